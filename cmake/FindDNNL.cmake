@@ -1,0 +1,15 @@
+# oneDNN as an imported target DNNL::dnnl, version from its header.
+find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
+find_library(DNNL_LIBRARY dnnl)
+if(DNNL_INCLUDE_DIR)
+  file(STRINGS ${DNNL_INCLUDE_DIR}/oneapi/dnnl/dnnl_version.h lines REGEX "#define DNNL_VERSION_(MAJOR|MINOR|PATCH)")
+  string(REGEX REPLACE "[^0-9.]*([0-9]+)[^0-9]*" "\\1." DNNL_VERSION "${lines}")
+  string(REGEX REPLACE "\\.$" "" DNNL_VERSION "${DNNL_VERSION}")
+endif()
+find_package_handle_standard_args(DNNL REQUIRED_VARS DNNL_LIBRARY DNNL_INCLUDE_DIR VERSION_VAR DNNL_VERSION)
+if(DNNL_FOUND AND NOT TARGET DNNL::dnnl)
+  add_library(DNNL::dnnl SHARED IMPORTED)
+  set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION ${DNNL_LIBRARY}
+                        INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
+endif()
+mark_as_advanced(DNNL_INCLUDE_DIR DNNL_LIBRARY)

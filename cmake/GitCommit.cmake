@@ -1,0 +1,18 @@
+execute_process(COMMAND git -C ${SOURCE} rev-parse --short=12 HEAD OUTPUT_VARIABLE commit
+                OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+if(failed)
+  set(commit "unknown")
+else()
+  execute_process(COMMAND git -C ${SOURCE} status --porcelain --untracked-files=no
+                  OUTPUT_VARIABLE dirty ERROR_QUIET)
+  if(dirty)
+    set(commit "${commit}-dirty")
+  endif()
+endif()
+set(text "#define BB_GIT_COMMIT \"${commit}\"\n")
+if(EXISTS ${OUT})
+  file(READ ${OUT} old)
+endif()
+if(NOT "${old}" STREQUAL "${text}")
+  file(WRITE ${OUT} "${text}")
+endif()

@@ -1,0 +1,36 @@
+# bb_registry(<target> KIND <kind> TYPE <type> HEADER <header> NAMES <name>...)
+#
+# The list of plug-ins of one kind. Adds formats/<name>.cpp style sources (SOURCE_DIR, default
+# "formats") to <target> and generates <kind>_table.cpp with
+#   extern const <type> <kind>_<name>;  and  std::span<const <type>* const> all_<kind>s();
+# in list order. An array of addresses is used, not self-registration: the linker drops
+# unreferenced objects of static libraries, and their order would be unknown.
+function(bb_registry target)
+  cmake_parse_arguments(ARG "" "KIND;TYPE;HEADER;SOURCE_DIR" "NAMES" ${ARGN})
+  if(NOT ARG_SOURCE_DIR)
+    set(ARG_SOURCE_DIR formats)
+  endif()
+  set(externs "")
+  set(entries "")
+  foreach(name IN LISTS ARG_NAMES)
+    string(REPLACE "-" "_" ident ${name})
+    target_sources(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SOURCE_DIR}/${ident}.cpp)
+    string(APPEND externs "extern const ${ARG_TYPE} ${ARG_KIND}_${ident};\n")
+    string(APPEND entries "    &${ARG_KIND}_${ident},\n")
+  endforeach()
+  set(file ${CMAKE_CURRENT_BINARY_DIR}/${ARG_KIND}_table.cpp)
+  file(CONFIGURE OUTPUT ${file} @ONLY CONTENT
+"// Generated from the list in CMakeLists.txt; do not edit.
+#include <span>
+#include \"@ARG_HEADER@\"
+namespace bertbench {
+@externs@
+namespace {
+const @ARG_TYPE@* const kTable[] = {
+@entries@};
+}
+std::span<const @ARG_TYPE@* const> all_@ARG_KIND@s() { return kTable; }
+}  // namespace bertbench
+")
+  target_sources(${target} PRIVATE ${file})
+endfunction()

@@ -1,0 +1,78 @@
+#include "parsers/core/facts.h"
+
+#include <string_view>
+
+namespace bertbench {
+namespace {
+
+std::string_view source_name(FactSource source) {
+  switch (source) {
+    case FactSource::command_line: return "the command line";
+    case FactSource::log: return "the log";
+    case FactSource::path: return "the path";
+    case FactSource::unknown: return "nowhere";
+  }
+  return "nowhere";
+}
+
+std::string text_of(const std::string& value) { return value; }
+std::string text_of(std::int64_t value) { return std::to_string(value); }
+
+template <class T>
+void merge_fact(const char* name, Fact<T>& better, const Fact<T>& worse,
+                std::vector<Notice>& notices) {
+  if (!worse.known()) return;
+  if (!better.known()) {
+    better = worse;
+  } else if (*better.value != *worse.value) {
+    notices.push_back({0, std::string(name) + " is " + text_of(*better.value) + " by " +
+                              std::string(source_name(better.source)) + " but " +
+                              text_of(*worse.value) + " by " +
+                              std::string(source_name(worse.source)) + "; used " +
+                              text_of(*better.value)});
+  }
+}
+
+}  // namespace
+
+std::optional<std::int64_t> Facts::world() const {
+  if (nodes.known() && gpus_per_node.known()) return *nodes.value * *gpus_per_node.value;
+  return world_size.value;
+}
+
+std::optional<std::int64_t> Facts::sequences_per_micro_step() const {
+  if (micro_batch_size.known() && world()) return *micro_batch_size.value * *world();
+  if (global_batch_size.known() && gradient_accumulation_steps.known() &&
+      *global_batch_size.value % *gradient_accumulation_steps.value == 0) {
+    return *global_batch_size.value / *gradient_accumulation_steps.value;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> Facts::sequences_per_optimizer_step() const {
+  if (global_batch_size.known()) return global_batch_size.value;
+  if (micro_batch_size.known() && world() && gradient_accumulation_steps.known()) {
+    return *micro_batch_size.value * *world() * *gradient_accumulation_steps.value;
+  }
+  return std::nullopt;
+}
+
+Facts merge_facts(const Facts& better, const Facts& worse, std::vector<Notice>& notices) {
+  Facts out = better;
+  merge_fact("framework", out.framework, worse.framework, notices);
+  merge_fact("model", out.model, worse.model, notices);
+  merge_fact("precision", out.precision, worse.precision, notices);
+  merge_fact("sequence_length", out.sequence_length, worse.sequence_length, notices);
+  merge_fact("micro_batch_size", out.micro_batch_size, worse.micro_batch_size, notices);
+  merge_fact("gradient_accumulation_steps", out.gradient_accumulation_steps,
+             worse.gradient_accumulation_steps, notices);
+  merge_fact("nodes", out.nodes, worse.nodes, notices);
+  merge_fact("gpus_per_node", out.gpus_per_node, worse.gpus_per_node, notices);
+  merge_fact("world_size", out.world_size, worse.world_size, notices);
+  merge_fact("global_batch_size", out.global_batch_size, worse.global_batch_size, notices);
+  for (const auto& [name, value] : worse.axes) out.axes.emplace(name, value);
+  for (const auto& [name, value] : worse.versions) out.versions.emplace(name, value);
+  return out;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,35 @@
+#include "parsers/core/outcome.h"
+
+#include <array>
+#include <utility>
+
+namespace bertbench {
+namespace {
+constexpr std::array<std::pair<Status, std::string_view>, 9> kNames{{
+    {Status::completed, "completed"},
+    {Status::nan, "nan"},
+    {Status::out_of_memory, "out_of_memory"},
+    {Status::error, "error"},
+    {Status::killed, "killed"},
+    {Status::timeout, "timeout"},
+    {Status::stalled, "stalled"},
+    {Status::truncated, "truncated"},
+    {Status::no_data, "no_data"},
+}};
+}  // namespace
+
+std::string_view name(Status status) {
+  for (const auto& [value, text] : kNames) {
+    if (value == status) return text;
+  }
+  return "error";
+}
+
+std::optional<Status> parse_status(std::string_view text) {
+  for (const auto& [value, word] : kNames) {
+    if (word == text) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,36 @@
+// Outcome: how a trial ended, read from the content of its log and, in a sweep, its exit status.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace bertbench {
+
+enum class Status {
+  completed,
+  nan,            ///< the loss became NaN or infinite
+  out_of_memory,  ///< told apart from a crash: the batch did not fit
+  error,          ///< traceback, non-zero exit, NCCL error ...
+  killed,         ///< a signal, scancel
+  timeout,        ///< the time limit of the harness or of the scheduler
+  stalled,        ///< no output for the no-output limit
+  truncated,      ///< the log ends in the middle, nothing says why
+  no_data,        ///< a recognised log without any record
+};
+
+[[nodiscard]] std::string_view name(Status status);
+[[nodiscard]] std::optional<Status> parse_status(std::string_view text);
+/// true for every status but `completed`: the trial did not do what was asked.
+[[nodiscard]] constexpr bool is_failure(Status status) { return status != Status::completed; }
+
+struct Outcome {
+  Status status = Status::no_data;
+  std::optional<std::int64_t> step;  ///< the log's step number at which it happened
+  std::int64_t line = 0;             ///< 1-based line that shows it, 0 = not from a line
+  std::string detail;                ///< one line: the message, signal or limit
+  bool operator==(const Outcome&) const = default;
+};
+
+}  // namespace bertbench

@@ -1,0 +1,67 @@
+// RunLog: what one run in one log gave. The value that parsers hand to reports.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsers/core/facts.h"
+#include "parsers/core/notice.h"
+#include "parsers/core/outcome.h"
+#include "parsers/core/record.h"
+
+namespace bertbench {
+
+enum class WorkKind { training, evaluation, inference };
+[[nodiscard]] std::string_view name(WorkKind kind);
+
+/// What the log's counter counts.
+enum class IterationUnit { unknown, micro_step, optimizer_step };
+
+/// Unit of printed rates and of the log's own closing statement; always of the whole job.
+enum class RateUnit { unknown, iterations_per_second, sequences_per_second, tokens_per_second };
+
+/// A value the log states itself, with the line that states it.
+struct Stated {
+  double value = kUnknown;
+  RateUnit unit = RateUnit::unknown;
+  std::int64_t line = 0;
+};
+
+/// Work and time over the whole run as stated or counted, for `total_time` and `reconcile`.
+struct Totals {
+  std::optional<double> training_s;         ///< first to last training step, if stated
+  std::optional<double> wall_s;             ///< whole process, start-up included
+  std::optional<std::int64_t> iterations;   ///< in RunLog::iteration_unit
+  std::optional<std::int64_t> optimizer_steps;  ///< applied updates
+  std::optional<std::int64_t> skipped_steps;    ///< fp16 overflow skips
+  std::optional<std::int64_t> sequences;
+};
+
+struct MemoryUse {
+  std::int64_t peak_bytes = 0;
+  std::int64_t capacity_bytes = 0;  ///< 0 = unknown
+};
+
+struct RunLog {
+  std::string path;    ///< as the user named it; "-" for stdin
+  std::string format;  ///< name of the format that gave the records
+  WorkKind kind = WorkKind::training;
+  IterationUnit iteration_unit = IterationUnit::unknown;
+  RateUnit rate_unit = RateUnit::unknown;  ///< of Record::printed_rate and printed_first
+  Facts facts;                             ///< from the log alone
+  std::vector<Record> records;             ///< in order of steps of this run
+  std::int64_t records_seen = 0;  ///< before neighbours were merged to stay in bounds
+  double clock_resolution_s = kUnknown;  ///< of time_s: 1 for a bar's elapsed, 1e-6 for stamps
+  bool clock_is_wall = false;  ///< time_s is from time stamps: differences hold across gaps
+  std::optional<Stated> summary;  ///< the log's own closing throughput
+  Totals totals;
+  std::optional<MemoryUse> memory;
+  std::optional<std::int64_t> first_nan_step;  ///< first record with a NaN or infinite loss
+  Outcome outcome;
+  std::vector<Notice> notices;
+  std::int64_t first_line = 1;  ///< several runs in one file: where this one begins
+};
+
+}  // namespace bertbench

@@ -1,0 +1,35 @@
+// Small text helpers that never depend on the locale.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bertbench {
+
+/// The whole of `text` as a base-10 integer; no blanks, no '+', nothing left over.
+[[nodiscard]] std::optional<std::int64_t> to_int(std::string_view text);
+
+/// The whole of `text` as a finite number or nan/inf (std::from_chars rules, a leading '+' allowed).
+[[nodiscard]] std::optional<double> to_double(std::string_view text);
+
+[[nodiscard]] std::string_view trim(std::string_view text);
+
+/// Pieces between separators, empty ones kept; "" gives one empty piece.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+
+/// Shortest text that reads back as the same double ("150.11", "1e+30", "nan").
+[[nodiscard]] std::string shortest(double value);
+
+/// Hostile text made safe for a terminal: C0 and C1 controls, DEL, bidi controls and bytes that
+/// are not UTF-8 become \xNN or \u{NNNN}. With `keep_newlines`, '\n' and '\t' stay.
+[[nodiscard]] std::string escape_for_terminal(std::string_view text, bool keep_newlines = false);
+
+/// The nearest of `candidates` by edit distance (at most 3, and less than half its length), for
+/// "did you mean" hints; empty when none is near.
+[[nodiscard]] std::string nearest_name(std::string_view text,
+                                       const std::vector<std::string>& candidates);
+
+}  // namespace bertbench

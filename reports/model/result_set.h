@@ -1,0 +1,110 @@
+// ResultSet: the value that reports, compare, check and store work on ("bertbench.result/1").
+// Absent (nullopt, empty) means unknown and is not written. Units are in the names.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsers/core/notice.h"
+#include "parsers/core/outcome.h"
+#include "parsers/core/run_log.h"
+#include "reports/model/identity.h"
+
+namespace bertbench {
+
+struct IterationCounts {
+  std::int64_t seen = 0, dropped = 0, used = 0;  ///< records
+};
+
+struct WindowUsed {
+  std::string rule;       ///< as WindowRule::str(), "auto" resolved: "auto (mser-5: 30:200)"
+  std::string chosen_by;  ///< "user", "config" or "default"
+  bool covered = false;   ///< false: no sequences_per_second, never averaged as zero
+  std::optional<std::int64_t> first_step, last_step;  ///< counters actually used
+};
+
+struct Reconciliation {
+  std::optional<double> sequences, training_s, wall_s;
+  std::optional<double> rate;            ///< sequences / wall_s (or training_s)
+  std::map<std::string, double> gaps;    ///< estimator -> value / rate - 1
+};
+
+struct StepTimes {
+  double p50 = 0, p90 = 0, p99 = 0;  ///< seconds per optimizer step
+};
+
+struct MemoryRecord {
+  std::int64_t peak_bytes = 0, capacity_bytes = 0;
+  std::string source;  ///< "log", "nvml" ...
+};
+
+struct Trial {
+  int trial = 1;
+  int attempt = 1;
+  std::string log, format;
+  Outcome outcome;
+  IterationCounts iterations;
+  WindowUsed window;
+  std::optional<double> sequences_per_second;  ///< of the whole job
+  std::optional<double> iterations_per_second; ///< when batch or world size is unknown
+  std::string estimator;                       ///< which estimator gave the number
+  std::map<std::string, double> estimators;    ///< name -> sequences/s (iterations/s if unknown)
+  std::map<std::string, double> resolution;    ///< estimator -> relative resolution of its clock
+  std::optional<Reconciliation> reconciliation;
+  std::optional<StepTimes> step_time;
+  std::optional<MemoryRecord> memory;
+  std::optional<double> loss_first, loss_last;
+  std::string iterations_file;
+  std::vector<Notice> notices;
+
+  /// Counts in n: window covered before any failure, and a rate is known.
+  [[nodiscard]] bool counts() const { return window.covered && sequences_per_second.has_value(); }
+};
+
+struct Interval {
+  double low = 0, high = 0, coverage = 0;
+};
+
+struct ThroughputSummary {
+  std::string unit = "sequences/s";
+  int n = 0;  ///< trials that count
+  std::optional<double> mean, median, stddev, cv;
+  std::optional<Interval> median_interval;  ///< exact order statistics, n >= 6
+  std::optional<Interval> mean_interval;    ///< Student t, n >= 2
+};
+
+struct Ratio {
+  double value = 0;
+  std::string base;  ///< key of the base cell
+};
+
+struct Cell {
+  std::string key;
+  Identity identity;
+  WorkKind kind = WorkKind::training;
+  std::vector<Trial> trials;
+  ThroughputSummary throughput;
+  std::optional<double> sequences_per_second_per_gpu;
+  std::optional<Ratio> speedup;
+  std::optional<double> scaling_efficiency;
+  std::string scaling;  ///< "weak", "strong" or empty
+  std::optional<Ratio> precision_speedup;
+  std::optional<double> time_to_train_s;
+  std::optional<double> tflops_per_gpu, mfu, hfu;
+  std::string flops_formula, peak;  ///< "masked_head"; "H200 bf16 dense 989.5 TFLOPS"
+  bool emulated = false;  ///< nodes or GPUs are stand-ins: emulated nodes, one CPU rank a "GPU"
+  std::vector<std::string> warnings;
+};
+
+struct ResultSet {
+  std::string tool_version, tool_commit;
+  std::string created;             ///< RFC 3339, UTC
+  nlohmann::ordered_json environment = nlohmann::ordered_json::object();
+  std::vector<Cell> cells;
+};
+
+}  // namespace bertbench

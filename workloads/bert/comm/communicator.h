@@ -1,0 +1,29 @@
+// Communicator: what data-parallel training needs from other ranks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace bert {
+
+/// Collectives over all ranks, blocking, called by every rank in the same order. One thread at a
+/// time may call. A dead peer is a std::runtime_error that names the peer and the remedy, after
+/// at most the communicator's timeout; never an endless wait.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int world_size() const = 0;
+  virtual void all_reduce_sum(std::span<float> values) = 0;
+  virtual void all_reduce_sum(std::span<double> values) = 0;
+  /// Maximum over ranks; how "stop at this step" is agreed on.
+  virtual void all_reduce_max(std::span<std::int64_t> values) = 0;
+  virtual void broadcast(std::span<float> values, int root) = 0;
+  virtual void barrier() = 0;
+  [[nodiscard]] virtual std::string description() const = 0;  ///< "tcp, gloo 0.5.0, 127.0.0.1:29500"
+};
+
+}  // namespace bert
