@@ -1,0 +1,58 @@
+# Sourced by scripts/quickstart and scripts/test: installs what is missing, removes nothing.
+# Debian 12 is what is tested. Ubuntu 24.04 has the same package names; it is untested.
+
+BB_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+
+# What building and running bertbench and bert_train needs.
+BB_PACKAGES_CORE=(g++ cmake ninja-build pkg-config git
+  libboost-dev libboost-filesystem-dev nlohmann-json3-dev libre2-dev libfmt-dev libcli11-dev
+  libexpected-dev zlib1g-dev libzstd-dev libdnnl-dev libgloo-dev libbenchmark-dev libgtest-dev
+  libgmock-dev)
+# What the whole test suite needs beyond that.
+BB_PACKAGES_ALL=(chromium clang-format python3 python3-numpy)
+
+bb_say() { printf '\n\033[1m== %s\033[0m\n' "$*" >&2; }
+bb_die() { printf 'error: %s\n' "$*" >&2; exit 2; }
+
+bb_has_package() { dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed; }
+
+# bb_install PACKAGE...: asks the network for nothing when all packages are there.
+bb_install() {
+  local missing=() package as_root=()
+  for package in "$@"; do
+    bb_has_package "$package" || missing+=("$package")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  command -v apt-get >/dev/null || bb_die "these packages are missing and there is no apt-get here: ${missing[*]}"
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || bb_die "these packages are missing; as root run: apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  bb_say "Installing ${#missing[@]} packages: ${missing[*]}"
+  "${as_root[@]}" apt-get update -qq
+  # --no-remove: apt ends with an error rather than take anything away from this machine.
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-remove \
+    --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# One job a core, and one for every 2 GiB of memory.
+bb_jobs() {
+  local cores memory
+  cores=$(nproc)
+  memory=$(awk '/MemAvailable/ {print int($2 / 2097152)}' /proc/meminfo)
+  [ "$memory" -ge 1 ] || memory=1
+  echo $((cores < memory ? cores : memory))
+}
+
+bb_configure() {  # PRESET [cmake option ...]
+  local preset=$1 log
+  shift
+  log=$(mktemp)
+  if ! cmake --preset "$preset" "$@" >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
+    bb_die "cmake could not configure preset $preset (its output stands above)"
+  fi
+  sed -n '/^-- bertbench/,/^$/p' "$log" >&2
+  rm -f "$log"
+}
