@@ -1,0 +1,68 @@
+// LogReader: bytes of a log in, RunLogs out. The one way from a log to numbers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/core/error.h"
+#include "parsers/core/outcome.h"
+#include "parsers/core/record.h"
+#include "parsers/core/run_log.h"
+#include "parsers/core/window_rule.h"
+
+namespace bertbench {
+
+struct ReadOptions {
+  std::string format = "auto";  ///< or a name of all_formats(): see check_format_name
+  WindowRule window;            ///< the records of a fixed window are never merged to save memory
+};
+
+/// Where a log that is still growing stands: a copy, cheap enough for every redraw of a status line.
+struct LiveView {
+  std::int64_t records = 0;              ///< of the current training run (of any run while it has none)
+  std::optional<std::int64_t> last_step; ///< the log's own counter
+  double recent_rate = kUnknown;         ///< over the last few records, of the whole job, in `unit`
+  RateUnit unit = RateUnit::unknown;
+  IterationUnit iteration_unit = IterationUnit::unknown;
+  double last_loss = kUnknown;
+  std::optional<Outcome> trouble;  ///< NaN loss, out of memory, error ... as soon as it is seen
+};
+
+/// Streaming and bounded: at most 2^20 records a run and one line of 64 KiB are held. Blocks may be
+/// cut anywhere; the result does not depend on the cuts. Bytes are decompressed text: gzip and zstd
+/// are read_log's affair. Not for use by several threads at once; different objects are independent.
+class LogReader {
+ public:
+  /// `options.format` must have passed check_format_name (an unknown name reads as "auto").
+  /// `path_for_messages` becomes RunLog::path.
+  LogReader(ReadOptions options, std::string path_for_messages);
+  LogReader(LogReader&&) noexcept;
+  LogReader& operator=(LogReader&&) noexcept;
+  ~LogReader();
+
+  void feed(std::string_view bytes);
+  [[nodiscard]] LiveView live() const;
+
+  /// End of input: the runs in order of their first lines, training, evaluation and inference
+  /// apart. Empty when no line was of a known format. The reader is empty afterwards.
+  [[nodiscard]] std::vector<RunLog> finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Reads a file, a pipe or, for "-", stdin; gzip and zstd (also several members or frames) are told
+/// by their magic bytes. A truncated member gives what was decoded, with a notice.
+/// Errors: not readable, a directory, empty, of no known format.
+[[nodiscard]] Result<std::vector<RunLog>> read_log(const std::string& path,
+                                                   const ReadOptions& options);
+
+/// "auto" or a name of all_formats(); else an Error that lists them and the nearest.
+[[nodiscard]] Result<void> check_format_name(const std::string& name);
+
+}  // namespace bertbench
