@@ -1,0 +1,40 @@
+// Rendering result sets: which report, and where its text goes.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/report.h"
+
+namespace bertbench {
+
+/// A report by name ("markdown"). Unknown: an Error with the list and the nearest name.
+[[nodiscard]] Result<const Report*> find_report(std::string_view name);
+
+/// The reports of a list such as "json,csv,html"; "all" stands for every one. Doubles are dropped.
+[[nodiscard]] Result<std::vector<const Report*>> find_reports(std::string_view list);
+
+/// The report whose extension ends `path`, the longest match first; nullptr if none does.
+[[nodiscard]] const Report* report_for_path(std::string_view path);
+
+/// The whole text of one report.
+[[nodiscard]] Result<std::string> render_text(const Report& report, const ResultSet& set,
+                                              const ReportOptions& options);
+
+/// One report into one file, replaced at once or not at all.
+[[nodiscard]] Result<void> render_file(const Report& report, const ResultSet& set,
+                                       const ReportOptions& options, const std::string& path);
+
+/// Several reports into `folder` (made if missing) as report<extension>; returns the paths.
+[[nodiscard]] Result<std::vector<std::string>> render_folder(
+    const std::vector<const Report*>& reports, const ResultSet& set, const ReportOptions& options,
+    const std::string& folder);
+
+/// Writes a file so that a reader sees the old text or the new one, never a part: a temporary
+/// file beside it, fsync, rename. A device or a pipe (/dev/stdout) is written in place. A full disk
+/// or a path that cannot be written is an Error, and the old file stays.
+[[nodiscard]] Result<void> write_file_atomically(const std::string& path, std::string_view text);
+
+}  // namespace bertbench

@@ -1,0 +1,65 @@
+// Dense peaks of GPUs, and the share of them that a training run reaches (MFU, HFU).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/core/error.h"
+#include "reports/stats/flops.h"
+
+namespace bertbench {
+
+/// A vendor's dense (no structured sparsity) peak for one precision.
+struct Peak {
+  std::string gpu;        ///< name in configs/hardware.json: "H100 SXM"
+  std::string precision;  ///< fp32 tf32 bf16 fp16 fp8
+  double tflops = 0;      ///< TFLOP/s of one GPU
+  std::string kind = "dense";
+  std::string source;  ///< document the figure is from, or "--peak"
+  /// "H200 bf16 dense 989.5 TFLOPS"
+  [[nodiscard]] std::string str() const;
+};
+
+/// One GPU of configs/hardware.json.
+struct Hardware {
+  std::string name;
+  std::vector<std::string> match_all;   ///< every one of these words is in the printed name ...
+  std::vector<std::string> match_none;  ///< ... and none of these
+  std::vector<Peak> peaks;
+  std::string source, note;
+};
+
+/// The built-in copy of configs/hardware.json, in its order.
+[[nodiscard]] const std::vector<Hardware>& known_hardware();
+/// The same from another file. Errors name the file and the key.
+[[nodiscard]] Result<std::vector<Hardware>> read_hardware(const std::string& path);
+
+/// The GPU that nvidia-smi prints as `gpu_name` ("Tesla V100-SXM2-16GB", "NVIDIA H100 80GB
+/// HBM3"), or nullptr. A variant with its own peak that is not listed (RTX 3090 Ti, H100 NVL, a
+/// MIG slice) matches nothing: no figure is better than a wrong one.
+[[nodiscard]] const Hardware* match_hardware(std::string_view gpu_name,
+                                             const std::vector<Hardware>& list = known_hardware());
+
+/// The peak, if the GPU and its figure for `precision` are known.
+[[nodiscard]] std::optional<Peak> peak_of(std::string_view gpu_name, std::string_view precision);
+
+/// How much of the peak a rate uses, and what that statement rests on.
+struct Utilization {
+  double tflops_per_gpu = 0;   ///< model FLOPs (masked_head) x sequences/s per GPU
+  std::optional<double> mfu;   ///< model FLOPs / peak, 1 = all of it; absent without a peak
+  std::optional<double> hfu;   ///< hardware FLOPs / peak, recomputation included
+  std::string formula = "masked_head";
+  std::string counted;         ///< "linear, attention, head at 20 of 128 positions, pooler; x3"
+  std::optional<Peak> peak;
+  std::vector<std::string> warnings;  ///< MFU above 1: the row cannot be what it says
+};
+
+/// `sequences_per_second_per_gpu` > 0.
+[[nodiscard]] Utilization utilization(const ModelShape& shape, std::int64_t sequence_length,
+                                      bool checkpointing, double sequences_per_second_per_gpu,
+                                      const std::optional<Peak>& peak,
+                                      std::optional<std::int64_t> masked = {});
+
+}  // namespace bertbench

@@ -1,0 +1,53 @@
+// Tables as text: aligned for a terminal, or Markdown.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bertbench {
+
+/// A heading, and whether its cells are numbers (set to the right).
+struct TableColumn {
+  std::string heading;
+  bool right = false;
+};
+
+/// Rows may be shorter than the columns; missing cells are empty. Cells hold UTF-8 text; control
+/// characters in them are escaped when printed.
+struct Table {
+  std::vector<TableColumn> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+struct TextTableOptions {
+  std::string_view indent = "";
+  bool headings = true;
+  /// Called with the padded text of every body cell; may wrap it in colour codes.
+  std::function<std::string(std::size_t row, std::size_t column, const std::string& text)> paint;
+};
+
+/// Columns two blanks apart, a rule below the headings, no blanks at line ends.
+[[nodiscard]] std::string text_table(const Table& table, const TextTableOptions& options = {});
+
+/// GitHub Markdown, with '|', backslash, backtick, HTML and line breaks in cells made harmless.
+[[nodiscard]] std::string markdown_table(const Table& table);
+
+/// Text made safe inside a Markdown line or table cell.
+[[nodiscard]] std::string markdown_text(std::string_view text);
+
+/// Columns that do not say the same in every row; the rest is moved to `constants` as "heading:
+/// value". A table of one row is left as it is unless `single_row` is true. Empty columns vanish.
+/// `keep`: headings that always stay.
+struct Constant {
+  std::string heading, value;
+};
+[[nodiscard]] Table varying_columns(const Table& table, const std::vector<std::string>& keep,
+                                    std::vector<Constant>& constants, bool single_row = false);
+
+/// Terminal columns of UTF-8 text: 2 for East Asian wide and emoji, 0 for combining marks.
+[[nodiscard]] std::size_t display_width(std::string_view text);
+
+}  // namespace bertbench
