@@ -1,0 +1,71 @@
+#include "parsers/core/facts.h"
+
+#include <gtest/gtest.h>
+
+namespace bertbench {
+namespace {
+
+TEST(PathFactsTest, ReadsADlperfTree) {
+  const PathFacts path = facts_from_path("./logs/mxnet/bert/bz32/4n8g/bert_b32_fp16_3.log");
+  EXPECT_EQ(path.facts.nodes.value, 4);
+  EXPECT_EQ(path.facts.gpus_per_node.value, 8);
+  EXPECT_EQ(path.facts.micro_batch_size.value, 32);
+  EXPECT_EQ(path.facts.model.value, "bert");
+  EXPECT_EQ(path.facts.precision.value, "fp16");
+  EXPECT_EQ(path.trial, 3);
+  EXPECT_EQ(path.facts.nodes.source, FactSource::path);
+}
+
+TEST(PathFactsTest, TwoDigitNodesAndLongModelNamesAreRead) {
+  const PathFacts path = facts_from_path("16n8g/bert_base_b128_fp32_12.log.gz");
+  EXPECT_EQ(path.facts.world(), 128);
+  EXPECT_EQ(path.facts.model.value, "bert-base");
+  EXPECT_EQ(path.facts.micro_batch_size.value, 128);
+  EXPECT_EQ(path.trial, 12);
+}
+
+TEST(PathFactsTest, NothingIsReadFromNamesThatOnlyLookAlike) {
+  const PathFacts path = facts_from_path("/home/1n1gx/b32/run_fp16_7.log");
+  EXPECT_FALSE(path.facts.nodes.known());
+  EXPECT_FALSE(path.facts.micro_batch_size.known());
+  EXPECT_FALSE(path.facts.precision.known())
+      << "a precision without a batch in the name is a guess";
+  EXPECT_FALSE(path.trial);
+}
+
+TEST(FactsTest, GlobalBatchNeedsEveryFactor) {
+  Facts facts;
+  facts.micro_batch_size.set(64, FactSource::log);
+  facts.nodes.set(2, FactSource::path);
+  EXPECT_FALSE(facts.sequences_per_micro_step());
+  facts.gpus_per_node.set(8, FactSource::path);
+  EXPECT_EQ(facts.sequences_per_micro_step(), 1024);
+  EXPECT_FALSE(facts.sequences_per_optimizer_step()) << "accumulation is unknown, not 1";
+  facts.gradient_accumulation_steps.set(64, FactSource::log);
+  EXPECT_EQ(facts.sequences_per_optimizer_step(), 65536);
+}
+
+TEST(FactsTest, AStatedGlobalBatchGivesTheMicroStepOnlyIfItDivides) {
+  Facts facts;
+  facts.global_batch_size.set(65536, FactSource::log);
+  facts.gradient_accumulation_steps.set(64, FactSource::log);
+  EXPECT_EQ(facts.sequences_per_micro_step(), 1024);
+  facts.gradient_accumulation_steps.set(3, FactSource::log);
+  EXPECT_FALSE(facts.sequences_per_micro_step());
+}
+
+TEST(FactsTest, DisagreementIsANoticeAndTheBetterSourceWins) {
+  Facts log, path;
+  log.micro_batch_size.set(48, FactSource::log);
+  path.micro_batch_size.set(32, FactSource::path);
+  path.nodes.set(4, FactSource::path);
+  std::vector<Notice> notices;
+  const Facts merged = merge_facts(log, path, notices);
+  EXPECT_EQ(merged.micro_batch_size.value, 48);
+  EXPECT_EQ(merged.nodes.value, 4);
+  ASSERT_EQ(notices.size(), 1U);
+  EXPECT_EQ(notices[0].text, "micro_batch_size is 48 by the log but 32 by the path; used 48");
+}
+
+}  // namespace
+}  // namespace bertbench
