@@ -16,10 +16,10 @@ class RunBuilder;  // parsers/run_builder.h: collects what line parsers find int
 
 /// One candidate line: a line (ended by \n, \r, \r\n or the end of input) that holds an anchor.
 struct Line {
-  std::string_view text;   ///< without terminator, ANSI sequences and launcher prefix
-  std::int64_t number = 0; ///< 1-based count of '\n' in front, plus one
-  char terminator = '\n';  ///< '\n', '\r' (a redraw) or 0 (cut by the end of input)
-  int rank = -1;           ///< from a launcher prefix ("[1,3]<stdout>:", "3: ", "[rank3]:")
+  std::string_view text;    ///< without terminator, ANSI sequences and launcher prefix
+  std::int64_t number = 0;  ///< 1-based count of '\n' in front, plus one
+  char terminator = '\n';   ///< '\n', '\r' (a redraw) or 0 (cut by the end of input)
+  int rank = -1;            ///< from a launcher prefix ("[1,3]<stdout>:", "3: ", "[rank3]:")
 };
 
 /// State of one format over one log.
@@ -34,8 +34,8 @@ class LineParser {
 
 struct Format {
   std::string_view name;
-  std::string_view title;      ///< one line: who prints it
-  std::string_view reference;  ///< where the format is defined
+  std::string_view title;                     ///< one line: who prints it
+  std::string_view reference;                 ///< where the format is defined
   std::span<const std::string_view> anchors;  ///< a line without any of these is never parsed
   std::unique_ptr<LineParser> (*make)();
 };

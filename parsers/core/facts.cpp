@@ -7,10 +7,14 @@ namespace {
 
 std::string_view source_name(FactSource source) {
   switch (source) {
-    case FactSource::command_line: return "the command line";
-    case FactSource::log: return "the log";
-    case FactSource::path: return "the path";
-    case FactSource::unknown: return "nowhere";
+    case FactSource::command_line:
+      return "the command line";
+    case FactSource::log:
+      return "the log";
+    case FactSource::path:
+      return "the path";
+    case FactSource::unknown:
+      return "nowhere";
   }
   return "nowhere";
 }
@@ -25,11 +29,10 @@ void merge_fact(const char* name, Fact<T>& better, const Fact<T>& worse,
   if (!better.known()) {
     better = worse;
   } else if (*better.value != *worse.value) {
-    notices.push_back({0, std::string(name) + " is " + text_of(*better.value) + " by " +
-                              std::string(source_name(better.source)) + " but " +
-                              text_of(*worse.value) + " by " +
-                              std::string(source_name(worse.source)) + "; used " +
-                              text_of(*better.value)});
+    notices.push_back(
+        {0, std::string(name) + " is " + text_of(*better.value) + " by " +
+                std::string(source_name(better.source)) + " but " + text_of(*worse.value) + " by " +
+                std::string(source_name(worse.source)) + "; used " + text_of(*better.value)});
   }
 }
 

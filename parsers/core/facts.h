@@ -28,16 +28,16 @@ struct Fact {
 
 /// Everything is optional: unknown is said, never guessed. Counts are >= 1 when known.
 struct Facts {
-  Fact<std::string> framework;  ///< "mxnet", "pytorch", "tensorflow", "bert_train" ...
-  Fact<std::string> model;      ///< "bert-large" ...
-  Fact<std::string> precision;  ///< fp32 tf32 bf16 fp16 fp8
-  Fact<std::int64_t> sequence_length;              ///< tokens per sequence
-  Fact<std::int64_t> micro_batch_size;             ///< sequences per GPU per micro-step
+  Fact<std::string> framework;          ///< "mxnet", "pytorch", "tensorflow", "bert_train" ...
+  Fact<std::string> model;              ///< "bert-large" ...
+  Fact<std::string> precision;          ///< fp32 tf32 bf16 fp16 fp8
+  Fact<std::int64_t> sequence_length;   ///< tokens per sequence
+  Fact<std::int64_t> micro_batch_size;  ///< sequences per GPU per micro-step
   Fact<std::int64_t> gradient_accumulation_steps;  ///< micro-steps per optimizer step
   Fact<std::int64_t> nodes;
   Fact<std::int64_t> gpus_per_node;
-  Fact<std::int64_t> world_size;         ///< when a log says only the product
-  Fact<std::int64_t> global_batch_size;  ///< when a log says only the product
+  Fact<std::int64_t> world_size;                ///< when a log says only the product
+  Fact<std::int64_t> global_batch_size;         ///< when a log says only the product
   std::map<std::string, std::string> axes;      ///< further identity: optimizer, env.NAME ...
   std::map<std::string, std::string> versions;  ///< cuda, cudnn, nccl, torch ... and gpu names
 

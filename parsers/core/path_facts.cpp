@@ -31,8 +31,8 @@ void read_file_stem(std::string_view stem, PathFacts& out) {
       batch = true;
     } else if (batch && std::ranges::find(kPrecisions, word) != std::end(kPrecisions)) {
       out.facts.precision.set(std::string(word), FactSource::path);
-    } else if (const auto n = to_int(word); batch && i + 1 == words.size() && n && *n >= 0 &&
-                                            *n <= 1'000'000) {
+    } else if (const auto n = to_int(word);
+               batch && i + 1 == words.size() && n && *n >= 0 && *n <= 1'000'000) {
       out.trial = static_cast<int>(*n);
     }
   }

@@ -31,9 +31,9 @@ struct Stated {
 
 /// Work and time over the whole run as stated or counted, for `total_time` and `reconcile`.
 struct Totals {
-  std::optional<double> training_s;         ///< first to last training step, if stated
-  std::optional<double> wall_s;             ///< whole process, start-up included
-  std::optional<std::int64_t> iterations;   ///< in RunLog::iteration_unit
+  std::optional<double> training_s;             ///< first to last training step, if stated
+  std::optional<double> wall_s;                 ///< whole process, start-up included
+  std::optional<std::int64_t> iterations;       ///< in RunLog::iteration_unit
   std::optional<std::int64_t> optimizer_steps;  ///< applied updates
   std::optional<std::int64_t> skipped_steps;    ///< fp16 overflow skips
   std::optional<std::int64_t> sequences;
@@ -52,9 +52,9 @@ struct RunLog {
   RateUnit rate_unit = RateUnit::unknown;  ///< of Record::printed_rate and printed_first
   Facts facts;                             ///< from the log alone
   std::vector<Record> records;             ///< in order of steps of this run
-  std::int64_t records_seen = 0;  ///< before neighbours were merged to stay in bounds
-  double clock_resolution_s = kUnknown;  ///< of time_s: 1 for a bar's elapsed, 1e-6 for stamps
-  bool clock_is_wall = false;  ///< time_s is from time stamps: differences hold across gaps
+  std::int64_t records_seen = 0;           ///< before neighbours were merged to stay in bounds
+  double clock_resolution_s = kUnknown;    ///< of time_s: 1 for a bar's elapsed, 1e-6 for stamps
+  bool clock_is_wall = false;     ///< time_s is from time stamps: differences hold across gaps
   std::optional<Stated> summary;  ///< the log's own closing throughput
   Totals totals;
   std::optional<MemoryUse> memory;

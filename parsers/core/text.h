@@ -12,7 +12,8 @@ namespace bertbench {
 /// The whole of `text` as a base-10 integer; no blanks, no '+', nothing left over.
 [[nodiscard]] std::optional<std::int64_t> to_int(std::string_view text);
 
-/// The whole of `text` as a finite number or nan/inf (std::from_chars rules, a leading '+' allowed).
+/// The whole of `text` as a finite number or nan/inf (std::from_chars rules, a leading '+'
+/// allowed).
 [[nodiscard]] std::optional<double> to_double(std::string_view text);
 
 [[nodiscard]] std::string_view trim(std::string_view text);

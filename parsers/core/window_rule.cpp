@@ -6,11 +6,16 @@ namespace bertbench {
 
 std::string WindowRule::str() const {
   switch (kind) {
-    case Kind::automatic: return "auto";
-    case Kind::all: return "all";
-    case Kind::records: return std::to_string(begin) + ":" + std::to_string(end);
-    case Kind::steps: return "steps:" + std::to_string(begin) + ":" + std::to_string(end);
-    case Kind::last: return "last:" + std::to_string(begin);
+    case Kind::automatic:
+      return "auto";
+    case Kind::all:
+      return "all";
+    case Kind::records:
+      return std::to_string(begin) + ":" + std::to_string(end);
+    case Kind::steps:
+      return "steps:" + std::to_string(begin) + ":" + std::to_string(end);
+    case Kind::last:
+      return "last:" + std::to_string(begin);
   }
   return "auto";
 }
@@ -48,9 +53,10 @@ Result<WindowRule> parse_window(std::string_view text) {
       }
     }
   }
-  return fail("--window", "'" + std::string(text) + "' is no window",
-              "use A:B (drop A records, use up to the B-th; B > A >= 0), steps:A:B, last:N, auto or "
-              "all");
+  return fail(
+      "--window", "'" + std::string(text) + "' is no window",
+      "use A:B (drop A records, use up to the B-th; B > A >= 0), steps:A:B, last:N, auto or "
+      "all");
 }
 
 }  // namespace bertbench

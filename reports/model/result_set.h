@@ -29,8 +29,8 @@ struct WindowUsed {
 
 struct Reconciliation {
   std::optional<double> sequences, training_s, wall_s;
-  std::optional<double> rate;            ///< sequences / wall_s (or training_s)
-  std::map<std::string, double> gaps;    ///< estimator -> value / rate - 1
+  std::optional<double> rate;          ///< sequences / wall_s (or training_s)
+  std::map<std::string, double> gaps;  ///< estimator -> value / rate - 1
 };
 
 struct StepTimes {
@@ -49,11 +49,11 @@ struct Trial {
   Outcome outcome;
   IterationCounts iterations;
   WindowUsed window;
-  std::optional<double> sequences_per_second;  ///< of the whole job
-  std::optional<double> iterations_per_second; ///< when batch or world size is unknown
-  std::string estimator;                       ///< which estimator gave the number
-  std::map<std::string, double> estimators;    ///< name -> sequences/s (iterations/s if unknown)
-  std::map<std::string, double> resolution;    ///< estimator -> relative resolution of its clock
+  std::optional<double> sequences_per_second;   ///< of the whole job
+  std::optional<double> iterations_per_second;  ///< when batch or world size is unknown
+  std::string estimator;                        ///< which estimator gave the number
+  std::map<std::string, double> estimators;     ///< name -> sequences/s (iterations/s if unknown)
+  std::map<std::string, double> resolution;     ///< estimator -> relative resolution of its clock
   std::optional<Reconciliation> reconciliation;
   std::optional<StepTimes> step_time;
   std::optional<MemoryRecord> memory;
@@ -102,7 +102,7 @@ struct Cell {
 
 struct ResultSet {
   std::string tool_version, tool_commit;
-  std::string created;             ///< RFC 3339, UTC
+  std::string created;  ///< RFC 3339, UTC
   nlohmann::ordered_json environment = nlohmann::ordered_json::object();
   std::vector<Cell> cells;
 };

@@ -37,12 +37,14 @@ struct OptimizerOptions {
   bool bias_correction = true;
   // LAMB: the options in which published versions differ.
   bool grad_pre_normalization = false;  ///< divide by the global norm first (NVIDIA apex)
-  bool trust_ratio_without_decay = false;  ///< trust ratio also where decay is off (apex use_nvlamb)
-  double min_trust = 0, max_trust = 0;     ///< clip of the trust ratio, 0 = none (DeepSpeed 0.08..0.5)
+  bool trust_ratio_without_decay =
+      false;                            ///< trust ratio also where decay is off (apex use_nvlamb)
+  double min_trust = 0, max_trust = 0;  ///< clip of the trust ratio, 0 = none (DeepSpeed 0.08..0.5)
 };
 
 /// Called when the gradient range [offset, offset+size) of the last micro-step is final, from the
-/// thread that computes, in descending order of offset; ranges join without gaps. Must return at once.
+/// thread that computes, in descending order of offset; ranges join without gaps. Must return at
+/// once.
 using GradientReady = std::function<void(std::int64_t offset, std::int64_t size)>;
 
 class Backend {

@@ -8,17 +8,17 @@ namespace bert {
 
 /// B sequences of s tokens; every sequence has the same number m of masked positions.
 struct Batch {
-  std::int64_t sequences = 0;        ///< B
-  std::int64_t sequence_length = 0;  ///< s
+  std::int64_t sequences = 0;            ///< B
+  std::int64_t sequence_length = 0;      ///< s
   std::int64_t masked_per_sequence = 0;  ///< m
   /// Index of the first sequence in the whole job's stream of sequences. Data and dropout depend
   /// on it and not on the rank, so n ranks of batch b see what one rank of batch n*b sees.
   std::int64_t first_sequence = 0;
-  std::vector<std::int32_t> tokens;      ///< [B, s], masked inputs
-  std::vector<std::int32_t> segments;    ///< [B, s], 0 or 1
-  std::vector<std::int32_t> lengths;     ///< [B], tokens that are not padding, 1..s
-  std::vector<std::int32_t> masked;      ///< [B, m], flat index into [B*s]
-  std::vector<std::int32_t> labels;      ///< [B, m], true token at each masked position
+  std::vector<std::int32_t> tokens;         ///< [B, s], masked inputs
+  std::vector<std::int32_t> segments;       ///< [B, s], 0 or 1
+  std::vector<std::int32_t> lengths;        ///< [B], tokens that are not padding, 1..s
+  std::vector<std::int32_t> masked;         ///< [B, m], flat index into [B*s]
+  std::vector<std::int32_t> labels;         ///< [B, m], true token at each masked position
   std::vector<std::int32_t> next_sentence;  ///< [B], 0 or 1
 };
 

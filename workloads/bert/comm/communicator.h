@@ -23,7 +23,8 @@ class Communicator {
   virtual void all_reduce_max(std::span<std::int64_t> values) = 0;
   virtual void broadcast(std::span<float> values, int root) = 0;
   virtual void barrier() = 0;
-  [[nodiscard]] virtual std::string description() const = 0;  ///< "tcp, gloo 0.5.0, 127.0.0.1:29500"
+  [[nodiscard]] virtual std::string description()
+      const = 0;  ///< "tcp, gloo 0.5.0, 127.0.0.1:29500"
 };
 
 }  // namespace bert
