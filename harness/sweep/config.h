@@ -1,0 +1,65 @@
+// SweepConfig: one JSON file that says what to run. No process is started and no run folder is
+// touched here; everything that can be wrong with the text is found here and named by file and
+// line.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "parsers/core/error.h"
+#include "parsers/core/window_rule.h"
+
+namespace bertbench {
+
+/// One axis of the grid. Values are kept as text, as they appear in keys and on command lines:
+/// "64", "bf16", "true".
+struct Axis {
+  std::string name;  ///< "topology", "micro_batch_size", "env.NCCL_P2P_DISABLE", "optimizer" ...
+  std::vector<std::string> values;
+};
+
+/// A cell is left out when every axis named here has one of the values given.
+using Exclude = std::map<std::string, std::vector<std::string>>;
+
+enum class Order {
+  interleaved,  ///< trial 1 of every cell, then trial 2 of every cell ...: drift hits all alike
+  sequential    ///< all trials of the first cell, then of the second ...
+};
+
+struct SweepConfig {
+  std::string source;      ///< path of the file, for messages and to find a hostfile beside it
+  std::string name;        ///< title of the report
+  std::string workload;    ///< "bert_train" or the name of a template in workloads/external/
+  std::vector<Axis> grid;  ///< in the order of the file
+  std::vector<std::vector<std::string>> zip;  ///< groups of axes that advance together
+  std::vector<Exclude> exclude;
+  std::vector<std::string> args;           ///< appended to every command line as they are
+  std::map<std::string, std::string> env;  ///< set for every trainer
+  std::vector<std::string> hosts;          ///< of the list or of the hostfile
+  int trials = 5;                          ///< launches of each cell
+  std::int64_t steps = 60;                 ///< optimizer steps of a trial
+  WindowRule window;                       ///< what of a trial is measured
+  std::string launcher = "local";
+  double timeout_s = 3600;       ///< of one attempt
+  double stall_timeout_s = 300;  ///< without a byte of output, start-up included
+  int retries = 1;               ///< further attempts of a trial that failed
+  Order order = Order::interleaved;
+
+  [[nodiscard]] const Axis* axis(const std::string& name) const;
+};
+
+/// Reads and checks a config. `sets` are `--set` arguments, "trials=3", "grid.topology=[\"1n1g\"]",
+/// "env.NAME=1": the value is JSON when it parses as JSON, else text. Errors name
+/// "<file>:<line>", the JSON path, the rule that was broken and the nearest known key.
+Result<SweepConfig> load_config(const std::string& path, const std::vector<std::string>& sets = {});
+
+/// The same from text; `source` stands in messages.
+Result<SweepConfig> parse_config(const std::string& text, const std::string& source,
+                                 const std::vector<std::string>& sets = {});
+
+/// The resolved config as JSON text (what <out>/sweep.json holds); parse_config reads it back.
+std::string config_to_json(const SweepConfig& config);
+
+}  // namespace bertbench

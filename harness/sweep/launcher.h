@@ -1,0 +1,51 @@
+// Launcher: from one planned trial to the processes that make it up. launchers/<name>.cpp defines
+// one `extern const Launcher launcher_<name>;` and CMakeLists.txt lists its name; help, tests and
+// docs are derived from that list.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/sweep/plan.h"
+#include "harness/sweep/process.h"
+#include "parsers/core/error.h"
+
+namespace bertbench {
+
+/// What is only known when a trial is about to start. The same values for every planned trial give
+/// the canonical command, by which resume tells whether a finished trial may be reused.
+struct LaunchPlace {
+  std::string directory;  ///< of the attempt, absolute
+  int master_port = 0;    ///< free TCP port; 0 = placeholder
+  std::string marker;     ///< value of BERTBENCH_TRIAL in every trainer's environment
+};
+
+struct Launcher {
+  std::string_view name;
+  std::string_view title;    ///< one line: what it runs on
+  std::string_view program;  ///< what must be on PATH; empty = nothing
+  bool runs = true;          ///< false: --dry-run only in this version
+  /// Processes that this machine starts. Never a shell: argv arrays.
+  Result<std::vector<ProcessSpec>> (*processes)(const Plan&, const PlannedTrial&,
+                                                const LaunchPlace&);
+};
+
+/// All launchers, in list order. Generated from CMakeLists.txt.
+std::span<const Launcher* const> all_launchers();
+Result<const Launcher*> find_launcher(std::string_view name);
+
+/// Arguments of the trainer for a trial (without program): the same for every rank.
+Result<std::vector<std::string>> trainer_args(const Plan& plan, const PlannedTrial& trial,
+                                              const LaunchPlace& place, int ranks_per_machine);
+/// Variables set for the trainer besides the launcher's: config env, env.NAME axes, template env.
+Result<Variables> trainer_env(const Plan& plan, const PlannedTrial& trial,
+                              const LaunchPlace& place);
+/// `host` of node i: of the config, else "<host1>" ...
+std::string host_of(const Plan& plan, std::int64_t node);
+/// Text that a POSIX shell reads back as `text`; for messages and for ssh, never to run a shell
+/// here.
+std::string shell_quote(std::string_view text);
+
+}  // namespace bertbench

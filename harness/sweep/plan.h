@@ -1,0 +1,61 @@
+// Plan: the cells of a grid and the order in which their trials are launched. Pure: needs neither
+// the trainer, the launcher's program, the hosts nor the run folder.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/sweep/config.h"
+#include "harness/sweep/workload.h"
+#include "parsers/core/topology.h"
+#include "reports/model/identity.h"
+
+namespace bertbench {
+
+struct PlannedCell {
+  Identity identity;
+  std::string key;  ///< identity.key()
+  std::string
+      folder;  ///< safe name of its folder below <out>: no '/', no leading '.', <= 120 bytes
+  std::map<std::string, std::string> point;  ///< axis -> value, topology always included
+  Topology topology;
+  bool emulated = false;              ///< nodes or GPUs are stand-ins on this machine
+  std::vector<std::string> warnings;  ///< "nodes are emulated: ..." and the like, for the report
+};
+
+struct PlannedTrial {
+  std::size_t cell = 0;  ///< index into Plan::cells
+  int trial = 1;         ///< 1-based
+  bool operator==(const PlannedTrial&) const = default;
+};
+
+struct PlanOptions {
+  std::vector<std::string> only;  ///< "key=v1,v2", ANDed; keys: axes, nodes, gpus_per_node, key
+  int trials = 0;                 ///< > 0 overrides the config
+  std::string launcher;           ///< overrides the config
+  std::string trainer;            ///< path of bert_train; empty: beside bertbench, else on PATH
+  int cores = 0;                  ///< of this machine; 0 = look
+};
+
+struct Plan {
+  SweepConfig config;  ///< with the overrides applied
+  Workload workload;
+  std::vector<PlannedCell> cells;    ///< the whole grid, --only or not
+  std::vector<PlannedTrial> trials;  ///< what --only leaves, in order of launch
+  std::vector<std::string> notices;  ///< for stderr
+  int cores = 1;                     ///< of this machine, for threads per rank
+};
+
+/// Product of the axes, first axis slowest, zipped groups as one axis at the place of their first
+/// member; then excludes, then --only. Errors: unknown launcher or template, an --only that names
+/// no axis or matches no cell, a grid that is empty after excludes.
+Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options = {});
+
+/// One line a trial, for --dry-run: key, trial, world_size= and the exact command. `out` is the run
+/// folder as given, or empty.
+Result<std::vector<std::string>> dry_run(const Plan& plan, const std::string& out);
+
+}  // namespace bertbench

@@ -1,0 +1,97 @@
+// Processes of a trial: started as argv arrays in one process group, output straight to a file,
+// nothing inherited, waited for without pipes. process_boost.cpp is the only file that includes
+// Boost.Process.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parsers/core/error.h"
+
+namespace bertbench {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+struct ProcessSpec {
+  std::vector<std::string> argv;   ///< argv[0] is the program, looked up on PATH without a '/'
+  Variables set;                   ///< added to (or replacing) the harness's own environment
+  std::vector<std::string> unset;  ///< names, or prefixes ending in '*', taken out of it first
+  std::string cwd;                 ///< empty: the harness's
+};
+
+/// How a process ended, decoded from the wait status: exit 9 and SIGKILL are different things.
+struct ExitStatus {
+  std::optional<int> code;    ///< exit code, when it exited
+  std::optional<int> signal;  ///< signal number, when a signal ended it
+  [[nodiscard]] bool success() const { return code == 0; }
+  [[nodiscard]] std::string str() const;  ///< "exit status 2", "signal 9 (SIGKILL)"
+};
+
+/// Names a process for good: a pid is reused, a pid with its start time is not.
+struct ProcessId {
+  pid_t pid = 0;
+  unsigned long long start_time = 0;  ///< /proc/<pid>/stat field 22, clock ticks since boot
+  bool operator==(const ProcessId&) const = default;
+};
+/// Start time of a process now, if it exists and is not a zombie.
+std::optional<unsigned long long> start_time_of(pid_t pid);
+bool is_alive(const ProcessId& process);
+
+/// The ranks of one trial on this machine.
+class ProcessGroup {
+ public:
+  ProcessGroup() = default;
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+  /// Kills and reaps whatever is left.
+  ~ProcessGroup();
+
+  /// Starts one more process of the group; stdin /dev/null, stdout and stderr to `log_fd`. The
+  /// process is killed by the kernel when this process dies.
+  Result<ProcessId> start(const ProcessSpec& spec, int log_fd);
+
+  /// Waits until a process ends, `timeout` is over or `wake_fd` (if >= 0) is readable; reaps.
+  void wait(std::chrono::milliseconds timeout, int wake_fd = -1);
+
+  [[nodiscard]] bool running() const;
+  [[nodiscard]] std::size_t size() const { return members_.size(); }
+  [[nodiscard]] const std::vector<std::pair<ProcessId, std::optional<ExitStatus>>>& members()
+      const {
+    return members_;
+  }
+  /// Of the first process that ended badly, else success when all have ended.
+  [[nodiscard]] std::optional<ExitStatus> status() const;
+
+  /// Sends a signal to the whole group.
+  void signal(int number) const;
+  /// Ends what is left for good: SIGKILL to the group, then to every descendant that escaped from
+  /// it (they come to this process, which is their subreaper). Returns how many had escaped.
+  int kill_all();
+
+ private:
+  void reap();
+  pid_t group_ = 0;
+  std::vector<std::pair<ProcessId, std::optional<ExitStatus>>> members_;
+  std::optional<std::size_t> first_failed_;
+};
+
+/// Makes this process the subreaper of its descendants, opens descriptors 0-2 on /dev/null where
+/// they are closed and ignores SIGPIPE. Call once before the first ProcessGroup.
+void prepare_to_run_processes();
+
+/// Runs a short helper (nvidia-smi) and gives what it wrote to stdout, or nothing when it is
+/// missing, fails, or takes longer than `limit`.
+std::optional<std::string> capture_output(const std::vector<std::string>& argv,
+                                          std::chrono::milliseconds limit);
+
+/// Ends surviving processes of an earlier harness: every process whose environment holds
+/// BERTBENCH_TRIAL=<marker prefix>..., and each of `known` with its group. Returns how many were
+/// killed. Only processes of this user are seen.
+int kill_survivors(const std::string& marker_prefix, const std::vector<ProcessId>& known);
+
+}  // namespace bertbench
