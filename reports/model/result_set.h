@@ -95,9 +95,21 @@ struct Cell {
   std::optional<Ratio> precision_speedup;
   std::optional<double> time_to_train_s;
   std::optional<double> tflops_per_gpu, mfu, hfu;
-  std::string flops_formula, peak;  ///< "masked_head"; "H200 bf16 dense 989.5 TFLOPS"
+  std::string flops_formula, peak;                ///< "masked_head"; "H200 bf16 dense 989.5 TFLOPS"
+  std::optional<std::int64_t> stated_world_size;  ///< the log says only the product
+  std::optional<std::int64_t> stated_global_batch_size;
   bool emulated = false;  ///< nodes or GPUs are stand-ins: emulated nodes, one CPU rank a "GPU"
   std::vector<std::string> warnings;
+
+  /// From the identity, else as stated by the log.
+  [[nodiscard]] std::optional<std::int64_t> world_size() const {
+    const auto world = identity.world_size();
+    return world ? world : stated_world_size;
+  }
+  [[nodiscard]] std::optional<std::int64_t> global_batch_size() const {
+    const auto batch = identity.global_batch_size();
+    return batch ? batch : stated_global_batch_size;
+  }
 };
 
 struct ResultSet {

@@ -1,0 +1,82 @@
+// Verdicts: the gate (`check`) and the comparison without one (`compare`). Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/core/notice.h"
+#include "reports/model/result_set.h"
+
+namespace bertbench {
+
+struct GateOptions {
+  double floor = 0.02;                     ///< smallest loss that matters, as a fraction
+  double alpha = 0.05;                     ///< family-wise error over the cells compared
+  std::vector<std::string> allow_context;  ///< context keys that may differ ("kernel"), or "all"
+  bool allow_missing = false, accept_inconclusive = false;
+};
+
+enum class Verdict {
+  pass,
+  regression,
+  improvement,
+  inconclusive,
+  not_comparable,
+  missing,
+  new_cell
+};
+[[nodiscard]] std::string_view name(Verdict verdict);
+
+struct CellVerdict {
+  std::string key;
+  Verdict verdict = Verdict::pass;
+  std::optional<double> change;  ///< median / reference - 1; negative = slower
+  Interval
+      interval;  ///< of the Hodges-Lehmann shift, as a fraction like `change`; coverage 0 = none
+  double p = 1;  ///< exact one-sided Mann-Whitney p of "slower", not adjusted
+  double p_adjusted = 1;                        ///< the same after Holm over the cells compared
+  int n_new = 0, n_base = 0;                    ///< trials that count
+  double tolerance = 0;                         ///< the loss that had to be exceeded, as a fraction
+  std::optional<double> median_new, reference;  ///< sequences/s
+  std::string reason;  ///< one line for people: what changed, by how much, with n and p
+};
+
+struct GateReport {
+  std::vector<CellVerdict> cells;  ///< in the order of the result, then missing ones
+  std::vector<Notice> notices;
+  int compared = 0;  ///< cells with a number in the baseline that the result holds too
+  /// The first that holds: 4 nothing compared; 1 a regression, or a missing cell without
+  /// allow_missing; 4 a cell not comparable; 3 an inconclusive cell; 0.
+  int exit_status = 0;
+};
+
+/// The whole gate against one baseline file.
+[[nodiscard]] GateReport check(const ResultSet& result, const ResultSet& baseline,
+                               const GateOptions& options = {});
+/// The same against stored runs, oldest first: trials pooled, reference = median of the runs'
+/// medians, noise = standard deviation of those medians once there are three. The context is that
+/// of the newest run.
+[[nodiscard]] GateReport check(const ResultSet& result, std::span<const ResultSet> runs,
+                               const GateOptions& options = {});
+
+struct CellComparison {
+  std::string key;
+  std::string unit;      ///< "sequences/s" or "iterations/s"
+  int n_a = 0, n_b = 0;  ///< trials that count; 0 = the cell is missing there or has no number
+  std::optional<double> median_a, median_b;
+  std::optional<double> cv_a, cv_b;
+  std::optional<double> change;      ///< Hodges-Lehmann shift from a to b, exp(shift) - 1
+  std::optional<Interval> interval;  ///< exact, absent below four trials a side
+  std::optional<double> p;           ///< exact two-sided Mann-Whitney, not adjusted
+  std::optional<double> p_adjusted;  ///< after Holm over the cells of this comparison
+  bool significant = false;          ///< p <= alpha; print `~` otherwise
+  std::vector<std::string> notes;    ///< "need >= 4 trials", differing context, only in a ...
+};
+
+[[nodiscard]] std::vector<CellComparison> compare(const ResultSet& a, const ResultSet& b,
+                                                  double alpha = 0.05);
+
+}  // namespace bertbench
