@@ -1,0 +1,116 @@
+#include "harness/cli/cli.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+
+#include "harness/cli/command.h"
+#include "harness/cli/help.h"
+#include "harness/cli/options.h"
+#include "parsers/core/text.h"
+#include "reports/version.h"
+
+namespace bertbench {
+namespace {
+
+const Command* find_command(std::string_view name) {
+  const auto commands = all_commands();
+  const auto at = std::find_if(commands.begin(), commands.end(),
+                               [&](const Command* command) { return command->name == name; });
+  return at == commands.end() ? nullptr : *at;
+}
+
+ExitCode unknown_command(Console& console, const std::string& name) {
+  if (!name.empty() && name.front() == '-') {
+    return console.error({name, "unknown option", "see `bertbench --help`"});
+  }
+  std::vector<std::string> names;
+  for (const Command* command : all_commands()) names.emplace_back(command->name);
+  const std::string near = nearest_name(name, names);
+  return console.error({name, "unknown command",
+                        near.empty() ? fmt::format("commands are {}", fmt::join(names, ", "))
+                                     : fmt::format("did you mean `{}`?", near)});
+}
+
+// What CLI11 says about a command line, in our words.
+Error usage_error(const Command& command, const CLI::App& app, const CLI::ParseError& error) {
+  const std::string see = fmt::format("see `bertbench {} --help`", command.name);
+  const std::string where = fmt::format("bertbench {}", command.name).substr(10);
+  const std::vector<std::string> extras = app.remaining();
+  if (error.get_name() == "ExtrasError" && !extras.empty()) {
+    const std::string& extra = extras.front();
+    if (extra.front() != '-')
+      return {where, fmt::format("'{}' is one argument too many", extra), see};
+    const std::string name = extra.substr(0, extra.find('='));
+    std::vector<std::string> known;
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& each : option->get_lnames()) known.push_back("--" + each);
+    }
+    const std::string near = nearest_name(name, known);
+    return {where, fmt::format("unknown option {}", name),
+            near.empty() ? see : fmt::format("did you mean {}?", near)};
+  }
+  if (error.get_name() == "ArgumentMismatch") return {where, error.what(), see};
+  return {where, error.what(), see};
+}
+
+ExitCode run_command(const Command& command, const std::vector<std::string>& args,
+                     Console& console) {
+  CLI::App app;
+  app.set_help_flag("-h,--help", "Print this help.");
+  const CommandRun run = command.declare(app);
+  try {
+    app.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // CLI11 takes them reversed
+  } catch (const CLI::CallForHelp&) {
+    console.print(command_help(command));
+    return ExitCode::good;
+  } catch (const CLI::ParseError& error) {
+    return console.error(usage_error(command, app, error));
+  } catch (const UsageError& error) {
+    return console.error(error.error());
+  }
+  return run(console);
+}
+
+ExitCode dispatch(const std::vector<std::string>& args, Console& console) {
+  if (args.empty()) {
+    console.print(short_help());
+    return ExitCode::usage;
+  }
+  std::string first = args.front();
+  std::vector<std::string> rest(args.begin() + 1, args.end());
+  if (first == "help" && !rest.empty()) {  // `help extract` is `extract --help`
+    first = rest.front();
+    rest = {"--help"};
+  }
+  if (first == "-h" || first == "--help" || first == "help") {
+    console.print(program_help());
+    return ExitCode::good;
+  }
+  if (first == "-V" || first == "--version") {
+    console.print(fmt::format("bertbench {} ({})\n", tool_version(), tool_commit()));
+    return ExitCode::good;
+  }
+  const Command* command = find_command(first);
+  return command == nullptr ? unknown_command(console, first)
+                            : run_command(*command, rest, console);
+}
+
+}  // namespace
+
+int run_cli(const std::vector<std::string>& args, std::ostream& out, std::ostream& err,
+            Terminal terminal) {
+  Console console(out, err, terminal);
+  ExitCode status = ExitCode::good;
+  try {
+    status = dispatch(args, console);
+  } catch (const std::exception& error) {  // a defect: libraries' exceptions are caught where used
+    status = console.error({"internal error", error.what(), "please report this command line"});
+  }
+  if (const auto written = console.finish(); !written) status = console.error(written.error());
+  return to_int(status);
+}
+
+}  // namespace bertbench

@@ -1,0 +1,104 @@
+// bertbench doctor: what would spoil a measurement on this machine.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "harness/cli/command.h"
+#include "harness/cli/console.h"
+#include "harness/cli/options.h"
+#include "harness/cli/output.h"
+#include "harness/sweep/environment.h"
+#include "reports/table.h"
+
+namespace bertbench {
+namespace {
+
+struct Options {
+  std::string path = ".";
+  OutputOptions output;
+};
+
+Style style_of(Severity severity) {
+  switch (severity) {
+    case Severity::ok:
+      return Style::green;
+    case Severity::info:
+      return Style::plain;
+    case Severity::warning:
+      return Style::yellow;
+  }
+  return Style::plain;
+}
+
+nlohmann::ordered_json to_json(const std::vector<DoctorFinding>& findings) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const DoctorFinding& finding : findings) {
+    rows.push_back({{"severity", name(finding.severity)},
+                    {"subject", finding.subject},
+                    {"text", finding.text},
+                    {"advice", finding.advice}});
+  }
+  return {{"findings", rows}};
+}
+
+void print(Console& console, const std::vector<DoctorFinding>& findings) {
+  Table table{{{""}, {"subject"}, {"finding"}}, {}};
+  std::vector<Style> styles;
+  for (const DoctorFinding& finding : findings) {
+    table.rows.push_back({std::string(name(finding.severity)), finding.subject, finding.text});
+    styles.push_back(style_of(finding.severity));
+    if (!finding.advice.empty()) {
+      table.rows.push_back({"", "", "-> " + finding.advice});
+      styles.push_back(Style::plain);
+    }
+  }
+  TextTableOptions look;
+  look.headings = false;
+  look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
+    return column == 0 ? console.styled(styles[row], text) : text;
+  };
+  console.print(text_table(table, look));
+  const auto warnings = std::count_if(
+      findings.begin(), findings.end(),
+      [](const DoctorFinding& finding) { return finding.severity == Severity::warning; });
+  console.print(warnings == 0 ? std::string("\nnothing found that would spoil a measurement\n")
+                              : fmt::format("\n{} finding{} would spoil a measurement here\n",
+                                            warnings, warnings == 1 ? "" : "s"));
+}
+
+ExitCode run(const Options& options, Console& console) {
+  const std::vector<DoctorFinding> findings = doctor(options.path);
+  return answer(
+      console, options.output, ExitCode::good,
+      [&](const std::string&) { return json_text(to_json(findings)); },
+      [&] { print(console, findings); });
+}
+
+CommandRun declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_text(app, "--out", options->path, "DIR", "Where a sweep would write, for its free space.")
+      ->default_str("the current folder");
+  add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
+  return [options](Console& console) { return run(*options, console); };
+}
+
+constexpr Example kExamples[] = {
+    {"bertbench doctor", "Look before a measurement that matters."},
+    {"bertbench doctor --json", "The same for a script; `severity` is ok, info or warning."},
+};
+constexpr ExitCode kStatuses[] = {ExitCode::good, ExitCode::usage};
+
+}  // namespace
+
+extern const Command command_doctor{
+    "doctor",
+    "what would spoil a measurement on this machine",
+    "",
+    "Looks at frequency governor, load, cores, clocks, GPUs in use, disk space and launchers, and "
+    "says what to do. It measures and changes nothing; findings do not alter the exit status.",
+    kExamples,
+    kStatuses,
+    declare};
+
+}  // namespace bertbench

@@ -1,0 +1,180 @@
+// bertbench list: what there is, from the same lists that dispatch uses.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "harness/cli/command.h"
+#include "harness/cli/console.h"
+#include "harness/cli/options.h"
+#include "harness/cli/output.h"
+#include "harness/sweep/launcher.h"
+#include "parsers/core/text.h"
+#include "parsers/format.h"
+#include "reports/report.h"
+#include "reports/stats/flops.h"
+#include "reports/stats/hardware.h"
+#include "reports/table.h"
+
+namespace bertbench {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// One kind of thing: the rows as objects with the same keys, which are the table's headings too.
+struct Kind {
+  std::string_view name;
+  ordered_json (*rows)();
+};
+
+ordered_json formats() {
+  ordered_json rows = ordered_json::array();
+  for (const Format* format : all_formats()) {
+    rows.push_back(
+        {{"name", format->name}, {"title", format->title}, {"reference", format->reference}});
+  }
+  return rows;
+}
+
+ordered_json reports() {
+  ordered_json rows = ordered_json::array();
+  for (const Report* report : all_reports()) {
+    rows.push_back(
+        {{"name", report->name}, {"title", report->title}, {"extension", report->extension}});
+  }
+  return rows;
+}
+
+ordered_json launchers() {
+  ordered_json rows = ordered_json::array();
+  for (const Launcher* launcher : all_launchers()) {
+    rows.push_back({{"name", launcher->name},
+                    {"title", launcher->title},
+                    {"needs", launcher->program},
+                    {"use", launcher->runs ? "run" : "dry run only"}});
+  }
+  return rows;
+}
+
+ordered_json models() {
+  ordered_json rows = ordered_json::array();
+  for (const std::string& name : known_models()) {
+    const auto shape = model_shape(name);
+    if (!shape) continue;
+    rows.push_back({{"name", name},
+                    {"layers", shape->layers},
+                    {"hidden", shape->hidden},
+                    {"heads", shape->heads},
+                    {"intermediate", shape->intermediate},
+                    {"vocabulary", shape->vocabulary},
+                    {"parameters", static_cast<std::int64_t>(parameter_count(*shape))}});
+  }
+  return rows;
+}
+
+ordered_json hardware() {
+  ordered_json rows = ordered_json::array();
+  for (const Hardware& gpu : known_hardware()) {
+    ordered_json row{{"name", gpu.name}};
+    for (const std::string_view precision : {"fp32", "tf32", "bf16", "fp16", "fp8"}) {
+      ordered_json tflops;  // null: the vendor gives no figure
+      for (const Peak& peak : gpu.peaks) {
+        if (peak.precision == precision) tflops = peak.tflops;
+      }
+      row[std::string(precision)] = tflops;
+    }
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+constexpr Kind kKinds[] = {{"formats", formats},
+                           {"reports", reports},
+                           {"launchers", launchers},
+                           {"models", models},
+                           {"hardware", hardware}};
+
+std::string cell_text(const ordered_json& value) {
+  if (value.is_null()) return "-";
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_number_float() ? shortest(value.get<double>()) : value.dump();
+}
+
+void print(Console& console, const Kind& kind, const ordered_json& rows) {
+  Table table;
+  for (const ordered_json& row : rows) {
+    std::vector<std::string> cells;
+    for (const auto& [key, value] : row.items()) {
+      if (key == "reference") continue;  // long: in --json and the docs
+      if (table.rows.empty()) table.columns.push_back({key, !value.is_string()});
+      cells.push_back(cell_text(value));
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  console.print(text_table(table));
+  if (kind.name == "hardware") console.print("\ndense TFLOP/s of one GPU; - = no figure\n");
+}
+
+struct Options {
+  std::string kinds;
+  OutputOptions output;
+};
+
+Result<std::vector<const Kind*>> parse_kinds(const std::string& list) {
+  std::vector<const Kind*> chosen;
+  std::vector<std::string> names;
+  for (const Kind& kind : kKinds) names.emplace_back(kind.name);
+  for (const std::string_view word : split(list, ',')) {
+    const auto* at = std::find_if(std::begin(kKinds), std::end(kKinds),
+                                  [&](const Kind& kind) { return kind.name == word; });
+    if (at == std::end(kKinds)) {
+      const std::string near = nearest_name(word, names);
+      return fail("list", fmt::format("there is no list of '{}'", word),
+                  near.empty() ? fmt::format("lists are {}", fmt::join(names, ", "))
+                               : fmt::format("did you mean {}?", near));
+    }
+    chosen.push_back(at);
+  }
+  return chosen;
+}
+
+ExitCode run(const Options& options, Console& console) {
+  const auto kinds = parse_kinds(options.kinds);
+  if (!kinds) return console.error(kinds.error());
+  ordered_json json;
+  for (const Kind* kind : *kinds) json[std::string(kind->name)] = kind->rows();
+  return answer(
+      console, options.output, ExitCode::good, [&](const std::string&) { return json_text(json); },
+      [&] {
+        for (const Kind* kind : *kinds) {
+          if (kinds->size() > 1) {
+            console.print(fmt::format("{}{}\n", kind == kinds->front() ? "" : "\n",
+                                      console.styled(Style::bold, kind->name)));
+          }
+          print(console, *kind, json[std::string(kind->name)]);
+        }
+      });
+}
+
+CommandRun declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_argument(app, "KIND", options->kinds,
+               "formats, reports, launchers, models or hardware; several with commas.");
+  add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
+  return [options](Console& console) { return run(*options, console); };
+}
+
+constexpr Example kExamples[] = {
+    {"bertbench list formats", "Log formats that `extract` knows."},
+    {"bertbench list models,hardware --json", "Model shapes and GPU peaks for a script."},
+};
+constexpr ExitCode kStatuses[] = {ExitCode::good, ExitCode::usage};
+
+}  // namespace
+
+extern const Command command_list{
+    "list",    "log formats, reports, launchers, models, GPUs that are known",
+    "KIND",    "Names printed here are what the options of the other commands take.",
+    kExamples, kStatuses,
+    declare};
+
+}  // namespace bertbench

@@ -1,0 +1,112 @@
+#include "harness/cli/console.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ostream>
+
+#include "harness/cli/fd_stream.h"
+#include "harness/cli/progress.h"
+#include "parsers/core/text.h"
+
+namespace bertbench {
+namespace {
+
+std::string_view code_of(Style style) {
+  switch (style) {
+    case Style::plain:
+      return "";
+    case Style::bold:
+      return "1";
+    case Style::dim:
+      return "2";
+    case Style::red:
+      return "31";
+    case Style::green:
+      return "32";
+    case Style::yellow:
+      return "33";
+  }
+  return "";
+}
+
+std::string paint(bool on, Style style, std::string_view text) {
+  if (!on || style == Style::plain || text.empty()) return std::string(text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", code_of(style), text);
+}
+
+}  // namespace
+
+Terminal Terminal::detect() {
+  Terminal terminal;
+  terminal.out_is_terminal = isatty(STDOUT_FILENO) == 1;
+  terminal.err_is_terminal = isatty(STDERR_FILENO) == 1;
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  const bool dumb = term != nullptr && std::strcmp(term, "dumb") == 0;
+  // https://no-color.org: an empty value counts as unset. A dumb terminal cannot redraw either.
+  terminal.colour = !dumb && (no_colour == nullptr || *no_colour == '\0');
+  if (dumb) terminal.err_is_terminal = false;
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) terminal.width = size.ws_col;
+  return terminal;
+}
+
+Console::Console(std::ostream& out, std::ostream& err, Terminal terminal)
+    : out_(out),
+      err_(err),
+      terminal_(terminal),
+      progress_(std::make_unique<Progress>(err, terminal.err_is_terminal, terminal.width)) {}
+
+Console::~Console() { progress_->clear(); }
+
+void Console::print(std::string_view text) {
+  if (terminal_.out_is_terminal) progress_->clear();
+  out_.write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+
+void Console::to_err(std::string_view line) {
+  progress_->clear();
+  out_.flush();  // on one terminal the order of the two streams is the order of events
+  err_ << line << "\n" << std::flush;
+}
+
+void Console::note(std::string_view where, const Notice& notice) {
+  std::string place = escape_for_terminal(where);
+  if (notice.line > 0) place += fmt::format(":{}", notice.line);
+  if (!place.empty()) place += ": ";
+  to_err("bertbench: " + styled_err(Style::yellow, "note:") + " " + place +
+         escape_for_terminal(notice.text));
+}
+
+void Console::note(std::string_view text) { note("", Notice{0, std::string(text)}); }
+
+ExitCode Console::error(const Error& error, ExitCode status) {
+  to_err(styled_err(Style::red, "bertbench:") + " " + escape_for_terminal(error.message()));
+  return status;
+}
+
+Result<void> Console::finish() {
+  progress_->stop();
+  out_.flush();
+  if (out_) return {};
+  const auto* buffer = dynamic_cast<const FdBuffer*>(out_.rdbuf());
+  const int reason = buffer == nullptr ? EIO : buffer->error();
+  if (reason == EPIPE) return {};
+  return fail("standard output", std::strerror(reason),
+              "free some space, or send the output elsewhere with -o FILE");
+}
+
+std::string Console::styled(Style style, std::string_view text) const {
+  return paint(terminal_.colour && terminal_.out_is_terminal, style, text);
+}
+
+std::string Console::styled_err(Style style, std::string_view text) const {
+  return paint(terminal_.colour && terminal_.err_is_terminal, style, text);
+}
+
+}  // namespace bertbench

@@ -1,0 +1,70 @@
+// Console: the only writer to a terminal.
+//
+// The answer asked for goes to stdout, everything else (notices, errors, progress) to stderr.
+// Colour and redrawn lines are used only where the stream is a terminal and NO_COLOR is unset.
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "harness/cli/exit_status.h"
+#include "parsers/core/error.h"
+#include "parsers/core/notice.h"
+
+namespace bertbench {
+
+class Progress;
+
+enum class Style { plain, bold, dim, red, green, yellow };
+
+struct Terminal {
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
+  bool colour = false;  ///< allowed at all (NO_COLOR unset, TERM is not "dumb")
+  int width = 80;       ///< columns, for the progress line
+
+  /// What descriptors 1 and 2 of this process are.
+  [[nodiscard]] static Terminal detect();
+};
+
+class Console {
+ public:
+  Console(std::ostream& out, std::ostream& err, Terminal terminal = {});
+  ~Console();
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  /// Part of the answer, to stdout as it is. The caller escapes what comes from logs.
+  void print(std::string_view text);
+
+  /// `bertbench: note: <where>:<line>: <text>` to stderr, escaped.
+  void note(std::string_view where, const Notice& notice);
+  void note(std::string_view text);
+
+  /// `bertbench: <where>: <what>; <hint>` to stderr on one line, escaped. Returns `status`, so
+  /// that a command can `return console.error(error, ...)`.
+  ExitCode error(const Error& error, ExitCode status = ExitCode::usage);
+
+  /// Flushes stdout. A reader that went away is not an error; a full disk is.
+  [[nodiscard]] Result<void> finish();
+
+  /// `text` in a style when stdout (or stderr) shows it, else as it is.
+  [[nodiscard]] std::string styled(Style style, std::string_view text) const;
+  [[nodiscard]] std::string styled_err(Style style, std::string_view text) const;
+
+  [[nodiscard]] Progress& progress() { return *progress_; }
+  [[nodiscard]] const Terminal& terminal() const { return terminal_; }
+  [[nodiscard]] std::ostream& out() { return out_; }
+
+ private:
+  void to_err(std::string_view line);
+
+  std::ostream& out_;
+  std::ostream& err_;
+  Terminal terminal_;
+  std::unique_ptr<Progress> progress_;
+};
+
+}  // namespace bertbench

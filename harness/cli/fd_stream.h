@@ -1,0 +1,30 @@
+// A stream buffer over a file descriptor that remembers why a write failed: "disk full" and
+// "the reader went away" need different answers, and std::cout tells neither.
+#pragma once
+
+#include <array>
+#include <streambuf>
+
+namespace bertbench {
+
+class FdBuffer : public std::streambuf {
+ public:
+  explicit FdBuffer(int descriptor);
+  ~FdBuffer() override;
+
+  /// errno of the first write that failed, 0 if none did.
+  [[nodiscard]] int error() const { return error_; }
+
+ protected:
+  int_type overflow(int_type c) override;
+  int sync() override;
+
+ private:
+  bool drain();
+
+  int descriptor_;
+  int error_ = 0;
+  std::array<char, 16384> buffer_{};
+};
+
+}  // namespace bertbench

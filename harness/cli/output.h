@@ -1,0 +1,42 @@
+// Where an answer goes: a table for people on stdout, or its machine form by --json and -o.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "harness/cli/console.h"
+#include "harness/cli/exit_status.h"
+#include "reports/model/result_set.h"
+
+namespace CLI {
+class App;
+}
+
+namespace bertbench {
+
+/// --json: the machine form on stdout instead of the table. -o FILE: the machine form into FILE,
+/// the table still on stdout. -o -: the same as --json.
+struct OutputOptions {
+  bool json = false;
+  std::string path;
+
+  [[nodiscard]] bool machine_on_stdout() const { return json || path == "-"; }
+};
+
+void add_output(CLI::App& app, OutputOptions& output, const std::string& file_help);
+
+/// Gives an answer in the form asked for. `machine` makes the text of the machine form for stdout
+/// (path "-") or for the file named; `human` prints the table. Returns `status`, or `usage` when
+/// the file cannot be written.
+ExitCode answer(Console& console, const OutputOptions& output, ExitCode status,
+                const std::function<Result<std::string>(const std::string& path)>& machine,
+                const std::function<void()>& human);
+
+/// A result set as the report that the ending of `path` selects, JSON for any other.
+[[nodiscard]] Result<std::string> result_text(const ResultSet& set, const std::string& path,
+                                              const std::string& run_folder = {});
+
+/// JSON as this program prints it: two blanks, bytes that are not UTF-8 replaced.
+[[nodiscard]] std::string json_text(const nlohmann::ordered_json& json);
+
+}  // namespace bertbench
