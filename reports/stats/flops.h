@@ -33,8 +33,8 @@ struct ModelShape {
 
 /// A built-in model by name, or a JSON file (a path with '/' or ending in ".json", keys as in
 /// configs/models/*.json). Upper case, '_' and the suffixes "-uncased" and "-cased" are
-/// understood, and "gpt2-small" means "gpt2". Case matters for a vocabulary: "-cased" BERT has 28996
-/// entries. Unknown: an Error that lists the names and the nearest.
+/// understood, and "gpt2-small" means "gpt2". Case matters for a vocabulary: "-cased" BERT has
+/// 28996 entries. Unknown: an Error that lists the names and the nearest.
 [[nodiscard]] Result<ModelShape> model_shape(std::string_view name);
 
 /// Built-in names, smallest first: bert-tiny .. bert-large, gpt2 .. gpt2-xl.

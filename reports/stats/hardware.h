@@ -22,11 +22,15 @@ struct Peak {
   [[nodiscard]] std::string str() const;
 };
 
+/// Words of the name that nvidia-smi prints: every one of `all` is in it and none of `none`.
+struct HardwareMatch {
+  std::vector<std::string> all, none;
+};
+
 /// One GPU of configs/hardware.json.
 struct Hardware {
   std::string name;
-  std::vector<std::string> match_all;   ///< every one of these words is in the printed name ...
-  std::vector<std::string> match_none;  ///< ... and none of these
+  std::vector<HardwareMatch> matches;  ///< any of them
   std::vector<Peak> peaks;
   std::string source, note;
 };
@@ -47,11 +51,11 @@ struct Hardware {
 
 /// How much of the peak a rate uses, and what that statement rests on.
 struct Utilization {
-  double tflops_per_gpu = 0;   ///< model FLOPs (masked_head) x sequences/s per GPU
-  std::optional<double> mfu;   ///< model FLOPs / peak, 1 = all of it; absent without a peak
-  std::optional<double> hfu;   ///< hardware FLOPs / peak, recomputation included
+  double tflops_per_gpu = 0;  ///< model FLOPs (masked_head) x sequences/s per GPU
+  std::optional<double> mfu;  ///< model FLOPs / peak, 1 = all of it; absent without a peak
+  std::optional<double> hfu;  ///< hardware FLOPs / peak, recomputation included
   std::string formula = "masked_head";
-  std::string counted;         ///< "linear, attention, head at 20 of 128 positions, pooler; x3"
+  std::string counted;  ///< "linear, attention, head at 20 of 128 positions, pooler; x3"
   std::optional<Peak> peak;
   std::vector<std::string> warnings;  ///< MFU above 1: the row cannot be what it says
 };

@@ -1,0 +1,240 @@
+#include "reports/table.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "parsers/core/text.h"
+
+namespace bertbench {
+namespace {
+
+struct Range {
+  char32_t first, last;
+};
+// East Asian wide and fullwidth, and emoji: Unicode 15 EastAsianWidth.txt, neighbours joined.
+constexpr std::array<Range, 17> kWide = {{{0x1100, 0x115F},
+                                          {0x231A, 0x231B},
+                                          {0x2329, 0x232A},
+                                          {0x23E9, 0x23EC},
+                                          {0x25FD, 0x25FE},
+                                          {0x2614, 0x2615},
+                                          {0x2648, 0x2653},
+                                          {0x2E80, 0x303E},
+                                          {0x3041, 0x4DBF},
+                                          {0x4E00, 0xA4CF},
+                                          {0xA960, 0xA97F},
+                                          {0xAC00, 0xD7A3},
+                                          {0xF900, 0xFAFF},
+                                          {0xFE30, 0xFE6F},
+                                          {0xFF00, 0xFF60},
+                                          {0x1F300, 0x1FAFF},
+                                          {0x20000, 0x3FFFD}}};
+// Combining marks, joiners and variation selectors that take no room.
+constexpr std::array<Range, 10> kZero = {{{0x0300, 0x036F},
+                                          {0x0483, 0x0489},
+                                          {0x0591, 0x05BD},
+                                          {0x064B, 0x065F},
+                                          {0x1AB0, 0x1AFF},
+                                          {0x1DC0, 0x1DFF},
+                                          {0x200B, 0x200F},
+                                          {0x20D0, 0x20FF},
+                                          {0xFE00, 0xFE0F},
+                                          {0xFE20, 0xFE2F}}};
+
+template <std::size_t N>
+bool in(const std::array<Range, N>& table, char32_t c) {
+  return std::any_of(table.begin(), table.end(),
+                     [c](Range r) { return c >= r.first && c <= r.last; });
+}
+
+/// Next code point; a byte that begins no UTF-8 sequence stands for itself.
+char32_t next(std::string_view text, std::size_t& at) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const unsigned lead = byte(at);
+  const int extra = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC2 ? 1 : 0;
+  char32_t code = extra == 3 ? lead & 7U : extra == 2 ? lead & 15U : extra == 1 ? lead & 31U : lead;
+  for (int k = 1; k <= extra; ++k) {
+    const unsigned follow = byte(at + static_cast<std::size_t>(k));
+    if ((follow & 0xC0U) != 0x80U) {
+      ++at;
+      return lead;
+    }
+    code = code << 6U | (follow & 0x3FU);
+  }
+  at += static_cast<std::size_t>(extra) + 1;
+  return code;
+}
+
+std::string padded(const std::string& text, std::size_t width, bool right) {
+  const std::size_t used = display_width(text);
+  const std::string blanks(width > used ? width - used : 0, ' ');
+  return right ? blanks + text : text + blanks;
+}
+
+void trim_end(std::string& line) { line.erase(line.find_last_not_of(' ') + 1); }
+
+const std::string& cell(const Table& table, std::size_t row, std::size_t column) {
+  static const std::string empty;
+  return column < table.rows[row].size() ? table.rows[row][column] : empty;
+}
+
+}  // namespace
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const char32_t c = next(text, at);
+    width += in(kZero, c) ? 0 : in(kWide, c) ? 2 : 1;
+  }
+  return width;
+}
+
+std::string text_table(const Table& table, const TextTableOptions& options) {
+  const std::size_t count = table.columns.size();
+  std::vector<std::size_t> width(count, 0);
+  std::vector<std::vector<std::string>> safe(table.rows.size());
+  for (std::size_t c = 0; c < count; ++c)
+    if (options.headings) width[c] = display_width(table.columns[c].heading);
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    for (std::size_t c = 0; c < count; ++c) {
+      safe[r].push_back(escape_for_terminal(cell(table, r, c)));
+      width[c] = std::max(width[c], display_width(safe[r][c]));
+    }
+  }
+  std::string out;
+  const auto finish_line = [&](std::string line) {
+    trim_end(line);
+    out += std::string(options.indent) + line + "\n";
+  };
+  if (options.headings) {
+    std::string heading, rule;
+    for (std::size_t c = 0; c < count; ++c) {
+      if (c > 0) heading += "  ", rule += "  ";
+      heading += padded(table.columns[c].heading, width[c], table.columns[c].right);
+      rule += std::string(width[c], '-');
+    }
+    finish_line(heading);
+    finish_line(rule);
+  }
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    std::string line;
+    for (std::size_t c = 0; c < count; ++c) {
+      if (c > 0) line += "  ";
+      // The last column is not padded to the right, so that a painted line has no blank tail.
+      const bool last = c + 1 == count && !table.columns[c].right;
+      std::string text = last ? safe[r][c] : padded(safe[r][c], width[c], table.columns[c].right);
+      line += options.paint ? options.paint(r, c, text) : text;
+    }
+    finish_line(line);
+  }
+  return out;
+}
+
+std::string markdown_text(std::string_view text) {
+  std::string out;
+  for (const char c : escape_for_terminal(text)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      // Backslash escapes do not work for '|' inside code spans and differ between renderers:
+      // character references are the same everywhere.
+      case '|':
+        out += "&#124;";
+        break;
+      case '`':
+        out += "&#96;";
+        break;
+      case '\\':
+        out += "&#92;";
+        break;
+      case '*':
+        out += "&#42;";
+        break;
+      case '[':
+        out += "&#91;";
+        break;
+      case ']':
+        out += "&#93;";
+        break;
+      case '!':
+        out += "&#33;";
+        break;
+      case '~':
+        out += "&#126;";
+        break;
+      case '#':
+        out += "&#35;";
+        break;
+      case '@':
+        out += "&#64;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  // "_" and ":" matter only at word edges and in links: names such as bert_b32 stay readable.
+  for (std::size_t at = 0; (at = out.find("://", at)) != std::string::npos;)
+    out.replace(at, 1, "&#58;");
+  return out;
+}
+
+std::string markdown_table(const Table& table) {
+  const std::size_t count = table.columns.size();
+  std::vector<std::size_t> width(count, 3);
+  std::vector<std::vector<std::string>> lines(table.rows.size() + 1);
+  for (std::size_t c = 0; c < count; ++c) {
+    lines[0].push_back(markdown_text(table.columns[c].heading));
+    for (std::size_t r = 0; r < table.rows.size(); ++r)
+      lines[r + 1].push_back(markdown_text(cell(table, r, c)));
+    for (const auto& line : lines) width[c] = std::max(width[c], display_width(line[c]));
+  }
+  std::string out;
+  for (std::size_t r = 0; r < lines.size(); ++r) {
+    for (std::size_t c = 0; c < count; ++c)
+      out += "| " + padded(lines[r][c], width[c], table.columns[c].right) + " ";
+    out += "|\n";
+    if (r > 0) continue;
+    for (std::size_t c = 0; c < count; ++c) {
+      const bool right = table.columns[c].right;
+      out += "| " + std::string(width[c] - (right ? 1 : 0), '-') + (right ? ": " : " ");
+    }
+    out += "|\n";
+  }
+  return out;
+}
+
+Table varying_columns(const Table& table, const std::vector<std::string>& keep,
+                      std::vector<Constant>& constants, bool single_row) {
+  Table out;
+  out.rows.resize(table.rows.size());
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    const std::string& heading = table.columns[c].heading;
+    bool same = true, empty = true;
+    for (std::size_t r = 0; r < table.rows.size(); ++r) {
+      same = same && cell(table, r, c) == cell(table, 0, c);
+      empty = empty && cell(table, r, c).empty();
+    }
+    const bool kept = std::find(keep.begin(), keep.end(), heading) != keep.end();
+    if (empty && !kept) continue;
+    const bool enough_rows = table.rows.size() > 1 || single_row;
+    if (same && !kept && enough_rows) {
+      constants.push_back({heading, cell(table, 0, c)});
+      continue;
+    }
+    out.columns.push_back(table.columns[c]);
+    for (std::size_t r = 0; r < table.rows.size(); ++r) out.rows[r].push_back(cell(table, r, c));
+  }
+  return out;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,132 @@
+#include "reports/stats/hardware.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace bertbench {
+namespace {
+
+struct Printed {
+  const char* gpu;
+  const char* precision;
+  double tflops;
+};
+class PeakTest : public testing::TestWithParam<Printed> {};
+
+TEST_P(PeakTest, IsFoundFromWhatNvidiaSmiPrints) {
+  const auto peak = peak_of(GetParam().gpu, GetParam().precision);
+  ASSERT_TRUE(peak) << GetParam().gpu;
+  EXPECT_EQ(peak->tflops, GetParam().tflops) << GetParam().gpu << " matched " << peak->gpu;
+  EXPECT_EQ(peak->kind, "dense");
+  EXPECT_FALSE(peak->source.empty());
+}
+INSTANTIATE_TEST_SUITE_P(
+    Names, PeakTest,
+    testing::Values(
+        Printed{"Tesla V100-SXM2-16GB", "fp16", 125},
+        Printed{"Tesla V100-SXM2-32GB-LS", "fp32", 15.7},
+        Printed{"Tesla V100-SXM3-32GB", "fp16", 125}, Printed{"Tesla V100-PCIE-16GB", "fp16", 112},
+        Printed{"Tesla T4", "fp16", 65}, Printed{"NVIDIA A100-SXM4-40GB", "tf32", 156},
+        Printed{"NVIDIA A100 80GB PCIe", "bf16", 312}, Printed{"A100-SXM4-80GB", "fp32", 19.5},
+        Printed{"NVIDIA A10", "bf16", 125}, Printed{"NVIDIA GeForce RTX 3090", "fp16", 71},
+        Printed{"NVIDIA GeForce RTX 4090", "fp8", 330.3},
+        Printed{"NVIDIA H100 80GB HBM3", "bf16", 989.5}, Printed{"NVIDIA H100 PCIe", "bf16", 756.5},
+        Printed{"NVIDIA H200", "bf16", 989.5}, Printed{"NVIDIA H200", "fp8", 1979},
+        Printed{"NVIDIA B200", "bf16", 2250}));
+
+class NoPeakTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(NoPeakTest, IsUnknownRatherThanGuessed) {
+  EXPECT_EQ(match_hardware(GetParam()), nullptr) << match_hardware(GetParam())->name;
+}
+INSTANTIATE_TEST_SUITE_P(
+    Names, NoPeakTest,
+    testing::Values("", " ", "NVIDIA", "NVIDIA A10G", "NVIDIA A100X", "NVIDIA A1000", "NVIDIA A800",
+                    "NVIDIA GeForce RTX 3090 Ti", "NVIDIA GeForce RTX 4090 D",
+                    "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA H100 NVL", "NVIDIA H200 NVL",
+                    "NVIDIA H20", "NVIDIA GH200 480GB", "NVIDIA GB200", "Tesla V100S-PCIE-32GB",
+                    "NVIDIA H200 MIG 1g.18gb", "NVIDIA A100-SXM4-40GB MIG 3g.20gb", "Tesla T40",
+                    "AMD Instinct MI250X", "Intel(R) Xeon(R) Platinum 8480C"));
+
+TEST(PeakTest, APrecisionThatTheGpuLacksHasNoPeak) {
+  EXPECT_FALSE(peak_of("Tesla V100-SXM2-16GB", "bf16"));
+  EXPECT_FALSE(peak_of("NVIDIA A100-SXM4-40GB", "fp8"));
+  EXPECT_FALSE(peak_of("NVIDIA H200", ""));
+}
+
+TEST(PeakTest, SaysWhatItIs) {
+  EXPECT_EQ(peak_of("NVIDIA H200", "bf16")->str(), "H200 bf16 dense 989.5 TFLOPS");
+}
+
+TEST(HardwareFileTest, TheShippedFileIsTheBuiltInList) {
+  const auto read = read_hardware(BB_SOURCE_DIR "/configs/hardware.json");
+  ASSERT_TRUE(read) << read.error().message();
+  ASSERT_GE(read->size(), 12U);
+  ASSERT_EQ(read->size(), known_hardware().size());
+  for (std::size_t i = 0; i < read->size(); ++i) {
+    const Hardware& hardware = (*read)[i];
+    EXPECT_EQ(hardware.name, known_hardware()[i].name);
+    EXPECT_FALSE(hardware.source.empty()) << hardware.name;
+    EXPECT_FALSE(hardware.peaks.empty()) << hardware.name;
+    for (const Peak& peak : hardware.peaks)
+      EXPECT_THAT(peak.precision, testing::AnyOf("fp32", "tf32", "bf16", "fp16", "fp8"));
+  }
+}
+
+TEST(HardwareFileTest, BadFilesAreErrorsThatNameThem) {
+  const std::string path = testing::TempDir() + "bb_bad_hardware.json";
+  for (
+      const char* text :
+      {"", "[]", R"({"hardware": 1})", R"({"hardware": [1]})", R"({"hardware": [{"name": "x"}]})",
+       R"({"hardware": [{"name": "x", "match": [{"all": []}], "dense_tflops": {}}]})",
+       R"({"hardware": [{"name": "x", "match": [7], "dense_tflops": {}}]})",
+       R"({"hardware": [{"name": "x", "match": [{"all": ["x"]}], "dense_tflops": {"fp32": 0}}]})",
+       R"({"hardware": [{"name": "x", "match": [{"all": ["x"]}], "dense_tflops": {"fp32": "1"}}]})"}) {
+    std::ofstream(path) << text;
+    const auto read = read_hardware(path);
+    ASSERT_FALSE(read) << text;
+    EXPECT_THAT(read.error().where, testing::HasSubstr(path));
+  }
+}
+
+TEST(UtilizationTest, MatchesTheSeedRowsComputedByHand) {
+  // BERT-large s128 on a DGX-2 V100: 204 sequences/s per GPU = 49.1 TFLOPS = 39 % of 125.
+  const auto shape = model_shape("bert-large");
+  const Utilization got =
+      utilization(*shape, 128, false, 204, peak_of("Tesla V100-SXM3-32GB", "fp16"));
+  EXPECT_NEAR(got.tflops_per_gpu, 49.1, 0.05);
+  ASSERT_TRUE(got.mfu);
+  EXPECT_NEAR(*got.mfu, 0.39, 0.005);
+  EXPECT_EQ(*got.hfu, *got.mfu);
+  EXPECT_EQ(got.formula, "masked_head");
+  EXPECT_EQ(got.counted, "linear, attention, head at 20 of 128 positions, pooler; x3");
+  EXPECT_TRUE(got.warnings.empty());
+}
+
+TEST(UtilizationTest, CheckpointingRaisesOnlyHfu) {
+  const auto shape = model_shape("bert-large");
+  const auto peak = peak_of("NVIDIA H200", "bf16");
+  const Utilization plain = utilization(*shape, 128, false, 1000, peak);
+  const Utilization saved = utilization(*shape, 128, true, 1000, peak);
+  EXPECT_EQ(*plain.mfu, *saved.mfu);
+  EXPECT_NEAR(*saved.hfu / *saved.mfu, 319.6 / 240.6, 0.001);
+}
+
+TEST(UtilizationTest, MoreThanThePeakIsAWarning) {
+  const Utilization got =
+      utilization(*model_shape("bert-large"), 512, false, 210, peak_of("Tesla T4", "fp16"));
+  ASSERT_EQ(got.warnings.size(), 1U);
+  EXPECT_THAT(got.warnings[0], testing::HasSubstr("above 100 % of T4 fp16 dense 65 TFLOPS"));
+}
+
+TEST(UtilizationTest, WithoutAPeakThereIsARateAndNoShare) {
+  const Utilization got = utilization(*model_shape("bert-base"), 128, false, 10, {});
+  EXPECT_GT(got.tflops_per_gpu, 0);
+  EXPECT_FALSE(got.mfu);
+  EXPECT_FALSE(got.hfu);
+}
+
+}  // namespace
+}  // namespace bertbench
