@@ -85,6 +85,10 @@ void Console::note(std::string_view where, const Notice& notice) {
 
 void Console::note(std::string_view text) { note("", Notice{0, std::string(text)}); }
 
+void Console::status(std::string_view text, Style style) {
+  to_err(styled_err(style, escape_for_terminal(text)));
+}
+
 ExitCode Console::error(const Error& error, ExitCode status) {
   to_err(styled_err(Style::red, "bertbench:") + " " + escape_for_terminal(error.message()));
   return status;

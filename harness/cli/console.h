@@ -43,6 +43,9 @@ class Console {
   void note(std::string_view where, const Notice& notice);
   void note(std::string_view text);
 
+  /// A line about how work goes on, to stderr, escaped, without a prefix.
+  void status(std::string_view text, Style style = Style::plain);
+
   /// `bertbench: <where>: <what>; <hint>` to stderr on one line, escaped. Returns `status`, so
   /// that a command can `return console.error(error, ...)`.
   ExitCode error(const Error& error, ExitCode status = ExitCode::usage);

@@ -1,8 +1,18 @@
 #include "harness/cli/output.h"
 
-#include <CLI/CLI.hpp>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <ostream>
+
+#include "harness/cli/fd_stream.h"
 #include "harness/cli/options.h"
+#include "harness/cli/progress.h"
 #include "reports/render.h"
 
 namespace bertbench {
@@ -44,6 +54,36 @@ Result<std::string> result_text(const ResultSet& set, const std::string& path,
   ReportOptions options;
   options.run_folder = run_folder;
   return render_text(*report, set, options);
+}
+
+Result<void> write_large_file(const std::string& path,
+                              const std::function<Result<void>(std::ostream&)>& fill) {
+  std::error_code ignored;
+  const auto kind = std::filesystem::status(path, ignored).type();
+  const bool replace =
+      kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found;
+  const std::string target = replace ? path + ".partial" : path;
+  const auto failed = [&](int reason) {
+    if (replace) ::unlink(target.c_str());
+    return fail(path, std::strerror(reason), "name a file that can be written, with enough space");
+  };
+  const int fd = ::open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return failed(errno);
+  int reason = 0;
+  Result<void> filled;
+  {
+    FdBuffer buffer(fd);
+    std::ostream out(&buffer);
+    filled = fill(out);
+    out.flush();
+    reason = buffer.error();
+  }
+  if (::close(fd) != 0 && reason == 0) reason = errno;
+  if (!filled && replace) ::unlink(target.c_str());
+  if (!filled) return filled;
+  if (reason != 0) return failed(reason);
+  if (replace && ::rename(target.c_str(), path.c_str()) != 0) return failed(errno);
+  return {};
 }
 
 std::string json_text(const nlohmann::ordered_json& json) {

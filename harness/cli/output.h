@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <iosfwd>
 #include <string>
 
 #include "harness/cli/console.h"
@@ -35,6 +36,11 @@ ExitCode answer(Console& console, const OutputOptions& output, ExitCode status,
 /// A result set as the report that the ending of `path` selects, JSON for any other.
 [[nodiscard]] Result<std::string> result_text(const ResultSet& set, const std::string& path,
                                               const std::string& run_folder = {});
+
+/// Writes what `fill` writes into a file that may be large; a regular file appears when it is
+/// whole.
+[[nodiscard]] Result<void> write_large_file(const std::string& path,
+                                            const std::function<Result<void>(std::ostream&)>& fill);
 
 /// JSON as this program prints it: two blanks, bytes that are not UTF-8 replaced.
 [[nodiscard]] std::string json_text(const nlohmann::ordered_json& json);

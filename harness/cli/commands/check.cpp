@@ -1,0 +1,177 @@
+// bertbench check: has anything become slower? The gate of a CI job.
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+
+#include "harness/cli/command.h"
+#include "harness/cli/console.h"
+#include "harness/cli/number_text.h"
+#include "harness/cli/options.h"
+#include "harness/cli/output.h"
+#include "parsers/core/text.h"
+#include "reports/model/result_io.h"
+#include "reports/table.h"
+#include "reports/verdicts.h"
+
+namespace bertbench {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  std::string result, baseline;
+  GateOptions gate;
+  OutputOptions output;
+};
+
+ordered_json to_json(const Options& options, const GateReport& report) {
+  ordered_json rows = ordered_json::array();
+  for (const CellVerdict& cell : report.cells) {
+    ordered_json row{{"key", cell.key}, {"verdict", name(cell.verdict)}};
+    if (cell.change) row["change"] = *cell.change;
+    if (cell.interval.coverage > 0) {
+      row["interval"] = {{"low", cell.interval.low},
+                         {"high", cell.interval.high},
+                         {"coverage", cell.interval.coverage}};
+    }
+    row["p"] = cell.p;
+    row["p_adjusted"] = cell.p_adjusted;
+    row["n_new"] = cell.n_new;
+    row["n_base"] = cell.n_base;
+    row["tolerance"] = cell.tolerance;
+    if (cell.median_new) row["median_new"] = *cell.median_new;
+    if (cell.reference) row["reference"] = *cell.reference;
+    row["reason"] = cell.reason;
+    rows.push_back(std::move(row));
+  }
+  ordered_json notices = ordered_json::array();
+  for (const Notice& notice : report.notices) notices.push_back(notice.text);
+  return {{"schema", "bertbench.check/1"},
+          {"result", options.result},
+          {"baseline", options.baseline},
+          {"exit_status", report.exit_status},
+          {"compared", report.compared},
+          {"cells", rows},
+          {"notices", notices}};
+}
+
+Style style_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass:
+    case Verdict::improvement:
+      return Style::green;
+    case Verdict::regression:
+    case Verdict::missing:
+      return Style::red;
+    case Verdict::inconclusive:
+    case Verdict::not_comparable:
+      return Style::yellow;
+    case Verdict::new_cell:
+      return Style::plain;
+  }
+  return Style::plain;
+}
+
+void print_summary(Console& console, const GateReport& report) {
+  std::map<std::string_view, int> count;
+  for (const CellVerdict& cell : report.cells) ++count[name(cell.verdict)];
+  std::string text;
+  for (const auto& [verdict, n] : count) text += fmt::format(", {} {}", n, verdict);
+  console.print(fmt::format("\n{} compared{}: exit status {}\n", counted(report.compared, "cell"),
+                            text, report.exit_status));
+}
+
+void print(Console& console, const GateReport& report) {
+  Table table{{{"verdict"},
+               {"cell"},
+               {"baseline", true},
+               {"now", true},
+               {"change", true},
+               {"tolerance", true},
+               {"n", true},
+               {"p", true}},
+              {}};
+  for (const CellVerdict& cell : report.cells) {
+    const bool tested = cell.n_new > 0 && cell.n_base > 0;
+    table.rows.push_back({std::string(name(cell.verdict)), cell.key, rate_text(cell.reference),
+                          rate_text(cell.median_new), cell.change ? change_text(*cell.change) : "-",
+                          tested ? share_text(cell.tolerance) : "-",
+                          fmt::format("{}+{}", cell.n_base, cell.n_new),
+                          tested ? p_text(cell.p_adjusted) : "-"});
+  }
+  TextTableOptions look;
+  look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
+    return column == 0 ? console.styled(style_of(report.cells[row].verdict), text) : text;
+  };
+  console.print(text_table(table, look));
+  bool first = true;
+  for (const CellVerdict& cell : report.cells) {
+    if (cell.verdict == Verdict::pass) continue;
+    console.print(fmt::format("{}{} {}: {}\n", first ? "\n" : "",
+                              console.styled(style_of(cell.verdict), name(cell.verdict)),
+                              escape_for_terminal(cell.key), escape_for_terminal(cell.reason)));
+    first = false;
+  }
+  print_summary(console, report);
+}
+
+ExitCode run(const Options& options, Console& console) {
+  const auto result = read_result_set(options.result);
+  if (!result) return console.error(result.error(), ExitCode::nothing_read);
+  const auto baseline = read_result_set(options.baseline);
+  if (!baseline) return console.error(baseline.error(), ExitCode::nothing_read);
+  const GateReport report = check(*result, *baseline, options.gate);
+  for (const Notice& notice : report.notices) console.note("check", notice);
+  return answer(
+      console, options.output, static_cast<ExitCode>(report.exit_status),
+      [&](const std::string&) { return json_text(to_json(options, report)); },
+      [&] { print(console, report); });
+}
+
+CommandRun declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  GateOptions& gate = options->gate;
+  add_argument(app, "RESULT", options->result,
+               "What was measured now: a result file or run folder.");
+  add_text(app, "--baseline", options->baseline, "FILE",
+           "What it is held against: a result file or run folder.")
+      ->required();
+  add_share(app, "--floor", gate.floor, "A smaller loss never fails.")->default_str("2%");
+  add_share(app, "--alpha", gate.alpha, "Chance of a false alarm, over all cells together.")
+      ->default_str("0.05");
+  add_list(app, "--allow-context", gate.allow_context, "KEY",
+           "Compare although this key of the environment differs; repeatable, or all.");
+  add_flag(app, "--allow-missing", gate.allow_missing,
+           "A cell of the baseline that was not measured is no failure.");
+  add_flag(app, "--accept-inconclusive", gate.accept_inconclusive,
+           "Too few trials to tell is no failure.");
+  add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
+  return [options](Console& console) { return run(*options, console); };
+}
+
+constexpr Example kExamples[] = {
+    {"bertbench check run --baseline baseline.json",
+     "Fails with status 1 if a cell became slower."},
+    {"bertbench check run --baseline last --floor 5% --allow-context kernel",
+     "Losses below 5 % pass, also after a kernel update."},
+};
+constexpr ExitCode kStatuses[] = {ExitCode::good,           ExitCode::regression,
+                                  ExitCode::usage,          ExitCode::inconclusive,
+                                  ExitCode::not_comparable, ExitCode::nothing_read};
+
+}  // namespace
+
+extern const Command command_check{
+    "check",
+    "has anything become slower? a verdict per cell and an exit status",
+    "RESULT --baseline FILE",
+    "A cell regresses only when its loss exceeds the tolerance and an exact one-sided Mann-Whitney "
+    "test over the trials passes Holm's correction over all cells. The tolerance is the larger of "
+    "--floor and the noise of the baseline. Of several statuses the first counts: 4 nothing "
+    "compared, 1, 4 not comparable, 3, 0.",
+    kExamples,
+    kStatuses,
+    declare};
+
+}  // namespace bertbench

@@ -1,0 +1,157 @@
+// bertbench compare: two result sets side by side, without a verdict.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "harness/cli/command.h"
+#include "harness/cli/console.h"
+#include "harness/cli/number_text.h"
+#include "harness/cli/options.h"
+#include "harness/cli/output.h"
+#include "parsers/core/text.h"
+#include "reports/model/result_io.h"
+#include "reports/table.h"
+#include "reports/verdicts.h"
+
+namespace bertbench {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  std::string a, b;
+  double alpha = 0.05;
+  OutputOptions output;
+};
+
+void put(ordered_json& json, const char* key, const std::optional<double>& value) {
+  if (value) json[key] = *value;
+}
+
+ordered_json to_json(const Options& options, const std::vector<CellComparison>& cells) {
+  ordered_json rows = ordered_json::array();
+  for (const CellComparison& cell : cells) {
+    ordered_json row{{"key", cell.key}, {"unit", cell.unit}, {"n_a", cell.n_a}, {"n_b", cell.n_b}};
+    put(row, "median_a", cell.median_a);
+    put(row, "median_b", cell.median_b);
+    put(row, "cv_a", cell.cv_a);
+    put(row, "cv_b", cell.cv_b);
+    put(row, "change", cell.change);
+    if (cell.interval) {
+      row["interval"] = {{"low", cell.interval->low},
+                         {"high", cell.interval->high},
+                         {"coverage", cell.interval->coverage}};
+    }
+    put(row, "p", cell.p);
+    put(row, "p_adjusted", cell.p_adjusted);
+    row["significant"] = cell.significant;
+    row["notes"] = cell.notes;
+    rows.push_back(std::move(row));
+  }
+  return {{"schema", "bertbench.compare/1"},
+          {"a", options.a},
+          {"b", options.b},
+          {"alpha", options.alpha},
+          {"cells", rows}};
+}
+
+std::string median_text(const std::optional<double>& median, const std::optional<double>& cv) {
+  if (!median) return "-";
+  return cv ? fmt::format("{} +-{:>2.0f} %", rate_text(*median), *cv * 100) : rate_text(*median);
+}
+
+void print(Console& console, const Options& options, const std::vector<CellComparison>& cells) {
+  console.print(fmt::format("A  {}\nB  {}\n\n", escape_for_terminal(options.a),
+                            escape_for_terminal(options.b)));
+  Table table{{{"cell"},
+               {"A", true},
+               {"B", true},
+               {"unit"},
+               {"change", true},
+               {"interval"},
+               {"n", true},
+               {"p", true}},
+              {}};
+  std::vector<Style> styles;
+  for (const CellComparison& cell : cells) {
+    const bool both = cell.n_a > 0 && cell.n_b > 0;
+    const std::string change = !both || !cell.change ? "-"
+                               : cell.significant    ? change_text(*cell.change)
+                                                     : "~";
+    table.rows.push_back({cell.key, median_text(cell.median_a, cell.cv_a),
+                          median_text(cell.median_b, cell.cv_b), cell.unit, change,
+                          cell.interval ? fmt::format("{} .. {}", change_text(cell.interval->low),
+                                                      change_text(cell.interval->high))
+                                        : "-",
+                          fmt::format("{}+{}", cell.n_a, cell.n_b),
+                          cell.p ? p_text(*cell.p) : "-"});
+    styles.push_back(!cell.significant || !cell.change ? Style::plain
+                     : *cell.change < 0                ? Style::red
+                                                       : Style::green);
+  }
+  TextTableOptions look;
+  look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
+    return column == 4 ? console.styled(styles[row], text) : text;
+  };
+  console.print(text_table(table, look));
+  console.print(fmt::format(
+      "\nA and B: median +- coefficient of variation. change: of the Hodges-Lehmann shift, ~ when\n"
+      "not significant (exact Mann-Whitney, p above {} after Holm's correction).\n",
+      options.alpha));
+  for (const CellComparison& cell : cells) {
+    for (const std::string& note : cell.notes) console.note(cell.key, {0, note});
+  }
+}
+
+ExitCode run(const Options& options, Console& console) {
+  const auto a = read_result_set(options.a);
+  if (!a) return console.error(a.error(), ExitCode::nothing_read);
+  const auto b = read_result_set(options.b);
+  if (!b) return console.error(b.error(), ExitCode::nothing_read);
+  const std::vector<CellComparison> cells = compare(*a, *b, options.alpha);
+  const bool any = std::any_of(cells.begin(), cells.end(), [](const CellComparison& cell) {
+    return cell.n_a > 0 && cell.n_b > 0;
+  });
+  const ExitCode status = answer(
+      console, options.output, any ? ExitCode::good : ExitCode::not_comparable,
+      [&](const std::string&) { return json_text(to_json(options, cells)); },
+      [&] { print(console, options, cells); });
+  if (status == ExitCode::not_comparable) {
+    return console.error({"compare", "no cell has a number on both sides",
+                          "cells are paired by identity: see `key` in both files"},
+                         status);
+  }
+  return status;
+}
+
+CommandRun declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_argument(app, "A", options->a, "The earlier result: a result file or a run folder.");
+  add_argument(app, "B", options->b, "The later one; a positive change means that B is faster.");
+  add_share(app, "--alpha", options->alpha, "Chance of calling noise a difference, over all cells.")
+      ->default_str("0.05");
+  add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
+  return [options](Console& console) { return run(*options, console); };
+}
+
+constexpr Example kExamples[] = {
+    {"bertbench compare before after", "Two run folders side by side."},
+    {"bertbench compare v1.json v2.json --json", "The same for a script."},
+};
+constexpr ExitCode kStatuses[] = {ExitCode::good, ExitCode::usage, ExitCode::not_comparable,
+                                  ExitCode::nothing_read};
+
+}  // namespace
+
+extern const Command command_compare{
+    "compare",
+    "two results side by side: change, interval, n, p",
+    "A B",
+    "The trial is the unit of replication. With fewer than four trials a side no test can tell a "
+    "difference from noise, and the table says ~. For a verdict and an exit status use `check`.",
+    kExamples,
+    kStatuses,
+    declare};
+
+}  // namespace bertbench

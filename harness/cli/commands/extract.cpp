@@ -1,0 +1,226 @@
+// bertbench extract: throughput of logs that any trainer wrote.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+#include "harness/cli/command.h"
+#include "harness/cli/console.h"
+#include "harness/cli/in_order.h"
+#include "harness/cli/inputs.h"
+#include "harness/cli/iterations_csv.h"
+#include "harness/cli/number_text.h"
+#include "harness/cli/options.h"
+#include "harness/cli/output.h"
+#include "harness/cli/progress.h"
+#include "harness/cli/result_view.h"
+#include "parsers/core/text.h"
+#include "parsers/log_reader.h"
+#include "reports/estimators.h"
+#include "reports/measure.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kMostErrorsOfAFolder = 5;
+
+struct Options {
+  std::vector<std::string> paths;
+  std::string format = "auto";
+  Facts facts;
+  std::optional<WindowRule> window;
+  std::string estimator, base, compat, iterations;
+  bool summary = false, strict = false;
+  std::optional<std::int64_t> threads;
+  OutputOptions output;
+};
+
+Result<void> check_names(const Options& options) {
+  if (auto known = check_format_name(options.format); !known) return known;
+  const auto names = estimator_names();
+  if (!options.estimator.empty() &&
+      std::find(names.begin(), names.end(), options.estimator) == names.end()) {
+    const std::string near = nearest_name(options.estimator, {names.begin(), names.end()});
+    return fail("--estimator", fmt::format("'{}' is not an estimator", options.estimator),
+                near.empty() ? fmt::format("use one of {}", fmt::join(names, ", "))
+                             : fmt::format("did you mean {}?", near));
+  }
+  if (!options.compat.empty() && options.compat != "dlperf") {
+    return fail("--compat", fmt::format("'{}' is not known", options.compat), "use dlperf");
+  }
+  if (options.iterations == "-" && options.output.machine_on_stdout()) {
+    return fail("--iterations", "two machine forms cannot share stdout",
+                "give one of them a file name");
+  }
+  return {};
+}
+
+/// What became of the logs, besides the numbers.
+struct Tally {
+  std::size_t recognised = 0, failed = 0, failed_below_folders = 0;
+};
+
+class Extraction {
+ public:
+  Extraction(const Options& options, Console& console)
+      : options_(options), console_(console), builder_(measure_options()) {
+    if (!options.iterations.empty()) iterations_.emplace(options.facts);
+    read_.format = options.format;
+    if (options.window) read_.window = *options.window;
+  }
+
+  ExitCode run() {
+    const Inputs inputs = find_inputs(options_.paths);
+    for (const Error& error : inputs.errors) failed(error, true);
+    read(inputs.logs);
+    if (spool_error_) return console_.error(*spool_error_);
+    if (tally_.recognised == 0) return ExitCode::nothing_read;
+
+    const ResultSet set = builder_.finish();
+    if (tally_.failed_below_folders > kMostErrorsOfAFolder) {
+      console_.note(
+          fmt::format("{} files below folders could not be used", tally_.failed_below_folders));
+    }
+    print_notices(console_, set);
+    for (const Notice& notice : builder_.notices()) console_.note("", notice);
+    if (const auto written = write_iterations(set); !written) {
+      return console_.error(written.error());
+    }
+    const bool strict_failure = options_.strict && tally_.failed > 0;
+    return answer(
+        console_, options_.output, strict_failure ? ExitCode::regression : ExitCode::good,
+        [&](const std::string& path) { return result_text(set, path); },
+        [&] {
+          ViewOptions view;
+          view.summary_only = options_.summary;
+          if (options_.iterations != "-") print_results(console_, set, view);
+        });
+  }
+
+ private:
+  MeasureOptions measure_options() const {
+    MeasureOptions measure;
+    measure.given = options_.facts;
+    if (options_.window) measure.window = *options_.window;
+    measure.estimator = options_.estimator;
+    measure.compat_dlperf = options_.compat == "dlperf";
+    measure.base = options_.base;
+    return measure;
+  }
+
+  void failed(const Error& error, bool named) {
+    ++tally_.failed;
+    if (named || ++tally_.failed_below_folders <= kMostErrorsOfAFolder) console_.error(error);
+  }
+
+  void read(const std::vector<Input>& logs) {
+    using Logs = Result<std::vector<RunLog>>;
+    double total = 0, done = 0;
+    for (const Input& log : logs) total += static_cast<double>(log.bytes);
+    std::size_t consumed = 0;
+    const auto show = [&] {
+      console_.progress().update(
+          fmt::format("reading {} of {}", std::min(consumed + 1, logs.size()),
+                      counted(static_cast<long long>(logs.size()), "log")),
+          total > 0 ? std::optional(done / total) : std::nullopt);
+    };
+    const auto cores = std::max(1U, std::thread::hardware_concurrency());
+    console_.progress().start();
+    in_order<Logs>(
+        logs.size(), static_cast<std::size_t>(options_.threads.value_or(cores)),
+        [&](std::size_t i) { return read_log(logs[i].path, read_); },
+        [&](std::size_t i, Logs result) {
+          consume(logs[i], std::move(result));
+          done += static_cast<double>(logs[i].bytes);
+          ++consumed;
+        },
+        show);
+    console_.progress().stop();
+  }
+
+  void consume(const Input& input, Result<std::vector<RunLog>> runs) {
+    if (!runs) return failed(runs.error(), input.named);
+    ++tally_.recognised;
+    for (const RunLog& log : *runs) {
+      builder_.add_log(log);
+      if (!iterations_ || spool_error_) continue;
+      if (const auto added = iterations_->add(log); !added) spool_error_ = added.error();
+    }
+  }
+
+  Result<void> write_iterations(const ResultSet& set) {
+    if (!iterations_) return {};
+    if (options_.iterations == "-") return iterations_->write(set, console_.out());
+    return write_large_file(options_.iterations,
+                            [&](std::ostream& out) { return iterations_->write(set, out); });
+  }
+
+  const Options& options_;
+  Console& console_;
+  ResultBuilder builder_;
+  ReadOptions read_;
+  std::optional<IterationsCsv> iterations_;
+  std::optional<Error> spool_error_;
+  Tally tally_;
+};
+
+ExitCode run(const Options& options, Console& console) {
+  if (const auto known = check_names(options); !known) return console.error(known.error());
+  return Extraction(options, console).run();
+}
+
+CommandRun declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_arguments(app, "PATH", options->paths,
+                "Logs, folders that are searched for logs, or - for stdin; .gz and .zst too.");
+  add_text(app, "--format", options->format, "NAME", "Log format, as in `bertbench list formats`.")
+      ->default_str("auto");
+  add_facts(app, options->facts);
+  add_window(app, options->window, "auto");
+  add_text(app, "--estimator", options->estimator, "NAME",
+           fmt::format("How a rate is taken from the log: {}.", fmt::join(estimator_names(), ", ")))
+      ->default_str("the first of these that the log allows, without the last two");
+  add_text(app, "--base", options->base, "CELL",
+           "Base of speedups: a cell's key or a topology such as 1n8g.")
+      ->default_str("one GPU");
+  add_text(app, "--compat", options->compat, "dlperf",
+           "Round and aggregate as DLPerf's scripts do, to repeat its published tables.");
+  add_text(app, "--iterations", options->iterations, "FILE",
+           "Write every record as CSV; - for stdout, in place of the table.");
+  add_flag(app, "--summary", options->summary, "One row a cell, without its trials.");
+  add_flag(app, "--strict", options->strict, "Status 1 if any log could not be used.");
+  add_count(app, "--threads", options->threads, 1, "Logs read at the same time.")
+      ->default_str("number of cores");
+  add_output(app, options->output,
+             "Write the result to FILE, as the ending says (.json .csv .md ...); - for JSON on "
+             "stdout.");
+  return [options](Console& console) { return run(*options, console); };
+}
+
+constexpr Example kExamples[] = {
+    {"bertbench extract train.log", "One log: every estimate of its throughput."},
+    {"bertbench extract logs/ --window 100:200 -o results.json",
+     "A tree of logs (bz32/4n8g/bert_b32_fp32_4.log), one cell a folder, kept for `report`."},
+    {"zcat run.gz | bertbench extract - --micro-batch-size 64 --gpus-per-node 8 --nodes 2",
+     "Facts that the log does not tell turn iterations/s into sequences/s."},
+};
+constexpr ExitCode kStatuses[] = {ExitCode::good, ExitCode::regression, ExitCode::usage,
+                                  ExitCode::nothing_read};
+
+}  // namespace
+
+extern const Command command_extract{
+    "extract",
+    "training throughput from logs of any known format",
+    "PATH...",
+    "Logs become trials, trials of one tree folder become a cell. Facts are taken from the "
+    "options, "
+    "else from the log, else from its path; what is unknown stays unknown, and then the rate stays "
+    "in iterations/s. A log of a failed run is a result too: its outcome is shown. Notices go to "
+    "stderr.\n\nStatus 1 is only used with --strict.",
+    kExamples,
+    kStatuses,
+    declare};
+
+}  // namespace bertbench

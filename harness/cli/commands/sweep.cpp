@@ -1,0 +1,203 @@
+// bertbench sweep: plan, launch, watch and measure a grid of training runs.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <memory>
+
+#include "harness/cli/command.h"
+#include "harness/cli/console.h"
+#include "harness/cli/number_text.h"
+#include "harness/cli/options.h"
+#include "harness/cli/output.h"
+#include "harness/cli/progress.h"
+#include "harness/cli/result_view.h"
+#include "harness/sweep/config.h"
+#include "harness/sweep/plan.h"
+#include "harness/sweep/runner.h"
+#include "parsers/core/text.h"
+
+namespace bertbench {
+namespace {
+
+struct Options {
+  std::string config, out, launcher, trainer;
+  std::vector<std::string> set, only;
+  std::optional<std::int64_t> trials;
+  bool dry_run = false;
+  OutputOptions output;
+};
+
+std::string trial_name(const TrialProgress& at) {
+  std::string text = fmt::format("[{}/{}] {} trial {}/{}", at.position, at.to_run, at.cell->key,
+                                 at.trial, at.trials);
+  if (at.attempt > 1) text += fmt::format(" attempt {}", at.attempt);
+  return text;
+}
+
+/// Shows on stderr what run_sweep tells: a line for each finished trial, and one live line.
+class SweepView : public SweepObserver {
+ public:
+  explicit SweepView(Console& console) : console_(console) {}
+
+  void plan_ready(const Plan& plan, const SweepCounts& counts) override {
+    console_.status(fmt::format("{}: {}, {}, launcher {}", plan.config.name,
+                                counted(static_cast<long long>(plan.cells.size()), "cell"),
+                                counted(counts.planned, "trial"), plan.config.launcher));
+    if (counts.reused > 0) {
+      console_.status(fmt::format("resumed: {} of {} done before and kept, {} to run",
+                                  counts.reused, counted(counts.planned, "trial"), counts.to_run));
+    }
+    console_.progress().start();
+  }
+
+  void trial_started(const TrialProgress& at) override { trial_progress(at); }
+
+  void trial_progress(const TrialProgress& at) override {
+    std::string text = trial_name(at);
+    if (at.steps > 0) text += fmt::format(", step {}/{}", at.step, at.steps);
+    if (std::isfinite(at.sequences_per_second)) {
+      text += fmt::format(", {} sequences/s", rate_text(at.sequences_per_second));
+    }
+    const auto eta = std::isfinite(at.eta_s)
+                         ? std::optional(std::chrono::seconds(std::llround(at.eta_s)))
+                         : std::nullopt;
+    console_.progress().update(escape_for_terminal(text), std::nullopt, eta);
+  }
+
+  void trial_finished(const TrialProgress& at, const Trial& trial) override {
+    const bool good = trial.window.covered && !is_failure(trial.outcome.status);
+    std::string text = trial_name(at) + ": ";
+    if (trial.sequences_per_second) {
+      text += rate_text(*trial.sequences_per_second) + " sequences/s, ";
+    }
+    text += outcome_text(trial.outcome);
+    if (!trial.outcome.detail.empty() && !good) text += ": " + trial.outcome.detail;
+    if (!trial.window.covered) text += ", window not covered";
+    text += fmt::format(" ({})", format_duration(at.elapsed_s));
+    console_.status(text, good ? Style::plain : Style::red);
+  }
+
+  void notice(const std::string& text) override { console_.note(text); }
+
+ private:
+  Console& console_;
+};
+
+Result<Plan> plan_of(const Options& options) {
+  const auto config = load_config(options.config, options.set);
+  if (!config) return tl::unexpected(config.error());
+  PlanOptions how;
+  how.only = options.only;
+  how.trials = static_cast<int>(options.trials.value_or(0));
+  how.launcher = options.launcher;
+  how.trainer = options.trainer;
+  return make_plan(*config, how);
+}
+
+ExitCode show_plan(const Options& options, const Plan& plan, Console& console) {
+  const auto lines = dry_run(plan, options.out);
+  if (!lines) return console.error(lines.error());
+  const auto json = [&] {
+    auto rows = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < plan.trials.size() && i < lines->size(); ++i) {
+      const PlannedCell& cell = plan.cells[plan.trials[i].cell];
+      rows.push_back({{"key", cell.key},
+                      {"trial", plan.trials[i].trial},
+                      {"world_size", cell.topology.world_size()},
+                      {"line", (*lines)[i]}});
+    }
+    return nlohmann::ordered_json{{"name", plan.config.name}, {"trials", rows}};
+  };
+  return answer(
+      console, options.output, ExitCode::good,
+      [&](const std::string&) { return json_text(json()); },
+      [&] {
+        for (const std::string& line : *lines) console.print(escape_for_terminal(line) + "\n");
+      });
+}
+
+ExitCode launch(const Options& options, const Plan& plan, Console& console) {
+  SweepView view(console);
+  SweepOptions how;
+  how.out = options.out;
+  const auto outcome = run_sweep(plan, how, view);
+  console.progress().stop();
+  if (!outcome) return console.error(outcome.error());
+  print_notices(console, outcome->result);
+  const ExitCode status = answer(
+      console, options.output, static_cast<ExitCode>(outcome->exit_status),
+      [&](const std::string& path) { return result_text(outcome->result, path, options.out); },
+      [&] {
+        ViewOptions summary;
+        summary.summary_only = true;
+        print_results(console, outcome->result, summary);
+      });
+  if (outcome->failed_trials > 0) {
+    console.status(
+        counted(outcome->failed_trials, "trial") + " failed; the same command runs them again",
+        Style::red);
+  }
+  if (outcome->interrupted) {
+    console.status("interrupted; the same command goes on from here", Style::yellow);
+  }
+  if (!outcome->results_path.empty()) console.status("results: " + outcome->results_path);
+  if (!outcome->report_path.empty()) console.status("report:  " + outcome->report_path);
+  return status;
+}
+
+ExitCode run(const Options& options, Console& console) {
+  if (options.out.empty() && !options.dry_run) {
+    return console.error(
+        {"sweep", "--out DIR is required", "name the run folder, or use --dry-run"});
+  }
+  const auto plan = plan_of(options);
+  if (!plan) return console.error(plan.error());
+  for (const std::string& notice : plan->notices) console.note(notice);
+  return options.dry_run ? show_plan(options, *plan, console) : launch(options, *plan, console);
+}
+
+CommandRun declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_argument(app, "CONFIG", options->config, "What to run, as JSON; see configs/.");
+  add_text(app, "--out", options->out, "DIR", "Run folder; one that holds a sweep is resumed.");
+  add_flag(app, "--dry-run", options->dry_run, "Print the command of each trial, run nothing.");
+  add_list(app, "--set", options->set, "KEY=VALUE",
+           "Change the configuration, as in steps=100 or grid.model=[\"bert-base\"]; repeatable.");
+  add_list(app, "--only", options->only, "KEY=V1,V2",
+           "Run the cells with one of these values of an axis; repeatable, all must hold.");
+  add_count(app, "--trials", options->trials, 1, "Launches of each cell.")
+      ->default_str("as configured");
+  add_text(app, "--launcher", options->launcher, "NAME", "As in `bertbench list launchers`.")
+      ->default_str("as configured");
+  add_text(app, "--trainer", options->trainer, "PATH", "The bert_train to measure.")
+      ->default_str("beside bertbench, else on PATH");
+  add_output(app, options->output,
+             "Also write the result to FILE, as the ending says; - for JSON on stdout.");
+  return [options](Console& console) { return run(*options, console); };
+}
+
+constexpr Example kExamples[] = {
+    {"bertbench sweep configs/quickstart.json --out run", "Measure; the same again resumes."},
+    {"bertbench sweep configs/quickstart.json --dry-run --only topology=1n2g",
+     "Show the commands of two ranks."},
+    {"bertbench sweep configs/quickstart.json --out run --set steps=100 --trials 10",
+     "More steps and more trials than the file says."},
+};
+constexpr ExitCode kStatuses[] = {ExitCode::good, ExitCode::regression, ExitCode::usage,
+                                  ExitCode::interrupted};
+
+}  // namespace
+
+extern const Command command_sweep{
+    "sweep",
+    "run a grid of training jobs, measure each, write a report",
+    "CONFIG --out DIR",
+    "Every cell of the grid is launched several times, interleaved, so that drift of the machine "
+    "hits all alike. Any process may die at any time: the same command again keeps finished trials "
+    "and runs the rest. Ctrl-C stops cleanly, at once when pressed again.",
+    kExamples,
+    kStatuses,
+    declare};
+
+}  // namespace bertbench

@@ -1,0 +1,79 @@
+// Work on many items by several threads, with results handed over in order and bounded memory.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace bertbench {
+
+/// Calls `work(i)` for i in [0, n) on `threads` threads and `consume(i, result)` on this thread, in
+/// order of i. At most 2 x threads results wait, so a slow first item holds the others back instead
+/// of filling memory. `idle()` is called about ten times a second while waiting. `work` must not
+/// throw.
+template <class T>
+void in_order(std::size_t n, std::size_t threads, const std::function<T(std::size_t)>& work,
+              const std::function<void(std::size_t, T)>& consume,
+              const std::function<void()>& idle) {
+  std::mutex mutex;
+  std::condition_variable ready, room;
+  std::map<std::size_t, T> results;
+  std::size_t next = 0, consumed = 0;
+
+  const auto worker = [&] {
+    std::unique_lock lock(mutex);
+    while (next < n) {
+      if (next >= consumed + 2 * threads) {
+        room.wait(lock);
+        continue;
+      }
+      const std::size_t i = next++;
+      lock.unlock();
+      T result = work(i);
+      lock.lock();
+      results.emplace(i, std::move(result));
+      ready.notify_one();
+    }
+  };
+
+  std::vector<std::jthread> pool;
+  for (std::size_t t = 0; t < threads && t < n; ++t) pool.emplace_back(worker);
+
+  // Should `consume` throw, the threads must not wait for room that never comes.
+  struct Release {
+    std::function<void()> action;
+    ~Release() { action(); }
+  } const release{[&] {
+    const std::lock_guard guard(mutex);
+    next = n;
+    room.notify_all();
+  }};
+
+  std::unique_lock lock(mutex);
+  while (consumed < n) {
+    const auto at = results.find(consumed);
+    if (at == results.end()) {
+      ready.wait_for(lock, std::chrono::milliseconds(100));
+      lock.unlock();
+      idle();
+      lock.lock();
+      continue;
+    }
+    T result = std::move(at->second);
+    results.erase(at);
+    lock.unlock();
+    consume(consumed, std::move(result));
+    idle();
+    lock.lock();
+    ++consumed;
+    room.notify_all();
+  }
+}
+
+}  // namespace bertbench

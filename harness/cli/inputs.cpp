@@ -1,0 +1,93 @@
+#include "harness/cli/inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+namespace bertbench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kEndings[] = {".log",   ".txt",  ".out",   ".err",
+                                         ".jsonl", ".json", ".stdout"};
+constexpr std::string_view kCompressed[] = {".gz", ".zst"};
+
+// What `sweep` writes beside the logs of its trials.
+constexpr std::string_view kOwnFiles[] = {"command.json",  "environment.json", "journal.jsonl",
+                                          "outcome.json",  "results.json",     "sweep.json",
+                                          "timings.jsonl", "report.json"};
+
+bool looks_like_log(const fs::path& path) {
+  std::string name = path.filename().string();
+  if (name.empty() || name.front() == '.') return false;
+  if (std::find(std::begin(kOwnFiles), std::end(kOwnFiles), name) != std::end(kOwnFiles)) {
+    return false;
+  }
+  for (const std::string_view ending : kCompressed) {
+    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+  }
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+std::int64_t size_of(const fs::path& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  return error ? 0 : static_cast<std::int64_t>(size);
+}
+
+std::vector<Input> below(const fs::path& folder, std::vector<Error>& errors) {
+  std::vector<Input> found;
+  std::error_code error;
+  fs::recursive_directory_iterator at(folder, error);
+  for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    const bool hidden = at->path().filename().string().starts_with('.');
+    if (at->is_directory(ignored)) {
+      if (hidden) at.disable_recursion_pending();
+    } else if (at->is_regular_file(ignored) && looks_like_log(at->path())) {
+      found.push_back({at->path().string(), false, size_of(at->path())});
+    }
+  }
+  if (error) {
+    errors.push_back({folder.string(), fmt::format("cannot be searched: {}", error.message()),
+                      "check its permissions"});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Input& a, const Input& b) { return a.path < b.path; });
+  return found;
+}
+
+}  // namespace
+
+Inputs find_inputs(const std::vector<std::string>& paths) {
+  Inputs inputs;
+  std::set<std::string> seen;
+  const auto add = [&](Input input) {
+    if (seen.insert(input.path).second) inputs.logs.push_back(std::move(input));
+  };
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (path == "-" || !fs::is_directory(path, error)) {
+      add({path, true, path == "-" ? 0 : size_of(path)});  // reading it gives the right error
+      continue;
+    }
+    const std::size_t errors_before = inputs.errors.size();
+    std::vector<Input> found = below(path, inputs.errors);
+    if (found.empty() && inputs.errors.size() == errors_before) {
+      inputs.errors.push_back({path, "no log below this folder",
+                               fmt::format("names that end in {} are looked at; name others "
+                                           "themselves",
+                                           fmt::join(kEndings, " "))});
+    }
+    for (Input& input : found) add(std::move(input));
+  }
+  return inputs;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,28 @@
+// From the paths of a command line to the list of logs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "parsers/core/error.h"
+
+namespace bertbench {
+
+struct Input {
+  std::string path;        ///< "-" = stdin
+  bool named = true;       ///< by the user; false: found below a folder
+  std::int64_t bytes = 0;  ///< 0 = unknown (a pipe)
+};
+
+struct Inputs {
+  std::vector<Input> logs;    ///< in the order given; below a folder sorted by path
+  std::vector<Error> errors;  ///< paths that do not exist, folders without a log
+};
+
+/// Files stand for themselves whatever their name. Folders are searched for files whose name ends
+/// in .log .txt .out .err .json .jsonl or .stdout, also with .gz or .zst behind; hidden ones and,
+/// in a run folder, everything but the trials' logs are left out. A path named twice is read once.
+[[nodiscard]] Inputs find_inputs(const std::vector<std::string>& paths);
+
+}  // namespace bertbench

@@ -1,0 +1,135 @@
+#include "harness/cli/iterations_csv.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "parsers/core/text.h"
+
+namespace bertbench {
+namespace {
+
+std::string number(double value) { return std::isnan(value) ? std::string() : shortest(value); }
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + '"';
+}
+
+// Sequences of the whole job per iteration as the log counts them.
+std::optional<std::int64_t> sequences_per_iteration(const RunLog& log, const Facts& given) {
+  std::vector<Notice> said_elsewhere;  // measuring reports disagreements already
+  const Facts known = merge_facts(given, log.facts, said_elsewhere);
+  const Facts facts = merge_facts(known, facts_from_path(log.path).facts, said_elsewhere);
+  switch (log.iteration_unit) {
+    case IterationUnit::micro_step:
+      return facts.sequences_per_micro_step();
+    case IterationUnit::optimizer_step:
+      return facts.sequences_per_optimizer_step();
+    case IterationUnit::unknown:
+      break;
+  }
+  return std::nullopt;
+}
+
+// By the step's own time; where the log prints no time, by the rate it prints.
+double rate_of(const Record& record, std::optional<std::int64_t> sequences, RateUnit unit) {
+  if (sequences && record.seconds > 0) {
+    return static_cast<double>(*sequences * record.iterations) / record.seconds;
+  }
+  if (unit == RateUnit::sequences_per_second) return record.printed_rate;
+  if (unit == RateUnit::iterations_per_second && sequences) {
+    return record.printed_rate * static_cast<double>(*sequences);
+  }
+  return kUnknown;
+}
+
+Error spool_error() {
+  return {"--iterations", fmt::format("no temporary file: {}", std::strerror(errno)),
+          "free some space in the temporary folder or set TMPDIR"};
+}
+
+// Not std::tmpfile(): that ignores TMPDIR.
+std::FILE* open_spool() {
+  const char* folder = std::getenv("TMPDIR");
+  std::string path = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp");
+  path += "/bertbench-XXXXXX";
+  const int descriptor = mkstemp(path.data());
+  if (descriptor < 0) return nullptr;
+  unlink(path.c_str());
+  return fdopen(descriptor, "w+b");
+}
+
+}  // namespace
+
+IterationsCsv::IterationsCsv(Facts given)
+    : given_(std::move(given)), rows_(open_spool(), std::fclose) {}
+
+Result<void> IterationsCsv::add(const RunLog& log) {
+  if (!rows_) return tl::unexpected(spool_error());
+  const auto sequences = sequences_per_iteration(log, given_);
+  std::string text;
+  std::size_t bytes = 0;
+  const auto spool = [&] {
+    bytes += text.size();
+    const bool written = std::fwrite(text.data(), 1, text.size(), rows_.get()) == text.size();
+    text.clear();
+    return written;
+  };
+  for (const Record& record : log.records) {
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{}\n", record.step,
+                   number(record.time_s), number(record.seconds),
+                   number(rate_of(record, sequences, log.rate_unit)), number(record.loss),
+                   number(record.rank_spread));
+    if (text.size() > (1U << 16U) && !spool()) return tl::unexpected(spool_error());
+  }
+  if (!spool()) return tl::unexpected(spool_error());
+  runs_.push_back({log.path, log.kind, bytes});
+  return {};
+}
+
+Result<void> IterationsCsv::write(const ResultSet& set, std::ostream& out) {
+  // Runs of one file are told apart by their order, which grouping keeps.
+  std::map<std::pair<std::string, WorkKind>, std::vector<int>> trials;
+  for (const Cell& cell : set.cells) {
+    for (const Trial& trial : cell.trials) trials[{trial.log, cell.kind}].push_back(trial.trial);
+  }
+  std::map<std::pair<std::string, WorkKind>, std::size_t> used;
+  out << "log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread\n";
+  if (!rows_) return tl::unexpected(spool_error());
+  if (std::fflush(rows_.get()) != 0) return tl::unexpected(spool_error());
+  std::rewind(rows_.get());
+  std::string line;
+  for (const Run& run : runs_) {
+    const std::pair id{run.path, run.kind};
+    const std::vector<int>& numbers = trials[id];
+    const std::size_t which = used[id]++;
+    const std::string prefix = quoted(run.path) + "," +
+                               (which < numbers.size() ? std::to_string(numbers[which]) : "") + ",";
+    std::size_t left = run.bytes;
+    while (left > 0) {
+      line.clear();
+      for (int c = 0; left > 0 && c != '\n'; --left) {
+        c = std::getc(rows_.get());
+        if (c == EOF) return tl::unexpected(spool_error());
+        line += static_cast<char>(c);
+      }
+      out << prefix << line;
+    }
+  }
+  return {};
+}
+
+}  // namespace bertbench

@@ -1,0 +1,40 @@
+// --iterations: every record of every log as CSV, for plots and for other statistics.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "parsers/core/error.h"
+#include "parsers/core/facts.h"
+#include "parsers/core/run_log.h"
+#include "reports/model/result_set.h"
+
+namespace bertbench {
+
+/// Columns log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread; a value that the
+/// log does not give is empty. The number of a trial is known only when all logs are grouped, so
+/// rows wait in a temporary file until then; memory does not grow with the logs.
+class IterationsCsv {
+ public:
+  /// `given`: facts of the command line, which may turn iterations into sequences.
+  explicit IterationsCsv(Facts given);
+
+  [[nodiscard]] Result<void> add(const RunLog& log);
+  /// All rows with the trial numbers of `set`, to a stream.
+  [[nodiscard]] Result<void> write(const ResultSet& set, std::ostream& out);
+
+ private:
+  struct Run {
+    std::string path;
+    WorkKind kind;
+    std::size_t bytes;
+  };
+  Facts given_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> rows_;
+  std::vector<Run> runs_;
+};
+
+}  // namespace bertbench

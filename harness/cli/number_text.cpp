@@ -1,0 +1,38 @@
+#include "harness/cli/number_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace bertbench {
+
+std::string rate_text(double value) {
+  if (!std::isfinite(value)) return "-";
+  const double size = std::fabs(value);
+  if (size >= 100 || size == 0) return fmt::format("{:.2f}", value);
+  if (size >= 10) return fmt::format("{:.3f}", value);
+  return size >= 1 ? fmt::format("{:.4f}", value) : fmt::format("{:.5f}", value);
+}
+
+std::string rate_text(const std::optional<double>& value) {
+  return value ? rate_text(*value) : "-";
+}
+
+std::string change_text(double fraction) { return fmt::format("{:+.1f} %", fraction * 100); }
+
+std::string share_text(double fraction) {
+  const double percent = fraction * 100;
+  return percent != 0 && std::fabs(percent) < 0.1 ? fmt::format("{:.2g} %", percent)
+                                                  : fmt::format("{:.1f} %", percent);
+}
+
+std::string p_text(double p) {
+  if (p < 0.001) return "<0.001";
+  return p > 0.9995 ? "1" : fmt::format("{:.3f}", p);
+}
+
+std::string counted(long long n, const std::string& singular) {
+  return fmt::format("{} {}{}", n, singular, n == 1 ? "" : "s");
+}
+
+}  // namespace bertbench

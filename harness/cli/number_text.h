@@ -1,0 +1,25 @@
+// Numbers as tables show them: few digits, the same everywhere, never locale-dependent.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace bertbench {
+
+/// At least five significant digits: "1844.10", "31.489", "3.0940", "0.04310".
+[[nodiscard]] std::string rate_text(double value);
+[[nodiscard]] std::string rate_text(const std::optional<double>& value);  ///< "-" when absent
+
+/// A fraction as a signed percentage: "+5.3 %".
+[[nodiscard]] std::string change_text(double fraction);
+
+/// A fraction as a percentage: "0.6 %".
+[[nodiscard]] std::string share_text(double fraction);
+
+/// "0.008", "<0.001", "1".
+[[nodiscard]] std::string p_text(double p);
+
+/// 1, "trial" -> "1 trial"; 3, "trial" -> "3 trials".
+[[nodiscard]] std::string counted(long long n, const std::string& singular);
+
+}  // namespace bertbench

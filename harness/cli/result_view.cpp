@@ -1,0 +1,226 @@
+#include "harness/cli/result_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/cli/number_text.h"
+#include "parsers/core/text.h"
+#include "reports/estimators.h"
+#include "reports/table.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kMostTrialsSideBySide = 6;
+constexpr std::size_t kMostNoticesOfALog = 12;
+
+std::optional<double> rate_of(const Trial& trial) {
+  return trial.sequences_per_second ? trial.sequences_per_second : trial.iterations_per_second;
+}
+
+std::string_view unit_of(const Cell& cell) {
+  const bool iterations = std::any_of(cell.trials.begin(), cell.trials.end(), [](const Trial& t) {
+    return !t.sequences_per_second && t.iterations_per_second;
+  });
+  return iterations ? "iterations/s" : "sequences/s";
+}
+
+std::string heading(const Console& console, const Cell& cell) {
+  std::string facts(name(cell.kind));
+  if (const auto& framework = cell.identity.framework) facts += ", " + *framework;
+  if (const auto world = cell.identity.world_size()) {
+    facts += ", " + counted(*world, cell.emulated ? "emulated GPU" : "GPU");
+  }
+  if (const auto batch = cell.identity.global_batch_size()) {
+    facts += fmt::format(", global batch {}", *batch);
+  }
+  return fmt::format("{}  ({})\n", console.styled(Style::bold, escape_for_terminal(cell.key)),
+                     escape_for_terminal(facts));
+}
+
+std::string window_text(const Trial& trial) {
+  std::string text = trial.window.rule;
+  if (!trial.window.covered) text += ", not covered";
+  return text;
+}
+
+// Columns that say the same for every trial go into the line above the table.
+void print_trials(Console& console, const Cell& cell, const ViewOptions& options) {
+  const std::string unit(unit_of(cell));
+  Table table{{{"trial", true},
+               {unit, true},
+               {"outcome"},
+               {"used", true},
+               {"seen", true},
+               {"estimator"},
+               {"window"},
+               {"format"}},
+              {}};
+  if (options.show_log) table.columns.push_back({"log"});
+  for (const Trial& trial : cell.trials) {
+    std::vector<std::string> row{std::to_string(trial.trial),
+                                 rate_text(rate_of(trial)),
+                                 outcome_text(trial.outcome),
+                                 std::to_string(trial.iterations.used),
+                                 std::to_string(trial.iterations.seen),
+                                 trial.estimator.empty() ? "-" : trial.estimator,
+                                 window_text(trial),
+                                 trial.format};
+    if (options.show_log) row.push_back(trial.log);
+    table.rows.push_back(std::move(row));
+  }
+  std::vector<Constant> constants;
+  const Table shown =
+      varying_columns(table, {"trial", unit, "outcome", "used", "seen", "log"}, constants, true);
+  std::string same;
+  for (const Constant& constant : constants) {
+    same += fmt::format("{}{} {}", same.empty() ? "  " : "; ", constant.heading,
+                        escape_for_terminal(constant.value));
+  }
+  if (!same.empty()) console.print(same + "\n");
+  TextTableOptions look;
+  look.indent = "  ";
+  look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
+    const bool failed = is_failure(cell.trials[row].outcome.status);
+    return column == 2 && failed ? console.styled(Style::red, text) : text;
+  };
+  console.print(text_table(shown, look));
+}
+
+void print_estimators(Console& console, const Cell& cell) {
+  Table table{{{"estimator"}}, {}};
+  const bool single = cell.trials.size() == 1;
+  for (const Trial& trial : cell.trials) {
+    table.columns.push_back(
+        {single ? std::string(unit_of(cell)) : fmt::format("trial {}", trial.trial), true});
+  }
+  if (single) table.columns.push_back({"vs used", true});
+  if (single) table.columns.push_back({"resolution", true});
+  for (const std::string_view each : estimator_names()) {
+    const std::string key(each);
+    const bool any = std::any_of(cell.trials.begin(), cell.trials.end(), [&](const Trial& trial) {
+      return trial.estimators.contains(key);
+    });
+    if (!any) continue;
+    std::vector<std::string> row{key};
+    for (const Trial& trial : cell.trials) {
+      const auto at = trial.estimators.find(key);
+      std::string text = at == trial.estimators.end() ? "-" : rate_text(at->second);
+      if (trial.estimator == key) text = (single ? "" : "* ") + text;
+      row.push_back(std::move(text));
+    }
+    if (single) {
+      const Trial& trial = cell.trials.front();
+      const auto rate = rate_of(trial);
+      row.push_back(trial.estimator == key ? "used"
+                    : rate                 ? change_text(trial.estimators.at(key) / *rate - 1)
+                                           : "-");
+      const auto resolution = trial.resolution.find(key);
+      row.push_back(resolution == trial.resolution.end() || resolution->second <= 0
+                        ? ""
+                        : share_text(resolution->second));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  if (table.rows.empty()) return;
+  TextTableOptions look;
+  look.indent = "  ";
+  console.print("\n" + text_table(table, look));
+}
+
+std::string summary_line(const Cell& cell) {
+  const ThroughputSummary& t = cell.throughput;
+  std::string text = fmt::format("  n {}", t.n);
+  if (t.median) text += fmt::format(", median {} {}", rate_text(*t.median), t.unit);
+  if (t.median_interval) {
+    text += fmt::format(" [{}, {}] at {:.1f} %", rate_text(t.median_interval->low),
+                        rate_text(t.median_interval->high), t.median_interval->coverage * 100);
+  }
+  if (t.mean && t.n > 1) text += fmt::format(", mean {}", rate_text(*t.mean));
+  if (t.cv) text += fmt::format(", cv {}", share_text(*t.cv));
+  if (cell.sequences_per_second_per_gpu && cell.identity.world_size().value_or(1) > 1) {
+    text += fmt::format(", {} per GPU", rate_text(*cell.sequences_per_second_per_gpu));
+  }
+  return text + "\n";
+}
+
+std::string optional_share(const std::optional<double>& value) {
+  return value ? share_text(*value) : "";
+}
+
+void print_cells(Console& console, const ResultSet& set) {
+  Table table{{{"cell"},
+               {"n", true},
+               {"median", true},
+               {"unit"},
+               {"cv", true},
+               {"per GPU", true},
+               {"speedup", true},
+               {"efficiency", true},
+               {"MFU", true},
+               {"failed", true}},
+              {}};
+  for (const Cell& cell : set.cells) {
+    const ThroughputSummary& t = cell.throughput;
+    const auto failed =
+        std::count_if(cell.trials.begin(), cell.trials.end(),
+                      [](const Trial& trial) { return is_failure(trial.outcome.status); });
+    table.rows.push_back(
+        {cell.key, std::to_string(t.n), rate_text(t.median), t.median ? t.unit : "",
+         optional_share(t.cv),
+         cell.sequences_per_second_per_gpu ? rate_text(*cell.sequences_per_second_per_gpu) : "",
+         cell.speedup ? fmt::format("{:.2f}", cell.speedup->value) : "",
+         optional_share(cell.scaling_efficiency), optional_share(cell.mfu),
+         failed > 0 ? std::to_string(failed) : ""});
+  }
+  std::vector<Constant> constants;
+  const Table shown = varying_columns(table, {"cell", "n", "median", "unit", "cv"}, constants);
+  console.print(text_table(shown));
+}
+
+}  // namespace
+
+std::string outcome_text(const Outcome& outcome) {
+  std::string text(name(outcome.status));
+  if (outcome.status == Status::completed) return text;
+  if (outcome.step) text += fmt::format(" at step {}", *outcome.step);
+  if (outcome.line > 0) text += fmt::format(" (line {})", outcome.line);
+  return text;
+}
+
+void print_results(Console& console, const ResultSet& set, const ViewOptions& options) {
+  std::size_t trials = 0;
+  for (const Cell& cell : set.cells) trials += cell.trials.size();
+  if (!options.summary_only) {
+    for (const Cell& cell : set.cells) {
+      console.print(heading(console, cell));
+      print_trials(console, cell, options);
+      if (trials <= kMostTrialsSideBySide) print_estimators(console, cell);
+      if (cell.trials.size() > 1) console.print(summary_line(cell));
+      if (&cell != &set.cells.back()) console.print("\n");
+    }
+  }
+  if (options.summary_only || set.cells.size() > 1) {
+    if (!options.summary_only) console.print("\n");
+    print_cells(console, set);
+  }
+}
+
+void print_notices(Console& console, const ResultSet& set) {
+  for (const Cell& cell : set.cells) {
+    for (const Trial& trial : cell.trials) {
+      const std::size_t shown = std::min(trial.notices.size(), kMostNoticesOfALog);
+      for (std::size_t i = 0; i < shown; ++i) console.note(trial.log, trial.notices[i]);
+      if (trial.notices.size() > shown) {
+        console.note(trial.log,
+                     {0, fmt::format("{} more, all in the JSON form",
+                                     counted(static_cast<long long>(trial.notices.size() - shown),
+                                             "notice"))});
+      }
+    }
+    for (const std::string& warning : cell.warnings) console.note(cell.key, {0, warning});
+  }
+}
+
+}  // namespace bertbench
