@@ -1,10 +1,10 @@
 # The parts of bb_reports that render: included by reports/CMakeLists.txt after the target.
 # A new report is one file reports/formats/<name>.cpp and its name in this list.
 bb_registry(bb_reports KIND report TYPE Report HEADER reports/report.h NAMES
-  json)
+  json csv csv-trials markdown dlperf dlperf-text junit)
 
 target_sources(bb_reports PRIVATE
-  render.cpp table.cpp
+  render.cpp table.cpp present.cpp cell_table.cpp csv.cpp dlperf.cpp markup.cpp
   stats/flops.cpp stats/hardware.cpp stats/model_file.cpp)
 
 # bb_embed(<target> <variable> <file>): the bytes of a file as `extern const char* const <variable>`

@@ -1,0 +1,167 @@
+#include "reports/cell_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "reports/present.h"
+
+namespace bertbench {
+namespace {
+
+std::string integer(const std::optional<std::int64_t>& value) {
+  return value ? std::to_string(*value) : std::string();
+}
+
+std::string rate_cell(const Cell& cell, bool say_unit) {
+  if (!cell.throughput.median) return "-";
+  std::string text = number_text(*cell.throughput.median);
+  if (say_unit) text += " " + cell.throughput.unit;
+  return text;
+}
+
+std::string interval_cell(const Cell& cell) {
+  const auto shown = shown_interval(cell);
+  if (!shown) return {};
+  return fmt::format("{} to {}{}", number_text(shown->interval.low),
+                     number_text(shown->interval.high), shown->of_mean ? " (t)" : "");
+}
+
+template <class T, class Text>
+std::string maybe(const std::optional<T>& value, Text text) {
+  return value ? text(*value) : std::string();
+}
+
+bool one_unit(const ResultSet& set) {
+  return std::all_of(set.cells.begin(), set.cells.end(), [&](const Cell& cell) {
+    return cell.throughput.unit == set.cells.front().throughput.unit;
+  });
+}
+
+}  // namespace
+
+std::string rate_heading(const ResultSet& set) {
+  if (set.cells.empty()) return "sequences/s";
+  return one_unit(set) ? set.cells.front().throughput.unit : "throughput";
+}
+
+Table cell_table(const ResultSet& set) {
+  std::set<std::string> axes;
+  for (const Cell& cell : set.cells)
+    for (const auto& axis : cell.identity.axes) axes.insert(axis.first);
+
+  Table table;
+  table.columns = {{"model"}, {"framework"}, {"precision"}};
+  for (const char* heading : {"sequence length", "micro batch", "accumulation", "nodes",
+                              "GPUs per node", "GPUs", "global batch"})
+    table.columns.push_back({heading, true});
+  table.columns.push_back({"kind"});
+  for (const std::string& axis : axes) table.columns.push_back({axis});
+  table.columns.push_back({"stand-ins"});
+  table.columns.push_back({"n", true});
+  table.columns.push_back({rate_heading(set), true});
+  for (const char* heading :
+       {"interval", "cv", "speedup", "efficiency", "per GPU", "TFLOPS/GPU", "MFU", "HFU"})
+    table.columns.push_back({heading, true});
+  table.columns.push_back({"scaling"});
+  table.columns.push_back({"failures"});
+
+  const bool say_unit = !one_unit(set);
+  for (const Cell& cell : set.cells) {
+    const Identity& id = cell.identity;
+    const auto percent = [](double value) { return percent_text(value); };
+    std::vector<std::string> row = {id.model.value_or(""),
+                                    id.framework.value_or(""),
+                                    id.precision.value_or(""),
+                                    integer(id.sequence_length),
+                                    integer(id.micro_batch_size),
+                                    integer(id.gradient_accumulation_steps),
+                                    integer(id.nodes),
+                                    integer(id.gpus_per_node),
+                                    integer(id.world_size()),
+                                    integer(id.global_batch_size()),
+                                    std::string(name(cell.kind))};
+    for (const std::string& axis : axes) {
+      const auto found = id.axes.find(axis);
+      row.push_back(found == id.axes.end() ? "" : found->second);
+    }
+    row.emplace_back(cell.emulated ? "yes" : "");
+    row.push_back(std::to_string(cell.throughput.n));
+    row.push_back(rate_cell(cell, say_unit));
+    row.push_back(interval_cell(cell));
+    row.push_back(maybe(cell.throughput.cv, [](double v) { return percent_text(v, 2); }));
+    row.push_back(maybe(cell.speedup, [](const Ratio& r) { return ratio_text(r.value); }));
+    row.push_back(maybe(cell.scaling_efficiency, percent));
+    row.push_back(maybe(cell.sequences_per_second_per_gpu, number_text));
+    row.push_back(maybe(cell.tflops_per_gpu, number_text));
+    row.push_back(maybe(cell.mfu, percent));
+    row.push_back(maybe(cell.hfu, percent));
+    row.push_back(cell.scaling);
+    row.push_back(failures_text(cell));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::vector<std::string> cell_table_keep(const Table& table) {
+  static const std::set<std::string> kFacts = {
+      "model",  "framework",     "precision", "sequence length", "micro batch", "accumulation",
+      "nodes",  "GPUs per node", "GPUs",      "global batch",    "kind",        "stand-ins",
+      "scaling"};
+  std::vector<std::string> keep;
+  bool measured = false;
+  for (const TableColumn& column : table.columns) {
+    measured = measured || column.heading == "n";
+    // Columns without any value still vanish: only what was measured is kept.
+    const auto index = static_cast<std::size_t>(&column - table.columns.data());
+    const bool filled = std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+      return index < row.size() && !row[index].empty();
+    });
+    if (measured && filled && kFacts.count(column.heading) == 0) keep.push_back(column.heading);
+  }
+  return keep;
+}
+
+std::vector<std::string> short_names(const ResultSet& set) {
+  const auto facts = [](const Cell& cell) {
+    const Identity& id = cell.identity;
+    const auto with = [](const char* letter, const std::optional<std::int64_t>& value) {
+      return value ? letter + std::to_string(*value) : std::string();
+    };
+    std::vector<std::string> out = {
+        id.framework.value_or(""),
+        id.model.value_or(""),
+        id.precision.value_or(""),
+        with("s", id.sequence_length),
+        with("b", id.micro_batch_size),
+        with("a", id.gradient_accumulation_steps),
+        topology_text(id),
+        cell.kind == WorkKind::training ? "" : std::string(name(cell.kind))};
+    std::string axes;
+    for (const auto& [axis, value] : id.axes)
+      axes += (axes.empty() ? "" : " ") + axis + "=" + value;
+    out.push_back(axes);
+    return out;
+  };
+  std::vector<std::vector<std::string>> all;
+  for (const Cell& cell : set.cells) all.push_back(facts(cell));
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::string name;
+    for (std::size_t f = 0; f < all[i].size(); ++f) {
+      const bool varies = std::any_of(all.begin(), all.end(),
+                                      [&](const auto& other) { return other[f] != all[i][f]; });
+      if (varies && !all[i][f].empty()) name += (name.empty() ? "" : " ") + all[i][f];
+    }
+    names.push_back(name.empty() ? set.cells[i].key : name);
+  }
+  // Two cells that differ in nothing known (separate logs): only their keys tell them apart.
+  std::map<std::string, int> seen;
+  for (const std::string& name : names) ++seen[name];
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (seen[names[i]] > 1) names[i] = set.cells[i].key;
+  return names;
+}
+
+}  // namespace bertbench

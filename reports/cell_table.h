@@ -1,0 +1,26 @@
+// The table of cells that people read: one row per cell, every column that can be known.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/model/result_set.h"
+#include "reports/table.h"
+
+namespace bertbench {
+
+/// All columns, in reading order: facts, further axes, then n, rate, interval, cv, speedup,
+/// efficiency, per GPU, TFLOPS, MFU, HFU, failures. Unknown cells are empty, a failed cell says
+/// how it failed. Use varying_columns(table, cell_table_keep(table), ...) for what to show.
+[[nodiscard]] Table cell_table(const ResultSet& set);
+
+/// Headings that stay even when all rows agree: the measured columns.
+[[nodiscard]] std::vector<std::string> cell_table_keep(const Table& table);
+
+/// "sequences/s", or "throughput" when the cells differ in unit.
+[[nodiscard]] std::string rate_heading(const ResultSet& set);
+
+/// "bert-large bf16 s128 b64 2n8g", of the facts that vary over the set only; the key if none do.
+[[nodiscard]] std::vector<std::string> short_names(const ResultSet& set);
+
+}  // namespace bertbench

@@ -1,0 +1,27 @@
+// CSV text, RFC 4180, safe to open in a spreadsheet.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bertbench {
+
+/// One field. Text that a spreadsheet would run as a formula (it begins with = + - @, a tab, a
+/// carriage return or a full-width form of those, blanks before it not counted) gets a leading
+/// apostrophe; control characters and bytes that are not UTF-8 become \xNN, so a record is one
+/// line. A field with a comma, a quote or a line break is quoted. Undo: drop one apostrophe.
+[[nodiscard]] std::string csv_text(std::string_view text);
+
+/// Rows of flat JSON objects as CSV: the columns `first` in that order, then every other key of
+/// any row in order of appearance. Numbers are written as in JSON (shortest form that reads back
+/// as the same double), true and false as words, null and missing as empty. Lines end in CRLF.
+[[nodiscard]] std::string csv_document(const std::vector<std::string>& first,
+                                       const std::vector<nlohmann::ordered_json>& rows);
+
+/// Nested keys joined by '_', dots in them too: {"speedup": {"base": ..}} -> speedup_base. Lists
+/// of scalars are joined by ';', lists of objects left out.
+[[nodiscard]] nlohmann::ordered_json csv_flat(const nlohmann::ordered_json& object);
+
+}  // namespace bertbench

@@ -1,0 +1,89 @@
+#include "reports/csv.h"
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "reports/formats/csv_columns.h"
+#include "reports/model/result_io.h"
+#include "reports/present.h"
+#include "reports/report.h"
+
+namespace bertbench {
+
+nlohmann::ordered_json csv_identity(const nlohmann::ordered_json& cell) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : cell.items()) {
+    if (key == "trials") continue;
+    if (key != "identity") {
+      out[key] = value;
+      continue;
+    }
+    // The eight facts stand beside it under their own names.
+    for (const auto& [fact, known] : value.items())
+      if (!cell.contains(fact)) out["identity"][fact] = known;
+  }
+  return out;
+}
+
+namespace {
+
+Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& out) {
+  const nlohmann::ordered_json json = to_json(set);
+  static const std::vector<std::string> kFirst = {"key",
+                                                  "kind",
+                                                  "model",
+                                                  "framework",
+                                                  "precision",
+                                                  "sequence_length",
+                                                  "nodes",
+                                                  "gpus_per_node",
+                                                  "world_size",
+                                                  "micro_batch_size",
+                                                  "gradient_accumulation_steps",
+                                                  "global_batch_size",
+                                                  "throughput_unit",
+                                                  "throughput_n",
+                                                  "throughput_mean",
+                                                  "throughput_median",
+                                                  "throughput_stddev",
+                                                  "throughput_cv",
+                                                  "throughput_median_interval_low",
+                                                  "throughput_median_interval_high",
+                                                  "throughput_median_interval_coverage",
+                                                  "throughput_mean_interval_low",
+                                                  "throughput_mean_interval_high",
+                                                  "throughput_mean_interval_coverage",
+                                                  "sequences_per_second_per_gpu",
+                                                  "speedup_value",
+                                                  "speedup_base",
+                                                  "scaling_efficiency",
+                                                  "scaling",
+                                                  "precision_speedup_value",
+                                                  "precision_speedup_base",
+                                                  "time_to_train_s",
+                                                  "tflops_per_gpu",
+                                                  "mfu",
+                                                  "hfu",
+                                                  "flops_formula",
+                                                  "peak",
+                                                  "emulated",
+                                                  "failures",
+                                                  "warnings"};
+  std::vector<nlohmann::ordered_json> rows;
+  std::size_t index = 0;
+  for (const nlohmann::ordered_json& cell : json.at("cells")) {
+    rows.push_back(csv_flat(csv_identity(cell)));
+    // Not a key of the JSON, where it follows from the trials: a table of cells has no trials.
+    rows.back()["failures"] = failures_text(set.cells[index++]);
+  }
+  out << csv_document(kFirst, rows);
+  return {};
+}
+
+}  // namespace
+
+extern const Report report_csv;
+const Report report_csv{"csv", "one row per cell, for spreadsheets and data frames", ".csv",
+                        &render};
+
+}  // namespace bertbench

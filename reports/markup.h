@@ -1,0 +1,18 @@
+// The one function through which every string enters HTML, SVG or XML.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace bertbench {
+
+/// Text for element content or a double-quoted attribute: & < > " ' become references; control
+/// characters, bidi controls and bytes that are not UTF-8 become visible escapes (\x1B), so
+/// the result is valid UTF-8 and valid XML 1.0 whatever goes in.
+[[nodiscard]] std::string escape_markup(std::string_view text);
+
+/// JSON text made safe inside <script type="application/json">: '<', '>' and '&' become \u003c and
+/// so on, which JSON reads back as the same characters.
+[[nodiscard]] std::string escape_json_for_script(std::string_view json);
+
+}  // namespace bertbench

@@ -1,0 +1,64 @@
+// How numbers and facts of a result set are said in words: shared by every human-readable report.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "reports/model/result_set.h"
+
+namespace bertbench {
+
+/// About four significant digits, at most 3 decimals, no exponent below 1e15: "3671.5", "150.1",
+/// "27.23", "0.417". Infinite and NaN: "-".
+[[nodiscard]] std::string number_text(double value);
+/// "98.4 %" of a fraction.
+[[nodiscard]] std::string percent_text(double fraction, int decimals = 1);
+/// "12.30x"
+[[nodiscard]] std::string ratio_text(double ratio);
+/// "17.2 ms", "4.1 s", "3 min 20 s", "2 h 05 min"
+[[nodiscard]] std::string duration_text(double seconds);
+/// "10.1 GiB"
+[[nodiscard]] std::string bytes_text(double bytes);
+
+/// "2n8g"; unknown parts as '?'; empty when both are unknown.
+[[nodiscard]] std::string topology_text(const Identity& identity);
+
+/// Failures of the trials as words: "2 out_of_memory, 1 nan at step 120, 1 window not covered".
+/// Empty when every trial completed and counts.
+[[nodiscard]] std::string failures_text(const Cell& cell);
+
+/// The interval that is shown for a cell: of the median, else of the mean.
+struct ShownInterval {
+  Interval interval;
+  bool of_mean = false;
+};
+[[nodiscard]] std::optional<ShownInterval> shown_interval(const Cell& cell);
+
+/// What an estimator's name stands for, in one line; empty if it is not known.
+[[nodiscard]] std::string_view estimator_meaning(std::string_view estimator);
+
+/// How the numbers of a result set were made, for legends: distinct values with how many trials.
+struct Provenance {
+  std::map<std::string, int> windows;     ///< "100:200 (chosen by user)"
+  std::map<std::string, int> estimators;  ///< "step_time"
+  std::map<std::string, int> formats;
+  int trials = 0, counted = 0, failed = 0, retried = 0;
+  bool emulated = false;  ///< any cell
+};
+[[nodiscard]] Provenance provenance(const ResultSet& set);
+
+/// The environment as path -> text ("cpu.model" -> "..."), scalars only, in order.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> environment_lines(
+    const ResultSet& set);
+
+/// The sentence every report carries when ranks are stand-ins.
+inline constexpr std::string_view kEmulatedNote =
+    "CPU ranks stand in for GPUs (or emulated nodes for nodes): these figures show how the trainer "
+    "scales over ranks on this machine, not how fast GPUs are.";
+
+}  // namespace bertbench
