@@ -98,6 +98,7 @@ struct Cell {
   std::string flops_formula, peak;                ///< "masked_head"; "H200 bf16 dense 989.5 TFLOPS"
   std::optional<std::int64_t> stated_world_size;  ///< the log says only the product
   std::optional<std::int64_t> stated_global_batch_size;
+  std::string gpu;        ///< its name as the log or the environment says ("Tesla V100-SXM2-16GB")
   bool emulated = false;  ///< nodes or GPUs are stand-ins: emulated nodes, one CPU rank a "GPU"
   std::vector<std::string> warnings;
 

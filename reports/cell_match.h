@@ -1,0 +1,48 @@
+// Which cells of two result sets are the same, and whether their context allows a comparison.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/model/result_set.h"
+
+namespace bertbench {
+
+/// Cells by what they are. The key serves only where the identity is not unique or not complete:
+/// "#2" is given in order of appearance, so it is no name to rely on.
+class CellIndex {
+ public:
+  explicit CellIndex(const ResultSet& results);
+  /// The cell of the same identity and kind; else that of the same key and kind. Null if none.
+  [[nodiscard]] const Cell* find(const Cell& cell) const;
+
+ private:
+  std::map<std::string, std::vector<const Cell*>> by_identity_;
+  std::map<std::string, const Cell*> by_key_;
+};
+
+/// Values of the trials that count, in one unit, with what they rest on.
+struct Sample {
+  std::vector<double> values;
+  std::string unit;       ///< "sequences/s", or "iterations/s" when only that is known
+  std::string estimator;  ///< of all trials, or a list "printed, step_time"
+  std::string window;     ///< rule without the numbers that `auto` found
+};
+[[nodiscard]] Sample sample_of(const Cell& cell);
+
+/// One difference of context. Hardware and system (cpu, gpu, driver, kernel ...) make results
+/// incomparable; versions of software (compiler, libraries ...) are told as a notice.
+struct ContextDifference {
+  std::string key, a, b;  ///< values as text; empty = absent on that side
+  bool blocking = false;  ///< known on both sides, differs, and makes results incomparable
+};
+[[nodiscard]] std::vector<ContextDifference> context_differences(
+    const nlohmann::ordered_json& a, const nlohmann::ordered_json& b);
+
+/// Names of context keys that block when they differ, for help and docs.
+[[nodiscard]] std::vector<std::string> blocking_context_keys();
+
+}  // namespace bertbench

@@ -1,0 +1,260 @@
+#include "reports/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "reports/deduce.h"
+#include "reports/estimators.h"
+#include "reports/stats/clock.h"
+#include "reports/stats/summary.h"
+#include "reports/stats/window.h"
+
+namespace bertbench {
+namespace {
+
+struct Conversion {
+  std::optional<std::int64_t> per_iteration;    // sequences
+  std::optional<std::int64_t> sequence_length;  // tokens per sequence
+};
+
+std::optional<double> in_sequences(const Estimate& estimate, const Conversion& facts) {
+  switch (estimate.unit) {
+    case RateUnit::sequences_per_second:
+      return estimate.rate;
+    case RateUnit::iterations_per_second:
+      if (facts.per_iteration) return estimate.rate * static_cast<double>(*facts.per_iteration);
+      return std::nullopt;
+    case RateUnit::tokens_per_second:
+      if (facts.sequence_length) return estimate.rate / static_cast<double>(*facts.sequence_length);
+      return std::nullopt;
+    case RateUnit::unknown:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::string missing_facts(const Facts& facts, IterationUnit unit) {
+  std::string out;
+  const auto add = [&](bool known, const char* option) {
+    if (!known) out += std::string(out.empty() ? "" : ", ") + option;
+  };
+  add(facts.micro_batch_size.known(), "--micro-batch-size");
+  add(facts.world().has_value() || facts.nodes.known(), "--nodes");
+  add(facts.world().has_value() || facts.gpus_per_node.known(), "--gpus-per-node");
+  if (unit != IterationUnit::micro_step) {
+    add(facts.gradient_accumulation_steps.known(), "--gradient-accumulation-steps");
+  }
+  return out;
+}
+
+// The estimates in one unit: sequences/s where one of them allows it, else iterations/s.
+std::vector<Estimate> in_one_unit(std::vector<Estimate> estimates, const Conversion& conversion,
+                                  const Facts& facts, IterationUnit unit, Trial& trial,
+                                  bool& sequences) {
+  std::vector<Estimate> converted;
+  std::string left_out;
+  for (Estimate estimate : estimates) {
+    if (const auto rate = in_sequences(estimate, conversion)) {
+      estimate.rate = *rate;
+      estimate.unit = RateUnit::sequences_per_second;
+      converted.push_back(estimate);
+    } else {
+      left_out += fmt::format("{}{}", left_out.empty() ? "" : ", ", estimate.name);
+    }
+  }
+  sequences = !converted.empty();
+  const std::string missing = missing_facts(facts, unit);
+  const std::string remedy = missing.empty() ? std::string() : "; give " + missing;
+  if (sequences) {
+    if (!left_out.empty()) {
+      trial.notices.push_back(
+          {0, "left out, as the sequences per iteration are unknown: " + left_out + remedy});
+    }
+    return converted;
+  }
+  std::erase_if(estimates, [](const Estimate& estimate) {
+    return estimate.unit != RateUnit::iterations_per_second;
+  });
+  if (!estimates.empty()) {
+    trial.notices.push_back(
+        {0, "rates stay in iterations/s, as the sequences per iteration are unknown" + remedy});
+  } else if (!left_out.empty()) {
+    trial.notices.push_back({0, "rates in tokens/s need --sequence-length"});
+  }
+  return estimates;
+}
+
+const Estimate* choose(std::span<const Estimate> estimates, const MeasureOptions& options,
+                       Trial& trial) {
+  if (options.estimator.empty()) {
+    const Estimate* chosen = default_estimate(estimates);
+    if (chosen == nullptr && trial.window.covered) {
+      trial.notices.push_back({0, "the log gives no rate"});
+    } else if (chosen != nullptr && chosen->whole_seconds && chosen->resolution > 0.01) {
+      trial.notices.push_back({0, fmt::format("counter_clock is uncertain by {:.1f} %: the clock "
+                                              "shows whole seconds and the window is short",
+                                              100 * chosen->resolution)});
+    }
+    return chosen;
+  }
+  for (const Estimate& estimate : estimates) {
+    if (estimate.name == options.estimator) return &estimate;
+  }
+  std::string there;
+  for (const Estimate& estimate : estimates) {
+    there += fmt::format("{}{}", there.empty() ? "" : ", ", estimate.name);
+  }
+  trial.notices.push_back(
+      {0, "the log does not allow the estimator " + options.estimator +
+              (there.empty() ? std::string("; it allows none") : "; it allows " + there)});
+  return nullptr;
+}
+
+// Seconds per optimizer step in the window: the records' own, else differences of a clock that is
+// fine enough. Micro-steps are joined to whole optimizer steps; nothing when the unit is unknown.
+std::vector<double> step_seconds(const RunLog& log, const Window& window, const Facts& facts) {
+  const auto accumulation = facts.gradient_accumulation_steps.value;
+  std::int64_t per_step = 1;  // iterations of the log's counter per optimizer step
+  if (log.iteration_unit != IterationUnit::optimizer_step) {
+    if (!accumulation || (log.iteration_unit == IterationUnit::unknown && *accumulation != 1)) {
+      return {};
+    }
+    per_step = *accumulation;
+  }
+  const bool fine = std::isfinite(log.clock_resolution_s) && log.clock_resolution_s <= 1e-3;
+  std::vector<double> out;
+  double seconds = 0;
+  std::int64_t iterations = 0;
+  for (std::size_t i = window.first; i < window.last; ++i) {
+    const Record& record = log.records[i];
+    double own = record.seconds;
+    if (!(own > 0) && fine && i > 0) own = clock_of(record) - clock_of(log.records[i - 1]);
+    if (!(own > 0) || record.iterations < 1) {
+      seconds = 0;
+      iterations = 0;
+      continue;
+    }
+    seconds += own;
+    iterations += record.iterations;
+    const bool boundary = per_step == 1 || record.step % per_step == 0;
+    if (!boundary) continue;
+    if (iterations % per_step == 0) {
+      out.push_back(seconds * static_cast<double>(per_step) / static_cast<double>(iterations));
+    }
+    seconds = 0;
+    iterations = 0;
+  }
+  return out;
+}
+
+void reconcile(const RunLog& log, std::optional<std::int64_t> per_step,
+               std::optional<std::int64_t> per_iteration, bool sequences, Trial& trial) {
+  Reconciliation out;
+  out.sequences = sequences_of_run(log, per_step);
+  if (!out.sequences && log.totals.iterations && per_iteration) {
+    out.sequences =
+        static_cast<double>(*log.totals.iterations) * static_cast<double>(*per_iteration);
+  }
+  out.training_s = log.totals.training_s;
+  out.wall_s = log.totals.wall_s;
+  const double seconds = seconds_of_run(log);
+  if (!out.sequences || !(seconds > 0)) return;
+  out.rate = *out.sequences / seconds;
+  if (sequences && *out.rate > 0) {
+    for (const auto& [estimator, rate] : trial.estimators) {
+      if (estimator != "total_time") out.gaps[estimator] = rate / *out.rate - 1;
+    }
+  }
+  trial.reconciliation = std::move(out);
+}
+
+void describe_losses(const RunLog& log, Trial& trial) {
+  for (const Record& record : log.records) {
+    if (!std::isfinite(record.loss)) continue;
+    if (!trial.loss_first) trial.loss_first = record.loss;
+    trial.loss_last = record.loss;
+  }
+}
+
+// A closing statement measures the whole run: alone it can stand for `auto` and `all` only.
+void cover_by_summary(const RunLog& log, const WindowRule& rule, Window& window, Trial& trial) {
+  const bool whole = rule.kind == WindowRule::Kind::automatic || rule.kind == WindowRule::Kind::all;
+  if (!log.records.empty() || !whole || !log.summary || log.first_nan_step) return;
+  window.covered = true;
+  window.rule = rule.kind == WindowRule::Kind::all ? "all" : "auto (all)";
+  trial.notices.push_back(
+      {log.summary->line, "the log states only one rate, of the whole run with its warm-up"});
+}
+
+}  // namespace
+
+Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions& options) {
+  Trial trial;
+  trial.log = log.path;
+  trial.format = log.format;
+  trial.outcome = log.outcome;
+  trial.notices = log.notices;
+  const Facts facts = deduce_facts(merged, trial.notices);
+
+  Window window = apply_window(log, options.window);
+  cover_by_summary(log, options.window, window, trial);
+  trial.notices.insert(trial.notices.end(), window.notices.begin(), window.notices.end());
+  trial.window = {.rule = window.rule,
+                  .chosen_by = options.window.chosen_by_user ? "user" : "default",
+                  .covered = window.covered,
+                  .first_step = window.first_step,
+                  .last_step = window.last_step};
+  std::int64_t dropped = 0;
+  std::int64_t used = 0;
+  for (std::size_t i = 0; i < window.last; ++i) {
+    (i < window.first ? dropped : used) += log.records[i].merged;
+  }
+  trial.iterations = {.seen = std::max(log.records_seen, std::int64_t(log.records.size())),
+                      .dropped = dropped,
+                      .used = window.covered ? used : 0};
+
+  const Conversion conversion{sequences_per_iteration(facts, log.iteration_unit),
+                              facts.sequence_length.value};
+  const auto per_step = facts.sequences_per_optimizer_step();
+  bool sequences = false;
+  // Outside a covered window only what speaks of the whole run is shown.
+  auto estimates = estimate_all(log, window, per_step);
+  if (!window.covered) {
+    std::erase_if(estimates, [](const Estimate& estimate) {
+      return estimate.name != "log_summary" && estimate.name != "total_time";
+    });
+  }
+  estimates =
+      in_one_unit(std::move(estimates), conversion, facts, log.iteration_unit, trial, sequences);
+  for (Estimate& estimate : estimates) {
+    if (options.compat_dlperf) estimate.rate = round_dlperf(estimate.rate);
+    trial.estimators[std::string(estimate.name)] = estimate.rate;
+    if (estimate.resolution > 0) {
+      trial.resolution[std::string(estimate.name)] = estimate.resolution;
+    }
+  }
+  if (window.covered) {
+    if (const Estimate* chosen = choose(estimates, options, trial)) {
+      trial.estimator = chosen->name;
+      (sequences ? trial.sequences_per_second : trial.iterations_per_second) = chosen->rate;
+      if (chosen->name == "log_summary" && window.size() > 0) {
+        trial.notices.push_back({0, "log_summary measures the whole run, not the window"});
+      }
+    }
+    const auto steps = step_seconds(log, window, facts);
+    if (!steps.empty()) {
+      trial.step_time = {quantile(steps, 0.5), quantile(steps, 0.9), quantile(steps, 0.99)};
+    }
+  }
+  reconcile(log, per_step, conversion.per_iteration, sequences, trial);
+  if (log.memory) {
+    trial.memory = {log.memory->peak_bytes, log.memory->capacity_bytes, "log"};
+  }
+  describe_losses(log, trial);
+  return trial;
+}
+
+}  // namespace bertbench

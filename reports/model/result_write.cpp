@@ -1,0 +1,207 @@
+// ResultSet -> JSON, keys in the order of the schema.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "reports/model/result_io.h"
+
+namespace bertbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Absent = unknown: nothing is written for what is not known or has no JSON number.
+void put(Json& json, const char* key, double value) {
+  if (std::isfinite(value)) json[key] = value;
+}
+void put(Json& json, const char* key, const std::optional<double>& value) {
+  if (value) put(json, key, *value);
+}
+void put(Json& json, const char* key, const std::optional<std::int64_t>& value) {
+  if (value) json[key] = *value;
+}
+void put(Json& json, const char* key, const std::optional<std::string>& value) {
+  if (value) json[key] = *value;
+}
+void put(Json& json, const char* key, const std::string& value) {
+  if (!value.empty()) json[key] = value;
+}
+
+Json write(const std::map<std::string, double>& values) {
+  Json json = Json::object();
+  for (const auto& [key, value] : values) put(json, key.c_str(), value);
+  return json;
+}
+
+Json write(const Interval& interval) {
+  Json json = Json::object();
+  put(json, "low", interval.low);
+  put(json, "high", interval.high);
+  put(json, "coverage", interval.coverage);
+  return json;
+}
+
+Json write(const Ratio& ratio) {
+  Json json = Json::object();
+  put(json, "value", ratio.value);
+  put(json, "base", ratio.base);
+  return json;
+}
+
+Json write(const Identity& identity) {
+  Json json = Json::object();
+  put(json, "framework", identity.framework);
+  put(json, "model", identity.model);
+  put(json, "precision", identity.precision);
+  put(json, "sequence_length", identity.sequence_length);
+  put(json, "micro_batch_size", identity.micro_batch_size);
+  put(json, "gradient_accumulation_steps", identity.gradient_accumulation_steps);
+  put(json, "nodes", identity.nodes);
+  put(json, "gpus_per_node", identity.gpus_per_node);
+  for (const auto& [axis, value] : identity.axes) json[axis] = value;
+  return json;
+}
+
+Json write(const Outcome& outcome) {
+  Json json = Json::object();
+  json["status"] = name(outcome.status);
+  put(json, "step", outcome.step);
+  if (outcome.line > 0) json["line"] = outcome.line;
+  put(json, "detail", outcome.detail);
+  return json;
+}
+
+Json write(const Reconciliation& sums) {
+  Json json = Json::object();
+  put(json, "sequences", sums.sequences);
+  put(json, "training_s", sums.training_s);
+  put(json, "wall_s", sums.wall_s);
+  put(json, "rate", sums.rate);
+  if (!sums.gaps.empty()) json["gaps"] = write(sums.gaps);
+  return json;
+}
+
+Json write(const Trial& trial) {
+  Json json = Json::object();
+  json["trial"] = trial.trial;
+  json["attempt"] = trial.attempt;
+  put(json, "log", trial.log);
+  put(json, "format", trial.format);
+  json["outcome"] = write(trial.outcome);
+  json["iterations"] = {{"seen", trial.iterations.seen},
+                        {"dropped", trial.iterations.dropped},
+                        {"used", trial.iterations.used}};
+  Json window = Json::object();
+  window["rule"] = trial.window.rule;
+  window["chosen_by"] = trial.window.chosen_by;
+  window["covered"] = trial.window.covered;
+  put(window, "first_step", trial.window.first_step);
+  put(window, "last_step", trial.window.last_step);
+  json["window"] = std::move(window);
+  put(json, "sequences_per_second", trial.sequences_per_second);
+  put(json, "iterations_per_second", trial.iterations_per_second);
+  put(json, "estimator", trial.estimator);
+  if (!trial.estimators.empty()) json["estimators"] = write(trial.estimators);
+  if (!trial.resolution.empty()) json["resolution"] = write(trial.resolution);
+  if (trial.reconciliation) json["reconciliation"] = write(*trial.reconciliation);
+  if (trial.step_time) {
+    Json times = Json::object();
+    put(times, "p50", trial.step_time->p50);
+    put(times, "p90", trial.step_time->p90);
+    put(times, "p99", trial.step_time->p99);
+    json["step_time"] = std::move(times);
+  }
+  if (trial.memory) {
+    Json memory = Json::object();
+    memory["peak_bytes"] = trial.memory->peak_bytes;
+    if (trial.memory->capacity_bytes > 0) memory["capacity_bytes"] = trial.memory->capacity_bytes;
+    put(memory, "source", trial.memory->source);
+    json["memory"] = std::move(memory);
+  }
+  if (trial.loss_first || trial.loss_last) {
+    Json loss = Json::object();
+    put(loss, "first", trial.loss_first);
+    put(loss, "last", trial.loss_last);
+    json["loss"] = std::move(loss);
+  }
+  put(json, "iterations_file", trial.iterations_file);
+  if (!trial.notices.empty()) {
+    Json notices = Json::array();
+    for (const Notice& notice : trial.notices) {
+      Json entry = Json::object();
+      if (notice.line > 0) entry["line"] = notice.line;
+      entry["text"] = notice.text;
+      notices.push_back(std::move(entry));
+    }
+    json["notices"] = std::move(notices);
+  }
+  return json;
+}
+
+Json write(const ThroughputSummary& summary) {
+  Json json = Json::object();
+  json["unit"] = summary.unit;
+  json["n"] = summary.n;
+  put(json, "mean", summary.mean);
+  put(json, "median", summary.median);
+  put(json, "stddev", summary.stddev);
+  put(json, "cv", summary.cv);
+  if (summary.median_interval) json["median_interval"] = write(*summary.median_interval);
+  if (summary.mean_interval) json["mean_interval"] = write(*summary.mean_interval);
+  return json;
+}
+
+Json write(const Cell& cell) {
+  Json json = Json::object();
+  json["key"] = cell.key;
+  json["identity"] = write(cell.identity);
+  json["kind"] = name(cell.kind);
+  put(json, "model", cell.identity.model);
+  put(json, "framework", cell.identity.framework);
+  put(json, "precision", cell.identity.precision);
+  put(json, "sequence_length", cell.identity.sequence_length);
+  put(json, "nodes", cell.identity.nodes);
+  put(json, "gpus_per_node", cell.identity.gpus_per_node);
+  put(json, "world_size", cell.world_size());
+  put(json, "micro_batch_size", cell.identity.micro_batch_size);
+  put(json, "gradient_accumulation_steps", cell.identity.gradient_accumulation_steps);
+  put(json, "global_batch_size", cell.global_batch_size());
+  put(json, "gpu", cell.gpu);
+  if (cell.emulated) json["emulated"] = true;
+  Json trials = Json::array();
+  for (const Trial& trial : cell.trials) trials.push_back(write(trial));
+  json["trials"] = std::move(trials);
+  json["throughput"] = write(cell.throughput);
+  put(json, "sequences_per_second_per_gpu", cell.sequences_per_second_per_gpu);
+  if (cell.speedup) json["speedup"] = write(*cell.speedup);
+  put(json, "scaling_efficiency", cell.scaling_efficiency);
+  put(json, "scaling", cell.scaling);
+  if (cell.precision_speedup) json["precision_speedup"] = write(*cell.precision_speedup);
+  put(json, "time_to_train_s", cell.time_to_train_s);
+  put(json, "tflops_per_gpu", cell.tflops_per_gpu);
+  put(json, "mfu", cell.mfu);
+  put(json, "hfu", cell.hfu);
+  put(json, "flops_formula", cell.flops_formula);
+  put(json, "peak", cell.peak);
+  if (!cell.warnings.empty()) json["warnings"] = cell.warnings;
+  return json;
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const ResultSet& results) {
+  Json json = Json::object();
+  json["schema"] = kResultSchema;
+  json["tool"] = {{"version", results.tool_version}, {"commit", results.tool_commit}};
+  put(json, "created", results.created);
+  json["environment"] = results.environment;
+  Json cells = Json::array();
+  for (const Cell& cell : results.cells) cells.push_back(write(cell));
+  json["cells"] = std::move(cells);
+  return json;
+}
+
+std::string to_text(const ResultSet& results) {
+  return to_json(results).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace bertbench

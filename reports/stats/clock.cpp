@@ -1,0 +1,83 @@
+#include "reports/stats/clock.h"
+
+#include <algorithm>
+#include <span>
+
+namespace bertbench {
+namespace {
+
+// One stretch in which counter and clock both go forward.
+struct Stretch {
+  double iterations = 0, seconds = 0;
+  double error = 0;  // seconds by which the clock difference may be off
+};
+
+bool goes_on(const Record& before, const Record& after) {
+  return clock_of(after) >= clock_of(before) && after.step >= before.step;
+}
+
+Stretch measure(std::span<const Record> records, bool has_record_in_front, double clock_step) {
+  Stretch out;
+  const std::size_t n = records.size();
+  const auto rolls_over = [&](std::size_t i) {
+    return i > 0 && clock_of(records[i]) > clock_of(records[i - 1]);
+  };
+  bool every_record = true;
+  for (std::size_t i = 1; i < n; ++i) every_record = every_record && rolls_over(i);
+  // Index 0 serves for comparison only when a record of the same stretch lies in front of it, and
+  // as a mark when no second is shown twice.
+  std::size_t first = every_record && !has_record_in_front ? 0 : 1;
+  while (first < n && first > 0 && !rolls_over(first)) ++first;
+  if (first >= n) return out;
+  std::size_t last = n - 1;
+  while (last > first && !rolls_over(last)) --last;
+  if (last == first) return out;
+  out.iterations = static_cast<double>(records[last].step - records[first].step);
+  out.seconds = clock_of(records[last]) - clock_of(records[first]);
+  if (out.seconds <= 0 || out.iterations <= 0) return {};
+  const double per_iteration = out.seconds / out.iterations;
+  const auto step_gap = [&](std::size_t i) {
+    const auto iterations = i > 0 ? records[i].step - records[i - 1].step
+                                  : std::max<std::int64_t>(1, records[i].iterations);
+    return static_cast<double>(iterations) * per_iteration;
+  };
+  out.error = std::min(clock_step, std::max(step_gap(first), step_gap(last)));
+  return out;
+}
+
+}  // namespace
+
+std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& window) {
+  const std::span<const Record> records = log.records;
+  // The record in front of the window ends where the window begins; the one before that tells
+  // whether the second rolled over there.
+  const std::size_t from = window.first - std::min<std::size_t>(2, window.first);
+  ClockRate rate;
+  double error = 0;
+  const double clock_step = std::isnan(log.clock_resolution_s) ? 0 : log.clock_resolution_s;
+  std::size_t begin = from;
+  const auto close = [&](std::size_t end) {
+    if (end > begin + 1) {
+      const bool in_front = begin == from && window.first >= 2;
+      const Stretch stretch = measure(records.subspan(begin, end - begin), in_front, clock_step);
+      rate.iterations += stretch.iterations;
+      rate.seconds += stretch.seconds;
+      error += stretch.error;
+    }
+    begin = end;
+  };
+  for (std::size_t i = from; i < window.last; ++i) {
+    if (std::isnan(clock_of(records[i]))) {
+      close(i);
+      begin = i + 1;
+    } else if (i > begin && !goes_on(records[i - 1], records[i])) {
+      close(i);
+    }
+  }
+  close(window.last);
+  if (rate.seconds <= 0) return std::nullopt;
+  rate.resolution = error / rate.seconds;
+  return rate;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,34 @@
+// The counter of a log over its clock: elapsed fields and time stamps, often of whole seconds.
+#pragma once
+
+#include <cmath>
+#include <optional>
+
+#include "parsers/core/run_log.h"
+#include "reports/stats/window.h"
+
+namespace bertbench {
+
+/// When the counter reached this value: at its first redraw.
+[[nodiscard]] inline double clock_of(const Record& record) {
+  return std::isnan(record.first_time_s) ? record.time_s : record.first_time_s;
+}
+
+struct ClockRate {
+  double iterations = 0;  ///< counter difference between the marks
+  double seconds = 0;     ///< clock difference between the marks, > 0
+  double resolution = 0;  ///< bound of the relative error that the clock's steps allow
+};
+
+/// Counter difference over clock difference within the window.
+///
+/// A clock that shows whole seconds says more at the record where the second rolls over: there the
+/// true time lies between the shown second and the time since the record before. So the marks are
+/// the first and the last such record, the record in front of the window included as it ends where
+/// the window begins. When each record shows a new second, the first record is a mark too. The
+/// error of a mark is then at most min(clock step, time between two records). A clock or counter
+/// that begins anew (a bar per data file) ends a stretch; the stretches are added up. Nothing when
+/// no two marks differ.
+[[nodiscard]] std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& window);
+
+}  // namespace bertbench

@@ -1,0 +1,64 @@
+// Detection of the end of warm-up.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reports/stats/summary.h"
+#include "reports/stats/window.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kBatch = 5;
+
+// Tukey's fences. They are at least 10 % of the median wide: a perfectly even series has no
+// quartile range, and clipping to it would hide the warm-up itself.
+std::vector<double> clipped(std::span<const double> series) {
+  const double low = quantile(series, 0.25);
+  const double high = quantile(series, 0.75);
+  const double reach = std::max(1.5 * (high - low), 0.1 * std::abs(median(series)));
+  std::vector<double> out(series.begin(), series.end());
+  for (double& y : out) y = std::clamp(y, low - reach, high + reach);
+  return out;
+}
+
+std::vector<double> batch_means(std::span<const double> series) {
+  std::vector<double> means;
+  means.reserve(series.size() / kBatch);
+  for (std::size_t i = 0; i + kBatch <= series.size(); i += kBatch) {
+    means.push_back(mean(series.subspan(i, kBatch)));
+  }
+  return means;
+}
+
+}  // namespace
+
+std::optional<std::size_t> mser5(std::span<const double> series) {
+  if (series.size() < 2 * kBatch) return std::nullopt;
+  const auto y = batch_means(clipped(series));
+  const std::size_t n = y.size();
+  // The statistic means nothing on the last few batches (one batch alone has no variance at all).
+  const std::size_t last_cut = std::max(n / 2, n - std::min(n, kBatch));
+  // Sums from the back, about a fixed centre so that they do not cancel.
+  const double centre = median(y);
+  std::vector<double> statistic(n, std::numeric_limits<double>::infinity());
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t d = n; d-- > 0;) {
+    const double value = y[d] - centre;
+    sum += value;
+    squares += value * value;
+    const auto left = static_cast<double>(n - d);
+    if (d <= last_cut) statistic[d] = std::max(0.0, squares - sum * sum / left) / (left * left);
+  }
+  // Differences at the level of rounding must not choose a later cut.
+  const double noise = 1e-24 * centre * centre;
+  std::size_t best = 0;
+  for (std::size_t d = 1; d <= last_cut; ++d) {
+    if (statistic[d] + noise < statistic[best]) best = d;
+  }
+  if (2 * best > n) return std::nullopt;
+  return best * kBatch;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,105 @@
+#include "reports/stats/summary.h"
+
+#include <algorithm>
+#include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+
+namespace bertbench {
+namespace {
+
+std::vector<double> sorted(std::span<const double> sample) {
+  std::vector<double> values(sample.begin(), sample.end());
+  std::ranges::sort(values);
+  return values;
+}
+
+}  // namespace
+
+double round_dlperf(double value) { return std::nearbyint(value * 100.0) / 100.0; }
+
+double mean(std::span<const double> sample) {
+  double sum = 0;
+  for (const double x : sample) sum += x;
+  return sum / static_cast<double>(sample.size());
+}
+
+double median(std::span<const double> sample) {
+  const auto values = sorted(sample);
+  const std::size_t n = values.size();
+  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+double standard_deviation(std::span<const double> sample) {
+  const double center = mean(sample);
+  double squares = 0;
+  for (const double x : sample) squares += (x - center) * (x - center);
+  return std::sqrt(squares / static_cast<double>(sample.size() - 1));
+}
+
+double median_absolute_deviation(std::span<const double> sample) {
+  const double center = median(sample);
+  std::vector<double> deviations;
+  deviations.reserve(sample.size());
+  for (const double x : sample) deviations.push_back(std::abs(x - center));
+  return median(deviations);
+}
+
+double quantile(std::span<const double> sample, double q) {
+  const auto values = sorted(sample);
+  const double position = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  if (below + 1 >= values.size()) return values.back();
+  return values[below] +
+         (position - static_cast<double>(below)) * (values[below + 1] - values[below]);
+}
+
+std::optional<OrderInterval> median_interval_ranks(std::size_t n, double confidence) {
+  if (n < 2) return std::nullopt;
+  const boost::math::binomial_distribution<double> flips(static_cast<double>(n), 0.5);
+  std::optional<OrderInterval> best;
+  for (std::size_t low = 1; low <= n / 2; ++low) {
+    const double coverage = 1 - 2 * boost::math::cdf(flips, static_cast<double>(low - 1));
+    if (coverage < confidence) break;
+    best = OrderInterval{low, n + 1 - low, coverage};
+  }
+  return best;
+}
+
+std::optional<Interval> median_interval(std::span<const double> sample, double confidence) {
+  const auto ranks = median_interval_ranks(sample.size(), confidence);
+  if (!ranks) return std::nullopt;
+  const auto values = sorted(sample);
+  return Interval{values[ranks->low - 1], values[ranks->high - 1], ranks->coverage};
+}
+
+std::optional<Interval> mean_interval(std::span<const double> sample, double confidence) {
+  if (sample.size() < 2) return std::nullopt;
+  const auto n = static_cast<double>(sample.size());
+  const boost::math::students_t_distribution<double> student(n - 1);
+  const double t = boost::math::quantile(student, 0.5 + confidence / 2);
+  const double half = t * standard_deviation(sample) / std::sqrt(n);
+  const double center = mean(sample);
+  return Interval{center - half, center + half, confidence};
+}
+
+ThroughputSummary summarize_sample(std::span<const double> sample, bool compat_dlperf) {
+  ThroughputSummary out;
+  out.n = static_cast<int>(sample.size());
+  if (sample.empty()) return out;
+  out.mean = mean(sample);
+  out.median = median(sample);
+  if (sample.size() >= 2) {
+    out.stddev = standard_deviation(sample);
+    if (*out.mean > 0) out.cv = *out.stddev / *out.mean;
+  }
+  out.median_interval = median_interval(sample);
+  out.mean_interval = mean_interval(sample);
+  if (compat_dlperf) {
+    out.mean = round_dlperf(*out.mean);
+    out.median = round_dlperf(*out.median);
+  }
+  return out;
+}
+
+}  // namespace bertbench

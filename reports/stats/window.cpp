@@ -1,0 +1,215 @@
+#include "reports/stats/window.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "reports/stats/clock.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kFewRecords = 20;
+
+std::string quantity(std::size_t n, const char* noun) {
+  return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
+}
+
+void use_all(const RunLog& log, Window& window) {
+  window.first = 0;
+  window.last = log.records.size();
+  window.covered = window.last > 0;
+}
+
+void apply_automatic(const RunLog& log, Window& window) {
+  use_all(log, window);
+  const std::size_t n = log.records.size();
+  if (n == 0) return;
+  window.rule = "auto (all)";
+  if (n < kFewRecords) {
+    window.notices.push_back(
+        {0, "only " + quantity(n, "record") + ": all are used, warm-up included"});
+    return;
+  }
+  const auto times = iteration_times(log);
+  if (times.empty()) return;
+  const auto cut = mser5(times);
+  if (!cut) {
+    window.notices.push_back(
+        {0, "no steady state in the first half of the run (MSER-5): all records are used"});
+    return;
+  }
+  window.first = *cut;
+  window.rule = "auto (mser-5: " + std::to_string(*cut) + ":" + std::to_string(n) + ")";
+}
+
+std::int64_t total_records(const RunLog& log) {
+  std::int64_t total = 0;
+  for (const Record& record : log.records) total += record.merged;
+  return total;
+}
+
+// Index of the first record with at least `count` records of the log in front of it. Long logs hold
+// merged records outside the window; a boundary inside one moves to its end.
+std::size_t index_after(const RunLog& log, std::int64_t count) {
+  std::int64_t before = 0;
+  std::size_t index = 0;
+  while (index < log.records.size() && before < count) before += log.records[index++].merged;
+  return index;
+}
+
+void say_too_short(std::int64_t total, Window& window) {
+  window.notices.push_back({0, "the log has " +
+                                   quantity(static_cast<std::size_t>(total), "record") +
+                                   ", too few for the window " + window.rule});
+}
+
+void apply_records(const RunLog& log, const WindowRule& rule, Window& window) {
+  const std::int64_t total = total_records(log);
+  window.first = index_after(log, rule.begin);
+  window.last = index_after(log, rule.end);
+  window.covered = rule.end <= total;
+  if (!window.covered) say_too_short(total, window);
+}
+
+void apply_last(const RunLog& log, const WindowRule& rule, Window& window) {
+  const std::int64_t total = total_records(log);
+  window.first = index_after(log, std::max<std::int64_t>(0, total - rule.begin));
+  window.last = log.records.size();
+  window.covered = rule.begin <= total;
+  if (!window.covered) say_too_short(total, window);
+}
+
+// Steps A < n <= B. A record stands for the steps between two printed counters; those that lie
+// inside as a whole are used.
+void apply_steps(const RunLog& log, const WindowRule& rule, Window& window) {
+  const auto& records = log.records;
+  const std::size_t n = records.size();
+  std::size_t first = 0;
+  while (first < n && step_before(records, first) < rule.begin) ++first;
+  std::size_t last = first;
+  while (last < n && records[last].step <= rule.end &&
+         (last == first || records[last].step >= records[last - 1].step)) {
+    ++last;
+  }
+  window.first = first;
+  window.last = last;
+  if (first == last) {
+    const std::string seen = n == 0 ? std::string("has no records")
+                                    : "prints steps " + std::to_string(records.front().step) +
+                                          " to " + std::to_string(records.back().step);
+    window.notices.push_back({0, "the log " + seen + ": none inside the window " + rule.str()});
+    return;
+  }
+  const std::int64_t begin = step_before(records, first);
+  const std::int64_t end = records[last - 1].step;
+  // One printing interval: between a bound and the nearest counter inside there is less than that.
+  const std::int64_t interval = std::max<std::int64_t>(
+      {1, records[first].step - begin, end - step_before(records, last - 1)});
+  const bool begins = begin == rule.begin || begin - rule.begin < interval;
+  // The end is covered when a counter at or beyond B was printed, or when a run that completed
+  // would have printed the next one beyond B.
+  const bool reached = end == rule.end || (last < n && records[last].step >= rule.end) ||
+                       (log.outcome.status == Status::completed && end + interval > rule.end);
+  window.covered = begins && reached;
+  if (!window.covered) {
+    window.notices.push_back({0, "the log covers steps " + std::to_string(begin) + " to " +
+                                     std::to_string(end) + " of the window " + rule.str()});
+  } else if (begin != rule.begin || end != rule.end) {
+    window.notices.push_back({0, "the nearest printed counters inside " + rule.str() +
+                                     " are used: steps " + std::to_string(begin) +
+                                     " < n <= " + std::to_string(end)});
+  }
+}
+
+}  // namespace
+
+std::int64_t step_before(std::span<const Record> records, std::size_t index) {
+  const Record& record = records[index];
+  const std::int64_t own = record.step - std::max<std::int64_t>(0, record.iterations);
+  if (index == 0) return own;
+  const std::int64_t printed = records[index - 1].step;
+  return printed < record.step ? printed : own;  // a counter that began anew
+}
+
+std::size_t usable_records(const RunLog& log) {
+  std::size_t usable = log.records.size();
+  for (std::size_t i = 0; i < usable; ++i) {
+    const Record& record = log.records[i];
+    const bool nan =
+        (log.first_nan_step && record.step >= *log.first_nan_step) || std::isinf(record.loss);
+    const bool after = is_failure(log.outcome.status) && log.outcome.status != Status::truncated &&
+                       log.outcome.line > 0 && record.line > log.outcome.line;
+    if (nan || after) usable = i;
+  }
+  return usable;
+}
+
+Window apply_window(const RunLog& log, const WindowRule& rule) {
+  Window window;
+  window.rule = rule.str();
+  switch (rule.kind) {
+    case WindowRule::Kind::automatic:
+      apply_automatic(log, window);
+      break;
+    case WindowRule::Kind::all:
+      use_all(log, window);
+      break;
+    case WindowRule::Kind::records:
+      apply_records(log, rule, window);
+      break;
+    case WindowRule::Kind::last:
+      apply_last(log, rule, window);
+      break;
+    case WindowRule::Kind::steps:
+      apply_steps(log, rule, window);
+      break;
+  }
+  const std::size_t usable = usable_records(log);
+  if (window.covered && window.last > usable) {
+    window.covered = false;
+    const bool nan = log.first_nan_step.has_value();
+    const auto at =
+        nan ? "the loss is NaN or infinite from step " + std::to_string(log.records[usable].step)
+            : "the run failed before step " + std::to_string(log.records[usable].step);
+    window.notices.push_back({log.records[usable].line, at + ": of the window " + window.rule +
+                                                            " only the records up to " +
+                                                            std::to_string(usable) + " hold"});
+  }
+  if (window.size() > 0) {
+    window.first_step = step_before(log.records, window.first);
+    window.last_step = log.records[window.last - 1].step;
+  }
+  return window;
+}
+
+std::vector<double> iteration_times(const RunLog& log) {
+  const auto& records = log.records;
+  std::vector<double> times(records.size(), kUnknown);
+  const auto fill = [&](auto&& value_of) {
+    std::size_t known = 0;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const double value = value_of(i);
+      times[i] = std::isfinite(value) && value >= 0 ? value : kUnknown;
+      known += std::isnan(times[i]) ? 0U : 1U;
+    }
+    return 2 * known > records.size();
+  };
+  const auto per_iteration = [&](std::size_t i, double seconds) {
+    return seconds / static_cast<double>(std::max<std::int64_t>(1, records[i].iterations));
+  };
+  const auto own = [&](std::size_t i) { return per_iteration(i, records[i].seconds); };
+  const auto ticks = [&](std::size_t i) {
+    return i == 0 ? kUnknown : per_iteration(i, clock_of(records[i]) - clock_of(records[i - 1]));
+  };
+  const auto printed = [&](std::size_t i) { return 1 / records[i].printed_rate; };
+  const bool fine = std::isfinite(log.clock_resolution_s) && log.clock_resolution_s < 0.5;
+  if (!fill(own) && !(fine && fill(ticks)) && !fill(printed) && !fill(ticks)) return {};
+  double neighbour = *std::ranges::find_if(times, [](double t) { return std::isfinite(t); });
+  for (double& t : times) {
+    if (std::isnan(t)) t = neighbour;
+    neighbour = t;
+  }
+  return times;
+}
+
+}  // namespace bertbench
