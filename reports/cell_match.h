@@ -39,8 +39,8 @@ struct ContextDifference {
   std::string key, a, b;  ///< values as text; empty = absent on that side
   bool blocking = false;  ///< known on both sides, differs, and makes results incomparable
 };
-[[nodiscard]] std::vector<ContextDifference> context_differences(
-    const nlohmann::ordered_json& a, const nlohmann::ordered_json& b);
+[[nodiscard]] std::vector<ContextDifference> context_differences(const nlohmann::ordered_json& a,
+                                                                 const nlohmann::ordered_json& b);
 
 /// Names of context keys that block when they differ, for help and docs.
 [[nodiscard]] std::vector<std::string> blocking_context_keys();

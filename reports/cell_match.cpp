@@ -1,0 +1,135 @@
+#include "reports/cell_match.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace bertbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Hardware and system: what differs here makes two rates incomparable.
+constexpr std::array<std::string_view, 11> kBlocking{
+    "machine", "cpu",    "cpus",     "cores",       "gpu",           "gpus",
+    "driver",  "kernel", "governor", "cuda_driver", "virtualization"};
+// Changes from minute to minute, or names the place and not its speed.
+constexpr std::array<std::string_view, 14> kVolatile{
+    "load",     "load_average", "time", "date",   "created",     "captured", "uptime_s",
+    "hostname", "host",         "pid",  "uptime", "environment", "user",     "path"};
+constexpr std::array<std::string_view, 9> kVolatileParts{
+    "mhz", "free", "available", "temperature", "utilization", "used", "power", "uptime", "load"};
+
+bool contains(auto& list, std::string_view key) {
+  return std::ranges::find(list, key) != list.end();
+}
+
+// Without parts that change from minute to minute ("mhz", "free_bytes").
+Json steady(const Json& value) {
+  if (value.is_array()) {
+    Json out = Json::array();
+    for (const Json& element : value) out.push_back(steady(element));
+    return out;
+  }
+  if (!value.is_object()) return value;
+  std::map<std::string, Json> sorted;  // the order of keys is no difference
+  for (const auto& [key, part] : value.items()) {
+    const auto is_part = [&, name = std::string_view(key)](std::string_view word) {
+      return name.find(word) != std::string_view::npos;
+    };
+    if (std::ranges::none_of(kVolatileParts, is_part)) sorted.emplace(key, steady(part));
+  }
+  Json out = Json::object();
+  for (auto& [key, part] : sorted) out[key] = std::move(part);
+  return out;
+}
+
+std::string text_of(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string cell_name(const Cell& cell) {
+  return cell.identity.framework.value_or("?") + "\n" + cell.identity.key() + "\n" +
+         std::string(name(cell.kind));
+}
+
+std::string key_name(const Cell& cell) { return cell.key + "\n" + std::string(name(cell.kind)); }
+
+std::string joined(const std::set<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  return out;
+}
+
+}  // namespace
+
+CellIndex::CellIndex(const ResultSet& results) {
+  for (const Cell& cell : results.cells) {
+    by_identity_[cell_name(cell)].push_back(&cell);
+    by_key_.emplace(key_name(cell), &cell);
+  }
+}
+
+const Cell* CellIndex::find(const Cell& cell) const {
+  const auto same = by_identity_.find(cell_name(cell));
+  if (same == by_identity_.end()) return nullptr;
+  if (same->second.size() == 1) return same->second.front();
+  const auto keyed = by_key_.find(key_name(cell));
+  return keyed == by_key_.end() ? nullptr : keyed->second;
+}
+
+Sample sample_of(const Cell& cell) {
+  Sample out;
+  std::vector<double> iterations;
+  std::set<std::string> estimators;
+  std::set<std::string> windows;
+  for (const Trial& trial : cell.trials) {
+    if (trial.counts()) {
+      out.values.push_back(*trial.sequences_per_second);
+    } else if (trial.window.covered && trial.iterations_per_second) {
+      iterations.push_back(*trial.iterations_per_second);
+    } else {
+      continue;
+    }
+    estimators.insert(trial.estimator);
+    windows.insert(trial.window.rule.substr(0, trial.window.rule.find(" (")));
+  }
+  out.unit = "sequences/s";
+  if (out.values.empty() && !iterations.empty()) {
+    out.values = std::move(iterations);
+    out.unit = "iterations/s";
+  }
+  out.estimator = joined(estimators);
+  out.window = joined(windows);
+  return out;
+}
+
+std::vector<ContextDifference> context_differences(const nlohmann::ordered_json& a,
+                                                   const nlohmann::ordered_json& b) {
+  std::map<std::string, std::pair<std::string, std::string>> values;
+  for (const auto& [json, first] : {std::pair(&a, true), std::pair(&b, false)}) {
+    if (!json->is_object()) continue;
+    for (const auto& [key, value] : json->items()) {
+      if (contains(kVolatile, key) || value.is_null()) continue;
+      auto& pair = values[key];
+      (first ? pair.first : pair.second) = text_of(steady(value));
+    }
+  }
+  std::vector<ContextDifference> out;
+  for (const auto& [key, pair] : values) {
+    if (pair.first == pair.second) continue;
+    const bool both = !pair.first.empty() && !pair.second.empty();
+    out.push_back({key, pair.first, pair.second, both && contains(kBlocking, key)});
+  }
+  return out;
+}
+
+std::vector<std::string> blocking_context_keys() {
+  std::vector<std::string> keys(kBlocking.begin(), kBlocking.end());
+  keys.insert(keys.end(), {"estimator", "window", "unit", "emulated"});
+  return keys;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,112 @@
+// Two result sets side by side, without a verdict.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "reports/cell_match.h"
+#include "reports/stats/multiple_testing.h"
+#include "reports/stats/rank_test.h"
+#include "reports/stats/summary.h"
+#include "reports/verdicts.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kTrialsForInterval = 4;  // a side: below it no 95 % interval exists
+
+std::optional<double> variation(const std::vector<double>& values) {
+  if (values.size() < 2) return std::nullopt;
+  return standard_deviation(values) / mean(values);
+}
+
+void note_difference(CellComparison& out, const char* what, const std::string& a,
+                     const std::string& b) {
+  if (a != b) out.notes.push_back(fmt::format("{} differs: {} and {}", what, a, b));
+}
+
+CellComparison compare_cells(const Cell& cell_a, const Cell& cell_b) {
+  CellComparison out;
+  out.key = cell_a.key;
+  const Sample a = sample_of(cell_a);
+  const Sample b = sample_of(cell_b);
+  out.unit = a.values.empty() ? b.unit : a.unit;
+  out.n_a = static_cast<int>(a.values.size());
+  out.n_b = static_cast<int>(b.values.size());
+  if (!a.values.empty()) out.median_a = median(a.values);
+  if (!b.values.empty()) out.median_b = median(b.values);
+  out.cv_a = variation(a.values);
+  out.cv_b = variation(b.values);
+  if (a.values.empty() || b.values.empty()) {
+    out.notes.push_back(a.values.empty() ? "no number in a" : "no number in b");
+    return out;
+  }
+  if (a.unit != b.unit) {
+    out.notes.push_back("not comparable: " + a.unit + " and " + b.unit);
+    return out;
+  }
+  note_difference(out, "estimator", a.estimator, b.estimator);
+  note_difference(out, "window", a.window, b.window);
+  const Shift shift = relative_shift(a.values, b.values);
+  out.change = shift.change;
+  out.interval = shift.interval;
+  out.p = mann_whitney(a.values, b.values).p_two_sided;
+  if (a.values.size() < kTrialsForInterval || b.values.size() < kTrialsForInterval) {
+    out.notes.push_back(
+        fmt::format("need >= {} trials a side for an interval", kTrialsForInterval));
+  }
+  return out;
+}
+
+CellComparison only_in(const Cell& cell, bool in_a) {
+  CellComparison out;
+  out.key = cell.key;
+  const Sample sample = sample_of(cell);
+  out.unit = sample.unit;
+  (in_a ? out.n_a : out.n_b) = static_cast<int>(sample.values.size());
+  if (!sample.values.empty()) {
+    (in_a ? out.median_a : out.median_b) = median(sample.values);
+    (in_a ? out.cv_a : out.cv_b) = variation(sample.values);
+  }
+  out.notes.push_back(in_a ? "only in a" : "only in b");
+  return out;
+}
+
+}  // namespace
+
+std::vector<CellComparison> compare(const ResultSet& a, const ResultSet& b, double alpha) {
+  const CellIndex index(b);
+  std::set<const Cell*> matched;
+  std::vector<CellComparison> out;
+  for (const Cell& cell : a.cells) {
+    const Cell* other = index.find(cell);
+    if (other == nullptr) {
+      out.push_back(only_in(cell, true));
+    } else {
+      matched.insert(other);
+      out.push_back(compare_cells(cell, *other));
+    }
+  }
+  for (const Cell& cell : b.cells) {
+    if (!matched.contains(&cell)) out.push_back(only_in(cell, false));
+  }
+  std::vector<double> p;
+  for (const CellComparison& row : out) {
+    if (row.p) p.push_back(*row.p);
+  }
+  const auto adjusted = holm(p);
+  std::size_t i = 0;
+  for (CellComparison& row : out) {
+    if (!row.p) continue;
+    row.p_adjusted = adjusted[i++];
+    row.significant = *row.p <= alpha;
+    const double least =
+        2 * smallest_p(static_cast<std::size_t>(row.n_a), static_cast<std::size_t>(row.n_b));
+    if (least > alpha) {
+      row.notes.push_back(fmt::format("need >= {} trials a side to see a difference at {}",
+                                      trials_needed(alpha / 2), alpha));
+    }
+  }
+  return out;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,377 @@
+#include "reports/verdicts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <set>
+
+#include "reports/cell_match.h"
+#include "reports/stats/multiple_testing.h"
+#include "reports/stats/rank_test.h"
+#include "reports/stats/summary.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kStoredRuns = 5;    // newest runs that make the baseline
+constexpr std::size_t kRunsForNoise = 3;  // medians needed before their spread is the noise
+constexpr double kSigmas = 3;
+constexpr double kMadToSigma = 1.4826;  // of normal data
+
+struct Baseline {
+  std::vector<double> pooled;   // trials of all runs
+  std::vector<double> medians;  // one a run, oldest first
+  double reference = 0;         // median of the medians
+  double tolerance = 0;
+  std::string tolerance_text;
+};
+
+// A cell that has numbers on both sides and a context that allows to compare them.
+struct Tested {
+  std::size_t verdict = 0;  // index in GateReport::cells
+  Sample now;
+  Baseline base;
+  double p_slower = 1, p_faster = 1;
+};
+
+bool allowed(const GateOptions& options, const std::string& key) {
+  return std::ranges::any_of(options.allow_context,
+                             [&](const std::string& name) { return name == key || name == "all"; });
+}
+
+std::string percent(double fraction) {
+  return fmt::format("{:.{}f} %", 100 * fraction, std::abs(fraction) < 0.001 ? 2 : 1);
+}
+std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", 100 * fraction); }
+
+std::string outcomes_of(const Cell& cell) {
+  std::map<std::string_view, int> counts;
+  for (const Trial& trial : cell.trials) {
+    const bool uncovered = !is_failure(trial.outcome.status);
+    ++counts[uncovered ? "window not covered" : name(trial.outcome.status)];
+  }
+  std::string out;
+  for (const auto& [status, n] : counts) {
+    out += fmt::format("{}{} x{}", out.empty() ? "" : ", ", status, n);
+  }
+  return out.empty() ? "no trials" : out;
+}
+
+void set_tolerance(Baseline& base, double floor) {
+  double noise = 0;
+  std::string rule;
+  if (base.medians.size() >= kRunsForNoise) {
+    noise = kSigmas * standard_deviation(base.medians) / base.reference;
+    rule = fmt::format("3 sd of the medians of {} runs", base.medians.size());
+  } else {
+    noise = kSigmas * kMadToSigma * median_absolute_deviation(base.pooled) / median(base.pooled);
+    rule = fmt::format("3 x 1.4826 MAD of the baseline's {} trials, as it holds fewer than 3 runs",
+                       base.pooled.size());
+  }
+  base.tolerance = std::max(floor, noise);
+  base.tolerance_text = noise > floor ? fmt::format("tolerance {} ({})", percent(noise), rule)
+                                      : fmt::format("tolerance {} (the floor; {} would be {})",
+                                                    percent(floor), rule, percent(noise));
+}
+
+// The environments of both sides. Returns why nothing can be compared, or nothing.
+std::string compare_environments(const ResultSet& result, const ResultSet& baseline,
+                                 const GateOptions& options, std::vector<Notice>& notices) {
+  std::string blocked;
+  for (const auto& difference : context_differences(result.environment, baseline.environment)) {
+    if (difference.a.empty() || difference.b.empty()) {
+      notices.push_back({0, fmt::format("{} is known only for the {}", difference.key,
+                                        difference.a.empty() ? "baseline" : "result")});
+      continue;
+    }
+    const std::string text = fmt::format("{} differs: \"{}\" now, \"{}\" in the baseline",
+                                         difference.key, difference.a, difference.b);
+    if (difference.blocking && !allowed(options, difference.key)) {
+      blocked += fmt::format("{}{} (--allow-context {})", blocked.empty() ? "" : "; ", text,
+                             difference.key);
+    } else {
+      notices.push_back({0, text});
+    }
+  }
+  if (result.tool_version != baseline.tool_version) {
+    notices.push_back({0, "the result is by bertbench " + result.tool_version +
+                              ", the baseline by " + baseline.tool_version});
+  }
+  return blocked;
+}
+
+// What the numbers of the two cells rest on.
+std::string compare_samples(const Cell& now_cell, const Sample& now, const Cell& base_cell,
+                            const Sample& base, const GateOptions& options) {
+  std::string blocked;
+  const auto differ = [&](const char* key, const std::string& a, const std::string& b) {
+    if (a == b || allowed(options, key)) return;
+    blocked += fmt::format("{}{} differs: {} now, {} in the baseline (--allow-context {})",
+                           blocked.empty() ? "" : "; ", key, a, b, key);
+  };
+  if (now.unit != base.unit) {
+    blocked = "unit differs: " + now.unit + " now, " + base.unit + " in the baseline";
+  }
+  differ("estimator", now.estimator, base.estimator);
+  differ("window", now.window, base.window);
+  differ("emulated", now_cell.emulated ? "yes" : "no", base_cell.emulated ? "yes" : "no");
+  if (!now_cell.gpu.empty() && !base_cell.gpu.empty()) differ("gpu", now_cell.gpu, base_cell.gpu);
+  return blocked;
+}
+
+std::string numbers(const Tested& test, const CellVerdict& verdict) {
+  std::string interval;
+  if (verdict.interval.coverage > 0) {
+    interval =
+        fmt::format(", {:.1f} % interval {} to {}", 100 * verdict.interval.coverage,
+                    signed_percent(verdict.interval.low), signed_percent(verdict.interval.high));
+  }
+  return fmt::format("{:.2f} against {:.2f} {}{}, n = {} + {}", *verdict.median_new,
+                     *verdict.reference, test.now.unit, interval, verdict.n_new, verdict.n_base);
+}
+
+std::string p_text(double p, double adjusted) {
+  return fmt::format("p = {:.2g}, {:.2g} after Holm", p, adjusted);
+}
+
+void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
+           const GateOptions& options, CellVerdict& out) {
+  const double change = *out.change;
+  const std::string values = numbers(test, out);
+  const std::string direction =
+      fmt::format("{} {}", percent(std::abs(change)), change < 0 ? "slower" : "faster");
+  const auto n = test.now.values.size();
+  const auto m = test.base.pooled.size();
+  const double level = options.alpha / static_cast<double>(tests);
+  const double least = smallest_p(n, m);
+  if (least > level) {
+    out.verdict = Verdict::inconclusive;
+    const std::size_t both = trials_needed(level);
+    const std::size_t more = trials_needed(level, m);
+    std::string need = both > 0 ? fmt::format("need {} trials a side", both)
+                                : std::string("no number of trials would do");
+    if (more > n) need += fmt::format(", or {} now against the {} of the baseline", more, m);
+    out.reason = fmt::format(
+        "{} + {} trials cannot decide {} cell{}: the smallest p is {:.2g}, the level {:.2g}; {} "
+        "({}, "
+        "{})",
+        n, m, tests, tests == 1 ? "" : "s", least, level, need, direction, values);
+    return;
+  }
+  const bool slower = out.p_adjusted <= options.alpha;
+  if (-change > test.base.tolerance && slower) {
+    out.verdict = Verdict::regression;
+    out.reason = fmt::format("{}: {}, {}, {}", direction, values, p_text(out.p, out.p_adjusted),
+                             test.base.tolerance_text);
+  } else if (change > test.base.tolerance && p_faster_adjusted <= options.alpha) {
+    out.verdict = Verdict::improvement;
+    out.reason = fmt::format("{}: {}, {}, {}", direction, values,
+                             p_text(test.p_faster, p_faster_adjusted), test.base.tolerance_text);
+  } else {
+    out.verdict = Verdict::pass;
+    const char* why =
+        -change <= test.base.tolerance ? "within the" : "but not significant, beyond the";
+    if (change > test.base.tolerance) why = "but not significant, beyond the";
+    out.reason = fmt::format("{}: {}, {}, {} {}", change == 0 ? "no change" : direction, values,
+                             p_text(out.p, out.p_adjusted), why, test.base.tolerance_text);
+  }
+}
+
+int exit_status(const GateReport& report, const GateOptions& options) {
+  const auto any = [&](Verdict verdict) {
+    return std::ranges::any_of(report.cells,
+                               [&](const CellVerdict& cell) { return cell.verdict == verdict; });
+  };
+  if (report.compared == 0) return 4;
+  if (any(Verdict::regression) || (any(Verdict::missing) && !options.allow_missing)) return 1;
+  if (any(Verdict::not_comparable)) return 4;
+  if (any(Verdict::inconclusive) && !options.accept_inconclusive) return 3;
+  return 0;
+}
+
+class Gate {
+ public:
+  Gate(const ResultSet& result, std::span<const ResultSet> runs, const GateOptions& options)
+      : result_(result), options_(options) {
+    choose_runs(runs);
+  }
+
+  GateReport run() {
+    if (!runs_.empty()) {
+      blocked_ = compare_environments(result_, *runs_.back(), options_, report_.notices);
+    }
+    for (const Cell& cell : result_.cells) look_at(cell);
+    add_missing();
+    test_all();
+    report_.exit_status = exit_status(report_, options_);
+    return std::move(report_);
+  }
+
+ private:
+  // The newest runs on the machine of the newest one.
+  void choose_runs(std::span<const ResultSet> runs) {
+    int other_machine = 0;
+    for (std::size_t i = runs.size(); i > 0 && runs_.size() < kStoredRuns; --i) {
+      const auto differences =
+          context_differences(runs[i - 1].environment, runs.back().environment);
+      const bool same = std::ranges::none_of(differences, &ContextDifference::blocking);
+      if (same) {
+        runs_.insert(runs_.begin(), &runs[i - 1]);
+      } else {
+        ++other_machine;
+      }
+    }
+    if (other_machine > 0) {
+      report_.notices.push_back(
+          {0, fmt::format("{} stored run{} of another machine or system left out", other_machine,
+                          other_machine == 1 ? "" : "s")});
+    }
+    for (const ResultSet* run : runs_) indexes_.emplace_back(*run);
+  }
+
+  // The same cell in each run that has it, oldest first.
+  std::vector<const Cell*> baseline_cells(const Cell& cell) const {
+    std::vector<const Cell*> found;
+    for (const CellIndex& index : indexes_) {
+      if (const Cell* other = index.find(cell)) found.push_back(other);
+    }
+    return found;
+  }
+
+  void look_at(const Cell& cell) {
+    CellVerdict& out = report_.cells.emplace_back();
+    out.key = cell.key;
+    const auto others = baseline_cells(cell);
+    seen_.insert(others.begin(), others.end());
+    Tested test;
+    test.verdict = report_.cells.size() - 1;
+    test.now = sample_of(cell);
+    out.n_new = static_cast<int>(test.now.values.size());
+    if (!test.now.values.empty()) out.median_new = median(test.now.values);
+    if (others.empty()) {
+      out.verdict = Verdict::new_cell;
+      out.reason = "the baseline has no such cell";
+      return;
+    }
+    std::string context;
+    for (auto other = others.rbegin(); other != others.rend(); ++other) {
+      const Sample sample = sample_of(**other);
+      if (sample.values.empty()) continue;
+      if (!test.now.values.empty()) {
+        const std::string differs = compare_samples(cell, test.now, **other, sample, options_);
+        if (!differs.empty() && test.base.pooled.empty()) context = differs;
+        if (!differs.empty() && !test.base.pooled.empty()) continue;  // an older way of measuring
+      }
+      test.base.pooled.insert(test.base.pooled.end(), sample.values.begin(), sample.values.end());
+      test.base.medians.insert(test.base.medians.begin(), median(sample.values));
+    }
+    out.n_base = static_cast<int>(test.base.pooled.size());
+    if (test.base.pooled.empty()) {
+      out.verdict = out.n_new > 0 ? Verdict::new_cell : Verdict::pass;
+      out.reason = out.n_new > 0
+                       ? "the baseline has no number for it (" + outcomes_of(*others.back()) + ")"
+                       : "no number on either side (" + outcomes_of(cell) + ")";
+      return;
+    }
+    ++report_.compared;
+    test.base.reference = median(test.base.medians);
+    out.reference = test.base.reference;
+    set_tolerance(test.base, options_.floor);
+    out.tolerance = test.base.tolerance;
+    if (out.n_new == 0) {
+      out.verdict = Verdict::regression;
+      out.reason =
+          fmt::format("no trial gives a number any more ({}); {:.2f} {} in the baseline",
+                      outcomes_of(cell), test.base.reference, sample_of(*others.back()).unit);
+      return;
+    }
+    out.change = *out.median_new / test.base.reference - 1;
+    if (!blocked_.empty() || !context.empty()) {
+      out.verdict = Verdict::not_comparable;
+      out.reason = blocked_.empty() ? context : blocked_;
+      return;
+    }
+    const Shift shift = relative_shift(test.base.pooled, test.now.values);
+    if (shift.interval) out.interval = *shift.interval;
+    const MannWhitney ranks = mann_whitney(test.now.values, test.base.pooled);
+    test.p_slower = ranks.p_greater;
+    test.p_faster = ranks.p_less;
+    out.p = test.p_slower;
+    tests_.push_back(std::move(test));
+  }
+
+  void add_missing() {
+    if (runs_.empty()) return;
+    for (const Cell& cell : runs_.back()->cells) {
+      if (seen_.contains(&cell)) continue;
+      const Sample sample = sample_of(cell);
+      CellVerdict& out = report_.cells.emplace_back();
+      out.key = cell.key;
+      out.verdict = Verdict::missing;
+      out.n_base = static_cast<int>(sample.values.size());
+      if (!sample.values.empty()) out.reference = median(sample.values);
+      out.reason = "in the baseline, but not in the result";
+    }
+  }
+
+  void test_all() {
+    std::vector<double> slower;
+    std::vector<double> faster;
+    for (const Tested& test : tests_) {
+      slower.push_back(test.p_slower);
+      faster.push_back(test.p_faster);
+    }
+    const auto slower_adjusted = holm(slower);
+    const auto faster_adjusted = holm(faster);
+    for (std::size_t i = 0; i < tests_.size(); ++i) {
+      CellVerdict& out = report_.cells[tests_[i].verdict];
+      out.p_adjusted = slower_adjusted[i];
+      judge(tests_[i], faster_adjusted[i], tests_.size(), options_, out);
+    }
+  }
+
+  const ResultSet& result_;
+  const GateOptions& options_;
+  std::vector<const ResultSet*> runs_;  // oldest first
+  std::deque<CellIndex> indexes_;       // of runs_
+  std::set<const Cell*> seen_;          // cells of runs_ that the result has too
+  std::string blocked_;                 // why no cell is comparable, if so
+  std::vector<Tested> tests_;
+  GateReport report_;
+};
+
+}  // namespace
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass:
+      return "pass";
+    case Verdict::regression:
+      return "regression";
+    case Verdict::improvement:
+      return "improvement";
+    case Verdict::inconclusive:
+      return "inconclusive";
+    case Verdict::not_comparable:
+      return "not_comparable";
+    case Verdict::missing:
+      return "missing";
+    case Verdict::new_cell:
+      return "new";
+  }
+  return "pass";
+}
+
+GateReport check(const ResultSet& result, std::span<const ResultSet> runs,
+                 const GateOptions& options) {
+  return Gate(result, runs, options).run();
+}
+
+GateReport check(const ResultSet& result, const ResultSet& baseline, const GateOptions& options) {
+  return check(result, std::span(&baseline, 1), options);
+}
+
+}  // namespace bertbench
