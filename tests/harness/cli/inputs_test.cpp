@@ -1,0 +1,96 @@
+#include "harness/cli/inputs.h"
+
+#include <atomic>
+#include <thread>
+
+#include "harness/cli/in_order.h"
+#include "tests/harness/cli/cli_fixture.h"
+
+namespace bertbench::test {
+namespace {
+
+using InputsTest = CliTest;
+
+std::vector<std::string> names(const Inputs& inputs, const std::filesystem::path& folder) {
+  std::vector<std::string> relative;
+  for (const Input& input : inputs.logs) {
+    relative.push_back(std::filesystem::path(input.path).lexically_relative(folder).string());
+  }
+  return relative;
+}
+
+TEST_F(InputsTest, FoldersAreSearchedInOrderOfPath) {
+  put("bz32/4n8g/bert_b32_fp32_2.log", "x");
+  put("bz32/4n8g/bert_b32_fp32_1.log", "x");
+  put("bz32/1n1g/bert_b32_fp32_1.log.gz", "x");
+  put("bz32/notes.md", "x");
+  put("bz32/.hidden.log", "x");
+  put(".git/objects/a.log", "x");
+  const Inputs inputs = find_inputs({folder.string()});
+  EXPECT_TRUE(inputs.errors.empty());
+  EXPECT_EQ(names(inputs, folder), (std::vector<std::string>{"bz32/1n1g/bert_b32_fp32_1.log.gz",
+                                                             "bz32/4n8g/bert_b32_fp32_1.log",
+                                                             "bz32/4n8g/bert_b32_fp32_2.log"}));
+}
+
+TEST_F(InputsTest, OfARunFolderOnlyTheLogsOfTrialsAreTaken) {
+  for (const char* name : {"sweep.json", "journal.jsonl", "results.json", "environment.json"}) {
+    put(name, "{}");
+  }
+  for (const char* name : {"log.txt", "command.json", "timings.jsonl", "outcome.json"}) {
+    put(std::string("cell/trial_1/") + name, "{}");
+  }
+  EXPECT_EQ(names(find_inputs({folder.string()}), folder),
+            (std::vector<std::string>{"cell/trial_1/log.txt"}));
+}
+
+TEST_F(InputsTest, ANamedFileIsTakenWhateverItsName) {
+  const std::string odd = put("README", "x");
+  const Inputs inputs = find_inputs({odd, "-", odd});
+  ASSERT_EQ(inputs.logs.size(), 2U) << "the same file twice is one log";
+  EXPECT_TRUE(inputs.logs[0].named);
+  EXPECT_EQ(inputs.logs[0].bytes, 1);
+  EXPECT_EQ(inputs.logs[1].path, "-");
+}
+
+TEST_F(InputsTest, AFolderWithoutLogsIsAnError) {
+  const Inputs inputs = find_inputs({folder.string()});
+  ASSERT_EQ(inputs.errors.size(), 1U);
+  EXPECT_EQ(inputs.errors[0].where, folder.string());
+}
+
+TEST(InOrderTest, HandsResultsOverInOrderWithBoundedLookahead) {
+  std::atomic<int> started{0};
+  std::vector<int> got;
+  int most_ahead = 0;
+  in_order<int>(
+      100, 3,
+      [&](std::size_t i) {
+        ++started;
+        if (i % 7 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        return static_cast<int>(i * i);
+      },
+      [&](std::size_t i, int value) {
+        EXPECT_EQ(value, static_cast<int>(i * i));
+        most_ahead = std::max(most_ahead, started.load() - static_cast<int>(i));
+        got.push_back(value);
+      },
+      [] {});
+  EXPECT_EQ(got.size(), 100U);
+  EXPECT_LE(most_ahead, 7) << "2 x threads may wait, and one is handed over";
+}
+
+TEST(InOrderTest, NothingToDoReturnsAtOnce) {
+  in_order<int>(
+      0, 4, [](std::size_t) { return 0; }, [](std::size_t, int) { FAIL(); }, [] {});
+}
+
+TEST(InOrderTest, AThrowingConsumerEndsTheThreads) {
+  EXPECT_THROW(in_order<int>(
+                   1000, 2, [](std::size_t i) { return static_cast<int>(i); },
+                   [](std::size_t, int) { throw std::runtime_error("full"); }, [] {}),
+               std::runtime_error);
+}
+
+}  // namespace
+}  // namespace bertbench::test

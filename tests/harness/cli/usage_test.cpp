@@ -1,0 +1,107 @@
+// Wrong command lines: one line that says where and what to do, status 2, nothing on stdout.
+#include "tests/harness/cli/cli_fixture.h"
+
+namespace bertbench::test {
+namespace {
+
+struct Wrong {
+  std::vector<std::string> args;
+  std::string error;
+};
+
+void PrintTo(const Wrong& wrong, std::ostream* os) {
+  for (const std::string& arg : wrong.args) *os << arg << ' ';
+}
+
+class UsageTest : public testing::TestWithParam<Wrong> {};
+
+TEST_P(UsageTest, SaysWhatIsWrongAndWhatToDo) {
+  const Ran ran = run(GetParam().args);
+  EXPECT_EQ(ran.status, 2);
+  expect_one_error_line(ran);
+  EXPECT_EQ(ran.err, GetParam().error + "\n");
+}
+
+const Wrong kWrong[] = {
+    {{"extarct"}, "bertbench: extarct: unknown command; did you mean `extract`?"},
+    {{"frobnicate"},
+     "bertbench: frobnicate: unknown command; commands are sweep, extract, report, compare, check, "
+     "flops, list, doctor"},
+    {{"--versoin"}, "bertbench: --versoin: unknown option; see `bertbench --help`"},
+    {{"extract"}, "bertbench: extract: PATH is required; see `bertbench extract --help`"},
+    {{"extract", "--windw", "1:2", "x"},
+     "bertbench: extract: unknown option --windw; did you mean --window?"},
+    {{"extract", "x", "--frob=1"},
+     "bertbench: extract: unknown option --frob; see `bertbench extract --help`"},
+    {{"extract", "x", "---"},
+     "bertbench: extract: unknown option ---; see `bertbench extract --help`"},
+    {{"extract", "--window", "5:3", "x"},
+     "bertbench: --window: '5:3' is no window; use A:B (drop A records, use up to the B-th; B > A "
+     ">= 0), steps:A:B, last:N, auto or all"},
+    {{"extract", "--nodes", "0", "x"},
+     "bertbench: --nodes: '0' is not a whole number of at least 1; for example --nodes 8"},
+    {{"extract", "--nodes", "2x", "x"},
+     "bertbench: --nodes: '2x' is not a whole number of at least 1; for example --nodes 8"},
+    {{"extract", "--threads", "-1", "x"},
+     "bertbench: --threads: '-1' is not a whole number of at least 1; for example --threads 8"},
+    {{"extract", "--estimator", "step_tme", "x"},
+     "bertbench: --estimator: 'step_tme' is not an estimator; did you mean step_time?"},
+    {{"extract", "--compat", "foo", "x"}, "bertbench: --compat: 'foo' is not known; use dlperf"},
+    {{"extract", "--json", "--iterations", "-", "x"},
+     "bertbench: --iterations: two machine forms cannot share stdout; give one of them a file "
+     "name"},
+    {{"sweep", "x.json"},
+     "bertbench: sweep: --out DIR is required; name the run folder, or use --dry-run"},
+    {{"list", "modles"}, "bertbench: list: there is no list of 'modles'; did you mean models?"},
+    {{"list", "models", "more"},
+     "bertbench: list: 'more' is one argument too many; see `bertbench list --help`"},
+    {{"check", "a"}, "bertbench: check: --baseline is required; see `bertbench check --help`"},
+    {{"check", "a", "--baseline", "b", "--floor", "150%"},
+     "bertbench: --floor: '150%' is not a share from 0 up to 100 %; for example --floor 2% or "
+     "--floor 0.02"},
+    {{"flops", "--model", "bert-base", "--sequence-length"},
+     "bertbench: flops: --sequence-length takes one value; see `bertbench flops --help`"},
+    {{"flops", "--model", "bert-base", "--sequence-length", "8", "--masked", "9"},
+     "bertbench: --masked: 9 positions of 8 tokens cannot be; give at most --sequence-length"},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, UsageTest, testing::ValuesIn(kWrong));
+
+TEST(UsageErrorTest, UnknownFormatNamesTheNearestAndTheList) {
+  const Ran ran = run({"extract", "--format", "tqmd", "x"});
+  EXPECT_EQ(ran.status, 2);
+  expect_one_error_line(ran);
+  EXPECT_NE(ran.err.find("tqmd"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("tqdm"), std::string::npos) << ran.err;
+}
+
+TEST(UsageErrorTest, UnknownReportNamesTheNearest) {
+  const Ran ran = run({"report", "--to", "markdwn", "x"});
+  EXPECT_EQ(ran.status, 2);
+  expect_one_error_line(ran);
+  EXPECT_NE(ran.err.find("markdown"), std::string::npos) << ran.err;
+}
+
+TEST(UsageErrorTest, UnknownModelNamesTheNearest) {
+  const Ran ran = run({"flops", "--model", "bert-larg", "--sequence-length", "128"});
+  EXPECT_EQ(ran.status, 2);
+  expect_one_error_line(ran);
+  EXPECT_NE(ran.err.find("bert-large"), std::string::npos) << ran.err;
+}
+
+TEST(UsageErrorTest, ARepeatableOptionDoesNotSwallowTheArgumentBehindIt) {
+  const Ran ran = run({"sweep", "--set", "a=1", "--set", "b=2", "/nonexistent.json", "--dry-run"});
+  EXPECT_EQ(ran.status, 2);
+  expect_one_error_line(ran);
+  EXPECT_NE(ran.err.find("/nonexistent.json"), std::string::npos) << ran.err;
+}
+
+TEST(UsageErrorTest, HostileArgumentsAreEscaped) {
+  const Ran ran = run({"\x1b[2Jboo\n"});
+  EXPECT_EQ(ran.status, 2);
+  expect_one_error_line(ran);
+  EXPECT_EQ(ran.err.find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace bertbench::test
