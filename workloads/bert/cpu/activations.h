@@ -1,0 +1,49 @@
+// ActivationPlan: where every intermediate result of a step lies in one buffer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workloads/bert/backend.h"
+#include "workloads/bert/cpu/arena.h"
+#include "workloads/bert/cpu/embeddings.h"
+#include "workloads/bert/cpu/encoder_layer.h"
+#include "workloads/bert/cpu/heads.h"
+
+namespace bert {
+
+/// Offsets first, pointers after `bind`. The heads' tensors and the layers' backward scratch never
+/// live at the same time and share memory. With activation checkpointing only the input of each
+/// layer is kept, and all layers share one set of activations.
+class Activations {
+ public:
+  Activations(const BackendOptions& options, std::int64_t masked_per_sequence);
+
+  [[nodiscard]] std::int64_t elements() const { return total_; }
+  void bind(float* base);
+
+  EmbeddingActivations embedding;
+  std::vector<LayerActivations> layers;
+  float* hidden = nullptr;    ///< [T, h] output of the last layer
+  float* d_hidden = nullptr;  ///< [T, h]
+  HeadScratch heads;
+  LayerScratch scratch;
+  float* partials = nullptr;  ///< [kRowBlocks, partials_width]
+  std::int64_t partials_width = 0;
+  float* thread_scratch = nullptr;  ///< [threads, thread_scratch_size]
+  std::int64_t thread_scratch_size = 0;
+
+ private:
+  struct Slot {
+    float** pointer;
+    std::int64_t offset;
+  };
+  void place(float** pointer, std::int64_t elements);
+  void place_layer(LayerActivations& layer, const BackendOptions& options);
+
+  ArenaPlan plan_;
+  std::vector<Slot> slots_;
+  std::int64_t total_ = 0;
+};
+
+}  // namespace bert

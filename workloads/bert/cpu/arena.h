@@ -1,0 +1,67 @@
+// Memory of the CPU backend: planned up front, asked for once, never grown.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string>
+
+namespace bert {
+
+/// Says how much was wanted and how much there is; std::bad_alloc to those who only know that.
+class OutOfMemory : public std::bad_alloc {
+ public:
+  explicit OutOfMemory(std::string message) : message_(std::move(message)) {}
+  [[nodiscard]] const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  std::string message_;
+};
+
+/// Zero-filled floats on 2 MiB pages where the system has them. Throws OutOfMemory.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(std::int64_t elements);
+  ~Buffer();
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  [[nodiscard]] float* data() const { return data_; }
+  [[nodiscard]] std::int64_t size() const { return size_; }
+  [[nodiscard]] std::size_t bytes() const {
+    return static_cast<std::size_t>(size_) * sizeof(float);
+  }
+
+ private:
+  float* data_ = nullptr;
+  std::int64_t size_ = 0;
+};
+
+/// Offsets of tensors in one buffer, each on a cache line. `rewind` to an earlier `mark` lets
+/// tensors that never live at the same time share memory.
+class ArenaPlan {
+ public:
+  std::int64_t add(std::int64_t elements);
+  [[nodiscard]] std::int64_t mark() const { return next_; }
+  void rewind(std::int64_t mark) { next_ = mark; }
+  [[nodiscard]] std::int64_t total() const { return high_; }
+
+ private:
+  std::int64_t next_ = 0;
+  std::int64_t high_ = 0;
+};
+
+/// Bytes that this process may still have: MemAvailable, bounded by its cgroup. -1 if unknown.
+[[nodiscard]] std::int64_t available_bytes();
+
+/// Throws OutOfMemory when `wanted` bytes exceed what is available. Linux grants memory it does
+/// not have and kills later; asking first turns that into an error that names the remedy.
+void require_memory(std::int64_t wanted, const std::string& purpose);
+
+/// Highest resident set of this process so far, bytes (VmHWM); 0 if unknown.
+[[nodiscard]] std::int64_t resident_peak_bytes();
+
+}  // namespace bert

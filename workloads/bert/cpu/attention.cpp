@@ -1,0 +1,115 @@
+#include "workloads/bert/cpu/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace bert {
+namespace {
+
+/// The slice of one head of one sequence. Everything of it fits the core's cache, so the pass over
+/// the scores costs no memory traffic.
+struct Head {
+  std::int64_t sequence, head, tokens, keys, size, stride;
+  const float *query, *key, *value;
+};
+
+Head head_of(const Context& context, std::int64_t task, const std::int32_t* lengths,
+             const float* qkv) {
+  const std::int64_t h = context.model.hidden;
+  Head head{};
+  head.sequence = task / context.model.heads;
+  head.head = task % context.model.heads;
+  head.tokens = context.shape.length;
+  head.keys = lengths[head.sequence];
+  head.size = context.model.head_size();
+  head.stride = 3 * h;
+  head.query = qkv + head.sequence * head.tokens * head.stride + head.head * head.size;
+  head.key = head.query + h;
+  head.value = head.query + 2 * h;
+  return head;
+}
+
+SoftmaxRows rows_of(const Head& head, const DropoutKey* keys) {
+  SoftmaxRows rows;
+  rows.rows = head.tokens;
+  rows.keys = head.keys;
+  rows.ld = head.tokens;
+  rows.scale = 1.0F / std::sqrt(static_cast<float>(head.size));
+  rows.dropout = keys == nullptr ? nullptr : keys + head.sequence;
+  rows.elements_per_row = static_cast<std::uint64_t>(head.tokens);
+  rows.first_element =
+      static_cast<std::uint64_t>(head.head) * rows.elements_per_row * rows.elements_per_row;
+  return rows;
+}
+
+}  // namespace
+
+std::int64_t attention_scratch(std::int64_t sequence_length) {
+  return 2 * sequence_length * sequence_length + sequence_length + 128;
+}
+
+void attention_forward(const Context& context, std::int64_t layer, const std::int32_t* lengths,
+                       const float* qkv, float* probabilities, float* output) {
+  const std::int64_t s = context.shape.length;
+  const std::int64_t h = context.model.hidden;
+  const auto keys = context.dropout(DropoutSite::attention(layer), context.model.attention_dropout);
+  const std::int64_t tasks = context.shape.sequences * context.model.heads;
+#pragma omp parallel for num_threads(context.threads) schedule(static)
+  for (std::int64_t task = 0; task < tasks; ++task) {
+    const Head head = head_of(context, task, lengths, qkv);
+    const SoftmaxRows rows = rows_of(head, data_or_null(keys));
+    float* scores = probabilities + task * s * s;
+    float* dropped = context.thread_scratch();
+    sgemm(false, true, s, head.keys, head.size, 1.0F, head.query, head.stride, head.key,
+          head.stride, 0.0F, scores, s);
+    context.kernels.softmax_forward(rows, scores, dropped, dropped + 2 * s * s);
+    sgemm(false, false, s, head.size, head.keys, 1.0F, rows.dropout != nullptr ? dropped : scores,
+          s, head.value, head.stride, 0.0F, output + head.sequence * s * h + head.head * head.size,
+          h);
+  }
+}
+
+void attention_backward(const Context& context, std::int64_t layer, const std::int32_t* lengths,
+                        const float* qkv, const float* probabilities, const float* d_output,
+                        float* d_qkv, float* bias_partials) {
+  const std::int64_t s = context.shape.length;
+  const std::int64_t h = context.model.hidden;
+  const auto keys = context.dropout(DropoutSite::attention(layer), context.model.attention_dropout);
+  const std::int64_t tasks = context.shape.sequences * context.model.heads;
+#pragma omp parallel for num_threads(context.threads) schedule(static)
+  for (std::int64_t task = 0; task < tasks; ++task) {
+    const Head head = head_of(context, task, lengths, qkv);
+    const SoftmaxRows rows = rows_of(head, data_or_null(keys));
+    const float* p = probabilities + task * s * s;
+    float* dropped = context.thread_scratch();
+    float* d_scores = dropped + s * s;
+    const float* d_out = d_output + head.sequence * s * h + head.head * head.size;
+    float* d_query = d_qkv + (head.query - qkv);
+    float* d_key = d_query + h;
+    float* d_value = d_query + 2 * h;
+    sgemm(false, true, s, head.keys, head.size, 1.0F, d_out, h, head.value, head.stride, 0.0F,
+          d_scores, s);
+    context.kernels.softmax_backward(rows, p, d_scores, dropped, dropped + 2 * s * s);
+    sgemm(true, false, head.keys, head.size, s, 1.0F, rows.dropout != nullptr ? dropped : p, s,
+          d_out, h, 0.0F, d_value, head.stride);
+    sgemm(false, false, s, head.size, head.keys, 1.0F, d_scores, s, head.key, head.stride, 0.0F,
+          d_query, head.stride);
+    sgemm(true, false, head.keys, head.size, s, 1.0F, d_scores, s, head.query, head.stride, 0.0F,
+          d_key, head.stride);
+    for (std::int64_t row = head.keys; row < s; ++row) {
+      std::fill_n(d_key + row * head.stride, head.size, 0.0F);
+      std::fill_n(d_value + row * head.stride, head.size, 0.0F);
+    }
+    float* sums = bias_partials + head.sequence * 3 * h + head.head * head.size;
+    for (const auto& [from, to] :
+         {std::pair{d_query, sums}, std::pair{d_key, sums + h}, std::pair{d_value, sums + 2 * h}}) {
+      std::fill_n(to, head.size, 0.0F);
+      context.kernels.column_sums(s, head.size, head.stride, from, to);
+    }
+  }
+  float* d_bias =
+      context.gradients + context.layout.layers[static_cast<std::size_t>(layer)].qkv_bias;
+  context.kernels.column_sums(context.shape.sequences, 3 * h, 3 * h, bias_partials, d_bias);
+}
+
+}  // namespace bert

@@ -1,0 +1,167 @@
+#include "workloads/bert/cpu/heads.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "workloads/bert/cpu/norm.h"
+
+namespace bert {
+namespace {
+
+double masked_lm(const Context& context, const Batch& batch, double gradient_scale,
+                 const HeadScratch& scratch, const float* hidden, float* d_hidden) {
+  const ParameterLayout& at = context.layout;
+  const float* w = context.weights;
+  float* g = context.gradients;
+  const std::int64_t h = context.model.hidden;
+  const std::int64_t classes = context.model.vocabulary;
+  const std::int64_t rows = context.shape.sequences * context.shape.masked;
+  if (rows == 0) {
+    // The decoder product would have written the whole table.
+    if (!context.accumulate) std::fill_n(g + at.word_embeddings, classes * h, 0.0F);
+    if (!context.accumulate) std::fill_n(g + at.transform_weight, h * h, 0.0F);
+    return 0;
+  }
+
+  for_row_blocks(context, rows, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      std::copy_n(hidden + batch.masked[static_cast<std::size_t>(row)] * h, h,
+                  scratch.gathered + row * h);
+    }
+  });
+  context.gemm.forward(rows, h, h, scratch.gathered, w + at.transform_weight, nullptr,
+                       scratch.transformed);
+  NormForward norm;
+  norm.width = h;
+  norm.epsilon = static_cast<float>(context.model.layer_norm_epsilon);
+  norm.input = norm.sum = scratch.activated;
+  norm.gamma = w + at.transform_norm_weight;
+  norm.beta = w + at.transform_norm_bias;
+  norm.output = scratch.normalized;
+  norm.mean = scratch.mean;
+  norm.rstd = scratch.rstd;
+  for_row_blocks(context, rows, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+    context.kernels.gelu_forward(end - begin, h, scratch.transformed + begin * h,
+                                 w + at.transform_bias, scratch.activated + begin * h);
+    context.kernels.norm_forward(norm, begin, end, context.thread_scratch());
+  });
+  context.gemm.forward(rows, classes, h, scratch.normalized, w + at.word_embeddings, nullptr,
+                       scratch.logits);
+
+  std::vector<double> losses(static_cast<std::size_t>(rows));
+  const auto scale = static_cast<float>(gradient_scale / static_cast<double>(rows));
+#pragma omp parallel for num_threads(context.threads) schedule(static)
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const auto i = static_cast<std::size_t>(row);
+    losses[i] = context.kernels.cross_entropy(classes, scratch.logits + row * classes,
+                                              w + at.decoder_bias, batch.labels[i], scale);
+  }
+  double loss = 0;
+  for (const double one : losses) loss += one;
+
+  const float* d_logits = scratch.logits;
+  for_columns(context, classes, [&](std::int64_t begin, std::int64_t end) {
+    context.kernels.column_sums(rows, end - begin, classes, d_logits + begin,
+                                g + at.decoder_bias + begin);
+  });
+  Gemm::backward_weight(rows, classes, h, d_logits, scratch.normalized, g + at.word_embeddings,
+                        context.accumulate);
+  Gemm::backward_input(rows, classes, h, d_logits, w + at.word_embeddings, scratch.d_narrow, false);
+  NormBackward back;
+  back.width = h;
+  back.d_output = back.d_sum = scratch.d_narrow;
+  back.sum = scratch.activated;
+  back.mean = scratch.mean;
+  back.rstd = scratch.rstd;
+  back.gamma = w + at.transform_norm_weight;
+  run_norm_backward(context, back, rows,
+                    {g + at.transform_norm_weight, g + at.transform_norm_bias, nullptr});
+  run_gelu_backward(context, rows, h, scratch.transformed, w + at.transform_bias, scratch.d_narrow,
+                    g + at.transform_bias);
+  Gemm::backward_weight(rows, h, h, scratch.d_narrow, scratch.gathered, g + at.transform_weight,
+                        context.accumulate);
+  float* d_gathered = scratch.normalized;  // no longer needed
+  Gemm::backward_input(rows, h, h, scratch.d_narrow, w + at.transform_weight, d_gathered, false);
+  // In order: two masked rows may name the same position.
+  for (std::int64_t row = 0; row < rows; ++row) {
+    context.kernels.add(h, d_gathered + row * h,
+                        d_hidden + batch.masked[static_cast<std::size_t>(row)] * h);
+  }
+  return loss / static_cast<double>(rows);
+}
+
+/// Two classes: products of a few thousand terms, not worth a thread.
+double next_sentence(const Context& context, const Batch& batch, double gradient_scale,
+                     const HeadScratch& scratch, const float* hidden, float* d_hidden) {
+  const ParameterLayout& at = context.layout;
+  const float* w = context.weights;
+  float* g = context.gradients;
+  const std::int64_t h = context.model.hidden;
+  const std::int64_t sequences = context.shape.sequences;
+  const std::int64_t stride = context.shape.length * h;
+
+  for (std::int64_t b = 0; b < sequences; ++b) {
+    std::copy_n(hidden + b * stride, h, scratch.first_tokens + b * h);
+  }
+  context.gemm.forward(sequences, h, h, scratch.first_tokens, w + at.pooler_weight,
+                       w + at.pooler_bias, scratch.pooled);
+  const float* classifier = w + at.next_sentence_weight;
+  float* d_classifier = g + at.next_sentence_weight;
+  double loss = 0;
+  for (std::int64_t b = 0; b < sequences; ++b) {
+    float* pooled = scratch.pooled + b * h;
+    double logits[2] = {static_cast<double>(w[at.next_sentence_bias]),
+                        static_cast<double>(w[at.next_sentence_bias + 1])};
+    for (std::int64_t j = 0; j < h; ++j) {
+      pooled[j] = std::tanh(pooled[j]);
+      logits[0] += static_cast<double>(pooled[j] * classifier[j]);
+      logits[1] += static_cast<double>(pooled[j] * classifier[h + j]);
+    }
+    const int label = batch.next_sentence[static_cast<std::size_t>(b)];
+    const double other = logits[1 - label] - logits[label];
+    const double log_sum =
+        other > 0 ? other + std::log1p(std::exp(-other)) : std::log1p(std::exp(other));
+    loss += log_sum;
+    const double wrong = 1.0 / (1.0 + std::exp(-other));  // probability of the other class
+    const auto d = static_cast<float>(wrong * gradient_scale / static_cast<double>(sequences));
+    float d_logits[2] = {d, d};
+    d_logits[label] = -d;
+    float* d_pooled = scratch.d_pooled + b * h;
+    for (int c = 0; c < 2; ++c) g[at.next_sentence_bias + c] += d_logits[c];
+    for (std::int64_t j = 0; j < h; ++j) {
+      d_classifier[j] += d_logits[0] * pooled[j];
+      d_classifier[h + j] += d_logits[1] * pooled[j];
+      const float d_tanh = d_logits[0] * classifier[j] + d_logits[1] * classifier[h + j];
+      d_pooled[j] = d_tanh * (1.0F - pooled[j] * pooled[j]);
+    }
+  }
+  context.kernels.column_sums(sequences, h, h, scratch.d_pooled, g + at.pooler_bias);
+  Gemm::backward_weight(sequences, h, h, scratch.d_pooled, scratch.first_tokens,
+                        g + at.pooler_weight, context.accumulate);
+  float* d_first = scratch.pooled;  // no longer needed
+  Gemm::backward_input(sequences, h, h, scratch.d_pooled, w + at.pooler_weight, d_first, false);
+  for (std::int64_t b = 0; b < sequences; ++b) {
+    context.kernels.add(h, d_first + b * h, d_hidden + b * stride);
+  }
+  return loss / static_cast<double>(sequences);
+}
+
+}  // namespace
+
+Loss heads_step(const Context& context, const Batch& batch, double gradient_scale,
+                const HeadScratch& scratch, const float* hidden, float* d_hidden) {
+  const std::int64_t h = context.model.hidden;
+  for_row_blocks(context, context.shape.tokens(),
+                 [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+                   std::memset(d_hidden + begin * h, 0,
+                               static_cast<std::size_t>((end - begin) * h) * sizeof(float));
+                 });
+  Loss loss;
+  loss.masked_lm = masked_lm(context, batch, gradient_scale, scratch, hidden, d_hidden);
+  loss.next_sentence = next_sentence(context, batch, gradient_scale, scratch, hidden, d_hidden);
+  return loss;
+}
+
+}  // namespace bert

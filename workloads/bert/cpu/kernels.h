@@ -1,0 +1,129 @@
+// Row kernels of the CPU backend: everything but the matrix products. Each works on a range of
+// rows or elements in one thread; callers split the range. Three builds (AVX-512, AVX2, SSE2) of
+// the same source stand behind one table.
+#pragma once
+
+#include <cstdint>
+
+#include "workloads/bert/dropout.h"
+
+namespace bert {
+
+/// output = after(LayerNorm(sum)), sum = before(input + bias) + residual, per row of `width`.
+/// LayerNorm: (sum - mean) / sqrt(variance + epsilon) * gamma + beta (Ba et al. 2016).
+struct NormForward {
+  std::int64_t width = 0;
+  std::int64_t rows_per_sequence = 1;  ///< row r belongs to sequence r / rows_per_sequence
+  const float* input = nullptr;        ///< [rows, width], may be `sum`
+  const float* bias = nullptr;         ///< [width] or null
+  const float* residual = nullptr;     ///< [rows, width] or null
+  const float* gamma = nullptr;        ///< [width]
+  const float* beta = nullptr;         ///< [width]
+  const DropoutKey* before = nullptr;  ///< one per sequence, or null: no dropout
+  const DropoutKey* after = nullptr;   ///< one per sequence, or null
+  float epsilon = 0;
+  float* sum = nullptr;     ///< [rows, width], kept for backward
+  float* output = nullptr;  ///< [rows, width]
+  float* mean = nullptr;    ///< [rows]
+  float* rstd = nullptr;    ///< [rows], 1 / standard deviation
+};
+
+/// Gradients of NormForward. The three sums are added to, over the rows of the range.
+struct NormBackward {
+  std::int64_t width = 0;
+  std::int64_t rows_per_sequence = 1;
+  const float* d_output = nullptr;  ///< [rows, width]
+  const float* sum = nullptr;
+  const float* mean = nullptr;
+  const float* rstd = nullptr;
+  const float* gamma = nullptr;
+  const DropoutKey* before = nullptr;
+  const DropoutKey* after = nullptr;
+  float* d_sum = nullptr;    ///< [rows, width], also the residual's gradient; may be d_output
+  float* d_input = nullptr;  ///< [rows, width] or null: d_sum through the dropout `before`
+};
+struct NormSums {
+  float* gamma = nullptr;  ///< [width]
+  float* beta = nullptr;   ///< [width]
+  float* bias = nullptr;   ///< [width] or null: sum of d_input
+};
+
+/// One attention head of one sequence. Scores have `rows` x `keys` used entries, rows `ld` apart.
+struct SoftmaxRows {
+  std::int64_t rows = 0;
+  std::int64_t keys = 0;
+  std::int64_t ld = 0;
+  float scale = 1;                      ///< 1 / sqrt(head size)
+  const DropoutKey* dropout = nullptr;  ///< of this sequence, or null
+  std::uint64_t first_element = 0;      ///< of row 0
+  std::uint64_t elements_per_row = 0;
+};
+
+struct AdamRange {
+  std::int64_t size = 0;
+  float* weights = nullptr;
+  const float* gradients = nullptr;
+  float* first = nullptr;
+  float* second = nullptr;
+  float beta1 = 0, beta2 = 0;
+  float one_minus_beta1 = 0, one_minus_beta2 = 0;  ///< rounded once from double
+  float gradient_factor = 1;
+  float first_correction = 1;        ///< 1 / (1 - beta1^t)
+  float second_correction_root = 1;  ///< 1 / sqrt(1 - beta2^t)
+  float epsilon = 0;
+  float decay = 0;  ///< AdamW: learning_rate * weight_decay; LAMB: weight_decay
+  float rate = 0;   ///< AdamW: learning rate; LAMB: learning rate * trust ratio
+};
+
+struct LambSums {
+  double weights = 0;  ///< sum of squares
+  double update = 0;   ///< sum of squares
+};
+
+struct Kernels {
+  const char* name;
+  /// `scratch`: 2 * width + 128 floats.
+  void (*norm_forward)(const NormForward& args, std::int64_t begin, std::int64_t end,
+                       float* scratch);
+  void (*norm_backward)(const NormBackward& args, const NormSums& sums, std::int64_t begin,
+                        std::int64_t end, float* scratch);
+  /// output = gelu(input + bias), erf form; rows are dense. Error of the normal distribution
+  /// function: at most 6e-7 of its value (tests state it).
+  void (*gelu_forward)(std::int64_t rows, std::int64_t width, const float* input, const float* bias,
+                       float* output);
+  /// gradient *= gelu'(input + bias); adds the column sums of the new gradient to d_bias.
+  void (*gelu_backward)(std::int64_t rows, std::int64_t width, const float* input,
+                        const float* bias, float* gradient, float* d_bias);
+  /// scores -> probabilities in place; dropped (may be null without dropout) = dropout of them.
+  void (*softmax_forward)(const SoftmaxRows& shape, float* scores, float* dropped, float* scratch);
+  /// d_dropped -> d_scores in place; writes dropout(probabilities) to `dropped` unless it is null.
+  void (*softmax_backward)(const SoftmaxRows& shape, const float* probabilities, float* d_dropped,
+                           float* dropped, float* scratch);
+  /// Row of logits + bias -> (softmax - one hot) * scale in place. Returns -log softmax[label].
+  double (*cross_entropy)(std::int64_t classes, float* logits, const float* bias,
+                          std::int64_t label, float scale);
+  /// sums[j] += sum over rows of values[r * ld + j], j < width.
+  void (*column_sums)(std::int64_t rows, std::int64_t width, std::int64_t ld, const float* values,
+                      float* sums);
+  void (*add)(std::int64_t size, const float* values, float* sums);  ///< sums += values
+  double (*sum_of_squares)(std::int64_t size, const float* values);
+  void (*adamw)(const AdamRange& range);
+  LambSums (*lamb_moments)(const AdamRange& range);  ///< updates moments, not weights
+  void (*lamb_apply)(const AdamRange& range);
+  /// factors[i] = scale or 0 for `count` elements from `first`, for tests.
+  void (*dropout_factors)(const DropoutKey& key, std::uint64_t first, std::int64_t count,
+                          float* factors);
+  void (*exponential)(std::int64_t size, const float* input, float* output);  ///< for tests
+};
+
+/// The best build for this processor. BERT_ISA=sse2|avx2|avx512 asks for a lower one.
+[[nodiscard]] const Kernels& kernels();
+
+/// Every build that this processor can run, best first (for tests).
+[[nodiscard]] const Kernels* kernels_named(const char* name);
+
+extern const Kernels kKernelsSse2;
+extern const Kernels kKernelsAvx2;
+extern const Kernels kKernelsAvx512;
+
+}  // namespace bert
