@@ -52,6 +52,7 @@ class LogReader {
   [[nodiscard]] std::vector<RunLog> finish();
 
  private:
+  friend Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions& options);
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -22,6 +22,7 @@ struct Record {
   double loss = kUnknown;
   double rank_spread = kUnknown;  ///< (max - min) / median of the ranks' step times
   std::int64_t line = 0;          ///< 1-based line of the log
+  std::int64_t merged = 1;  ///< records of the log in this one (above 1 only beyond 2^20 records)
 };
 
 }  // namespace bertbench

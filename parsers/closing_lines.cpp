@@ -1,0 +1,126 @@
+#include "parsers/closing_lines.h"
+
+#include <algorithm>
+
+#include "parsers/cursor.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+bool has(const Line& line, std::string_view what) {
+  return line.text.find(what) != std::string_view::npos;
+}
+
+// bash's `time`: "real\t25m29.228s"
+std::optional<double> shell_time(const Line& line) {
+  if (!line.text.starts_with("real\t")) return std::nullopt;
+  Cursor cursor(line);
+  cursor.literal("real\t");
+  const auto minutes = cursor.integer();
+  if (!minutes || !cursor.literal("m")) return std::nullopt;
+  const auto seconds = cursor.number();
+  if (!seconds || !cursor.literal("s")) return std::nullopt;
+  return static_cast<double>(*minutes) * 60 + *seconds;
+}
+
+}  // namespace
+
+// {'train_runtime': 273.0148, 'train_samples_per_second': 3.663, 'train_steps_per_second': 0.007}
+// and, in a table, "train_runtime            = 0:14:31.66".
+bool ClosingLines::see_trainer(const Line& line) {
+  if (has(line, "'train_runtime':")) {
+    const auto runtime = number_after(line, "'train_runtime':");
+    const auto samples = number_after(line, "'train_samples_per_second':");
+    if (!runtime) return false;
+    trainer_ = ended_ = true;
+    if (training_s_ && summary_) return true;  // another process says the same
+    training_s_ = *runtime;
+    if (samples && has(line, "'train_steps_per_second':")) {
+      summary_ = Stated{*samples, RateUnit::sequences_per_second, line.number};
+    } else if (samples) {
+      // Releases before train_steps_per_second existed divided the steps by the runtime.
+      summary_ = Stated{*samples, RateUnit::iterations_per_second, line.number};
+      notices_.push_back({line.number, "train_samples_per_second of this old release of transformers "
+                                       "counts steps, not samples"});
+    }
+    return true;
+  }
+  Cursor cursor(line);
+  if (cursor.skip_past("train_runtime ")) {
+    cursor.blanks();
+    if (!cursor.literal("=")) return false;
+    cursor.blanks();
+    if (const auto runtime = cursor.duration()) {
+      trainer_ = ended_ = true;
+      if (!training_s_) training_s_ = *runtime;
+      return true;
+    }
+    return false;
+  }
+  if (cursor.skip_past("train_samples_per_second ")) {
+    cursor.blanks();
+    if (!cursor.literal("=")) return false;
+    cursor.blanks();
+    const auto samples = cursor.number();
+    if (samples && !summary_) {
+      summary_ = Stated{*samples, RateUnit::sequences_per_second, line.number};
+    }
+    return samples.has_value();
+  }
+  return false;
+}
+
+bool ClosingLines::see(const Line& line) {
+  bool known = false;
+  if (has(line, "training throughput")) {
+    Cursor cursor(line);
+    cursor.skip_past("training throughput");
+    // " phase1: 2723.84 sequences/second" or ": 28"; a crash leaves the number out.
+    if (cursor.until(":") || cursor.rest().starts_with(':')) {
+      cursor.literal(":");
+      cursor.blanks();
+      if (const auto value = cursor.number()) {
+        summary_ = Stated{*value, RateUnit::sequences_per_second, line.number};
+        known = ended_ = true;
+      }
+    }
+  } else if (has(line, "training_sequences_per_second")) {
+    if (const auto value = number_after(line, "training_sequences_per_second :")) {
+      summary_ = Stated{*value, RateUnit::sequences_per_second, line.number};
+      known = ended_ = true;
+      if (const auto raw = number_after(line, "raw_train_time :")) training_s_ = *raw;
+      if (const auto whole = number_after(line, "e2e_train_time :")) wall_s_ = *whole;
+    }
+  } else if (has(line, "Total time taken")) {
+    if (const auto value = number_after(line, "Total time taken")) {
+      wall_s_ = *value;
+      known = ended_ = true;
+    }
+  } else if (has(line, "train_runtime") || has(line, "train_samples_per_second")) {
+    known = see_trainer(line);
+  } else if (const auto value = shell_time(line)) {
+    shell_s_ = *value;
+    line_ = line.number;
+    return false;  // any command may be timed
+  }
+  if (known) line_ = line.number;
+  return known;
+}
+
+bool ClosingLines::said_for(const RunDraft& run) const {
+  return ended_ && run.last() != nullptr && line_ > run.last()->line;
+}
+
+void ClosingLines::give_to(RunDraft& run) {
+  if (summary_) run.log.summary = summary_;
+  if (training_s_) run.log.totals.training_s = training_s_;
+  if (wall_s_) run.log.totals.wall_s = wall_s_;
+  if (!run.log.totals.wall_s && shell_s_) run.log.totals.wall_s = shell_s_;
+  run.ended_well = run.ended_well || ended_;
+  run.last_line = std::max(run.last_line, line_);
+  for (Notice& notice : notices_) run.log.notices.push_back(std::move(notice));
+  *this = ClosingLines{};
+}
+
+}  // namespace bertbench

@@ -1,0 +1,41 @@
+// ClosingLines: what PyTorch trainers and their scripts state at the end about a whole run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsers/core/notice.h"
+#include "parsers/core/run_log.h"
+#include "parsers/format.h"
+
+namespace bertbench {
+
+class RunDraft;
+
+/// NVIDIA's scripts ("training throughput phase1: 2723.84 sequences/second", "Total time taken"),
+/// DLLogger's summary ("training_sequences_per_second : 54.3"), the Hugging Face Trainer's closing
+/// dict and table, and the shell's `time`.
+class ClosingLines {
+ public:
+  /// True when the line is such a statement.
+  bool see(const Line& line);
+  /// The statement came from the Hugging Face Trainer.
+  [[nodiscard]] bool of_trainer() const { return trainer_; }
+  /// A statement was seen after the last record of `run`: a further record belongs to another run.
+  [[nodiscard]] bool said_for(const RunDraft& run) const;
+  /// Moves what was seen into the run and starts afresh.
+  void give_to(RunDraft& run);
+
+ private:
+  bool see_trainer(const Line& line);
+
+  std::optional<Stated> summary_;
+  std::optional<double> training_s_, wall_s_, shell_s_;
+  std::vector<Notice> notices_;
+  std::int64_t line_ = 0;
+  bool ended_ = false, trainer_ = false;
+};
+
+}  // namespace bertbench

@@ -1,0 +1,218 @@
+#include "parsers/fact_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "parsers/core/text.h"
+#include "parsers/cursor.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {
+    "train_batch_size", "batch_size=",     "Batch size = ",    "gradient_accumulation_steps",
+    "num_accumulation_steps", "Gradient Accumulation steps", "max_seq_length", "nproc_per_node",
+    "nproc-per-node", "n_gpu: ", "+ num_gpus=", "+ precision=", "+ bert_model=", "***** Running",
+    "Instantaneous batch size per device", "Total train batch size", "Total optimization steps",
+    "fp16=True", "16-bits training: True", "name = input_ids, shape = (", "libcudart.so.",
+    "physical GPU (device:", "torch.distributed", "train_micro_batch_size_per_gpu", "local batch size"};
+
+constexpr std::size_t kMaxStatements = 4096;
+
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+// The value of `name` as an argument: "--name=4", "--name 4", "name=4,", "'name': 4", "name : 4",
+// "name ......... 4".
+std::optional<std::string_view> argument(std::string_view text, std::string_view name) {
+  for (auto at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    if (at > 0 && is_word(text[at - 1])) continue;
+    std::size_t i = at + name.size();
+    if (i < text.size() && is_word(text[i])) continue;
+    while (i < text.size() && (text[i] == ' ' || text[i] == '=' || text[i] == ':' || text[i] == '.' ||
+                               text[i] == '"' || text[i] == '\'')) {
+      ++i;
+    }
+    std::size_t end = i;
+    while (end < text.size() && (is_word(text[end]) || text[end] == '.' || text[end] == '-')) ++end;
+    if (end > i) return text.substr(i, end - i);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> count(std::string_view text) {
+  if (text.ends_with(".0")) text.remove_suffix(2);
+  const auto value = to_int(text);
+  return value && *value >= 1 && *value <= 1'000'000'000 ? value : std::nullopt;
+}
+
+bool has(const Line& line, std::string_view what) {
+  return line.text.find(what) != std::string_view::npos;
+}
+
+}  // namespace
+
+std::span<const std::string_view> FactRules::anchors() { return kAnchors; }
+
+void FactRules::state(const Line& line, Key key, std::string_view value) {
+  // Ranks repeat what rank 0 said.
+  for (auto it = statements_.rbegin(); it != statements_.rend(); ++it) {
+    if (it->key != key) continue;
+    if (it->value == value) return;
+    break;
+  }
+  if (statements_.size() < kMaxStatements) statements_.push_back({line.number, key, std::string(value)});
+}
+
+void FactRules::see(const Line& line) {
+  if (has(line, "***** Running")) {
+    evaluating_ = !has(line, "training");
+    return;
+  }
+  see_launcher(line);
+  see_framework(line);
+  if (!evaluating_) see_arguments(line);
+}
+
+void FactRules::see_arguments(const Line& line) {
+  const auto take = [&](Key key, std::string_view name) {
+    if (const auto value = argument(line.text, name); value && count(*value)) {
+      state(line, key, std::to_string(*count(*value)));
+    }
+  };
+  const bool shell = line.text.starts_with("+ ");
+  // DeepSpeed's configuration calls the global batch train_batch_size.
+  const bool deepspeed = has(line, "\"train_batch_size\"") || has(line, "train_batch_size ...");
+  take(deepspeed ? Key::global_batch : Key::batch_argument, "train_batch_size");
+  take(Key::micro_batch, "per_device_train_batch_size");
+  take(Key::micro_batch, "train_micro_batch_size_per_gpu");
+  take(Key::accumulation, "gradient_accumulation_steps");
+  take(Key::sequence_length, "max_seq_length");
+  if (shell) {
+    if (line.text.starts_with("+ batch_size=")) take(Key::micro_batch, "batch_size");
+    if (line.text.starts_with("+ num_gpus=")) take(Key::world, "num_gpus");
+    if (line.text.starts_with("+ num_accumulation_steps")) {
+      const auto equals = line.text.find('=');
+      if (equals != std::string_view::npos && count(line.text.substr(equals + 1))) {
+        state(line, Key::accumulation, line.text.substr(equals + 1));
+      }
+    }
+    for (const std::string_view precision : {"fp32", "tf32", "bf16", "fp16", "fp8"}) {
+      if (line.text == "+ precision=" + std::string(precision)) {
+        state(line, Key::precision, precision);
+      }
+    }
+    if (line.text == "+ bert_model=base") state(line, Key::model, "bert-base");
+    if (line.text == "+ bert_model=large") state(line, Key::model, "bert-large");
+  }
+  const auto after = [&](Key key, std::string_view what) {
+    Cursor cursor(line);
+    if (!cursor.skip_past(what)) return;
+    cursor.blanks();
+    if (!cursor.literal("=")) return;
+    cursor.blanks();
+    if (const auto value = cursor.integer(); value && *value >= 1) {
+      state(line, key, std::to_string(*value));
+    }
+  };
+  if (!has(line, "Instantaneous")) after(Key::micro_batch, "Batch size");
+  after(Key::micro_batch, "Instantaneous batch size per device");
+  after(Key::global_batch, "distributed & accumulation)");
+  after(Key::accumulation, "Gradient Accumulation steps");
+  after(Key::planned, "Total optimization steps");
+  if (has(line, "fp16=True") || has(line, "16-bits training: True")) {
+    state(line, Key::precision, "fp16");
+  }
+  Cursor shape(line);
+  if (shape.skip_past("name = input_ids, shape = (")) {
+    const auto batch = shape.integer();
+    const bool pair = shape.literal(", ");
+    const auto length = pair ? shape.integer() : std::nullopt;
+    if (batch && length && *batch >= 1 && *length >= 1) {
+      state(line, Key::micro_batch, std::to_string(*batch));
+      state(line, Key::sequence_length, std::to_string(*length));
+    }
+  }
+}
+
+void FactRules::see_launcher(const Line& line) {
+  for (const std::string_view name : {"nproc_per_node", "nproc-per-node"}) {
+    const auto ranks = argument(line.text, name);
+    if (!ranks || !count(*ranks)) continue;
+    state(line, Key::gpus_per_node, *ranks);
+    // Both launchers run on one node unless they are told otherwise.
+    const auto nodes = argument(line.text, "nnodes");
+    state(line, Key::nodes, nodes && count(*nodes) ? *nodes : std::string_view("1"));
+  }
+  if (has(line, "n_gpu: 1") && has(line, "distributed training: False")) {
+    state(line, Key::gpus_per_node, "1");
+    state(line, Key::nodes, "1");
+  }
+}
+
+void FactRules::see_framework(const Line& line) {
+  if (has(line, "torch.distributed")) state(line, Key::framework, "pytorch");
+  Cursor cuda(line);
+  if (cuda.skip_past("libcudart.so.")) {
+    if (const auto version = cuda.until(" ;,'\"")) state(line, Key::cuda, *version);
+  }
+  Cursor gpu(line);
+  if (gpu.skip_past("physical GPU (device:") && gpu.skip_past("name: ")) {
+    if (const auto name = gpu.until(",")) state(line, Key::gpu, *name);
+  }
+}
+
+void FactRules::apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_line) const {
+  const auto& records = run.records();
+  const std::int64_t first_record =
+      records.empty() ? end_line : std::min(records.front().line, end_line);
+  std::array<const Statement*, static_cast<std::size_t>(Key::count_)> known{};
+  for (const Statement& statement : statements_) {
+    if (statement.line < begin_line || statement.line >= end_line) continue;
+    auto& slot = known[static_cast<std::size_t>(statement.key)];
+    if (slot == nullptr || statement.line <= first_record) slot = &statement;
+  }
+  const auto at = [&](Key key) { return known[static_cast<std::size_t>(key)]; };
+  const auto number = [&](Key key) -> std::optional<std::int64_t> {
+    return at(key) != nullptr ? count(at(key)->value) : std::nullopt;
+  };
+  Facts& facts = run.log.facts;
+  const auto set = [&](Fact<std::int64_t>& fact, std::optional<std::int64_t> value) {
+    if (value && !fact.known()) fact.set(*value, FactSource::log);
+  };
+  const auto set_text = [&](Fact<std::string>& fact, Key key) {
+    if (at(key) != nullptr && !fact.known()) fact.set(at(key)->value, FactSource::log);
+  };
+  set(facts.gradient_accumulation_steps, number(Key::accumulation));
+  set(facts.micro_batch_size, number(Key::micro_batch));
+  if (const auto argument = number(Key::batch_argument)) {
+    const std::int64_t accumulation = facts.gradient_accumulation_steps.value.value_or(1);
+    if (!facts.micro_batch_size.known() && *argument % accumulation == 0) {
+      facts.micro_batch_size.set(*argument / accumulation, FactSource::log);
+    } else if (facts.micro_batch_size.known() && *facts.micro_batch_size.value != *argument &&
+               *facts.micro_batch_size.value * accumulation != *argument) {
+      run.log.notices.push_back(
+          {at(Key::batch_argument)->line,
+           "train_batch_size is " + at(Key::batch_argument)->value + " but another line says " +
+               std::to_string(*facts.micro_batch_size.value) + " per device; used the latter"});
+    }
+  }
+  set(facts.global_batch_size, number(Key::global_batch));
+  set(facts.gpus_per_node, number(Key::gpus_per_node));
+  set(facts.nodes, number(Key::nodes));
+  set(facts.world_size, number(Key::world));
+  set(facts.sequence_length, number(Key::sequence_length));
+  set_text(facts.precision, Key::precision);
+  set_text(facts.model, Key::model);
+  set_text(facts.framework, Key::framework);
+  if (at(Key::cuda) != nullptr) facts.versions.emplace("cuda", at(Key::cuda)->value);
+  if (at(Key::gpu) != nullptr) facts.versions.emplace("gpu", at(Key::gpu)->value);
+  if (!run.planned && run.log.iteration_unit == IterationUnit::optimizer_step) {
+    run.planned = number(Key::planned);
+  }
+}
+
+}  // namespace bertbench

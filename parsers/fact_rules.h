@@ -1,0 +1,60 @@
+// FactRules: facts that logs of many formats state the same way (command lines, Namespace(...),
+// shell traces, launcher arguments). Fed by the same anchor pass as the formats.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/format.h"
+
+namespace bertbench {
+
+class RunDraft;
+
+class FactRules {
+ public:
+  [[nodiscard]] static std::span<const std::string_view> anchors();
+
+  void see(const Line& line);
+
+  /// Adds to a run what was stated in lines [begin_line, end_line): in front of its first record the
+  /// last word wins, after it only what is still unknown is taken. Statements that disagree are
+  /// notices. What the format itself found stays.
+  void apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_line) const;
+
+ private:
+  enum class Key {
+    batch_argument,  ///< divided by the accumulation in NVIDIA's and the first Hugging Face scripts
+    micro_batch,
+    global_batch,
+    accumulation,
+    gpus_per_node,
+    nodes,
+    world,
+    sequence_length,
+    precision,
+    model,
+    framework,
+    cuda,
+    gpu,
+    planned,  ///< optimizer steps that the run aims at
+    count_
+  };
+  struct Statement {
+    std::int64_t line = 0;
+    Key key = Key::count_;
+    std::string value;
+  };
+  void state(const Line& line, Key key, std::string_view value);
+  void see_arguments(const Line& line);
+  void see_launcher(const Line& line);
+  void see_framework(const Line& line);
+
+  std::vector<Statement> statements_;
+  bool evaluating_ = false;  ///< between "Running evaluation" and "Running training"
+};
+
+}  // namespace bertbench

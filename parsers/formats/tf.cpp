@@ -1,0 +1,389 @@
+// tf: TensorFlow Estimator and TPUEstimator, and the lines of NVIDIA's BERT for TensorFlow.
+//
+// TensorFlow hands each message to two loggers: it stands once as "INFO:tensorflow:..." and once with
+// an absl stamp ("I0501 17:11:00.381370 <thread> file.py:2308] ..."), which gives the clock.
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "parsers/clock.h"
+#include "parsers/core/text.h"
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {
+    "global_step/sec: ", "examples/sec: ", ", step = ", "throughput_train : ", "train_throughput : ",
+    "Throughput Average (sentences/sec)", "Total Training Time", "Total Inference Time",
+    "Loss for final step", "***** Running "};
+
+/// A message and where it came from.
+struct Message {
+  std::string_view text;
+  double time_s = kUnknown;  ///< absl lines only
+  bool absl = false;
+};
+
+std::optional<Message> message_of(std::string_view text) {
+  constexpr std::string_view kPlain = "INFO:tensorflow:";
+  if (text.starts_with(kPlain)) return Message{text.substr(kPlain.size()), kUnknown, false};
+  const auto time = absl_time(text);
+  if (!time) return std::nullopt;
+  const auto bracket = text.find("] ");
+  if (bracket == std::string_view::npos || bracket > 160) return std::nullopt;
+  return Message{text.substr(bracket + 2), *time, true};
+}
+
+class TfParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  enum class Series { loss_step, rate_only, dle };
+
+  bool see_message(const Message& message, const Line& line, RunBuilder& out);
+  bool see_dle(const Line& line, RunBuilder& out);
+  void see_loss_step(const Message& message, const Line& line, RunBuilder& out);
+  void see_global_step_rate(const Message& message, double rate, const Line& line, RunBuilder& out);
+  void see_examples_rate(double rate, const Message& message);
+  void put_rate(RunBuilder& out);
+  RunDraft& draft(Series series, std::int64_t line, RunBuilder& out);
+  RunDraft& statement_draft(std::int64_t line, RunBuilder& out);
+  void end_run(RunBuilder& out);
+  double unwrapped(double time_s);
+
+  /// One run's lines come in up to three series; the best one becomes the RunLog.
+  RunDraft* series_[3] = {nullptr, nullptr, nullptr};
+  RunDraft* statements_ = nullptr;  ///< what is said about the whole training run
+  RunDraft* evaluation_ = nullptr;
+  bool evaluating_ = false;
+  double wrap_s_ = 0, newest_time_ = kUnknown;
+
+  // rate_only: global_step/sec lines carry no step. A line waits for its examples/sec line.
+  struct Waiting {
+    bool set = false;
+    double rate = kUnknown, examples = kUnknown, time_s = kUnknown;
+    std::string text;      ///< the message, to tell its second copy
+    bool absl = false, twice = false;
+    std::int64_t line = 0;
+  } waiting_, first_;
+  double rate_time_ = kUnknown;  ///< clock of the record before
+  std::int64_t rate_step_ = 0;
+  double step_rate_ = kUnknown, step_examples_ = kUnknown;  ///< for the loss line that follows
+  std::int64_t loss_step_ = -1;
+  std::int64_t dle_step_ = -1;
+};
+
+// Year's end: the stamps name no year.
+double TfParser::unwrapped(double time_s) {
+  if (std::isnan(time_s)) return time_s;
+  constexpr double kYear = 366.0 * 86400, kHalf = kYear / 2;
+  if (newest_time_ - (time_s + wrap_s_) > kHalf) wrap_s_ += kYear;
+  if (!(newest_time_ > time_s + wrap_s_)) newest_time_ = time_s + wrap_s_;
+  return time_s + wrap_s_;
+}
+
+RunDraft& TfParser::draft(Series series, std::int64_t line, RunBuilder& out) {
+  RunDraft*& slot = series_[static_cast<std::size_t>(series)];
+  if (slot == nullptr) {
+    slot = &out.extra(WorkKind::training, line);
+    slot->log.iteration_unit = IterationUnit::optimizer_step;
+    slot->log.clock_resolution_s = 1e-6;
+    slot->log.clock_is_wall = true;
+  }
+  return *slot;
+}
+
+RunDraft& TfParser::statement_draft(std::int64_t line, RunBuilder& out) {
+  if (statements_ == nullptr) {
+    statements_ = &out.extra(WorkKind::training, line);
+    statements_->discard = true;
+  }
+  statements_->last_line = line;
+  return *statements_;
+}
+
+bool TfParser::parse(const Line& line, RunBuilder& out) {
+  if (line.text.find("throughput_train : ") != std::string_view::npos ||
+      line.text.find("train_throughput : ") != std::string_view::npos) {
+    return see_dle(line, out);
+  }
+  const auto message = message_of(line.text);
+  return message && see_message(*message, line, out);
+}
+
+bool TfParser::see_message(const Message& message, const Line& line, RunBuilder& out) {
+  const Line said{message.text, line.number, line.terminator, line.rank};
+  const auto starts = [&](std::string_view what) { return message.text.starts_with(what); };
+  if (starts("***** Running ")) {
+    evaluating_ = !starts("***** Running training");
+    if (!evaluating_ && statements_ != nullptr && statements_->ended_well) end_run(out);
+    return true;
+  }
+  if (starts("global_step/sec: ")) {
+    const auto rate = number_after(said, "global_step/sec: ");
+    if (rate) see_global_step_rate(message, *rate, line, out);
+    return rate.has_value();
+  }
+  if (starts("examples/sec: ")) {
+    const auto rate = number_after(said, "examples/sec: ");
+    if (rate) see_examples_rate(*rate, message);
+    return rate.has_value();
+  }
+  if (message.text.find(", step = ") != std::string_view::npos) {
+    // Without "step =" a loss is an evaluation's.
+    if (!starts("loss = ")) return false;
+    see_loss_step(message, said, out);
+    return true;
+  }
+  if (starts("Throughput Average (sentences/sec)")) {
+    const bool overhead = message.text.find("with overhead") != std::string_view::npos;
+    const auto value = number_after(said, "= ");
+    if (!value) return false;
+    if (evaluating_) {
+      if (evaluation_ == nullptr) evaluation_ = &out.extra(WorkKind::evaluation, line.number);
+      evaluation_->log.summary = Stated{*value, RateUnit::sequences_per_second, line.number};
+      evaluation_->ended_well = true;
+      evaluation_->last_line = line.number;
+    } else if (!overhead) {
+      auto& run = statement_draft(line.number, out);
+      run.log.summary = Stated{*value, RateUnit::sequences_per_second, line.number};
+      run.ended_well = true;
+    }
+    return true;
+  }
+  if (starts("Total Training Time = ")) {
+    const auto seconds = number_after(said, "Total Training Time = ");
+    const auto sentences = number_after(said, "Sentences = ");
+    if (seconds && sentences) {
+      auto& run = statement_draft(line.number, out);
+      run.log.totals.training_s = *seconds;
+      run.log.totals.sequences = std::llround(*sentences);
+    }
+    return seconds.has_value();
+  }
+  if (starts("Loss for final step")) {
+    statement_draft(line.number, out).ended_well = true;
+    if (const auto loss = number_after(said, ": "); loss && !std::isfinite(*loss)) {
+      for (RunDraft* run : series_) {
+        if (run != nullptr && run->last() != nullptr) run->set_loss(*loss, line.number);
+      }
+    }
+    return true;
+  }
+  return starts("Total Training Time W/O") || starts("Total Inference Time");
+}
+
+// "loss = 11.079672, step = 32 (1271.735 sec)": the seconds are those since the loss line before.
+void TfParser::see_loss_step(const Message& message, const Line& said, RunBuilder& out) {
+  Cursor cursor(said);
+  cursor.literal("loss = ");
+  const auto loss = cursor.number();
+  if (!loss || !cursor.literal(", step = ")) return;
+  const auto step = cursor.integer();
+  if (!step) return;
+  Sample sample;
+  sample.step = *step;
+  sample.loss = *loss;
+  sample.line = said.number;
+  sample.rank = said.rank;
+  sample.time_s = unwrapped(message.time_s);
+  cursor.blanks();
+  if (cursor.literal("(")) {
+    const auto seconds = cursor.number();
+    if (seconds && cursor.literal(" sec)")) sample.seconds = *seconds;
+  }
+  RunDraft* run = series_[static_cast<std::size_t>(Series::loss_step)];
+  if (run != nullptr && run->goes_back(sample)) end_run(out);
+  RunDraft& target = draft(Series::loss_step, said.number, out);
+  if (*step != loss_step_) {
+    if (!std::isnan(step_examples_)) {
+      sample.rate = step_examples_;
+      target.log.rate_unit = RateUnit::sequences_per_second;
+    } else if (!std::isnan(step_rate_) && target.log.rate_unit != RateUnit::sequences_per_second) {
+      sample.rate = step_rate_;
+      target.log.rate_unit = RateUnit::iterations_per_second;
+    }
+    step_rate_ = step_examples_ = kUnknown;
+    loss_step_ = *step;
+  }
+  target.add(sample);
+}
+
+void TfParser::see_global_step_rate(const Message& message, double rate, const Line& line,
+                                    RunBuilder& out) {
+  step_rate_ = rate;
+  if (waiting_.set && waiting_.text == message.text && !waiting_.twice &&
+      waiting_.absl != message.absl) {
+    waiting_.twice = true;  // the same message from the other logger
+    if (message.absl) waiting_.time_s = unwrapped(message.time_s);
+    return;
+  }
+  put_rate(out);
+  waiting_ = {};
+  waiting_.set = true;
+  waiting_.rate = rate;
+  waiting_.time_s = unwrapped(message.time_s);
+  waiting_.text = message.text;
+  waiting_.absl = message.absl;
+  waiting_.line = line.number;
+}
+
+void TfParser::see_examples_rate(double rate, const Message&) {
+  step_examples_ = rate;
+  if (waiting_.set) waiting_.examples = rate;
+}
+
+// A record from a global_step/sec line: how many steps it covers follows from the clock.
+void TfParser::put_rate(RunBuilder& out) {
+  if (!waiting_.set) return;
+  const auto steps_in = [](double rate, double seconds) -> std::int64_t {
+    const double steps = std::round(rate * seconds);
+    return steps >= 1 && steps < 1e9 ? static_cast<std::int64_t>(steps) : 0;
+  };
+  const auto put = [&](const Waiting& from, std::int64_t steps) {
+    Sample sample;
+    rate_step_ += std::max<std::int64_t>(1, steps);
+    sample.step = rate_step_;
+    sample.iterations = std::max<std::int64_t>(1, steps);
+    if (steps > 0 && from.rate > 0) sample.seconds = static_cast<double>(steps) / from.rate;
+    sample.time_s = from.time_s;
+    RunDraft& run = draft(Series::rate_only, from.line, out);
+    if (!std::isnan(from.examples)) {
+      run.log.rate_unit = RateUnit::sequences_per_second;
+      sample.rate = from.examples;
+    } else if (run.log.rate_unit != RateUnit::sequences_per_second) {
+      run.log.rate_unit = RateUnit::iterations_per_second;
+      sample.rate = from.rate;
+    }
+    sample.line = from.line;
+    run.add(sample);
+  };
+  const std::int64_t steps = steps_in(waiting_.rate, waiting_.time_s - rate_time_);
+  if (std::isnan(rate_time_) && !first_.set && !std::isnan(waiting_.time_s)) {
+    first_ = waiting_;  // its own number of steps is that of the next line
+  } else {
+    if (first_.set) put(first_, steps);
+    first_.set = false;
+    put(waiting_, steps);
+  }
+  rate_time_ = waiting_.time_s;
+  waiting_ = {};
+}
+
+// "DLL 2023-08-02 10:01:00.756283 - Iteration: 12  throughput_train : 1007.394 sequences/s mlm_loss ..."
+// The rate is of all ranks. The number stands still while the loss scaler skips updates: such a line
+// is a record all the same, as the step was computed.
+bool TfParser::see_dle(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("DLL ")) return false;
+  const auto time = date_time(cursor.rest());
+  Cursor value(line);
+  const bool summary_key = !value.skip_past("throughput_train : ");
+  if (summary_key && !value.skip_past("train_throughput : ")) return false;
+  const auto rate = value.number();
+  value.blanks();
+  const auto unit = value.until(" ");
+  if (!rate || !unit || (*unit != "seq/s" && *unit != "sequences/s" && *unit != "images/s")) {
+    return false;
+  }
+  Cursor head(line);
+  const bool iteration = head.skip_past("Iteration: ");
+  const auto step = iteration ? head.integer() : std::nullopt;
+  if (!step) {
+    auto& run = statement_draft(line.number, out);
+    if (!run.log.summary) {
+      run.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
+    }
+    run.ended_well = true;
+    return true;
+  }
+  Sample sample;
+  sample.step = *step;
+  sample.rate = *rate;
+  sample.time_s = time.value_or(kUnknown);
+  sample.loss = number_after(line, "total_loss : ");
+  sample.line = line.number;
+  sample.iterations = std::max<std::int64_t>(1, *step - dle_step_);
+  if (*step < dle_step_) {
+    end_run(out);
+    sample.iterations = 1;
+  }
+  RunDraft& run = draft(Series::dle, line.number, out);
+  run.log.rate_unit = RateUnit::sequences_per_second;
+  sample.distinct = *step == dle_step_;
+  if (sample.distinct) run.log.totals.skipped_steps = run.log.totals.skipped_steps.value_or(0) + 1;
+  if (dle_step_ < 0) sample.iterations = 1;
+  dle_step_ = *step;
+  run.add(sample);
+  return true;
+}
+
+// The best series of the run becomes its RunLog, with the statements on the whole run.
+void TfParser::end_run(RunBuilder& out) {
+  put_rate(out);
+  if (first_.set) {
+    waiting_ = first_;
+    rate_time_ = 0;  // a single line: nothing says how many steps it covers
+    waiting_.time_s = kUnknown;
+    put_rate(out);
+  }
+  RunDraft* const loss = series_[0];
+  RunDraft* const rates = series_[1];
+  RunDraft* const dle = series_[2];
+  RunDraft* best = dle;
+  if (best == nullptr) best = loss;
+  if (best == nullptr || (dle == nullptr && rates != nullptr && rates->count() > 4 * best->count())) {
+    best = rates;
+  }
+  for (RunDraft* run : series_) {
+    if (run == nullptr || run == best) continue;
+    run->discard = true;
+    if (best != nullptr && run->log.first_nan_step && !best->log.first_nan_step) {
+      best->log.first_nan_step = run->log.first_nan_step;
+    }
+  }
+  if (best == nullptr && statements_ != nullptr) {
+    statements_->discard = false;
+  } else if (best != nullptr) {
+    if (statements_ != nullptr) {
+      best->log.summary = statements_->log.summary;
+      best->log.totals.training_s = statements_->log.totals.training_s;
+      best->log.totals.sequences = statements_->log.totals.sequences;
+      best->ended_well = statements_->ended_well;
+      best->last_line = std::max(best->last_line, statements_->last_line);
+    }
+    std::int64_t iterations = 0;
+    for (const Record& record : best->records()) iterations += record.iterations;
+    best->log.totals.iterations = iterations;
+  }
+  for (RunDraft*& run : series_) run = nullptr;
+  statements_ = nullptr;
+  first_ = waiting_ = {};
+  rate_time_ = step_rate_ = step_examples_ = kUnknown;
+  rate_step_ = 0;
+  loss_step_ = dle_step_ = -1;
+}
+
+void TfParser::finish(RunBuilder& out) {
+  end_run(out);
+  out.facts.framework.set("tensorflow", FactSource::log);
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<TfParser>(); }
+
+}  // namespace
+
+extern const Format format_tf;
+const Format format_tf = {
+    "tf",
+    "TensorFlow Estimator and TPUEstimator, NVIDIA BERT for TensorFlow, bert_train --log-style tf",
+    "tensorflow/python/training/basic_session_run_hooks.py; tpu_estimator.py; NVIDIA "
+    "DeepLearningExamples TensorFlow/LanguageModeling/BERT",
+    kAnchors, make};
+
+}  // namespace bertbench

@@ -1,0 +1,374 @@
+// tqdm: progress bars of PyTorch trainers, above all NVIDIA's BERT (DeepLearningExamples) and the
+// Hugging Face Trainer, with the lines that stand between their bars.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parsers/closing_lines.h"
+#include "parsers/core/text.h"
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+#include "parsers/tqdm_bar.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {
+    "it/s", "s/it", "Average Loss = ", ": Loss ", "step_loss : ", "{'loss':", "***** Running training",
+    "train_runtime", "train_samples_per_second", "training throughput", "Total time taken",
+    "training_sequences_per_second", "TrainingArguments", "train/global_step", "real\t"};
+
+/// The bar of one description (of one total, if unnamed) and rank, over all its restarts.
+struct Track {
+  RunDraft* draft = nullptr;
+  std::int64_t base = 0;      ///< iterations of the bars that ended
+  double base_s = 0;          ///< their seconds
+  std::int64_t done = 0;      ///< of the bar that runs now
+  double elapsed_s = 0;
+  std::int64_t total = 0;
+  bool progressed = false;    ///< some bar of this track got beyond 0
+  std::int64_t created = 0;   ///< bars drawn at 0
+  std::int64_t per_start = 0; ///< ranks that draw the same bar without a label
+  std::int64_t starts = 1;    ///< generations begun
+};
+
+class TqdmParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  struct Outer {
+    std::int64_t done = 0, total = 0;
+    double elapsed_s = kUnknown, seconds_per_iteration = kUnknown;
+    bool seen = false;
+  };
+  /// An unnamed bar may be training, evaluation or a mere loop: known only at the end.
+  struct Unnamed {
+    RunDraft* draft = nullptr;
+    std::int64_t total = 0;
+    double elapsed_s = 0;
+    std::int64_t first_line = 0, last_line = 0;
+  };
+
+  void see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out);
+  bool start_over(Track& track, const TqdmBar& bar, BarRole role, const Line& line, RunBuilder& out);
+  void next_generation(Track& track, BarRole role, const Line& line, RunBuilder& out);
+  RunDraft& draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
+                      RunBuilder& out);
+  bool see_step_line(const Line& line, RunBuilder& out);
+  bool see_loss(const Line& line);
+  void choose_unnamed(RunBuilder& out);
+  void close_unnamed_copies();
+
+  std::map<std::string, Track> tracks_;
+  std::vector<Unnamed> unnamed_;
+  Outer outer_;
+  RunDraft* newest_ = nullptr;       ///< training draft that made the last record
+  ClosingLines closing_;
+  std::vector<TqdmBar> bars_;
+  bool named_training_ = false;      ///< a bar that says it is training made a record
+  bool trainer_evidence_ = false;    ///< a line of the Hugging Face Trainer was seen
+  std::int64_t joined_up_to_ = 0;    ///< counter at the last "Step:N" line
+  std::int64_t last_step_ = 0, first_step_ = 0, last_interval_ = 0;
+  std::map<std::int64_t, std::int64_t> accumulations_;  ///< micro-steps per optimizer step -> times
+};
+
+constexpr std::size_t kMaxTracks = 4096;   // hostile input: a new description on every line
+constexpr std::size_t kMaxUnnamed = 4096;
+
+bool TqdmParser::parse(const Line& line, RunBuilder& out) {
+  find_bars(line, bars_);
+  const auto step = line.text.find("Step:");
+  const bool step_first = step != std::string_view::npos && !bars_.empty() && step < bars_[0].begin;
+  bool known = false;
+  if (step_first) known = see_step_line(line, out);
+  for (const TqdmBar& bar : bars_) see_bar(bar, line, out);
+  known |= !bars_.empty();
+  if (!step_first) known |= see_step_line(line, out);
+  if (line.text.find("TrainingArguments") != std::string_view::npos ||
+      line.text.find("train/global_step") != std::string_view::npos ||
+      line.text.find("***** Running training") != std::string_view::npos) {
+    trainer_evidence_ = true;
+  }
+  known |= see_loss(line);
+  if (closing_.see(line)) {
+    known = true;
+    if (closing_.of_trainer()) trainer_evidence_ = true;
+    if (newest_ != nullptr) newest_->last_line = line.number;
+  }
+  return known;
+}
+
+// "Step:7032 Average Loss = 1.457 Step Loss = 1.617 LR 0.006": NVIDIA prints it after each optimizer
+// step (or every log_freq of them), while the bar counts micro-steps.
+bool TqdmParser::see_step_line(const Line& line, RunBuilder&) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("Step:")) return false;
+  cursor.blanks();
+  const auto step = cursor.integer();
+  cursor.blanks();
+  if (!step || !cursor.literal("Average Loss = ")) return false;
+  const auto average = cursor.number();
+  if (!average) return true;  // cut by the end of input
+  if (first_step_ == 0) first_step_ = *step;
+  if (newest_ == nullptr || newest_->last() == nullptr) return true;
+  newest_->log.iteration_unit = IterationUnit::micro_step;
+  const std::int64_t counter = newest_->last()->step;
+  if (*step == last_step_) return true;  // another rank's copy
+  newest_->join_records_after(joined_up_to_);
+  const std::int64_t steps = *step - last_step_;
+  if (last_step_ > 0 && steps > 0 && joined_up_to_ > 0 && (counter - joined_up_to_) % steps == 0) {
+    if (accumulations_.size() < 64) ++accumulations_[(counter - joined_up_to_) / steps];
+  }
+  if (last_step_ > 0) last_interval_ = steps;
+  joined_up_to_ = counter;
+  last_step_ = *step;
+  Cursor rest = cursor;
+  double loss = *average;
+  if (rest.skip_past("Step Loss = ")) loss = rest.number().value_or(loss);
+  newest_->set_loss(loss, line.number);
+  return true;
+}
+
+// Losses on lines of their own: run_squad's, DLLogger's and the Trainer's.
+bool TqdmParser::see_loss(const Line& line) {
+  std::optional<double> loss;
+  if (const auto at = line.text.find("{'loss':"); at != std::string_view::npos) {
+    loss = number_after(line, "{'loss':");
+    trainer_evidence_ = true;
+  } else if (line.text.find("Step ") != std::string_view::npos &&
+             line.text.find(": Loss ") != std::string_view::npos) {
+    loss = number_after(line, ": Loss ");
+  } else if (line.text.find("step_loss : ") != std::string_view::npos) {
+    loss = number_after(line, "step_loss : ");
+  }
+  if (!loss) return false;
+  if (newest_ != nullptr) newest_->set_loss(*loss, line.number);
+  return true;
+}
+
+RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
+                                RunBuilder& out) {
+  if (track.draft != nullptr) return *track.draft;
+  const WorkKind kind = role == BarRole::evaluation  ? WorkKind::evaluation
+                        : role == BarRole::inference ? WorkKind::inference
+                                                     : WorkKind::training;
+  if (role == BarRole::unnamed) {
+    track.draft = &out.extra(kind, line.number);
+    if (unnamed_.size() < kMaxUnnamed) {
+      unnamed_.push_back({track.draft, bar.total, 0, line.number, line.number});
+    }
+  } else {
+    track.draft = &out.run(kind, line.number);
+    named_training_ |= kind == WorkKind::training;
+    if (bar.description == "Iteration") track.draft->log.iteration_unit = IterationUnit::micro_step;
+  }
+  track.draft->set_origin(0);
+  track.draft->log.rate_unit = RateUnit::iterations_per_second;
+  track.draft->log.clock_resolution_s = 1;
+  return *track.draft;
+}
+
+void TqdmParser::next_generation(Track& track, BarRole role, const Line&, RunBuilder& out) {
+  track.base += track.done;
+  track.base_s += track.elapsed_s;
+  track.done = 0;
+  track.elapsed_s = 0;
+  ++track.starts;
+  // An unnamed bar that starts over is another loop; a named one continues, one per data file or
+  // epoch, unless the run has said that it is over.
+  const bool over = track.draft != nullptr && closing_.said_for(*track.draft);
+  if (role == BarRole::unnamed || over) {
+    if (over && role != BarRole::unnamed) {
+      closing_.give_to(*track.draft);
+      out.close(track.draft->log.kind);
+      for (auto& [key, other] : tracks_) {
+        if (&other != &track && other.draft == track.draft) other = Track{};
+      }
+      newest_ = nullptr;
+      joined_up_to_ = last_step_ = first_step_ = 0;
+    }
+    track.draft = nullptr;
+    track.base = 0;
+    track.base_s = 0;
+  }
+}
+
+// True when the redraw tells of no progress: a new bar, or a rank that lags behind.
+bool TqdmParser::start_over(Track& track, const TqdmBar& bar, BarRole role, const Line& line,
+                            RunBuilder& out) {
+  if (bar.done == 0) {
+    ++track.created;
+    if (!track.progressed) {
+      // Ranks step together: before the first step of any, each has drawn its bar.
+      track.per_start = track.created;
+    } else if (track.created >= track.per_start * (track.starts + 1)) {
+      next_generation(track, role, line, out);
+    }
+    return true;
+  }
+  if (bar.done >= track.done) return false;
+  const bool earlier = bar.elapsed_s + 1 < track.elapsed_s || track.elapsed_s <= 1;
+  if (bar.done * 2 < track.done && earlier) {
+    next_generation(track, role, line, out);
+    return false;
+  }
+  return true;
+}
+
+void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) {
+  const BarRole role = role_of(bar.description);
+  if (role == BarRole::outer) {
+    outer_ = {bar.done, bar.total, bar.elapsed_s, bar.seconds_per_iteration, true};
+    return;
+  }
+  if (role == BarRole::other) return;
+  std::string key = std::to_string(line.rank) + '|';
+  // "Epoch 1", "Epoch 2": one run, whose bar has another name in each epoch.
+  key += bar.description.starts_with("Epoch ") ? "Epoch" : std::string(bar.description);
+  if (role == BarRole::unnamed) key += '|' + std::to_string(bar.total);
+  if (!tracks_.contains(key) && tracks_.size() >= kMaxTracks) return;
+  Track& track = tracks_[key];
+  if (start_over(track, bar, role, line, out)) return;
+  track.progressed = true;
+  track.done = bar.done;
+  track.elapsed_s = std::max(track.elapsed_s, bar.elapsed_s);
+  track.total = bar.total;
+  RunDraft& draft = draft_for(track, role, bar, line, out);
+  Sample sample;
+  sample.step = track.base + bar.done;
+  sample.time_s = track.base_s + bar.elapsed_s;
+  sample.rate = bar.rate;
+  if (bar.has_loss) sample.loss = bar.loss;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  draft.add(sample);
+  if (role == BarRole::unnamed) {
+    for (auto it = unnamed_.rbegin(); it != unnamed_.rend(); ++it) {
+      if (it->draft != &draft) continue;
+      it->elapsed_s = track.elapsed_s;
+      it->last_line = line.number;
+      break;
+    }
+  }
+  draft.ended_well = bar.total > 0 && bar.done == bar.total;
+  if (draft.log.kind == WorkKind::training) newest_ = &draft;
+}
+
+// Ranks without labels, whose output was written one after the other: the same counters at the same
+// seconds. Only the first copy stays.
+void TqdmParser::close_unnamed_copies() {
+  constexpr double kLongEnough = 10;
+  for (std::size_t i = 0; i < unnamed_.size(); ++i) {
+    RunDraft& first = *unnamed_[i].draft;
+    if (first.discard || unnamed_[i].elapsed_s < kLongEnough) continue;
+    std::int64_t copies = 0;
+    for (std::size_t k = i + 1; k < unnamed_.size(); ++k) {
+      RunDraft& other = *unnamed_[k].draft;
+      if (other.discard || unnamed_[k].total != unnamed_[i].total) continue;
+      const bool same = std::ranges::equal(
+          first.records(), other.records(), [](const Record& a, const Record& b) {
+            return a.step == b.step && std::abs(a.time_s - b.time_s) <= 1;
+          });
+      if (!same) continue;
+      other.discard = true;
+      ++copies;
+      first.last_line = std::max(first.last_line, other.last_line);
+    }
+    if (copies > 0) {
+      first.log.notices.push_back({0, "the same bar stands " + std::to_string(copies + 1) +
+                                          " times, at the same counters and seconds: taken as one "
+                                          "run that as many ranks print"});
+    }
+  }
+}
+
+void TqdmParser::choose_unnamed(RunBuilder& out) {
+  close_unnamed_copies();
+  const bool named = named_training_;
+  std::vector<Unnamed*> left;
+  for (Unnamed& bar : unnamed_) {
+    if (!bar.draft->discard) left.push_back(&bar);
+  }
+  if (left.empty()) return;
+  Unnamed* longest = left.front();
+  for (Unnamed* bar : left) {
+    if (std::pair(bar->elapsed_s, bar->draft->count()) >
+        std::pair(longest->elapsed_s, longest->draft->count())) {
+      longest = bar;
+    }
+  }
+  const bool sure = !named && (trainer_evidence_ || left.size() == 1);
+  for (Unnamed* bar : left) {
+    RunDraft& draft = *bar->draft;
+    // The Trainer trains several times in one process (folds, seeds) with bars of equal length.
+    const bool training = sure && (bar == longest || (trainer_evidence_ && bar->total == longest->total));
+    if (training) {
+      if (trainer_evidence_) draft.log.iteration_unit = IterationUnit::optimizer_step;
+      if (bar->total > 0) draft.planned = bar->total;
+      newest_ = &draft;
+      continue;
+    }
+    draft.discard = true;
+  }
+  if (!sure && !named) {
+    for (const auto& draft : out.drafts()) {
+      if (!draft->discard) return;
+    }
+    out.extra(WorkKind::training, left.front()->first_line)
+        .log.notices.push_back(
+            {left.front()->first_line, "the bars have no name and nothing says which of them, if any, "
+                                       "is training: none was taken"});
+    return;
+  }
+  if (left.size() > 1 && sure) {
+    longest->draft->log.notices.push_back(
+        {longest->first_line, "the longest of " + std::to_string(left.size()) +
+                                  " unnamed bars was taken as training, others as loops beside it"});
+  }
+}
+
+void TqdmParser::finish(RunBuilder& out) {
+  choose_unnamed(out);
+  if (newest_ == nullptr) return;
+  RunDraft& draft = *newest_;
+  if (joined_up_to_ > 0) draft.join_records_after(joined_up_to_);
+  if (const Record* last = draft.last()) draft.log.totals.iterations = last->step;
+  if (last_step_ > 0 && last_step_ >= first_step_) {
+    draft.log.totals.optimizer_steps = last_step_ - first_step_ + std::max<std::int64_t>(1, last_interval_);
+  }
+  std::int64_t accumulation = 0, times = 1;
+  for (const auto& [micro_steps, seen] : accumulations_) {
+    if (seen > times) {
+      accumulation = micro_steps;
+      times = seen;
+    }
+  }
+  if (accumulation >= 1) out.facts.gradient_accumulation_steps.set(accumulation, FactSource::log);
+  if (outer_.seen && outer_.total > 0) {
+    draft.ended_well = outer_.done == outer_.total;
+    const double seconds = static_cast<double>(outer_.done) * outer_.seconds_per_iteration;
+    // tqdm's last redraw shows the mean, others a smoothed rate: only the mean fits the elapsed time.
+    if (draft.ended_well && std::floor(seconds) == outer_.elapsed_s) draft.log.totals.training_s = seconds;
+  }
+  closing_.give_to(draft);
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<TqdmParser>(); }
+
+}  // namespace
+
+extern const Format format_tqdm;
+const Format format_tqdm = {
+    "tqdm",
+    "tqdm progress bars: NVIDIA BERT for PyTorch, Hugging Face Trainer, bert_train --log-style tqdm",
+    "https://github.com/tqdm/tqdm (std.py, format_meter); NVIDIA DeepLearningExamples "
+    "PyTorch/LanguageModeling/BERT",
+    kAnchors, make};
+
+}  // namespace bertbench

@@ -1,0 +1,151 @@
+#include "parsers/line_cleaner.h"
+
+#include <charconv>
+#include <optional>
+
+namespace bertbench {
+namespace {
+
+constexpr char kEscape = '\x1b';
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// End of the sequence that begins with the ESC at `at`; text.size() when it is cut.
+std::size_t end_of_sequence(std::string_view text, std::size_t at) {
+  std::size_t i = at + 1;
+  if (i >= text.size()) return text.size();
+  if (text[i] == '[') {
+    for (++i; i < text.size(); ++i) {
+      const auto c = static_cast<unsigned char>(text[i]);
+      if (c >= 0x40 && c <= 0x7e) return i + 1;
+      if (c < 0x20 || c > 0x3f) return i;  // not a CSI after all
+    }
+    return text.size();
+  }
+  if (text[i] == ']') {
+    for (++i; i < text.size(); ++i) {
+      if (text[i] == '\a') return i + 1;
+      if (text[i] == kEscape) return i + 1 < text.size() && text[i + 1] == '\\' ? i + 2 : i;
+    }
+    return text.size();
+  }
+  return i + 1;
+}
+
+// "Thu Jun  9 09:15:21 2022" at the end of `text` is 24 bytes long.
+std::string_view without_trailing_date(std::string_view text) {
+  constexpr std::size_t kLength = 24;
+  if (text.size() < kLength) return text;
+  const std::string_view date = text.substr(text.size() - kLength);
+  const bool looks = date[3] == ' ' && date[7] == ' ' && date[10] == ' ' && date[13] == ':' &&
+                     date[16] == ':' && date[19] == ' ' && is_digit(date[20]) && is_digit(date[23]);
+  return looks ? text.substr(0, text.size() - kLength) : text;
+}
+
+std::optional<int> small_int(std::string_view digits) {
+  int value = 0;
+  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc{} || stop != digits.data() + digits.size() || value < 0) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::size_t digits_at(std::string_view text, std::size_t at) {
+  std::size_t n = 0;
+  while (at + n < text.size() && is_digit(text[at + n])) ++n;
+  return n;
+}
+
+struct MpirunLabel {
+  std::size_t begin = 0, end = 0;
+  int rank = -1;
+};
+
+std::optional<MpirunLabel> next_mpirun_label(std::string_view text, std::size_t from) {
+  for (std::size_t hit = text.find("]<std", from); hit != std::string_view::npos;
+       hit = text.find("]<std", hit + 1)) {
+    const auto open = text.rfind('[', hit);
+    if (open == std::string_view::npos || open < from) continue;
+    const std::string_view inside = text.substr(open + 1, hit - open - 1);
+    const auto comma = inside.find(',');
+    if (comma == std::string_view::npos || !small_int(inside.substr(0, comma))) continue;
+    const auto rank = small_int(inside.substr(comma + 1));
+    const auto close = text.find(">:", hit);
+    if (!rank || close == std::string_view::npos || close > hit + 12) continue;
+    return MpirunLabel{open, close + 2, *rank};
+  }
+  return std::nullopt;
+}
+
+// Labels in front, by one launcher inside another ("localhost: [rank1]: " is left to pdsh).
+Piece without_front_labels(Piece piece) {
+  for (int round = 0; round < 2; ++round) {
+    const std::string_view text = piece.text;
+    std::size_t blank = 0;
+    while (blank < text.size() && blank < 6 && text[blank] == ' ') ++blank;
+    const std::size_t digits = digits_at(text, blank);
+    if (digits > 0 && digits <= 6 && text.substr(blank + digits).starts_with(": ")) {
+      piece.rank = small_int(text.substr(blank, digits)).value_or(-1);
+      piece.text = text.substr(blank + digits + 2);
+      continue;
+    }
+    if (text.empty() || text[0] != '[') return piece;
+    std::size_t word = 1;
+    while (word < text.size() && text[word] >= 'a' && text[word] <= 'z') ++word;
+    const std::string_view label = text.substr(1, word - 1);
+    const std::size_t n = digits_at(text, word);
+    const std::string_view after = n > 0 ? text.substr(word + n) : std::string_view{};
+    const bool torch = (label == "rank" || label == "default") && after.starts_with("]:");
+    const bool intel = label.empty() && after.starts_with("] ");
+    if (!torch && !intel) return piece;
+    piece.rank = small_int(text.substr(word, n)).value_or(-1);
+    piece.text = after.substr(2);
+    if (torch && piece.text.starts_with(' ')) piece.text.remove_prefix(1);
+  }
+  return piece;
+}
+
+}  // namespace
+
+std::string_view strip_ansi(std::string_view text, std::string& buffer) {
+  std::size_t at = text.find(kEscape);
+  if (at == std::string_view::npos) return text;
+  buffer.clear();
+  std::size_t from = 0;
+  while (at != std::string_view::npos) {
+    buffer.append(text.substr(from, at - from));
+    from = end_of_sequence(text, at);
+    at = text.find(kEscape, from);
+  }
+  if (from < text.size()) buffer.append(text.substr(from));
+  return buffer;
+}
+
+void split_by_launcher(std::string_view line, std::vector<Piece>& pieces) {
+  pieces.clear();
+  int rank = -1;
+  std::size_t from = 0;
+  const auto put = [&](std::string_view text) {
+    if (!text.empty()) pieces.push_back(without_front_labels({text, rank}));
+  };
+  while (const auto label = next_mpirun_label(line, from)) {
+    put(without_trailing_date(line.substr(from, label->begin - from)));
+    rank = label->rank;
+    from = label->end;
+  }
+  put(line.substr(from));
+}
+
+std::string_view behind_host_label(std::string_view text) {
+  std::size_t i = 0;
+  while (i < text.size() && i < 64 &&
+         (is_digit(text[i]) || (text[i] >= 'a' && text[i] <= 'z') ||
+          (text[i] >= 'A' && text[i] <= 'Z') || text[i] == '-' || text[i] == '.' ||
+          text[i] == '_')) {
+    ++i;
+  }
+  return i > 0 && text.substr(i).starts_with(": ") ? text.substr(i + 2) : std::string_view{};
+}
+
+}  // namespace bertbench

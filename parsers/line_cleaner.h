@@ -1,0 +1,28 @@
+// What stands around the text of a line: terminal sequences and the labels of launchers.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bertbench {
+
+/// `text` without CSI, OSC and other ESC sequences; `buffer` holds the copy if one is needed.
+[[nodiscard]] std::string_view strip_ansi(std::string_view text, std::string& buffer);
+
+/// A stretch of a line that one rank wrote.
+struct Piece {
+  std::string_view text;
+  int rank = -1;  ///< -1 = no label
+};
+
+/// Cuts a line at the labels of mpirun ("[1,3]<stdout>:", also behind a date, also in the middle of a
+/// line: the label is put where the write happened) and takes off the labels that stand in front:
+/// srun ("  3: "), torch ("[rank3]: ", "[default0]:"), Intel MPI ("[0] "). Empty pieces are left out.
+void split_by_launcher(std::string_view line, std::vector<Piece>& pieces);
+
+/// The text behind a pdsh label ("host: "), empty if there is none. Any word could be a label, so
+/// this is tried only when a line is not of the format with it.
+[[nodiscard]] std::string_view behind_host_label(std::string_view text);
+
+}  // namespace bertbench

@@ -1,0 +1,332 @@
+#include "parsers/log_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+
+#include "parsers/anchor_scan.h"
+#include "parsers/core/text.h"
+#include "parsers/fact_rules.h"
+#include "parsers/format.h"
+#include "parsers/input.h"
+#include "parsers/line_cleaner.h"
+#include "parsers/line_feed.h"
+#include "parsers/outcome_rules.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::uint64_t kFactOwner = std::uint64_t{1} << 62;
+constexpr std::uint64_t kOutcomeOwner = std::uint64_t{1} << 63;
+
+/// All anchors of the formats in use, of the facts and of the outcomes.
+struct Anchors {
+  std::vector<std::string> literals;
+  std::vector<std::uint64_t> owners;
+};
+
+Anchors collect_anchors(std::string_view only) {
+  std::map<std::string_view, std::uint64_t> found;
+  const auto formats = all_formats();
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    if (!only.empty() && formats[i]->name != only) continue;
+    for (const std::string_view anchor : formats[i]->anchors) found[anchor] |= std::uint64_t{1} << i;
+  }
+  for (const std::string_view anchor : FactRules::anchors()) found[anchor] |= kFactOwner;
+  for (const std::string_view anchor : OutcomeRules::anchors()) found[anchor] |= kOutcomeOwner;
+  Anchors out;
+  for (const auto& [literal, owners] : found) {
+    out.literals.emplace_back(literal);
+    out.owners.push_back(owners);
+  }
+  return out;
+}
+
+/// The tables are built once a process and format.
+const std::pair<Anchors, AnchorScanner>& scanner_for(const std::string& only) {
+  using Entry = std::pair<Anchors, AnchorScanner>;
+  static const std::map<std::string, Entry, std::less<>> entries = [] {
+    std::map<std::string, Entry, std::less<>> out;
+    const auto put = [&](const std::string& name) {
+      Anchors anchors = collect_anchors(name);
+      AnchorScanner scanner(anchors.literals);
+      out.emplace(name, Entry{std::move(anchors), std::move(scanner)});
+    };
+    put("");
+    for (const Format* format : all_formats()) put(std::string(format->name));
+    return out;
+  }();
+  const auto found = entries.find(only);
+  return found != entries.end() ? found->second : entries.find("")->second;
+}
+
+struct FormatState {
+  const Format* format = nullptr;
+  std::unique_ptr<LineParser> parser;
+  std::unique_ptr<RunBuilder> builder;
+  std::int64_t matched = 0;
+};
+
+bool has_training_records(const FormatState& state) {
+  return std::ranges::any_of(state.builder->drafts(), [](const auto& draft) {
+    return !draft->discard && draft->log.kind == WorkKind::training && draft->count() > 0;
+  });
+}
+
+LiveView view_of(const RunDraft& draft) {
+  LiveView out;
+  out.records = draft.count();
+  out.iteration_unit = draft.log.iteration_unit;
+  const auto& records = draft.records();
+  if (records.empty()) return out;
+  out.last_step = records.back().step;
+  for (auto it = records.rbegin(); it != records.rend() && std::isnan(out.last_loss); ++it) {
+    out.last_loss = it->loss;
+  }
+  constexpr std::size_t kRecent = 10;
+  const std::size_t first = records.size() - std::min(records.size(), kRecent);
+  double seconds = 0, rates = 0;
+  std::int64_t iterations = 0, rated = 0;
+  for (std::size_t i = first; i < records.size(); ++i) {
+    seconds += records[i].seconds;
+    iterations += records[i].iterations;
+    if (!std::isnan(records[i].printed_rate)) {
+      rates += records[i].printed_rate;
+      ++rated;
+    }
+  }
+  const double clock = records.back().time_s - records[first].time_s;
+  if (rated > 0 && draft.log.rate_unit != RateUnit::unknown) {
+    out.recent_rate = rates / static_cast<double>(rated);
+    out.unit = draft.log.rate_unit;
+  } else if (seconds > 0) {
+    out.recent_rate = static_cast<double>(iterations) / seconds;
+    out.unit = RateUnit::iterations_per_second;
+  } else if (clock > 0) {
+    out.recent_rate = static_cast<double>(records.back().step - records[first].step) / clock;
+    out.unit = RateUnit::iterations_per_second;
+  }
+  return out;
+}
+
+}  // namespace
+
+struct LogReader::State final : CandidateSink {
+  State(ReadOptions o, std::string p)
+      : options(std::move(o)),
+        path(std::move(p)),
+        tables(scanner_for(options.format == "auto" ? "" : options.format)),
+        feed(tables.second, tables.first.owners) {
+    for (const Format* format : all_formats()) {
+      formats.push_back({format, format->make(),
+                         std::make_unique<RunBuilder>(format->name, path, options.window), 0});
+    }
+  }
+
+  void candidate(const Candidate& found) override {
+    const std::string_view clean = strip_ansi(found.text, ansi);
+    split_by_launcher(clean, pieces);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      Line line;
+      line.text = pieces[i].text;
+      line.number = found.number;
+      line.rank = pieces[i].rank;
+      // Only the last piece can be cut by the end of input.
+      line.terminator = i + 1 < pieces.size() ? '\n' : found.terminator;
+      dispatch(line, found.owners);
+    }
+  }
+
+  void dispatch(const Line& line, std::uint64_t owners) {
+    if ((owners & kFactOwner) != 0) facts.see(line);
+    if ((owners & kOutcomeOwner) != 0) {
+      Line shown = line;
+      if (const auto text = behind_host_label(line.text); text.starts_with("[rank")) {
+        shown.text = text.substr(std::min(text.size(), text.find(' ') + 1));
+      }
+      outcomes.see(shown);
+    }
+    for (std::size_t i = 0; i < formats.size(); ++i) {
+      if ((owners >> i & 1) == 0) continue;
+      FormatState& state = formats[i];
+      if (state.parser->parse(line, *state.builder)) {
+        ++state.matched;
+        continue;
+      }
+      Line behind = line;
+      behind.text = behind_host_label(line.text);
+      if (!behind.text.empty() && state.parser->parse(behind, *state.builder)) ++state.matched;
+    }
+  }
+
+  /// The format whose runs are shown: the one with training records and most lines.
+  [[nodiscard]] const FormatState* leading() const {
+    const FormatState* best = nullptr;
+    for (const FormatState& state : formats) {
+      if (state.matched == 0) continue;
+      if (best == nullptr) {
+        best = &state;
+        continue;
+      }
+      const bool better = has_training_records(state) && !has_training_records(*best);
+      const bool worse = !has_training_records(state) && has_training_records(*best);
+      if (better || (!worse && state.matched > best->matched)) best = &state;
+    }
+    return best;
+  }
+
+  std::vector<RunLog> finish();
+
+  ReadOptions options;
+  std::string path;
+  const std::pair<Anchors, AnchorScanner>& tables;
+  LineFeed feed;
+  std::vector<FormatState> formats;
+  FactRules facts;
+  OutcomeRules outcomes;
+  std::string ansi;
+  std::vector<Piece> pieces;
+};
+
+std::vector<RunLog> LogReader::State::finish() {
+  feed.finish(*this);
+  for (FormatState& state : formats) {
+    if (state.matched > 0) state.parser->finish(*state.builder);
+  }
+  const FormatState* best = leading();
+  if (best == nullptr) return {};
+  auto& drafts = best->builder->drafts();
+  std::erase_if(drafts, [](const auto& draft) { return draft->discard; });
+  // A recognised log without any record still says how it ended.
+  if (drafts.empty()) best->builder->extra(WorkKind::training, 1);
+  std::ranges::stable_sort(drafts, {}, [](const auto& draft) { return draft->log.first_line; });
+  std::string others;
+  for (const FormatState& state : formats) {
+    if (&state == best || !has_training_records(state)) continue;
+    others += (others.empty() ? "" : ", ") + std::string(state.format->name);
+  }
+  std::vector<RunLog> out;
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    RunDraft& draft = *drafts[i];
+    const auto later = [&](std::size_t from) {  // where the next run of the same kind begins
+      for (std::size_t k = from + 1; k < drafts.size(); ++k) {
+        if (drafts[k]->log.kind == draft.log.kind) return drafts[k]->log.first_line;
+      }
+      return std::numeric_limits<std::int64_t>::max();
+    };
+    std::int64_t begin = 0;  // statements in front of a run are its own
+    for (std::size_t k = 0; k < i; ++k) {
+      if (drafts[k]->log.kind == draft.log.kind) begin = drafts[k]->last_line;
+    }
+    const std::int64_t end = later(i);
+    const bool first = begin == 0;
+    facts.apply(draft, 0, end);
+    draft.log.facts = merge_facts(draft.log.facts, best->builder->facts, draft.log.notices);
+    draft.log.outcome = outcomes.decide(draft, first ? 0 : begin, end);
+    if (!others.empty()) {
+      draft.log.notices.push_back({0, "the log also has training records of " + others +
+                                          "; --format takes those"});
+    }
+    out.push_back(draft.take());
+  }
+  return out;
+}
+
+LogReader::LogReader(ReadOptions options, std::string path_for_messages)
+    : state_(std::make_unique<State>(std::move(options), std::move(path_for_messages))) {}
+LogReader::LogReader(LogReader&&) noexcept = default;
+LogReader& LogReader::operator=(LogReader&&) noexcept = default;
+LogReader::~LogReader() = default;
+
+void LogReader::feed(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::span<char> room = state_->feed.room();
+    const std::size_t n = std::min(room.size(), bytes.size());
+    std::memcpy(room.data(), bytes.data(), n);
+    state_->feed.commit(n, *state_);
+    bytes.remove_prefix(n);
+  }
+}
+
+LiveView LogReader::live() const {
+  LiveView out;
+  const FormatState* best = state_->leading();
+  if (best != nullptr) {
+    if (const RunDraft* draft = best->builder->current()) {
+      out = view_of(*draft);
+      if (draft->log.first_nan_step) {
+        out.trouble = Outcome{Status::nan, draft->log.first_nan_step, 0, "the loss is not finite"};
+      }
+    }
+  }
+  if (auto trouble = state_->outcomes.trouble()) {
+    if (!out.trouble || trouble->status == Status::out_of_memory) out.trouble = std::move(trouble);
+  }
+  return out;
+}
+
+std::vector<RunLog> LogReader::finish() {
+  std::vector<RunLog> out = state_->finish();
+  state_ = std::make_unique<State>(state_->options, state_->path);
+  return out;
+}
+
+Result<void> check_format_name(const std::string& name) {
+  if (name == "auto") return {};
+  std::vector<std::string> known;
+  std::string list = "auto";
+  for (const Format* format : all_formats()) {
+    if (format->name == name) return {};
+    known.emplace_back(format->name);
+    list += ", " + std::string(format->name);
+  }
+  const std::string near = nearest_name(name, known);
+  return fail("--format", "'" + name + "' is no format" +
+                              (near.empty() ? "" : ", did you mean '" + near + "'?"),
+              "use one of: " + list);
+}
+
+namespace {
+
+// The source writes straight behind the unfinished line: no copy of the block.
+Result<std::string> read_all(ByteSource& source, LineFeed& feed, CandidateSink& sink) {
+  while (true) {
+    auto got = source.read(feed.room());
+    if (!got) return tl::unexpected(got.error());
+    if (*got == 0) return source.problem();
+    feed.commit(*got, sink);
+  }
+}
+
+}  // namespace
+
+Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions& options) {
+  if (auto known = check_format_name(options.format); !known) {
+    return tl::unexpected(known.error());
+  }
+  auto source = open_source(path);
+  if (!source) return tl::unexpected(source.error());
+  LogReader reader(options, path);
+  auto problem = read_all(**source, reader.state_->feed, *reader.state_);
+  if (!problem) return tl::unexpected(problem.error());
+  if (reader.state_->feed.bytes() == 0 && problem->empty()) {
+    return fail(path, "is empty", "was anything written to it yet?");
+  }
+  std::vector<RunLog> runs = reader.finish();
+  if (runs.empty()) {
+    const std::string which = options.format == "auto" ? "any known format"
+                                                       : "the format '" + options.format + "'";
+    return fail(path, "no line is of " + which + (problem->empty() ? "" : " (" + *problem + ")"),
+                "see the formats with `bertbench list formats`");
+  }
+  if (!problem->empty()) {
+    for (RunLog& run : runs) run.notices.push_back({0, *problem});
+  }
+  return runs;
+}
+
+}  // namespace bertbench

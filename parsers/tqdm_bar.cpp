@@ -1,0 +1,151 @@
+#include "parsers/tqdm_bar.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+
+#include "parsers/core/text.h"
+#include "parsers/cursor.h"
+
+namespace bertbench {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Start of the run of digits that ends at `end`.
+std::size_t digits_before(std::string_view text, std::size_t end) {
+  std::size_t i = end;
+  while (i > 0 && is_digit(text[i - 1])) --i;
+  return i;
+}
+
+// The rate in front of the unit at `unit`: a number, or '?' (unknown). nullopt: not a bar's rate.
+struct Rate {
+  std::size_t begin = 0;
+  double value = kUnknown;
+};
+std::optional<Rate> rate_before(std::string_view text, std::size_t unit) {
+  if (unit == 0) return std::nullopt;
+  if (text[unit - 1] == '?') return Rate{unit - 1, kUnknown};
+  std::size_t i = unit;
+  while (i > 0 && (is_digit(text[i - 1]) || text[i - 1] == '.')) --i;
+  const auto value = to_double(text.substr(i, unit - i));
+  if (i == unit || !value) return std::nullopt;
+  return Rate{i, *value};
+}
+
+// Reads leftwards from the bracket: "33%|███▎ | 3655/11057 " or "123it " where no total is known.
+bool read_counter(std::string_view text, std::size_t bracket, std::size_t floor, TqdmBar& bar) {
+  std::size_t i = bracket;
+  while (i > floor && text[i - 1] == ' ') --i;
+  if (i >= floor + 2 && text.substr(i - 2, 2) == "it") {
+    const std::size_t begin = digits_before(text, i - 2);
+    const auto done = to_int(text.substr(begin, i - 2 - begin));
+    if (!done || begin < floor) return false;
+    bar.done = *done;
+    bar.begin = begin;
+    return true;
+  }
+  const std::size_t total = digits_before(text, i);
+  if (total <= floor + 1 || total == i || text[total - 1] != '/') return false;
+  const std::size_t done = digits_before(text, total - 1);
+  if (done < floor || done == total - 1) return false;
+  const auto n = to_int(text.substr(done, total - 1 - done));
+  const auto m = to_int(text.substr(total, i - total));
+  if (!n || !m) return false;
+  bar.done = *n;
+  bar.total = *m;
+  bar.begin = done;
+  const auto percent = text.substr(floor, done - floor).rfind('%');
+  if (percent == std::string_view::npos) return true;  // its head is cut off
+  bar.begin = digits_before(text, floor + percent);
+  return true;
+}
+
+std::string_view description_before(std::string_view text, std::size_t floor, std::size_t& begin) {
+  std::string_view head = trim(text.substr(floor, begin - floor));
+  if (!head.ends_with(':')) return {};
+  head.remove_suffix(1);
+  // "node7: Iteration", "... WARNING: Epoch 1": the words behind the last ": " describe the bar.
+  if (const auto colon = head.rfind(": "); colon != std::string_view::npos) {
+    head.remove_prefix(colon + 2);
+  }
+  begin = static_cast<std::size_t>(head.data() - text.data());
+  return trim(head);
+}
+
+void read_loss(const Line& line, std::size_t from, TqdmBar& bar) {
+  const auto close = line.text.find(']', from);
+  const std::string_view postfix =
+      line.text.substr(from, close == std::string_view::npos ? close : close - from);
+  const auto at = postfix.find("loss=");
+  if (at == std::string_view::npos || close == std::string_view::npos) return;
+  Cursor cursor(postfix.substr(at + 5), false);
+  if (const auto loss = cursor.number()) {
+    bar.loss = *loss;
+    bar.has_loss = true;
+  }
+}
+
+}  // namespace
+
+void find_bars(const Line& line, std::vector<TqdmBar>& bars) {
+  bars.clear();
+  const std::string_view text = line.text;
+  std::size_t floor = 0;  // end of the bar before
+  std::size_t from = 0;
+  while (true) {
+    const std::size_t per_second = text.find("it/s", from);
+    const std::size_t per_iteration = text.find("s/it", from);
+    const std::size_t unit = std::min(per_second, per_iteration);
+    if (unit == std::string_view::npos) return;
+    from = unit + 4;
+    TqdmBar bar;
+    const auto rate = rate_before(text, unit);
+    if (!rate) continue;
+    const auto bracket = text.rfind('[', rate->begin);
+    if (bracket == std::string_view::npos || bracket < floor) continue;
+    Cursor cursor(text.substr(bracket + 1, rate->begin - bracket - 1), false);
+    const auto elapsed = cursor.duration();
+    if (!elapsed || !read_counter(text, bracket, floor, bar)) continue;
+    bar.elapsed_s = *elapsed;
+    if (unit == per_second) {
+      bar.rate = rate->value;
+    } else {
+      bar.seconds_per_iteration = rate->value;
+      if (rate->value > 0) bar.rate = 1 / rate->value;
+    }
+    bar.description = description_before(text, floor, bar.begin);
+    read_loss(line, from, bar);
+    const auto close = text.find(']', from);
+    bar.end = close == std::string_view::npos ? from : close + 1;
+    floor = from;
+    if (close != std::string_view::npos && text.substr(from, close - from).find('[') ==
+                                               std::string_view::npos) {
+      floor = close + 1;
+    }
+    bars.push_back(bar);
+  }
+}
+
+BarRole role_of(std::string_view description) {
+  if (description.empty()) return BarRole::unnamed;
+  std::string word;
+  for (const char c : description) {
+    word.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+  }
+  const auto has = [&](std::string_view what) { return word.find(what) != std::string::npos; };
+  if (has("eval") || has("valid") || word == "dev") return BarRole::evaluation;
+  if (has("predict") || has("infer") || word == "test" || word == "testing") {
+    return BarRole::inference;
+  }
+  if (word == "epoch" || word == "epochs") return BarRole::outer;
+  if (word.starts_with("epoch") || word == "iteration" || word == "iterations" || word == "step" ||
+      word == "steps" || word == "train" || word.starts_with("training")) {
+    return BarRole::training;
+  }
+  return BarRole::other;
+}
+
+}  // namespace bertbench
