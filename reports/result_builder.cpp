@@ -145,7 +145,7 @@ void keep_last_attempts(Cell& cell) {
     std::string text = "attempt " + std::to_string(other.attempt) + " ended as " +
                        std::string(name(other.outcome.status));
     if (!other.outcome.detail.empty()) text += ": " + other.outcome.detail;
-    trial.notices.insert(trial.notices.begin(), {0, std::move(text)});
+    trial.notices.push_back({0, std::move(text)});
     other = std::move(trial);
   }
   cell.trials = std::move(kept);

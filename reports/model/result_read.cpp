@@ -2,12 +2,13 @@
 // checked.
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "reports/model/json_reader.h"
 #include "reports/model/result_io.h"
@@ -226,16 +227,18 @@ std::size_t depth_of(std::string_view text) {
 }
 
 Result<std::string> read_text(const std::string& path) {
+  std::ostringstream text;
   if (path == "-") {
-    return std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
+    text << std::cin.rdbuf();
+    return std::move(text).str();
   }
   errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.is_open() || file.bad()) {
+  const std::ifstream file(path, std::ios::binary);
+  if (file.is_open()) text << file.rdbuf();
+  if (!file.is_open() || (!text && errno != 0)) {
     return fail(path, std::string("cannot be read: ") + std::strerror(errno));
   }
-  return text;
+  return std::move(text).str();
 }
 
 }  // namespace

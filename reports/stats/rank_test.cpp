@@ -158,6 +158,7 @@ double smallest_p(std::size_t n, std::size_t m) {
 }
 
 std::size_t trials_needed(double level, std::size_t m) {
+  if (!(level > 0)) return 0;
   for (std::size_t n = 1; n <= 1000; ++n) {
     if (smallest_p(n, m == 0 ? n : m) <= level) return n;
   }

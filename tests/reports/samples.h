@@ -1,0 +1,107 @@
+// Shared builders of run logs and result sets for the tests of this folder.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "parsers/core/run_log.h"
+#include "reports/measure.h"
+#include "reports/model/result_set.h"
+
+namespace bertbench::samples {
+
+/// One record an iteration, steps 1..seconds.size(), with the seconds given.
+inline RunLog log_of_seconds(const std::vector<double>& seconds) {
+  RunLog log;
+  log.path = "run.log";
+  log.format = "native";
+  log.iteration_unit = IterationUnit::optimizer_step;
+  log.outcome.status = Status::completed;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    Record record;
+    record.step = static_cast<std::int64_t>(i) + 1;
+    record.seconds = seconds[i];
+    record.loss = 7.0;
+    record.line = record.step;
+    log.records.push_back(record);
+  }
+  log.records_seen = static_cast<std::int64_t>(seconds.size());
+  return log;
+}
+
+/// Counters printed every `every` steps, up to `last`, at 0.1 s a step.
+inline RunLog log_of_counters(std::int64_t every, std::int64_t last) {
+  RunLog log;
+  log.path = "run.log";
+  log.format = "native";
+  log.iteration_unit = IterationUnit::optimizer_step;
+  log.outcome.status = Status::completed;
+  for (std::int64_t step = every; step <= last; step += every) {
+    Record record;
+    record.step = step;
+    record.iterations = every;
+    record.seconds = 0.1 * static_cast<double>(every);
+    record.line = step / every;
+    log.records.push_back(record);
+  }
+  log.records_seen = static_cast<std::int64_t>(log.records.size());
+  return log;
+}
+
+inline WindowRule window(const std::string& text) { return parse_window(text).value(); }
+
+inline Facts facts(std::int64_t micro, std::int64_t accumulation, std::int64_t nodes,
+                   std::int64_t gpus) {
+  Facts out;
+  out.framework.set("mxnet", FactSource::command_line);
+  out.model.set("bert-base", FactSource::command_line);
+  out.precision.set("fp32", FactSource::command_line);
+  out.sequence_length.set(128, FactSource::command_line);
+  out.micro_batch_size.set(micro, FactSource::command_line);
+  out.gradient_accumulation_steps.set(accumulation, FactSource::command_line);
+  out.nodes.set(nodes, FactSource::command_line);
+  out.gpus_per_node.set(gpus, FactSource::command_line);
+  return out;
+}
+
+inline Identity identity(std::int64_t nodes, std::int64_t gpus, std::int64_t micro = 32,
+                         const std::string& precision = "fp32") {
+  Facts out = facts(micro, 1, nodes, gpus);
+  out.precision.set(precision, FactSource::command_line);
+  return identity_of(out);
+}
+
+/// A trial that counts, with this rate.
+inline Trial trial(int number, double rate) {
+  Trial out;
+  out.trial = number;
+  out.outcome.status = Status::completed;
+  out.window.rule = "100:200";
+  out.window.chosen_by = "user";
+  out.window.covered = true;
+  out.sequences_per_second = rate;
+  out.estimator = "step_time";
+  return out;
+}
+
+inline Cell cell(const Identity& identity, const std::vector<double>& rates) {
+  Cell out;
+  out.identity = identity;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    out.trials.push_back(trial(static_cast<int>(i) + 1, rates[i]));
+  }
+  return out;
+}
+
+inline ResultSet result_set(std::vector<Cell> cells, const SummaryOptions& options = {}) {
+  ResultSet out;
+  out.tool_version = "0.1.0";
+  out.tool_commit = "0123456789ab";
+  out.created = "2026-01-02T03:04:05Z";
+  out.cells = std::move(cells);
+  summarize(out, options);
+  return out;
+}
+
+}  // namespace bertbench::samples

@@ -1,0 +1,105 @@
+#include "reports/stats/clock.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+// A bar of `n` iterations at `seconds` each that shows whole elapsed seconds.
+RunLog bar(std::int64_t n, double seconds, double start = 0.37) {
+  RunLog log;
+  log.format = "tqdm";
+  log.iteration_unit = IterationUnit::micro_step;
+  log.clock_resolution_s = 1;
+  log.outcome.status = Status::completed;
+  for (std::int64_t step = 1; step <= n; ++step) {
+    Record record;
+    record.step = step;
+    record.time_s = record.first_time_s = std::floor(start + seconds * static_cast<double>(step));
+    log.records.push_back(record);
+  }
+  return log;
+}
+
+std::optional<ClockRate> rate(const RunLog& log, const std::string& rule) {
+  return counter_over_clock(log, apply_window(log, samples::window(rule)));
+}
+
+// The published bar: counters 661 to 1045 at 3:37 to 5:42, 64 micro-steps a line.
+TEST(CounterClock, SevenRedrawsOfThePublishedBarGive384IterationsIn125Seconds) {
+  RunLog log;
+  log.clock_resolution_s = 1;
+  const double seconds[] = {217, 238, 259, 280, 300, 321, 342};
+  for (int i = 0; i < 7; ++i) {
+    Record record;
+    record.step = 661 + 64 * i;
+    record.iterations = 64;
+    record.time_s = seconds[i];
+    log.records.push_back(record);
+  }
+  const auto all = rate(log, "all");
+  ASSERT_TRUE(all);
+  EXPECT_DOUBLE_EQ(all->iterations, 384);
+  EXPECT_DOUBLE_EQ(all->seconds, 125);
+  EXPECT_NEAR(all->iterations / all->seconds, 3.072, 1e-12);
+  EXPECT_NEAR(all->iterations / all->seconds * 1024, 3145.7, 0.05);
+  EXPECT_NEAR(all->resolution, 1.0 / 125, 1e-12);
+}
+
+TEST(CounterClock, WholeSecondsReadAtTheRollOverAreWithinTheStatedResolution) {
+  for (const double seconds : {0.07, 0.3, 0.31, 0.5, 0.9, 1.7, 6.1}) {
+    for (const double start : {0.0, 0.2, 0.5, 0.93}) {
+      const RunLog log = bar(200, seconds, start);
+      for (const char* rule : {"all", "20:200", "1:120", "last:90"}) {
+        const auto measured = rate(log, rule);
+        ASSERT_TRUE(measured) << seconds << " " << rule;
+        const double error = measured->iterations / measured->seconds * seconds - 1;
+        EXPECT_LE(std::abs(error), measured->resolution * 1.05 + 1e-9)
+            << seconds << " s, start " << start << ", " << rule;
+        EXPECT_LE(measured->resolution, 1.0001 / measured->seconds);
+      }
+    }
+  }
+}
+
+TEST(CounterClock, ForFortySecondsOfQuickStepsTheErrorIsBelowHalfAPercent) {
+  const RunLog log = bar(450, 0.1);
+  const auto measured = rate(log, "20:450");
+  ASSERT_TRUE(measured);
+  EXPECT_NEAR(measured->iterations / measured->seconds, 10, 0.05);
+  EXPECT_LE(measured->resolution, 0.005);
+}
+
+TEST(CounterClock, AWindowThatStaysWithinOneSecondGivesNothing) {
+  EXPECT_FALSE(rate(bar(100, 0.001, 0.1), "10:20"));
+}
+
+TEST(CounterClock, AFineClockIsUsedToTheFullFromTheRecordInFront) {
+  RunLog log = bar(200, 0.25);
+  for (Record& record : log.records) {
+    record.time_s = record.first_time_s = 0.25 * static_cast<double>(record.step);
+  }
+  log.clock_resolution_s = 1e-6;
+  const auto measured = rate(log, "100:200");
+  ASSERT_TRUE(measured);
+  EXPECT_DOUBLE_EQ(measured->iterations, 100);
+  EXPECT_DOUBLE_EQ(measured->seconds, 25);
+  EXPECT_LT(measured->resolution, 1e-6);
+}
+
+TEST(CounterClock, BarsThatBeginAnewAreAddedUp) {
+  RunLog log = bar(60, 1);
+  const RunLog second = bar(60, 1);
+  log.records.insert(log.records.end(), second.records.begin(), second.records.end());
+  const auto measured = rate(log, "all");
+  ASSERT_TRUE(measured);
+  EXPECT_DOUBLE_EQ(measured->iterations, 118);
+  EXPECT_DOUBLE_EQ(measured->seconds, 118);
+}
+
+}  // namespace
+}  // namespace bertbench

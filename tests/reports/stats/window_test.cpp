@@ -1,0 +1,174 @@
+#include "reports/stats/window.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+using samples::log_of_counters;
+using samples::log_of_seconds;
+
+Window apply(const RunLog& log, const std::string& rule) {
+  return apply_window(log, samples::window(rule));
+}
+
+std::string notices(const Window& window) {
+  std::string out;
+  for (const Notice& notice : window.notices) out += notice.text + "\n";
+  return out;
+}
+
+TEST(Window, ADropsTheFirstRecordsAndUsesThoseUpToTheBth) {
+  const RunLog log = log_of_seconds(std::vector<double>(200, 0.1));
+  const Window window = apply(log, "100:200");
+  EXPECT_TRUE(window.covered);
+  EXPECT_EQ(window.first, 100U);
+  EXPECT_EQ(window.last, 200U);
+  EXPECT_EQ(window.first_step, 100);
+  EXPECT_EQ(window.last_step, 200);
+  EXPECT_EQ(window.rule, "100:200");
+}
+
+TEST(Window, OneRecordTooFewIsNotCovered) {
+  const RunLog log = log_of_seconds(std::vector<double>(199, 0.1));
+  const Window window = apply(log, "100:200");
+  EXPECT_FALSE(window.covered);
+  EXPECT_EQ(notices(window), "the log has 199 records, too few for the window 100:200\n");
+}
+
+TEST(Window, LastTakesTheLastAndNeedsThemAll) {
+  const RunLog log = log_of_seconds(std::vector<double>(30, 0.1));
+  EXPECT_EQ(apply(log, "last:15").first, 15U);
+  EXPECT_TRUE(apply(log, "last:30").covered);
+  EXPECT_FALSE(apply(log, "last:31").covered);
+}
+
+TEST(Window, StepsCountByTheLogsOwnNumberAndNotByRecords) {
+  RunLog log = log_of_seconds(std::vector<double>(50, 0.1));
+  for (Record& record : log.records) record.step += 1000;  // a resumed run
+  const Window window = apply(log, "steps:1010:1040");
+  EXPECT_TRUE(window.covered);
+  EXPECT_EQ(window.size(), 30U);
+  EXPECT_EQ(window.first_step, 1010);
+  EXPECT_EQ(window.last_step, 1040);
+  EXPECT_FALSE(apply(log, "steps:10:40").covered);
+  EXPECT_FALSE(apply(log, "steps:900:1040").covered) << "steps before the first counter";
+}
+
+TEST(Window, StepsOfExactCountersAreUsedWithoutANotice) {
+  const Window window = apply(log_of_counters(10, 200), "steps:20:120");
+  EXPECT_TRUE(window.covered);
+  EXPECT_EQ(window.size(), 10U);
+  EXPECT_EQ(window.first_step, 20);
+  EXPECT_EQ(window.last_step, 120);
+  EXPECT_EQ(notices(window), "");
+}
+
+TEST(Window, StepsBetweenCountersUseTheNearestInsideAndSayWhich) {
+  const Window window = apply(log_of_counters(10, 200), "steps:25:118");
+  EXPECT_TRUE(window.covered);
+  EXPECT_EQ(window.first_step, 30);
+  EXPECT_EQ(window.last_step, 110);
+  EXPECT_EQ(notices(window),
+            "the nearest printed counters inside steps:25:118 are used: steps 30 < n <= 110\n");
+}
+
+TEST(Window, ACompletedRunCoversABoundThatItsNextCounterWouldHavePassed) {
+  RunLog log = log_of_counters(30, 180);  // of 200 steps, printed every 30
+  EXPECT_TRUE(apply(log, "steps:30:200").covered);
+  log.outcome.status = Status::killed;
+  EXPECT_FALSE(apply(log, "steps:30:200").covered) << "it may have died at step 181";
+  EXPECT_TRUE(apply(log, "steps:30:180").covered);
+}
+
+TEST(Window, ALogWithoutRecordsCoversNothing) {
+  RunLog log;
+  for (const char* rule : {"auto", "all", "0:1", "last:1", "steps:0:1"}) {
+    const Window window = apply(log, rule);
+    EXPECT_FALSE(window.covered) << rule;
+    EXPECT_EQ(window.size(), 0U) << rule;
+    EXPECT_FALSE(window.first_step) << rule;
+  }
+}
+
+TEST(Window, AutoUsesAllOfFewRecordsWithANotice) {
+  const Window window = apply(log_of_seconds(std::vector<double>(19, 0.1)), "auto");
+  EXPECT_TRUE(window.covered);
+  EXPECT_EQ(window.size(), 19U);
+  EXPECT_EQ(window.rule, "auto (all)");
+  EXPECT_NE(notices(window).find("only 19 records"), std::string::npos);
+}
+
+TEST(Window, AutoNamesTheCutThatItFound) {
+  std::vector<double> seconds(200, 0.1);
+  for (std::size_t i = 0; i < 30; ++i) seconds[i] = 0.3;
+  const Window window = apply(log_of_seconds(seconds), "auto");
+  EXPECT_TRUE(window.covered);
+  EXPECT_EQ(window.first, 30U);
+  EXPECT_EQ(window.rule, "auto (mser-5: 30:200)");
+}
+
+TEST(Window, AutoWithoutASteadyStateUsesAllAndSaysSo) {
+  std::vector<double> seconds(100, 0.1);
+  for (std::size_t i = 0; i < 70; ++i) seconds[i] = 0.3;
+  const Window window = apply(log_of_seconds(seconds), "auto");
+  EXPECT_TRUE(window.covered);
+  EXPECT_EQ(window.size(), 100U);
+  EXPECT_NE(notices(window).find("no steady state"), std::string::npos);
+}
+
+TEST(Window, CountsWhenTheLossBecomesNanAfterIt) {
+  RunLog log = log_of_seconds(std::vector<double>(300, 0.1));
+  log.outcome.status = Status::nan;
+  log.first_nan_step = 250;
+  for (std::size_t i = 249; i < 300; ++i) log.records[i].loss = kUnknown;
+  EXPECT_EQ(usable_records(log), 249U);
+  EXPECT_TRUE(apply(log, "100:200").covered);
+  EXPECT_TRUE(apply(log, "100:249").covered);
+  EXPECT_FALSE(apply(log, "100:250").covered);
+  EXPECT_FALSE(apply(log, "all").covered);
+  const Window window = apply(log, "steps:200:300");
+  EXPECT_FALSE(window.covered);
+  EXPECT_NE(notices(window).find("NaN or infinite from step 250"), std::string::npos);
+}
+
+TEST(Window, AnUnknownLossIsNotANanLoss) {
+  RunLog log = log_of_seconds(std::vector<double>(30, 0.1));
+  for (Record& record : log.records) record.loss = kUnknown;
+  EXPECT_EQ(usable_records(log), 30U);
+}
+
+TEST(Window, RecordsAfterTheLineOfAFailureDoNotCount) {
+  RunLog log = log_of_seconds(std::vector<double>(100, 0.1));
+  log.outcome = {.status = Status::out_of_memory, .step = 60, .line = 60, .detail = ""};
+  EXPECT_EQ(usable_records(log), 60U);
+  EXPECT_TRUE(apply(log, "10:60").covered);
+  EXPECT_FALSE(apply(log, "10:61").covered);
+}
+
+TEST(Window, AKilledRunKeepsTheWindowThatItCovered) {
+  RunLog log = log_of_seconds(std::vector<double>(150, 0.1));
+  log.outcome.status = Status::killed;
+  EXPECT_TRUE(apply(log, "50:150").covered);
+  EXPECT_TRUE(apply(log, "all").covered);
+  EXPECT_FALSE(apply(log, "100:200").covered);
+}
+
+TEST(Window, MergedRecordsKeepTheirPlaceInTheCount) {
+  RunLog log = log_of_seconds(std::vector<double>(100, 0.1));
+  for (std::size_t i = 50; i < 100; ++i) {  // 50 records that stand for 100 of the log
+    log.records[i].merged = 2;
+    log.records[i].iterations = 2;
+  }
+  const Window window = apply(log, "10:150");
+  EXPECT_TRUE(window.covered);
+  EXPECT_EQ(window.first, 10U);
+  EXPECT_EQ(window.last, 100U);
+  EXPECT_FALSE(apply(log, "10:151").covered);
+  EXPECT_EQ(apply(log, "last:20").size(), 10U);
+}
+
+}  // namespace
+}  // namespace bertbench
