@@ -42,7 +42,8 @@ struct ProcessId {
 std::optional<unsigned long long> start_time_of(pid_t pid);
 bool is_alive(const ProcessId& process);
 
-/// The ranks of one trial on this machine.
+/// The ranks of one trial on this machine. One group at a time: kill_all() takes every younger
+/// child of this process for an escaped descendant.
 class ProcessGroup {
  public:
   ProcessGroup() = default;

@@ -1,0 +1,51 @@
+// Attempt: one launch of one trial, from the first rank's start to the last process's end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/sweep/process.h"
+#include "harness/sweep/stop_signals.h"
+#include "parsers/core/error.h"
+#include "parsers/core/run_log.h"
+#include "parsers/log_reader.h"
+
+namespace bertbench {
+
+/// Why the attempt ended, as the harness saw it; the log has its own word on it.
+enum class EndCause { exited, timeout, stalled, log_limit, stopped, not_started };
+
+struct AttemptEnd {
+  EndCause cause = EndCause::exited;
+  std::optional<ExitStatus> exit;  ///< of the first rank that ended badly, else of rank 0
+  std::string detail;              ///< of a start that failed
+  bool kernel_oom = false;         ///< the kernel's out-of-memory killer was at work meanwhile
+  double seconds = 0;              ///< by the monotonic clock
+  std::int64_t log_bytes = 0;
+  int escaped = 0;           ///< processes the trainer left behind, ended by the harness
+  std::vector<RunLog> runs;  ///< what its log said
+};
+
+struct AttemptLimits {
+  double timeout_s = 0, stall_timeout_s = 0, grace_s = 10;
+  std::int64_t log_bytes = 0;
+  double progress_s = 0.25;
+};
+
+/// What the attempt needs of the world around it.
+struct AttemptHooks {
+  std::function<Result<void>(const std::vector<ProcessId>&)> launched;  ///< all ranks run
+  std::function<void(const LiveView&, double elapsed_s)> progress;
+  std::function<bool()> stop;  ///< asked for from elsewhere
+};
+
+/// Runs the processes with their output in `log_fd` (readable, O_APPEND). An Error is one of
+/// hooks.launched; everything that happens to the trainer is in the AttemptEnd.
+Result<AttemptEnd> run_attempt(const std::vector<ProcessSpec>& processes, int log_fd,
+                               const AttemptLimits& limits, LogReader reader,
+                               const AttemptHooks& hooks, const StopSignals& signals);
+
+}  // namespace bertbench

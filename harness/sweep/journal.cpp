@@ -1,0 +1,163 @@
+#include "harness/sweep/journal.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <utility>
+
+#include "parsers/core/text.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kCrcKey = ",\"crc\":\"";
+
+/// pid of the last harness that opened the journal, for the message of the second one.
+std::string holder_of(int fd) {
+  std::string text;
+  char block[65536];
+  ssize_t got = 0;
+  for (off_t at = 0; (got = pread(fd, block, sizeof block, at)) > 0; at += got) {
+    text.append(block, static_cast<std::size_t>(got));
+  }
+  std::string pid;
+  for (const auto line : split(text, '\n')) {
+    const auto record = parse_journal_line(line);
+    if (record && record->value("event", "") == "opened") {
+      pid = std::to_string(record->value("pid", 0));
+    }
+  }
+  return pid;
+}
+
+}  // namespace
+
+std::uint32_t crc32c(std::string_view bytes) {
+  static const auto kTable = [] {
+    std::array<std::uint32_t, 256> table{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t value = i;
+      for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ (value & 1 ? 0x82F63B78U : 0U);
+      table[i] = value;
+    }
+    return table;
+  }();
+  std::uint32_t crc = ~0U;
+  for (const char c : bytes)
+    crc = kTable[(crc ^ static_cast<unsigned char>(c)) & 255U] ^ (crc >> 8);
+  return ~crc;
+}
+
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+std::string journal_line(const JournalRecord& record) {
+  std::string text = record.dump(-1, ' ', false, JournalRecord::error_handler_t::replace);
+  text.pop_back();  // the closing brace
+  const auto crc = crc32c(text);
+  return fmt::format("{}{}{:08x}\"}}", text, kCrcKey, crc);
+}
+
+std::optional<JournalRecord> parse_journal_line(std::string_view line) {
+  const auto at = line.rfind(kCrcKey);
+  if (at == std::string_view::npos || line.size() != at + kCrcKey.size() + 10) return std::nullopt;
+  const auto body = line.substr(0, at);
+  if (line.substr(at + kCrcKey.size()) != fmt::format("{:08x}\"}}", crc32c(body))) {
+    return std::nullopt;
+  }
+  auto record = JournalRecord::parse(std::string(body) + "}", nullptr, /*allow_exceptions=*/false);
+  if (!record.is_object()) return std::nullopt;
+  return record;
+}
+
+Journal::Journal(Journal&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      path_(std::move(other.path_)),
+      records_(std::move(other.records_)),
+      notices_(std::move(other.notices_)),
+      next_(other.next_) {}
+
+Journal::~Journal() {
+  if (fd_ >= 0) close(fd_);  // and with it the lock
+}
+
+Result<Journal> Journal::open(const Folder& folder) {
+  const auto fd = folder.open_append("journal.jsonl");
+  if (!fd) return tl::unexpected(fd.error());
+  Journal journal(*fd, folder.path_of("journal.jsonl"));
+  if (flock(*fd, LOCK_EX | LOCK_NB) < 0) {
+    if (errno != EWOULDBLOCK) {
+      return tl::unexpected(file_error(journal.path_, "cannot be locked", errno));
+    }
+    const auto pid = holder_of(*fd);
+    return fail(folder.path(),
+                fmt::format("another bertbench{} is running this sweep",
+                            pid.empty() ? "" : fmt::format(" (pid {})", pid)),
+                "wait for it, stop it, or use another --out");
+  }
+  if (auto done = journal.load(); !done) return tl::unexpected(done.error());
+  if (auto done = folder.sync(); !done) return tl::unexpected(done.error());
+  return journal;
+}
+
+Result<void> Journal::load() {
+  std::string text;
+  char block[65536];
+  ssize_t got = 0;
+  for (off_t at = 0; (got = pread(fd_, block, sizeof block, at)) > 0; at += got) {
+    text.append(block, static_cast<std::size_t>(got));
+  }
+  if (got < 0) return tl::unexpected(file_error(path_, "cannot be read", errno));
+  std::size_t good = 0;
+  int line = 0;
+  while (good < text.size()) {
+    const auto end = text.find('\n', good);
+    auto record = end == std::string::npos
+                      ? std::nullopt
+                      : parse_journal_line(std::string_view(text).substr(good, end - good));
+    if (!record) break;
+    ++line;
+    next_ = record->value("n", next_) + 1;
+    records_.push_back(std::move(*record));
+    good = end + 1;
+  }
+  if (good == text.size()) return {};
+  // A line is synced before the next event begins, so only the last one can be torn. Damage further
+  // up is not ours to guess about: what stands behind it may be true and may not.
+  const auto rest = std::string_view(text).substr(good);
+  const auto newline = rest.find('\n');
+  if (newline != std::string_view::npos && newline + 1 < rest.size()) {
+    return fail(fmt::format("{}:{}", path_, line + 1), "the journal is damaged in the middle",
+                "restore it, or use another --out");
+  }
+  notices_.push_back(fmt::format("{}:{}: the last record was torn ({} bytes) and is dropped", path_,
+                                 line + 1, rest.size()));
+  if (ftruncate(fd_, static_cast<off_t>(good)) < 0 || fdatasync(fd_) < 0) {
+    return tl::unexpected(file_error(path_, "cannot be repaired", errno));
+  }
+  return {};
+}
+
+Result<void> Journal::append(JournalRecord record) {
+  JournalRecord full = {{"n", next_}, {"time", utc_now()}};
+  full.update(record);
+  struct stat before {};
+  if (fstat(fd_, &before) < 0) return tl::unexpected(file_error(path_, "cannot be read", errno));
+  if (!write_all(fd_, journal_line(full) + "\n") || fdatasync(fd_) < 0) {
+    const int error_number = errno;
+    if (ftruncate(fd_, before.st_size) == 0) fdatasync(fd_);
+    return tl::unexpected(file_error(path_, "cannot be written", error_number));
+  }
+  ++next_;
+  records_.push_back(std::move(full));
+  return {};
+}
+
+}  // namespace bertbench

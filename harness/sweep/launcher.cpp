@@ -1,0 +1,193 @@
+#include "harness/sweep/launcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "harness/sweep/trainer_options.h"
+#include "parsers/core/text.h"
+
+namespace bertbench {
+namespace {
+
+/// {name} -> value; "{{" and "}}" stand for braces. Values are never looked at again, so a value
+/// that holds braces stays as it is.
+Result<std::string> fill(const std::string& text, const std::map<std::string, std::string>& values,
+                         const std::string& where) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if ((text[i] == '{' || text[i] == '}') && i + 1 < text.size() && text[i + 1] == text[i]) {
+      out += text[i++];
+    } else if (text[i] == '{') {
+      const auto end = text.find('}', i);
+      const std::string name = text.substr(i + 1, end == std::string::npos ? end : end - i - 1);
+      const auto it = values.find(name);
+      if (end == std::string::npos || it == values.end()) {
+        std::vector<std::string> names;
+        for (const auto& [key, value] : values) names.push_back(key);
+        return fail(where, fmt::format("'{}' holds no known placeholder", text),
+                    fmt::format("known: {}", fmt::join(names, ", ")));
+      }
+      out += it->second;
+      i = end;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+int threads_per_rank(const Plan& plan, int ranks_per_machine) {
+  return std::max(1, plan.cores / std::max(1, ranks_per_machine));
+}
+
+std::map<std::string, std::string> placeholders(const Plan& plan, const PlannedTrial& trial,
+                                                const LaunchPlace& place, int ranks_per_machine) {
+  const auto& cell = plan.cells[trial.cell];
+  std::map<std::string, std::string> values = cell.point;
+  values["nodes"] = std::to_string(cell.topology.nodes);
+  values["gpus_per_node"] = std::to_string(cell.topology.gpus_per_node);
+  values["world_size"] = std::to_string(cell.topology.world_size());
+  if (const auto batch = cell.identity.global_batch_size()) {
+    values["global_batch_size"] = std::to_string(*batch);
+  }
+  values["steps"] = std::to_string(plan.config.steps);
+  values["trial"] = std::to_string(trial.trial);
+  values["dir"] = place.directory;
+  values["threads"] = std::to_string(threads_per_rank(plan, ranks_per_machine));
+  values["master_addr"] = cell.topology.nodes > 1 ? host_of(plan, 0) : "127.0.0.1";
+  if (plan.config.launcher == "local") values["master_addr"] = "127.0.0.1";
+  values["master_port"] = place.master_port ? std::to_string(place.master_port) : "<port>";
+  return values;
+}
+
+Result<std::vector<std::string>> template_args(const Plan& plan, const PlannedTrial& trial,
+                                               const LaunchPlace& place, int ranks_per_machine) {
+  const auto values = placeholders(plan, trial, place, ranks_per_machine);
+  const auto& workload = plan.workload;
+  const std::string where = "template " + workload.name;
+  std::vector<std::string> args;
+  const auto add = [&](const std::vector<std::string>& list) -> Result<void> {
+    for (const auto& arg : list) {
+      auto text = fill(arg, values, where);
+      if (!text) return tl::unexpected(text.error());
+      args.push_back(std::move(*text));
+    }
+    return {};
+  };
+  if (auto done = add(workload.args); !done) return tl::unexpected(done.error());
+  for (const auto& [axis, list] : workload.axes) {
+    // A boolean axis gives its arguments when true; false leaves them out.
+    const auto it = values.find(axis);
+    if (it == values.end() || it->second == "false") continue;
+    if (auto done = add(list); !done) return tl::unexpected(done.error());
+  }
+  args.insert(args.end(), plan.config.args.begin(), plan.config.args.end());
+  return args;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> trainer_args(const Plan& plan, const PlannedTrial& trial,
+                                              const LaunchPlace& place, int ranks_per_machine) {
+  if (!plan.workload.is_bert_train) {
+    return template_args(plan, trial, place, ranks_per_machine);
+  }
+  const auto& cell = plan.cells[trial.cell];
+  const auto& config = plan.config;
+  std::vector<std::string> args;
+  const auto add = [&](std::string_view name, const std::string& value) {
+    args.push_back(fmt::format("--{}", name));
+    args.push_back(value);
+  };
+  const auto in_args = [&](std::string_view name) {
+    return std::any_of(config.args.begin(), config.args.end(), [&](const std::string& arg) {
+      return arg == fmt::format("--{}", name) || arg.starts_with(fmt::format("--{}=", name));
+    });
+  };
+  for (const auto& option : trainer_options()) {
+    const auto it = cell.point.find(axis_name(option.name));
+    if (it != cell.point.end()) {
+      if (!option.flag) {
+        add(option.name, it->second);
+      } else if (it->second == "true") {
+        args.push_back(fmt::format("--{}", option.name));
+      }
+    } else if (option.name == "steps") {
+      add(option.name, std::to_string(config.steps));
+    } else if (option.name == "timings") {
+      add(option.name, place.directory + "/timings.jsonl");
+    } else if (option.name == "expect-world-size") {
+      add(option.name, std::to_string(cell.topology.world_size()));
+    } else if (option.name == "threads" && !in_args(option.name)) {
+      add(option.name, std::to_string(threads_per_rank(plan, ranks_per_machine)));
+    }
+  }
+  args.insert(args.end(), config.args.begin(), config.args.end());
+  return args;
+}
+
+Result<Variables> trainer_env(const Plan& plan, const PlannedTrial& trial,
+                              const LaunchPlace& place) {
+  const auto& cell = plan.cells[trial.cell];
+  const auto values = placeholders(plan, trial, place, 1);
+  std::map<std::string, std::string> env;
+  for (const auto& [name, text] : plan.workload.env) {
+    auto value = fill(text, values, "template " + plan.workload.name);
+    if (!value) return tl::unexpected(value.error());
+    env[name] = *value;
+  }
+  for (const auto& [name, value] : plan.config.env) env[name] = value;
+  for (const auto& [axis, value] : cell.point) {
+    if (axis.starts_with("env.")) env[axis.substr(4)] = value;
+  }
+  if (!place.marker.empty()) env["BERTBENCH_TRIAL"] = place.marker;
+  return Variables(env.begin(), env.end());
+}
+
+std::string host_of(const Plan& plan, std::int64_t node) {
+  const auto index = static_cast<std::size_t>(node);
+  return index < plan.config.hosts.size() ? plan.config.hosts[index]
+                                          : fmt::format("<host{}>", node + 1);
+}
+
+Result<const Launcher*> find_launcher(std::string_view wanted) {
+  std::vector<std::string> names;
+  for (const auto* launcher : all_launchers()) {
+    if (launcher->name == wanted) return launcher;
+    names.emplace_back(launcher->name);
+  }
+  const auto near = nearest_name(wanted, names);
+  return fail("launcher", fmt::format("unknown launcher '{}'", wanted),
+              near.empty() ? fmt::format("known: {}", fmt::join(names, ", "))
+                           : fmt::format("did you mean '{}'?", near));
+}
+
+std::string shell_quote(std::string_view text) {
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           std::string_view("_./:=,+-@%").find(c) != std::string_view::npos;
+  });
+  if (plain) return std::string(text);
+  const bool control = std::any_of(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  });
+  // $'...' keeps a command with a newline in it on one line.
+  std::string out = control ? "$'" : "'";
+  for (const char c : text) {
+    if (control && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    } else if (control && (c == '\'' || c == '\\')) {
+      out += '\\';
+      out += c;
+    } else if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
+}  // namespace bertbench

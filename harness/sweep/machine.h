@@ -1,0 +1,39 @@
+// Facts of this machine, each read from where Linux keeps it. Paths are under a root, so that tests
+// lay out their own /proc and /sys.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bertbench {
+
+struct Gpu {
+  std::string name, driver;
+  std::optional<std::int64_t> memory_bytes, used_bytes;
+  std::optional<double> utilisation;  ///< percent, now
+};
+
+struct Machine {
+  std::string cpu;       ///< model name
+  int cores_online = 0;  ///< logical CPUs of the machine
+  int cores_usable = 1;  ///< affinity mask and cgroup quota, at least 1
+  std::optional<int> sockets, threads_per_core;
+  std::vector<std::string> isa;  ///< of avx2, avx512f, avx512_bf16, amx_bf16, neon ...
+  std::optional<std::int64_t> memory_bytes, memory_available_bytes;
+  std::optional<std::int64_t> memory_limit_bytes;  ///< of the cgroup
+  std::string kernel, os;
+  std::string governor;       ///< of cpu0; empty = the kernel does not say
+  std::optional<bool> turbo;  ///< boost clocks allowed
+  std::string clock_source;
+  std::optional<double> load_1min;
+  std::string container;       ///< "docker", "lxc" ...; empty = none seen
+  std::string virtualization;  ///< "kvm", "hypervisor"; empty = none seen
+  std::vector<Gpu> gpus;
+};
+
+/// `root` is put in front of /proc, /sys and /etc. GPUs are asked of nvidia-smi when `with_gpus`.
+Machine look_at_machine(const std::string& root = "", bool with_gpus = true);
+
+}  // namespace bertbench

@@ -1,0 +1,191 @@
+#include "harness/sweep/measure_attempt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <iterator>
+
+#include "parsers/core/text.h"
+#include "reports/deduce.h"
+#include "reports/measure.h"
+
+namespace bertbench {
+namespace {
+
+/// A log holds more than one run after a requeue: the last training run is the trial's.
+const RunLog* run_of(const std::vector<RunLog>& runs) {
+  for (auto it = runs.rbegin(); it != runs.rend(); ++it) {
+    if (it->kind == WorkKind::training) return &*it;
+  }
+  return runs.empty() ? nullptr : &runs.back();
+}
+
+std::string number(double value) { return std::isfinite(value) ? shortest(value) : ""; }
+
+std::string csv_of(const RunLog& run, const Facts& facts, const Trial& trial) {
+  const auto sequences = sequences_per_iteration(facts, run.iteration_unit);
+  std::string text = "log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread\n";
+  for (const auto& record : run.records) {
+    double rate = kUnknown;
+    if (sequences && record.seconds > 0) {
+      rate = static_cast<double>(*sequences * record.iterations) / record.seconds;
+    }
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{}\n", trial.log, trial.trial,
+                   record.step, number(record.time_s), number(record.seconds), number(rate),
+                   number(record.loss), number(record.rank_spread));
+  }
+  return text;
+}
+
+Outcome outcome_of(Status status, std::string detail, const std::optional<Outcome>& log,
+                   std::optional<std::int64_t> last_step) {
+  Outcome out{status, last_step, 0, std::move(detail)};
+  if (log && is_failure(log->status)) {
+    // The log's own message says more than "exit status 1".
+    out.line = log->line;
+    if (log->step) out.step = log->step;
+    if (!log->detail.empty()) out.detail += (out.detail.empty() ? "" : ": ") + log->detail;
+  }
+  return out;
+}
+
+}  // namespace
+
+Facts facts_of(const PlannedCell& cell) {
+  Facts facts;
+  const auto source = FactSource::command_line;
+  const auto& id = cell.identity;
+  if (id.framework) facts.framework.set(*id.framework, source);
+  if (id.model) facts.model.set(*id.model, source);
+  if (id.precision) facts.precision.set(*id.precision, source);
+  if (id.sequence_length) facts.sequence_length.set(*id.sequence_length, source);
+  if (id.micro_batch_size) facts.micro_batch_size.set(*id.micro_batch_size, source);
+  if (id.gradient_accumulation_steps) {
+    facts.gradient_accumulation_steps.set(*id.gradient_accumulation_steps, source);
+  }
+  if (id.nodes) facts.nodes.set(*id.nodes, source);
+  if (id.gpus_per_node) facts.gpus_per_node.set(*id.gpus_per_node, source);
+  facts.axes = id.axes;
+  return facts;
+}
+
+MeasuredAttempt measure_attempt(const Plan& plan, const PlannedTrial& planned, int attempt,
+                                const std::vector<RunLog>& runs, const std::string& log_path) {
+  MeasuredAttempt out;
+  const auto& cell = plan.cells[planned.cell];
+  const RunLog* run = run_of(runs);
+  if (run) {
+    std::vector<Notice> notices;
+    const Facts given = facts_of(cell);
+    const Facts facts = deduce_facts(merge_facts(given, run->facts, notices), notices);
+    MeasureOptions options;
+    options.given = given;
+    options.window = plan.config.window;
+    out.trial = measure_trial(*run, facts, options);
+    out.trial.notices.insert(out.trial.notices.end(), notices.begin(), notices.end());
+    if (runs.size() > 1) {
+      const auto training = std::count_if(
+          runs.begin(), runs.end(), [](const RunLog& r) { return r.kind == WorkKind::training; });
+      if (training > 1) {
+        out.trial.notices.push_back(
+            {run->first_line,
+             fmt::format("the log holds {} training runs; the last one counts", training)});
+      }
+    }
+    out.kind = run->kind;
+    out.trial.outcome = run->outcome;
+  } else {
+    out.trial.outcome = {Status::no_data, std::nullopt, 0, "no line of a known log format"};
+    out.trial.window.rule = plan.config.window.str();
+  }
+  out.trial.window.chosen_by = plan.config.window.chosen_by_user ? "config" : "default";
+  out.trial.trial = planned.trial;
+  out.trial.attempt = attempt;
+  out.trial.log = log_path;
+  if (run) {
+    out.trial.iterations_file = log_path.substr(0, log_path.rfind('/') + 1) + "iterations.csv";
+    out.iterations_csv = csv_of(*run, facts_of(cell), out.trial);
+  }
+  return out;
+}
+
+Outcome join_outcomes(const std::optional<Outcome>& log, const AttemptEnd& end,
+                      const SweepConfig& config, std::optional<std::int64_t> last_step) {
+  const auto joined = [&](Status status, std::string detail) {
+    return outcome_of(status, std::move(detail), log, last_step);
+  };
+  switch (end.cause) {
+    case EndCause::not_started:
+      return {Status::error, std::nullopt, 0, end.detail};
+    case EndCause::stopped:
+      return joined(Status::killed, "stopped by the user");
+    case EndCause::timeout:
+      return joined(Status::timeout, fmt::format("ran longer than {} s", config.timeout_s));
+    case EndCause::stalled:
+      return joined(Status::stalled, fmt::format("no output for {} s", config.stall_timeout_s));
+    case EndCause::log_limit:
+      return joined(Status::error,
+                    fmt::format("wrote {} bytes of log, more than is allowed", end.log_bytes));
+    case EndCause::exited:
+      break;
+  }
+  const auto exit = end.exit.value_or(ExitStatus{});
+  const bool log_oom = log && log->status == Status::out_of_memory;
+  if (log_oom || exit.code == 12) {
+    return joined(Status::out_of_memory, exit.code == 12 ? exit.str() : "");
+  }
+  if (log && log->status == Status::nan) return *log;
+  if (exit.signal) {
+    const int number = *exit.signal;
+    if (number == SIGKILL && end.kernel_oom) {
+      return joined(Status::out_of_memory, "ended by the kernel's out-of-memory killer");
+    }
+    const bool sent = number == SIGKILL || number == SIGTERM || number == SIGINT ||
+                      number == SIGHUP || number == SIGQUIT;
+    return joined(sent ? Status::killed : Status::error, exit.str());
+  }
+  if (exit.code && *exit.code != 0) {
+    const bool sent = *exit.code == 130 || *exit.code == 137 || *exit.code == 143;
+    return joined(sent ? Status::killed : Status::error, exit.str());
+  }
+  if (!log) return {Status::no_data, std::nullopt, 0, "no line of a known log format"};
+  // Formats without a closing line cannot tell a whole log from a cut one; exit status 0 can.
+  if (log->status == Status::truncated && last_step.value_or(0) >= config.steps) {
+    return {Status::completed, last_step, 0, ""};
+  }
+  return *log;
+}
+
+bool worth_retrying(const Outcome& outcome, const std::optional<ExitStatus>& exit) {
+  switch (outcome.status) {
+    case Status::completed:
+    case Status::out_of_memory:
+    case Status::nan:
+      return false;
+    default:
+      break;
+  }
+  // 2: usage, 3: no device (bert_train); 126, 127: cannot be run. The next attempt would be equal.
+  const int code = exit && exit->code ? *exit->code : 0;
+  return code != 2 && code != 3 && code != 126 && code != 127;
+}
+
+double live_rate(const LiveView& live, const PlannedCell& cell) {
+  switch (live.unit) {
+    case RateUnit::sequences_per_second:
+      return live.recent_rate;
+    case RateUnit::iterations_per_second: {
+      const auto sequences = sequences_per_iteration(facts_of(cell), live.iteration_unit);
+      return sequences ? live.recent_rate * static_cast<double>(*sequences) : kUnknown;
+    }
+    case RateUnit::tokens_per_second:
+      return live.recent_rate / static_cast<double>(cell.identity.sequence_length.value_or(1));
+    case RateUnit::unknown:
+      break;
+  }
+  return kUnknown;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,57 @@
+// Folder: files of a run folder, reached through descriptors so that no symbolic link planted in it
+// is ever followed, and written so that a file is either whole or not there.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/core/error.h"
+
+namespace bertbench {
+
+/// Names for folders: [A-Za-z0-9._+=-] stay, the rest becomes '_'. A name that was altered, is
+/// longer than 120 bytes, or equals another one but for case gets "-" and 8 hex digits of its hash.
+std::vector<std::string> safe_names(const std::vector<std::string>& names);
+
+class Folder {
+ public:
+  /// Makes the folder and its parents. The root itself may be reached through links: the user
+  /// named it.
+  static Result<Folder> make_root(const std::string& path);
+  Folder(Folder&& other) noexcept;
+  Folder& operator=(Folder&& other) noexcept;
+  ~Folder();
+
+  /// Sub-folder, made if missing; a link or a file of that name is an error.
+  [[nodiscard]] Result<Folder> child(const std::string& name) const;
+  /// A new empty file for appending; an old one of that name is unlinked first, so that a process
+  /// which still holds it cannot write into the new one.
+  [[nodiscard]] Result<int> create_log(const std::string& name) const;
+  /// Opens for reading and appending, made if missing. Close-on-exec.
+  [[nodiscard]] Result<int> open_append(const std::string& name) const;
+  /// Temporary file, fsync, rename, fsync of the folder.
+  [[nodiscard]] Result<void> write(const std::string& name, std::string_view text) const;
+  void remove(const std::string& name) const;
+  [[nodiscard]] bool holds(const std::string& name) const;  ///< a plain file of that name
+  [[nodiscard]] Result<void> sync() const;
+  [[nodiscard]] std::string path_of(const std::string& name) const { return path_ + "/" + name; }
+  [[nodiscard]] const std::string& path() const { return path_; }  ///< absolute
+  /// Fails unless `bytes` can be written and synced now; nothing is left behind.
+  [[nodiscard]] Result<void> probe(std::size_t bytes) const;
+
+ private:
+  Folder(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  int fd_ = -1;
+  std::string path_;
+};
+
+/// A whole file; nothing when it cannot be opened or read (errno tells why). Folders cannot.
+std::optional<std::string> read_text(const std::string& path);
+/// All of `text`, EINTR and short writes handled; errno is left as set.
+bool write_all(int fd, std::string_view text);
+/// Error for a failed call on a file: names the cause and, for a full disk, the remedy.
+Error file_error(const std::string& path, const std::string& what, int error_number);
+
+}  // namespace bertbench

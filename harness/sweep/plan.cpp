@@ -1,0 +1,285 @@
+#include "harness/sweep/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "harness/sweep/axes.h"
+#include "harness/sweep/environment.h"
+#include "harness/sweep/launcher.h"
+#include "harness/sweep/paths.h"
+#include "parsers/core/text.h"
+
+namespace bertbench {
+namespace {
+
+using Point = std::map<std::string, std::string>;
+
+/// Axes with zipped groups joined: each entry is one loop of the product.
+struct Loop {
+  std::vector<const Axis*> axes;  // one, or a zipped group
+  std::size_t length = 0;
+};
+
+std::vector<Loop> loops_of(const SweepConfig& config) {
+  std::vector<Loop> loops;
+  std::set<std::string> done;
+  for (const auto& axis : config.grid) {
+    if (done.contains(axis.name)) continue;
+    Loop loop{{&axis}, axis.values.size()};
+    for (const auto& group : config.zip) {
+      if (std::find(group.begin(), group.end(), axis.name) == group.end()) continue;
+      loop.axes.clear();
+      for (const auto& name : group) loop.axes.push_back(config.axis(name));
+    }
+    for (const auto* member : loop.axes) done.insert(member->name);
+    loops.push_back(std::move(loop));
+  }
+  return loops;
+}
+
+/// Adds what every cell has: topology from nodes and GPUs or back, and the defaults.
+Topology complete(Point& point) {
+  Topology topology;
+  if (const auto it = point.find("topology"); it != point.end()) {
+    topology = parse_topology(it->second).value_or(Topology{});
+  } else {
+    topology.nodes = to_int(point["nodes"]).value_or(1);
+    topology.gpus_per_node = to_int(point["gpus_per_node"]).value_or(1);
+    point["topology"] = topology.str();
+  }
+  point["nodes"] = std::to_string(topology.nodes);
+  point["gpus_per_node"] = std::to_string(topology.gpus_per_node);
+  point.try_emplace("precision", "fp32");
+  point.try_emplace("gradient_accumulation_steps", "1");
+  return topology;
+}
+
+bool matches(const Point& point, const Exclude& exclude) {
+  return std::all_of(exclude.begin(), exclude.end(), [&](const auto& entry) {
+    const auto it = point.find(entry.first);
+    return it != point.end() &&
+           std::find(entry.second.begin(), entry.second.end(), it->second) != entry.second.end();
+  });
+}
+
+Identity identity_of_point(const Point& point, const Topology& topology, const Workload& workload) {
+  Identity identity;
+  identity.framework = workload.framework;
+  identity.model = point.at("model");
+  identity.precision = point.at("precision");
+  identity.sequence_length = to_int(point.at("sequence_length"));
+  identity.micro_batch_size = to_int(point.at("micro_batch_size"));
+  identity.gradient_accumulation_steps = to_int(point.at("gradient_accumulation_steps"));
+  identity.nodes = topology.nodes;
+  identity.gpus_per_node = topology.gpus_per_node;
+  const auto& facts = fact_axes();
+  for (const auto& [name, value] : point) {
+    if (std::find(facts.begin(), facts.end(), name) == facts.end()) identity.axes[name] = value;
+  }
+  return identity;
+}
+
+std::string backend_of(const PlannedCell& cell, const SweepConfig& config) {
+  if (const auto it = cell.point.find("backend"); it != cell.point.end()) return it->second;
+  for (std::size_t i = 0; i < config.args.size(); ++i) {
+    if (config.args[i].starts_with("--backend=")) return config.args[i].substr(10);
+    if (config.args[i] == "--backend" && i + 1 < config.args.size()) return config.args[i + 1];
+  }
+  return "cpu";
+}
+
+/// What of the cell is a stand-in, said in the report.
+void label(PlannedCell& cell, const SweepConfig& config, const Workload& workload, int cores) {
+  if (config.launcher != "local") return;
+  if (cell.topology.nodes > 1) {
+    cell.emulated = true;
+    cell.warnings.push_back(
+        fmt::format("nodes are emulated: {} nodes are ranks of one machine", cell.topology.nodes));
+  }
+  if (!workload.is_bert_train || backend_of(cell, config) != "cpu") return;
+  cell.emulated = true;
+  cell.warnings.emplace_back("one CPU rank stands in for a GPU");
+  if (cell.topology.world_size() > cores) {
+    cell.warnings.push_back(fmt::format("ranks outnumber cores: {} ranks on {} {}",
+                                        cell.topology.world_size(), cores,
+                                        cores == 1 ? "core" : "cores"));
+  }
+}
+
+std::vector<PlannedCell> expand(const SweepConfig& config, const Workload& workload, int cores) {
+  const auto loops = loops_of(config);
+  std::vector<PlannedCell> cells;
+  std::vector<std::size_t> at(loops.size(), 0);
+  for (bool more = true; more;) {
+    Point point;
+    for (std::size_t i = 0; i < loops.size(); ++i) {
+      for (const auto* axis : loops[i].axes) point[axis->name] = axis->values[at[i]];
+    }
+    PlannedCell cell;
+    cell.topology = complete(point);
+    const bool excluded = std::any_of(config.exclude.begin(), config.exclude.end(),
+                                      [&](const auto& entry) { return matches(point, entry); });
+    if (!excluded) {
+      cell.identity = identity_of_point(point, cell.topology, workload);
+      cell.key = cell.identity.key();
+      cell.point = std::move(point);
+      label(cell, config, workload, cores);
+      cells.push_back(std::move(cell));
+    }
+    more = false;
+    for (std::size_t i = loops.size(); i-- > 0;) {
+      if (++at[i] < loops[i].length) {
+        more = true;
+        break;
+      }
+      at[i] = 0;
+    }
+  }
+  return cells;
+}
+
+/// --only key=v1,v2 over all cells; returns which cells stay.
+Result<std::vector<bool>> select(const std::vector<PlannedCell>& cells,
+                                 const std::vector<std::string>& only) {
+  std::vector<bool> keep(cells.size(), true);
+  for (const auto& text : only) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return fail("--only " + text, "has no value", "write it as --only model=bert-tiny,bert-mini");
+    }
+    const auto name = canonical_axis(text.substr(0, equals));
+    std::vector<std::string> names{"key"};
+    for (const auto& [axis, value] : cells.front().point) names.push_back(axis);
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      const auto near = nearest_name(name, names);
+      return fail("--only " + text, fmt::format("'{}' is no axis of this sweep", name),
+                  near.empty() ? fmt::format("axes: {}", fmt::join(names, ", "))
+                               : fmt::format("did you mean '{}'?", near));
+    }
+    const auto value_of = [&](const PlannedCell& cell) {
+      return name == "key" ? cell.key : cell.point.at(name);
+    };
+    const std::string list = text.substr(equals + 1);
+    std::set<std::string> wanted;
+    for (const auto value : split(list, ',')) wanted.emplace(value);
+    for (const auto& value : wanted) {
+      if (std::any_of(cells.begin(), cells.end(),
+                      [&](const auto& cell) { return value_of(cell) == value; })) {
+        continue;
+      }
+      std::set<std::string> there;
+      for (const auto& cell : cells) there.insert(value_of(cell));
+      return fail("--only " + text, fmt::format("no cell has {} = '{}'", name, value),
+                  fmt::format("values: {}", fmt::join(there, ", ")));
+    }
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (!wanted.contains(value_of(cells[i]))) keep[i] = false;
+    }
+  }
+  return keep;
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
+  Plan plan;
+  plan.config = config;
+  if (options.trials > 0) plan.config.trials = options.trials;
+  if (!options.launcher.empty()) plan.config.launcher = options.launcher;
+  if (auto launcher = find_launcher(plan.config.launcher); !launcher) {
+    return tl::unexpected(launcher.error());
+  }
+  auto workload = find_workload(config.workload, options.trainer);
+  if (!workload) return fail(config.source, workload.error().message());
+  plan.workload = std::move(*workload);
+  plan.cores = options.cores > 0 ? options.cores : usable_cores();
+
+  plan.cells = expand(plan.config, plan.workload, plan.cores);
+  if (plan.cells.empty()) {
+    return fail(config.source, "the excludes leave no cell of the grid",
+                "remove an entry of 'exclude'");
+  }
+  std::map<std::string, std::string> keys;  // key -> topology, for cells that are there twice
+  std::vector<std::string> names;
+  for (const auto& cell : plan.cells) {
+    if (!keys.emplace(cell.key, "").second) {
+      return fail(config.source, fmt::format("the grid holds the cell {} twice", cell.key),
+                  "zipped rows must differ");
+    }
+    names.push_back(cell.key);
+  }
+  const auto folders = safe_names(names);
+  for (std::size_t i = 0; i < plan.cells.size(); ++i) plan.cells[i].folder = folders[i];
+
+  const auto keep = select(plan.cells, options.only);
+  if (!keep) return tl::unexpected(keep.error());
+  const auto trials = plan.config.trials;
+  if (plan.config.order == Order::interleaved) {
+    for (int trial = 1; trial <= trials; ++trial) {
+      for (std::size_t cell = 0; cell < plan.cells.size(); ++cell) {
+        if ((*keep)[cell]) plan.trials.push_back({cell, trial});
+      }
+    }
+  } else {
+    for (std::size_t cell = 0; cell < plan.cells.size(); ++cell) {
+      for (int trial = 1; (*keep)[cell] && trial <= trials; ++trial) {
+        plan.trials.push_back({cell, trial});
+      }
+    }
+  }
+  if (plan.trials.empty()) {
+    return fail("--only", "together these leave no cell", "loosen one of them");
+  }
+  std::set<std::string> said;
+  for (const auto& cell : plan.cells) {
+    for (const auto& warning : cell.warnings) {
+      if (said.insert(warning).second) plan.notices.push_back(warning);
+    }
+  }
+  if (plan.config.launcher == "local" && !plan.config.hosts.empty()) {
+    plan.notices.emplace_back("launcher local starts every rank here; 'hosts' is not used");
+  }
+  return plan;
+}
+
+Result<std::vector<std::string>> dry_run(const Plan& plan, const std::string& out) {
+  const auto launcher = find_launcher(plan.config.launcher);
+  if (!launcher) return tl::unexpected(launcher.error());
+  std::vector<std::string> lines;
+  for (const auto& trial : plan.trials) {
+    const auto& cell = plan.cells[trial.cell];
+    LaunchPlace place;
+    place.directory =
+        fmt::format("{}/{}/trial_{}", out.empty() ? "<out>" : out, cell.folder, trial.trial);
+    auto processes = (*launcher)->processes(plan, trial, place);
+    if (!processes) return tl::unexpected(processes.error());
+    std::string line = fmt::format("{} trial={} world_size={} launcher={}", cell.key, trial.trial,
+                                   cell.topology.world_size(), (*launcher)->name);
+    if (processes->size() > 1) line += fmt::format(" processes={}", processes->size());
+    line += " :";
+    // Ranks of one program differ in a few variables only: those are shown as a range.
+    const auto& first = processes->front();
+    const auto& last = processes->back();
+    const bool same_argv = std::all_of(processes->begin(), processes->end(),
+                                       [&](const auto& p) { return p.argv == first.argv; });
+    const std::size_t shown = same_argv ? 1 : processes->size();
+    for (std::size_t i = 0; i < shown; ++i) {
+      const auto& one = (*processes)[i];
+      if (i) line += " ;";
+      for (std::size_t v = 0; v < one.set.size(); ++v) {
+        const auto& [name, value] = one.set[v];
+        line += fmt::format(" {}={}", name, shell_quote(value));
+        if (same_argv && last.set[v].second != value && last.set[v].first == name) {
+          line += ".." + shell_quote(last.set[v].second);
+        }
+      }
+      for (const auto& arg : one.argv) line += " " + shell_quote(arg);
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,27 @@
+// What /proc tells about processes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bertbench::proc {
+
+struct Stat {
+  pid_t pid = 0, parent = 0, group = 0;
+  char state = '?';
+  unsigned long long start_time = 0;  ///< field 22, clock ticks since boot
+};
+
+std::optional<Stat> stat(pid_t pid);
+std::vector<pid_t> all_pids();
+std::vector<Stat> children_of(pid_t parent);
+/// The environment the process was started with has a variable that begins so ("NAME=value").
+bool has_marker(pid_t pid, std::string_view marker);
+/// Whole small file, empty when it cannot be read.
+std::string read_file(const std::string& path);
+
+}  // namespace bertbench::proc

@@ -1,0 +1,48 @@
+#include <signal.h>
+#include <unistd.h>
+
+#include <set>
+#include <thread>
+
+#include "harness/sweep/proc_fs.h"
+#include "harness/sweep/process.h"
+
+namespace bertbench {
+
+std::optional<unsigned long long> start_time_of(pid_t pid) {
+  const auto info = proc::stat(pid);
+  if (!info || info->state == 'Z' || info->state == 'X') return std::nullopt;
+  return info->start_time;
+}
+
+bool is_alive(const ProcessId& process) { return start_time_of(process.pid) == process.start_time; }
+
+int kill_survivors(const std::string& marker_prefix, const std::vector<ProcessId>& known) {
+  const std::string marker = "BERTBENCH_TRIAL=" + marker_prefix;
+  std::set<pid_t> killed;
+  // A process may fork between the look and the kill, so look until nothing is left.
+  for (int round = 0; round < 200; ++round) {
+    std::set<pid_t> found;
+    for (const auto& process : known) {
+      if (!is_alive(process)) continue;
+      found.insert(process.pid);
+      // Its group is ours to end only while the leader is the process the journal named.
+      const auto info = proc::stat(process.pid);
+      if (info && info->group == process.pid && info->group != getpgrp()) {
+        kill(-info->group, SIGKILL);
+      }
+    }
+    for (const pid_t pid : proc::all_pids()) {
+      if (pid == getpid() || !proc::has_marker(pid, marker)) continue;
+      if (start_time_of(pid)) found.insert(pid);
+    }
+    if (found.empty()) break;
+    for (const pid_t pid : found) {
+      if (kill(pid, SIGKILL) == 0) killed.insert(pid);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return static_cast<int>(killed.size());
+}
+
+}  // namespace bertbench

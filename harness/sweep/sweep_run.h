@@ -1,0 +1,78 @@
+// SweepRun: one start of the harness on one run folder. The steps that run_sweep puts in order.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/sweep/journal.h"
+#include "harness/sweep/launcher.h"
+#include "harness/sweep/measure_attempt.h"
+#include "harness/sweep/run_state.h"
+#include "harness/sweep/runner.h"
+#include "harness/sweep/stop_signals.h"
+
+namespace bertbench {
+
+class SweepRun {
+ public:
+  SweepRun(const Plan& plan, const SweepOptions& options, SweepObserver& observer,
+           const Launcher& launcher);
+
+  /// Everything that can be found wrong before the first launch is found here.
+  Result<void> open();
+  /// Measures again what earlier runs left, and tells the plan to the observer.
+  Result<void> reuse();
+  /// Launches what is missing.
+  Result<void> launch();
+  /// Writes the results and the report, closes the journal.
+  Result<SweepOutcome> finish();
+
+ private:
+  /// The number that stands for a trial in the result, from whichever attempt.
+  struct Kept {
+    MeasuredAttempt measured;
+  };
+  struct Pending {
+    PlannedTrial trial;
+    int attempt = 1;  ///< next
+  };
+  using CellTrial = std::pair<std::size_t, int>;
+
+  Result<std::string> command_digest(const PlannedTrial& trial);
+  [[nodiscard]] std::string attempt_path(const PlannedTrial& trial, int attempt) const;
+  Result<Folder> attempt_folder(const PlannedTrial& trial, int attempt) const;
+  Result<void> reuse_trial(const PlannedTrial& trial, bool selected);
+  Result<void> run_trial(Pending pending);
+  Result<bool> run_one(const PlannedTrial& trial, int attempt, std::vector<Notice>& earlier);
+  Result<void> write_command(const Folder& folder, const PlannedTrial& trial,
+                             const std::vector<ProcessSpec>& processes) const;
+  Result<void> write_results(bool always);
+  ResultSet collect();
+  TrialProgress progress_of(const PlannedTrial& trial, int attempt) const;
+  [[nodiscard]] double eta(const PlannedTrial& now, double remaining_s) const;
+  [[nodiscard]] bool stopping() const;
+
+  const Plan& plan_;
+  const SweepOptions& options_;
+  SweepObserver& observer_;
+  const Launcher& launcher_;
+  StopSignals signals_;
+  std::optional<Folder> root_;
+  std::optional<Journal> journal_;
+  RunState state_;
+  nlohmann::ordered_json environment_;
+  std::string program_id_;
+  std::map<CellTrial, Kept> kept_;
+  std::vector<Pending> pending_;
+  std::size_t position_ = 0;                              // 1-based, of pending_
+  std::map<std::size_t, std::vector<double>> durations_;  // cell -> seconds of finished attempts
+  std::chrono::steady_clock::time_point results_written_{};
+  double results_cost_s_ = 0;
+  bool interrupted_ = false;
+};
+
+}  // namespace bertbench
