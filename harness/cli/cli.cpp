@@ -34,26 +34,32 @@ ExitCode unknown_command(Console& console, const std::string& name) {
                                      : fmt::format("did you mean `{}`?", near)});
 }
 
-// What CLI11 says about a command line, in our words.
+// What CLI11 says about a command line, in our words. An argument that fits nowhere is named
+// first: what is missing may well be that argument, misspelt.
 Error usage_error(const Command& command, const CLI::App& app, const CLI::ParseError& error) {
+  const std::string where(command.name);
   const std::string see = fmt::format("see `bertbench {} --help`", command.name);
-  const std::string where = fmt::format("bertbench {}", command.name).substr(10);
   const std::vector<std::string> extras = app.remaining();
-  if (error.get_name() == "ExtrasError" && !extras.empty()) {
-    const std::string& extra = extras.front();
-    if (extra.front() != '-')
-      return {where, fmt::format("'{}' is one argument too many", extra), see};
-    const std::string name = extra.substr(0, extra.find('='));
-    std::vector<std::string> known;
-    for (const CLI::Option* option : app.get_options()) {
-      for (const std::string& each : option->get_lnames()) known.push_back("--" + each);
-    }
-    const std::string near = nearest_name(name, known);
-    return {where, fmt::format("unknown option {}", name),
-            near.empty() ? see : fmt::format("did you mean {}?", near)};
+  if (extras.empty()) {
+    const std::string text = error.what();
+    const bool no_value =
+        error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch);
+    const std::string option = text.substr(0, text.find(':'));
+    return {where, no_value ? option + " takes one value" : text, see};
   }
-  if (error.get_name() == "ArgumentMismatch") return {where, error.what(), see};
-  return {where, error.what(), see};
+  const std::string& extra = extras.front();
+  if (extra.size() < 2 || extra.front() != '-') {
+    return {where, fmt::format("'{}' is one argument too many", extra), see};
+  }
+  const std::string name = extra.substr(0, extra.find('='));
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    const auto& names = option->get_lnames();
+    known.insert(known.end(), names.begin(), names.end());
+  }
+  const std::string near = nearest_name(name, known);
+  return {where, "unknown option " + name,
+          near.empty() ? see : fmt::format("did you mean {}?", near)};
 }
 
 ExitCode run_command(const Command& command, const std::vector<std::string>& args,

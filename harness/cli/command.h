@@ -31,7 +31,7 @@ struct Command {
   std::string_view arguments;  ///< after "[options]" in the usage line: "PATH..."
   std::string_view details;    ///< paragraphs of the command's own --help, wrapped when printed
   std::span<const Example> examples;
-  std::span<const ExitCode> statuses;  ///< those it can end with
+  std::span<const ExitCodeRow> statuses;  ///< those it can end with; empty meaning: the usual
   /// Declares the options on `app` and returns what runs once they are parsed.
   CommandRun (*declare)(CLI::App& app);
 };

@@ -18,7 +18,7 @@ enum class ExitCode : int {
 
 struct ExitCodeRow {
   ExitCode status;
-  std::string_view meaning;  ///< for --help and the docs
+  std::string_view meaning = {};  ///< for --help and the docs
 };
 
 /// All statuses in ascending order; help texts are derived from this list.

@@ -45,12 +45,18 @@ std::string options_text(const CLI::App& app, bool positional) {
   return text;
 }
 
-std::string statuses_text(std::span<const ExitCode> shown) {
+std::string status_row(ExitCode status, std::string_view meaning) {
+  return fmt::format("  {:<5}{}\n", to_int(status), meaning);
+}
+
+std::string statuses_text(std::span<const ExitCodeRow> shown) {
   std::string text = "exit status:\n";
-  for (const ExitCodeRow& each : exit_codes()) {
-    const bool listed = std::find(shown.begin(), shown.end(), each.status) != shown.end();
-    if (!shown.empty() && !listed) continue;
-    text += fmt::format("  {:<5}{}\n", to_int(each.status), each.meaning);
+  for (const ExitCodeRow& usual : exit_codes()) {
+    if (shown.empty()) text += status_row(usual.status, usual.meaning);
+    for (const ExitCodeRow& row : shown) {
+      if (row.status != usual.status) continue;
+      text += status_row(row.status, row.meaning.empty() ? usual.meaning : row.meaning);
+    }
   }
   return text;
 }
@@ -135,7 +141,9 @@ std::string command_help(const Command& command) {
 
 std::string markdown_help() {
   std::string text =
-      "# Command line\n\nGenerated from `--help` by `scripts/update_cli_docs`; do not edit.\n\n";
+      "# Command line\n\nGenerated from `--help` by the test `HelpTest` under "
+      "`BB_UPDATE_GOLDEN=1`; do not "
+      "edit.\n\n";
   text += "```text\n" + program_help() + "```\n";
   for (const Command* command : all_commands()) {
     text +=

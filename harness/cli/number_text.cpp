@@ -9,9 +9,8 @@ namespace bertbench {
 std::string rate_text(double value) {
   if (!std::isfinite(value)) return "-";
   const double size = std::fabs(value);
-  if (size >= 100 || size == 0) return fmt::format("{:.2f}", value);
-  if (size >= 10) return fmt::format("{:.3f}", value);
-  return size >= 1 ? fmt::format("{:.4f}", value) : fmt::format("{:.5f}", value);
+  if (size >= 10 || size == 0) return fmt::format("{:.2f}", value);
+  return size >= 1 ? fmt::format("{:.3f}", value) : fmt::format("{:.5f}", value);
 }
 
 std::string rate_text(const std::optional<double>& value) {

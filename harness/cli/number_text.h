@@ -6,7 +6,7 @@
 
 namespace bertbench {
 
-/// At least five significant digits: "1844.10", "31.489", "3.0940", "0.04310".
+/// Two decimals, more below 10: "1844.10", "31.49", "3.094", "0.04310".
 [[nodiscard]] std::string rate_text(double value);
 [[nodiscard]] std::string rate_text(const std::optional<double>& value);  ///< "-" when absent
 

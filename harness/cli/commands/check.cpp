@@ -90,7 +90,7 @@ void print(Console& console, const GateReport& report) {
                {"change", true},
                {"tolerance", true},
                {"n", true},
-               {"p", true}},
+               {"p slower", true}},
               {}};
   for (const CellVerdict& cell : report.cells) {
     const bool tested = cell.n_new > 0 && cell.n_base > 0;
@@ -156,9 +156,13 @@ constexpr Example kExamples[] = {
     {"bertbench check run --baseline last --floor 5% --allow-context kernel",
      "Losses below 5 % pass, also after a kernel update."},
 };
-constexpr ExitCode kStatuses[] = {ExitCode::good,           ExitCode::regression,
-                                  ExitCode::usage,          ExitCode::inconclusive,
-                                  ExitCode::not_comparable, ExitCode::nothing_read};
+constexpr ExitCodeRow kStatuses[] = {
+    {ExitCode::good, "no cell became slower"},
+    {ExitCode::regression, "a regression, or a missing cell without --allow-missing"},
+    {ExitCode::usage},
+    {ExitCode::inconclusive, "a cell has too few trials to tell"},
+    {ExitCode::not_comparable, "nothing was compared, or a cell in another context"},
+    {ExitCode::nothing_read}};
 
 }  // namespace
 

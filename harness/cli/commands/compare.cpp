@@ -62,12 +62,14 @@ std::string median_text(const std::optional<double>& median, const std::optional
 }
 
 void print(Console& console, const Options& options, const std::vector<CellComparison>& cells) {
+  const bool one_unit = std::all_of(cells.begin(), cells.end(), [&](const CellComparison& cell) {
+    return cell.unit == cells.front().unit;
+  });
   console.print(fmt::format("A  {}\nB  {}\n\n", escape_for_terminal(options.a),
                             escape_for_terminal(options.b)));
   Table table{{{"cell"},
                {"A", true},
                {"B", true},
-               {"unit"},
                {"change", true},
                {"interval"},
                {"n", true},
@@ -79,8 +81,9 @@ void print(Console& console, const Options& options, const std::vector<CellCompa
     const std::string change = !both || !cell.change ? "-"
                                : cell.significant    ? change_text(*cell.change)
                                                      : "~";
-    table.rows.push_back({cell.key, median_text(cell.median_a, cell.cv_a),
-                          median_text(cell.median_b, cell.cv_b), cell.unit, change,
+    const std::string unit = one_unit ? std::string() : " " + cell.unit;
+    table.rows.push_back({cell.key, median_text(cell.median_a, cell.cv_a) + unit,
+                          median_text(cell.median_b, cell.cv_b) + unit, change,
                           cell.interval ? fmt::format("{} .. {}", change_text(cell.interval->low),
                                                       change_text(cell.interval->high))
                                         : "-",
@@ -92,13 +95,13 @@ void print(Console& console, const Options& options, const std::vector<CellCompa
   }
   TextTableOptions look;
   look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
-    return column == 4 ? console.styled(styles[row], text) : text;
+    return column == 3 ? console.styled(styles[row], text) : text;
   };
   console.print(text_table(table, look));
   console.print(fmt::format(
-      "\nA and B: median +- coefficient of variation. change: of the Hodges-Lehmann shift, ~ when\n"
-      "not significant (exact Mann-Whitney, p above {} after Holm's correction).\n",
-      options.alpha));
+      "\nA and B: median{} +- coefficient of variation. change: the Hodges-Lehmann\n"
+      "shift, ~ when not significant (exact Mann-Whitney, p above {} after Holm).\n",
+      one_unit && !cells.empty() ? " " + cells.front().unit : std::string(), options.alpha));
   for (const CellComparison& cell : cells) {
     for (const std::string& note : cell.notes) console.note(cell.key, {0, note});
   }
@@ -139,8 +142,11 @@ constexpr Example kExamples[] = {
     {"bertbench compare before after", "Two run folders side by side."},
     {"bertbench compare v1.json v2.json --json", "The same for a script."},
 };
-constexpr ExitCode kStatuses[] = {ExitCode::good, ExitCode::usage, ExitCode::not_comparable,
-                                  ExitCode::nothing_read};
+constexpr ExitCodeRow kStatuses[] = {
+    {ExitCode::good, "compared, whatever came out"},
+    {ExitCode::usage},
+    {ExitCode::not_comparable, "no cell has a number on both sides"},
+    {ExitCode::nothing_read}};
 
 }  // namespace
 

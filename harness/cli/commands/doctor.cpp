@@ -87,7 +87,7 @@ constexpr Example kExamples[] = {
     {"bertbench doctor", "Look before a measurement that matters."},
     {"bertbench doctor --json", "The same for a script; `severity` is ok, info or warning."},
 };
-constexpr ExitCode kStatuses[] = {ExitCode::good, ExitCode::usage};
+constexpr ExitCodeRow kStatuses[] = {{ExitCode::good, "whatever was found"}, {ExitCode::usage}};
 
 }  // namespace
 

@@ -202,11 +202,14 @@ constexpr Example kExamples[] = {
     {"bertbench extract train.log", "One log: every estimate of its throughput."},
     {"bertbench extract logs/ --window 100:200 -o results.json",
      "A tree of logs (bz32/4n8g/bert_b32_fp32_4.log), one cell a folder, kept for `report`."},
-    {"zcat run.gz | bertbench extract - --micro-batch-size 64 --gpus-per-node 8 --nodes 2",
+    {"ssh node cat log | bertbench extract - --micro-batch-size 64 --nodes 2",
      "Facts that the log does not tell turn iterations/s into sequences/s."},
 };
-constexpr ExitCode kStatuses[] = {ExitCode::good, ExitCode::regression, ExitCode::usage,
-                                  ExitCode::nothing_read};
+constexpr ExitCodeRow kStatuses[] = {
+    {ExitCode::good, "logs were read; that a run failed is an outcome, not an error"},
+    {ExitCode::regression, "a log could not be used, under --strict"},
+    {ExitCode::usage},
+    {ExitCode::nothing_read}};
 
 }  // namespace
 
@@ -218,7 +221,7 @@ extern const Command command_extract{
     "options, "
     "else from the log, else from its path; what is unknown stays unknown, and then the rate stays "
     "in iterations/s. A log of a failed run is a result too: its outcome is shown. Notices go to "
-    "stderr.\n\nStatus 1 is only used with --strict.",
+    "stderr.",
     kExamples,
     kStatuses,
     declare};

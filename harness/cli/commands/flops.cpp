@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
+#include "harness/cli/number_text.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
@@ -22,13 +24,20 @@ struct Options {
   OutputOptions output;
 };
 
+// A whole number without ".0" where a double holds it exactly.
+nlohmann::ordered_json exact(double value) {
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  if (value == std::floor(value) && value < kExact) return static_cast<std::int64_t>(value);
+  return value;
+}
+
 nlohmann::ordered_json to_json(const FlopsPerSequence& flops, const ModelShape& shape,
                                std::int64_t sequence_length) {
   nlohmann::ordered_json json;
   for (const FlopsFormula& formula : flops_formulas()) {
-    json["flops_per_sequence"][std::string(formula.key)] = flops.*formula.value;
+    json["flops_per_sequence"][std::string(formula.key)] = exact(flops.*formula.value);
   }
-  json["parameters"] = parameter_count(shape);
+  json["parameters"] = exact(parameter_count(shape));
   json["model"] = shape.name;
   json["sequence_length"] = sequence_length;
   json["masked"] = flops.masked;
@@ -47,9 +56,10 @@ void print(Console& console, const FlopsPerSequence& flops, const ModelShape& sh
   Table table{{{"formula"}, {"GFLOP", true}, {"vs masked_head", true}, {"counts"}}, {}};
   for (const FlopsFormula& formula : flops_formulas()) {
     const double value = flops.*formula.value;
-    table.rows.push_back({std::string(formula.key), fmt::format("{:.3f}", value / 1e9),
-                          fmt::format("{:+.1f} %", (value / flops.masked_head - 1) * 100),
-                          std::string(formula.counts)});
+    table.rows.push_back(
+        {std::string(formula.key), fmt::format("{:.3f}", value / 1e9),
+         value == flops.masked_head ? "" : change_text(value / flops.masked_head - 1),
+         std::string(formula.counts)});
   }
   console.print(text_table(table));
 }
@@ -91,7 +101,7 @@ constexpr Example kExamples[] = {
     {"bertbench flops --model bert-base --sequence-length 512 --masked 76 --json",
      "Unrounded numbers for a script."},
 };
-constexpr ExitCode kStatuses[] = {ExitCode::good, ExitCode::usage};
+constexpr ExitCodeRow kStatuses[] = {{ExitCode::good}, {ExitCode::usage}};
 
 }  // namespace
 

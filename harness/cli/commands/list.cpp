@@ -167,7 +167,7 @@ constexpr Example kExamples[] = {
     {"bertbench list formats", "Log formats that `extract` knows."},
     {"bertbench list models,hardware --json", "Model shapes and GPU peaks for a script."},
 };
-constexpr ExitCode kStatuses[] = {ExitCode::good, ExitCode::usage};
+constexpr ExitCodeRow kStatuses[] = {{ExitCode::good}, {ExitCode::usage}};
 
 }  // namespace
 

@@ -78,11 +78,13 @@ Result<void> write(const Options& options, const std::vector<const Report*>& rep
   }
   std::error_code ignored;
   if (reports.size() == 1 && !fs::is_directory(options.path, ignored)) {
-    return render_file(*reports.front(), set, how, options.path);
+    auto written = render_file(*reports.front(), set, how, options.path);
+    if (written) console.status("wrote " + options.path);
+    return written;
   }
   const auto written = render_folder(reports, set, how, options.path);
   if (!written) return tl::unexpected(written.error());
-  for (const std::string& path : *written) console.note("wrote " + path);
+  for (const std::string& path : *written) console.status("wrote " + path);
   return {};
 }
 
@@ -119,7 +121,7 @@ constexpr Example kExamples[] = {
     {"bertbench report run --to html,csv -o report", "report/report.html and report/report.csv."},
     {"bertbench report run --to dlperf -o bert_result.json", "DLPerf's own JSON."},
 };
-constexpr ExitCode kStatuses[] = {ExitCode::good, ExitCode::usage, ExitCode::nothing_read};
+constexpr ExitCodeRow kStatuses[] = {{ExitCode::good}, {ExitCode::usage}, {ExitCode::nothing_read}};
 
 }  // namespace
 

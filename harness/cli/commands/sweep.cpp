@@ -184,8 +184,10 @@ constexpr Example kExamples[] = {
     {"bertbench sweep configs/quickstart.json --out run --set steps=100 --trials 10",
      "More steps and more trials than the file says."},
 };
-constexpr ExitCode kStatuses[] = {ExitCode::good, ExitCode::regression, ExitCode::usage,
-                                  ExitCode::interrupted};
+constexpr ExitCodeRow kStatuses[] = {{ExitCode::good},
+                                     {ExitCode::regression, "a trial failed"},
+                                     {ExitCode::usage},
+                                     {ExitCode::interrupted}};
 
 }  // namespace
 
@@ -195,7 +197,7 @@ extern const Command command_sweep{
     "CONFIG --out DIR",
     "Every cell of the grid is launched several times, interleaved, so that drift of the machine "
     "hits all alike. Any process may die at any time: the same command again keeps finished trials "
-    "and runs the rest. Ctrl-C stops cleanly, at once when pressed again.",
+    "and runs the rest. Ctrl-C stops cleanly.",
     kExamples,
     kStatuses,
     declare};

@@ -157,10 +157,10 @@ TEST(ProgressTest, CutsByCharactersNotBytes) {
   EXPECT_EQ(fit_columns("abc", 0), "");
 }
 
-TEST(NumberTextTest, KeepsFiveDigits) {
+TEST(NumberTextTest, ShowsTwoDecimalsAndMoreOfSmallRates) {
   EXPECT_EQ(rate_text(1844.1), "1844.10");
-  EXPECT_EQ(rate_text(31.4887), "31.489");
-  EXPECT_EQ(rate_text(3.094), "3.0940");
+  EXPECT_EQ(rate_text(31.4887), "31.49");
+  EXPECT_EQ(rate_text(3.094), "3.094");
   EXPECT_EQ(rate_text(0.0431), "0.04310");
   EXPECT_EQ(rate_text(std::nullopt), "-");
   EXPECT_EQ(change_text(-0.053), "-5.3 %");
