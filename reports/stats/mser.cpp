@@ -10,6 +10,7 @@ namespace bertbench {
 namespace {
 
 constexpr std::size_t kBatch = 5;
+constexpr double kClearly = 0.25;
 
 // Tukey's fences. They are at least 10 % of the median wide: a perfectly even series has no
 // quartile range, and clipping to it would hide the warm-up itself.
@@ -54,11 +55,15 @@ std::optional<std::size_t> mser5(std::span<const double> series) {
   // Differences at the level of rounding must not choose a later cut.
   const double noise = 1e-24 * centre * centre;
   std::size_t best = 0;
+  std::size_t best_in_half = 0;
   for (std::size_t d = 1; d <= last_cut; ++d) {
     if (statistic[d] + noise < statistic[best]) best = d;
+    if (2 * d <= n && statistic[d] + noise < statistic[best_in_half]) best_in_half = d;
   }
-  if (2 * best > n) return std::nullopt;
-  return best * kBatch;
+  // Few batches are even by chance: only a clearly better cut beyond half means that the first half
+  // is no steady state.
+  if (2 * best > n && statistic[best] < kClearly * statistic[best_in_half]) return std::nullopt;
+  return best_in_half * kBatch;
 }
 
 }  // namespace bertbench
