@@ -23,6 +23,11 @@ class Communicator {
   virtual void all_reduce_max(std::span<std::int64_t> values) = 0;
   virtual void broadcast(std::span<float> values, int root) = 0;
   virtual void barrier() = 0;
+  /// False when a sum over ranks is this rank's own value and costs nothing (a world of one).
+  [[nodiscard]] virtual bool reduces() const { return world_size() > 1; }
+  /// Called by every rank at the good end of a job. A communicator that is destroyed without it
+  /// tells the other ranks that this one failed.
+  virtual void finish() {}
   [[nodiscard]] virtual std::string description()
       const = 0;  ///< "tcp, gloo 0.5.0, 127.0.0.1:29500"
 };

@@ -1,0 +1,52 @@
+#include "workloads/bert/comm/make_communicator.h"
+
+#include <fmt/format.h>
+
+#include "workloads/bert/comm/self.h"
+#include "workloads/bert/comm/tcp.h"
+#include "workloads/bert/module.h"
+
+namespace bert {
+
+Result<std::unique_ptr<Communicator>> make_communicator(const CommunicatorRequest& request,
+                                                        const LaunchEnvironment& environment) {
+  std::string name = request.name;
+  const bool simulated = name == "sim";
+  if (name == "auto" || simulated) {
+    name = environment.world_size == 1 ? "self" : request.backend == "cuda" ? "nccl" : "tcp";
+  }
+  std::unique_ptr<Communicator> result;
+  try {
+    if (name == "self") {
+      if (environment.world_size != 1) {
+        return usage_error(fmt::format(
+            "--comm self is for a world of one, but the launcher ({}) started {} ranks: "
+            "use --comm tcp",
+            environment.source, environment.world_size));
+      }
+      result = std::make_unique<SelfCommunicator>();
+    } else if (name == "tcp") {
+      result = make_tcp_communicator(environment, request.timeout);
+    } else {
+      auto module = load_module(name);
+      if (!module) {
+        return tl::unexpected(module.error());
+      }
+      if ((*module)->make_communicator == nullptr) {
+        return tl::unexpected(
+            Failure{ExitStatus::no_device, fmt::format("module {} has no communicator", name)});
+      }
+      result = (*module)->make_communicator(environment, request.timeout);
+    }
+  } catch (const NoDevice& error) {
+    return tl::unexpected(Failure{ExitStatus::no_device, error.what()});
+  } catch (const std::exception& error) {
+    return run_error(fmt::format("--comm {}: {}", name, error.what()));
+  }
+  if (simulated) {
+    result = make_sim_communicator(request.cluster, std::move(result));
+  }
+  return result;
+}
+
+}  // namespace bert

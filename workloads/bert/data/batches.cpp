@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <numeric>
+
+#include "workloads/bert/data/random.h"
+#include "workloads/bert/data/sequence_source.h"
+
+namespace bert {
+namespace {
+
+constexpr std::uint64_t kLengthStream = 1, kMaskStream = 2;
+constexpr std::int64_t kSpecialPerSequence = 3;  // [CLS] and two [SEP]
+
+std::int64_t sequence_length(const DataOptions& options, std::uint64_t index) {
+  const std::int64_t full = options.sequence_length;
+  if (!options.variable_lengths) {
+    return full;
+  }
+  const std::int64_t shortest =
+      std::min(full, std::max(full / 4, options.masked_per_sequence + kSpecialPerSequence));
+  KeyedRandom random(options.seed, kLengthStream, index);
+  return shortest + random.below(full - shortest + 1);
+}
+
+void mask(const DataOptions& options, std::uint64_t index, std::int64_t row,
+          std::vector<std::int32_t>& candidates, Batch& batch) {
+  KeyedRandom random(options.seed, kMaskStream, index);
+  const auto wanted = static_cast<std::size_t>(options.masked_per_sequence);
+  // Partial Fisher-Yates: the first `wanted` entries become a random subset.
+  for (std::size_t i = 0; i < wanted; ++i) {
+    const auto left = static_cast<std::int64_t>(candidates.size() - i);
+    std::swap(candidates[i], candidates[i + static_cast<std::size_t>(random.below(left))]);
+  }
+  std::sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(wanted));
+  const std::int64_t first =
+      std::min<std::int64_t>(SpecialTokens::kFirstOrdinary, options.vocabulary / 2);
+  for (std::size_t i = 0; i < wanted; ++i) {
+    const auto position = static_cast<std::size_t>(candidates[i]);
+    const std::size_t slot = static_cast<std::size_t>(row) * wanted + i;
+    batch.masked[slot] = candidates[i];
+    batch.labels[slot] = batch.tokens[position];
+    const double dice = random.uniform();
+    if (dice < 0.8) {
+      batch.tokens[position] = SpecialTokens::kMask;
+    } else if (dice < 0.9) {
+      batch.tokens[position] =
+          static_cast<std::int32_t>(first + random.below(options.vocabulary - first));
+    }
+  }
+}
+
+}  // namespace
+
+void fill_batch(const SequenceSource& source, const DataOptions& options,
+                std::int64_t first_sequence, std::int64_t count, Batch& batch) {
+  const auto cells = static_cast<std::size_t>(count * options.sequence_length);
+  const auto masks = static_cast<std::size_t>(count * options.masked_per_sequence);
+  batch.sequences = count;
+  batch.sequence_length = options.sequence_length;
+  batch.masked_per_sequence = options.masked_per_sequence;
+  batch.first_sequence = first_sequence;
+  batch.tokens.assign(cells, SpecialTokens::kPad);
+  batch.segments.assign(cells, 0);
+  batch.lengths.resize(static_cast<std::size_t>(count));
+  batch.masked.resize(masks);
+  batch.labels.resize(masks);
+  batch.next_sentence.resize(static_cast<std::size_t>(count));
+  std::vector<std::int32_t> candidates;
+  for (std::int64_t row = 0; row < count; ++row) {
+    const auto index = static_cast<std::uint64_t>(first_sequence + row);
+    const std::int64_t length = sequence_length(options, index);
+    const SegmentPair pair = source.pair(index, length - kSpecialPerSequence);
+    auto at = static_cast<std::size_t>(row * options.sequence_length);
+    candidates.clear();
+    batch.tokens[at++] = SpecialTokens::kCls;
+    int segment = 0;
+    for (const auto* part : {&pair.first, &pair.second}) {
+      for (const std::int32_t token : *part) {
+        candidates.push_back(static_cast<std::int32_t>(at));
+        batch.segments[at] = segment;
+        batch.tokens[at++] = token;
+      }
+      batch.segments[at] = segment++;
+      batch.tokens[at++] = SpecialTokens::kSep;
+    }
+    batch.lengths[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(length);
+    // Label 0 is "is the next sentence", as in BERT's and Hugging Face's code.
+    batch.next_sentence[static_cast<std::size_t>(row)] = pair.is_next ? 0 : 1;
+    mask(options, index, row, candidates, batch);
+  }
+}
+
+Result<std::unique_ptr<SequenceSource>> open_source(const DataOptions& options) {
+  if (options.source == "synthetic") {
+    return make_synthetic_source(options.seed, options.vocabulary);
+  }
+  return open_token_file(options.source, options.seed, options.vocabulary);
+}
+
+}  // namespace bert

@@ -1,0 +1,57 @@
+// SequenceSource: pre-training examples, sequence by sequence, and the batches made of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "workloads/bert/batch.h"
+#include "workloads/bert/failure.h"
+
+namespace bert {
+
+/// Token numbers of bert-base-uncased's vocabulary.
+struct SpecialTokens {
+  static constexpr std::int32_t kPad = 0, kCls = 101, kSep = 102, kMask = 103;
+  static constexpr std::int32_t kFirstOrdinary = 999;
+};
+
+/// Two segments before masking: [CLS] first [SEP] second [SEP].
+struct SegmentPair {
+  std::vector<std::int32_t> first;
+  std::vector<std::int32_t> second;
+  bool is_next = false;  ///< `second` follows `first` in the text
+};
+
+/// A pure function of (seed, index): every rank of any world sees the same sequence `index`.
+class SequenceSource {
+ public:
+  virtual ~SequenceSource() = default;
+  /// `tokens` ordinary tokens in all, both segments non-empty; tokens >= 2.
+  [[nodiscard]] virtual SegmentPair pair(std::uint64_t index, std::int64_t tokens) const = 0;
+  [[nodiscard]] virtual std::string description() const = 0;
+};
+
+struct DataOptions {
+  std::string source = "synthetic";  ///< "synthetic" or the path of a token file
+  std::uint64_t seed = 1;
+  std::int64_t vocabulary = 30522;
+  std::int64_t sequence_length = 128;
+  std::int64_t masked_per_sequence = 20;
+  bool variable_lengths = false;  ///< lengths uniform in [s/4, s] instead of all s
+};
+
+[[nodiscard]] Result<std::unique_ptr<SequenceSource>> open_source(const DataOptions& options);
+[[nodiscard]] std::unique_ptr<SequenceSource> make_synthetic_source(std::uint64_t seed,
+                                                                    std::int64_t vocabulary);
+[[nodiscard]] Result<std::unique_ptr<SequenceSource>> open_token_file(const std::string& path,
+                                                                      std::uint64_t seed,
+                                                                      std::int64_t vocabulary);
+
+/// Lays out `count` sequences from `first_sequence` on and masks them as Devlin et al. 2018: of
+/// the masked positions 80 % become [MASK], 10 % a random token, 10 % stay. Reuses `batch`.
+void fill_batch(const SequenceSource& source, const DataOptions& options,
+                std::int64_t first_sequence, std::int64_t count, Batch& batch);
+
+}  // namespace bert

@@ -1,0 +1,205 @@
+// Token files: see data/README.md for the format. Memory-mapped, so a corpus larger than memory
+// works, and all ranks of a node share one copy.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "workloads/bert/data/random.h"
+#include "workloads/bert/data/sequence_source.h"
+
+namespace bert {
+namespace {
+
+constexpr std::uint64_t kFileStream = 4;
+constexpr char kMagic[9] = "BERTTOK1";
+
+struct Header {
+  char magic[8];
+  std::uint32_t token_bytes;  // 2 or 4
+  std::uint32_t vocabulary;
+  std::uint64_t documents;
+  std::uint64_t tokens;
+};
+static_assert(sizeof(Header) == 32);
+
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() {
+    if (data_ != nullptr) {
+      munmap(data_, size_);
+    }
+  }
+  // 0 or an errno
+  int open(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+      return errno;
+    }
+    struct stat info = {};
+    int error = fstat(fd, &info) == 0 ? (S_ISDIR(info.st_mode) ? EISDIR : 0) : errno;
+    size_ = static_cast<std::size_t>(info.st_size);
+    if (error == 0 && size_ > 0) {
+      void* data = mmap(nullptr, size_, PROT_READ, MAP_SHARED, fd, 0);
+      error = data == MAP_FAILED ? errno : 0;
+      data_ = data == MAP_FAILED ? nullptr : data;
+    }
+    ::close(fd);
+    return error;
+  }
+  [[nodiscard]] const char* data() const { return static_cast<const char*>(data_); }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+class TokenFile : public SequenceSource {
+ public:
+  TokenFile(std::string path, std::uint64_t seed) : path_(std::move(path)), seed_(seed) {}
+
+  // Empty, or what is wrong.
+  std::string open(std::int64_t vocabulary) {
+    if (const int error = mapping_.open(path_); error != 0) {
+      return fmt::format("{}", std::strerror(error));
+    }
+    if (mapping_.size() < sizeof header_) {
+      return fmt::format("{} bytes are too few for a header", mapping_.size());
+    }
+    std::memcpy(&header_, mapping_.data(), sizeof header_);
+    if (std::memcmp(header_.magic, kMagic, sizeof header_.magic) != 0) {
+      return "does not begin with BERTTOK1";
+    }
+    if (header_.token_bytes != 2 && header_.token_bytes != 4) {
+      return fmt::format("token size {} is neither 2 nor 4", header_.token_bytes);
+    }
+    if (header_.vocabulary > static_cast<std::uint64_t>(vocabulary)) {
+      return fmt::format("its vocabulary {} exceeds the model's {}", header_.vocabulary,
+                         vocabulary);
+    }
+    const std::uint64_t limit = mapping_.size();
+    const std::uint64_t body = limit - sizeof header_;
+    if (header_.documents == 0 || header_.documents >= body / 8 ||
+        header_.tokens > body / header_.token_bytes ||
+        (header_.documents + 1) * 8 + header_.tokens * header_.token_bytes != body) {
+      return fmt::format(
+          "{} documents of {} tokens in all do not fit its size of {} bytes: cut off?",
+          header_.documents, header_.tokens, limit);
+    }
+    return check_documents();
+  }
+
+  [[nodiscard]] SegmentPair pair(std::uint64_t index, std::int64_t tokens) const override {
+    KeyedRandom random(seed_, kFileStream, index);
+    SegmentPair pair;
+    pair.is_next = random.below(2) == 0;
+    const std::int64_t split = 1 + random.below(tokens - 1);
+    // Sampling is by token, so a long document comes as often as its length says.
+    const std::uint64_t at = position(random);
+    read(at, split, pair.first);
+    const std::uint64_t next = pair.is_next ? advance(at, split) : position(random);
+    read(next, tokens - split, pair.second);
+    return pair;
+  }
+
+  [[nodiscard]] std::string description() const override { return path_; }
+
+ private:
+  [[nodiscard]] std::uint64_t document_start(std::uint64_t document) const {
+    std::uint64_t value = 0;
+    std::memcpy(&value, mapping_.data() + sizeof header_ + document * 8, 8);
+    return value;
+  }
+
+  std::string check_documents() const {
+    std::uint64_t last = document_start(0);
+    for (std::uint64_t i = 1; i <= header_.documents; ++i) {
+      const std::uint64_t start = document_start(i);
+      if (start <= last || (i == 1 && last != 0)) {
+        return fmt::format("document {} is empty or out of order", i - 1);
+      }
+      last = start;
+    }
+    if (last != header_.tokens) {
+      return fmt::format("its last document ends at {}, not at its {} tokens", last,
+                         header_.tokens);
+    }
+    for (std::uint64_t i = 0; i < header_.tokens; ++i) {
+      if (static_cast<std::uint32_t>(token(i)) >= header_.vocabulary) {
+        return fmt::format("token {} is {}, its vocabulary ends at {}", i, token(i),
+                           header_.vocabulary);
+      }
+    }
+    return "";
+  }
+
+  [[nodiscard]] std::int32_t token(std::uint64_t at) const {
+    const char* tokens = mapping_.data() + sizeof header_ + (header_.documents + 1) * 8;
+    if (header_.token_bytes == 2) {
+      std::uint16_t value = 0;
+      std::memcpy(&value, tokens + at * 2, 2);
+      return value;
+    }
+    std::int32_t value = 0;
+    std::memcpy(&value, tokens + at * 4, 4);
+    return value;
+  }
+
+  [[nodiscard]] std::uint64_t position(KeyedRandom& random) const {
+    return static_cast<std::uint64_t>(random.below(static_cast<std::int64_t>(header_.tokens)));
+  }
+  [[nodiscard]] std::uint64_t document_of(std::uint64_t at) const {
+    std::uint64_t low = 0, high = header_.documents;
+    while (high - low > 1) {
+      const std::uint64_t middle = (low + high) / 2;
+      (document_start(middle) <= at ? low : high) = middle;
+    }
+    return low;
+  }
+  // Text runs on inside its document and wraps to the document's beginning.
+  [[nodiscard]] std::uint64_t advance(std::uint64_t at, std::int64_t count) const {
+    const std::uint64_t document = document_of(at);
+    const std::uint64_t start = document_start(document);
+    const std::uint64_t size = document_start(document + 1) - start;
+    return start + (at - start + static_cast<std::uint64_t>(count)) % size;
+  }
+  void read(std::uint64_t at, std::int64_t count, std::vector<std::int32_t>& out) const {
+    const std::uint64_t document = document_of(at);
+    const std::uint64_t start = document_start(document);
+    const std::uint64_t end = document_start(document + 1);
+    out.resize(static_cast<std::size_t>(count));
+    for (std::int32_t& value : out) {
+      value = token(at);
+      at = at + 1 == end ? start : at + 1;
+    }
+  }
+
+  std::string path_;
+  std::uint64_t seed_;
+  Mapping mapping_;
+  Header header_ = {};
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SequenceSource>> open_token_file(const std::string& path, std::uint64_t seed,
+                                                        std::int64_t vocabulary) {
+  auto file = std::make_unique<TokenFile>(path, seed);
+  const std::string wrong = file->open(vocabulary);
+  if (!wrong.empty()) {
+    return usage_error(fmt::format(
+        "--data {}: {}; make a token file with workloads/bert/data/make_tokens.py", path, wrong));
+  }
+  return file;
+}
+
+}  // namespace bert

@@ -1,0 +1,237 @@
+#include "workloads/bert/run.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <ostream>
+
+#include "workloads/bert/comm/make_communicator.h"
+#include "workloads/bert/launch_environment.h"
+#include "workloads/bert/module.h"
+#include "workloads/bert/options.h"
+#include "workloads/bert/signals.h"
+#include "workloads/bert/trainer.h"
+#include "workloads/bert/version.h"
+
+namespace bert {
+namespace {
+
+int status(ExitStatus value) { return static_cast<int>(value); }
+
+int own_cores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+std::string host_name() {
+  char name[256] = "";
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+ModelConfig configured_model(const TrainOptions& options) {
+  ModelConfig model = *named_model(options.model);
+  model.hidden_dropout = options.dropout;
+  model.attention_dropout = options.dropout;
+  return model;
+}
+
+Result<std::unique_ptr<Backend>> make_backend(const TrainOptions& options, const Module* module,
+                                              int local_rank) {
+  BackendOptions request;
+  request.model = configured_model(options);
+  request.micro_batch_size = options.micro_batch_size;
+  request.sequence_length = options.sequence_length;
+  request.seed = options.seed;
+  request.threads = options.threads;
+  request.deterministic = options.deterministic;
+  request.activation_checkpointing = options.activation_checkpointing;
+  try {
+    if (module == nullptr) {
+      return make_cpu_backend(request);
+    }
+    return module->make_backend({request, options.precision, local_rank});
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const NoDevice& error) {
+    return tl::unexpected(Failure{ExitStatus::no_device, error.what()});
+  } catch (const std::invalid_argument& error) {
+    return usage_error(error.what());
+  } catch (const std::exception& error) {
+    return run_error(error.what());
+  }
+}
+
+// The module of a backend that is not linked in; null for cpu.
+Result<const Module*> backend_module(const TrainOptions& options) {
+  if (options.backend == "cpu") {
+    return nullptr;
+  }
+  auto module = load_module(options.backend);
+  if (!module) {
+    return tl::unexpected(
+        Failure{module.error().status,
+                fmt::format("--backend {}: {}", options.backend, module.error().message)});
+  }
+  if ((*module)->make_backend == nullptr) {
+    return tl::unexpected(
+        Failure{ExitStatus::no_device, fmt::format("module {} has no backend", options.backend)});
+  }
+  return module;
+}
+
+RunFacts describe(const TrainOptions& options, const LaunchEnvironment& environment,
+                  const Backend& backend, const Communicator& communicator,
+                  const SequenceSource& source) {
+  RunFacts f;
+  f.model = options.model;
+  f.precision = options.precision;
+  f.optimizer = options.optimizer.kind == OptimizerOptions::Kind::lamb ? "lamb" : "adamw";
+  f.backend = backend.description();
+  f.backend_name = options.backend;
+  f.communicator = communicator.description();
+  f.data = source.description();
+  f.micro_batch_size = options.micro_batch_size;
+  f.gradient_accumulation_steps = options.gradient_accumulation_steps;
+  f.sequence_length = options.sequence_length;
+  f.masked_per_sequence = masked_positions(options.sequence_length);
+  f.world_size = environment.world_size;
+  f.nodes = environment.nodes();
+  f.gpus_per_node = f.nodes > 0 ? environment.local_world_size : 0;
+  f.threads = options.threads;
+  for (const Parameter& parameter : backend.parameters()) {
+    f.parameters += parameter.size;
+  }
+  f.log_every = options.log_every;
+  f.seed = options.seed;
+  f.dropout = options.dropout;
+  f.learning_rate = options.schedule.peak;
+  f.gradient_clipping = options.gradient_clipping;
+  f.weight_decay = options.optimizer.weight_decay;
+  f.warmup_steps = options.schedule.warmup_steps;
+  f.decay_steps = options.schedule.decay_steps;
+  f.bucket_bytes = static_cast<std::int64_t>(options.bucket_mb * 1048576);
+  f.planned_bytes = backend.peak_bytes();
+  f.activation_checkpointing = options.activation_checkpointing;
+  f.deterministic = options.deterministic;
+  f.variable_lengths = options.variable_lengths;
+  f.simulated_topology = options.comm == "sim" ? options.cluster.label() : "";
+  f.launcher = environment.source;
+  f.host = host_name();
+  f.checkpoint = options.checkpoint;
+  f.version = version_number();
+  f.commit = version_commit();
+  f.compiler = version_compiler();
+  f.command = options.command;
+  return f;
+}
+
+Result<RunEnd> run(TrainOptions options, const LaunchEnvironment& environment, Clock& clock,
+                   std::ostream& out, const std::function<void(const std::string&)>& warn) {
+  if (options.expect_world_size > 0 && options.expect_world_size != environment.world_size) {
+    return usage_error(fmt::format(
+        "--expect-world-size {}, but {} found a world of {}: fix the "
+        "launcher's number of ranks",
+        options.expect_world_size,
+        environment.source == "none" ? "no launcher's variable was set: I" : environment.source,
+        environment.world_size));
+  }
+  if (options.threads == 0) {
+    options.threads = std::max(1, own_cores() / environment.local_world_size);
+  }
+  DataOptions data;
+  data.source = options.data;
+  data.seed = options.seed;
+  data.vocabulary = named_model(options.model)->vocabulary;
+  data.sequence_length = options.sequence_length;
+  data.masked_per_sequence = masked_positions(options.sequence_length);
+  data.variable_lengths = options.variable_lengths;
+  auto source = open_source(data);
+  if (!source) {
+    return tl::unexpected(source.error());
+  }
+  const bool chief = environment.rank == 0;
+  std::optional<TimingsFile> timings;
+  if (chief && !options.timings.empty()) {
+    auto opened = TimingsFile::open(options.timings);
+    if (!opened) {
+      return tl::unexpected(opened.error());
+    }
+    timings = std::move(*opened);
+  }
+  auto module = backend_module(options);
+  if (!module) {
+    return tl::unexpected(module.error());
+  }
+  // Ranks meet before memory is asked for: when one of them fails, the others hear of it at once.
+  CommunicatorRequest request;
+  request.name = options.comm;
+  request.backend = options.backend;
+  request.timeout = std::chrono::milliseconds(static_cast<long>(options.comm_timeout_s * 1000));
+  request.cluster = options.cluster;
+  auto communicator = make_communicator(request, environment);
+  if (!communicator) {
+    return tl::unexpected(communicator.error());
+  }
+  auto backend = make_backend(options, *module, environment.local_rank);
+  if (!backend) {
+    return tl::unexpected(backend.error());
+  }
+  std::unique_ptr<LogStyle> log;
+  if (chief) {
+    log = find_log_style(options.log_style)->make(out);
+  }
+  return train({options, **backend, **communicator, **source, data, clock,
+                describe(options, environment, **backend, **communicator, **source), log.get(),
+                chief ? &out : nullptr, timings ? &*timings : nullptr, stop_signal, warn});
+}
+
+}  // namespace
+
+int run_bert_train(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+  SystemClock clock;  // first: its zero is the start of the program
+  auto parsed = parse_options(argc, argv);
+  if (!parsed) {
+    err << "bert_train: " << parsed.error().message << '\n';
+    return status(parsed.error().status);
+  }
+  if (const auto* answer = std::get_if<TextAnswer>(&*parsed)) {
+    out << answer->text;
+    return status(out.flush() ? ExitStatus::done : ExitStatus::failed);
+  }
+  auto& options = std::get<TrainOptions>(*parsed);
+  const auto environment = read_launch_environment();
+  if (!environment) {
+    err << "bert_train: " << environment.error().message << '\n';
+    return status(environment.error().status);
+  }
+  const auto say = [&](const std::string& message) {
+    // One write per line: lines of several ranks must not mix.
+    err << fmt::format("bert_train: rank {}: {}\n", environment->rank, message) << std::flush;
+  };
+  catch_stop_signals();
+  try {
+    const auto end = run(options, *environment, clock, out, say);
+    if (!end) {
+      say(end.error().message);
+      return status(end.error().status);
+    }
+    return status(end->signal == 0 ? ExitStatus::done : ExitStatus::interrupted);
+  } catch (const std::bad_alloc& error) {
+    const std::string what = error.what();
+    const bool told = what.find("out of memory") != std::string::npos;
+    say(
+        fmt::format("{}{}; {} with --micro-batch-size {}: lower it (raise "
+                    "--gradient-accumulation-steps instead) or use --activation-checkpointing",
+                    told ? "" : "out of memory: ", what, options.model, options.micro_batch_size));
+    return status(ExitStatus::out_of_memory);
+  } catch (const std::exception& error) {
+    say(error.what());
+    return status(ExitStatus::failed);
+  }
+}
+
+}  // namespace bert
