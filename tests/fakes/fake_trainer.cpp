@@ -1,0 +1,164 @@
+// fake_trainer: takes bert_train's command line, prints its native log with made-up step times, and
+// misbehaves on demand. What it does comes from the environment, so a sweep sets it per cell:
+//   FAKE             ok (default), hang, ignore_term, oom_text, oom_exit, nan, silent, flood,
+//                    no_newline, stopped, leave_child, hold_log, exit:N, signal:N, fail_once
+//   FAKE_AT          step at which it does so (default 5; 0 = before the first line)
+//   FAKE_RANK        rank that does so (default 0); the others go on and wait
+//   FAKE_SECONDS     seconds a step, as printed (default 0.01)
+//   FAKE_DELAY_MS    real time a step takes (default 0)
+//   FAKE_NOTE        file to which each start adds a line "RANK WORLD pid"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+std::string env(const char* name, const std::string& otherwise) {
+  const char* value = std::getenv(name);
+  return value ? value : otherwise;
+}
+
+void put(const std::string& text) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t n = write(1, text.data() + done, text.size() - done);
+    if (n <= 0) _exit(1);
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+[[noreturn]] void hang() {
+  for (;;) pause();
+}
+
+/// A process of its own session that outlives this one and keeps the log open.
+void leave_child(bool keep_log) {
+  if (fork() != 0) return;
+  setsid();
+  if (fork() != 0) _exit(0);
+  prctl(PR_SET_PDEATHSIG, 0);
+  if (!keep_log) {
+    for (int fd = 0; fd < 3; ++fd) close(fd);
+  }
+  for (int i = 0; i < 600; ++i) sleep(1);
+  _exit(0);
+}
+
+void misbehave(const std::string& mode, long step) {
+  if (mode == "hang") hang();
+  if (mode == "ignore_term") {
+    signal(SIGTERM, SIG_IGN);
+    hang();
+  }
+  if (mode == "oom_text") {
+    put("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.78 GiB total "
+        "capacity; 14.02 GiB already allocated)\n");
+    _exit(1);
+  }
+  if (mode == "oom_exit") _exit(12);
+  if (mode == "silent") _exit(0);
+  if (mode == "flood") {
+    for (const std::string block(1 << 20, 'x');;) put(block);
+  }
+  if (mode == "no_newline") put("half a line");
+  if (mode == "stopped") raise(SIGSTOP);
+  if (mode == "leave_child") leave_child(false);
+  if (mode == "hold_log") leave_child(true);
+  if (mode.rfind("exit:", 0) == 0) _exit(std::atoi(mode.c_str() + 5));
+  if (mode.rfind("signal:", 0) == 0) {
+    raise(std::atoi(mode.c_str() + 7));
+    hang();
+  }
+  if (mode == "fail_once") {
+    const std::string marker = env("FAKE_MARKER", "");
+    if (open(marker.c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0) {
+      put("Traceback (most recent call last):\nRuntimeError: NCCL error at step " +
+          std::to_string(step) + "\n");
+      _exit(1);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string model = "?", precision = "fp32", batch = "1", accumulation = "1", length = "1";
+  std::string timings, expected = "0";
+  long steps = 10;
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
+    if (name == "--model") model = value;
+    if (name == "--precision") precision = value;
+    if (name == "--micro-batch-size") batch = value;
+    if (name == "--gradient-accumulation-steps") accumulation = value;
+    if (name == "--sequence-length") length = value;
+    if (name == "--steps") steps = std::atol(value.c_str());
+    if (name == "--timings") timings = value;
+    if (name == "--expect-world-size") expected = value;
+  }
+  const std::string rank = env("RANK", "0"), world = env("WORLD_SIZE", "1");
+  if (expected != world) {
+    std::fprintf(stderr, "fake_trainer: expected world %s, found %s\n", expected.c_str(),
+                 world.c_str());
+    return 2;
+  }
+  if (const auto note = env("FAKE_NOTE", ""); !note.empty()) {
+    const int fd = open(note.c_str(), O_CREAT | O_APPEND | O_WRONLY, 0600);
+    const std::string line = rank + " " + world + " " + std::to_string(getpid()) + "\n";
+    if (fd >= 0 && write(fd, line.data(), line.size()) > 0) close(fd);
+  }
+  const std::string mode = env("FAKE", "ok");
+  const long at = std::atol(env("FAKE_AT", "5").c_str());
+  const bool mine = rank == env("FAKE_RANK", "0");
+  const double seconds = std::strtod(env("FAKE_SECONDS", "0.01").c_str(), nullptr);
+  const long delay_ms = std::atol(env("FAKE_DELAY_MS", "0").c_str());
+  const long global =
+      std::atol(batch.c_str()) * std::atol(accumulation.c_str()) * std::atol(world.c_str());
+  if (mine && at == 0) misbehave(mode, 0);
+  const bool speaks = rank == "0";
+  if (speaks) {
+    put("{\"type\":\"header\",\"format\":\"bert_train/1\",\"time\":\"2026-01-01T00:00:00Z\","
+        "\"framework\":\"bert_train\",\"model\":\"" +
+        model + "\",\"precision\":\"" + precision + "\",\"micro_batch_size\":" + batch +
+        ",\"gradient_accumulation_steps\":" + accumulation + ",\"sequence_length\":" + length +
+        ",\"world_size\":" + world + ",\"global_batch_size\":" + std::to_string(global) +
+        ",\"first_step\":1,\"last_step\":" + std::to_string(steps) + ",\"log_every\":1}\n");
+  }
+  std::FILE* truth = speaks && !timings.empty() ? std::fopen(timings.c_str(), "w") : nullptr;
+  char line[512];
+  for (long step = 1; step <= steps; ++step) {
+    if (delay_ms > 0) usleep(static_cast<useconds_t>(delay_ms * 1000));
+    if (mine && step == at) misbehave(mode, step);
+    if (!speaks) continue;
+    const bool nan = mode == "nan" && step >= at;
+    std::snprintf(line, sizeof line,
+                  "{\"type\":\"step\",\"step\":%ld,\"steps\":1,\"seconds\":%.9g,"
+                  "\"sequences_per_second\":%.9g,\"loss\":%s,\"elapsed\":%.9g}\n",
+                  step, seconds, static_cast<double>(global) / seconds, nan ? "\"nan\"" : "9.5",
+                  static_cast<double>(step) * seconds);
+    put(line);
+    if (truth) {
+      std::fprintf(truth, "{\"step\":%ld,\"seconds\":%.9g,\"sequences\":%ld,\"end\":%.9g}\n", step,
+                   seconds, global, static_cast<double>(step) * seconds);
+    }
+  }
+  if (truth) std::fclose(truth);
+  // A rank whose peer is stuck waits for it, as in an all-reduce.
+  if (!speaks && (mode == "hang" || mode == "ignore_term")) hang();
+  if (speaks) {
+    const double total = static_cast<double>(steps) * seconds;
+    std::snprintf(line, sizeof line,
+                  "{\"type\":\"summary\",\"outcome\":\"completed\",\"step\":%ld,\"steps\":%ld,"
+                  "\"sequences\":%ld,\"training_s\":%.9g,\"wall_s\":%.9g,"
+                  "\"sequences_per_second\":%.9g}\n",
+                  steps, steps, steps * global, total, total,
+                  static_cast<double>(global) / seconds);
+    put(line);
+  }
+  return 0;
+}
