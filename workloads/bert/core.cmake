@@ -31,3 +31,7 @@ add_library(bert_core STATIC
 target_include_directories(bert_core PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(bert_core PUBLIC OpenMP::OpenMP_CXX Threads::Threads
                                 PRIVATE DNNL::dnnl bb::warnings)
+
+# The oracle of the tests; no program links it.
+add_library(bert_reference STATIC EXCLUDE_FROM_ALL reference/reference.cpp)
+target_link_libraries(bert_reference PUBLIC bert_core PRIVATE bb::warnings)

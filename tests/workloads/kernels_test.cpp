@@ -1,0 +1,142 @@
+// The row kernels of every instruction set that runs here, against plain arithmetic in double.
+#include "workloads/bert/cpu/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "workloads/bert/philox.h"
+
+namespace bert {
+namespace {
+
+class EveryBuild : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    build_ = kernels_named(GetParam());
+    if (build_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  }
+  const Kernels* build_ = nullptr;
+};
+
+TEST(Philox, equals_the_vectors_published_by_its_authors) {
+  // Random123 1.14, kat_vectors, philox4x32 10.
+  EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),
+            (std::array<std::uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  constexpr std::uint32_t kOnes = 0xffffffff;
+  EXPECT_EQ(philox({kOnes, kOnes, kOnes, kOnes}, {kOnes, kOnes}),
+            (std::array<std::uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
+            (std::array<std::uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST_P(EveryBuild, drops_exactly_what_the_scalar_definition_drops) {
+  const DropoutKey key = dropout_key(0x123456789abcdefULL, 77, 5, (3LL << 32) + 9, 0.1);
+  for (const std::uint64_t first : {0U, 1U, 63U, 64U, 100U, 1000U}) {
+    std::vector<float> factors(333 + 64);
+    build_->dropout_factors(key, first, 333, factors.data());
+    for (std::uint64_t i = 0; i < 333; ++i) {
+      ASSERT_EQ(factors[i] != 0, dropout_keeps(key, first + i)) << first << " + " << i;
+      ASSERT_TRUE(factors[i] == 0 || factors[i] == key.scale);
+    }
+  }
+}
+
+TEST_P(EveryBuild, keeps_the_share_it_should) {
+  constexpr std::int64_t kCount = 1 << 20;
+  std::vector<float> factors(kCount + 64);
+  for (const double probability : {0.1, 0.5}) {
+    double kept = 0;
+    double sum = 0;
+    build_->dropout_factors(dropout_key(1, 1, 0, 0, probability), 0, kCount, factors.data());
+    for (std::int64_t i = 0; i < kCount; ++i) {
+      kept += factors[static_cast<std::size_t>(i)] != 0 ? 1 : 0;
+      sum += static_cast<double>(factors[static_cast<std::size_t>(i)]);
+    }
+    const double deviation = std::sqrt(probability * (1 - probability) / kCount);
+    EXPECT_NEAR(kept / kCount, 1 - probability, 4 * deviation);
+    EXPECT_NEAR(sum / kCount, 1, 4 * deviation / (1 - probability));
+  }
+}
+
+TEST_P(EveryBuild, exponential_is_within_its_stated_error) {
+  std::vector<float> x;
+  for (double v = -87; v < 88; v += 0.00037) x.push_back(static_cast<float>(v));
+  std::vector<float> y(x.size());
+  build_->exponential(static_cast<std::int64_t>(x.size()), x.data(), y.data());
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double want = std::exp(static_cast<double>(x[i]));
+    worst = std::max(worst, std::abs(static_cast<double>(y[i]) - want) / want);
+  }
+  EXPECT_LE(worst, 2.5e-7);
+  const float low = -200;
+  float out = 1;
+  build_->exponential(1, &low, &out);
+  EXPECT_EQ(out, 0);
+}
+
+double distribution(double x) { return std::erfc(-x * std::numbers::sqrt2 / 2) / 2; }
+
+TEST_P(EveryBuild, gelu_and_its_slope_are_within_their_stated_error) {
+  std::vector<float> x;
+  for (double v = -9; v < 9; v += 0.0007) x.push_back(static_cast<float>(v));
+  const auto n = static_cast<std::int64_t>(x.size());
+  std::vector<float> y(x.size());
+  std::vector<float> d(x.size(), 1.0F);
+  std::vector<float> bias(x.size());
+  std::vector<float> d_bias(x.size());
+  build_->gelu_forward(1, n, x.data(), bias.data(), y.data());
+  build_->gelu_backward(1, n, x.data(), bias.data(), d.data(), d_bias.data());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto v = static_cast<double>(x[i]);
+    const double want = v * distribution(v);
+    // exp(-x^2/2) carries the rounding of x^2/2, so the bound widens in the far tail.
+    const double relative = 6e-7 + 1e-7 * v * v;
+    ASSERT_NEAR(static_cast<double>(y[i]), want, relative * std::abs(want) + 1e-37) << v;
+    const double slope =
+        distribution(v) + v * std::exp(-v * v / 2) / std::sqrt(2 * std::numbers::pi);
+    ASSERT_NEAR(static_cast<double>(d[i]), slope, 6e-7) << v;
+    ASSERT_EQ(d[i], d_bias[i]);
+  }
+}
+
+TEST_P(EveryBuild, cross_entropy_survives_large_logits) {
+  std::vector<float> logits = {1000.0F, -1000.0F, 999.0F, 0.0F, 1000.0F};
+  const std::vector<float> bias = {0.0F, 0.0F, 1.0F, 0.0F, -2.0F};
+  const double loss = build_->cross_entropy(5, logits.data(), bias.data(), 4, 2.0F);
+  const double total = 2 + std::exp(-2.0);
+  EXPECT_NEAR(loss, std::log(total) + 2, 1e-6);
+  EXPECT_NEAR(static_cast<double>(logits[0]), 2 / total, 1e-6);
+  EXPECT_NEAR(static_cast<double>(logits[4]), 2 * (std::exp(-2.0) / total - 1), 1e-6);
+  EXPECT_EQ(logits[1], 0);
+}
+
+TEST_P(EveryBuild, layer_norm_of_a_constant_row_is_finite) {
+  const std::vector<float> x(37, 3.0F);
+  const std::vector<float> one(37, 1.0F);
+  const std::vector<float> zero(37, 0.0F);
+  std::vector<float> sum(37), y(37), scratch(400);
+  float mean = 0;
+  float rstd = 0;
+  NormForward norm;
+  norm.width = 37;
+  norm.input = x.data();
+  norm.gamma = one.data();
+  norm.beta = zero.data();
+  norm.epsilon = 1e-12F;
+  norm.sum = sum.data();
+  norm.output = y.data();
+  norm.mean = &mean;
+  norm.rstd = &rstd;
+  build_->norm_forward(norm, 0, 1, scratch.data());
+  for (const float v : y) EXPECT_NEAR(static_cast<double>(v), 0, 1e-3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, EveryBuild, ::testing::Values("sse2", "avx2", "avx512"),
+                         [](const auto& build) { return std::string(build.param); });
+
+}  // namespace
+}  // namespace bert

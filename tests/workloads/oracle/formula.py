@@ -1,0 +1,103 @@
+"""Inputs of the oracle, by one counter-based formula that tests/workloads/oracle.h repeats in C++.
+
+uniform(n) = splitmix64(n) / 2^64 in [-1, 1): weights need not be stored, only gradients.
+"""
+
+import numpy as np
+
+
+def splitmix64(counter):
+    """Steele et al. 2014, "Fast splittable pseudorandom number generators", figure 18."""
+    with np.errstate(over="ignore"):
+        z = (np.asarray(counter, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
+
+
+def uniform(stream, first, count):
+    """`count` doubles in [-1, 1) at counters stream * 2^40 + first ...; exact multiples of 2^-23."""
+    counter = np.arange(count, dtype=np.uint64) + np.uint64((stream << 40) + first)
+    return (splitmix64(counter) >> np.uint64(40)).astype(np.float64) / 2.0**23 - 1.0
+
+
+def integers(stream, first, count, low, high):
+    counter = np.arange(count, dtype=np.uint64) + np.uint64((stream << 40) + first)
+    return (low + splitmix64(counter) % np.uint64(high - low)).astype(np.int64)
+
+
+WEIGHTS, PROJECTION, GRADIENTS, TOKENS = range(4)
+CASE = 1 << 30  # distance between the counters of projections, and of updates
+
+
+def weight(name, offset, size):
+    """Values are exact in fp32, so fp32 and fp64 start from the same weights."""
+    u = uniform(WEIGHTS, offset, size)
+    if name.endswith("LayerNorm.weight"):
+        w = 1.0 + u / 4
+    else:
+        w = u / 8
+    return w.astype(np.float32).astype(np.float64)
+
+
+def layout(c):
+    """(name, shape) in the order of workloads/bert/parameters.h."""
+    h, wide = c["hidden"], c["intermediate"]
+    out = [
+        ("bert.embeddings.word_embeddings.weight", (c["vocabulary"], h)),
+        ("bert.embeddings.position_embeddings.weight", (c["positions"], h)),
+        ("bert.embeddings.token_type_embeddings.weight", (2, h)),
+        ("bert.embeddings.LayerNorm.weight", (h,)),
+        ("bert.embeddings.LayerNorm.bias", (h,)),
+    ]
+    for i in range(c["layers"]):
+        p = f"bert.encoder.layer.{i}."
+        for kind, shape in (("weight", (h, h)), ("bias", (h,))):
+            for part in ("query", "key", "value"):
+                out.append((f"{p}attention.self.{part}.{kind}", shape))
+        for part, shape in (
+            ("attention.output.dense.weight", (h, h)),
+            ("attention.output.dense.bias", (h,)),
+            ("attention.output.LayerNorm.weight", (h,)),
+            ("attention.output.LayerNorm.bias", (h,)),
+            ("intermediate.dense.weight", (wide, h)),
+            ("intermediate.dense.bias", (wide,)),
+            ("output.dense.weight", (h, wide)),
+            ("output.dense.bias", (h,)),
+            ("output.LayerNorm.weight", (h,)),
+            ("output.LayerNorm.bias", (h,)),
+        ):
+            out.append((p + part, shape))
+    out += [
+        ("bert.pooler.dense.weight", (h, h)),
+        ("bert.pooler.dense.bias", (h,)),
+        ("cls.predictions.transform.dense.weight", (h, h)),
+        ("cls.predictions.transform.dense.bias", (h,)),
+        ("cls.predictions.transform.LayerNorm.weight", (h,)),
+        ("cls.predictions.transform.LayerNorm.bias", (h,)),
+        ("cls.seq_relationship.weight", (2, h)),
+        ("cls.seq_relationship.bias", (2,)),
+        ("cls.predictions.bias", (c["vocabulary"],)),
+    ]
+    return out
+
+
+def projection(index, offset, size):
+    """Signs; the difference of two gradients has the same expected square along each."""
+    return np.where(uniform(PROJECTION, index * CASE + offset, size) < 0, -1.0, 1.0)
+
+
+def batch(c):
+    """Tokens 1.. inside each length, 0 as padding; m masked positions per sequence."""
+    b, s, m = c["sequences"], c["length"], c["masked"]
+    tokens = integers(TOKENS, 0, b * s, 1, c["vocabulary"]).reshape(b, s)
+    segments = np.zeros((b, s), dtype=np.int64)
+    lengths = np.array([s - 3 * (i % 3) for i in range(b)], dtype=np.int64)
+    masked = np.zeros((b, m), dtype=np.int64)
+    labels = integers(TOKENS, 1 << 20, b * m, 1, c["vocabulary"]).reshape(b, m)
+    for i in range(b):
+        tokens[i, lengths[i]:] = 0
+        segments[i, lengths[i] // 2:] = 1
+        masked[i] = i * s + 1 + np.arange(m) * ((lengths[i] - 1) // m)
+    next_sentence = np.arange(b) % 2
+    return tokens, segments, lengths, masked, labels, next_sentence

@@ -1,0 +1,114 @@
+// Small models, batches and comparisons for the tests of the trainer's arithmetic.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "workloads/bert/backend.h"
+#include "workloads/bert/philox.h"
+
+namespace bert::testing {
+
+/// Shapes that are multiples of no SIMD width, so every tail loop runs.
+inline ModelConfig odd_model(std::int64_t layers = 2) {
+  ModelConfig model;
+  model.name = "odd";
+  model.layers = layers;
+  model.hidden = 36;
+  model.heads = 3;
+  model.intermediate = 70;
+  model.vocabulary = 101;
+  model.max_positions = 24;
+  return model;
+}
+
+inline std::uint32_t random(std::uint32_t stream, std::int64_t index) {
+  return philox({static_cast<std::uint32_t>(index), stream, 0, 0}, {7, 11})[0];
+}
+
+/// A function of the sequence's index in the job alone, as real data are.
+inline Batch make_batch(const ModelConfig& model, std::int64_t sequences, std::int64_t length,
+                        std::int64_t masked, std::int64_t first_sequence = 0) {
+  Batch batch;
+  batch.sequences = sequences;
+  batch.sequence_length = length;
+  batch.masked_per_sequence = masked;
+  batch.first_sequence = first_sequence;
+  const auto vocabulary = static_cast<std::uint32_t>(model.vocabulary);
+  for (std::int64_t b = 0; b < sequences; ++b) {
+    const std::int64_t index = first_sequence + b;
+    const std::int64_t used = length - index % 4;
+    for (std::int64_t i = 0; i < length; ++i) {
+      const std::uint32_t token = 1 + random(1, index * 1000 + i) % (vocabulary - 1);
+      batch.tokens.push_back(i < used ? static_cast<std::int32_t>(token) : 0);
+      batch.segments.push_back(i < used / 2 ? 0 : 1);
+    }
+    batch.lengths.push_back(static_cast<std::int32_t>(used));
+    batch.next_sentence.push_back(static_cast<std::int32_t>(random(2, index) % 2));
+    for (std::int64_t j = 0; j < masked; ++j) {
+      batch.masked.push_back(static_cast<std::int32_t>(b * length + 1 + j * ((used - 1) / masked)));
+      batch.labels.push_back(static_cast<std::int32_t>(random(3, index * 100 + j) % vocabulary));
+    }
+  }
+  return batch;
+}
+
+inline BackendOptions options_for(const ModelConfig& model, std::int64_t sequences,
+                                  std::int64_t length, int threads = 2) {
+  BackendOptions options;
+  options.model = model;
+  options.micro_batch_size = sequences;
+  options.sequence_length = length;
+  options.threads = threads;
+  options.seed = 42;
+  return options;
+}
+
+/// ||a - b|| / ||b|| over one tensor. Key biases have no gradient in theory (softmax does not see
+/// a constant), so they are measured against the query bias's gradient, an absolute bound.
+template <typename A, typename B>
+double tensor_error(const std::vector<Parameter>& parameters, std::size_t which, const A* a,
+                    const B* b) {
+  const Parameter& parameter = parameters[which];
+  const auto norm_of = [&](const Parameter& p) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < p.size; ++i) {
+      sum += static_cast<double>(b[p.offset + i]) * static_cast<double>(b[p.offset + i]);
+    }
+    return std::sqrt(sum);
+  };
+  double difference = 0;
+  for (std::int64_t i = 0; i < parameter.size; ++i) {
+    const double d =
+        static_cast<double>(a[parameter.offset + i]) - static_cast<double>(b[parameter.offset + i]);
+    difference += d * d;
+  }
+  const bool key_bias = parameter.name.ends_with("self.key.bias");
+  const double norm = norm_of(key_bias ? parameters[which - 1] : parameter);
+  return std::sqrt(difference) / norm;
+}
+
+struct Worst {
+  double error = 0;
+  std::string name;
+};
+
+template <typename A, typename B>
+Worst worst_error(std::span<const Parameter> parameters, const A* a, const B* b) {
+  const std::vector<Parameter> list(parameters.begin(), parameters.end());
+  Worst worst;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const double error = tensor_error(list, i, a, b);
+    if (!(error <= worst.error)) worst = {error, list[i].name};
+  }
+  return worst;
+}
+
+inline std::vector<float> copy(std::span<const float> values) {
+  return {values.begin(), values.end()};
+}
+
+}  // namespace bert::testing
