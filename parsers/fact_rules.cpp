@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "parsers/core/text.h"
+#include "parsers/core/topology.h"
 #include "parsers/cursor.h"
 #include "parsers/run_builder.h"
 
@@ -17,7 +18,9 @@ constexpr std::string_view kAnchors[] = {
     "nproc-per-node", "n_gpu: ", "+ num_gpus=", "+ precision=", "+ bert_model=", "***** Running",
     "Instantaneous batch size per device", "Total train batch size", "Total optimization steps",
     "fp16=True", "16-bits training: True", "name = input_ids, shape = (", "libcudart.so.",
-    "physical GPU (device:", "torch.distributed", "train_micro_batch_size_per_gpu", "local batch size"};
+    "physical GPU (device:", "torch.distributed", "train_micro_batch_size_per_gpu", "bert_train ", "World size = ",
+    "Train batch size per device = ", "radient accumulation steps = ", "Max sequence length = ",
+    "Model = ", "Simulated cluster = "};
 
 constexpr std::size_t kMaxStatements = 4096;
 
@@ -74,7 +77,57 @@ void FactRules::see(const Line& line) {
   }
   see_launcher(line);
   see_framework(line);
+  see_bert_train(line);
   if (!evaluating_) see_arguments(line);
+}
+
+// The command line that bert_train prints in styles which have no header of their own, and the lines
+// that it adds to NVIDIA's.
+void FactRules::see_bert_train(const Line& line) {
+  const auto program = line.text.find("bert_train ");
+  if (program != std::string_view::npos &&
+      (line.text.starts_with("+ ") || line.text.find("command = ") < program)) {
+    state(line, Key::framework, "bert_train");
+    const auto option = [&](Key key, std::string_view name) {
+      const auto value = argument(line.text.substr(program), name);
+      if (value && (key == Key::model || key == Key::precision || count(*value))) {
+        state(line, key, *value);
+      }
+    };
+    option(Key::model, "--model");
+    option(Key::precision, "--precision");
+    option(Key::micro_batch, "--micro-batch-size");
+    option(Key::accumulation, "--gradient-accumulation-steps");
+    option(Key::sequence_length, "--sequence-length");
+    option(Key::world, "--expect-world-size");
+    return;
+  }
+  const auto after = [&](Key key, std::string_view what) {
+    const auto value = number_after(line, what);
+    if (value && *value >= 1 && *value < 1e9) {
+      state(line, key, std::to_string(static_cast<std::int64_t>(*value)));
+    }
+  };
+  after(Key::world, "World size = ");
+  after(Key::micro_batch, "Train batch size per device = ");
+  after(Key::accumulation, "Gradient accumulation steps = ");
+  after(Key::sequence_length, "Max sequence length = ");
+  Cursor model(line);
+  if (model.skip_past("  Model = ")) {
+    const auto name = model.until(", ");
+    if (name && model.literal(", precision = ")) {
+      state(line, Key::model, *name);
+      if (const auto precision = model.until(" \t")) state(line, Key::precision, *precision);
+    }
+  }
+  Cursor cluster(line);
+  if (cluster.skip_past("Simulated cluster = ")) {
+    const auto topology = parse_topology(cluster.rest());
+    if (topology) {
+      state(line, Key::nodes, std::to_string(topology->nodes));
+      state(line, Key::gpus_per_node, std::to_string(topology->gpus_per_node));
+    }
+  }
 }
 
 void FactRules::see_arguments(const Line& line) {
@@ -118,7 +171,9 @@ void FactRules::see_arguments(const Line& line) {
       state(line, key, std::to_string(*value));
     }
   };
-  if (!has(line, "Instantaneous")) after(Key::micro_batch, "Batch size");
+  // TensorFlow's is of all devices or of one, by script.
+  const bool tensorflow = has(line, "INFO:tensorflow:") || has(line, ".py:");
+  if (!has(line, "Instantaneous")) after(tensorflow ? Key::tf_batch : Key::micro_batch, "Batch size");
   after(Key::micro_batch, "Instantaneous batch size per device");
   after(Key::global_batch, "distributed & accumulation)");
   after(Key::accumulation, "Gradient Accumulation steps");
@@ -186,6 +241,17 @@ void FactRules::apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_l
   const auto set_text = [&](Fact<std::string>& fact, Key key) {
     if (at(key) != nullptr && !fact.known()) fact.set(at(key)->value, FactSource::log);
   };
+  set(facts.gpus_per_node, number(Key::gpus_per_node));
+  set(facts.nodes, number(Key::nodes));
+  set(facts.world_size, number(Key::world));
+  set(facts.sequence_length, number(Key::sequence_length));
+  set_text(facts.precision, Key::precision);
+  set_text(facts.model, Key::model);
+  set_text(facts.framework, Key::framework);
+  if (at(Key::cuda) != nullptr) facts.versions.emplace("cuda", at(Key::cuda)->value);
+  if (at(Key::gpu) != nullptr) facts.versions.emplace("gpu", at(Key::gpu)->value);
+  // What is stated of batches is stated of training.
+  if (run.log.kind != WorkKind::training) return;
   set(facts.gradient_accumulation_steps, number(Key::accumulation));
   set(facts.micro_batch_size, number(Key::micro_batch));
   if (const auto argument = number(Key::batch_argument)) {
@@ -200,16 +266,11 @@ void FactRules::apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_l
                std::to_string(*facts.micro_batch_size.value) + " per device; used the latter"});
     }
   }
+  if (const auto batch = number(Key::tf_batch)) {
+    if (facts.framework.value == "bert_train") set(facts.global_batch_size, batch);
+    if (facts.world() == 1) set(facts.micro_batch_size, batch);
+  }
   set(facts.global_batch_size, number(Key::global_batch));
-  set(facts.gpus_per_node, number(Key::gpus_per_node));
-  set(facts.nodes, number(Key::nodes));
-  set(facts.world_size, number(Key::world));
-  set(facts.sequence_length, number(Key::sequence_length));
-  set_text(facts.precision, Key::precision);
-  set_text(facts.model, Key::model);
-  set_text(facts.framework, Key::framework);
-  if (at(Key::cuda) != nullptr) facts.versions.emplace("cuda", at(Key::cuda)->value);
-  if (at(Key::gpu) != nullptr) facts.versions.emplace("gpu", at(Key::gpu)->value);
   if (!run.planned && run.log.iteration_unit == IterationUnit::optimizer_step) {
     run.planned = number(Key::planned);
   }

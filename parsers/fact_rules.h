@@ -30,6 +30,7 @@ class FactRules {
     batch_argument,  ///< divided by the accumulation in NVIDIA's and the first Hugging Face scripts
     micro_batch,
     global_batch,
+    tf_batch,  ///< of all devices, or of each: TensorFlow scripts differ
     accumulation,
     gpus_per_node,
     nodes,
@@ -50,6 +51,7 @@ class FactRules {
   };
   void state(const Line& line, Key key, std::string_view value);
   void see_arguments(const Line& line);
+  void see_bert_train(const Line& line);
   void see_launcher(const Line& line);
   void see_framework(const Line& line);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <fmt/core.h>
 #include <limits>
 #include <map>
 
@@ -111,6 +112,34 @@ LiveView view_of(const RunDraft& draft) {
     out.unit = RateUnit::iterations_per_second;
   }
   return out;
+}
+
+// A log's own closing number beside what its counter and clock give: a script that takes the last
+// redraw, or counts applied updates only, is told apart from the run's rate.
+void compare_summary(RunLog& run) {
+  constexpr double kTolerance = 0.02;
+  if (!run.summary || run.summary->unit != RateUnit::sequences_per_second) return;
+  const auto sequences = run.iteration_unit == IterationUnit::optimizer_step
+                             ? run.facts.sequences_per_optimizer_step()
+                             : run.facts.sequences_per_micro_step();
+  if (!sequences || run.records.size() < 2 || run.kind != WorkKind::training) return;
+  const Record& first = run.records.front();
+  const Record& last = run.records.back();
+  double seconds = last.time_s, iterations = static_cast<double>(last.step);
+  if (run.clock_is_wall) {
+    seconds = last.time_s - first.time_s;
+    iterations = -static_cast<double>(first.iterations);
+    for (const Record& record : run.records) iterations += static_cast<double>(record.iterations);
+  }
+  if (!(seconds > 0)) return;
+  const double rate = iterations * static_cast<double>(*sequences) / seconds;
+  const double gap = run.summary->value / rate - 1;
+  if (!(std::abs(gap) > kTolerance + run.clock_resolution_s / seconds)) return;
+  run.notices.push_back(
+      {run.summary->line, fmt::format("the log's closing statement, {:.6g} sequences/s, is {:.1f} % {} "
+                                      "counter over clock, {:.6g}",
+                                      run.summary->value, std::abs(gap) * 100,
+                                      gap > 0 ? "above" : "below", rate)});
 }
 
 }  // namespace
@@ -232,6 +261,7 @@ std::vector<RunLog> LogReader::State::finish() {
                                           "; --format takes those"});
     }
     out.push_back(draft.take());
+    compare_summary(out.back());
   }
   return out;
 }

@@ -48,6 +48,7 @@ constexpr Rule kRules[] = {
     {"DUE TO TIME LIMIT", "", "", Status::timeout, kNamed},
     {"CANCELLED AT", "", "TIME LIMIT", Status::killed, kNamed},
     {"CANCELLED DUE TO", "", "TIME LIMIT", Status::killed, kNamed},
+    {"nterrupted by signal", "", "", Status::killed, kNamed},
     {"KeyboardInterrupt", "", "", Status::killed, kNamed},
     {"exits with return code = -9", "", "", Status::killed, kSignal},
     {"eceived SIGTERM", "", "", Status::killed, kSignal},
@@ -179,6 +180,10 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
     if (sign.line < begin_line || sign.line >= end_line || sign.line < last_record) continue;
     if (best == nullptr || sign.strength > best->strength) best = &sign;
   }
+  if (run.stated_outcome && is_failure(run.stated_outcome->status) && !run.log.first_nan_step &&
+      (best == nullptr || best->strength < kMemory)) {
+    return *run.stated_outcome;
+  }
   if (run.log.first_nan_step && (best == nullptr || best->strength < kNan)) {
     const auto& records = run.records();
     const auto at = std::ranges::find(records, *run.log.first_nan_step, &Record::step);
@@ -186,8 +191,10 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
             "the loss is not finite"};
   }
   if (best != nullptr) return {best->status, step, best->line, best->detail};
-  if (last == nullptr) return {Status::no_data, std::nullopt, 0, "no training step in the log"};
-  if (run.ended_well || (run.planned && last->step >= *run.planned)) {
+  if (last == nullptr && !run.ended_well) {
+    return {Status::no_data, std::nullopt, 0, "no step in the log"};
+  }
+  if (run.ended_well || (run.planned && last != nullptr && last->step >= *run.planned)) {
     return {Status::completed, step, run.last_line, ""};
   }
   return {Status::truncated, step, run.last_line, "the log ends without a closing statement"};

@@ -60,7 +60,11 @@ void RunDraft::add_rank_seconds(Record& record, const Sample& sample) {
   group->seconds.emplace_back(sample.rank, sample.seconds);
   std::vector<double> values;
   for (const auto& [rank, seconds] : group->seconds) values.push_back(seconds);
-  const auto [low, high] = std::ranges::minmax(values);
+  double low = sample.seconds, high = sample.seconds;
+  for (const double value : values) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
   record.seconds = median(std::move(values));
   if (group->seconds.size() > 1 && record.seconds > 0) {
     record.rank_spread = (high - low) / record.seconds;

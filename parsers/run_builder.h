@@ -60,6 +60,7 @@ class RunDraft {
   RunLog log;                            ///< everything but the records
   std::optional<std::int64_t> planned;   ///< last counter value that the run aims at
   bool ended_well = false;               ///< a closing statement was seen
+  std::optional<Outcome> stated_outcome; ///< the log says itself how it ended
   bool discard = false;                  ///< not to be handed on
   std::int64_t last_line = 0;            ///< of a record or a statement
 

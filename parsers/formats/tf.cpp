@@ -48,6 +48,7 @@ class TfParser final : public LineParser {
   bool see_message(const Message& message, const Line& line, RunBuilder& out);
   bool see_dle(const Line& line, RunBuilder& out);
   void see_loss_step(const Message& message, const Line& line, RunBuilder& out);
+  void refine_seconds(Sample& sample) const;
   void see_global_step_rate(const Message& message, double rate, const Line& line, RunBuilder& out);
   void see_examples_rate(double rate, const Message& message);
   void put_rate(RunBuilder& out);
@@ -197,6 +198,7 @@ void TfParser::see_loss_step(const Message& message, const Line& said, RunBuilde
     const auto seconds = cursor.number();
     if (seconds && cursor.literal(" sec)")) sample.seconds = *seconds;
   }
+  refine_seconds(sample);
   RunDraft* run = series_[static_cast<std::size_t>(Series::loss_step)];
   if (run != nullptr && run->goes_back(sample)) end_run(out);
   RunDraft& target = draft(Series::loss_step, said.number, out);
@@ -212,6 +214,19 @@ void TfParser::see_loss_step(const Message& message, const Line& said, RunBuilde
     loss_step_ = *step;
   }
   target.add(sample);
+}
+
+// The loss line's seconds have three decimals; global_step/sec of the same interval has six digits.
+void TfParser::refine_seconds(Sample& sample) const {
+  const RunDraft* run = series_[static_cast<std::size_t>(Series::loss_step)];
+  if (std::isnan(sample.seconds) || !(step_rate_ > 0) || run == nullptr || run->last() == nullptr) {
+    return;
+  }
+  const std::int64_t steps = sample.step - run->last()->step;
+  const double seconds = static_cast<double>(steps) / step_rate_;
+  if (steps > 0 && std::abs(seconds - sample.seconds) <= 0.001 + 1e-4 * seconds) {
+    sample.seconds = seconds;
+  }
 }
 
 void TfParser::see_global_step_rate(const Message& message, double rate, const Line& line,
@@ -245,12 +260,15 @@ void TfParser::put_rate(RunBuilder& out) {
     const double steps = std::round(rate * seconds);
     return steps >= 1 && steps < 1e9 ? static_cast<std::int64_t>(steps) : 0;
   };
-  const auto put = [&](const Waiting& from, std::int64_t steps) {
+  const auto put = [&](const Waiting& from, std::int64_t steps, bool first) {
     Sample sample;
     rate_step_ += std::max<std::int64_t>(1, steps);
     sample.step = rate_step_;
     sample.iterations = std::max<std::int64_t>(1, steps);
-    if (steps > 0 && from.rate > 0) sample.seconds = static_cast<double>(steps) / from.rate;
+    // The first interval holds the building of the graph: no step time.
+    if (steps > 0 && from.rate > 0 && !first) {
+      sample.seconds = static_cast<double>(steps) / from.rate;
+    }
     sample.time_s = from.time_s;
     RunDraft& run = draft(Series::rate_only, from.line, out);
     if (!std::isnan(from.examples)) {
@@ -267,9 +285,9 @@ void TfParser::put_rate(RunBuilder& out) {
   if (std::isnan(rate_time_) && !first_.set && !std::isnan(waiting_.time_s)) {
     first_ = waiting_;  // its own number of steps is that of the next line
   } else {
-    if (first_.set) put(first_, steps);
+    if (first_.set) put(first_, steps, true);
     first_.set = false;
-    put(waiting_, steps);
+    put(waiting_, steps, false);
   }
   rate_time_ = waiting_.time_s;
   waiting_ = {};

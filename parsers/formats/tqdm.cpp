@@ -52,6 +52,7 @@ class TqdmParser final : public LineParser {
     RunDraft* draft = nullptr;
     std::int64_t total = 0;
     double elapsed_s = 0;
+    bool has_loss = false;  ///< in its postfix
     std::int64_t first_line = 0, last_line = 0;
   };
 
@@ -73,9 +74,11 @@ class TqdmParser final : public LineParser {
   std::vector<TqdmBar> bars_;
   bool named_training_ = false;      ///< a bar that says it is training made a record
   bool trainer_evidence_ = false;    ///< a line of the Hugging Face Trainer was seen
+  std::int64_t generations_ = 1;     ///< bars of the training run
   std::int64_t joined_up_to_ = 0;    ///< counter at the last "Step:N" line
   std::int64_t last_step_ = 0, first_step_ = 0, last_interval_ = 0;
-  std::map<std::int64_t, std::int64_t> accumulations_;  ///< micro-steps per optimizer step -> times
+  std::int64_t first_marked_step_ = 0, first_marked_counter_ = 0;  ///< at the first "Step:N" line
+  bool early_nan_ = false;           ///< a loss was not finite before any redraw told the counter
 };
 
 constexpr std::size_t kMaxTracks = 4096;   // hostile input: a new description on every line
@@ -116,16 +119,19 @@ bool TqdmParser::see_step_line(const Line& line, RunBuilder&) {
   const auto average = cursor.number();
   if (!average) return true;  // cut by the end of input
   if (first_step_ == 0) first_step_ = *step;
-  if (newest_ == nullptr || newest_->last() == nullptr) return true;
+  if (newest_ == nullptr || newest_->last() == nullptr) {
+    early_nan_ |= !std::isfinite(*average);
+    return true;
+  }
   newest_->log.iteration_unit = IterationUnit::micro_step;
   const std::int64_t counter = newest_->last()->step;
   if (*step == last_step_) return true;  // another rank's copy
   newest_->join_records_after(joined_up_to_);
-  const std::int64_t steps = *step - last_step_;
-  if (last_step_ > 0 && steps > 0 && joined_up_to_ > 0 && (counter - joined_up_to_) % steps == 0) {
-    if (accumulations_.size() < 64) ++accumulations_[(counter - joined_up_to_) / steps];
+  if (last_step_ > 0) last_interval_ = *step - last_step_;
+  if (joined_up_to_ == 0) {
+    first_marked_step_ = *step;
+    first_marked_counter_ = counter;
   }
-  if (last_step_ > 0) last_interval_ = steps;
   joined_up_to_ = counter;
   last_step_ = *step;
   Cursor rest = cursor;
@@ -161,7 +167,7 @@ RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, 
   if (role == BarRole::unnamed) {
     track.draft = &out.extra(kind, line.number);
     if (unnamed_.size() < kMaxUnnamed) {
-      unnamed_.push_back({track.draft, bar.total, 0, line.number, line.number});
+      unnamed_.push_back({track.draft, bar.total, 0, bar.has_loss, line.number, line.number});
     }
   } else {
     track.draft = &out.run(kind, line.number);
@@ -180,6 +186,7 @@ void TqdmParser::next_generation(Track& track, BarRole role, const Line&, RunBui
   track.done = 0;
   track.elapsed_s = 0;
   ++track.starts;
+  if (role == BarRole::training) ++generations_;  // each bar's elapsed is cut to whole seconds
   // An unnamed bar that starts over is another loop; a named one continues, one per data file or
   // epoch, unless the run has said that it is over.
   const bool over = track.draft != nullptr && closing_.said_for(*track.draft);
@@ -191,6 +198,8 @@ void TqdmParser::next_generation(Track& track, BarRole role, const Line&, RunBui
         if (&other != &track && other.draft == track.draft) other = Track{};
       }
       newest_ = nullptr;
+      generations_ = 1;
+      first_marked_step_ = first_marked_counter_ = 0;
       joined_up_to_ = last_step_ = first_step_ = 0;
     }
     track.draft = nullptr;
@@ -252,6 +261,7 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
     for (auto it = unnamed_.rbegin(); it != unnamed_.rend(); ++it) {
       if (it->draft != &draft) continue;
       it->elapsed_s = track.elapsed_s;
+      it->has_loss |= bar.has_loss;
       it->last_line = line.number;
       break;
     }
@@ -303,7 +313,8 @@ void TqdmParser::choose_unnamed(RunBuilder& out) {
       longest = bar;
     }
   }
-  const bool sure = !named && (trainer_evidence_ || left.size() == 1);
+  // A bar without a name is any loop (tokenizing, downloading) until something speaks of training.
+  const bool sure = !named && (trainer_evidence_ || longest->has_loss);
   for (Unnamed* bar : left) {
     RunDraft& draft = *bar->draft;
     // The Trainer trains several times in one process (folds, seeds) with bars of equal length.
@@ -342,14 +353,19 @@ void TqdmParser::finish(RunBuilder& out) {
   if (last_step_ > 0 && last_step_ >= first_step_) {
     draft.log.totals.optimizer_steps = last_step_ - first_step_ + std::max<std::int64_t>(1, last_interval_);
   }
-  std::int64_t accumulation = 0, times = 1;
-  for (const auto& [micro_steps, seen] : accumulations_) {
-    if (seen > times) {
-      accumulation = micro_steps;
-      times = seen;
+  // Micro-steps per optimizer step, where the log does not say: the bar may lag by a redraw, so only a
+  // ratio that comes out whole over several steps counts.
+  const std::int64_t steps = last_step_ - first_marked_step_;
+  if (first_marked_step_ > 0 && steps >= 5) {
+    const double ratio =
+        static_cast<double>(joined_up_to_ - first_marked_counter_) / static_cast<double>(steps);
+    const double whole = std::round(ratio);
+    if (whole >= 1 && std::abs(ratio - whole) <= 0.01 * whole) {
+      out.facts.gradient_accumulation_steps.set(std::llround(whole), FactSource::log);
     }
   }
-  if (accumulation >= 1) out.facts.gradient_accumulation_steps.set(accumulation, FactSource::log);
+  if (early_nan_ && !draft.log.first_nan_step) draft.log.first_nan_step = 1;
+  draft.log.clock_resolution_s = static_cast<double>(generations_);
   if (outer_.seen && outer_.total > 0) {
     draft.ended_well = outer_.done == outer_.total;
     const double seconds = static_cast<double>(outer_.done) * outer_.seconds_per_iteration;

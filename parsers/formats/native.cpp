@@ -1,0 +1,174 @@
+// native: bert_train's own log, one JSON object per line: a header with every fact of the run, one
+// line per logged optimizer step, a summary. NaN and infinity are the strings "nan", "inf", "-inf".
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "parsers/core/text.h"
+#include "parsers/core/topology.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kAnchors[] = {"{\"type\":\"header\"", "{\"type\":\"step\"",
+                                         "{\"type\":\"summary\""};
+
+std::optional<double> number(const Json& line, const char* key) {
+  const auto at = line.find(key);
+  if (at == line.end()) return std::nullopt;
+  if (at->is_number()) return at->get<double>();
+  if (!at->is_string()) return std::nullopt;
+  const auto value = to_double(at->get_ref<const std::string&>());
+  return value && !std::isfinite(*value) ? value : std::nullopt;
+}
+
+std::optional<std::int64_t> integer(const Json& line, const char* key) {
+  const auto at = line.find(key);
+  if (at == line.end() || !at->is_number_integer()) return std::nullopt;
+  return at->get<std::int64_t>();
+}
+
+void set(Fact<std::int64_t>& fact, const Json& line, const char* key) {
+  if (const auto value = integer(line, key); value && *value >= 1) fact.set(*value, FactSource::log);
+}
+
+void set(Fact<std::string>& fact, const Json& line, const char* key) {
+  const auto at = line.find(key);
+  if (at != line.end() && at->is_string() && !at->get_ref<const std::string&>().empty()) {
+    fact.set(at->get<std::string>(), FactSource::log);
+  }
+}
+
+class NativeParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+
+ private:
+  static void see_header(const Json& json, const Line& line, RunBuilder& out);
+  static bool see_step(const Json& json, const Line& line, RunBuilder& out);
+  static bool see_summary(const Json& json, const Line& line, RunBuilder& out);
+};
+
+RunDraft& begin_run(const Line& line, RunBuilder& out) {
+  RunDraft& run = out.run(WorkKind::training, line.number);
+  run.log.iteration_unit = IterationUnit::optimizer_step;
+  run.log.rate_unit = RateUnit::sequences_per_second;
+  run.log.clock_resolution_s = 1e-6;
+  run.log.clock_is_wall = true;  // a monotonic clock that does not stop between lines
+  return run;
+}
+
+bool NativeParser::parse(const Line& line, RunBuilder& out) {
+  // Other text may stand in front: ranks share a terminal.
+  const auto begin = line.text.find("{\"type\":\"");
+  if (begin == std::string_view::npos) return false;
+  const Json json = Json::parse(line.text.substr(begin), nullptr, false);
+  if (!json.is_object()) return false;  // cut by the end of input, or another's JSON
+  const std::string type = json.value("type", "");
+  if (type == "header") {
+    const auto format = json.find("format");
+    if (format == json.end() || !format->is_string() ||
+        !format->get_ref<const std::string&>().starts_with("bert_train/")) {
+      return false;
+    }
+    see_header(json, line, out);
+    return true;
+  }
+  if (type == "step") return see_step(json, line, out);
+  return type == "summary" && see_summary(json, line, out);
+}
+
+void NativeParser::see_header(const Json& json, const Line& line, RunBuilder& out) {
+  out.close(WorkKind::training);
+  RunDraft& run = begin_run(line, out);
+  Facts& facts = run.log.facts;
+  set(facts.framework, json, "framework");
+  set(facts.model, json, "model");
+  set(facts.precision, json, "precision");
+  set(facts.micro_batch_size, json, "micro_batch_size");
+  set(facts.gradient_accumulation_steps, json, "gradient_accumulation_steps");
+  set(facts.sequence_length, json, "sequence_length");
+  set(facts.nodes, json, "nodes");
+  set(facts.gpus_per_node, json, "gpus_per_node");
+  set(facts.world_size, json, "world_size");
+  set(facts.global_batch_size, json, "global_batch_size");
+  const auto versions = json.find("versions");
+  if (versions != json.end() && versions->is_object()) {
+    for (const auto& [name, value] : versions->items()) {
+      if (value.is_string() && facts.versions.size() < 32) {
+        facts.versions.emplace(name, value.get<std::string>());
+      }
+    }
+  }
+  run.planned = integer(json, "last_step");
+}
+
+bool NativeParser::see_step(const Json& json, const Line& line, RunBuilder& out) {
+  const auto step = integer(json, "step");
+  const auto steps = integer(json, "steps");
+  const auto seconds = number(json, "seconds");
+  if (!step || !steps || *steps < 1 || !seconds) return false;
+  Sample sample;
+  sample.step = *step;
+  sample.iterations = *steps;
+  sample.seconds = *seconds * static_cast<double>(*steps);
+  sample.time_s = number(json, "elapsed").value_or(kUnknown);
+  sample.rate = number(json, "sequences_per_second").value_or(kUnknown);
+  sample.loss = number(json, "loss");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  RunDraft* open = out.open(WorkKind::training);
+  if (open == nullptr || open->goes_back(sample)) {
+    out.close(WorkKind::training);
+    begin_run(line, out);
+  }
+  out.add(WorkKind::training, sample);
+  return true;
+}
+
+bool NativeParser::see_summary(const Json& json, const Line& line, RunBuilder& out) {
+  const auto outcome = json.find("outcome");
+  const auto sequences = integer(json, "sequences");
+  if (outcome == json.end() || !outcome->is_string() || !sequences) return false;
+  RunDraft* run = out.open(WorkKind::training);
+  if (run == nullptr) run = &begin_run(line, out);
+  run->last_line = line.number;
+  RunLog& log = run->log;
+  if (const auto rate = number(json, "sequences_per_second"); rate && *rate > 0) {
+    log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
+  }
+  log.totals.training_s = number(json, "training_s");
+  log.totals.wall_s = number(json, "wall_s");
+  log.totals.sequences = sequences;
+  log.totals.iterations = log.totals.optimizer_steps = integer(json, "steps");
+  if (const auto bytes = integer(json, "peak_bytes"); bytes && *bytes > 0) {
+    log.memory = MemoryUse{*bytes, integer(json, "capacity_bytes").value_or(0)};
+  }
+  if (const auto step = integer(json, "first_nan_step"); step && !log.first_nan_step) {
+    log.first_nan_step = step;
+  }
+  if (*outcome == "interrupted") {
+    const auto signal = integer(json, "signal");
+    run->stated_outcome =
+        Outcome{Status::killed, integer(json, "step"), line.number,
+                signal ? "signal " + std::to_string(*signal) : std::string("interrupted")};
+  } else {
+    run->ended_well = *outcome == "completed";
+  }
+  return true;
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<NativeParser>(); }
+
+}  // namespace
+
+extern const Format format_native;
+const Format format_native = {"native", "bert_train's own log, one JSON object per line",
+                              "workloads/bert/log_styles/native.cpp", kAnchors, make};
+
+}  // namespace bertbench
