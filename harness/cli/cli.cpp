@@ -59,7 +59,7 @@ Error usage_error(const Command& command, const CLI::App& app, const CLI::ParseE
   }
   const std::string near = nearest_name(name, known);
   return {where, "unknown option " + name,
-          near.empty() ? see : fmt::format("did you mean {}?", near)};
+          near.empty() ? see : fmt::format("did you mean --{}?", near)};
 }
 
 ExitCode run_command(const Command& command, const std::vector<std::string>& args,

@@ -113,7 +113,7 @@ std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
 std::string short_help() {
   return fmt::format(
       "{}\n\nusage: bertbench COMMAND [options]\n\n{}\n"
-      "`bertbench COMMAND --help` explains a command, `bertbench --help` shows examples.\n",
+      "`bertbench COMMAND --help` explains one, `bertbench --help` shows examples.\n",
       kPurpose, commands_text());
 }
 

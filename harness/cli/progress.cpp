@@ -63,14 +63,14 @@ void Progress::update(std::string_view text, std::optional<double> fraction,
 
   const double elapsed = duration<double>(now - began_).count();
   std::string tail;
-  if (fraction && *fraction > 0) tail += fmt::format(" {:3.0f} %", std::min(1.0, *fraction) * 100);
+  if (fraction && *fraction > 0) tail += fmt::format(", {:.0f} %", std::min(1.0, *fraction) * 100);
   if (eta) {
     tail += ", ETA " + format_duration(static_cast<double>(eta->count()));
   } else if (fraction && *fraction > 0 && *fraction <= 1) {
     tail += ", ETA " + format_duration(elapsed / *fraction - elapsed);
   }
   if (!is_terminal_) {
-    err_ << "bertbench: " << text << (tail.empty() ? "" : ",") << tail << "\n" << std::flush;
+    err_ << "bertbench: " << text << tail << "\n" << std::flush;
     return;
   }
   // The last column stays free: writing into it makes some terminals wrap.

@@ -168,7 +168,7 @@ constexpr ExitCodeRow kStatuses[] = {
 
 extern const Command command_check{
     "check",
-    "has anything become slower? a verdict per cell and an exit status",
+    "has anything become slower? verdicts and an exit status",
     "RESULT --baseline FILE",
     "A cell regresses only when its loss exceeds the tolerance and an exact one-sided Mann-Whitney "
     "test over the trials passes Holm's correction over all cells. The tolerance is the larger of "

@@ -104,7 +104,7 @@ TEST(ProgressTest, TellsShareAndTimeLeft) {
   t.progress.start();
   t.now += 30s;
   t.progress.update("reading", 0.25);
-  EXPECT_EQ(t.err.str(), "\r\x1b[Kreading  25 %, ETA 1 min 30 s");
+  EXPECT_EQ(t.err.str(), "\r\x1b[Kreading, 25 %, ETA 1 min 30 s");
 }
 
 TEST(ProgressTest, RedrawsAtMostTenTimesASecondAndGoesAway) {
@@ -127,7 +127,7 @@ TEST(ProgressTest, NeverWrapsTheLine) {
   t.progress.update(std::string(100, 'x'), 0.5);
   const std::string shown = t.err.str().substr(4);
   EXPECT_LT(shown.size(), 30U) << shown;
-  EXPECT_NE(shown.find("... 50 %"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("..., 50 %"), std::string::npos) << shown;
 }
 
 TEST(ProgressTest, WritesSparsePlainLinesWhereThereIsNoTerminal) {
@@ -139,8 +139,8 @@ TEST(ProgressTest, WritesSparsePlainLinesWhereThereIsNoTerminal) {
   }
   t.progress.stop();
   EXPECT_EQ(t.err.str(),
-            "bertbench: reading,  50 %, ETA 2 s\nbertbench: reading,  50 %, ETA 12 s\n"
-            "bertbench: reading,  50 %, ETA 22 s\n");
+            "bertbench: reading, 50 %, ETA 2 s\nbertbench: reading, 50 %, ETA 12 s\n"
+            "bertbench: reading, 50 %, ETA 22 s\n");
 }
 
 TEST(ProgressTest, DurationsAreReadable) {

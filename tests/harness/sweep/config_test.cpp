@@ -1,0 +1,183 @@
+#include "harness/sweep/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/harness/sweep/support.h"
+
+namespace bertbench {
+namespace {
+using test::small_config;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string error_of(const std::string& text, const std::vector<std::string>& sets = {}) {
+  const auto config = parse_config(text, "sweep.json", sets);
+  return config ? "no error" : config.error().message();
+}
+
+TEST(SweepConfig, ReadsTheContractsExampleWithComments) {
+  const auto config = parse_config(R"({
+  // a comment
+  "name": "quickstart", "workload": "bert_train",
+  "grid": {"topology": ["1n1g", "1n2g"], "model": ["bert-tiny", "bert-mini"], "precision": ["fp32"],
+           "micro_batch_size": [4, 8], "sequence_length": [64], "gradient_accumulation_steps": [1]},
+  "zip": [], "exclude": [{"topology": "4n8g", "micro_batch_size": 96}],
+  "args": ["--optimizer", "lamb"], "env": {"NCCL_P2P_DISABLE": "1"}, "hosts": [],
+  "trials": 5, "steps": 60, "window": "steps:20:60", "launcher": "local", "timeout_s": 600,
+  "stall_timeout_s": 60, "retries": 1, "order": "interleaved" /* the default */
+})",
+                                   "sweep.json");
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_EQ(config->axis("micro_batch_size")->values, (std::vector<std::string>{"4", "8"}));
+  EXPECT_EQ(config->env.at("NCCL_P2P_DISABLE"), "1");
+  EXPECT_EQ(config->window.str(), "steps:20:60");
+  EXPECT_EQ(config->timeout_s, 600);
+}
+
+TEST(SweepConfig, WritesAConfigThatReadsBackTheSame) {
+  const auto config = parse_config(
+      small_config(R"(, "env": {"A": "b c"}, "exclude": [{"model": "x"}], "hosts": ["n1", "n2"])"),
+      "sweep.json");
+  ASSERT_TRUE(config);
+  const auto text = config_to_json(*config);
+  const auto again = parse_config(text, "sweep.json");
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(config_to_json(*again), text);
+  EXPECT_EQ(again->hosts, config->hosts);
+}
+
+TEST(SweepConfig, NamesFileLinePathAndNearestKeyOfAnUnknownKey) {
+  EXPECT_EQ(error_of("{\n\n  \"stepps\": 3\n}"),
+            "sweep.json:3: stepps: unknown key 'stepps'; did you mean 'steps'?");
+}
+
+TEST(SweepConfig, NamesTheLineOfAnUnknownAxisBehindCommentsAndStrings) {
+  const std::string text = "{ // \"grid\": {\n/* \n\"grid\" */ \"name\": \"a // \\\" {\",\n"
+                           "\"grid\": {\n  \"topology\": [\n    \"1n1g\"],\n  \"modle\": \"x\"}}";
+  EXPECT_EQ(error_of(text),
+            "sweep.json:7: grid.modle: unknown axis 'modle' of workload bert_train; did you mean "
+            "'model'?");
+}
+
+TEST(SweepConfig, NamesTheLineOfAWrongTypeDeepInAList) {
+  EXPECT_EQ(error_of("{\"grid\": {\"topology\": [\"1n1g\",\n\n {}], \"model\": \"m\"}}"),
+            "sweep.json:3: grid.topology[1]: must be text, a number, true or false, not an object");
+}
+
+TEST(SweepConfig, RefusesImpossibleTopologies) {
+  for (const char* bad : {"0n1g", "1n0g", "-1n2g", "1n-2g", "2g1n", "1n1g ", "8", "", "1n1gx",
+                          "01234567n1g", "1N8G"}) {
+    EXPECT_THAT(error_of(small_config(), {std::string("grid.topology=[\"") + bad + "\"]"}),
+                HasSubstr("is an impossible topology; write NnGg"))
+        << bad;
+  }
+}
+
+TEST(SweepConfig, RefusesImpossibleNumbers) {
+  for (const char* bad : {"0", "-1", "1.5", "\"x\"", "\"\"", "1000000"}) {
+    EXPECT_THAT(error_of(small_config(), {std::string("grid.micro_batch_size=") + bad}),
+                HasSubstr("is impossible; use a whole number"))
+        << bad;
+  }
+  EXPECT_THAT(error_of(small_config(), {"trials=0"}),
+              HasSubstr("--set trials: must be a whole number from 1 to 100000, not 0"));
+  EXPECT_THAT(error_of(small_config(), {"trials=18446744073709551615"}), HasSubstr("whole number"));
+  EXPECT_THAT(error_of(small_config(), {"timeout_s=-1"}), HasSubstr("must be seconds"));
+  EXPECT_THAT(error_of(small_config(), {"timeout_s=1e99"}), HasSubstr("must be seconds"));
+}
+
+TEST(SweepConfig, SaysThatBatchSearchIsNotThereYet) {
+  EXPECT_THAT(error_of(small_config(), {"grid.micro_batch_size=max"}),
+              HasSubstr("not part of this version"));
+}
+
+TEST(SweepConfig, RefusesAWindowBehindTheLastStep) {
+  EXPECT_EQ(error_of(small_config(), {"window=steps:10:21"}),
+            "--set window: ends at step 21, but a trial has 20 steps; raise steps or end the "
+            "window earlier");
+  EXPECT_THAT(error_of(small_config(), {"window=ten"}), HasSubstr("'ten' is no window"));
+}
+
+TEST(SweepConfig, AcceptsEveryTrainerOptionAsAnAxisInBothSpellings) {
+  const auto config =
+      parse_config(small_config(), "sweep.json",
+                   {"grid.optimizer=[\"adamw\",\"lamb\"]", "grid.activation-checkpointing=[true,false]",
+                    "grid.gradient_clipping=0.5", "grid.env.NCCL_P2P_DISABLE=[0,1]"});
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_THAT(config->axis("activation_checkpointing")->values, ElementsAre("true", "false"));
+  EXPECT_THAT(config->axis("env.NCCL_P2P_DISABLE")->values, ElementsAre("0", "1"));
+  EXPECT_THAT(error_of(small_config(), {"grid.optimizer=sgd"}),
+              HasSubstr("'sgd' is not one of adamw, lamb"));
+  EXPECT_THAT(error_of(small_config(), {"grid.env.1A=x"}),
+              HasSubstr("cannot name an environment variable"));
+}
+
+TEST(SweepConfig, RefusesArgumentsThatTheGridOrTheHarnessSets) {
+  EXPECT_THAT(error_of(small_config(R"(, "args": ["--micro-batch-size", "3"])")),
+              HasSubstr("args[0]: --micro-batch-size is an axis of every cell"));
+  EXPECT_THAT(error_of(small_config(R"(, "args": ["--steps=3"])")),
+              HasSubstr("--steps is set by the harness; use the key 'steps'"));
+  EXPECT_THAT(error_of(small_config(R"(, "args": ["--optimiser", "lamb"])")),
+              HasSubstr("bert_train has no option --optimiser; did you mean --optimizer?"));
+}
+
+TEST(SweepConfig, ChecksZipsAndExcludes) {
+  EXPECT_THAT(error_of(small_config(R"(, "zip": [["model", "micro_batch_sizes"]])")),
+              HasSubstr("zip[0][1]: 'micro_batch_sizes' is no axis of the grid"));
+  EXPECT_THAT(error_of(small_config(R"(, "zip": [["model", "micro_batch_size"]])"),
+                       {"grid.model=[\"bert-tiny\",\"bert-mini\"]"}),
+              HasSubstr("zipped axes need equally many values: model has 2, micro_batch_size has 1"));
+  EXPECT_THAT(error_of(small_config(R"(, "exclude": [{"optimizer": "lamb"}])")),
+              HasSubstr("'optimizer' is no axis of the grid, so it excludes nothing"));
+  EXPECT_THAT(error_of(small_config(), {"grid.model=[\"a\",\"a\"]"}), HasSubstr("'a' is there twice"));
+}
+
+TEST(SweepConfig, RefusesBrokenJsonWithItsLine) {
+  EXPECT_THAT(error_of("{\n\"name\": \"a\",\n}"), HasSubstr("sweep.json:3: is not JSON"));
+  EXPECT_THAT(error_of(""), HasSubstr("sweep.json: is empty"));
+  EXPECT_THAT(error_of("[1]"), HasSubstr("a sweep is a JSON object"));
+  EXPECT_THAT(error_of("{\"name\": \"a\",\n\"name\": \"b\"}"),
+              HasSubstr("sweep.json:2: name: named twice, first on line 1"));
+}
+
+TEST(SweepConfig, RefusesAnUnknownWorkloadAndANulByte) {
+  EXPECT_THAT(error_of("{\"workload\": \"bert_trian\"}"), HasSubstr("did you mean 'bert_train'?"));
+  EXPECT_THAT(error_of(small_config(R"(, "args": ["a\u0000b"])")), HasSubstr("NUL byte"));
+}
+
+TEST(SweepConfig, ReadsAHostfileBesideTheConfig) {
+  test::TempFolder folder;
+  test::write(folder.path("hosts.txt"), "# cluster\nnode1 slots=8\n\n  node2\n");
+  test::write(folder.path("c.json"), small_config(R"(, "hosts": "hosts.txt")"));
+  const auto config = load_config(folder.path("c.json"));
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_THAT(config->hosts, ElementsAre("node1", "node2"));
+  test::write(folder.path("hosts.txt"), "node1\n-oProxyCommand=touch pwned\n");
+  const auto bad = load_config(folder.path("c.json"));
+  ASSERT_FALSE(bad);
+  EXPECT_THAT(bad.error().message(), HasSubstr("hosts.txt:2"));
+}
+
+TEST(SweepConfig, NamesAPathThatCannotBeRead) {
+  EXPECT_THAT(load_config("/nonexistent/sweep.json").error().message(),
+              HasSubstr("/nonexistent/sweep.json: cannot be read: No such file"));
+  EXPECT_THAT(load_config("/tmp").error().message(), HasSubstr("Is a directory"));
+}
+
+TEST(SweepConfig, EveryShippedConfigCanBePlanned) {
+  int seen = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(BB_SOURCE_DIR "/configs")) {
+    if (entry.path().extension() != ".json" || entry.path().filename() == "hardware.json") continue;
+    const auto config = load_config(entry.path().string());
+    ASSERT_TRUE(config) << config.error().message();
+    const auto plan = make_plan(*config);
+    ASSERT_TRUE(plan) << entry.path() << plan.error().message();
+    EXPECT_TRUE(dry_run(*plan, "")) << entry.path();
+    ++seen;
+  }
+  EXPECT_GE(seen, 7);
+}
+
+}  // namespace
+}  // namespace bertbench

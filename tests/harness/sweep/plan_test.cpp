@@ -1,0 +1,205 @@
+#include "harness/sweep/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "harness/sweep/launcher.h"
+#include "harness/sweep/paths.h"
+#include "tests/harness/sweep/support.h"
+
+namespace bertbench {
+namespace {
+using test::plan_of;
+using test::small_config;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<std::string> keys(const Plan& plan) {
+  std::vector<std::string> out;
+  for (const auto& cell : plan.cells) out.push_back(cell.key);
+  return out;
+}
+
+std::vector<std::string> order(const Plan& plan) {
+  std::vector<std::string> out;
+  for (const auto& t : plan.trials) {
+    out.push_back(plan.cells[t.cell].point.at("model") + "/" + std::to_string(t.trial));
+  }
+  return out;
+}
+
+TEST(SweepPlan, IsTheProductOfTheAxesWithTheFirstSlowest) {
+  EXPECT_THAT(keys(plan_of(small_config(), {"grid.topology=[\"1n1g\",\"1n2g\"]",
+                                            "grid.micro_batch_size=[4,8]"})),
+              ElementsAre("bert-tiny.fp32.s64.b4.a1.1n1g", "bert-tiny.fp32.s64.b8.a1.1n1g",
+                          "bert-tiny.fp32.s64.b4.a1.1n2g", "bert-tiny.fp32.s64.b8.a1.1n2g"));
+}
+
+TEST(SweepPlan, MovesZippedAxesTogether) {
+  const auto plan = plan_of(
+      small_config(R"(, "zip": [["micro_batch_size", "gradient_accumulation_steps"]])"),
+      {"grid.micro_batch_size=[16,4,4]", "grid.gradient_accumulation_steps=[1,4,8]",
+       "grid.topology=[\"1n1g\",\"1n2g\"]"});
+  EXPECT_THAT(keys(plan),
+              ElementsAre("bert-tiny.fp32.s64.b16.a1.1n1g", "bert-tiny.fp32.s64.b4.a4.1n1g",
+                          "bert-tiny.fp32.s64.b4.a8.1n1g", "bert-tiny.fp32.s64.b16.a1.1n2g",
+                          "bert-tiny.fp32.s64.b4.a4.1n2g", "bert-tiny.fp32.s64.b4.a8.1n2g"));
+}
+
+TEST(SweepPlan, LeavesOutWhatMatchesEveryAxisOfAnExclude) {
+  const auto plan = plan_of(
+      small_config(R"(, "exclude": [{"topology": "1n2g", "micro_batch_size": [8, 16]}])"),
+      {"grid.topology=[\"1n1g\",\"1n2g\"]", "grid.micro_batch_size=[4,8,16]"});
+  EXPECT_EQ(plan.cells.size(), 4u);
+  for (const auto& cell : plan.cells) {
+    EXPECT_FALSE(cell.point.at("topology") == "1n2g" && cell.point.at("micro_batch_size") != "4");
+  }
+}
+
+TEST(SweepPlan, SaysWhenExcludesLeaveNothing) {
+  const auto config =
+      parse_config(small_config(R"(, "exclude": [{"model": "bert-tiny"}])"), "test.json");
+  ASSERT_TRUE(config);
+  EXPECT_THAT(make_plan(*config).error().message(), HasSubstr("the excludes leave no cell"));
+}
+
+TEST(SweepPlan, InterleavesTrialsOverTheCells) {
+  const std::vector<std::string> sets{"grid.model=[\"a\",\"b\"]"};
+  EXPECT_THAT(order(plan_of(small_config(), sets)), ElementsAre("a/1", "b/1", "a/2", "b/2"));
+  EXPECT_THAT(order(plan_of(small_config(R"(, "order": "sequential")"), sets)),
+              ElementsAre("a/1", "a/2", "b/1", "b/2"));
+}
+
+TEST(SweepPlan, BuildsTopologiesFromNodesAndGpus) {
+  const auto plan = plan_of(R"({"grid": {"nodes": [1, 2], "gpus_per_node": [1, 8], "model": "m",
+                               "micro_batch_size": 1, "sequence_length": 8}, "launcher": "mpi"})");
+  std::vector<std::int64_t> worlds;
+  for (const auto& cell : plan.cells) worlds.push_back(cell.topology.world_size());
+  EXPECT_THAT(worlds, ElementsAre(1, 8, 2, 16));
+  EXPECT_EQ(plan.cells[3].key, "m.fp32.s8.b1.a1.2n8g");
+}
+
+TEST(SweepPlan, OnlySelectsLaunchesAndAndsItsRepeats) {
+  PlanOptions options;
+  options.only = {"topology=1n1g,1n2g", "micro_batch_size=8"};
+  const auto plan = plan_of(small_config(), {"grid.topology=[\"1n1g\",\"1n2g\",\"1n4g\"]",
+                                             "grid.micro_batch_size=[4,8]"},
+                            options);
+  EXPECT_EQ(plan.cells.size(), 6u);
+  std::set<std::string> chosen;
+  for (const auto& trial : plan.trials) chosen.insert(plan.cells[trial.cell].key);
+  EXPECT_THAT(chosen, ElementsAre("bert-tiny.fp32.s64.b8.a1.1n1g", "bert-tiny.fp32.s64.b8.a1.1n2g"));
+}
+
+TEST(SweepPlan, OnlyNamesWhatDoesNotExist) {
+  const auto config = parse_config(small_config(), "test.json");
+  PlanOptions options;
+  options.only = {"topologie=1n1g"};
+  EXPECT_THAT(make_plan(*config, options).error().message(), HasSubstr("did you mean 'topology'?"));
+  options.only = {"topology=1n9g"};
+  EXPECT_THAT(make_plan(*config, options).error().message(),
+              HasSubstr("no cell has topology = '1n9g'; values: 1n1g"));
+}
+
+TEST(SweepPlan, PutsFurtherAxesIntoTheIdentity) {
+  const auto plan = plan_of(small_config(), {"grid.optimizer=lamb", "grid.env.NCCL_DEBUG=WARN"});
+  EXPECT_EQ(plan.cells[0].key, "bert-tiny.fp32.s64.b4.a1.1n1g+env.NCCL_DEBUG=WARN+optimizer=lamb");
+  EXPECT_EQ(plan.cells[0].identity.framework, "bert_train");
+}
+
+TEST(SweepPlan, LabelsWhatIsEmulatedHere) {
+  PlanOptions options;
+  options.cores = 2;
+  const auto plan = plan_of(small_config(), {"grid.topology=[\"2n2g\"]"}, options);
+  EXPECT_TRUE(plan.cells[0].emulated);
+  EXPECT_THAT(plan.cells[0].warnings,
+              ElementsAre(HasSubstr("nodes are emulated"), HasSubstr("stands in for a GPU"),
+                          "ranks outnumber cores: 4 ranks on 2 cores"));
+  const auto cuda = plan_of(small_config(R"(, "args": ["--backend", "cuda"])"));
+  EXPECT_FALSE(cuda.cells[0].emulated);
+  EXPECT_TRUE(cuda.cells[0].warnings.empty());
+}
+
+TEST(SweepPlan, DividesTheCoresAmongTheRanks) {
+  PlanOptions options;
+  options.cores = 8;
+  const auto threads = [&](const std::string& topology) {
+    const auto plan = plan_of(small_config(), {"grid.topology=" + topology}, options);
+    const auto line = dry_run(plan, "run")->front();
+    const auto at = line.find("--threads ");
+    return line.substr(at + 10, line.find(' ', at + 10) - at - 10);
+  };
+  EXPECT_EQ(threads("1n1g"), "8");
+  EXPECT_EQ(threads("1n3g"), "2");
+  EXPECT_EQ(threads("2n8g"), "1");
+}
+
+TEST(SweepPlan, DryRunShowsTheExactCommandAndNeedsNeitherTrainerNorHosts) {
+  PlanOptions options;
+  options.trainer = "/nowhere/bert_train";
+  options.cores = 2;
+  const auto local = *dry_run(plan_of(small_config(R"(, "args": ["--seed", "3"])"), {}, options), "");
+  EXPECT_EQ(local.size(), 2u);
+  EXPECT_EQ(local[0],
+            "bert-tiny.fp32.s64.b4.a1.1n1g trial=1 world_size=1 launcher=local : RANK=0 "
+            "LOCAL_RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1 GROUP_RANK=0 MASTER_ADDR=127.0.0.1 "
+            "MASTER_PORT='<port>' /nowhere/bert_train --model bert-tiny --precision fp32 "
+            "--micro-batch-size 4 --gradient-accumulation-steps 1 --sequence-length 64 --steps 20 "
+            "--timings '<out>/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/timings.jsonl' "
+            "--expect-world-size 1 --threads 2 --seed 3");
+  for (const char* launcher : {"mpi", "slurm", "ssh"}) {
+    options.launcher = launcher;
+    const auto lines = *dry_run(plan_of(small_config(), {"grid.topology=2n2g"}, options), "run");
+    EXPECT_THAT(lines[0], HasSubstr("world_size=4 launcher=" + std::string(launcher))) << lines[0];
+    EXPECT_EQ(test::count(lines[0], "\n"), 0u);
+    if (options.launcher != "slurm") EXPECT_THAT(lines[0], HasSubstr("<host2>"));
+  }
+}
+
+TEST(SweepPlan, DryRunKeepsHostileTextOnOneLineAndQuoted) {
+  const auto lines = *dry_run(
+      plan_of(small_config(), {"grid.model=[\"$(touch pwned)\"]", "grid.data=a\nb;'c"}), "run");
+  EXPECT_EQ(test::count(lines[0], "\n"), 0u);
+  EXPECT_THAT(lines[0], HasSubstr("--model '$(touch pwned)'"));
+  EXPECT_THAT(lines[0], HasSubstr(R"(--data $'a\x0ab;\'c')"));
+}
+
+TEST(SweepPlan, QuotesTwiceForTheShellBehindSsh) {
+  PlanOptions options;
+  options.launcher = "ssh";
+  const auto plan = plan_of(small_config(), {"grid.model=[\"; touch pwned\"]"}, options);
+  const auto processes = (*find_launcher("ssh"))->processes(plan, plan.trials[0], {"/d", 1, "m"});
+  ASSERT_TRUE(processes);
+  const auto& argv = processes->front().argv;
+  EXPECT_EQ(argv[3], "--");
+  EXPECT_THAT(argv.back(), HasSubstr("--model '; touch pwned'"));
+}
+
+TEST(SweepPlan, TurnsFlagsIntoArgumentsOnlyWhenTrue) {
+  const auto lines = *dry_run(plan_of(small_config(), {"grid.deterministic=[true,false]"}), "");
+  EXPECT_THAT(lines[0], HasSubstr(" --deterministic"));
+  EXPECT_THAT(lines[1], Not(HasSubstr(" --deterministic")));
+}
+
+TEST(SafeNames, NeverLeaveTheFolderAndNeverCollide) {
+  const std::vector<std::string> names{"../x", "/etc/x", "a/b",  "a_b",  ".",    "..",
+                                       "",     "A",      "a",    "-rf",  "a\nb", std::string(300, 'y'),
+                                       std::string(299, 'y') + "z", "bert.s64+env.A=1"};
+  const auto safe = safe_names(names);
+  std::set<std::string> folded;
+  for (const auto& name : safe) {
+    EXPECT_EQ(name.find('/'), std::string::npos);
+    EXPECT_FALSE(name.empty() || name[0] == '.' || name[0] == '-') << name;
+    EXPECT_LE(name.size(), 130u);
+    std::string low = name;
+    for (char& c : low) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    EXPECT_TRUE(folded.insert(low).second) << name;
+  }
+  EXPECT_EQ(safe.back(), "bert.s64+env.A=1");
+}
+
+}  // namespace
+}  // namespace bertbench

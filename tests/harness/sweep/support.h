@@ -1,0 +1,100 @@
+// What the tests of a sweep share: a folder of their own, small configs, a recording observer.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "harness/sweep/config.h"
+#include "harness/sweep/plan.h"
+#include "harness/sweep/runner.h"
+
+namespace bertbench::test {
+
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "bb_sweep_XXXXXX").string();
+    path_ = mkdtemp(pattern.data()) ? pattern : "";
+  }
+  ~TempFolder() {
+    std::error_code ec;
+    std::filesystem::remove_all(path_, ec);
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  [[nodiscard]] std::string path(const std::string& name = "") const {
+    return name.empty() ? path_ : path_ + "/" + name;
+  }
+
+ private:
+  std::string path_;
+};
+
+inline std::string read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+inline void write(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+inline std::size_t count(const std::string& text, const std::string& piece) {
+  std::size_t n = 0;
+  for (auto at = text.find(piece); at != std::string::npos; at = text.find(piece, at + 1)) ++n;
+  return n;
+}
+
+/// One cell of 1n1g, 20 steps of the fake trainer, two trials, no retry; limits of a few seconds.
+inline std::string small_config(const std::string& more = "") {
+  return R"({"name": "test", "workload": "bert_train",
+ "grid": {"topology": ["1n1g"], "model": ["bert-tiny"], "micro_batch_size": [4],
+          "sequence_length": [64]},
+ "trials": 2, "steps": 20, "window": "steps:10:20", "timeout_s": 60, "stall_timeout_s": 30,
+ "retries": 0)" + more +
+         "}";
+}
+
+inline Plan plan_of(const std::string& config, const std::vector<std::string>& sets = {},
+                    PlanOptions options = {}) {
+  const auto parsed = parse_config(config, "test.json", sets);
+  EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().message());
+  if (options.trainer.empty()) options.trainer = BB_FAKE_TRAINER;
+  if (options.cores == 0) options.cores = 8;
+  const auto plan = make_plan(*parsed, options);
+  EXPECT_TRUE(plan) << (plan ? "" : plan.error().message());
+  return plan.value_or(Plan{});
+}
+
+struct Recorder : SweepObserver {
+  void plan_ready(const Plan&, const SweepCounts& c) override { counts = c; }
+  void trial_started(const TrialProgress& p) override {
+    started.push_back(p.cell->key + "#" + std::to_string(p.trial));
+  }
+  void trial_progress(const TrialProgress& p) override { progress.push_back(p); }
+  void trial_finished(const TrialProgress&, const Trial& t) override { finished.push_back(t); }
+  void notice(const std::string& text) override { notices.push_back(text); }
+  SweepCounts counts;
+  std::vector<std::string> started, notices;
+  std::vector<TrialProgress> progress;
+  std::vector<Trial> finished;
+};
+
+inline SweepOptions quick(const std::string& out) {
+  SweepOptions options;
+  options.out = out;
+  options.grace_s = 0.3;
+  options.progress_s = 0.02;
+  options.handle_signals = false;
+  return options;
+}
+
+}  // namespace bertbench::test
