@@ -141,6 +141,7 @@ void keep_last_attempts(Cell& cell) {
       continue;
     }
     Trial& other = kept[it->second];
+    if (trial.attempt == other.attempt) ++trial.attempt;  // begun anew within one log
     if (trial.attempt < other.attempt) std::swap(trial, other);
     std::string text = "attempt " + std::to_string(other.attempt) + " ended as " +
                        std::string(name(other.outcome.status));

@@ -4,3 +4,8 @@ bb_add_test(stats_test
           stats/rank_test_test.cpp stats/scaling_test.cpp stats/summary_test.cpp
           stats/window_test.cpp
   LIBS bb::reports)
+bb_add_test(results_test
+  SOURCES comparison_test.cpp deduce_test.cpp identity_test.cpp measure_test.cpp
+          published_numbers_test.cpp result_builder_test.cpp result_io_test.cpp schema_test.cpp
+          summarize_test.cpp verdicts_test.cpp
+  LIBS bb::reports)

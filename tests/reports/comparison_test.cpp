@@ -1,0 +1,79 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "reports/verdicts.h"
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+using samples::cell;
+using samples::identity;
+using samples::result_set;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::vector<double> kFive{100, 100.4, 99.6, 100.2, 99.8};
+const std::vector<double> kSlower{95, 95.4, 94.6, 95.2, 94.8};
+
+TEST(Compare, GivesEffectIntervalSizesAndP) {
+  const auto rows = compare(result_set({cell(identity(1, 1), kFive)}),
+                            result_set({cell(identity(1, 1), kSlower)}));
+  ASSERT_EQ(rows.size(), 1U);
+  const CellComparison& row = rows[0];
+  EXPECT_NEAR(*row.change, -0.05, 0.0005);
+  ASSERT_TRUE(row.interval);
+  EXPECT_NEAR(row.interval->coverage, 0.968, 0.0005);
+  EXPECT_LT(row.interval->high, -0.04);
+  EXPECT_NEAR(*row.p, 2.0 / 252, 1e-12);
+  EXPECT_TRUE(row.significant);
+  EXPECT_EQ(row.n_a, 5);
+  EXPECT_EQ(row.median_b, 95.0);
+  EXPECT_TRUE(row.notes.empty());
+}
+
+TEST(Compare, EqualSamplesAreNotSignificant) {
+  const ResultSet same = result_set({cell(identity(1, 1), kFive)});
+  const auto rows = compare(same, same);
+  EXPECT_EQ(*rows[0].change, 0);
+  EXPECT_FALSE(rows[0].significant);
+  EXPECT_EQ(*rows[0].p, 1);
+}
+
+TEST(Compare, FewTrialsSayHowManyAreNeeded) {
+  const ResultSet three = result_set({cell(identity(1, 1), {100, 101, 102})});
+  const auto rows = compare(three, result_set({cell(identity(1, 1), {200, 201, 202})}));
+  EXPECT_NEAR(*rows[0].p, 0.1, 1e-12);
+  EXPECT_FALSE(rows[0].significant);
+  EXPECT_FALSE(rows[0].interval);
+  EXPECT_THAT(rows[0].notes, ElementsAre("need >= 4 trials a side for an interval",
+                                         "need >= 4 trials a side to see a difference at 0.05"));
+}
+
+TEST(Compare, CellsOfOneSideOnlyAreListed) {
+  const auto rows =
+      compare(result_set({cell(identity(1, 1), kFive)}), result_set({cell(identity(1, 2), kFive)}));
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_THAT(rows[0].notes, ElementsAre("only in a"));
+  EXPECT_THAT(rows[1].notes, ElementsAre("only in b"));
+  EXPECT_EQ(rows[1].n_a, 0);
+  EXPECT_FALSE(rows[1].p);
+}
+
+TEST(Compare, DifferentWaysOfMeasuringAreNoted) {
+  ResultSet other = result_set({cell(identity(1, 1), kFive)});
+  for (Trial& trial : other.cells[0].trials) trial.estimator = "printed";
+  const auto rows = compare(result_set({cell(identity(1, 1), kFive)}), other);
+  EXPECT_THAT(rows[0].notes, ElementsAre("estimator differs: step_time and printed"));
+}
+
+TEST(Compare, PValuesAreAlsoGivenAfterHolm) {
+  const auto rows =
+      compare(result_set({cell(identity(1, 1), kFive), cell(identity(1, 2), kFive)}),
+              result_set({cell(identity(1, 1), kSlower), cell(identity(1, 2), kFive)}));
+  EXPECT_NEAR(*rows[0].p_adjusted, 4.0 / 252, 1e-12);
+  EXPECT_EQ(*rows[1].p_adjusted, 1);
+}
+
+}  // namespace
+}  // namespace bertbench

@@ -1,0 +1,242 @@
+#include "reports/measure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "reports/estimators.h"
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+using samples::facts;
+using samples::log_of_seconds;
+using testing::HasSubstr;
+
+MeasureOptions with_window(const std::string& rule) {
+  MeasureOptions options;
+  options.window = samples::window(rule);
+  return options;
+}
+
+std::string notices(const Trial& trial) {
+  std::string out;
+  for (const Notice& notice : trial.notices) out += notice.text + "\n";
+  return out;
+}
+
+RunLog bar_log() {  // the published bar: last redraws 3.09, first redraws 2.73 on average
+  RunLog log;
+  log.format = "tqdm";
+  log.iteration_unit = IterationUnit::micro_step;
+  log.rate_unit = RateUnit::iterations_per_second;
+  log.clock_resolution_s = 1;
+  log.outcome.status = Status::completed;
+  const double seconds[] = {217, 238, 259, 280, 300, 321, 342};
+  const double first[] = {2.81, 2.71, 2.66, 2.74, 2.83, 2.70, 2.66};
+  for (int i = 0; i < 7; ++i) {
+    Record record;
+    record.step = 661 + 64 * i;
+    record.iterations = 64;
+    record.time_s = seconds[i];
+    record.printed_rate = 3.09;
+    record.printed_first = first[i];
+    log.records.push_back(record);
+  }
+  log.records_seen = 7;
+  return log;
+}
+
+TEST(MeasureTrial, StepTimeIsWorkOverTimeOfTheWindowAlone) {
+  std::vector<double> seconds(200, 0.1);
+  for (std::size_t i = 0; i < 100; ++i) seconds[i] = 0.5;
+  const Trial trial =
+      measure_trial(log_of_seconds(seconds), facts(8, 1, 1, 2), with_window("100:200"));
+  ASSERT_TRUE(trial.sequences_per_second);
+  EXPECT_NEAR(*trial.sequences_per_second, 160, 1e-9);
+  EXPECT_EQ(trial.estimator, "step_time");
+  EXPECT_EQ(trial.iterations.seen, 200);
+  EXPECT_EQ(trial.iterations.dropped, 100);
+  EXPECT_EQ(trial.iterations.used, 100);
+  EXPECT_EQ(trial.window.chosen_by, "user");
+  EXPECT_TRUE(trial.counts());
+  EXPECT_NEAR(trial.estimators.at("total_time"), 16 / 0.3, 1e-9);
+}
+
+TEST(MeasureTrial, AnUncoveredWindowKeepsItsOutcomeAndGivesNoRate) {
+  RunLog log = log_of_seconds(std::vector<double>(150, 0.1));
+  log.outcome = {
+      .status = Status::out_of_memory, .step = 150, .line = 150, .detail = "CUDA out of memory"};
+  const Trial trial = measure_trial(log, facts(8, 1, 1, 2), with_window("100:200"));
+  EXPECT_FALSE(trial.window.covered);
+  EXPECT_FALSE(trial.sequences_per_second);
+  EXPECT_EQ(trial.estimator, "");
+  EXPECT_EQ(trial.outcome.status, Status::out_of_memory);
+  EXPECT_EQ(trial.iterations.used, 0);
+  EXPECT_FALSE(trial.counts());
+  EXPECT_THAT(notices(trial), HasSubstr("too few for the window 100:200"));
+}
+
+TEST(MeasureTrial, ACoveredWindowCountsWhateverTheOutcome) {
+  RunLog log = log_of_seconds(std::vector<double>(300, 0.1));
+  log.outcome.status = Status::killed;
+  const Trial trial = measure_trial(log, facts(8, 1, 1, 2), with_window("100:200"));
+  EXPECT_TRUE(trial.counts());
+  EXPECT_EQ(trial.outcome.status, Status::killed);
+}
+
+TEST(MeasureTrial, ThePublishedBarGivesItsFourRates) {
+  const Trial trial = measure_trial(bar_log(), facts(64, 64, 1, 16), with_window("all"));
+  EXPECT_NEAR(trial.estimators.at("counter_clock"), 3145.7, 0.05);
+  EXPECT_NEAR(trial.estimators.at("printed_last"), 3164.16, 0.005);
+  EXPECT_NEAR(trial.estimators.at("printed_first"), 2.73 * 1024, 0.5);
+  EXPECT_EQ(trial.estimator, "counter_clock");
+  EXPECT_NEAR(trial.resolution.at("counter_clock"), 0.008, 1e-9);
+}
+
+TEST(MeasureTrial, AWholeSecondClockBeyondOnePercentIsNotTheDefaultWhenAnotherIsThere) {
+  RunLog log = bar_log();
+  log.records.resize(4);  // 63 s: 1.6 %
+  const Trial trial = measure_trial(log, facts(64, 64, 1, 16), with_window("all"));
+  EXPECT_GT(trial.resolution.at("counter_clock"), 0.01);
+  EXPECT_EQ(trial.estimator, "printed_last");
+  for (Record& record : log.records) record.printed_rate = record.printed_first = kUnknown;
+  const Trial alone = measure_trial(log, facts(64, 64, 1, 16), with_window("all"));
+  EXPECT_EQ(alone.estimator, "counter_clock");
+  EXPECT_THAT(notices(alone), HasSubstr("uncertain by 1.6 %"));
+}
+
+TEST(MeasureTrial, TheRunOfThePublishedNoteReconcilesAsItsAuthorsNumbersSay) {
+  RunLog log = bar_log();
+  log.totals.wall_s = 149858.594;
+  log.totals.optimizer_steps = 7038;
+  const Trial trial = measure_trial(log, facts(64, 64, 1, 16), with_window("all"));
+  ASSERT_TRUE(trial.reconciliation);
+  EXPECT_EQ(trial.reconciliation->sequences, 461242368);
+  EXPECT_NEAR(*trial.reconciliation->rate, 3077.85, 0.005);
+  EXPECT_NEAR(trial.estimators.at("total_time"), 3077.85, 0.005);
+  EXPECT_NEAR(trial.reconciliation->gaps.at("printed_last"), 0.028, 0.0005);
+  EXPECT_NEAR(trial.reconciliation->gaps.at("counter_clock"), 0.022, 0.0005);
+  EXPECT_FALSE(trial.reconciliation->gaps.contains("total_time"));
+}
+
+TEST(MeasureTrial, UnknownBatchStaysInIterationsPerSecondAndSaysWhatToGive) {
+  Facts known = facts(8, 1, 1, 2);
+  known.micro_batch_size = {};
+  const Trial trial =
+      measure_trial(log_of_seconds(std::vector<double>(30, 0.1)), known, with_window("all"));
+  EXPECT_FALSE(trial.sequences_per_second);
+  ASSERT_TRUE(trial.iterations_per_second);
+  EXPECT_NEAR(*trial.iterations_per_second, 10, 1e-9);
+  EXPECT_NEAR(trial.estimators.at("step_time"), 10, 1e-9);
+  EXPECT_THAT(notices(trial), HasSubstr("stay in iterations/s"));
+  EXPECT_THAT(notices(trial), HasSubstr("--micro-batch-size"));
+}
+
+TEST(MeasureTrial, RatesOfTheWrongUnitAreLeftOutAndNamed) {
+  RunLog log = log_of_seconds(std::vector<double>(30, 0.1));
+  log.rate_unit = RateUnit::sequences_per_second;
+  for (Record& record : log.records) record.printed_rate = 81;
+  const Trial trial = measure_trial(log, Facts{}, with_window("all"));
+  EXPECT_EQ(trial.sequences_per_second, 81);
+  EXPECT_EQ(trial.estimator, "printed");
+  EXPECT_EQ(trial.estimators.size(), 1U);
+  EXPECT_THAT(notices(trial), HasSubstr("step_time, total_time"));
+}
+
+TEST(MeasureTrial, TokensPerSecondNeedTheSequenceLength) {
+  RunLog log = log_of_seconds(std::vector<double>(30, kUnknown));
+  log.rate_unit = RateUnit::tokens_per_second;
+  for (Record& record : log.records) record.printed_rate = 12800;
+  const Trial trial = measure_trial(log, facts(8, 1, 1, 1), with_window("all"));
+  EXPECT_EQ(trial.sequences_per_second, 100);
+  const Trial unknown = measure_trial(log, Facts{}, with_window("all"));
+  EXPECT_FALSE(unknown.sequences_per_second);
+  EXPECT_THAT(notices(unknown), HasSubstr("--sequence-length"));
+}
+
+TEST(MeasureTrial, AClosingStatementAloneStandsForTheWholeRunOnly) {
+  RunLog log;
+  log.format = "huggingface";
+  log.outcome.status = Status::completed;
+  log.summary = Stated{88.9, RateUnit::sequences_per_second, 12};
+  const Trial trial = measure_trial(log, Facts{}, MeasureOptions{});
+  EXPECT_EQ(trial.sequences_per_second, 88.9);
+  EXPECT_EQ(trial.estimator, "log_summary");
+  EXPECT_THAT(notices(trial), HasSubstr("whole run with its warm-up"));
+  const Trial windowed = measure_trial(log, Facts{}, with_window("10:20"));
+  EXPECT_FALSE(windowed.window.covered);
+  EXPECT_FALSE(windowed.sequences_per_second);
+  EXPECT_EQ(windowed.estimators.at("log_summary"), 88.9);
+}
+
+TEST(MeasureTrial, AnEstimatorThatTheLogDoesNotAllowIsSaidWithThoseItDoes) {
+  MeasureOptions options = with_window("all");
+  options.estimator = "printed";
+  const Trial trial =
+      measure_trial(log_of_seconds(std::vector<double>(30, 0.1)), facts(8, 1, 1, 1), options);
+  EXPECT_FALSE(trial.sequences_per_second);
+  EXPECT_THAT(notices(trial),
+              HasSubstr("does not allow the estimator printed; it allows step_time, total_time"));
+  options.estimator = "total_time";
+  EXPECT_EQ(measure_trial(log_of_seconds(std::vector<double>(30, 0.1)), facts(8, 1, 1, 1), options)
+                .estimator,
+            "total_time");
+}
+
+TEST(MeasureTrial, PercentilesAreOfOptimizerSteps) {
+  std::vector<double> seconds;
+  for (int i = 1; i <= 100; ++i) seconds.push_back(0.01 * i);
+  const Trial plain = measure_trial(log_of_seconds(seconds), facts(8, 1, 1, 1), with_window("all"));
+  ASSERT_TRUE(plain.step_time);
+  EXPECT_NEAR(plain.step_time->p50, 0.505, 1e-12);
+  EXPECT_NEAR(plain.step_time->p90, 0.901, 1e-12);
+  RunLog micro = log_of_seconds(std::vector<double>(100, 0.01));
+  micro.iteration_unit = IterationUnit::micro_step;
+  const Trial joined = measure_trial(micro, facts(8, 4, 1, 1), with_window("all"));
+  ASSERT_TRUE(joined.step_time);
+  EXPECT_NEAR(joined.step_time->p50, 0.04, 1e-12);
+  micro.iteration_unit = IterationUnit::unknown;
+  EXPECT_FALSE(measure_trial(micro, facts(8, 4, 1, 1), with_window("all")).step_time);
+}
+
+TEST(MeasureTrial, NanLossesAreNotTheFirstOrLastLoss) {
+  RunLog log = log_of_seconds(std::vector<double>(30, 0.1));
+  log.records[0].loss = 11.1;
+  log.records[28].loss = 7.3;
+  log.records[29].loss = kUnknown;
+  const Trial trial = measure_trial(log, facts(8, 1, 1, 1), with_window("0:29"));
+  EXPECT_EQ(trial.loss_first, 11.1);
+  EXPECT_EQ(trial.loss_last, 7.3);
+}
+
+TEST(MeasureTrial, CompatRoundsTheTrialAsDlperfDoes) {
+  MeasureOptions options = with_window("all");
+  options.compat_dlperf = true;
+  RunLog log = log_of_seconds(std::vector<double>(30, 0.3));
+  const Trial trial = measure_trial(log, facts(10, 1, 1, 1), options);
+  EXPECT_EQ(trial.sequences_per_second, 33.33);
+}
+
+TEST(Estimators, DefaultOrderLeavesOutTheTwoThatMislead) {
+  EXPECT_TRUE(chosen_by_default("step_time"));
+  EXPECT_TRUE(chosen_by_default("log_summary"));
+  EXPECT_FALSE(chosen_by_default("printed_first"));
+  EXPECT_FALSE(chosen_by_default("total_time"));
+  EXPECT_EQ(estimator_names().size(), 7U);
+}
+
+TEST(Estimators, GarbageRatesNeverBecomeAnEstimate) {
+  RunLog log = log_of_seconds({-1, 0, kUnknown, 0.1});
+  log.rate_unit = RateUnit::sequences_per_second;
+  log.records[0].printed_rate = -5;
+  log.records[1].printed_rate = 1.0 / 0.0;
+  log.summary = Stated{0, RateUnit::sequences_per_second, 1};
+  const auto estimates = estimate_all(log, apply_window(log, samples::window("all")));
+  ASSERT_EQ(estimates.size(), 2U);
+  EXPECT_EQ(estimates[0].name, "step_time");
+  EXPECT_DOUBLE_EQ(estimates[0].rate, 10);
+}
+
+}  // namespace
+}  // namespace bertbench

@@ -1,0 +1,171 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "reports/measure.h"
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+using samples::facts;
+using testing::HasSubstr;
+
+MeasureOptions all_records() {
+  MeasureOptions options;
+  options.window = samples::window("all");
+  return options;
+}
+
+RunLog log_at(const std::string& path, const Facts& known, double seconds = 0.1) {
+  RunLog log = samples::log_of_seconds(std::vector<double>(30, seconds));
+  log.path = path;
+  log.facts = known;
+  return log;
+}
+
+ResultSet build(const std::vector<RunLog>& logs, const MeasureOptions& options = all_records()) {
+  ResultBuilder builder(options);
+  for (const RunLog& log : logs) builder.add_log(log);
+  return builder.finish();
+}
+
+Facts partial() {  // what a DLPerf log says: little
+  Facts known = facts(32, 1, 1, 1);
+  known.precision = known.model = known.framework = {};
+  known.micro_batch_size = {};
+  known.nodes = known.gpus_per_node = {};
+  return known;
+}
+
+TEST(ResultBuilder, LogsWithAllEightFactsEqualJoinOneCellFromAnywhere) {
+  const ResultSet results =
+      build({log_at("a/x.log", facts(8, 1, 1, 2)), log_at("b/y.log", facts(8, 1, 1, 2)),
+             log_at("z.log", facts(16, 1, 1, 2))});
+  ASSERT_EQ(results.cells.size(), 2U);
+  EXPECT_EQ(results.cells[0].trials.size(), 2U);
+  EXPECT_EQ(results.cells[0].trials[1].trial, 2);
+  EXPECT_EQ(results.cells[0].key, "bert-base.fp32.s128.b8.a1.1n2g");
+  EXPECT_EQ(results.cells[1].identity.micro_batch_size, 16);
+}
+
+TEST(ResultBuilder, LogsWithUnknownFactsAreCellsOfTheirOwn) {
+  const ResultSet results = build({log_at("a.log", partial()), log_at("b.log", partial())});
+  ASSERT_EQ(results.cells.size(), 2U);
+  EXPECT_EQ(results.cells[0].key, "?.?.s128.b?.a1.?n?g");
+  EXPECT_EQ(results.cells[1].key, "?.?.s128.b?.a1.?n?g#2");
+}
+
+TEST(ResultBuilder, TrialsOfADlperfCellFolderJoinThoughFactsAreUnknown) {
+  const ResultSet results = build({log_at("logs/1n8g/bert_base_b32_fp32_2.log", partial()),
+                                   log_at("logs/1n8g/bert_base_b32_fp32_1.log", partial()),
+                                   log_at("logs/1n8g/bert_base_b64_fp32_1.log", partial()),
+                                   log_at("other/1n8g/bert_base_b32_fp32_1.log", partial())});
+  ASSERT_EQ(results.cells.size(), 3U);
+  EXPECT_EQ(results.cells[0].key, "bert-base.fp32.s128.b32.a1.1n8g");
+  ASSERT_EQ(results.cells[0].trials.size(), 2U);
+  EXPECT_EQ(results.cells[0].trials[0].trial, 1);
+  EXPECT_THAT(results.cells[0].trials[0].log, HasSubstr("fp32_1.log"));
+  EXPECT_EQ(results.cells[1].key, "bert-base.fp32.s128.b32.a1.1n8g#2");
+  EXPECT_EQ(results.cells[2].identity.micro_batch_size, 64);
+}
+
+TEST(ResultBuilder, ALogThatBrokeOffEarlyJoinsItsCellFolder) {
+  RunLog broken = log_at("logs/1n8g/bert_base_b32_fp32_3.log", Facts{});
+  broken.records.clear();
+  broken.records_seen = 0;
+  broken.outcome = {.status = Status::out_of_memory, .step = {}, .line = 4, .detail = "OOM"};
+  const ResultSet results = build({broken, log_at("logs/1n8g/bert_base_b32_fp32_1.log", partial()),
+                                   log_at("logs/1n8g/bert_base_b32_fp32_2.log", partial())});
+  ASSERT_EQ(results.cells.size(), 1U);
+  const Cell& cell = results.cells[0];
+  EXPECT_EQ(cell.trials.size(), 3U);
+  EXPECT_EQ(cell.throughput.n, 2);
+  EXPECT_EQ(cell.identity.sequence_length, 128);
+  EXPECT_EQ(cell.trials[2].outcome.status, Status::out_of_memory);
+  ASSERT_EQ(cell.warnings.size(), 1U);
+  EXPECT_EQ(cell.warnings[0], "1 of 3 trials give no number (out_of_memory x1)");
+}
+
+TEST(ResultBuilder, TrialsAndAttemptsOfARunFolderAreNumberedByTheTree) {
+  RunLog first = log_at("run/KEY/trial_2/log.txt", partial());
+  first.outcome = {.status = Status::stalled, .step = {}, .line = 0, .detail = "no output"};
+  const ResultSet results = build({log_at("run/KEY/trial_2/attempt_2/log.txt", partial(), 0.2),
+                                   first, log_at("run/KEY/trial_1/log.txt", partial())});
+  ASSERT_EQ(results.cells.size(), 1U);
+  const auto& trials = results.cells[0].trials;
+  ASSERT_EQ(trials.size(), 2U);
+  EXPECT_EQ(trials[1].trial, 2);
+  EXPECT_EQ(trials[1].attempt, 2);
+  EXPECT_THAT(trials[1].notices.back().text, HasSubstr("attempt 1 ended as stalled: no output"));
+}
+
+TEST(ResultBuilder, GivenFactsBeatTheLogWhichBeatsThePathWithANotice) {
+  MeasureOptions options = all_records();
+  options.given.micro_batch_size.set(48, FactSource::command_line);
+  Facts known = facts(64, 1, 1, 1);
+  known.micro_batch_size.source = FactSource::log;
+  known.nodes.set(1, FactSource::log);
+  known.gpus_per_node.set(4, FactSource::log);
+  const ResultSet results = build({log_at("x/1n8g/bert_b32_fp16_3.log", known)}, options);
+  const Cell& cell = results.cells[0];
+  EXPECT_EQ(cell.identity.micro_batch_size, 48);
+  EXPECT_EQ(cell.identity.gpus_per_node, 4);
+  std::string text;
+  for (const Notice& notice : cell.trials[0].notices) text += notice.text + "\n";
+  EXPECT_THAT(text, HasSubstr("micro_batch_size is 48 by the command line but 64 by the log"));
+  EXPECT_THAT(text, HasSubstr("gpus_per_node is 4 by the log but 8 by the path"));
+}
+
+TEST(ResultBuilder, TrainingAndEvaluationNeverMix) {
+  RunLog evaluation = log_at("a.log", facts(8, 1, 1, 1));
+  evaluation.kind = WorkKind::evaluation;
+  const ResultSet results = build({log_at("a.log", facts(8, 1, 1, 1)), evaluation});
+  ASSERT_EQ(results.cells.size(), 2U);
+  EXPECT_EQ(results.cells[0].kind, WorkKind::training);
+  EXPECT_EQ(results.cells[1].kind, WorkKind::evaluation);
+  EXPECT_THAT(results.cells[1].key, HasSubstr("#2"));
+}
+
+TEST(ResultBuilder, CellsAreInTheSameOrderWhateverTheOrderOfTheLogs) {
+  const std::vector<RunLog> logs{log_at("a", facts(8, 1, 4, 8)), log_at("b", facts(8, 1, 1, 1)),
+                                 log_at("c", facts(8, 1, 1, 8)), log_at("d", facts(4, 1, 2, 8))};
+  const auto keys = [](const ResultSet& results) {
+    std::vector<std::string> out;
+    for (const Cell& cell : results.cells) out.push_back(cell.key);
+    return out;
+  };
+  const auto forward = keys(build(logs));
+  EXPECT_EQ(forward, keys(build({logs[3], logs[2], logs[1], logs[0]})));
+  EXPECT_THAT(forward.front(), HasSubstr("b4.a1.2n8g"));
+  EXPECT_THAT(forward.back(), HasSubstr("b8.a1.4n8g"));
+}
+
+TEST(ResultBuilder, AStatedWorldSizeIsKeptWhenTheTopologyIsUnknown) {
+  Facts known = facts(8, 1, 1, 1);
+  known.nodes = known.gpus_per_node = {};
+  known.world_size.set(16, FactSource::log);
+  const ResultSet results = build({log_at("a.log", known)});
+  const Cell& cell = results.cells[0];
+  EXPECT_EQ(cell.world_size(), 16);
+  EXPECT_EQ(cell.global_batch_size(), 128);
+  EXPECT_FALSE(cell.identity.nodes);
+  EXPECT_NEAR(*cell.sequences_per_second_per_gpu, 80, 1e-9);
+}
+
+TEST(ResultBuilder, SweptTrialsJoinByIdentityAndCarryTheMarkOfEmulation) {
+  ResultBuilder builder(all_records());
+  const Identity identity = samples::identity(1, 2);
+  builder.add_trial(identity, WorkKind::training, samples::trial(2, 101));
+  builder.add_trial(identity, WorkKind::training, samples::trial(1, 100));
+  builder.mark_emulated(identity, WorkKind::training);
+  const ResultSet results = builder.finish();
+  ASSERT_EQ(results.cells.size(), 1U);
+  EXPECT_TRUE(results.cells[0].emulated);
+  EXPECT_EQ(results.cells[0].trials[0].trial, 1);
+  EXPECT_EQ(results.cells[0].throughput.n, 2);
+  EXPECT_FALSE(results.created.empty());
+  EXPECT_FALSE(results.tool_version.empty());
+}
+
+}  // namespace
+}  // namespace bertbench

@@ -1,0 +1,167 @@
+#include "reports/model/result_io.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::ordered_json;
+
+const char* const kMinimal = R"({"schema": "bertbench.result/1", "tool": {}, "cells": [
+  {"key": "k", "trials": [{"trial": 1, "window": {"covered": true}, "sequences_per_second": 5}]}]})";
+
+std::string message_of(const std::string& text) {
+  const auto result = result_set_from_text(text, "r.json");
+  return result ? std::string("no error") : result.error().message();
+}
+
+std::string with(const std::string& from, const std::string& to) {
+  std::string text = kMinimal;
+  text.replace(text.find(from), from.size(), to);
+  return text;
+}
+
+TEST(ResultIo, WhatIsWrittenReadsBackAsTheSameText) {
+  Cell cell = samples::cell(samples::identity(2, 8), {1844.1, 1841.41, 1835.11});
+  cell.identity.axes = {{"optimizer", "lamb"}, {"env.A", "x\"y\n"}};
+  cell.gpu = "Tesla V100-SXM2-16GB";
+  cell.emulated = true;
+  cell.kind = WorkKind::evaluation;
+  Trial& trial = cell.trials[1];
+  trial.attempt = 3;
+  trial.log = "a/b <script>.log";
+  trial.outcome = {.status = Status::stalled, .step = 7, .line = 8, .detail = "no output for 60 s"};
+  trial.estimators = {{"step_time", 1841.41}};
+  trial.resolution = {{"counter_clock", 0.01}};
+  trial.reconciliation = Reconciliation{1.0, 2.0, 3.0, 4.0, {{"printed", 0.5}}};
+  trial.step_time = StepTimes{0.1, 0.2, 0.3};
+  trial.memory = MemoryRecord{1, 2, "nvml"};
+  trial.loss_first = 1.5;
+  trial.notices = {{3, "text"}};
+  trial.window.first_step = 100;
+  ResultSet results = samples::result_set({cell, samples::cell(samples::identity(1, 1), {150})});
+  results.environment = Json::parse(R"({"z": 1, "a": [1, {"b": null}]})");
+  const std::string text = to_text(results);
+  const auto again = result_set_from_text(text);
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(to_text(*again), text);
+  EXPECT_EQ(again->cells[0].identity, cell.identity);
+  EXPECT_EQ(again->cells[0].trials[1].notices, trial.notices);
+  EXPECT_EQ(again->cells[0].trials[1].outcome, trial.outcome);
+}
+
+TEST(ResultIo, UnknownIsAbsentAndNeverNullOrNan) {
+  Cell cell = samples::cell({}, {5});
+  cell.trials[0].loss_last = std::nan("");
+  cell.trials[0].estimators = {{"step_time", 1.0 / 0.0}};
+  const Json json = to_json(samples::result_set({cell}));
+  EXPECT_FALSE(json["cells"][0].contains("model"));
+  EXPECT_FALSE(json["cells"][0].contains("world_size"));
+  EXPECT_TRUE(json["cells"][0]["trials"][0]["loss"].empty());
+  EXPECT_EQ(json.dump().find("null"), std::string::npos);
+  EXPECT_EQ(json["cells"][0]["key"], "?.?.s?.b?.a?.?n?g");
+}
+
+TEST(ResultIo, KeysOfALaterMinorVersionAreIgnored) {
+  const auto result = result_set_from_text(with("\"key\"", R"("new_key": [1, {"x": 2}], "key")"));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->cells.size(), 1U);
+  EXPECT_TRUE(result->cells[0].trials[0].counts());
+}
+
+TEST(ResultIo, HostileTextStaysTextAndBrokenUtf8IsReplaced) {
+  Cell cell = samples::cell(samples::identity(1, 1), {5});
+  cell.identity.model = "<img src=x onerror=alert(1)>\x1b[2J=cmd|' /C calc'!A0";
+  cell.trials[0].log = std::string("a\xff\xfe\0b", 5);
+  const auto again = result_set_from_text(to_text(samples::result_set({cell})));
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(again->cells[0].identity.model, cell.identity.model);
+  EXPECT_EQ(again->cells[0].trials[0].log, std::string("a\xEF\xBF\xBD\xEF\xBF\xBD\0b", 9));
+}
+
+TEST(ResultIo, ErrorsNameTheFileAndTheJsonPath) {
+  EXPECT_EQ(message_of(kMinimal), "no error");
+  EXPECT_EQ(message_of(with(R"("sequences_per_second": 5)", R"("sequences_per_second": "5")")),
+            "r.json: $.cells[0].trials[0].sequences_per_second: must be a number; see "
+            "configs/schema/result.schema.json");
+  EXPECT_THAT(message_of(with(R"("sequences_per_second": 5)", R"("sequences_per_second": 0)")),
+              HasSubstr("must be a rate above 0"));
+  EXPECT_THAT(message_of(with(R"("covered": true)", R"("covered": 1)")),
+              HasSubstr("$.cells[0].trials[0].window.covered: must be true or false"));
+  EXPECT_THAT(message_of(with(R"("covered": true)", "")),
+              HasSubstr("$.cells[0].trials[0].window: the key \"covered\" is missing"));
+  EXPECT_THAT(message_of(with(R"("trial": 1)", R"("trial": 0)")),
+              HasSubstr("must be a whole number of at least 1"));
+  EXPECT_THAT(message_of(with(R"("trial": 1)", R"("trial": 1.5)")), HasSubstr("a whole number"));
+  EXPECT_THAT(message_of(with(R"("trial": 1)", R"("trial": 1e300)")), HasSubstr("a whole number"));
+  EXPECT_THAT(message_of(with(R"("trial": 1)", R"("outcome": {"status": "fine"})")),
+              HasSubstr("$.cells[0].trials[0].outcome.status: must be completed, nan"));
+  EXPECT_THAT(message_of(with(R"("key": "k")", R"("kind": "x", "key": "k")")),
+              HasSubstr("must be training, evaluation or inference"));
+  EXPECT_THAT(message_of(with(R"("key": "k")", R"("identity": {"a": []}, "key": "k")")),
+              HasSubstr("$.cells[0].identity.a"));
+  EXPECT_THAT(message_of(with(R"("key": "k")", R"("warnings": [1], "key": "k")")),
+              HasSubstr("$.cells[0].warnings: must be an array of strings"));
+}
+
+TEST(ResultIo, AnotherSchemaOrNoJsonIsRefusedWithWhatWasExpected) {
+  EXPECT_THAT(message_of(with("result/1", "result/2")),
+              HasSubstr("\"bertbench.result/2\" is not bertbench.result/1"));
+  EXPECT_THAT(message_of("{}"), HasSubstr("the key \"schema\" is missing"));
+  EXPECT_THAT(message_of("[]"), HasSubstr("$: must be an object"));
+  EXPECT_THAT(message_of("Step: 1, loss"), HasSubstr("r.json: is not JSON: parse error at line 1"));
+  EXPECT_THAT(message_of(std::string(200000, '[')), HasSubstr("nested more than"));
+  EXPECT_THAT(message_of(std::string(kMinimal).substr(0, 60)), HasSubstr("is not JSON"));
+}
+
+class ResultFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("bb_result_io_" + std::to_string(::getpid()) + "_" +
+               testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::filesystem::path folder_;
+};
+
+TEST_F(ResultFile, ARunFolderStandsForItsResultsFile) {
+  EXPECT_THAT(read_result_set(folder_.string()).error().message(),
+              HasSubstr("holds no results.json"));
+  std::ofstream(folder_ / "results.json") << kMinimal;
+  EXPECT_TRUE(read_result_set(folder_.string()));
+  EXPECT_TRUE(read_result_set((folder_ / "results.json").string()));
+}
+
+TEST_F(ResultFile, AMissingOrEmptyFileIsAnErrorOfOneLine) {
+  const auto missing = read_result_set((folder_ / "none.json").string());
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message(), HasSubstr("cannot be read: No such file or directory"));
+  std::ofstream(folder_ / "empty.json").flush();
+  EXPECT_THAT(read_result_set((folder_ / "empty.json").string()).error().message(),
+              HasSubstr("is empty"));
+}
+
+TEST_F(ResultFile, AThousandCellsOfSevenTrialsSurviveTheRoundTrip) {
+  std::vector<Cell> cells;
+  for (int i = 1; i <= 1000; ++i) {
+    cells.push_back(samples::cell(samples::identity(1, i), {1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5}));
+  }
+  const ResultSet results = samples::result_set(cells);
+  std::ofstream(folder_ / "large.json") << to_text(results);
+  const auto again = read_result_set((folder_ / "large.json").string());
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(to_text(*again), to_text(results));
+}
+
+}  // namespace
+}  // namespace bertbench

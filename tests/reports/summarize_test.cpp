@@ -1,0 +1,136 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "reports/measure.h"
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+using samples::cell;
+using samples::identity;
+using samples::result_set;
+using testing::HasSubstr;
+
+TEST(Summarize, OnlyTrialsThatCountAreAveragedAndNeverAsZero) {
+  Cell one = cell(identity(1, 1), {100, 102, 104});
+  one.trials[1].window.covered = false;
+  one.trials[1].outcome.status = Status::killed;
+  const ResultSet results = result_set({one});
+  EXPECT_EQ(results.cells[0].throughput.n, 2);
+  EXPECT_EQ(results.cells[0].throughput.mean, 102);
+  EXPECT_EQ(results.cells[0].warnings.front(), "1 of 3 trials give no number (killed x1)");
+}
+
+TEST(Summarize, SpeedupIsOverTheSameIdentityAtOneGpu) {
+  const ResultSet results =
+      result_set({cell(identity(1, 1, 32), {100}), cell(identity(1, 1, 64), {120}),
+                  cell(identity(2, 8, 32), {1400}), cell(identity(2, 8, 64), {1800})});
+  const auto& cells = results.cells;
+  EXPECT_EQ(cells[2].speedup->value, 14);
+  EXPECT_EQ(cells[2].speedup->base, cells[0].key);
+  EXPECT_EQ(cells[3].speedup->value, 15);
+  EXPECT_EQ(cells[3].speedup->base, cells[1].key);
+  EXPECT_NEAR(*cells[3].scaling_efficiency, 15.0 / 16, 1e-12);
+  EXPECT_EQ(cells[3].scaling, "weak");
+  EXPECT_EQ(cells[0].speedup->value, 1);
+  EXPECT_EQ(cells[0].scaling, "");
+  EXPECT_EQ(*cells[2].sequences_per_second_per_gpu, 87.5);
+}
+
+TEST(Summarize, NoBaseNoSpeedup) {
+  const ResultSet results = result_set({cell(identity(1, 8), {100}), cell(identity(2, 8), {190})});
+  EXPECT_FALSE(results.cells[0].speedup);
+  EXPECT_FALSE(results.cells[1].speedup);
+  EXPECT_FALSE(results.cells[1].scaling_efficiency);
+}
+
+TEST(Summarize, ABaseWithoutANumberIsNoBase) {
+  Cell base = cell(identity(1, 1), {100});
+  base.trials[0].window.covered = false;
+  EXPECT_FALSE(result_set({base, cell(identity(1, 2), {190})}).cells[1].speedup);
+}
+
+TEST(Summarize, ConstantGlobalBatchIsStrongScaling) {
+  Identity one = identity(1, 1, 64);
+  Identity four = identity(1, 4, 16);
+  const ResultSet results = result_set({cell(one, {100}), cell(four, {320})});
+  EXPECT_EQ(results.cells[1].scaling, "strong");
+  EXPECT_NEAR(*results.cells[1].scaling_efficiency, 0.8, 1e-12);
+}
+
+TEST(Summarize, TheBaseMayBeATopologyOrAKey) {
+  // NGC card, one node of 8 as base: 70555 / 4553 = 15.50 on 16 nodes.
+  const std::vector<Cell> cells{cell(identity(1, 8), {4553}), cell(identity(16, 8), {70555})};
+  const ResultSet by_topology = result_set(cells, {false, "1n8g"});
+  EXPECT_NEAR(by_topology.cells[1].speedup->value, 15.50, 0.005);
+  EXPECT_NEAR(*by_topology.cells[1].scaling_efficiency, 15.50 / 16, 0.0005);
+  const ResultSet by_key = result_set(cells, {false, by_topology.cells[0].key});
+  EXPECT_EQ(by_key.cells[1].speedup->value, by_topology.cells[1].speedup->value);
+}
+
+TEST(Summarize, AnUnknownBaseIsANoticeAndNoSpeedup) {
+  ResultSet results = result_set({cell(identity(1, 1), {100})});
+  const auto notices = summarize(results, {false, "no-such-key"});
+  ASSERT_EQ(notices.size(), 1U);
+  EXPECT_THAT(notices[0].text, HasSubstr("no-such-key is no cell's key or topology"));
+  EXPECT_FALSE(results.cells[0].speedup);
+  EXPECT_EQ(summarize(results, {false, "9n9g"}).size(), 1U);
+}
+
+TEST(Summarize, MixedPrecisionIsComparedWithTf32BeforeFp32) {
+  const ResultSet results = result_set(
+      {cell(identity(1, 1, 32, "fp32"), {100}), cell(identity(1, 1, 32, "tf32"), {317}),
+       cell(identity(1, 1, 32, "fp16"), {580}), cell(identity(1, 1, 64, "fp16"), {600})});
+  EXPECT_NEAR(results.cells[2].precision_speedup->value, 1.83, 0.005);  // 580/317, NGC card
+  EXPECT_EQ(results.cells[2].precision_speedup->base, results.cells[1].key);
+  EXPECT_NEAR(results.cells[1].precision_speedup->value, 3.17, 1e-12);
+  EXPECT_FALSE(results.cells[0].precision_speedup);
+  EXPECT_FALSE(results.cells[3].precision_speedup) << "another batch is another cell";
+}
+
+TEST(Summarize, IterationRatesAreSummarizedInTheirOwnUnitWithoutSpeedup) {
+  Cell one = cell(identity(1, 1), {1, 1});
+  for (Trial& trial : one.trials) {
+    trial.sequences_per_second.reset();
+    trial.iterations_per_second = 3.07;
+  }
+  const ResultSet results = result_set({one});
+  EXPECT_EQ(results.cells[0].throughput.unit, "iterations/s");
+  EXPECT_EQ(results.cells[0].throughput.n, 2);
+  EXPECT_FALSE(results.cells[0].speedup);
+  EXPECT_FALSE(results.cells[0].sequences_per_second_per_gpu);
+}
+
+TEST(Summarize, DifferentEstimatorsInOneCellAreAWarning) {
+  Cell one = cell(identity(1, 1), {100, 101});
+  one.trials[1].estimator = "printed";
+  EXPECT_THAT(result_set({one}).cells[0].warnings.front(),
+              HasSubstr("different estimators: printed, step_time"));
+}
+
+TEST(Summarize, UtilizationNamesFormulaAndPeakWhereTheGpuIsKnown) {
+  Cell one = cell(identity(1, 1, 32, "fp16"), {100});
+  one.gpu = "Tesla V100-SXM2-16GB";
+  const ResultSet results = result_set({one});
+  EXPECT_EQ(results.cells[0].flops_formula, "masked_head");
+  EXPECT_GT(*results.cells[0].tflops_per_gpu, 0);
+  ASSERT_TRUE(results.cells[0].mfu);
+  EXPECT_NEAR(*results.cells[0].mfu, *results.cells[0].tflops_per_gpu / 125, 1e-4);
+  Cell unknown = cell(identity(1, 1), {100});
+  unknown.identity.model = "../../etc/passwd";
+  EXPECT_FALSE(result_set({unknown}).cells[0].tflops_per_gpu);
+}
+
+TEST(Summarize, TwiceIsOnce) {
+  ResultSet results = result_set(
+      {cell(identity(1, 1), {100, 101}), cell(identity(1, 2), {190}), cell(identity(1, 2), {180})});
+  EXPECT_EQ(results.cells[2].key, results.cells[1].key + "#2");
+  const auto key = results.cells[2].key;
+  summarize(results, {});
+  EXPECT_EQ(results.cells[2].key, key);
+  EXPECT_TRUE(results.cells[0].warnings.empty());
+}
+
+}  // namespace
+}  // namespace bertbench

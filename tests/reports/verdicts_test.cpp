@@ -1,0 +1,308 @@
+#include "reports/verdicts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+using samples::cell;
+using samples::identity;
+using samples::result_set;
+using testing::HasSubstr;
+
+const std::vector<double> kFive{100, 100.4, 99.6, 100.2, 99.8};
+
+std::vector<double> times(const std::vector<double>& values, double factor) {
+  std::vector<double> out;
+  for (const double x : values) out.push_back(x * factor);
+  return out;
+}
+
+// The quickstart grid: four cells of five trials; `factor` scales the last one.
+ResultSet grid(double factor = 1, int cells = 4) {
+  std::vector<Cell> out;
+  for (int i = 1; i <= cells; ++i) {
+    out.push_back(cell(identity(1, i), times(kFive, i * (i == cells ? factor : 1.0))));
+  }
+  return result_set(std::move(out));
+}
+
+const CellVerdict& last(const GateReport& report) { return report.cells.back(); }
+
+TEST(Check, ARunAgainstItselfPasses) {
+  const GateReport report = check(grid(), grid());
+  EXPECT_EQ(report.exit_status, 0);
+  EXPECT_EQ(report.compared, 4);
+  ASSERT_EQ(report.cells.size(), 4U);
+  for (const CellVerdict& cell : report.cells) {
+    EXPECT_EQ(cell.verdict, Verdict::pass) << cell.reason;
+    EXPECT_EQ(cell.change, 0.0);
+    EXPECT_EQ(cell.n_new, 5);
+  }
+  EXPECT_THAT(report.cells[0].reason, HasSubstr("no change"));
+}
+
+TEST(Check, AgainstACopyWithOneCellTenPercentFasterItFailsWithStatus1) {
+  const GateReport report = check(grid(), grid(1.1));
+  EXPECT_EQ(report.exit_status, 1);
+  EXPECT_EQ(report.cells[2].verdict, Verdict::pass);
+  const CellVerdict& cell = last(report);
+  EXPECT_EQ(cell.verdict, Verdict::regression);
+  EXPECT_NEAR(*cell.change, -1 + 1 / 1.1, 1e-12);
+  EXPECT_NEAR(cell.p, 1.0 / 252, 1e-12);
+  EXPECT_NEAR(cell.p_adjusted, 4.0 / 252, 1e-12);
+  EXPECT_NEAR(cell.tolerance, 0.02, 1e-12);
+  EXPECT_LT(cell.interval.high, -0.08);
+  EXPECT_THAT(cell.reason,
+              HasSubstr("9.1 % slower: 400.00 against 440.00 sequences/s, 96.8 % interval"));
+  EXPECT_THAT(cell.reason,
+              HasSubstr("n = 5 + 5, p = 0.004, 0.016 after Holm, tolerance 2.0 % (the floor"));
+}
+
+TEST(Check, TenPercentFasterIsAnImprovementAndNoFailure) {
+  const GateReport report = check(grid(1.1), grid());
+  EXPECT_EQ(report.exit_status, 0);
+  EXPECT_EQ(last(report).verdict, Verdict::improvement);
+  EXPECT_THAT(last(report).reason, HasSubstr("10.0 % faster"));
+}
+
+TEST(Check, ALossWithinTheFloorPassesHoweverSignificant) {
+  const std::vector<double> tight{100, 100.01, 100.02, 99.99, 99.98};
+  const GateReport report = check(result_set({cell(identity(1, 1), times(tight, 0.985))}),
+                                  result_set({cell(identity(1, 1), tight)}));
+  EXPECT_EQ(last(report).verdict, Verdict::pass);
+  EXPECT_LT(last(report).p_adjusted, 0.05);
+  GateOptions strict;
+  strict.floor = 0.01;
+  EXPECT_EQ(last(check(result_set({cell(identity(1, 1), times(tight, 0.985))}),
+                       result_set({cell(identity(1, 1), tight)}), strict))
+                .verdict,
+            Verdict::regression);
+}
+
+TEST(Check, ALargeLossThatTheRanksDoNotSupportPasses) {
+  const ResultSet base = result_set({cell(identity(1, 1), {100, 100.1, 100.2, 100.3, 90})});
+  const ResultSet now = result_set({cell(identity(1, 1), {91, 92, 95, 101, 102})});
+  const GateReport report = check(now, base);
+  EXPECT_EQ(last(report).verdict, Verdict::pass);
+  EXPECT_THAT(last(report).reason, HasSubstr("but not significant, beyond the tolerance"));
+}
+
+TEST(Check, NoiseOfTheBaselineWidensTheToleranceAndSaysByWhichRule) {
+  const std::vector<double> noisy{100, 97, 103, 98, 102};  // MAD 2: 3 x 1.4826 x 2 % = 8.9 %
+  const GateReport report = check(result_set({cell(identity(1, 1), times(noisy, 0.93))}),
+                                  result_set({cell(identity(1, 1), noisy)}));
+  EXPECT_NEAR(last(report).tolerance, 0.0889560, 1e-6);
+  EXPECT_EQ(last(report).verdict, Verdict::pass);
+  EXPECT_THAT(
+      last(report).reason,
+      HasSubstr(
+          "8.9 % (3 x 1.4826 MAD of the baseline's 5 trials, as it holds fewer than 3 runs)"));
+}
+
+TEST(Check, TooFewTrialsAreInconclusiveWithTheNumberThatWouldDo) {
+  const ResultSet three =
+      result_set({cell(identity(1, 1), {100, 101, 99}), cell(identity(1, 2), {200, 201, 199})});
+  const GateReport report = check(three, three);
+  EXPECT_EQ(report.exit_status, 3);
+  EXPECT_EQ(last(report).verdict, Verdict::inconclusive);
+  EXPECT_THAT(
+      last(report).reason,
+      HasSubstr("3 + 3 trials cannot decide 2 cells: the smallest p is 0.05, the level 0.025; "
+                "need 4 trials a side, or 5 now against the 3 of the baseline"));
+  GateOptions accept;
+  accept.accept_inconclusive = true;
+  EXPECT_EQ(check(three, three, accept).exit_status, 0);
+}
+
+TEST(Check, FiveTrialsCannotDecide36CellsAndSixCan) {
+  const GateReport report = check(grid(1, 36), grid(1, 36));
+  EXPECT_EQ(report.exit_status, 3);
+  EXPECT_THAT(report.cells[0].reason, HasSubstr("cannot decide 36 cells"));
+  EXPECT_THAT(report.cells[0].reason, HasSubstr("need 6 trials a side"));
+  EXPECT_EQ(check(grid(1, 12), grid(1, 12)).exit_status, 0);
+  EXPECT_EQ(check(grid(1, 13), grid(1, 13)).exit_status, 3);
+}
+
+TEST(Check, AMissingCellFailsUnlessAllowed) {
+  const GateReport report = check(grid(1, 3), grid(1, 4));
+  EXPECT_EQ(report.exit_status, 1);
+  EXPECT_EQ(last(report).verdict, Verdict::missing);
+  EXPECT_EQ(last(report).n_base, 5);
+  GateOptions options;
+  options.allow_missing = true;
+  EXPECT_EQ(check(grid(1, 3), grid(1, 4), options).exit_status, 0);
+}
+
+TEST(Check, ANewCellIsToldAndPasses) {
+  const GateReport report = check(grid(1, 4), grid(1, 3));
+  EXPECT_EQ(report.exit_status, 0);
+  EXPECT_EQ(last(report).verdict, Verdict::new_cell);
+  EXPECT_EQ(name(last(report).verdict), "new");
+  EXPECT_EQ(report.compared, 3);
+}
+
+TEST(Check, NothingComparedIsStatus4EvenWithMissingCells) {
+  EXPECT_EQ(check(result_set({}), result_set({})).exit_status, 4);
+  EXPECT_EQ(
+      check(result_set({cell(identity(1, 1), kFive)}), result_set({cell(identity(1, 2), kFive)}))
+          .exit_status,
+      4);
+  EXPECT_EQ(check(grid(), std::span<const ResultSet>{}).exit_status, 4);
+}
+
+TEST(Check, ACellThatGivesNoNumberAnyMoreIsARegression) {
+  ResultSet now = grid();
+  for (Trial& trial : now.cells[3].trials) {
+    trial.window.covered = false;
+    trial.sequences_per_second.reset();
+    trial.outcome.status = Status::out_of_memory;
+  }
+  const GateReport report = check(now, grid());
+  EXPECT_EQ(report.exit_status, 1);
+  EXPECT_EQ(last(report).verdict, Verdict::regression);
+  EXPECT_THAT(last(report).reason,
+              HasSubstr("no trial gives a number any more (out_of_memory x5)"));
+  const GateReport both = check(now, now);
+  EXPECT_EQ(both.exit_status, 0);
+  EXPECT_THAT(last(both).reason, HasSubstr("no number on either side"));
+}
+
+TEST(Check, DifferentHardwareIsNotComparableUnlessAllowed) {
+  ResultSet now = grid();
+  ResultSet base = grid(1.1);
+  now.environment = {
+      {"cpu", {{"model", "A"}, {"mhz", 2100}}}, {"compiler", "gcc 12"}, {"load", 0.1}};
+  base.environment = {
+      {"cpu", {{"mhz", 3000}, {"model", "B"}}}, {"compiler", "gcc 13"}, {"load", 7}};
+  const GateReport report = check(now, base);
+  EXPECT_EQ(report.exit_status, 4);
+  EXPECT_EQ(last(report).verdict, Verdict::not_comparable);
+  EXPECT_THAT(last(report).reason, HasSubstr("--allow-context cpu"));
+  GateOptions options;
+  options.allow_context = {"cpu"};
+  const GateReport allowed = check(now, base, options);
+  EXPECT_EQ(allowed.exit_status, 1);
+  EXPECT_EQ(allowed.notices.size(), 2U) << "cpu and compiler, but not the load";
+}
+
+TEST(Check, AContextKeyAbsentOnBothSidesIsEqualAndOnOneSideANotice) {
+  ResultSet now = grid();
+  EXPECT_TRUE(check(now, grid()).notices.empty());
+  now.environment = {{"driver", "550.54"}};
+  const GateReport report = check(now, grid());
+  EXPECT_EQ(report.exit_status, 0);
+  ASSERT_EQ(report.notices.size(), 1U);
+  EXPECT_EQ(report.notices[0].text, "driver is known only for the result");
+}
+
+TEST(Check, FrequenciesAndLoadsDoNotMakeTheSameMachineAnother) {
+  ResultSet now = grid();
+  ResultSet base = grid();
+  now.environment = {{"cpu", {{"model", "A"}, {"mhz", 2100}}}, {"load", 0.1}};
+  base.environment = {{"load", 5}, {"cpu", {{"mhz", 3000}, {"model", "A"}}}};
+  EXPECT_TRUE(check(now, base).notices.empty());
+}
+
+TEST(Check, AnotherEstimatorOrWindowIsNotComparable) {
+  ResultSet now = grid();
+  for (Trial& trial : now.cells[0].trials) trial.estimator = "printed";
+  for (Trial& trial : now.cells[1].trials) trial.window.rule = "auto (mser-5: 30:200)";
+  const GateReport report = check(now, grid());
+  EXPECT_EQ(report.exit_status, 4);
+  EXPECT_THAT(report.cells[0].reason, HasSubstr("estimator differs: printed now, step_time"));
+  EXPECT_THAT(report.cells[1].reason, HasSubstr("window differs: auto now, 100:200"));
+  EXPECT_EQ(report.cells[2].verdict, Verdict::pass);
+  GateOptions options;
+  options.allow_context = {"all"};
+  EXPECT_EQ(check(now, grid(), options).exit_status, 0);
+}
+
+TEST(Check, CutsThatAutoFoundAreNoDifferenceOfWindow) {
+  ResultSet now = grid();
+  ResultSet base = grid();
+  for (Cell& cell : now.cells) {
+    for (Trial& trial : cell.trials) trial.window.rule = "auto (mser-5: 30:200)";
+  }
+  for (Cell& cell : base.cells) {
+    for (Trial& trial : cell.trials) trial.window.rule = "auto (mser-5: 25:200)";
+  }
+  EXPECT_EQ(check(now, base).exit_status, 0);
+}
+
+TEST(Check, ARegressionOutranksACellThatIsNotComparable) {
+  ResultSet now = grid();
+  for (Trial& trial : now.cells[0].trials) trial.estimator = "printed";
+  EXPECT_EQ(check(now, grid(1.1)).exit_status, 1);
+}
+
+TEST(Check, CellsMatchByIdentityAndNotByTheNumberInTheirKey) {
+  Identity mxnet = identity(1, 1);
+  Identity paddle = identity(1, 1);
+  paddle.framework = "paddle";
+  const ResultSet now = result_set({cell(mxnet, kFive), cell(paddle, times(kFive, 2))});
+  const ResultSet base = result_set({cell(paddle, times(kFive, 2)), cell(mxnet, kFive)});
+  EXPECT_EQ(now.cells[1].key, base.cells[1].key);
+  const GateReport report = check(now, base);
+  EXPECT_EQ(report.exit_status, 0);
+  EXPECT_EQ(report.cells[1].change, 0.0);
+}
+
+TEST(Check, ThreeStoredRunsGiveTheNoiseBetweenRuns) {
+  const std::vector<ResultSet> runs{result_set({cell(identity(1, 1), times(kFive, 0.97))}),
+                                    result_set({cell(identity(1, 1), kFive)}),
+                                    result_set({cell(identity(1, 1), times(kFive, 1.03))})};
+  const GateReport report = check(result_set({cell(identity(1, 1), times(kFive, 0.93))}), runs);
+  EXPECT_NEAR(last(report).tolerance, 0.09, 1e-9);  // 3 sd of 97, 100, 103
+  EXPECT_EQ(last(report).n_base, 15);
+  EXPECT_EQ(last(report).verdict, Verdict::pass);
+  EXPECT_THAT(last(report).reason, HasSubstr("3 sd of the medians of 3 runs"));
+  EXPECT_EQ(last(check(result_set({cell(identity(1, 1), times(kFive, 0.89))}), runs)).verdict,
+            Verdict::regression);
+}
+
+TEST(Check, OnlyTheLastFiveStoredRunsOfTheSameMachineCount) {
+  std::vector<ResultSet> runs;
+  for (int i = 0; i < 8; ++i) {
+    runs.push_back(result_set({cell(identity(1, 1), kFive)}));
+    runs.back().environment = {{"cpu", i == 6 ? "other" : "this"}};
+  }
+  ResultSet now = result_set({cell(identity(1, 1), kFive)});
+  now.environment = {{"cpu", "this"}};
+  const GateReport report = check(now, runs);
+  EXPECT_EQ(last(report).n_base, 25);
+  ASSERT_EQ(report.notices.size(), 1U);
+  EXPECT_THAT(report.notices[0].text, HasSubstr("1 stored run of another machine"));
+}
+
+TEST(Check, CleanGridsSeldomFailAndSlowdownsAreFound) {
+  std::mt19937 random(5);
+  const auto draw = [&](double slow) {
+    std::vector<Cell> cells;
+    for (int i = 1; i <= 24; ++i) {
+      std::normal_distribution<double> noise(1, 0.007);
+      std::vector<double> rates(7);
+      for (double& x : rates) x = 100.0 * i * noise(random) * (i == 24 ? slow : 1);
+      cells.push_back(cell(identity(1, i), rates));
+    }
+    return result_set(std::move(cells));
+  };
+  int failed = 0;
+  int found = 0;
+  constexpr int kGrids = 60;
+  for (int i = 0; i < kGrids; ++i) {
+    failed += check(draw(1), draw(1)).exit_status == 1 ? 1 : 0;
+    found += last(check(draw(0.93), draw(1))).verdict == Verdict::regression ? 1 : 0;
+  }
+  EXPECT_LE(failed, 1);
+  EXPECT_GE(found, kGrids * 9 / 10);
+}
+
+}  // namespace
+}  // namespace bertbench
