@@ -125,21 +125,29 @@ void compare_summary(RunLog& run) {
   if (!sequences || run.records.size() < 2 || run.kind != WorkKind::training) return;
   const Record& first = run.records.front();
   const Record& last = run.records.back();
-  double seconds = last.time_s, iterations = static_cast<double>(last.step);
-  if (run.clock_is_wall) {
-    seconds = last.time_s - first.time_s;
-    iterations = -static_cast<double>(first.iterations);
-    for (const Record& record : run.records) iterations += static_cast<double>(record.iterations);
+  double seconds = 0, iterations = 0;  // of the step times, if all are known
+  for (const Record& record : run.records) {
+    seconds += record.seconds;
+    iterations += static_cast<double>(record.iterations);
+  }
+  const char* what = "the step times";
+  double resolution = 0;
+  if (std::isnan(seconds)) {
+    what = "counter over clock";
+    resolution = run.clock_resolution_s;
+    seconds = run.clock_is_wall ? last.time_s - first.time_s : last.time_s;
+    iterations = run.clock_is_wall ? iterations - static_cast<double>(first.iterations)
+                                   : static_cast<double>(last.step);
   }
   if (!(seconds > 0)) return;
   const double rate = iterations * static_cast<double>(*sequences) / seconds;
   const double gap = run.summary->value / rate - 1;
-  if (!(std::abs(gap) > kTolerance + run.clock_resolution_s / seconds)) return;
+  if (!(std::abs(gap) > kTolerance + resolution / seconds)) return;
   run.notices.push_back(
-      {run.summary->line, fmt::format("the log's closing statement, {:.6g} sequences/s, is {:.1f} % {} "
-                                      "counter over clock, {:.6g}",
+      {run.summary->line, fmt::format("the log's closing statement, {:.6g} sequences/s, is {:.1f} % {} {} "
+                                      "({:.6g} sequences/s)",
                                       run.summary->value, std::abs(gap) * 100,
-                                      gap > 0 ? "above" : "below", rate)});
+                                      gap > 0 ? "above" : "below", what, rate)});
 }
 
 }  // namespace
@@ -254,7 +262,10 @@ std::vector<RunLog> LogReader::State::finish() {
     const std::int64_t end = later(i);
     const bool first = begin == 0;
     facts.apply(draft, 0, end);
-    draft.log.facts = merge_facts(draft.log.facts, best->builder->facts, draft.log.notices);
+    Facts others_say = best->builder->facts;
+    // A format stands for a framework only where the log names none (bert_train speaks like several).
+    if (draft.log.facts.framework.known()) others_say.framework = {};
+    draft.log.facts = merge_facts(draft.log.facts, others_say, draft.log.notices);
     draft.log.outcome = outcomes.decide(draft, first ? 0 : begin, end);
     if (!others.empty()) {
       draft.log.notices.push_back({0, "the log also has training records of " + others +

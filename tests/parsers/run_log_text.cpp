@@ -1,0 +1,130 @@
+#include "tests/parsers/run_log_text.h"
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+namespace bertbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void put(Json& json, const char* key, double value) {
+  if (!std::isnan(value)) json[key] = value;
+}
+template <class T>
+void put(Json& json, const char* key, const std::optional<T>& value) {
+  if (value) json[key] = *value;
+}
+template <class T>
+void put(Json& json, const char* key, const Fact<T>& fact) {
+  if (fact.known()) json[key] = *fact.value;
+}
+
+const char* unit_name(RateUnit unit) {
+  switch (unit) {
+    case RateUnit::iterations_per_second: return "iterations/s";
+    case RateUnit::sequences_per_second: return "sequences/s";
+    case RateUnit::tokens_per_second: return "tokens/s";
+    case RateUnit::unknown: break;
+  }
+  return "unknown";
+}
+
+Json record_json(const Record& record) {
+  Json json = {{"step", record.step}, {"iterations", record.iterations}, {"line", record.line}};
+  put(json, "seconds", record.seconds);
+  put(json, "time_s", record.time_s);
+  put(json, "first_time_s", record.first_time_s);
+  put(json, "printed_rate", record.printed_rate);
+  put(json, "printed_first", record.printed_first);
+  put(json, "loss", record.loss);
+  put(json, "rank_spread", record.rank_spread);
+  if (record.merged != 1) json["merged"] = record.merged;
+  return json;
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_test_json(const RunLog& run) {
+  constexpr const char* kUnits[] = {"unknown", "micro_step", "optimizer_step"};
+  Json json = {{"format", run.format},
+               {"kind", name(run.kind)},
+               {"first_line", run.first_line},
+               {"iteration_unit", kUnits[static_cast<int>(run.iteration_unit)]},
+               {"rate_unit", unit_name(run.rate_unit)},
+               {"outcome", name(run.outcome.status)},
+               {"outcome_line", run.outcome.line},
+               {"outcome_detail", run.outcome.detail}};
+  put(json, "outcome_step", run.outcome.step);
+  put(json, "first_nan_step", run.first_nan_step);
+  put(json, "clock_resolution_s", run.clock_resolution_s);
+  json["clock_is_wall"] = run.clock_is_wall;
+  Json& facts = json["facts"] = Json::object();
+  put(facts, "framework", run.facts.framework);
+  put(facts, "model", run.facts.model);
+  put(facts, "precision", run.facts.precision);
+  put(facts, "sequence_length", run.facts.sequence_length);
+  put(facts, "micro_batch_size", run.facts.micro_batch_size);
+  put(facts, "gradient_accumulation_steps", run.facts.gradient_accumulation_steps);
+  put(facts, "nodes", run.facts.nodes);
+  put(facts, "gpus_per_node", run.facts.gpus_per_node);
+  put(facts, "world_size", run.facts.world_size);
+  put(facts, "global_batch_size", run.facts.global_batch_size);
+  if (run.summary) {
+    json["summary"] = {{"value", run.summary->value},
+                       {"unit", unit_name(run.summary->unit)},
+                       {"line", run.summary->line}};
+  }
+  Json& totals = json["totals"] = Json::object();
+  put(totals, "training_s", run.totals.training_s);
+  put(totals, "wall_s", run.totals.wall_s);
+  put(totals, "iterations", run.totals.iterations);
+  put(totals, "optimizer_steps", run.totals.optimizer_steps);
+  put(totals, "skipped_steps", run.totals.skipped_steps);
+  put(totals, "sequences", run.totals.sequences);
+  if (run.memory) json["peak_bytes"] = run.memory->peak_bytes;
+  json["notices"] = Json::array();
+  for (const Notice& notice : run.notices) {
+    json["notices"].push_back({{"line", notice.line}, {"text", notice.text}});
+  }
+  json["records_seen"] = run.records_seen;
+  json["records"] = Json::array();
+  for (const Record& record : run.records) json["records"].push_back(record_json(record));
+  return json;
+}
+
+std::string to_test_text(const std::vector<RunLog>& runs) {
+  std::string out;
+  for (const RunLog& run : runs) {
+    // A record a line, so that a changed golden file can be read.
+    Json json = to_test_json(run);
+    const Json records = json["records"];
+    json.erase("records");
+    out += json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    for (const Json& record : records) out += record.dump() + "\n";
+  }
+  return out;
+}
+
+std::vector<RunLog> read_text(std::string_view text, const ReadOptions& options) {
+  LogReader reader(options, "test.log");
+  reader.feed(text);
+  return reader.finish();
+}
+
+std::vector<RunLog> read_text_cut(std::string_view text, std::size_t cut) {
+  LogReader reader({}, "test.log");
+  reader.feed(text.substr(0, cut));
+  reader.feed(text.substr(cut));
+  return reader.finish();
+}
+
+std::string slurp(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+}  // namespace bertbench

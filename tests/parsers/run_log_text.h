@@ -1,0 +1,21 @@
+// A RunLog as JSON, for golden files and for comparing whole runs in tests.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "parsers/core/run_log.h"
+#include "parsers/log_reader.h"
+
+namespace bertbench {
+
+[[nodiscard]] nlohmann::ordered_json to_test_json(const RunLog& run);
+/// All runs, one JSON object a line.
+[[nodiscard]] std::string to_test_text(const std::vector<RunLog>& runs);
+/// The runs of a text, fed in one piece, or cut at `cut`.
+[[nodiscard]] std::vector<RunLog> read_text(std::string_view text, const ReadOptions& options = {});
+[[nodiscard]] std::vector<RunLog> read_text_cut(std::string_view text, std::size_t cut);
+[[nodiscard]] std::string slurp(const std::string& path);
+
+}  // namespace bertbench
