@@ -1,0 +1,9 @@
+# Google Benchmark programs over the trainer's own kernels. Run one alone on an idle machine.
+add_library(bert_bench_support STATIC machine_rates.cpp)
+target_include_directories(bert_bench_support PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(bert_bench_support PUBLIC bert_core benchmark::benchmark
+                                         PRIVATE bb::warnings)
+foreach(name IN ITEMS attention gemm optimizer rows step)
+  add_executable(${name}_bench ${name}_bench.cpp)
+  target_link_libraries(${name}_bench PRIVATE bert_bench_support bb::warnings)
+endforeach()

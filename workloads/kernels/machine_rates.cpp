@@ -1,0 +1,98 @@
+#include "workloads/kernels/machine_rates.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "workloads/bert/cpu/arena.h"
+#include "workloads/bert/cpu/gemm.h"
+#include "workloads/bert/philox.h"
+
+namespace bert::bench {
+namespace {
+
+constexpr int kRepeats = 5;
+
+template <typename Body>
+double best_seconds(const Body& body) {
+  body();
+  double best = 1e30;
+  for (int i = 0; i < kRepeats; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    body();
+    best = std::min(
+        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return best;
+}
+
+double gemm_rate(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b,
+                 float* c) {
+  const double seconds =
+      best_seconds([&] { sgemm(false, false, m, n, k, 1.0F, a, k, b, n, 0.0F, c, n); });
+  return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / seconds;
+}
+
+}  // namespace
+
+double measure_gemm_rate(int threads) {
+  constexpr std::int64_t kSide = 2048;
+  static const Buffer buffer(3 * kSide * kSide);
+  static const bool filled = [] {
+    fill(buffer.data(), 2 * kSide * kSide, 1);
+    return true;
+  }();
+  static_cast<void>(filled);
+  omp_set_num_threads(threads);
+  const float* a = buffer.data();
+  const float* b = a + kSide * kSide;
+  float* c = buffer.data() + 2 * kSide * kSide;
+  return std::max(gemm_rate(kSide, kSide, kSide, a, b, c), gemm_rate(1024, 3072, 768, a, b, c));
+}
+
+double measure_copy_rate(int threads) {
+  constexpr std::int64_t kSize = 1 << 25;  // floats: 128 MiB each way
+  constexpr std::int64_t kBlocks = 64;
+  static const Buffer buffer(2 * kSize);
+  const float* from = buffer.data();
+  float* to = buffer.data() + kSize;
+  const double seconds = best_seconds([&] {
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (std::int64_t block = 0; block < kBlocks; ++block) {
+      constexpr std::int64_t kPart = kSize / kBlocks;
+      std::memcpy(to + block * kPart, from + block * kPart, kPart * sizeof(float));
+    }
+  });
+  return 2.0 * static_cast<double>(kSize) * sizeof(float) / seconds;
+}
+
+void report(benchmark::State& state, double flops, double bytes, int threads) {
+  using benchmark::Counter;
+  const auto per_second = Counter::kIsIterationInvariantRate;
+  if (flops > 0) {
+    const double rate = measure_gemm_rate(threads);
+    state.counters["FLOP/s"] = Counter(flops, per_second);
+    state.counters["gemm_FLOP/s"] = Counter(rate);
+    state.counters["share_of_gemm"] = Counter(flops / rate, per_second);
+  }
+  if (bytes > 0) {
+    const double rate = measure_copy_rate(threads);
+    state.counters["bytes/s"] = Counter(bytes, per_second);
+    state.counters["copy_bytes/s"] = Counter(rate);
+    state.counters["share_of_copy"] = Counter(bytes / rate, per_second);
+  }
+}
+
+int thread_count() { return omp_get_max_threads(); }
+
+void fill(float* values, std::int64_t size, std::uint32_t stream) {
+  for (std::int64_t i = 0; i < size; ++i) {
+    const auto words = philox({static_cast<std::uint32_t>(i / 4), stream, 0, 0}, {3, 5});
+    const std::uint32_t word = words[static_cast<std::size_t>(i % 4)];
+    values[i] = static_cast<float>(word) / 2147483648.0F - 1.0F;
+  }
+}
+
+}  // namespace bert::bench

@@ -1,0 +1,28 @@
+// What this machine can do, measured in the program that reports a kernel beside it.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+
+namespace bert::bench {
+
+/// oneDNN sgemm of 1024 x 3072 x 768 (a BERT-base layer at 1024 tokens) and of 2048^3, whichever
+/// is faster; best of a few calls, FLOP/s.
+double measure_gemm_rate(int threads);
+
+/// Copy between buffers far larger than the caches, bytes read + bytes written per second.
+double measure_copy_rate(int threads);
+
+/// Adds FLOP/s and bytes/s of the timed loop, the machine's rates just measured and the shares.
+/// 0 = not counted. `flops` and `bytes` are per iteration; bytes count every array that must come
+/// from or go to memory once.
+void report(benchmark::State& state, double flops, double bytes, int threads);
+
+/// Threads of every benchmark: OMP_NUM_THREADS, else all cores.
+int thread_count();
+
+/// Fills with values in [-1, 1): zeros would run faster than real data.
+void fill(float* values, std::int64_t size, std::uint32_t stream);
+
+}  // namespace bert::bench

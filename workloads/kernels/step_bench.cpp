@@ -1,0 +1,110 @@
+// The whole optimizer step: forward, backward, gradient norm, AdamW. Dropout 0.1.
+//   step_bench --benchmark_filter=bert-base
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <string>
+
+#include "workloads/bert/backend.h"
+#include "workloads/bert/philox.h"
+#include "workloads/kernels/machine_rates.h"
+
+namespace bert::bench {
+namespace {
+
+/// FLOPs that the model needs for one training sequence: 3 times the forward products, logits at
+/// masked positions only, no recomputation ("masked_head" of `bertbench flops`).
+double model_flops(const ModelConfig& model, std::int64_t length, std::int64_t masked) {
+  const auto h = static_cast<double>(model.hidden);
+  const auto s = static_cast<double>(length);
+  const auto wide = static_cast<double>(model.intermediate);
+  const double layer = 8 * s * h * h + 4 * s * h * wide + 4 * s * s * h;
+  const double head =
+      static_cast<double>(masked) * (2 * h * h + 2 * h * static_cast<double>(model.vocabulary));
+  const double pooler = 2 * h * h + 4 * h;
+  return 3 * (static_cast<double>(model.layers) * layer + head + pooler);
+}
+
+Batch make_batch(const ModelConfig& model, std::int64_t sequences, std::int64_t length) {
+  Batch batch;
+  batch.sequences = sequences;
+  batch.sequence_length = length;
+  batch.masked_per_sequence = masked_positions(length);
+  const auto random = [](std::int64_t i, std::int64_t below) {
+    return static_cast<std::int32_t>(philox({static_cast<std::uint32_t>(i), 0, 0, 0}, {1, 2})[0] %
+                                     static_cast<std::uint32_t>(below));
+  };
+  for (std::int64_t i = 0; i < sequences * length; ++i) {
+    batch.tokens.push_back(random(i, model.vocabulary));
+    batch.segments.push_back(i % length < length / 2 ? 0 : 1);
+  }
+  for (std::int64_t b = 0; b < sequences; ++b) {
+    batch.lengths.push_back(static_cast<std::int32_t>(length));
+    batch.next_sentence.push_back(static_cast<std::int32_t>(b % 2));
+    for (std::int64_t j = 0; j < batch.masked_per_sequence; ++j) {
+      batch.masked.push_back(
+          static_cast<std::int32_t>(b * length + j * length / batch.masked_per_sequence));
+      batch.labels.push_back(random(b * length + j + (1 << 24), model.vocabulary));
+    }
+  }
+  return batch;
+}
+
+void step(benchmark::State& state, const std::string& name, std::int64_t sequences,
+          std::int64_t length, bool checkpointing) {
+  BackendOptions options;
+  options.model = *named_model(name);
+  options.micro_batch_size = sequences;
+  options.sequence_length = length;
+  options.threads = thread_count();
+  options.activation_checkpointing = checkpointing;
+  const auto backend = make_cpu_backend(options);
+  const Batch batch = make_batch(options.model, sequences, length);
+  std::int64_t update = 0;
+  const auto run = [&] {
+    ++update;
+    backend->zero_gradients();
+    const Loss loss = backend->forward_backward(batch, 1.0, true, update, {});
+    const double norm = backend->gradient_norm();
+    backend->optimizer_step({}, 1e-4, std::min(1.0, 1.0 / norm), norm, update);
+    benchmark::DoNotOptimize(loss);
+  };
+  run();  // touches all memory and makes oneDNN's kernels
+  for (auto _ : state) run();
+  const auto b = static_cast<double>(sequences);
+  const double flops = model_flops(options.model, length, batch.masked_per_sequence);
+  report(state, b * flops, 0, options.threads);
+  state.counters["sequences/s"] =
+      benchmark::Counter(b, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["threads"] = benchmark::Counter(options.threads);
+}
+
+void add(const std::string& model, std::int64_t sequences, std::int64_t length,
+         bool checkpointing = false) {
+  const std::string name = "step/" + model + "/b" + std::to_string(sequences) + "/s" +
+                           std::to_string(length) + (checkpointing ? "/checkpointing" : "");
+  benchmark::RegisterBenchmark(
+      name.c_str(),
+      [=](benchmark::State& state) { step(state, model, sequences, length, checkpointing); })
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
+}
+
+}  // namespace
+}  // namespace bert::bench
+
+int main(int argc, char** argv) {
+  using bert::bench::add;
+  add("bert-tiny", 32, 128);
+  add("bert-mini", 32, 128);
+  add("bert-small", 16, 128);
+  add("bert-medium", 16, 128);
+  add("bert-base", 8, 128);
+  add("bert-base", 8, 128, true);
+  add("bert-base", 2, 512);
+  add("bert-large", 4, 128);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
