@@ -133,11 +133,10 @@ Result<RunEnd> run(TrainOptions options, const LaunchEnvironment& environment, C
                    std::ostream& out, const std::function<void(const std::string&)>& warn) {
   if (options.expect_world_size > 0 && options.expect_world_size != environment.world_size) {
     return usage_error(fmt::format(
-        "--expect-world-size {}, but {} found a world of {}: fix the "
-        "launcher's number of ranks",
-        options.expect_world_size,
-        environment.source == "none" ? "no launcher's variable was set: I" : environment.source,
-        environment.world_size));
+        "--expect-world-size {}, but the world is {} ({}): fix the launcher's number of ranks",
+        options.expect_world_size, environment.world_size,
+        environment.source == "none" ? "no launcher's variables are set"
+                                     : environment.source + " variables"));
   }
   if (options.threads == 0) {
     options.threads = std::max(1, own_cores() / environment.local_world_size);
@@ -221,12 +220,14 @@ int run_bert_train(int argc, const char* const* argv, std::ostream& out, std::os
     }
     return status(end->signal == 0 ? ExitStatus::done : ExitStatus::interrupted);
   } catch (const std::bad_alloc& error) {
+    // The cpu backend says how much was wanted and how much there is; operator new says nothing.
     const std::string what = error.what();
-    const bool told = what.find("out of memory") != std::string::npos;
-    say(
-        fmt::format("{}{}; {} with --micro-batch-size {}: lower it (raise "
-                    "--gradient-accumulation-steps instead) or use --activation-checkpointing",
-                    told ? "" : "out of memory: ", what, options.model, options.micro_batch_size));
+    say("out of memory: " +
+        (what != "std::bad_alloc"
+             ? what
+             : fmt::format("{} with micro-batch {}: lower --micro-batch-size and "
+                           "raise --gradient-accumulation-steps",
+                           options.model, options.micro_batch_size)));
     return status(ExitStatus::out_of_memory);
   } catch (const std::exception& error) {
     say(error.what());

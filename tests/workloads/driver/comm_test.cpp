@@ -1,0 +1,297 @@
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <numeric>
+#include <thread>
+
+#include "workloads/bert/comm/bucket_planner.h"
+#include "workloads/bert/comm/gradient_reducer.h"
+#include "workloads/bert/comm/self.h"
+#include "workloads/bert/comm/sim.h"
+#include "workloads/bert/comm/tcp.h"
+#include "workloads/bert/comm/tcp_store.h"
+#include "workloads/bert/module.h"
+
+namespace bert {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr milliseconds kPatience{20000};
+
+TEST(BucketPlanner, EveryBucketButTheLastHasTheSameSize) {
+  BucketPlanner planner(100, 30);
+  EXPECT_TRUE(planner.add(90, 10).empty());
+  EXPECT_THAT(planner.add(65, 25), ElementsAre(GradientRange{70, 30}));
+  EXPECT_THAT(planner.add(5, 60), ElementsAre(GradientRange{40, 30}, GradientRange{10, 30}));
+  EXPECT_FALSE(planner.finished());
+  EXPECT_THAT(planner.add(0, 5), ElementsAre(GradientRange{0, 10}));
+  EXPECT_TRUE(planner.finished());
+}
+
+TEST(BucketPlanner, BucketsDoNotDependOnTheGrainOfBackward) {
+  for (const std::int64_t grain : {1, 7, 50, 1000}) {
+    BucketPlanner planner(1000, 64);
+    std::vector<GradientRange> all;
+    for (std::int64_t at = 1000; at > 0;) {
+      const std::int64_t next = std::max<std::int64_t>(0, at - grain);
+      const auto some = planner.add(next, at - next);
+      all.insert(all.end(), some.begin(), some.end());
+      at = next;
+    }
+    ASSERT_EQ(all.size(), 16u) << grain;
+    EXPECT_EQ(all[0], (GradientRange{936, 64}));
+    EXPECT_EQ(all[15], (GradientRange{0, 40}));
+  }
+}
+
+TEST(BucketPlanner, AGapOrAnOverlapIsAnError) {
+  BucketPlanner gap(10, 4);
+  EXPECT_THROW((void)gap.add(3, 4), std::logic_error);
+  BucketPlanner overlap(10, 4);
+  (void)overlap.add(6, 4);
+  EXPECT_THROW((void)overlap.add(4, 4), std::logic_error);
+}
+
+// Counts what goes through, and can fail.
+class CountingCommunicator : public SelfCommunicator {
+ public:
+  using SelfCommunicator::all_reduce_sum;
+  void all_reduce_sum(std::span<float> values) override {
+    if (fail) {
+      throw std::runtime_error("peer is gone");
+    }
+    for (float& value : values) {
+      value *= 2;
+    }
+    sizes.push_back(values.size());
+  }
+  std::vector<std::size_t> sizes;
+  bool fail = false;
+};
+
+TEST(GradientReducer, SumsEveryElementOnceInBuckets) {
+  CountingCommunicator communicator;
+  GradientReducer reducer(communicator, 40);  // ten floats
+  for (int step = 0; step < 3; ++step) {
+    communicator.sizes.clear();
+    std::vector<float> gradients(25);
+    std::iota(gradients.begin(), gradients.end(), 1.0F);
+    reducer.begin(gradients);
+    reducer.ready(12, 13);
+    reducer.ready(0, 12);
+    reducer.wait();
+    EXPECT_THAT(communicator.sizes, ElementsAre(10u, 10u, 5u));
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      EXPECT_EQ(gradients[i], 2.0F * static_cast<float>(i + 1));
+    }
+  }
+}
+
+TEST(GradientReducer, WaitReportsWhatTheCommunicatorThrew) {
+  CountingCommunicator communicator;
+  communicator.fail = true;
+  GradientReducer reducer(communicator, 4);
+  std::vector<float> gradients(3);
+  reducer.begin(gradients);
+  reducer.ready(0, 3);
+  EXPECT_THROW(reducer.wait(), std::runtime_error);
+}
+
+TEST(GradientReducer, ABackwardThatSkippedGradientsIsAnError) {
+  CountingCommunicator communicator;
+  GradientReducer reducer(communicator, 4);
+  std::vector<float> gradients(3);
+  reducer.begin(gradients);
+  reducer.ready(1, 2);
+  EXPECT_THROW(reducer.wait(), std::logic_error);
+}
+
+TEST(TcpStore, ValuesOfAnySizeReachEveryClient) {
+  TcpStoreServer server("127.0.0.1", 0);
+  TcpStore a("127.0.0.1", server.port(), 0, kPatience);
+  TcpStore b("127.0.0.1", server.port(), 1, kPatience);
+  const std::string big(200000, 'x');
+  const std::string binary("a\0b\n", 4);
+  a.set("big", big);
+  a.set("binary", binary);
+  a.set("empty", "");
+  EXPECT_EQ(b.get("big"), big);
+  EXPECT_EQ(b.get("binary"), binary);
+  EXPECT_EQ(b.get("empty"), "");
+  b.set("binary", "new");
+  EXPECT_EQ(a.get("binary"), "new");
+}
+
+TEST(TcpStore, GetWaitsUntilTheKeyIsSet) {
+  TcpStoreServer server("127.0.0.1", 0);
+  TcpStore reader("127.0.0.1", server.port(), 1, kPatience);
+  std::thread writer([&] {
+    TcpStore store("127.0.0.1", server.port(), 0, kPatience);
+    std::this_thread::sleep_for(milliseconds(50));
+    store.set("late", "value");
+    store.leave();
+  });
+  EXPECT_EQ(reader.get("late"), "value");
+  writer.join();
+}
+
+TEST(TcpStore, AMissingKeyIsAnErrorThatNamesIt) {
+  TcpStoreServer server("127.0.0.1", 0);
+  TcpStore store("127.0.0.1", server.port(), 0, kPatience);
+  try {
+    (void)store.get("never", milliseconds(30));
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("never"));
+  }
+}
+
+TEST(TcpStore, KnowsWhoLeftFirstWithoutGoodbye) {
+  TcpStoreServer server("127.0.0.1", 0);
+  TcpStore watcher("127.0.0.1", server.port(), 0, kPatience);
+  auto polite = std::make_unique<TcpStore>("127.0.0.1", server.port(), 1, kPatience);
+  auto dying = std::make_unique<TcpStore>("127.0.0.1", server.port(), 2, kPatience);
+  polite->leave();
+  polite.reset();
+  EXPECT_EQ(watcher.lost_rank(), std::nullopt);
+  dying.reset();
+  std::optional<int> lost;
+  for (int i = 0; i < 2000 && !lost; ++i) {
+    lost = watcher.lost_rank();
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_EQ(lost, 2);
+}
+
+TEST(TcpStore, StrangersOnThePortDoNoHarm) {
+  TcpStoreServer server("127.0.0.1", 0);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const Socket stranger = connect_to("127.0.0.1", server.port(), deadline);
+  ASSERT_TRUE(send_all(stranger, "GET / HTTP/1.1\r\n\r\n", 18, deadline));
+  TcpStore store("127.0.0.1", server.port(), 0, kPatience);
+  store.set("key", "value");
+  EXPECT_EQ(store.get("key"), "value");
+}
+
+TEST(TcpStore, AServerThatIsNotThereIsAnErrorThatNamesTheAddress) {
+  const int port = local_port(listen_on("127.0.0.1", 0));
+  try {
+    TcpStore store("127.0.0.1", port, 1, milliseconds(50));
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr(std::to_string(port)));
+    EXPECT_THAT(error.what(), HasSubstr("MASTER_PORT"));
+  }
+}
+
+TEST(TcpStore, APortInUseIsAnErrorThatSaysSo) {
+  const Socket taken = listen_on("127.0.0.1", 0);
+  EXPECT_THROW(TcpStoreServer("127.0.0.1", local_port(taken)), std::runtime_error);
+}
+
+LaunchEnvironment environment(int rank, int world, int port) {
+  LaunchEnvironment env;
+  env.rank = env.local_rank = rank;
+  env.world_size = env.local_world_size = world;
+  env.master_port = port;
+  return env;
+}
+
+TEST(TcpCommunicator, CollectivesOfThreeRanks) {
+  constexpr int kWorld = 3;
+  const int port = local_port(listen_on("127.0.0.1", 0));
+  std::atomic<int> good{0};
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < kWorld; ++rank) {
+    ranks.emplace_back([&, rank] {
+      const auto comm = make_tcp_communicator(environment(rank, kWorld, port), kPatience);
+      std::vector<float> values(100003);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = static_cast<float>(i % 100) * static_cast<float>(rank + 1);
+      }
+      comm->all_reduce_sum(std::span<float>(values));
+      bool ok = true;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        ok = ok && values[i] == static_cast<float>(i % 100) * 6;
+      }
+      double sum[2] = {0.5, static_cast<double>(rank)};
+      comm->all_reduce_sum(std::span<double>(sum));
+      std::int64_t most[2] = {rank, -rank};
+      comm->all_reduce_max(most);
+      std::vector<float> shared(5, static_cast<float>(rank));
+      comm->broadcast(shared, 1);
+      comm->barrier();
+      ok = ok && sum[0] == 1.5 && sum[1] == 3 && most[0] == 2 && most[1] == 0 && shared[4] == 1;
+      good += ok ? 1 : 0;
+      comm->finish();
+    });
+  }
+  for (std::thread& rank : ranks) {
+    rank.join();
+  }
+  EXPECT_EQ(good, kWorld);
+}
+
+TEST(TcpCommunicator, AMissingRankIsNamed) {
+  const int port = local_port(listen_on("127.0.0.1", 0));
+  try {
+    (void)make_tcp_communicator(environment(0, 2, port), milliseconds(100));
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("rank 1 of 2"));
+  }
+}
+
+TEST(SimCommunicator, AddsTheTimeOfTheScalingModel) {
+  SimulatedCluster cluster;
+  cluster.nodes = 4;
+  cluster.gpus_per_node = 8;
+  cluster.latency_in_node_s = 1e-6;
+  cluster.latency_across_s = 1e-5;
+  cluster.bandwidth_in_node = 100e9;
+  cluster.bandwidth_per_node = 10e9;
+  // 14 us + 1.75 * 1e8/1e11 + 60 us + 1.5 * 1e8/1e10
+  EXPECT_NEAR(simulated_all_reduce_seconds(cluster, 1e8), 14e-6 + 1.75e-3 + 60e-6 + 15e-3, 1e-12);
+  cluster.nodes = cluster.gpus_per_node = 1;
+  EXPECT_EQ(simulated_all_reduce_seconds(cluster, 1e8), 0);
+}
+
+TEST(SimCommunicator, WaitsAndIsLabelledSimulated) {
+  SimulatedCluster cluster;
+  cluster.nodes = 2;
+  cluster.bandwidth_per_node = 1e6;
+  const auto comm = make_sim_communicator(cluster, std::make_unique<SelfCommunicator>());
+  EXPECT_TRUE(comm->reduces());
+  EXPECT_EQ(comm->description(), "simulated 2n1g, over self");
+  std::vector<float> values(5000);  // 20 kB at 1 MB/s: 20 ms
+  const auto start = std::chrono::steady_clock::now();
+  comm->all_reduce_sum(std::span<float>(values));
+  EXPECT_GE(std::chrono::steady_clock::now() - start, milliseconds(20));
+}
+
+TEST(SimCommunicator, TopologiesAreParsedOrRefused) {
+  EXPECT_EQ(parse_simulated_topology("4n8g")->label(), "4n8g");
+  for (const char* bad : {"", "4n", "n8g", "0n8g", "4n0g", "4n8", "4n8gg", "-1n2g", "4x8"}) {
+    EXPECT_FALSE(parse_simulated_topology(bad)) << bad;
+  }
+}
+
+TEST(Modules, AMissingModuleIsNamedWithItsPath) {
+  const auto module = load_module("nccl");
+  ASSERT_FALSE(module);
+  EXPECT_EQ(module.error().status, ExitStatus::no_device);
+  EXPECT_THAT(module.error().message, HasSubstr("bert_nccl.so"));
+}
+
+TEST(Modules, ALibraryThatIsNoModuleIsRefused) {
+  const auto module = load_module_file("libm.so.6");
+  ASSERT_FALSE(module);
+  EXPECT_THAT(module.error().message, HasSubstr("bert_module()"));
+}
+
+}  // namespace
+}  // namespace bert

@@ -1,0 +1,176 @@
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "tests/workloads/driver/process.h"
+#include "workloads/bert/data/sequence_source.h"
+#include "workloads/bert/model_config.h"
+
+namespace bert {
+namespace {
+
+using ::testing::HasSubstr;
+
+DataOptions options(std::int64_t length = 64) {
+  DataOptions data;
+  data.sequence_length = length;
+  data.masked_per_sequence = masked_positions(length);
+  return data;
+}
+
+TEST(Batches, ABatchIsTheSameHoweverItIsSplitOverRanks) {
+  DataOptions data = options();
+  data.variable_lengths = true;
+  const auto source = make_synthetic_source(7, data.vocabulary);
+  Batch whole, part;
+  fill_batch(*source, data, 100, 6, whole);
+  for (std::int64_t first : {100, 102, 104}) {
+    fill_batch(*source, data, first, 2, part);
+    const auto at = static_cast<std::size_t>((first - 100) * 64);
+    for (std::size_t i = 0; i < part.tokens.size(); ++i) {
+      ASSERT_EQ(part.tokens[i], whole.tokens[at + i]);
+      ASSERT_EQ(part.segments[i], whole.segments[at + i]);
+    }
+    EXPECT_EQ(part.lengths[1], whole.lengths[static_cast<std::size_t>(first - 100 + 1)]);
+  }
+}
+
+TEST(Batches, LayoutAndMaskingKeepTheirPromises) {
+  for (const bool variable : {false, true}) {
+    DataOptions data = options(128);
+    data.variable_lengths = variable;
+    const auto source = make_synthetic_source(1, data.vocabulary);
+    Batch batch;
+    fill_batch(*source, data, 0, 200, batch);
+    int masks = 0, kept = 0, is_next = 0;
+    for (std::size_t row = 0; row < 200; ++row) {
+      const std::size_t start = row * 128;
+      const auto length = static_cast<std::size_t>(batch.lengths[row]);
+      EXPECT_TRUE(variable ? length >= 32 && length <= 128 : length == 128);
+      EXPECT_EQ(batch.tokens[start], SpecialTokens::kCls);
+      EXPECT_EQ(batch.tokens[start + length - 1], SpecialTokens::kSep);
+      EXPECT_EQ(batch.segments[start], 0);
+      EXPECT_EQ(batch.segments[start + length - 1], 1);
+      for (std::size_t i = length; i < 128; ++i) {
+        ASSERT_EQ(batch.tokens[start + i], SpecialTokens::kPad);
+      }
+      is_next += batch.next_sentence[row] == 0 ? 1 : 0;
+      std::set<std::int32_t> seen;
+      for (std::size_t i = 0; i < 20; ++i) {
+        const std::int32_t at = batch.masked[row * 20 + i];
+        ASSERT_GE(at, static_cast<std::int32_t>(start));
+        ASSERT_LT(at, static_cast<std::int32_t>(start + length));
+        ASSERT_TRUE(seen.insert(at).second);
+        const std::int32_t label = batch.labels[row * 20 + i];
+        const std::int32_t token = batch.tokens[static_cast<std::size_t>(at)];
+        ASSERT_GE(label, SpecialTokens::kFirstOrdinary);
+        ASSERT_LT(label, data.vocabulary);
+        masks += token == SpecialTokens::kMask ? 1 : 0;
+        kept += token == label ? 1 : 0;
+      }
+    }
+    // 4000 masked positions: 80 % and 10 %, five standard deviations.
+    EXPECT_NEAR(masks, 3200, 130);
+    EXPECT_NEAR(kept, 400, 100);
+    EXPECT_NEAR(is_next, 100, 36);
+  }
+}
+
+TEST(Batches, TheShortestSequencesWork) {
+  DataOptions data = options(8);
+  data.variable_lengths = true;
+  const auto source = make_synthetic_source(1, data.vocabulary);
+  Batch batch;
+  fill_batch(*source, data, 0, 50, batch);
+  EXPECT_EQ(batch.masked.size(), static_cast<std::size_t>(50 * data.masked_per_sequence));
+}
+
+TEST(SyntheticText, FrequenciesFallAsZipfsLawSays) {
+  const auto source = make_synthetic_source(1, 30522);
+  std::map<std::int32_t, int> counts;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    const SegmentPair pair = source->pair(i, 100);
+    EXPECT_FALSE(pair.first.empty() || pair.second.empty());
+    for (const auto* part : {&pair.first, &pair.second}) {
+      for (const std::int32_t token : *part) {
+        ++counts[token];
+      }
+    }
+  }
+  // Half of the tokens follow 1/rank over all words; document words above rank 64*64 are rare.
+  const double ratio = static_cast<double>(counts[SpecialTokens::kFirstOrdinary]) /
+                       static_cast<double>(counts[SpecialTokens::kFirstOrdinary + 9]);
+  EXPECT_GT(ratio, 5);
+  EXPECT_LT(ratio, 20);
+}
+
+// Documents: 0..9, 100..119, 7 alone.
+std::string token_file(const std::string& name) {
+  const std::string path = testing::temporary_folder("tokens") + "/" + name;
+  std::ofstream out(path, std::ios::binary);
+  const auto put = [&](auto value) {
+    out.write(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  out.write("BERTTOK1", 8);
+  put(std::uint32_t{2});
+  put(std::uint32_t{120});
+  put(std::uint64_t{3});
+  put(std::uint64_t{31});
+  for (const std::uint64_t start : {0, 10, 30, 31}) put(start);
+  for (std::uint16_t token = 0; token < 10; ++token) put(token);
+  for (std::uint16_t token = 100; token < 120; ++token) put(token);
+  put(std::uint16_t{7});
+  return path;
+}
+
+TEST(TokenFiles, SegmentsFollowTheTextInsideTheirDocument) {
+  const auto source = open_token_file(token_file("a.tok"), 1, 30522);
+  ASSERT_TRUE(source) << source.error().message;
+  int next = 0;
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    const SegmentPair pair = (*source)->pair(i, 12);
+    ASSERT_EQ(pair.first.size() + pair.second.size(), 12u);
+    const auto follows = [](std::int32_t a, std::int32_t b) {
+      return b == (a == 9 ? 0 : a == 119 ? 100 : a + 1) || (a == 7 && b == 7);
+    };
+    for (std::size_t j = 1; j < pair.first.size(); ++j) {
+      ASSERT_TRUE(follows(pair.first[j - 1], pair.first[j]));
+    }
+    if (pair.is_next) {
+      ++next;
+      ASSERT_TRUE(follows(pair.first.back(), pair.second.front()));
+    }
+  }
+  EXPECT_NEAR(next, 150, 45);
+}
+
+TEST(TokenFiles, DamagedFilesAreRefusedByName) {
+  const std::string path = token_file("b.tok");
+  const std::string good = testing::read_text(path);
+  const auto refused = [&](std::string bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    const auto source = open_token_file(path, 1, 30522);
+    return source ? std::string("accepted") : source.error().message;
+  };
+  EXPECT_THAT(refused(""), HasSubstr("b.tok"));
+  EXPECT_THAT(refused("hello, this is not a token file at all"), HasSubstr("BERTTOK1"));
+  EXPECT_THAT(refused(good.substr(0, good.size() - 1)), HasSubstr("do not fit"));
+  std::string bad = good;
+  bad[8] = 3;
+  EXPECT_THAT(refused(bad), HasSubstr("token size 3"));
+  bad = good;
+  bad[40] = 31;  // second document begins where the third ends
+  EXPECT_THAT(refused(bad), HasSubstr("out of order"));
+  bad = good;
+  bad[good.size() - 2] = 121;
+  EXPECT_THAT(refused(bad), HasSubstr("token 30"));
+  const auto missing = open_token_file("/nonexistent/x.tok", 1, 30522);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().status, ExitStatus::usage);
+}
+
+}  // namespace
+}  // namespace bert
