@@ -45,6 +45,29 @@ std::string window_text(const Trial& trial) {
   return text;
 }
 
+std::string rate_and_unit(const Cell& cell, const Trial& trial) {
+  const auto rate = rate_of(trial);
+  if (!rate) return "-";
+  return fmt::format("{} {} by {}", rate_text(*rate), unit_of(cell), trial.estimator);
+}
+
+// One trial is read more easily downwards than across.
+void print_single(Console& console, const Cell& cell, const ViewOptions& options) {
+  const Trial& trial = cell.trials.front();
+  const auto row = [&](std::string_view what, const std::string& text) {
+    console.print(fmt::format("  {:<12}{}\n", what, text));
+  };
+  if (options.show_log) {
+    row("log", fmt::format("{} ({})", escape_for_terminal(trial.log), trial.format));
+  }
+  std::string outcome = outcome_text(trial.outcome);
+  if (!trial.outcome.detail.empty()) outcome += ": " + escape_for_terminal(trial.outcome.detail);
+  row("outcome", is_failure(trial.outcome.status) ? console.styled(Style::red, outcome) : outcome);
+  row("window", fmt::format("{}, {} of {} records", window_text(trial), trial.iterations.used,
+                            trial.iterations.seen));
+  row("throughput", console.styled(Style::bold, rate_and_unit(cell, trial)));
+}
+
 // Columns that say the same for every trial go into the line above the table.
 void print_trials(Console& console, const Cell& cell, const ViewOptions& options) {
   const std::string unit(unit_of(cell));
@@ -195,7 +218,11 @@ void print_results(Console& console, const ResultSet& set, const ViewOptions& op
   if (!options.summary_only) {
     for (const Cell& cell : set.cells) {
       console.print(heading(console, cell));
-      print_trials(console, cell, options);
+      if (cell.trials.size() == 1) {
+        print_single(console, cell, options);
+      } else {
+        print_trials(console, cell, options);
+      }
       if (trials <= kMostTrialsSideBySide) print_estimators(console, cell);
       if (cell.trials.size() > 1) console.print(summary_line(cell));
       if (&cell != &set.cells.back()) console.print("\n");

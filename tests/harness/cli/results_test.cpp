@@ -1,0 +1,231 @@
+// `check`, `compare` and `report` on stored results: statuses, tables, machine forms.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "reports/measure.h"
+#include "reports/model/result_io.h"
+#include "tests/harness/cli/cli_fixture.h"
+
+namespace bertbench::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+/// Five trials of one and of two ranks; `two` scales the rates of the second cell.
+ResultSet results(double two = 1, int trials = 5) {
+  ResultBuilder builder({});
+  for (const auto& [gpus, rate] : {std::pair{1, 100.0}, std::pair{2, 180.0 * two}}) {
+    Identity identity{.framework = "bert_train",
+                      .model = "bert-tiny",
+                      .precision = "fp32",
+                      .sequence_length = 64,
+                      .micro_batch_size = 4,
+                      .gradient_accumulation_steps = 1,
+                      .nodes = 1,
+                      .gpus_per_node = gpus,
+                      .axes = {}};
+    for (int i = 0; i < trials; ++i) {
+      Trial trial;
+      trial.trial = i + 1;
+      trial.outcome.status = Status::completed;
+      trial.iterations = {60, 20, 40};
+      trial.window = {"steps:20:60", "config", true, 20, 60};
+      trial.sequences_per_second = rate * (1 + 0.001 * (i - 2));
+      trial.estimator = "step_time";
+      trial.estimators["step_time"] = *trial.sequences_per_second;
+      builder.add_trial(identity, WorkKind::training, trial);
+    }
+  }
+  return builder.finish();
+}
+
+class ResultsTest : public CliTest {
+ protected:
+  std::string store(const std::string& name, const ResultSet& set) const {
+    return put(name, to_text(set));
+  }
+};
+
+TEST_F(ResultsTest, CheckAgainstItselfPasses) {
+  const std::string a = store("a.json", results());
+  const Ran ran = run({"check", a, "--baseline", a});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("2 cells compared, 2 pass: exit status 0"));
+}
+
+TEST_F(ResultsTest, CheckAgainstATenPercentFasterCellFails) {
+  const std::string a = store("a.json", results());
+  const std::string fast = store("fast.json", results(1.1));
+  const Ran ran = run({"check", a, "--baseline", fast});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_THAT(ran.out, HasSubstr("regression  bert-tiny.fp32.s64.b4.a1.1n2g"));
+  EXPECT_THAT(ran.out, HasSubstr("slower"));
+  EXPECT_EQ(run({"check", fast, "--baseline", a}).status, 0);
+  EXPECT_EQ(run({"check", a, "--baseline", fast, "--floor", "15%"}).status, 0);
+}
+
+TEST_F(ResultsTest, CheckTellsMissingInconclusiveAndNothingCompared) {
+  const std::string all = store("all.json", results());
+  ResultSet half = results();
+  half.cells.pop_back();
+  const std::string part = store("part.json", half);
+  EXPECT_EQ(run({"check", part, "--baseline", all}).status, 1);
+  EXPECT_EQ(run({"check", part, "--baseline", all, "--allow-missing"}).status, 0);
+
+  const std::string few = store("few.json", results(0.8, 2));
+  EXPECT_EQ(run({"check", few, "--baseline", all}).status, 3);
+  EXPECT_EQ(run({"check", few, "--baseline", all, "--accept-inconclusive"}).status, 0);
+
+  ResultSet none = results();
+  none.cells.clear();
+  EXPECT_EQ(run({"check", store("none.json", none), "--baseline", all}).status, 4);
+}
+
+TEST_F(ResultsTest, CheckNamesADifferentMachine) {
+  ResultSet here = results();
+  here.environment["kernel"] = "6.1";
+  ResultSet there = results();
+  there.environment["kernel"] = "5.10";
+  const std::string a = store("a.json", here);
+  const std::string b = store("b.json", there);
+  const Ran refused = run({"check", a, "--baseline", b});
+  EXPECT_EQ(refused.status, 4);
+  EXPECT_THAT(refused.out + refused.err, HasSubstr("kernel"));
+  EXPECT_EQ(run({"check", a, "--baseline", b, "--allow-context", "kernel"}).status, 0);
+}
+
+TEST_F(ResultsTest, CheckAsJsonHasTheSameStatusAndEveryCell) {
+  const std::string a = store("a.json", results());
+  const std::string fast = store("fast.json", results(1.1));
+  const Ran ran = run({"check", a, "--baseline", fast, "--json"});
+  EXPECT_EQ(ran.status, 1);
+  const json report = json::parse(ran.out);
+  EXPECT_EQ(report["exit_status"], 1);
+  ASSERT_EQ(report["cells"].size(), 2U);
+  EXPECT_EQ(report["cells"][0]["verdict"], "pass");
+  EXPECT_EQ(report["cells"][1]["verdict"], "regression");
+  EXPECT_NEAR(report["cells"][1]["change"], -0.0909, 1e-3);
+}
+
+TEST_F(ResultsTest, CompareShowsATildeUnlessTheDifferenceIsSignificant) {
+  const std::string a = store("a.json", results());
+  const std::string fast = store("fast.json", results(1.1));
+  const Ran ran = run({"compare", a, fast});
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_THAT(ran.out, testing::ContainsRegex("1n1g .* ~ "));
+  EXPECT_THAT(ran.out, testing::ContainsRegex("1n2g .* \\+10.0 % .* 5\\+5 "));
+  const json cells = json::parse(run({"compare", a, fast, "--json"}).out)["cells"];
+  EXPECT_EQ(cells[0]["significant"], false);
+  EXPECT_NEAR(cells[1]["change"], 0.1, 1e-9);
+}
+
+TEST_F(ResultsTest, CompareWithoutACommonCellIsStatusFour) {
+  ResultSet none = results();
+  none.cells.clear();
+  const Ran ran = run({"compare", store("a.json", results()), store("none.json", none)});
+  EXPECT_EQ(ran.status, 4);
+  EXPECT_THAT(ran.err, HasSubstr("no cell has a number on both sides"));
+}
+
+TEST_F(ResultsTest, AnUnreadableOrForeignResultIsOneLineAndStatusFive) {
+  const std::string good = store("a.json", results());
+  for (const std::string& bad : {path("missing.json"), put("foreign.json", "{\"a\": 1}"),
+                                 put("broken.json", "{"), put("empty.json", "")}) {
+    for (const std::vector<std::string>& args :
+         {std::vector<std::string>{"check", bad, "--baseline", good},
+          std::vector<std::string>{"check", good, "--baseline", bad},
+          std::vector<std::string>{"compare", bad, good},
+          std::vector<std::string>{"report", bad}}) {
+      const Ran ran = run(args);
+      EXPECT_EQ(ran.status, 5) << args.front() << " " << bad;
+      expect_one_error_line(ran);
+      EXPECT_THAT(ran.err, HasSubstr(bad));
+    }
+  }
+}
+
+TEST_F(ResultsTest, ReportWritesOneFormOrSeveral) {
+  const std::string a = store("a.json", results());
+  EXPECT_THAT(run({"report", a}).out, HasSubstr("| "));
+  EXPECT_EQ(run({"report", a, "--json"}).out, read_file(a));
+  EXPECT_EQ(run({"report", a, "-o", path("r.csv")}).status, 0);
+  EXPECT_THAT(read_file(path("r.csv")), testing::StartsWith("key,"));
+  EXPECT_EQ(run({"report", a, "--to", "json,csv,markdown", "-o", path("all")}).status, 0);
+  for (const char* name : {"all/report.json", "all/report.csv", "all/report.md"}) {
+    EXPECT_GT(read_file(path(name)).size(), 100U) << name;
+  }
+  const Ran two = run({"report", a, "--to", "json,csv"});
+  EXPECT_EQ(two.status, 2);
+  expect_one_error_line(two);
+}
+
+TEST_F(ResultsTest, ReportOnAFullDiskIsOneLineAndStatusTwo) {
+  const Ran ran = run({"report", store("a.json", results()), "--to", "csv", "-o", "/dev/full"});
+  EXPECT_EQ(ran.status, 2);
+  expect_one_error_line(ran);
+  EXPECT_THAT(ran.err, HasSubstr("/dev/full"));
+}
+
+TEST_F(ResultsTest, HostileTextOfAResultIsShownEscaped) {
+  ResultSet evil = results();
+  for (Cell& cell : evil.cells) cell.identity.model = "m\x1b[2J\nx";
+  const std::string a = store("a.json", evil);
+  for (const std::vector<std::string>& args :
+       {std::vector<std::string>{"check", a, "--baseline", a},
+        std::vector<std::string>{"check", a, "--baseline", store("b.json", results())},
+        std::vector<std::string>{"compare", a, a}}) {
+    const Ran ran = run(args);
+    EXPECT_EQ((ran.out + ran.err).find('\x1b'), std::string::npos) << ran.out << ran.err;
+  }
+}
+
+TEST(ListTest, EveryKindHasRowsInBothForms) {
+  for (const char* kind : {"formats", "reports", "launchers", "models", "hardware"}) {
+    const Ran table = run({"list", kind});
+    EXPECT_EQ(table.status, 0) << kind;
+    const json rows = json::parse(run({"list", kind, "--json"}).out)[kind];
+    ASSERT_FALSE(rows.empty()) << kind;
+    for (const json& row : rows) EXPECT_THAT(table.out, HasSubstr(row["name"].get<std::string>()));
+  }
+}
+
+TEST(FlopsTest, JsonIsUnroundedAndHasTheKeysOfTheContract) {
+  const json flops = json::parse(
+      run({"flops", "--model", "bert-large", "--sequence-length", "128", "--json"}).out);
+  // 3 (L (4hs^2 + 24sh^2) + 2shV) by hand for L 24, h 1024, s 128, V 30522.
+  const double layers = 24.0 * (4.0 * 1024 * 128 * 128 + 24.0 * 128 * 1024 * 1024);
+  EXPECT_EQ(flops["flops_per_sequence"]["notebook"], 3 * (layers + 2.0 * 128 * 1024 * 30522));
+  for (const char* key : {"notebook", "megatron", "palm", "masked_head"}) {
+    EXPECT_TRUE(flops["flops_per_sequence"][key].is_number()) << key;
+  }
+  EXPECT_EQ(flops["parameters"], 336226108);
+}
+
+TEST(FlopsTest, CheckpointingCostsMoreWhereAFormulaCountsIt) {
+  const std::vector<std::string> args{"flops", "--model", "bert-base", "--sequence-length",
+                                      "512",   "--json"};
+  std::vector<std::string> more = args;
+  more.emplace_back("--activation-checkpointing");
+  const json plain = json::parse(run(args).out)["flops_per_sequence"];
+  const json checkpointed = json::parse(run(more).out)["flops_per_sequence"];
+  EXPECT_NEAR(checkpointed["notebook"].get<double>() / plain["notebook"].get<double>(), 4.0 / 3,
+              1e-12);
+  EXPECT_EQ(checkpointed["palm"], plain["palm"]);
+}
+
+TEST(DoctorTest, FindsSomethingToSayAndSucceeds) {
+  const Ran ran = run({"doctor", "--json"});
+  EXPECT_EQ(ran.status, 0);
+  const json findings = json::parse(ran.out)["findings"];
+  ASSERT_FALSE(findings.empty());
+  for (const json& finding : findings) {
+    EXPECT_FALSE(finding["subject"].get<std::string>().empty());
+    const bool warning = finding["severity"] == "warning";
+    EXPECT_TRUE(!warning || finding["advice"] != "") << finding;
+  }
+}
+
+}  // namespace
+}  // namespace bertbench::test
