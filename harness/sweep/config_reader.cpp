@@ -123,7 +123,8 @@ bool ConfigReader::fail_at(const std::string& pointer, const std::string& what,
     if (pointer == set || pointer.starts_with(set + "/")) where = name;
   }
   const std::string path = path_of(pointer);
-  error_ = Error{where, path.empty() ? what : path + ": " + what, hint};
+  const bool said = path.empty() || where == "--set " + path;
+  error_ = Error{where, said ? what : path + ": " + what, hint};
   return false;
 }
 

@@ -42,7 +42,10 @@ std::string csv_of(const RunLog& run, const Facts& facts, const Trial& trial) {
 Outcome outcome_of(Status status, std::string detail, const std::optional<Outcome>& log,
                    std::optional<std::int64_t> last_step) {
   Outcome out{status, last_step, 0, std::move(detail)};
-  if (log && is_failure(log->status)) {
+  // That the log was cut follows from the cause; a message of the trainer says more.
+  const bool message = log && is_failure(log->status) && log->status != Status::truncated &&
+                       log->status != Status::no_data;
+  if (message) {
     // The log's own message says more than "exit status 1".
     out.line = log->line;
     if (log->step) out.step = log->step;

@@ -232,10 +232,12 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   if (plan.trials.empty()) {
     return fail("--only", "together these leave no cell", "loosen one of them");
   }
+  // That a rank stands in for a GPU is for the report; these two are worth a thought before.
   std::set<std::string> said;
   for (const auto& cell : plan.cells) {
     for (const auto& warning : cell.warnings) {
-      if (said.insert(warning).second) plan.notices.push_back(warning);
+      const bool early = warning.starts_with("nodes are") || warning.starts_with("ranks outnumber");
+      if (early && said.insert(warning).second) plan.notices.push_back(warning);
     }
   }
   if (plan.config.launcher == "local" && !plan.config.hosts.empty()) {
@@ -255,8 +257,9 @@ Result<std::vector<std::string>> dry_run(const Plan& plan, const std::string& ou
         fmt::format("{}/{}/trial_{}", out.empty() ? "<out>" : out, cell.folder, trial.trial);
     auto processes = (*launcher)->processes(plan, trial, place);
     if (!processes) return tl::unexpected(processes.error());
-    std::string line = fmt::format("{} trial={} world_size={} launcher={}", cell.key, trial.trial,
-                                   cell.topology.world_size(), (*launcher)->name);
+    std::string line =
+        fmt::format("{} trial={} world_size={} launcher={}", escape_for_terminal(cell.key),
+                    trial.trial, cell.topology.world_size(), (*launcher)->name);
     if (processes->size() > 1) line += fmt::format(" processes={}", processes->size());
     line += " :";
     // Ranks of one program differ in a few variables only: those are shown as a range.

@@ -5,3 +5,9 @@ endif()
 add_executable(fake_trainer ${PROJECT_SOURCE_DIR}/tests/fakes/fake_trainer.cpp)
 target_link_libraries(fake_trainer PRIVATE bb::warnings)
 set_target_properties(fake_trainer PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+
+bb_add_test(sweep_test TIMEOUT 120 LIBS bb::sweep bb::reports bb::parsers bb::core SOURCES
+  sweep/config_test.cpp sweep/faults_test.cpp sweep/journal_test.cpp sweep/machine_test.cpp
+  sweep/plan_test.cpp sweep/process_test.cpp sweep/resume_test.cpp sweep/run_test.cpp)
+target_compile_definitions(sweep_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
+add_dependencies(sweep_test fake_trainer)

@@ -53,8 +53,9 @@ TEST(SweepConfig, NamesFileLinePathAndNearestKeyOfAnUnknownKey) {
 }
 
 TEST(SweepConfig, NamesTheLineOfAnUnknownAxisBehindCommentsAndStrings) {
-  const std::string text = "{ // \"grid\": {\n/* \n\"grid\" */ \"name\": \"a // \\\" {\",\n"
-                           "\"grid\": {\n  \"topology\": [\n    \"1n1g\"],\n  \"modle\": \"x\"}}";
+  const std::string text =
+      "{ // \"grid\": {\n/* \n\"grid\" */ \"name\": \"a // \\\" {\",\n"
+      "\"grid\": {\n  \"topology\": [\n    \"1n1g\"],\n  \"modle\": \"x\"}}";
   EXPECT_EQ(error_of(text),
             "sweep.json:7: grid.modle: unknown axis 'modle' of workload bert_train; did you mean "
             "'model'?");
@@ -100,10 +101,10 @@ TEST(SweepConfig, RefusesAWindowBehindTheLastStep) {
 }
 
 TEST(SweepConfig, AcceptsEveryTrainerOptionAsAnAxisInBothSpellings) {
-  const auto config =
-      parse_config(small_config(), "sweep.json",
-                   {"grid.optimizer=[\"adamw\",\"lamb\"]", "grid.activation-checkpointing=[true,false]",
-                    "grid.gradient_clipping=0.5", "grid.env.NCCL_P2P_DISABLE=[0,1]"});
+  const auto config = parse_config(
+      small_config(), "sweep.json",
+      {"grid.optimizer=[\"adamw\",\"lamb\"]", "grid.activation-checkpointing=[true,false]",
+       "grid.gradient_clipping=0.5", "grid.env.NCCL_P2P_DISABLE=[0,1]"});
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_THAT(config->axis("activation_checkpointing")->values, ElementsAre("true", "false"));
   EXPECT_THAT(config->axis("env.NCCL_P2P_DISABLE")->values, ElementsAre("0", "1"));
@@ -125,12 +126,14 @@ TEST(SweepConfig, RefusesArgumentsThatTheGridOrTheHarnessSets) {
 TEST(SweepConfig, ChecksZipsAndExcludes) {
   EXPECT_THAT(error_of(small_config(R"(, "zip": [["model", "micro_batch_sizes"]])")),
               HasSubstr("zip[0][1]: 'micro_batch_sizes' is no axis of the grid"));
-  EXPECT_THAT(error_of(small_config(R"(, "zip": [["model", "micro_batch_size"]])"),
-                       {"grid.model=[\"bert-tiny\",\"bert-mini\"]"}),
-              HasSubstr("zipped axes need equally many values: model has 2, micro_batch_size has 1"));
+  EXPECT_THAT(
+      error_of(small_config(R"(, "zip": [["model", "micro_batch_size"]])"),
+               {"grid.model=[\"bert-tiny\",\"bert-mini\"]"}),
+      HasSubstr("zipped axes need equally many values: model has 2, micro_batch_size has 1"));
   EXPECT_THAT(error_of(small_config(R"(, "exclude": [{"optimizer": "lamb"}])")),
               HasSubstr("'optimizer' is no axis of the grid, so it excludes nothing"));
-  EXPECT_THAT(error_of(small_config(), {"grid.model=[\"a\",\"a\"]"}), HasSubstr("'a' is there twice"));
+  EXPECT_THAT(error_of(small_config(), {"grid.model=[\"a\",\"a\"]"}),
+              HasSubstr("'a' is there twice"));
 }
 
 TEST(SweepConfig, RefusesBrokenJsonWithItsLine) {

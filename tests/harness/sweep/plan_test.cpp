@@ -32,17 +32,17 @@ std::vector<std::string> order(const Plan& plan) {
 }
 
 TEST(SweepPlan, IsTheProductOfTheAxesWithTheFirstSlowest) {
-  EXPECT_THAT(keys(plan_of(small_config(), {"grid.topology=[\"1n1g\",\"1n2g\"]",
-                                            "grid.micro_batch_size=[4,8]"})),
+  EXPECT_THAT(keys(plan_of(small_config(),
+                           {"grid.topology=[\"1n1g\",\"1n2g\"]", "grid.micro_batch_size=[4,8]"})),
               ElementsAre("bert-tiny.fp32.s64.b4.a1.1n1g", "bert-tiny.fp32.s64.b8.a1.1n1g",
                           "bert-tiny.fp32.s64.b4.a1.1n2g", "bert-tiny.fp32.s64.b8.a1.1n2g"));
 }
 
 TEST(SweepPlan, MovesZippedAxesTogether) {
-  const auto plan = plan_of(
-      small_config(R"(, "zip": [["micro_batch_size", "gradient_accumulation_steps"]])"),
-      {"grid.micro_batch_size=[16,4,4]", "grid.gradient_accumulation_steps=[1,4,8]",
-       "grid.topology=[\"1n1g\",\"1n2g\"]"});
+  const auto plan =
+      plan_of(small_config(R"(, "zip": [["micro_batch_size", "gradient_accumulation_steps"]])"),
+              {"grid.micro_batch_size=[16,4,4]", "grid.gradient_accumulation_steps=[1,4,8]",
+               "grid.topology=[\"1n1g\",\"1n2g\"]"});
   EXPECT_THAT(keys(plan),
               ElementsAre("bert-tiny.fp32.s64.b16.a1.1n1g", "bert-tiny.fp32.s64.b4.a4.1n1g",
                           "bert-tiny.fp32.s64.b4.a8.1n1g", "bert-tiny.fp32.s64.b16.a1.1n2g",
@@ -50,9 +50,9 @@ TEST(SweepPlan, MovesZippedAxesTogether) {
 }
 
 TEST(SweepPlan, LeavesOutWhatMatchesEveryAxisOfAnExclude) {
-  const auto plan = plan_of(
-      small_config(R"(, "exclude": [{"topology": "1n2g", "micro_batch_size": [8, 16]}])"),
-      {"grid.topology=[\"1n1g\",\"1n2g\"]", "grid.micro_batch_size=[4,8,16]"});
+  const auto plan =
+      plan_of(small_config(R"(, "exclude": [{"topology": "1n2g", "micro_batch_size": [8, 16]}])"),
+              {"grid.topology=[\"1n1g\",\"1n2g\"]", "grid.micro_batch_size=[4,8,16]"});
   EXPECT_EQ(plan.cells.size(), 4u);
   for (const auto& cell : plan.cells) {
     EXPECT_FALSE(cell.point.at("topology") == "1n2g" && cell.point.at("micro_batch_size") != "4");
@@ -85,13 +85,14 @@ TEST(SweepPlan, BuildsTopologiesFromNodesAndGpus) {
 TEST(SweepPlan, OnlySelectsLaunchesAndAndsItsRepeats) {
   PlanOptions options;
   options.only = {"topology=1n1g,1n2g", "micro_batch_size=8"};
-  const auto plan = plan_of(small_config(), {"grid.topology=[\"1n1g\",\"1n2g\",\"1n4g\"]",
-                                             "grid.micro_batch_size=[4,8]"},
-                            options);
+  const auto plan = plan_of(
+      small_config(), {"grid.topology=[\"1n1g\",\"1n2g\",\"1n4g\"]", "grid.micro_batch_size=[4,8]"},
+      options);
   EXPECT_EQ(plan.cells.size(), 6u);
   std::set<std::string> chosen;
   for (const auto& trial : plan.trials) chosen.insert(plan.cells[trial.cell].key);
-  EXPECT_THAT(chosen, ElementsAre("bert-tiny.fp32.s64.b8.a1.1n1g", "bert-tiny.fp32.s64.b8.a1.1n2g"));
+  EXPECT_THAT(chosen,
+              ElementsAre("bert-tiny.fp32.s64.b8.a1.1n1g", "bert-tiny.fp32.s64.b8.a1.1n2g"));
 }
 
 TEST(SweepPlan, OnlyNamesWhatDoesNotExist) {
@@ -141,7 +142,8 @@ TEST(SweepPlan, DryRunShowsTheExactCommandAndNeedsNeitherTrainerNorHosts) {
   PlanOptions options;
   options.trainer = "/nowhere/bert_train";
   options.cores = 2;
-  const auto local = *dry_run(plan_of(small_config(R"(, "args": ["--seed", "3"])"), {}, options), "");
+  const auto local =
+      *dry_run(plan_of(small_config(R"(, "args": ["--seed", "3"])"), {}, options), "");
   EXPECT_EQ(local.size(), 2u);
   EXPECT_EQ(local[0],
             "bert-tiny.fp32.s64.b4.a1.1n1g trial=1 world_size=1 launcher=local : RANK=0 "
@@ -155,7 +157,9 @@ TEST(SweepPlan, DryRunShowsTheExactCommandAndNeedsNeitherTrainerNorHosts) {
     const auto lines = *dry_run(plan_of(small_config(), {"grid.topology=2n2g"}, options), "run");
     EXPECT_THAT(lines[0], HasSubstr("world_size=4 launcher=" + std::string(launcher))) << lines[0];
     EXPECT_EQ(test::count(lines[0], "\n"), 0u);
-    if (options.launcher != "slurm") EXPECT_THAT(lines[0], HasSubstr("<host2>"));
+    if (options.launcher != "slurm") {
+      EXPECT_THAT(lines[0], HasSubstr("<host2>"));
+    }
   }
 }
 
@@ -185,9 +189,20 @@ TEST(SweepPlan, TurnsFlagsIntoArgumentsOnlyWhenTrue) {
 }
 
 TEST(SafeNames, NeverLeaveTheFolderAndNeverCollide) {
-  const std::vector<std::string> names{"../x", "/etc/x", "a/b",  "a_b",  ".",    "..",
-                                       "",     "A",      "a",    "-rf",  "a\nb", std::string(300, 'y'),
-                                       std::string(299, 'y') + "z", "bert.s64+env.A=1"};
+  const std::vector<std::string> names{"../x",
+                                       "/etc/x",
+                                       "a/b",
+                                       "a_b",
+                                       ".",
+                                       "..",
+                                       "",
+                                       "A",
+                                       "a",
+                                       "-rf",
+                                       "a\nb",
+                                       std::string(300, 'y'),
+                                       std::string(299, 'y') + "z",
+                                       "bert.s64+env.A=1"};
   const auto safe = safe_names(names);
   std::set<std::string> folded;
   for (const auto& name : safe) {

@@ -59,8 +59,8 @@ inline std::string small_config(const std::string& more = "") {
  "grid": {"topology": ["1n1g"], "model": ["bert-tiny"], "micro_batch_size": [4],
           "sequence_length": [64]},
  "trials": 2, "steps": 20, "window": "steps:10:20", "timeout_s": 60, "stall_timeout_s": 30,
- "retries": 0)" + more +
-         "}";
+ "retries": 0)" +
+         more + "}";
 }
 
 inline Plan plan_of(const std::string& config, const std::vector<std::string>& sets = {},

@@ -1,0 +1,223 @@
+// Trainers that misbehave: each outcome is named, nothing is left running, the sweep goes on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "harness/sweep/journal.h"
+#include "harness/sweep/proc_fs.h"
+#include "harness/sweep/process.h"
+#include "tests/harness/sweep/support.h"
+
+namespace bertbench {
+namespace {
+using test::plan_of;
+using test::quick;
+using test::Recorder;
+using test::small_config;
+using test::TempFolder;
+using ::testing::HasSubstr;
+
+void expect_nothing_left_running() {
+  for (const auto& child : proc::children_of(getpid())) {
+    EXPECT_FALSE(proc::has_marker(child.pid, "BERTBENCH_TRIAL=")) << child.pid;
+  }
+}
+
+/// One trial with FAKE=mode; gives its trial as the result set holds it.
+Trial trial_of(const std::string& mode, std::vector<std::string> sets = {},
+               SweepOptions options = {}, int* exit_status = nullptr) {
+  TempFolder temp;
+  Recorder seen;
+  sets.insert(sets.end(), {"trials=1", "env.FAKE=" + mode});
+  if (options.log_limit_bytes == SweepOptions{}.log_limit_bytes) options = quick("");
+  options.out = temp.path("run");
+  const auto outcome = run_sweep(plan_of(small_config(), sets), options, seen);
+  EXPECT_TRUE(outcome) << (outcome ? "" : outcome.error().message());
+  expect_nothing_left_running();
+  if (!outcome || outcome->result.cells.empty()) return {};
+  if (exit_status) *exit_status = outcome->exit_status;
+  return outcome->result.cells[0].trials.back();
+}
+
+TEST(SweepFaults, TellOutOfMemoryFromACrash) {
+  int status = 0;
+  const auto text = trial_of("oom_text", {}, {}, &status);
+  EXPECT_EQ(text.outcome.status, Status::out_of_memory);
+  EXPECT_FALSE(text.sequences_per_second);
+  EXPECT_EQ(status, 1);
+  const auto code = trial_of("oom_exit");
+  EXPECT_EQ(code.outcome.status, Status::out_of_memory);
+  EXPECT_EQ(code.outcome.detail, "exit status 12");
+  const auto crash = trial_of("exit:1");
+  EXPECT_EQ(crash.outcome.status, Status::error);
+  EXPECT_THAT(crash.outcome.detail, HasSubstr("exit status 1"));
+  EXPECT_EQ(trial_of("signal:11").outcome.status, Status::error);
+  EXPECT_THAT(trial_of("signal:11").outcome.detail, HasSubstr("SIGSEGV"));
+}
+
+TEST(SweepFaults, NameEverySignalThatSomeoneSent) {
+  for (const int number : {SIGKILL, SIGTERM, SIGINT, SIGHUP}) {
+    const auto trial = trial_of("signal:" + std::to_string(number));
+    EXPECT_EQ(trial.outcome.status, Status::killed) << number;
+    EXPECT_THAT(trial.outcome.detail, HasSubstr("signal " + std::to_string(number)));
+  }
+}
+
+TEST(SweepFaults, EndATrialThatPrintsNothingMore) {
+  const auto trial = trial_of("hang", {"stall_timeout_s=0.3"});
+  EXPECT_EQ(trial.outcome.status, Status::stalled);
+  EXPECT_THAT(trial.outcome.detail, HasSubstr("no output for 0.3 s"));
+  EXPECT_EQ(trial_of("hang", {"stall_timeout_s=0.3", "env.FAKE_AT=0"}).outcome.status,
+            Status::stalled);
+}
+
+TEST(SweepFaults, EndATrialAtItsTimeLimit) {
+  const auto trial = trial_of("ok", {"timeout_s=0.3", "env.FAKE_DELAY_MS=50"});
+  EXPECT_EQ(trial.outcome.status, Status::timeout);
+  EXPECT_THAT(trial.outcome.detail, HasSubstr("ran longer than 0.3 s"));
+}
+
+TEST(SweepFaults, KillATrainerThatIgnoresSigtermOrIsStopped) {
+  EXPECT_EQ(trial_of("ignore_term", {"stall_timeout_s=0.3"}).outcome.status, Status::stalled);
+  EXPECT_EQ(trial_of("stopped", {"stall_timeout_s=0.3"}).outcome.status, Status::stalled);
+}
+
+TEST(SweepFaults, EndTheOtherRanksWhenOneIsGone) {
+  const auto trial =
+      trial_of("exit:3", {"grid.topology=1n3g", "env.FAKE_RANK=1", "env.FAKE_DELAY_MS=200",
+                          "steps=1000", "window=steps:10:1000"});
+  EXPECT_EQ(trial.outcome.status, Status::error);
+  EXPECT_THAT(trial.outcome.detail, HasSubstr("exit status 3"));
+}
+
+TEST(SweepFaults, EndProcessesThatTheTrainerLeavesBehind) {
+  for (const char* mode : {"leave_child", "hold_log"}) {
+    const auto trial = trial_of(mode);
+    EXPECT_EQ(trial.outcome.status, Status::completed) << mode;
+    ASSERT_TRUE(trial.sequences_per_second) << mode;
+    bool said = false;
+    for (const auto& notice : trial.notices) {
+      said = said || notice.text.find("left behind were ended") != std::string::npos;
+    }
+    EXPECT_TRUE(said) << mode;
+  }
+}
+
+TEST(SweepFaults, CountNoNumberFromALogWithoutData) {
+  const auto trial = trial_of("silent", {"env.FAKE_AT=0"});
+  EXPECT_EQ(trial.outcome.status, Status::no_data);
+  EXPECT_FALSE(trial.window.covered);
+  EXPECT_FALSE(trial.sequences_per_second);
+}
+
+TEST(SweepFaults, NeverAverageATruncatedTrialAsZero) {
+  const auto trial = trial_of("exit:0", {"env.FAKE_AT=15"});
+  EXPECT_NE(trial.outcome.status, Status::completed);
+  EXPECT_FALSE(trial.window.covered);
+  EXPECT_FALSE(trial.sequences_per_second);
+}
+
+TEST(SweepFaults, NameALossThatBecameNaN) {
+  const auto before = trial_of("nan", {"env.FAKE_AT=12"});
+  EXPECT_EQ(before.outcome.status, Status::nan);
+  EXPECT_EQ(before.outcome.step, 12);
+  EXPECT_FALSE(before.window.covered);
+}
+
+TEST(SweepFaults, EndATrainerThatFloodsItsLog) {
+  auto options = quick("");
+  options.log_limit_bytes = 4 << 20;
+  const auto trial = trial_of("flood", {}, options);
+  EXPECT_EQ(trial.outcome.status, Status::error);
+  EXPECT_THAT(trial.outcome.detail, HasSubstr("more than is allowed"));
+}
+
+TEST(SweepFaults, TryAgainInAFolderOfItsOwnAndCountTheTrialOnce) {
+  TempFolder temp;
+  Recorder seen;
+  const auto plan = plan_of(small_config(), {"trials=1", "retries=2", "env.FAKE=fail_once",
+                                             "env.FAKE_MARKER=" + temp.path("marker")});
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_EQ(outcome->exit_status, 0);
+  ASSERT_EQ(outcome->result.cells[0].trials.size(), 1u);
+  const auto& trial = outcome->result.cells[0].trials[0];
+  EXPECT_EQ(trial.attempt, 2);
+  EXPECT_EQ(trial.log, "bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/attempt_2/log.txt");
+  EXPECT_EQ(seen.started.size(), 2u);
+  EXPECT_THAT(test::read(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/outcome.json")),
+              HasSubstr("\"error\""));
+}
+
+TEST(SweepFaults, DoNotRetryWhatWouldEndTheSame) {
+  for (const char* mode : {"oom_exit", "exit:2", "nan"}) {
+    TempFolder temp;
+    Recorder seen;
+    const auto plan =
+        plan_of(small_config(), {"trials=1", "retries=3", std::string("env.FAKE=") + mode});
+    ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
+    EXPECT_EQ(seen.started.size(), 1u) << mode;
+  }
+}
+
+TEST(SweepFaults, GoOnWithTheOtherCells) {
+  TempFolder temp;
+  Recorder seen;
+  const auto plan = plan_of(small_config(), {"grid.env.FAKE=[\"exit:1\",\"ok\"]"});
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->exit_status, 1);
+  EXPECT_EQ(outcome->failed_trials, 2);
+  int measured = 0;
+  for (const auto& cell : outcome->result.cells) measured += cell.throughput.n;
+  EXPECT_EQ(measured, 2);
+}
+
+TEST(SweepFaults, StopBeforeTheFirstTrialWhenTheDiskIsFull) {
+  if (getuid() != 0) GTEST_SKIP() << "mounting a small tmpfs needs root";
+  TempFolder temp;
+  std::filesystem::create_directory(temp.path("small"));
+  if (mount("tmpfs", temp.path("small").c_str(), "tmpfs", 0, "size=64k") != 0) {
+    GTEST_SKIP() << "the kernel allows no mount here";
+  }
+  Recorder seen;
+  const auto outcome = run_sweep(plan_of(small_config()), quick(temp.path("small/run")), seen);
+  umount(temp.path("small").c_str());
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message(), HasSubstr("No space left on device; free space there"));
+  EXPECT_TRUE(seen.started.empty());
+}
+
+TEST(SweepFaults, KeepTheJournalReadableWhenTheDiskFillsDuringATrial) {
+  if (getuid() != 0) GTEST_SKIP() << "mounting a small tmpfs needs root";
+  TempFolder temp;
+  std::filesystem::create_directory(temp.path("small"));
+  if (mount("tmpfs", temp.path("small").c_str(), "tmpfs", 0, "size=1m") != 0) {
+    GTEST_SKIP() << "the kernel allows no mount here";
+  }
+  {
+    Recorder seen;
+    const auto full = run_sweep(plan_of(small_config(), {"env.FAKE=flood", "trials=1"}),
+                                quick(temp.path("small/run")), seen);
+    EXPECT_FALSE(full);
+    if (!full) {
+      EXPECT_THAT(full.error().message(), HasSubstr("No space left on device"));
+    }
+    expect_nothing_left_running();
+    // Room again: the same folder goes on, and the first trial is there once.
+    std::filesystem::resize_file(
+        temp.path("small/run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/log.txt"), 0);
+    const auto again = run_sweep(plan_of(small_config(), {"env.FAKE=ok", "trials=1"}),
+                                 quick(temp.path("small/run")), seen);
+    EXPECT_TRUE(again) << (again ? "" : again.error().message());
+    if (again) {
+      EXPECT_EQ(again->exit_status, 0);
+      EXPECT_EQ(again->result.cells[0].trials.size(), 1u);
+    }
+  }
+  umount(temp.path("small").c_str());
+}
+
+}  // namespace
+}  // namespace bertbench

@@ -1,0 +1,155 @@
+#include "harness/sweep/journal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/sweep/run_state.h"
+#include "tests/harness/sweep/support.h"
+
+namespace bertbench {
+namespace {
+using test::TempFolder;
+using ::testing::HasSubstr;
+
+Journal open_in(const TempFolder& temp) {
+  auto folder = Folder::make_root(temp.path());
+  auto journal = Journal::open(*folder);
+  EXPECT_TRUE(journal) << (journal ? "" : journal.error().message());
+  return std::move(*journal);
+}
+
+TEST(Crc32c, GivesThePublishedValues) {  // RFC 3720, B.4
+  EXPECT_EQ(crc32c("123456789"), 0xE3069283u);
+  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAu);
+  EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62A8AB43u);
+}
+
+TEST(Journal, KeepsRecordsInOrderOverReopening) {
+  TempFolder temp;
+  {
+    auto journal = open_in(temp);
+    ASSERT_TRUE(journal.append({{"event", "a"}, {"text", "x\n\"y\" \xff"}}));
+    ASSERT_TRUE(journal.append({{"event", "b"}}));
+  }
+  auto journal = open_in(temp);
+  ASSERT_EQ(journal.records().size(), 2u);
+  EXPECT_EQ(journal.records()[1].at("event"), "b");
+  EXPECT_EQ(journal.records()[1].at("n"), 2);
+  ASSERT_TRUE(journal.append({{"event", "c"}}));
+  EXPECT_EQ(journal.records()[2].at("n"), 3);
+  EXPECT_EQ(test::count(test::read(temp.path("journal.jsonl")), "\n"), 3u);
+}
+
+TEST(Journal, EveryLineIsJsonWithAChecksumOfItself) {
+  const auto line = journal_line({{"n", 1}, {"event", "x"}});
+  EXPECT_TRUE(nlohmann::json::parse(line).contains("crc"));
+  EXPECT_TRUE(parse_journal_line(line));
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    std::string broken = line;
+    broken[i] = static_cast<char>(broken[i] ^ 1);
+    EXPECT_FALSE(parse_journal_line(broken)) << i;
+    EXPECT_FALSE(parse_journal_line(line.substr(0, i))) << i;
+  }
+}
+
+TEST(Journal, DropsATornLastLineAtEveryCutAndSaysSo) {
+  TempFolder temp;
+  {
+    auto journal = open_in(temp);
+    ASSERT_TRUE(journal.append({{"event", "first"}}));
+    ASSERT_TRUE(journal.append({{"event", "second"}}));
+  }
+  const auto whole = test::read(temp.path("journal.jsonl"));
+  const auto first = whole.find('\n') + 1;
+  for (std::size_t cut = first + 1; cut < whole.size(); ++cut) {
+    test::write(temp.path("journal.jsonl"), whole.substr(0, cut));
+    auto journal = open_in(temp);
+    ASSERT_EQ(journal.records().size(), 1u) << cut;
+    ASSERT_EQ(journal.notices().size(), 1u) << cut;
+    EXPECT_THAT(journal.notices()[0], HasSubstr("journal.jsonl:2: the last record was torn"));
+    ASSERT_TRUE(journal.append({{"event", "again"}}));
+    EXPECT_EQ(journal.records()[1].at("n"), 2);
+  }
+}
+
+TEST(Journal, RefusesDamageInTheMiddle) {
+  TempFolder temp;
+  {
+    auto journal = open_in(temp);
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(journal.append({{"event", "x"}}));
+  }
+  auto text = test::read(temp.path("journal.jsonl"));
+  text[text.find('\n') + 20] ^= 1;
+  test::write(temp.path("journal.jsonl"), text);
+  auto folder = Folder::make_root(temp.path());
+  const auto journal = Journal::open(*folder);
+  ASSERT_FALSE(journal);
+  EXPECT_THAT(journal.error().message(), HasSubstr("journal.jsonl:2: the journal is damaged"));
+}
+
+TEST(Journal, TellsASecondHarnessThePidOfTheFirst) {
+  TempFolder temp;
+  auto journal = open_in(temp);
+  ASSERT_TRUE(journal.append({{"event", "opened"}, {"pid", 4711}}));
+  auto folder = Folder::make_root(temp.path());
+  const auto second = Journal::open(*folder);
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().message(), HasSubstr("another bertbench (pid 4711)"));
+}
+
+TEST(Journal, FreesTheLockWhenItsHolderDies) {
+  TempFolder temp;
+  const pid_t child = fork();
+  if (child == 0) {
+    auto folder = Folder::make_root(temp.path());
+    auto journal = Journal::open(*folder);
+    raise(SIGKILL);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  open_in(temp);
+}
+
+TEST(Journal, IsNotOpenedThroughAPlantedLink) {
+  TempFolder temp, other;
+  ASSERT_EQ(symlink(other.path("victim").c_str(), temp.path("journal.jsonl").c_str()), 0);
+  auto folder = Folder::make_root(temp.path());
+  EXPECT_FALSE(Journal::open(*folder));
+  EXPECT_FALSE(std::filesystem::exists(other.path("victim")));
+}
+
+TEST(RunState, FindsAttemptsThatHaveNoEnd) {
+  const std::vector<JournalRecord> records{
+      {{"event", "opened"}, {"run", "abc"}, {"boot", "b1"}},
+      {{"event", "started"}, {"cell", "k"}, {"trial", 1}, {"attempt", 1}, {"command", "d"}},
+      {{"event", "launched"},
+       {"cell", "k"},
+       {"trial", 1},
+       {"attempt", 1},
+       {"processes", JournalRecord::array({{{"pid", 7}, {"start_time", 99}}})}},
+      {{"event", "started"}, {"cell", "k"}, {"trial", 2}, {"attempt", 1}, {"command", "d"}},
+      {{"event", "finished"},
+       {"cell", "k"},
+       {"trial", 2},
+       {"attempt", 1},
+       {"status", "completed"}}};
+  const auto state = replay(records);
+  EXPECT_EQ(state.run_id, "abc");
+  ASSERT_EQ(state.unfinished_processes().size(), 1u);
+  EXPECT_EQ(state.unfinished_processes()[0], (ProcessId{7, 99}));
+  const auto& done = state.trials.at({"k", 2}).at(0);
+  EXPECT_TRUE(done.finished);
+  EXPECT_EQ(done.outcome->status, Status::completed);
+}
+
+TEST(Digest, TellsTextsApart) {
+  EXPECT_EQ(digest("").size(), 32u);
+  EXPECT_EQ(digest("a"), "d228cb696f1a8caf78912b704e4a8964");  // FNV-1a, 128 bits
+  EXPECT_NE(digest("ab"), digest("ba"));
+}
+
+}  // namespace
+}  // namespace bertbench

@@ -1,0 +1,101 @@
+#include "harness/sweep/machine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/sweep/doctor.h"
+#include "harness/sweep/environment.h"
+#include "tests/harness/sweep/support.h"
+
+namespace bertbench {
+namespace {
+using ::testing::HasSubstr;
+
+void put(const test::TempFolder& root, const std::string& path, const std::string& text) {
+  const auto full = std::filesystem::path(root.path(path));
+  std::filesystem::create_directories(full.parent_path());
+  test::write(full.string(), text);
+}
+
+TEST(Machine, ReadsProcAndSys) {
+  test::TempFolder root;
+  put(root, "proc/cpuinfo",
+      "processor\t: 0\nmodel name\t: Xeon 9\nphysical id\t: 0\nsiblings\t: 4\ncpu cores\t: 2\n"
+      "flags\t\t: fpu avx2 avx512f hypervisor\n\nprocessor\t: 1\nmodel name\t: Xeon 9\n"
+      "physical id\t: 1\n");
+  put(root, "proc/meminfo", "MemTotal:       1024 kB\nMemAvailable:    512 kB\n");
+  put(root, "proc/loadavg", "1.50 1.0 1.0 1/2 3\n");
+  put(root, "etc/os-release", "NAME=x\nPRETTY_NAME=\"Debian 12\"\n");
+  put(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
+  put(root, "sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
+  put(root, "sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n");
+  put(root, "sys/fs/cgroup/cpu.max", "50000 100000\n");
+  put(root, "sys/fs/cgroup/memory.max", "524288\n");
+  put(root, "proc/1/cgroup", "0::/kubepods/x\n");
+  const auto m = look_at_machine(root.path(), false);
+  EXPECT_EQ(m.cpu, "Xeon 9");
+  EXPECT_EQ(m.cores_online, 2);
+  EXPECT_EQ(m.sockets, 2);
+  EXPECT_EQ(m.threads_per_core, 2);
+  EXPECT_EQ(m.cores_usable, 1) << "half a CPU by the cgroup";
+  EXPECT_EQ(m.memory_bytes, 1024 * 1024);
+  EXPECT_EQ(m.memory_limit_bytes, 524288);
+  EXPECT_EQ(m.os, "Debian 12");
+  EXPECT_EQ(m.turbo, false);
+  EXPECT_EQ(m.container, "kubepods");
+  EXPECT_EQ(m.virtualization, "hypervisor");
+  EXPECT_EQ(m.load_1min, 1.5);
+
+  const auto findings = diagnose({m, 1000, {{"ssh", ""}}, {{"OMP_NUM_THREADS", "64"}}});
+  std::vector<std::string> warned;
+  for (const auto& f : findings) {
+    if (f.severity == Severity::warning) {
+      warned.push_back(f.subject);
+      EXPECT_FALSE(f.advice.empty()) << f.subject;
+    }
+  }
+  EXPECT_THAT(warned, ::testing::UnorderedElementsAre("governor", "clock source", "load", "threads",
+                                                      "free disk"));
+  EXPECT_EQ(findings.front().severity, Severity::warning);
+}
+
+TEST(Machine, SaysNothingOfWhatTheKernelDoesNotTell) {
+  test::TempFolder root;
+  const auto m = look_at_machine(root.path(), false);
+  EXPECT_TRUE(m.cpu.empty());
+  EXPECT_FALSE(m.memory_bytes);
+  EXPECT_FALSE(m.turbo);
+  EXPECT_GE(m.cores_usable, 1);
+  EXPECT_FALSE(diagnose({m, std::nullopt, {}, {}}).empty());
+}
+
+TEST(Machine, WarnsOfAGpuThatSomeoneElseUses) {
+  DoctorInput in;
+  Gpu free, busy;
+  free.name = busy.name = "H200";
+  free.utilisation = 0;
+  busy.utilisation = 97;
+  in.machine.gpus = {free, busy};
+  std::vector<DoctorFinding> gpus;
+  for (const auto& f : diagnose(in)) {
+    if (f.subject == "GPU") gpus.push_back(f);
+  }
+  ASSERT_EQ(gpus.size(), 2u);
+  EXPECT_EQ(gpus[0].severity, Severity::warning);
+  EXPECT_THAT(gpus[0].text, HasSubstr("1: H200, in use: 97 %"));
+  EXPECT_EQ(gpus[1].severity, Severity::ok);
+}
+
+TEST(Environment, HoldsNoHostNameUnlessAskedFor) {
+  const auto plain = capture_environment();
+  EXPECT_FALSE(plain.contains("hostname"));
+  EXPECT_TRUE(plain.contains("cores"));
+  EXPECT_TRUE(plain["bertbench"].contains("version"));
+  EXPECT_TRUE(capture_environment(true).contains("hostname"));
+  EXPECT_FALSE(doctor(".").empty());
+}
+
+}  // namespace
+}  // namespace bertbench

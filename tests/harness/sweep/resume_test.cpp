@@ -1,0 +1,272 @@
+// Stopping, dying and going on: nothing finished is lost, nothing is counted twice.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "harness/sweep/proc_fs.h"
+#include "harness/sweep/process.h"
+#include "tests/harness/sweep/support.h"
+
+namespace bertbench {
+namespace {
+using test::plan_of;
+using test::quick;
+using test::Recorder;
+using test::small_config;
+using test::TempFolder;
+using ::testing::HasSubstr;
+
+using Files = std::map<std::string, std::string>;
+
+/// Every file of the trials, by path.
+Files trial_files(const std::string& run) {
+  Files out;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(run)) {
+    const auto path = entry.path().string();
+    if (entry.is_regular_file() && path.find("/trial_") != std::string::npos) {
+      out[path] = test::read(path);
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> four_trials() { return {"grid.model=[\"bert-tiny\",\"bert-mini\"]"}; }
+
+TEST(SweepResume, LaunchesNothingWhenAllIsDone) {
+  TempFolder temp;
+  Recorder first, second;
+  const auto plan = plan_of(small_config(), four_trials());
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  const auto before = trial_files(temp.path("run"));
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(first.started.size(), 4u);
+  EXPECT_TRUE(second.started.empty());
+  EXPECT_EQ(second.counts.reused, 4);
+  EXPECT_EQ(trial_files(temp.path("run")), before);
+  EXPECT_EQ(outcome->exit_status, 0);
+  EXPECT_EQ(outcome->result.cells.size(), 2u);
+  EXPECT_EQ(outcome->result.cells[0].throughput.n, 2);
+}
+
+TEST(SweepResume, JudgesATrialByItsLogNotByItsFiles) {
+  TempFolder temp;
+  Recorder first, second;
+  const auto plan = plan_of(small_config(), four_trials());
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  // One log loses its end, another one all of it.
+  const auto cut = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/log.txt");
+  const auto text = test::read(cut);
+  test::write(cut, text.substr(0, text.find("\"step\":15,")));
+  std::filesystem::remove(temp.path("run/bert-mini.fp32.s64.b4.a1.1n1g/trial_2/log.txt"));
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
+  ASSERT_TRUE(outcome);
+  EXPECT_THAT(second.started, ::testing::ElementsAre("bert-tiny.fp32.s64.b4.a1.1n1g#1",
+                                                     "bert-mini.fp32.s64.b4.a1.1n1g#2"));
+  for (const auto& cell : outcome->result.cells) {
+    EXPECT_EQ(cell.trials.size(), 2u);
+    EXPECT_EQ(cell.throughput.n, 2);
+  }
+}
+
+TEST(SweepResume, MeasuresAnewWhatHasAnotherCommand) {
+  TempFolder temp;
+  Recorder first, second, third;
+  ASSERT_TRUE(run_sweep(plan_of(small_config()), quick(temp.path("run")), first));
+  const auto other = plan_of(small_config(R"(, "args": ["--seed", "7"])"));
+  const auto outcome = run_sweep(other, quick(temp.path("run")), second);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(second.started.size(), 2u);
+  ASSERT_FALSE(second.notices.empty());
+  EXPECT_THAT(second.notices[0], HasSubstr("its command has changed"));
+  EXPECT_EQ(outcome->result.cells[0].trials.size(), 2u);
+  EXPECT_EQ(outcome->result.cells[0].trials[0].attempt, 2);
+  // Back to the first command: its trials are still there.
+  ASSERT_TRUE(run_sweep(plan_of(small_config()), quick(temp.path("run")), third));
+  EXPECT_TRUE(third.started.empty());
+}
+
+TEST(SweepResume, MeasuresAnewOnlyWhatANewWindowDoesNotCover) {
+  TempFolder temp;
+  Recorder first, inside, longer;
+  ASSERT_TRUE(run_sweep(plan_of(small_config()), quick(temp.path("run")), first));
+  const auto outcome =
+      run_sweep(plan_of(small_config(), {"window=steps:5:15"}), quick(temp.path("run")), inside);
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(inside.started.empty());
+  EXPECT_EQ(outcome->result.cells[0].trials[0].window.rule, "steps:5:15");
+  ASSERT_TRUE(run_sweep(plan_of(small_config(), {"steps=30", "window=steps:5:30"}),
+                        quick(temp.path("run")), longer));
+  EXPECT_EQ(longer.started.size(), 2u);
+}
+
+TEST(SweepResume, KeepsResultsOfCellsThatOnlyLeavesOut) {
+  TempFolder temp;
+  Recorder seen;
+  ASSERT_TRUE(run_sweep(plan_of(small_config(), four_trials()), quick(temp.path("run")), seen));
+  PlanOptions options;
+  options.only = {"model=bert-mini"};
+  const auto outcome =
+      run_sweep(plan_of(small_config(), four_trials(), options), quick(temp.path("run")), seen);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->result.cells.size(), 2u);
+}
+
+TEST(SweepResume, RunsFailedTrialsAgainButNotThoseOutOfMemory) {
+  TempFolder temp;
+  Recorder first, second;
+  const auto plan =
+      plan_of(small_config(), {"trials=1", "grid.env.FAKE=[\"oom_text\",\"exit:1\",\"ok\"]"});
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
+  ASSERT_TRUE(outcome);
+  EXPECT_THAT(second.started,
+              ::testing::ElementsAre("bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE=exit:1#1"));
+  EXPECT_EQ(outcome->exit_status, 1);
+  EXPECT_EQ(outcome->result.cells.size(), 3u);
+}
+
+TEST(SweepResume, StopsCleanlyAndGoesOn) {
+  TempFolder temp;
+  Recorder second;
+  std::atomic<bool> stop{false};
+  struct Stopper : Recorder {
+    std::atomic<bool>* stop = nullptr;
+    void trial_progress(const TrialProgress& p) override {
+      if (started.size() == 2 && p.step >= 3) *stop = true;
+    }
+  } first;
+  first.stop = &stop;
+  auto options = quick(temp.path("run"));
+  options.stop = &stop;
+  const auto plan =
+      plan_of(small_config(), {"grid.model=[\"bert-tiny\",\"bert-mini\"]", "env.FAKE_DELAY_MS=30"});
+  const auto stopped = run_sweep(plan, options, first);
+  ASSERT_TRUE(stopped) << stopped.error().message();
+  EXPECT_TRUE(stopped->interrupted);
+  EXPECT_EQ(stopped->exit_status, 130);
+  EXPECT_EQ(first.started.size(), 2u);
+  for (const auto& child : proc::children_of(getpid())) {
+    EXPECT_FALSE(proc::has_marker(child.pid, "BERTBENCH_TRIAL="));
+  }
+  const auto before = trial_files(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g"));
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->exit_status, 0);
+  EXPECT_EQ(second.counts.reused, 1);
+  EXPECT_EQ(second.started.size(), 3u);
+  auto after = trial_files(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g"));
+  for (const auto& [path, text] : before) EXPECT_EQ(after[path], text) << path;
+  for (const auto& cell : outcome->result.cells) EXPECT_EQ(cell.throughput.n, 2);
+}
+
+TEST(SweepResume, ASignalEndsTheHarnessAndItsTrainerWithAConsistentJournal) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    TempFolder temp;
+    const auto plan =
+        plan_of(small_config(), {"env.FAKE=hang", "env.FAKE_NOTE=" + temp.path("note")});
+    const pid_t harness = fork();
+    if (harness == 0) {
+      Recorder seen;
+      auto options = quick(temp.path("run"));
+      options.handle_signals = true;
+      const auto outcome = run_sweep(plan, options, seen);
+      _exit(outcome ? outcome->exit_status : 99);
+    }
+    while (test::read(temp.path("note")).empty()) usleep(5000);
+    usleep(50000);
+    kill(harness, number);
+    int status = 0;
+    waitpid(harness, &status, 0);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 130);
+    const auto pid = static_cast<pid_t>(std::stoi(test::read(temp.path("note")).substr(4)));
+    EXPECT_FALSE(start_time_of(pid));
+    EXPECT_THAT(test::read(temp.path("run/journal.jsonl")), HasSubstr("\"interrupted\""));
+  }
+}
+
+TEST(SweepResume, KillsWhatAKilledHarnessLeftBehindBeforeLaunchingAgain) {
+  TempFolder temp;
+  const auto note = "env.FAKE_NOTE=" + temp.path("note");
+  // The trainer dies with its harness; the child that it let loose does not.
+  const auto plan =
+      plan_of(small_config(), {"trials=1", "env.FAKE=leave_child", note, "env.FAKE_DELAY_MS=20"});
+  const pid_t harness = fork();
+  if (harness == 0) {
+    Recorder seen;
+    (void)run_sweep(plan, quick(temp.path("run")), seen);
+    _exit(0);
+  }
+  const auto strays = [&] {
+    std::vector<pid_t> out;
+    for (const pid_t pid : proc::all_pids()) {
+      const auto info = proc::stat(pid);
+      if (!info || info->state == 'Z') continue;
+      const std::string text = proc::read_file("/proc/" + std::to_string(pid) + "/environ");
+      if (text.find("FAKE_NOTE=" + temp.path("note")) != std::string::npos) out.push_back(pid);
+    }
+    return out;
+  };
+  while (strays().size() < 2) usleep(2000);
+  kill(harness, SIGKILL);
+  waitpid(harness, nullptr, 0);
+  for (int i = 0; i < 500 && strays().size() != 1; ++i) usleep(5000);
+  EXPECT_EQ(strays().size(), 1u) << "the loose child lives, the trainer died with its harness";
+  Recorder seen;
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_TRUE(strays().empty());
+  ASSERT_FALSE(seen.notices.empty());
+  EXPECT_THAT(seen.notices[0], HasSubstr("of an earlier start still ran"));
+  EXPECT_EQ(outcome->result.cells[0].throughput.n, 1);
+}
+
+TEST(SweepResume, ASecondHarnessOnTheSameFolderIsToldThePidOfTheFirst) {
+  TempFolder temp;
+  const pid_t first = fork();
+  if (first == 0) {
+    Recorder seen;
+    (void)run_sweep(plan_of(small_config(), {"env.FAKE=hang"}), quick(temp.path("run")), seen);
+    _exit(0);
+  }
+  while (test::count(test::read(temp.path("run/journal.jsonl")), "launched") == 0) usleep(5000);
+  Recorder seen;
+  const auto second = run_sweep(plan_of(small_config()), quick(temp.path("run")), seen);
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().message(),
+              HasSubstr("another bertbench (pid " + std::to_string(first) + ")"));
+  EXPECT_TRUE(seen.started.empty());
+  kill(first, SIGKILL);
+  waitpid(first, nullptr, 0);
+}
+
+TEST(SweepResume, TakesOverATrialWhoseLogIsWholeThoughItsEndWasNotWritten) {
+  TempFolder temp;
+  Recorder first, second;
+  const auto plan = plan_of(small_config(), {"trials=1"});
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  // As if the harness had died before it could note the end.
+  std::string kept;
+  const auto journal = test::read(temp.path("run/journal.jsonl"));
+  for (std::size_t at = 0; at < journal.size();) {
+    const auto end = journal.find('\n', at) + 1;
+    const auto line = journal.substr(at, end - at);
+    if (line.find("\"finished\"") != std::string::npos) break;
+    kept += line;
+    at = end;
+  }
+  test::write(temp.path("run/journal.jsonl"), kept);
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(second.started.empty());
+  EXPECT_EQ(outcome->result.cells[0].throughput.n, 1);
+}
+
+}  // namespace
+}  // namespace bertbench

@@ -1,0 +1,169 @@
+// Whole sweeps with a trainer that behaves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "reports/model/result_io.h"
+#include "tests/harness/sweep/support.h"
+
+namespace bertbench {
+namespace {
+using test::plan_of;
+using test::quick;
+using test::Recorder;
+using test::small_config;
+using test::TempFolder;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(Sweep, MeasuresEveryTrialOfEveryCellInterleaved) {
+  TempFolder temp;
+  Recorder seen;
+  const auto plan =
+      plan_of(small_config(), {"grid.topology=[\"1n1g\",\"1n2g\"]", "env.FAKE_SECONDS=0.02"});
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_EQ(outcome->exit_status, 0);
+  EXPECT_THAT(seen.started,
+              ElementsAre("bert-tiny.fp32.s64.b4.a1.1n1g#1", "bert-tiny.fp32.s64.b4.a1.1n2g#1",
+                          "bert-tiny.fp32.s64.b4.a1.1n1g#2", "bert-tiny.fp32.s64.b4.a1.1n2g#2"));
+  ASSERT_EQ(outcome->result.cells.size(), 2u);
+  for (const auto& cell : outcome->result.cells) {
+    // 4 sequences a rank, 0.02 s a step: exactly what the fake trainer prints.
+    const double expected = 4.0 * static_cast<double>(*cell.identity.world_size()) / 0.02;
+    ASSERT_EQ(cell.trials.size(), 2u);
+    EXPECT_EQ(cell.throughput.n, 2);
+    EXPECT_NEAR(*cell.throughput.median, expected, 1e-6 * expected);
+    EXPECT_EQ(cell.trials[0].iterations.used, 10);
+    EXPECT_EQ(cell.trials[0].window.chosen_by, "config");
+    EXPECT_TRUE(cell.emulated);
+    EXPECT_THAT(cell.warnings, ::testing::Contains("one CPU rank stands in for a GPU"));
+  }
+}
+
+TEST(Sweep, LeavesTheRunFolderOfTheContract) {
+  TempFolder temp;
+  Recorder seen;
+  const auto outcome =
+      run_sweep(plan_of(small_config(), {"trials=1"}), quick(temp.path("run")), seen);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  const auto cell = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/");
+  for (const char* file :
+       {"command.json", "log.txt", "timings.jsonl", "iterations.csv", "outcome.json"}) {
+    EXPECT_TRUE(std::filesystem::exists(cell + file)) << file;
+  }
+  for (const char* file : {"sweep.json", "environment.json", "journal.jsonl", "results.json"}) {
+    EXPECT_TRUE(std::filesystem::exists(temp.path("run/") + file)) << file;
+  }
+  EXPECT_TRUE(std::filesystem::exists(outcome->report_path));
+  EXPECT_TRUE(parse_config(test::read(temp.path("run/sweep.json")), "sweep.json"));
+  const auto csv = test::read(cell + "iterations.csv");
+  EXPECT_THAT(csv,
+              HasSubstr("log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread"));
+  EXPECT_EQ(test::count(csv, "\n"), 21u);
+  const auto result = nlohmann::json::parse(test::read(outcome->results_path));
+  EXPECT_EQ(result["schema"], "bertbench.result/1");
+  EXPECT_EQ(result["cells"][0]["trials"][0]["log"],
+            "bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/log.txt");
+  EXPECT_TRUE(result["environment"].contains("cores"));
+  EXPECT_TRUE(read_result_set(temp.path("run")));
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(temp.path("run"))) {
+    EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
+  }
+}
+
+TEST(Sweep, TellsEachRankItsPlaceAsTorchrunDoes) {
+  TempFolder temp;
+  Recorder seen;
+  const auto plan = plan_of(
+      small_config(), {"trials=1", "grid.topology=2n2g", "env.FAKE_NOTE=" + temp.path("note")});
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
+  const auto note = test::read(temp.path("note"));
+  for (const char* rank : {"0 4 ", "1 4 ", "2 4 ", "3 4 "}) EXPECT_EQ(test::count(note, rank), 1u);
+  const auto command = nlohmann::json::parse(
+      test::read(temp.path("run/bert-tiny.fp32.s64.b4.a1.2n2g/trial_1/command.json")));
+  EXPECT_EQ(command["world_size"], 4);
+  EXPECT_EQ(command["processes"][3]["set"]["LOCAL_RANK"], "1");
+  EXPECT_EQ(command["processes"][3]["set"]["GROUP_RANK"], "1");
+  EXPECT_EQ(command["processes"][3]["set"]["LOCAL_WORLD_SIZE"], "2");
+}
+
+TEST(Sweep, ShowsProgressOfTheRunningTrial) {
+  TempFolder temp;
+  Recorder seen;
+  const auto plan = plan_of(small_config(), {"trials=2", "env.FAKE_DELAY_MS=20"});
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
+  ASSERT_FALSE(seen.progress.empty());
+  bool rate = false, eta = false;
+  for (const auto& at : seen.progress) {
+    EXPECT_EQ(at.steps, 20);
+    EXPECT_EQ(at.to_run, 2);
+    if (at.step > 0 && at.sequences_per_second > 399 && at.sequences_per_second < 401) rate = true;
+    if (at.eta_s >= 0) eta = true;
+  }
+  EXPECT_TRUE(rate) << "no progress call showed the 400 sequences/s that the log prints";
+  EXPECT_TRUE(eta);
+}
+
+TEST(Sweep, FindsImpossibleThingsBeforeTheFirstLaunch) {
+  TempFolder temp;
+  Recorder seen;
+  PlanOptions options;
+  options.trainer = temp.path("no_such_trainer");
+  auto outcome = run_sweep(plan_of(small_config(), {}, options), quick(temp.path("run")), seen);
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message(), HasSubstr("the trainer program is missing"));
+  EXPECT_FALSE(std::filesystem::exists(temp.path("run")));
+
+  test::write(temp.path("file"), "");
+  outcome = run_sweep(plan_of(small_config()), quick(temp.path("file")), seen);
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message(), HasSubstr(temp.path("file")));
+
+  options = {};
+  options.launcher = "slurm";
+  outcome = run_sweep(plan_of(small_config(), {}, options), quick(temp.path("run")), seen);
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message(), HasSubstr("launcher slurm: is not built yet"));
+  EXPECT_TRUE(seen.started.empty());
+}
+
+TEST(Sweep, FollowsNoLinkPlantedInTheRunFolder) {
+  TempFolder temp, outside;
+  Recorder seen;
+  std::filesystem::create_directory(temp.path("run"));
+  ASSERT_EQ(symlink(outside.path().c_str(), temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g").c_str()),
+            0);
+  const auto outcome = run_sweep(plan_of(small_config()), quick(temp.path("run")), seen);
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message(), HasSubstr("links and files are not followed"));
+  EXPECT_TRUE(std::filesystem::is_empty(outside.path()));
+
+  std::filesystem::remove(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g"));
+  std::filesystem::remove(temp.path("run/results.json"));
+  test::write(outside.path("victim"), "precious");
+  ASSERT_EQ(symlink(outside.path("victim").c_str(), temp.path("run/results.json").c_str()), 0);
+  ASSERT_TRUE(run_sweep(plan_of(small_config()), quick(temp.path("run")), seen));
+  EXPECT_EQ(test::read(outside.path("victim")), "precious");
+}
+
+TEST(Sweep, RunsATemplateOfYourOwn) {
+  TempFolder temp;
+  Recorder seen;
+  test::write(temp.path("mine.json"), std::string(R"({"title": "mine", "framework": "mine",
+    "program": ")") + BB_FAKE_TRAINER + R"(", "args": ["--model", "{model}", "--micro-batch-size",
+    "{micro_batch_size}", "--steps", "{steps}", "--sequence-length", "{sequence_length}",
+    "--expect-world-size", "{world_size}"], "axes": {"optimizer": ["--optim", "{optimizer}"]},
+    "env": {"THREADS": "{threads}"}})");
+  const auto plan = plan_of(
+      small_config(), {"workload=" + temp.path("mine.json"), "trials=1", "grid.optimizer=fused"});
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_EQ(outcome->exit_status, 0);
+  EXPECT_EQ(outcome->result.cells[0].identity.framework, "mine");
+  EXPECT_EQ(outcome->result.cells[0].identity.axes.at("optimizer"), "fused");
+}
+
+}  // namespace
+}  // namespace bertbench
