@@ -345,9 +345,9 @@ bool TfParser::see_dle(const Line& line, RunBuilder& out) {
 void TfParser::end_run(RunBuilder& out) {
   put_rate(out);
   if (first_.set) {
-    waiting_ = first_;
-    rate_time_ = 0;  // a single line: nothing says how many steps it covers
-    waiting_.time_s = kUnknown;
+    waiting_ = first_;  // a single line: nothing says how many steps it covers
+    first_ = {};
+    waiting_.time_s = rate_time_ = kUnknown;
     put_rate(out);
   }
   RunDraft* const loss = series_[0];

@@ -222,6 +222,10 @@ bool TqdmParser::start_over(Track& track, const TqdmBar& bar, BarRole role, cons
     return true;
   }
   if (bar.done >= track.done) return false;
+  if (track.draft != nullptr && closing_.said_for(*track.draft)) {
+    next_generation(track, role, line, out);
+    return false;
+  }
   const bool earlier = bar.elapsed_s + 1 < track.elapsed_s || track.elapsed_s <= 1;
   if (bar.done * 2 < track.done && earlier) {
     next_generation(track, role, line, out);

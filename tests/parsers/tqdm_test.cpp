@@ -1,0 +1,278 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "parsers/tqdm_bar.h"
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+std::vector<TqdmBar> bars_of(std::string_view text, char terminator = '\n') {
+  std::vector<TqdmBar> bars;
+  find_bars(Line{text, 1, terminator, -1}, bars);
+  return bars;
+}
+
+TEST(TqdmBar, IsReadWithItsDescriptionCounterClockAndRate) {
+  const auto bars = bars_of("desc:  33%|███▎      | 3655/11057 [19:17<38:45,  3.18it/s]");
+  ASSERT_EQ(bars.size(), 1u);
+  EXPECT_EQ(bars[0].description, "desc");
+  EXPECT_EQ(bars[0].done, 3655);
+  EXPECT_EQ(bars[0].total, 11057);
+  EXPECT_EQ(bars[0].elapsed_s, 19 * 60 + 17);
+  EXPECT_EQ(bars[0].rate, 3.18);
+}
+
+TEST(TqdmBar, IsReadInEveryFormThatTqdmPrints) {
+  EXPECT_TRUE(std::isnan(bars_of("  0%|          | 0/14007 [00:00<?, ?it/s]").at(0).rate));
+  const auto slow = bars_of("100%|##########| 4/4 [14:32<00:00, 219.68s/it]").at(0);
+  EXPECT_EQ(slow.seconds_per_iteration, 219.68);
+  EXPECT_DOUBLE_EQ(slow.rate, 1 / 219.68);
+  EXPECT_EQ(slow.description, "");
+  const auto hours = bars_of("  0%|   | 24/23260 [1:04:21<70:45:20, 10.96s/it]").at(0);
+  EXPECT_EQ(hours.elapsed_s, 3861);
+  const auto no_total = bars_of("Reading: 123it [00:05, 24.60it/s]").at(0);
+  EXPECT_EQ(no_total.done, 123);
+  EXPECT_EQ(no_total.total, 0);
+  EXPECT_EQ(no_total.description, "Reading");
+  const auto postfix = bars_of("Epoch 1: 5%|5 | 10/200 [00:03<01:00,  3.10it/s, loss=1.25, v=2]").at(0);
+  EXPECT_TRUE(postfix.has_loss);
+  EXPECT_EQ(postfix.loss, 1.25);
+}
+
+TEST(TqdmBar, IsFoundBehindAndInFrontOfOtherTextAndCutCharacters) {
+  const auto glued = bars_of(
+      "Step:7037 Average Loss = 1.46 LR 0.006 Iteration:   9%|▉ | 1045/11337 [05:42<55:32, "
+      " 3.09it/s]Step 7038 LR 0.0");
+  ASSERT_EQ(glued.size(), 1u);
+  EXPECT_EQ(glued[0].done, 1045);
+  const auto two = bars_of("\xe2\x96| 31/53 [00:03<00:02,  9.97it/s] 60%|██\xe2| 32/53 [00:03<00:02, 9.9it/s]");
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[0].done, 31);
+  EXPECT_EQ(two[1].done, 32);
+}
+
+TEST(TqdmBar, IsNotSeenInTextThatOnlyLooksAlike) {
+  for (const char* text : {"speed 3.2it/s", "[00:03<00:02, x9it/s]", "12/53 [later, 3.2it/s]",
+                           "/53 [00:03<00:02, 3.2it/s]", "99999999999999999999/3 [00:01<00:02, 3it/s]",
+                           "[[[[ it/s s/it", "it/s"}) {
+    EXPECT_TRUE(bars_of(text).empty()) << text;
+  }
+}
+
+TEST(TqdmBar, TellsTrainingFromOtherWorkByItsDescription) {
+  EXPECT_EQ(role_of("Iteration"), BarRole::training);
+  EXPECT_EQ(role_of("Epoch 3"), BarRole::training);
+  EXPECT_EQ(role_of("Epoch"), BarRole::outer);
+  EXPECT_EQ(role_of("Evaluating"), BarRole::evaluation);
+  EXPECT_EQ(role_of("Predicting"), BarRole::inference);
+  EXPECT_EQ(role_of(""), BarRole::unnamed);
+  EXPECT_EQ(role_of("Loading checkpoint shards"), BarRole::other);
+}
+
+// The snippet of the seed notebook, first and last redraw of each optimizer step (64 micro-steps).
+constexpr std::string_view kNotebook =
+    "Iteration:   5%|▌ | 598/11337 [03:16<1:03:39,  2.81it/s]\r"
+    "Iteration:   6%|▌ | 661/11337 [03:37<57:35,  3.09it/s]Step 7032 LR 0.00017518714874213283\n"
+    "Step:7032 Average Loss = 1.4574737548828125 Step Loss = 1.6171875 LR 0.006\n"
+    "Iteration:   6%|▌ | 662/11337 [03:37<1:05:44,  2.71it/s]\r"
+    "Iteration:   6%|▋ | 725/11337 [03:57<57:13,  3.09it/s]Step 7033 LR 0.00015992325525180656\n"
+    "Step:7033 Average Loss = 1.443267822265625 Step Loss = 1.4541015625 LR 0.006\n"
+    "Iteration:   6%|▋ | 726/11337 [03:58<1:06:21,  2.66it/s]\r"
+    "Iteration:   7%|▋ | 789/11337 [04:18<56:53,  3.09it/s]Step 7034 LR 0.0001430397079704331\n"
+    "Step:7034 Average Loss = 1.4429473876953125 Step Loss = 1.462890625 LR 0.006\n"
+    "Iteration:   7%|▋ | 790/11337 [04:19<1:04:03,  2.74it/s]\r"
+    "Iteration:   8%|▊ | 853/11337 [04:39<56:36,  3.09it/s]Step 7035 LR 0.0001238760208522985\n"
+    "Step:7035 Average Loss = 1.449462890625 Step Loss = 1.4208984375 LR 0.006\n"
+    "Iteration:   8%|▊ | 854/11337 [04:40<1:01:47,  2.83it/s]\r"
+    "Iteration:   8%|▊ | 917/11337 [05:00<56:11,  3.09it/s]Step 7036 LR 0.00010114434748482682\n"
+    "Step:7036 Average Loss = 1.446441650390625 Step Loss = 1.435546875 LR 0.006\n"
+    "Iteration:   8%|▊ | 918/11337 [05:01<1:04:16,  2.70it/s]\r"
+    "Iteration:   9%|▊ | 981/11337 [05:21<55:52,  3.09it/s]Step 7037 LR 7.151985398522354e-05\n"
+    "Step:7037 Average Loss = 1.46856689453125 Step Loss = 1.4853515625 LR 0.006\n"
+    "Iteration:   9%|▊ | 982/11337 [05:21<1:04:48,  2.66it/s]\r"
+    "Iteration:   9%|▉ | 1045/11337 [05:42<55:32,  3.09it/s]Step 7038 LR 0.0\n"
+    "11/13/2019 19:47:17 - INFO - __main__ -   Total Steps:7048.0 Final Loss = 1.4431438446044922\n"
+    "Total time taken 149858.59364962578\n"
+    "finished pretraining, starting benchmarking\n"
+    "training throughput phase1: 2723.84 sequences/second\n"
+    "average loss: 1.46856689453125 final loss: 1.4431438446044922\n";
+
+TEST(Tqdm, KeepsFirstAndLastRedrawOfEachOptimizerStepOfTheNotebook) {
+  const auto runs = read_text(kNotebook);
+  ASSERT_EQ(runs.size(), 1u);
+  const RunLog& run = runs[0];
+  EXPECT_EQ(run.iteration_unit, IterationUnit::micro_step);
+  EXPECT_EQ(run.rate_unit, RateUnit::iterations_per_second);
+  std::vector<double> first, last;
+  for (const Record& record : run.records) {
+    first.push_back(record.printed_first);
+    last.push_back(record.printed_rate);
+  }
+  EXPECT_THAT(first, testing::ElementsAre(2.81, 2.71, 2.66, 2.74, 2.83, 2.70, 2.66));
+  EXPECT_THAT(last, testing::Each(3.09));
+  EXPECT_EQ(last.size(), 7u);
+  // 384 micro-steps in 125 s by counter and clock.
+  EXPECT_EQ(run.records.back().step - run.records.front().step, 384);
+  EXPECT_EQ(run.records.back().time_s - run.records.front().time_s, 125);
+  for (std::size_t i = 1; i < run.records.size(); ++i) EXPECT_EQ(run.records[i].iterations, 64);
+  EXPECT_EQ(run.records[0].loss, 1.6171875);
+  ASSERT_TRUE(run.summary);
+  EXPECT_EQ(run.summary->value, 2723.84);
+  EXPECT_EQ(run.summary->unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(run.totals.wall_s, 149858.59364962578);
+  EXPECT_EQ(run.facts.gradient_accumulation_steps.value, 64);
+  EXPECT_EQ(run.outcome.status, Status::completed);
+}
+
+TEST(Tqdm, GivesTheSameRunHoweverTheNotebooksLogIsCutInTwo) {
+  const std::string whole = to_test_text(read_text(kNotebook));
+  for (std::size_t cut = 0; cut <= kNotebook.size(); ++cut) {
+    ASSERT_EQ(to_test_text(read_text_cut(kNotebook, cut)), whole) << "cut at " << cut;
+  }
+}
+
+TEST(Tqdm, MergesRedrawsOfOneCounterValue) {
+  const auto runs = read_text(
+      "Iteration:   1%| | 1/100 [00:01<01:39,  1.00it/s]\r"
+      "Iteration:   2%| | 2/100 [00:02<01:39,  1.10it/s]\r"
+      "Iteration:   2%| | 2/100 [00:04<01:39,  0.50it/s]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  const Record& second = runs[0].records[1];
+  EXPECT_EQ(second.printed_first, 1.10);
+  EXPECT_EQ(second.printed_rate, 0.50);
+  EXPECT_EQ(second.first_time_s, 2);
+  EXPECT_EQ(second.time_s, 4);
+}
+
+TEST(Tqdm, ContinuesTheCounterWhenTheBarStartsOverForEachDataFile) {
+  const auto runs = read_text(
+      "Iteration:   0%| | 0/3 [00:00<?, ?it/s]\rIteration:  33%| | 1/3 [00:01<00:02,  1.00it/s]\r"
+      "Iteration: 100%| | 3/3 [00:03<00:00,  1.00it/s]\n"
+      "Iteration:   0%| | 0/9 [00:00<?, ?it/s]\rIteration:  22%| | 2/9 [00:02<00:02,  1.00it/s]\r"
+      "Iteration: 100%| | 9/9 [00:09<00:00,  1.00it/s]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  std::vector<std::int64_t> steps;
+  for (const Record& record : runs[0].records) steps.push_back(record.step);
+  EXPECT_THAT(steps, testing::ElementsAre(1, 3, 5, 12));
+  EXPECT_EQ(runs[0].records.back().time_s, 12);
+  EXPECT_EQ(runs[0].clock_resolution_s, 2) << "each bar cuts its own clock to whole seconds";
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
+TEST(Tqdm, TakesTheBarsOfSeveralUnlabelledRanksAsOneRun) {
+  std::string log;
+  const auto bar = [&](int done, int seconds) {
+    for (int rank = 0; rank < 3; ++rank) {
+      log += "\rIteration:  50%| | " + std::to_string(done) + "/4 [00:0" + std::to_string(seconds) +
+             "<00:01,  " + (done == 0 ? "?" : "1.00") + "it/s]\x1b[A";
+    }
+  };
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (int done = 0; done <= 4; ++done) bar(done, done);
+  }
+  const auto runs = read_text(log + "\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 8u);
+  EXPECT_EQ(runs[0].records.back().step, 8);
+}
+
+TEST(Tqdm, LetsARankThatLagsBehindNotStartARun) {
+  const auto runs = read_text(
+      "[1,0]<stderr>:Iteration:  10%| | 10/100 [00:10<01:39,  1.00it/s]\n"
+      "[1,1]<stderr>:Iteration:  10%| | 10/100 [00:10<01:39,  1.00it/s]\n"
+      "[1,0]<stderr>:Iteration:  11%| | 11/100 [00:11<01:39,  1.00it/s]\n"
+      "[1,0]<stderr>:Iteration:  12%| | 12/100 [00:12<01:39,  1.00it/s]\n"
+      "[1,1]<stderr>:Iteration:  11%| | 11/100 [00:11<01:39,  1.00it/s]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 3u);
+}
+
+TEST(Tqdm, SeparatesEvaluationFromTraining) {
+  const auto runs = read_text(
+      "Iteration:  50%| | 5/10 [00:05<00:05,  1.00it/s]\rIteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n"
+      "Evaluating:  50%| | 5/10 [00:01<00:01,  5.00it/s]\rEvaluating: 100%| | 10/10 [00:02<00:00,  5.00it/s]\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].kind, WorkKind::training);
+  EXPECT_EQ(runs[0].records.back().printed_rate, 1);
+  EXPECT_EQ(runs[1].kind, WorkKind::evaluation);
+  EXPECT_EQ(runs[1].records.back().printed_rate, 5);
+}
+
+TEST(Tqdm, TakesALoopWithoutANameForTrainingOnlyOnEvidence) {
+  const std::string bar =
+      "\r 50%| | 200/400 [00:50<00:50,  4.00it/s]\r100%| | 400/400 [01:40<00:00,  4.00it/s]\n";
+  const auto loop = read_text(bar);
+  ASSERT_EQ(loop.size(), 1u);
+  EXPECT_TRUE(loop[0].records.empty());
+  EXPECT_EQ(loop[0].outcome.status, Status::no_data);
+  ASSERT_EQ(loop[0].notices.size(), 1u);
+  const auto trainer = read_text(bar + "{'train_runtime': 100.5, 'train_samples_per_second': 32.0, "
+                                       "'train_steps_per_second': 3.98, 'epoch': 1.0}\n");
+  ASSERT_EQ(trainer.size(), 1u);
+  EXPECT_EQ(trainer[0].records.size(), 2u);
+  EXPECT_EQ(trainer[0].iteration_unit, IterationUnit::optimizer_step);
+  EXPECT_EQ(trainer[0].summary->value, 32.0);
+  EXPECT_EQ(trainer[0].summary->unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(trainer[0].totals.training_s, 100.5);
+}
+
+TEST(Tqdm, KnowsThatOldTrainersCountedStepsAsSamples) {
+  const auto runs = read_text(
+      "100%| | 400/400 [01:40<00:00,  4.00it/s]\n"
+      "{'train_runtime': 100.0, 'train_samples_per_second': 4.0, 'epoch': 1.0}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].summary->unit, RateUnit::iterations_per_second);
+  EXPECT_FALSE(runs[0].notices.empty());
+}
+
+TEST(Tqdm, BeginsAnotherRunBehindAClosingStatement) {
+  const std::string phase =
+      "Iteration:  50%| | 5/10 [00:05<00:05,  1.00it/s]\rIteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n"
+      "training throughput phase1: 100.5 sequences/second\n";
+  const auto runs = read_text(phase + phase + phase);
+  ASSERT_EQ(runs.size(), 3u);
+  for (const RunLog& run : runs) {
+    EXPECT_EQ(run.records.size(), 2u);
+    EXPECT_EQ(run.records.back().step, 10);
+    ASSERT_TRUE(run.summary);
+  }
+}
+
+TEST(Tqdm, DoesNotTrustANumberAtTheEndOfInput) {
+  const auto cut = read_text("Iteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\ntraining throughput: 28");
+  ASSERT_EQ(cut.size(), 1u);
+  EXPECT_FALSE(cut[0].summary);
+  const auto whole = read_text("Iteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\ntraining throughput: 28\n");
+  ASSERT_TRUE(whole[0].summary);
+  EXPECT_EQ(whole[0].summary->value, 28);
+}
+
+TEST(Tqdm, SaysWhenTheScriptsClosingNumberIsNotTheRate) {
+  const auto runs = read_text(
+      "--train_batch_size=10\ndevice: cuda n_gpu: 1, distributed training: False, 16-bits training: False\n"
+      "Iteration:   1%| | 1/100 [00:01<00:05,  1.00it/s]\r"
+      "Iteration: 100%| | 100/100 [01:40<00:00,  2.80it/s]\n training throughput: 28\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 10);
+  EXPECT_EQ(runs[0].facts.world(), 1);
+  ASSERT_EQ(runs[0].notices.size(), 1u);
+  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("180.0 % above counter over clock"));
+}
+
+TEST(Tqdm, FindsTheFirstLossThatIsNotANumber) {
+  const auto runs = read_text(
+      "Iteration:  10%| | 1/10 [00:01<00:09,  1.00it/s]Step:1 Average Loss = 9.1 Step Loss = 9.1 LR 1\n"
+      "Iteration:  20%| | 2/10 [00:02<00:08,  1.00it/s]Step:2 Average Loss = nan Step Loss = nan LR 1\n"
+      "Iteration:  30%| | 3/10 [00:03<00:07,  1.00it/s]Step:3 Average Loss = nan Step Loss = nan LR 1\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].first_nan_step, 2);
+  EXPECT_EQ(runs[0].outcome.status, Status::nan);
+  EXPECT_EQ(runs[0].outcome.step, 2);
+}
+
+}  // namespace
+}  // namespace bertbench
