@@ -11,8 +11,14 @@ namespace bert::bench {
 /// is faster; best of a few calls, FLOP/s.
 double measure_gemm_rate(int threads);
 
+/// One call of it, FLOP/s, for a sample between two timed iterations.
+double sample_gemm_rate(int threads);
+
 /// Copy between buffers far larger than the caches, bytes read + bytes written per second.
 double measure_copy_rate(int threads);
+
+/// Adds FLOP/s, `gemm_rate` and their ratio.
+void report_flops(benchmark::State& state, double flops, double gemm_rate);
 
 /// Adds FLOP/s and bytes/s of the timed loop, the machine's rates just measured and the shares.
 /// 0 = not counted. `flops` and `bytes` are per iteration; bytes count every array that must come
