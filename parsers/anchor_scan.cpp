@@ -25,7 +25,8 @@ bool have_avx2() {
 int commonness(unsigned char c) {
   if (c >= '0' && c <= '9') return 9;
   if (c == ' ' || c == '.') return 9;
-  if (c == 'e' || c == 't' || c == 'a' || c == 'o' || c == 'n' || c == 's' || c == 'i' || c == 'r') {
+  if (c == 'e' || c == 't' || c == 'a' || c == 'o' || c == 'n' || c == 's' || c == 'i' ||
+      c == 'r') {
     return 7;
   }
   if (c >= 'a' && c <= 'z') return c == 'q' || c == 'x' || c == 'z' || c == 'j' ? 3 : 5;
@@ -121,10 +122,9 @@ void AnchorScanner::scan_portable(std::string_view data, std::size_t begin, std:
 // Macros, as a vector must not cross the border of a function that is compiled without AVX.
 #define BB_TABLE(t) \
   _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>((t).data())))
-#define BB_LOOK(x, low, high)                                  \
-  _mm256_and_si256(                                            \
-      _mm256_shuffle_epi8(low, _mm256_and_si256(x, nibble)),   \
-      _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(x, 4), nibble)))
+#define BB_LOOK(x, low, high)                                             \
+  _mm256_and_si256(_mm256_shuffle_epi8(low, _mm256_and_si256(x, nibble)), \
+                   _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(x, 4), nibble)))
 
 __attribute__((target("avx2"))) void AnchorScanner::scan_avx2(std::string_view data,
                                                               std::size_t begin, std::size_t end,
@@ -211,8 +211,8 @@ __attribute__((target("avx2"))) std::size_t break_avx2(std::string_view data, st
   std::size_t i = from;
   for (; i + 32 <= data.size(); i += 32) {
     const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(data.data() + i));
-    const auto mask = static_cast<unsigned>(_mm256_movemask_epi8(
-        _mm256_or_si256(_mm256_cmpeq_epi8(x, lf), _mm256_cmpeq_epi8(x, cr))));
+    const auto mask = static_cast<unsigned>(
+        _mm256_movemask_epi8(_mm256_or_si256(_mm256_cmpeq_epi8(x, lf), _mm256_cmpeq_epi8(x, cr))));
     if (mask != 0) return i + static_cast<std::size_t>(std::countr_zero(mask));
   }
   return break_portable(data, i);

@@ -16,7 +16,7 @@
 namespace bertbench {
 
 struct AnchorHit {
-  std::size_t offset = 0;  ///< a byte inside the literal (its fingerprint), not always its first
+  std::size_t offset = 0;     ///< a byte inside the literal (its fingerprint), not always its first
   std::uint32_t literal = 0;  ///< index into the list given to the constructor
 };
 

@@ -35,7 +35,8 @@ std::optional<double> time_of_day(std::string_view text) {
 
 std::optional<double> days(int year, int month, int day) {
   using namespace std::chrono;
-  const year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+  const year_month_day date{std::chrono::year(year),
+                            std::chrono::month(static_cast<unsigned>(month)),
                             std::chrono::day(static_cast<unsigned>(day))};
   if (!date.ok()) return std::nullopt;
   return static_cast<double>(sys_days(date).time_since_epoch().count());
@@ -44,7 +45,8 @@ std::optional<double> days(int year, int month, int day) {
 }  // namespace
 
 std::optional<double> date_time(std::string_view text) {
-  if (text.size() < 19 || text[4] != '-' || text[7] != '-' || (text[10] != ' ' && text[10] != 'T')) {
+  if (text.size() < 19 || text[4] != '-' || text[7] != '-' ||
+      (text[10] != ' ' && text[10] != 'T')) {
     return std::nullopt;
   }
   const auto year = digits(text, 0, 4), month = digits(text, 5, 2), day = digits(text, 8, 2);

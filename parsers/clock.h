@@ -10,8 +10,8 @@ namespace bertbench {
 /// seconds since 1970 by that calendar, time zones not looked at.
 [[nodiscard]] std::optional<double> date_time(std::string_view text);
 
-/// absl and glog: "I0802 09:39:58.537291 ..." at the start of `text`: seconds since the start of a year
-/// that the stamp does not name.
+/// absl and glog: "I0802 09:39:58.537291 ..." at the start of `text`: seconds since the start of a
+/// year that the stamp does not name.
 [[nodiscard]] std::optional<double> absl_time(std::string_view text);
 
 }  // namespace bertbench

@@ -41,8 +41,9 @@ bool ClosingLines::see_trainer(const Line& line) {
     } else if (samples) {
       // Releases before train_steps_per_second existed divided the steps by the runtime.
       summary_ = Stated{*samples, RateUnit::iterations_per_second, line.number};
-      notices_.push_back({line.number, "train_samples_per_second of this old release of transformers "
-                                       "counts steps, not samples"});
+      notices_.push_back({line.number,
+                          "train_samples_per_second of this old release of transformers "
+                          "counts steps, not samples"});
     }
     return true;
   }

@@ -12,15 +12,37 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {
-    "train_batch_size", "batch_size=",     "Batch size = ",    "gradient_accumulation_steps",
-    "num_accumulation_steps", "Gradient Accumulation steps", "max_seq_length", "nproc_per_node",
-    "nproc-per-node", "n_gpu: ", "+ num_gpus=", "+ precision=", "+ bert_model=", "***** Running",
-    "Instantaneous batch size per device", "Total train batch size", "Total optimization steps",
-    "fp16=True", "16-bits training: True", "name = input_ids, shape = (", "libcudart.so.",
-    "physical GPU (device:", "torch.distributed", "train_micro_batch_size_per_gpu", "bert_train ", "World size = ",
-    "Train batch size per device = ", "radient accumulation steps = ", "Max sequence length = ",
-    "Model = ", "Simulated cluster = "};
+constexpr std::string_view kAnchors[] = {"train_batch_size",
+                                         "batch_size=",
+                                         "Batch size = ",
+                                         "gradient_accumulation_steps",
+                                         "num_accumulation_steps",
+                                         "Gradient Accumulation steps",
+                                         "max_seq_length",
+                                         "nproc_per_node",
+                                         "nproc-per-node",
+                                         "n_gpu: ",
+                                         "+ num_gpus=",
+                                         "+ precision=",
+                                         "+ bert_model=",
+                                         "***** Running",
+                                         "Instantaneous batch size per device",
+                                         "Total train batch size",
+                                         "Total optimization steps",
+                                         "fp16=True",
+                                         "16-bits training: True",
+                                         "name = input_ids, shape = (",
+                                         "libcudart.so.",
+                                         "physical GPU (device:",
+                                         "torch.distributed",
+                                         "train_micro_batch_size_per_gpu",
+                                         "bert_train ",
+                                         "World size = ",
+                                         "Train batch size per device = ",
+                                         "radient accumulation steps = ",
+                                         "Max sequence length = ",
+                                         "Model = ",
+                                         "Simulated cluster = "};
 
 constexpr std::size_t kMaxStatements = 4096;
 
@@ -35,8 +57,8 @@ std::optional<std::string_view> argument(std::string_view text, std::string_view
     if (at > 0 && is_word(text[at - 1])) continue;
     std::size_t i = at + name.size();
     if (i < text.size() && is_word(text[i])) continue;
-    while (i < text.size() && (text[i] == ' ' || text[i] == '=' || text[i] == ':' || text[i] == '.' ||
-                               text[i] == '"' || text[i] == '\'')) {
+    while (i < text.size() && (text[i] == ' ' || text[i] == '=' || text[i] == ':' ||
+                               text[i] == '.' || text[i] == '"' || text[i] == '\'')) {
       ++i;
     }
     std::size_t end = i;
@@ -67,7 +89,8 @@ void FactRules::state(const Line& line, Key key, std::string_view value) {
     if (it->value == value) return;
     break;
   }
-  if (statements_.size() < kMaxStatements) statements_.push_back({line.number, key, std::string(value)});
+  if (statements_.size() < kMaxStatements)
+    statements_.push_back({line.number, key, std::string(value)});
 }
 
 void FactRules::see(const Line& line) {
@@ -81,8 +104,8 @@ void FactRules::see(const Line& line) {
   if (!evaluating_) see_arguments(line);
 }
 
-// The command line that bert_train prints in styles which have no header of their own, and the lines
-// that it adds to NVIDIA's.
+// The command line that bert_train prints in styles which have no header of their own, and the
+// lines that it adds to NVIDIA's.
 void FactRules::see_bert_train(const Line& line) {
   const auto program = line.text.find("bert_train ");
   if (program != std::string_view::npos &&
@@ -173,7 +196,8 @@ void FactRules::see_arguments(const Line& line) {
   };
   // TensorFlow's is of all devices or of one, by script.
   const bool tensorflow = has(line, "INFO:tensorflow:") || has(line, ".py:");
-  if (!has(line, "Instantaneous")) after(tensorflow ? Key::tf_batch : Key::micro_batch, "Batch size");
+  if (!has(line, "Instantaneous"))
+    after(tensorflow ? Key::tf_batch : Key::micro_batch, "Batch size");
   after(Key::micro_batch, "Instantaneous batch size per device");
   after(Key::global_batch, "distributed & accumulation)");
   after(Key::accumulation, "Gradient Accumulation steps");

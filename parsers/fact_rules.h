@@ -20,8 +20,8 @@ class FactRules {
 
   void see(const Line& line);
 
-  /// Adds to a run what was stated in lines [begin_line, end_line): in front of its first record the
-  /// last word wins, after it only what is still unknown is taken. Statements that disagree are
+  /// Adds to a run what was stated in lines [begin_line, end_line): in front of its first record
+  /// the last word wins, after it only what is still unknown is taken. Statements that disagree are
   /// notices. What the format itself found stays.
   void apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_line) const;
 

@@ -18,7 +18,8 @@ constexpr std::size_t kRawBlock = std::size_t{128} << 10;
 
 class FileSource final : public ByteSource {
  public:
-  FileSource(std::string path, int fd, bool owned) : path_(std::move(path)), fd_(fd), owned_(owned) {}
+  FileSource(std::string path, int fd, bool owned)
+      : path_(std::move(path)), fd_(fd), owned_(owned) {}
   FileSource(const FileSource&) = delete;
   FileSource& operator=(const FileSource&) = delete;
   ~FileSource() override {

@@ -13,8 +13,9 @@ namespace bertbench {
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  /// Fills the front of `buffer`; 0 = end of input. A failure in the middle (an I/O error, a damaged
-  /// or truncated member) ends the input: what was read stays good and `problem` says what happened.
+  /// Fills the front of `buffer`; 0 = end of input. A failure in the middle (an I/O error, a
+  /// damaged or truncated member) ends the input: what was read stays good and `problem` says what
+  /// happened.
   virtual Result<std::size_t> read(std::span<char> buffer) = 0;
   /// Empty while all is well.
   [[nodiscard]] virtual std::string problem() const { return {}; }

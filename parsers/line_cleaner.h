@@ -16,9 +16,10 @@ struct Piece {
   int rank = -1;  ///< -1 = no label
 };
 
-/// Cuts a line at the labels of mpirun ("[1,3]<stdout>:", also behind a date, also in the middle of a
-/// line: the label is put where the write happened) and takes off the labels that stand in front:
-/// srun ("  3: "), torch ("[rank3]: ", "[default0]:"), Intel MPI ("[0] "). Empty pieces are left out.
+/// Cuts a line at the labels of mpirun ("[1,3]<stdout>:", also behind a date, also in the middle of
+/// a line: the label is put where the write happened) and takes off the labels that stand in front:
+/// srun ("  3: "), torch ("[rank3]: ", "[default0]:"), Intel MPI ("[0] "). Empty pieces are left
+/// out.
 void split_by_launcher(std::string_view line, std::vector<Piece>& pieces);
 
 /// The text behind a pdsh label ("host: "), empty if there is none. Any word could be a label, so

@@ -1,8 +1,8 @@
 // LineFeed: blocks of bytes in, candidate lines out.
 //
 // A line ends at '\n', '\r' or "\r\n". Only lines that hold an anchor are found; the others are
-// neither split nor copied. A line longer than kReach around its anchor is cut there, so that memory
-// stays bounded and one line of gigabytes costs no more than many short ones.
+// neither split nor copied. A line longer than kReach around its anchor is cut there, so that
+// memory stays bounded and one line of gigabytes costs no more than many short ones.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ namespace bertbench {
 
 /// A line, or the part of an overlong one, with the anchors on it.
 struct Candidate {
-  std::string_view text;    ///< valid during the call only
-  std::int64_t number = 0;  ///< of the line, from 1; only '\n' counts
-  char terminator = '\n';   ///< '\n', '\r', or 0 at the end of input
-  std::uint64_t owners = 0; ///< union of the anchors' owner bits
+  std::string_view text;     ///< valid during the call only
+  std::int64_t number = 0;   ///< of the line, from 1; only '\n' counts
+  char terminator = '\n';    ///< '\n', '\r', or 0 at the end of input
+  std::uint64_t owners = 0;  ///< union of the anchors' owner bits
 };
 
 class CandidateSink {
@@ -33,7 +33,8 @@ class CandidateSink {
 class LineFeed {
  public:
   static constexpr std::size_t kBlock = std::size_t{256} << 10;
-  static constexpr std::size_t kReach = std::size_t{32} << 10;  ///< kept on either side of an anchor
+  static constexpr std::size_t kReach = std::size_t{32}
+                                        << 10;  ///< kept on either side of an anchor
 
   /// `owners[i]` belongs to literal i of the scanner; both must outlive the feed.
   LineFeed(const AnchorScanner& scanner, std::span<const std::uint64_t> owners);
@@ -56,12 +57,12 @@ class LineFeed {
   const AnchorScanner& scanner_;
   std::span<const std::uint64_t> owners_;
   std::unique_ptr<char[]> memory_;
-  char* block_ = nullptr;      ///< page-aligned; the carry ends right in front of it
-  char* begin_ = nullptr;      ///< first byte held
-  char* end_ = nullptr;        ///< behind the last byte held
-  std::size_t owned_ = 0;      ///< hits in front of this offset were handed on
-  std::size_t taken_ = 0;      ///< bytes in front belong to the last part of an overlong line
-  std::size_t counted_ = 0;    ///< line breaks in front of this offset are in line_
+  char* block_ = nullptr;    ///< page-aligned; the carry ends right in front of it
+  char* begin_ = nullptr;    ///< first byte held
+  char* end_ = nullptr;      ///< behind the last byte held
+  std::size_t owned_ = 0;    ///< hits in front of this offset were handed on
+  std::size_t taken_ = 0;    ///< bytes in front belong to the last part of an overlong line
+  std::size_t counted_ = 0;  ///< line breaks in front of this offset are in line_
   std::int64_t line_ = 1;
   std::int64_t bytes_ = 0;
   std::vector<AnchorHit> hits_;

@@ -1,10 +1,11 @@
 #include "parsers/log_reader.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <fmt/core.h>
 #include <limits>
 #include <map>
 
@@ -35,7 +36,8 @@ Anchors collect_anchors(std::string_view only) {
   const auto formats = all_formats();
   for (std::size_t i = 0; i < formats.size(); ++i) {
     if (!only.empty() && formats[i]->name != only) continue;
-    for (const std::string_view anchor : formats[i]->anchors) found[anchor] |= std::uint64_t{1} << i;
+    for (const std::string_view anchor : formats[i]->anchors)
+      found[anchor] |= std::uint64_t{1} << i;
   }
   for (const std::string_view anchor : FactRules::anchors()) found[anchor] |= kFactOwner;
   for (const std::string_view anchor : OutcomeRules::anchors()) found[anchor] |= kOutcomeOwner;
@@ -144,10 +146,11 @@ void compare_summary(RunLog& run) {
   const double gap = run.summary->value / rate - 1;
   if (!(std::abs(gap) > kTolerance + resolution / seconds)) return;
   run.notices.push_back(
-      {run.summary->line, fmt::format("the log's closing statement, {:.6g} sequences/s, is {:.1f} % {} {} "
-                                      "({:.6g} sequences/s)",
-                                      run.summary->value, std::abs(gap) * 100,
-                                      gap > 0 ? "above" : "below", what, rate)});
+      {run.summary->line,
+       fmt::format("the log's closing statement, {:.6g} sequences/s, is {:.1f} % {} {} "
+                   "({:.6g} sequences/s)",
+                   run.summary->value, std::abs(gap) * 100, gap > 0 ? "above" : "below", what,
+                   rate)});
 }
 
 }  // namespace
@@ -263,13 +266,14 @@ std::vector<RunLog> LogReader::State::finish() {
     const bool first = begin == 0;
     facts.apply(draft, 0, end);
     Facts others_say = best->builder->facts;
-    // A format stands for a framework only where the log names none (bert_train speaks like several).
+    // A format stands for a framework only where the log names none (bert_train speaks like
+    // several).
     if (draft.log.facts.framework.known()) others_say.framework = {};
     draft.log.facts = merge_facts(draft.log.facts, others_say, draft.log.notices);
     draft.log.outcome = outcomes.decide(draft, first ? 0 : begin, end);
     if (!others.empty()) {
-      draft.log.notices.push_back({0, "the log also has training records of " + others +
-                                          "; --format takes those"});
+      draft.log.notices.push_back(
+          {0, "the log also has training records of " + others + "; --format takes those"});
     }
     out.push_back(draft.take());
     compare_summary(out.back());
@@ -326,9 +330,10 @@ Result<void> check_format_name(const std::string& name) {
     list += ", " + std::string(format->name);
   }
   const std::string near = nearest_name(name, known);
-  return fail("--format", "'" + name + "' is no format" +
-                              (near.empty() ? "" : ", did you mean '" + near + "'?"),
-              "use one of: " + list);
+  return fail(
+      "--format",
+      "'" + name + "' is no format" + (near.empty() ? "" : ", did you mean '" + near + "'?"),
+      "use one of: " + list);
 }
 
 namespace {
@@ -359,8 +364,8 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
   }
   std::vector<RunLog> runs = reader.finish();
   if (runs.empty()) {
-    const std::string which = options.format == "auto" ? "any known format"
-                                                       : "the format '" + options.format + "'";
+    const std::string which =
+        options.format == "auto" ? "any known format" : "the format '" + options.format + "'";
     return fail(path, "no line is of " + which + (problem->empty() ? "" : " (" + *problem + ")"),
                 "see the formats with `bertbench list formats`");
   }

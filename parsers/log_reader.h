@@ -21,11 +21,12 @@ struct ReadOptions {
   WindowRule window;            ///< the records of a fixed window are never merged to save memory
 };
 
-/// Where a log that is still growing stands: a copy, cheap enough for every redraw of a status line.
+/// Where a log that is still growing stands: a copy, cheap enough for every redraw of a status
+/// line.
 struct LiveView {
-  std::int64_t records = 0;              ///< of the current training run (of any run while it has none)
-  std::optional<std::int64_t> last_step; ///< the log's own counter
-  double recent_rate = kUnknown;         ///< over the last few records, of the whole job, in `unit`
+  std::int64_t records = 0;  ///< of the current training run (of any run while it has none)
+  std::optional<std::int64_t> last_step;  ///< the log's own counter
+  double recent_rate = kUnknown;  ///< over the last few records, of the whole job, in `unit`
   RateUnit unit = RateUnit::unknown;
   IterationUnit iteration_unit = IterationUnit::unknown;
   double last_loss = kUnknown;
@@ -34,7 +35,8 @@ struct LiveView {
 
 /// Streaming and bounded: at most 2^20 records a run and one line of 64 KiB are held. Blocks may be
 /// cut anywhere; the result does not depend on the cuts. Bytes are decompressed text: gzip and zstd
-/// are read_log's affair. Not for use by several threads at once; different objects are independent.
+/// are read_log's affair. Not for use by several threads at once; different objects are
+/// independent.
 class LogReader {
  public:
   /// `options.format` must have passed check_format_name (an unknown name reads as "auto").

@@ -13,8 +13,8 @@ enum Strength { kSignal = 1, kNamed = 2, kNan = 3, kMemory = 4 };
 
 struct Rule {
   std::string_view anchor;
-  std::string_view also;  ///< must be on the line as well; empty = nothing
-  std::string_view never; ///< must not be on the line; empty = nothing
+  std::string_view also;   ///< must be on the line as well; empty = nothing
+  std::string_view never;  ///< must not be on the line; empty = nothing
   Status status;
   int strength;
 };
@@ -87,7 +87,8 @@ bool is_exception_line(std::string_view text) {
 bool is_shell_message(std::string_view text, std::string_view word) {
   if (trim(text) == word) return true;
   const auto at = text.find(word);
-  return text.find(": line ") < at && at + word.size() < text.size() && text[at + word.size()] == ' ';
+  return text.find(": line ") < at && at + word.size() < text.size() &&
+         text[at + word.size()] == ' ';
 }
 
 bool quoted_or_advice(std::string_view text) {
@@ -152,7 +153,8 @@ void OutcomeRules::see(const Line& line) {
       continue;
     }
     if (quoted_or_advice(line.text) && !exception) continue;
-    // The raise statement of a traceback quotes the exception's name; its last line will name it too.
+    // The raise statement of a traceback quotes the exception's name; its last line will name it
+    // too.
     if (line.text.starts_with("    ")) continue;
     add(line, rule.status, rule.strength);
     return;

@@ -1,4 +1,5 @@
-// OutcomeRules: how a run ended, from what the log says. Fed by the same anchor pass as the formats.
+// OutcomeRules: how a run ended, from what the log says. Fed by the same anchor pass as the
+// formats.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +26,10 @@ class OutcomeRules {
   [[nodiscard]] std::optional<Outcome> trouble() const;
 
   /// The outcome of a run that owns the lines [run.first_line, end_line). What the log shows as the
-  /// cause wins over what follows from it: out of memory, NaN, a named error, a signal; of equals the
-  /// first. An error after which the run still made records was survived and does not count, and a
-  /// line of success after an error does not undo it. Without any sign: `completed` when the run
-  /// reached its plan or printed a closing statement, else `truncated`.
+  /// cause wins over what follows from it: out of memory, NaN, a named error, a signal; of equals
+  /// the first. An error after which the run still made records was survived and does not count,
+  /// and a line of success after an error does not undo it. Without any sign: `completed` when the
+  /// run reached its plan or printed a closing statement, else `truncated`.
   [[nodiscard]] Outcome decide(const RunDraft& run, std::int64_t begin_line,
                                std::int64_t end_line) const;
 
@@ -42,7 +43,7 @@ class OutcomeRules {
   void add(const Line& line, Status status, int strength);
   bool see_traceback(const Line& line);
 
-  std::vector<Sign> signs_;            ///< bounded: repeats of one kind are dropped
+  std::vector<Sign> signs_;              ///< bounded: repeats of one kind are dropped
   std::int64_t traceback_line_ = -1000;  ///< newest 'File "..."' or "Traceback" line
 };
 

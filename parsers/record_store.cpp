@@ -71,10 +71,14 @@ void RecordStore::join_after(std::int64_t step) {
 // kept as well: a counter's difference over a window starts at it.
 bool RecordStore::is_protected(const Record& record, std::int64_t index) const {
   switch (window_.kind) {
-    case WindowRule::Kind::records: return index + 1 >= window_.begin && index < window_.end;
-    case WindowRule::Kind::steps: return record.step >= window_.begin && record.step <= window_.end;
-    case WindowRule::Kind::last: return index + window_.begin + 1 >= seen_;
-    default: return false;
+    case WindowRule::Kind::records:
+      return index + 1 >= window_.begin && index < window_.end;
+    case WindowRule::Kind::steps:
+      return record.step >= window_.begin && record.step <= window_.end;
+    case WindowRule::Kind::last:
+      return index + window_.begin + 1 >= seen_;
+    default:
+      return false;
   }
 }
 
@@ -83,10 +87,11 @@ void RecordStore::merge_neighbours() {
     if (round == 1) stride_ *= 2;
     std::vector<Record> out;
     out.reserve(records_.size());
-    std::int64_t index = 0;       // of the record looked at
-    bool open = false;            // out.back() may still take a neighbour
+    std::int64_t index = 0;  // of the record looked at
+    bool open = false;       // out.back() may still take a neighbour
     for (const Record& record : records_) {
-      const bool keep = is_protected(record, index) || is_protected(record, index + record.merged - 1);
+      const bool keep =
+          is_protected(record, index) || is_protected(record, index + record.merged - 1);
       index += record.merged;
       if (!keep && open && out.back().merged + record.merged <= stride_) {
         out.back() = joined(out.back(), record);

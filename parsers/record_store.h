@@ -12,7 +12,8 @@ namespace bertbench {
 
 /// Beyond `capacity` records neighbours are merged pairwise, all to the same number, so that the
 /// series stays even; what a fixed window covers (A:B, steps:A:B, last:N) is never merged. A fixed
-/// window itself may hold kMaxWindow records; a longer one is merged too, and `window_merged` says so.
+/// window itself may hold kMaxWindow records; a longer one is merged too, and `window_merged` says
+/// so.
 class RecordStore {
  public:
   static constexpr std::size_t kCapacity = std::size_t{1} << 20;

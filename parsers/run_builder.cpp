@@ -29,13 +29,14 @@ RunDraft::RunDraft(std::string path, std::string_view format, WorkKind kind, Win
 bool RunDraft::goes_back(const Sample& sample) const {
   const auto& records = store_.records();
   if (records.empty() || sample.distinct || sample.step >= records.back().step) return false;
-  const auto allowed = sample.rank >= 0 ? static_cast<std::int64_t>(kRankGroups) : kStragglerRecords;
+  const auto allowed =
+      sample.rank >= 0 ? static_cast<std::int64_t>(kRankGroups) : kStragglerRecords;
   const auto n = static_cast<std::int64_t>(records.size());
   for (std::int64_t k = 2; k <= std::min(n, allowed + 1); ++k) {
     if (records[static_cast<std::size_t>(n - k)].step == sample.step) {
       // A short run that starts over looks like a straggler: the clock or the first step tells.
-      const bool clock_says_new = !std::isnan(sample.time_s) && !std::isnan(records.back().time_s) &&
-                                  sample.time_s - origin_ < 0;
+      const bool clock_says_new = !std::isnan(sample.time_s) &&
+                                  !std::isnan(records.back().time_s) && sample.time_s - origin_ < 0;
       return clock_says_new || (sample.rank < 0 && n - k == 0);
     }
   }
@@ -103,7 +104,8 @@ void RunDraft::add(const Sample& sample) {
   Record record;
   record.step = sample.step;
   const std::int64_t difference = records.empty() ? sample.step : sample.step - records.back().step;
-  record.iterations = sample.iterations > 0 ? sample.iterations : std::max<std::int64_t>(1, difference);
+  record.iterations =
+      sample.iterations > 0 ? sample.iterations : std::max<std::int64_t>(1, difference);
   record.seconds = sample.seconds;
   record.time_s = time_s;
   record.first_time_s = std::isnan(sample.first_time_s) ? time_s : sample.first_time_s - origin_;
@@ -126,7 +128,8 @@ void RunDraft::set_loss(double loss, std::int64_t line) {
 RunLog RunDraft::take() {
   log.records_seen = store_.seen();
   if (store_.window_merged()) {
-    log.notices.push_back({0, "the window holds more records than are kept: neighbours were merged"});
+    log.notices.push_back(
+        {0, "the window holds more records than are kept: neighbours were merged"});
   }
   log.records = std::move(store_.records());
   return std::move(log);

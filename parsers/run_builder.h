@@ -21,14 +21,15 @@ struct Sample {
   std::int64_t step = 0;        ///< the log's own counter
   std::int64_t iterations = 0;  ///< 0: the difference of the counter to the record before
   double seconds = kUnknown;
-  double time_s = kUnknown;     ///< clock, any origin that stays the same within the run
+  double time_s = kUnknown;  ///< clock, any origin that stays the same within the run
   double rate = kUnknown;
-  double first_rate = kUnknown;    ///< first redraw, if it was another; likewise the time
+  double first_rate = kUnknown;  ///< first redraw, if it was another; likewise the time
   double first_time_s = kUnknown;
   std::optional<double> loss;  ///< NaN is a printed NaN
   std::int64_t line = 0;
   int rank = -1;
-  bool distinct = false;  ///< a record of its own even if the counter stands still (skipped updates)
+  bool distinct =
+      false;  ///< a record of its own even if the counter stands still (skipped updates)
 };
 
 /// One run of one kind while it is read.
@@ -57,12 +58,12 @@ class RunDraft {
   [[nodiscard]] std::int64_t count() const { return store_.seen(); }
   [[nodiscard]] const std::vector<Record>& records() const { return store_.records(); }
 
-  RunLog log;                            ///< everything but the records
-  std::optional<std::int64_t> planned;   ///< last counter value that the run aims at
-  bool ended_well = false;               ///< a closing statement was seen
-  std::optional<Outcome> stated_outcome; ///< the log says itself how it ended
-  bool discard = false;                  ///< not to be handed on
-  std::int64_t last_line = 0;            ///< of a record or a statement
+  RunLog log;                             ///< everything but the records
+  std::optional<std::int64_t> planned;    ///< last counter value that the run aims at
+  bool ended_well = false;                ///< a closing statement was seen
+  std::optional<Outcome> stated_outcome;  ///< the log says itself how it ended
+  bool discard = false;                   ///< not to be handed on
+  std::int64_t last_line = 0;             ///< of a record or a statement
 
   [[nodiscard]] RunLog take();
 

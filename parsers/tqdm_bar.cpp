@@ -121,8 +121,8 @@ void find_bars(const Line& line, std::vector<TqdmBar>& bars) {
     const auto close = text.find(']', from);
     bar.end = close == std::string_view::npos ? from : close + 1;
     floor = from;
-    if (close != std::string_view::npos && text.substr(from, close - from).find('[') ==
-                                               std::string_view::npos) {
+    if (close != std::string_view::npos &&
+        text.substr(from, close - from).find('[') == std::string_view::npos) {
       floor = close + 1;
     }
     bars.push_back(bar);

@@ -12,20 +12,20 @@ namespace bertbench {
 
 /// "Iteration:  33%|███▎      | 3655/11057 [19:17<38:45,  3.18it/s, loss=1.2]"
 struct TqdmBar {
-  std::string_view description;   ///< without the colon and what other bars left in front
+  std::string_view description;  ///< without the colon and what other bars left in front
   std::int64_t done = 0;
-  std::int64_t total = 0;         ///< 0 = the bar knows none
-  double elapsed_s = kUnknown;    ///< whole seconds
-  double rate = kUnknown;         ///< iterations/s, also where it prints s/it; unknown for "?it/s"
+  std::int64_t total = 0;       ///< 0 = the bar knows none
+  double elapsed_s = kUnknown;  ///< whole seconds
+  double rate = kUnknown;       ///< iterations/s, also where it prints s/it; unknown for "?it/s"
   double seconds_per_iteration = kUnknown;  ///< as printed, only where it prints s/it
-  double loss = kUnknown;         ///< of the postfix; see has_loss
+  double loss = kUnknown;                   ///< of the postfix; see has_loss
   bool has_loss = false;
-  std::size_t begin = 0;          ///< offset of the description in the line
-  std::size_t end = 0;            ///< behind the closing bracket
+  std::size_t begin = 0;  ///< offset of the description in the line
+  std::size_t end = 0;    ///< behind the closing bracket
 };
 
-/// All bars of a line, in order: several stand on one when a '\r' got lost or ranks wrote at once. The
-/// block characters are not looked at, so one that is cut or not UTF-8 does no harm.
+/// All bars of a line, in order: several stand on one when a '\r' got lost or ranks wrote at once.
+/// The block characters are not looked at, so one that is cut or not UTF-8 does no harm.
 void find_bars(const Line& line, std::vector<TqdmBar>& bars);
 
 /// What a description says about the work.

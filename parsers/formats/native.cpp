@@ -34,7 +34,8 @@ std::optional<std::int64_t> integer(const Json& line, const char* key) {
 }
 
 void set(Fact<std::int64_t>& fact, const Json& line, const char* key) {
-  if (const auto value = integer(line, key); value && *value >= 1) fact.set(*value, FactSource::log);
+  if (const auto value = integer(line, key); value && *value >= 1)
+    fact.set(*value, FactSource::log);
 }
 
 void set(Fact<std::string>& fact, const Json& line, const char* key) {

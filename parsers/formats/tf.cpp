@@ -1,7 +1,7 @@
 // tf: TensorFlow Estimator and TPUEstimator, and the lines of NVIDIA's BERT for TensorFlow.
 //
-// TensorFlow hands each message to two loggers: it stands once as "INFO:tensorflow:..." and once with
-// an absl stamp ("I0501 17:11:00.381370 <thread> file.py:2308] ..."), which gives the clock.
+// TensorFlow hands each message to two loggers: it stands once as "INFO:tensorflow:..." and once
+// with an absl stamp ("I0501 17:11:00.381370 <thread> file.py:2308] ..."), which gives the clock.
 #include <cmath>
 #include <optional>
 #include <string>
@@ -16,9 +16,10 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {
-    "global_step/sec: ", "examples/sec: ", ", step = ", "throughput_train : ", "train_throughput : ",
-    "Throughput Average (sentences/sec)", "Total Training Time", "Total Inference Time",
-    "Loss for final step", "***** Running "};
+    "global_step/sec: ",   "examples/sec: ",       ", step = ",
+    "throughput_train : ", "train_throughput : ",  "Throughput Average (sentences/sec)",
+    "Total Training Time", "Total Inference Time", "Loss for final step",
+    "***** Running "};
 
 /// A message and where it came from.
 struct Message {
@@ -68,7 +69,7 @@ class TfParser final : public LineParser {
   struct Waiting {
     bool set = false;
     double rate = kUnknown, examples = kUnknown, time_s = kUnknown;
-    std::string text;      ///< the message, to tell its second copy
+    std::string text;  ///< the message, to tell its second copy
     bool absl = false, twice = false;
     std::int64_t line = 0;
   } waiting_, first_;
@@ -293,9 +294,9 @@ void TfParser::put_rate(RunBuilder& out) {
   waiting_ = {};
 }
 
-// "DLL 2023-08-02 10:01:00.756283 - Iteration: 12  throughput_train : 1007.394 sequences/s mlm_loss ..."
-// The rate is of all ranks. The number stands still while the loss scaler skips updates: such a line
-// is a record all the same, as the step was computed.
+// "DLL 2023-08-02 10:01:00.756283 - Iteration: 12  throughput_train : 1007.394 sequences/s mlm_loss
+// ..." The rate is of all ranks. The number stands still while the loss scaler skips updates: such
+// a line is a record all the same, as the step was computed.
 bool TfParser::see_dle(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
   if (!cursor.skip_past("DLL ")) return false;
@@ -355,7 +356,8 @@ void TfParser::end_run(RunBuilder& out) {
   RunDraft* const dle = series_[2];
   RunDraft* best = dle;
   if (best == nullptr) best = loss;
-  if (best == nullptr || (dle == nullptr && rates != nullptr && rates->count() > 4 * best->count())) {
+  if (best == nullptr ||
+      (dle == nullptr && rates != nullptr && rates->count() > 4 * best->count())) {
     best = rates;
   }
   for (RunDraft* run : series_) {

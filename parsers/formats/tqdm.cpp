@@ -17,23 +17,34 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {
-    "it/s", "s/it", "Average Loss = ", ": Loss ", "step_loss : ", "{'loss':", "***** Running training",
-    "train_runtime", "train_samples_per_second", "training throughput", "Total time taken",
-    "training_sequences_per_second", "TrainingArguments", "train/global_step", "real\t"};
+constexpr std::string_view kAnchors[] = {"it/s",
+                                         "s/it",
+                                         "Average Loss = ",
+                                         ": Loss ",
+                                         "step_loss : ",
+                                         "{'loss':",
+                                         "***** Running training",
+                                         "train_runtime",
+                                         "train_samples_per_second",
+                                         "training throughput",
+                                         "Total time taken",
+                                         "training_sequences_per_second",
+                                         "TrainingArguments",
+                                         "train/global_step",
+                                         "real\t"};
 
 /// The bar of one description (of one total, if unnamed) and rank, over all its restarts.
 struct Track {
   RunDraft* draft = nullptr;
-  std::int64_t base = 0;      ///< iterations of the bars that ended
-  double base_s = 0;          ///< their seconds
-  std::int64_t done = 0;      ///< of the bar that runs now
+  std::int64_t base = 0;  ///< iterations of the bars that ended
+  double base_s = 0;      ///< their seconds
+  std::int64_t done = 0;  ///< of the bar that runs now
   double elapsed_s = 0;
   std::int64_t total = 0;
-  bool progressed = false;    ///< some bar of this track got beyond 0
-  std::int64_t created = 0;   ///< bars drawn at 0
-  std::int64_t per_start = 0; ///< ranks that draw the same bar without a label
-  std::int64_t starts = 1;    ///< generations begun
+  bool progressed = false;     ///< some bar of this track got beyond 0
+  std::int64_t created = 0;    ///< bars drawn at 0
+  std::int64_t per_start = 0;  ///< ranks that draw the same bar without a label
+  std::int64_t starts = 1;     ///< generations begun
 };
 
 class TqdmParser final : public LineParser {
@@ -57,7 +68,8 @@ class TqdmParser final : public LineParser {
   };
 
   void see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out);
-  bool start_over(Track& track, const TqdmBar& bar, BarRole role, const Line& line, RunBuilder& out);
+  bool start_over(Track& track, const TqdmBar& bar, BarRole role, const Line& line,
+                  RunBuilder& out);
   void next_generation(Track& track, BarRole role, const Line& line, RunBuilder& out);
   RunDraft& draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
                       RunBuilder& out);
@@ -69,19 +81,19 @@ class TqdmParser final : public LineParser {
   std::map<std::string, Track> tracks_;
   std::vector<Unnamed> unnamed_;
   Outer outer_;
-  RunDraft* newest_ = nullptr;       ///< training draft that made the last record
+  RunDraft* newest_ = nullptr;  ///< training draft that made the last record
   ClosingLines closing_;
   std::vector<TqdmBar> bars_;
-  bool named_training_ = false;      ///< a bar that says it is training made a record
-  bool trainer_evidence_ = false;    ///< a line of the Hugging Face Trainer was seen
-  std::int64_t generations_ = 1;     ///< bars of the training run
-  std::int64_t joined_up_to_ = 0;    ///< counter at the last "Step:N" line
+  bool named_training_ = false;    ///< a bar that says it is training made a record
+  bool trainer_evidence_ = false;  ///< a line of the Hugging Face Trainer was seen
+  std::int64_t generations_ = 1;   ///< bars of the training run
+  std::int64_t joined_up_to_ = 0;  ///< counter at the last "Step:N" line
   std::int64_t last_step_ = 0, first_step_ = 0, last_interval_ = 0;
   std::int64_t first_marked_step_ = 0, first_marked_counter_ = 0;  ///< at the first "Step:N" line
-  bool early_nan_ = false;           ///< a loss was not finite before any redraw told the counter
+  bool early_nan_ = false;  ///< a loss was not finite before any redraw told the counter
 };
 
-constexpr std::size_t kMaxTracks = 4096;   // hostile input: a new description on every line
+constexpr std::size_t kMaxTracks = 4096;  // hostile input: a new description on every line
 constexpr std::size_t kMaxUnnamed = 4096;
 
 bool TqdmParser::parse(const Line& line, RunBuilder& out) {
@@ -107,8 +119,8 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   return known;
 }
 
-// "Step:7032 Average Loss = 1.457 Step Loss = 1.617 LR 0.006": NVIDIA prints it after each optimizer
-// step (or every log_freq of them), while the bar counts micro-steps.
+// "Step:7032 Average Loss = 1.457 Step Loss = 1.617 LR 0.006": NVIDIA prints it after each
+// optimizer step (or every log_freq of them), while the bar counts micro-steps.
 bool TqdmParser::see_step_line(const Line& line, RunBuilder&) {
   Cursor cursor(line);
   if (!cursor.skip_past("Step:")) return false;
@@ -322,7 +334,8 @@ void TqdmParser::choose_unnamed(RunBuilder& out) {
   for (Unnamed* bar : left) {
     RunDraft& draft = *bar->draft;
     // The Trainer trains several times in one process (folds, seeds) with bars of equal length.
-    const bool training = sure && (bar == longest || (trainer_evidence_ && bar->total == longest->total));
+    const bool training =
+        sure && (bar == longest || (trainer_evidence_ && bar->total == longest->total));
     if (training) {
       if (trainer_evidence_) draft.log.iteration_unit = IterationUnit::optimizer_step;
       if (bar->total > 0) draft.planned = bar->total;
@@ -336,15 +349,16 @@ void TqdmParser::choose_unnamed(RunBuilder& out) {
       if (!draft->discard) return;
     }
     out.extra(WorkKind::training, left.front()->first_line)
-        .log.notices.push_back(
-            {left.front()->first_line, "the bars have no name and nothing says which of them, if any, "
-                                       "is training: none was taken"});
+        .log.notices.push_back({left.front()->first_line,
+                                "the bars have no name and nothing says which of them, if any, "
+                                "is training: none was taken"});
     return;
   }
   if (left.size() > 1 && sure) {
     longest->draft->log.notices.push_back(
-        {longest->first_line, "the longest of " + std::to_string(left.size()) +
-                                  " unnamed bars was taken as training, others as loops beside it"});
+        {longest->first_line,
+         "the longest of " + std::to_string(left.size()) +
+             " unnamed bars was taken as training, others as loops beside it"});
   }
 }
 
@@ -355,10 +369,11 @@ void TqdmParser::finish(RunBuilder& out) {
   if (joined_up_to_ > 0) draft.join_records_after(joined_up_to_);
   if (const Record* last = draft.last()) draft.log.totals.iterations = last->step;
   if (last_step_ > 0 && last_step_ >= first_step_) {
-    draft.log.totals.optimizer_steps = last_step_ - first_step_ + std::max<std::int64_t>(1, last_interval_);
+    draft.log.totals.optimizer_steps =
+        last_step_ - first_step_ + std::max<std::int64_t>(1, last_interval_);
   }
-  // Micro-steps per optimizer step, where the log does not say: the bar may lag by a redraw, so only a
-  // ratio that comes out whole over several steps counts.
+  // Micro-steps per optimizer step, where the log does not say: the bar may lag by a redraw, so
+  // only a ratio that comes out whole over several steps counts.
   const std::int64_t steps = last_step_ - first_marked_step_;
   if (first_marked_step_ > 0 && steps >= 5) {
     const double ratio =
@@ -373,8 +388,10 @@ void TqdmParser::finish(RunBuilder& out) {
   if (outer_.seen && outer_.total > 0) {
     draft.ended_well = outer_.done == outer_.total;
     const double seconds = static_cast<double>(outer_.done) * outer_.seconds_per_iteration;
-    // tqdm's last redraw shows the mean, others a smoothed rate: only the mean fits the elapsed time.
-    if (draft.ended_well && std::floor(seconds) == outer_.elapsed_s) draft.log.totals.training_s = seconds;
+    // tqdm's last redraw shows the mean, others a smoothed rate: only the mean fits the elapsed
+    // time.
+    if (draft.ended_well && std::floor(seconds) == outer_.elapsed_s)
+      draft.log.totals.training_s = seconds;
   }
   closing_.give_to(draft);
 }
@@ -386,7 +403,8 @@ std::unique_ptr<LineParser> make() { return std::make_unique<TqdmParser>(); }
 extern const Format format_tqdm;
 const Format format_tqdm = {
     "tqdm",
-    "tqdm progress bars: NVIDIA BERT for PyTorch, Hugging Face Trainer, bert_train --log-style tqdm",
+    "tqdm progress bars: NVIDIA BERT for PyTorch, Hugging Face Trainer, bert_train --log-style "
+    "tqdm",
     "https://github.com/tqdm/tqdm (std.py, format_meter); NVIDIA DeepLearningExamples "
     "PyTorch/LanguageModeling/BERT",
     kAnchors, make};

@@ -20,7 +20,8 @@ std::vector<std::string> format_anchors() {
 // Literals found by plain search: the numbers of their first bytes.
 std::vector<std::size_t> found_by_search(std::string_view data, std::string_view literal) {
   std::vector<std::size_t> out;
-  for (auto at = data.find(literal); at != std::string_view::npos; at = data.find(literal, at + 1)) {
+  for (auto at = data.find(literal); at != std::string_view::npos;
+       at = data.find(literal, at + 1)) {
     out.push_back(at);
   }
   return out;
@@ -41,7 +42,8 @@ std::vector<std::vector<std::size_t>> hits_of(const AnchorScanner& scanner, std:
   return out;
 }
 
-std::string noise(std::mt19937& random, std::size_t size, const std::vector<std::string>& literals) {
+std::string noise(std::mt19937& random, std::size_t size,
+                  const std::vector<std::string>& literals) {
   std::string out;
   while (out.size() < size) {
     const auto dice = random() % 100;

@@ -55,9 +55,9 @@ std::vector<Got> feed(std::vector<std::string_view> blocks) {
 
 TEST(LineFeed, EndsALineAtLfCrAndCrLfAndHandsOnOnlyThoseWithAnAnchor) {
   const auto got = feed({"noise\nstep 1\r2 it/s\rmore noise\r\nloss and step\r\n\nlast loss"});
-  EXPECT_THAT(got, testing::ElementsAre(Got{"step 1", 2, '\r', 2}, Got{"2 it/s", 2, '\r', 1},
-                                        Got{"loss and step", 3, '\n', 6},
-                                        Got{"last loss", 5, 0, 4}));
+  EXPECT_THAT(got,
+              testing::ElementsAre(Got{"step 1", 2, '\r', 2}, Got{"2 it/s", 2, '\r', 1},
+                                   Got{"loss and step", 3, '\n', 6}, Got{"last loss", 5, 0, 4}));
 }
 
 TEST(LineFeed, GivesTheSameLinesHoweverTheInputIsCutInTwo) {
@@ -66,7 +66,8 @@ TEST(LineFeed, GivesTheSameLinesHoweverTheInputIsCutInTwo) {
   const auto whole = feed({text});
   ASSERT_EQ(whole.size(), 5u);
   for (std::size_t cut = 0; cut <= text.size(); ++cut) {
-    EXPECT_EQ(feed({std::string_view(text).substr(0, cut), std::string_view(text).substr(cut)}), whole)
+    EXPECT_EQ(feed({std::string_view(text).substr(0, cut), std::string_view(text).substr(cut)}),
+              whole)
         << "cut at " << cut;
   }
 }
@@ -74,7 +75,8 @@ TEST(LineFeed, GivesTheSameLinesHoweverTheInputIsCutInTwo) {
 TEST(LineFeed, GivesTheSameLinesByteByByte) {
   const std::string text = "a\nstep 1\r\nb step\rloss\n";
   std::vector<std::string_view> bytes;
-  for (std::size_t i = 0; i < text.size(); ++i) bytes.push_back(std::string_view(text).substr(i, 1));
+  for (std::size_t i = 0; i < text.size(); ++i)
+    bytes.push_back(std::string_view(text).substr(i, 1));
   EXPECT_EQ(feed(bytes), feed({text}));
 }
 
@@ -91,7 +93,8 @@ TEST(LineFeed, CutsAnOverlongLineAroundItsAnchorsWhereverTheBlocksEnd) {
   std::size_t anchors = 0;
   for (const Got& got : whole) {
     EXPECT_LE(got.text.size(), 2 * LineFeed::kReach);
-    for (auto at = got.text.find("step"); at != std::string::npos; at = got.text.find("step", at + 1)) {
+    for (auto at = got.text.find("step"); at != std::string::npos;
+         at = got.text.find("step", at + 1)) {
       ++anchors;
     }
   }
@@ -153,8 +156,8 @@ TEST(LauncherLabels, InTheMiddleOfALineCutItInPieces) {
 }
 
 TEST(LauncherLabels, AreNotSeenWhereThereAreNone) {
-  for (const char* line : {"12:30:11 step", "[INFO] loss", "[[1] x", "<stdout>: x", "]<stdout>:",
-                           "1234567: too long for a rank"}) {
+  for (const char* line : {"12:30:11 step", "[INFO] loss", "[[1] x", "<stdout>: x",
+                           "]<stdout>:", "1234567: too long for a rank"}) {
     EXPECT_EQ(pieces_of(line), (Pieces{{line, -1}})) << line;
   }
 }

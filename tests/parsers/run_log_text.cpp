@@ -23,10 +23,14 @@ void put(Json& json, const char* key, const Fact<T>& fact) {
 
 const char* unit_name(RateUnit unit) {
   switch (unit) {
-    case RateUnit::iterations_per_second: return "iterations/s";
-    case RateUnit::sequences_per_second: return "sequences/s";
-    case RateUnit::tokens_per_second: return "tokens/s";
-    case RateUnit::unknown: break;
+    case RateUnit::iterations_per_second:
+      return "iterations/s";
+    case RateUnit::sequences_per_second:
+      return "sequences/s";
+    case RateUnit::tokens_per_second:
+      return "tokens/s";
+    case RateUnit::unknown:
+      break;
   }
   return "unknown";
 }

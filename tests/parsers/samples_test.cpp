@@ -97,7 +97,8 @@ TEST_P(Sample, KeepsTheRecordsInFrontOfACut) {
     // One record may still be told by another kind of line (tf: a rate without a step).
     if (runs.empty() || runs[0].records.size() < 2) continue;
     // Records of the line that was cut may lack what follows on it.
-    const auto cut_line = 1 + std::count(text.begin(), text.begin() + static_cast<long>(length), '\n');
+    const auto cut_line =
+        1 + std::count(text.begin(), text.begin() + static_cast<long>(length), '\n');
     for (std::size_t i = 0; i < runs[0].records.size(); ++i) {
       if (runs[0].records[i].line >= cut_line) break;
       EXPECT_EQ(runs[0].records[i].step, whole[0].records[i].step) << "cut to " << length;
@@ -116,12 +117,24 @@ TEST_P(Sample, DamagedAtRandomNeverCrashesAndNeverGivesARecordThatIsNotANumber) 
     for (int k = 0; k < edits && !damaged.empty(); ++k) {
       const std::size_t at = random() % damaged.size();
       switch (random() % 6) {
-        case 0: damaged[at] = static_cast<char>(random() % 256); break;
-        case 1: damaged.erase(at, random() % 40); break;
-        case 2: damaged.insert(at, damaged.substr(random() % damaged.size(), random() % 200)); break;
-        case 3: damaged.insert(at, "\x1b[A\r"); break;
-        case 4: damaged.insert(at, std::string(1 + random() % 30, "9.e-["[random() % 5])); break;
-        default: damaged.resize(at + 1); break;
+        case 0:
+          damaged[at] = static_cast<char>(random() % 256);
+          break;
+        case 1:
+          damaged.erase(at, random() % 40);
+          break;
+        case 2:
+          damaged.insert(at, damaged.substr(random() % damaged.size(), random() % 200));
+          break;
+        case 3:
+          damaged.insert(at, "\x1b[A\r");
+          break;
+        case 4:
+          damaged.insert(at, std::string(1 + random() % 30, "9.e-["[random() % 5]));
+          break;
+        default:
+          damaged.resize(at + 1);
+          break;
       }
     }
     for (const RunLog& run : read_text(damaged)) {

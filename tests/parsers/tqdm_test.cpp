@@ -37,7 +37,8 @@ TEST(TqdmBar, IsReadInEveryFormThatTqdmPrints) {
   EXPECT_EQ(no_total.done, 123);
   EXPECT_EQ(no_total.total, 0);
   EXPECT_EQ(no_total.description, "Reading");
-  const auto postfix = bars_of("Epoch 1: 5%|5 | 10/200 [00:03<01:00,  3.10it/s, loss=1.25, v=2]").at(0);
+  const auto postfix =
+      bars_of("Epoch 1: 5%|5 | 10/200 [00:03<01:00,  3.10it/s, loss=1.25, v=2]").at(0);
   EXPECT_TRUE(postfix.has_loss);
   EXPECT_EQ(postfix.loss, 1.25);
 }
@@ -48,16 +49,18 @@ TEST(TqdmBar, IsFoundBehindAndInFrontOfOtherTextAndCutCharacters) {
       " 3.09it/s]Step 7038 LR 0.0");
   ASSERT_EQ(glued.size(), 1u);
   EXPECT_EQ(glued[0].done, 1045);
-  const auto two = bars_of("\xe2\x96| 31/53 [00:03<00:02,  9.97it/s] 60%|██\xe2| 32/53 [00:03<00:02, 9.9it/s]");
+  const auto two =
+      bars_of("\xe2\x96| 31/53 [00:03<00:02,  9.97it/s] 60%|██\xe2| 32/53 [00:03<00:02, 9.9it/s]");
   ASSERT_EQ(two.size(), 2u);
   EXPECT_EQ(two[0].done, 31);
   EXPECT_EQ(two[1].done, 32);
 }
 
 TEST(TqdmBar, IsNotSeenInTextThatOnlyLooksAlike) {
-  for (const char* text : {"speed 3.2it/s", "[00:03<00:02, x9it/s]", "12/53 [later, 3.2it/s]",
-                           "/53 [00:03<00:02, 3.2it/s]", "99999999999999999999/3 [00:01<00:02, 3it/s]",
-                           "[[[[ it/s s/it", "it/s"}) {
+  for (const char* text :
+       {"speed 3.2it/s", "[00:03<00:02, x9it/s]", "12/53 [later, 3.2it/s]",
+        "/53 [00:03<00:02, 3.2it/s]", "99999999999999999999/3 [00:01<00:02, 3it/s]",
+        "[[[[ it/s s/it", "it/s"}) {
     EXPECT_TRUE(bars_of(text).empty()) << text;
   }
 }
@@ -193,8 +196,10 @@ TEST(Tqdm, LetsARankThatLagsBehindNotStartARun) {
 
 TEST(Tqdm, SeparatesEvaluationFromTraining) {
   const auto runs = read_text(
-      "Iteration:  50%| | 5/10 [00:05<00:05,  1.00it/s]\rIteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n"
-      "Evaluating:  50%| | 5/10 [00:01<00:01,  5.00it/s]\rEvaluating: 100%| | 10/10 [00:02<00:00,  5.00it/s]\n");
+      "Iteration:  50%| | 5/10 [00:05<00:05,  1.00it/s]\rIteration: 100%| | 10/10 [00:10<00:00,  "
+      "1.00it/s]\n"
+      "Evaluating:  50%| | 5/10 [00:01<00:01,  5.00it/s]\rEvaluating: 100%| | 10/10 [00:02<00:00,  "
+      "5.00it/s]\n");
   ASSERT_EQ(runs.size(), 2u);
   EXPECT_EQ(runs[0].kind, WorkKind::training);
   EXPECT_EQ(runs[0].records.back().printed_rate, 1);
@@ -210,8 +215,9 @@ TEST(Tqdm, TakesALoopWithoutANameForTrainingOnlyOnEvidence) {
   EXPECT_TRUE(loop[0].records.empty());
   EXPECT_EQ(loop[0].outcome.status, Status::no_data);
   ASSERT_EQ(loop[0].notices.size(), 1u);
-  const auto trainer = read_text(bar + "{'train_runtime': 100.5, 'train_samples_per_second': 32.0, "
-                                       "'train_steps_per_second': 3.98, 'epoch': 1.0}\n");
+  const auto trainer = read_text(bar +
+                                 "{'train_runtime': 100.5, 'train_samples_per_second': 32.0, "
+                                 "'train_steps_per_second': 3.98, 'epoch': 1.0}\n");
   ASSERT_EQ(trainer.size(), 1u);
   EXPECT_EQ(trainer[0].records.size(), 2u);
   EXPECT_EQ(trainer[0].iteration_unit, IterationUnit::optimizer_step);
@@ -231,7 +237,8 @@ TEST(Tqdm, KnowsThatOldTrainersCountedStepsAsSamples) {
 
 TEST(Tqdm, BeginsAnotherRunBehindAClosingStatement) {
   const std::string phase =
-      "Iteration:  50%| | 5/10 [00:05<00:05,  1.00it/s]\rIteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n"
+      "Iteration:  50%| | 5/10 [00:05<00:05,  1.00it/s]\rIteration: 100%| | 10/10 [00:10<00:00,  "
+      "1.00it/s]\n"
       "training throughput phase1: 100.5 sequences/second\n";
   const auto runs = read_text(phase + phase + phase);
   ASSERT_EQ(runs.size(), 3u);
@@ -243,17 +250,20 @@ TEST(Tqdm, BeginsAnotherRunBehindAClosingStatement) {
 }
 
 TEST(Tqdm, DoesNotTrustANumberAtTheEndOfInput) {
-  const auto cut = read_text("Iteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\ntraining throughput: 28");
+  const auto cut =
+      read_text("Iteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\ntraining throughput: 28");
   ASSERT_EQ(cut.size(), 1u);
   EXPECT_FALSE(cut[0].summary);
-  const auto whole = read_text("Iteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\ntraining throughput: 28\n");
+  const auto whole =
+      read_text("Iteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\ntraining throughput: 28\n");
   ASSERT_TRUE(whole[0].summary);
   EXPECT_EQ(whole[0].summary->value, 28);
 }
 
 TEST(Tqdm, SaysWhenTheScriptsClosingNumberIsNotTheRate) {
   const auto runs = read_text(
-      "--train_batch_size=10\ndevice: cuda n_gpu: 1, distributed training: False, 16-bits training: False\n"
+      "--train_batch_size=10\ndevice: cuda n_gpu: 1, distributed training: False, 16-bits "
+      "training: False\n"
       "Iteration:   1%| | 1/100 [00:01<00:05,  1.00it/s]\r"
       "Iteration: 100%| | 100/100 [01:40<00:00,  2.80it/s]\n training throughput: 28\n");
   ASSERT_EQ(runs.size(), 1u);
@@ -265,9 +275,12 @@ TEST(Tqdm, SaysWhenTheScriptsClosingNumberIsNotTheRate) {
 
 TEST(Tqdm, FindsTheFirstLossThatIsNotANumber) {
   const auto runs = read_text(
-      "Iteration:  10%| | 1/10 [00:01<00:09,  1.00it/s]Step:1 Average Loss = 9.1 Step Loss = 9.1 LR 1\n"
-      "Iteration:  20%| | 2/10 [00:02<00:08,  1.00it/s]Step:2 Average Loss = nan Step Loss = nan LR 1\n"
-      "Iteration:  30%| | 3/10 [00:03<00:07,  1.00it/s]Step:3 Average Loss = nan Step Loss = nan LR 1\n");
+      "Iteration:  10%| | 1/10 [00:01<00:09,  1.00it/s]Step:1 Average Loss = 9.1 Step Loss = 9.1 "
+      "LR 1\n"
+      "Iteration:  20%| | 2/10 [00:02<00:08,  1.00it/s]Step:2 Average Loss = nan Step Loss = nan "
+      "LR 1\n"
+      "Iteration:  30%| | 3/10 [00:03<00:07,  1.00it/s]Step:3 Average Loss = nan Step Loss = nan "
+      "LR 1\n");
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].first_nan_step, 2);
   EXPECT_EQ(runs[0].outcome.status, Status::nan);

@@ -1,0 +1,324 @@
+// Logs of other people's runs against the answers that their publishers gave. The logs are not part
+// of this repository: BB_CORPUS names their folder (default ../shared/corpus beside the checkout);
+// where it is missing the tests are skipped.
+//
+// An answer is compared to its printed digits. Where the log's own number is not the rate of the
+// run, the test wants our number as well, and the notice that says so.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+std::string corpus() {
+  const char* given = std::getenv("BB_CORPUS");
+  return given != nullptr ? given : std::string(BB_SOURCE_DIR) + "/../shared/corpus";
+}
+
+/// Ways to one number of a run log, named as the estimators.
+double log_summary(const RunLog& run) { return run.summary ? run.summary->value : kUnknown; }
+double printed(const RunLog& run) {
+  double sum = 0, n = 0;
+  for (const Record& record : run.records) {
+    if (std::isnan(record.printed_rate)) continue;
+    sum += record.printed_rate;
+    n += 1;
+  }
+  return sum / n;
+}
+double printed_without_first_10(const RunLog& run) {
+  RunLog rest = run;
+  rest.records.erase(rest.records.begin(), rest.records.begin() + 10);
+  return printed(rest);
+}
+double last_counter(const RunLog& run) {
+  return run.records.empty() ? kUnknown : static_cast<double>(run.records.back().step);
+}
+double sequences_per_iteration(const RunLog& run) {
+  const auto n = run.iteration_unit == IterationUnit::optimizer_step
+                     ? run.facts.sequences_per_optimizer_step()
+                     : run.facts.sequences_per_micro_step();
+  return n ? static_cast<double>(*n) : kUnknown;
+}
+double counter_clock(const RunLog& run) {
+  return last_counter(run) * sequences_per_iteration(run) / run.records.back().time_s;
+}
+double iterations_per_second(const RunLog& run) {
+  return last_counter(run) / run.records.back().time_s;
+}
+double median_step_rate(const RunLog& run) {
+  std::vector<double> rates;
+  for (const Record& record : run.records) rates.push_back(record.printed_rate);
+  std::ranges::nth_element(rates, rates.begin() + static_cast<long>(rates.size() / 2));
+  return rates[rates.size() / 2];
+}
+
+struct Answer {
+  const char* what;
+  std::function<double(const RunLog&)> ours;
+  double answer;
+  double tolerance;  ///< relative; half a unit of the printed digit, or the clock's resolution
+};
+
+struct Expected {
+  const char* file;
+  const char* format;
+  std::int64_t records;
+  Status outcome;
+  std::vector<Answer> answers;
+  const char* notice;     ///< part of a notice that must be there; empty = none about the rate
+  double evaluation = 0;  ///< summary of the evaluation run, 0 = there is none
+};
+
+const std::vector<Expected>& expected() {
+  constexpr double kDigits = 1e-6;
+  static const std::vector<Expected> list = {
+      {"nvidia-dle-pytorch/lambda_1080ti_squad_base_fp32.log",
+       "tqdm",
+       104,
+       Status::completed,
+       {{"log_summary", log_summary, 28, kDigits},
+        {"total_time", [](const RunLog& r) { return 104 * 10 / *r.totals.training_s; },
+         104 * 10 / 45.35, 1e-9},
+        {"counter_clock", counter_clock, 22.93, 1.0 / 45}},
+       "above counter over clock"},
+      {"nvidia-dle-pytorch/lambda_4x2080ti_squad_large_fp16.log",
+       "tqdm",
+       1001,
+       Status::completed,
+       {{"log_summary", log_summary, 6.19963, kDigits},
+        {"counter_clock", counter_clock, 6.29, 0.01}},
+       ""},
+      {"nvidia-dle-pytorch/lambda_8x2080ti_squad_base_fp16.log",
+       "tqdm",
+       14,
+       Status::completed,
+       {{"log_summary", log_summary, 368.421, kDigits},
+        {"sequences per iteration", sequences_per_iteration, 160, 0}},
+       ""},
+      {"nvidia-dle-pytorch/lambda_8xa4000_squad_large_fp32.log",
+       "tqdm",
+       2501,
+       Status::completed,
+       {{"log_summary", log_summary, 54.3396, kDigits},
+        {"counter_clock", counter_clock, 54.3396, 0.002}},
+       ""},
+      {"nvidia-dle-pytorch/lambda_a4000_squad_base_fp16.log",
+       "tqdm",
+       1001,
+       Status::completed,
+       {{"log_summary", log_summary, 102.099, 5e-6},
+        {"counter_clock", counter_clock, 102.099, 0.004}},
+       ""},
+      {"nvidia-dle-pytorch/lambda_gh200_squad_base_fp16_segv.log",
+       "tqdm",
+       101,
+       Status::error,
+       {{"log_summary", log_summary, 811.596, kDigits},
+        {"counter_clock", counter_clock, 811.596 * 101 / 100, 1.0 / 39}},
+       ""},
+      {"nvidia-dle-pytorch/paddleperf_v100_fp16_gpu32_mpirun.log",
+       "tqdm",
+       782,
+       Status::completed,
+       {{"log_summary", log_summary, 16610.596, kDigits},
+        {"raw_train_time", [](const RunLog& r) { return *r.totals.training_s; }, 569.622, kDigits},
+        {"counter", last_counter, 782, 0}},
+       ""},
+      {"huggingface/bigscience_hf_ds_base_n16.log",
+       "tqdm",
+       4,
+       Status::completed,
+       {{"log_summary", log_summary, 1.147, kDigits},
+        {"counter_clock", counter_clock, 4 * 256 / 871.7, 0.002},
+        {"sequences per iteration", sequences_per_iteration, 256, 0}},
+       "below counter over clock"},
+      {"huggingface/korquad_autotrain_aborted.log",
+       "tqdm",
+       4,
+       Status::truncated,
+       {{"counter", last_counter, 99, 0},
+        {"s/it", [](const RunLog& r) { return 1 / median_step_rate(r); }, 10.98, 0.001}},
+       ""},
+      {"huggingface/trl_reward_crash_in_eval.log",
+       "tqdm",
+       51,
+       Status::error,
+       {{"counter", last_counter, 500, 0},
+        {"it/s by clock", iterations_per_second, 500.0 / 154.5, 0.007}},
+       ""},
+      {"huggingface/trl_sge_stderr.log",
+       "tqdm",
+       260,
+       Status::error,
+       {{"counter", last_counter, 260, 0},
+        {"s/it by clock", [](const RunLog& r) { return 1 / iterations_per_second(r); }, 717.5 / 260,
+         0.002}},
+       "unnamed bars"},
+      {"mlperf/v2.0_azure_maskrcnn_tqdm_nonutf8.log",
+       "tqdm",
+       0,
+       Status::no_data,
+       {},
+       "none was taken"},
+      {"pytorch-plain/kaggle_deberta_elapsed_remain.log",
+       "tqdm",
+       0,
+       Status::no_data,
+       {},
+       "none was taken"},
+      {"nvidia-dle-tensorflow/paddleperf_a100_fp16_gpu1.log",
+       "tf",
+       50,
+       Status::completed,
+       {{"printed (README)", printed, 981.301, kDigits},
+        {"log_summary", log_summary, 862.99, kDigits},
+        {"sequences per iteration", sequences_per_iteration, 128 * 528, 0}},
+       "below counter over clock",
+       759.08},
+      {"nvidia-dle-tensorflow/paddleperf_v100_fp16_gpu32_mpirun.log",
+       "tf",
+       36,
+       Status::truncated,
+       {{"printed, first 10 dropped (README)", printed_without_first_10, 16142.922, kDigits}},
+       ""},
+      {"nvidia-dle-tensorflow/paddleperf_v100_fp16_gpu8.log",
+       "tf",
+       53,
+       Status::completed,
+       {{"printed (README)", printed, 4042.83, 2e-6},
+        {"log_summary", log_summary, 3353.67, kDigits},
+        {"sequences per iteration", sequences_per_iteration, 96 * 88 * 8, 0}},
+       "below counter over clock",
+       765.95},
+      {"nvidia-dle-tensorflow/paddleperf_v100_fp32_gpu8.log",
+       "tf",
+       45,
+       Status::completed,
+       {{"printed (README)", printed, 1218.31, 5e-6},
+        {"log_summary", log_summary, 1238.02, kDigits}},
+       "",
+       354.07},
+      {"nvidia-dle-tensorflow/resnet50_v100_amp_gpu8.log",
+       "tf",
+       0,
+       Status::completed,
+       {{"log_summary", log_summary, 9421.358, kDigits}},
+       ""},
+      {"tensorflow/google_bert_ch_ner_nohup.log",
+       "tf",
+       688,
+       Status::completed,
+       {{"steps x batch over stamps",
+         [](const RunLog& r) {
+           return (last_counter(r) - 1) * static_cast<double>(*r.facts.micro_batch_size.value) /
+                  r.records.back().time_s;
+         },
+         687 * 32 / 391.77443, 1e-5},
+        {"steps", last_counter, 688, 0}},
+       ""},
+  };
+  return list;
+}
+
+class Corpus : public testing::TestWithParam<Expected> {};
+
+TEST_P(Corpus, GivesTheKnownAnswers) {
+  const Expected& want = GetParam();
+  const std::string path = corpus() + "/" + want.file;
+  if (!std::filesystem::exists(path)) {
+    GTEST_SKIP() << path << " is not here: BB_CORPUS names the folder of collected logs";
+  }
+  const auto runs = read_log(path, {});
+  ASSERT_TRUE(runs) << runs.error().message();
+  const RunLog& run = runs->front();
+  EXPECT_EQ(run.kind, WorkKind::training);
+  EXPECT_EQ(run.format, want.format);
+  EXPECT_EQ(static_cast<std::int64_t>(run.records.size()), want.records);
+  EXPECT_EQ(name(run.outcome.status), name(want.outcome)) << run.outcome.detail;
+  for (const Answer& answer : want.answers) {
+    const double ours = answer.ours(run);
+    const double gap = ours / answer.answer - 1;
+    fmt::print("{:<62} {:<5} {:<10} {:<34} {:>12.6g} {:>12.6g} {:>+9.3f} %\n", want.file,
+               run.format, name(run.outcome.status), answer.what, answer.answer, ours, 100 * gap);
+    EXPECT_LE(std::abs(gap), answer.tolerance) << answer.what << ": " << ours;
+  }
+  std::string notices;
+  for (const Notice& notice : run.notices) notices += notice.text + "\n";
+  if (*want.notice != '\0') {
+    EXPECT_THAT(notices, testing::HasSubstr(want.notice));
+  } else {
+    EXPECT_EQ(notices.find("closing statement"), std::string::npos) << notices;
+  }
+  if (want.evaluation > 0) {
+    ASSERT_EQ(runs->size(), 2u);
+    EXPECT_EQ(runs->back().kind, WorkKind::evaluation);
+    EXPECT_EQ(log_summary(runs->back()), want.evaluation);
+  } else {
+    EXPECT_EQ(runs->size(), 1u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Logs, Corpus, testing::ValuesIn(expected()), [](const auto& of) {
+  std::string out;
+  for (const char c : std::string(of.param.file)) {
+    out.push_back((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ? c
+                                                                                             : '_');
+  }
+  return out;
+});
+
+// Logs of formats that are not read yet must not be taken for something else: no record, or none
+// read.
+TEST(Corpus, GivesNoTrainingRecordFromLogsOfOtherFormats) {
+  if (!std::filesystem::exists(corpus())) {
+    GTEST_SKIP() << corpus() << " is not here: BB_CORPUS names the folder of collected logs";
+  }
+  int others = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(corpus())) {
+    // The corpus describes itself in .md and .tsv files, with sample lines.
+    const auto ending = entry.path().extension();
+    if (!entry.is_regular_file() || ending == ".md" || ending == ".tsv") continue;
+    const std::string path = entry.path().string();
+    const bool listed = std::ranges::any_of(
+        expected(), [&](const Expected& want) { return path.ends_with(want.file); });
+    if (listed) continue;
+    ++others;
+    const auto runs = read_log(path, {});
+    if (!runs) continue;
+    for (const RunLog& run : *runs) {
+      EXPECT_TRUE(run.records.empty()) << path << ": " << run.records.size() << " records of "
+                                       << run.format << " from line " << run.first_line;
+    }
+  }
+  EXPECT_GT(others, 40);
+}
+
+// Damage never crashes, and what stands in front of a cut stays as it was.
+TEST(Corpus, SurvivesCutsAndGarbage) {
+  if (!std::filesystem::exists(corpus())) {
+    GTEST_SKIP() << corpus() << " is not here: BB_CORPUS names the folder of collected logs";
+  }
+  for (const Expected& want : expected()) {
+    const std::string text = slurp(corpus() + "/" + want.file);
+    for (int part = 1; part < 8; ++part) {
+      std::string damaged = text.substr(0, text.size() * static_cast<std::size_t>(part) / 8);
+      for (std::size_t at = static_cast<std::size_t>(part); at < damaged.size(); at += 997) {
+        damaged[at] = static_cast<char>(at * 31);
+      }
+      for (const RunLog& run : read_text(damaged))
+        EXPECT_LE(run.records.size(), std::size_t{1} << 20);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bertbench

@@ -1,0 +1,176 @@
+// read_log: files, compression, and input that is no log.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "parsers/format.h"
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class Input : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ =
+        fs::temp_directory_path() / ("bb_input_" + std::to_string(::getpid()) + "_" +
+                                     testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  [[nodiscard]] std::string put(const std::string& name, const std::string& bytes) const {
+    const auto path = folder_ / name;
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path.string();
+  }
+  fs::path folder_;
+};
+
+std::string sample() {
+  return slurp(std::string(BB_SOURCE_DIR) + "/parsers/samples/tqdm/sample.log");
+}
+
+std::string gzip(const std::string& bytes) {
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, bytes.size()) + 64, '\0');
+  std::string in = bytes;
+  stream.next_in = reinterpret_cast<Bytef*>(in.data());
+  stream.avail_in = static_cast<uInt>(in.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+std::string zstd(const std::string& bytes) {
+  std::string out(ZSTD_compressBound(bytes.size()), '\0');
+  out.resize(ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), 3));
+  return out;
+}
+
+std::string runs_text(const Result<std::vector<RunLog>>& runs) {
+  return runs ? to_test_text(*runs) : "error: " + runs.error().message();
+}
+
+TEST_F(Input, IsTheSamePlainOrCompressedWhateverTheNameSays) {
+  const std::string plain = runs_text(read_log(put("a.log", sample()), {}));
+  EXPECT_THAT(plain, HasSubstr("\"format\": \"tqdm\""));
+  EXPECT_EQ(runs_text(read_log(put("b.log", gzip(sample())), {})), plain);
+  EXPECT_EQ(runs_text(read_log(put("c.gz", zstd(sample())), {})), plain);
+}
+
+TEST_F(Input, ReadsMembersAndFramesOneAfterTheOther) {
+  const std::string text = sample();
+  const std::string a = text.substr(0, 1000), b = text.substr(1000);
+  const std::string plain = runs_text(read_log(put("a.log", text), {}));
+  EXPECT_EQ(runs_text(read_log(put("b", gzip(a) + gzip("") + gzip(b)), {})), plain);
+  EXPECT_EQ(runs_text(read_log(put("c", gzip(a) + gzip(b) + std::string(512, '\0')), {})), plain);
+  EXPECT_EQ(runs_text(read_log(put("d", zstd(a) + zstd("") + zstd(b)), {})), plain);
+}
+
+TEST_F(Input, ReadsATruncatedOrDamagedMemberUpToThereAndSaysSo) {
+  std::string long_log;  // zstd hands on whole blocks of 128 KiB
+  for (int i = 0; i < 60; ++i) long_log += sample();
+  for (const std::string& packed : {gzip(sample()), zstd(long_log)}) {
+    const auto runs = read_log(put("cut", packed.substr(0, packed.size() - 6)), {});
+    ASSERT_TRUE(runs) << runs.error().message();
+    ASSERT_FALSE(runs->at(0).notices.empty());
+    EXPECT_THAT(runs->at(0).notices.back().text, HasSubstr("truncated"));
+  }
+  std::string damaged = gzip(sample());
+  damaged += "not a member";
+  const auto runs = read_log(put("damaged", damaged), {});
+  ASSERT_TRUE(runs);
+  EXPECT_EQ(runs->at(0).records.size(), 29u);
+  EXPECT_THAT(runs->at(0).notices.back().text, HasSubstr("damaged"));
+}
+
+TEST_F(Input, ReadsAPipe) {
+  const auto path = (folder_ / "pipe").string();
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const std::string text = sample();
+  std::thread writer([&] {
+    std::ofstream out(path, std::ios::binary);
+    for (std::size_t i = 0; i < text.size(); i += 100) out << text.substr(i, 100) << std::flush;
+  });
+  const auto runs = read_log(path, {});
+  writer.join();
+  EXPECT_EQ(runs_text(runs), runs_text(read_log(put("a.log", text), {})));
+}
+
+TEST_F(Input, IsAnErrorThatSaysWhereAndWhatToDo) {
+  const auto missing = read_log((folder_ / "none.log").string(), {});
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message(), HasSubstr("none.log: cannot be opened: No such file"));
+  const auto directory = read_log(folder_.string(), {});
+  ASSERT_FALSE(directory);
+  EXPECT_THAT(directory.error().message(), HasSubstr("is a directory"));
+  const auto empty = read_log(put("empty.log", ""), {});
+  ASSERT_FALSE(empty);
+  EXPECT_THAT(empty.error().message(), HasSubstr("empty.log: is empty"));
+  std::string noise;
+  for (unsigned i = 0; i < 300'000; ++i) noise.push_back(static_cast<char>(i * 7919u >> 3));
+  const auto binary = read_log(put("noise.bin", noise), {});
+  ASSERT_FALSE(binary);
+  EXPECT_THAT(binary.error().message(), HasSubstr("no line is of any known format"));
+  EXPECT_THAT(binary.error().hint, HasSubstr("list formats"));
+  const auto prose = read_log(put("prose.txt", "training went well\nloss was low\n"), {});
+  EXPECT_FALSE(prose);
+}
+
+TEST_F(Input, NeedsReadPermission) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const auto path = put("secret.log", sample());
+  fs::permissions(path, fs::perms::none);
+  const auto runs = read_log(path, {});
+  ASSERT_FALSE(runs);
+  EXPECT_THAT(runs.error().message(), HasSubstr("Permission denied"));
+}
+
+TEST_F(Input, OfAnotherFormatThanAskedForIsAnError) {
+  ReadOptions options;
+  options.format = "native";
+  const auto runs = read_log(put("a.log", sample()), options);
+  ASSERT_FALSE(runs);
+  EXPECT_THAT(runs.error().message(), HasSubstr("the format 'native'"));
+}
+
+TEST(FormatName, IsCheckedAgainstTheList) {
+  EXPECT_TRUE(check_format_name("auto"));
+  for (const Format* format : all_formats())
+    EXPECT_TRUE(check_format_name(std::string(format->name)));
+  const auto wrong = check_format_name("tqmd");
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().message(), HasSubstr("did you mean 'tqdm'?"));
+  EXPECT_THAT(wrong.error().hint, HasSubstr("native"));
+  ReadOptions options;
+  options.format = "tqmd";
+  EXPECT_FALSE(read_log("-", options));
+}
+
+TEST(Formats, HaveATitleAReferenceAndUniqueNames) {
+  std::vector<std::string_view> names;
+  for (const Format* format : all_formats()) {
+    EXPECT_FALSE(format->title.empty());
+    EXPECT_FALSE(format->reference.empty());
+    EXPECT_FALSE(format->anchors.empty());
+    EXPECT_EQ(std::ranges::count(names, format->name), 0);
+    names.push_back(format->name);
+  }
+}
+
+}  // namespace
+}  // namespace bertbench

@@ -1,0 +1,136 @@
+// How a run ended, from the content of its log.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+const std::string kSteps =
+    "Iteration:  10%| | 1/10 [00:01<00:09,  1.00it/s]\rIteration:  20%| | 2/10 [00:02<00:08,  "
+    "1.00it/s]\n";
+
+Outcome after_steps(const std::string& tail) { return read_text(kSteps + tail).at(0).outcome; }
+
+TEST(OutcomeRules, TellOutOfMemoryFromACrash) {
+  for (const char* line :
+       {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "bert_train: out of memory: needs 12.3 GB, 8.0 GB free; use a smaller --micro-batch-size",
+        "tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating "
+        "tensor",
+        "slurmstepd: error: Detected 1 oom-kill event(s) in step 12.0 cgroup.",
+        "RuntimeError: NCCL Error 1: Failed to CUDA calloc 4194304 bytes"}) {
+    EXPECT_EQ(after_steps(std::string(line) + "\n").status, Status::out_of_memory) << line;
+  }
+}
+
+TEST(OutcomeRules, NameTheCauseAndNotWhatFollowsFromIt) {
+  const auto outcome = after_steps(
+      "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n    main()\n"
+      "torch.cuda.OutOfMemoryError: CUDA out of memory.\n"
+      "[2024-10-17 23:26:15] torch.distributed.elastic: Sending process 3 closing signal SIGTERM\n"
+      "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n");
+  EXPECT_EQ(outcome.status, Status::out_of_memory);
+  EXPECT_EQ(outcome.step, 2);
+  EXPECT_EQ(outcome.line, 5);
+}
+
+TEST(OutcomeRules, TakeTheLastLineOfATraceback) {
+  const auto outcome = after_steps(
+      "Traceback (most recent call last):\n  File \"train.py\", line 201, in <module>\n    "
+      "trainer.train()\n"
+      "         ^^^^^^^\n  File \"t.py\", line 5, in train\n    raise ValueError(\"x\")\n"
+      "ValueError: operands could not be broadcast\n");
+  EXPECT_EQ(outcome.status, Status::error);
+  EXPECT_EQ(outcome.detail, "ValueError: operands could not be broadcast");
+  EXPECT_EQ(
+      after_steps("Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\n"
+                  "AssertionError\n")
+          .detail,
+      "AssertionError");
+}
+
+TEST(OutcomeRules, KnowNcclErrorsSignalsAndTheScheduler) {
+  EXPECT_EQ(after_steps("[rank2]:[E ProcessGroupNCCL.cpp:616] [Rank 2] Watchdog caught collective "
+                        "operation timeout: WorkNCCL(SeqNum=1)\n")
+                .status,
+            Status::error);
+  EXPECT_EQ(
+      after_steps("localhost: [rank1]: torch.distributed.DistBackendError: NCCL error in: x\n")
+          .status,
+      Status::error);
+  EXPECT_EQ(
+      after_steps("slurmstepd: error: *** STEP 1.0 ON r6 CANCELLED AT 2021-05-25T06:30:55 ***\n")
+          .status,
+      Status::killed);
+  EXPECT_EQ(
+      after_steps("slurmstepd: error: *** JOB 1 ON r6 CANCELLED AT 2021-05-25T06:30:55 DUE TO TIME "
+                  "LIMIT ***\n")
+          .status,
+      Status::timeout);
+  EXPECT_EQ(after_steps("Killed\n").status, Status::killed);
+  EXPECT_EQ(
+      after_steps("./run.sh: line 12:  4711 Killed                  python train.py\n").status,
+      Status::killed);
+  EXPECT_EQ(
+      after_steps("run.sh: line 3: 9 Segmentation fault      (core dumped) python x.py\n").status,
+      Status::error);
+  EXPECT_EQ(after_steps(
+                "11/21/2026 04:27:43 - INFO - __main__ -   Training interrupted by signal 15 after "
+                "step 2\n")
+                .status,
+            Status::killed);
+}
+
+TEST(OutcomeRules, AreNotFooledByWordsThatOnlySoundLikeTrouble) {
+  for (const char* line :
+       {"number of nan iterations:   0 | oom=0 | Skilled Killed Bill",
+        "step_avg:nanms train_time:nanms", "this may run out of memory on small GPUs",
+        "set OMP_NUM_THREADS=1 to avoid your system being out of memory", "Error rate: 0.25",
+        "ErrorHandler registered", "The job was not Terminated early"}) {
+    EXPECT_EQ(after_steps(std::string(line) + "\n").status, Status::truncated) << line;
+  }
+}
+
+TEST(OutcomeRules, ForgiveWhatTheRunSurvived) {
+  const std::string more = "Iteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n";
+  const auto outcome = after_steps(
+      "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
+      "ConnectionError: wandb is away\n" +
+      more);
+  EXPECT_EQ(outcome.status, Status::completed);
+}
+
+TEST(OutcomeRules, KeepAFailureThoughSuccessIsPrintedAfterIt) {
+  const auto outcome = after_steps(
+      "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
+      "RuntimeError: broken\nTotal time taken 12.5\n"
+      "finished pretraining, starting benchmarking\n training throughput: \n");
+  EXPECT_EQ(outcome.status, Status::error);
+}
+
+TEST(OutcomeRules, KeepTheResultOfARunThatCrashedAfterIt) {
+  const auto runs =
+      read_text(kSteps + " training throughput: 28.5 \nSegmentation fault (core dumped)\n");
+  EXPECT_EQ(runs.at(0).outcome.status, Status::error);
+  ASSERT_TRUE(runs[0].summary);
+  EXPECT_EQ(runs[0].summary->value, 28.5);
+}
+
+TEST(OutcomeRules, GiveEachRunOfAFileItsOwn) {
+  const std::string done = "training throughput phase1: 100.5 sequences/second\n";
+  const auto runs = read_text(kSteps + done + kSteps + "RuntimeError: CUDA out of memory.\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_EQ(runs[1].outcome.status, Status::out_of_memory);
+}
+
+TEST(OutcomeRules, CallALogTruncatedWhenNothingSaysWhyItEnds) {
+  EXPECT_EQ(after_steps("").status, Status::truncated);
+  EXPECT_EQ(after_steps("").step, 2);
+}
+
+}  // namespace
+}  // namespace bertbench

@@ -1,0 +1,103 @@
+#include "parsers/record_store.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+namespace bertbench {
+namespace {
+
+Record at(std::int64_t step) {
+  Record record;
+  record.step = step;
+  record.seconds = 0.5;
+  record.time_s = static_cast<double>(step) / 2;
+  record.first_time_s = record.time_s;
+  record.printed_rate = record.printed_first = static_cast<double>(step);
+  record.loss = 1;
+  record.line = step;
+  return record;
+}
+
+RecordStore filled(std::int64_t n, WindowRule window, std::size_t capacity) {
+  RecordStore store(window, capacity);
+  for (std::int64_t step = 1; step <= n; ++step) store.push(at(step));
+  return store;
+}
+
+std::int64_t sum(const RecordStore& store, std::int64_t Record::*member) {
+  return std::accumulate(store.records().begin(), store.records().end(), std::int64_t{0},
+                         [&](std::int64_t total, const Record& r) { return total + r.*member; });
+}
+
+TEST(RecordStore, StaysBoundedAndLosesNoIterationOrSecond) {
+  for (const std::int64_t n : {5, 64, 65, 100, 1'000, 100'000}) {
+    const RecordStore store = filled(n, {}, 64);
+    EXPECT_LE(store.records().size(), 64u);
+    EXPECT_EQ(store.seen(), n);
+    EXPECT_EQ(sum(store, &Record::iterations), n);
+    EXPECT_EQ(sum(store, &Record::merged), n);
+    double seconds = 0, rate = 0;
+    for (const Record& record : store.records()) {
+      seconds += record.seconds;
+      rate += record.printed_rate * static_cast<double>(record.merged);
+    }
+    EXPECT_DOUBLE_EQ(seconds, 0.5 * static_cast<double>(n));
+    EXPECT_NEAR(rate / static_cast<double>(n), static_cast<double>(n + 1) / 2,
+                1e-6 * static_cast<double>(n))
+        << "the mean of printed rates is kept";
+    EXPECT_EQ(store.records().back().step, n);
+    for (std::size_t i = 1; i < store.records().size(); ++i) {
+      EXPECT_LT(store.records()[i - 1].step, store.records()[i].step);
+    }
+  }
+}
+
+TEST(RecordStore, KeepsTheRecordsOfAFixedWindow) {
+  const auto window = parse_window("20:40");
+  const RecordStore store = filled(10'000, *window, 64);
+  std::int64_t index = 0, kept = 0;
+  for (const Record& record : store.records()) {
+    if (index >= 20 && index < 40) {
+      EXPECT_EQ(record.merged, 1);
+      EXPECT_EQ(record.step, index + 1);
+      ++kept;
+    }
+    index += record.merged;
+  }
+  EXPECT_EQ(kept, 20);
+  EXPECT_EQ(index, 10'000);
+}
+
+TEST(RecordStore, KeepsTheRecordsOfAWindowOfSteps) {
+  const RecordStore store = filled(10'000, *parse_window("steps:9000:9030"), 64);
+  std::int64_t kept = 0;
+  for (const Record& record : store.records()) {
+    if (record.step < 9000 || record.step > 9030) continue;
+    EXPECT_EQ(record.merged, 1);
+    ++kept;
+  }
+  EXPECT_EQ(kept, 31) << "with the record that the window's difference starts from";
+}
+
+TEST(RecordStore, KeepsTheLastRecords) {
+  const RecordStore store = filled(10'001, *parse_window("last:16"), 64);
+  const auto& records = store.records();
+  for (std::size_t k = 1; k <= 16; ++k) EXPECT_EQ(records[records.size() - k].merged, 1);
+}
+
+TEST(RecordStore, JoinsRecordsBehindAStep) {
+  RecordStore store = filled(10, {}, 64);
+  store.join_after(7);
+  EXPECT_EQ(store.seen(), 8);
+  EXPECT_EQ(store.back().step, 10);
+  EXPECT_EQ(store.back().iterations, 3);
+  EXPECT_EQ(store.back().printed_first, 8);
+  EXPECT_EQ(store.back().printed_rate, 10);
+  EXPECT_EQ(store.back().first_time_s, 4);
+  EXPECT_EQ(store.back().seconds, 1.5);
+}
+
+}  // namespace
+}  // namespace bertbench

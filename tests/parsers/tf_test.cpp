@@ -1,0 +1,133 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+// A message as TensorFlow prints it: twice.
+std::string twice(const std::string& time, const std::string& message) {
+  return "INFO:tensorflow:" + message + "\nI" + time + " 140421898602304 hooks.py:260] " + message +
+         "\n";
+}
+
+TEST(Tf, CountsDoubledLossLinesOnceAndTakesTheClockFromTheStamps) {
+  const auto runs = read_text(twice("0501 23:59:50.000000", "loss = 11.1, step = 0") +
+                              twice("0501 23:59:55.500000", "global_step/sec: 18.1818") +
+                              twice("0501 23:59:55.500000", "loss = 10.5, step = 100 (5.500 sec)") +
+                              twice("0502 00:00:01.000000", "loss = 9.9, step = 200 (5.500 sec)"));
+  ASSERT_EQ(runs.size(), 1u);
+  const auto& records = runs[0].records;
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[1].iterations, 100);
+  EXPECT_NEAR(records[1].seconds, 5.5, 1e-3);
+  EXPECT_EQ(records[1].printed_rate, 18.1818);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::iterations_per_second);
+  EXPECT_NEAR(records[2].time_s, 11, 1e-6) << "across midnight";
+  EXPECT_EQ(records[2].loss, 9.9);
+  EXPECT_EQ(runs[0].iteration_unit, IterationUnit::optimizer_step);
+  EXPECT_EQ(runs[0].facts.framework.value, "tensorflow");
+}
+
+TEST(Tf, TakesTheClockAcrossTheEndOfTheYear) {
+  const auto runs = read_text(twice("1231 23:59:59.000000", "loss = 1.5, step = 0") +
+                              twice("0101 00:00:09.000000", "loss = 1.4, step = 10 (10.000 sec)"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_NEAR(runs[0].records[1].time_s, 10, 1e-3);
+}
+
+TEST(Tf, ReadsARateWithoutAStepByItsClock) {
+  std::string log;
+  for (int i = 0; i < 4; ++i) {
+    const std::string time = "0501 17:11:0" + std::to_string(2 * i) + ".000000";
+    log += twice(time, i == 0 ? "global_step/sec: 0.2" : "global_step/sec: 5") +
+           twice(time, i == 0 ? "examples/sec: 6.4" : "examples/sec: 160");
+  }
+  const auto runs = read_text(log);
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(runs[0].records[2].iterations, 10);
+  EXPECT_EQ(runs[0].records[2].seconds, 2);
+  EXPECT_EQ(runs[0].records[2].printed_rate, 160);
+  EXPECT_TRUE(std::isnan(runs[0].records[0].seconds)) << "the first interval builds the graph";
+}
+
+TEST(Tf, TakesEqualRatesInARowForSeparateRecords) {
+  std::string log;
+  for (int i = 0; i < 5; ++i) {
+    log += twice("0501 17:11:0" + std::to_string(i) + ".000000", "global_step/sec: 1");
+  }
+  EXPECT_EQ(read_text(log).at(0).records.size(), 5u);
+}
+
+TEST(Tf, TellsTrainingThroughputFromEvaluation) {
+  const auto runs = read_text(
+      twice("0802 10:00:00.000000", "***** Running training *****") +
+      twice("0802 10:00:01.000000", "loss = 11.1, step = 0") +
+      twice("0802 10:00:02.000000", "loss = 11.0, step = 10 (1.000 sec)") +
+      twice("0802 10:40:07.000000", "Loss for final step: 11.0.") +
+      twice("0802 10:40:07.000000", "Total Training Time = 3608.49 for Sentences = 3041280") +
+      twice("0802 10:40:07.000000", "Throughput Average (sentences/sec) with overhead = 842.81") +
+      twice("0802 10:40:07.000000", "Throughput Average (sentences/sec) = 862.99") +
+      twice("0802 10:40:07.000000", "***** Running evaluation *****") +
+      twice("0802 10:40:08.000000",
+            "Saving dict for global step 10: global_step = 10, loss = 182.7") +
+      twice("0802 10:41:07.000000", "Throughput Average (sentences/sec) = 759.08"));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].kind, WorkKind::training);
+  EXPECT_EQ(runs[0].summary->value, 862.99);
+  EXPECT_EQ(runs[0].totals.training_s, 3608.49);
+  EXPECT_EQ(runs[0].totals.sequences, 3041280);
+  EXPECT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_EQ(runs[1].kind, WorkKind::evaluation);
+  EXPECT_EQ(runs[1].summary->value, 759.08);
+}
+
+std::string dle(int second, int iteration, const std::string& rate,
+                const std::string& unit = "seq/s") {
+  return "DLL 2023-08-02 10:01:" + std::string(second < 10 ? "0" : "") + std::to_string(second) +
+         ".500000 - Iteration: " + std::to_string(iteration) + "  throughput_train : " + rate +
+         " " + unit +
+         " mlm_loss : 10.4  nsp_loss : 0.7  total_loss : 11.1  avg_loss_step : 11.1 \n";
+}
+
+TEST(Tf, KeepsARecordForEachIterationLineAlsoWhileTheLossScalerSkipsUpdates) {
+  const auto runs =
+      read_text(dle(1, 1, "359.770") + dle(2, 1, "1042.6") + dle(3, 1, "1044.9") +
+                dle(4, 2, "1007.4", "sequences/s") +
+                "DLL 2023-08-02 10:40:07.029559 -  throughput_train : 862.988 sequences/s\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  EXPECT_EQ(runs[0].totals.skipped_steps, 2);
+  EXPECT_EQ(runs[0].records[3].printed_rate, 1007.4);
+  EXPECT_EQ(runs[0].records[3].time_s, 3);
+  EXPECT_EQ(runs[0].records[3].loss, 11.1);
+  EXPECT_EQ(runs[0].summary->value, 862.988);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
+TEST(Tf, BeginsAnotherRunWhenTheStepGoesBack) {
+  std::string run;
+  for (int i = 0; i < 5; ++i) {
+    run += twice("0501 17:11:0" + std::to_string(i) + ".000000",
+                 "loss = 1.5, step = " + std::to_string(100 * i) + (i > 0 ? " (1.000 sec)" : ""));
+  }
+  const auto runs = read_text(run + run);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].records.size(), 5u);
+  EXPECT_EQ(runs[1].records.size(), 5u);
+}
+
+TEST(Tf, IsNotMisledByALossOfAnotherKind) {
+  EXPECT_TRUE(read_text("loss = 182.74454\nINFO:tensorflow:  loss = 182.74454\n"
+                        "my loss = 3.0, step = 4\n")
+                  .empty());
+}
+
+}  // namespace
+}  // namespace bertbench
