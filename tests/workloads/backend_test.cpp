@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <stdexcept>
 
 #include "tests/workloads/support.h"
@@ -179,6 +180,38 @@ TEST(CpuBackend, takes_more_masked_positions_than_planned_and_none) {
   EXPECT_EQ(backend->forward_backward(make_batch(model, 2, 16, 0), 1.0, true, 1, {}).masked_lm, 0);
   const auto decoder = ParameterLayout(model).decoder_bias;
   EXPECT_EQ(backend->gradients()[static_cast<std::size_t>(decoder)], 0);
+}
+
+TEST(CpuBackend, a_weight_that_is_no_number_reaches_the_loss) {
+  const ModelConfig model = odd_model();
+  const auto backend = make_cpu_backend(options_for(model, 2, 16));
+  const auto at = static_cast<std::size_t>(ParameterLayout(model).layers[0].qkv_weight);
+  backend->weights()[at] = std::nanf("");
+  backend->zero_gradients();
+  const Loss loss = backend->forward_backward(make_batch(model, 2, 16, 3), 1.0, true, 1, {});
+  EXPECT_TRUE(std::isnan(loss.total()));
+  EXPECT_TRUE(std::isnan(backend->gradient_norm()));
+}
+
+TEST(CpuBackend, gradients_read_after_zeroing_are_zero) {
+  const ModelConfig model = odd_model();
+  const auto backend = make_cpu_backend(options_for(model, 2, 16));
+  backend->forward_backward(make_batch(model, 2, 16, 3), 1.0, true, 1, {});
+  backend->zero_gradients();
+  EXPECT_THAT(copy(backend->gradients()), ::testing::Each(0.0F));
+}
+
+TEST(CpuBackend, asking_for_the_buffer_before_a_step_changes_nothing) {
+  const ModelConfig model = odd_model();
+  const Batch batch = make_batch(model, 2, 16, 3);
+  const auto plain = gradients_of(options_for(model, 2, 16), batch);
+  const auto backend = make_cpu_backend(options_for(model, 2, 16));
+  backend->forward_backward(batch, 1.0, true, 9, {});  // leaves something to clear
+  backend->zero_gradients();
+  const auto held = backend->gradients();
+  backend->forward_backward(batch, 1.0, true, 3, {});
+  const auto worst = worst_error(backend->parameters(), held.data(), plain.data());
+  EXPECT_LE(worst.error, 1e-6) << worst.name;
 }
 
 TEST(CpuBackend, loss_falls_over_300_steps) {

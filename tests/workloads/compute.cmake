@@ -1,3 +1,22 @@
 bb_add_test(bert_compute_test
   SOURCES backend_test.cpp gradients_test.cpp kernels_test.cpp optimizer_test.cpp
   LIBS bert_core bert_reference LABELS workloads TIMEOUT 120)
+
+# The whole backend again with the kernels that older processors get.
+foreach(isa IN ITEMS sse2 avx2)
+  bb_add_test(bert_gradients_${isa}_test SOURCES gradients_test.cpp
+    LIBS bert_core bert_reference LABELS workloads TIMEOUT 120 ENV BERT_ISA=${isa})
+endforeach()
+
+# The comparison script, small, with an interpreter that has no torch (-S -I hide site packages):
+# our column is measured and the other says why it is empty.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(TARGET step_bench AND Python3_Interpreter_FOUND)
+  add_test(NAME compare_pytorch.skips_with_a_reason_without_torch
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/compare_pytorch
+            --build $<TARGET_FILE_DIR:step_bench> --model bert-tiny --rounds 1 --seconds 0.1
+            --python ${CMAKE_CURRENT_SOURCE_DIR}/oracle/python_without_torch)
+  set_tests_properties(compare_pytorch.skips_with_a_reason_without_torch PROPERTIES
+    LABELS workloads TIMEOUT 120
+    PASS_REGULAR_EXPRESSION "% of oneDNN sgemm +[0-9].*PyTorch was skipped: .*No module named")
+endif()

@@ -2,8 +2,8 @@
 #include <oneapi/dnnl/dnnl_version.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -112,8 +112,17 @@ class CpuBackend final : public Backend {
 
   void materialize_zeros() {
     if (!zeros_pending_) return;
-    std::memset(gradients_.data(), 0, gradients_.bytes());
+    fill_zero({gradients_.data(), static_cast<std::size_t>(gradients_.size())});
     zeros_pending_ = false;
+  }
+  void fill_zero(std::span<float> values) const {
+    constexpr std::size_t kPart = 1 << 18;
+    const std::size_t parts = (values.size() + kPart - 1) / kPart;
+#pragma omp parallel for num_threads(options_.threads) schedule(static)
+    for (std::size_t part = 0; part < parts; ++part) {
+      const auto own = values.subspan(part * kPart, std::min(kPart, values.size() - part * kPart));
+      std::fill(own.begin(), own.end(), 0.0F);
+    }
   }
   void clear_summed_gradients();
   void check_batch(const Batch& batch);
