@@ -9,7 +9,9 @@ if(TARGET bert_driver)
       driver/data_test.cpp
       driver/launch_environment_test.cpp
       driver/process.cpp
+      driver/styles_test.cpp
       driver/tqdm_test.cpp
+      driver/trainer_test.cpp
     LIBS bert_driver fmt::fmt nlohmann_json::nlohmann_json)
   target_compile_definitions(driver_test PRIVATE BERT_TRAIN="$<TARGET_FILE:bert_train>")
   add_dependencies(driver_test bert_train)

@@ -26,6 +26,9 @@ class Trainer {
   }
 
   Result<RunEnd> run() {
+    if (auto same = same_options(); !same) {
+      return tl::unexpected(same.error());
+    }
     if (auto resumed = resume(); !resumed) {
       return tl::unexpected(resumed.error());
     }
@@ -95,6 +98,35 @@ class Trainer {
             done_};
   }
 
+  // Ranks with different options would wait for each other in different collectives.
+  Result<void> same_options() {
+    std::uint64_t hash = 0xcbf29ce484222325U;
+    for (std::size_t i = 1; i < options_.command.size(); ++i) {
+      const std::string& word = options_.command[i];
+      const std::string name = word.substr(0, word.find('='));
+      if (name == "--timings" || name == "--threads" || name.starts_with("--log-")) {
+        i += name == word ? 1 : 0;  // free to differ: only this rank's own affair
+        continue;
+      }
+      for (const char c : word + '\n') {
+        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+      }
+    }
+    if (!same_everywhere(hash)) {
+      return usage_error(
+          "the ranks were started with different options: give every rank the same "
+          "command line (only --timings, --threads and --log-* may differ)");
+    }
+    return {};
+  }
+
+  bool same_everywhere(std::uint64_t hash) {
+    const auto bits = static_cast<std::int64_t>(hash >> 2);
+    std::int64_t extremes[2] = {bits, -bits};
+    communicator_.all_reduce_max(extremes);
+    return extremes[0] == -extremes[1];
+  }
+
   // Rank 0 reads; the others get it over the network, so only rank 0 needs the file.
   Result<void> resume() {
     if (options_.resume.empty()) {
@@ -125,10 +157,7 @@ class Trainer {
   void equal_weights() {
     Hash64 hash;
     hash.add(backend_.weights());
-    const auto bits = static_cast<std::int64_t>(hash.value() >> 2);
-    std::int64_t extremes[2] = {bits, -bits};
-    communicator_.all_reduce_max(extremes);
-    if (extremes[0] == -extremes[1]) {
+    if (same_everywhere(hash.value())) {
       return;
     }
     if (communicator_.rank() == 0) {

@@ -1,0 +1,336 @@
+// The loop itself, with a backend whose gradient is known in closed form.
+#include "workloads/bert/trainer.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <sstream>
+
+#include "tests/workloads/driver/process.h"
+#include "workloads/bert/checkpoint.h"
+#include "workloads/bert/comm/self.h"
+#include "workloads/bert/schedule.h"
+
+namespace bert {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// loss = mean over sequences of sum_i (w_i - c)^2 / 2, c = the sequence's index modulo 5.
+class Quadratic : public Backend {
+ public:
+  explicit Quadratic(std::size_t size = 4) : w_(size, 10), g_(size), m_(size), v_(size) {
+    Parameter p;
+    p.name = "w";
+    p.shape = {static_cast<std::int64_t>(size)};
+    p.size = static_cast<std::int64_t>(size);
+    parameters_.push_back(p);
+  }
+  std::span<const Parameter> parameters() const override { return parameters_; }
+  Loss forward_backward(const Batch& batch, double scale, bool training, std::int64_t step,
+                        const GradientReady& ready) override {
+    EXPECT_TRUE(training);
+    steps.push_back(step);
+    first.push_back(batch.first_sequence);
+    Loss loss;
+    for (std::int64_t b = 0; b < batch.sequences; ++b) {
+      const auto c = static_cast<double>((batch.first_sequence + b) % 5);
+      for (std::size_t i = 0; i < w_.size(); ++i) {
+        const double error = static_cast<double>(w_[i]) - c;
+        loss.masked_lm += error * error / 2 / static_cast<double>(batch.sequences);
+        g_[i] += static_cast<float>(scale * error / static_cast<double>(batch.sequences));
+      }
+    }
+    reported.push_back(static_cast<bool>(ready));
+    if (ready) {
+      ready(0, static_cast<std::int64_t>(g_.size()));
+    }
+    if (nan_at == step) {
+      loss.masked_lm = std::nan("");
+    }
+    return loss;
+  }
+  std::span<float> weights() override { return w_; }
+  std::span<float> gradients() override { return g_; }
+  void zero_gradients() override { std::fill(g_.begin(), g_.end(), 0.0F); }
+  double gradient_norm() override {
+    return std::sqrt(std::inner_product(g_.begin(), g_.end(), g_.begin(), 0.0));
+  }
+  void optimizer_step(const OptimizerOptions&, double rate, double factor, double norm,
+                      std::int64_t update) override {
+    rates.push_back(rate);
+    factors.push_back(factor);
+    norms.push_back(norm);
+    updates.push_back(update);
+    for (std::size_t i = 0; i < w_.size(); ++i) {
+      w_[i] -= static_cast<float>(rate * factor) * g_[i];
+      m_[i] = g_[i];
+      v_[i] += 1;
+    }
+  }
+  std::span<float> first_moments() override { return m_; }
+  std::span<float> second_moments() override { return v_; }
+  std::string description() const override { return "quadratic"; }
+  std::int64_t peak_bytes() const override { return 64; }
+
+  std::vector<std::int64_t> steps, first, updates;
+  std::vector<bool> reported;
+  std::vector<double> rates, factors, norms;
+  std::int64_t nan_at = 0;
+
+ private:
+  std::vector<Parameter> parameters_;
+  std::vector<float> w_, g_, m_, v_;
+};
+
+// Each look at the clock is a millisecond after the one before.
+class TickingClock : public Clock {
+ public:
+  Stamp now() override {
+    seconds_ += 0.001;
+    return {seconds_, 1.7e9 + seconds_};
+  }
+
+ private:
+  double seconds_ = 5;
+};
+
+struct Job {
+  Job() {
+    options.micro_batch_size = 3;
+    options.sequence_length = 16;
+    options.steps = 4;
+    options.schedule.peak = 0.1;
+    options.schedule.power = 0;
+    options.gradient_clipping = 0;
+    data.sequence_length = 16;
+    data.masked_per_sequence = 3;
+  }
+  Result<RunEnd> run() {
+    const auto source = make_synthetic_source(1, data.vocabulary);
+    RunFacts facts;
+    facts.micro_batch_size = options.micro_batch_size;
+    facts.gradient_accumulation_steps = options.gradient_accumulation_steps;
+    facts.optimizer = "adamw";
+    facts.log_every = options.log_every;
+    const auto log = make_native_style(out);
+    return train({options, backend, communicator, *source, data, clock, facts, log.get(), &out,
+                  timings, [this] { return signal_at == backend.steps.back() ? 15 : 0; },
+                  [this](const std::string& text) { warnings.push_back(text); }});
+  }
+  TrainOptions options;
+  DataOptions data;
+  Quadratic backend;
+  SelfCommunicator communicator;
+  TickingClock clock;
+  TimingsFile* timings = nullptr;
+  std::int64_t signal_at = -1;
+  std::ostringstream out;
+  std::vector<std::string> warnings;
+};
+
+TEST(Trainer, AccumulationSeesTheSequencesOfTheWholeBatchInOrder) {
+  Job job;
+  job.options.gradient_accumulation_steps = 2;
+  job.options.steps = 2;
+  ASSERT_TRUE(job.run());
+  EXPECT_THAT(job.backend.first, ElementsAre(0, 3, 6, 9));
+  EXPECT_THAT(job.backend.steps, ElementsAre(1, 1, 2, 2));
+  EXPECT_THAT(job.backend.updates, ElementsAre(1, 2));
+}
+
+TEST(Trainer, AccumulationOfKEqualsABatchOfKTimesTheSize) {
+  Job split, whole;
+  split.options.gradient_accumulation_steps = 4;
+  whole.options.micro_batch_size = 12;
+  ASSERT_TRUE(split.run());
+  ASSERT_TRUE(whole.run());
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(split.backend.weights()[i], whole.backend.weights()[i], 1e-5);
+  }
+}
+
+TEST(Trainer, ClippingScalesToTheBound) {
+  Job job;
+  job.options.gradient_clipping = 2;
+  job.options.steps = 1;
+  ASSERT_TRUE(job.run());
+  // c = 0, 1, 2: gradient 9 in each of 4 weights, norm 18
+  EXPECT_NEAR(job.backend.norms[0], 18, 1e-5);
+  EXPECT_NEAR(job.backend.factors[0], 2.0 / 18, 1e-6);
+}
+
+TEST(Trainer, TimingsAreTheStepsOfTheLogAndJoinWithoutGaps) {
+  Job job;
+  const std::string path = testing::temporary_folder("timings") + "/t.jsonl";
+  auto file = TimingsFile::open(path);
+  ASSERT_TRUE(file);
+  job.timings = &*file;
+  ASSERT_TRUE(job.run());
+  std::ifstream in(path);
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(in, line);) {
+    lines.push_back(nlohmann::json::parse(line));
+  }
+  ASSERT_EQ(lines.size(), 4u);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_EQ(lines[i]["step"], i + 1);
+    EXPECT_EQ(lines[i]["sequences"], 3);
+    if (i > 0) {
+      EXPECT_NEAR(lines[i]["end"].get<double>() - lines[i - 1]["end"].get<double>(),
+                  lines[i]["seconds"].get<double>(), 1e-8);
+    }
+  }
+  std::istringstream log(job.out.str());
+  std::string line;
+  std::getline(log, line);
+  double total = 0;
+  for (int i = 0; i < 4 && std::getline(log, line); ++i) {
+    total += nlohmann::json::parse(line)["seconds"].get<double>();
+  }
+  // The log's clock stops before its last line is written, timings' after it: two looks apart.
+  EXPECT_NEAR(total, lines[3]["end"].get<double>() - 5.001, 0.0021);
+}
+
+TEST(Trainer, ASignalEndsTheRunAfterTheStepWithAClosingLine) {
+  Job job;
+  job.options.steps = 100;
+  job.signal_at = 3;
+  job.options.checkpoint = testing::temporary_folder("signal");
+  const auto end = job.run();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->signal, 15);
+  EXPECT_EQ(end->step, 3);
+  EXPECT_THAT(job.out.str(), HasSubstr("\"outcome\":\"interrupted\",\"signal\":15"));
+  EXPECT_THAT(end->checkpoint, HasSubstr("step_00000003.ckpt"));
+}
+
+TEST(Trainer, ANotANumberLossIsReportedOnceAndTheRunGoesOn) {
+  Job job;
+  job.backend.nan_at = 2;
+  const auto end = job.run();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->first_nan_step, 2);
+  EXPECT_EQ(end->step, 4);
+  ASSERT_EQ(job.warnings.size(), 1u);
+  EXPECT_THAT(job.warnings[0], HasSubstr("step 2"));
+}
+
+TEST(Trainer, ABrokenLogEndsTheRun) {
+  Job job;
+  job.out.setstate(std::ios::badbit);
+  const auto end = job.run();
+  ASSERT_FALSE(end);
+  EXPECT_THAT(end.error().message, HasSubstr("standard output"));
+}
+
+class DoublingCommunicator : public SelfCommunicator {
+ public:
+  using SelfCommunicator::all_reduce_sum;
+  void all_reduce_sum(std::span<float> values) override { elements += values.size(); }
+  bool reduces() const override { return true; }
+  std::size_t elements = 0;
+};
+
+TEST(Trainer, GradientsAreReducedOnlyOnTheLastMicroStep) {
+  Job job;
+  job.options.gradient_accumulation_steps = 3;
+  job.options.steps = 2;
+  DoublingCommunicator communicator;
+  const auto source = make_synthetic_source(1, job.data.vocabulary);
+  ASSERT_TRUE(
+      train({job.options, job.backend, communicator, *source, job.data, job.clock, RunFacts{}}));
+  EXPECT_THAT(job.backend.reported, ElementsAre(false, false, true, false, false, true));
+  EXPECT_EQ(communicator.elements, 8u);
+}
+
+TEST(Trainer, ResumingBeyondTheLastStepIsAUsageError) {
+  Job job;
+  job.options.checkpoint = testing::temporary_folder("beyond");
+  ASSERT_TRUE(job.run());
+  Job again;
+  again.options.resume = job.options.checkpoint;
+  const auto end = again.run();
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().status, ExitStatus::usage);
+}
+
+TEST(Schedule, WarmsUpLinearlyAndDecaysToTheLastStep) {
+  const Schedule s{0.8, 4, 12, 1};
+  EXPECT_DOUBLE_EQ(s.learning_rate(1), 0.2);
+  EXPECT_DOUBLE_EQ(s.learning_rate(4), 0.8);
+  EXPECT_DOUBLE_EQ(s.learning_rate(5), 0.8);
+  EXPECT_DOUBLE_EQ(s.learning_rate(9), 0.4);
+  EXPECT_NEAR(s.learning_rate(12), 0.1, 1e-15);
+  EXPECT_EQ(s.learning_rate(13), 0);
+  EXPECT_EQ(s.learning_rate(99), 0);
+  EXPECT_DOUBLE_EQ((Schedule{1, 0, 4, 0.5}).learning_rate(4), 0.5);
+  EXPECT_DOUBLE_EQ((Schedule{1, 0, 4, 0}).learning_rate(3), 1);
+}
+
+CheckpointFacts some_facts() { return {"bert-tiny", "adamw", 16, 3, 1, 7}; }
+
+TEST(Checkpoint, ComesBackBitForBitAndTheNewestIsChosen) {
+  const std::string folder = testing::temporary_folder("checkpoint");
+  Quadratic a, b;
+  a.weights()[2] = -0.0F;
+  a.first_moments()[1] = 1e-42F;
+  auto facts = some_facts();
+  ASSERT_TRUE(write_checkpoint(folder + "/deep/er", facts, a));
+  facts.step = 12;
+  a.weights()[3] = 3.25F;
+  const auto path = write_checkpoint(folder + "/deep/er", facts, a);
+  ASSERT_TRUE(path);
+  std::ofstream(folder + "/deep/er/step_00000099.ckpt.tmp") << "torn";  // of a killed run
+  const auto step = read_newest_checkpoint(folder + "/deep/er", some_facts(), b);
+  ASSERT_TRUE(step) << step.error().message;
+  EXPECT_EQ(*step, 12);
+  Hash64 ha, hb;
+  for (Quadratic* q : {&a, &b}) {
+    Hash64& hash = q == &a ? ha : hb;
+    for (auto array : {q->weights(), q->first_moments(), q->second_moments()}) {
+      hash.add(array);
+    }
+  }
+  EXPECT_EQ(ha.value(), hb.value());
+}
+
+TEST(Checkpoint, DamageAndForeignRunsAreRefused) {
+  const std::string folder = testing::temporary_folder("damage");
+  Quadratic a;
+  const auto path = write_checkpoint(folder, some_facts(), a);
+  ASSERT_TRUE(path);
+  const std::string good = testing::read_text(*path);
+  const auto refused = [&](const std::string& bytes) {
+    std::ofstream(*path, std::ios::binary) << bytes;
+    const auto step = read_newest_checkpoint(folder, some_facts(), a);
+    return step ? std::string("accepted") : step.error().message;
+  };
+  EXPECT_THAT(refused(good.substr(0, good.size() - 3)), HasSubstr("cut off"));
+  std::string flipped = good;
+  flipped[good.size() - 20] ^= 1;
+  EXPECT_THAT(refused(flipped), HasSubstr("damaged"));
+  EXPECT_THAT(refused("BERTCKP1"), HasSubstr("not a checkpoint"));
+  EXPECT_EQ(refused(good), "accepted");
+  auto other = some_facts();
+  other.seed = 2;
+  const auto step = read_newest_checkpoint(folder, other, a);
+  ASSERT_FALSE(step);
+  EXPECT_THAT(step.error().message, HasSubstr("seed 1, this run has 2"));
+  EXPECT_THAT(read_newest_checkpoint(folder + "/none", other, a).error().message,
+              HasSubstr("no step_"));
+}
+
+TEST(Checkpoint, AFolderThatCannotBeWrittenIsAnError) {
+  Quadratic a;
+  const auto path = write_checkpoint("/proc/nowhere", some_facts(), a);
+  ASSERT_FALSE(path);
+  EXPECT_THAT(path.error().message, HasSubstr("/proc/nowhere"));
+}
+
+}  // namespace
+}  // namespace bert
