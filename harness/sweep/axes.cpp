@@ -45,6 +45,9 @@ std::vector<std::string> known_axes(const Workload& workload) {
     }
   } else {
     for (const auto& [name, args] : workload.axes) names.push_back(name);
+    for (const auto& [name, words] : workload.values) {
+      if (!contains(names, name)) names.push_back(name);
+    }
   }
   return names;
 }
@@ -85,8 +88,16 @@ Result<void> check_axis_value(const std::string& axis, const std::string& value,
     return fail("", fmt::format("'{}' is impossible", value),
                 "use a whole number from 1 to 999999");
   }
-  if (axis == "precision") return one_of(value, kPrecisions);
+  if (axis == "precision") {
+    if (auto good = one_of(value, kPrecisions); !good) return good;
+  }
   if (axis == "model" && value.empty()) return fail("", "a model needs a name");
+  if (const auto words = workload.values.find(axis);
+      words != workload.values.end() && !words->second.contains("*")) {
+    std::string allowed;
+    for (const auto& [word, args] : words->second) allowed += (allowed.empty() ? "" : " ") + word;
+    if (auto good = one_of(value, allowed); !good) return good;
+  }
   if (workload.is_bert_train && !axis.starts_with("env.")) {
     if (const auto* option = find_trainer_option(axis)) {
       if (option->flag) return one_of(value, "true false");

@@ -52,12 +52,27 @@ std::map<std::string, std::string> placeholders(const Plan& plan, const PlannedT
   if (const auto batch = cell.identity.global_batch_size()) {
     values["global_batch_size"] = std::to_string(*batch);
   }
+  if (cell.identity.micro_batch_size) {
+    values["micro_batch_size_all"] =
+        std::to_string(*cell.identity.micro_batch_size * cell.topology.world_size());
+  }
+  // What NGC calls the accumulated batch size: sequences of one GPU per optimizer step.
+  if (cell.identity.micro_batch_size && cell.identity.gradient_accumulation_steps) {
+    values["accumulated_batch_size"] = std::to_string(*cell.identity.micro_batch_size *
+                                                      *cell.identity.gradient_accumulation_steps);
+  }
+  const bool local = plan.config.launcher == "local";
+  std::string slots;
+  for (std::int64_t node = 0; !local && node < cell.topology.nodes; ++node) {
+    slots +=
+        fmt::format("{}{}:{}", node ? "," : "", host_of(plan, node), cell.topology.gpus_per_node);
+  }
+  values["host_slots"] = local ? fmt::format("localhost:{}", cell.topology.world_size()) : slots;
   values["steps"] = std::to_string(plan.config.steps);
   values["trial"] = std::to_string(trial.trial);
   values["dir"] = place.directory;
   values["threads"] = std::to_string(threads_per_rank(plan, ranks_per_machine));
-  values["master_addr"] = cell.topology.nodes > 1 ? host_of(plan, 0) : "127.0.0.1";
-  if (plan.config.launcher == "local") values["master_addr"] = "127.0.0.1";
+  values["master_addr"] = !local && cell.topology.nodes > 1 ? host_of(plan, 0) : "127.0.0.1";
   values["master_port"] = place.master_port ? std::to_string(place.master_port) : "<port>";
   return values;
 }
@@ -82,6 +97,16 @@ Result<std::vector<std::string>> template_args(const Plan& plan, const PlannedTr
     const auto it = values.find(axis);
     if (it == values.end() || it->second == "false") continue;
     if (auto done = add(list); !done) return tl::unexpected(done.error());
+  }
+  for (const auto& [axis, words] : workload.values) {
+    const auto it = values.find(axis);
+    if (it == values.end()) continue;
+    auto word = words.find(it->second);
+    if (word == words.end()) word = words.find("*");
+    if (word == words.end()) {
+      return fail(where, fmt::format("has no word for {} = '{}'", axis, it->second));
+    }
+    if (auto done = add(word->second); !done) return tl::unexpected(done.error());
   }
   args.insert(args.end(), plan.config.args.begin(), plan.config.args.end());
   return args;

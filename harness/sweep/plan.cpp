@@ -92,7 +92,8 @@ std::string backend_of(const PlannedCell& cell, const SweepConfig& config) {
 
 /// What of the cell is a stand-in, said in the report.
 void label(PlannedCell& cell, const SweepConfig& config, const Workload& workload, int cores) {
-  if (config.launcher != "local") return;
+  // A trainer with a launcher of its own (deepspeed) finds other machines by itself.
+  if (config.launcher != "local" || workload.single_process) return;
   if (cell.topology.nodes > 1) {
     cell.emulated = true;
     cell.warnings.push_back(

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-
 #include "harness/sweep/paths.h"
 #include "parsers/core/text.h"
 

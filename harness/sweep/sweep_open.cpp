@@ -153,7 +153,8 @@ Result<void> SweepRun::reuse_trial(const PlannedTrial& trial, bool selected) {
       same_command = true;
       const auto path = attempt_path(trial, a->attempt) + "/log.txt";
       auto runs = read_log(root_->path_of(path), {plan_.workload.format, plan_.config.window});
-      auto measured = measure_attempt(plan_, trial, a->attempt, runs.value_or(std::vector<RunLog>{}), path);
+      auto measured =
+          measure_attempt(plan_, trial, a->attempt, runs.value_or(std::vector<RunLog>{}), path);
       const bool covered = measured.trial.window.covered;
       if (a->finished && a->outcome) {
         measured.trial.outcome = *a->outcome;

@@ -65,8 +65,8 @@ Result<Workload> parse_workload(const std::string& name, const std::string& text
   Workload workload;
   workload.name = name;
   in->check_keys(root, "",
-                 {"title", "framework", "program", "args", "env", "axes", "format", "processes",
-                  "notes", "$schema"},
+                 {"title", "framework", "program", "args", "env", "axes", "values", "format",
+                  "processes", "notes", "$schema"},
                  "key");
   in->text(root, "", "title", workload.title);
   in->text(root, "", "framework", workload.framework);
@@ -76,13 +76,22 @@ Result<Workload> parse_workload(const std::string& name, const std::string& text
   in->text(root, "", "format", workload.format);
   std::string processes = "per_gpu";
   in->text(root, "", "processes", processes);
-  if (processes != "per_gpu" && processes != "per_node") {
-    in->fail_at("/processes", fmt::format("'{}' is not one of per_gpu, per_node", processes));
+  if (processes != "per_gpu" && processes != "per_node" && processes != "one") {
+    in->fail_at("/processes", fmt::format("'{}' is not one of per_gpu, per_node, one", processes));
   }
   workload.process_per_gpu = processes == "per_gpu";
+  workload.single_process = processes == "one";
   if (root.contains("axes")) {
     for (const auto& [axis, value] : root["axes"].items()) {
       in->texts(root["axes"], "/axes", axis.c_str(), workload.axes[axis]);
+    }
+  }
+  if (root.contains("values")) {
+    for (const auto& [axis, words] : root["values"].items()) {
+      for (const auto& [value, args] : words.items()) {
+        in->texts(words, child_pointer("/values", axis), value.c_str(),
+                  workload.values[axis][value]);
+      }
     }
   }
   if (workload.program.empty()) in->fail_at("/program", "a template needs a program");

@@ -18,9 +18,12 @@ struct Workload {
   std::vector<std::string> args;           ///< with {placeholders}; see docs of the templates
   std::map<std::string, std::string> env;  ///< with {placeholders}
   std::map<std::string, std::vector<std::string>>
-      axes;                     ///< axis -> args added when it is in the grid
+      axes;  ///< axis -> args added when it is in the grid
+  /// axis -> value -> args, for axes whose values are other words there; "*" is any other value.
+  std::map<std::string, std::map<std::string, std::vector<std::string>>> values;
   std::string format = "auto";  ///< format of its log
   bool process_per_gpu = true;  ///< false: one process a node starts its own workers
+  bool single_process = false;  ///< one process for the whole job (a launcher of its own)
   bool is_bert_train = false;
 };
 

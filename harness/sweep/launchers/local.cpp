@@ -27,8 +27,9 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
                 "SLURM_*",    "PMI_*",       "PMIX_*",      "OMPI_*"};
   const bool per_gpu = plan.workload.process_per_gpu;
   const std::string port = place.master_port ? std::to_string(place.master_port) : "<port>";
+  const std::int64_t ranks = plan.workload.single_process ? 1 : per_gpu ? world : topology.nodes;
   std::vector<ProcessSpec> all;
-  for (std::int64_t rank = 0; rank < (per_gpu ? world : topology.nodes); ++rank) {
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
     ProcessSpec one = base;
     const auto set = [&one](const char* name, const std::string& value) {
       one.set.emplace_back(name, value);
@@ -41,6 +42,7 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
       set("GROUP_RANK", std::to_string(rank / per_node));
     } else {
       set("NODE_RANK", std::to_string(rank));
+      set("PET_NODE_RANK", std::to_string(rank));  // what torchrun reads
     }
     set("MASTER_ADDR", "127.0.0.1");
     set("MASTER_PORT", port);

@@ -18,8 +18,9 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
   const bool per_gpu = plan.workload.process_per_gpu;
   const auto per_node = per_gpu ? topology.gpus_per_node : 1;
   const std::string port = place.master_port ? std::to_string(place.master_port) : "<port>";
+  const std::int64_t ranks = plan.workload.single_process ? 1 : topology.nodes * per_node;
   std::vector<ProcessSpec> all;
-  for (std::int64_t rank = 0; rank < topology.nodes * per_node; ++rank) {
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
     // ssh hands one text to a shell over there, so every word is quoted for it.
     std::string remote = "exec env";
     const auto set = [&remote](const std::string& name, const std::string& value) {
@@ -33,6 +34,7 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
       set("LOCAL_WORLD_SIZE", std::to_string(per_node));
     } else {
       set("NODE_RANK", std::to_string(rank));
+      set("PET_NODE_RANK", std::to_string(rank));  // what torchrun reads
     }
     set("MASTER_ADDR", host_of(plan, 0));
     set("MASTER_PORT", port);

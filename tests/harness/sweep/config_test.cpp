@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {
@@ -166,6 +168,36 @@ TEST(SweepConfig, NamesAPathThatCannotBeRead) {
   EXPECT_THAT(load_config("/nonexistent/sweep.json").error().message(),
               HasSubstr("/nonexistent/sweep.json: cannot be read: No such file"));
   EXPECT_THAT(load_config("/tmp").error().message(), HasSubstr("Is a directory"));
+}
+
+TEST(SweepConfig, TheSchemaNamesTheSameKeys) {
+  const auto schema = nlohmann::json::parse(
+      test::read(BB_SOURCE_DIR "/configs/schema/sweep.schema.json"))["properties"];
+  const auto config = parse_config(small_config(), "sweep.json");
+  ASSERT_TRUE(config);
+  const auto keys = nlohmann::json::parse(config_to_json(*config));
+  for (const auto& [key, value] : keys.items()) EXPECT_TRUE(schema.contains(key)) << key;
+  for (const auto& [key, value] : schema.items()) {
+    EXPECT_TRUE(keys.contains(key) || key == "$schema") << key;
+  }
+}
+
+TEST(SweepConfig, EveryTemplateCanBePlannedUnderEveryLauncher) {
+  for (const auto& name : workload_names()) {
+    for (const char* launcher : {"local", "mpi", "slurm", "ssh"}) {
+      const auto config =
+          parse_config(small_config(), "sweep.json",
+                       {"workload=" + name, "grid.topology=2n4g", "grid.model=bert-large"});
+      ASSERT_TRUE(config) << config.error().message();
+      PlanOptions options;
+      options.launcher = launcher;
+      const auto plan = make_plan(*config, options);
+      ASSERT_TRUE(plan) << plan.error().message();
+      const auto lines = dry_run(*plan, "run");
+      ASSERT_TRUE(lines) << lines.error().message();
+      EXPECT_THAT(lines->front(), HasSubstr("world_size=8")) << name;
+    }
+  }
 }
 
 TEST(SweepConfig, EveryShippedConfigCanBePlanned) {
