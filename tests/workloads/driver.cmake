@@ -9,6 +9,7 @@ if(TARGET bert_driver)
       driver/data_test.cpp
       driver/launch_environment_test.cpp
       driver/process.cpp
+      driver/program_test.cpp
       driver/styles_test.cpp
       driver/tqdm_test.cpp
       driver/trainer_test.cpp

@@ -183,6 +183,7 @@ Result<RunEnd> run(TrainOptions options, const LaunchEnvironment& environment, C
   if (chief) {
     log = find_log_style(options.log_style)->make(out);
   }
+  training_begins();
   return train({options, **backend, **communicator, **source, data, clock,
                 describe(options, environment, **backend, **communicator, **source), log.get(),
                 chief ? &out : nullptr, timings ? &*timings : nullptr, stop_signal, warn});

@@ -1,13 +1,25 @@
 #include "workloads/bert/signals.h"
 
+#include <unistd.h>
+
 #include <csignal>
+#include <string_view>
 
 namespace bert {
 namespace {
 
 volatile std::sig_atomic_t received = 0;
 
-extern "C" void note_signal(int number) { received = number; }
+volatile std::sig_atomic_t training = 0;
+
+extern "C" void note_signal(int number) {
+  if (training == 0) {  // waiting for other ranks, or for memory: nothing to finish or to save
+    constexpr std::string_view kText = "bert_train: interrupted before training began\n";
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kText.data(), kText.size());
+    ::_exit(130);
+  }
+  received = number;
+}
 
 }  // namespace
 
@@ -21,6 +33,8 @@ void catch_stop_signals() {
   sigaction(SIGINT, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 }
+
+void training_begins() { training = 1; }
 
 int stop_signal() { return received; }
 

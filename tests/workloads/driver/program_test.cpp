@@ -1,0 +1,363 @@
+// The real program, one process per rank.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/workloads/driver/process.h"
+#include "workloads/bert/checkpoint.h"
+#include "workloads/bert/comm/socket.h"
+
+namespace bert::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Words = std::vector<std::string>;
+
+Words small(const Words& more) {
+  Words words = {"--threads", "1", "--micro-batch-size", "2", "--sequence-length", "32"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+struct State {
+  nlohmann::json header;
+  std::vector<float> values;  // weights, first moments, second moments
+};
+
+State newest_state(const std::string& folder) {
+  const std::string bytes = read_text(newest_checkpoint(folder));
+  State state;
+  std::uint64_t size = 0;
+  if (bytes.size() < 16) {
+    ADD_FAILURE() << "no checkpoint in " << folder;
+    return state;
+  }
+  std::memcpy(&size, bytes.data() + 8, 8);
+  state.header = nlohmann::json::parse(bytes.substr(16, size));
+  state.values.resize(state.header["elements"].get<std::size_t>() * 3);
+  std::memcpy(state.values.data(), bytes.data() + 16 + size, state.values.size() * 4);
+  return state;
+}
+
+// Largest e = |a - b| / |a| over parameters, of array 0 (weights) or 1 (first moments). Key biases
+// have a gradient of exactly zero in theory, so theirs is rounding noise: compared absolutely.
+double largest_difference(const State& a, const State& b, std::size_t array, double& noise) {
+  const auto elements = a.header["elements"].get<std::size_t>();
+  double worst = 0;
+  noise = 0;
+  for (const auto& p : a.header["parameters"]) {
+    double difference = 0, norm = 0;
+    const auto offset = p["offset"].get<std::size_t>(), size = p["size"].get<std::size_t>();
+    for (std::size_t i = array * elements + offset; i < array * elements + offset + size; ++i) {
+      const double x = static_cast<double>(a.values[i]), y = static_cast<double>(b.values[i]);
+      difference += (x - y) * (x - y);
+      norm += x * x;
+    }
+    if (p["name"].get<std::string>().ends_with("key.bias")) {
+      noise = std::max(noise, std::sqrt(difference));
+    } else {
+      worst = std::max(worst, std::sqrt(difference) / std::max(std::sqrt(norm), 1e-30));
+    }
+  }
+  return worst;
+}
+
+double whole_difference(const State& a, const State& b, std::size_t array) {
+  const std::size_t n = a.values.size() / 3;
+  double difference = 0, norm = 0;
+  for (std::size_t i = array * n; i < (array + 1) * n; ++i) {
+    const double x = static_cast<double>(a.values[i]), y = static_cast<double>(b.values[i]);
+    difference += (x - y) * (x - y);
+    norm += x * x;
+  }
+  return std::sqrt(difference / norm);
+}
+
+void run_two_ranks(const Words& words) {
+  const int port = free_port();
+  Process second(words, rank_variables(1, 2, port));
+  const Finished first = run(words, rank_variables(0, 2, port));
+  const Finished other = second.wait();
+  EXPECT_EQ(first.status, 0) << first.err;
+  EXPECT_EQ(other.status, 0) << other.err;
+  EXPECT_EQ(other.out, "") << "only rank 0 prints the log";
+}
+
+class DataParallel : public ::testing::TestWithParam<const char*> {};
+
+// Dropout stays on: its masks depend on the sequence and not on the rank.
+TEST_P(DataParallel, TwoRanksAndAccumulationEqualOneRankWithTwiceTheBatch) {
+  const std::string one = temporary_folder("one"), two = temporary_folder("two"),
+                    twice = temporary_folder("twice");
+  const auto words = [](const std::string& batch, const std::string& folder) {
+    return Words{"--threads",    "1",        "--sequence-length",  "32",  "--steps",     "4",
+                 "--optimizer",  GetParam(), "--micro-batch-size", batch, "--bucket-mb", "0.7",
+                 "--checkpoint", folder};
+  };
+  ASSERT_EQ(run(words("8", one)).status, 0);
+  run_two_ranks(words("4", two));
+  Words accumulated = words("4", twice);
+  accumulated.insert(accumulated.end(), {"--gradient-accumulation-steps", "2"});
+  ASSERT_EQ(run(accumulated).status, 0);
+  const State reference = newest_state(one);
+  for (const std::string& folder : {two, twice}) {
+    const State state = newest_state(folder);
+    ASSERT_EQ(state.values.size(), reference.values.size());
+    double noise = 0;
+    EXPECT_LE(largest_difference(reference, state, 1, noise), 1e-6) << "gradients, " << folder;
+    EXPECT_LE(noise, 1e-10) << "key biases";
+    EXPECT_LE(whole_difference(reference, state, 0), 1e-6) << "weights, " << folder;
+    EXPECT_GT(whole_difference(reference, state, 1), 0) << "the same run was compared with itself";
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Optimizers, DataParallel, ::testing::Values("adamw", "lamb"));
+
+TEST(Program, FiveStepsAndFiveResumedEqualTenBitForBit) {
+  const std::string whole = temporary_folder("whole"), parts = temporary_folder("parts");
+  const Words common = {"--deterministic", "--decay-steps", "10", "--warmup-steps", "3"};
+  const auto train = [&](Words more) {
+    more.insert(more.end(), common.begin(), common.end());
+    const Finished done = run(small(more));
+    EXPECT_EQ(done.status, 0) << done.err;
+  };
+  train({"--steps", "10", "--checkpoint", whole});
+  train({"--steps", "5", "--checkpoint", parts});
+  train({"--steps", "10", "--resume", parts, "--checkpoint", parts});
+  const State a = newest_state(whole), b = newest_state(parts);
+  EXPECT_EQ(b.header["step"], 10);
+  ASSERT_EQ(a.values.size(), b.values.size());
+  EXPECT_EQ(std::memcmp(a.values.data(), b.values.data(), a.values.size() * 4), 0);
+}
+
+TEST(Program, TheLossFallsOverThreeHundredSteps) {
+  const Finished done = run({"--threads", "1", "--micro-batch-size", "8", "--sequence-length", "32",
+                             "--steps", "300", "--learning-rate", "1e-3", "--warmup-steps", "30"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  std::istringstream lines(done.out);
+  std::vector<double> losses;
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (json["type"] == "step") {
+      losses.push_back(json["loss"].get<double>());
+    }
+  }
+  ASSERT_EQ(losses.size(), 300u);
+  const auto mean = [&](std::size_t from) {
+    double sum = 0;
+    for (std::size_t i = from; i < from + 20; ++i) sum += losses[i] / 20;
+    return sum;
+  };
+  EXPECT_NEAR(losses[0], std::log(30522.0) + std::log(2.0), 0.4);  // knows nothing yet
+  EXPECT_LT(mean(280), mean(0) - 1.5);
+}
+
+TEST(Program, SigtermToOneRankEndsAllAtAStepBoundary) {
+  const std::string folder = temporary_folder("sigterm");
+  const int port = free_port();
+  const Words words = small({"--steps", "1000000", "--checkpoint", folder});
+  Process second(words, rank_variables(1, 2, port));
+  Process first(words, rank_variables(0, 2, port));
+  ASSERT_TRUE(first.wait_for_output("\"type\":\"step\"", 3));
+  second.signal(SIGTERM);
+  const Finished zero = first.wait(), one = second.wait();
+  EXPECT_EQ(zero.status, 130) << zero.err;
+  EXPECT_EQ(one.status, 130) << one.err;
+  EXPECT_THAT(zero.out,
+              HasSubstr("{\"type\":\"summary\",\"outcome\":\"interrupted\",\"signal\":15"));
+  const auto summary =
+      nlohmann::json::parse(zero.out.substr(zero.out.find("{\"type\":\"summary\"")));
+  EXPECT_EQ(newest_state(folder).header["step"], summary["step"]);
+  EXPECT_EQ(count(zero.out, "\"type\":\"step\""), summary["steps"].get<int>());
+}
+
+TEST(Program, TheOtherStylesCloseTheirLogsOnASignalToo) {
+  for (const auto& [style, sign, closing] :
+       {std::tuple{"tqdm", "Step:2", "Training interrupted by signal 2"},
+        std::tuple{"tf", "step = 2", "training_loop marked as finished"}}) {
+    Process process(small({"--steps", "1000000", "--log-style", style}));
+    ASSERT_TRUE(process.wait_for_output(sign));
+    process.signal(SIGINT);
+    const Finished done = process.wait();
+    EXPECT_EQ(done.status, 130);
+    EXPECT_THAT(done.out, HasSubstr(closing));
+  }
+}
+
+TEST(Program, AKilledRankEndsTheOthersWithAnErrorThatNamesIt) {
+  for (const int victim : {0, 1}) {
+    const int port = free_port();
+    const Words words = small({"--steps", "1000000", "--comm-timeout", "60"});
+    Process first(words, rank_variables(0, 2, port));
+    Process second(words, rank_variables(1, 2, port));
+    ASSERT_TRUE(first.wait_for_output("\"type\":\"step\"", 2));
+    (victim == 0 ? first : second).signal(SIGKILL);
+    const Finished survivor = (victim == 0 ? second : first).wait();
+    EXPECT_EQ(survivor.status, 1);
+    EXPECT_THAT(survivor.err, HasSubstr("rank " + std::to_string(victim) + " died"));
+    EXPECT_THAT(survivor.err, HasSubstr("bert_train: rank " + std::to_string(1 - victim) + ":"));
+    EXPECT_EQ(count(survivor.err, "\n"), 1) << "one line";
+  }
+}
+
+TEST(Program, RanksWithDifferentOptionsAreRefused) {
+  const int port = free_port();
+  Process second(small({"--steps", "9"}), rank_variables(1, 2, port));
+  const Finished first =
+      run(small({"--steps", "8", "--log-every", "2"}), rank_variables(0, 2, port));
+  EXPECT_EQ(first.status, 2);
+  EXPECT_THAT(first.err, HasSubstr("different options"));
+  EXPECT_EQ(second.wait().status, 2);
+}
+
+TEST(Program, ARankThatNeverComesIsNamed) {
+  const Finished done = run(small({"--comm-timeout", "0.3"}), rank_variables(0, 2, free_port()));
+  EXPECT_EQ(done.status, 1);
+  EXPECT_THAT(done.err, HasSubstr("rank 1 of 2 did not come"));
+}
+
+TEST(Program, ASignalWhileWaitingForRanksEndsAtOnce) {
+  const int port = free_port();
+  Process process(small({"--comm-timeout", "600"}), rank_variables(0, 2, port));
+  // Its store answers once the handlers are in place.
+  (void)connect_to("127.0.0.1", port, std::chrono::steady_clock::now() + std::chrono::seconds(60));
+  process.signal(SIGTERM);
+  const Finished done = process.wait();
+  EXPECT_EQ(done.status, 130);
+  EXPECT_THAT(done.err, HasSubstr("before training"));
+}
+
+TEST(Program, AnotherWorldThanExpectedEndsBeforeTraining) {
+  const Finished done = run(small({"--expect-world-size", "2"}));
+  EXPECT_EQ(done.status, 2);
+  EXPECT_EQ(done.out, "");
+  EXPECT_THAT(done.err, HasSubstr("--expect-world-size 2, but the world is 1"));
+}
+
+TEST(Program, HelpAndVersionGoToStandardOutput) {
+  const Finished help = run({"--help"});
+  EXPECT_EQ(help.status, 0);
+  for (const char* option : {"--model",
+                             "--backend",
+                             "--precision",
+                             "--micro-batch-size",
+                             "--gradient-accumulation-steps",
+                             "--sequence-length",
+                             "--steps",
+                             "--optimizer",
+                             "--seed",
+                             "--data",
+                             "--activation-checkpointing",
+                             "--log-style",
+                             "--log-every",
+                             "--timings",
+                             "--checkpoint",
+                             "--resume",
+                             "--deterministic",
+                             "--threads",
+                             "--comm",
+                             "--expect-world-size",
+                             "Exit status"}) {
+    EXPECT_THAT(help.out, HasSubstr(option));
+  }
+  const Finished version = run({"--version"});
+  EXPECT_EQ(version.status, 0);
+  EXPECT_THAT(version.out, HasSubstr("bert_train 0."));
+}
+
+TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
+  struct Case {
+    Words words;
+    int status;
+    const char* says;
+  };
+  const Case cases[] = {
+      {{"--nonsense"}, 2, "--nonsense"},
+      {{"--model", "gpt"}, 2, "bert-tiny, bert-mini"},
+      {{"--log-style", "deepspeed"}, 2, "not built yet; have: native, tqdm, tf"},
+      {{"--log-style", "x"}, 2, "unknown; have: native, tqdm, tf"},
+      {{"--precision", "bf16"}, 2, "fp32 only"},
+      {{"--precision", "int8"}, 2, "fp32, tf32, bf16"},
+      {{"--backend", "cuda"}, 3, "bert_cuda.so"},
+      {{"--comm", "nccl"}, 3, "bert_nccl.so"},
+      {{"--comm", "mpi"}, 3, "bert_mpi.so"},
+      {{"--comm", "pigeon"}, 2, "auto, self, tcp, mpi, nccl, sim"},
+      {{"--steps", "0"}, 2, "at least 1"},
+      {{"--steps", "ten"}, 2, "ten"},
+      {{"--micro-batch-size", "-4"}, 2, "-4"},
+      {{"--learning-rate", "nan"}, 2, "nan"},
+      {{"--sequence-length", "513"}, 2, "8 to 512"},
+      {{"--warmup-steps", "200"}, 2, "--warmup-steps 200"},
+      {{"--data", "/nonexistent"}, 2, "/nonexistent"},
+      {{"--resume", "/nonexistent"}, 2, "no step_"},
+      {{"--timings", "/nonexistent/t"}, 2, "/nonexistent/t"},
+      {{"--checkpoint-every", "5"}, 2, "--checkpoint DIR"},
+      {{"--comm", "sim", "--sim-topology", "4x8"}, 2, "NnGg"},
+      {{"--model", "bert-large", "--micro-batch-size", "1000000"}, 12, "out of memory"},
+  };
+  for (const Case& c : cases) {
+    const Finished done = run(c.words);
+    EXPECT_EQ(done.status, c.status) << c.words[0] << ' ' << done.err;
+    EXPECT_THAT(done.err, HasSubstr(c.says)) << c.words[0];
+    EXPECT_EQ(count(done.err, "\n"), 1) << done.err;
+    EXPECT_EQ(done.out, "");
+  }
+}
+
+TEST(Program, HalfSetLauncherVariablesAreAUsageError) {
+  const Finished done = run({}, {{"RANK", "1"}});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_THAT(done.err, HasSubstr("RANK is set but WORLD_SIZE is not"));
+}
+
+TEST(Program, AFullDiskIsAnErrorAndNotASilentLoss) {
+  const Finished log = run(small({"--steps", "3"}), {}, "/dev/full");
+  EXPECT_EQ(log.status, 1);
+  EXPECT_THAT(log.err, HasSubstr("standard output"));
+  const Finished timings = run(small({"--steps", "3", "--timings", "/dev/full"}));
+  EXPECT_EQ(timings.status, 1);
+  EXPECT_THAT(timings.err, HasSubstr("--timings /dev/full"));
+}
+
+TEST(Program, TheLogAndTheTimingsTellTheSameTime) {
+  const std::string path = temporary_folder("times") + "/t.jsonl";
+  const Finished done = run(small({"--steps", "20", "--timings", path}));
+  ASSERT_EQ(done.status, 0) << done.err;
+  std::ifstream in(path);
+  std::istringstream log(done.out);
+  std::string line, logged;
+  std::getline(log, logged);  // header
+  double sum = 0, log_sum = 0;
+  int steps = 0;
+  while (std::getline(in, line) && std::getline(log, logged)) {
+    const auto truth = nlohmann::json::parse(line), said = nlohmann::json::parse(logged);
+    EXPECT_EQ(truth["step"], ++steps);
+    EXPECT_EQ(said["step"], steps);
+    EXPECT_EQ(truth["sequences"], 2);
+    sum += truth["seconds"].get<double>();
+    log_sum += said["seconds"].get<double>();
+  }
+  EXPECT_EQ(steps, 20);
+  // Both clocks start together and stop one log line apart.
+  EXPECT_LE(log_sum, sum);
+  EXPECT_GT(log_sum, 0.5 * sum);
+}
+
+TEST(Program, ASimulatedClusterIsLabelled) {
+  const Finished done = run(small({"--steps", "2", "--comm", "sim", "--sim-topology", "4n8g"}));
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto header = nlohmann::json::parse(done.out.substr(0, done.out.find('\n')));
+  EXPECT_EQ(header["simulated"], true);
+  EXPECT_EQ(header["simulated_topology"], "4n8g");
+  EXPECT_EQ(header["world_size"], 1);
+}
+
+}  // namespace
+}  // namespace bert::testing
