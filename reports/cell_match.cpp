@@ -1,7 +1,7 @@
 #include "reports/cell_match.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -11,18 +11,37 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Hardware and system: what differs here makes two rates incomparable.
-constexpr std::array<std::string_view, 11> kBlocking{
-    "machine", "cpu",    "cpus",     "cores",       "gpu",           "gpus",
-    "driver",  "kernel", "governor", "cuda_driver", "virtualization"};
-// Changes from minute to minute, or names the place and not its speed.
-constexpr std::array<std::string_view, 14> kVolatile{
-    "load",     "load_average", "time", "date",   "created",     "captured", "uptime_s",
-    "hostname", "host",         "pid",  "uptime", "environment", "user",     "path"};
-constexpr std::array<std::string_view, 9> kVolatileParts{
+constexpr std::string_view kBlocking[] = {"machine",
+                                          "cpu",
+                                          "cpus",
+                                          "cores",
+                                          "cores_usable",
+                                          "sockets",
+                                          "threads_per_core",
+                                          "isa",
+                                          "governor",
+                                          "turbo",
+                                          "virtualization",
+                                          "kernel",
+                                          "gpu",
+                                          "gpus",
+                                          "driver",
+                                          "cuda_driver"};
+// Names the place or the moment and not the speed.
+constexpr std::string_view kVolatile[] = {"time", "date", "created", "captured", "hostname",
+                                          "host", "pid",  "user",    "path"};
+// Words in the names of values that change from minute to minute ("mhz", "load_1min").
+constexpr std::string_view kVolatileParts[] = {
     "mhz", "free", "available", "temperature", "utilization", "used", "power", "uptime", "load"};
 
-bool contains(auto& list, std::string_view key) {
-  return std::ranges::find(list, key) != list.end();
+bool contains(const auto& list, std::string_view key) {
+  return std::ranges::find(list, key) != std::end(list);
+}
+
+bool is_volatile(std::string_view key) {
+  return std::ranges::any_of(kVolatileParts, [&](std::string_view word) {
+    return key.find(word) != std::string_view::npos;
+  });
 }
 
 // Without parts that change from minute to minute ("mhz", "free_bytes").
@@ -35,10 +54,7 @@ Json steady(const Json& value) {
   if (!value.is_object()) return value;
   std::map<std::string, Json> sorted;  // the order of keys is no difference
   for (const auto& [key, part] : value.items()) {
-    const auto is_part = [&, name = std::string_view(key)](std::string_view word) {
-      return name.find(word) != std::string_view::npos;
-    };
-    if (std::ranges::none_of(kVolatileParts, is_part)) sorted.emplace(key, steady(part));
+    if (!is_volatile(key)) sorted.emplace(key, steady(part));
   }
   Json out = Json::object();
   for (auto& [key, part] : sorted) out[key] = std::move(part);
@@ -112,9 +128,14 @@ std::vector<ContextDifference> context_differences(const nlohmann::ordered_json&
   for (const auto& [json, first] : {std::pair(&a, true), std::pair(&b, false)}) {
     if (!json->is_object()) continue;
     for (const auto& [key, value] : json->items()) {
-      if (contains(kVolatile, key) || value.is_null()) continue;
+      if (contains(kVolatile, key) || is_volatile(key) || value.is_null()) continue;
+      Json part = steady(value);
+      if (key == "bertbench" && part.is_object()) {  // each commit to be checked is another one
+        part.erase("commit");
+        part.erase("version");
+      }
       auto& pair = values[key];
-      (first ? pair.first : pair.second) = text_of(steady(value));
+      (first ? pair.first : pair.second) = text_of(part);
     }
   }
   std::vector<ContextDifference> out;
@@ -127,7 +148,7 @@ std::vector<ContextDifference> context_differences(const nlohmann::ordered_json&
 }
 
 std::vector<std::string> blocking_context_keys() {
-  std::vector<std::string> keys(kBlocking.begin(), kBlocking.end());
+  std::vector<std::string> keys(std::begin(kBlocking), std::end(kBlocking));
   keys.insert(keys.end(), {"estimator", "window", "unit", "emulated"});
   return keys;
 }

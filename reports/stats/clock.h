@@ -9,9 +9,11 @@
 
 namespace bertbench {
 
-/// When the counter reached this value: at its first redraw.
+/// When the counter reached this value: at its first redraw. A record of several iterations keeps
+/// the first redraw of its first one, so there the last redraw stands for the counter.
 [[nodiscard]] inline double clock_of(const Record& record) {
-  return std::isnan(record.first_time_s) ? record.time_s : record.first_time_s;
+  const bool own = record.iterations == 1 && record.merged == 1;
+  return own && !std::isnan(record.first_time_s) ? record.first_time_s : record.time_s;
 }
 
 struct ClockRate {

@@ -210,6 +210,19 @@ TEST(Check, FrequenciesAndLoadsDoNotMakeTheSameMachineAnother) {
   EXPECT_TRUE(check(now, base).notices.empty());
 }
 
+TEST(Check, AnotherCommitOrLoadOfTheSameMachineIsNoNotice) {
+  ResultSet now = grid();
+  ResultSet base = grid();
+  now.environment = {{"load_1min", 0.1}, {"bertbench", {{"commit", "a"}, {"compiler", "gcc 12"}}}};
+  base.environment = {{"load_1min", 3}, {"bertbench", {{"commit", "b"}, {"compiler", "gcc 12"}}}};
+  EXPECT_TRUE(check(now, base).notices.empty());
+  base.environment["bertbench"]["compiler"] = "gcc 13";
+  EXPECT_EQ(check(now, base).notices.size(), 1U);
+  base.environment["cores_usable"] = 1;
+  now.environment["cores_usable"] = 2;
+  EXPECT_EQ(check(now, base).exit_status, 4);
+}
+
 TEST(Check, AnotherEstimatorOrWindowIsNotComparable) {
   ResultSet now = grid();
   for (Trial& trial : now.cells[0].trials) trial.estimator = "printed";

@@ -91,6 +91,22 @@ TEST(CounterClock, AFineClockIsUsedToTheFullFromTheRecordInFront) {
   EXPECT_LT(measured->resolution, 1e-6);
 }
 
+TEST(CounterClock, ARecordOfSeveralIterationsIsClockedAtItsLastRedraw) {
+  RunLog log;
+  log.clock_resolution_s = 1e-3;
+  for (int i = 1; i <= 10; ++i) {  // lines of growing length, one iteration a second
+    Record record;
+    record.iterations = i;
+    record.step = i * (i + 1) / 2;
+    record.time_s = static_cast<double>(record.step);
+    record.first_time_s = static_cast<double>(record.step - i + 1);
+    log.records.push_back(record);
+  }
+  const auto measured = rate(log, "all");
+  ASSERT_TRUE(measured);
+  EXPECT_DOUBLE_EQ(measured->iterations / measured->seconds, 1);
+}
+
 TEST(CounterClock, BarsThatBeginAnewAreAddedUp) {
   RunLog log = bar(60, 1);
   const RunLog second = bar(60, 1);
