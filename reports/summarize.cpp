@@ -155,6 +155,16 @@ void speedups(ResultSet& results, const SummaryOptions& options, std::vector<Not
       }
     }
   }
+  // A base that nothing is compared with says nothing: 1.0 over itself is no speedup.
+  std::set<std::string> used;
+  for (const Cell& cell : results.cells) {
+    if (cell.speedup && cell.speedup->base != cell.key) used.insert(cell.speedup->base);
+  }
+  for (Cell& cell : results.cells) {
+    if (!cell.speedup || cell.speedup->base != cell.key || used.contains(cell.key)) continue;
+    cell.speedup.reset();
+    cell.scaling_efficiency.reset();
+  }
   if (topology && !found) {
     notices.push_back(
         {0, "no cell of topology " + options.base + " gives a rate; no speedup is given"});

@@ -45,6 +45,12 @@ TEST(Summarize, NoBaseNoSpeedup) {
   EXPECT_FALSE(results.cells[1].scaling_efficiency);
 }
 
+TEST(Summarize, ALoneBaseHasNoSpeedupOverItself) {
+  const ResultSet results = result_set({cell(identity(1, 1), {100})});
+  EXPECT_FALSE(results.cells[0].speedup);
+  EXPECT_FALSE(results.cells[0].scaling_efficiency);
+}
+
 TEST(Summarize, ABaseWithoutANumberIsNoBase) {
   Cell base = cell(identity(1, 1), {100});
   base.trials[0].window.covered = false;
