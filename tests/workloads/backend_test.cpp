@@ -216,7 +216,7 @@ TEST(CpuBackend, asking_for_the_buffer_before_a_step_changes_nothing) {
 
 TEST(CpuBackend, loss_falls_over_300_steps) {
   ModelConfig model = odd_model();
-  const auto backend = make_cpu_backend(options_for(model, 4, 16));
+  const auto backend = make_cpu_backend(options_for(model, 4, 16, 1));
   OptimizerOptions optimizer;
   double first = 0;
   double last = 0;

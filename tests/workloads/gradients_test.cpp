@@ -1,7 +1,9 @@
 // Gradients against PyTorch float64, and against the scalar reference.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "tests/workloads/oracle/oracle.h"
 #include "tests/workloads/support.h"
@@ -34,7 +36,9 @@ void expect_gradients(const oracle::Golden& golden, const ParameterLayout& layou
     EXPECT_LE(error, bound) << parameter.name;
     worst = std::max(worst, error);
   }
-  ::testing::Test::RecordProperty("worst_error", std::to_string(worst));
+  std::ostringstream text;
+  text << std::scientific << worst;
+  ::testing::Test::RecordProperty("worst_error", text.str());
 }
 
 void expect_losses(const oracle::Golden& golden, double masked_lm, double next_sentence,

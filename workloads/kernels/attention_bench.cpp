@@ -46,25 +46,29 @@ double product_flops(const Setup& setup, double products) {
 
 void forward(benchmark::State& state) {
   Setup setup(state.range(0), state.range(1));
+  const Stopwatch watch;
   for (auto _ : state) {
     attention_forward(setup.context, 0, setup.lengths.data(), setup.qkv.data(),
                       setup.probabilities.data(), setup.output.data());
   }
   const auto bytes = setup.qkv.bytes() + setup.probabilities.bytes() + setup.output.bytes();
-  report(state, product_flops(setup, 2), static_cast<double>(bytes), thread_count());
+  report(state, watch.seconds(), product_flops(setup, 2), static_cast<double>(bytes),
+         thread_count());
 }
 
 void backward(benchmark::State& state) {
   Setup setup(state.range(0), state.range(1));
   attention_forward(setup.context, 0, setup.lengths.data(), setup.qkv.data(),
                     setup.probabilities.data(), setup.output.data());
+  const Stopwatch watch;
   for (auto _ : state) {
     attention_backward(setup.context, 0, setup.lengths.data(), setup.qkv.data(),
                        setup.probabilities.data(), setup.output.data(), setup.d_qkv.data(),
                        setup.partials.data());
   }
   const auto bytes = 2 * setup.qkv.bytes() + setup.probabilities.bytes() + setup.output.bytes();
-  report(state, product_flops(setup, 4), static_cast<double>(bytes), thread_count());
+  report(state, watch.seconds(), product_flops(setup, 4), static_cast<double>(bytes),
+         thread_count());
 }
 
 void shapes(benchmark::internal::Benchmark* b) {

@@ -21,6 +21,7 @@ void product(benchmark::State& state, Direction direction) {
   fill(y.data(), y.size(), 3);
   omp_set_num_threads(thread_count());
   Gemm gemm;
+  const Stopwatch watch;
   for (auto _ : state) {
     switch (direction) {
       case kForward:
@@ -36,7 +37,7 @@ void product(benchmark::State& state, Direction direction) {
   }
   const double flops =
       2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  report(state, flops, 0, thread_count());
+  report(state, watch.seconds(), flops, 0, thread_count());
 }
 
 void shapes(benchmark::internal::Benchmark* b) {

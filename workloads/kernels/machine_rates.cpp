@@ -91,23 +91,21 @@ double measure_copy_rate(int threads) {
   return 2.0 * static_cast<double>(kSize) * sizeof(float) / seconds;
 }
 
-void report_flops(benchmark::State& state, double flops, double gemm_rate) {
-  using benchmark::Counter;
-  const auto per_second = Counter::kIsIterationInvariantRate;
-  state.counters["FLOP/s"] = Counter(flops, per_second);
-  state.counters["gemm_FLOP/s"] = Counter(gemm_rate);
-  state.counters["share_of_gemm"] = Counter(flops / gemm_rate, per_second);
+void report_flops(benchmark::State& state, double seconds, double flops, double gemm_rate) {
+  const double rate = flops * static_cast<double>(state.iterations()) / seconds;
+  state.counters["FLOP/s"] = rate;
+  state.counters["gemm_FLOP/s"] = gemm_rate;
+  state.counters["share_of_gemm"] = rate / gemm_rate;
 }
 
-void report(benchmark::State& state, double flops, double bytes, int threads) {
-  using benchmark::Counter;
-  const auto per_second = Counter::kIsIterationInvariantRate;
-  if (flops > 0) report_flops(state, flops, measure_gemm_rate(threads));
+void report(benchmark::State& state, double seconds, double flops, double bytes, int threads) {
+  if (flops > 0) report_flops(state, seconds, flops, measure_gemm_rate(threads));
   if (bytes > 0) {
-    const double rate = measure_copy_rate(threads);
-    state.counters["bytes/s"] = Counter(bytes, per_second);
-    state.counters["copy_bytes/s"] = Counter(rate);
-    state.counters["share_of_copy"] = Counter(bytes / rate, per_second);
+    const double rate = bytes * static_cast<double>(state.iterations()) / seconds;
+    const double copy_rate = measure_copy_rate(threads);
+    state.counters["bytes/s"] = rate;
+    state.counters["copy_bytes/s"] = copy_rate;
+    state.counters["share_of_copy"] = rate / copy_rate;
   }
 }
 

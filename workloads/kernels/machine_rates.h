@@ -3,6 +3,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <cstdint>
 
 namespace bert::bench {
@@ -17,13 +18,24 @@ double sample_gemm_rate(int threads);
 /// Copy between buffers far larger than the caches, bytes read + bytes written per second.
 double measure_copy_rate(int threads);
 
-/// Adds FLOP/s, `gemm_rate` and their ratio.
-void report_flops(benchmark::State& state, double flops, double gemm_rate);
+/// Seconds since it was made. The shares need the time as a number, which State does not tell.
+class Stopwatch {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// Adds FLOP/s, `gemm_rate` and their ratio. `seconds` is the time of all iterations.
+void report_flops(benchmark::State& state, double seconds, double flops, double gemm_rate);
 
 /// Adds FLOP/s and bytes/s of the timed loop, the machine's rates just measured and the shares.
 /// 0 = not counted. `flops` and `bytes` are per iteration; bytes count every array that must come
 /// from or go to memory once.
-void report(benchmark::State& state, double flops, double bytes, int threads);
+void report(benchmark::State& state, double seconds, double flops, double bytes, int threads);
 
 /// Threads of every benchmark: OMP_NUM_THREADS, else all cores.
 int thread_count();

@@ -76,6 +76,7 @@ void bias_dropout_residual_norm(benchmark::State& state) {
   norm.mean = mean.data();
   norm.rstd = rstd.data();
   std::int64_t turn = 0;
+  const Stopwatch watch;
   for (auto _ : state) {
     norm.input = norm.sum = sum.at(turn);
     norm.residual = residual.at(turn);
@@ -83,7 +84,7 @@ void bias_dropout_residual_norm(benchmark::State& state) {
     run_norm_forward(setup.context, norm, kRows);
     ++turn;
   }
-  report(state, 0, 4 * sum.bytes(), thread_count());
+  report(state, watch.seconds(), 0, 4 * sum.bytes(), thread_count());
 }
 
 void bias_dropout_residual_norm_backward(benchmark::State& state) {
@@ -99,6 +100,7 @@ void bias_dropout_residual_norm_backward(benchmark::State& state) {
   norm.gamma = setup.vector(1);
   norm.before = keys.data();
   std::int64_t turn = 0;
+  const Stopwatch watch;
   for (auto _ : state) {
     norm.sum = sum.at(turn);
     norm.d_output = norm.d_sum = gradient.at(turn);
@@ -107,13 +109,14 @@ void bias_dropout_residual_norm_backward(benchmark::State& state) {
                       {setup.vector(3), setup.vector(4), setup.vector(5)});
     ++turn;
   }
-  report(state, 0, 4 * sum.bytes(), thread_count());
+  report(state, watch.seconds(), 0, 4 * sum.bytes(), thread_count());
 }
 
 void bias_gelu(benchmark::State& state) {
   Setup setup;
   Rotation input(kRows, kWide, 1), output(kRows, kWide, 2);
   std::int64_t turn = 0;
+  const Stopwatch watch;
   for (auto _ : state) {
     for_row_blocks(setup.context, kRows, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
       kernels().gelu_forward(end - begin, kWide, input.at(turn) + begin * kWide, setup.vector(0),
@@ -121,19 +124,20 @@ void bias_gelu(benchmark::State& state) {
     });
     ++turn;
   }
-  report(state, 0, 2 * input.bytes(), thread_count());
+  report(state, watch.seconds(), 0, 2 * input.bytes(), thread_count());
 }
 
 void bias_gelu_backward(benchmark::State& state) {
   Setup setup;
   Rotation input(kRows, kWide, 1), gradient(kRows, kWide, 2);
   std::int64_t turn = 0;
+  const Stopwatch watch;
   for (auto _ : state) {
     run_gelu_backward(setup.context, kRows, kWide, input.at(turn), setup.vector(0),
                       gradient.at(turn), setup.vector(1));
     ++turn;
   }
-  report(state, 0, 3 * input.bytes(), thread_count());
+  report(state, watch.seconds(), 0, 3 * input.bytes(), thread_count());
 }
 
 /// One thread, in cache, as inside attention.
@@ -168,13 +172,14 @@ void cross_entropy(benchmark::State& state) {
   constexpr std::int64_t kMasked = 160, kClasses = 30522;
   const Buffer logits(kMasked * kClasses), bias(kClasses);
   fill(logits.data(), logits.size(), 1);
+  const Stopwatch watch;
   for (auto _ : state) {
 #pragma omp parallel for num_threads(thread_count()) schedule(static)
     for (std::int64_t row = 0; row < kMasked; ++row) {
       kernels().cross_entropy(kClasses, logits.data() + row * kClasses, bias.data(), row, 0.5F);
     }
   }
-  report(state, 0, 2 * static_cast<double>(logits.bytes()), thread_count());
+  report(state, watch.seconds(), 0, 2 * static_cast<double>(logits.bytes()), thread_count());
 }
 
 BENCHMARK(bias_dropout_residual_norm)->UseRealTime()->Unit(benchmark::kMicrosecond);

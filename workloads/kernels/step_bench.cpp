@@ -87,8 +87,11 @@ void step(benchmark::State& state, const std::string& name, const BackendOptions
   Trainer& one = trainer(name, options);
   // The machine's speed is sampled between the steps, so a neighbour that slows one slows both.
   std::vector<double> rates;
+  double seconds = 0;
   for (auto _ : state) {
+    const Stopwatch watch;
     one.step();
+    seconds += watch.seconds();
     state.PauseTiming();
     rates.push_back(sample_gemm_rate(options.threads));
     state.ResumeTiming();
@@ -96,13 +99,12 @@ void step(benchmark::State& state, const std::string& name, const BackendOptions
   const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
   std::nth_element(rates.begin(), middle, rates.end());
   const auto sequences = static_cast<double>(options.micro_batch_size);
-  report_flops(state,
+  report_flops(state, seconds,
                sequences * model_flops(options.model, options.sequence_length,
                                        one.batch.masked_per_sequence),
                *middle);
-  state.counters["sequences/s"] =
-      benchmark::Counter(sequences, benchmark::Counter::kIsIterationInvariantRate);
-  state.counters["threads"] = benchmark::Counter(options.threads);
+  state.counters["sequences/s"] = sequences * static_cast<double>(state.iterations()) / seconds;
+  state.counters["threads"] = options.threads;
 }
 
 void add(const std::string& model, std::int64_t sequences, std::int64_t length,
