@@ -36,7 +36,8 @@ class AnchorScanner {
  private:
   struct Literal {
     std::uint32_t id;
-    std::uint32_t at;  ///< where in the literal the fingerprint begins
+    std::uint32_t at;    ///< where in the literal the fingerprint begins
+    std::uint32_t word;  ///< the fingerprint
   };
 
   [[nodiscard]] std::uint8_t buckets_at(const unsigned char* p) const;

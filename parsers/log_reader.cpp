@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <mutex>
 
 #include "parsers/anchor_scan.h"
 #include "parsers/core/text.h"
@@ -49,22 +50,22 @@ Anchors collect_anchors(std::string_view only) {
   return out;
 }
 
-/// The tables are built once a process and format.
-const std::pair<Anchors, AnchorScanner>& scanner_for(const std::string& only) {
-  using Entry = std::pair<Anchors, AnchorScanner>;
-  static const std::map<std::string, Entry, std::less<>> entries = [] {
-    std::map<std::string, Entry, std::less<>> out;
-    const auto put = [&](const std::string& name) {
-      Anchors anchors = collect_anchors(name);
-      AnchorScanner scanner(anchors.literals);
-      out.emplace(name, Entry{std::move(anchors), std::move(scanner)});
-    };
-    put("");
-    for (const Format* format : all_formats()) put(std::string(format->name));
-    return out;
-  }();
-  const auto found = entries.find(only);
-  return found != entries.end() ? found->second : entries.find("")->second;
+using Tables = std::pair<Anchors, AnchorScanner>;
+
+/// The tables are built once a process and format, when they are first asked for.
+const Tables& scanner_for(const std::string& only) {
+  static std::mutex mutex;
+  static std::map<std::string, Tables, std::less<>> entries;
+  const std::lock_guard lock(mutex);
+  if (const auto found = entries.find(only); found != entries.end()) return found->second;
+  Anchors anchors = collect_anchors(only);
+  AnchorScanner scanner(anchors.literals);
+  return entries.emplace(only, Tables{std::move(anchors), std::move(scanner)}).first->second;
+}
+
+/// The format that options ask for; empty = all of them.
+std::string only_format(const ReadOptions& options) {
+  return options.format == "auto" || !check_format_name(options.format) ? "" : options.format;
 }
 
 struct FormatState {
@@ -159,7 +160,7 @@ struct LogReader::State final : CandidateSink {
   State(ReadOptions o, std::string p)
       : options(std::move(o)),
         path(std::move(p)),
-        tables(scanner_for(options.format == "auto" ? "" : options.format)),
+        tables(scanner_for(only_format(options))),
         feed(tables.second, tables.first.owners) {
     for (const Format* format : all_formats()) {
       formats.push_back({format, format->make(),
@@ -223,7 +224,7 @@ struct LogReader::State final : CandidateSink {
 
   ReadOptions options;
   std::string path;
-  const std::pair<Anchors, AnchorScanner>& tables;
+  const Tables& tables;
   LineFeed feed;
   std::vector<FormatState> formats;
   FactRules facts;

@@ -139,6 +139,12 @@ RunBuilder::RunBuilder(std::string_view format, std::string path, WindowRule win
     : format_(format), path_(std::move(path)), window_(window) {}
 
 RunDraft& RunBuilder::begin(WorkKind kind, std::int64_t line) {
+  if (drafts_.size() >= kMaxRuns) {
+    // Input that begins runs without end: the rest goes to one run that nobody sees.
+    if (!overflow_) overflow_ = std::make_unique<RunDraft>(path_, format_, kind, window_, line);
+    overflow_->discard = true;
+    return *overflow_;
+  }
   drafts_.push_back(std::make_unique<RunDraft>(path_, format_, kind, window_, line));
   return *drafts_.back();
 }

@@ -106,12 +106,14 @@ class RunBuilder {
   [[nodiscard]] const RunDraft* current() const;
 
  private:
+  static constexpr std::size_t kMaxRuns = 20'000;
   RunDraft& begin(WorkKind kind, std::int64_t line);
 
   std::string_view format_;
   std::string path_;
   WindowRule window_;
   std::vector<std::unique_ptr<RunDraft>> drafts_;
+  std::unique_ptr<RunDraft> overflow_;
   RunDraft* open_[3] = {nullptr, nullptr, nullptr};
 };
 

@@ -2,15 +2,16 @@
 //
 // TensorFlow hands each message to two loggers: it stands once as "INFO:tensorflow:..." and once
 // with an absl stamp ("I0501 17:11:00.381370 <thread> file.py:2308] ..."), which gives the clock.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
 
-#include "parsers/clock.h"
 #include "parsers/core/text.h"
 #include "parsers/cursor.h"
 #include "parsers/format.h"
 #include "parsers/run_builder.h"
+#include "parsers/tf_message.h"
 
 namespace bertbench {
 namespace {
@@ -21,23 +22,6 @@ constexpr std::string_view kAnchors[] = {
     "Total Training Time", "Total Inference Time", "Loss for final step",
     "***** Running "};
 
-/// A message and where it came from.
-struct Message {
-  std::string_view text;
-  double time_s = kUnknown;  ///< absl lines only
-  bool absl = false;
-};
-
-std::optional<Message> message_of(std::string_view text) {
-  constexpr std::string_view kPlain = "INFO:tensorflow:";
-  if (text.starts_with(kPlain)) return Message{text.substr(kPlain.size()), kUnknown, false};
-  const auto time = absl_time(text);
-  if (!time) return std::nullopt;
-  const auto bracket = text.find("] ");
-  if (bracket == std::string_view::npos || bracket > 160) return std::nullopt;
-  return Message{text.substr(bracket + 2), *time, true};
-}
-
 class TfParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -46,12 +30,13 @@ class TfParser final : public LineParser {
  private:
   enum class Series { loss_step, rate_only, dle };
 
-  bool see_message(const Message& message, const Line& line, RunBuilder& out);
+  bool see_message(const TfMessage& message, const Line& line, RunBuilder& out);
   bool see_dle(const Line& line, RunBuilder& out);
-  void see_loss_step(const Message& message, const Line& line, RunBuilder& out);
+  void see_loss_step(const TfMessage& message, const Line& line, RunBuilder& out);
   void refine_seconds(Sample& sample) const;
-  void see_global_step_rate(const Message& message, double rate, const Line& line, RunBuilder& out);
-  void see_examples_rate(double rate, const Message& message);
+  void see_global_step_rate(const TfMessage& message, double rate, const Line& line,
+                            RunBuilder& out);
+  void see_examples_rate(double rate, const TfMessage& message);
   void put_rate(RunBuilder& out);
   RunDraft& draft(Series series, std::int64_t line, RunBuilder& out);
   RunDraft& statement_draft(std::int64_t line, RunBuilder& out);
@@ -114,11 +99,11 @@ bool TfParser::parse(const Line& line, RunBuilder& out) {
       line.text.find("train_throughput : ") != std::string_view::npos) {
     return see_dle(line, out);
   }
-  const auto message = message_of(line.text);
+  const auto message = tf_message(line.text);
   return message && see_message(*message, line, out);
 }
 
-bool TfParser::see_message(const Message& message, const Line& line, RunBuilder& out) {
+bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilder& out) {
   const Line said{message.text, line.number, line.terminator, line.rank};
   const auto starts = [&](std::string_view what) { return message.text.starts_with(what); };
   if (starts("***** Running ")) {
@@ -181,29 +166,21 @@ bool TfParser::see_message(const Message& message, const Line& line, RunBuilder&
 }
 
 // "loss = 11.079672, step = 32 (1271.735 sec)": the seconds are those since the loss line before.
-void TfParser::see_loss_step(const Message& message, const Line& said, RunBuilder& out) {
-  Cursor cursor(said);
-  cursor.literal("loss = ");
-  const auto loss = cursor.number();
-  if (!loss || !cursor.literal(", step = ")) return;
-  const auto step = cursor.integer();
-  if (!step) return;
+void TfParser::see_loss_step(const TfMessage& message, const Line& said, RunBuilder& out) {
+  const auto read = tf_loss_step(said);
+  if (!read) return;
   Sample sample;
-  sample.step = *step;
-  sample.loss = *loss;
+  sample.step = read->step;
+  sample.loss = read->loss;
+  sample.seconds = read->seconds;
   sample.line = said.number;
   sample.rank = said.rank;
   sample.time_s = unwrapped(message.time_s);
-  cursor.blanks();
-  if (cursor.literal("(")) {
-    const auto seconds = cursor.number();
-    if (seconds && cursor.literal(" sec)")) sample.seconds = *seconds;
-  }
   refine_seconds(sample);
   RunDraft* run = series_[static_cast<std::size_t>(Series::loss_step)];
   if (run != nullptr && run->goes_back(sample)) end_run(out);
   RunDraft& target = draft(Series::loss_step, said.number, out);
-  if (*step != loss_step_) {
+  if (sample.step != loss_step_) {
     if (!std::isnan(step_examples_)) {
       sample.rate = step_examples_;
       target.log.rate_unit = RateUnit::sequences_per_second;
@@ -212,7 +189,7 @@ void TfParser::see_loss_step(const Message& message, const Line& said, RunBuilde
       target.log.rate_unit = RateUnit::iterations_per_second;
     }
     step_rate_ = step_examples_ = kUnknown;
-    loss_step_ = *step;
+    loss_step_ = sample.step;
   }
   target.add(sample);
 }
@@ -230,7 +207,7 @@ void TfParser::refine_seconds(Sample& sample) const {
   }
 }
 
-void TfParser::see_global_step_rate(const Message& message, double rate, const Line& line,
+void TfParser::see_global_step_rate(const TfMessage& message, double rate, const Line& line,
                                     RunBuilder& out) {
   step_rate_ = rate;
   if (waiting_.set && waiting_.text == message.text && !waiting_.twice &&
@@ -249,7 +226,7 @@ void TfParser::see_global_step_rate(const Message& message, double rate, const L
   waiting_.line = line.number;
 }
 
-void TfParser::see_examples_rate(double rate, const Message&) {
+void TfParser::see_examples_rate(double rate, const TfMessage&) {
   step_examples_ = rate;
   if (waiting_.set) waiting_.examples = rate;
 }
@@ -294,50 +271,36 @@ void TfParser::put_rate(RunBuilder& out) {
   waiting_ = {};
 }
 
-// "DLL 2023-08-02 10:01:00.756283 - Iteration: 12  throughput_train : 1007.394 sequences/s mlm_loss
-// ..." The rate is of all ranks. The number stands still while the loss scaler skips updates: such
-// a line is a record all the same, as the step was computed.
+// The iteration's number stands still while the loss scaler skips updates: such a line is a record
+// all the same, as the step was computed.
 bool TfParser::see_dle(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("DLL ")) return false;
-  const auto time = date_time(cursor.rest());
-  Cursor value(line);
-  const bool summary_key = !value.skip_past("throughput_train : ");
-  if (summary_key && !value.skip_past("train_throughput : ")) return false;
-  const auto rate = value.number();
-  value.blanks();
-  const auto unit = value.until(" ");
-  if (!rate || !unit || (*unit != "seq/s" && *unit != "sequences/s" && *unit != "images/s")) {
-    return false;
-  }
-  Cursor head(line);
-  const bool iteration = head.skip_past("Iteration: ");
-  const auto step = iteration ? head.integer() : std::nullopt;
-  if (!step) {
+  const auto read = tf_dle_line(line);
+  if (!read) return false;
+  if (!read->iteration) {
     auto& run = statement_draft(line.number, out);
     if (!run.log.summary) {
-      run.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
+      run.log.summary = Stated{read->rate, RateUnit::sequences_per_second, line.number};
     }
     run.ended_well = true;
     return true;
   }
   Sample sample;
-  sample.step = *step;
-  sample.rate = *rate;
-  sample.time_s = time.value_or(kUnknown);
-  sample.loss = number_after(line, "total_loss : ");
+  sample.step = *read->iteration;
+  sample.rate = read->rate;
+  sample.time_s = read->time_s;
+  sample.loss = read->loss;
   sample.line = line.number;
-  sample.iterations = std::max<std::int64_t>(1, *step - dle_step_);
-  if (*step < dle_step_) {
+  sample.iterations = std::max<std::int64_t>(1, sample.step - dle_step_);
+  if (sample.step < dle_step_) {
     end_run(out);
     sample.iterations = 1;
   }
   RunDraft& run = draft(Series::dle, line.number, out);
   run.log.rate_unit = RateUnit::sequences_per_second;
-  sample.distinct = *step == dle_step_;
+  sample.distinct = sample.step == dle_step_;
   if (sample.distinct) run.log.totals.skipped_steps = run.log.totals.skipped_steps.value_or(0) + 1;
   if (dle_step_ < 0) sample.iterations = 1;
-  dle_step_ = *step;
+  dle_step_ = sample.step;
   run.add(sample);
   return true;
 }

@@ -13,6 +13,7 @@
 #include "parsers/format.h"
 #include "parsers/run_builder.h"
 #include "parsers/tqdm_bar.h"
+#include "parsers/unnamed_bars.h"
 
 namespace bertbench {
 namespace {
@@ -58,14 +59,6 @@ class TqdmParser final : public LineParser {
     double elapsed_s = kUnknown, seconds_per_iteration = kUnknown;
     bool seen = false;
   };
-  /// An unnamed bar may be training, evaluation or a mere loop: known only at the end.
-  struct Unnamed {
-    RunDraft* draft = nullptr;
-    std::int64_t total = 0;
-    double elapsed_s = 0;
-    bool has_loss = false;  ///< in its postfix
-    std::int64_t first_line = 0, last_line = 0;
-  };
 
   void see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out);
   bool start_over(Track& track, const TqdmBar& bar, BarRole role, const Line& line,
@@ -75,11 +68,9 @@ class TqdmParser final : public LineParser {
                       RunBuilder& out);
   bool see_step_line(const Line& line, RunBuilder& out);
   bool see_loss(const Line& line);
-  void choose_unnamed(RunBuilder& out);
-  void close_unnamed_copies();
 
   std::map<std::string, Track> tracks_;
-  std::vector<Unnamed> unnamed_;
+  UnnamedBars unnamed_;
   Outer outer_;
   RunDraft* newest_ = nullptr;  ///< training draft that made the last record
   ClosingLines closing_;
@@ -94,7 +85,6 @@ class TqdmParser final : public LineParser {
 };
 
 constexpr std::size_t kMaxTracks = 4096;  // hostile input: a new description on every line
-constexpr std::size_t kMaxUnnamed = 4096;
 
 bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   find_bars(line, bars_);
@@ -178,9 +168,7 @@ RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, 
                                                      : WorkKind::training;
   if (role == BarRole::unnamed) {
     track.draft = &out.extra(kind, line.number);
-    if (unnamed_.size() < kMaxUnnamed) {
-      unnamed_.push_back({track.draft, bar.total, 0, bar.has_loss, line.number, line.number});
-    }
+    unnamed_.add(*track.draft, bar, line.number);
   } else {
     track.draft = &out.run(kind, line.number);
     named_training_ |= kind == WorkKind::training;
@@ -260,6 +248,7 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   if (!tracks_.contains(key) && tracks_.size() >= kMaxTracks) return;
   Track& track = tracks_[key];
   if (start_over(track, bar, role, line, out)) return;
+  if (role == BarRole::unnamed && track.draft == nullptr && unnamed_.full()) return;
   track.progressed = true;
   track.done = bar.done;
   track.elapsed_s = std::max(track.elapsed_s, bar.elapsed_s);
@@ -273,97 +262,15 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   sample.line = line.number;
   sample.rank = line.rank;
   draft.add(sample);
-  if (role == BarRole::unnamed) {
-    for (auto it = unnamed_.rbegin(); it != unnamed_.rend(); ++it) {
-      if (it->draft != &draft) continue;
-      it->elapsed_s = track.elapsed_s;
-      it->has_loss |= bar.has_loss;
-      it->last_line = line.number;
-      break;
-    }
-  }
+  if (role == BarRole::unnamed) unnamed_.update(draft, bar);
   draft.ended_well = bar.total > 0 && bar.done == bar.total;
   if (draft.log.kind == WorkKind::training) newest_ = &draft;
 }
 
-// Ranks without labels, whose output was written one after the other: the same counters at the same
-// seconds. Only the first copy stays.
-void TqdmParser::close_unnamed_copies() {
-  constexpr double kLongEnough = 10;
-  for (std::size_t i = 0; i < unnamed_.size(); ++i) {
-    RunDraft& first = *unnamed_[i].draft;
-    if (first.discard || unnamed_[i].elapsed_s < kLongEnough) continue;
-    std::int64_t copies = 0;
-    for (std::size_t k = i + 1; k < unnamed_.size(); ++k) {
-      RunDraft& other = *unnamed_[k].draft;
-      if (other.discard || unnamed_[k].total != unnamed_[i].total) continue;
-      const bool same = std::ranges::equal(
-          first.records(), other.records(), [](const Record& a, const Record& b) {
-            return a.step == b.step && std::abs(a.time_s - b.time_s) <= 1;
-          });
-      if (!same) continue;
-      other.discard = true;
-      ++copies;
-      first.last_line = std::max(first.last_line, other.last_line);
-    }
-    if (copies > 0) {
-      first.log.notices.push_back({0, "the same bar stands " + std::to_string(copies + 1) +
-                                          " times, at the same counters and seconds: taken as one "
-                                          "run that as many ranks print"});
-    }
-  }
-}
-
-void TqdmParser::choose_unnamed(RunBuilder& out) {
-  close_unnamed_copies();
-  const bool named = named_training_;
-  std::vector<Unnamed*> left;
-  for (Unnamed& bar : unnamed_) {
-    if (!bar.draft->discard) left.push_back(&bar);
-  }
-  if (left.empty()) return;
-  Unnamed* longest = left.front();
-  for (Unnamed* bar : left) {
-    if (std::pair(bar->elapsed_s, bar->draft->count()) >
-        std::pair(longest->elapsed_s, longest->draft->count())) {
-      longest = bar;
-    }
-  }
-  // A bar without a name is any loop (tokenizing, downloading) until something speaks of training.
-  const bool sure = !named && (trainer_evidence_ || longest->has_loss);
-  for (Unnamed* bar : left) {
-    RunDraft& draft = *bar->draft;
-    // The Trainer trains several times in one process (folds, seeds) with bars of equal length.
-    const bool training =
-        sure && (bar == longest || (trainer_evidence_ && bar->total == longest->total));
-    if (training) {
-      if (trainer_evidence_) draft.log.iteration_unit = IterationUnit::optimizer_step;
-      if (bar->total > 0) draft.planned = bar->total;
-      newest_ = &draft;
-      continue;
-    }
-    draft.discard = true;
-  }
-  if (!sure && !named) {
-    for (const auto& draft : out.drafts()) {
-      if (!draft->discard) return;
-    }
-    out.extra(WorkKind::training, left.front()->first_line)
-        .log.notices.push_back({left.front()->first_line,
-                                "the bars have no name and nothing says which of them, if any, "
-                                "is training: none was taken"});
-    return;
-  }
-  if (left.size() > 1 && sure) {
-    longest->draft->log.notices.push_back(
-        {longest->first_line,
-         "the longest of " + std::to_string(left.size()) +
-             " unnamed bars was taken as training, others as loops beside it"});
-  }
-}
-
 void TqdmParser::finish(RunBuilder& out) {
-  choose_unnamed(out);
+  if (RunDraft* chosen = unnamed_.choose(trainer_evidence_, named_training_, out)) newest_ = chosen;
+  // A bar that was no training may have drawn last.
+  if (newest_ != nullptr && newest_->discard) newest_ = nullptr;
   if (newest_ == nullptr) return;
   RunDraft& draft = *newest_;
   if (joined_up_to_ > 0) draft.join_records_after(joined_up_to_);

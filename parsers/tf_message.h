@@ -1,0 +1,40 @@
+// Lines of TensorFlow logs, taken apart; parsers/formats/tf.cpp makes runs of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "parsers/core/record.h"
+#include "parsers/format.h"
+
+namespace bertbench {
+
+/// A message without what the logger put in front of it.
+struct TfMessage {
+  std::string_view text;
+  double time_s = kUnknown;  ///< seconds of an unnamed year; absl lines only
+  bool absl = false;
+};
+/// "INFO:tensorflow:..." or "I0501 17:11:00.381370 <thread> file.py:2308] ...".
+[[nodiscard]] std::optional<TfMessage> tf_message(std::string_view line);
+
+/// "loss = 11.079672, step = 32 (1271.735 sec)"; without "step =" a loss is an evaluation's.
+struct TfLossStep {
+  double loss = 0;
+  std::int64_t step = 0;
+  double seconds = kUnknown;  ///< since the loss line before, three decimals
+};
+[[nodiscard]] std::optional<TfLossStep> tf_loss_step(const Line& message);
+
+/// NVIDIA's "DLL 2023-08-02 10:01:00.756283 - Iteration: 12  throughput_train : 1007.394
+/// sequences/s mlm_loss : ...", or its closing line without an iteration. Rates are of all ranks.
+struct TfDleLine {
+  std::optional<std::int64_t> iteration;
+  double rate = 0;  ///< sequences/s
+  double time_s = kUnknown;
+  std::optional<double> loss;
+};
+[[nodiscard]] std::optional<TfDleLine> tf_dle_line(const Line& line);
+
+}  // namespace bertbench

@@ -1,0 +1,98 @@
+#include "parsers/unnamed_bars.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace bertbench {
+
+void UnnamedBars::add(RunDraft& draft, const TqdmBar& bar, std::int64_t line) {
+  if (!full()) bars_.push_back({&draft, bar.total, 0, bar.has_loss, line});
+}
+
+void UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar) {
+  for (auto it = bars_.rbegin(); it != bars_.rend(); ++it) {
+    if (it->draft != &draft) continue;
+    it->elapsed_s = std::max(it->elapsed_s, bar.elapsed_s);
+    it->has_loss |= bar.has_loss;
+    return;
+  }
+}
+
+// Ranks without labels, whose output was written one after the other: the same counters at the same
+// seconds. Only the first copy stays.
+void UnnamedBars::discard_copies() {
+  constexpr double kLongEnough = 10;
+  for (std::size_t i = 0; i < bars_.size(); ++i) {
+    RunDraft& first = *bars_[i].draft;
+    if (first.discard || bars_[i].elapsed_s < kLongEnough) continue;
+    std::int64_t copies = 0;
+    for (std::size_t k = i + 1; k < bars_.size(); ++k) {
+      RunDraft& other = *bars_[k].draft;
+      if (other.discard || bars_[k].total != bars_[i].total) continue;
+      const bool same = std::ranges::equal(
+          first.records(), other.records(), [](const Record& a, const Record& b) {
+            return a.step == b.step && std::abs(a.time_s - b.time_s) <= 1;
+          });
+      if (!same) continue;
+      other.discard = true;
+      ++copies;
+      first.last_line = std::max(first.last_line, other.last_line);
+    }
+    if (copies > 0) {
+      first.log.notices.push_back({0, "the same bar stands " + std::to_string(copies + 1) +
+                                          " times, at the same counters and seconds: taken as one "
+                                          "run that as many ranks print"});
+    }
+  }
+}
+
+RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
+  discard_copies();
+  std::vector<Bar*> left;
+  for (Bar& bar : bars_) {
+    if (!bar.draft->discard) left.push_back(&bar);
+  }
+  if (left.empty()) return nullptr;
+  Bar* longest = left.front();
+  for (Bar* bar : left) {
+    if (std::pair(bar->elapsed_s, bar->draft->count()) >
+        std::pair(longest->elapsed_s, longest->draft->count())) {
+      longest = bar;
+    }
+  }
+  // A bar without a name is any loop (tokenizing, downloading) until something speaks of training.
+  const bool sure = !named && (trainer || longest->has_loss);
+  RunDraft* chosen = nullptr;
+  for (Bar* bar : left) {
+    RunDraft& draft = *bar->draft;
+    // The Trainer trains several times in one process (folds, seeds) with bars of equal length.
+    const bool training = sure && (bar == longest || (trainer && bar->total == longest->total));
+    if (training) {
+      if (trainer) draft.log.iteration_unit = IterationUnit::optimizer_step;
+      if (bar->total > 0) draft.planned = bar->total;
+      chosen = &draft;
+      continue;
+    }
+    draft.discard = true;
+  }
+  if (!sure && !named) {
+    for (const auto& draft : out.drafts()) {
+      if (!draft->discard) return nullptr;
+    }
+    out.extra(WorkKind::training, left.front()->line)
+        .log.notices.push_back({left.front()->line,
+                                "the bars have no name and nothing says which of them, if any, "
+                                "is training: none was taken"});
+    return nullptr;
+  }
+  if (left.size() > 1 && sure) {
+    longest->draft->log.notices.push_back(
+        {longest->line, "the longest of " + std::to_string(left.size()) +
+                            " unnamed bars was taken as training, others as loops beside it"});
+  }
+  return chosen;
+}
+
+}  // namespace bertbench
