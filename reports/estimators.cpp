@@ -133,8 +133,11 @@ std::vector<Estimate> estimate_all(const RunLog& log, const Window& window,
               .resolution = clock->resolution,
               .whole_seconds = log.clock_resolution_s >= 1});
   }
-  const bool bar = std::ranges::any_of(
-      log.records, [](const Record& record) { return !std::isnan(record.printed_first); });
+  // A bar shows an elapsed field of whole seconds; a rate printed once is its own first redraw.
+  const bool elapsed_field = log.clock_resolution_s >= 1 && !log.clock_is_wall;
+  const bool bar = elapsed_field && std::ranges::any_of(log.records, [](const Record& record) {
+                     return !std::isnan(record.printed_first);
+                   });
   if (log.rate_unit != RateUnit::unknown) {
     add(out, {.name = bar ? "printed_last" : "printed",
               .rate = mean_of(records, &Record::printed_rate),

@@ -45,9 +45,35 @@ Stretch measure(std::span<const Record> records, bool has_record_in_front, doubl
   return out;
 }
 
+// A bar is created at counter 0 and elapsed 0: for a window from there on that is an exact mark.
+bool begins_at_zero(const RunLog& log, const Window& window) {
+  if (window.first != 0 || window.size() < 2 || log.clock_is_wall) return false;
+  if (!(log.clock_resolution_s >= 1) || log.records[0].step != log.records[0].iterations) {
+    return false;
+  }
+  for (std::size_t i = 0; i < window.last; ++i) {
+    if (std::isnan(clock_of(log.records[i]))) return false;
+    if (i > 0 && !goes_on(log.records[i - 1], log.records[i])) return false;
+  }
+  return true;
+}
+
+std::optional<ClockRate> from_zero(const RunLog& log, const Window& window) {
+  const auto& records = log.records;
+  std::size_t last = window.last - 1;
+  while (last > 0 && !(clock_of(records[last]) > clock_of(records[last - 1]))) --last;
+  const double seconds = clock_of(records[last]);
+  if (last == 0 || !(seconds > 0)) return std::nullopt;
+  const auto iterations = static_cast<double>(records[last].step);
+  const double gap =
+      static_cast<double>(records[last].step - records[last - 1].step) * seconds / iterations;
+  return ClockRate{iterations, seconds, std::min(log.clock_resolution_s, gap) / seconds};
+}
+
 }  // namespace
 
 std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& window) {
+  if (begins_at_zero(log, window)) return from_zero(log, window);
   const std::span<const Record> records = log.records;
   // The record in front of the window ends where the window begins; the one before that tells
   // whether the second rolled over there.

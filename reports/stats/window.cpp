@@ -106,10 +106,10 @@ void apply_steps(const RunLog& log, const WindowRule& rule, Window& window) {
   const std::int64_t interval = std::max<std::int64_t>(
       {1, records[first].step - begin, end - step_before(records, last - 1)});
   const bool begins = begin == rule.begin || begin - rule.begin < interval;
-  // The end is covered when a counter at or beyond B was printed, or when a run that completed
-  // would have printed the next one beyond B.
+  // The end is covered when a counter at or beyond B was printed, or when a run that completed has
+  // B no more than one interval behind its last one (TensorFlow leaves out the very last).
   const bool reached = end == rule.end || (last < n && records[last].step >= rule.end) ||
-                       (log.outcome.status == Status::completed && end + interval > rule.end);
+                       (log.outcome.status == Status::completed && end + interval >= rule.end);
   window.covered = begins && reached;
   if (!window.covered) {
     window.notices.push_back({0, "the log covers steps " + std::to_string(begin) + " to " +

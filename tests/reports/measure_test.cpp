@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "reports/estimators.h"
+#include "reports/stats/window.h"
 #include "tests/reports/samples.h"
 
 namespace bertbench {
@@ -224,6 +225,15 @@ TEST(Estimators, DefaultOrderLeavesOutTheTwoThatMislead) {
   EXPECT_FALSE(chosen_by_default("printed_first"));
   EXPECT_FALSE(chosen_by_default("total_time"));
   EXPECT_EQ(estimator_names().size(), 7U);
+}
+
+TEST(Estimators, ARatePrintedOnceIsNoRedrawOfABar) {
+  RunLog log = log_of_seconds(std::vector<double>(30, 0.1));
+  log.rate_unit = RateUnit::sequences_per_second;
+  for (Record& record : log.records) record.printed_rate = record.printed_first = 80;
+  const auto estimates = estimate_all(log, apply_window(log, samples::window("all")));
+  ASSERT_EQ(estimates.size(), 3U);
+  EXPECT_EQ(estimates[1].name, "printed");
 }
 
 TEST(Estimators, GarbageRatesNeverBecomeAnEstimate) {
