@@ -303,7 +303,9 @@ Result<SweepOutcome> SweepRun::finish() {
   }
   for (const auto& trial : plan_.trials) {
     const auto it = kept_.find({trial.cell, trial.trial});
-    if (it == kept_.end() || !it->second.measured.trial.window.covered) ++out.failed_trials;
+    const bool ran = it != kept_.end();
+    const bool failed = ran ? !it->second.measured.trial.window.covered : !interrupted_;
+    if (failed) ++out.failed_trials;
   }
   out.exit_status = interrupted_ ? 130 : out.failed_trials > 0 ? 1 : 0;
   if (auto done =
