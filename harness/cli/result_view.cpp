@@ -246,7 +246,21 @@ void print_notices(Console& console, const ResultSet& set) {
                                              "notice"))});
       }
     }
-    for (const std::string& warning : cell.warnings) console.note(cell.key, {0, warning});
+  }
+  // What holds for many cells is said once.
+  std::vector<std::pair<std::string, std::vector<std::string>>> warnings;
+  for (const Cell& cell : set.cells) {
+    for (const std::string& warning : cell.warnings) {
+      auto at = std::find_if(warnings.begin(), warnings.end(),
+                             [&](const auto& each) { return each.first == warning; });
+      if (at == warnings.end()) at = warnings.insert(at, {warning, {}});
+      at->second.push_back(cell.key);
+    }
+  }
+  for (const auto& [warning, cells] : warnings) {
+    const bool one = cells.size() == 1;
+    console.note(one ? cells.front() : counted(static_cast<long long>(cells.size()), "cell"),
+                 {0, warning});
   }
 }
 

@@ -11,3 +11,12 @@ bb_add_test(sweep_test TIMEOUT 120 LIBS bb::sweep bb::reports bb::parsers bb::co
   sweep/plan_test.cpp sweep/process_test.cpp sweep/resume_test.cpp sweep/run_test.cpp)
 target_compile_definitions(sweep_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
 add_dependencies(sweep_test fake_trainer)
+
+# Needs the real trainer: two ranks train for a few steps.
+if(TARGET bert_train)
+  bb_add_test(sweep_trainer_test TIMEOUT 900 LIBS bb::sweep bb::reports bb::parsers bb::core
+    SOURCES sweep/trainer_test.cpp)
+  target_compile_definitions(sweep_trainer_test PRIVATE
+    BB_BERT_TRAIN="$<TARGET_FILE:bert_train>" BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
+  add_dependencies(sweep_trainer_test bert_train fake_trainer)
+endif()

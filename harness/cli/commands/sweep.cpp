@@ -133,13 +133,12 @@ ExitCode launch(const Options& options, const Plan& plan, Console& console) {
         summary.summary_only = true;
         print_results(console, outcome->result, summary);
       });
-  if (outcome->failed_trials > 0) {
-    console.status(
-        counted(outcome->failed_trials, "trial") + " failed; the same command runs them again",
-        Style::red);
-  }
+  const std::string open = counted(outcome->failed_trials, "trial");
   if (outcome->interrupted) {
-    console.status("interrupted; the same command goes on from here", Style::yellow);
+    console.status("interrupted; the same command runs the " + open + " that are left",
+                   Style::yellow);
+  } else if (outcome->failed_trials > 0) {
+    console.status(open + " failed; the same command runs them again", Style::red);
   }
   if (!outcome->results_path.empty()) console.status("results: " + outcome->results_path);
   if (!outcome->report_path.empty()) console.status("report:  " + outcome->report_path);

@@ -173,6 +173,27 @@ TEST_F(Processes, FindsSurvivorsByTheirMarker) {
   EXPECT_EQ(group.status()->signal, SIGKILL);
 }
 
+TEST(NoShell, IsCalledAnywhereInTheHarness) {
+  // Split so that this file does not name them.
+  const std::vector<std::string> banned{std::string(" sys") + "tem(", std::string("pop") + "en(",
+                                        std::string("\"/bin/") + "sh", std::string("\"sh") + "\""};
+  int files = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(BB_SOURCE_DIR "/harness")) {
+    const auto extension = entry.path().extension();
+    if (extension != ".cpp" && extension != ".h") continue;
+    ++files;
+    const auto text = test::read(entry.path().string());
+    for (const auto& word : banned) {
+      EXPECT_EQ(text.find(word), std::string::npos) << entry.path() << " has " << word;
+    }
+    if (entry.path().filename() != "process_boost.cpp") {
+      EXPECT_EQ(text.find("#include <boost/process"), std::string::npos) << entry.path();
+    }
+  }
+  EXPECT_GT(files, 20);
+}
+
 TEST(CaptureOutput, GivesStdoutOrNothingAndNeverHangs) {
   prepare_to_run_processes();
   EXPECT_EQ(capture_output({"echo", "hello"}, 10s), "hello\n");

@@ -1,0 +1,42 @@
+// What is read from a log against the clock of the trainer that wrote it.
+// scripts/extraction_accuracy does the same with more and longer runs and prints the table.
+#include "tests/e2e/programs.h"
+
+namespace bertbench::e2e {
+namespace {
+
+class ExtractionAccuracy : public testing::TestWithParam<std::string> {};
+
+TEST_P(ExtractionAccuracy, IsWithinTheStatedResolutionAndHalfAPerCent) {
+  const std::string& style = GetParam();
+  const Folder folder("accuracy_" + style);
+  Process trainer(
+      {kBertTrain, "--model", "bert-tiny", "--micro-batch-size", "2", "--sequence-length", "32",
+       "--threads", "1", "--steps", "260", "--log-style", style, "--log-every",
+       style == "tf" ? "20" : "1", "--timings", folder / "timings.jsonl"},
+      folder / "log", folder / "log.err");
+  ASSERT_EQ(trainer.wait(), 0) << read_file(folder / "log.err");
+  // A bar goes to stderr in the originals; take what was written.
+  const std::string log = fs::file_size(folder / "log") > 0 ? folder / "log" : folder / "log.err";
+  const Ran ran = folder.bertbench({"extract", log, "--window", "steps:60:260", "--gpus-per-node",
+                                    "1", "--nodes", "1", "--micro-batch-size", "2", "--json"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const json trial = json::parse(ran.out)["cells"][0]["trials"][0];
+  ASSERT_EQ(trial["format"], style);
+  const double expected =
+      truth(folder / "timings.jsonl", trial["window"]["first_step"], trial["window"]["last_step"]);
+  const std::string estimator = style == "tqdm" ? "counter_clock" : trial["estimator"];
+  const double ours = trial["estimators"][estimator];
+  double allowed = 0.005;
+  if (style == "tqdm") {
+    ASSERT_TRUE(trial["resolution"].contains(estimator)) << trial;
+    allowed = std::max(allowed, trial["resolution"][estimator].get<double>());
+  }
+  EXPECT_NEAR(ours / expected, 1, allowed) << estimator << "\n" << trial.dump(1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Styles, ExtractionAccuracy, testing::Values("native", "tf", "tqdm"),
+                         [](const auto& tested) { return tested.param; });
+
+}  // namespace
+}  // namespace bertbench::e2e

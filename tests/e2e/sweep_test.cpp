@@ -1,0 +1,245 @@
+// The spine: a real sweep of the real trainer, to results, to a report, to a verdict.
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/mount.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "tests/e2e/programs.h"
+
+namespace bertbench::e2e {
+namespace {
+
+using testing::HasSubstr;
+
+json config(int trials, int steps) {
+  return {{"name", "e2e"},
+          {"workload", "bert_train"},
+          {"grid",
+           {{"topology", {"1n1g", "1n2g"}},
+            {"model", {"bert-tiny"}},
+            {"precision", {"fp32"}},
+            {"micro_batch_size", {2}},
+            {"sequence_length", {16}},
+            {"gradient_accumulation_steps", {1}}}},
+          {"trials", trials},
+          {"steps", steps},
+          {"window", "steps:4:" + std::to_string(steps)},
+          {"launcher", "local"},
+          {"timeout_s", 120},
+          {"stall_timeout_s", 60},
+          {"retries", 1}};
+}
+
+std::vector<double> rates(const json& cell) {
+  std::vector<double> all;
+  for (const json& trial : cell["trials"]) all.push_back(trial["sequences_per_second"]);
+  return all;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t n = values.size();
+  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+/// Three seconds of trainers, swept once for all tests of this suite.
+class SweepEndToEnd : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder = std::make_unique<Folder>("sweep");
+    write_file(*folder / "config.json", config(5, 16).dump());
+    first = folder->bertbench(command());
+  }
+  static void TearDownTestSuite() { folder.reset(); }
+  static std::vector<std::string> command() {
+    return {"sweep", *folder / "config.json", "--out", *folder / "run", "--trainer", kBertTrain};
+  }
+  static std::string run_folder() { return *folder / "run"; }
+  static json results() { return json::parse(read_file(*folder / "run/results.json")); }
+
+  static std::unique_ptr<Folder> folder;
+  static Ran first;
+};
+std::unique_ptr<Folder> SweepEndToEnd::folder;
+Ran SweepEndToEnd::first;
+
+TEST_F(SweepEndToEnd, MeasuresEveryTrialOfEveryCell) {
+  ASSERT_EQ(first.status, 0) << first.err;
+  const json set = results();
+  EXPECT_EQ(set["schema"], "bertbench.result/1");
+  ASSERT_EQ(set["cells"].size(), 2U);
+  for (const json& cell : set["cells"]) {
+    ASSERT_EQ(cell["trials"].size(), 5U);
+    EXPECT_EQ(cell["throughput"]["n"], 5);
+    for (const json& trial : cell["trials"]) {
+      EXPECT_EQ(trial["outcome"]["status"], "completed");
+      EXPECT_EQ(trial["window"]["covered"], true);
+    }
+  }
+  EXPECT_THAT(first.out, HasSubstr("bert-tiny.fp32.s16.b2.a1.1n2g"));
+  EXPECT_THAT(first.err, HasSubstr("report:"));
+  EXPECT_EQ(first.err.find('\x1b'), std::string::npos) << "no redraws where there is no terminal";
+}
+
+TEST_F(SweepEndToEnd, MeasuresWhatTheTrainersOwnClockSays) {
+  for (const json& cell : results()["cells"]) {
+    for (const json& trial : cell["trials"]) {
+      const std::string timings = run_folder() + "/" + cell["key"].get<std::string>() + "/trial_" +
+                                  std::to_string(trial["trial"].get<int>()) + "/timings.jsonl";
+      const double expected = truth(timings, 4, 16);
+      EXPECT_NEAR(trial["sequences_per_second"].get<double>() / expected, 1, 0.005) << timings;
+    }
+  }
+}
+
+TEST_F(SweepEndToEnd, AgainItRunsNothingAndSaysSo) {
+  const json before = results();
+  const std::string log = run_folder() + "/bert-tiny.fp32.s16.b2.a1.1n1g/trial_1/log.txt";
+  const auto written = fs::last_write_time(log);
+  const Ran again = folder->bertbench(command());
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("10 of 10 trials done before"));
+  EXPECT_EQ(fs::last_write_time(log), written);
+  EXPECT_EQ(results()["cells"], before["cells"]);
+}
+
+TEST_F(SweepEndToEnd, CheckAgainstItselfIsGood) {
+  const Ran same = folder->bertbench({"check", run_folder(), "--baseline", run_folder()});
+  EXPECT_EQ(same.status, 0) << same.out << same.err;
+}
+
+TEST_F(SweepEndToEnd, CheckAgainstAFasterCopyIsARegression) {
+  // Ten per cent where this machine is quiet enough to see them. The gate scales its tolerance with
+  // the noise of the baseline, so on a busy machine the copy must be faster by more.
+  json faster = results();
+  json& cell = faster["cells"][1];
+  const std::vector<double> measured = rates(cell);
+  std::vector<double> deviations;
+  for (const double rate : measured) deviations.push_back(std::fabs(rate - median(measured)));
+  const double noise = 3 * 1.4826 * median(deviations) / median(measured);
+  if (noise > 0.6) GTEST_SKIP() << "trials of this machine differ too much: " << noise;
+  const auto [low, high] = std::minmax_element(measured.begin(), measured.end());
+  const double factor = std::max({1.1, 1.02 * *high / *low, 1 / (1 - 1.5 * noise)});
+  for (json& trial : cell["trials"]) {
+    trial["sequences_per_second"] = trial["sequences_per_second"].get<double>() * factor;
+  }
+  write_file(*folder / "faster.json", faster.dump());
+  const Ran ran = folder->bertbench({"check", run_folder(), "--baseline", *folder / "faster.json"});
+  EXPECT_EQ(ran.status, 1) << factor << "\n" << ran.out << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("1 regression"));
+}
+
+TEST_F(SweepEndToEnd, ReportsOfTheRunFolder) {
+  const Ran ran = folder->bertbench(
+      {"report", run_folder(), "--to", "markdown,csv,json", "-o", *folder / "out"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(ran.out, "");
+  EXPECT_THAT(read_file(*folder / "out/report.md"), HasSubstr("bert-tiny"));
+  const std::string csv = read_file(*folder / "out/report.csv");
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3) << csv;
+}
+
+TEST_F(SweepEndToEnd, ExtractOfTheRunFolderGivesTheSameCells) {
+  const Ran ran = folder->bertbench({"extract", run_folder(), "--window", "steps:4:16", "--json"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const json extracted = json::parse(ran.out);
+  const json swept = results();
+  ASSERT_EQ(extracted["cells"].size(), 2U);
+  for (const json& cell : swept["cells"]) {
+    const auto same = std::find_if(extracted["cells"].begin(), extracted["cells"].end(),
+                                   [&](const json& each) { return each["key"] == cell["key"]; });
+    ASSERT_NE(same, extracted["cells"].end()) << cell["key"];
+    EXPECT_EQ(rates(*same), rates(cell));
+  }
+}
+
+TEST_F(SweepEndToEnd, OfASecondConfigOnlyWhatIsNewRuns) {
+  std::vector<std::string> more = command();
+  more.insert(more.end(), {"--trials", "6", "--only", "topology=1n1g", "--json"});
+  const Ran ran = folder->bertbench(more);
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("5 of 6 trials done before"));
+  EXPECT_EQ(json::parse(ran.out)["schema"], "bertbench.result/1") << "stdout is the answer alone";
+}
+
+TEST(SweepInterrupted, CtrlCStopsTrainersAndTheSameCommandGoesOn) {
+  const Folder folder("interrupt");
+  write_file(folder / "config.json", config(1, 400).dump());
+  const std::vector<std::string> command{kBertbench, "sweep",        folder / "config.json",
+                                         "--out",    folder / "run", "--trainer",
+                                         kBertTrain};
+  Process process(command, folder / "out", folder / "err");
+  const std::string log = folder / "run/bert-tiny.fp32.s16.b2.a1.1n1g/trial_1/log.txt";
+  ASSERT_TRUE(wait_until([&] { return read_file(log).find("\"step\"") != std::string::npos; },
+                         std::chrono::seconds(60)))
+      << read_file(folder / "err");
+  kill(process.pid(), SIGINT);
+  EXPECT_EQ(process.wait(), 130) << read_file(folder / "err");
+  EXPECT_THAT(read_file(folder / "err"), HasSubstr("interrupted"));
+
+  const Ran rest =
+      folder.run({kBertbench, "sweep", folder / "config.json", "--out", folder / "run", "--trainer",
+                  kBertTrain, "--set", "steps=12", "--set", "window=steps:4:12"});
+  EXPECT_EQ(rest.status, 0) << rest.err;
+  const json set = json::parse(read_file(folder / "run/results.json"));
+  ASSERT_EQ(set["cells"].size(), 2U);
+  for (const json& cell : set["cells"]) EXPECT_EQ(cell["throughput"]["n"], 1);
+}
+
+struct BadConfig {
+  std::string name, text, says;
+};
+
+class SweepBadConfig : public testing::TestWithParam<BadConfig> {};
+
+TEST_P(SweepBadConfig, IsOneLineThatNamesThePlaceAndStatusTwo) {
+  const Folder folder("bad_" + GetParam().name);
+  write_file(folder / "config.json", GetParam().text);
+  const Ran ran = folder.bertbench({"sweep", folder / "config.json", "--out", folder / "run"});
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  EXPECT_THAT(ran.err, testing::StartsWith("bertbench: " + folder / "config.json"));
+  EXPECT_THAT(ran.err, HasSubstr(GetParam().says));
+  EXPECT_FALSE(fs::exists(folder / "run")) << "nothing is made before the plan stands";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, SweepBadConfig,
+    testing::Values(
+        BadConfig{"unknown_key", "{\"name\": \"x\",\n \"stesp\": 3}", "did you mean 'steps'?"},
+        BadConfig{"impossible_topology",
+                  "{\"name\": \"x\", \"workload\": \"bert_train\",\n \"grid\": {\"topology\": "
+                  "[\"0n1g\"], \"model\": [\"bert-tiny\"]}}",
+                  "0n1g"},
+        BadConfig{"broken_json", "{\"name\": ", ":1"}),
+    [](const auto& tested) { return tested.param.name; });
+
+TEST(SweepBadInput, AnUnreadableConfigIsOneLineAndStatusTwo) {
+  const Folder folder("unreadable");
+  const Ran ran = folder.bertbench({"sweep", folder / "none.json", "--out", folder / "run"});
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("none.json"));
+}
+
+TEST(SweepBadInput, ADiskThatFillsUpIsSaidWithThePlace) {
+  const Folder folder("full_disk");
+  write_file(folder / "config.json", config(1, 12).dump());
+  fs::create_directories(folder / "disk");
+  if (mount("none", (folder / "disk").c_str(), "tmpfs", 0, "size=16k") != 0) {
+    GTEST_SKIP() << "a small file system can be mounted by root only";
+  }
+  const Ran ran = folder.bertbench(
+      {"sweep", folder / "config.json", "--out", folder / "disk/run", "--trainer", kBertTrain});
+  umount2((folder / "disk").c_str(), MNT_DETACH);
+  EXPECT_EQ(ran.status, 2) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("No space left on device"));
+  EXPECT_THAT(ran.err, HasSubstr(folder / "disk/run"));
+}
+
+}  // namespace
+}  // namespace bertbench::e2e

@@ -1,0 +1,59 @@
+// With the real trainer: the option list and a sweep of one and two ranks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+
+#include "harness/sweep/process.h"
+#include "harness/sweep/trainer_options.h"
+#include "tests/harness/sweep/support.h"
+
+namespace bertbench {
+namespace {
+
+TEST(TrainerOptions, AreExactlyThoseOfBertTrainsHelp) {
+  prepare_to_run_processes();
+  const auto help = capture_output({BB_BERT_TRAIN, "--help"}, std::chrono::seconds(60));
+  ASSERT_TRUE(help);
+  std::set<std::string> printed, known;
+  const std::regex option("\n  (?:-[a-z],\\s*)?--([a-z0-9-]+)");
+  for (std::sregex_iterator it(help->begin(), help->end(), option), end; it != end; ++it) {
+    printed.insert((*it)[1]);
+  }
+  printed.erase("help");
+  printed.erase("version");
+  for (const auto& entry : trainer_options()) known.emplace(entry.name);
+  EXPECT_EQ(known, printed);
+}
+
+TEST(TrainerSweep, MeasuresTheRealTrainerOnOneAndTwoRanks) {
+  test::TempFolder temp;
+  test::Recorder seen;
+  PlanOptions options;
+  options.trainer = BB_BERT_TRAIN;
+  options.cores = 2;
+  const auto plan = test::plan_of(R"({"grid": {"topology": ["1n1g", "1n2g"], "model": "bert-tiny",
+      "micro_batch_size": 2, "sequence_length": 16}, "trials": 1, "steps": 6, "window": "steps:2:6",
+      "timeout_s": 500, "stall_timeout_s": 400, "retries": 0})",
+                                  {}, options);
+  const auto outcome = run_sweep(plan, test::quick(temp.path("run")), seen);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_EQ(outcome->exit_status, 0);
+  ASSERT_EQ(outcome->result.cells.size(), 2u);
+  for (const auto& cell : outcome->result.cells) {
+    ASSERT_EQ(cell.trials.size(), 1u);
+    EXPECT_EQ(cell.trials[0].outcome.status, Status::completed) << cell.trials[0].outcome.detail;
+    EXPECT_EQ(cell.throughput.n, 1);
+    EXPECT_GT(cell.throughput.median.value_or(0), 0);
+    // The log says the same facts as the plan: no notice that they disagree.
+    for (const auto& notice : cell.trials[0].notices) {
+      EXPECT_EQ(notice.text.find("disagree"), std::string::npos) << notice.text;
+    }
+  }
+  const auto folder = temp.path("run/bert-tiny.fp32.s16.b2.a1.1n2g/trial_1/");
+  EXPECT_EQ(test::count(test::read(folder + "timings.jsonl"), "\n"), 6u);
+}
+
+}  // namespace
+}  // namespace bertbench
