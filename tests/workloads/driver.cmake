@@ -3,7 +3,7 @@ if(TARGET bert_driver)
   find_package(fmt QUIET)
   find_package(nlohmann_json QUIET)
   find_package(tl-expected QUIET)
-  bb_add_test(driver_test LABELS workloads TIMEOUT 120
+  bb_add_test(driver_test LABELS workloads TIMEOUT 300
     SOURCES
       driver/comm_test.cpp
       driver/data_test.cpp

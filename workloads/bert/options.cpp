@@ -137,9 +137,15 @@ void add_optimizer(CLI::App& app, Raw& raw) {
   app.add_option("--weight-decay", o.weight_decay, "Not on biases and LayerNorm")
       ->check(positive())
       ->group(group);
-  app.add_option("--beta1", o.beta1, "")->check(within(0, 0.999999, "below 1"))->group(group);
-  app.add_option("--beta2", o.beta2, "")->check(within(0, 0.999999, "below 1"))->group(group);
-  app.add_option("--epsilon", o.epsilon, "")->check(positive())->group(group);
+  app.add_option("--beta1", o.beta1, "Decay of the first moment")
+      ->check(within(0, 0.999999, "below 1"))
+      ->group(group);
+  app.add_option("--beta2", o.beta2, "Decay of the second moment")
+      ->check(within(0, 0.999999, "below 1"))
+      ->group(group);
+  app.add_option("--epsilon", o.epsilon, "Added to the root of the second moment")
+      ->check(positive())
+      ->group(group);
   app.add_flag("--no-bias-correction", raw.no_bias_correction, "As the first BERT code does")
       ->group(group);
   app.add_option("--gradient-clipping", raw.options.gradient_clipping,

@@ -1,9 +1,10 @@
-// tf: the log of a TensorFlow 1.15 TPUEstimator running Google's run_pretraining.py. TensorFlow
+// tf: the log of a TensorFlow 1.13 TPUEstimator running Google's run_pretraining.py. TensorFlow
 // hands every message to two handlers, so each stands twice: "INFO:tensorflow:..." and absl's form
 // with date, thread and source line.
 //
-// As the originals' hooks do: they fire after the first step and then every --log-every steps; the
-// loss line names the step counted from 0; the first interval of global_step/sec holds start-up.
+// As the originals' hooks do: they fire after the first step and then every --log-every steps, so
+// with 10 at 1, 11, 21; the first interval of global_step/sec holds start-up. The step of a loss
+// line is the global step after it, as up to TensorFlow 1.13 (later ones print one less).
 #include <fmt/format.h>
 
 #include <cmath>
@@ -24,7 +25,7 @@ class TfStyle : public LogStyle {
 
   void begin(const RunFacts& f, Stamp now) override {
     facts_ = f;
-    say(now, "estimator.py:212",
+    say(now, "estimator.py:201",
         fmt::format("Using config: {{'_model_dir': '{}', '_tf_random_seed': {}, "
                     "'_log_step_count_steps': {}, '_num_worker_replicas': {}, '_is_chief': True}}",
                     f.checkpoint.empty() ? "None" : f.checkpoint, f.seed, f.log_every,
@@ -42,7 +43,6 @@ class TfStyle : public LogStyle {
 
   void step(const StepFacts& f, Stamp now) override {
     final_loss_ = f.loss;
-    const std::int64_t index = f.step - 1;
     const std::int64_t from_start = f.step - facts_.first_step;
     if (from_start % facts_.log_every != 0) {
       return;
@@ -51,14 +51,14 @@ class TfStyle : public LogStyle {
     // Seconds of the first interval count from the start of the program, as a session's do.
     const double seconds = now.seconds - (first ? 0 : last_.seconds);
     const double rate = (first ? 1.0 : static_cast<double>(facts_.log_every)) / seconds;
-    say(now, "tpu_estimator.py:2307", "global_step/sec: " + percent_g(rate));
-    say(now, "tpu_estimator.py:2308",
+    say(now, "tpu_estimator.py:2159", "global_step/sec: " + percent_g(rate));
+    say(now, "tpu_estimator.py:2160",
         "examples/sec: " + percent_g(rate * static_cast<double>(facts_.global_batch_size())));
-    const std::string loss = fmt::format("loss = {}, step = {}", numpy_float32(f.loss), index);
+    const std::string loss = fmt::format("loss = {}, step = {}", numpy_float32(f.loss), f.step);
     if (first) {
-      say(now, "basic_session_run_hooks.py:262", loss);
+      say(now, "basic_session_run_hooks.py:249", loss);
     } else {
-      say(now, "basic_session_run_hooks.py:260", fmt::format("{} ({:.3f} sec)", loss, seconds));
+      say(now, "basic_session_run_hooks.py:247", fmt::format("{} ({:.3f} sec)", loss, seconds));
     }
     if (std::isnan(f.loss)) {
       twice('E', "ERROR", now, "basic_session_run_hooks.py:760", "Model diverged with loss = NaN.");
@@ -76,7 +76,7 @@ class TfStyle : public LogStyle {
       twice('W', "WARNING", now, "run_pretraining.py:471",
             fmt::format("Training interrupted by signal {} after step {}.", e.signal, e.step));
     }
-    say(now, "estimator.py:371",
+    say(now, "estimator.py:359",
         fmt::format("Loss for final step: {}.", numpy_float32(final_loss_)));
     say(now, "error_handling.py:96", "training_loop marked as finished");
     out_ << std::flush;
