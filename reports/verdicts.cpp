@@ -141,8 +141,9 @@ void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
            const GateOptions& options, CellVerdict& out) {
   const double change = *out.change;
   const std::string values = numbers(test, out);
-  const std::string direction =
-      fmt::format("{} {}", percent(std::abs(change)), change < 0 ? "slower" : "faster");
+  const std::string direction = change == 0 ? std::string("no change")
+                                            : fmt::format("{} {}", percent(std::abs(change)),
+                                                          change < 0 ? "slower" : "faster");
   const auto n = test.now.values.size();
   const auto m = test.base.pooled.size();
   const double level = options.alpha / static_cast<double>(tests);
@@ -175,8 +176,8 @@ void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
     const char* why =
         -change <= test.base.tolerance ? "within the" : "but not significant, beyond the";
     if (change > test.base.tolerance) why = "but not significant, beyond the";
-    out.reason = fmt::format("{}: {}, {}, {} {}", change == 0 ? "no change" : direction, values,
-                             p_text(out.p, out.p_adjusted), why, test.base.tolerance_text);
+    out.reason = fmt::format("{}: {}, {}, {} {}", direction, values, p_text(out.p, out.p_adjusted),
+                             why, test.base.tolerance_text);
   }
 }
 
