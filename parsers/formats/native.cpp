@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kAnchors[] = {"{\"type\":\"header\"", "{\"type\":\"step\"",
-                                         "{\"type\":\"summary\""};
+                                         "{\"type\":\"summary\"", "bert_train: "};
 
 std::optional<double> number(const Json& line, const char* key) {
   const auto at = line.find(key);
@@ -65,6 +65,11 @@ RunDraft& begin_run(const Line& line, RunBuilder& out) {
 }
 
 bool NativeParser::parse(const Line& line, RunBuilder& out) {
+  // A run that fails before its header (out of memory, no device) leaves only this.
+  if (line.text.starts_with("bert_train: ")) {
+    out.facts.framework.set("bert_train", FactSource::log);
+    return true;
+  }
   // Other text may stand in front: ranks share a terminal.
   const auto begin = line.text.find("{\"type\":\"");
   if (begin == std::string_view::npos) return false;

@@ -110,6 +110,16 @@ TEST(Native, DropsALineThatIsCutByTheEndOfInput) {
   EXPECT_EQ(runs[0].records.size(), 1u);
 }
 
+TEST(Native, RecognisesALogThatHoldsNothingButItsFailure) {
+  const auto runs = read_text(
+      "bert_train: rank 0: out of memory: bert-large at micro-batch 100000 needs 22161152 MiB\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::out_of_memory);
+  EXPECT_EQ(runs[0].outcome.line, 1);
+  EXPECT_TRUE(runs[0].records.empty());
+  EXPECT_EQ(runs[0].facts.framework.value, "bert_train");
+}
+
 TEST(Native, StaysBoundedWhenRunsBeginWithoutEnd) {
   std::string log;
   for (int i = 0; i < 25'000; ++i)
