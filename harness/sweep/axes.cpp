@@ -56,6 +56,11 @@ std::string canonical_axis(const std::string& name) {
   return name.starts_with("env.") ? name : axis_name(name);
 }
 
+bool is_count_axis(const std::string& axis) {
+  return axis == "nodes" || axis == "gpus_per_node" || axis == "micro_batch_size" ||
+         axis == "sequence_length" || axis == "gradient_accumulation_steps";
+}
+
 Result<void> check_axis_name(const std::string& name, const Workload& workload) {
   if (name.starts_with("env.")) {
     if (is_variable_name(name.substr(4))) return {};
@@ -81,8 +86,7 @@ Result<void> check_axis_value(const std::string& axis, const std::string& value,
     return fail("", "\"max\" (search for the largest batch) is not part of this version",
                 "name the batch sizes to measure");
   }
-  if (axis == "nodes" || axis == "gpus_per_node" || axis == "micro_batch_size" ||
-      axis == "sequence_length" || axis == "gradient_accumulation_steps") {
+  if (is_count_axis(axis)) {
     const auto number = to_int(value);
     if (number && *number >= 1 && *number <= 999999) return {};
     return fail("", fmt::format("'{}' is impossible", value),

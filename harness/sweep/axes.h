@@ -19,6 +19,9 @@ std::vector<std::string> known_axes(const Workload& workload);
 /// "activation-checkpointing" -> "activation_checkpointing"; "env.NAME" stays.
 std::string canonical_axis(const std::string& name);
 
+/// The axis takes whole numbers from 1 on.
+bool is_count_axis(const std::string& axis);
+
 /// Why `name` is no axis of the workload, with a hint; or nothing to say.
 Result<void> check_axis_name(const std::string& name, const Workload& workload);
 

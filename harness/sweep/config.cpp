@@ -310,7 +310,14 @@ Result<SweepConfig> load_config(const std::string& path, const std::vector<std::
 
 std::string config_to_json(const SweepConfig& config) {
   Json grid = Json::object(), exclude = Json::array();
-  for (const auto& axis : config.grid) grid[axis.name] = axis.values;
+  for (const auto& axis : config.grid) {
+    // Counts as numbers, as the schema has them.
+    grid[axis.name] = Json::array();
+    for (const auto& value : axis.values) {
+      const auto number = is_count_axis(axis.name) ? to_int(value) : std::nullopt;
+      grid[axis.name].push_back(number ? Json(*number) : Json(value));
+    }
+  }
   for (const auto& entry : config.exclude) exclude.push_back(entry);
   const Json json = {{"name", config.name},
                      {"workload", config.workload},

@@ -47,6 +47,7 @@ TEST(SweepConfig, WritesAConfigThatReadsBackTheSame) {
   ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ(config_to_json(*again), text);
   EXPECT_EQ(again->hosts, config->hosts);
+  EXPECT_TRUE(nlohmann::json::parse(text)["grid"]["micro_batch_size"][0].is_number_integer());
 }
 
 TEST(SweepConfig, NamesFileLinePathAndNearestKeyOfAnUnknownKey) {
