@@ -187,7 +187,7 @@ TEST(SampleTruth, TfStepTimesAreThoseOfTheTrainersClock) {
   const auto& records = runs[0].records;
   ASSERT_EQ(records.size(), 8u);
   for (std::size_t i = 1; i < records.size(); ++i) {
-    // The log counts from 0: "step = 5" is the end of the sixth step.
+    // The sample counts from 0, as TensorFlow 1.14 and later do: "step = 5" ends the sixth step.
     const auto last = static_cast<std::size_t>(records[i].step);
     const auto before = static_cast<std::size_t>(records[i - 1].step);
     const double seconds = truth.end[last] - truth.end[before];
