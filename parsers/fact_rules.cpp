@@ -265,9 +265,11 @@ void FactRules::apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_l
   const auto set_text = [&](Fact<std::string>& fact, Key key) {
     if (at(key) != nullptr && !fact.known()) fact.set(at(key)->value, FactSource::log);
   };
-  set(facts.gpus_per_node, number(Key::gpus_per_node));
-  set(facts.nodes, number(Key::nodes));
-  set(facts.world_size, number(Key::world));
+  if (!run.own_facts) {
+    set(facts.gpus_per_node, number(Key::gpus_per_node));
+    set(facts.nodes, number(Key::nodes));
+    set(facts.world_size, number(Key::world));
+  }
   set(facts.sequence_length, number(Key::sequence_length));
   set_text(facts.precision, Key::precision);
   set_text(facts.model, Key::model);
@@ -275,7 +277,7 @@ void FactRules::apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_l
   if (at(Key::cuda) != nullptr) facts.versions.emplace("cuda", at(Key::cuda)->value);
   if (at(Key::gpu) != nullptr) facts.versions.emplace("gpu", at(Key::gpu)->value);
   // What is stated of batches is stated of training.
-  if (run.log.kind != WorkKind::training) return;
+  if (run.log.kind != WorkKind::training || run.own_facts) return;
   set(facts.gradient_accumulation_steps, number(Key::accumulation));
   set(facts.micro_batch_size, number(Key::micro_batch));
   if (const auto argument = number(Key::batch_argument)) {

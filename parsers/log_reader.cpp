@@ -14,6 +14,7 @@
 #include "parsers/core/text.h"
 #include "parsers/fact_rules.h"
 #include "parsers/format.h"
+#include "parsers/format_choice.h"
 #include "parsers/input.h"
 #include "parsers/line_cleaner.h"
 #include "parsers/line_feed.h"
@@ -204,18 +205,16 @@ struct LogReader::State final : CandidateSink {
     }
   }
 
-  /// The format whose runs are shown: the one with training records and most lines.
+  /// The format whose runs are shown: see parsers/format_choice.h.
   [[nodiscard]] const FormatState* leading() const {
     const FormatState* best = nullptr;
+    Evidence of_best;
     for (const FormatState& state : formats) {
       if (state.matched == 0) continue;
-      if (best == nullptr) {
-        best = &state;
-        continue;
-      }
-      const bool better = has_training_records(state) && !has_training_records(*best);
-      const bool worse = !has_training_records(state) && has_training_records(*best);
-      if (better || (!worse && state.matched > best->matched)) best = &state;
+      const Evidence evidence = evidence_of(*state.builder, state.matched);
+      if (best != nullptr && !evidence.beats(of_best)) continue;
+      best = &state;
+      of_best = evidence;
     }
     return best;
   }

@@ -61,6 +61,26 @@ double median_step_rate(const RunLog& run) {
   return rates[rates.size() / 2];
 }
 
+double step_time(const RunLog& run) {
+  double iterations = 0, seconds = 0;
+  for (const Record& record : run.records) {
+    if (std::isnan(record.seconds)) continue;
+    iterations += static_cast<double>(record.iterations);
+    seconds += record.seconds;
+  }
+  return iterations / seconds * sequences_per_iteration(run);
+}
+double median_step_seconds(const RunLog& run) {
+  std::vector<double> seconds;
+  for (const Record& record : run.records) {
+    if (!std::isnan(record.seconds)) {
+      seconds.push_back(record.seconds / static_cast<double>(record.iterations));
+    }
+  }
+  std::ranges::sort(seconds);
+  return (seconds[(seconds.size() - 1) / 2] + seconds[seconds.size() / 2]) / 2;
+}
+
 struct Answer {
   const char* what;
   std::function<double(const RunLog&)> ours;
@@ -224,6 +244,61 @@ const std::vector<Expected>& expected() {
          },
          687 * 32 / 391.77443, 1e-5},
         {"steps", last_counter, 688, 0}},
+       ""},
+      // dllogger: NVIDIA BERT for PyTorch. README answers are the closing statement.
+      {"nvidia-dle-pytorch/paddleperf_a100_fp16_gpu1.log",
+       "dllogger",
+       32,
+       Status::completed,
+       {{"log_summary (README)", log_summary, 1542.297, kDigits},
+        {"step_time", step_time, 1542.297, 0.02},
+        {"raw_train_time", [](const RunLog& r) { return *r.totals.training_s; }, 1401.919643, 1e-6},
+        {"sequences per iteration", sequences_per_iteration, 128 * 528, 0}},
+       ""},
+      {"nvidia-dle-pytorch/paddleperf_v100_fp16_gpu8.log",
+       "dllogger",
+       30,
+       Status::completed,
+       {{"log_summary (README)", log_summary, 5055.566, kDigits},
+        {"step_time", step_time, 5055.566, 0.01},
+        {"skipped", [](const RunLog& r) { return double(*r.totals.skipped_steps); }, 10, 0},
+        {"sequences per iteration", sequences_per_iteration, 96 * 88 * 8, 0}},
+       ""},
+      {"nvidia-dle-pytorch/paddleperf_v100_fp32_gpu1.log",
+       "dllogger",
+       20,
+       Status::completed,
+       {{"log_summary (README)", log_summary, 158.611, 2e-6},
+        {"step_time", step_time, 158.6, 0.01}},
+       ""},
+      {"nvidia-dle-pytorch/paddleperf_v100_fp32_gpu8.log",
+       "dllogger",
+       20,
+       Status::completed,
+       {{"log_summary (README)", log_summary, 1232.11, 2e-6},
+        {"step_time", step_time, 1232.11, 0.01}},
+       ""},
+      {"nvidia-dle-pytorch/resnet50_v100_amp_gpu8.log",
+       "dllogger",
+       63,
+       Status::completed,
+       {{"log_summary (total_ips)", log_summary, 5793.51, kDigits}},
+       "two rates"},
+      {"nvidia-dle-pytorch/eventbert_nohup_crash.log",
+       "dllogger",
+       0,
+       Status::out_of_memory,
+       {},
+       ""},
+      {"nvidia-dle-pytorch/eventbert_dllogger.json.log",
+       "dllogger-json",
+       1573,
+       Status::completed,
+       {{"log_summary", log_summary, 128.2778, kDigits},
+        {"median step", median_step_seconds, 79.744, 1e-5},
+        {"raw_train_time", [](const RunLog& r) { return *r.totals.training_s; }, 125567.504, 1e-6},
+        {"e2e_train_time", [](const RunLog& r) { return *r.totals.wall_s; }, 125578.67, 1e-6},
+        {"last step", last_counter, 1572, 0}},
        ""},
   };
   return list;

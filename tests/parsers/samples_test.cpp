@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -160,9 +161,21 @@ TEST_P(Sample, HoldsARecordLineForSomeAnchorOfItsFormat) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, Sample,
-                         testing::ValuesIn(all_formats().begin(), all_formats().end()),
-                         [](const auto& of) { return std::string(of.param->name); });
+// Formats of trainers that do not run here have no sample: corpus_test.cpp and their own tests
+// carry them. Their parsers see the other formats' samples all the same.
+std::vector<const Format*> with_sample() {
+  std::vector<const Format*> out;
+  for (const Format* format : all_formats()) {
+    if (std::filesystem::exists(folder_of(format->name) + "/sample.log")) out.push_back(format);
+  }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, Sample, testing::ValuesIn(with_sample()), [](const auto& of) {
+  std::string out(of.param->name);
+  std::ranges::replace(out, '-', '_');
+  return out;
+});
 
 // The trainer's own clock, beside each log: {"step", "seconds", "sequences", "end"}.
 struct Truth {

@@ -1,0 +1,48 @@
+// DllRun: what both writings of NVIDIA's DLLogger (text and JSON) say, made into runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "parsers/core/record.h"
+#include "parsers/format.h"
+
+namespace bertbench {
+
+class RunBuilder;
+class RunDraft;
+
+/// One line of a training iteration.
+struct DllStep {
+  double iteration = 0;
+  std::optional<double> skipped;  ///< updates skipped so far by the loss scaler, if it says so
+  std::optional<double> loss;
+  double time_s = kUnknown;
+  double rate = kUnknown;  ///< samples/s of the whole job
+  bool last = false;       ///< the line with the final loss
+};
+
+/// The closing line. Rates are of the whole job.
+struct DllClosing {
+  std::optional<double> rate;
+  std::optional<double> training_s, wall_s;
+};
+
+class DllRun {
+ public:
+  /// The iteration's number stands still while the loss scaler skips updates, yet those steps take
+  /// their full time: the counter of a record is the applied and the skipped updates together.
+  void see_step(const DllStep& step, const Line& line, RunBuilder& out);
+  void see_closing(const DllClosing& closing, const Line& line, RunBuilder& out);
+  void see_micro_batch(std::int64_t sequences) { micro_batch_ = sequences; }
+
+ private:
+  RunDraft& run(const Line& line, RunBuilder& out);
+
+  std::optional<std::int64_t> micro_batch_;
+  std::int64_t iteration_ = -1, skipped_ = 0;  ///< of the record before
+  double time_s_ = kUnknown;
+  bool closed_ = false;
+};
+
+}  // namespace bertbench

@@ -1,0 +1,51 @@
+#include "parsers/format_choice.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr double kFine = 0.01;
+constexpr std::size_t kSeries = 10;
+
+// The last record stands for all: asked for every redraw of a live log, so no pass over them.
+Evidence::Kind kind_of(const RunDraft& run) {
+  const Record* last = run.last();
+  if (last == nullptr) return run.log.summary ? Evidence::statement : Evidence::lines;
+  if (!std::isnan(last->seconds) || !std::isnan(last->time_s)) return Evidence::times;
+  return std::isnan(last->printed_rate) ? Evidence::losses : Evidence::rates;
+}
+
+bool has_fine_clock(const RunDraft& run) {
+  const auto& records = run.records();
+  if (records.size() < kSeries) return false;
+  if (!std::isnan(records.back().seconds)) return true;
+  const double span = records.back().time_s - records.front().time_s;
+  return run.log.clock_resolution_s <= kFine * span;
+}
+
+}  // namespace
+
+bool Evidence::beats(const Evidence& other) const {
+  if (kind != other.kind) return kind > other.kind;
+  if (fine_clock != other.fine_clock) return fine_clock;
+  return matched > other.matched;
+}
+
+Evidence evidence_of(const RunBuilder& found, std::int64_t matched) {
+  Evidence out;
+  out.matched = matched;
+  for (const auto& draft : found.drafts()) {
+    if (draft->discard || draft->log.kind != WorkKind::training) continue;
+    const Evidence::Kind kind = kind_of(*draft);
+    if (kind < out.kind) continue;
+    out.fine_clock = has_fine_clock(*draft) || (kind == out.kind && out.fine_clock);
+    out.kind = kind;
+  }
+  return out;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,32 @@
+// Which format speaks for a log when several find something in it.
+//
+// Logs are mixtures: a Hugging Face run under DeepSpeed draws tqdm bars, prints the Trainer's dicts
+// and DeepSpeed's timer lines. Each format reads its own lines; one of them gives the runs that are
+// shown, the others are named in a notice. The rule, first difference decides:
+//   1. what the training runs hold: records with a clock or step times, records with printed rates,
+//      records with losses only, no record but a closing statement, lines only;
+//   2. ten records or more with a clock that is fine enough for 1 % of the run before a clock that
+//      is not (a bar's elapsed field shows whole seconds) or fewer records;
+//   3. more lines of the format;
+//   4. the order of the list in parsers/CMakeLists.txt.
+#pragma once
+
+#include <cstdint>
+
+namespace bertbench {
+
+class RunBuilder;
+
+struct Evidence {
+  enum Kind { lines, statement, losses, rates, times };
+  Kind kind = lines;
+  bool fine_clock = false;
+  std::int64_t matched = 0;  ///< lines of the format
+
+  /// Better than `other`, which stands earlier in the list.
+  [[nodiscard]] bool beats(const Evidence& other) const;
+};
+
+[[nodiscard]] Evidence evidence_of(const RunBuilder& found, std::int64_t matched);
+
+}  // namespace bertbench

@@ -1,0 +1,121 @@
+// dllogger: the text lines of NVIDIA's DLLogger as its PyTorch examples print them.
+//
+//   DLL 2023-07-28 15:23:58.489487 - Training Epoch: 0 Training Iteration: 15  average_loss : 8.77
+//   DLL <date> - (0, 470) step_loss : 3.1                                    (2020)
+//   DLL <date> -  e2e_train_time : 428.12 s training_sequences_per_second : 5055.56 sequences/s
+//
+// Pairs are "key : value unit"; the unit may be absent, a word or "None". The lines of NVIDIA's
+// BERT for TensorFlow ("throughput_train") belong to the format tf.
+#include <optional>
+#include <string>
+
+#include "parsers/clock.h"
+#include "parsers/cursor.h"
+#include "parsers/dll_run.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {"DLL 20"};
+
+constexpr std::string_view kLosses[] = {
+    "step_loss :", "average_loss :", "final_loss :", "train.loss :", "train_loss :", " loss :"};
+
+bool has(std::string_view text, std::string_view what) {
+  return text.find(what) != std::string_view::npos;
+}
+
+std::optional<double> iteration_of(const Line& said) {
+  if (const auto n = number_after(said, "Iteration:")) return n;
+  Cursor cursor(said);  // "(epoch, iteration)"; three numbers are an evaluation's
+  if (!cursor.literal("(") || !cursor.integer() || !cursor.literal(", ")) return std::nullopt;
+  const auto n = cursor.number();
+  return n && cursor.literal(")") ? n : std::nullopt;
+}
+
+class DlloggerParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override {
+    out.facts.framework.set("pytorch", FactSource::log);
+    if (notice_.line > 0) {
+      for (const auto& draft : out.drafts()) draft->log.notices.push_back(notice_);
+    }
+  }
+
+ private:
+  bool see_parameter(const Line& said);
+  bool see_closing(const Line& said, RunBuilder& out);
+
+  DllRun run_;
+  Notice notice_;
+};
+
+bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
+  const auto at = line.text.find("DLL 20");
+  if (at == std::string_view::npos) return false;
+  const auto time = date_time(line.text.substr(at + 4));
+  const auto dash = line.text.find(" - ", at);
+  if (!time || dash == std::string_view::npos) return false;
+  Line said = line;
+  said.text = line.text.substr(dash + 3);
+  if (has(said.text, "throughput_train") || has(said.text, "train_throughput")) return false;
+  if (said.text.starts_with("PARAMETER ")) return see_parameter(said);
+  const auto iteration = iteration_of(said);
+  if (!iteration) return see_closing(said, out);
+  if (has(said.text, "alidation") || has(said.text, "valuation")) return true;
+  DllStep step;
+  step.iteration = *iteration;
+  step.time_s = *time;
+  step.skipped = number_after(said, "skipped_steps :");
+  step.last = has(said.text, "final_loss :");
+  for (const std::string_view key : kLosses) {
+    if (!step.loss) step.loss = number_after(said, key);
+  }
+  if (!step.loss) return false;  // no training iteration, or cut by the end of input
+  step.rate = number_after(said, "train.total_ips :").value_or(kUnknown);
+  run_.see_step(step, line, out);
+  return true;
+}
+
+// A log that fails before its first step holds nothing else.
+bool DlloggerParser::see_parameter(const Line& said) {
+  const auto batch = number_after(said, "batch_size_per_gpu :");
+  if (batch && *batch >= 1 && *batch < 1e9) run_.see_micro_batch(static_cast<std::int64_t>(*batch));
+  return batch || has(said.text, "Config :") || has(said.text, "train_start :") ||
+         has(said.text, "SEED :") || has(said.text, "batch_size :");
+}
+
+bool DlloggerParser::see_closing(const Line& said, RunBuilder& out) {
+  DllClosing closing;
+  closing.rate = number_after(said, "training_sequences_per_second :");
+  closing.wall_s = number_after(said, "e2e_train_time :");
+  closing.training_s = number_after(said, "raw_train_time :");
+  if (!closing.rate && said.text.starts_with("Summary:")) {
+    closing.rate = number_after(said, "train.total_ips :");
+    const auto compute = number_after(said, "train.compute_ips :");
+    if (closing.rate && compute) {
+      notice_ = {said.number,
+                 "the log states two rates: train.total_ips, used here, holds the loading of data; "
+                 "train.compute_ips does not; both count images"};
+    }
+  }
+  if (!closing.rate && !closing.wall_s) return false;
+  run_.see_closing(closing, said, out);
+  return true;
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<DlloggerParser>(); }
+
+}  // namespace
+
+extern const Format format_dllogger;
+const Format format_dllogger = {
+    "dllogger", "NVIDIA DLLogger, text: DeepLearningExamples for PyTorch",
+    "https://github.com/NVIDIA/dllogger (StdOutBackend); DeepLearningExamples "
+    "PyTorch/LanguageModeling/BERT/run_pretraining.py",
+    kAnchors, make};
+
+}  // namespace bertbench

@@ -1,0 +1,119 @@
+// dllogger-json: the JSON file of NVIDIA's DLLogger, one object a line behind "DLLL ".
+//
+// Times are strings. "step" is "PARAMETER", [] for the closing line, or [epoch, iteration]; the
+// last iteration may be a float that counts the skipped updates as well.
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "parsers/core/text.h"
+#include "parsers/dll_run.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kAnchors[] = {"DLLL {"};
+
+std::optional<double> number(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  if (at == object.end()) return std::nullopt;
+  if (at->is_number()) return at->get<double>();
+  if (at->is_string()) return to_double(at->get_ref<const std::string&>());
+  return std::nullopt;
+}
+
+class DlloggerJsonParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override { out.facts.framework.set("pytorch", FactSource::log); }
+
+ private:
+  void see_iteration(double iteration, const Json& json, const Line& line, RunBuilder& out);
+  DllRun run_;
+};
+
+// Python writes a NaN bare, which is no JSON: null would hide it, so it becomes a string.
+Json parse_line(std::string_view text) {
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_discarded()) return json;
+  std::string quoted;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = text.substr(i);
+    const bool value = i > 1 && text[i - 1] == ' ' && text[i - 2] == ':';
+    std::string_view word;
+    for (const std::string_view bare : {"NaN", "Infinity", "-Infinity"}) {
+      if (value && rest.starts_with(bare)) word = bare;
+    }
+    if (word.empty()) {
+      quoted.push_back(text[i]);
+      continue;
+    }
+    quoted += word == "NaN" ? "\"nan\"" : word == "Infinity" ? "\"inf\"" : "\"-inf\"";
+    i += word.size() - 1;
+  }
+  return Json::parse(quoted, nullptr, false);
+}
+
+bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
+  const auto at = line.text.find("DLLL {");
+  if (at == std::string_view::npos) return false;
+  const Json json = parse_line(line.text.substr(at + 5));
+  if (!json.is_object()) return false;
+  const auto step = json.find("step");
+  const auto data = json.find("data");
+  if (step == json.end() || data == json.end() || !data->is_object()) return false;
+  if (step->is_string()) {
+    const auto batch = number(*data, "batch_size_per_gpu");
+    if (batch && *batch >= 1 && *batch < 1e9) {
+      run_.see_micro_batch(static_cast<std::int64_t>(*batch));
+    }
+    return true;
+  }
+  if (step->is_array() && step->empty()) {
+    DllClosing closing;
+    closing.rate = number(*data, "training_sequences_per_second");
+    closing.wall_s = number(*data, "e2e_train_time");
+    closing.training_s = number(*data, "raw_train_time");
+    if (closing.rate || closing.wall_s) run_.see_closing(closing, line, out);
+    return true;
+  }
+  if (step->is_number()) {
+    see_iteration(step->get<double>(), *data, line, out);
+    return true;
+  }
+  // Three numbers are an evaluation's.
+  if (!step->is_array() || step->size() > 2 || !step->back().is_number()) return true;
+  Json all = *data;
+  if (const auto stamp = number(json, "timestamp")) all["timestamp"] = *stamp;
+  see_iteration(step->back().get<double>(), all, line, out);
+  return true;
+}
+
+void DlloggerJsonParser::see_iteration(double iteration, const Json& data, const Line& line,
+                                       RunBuilder& out) {
+  DllStep step;
+  step.iteration = iteration;
+  step.skipped = number(data, "skipped_steps");
+  step.time_s = number(data, "timestamp").value_or(kUnknown);
+  step.last = data.contains("final_loss");
+  for (const char* key : {"step_loss", "average_loss", "final_loss", "train.loss", "train_loss"}) {
+    if (!step.loss) step.loss = number(data, key);
+  }
+  step.rate = number(data, "train.total_ips").value_or(kUnknown);
+  if (step.loss) run_.see_step(step, line, out);
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<DlloggerJsonParser>(); }
+
+}  // namespace
+
+extern const Format format_dllogger_json;
+const Format format_dllogger_json = {"dllogger-json", "NVIDIA DLLogger, JSON: DeepLearningExamples",
+                                     "https://github.com/NVIDIA/dllogger (JSONStreamBackend)",
+                                     kAnchors, make};
+
+}  // namespace bertbench

@@ -1,0 +1,142 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+std::string dll(int second, const std::string& said) {
+  return "DLL 2023-07-28 15:18:" + std::string(second < 10 ? "0" : "") + std::to_string(second) +
+         ".250000 - " + said + "\n";
+}
+std::string step(int second, int iteration, int skipped, const std::string& loss = "9.5") {
+  return dll(second, "Training Epoch: 0 Training Iteration: " + std::to_string(iteration) +
+                         "  average_loss : " + loss + "  learning_rate : 0.001  skipped_steps : " +
+                         std::to_string(skipped) + " ");
+}
+
+TEST(Dllogger, CountsSkippedUpdatesAsStepsOfFullLength) {
+  const auto runs =
+      read_text(dll(0, "PARAMETER batch_size_per_gpu : 96 ") + step(10, 1, 0) +
+                step(12, 1, 1, "nan") + step(14, 1, 2) + step(16, 2, 2) +
+                dll(18, "Training Epoch: 0 Training Iteration: 3  final_loss : 8.5 None") +
+                dll(20,
+                    " e2e_train_time : 20.5 s training_sequences_per_second : 5055.566 sequences/s "
+                    "final_loss : 8.5 None raw_train_time : 10.25 s"));
+  ASSERT_EQ(runs.size(), 1u);
+  const RunLog& run = runs[0];
+  EXPECT_EQ(run.format, "dllogger");
+  ASSERT_EQ(run.records.size(), 5u);
+  EXPECT_EQ(run.records.back().step, 5);
+  EXPECT_EQ(run.totals.skipped_steps, 2);
+  for (std::size_t i = 1; i < 5; ++i) {
+    EXPECT_EQ(run.records[i].seconds, 2);
+    EXPECT_EQ(run.records[i].iterations, 1);
+  }
+  EXPECT_TRUE(std::isnan(run.records[0].seconds)) << "nothing tells when the first step began";
+  EXPECT_EQ(run.facts.micro_batch_size.value, 96);
+  EXPECT_EQ(run.summary->value, 5055.566);
+  EXPECT_EQ(run.totals.training_s, 10.25);
+  EXPECT_EQ(run.totals.wall_s, 20.5);
+  EXPECT_EQ(run.outcome.status, Status::completed) << "an overflow's loss is no NaN of the run";
+}
+
+TEST(Dllogger, ReadsLinesOfOlderRevisionsWithoutASkipCountOrUnits) {
+  const auto runs = read_text(
+      dll(1, "(0, 470) step_loss : 3.5 ") + dll(3, "(0, 470) step_loss : 3.4 ") +
+      dll(5, "(0, 471) step_loss : 3.3 ") + dll(6, "(0, 471, 3) loss : 3.3 ") +
+      dll(9, " e2e_train_time : 9.5 training_sequences_per_second : 102.1  final_loss : 6.0 "));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].totals.skipped_steps, 1);
+  EXPECT_EQ(runs[0].summary->value, 102.1);
+}
+
+TEST(Dllogger, SpreadsTheTimeOverTheStepsOfALogInterval) {
+  const auto runs = read_text(dll(0, "Training Epoch: 0 Training Iteration: 1  step_loss : 6.1 ") +
+                              dll(10, "Training Epoch: 0 Training Iteration: 51  step_loss : 6 "));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records[1].iterations, 50);
+  EXPECT_EQ(runs[0].records[1].seconds, 10);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+}
+
+TEST(Dllogger, TellsANanLossAndASecondRun) {
+  const auto runs = read_text(step(1, 1, 0) + step(2, 2, 0, "nan") +
+                              dll(3, " e2e_train_time : 3 s training_sequences_per_second : 7 s ") +
+                              step(10, 1, 0) + step(12, 2, 0));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].outcome.status, Status::nan);
+  EXPECT_EQ(runs[0].first_nan_step, 2);
+  EXPECT_EQ(runs[1].records.size(), 2u);
+  EXPECT_FALSE(runs[1].summary);
+}
+
+TEST(Dllogger, LeavesTensorFlowsLinesToTheFormatTf) {
+  ReadOptions options;
+  options.format = "dllogger";
+  EXPECT_TRUE(
+      read_text(dll(1, "Iteration: 1  throughput_train : 278.6 sequences/s mlm_loss : 10"), options)
+          .empty());
+  EXPECT_TRUE(read_text(dll(1, "() train_throughput : 9421.3 images/s"), options).empty());
+}
+
+std::string json(const std::string& stamp, const std::string& step, const std::string& data) {
+  return "DLLL {\"timestamp\": \"" + stamp + "\", \"datetime\": \"\", \"elapsedtime\": \"1\", " +
+         "\"type\": \"LOG\", \"step\": " + step + ", \"data\": {" + data + "}}\n";
+}
+
+TEST(DlloggerJson, ReadsStepsClosingLineAndTheLastStepThatCountsSkippedOnes) {
+  const auto runs =
+      read_text(json("100.5", "\"PARAMETER\"", "\"batch_size_per_gpu\": 10") +
+                json("110.5", "[0, 0]", "\"average_loss\": 3.6, \"step_loss\": 3.7") +
+                json("112.5", "[0, 0]", "\"average_loss\": 3.5, \"step_loss\": NaN") +
+                json("114.5", "[0, 1]", "\"average_loss\": 3.5, \"step_loss\": 3.5") +
+                json("116.5", "[0, 4.0]", "\"final_loss\": 2.6") +
+                json("118.5", "[]",
+                     "\"e2e_train_time\": 18.5, \"training_sequences_per_second\": 128.27, "
+                     "\"raw_train_time\": 8.5"));
+  ASSERT_EQ(runs.size(), 1u);
+  const RunLog& run = runs[0];
+  EXPECT_EQ(run.format, "dllogger-json");
+  ASSERT_EQ(run.records.size(), 4u);
+  EXPECT_EQ(run.records.back().step, 3);
+  EXPECT_EQ(run.records.back().seconds, 2);
+  EXPECT_EQ(run.totals.skipped_steps, 2);
+  EXPECT_EQ(run.facts.micro_batch_size.value, 10);
+  EXPECT_EQ(run.summary->value, 128.27);
+  EXPECT_EQ(run.outcome.status, Status::completed);
+}
+
+TEST(DlloggerJson, TakesABareNanOfPythonForALossThatIsNotFinite) {
+  const auto runs = read_text(json("1", "[0, 1]", "\"step_loss\": 3.7") +
+                              json("2", "[0, 2]", "\"step_loss\": NaN"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::nan);
+  EXPECT_EQ(runs[0].first_nan_step, 2);
+}
+
+TEST(DlloggerJson, IsNotMisledByOtherJson) {
+  EXPECT_TRUE(read_text("DLLL {\"type\": \"LOG\"}\nDLLL {cut\nDLLL []\n").empty());
+}
+
+// A bar beside DLLogger lines: the finer clock gives the runs, the other is named.
+TEST(FormatChoice, PrefersAFineClockOverABarsWholeSeconds) {
+  std::string log;
+  for (int i = 0; i < 12; ++i) {
+    log += step(10 + i, i + 1, 0);
+    log += "Iteration:  10%|#  | " + std::to_string(i + 1) + "/120 [00:0" +
+           std::to_string(i < 10 ? i : 9) + "<00:10, 1.00it/s]\n";
+  }
+  const auto runs = read_text(log);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "dllogger");
+  ASSERT_FALSE(runs[0].notices.empty());
+  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("tqdm"));
+}
+
+}  // namespace
+}  // namespace bertbench
