@@ -96,6 +96,7 @@ struct Expected {
   std::vector<Answer> answers;
   const char* notice;     ///< part of a notice that must be there; empty = none about the rate
   double evaluation = 0;  ///< summary of the evaluation run, 0 = there is none
+  std::vector<double> further = {};  ///< summaries of further training runs, NaN = none stated
 };
 
 const std::vector<Expected>& expected() {
@@ -300,6 +301,106 @@ const std::vector<Expected>& expected() {
         {"e2e_train_time", [](const RunLog& r) { return *r.totals.wall_s; }, 125578.67, 1e-6},
         {"last step", last_counter, 1572, 0}},
        ""},
+      {"deepspeed/dschat_step1_opt1.3b.log",
+       "deepspeed",
+       736,
+       Status::completed,
+       {{"log_summary (RunningAvg)", log_summary, 171.7425, kDigits},
+        {"median CurrSamplesPerSec", median_step_rate, 171.63, 6e-5},
+        {"last step", last_counter, 7360, 0}},
+       ""},
+      {"deepspeed/dschat_step2_dpo_opt350m.log",
+       "deepspeed",
+       235,
+       Status::completed,
+       {{"log_summary (RunningAvg)", log_summary, 46.5268, kDigits},
+        {"median CurrSamplesPerSec", median_step_rate, 46.49, 2e-4},
+        {"skipped", [](const RunLog& r) { return double(*r.totals.skipped_steps); }, 21, 0},
+        {"last step", last_counter, 2350, 0}},
+       ""},
+      {"deepspeed/dschat_step3_rlhf.log",
+       "deepspeed",
+       476,
+       Status::completed,
+       {{"AvgSamplesPerSec (end to end)", log_summary, 16.79, kDigits}},
+       "generation included",
+       0,
+       {88.2685}},
+      {"megatron/bigscience_meg_base_n4_cancelled.log",
+       "megatron",
+       20,
+       Status::killed,
+       {{"sequences per iteration", sequences_per_iteration, 4, 0},
+        {"median step", median_step_seconds, 1.3806, 1e-4},
+        {"first interval", [](const RunLog& r) { return r.records[0].seconds; }, 21.522, 1e-9}},
+       "several GPUs"},
+      {"megatron/bigscience_meg_perf_n16.log",
+       "megatron",
+       3,
+       Status::truncated,
+       {{"sequences per iteration", sequences_per_iteration, 1024, 0},
+        {"median step", median_step_seconds, 129.0288, kDigits}},
+       "several GPUs"},
+      {"megatron/bigscience_megds3d_old_nccl_info.log",
+       "megatron",
+       2,
+       Status::truncated,
+       {{"samples/sec of step 1", [](const RunLog& r) { return r.records[0].printed_rate; }, 6.805,
+         kDigits},
+        {"samples/sec of step 2", [](const RunLog& r) { return r.records[1].printed_rate; }, 7.052,
+         kDigits}},
+       ""},
+      {"megatron/bigscience_megdszero_killed.log",
+       "megatron",
+       4,
+       Status::timeout,
+       {{"last step", last_counter, 4, 0}},
+       ""},
+      {"megatron/bigscience_megdszero_nbs48.log",
+       "megatron",
+       3,
+       Status::truncated,
+       {{"median step", median_step_seconds, 123.9078, kDigits},
+        {"sequences per iteration", sequences_per_iteration, 768, 0}},
+       ""},
+      {"megatron/lockclock_4runs_concatenated.log",
+       "megatron",
+       50,
+       Status::completed,
+       {{"sequences per iteration", sequences_per_iteration, 16, 0},
+        {"median of run 1", median_step_seconds, 18.2015, kDigits},
+        {"last step", last_counter, 50, 0}},
+       "",
+       0,
+       {kUnknown, kUnknown, kUnknown}},
+      {"megatron/lockclock_nccl_watchdog_timeout.log", "megatron", 0, Status::error, {}, ""},
+      {"megatron/lockclock_qwen7b_baseline.log",
+       "megatron",
+       20,
+       Status::completed,
+       {{"sequences per iteration", sequences_per_iteration, 4, 0},
+        {"last printed", [](const RunLog& r) { return r.records.back().printed_rate; }, 0.378,
+         kDigits}},
+       ""},
+      {"megatron/lockclock_tp1pp2dp8_oom.log",
+       "megatron",
+       5,
+       Status::out_of_memory,
+       {{"first printed", [](const RunLog& r) { return r.records[0].printed_rate; }, 0.795,
+         kDigits},
+        {"second printed", [](const RunLog& r) { return r.records[1].printed_rate; }, 0.820,
+         kDigits},
+        {"third printed", [](const RunLog& r) { return r.records[2].printed_rate; }, 0.770,
+         kDigits}},
+       ""},
+      {"megatron/lumi_srun_barrier_timeout.log", "megatron", 0, Status::error, {}, ""},
+      {"megatron/megds_gpt3_0.125b_randomltd.log",
+       "megatron",
+       47,
+       Status::killed,
+       {{"sequences per iteration", sequences_per_iteration, 256, 0},
+        {"last step", last_counter, 470, 0}},
+       ""},
   };
   return list;
 }
@@ -338,7 +439,15 @@ TEST_P(Corpus, GivesTheKnownAnswers) {
     EXPECT_EQ(runs->back().kind, WorkKind::evaluation);
     EXPECT_EQ(log_summary(runs->back()), want.evaluation);
   } else {
-    EXPECT_EQ(runs->size(), 1u);
+    ASSERT_EQ(runs->size(), 1 + want.further.size());
+  }
+  for (std::size_t i = 0; i < want.further.size(); ++i) {
+    const double summary = log_summary((*runs)[1 + i]);
+    if (std::isnan(want.further[i])) {
+      EXPECT_TRUE(std::isnan(summary));
+    } else {
+      EXPECT_NEAR(summary / want.further[i], 1, 1e-6);
+    }
   }
 }
 

@@ -1,0 +1,219 @@
+// megatron: iteration lines of Megatron-LM and Megatron-DeepSpeed.
+//
+//    iteration        2/    1000 | consumed samples:         2048 | elapsed time per iteration
+//    (ms): 129028.8 | learning rate: ... | global batch size:  1024 | lm loss: 1.2E+01 | ... |
+//    number of skipped iterations:   1 | number of nan iterations:   0 | samples per second: 0.821
+//    | ...
+//   steps: 1 loss: 12.6706 iter time (s): 20.110 samples/sec: 0.796     (pipeline engine, same
+//   step)
+//
+// The milliseconds are the mean of the iterations since the line before. The global batch is of the
+// whole job; micro batch x GPUs is not, where tensor or pipeline parallelism splits one replica.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {
+    "elapsed time per iteration (ms):", "samples/sec: ",   "using world size:",
+    "[after training is done]",         "seq_length ....", "micro_batch_size ...."};
+
+std::optional<std::int64_t> count_after(const Line& line, std::string_view key) {
+  Cursor cursor(line);
+  if (!cursor.skip_past(key)) return std::nullopt;
+  cursor.blanks();
+  const auto value = cursor.integer();
+  return value && *value >= 0 && *value < 1'000'000'000'000 ? value : std::nullopt;
+}
+
+class MegatronParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override { put_first(0, out); }
+
+ private:
+  struct Setting {
+    std::optional<std::int64_t> world, replicas, micro_batch, sequence_length;
+  };
+  bool see_iteration(const Line& line, RunBuilder& out);
+  void see_setting(const Line& line);
+  RunDraft& run(std::int64_t line, RunBuilder& out);
+  void put_first(std::int64_t next_step, RunBuilder& out);
+  void see_global_batch(RunDraft& draft, std::int64_t batch, std::int64_t line) const;
+
+  Setting setting_;
+  /// The first line of a run waits for the second: how many iterations it covers is their distance.
+  std::optional<Sample> first_;
+  double mean_s_ = 0;  ///< of first_
+  std::int64_t last_step_ = 0;
+  std::int64_t engine_step_ = -1;  ///< of a "steps:" line, for the iteration line behind it
+  double engine_rate_ = kUnknown;
+};
+
+RunDraft& MegatronParser::run(std::int64_t line, RunBuilder& out) {
+  const bool fresh = out.open(WorkKind::training) == nullptr;
+  RunDraft& draft = out.run(WorkKind::training, line);
+  if (!fresh) return draft;
+  draft.own_facts = true;
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  Facts& facts = draft.log.facts;
+  facts.framework.set("pytorch", FactSource::log);
+  if (setting_.world) facts.world_size.set(*setting_.world, FactSource::log);
+  if (setting_.sequence_length) {
+    facts.sequence_length.set(*setting_.sequence_length, FactSource::log);
+  }
+  if (setting_.micro_batch && setting_.world && setting_.replicas == setting_.world) {
+    facts.micro_batch_size.set(*setting_.micro_batch, FactSource::log);
+  } else if (setting_.replicas && setting_.world && *setting_.replicas != *setting_.world) {
+    facts.axes["data_parallel"] = std::to_string(*setting_.replicas);
+    draft.log.notices.push_back({line, "one replica of the model takes several GPUs (" +
+                                           std::to_string(*setting_.world) + " GPUs, " +
+                                           std::to_string(*setting_.replicas) +
+                                           " replicas): the batch of one GPU is not told"});
+  }
+  return draft;
+}
+
+void MegatronParser::put_first(std::int64_t next_step, RunBuilder& out) {
+  if (!first_) return;
+  Sample sample = *first_;
+  first_.reset();
+  sample.iterations = 1;
+  if (next_step > sample.step) sample.iterations = std::min(sample.step, next_step - sample.step);
+  sample.iterations = std::max<std::int64_t>(1, sample.iterations);
+  sample.seconds = mean_s_ * static_cast<double>(sample.iterations);
+  run(sample.line, out).add(sample);
+}
+
+// A batch that grows (ramp-up) has no single number of sequences per iteration.
+void MegatronParser::see_global_batch(RunDraft& draft, std::int64_t batch,
+                                      std::int64_t line) const {
+  auto& fact = draft.log.facts.global_batch_size;
+  if (batch < 1 || fact.value == batch) return;
+  if (!fact.known() && draft.count() == 0) {
+    fact.set(batch, FactSource::log);
+  } else if (fact.known()) {
+    draft.log.notices.push_back(
+        {line, "the global batch changes from " + std::to_string(*fact.value) + " to " +
+                   std::to_string(batch) +
+                   ": one number of sequences per iteration would be wrong"});
+    fact = {};
+  }
+}
+
+bool MegatronParser::see_iteration(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("iteration ")) return false;
+  cursor.blanks();
+  const auto step = cursor.integer();
+  cursor.blanks();
+  if (!step || *step < 0 || !cursor.literal("/")) return false;
+  cursor.blanks();
+  const auto planned = cursor.integer();
+  const auto ms = number_after(line, "elapsed time per iteration (ms):");
+  if (!planned || !ms || !(*ms > 0)) return false;
+  Sample sample;
+  sample.step = *step;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  sample.rate = number_after(line, "samples per second:").value_or(kUnknown);
+  if (std::isnan(sample.rate) && engine_step_ == *step) sample.rate = engine_rate_;
+  sample.loss = number_after(line, "lm loss:");
+  if (!sample.loss) sample.loss = number_after(line, "lm-loss:");
+  if (!sample.loss) sample.loss = number_after(line, "lm-loss-training:");
+  const RunDraft* open = out.open(WorkKind::training);
+  const bool copy = *step == last_step_ && open != nullptr && !first_;
+  if (copy) return true;  // another rank's
+  if (first_ && *step == first_->step) return true;
+  if (open != nullptr && (*step < last_step_ || open->ended_well)) {
+    put_first(0, out);
+    out.close(WorkKind::training);
+  }
+  RunDraft& draft = run(line.number, out);
+  if (draft.count() == 0 && !first_) {
+    first_ = sample;
+    mean_s_ = *ms / 1000;
+  } else {
+    put_first(*step, out);
+    sample.iterations = std::max<std::int64_t>(1, *step - last_step_);
+    sample.seconds = *ms / 1000 * static_cast<double>(sample.iterations);
+    draft.add(sample);
+  }
+  last_step_ = *step;
+  draft.planned = *planned;
+  draft.last_line = line.number;
+  if (!std::isnan(sample.rate)) draft.log.rate_unit = RateUnit::sequences_per_second;
+  if (const auto batch = count_after(line, "global batch size:")) {
+    see_global_batch(draft, *batch, line.number);
+  }
+  if (const auto skipped = count_after(line, "number of skipped iterations:")) {
+    draft.log.totals.skipped_steps = draft.log.totals.skipped_steps.value_or(0) + *skipped;
+  }
+  return true;
+}
+
+void MegatronParser::see_setting(const Line& line) {
+  if (const auto world = count_after(line, "using world size:"); world && *world >= 1) {
+    setting_.world = world;
+    setting_.replicas = count_after(line, "data-parallel-size:");
+  }
+  const auto argument = [&](std::string_view name) -> std::optional<std::int64_t> {
+    Cursor cursor(line);
+    if (!cursor.skip_past(name)) return std::nullopt;
+    const auto end = line.text.find_first_not_of(". ", cursor.at());
+    if (end == std::string_view::npos) return std::nullopt;
+    cursor.move_to(end);
+    const auto value = cursor.integer();
+    return value && *value >= 1 ? value : std::nullopt;
+  };
+  // "decoder_seq_length ..." and the like are other settings.
+  if (line.text.find("_seq_length ") == std::string_view::npos) {
+    if (const auto length = argument("seq_length ....")) setting_.sequence_length = length;
+  }
+  if (line.text.find("gpu") == std::string_view::npos) {
+    if (const auto batch = argument("micro_batch_size ....")) setting_.micro_batch = batch;
+  }
+}
+
+bool MegatronParser::parse(const Line& line, RunBuilder& out) {
+  if (line.text.find("elapsed time per iteration (ms):") != std::string_view::npos) {
+    return see_iteration(line, out);
+  }
+  if (line.text.find("samples/sec: ") != std::string_view::npos) {
+    const auto step = count_after(line, "steps:");
+    const auto rate = number_after(line, "samples/sec:");
+    if (!step || !rate || line.text.find("iter time (s):") == std::string_view::npos) return false;
+    engine_step_ = *step;
+    engine_rate_ = *rate;
+    return true;
+  }
+  if (line.text.find("[after training is done]") != std::string_view::npos) {
+    put_first(0, out);
+    if (RunDraft* draft = out.open(WorkKind::training)) {
+      draft->ended_well = true;
+      draft->last_line = line.number;
+    }
+    return true;
+  }
+  see_setting(line);
+  // A launch that fails before its first iteration has said this much.
+  return line.text.find("using world size:") != std::string_view::npos;
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<MegatronParser>(); }
+
+}  // namespace
+
+extern const Format format_megatron;
+const Format format_megatron = {
+    "megatron", "Megatron-LM and Megatron-DeepSpeed",
+    "https://github.com/NVIDIA/Megatron-LM megatron/training (training_log)", kAnchors, make};
+
+}  // namespace bertbench

@@ -1,0 +1,97 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+std::string timer(int second, const std::string& counters, const std::string& rates) {
+  return "[2023-04-18 01:46:" + std::to_string(10 + second) + ",250] [INFO] [timer.py:199:stop] " +
+         counters + ", " + rates + "\n";
+}
+
+TEST(Deepspeed, ReadsGlobalStepsClockAndBothRates) {
+  const auto runs = read_text(
+      timer(0, "epoch=0/micro_step=20/global_step=10",
+            "RunningAvgSamplesPerSec=46.9, CurrSamplesPerSec=50.8, MemAllocated=3.96GB") +
+      timer(7, "epoch=0/micro_step=40/global_step=20",
+            "RunningAvgSamplesPerSec=46.8, CurrSamplesPerSec=46.3, MemAllocated=3.96GB") +
+      timer(14, "epoch=1/micro_step=20/global_step=30",
+            "RunningAvgSamplesPerSec=46.5, CurrSamplesPerSec=46.4, MemAllocated=3.96GB") +
+      "Grad overflow on iteration 0\nGrad overflow on iteration 0\nGrad overflow on iteration 7\n"
+      "[2023-04-18 03:20:47,468] [INFO] [launch.py:460:main] Process 73585 exits successfully.\n");
+  ASSERT_EQ(runs.size(), 1u);
+  const RunLog& run = runs[0];
+  ASSERT_EQ(run.records.size(), 3u);
+  EXPECT_EQ(run.records[2].step, 30);
+  EXPECT_EQ(run.records[2].iterations, 10);
+  EXPECT_EQ(run.records[2].time_s, 14);
+  EXPECT_EQ(run.records[1].printed_rate, 46.3);
+  EXPECT_EQ(run.rate_unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(run.iteration_unit, IterationUnit::optimizer_step);
+  EXPECT_EQ(run.summary->value, 46.5);
+  EXPECT_EQ(run.totals.skipped_steps, 2) << "ranks repeat the notice";
+  EXPECT_EQ(run.outcome.status, Status::completed);
+}
+
+TEST(Deepspeed, CountsMicroStepsOfOldReleasesOnOverEpochs) {
+  const auto runs =
+      read_text(timer(0, "0/10", "SamplesPerSec=12.5") + timer(1, "0/20", "SamplesPerSec=12.6") +
+                timer(2, "1/10", "SamplesPerSec=12.7"));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[2].step, 30);
+  EXPECT_EQ(runs[0].iteration_unit, IterationUnit::micro_step);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(runs[0].summary->value, 12.7);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+}
+
+TEST(Deepspeed, KeepsTwoEnginesAndTheirEndToEndStepsApart) {
+  std::string log;
+  for (int i = 1; i <= 3; ++i) {
+    const std::string n = std::to_string(10 * i);
+    log +=
+        "|E2E latency=4.00s |Gather latency=0.00s (0.00%) |Generate time=2.00s (50.00%) "
+        "|Training time=1.00s (25.00%) |Others=1.00 (25.00%)|CurSamplesPerSec=8.00 "
+        "|AvgSamplesPerSec=8.50\n";
+    log += timer(i, "epoch=0/micro_step=" + n + "/global_step=" + n,
+                 "RunningAvgSamplesPerSec=80.5, CurrSamplesPerSec=81.5");
+    log += timer(i, "epoch=0/micro_step=" + n + "/global_step=" + n,
+                 "RunningAvgSamplesPerSec=90.5, CurrSamplesPerSec=91.5");
+  }
+  const auto runs = read_text(log);
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[0].summary->value, 8.5);
+  EXPECT_EQ(runs[0].records[1].seconds, 4);
+  EXPECT_EQ(runs[1].records.size(), 3u);
+  EXPECT_EQ(runs[1].records[2].printed_rate, 81.5);
+  EXPECT_EQ(runs[2].records.size(), 3u);
+  EXPECT_EQ(runs[2].records[2].printed_rate, 91.5);
+  EXPECT_THAT(runs[1].notices.back().text, testing::HasSubstr("do not add up"));
+}
+
+TEST(Deepspeed, BeginsAnotherRunWhenTheCounterStartsOver) {
+  std::string log;
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 1; i <= 3; ++i) {
+      const std::string n = std::to_string(10 * i);
+      log += timer(10 * round + i, "epoch=0/micro_step=" + n + "/global_step=" + n,
+                   "RunningAvgSamplesPerSec=8" + std::to_string(round) + ".5, CurrSamplesPerSec=8");
+    }
+  }
+  const auto runs = read_text(log);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[1].records.size(), 3u);
+}
+
+TEST(Deepspeed, IsNotMisledByTheLaunchersLines) {
+  EXPECT_TRUE(read_text("[2023-04-18 03:20:47,468] [INFO] [launch.py:460:main] Process 1 exits "
+                        "successfully.\nmy SamplesPerSec=3\n")
+                  .empty());
+}
+
+}  // namespace
+}  // namespace bertbench

@@ -1,0 +1,119 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+std::string iteration(int step, const std::string& ms, const std::string& more = "",
+                      int batch = 1024, int planned = 1000) {
+  return " iteration " + std::to_string(step) + "/ " + std::to_string(planned) +
+         " | consumed samples:         2048 | elapsed time per iteration (ms): " + ms +
+         " | learning rate: 0.000E+00 | global batch size:  " + std::to_string(batch) + " | " +
+         more +
+         "loss scale: 1.0 | number of skipped iterations:   1 | number of nan iterations:   "
+         "0 |\n";
+}
+
+TEST(Megatron, TakesTheMeanMillisecondsOfALogInterval) {
+  const auto runs =
+      read_text(iteration(10, "2000.0") + iteration(20, "1000.0", "lm loss: 1.2E+01 | ") +
+                iteration(30, "1500.0", "lm-loss: 1.1E+01 | "));
+  ASSERT_EQ(runs.size(), 1u);
+  const RunLog& run = runs[0];
+  ASSERT_EQ(run.records.size(), 3u);
+  EXPECT_EQ(run.records[0].iterations, 10);
+  EXPECT_EQ(run.records[0].seconds, 20);
+  EXPECT_EQ(run.records[1].seconds, 10);
+  EXPECT_EQ(run.records[2].seconds, 15);
+  EXPECT_TRUE(std::isnan(run.records[0].loss));
+  EXPECT_EQ(run.records[1].loss, 12);
+  EXPECT_EQ(run.records[2].loss, 11);
+  EXPECT_EQ(run.facts.global_batch_size.value, 1024);
+  EXPECT_EQ(run.facts.sequences_per_optimizer_step(), 1024);
+  EXPECT_EQ(run.totals.skipped_steps, 3);
+  EXPECT_EQ(run.outcome.status, Status::truncated) << "'number of nan iterations: 0' is no NaN";
+}
+
+TEST(Megatron, CountsTheFirstLineOfAResumedRunAsOneInterval) {
+  const auto runs = read_text(iteration(5010, "2000.0") + iteration(5020, "1000.0"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records[0].iterations, 10);
+}
+
+TEST(Megatron, CountsAStepThatTwoKindsOfLinesTellOnce) {
+  const auto runs = read_text("steps: 1 loss: 12.67 iter time (s): 20.110 samples/sec: 0.796\n" +
+                              iteration(1, "20125.7") +
+                              "steps: 2 loss: 12.66 iter time (s): 19.515 samples/sec: 0.820\n" +
+                              iteration(2, "19520.0", "samples per second: 0.821 | "));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[0].printed_rate, 0.796);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 0.821) << "the iteration line's own";
+}
+
+TEST(Megatron, SeparatesRunsOfOneFileAndReadsLabels) {
+  std::string log;
+  for (int run = 0; run < 3; ++run) {
+    log +=
+        "sd-1: using world size: 16, data-parallel-size: 4, tensor-model-parallel size: 4, "
+        "pipeline-model-parallel size: 1 \n";
+    for (int i = 1; i <= 4; ++i) log += "sd-2: " + iteration(i, "1000.0", "", 16, 4);
+    log += "sd-1: [after training is done] datetime: 2026-03-15 21:27:19 \n";
+  }
+  const auto runs = read_text(log);
+  ASSERT_EQ(runs.size(), 3u);
+  for (const RunLog& run : runs) {
+    EXPECT_EQ(run.records.size(), 4u);
+    EXPECT_EQ(run.outcome.status, Status::completed);
+    EXPECT_EQ(run.facts.world_size.value, 16);
+    EXPECT_EQ(run.facts.axes.at("data_parallel"), "4");
+  }
+}
+
+TEST(Megatron, DoesNotTakeMicroBatchTimesGpusForTheGlobalBatchOfASplitModel) {
+  const auto runs = read_text(
+      "using world size: 16, data-parallel-size: 1, tensor-model-parallel size: 4, "
+      "pipeline-model-parallel size: 4 \n"
+      "  micro_batch_size ................................ 1\n"
+      "  seq_length ...................................... 1024\n"
+      "  decoder_seq_length ..............................  512\n"
+      "[INFO] [config.py:752:print]   train_micro_batch_size_per_gpu  1\n"
+      "[INFO] [config.py:752:print]   gradient_accumulation_steps .. 4\n" +
+      iteration(1, "1000.0", "", 4) + iteration(2, "1000.0", "", 4));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.sequences_per_optimizer_step(), 4);
+  EXPECT_FALSE(runs[0].facts.micro_batch_size.known());
+  EXPECT_EQ(runs[0].facts.sequence_length.value, 1024);
+}
+
+TEST(Megatron, GivesNoSequencesPerIterationWhileTheBatchGrows) {
+  const auto runs = read_text(iteration(1, "1000.0", "", 16) + iteration(2, "1000.0", "", 16) +
+                              iteration(3, "1000.0", "", 32) + iteration(4, "1000.0", "", 48));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_FALSE(runs[0].facts.global_batch_size.known());
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("changes from 16 to 32"));
+}
+
+TEST(Megatron, TellsANanLoss) {
+  const auto runs = read_text(iteration(1, "1000.0", "lm loss: 1.2E+01 | ") +
+                              iteration(2, "1000.0", "lm loss: nan | "));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::nan);
+  EXPECT_EQ(runs[0].outcome.step, 2);
+}
+
+TEST(Megatron, RecognisesALaunchThatFailsBeforeItsFirstIteration) {
+  const auto runs = read_text(
+      "using world size: 256, data-parallel-size: 32, tensor-model-parallel "
+      "size: 2, pipeline-model-parallel size: 4 \n"
+      "RuntimeError: CUDA error: out of memory\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::out_of_memory);
+}
+
+}  // namespace
+}  // namespace bertbench
