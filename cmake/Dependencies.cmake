@@ -83,7 +83,7 @@ if(BB_BUILD_WORKLOADS)
     find_package(MPI COMPONENTS CXX QUIET)
   endif()
   bb_optional(BB_HAVE_MPI BB_MPI "MPI" MPI_CXX_FOUND
-              "${MPI_CXX_LIBRARY_VERSION_STRING}; the MPI communicator is not part of this version yet")
+              "--comm mpi, by the module bert_mpi.so")
 endif()
 
 if(BB_BUILD_TESTS)

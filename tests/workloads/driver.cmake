@@ -16,4 +16,20 @@ if(TARGET bert_driver)
     LIBS bert_driver fmt::fmt nlohmann_json::nlohmann_json)
   target_compile_definitions(driver_test PRIVATE BERT_TRAIN="$<TARGET_FILE:bert_train>")
   add_dependencies(driver_test bert_train)
+  # The mpirun of the library that the module was built with, of Open MPI: the test speaks its options.
+  if(TARGET bert_mpi AND MPIEXEC_EXECUTABLE)
+    execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE mpi_version ERROR_QUIET)
+    if(mpi_version MATCHES "Open MPI|OpenRTE")
+      bb_add_test(mpi_test LABELS workloads mpi TIMEOUT 300
+        SOURCES driver/mpi_test.cpp driver/process.cpp
+        LIBS bert_driver fmt::fmt nlohmann_json::nlohmann_json)
+      target_compile_definitions(mpi_test PRIVATE
+        BERT_TRAIN="$<TARGET_FILE:bert_train>" BERT_MPIRUN="${MPIEXEC_EXECUTABLE}")
+      add_dependencies(mpi_test bert_train bert_mpi)
+    else()
+      message(STATUS "mpi_test is left out: ${MPIEXEC_EXECUTABLE} is not of Open MPI")
+    endif()
+  else()
+    message(STATUS "mpi_test is left out: no MPI (Debian: libopenmpi-dev openmpi-bin)")
+  endif()
 endif()

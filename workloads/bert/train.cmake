@@ -61,3 +61,15 @@ add_executable(bert_train main.cpp)
 # Modules resolve the types they share with the program (exceptions, vtables) against it.
 set_target_properties(bert_train PROPERTIES ENABLE_EXPORTS ON)
 target_link_libraries(bert_train PRIVATE bert_driver bb::warnings)
+
+if(BB_HAVE_MPI)
+  add_library(bert_mpi MODULE comm/mpi.cpp)
+  # Named as module.cpp looks for it, beside the program.
+  set_target_properties(bert_mpi PROPERTIES PREFIX "" SUFFIX ".so"
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  target_include_directories(bert_mpi PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(bert_mpi PRIVATE MPI::MPI_CXX fmt::fmt tl::expected ${CMAKE_DL_LIBS}
+                        bb::warnings)
+  add_dependencies(bert_train bert_mpi)
+  install(TARGETS bert_mpi LIBRARY DESTINATION bin)
+endif()

@@ -34,13 +34,13 @@ bool of_a_launcher(const std::string& entry) {
 }  // namespace
 
 Process::Process(const std::vector<std::string>& arguments, const Variables& variables,
-                 const std::string& out) {
+                 const std::string& out, const std::string& program) {
   static int number = 0;
   const std::string stem =
       ::testing::TempDir() + "bert_" + std::to_string(getpid()) + "_" + std::to_string(number++);
   out_path_ = out.empty() ? stem + ".out" : out;
   err_path_ = stem + ".err";
-  std::vector<std::string> words = {BERT_TRAIN};
+  std::vector<std::string> words = {program};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> settings;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -62,10 +62,11 @@ Process::Process(const std::vector<std::string>& arguments, const Variables& var
                                    0600);
   posix_spawn_file_actions_addopen(&actions, 2, err_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
                                    0600);
-  const int failed = posix_spawn(&pid_, BERT_TRAIN, &actions, nullptr, argv.data(), envp.data());
+  const int failed =
+      posix_spawnp(&pid_, program.c_str(), &actions, nullptr, argv.data(), envp.data());
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) {
-    throw std::runtime_error("cannot start " BERT_TRAIN);
+    throw std::runtime_error("cannot start " + program);
   }
 }
 

@@ -19,8 +19,9 @@ class Process {
  public:
   /// `arguments` without the program. The environment is this one's without launcher variables,
   /// plus `variables`. `out`: where standard output goes; empty = a file of its own.
+  /// `program`: another one than bert_train (mpirun), looked up on PATH.
   explicit Process(const std::vector<std::string>& arguments, const Variables& variables = {},
-                   const std::string& out = "");
+                   const std::string& out = "", const std::string& program = BERT_TRAIN);
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "tests/workloads/driver/process.h"
+#include "tests/workloads/driver/state.h"
 #include "workloads/bert/checkpoint.h"
 #include "workloads/bert/comm/socket.h"
 
@@ -25,26 +26,6 @@ Words small(const Words& more) {
   Words words = {"--threads", "1", "--micro-batch-size", "2", "--sequence-length", "32"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
-}
-
-struct State {
-  nlohmann::json header;
-  std::vector<float> values;  // weights, first moments, second moments
-};
-
-State newest_state(const std::string& folder) {
-  const std::string bytes = read_text(newest_checkpoint(folder));
-  State state;
-  std::uint64_t size = 0;
-  if (bytes.size() < 16) {
-    ADD_FAILURE() << "no checkpoint in " << folder;
-    return state;
-  }
-  std::memcpy(&size, bytes.data() + 8, 8);
-  state.header = nlohmann::json::parse(bytes.substr(16, size));
-  state.values.resize(state.header["elements"].get<std::size_t>() * 3);
-  std::memcpy(state.values.data(), bytes.data() + 16 + size, state.values.size() * 4);
-  return state;
 }
 
 // Largest e = |a - b| / |a| over parameters, of array 0 (weights) or 1 (first moments). Key biases
@@ -68,17 +49,6 @@ double largest_difference(const State& a, const State& b, std::size_t array, dou
     }
   }
   return worst;
-}
-
-double whole_difference(const State& a, const State& b, std::size_t array) {
-  const std::size_t n = a.values.size() / 3;
-  double difference = 0, norm = 0;
-  for (std::size_t i = array * n; i < (array + 1) * n; ++i) {
-    const double x = static_cast<double>(a.values[i]), y = static_cast<double>(b.values[i]);
-    difference += (x - y) * (x - y);
-    norm += x * x;
-  }
-  return std::sqrt(difference / norm);
 }
 
 void run_two_ranks(const Words& words) {
