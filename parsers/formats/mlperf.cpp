@@ -1,0 +1,245 @@
+// mlperf: the ":::MLLOG" lines of MLPerf training.
+//
+//   :::MLLOG {"namespace": "", "time_ms": 1696542606723, "event_type": "POINT_IN_TIME",
+//             "key": "tracked_stats", "value": {"throughput": 437291.2}, "metadata": {...}}
+//
+// The official time is run_stop minus run_start. The samples trained are those at the last
+// evaluation: many submitters give them as its epoch_num, some as train_samples at the end; others
+// count epochs or batches there, and then no throughput can be had. Tracked throughput is
+// cumulative and starts with a ramp: its last value is the log's closing statement. There are no
+// step lines.
+#include <fmt/core.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "parsers/core/text.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kAnchors[] = {":::MLLOG {"};
+
+std::optional<double> number(const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (value.is_string()) return to_double(value.get_ref<const std::string&>());
+  return std::nullopt;
+}
+std::optional<double> number(const Json& object, const char* key) {
+  if (!object.is_object()) return std::nullopt;
+  const auto at = object.find(key);
+  return at != object.end() ? number(*at) : std::nullopt;
+}
+std::string text(const Json& object, const char* key) {
+  if (!object.is_object()) return {};
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+class MlperfParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  struct Setting {
+    std::string benchmark;
+    std::optional<double> global_batch, accumulation, sequence_length;
+  };
+  void see(const std::string& key, const Json& json, const Line& line, RunBuilder& out);
+  void stop(const Json& metadata, double time_ms, const Line& line);
+  void conclude();
+  void tell_samples(RunDraft& draft, double seconds) const;
+  void tell_facts(RunDraft& draft) const;
+
+  Setting setting_;
+  RunDraft* draft_ = nullptr;    ///< between run_start and run_stop
+  RunDraft* stopped_ = nullptr;  ///< a last statement may follow run_stop
+  double start_ms_ = kUnknown;
+  std::optional<double> eval_samples_, first_eval_samples_, end_samples_, throughput_;
+  std::int64_t throughput_line_ = 0, eval_line_ = 0, end_line_ = 0;
+  std::int64_t stop_line_ = 0;
+  bool success_ = false;
+  bool composer_ = false;
+};
+
+bool MlperfParser::parse(const Line& line, RunBuilder& out) {
+  const auto at = line.text.find(":::MLLOG {");
+  if (at == std::string_view::npos) return false;
+  std::string_view object = line.text.substr(at + 9);
+  Json json = Json::parse(object, nullptr, false);
+  if (json.is_discarded()) {  // another rank's text may follow on the line
+    const auto end = object.rfind('}');
+    if (end != std::string_view::npos)
+      json = Json::parse(object.substr(0, end + 1), nullptr, false);
+  }
+  const std::string key = text(json, "key");
+  if (key.empty()) return false;
+  see(key, json, line, out);
+  return true;
+}
+
+void MlperfParser::see(const std::string& key, const Json& json, const Line& line,
+                       RunBuilder& out) {
+  const Json none;
+  const auto of = [&](const char* name) -> const Json& {
+    const auto at = json.find(name);
+    return at != json.end() ? *at : none;
+  };
+  const Json& value = of("value");
+  const Json& metadata = of("metadata");
+  const double time_ms = number(json, "time_ms").value_or(kUnknown);
+  if (key == "submission_benchmark" && value.is_string()) {
+    setting_.benchmark = value.get<std::string>();
+  } else if (key == "global_batch_size") {
+    setting_.global_batch = number(value);
+  } else if (key == "gradient_accumulation_steps" || key == "opt_gradient_accumulation_steps") {
+    setting_.accumulation = number(value);
+  } else if (key == "max_sequence_length") {
+    setting_.sequence_length = number(value);
+  } else if (key == "run_start") {
+    if (draft_ != nullptr) return;  // another rank's
+    conclude();
+    draft_ = &out.extra(WorkKind::training, line.number);
+    draft_->own_facts = true;
+    draft_->log.iteration_unit = IterationUnit::optimizer_step;
+    start_ms_ = time_ms;
+    eval_samples_ = first_eval_samples_ = end_samples_ = throughput_ = std::nullopt;
+  } else if (key == "eval_accuracy" && draft_ != nullptr) {
+    if (const auto samples = number(metadata, "epoch_num")) {
+      if (!first_eval_samples_) first_eval_samples_ = samples;
+      eval_samples_ = samples;
+    }
+    eval_line_ = line.number;
+    composer_ = text(metadata, "file").find("composer") != std::string::npos;
+    draft_->last_line = line.number;
+  } else if (key == "train_samples" && draft_ != nullptr) {
+    end_samples_ = number(value);
+    end_line_ = line.number;
+  } else if (key == "tracked_stats" && (draft_ != nullptr || stopped_ != nullptr)) {
+    if (const auto rate = number(value, "throughput"); rate && *rate > 0) {
+      throughput_ = rate;
+      throughput_line_ = line.number;
+    }
+    (draft_ != nullptr ? draft_ : stopped_)->last_line = line.number;
+  } else if (key == "run_stop" && draft_ != nullptr) {
+    stop(metadata, time_ms, line);
+  }
+}
+
+void MlperfParser::tell_facts(RunDraft& draft) const {
+  Facts& facts = draft.log.facts;
+  const auto set = [](Fact<std::int64_t>& fact, const std::optional<double>& value) {
+    if (value && *value >= 1 && *value < 1e12 && !fact.known()) {
+      fact.set(static_cast<std::int64_t>(*value), FactSource::log);
+    }
+  };
+  set(facts.global_batch_size, setting_.global_batch);
+  set(facts.gradient_accumulation_steps, setting_.accumulation);
+  set(facts.sequence_length, setting_.sequence_length);
+  if (setting_.benchmark == "bert") facts.model.set("bert-large", FactSource::log);
+  if (!setting_.benchmark.empty()) facts.axes["benchmark"] = setting_.benchmark;
+}
+
+// The rule that tells samples from epochs, batches and plans: an evaluation's epoch_num counts
+// samples when it is beyond some batches and grows; train_samples counts the run's when it is
+// stated behind the last evaluation (in front of it, it is the plan or the data set).
+void MlperfParser::tell_samples(RunDraft& draft, double seconds) const {
+  constexpr double kBatches = 10;
+  const double batch = setting_.global_batch.value_or(kUnknown);
+  const bool by_eval = eval_samples_ && *eval_samples_ > kBatches * batch && !composer_ &&
+                       *eval_samples_ < 1e15 &&
+                       (setting_.benchmark.empty() || setting_.benchmark == "bert");
+  const bool by_end = end_samples_ && end_line_ > eval_line_ && *end_samples_ > kBatches * batch &&
+                      *end_samples_ < 1e15;
+  if (!by_eval && !by_end) {
+    if (throughput_) {
+      draft.log.summary = Stated{*throughput_, RateUnit::sequences_per_second, throughput_line_};
+      return;
+    }
+    draft.log.notices.push_back(
+        {eval_line_,
+         "the samples trained are not told (the evaluation's epoch_num counts "
+         "something else): no throughput can be had from this log"});
+    return;
+  }
+  const double samples = by_eval ? *eval_samples_ : *end_samples_;
+  draft.log.totals.sequences = static_cast<std::int64_t>(samples);
+  const double rate = samples / seconds;
+  if (throughput_ && throughput_line_ > stop_line_) {
+    draft.log.summary = Stated{*throughput_, RateUnit::sequences_per_second, throughput_line_};
+    const double gap = *throughput_ / rate - 1;
+    if (std::abs(gap) > 0.02) {
+      draft.log.notices.push_back(
+          {throughput_line_,
+           fmt::format("the log's closing throughput, {:.6g}/s, is {:.1f} % {} "
+                       "its samples over its official time ({:.6g}/s)",
+                       *throughput_, 100 * std::abs(gap), gap > 0 ? "above" : "below", rate)});
+    }
+    return;
+  }
+  draft.log.summary = Stated{rate, RateUnit::sequences_per_second, stop_line_};
+  draft.log.notices.push_back(
+      {stop_line_, std::string("the rate is the samples ") +
+                       (by_eval ? "at the last evaluation" : "stated at the end") +
+                       " over run_stop minus run_start, evaluations included"});
+}
+
+void MlperfParser::stop(const Json& metadata, double time_ms, const Line& line) {
+  RunDraft& draft = *draft_;
+  stopped_ = draft_;
+  draft_ = nullptr;
+  draft.last_line = stop_line_ = line.number;
+  tell_facts(draft);
+  const double seconds = (time_ms - start_ms_) / 1000;
+  if (seconds > 0) draft.log.totals.training_s = seconds;
+  const std::string status = text(metadata, "status");
+  success_ = draft.ended_well = status == "success";
+  if (success_) return;
+  draft.stated_outcome = Outcome{Status::error, std::nullopt, line.number,
+                                 "MLPerf run_stop: status " + escape_for_terminal(status)};
+  draft.log.notices.push_back({line.number,
+                               "the run did not reach its target: its time is no result, and no "
+                               "rate is taken from it"});
+}
+
+// A tracked throughput in front of run_stop is that of some interval; the one behind it is the
+// run's.
+void MlperfParser::conclude() {
+  if (stopped_ != nullptr && success_ && stopped_->log.totals.training_s) {
+    tell_samples(*stopped_, *stopped_->log.totals.training_s);
+  }
+  stopped_ = nullptr;
+}
+
+void MlperfParser::finish(RunBuilder& out) {
+  if (draft_ != nullptr) tell_facts(*draft_);
+  conclude();
+  // Some submitters name the benchmark after the run.
+  for (const auto& draft : out.drafts()) {
+    if (draft->log.facts.axes.contains("benchmark") || setting_.benchmark.empty()) continue;
+    tell_facts(*draft);
+  }
+  if (!setting_.benchmark.empty() && setting_.benchmark != "bert") {
+    for (const auto& draft : out.drafts()) {
+      draft->log.notices.push_back(
+          {0, "sequences are samples of the benchmark " + escape_for_terminal(setting_.benchmark)});
+    }
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<MlperfParser>(); }
+
+}  // namespace
+
+extern const Format format_mlperf;
+const Format format_mlperf = {"mlperf", "MLPerf training, :::MLLOG lines",
+                              "https://github.com/mlcommons/logging (mllog)", kAnchors, make};
+
+}  // namespace bertbench

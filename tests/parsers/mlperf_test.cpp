@@ -1,0 +1,102 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+std::string mllog(std::int64_t time_ms, const std::string& key, const std::string& value = "null",
+                  const std::string& metadata = "\"lineno\": 1") {
+  return ":::MLLOG {\"namespace\": \"\", \"time_ms\": " + std::to_string(time_ms) +
+         ", \"event_type\": \"POINT_IN_TIME\", \"key\": \"" + key + "\", \"value\": " + value +
+         ", \"metadata\": {" + metadata + "}}\n";
+}
+std::string head() {
+  return mllog(900, "submission_benchmark", "\"bert\"") + mllog(900, "global_batch_size", "1024") +
+         mllog(900, "max_sequence_length", "512") + mllog(900, "train_samples", "156811560") +
+         mllog(1000, "run_start");
+}
+std::string evaluation(std::int64_t time_ms, int samples, const std::string& file = "run.py") {
+  return mllog(time_ms, "eval_accuracy", "0.7",
+               "\"file\": \"" + file + "\", \"epoch_num\": " + std::to_string(samples));
+}
+const std::string kSuccess = "\"status\": \"success\"";
+
+TEST(Mlperf, DividesTheSamplesAtTheLastEvaluationByTheOfficialTime) {
+  const auto runs = read_text(head() + evaluation(5000, 100000) + evaluation(10000, 250000) +
+                              mllog(11000, "run_stop", "null", kSuccess));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].totals.training_s, 10);
+  EXPECT_EQ(runs[0].totals.sequences, 250000);
+  EXPECT_EQ(runs[0].summary->value, 25000);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 1024);
+  EXPECT_EQ(runs[0].facts.sequence_length.value, 512);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
+TEST(Mlperf, TakesTheTrackedThroughputBehindTheEndAndChecksIt) {
+  const auto log = [](const std::string& rate) {
+    return head() + mllog(3000, "tracked_stats", "{\"throughput\": 99.0}") +
+           evaluation(10000, 250000) + mllog(10500, "tracked_stats", "{\"throughput\": 98.0}") +
+           mllog(11000, "run_stop", "null", kSuccess) +
+           mllog(11000, "tracked_stats", "{\"throughput\": " + rate + "}");
+  };
+  const auto good = read_text(log("25010.5"));
+  EXPECT_EQ(good.at(0).summary->value, 25010.5);
+  EXPECT_TRUE(good[0].notices.empty());
+  const auto far = read_text(log("40000"));
+  EXPECT_THAT(far.at(0).notices.at(0).text, testing::HasSubstr("60.0 % above"));
+}
+
+TEST(Mlperf, CountsAnAbortedRunAsAFailureWithoutARate) {
+  const auto runs = read_text(head() + evaluation(10000, 250000) +
+                              mllog(11000, "run_stop", "null", "\"status\": \"aborted\""));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::error);
+  EXPECT_THAT(runs[0].outcome.detail, testing::HasSubstr("aborted"));
+  EXPECT_FALSE(runs[0].summary);
+  EXPECT_FALSE(runs[0].totals.sequences);
+}
+
+TEST(Mlperf, SaysThatNoThroughputCanBeHadWhereSamplesAreNotTold) {
+  for (const auto& last : {evaluation(10000, 6), evaluation(10000, 616000, "composer/mlperf.py")}) {
+    const auto runs = read_text(head() + last + mllog(11000, "run_stop", "null", kSuccess));
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_FALSE(runs[0].summary);
+    EXPECT_FALSE(runs[0].totals.sequences);
+    EXPECT_EQ(runs[0].totals.training_s, 10);
+    EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("no throughput can be had"));
+  }
+}
+
+TEST(Mlperf, TakesTrainSamplesOnlyWhenTheyAreStatedAtTheEnd) {
+  const auto runs =
+      read_text(head() + evaluation(10000, 1) + mllog(10900, "train_samples", "300000") +
+                mllog(11000, "run_stop", "null", kSuccess));
+  EXPECT_EQ(runs.at(0).totals.sequences, 300000);
+  EXPECT_EQ(runs[0].summary->value, 30000);
+}
+
+TEST(Mlperf, ReadsOneRunThroughTheLinesOfManyRanksAndSeveralRunsOfOneFile) {
+  std::string log = head();
+  log += "12: " + mllog(1001, "run_start") + "205: " + evaluation(10000, 250000) +
+         mllog(11000, "run_stop", "null", kSuccess) + mllog(11000, "run_stop", "null", kSuccess);
+  log += mllog(20000, "run_start") + evaluation(24000, 100000) +
+         mllog(25000, "run_stop", "null", kSuccess);
+  const auto runs = read_text(log);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].totals.training_s, 10);
+  EXPECT_EQ(runs[1].summary->value, 20000);
+}
+
+TEST(Mlperf, TellsARunThatNeverStops) {
+  const auto runs =
+      read_text(head() + evaluation(10000, 250000) +
+                "slurmstepd: error: *** JOB 1 ON n1 CANCELLED AT 2021-05-23T08:45:57 ***\n");
+  EXPECT_EQ(runs.at(0).outcome.status, Status::killed);
+  EXPECT_FALSE(runs[0].summary);
+}
+
+}  // namespace
+}  // namespace bertbench
