@@ -278,6 +278,8 @@ void TqdmParser::finish(RunBuilder& out) {
   if (last_step_ > 0 && last_step_ >= first_step_) {
     draft.log.totals.optimizer_steps =
         last_step_ - first_step_ + std::max<std::int64_t>(1, last_interval_);
+    draft.log.totals.last_optimizer_step = last_step_;
+    draft.log.totals.first_optimizer_step = last_step_ - *draft.log.totals.optimizer_steps;
   }
   // Micro-steps per optimizer step, where the log does not say: the bar may lag by a redraw, so
   // only a ratio that comes out whole over several steps counts.

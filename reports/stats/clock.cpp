@@ -51,11 +51,15 @@ bool begins_at_zero(const RunLog& log, const Window& window) {
   if (!(log.clock_resolution_s >= 1) || log.records[0].step != log.records[0].iterations) {
     return false;
   }
+  std::int64_t longest = 0;
   for (std::size_t i = 0; i < window.last; ++i) {
     if (std::isnan(clock_of(log.records[i]))) return false;
-    if (i > 0 && !goes_on(log.records[i - 1], log.records[i])) return false;
+    if (i == 0) continue;
+    if (!goes_on(log.records[i - 1], log.records[i])) return false;
+    longest = std::max(longest, log.records[i].step - log.records[i - 1].step);
   }
-  return true;
+  // The tail of a log, or a bar that resumes at a counter (tqdm's `initial`) with no time elapsed.
+  return log.records[0].step <= 2 * longest;
 }
 
 std::optional<ClockRate> from_zero(const RunLog& log, const Window& window) {

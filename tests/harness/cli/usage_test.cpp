@@ -1,4 +1,5 @@
 // Wrong command lines: one line that says where and what to do, status 2, nothing on stdout.
+#include "harness/cli/command.h"
 #include "tests/harness/cli/cli_fixture.h"
 
 namespace bertbench::test {
@@ -13,6 +14,14 @@ void PrintTo(const Wrong& wrong, std::ostream* os) {
   for (const std::string& arg : wrong.args) *os << arg << ' ';
 }
 
+std::string command_names() {
+  std::string names;
+  for (const Command* command : all_commands()) {
+    names += (names.empty() ? "" : ", ") + std::string(command->name);
+  }
+  return names;
+}
+
 class UsageTest : public testing::TestWithParam<Wrong> {};
 
 TEST_P(UsageTest, SaysWhatIsWrongAndWhatToDo) {
@@ -24,9 +33,7 @@ TEST_P(UsageTest, SaysWhatIsWrongAndWhatToDo) {
 
 const Wrong kWrong[] = {
     {{"extarct"}, "bertbench: extarct: unknown command; did you mean `extract`?"},
-    {{"frobnicate"},
-     "bertbench: frobnicate: unknown command; commands are sweep, extract, report, compare, check, "
-     "flops, list, doctor"},
+    {{"frobnicate"}, "bertbench: frobnicate: unknown command; commands are " + command_names()},
     {{"--versoin"}, "bertbench: --versoin: unknown option; see `bertbench --help`"},
     {{"extract"}, "bertbench: extract: PATH is required; see `bertbench extract --help`"},
     {{"extract", "--windw", "1:2", "x"},

@@ -1,0 +1,244 @@
+// bertbench reconcile: the rates a run's logs give, beside all its work over all its time; and the
+// same arithmetic for a training plan.
+#include "reports/reconcile.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "harness/cli/command.h"
+#include "harness/cli/commands/reconcile_plan.h"
+#include "harness/cli/console.h"
+#include "harness/cli/inputs.h"
+#include "harness/cli/number_text.h"
+#include "harness/cli/options.h"
+#include "harness/cli/output.h"
+#include "parsers/core/text.h"
+#include "parsers/log_reader.h"
+#include "reports/table.h"
+
+namespace bertbench {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  std::vector<std::string> logs;
+  std::string plan, format = "auto";
+  std::optional<WindowRule> window;
+  ReconcileOptions reconcile;
+  OutputOptions output;
+};
+
+void put(ordered_json& json, const char* key, const auto& value) {
+  if (value) json[key] = *value;
+}
+
+ordered_json to_json(const ReconciledRun& run) {
+  ordered_json json{{"schema", "bertbench.reconcile/1"}, {"unit", run.unit}};
+  ordered_json& total = json["total"] = ordered_json::object();
+  put(total, "work", run.work);
+  if (run.work) total["work_source"] = run.work_source;
+  put(total, "seconds", run.seconds);
+  if (run.seconds) total["seconds_source"] = run.seconds_source;
+  put(total, "rate", run.rate);
+  json["estimates"] = ordered_json::array();
+  for (const ReconciledEstimate& estimate : run.estimates) {
+    ordered_json row{{"estimator", estimate.name}, {"rate", estimate.rate}};
+    put(row, "gap", estimate.gap);
+    put(row, "explains_s", estimate.explains_s);
+    if (estimate.resolution > 0) row["resolution"] = estimate.resolution;
+    row["logs"] = estimate.logs;
+    json["estimates"].push_back(std::move(row));
+  }
+  json["scripts"] = ordered_json::array();
+  for (const ScriptNumber& script : run.scripts) {
+    ordered_json row{
+        {"log", script.log}, {"line", script.stated.line}, {"rate", script.stated.value}};
+    put(row, "gap", script.gap);
+    if (!script.taken.empty()) row["taken"] = script.taken;
+    if (!script.also.empty()) row["also"] = script.also;
+    json["scripts"].push_back(std::move(row));
+  }
+  json["logs"] = ordered_json::array();
+  for (const RunPart& part : run.parts) {
+    ordered_json row{{"log", part.log}, {"outcome", name(part.outcome.status)}};
+    put(row, "first_step", part.first_step);
+    put(row, "last_step", part.last_step);
+    row["redone_steps"] = part.redone_steps;
+    put(row, "work", part.sequences);
+    put(row, "seconds", part.seconds);
+    if (part.seconds) row["clock"] = part.clock;
+    json["logs"].push_back(std::move(row));
+  }
+  json["notices"] = ordered_json::array();
+  for (const Notice& notice : run.notices) json["notices"].push_back(notice.text);
+  return json;
+}
+
+std::string seconds_text(const std::optional<double>& seconds) {
+  return seconds ? fmt::format("{:.1f}", *seconds) : "-";
+}
+
+void print_parts(Console& console, const ReconciledRun& run) {
+  Table table{{{"log"}, {"steps"}, {"redone", true}, {"seconds", true}, {"clock"}, {"outcome"}},
+              {}};
+  for (const RunPart& part : run.parts) {
+    table.rows.push_back(
+        {part.log,
+         part.first_step ? fmt::format("{}..{}", *part.first_step + 1, *part.last_step) : "?",
+         part.first_step ? fmt::format("{}", part.redone_steps) : "?", seconds_text(part.seconds),
+         part.clock, std::string(name(part.outcome.status))});
+  }
+  console.print(text_table(table) + "\n");
+}
+
+void print_total(Console& console, const ReconciledRun& run) {
+  const std::string work_unit = run.unit == "sequences/s" ? "sequences" : "iterations";
+  console.print(run.work ? fmt::format("work  {:.0f} {}: {}\n", *run.work, work_unit,
+                                       escape_for_terminal(run.work_source))
+                         : std::string("work  unknown\n"));
+  console.print(run.seconds ? fmt::format("time  {:.3f} s ({:.2f} h): {}\n", *run.seconds,
+                                          *run.seconds / 3600, run.seconds_source)
+                            : std::string("time  unknown\n"));
+  console.print("\n");
+}
+
+void print_rates(Console& console, const ReconciledRun& run) {
+  Table table{{{"rate"}, {run.unit, true}, {"gap", true}, {"rest of the time", true}}, {}};
+  if (run.rate) table.rows.push_back({"total work / total time", rate_text(*run.rate), "", ""});
+  for (const ReconciledEstimate& estimate : run.estimates) {
+    std::string rest;
+    if (estimate.explains_s && run.seconds) {
+      rest = fmt::format("{:+.1f} s", *run.seconds - *estimate.explains_s);
+    }
+    std::string label = estimate.name;
+    if (estimate.resolution >= 0.001) {
+      label += fmt::format(" (clock +-{:.1f} %)", 100 * estimate.resolution);
+    }
+    if (estimate.logs < run.parts.size()) {
+      label += fmt::format(" ({} of {} logs)", estimate.logs, run.parts.size());
+    }
+    table.rows.push_back(
+        {label, rate_text(estimate.rate), estimate.gap ? change_text(*estimate.gap) : "-", rest});
+  }
+  console.print(text_table(table));
+}
+
+void print(Console& console, const ReconciledRun& run) {
+  if (run.parts.size() > 1) print_parts(console, run);
+  print_total(console, run);
+  print_rates(console, run);
+  for (const ScriptNumber& script : run.scripts) {
+    std::string text =
+        script.taken.empty() ? "fits none of the readings of this log" : "is the " + script.taken;
+    for (const std::string& other : script.also) text += "; it could also be the " + other;
+    console.print(fmt::format("\n{}the log's own {} (line {}) {}\n",
+                              run.parts.size() > 1 ? escape_for_terminal(script.log) + ": " : "",
+                              shortest(script.stated.value), script.stated.line,
+                              escape_for_terminal(text)));
+  }
+}
+
+ExitCode run_plan(const Options& options, Console& console) {
+  const auto phases = read_plan(options.plan);
+  if (!phases) return console.error(phases.error());
+  const PlanReckoning plan = reckon(*phases);
+  return answer(
+      console, options.output, ExitCode::good,
+      [&](const std::string&) { return json_text(plan_to_json(plan)); },
+      [&] { print_plan(console, plan); });
+}
+
+ExitCode run(const Options& options, Console& console) {
+  if (options.plan.empty() == options.logs.empty()) {
+    return console.error(
+        {"reconcile", "give either logs or --plan", "see `bertbench reconcile --help`"});
+  }
+  if (!options.plan.empty()) return run_plan(options, console);
+  if (const auto known = check_format_name(options.format); !known) {
+    return console.error(known.error());
+  }
+  ReadOptions read{.format = options.format, .window = {}};
+  ReconcileOptions reconcile = options.reconcile;
+  if (options.window) read.window = reconcile.window = *options.window;
+  const Inputs inputs = find_inputs(options.logs);
+  std::vector<RunLog> logs;
+  // A missing restart would make the total wrong, so one unreadable log fails them all.
+  for (const Error& error : inputs.errors) return console.error(error, ExitCode::nothing_read);
+  for (const Input& input : inputs.logs) {
+    auto runs = read_log(input.path, read);
+    if (!runs) return console.error(runs.error(), ExitCode::nothing_read);
+    for (RunLog& log : *runs) logs.push_back(std::move(log));
+  }
+  const auto result = reconcile_run(logs, reconcile);
+  if (!result) return console.error(result.error(), ExitCode::nothing_read);
+  for (const Notice& notice : result->notices) console.note("reconcile", notice);
+  if (result->estimates.empty() && !result->rate) {
+    return console.error({"reconcile", "the logs give no rate at all", ""},
+                         ExitCode::not_comparable);
+  }
+  return answer(
+      console, options.output, ExitCode::good,
+      [&](const std::string&) { return json_text(to_json(*result)); },
+      [&] { print(console, *result); });
+}
+
+CommandRun declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("LOG", options->logs,
+                 "The logs of one run, its restarts in order; - for stdin; .gz and .zst too.");
+  add_text(app, "--plan", options->plan, "FILE",
+           "Reckon a training plan instead: phases with steps, accumulation, rate (JSON).");
+  ReconcileOptions& reconcile = options->reconcile;
+  add_count(app, "--optimizer-steps", reconcile.optimizer_steps, 1,
+            "Applied updates of the whole run, where the logs do not tell.");
+  add_count(app, "--sequences", reconcile.sequences, 1, "Sequences of the whole run, likewise.");
+  app.add_option_function<std::string>(
+         "--total-seconds",
+         [options](const std::string& text) {
+           const auto seconds = to_double(trim(text));
+           if (!seconds || !(*seconds > 0) || *seconds > 1e12) {
+             throw UsageError({"--total-seconds", "'" + text + "' is not a time in seconds",
+                               "for example --total-seconds 149858.6"});
+           }
+           options->reconcile.seconds = *seconds;
+         },
+         "Time of the whole run, likewise.")
+      ->type_name("S");
+  add_text(app, "--format", options->format, "NAME", "Log format, as in `bertbench list formats`.")
+      ->default_str("auto");
+  add_facts(app, reconcile.given);
+  add_window(app, options->window, "auto");
+  add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
+  return [options](Console& console) { return run(*options, console); };
+}
+
+constexpr Example kExamples[] = {
+    {"bertbench reconcile train.log --gpus-per-node 16 --micro-batch-size 64",
+     "What the log's rates are worth, and which one its script took."},
+    {"bertbench reconcile start.log restart1.log restart2.log",
+     "One run over several logs: steps done twice count once, time counts always."},
+    {"bertbench reconcile --plan configs/plans/dgx2-two-phase.json",
+     "Calculated against measured hours of a two-phase pre-training."},
+};
+constexpr ExitCodeRow kStatuses[] = {{ExitCode::good},
+                                     {ExitCode::usage},
+                                     {ExitCode::not_comparable, "the logs give no rate"},
+                                     {ExitCode::nothing_read, "a log could not be read"}};
+
+}  // namespace
+
+extern const Command command_reconcile{
+    "reconcile",
+    "a log's rates beside total work over total time",
+    "LOG...",
+    "Every estimate of the throughput is held against all work over all time, which start-up, "
+    "checkpoints and stalls are part of. The gap says how much an estimate flatters, the rest of "
+    "the time what it does not explain. Steps that a restart did again count once. A closing "
+    "throughput that a script wrote into the log is traced to the reading it was made from.",
+    kExamples,
+    kStatuses,
+    declare};
+
+}  // namespace bertbench

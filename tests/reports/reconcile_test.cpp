@@ -1,0 +1,185 @@
+#include "reports/reconcile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+using samples::facts;
+using samples::log_of_counters;
+using samples::log_of_seconds;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// The published run: 7038 applied steps of 65536 sequences, of which the log's tail shows seven.
+RunLog published() {
+  RunLog log;
+  log.path = "bert_16gpu_phase1_pyt.log";
+  log.format = "tqdm";
+  log.iteration_unit = IterationUnit::micro_step;
+  log.rate_unit = RateUnit::iterations_per_second;
+  log.clock_resolution_s = 1;
+  log.outcome.status = Status::completed;
+  const double seconds[] = {217, 237, 258, 279, 300, 321, 342};
+  const double first_seconds[] = {196, 217, 238, 259, 280, 301, 321};
+  const double first[] = {2.81, 2.71, 2.66, 2.74, 2.83, 2.70, 2.66};
+  for (int i = 0; i < 7; ++i) {
+    Record record;
+    record.step = 661 + 64 * i;
+    record.iterations = i == 0 ? 661 : 64;  // the parser cannot know where the tail was cut
+    record.time_s = seconds[i];
+    record.first_time_s = first_seconds[i];
+    record.printed_rate = 3.09;
+    record.printed_first = first[i];
+    log.records.push_back(record);
+  }
+  log.records_seen = 7;
+  log.totals.wall_s = 149858.59364962578;
+  log.totals.optimizer_steps = 7;
+  log.totals.first_optimizer_step = 7031;
+  log.totals.last_optimizer_step = 7038;
+  log.summary = Stated{2723.84, RateUnit::sequences_per_second, 17};
+  return log;
+}
+
+ReconcileOptions given(const Facts& facts) {
+  ReconcileOptions options;
+  options.given = facts;
+  options.window = samples::window("all");
+  return options;
+}
+
+ReconciledRun reconciled(const std::vector<RunLog>& logs, const ReconcileOptions& options) {
+  return reconcile_run(logs, options).value();
+}
+
+const ReconciledEstimate& estimate(const ReconciledRun& run, const std::string& name) {
+  for (const ReconciledEstimate& estimate : run.estimates) {
+    if (estimate.name == name) return estimate;
+  }
+  throw std::runtime_error("no estimate " + name);
+}
+
+std::string notices(const ReconciledRun& run) {
+  std::string out;
+  for (const Notice& notice : run.notices) out += notice.text + "\n";
+  return out;
+}
+
+TEST(Reconcile, GivesThePublishedRunsGapsAndTheReadingItsScriptTook) {
+  ReconcileOptions options = given(facts(64, 64, 1, 16));
+  options.optimizer_steps = 7038;
+  const ReconciledRun run = reconciled({published()}, options);
+  EXPECT_EQ(run.work, 461242368);
+  EXPECT_NEAR(*run.rate, 3077.85, 0.005);
+  EXPECT_NEAR(estimate(run, "printed_last").rate, 3164.16, 0.005);
+  EXPECT_NEAR(*estimate(run, "printed_last").gap, 0.028, 0.0005);
+  EXPECT_NEAR(estimate(run, "counter_clock").rate, 3145.7, 0.05);
+  EXPECT_NEAR(*estimate(run, "counter_clock").gap, 0.022, 0.0005);
+  ASSERT_EQ(run.scripts.size(), 1U);
+  EXPECT_NEAR(*run.scripts[0].gap, -0.115, 0.0005);
+  EXPECT_EQ(run.scripts[0].taken,
+            "first redraw of the last step: 2.66 iterations/s x 1024 sequences");
+  EXPECT_THAT(run.scripts[0].also, IsEmpty());
+}
+
+TEST(Reconcile, WithTheAttemptedStepsGivesTheOtherPublishedTotal) {
+  ReconcileOptions options = given(facts(64, 64, 1, 16));
+  options.optimizer_steps = 7048;
+  EXPECT_NEAR(*reconciled({published()}, options).rate, 3082.22, 0.005);
+}
+
+TEST(Reconcile, NamesNoTotalForATailWhoseTimeIsThatOfTheWholeRun) {
+  const ReconciledRun run = reconciled({published()}, given(facts(64, 64, 1, 16)));
+  EXPECT_FALSE(run.rate);
+  EXPECT_FALSE(estimate(run, "printed_last").gap);
+  EXPECT_THAT(notices(run), HasSubstr("begins after step 7031"));
+  EXPECT_THAT(notices(run), HasSubstr("not of the same stretch"));
+  EXPECT_THAT(run.scripts[0].taken, HasSubstr("2.66"));  // needs no total
+}
+
+TEST(Reconcile, TellsAScriptThatMultipliesOrForgetsTheAccumulation) {
+  ReconcileOptions options = given(facts(64, 64, 1, 16));
+  options.optimizer_steps = 7038;
+  RunLog log = published();
+  log.summary->value = 3.09 * 1024 / 64;
+  EXPECT_THAT(reconciled({log}, options).scripts[0].taken,
+              HasSubstr("last redraw of the last step: 3.09 iterations/s x 1024 sequences, without "
+                        "the gradient accumulation steps (64)"));
+  log.summary->value = 3164.16 * 64;
+  EXPECT_THAT(reconciled({log}, options).scripts[0].taken, HasSubstr("once too often (64)"));
+  log.summary->value = 3077.85;
+  EXPECT_EQ(reconciled({log}, options).scripts[0].taken, "total work over total time");
+  log.summary->value = 2999.9;
+  EXPECT_EQ(reconciled({log}, options).scripts[0].taken, "");
+}
+
+TEST(Reconcile, WithoutABatchStaysInIterationsPerSecond) {
+  RunLog log = published();
+  log.totals = {};
+  log.totals.wall_s = 400;
+  log.totals.iterations = 1045;
+  log.summary.reset();
+  const ReconciledRun run = reconciled({log}, given({}));
+  EXPECT_EQ(run.unit, "iterations/s");
+  EXPECT_NEAR(*run.rate, 1045 / 400.0, 1e-12);
+  EXPECT_NEAR(estimate(run, "printed_last").rate, 3.09, 1e-12);
+  EXPECT_THAT(notices(run), HasSubstr("--micro-batch-size"));
+}
+
+TEST(Reconcile, JoinsRestartsAndCountsRedoneStepsOnce) {
+  // Killed at step 50; restarted from the checkpoint of step 40 and run to 100.
+  RunLog first = log_of_counters(10, 50);
+  first.path = "start.log";
+  first.outcome.status = Status::killed;
+  first.totals.wall_s = 10;
+  RunLog second = log_of_counters(10, 100);
+  second.path = "restart.log";
+  second.records.erase(second.records.begin(), second.records.begin() + 4);
+  second.records.front().iterations = 50;  // as parsers hand it on
+  second.totals.wall_s = 12;
+  const ReconciledRun run = reconciled({first, second}, given(facts(8, 1, 1, 2)));
+  ASSERT_EQ(run.parts.size(), 2U);
+  EXPECT_EQ(run.parts[1].first_step, 40);
+  EXPECT_EQ(run.parts[1].last_step, 100);
+  EXPECT_EQ(run.parts[1].redone_steps, 10);
+  EXPECT_EQ(run.work, 100 * 16);
+  EXPECT_EQ(run.seconds, 22);
+  EXPECT_THAT(run.work_source, HasSubstr("100 optimizer steps"));
+}
+
+TEST(Reconcile, AnEstimateOfSeveralLogsIsTheirWorkOverItsTime) {
+  // 100 steps at 0.1 s, then 100 at 0.3 s: 200 steps in 40 s, not the mean of 10 and 3.33.
+  RunLog fast = log_of_seconds(std::vector<double>(100, 0.1));
+  RunLog slow = log_of_seconds(std::vector<double>(100, 0.3));
+  for (Record& record : slow.records) record.step += 100;
+  const ReconciledRun run = reconciled({fast, slow}, given(facts(8, 1, 1, 2)));
+  EXPECT_EQ(run.work, 200 * 16);
+  EXPECT_NEAR(estimate(run, "step_time").rate, 5 * 16, 1e-9);
+  EXPECT_NEAR(*run.seconds, 40, 1e-9);
+  EXPECT_NEAR(*estimate(run, "step_time").gap, 0, 1e-12);
+  EXPECT_THAT(notices(run), HasSubstr("the clock is that of the records"));
+}
+
+TEST(Reconcile, NamesStepsThatNoLogTellsOf) {
+  RunLog late = log_of_counters(10, 100);
+  late.records.erase(late.records.begin(), late.records.begin() + 6);
+  const ReconciledRun run = reconciled({log_of_counters(10, 50), late}, given(facts(8, 1, 1, 2)));
+  EXPECT_THAT(notices(run), HasSubstr("no log tells of the steps 51 to 60"));
+}
+
+TEST(Reconcile, LeavesEvaluationOut) {
+  RunLog evaluation = log_of_counters(10, 50);
+  evaluation.kind = WorkKind::evaluation;
+  const ReconciledRun run =
+      reconciled({evaluation, log_of_counters(10, 50)}, given(facts(8, 1, 1, 2)));
+  EXPECT_EQ(run.parts.size(), 1U);
+  EXPECT_THAT(notices(run), HasSubstr("1 run of another kind"));
+  EXPECT_FALSE(reconcile_run({}, {}));
+}
+
+}  // namespace
+}  // namespace bertbench
