@@ -1,7 +1,7 @@
 # The parts of bb_reports that render: included by reports/CMakeLists.txt after the target.
 # A new report is one file reports/formats/<name>.cpp and its name in this list.
 bb_registry(bb_reports KIND report TYPE Report HEADER reports/report.h NAMES
-  json csv csv-trials markdown dlperf dlperf-text junit)
+  json csv csv-trials markdown html dlperf dlperf-text junit)
 
 target_sources(bb_reports PRIVATE
   render.cpp table.cpp present.cpp cell_table.cpp csv.cpp dlperf.cpp markup.cpp
@@ -23,3 +23,13 @@ const char* const @variable@ = R\"bb_text(@text@)bb_text\";
 endfunction()
 
 bb_embed(bb_reports kHardwareJson ${PROJECT_SOURCE_DIR}/configs/hardware.json)
+
+# The HTML report: its parts, and its style and script from files of their own.
+target_sources(bb_reports PRIVATE
+  html/headline.cpp html/iterations_plot.cpp html/scaling_plot.cpp html/svg.cpp
+  html/trial_plots.cpp)
+bb_embed(bb_reports kReportStyle ${CMAKE_CURRENT_SOURCE_DIR}/html/style.css)
+bb_embed(bb_reports kReportScript ${CMAKE_CURRENT_SOURCE_DIR}/html/script.js)
+# The page's security policy names the one script that may run, by its hash.
+file(SHA256 ${CMAKE_CURRENT_SOURCE_DIR}/html/script.js script_hash)
+target_compile_definitions(bb_reports PRIVATE BB_SCRIPT_SHA256="${script_hash}")

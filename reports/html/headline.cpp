@@ -1,0 +1,144 @@
+#include "reports/html/headline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "reports/cell_table.h"
+#include "reports/markup.h"
+#include "reports/present.h"
+
+namespace bertbench::html {
+namespace {
+
+std::string card(const std::string& question, const std::string& answer, const std::string& unit,
+                 const std::vector<std::string>& lines) {
+  std::string out = "<article><h2>" + question + "</h2><p class=\"big\">" + escape_markup(answer) +
+                    (unit.empty() ? "" : " <small>" + escape_markup(unit) + "</small>") +
+                    "</p><ul>";
+  for (const std::string& line : lines) out += "<li>" + escape_markup(line) + "</li>";
+  return out + "</ul></article>\n";
+}
+
+std::string how_fast(const ResultSet& set, const std::vector<std::string>& names) {
+  const Cell* best = nullptr;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < set.cells.size(); ++i) {
+    const Cell& cell = set.cells[i];
+    if (!cell.throughput.median) continue;
+    if (best == nullptr || *cell.throughput.median > *best->throughput.median) {
+      best = &cell;
+      at = i;
+    }
+  }
+  if (best == nullptr) {
+    return card("How fast?", "no number", "",
+                {"no trial covered its window; see the failures below"});
+  }
+  std::vector<std::string> lines;
+  lines.push_back((set.cells.size() > 1 ? "fastest cell: " : "") + names[at]);
+  if (const auto shown = shown_interval(*best)) {
+    lines.push_back(fmt::format("{} to {} ({} interval of the {}, n = {})",
+                                number_text(shown->interval.low), number_text(shown->interval.high),
+                                percent_text(shown->interval.coverage, 0),
+                                shown->of_mean ? "mean" : "median", best->throughput.n));
+  } else {
+    lines.push_back(fmt::format("n = {}: no interval from so few trials", best->throughput.n));
+  }
+  if (best->sequences_per_second_per_gpu) {
+    lines.push_back(number_text(*best->sequences_per_second_per_gpu) + " " + best->throughput.unit +
+                    (best->emulated ? " per rank" : " per GPU"));
+  }
+  if (best->mfu) {
+    lines.push_back("MFU " + percent_text(*best->mfu) + " of " + best->peak + ", " +
+                    best->flops_formula);
+  } else if (best->tflops_per_gpu) {
+    lines.push_back(number_text(*best->tflops_per_gpu) + " TFLOPS per " +
+                    (best->emulated ? "rank" : "GPU") + " by " + best->flops_formula +
+                    "; no peak known, so no MFU");
+  }
+  return card("How fast?", number_text(*best->throughput.median), best->throughput.unit, lines);
+}
+
+std::string how_well(const ResultSet& set, const std::vector<std::string>& names) {
+  // The largest job of each base, best known first.
+  std::map<std::string, std::size_t> largest;
+  for (std::size_t i = 0; i < set.cells.size(); ++i) {
+    const Cell& cell = set.cells[i];
+    if (!cell.scaling_efficiency || !cell.speedup || !cell.identity.world_size()) continue;
+    if (cell.speedup->base == cell.key) continue;
+    const auto [found, added] = largest.emplace(cell.speedup->base, i);
+    if (!added && *set.cells[found->second].identity.world_size() < *cell.identity.world_size()) {
+      found->second = i;
+    }
+  }
+  if (largest.empty()) {
+    return card("How well does it scale?", "not measured", "",
+                {"that needs a cell and its base: the same configuration on fewer GPUs"});
+  }
+  double low = 1e9, high = 0;
+  std::vector<std::string> lines;
+  for (const auto& [base, at] : largest) {
+    const Cell& cell = set.cells[at];
+    low = std::min(low, *cell.scaling_efficiency);
+    high = std::max(high, *cell.scaling_efficiency);
+    if (lines.size() < 4) {
+      lines.push_back(fmt::format("{}: {} on {} {}{}", names[at], ratio_text(cell.speedup->value),
+                                  *cell.identity.world_size(), cell.emulated ? "ranks" : "GPUs",
+                                  cell.scaling.empty() ? "" : ", " + cell.scaling + " scaling"));
+    }
+  }
+  if (largest.size() > lines.size()) {
+    lines.push_back(fmt::format("and {} more", largest.size() - lines.size()));
+  }
+  const std::string answer = high - low < 0.0005
+                                 ? percent_text(high)
+                                 : fmt::format("{} to {}", percent_text(low), percent_text(high));
+  return card("How well does it scale?", answer, "efficiency at the largest job", lines);
+}
+
+std::string can_i_trust(const ResultSet& set, const std::vector<std::string>& names) {
+  const Provenance made = provenance(set);
+  double worst = -1;
+  std::size_t at = 0, warnings = 0, unmeasured = 0;
+  int least = 0;
+  bool first = true;
+  for (std::size_t i = 0; i < set.cells.size(); ++i) {
+    const Cell& cell = set.cells[i];
+    warnings += cell.warnings.size();
+    if (!cell.throughput.median) {
+      ++unmeasured;
+      continue;
+    }
+    least = first ? cell.throughput.n : std::min(least, cell.throughput.n);
+    first = false;
+    if (cell.throughput.cv && *cell.throughput.cv > worst) {
+      worst = *cell.throughput.cv;
+      at = i;
+    }
+  }
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("{} of {} trials count; {} failed, {} retried", made.counted,
+                              made.trials, made.failed, made.retried));
+  if (!first)
+    lines.push_back(fmt::format("at least {} trial{} a cell", least, least == 1 ? "" : "s"));
+  if (unmeasured > 0) lines.push_back(fmt::format("{} cells without a number", unmeasured));
+  if (worst >= 0) lines.push_back("noisiest cell: " + names[at]);
+  if (worst > 0.05) lines.push_back("above 5 %: run it again on a quiet machine before quoting it");
+  if (made.emulated) lines.push_back("stand-ins: no statement about GPUs");
+  if (warnings > 0) lines.push_back(fmt::format("{} warnings, listed below", warnings));
+  if (first) return card("Can I trust it?", "nothing measured", "", lines);
+  if (worst < 0) return card("Can I trust it?", "no spread known", "one trial a cell", lines);
+  return card("Can I trust it?", percent_text(worst), "largest spread (cv) of any cell", lines);
+}
+
+}  // namespace
+
+std::string headline(const ResultSet& set) {
+  const std::vector<std::string> names = short_names(set);
+  return "<div class=\"cards\">\n" + how_fast(set, names) + how_well(set, names) +
+         can_i_trust(set, names) + "</div>\n";
+}
+
+}  // namespace bertbench::html
