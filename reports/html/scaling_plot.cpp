@@ -85,7 +85,7 @@ std::string scaling_section(const ResultSet& set) {
       "GPUs (nodes x GPUs per node)", least / 1.25, most * 1.25, Scale::log2, counts, false};
 
   Plot rate("Throughput of the whole job: median, interval, trials; dashed: ideal from the base", x,
-            Axis{rate_heading(set), 0, top * 1.06, Scale::linear, {}, false});
+            y);
   double efficiency_top = 1.1, efficiency_low = 0;
   for (const Series& one : all) {
     for (const Cell* cell : one.cells) {

@@ -14,8 +14,8 @@ namespace {
 constexpr double kLeft = 66, kRight = 16, kTop = 14, kBottom = 46;
 
 std::string tick_text(double value, bool percent) {
+  if (std::fabs(value) < 1e-12) return percent ? "0 %" : "0";
   if (percent) return fmt::format("{:.4g} %", value * 100);
-  if (value == 0) return "0";
   const double size = std::fabs(value);
   if (size >= 1e6) return fmt::format("{:.4g}M", value / 1e6);
   if (size >= 1e4) return fmt::format("{:.4g}k", value / 1e3);

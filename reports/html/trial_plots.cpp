@@ -44,9 +44,9 @@ std::string strip(const std::vector<Row>& rows, const std::string& title,
   for (const double tick : nice_ticks(-widest, widest, 6)) {
     out += fmt::format(
         "<path class=\"{}\" d=\"M{:.1f} {}V{}\"/><text class=\"tick\" x=\"{:.1f}\" y=\"{}\" "
-        "text-anchor=\"middle\">{:+.4g} %</text>\n",
+        "text-anchor=\"middle\">{}</text>\n",
         std::fabs(tick) < 1e-12 ? "axis" : "grid", px(tick), kTop, bottom, px(tick), bottom + 15,
-        std::fabs(tick) < 1e-12 ? 0.0 : tick * 100);
+        std::fabs(tick) < 1e-12 ? std::string("0 %") : fmt::format("{:+.4g} %", tick * 100));
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const double y = kTop + kRow * (static_cast<double>(i) + 0.5);
