@@ -41,9 +41,11 @@ bool ClosingLines::see_trainer(const Line& line) {
     } else if (samples) {
       // Releases before train_steps_per_second existed divided the steps by the runtime.
       summary_ = Stated{*samples, RateUnit::iterations_per_second, line.number};
-      notices_.push_back({line.number,
-                          "train_samples_per_second of this old release of transformers "
-                          "counts steps, not samples"});
+      notices_.push_back(
+          {line.number,
+           "train_samples_per_second of this old release of transformers "
+           "counts steps, not samples, and after a resume divides all of them by the "
+           "time of the last session"});
     }
     return true;
   }

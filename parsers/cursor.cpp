@@ -88,6 +88,7 @@ std::optional<double> number_after(const Line& line, std::string_view key) {
   Cursor cursor(line);
   if (!cursor.skip_past(key)) return std::nullopt;
   cursor.blanks();
+  if (!cursor.literal("'")) cursor.literal("\"");
   return cursor.number();
 }
 

@@ -42,7 +42,8 @@ class Cursor {
   bool cut_ = false;
 };
 
-/// The number right behind `key` (blanks in between allowed), anywhere in the line.
+/// The number right behind `key` (blanks and an opening quote in between allowed), anywhere in the
+/// line.
 [[nodiscard]] std::optional<double> number_after(const Line& line, std::string_view key);
 
 }  // namespace bertbench

@@ -277,11 +277,7 @@ void FactRules::apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_l
   if (at(Key::cuda) != nullptr) facts.versions.emplace("cuda", at(Key::cuda)->value);
   if (at(Key::gpu) != nullptr) facts.versions.emplace("gpu", at(Key::gpu)->value);
   // What is stated of batches is stated of training.
-  if (run.log.kind != WorkKind::training) return;
-  if (run.own_facts) {
-    set(facts.global_batch_size, number(Key::global_batch));
-    return;
-  }
+  if (run.log.kind != WorkKind::training || run.own_facts) return;
   set(facts.gradient_accumulation_steps, number(Key::accumulation));
   set(facts.micro_batch_size, number(Key::micro_batch));
   if (const auto argument = number(Key::batch_argument)) {

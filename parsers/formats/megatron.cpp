@@ -21,9 +21,13 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {
-    "elapsed time per iteration (ms):", "samples/sec: ",   "using world size:",
-    "[after training is done]",         "seq_length ....", "micro_batch_size ...."};
+constexpr std::string_view kAnchors[] = {"elapsed time per iteration (ms):",
+                                         "samples/sec: ",
+                                         "using world size:",
+                                         "[after training is done]",
+                                         "seq_length ....",
+                                         "micro_batch_size ....",
+                                         "train_batch_size ...."};
 
 std::optional<std::int64_t> count_after(const Line& line, std::string_view key) {
   Cursor cursor(line);
@@ -41,6 +45,7 @@ class MegatronParser final : public LineParser {
  private:
   struct Setting {
     std::optional<std::int64_t> world, replicas, micro_batch, sequence_length;
+    std::optional<std::int64_t> engine_batch;  ///< DeepSpeed's train_batch_size: of the whole job
   };
   bool see_iteration(const Line& line, RunBuilder& out);
   void see_setting(const Line& line);
@@ -152,6 +157,8 @@ bool MegatronParser::see_iteration(const Line& line, RunBuilder& out) {
   if (!std::isnan(sample.rate)) draft.log.rate_unit = RateUnit::sequences_per_second;
   if (const auto batch = count_after(line, "global batch size:")) {
     see_global_batch(draft, *batch, line.number);
+  } else if (setting_.engine_batch) {
+    see_global_batch(draft, *setting_.engine_batch, line.number);
   }
   if (const auto skipped = count_after(line, "number of skipped iterations:")) {
     draft.log.totals.skipped_steps = draft.log.totals.skipped_steps.value_or(0) + *skipped;
@@ -177,6 +184,7 @@ void MegatronParser::see_setting(const Line& line) {
   if (line.text.find("_seq_length ") == std::string_view::npos) {
     if (const auto length = argument("seq_length ....")) setting_.sequence_length = length;
   }
+  if (const auto batch = argument("train_batch_size ....")) setting_.engine_batch = batch;
   if (line.text.find("gpu") == std::string_view::npos) {
     if (const auto batch = argument("micro_batch_size ....")) setting_.micro_batch = batch;
   }

@@ -1,0 +1,244 @@
+// huggingface: what the Hugging Face Trainer says besides its bars.
+//
+//   {'loss': 1.6612, 'grad_norm': 0.56, 'learning_rate': 2.1e-06, 'epoch': 0.02}     console,
+//   Python
+//   {'train_runtime': 273.0148, 'train_samples_per_second': 3.663, ...}     (values quoted
+//   since 5.0)
+//     train_runtime            = 0:14:31.66                                  table of log_metrics
+//   "log_history": [ { "epoch": 0.22, "loss": 0.4605, "step": 100 }, ...     trainer_state.json
+//   "train_samples_per_second": 979.773                                      train_results.json
+//
+// None of these lines has a clock: the only rate is that of the whole run, start-up included. Where
+// bars are drawn, the format tqdm tells more. Rates of evaluations (eval_...) are not read.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "parsers/closing_lines.h"
+#include "parsers/core/text.h"
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {"{'loss':",
+                                         "'train_runtime':",
+                                         "train_runtime ",
+                                         "train_samples_per_second ",
+                                         "Total optimization steps = ",
+                                         "Num Epochs = ",
+                                         "***** Running training",
+                                         "\"log_history\": [",
+                                         "\"loss\": ",
+                                         "\"step\": ",
+                                         "\"global_step\": ",
+                                         "\"max_steps\": ",
+                                         "\"train_runtime\": ",
+                                         "\"train_samples_per_second\": ",
+                                         "\"train_steps_per_second\": "};
+
+class HuggingfaceParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  bool see_console(const Line& line, RunBuilder& out);
+  bool see_json(const Line& line, RunBuilder& out);
+  bool see_dict(const Line& line, RunBuilder& out);
+  void conclude_json(RunDraft& draft);
+  RunDraft& run(const Line& line, RunBuilder& out);
+
+  // Console.
+  ClosingLines closing_;
+  std::optional<double> epochs_, steps_;
+  std::string last_dict_;
+  std::int64_t dicts_ = 0;
+  bool by_epoch_ = true;  ///< every dict's step followed from its epoch
+  // JSON.
+  bool history_ = false;
+  std::optional<double> loss_, global_step_, max_steps_, runtime_, samples_rate_, steps_rate_;
+  std::int64_t rate_line_ = 0;
+};
+
+RunDraft& HuggingfaceParser::run(const Line& line, RunBuilder& out) {
+  RunDraft& draft = out.run(WorkKind::training, line.number);
+  draft.last_line = line.number;
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  return draft;
+}
+
+bool HuggingfaceParser::parse(const Line& line, RunBuilder& out) {
+  const std::string_view text = trim(line.text);
+  return text.starts_with('"') ? see_json({text, line.number, line.terminator, line.rank}, out)
+                               : see_console(line, out);
+}
+
+// The epoch says which step it is, where the log told both totals; else dicts are counted.
+bool HuggingfaceParser::see_dict(const Line& line, RunBuilder& out) {
+  const auto loss = number_after(line, "{'loss':");
+  if (!loss) return false;
+  if (line.text == last_dict_) return true;  // each process prints it
+  last_dict_ = std::string(line.text);
+  const auto epoch = number_after(line, "'epoch':");
+  Sample sample;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  sample.loss = *loss;
+  sample.step = ++dicts_;
+  const bool known = epoch && epochs_ && steps_ && *epochs_ > 0 && *steps_ < 1e12 && *epoch >= 0 &&
+                     *epoch <= *epochs_;
+  if (known && by_epoch_) {
+    sample.step = std::max<std::int64_t>(1, std::llround(*epoch / *epochs_ * *steps_));
+  } else {
+    by_epoch_ = false;
+  }
+  RunDraft* open = out.open(WorkKind::training);
+  if (open != nullptr && closing_.said_for(*open)) {
+    closing_.give_to(*open);
+    out.close(WorkKind::training);
+    if (!by_epoch_) sample.step = dicts_ = 1;
+  }
+  run(line, out);
+  out.add(WorkKind::training, sample);
+  return true;
+}
+
+bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
+  if (line.text.find("{'loss':") != std::string_view::npos) return see_dict(line, out);
+  if (line.text.find("***** Running training") != std::string_view::npos) {
+    epochs_ = steps_ = std::nullopt;
+    by_epoch_ = true;
+    dicts_ = 0;
+    return false;  // NVIDIA's scripts say so as well
+  }
+  if (line.text.find("Num Epochs = ") != std::string_view::npos) {
+    epochs_ = number_after(line, "Num Epochs = ");
+    return false;
+  }
+  if (line.text.find("Total optimization steps = ") != std::string_view::npos) {
+    steps_ = number_after(line, "Total optimization steps = ");
+    return false;
+  }
+  if (!closing_.see(line)) return false;
+  run(line, out);
+  return true;
+}
+
+// Keys stand in the order of the alphabet: a loss comes before its step.
+bool HuggingfaceParser::see_json(const Line& line, RunBuilder& out) {
+  const auto is = [&](std::string_view key) { return line.text.starts_with(key); };
+  if (is("\"log_history\": [")) {
+    history_ = true;
+    run(line, out);
+    return true;
+  }
+  if (is("\"global_step\": ")) {
+    global_step_ = number_after(line, "\"global_step\":");
+    return false;
+  }
+  if (is("\"max_steps\": ")) {
+    max_steps_ = number_after(line, "\"max_steps\":");
+    return false;
+  }
+  if (is("\"train_runtime\": ")) {
+    runtime_ = number_after(line, "\"train_runtime\":");
+    if (runtime_) run(line, out);
+    return runtime_.has_value();
+  }
+  if (is("\"train_samples_per_second\": ")) {
+    samples_rate_ = number_after(line, "\"train_samples_per_second\":");
+    rate_line_ = line.number;
+    if (samples_rate_) run(line, out);
+    return samples_rate_.has_value();
+  }
+  if (is("\"train_steps_per_second\": ")) {
+    steps_rate_ = number_after(line, "\"train_steps_per_second\":");
+    return steps_rate_.has_value();
+  }
+  if (!history_) return false;
+  if (is("\"loss\": ")) {
+    loss_ = number_after(line, "\"loss\":");
+    // Python writes NaN and Infinity in letters that no number reader of ours takes.
+    if (!loss_ && line.text.find("NaN") != std::string_view::npos) loss_ = kUnknown;
+    return loss_.has_value();
+  }
+  if (!is("\"step\": ")) return false;
+  const auto step = number_after(line, "\"step\":");
+  if (step && loss_ && *step >= 0 && *step < 1e15) {
+    Sample sample;
+    sample.step = static_cast<std::int64_t>(*step);
+    sample.loss = loss_;
+    sample.line = line.number;
+    run(line, out);
+    out.add(WorkKind::training, sample);
+  }
+  loss_.reset();
+  return step.has_value();
+}
+
+void HuggingfaceParser::conclude_json(RunDraft& draft) {
+  if (runtime_) {
+    draft.log.totals.training_s = runtime_;
+    draft.ended_well = true;
+  }
+  if (max_steps_ && *max_steps_ >= 1 && *max_steps_ < 1e15) {
+    draft.planned = static_cast<std::int64_t>(*max_steps_);
+    draft.ended_well = draft.ended_well || (global_step_ && *global_step_ >= *max_steps_);
+  }
+  if (!samples_rate_) return;
+  const bool counts_steps = !steps_rate_;
+  draft.log.summary = Stated{
+      *samples_rate_,
+      counts_steps ? RateUnit::iterations_per_second : RateUnit::sequences_per_second, rate_line_};
+  if (!counts_steps) return;
+  const bool proved = global_step_ && runtime_ && *runtime_ > 0 &&
+                      std::abs(*global_step_ / *runtime_ / *samples_rate_ - 1) < 1e-3;
+  const std::string how =
+      proved ? fmt::format("{:.0f} steps / {} s", *global_step_, shortest(*runtime_))
+             : std::string("the global step over the runtime");
+  draft.log.notices.push_back(
+      {rate_line_,
+       fmt::format("train_samples_per_second = {} is no rate of samples: this old release of "
+                   "transformers divided steps ({}), and after a resume the runtime is that of the "
+                   "last session only, while the steps are all",
+                   shortest(*samples_rate_), how)});
+}
+
+void HuggingfaceParser::finish(RunBuilder& out) {
+  out.facts.framework.set("pytorch", FactSource::log);
+  RunDraft* draft = out.open(WorkKind::training);
+  if (draft == nullptr) return;
+  closing_.give_to(*draft);
+  conclude_json(*draft);
+  // "train_batch_size" of trainer_state.json is of one process and of one micro-step.
+  draft->own_facts = history_;
+  if (history_ || draft->count() > 0) {
+    draft->log.notices.push_back(
+        {0, "the Trainer's lines have no clock: step times cannot be had from them"});
+  }
+  if (!by_epoch_) {
+    draft->log.iteration_unit = IterationUnit::unknown;
+    draft->log.notices.push_back(
+        {0, "the log does not tell the step of its losses: they are counted"});
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<HuggingfaceParser>(); }
+
+}  // namespace
+
+extern const Format format_huggingface;
+const Format format_huggingface = {
+    "huggingface",
+    "Hugging Face Trainer: console dicts and table, trainer_state.json, train_results.json",
+    "https://github.com/huggingface/transformers src/transformers/trainer_callback.py, "
+    "trainer_utils.py (speed_metrics)",
+    kAnchors, make};
+
+}  // namespace bertbench

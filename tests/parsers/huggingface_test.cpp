@@ -1,0 +1,113 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+std::string sample(const std::string& name) {
+  return std::string(BB_SOURCE_DIR) + "/parsers/samples/huggingface/" + name;
+}
+
+double seconds_by_callback() {
+  std::istringstream in(slurp(sample("timings.jsonl")));
+  double end = 0;
+  for (std::string line; std::getline(in, line);) {
+    end = nlohmann::json::parse(line)["end"].get<double>();
+  }
+  return end;
+}
+
+// One run of the real Trainer (40 steps of 8 x 2 sequences) in its three writings, against the
+// clock of a callback inside it.
+TEST(Huggingface, ReadsOneRunOfTheTrainerInAllItsWritings) {
+  for (const char* name : {"sample.log", "console.log", "train_results.json"}) {
+    const auto runs = read_log(sample(name), {});
+    ASSERT_TRUE(runs) << runs.error().message();
+    ASSERT_EQ(runs->size(), 1u) << name;
+    const RunLog& run = runs->front();
+    EXPECT_EQ(run.format, "huggingface") << name;
+    EXPECT_EQ(run.outcome.status, Status::completed) << name;
+    EXPECT_EQ(run.summary->unit, RateUnit::sequences_per_second);
+    EXPECT_NEAR(run.summary->value / (640 / seconds_by_callback()), 1, 0.002) << name;
+    EXPECT_NEAR(*run.totals.training_s / seconds_by_callback(), 1, 0.002) << name;
+    if (std::string(name) == "train_results.json") continue;
+    ASSERT_EQ(run.records.size(), 8u) << name;
+    for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(run.records[i].step, 5 * (i + 1)) << name;
+    EXPECT_NEAR(run.records[0].loss, 12.233, 0.004);
+    EXPECT_TRUE(std::isnan(run.records[0].seconds));
+  }
+  const auto console = read_log(sample("console.log"), {});
+  EXPECT_EQ(console->front().facts.sequences_per_optimizer_step(), 16);
+}
+
+TEST(Huggingface, DoesNotTakeAProcessesMicroBatchForTheGlobalBatch) {
+  const auto runs = read_log(sample("sample.log"), {});  // "train_batch_size": 8, of 16 in all
+  EXPECT_FALSE(runs->front().facts.global_batch_size.known());
+}
+
+TEST(Huggingface, ReadsUnquotedDictsAndCountsThemWhereNoTotalIsTold) {
+  const auto runs = read_text(
+      "{'loss': 2.5, 'learning_rate': 1e-05, 'epoch': 0.02}\n"
+      "{'loss': 2.5, 'learning_rate': 1e-05, 'epoch': 0.02}\n"
+      "{'loss': nan, 'learning_rate': 1e-05, 'epoch': 0.04}\n"
+      "{'eval_loss': 1.5, 'eval_samples_per_second': 133.354}\n"
+      "{'train_runtime': 273.0148, 'train_samples_per_second': 3.663, "
+      "'train_steps_per_second': 0.007, 'epoch': 1.0}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 2u) << "each process prints the dict";
+  EXPECT_EQ(runs[0].iteration_unit, IterationUnit::unknown);
+  EXPECT_EQ(runs[0].outcome.status, Status::nan);
+  EXPECT_EQ(runs[0].summary->value, 3.663);
+}
+
+TEST(Huggingface, SaysWhyTheRateOfAnOldReleaseIsNoRateOfSamples) {
+  const auto runs = read_text(
+      "{\n  \"global_step\": 585540,\n  \"log_history\": [\n    {\n      \"epoch\": 15.0,\n"
+      "      \"step\": 585540,\n      \"train_runtime\": 597.6283,\n"
+      "      \"train_samples_per_second\": 979.773\n    }\n  ],\n  \"max_steps\": 585540\n}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].summary->unit, RateUnit::iterations_per_second);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("585540 steps / 597.6283 s"));
+}
+
+TEST(Huggingface, LeavesAStateThatStopsEarlyTruncatedAndItsEvaluationsOut) {
+  const auto runs = read_text(
+      "{\n  \"global_step\": 200,\n  \"log_history\": [\n    {\n      \"loss\": 0.5,\n"
+      "      \"step\": 100\n    },\n    {\n      \"eval_loss\": 0.3,\n"
+      "      \"eval_samples_per_second\": 133.354,\n      \"step\": 200\n    }\n  ],\n"
+      "  \"max_steps\": 2315\n}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 1u);
+  EXPECT_FALSE(runs[0].summary);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+}
+
+TEST(Huggingface, LeavesARunWithBarsToTheFormatThatHasAClock) {
+  std::string log;
+  for (int i = 1; i <= 5; ++i) {
+    log += " " + std::to_string(20 * i) + "%|##   | " + std::to_string(i) + "/5 [00:0" +
+           std::to_string(i) + "<00:05,  1.00it/s]\n{'loss': '2.5', 'epoch': '0." +
+           std::to_string(i) + "'}\n";
+  }
+  log +=
+      "{'train_runtime': '5.5', 'train_samples_per_second': '20.05', "
+      "'train_steps_per_second': '1.253', 'epoch': '2'}\n";
+  const auto runs = read_text(log);
+  ASSERT_FALSE(runs.empty());
+  EXPECT_EQ(runs[0].format, "tqdm");
+  EXPECT_EQ(runs[0].records.size(), 5u);
+  EXPECT_EQ(runs[0].records[2].loss, 2.5);
+  EXPECT_EQ(runs[0].summary->value, 20.05);
+}
+
+TEST(Huggingface, IsNotMisledByOtherJson) {
+  EXPECT_TRUE(read_text("{\n  \"loss\": 3.5,\n  \"step\": 4\n}\n").empty());
+}
+
+}  // namespace
+}  // namespace bertbench
