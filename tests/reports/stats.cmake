@@ -1,6 +1,7 @@
 # Statistics, measuring, result files, verdicts: included by CMakeLists.txt of this folder.
 bb_add_test(stats_test
-  SOURCES stats/clock_test.cpp stats/mser_test.cpp stats/multiple_testing_test.cpp
+  SOURCES stats/change_points_test.cpp stats/clock_test.cpp stats/mser_test.cpp
+          stats/multiple_testing_test.cpp
           stats/rank_test_test.cpp stats/scaling_test.cpp stats/summary_test.cpp
           stats/window_test.cpp
   LIBS bb::reports)
@@ -9,3 +10,6 @@ bb_add_test(results_test
           published_numbers_test.cpp reconcile_test.cpp result_builder_test.cpp result_io_test.cpp
           schema_test.cpp summarize_test.cpp training_plan_test.cpp verdicts_test.cpp
   LIBS bb::reports)
+if(TARGET bb_store)
+  bb_add_test(store_test SOURCES store_test.cpp LIBS bb::store Threads::Threads)
+endif()

@@ -11,6 +11,9 @@
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
 #include "reports/model/result_io.h"
+#ifdef BB_HAVE_STORE
+#include "reports/store/store.h"
+#endif
 #include "reports/table.h"
 #include "reports/verdicts.h"
 
@@ -116,12 +119,28 @@ void print(Console& console, const GateReport& report) {
   print_summary(console, report);
 }
 
+// One result file, or the runs of a store that fit the result.
+Result<std::vector<ResultSet>> baseline_runs(const Options& options, const ResultSet& result) {
+#ifdef BB_HAVE_STORE
+  if (is_database(options.baseline)) {
+    const auto store = Store::open(options.baseline, Store::Mode::existing);
+    if (!store) return tl::unexpected(store.error());
+    return store->baseline(result, options.gate.allow_context);
+  }
+#endif
+  auto one = read_result_set(options.baseline);
+  if (!one) return tl::unexpected(one.error());
+  std::vector<ResultSet> runs;
+  runs.push_back(std::move(*one));
+  return runs;
+}
+
 ExitCode run(const Options& options, Console& console) {
   const auto result = read_result_set(options.result);
   if (!result) return console.error(result.error(), ExitCode::nothing_read);
-  const auto baseline = read_result_set(options.baseline);
-  if (!baseline) return console.error(baseline.error(), ExitCode::nothing_read);
-  const GateReport report = check(*result, *baseline, options.gate);
+  const auto runs = baseline_runs(options, *result);
+  if (!runs) return console.error(runs.error(), ExitCode::nothing_read);
+  const GateReport report = check(*result, *runs, options.gate);
   for (const Notice& notice : report.notices) console.note("check", notice);
   return answer(
       console, options.output, static_cast<ExitCode>(report.exit_status),
@@ -134,8 +153,8 @@ CommandRun declare(CLI::App& app) {
   GateOptions& gate = options->gate;
   add_argument(app, "RESULT", options->result,
                "What was measured now: a result file or run folder.");
-  add_text(app, "--baseline", options->baseline, "FILE",
-           "What it is held against: a result file or run folder.")
+  add_text(app, "--baseline", options->baseline, "FILE-OR-DB",
+           "What it is held against: a result file, a run folder or a store.")
       ->required();
   add_share(app, "--floor", gate.floor, "A smaller loss never fails.")->default_str("2%");
   add_share(app, "--alpha", gate.alpha, "Chance of a false alarm, over all cells together.")
@@ -169,10 +188,11 @@ constexpr ExitCodeRow kStatuses[] = {
 extern const Command command_check{
     "check",
     "has anything become slower? verdicts and an exit status",
-    "RESULT --baseline FILE",
+    "RESULT --baseline FILE-OR-DB",
     "A cell regresses only when its loss exceeds the tolerance and an exact one-sided Mann-Whitney "
     "test over the trials passes Holm's correction over all cells. The tolerance is the larger of "
-    "--floor and the noise of the baseline. Of several statuses the first counts: 4 nothing "
+    "--floor and the noise of the baseline. A store gives the last 5 runs of this machine that "
+    "hold a cell of the result. Of several statuses the first counts: 4 nothing "
     "compared, 1, 4 not comparable, 3, 0.",
     kExamples,
     kStatuses,

@@ -227,5 +227,40 @@ TEST(DoctorTest, FindsSomethingToSayAndSucceeds) {
   }
 }
 
+#ifdef BB_HAVE_STORE
+TEST_F(ResultsTest, StoreKeepsResultsThatCheckGatesAgainst) {
+  const std::string db = path("history.db");
+  for (int i = 0; i < 3; ++i) {
+    const std::string name = "r" + std::to_string(i) + ".json";
+    const Ran ran = run({"store", "add", store(name, results(1 + 0.001 * i)), "--db", db});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("run " + std::to_string(i + 1) + ":"));
+  }
+  EXPECT_THAT(run({"store", "add", path("r0.json"), "--db", db}).out, HasSubstr("stored before"));
+  EXPECT_EQ(json::parse(run({"store", "list", "--db", db, "--json"}).out).size(), 3U);
+  EXPECT_EQ(run({"store", "export", "2", "--db", db}).out, read_file(path("r1.json")));
+  EXPECT_THAT(run({"store", "show", "2", "--db", db}).out, HasSubstr("180.18"));
+  EXPECT_THAT(run({"store", "trend", "--db", db}).out, HasSubstr("too few runs"));
+
+  EXPECT_EQ(run({"check", path("r1.json"), "--baseline", db}).status, 0);
+  const Ran slow = run({"check", store("slow.json", results(0.9)), "--baseline", db});
+  EXPECT_EQ(slow.status, 1) << slow.err;
+  EXPECT_THAT(slow.out, HasSubstr("n = 5 + 15"));
+}
+
+TEST_F(ResultsTest, StoreSaysWhatIsWrong) {
+  const std::string db = path("none.db");
+  EXPECT_EQ(run({"store", "list", "--db", db}).status, 5);
+  EXPECT_EQ(run({"store", "ad", "x", "--db", db}).status, 2);
+  EXPECT_EQ(run({"store", "add", "--db", db}).status, 2);
+  EXPECT_EQ(run({"store", "add", path("absent.json"), "--db", db}).status, 5);
+  EXPECT_FALSE(std::filesystem::exists(db));  // nothing readable, nothing made
+  ASSERT_EQ(run({"store", "add", store("a.json", results()), "--db", db}).status, 0);
+  EXPECT_EQ(run({"store", "show", "x", "--db", db}).status, 2);
+  EXPECT_EQ(run({"store", "show", "7", "--db", db}).status, 5);
+  EXPECT_EQ(run({"store", "trend", "--cell", "x", "--db", db}).status, 5);
+}
+#endif
+
 }  // namespace
 }  // namespace bertbench::test

@@ -1,0 +1,243 @@
+// bertbench store: the history of results in one SQLite file.
+#include "reports/store/store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "harness/cli/command.h"
+#include "harness/cli/console.h"
+#include "harness/cli/number_text.h"
+#include "harness/cli/options.h"
+#include "harness/cli/output.h"
+#include "harness/cli/result_view.h"
+#include "parsers/core/text.h"
+#include "reports/model/result_io.h"
+#include "reports/stats/change_points.h"
+#include "reports/store/trend.h"
+#include "reports/table.h"
+
+namespace bertbench {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 5> kActions{"add", "list", "show", "export", "trend"};
+
+struct Options {
+  std::string action, db, cell;
+  std::vector<std::string> operands;
+  AddOptions add;
+  OutputOptions output;
+};
+
+ordered_json to_json(const StoredRun& run) {
+  return {{"run", run.id},          {"added", run.added},   {"created", run.created},
+          {"machine", run.machine}, {"commit", run.commit}, {"label", run.label},
+          {"cells", run.cells}};
+}
+
+ExitCode add(const Options& options, Console& console) {
+  std::vector<ResultSet> results;  // all are read before any is stored
+  for (const std::string& path : options.operands) {
+    auto result = read_result_set(path);
+    if (!result) return console.error(result.error(), ExitCode::nothing_read);
+    results.push_back(std::move(*result));
+  }
+  auto store = Store::open(options.db, Store::Mode::create);
+  if (!store) return console.error(store.error());
+  ordered_json rows = ordered_json::array();
+  std::string text;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto added = store->add(results[i], options.add);
+    if (!added) return console.error(added.error());
+    rows.push_back({{"result", options.operands[i]}, {"run", added->id}, {"new", added->is_new}});
+    text += fmt::format("run {}: {}{}\n", added->id, escape_for_terminal(options.operands[i]),
+                        added->is_new ? "" : ", stored before");
+  }
+  return answer(
+      console, options.output, ExitCode::good, [&](const std::string&) { return json_text(rows); },
+      [&] { console.print(text); });
+}
+
+ExitCode list(const Options& options, const Store& store, Console& console) {
+  const auto runs = store.list();
+  if (!runs) return console.error(runs.error(), ExitCode::nothing_read);
+  ordered_json rows = ordered_json::array();
+  Table table{{{"run", true}, {"measured"}, {"commit"}, {"label"}, {"cells", true}, {"machine"}},
+              {}};
+  for (const StoredRun& run : *runs) {
+    rows.push_back(to_json(run));
+    table.rows.push_back({fmt::format("{}", run.id), run.created, run.commit.substr(0, 12),
+                          run.label, fmt::format("{}", run.cells), run.machine});
+  }
+  return answer(
+      console, options.output, ExitCode::good, [&](const std::string&) { return json_text(rows); },
+      [&] { console.print(text_table(table)); });
+}
+
+// `show` for people, `export` as the result file that was stored.
+ExitCode show(const Options& options, const Store& store, Console& console) {
+  const auto id = options.operands.size() == 1 ? to_int(options.operands[0]) : std::nullopt;
+  if (!id) {
+    return console.error(
+        {"store " + options.action, "give the number of one run", "see `bertbench store list`"});
+  }
+  const auto results = store.load(*id);
+  if (!results) return console.error(results.error(), ExitCode::nothing_read);
+  OutputOptions output = options.output;
+  if (options.action == "export" && output.path.empty()) output.json = true;
+  return answer(
+      console, output, ExitCode::good,
+      [&](const std::string& path) { return result_text(*results, path); },
+      [&] {
+        if (options.action == "show") print_results(console, *results, {});
+      });
+}
+
+ordered_json to_json(const Trend& trend) {
+  ordered_json points = ordered_json::array();
+  for (const TrendPoint& point : trend.points) {
+    points.push_back({{"run", point.run.id},
+                      {"created", point.run.created},
+                      {"commit", point.run.commit},
+                      {"median", point.median},
+                      {"n", point.n}});
+  }
+  ordered_json shifts = ordered_json::array();
+  for (const TrendShift& shift : trend.shifts) {
+    const StoredRun& run = trend.points[shift.at].run;
+    shifts.push_back({{"run", run.id},
+                      {"commit", run.commit},
+                      {"before", shift.before},
+                      {"after", shift.after},
+                      {"change", shift.change}});
+  }
+  return {{"key", trend.key},
+          {"machine", trend.machine},
+          {"unit", trend.unit},
+          {"points", points},
+          {"shifts", shifts}};
+}
+
+void print(Console& console, const std::vector<Trend>& all) {
+  Table table{{{"cell"},
+               {"runs", true},
+               {"first", true},
+               {"newest", true},
+               {"change", true},
+               {"shifts"},
+               {"machine"}},
+              {}};
+  bool few = false;
+  for (const Trend& trend : all) {
+    const double first = trend.points.front().median;
+    const double newest = trend.points.back().median;
+    std::string shifts;
+    for (const TrendShift& shift : trend.shifts) {
+      const StoredRun& run = trend.points[shift.at].run;
+      shifts += fmt::format("{}{} at run {} ({})", shifts.empty() ? "" : ", ",
+                            change_text(shift.change), run.id, run.commit.substr(0, 12));
+    }
+    const bool short_series = trend.points.size() < kLeastForChangePoints;
+    few = few || short_series;
+    if (shifts.empty()) shifts = short_series ? "too few runs" : "none";
+    table.rows.push_back({trend.key, fmt::format("{}", trend.points.size()), rate_text(first),
+                          rate_text(newest), change_text(newest / first - 1), shifts,
+                          trend.machine});
+  }
+  console.print(text_table(table));
+  if (few) {
+    console.print(fmt::format("\nShifts are looked for in at least {} runs of a cell.\n",
+                              kLeastForChangePoints));
+  }
+}
+
+ExitCode trend(const Options& options, const Store& store, Console& console) {
+  const auto list = store.list();
+  if (!list) return console.error(list.error(), ExitCode::nothing_read);
+  std::vector<std::pair<StoredRun, ResultSet>> runs;
+  for (const StoredRun& run : *list) {
+    auto results = store.load(run.id);
+    if (!results) return console.error(results.error(), ExitCode::nothing_read);
+    if (!options.cell.empty()) {
+      std::erase_if(results->cells, [&](const Cell& cell) { return cell.key != options.cell; });
+    }
+    runs.emplace_back(run, std::move(*results));
+  }
+  const auto all = trends(runs);
+  if (all.empty()) {
+    return console.error(
+        {options.db,
+         options.cell.empty() ? "holds no number" : "holds no number of the cell " + options.cell,
+         "see `bertbench store list`"},
+        ExitCode::nothing_read);
+  }
+  ordered_json rows = ordered_json::array();
+  for (const Trend& one : all) rows.push_back(to_json(one));
+  return answer(
+      console, options.output, ExitCode::good, [&](const std::string&) { return json_text(rows); },
+      [&] { print(console, all); });
+}
+
+ExitCode run(const Options& options, Console& console) {
+  if (std::ranges::find(kActions, options.action) == kActions.end()) {
+    return console.error({"store", "'" + options.action + "' is no action",
+                          fmt::format("use {}", fmt::join(kActions, ", "))});
+  }
+  const bool takes_operands = options.action != "list" && options.action != "trend";
+  if (takes_operands == options.operands.empty()) {
+    return console.error({"store " + options.action,
+                          takes_operands ? "nothing is named to work on" : "takes no operand",
+                          "see `bertbench store --help`"});
+  }
+  if (options.action == "add") return add(options, console);
+  const auto store = Store::open(options.db, Store::Mode::existing);
+  if (!store) return console.error(store.error(), ExitCode::nothing_read);
+  if (options.action == "list") return list(options, *store, console);
+  if (options.action == "trend") return trend(options, *store, console);
+  return show(options, *store, console);
+}
+
+CommandRun declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_argument(app, "ACTION", options->action, "add, list, show, export or trend.");
+  app.add_option("OPERAND", options->operands,
+                 "add: result files or run folders; show and export: the number of a run.");
+  add_text(app, "--db", options->db, "FILE", "The store; add makes it.")->required();
+  add_text(app, "--commit", options->add.commit, "ID", "add: what was measured.")
+      ->default_str("the commit of bertbench itself");
+  add_text(app, "--label", options->add.label, "TEXT", "add: a word to find the run by.");
+  add_text(app, "--cell", options->cell, "KEY", "trend: this cell only.");
+  add_output(app, options->output, "Write the machine form to FILE (-: stdout).");
+  return [options](Console& console) { return run(*options, console); };
+}
+
+constexpr Example kExamples[] = {
+    {"bertbench store add run --db history.db --commit \"$(git rev-parse HEAD)\"",
+     "Keeps a result; the same one again changes nothing."},
+    {"bertbench check run --baseline history.db",
+     "Against the last 5 stored runs of this machine that hold the cells."},
+    {"bertbench store trend --db history.db", "Where did each cell's level shift?"},
+    {"bertbench store export 12 --db history.db -o run12.json",
+     "A stored result as a file; .csv and .md too."},
+};
+constexpr ExitCodeRow kStatuses[] = {
+    {ExitCode::good}, {ExitCode::usage}, {ExitCode::nothing_read, "no such store, run or cell"}};
+
+}  // namespace
+
+extern const Command command_store{
+    "store",
+    "a history of results in one SQLite file",
+    "ACTION [OPERAND...] --db FILE",
+    "add keeps results, list names the runs, show prints one, export gives it back as a file, "
+    "trend follows each cell over the runs and finds the runs at which its level shifted "
+    "(at least 20 runs, levels of at least 3). Several programs may add at the same time.",
+    kExamples,
+    kStatuses,
+    declare};
+
+}  // namespace bertbench

@@ -1,0 +1,225 @@
+#include "reports/store/store.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "reports/cell_match.h"
+#include "reports/model/result_io.h"
+#include "reports/store/statement.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::int64_t kApplication = 0x62627374;  // "bbst"
+constexpr std::int64_t kVersion = 1;
+constexpr int kWaitMs = 30'000;
+constexpr std::string_view kMagic = "SQLite format 3";
+
+constexpr const char* kTables = R"sql(
+CREATE TABLE IF NOT EXISTS run(
+  id INTEGER PRIMARY KEY AUTOINCREMENT, added TEXT NOT NULL, created TEXT NOT NULL,
+  machine TEXT NOT NULL, commit_id TEXT NOT NULL, label TEXT NOT NULL, result TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS cell(
+  run INTEGER NOT NULL REFERENCES run(id), key TEXT NOT NULL, PRIMARY KEY(run, key)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS cell_key ON cell(key, run);
+CREATE INDEX IF NOT EXISTS run_created ON run(created);
+)sql";
+
+std::string now() {
+  const std::time_t time = std::time(nullptr);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time));
+}
+
+std::string field(const nlohmann::ordered_json& json, const char* key) {
+  const auto at = json.find(key);
+  if (at == json.end()) return {};
+  return at->is_string() ? at->get<std::string>() : at->dump();
+}
+
+}  // namespace
+
+struct Store::State {
+  sqlite3* db = nullptr;
+  std::string path;
+
+  ~State() { sqlite3_close_v2(db); }
+
+  [[nodiscard]] Error error(const std::string& doing) const {
+    const int code = sqlite3_errcode(db);
+    const char* hint = code == SQLITE_BUSY       ? "another program keeps it locked"
+                       : code == SQLITE_READONLY ? "check the permissions of file and folder"
+                       : code == SQLITE_FULL     ? "the disk is full"
+                                                 : "";
+    return {path, fmt::format("cannot {}: {}", doing, sqlite3_errmsg(db)), hint};
+  }
+  bool execute(const char* sql) const {
+    return sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
+  }
+  std::int64_t number(const char* sql) const {
+    Statement query(db, sql);
+    return query.step() == SQLITE_ROW ? query.integer(0) : 0;
+  }
+};
+
+Store::Store(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+Store::~Store() = default;
+
+std::string machine_text(const nlohmann::ordered_json& environment) {
+  if (!environment.is_object()) return "unknown";
+  std::string out = field(environment, "cpu");
+  const std::string cores = field(environment, "cores_usable");
+  if (!cores.empty()) out += fmt::format("{}{} cores", out.empty() ? "" : ", ", cores);
+  const auto gpus = environment.find("gpus");
+  if (gpus != environment.end() && gpus->is_array() && !gpus->empty() && gpus->at(0).is_object()) {
+    out +=
+        fmt::format("{}{} x {}", out.empty() ? "" : ", ", gpus->size(), field(gpus->at(0), "name"));
+  }
+  return out.empty() ? "unknown" : out;
+}
+
+bool is_database(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  char head[16] = {};
+  return in.read(head, sizeof head) && std::string_view(head) == kMagic;
+}
+
+Result<Store> Store::open(const std::string& path, Mode mode) {
+  auto state = std::make_unique<State>();
+  state->path = path;
+  const int flags = SQLITE_OPEN_READWRITE | (mode == Mode::create ? SQLITE_OPEN_CREATE : 0);
+  if (sqlite3_open_v2(path.c_str(), &state->db, flags, nullptr) != SQLITE_OK) {
+    return fail(path, fmt::format("cannot be opened: {}", sqlite3_errmsg(state->db)),
+                "`bertbench store add RESULT --db FILE` begins a store");
+  }
+  sqlite3_busy_timeout(state->db, kWaitMs);
+  if (mode == Mode::create) {
+    if (!state->execute("BEGIN IMMEDIATE")) return tl::unexpected(state->error("begin"));
+    const bool fresh = state->number("SELECT count(*) FROM sqlite_schema") == 0;
+    const bool made =
+        !fresh || (state->execute(kTables) &&
+                   state->execute(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}",
+                                              kApplication, kVersion)
+                                      .c_str()));
+    if (!made || !state->execute("COMMIT")) {
+      const Error error = state->error("make the tables");
+      return tl::unexpected(error);
+    }
+  }
+  // The first read of the file: here it shows that it is no database at all.
+  Statement first(state->db, "PRAGMA application_id");
+  if (first.step() != SQLITE_ROW) return tl::unexpected(state->error("read"));
+  if (first.integer(0) != kApplication) {
+    return fail(path, "is a database of another program", "name another file");
+  }
+  if (state->number("PRAGMA user_version") > kVersion) {
+    return fail(path, "was written by a newer bertbench", "use that one");
+  }
+  return Store(std::move(state));
+}
+
+Result<Added> Store::add(const ResultSet& results, const AddOptions& options) {
+  const std::string text = to_text(results);
+  if (!state_->execute("BEGIN IMMEDIATE")) return tl::unexpected(state_->error("begin"));
+  const auto give_up = [&]() -> Result<Added> {
+    const Error error = state_->error("store the result");
+    state_->execute("ROLLBACK");
+    return tl::unexpected(error);
+  };
+  {
+    Statement same(state_->db, "SELECT id FROM run WHERE created=? AND result=?");
+    same.bind(results.created).bind(text);
+    const int code = same.step();
+    if (code != SQLITE_ROW && code != SQLITE_DONE) return give_up();
+    if (code == SQLITE_ROW) {
+      const Added added{same.integer(0), false};
+      state_->execute("ROLLBACK");
+      return added;
+    }
+  }
+  Statement run(state_->db,
+                "INSERT INTO run(added, created, machine, commit_id, label, result) "
+                "VALUES(?, ?, ?, ?, ?, ?)");
+  run.bind(now()).bind(results.created).bind(machine_text(results.environment));
+  run.bind(options.commit.empty() ? results.tool_commit : options.commit).bind(options.label);
+  run.bind(text);
+  if (run.step() != SQLITE_DONE) return give_up();
+  const std::int64_t id = sqlite3_last_insert_rowid(state_->db);
+  for (const Cell& cell : results.cells) {
+    Statement insert(state_->db, "INSERT OR IGNORE INTO cell(run, key) VALUES(?, ?)");
+    insert.bind(id).bind(cell.key);
+    if (insert.step() != SQLITE_DONE) return give_up();
+  }
+  if (!state_->execute("COMMIT")) return give_up();
+  return Added{id, true};
+}
+
+Result<std::vector<StoredRun>> Store::list() const {
+  Statement query(state_->db,
+                  "SELECT id, added, created, machine, commit_id, label, "
+                  "(SELECT count(*) FROM cell WHERE cell.run=run.id) FROM run ORDER BY id");
+  std::vector<StoredRun> out;
+  int code = query.step();
+  for (; code == SQLITE_ROW; code = query.step()) {
+    out.push_back({query.integer(0), query.text(1), query.text(2), query.text(3), query.text(4),
+                   query.text(5), query.integer(6)});
+  }
+  if (code != SQLITE_DONE) return tl::unexpected(state_->error("read"));
+  return out;
+}
+
+Result<ResultSet> Store::load(std::int64_t id) const {
+  Statement query(state_->db, "SELECT result FROM run WHERE id=?");
+  query.bind(id);
+  const int code = query.step();
+  if (code == SQLITE_DONE) {
+    return fail(state_->path, fmt::format("holds no run {}", id), "see `bertbench store list`");
+  }
+  if (code != SQLITE_ROW) return tl::unexpected(state_->error("read"));
+  return result_set_from_text(query.text(0), fmt::format("{} run {}", state_->path, id));
+}
+
+Result<std::vector<ResultSet>> Store::baseline(const ResultSet& results,
+                                               const std::vector<std::string>& allowed,
+                                               std::size_t most) const {
+  std::set<std::int64_t, std::greater<>> with_cell;  // newest first
+  for (const Cell& cell : results.cells) {
+    Statement query(state_->db, "SELECT run FROM cell WHERE key=?");
+    query.bind(cell.key);
+    int code = query.step();
+    for (; code == SQLITE_ROW; code = query.step()) with_cell.insert(query.integer(0));
+    if (code != SQLITE_DONE) return tl::unexpected(state_->error("read"));
+  }
+  const auto may_differ = [&](const ContextDifference& difference) {
+    return !difference.blocking || std::ranges::any_of(allowed, [&](const std::string& name) {
+      return name == difference.key || name == "all";
+    });
+  };
+  std::vector<ResultSet> same;
+  std::vector<ResultSet> newest;  // of whatever machine
+  for (const std::int64_t id : with_cell) {
+    auto run = load(id);
+    if (!run) return tl::unexpected(run.error());
+    if (std::ranges::all_of(context_differences(results.environment, run->environment),
+                            may_differ)) {
+      same.push_back(std::move(*run));
+      if (same.size() == most) break;
+    } else if (newest.empty()) {
+      newest.push_back(std::move(*run));
+    }
+  }
+  std::vector<ResultSet>& chosen = same.empty() ? newest : same;
+  std::ranges::reverse(chosen);
+  return std::move(chosen);
+}
+
+}  // namespace bertbench

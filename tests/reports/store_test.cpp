@@ -1,0 +1,145 @@
+#include "reports/store/store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "reports/model/result_io.h"
+#include "reports/store/trend.h"
+#include "reports/verdicts.h"
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+ResultSet results(double rate, const std::string& cpu = "EPYC 7763") {
+  ResultSet set = samples::result_set({samples::cell(
+      samples::identity(1, 8), {rate, rate * 1.001, rate * 0.999, rate * 1.002, rate * 0.998})});
+  set.environment = {{"cpu", cpu}, {"cores_usable", 64}};
+  return set;
+}
+
+class StoreTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    path = testing::TempDir() + "/bb_store_" +
+           testing::UnitTest::GetInstance()->current_test_info()->name() + "_" +
+           std::to_string(::getpid()) + ".db";
+    std::filesystem::remove(path);
+  }
+  void TearDown() override { std::filesystem::remove(path); }
+  Store store(Store::Mode mode = Store::Mode::create) const {
+    auto opened = Store::open(path, mode);
+    if (!opened) throw std::runtime_error(opened.error().message());
+    return std::move(*opened);
+  }
+  std::string path;
+};
+
+TEST_F(StoreTest, GivesBackWhatWasStoredAndKnowsItAgain) {
+  const ResultSet set = results(100);
+  const auto added = store().add(set, {.commit = "abc", .label = "nightly"});
+  ASSERT_TRUE(added);
+  EXPECT_TRUE(added->is_new);
+  const Store again = store(Store::Mode::existing);
+  EXPECT_EQ(to_text(*again.load(added->id)), to_text(set));
+  const auto list = again.list().value();
+  ASSERT_THAT(list, SizeIs(1));
+  EXPECT_EQ(list[0].commit, "abc");
+  EXPECT_EQ(list[0].label, "nightly");
+  EXPECT_EQ(list[0].machine, "EPYC 7763, 64 cores");
+  EXPECT_EQ(list[0].cells, 1);
+  const auto twice = store().add(set);
+  ASSERT_TRUE(twice);
+  EXPECT_FALSE(twice->is_new);
+  EXPECT_EQ(twice->id, added->id);
+  EXPECT_FALSE(again.load(99));
+}
+
+TEST_F(StoreTest, TextOfAResultIsNeverSql) {
+  ResultSet set = results(100);
+  set.cells[0].key = "'); DROP TABLE run; --";
+  ASSERT_TRUE(store().add(set, {.commit = "'; DELETE FROM run; --", .label = "\"x\0y"}));
+  EXPECT_EQ(store().list().value()[0].commit, "'; DELETE FROM run; --");
+  EXPECT_THAT(store().baseline(set, {}).value(), SizeIs(1));
+}
+
+TEST_F(StoreTest, WritersAtTheSameTimeLoseNothing) {
+  constexpr int kWriters = 4;
+  constexpr int kEach = 15;
+  std::atomic<int> failures = 0;
+  std::vector<std::thread> writers;
+  for (int w = 0; w < kWriters; ++w) {
+    writers.emplace_back([&, w] {  // opening too: all of them begin the same new file
+      auto mine = Store::open(path, Store::Mode::create);
+      for (int i = 0; i < kEach; ++i) {
+        if (!mine || !mine->add(results(100 + w * kEach + i))) ++failures;
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(failures, 0);
+  EXPECT_THAT(store().list().value(), SizeIs(kWriters * kEach));
+}
+
+TEST_F(StoreTest, TheBaselineIsTheLastFiveRunsOfTheMachineOldestFirst) {
+  Store db = store();
+  for (int i = 0; i < 7; ++i) {
+    ASSERT_TRUE(db.add(results(100 + i)));
+    ASSERT_TRUE(db.add(results(900 + i, "another")));
+  }
+  ResultSet other_cell = results(1);
+  other_cell.cells[0] = samples::cell(samples::identity(4, 8), {5, 5, 5});
+  summarize(other_cell);
+  ASSERT_TRUE(db.add(other_cell));
+  const auto runs = db.baseline(results(100), {}).value();
+  ASSERT_THAT(runs, SizeIs(5));
+  EXPECT_EQ(runs.front().cells[0].trials[0].sequences_per_second, 102);
+  EXPECT_EQ(runs.back().cells[0].trials[0].sequences_per_second, 106);
+  EXPECT_EQ(check(results(104), runs).exit_status, 0);
+  EXPECT_EQ(check(results(90), runs).exit_status, 1);
+  // A machine that the store does not know: the gate is to say so.
+  const auto foreign = db.baseline(results(100, "third"), {}).value();
+  ASSERT_THAT(foreign, SizeIs(1));
+  EXPECT_EQ(check(results(100, "third"), foreign).exit_status, 4);
+  EXPECT_THAT(db.baseline(results(100, "third"), {"cpu"}).value(), SizeIs(5));
+}
+
+TEST_F(StoreTest, RefusesFilesOfOthers) {
+  EXPECT_FALSE(Store::open(path, Store::Mode::existing));
+  std::ofstream(path) << "this is no database, whatever its name says about it ................";
+  EXPECT_FALSE(is_database(path));
+  EXPECT_FALSE(Store::open(path, Store::Mode::create));
+  std::filesystem::remove(path);
+  std::ofstream(path).close();  // empty, as mktemp leaves it: fine to begin a store in
+  EXPECT_TRUE(Store::open(path, Store::Mode::create));
+  EXPECT_TRUE(is_database(path));
+}
+
+TEST(TrendTest, TellsTheRunAtWhichACellsLevelShifted) {
+  std::vector<std::pair<StoredRun, ResultSet>> runs;
+  for (int i = 0; i < 24; ++i) {
+    StoredRun run;
+    run.id = i + 1;
+    run.machine = i == 5 ? "other" : "one";
+    runs.emplace_back(run, results((i < 15 ? 1000 : 940) + (i * 7 % 5)));
+  }
+  const auto all = trends(runs);
+  ASSERT_THAT(all, SizeIs(2));
+  ASSERT_THAT(all[0].points, SizeIs(23));
+  ASSERT_THAT(all[0].shifts, SizeIs(1));
+  EXPECT_EQ(all[0].points[all[0].shifts[0].at].run.id, 16);
+  EXPECT_NEAR(all[0].shifts[0].change, -0.06, 0.003);
+  EXPECT_THAT(all[1].shifts, SizeIs(0));
+}
+
+}  // namespace
+}  // namespace bertbench
