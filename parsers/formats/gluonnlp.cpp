@@ -1,0 +1,293 @@
+// gluonnlp: training lines of MXNet's gluon-nlp scripts and gluon-cv's segmentation script.
+//
+//   [step 249]\tmlm_loss=9.2\t...\tthroughput=122.0K tks/s\tlr=0.0000025 time=163.24 (pre-training)
+//   Epoch: 0, Batch: 299/22161, Loss=5.43, lr=... Time cost=83.7 Thoughput=14.33 samples/s (SQuAD)
+//   [Epoch 1 Batch 10/119] loss=0.6015, lr=0.0000032, metrics:...                            (GLUE)
+//   [Epoch 0 Batch 800/34064] loss=10.3, ppl=31793.0, throughput=54.01K wps, wc=6521.39K      (NMT)
+//   Time cost=180.52 s, Thoughput=60.01 samples/s          (prediction, behind or between training)
+//   Epoch 0 iteration 0020/1263: training loss 0.151                                    (gluon-cv)
+//
+// tks/s and wps count tokens without padding: they stay tokens/s. The time of a pre-training line
+// is that of its interval and holds loading and checkpoints, which the throughput leaves out.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "parsers/clock.h"
+#include "parsers/core/text.h"
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {
+    "tks/s",     " wps, wc=",        "Thoughput=", "[Epoch ",
+    "samples/s", ": training loss ", "kvstore=",   "accumulate="};
+
+/// A stamp in front of a message: "INFO:root:04:17:43 ...", "2019-12-19 07:06:00,663 - root - ...".
+struct Stamp {
+  double time_s = kUnknown;
+  double resolution_s = kUnknown;
+  bool has_date = false;
+};
+
+Stamp stamp_of(std::string_view text) {
+  if (const auto time = date_time(text)) return {*time, 1e-3, true};
+  const auto start = text.find(':', text.starts_with("INFO:") ? 5 : std::string_view::npos);
+  if (start == std::string_view::npos) return {};
+  Cursor cursor(text.substr(start + 1), false);
+  const std::string_view digits = cursor.rest().substr(0, 8);
+  if (digits.size() < 8 || digits[2] != ':' || digits[5] != ':') return {};
+  const auto time = cursor.duration();
+  return time ? Stamp{*time, 1, false} : Stamp{};
+}
+
+class GluonnlpParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  bool see_pretraining(const Line& line, RunBuilder& out);
+  bool see_batch(const Line& line, RunBuilder& out);
+  bool see_prediction(const Line& line, RunBuilder& out);
+  bool see_segmentation(const Line& line, RunBuilder& out);
+  void see_arguments(const Line& line, RunBuilder& out);
+  double clock(const Stamp& stamp);
+  std::int64_t counter(std::int64_t epoch, std::int64_t batch, std::int64_t total, RunBuilder& out);
+  RunDraft& put(Sample sample, IterationUnit unit, RateUnit rate, RunBuilder& out);
+
+  std::optional<std::int64_t> world_, accumulation_, batch_;
+  double day_s_ = 0, newest_s_ = kUnknown;
+  std::int64_t last_step_ = -1;
+  std::int64_t base_ = 0, epoch_ = -1, total_ = 0;  ///< batches of the epochs before
+  bool tokens_ = false, timeless_ = false;
+};
+
+// Stamps without a date begin again at midnight.
+double GluonnlpParser::clock(const Stamp& stamp) {
+  if (std::isnan(stamp.time_s) || stamp.has_date) return stamp.time_s;
+  if (stamp.time_s + day_s_ < newest_s_ - 43200) day_s_ += 86400;
+  newest_s_ = stamp.time_s + day_s_;
+  return newest_s_;
+}
+
+// Batches of the whole run. Epochs count from 0 or from 1, and their length may differ by a batch.
+std::int64_t GluonnlpParser::counter(std::int64_t epoch, std::int64_t batch, std::int64_t total,
+                                     RunBuilder& out) {
+  if (epoch_ < 0 || epoch < epoch_) {
+    if (epoch_ >= 0) {
+      out.close(WorkKind::training);
+      last_step_ = -1;
+    }
+    base_ = 0;
+  } else if (epoch > epoch_) {
+    base_ += (epoch - epoch_) * total_;
+  }
+  epoch_ = epoch;
+  total_ = total;
+  return base_ + batch;
+}
+
+RunDraft& GluonnlpParser::put(Sample sample, IterationUnit unit, RateUnit rate, RunBuilder& out) {
+  RunDraft* open = out.open(WorkKind::training);
+  if (open != nullptr && open->last() != nullptr && sample.step < open->last()->step) {
+    out.close(WorkKind::training);
+    last_step_ = -1;
+  }
+  RunDraft& draft = out.run(WorkKind::training, sample.line);
+  draft.log.iteration_unit = unit;
+  draft.log.rate_unit = rate;
+  Facts& facts = draft.log.facts;
+  if (world_) facts.world_size.set(*world_, FactSource::log);
+  if (accumulation_) facts.gradient_accumulation_steps.set(*accumulation_, FactSource::log);
+  if (batch_) facts.micro_batch_size.set(*batch_, FactSource::log);
+  // Counters start at 0: "Batch: 299" is the 300th.
+  if (last_step_ >= 0) sample.iterations = std::max<std::int64_t>(1, sample.step - last_step_);
+  last_step_ = sample.step;
+  draft.add(sample);
+  return draft;
+}
+
+bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("[step ")) return false;
+  const auto step = cursor.integer();
+  if (!step || !cursor.literal("]")) return false;
+  const auto rate = number_after(line, "throughput=");
+  const auto time = number_after(line, " time=");
+  const auto loss = number_after(line, "mlm_loss=");
+  if (!rate || !time) return false;
+  Sample sample;
+  sample.step = *step + 1;
+  sample.iterations = *step + 1;
+  sample.seconds = *time;
+  sample.rate = *rate * (line.text.find("K tks/s") != std::string_view::npos ? 1000 : 1);
+  sample.line = line.number;
+  sample.rank = line.rank;
+  sample.loss = loss;
+  const bool first = out.open(WorkKind::training) == nullptr;
+  RunDraft& draft = put(sample, IterationUnit::optimizer_step, RateUnit::tokens_per_second, out);
+  if (first) {
+    draft.log.notices.push_back(
+        {line.number,
+         "tks/s counts tokens without padding and leaves out loading: the number of "
+         "sequences follows from the times of the intervals, not from it"});
+  }
+  return true;
+}
+
+// Fine-tuning and translation. A batch is a micro-step; the clock is the stamp.
+bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  bool squad = false;
+  if (!cursor.skip_past("[Epoch ")) {
+    if (!cursor.skip_past("Epoch: ")) return false;
+    squad = true;
+  }
+  const auto epoch = cursor.integer();
+  if (!epoch || !cursor.literal(squad ? ", Batch: " : " Batch ")) return false;
+  const auto batch = cursor.integer();
+  if (!batch || !cursor.literal("/")) return false;
+  const auto total = cursor.integer();
+  if (!total || *epoch < 0 || *batch < 0 || *total < 1 || *epoch > 1'000'000 ||
+      *total > 1'000'000'000) {
+    return false;
+  }
+  const auto loss = number_after(line, squad ? "Loss=" : "loss=");
+  if (!loss) return false;
+  Sample sample;
+  sample.step = counter(*epoch, *batch + (squad ? 1 : 0), *total, out);
+  sample.line = line.number;
+  sample.rank = line.rank;
+  sample.loss = loss;
+  const Stamp stamp = stamp_of(line.text);
+  sample.time_s = clock(stamp);
+  RateUnit unit = RateUnit::unknown;
+  if (squad) {
+    sample.rate = number_after(line, "Thoughput=").value_or(kUnknown);
+    sample.seconds = number_after(line, "Time cost=").value_or(kUnknown);
+    unit = RateUnit::sequences_per_second;
+  } else if (const auto words = number_after(line, "throughput=")) {
+    sample.rate = *words * (line.text.find("K wps") != std::string_view::npos ? 1000 : 1);
+    unit = RateUnit::tokens_per_second;
+  }
+  tokens_ = tokens_ || unit == RateUnit::tokens_per_second;
+  // With bucketing by tokens a batch has no fixed number of sequences.
+  if (unit == RateUnit::tokens_per_second) batch_.reset();
+  RunDraft& draft = put(sample, IterationUnit::micro_step, unit, out);
+  draft.log.clock_resolution_s = stamp.resolution_s;
+  draft.log.clock_is_wall = !std::isnan(stamp.time_s);
+  draft.planned.reset();
+  return true;
+}
+
+bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
+  if (line.text.find("Time cost=") == std::string_view::npos) return false;
+  auto rate = number_after(line, ", throughput=");
+  if (!rate) rate = number_after(line, ", Thoughput=");
+  if (!rate) return false;
+  RunDraft& draft = out.run(WorkKind::inference, line.number);
+  draft.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
+  draft.log.totals.training_s = number_after(line, "Time cost=");
+  draft.ended_well = true;
+  draft.last_line = line.number;
+  if (RunDraft* training = out.open(WorkKind::training)) {  // it came as far as this
+    training->ended_well = true;
+    training->last_line = line.number;
+  }
+  return true;
+}
+
+bool GluonnlpParser::see_segmentation(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.literal("Epoch ")) return false;
+  const auto epoch = cursor.integer();
+  if (!epoch || !cursor.literal(" iteration ")) return false;
+  const auto iteration = cursor.integer();
+  if (!iteration || !cursor.literal("/")) return false;
+  const auto total = cursor.integer();
+  if (!total || *total < 1 || *total > 1'000'000'000 || *epoch < 0 || *epoch > 1'000'000 ||
+      *iteration < 0 || !cursor.literal(": training loss ")) {
+    return false;
+  }
+  const auto loss = cursor.number();
+  if (!loss) return false;
+  Sample sample;
+  sample.step = counter(*epoch, *iteration, *total, out);
+  sample.line = line.number;
+  sample.rank = line.rank;
+  sample.loss = loss;
+  timeless_ = true;
+  put(sample, IterationUnit::optimizer_step, RateUnit::unknown, out).own_facts = true;
+  return true;
+}
+
+void GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
+  if (line.text.find("Namespace(") == std::string_view::npos) return;
+  out.close(WorkKind::training);  // printed by each launch
+  last_step_ = -1;
+  epoch_ = -1;
+  world_ = accumulation_ = batch_ = std::nullopt;
+  Cursor gpus(line);
+  if (gpus.skip_past("gpus='")) {
+    if (const auto list = gpus.until("'")) {
+      world_ = static_cast<std::int64_t>(split(*list, ',').size());
+    }
+  }
+  const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
+    const auto value = number_after(line, key);
+    if (!value || *value < 1 || *value > 1e9) return std::nullopt;
+    return static_cast<std::int64_t>(*value);
+  };
+  accumulation_ = count("accumulate=");
+  if (line.text.find("accumulate=None") != std::string_view::npos) accumulation_ = 1;
+  batch_ = count(" batch_size=");
+  if (!batch_) batch_ = count("(batch_size=");
+  // gluon-cv's batch is of all its devices.
+  if (line.text.find("ngpus=") != std::string_view::npos) {
+    world_ = count("ngpus=");
+    batch_.reset();
+  }
+}
+
+bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
+  if (line.text.find("accumulate=") != std::string_view::npos ||
+      line.text.find("Namespace(") != std::string_view::npos) {
+    see_arguments(line, out);
+    return false;
+  }
+  if (see_pretraining(line, out) || see_batch(line, out) || see_prediction(line, out)) return true;
+  return see_segmentation(line, out);
+}
+
+void GluonnlpParser::finish(RunBuilder& out) {
+  out.facts.framework.set("mxnet", FactSource::log);
+  for (const auto& draft : out.drafts()) {
+    if (tokens_ && draft->log.rate_unit == RateUnit::tokens_per_second &&
+        draft->log.iteration_unit == IterationUnit::micro_step) {
+      draft->log.notices.push_back(
+          {0,
+           "wps counts words of both languages by the script's rule: it is no rate of sequences"});
+    }
+    if (timeless_ && draft->log.kind == WorkKind::training) {
+      draft->log.notices.push_back(
+          {0, "the log holds losses only: no throughput can be had from it"});
+    }
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<GluonnlpParser>(); }
+
+}  // namespace
+
+extern const Format format_gluonnlp;
+const Format format_gluonnlp = {
+    "gluonnlp", "MXNet gluon-nlp (pre-training, fine-tuning, translation), gluon-cv segmentation",
+    "https://github.com/dmlc/gluon-nlp scripts/bert (run_pretraining.py, finetune_*.py)", kAnchors,
+    make};
+
+}  // namespace bertbench

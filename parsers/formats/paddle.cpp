@@ -1,0 +1,183 @@
+// paddle: training lines of PaddlePaddle's BERT (PaddleNLP) and lines like them.
+//
+//   total step: 420, epoch: 0, batch: 419, loss: 10.8, avg_reader_cost: 0.00009 sec,
+//   avg_batch_cost:
+//       0.14328 sec, avg_samples: 96.00000, ips: 669.60702 sequences/sec
+//   tobal step: 410, epoch: ...                                     (so spelt in multi-node
+//   revisions) [date] [    INFO] - step_idx: 100, epoch: 0, batch: 100, avg loss: 8.1, ...
+//   avg_speed: 6.62 step/s
+//
+// ips is avg_samples / avg_batch_cost of ONE card. A step is the job's all the same: the printed
+// rate is kept as steps/s, so that the sequences of the whole job follow from micro batch and
+// cards. A step is a micro-step; with gradient merge every so many of them are slower.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "parsers/core/text.h"
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {
+    "avg_batch_cost: ",     "avg_speed: ",     "paddle.distributed.",
+    "gradient_merge_steps", "run_pretrain.py", " second, ips "};
+
+class PaddleParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  bool see_step(const Line& line, RunBuilder& out);
+  bool see_speed(const Line& line, RunBuilder& out);
+  void see_launch(const Line& line);
+  RunDraft& put(Sample sample, RunBuilder& out);
+
+  std::optional<std::int64_t> cards_, nodes_, merge_;
+  std::int64_t last_step_ = -1;
+  bool per_card_ = false, words_ = false;
+};
+
+RunDraft& PaddleParser::put(Sample sample, RunBuilder& out) {
+  const RunDraft* open = out.open(WorkKind::training);
+  if (open != nullptr && sample.step < last_step_) {
+    out.close(WorkKind::training);
+    last_step_ = -1;
+  }
+  if (last_step_ >= 0) sample.iterations = std::max<std::int64_t>(1, sample.step - last_step_);
+  last_step_ = sample.step;
+  if (!std::isnan(sample.seconds)) {  // was of one step
+    if (sample.iterations == 0) sample.iterations = std::max<std::int64_t>(1, sample.step);
+    sample.seconds *= static_cast<double>(sample.iterations);
+  }
+  RunDraft& draft = out.run(WorkKind::training, sample.line);
+  draft.log.iteration_unit = IterationUnit::micro_step;
+  draft.log.rate_unit = RateUnit::iterations_per_second;
+  draft.add(sample);
+  return draft;
+}
+
+bool PaddleParser::see_step(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("total step: ") && !cursor.skip_past("tobal step: ")) return false;
+  const auto step = cursor.integer();
+  const auto cost = number_after(line, "avg_batch_cost:");
+  const auto samples = number_after(line, "avg_samples:");
+  const auto ips = number_after(line, "ips:");
+  if (!step || *step < 0 || !cost || !samples || !(*samples >= 1 && *samples < 1e9) || !ips) {
+    return false;
+  }
+  Sample sample;
+  sample.step = *step;
+  sample.seconds = *cost;
+  sample.loss = number_after(line, ", loss:");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  // Words of a batch without a fixed length are no sequences.
+  words_ = words_ || line.text.find("words/sec") != std::string_view::npos;
+  const bool sequences = line.text.find("sequences/sec") != std::string_view::npos;
+  if (sequences) sample.rate = *ips / *samples;
+  RunDraft& draft = put(sample, out);
+  per_card_ = true;
+  auto& micro = draft.log.facts.micro_batch_size;
+  if (sequences && !micro.known() && *samples == std::floor(*samples)) {
+    micro.set(static_cast<std::int64_t>(*samples), FactSource::log);
+  }
+  return true;
+}
+
+bool PaddleParser::see_speed(const Line& line, RunBuilder& out) {
+  const auto step = number_after(line, "step_idx:");
+  const auto speed = number_after(line, "avg_speed:");
+  if (!step || !speed || !(*step >= 0 && *step < 1e15) ||
+      line.text.find("step/s") == std::string_view::npos) {
+    return false;
+  }
+  Sample sample;
+  sample.step = static_cast<std::int64_t>(*step);
+  sample.rate = *speed;
+  sample.loss = number_after(line, "loss:");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  put(sample, out).log.iteration_unit = IterationUnit::unknown;
+  return true;
+}
+
+// The command line stands in front of the log or, with `set -x` behind `tee`, after it.
+void PaddleParser::see_launch(const Line& line) {
+  if (const auto merge = number_after(line, "gradient_merge_steps=")) {
+    if (*merge >= 1 && *merge < 1e9) merge_ = static_cast<std::int64_t>(*merge);
+  }
+  if (line.text.find("run_pretrain.py") == std::string_view::npos) return;
+  const bool launcher = line.text.find("paddle.distributed.") != std::string_view::npos;
+  if (!launcher) {
+    const auto python = line.text.find("python");
+    if (python != std::string_view::npos && python < line.text.find("run_pretrain.py")) cards_ = 1;
+    return;
+  }
+  Cursor gpus(line);
+  if (!gpus.skip_past("--gpus=") && !gpus.skip_past("--gpus ")) return;
+  const auto list = gpus.until(" \t\"'");
+  if (list) cards_ = static_cast<std::int64_t>(split(*list, ',').size());
+  nodes_ = 1;
+  for (const std::string_view several : {"--ips", "--cluster_node_ips", "--nnodes", "--master"}) {
+    if (line.text.find(several) != std::string_view::npos) nodes_.reset();
+  }
+}
+
+bool PaddleParser::parse(const Line& line, RunBuilder& out) {
+  if (see_step(line, out) || see_speed(line, out)) return true;
+  if (line.text.find(", using time ") != std::string_view::npos &&
+      line.text.find("word/sec") != std::string_view::npos) {
+    RunDraft& draft = out.run(WorkKind::training, line.number);
+    draft.ended_well = true;
+    draft.last_line = line.number;
+    words_ = true;
+    return true;
+  }
+  see_launch(line);
+  return false;
+}
+
+void PaddleParser::finish(RunBuilder& out) {
+  out.facts.framework.set("paddle", FactSource::log);
+  for (const auto& draft : out.drafts()) {
+    Facts& facts = draft->log.facts;
+    if (merge_) facts.gradient_accumulation_steps.set(*merge_, FactSource::log);
+    if (cards_ == 1) {
+      facts.world_size.set(1, FactSource::log);
+    } else if (cards_) {
+      facts.gpus_per_node.set(*cards_, FactSource::log);
+      if (nodes_) facts.nodes.set(*nodes_, FactSource::log);
+    }
+    if (per_card_ && !words_ && !facts.world()) {
+      draft->log.notices.push_back(
+          {0,
+           "ips is of one card and the log does not say how many there are: --nodes and "
+           "--gpus-per-node give the rate of the job"});
+    }
+    if (words_) {
+      draft->log.notices.push_back(
+          {0,
+           "ips counts the words of one trainer: it is no rate of sequences, and none is taken "
+           "from it"});
+    }
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<PaddleParser>(); }
+
+}  // namespace
+
+extern const Format format_paddle;
+const Format format_paddle = {"paddle", "PaddlePaddle, PaddleNLP: ips of one card, steps/s",
+                              "https://github.com/PaddlePaddle/PaddleNLP "
+                              "examples/language_model/bert/static/run_pretrain.py",
+                              kAnchors, make};
+
+}  // namespace bertbench

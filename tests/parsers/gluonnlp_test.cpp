@@ -1,0 +1,99 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+std::string pretraining(int step, const std::string& time) {
+  return "INFO:root:[step " + std::to_string(step) +
+         "]\tmlm_loss=9.24962\tmlm_acc=5.01887\tnsp_loss=0.68673\tnsp_acc=54.751\t"
+         "throughput=122.0K tks/s\tlr=0.0000025 time=" +
+         time + "\n";
+}
+
+TEST(Gluonnlp, TakesTheTimeOfAPretrainingIntervalAndKeepsTokensTokens) {
+  const auto runs = read_text(
+      "INFO:root:Namespace(accumulate=2, batch_size=16, gpus='0,1,2,3,4,5,6,7', "
+      "kvstore='device_sync', log_interval=250, start_step=0)\n" +
+      pretraining(249, "163.24") + pretraining(499, "108.43") + pretraining(749, "140.77"));
+  ASSERT_EQ(runs.size(), 1u);
+  const RunLog& run = runs[0];
+  ASSERT_EQ(run.records.size(), 3u);
+  EXPECT_EQ(run.records[0].iterations, 250);
+  EXPECT_EQ(run.records[1].iterations, 250);
+  EXPECT_EQ(run.records[1].seconds, 108.43);
+  EXPECT_EQ(run.records[1].printed_rate, 122000);
+  EXPECT_EQ(run.rate_unit, RateUnit::tokens_per_second);
+  EXPECT_EQ(run.facts.sequences_per_optimizer_step(), 16 * 2 * 8);
+  EXPECT_EQ(run.iteration_unit, IterationUnit::optimizer_step);
+  EXPECT_EQ(run.facts.framework.value, "mxnet");
+}
+
+TEST(Gluonnlp, ReadsFineTuningByItsStampsAndPredictionApart) {
+  const auto runs = read_text(
+      "INFO:root:23:59:50 Namespace(accumulate=None, batch_size=32, gpu=0)\n"
+      "INFO:root:23:59:58 [Epoch 1 Batch 10/25] loss=0.6015, lr=0.0000032, metrics:accuracy:0.7\n"
+      "INFO:root:00:00:03 [Epoch 1 Batch 20/25] loss=0.6194, lr=0.0000067, metrics:accuracy:0.6\n"
+      "INFO:root:00:00:04 Time cost=1.14s, throughput=357.62 samples/s\n"
+      "INFO:root:00:00:09 [Epoch 2 Batch 10/25] loss=0.5, lr=0.0000102, metrics:accuracy:0.6\n"
+      "INFO:root:00:00:19 Time cost=4.00s, throughput=431.65 samples/s\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].kind, WorkKind::training);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[2].step, 35);
+  EXPECT_EQ(runs[0].records[2].time_s, 11) << "across midnight";
+  EXPECT_EQ(runs[0].clock_resolution_s, 1);
+  EXPECT_FALSE(runs[0].summary) << "a prediction's rate is none of training";
+  EXPECT_EQ(runs[1].kind, WorkKind::inference);
+  EXPECT_EQ(runs[1].summary->value, 431.65);
+}
+
+TEST(Gluonnlp, ReadsSquadsMisspelledRate) {
+  const std::string head = "INFO:gluonnlp:06:10:43 Epoch: 0, Batch: ";
+  const auto runs = read_text(
+      head + "299/22161, Loss=5.4315, lr=0.0000020 Time cost=83.7 Thoughput=14.33 samples/s\n" +
+      head + "599/22161, Loss=5.1601, lr=0.0000041 Time cost=83.8 Thoughput=14.32 samples/s\n" +
+      "INFO:gluonnlp:09:36:39 Time cost=180.52 s, Thoughput=60.01 samples/s\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].records[0].iterations, 300);
+  EXPECT_EQ(runs[0].records[1].iterations, 300);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 14.32);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(runs[1].summary->value, 60.01);
+}
+
+TEST(Gluonnlp, KeepsWordsPerSecondApartFromSequences) {
+  const auto runs = read_text(
+      "2018-06-25 19:21:20,799 - root - [Epoch 0 Batch 800/34064] loss=10.3670, ppl=31793.0480, "
+      "throughput=54.01K wps, wc=6521.39K\n"
+      "2018-06-25 19:23:08,412 - root - [Epoch 0 Batch 1600/34064] loss=9.9823, ppl=21639.1107, "
+      "throughput=60.65K wps, wc=6526.33K\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::tokens_per_second);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 60650);
+  EXPECT_NEAR(runs[0].records[1].time_s, 107.613, 1e-6);
+  EXPECT_FALSE(runs[0].facts.micro_batch_size.known());
+}
+
+TEST(Gluonnlp, TellsANanLossOfSegmentationAndTheLaunchBehindIt) {
+  const std::string start = "Namespace(batch_size=16, kvstore='device', ngpus=8)\n";
+  const auto runs = read_text(start + "Epoch 0 iteration 0020/1263: training loss nan\n" + start +
+                              "Epoch 0 iteration 0020/1263: training loss 3.1\n"
+                              "Epoch 1 iteration 0020/1263: training loss 2.1\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].outcome.status, Status::nan);
+  EXPECT_EQ(runs[1].outcome.status, Status::truncated);
+  EXPECT_EQ(runs[1].records[1].step, 1283);
+  EXPECT_THAT(runs[1].notices.back().text, testing::HasSubstr("losses only"));
+}
+
+TEST(Gluonnlp, IsNotMisledByOtherLinesWithSamplesPerSecond) {
+  EXPECT_TRUE(read_text("throughput 14.3 samples/s\n[Epoch 1] done, 12 samples/s\n").empty());
+}
+
+}  // namespace
+}  // namespace bertbench

@@ -1,0 +1,71 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+std::string step(int n, const std::string& cost, const std::string& ips,
+                 const std::string& word = "total") {
+  return word + " step: " + std::to_string(n) + ", epoch: 0, batch: " + std::to_string(n - 1) +
+         ", loss: 10.812221, avg_reader_cost: 0.00009 sec, avg_batch_cost: " + cost +
+         " sec, avg_samples: 96.00000, ips: " + ips + " sequences/sec\n";
+}
+
+TEST(Paddle, KeepsTheRateOfOneCardAsStepsOfTheJob) {
+  const auto runs =
+      read_text("Namespace(adam_epsilon=1e-08, batch_size=96, gradient_merge_steps=88)\n" +
+                step(10, "0.20000", "480.0") + step(20, "0.15000", "640.0") +
+                "python -m paddle.distributed.launch --log_dir=./mylog --gpus=0,1,2,3,4,5,6,7 "
+                "../bert/static/run_pretrain.py --max_predictions_per_seq 80\n");
+  ASSERT_EQ(runs.size(), 1u);
+  const RunLog& run = runs[0];
+  EXPECT_EQ(run.records[1].printed_rate, 640.0 / 96);
+  EXPECT_EQ(run.records[1].iterations, 10);
+  EXPECT_NEAR(run.records[1].seconds, 1.5, 1e-12);
+  EXPECT_EQ(run.rate_unit, RateUnit::iterations_per_second);
+  EXPECT_EQ(run.facts.sequences_per_micro_step(), 96 * 8);
+  EXPECT_EQ(run.facts.gradient_accumulation_steps.value, 88);
+  EXPECT_EQ(run.records[1].loss, 10.812221);
+}
+
+TEST(Paddle, ReadsTheMisspeltKeyAndSaysThatTheCardsAreNotTold) {
+  const auto runs =
+      read_text(step(10, "0.2", "480.0", "tobal") + step(20, "0.2", "480.0", "tobal"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 2u);
+  EXPECT_FALSE(runs[0].facts.world());
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("--gpus-per-node"));
+}
+
+TEST(Paddle, TakesAPlainCommandForOneCard) {
+  const auto runs = read_text(step(10, "0.2", "480.0") +
+                              "python -u ../bert/static/run_pretrain.py --batch_size 96\n");
+  EXPECT_EQ(runs.at(0).facts.world(), 1);
+}
+
+TEST(Paddle, NeverMakesSequencesOfWords) {
+  const auto runs = read_text(
+      "total step: 10, epoch: 0, batch: 9, loss: 1.0, avg_batch_cost: 0.5 sec, avg_samples: "
+      "4096.00000, ips: 8192.0 words/sec\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_TRUE(std::isnan(runs[0].records[0].printed_rate));
+  EXPECT_FALSE(runs[0].facts.micro_batch_size.known());
+  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("words"));
+}
+
+TEST(Paddle, ReadsStepsPerSecond) {
+  const auto runs = read_text(
+      "\x1b[32m[2023-07-31 12:00:43,467] [    INFO]\x1b[0m - step_idx: 100, epoch: 0, batch: 100, "
+      "avg loss: 8.142325, ppl: 1, avg_speed: 6.62 step/s, batch_cost: 0.15108 sec\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records[0].printed_rate, 6.62);
+  EXPECT_EQ(runs[0].records[0].loss, 8.142325);
+  EXPECT_EQ(runs[0].iteration_unit, IterationUnit::unknown);
+}
+
+}  // namespace
+}  // namespace bertbench
