@@ -81,8 +81,25 @@ std::string scaling_section(const ResultSet& set) {
   }
   std::ranges::sort(counts);
   counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
-  const Axis x{
-      "GPUs (nodes x GPUs per node)", least / 1.25, most * 1.25, Scale::log2, counts, false};
+  // Doublings up to large jobs want logarithms on both axes, where the ideal stays a straight line.
+  const bool logarithms = most / least > 4;
+  double bottom = top;
+  for (const Series& one : all) {
+    for (const Cell* cell : one.cells) bottom = std::min(bottom, *cell->throughput.median);
+  }
+  const bool emulated = std::ranges::any_of(set.cells, [](const Cell& c) { return c.emulated; });
+  const std::string label = emulated ? "ranks (each stands in for a GPU)" : "GPUs";
+  const Axis x = logarithms ? Axis{label, least / 1.25, most * 1.25, Scale::log2, counts, false}
+                            : Axis{label, 0, most * 1.15, Scale::linear, counts, false};
+  Axis y{rate_heading(set), 0, top * 1.06, Scale::linear, {}, false};
+  if (logarithms) {
+    y.scale = Scale::log2;
+    y.low = bottom / 1.3;
+    double decade = std::pow(10, std::floor(std::log10(y.low)));
+    for (; decade <= y.high; decade *= 10) {
+      for (const double digit : {1.0, 2.0, 5.0}) y.ticks.push_back(digit * decade);
+    }
+  }
 
   Plot rate("Throughput of the whole job: median, interval, trials; dashed: ideal from the base", x,
             y);
