@@ -1,0 +1,258 @@
+#include "reports/audit/audit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "reports/audit/blame.h"
+#include "reports/audit/series.h"
+
+namespace bertbench::audit {
+namespace {
+
+double explained(const Grid& grid, const Reading& reading) {
+  double score = 0;
+  for (const Relation& relation : reading.relations) {
+    if (relation.base) continue;
+    switch (judge(grid, relation.target, evaluate(grid, relation, {}), {})) {
+      case Verdict::exact:
+      case Verdict::possible:
+        score += 1;
+        break;
+      case Verdict::truncated:
+        score += 0.5;
+        break;
+      case Verdict::impossible:
+        break;
+    }
+  }
+  return score;
+}
+
+// Chooses how each column is understood and gathers what follows from it.
+std::vector<Relation> choose(const Grid& grid, std::vector<RuleReadings> rules, TableAudit& out) {
+  std::vector<Relation> relations;
+  for (RuleReadings& rule : rules) {
+    std::size_t best = 0;
+    double most = -1;
+    for (std::size_t n = 0; n < rule.readings.size(); ++n) {
+      const double score = explained(grid, rule.readings[n]);
+      if (score > most) {
+        most = score;
+        best = n;
+      }
+    }
+    Reading& reading = rule.readings[best];
+    const auto checked =
+        static_cast<double>(std::count_if(reading.relations.begin(), reading.relations.end(),
+                                          [](const Relation& r) { return !r.base; }));
+    if (!rule.definitional && checked >= 3 && most < checked / 3) {
+      out.notices.push_back(
+          {grid.line, fmt::format("'{}' holds in {} of {} cells: {} is taken for another quantity "
+                                  "and not checked by it",
+                                  reading.relations.front().rule, most, checked,
+                                  grid.columns[reading.relations.front().target.column].heading)});
+      continue;
+    }
+    if (best > 0 && !reading.name.empty()) {
+      out.readings.push_back(fmt::format(
+          "{}: {}", grid.columns[reading.relations.front().target.column].heading, reading.name));
+    }
+    for (Relation& relation : reading.relations) relations.push_back(std::move(relation));
+  }
+  return relations;
+}
+
+std::int64_t line_of(const Grid& grid, const CellId& cell) {
+  return grid.transposed && grid.columns[cell.column].line > 0 ? grid.columns[cell.column].line
+                                                               : grid.rows[cell.row].line;
+}
+
+CheckedCell describe(const Grid& grid, const CellId& id) {
+  CheckedCell out;
+  const Cell& cell = grid.rows[id.row].cells[id.column];
+  const Column& column = grid.columns[id.column];
+  out.line = line_of(grid, id);
+  out.row = id.row;
+  out.column = id.column;
+  out.part = id.part;
+  out.heading = column.heading;
+  out.text = cell.text;
+  out.role = column.role;
+  if (!cell.numbers.empty()) {
+    out.number = cell.numbers[id.part < cell.numbers.size() ? id.part : 0].text;
+  }
+  return out;
+}
+
+std::string printed_like(const Grid& grid, const CellId& id, double value) {
+  const auto& numbers = grid.rows[id.row].cells[id.column].numbers;
+  const Printed& number = numbers[id.part < numbers.size() ? id.part : 0];
+  if (is_count(grid.columns[id.column].role)) {
+    return fixed_digits(value, value == std::floor(value) ? 0 : 2);
+  }
+  const double unit = std::min(number.unit, grid.columns[id.column].digit);
+  if (number.percent && number.text.find('%') != std::string::npos) {
+    return fixed_digits(value * 100, decimals_of(unit * 100)) + "%";
+  }
+  return number.percent ? fixed_digits(value * 100, decimals_of(unit * 100))
+                        : fixed_digits(value, decimals_of(unit));
+}
+
+std::vector<Operand> operands(const Grid& grid, const Relation& relation, const CellId& accused) {
+  std::vector<Operand> out;
+  const auto push = [&](const CellId& id, const std::string& label) {
+    out.push_back({label, describe(grid, id).number, line_of(grid, id)});
+  };
+  if (accused != relation.target)
+    push(relation.target, grid.columns[relation.target.column].heading);
+  for (const Term& term : relation.terms) {
+    if (!term.cell) {
+      out.push_back({term.label, fmt::format("{}", term.constant.nominal), 0});
+    } else if (*term.cell != accused) {
+      push(*term.cell, term.label);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TableAudit audit_table(const SourceTable& source, const AuditOptions& options) {
+  TableAudit out;
+  Grid grid = make_grid(source, options.grid);
+  out.line = grid.line;
+  out.title = grid.title;
+  out.columns = grid.columns;
+  out.notices = grid.notices;
+
+  std::vector<RuleReadings> rules = row_rules(grid, options.flops);
+  for (auto* more : {&rules_between_rows, &series_rules}) {
+    for (RuleReadings& rule : (*more)(grid)) rules.push_back(std::move(rule));
+  }
+  const std::vector<Relation> relations = choose(grid, std::move(rules), out);
+  const Blame blame = find_culprits(grid, relations);
+
+  std::map<CellId, CheckedCell> cells;
+  for (const Culprit& culprit : blame.culprits) {
+    CheckedCell cell = describe(grid, culprit.cell);
+    cell.verdict = Verdict::impossible;
+    cell.computed = culprit.should_be.nominal;
+    cell.interval = culprit.should_be.interval;
+    cell.should_be = printed_like(grid, culprit.cell, cell.computed);
+    for (const std::size_t n : culprit.relations) {
+      if (relations[n].supporting) continue;
+      if (cell.rule.empty()) {
+        cell.rule = relations[n].rule;
+        cell.from = operands(grid, relations[n], culprit.cell);
+      } else if (cell.rule.find(relations[n].rule) == std::string::npos && cell.rule.size() < 400) {
+        cell.rule += "; " + relations[n].rule;
+      }
+    }
+    if (cell.role == Role::sequences && cell.from.size() == 2) {  // say it the way readers check it
+      for (const Relation& relation : relations) {
+        if (relation.target != culprit.cell || relation.terms.size() != 2) continue;
+        const auto own = quantity(grid, culprit.cell);
+        const auto steps =
+            relation.terms[0].cell ? quantity(grid, *relation.terms[0].cell) : std::nullopt;
+        const auto batch =
+            relation.terms[1].cell ? quantity(grid, *relation.terms[1].cell) : std::nullopt;
+        if (own && steps && batch) {
+          cell.note = fmt::format("{} / {} = {:.0f} a step, not {:.0f}", own->nominal,
+                                  steps->nominal, own->nominal / steps->nominal, batch->nominal);
+        }
+      }
+    }
+    cells.emplace(culprit.cell, std::move(cell));
+  }
+  for (const Relation& relation : relations) {
+    if (relation.supporting || cells.contains(relation.target)) {
+      if (relation.supporting) continue;
+      CheckedCell& known = cells.at(relation.target);
+      // A cell that several rules give is as good as the worst of them.
+      if (known.verdict == Verdict::impossible) continue;
+      const Quantity again = evaluate(grid, relation, blame.corrected);
+      const Verdict verdict = judge(grid, relation.target, again, blame.corrected);
+      if (verdict <= known.verdict) continue;
+      cells.erase(relation.target);
+    }
+    const Quantity computed = evaluate(grid, relation, blame.corrected);
+    if (!computed.interval.valid()) continue;
+    CheckedCell cell = describe(grid, relation.target);
+    cell.verdict = judge(grid, relation.target, computed, blame.corrected);
+    cell.computed = computed.nominal;
+    cell.interval = computed.interval;
+    cell.should_be = printed_like(grid, relation.target, computed.nominal);
+    cell.rule = relation.rule;
+    cell.from = operands(grid, relation, relation.target);
+    cell.base = relation.base;
+    if (relation.kind == Relation::Kind::deviation && cell.verdict != Verdict::impossible) {
+      cell.note = doubt_about_deviation(grid, relation, computed);
+    }
+    cells.emplace(relation.target, std::move(cell));
+  }
+  for (auto& [id, cell] : cells) out.cells.push_back(std::move(cell));
+  if (out.cells.empty()) {
+    std::string known;
+    for (const Column& column : out.columns) {
+      if (column.role == Role::none || column.role == Role::ignore) continue;
+      known +=
+          fmt::format("{}{} ({})", known.empty() ? "" : ", ", column.heading, name(column.role));
+    }
+    out.notices.push_back(
+        {out.line, known.empty() ? "nothing to check: no column is understood"
+                                 : fmt::format("nothing to check: no rule ties {}", known)});
+  }
+  return out;
+}
+
+std::vector<TableAudit> audit_text(std::string_view text, std::string_view path,
+                                   const AuditOptions& options) {
+  std::vector<TableAudit> out;
+  for (const SourceTable& table : read_tables(text, path, options.format)) {
+    out.push_back(audit_table(table, options));
+    out.back().file = std::string(path);
+  }
+  return out;
+}
+
+Counts count(const std::vector<TableAudit>& tables) {
+  Counts counts;
+  for (const TableAudit& table : tables) {
+    for (const CheckedCell& cell : table.cells) {
+      switch (cell.verdict) {
+        case Verdict::exact:
+          ++counts.exact;
+          break;
+        case Verdict::possible:
+          ++counts.possible;
+          break;
+        case Verdict::truncated:
+          ++counts.truncated;
+          break;
+        case Verdict::impossible:
+          ++counts.impossible;
+          break;
+      }
+    }
+  }
+  return counts;
+}
+
+bool is_finding(const CheckedCell& cell) {
+  return cell.verdict == Verdict::impossible || cell.verdict == Verdict::truncated ||
+         !cell.note.empty();
+}
+
+std::string interval_text(const Interval& interval) {
+  if (!interval.valid()) return "-";
+  if (interval.low == interval.high) return fmt::format("{:.10g}", interval.low);
+  // Enough digits that the ends differ by at least a few units of the last one.
+  const double width = interval.high - interval.low;
+  const int digits = std::clamp(static_cast<int>(std::ceil(-std::log10(width))) + 1, 0, 12);
+  return fmt::format("[{:.{}f}, {:.{}f}]", interval.low, digits, interval.high, digits);
+}
+
+}  // namespace bertbench::audit

@@ -1,0 +1,81 @@
+// What a column is, told by its heading.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/core/error.h"
+
+namespace bertbench::audit {
+
+enum class Role {
+  none,    ///< not understood; text in such a column may still tell configurations apart
+  ignore,  ///< line numbers, notes
+  nodes,
+  gpus,
+  gpus_per_node,
+  world_size,
+  topology,
+  batch_size,         ///< sequences per GPU and micro-step
+  accumulation,       ///< micro-steps per optimizer step
+  accumulated_batch,  ///< batch size x accumulation, per GPU
+  global_batch,       ///< sequences of all GPUs per optimizer step
+  sequence_length,
+  model,
+  precision,
+  framework,
+  checkpointing,
+  variant,
+  iterations_per_second,
+  step_time,
+  throughput,  ///< of the whole job
+  per_gpu,     ///< throughput per GPU
+  tokens_per_second,
+  steps,
+  calculated_time,
+  corrected_time,
+  train_time,
+  sequences,
+  speedup,
+  precision_speedup,
+  time_speedup,
+  weak_scaling,
+  strong_scaling,
+  efficiency,
+  tflops,
+  flops_per_sequence,
+  peak_tflops,
+  mfu,
+  metric,     ///< names what the replicates of a row measure
+  replicate,  ///< one seed or trial of several
+  mean,
+  median,
+  deviation,
+};
+
+/// "batch_size": for --column, JSON and messages.
+[[nodiscard]] std::string_view name(Role role);
+[[nodiscard]] Result<Role> role_from_name(std::string_view text);
+[[nodiscard]] std::vector<std::string> role_names();
+
+/// Whether values are whole numbers that nobody rounds: GPUs, batch sizes, steps.
+[[nodiscard]] bool is_count(Role role);
+
+/// Whether rows that differ here are different configurations, each with its own base row.
+[[nodiscard]] bool tells_apart(Role role);
+
+struct Heading {
+  Role role = Role::none;
+  /// What "TF32", "mixed precision", "FP32 and FP16" or "Phase 1 and Phase 2" in the heading says:
+  /// "tf32", "fp32", "mixed", "bf16", "fp8", "phase1", "phase2", in order. Two of them on a role
+  /// that is not a ratio mean cells of the form "a and b".
+  std::vector<std::string> variants;
+  std::string unit;  ///< text in parentheses: "hours", "ms", "%"
+};
+
+/// Reads one heading. Case, '_', '-', Markdown, blanks around '/' and the words for a precision
+/// do not matter; the list of synonyms is in columns.cpp.
+[[nodiscard]] Heading read_heading(std::string_view text);
+
+}  // namespace bertbench::audit

@@ -1,0 +1,27 @@
+// Short names for the tests of the audit.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/audit/audit.h"
+
+namespace bertbench::audit {
+
+inline std::vector<TableAudit> audit_markdown(const std::string& text, AuditOptions options = {}) {
+  return audit_text(text, "table.md", options);
+}
+
+/// "impossible 27.33 -> 27.23": findings only, in order.
+inline std::vector<std::string> findings(const std::vector<TableAudit>& tables) {
+  std::vector<std::string> out;
+  for (const TableAudit& table : tables) {
+    for (const CheckedCell& cell : table.cells) {
+      if (!is_finding(cell)) continue;
+      out.push_back(std::string(name(cell.verdict)) + " " + cell.number + " -> " + cell.should_be);
+    }
+  }
+  return out;
+}
+
+}  // namespace bertbench::audit

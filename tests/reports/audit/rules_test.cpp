@@ -1,0 +1,143 @@
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/reports/audit/audit_cases.h"
+
+namespace bertbench::audit {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(Ratios, EachBatchSizeHasItsOwnBaseRow) {
+  const auto tables = audit_markdown(
+      "| batch_size | gpu_num | samples/s | speedup |\n|---|---|---|---|\n"
+      "| 32 | 1 | 100.0 | 1 |\n| 32 | 8 | 700.0 | 7.0 |\n"
+      "| 64 | 1 | 140.0 | 1 |\n| 64 | 8 | 1050.0 | 7.5 |\n");
+  EXPECT_THAT(findings(tables), IsEmpty());
+  EXPECT_EQ(count(tables).exact, 4U);
+}
+
+TEST(Ratios, ABaseRowMayStandAnywhereInItsGroup) {
+  const auto tables = audit_markdown(
+      "| batch_size | gpu_num | samples/s | speedup |\n|---|---|---|---|\n"
+      "| 64 | 8 | 1050.0 | 7.5 |\n| 32 | 8 | 700.0 | 7.2 |\n"
+      "| 64 | 1 | 140.0 | 1.0 |\n| 32 | 1 | 100.0 | 1.0 |\n");
+  EXPECT_THAT(findings(tables), ElementsAre("impossible 7.2 -> 7.0"));
+}
+
+TEST(Ratios, SectionsWithoutAColumnAreFoundByTheRowsThatPrintOne) {
+  const auto tables = audit_markdown(
+      "| gpu_num | samples/s | speedup |\n|---|---|---|\n| 1 | 100.0 | 1 |\n| 8 | 700.0 | 7.0 |\n"
+      "| 1 | 140.0 | 1 |\n| 8 | 1050.0 | 7.5 |\n| 16 | 2000.0 | 14.29 |\n");
+  EXPECT_THAT(findings(tables), IsEmpty());
+  EXPECT_THAT(tables[0].readings, ElementsAre("speedup: base row printed as 1 above"));
+}
+
+TEST(Ratios, WithoutABaseRowTheFirstRowScalesTheOthers) {
+  const auto tables = audit_markdown(
+      "| gpu_num | samples/s | speedup |\n|---|---|---|\n| 8 | 1058.6 | 7.05 |\n"
+      "| 16 | 1845.65 | 12.30 |\n| 32 | 3671.45 | 29.46 |\n");
+  EXPECT_THAT(findings(tables), ElementsAre("impossible 29.46 -> 24.45"));
+}
+
+TEST(Ratios, EfficiencyMayBeAShareOrPerCentAndPerGpuOrPerNode) {
+  EXPECT_THAT(findings(audit_markdown("| GPUs | samples/s | efficiency |\n|---|---|---|\n"
+                                      "| 1 | 100.0 | 100% |\n| 8 | 700.0 | 87.5% |\n"
+                                      "| 16 | 1300.0 | 88.1% |\n")),
+              ElementsAre("impossible 88.1% -> 81.2%"));
+  EXPECT_THAT(findings(audit_markdown("| GPUs | samples/s | efficiency (%) |\n|---|---|---|\n"
+                                      "| 1 | 100.0 | 100 |\n| 8 | 700.0 | 87.5 |\n")),
+              IsEmpty());
+  const auto nodes = audit_markdown(
+      "| nodes | GPUs / node | samples/s | efficiency |\n|---|---|---|---|\n"
+      "| 1 | 8 | 800.0 | 1 |\n| 4 | 8 | 2880.0 | 0.90 |\n");
+  EXPECT_THAT(findings(nodes), IsEmpty());
+  EXPECT_EQ(count(nodes).exact, 2U);
+}
+
+TEST(Ratios, EfficiencyOfTheRoundedSpeedupIsNoFault) {
+  const auto tables = audit_markdown(
+      "| GPUs | samples/s | speedup | efficiency |\n|---|---|---|---|\n| 1 | 150.11 | 1 | 1 |\n"
+      "| 8 | 1058.6 | 7.05 | 0.88125 |\n| 32 | 3671.45 | 24.46 | 0.764375 |\n");
+  EXPECT_THAT(findings(tables), IsEmpty());
+}
+
+TEST(Ratios, DecimalCommasAndThousandsAreRead) {
+  const auto tables =
+      audit_text("GPUs;samples/s;speedup\n1;150,11;1\n32;3671,45;24,46\n", "t.csv", {});
+  EXPECT_THAT(findings(tables), IsEmpty());
+  EXPECT_EQ(count(tables).exact, 2U);
+}
+
+TEST(Rows, GpusOfOneNodeAreToldFromAllGpus) {
+  const std::string head = "| nodes | gpu_num | samples/s | seq/sec/gpu |\n|---|---|---|---|\n";
+  EXPECT_EQ(count(audit_markdown(head + "| 1 | 8 | 800 | 100 |\n| 4 | 32 | 2880 | 90 |\n")).exact,
+            2U);
+  EXPECT_EQ(count(audit_markdown(head + "| 1 | 8 | 800 | 100 |\n| 4 | 8 | 2880 | 90 |\n")).exact,
+            2U);
+}
+
+TEST(Rows, AHeadingStatesTheBatchSize) {
+  const auto tables = audit_markdown(
+      "### Batch size = 64 & W/O xla\n\n| gpu_num | it/s | samples/s |\n|---|---|---|\n"
+      "| 4 | 3.19 | 816.64 |\n| 8 | 3.18 | 1728.16 |\n| 16 | 3.15 | 3225.6 |\n");
+  EXPECT_THAT(findings(tables), ElementsAre("impossible 1728.16 -> 1628.16"));
+}
+
+TEST(Rows, ColumnsAndFactsCanBeStated) {
+  const std::string text =
+      "| cards in job | rate | faster |\n|---|---|---|\n| 1 | 100.0 | 1 |\n| 8 | 700.0 | 7.9 |\n";
+  EXPECT_THAT(findings(audit_markdown(text)), IsEmpty());
+  AuditOptions options;
+  options.grid.columns = {
+      {Role::gpus, "cards in job"}, {Role::throughput, "Rate"}, {Role::speedup, "faster"}};
+  EXPECT_THAT(findings(audit_markdown(text, options)), ElementsAre("impossible 7.9 -> 7.0"));
+  options.grid.columns.push_back({Role::nodes, "absent"});
+  EXPECT_THAT(audit_markdown(text, options)[0].notices[0].text, HasSubstr("no column is headed"));
+}
+
+TEST(Rows, ARuleThatHardlyARowFollowsIsLeftOutAndSaidSo) {
+  const auto tables = audit_markdown(
+      "| GPUs | batch size | it/s | samples/s |\n|---|---|---|---|\n| 1 | 8 | 3.0 | 77.0 |\n"
+      "| 2 | 8 | 3.0 | 99.0 |\n| 4 | 8 | 2.9 | 123.0 |\n");
+  EXPECT_THAT(findings(tables), IsEmpty());
+  EXPECT_THAT(tables[0].notices[0].text, HasSubstr("taken for another quantity"));
+}
+
+TEST(Rows, WithoutDerivedColumnsNothingIsChecked) {
+  const auto tables = audit_markdown("| GPUs | samples/s |\n|---|---|\n| 1 | 100 |\n| 2 | 150 |\n");
+  EXPECT_EQ(count(tables).all(), 0U);
+  EXPECT_THAT(tables[0].notices[0].text, HasSubstr("nothing to check"));
+}
+
+TEST(Series, MeansAndDeviationsOverSeeds) {
+  const auto tables = audit_markdown(
+      "| metric | Seed 0 | Seed 1 | Seed 2 | Mean | Standard Deviation "
+      "|\n|---|---|---|---|---|---|\n"
+      "| loss | 1.00 | 2.00 | 3.00 | 2.00 | 1.00 |\n| f1 | 90.00 | 91.00 | 92.00 | 91.50 | 1.00 "
+      "|\n");
+  EXPECT_THAT(findings(tables), ElementsAre("impossible 91.50 -> 91.00"));
+}
+
+TEST(Json, NamesCellVerdictIntervalAndSources) {
+  const auto tables = audit_markdown(
+      "# FP16\n\n| gpu_num | samples/s | speedup |\n|---|---|---|\n| 1 | 544.31 | 1 |\n"
+      "| 32 | 14822.31 | 27.33 |\n");
+  const auto json = audit_to_json(tables, false);
+  EXPECT_EQ(json["schema"], "bertbench.audit/1");
+  EXPECT_EQ(json["counts"]["impossible"], 1);
+  ASSERT_EQ(json["tables"][0]["cells"].size(), 1U);
+  const auto& cell = json["tables"][0]["cells"][0];
+  EXPECT_EQ(cell["line"], 6);
+  EXPECT_EQ(cell["printed"], "27.33");
+  EXPECT_EQ(cell["should_be"], "27.23");
+  EXPECT_EQ(cell["verdict"], "impossible");
+  EXPECT_EQ(cell["from"][1]["text"], "544.31");
+  EXPECT_EQ(audit_to_json(tables, true)["tables"][0]["cells"].size(), 2U);
+}
+
+}  // namespace
+}  // namespace bertbench::audit
