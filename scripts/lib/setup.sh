@@ -6,10 +6,10 @@ BB_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # What building and running bertbench and bert_train needs.
 BB_PACKAGES_CORE=(g++ cmake ninja-build pkg-config git
   libboost-dev libboost-filesystem-dev nlohmann-json3-dev libre2-dev libfmt-dev libcli11-dev
-  libexpected-dev zlib1g-dev libzstd-dev libdnnl-dev libgloo-dev libbenchmark-dev libgtest-dev
+  libexpected-dev libsqlite3-dev zlib1g-dev libzstd-dev libdnnl-dev libgloo-dev libbenchmark-dev libgtest-dev
   libgmock-dev)
 # What the whole test suite needs beyond that.
-BB_PACKAGES_ALL=(chromium clang-format python3 python3-numpy)
+BB_PACKAGES_ALL=(chromium clang-format openmpi-bin libopenmpi-dev python3)
 
 bb_say() { printf '\n\033[1m== %s\033[0m\n' "$*" >&2; }
 bb_die() { printf 'error: %s\n' "$*" >&2; exit 2; }
