@@ -62,7 +62,7 @@ constexpr Rule kRules[] = {
 };
 
 constexpr std::string_view kTracebackAnchors[] = {"Traceback (most recent", "  File \"", "Error",
-                                                  "Exception"};
+                                                  "Exception", "StopIteration"};
 
 constexpr std::size_t kMaxSigns = 256;
 constexpr std::size_t kMaxPerStatus = 32;
@@ -79,7 +79,8 @@ bool is_exception_line(std::string_view text) {
   while (n < text.size() && is_name_byte(text[n])) ++n;
   if (n == 0 || (n < text.size() && text[n] != ':')) return false;
   const std::string_view word = text.substr(0, n);
-  return word.ends_with("Error") || word.ends_with("Exception") || word.ends_with("Interrupt");
+  return word.ends_with("Error") || word.ends_with("Exception") || word.ends_with("Interrupt") ||
+         word == "StopIteration";
 }
 
 // "Killed" and "Terminated" are ordinary words: the shell's own message stands alone, or behind the

@@ -1,0 +1,263 @@
+// nanogpt: nanoGPT, llm.c, modded-nanogpt and trainers after their manner.
+//
+//   iter 10: loss 4.5735, time 267.36ms, mfu 8.92%                                       (nanoGPT)
+//   step:6200/6200 train_loss:3.2533 train_time:1339065ms step_avg:216.33ms       (modded-nanogpt)
+//   step    2/100 | loss 4.1 (+nanz)| norm 2.1 | lr 3e-04 | 80.2 ms | 40.1% bf16 MFU | 51020 tok/s
+//   5 | loss 8.3733 | lr 2.500000e-06 | 161.82ms
+//   s:19559 trl:3.2217 lr:0.000000 norm:0.22                                   (llm.c's main.log)
+//
+// nanoGPT prints the time of ONE iteration, that of the line; where it evaluates or compiles, the
+// time holds that too and is left out. train_time is a clock without the evaluations, which some
+// trainers set back to 0 after their first steps. "step_avg:nanms" is a nan of a time.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "parsers/core/text.h"
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {
+    ": loss ", ": train loss ",   " step_avg:",         " | loss ",
+    " trl:",   "stopping_early:", "train_batch_tokens:"};
+
+class NanogptParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  bool see_iter(const Line& line, RunBuilder& out);
+  bool see_step(const Line& line, RunBuilder& out);
+  bool see_columns(const Line& line, RunBuilder& out);
+  bool see_losses_only(const Line& line, RunBuilder& out);
+  void see_setting(const Line& line);
+  RunDraft& put(const Sample& sample, RunBuilder& out);
+
+  std::optional<std::int64_t> batch_tokens_, sequence_length_;
+  std::int64_t evaluated_ = -1;  ///< iteration in front of which an evaluation stood
+  std::int64_t clock_step_ = -1;
+  double clock_s_ = 0, base_s_ = 0;  ///< train_time of the line before; of the clocks before
+  bool single_ = false, timeless_ = false;
+};
+
+std::optional<std::int64_t> step_number(Cursor& cursor) {
+  cursor.blanks();
+  const auto step = cursor.integer();
+  return step && *step >= 0 && *step < 1'000'000'000'000'000 ? step : std::nullopt;
+}
+
+RunDraft& NanogptParser::put(const Sample& sample, RunBuilder& out) {
+  RunDraft* open = out.open(WorkKind::training);
+  if (open != nullptr && open->last() != nullptr && sample.step < open->last()->step) {
+    out.close(WorkKind::training);
+  }
+  RunDraft& draft = out.run(WorkKind::training, sample.line);
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  Facts& facts = draft.log.facts;
+  if (sequence_length_) facts.sequence_length.set(*sequence_length_, FactSource::log);
+  if (batch_tokens_ && sequence_length_ && *batch_tokens_ % *sequence_length_ == 0) {
+    facts.global_batch_size.set(*batch_tokens_ / *sequence_length_, FactSource::log);
+  }
+  draft.add(sample);
+  return draft;
+}
+
+bool NanogptParser::see_iter(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (cursor.literal("step ")) {  // "step 250: train loss 2.5833, val loss 2.7931"
+    const auto step = step_number(cursor);
+    if (!step || !cursor.literal(": train loss ")) return false;
+    evaluated_ = *step;
+    return true;
+  }
+  if (!cursor.literal("iter ")) return false;
+  const auto step = step_number(cursor);
+  if (!step || !cursor.literal(": loss ")) return false;
+  const auto loss = cursor.number();
+  const auto time = number_after(line, ", time ");
+  if (!loss || !time || line.text.find("ms") == std::string_view::npos) return false;
+  Sample sample;
+  sample.step = *step;
+  sample.iterations = 1;
+  sample.loss = *loss;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  const RunDraft* open = out.open(WorkKind::training);
+  const bool first = open == nullptr || open->last() == nullptr;
+  if (!first && evaluated_ != *step) sample.seconds = *time / 1000;
+  single_ = true;
+  put(sample, out);
+  return true;
+}
+
+bool NanogptParser::see_step(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.literal("step:")) return false;
+  const auto step = step_number(cursor);
+  if (!step || !cursor.literal("/")) return false;
+  const auto planned = step_number(cursor);
+  Cursor clock(line);
+  if (!planned || !clock.skip_past("train_time:")) return false;
+  const auto time = clock.number();
+  if (!time || !(*time >= 0)) return false;
+  double scale = 0;
+  if (clock.literal("ms")) {
+    scale = 1e-3;
+  } else if (clock.literal("s")) {
+    scale = 1;
+  } else {
+    return false;
+  }
+  const double now = *time * scale;
+  if (*step == clock_step_) {
+    // The evaluation's line of a step that has its record: what the clock went on by since belongs
+    // to the next one.
+    if (RunDraft* draft = out.open(WorkKind::training)) draft->last_line = line.number;
+    return true;
+  }
+  if (*step < clock_step_) {
+    clock_step_ = -1;
+    base_s_ = 0;
+    out.close(WorkKind::training);
+  }
+  Sample sample;
+  sample.step = *step;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  if (line.text.find("train_loss:") != std::string_view::npos) {
+    sample.loss = number_after(line, "train_loss:");
+  }
+  const std::int64_t steps = *step - clock_step_;
+  if (clock_step_ >= 0 && steps > 0) {
+    sample.iterations = steps;
+    if (now >= clock_s_) {
+      sample.seconds = now - clock_s_;
+    } else {
+      base_s_ += clock_s_;
+      if (steps == 1) sample.seconds = now;  // set back in front of this step
+    }
+  } else if (clock_step_ < 0) {
+    sample.iterations = std::max<std::int64_t>(1, *step);
+    if (*step > 0) sample.seconds = now;
+  }
+  sample.time_s = base_s_ + now;
+  clock_s_ = now;
+  clock_step_ = *step;
+  if (*step == 0) return true;  // nothing was trained yet: the clock's start
+  RunDraft& draft = put(sample, out);
+  draft.log.clock_resolution_s = 1e-3;
+  draft.planned = *planned;
+  draft.last_line = line.number;
+  return true;
+}
+
+bool NanogptParser::see_columns(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  const bool named = cursor.literal("step ");
+  const auto step = step_number(cursor);
+  std::optional<std::int64_t> planned;
+  if (named && step && cursor.literal("/")) planned = step_number(cursor);
+  if (!step || (named && !planned) || !cursor.literal(" | loss ")) return false;
+  const auto loss = cursor.number();
+  const auto ms = line.text.rfind(named ? " ms |" : "ms");
+  if (!loss || ms == std::string_view::npos) return false;
+  const auto bar = line.text.rfind("| ", ms);
+  if (bar == std::string_view::npos) return false;
+  const auto time = to_double(trim(line.text.substr(bar + 2, ms - bar - 2)));
+  if (!time || !(*time > 0)) return false;
+  Sample sample;
+  sample.step = *step;
+  sample.iterations = 1;
+  sample.seconds = *time / 1000;
+  sample.loss = *loss;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  const auto tokens = line.text.find(" tok/s");
+  if (named && tokens != std::string_view::npos) {
+    const auto start = line.text.rfind("| ", tokens);
+    if (start != std::string_view::npos) {
+      sample.rate =
+          to_double(trim(line.text.substr(start + 2, tokens - start - 2))).value_or(kUnknown);
+    }
+  }
+  RunDraft& draft = put(sample, out);
+  if (!std::isnan(sample.rate)) draft.log.rate_unit = RateUnit::tokens_per_second;
+  if (planned) draft.planned = *planned;
+  return true;
+}
+
+bool NanogptParser::see_losses_only(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.literal("s:")) return false;
+  const auto step = step_number(cursor);
+  if (!step || !cursor.literal(" trl:")) return false;
+  const auto loss = cursor.number();
+  if (!loss) return false;
+  Sample sample;
+  sample.step = *step;
+  sample.loss = *loss;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  timeless_ = true;
+  put(sample, out);
+  return true;
+}
+
+void NanogptParser::see_setting(const Line& line) {
+  const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
+    const auto value = number_after(line, key);
+    if (!value || !(*value >= 1 && *value < 1e12)) return std::nullopt;
+    return static_cast<std::int64_t>(*value);
+  };
+  batch_tokens_ = count("train_batch_tokens:");
+  sequence_length_ = count("train_seq_len:");
+}
+
+bool NanogptParser::parse(const Line& line, RunBuilder& out) {
+  if (see_step(line, out) || see_iter(line, out) || see_columns(line, out) ||
+      see_losses_only(line, out)) {
+    return true;
+  }
+  if (line.text.starts_with("stopping_early:")) {
+    if (RunDraft* draft = out.open(WorkKind::training)) {
+      draft->ended_well = true;  // the trainer's own limit: a wanted end
+      draft->last_line = line.number;
+    }
+    return true;
+  }
+  if (line.text.starts_with("train_batch_tokens:")) see_setting(line);
+  return false;
+}
+
+void NanogptParser::finish(RunBuilder& out) {
+  for (const auto& draft : out.drafts()) {
+    if (single_) {
+      draft->log.notices.push_back(
+          {0,
+           "a line tells the time of its own iteration only: step times are a sample, without "
+           "the first one and those that evaluate"});
+    }
+    if (timeless_) {
+      draft->log.notices.push_back(
+          {0, "the log holds losses only: no throughput can be had from it"});
+    }
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<NanogptParser>(); }
+
+}  // namespace
+
+extern const Format format_nanogpt;
+const Format format_nanogpt = {
+    "nanogpt", "nanoGPT, llm.c, modded-nanogpt",
+    "https://github.com/karpathy/nanoGPT train.py; https://github.com/karpathy/llm.c train_gpt2.cu",
+    kAnchors, make};
+
+}  // namespace bertbench

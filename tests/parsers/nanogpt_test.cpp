@@ -1,0 +1,96 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+TEST(Nanogpt, TakesTheTimeOfOneIterationAndNoneOfThoseThatEvaluate) {
+  const auto runs = read_text(
+      "step 0: train loss 6.0601, val loss 6.0586\n"
+      "iter 0: loss 6.0659, time 254533.85ms, mfu -100.00%\n"
+      "iter 10: loss 4.5735 BPC, time 267.36ms, mfu 8.92%\n"
+      "step 20: train loss 2.5833, val loss 2.7931\n"
+      "iter 20: loss 3.9673, time 35994.07ms, mfu 7.92%\n"
+      "iter 30: loss 3.9, time 262.64ms, mfu 7.94%\n");
+  ASSERT_EQ(runs.size(), 1u);
+  const auto& records = runs[0].records;
+  ASSERT_EQ(records.size(), 4u);
+  EXPECT_TRUE(std::isnan(records[0].seconds));
+  EXPECT_EQ(records[1].seconds, 0.26736);
+  EXPECT_EQ(records[1].iterations, 1) << "the time of ten iterations is not told";
+  EXPECT_TRUE(std::isnan(records[2].seconds));
+  EXPECT_EQ(records[3].step, 30);
+}
+
+TEST(Nanogpt, FollowsAClockThatIsSetBackAfterTheFirstSteps) {
+  const auto runs = read_text(
+      "            print(f'step:{step}/{args.num_iterations} train_time:{t:.0f}ms "
+      "step_avg:{a}ms')\n"
+      "step:0/14 val_loss:10.9264 train_time:285ms step_avg:nanms\n"
+      "step:9/14 train_loss:6.9016 train_time:77462ms step_avg:nanms\n"
+      "step:10/14 train_loss:6.7231 train_time:77676ms step_avg:nanms\n"
+      "step:11/14 train_loss:6.6933 train_time:214ms step_avg:nanms\n"
+      "step:12/14 train_loss:6.6519 train_time:428ms step_avg:nanms\n"
+      "step:14/14 train_loss:6.6519 train_time:854ms step_avg:213.44ms\n"
+      "step:14/14 val_loss:3.2785 train_time:855ms step_avg:213.44ms\n");
+  ASSERT_EQ(runs.size(), 1u);
+  const auto& records = runs[0].records;
+  ASSERT_EQ(records.size(), 5u);
+  EXPECT_NEAR(records[0].seconds, 77.177, 1e-9);
+  EXPECT_NEAR(records[2].seconds, 0.214, 1e-9);
+  EXPECT_NEAR(records[4].seconds, 0.426, 1e-9);
+  EXPECT_EQ(records[4].iterations, 2);
+  EXPECT_GT(records[2].time_s, records[1].time_s) << "the record's clock never goes back";
+  EXPECT_EQ(runs[0].outcome.status, Status::completed) << "a nan of a time is no NaN loss";
+}
+
+TEST(Nanogpt, ReadsSecondsAndAWantedEarlyEnd) {
+  const auto runs = read_text(
+      "train_batch_tokens:524288 train_seq_len:1024 iterations:20000\n"
+      "step:125/3040 val_loss:4.51317 train_time:76.628s step_avg:613.02ms\n"
+      "step:250/3040 val_loss:4.09994 train_time:119.756s step_avg:479.02ms\n"
+      "stopping_early: wallclock_cap train_time:600038ms step:250/3040\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records[1].iterations, 125);
+  EXPECT_NEAR(runs[0].records[1].seconds, 43.128, 1e-9);
+  EXPECT_EQ(runs[0].facts.sequences_per_optimizer_step(), 512);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
+TEST(Nanogpt, ReadsColumnsOfLlmcAndOthersAndKeepsTokensTokens) {
+  const auto llmc = read_text(
+      "step    1/2 | loss 11.0 (+nanz)| norm 15.2 (+nanz)| lr 4.29e-07 | 80.50 ms | 40.1% bf16 MFU "
+      "| 51020 tok/s\n"
+      "step    2/2 | loss 10.9 (+0.1z)| norm 15.1 (-0.1z)| lr 8.57e-07 | 80.25 ms | 40.1% bf16 MFU "
+      "| 51021 tok/s\n");
+  ASSERT_EQ(llmc.size(), 1u);
+  EXPECT_EQ(llmc[0].records[1].seconds, 0.08025);
+  EXPECT_EQ(llmc[0].records[1].printed_rate, 51021);
+  EXPECT_EQ(llmc[0].rate_unit, RateUnit::tokens_per_second);
+  EXPECT_EQ(llmc[0].outcome.status, Status::completed);
+  const auto plain = read_text("5 | loss 8.3733 | lr 2.500000e-06 | 161.82ms\n");
+  EXPECT_EQ(plain.at(0).records.at(0).seconds, 0.16182);
+}
+
+TEST(Nanogpt, SaysThatLossesAloneGiveNoThroughput) {
+  const auto runs = read_text(
+      "s:0 tel:11.0092\ns:0 trl:11.0091 lr:0.000001 norm:15.37\n"
+      "s:1 trl:10.9598 lr:0.000002 norm:15.24\ns:1 tel:11.00\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("no throughput can be had"));
+}
+
+TEST(Nanogpt, IsNotMisledByLinesThatOnlyLookAlike) {
+  EXPECT_TRUE(read_text("iter 5: loss 3.2\nstep: loss 4\nEpoch 3: loss 2.2, time 4s\n"
+                        "a | loss 3 | 5ms\nmetrics:1 trl:3\n")
+                  .empty());
+}
+
+}  // namespace
+}  // namespace bertbench
