@@ -227,6 +227,34 @@ TEST(DoctorTest, FindsSomethingToSayAndSucceeds) {
   }
 }
 
+TEST_F(ResultsTest, PredictLabelsWhatItPredictsAndRefusesTooLittle) {
+  ResultSet set;
+  for (const auto& [nodes, gpus, rate] :
+       {std::tuple{1, 1, 100.0}, {1, 2, 180.0}, {1, 4, 358.0}, {1, 8, 717.0}, {2, 8, 1434.0}}) {
+    Cell cell = results().cells[0];
+    cell.identity.nodes = nodes;
+    cell.identity.gpus_per_node = gpus;
+    for (Trial& trial : cell.trials) trial.sequences_per_second = rate;
+    set.cells.push_back(std::move(cell));
+  }
+  summarize(set);
+  const std::string file = store("scaling.json", set);
+  const Ran ran = run({"predict", file, "--topologies", "4n8g,8n8g"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("PREDICTED, not measured: bert-tiny.fp32.s64"));
+  EXPECT_THAT(ran.out, HasSubstr("mean error"));
+  const json out = json::parse(run({"predict", file, "--topologies", "4n8g", "--json"}).out);
+  const json& cell = out["groups"][0]["predicted"][0];
+  EXPECT_EQ(cell["world_size"], 32);
+  EXPECT_NEAR(cell["sequences_per_second"].get<double>(), 2868, 15);
+  EXPECT_LE(cell["interval"]["low"], cell["sequences_per_second"]);
+  EXPECT_GE(cell["interval"]["high"], cell["sequences_per_second"]);
+
+  EXPECT_EQ(run({"predict", store("few.json", results()), "--topologies", "4n8g"}).status, 3);
+  EXPECT_EQ(run({"predict", file, "--topologies", "4x8"}).status, 2);
+  EXPECT_EQ(run({"predict", path("absent.json"), "--topologies", "4n8g"}).status, 5);
+}
+
 #ifdef BB_HAVE_STORE
 TEST_F(ResultsTest, StoreKeepsResultsThatCheckGatesAgainst) {
   const std::string db = path("history.db");

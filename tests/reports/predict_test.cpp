@@ -1,0 +1,114 @@
+// The published DLPerf MXNet tables: 16 GPUs and fewer predict 32.
+#include "reports/predict/predict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+const std::map<std::int64_t, std::vector<double>> kFp32{
+    {64, {156.76, 295.42, 587.71, 1153.08, 2172.62, 4340.89}},
+    {48, {153.75, 287.77, 572.64, 1127.41, 2067.72, 4105.29}},
+    {32, {150.11, 270.28, 538.5, 1058.6, 1845.65, 3671.45}}};
+const std::map<std::int64_t, std::vector<double>> kFp16{
+    {64, {473.76, 811.6, 1623.56, 3107.1, 5723.26, 11269.14}},
+    {96, {516.54, 925.52, 1837.08, 3579.0, 6684.57, 13376.76}},
+    {128, {544.31, 1000.15, 1970.59, 3825.21, 7327.5, 14822.31}}};
+const Topology kMeasured[] = {{1, 1}, {1, 2}, {1, 4}, {1, 8}, {2, 8}, {4, 8}};
+
+ResultSet published(const std::map<std::int64_t, std::vector<double>>& table,
+                    const std::string& precision, std::size_t topologies = 6) {
+  std::vector<Cell> cells;
+  for (const auto& [micro, rates] : table) {
+    for (std::size_t i = 0; i < topologies; ++i) {
+      cells.push_back(samples::cell(
+          samples::identity(kMeasured[i].nodes, kMeasured[i].gpus_per_node, micro, precision),
+          {rates[i]}));
+    }
+  }
+  return samples::result_set(std::move(cells));
+}
+
+class Published : public testing::TestWithParam<bool> {
+ protected:
+  const std::map<std::int64_t, std::vector<double>>& table = GetParam() ? kFp16 : kFp32;
+  std::string precision = GetParam() ? "fp16" : "fp32";
+};
+
+TEST_P(Published, IsFittedWithAMeanErrorOfAtMostOneAndAHalfPercent) {
+  const auto groups = predict(published(table, precision), {{8, 8}});
+  ASSERT_EQ(groups.size(), 1U);
+  ASSERT_TRUE(groups[0].fit);
+  EXPECT_EQ(groups[0].fit->chosen.form->name, "flat");
+  EXPECT_LE(groups[0].fit->chosen.mean_error, 0.015);
+  EXPECT_LE(*groups[0].fit->held_out_error, 0.02);
+  EXPECT_EQ(groups[0].cells.size(), 3U);
+}
+
+TEST_P(Published, SixteenGpusPredictThirtyTwoWithinTwoPercentAndTheInterval) {
+  const auto groups = predict(published(table, precision, 5), {{4, 8}});
+  ASSERT_EQ(groups.size(), 1U);
+  ASSERT_EQ(groups[0].cells.size(), 3U);
+  for (const PredictedCell& cell : groups[0].cells) {
+    const double measured = table.at(*cell.identity.micro_batch_size)[5];
+    EXPECT_NEAR(cell.sequences_per_second / measured, 1, 0.02) << cell.identity.key();
+    EXPECT_LT(cell.interval.low, measured);
+    EXPECT_GT(cell.interval.high, measured);
+    EXPECT_FALSE(cell.measured);
+    EXPECT_NEAR(*cell.scaling_efficiency,
+                cell.sequences_per_second / 32 / table.at(*cell.identity.micro_batch_size)[0],
+                1e-9);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Dlperf, Published, testing::Bool());
+
+TEST(ScalingModel, FindsTheCoefficientsThatMadeTheData) {
+  std::vector<ScalingCell> cells;
+  for (const double base : {0.1, 0.2, 0.4}) {
+    for (const Topology& topology : kMeasured) {
+      const double many = topology.world_size() > 1 ? 0.020 : 0;
+      cells.push_back({topology, base * 100, base + many + (topology.nodes > 1 ? 0.050 : 0), base});
+    }
+  }
+  const auto fit = fit_scaling(cells);
+  ASSERT_TRUE(fit);
+  EXPECT_EQ(fit->chosen.form->name, "flat");
+  EXPECT_NEAR(fit->chosen.coefficients[0], 0.020, 1e-9);
+  EXPECT_NEAR(fit->chosen.coefficients[1], 0.050, 1e-9);
+  const auto predicted = predict_step(*fit, {{64, 8}, 10, 0, 0.3});
+  EXPECT_NEAR(predicted->step_s, 0.37, 1e-9);
+  EXPECT_FALSE(predict_step(*fit, {{64, 8}, 10, 0, {}}));
+}
+
+TEST(ScalingModel, StrongScalingWithoutOneGpuKeepsTheGlobalBatch) {
+  std::vector<Cell> cells;
+  for (const std::int64_t nodes : {1, 2, 4, 8}) {  // 500 sequences/s a GPU and 25 ms a step
+    Identity identity = samples::identity(nodes, 8, 64);
+    identity.gradient_accumulation_steps = 65536 / (nodes * 8 * 64);
+    const double step = 65536.0 / static_cast<double>(nodes * 8) / 500 + 0.025;
+    cells.push_back(samples::cell(identity, {65536 / step}));
+  }
+  const auto groups = predict(samples::result_set(std::move(cells)), {{16, 8}, {3, 8}});
+  ASSERT_EQ(groups.size(), 1U);
+  ASSERT_EQ(groups[0].cells.size(), 1U);  // 65536 cannot be shared by 24
+  EXPECT_EQ(groups[0].fit->chosen.form->name, "linear");
+  EXPECT_EQ(*groups[0].cells[0].identity.global_batch_size(), 65536);
+  EXPECT_NEAR(groups[0].cells[0].sequences_per_second, 65536 / (65536.0 / 128 / 500 + 0.025), 1e-3);
+}
+
+TEST(ScalingModel, TooFewCellsGiveAReasonAndNoNumber) {
+  const auto groups = predict(published(kFp32, "fp32", 1), {{4, 8}});
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_FALSE(groups[0].fit);
+  EXPECT_THAT(groups[0].reason, testing::HasSubstr("do not determine"));
+}
+
+}  // namespace
+}  // namespace bertbench
