@@ -1,0 +1,277 @@
+// bertbench audit: do the numbers of a published table agree with each other?
+#include "reports/audit/audit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "harness/cli/command.h"
+#include "harness/cli/console.h"
+#include "harness/cli/number_text.h"
+#include "harness/cli/options.h"
+#include "harness/cli/output.h"
+#include "parsers/core/text.h"
+#include "reports/stats/flops.h"
+#include "reports/table.h"
+
+namespace bertbench {
+namespace {
+
+using audit::AuditOptions;
+using audit::CheckedCell;
+using audit::TableAudit;
+using audit::Verdict;
+
+constexpr std::size_t kLargestFile = std::size_t{64} << 20;
+
+struct Options {
+  std::vector<std::string> tables, columns, facts;
+  std::string format = "auto";
+  bool all = false;
+  OutputOptions output;
+};
+
+std::vector<audit::NamedFlops> flops_of(const std::string& model, double length,
+                                        bool checkpointing) {
+  // A name only: a table may not make this program open files.
+  if (model.find('/') != std::string::npos || model.find(".json") != std::string::npos) return {};
+  const auto shape = model_shape(model);
+  if (!shape || !(length >= 1 && length <= 1e6)) return {};
+  const auto all = flops_per_sequence(*shape, static_cast<std::int64_t>(length), checkpointing);
+  std::vector<audit::NamedFlops> named;
+  for (const FlopsFormula& formula : flops_formulas()) {
+    named.push_back({std::string(formula.key), all.*formula.value});
+  }
+  return named;
+}
+
+Result<AuditOptions> audit_options(const Options& options) {
+  AuditOptions out;
+  out.flops = &flops_of;
+  using Format = audit::TableFormat;
+  if (options.format == "markdown")
+    out.format = Format::markdown;
+  else if (options.format == "html")
+    out.format = Format::html;
+  else if (options.format == "csv")
+    out.format = Format::csv;
+  else if (options.format != "auto") {
+    return fail("--format", fmt::format("'{}' is no format of tables", options.format),
+                "give auto, markdown, html or csv");
+  }
+  const auto pair = [](const std::string& option,
+                       const std::string& text) -> Result<std::pair<audit::Role, std::string>> {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+      return fail(option, fmt::format("'{}' is not of the form ROLE=VALUE", text),
+                  option == "--column" ? "write --column 'throughput=seqs per s'"
+                                       : "write --fact batch_size=64");
+    }
+    auto role = audit::role_from_name(text.substr(0, equals));
+    if (!role) return fail(option, role.error().message(), {});
+    return std::pair{*role, text.substr(equals + 1)};
+  };
+  for (const std::string& text : options.columns) {
+    auto column = pair("--column", text);
+    if (!column) return tl::unexpected(column.error());
+    out.grid.columns.push_back(std::move(*column));
+  }
+  for (const std::string& text : options.facts) {
+    const auto fact = pair("--fact", text);
+    if (!fact) return tl::unexpected(fact.error());
+    const auto value = to_double(fact->second);
+    const bool word =
+        fact->first == audit::Role::model || fact->first == audit::Role::checkpointing;
+    if (word) {
+      out.grid.words[fact->first] = fact->second;
+    } else if (value && std::isfinite(*value) && *value > 0) {
+      out.grid.facts[fact->first] = *value;
+    } else {
+      return fail("--fact", fmt::format("'{}' is not a positive number", fact->second),
+                  "write --fact batch_size=64");
+    }
+  }
+  return out;
+}
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream file;
+  if (path != "-") {
+    file.open(path, std::ios::binary);
+    if (!file) return fail(path, "cannot be read", "check the path");
+  }
+  std::istream& in = path == "-" ? std::cin : file;
+  std::string text;
+  char block[65536];
+  while (in.read(block, sizeof block) || in.gcount() > 0) {
+    text.append(block, static_cast<std::size_t>(in.gcount()));
+    if (text.size() > kLargestFile) {
+      return fail(path, "is larger than 64 MiB", "tables are small; cut it out of the file");
+    }
+  }
+  if (in.bad()) return fail(path, "cannot be read", "it may be a folder");
+  return text;
+}
+
+std::string sources(const CheckedCell& cell) {
+  std::string text = cell.rule + ": ";
+  for (std::size_t n = 0; n < cell.from.size() && n < 6; ++n) {
+    text += fmt::format("{}{} {}", n == 0 ? "" : ", ", cell.from[n].heading, cell.from[n].text);
+  }
+  if (cell.from.size() > 6) text += fmt::format(" and {} more", cell.from.size() - 6);
+  return text;
+}
+
+void print(Console& console, const std::vector<TableAudit>& tables, bool all) {
+  for (const TableAudit& each : tables) {
+    Table table{{{"line", true},
+                 {"column"},
+                 {"printed", true},
+                 {"verdict"},
+                 {"should be", true},
+                 {"interval"},
+                 {"from"}},
+                {}};
+    std::vector<Verdict> verdicts;
+    for (const CheckedCell& cell : each.cells) {
+      if (!all && !is_finding(cell)) continue;
+      verdicts.push_back(cell.verdict);
+      table.rows.push_back(
+          {std::to_string(cell.line), cell.heading,
+           cell.number == cell.text ? cell.text : fmt::format("{} of '{}'", cell.number, cell.text),
+           std::string(name(cell.verdict)), cell.should_be, audit::interval_text(cell.interval),
+           sources(cell)});
+    }
+    if (table.rows.empty()) continue;
+    console.print(escape_for_terminal(fmt::format("{}:{}{}{}", each.file, each.line,
+                                                  each.title.empty() ? "" : ": ", each.title)) +
+                  "\n");
+    TextTableOptions style;
+    style.indent = "  ";
+    style.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
+      if (column != 3) return text;
+      const Verdict verdict = verdicts[row];
+      return console.styled(verdict == Verdict::impossible  ? Style::red
+                            : verdict == Verdict::truncated ? Style::yellow
+                                                            : Style::plain,
+                            text);
+    };
+    console.print(text_table(table, style));
+    for (const CheckedCell& cell : each.cells) {
+      if (cell.note.empty()) continue;
+      console.print(escape_for_terminal(fmt::format("  {}: {}", cell.number, cell.note)) + "\n");
+    }
+    for (const std::string& reading : each.readings) {
+      console.print(escape_for_terminal("  read as: " + reading) + "\n");
+    }
+    console.print("\n");
+  }
+  const audit::Counts counts = count(tables);
+  console.print(fmt::format("{} in {}: {} exact, {} possible, {} truncated, {} impossible\n",
+                            counted(static_cast<long long>(counts.all()), "derived cell"),
+                            counted(static_cast<long long>(tables.size()), "table"), counts.exact,
+                            counts.possible, counts.truncated, counts.impossible));
+}
+
+bool understood(const TableAudit& table) {
+  return std::any_of(table.columns.begin(), table.columns.end(), [](const audit::Column& column) {
+    return column.role != audit::Role::none && column.role != audit::Role::ignore &&
+           column.role != audit::Role::variant;
+  });
+}
+
+ExitCode run(const Options& options, Console& console) {
+  const auto settings = audit_options(options);
+  if (!settings) return console.error(settings.error());
+  std::vector<TableAudit> tables;
+  for (const std::string& path : options.tables) {
+    const auto text = read_file(path);
+    if (!text) {
+      (void)console.error(text.error());
+      continue;
+    }
+    auto found = audit_text(*text, path, *settings);
+    if (found.empty()) {
+      (void)console.error({path, "holds no table",
+                           "Markdown (with its |---| row), HTML and CSV tables are read; "
+                           "say which by --format"});
+    }
+    for (TableAudit& table : found) {
+      // A page has other tables too; those without a column of a benchmark are nobody's business.
+      if (understood(table)) {
+        for (const Notice& notice : table.notices) console.note(path, notice);
+      }
+      tables.push_back(std::move(table));
+    }
+  }
+  const audit::Counts counts = count(tables);
+  const ExitCode status = tables.empty()          ? ExitCode::nothing_read
+                          : counts.impossible > 0 ? ExitCode::regression
+                          : counts.all() == 0     ? ExitCode::not_comparable
+                                                  : ExitCode::good;
+  if (tables.empty()) return status;
+  if (status == ExitCode::not_comparable) {
+    console.note("no cell follows from others; name columns by --column, state facts by --fact");
+  }
+  return answer(
+      console, options.output, status,
+      [&](const std::string&) { return json_text(audit_to_json(tables, options.all)); },
+      [&] { print(console, tables, options.all); });
+}
+
+CommandRun declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_arguments(app, "TABLE", options->tables, "Files with tables; - for stdin.")->required();
+  add_text(app, "--format", options->format, "NAME",
+           "auto, markdown, html or csv (separated by comma, semicolon or tab).")
+      ->default_str("auto");
+  add_list(app, "--column", options->columns, "ROLE=HEADING",
+           "What the column of this heading holds, where its name does not tell: "
+           "throughput, gpus, batch_size, speedup, ... or ignore.");
+  add_list(app, "--fact", options->facts, "ROLE=VALUE",
+           "What no column says: batch_size=64, accumulation=4, sequence_length=128, "
+           "model=bert-large, peak_tflops=312; corrected_time=1.034 is measured over calculated "
+           "time.");
+  add_flag(app, "--all", options->all, "List every cell that was checked, not only findings.");
+  add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
+  return [options](Console& console) { return run(*options, console); };
+}
+
+constexpr Example kExamples[] = {
+    {"bertbench audit README.md", "Every table of a page; names the cells that cannot be."},
+    {"bertbench audit new.csv --column throughput=rate --fact batch_size=64 --all",
+     "Headings of one's own, a batch size that is not in the table, every cell listed."},
+};
+constexpr ExitCodeRow kStatuses[] = {
+    {ExitCode::good},
+    {ExitCode::regression, "a cell is impossible"},
+    {ExitCode::usage},
+    {ExitCode::not_comparable, "tables, but no cell that follows from others"},
+    {ExitCode::nothing_read, "no table could be read"}};
+
+}  // namespace
+
+extern const Command command_audit{
+    "audit",
+    "recompute the derived columns of published tables",
+    "TABLE...",
+    "A printed 1.92 stands for every value that rounds to it. Speedup, scaling, efficiency, "
+    "per-GPU "
+    "rate, global batch, TFLOPS, times, means and deviations are recomputed from the other cells "
+    "as "
+    "intervals. exact: the printed numbers give the printed digits. possible: numbers that round "
+    "to "
+    "them do. truncated: only if digits were cut off; a warning. impossible: nothing fits; the "
+    "cell "
+    "to blame may be an input, and what it should be is said. Base rows are found per "
+    "configuration.",
+    kExamples,
+    kStatuses,
+    declare};
+
+}  // namespace bertbench

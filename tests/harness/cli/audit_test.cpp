@@ -1,0 +1,95 @@
+// `audit` as users run it: statuses, the table on stdout, the JSON form, stated columns.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/harness/cli/cli_fixture.h"
+
+namespace bertbench::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kPublished = std::string(BB_SOURCE_DIR) + "/tests/data/published/";
+
+class AuditTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("bertbench-audit-" + std::to_string(::getpid()) + "-" +
+               testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string file(const std::string& name, const std::string& text) {
+    write_file(folder_ / name, text);
+    return (folder_ / name).string();
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(AuditTest, NamesTheImpossibleSpeedupAndWhatItShouldBe) {
+  const Ran ran = run({"audit", kPublished + "seed004_dlperf_mxnet_bert.csv"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_THAT(ran.out, HasSubstr("27.33"));
+  EXPECT_THAT(ran.out, HasSubstr("27.23"));
+  EXPECT_THAT(ran.out, HasSubstr("36 derived cells in 6 tables: 35 exact, 0 possible, 0 truncated, "
+                                 "1 impossible"));
+  EXPECT_EQ(ran.err, "");
+}
+
+TEST_F(AuditTest, TflopsOfTheNotebookAreAllPossible) {
+  const Ran ran = run({"audit", kPublished + "seed002_transformers_notebook.csv"});
+  EXPECT_EQ(ran.status, 0) << ran.out;
+  EXPECT_THAT(ran.out, HasSubstr("13 exact, 3 possible, 0 truncated, 0 impossible"));
+}
+
+TEST_F(AuditTest, TruncationIsAWarningOnly) {
+  const std::string table = file("t.md",
+                                 "| GPUs | samples/s | speedup |\n|---|---|---|\n"
+                                 "| 1 | 245.29 | 1.00 |\n| 8 | 1854.15 | 7.55 |\n");
+  const Ran ran = run({"audit", table});
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_THAT(ran.out, HasSubstr("truncated"));
+}
+
+TEST_F(AuditTest, StatusFourWhenNothingFollowsAndFiveWhenThereIsNoTable) {
+  const Ran nothing = run({"audit", file("a.md", "| GPUs | samples/s |\n|---|---|\n| 1 | 2 |\n")});
+  EXPECT_EQ(nothing.status, 4);
+  EXPECT_THAT(nothing.err, HasSubstr("nothing to check"));
+  EXPECT_EQ(run({"audit", file("b.md", "prose\n")}).status, 5);
+  EXPECT_EQ(run({"audit", (folder_ / "absent.md").string()}).status, 5);
+}
+
+TEST_F(AuditTest, WrongUsageNamesTheOption) {
+  const std::string table = file("a.csv", "a,b\n1,2\n");
+  EXPECT_THAT(run({"audit", table, "--column", "speedupp=b"}).err,
+              HasSubstr("did you mean speedup"));
+  EXPECT_EQ(run({"audit", table, "--column", "b"}).status, 2);
+  EXPECT_EQ(run({"audit", table, "--fact", "batch_size=-1"}).status, 2);
+  EXPECT_EQ(run({"audit", table, "--format", "latex"}).status, 2);
+}
+
+TEST_F(AuditTest, JsonListsFindingsAndWithAllEveryCell) {
+  const std::string path = kPublished + "seed001_ngc_bert_pytorch.csv";
+  const json findings = json::parse(run({"audit", path, "--json"}).out);
+  EXPECT_EQ(findings["schema"], "bertbench.audit/1");
+  EXPECT_EQ(findings["counts"]["impossible"], 7);
+  const json all = json::parse(run({"audit", path, "--json", "--all"}).out);
+  std::size_t cells = 0;
+  for (const auto& table : all["tables"]) cells += table["cells"].size();
+  EXPECT_EQ(cells, findings["counts"]["exact"].get<std::size_t>() +
+                       findings["counts"]["possible"].get<std::size_t>() + 8);
+}
+
+TEST_F(AuditTest, HostileCellsStayText) {
+  const std::string table = file("h.md",
+                                 "# \x1b[31mred\x1b[0m\n\n| GPUs | samples/s | speedup |\n"
+                                 "|---|---|---|\n| 1 | 100.0 | 1 |\n| 2 | 150.0 | 9.0 |\n");
+  EXPECT_THAT(run({"audit", table}).out, Not(HasSubstr("\x1b")));
+}
+
+}  // namespace
+}  // namespace bertbench::test
