@@ -63,7 +63,12 @@ std::optional<TimerLine> timer_line(const Line& line) {
   out.running = number_after(line, "RunningAvgSamplesPerSec=");
   out.current = number_after(line, "CurrSamplesPerSec=");
   if (!out.running) out.running = number_after(line, ", SamplesPerSec=");
-  if (!out.running) return std::nullopt;
+  constexpr std::int64_t kMost = 1'000'000'000'000;
+  const std::int64_t global = out.global_step.value_or(0);
+  if (!out.running || *out.epoch < 0 || out.micro_step < 0 || global < 0 ||
+      out.micro_step > kMost || global > kMost) {
+    return std::nullopt;
+  }
   const auto stamp = line.text.find('[');
   if (stamp != std::string_view::npos) {
     out.time_s = date_time(line.text.substr(stamp + 1)).value_or(kUnknown);

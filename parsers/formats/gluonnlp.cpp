@@ -60,7 +60,7 @@ class GluonnlpParser final : public LineParser {
   std::int64_t counter(std::int64_t epoch, std::int64_t batch, std::int64_t total, RunBuilder& out);
   RunDraft& put(Sample sample, IterationUnit unit, RateUnit rate, RunBuilder& out);
 
-  std::optional<std::int64_t> world_, accumulation_, batch_;
+  std::optional<std::int64_t> world_, accumulation_, batch_, steps_;
   double day_s_ = 0, newest_s_ = kUnknown;
   std::int64_t last_step_ = -1;
   std::int64_t base_ = 0, epoch_ = -1, total_ = 0;  ///< batches of the epochs before
@@ -120,7 +120,7 @@ bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
   const auto rate = number_after(line, "throughput=");
   const auto time = number_after(line, " time=");
   const auto loss = number_after(line, "mlm_loss=");
-  if (!rate || !time) return false;
+  if (!rate || !time || *step < 0 || *step > 1'000'000'000'000) return false;
   Sample sample;
   sample.step = *step + 1;
   sample.iterations = *step + 1;
@@ -131,6 +131,7 @@ bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
   sample.loss = loss;
   const bool first = out.open(WorkKind::training) == nullptr;
   RunDraft& draft = put(sample, IterationUnit::optimizer_step, RateUnit::tokens_per_second, out);
+  draft.planned = steps_;
   if (first) {
     draft.log.notices.push_back(
         {line.number,
@@ -181,7 +182,6 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
   RunDraft& draft = put(sample, IterationUnit::micro_step, unit, out);
   draft.log.clock_resolution_s = stamp.resolution_s;
   draft.log.clock_is_wall = !std::isnan(stamp.time_s);
-  draft.planned.reset();
   return true;
 }
 
@@ -231,7 +231,7 @@ void GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
   out.close(WorkKind::training);  // printed by each launch
   last_step_ = -1;
   epoch_ = -1;
-  world_ = accumulation_ = batch_ = std::nullopt;
+  world_ = accumulation_ = batch_ = steps_ = std::nullopt;
   Cursor gpus(line);
   if (gpus.skip_past("gpus='")) {
     if (const auto list = gpus.until("'")) {
@@ -244,6 +244,7 @@ void GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
     return static_cast<std::int64_t>(*value);
   };
   accumulation_ = count("accumulate=");
+  steps_ = count("num_steps=");
   if (line.text.find("accumulate=None") != std::string_view::npos) accumulation_ = 1;
   batch_ = count(" batch_size=");
   if (!batch_) batch_ = count("(batch_size=");
