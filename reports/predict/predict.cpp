@@ -11,10 +11,18 @@ namespace {
 using Batch = std::pair<std::int64_t, std::int64_t>;  // micro batch, accumulation
 
 std::string group_of(const Identity& identity) {
+  const auto length = identity.sequence_length;
   std::string out =
-      fmt::format("{}.{}.s{}", *identity.model, *identity.precision, *identity.sequence_length);
+      fmt::format("{}.{}.s{}", identity.model.value_or("?"), identity.precision.value_or("?"),
+                  length ? std::to_string(*length) : "?");
   for (const auto& [key, value] : identity.axes) out += fmt::format("+{}={}", key, value);
-  return out + " (" + *identity.framework + ")";
+  return out + " (" + identity.framework.value_or("?") + ")";
+}
+
+// What is unknown of all cells alike may stay so; batch and topology may not.
+bool can_be_placed(const Identity& identity) {
+  return identity.micro_batch_size && identity.gradient_accumulation_steps && identity.nodes &&
+         identity.gpus_per_node;
 }
 
 double per_gpu(const Identity& identity) {
@@ -125,7 +133,7 @@ std::vector<PredictedGroup> predict(const ResultSet& results,
                                     const std::vector<Topology>& topologies) {
   std::map<std::string, Group> groups;
   for (const Cell& cell : results.cells) {
-    if (cell.kind != WorkKind::training || !cell.identity.complete()) continue;
+    if (cell.kind != WorkKind::training || !can_be_placed(cell.identity)) continue;
     if (!cell.throughput.median || cell.throughput.unit != "sequences/s") continue;
     groups[group_of(cell.identity)].add(cell);
   }

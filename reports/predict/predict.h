@@ -28,7 +28,7 @@ struct PredictedGroup {
 
 /// Every micro batch and accumulation of a group keeps its size (weak scaling); where no one-GPU
 /// cells are there and all cells share one global batch, that is kept (strong scaling). Training
-/// cells with a throughput in sequences/s and a complete identity only.
+/// cells with a throughput in sequences/s, a known batch and a known topology only.
 [[nodiscard]] std::vector<PredictedGroup> predict(const ResultSet& results,
                                                   const std::vector<Topology>& topologies);
 

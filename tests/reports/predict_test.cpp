@@ -103,6 +103,17 @@ TEST(ScalingModel, StrongScalingWithoutOneGpuKeepsTheGlobalBatch) {
   EXPECT_NEAR(groups[0].cells[0].sequences_per_second, 65536 / (65536.0 / 128 / 500 + 0.025), 1e-3);
 }
 
+TEST(ScalingModel, WhatNoCellKnowsDoesNotHinder) {
+  ResultSet set = published(kFp32, "fp32");
+  for (Cell& cell : set.cells) cell.identity.sequence_length.reset();
+  const auto groups = predict(set, {{8, 8}});
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups[0].name, "bert-base.fp32.s? (mxnet)");
+  EXPECT_EQ(groups[0].cells.size(), 3U);
+  for (Cell& cell : set.cells) cell.identity.micro_batch_size.reset();
+  EXPECT_TRUE(predict(set, {{8, 8}}).empty());
+}
+
 TEST(ScalingModel, TooFewCellsGiveAReasonAndNoNumber) {
   const auto groups = predict(published(kFp32, "fp32", 1), {{4, 8}});
   ASSERT_EQ(groups.size(), 1U);
