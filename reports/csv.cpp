@@ -12,7 +12,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// A decimal number and nothing else: "-5" is no formula, "-1+1" and "-inf" may be one.
+bool is_number(std::string_view text) {
+  return text.find_first_not_of("0123456789.eE+-") == std::string_view::npos &&
+         !text.starts_with("+-") && to_double(text).has_value();
+}
+
 bool starts_formula(std::string_view text) {
+  if (is_number(text)) return false;
   // Spreadsheets skip blanks in front of a formula on import.
   while (text.starts_with(' ')) text.remove_prefix(1);
   static constexpr std::array<std::string_view, 10> kStarts = {

@@ -96,8 +96,12 @@ std::string text_table(const Table& table, const TextTableOptions& options) {
   const std::size_t count = table.columns.size();
   std::vector<std::size_t> width(count, 0);
   std::vector<std::vector<std::string>> safe(table.rows.size());
-  for (std::size_t c = 0; c < count; ++c)
-    if (options.headings) width[c] = display_width(table.columns[c].heading);
+  std::vector<std::string> headings;
+  for (std::size_t c = 0; c < count; ++c) {
+    // Headings may be names of axes, which come from a result file.
+    headings.push_back(escape_for_terminal(table.columns[c].heading));
+    if (options.headings) width[c] = display_width(headings[c]);
+  }
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     for (std::size_t c = 0; c < count; ++c) {
       safe[r].push_back(escape_for_terminal(cell(table, r, c)));
@@ -113,7 +117,7 @@ std::string text_table(const Table& table, const TextTableOptions& options) {
     std::string heading, rule;
     for (std::size_t c = 0; c < count; ++c) {
       if (c > 0) heading += "  ", rule += "  ";
-      heading += padded(table.columns[c].heading, width[c], table.columns[c].right);
+      heading += padded(headings[c], width[c], table.columns[c].right);
       rule += std::string(width[c], '-');
     }
     finish_line(heading);

@@ -1,4 +1,5 @@
 # Tests of what renders: FLOP accounting, hardware peaks, tables, and every output format.
 bb_add_test(reports_formats_test
-  SOURCES flops_test.cpp hardware_test.cpp
+  SOURCES csv_test.cpp dlperf_test.cpp flops_test.cpp formats_test.cpp hardware_test.cpp
+          render_test.cpp table_test.cpp
   LIBS bb::reports nlohmann_json::nlohmann_json)

@@ -1,0 +1,176 @@
+// Every report of every result set. BB_UPDATE_GOLDEN=1 rewrites tests/golden/reports.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "parsers/core/text.h"
+#include "tests/reports/result_files.h"
+#include "tests/reports/xml_check.h"
+
+namespace bertbench {
+namespace {
+
+using result_files::read;
+using result_files::render;
+using testing::HasSubstr;
+using testing::Not;
+
+class GoldenTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(GoldenTest, EveryReportIsAsStored) {
+  const ResultSet set = read(GetParam());
+  for (const Report* report : all_reports()) {
+    // JSON is held against the result set itself below; HTML has tests of its own.
+    if (report->name == "json" || report->name == "html") continue;
+    const std::filesystem::path path = std::filesystem::path(BB_SOURCE_DIR) /
+                                       "tests/golden/reports" /
+                                       (std::string(GetParam()) + "." + std::string(report->name));
+    const std::string text = render(*report, set);
+    const char* update = std::getenv("BB_UPDATE_GOLDEN");
+    if (update != nullptr && std::string(update) == "1") {
+      std::filesystem::create_directories(path.parent_path());
+      std::ofstream(path, std::ios::binary) << text;
+    }
+    EXPECT_EQ(result_files::read_file(path), text)
+        << path << " differs; BB_UPDATE_GOLDEN=1 stores the new text";
+  }
+}
+
+TEST_P(GoldenTest, JsonHoldsAllThatWasReadAndNothingElse) {
+  const auto written = nlohmann::json::parse(render("json", read(GetParam())));
+  const auto stored =
+      nlohmann::json::parse(result_files::read_file(result_files::path_of(GetParam())));
+  EXPECT_EQ(nlohmann::json::diff(stored, written).dump(1), "[]");
+}
+
+TEST_P(GoldenTest, EveryReportIsUtf8WithoutControlCharactersAndEndsItsLastLine) {
+  const ResultSet set = read(GetParam());
+  for (const Report* report : all_reports()) {
+    if (report->name == "html") continue;
+    const std::string text = render(*report, set);
+    ASSERT_FALSE(text.empty()) << report->name;
+    EXPECT_EQ(text.back(), '\n') << report->name;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const auto c = static_cast<unsigned char>(text[i]);
+      const bool line_end = c == '\n' || (c == '\r' && text[i + 1] == '\n');
+      ASSERT_TRUE((c >= 0x20 && (c != 0x7F || report->name == "json")) || line_end)
+          << report->name << " holds a control character behind "
+          << text.substr(0, i).substr(i < 60 ? 0 : i - 60);
+    }
+    // An invalid byte would be written as an escape, so text that stays as it is was valid.
+    if (report->name == "json") continue;
+    std::string printable;
+    for (const char c : text)
+      if (c != '\r' && c != '\n') printable += c;
+    EXPECT_EQ(escape_for_terminal(printable), printable) << report->name;
+  }
+}
+
+TEST_P(GoldenTest, JunitIsWellFormedAndItsCountsAreThoseOfItsElements) {
+  const xml::Document document = xml::parse(render("junit", read(GetParam())));
+  ASSERT_EQ(document.error, "");
+  for (const char* name : {"testsuites", "testsuite"}) {
+    const auto sums = document.named(name);
+    ASSERT_EQ(sums.size(), 1U);
+    const auto& attributes = sums[0].attributes;
+    EXPECT_EQ(attributes.at("tests"), std::to_string(document.named("testcase").size()));
+    EXPECT_EQ(attributes.at("failures"), std::to_string(document.named("failure").size()));
+    EXPECT_EQ(attributes.at("skipped"), std::to_string(document.named("skipped").size()));
+    EXPECT_EQ(attributes.at("errors"), "0");
+  }
+  for (const xml::Element& element : document.elements) {
+    if (element.name == "testcase") {
+      EXPECT_EQ(element.parent, "testsuite");
+    } else if (element.name == "failure") {
+      EXPECT_EQ(element.parent, "testcase");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, GoldenTest, testing::ValuesIn(result_files::kNames),
+                         [](const auto& set) { return std::string(set.param); });
+
+TEST(XmlCheckTest, RefusesWhatIsNotWellFormed) {
+  const std::string head = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+  EXPECT_EQ(xml::parse(head + "<a><b c=\"&amp;\"/>text</a>\n").error, "");
+  for (const char* bad :
+       {"<a><b></a></b>", "<a>", "<a/><b/>", "<a b=\"&\"/>", "<a b=\"<\"/>", "<a>\x1b</a>",
+        "<a b=\"1\" b=\"2\"/>", "<a b=1/>", "<a>]]></a>", "text<a/>", "<a>\xEF\xBF\xBF</a>", ""})
+    EXPECT_NE(xml::parse(head + bad).error, "") << bad;
+}
+
+TEST(JunitTest, ARetryThatPassedIsFlakyAndNoFailure) {
+  const xml::Document document = xml::parse(render("junit", read("failures")));
+  ASSERT_EQ(document.error, "");
+  // Five out of memory and one NaN failed; the stalled trial passed at its second attempt.
+  EXPECT_EQ(document.named("failure").size(), 6U);
+  const auto flaky = document.named("flakyFailure");
+  ASSERT_EQ(flaky.size(), 1U);
+  EXPECT_EQ(flaky[0].attributes.at("message"), "stalled at step 31: no output for 60 s");
+  EXPECT_TRUE(document.named("rerunFailure").empty());
+}
+
+TEST(JunitTest, AWindowThatTheLogDoesNotCoverIsSkipped) {
+  ResultSet set = read("quickstart");
+  Trial& trial = set.cells[0].trials[0];
+  trial.window.covered = false;
+  trial.sequences_per_second.reset();
+  const xml::Document document = xml::parse(render("junit", set));
+  ASSERT_EQ(document.named("skipped").size(), 1U);
+  EXPECT_EQ(document.named("skipped")[0].attributes.at("message"),
+            "the log does not cover the window steps:20:60");
+  EXPECT_TRUE(document.named("failure").empty());
+}
+
+TEST(HostileTextTest, NoMarkupOfALogReachesMarkdownOrXml) {
+  const ResultSet set = read("hostile");
+  for (const char* report : {"markdown", "junit"}) {
+    const std::string text = render(report, set);
+    for (const char* tag :
+         {"<script", "</script", "<img", "<svg", "<b>", "<i>", "&amp;\\x00.-1+1<"})
+      EXPECT_THAT(text, Not(HasSubstr(tag))) << report;
+    EXPECT_THAT(text, HasSubstr("&lt;script&gt;alert(1)")) << report;
+  }
+}
+
+TEST(HostileTextTest, MarkdownShowsLinksCodeAndMentionsAsTheyStand) {
+  const std::string text = render("markdown", read("hostile"));
+  for (const char* live : {"](http", "http://", "`code`", "@SUM", "| pipe"})
+    EXPECT_THAT(text, Not(HasSubstr(live)));
+  EXPECT_THAT(text, HasSubstr("&#91;link&#93;(http&#58;//evil.example)"));
+}
+
+TEST(HostileTextTest, EveryRowOfAMarkdownTableHasTheCellsOfItsHeading) {
+  for (const char* name : result_files::kNames) {
+    std::size_t expected = 0;
+    const std::string text = render("markdown", read(name));
+    for (const std::string_view line : split(text, '\n')) {
+      const auto bars = static_cast<std::size_t>(std::count(line.begin(), line.end(), '|'));
+      if (!line.starts_with('|')) {
+        EXPECT_EQ(bars, 0U) << line;
+        expected = 0;
+      } else {
+        if (expected == 0) expected = bars;
+        EXPECT_EQ(bars, expected) << name << ": " << line;
+      }
+    }
+  }
+}
+
+TEST(MarkdownTest, SaysThatRanksAreStandIns) {
+  const std::string note = "CPU ranks stand in for GPUs";
+  EXPECT_THAT(render("markdown", read("quickstart")), HasSubstr(note));
+  EXPECT_THAT(render("markdown", read("dlperf_mxnet")), Not(HasSubstr(note)));
+}
+
+TEST(MarkdownTest, WhatAllCellsShareStandsAboveTheTableOnce) {
+  const std::string text = render("markdown", read("dlperf_mxnet"));
+  EXPECT_THAT(text, HasSubstr("model **bert** · framework **mxnet** · precision **fp32**"));
+  EXPECT_THAT(text, Not(HasSubstr("| mxnet")));
+}
+
+}  // namespace
+}  // namespace bertbench

@@ -1,0 +1,52 @@
+// The result sets of tests/data/results, made by hand for the reports; no measurements.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "reports/model/result_io.h"
+#include "reports/render.h"
+
+namespace bertbench::result_files {
+
+/// dlperf_mxnet: seven trials of six topologies, the speeds that DLPerf printed for MXNet.
+/// failures: out of memory, NaN, a retry, a notice, and a log of which nothing is known.
+/// hostile: text that would run in a terminal, a browser or a spreadsheet.
+/// quickstart: two models, stand-ins for GPUs. empty: no cells.
+inline constexpr const char* kNames[] = {"dlperf_mxnet", "empty", "failures", "hostile",
+                                         "quickstart"};
+
+inline std::string read_file(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+inline std::string path_of(const std::string& name) {
+  return std::string(BB_SOURCE_DIR) + "/tests/data/results/" + name + ".json";
+}
+
+inline ResultSet read(const std::string& name) {
+  auto set = read_result_set(path_of(name));
+  EXPECT_TRUE(set) << set.error().message();
+  return set ? *set : ResultSet{};
+}
+
+inline std::string render(const Report& report, const ResultSet& set) {
+  const auto text = render_text(report, set, {});
+  EXPECT_TRUE(text) << text.error().message();
+  return text.value_or("");
+}
+
+inline std::string render(const std::string& report, const ResultSet& set) {
+  const auto found = find_report(report);
+  EXPECT_TRUE(found) << report;
+  return found ? render(**found, set) : std::string();
+}
+
+}  // namespace bertbench::result_files
