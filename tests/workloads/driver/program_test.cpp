@@ -257,7 +257,6 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--precision", "int8"}, 2, "fp32, tf32, bf16"},
       {{"--backend", "cuda"}, 3, "bert_cuda.so"},
       {{"--comm", "nccl"}, 3, "bert_nccl.so"},
-      {{"--comm", "mpi"}, 3, "bert_mpi.so"},
       {{"--comm", "pigeon"}, 2, "auto, self, tcp, mpi, nccl, sim"},
       {{"--steps", "0"}, 2, "at least 1"},
       {{"--steps", "ten"}, 2, "ten"},
