@@ -63,8 +63,8 @@ class RunDraft {
   bool ended_well = false;                ///< a closing statement was seen
   std::optional<Outcome> stated_outcome;  ///< the log says itself how it ended
   bool discard = false;                   ///< not to be handed on
-  bool own_facts = false;  ///< batches and world are stated by the format: FactRules add none
-  std::int64_t last_line = 0;             ///< of a record or a statement
+  bool own_facts = false;      ///< batches and world are stated by the format: FactRules add none
+  std::int64_t last_line = 0;  ///< of a record or a statement
 
   [[nodiscard]] RunLog take();
 
