@@ -11,6 +11,7 @@
 #include "harness/sweep/axes.h"
 #include "harness/sweep/config_reader.h"
 #include "harness/sweep/hosts.h"
+#include "harness/sweep/launcher_options.h"
 #include "harness/sweep/paths.h"
 #include "harness/sweep/trainer_options.h"
 #include "harness/sweep/workload.h"
@@ -20,9 +21,9 @@ namespace bertbench {
 namespace {
 
 const std::vector<std::string> kKeys{
-    "name",      "workload",        "grid",    "zip",   "exclude", "args",
-    "env",       "hosts",           "trials",  "steps", "window",  "launcher",
-    "timeout_s", "stall_timeout_s", "retries", "order", "$schema"};
+    "name",    "workload", "grid",  "zip",    "exclude",  "args",      "env",
+    "hosts",   "trials",   "steps", "window", "launcher", "timeout_s", "stall_timeout_s",
+    "retries", "order",    "mpi",   "ssh",    "$schema"};
 
 /// Scalar or list of scalars, as text.
 std::optional<std::vector<std::string>> values_of(ConfigReader& in, const Json& value,
@@ -293,6 +294,7 @@ Result<SweepConfig> parse_config(const std::string& text, const std::string& sou
     if (!reader->error()) check_repeats(*reader, config);
     if (!reader->error()) read_exclude(*reader, *workload, config);
     read_hosts(*reader, source, config);
+    read_launcher_options(*reader, config);
     if (workload->is_bert_train) check_args(*reader, config);
   }
   if (reader->error()) return tl::unexpected(*reader->error());
@@ -319,22 +321,23 @@ std::string config_to_json(const SweepConfig& config) {
     }
   }
   for (const auto& entry : config.exclude) exclude.push_back(entry);
-  const Json json = {{"name", config.name},
-                     {"workload", config.workload},
-                     {"grid", grid},
-                     {"zip", config.zip},
-                     {"exclude", exclude},
-                     {"args", config.args},
-                     {"env", config.env},
-                     {"hosts", config.hosts},
-                     {"trials", config.trials},
-                     {"steps", config.steps},
-                     {"window", config.window.str()},
-                     {"launcher", config.launcher},
-                     {"timeout_s", config.timeout_s},
-                     {"stall_timeout_s", config.stall_timeout_s},
-                     {"retries", config.retries},
-                     {"order", config.order == Order::interleaved ? "interleaved" : "sequential"}};
+  Json json = {{"name", config.name},
+               {"workload", config.workload},
+               {"grid", grid},
+               {"zip", config.zip},
+               {"exclude", exclude},
+               {"args", config.args},
+               {"env", config.env},
+               {"hosts", config.hosts},
+               {"trials", config.trials},
+               {"steps", config.steps},
+               {"window", config.window.str()},
+               {"launcher", config.launcher},
+               {"timeout_s", config.timeout_s},
+               {"stall_timeout_s", config.stall_timeout_s},
+               {"retries", config.retries},
+               {"order", config.order == Order::interleaved ? "interleaved" : "sequential"}};
+  add_launcher_options(config, json);
   return json.dump(2) + "\n";
 }
 

@@ -28,6 +28,19 @@ enum class Order {
   sequential    ///< all trials of the first cell, then of the second ...
 };
 
+/// "mpi": how mpirun is called.
+struct MpiOptions {
+  std::string implementation = "auto";  ///< auto (asks mpirun), openmpi, mpich
+  std::string bind_to = "none";         ///< none, core, hwthread, socket, numa
+};
+
+/// "ssh": how hosts are reached. Data only; what else ssh can do belongs into a config file of ssh.
+struct SshOptions {
+  std::int64_t port = 0;      ///< 0 = ssh's own choice
+  std::string identity_file;  ///< -i
+  std::string config_file;    ///< -F
+};
+
 struct SweepConfig {
   std::string source;      ///< path of the file, for messages and to find a hostfile beside it
   std::string name;        ///< title of the report
@@ -45,6 +58,8 @@ struct SweepConfig {
   double timeout_s = 3600;       ///< of one attempt
   double stall_timeout_s = 300;  ///< without a byte of output, start-up included
   int retries = 1;               ///< further attempts of a trial that failed
+  MpiOptions mpi;
+  SshOptions ssh;
   Order order = Order::interleaved;
 
   [[nodiscard]] const Axis* axis(const std::string& name) const;

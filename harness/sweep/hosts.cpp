@@ -36,4 +36,33 @@ Result<std::vector<std::string>> read_hostfile(const std::string& path) {
   return hosts;
 }
 
+bool is_loopback(const std::string& host) {
+  const auto name = host.substr(host.rfind('@') + 1);
+  return name == "localhost" || name == "::1" || name == "[::1]" || name.starts_with("127.");
+}
+
+std::vector<HostShare> shares_of(const std::vector<std::string>& hosts, std::int64_t nodes) {
+  std::vector<HostShare> shares;
+  for (std::int64_t node = 0; node < nodes; ++node) {
+    const auto index = static_cast<std::size_t>(node);
+    std::string host = index < hosts.size() ? hosts[index] : fmt::format("<host{}>", node + 1);
+    if (is_loopback(host) || (hosts.empty() && nodes == 1)) host = "localhost";
+    const auto same = std::find_if(shares.begin(), shares.end(),
+                                   [&](const auto& share) { return share.host == host; });
+    if (same == shares.end()) {
+      shares.push_back({host, 1});
+    } else {
+      ++same->nodes;
+    }
+  }
+  return shares;
+}
+
+Result<void> check_enough_hosts(const std::vector<std::string>& hosts, std::int64_t nodes) {
+  if (static_cast<std::int64_t>(hosts.size()) >= nodes) return {};
+  return fail("hosts",
+              fmt::format("the grid has cells of {} nodes, 'hosts' names {}", nodes, hosts.size()),
+              "name one host a node; the same host several times emulates nodes and is labelled");
+}
+
 }  // namespace bertbench

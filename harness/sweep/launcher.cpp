@@ -177,6 +177,11 @@ std::string host_of(const Plan& plan, std::int64_t node) {
                                           : fmt::format("<host{}>", node + 1);
 }
 
+std::string full_program(const Plan& plan) {
+  const auto path = find_program(plan.workload.program);
+  return path.empty() ? plan.workload.program : path;
+}
+
 Result<const Launcher*> find_launcher(std::string_view wanted) {
   std::vector<std::string> names;
   for (const auto* launcher : all_launchers()) {

@@ -30,6 +30,9 @@ struct Launcher {
   /// Processes that this machine starts. Never a shell: argv arrays.
   Result<std::vector<ProcessSpec>> (*processes)(const Plan&, const PlannedTrial&,
                                                 const LaunchPlace&);
+  /// What of the config or this machine keeps it from running; before the first launch. May be
+  /// null.
+  Result<void> (*check)(const Plan&) = nullptr;
 };
 
 /// All launchers, in list order. Generated from CMakeLists.txt.
@@ -44,6 +47,9 @@ Result<Variables> trainer_env(const Plan& plan, const PlannedTrial& trial,
                               const LaunchPlace& place);
 /// `host` of node i: of the config, else "<host1>" ...
 std::string host_of(const Plan& plan, std::int64_t node);
+/// Full path of the trainer where this machine has it, as launchers on several machines need it;
+/// else as the workload names it.
+std::string full_program(const Plan& plan);
 /// Text that a POSIX shell reads back as `text`; for messages and for ssh, never to run a shell
 /// here.
 std::string shell_quote(std::string_view text);

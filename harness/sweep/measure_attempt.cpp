@@ -149,6 +149,14 @@ Outcome join_outcomes(const std::optional<Outcome>& log, const AttemptEnd& end,
                       number == SIGHUP || number == SIGQUIT;
     return joined(sent ? Status::killed : Status::error, exit.str());
   }
+  if (exit.code == 255 && config.launcher == "ssh") {
+    return joined(Status::error,
+                  "exit status 255: ssh could not reach a host or lost it; see the log");
+  }
+  // A launcher between us and the trainer tells a signal as 128 + its number.
+  if (exit.code == 128 + SIGKILL && end.kernel_oom) {
+    return joined(Status::out_of_memory, "ended by the kernel's out-of-memory killer");
+  }
   if (exit.code && *exit.code != 0) {
     const bool sent = *exit.code == 130 || *exit.code == 137 || *exit.code == 143;
     return joined(sent ? Status::killed : Status::error, exit.str());

@@ -7,6 +7,7 @@
 
 #include "harness/sweep/axes.h"
 #include "harness/sweep/environment.h"
+#include "harness/sweep/hosts.h"
 #include "harness/sweep/launcher.h"
 #include "harness/sweep/paths.h"
 #include "parsers/core/text.h"
@@ -92,20 +93,30 @@ std::string backend_of(const PlannedCell& cell, const SweepConfig& config) {
 
 /// What of the cell is a stand-in, said in the report.
 void label(PlannedCell& cell, const SweepConfig& config, const Workload& workload, int cores) {
-  // A trainer with a launcher of its own (deepspeed) finds other machines by itself.
-  if (config.launcher != "local" || workload.single_process) return;
-  if (cell.topology.nodes > 1) {
+  // A trainer with a launcher of its own (deepspeed) finds other machines by itself; what Slurm
+  // gives is not known here.
+  if (config.launcher == "slurm" || workload.single_process) return;
+  const auto nodes = cell.topology.nodes;
+  const auto shares = config.launcher == "local" ? std::vector<HostShare>{{"localhost", nodes}}
+                                                 : shares_of(config.hosts, nodes);
+  const auto machines = static_cast<std::int64_t>(shares.size());
+  if (machines < nodes) {
     cell.emulated = true;
     cell.warnings.push_back(
-        fmt::format("nodes are emulated: {} nodes are ranks of one machine", cell.topology.nodes));
+        machines == 1 ? fmt::format("nodes are emulated: {} nodes are ranks of one machine", nodes)
+                      : fmt::format("nodes are emulated: {} nodes are ranks of {} machines", nodes,
+                                    machines));
   }
   if (!workload.is_bert_train || backend_of(cell, config) != "cpu") return;
   cell.emulated = true;
   cell.warnings.emplace_back("one CPU rank stands in for a GPU");
-  if (cell.topology.world_size() > cores) {
-    cell.warnings.push_back(fmt::format("ranks outnumber cores: {} ranks on {} {}",
-                                        cell.topology.world_size(), cores,
-                                        cores == 1 ? "core" : "cores"));
+  // Cores are known of this machine only.
+  for (const auto& share : shares) {
+    const auto ranks = share.nodes * cell.topology.gpus_per_node;
+    if (share.host == "localhost" && ranks > cores) {
+      cell.warnings.push_back(fmt::format("ranks outnumber cores: {} ranks on {} {}", ranks, cores,
+                                          cores == 1 ? "core" : "cores"));
+    }
   }
 }
 

@@ -77,7 +77,15 @@ Result<ProcessId> ProcessGroup::start(const ProcessSpec& spec, int log_fd) {
   if (program.empty()) {
     return fail(spec.argv[0], "no such program", "install it or give its full path");
   }
-  auto pid = spawn_process(program, spec.argv, environment_for(spec), spec.cwd, log_fd, group_);
+  int ends[2] = {-1, -1};
+  if (spec.hold_stdin && pipe2(ends, O_CLOEXEC) < 0) {
+    return fail(spec.argv[0], "cannot hold its stdin open",
+                "raise the limit of open files (ulimit -n)");
+  }
+  auto pid =
+      spawn_process(program, spec.argv, environment_for(spec), spec.cwd, log_fd, ends[0], group_);
+  if (ends[0] >= 0) close(ends[0]);
+  if (ends[1] >= 0) held_.push_back(ends[1]);
   if (!pid) return tl::unexpected(pid.error());
   if (group_ == 0) group_ = *pid;
   // Read before anyone can reap it, so the entry is there even if the process has ended.
@@ -132,7 +140,16 @@ std::optional<ExitStatus> ProcessGroup::status() const {
   return members_.front().second;
 }
 
-void ProcessGroup::signal(int number) const {
+void ProcessGroup::release_stdin() {
+  for (const int fd : held_) close(fd);
+  held_.clear();
+}
+
+void ProcessGroup::signal(int number) {
+  if (number == SIGTERM && !held_.empty()) {
+    release_stdin();
+    return;
+  }
   if (group_ > 0 && running()) {
     kill(-group_, number);
     if (number != SIGKILL) kill(-group_, SIGCONT);  // a stopped process cannot act on a signal
@@ -140,6 +157,7 @@ void ProcessGroup::signal(int number) const {
 }
 
 int ProcessGroup::kill_all() {
+  release_stdin();
   if (members_.empty()) return 0;
   // Once every member is reaped the group's number may belong to someone else.
   if (running()) kill(-group_, SIGKILL);

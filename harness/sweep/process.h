@@ -22,6 +22,10 @@ struct ProcessSpec {
   Variables set;                   ///< added to (or replacing) the harness's own environment
   std::vector<std::string> unset;  ///< names, or prefixes ending in '*', taken out of it first
   std::string cwd;                 ///< empty: the harness's
+  /// Stdin is not /dev/null but a pipe that stays open, and empty, as long as the harness lives.
+  /// Its end is how whoever runs the trainer elsewhere learns that it is to be ended (launcher
+  /// ssh).
+  bool hold_stdin = false;
 };
 
 /// How a process ended, decoded from the wait status: exit 9 and SIGKILL are different things.
@@ -68,17 +72,20 @@ class ProcessGroup {
   /// Of the first process that ended badly, else success when all have ended.
   [[nodiscard]] std::optional<ExitStatus> status() const;
 
-  /// Sends a signal to the whole group.
-  void signal(int number) const;
+  /// Sends a signal to the whole group. Where stdin is held, SIGTERM is its end instead: the
+  /// trainer is elsewhere, and what runs here must stay to bring its last words and its status.
+  void signal(int number);
   /// Ends what is left for good: SIGKILL to the group, then to every descendant that escaped from
   /// it (they come to this process, which is their subreaper). Returns how many had escaped.
   int kill_all();
 
  private:
   void reap();
+  void release_stdin();
   pid_t group_ = 0;
   std::vector<std::pair<ProcessId, std::optional<ExitStatus>>> members_;
   std::optional<std::size_t> first_failed_;
+  std::vector<int> held_;  // write ends
 };
 
 /// Makes this process the subreaper of its descendants, opens descriptors 0-2 on /dev/null where

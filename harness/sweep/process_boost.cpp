@@ -27,8 +27,9 @@ namespace {
 struct ChildSetup : bp::extend::handler {
   pid_t group;  // 0: lead a new one
   pid_t parent;
+  int stdin_fd;  // -1: as Boost has set it
 
-  ChildSetup(pid_t g, pid_t p) : group(g), parent(p) {}
+  ChildSetup(pid_t g, pid_t p, int in) : group(g), parent(p), stdin_fd(in) {}
 
   template <class Executor>
   void on_exec_setup(Executor&) const {
@@ -41,6 +42,7 @@ struct ChildSetup : bp::extend::handler {
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
     for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD}) signal(number, SIG_DFL);
+    if (stdin_fd >= 0) dup2(stdin_fd, 0);
     close_on_exec_from(3);
   }
 };
@@ -49,7 +51,7 @@ struct ChildSetup : bp::extend::handler {
 
 Result<pid_t> spawn_process(const std::string& program, const std::vector<std::string>& argv,
                             const std::map<std::string, std::string>& environment,
-                            const std::string& cwd, int log_fd, pid_t group) {
+                            const std::string& cwd, int log_fd, int stdin_fd, pid_t group) {
   const int copy = fcntl(log_fd, F_DUPFD_CLOEXEC, 3);
   std::FILE* log = copy < 0 ? nullptr : fdopen(copy, "a");
   if (!log) {
@@ -63,7 +65,7 @@ Result<pid_t> spawn_process(const std::string& program, const std::vector<std::s
   bp::child child(bp::exe = program, bp::args = args, variables,
                   bp::start_dir = cwd.empty() ? std::string(".") : cwd,
                   bp::std_in<bp::null, (bp::std_out & bp::std_err)> log,
-                  ChildSetup(group, getpid()), ec);
+                  ChildSetup(group, getpid(), stdin_fd), ec);
   std::fclose(log);
   if (ec) {
     return fail(program, "cannot be started: " + ec.message(), "check that it runs by hand");

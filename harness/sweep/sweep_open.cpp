@@ -39,6 +39,9 @@ Result<void> check_programs(const Plan& plan, const Launcher& launcher) {
                     ? "build it (scripts/quickstart), or name it with --trainer"
                     : "install it, or correct 'program' of the template");
   }
+  if (launcher.check) {
+    if (auto good = launcher.check(plan); !good) return good;
+  }
   return check_format_name(plan.workload.format);
 }
 
@@ -53,8 +56,8 @@ SweepRun::SweepRun(const Plan& plan, const SweepOptions& options, SweepObserver&
       signals_(options.handle_signals) {}
 
 Result<void> SweepRun::open() {
-  if (auto good = check_programs(plan_, launcher_); !good) return good;
   prepare_to_run_processes();
+  if (auto good = check_programs(plan_, launcher_); !good) return good;
   auto root = Folder::make_root(options_.out);
   if (!root) return tl::unexpected(root.error());
   root_.emplace(std::move(*root));

@@ -6,6 +6,7 @@
 //   FAKE_RANK        rank that does so (default 0); the others go on and wait
 //   FAKE_SECONDS     seconds a step, as printed (default 0.01)
 //   FAKE_DELAY_MS    real time a step takes (default 0)
+//   FAKE_DUMP        file to which rank 0 writes its arguments and FAKE_ variables, NUL-ended
 //   FAKE_NOTE        file to which each start adds a line "RANK WORLD pid"
 #include <fcntl.h>
 #include <signal.h>
@@ -14,6 +15,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <initializer_list>
 #include <string>
 
 namespace {
@@ -30,6 +33,27 @@ void put(const std::string& text) {
     if (n <= 0) _exit(1);
     done += static_cast<std::size_t>(n);
   }
+}
+
+/// The first of a launcher's variables that is set.
+std::string of_launcher(std::initializer_list<const char*> names, const char* otherwise) {
+  for (const char* name : names) {
+    if (const char* value = std::getenv(name)) return value;
+  }
+  return otherwise;
+}
+
+/// Every argument and every variable FAKE_..., each ended by a NUL.
+void dump(const std::string& file, int argc, char** argv) {
+  std::FILE* out = std::fopen(file.c_str(), "w");
+  if (!out) return;
+  for (int i = 1; i < argc; ++i) std::fwrite(argv[i], 1, std::strlen(argv[i]) + 1, out);
+  for (char** entry = environ; *entry; ++entry) {
+    if (std::strncmp(*entry, "FAKE_", 5) == 0) {
+      std::fwrite(*entry, 1, std::strlen(*entry) + 1, out);
+    }
+  }
+  std::fclose(out);
 }
 
 [[noreturn]] void hang() {
@@ -101,7 +125,11 @@ int main(int argc, char** argv) {
     if (name == "--timings") timings = value;
     if (name == "--expect-world-size") expected = value;
   }
-  const std::string rank = env("RANK", "0"), world = env("WORLD_SIZE", "1");
+  const std::string rank =
+      of_launcher({"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, "0");
+  const std::string world =
+      of_launcher({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, "1");
+  if (const auto file = env("FAKE_DUMP", ""); !file.empty() && rank == "0") dump(file, argc, argv);
   if (expected != world) {
     std::fprintf(stderr, "fake_trainer: expected world %s, found %s\n", expected.c_str(),
                  world.c_str());

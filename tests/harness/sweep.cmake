@@ -12,6 +12,12 @@ bb_add_test(sweep_test TIMEOUT 120 LIBS bb::sweep bb::reports bb::parsers bb::co
 target_compile_definitions(sweep_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
 add_dependencies(sweep_test fake_trainer)
 
+# Launchers with the programs they call: each test says what is missing and skips.
+bb_add_test(launchers_test TIMEOUT 300 LIBS bb::sweep bb::reports bb::parsers bb::core SOURCES
+  sweep/launchers_mpi_test.cpp sweep/launchers_ssh_test.cpp sweep/ssh_server.cpp)
+target_compile_definitions(launchers_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
+add_dependencies(launchers_test fake_trainer)
+
 # Needs the real trainer: two ranks train for a few steps.
 if(TARGET bert_train)
   bb_add_test(sweep_trainer_test TIMEOUT 900 LIBS bb::sweep bb::reports bb::parsers bb::core

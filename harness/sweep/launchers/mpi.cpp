@@ -1,39 +1,159 @@
-// mpi: one mpirun starts all ranks. This version prints the command; it does not run it.
+// mpi: one mpirun starts all ranks, of Open MPI or of MPICH, whose options differ.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "harness/sweep/hosts.h"
 #include "harness/sweep/launcher.h"
 
 namespace bertbench {
 namespace {
 
+/// Debian installs both side by side, each under a name of its own.
+std::string program_of(const std::string& implementation) {
+  std::vector<std::string> names{"mpirun"};
+  if (implementation == "openmpi") names = {"mpirun.openmpi", "mpirun"};
+  if (implementation == "mpich") names = {"mpirun.mpich", "mpiexec.hydra", "mpirun"};
+  for (const auto& name : names) {
+    if (!find_program(name).empty()) return name;
+  }
+  return "mpirun";
+}
+
+/// "openmpi", "mpich" (and what descends from it), or "" for one that this file does not know.
+std::string implementation_of(const std::string& program) {
+  static std::map<std::string, std::string> known;
+  const auto path = find_program(program);
+  if (path.empty()) return "openmpi";  // --dry-run where there is none: the usual one
+  if (const auto it = known.find(path); it != known.end()) return it->second;
+  const auto text = capture_output({path, "--version"}, std::chrono::seconds(10)).value_or("");
+  std::string name;
+  if (text.find("Open MPI") != std::string::npos || text.find("OpenRTE") != std::string::npos ||
+      text.find("PRRTE") != std::string::npos) {
+    name = "openmpi";
+  } else if (text.find("HYDRA") != std::string::npos ||
+             text.find("Intel(R) MPI") != std::string::npos) {
+    name = "mpich";
+  }
+  return known[path] = name;
+}
+
+/// mpirun looks for words of its own behind the program's name: ":" begins a second program, which
+/// it would run, and "--mca" sets a parameter. As trainer arguments they cannot be passed at all.
+Result<void> check_words(const std::vector<std::string>& words) {
+  for (const auto& word : words) {
+    const auto bare = word.substr(std::min(word.find_first_not_of('-'), word.size()));
+    const bool parameter = bare != word && (bare == "mca" || bare == "gmca" || bare == "omca" ||
+                                            bare == "pmca" || bare == "prtemca");
+    if (word == ":" || parameter) {
+      return fail("launcher mpi",
+                  fmt::format("mpirun would take the argument '{}' for its own", word),
+                  "change it, or use another launcher");
+    }
+  }
+  if (words.front().starts_with('-')) {
+    return fail("launcher mpi", fmt::format("'{}' would be an option of mpirun", words.front()),
+                "give the program's full path");
+  }
+  return {};
+}
+
 Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial& trial,
                                            const LaunchPlace& place) {
   const auto& topology = plan.cells[trial.cell].topology;
-  auto args = trainer_args(plan, trial, place, static_cast<int>(topology.gpus_per_node));
+  const auto& options = plan.config.mpi;
+  const auto slots = plan.workload.process_per_gpu ? topology.gpus_per_node : 1;
+  const auto shares =
+      shares_of(plan.config.hosts, plan.workload.single_process ? 1 : topology.nodes);
+  std::int64_t most = 1;  // nodes that one machine stands for
+  std::string hosts;
+  for (const auto& share : shares) {
+    most = std::max(most, share.nodes);
+    hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", share.host, share.nodes * slots);
+  }
+  auto args = trainer_args(plan, trial, place, static_cast<int>(most * topology.gpus_per_node));
   if (!args) return tl::unexpected(args.error());
   auto env = trainer_env(plan, trial, place);
   if (!env) return tl::unexpected(env.error());
 
-  const auto slots = plan.workload.process_per_gpu ? topology.gpus_per_node : 1;
-  std::string hosts;
-  for (std::int64_t node = 0; node < topology.nodes; ++node) {
-    hosts += fmt::format("{}{}:{}", node ? "," : "", host_of(plan, node), slots);
-  }
+  // For communicators that meet over TCP; MPI itself needs neither.
+  env->emplace_back("MASTER_ADDR",
+                    shares.front().host == "localhost" ? "127.0.0.1" : shares.front().host);
+  env->emplace_back("MASTER_PORT",
+                    place.master_port ? std::to_string(place.master_port) : "<port>");
+
+  const auto program = program_of(options.implementation);
+  const auto implementation =
+      options.implementation == "auto" ? implementation_of(program) : options.implementation;
+  const auto ranks = std::to_string(plan.workload.single_process ? 1 : topology.nodes * slots);
   ProcessSpec one;
-  one.argv = {"mpirun", "-np",      std::to_string(topology.nodes * slots), "--host",
-              hosts,    "--map-by", fmt::format("ppr:{}:node", slots)};
-  for (const auto& [name, value] : *env) {
-    one.argv.insert(one.argv.end(), {"-x", name});
-    one.set.emplace_back(name, value);
+  one.argv = {program};
+  const auto add = [&one](std::initializer_list<std::string> words) {
+    one.argv.insert(one.argv.end(), words);
+  };
+  if (implementation == "mpich") {
+    // It passes on the whole environment by itself.
+    add({"-n", ranks, "-hosts", hosts});
+    if (options.bind_to != "none") add({"-bind-to", options.bind_to});
+  } else {
+    if (geteuid() == 0) add({"--allow-run-as-root"});
+    add({"-np", ranks, "--host", hosts});
+    // One machine has the slots it was given; several have equally many each or their shares.
+    const bool even = std::all_of(shares.begin(), shares.end(),
+                                  [&](const auto& share) { return share.nodes == most; });
+    if (even) add({"--map-by", fmt::format("ppr:{}:node", most * slots)});
+    add({"--bind-to", options.bind_to});
+    for (const auto& [name, value] : *env) add({"-x", name});
   }
-  one.argv.push_back(plan.workload.program);
-  one.argv.insert(one.argv.end(), args->begin(), args->end());
+  std::vector<std::string> words{full_program(plan)};
+  words.insert(words.end(), args->begin(), args->end());
+  if (auto good = check_words(words); !good) return tl::unexpected(good.error());
+  one.argv.insert(one.argv.end(), words.begin(), words.end());
+  one.set = *env;
+  // Who this process is in a job around it is nothing to the ranks of the trial.
+  one.unset = {"RANK",
+               "LOCAL_RANK",
+               "WORLD_SIZE",
+               "LOCAL_WORLD_SIZE",
+               "GROUP_RANK",
+               "MASTER_ADDR",
+               "MASTER_PORT",
+               "SLURM_*",
+               "PMI_*",
+               "PMIX_*",
+               "TORCHELASTIC_*",
+               "OMPI_COMM_*",
+               "OMPI_MCA_orte_*",
+               "OMPI_MCA_ess*"};
   return std::vector<ProcessSpec>{std::move(one)};
+}
+
+Result<void> check(const Plan& plan) {
+  std::int64_t nodes = 0;
+  for (const auto& cell : plan.cells) nodes = std::max(nodes, cell.topology.nodes);
+  if (nodes > 1 || !plan.config.hosts.empty()) {
+    if (auto good = check_enough_hosts(plan.config.hosts, nodes); !good) return good;
+  }
+  const auto& wanted = plan.config.mpi.implementation;
+  const auto program = program_of(wanted);
+  const auto found = implementation_of(program);
+  if (found.empty() || (wanted != "auto" && wanted != found)) {
+    return fail("launcher mpi",
+                fmt::format("{} is {}", find_program(program),
+                            found.empty() ? "neither Open MPI nor MPICH by its --version"
+                                          : found + ", not " + wanted),
+                "set mpi.implementation, or put another mpirun first on PATH");
+  }
+  return {};
 }
 
 }  // namespace
 
 extern const Launcher launcher_mpi;
-const Launcher launcher_mpi{"mpi", "mpirun of Open MPI over the hosts", "mpirun", false, processes};
+const Launcher launcher_mpi{
+    "mpi", "mpirun of Open MPI or MPICH over the hosts", "mpirun", true, processes, check};
 
 }  // namespace bertbench

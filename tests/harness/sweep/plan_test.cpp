@@ -178,8 +178,8 @@ TEST(SweepPlan, QuotesTwiceForTheShellBehindSsh) {
   const auto processes = (*find_launcher("ssh"))->processes(plan, plan.trials[0], {"/d", 1, "m"});
   ASSERT_TRUE(processes);
   const auto& argv = processes->front().argv;
-  EXPECT_EQ(argv[3], "--");
-  EXPECT_THAT(argv.back(), HasSubstr("--model '; touch pwned'"));
+  EXPECT_EQ(argv[argv.size() - 3], "--");
+  EXPECT_THAT(argv.back(), HasSubstr("'--model' '; touch pwned'"));
 }
 
 TEST(SweepPlan, TurnsFlagsIntoArgumentsOnlyWhenTrue) {
