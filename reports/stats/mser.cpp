@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "reports/stats/clip.h"
 #include "reports/stats/summary.h"
 #include "reports/stats/window.h"
 
@@ -11,17 +12,6 @@ namespace {
 
 constexpr std::size_t kBatch = 5;
 constexpr double kClearly = 0.25;
-
-// Tukey's fences. They are at least 10 % of the median wide: a perfectly even series has no
-// quartile range, and clipping to it would hide the warm-up itself.
-std::vector<double> clipped(std::span<const double> series) {
-  const double low = quantile(series, 0.25);
-  const double high = quantile(series, 0.75);
-  const double reach = std::max(1.5 * (high - low), 0.1 * std::abs(median(series)));
-  std::vector<double> out(series.begin(), series.end());
-  for (double& y : out) y = std::clamp(y, low - reach, high + reach);
-  return out;
-}
 
 std::vector<double> batch_means(std::span<const double> series) {
   std::vector<double> means;

@@ -1,8 +1,10 @@
 # Statistics, measuring, result files, verdicts: included by CMakeLists.txt of this folder.
 bb_add_test(stats_test
-  SOURCES stats/change_points_test.cpp stats/clock_test.cpp stats/mser_test.cpp
-          stats/multiple_testing_test.cpp
-          stats/rank_test_test.cpp stats/scaling_test.cpp stats/summary_test.cpp
+  SOURCES stats/block_bootstrap_test.cpp stats/change_points_test.cpp stats/clock_test.cpp
+          stats/mser_test.cpp
+          stats/multiple_testing_test.cpp stats/periodic_test.cpp
+          stats/rank_test_test.cpp stats/scaling_test.cpp
+          stats/steady_state_test.cpp stats/summary_test.cpp
           stats/window_test.cpp
   LIBS bb::reports)
 bb_add_test(results_test

@@ -1,0 +1,107 @@
+#include "reports/stats/steady_state.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace bertbench {
+namespace {
+
+std::vector<double> noisy(std::size_t n, unsigned seed, double cv = 0.01) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> noise(1, cv);
+  std::vector<double> out(n);
+  for (double& x : out) x = 0.1 * noise(random);
+  return out;
+}
+
+TEST(SteadyState, AnEvenRunIsFlat) {
+  EXPECT_EQ(steady_state(std::vector<double>(100, 0.25))->steadiness, Steadiness::flat);
+  int flat = 0;
+  for (unsigned seed = 1; seed <= 100; ++seed) {
+    flat += steady_state(noisy(200, seed))->steadiness == Steadiness::flat;
+  }
+  EXPECT_GE(flat, 98);
+}
+
+TEST(SteadyState, ASlowBeginIsAWarmUpAndEndsWhereItEnds) {
+  for (unsigned seed = 1; seed <= 50; ++seed) {
+    auto series = noisy(200, seed);
+    for (std::size_t i = 0; i < 30; ++i) series[i] *= 1.5;
+    const auto found = steady_state(series);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->steadiness, Steadiness::warm_up) << seed;
+    EXPECT_NEAR(static_cast<double>(found->first), 30, 2) << seed;
+    EXPECT_NEAR(found->level, 0.1, 0.001) << seed;
+  }
+}
+
+TEST(SteadyState, AThermalThrottleIsASlowDown) {
+  auto series = noisy(200, 3);
+  for (std::size_t i = 120; i < 200; ++i) series[i] *= 1.08;
+  const auto found = steady_state(series);
+  EXPECT_EQ(found->steadiness, Steadiness::slow_down);
+  EXPECT_NEAR(static_cast<double>(found->first), 120, 2);
+  EXPECT_NEAR(found->level / found->earlier, 1.08, 0.01);
+}
+
+TEST(SteadyState, WarmUpThenThrottleIsASlowDown) {
+  auto series = noisy(300, 4);
+  for (std::size_t i = 0; i < 20; ++i) series[i] *= 2;
+  for (std::size_t i = 150; i < 300; ++i) series[i] *= 1.05;
+  EXPECT_EQ(steady_state(series)->steadiness, Steadiness::slow_down);
+}
+
+TEST(SteadyState, AChangeNearTheEndIsNoSteadyState) {
+  auto series = noisy(200, 5);
+  for (std::size_t i = 170; i < 200; ++i) series[i] *= 1.2;
+  EXPECT_EQ(steady_state(series)->steadiness, Steadiness::no_steady_state);
+}
+
+TEST(SteadyState, ADriftIsNoFlatRun) {
+  auto series = noisy(400, 6, 0.005);
+  for (std::size_t i = 0; i < series.size(); ++i) series[i] *= 1 + 0.0005 * double(i);
+  EXPECT_NE(steady_state(series)->steadiness, Steadiness::flat);
+}
+
+TEST(SteadyState, ShiftsBelowOnePercentAreOneLevel) {
+  auto series = noisy(400, 7, 0.002);
+  for (std::size_t i = 200; i < 400; ++i) series[i] *= 1.005;
+  EXPECT_EQ(steady_state(series)->steadiness, Steadiness::flat);
+}
+
+TEST(SteadyState, SpikesDoNotChangeTheLevel) {
+  auto series = noisy(200, 8);
+  for (std::size_t i = 25; i < 200; i += 50) series[i] = 5;
+  EXPECT_EQ(steady_state(series)->steadiness, Steadiness::flat);
+}
+
+TEST(SteadyState, LongSeriesAreTakenInMeansOfNeighbours) {
+  auto series = noisy(100'000, 9, 0.05);
+  for (std::size_t i = 0; i < 10'000; ++i) series[i] *= 1.5;
+  const auto found = steady_state(series);
+  EXPECT_EQ(found->steadiness, Steadiness::warm_up);
+  EXPECT_NEAR(static_cast<double>(found->first), 10'000, 250);
+}
+
+TEST(SteadyState, FewOrUnusableValuesSayNothing) {
+  EXPECT_FALSE(steady_state(std::vector<double>(19, 0.1)));
+  std::vector<double> series(50, 0.1);
+  series[10] = 0;
+  EXPECT_FALSE(steady_state(series));
+  series[10] = std::nan("");
+  EXPECT_FALSE(steady_state(series));
+}
+
+TEST(SteadyState, NamesReadBack) {
+  for (const auto s : {Steadiness::flat, Steadiness::warm_up, Steadiness::slow_down,
+                       Steadiness::no_steady_state}) {
+    EXPECT_EQ(steadiness_from_name(name(s)), s);
+  }
+  EXPECT_FALSE(steadiness_from_name("steady"));
+}
+
+}  // namespace
+}  // namespace bertbench
