@@ -30,6 +30,8 @@ bool has_fine_clock(const RunDraft& run) {
 }  // namespace
 
 bool Evidence::beats(const Evidence& other) const {
+  const bool mine = given && kind >= statement;
+  if (mine != (other.given && other.kind >= statement)) return mine;
   if (kind != other.kind) return kind > other.kind;
   if (fine_clock != other.fine_clock) return fine_clock;
   return matched > other.matched;

@@ -3,6 +3,7 @@
 // Logs are mixtures: a Hugging Face run under DeepSpeed draws tqdm bars, prints the Trainer's dicts
 // and DeepSpeed's timer lines. Each format reads its own lines; one of them gives the runs that are
 // shown, the others are named in a notice. The rule, first difference decides:
+//   0. a record or a statement of the user's own format (--format-file);
 //   1. what the training runs hold: records with a clock or step times, records with printed rates,
 //      records with losses only, no record but a closing statement, lines only;
 //   2. ten records or more with a clock that is fine enough for 1 % of the run before a clock that
@@ -20,6 +21,7 @@ class RunBuilder;
 struct Evidence {
   enum Kind { lines, statement, losses, rates, times };
   Kind kind = lines;
+  bool given = false;  ///< the user's own format
   bool fine_clock = false;
   std::int64_t matched = 0;  ///< lines of the format
 

@@ -20,10 +20,13 @@
 #include "parsers/line_feed.h"
 #include "parsers/outcome_rules.h"
 #include "parsers/run_builder.h"
+#include "parsers/user_format.h"
 
 namespace bertbench {
 namespace {
 
+constexpr std::size_t kUserBit = 61;  ///< built-in formats have the bits below
+constexpr std::uint64_t kUserOwner = std::uint64_t{1} << kUserBit;
 constexpr std::uint64_t kFactOwner = std::uint64_t{1} << 62;
 constexpr std::uint64_t kOutcomeOwner = std::uint64_t{1} << 63;
 
@@ -33,13 +36,16 @@ struct Anchors {
   std::vector<std::uint64_t> owners;
 };
 
-Anchors collect_anchors(std::string_view only) {
+Anchors collect_anchors(std::string_view only, const UserFormat* user_format) {
   std::map<std::string_view, std::uint64_t> found;
   const auto formats = all_formats();
   for (std::size_t i = 0; i < formats.size(); ++i) {
     if (!only.empty() && formats[i]->name != only) continue;
     for (const std::string_view anchor : formats[i]->anchors)
       found[anchor] |= std::uint64_t{1} << i;
+  }
+  if (user_format != nullptr && (only.empty() || only == user_format->name())) {
+    for (const std::string& literal : user_format->literals()) found[literal] |= kUserOwner;
   }
   for (const std::string_view anchor : FactRules::anchors()) found[anchor] |= kFactOwner;
   for (const std::string_view anchor : OutcomeRules::anchors()) found[anchor] |= kOutcomeOwner;
@@ -53,24 +59,37 @@ Anchors collect_anchors(std::string_view only) {
 
 using Tables = std::pair<Anchors, AnchorScanner>;
 
-/// The tables are built once a process and format, when they are first asked for.
-const Tables& scanner_for(const std::string& only) {
+/// The tables are built once a process, format and format file, when they are first asked for.
+std::shared_ptr<const Tables> scanner_for(const std::string& only,
+                                          const std::shared_ptr<const UserFormat>& user_format) {
+  struct Entry {
+    std::weak_ptr<const UserFormat> user_format;
+    std::shared_ptr<const Tables> tables;
+  };
   static std::mutex mutex;
-  static std::map<std::string, Tables, std::less<>> entries;
+  static std::map<std::pair<std::string, const UserFormat*>, Entry> entries;
   const std::lock_guard lock(mutex);
-  if (const auto found = entries.find(only); found != entries.end()) return found->second;
-  Anchors anchors = collect_anchors(only);
-  AnchorScanner scanner(anchors.literals);
-  return entries.emplace(only, Tables{std::move(anchors), std::move(scanner)}).first->second;
+  // An address may be used again once its format is gone.
+  std::erase_if(entries, [](const auto& entry) {
+    return entry.first.second != nullptr && entry.second.user_format.expired();
+  });
+  Entry& entry = entries[{only, user_format.get()}];
+  if (!entry.tables) {
+    Anchors anchors = collect_anchors(only, user_format.get());
+    AnchorScanner scanner(anchors.literals);
+    entry = {user_format, std::make_shared<Tables>(std::move(anchors), std::move(scanner))};
+  }
+  return entry.tables;
 }
 
 /// The format that options ask for; empty = all of them.
 std::string only_format(const ReadOptions& options) {
-  return options.format == "auto" || !check_format_name(options.format) ? "" : options.format;
+  const auto known = check_format_name(options.format, options.user_format.get());
+  return options.format == "auto" || !known ? "" : options.format;
 }
 
 struct FormatState {
-  const Format* format = nullptr;
+  std::string_view name;
   std::unique_ptr<LineParser> parser;
   std::unique_ptr<RunBuilder> builder;
   std::int64_t matched = 0;
@@ -161,12 +180,17 @@ struct LogReader::State final : CandidateSink {
   State(ReadOptions o, std::string p)
       : options(std::move(o)),
         path(std::move(p)),
-        tables(scanner_for(only_format(options))),
-        feed(tables.second, tables.first.owners) {
-    for (const Format* format : all_formats()) {
-      formats.push_back({format, format->make(),
-                         std::make_unique<RunBuilder>(format->name, path, options.window), 0});
+        tables(scanner_for(only_format(options), options.user_format)),
+        feed(tables->second, tables->first.owners) {
+    for (const Format* format : all_formats()) add_format(format->name, format->make());
+    if (options.user_format) {
+      add_format(options.user_format->name(), options.user_format->make(options.world));
     }
+  }
+
+  void add_format(std::string_view name, std::unique_ptr<LineParser> parser) {
+    formats.push_back(
+        {name, std::move(parser), std::make_unique<RunBuilder>(name, path, options.window), 0});
   }
 
   void candidate(const Candidate& found) override {
@@ -193,7 +217,8 @@ struct LogReader::State final : CandidateSink {
       outcomes.see(shown);
     }
     for (std::size_t i = 0; i < formats.size(); ++i) {
-      if ((owners >> i & 1) == 0) continue;
+      const std::size_t bit = i < all_formats().size() ? i : kUserBit;
+      if ((owners >> bit & 1) == 0) continue;
       FormatState& state = formats[i];
       if (state.parser->parse(line, *state.builder)) {
         ++state.matched;
@@ -211,7 +236,8 @@ struct LogReader::State final : CandidateSink {
     Evidence of_best;
     for (const FormatState& state : formats) {
       if (state.matched == 0) continue;
-      const Evidence evidence = evidence_of(*state.builder, state.matched);
+      Evidence evidence = evidence_of(*state.builder, state.matched);
+      evidence.given = options.user_format && state.name == options.user_format->name();
       if (best != nullptr && !evidence.beats(of_best)) continue;
       best = &state;
       of_best = evidence;
@@ -223,7 +249,7 @@ struct LogReader::State final : CandidateSink {
 
   ReadOptions options;
   std::string path;
-  const Tables& tables;
+  std::shared_ptr<const Tables> tables;
   LineFeed feed;
   std::vector<FormatState> formats;
   FactRules facts;
@@ -247,7 +273,7 @@ std::vector<RunLog> LogReader::State::finish() {
   std::string others;
   for (const FormatState& state : formats) {
     if (&state == best || !has_training_records(state)) continue;
-    others += (others.empty() ? "" : ", ") + std::string(state.format->name);
+    others += (others.empty() ? "" : ", ") + std::string(state.name);
   }
   std::vector<RunLog> out;
   for (std::size_t i = 0; i < drafts.size(); ++i) {
@@ -320,7 +346,7 @@ std::vector<RunLog> LogReader::finish() {
   return out;
 }
 
-Result<void> check_format_name(const std::string& name) {
+Result<void> check_format_name(const std::string& name, const UserFormat* user_format) {
   if (name == "auto") return {};
   std::vector<std::string> known;
   std::string list = "auto";
@@ -328,6 +354,11 @@ Result<void> check_format_name(const std::string& name) {
     if (format->name == name) return {};
     known.emplace_back(format->name);
     list += ", " + std::string(format->name);
+  }
+  if (user_format != nullptr) {
+    if (user_format->name() == name) return {};
+    known.emplace_back(user_format->name());
+    list += ", " + std::string(user_format->name());
   }
   const std::string near = nearest_name(name, known);
   return fail(
@@ -351,7 +382,7 @@ Result<std::string> read_all(ByteSource& source, LineFeed& feed, CandidateSink& 
 }  // namespace
 
 Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions& options) {
-  if (auto known = check_format_name(options.format); !known) {
+  if (auto known = check_format_name(options.format, options.user_format.get()); !known) {
     return tl::unexpected(known.error());
   }
   auto source = open_source(path);

@@ -16,9 +16,15 @@
 
 namespace bertbench {
 
+class UserFormat;
+
 struct ReadOptions {
   std::string format = "auto";  ///< or a name of all_formats(): see check_format_name
   WindowRule window;            ///< the records of a fixed window are never merged to save memory
+  /// A format beside the built-in ones, of --format-file. It speaks for a log in which it finds a
+  /// record or a statement, whatever the others find.
+  std::shared_ptr<const UserFormat> user_format;
+  std::optional<std::int64_t> world;  ///< the user's, for formats that print rates of one GPU
 };
 
 /// Where a log that is still growing stands: a copy, cheap enough for every redraw of a status
@@ -65,7 +71,9 @@ class LogReader {
 [[nodiscard]] Result<std::vector<RunLog>> read_log(const std::string& path,
                                                    const ReadOptions& options);
 
-/// "auto" or a name of all_formats(); else an Error that lists them and the nearest.
-[[nodiscard]] Result<void> check_format_name(const std::string& name);
+/// "auto", a name of all_formats() or that of `user_format` (may be null); else an Error that lists
+/// them and the nearest.
+[[nodiscard]] Result<void> check_format_name(const std::string& name,
+                                             const UserFormat* user_format = nullptr);
 
 }  // namespace bertbench

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "harness/sweep/config_reader.h"
+#include "parsers/config_reader.h"
 #include "harness/sweep/trainer_options.h"
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "harness/sweep/axes.h"
-#include "harness/sweep/config_reader.h"
+#include "parsers/config_reader.h"
 #include "harness/sweep/hosts.h"
 #include "harness/sweep/launcher_options.h"
 #include "harness/sweep/paths.h"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "harness/sweep/config_reader.h"
+#include "parsers/config_reader.h"
 #include "harness/sweep/paths.h"
 #include "harness/sweep/templates.h"
 #include "parsers/core/text.h"

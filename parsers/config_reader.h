@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/sweep/json_lines.h"
 #include "parsers/core/error.h"
+#include "parsers/json_lines.h"
 
 namespace bertbench {
 
@@ -19,9 +19,11 @@ using Json = nlohmann::ordered_json;
 
 class ConfigReader {
  public:
-  /// Parses `text` (comments allowed) and applies the sets.
+  /// Parses `text` (comments allowed; at most 64 levels) and applies the sets. `what` names the
+  /// thing in errors: "a sweep".
   static Result<ConfigReader> open(const std::string& text, const std::string& source,
-                                   const std::vector<std::string>& sets);
+                                   const std::vector<std::string>& sets,
+                                   const std::string& what = "a sweep");
 
   [[nodiscard]] const Json& root() const { return root_; }
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }

@@ -1,4 +1,4 @@
-#include "harness/sweep/json_lines.h"
+#include "parsers/json_lines.h"
 
 #include <nlohmann/json.hpp>
 #include <set>

@@ -1,4 +1,4 @@
-#include "harness/sweep/config_reader.h"
+#include "parsers/config_reader.h"
 
 #include <fmt/format.h>
 
@@ -21,6 +21,27 @@ const char* kind_of(const Json& value) {
 int line_at_byte(std::string_view text, std::size_t byte) {
   const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.size()));
   return 1 + static_cast<int>(std::count(text.begin(), end, '\n'));
+}
+
+constexpr int kMaxDepth = 64;
+
+// The line on which nesting exceeds kMaxDepth, 0 if it never does: the readers below recurse.
+int too_deep(std::string_view text) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
+    } else if (text.substr(i, 2) == "//") {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (text.substr(i, 2) == "/*") {
+      i = std::min(text.find("*/", i + 2), text.size() - 1);
+    } else if (text[i] == '[' || text[i] == '{') {
+      if (++depth > kMaxDepth) return line_at_byte(text, i);
+    } else if (text[i] == ']' || text[i] == '}') {
+      --depth;
+    }
+  }
+  return 0;
 }
 
 }  // namespace
@@ -53,23 +74,28 @@ std::string path_of(const std::string& pointer) {
 }
 
 Result<ConfigReader> ConfigReader::open(const std::string& text, const std::string& source,
-                                        const std::vector<std::string>& sets) {
+                                        const std::vector<std::string>& sets,
+                                        const std::string& what) {
   ConfigReader reader;
   reader.source_ = source;
-  if (trim(text).empty()) return fail(source, "is empty", "a sweep is a JSON object");
+  if (trim(text).empty()) return fail(source, "is empty", what + " is a JSON object");
+  if (const int line = too_deep(text)) {
+    return fail(fmt::format("{}:{}", source, line),
+                fmt::format("is nested more than {} levels deep", kMaxDepth));
+  }
   try {
     reader.root_ = Json::parse(text, nullptr, true, /*ignore_comments=*/true);
   } catch (const Json::parse_error& e) {
-    std::string what = e.what();
+    std::string why = e.what();
     // "[json.exception.parse_error.101] parse error at line 3, column 5: syntax error while ..."
-    if (const auto colon = what.find(": "); colon != std::string::npos) what.erase(0, colon + 2);
+    if (const auto colon = why.find(": "); colon != std::string::npos) why.erase(0, colon + 2);
     return fail(fmt::format("{}:{}", source, line_at_byte(text, e.byte ? e.byte - 1 : 0)),
-                "is not JSON: " + what, "comments are allowed, trailing commas are not");
+                "is not JSON: " + why, "comments are allowed, trailing commas are not");
   }
   reader.lines_ = find_json_lines(text);
   if (!reader.root_.is_object()) {
     return fail(source + ":1",
-                "a sweep is a JSON object, not " + std::string(kind_of(reader.root_)));
+                what + " is a JSON object, not " + std::string(kind_of(reader.root_)));
   }
   if (!reader.lines_.duplicates.empty()) {
     const auto& twice = reader.lines_.duplicates.front();
