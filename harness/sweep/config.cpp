@@ -23,7 +23,7 @@ namespace {
 const std::vector<std::string> kKeys{
     "name",    "workload", "grid",  "zip",    "exclude",  "args",      "env",
     "hosts",   "trials",   "steps", "window", "launcher", "timeout_s", "stall_timeout_s",
-    "retries", "order",    "mpi",   "ssh",    "$schema"};
+    "retries", "order",    "mpi",   "ssh",    "slurm",    "$schema"};
 
 /// Scalar or list of scalars, as text.
 std::optional<std::vector<std::string>> values_of(ConfigReader& in, const Json& value,

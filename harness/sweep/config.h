@@ -41,6 +41,21 @@ struct SshOptions {
   std::string config_file;    ///< -F
 };
 
+/// "slurm": what is asked of Slurm. Inside an allocation only `mpi` and `cpus_per_task` matter.
+struct SlurmOptions {
+  std::string job = "cell";   ///< what one job holds: all trials of a cell, of all cells of one
+                              ///< number of nodes ("nodes"), or one trial ("trial")
+  std::int64_t max_jobs = 8;  ///< of this sweep in the queue at once
+  std::string account, partition, qos, constraint, reservation;  ///< empty: not asked for
+  std::string gres;                   ///< "{gpus_per_node}" stands for the cell's number
+  bool exclusive = true;              ///< nodes to ourselves: others would be in the measurement
+  std::string time_limit;             ///< of a job, "[days-]hours:minutes:seconds"
+  double queue_timeout_s = 0;         ///< of a job that does not start; 0 = none
+  double controller_timeout_s = 600;  ///< of a controller that does not answer
+  std::int64_t cpus_per_task = 0;     ///< 0: not asked for, threads by this machine's cores
+  std::string mpi = "none";           ///< srun --mpi
+};
+
 struct SweepConfig {
   std::string source;      ///< path of the file, for messages and to find a hostfile beside it
   std::string name;        ///< title of the report
@@ -60,6 +75,7 @@ struct SweepConfig {
   int retries = 1;               ///< further attempts of a trial that failed
   MpiOptions mpi;
   SshOptions ssh;
+  SlurmOptions slurm;
   Order order = Order::interleaved;
 
   [[nodiscard]] const Axis* axis(const std::string& name) const;

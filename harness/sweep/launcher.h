@@ -33,6 +33,8 @@ struct Launcher {
   /// What of the config or this machine keeps it from running; before the first launch. May be
   /// null.
   Result<void> (*check)(const Plan&) = nullptr;
+  /// What an exit status of its own program means, empty when it is the trainer's. May be null.
+  std::string (*name_exit)(const ExitStatus&) = nullptr;
 };
 
 /// All launchers, in list order. Generated from CMakeLists.txt.

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <iterator>
 
+#include "harness/sweep/launcher.h"
 #include "parsers/core/text.h"
 #include "reports/deduce.h"
 #include "reports/measure.h"
@@ -140,6 +141,11 @@ Outcome join_outcomes(const std::optional<Outcome>& log, const AttemptEnd& end,
     return joined(Status::out_of_memory, exit.code == 12 ? exit.str() : "");
   }
   if (log && log->status == Status::nan) return *log;
+  if (const auto launcher = find_launcher(config.launcher); launcher && (*launcher)->name_exit) {
+    if (const auto text = (*launcher)->name_exit(exit); !text.empty()) {
+      return joined(Status::error, exit.str() + ": " + text);
+    }
+  }
   if (exit.signal) {
     const int number = *exit.signal;
     if (number == SIGKILL && end.kernel_oom) {
@@ -148,10 +154,6 @@ Outcome join_outcomes(const std::optional<Outcome>& log, const AttemptEnd& end,
     const bool sent = number == SIGKILL || number == SIGTERM || number == SIGINT ||
                       number == SIGHUP || number == SIGQUIT;
     return joined(sent ? Status::killed : Status::error, exit.str());
-  }
-  if (exit.code == 255 && config.launcher == "ssh") {
-    return joined(Status::error,
-                  "exit status 255: ssh could not reach a host or lost it; see the log");
   }
   // A launcher between us and the trainer tells a signal as 128 + its number.
   if (exit.code == 128 + SIGKILL && end.kernel_oom) {

@@ -17,6 +17,24 @@
 
 namespace bertbench {
 
+/// An attempt whose start is in the journal and whose end is not.
+struct OpenAttempt {
+  PlannedTrial trial;
+  int attempt = 1;
+  std::string path;  ///< of its folder, below the run folder
+  Folder folder;
+  int log_fd = -1;  ///< log.txt, readable, O_APPEND; closed with this
+  std::vector<ProcessSpec> processes;
+  TrialProgress progress;
+
+  OpenAttempt(PlannedTrial t, int number, std::string where, Folder f);
+  OpenAttempt(OpenAttempt&& other) noexcept;
+  OpenAttempt& operator=(OpenAttempt&&) = delete;
+  ~OpenAttempt();
+  /// The members that name it in a journal record.
+  [[nodiscard]] nlohmann::ordered_json who(const PlannedCell& cell) const;
+};
+
 class SweepRun {
  public:
   SweepRun(const Plan& plan, const SweepOptions& options, SweepObserver& observer,
@@ -48,6 +66,13 @@ class SweepRun {
   Result<void> reuse_trial(const PlannedTrial& trial, bool selected);
   Result<void> run_trial(Pending pending);
   Result<bool> run_one(const PlannedTrial& trial, int attempt, std::vector<Notice>& earlier);
+  /// Folder, empty log, command.json, "started" in the journal.
+  Result<OpenAttempt> begin_attempt(const PlannedTrial& trial, int attempt);
+  void tell_progress(OpenAttempt& attempt, const LiveView& live, double elapsed);
+  [[nodiscard]] LogReader reader_of(const OpenAttempt& attempt) const;
+  /// Measures it, writes its files and "finished"; true if another attempt is worth making. What
+  /// came of it goes to `earlier`, as a notice for the next one.
+  Result<bool> end_attempt(OpenAttempt& open, const AttemptEnd& end, std::vector<Notice>& earlier);
   Result<void> write_command(const Folder& folder, const PlannedTrial& trial,
                              const std::vector<ProcessSpec>& processes) const;
   Result<void> write_results(bool always);

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <map>
 
 #include "harness/sweep/hosts.h"
-#include "harness/sweep/launcher.h"
+#include "harness/sweep/trainer_call.h"
 
 namespace bertbench {
 namespace {
@@ -63,37 +64,34 @@ Result<void> check_words(const std::vector<std::string>& words) {
 
 Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial& trial,
                                            const LaunchPlace& place) {
-  const auto& topology = plan.cells[trial.cell].topology;
   const auto& options = plan.config.mpi;
-  const auto slots = plan.workload.process_per_gpu ? topology.gpus_per_node : 1;
-  const auto shares =
-      shares_of(plan.config.hosts, plan.workload.single_process ? 1 : topology.nodes);
+  const auto nodes = plan.workload.single_process ? 1 : plan.cells[trial.cell].topology.nodes;
+  const auto shares = shares_of(plan.config.hosts, nodes);
   std::int64_t most = 1;  // nodes that one machine stands for
+  for (const auto& share : shares) most = std::max(most, share.nodes);
+  auto call = trainer_call(plan, trial, place, most, true);
+  if (!call) return tl::unexpected(call.error());
+  if (auto good = check_words(call->words); !good) return tl::unexpected(good.error());
   std::string hosts;
   for (const auto& share : shares) {
-    most = std::max(most, share.nodes);
-    hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", share.host, share.nodes * slots);
+    hosts +=
+        fmt::format("{}{}:{}", hosts.empty() ? "" : ",", share.host, share.nodes * call->per_node);
   }
-  auto args = trainer_args(plan, trial, place, static_cast<int>(most * topology.gpus_per_node));
-  if (!args) return tl::unexpected(args.error());
-  auto env = trainer_env(plan, trial, place);
-  if (!env) return tl::unexpected(env.error());
-
   // For communicators that meet over TCP; MPI itself needs neither.
-  env->emplace_back("MASTER_ADDR",
-                    shares.front().host == "localhost" ? "127.0.0.1" : shares.front().host);
-  env->emplace_back("MASTER_PORT",
-                    place.master_port ? std::to_string(place.master_port) : "<port>");
+  const auto& first = shares.front().host;
+  call->env.emplace_back("MASTER_ADDR", first == "localhost" ? "127.0.0.1" : first);
+  call->env.emplace_back("MASTER_PORT", call->port);
 
   const auto program = program_of(options.implementation);
   const auto implementation =
       options.implementation == "auto" ? implementation_of(program) : options.implementation;
-  const auto ranks = std::to_string(plan.workload.single_process ? 1 : topology.nodes * slots);
   ProcessSpec one;
   one.argv = {program};
+  one.set = call->env;
   const auto add = [&one](std::initializer_list<std::string> words) {
     one.argv.insert(one.argv.end(), words);
   };
+  const auto ranks = std::to_string(call->processes());
   if (implementation == "mpich") {
     // It passes on the whole environment by itself.
     add({"-n", ranks, "-hosts", hosts});
@@ -104,30 +102,17 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
     // One machine has the slots it was given; several have equally many each or their shares.
     const bool even = std::all_of(shares.begin(), shares.end(),
                                   [&](const auto& share) { return share.nodes == most; });
-    if (even) add({"--map-by", fmt::format("ppr:{}:node", most * slots)});
+    if (even) add({"--map-by", fmt::format("ppr:{}:node", most * call->per_node)});
     add({"--bind-to", options.bind_to});
-    for (const auto& [name, value] : *env) add({"-x", name});
+    for (const auto& [name, value] : call->env) add({"-x", name});
+    // From 32 ranks a machine on, Open MPI 4 forks in threads whose handlers race for the ends of
+    // short ranks, and mpirun then waits for ever (openpmix/prrte issue 1839). First, so that a
+    // variable of the config overrides it.
+    one.set.insert(one.set.begin(), {"OMPI_MCA_odls_base_num_threads", "0"});
   }
-  std::vector<std::string> words{full_program(plan)};
-  words.insert(words.end(), args->begin(), args->end());
-  if (auto good = check_words(words); !good) return tl::unexpected(good.error());
-  one.argv.insert(one.argv.end(), words.begin(), words.end());
-  one.set = *env;
+  one.argv.insert(one.argv.end(), call->words.begin(), call->words.end());
   // Who this process is in a job around it is nothing to the ranks of the trial.
-  one.unset = {"RANK",
-               "LOCAL_RANK",
-               "WORLD_SIZE",
-               "LOCAL_WORLD_SIZE",
-               "GROUP_RANK",
-               "MASTER_ADDR",
-               "MASTER_PORT",
-               "SLURM_*",
-               "PMI_*",
-               "PMIX_*",
-               "TORCHELASTIC_*",
-               "OMPI_COMM_*",
-               "OMPI_MCA_orte_*",
-               "OMPI_MCA_ess*"};
+  one.unset = foreign_place_names({"OMPI_COMM_*", "OMPI_MCA_orte_*", "OMPI_MCA_ess*"});
   return std::vector<ProcessSpec>{std::move(one)};
 }
 
@@ -150,10 +135,20 @@ Result<void> check(const Plan& plan) {
   return {};
 }
 
+/// Hydra of MPICH 4.0 can lose a rank's status when ranks end at the same moment: it dies of an
+/// assertion ("!closed") or of SIGPIPE.
+std::string name_exit(const ExitStatus& exit) {
+  if (exit.code == 255 || exit.signal == SIGPIPE) {
+    return "mpirun lost contact with its ranks; what the first of them ended with is not known";
+  }
+  return {};
+}
+
 }  // namespace
 
 extern const Launcher launcher_mpi;
 const Launcher launcher_mpi{
-    "mpi", "mpirun of Open MPI or MPICH over the hosts", "mpirun", true, processes, check};
+    "mpi",    "mpirun of Open MPI or MPICH over the hosts", "mpirun", true, processes, check,
+    name_exit};
 
 }  // namespace bertbench

@@ -97,12 +97,42 @@ TEST_P(MpiLauncher, DecodesHowRanksEnd) {
   EXPECT_EQ(ends["ok"].status, Status::completed);
   EXPECT_EQ(ends["oom_exit"].status, Status::out_of_memory);
   EXPECT_EQ(ends["exit:7"].status, Status::error);
-  EXPECT_THAT(ends["exit:7"].detail, HasSubstr("exit status 7"));
-  EXPECT_NE(ends["signal:11"].status, Status::completed);
-  // Open MPI tells the signal as 128 + its number, MPICH as it is.
-  EXPECT_THAT(ends["signal:11"].detail,
-              ::testing::StartsWith(std::string(GetParam()) == "mpich" ? "exit status 11"
-                                                                       : "exit status 139"));
+  EXPECT_EQ(ends["signal:11"].status, Status::error);
+  // Open MPI tells the signal as 128 + its number, MPICH as it is. Hydra of MPICH 4.0 now and then
+  // loses a status ("assert (!closed) failed", or dies of SIGPIPE): then the outcome says that.
+  const bool mpich = std::string(GetParam()) == "mpich";
+  const auto lost = HasSubstr("mpirun lost contact with its ranks");
+  const auto told = [&](const char* text) {
+    return mpich ? ::testing::Matcher<std::string>(::testing::AnyOf(HasSubstr(text), lost))
+                 : ::testing::Matcher<std::string>(HasSubstr(text));
+  };
+  EXPECT_THAT(ends["exit:7"].detail, told("exit status 7"));
+  EXPECT_THAT(ends["signal:11"].detail, told(mpich ? "exit status 11" : "exit status 139"));
+}
+
+TEST(MpiLauncherOfOpenMpi, ThirtyTwoShortRanksEndEveryTime) {
+  // Open MPI 4 hangs here by itself, more often than not, without what the launcher sets.
+  if (find_program("mpirun.openmpi").empty()) GTEST_SKIP() << "mpirun.openmpi is not installed";
+  TempFolder temp;
+  Recorder seen;
+  PlanOptions options;
+  options.launcher = "mpi";
+  options.cores = 2;
+  const auto plan = plan_of(
+      small_config(),
+      {kHosts, "grid.topology=4n8g", "trials=8", "stall_timeout_s=20",
+       "env.FAKE_NOTE=" + temp.path("note"), "retries=0", "mpi={\"implementation\": \"openmpi\"}"},
+      options);
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_EQ(outcome->exit_status, 0);
+  const auto note = "\n" + test::read(temp.path("note"));
+  for (int rank = 0; rank < 32; ++rank) {
+    EXPECT_EQ(test::count(note, "\n" + std::to_string(rank) + " 32 "), 8u) << rank;
+  }
+  const auto& cell = outcome->result.cells.at(0);
+  EXPECT_THAT(cell.warnings, Contains("ranks outnumber cores: 32 ranks on 2 cores"));
+  for (const auto& trial : cell.trials) EXPECT_EQ(trial.outcome.status, Status::completed);
 }
 
 TEST_P(MpiLauncher, LeavesNoRankBehindWhenRanksIgnoreSigterm) {

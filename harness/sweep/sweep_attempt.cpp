@@ -1,0 +1,215 @@
+// SweepRun: one attempt, from the record that it starts to the record of how it ended.
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "harness/sweep/sweep_run.h"
+
+namespace bertbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A port that is free now. Two sweeps of one machine may draw the same one; then a rank fails to
+/// listen and the trial is tried again with another.
+int free_port() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return 29500;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* raw = reinterpret_cast<sockaddr*>(&address);
+  const bool good = bind(fd, raw, length) == 0 && getsockname(fd, raw, &length) == 0;
+  close(fd);
+  return good ? ntohs(address.sin_port) : 29500;
+}
+
+std::string text_of(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json outcome_json(const Trial& trial, const AttemptEnd& end) {
+  Json out = {{"status", name(trial.outcome.status)}};
+  if (trial.outcome.step) out["step"] = *trial.outcome.step;
+  if (trial.outcome.line) out["line"] = trial.outcome.line;
+  if (!trial.outcome.detail.empty()) out["detail"] = trial.outcome.detail;
+  if (end.exit && end.exit->code) out["exit_code"] = *end.exit->code;
+  if (end.exit && end.exit->signal) out["signal"] = *end.exit->signal;
+  out["seconds"] = end.seconds;
+  out["log_bytes"] = end.log_bytes;
+  out["window_covered"] = trial.window.covered;
+  return out;
+}
+
+}  // namespace
+
+OpenAttempt::OpenAttempt(PlannedTrial t, int number, std::string where, Folder f)
+    : trial(t), attempt(number), path(std::move(where)), folder(std::move(f)) {}
+
+OpenAttempt::OpenAttempt(OpenAttempt&& other) noexcept
+    : trial(other.trial),
+      attempt(other.attempt),
+      path(std::move(other.path)),
+      folder(std::move(other.folder)),
+      log_fd(std::exchange(other.log_fd, -1)),
+      processes(std::move(other.processes)),
+      progress(other.progress) {}
+
+OpenAttempt::~OpenAttempt() {
+  if (log_fd >= 0) close(log_fd);
+}
+
+Json OpenAttempt::who(const PlannedCell& cell) const {
+  return {{"cell", cell.key}, {"trial", trial.trial}, {"attempt", attempt}};
+}
+
+Result<void> SweepRun::write_command(const Folder& folder, const PlannedTrial& trial,
+                                     const std::vector<ProcessSpec>& processes) const {
+  const auto& cell = plan_.cells[trial.cell];
+  Json json = {{"cell", cell.key},
+               {"trial", trial.trial},
+               {"launcher", std::string(launcher_.name)},
+               {"world_size", cell.topology.world_size()}};
+  json["processes"] = Json::array();
+  for (const auto& one : processes) {
+    Json set = Json::object();
+    for (const auto& [key, value] : one.set) set[key] = value;
+    json["processes"].push_back({{"argv", one.argv}, {"set", set}, {"unset", one.unset}});
+  }
+  return folder.write("command.json", text_of(json));
+}
+
+Result<OpenAttempt> SweepRun::begin_attempt(const PlannedTrial& trial, int attempt) {
+  auto folder = attempt_folder(trial, attempt);
+  if (!folder) return tl::unexpected(folder.error());
+  for (const char* old : {"outcome.json", "iterations.csv", "timings.jsonl"}) folder->remove(old);
+  OpenAttempt out(trial, attempt, attempt_path(trial, attempt), std::move(*folder));
+  const auto log_fd = out.folder.create_log("log.txt");
+  if (!log_fd) return tl::unexpected(log_fd.error());
+  out.log_fd = *log_fd;
+
+  const LaunchPlace place{out.folder.path(), free_port(),
+                          fmt::format("{}:{}", state_.run_id, out.path)};
+  auto processes = launcher_.processes(plan_, trial, place);
+  if (!processes) return tl::unexpected(processes.error());
+  out.processes = std::move(*processes);
+  const auto command = command_digest(trial);
+  if (!command) return tl::unexpected(command.error());
+  if (auto done = write_command(out.folder, trial, out.processes); !done) {
+    return tl::unexpected(done.error());
+  }
+  Json started = {{"event", "started"}};
+  started.update(out.who(plan_.cells[trial.cell]));
+  started["command"] = *command;
+  started["program"] = program_id_;
+  if (auto done = journal_->append(started); !done) return tl::unexpected(done.error());
+  out.progress = progress_of(trial, attempt);
+  out.progress.eta_s = eta(trial, kUnknown);
+  return out;
+}
+
+LogReader SweepRun::reader_of(const OpenAttempt& attempt) const {
+  return LogReader({plan_.workload.format, plan_.config.window},
+                   root_->path_of(attempt.path + "/log.txt"));
+}
+
+void SweepRun::tell_progress(OpenAttempt& attempt, const LiveView& live, double elapsed) {
+  auto& progress = attempt.progress;
+  progress.step = live.last_step.value_or(0);
+  progress.sequences_per_second = live_rate(live, plan_.cells[attempt.trial.cell]);
+  progress.elapsed_s = elapsed;
+  // Steps take alike, so what is left of this trial follows from its own pace.
+  double remaining = kUnknown;
+  if (progress.step > 0) {
+    const double left = static_cast<double>(progress.steps - progress.step);
+    remaining = std::max(0.0, elapsed * left / static_cast<double>(progress.step));
+  }
+  progress.eta_s = eta(attempt.trial, remaining);
+  observer_.trial_progress(progress);
+}
+
+Result<bool> SweepRun::run_one(const PlannedTrial& trial, int attempt,
+                               std::vector<Notice>& earlier) {
+  auto open = begin_attempt(trial, attempt);
+  if (!open) return tl::unexpected(open.error());
+  observer_.trial_started(open->progress);
+  AttemptHooks hooks;
+  hooks.stop = [this] { return options_.stop && options_.stop->load(); };
+  hooks.launched = [&](const std::vector<ProcessId>& ids) {
+    Json record = {{"event", "launched"}};
+    record.update(open->who(plan_.cells[trial.cell]));
+    record["processes"] = Json::array();
+    for (const auto& id : ids) {
+      record["processes"].push_back({{"pid", id.pid}, {"start_time", id.start_time}});
+    }
+    return journal_->append(record);
+  };
+  hooks.progress = [&](const LiveView& live, double elapsed) {
+    tell_progress(*open, live, elapsed);
+  };
+  const AttemptLimits limits{plan_.config.timeout_s, plan_.config.stall_timeout_s, options_.grace_s,
+                             options_.log_limit_bytes, options_.progress_s};
+  const auto end =
+      run_attempt(open->processes, open->log_fd, limits, reader_of(*open), hooks, signals_);
+  if (!end) return tl::unexpected(end.error());
+  return end_attempt(*open, *end, earlier);
+}
+
+Result<bool> SweepRun::end_attempt(OpenAttempt& open, const AttemptEnd& end,
+                                   std::vector<Notice>& earlier) {
+  const auto& trial = open.trial;
+  const int attempt = open.attempt;
+  auto& progress = open.progress;
+  auto measured = measure_attempt(plan_, trial, attempt, end.runs, open.path + "/log.txt");
+  auto& result = measured.trial;
+  const bool has_log = !end.runs.empty();
+  std::optional<std::int64_t> last_step;
+  for (const auto& run : end.runs) {
+    if (!run.records.empty()) last_step = run.records.back().step;
+  }
+  result.outcome = join_outcomes(has_log ? std::optional(result.outcome) : std::nullopt, end,
+                                 plan_.config, last_step);
+  if (end.escaped > 0) {
+    result.notices.push_back(
+        {0, fmt::format("{} processes that the trainer left behind were ended", end.escaped)});
+  }
+  result.notices.insert(result.notices.end(), earlier.begin(), earlier.end());
+  if (end.cause == EndCause::stopped && !result.window.covered) {
+    // Not the trial's fault: it has no end in the journal and is launched again on resume.
+    interrupted_ = true;
+    observer_.trial_finished(progress, result);
+    return false;
+  }
+  interrupted_ = end.cause == EndCause::stopped;
+  if (!measured.iterations_csv.empty()) {
+    if (auto done = open.folder.write("iterations.csv", measured.iterations_csv); !done) {
+      return tl::unexpected(done.error());
+    }
+  }
+  if (auto done = open.folder.write("outcome.json", text_of(outcome_json(result, end))); !done) {
+    return tl::unexpected(done.error());
+  }
+  Json finished = {{"event", "finished"}};
+  finished.update(open.who(plan_.cells[trial.cell]));
+  finished.update(outcome_json(result, end));
+  if (auto done = journal_->append(finished); !done) return tl::unexpected(done.error());
+  const bool covered = result.window.covered;
+  const bool again = !covered && worth_retrying(result.outcome, end.exit);
+  earlier.push_back(
+      {0, fmt::format("attempt {} ended with {}{}{}", attempt, name(result.outcome.status),
+                      result.outcome.detail.empty() ? "" : ": ", result.outcome.detail)});
+  if (covered) durations_[trial.cell].push_back(end.seconds);
+  progress.elapsed_s = end.seconds;
+  progress.step = last_step.value_or(progress.step);
+  kept_[{trial.cell, trial.trial}] = Kept{std::move(measured)};
+  observer_.trial_finished(progress, kept_[{trial.cell, trial.trial}].measured.trial);
+  return again;
+}
+
+}  // namespace bertbench

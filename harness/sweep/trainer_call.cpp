@@ -1,0 +1,53 @@
+#include "harness/sweep/trainer_call.h"
+
+namespace bertbench {
+
+Result<TrainerCall> trainer_call(const Plan& plan, const PlannedTrial& trial,
+                                 const LaunchPlace& place, std::int64_t nodes_per_machine,
+                                 bool full_path) {
+  const auto& topology = plan.cells[trial.cell].topology;
+  auto args = trainer_args(plan, trial, place,
+                           static_cast<int>(nodes_per_machine * topology.gpus_per_node));
+  if (!args) return tl::unexpected(args.error());
+  auto env = trainer_env(plan, trial, place);
+  if (!env) return tl::unexpected(env.error());
+  TrainerCall call;
+  call.words = {full_path ? full_program(plan) : plan.workload.program};
+  call.words.insert(call.words.end(), args->begin(), args->end());
+  call.env = std::move(*env);
+  call.per_rank = plan.workload.process_per_gpu;
+  call.nodes = plan.workload.single_process ? 1 : topology.nodes;
+  call.per_node = call.per_rank && !plan.workload.single_process ? topology.gpus_per_node : 1;
+  call.ranks_per_node = topology.gpus_per_node;
+  call.port = place.master_port ? std::to_string(place.master_port) : "<port>";
+  return call;
+}
+
+Variables place_variables(const TrainerCall& call, std::int64_t process,
+                          const std::string& master) {
+  const auto node = process / call.per_node;
+  Variables out;
+  if (call.per_rank) {
+    out = {{"RANK", std::to_string(process)},
+           {"LOCAL_RANK", std::to_string(process % call.per_node)},
+           {"WORLD_SIZE", std::to_string(call.processes())},
+           {"LOCAL_WORLD_SIZE", std::to_string(call.per_node)},
+           {"GROUP_RANK", std::to_string(node)}};
+  } else {
+    out = {{"NODE_RANK", std::to_string(node)},
+           {"PET_NODE_RANK", std::to_string(node)}};  // what torchrun reads
+  }
+  out.emplace_back("MASTER_ADDR", master);
+  out.emplace_back("MASTER_PORT", call.port);
+  return out;
+}
+
+std::vector<std::string> foreign_place_names(std::vector<std::string> further) {
+  std::vector<std::string> names{"RANK",       "LOCAL_RANK",  "WORLD_SIZE",  "LOCAL_WORLD_SIZE",
+                                 "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_*",
+                                 "SLURM_*",    "PMI_*",       "PMIX_*"};
+  names.insert(names.end(), further.begin(), further.end());
+  return names;
+}
+
+}  // namespace bertbench
