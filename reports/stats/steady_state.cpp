@@ -1,9 +1,7 @@
 #include "reports/stats/steady_state.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "reports/stats/change_points.h"
@@ -14,13 +12,6 @@ namespace bertbench {
 namespace {
 
 constexpr std::size_t kMostMeans = 400;  // optimal partitioning is quadratic in them
-
-constexpr std::array<std::pair<Steadiness, std::string_view>, 4> kNames{{
-    {Steadiness::flat, "flat"},
-    {Steadiness::warm_up, "warm_up"},
-    {Steadiness::slow_down, "slow_down"},
-    {Steadiness::no_steady_state, "no_steady_state"},
-}};
 
 std::vector<double> means_of(std::span<const double> series, std::size_t batch) {
   std::vector<double> out;
@@ -35,20 +26,6 @@ bool same_level(double a, double b) { return std::abs(a / b - 1) <= kSameLevel; 
 
 }  // namespace
 
-std::string_view name(Steadiness steadiness) {
-  for (const auto& [value, text] : kNames) {
-    if (value == steadiness) return text;
-  }
-  return "";
-}
-
-std::optional<Steadiness> steadiness_from_name(std::string_view name) {
-  for (const auto& [value, text] : kNames) {
-    if (text == name) return value;
-  }
-  return std::nullopt;
-}
-
 std::optional<SteadyState> steady_state(std::span<const double> series) {
   const std::size_t n = series.size();
   if (n < kLeastForChangePoints) return std::nullopt;
@@ -60,15 +37,23 @@ std::optional<SteadyState> steady_state(std::span<const double> series) {
   std::vector<std::size_t> begins = change_points(y);
   begins.insert(begins.begin(), 0);
 
-  const auto level_of = [&](std::size_t segment) {
-    const std::size_t end = segment + 1 < begins.size() ? begins[segment + 1] : y.size();
-    return mean(std::span(y).subspan(begins[segment], end - begins[segment]));
+  const auto end_of = [&](std::size_t segment) {
+    return segment + 1 < begins.size() ? begins[segment + 1] : y.size();
   };
-  const double last = level_of(begins.size() - 1);
+  const auto level_of = [&](std::size_t segment) {
+    return mean(std::span(y).subspan(begins[segment], end_of(segment) - begins[segment]));
+  };
+  // A few odd iterations are no level, unless the run begins with them.
+  const auto passing = [&](std::size_t segment) {
+    return segment > 0 && static_cast<double>(end_of(segment) - begins[segment]) <
+                              kLeastLevelPart * static_cast<double>(y.size());
+  };
   std::size_t steady = begins.size() - 1;
+  while (passing(steady)) --steady;
+  const double last = level_of(steady);
   // All neighbours are held against the last level, not against each other: a slow drift in small
   // steps is no steady state.
-  while (steady > 0 && same_level(level_of(steady - 1), last)) --steady;
+  while (steady > 0 && (passing(steady - 1) || same_level(level_of(steady - 1), last))) --steady;
 
   SteadyState out;
   out.first = begins[steady] * batch;
@@ -81,6 +66,7 @@ std::optional<SteadyState> steady_state(std::span<const double> series) {
   }
   out.steadiness = Steadiness::warm_up;
   for (std::size_t segment = 0; segment < steady; ++segment) {
+    if (passing(segment)) continue;
     if (level_of(segment) < out.level * (1 - kSameLevel)) out.steadiness = Steadiness::slow_down;
   }
   return out;

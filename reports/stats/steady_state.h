@@ -4,23 +4,15 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <string_view>
+
+#include "reports/model/steadiness.h"
 
 namespace bertbench {
 
-/// After Barrett, Bolz-Tereick, Killick, Mount, Tratt, "Virtual Machine Warmup Blows Hot and Cold",
-/// OOPSLA 2017 (arXiv 1602.00602), section 4.
-enum class Steadiness {
-  flat,             ///< one level all the way
-  warm_up,          ///< a last level that nothing before it undercuts
-  slow_down,        ///< some earlier level was faster than the last
-  no_steady_state,  ///< the last level holds too short a part of the run
-};
-[[nodiscard]] std::string_view name(Steadiness steadiness);
-[[nodiscard]] std::optional<Steadiness> steadiness_from_name(std::string_view name);
-
 /// Levels closer than this are one level: a real shift of the mean by less is of no consequence.
 inline constexpr double kSameLevel = 0.01;
+/// What holds a smaller part of the run is a spike, no level, unless the run begins with it.
+inline constexpr double kLeastLevelPart = 0.05;
 /// The last level must hold this part of the run.
 inline constexpr double kLeastSteadyPart = 0.25;
 

@@ -78,6 +78,20 @@ TEST(SteadyState, SpikesDoNotChangeTheLevel) {
   EXPECT_EQ(steady_state(series)->steadiness, Steadiness::flat);
 }
 
+TEST(SteadyState, AFewOddIterationsAtTheEndAreNoLevel) {
+  auto series = noisy(200, 10);
+  for (std::size_t i = 195; i < 200; ++i) series[i] *= 1.06;
+  EXPECT_EQ(steady_state(series)->steadiness, Steadiness::flat);
+}
+
+TEST(SteadyState, AWarmUpOfThreeIterationsIsSeen) {
+  auto series = noisy(200, 11);
+  for (std::size_t i = 0; i < 3; ++i) series[i] *= 3;
+  const auto found = steady_state(series);
+  EXPECT_EQ(found->steadiness, Steadiness::warm_up);
+  EXPECT_EQ(found->first, 3U);
+}
+
 TEST(SteadyState, LongSeriesAreTakenInMeansOfNeighbours) {
   auto series = noisy(100'000, 9, 0.05);
   for (std::size_t i = 0; i < 10'000; ++i) series[i] *= 1.5;

@@ -1,0 +1,16 @@
+// What the iteration times of one run look like: steady state, periodic work, how well the run's
+// own scatter fixes its rate. Fills Trial::steady_state, periodic and rate_interval.
+#pragma once
+
+#include "parsers/core/run_log.h"
+#include "reports/model/result_set.h"
+#include "reports/stats/window.h"
+
+namespace bertbench {
+
+/// Call when the trial's rate and estimator are set. A log whose only times are the smoothed rates
+/// of a bar says nothing of steadiness. Adds notices where the window's mean lies more than 1 % off
+/// the steady level, where the run slows down, and where it has no steady state.
+void describe_series(const RunLog& log, const Window& window, Trial& trial);
+
+}  // namespace bertbench

@@ -1,0 +1,102 @@
+#include "reports/series_shape.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "reports/measure.h"
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// 4 sequences a step of 0.1 s: 40 sequences/s.
+RunLog run(std::size_t n) {
+  std::mt19937 random(1);
+  std::normal_distribution<double> noise(1, 0.01);
+  std::vector<double> seconds(n);
+  for (double& s : seconds) s = 0.1 * noise(random);
+  return samples::log_of_seconds(seconds);
+}
+
+Trial measured(const RunLog& log, const char* window) {
+  MeasureOptions options;
+  options.window = samples::window(window);
+  return measure_trial(log, samples::facts(4, 1, 1, 1), options);
+}
+
+const auto says = [](const char* text) { return Contains(Field(&Notice::text, HasSubstr(text))); };
+
+TEST(SeriesShape, AFlatRunHasAnIntervalAroundItsRateAndNoNotice) {
+  const Trial trial = measured(run(400), "all");
+  ASSERT_TRUE(trial.steady_state && trial.rate_interval);
+  EXPECT_EQ(trial.steady_state->state, Steadiness::flat);
+  EXPECT_LT(trial.rate_interval->low, *trial.sequences_per_second);
+  EXPECT_GT(trial.rate_interval->high, *trial.sequences_per_second);
+  // 1.96 x 1 % / sqrt(400) = 0.098 % each side.
+  EXPECT_NEAR((trial.rate_interval->high - trial.rate_interval->low) / 40, 0.00196, 0.0006);
+  EXPECT_FALSE(trial.periodic);
+}
+
+TEST(SeriesShape, AWindowInTheWarmUpIsSaid) {
+  RunLog log = run(200);
+  for (std::size_t i = 0; i < 60; ++i) log.records[i].seconds *= 1.5;
+  const Trial early = measured(log, "0:100");
+  EXPECT_EQ(early.steady_state->state, Steadiness::warm_up);
+  EXPECT_THAT(early.notices, says("the window begins in the warm-up"));
+  EXPECT_THAT(early.notices, says("after step 60"));
+  EXPECT_THAT(measured(log, "100:200").notices, Not(says("warm-up")));
+}
+
+TEST(SeriesShape, ASlowDownInsideTheWindowIsSaid) {
+  RunLog log = run(200);
+  for (std::size_t i = 100; i < 200; ++i) log.records[i].seconds *= 1.1;
+  const Trial trial = measured(log, "20:200");
+  EXPECT_THAT(trial.notices, says("the run slows down: iterations take "));
+  EXPECT_NEAR(*trial.steady_state->change, 0.1, 0.004);
+  EXPECT_THAT(measured(log, "20:90").notices, Not(says("slows down")));
+}
+
+TEST(SeriesShape, PeriodicWorkIsToldWithTheRateWithoutIt) {
+  RunLog log = run(200);
+  for (std::size_t i = 19; i < 200; i += 20) log.records[i].seconds += 0.4;
+  const Trial trial = measured(log, "all");
+  ASSERT_TRUE(trial.periodic);
+  EXPECT_EQ(trial.periodic->period, 20);
+  EXPECT_EQ(trial.periodic->phase, 0);
+  EXPECT_EQ(trial.periodic->count, 10);
+  EXPECT_NEAR(trial.periodic->extra_s, 0.4, 0.005);
+  EXPECT_NEAR(trial.periodic->share, 4.0 / 24, 0.002);
+  EXPECT_NEAR(*trial.sequences_per_second, 800 / 24.0, 0.1);
+  EXPECT_NEAR(*trial.periodic->sequences_per_second_without, 40, 0.1);
+}
+
+TEST(SeriesShape, TheSmoothedRatesOfABarSayNothing) {
+  RunLog log = run(200);
+  log.rate_unit = RateUnit::iterations_per_second;
+  for (Record& record : log.records) {
+    record.printed_rate = record.printed_first = 1 / record.seconds;
+    record.seconds = kUnknown;
+  }
+  const Trial trial = measured(log, "all");
+  EXPECT_FALSE(trial.steady_state);
+  EXPECT_FALSE(trial.rate_interval);
+}
+
+TEST(SeriesShape, WhatComesAfterAFailureIsNotLookedAt) {
+  RunLog log = run(200);
+  for (std::size_t i = 100; i < 200; ++i) log.records[i].seconds *= 2;
+  log.outcome.status = Status::error;
+  log.outcome.line = 101;
+  const Trial trial = measured(log, "20:90");
+  EXPECT_EQ(trial.steady_state->state, Steadiness::flat);
+}
+
+}  // namespace
+}  // namespace bertbench
