@@ -6,16 +6,24 @@
 // The official time is run_stop minus run_start. The samples trained are those at the last
 // evaluation: many submitters give them as its epoch_num, some as train_samples at the end; others
 // count epochs or batches there, and then no throughput can be had. Tracked throughput is
-// cumulative and starts with a ramp: its last value is the log's closing statement. There are no
-// step lines.
+// cumulative and starts with a ramp: its last value is the log's closing statement. Most logs have
+// no step lines; NVIDIA's BERT of v0.7 prints a Python dict a step:
+//
+//   {'training_steps': 605, 'average_loss': 1.41, 'step_loss': 1.41, ..., 'seq/s': 25278.78,
+//    'global_steps': 596, 'samples_trained': 5492736, 'skipped_steps': 9, 'timestamp':
+//    1593109119.4}
+//
+// training_steps counts micro-steps there; applied and skipped updates together are the steps.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "parsers/core/text.h"
+#include "parsers/cursor.h"
 #include "parsers/format.h"
 #include "parsers/run_builder.h"
 
@@ -24,7 +32,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kAnchors[] = {":::MLLOG {"};
+constexpr std::string_view kAnchors[] = {":::MLLOG {", "'seq/s': "};
 
 std::optional<double> number(const Json& value) {
   if (value.is_number()) return value.get<double>();
@@ -53,7 +61,8 @@ class MlperfParser final : public LineParser {
     std::optional<double> global_batch, accumulation, sequence_length;
   };
   void see(const std::string& key, const Json& json, const Line& line, RunBuilder& out);
-  void stop(const Json& metadata, double time_ms, const Line& line);
+  bool see_step(const Line& line);
+  void stop(const Json& metadata, double time_ms, const Line& line, RunBuilder& out);
   void conclude();
   void tell_samples(RunDraft& draft, double seconds) const;
   void tell_facts(RunDraft& draft) const;
@@ -65,11 +74,40 @@ class MlperfParser final : public LineParser {
   std::optional<double> eval_samples_, first_eval_samples_, end_samples_, throughput_;
   std::int64_t throughput_line_ = 0, eval_line_ = 0, end_line_ = 0;
   std::int64_t stop_line_ = 0;
+  std::int64_t step_ = 0;  ///< optimizer steps of the step lines, skipped ones included
   bool success_ = false;
   bool composer_ = false;
 };
 
+bool MlperfParser::see_step(const Line& line) {
+  const auto applied = number_after(line, "'global_steps':");
+  const auto skipped = number_after(line, "'skipped_steps':");
+  const auto rate = number_after(line, "'seq/s':");
+  const auto time = number_after(line, "'timestamp':");
+  if (draft_ == nullptr || !applied || !skipped || !rate || !time || !(*applied >= 0) ||
+      !(*skipped >= 0) || !(*applied + *skipped < 1e12)) {
+    return false;
+  }
+  Sample sample;
+  sample.step = static_cast<std::int64_t>(*applied + *skipped);
+  sample.iterations = std::max<std::int64_t>(1, sample.step - step_);
+  sample.rate = *rate;
+  sample.time_s = *time;
+  sample.line = line.number;
+  // A skipped update comes from an overflow: its loss may be anything.
+  const auto loss = number_after(line, "'step_loss':");
+  if (loss && std::isfinite(*loss)) sample.loss = loss;
+  step_ = std::max(step_, sample.step);
+  draft_->log.rate_unit = RateUnit::sequences_per_second;
+  draft_->log.clock_is_wall = true;
+  draft_->log.clock_resolution_s = 1e-6;
+  draft_->log.totals.skipped_steps = static_cast<std::int64_t>(*skipped);
+  draft_->add(sample);
+  return true;
+}
+
 bool MlperfParser::parse(const Line& line, RunBuilder& out) {
+  if (line.text.find("'seq/s': ") != std::string_view::npos) return see_step(line);
   const auto at = line.text.find(":::MLLOG {");
   if (at == std::string_view::npos) return false;
   std::string_view object = line.text.substr(at + 9);
@@ -110,6 +148,7 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
     draft_->own_facts = true;
     draft_->log.iteration_unit = IterationUnit::optimizer_step;
     start_ms_ = time_ms;
+    step_ = 0;
     eval_samples_ = first_eval_samples_ = end_samples_ = throughput_ = std::nullopt;
   } else if (key == "eval_accuracy" && draft_ != nullptr) {
     if (const auto samples = number(metadata, "epoch_num")) {
@@ -129,7 +168,7 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
     }
     (draft_ != nullptr ? draft_ : stopped_)->last_line = line.number;
   } else if (key == "run_stop" && draft_ != nullptr) {
-    stop(metadata, time_ms, line);
+    stop(metadata, time_ms, line, out);
   }
 }
 
@@ -191,7 +230,18 @@ void MlperfParser::tell_samples(RunDraft& draft, double seconds) const {
                        " over run_stop minus run_start, evaluations included"});
 }
 
-void MlperfParser::stop(const Json& metadata, double time_ms, const Line& line) {
+void MlperfParser::stop(const Json& metadata, double time_ms, const Line& line, RunBuilder& out) {
+  const std::string status = text(metadata, "status");
+  success_ = status == "success";
+  if (!success_ && draft_->count() > 0) {
+    // Its steps look fast and are no result: what is handed on has none.
+    RunDraft& bare = out.extra(WorkKind::training, draft_->log.first_line);
+    bare.own_facts = true;
+    bare.log.iteration_unit = draft_->log.iteration_unit;
+    bare.log.totals = draft_->log.totals;
+    draft_->discard = true;
+    draft_ = &bare;
+  }
   RunDraft& draft = *draft_;
   stopped_ = draft_;
   draft_ = nullptr;
@@ -199,8 +249,7 @@ void MlperfParser::stop(const Json& metadata, double time_ms, const Line& line) 
   tell_facts(draft);
   const double seconds = (time_ms - start_ms_) / 1000;
   if (seconds > 0) draft.log.totals.training_s = seconds;
-  const std::string status = text(metadata, "status");
-  success_ = draft.ended_well = status == "success";
+  draft.ended_well = success_;
   if (success_) return;
   draft.stated_outcome = Outcome{Status::error, std::nullopt, line.number,
                                  "MLPerf run_stop: status " + escape_for_terminal(status)};

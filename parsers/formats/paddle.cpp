@@ -6,6 +6,9 @@
 //   tobal step: 410, epoch: ...                                     (so spelt in multi-node
 //   revisions) [date] [    INFO] - step_idx: 100, epoch: 0, batch: 100, avg loss: 8.1, ...
 //   avg_speed: 6.62 step/s
+//   global step 10, epoch: 0, batch: 9, loss: 10.9, ... avg_batch_cost: 0.5 sec, ... ips: ...
+//   global step 100, epoch: 1, batch: 99, loss: 0.5, speed: 2.34 step/s               (fine-tuning)
+//   epoch: 1, progress: 1/1, step: 30, loss: 10.5, ..., speed: 0.849662 steps/s, file: ...  (ERNIE)
 //
 // ips is avg_samples / avg_batch_cost of ONE card. A step is the job's all the same: the printed
 // rate is kept as steps/s, so that the sequences of the whole job follow from micro batch and
@@ -24,8 +27,8 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {
-    "avg_batch_cost: ",     "avg_speed: ",     "paddle.distributed.",
-    "gradient_merge_steps", "run_pretrain.py", " second, ips "};
+    "avg_batch_cost: ",     "avg_speed: ",     "paddle.distributed.", "global step ",
+    "gradient_merge_steps", "run_pretrain.py", " second, ips ",       " steps/s"};
 
 class PaddleParser final : public LineParser {
  public:
@@ -34,13 +37,15 @@ class PaddleParser final : public LineParser {
 
  private:
   bool see_step(const Line& line, RunBuilder& out);
+  bool see_global_step(std::int64_t step, const Line& line, RunBuilder& out);
+  bool see_ernie(const Line& line, RunBuilder& out);
   bool see_speed(const Line& line, RunBuilder& out);
   void see_launch(const Line& line);
   RunDraft& put(Sample sample, RunBuilder& out);
 
   std::optional<std::int64_t> cards_, nodes_, merge_;
   std::int64_t last_step_ = -1;
-  bool per_card_ = false, words_ = false;
+  bool per_card_ = false, words_ = false, ernie_ = false;
 };
 
 RunDraft& PaddleParser::put(Sample sample, RunBuilder& out) {
@@ -64,8 +69,14 @@ RunDraft& PaddleParser::put(Sample sample, RunBuilder& out) {
 
 bool PaddleParser::see_step(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
-  if (!cursor.skip_past("total step: ") && !cursor.skip_past("tobal step: ")) return false;
+  const bool global = cursor.skip_past("global step ");
+  if (!global && !cursor.skip_past("total step: ") && !cursor.skip_past("tobal step: ")) {
+    return false;
+  }
   const auto step = cursor.integer();
+  if (global && step && *step >= 0 && !number_after(line, "avg_samples:")) {
+    return see_global_step(*step, line, out);
+  }
   const auto cost = number_after(line, "avg_batch_cost:");
   const auto samples = number_after(line, "avg_samples:");
   const auto ips = number_after(line, "ips:");
@@ -83,11 +94,51 @@ bool PaddleParser::see_step(const Line& line, RunBuilder& out) {
   const bool sequences = line.text.find("sequences/sec") != std::string_view::npos;
   if (sequences) sample.rate = *ips / *samples;
   RunDraft& draft = put(sample, out);
+  // PaddleNLP's other scripts count optimizer steps or batches, by script.
+  if (global) draft.log.iteration_unit = IterationUnit::unknown;
   per_card_ = true;
   auto& micro = draft.log.facts.micro_batch_size;
   if (sequences && !micro.known() && *samples == std::floor(*samples)) {
     micro.set(static_cast<std::int64_t>(*samples), FactSource::log);
   }
+  return true;
+}
+
+// Without samples: "speed: 2.34 step/s", in language models beside tokens/s of one card and of all.
+bool PaddleParser::see_global_step(std::int64_t step, const Line& line, RunBuilder& out) {
+  const auto speed = number_after(line, ", speed:");
+  const auto cost = number_after(line, "avg_batch_cost:");
+  const bool steps = line.text.find("step/s") != std::string_view::npos ||
+                     line.text.find("steps/s") != std::string_view::npos;
+  if (!cost && !(speed && steps)) return false;
+  Sample sample;
+  sample.step = step;
+  if (cost && *cost > 0) sample.seconds = *cost;
+  if (speed && steps) sample.rate = *speed;
+  sample.loss = number_after(line, "loss:");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  put(sample, out).log.iteration_unit = IterationUnit::unknown;
+  return true;
+}
+
+// ERNIE and the BERT of 2019: the speed is that of the steps since the line before.
+bool PaddleParser::see_ernie(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("progress: ") || !cursor.skip_past(", step: ")) return false;
+  const auto step = cursor.integer();
+  const auto speed = number_after(line, ", speed:");
+  if (!step || *step < 0 || !speed || line.text.find(" steps/s") == std::string_view::npos) {
+    return false;
+  }
+  Sample sample;
+  sample.step = *step;
+  sample.rate = *speed;
+  sample.loss = number_after(line, ", loss:");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  put(sample, out).log.iteration_unit = IterationUnit::unknown;
+  ernie_ = true;
   return true;
 }
 
@@ -131,7 +182,7 @@ void PaddleParser::see_launch(const Line& line) {
 }
 
 bool PaddleParser::parse(const Line& line, RunBuilder& out) {
-  if (see_step(line, out) || see_speed(line, out)) return true;
+  if (see_step(line, out) || see_speed(line, out) || see_ernie(line, out)) return true;
   if (line.text.find(", using time ") != std::string_view::npos &&
       line.text.find("word/sec") != std::string_view::npos) {
     RunDraft& draft = out.run(WorkKind::training, line.number);
@@ -160,6 +211,12 @@ void PaddleParser::finish(RunBuilder& out) {
           {0,
            "ips is of one card and the log does not say how many there are: --nodes and "
            "--gpus-per-node give the rate of the job"});
+    }
+    if (ernie_ && !(facts.nodes.known() && *facts.nodes.value == 1)) {
+      draft->log.notices.push_back(
+          {0,
+           "on several nodes some revisions of this script multiply steps/s by the number of "
+           "nodes: check the rate against the clock"});
     }
     if (words_) {
       draft->log.notices.push_back(

@@ -1,0 +1,235 @@
+// gnmt: NVIDIA's translation and language modelling examples for PyTorch.
+//
+//   0: TRAIN [0][10/112]\tTime 0.503 (0.881)\tData 2.35e-04 (2.70e-04)\tTok/s 34950 (34830)\t...
+//   0: Performance: Epoch: 0\tTraining: 72059 Tok/s\tValidation: 132104 Tok/s           (GNMT)
+//   Transformer | epoch 0 | step 10 |avg loss 16.122 |avg tokens 4746.000 |tokens/s 34029.263
+//       |walltime 9.759 |                                                        (Transformer)
+//   | epoch   1 step       10 | batches     10 / 2000 | lr 5.000e-05 | ms/batch 1016.5 | tok/s
+//       22661 | loss 10.10 | ppl 24343.01                                      (Transformer-XL)
+//
+// Tokens depend on the batch and are no sequences: rates stay tokens/s, and iterations/s follow
+// from the clocks. GNMT prints value (mean since the epoch's second iteration) of one rank; the
+// line Performance is of all ranks. VALIDATION, TEST and Translated lines are no training.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {"TRAIN [",
+                                         "Performance: Epoch: ",
+                                         "Transformer | ",
+                                         "| ms/batch ",
+                                         "done training in ",
+                                         "Total training time",
+                                         "Training throughput: ",
+                                         "VALIDATION [",
+                                         "Experiment dir : LM-TFM"};
+
+class GnmtParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  bool see_gnmt(const Line& line, RunBuilder& out);
+  bool see_performance(const Line& line, RunBuilder& out);
+  bool see_transformer(const Line& line, RunBuilder& out);
+  bool see_transformer_xl(const Line& line, RunBuilder& out);
+  bool see_end(const Line& line, RunBuilder& out);
+  RunDraft& put(Sample sample, IterationUnit unit, RunBuilder& out);
+
+  std::int64_t epoch_ = -1, step_ = -1;
+  double base_s_ = 0, epoch_s_ = 0;  ///< GNMT: seconds of the epochs before and of this one
+  std::int64_t first_ = -1;          ///< counter of the epoch's first iteration
+  double performance_ = 0, performances_ = 0;
+  bool pairs_ = false;  ///< of sentences: GNMT's batch has a fixed number
+  enum class Script { none, gnmt, transformer, transformer_xl } script_ = Script::none;
+};
+
+RunDraft& GnmtParser::put(Sample sample, IterationUnit unit, RunBuilder& out) {
+  RunDraft* open = out.open(WorkKind::training);
+  if (open != nullptr && (open->goes_back(sample))) {
+    out.close(WorkKind::training);
+    step_ = -1;
+  }
+  if (sample.iterations == 0 && step_ >= 0 && sample.step > step_) {
+    sample.iterations = sample.step - step_;
+  }
+  step_ = std::max(step_, sample.step);
+  RunDraft& draft = out.run(WorkKind::training, sample.line);
+  draft.log.iteration_unit = unit;
+  draft.add(sample);
+  return draft;
+}
+
+bool GnmtParser::see_gnmt(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (line.text.find("VALIDATION [") != std::string_view::npos) {
+    return script_ == Script::gnmt;
+  }
+  if (!cursor.skip_past("TRAIN [")) return false;
+  const auto epoch = cursor.integer();
+  if (!epoch || !cursor.literal("][")) return false;
+  const auto batch = cursor.integer();
+  if (!batch || !cursor.literal("/")) return false;
+  const auto total = cursor.integer();
+  if (!total || !cursor.literal("]\tTime ")) return false;
+  const auto value = cursor.number();
+  if (!value || !cursor.literal(" (")) return false;
+  const auto mean = cursor.number();
+  if (!mean || *epoch < 0 || *epoch > 1'000'000 || *batch < 0 || *total < 1 || *batch >= *total ||
+      *total > 1'000'000'000) {
+    return false;
+  }
+  script_ = Script::gnmt;
+  pairs_ = true;
+  if (*epoch != epoch_) {
+    if (*epoch < epoch_) {  // launched again
+      out.close(WorkKind::training);
+      step_ = -1;
+      base_s_ = epoch_s_ = 0;
+    }
+    base_s_ += epoch_s_;
+    epoch_s_ = 0;
+    epoch_ = *epoch;
+  }
+  Sample sample;
+  sample.step = *epoch * *total + *batch + 1;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  sample.loss = number_after(line, "Loss/tok");
+  // The mean leaves out the epoch's first iteration, whose own time is its value.
+  const bool first_of_run = out.open(WorkKind::training) == nullptr;
+  if (*batch == 0) {
+    if (!first_of_run && first_ != sample.step) base_s_ += *value;
+    first_ = sample.step;
+    sample.time_s = base_s_;
+  } else {
+    epoch_s_ = std::max(epoch_s_, *mean * static_cast<double>(*batch));
+    sample.time_s = base_s_ + *mean * static_cast<double>(*batch);
+  }
+  RunDraft& draft = put(sample, IterationUnit::micro_step, out);
+  draft.log.clock_is_wall = true;
+  if (*mean > 0) draft.log.clock_resolution_s = 0.0005 / *mean * sample.time_s;
+  return true;
+}
+
+bool GnmtParser::see_performance(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("Performance: Epoch: ") || !cursor.integer()) return false;
+  const auto training = number_after(line, "Training:");
+  if (!training || line.text.find("Tok/s") == std::string_view::npos) return false;
+  RunDraft* run = out.open(WorkKind::training);
+  if (run == nullptr) return false;
+  run->ended_well = true;
+  run->last_line = line.number;
+  performance_ += *training;
+  performances_ += 1;
+  run->log.summary = Stated{performance_ / performances_, RateUnit::tokens_per_second, line.number};
+  return true;
+}
+
+// DLLogger of the first revision writes its own line format. "step ()" closes the run.
+bool GnmtParser::see_transformer(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("Transformer | epoch ") || !cursor.integer()) return false;
+  if (!cursor.literal(" | step ")) return false;
+  const auto loss = number_after(line, "|avg loss");
+  const auto step = cursor.integer();
+  if (!step) return cursor.literal("()") && script_ == Script::transformer;
+  const auto wall = number_after(line, "|walltime");
+  if (!wall || *step < 1 || *step > 1'000'000'000'000) return false;
+  script_ = Script::transformer;
+  Sample sample;
+  sample.step = *step;
+  sample.rate = number_after(line, "|tokens/s").value_or(kUnknown);
+  sample.time_s = *wall;
+  sample.loss = loss;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  RunDraft& draft = put(sample, IterationUnit::optimizer_step, out);
+  draft.log.rate_unit = RateUnit::tokens_per_second;
+  draft.log.clock_is_wall = true;
+  draft.log.clock_resolution_s = 1e-3;
+  return true;
+}
+
+bool GnmtParser::see_transformer_xl(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("| epoch ")) return false;
+  cursor.blanks();
+  if (!cursor.integer()) return false;
+  cursor.blanks();
+  if (!cursor.literal("step ")) return false;  // word language models print batches of an epoch
+  cursor.blanks();
+  const auto step = cursor.integer();
+  const auto each = number_after(line, "| ms/batch");
+  if (!step || !each || *step < 1 || *step > 1'000'000'000'000 || !(*each > 0)) return false;
+  script_ = Script::transformer_xl;
+  Sample sample;
+  sample.step = *step;
+  sample.iterations = step_ >= 0 && *step > step_ ? *step - step_ : 0;
+  const std::int64_t steps = sample.iterations > 0 ? sample.iterations : *step;
+  sample.seconds = *each / 1000 * static_cast<double>(steps);
+  sample.rate = number_after(line, "| tok/s").value_or(kUnknown);
+  sample.loss = number_after(line, "| loss");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  RunDraft& draft = put(sample, IterationUnit::optimizer_step, out);
+  draft.log.rate_unit = RateUnit::tokens_per_second;
+  return true;
+}
+
+bool GnmtParser::see_end(const Line& line, RunBuilder& out) {
+  if (script_ == Script::none) return false;
+  RunDraft* run = out.open(WorkKind::training);
+  if (run == nullptr) return false;
+  if (const auto seconds = number_after(line, "done training in ")) {
+    run->log.totals.wall_s = *seconds;
+  } else if (const auto whole = number_after(line, "Total training time")) {
+    run->log.totals.wall_s = *whole;
+  } else if (const auto tokens = number_after(line, "Training throughput: ")) {
+    run->log.summary = Stated{*tokens, RateUnit::tokens_per_second, line.number};
+  } else {
+    return false;
+  }
+  run->ended_well = true;
+  run->last_line = line.number;
+  return true;
+}
+
+bool GnmtParser::parse(const Line& line, RunBuilder& out) {
+  if (line.text.starts_with("Experiment dir : LM-TFM")) return true;  // Transformer-XL begins
+  return see_gnmt(line, out) || see_performance(line, out) || see_transformer(line, out) ||
+         see_transformer_xl(line, out) || see_end(line, out);
+}
+
+void GnmtParser::finish(RunBuilder& out) {
+  out.facts.framework.set("pytorch", FactSource::log);
+  for (const auto& draft : out.drafts()) {
+    if (draft->count() == 0) continue;
+    draft->log.notices.push_back(
+        {0, pairs_ ? "Tok/s counts the tokens of both languages; a sequence is a pair of sentences"
+                   : "the log counts tokens, and a batch has no fixed number of sequences: "
+                     "tokens/s and iterations/s are all that it tells"});
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<GnmtParser>(); }
+
+}  // namespace
+
+extern const Format format_gnmt;
+const Format format_gnmt = {"gnmt", "NVIDIA GNMT, Transformer and Transformer-XL for PyTorch",
+                            "https://github.com/NVIDIA/DeepLearningExamples PyTorch/Translation; "
+                            "PyTorch/LanguageModeling/Transformer-XL",
+                            kAnchors, make};
+
+}  // namespace bertbench

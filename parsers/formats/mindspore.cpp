@@ -1,0 +1,207 @@
+// mindspore: MindSpore's callbacks and MindFormers.
+//
+//   epoch: 1 step: 173, loss is 0.11066732                                        (LossMonitor)
+//   epoch: 0, current epoch percent: 1.000, step: 6094, outputs are (Tensor(... value= 0.714), ...
+//   epoch time: 120480.930 ms, per step time: 696.422 ms                          (TimeMonitor)
+//   Train epoch time: 6512.500 ms, per step time: 6.513 ms                        (1.9 on)
+//   Epoch time: 12345.678, per step time: 12.345, avg loss: 5.2           (older, milliseconds)
+//   <date> - [callback.py:529] - INFO - { Epoch:[  1/  2], step:[    2/   19], loss: 10.6,
+//       per_step_time: 1865ms, lr: ...                                            (MindFormers)
+//
+// An epoch line tells time and steps of an epoch, or of a sink of so many steps: their number is
+// the ratio of its two times. The step of LossMonitor counts within the epoch, that of the BERT
+// script over all. Neither names batch or devices. Lines of several ranks for one epoch are one
+// record.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "parsers/clock.h"
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {"poch time: ", ", loss is ", ", outputs are ",
+                                         "per_step_time: ", "train success"};
+
+class MindsporeParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  bool see_loss(const Line& line);
+  bool see_epoch_time(const Line& line, RunBuilder& out);
+  bool see_mindformers(const Line& line, RunBuilder& out);
+  RunDraft& put(const Sample& sample, RunBuilder& out);
+
+  struct Place {
+    std::int64_t epoch = 0, step = 0;
+    bool whole_run = false;  ///< the step counts over all epochs
+    std::optional<double> loss;
+  };
+  std::optional<Place> place_;  ///< of the newest loss line, for the epoch line behind it
+  std::int64_t step_ = 0;       ///< newest counter
+  std::int64_t last_epoch_ = -1;
+  bool unplaced_ = false, coarse_ = false;
+};
+
+bool MindsporeParser::see_loss(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("epoch: ")) return false;
+  const auto epoch = cursor.number();  // "0.0" in some revisions
+  if (!epoch || !(*epoch >= 0 && *epoch < 1e9)) return false;
+  Place place;
+  place.epoch = static_cast<std::int64_t>(*epoch);
+  if (cursor.literal(" step: ")) {
+    const auto step = cursor.integer();
+    if (!step || !cursor.literal(", loss is ")) return false;
+    place.step = *step;
+    place.loss = cursor.number();
+  } else {
+    if (!cursor.literal(",") || !cursor.skip_past("step: ")) return false;
+    const auto step = cursor.integer();
+    if (!step || line.text.find(", outputs are ") == std::string_view::npos) return false;
+    place.step = *step;
+    place.whole_run = true;
+    place.loss = number_after(line, "value=");
+    if (!place.loss) place.loss = number_after(line, "outputs are (");
+  }
+  if (place.step < 1 || place.step > 1'000'000'000'000) return false;
+  place_ = place;
+  return true;
+}
+
+RunDraft& MindsporeParser::put(const Sample& sample, RunBuilder& out) {
+  RunDraft& draft = out.run(WorkKind::training, sample.line);
+  draft.add(sample);
+  step_ = std::max(step_, sample.step);
+  return draft;
+}
+
+bool MindsporeParser::see_epoch_time(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("poch time: ")) return false;
+  const auto total = cursor.number();
+  if (!total) return false;
+  cursor.literal(" ms");
+  if (!cursor.literal(", per step time: ")) return false;
+  const auto each = cursor.number();
+  if (!each || !(*total > 0) || !(*each > 0)) return false;
+  const double ratio = std::round(*total / *each);
+  if (!(ratio >= 1 && ratio < 1e9)) return false;
+  const auto steps = static_cast<std::int64_t>(ratio);
+  Sample sample;
+  sample.iterations = steps;
+  sample.seconds = *total / 1000;
+  sample.line = line.number;
+  if (place_) {
+    sample.step = place_->whole_run
+                      ? place_->step
+                      : (std::max<std::int64_t>(1, place_->epoch) - 1) * steps + place_->step;
+    sample.loss = place_->loss;
+    if (sample.step < step_ && place_->epoch < last_epoch_ - 1) {  // launched again
+      out.close(WorkKind::training);
+      step_ = 0;
+    }
+    last_epoch_ = place_->epoch;
+  } else {
+    unplaced_ = true;  // nothing tells another rank's line from another epoch's
+    sample.step = step_ + steps;
+    sample.rank = line.rank;
+  }
+  put(sample, out).log.iteration_unit = IterationUnit::unknown;
+  return true;
+}
+
+bool MindsporeParser::see_mindformers(const Line& line, RunBuilder& out) {
+  const auto time = number_after(line, "per_step_time:");
+  if (!time || line.text.find("step:[") == std::string_view::npos) return false;
+  std::int64_t epoch = 1;
+  if (Cursor at(line); at.skip_past("Epoch:[")) {
+    at.blanks();
+    const auto value = at.integer();
+    if (!value || *value < 1 || *value > 1'000'000'000) return false;
+    epoch = *value;
+  }
+  Cursor cursor(line);
+  cursor.skip_past("step:[");
+  cursor.blanks();
+  const auto step = cursor.integer();
+  if (!step || !cursor.literal("/")) return false;
+  cursor.blanks();
+  const auto per_epoch = cursor.integer();
+  if (!per_epoch || *step < 1 || *per_epoch < *step || *per_epoch > 1'000'000'000) return false;
+  Sample sample;
+  sample.step = (epoch - 1) * *per_epoch + *step;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  sample.loss = number_after(line, "loss:");
+  const bool first = out.open(WorkKind::training) == nullptr;
+  if (!first && sample.step + 1 < step_ && line.rank < 0) {
+    out.close(WorkKind::training);
+    step_ = 0;
+  }
+  sample.iterations = step_ > 0 && sample.step > step_ ? sample.step - step_ : 1;
+  // Whole milliseconds of one step: too coarse for fast ones, whose clock is the stamp.
+  constexpr double kFine = 100;
+  if (*time >= kFine) {
+    sample.seconds = *time / 1000 * static_cast<double>(sample.iterations);
+  } else {
+    coarse_ = true;
+  }
+  const auto year = line.text.find("20");
+  if (year != std::string_view::npos && year < 40) {
+    if (const auto stamp = date_time(line.text.substr(year))) sample.time_s = *stamp;
+  }
+  RunDraft& draft = put(sample, out);
+  draft.log.clock_resolution_s = 1e-3;
+  draft.log.clock_is_wall = true;
+  return true;
+}
+
+bool MindsporeParser::parse(const Line& line, RunBuilder& out) {
+  if (line.text.find("train success") != std::string_view::npos) {
+    RunDraft* run = out.open(WorkKind::training);
+    if (run == nullptr) return false;
+    run->ended_well = true;
+    run->last_line = line.number;
+    return true;
+  }
+  return see_mindformers(line, out) || see_epoch_time(line, out) || see_loss(line);
+}
+
+void MindsporeParser::finish(RunBuilder& out) {
+  out.facts.framework.set("mindspore", FactSource::log);
+  for (const auto& draft : out.drafts()) {
+    if (draft->count() == 0) continue;
+    if (unplaced_) {
+      draft->log.notices.push_back(
+          {0,
+           "the epoch times stand without epoch and step: if several ranks wrote this log, their "
+           "lines are counted as epochs of their own"});
+    }
+    if (coarse_) {
+      draft->log.notices.push_back({0,
+                                    "per_step_time shows whole milliseconds, too coarse for steps "
+                                    "this short: the clock is the time stamps"});
+    }
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<MindsporeParser>(); }
+
+}  // namespace
+
+extern const Format format_mindspore;
+const Format format_mindspore = {
+    "mindspore", "MindSpore LossMonitor and TimeMonitor, MindFormers",
+    "https://github.com/mindspore-ai/mindspore python/mindspore/train/callback; mindformers "
+    "core/callback/callback.py",
+    kAnchors, make};
+
+}  // namespace bertbench

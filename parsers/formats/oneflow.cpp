@@ -1,0 +1,235 @@
+// oneflow: OneFlow's benchmark scripts and LiBai.
+//
+//   step: 39, total_loss: 10.903, mlm_loss: 10.216, nsp_loss: 0.687, throughput: 121.513 1598.88
+//   iter 19, total_loss: 10.98, mlm_loss: 10.2, nsp_loss: 0.6, speed: 0.861(sec/batch),
+//       5.806(sentences/sec)                                                  (June 2020 and
+//       before)
+//   [rank:0] [train], epoch: 0/1, iter: 100/625, loss: 0.8, ..., throughput: 1234.5 | <date time>
+//   train: iter 20, loss 12.1, throughput: 345.6                               (insightface)
+//   [09/19 14:39:40 lb.utils.events]:  eta: 22:07:15  iteration: 87/18660  consumed_samples: 704
+//       total_loss: 10.36  time: 4.2893 s/iter  ... total_throughput: 1.87 samples/s  (LiBai)
+//
+// Throughput is of all devices, over the steps since the line before; DLPerf's revision adds the
+// time of day in seconds since 1970. The BERT script counts from 0: "step: 39" is the 40th.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "parsers/clock.h"
+#include "parsers/core/text.h"
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {
+    ", throughput: ",           "(sentences/sec)",     "lb.utils.events",
+    "batch_size_per_device = ", "gpu_num_per_node = ", "num_nodes = ",
+    "num_accumulation_steps = "};
+
+class OneflowParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  bool see_header(const Line& line);
+  bool see_step(const Line& line, RunBuilder& out);
+  bool see_libai(const Line& line, RunBuilder& out);
+  RunDraft& put(Sample sample, RunBuilder& out);
+  void begin_again(RunBuilder& out);
+
+  std::optional<std::int64_t> batch_, gpus_, nodes_, accumulation_;
+  std::optional<std::int64_t> samples_;  ///< consumed, of the line before
+  std::int64_t step_ = -1, epoch_ = -1, base_ = 0;
+  bool records_ = false;
+};
+
+void OneflowParser::begin_again(RunBuilder& out) {
+  out.close(WorkKind::training);
+  step_ = epoch_ = -1;
+  base_ = 0;
+  samples_.reset();
+  records_ = false;
+}
+
+RunDraft& OneflowParser::put(Sample sample, RunBuilder& out) {
+  if (step_ >= 0 && sample.step < step_ && sample.rank < 0) begin_again(out);
+  const std::int64_t first = std::max<std::int64_t>(1, sample.step);
+  sample.iterations = step_ >= 0 ? std::max<std::int64_t>(1, sample.step - step_) : first;
+  step_ = std::max(step_, sample.step);
+  RunDraft& draft = out.run(WorkKind::training, sample.line);
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  draft.log.rate_unit = RateUnit::sequences_per_second;
+  Facts& facts = draft.log.facts;
+  const auto set = [](Fact<std::int64_t>& fact, const std::optional<std::int64_t>& value) {
+    if (value && !fact.known()) fact.set(*value, FactSource::log);
+  };
+  set(facts.micro_batch_size, batch_);
+  set(facts.gpus_per_node, gpus_);
+  set(facts.nodes, nodes_);
+  set(facts.gradient_accumulation_steps, accumulation_);
+  draft.add(sample);
+  records_ = true;
+  return draft;
+}
+
+bool OneflowParser::see_header(const Line& line) {
+  const auto take = [&](std::string_view key, std::optional<std::int64_t>& into) {
+    Cursor cursor(line);
+    cursor.blanks();
+    if (!cursor.literal(key) || !cursor.literal(" = ")) return;
+    const auto value = cursor.integer();
+    if (value && *value >= 1 && *value < 1'000'000'000) into = *value;
+  };
+  take("batch_size_per_device", batch_);
+  take("gpu_num_per_node", gpus_);
+  take("num_nodes", nodes_);
+  take("num_accumulation_steps", accumulation_);
+  return false;
+}
+
+// "step: 39, ...", "iter 19, ...", "train: iter 20, ...", "..., epoch: 0/1, iter: 100/625, ...".
+bool OneflowParser::see_step(const Line& line, RunBuilder& out) {
+  if (line.text.find("alidat") != std::string_view::npos ||
+      line.text.find("[eval]") != std::string_view::npos) {
+    return false;
+  }
+  Cursor cursor(line);
+  const bool train_first = line.text.starts_with("train: iter ");
+  bool from_zero = false;
+  std::optional<std::int64_t> epoch, total;
+  if (cursor.literal("step: ")) {
+    from_zero = true;
+  } else if (cursor.literal("iter ")) {
+    from_zero = true;
+  } else if (train_first) {
+    cursor.skip_past("train: iter ");
+  } else {
+    if (line.text.find("[train]") == std::string_view::npos &&
+        line.text.find("train") == std::string_view::npos) {
+      return false;
+    }
+    if (cursor.skip_past("epoch: ")) {
+      epoch = cursor.integer();
+    } else if (cursor.skip_past("epoch ")) {
+      epoch = cursor.integer();
+    }
+    if (!cursor.skip_past("iter: ") && !cursor.skip_past(", iter ")) return false;
+  }
+  const auto number = cursor.integer();
+  if (!number || *number < 0 || *number > 1'000'000'000'000) return false;
+  if (cursor.literal("/")) total = cursor.integer();
+  if (!cursor.literal(",")) return false;
+  Sample sample;
+  double rate = kUnknown;
+  if (const auto sentences = number_after(line, "(sec/batch), ")) {
+    rate = *sentences;  // "speed: 0.861(sec/batch), 5.806(sentences/sec)"
+  } else {
+    Cursor behind(line);
+    if (!behind.skip_past(", throughput: ")) return false;
+    const auto value = behind.number();
+    if (!value) return false;
+    rate = *value;
+    behind.blanks();
+    if (behind.literal("|")) behind.blanks();
+    if (behind.rest().starts_with("20")) {
+      if (const auto stamp = date_time(behind.rest())) sample.time_s = *stamp;
+    }
+    behind.literal("[");
+    constexpr double kEpoch2001 = 1e9;
+    if (std::isnan(sample.time_s)) {
+      if (const auto stamp = behind.number(); stamp && *stamp > kEpoch2001) sample.time_s = *stamp;
+    }
+  }
+  sample.step = *number + (from_zero ? 1 : 0);
+  if (epoch && total && *epoch >= 0 && *total >= 1 && *epoch < 1'000'000 &&
+      *total < 1'000'000'000) {
+    sample.step += *epoch * *total;  // the iterations of an epoch are printed
+  } else if (epoch) {
+    if (epoch_ >= 0 && *epoch > epoch_) base_ = step_;
+    epoch_ = *epoch;
+    sample.step += base_;
+  }
+  sample.rate = rate;
+  sample.loss = number_after(line, "loss: ");
+  if (!sample.loss) sample.loss = number_after(line, ", loss ");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  RunDraft& draft = put(sample, out);
+  if (!std::isnan(sample.time_s)) {
+    draft.log.clock_resolution_s = 1e-6;
+    draft.log.clock_is_wall = true;
+  }
+  return true;
+}
+
+// The times of LiBai are medians of the last 20 iterations: good as rates, not to be summed.
+bool OneflowParser::see_libai(const Line& line, RunBuilder& out) {
+  if (line.text.find("lb.utils.events") == std::string_view::npos) return false;
+  Cursor cursor(line);
+  if (!cursor.skip_past("iteration: ")) return false;
+  const auto step = cursor.integer();
+  if (!step || !cursor.literal("/")) return false;
+  const auto total = cursor.integer();
+  const auto rate = number_after(line, "total_throughput: ");
+  if (!total || *step < 0 || *total < 1 || *step > 1'000'000'000'000) return false;
+  Sample sample;
+  sample.step = *step + 1;
+  sample.rate = rate.value_or(kUnknown);
+  sample.loss = number_after(line, "total_loss: ");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  // "[09/19 14:39:40 lb.utils.events]": whole seconds of an unnamed year
+  Cursor stamp(line);
+  if (stamp.skip_past("[")) {
+    const auto month = stamp.integer();
+    if (month && stamp.literal("/")) {
+      const auto day = stamp.integer();
+      stamp.blanks();
+      const auto clock = stamp.duration();
+      if (day && clock && *month >= 1 && *month <= 12 && *day >= 1 && *day <= 31) {
+        const auto text = "2020-" + std::string(*month < 10 ? "0" : "") + std::to_string(*month) +
+                          "-" + std::string(*day < 10 ? "0" : "") + std::to_string(*day) +
+                          " 00:00:00.0";
+        if (const auto date = date_time(text)) sample.time_s = *date + *clock;
+      }
+    }
+  }
+  const std::int64_t before = step_;
+  RunDraft& draft = put(sample, out);
+  draft.planned = *total;
+  draft.log.clock_resolution_s = 1;
+  draft.log.clock_is_wall = true;
+  const auto consumed = number_after(line, "consumed_samples: ");
+  if (consumed && *consumed >= 1 && *consumed < 1e15) {
+    const auto now = static_cast<std::int64_t>(*consumed);
+    const std::int64_t steps = sample.step - before;
+    if (samples_ && before >= 0 && steps > 0 && now > *samples_ && (now - *samples_) % steps == 0) {
+      draft.log.facts.global_batch_size.set((now - *samples_) / steps, FactSource::log);
+    }
+    samples_ = now;
+  }
+  return true;
+}
+
+bool OneflowParser::parse(const Line& line, RunBuilder& out) {
+  return see_step(line, out) || see_libai(line, out) || see_header(line);
+}
+
+void OneflowParser::finish(RunBuilder& out) { out.facts.framework.set("oneflow", FactSource::log); }
+
+std::unique_ptr<LineParser> make() { return std::make_unique<OneflowParser>(); }
+
+}  // namespace
+
+extern const Format format_oneflow;
+const Format format_oneflow = {
+    "oneflow", "OneFlow benchmarks (BERT, ResNet, insightface), LiBai",
+    "https://github.com/Oneflow-Inc/OneFlow-Benchmark LanguageModeling/BERT; libai/utils/events.py",
+    kAnchors, make};
+
+}  // namespace bertbench

@@ -1,0 +1,159 @@
+// paddlenlp: the Trainer of PaddleNLP.
+//
+//   [2022-08-31 16:19:16,008] [    INFO] - loss: 3.258, learning_rate: 2.9e-05, global_step: 10,
+//       interval_runtime: 2.2591, interval_samples_per_second: 3.541,
+//       interval_steps_per_second: 4.427, epoch: 0.0265
+//   ... [    INFO] - train_runtime: 273.01, train_samples_per_second: 3.6, train_steps_per_second:
+//   0.1
+//   ... [    INFO] - eval_loss: 0.1, eval_runtime: 0.2, eval_samples_per_second: 10.0, ...
+//
+// The samples are those of all cards. Releases up to 2.4 divided the batch of ONE step by the time
+// of all steps of an interval: there interval_samples_per_second is too low by their number (above:
+// 8 / 2.2591 s, though ten steps of 8 were run). Where the batch is known the two are told apart;
+// where it is not, the rate is in steps/s.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "parsers/clock.h"
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {
+    "interval_steps_per_second: ", "train_samples_per_second: ", "eval_samples_per_second: ",
+    "distributed & accumulation) = "};
+
+class PaddlenlpParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  bool see_interval(const Line& line, RunBuilder& out);
+  bool see_end(const Line& line, RunBuilder& out);
+
+  std::optional<double> batch_;  ///< of all cards and one optimizer step
+  std::int64_t step_ = 0;
+  bool too_low_ = false, undecided_ = false;
+  std::int64_t odd_line_ = 0;
+};
+
+bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
+  const auto step = number_after(line, "global_step:");
+  const auto seconds = number_after(line, "interval_runtime:");
+  const auto samples = number_after(line, "interval_samples_per_second:");
+  const auto steps_rate = number_after(line, "interval_steps_per_second:");
+  if (!step || !seconds || !steps_rate || !(*step >= 1 && *step < 1e12) || !(*seconds > 0)) {
+    return false;
+  }
+  const auto at = static_cast<std::int64_t>(*step);
+  RunDraft* open = out.open(WorkKind::training);
+  if (open != nullptr && at < step_) {
+    out.close(WorkKind::training);
+    open = nullptr;
+  }
+  if (open == nullptr) step_ = 0;
+  // A resumed run does not begin at 0: the rate tells how many steps the interval has.
+  const double steps = std::max(1.0, std::round(*steps_rate * *seconds));
+  Sample sample;
+  sample.step = at;
+  sample.iterations = step_ > 0 && at > step_ ? at - step_ : static_cast<std::int64_t>(steps);
+  step_ = at;
+  sample.seconds = *seconds;
+  sample.loss = number_after(line, "loss:");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  const auto year = line.text.find("[20");
+  if (year != std::string_view::npos && year < 24) {
+    if (const auto stamp = date_time(line.text.substr(year + 1))) sample.time_s = *stamp;
+  }
+  RunDraft& draft = out.run(WorkKind::training, line.number);
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  draft.log.clock_is_wall = true;
+  draft.log.clock_resolution_s = 1e-3;
+  const double per_second = static_cast<double>(sample.iterations) / *seconds;
+  if (batch_) {
+    draft.log.facts.global_batch_size.set(static_cast<std::int64_t>(*batch_), FactSource::log);
+    draft.log.rate_unit = RateUnit::sequences_per_second;
+    sample.rate = *batch_ * per_second;
+    constexpr double kDigits = 0.02;
+    if (samples && std::abs(*samples / sample.rate - 1) > kDigits) {
+      too_low_ = true;
+      odd_line_ = line.number;
+    }
+  } else {
+    draft.log.rate_unit = RateUnit::iterations_per_second;
+    sample.rate = per_second;
+    undecided_ = true;
+  }
+  draft.add(sample);
+  return true;
+}
+
+bool PaddlenlpParser::see_end(const Line& line, RunBuilder& out) {
+  if (const auto seconds = number_after(line, "eval_runtime:")) {
+    const auto samples = number_after(line, "eval_samples_per_second:");
+    if (!samples) return false;
+    RunDraft& draft = out.run(WorkKind::evaluation, line.number);
+    draft.log.summary = Stated{*samples, RateUnit::sequences_per_second, line.number};
+    draft.log.totals.training_s = *seconds;
+    draft.ended_well = true;
+    draft.last_line = line.number;
+    out.close(WorkKind::evaluation);
+    return true;
+  }
+  // The Hugging Face Trainer writes these keys in quotes or in a table.
+  const auto seconds = number_after(line, "train_runtime:");
+  const auto samples = number_after(line, "train_samples_per_second:");
+  RunDraft* run = out.open(WorkKind::training);
+  if (!seconds || !samples || run == nullptr) return false;
+  run->log.summary = Stated{*samples, RateUnit::sequences_per_second, line.number};
+  run->log.totals.training_s = *seconds;
+  run->ended_well = true;
+  run->last_line = line.number;
+  return true;
+}
+
+bool PaddlenlpParser::parse(const Line& line, RunBuilder& out) {
+  Cursor batch(line);
+  if (batch.skip_past("distributed & accumulation) = ")) {
+    const auto value = batch.number();
+    if (value && *value >= 1 && *value < 1e12) batch_ = std::floor(*value);
+    return false;
+  }
+  return see_interval(line, out) || see_end(line, out);
+}
+
+void PaddlenlpParser::finish(RunBuilder& out) {
+  out.facts.framework.set("paddle", FactSource::log);
+  for (const auto& draft : out.drafts()) {
+    if (draft->log.kind != WorkKind::training || draft->count() == 0) continue;
+    if (too_low_) {
+      draft->log.notices.push_back(
+          {odd_line_,
+           "interval_samples_per_second is not batch x steps / time: old releases divided the "
+           "samples of one step by the time of the whole interval; not used"});
+    } else if (undecided_) {
+      draft->log.notices.push_back(
+          {0,
+           "interval_samples_per_second holds the samples of one step or of all, by release, and "
+           "the log does not tell the batch: rates stay in steps/s"});
+    }
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<PaddlenlpParser>(); }
+
+}  // namespace
+
+extern const Format format_paddlenlp;
+const Format format_paddlenlp = {
+    "paddlenlp", "PaddleNLP Trainer: interval_samples_per_second",
+    "https://github.com/PaddlePaddle/PaddleNLP paddlenlp/trainer/trainer.py", kAnchors, make};
+
+}  // namespace bertbench

@@ -1,0 +1,202 @@
+// speedometer: MXNet's Speedometer callback, gluon-cv's scripts and those that print like them.
+//
+//   INFO:root:Epoch[0] Batch [20]\tSpeed: 1067.63 samples/sec\taccuracy=0.877757       (to 1.3)
+//   INFO:root:Epoch[0] Batch [0-20]\tSpeed: 520.85 samples/sec\tacc=0.57               (1.4 on)
+//   Iter[3] Batch [200]\tSpeed: 70941.64 samples/sec\tTrain-accuracy=0.38               (2016)
+//   Epoch[0] Batch [49]\tSpeed: 1176.72 samples/sec\taccuracy=0.1\tlr=0.05             (gluon-cv)
+//   [Epoch 0][Batch 99], Speed: 35.167 samples/sec, ObjLoss=8.1, ...            (gluon-cv, YOLO)
+//   Training: 2021-01-01 10:00:00,123-Speed 2345.12 samples/sec   Loss 45.1 ... Global Step: 100
+//
+// A batch is an optimizer step. The counter starts again with each epoch. Speed is what the process
+// that prints it trains, on all of its devices: with several workers, or several printing ranks, it
+// is not the job's, which is said.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "parsers/clock.h"
+#include "parsers/core/text.h"
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {" samples/sec",
+                                         "kv_store=", "kvstore=", "Time cost=", "-Speed "};
+
+class SpeedometerParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  struct Place {
+    std::int64_t epoch = 0, batch = 0;
+    std::optional<std::int64_t> from;  ///< "[20-40]"
+  };
+  static std::optional<Place> place_of(const Line& line);
+  bool see_global_step(const Line& line, RunBuilder& out);
+  void see_arguments(const Line& line);
+  void put(std::int64_t epoch, std::int64_t batch, std::int64_t batches, const Line& line,
+           double rate, RunBuilder& out);
+
+  std::int64_t epoch_ = -1, batch_ = 0, base_ = 0, interval_ = 0, step_ = -1;
+  std::set<int> ranks_;
+  std::optional<std::string> store_;
+};
+
+// "Epoch[3] Batch [20]", "Epoch[3] Batch [0-20]", "Iter[3] Batch[20]", "[Epoch 3][Batch 99]".
+std::optional<SpeedometerParser::Place> SpeedometerParser::place_of(const Line& line) {
+  Cursor cursor(line);
+  const bool gluon = cursor.skip_past("[Epoch ");
+  if (!gluon && !cursor.skip_past("Epoch[") && !cursor.skip_past("Iter[")) return std::nullopt;
+  const auto epoch = cursor.integer();
+  if (!epoch || !cursor.literal("]")) return std::nullopt;
+  cursor.blanks();
+  if (gluon ? !cursor.literal("[Batch ") : !cursor.literal("Batch")) return std::nullopt;
+  if (!gluon) {
+    cursor.blanks();
+    if (!cursor.literal("[")) return std::nullopt;
+  }
+  auto batch = cursor.integer();
+  Place out;
+  if (batch && cursor.literal("-")) {
+    out.from = batch;
+    batch = cursor.integer();
+  }
+  if (!batch || *epoch < 0 || *batch < 0 || *epoch > 1'000'000'000 || *batch > 1'000'000'000'000) {
+    return std::nullopt;
+  }
+  out.epoch = *epoch;
+  out.batch = *batch;
+  return out;
+}
+
+// How many batches an epoch has is not printed: it is at least what was seen of it, and the speeds
+// of the lines stand on their own, so the counter may miss the tail of an epoch.
+void SpeedometerParser::put(std::int64_t epoch, std::int64_t batch, std::int64_t batches,
+                            const Line& line, double rate, RunBuilder& out) {
+  if (epoch_ >= 0 && (epoch < epoch_ || (epoch == epoch_ && batch < batch_ - 2 * interval_))) {
+    out.close(WorkKind::training);
+    epoch_ = -1;
+    base_ = 0;
+    step_ = -1;
+  }
+  if (epoch_ >= 0 && epoch > epoch_) base_ += batch_;
+  if (epoch != epoch_) batch_ = 0;
+  if (batch > batch_) interval_ = batch - batch_;
+  epoch_ = epoch;
+  batch_ = std::max(batch_, batch);
+  Sample sample;
+  sample.step = base_ + batch;
+  sample.iterations = batches;
+  sample.rate = rate;
+  if (const auto colon = line.text.find(':'); colon != std::string_view::npos) {
+    // "2018-04-01 03:35:35,136 Epoch...", also behind "INFO:root:" or "Training: "
+    const auto year = line.text.find("20");
+    const auto stamp = year != std::string_view::npos && year < 16
+                           ? date_time(line.text.substr(year))
+                           : std::nullopt;
+    if (stamp) sample.time_s = *stamp;
+  }
+  sample.line = line.number;
+  sample.rank = line.rank;
+  std::optional<double> loss;
+  for (const std::string_view key : {"\tloss=", "cross-entropy=", "lossvalue=", "Loss "}) {
+    if (!loss) loss = number_after(line, key);
+  }
+  sample.loss = loss;
+  if (line.rank >= 0 && ranks_.size() < 65536) ranks_.insert(line.rank);
+  RunDraft& draft = out.run(WorkKind::training, line.number);
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  draft.log.rate_unit = RateUnit::sequences_per_second;
+  draft.log.clock_is_wall = true;
+  draft.log.clock_resolution_s = 1e-3;
+  draft.add(sample);
+}
+
+// insightface for PyTorch: one counter over all epochs.
+bool SpeedometerParser::see_global_step(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("-Speed ")) return false;
+  const auto rate = cursor.number();
+  if (!rate || !cursor.literal(" samples/sec")) return false;
+  const auto step = number_after(line, "Global Step:");
+  if (!step || !(*step >= 0 && *step < 1e12)) return false;
+  const auto at = static_cast<std::int64_t>(*step);
+  const std::int64_t batches =
+      step_ >= 0 && at > step_ ? at - step_ : std::max<std::int64_t>(1, at);
+  step_ = at;
+  put(0, at, batches, line, *rate, out);
+  return true;
+}
+
+void SpeedometerParser::see_arguments(const Line& line) {
+  for (const std::string_view key : {"kv_store='", "kvstore='", "kv_store=", "kvstore="}) {
+    Cursor cursor(line);
+    if (store_ || !cursor.skip_past(key)) continue;
+    if (const auto name = cursor.until("', )\t")) store_ = std::string(*name);
+  }
+}
+
+bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
+  see_arguments(line);
+  if (see_global_step(line, out)) return true;
+  const auto place = place_of(line);
+  if (!place) {
+    // "Epoch[0] Time cost=50.885" ends an epoch.
+    Cursor cursor(line);
+    if (!cursor.skip_past("Epoch[") || !cursor.integer() || !cursor.literal("] Time cost=")) {
+      return false;
+    }
+    if (RunDraft* run = out.open(WorkKind::training)) {
+      run->ended_well = true;
+      run->last_line = line.number;
+      return true;
+    }
+    return false;
+  }
+  const auto rate = number_after(line, "Speed:");
+  if (!rate || !(*rate >= 0) || line.text.find(" samples/sec") == std::string_view::npos) {
+    return false;
+  }
+  const std::int64_t from = place->from.value_or(place->epoch == epoch_ ? batch_ : 0);
+  put(place->epoch, place->batch, std::max<std::int64_t>(1, place->batch - from), line, *rate, out);
+  return true;
+}
+
+void SpeedometerParser::finish(RunBuilder& out) {
+  const bool several = ranks_.size() > 1 || (store_ && store_->starts_with("dist")) ||
+                       (store_ && *store_ == "horovod");
+  const bool alone = store_ && !several;
+  for (const auto& draft : out.drafts()) {
+    if (draft->count() == 0) continue;
+    if (several) {
+      draft->log.rate_unit = RateUnit::unknown;
+      draft->log.notices.push_back(
+          {0,
+           "Speed is what one worker trains and the job has several: no rate of the job is taken "
+           "from it"});
+    } else if (!alone) {
+      draft->log.notices.push_back(
+          {0,
+           "Speed is what the process that prints it trains on all of its devices: if the job has "
+           "several workers, it is one worker's share"});
+    }
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<SpeedometerParser>(); }
+
+}  // namespace
+
+extern const Format format_speedometer;
+const Format format_speedometer = {
+    "speedometer", "MXNet Speedometer, gluon-cv: Speed: 1067.63 samples/sec",
+    "https://github.com/apache/mxnet python/mxnet/callback.py; gluon-cv scripts", kAnchors, make};
+
+}  // namespace bertbench

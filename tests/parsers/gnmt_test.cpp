@@ -1,0 +1,75 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+std::string train(int rank, int epoch, int batch, const std::string& time) {
+  return std::to_string(rank) + ": TRAIN [" + std::to_string(epoch) + "][" + std::to_string(batch) +
+         "/21]\tTime " + time +
+         "\tData 2.35e-04 (2.70e-04)\tTok/s 34950 (34830)\tLoss/tok 9.5480 (10.1499)\tLR 2e-05\n";
+}
+
+TEST(Gnmt, ClocksByTheMeanSinceTheSecondIterationAndTakesRanksOnce) {
+  std::string text;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (int rank = 0; rank < 2; ++rank) text += train(rank, epoch, 0, "2.000 (0.000)");
+    for (int rank = 0; rank < 2; ++rank) text += train(rank, epoch, 10, "0.500 (0.500)");
+    for (int rank = 0; rank < 2; ++rank) text += train(rank, epoch, 20, "0.500 (0.500)");
+    text += "0: VALIDATION [" + std::to_string(epoch) +
+            "][0/50]\tTime 0.1 (0.1)\tTok/s 1 (1)\tLoss/tok 9 (9)\n";
+  }
+  text += "0: Performance: Epoch: 1\tTraining: 72059 Tok/s\tValidation: 132104 Tok/s\n";
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 1u);
+  const RunLog& run = runs[0];
+  ASSERT_EQ(run.records.size(), 6u);
+  EXPECT_EQ(run.records[5].step, 42);
+  // 10 s of the first epoch, 2 s of the second's first iteration, 10 s of the others
+  EXPECT_NEAR(run.records[5].time_s, 22, 1e-9);
+  EXPECT_EQ(run.summary->value, 72059);
+  EXPECT_EQ(run.summary->unit, RateUnit::tokens_per_second);
+  EXPECT_EQ(run.outcome.status, Status::completed);
+}
+
+TEST(Gnmt, ReadsTransformerAndItsNan) {
+  const auto runs = read_text(
+      "Transformer | epoch 0 | step 10 |avg loss 16.122 |avg tokens 4746.000 |tokens/s 34029.263 "
+      "|walltime 9.759 |\n"
+      "Transformer | epoch 0 | step 20 |avg loss nan |avg tokens 4684.900 |tokens/s 29965.130 "
+      "|walltime 11.323 |\n"
+      "| Translated 3000 sentences (603000 tokens) in 146.8s (20.43 sentences/s, 4106.78 "
+      "tokens/s)\n"
+      "| done training in 4560.1 seconds\n"
+      "Transformer | epoch 0 | step () |avg loss nan |walltime 4568.648 |\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 2u);
+  EXPECT_NEAR(runs[0].records[1].time_s, 1.564, 1e-9);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::tokens_per_second);
+  EXPECT_EQ(runs[0].outcome.status, Status::nan);
+}
+
+TEST(Gnmt, ReadsTransformerXl) {
+  const auto runs = read_text(
+      "| epoch   1 step       10 | batches     10 / 2000 | lr 5.000e-05 | ms/batch 1016.5 | tok/s "
+      "  22661 | loss 10.10 | ppl 24343.01\n"
+      "| epoch   1 step       20 | batches     20 / 2000 | lr 5.000e-05 | ms/batch 500.0 | tok/s "
+      "  45000 | loss 9.10 | ppl 9000.01\n"
+      "| Eval   1 at step       20 | time:  1.5s | valid loss  9.10 | valid ppl   9000.1\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 2u);
+  EXPECT_NEAR(runs[0].records[1].seconds, 5, 1e-9);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 45000);
+}
+
+TEST(Gnmt, LeavesOtherLanguageModelsAlone) {
+  EXPECT_TRUE(read_text("| epoch   1 |   200/ 2983 batches | lr 20.00 | ms/batch 12.31 | loss  "
+                        "7.63 | ppl  2065.01\n")
+                  .empty());
+}
+
+}  // namespace
+}  // namespace bertbench

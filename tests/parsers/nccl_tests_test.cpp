@@ -1,0 +1,47 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+// As printed by nccl-tests on 8 GPUs; the columns are those of src/common.cu.
+constexpr const char* kTable =
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time "
+    "  "
+    "algbw   busbw #wrong\n"
+    "   536870912     134217728     float     sum      -1   5202.3  103.20  193.50      0   5377.7 "
+    "  "
+    "99.83  187.19      0\n"
+    "  8589934592    2147483648     float     sum      -1    81958  104.81  196.52      0    81960 "
+    " "
+    "104.81  196.51      0\n";
+
+TEST(NcclTests, GivesTheLargestMessageAndTheBandwidthsAsNotices) {
+  const auto runs = read_text(std::string("# nThread 1 nGpus 8 minBytes 8 maxBytes 8\n") + kTable +
+                              "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 194.675 \n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].kind, WorkKind::inference);
+  EXPECT_NEAR(runs[0].records.at(0).seconds, 0.081958, 1e-12);
+  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("bus bandwidth 196.52 GB/s"));
+  EXPECT_THAT(runs[0].notices[1].text, testing::HasSubstr("194.675 GB/s"));
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
+TEST(NcclTests, WrongResultsAreAnError) {
+  const auto runs = read_text(std::string(kTable) +
+                              "# Out of bounds values : 3 FAILED\n"
+                              "# Avg bus bandwidth    : 194.675 \n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::error);
+}
+
+TEST(NcclTests, ATableThatBreaksOffIsTruncated) {
+  const auto runs = read_text(kTable);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+}
+
+}  // namespace
+}  // namespace bertbench

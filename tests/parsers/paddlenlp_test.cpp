@@ -1,0 +1,65 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+constexpr const char* kBatch =
+    "[2022-08-31 16:19:13,748] [    INFO] -   Total train batch size (w. parallel, distributed & "
+    "accumulation) = 8\n";
+
+std::string interval(int step, const std::string& seconds, const std::string& samples,
+                     const std::string& steps) {
+  return "[2022-08-31 16:19:" + std::to_string(10 + step) +
+         ",008] [    INFO] - loss: 3.25, learning_rate: 2.9e-05, global_step: " +
+         std::to_string(step) + ", interval_runtime: " + seconds +
+         ", interval_samples_per_second: " + samples + ", interval_steps_per_second: " + steps +
+         ", epoch: 0.1\n";
+}
+
+// Ten steps of 8 in 2.2591 s are 35.4 samples/s; the release divided 8 by the time.
+TEST(Paddlenlp, CorrectsTheSamplesOfOldReleases) {
+  const auto runs = read_text(kBatch + interval(10, "2.2591", "3.541", "4.427") +
+                              interval(20, "1.5474", "5.17", "6.462"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_NEAR(runs[0].records[0].printed_rate, 80 / 2.2591, 1e-9);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 8);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("old releases"));
+}
+
+TEST(Paddlenlp, SaysNothingWhereTheSamplesAreRight) {
+  const auto runs = read_text(kBatch + interval(10, "2.2591", "35.4123", "4.427"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_TRUE(runs[0].notices.empty());
+}
+
+TEST(Paddlenlp, StaysInStepsWithoutTheBatch) {
+  const auto runs = read_text(interval(10, "2.2591", "3.541", "4.427"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::iterations_per_second);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("steps/s"));
+}
+
+TEST(Paddlenlp, CountsTheStepsOfAResumedRunByItsRate) {
+  const auto runs = read_text(kBatch + interval(1010, "2.2591", "35.4123", "4.427"));
+  EXPECT_EQ(runs.at(0).records.at(0).iterations, 10);
+}
+
+TEST(Paddlenlp, KeepsEvaluationApart) {
+  const auto runs = read_text(
+      kBatch + interval(10, "2.2591", "35.4123", "4.427") +
+      "[2022-08-31 16:20:00,000] [    INFO] - eval_loss: 0.1, eval_runtime: 0.5, "
+      "eval_samples_per_second: 200.0, eval_steps_per_second: 25.0, epoch: 0.1\n"
+      "[2022-08-31 16:21:00,000] [    INFO] - train_runtime: 10.0, train_samples_per_second: "
+      "8.0, train_steps_per_second: 1.0, train_loss: 1.5, epoch: 1.0\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].summary->value, 8);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_EQ(runs[1].kind, WorkKind::evaluation);
+  EXPECT_EQ(runs[1].summary->value, 200);
+}
+
+}  // namespace
+}  // namespace bertbench

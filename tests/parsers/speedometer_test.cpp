@@ -1,0 +1,72 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+TEST(Speedometer, ReadsBatchesAndRangesOverEpochs) {
+  const auto runs = read_text(
+      "INFO:root:Epoch[0] Batch [0-20]\tSpeed: 520.85 samples/sec\taccuracy=0.57\n"
+      "INFO:root:Epoch[0] Batch [20-40]\tSpeed: 518.95 samples/sec\taccuracy=0.58\n"
+      "INFO:root:Epoch[0] Train-accuracy=0.6\n"
+      "INFO:root:Epoch[0] Time cost=7.885\n"
+      "INFO:root:Epoch[0] Validation-accuracy=0.5\n"
+      "INFO:root:Epoch[1] Batch [0-20]\tSpeed: 521.85 samples/sec\taccuracy=0.57\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[2].step, 60);
+  EXPECT_EQ(runs[0].records[2].iterations, 20);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 518.95);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+}
+
+TEST(Speedometer, TakesTheClockOfTheLogger) {
+  const auto runs = read_text(
+      "2018-04-01 03:35:35,136 Epoch[18] Batch [50]\tSpeed: 53.10 samples/sec\taccuracy=0.98\n"
+      "2018-04-01 03:37:37,482 Epoch[18] Batch [100]\tSpeed: 52.31 samples/sec\taccuracy=0.98\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_NEAR(runs[0].records[1].time_s, 122.346, 1e-4);
+}
+
+TEST(Speedometer, ReadsGluonCvAndInsightface) {
+  const auto yolo = read_text(
+      "[Epoch 0][Batch 99], LR: 1.00E-03, Speed: 35.167 samples/sec, ObjLoss=8.1\n"
+      "[Epoch 0][Batch 199], LR: 1.00E-03, Speed: 36.167 samples/sec, ObjLoss=7.1\n");
+  ASSERT_EQ(yolo.size(), 1u);
+  EXPECT_EQ(yolo[0].records[1].iterations, 100);
+  const auto face = read_text(
+      "Training: 2021-05-10 08:00:10,123-Speed 2345.12 samples/sec   Loss 45.1000   Epoch: 0   "
+      "Global Step: 100   Required: 9 hours\n"
+      "Training: 2021-05-10 08:00:20,123-Speed 2350.00 samples/sec   Loss 44.1000   Epoch: 1   "
+      "Global Step: 200   Required: 9 hours\n");
+  ASSERT_EQ(face.size(), 1u);
+  EXPECT_EQ(face[0].records[1].step, 200);
+  EXPECT_EQ(face[0].records[1].time_s, 10);
+  EXPECT_EQ(face[0].records[1].loss, 44.1);
+}
+
+TEST(Speedometer, TakesNoRateOfTheJobFromOneOfSeveralWorkers) {
+  const auto ranks = read_text(
+      "[1,0]<stdout>:INFO:root:Epoch[0] Batch [20]\tSpeed: 520.85 samples/sec\n"
+      "[1,1]<stdout>:INFO:root:Epoch[0] Batch [20]\tSpeed: 521.85 samples/sec\n");
+  ASSERT_EQ(ranks.size(), 1u);
+  EXPECT_EQ(ranks[0].records.size(), 1u);
+  EXPECT_EQ(ranks[0].rate_unit, RateUnit::unknown);
+  const auto store = read_text(
+      "INFO:root:start with arguments Namespace(batch_size=128, kv_store='dist_device_sync')\n"
+      "INFO:root:Epoch[0] Batch [20]\tSpeed: 520.85 samples/sec\n");
+  EXPECT_EQ(store.at(0).rate_unit, RateUnit::unknown);
+  EXPECT_THAT(store.at(0).notices.at(0).text, testing::HasSubstr("several"));
+}
+
+TEST(Speedometer, SaysNothingWhereTheStoreIsLocal) {
+  const auto runs = read_text(
+      "INFO:root:start with arguments Namespace(batch_size=128, kv_store='device')\n"
+      "INFO:root:Epoch[0] Batch [20]\tSpeed: 520.85 samples/sec\n");
+  EXPECT_TRUE(runs.at(0).notices.empty());
+}
+
+}  // namespace
+}  // namespace bertbench
