@@ -21,6 +21,7 @@ find_package(Threads REQUIRED)
 
 if(BB_BUILD_HARNESS)
   bb_require(nlohmann_json nlohmann-json3-dev)
+  bb_require(RapidJSON rapidjson-dev)
   bb_require(fmt libfmt-dev)
   bb_require(tl-expected libexpected-dev)
   bb_require(CLI11 libcli11-dev)

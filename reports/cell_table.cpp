@@ -61,8 +61,8 @@ Table cell_table(const ResultSet& set) {
   table.columns.push_back({"stand-ins"});
   table.columns.push_back({"n", true});
   table.columns.push_back({rate_heading(set), true});
-  for (const char* heading :
-       {"interval", "cv", "speedup", "efficiency", "per GPU", "TFLOPS/GPU", "MFU", "HFU"})
+  for (const char* heading : {"interval", "cv", "speedup", "efficiency", "per GPU", "TFLOPS/GPU",
+                              "MFU", "HFU", "time to train"})
     table.columns.push_back({heading, true});
   table.columns.push_back({"scaling"});
   table.columns.push_back({"failures"});
@@ -97,6 +97,7 @@ Table cell_table(const ResultSet& set) {
     row.push_back(maybe(cell.tflops_per_gpu, number_text));
     row.push_back(maybe(cell.mfu, percent));
     row.push_back(maybe(cell.hfu, percent));
+    row.push_back(maybe(cell.time_to_train_s, duration_text));
     row.push_back(cell.scaling);
     row.push_back(failures_text(cell));
     table.rows.push_back(std::move(row));
@@ -146,13 +147,16 @@ std::vector<std::string> short_names(const ResultSet& set) {
   };
   std::vector<std::vector<std::string>> all;
   for (const Cell& cell : set.cells) all.push_back(facts(cell));
+  std::vector<bool> varies(all.empty() ? 0 : all.front().size());
+  for (std::size_t f = 0; f < varies.size(); ++f) {
+    varies[f] = std::any_of(all.begin(), all.end(),
+                            [&](const auto& other) { return other[f] != all.front()[f]; });
+  }
   std::vector<std::string> names;
   for (std::size_t i = 0; i < all.size(); ++i) {
     std::string name;
     for (std::size_t f = 0; f < all[i].size(); ++f) {
-      const bool varies = std::any_of(all.begin(), all.end(),
-                                      [&](const auto& other) { return other[f] != all[i][f]; });
-      if (varies && !all[i][f].empty()) name += (name.empty() ? "" : " ") + all[i][f];
+      if (varies[f] && !all[i][f].empty()) name += (name.empty() ? "" : " ") + all[i][f];
     }
     names.push_back(name.empty() ? set.cells[i].key : name);
   }

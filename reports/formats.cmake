@@ -1,22 +1,25 @@
 # The parts of bb_reports that render: included by reports/CMakeLists.txt after the target.
 # A new report is one file reports/formats/<name>.cpp and its name in this list.
 bb_registry(bb_reports KIND report TYPE Report HEADER reports/report.h NAMES
-  json csv csv-trials markdown html dlperf dlperf-text junit)
+  json csv csv-trials csv-iterations markdown html dlperf dlperf-text junit prometheus)
 
 target_sources(bb_reports PRIVATE
   render.cpp table.cpp present.cpp cell_table.cpp csv.cpp dlperf.cpp markup.cpp
   stats/flops.cpp stats/hardware.cpp stats/model_file.cpp)
 
 # bb_embed(<target> <variable> <file>): the bytes of a file as `extern const char* const <variable>`
-# of namespace bertbench. Editing the file configures again.
+# of namespace bertbench, and their SHA-256 as <variable>Sha256. Editing the file configures again.
 function(bb_embed target variable file)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} text)
+  file(SHA256 ${file} hash)
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/embedded_${variable}.cpp @ONLY CONTENT
 "// Generated from @file@; do not edit.
 namespace bertbench {
 extern const char* const @variable@;
+extern const char* const @variable@Sha256;
 const char* const @variable@ = R\"bb_text(@text@)bb_text\";
+const char* const @variable@Sha256 = \"@hash@\";
 }  // namespace bertbench
 ")
   target_sources(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/embedded_${variable}.cpp)
@@ -24,12 +27,25 @@ endfunction()
 
 bb_embed(bb_reports kHardwareJson ${PROJECT_SOURCE_DIR}/configs/hardware.json)
 
-# The HTML report: its parts, and its style and script from files of their own.
+# Plots: what they show, and how they are drawn.
 target_sources(bb_reports PRIVATE
-  html/headline.cpp html/iterations_plot.cpp html/scaling_plot.cpp html/svg.cpp
-  html/trial_plots.cpp)
+  comparison_table.cpp gate_reports.cpp iterations_file.cpp plot/chart_data.cpp plot/figure.cpp plot/iterations.cpp plot/rows.cpp
+  plot/scaling.cpp plot/svg.cpp)
+
+# The HTML report: its parts, and its style and scripts from files of their own. The chart library
+# is Debian's libjs-chart.js (Chart.js, MIT licence, named in the file's own first comment); without
+# it the page has static plots only.
+target_sources(bb_reports PRIVATE
+  html/comparison.cpp html/headline.cpp html/heat.cpp html/page.cpp html/tables.cpp)
+find_file(BB_CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js NO_DEFAULT_PATH
+  DOC "Chart.js for interactive plots of the HTML report")
+set(chart_library ${BB_CHART_JS})
+if(NOT chart_library)
+  message(STATUS "bertbench: no libjs-chart.js, the HTML report gets static plots only")
+  set(chart_library ${CMAKE_CURRENT_BINARY_DIR}/no_chart_library.js)
+  file(WRITE ${chart_library} "")
+endif()
 bb_embed(bb_reports kReportStyle ${CMAKE_CURRENT_SOURCE_DIR}/html/style.css)
-bb_embed(bb_reports kReportScript ${CMAKE_CURRENT_SOURCE_DIR}/html/script.js)
-# The page's security policy names the one script that may run, by its hash.
-file(SHA256 ${CMAKE_CURRENT_SOURCE_DIR}/html/script.js script_hash)
-target_compile_definitions(bb_reports PRIVATE BB_SCRIPT_SHA256="${script_hash}")
+bb_embed(bb_reports kTablesScript ${CMAKE_CURRENT_SOURCE_DIR}/html/tables.js)
+bb_embed(bb_reports kChartsScript ${CMAKE_CURRENT_SOURCE_DIR}/html/charts.js)
+bb_embed(bb_reports kChartLibrary ${chart_library})

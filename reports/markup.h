@@ -1,4 +1,4 @@
-// The one function through which every string enters HTML, SVG or XML.
+// The functions through which strings enter HTML, SVG, XML and printed JSON.
 #pragma once
 
 #include <string>
@@ -14,5 +14,9 @@ namespace bertbench {
 /// JSON text made safe inside <script type="application/json">: '<', '>' and '&' become \u003c and
 /// so on, which JSON reads back as the same characters.
 [[nodiscard]] std::string escape_json_for_script(std::string_view json);
+
+/// JSON text with DEL, C1 controls and bidi controls, which only its strings can hold, as \uNNNN:
+/// the same values, but a terminal that shows it runs nothing and turns no text around.
+[[nodiscard]] std::string printable_json(std::string json);
 
 }  // namespace bertbench

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+
+#include "parsers/core/text.h"
+#include "reports/cell_table.h"
 
 namespace bertbench {
 namespace {
@@ -147,6 +151,93 @@ Provenance provenance(const ResultSet& set) {
       ++out.estimators[trial.estimator.empty() ? "unknown" : trial.estimator];
     }
   }
+  return out;
+}
+
+std::vector<Remark> remarks_of(const ResultSet& set) {
+  const std::vector<std::string> names = short_names(set);
+  std::vector<Remark> out;
+  for (std::size_t i = 0; i < set.cells.size(); ++i) {
+    for (const std::string& warning : set.cells[i].warnings) {
+      out.push_back({Remark::Kind::warning, names[i], warning});
+    }
+    for (const Trial& trial : set.cells[i].trials) {
+      const std::string who = fmt::format("{}, trial {}", names[i], trial.trial);
+      const Outcome& outcome = trial.outcome;
+      if (is_failure(outcome.status)) {
+        std::string text(name(outcome.status));
+        if (outcome.step) text += fmt::format(" at step {}", *outcome.step);
+        if (!outcome.detail.empty()) text += ": " + outcome.detail;
+        if (!trial.log.empty()) {
+          text += " (" + trial.log;
+          if (outcome.line > 0) text += fmt::format(", line {}", outcome.line);
+          text += ")";
+        }
+        out.push_back({Remark::Kind::failure, who, text});
+      }
+      for (const Notice& notice : trial.notices) {
+        out.push_back({Remark::Kind::notice,
+                       notice.line > 0 ? fmt::format("{}, line {}", who, notice.line) : who,
+                       notice.text});
+      }
+    }
+  }
+  return out;
+}
+
+std::map<std::string, int> flops_formulas(const ResultSet& set) {
+  std::map<std::string, int> out;
+  for (const Cell& cell : set.cells) {
+    if (!cell.tflops_per_gpu) continue;
+    const std::string peak = cell.peak.empty() ? "no peak known" : "peak " + cell.peak;
+    ++out[(cell.flops_formula.empty() ? "unknown" : cell.flops_formula) + ", " + peak];
+  }
+  return out;
+}
+
+std::vector<TrustCheck> trust_checks(const ResultSet& set) {
+  constexpr int kTrials = 5;
+  constexpr double kNoise = 0.05;
+  const Provenance made = provenance(set);
+  int least = 0, measured = 0, unmeasured = 0, warned = 0;
+  double worst = -1;
+  const Cell* noisiest = nullptr;
+  for (const Cell& cell : set.cells) {
+    warned += cell.warnings.empty() ? 0 : 1;
+    if (!cell.throughput.median) {
+      ++unmeasured;
+      continue;
+    }
+    least = measured++ == 0 ? cell.throughput.n : std::min(least, cell.throughput.n);
+    if (cell.throughput.cv && *cell.throughput.cv > worst) {
+      worst = *cell.throughput.cv;
+      noisiest = &cell;
+    }
+  }
+  std::vector<TrustCheck> out;
+  if (measured == 0) return {{false, "no cell has a number"}};
+  out.push_back({unmeasured == 0, unmeasured == 0
+                                      ? "every cell has a number"
+                                      : counted(unmeasured, "cell") + " without a number"});
+  out.push_back({least >= kTrials, fmt::format("at least {} a cell{}", counted(least, "trial"),
+                                               least >= kTrials ? "" : ": 5 or more tell noise")});
+  if (noisiest == nullptr) {
+    out.push_back({false, "no spread is known: one trial a cell"});
+  } else {
+    out.push_back(
+        {worst <= kNoise, fmt::format("largest spread (cv) {}{}", percent_text(worst),
+                                      worst <= kNoise ? std::string() : ": " + noisiest->key)});
+  }
+  out.push_back({made.failed == 0,
+                 made.failed == 0
+                     ? counted(made.trials, "trial") + ", none failed"
+                     : fmt::format("{} of {} failed", made.failed, counted(made.trials, "trial"))});
+  if (made.retried > 0) out.push_back({false, counted(made.retried, "trial") + " retried"});
+  if (made.estimators.size() > 1) {
+    out.push_back({false, fmt::format("{} estimators are mixed", made.estimators.size())});
+  }
+  if (warned > 0) out.push_back({false, "warnings on " + counted(warned, "cell")});
+  if (made.emulated) out.push_back({false, "stand-ins: no statement about GPUs"});
   return out;
 }
 

@@ -52,6 +52,25 @@ struct Provenance {
 };
 [[nodiscard]] Provenance provenance(const ResultSet& set);
 
+/// One thing a reader must see beside the numbers.
+struct Remark {
+  enum class Kind { warning, failure, notice } kind = Kind::warning;
+  std::string who;  ///< the cell's short name, and which trial
+  std::string text;
+};
+/// Warnings of cells, failures and notices of trials, in the order of the set.
+[[nodiscard]] std::vector<Remark> remarks_of(const ResultSet& set);
+
+/// "masked_head, peak H200 bf16 dense 989.5 TFLOPS" with how many cells.
+[[nodiscard]] std::map<std::string, int> flops_formulas(const ResultSet& set);
+
+/// Can the numbers be trusted: what was checked, and whether it holds.
+struct TrustCheck {
+  bool good = false;
+  std::string text;  ///< "every cell has at least 5 trials (7)"
+};
+[[nodiscard]] std::vector<TrustCheck> trust_checks(const ResultSet& set);
+
 /// The environment as path -> text ("cpu.model" -> "..."), scalars only, in order.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment_lines(
     const ResultSet& set);

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "parsers/core/text.h"
+#include "reports/model/result_io.h"
 
 namespace bertbench {
 namespace {
@@ -112,8 +113,26 @@ Result<std::string> render_text(const Report& report, const ResultSet& set,
 
 Result<void> render_file(const Report& report, const ResultSet& set, const ReportOptions& options,
                          const std::string& path) {
-  const auto text = render_text(report, set, options);
+  namespace fs = std::filesystem;
+  ReportOptions how = options;
+  std::error_code unknown;
+  const bool replaceable = !fs::exists(path, unknown) || fs::is_regular_file(path, unknown);
+  if (report.companions != nullptr && replaceable) {
+    const fs::path file(path);
+    how.companion_stem = file.filename().string();
+    if (how.companion_stem.ends_with(report.extension)) {
+      how.companion_stem.resize(how.companion_stem.size() - report.extension.size());
+    }
+  }
+  const auto text = render_text(report, set, how);
   if (!text) return tl::unexpected(text.error());
+  if (!how.companion_stem.empty()) {
+    for (const Companion& companion : report.companions(set, how)) {
+      const auto beside = fs::path(path).replace_filename(companion.name).string();
+      const auto written = write_file_atomically(beside, companion.text);
+      if (!written) return written;
+    }
+  }
   return write_file_atomically(path, *text);
 }
 
@@ -131,6 +150,13 @@ Result<std::vector<std::string>> render_folder(const std::vector<const Report*>&
     if (!done) return tl::unexpected(done.error());
   }
   return paths;
+}
+
+std::string run_folder_of(const std::string& result) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(result, ignored)) return result;
+  const std::filesystem::path file(result);
+  return file.filename() == kResultsFile ? file.parent_path().string() : std::string();
 }
 
 Result<void> write_file_atomically(const std::string& path, std::string_view text) {

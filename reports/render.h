@@ -23,7 +23,7 @@ namespace bertbench {
 [[nodiscard]] Result<std::string> render_text(const Report& report, const ResultSet& set,
                                               const ReportOptions& options);
 
-/// One report into one file, replaced at once or not at all.
+/// One report into one file, replaced at once or not at all; the files that it refers to beside it.
 [[nodiscard]] Result<void> render_file(const Report& report, const ResultSet& set,
                                        const ReportOptions& options, const std::string& path);
 
@@ -31,6 +31,10 @@ namespace bertbench {
 [[nodiscard]] Result<std::vector<std::string>> render_folder(
     const std::vector<const Report*>& reports, const ResultSet& set, const ReportOptions& options,
     const std::string& folder);
+
+/// The run folder that a result file belongs to, where its iteration files lie; empty for a result
+/// file on its own.
+[[nodiscard]] std::string run_folder_of(const std::string& result);
 
 /// Writes a file so that a reader sees the old text or the new one, never a part: a temporary
 /// file beside it, fsync, rename. A device or a pipe (/dev/stdout) is written in place. A full disk

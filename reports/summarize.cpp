@@ -6,6 +6,7 @@
 #include <set>
 
 #include "parsers/core/topology.h"
+#include "reports/assume.h"
 #include "reports/measure.h"
 #include "reports/stats/hardware.h"
 #include "reports/stats/scaling.h"
@@ -255,6 +256,7 @@ std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options)
   speedups(results, options, notices);
   precision_speedups(results);
   for (Cell& cell : results.cells) count_flops(cell);
+  warn_of_varying_lengths(results);
   return notices;
 }
 

@@ -50,21 +50,8 @@ bool in(const std::array<Range, N>& table, char32_t c) {
 
 /// Next code point; a byte that begins no UTF-8 sequence stands for itself.
 char32_t next(std::string_view text, std::size_t& at) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const unsigned lead = byte(at);
-  const int extra = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC2 ? 1 : 0;
-  char32_t code = extra == 3 ? lead & 7U : extra == 2 ? lead & 15U : extra == 1 ? lead & 31U : lead;
-  for (int k = 1; k <= extra; ++k) {
-    const unsigned follow = byte(at + static_cast<std::size_t>(k));
-    if ((follow & 0xC0U) != 0x80U) {
-      ++at;
-      return lead;
-    }
-    code = code << 6U | (follow & 0x3FU);
-  }
-  at += static_cast<std::size_t>(extra) + 1;
+  char32_t code = static_cast<unsigned char>(text[at]);
+  at += std::max<std::size_t>(1, decode_utf8(text.substr(at), code));
   return code;
 }
 

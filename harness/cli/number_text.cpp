@@ -30,8 +30,4 @@ std::string p_text(double p) {
   return p > 0.9995 ? "1" : fmt::format("{:.3f}", p);
 }
 
-std::string counted(long long n, const std::string& singular) {
-  return fmt::format("{} {}{}", n, singular, n == 1 ? "" : "s");
-}
-
 }  // namespace bertbench

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "parsers/core/text.h"  // counted
+
 namespace bertbench {
 
 /// Two decimals, more below 10: "1844.10", "31.49", "3.094", "0.04310".
@@ -18,8 +20,5 @@ namespace bertbench {
 
 /// "0.008", "<0.001", "1".
 [[nodiscard]] std::string p_text(double p);
-
-/// 1, "trial" -> "1 trial"; 3, "trial" -> "3 trials".
-[[nodiscard]] std::string counted(long long n, const std::string& singular);
 
 }  // namespace bertbench

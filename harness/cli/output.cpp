@@ -13,6 +13,7 @@
 #include "harness/cli/fd_stream.h"
 #include "harness/cli/options.h"
 #include "harness/cli/progress.h"
+#include "reports/markup.h"
 #include "reports/render.h"
 
 namespace bertbench {
@@ -87,7 +88,9 @@ Result<void> write_large_file(const std::string& path,
 }
 
 std::string json_text(const nlohmann::ordered_json& json) {
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return printable_json(
+             json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) +
+         "\n";
 }
 
 }  // namespace bertbench

@@ -46,11 +46,11 @@ std::string shortest(double value) {
   return error == std::errc() ? std::string(buffer.data(), end) : std::string("?");
 }
 
-namespace {
+std::string counted(long long n, const std::string& singular) {
+  return std::to_string(n) + " " + singular + (n == 1 ? "" : "s");
+}
 
-// Length of the well-formed UTF-8 sequence at `text`, 0 if it is not one (RFC 3629: no overlong
-// forms, no surrogates, nothing above U+10FFFF). Its code point goes to `code`.
-std::size_t utf8_length(std::string_view text, char32_t& code) {
+std::size_t decode_utf8(std::string_view text, char32_t& code) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto tail = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xC0U) == 0x80U; };
   const unsigned char a = byte(0);
@@ -74,6 +74,8 @@ std::size_t utf8_length(std::string_view text, char32_t& code) {
   return 0;
 }
 
+namespace {
+
 bool is_bidi_control(char32_t c) {
   return (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0x200E ||
          c == 0x200F || c == 0x061C || c == 0x2028 || c == 0x2029;
@@ -87,7 +89,7 @@ std::string escape_for_terminal(std::string_view text, bool keep_newlines) {
   out.reserve(text.size());
   while (!text.empty()) {
     char32_t code = 0;
-    const std::size_t length = utf8_length(text, code);
+    const std::size_t length = decode_utf8(text, code);
     const bool kept = keep_newlines && (code == '\n' || code == '\t');
     const auto byte = static_cast<unsigned char>(text.front());
     if (length == 0 || (length == 1 && !kept && (code < 0x20 || code == 0x7F))) {

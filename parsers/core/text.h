@@ -1,6 +1,7 @@
 // Small text helpers that never depend on the locale.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,14 @@ namespace bertbench {
 
 /// Shortest text that reads back as the same double ("150.11", "1e+30", "nan").
 [[nodiscard]] std::string shortest(double value);
+
+/// 1, "trial" -> "1 trial"; 3, "trial" -> "3 trials".
+[[nodiscard]] std::string counted(long long n, const std::string& singular);
+
+/// Length of the well-formed UTF-8 sequence that `text` begins with (not empty), 0 if it is not one
+/// (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF). Its code point goes to
+/// `code`.
+[[nodiscard]] std::size_t decode_utf8(std::string_view text, char32_t& code);
 
 /// Hostile text made safe for a terminal: C0 and C1 controls, DEL, bidi controls and bytes that
 /// are not UTF-8 become \xNN or \u{NNNN}. With `keep_newlines`, '\n' and '\t' stay.

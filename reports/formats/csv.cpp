@@ -10,6 +10,22 @@
 
 namespace bertbench {
 
+const std::vector<std::string>& csv_cell_facts() {
+  static const std::vector<std::string> kFacts = {"key",
+                                                  "kind",
+                                                  "model",
+                                                  "framework",
+                                                  "precision",
+                                                  "sequence_length",
+                                                  "nodes",
+                                                  "gpus_per_node",
+                                                  "world_size",
+                                                  "micro_batch_size",
+                                                  "gradient_accumulation_steps",
+                                                  "global_batch_size"};
+  return kFacts;
+}
+
 nlohmann::ordered_json csv_identity(const nlohmann::ordered_json& cell) {
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
   for (const auto& [key, value] : cell.items()) {
@@ -29,46 +45,37 @@ namespace {
 
 Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& out) {
   const nlohmann::ordered_json json = to_json(set);
-  static const std::vector<std::string> kFirst = {"key",
-                                                  "kind",
-                                                  "model",
-                                                  "framework",
-                                                  "precision",
-                                                  "sequence_length",
-                                                  "nodes",
-                                                  "gpus_per_node",
-                                                  "world_size",
-                                                  "micro_batch_size",
-                                                  "gradient_accumulation_steps",
-                                                  "global_batch_size",
-                                                  "throughput_unit",
-                                                  "throughput_n",
-                                                  "throughput_mean",
-                                                  "throughput_median",
-                                                  "throughput_stddev",
-                                                  "throughput_cv",
-                                                  "throughput_median_interval_low",
-                                                  "throughput_median_interval_high",
-                                                  "throughput_median_interval_coverage",
-                                                  "throughput_mean_interval_low",
-                                                  "throughput_mean_interval_high",
-                                                  "throughput_mean_interval_coverage",
-                                                  "sequences_per_second_per_gpu",
-                                                  "speedup_value",
-                                                  "speedup_base",
-                                                  "scaling_efficiency",
-                                                  "scaling",
-                                                  "precision_speedup_value",
-                                                  "precision_speedup_base",
-                                                  "time_to_train_s",
-                                                  "tflops_per_gpu",
-                                                  "mfu",
-                                                  "hfu",
-                                                  "flops_formula",
-                                                  "peak",
-                                                  "emulated",
-                                                  "failures",
-                                                  "warnings"};
+  std::vector<std::string> first = csv_cell_facts();
+  for (const char* column : {"throughput_unit",
+                             "throughput_n",
+                             "throughput_mean",
+                             "throughput_median",
+                             "throughput_stddev",
+                             "throughput_cv",
+                             "throughput_median_interval_low",
+                             "throughput_median_interval_high",
+                             "throughput_median_interval_coverage",
+                             "throughput_mean_interval_low",
+                             "throughput_mean_interval_high",
+                             "throughput_mean_interval_coverage",
+                             "sequences_per_second_per_gpu",
+                             "speedup_value",
+                             "speedup_base",
+                             "scaling_efficiency",
+                             "scaling",
+                             "precision_speedup_value",
+                             "precision_speedup_base",
+                             "time_to_train_s",
+                             "tflops_per_gpu",
+                             "mfu",
+                             "hfu",
+                             "flops_formula",
+                             "peak",
+                             "emulated",
+                             "failures",
+                             "warnings"}) {
+    first.emplace_back(column);
+  }
   std::vector<nlohmann::ordered_json> rows;
   std::size_t index = 0;
   for (const nlohmann::ordered_json& cell : json.at("cells")) {
@@ -76,7 +83,7 @@ Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& ou
     // Not a key of the JSON, where it follows from the trials: a table of cells has no trials.
     rows.back()["failures"] = failures_text(set.cells[index++]);
   }
-  out << csv_document(kFirst, rows);
+  out << csv_document(first, rows);
   return {};
 }
 

@@ -9,21 +9,8 @@
 namespace bertbench {
 namespace {
 
-constexpr std::array kCellFacts = {"key",
-                                   "kind",
-                                   "model",
-                                   "framework",
-                                   "precision",
-                                   "sequence_length",
-                                   "nodes",
-                                   "gpus_per_node",
-                                   "world_size",
-                                   "micro_batch_size",
-                                   "gradient_accumulation_steps",
-                                   "global_batch_size"};
-
 Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& out) {
-  std::vector<std::string> first(kCellFacts.begin(), kCellFacts.end());
+  std::vector<std::string> first = csv_cell_facts();
   for (const char* column :
        {"trial", "attempt", "log", "format", "outcome_status", "outcome_step", "outcome_line",
         "outcome_detail", "iterations_seen", "iterations_dropped", "iterations_used", "window_rule",
@@ -34,7 +21,7 @@ Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& ou
   const nlohmann::ordered_json json = to_json(set);
   for (const nlohmann::ordered_json& cell : json.at("cells")) {
     nlohmann::ordered_json facts = nlohmann::ordered_json::object();
-    for (const char* key : kCellFacts)
+    for (const std::string& key : csv_cell_facts())
       if (cell.contains(key)) facts[key] = cell[key];
     const nlohmann::ordered_json identity = csv_identity(cell);
     if (identity.contains("identity")) facts["identity"] = identity["identity"];

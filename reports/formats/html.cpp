@@ -1,198 +1,159 @@
-// One self-contained page: no outside reference, every string through escape_markup, a content
-// security policy that allows this one script only.
+// The HTML report: one page that answers how fast, how well it scales, and whether to trust it.
 #include <fmt/format.h>
 
 #include <ostream>
 
+#include "parsers/core/text.h"
 #include "reports/cell_table.h"
-#include "reports/html/headline.h"
-#include "reports/html/plots.h"
+#include "reports/html/sections.h"
 #include "reports/markup.h"
+#include "reports/plot/figures.h"
 #include "reports/present.h"
 #include "reports/report.h"
 
 namespace bertbench {
-
-extern const char* const kReportStyle;
-extern const char* const kReportScript;
-
 namespace {
 
-constexpr std::size_t kFirstRows = 300;  // the rest waits for a click
+using html::Figures;
+using html::section;
+using html::small;
+
 constexpr std::size_t kMostRemarks = 200;
 
-/// A policy wants base64 where CMake gives hexadecimal digits.
-std::string base64_of_hex(std::string_view hex) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const auto nibble = [](char c) {
-    return static_cast<unsigned>(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
-  };
+std::string facts_line(const std::vector<Constant>& constants) {
   std::string out;
-  for (std::size_t i = 0; i < hex.size(); i += 6) {  // 3 bytes, 4 digits of base 64
-    unsigned bits = 0;
-    for (std::size_t k = i; k < i + 6; ++k)
-      bits = bits << 4U | (k < hex.size() ? nibble(hex[k]) : 0);
-    const std::size_t bytes = std::min<std::size_t>(3, (hex.size() - i) / 2);
-    for (std::size_t d = 0; d < 4; ++d) {
-      out += d <= bytes ? kDigits[bits >> (18 - 6 * d) & 63U] : '=';
-    }
+  for (const Constant& constant : constants) {
+    out += (out.empty() ? "" : " · ") + escape_markup(constant.heading) + " <b>" +
+           escape_markup(constant.value) + "</b>";
+  }
+  return "<p class=\"facts\">" + out + "</p>\n";
+}
+
+std::string cells_table(const Table& table, const ResultSet& set) {
+  html::SortableTable what{table, "cells", "cells", {}, {}};
+  for (const Cell& cell : set.cells) {
+    what.titles.push_back(cell.key);
+    what.failed.push_back(!cell.throughput.median);
+  }
+  return html::sortable_table(what);
+}
+
+std::string figures_side_by_side(const std::vector<plot::Figure>& figures, const char* css,
+                                 Figures& page) {
+  std::string out;
+  for (const plot::Figure& figure : figures) out += page.add(figure);
+  return out.empty() ? out : fmt::format("<div class=\"{}\">{}</div>\n", css, out);
+}
+
+std::string iterations(const ResultSet& set, const std::string& run_folder, Figures& page) {
+  const plot::IterationFigures found = plot::iteration_figures(set, run_folder);
+  if (found.figures.empty()) return {};
+  std::string out =
+      small("A line a trial. Shaded: what was cut as warm-up, then the window that was measured.");
+  out += figures_side_by_side(found.figures, "panels", page);
+  if (found.figures.size() < found.cells) {
+    out +=
+        small(fmt::format("The first {} of {} cells with iterations; the report csv-iterations "
+                          "has all.",
+                          found.figures.size(), found.cells));
   }
   return out;
 }
 
-void facts_line(const std::vector<Constant>& constants, std::ostream& out) {
-  out << "<p class=\"facts\">";
-  const char* separator = "";
-  for (const Constant& constant : constants) {
-    out << separator << escape_markup(constant.heading) << " <b>" << escape_markup(constant.value)
-        << "</b>";
-    separator = " · ";
+std::string remarks(const ResultSet& set) {
+  const std::vector<Remark> all = remarks_of(set);
+  if (all.empty()) return {};
+  std::string out = "<ul class=\"remarks\">\n";
+  for (std::size_t i = 0; i < all.size() && i < kMostRemarks; ++i) {
+    out += "<li>" + escape_markup(all[i].who + ": " + all[i].text) + "</li>\n";
   }
-  out << "</p>\n";
+  out += "</ul>";
+  if (all.size() > kMostRemarks) {
+    out += small(fmt::format("and {} more; the JSON report has all.", all.size() - kMostRemarks));
+  }
+  return out;
 }
 
-void cells_section(const Table& table, const ResultSet& set, std::ostream& out) {
-  out << "<section><h2>Cells</h2><div class=\"scroll\"><table class=\"sortable\"><thead><tr>";
-  for (const TableColumn& column : table.columns) {
-    out << "<th scope=\"col\"" << (column.right ? " class=\"right\"" : "") << ">"
-        << escape_markup(column.heading) << "</th>";
-  }
-  out << "</tr></thead><tbody>\n";
-  for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    if (r == kFirstRows) out << "</tbody><tbody hidden>\n";
-    out << "<tr" << (set.cells[r].throughput.median ? "" : " class=\"failed\"") << " title=\""
-        << escape_markup(set.cells[r].key) << "\">";
-    for (std::size_t c = 0; c < table.columns.size(); ++c) {
-      const std::string& text = c < table.rows[r].size() ? table.rows[r][c] : std::string();
-      out << "<td"
-          << (table.columns[c].right ? " class=\"right\""
-              : text.size() > 60     ? " class=\"wrap\""
-                                     : "")
-          << ">" << escape_markup(text) << "</td>";
-    }
-    out << "</tr>\n";
-  }
-  out << "</tbody></table></div>";
-  if (table.rows.size() > kFirstRows) {
-    out << fmt::format(
-        "<button class=\"more\" type=\"button\">Show all {} cells</button>"
-        "<noscript><style>tbody[hidden]{{display:table-row-group}}</style></noscript>",
-        table.rows.size());
-  }
-  out << "</section>\n";
-}
-
-void remarks_section(const ResultSet& set, std::ostream& out) {
-  const std::vector<std::string> names = short_names(set);
-  std::vector<std::string> lines;
-  for (std::size_t i = 0; i < set.cells.size(); ++i) {
-    const Cell& cell = set.cells[i];
-    for (const std::string& warning : cell.warnings) lines.push_back(names[i] + ": " + warning);
-    for (const Trial& trial : cell.trials) {
-      const std::string who = fmt::format("{}, trial {}: ", names[i], trial.trial);
-      if (is_failure(trial.outcome.status)) {
-        std::string text = who + std::string(name(trial.outcome.status));
-        if (trial.outcome.step) text += fmt::format(" at step {}", *trial.outcome.step);
-        if (!trial.outcome.detail.empty()) text += ": " + trial.outcome.detail;
-        if (!trial.log.empty()) text += " (" + trial.log;
-        if (!trial.log.empty() && trial.outcome.line > 0) {
-          text += fmt::format(", line {}", trial.outcome.line);
-        }
-        lines.push_back(text + (trial.log.empty() ? "" : ")"));
-      }
-      for (const Notice& notice : trial.notices) {
-        lines.push_back(who + (notice.line > 0 ? fmt::format("line {}: ", notice.line) : "") +
-                        notice.text);
-      }
-    }
-  }
-  if (lines.empty()) return;
-  out << "<section><h2>Failures, warnings, notices</h2><ul class=\"remarks\">\n";
-  for (std::size_t i = 0; i < lines.size() && i < kMostRemarks; ++i) {
-    out << "<li>" << escape_markup(lines[i]) << "</li>\n";
-  }
-  out << "</ul>";
-  if (lines.size() > kMostRemarks) {
-    out << fmt::format("<p class=\"small\">and {} more; the JSON report has all.</p>",
-                       lines.size() - kMostRemarks);
-  }
-  out << "</section>\n";
-}
-
-void made_section(const ResultSet& set, std::ostream& out) {
-  const Provenance made = provenance(set);
-  const auto list = [&](const char* what, const std::map<std::string, int>& counts) {
+std::string how_made(const ResultSet& set) {
+  std::string out =
+      "<ul>\n<li>throughput is of the whole job: the median over the trials that count</li>\n";
+  const auto list = [&](const char* what, const std::map<std::string, int>& counts,
+                        const char* unit) {
     for (const auto& [text, n] : counts) {
-      out << "<li>" << what << ": <b>" << escape_markup(text) << "</b>";
-      if (counts.size() > 1) out << fmt::format(" ({} trials)", n);
+      out += fmt::format("<li>{}: <b>{}</b>", what, escape_markup(text));
+      if (counts.size() > 1) out += " (" + counted(n, unit) + ")";
       const std::string_view meaning = estimator_meaning(text);
-      if (!meaning.empty()) out << ", " << meaning;
-      out << "</li>\n";
+      if (!meaning.empty()) out += fmt::format(", {}", meaning);
+      out += "</li>\n";
     }
   };
-  out << "<section><h2>How the numbers were made</h2><ul>\n<li>throughput is of the whole job: the "
-         "median over the trials that count</li>\n";
-  list("window of a trial", made.windows);
-  list("estimator", made.estimators);
-  list("log format", made.formats);
-  out << "<li>interval: of the median by order statistics from 6 trials on; marked (t): of the "
-         "mean, "
-         "Student t</li>\n<li>cv: standard deviation (n - 1) over mean; speedup: ratio of medians; "
-         "efficiency: speedup over the ratio of GPUs</li>\n";
-  std::map<std::string, int> formulas;
-  for (const Cell& cell : set.cells) {
-    if (cell.tflops_per_gpu) {
-      ++formulas[cell.flops_formula + ", " +
-                 (cell.peak.empty() ? "no peak known" : "peak " + cell.peak)];
-    }
-  }
-  list("FLOPs by formula", formulas);
-  out << "</ul></section>\n";
+  const Provenance made = provenance(set);
+  list("window of a trial", made.windows, "trial");
+  list("estimator", made.estimators, "trial");
+  list("log format", made.formats, "trial");
+  out +=
+      "<li>interval: of the median by order statistics from 6 trials on; marked (t): of the mean, "
+      "Student t</li>\n<li>cv: standard deviation (n - 1) over mean; speedup: ratio of medians; "
+      "efficiency: speedup over the ratio of GPUs</li>\n";
+  list("FLOPs by formula", flops_formulas(set), "cell");
+  return out + "</ul>";
 }
 
-void environment_section(const ResultSet& set, std::ostream& out) {
-  const auto environment = environment_lines(set);
-  if (environment.empty()) return;
-  out << "<section><h2>Environment</h2><details><summary>" << environment.size()
-      << " facts about machine and software</summary><table><tbody>\n";
-  for (const auto& [key, value] : environment) {
-    out << "<tr><th scope=\"row\">" << escape_markup(key) << "</th><td class=\"wrap\">"
-        << escape_markup(value) << "</td></tr>\n";
+std::string environment(const ResultSet& set) {
+  const auto lines = environment_lines(set);
+  if (lines.empty()) return {};
+  std::string out =
+      fmt::format("<details><summary>{} about machine and software</summary><table><tbody>\n",
+                  counted(static_cast<long long>(lines.size()), "fact"));
+  for (const auto& [key, value] : lines) {
+    out += "<tr><th scope=\"row\">" + escape_markup(key) + "</th><td class=\"wrap\">" +
+           escape_markup(value) + "</td></tr>\n";
   }
-  out << "</tbody></table></details></section>\n";
+  return out + "</tbody></table></details>";
 }
 
 Result<void> render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
-  const std::string title = options.title.empty() ? "BERT training throughput" : options.title;
-  out << "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-         "'unsafe-inline'; script-src 'sha256-"
-      << base64_of_hex(BB_SCRIPT_SHA256)
-      << "'; base-uri 'none'; form-action 'none'\">\n"
-         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>"
-      << escape_markup(title) << "</title>\n<style>\n"
-      << kReportStyle << "</style></head><body>\n<header><h1>" << escape_markup(title) << "</h1>\n";
+  Figures figures;
+  html::PageText page;
+  page.title = options.title.empty() ? "BERT training throughput" : options.title;
   std::vector<Constant> constants;
   const Table all = cell_table(set);
   const Table shown = varying_columns(all, cell_table_keep(all), constants, true);
-  facts_line(constants, out);
-  out << "</header>\n";
-  if (provenance(set).emulated) out << "<p class=\"note\">" << kEmulatedNote << "</p>\n";
+  page.header = facts_line(constants);
+  const Provenance made = provenance(set);
+  if (made.emulated) page.body += fmt::format("<p class=\"note\">{}</p>\n", kEmulatedNote);
+  const auto figure_of = [&](const std::optional<plot::Figure>& figure) {
+    return figure ? figures.add(*figure) : std::string();
+  };
   if (set.cells.empty()) {
-    out << "<p class=\"note\">No cells: nothing was measured.</p>\n";
+    page.body += "<p class=\"note\">No cells: nothing was measured.</p>\n";
   } else {
-    out << html::headline(set) << html::scaling_section(set);
-    cells_section(shown, set, out);
-    out << html::heat_section(set) << html::trials_section(set)
-        << html::iterations_section(set, options.run_folder) << html::estimators_section(set);
-    remarks_section(set, out);
-    made_section(set, out);
+    page.body += html::headline(set);
+    if (options.baseline != nullptr) {
+      page.body += html::comparison_section(*options.baseline, set, options, figures);
+    }
+    page.body +=
+        section("Scaling", figures_side_by_side(plot::scaling_figures(set), "plots", figures));
+    page.body += section("Cells", cells_table(shown, set));
+    page.body += html::heat_section(set);
+    page.body += section("Trials", figure_of(plot::trials_figure(set)));
+    page.body +=
+        section("Throughput over iterations", iterations(set, options.run_folder, figures));
+    if (const std::string plot = figure_of(plot::reconciliation_figure(set)); !plot.empty()) {
+      page.body += section(
+          "Reconciliation",
+          small("One log holds several answers to \"how fast\". What each would claim too much or "
+                "too little:") +
+              "<div class=\"scroll\">" + plot + "</div>");
+    }
+    page.body += section("Failures, warnings, notices", remarks(set));
+    page.body += section("How the numbers were made", how_made(set));
   }
-  environment_section(set, out);
-  out << "<footer>bertbench " << escape_markup(set.tool_version) << " ("
-      << escape_markup(set.tool_commit) << "), " << escape_markup(set.created)
-      << "</footer>\n<script>" << kReportScript << "</script>\n</body></html>\n";
+  page.body += section("Environment", environment(set));
+  page.footer = "bertbench " + set.tool_version;
+  if (!set.tool_commit.empty()) page.footer += " (" + set.tool_commit + ")";
+  if (!set.created.empty()) page.footer += ", " + set.created;
+  html::write_page(page, figures, out);
   return {};
 }
 

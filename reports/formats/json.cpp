@@ -1,5 +1,6 @@
 #include <ostream>
 
+#include "reports/markup.h"
 #include "reports/model/result_io.h"
 #include "reports/report.h"
 
@@ -7,7 +8,7 @@ namespace bertbench {
 namespace {
 
 Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& out) {
-  out << to_text(set);
+  out << printable_json(to_text(set));
   return {};
 }
 

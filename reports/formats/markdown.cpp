@@ -2,7 +2,11 @@
 
 #include <ostream>
 
+#include "parsers/core/text.h"
 #include "reports/cell_table.h"
+#include "reports/comparison_table.h"
+#include "reports/plot/figures.h"
+#include "reports/plot/svg.h"
 #include "reports/present.h"
 #include "reports/report.h"
 
@@ -14,7 +18,7 @@ void list_counts(const char* what, const std::map<std::string, int>& counts, std
   const char* separator = "";
   for (const auto& [text, n] : counts) {
     out << separator << markdown_text(text);
-    if (counts.size() > 1) out << fmt::format(" ({} trials)", n);
+    if (counts.size() > 1) out << " (" << counted(n, "trial") << ")";
     separator = "; ";
   }
   out << "\n";
@@ -62,53 +66,75 @@ void legend(const ResultSet& set, std::ostream& out) {
     out << "\n";
   }
   if (flops) {
-    std::map<std::string, int> formulas;
-    for (const Cell& cell : set.cells) {
-      if (!cell.tflops_per_gpu) continue;
-      const std::string peak = cell.peak.empty() ? "no peak known" : "peak " + cell.peak;
-      ++formulas[(cell.flops_formula.empty() ? "unknown" : cell.flops_formula) + ", " + peak];
-    }
     out << "- TFLOPS, MFU (model FLOPs) and HFU (with recomputation) by formula ";
     const char* separator = "";
-    for (const auto& entry : formulas) {
+    for (const auto& entry : flops_formulas(set)) {
       out << separator << markdown_text(entry.first);
       separator = "; ";
     }
     out << "\n";
   }
-  out << fmt::format("- {} trials: {} count, {} failed, {} retried\n", made.trials, made.counted,
-                     made.failed, made.retried);
+  out << fmt::format("- {}: {} count, {} failed, {} retried\n", counted(made.trials, "trial"),
+                     made.counted, made.failed, made.retried);
 }
 
 void remarks(const ResultSet& set, std::ostream& out) {
-  const std::vector<std::string> names = short_names(set);
-  std::string text;
-  for (std::size_t i = 0; i < set.cells.size(); ++i) {
-    const Cell& cell = set.cells[i];
-    for (const std::string& warning : cell.warnings)
-      text += "- " + markdown_text(names[i]) + ": " + markdown_text(warning) + "\n";
-    for (const Trial& trial : cell.trials) {
-      const Outcome& outcome = trial.outcome;
-      if (is_failure(outcome.status)) {
-        text += fmt::format("- {}, trial {}: {}", markdown_text(names[i]), trial.trial,
-                            name(outcome.status));
-        if (outcome.step) text += fmt::format(" at step {}", *outcome.step);
-        if (!outcome.detail.empty()) text += ": " + markdown_text(outcome.detail);
-        if (!trial.log.empty()) {
-          text += " (" + markdown_text(trial.log);
-          if (outcome.line > 0) text += fmt::format(", line {}", outcome.line);
-          text += ")";
-        }
-        text += "\n";
-      }
-      for (const Notice& notice : trial.notices) {
-        text += fmt::format("- {}, trial {}", markdown_text(names[i]), trial.trial);
-        if (notice.line > 0) text += fmt::format(", line {}", notice.line);
-        text += ": " + markdown_text(notice.text) + "\n";
-      }
+  const std::vector<Remark> all = remarks_of(set);
+  if (all.empty()) return;
+  out << "\n## Failures, warnings and notices\n\n";
+  for (const Remark& remark : all) {
+    out << "- " << markdown_text(remark.who) << ": " << markdown_text(remark.text) << "\n";
+  }
+}
+
+/// The plots that lie beside the text as files of their own.
+std::vector<plot::Figure> figures_of(const ResultSet& set, const ReportOptions& options) {
+  std::vector<plot::Figure> all = plot::scaling_figures(set);
+  if (auto figure = plot::trials_figure(set)) all.push_back(std::move(*figure));
+  if (auto figure = plot::reconciliation_figure(set)) all.push_back(std::move(*figure));
+  if (options.baseline != nullptr) {
+    if (auto figure = plot::comparison_figure(compare(*options.baseline, set, options.alpha))) {
+      all.push_back(std::move(*figure));
     }
   }
-  if (!text.empty()) out << "\n## Failures, warnings and notices\n\n" << text;
+  return all;
+}
+
+std::string file_of(const plot::Figure& figure, const ReportOptions& options) {
+  return options.companion_stem + "-" + figure.id + ".svg";
+}
+
+std::vector<Companion> companions(const ResultSet& set, const ReportOptions& options) {
+  std::vector<Companion> out;
+  for (const plot::Figure& figure : figures_of(set, options)) {
+    out.push_back({file_of(figure, options), plot::svg_file(figure)});
+  }
+  return out;
+}
+
+void plots(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
+  if (options.companion_stem.empty()) return;
+  for (const plot::Figure& figure : figures_of(set, options)) {
+    // Blanks and brackets of a file name would end the reference early.
+    std::string target;
+    for (const char c : file_of(figure, options)) {
+      const bool plain =
+          std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+      target += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+    out << "\n![" << markdown_text(figure.title) << "](" << target << ")\n";
+  }
+}
+
+void comparison(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
+  if (options.baseline == nullptr) return;
+  const auto cells = compare(*options.baseline, set, options.alpha);
+  out << "\n## A against B\n\n- A: "
+      << markdown_text(options.baseline_name.empty() ? "baseline" : options.baseline_name)
+      << "\n- B: "
+      << markdown_text(options.result_name.empty() ? "this result" : options.result_name) << "\n\n"
+      << summary_of(cells).sentence << "\n\n"
+      << markdown_table(comparison_table(cells)) << "\n";
 }
 
 Result<void> render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
@@ -123,10 +149,13 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
   const Table all = cell_table(set);
   const Table shown = varying_columns(all, cell_table_keep(all), constants, true);
   for (std::size_t i = 0; i < constants.size(); ++i)
-    out << (i == 0 ? "" : " · ") << constants[i].heading << " **"
+    out << (i == 0 ? "" : " · ") << markdown_text(constants[i].heading) << " **"
         << markdown_text(constants[i].value) << "**";
   if (!constants.empty()) out << "\n\n";
-  out << markdown_table(shown) << "\n";
+  out << markdown_table(shown);
+  plots(set, options, out);
+  comparison(set, options, out);
+  out << "\n";
   legend(set, out);
   remarks(set, out);
   const auto environment = environment_lines(set);
@@ -147,6 +176,6 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
 
 extern const Report report_markdown;
 const Report report_markdown{"markdown", "a table for a README or an issue: only what varies",
-                             ".md", &render};
+                             ".md", &render, &companions};
 
 }  // namespace bertbench

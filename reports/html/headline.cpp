@@ -1,11 +1,10 @@
-#include "reports/html/headline.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
 #include "reports/cell_table.h"
+#include "reports/html/sections.h"
 #include "reports/markup.h"
 #include "reports/present.h"
 
@@ -98,39 +97,23 @@ std::string how_well(const ResultSet& set, const std::vector<std::string>& names
   return card("How well does it scale?", answer, "efficiency at the largest job", lines);
 }
 
-std::string can_i_trust(const ResultSet& set, const std::vector<std::string>& names) {
-  const Provenance made = provenance(set);
-  double worst = -1;
-  std::size_t at = 0, warnings = 0, unmeasured = 0;
-  int least = 0;
-  bool first = true;
-  for (std::size_t i = 0; i < set.cells.size(); ++i) {
-    const Cell& cell = set.cells[i];
-    warnings += cell.warnings.size();
-    if (!cell.throughput.median) {
-      ++unmeasured;
-      continue;
-    }
-    least = first ? cell.throughput.n : std::min(least, cell.throughput.n);
-    first = false;
-    if (cell.throughput.cv && *cell.throughput.cv > worst) {
-      worst = *cell.throughput.cv;
-      at = i;
-    }
+std::string can_i_trust(const ResultSet& set) {
+  const std::vector<TrustCheck> checks = trust_checks(set);
+  const auto doubts = std::ranges::count(checks, false, &TrustCheck::good);
+  std::string lines;
+  for (const TrustCheck& check : checks) {
+    lines += fmt::format("<li class=\"{}\"><span aria-hidden=\"true\">{}</span> {}</li>",
+                         check.good ? "good" : "doubt", check.good ? "✓" : "✗",
+                         escape_markup(check.text));
   }
-  std::vector<std::string> lines;
-  lines.push_back(fmt::format("{} of {} trials count; {} failed, {} retried", made.counted,
-                              made.trials, made.failed, made.retried));
-  if (!first)
-    lines.push_back(fmt::format("at least {} trial{} a cell", least, least == 1 ? "" : "s"));
-  if (unmeasured > 0) lines.push_back(fmt::format("{} cells without a number", unmeasured));
-  if (worst >= 0) lines.push_back("noisiest cell: " + names[at]);
-  if (worst > 0.05) lines.push_back("above 5 %: run it again on a quiet machine before quoting it");
-  if (made.emulated) lines.push_back("stand-ins: no statement about GPUs");
-  if (warnings > 0) lines.push_back(fmt::format("{} warnings, listed below", warnings));
-  if (first) return card("Can I trust it?", "nothing measured", "", lines);
-  if (worst < 0) return card("Can I trust it?", "no spread known", "one trial a cell", lines);
-  return card("Can I trust it?", percent_text(worst), "largest spread (cv) of any cell", lines);
+  const bool measured = std::ranges::any_of(
+      set.cells, [](const Cell& cell) { return cell.throughput.median.has_value(); });
+  const std::string answer = !measured ? "no" : doubts == 0 ? "yes" : "with care";
+  const std::string small = doubts == 0 ? fmt::format("all {} checks hold", checks.size())
+                                        : fmt::format("{} of {} checks {} not hold", doubts,
+                                                      checks.size(), doubts == 1 ? "does" : "do");
+  return "<article class=\"trust\"><h2>Can I trust it?</h2><p class=\"big\">" + answer +
+         " <small>" + small + "</small></p><ul>" + lines + "</ul></article>\n";
 }
 
 }  // namespace
@@ -138,7 +121,7 @@ std::string can_i_trust(const ResultSet& set, const std::vector<std::string>& na
 std::string headline(const ResultSet& set) {
   const std::vector<std::string> names = short_names(set);
   return "<div class=\"cards\">\n" + how_fast(set, names) + how_well(set, names) +
-         can_i_trust(set, names) + "</div>\n";
+         can_i_trust(set) + "</div>\n";
 }
 
 }  // namespace bertbench::html

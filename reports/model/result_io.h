@@ -16,14 +16,12 @@ inline constexpr std::string_view kResultsFile = "results.json";  ///< of a run 
 /// Keys in the order of the schema; what is unknown or not finite is not written.
 [[nodiscard]] nlohmann::ordered_json to_json(const ResultSet& results);
 
-/// The text of a result file: indented by two, one newline at the end. Bytes that are not UTF-8
+/// The text of a result file: a line a trial, one newline at the end. Bytes that are not UTF-8
 /// (log lines may hold anything) become U+FFFD.
 [[nodiscard]] std::string to_text(const ResultSet& results);
 
 /// Keys that version 1 does not know are ignored. A wrong type or a missing required key is an
 /// Error that names `where` (the file) and the JSON path.
-[[nodiscard]] Result<ResultSet> result_set_from_json(const nlohmann::ordered_json& json,
-                                                     const std::string& where = "result set");
 [[nodiscard]] Result<ResultSet> result_set_from_text(std::string_view text,
                                                      const std::string& where = "result set");
 

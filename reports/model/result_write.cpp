@@ -200,8 +200,46 @@ nlohmann::ordered_json to_json(const ResultSet& results) {
   return json;
 }
 
+namespace {
+
+std::string dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+/// The members of an object, a line each, and of a list of objects again; what is further inside
+/// stands on one line, so that a trial is a line: large files stay small and quick to read, and a
+/// diff shows trials.
+void write_lines(const Json& object, const std::string& margin, std::string& out) {
+  out += "{";
+  const char* separator = "\n";
+  for (const auto& [key, value] : object.items()) {
+    out += separator + margin + "  " + dump(key, -1) + ": ";
+    separator = ",\n";
+    const bool list = value.is_array() && !value.empty() && value.front().is_object();
+    if (!list) {
+      out += dump(value, -1);
+      continue;
+    }
+    out += "[";
+    for (const Json& element : value) {
+      out += (&element == &value.front() ? "\n" : ",\n") + margin + "    ";
+      if (key == "cells") {
+        write_lines(element, margin + "    ", out);
+      } else {
+        out += dump(element, -1);
+      }
+    }
+    out += "\n" + margin + "  ]";
+  }
+  out += "\n" + margin + "}";
+}
+
+}  // namespace
+
 std::string to_text(const ResultSet& results) {
-  return to_json(results).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::string out;
+  write_lines(to_json(results), "", out);
+  return out + "\n";
 }
 
 }  // namespace bertbench

@@ -5,11 +5,11 @@ BB_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 # What building and running bertbench and bert_train needs.
 BB_PACKAGES_CORE=(g++ cmake ninja-build pkg-config git
-  libboost-dev libboost-filesystem-dev nlohmann-json3-dev libre2-dev libfmt-dev libcli11-dev
+  libboost-dev libboost-filesystem-dev nlohmann-json3-dev rapidjson-dev libjs-chart.js libre2-dev libfmt-dev libcli11-dev
   libexpected-dev libsqlite3-dev zlib1g-dev libzstd-dev libdnnl-dev libgloo-dev libbenchmark-dev libgtest-dev
   libgmock-dev)
 # What the whole test suite needs beyond that.
-BB_PACKAGES_ALL=(chromium clang-format openmpi-bin libopenmpi-dev python3)
+BB_PACKAGES_ALL=(chromium clang-16 libclang-rt-16-dev clang-format openmpi-bin libopenmpi-dev python3 python3-jsonschema python3-yaml)
 
 bb_say() { printf '\n\033[1m== %s\033[0m\n' "$*" >&2; }
 bb_die() { printf 'error: %s\n' "$*" >&2; exit 2; }

@@ -127,5 +127,33 @@ TEST(PublishedNumbers, NgcWeakAndStrongRatiosReproduceWithTheirStatedBases) {
   EXPECT_EQ(ratio(2486, 75706, 32, "1n8g"), 30.45);
 }
 
+// DeepSpeed tutorial (seed 003): 53x and 57.4x on 64 GPUs from 200 samples/s on one, and a batch of
+// 64 on 4 nodes of 4 GPUs with 4 accumulation steps.
+TEST(PublishedNumbers, TheDeepSpeedSpeedupsAre83And90PercentOf64Gpus) {
+  const ResultSet results =
+      set_of({{1, 1, {200}, 0, 0, 0}, {8, 8, {10600}, 0, 0, 0}, {16, 4, {11480}, 0, 0, 0}}, {});
+  EXPECT_DOUBLE_EQ(results.cells[1].speedup->value, 53);
+  EXPECT_NEAR(*results.cells[1].scaling_efficiency, 0.828, 0.0005);
+  EXPECT_DOUBLE_EQ(results.cells[2].speedup->value, 57.4);
+  EXPECT_NEAR(*results.cells[2].scaling_efficiency, 0.897, 0.0005);
+  EXPECT_EQ(results.cells[2].scaling, "weak");
+  Identity tutorial = samples::identity(4, 4, 64, "fp16");
+  tutorial.gradient_accumulation_steps = 4;
+  EXPECT_EQ(tutorial.global_batch_size(), 4096);
+}
+
+// NGC card (seed 001): mixed over TF32 on one A100, as the table prints it.
+TEST(PublishedNumbers, NgcPrecisionSpeedupsReproduce) {
+  const auto speedup = [](double tf32, double mixed) {
+    const ResultSet results =
+        samples::result_set({samples::cell(samples::identity(1, 1, 64, "tf32"), {tf32}),
+                             samples::cell(samples::identity(1, 1, 64, "fp16"), {mixed})});
+    return fmt::format("{:.2f}", results.cells[1].precision_speedup->value);
+  };
+  EXPECT_EQ(speedup(317, 580), "1.83");
+  EXPECT_EQ(speedup(4553, 9191), "2.02");
+  EXPECT_EQ(speedup(21298, 49663), "2.33");
+}
+
 }  // namespace
 }  // namespace bertbench

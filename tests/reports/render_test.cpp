@@ -103,8 +103,23 @@ TEST_F(RenderTest, SeveralReportsFillAFolderThatIsMade) {
   ASSERT_TRUE(paths) << paths.error().message();
   ASSERT_EQ(paths->size(), 4U);
   EXPECT_EQ((*paths)[2], at("new/deep/report.trials.csv"));
-  for (std::size_t i = 0; i < paths->size(); ++i)
-    EXPECT_EQ(read_file((*paths)[i]), result_files::render(*(*reports)[i], set));
+  ReportOptions beside;
+  for (std::size_t i = 0; i < paths->size(); ++i) {
+    beside.companion_stem = (*reports)[i]->companions == nullptr ? "" : "report";
+    EXPECT_EQ(read_file((*paths)[i]), render_text(*(*reports)[i], set, beside).value());
+  }
+}
+
+TEST_F(RenderTest, MarkdownInAFileHasItsPlotsBesideItAndOnStdoutNone) {
+  const ResultSet set = result_files::read("dlperf_mxnet");
+  const auto markdown = find_report("markdown");
+  ASSERT_TRUE(render_file(**markdown, set, {}, at("my run.md")));
+  const std::string text = read_file(at("my run.md"));
+  for (const char* plot : {"throughput", "efficiency", "trials"}) {
+    EXPECT_NE(text.find(std::string("](my%20run-") + plot + ".svg)"), std::string::npos) << plot;
+    EXPECT_TRUE(read_file(at(std::string("my run-") + plot + ".svg")).starts_with("<svg xmlns="));
+  }
+  EXPECT_EQ(render_text(**markdown, set, {})->find(".svg"), std::string::npos);
 }
 
 TEST_F(RenderTest, AFolderThatCannotBeMadeIsAnError) {

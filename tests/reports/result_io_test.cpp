@@ -117,7 +117,7 @@ TEST(ResultIo, AnotherSchemaOrNoJsonIsRefusedWithWhatWasExpected) {
               HasSubstr("\"bertbench.result/2\" is not bertbench.result/1"));
   EXPECT_THAT(message_of("{}"), HasSubstr("the key \"schema\" is missing"));
   EXPECT_THAT(message_of("[]"), HasSubstr("$: must be an object"));
-  EXPECT_THAT(message_of("Step: 1, loss"), HasSubstr("r.json: is not JSON: parse error at line 1"));
+  EXPECT_THAT(message_of("Step: 1, loss"), HasSubstr("r.json: is not JSON: byte 0: Invalid value"));
   EXPECT_THAT(message_of(std::string(200000, '[')), HasSubstr("nested more than"));
   EXPECT_THAT(message_of(std::string(kMinimal).substr(0, 60)), HasSubstr("is not JSON"));
 }

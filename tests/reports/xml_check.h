@@ -57,8 +57,12 @@ inline Document parse(std::string_view text) {
   if (!text.starts_with(kHead)) return bad("no XML declaration");
   text.remove_prefix(kHead.size());
   const auto take_name = [&] {
+    const auto in_name = [](char c, bool first) {
+      return std::isalpha(static_cast<unsigned char>(c)) != 0 ||
+             (!first && (std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '-'));
+    };
     std::size_t n = 0;
-    while (n < text.size() && std::isalpha(static_cast<unsigned char>(text[n])) != 0) ++n;
+    while (n < text.size() && in_name(text[n], n == 0)) ++n;
     std::string name(text.substr(0, n));
     text.remove_prefix(n);
     return name;

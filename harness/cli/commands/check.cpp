@@ -1,6 +1,9 @@
 // bertbench check: has anything become slower? The gate of a CI job.
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <future>
 #include <map>
 #include <memory>
 
@@ -10,7 +13,9 @@
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
+#include "reports/gate_reports.h"
 #include "reports/model/result_io.h"
+#include "reports/render.h"
 #ifdef BB_HAVE_STORE
 #include "reports/store/store.h"
 #endif
@@ -25,6 +30,8 @@ using nlohmann::ordered_json;
 struct Options {
   std::string result, baseline;
   GateOptions gate;
+  std::string junit;
+  bool github = false;
   OutputOptions output;
 };
 
@@ -119,29 +126,70 @@ void print(Console& console, const GateReport& report) {
   print_summary(console, report);
 }
 
-// One result file, or the runs of a store that fit the result.
-Result<std::vector<ResultSet>> baseline_runs(const Options& options, const ResultSet& result) {
+// What CI systems read: a JUnit file, annotations, the page of the job.
+Result<void> tell_ci(const Options& options, const GateReport& report, Console& console) {
+  if (!options.junit.empty()) {
+    const auto written = write_file_atomically(
+        options.junit, gate_junit(report, options.gate, "bertbench check " + options.result));
+    if (!written) return written;
+  }
+  if (!options.github) return {};
+  // Actions reads commands from both streams; stdout stays JSON where that was asked for.
+  const std::string commands = github_annotations(report, options.gate);
+  if (options.output.machine_on_stdout()) {
+    for (const std::string_view line : split(trim(commands), '\n')) console.status(line);
+  } else {
+    console.print(commands);
+  }
+  const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
+  if (summary == nullptr || *summary == '\0') return {};
+  std::ofstream page(summary, std::ios::app);
+  page << gate_markdown(report, "bertbench check " + options.result) << "\n";
+  page.close();
+  if (!page) return fail(summary, "cannot be written", "see GITHUB_STEP_SUMMARY");
+  return {};
+}
+
+bool baseline_is_store(const Options& options) {
 #ifdef BB_HAVE_STORE
-  if (is_database(options.baseline)) {
+  return is_database(options.baseline);
+#else
+  static_cast<void>(options);
+  return false;
+#endif
+}
+
+// One result file, or the runs of a store that fit the result.
+Result<std::vector<ResultSet>> baseline_runs(const Options& options, const ResultSet& result,
+                                             Result<ResultSet> file) {
+#ifdef BB_HAVE_STORE
+  if (baseline_is_store(options)) {
     const auto store = Store::open(options.baseline, Store::Mode::existing);
     if (!store) return tl::unexpected(store.error());
     return store->baseline(result, options.gate.allow_context);
   }
 #endif
-  auto one = read_result_set(options.baseline);
-  if (!one) return tl::unexpected(one.error());
+  if (!file) return tl::unexpected(file.error());
   std::vector<ResultSet> runs;
-  runs.push_back(std::move(*one));
+  runs.push_back(std::move(*file));
   return runs;
 }
 
 ExitCode run(const Options& options, Console& console) {
+  // Two large files are read side by side.
+  std::future<Result<ResultSet>> file =
+      std::async(baseline_is_store(options) ? std::launch::deferred : std::launch::async,
+                 [&options] { return read_result_set(options.baseline); });
   const auto result = read_result_set(options.result);
   if (!result) return console.error(result.error(), ExitCode::nothing_read);
-  const auto runs = baseline_runs(options, *result);
+  const auto runs =
+      baseline_runs(options, *result, baseline_is_store(options) ? ResultSet{} : file.get());
   if (!runs) return console.error(runs.error(), ExitCode::nothing_read);
   const GateReport report = check(*result, *runs, options.gate);
   for (const Notice& notice : report.notices) console.note("check", notice);
+  if (const auto told = tell_ci(options, report, console); !told) {
+    return console.error(told.error());
+  }
   return answer(
       console, options.output, static_cast<ExitCode>(report.exit_status),
       [&](const std::string&) { return json_text(to_json(options, report)); },
@@ -165,6 +213,9 @@ CommandRun declare(CLI::App& app) {
            "A cell of the baseline that was not measured is no failure.");
   add_flag(app, "--accept-inconclusive", gate.accept_inconclusive,
            "Too few trials to tell is no failure.");
+  add_text(app, "--junit", options->junit, "FILE", "Write the verdicts as JUnit XML.");
+  add_flag(app, "--github", options->github,
+           "Print annotations of GitHub Actions; add to $GITHUB_STEP_SUMMARY.");
   add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }

@@ -11,6 +11,7 @@
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
 #include "reports/model/result_io.h"
+#include "reports/render.h"
 #include "reports/table.h"
 #include "reports/verdicts.h"
 
@@ -20,7 +21,7 @@ namespace {
 using nlohmann::ordered_json;
 
 struct Options {
-  std::string a, b;
+  std::string a, b, to;
   double alpha = 0.05;
   OutputOptions output;
 };
@@ -107,6 +108,34 @@ void print(Console& console, const Options& options, const std::vector<CellCompa
   }
 }
 
+// B as a report for people, with A beside it.
+ExitCode write_report(const Options& options, const ResultSet& a, const ResultSet& b,
+                      Console& console) {
+  const auto report = find_report(options.to);
+  if (!report) return console.error(report.error());
+  if (options.to != "html" && options.to != "markdown") {
+    return console.error({"--to " + options.to, "shows one result only", "use html or markdown"});
+  }
+  ReportOptions how;
+  how.title = fmt::format("{} against {}", options.b, options.a);
+  how.run_folder = run_folder_of(options.b);
+  how.baseline = &a;
+  how.baseline_name = options.a;
+  how.result_name = options.b;
+  how.alpha = options.alpha;
+  if (!options.output.path.empty() && options.output.path != "-") {
+    if (const auto written = render_file(**report, b, how, options.output.path); !written) {
+      return console.error(written.error());
+    }
+    console.status("wrote " + options.output.path);
+    return ExitCode::good;
+  }
+  const auto text = render_text(**report, b, how);
+  if (!text) return console.error(text.error());
+  console.print(*text);
+  return ExitCode::good;
+}
+
 ExitCode run(const Options& options, Console& console) {
   const auto a = read_result_set(options.a);
   if (!a) return console.error(a.error(), ExitCode::nothing_read);
@@ -116,6 +145,7 @@ ExitCode run(const Options& options, Console& console) {
   const bool any = std::any_of(cells.begin(), cells.end(), [](const CellComparison& cell) {
     return cell.n_a > 0 && cell.n_b > 0;
   });
+  if (!options.to.empty() && any) return write_report(options, *a, *b, console);
   const ExitCode status = answer(
       console, options.output, any ? ExitCode::good : ExitCode::not_comparable,
       [&](const std::string&) { return json_text(to_json(options, cells)); },
@@ -134,12 +164,15 @@ CommandRun declare(CLI::App& app) {
   add_argument(app, "B", options->b, "The later one; a positive change means that B is faster.");
   add_share(app, "--alpha", options->alpha, "Chance of calling noise a difference, over all cells.")
       ->default_str("0.05");
-  add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
+  add_text(app, "--to", options->to, "NAME",
+           "html or markdown: a report of B with A beside it, to stdout or to -o.");
+  add_output(app, options->output, "Write the JSON form, or that report, to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }
 
 constexpr Example kExamples[] = {
     {"bertbench compare before after", "Two run folders side by side."},
+    {"bertbench compare before after --to html -o change.html", "A page with plots."},
     {"bertbench compare v1.json v2.json --json", "The same for a script."},
 };
 constexpr ExitCodeRow kStatuses[] = {

@@ -3,10 +3,13 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
 #include "harness/cli/options.h"
+#include "parsers/core/text.h"
+#include "reports/assume.h"
 #include "reports/measure.h"
 #include "reports/model/result_io.h"
 #include "reports/render.h"
@@ -18,17 +21,11 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::vector<std::string> results;
-  std::string to, path, title;
+  std::string to, path, title, baseline;
+  double alpha = 0.05;
+  std::optional<double> peak, sequences;
   bool json = false;
 };
-
-// Where the iteration files of a result lie: its run folder.
-std::string run_folder_of(const std::string& result) {
-  std::error_code ignored;
-  if (fs::is_directory(result, ignored)) return result;
-  const fs::path file(result);
-  return file.filename() == kResultsFile ? file.parent_path().string() : std::string();
-}
 
 // Several results become one set: cells in the order given, speedups computed again over all.
 Result<ResultSet> read_all(const std::vector<std::string>& paths, Console& console) {
@@ -62,9 +59,13 @@ Result<std::vector<const Report*>> choose(const Options& options) {
 }
 
 Result<void> write(const Options& options, const std::vector<const Report*>& reports,
-                   const ResultSet& set, Console& console) {
+                   const ResultSet& set, const ResultSet* baseline, Console& console) {
   ReportOptions how;
   how.title = options.title;
+  how.baseline = baseline;
+  how.baseline_name = options.baseline;
+  how.result_name = options.results.front();
+  how.alpha = options.alpha;
   how.run_folder = run_folder_of(options.results.front());
   if (options.path.empty() || options.path == "-") {
     if (reports.size() > 1) {
@@ -91,10 +92,32 @@ Result<void> write(const Options& options, const std::vector<const Report*>& rep
 ExitCode run(const Options& options, Console& console) {
   const auto reports = choose(options);
   if (!reports) return console.error(reports.error());
-  const auto set = read_all(options.results, console);
+  auto set = read_all(options.results, console);
   if (!set) return console.error(set.error(), ExitCode::nothing_read);
-  const auto written = write(options, *reports, *set, console);
+  assume(*set, {options.peak, options.sequences});
+  std::optional<ResultSet> baseline;
+  if (!options.baseline.empty()) {
+    auto read = read_result_set(options.baseline);
+    if (!read) return console.error(read.error(), ExitCode::nothing_read);
+    baseline = std::move(*read);
+  }
+  const auto written = write(options, *reports, *set, baseline ? &*baseline : nullptr, console);
   return written ? ExitCode::good : console.error(written.error());
+}
+
+void add_positive(CLI::App& app, const std::string& name, std::optional<double>& value,
+                  const std::string& type, const std::string& description) {
+  app.add_option_function<std::string>(
+         name,
+         [&value, name](const std::string& text) {
+           const auto number = to_double(text);
+           if (!number || !(*number > 0) || *number > 1e18) {
+             throw UsageError({name, "'" + text + "' is not a number above 0", ""});
+           }
+           value = number;
+         },
+         description)
+      ->type_name(type);
 }
 
 CommandRun declare(CLI::App& app) {
@@ -112,6 +135,14 @@ CommandRun declare(CLI::App& app) {
       ->default_str("-");
   add_text(app, "--title", options->title, "TEXT", "Heading of Markdown and HTML.")
       ->default_str("the folder's name");
+  add_text(app, "--baseline", options->baseline, "RESULT",
+           "An earlier result: Markdown and HTML show what changed since.");
+  add_share(app, "--alpha", options->alpha, "Of that comparison, over all cells.")
+      ->default_str("0.05");
+  add_positive(app, "--peak", options->peak, "TFLOPS",
+               "Dense peak of one GPU, for MFU and HFU, where the list of hardware has none.");
+  add_positive(app, "--train-sequences", options->sequences, "N",
+               "Sequences of a whole training: adds the time that it takes at each rate.");
   add_flag(app, "--json", options->json, "The same as --to json.");
   return [options](Console& console) { return run(*options, console); };
 }
@@ -119,6 +150,7 @@ CommandRun declare(CLI::App& app) {
 constexpr Example kExamples[] = {
     {"bertbench report run", "The run as Markdown, to paste into an issue."},
     {"bertbench report run --to html,csv -o report", "report/report.html and report/report.csv."},
+    {"bertbench report run --baseline before -o report.html", "With what changed since `before`."},
     {"bertbench report run --to dlperf -o bert_result.json", "DLPerf's own JSON."},
 };
 constexpr ExitCodeRow kStatuses[] = {{ExitCode::good}, {ExitCode::usage}, {ExitCode::nothing_read}};
@@ -129,7 +161,8 @@ extern const Command command_report{
     "report",
     "render results as Markdown, HTML, CSV, JSON",
     "RESULT...",
-    "RESULT is what `sweep` or `extract -o` wrote. A file is replaced at once or not at all.",
+    "RESULT is what `sweep` or `extract -o` wrote. A file is replaced at once or not at all. "
+    "Markdown in a file gets its plots as SVG files beside it.",
     kExamples,
     kStatuses,
     declare};

@@ -17,6 +17,7 @@
 #include "reports/model/result_io.h"
 #include "reports/stats/change_points.h"
 #include "reports/store/trend.h"
+#include "reports/store/trend_report.h"
 #include "reports/table.h"
 
 namespace bertbench {
@@ -178,7 +179,11 @@ ExitCode trend(const Options& options, const Store& store, Console& console) {
   ordered_json rows = ordered_json::array();
   for (const Trend& one : all) rows.push_back(to_json(one));
   return answer(
-      console, options.output, ExitCode::good, [&](const std::string&) { return json_text(rows); },
+      console, options.output, ExitCode::good,
+      [&](const std::string& path) {
+        return path.ends_with(".html") ? trend_html(all, "Trend of " + options.db)
+                                       : json_text(rows);
+      },
       [&] { print(console, all); });
 }
 
@@ -211,7 +216,7 @@ CommandRun declare(CLI::App& app) {
       ->default_str("the commit of bertbench itself");
   add_text(app, "--label", options->add.label, "TEXT", "add: a word to find the run by.");
   add_text(app, "--cell", options->cell, "KEY", "trend: this cell only.");
-  add_output(app, options->output, "Write the machine form to FILE (-: stdout).");
+  add_output(app, options->output, "Write the machine form, or a trend's .html page, to FILE.");
   return [options](Console& console) { return run(*options, console); };
 }
 
@@ -220,7 +225,8 @@ constexpr Example kExamples[] = {
      "Keeps a result; the same one again changes nothing."},
     {"bertbench check run --baseline history.db",
      "Against the last 5 stored runs of this machine that hold the cells."},
-    {"bertbench store trend --db history.db", "Where did each cell's level shift?"},
+    {"bertbench store trend --db history.db -o trend.html",
+     "Where did each cell's level shift? With plots."},
     {"bertbench store export 12 --db history.db -o run12.json",
      "A stored result as a file; .csv and .md too."},
 };

@@ -1,0 +1,90 @@
+#include "reports/assume.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "reports/stats/hardware.h"
+
+namespace bertbench {
+namespace {
+
+bool checkpoints(const Cell& cell) {
+  const auto axis = cell.identity.axes.find("activation_checkpointing");
+  return axis != cell.identity.axes.end() && axis->second != "false" && axis->second != "0" &&
+         axis->second != "off" && axis->second != "no";
+}
+
+void measure_against(Cell& cell, double tflops) {
+  const Identity& id = cell.identity;
+  // A model named by a log is never taken for a path.
+  if (cell.kind != WorkKind::training || !cell.sequences_per_second_per_gpu || !id.model ||
+      !id.sequence_length || id.model->find_first_of("/.") != std::string::npos) {
+    return;
+  }
+  const auto shape = model_shape(*id.model);
+  if (!shape) return;
+  const Peak peak{"stated", id.precision.value_or("?"), tflops, "dense", "--peak"};
+  const Utilization used = utilization(*shape, *id.sequence_length, checkpoints(cell),
+                                       *cell.sequences_per_second_per_gpu, peak);
+  cell.tflops_per_gpu = used.tflops_per_gpu;
+  cell.mfu = used.mfu;
+  cell.hfu = used.hfu;
+  cell.flops_formula = used.formula;
+  cell.peak = peak.str();
+  std::erase_if(cell.warnings, [](const std::string& text) { return text.starts_with("MFU "); });
+  cell.warnings.insert(cell.warnings.end(), used.warnings.begin(), used.warnings.end());
+}
+
+}  // namespace
+
+void assume(ResultSet& results, const Assumptions& what) {
+  for (Cell& cell : results.cells) {
+    if (what.peak_tflops) measure_against(cell, *what.peak_tflops);
+    if (what.train_sequences && cell.kind == WorkKind::training && cell.throughput.median &&
+        cell.throughput.unit == "sequences/s" && *cell.throughput.median > 0) {
+      cell.time_to_train_s = *what.train_sequences / *cell.throughput.median;
+    }
+  }
+}
+
+void warn_of_varying_lengths(ResultSet& results) {
+  constexpr double kDearer = 1.05;  // FLOPs of a token, longer over shorter: else equal is right
+  // Batch sizes go with lengths, so the best of each length stands for it.
+  std::map<std::string, std::map<std::int64_t, Cell*>> groups;
+  const auto tokens = [](const Cell& cell) {
+    return *cell.sequences_per_second_per_gpu * static_cast<double>(*cell.identity.sequence_length);
+  };
+  for (Cell& cell : results.cells) {
+    const Identity& id = cell.identity;
+    if (cell.kind != WorkKind::training || cell.emulated || !cell.sequences_per_second_per_gpu ||
+        !id.sequence_length || !id.model) {
+      continue;
+    }
+    Identity rest = id;
+    rest.sequence_length = rest.micro_batch_size = rest.gradient_accumulation_steps = std::nullopt;
+    Cell*& best = groups[rest.framework.value_or("") + '\n' + rest.key()][*id.sequence_length];
+    if (best == nullptr || tokens(cell) > tokens(*best)) best = &cell;
+  }
+  for (auto& [rest, by_length] : groups) {
+    for (auto& [length, cell] : by_length) {
+      if (cell->identity.model->find_first_of("/.") != std::string::npos) continue;
+      const auto shape = model_shape(*cell->identity.model);
+      if (!shape) continue;
+      for (const auto& [shorter, other] : by_length) {
+        if (2 * shorter > length) break;
+        const auto cost = [&](std::int64_t s) {
+          return flops_per_sequence(*shape, s).masked_head / static_cast<double>(s);
+        };
+        if (cost(length) < kDearer * cost(shorter) || tokens(*cell) < tokens(*other)) continue;
+        cell->warnings.push_back(fmt::format(
+            "{:.0f} tokens/s per GPU at length {} are no fewer than {:.0f} at {}: lengths are "
+            "probably not constant",
+            tokens(*cell), length, tokens(*other), shorter));
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace bertbench

@@ -1,0 +1,25 @@
+// What a reader states about a result after it was measured, and what follows from it.
+#pragma once
+
+#include <optional>
+
+#include "reports/model/result_set.h"
+
+namespace bertbench {
+
+struct Assumptions {
+  std::optional<double> peak_tflops;      ///< dense peak of one GPU, where the list has none
+  std::optional<double> train_sequences;  ///< sequences of a whole training
+};
+
+/// MFU and HFU against the stated peak (of every cell whose model is known), time to train at the
+/// measured rate. Nothing else changes: medians and speedups stay as they were measured.
+void assume(ResultSet& results, const Assumptions& what);
+
+/// Warns of training cells whose rate per token and GPU at a longer sequence length reaches that at
+/// a length at most half as long, though a token costs more there: such sequences are probably
+/// not of constant length, and FLOPs that assume it are too many. Stand-ins are left alone: on a
+/// CPU, short sequences can be the slower ones.
+void warn_of_varying_lengths(ResultSet& results);
+
+}  // namespace bertbench

@@ -1,0 +1,148 @@
+#include "reports/gate_reports.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "parsers/core/text.h"
+#include "reports/markup.h"
+#include "reports/present.h"
+#include "reports/table.h"
+
+namespace bertbench {
+namespace {
+
+enum class Level { fine, skipped, failure, error };
+
+Level level_of(Verdict verdict, const GateOptions& options) {
+  switch (verdict) {
+    case Verdict::pass:
+    case Verdict::improvement:
+      return Level::fine;
+    case Verdict::regression:
+      return Level::failure;
+    case Verdict::missing:
+      return options.allow_missing ? Level::skipped : Level::failure;
+    case Verdict::not_comparable:
+      return Level::error;
+    case Verdict::inconclusive:
+    case Verdict::new_cell:
+      return Level::skipped;
+  }
+  return Level::error;
+}
+
+std::string attribute(const char* name, std::string_view value) {
+  return fmt::format(" {}=\"{}\"", name, escape_markup(value));
+}
+
+/// https://docs.github.com/actions/reference/workflow-commands: % first, then what ends a command.
+std::string command_text(std::string_view text, bool property) {
+  std::string out;
+  for (const char c : escape_for_terminal(text)) {
+    if (c == '%') {
+      out += "%25";
+    } else if (property && (c == ':' || c == ',')) {
+      out += c == ':' ? "%3A" : "%2C";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string command(const char* level, const std::string& title, const std::string& text) {
+  return fmt::format("::{} title={}::{}\n", level, command_text(title, true),
+                     command_text(text, false));
+}
+
+std::string change_words(const CellVerdict& cell) {
+  return cell.change ? fmt::format("{:+.1f} %", *cell.change * 100) : "-";
+}
+
+std::string counts_of(const GateReport& report) {
+  std::map<std::string_view, int> count;
+  for (const CellVerdict& cell : report.cells) ++count[name(cell.verdict)];
+  std::string text = counted(report.compared, "cell") + " compared";
+  for (const auto& [verdict, n] : count) text += fmt::format(", {} {}", n, verdict);
+  return text;
+}
+
+}  // namespace
+
+std::string gate_junit(const GateReport& report, const GateOptions& options,
+                       const std::string& name_of_gate) {
+  std::map<Level, int> count;
+  std::string body;
+  for (const CellVerdict& cell : report.cells) {
+    const Level level = level_of(cell.verdict, options);
+    ++count[level];
+    const std::string_view verdict = name(cell.verdict);
+    body += "    <testcase" + attribute("classname", "bertbench.check") +
+            attribute("name", cell.key) + ">\n      <properties>\n        <property" +
+            attribute("name", "verdict") + attribute("value", verdict) + "/>\n";
+    if (cell.change) {
+      body += "        <property" + attribute("name", "change") +
+              attribute("value", shortest(*cell.change)) + "/>\n";
+    }
+    body += "      </properties>\n";
+    if (level == Level::skipped) {
+      body += "      <skipped" + attribute("message", cell.reason) + "/>\n";
+    } else if (level != Level::fine) {
+      const char* tag = level == Level::error ? "error" : "failure";
+      body += fmt::format("      <{}", tag) + attribute("type", verdict) +
+              attribute("message", cell.reason) + fmt::format("/>\n");
+    } else {
+      body += "      <system-out>" + escape_markup(cell.reason) + "</system-out>\n";
+    }
+    body += "    </testcase>\n";
+  }
+  const std::string sums =
+      fmt::format(" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"", report.cells.size(),
+                  count[Level::failure], count[Level::error], count[Level::skipped]);
+  const std::string title = attribute("name", name_of_gate.empty() ? "bertbench" : name_of_gate);
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites" + title + sums +
+         ">\n  <testsuite" + title + sums + ">\n" + body + "  </testsuite>\n</testsuites>\n";
+}
+
+std::string github_annotations(const GateReport& report, const GateOptions& options) {
+  std::string out;
+  for (const CellVerdict& cell : report.cells) {
+    const Level level = level_of(cell.verdict, options);
+    const std::string title = fmt::format("{}: {}", name(cell.verdict), cell.key);
+    if (level == Level::failure || level == Level::error) {
+      out += command("error", title, cell.reason);
+    } else if (cell.verdict == Verdict::inconclusive) {
+      out += command(options.accept_inconclusive ? "notice" : "warning", title, cell.reason);
+    } else if (cell.verdict != Verdict::pass) {
+      out += command("notice", title, cell.reason);
+    }
+  }
+  for (const Notice& notice : report.notices) {
+    out += command("notice", "bertbench check", notice.text);
+  }
+  if (report.compared == 0) {
+    out += command("error", "bertbench check", "nothing was compared: see the notices");
+  }
+  return out;
+}
+
+std::string gate_markdown(const GateReport& report, const std::string& name_of_gate) {
+  const char* outcome = report.exit_status == 0   ? "passed"
+                        : report.exit_status == 1 ? "failed"
+                        : report.exit_status == 3 ? "inconclusive"
+                                                  : "not comparable";
+  std::string out = "### " + markdown_text(name_of_gate.empty() ? "bertbench" : name_of_gate) +
+                    ": " + outcome + "\n\n" + counts_of(report) + "\n";
+  Table table{{{"verdict"}, {"cell"}, {"change", true}, {"n", true}, {"reason"}}, {}};
+  for (const CellVerdict& cell : report.cells) {
+    if (cell.verdict == Verdict::pass) continue;
+    table.rows.push_back({std::string(name(cell.verdict)), cell.key, change_words(cell),
+                          fmt::format("{}+{}", cell.n_base, cell.n_new), cell.reason});
+  }
+  if (!table.rows.empty()) out += "\n" + markdown_table(table);
+  for (const Notice& notice : report.notices) out += "\n- " + markdown_text(notice.text);
+  return out + (report.notices.empty() ? "" : "\n");
+}
+
+}  // namespace bertbench

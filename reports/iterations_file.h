@@ -1,0 +1,24 @@
+// The iterations of a trial, in the CSV file that a sweep keeps beside its results.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace bertbench {
+
+/// One line: log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread. NaN where the
+/// file says nothing.
+struct IterationRow {
+  double step, time_s, seconds, sequences_per_second, loss, rank_spread;
+};
+
+/// A path of a result file is data: only one that stays below the run folder is followed.
+[[nodiscard]] bool stays_below_run_folder(std::string_view path);
+
+/// Calls `row` for every line of <run_folder>/<path>. False when the path leaves the folder, or the
+/// file cannot be read or has other columns.
+bool read_iterations(const std::string& run_folder, const std::string& path,
+                     const std::function<void(const IterationRow&)>& row);
+
+}  // namespace bertbench

@@ -1,0 +1,40 @@
+// The figures of a result set. Each is absent (or the list empty) where the set has not what it
+// would show. They hold data only; see svg.h and chart_data.h for how they are drawn.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reports/model/result_set.h"
+#include "reports/plot/figure.h"
+#include "reports/verdicts.h"
+
+namespace bertbench::plot {
+
+/// Throughput and efficiency against GPUs: medians with intervals, trials as points, the ideal line
+/// of each series from its smallest job. A series is the cells that differ in their GPUs only; two
+/// numbers of GPUs make one.
+[[nodiscard]] std::vector<Figure> scaling_figures(const ResultSet& set);
+
+/// Every trial against the median of its cell, in percent: outliers and drift are seen at once.
+[[nodiscard]] std::optional<Figure> trials_figure(const ResultSet& set);
+
+/// What each estimator of a log says against all its work over all its time; against the estimator
+/// used where the total is not known.
+[[nodiscard]] std::optional<Figure> reconciliation_figure(const ResultSet& set);
+
+/// Throughput over iterations, a figure a cell, a line a trial, warm-up and measured window shaded.
+/// Reads <run_folder>/<Trial::iterations_file>. `cells`: how many cells have such a file.
+struct IterationFigures {
+  std::vector<Figure> figures;
+  std::size_t cells = 0;
+};
+[[nodiscard]] IterationFigures iteration_figures(const ResultSet& set,
+                                                 const std::string& run_folder);
+
+/// Change of each cell from A to B with its interval; the largest changes where there are many.
+[[nodiscard]] std::optional<Figure> comparison_figure(const std::vector<CellComparison>& cells);
+
+}  // namespace bertbench::plot

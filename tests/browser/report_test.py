@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+"""The HTML report in headless Chromium: report_test.py BERTBENCH SOURCE_DIR [--screenshots DIR]
+Ends with 77 (skipped) where there is no chromium."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from cdp import Chromium  # noqa: E402
+
+BERTBENCH, SOURCE = sys.argv[1], sys.argv[2]
+SHOTS = sys.argv[4] if len(sys.argv) > 4 and sys.argv[3] == "--screenshots" else None
+RESULTS = os.path.join(SOURCE, "tests/data/results")
+
+
+def render(folder, name, *options):
+    path = os.path.join(folder, name + ".html")
+    subprocess.run([BERTBENCH, *options, "--to", "html", "-o", path], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return path
+
+
+def run_folder(folder):
+    """A run folder of two topologies with iterations, three trials of which are slow at first."""
+    path = os.path.join(folder, "run")
+    cells = []
+    for gpus, rate in ((1, 100.0), (2, 190.0), (8, 700.0)):
+        trials = []
+        for trial in (1, 2, 3):
+            name = f"1n{gpus}g/trial_{trial}/iterations.csv"
+            os.makedirs(os.path.dirname(os.path.join(path, name)), exist_ok=True)
+            with open(os.path.join(path, name), "w") as out:
+                out.write("log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread\n")
+                for step in range(1, 201):
+                    speed = rate * (0.5 if step < 20 else 1 + 0.01 * ((step * 7 + trial) % 5))
+                    out.write(f'"a,b.log",{trial},{step},,{8 / speed},{speed},,\n')
+            trials.append({
+                "trial": trial, "attempt": 1, "log": "log.txt", "outcome": {"status": "completed"},
+                "window": {"rule": "steps:20:200", "chosen_by": "config", "covered": True,
+                           "first_step": 20, "last_step": 200},
+                "sequences_per_second": rate * (1 + trial / 300), "estimator": "step_time",
+                "estimators": {"step_time": rate, "printed": rate * 1.02, "total_time": rate * 0.9},
+                "iterations_file": name})
+        cells.append({"key": f"bert.fp32.s128.b8.a1.1n{gpus}g", "trials": trials,
+                      "identity": {"framework": "x", "model": "bert", "precision": "fp32",
+                                   "sequence_length": 128, "micro_batch_size": 8,
+                                   "gradient_accumulation_steps": 1, "nodes": 1,
+                                   "gpus_per_node": gpus},
+                      "throughput": {"unit": "sequences/s", "n": 3, "median": rate * 1.0066,
+                                     "mean": rate * 1.0066, "cv": 0.003},
+                      "scaling_efficiency": rate / 100 / gpus,
+                      "speedup": {"value": rate / 100, "base": "bert.fp32.s128.b8.a1.1n1g"}})
+    with open(os.path.join(path, "results.json"), "w") as out:
+        json.dump({"schema": "bertbench.result/1", "tool": {"version": "1", "commit": "x"},
+                   "cells": cells}, out)
+    return path
+
+
+# Scrolls through the page, so that every plot comes into view and is drawn.
+SCROLL = """(async () => {
+  const pause = () => new Promise((done) => setTimeout(done, 60));
+  for (let y = 0; y < document.body.scrollHeight; y += innerHeight / 2) { scrollTo(0, y); await pause(); }
+  scrollTo(0, 0);
+  await pause();
+})()"""
+
+# For each figure: its id, and how many pixels of its canvas are coloured (not grey, not empty).
+PLOTS = """[...document.querySelectorAll("figure.plot")].map((figure) => {
+  const canvas = figure.querySelector("canvas");
+  if (!canvas) return [figure.id, -1];
+  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  let coloured = 0;
+  for (let i = 0; i < pixels.length; i += 4) {
+    const most = Math.max(pixels[i], pixels[i + 1], pixels[i + 2]);
+    const least = Math.min(pixels[i], pixels[i + 1], pixels[i + 2]);
+    if (pixels[i + 3] > 60 && most - least > 30) ++coloured;
+  }
+  return [figure.id, coloured];
+})"""
+
+
+class ReportInBrowser(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="bb-report-")
+        cls.pages = {
+            name: render(cls.folder, name, "report", os.path.join(RESULTS, name + ".json"))
+            for name in ("dlperf_mxnet", "empty", "failures", "hostile", "quickstart")}
+        run = run_folder(cls.folder)
+        cls.pages["run"] = render(cls.folder, "run", "report", run)
+        faster = os.path.join(cls.folder, "faster.json")
+        with open(os.path.join(RESULTS, "dlperf_mxnet.json")) as source, open(faster, "w") as out:
+            result = json.load(source)
+            for i, cell in enumerate(result["cells"]):
+                for trial in cell["trials"]:
+                    trial["sequences_per_second"] *= 1.1 if i % 2 else 0.9
+            json.dump(result, out)
+        cls.pages["compared"] = render(
+            cls.folder, "compared", "compare", os.path.join(RESULTS, "dlperf_mxnet.json"), faster)
+        db = os.path.join(cls.folder, "history.db")
+        for number in range(22):
+            with open(os.path.join(RESULTS, "dlperf_mxnet.json")) as source:
+                result = json.load(source)
+            result["created"] = f"2026-01-01T00:00:{number:02}Z"
+            for cell in result["cells"]:
+                for trial in cell["trials"]:
+                    trial["sequences_per_second"] *= (1 if number < 12 else 0.9) * (1 + 0.001 * (number % 3))
+            stored = os.path.join(cls.folder, f"{number}.json")
+            with open(stored, "w") as out:
+                json.dump(result, out)
+            subprocess.run([BERTBENCH, "store", "add", stored, "--db", db], check=True, stdout=subprocess.DEVNULL)
+        cls.pages["trend"] = os.path.join(cls.folder, "trend.html")
+        subprocess.run([BERTBENCH, "store", "trend", "--db", db, "-o", cls.pages["trend"]], check=True,
+                       stdout=subprocess.DEVNULL)
+        cls.pages["convergence"] = os.path.join(cls.folder, "convergence.html")
+        subprocess.run([BERTBENCH, "convergence", os.path.join(
+            SOURCE, "tests/data/published/seed000_dgx2_tensorflow_pytorch.csv"), "-o", cls.pages["convergence"]],
+            check=True, stdout=subprocess.DEVNULL)
+        cls.browser = Chromium()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        shutil.rmtree(cls.folder)
+
+    def setUp(self):
+        self.browser.call("Emulation.setScriptExecutionDisabled", value=False)
+        self.browser.media()
+        self.browser.size(1280, 900)
+
+    def open(self, name):
+        self.browser.open(self.pages[name])
+        self.browser.run(SCROLL)
+
+    def point(self, selector):
+        return self.browser.run(
+            f"(() => {{ const e = document.querySelector({json.dumps(selector)}); "
+            "e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect(); "
+            "return [r.left, r.top, r.width, r.height]; })()")
+
+    def click(self, selector):
+        left, top, width, height = self.point(selector)
+        self.browser.mouse("mousePressed", left + width / 2, top + height / 2, "left", 1)
+        self.browser.mouse("mouseReleased", left + width / 2, top + height / 2, "left", 1)
+
+    def column(self, heading):
+        return self.browser.run(
+            "(() => { const t = document.getElementById('cells');"
+            f"const i = [...t.tHead.rows[0].cells].findIndex((c) => c.textContent.trim() === {json.dumps(heading)});"
+            "return [...t.querySelectorAll('tbody tr')].filter((r) => !r.hidden)"
+            ".map((r) => r.cells[i].textContent); })()")
+
+    def test_no_page_complains_and_every_plot_is_drawn(self):
+        expected = {"dlperf_mxnet": {"plot-throughput", "plot-efficiency", "plot-trials"},
+                    "compared": {"plot-comparison", "plot-throughput"},
+                    "run": {"plot-iterations-1", "plot-iterations-2", "plot-iterations-3",
+                            "plot-reconciliation", "plot-throughput", "plot-efficiency"},
+                    "trend": {"plot-trend-1", "plot-trend-6"},
+                    "convergence": {"plot-phase1", "plot-phase2", "plot-hours"},
+                    "quickstart": {"plot-throughput"}, "empty": set()}
+        for name in self.pages:
+            with self.subTest(name):
+                self.open(name)
+                plots = dict(self.browser.run(PLOTS))
+                for plot, coloured in plots.items():
+                    self.assertGreater(coloured, 50, f"{plot} is blank")
+                self.assertLessEqual(expected.get(name, set()), set(plots))
+                self.assertEqual(self.browser.complaints(), [])
+
+    def test_a_click_on_a_heading_sorts_by_value_and_a_second_one_turns_it_round(self):
+        self.open("dlperf_mxnet")
+        selector = "#cells th:nth-child(5) button"
+        heading = self.browser.run(f"document.querySelector('{selector}').textContent")
+        self.click(selector)
+        up = [float(text.split()[0]) for text in self.column(heading)]
+        self.assertEqual(up, sorted(up))
+        self.assertGreater(len(set(up)), 1)
+        self.click(selector)
+        self.assertEqual([float(text.split()[0]) for text in self.column(heading)], up[::-1])
+        self.assertEqual(self.browser.run(
+            f"document.querySelector('{selector}').parentNode.getAttribute('aria-sort')"), "descending")
+
+    def test_the_filter_keeps_the_rows_with_all_words(self):
+        self.open("quickstart")
+        rows = len(self.column("n"))
+        self.click("[data-filter=cells] input")
+        self.browser.type("bert-tiny 1n2g")
+        left = self.browser.run(
+            "[...document.querySelectorAll('#cells tbody tr')].filter((r) => !r.hidden).map((r) => r.title)")
+        self.assertGreater(rows, len(left))
+        self.assertGreater(len(left), 0)
+        for title in left:
+            self.assertIn("bert-tiny", title)
+            self.assertIn("1n2g", title)
+        self.assertEqual(self.browser.run("document.querySelector('[data-filter=cells] output').textContent"),
+                         f"{len(left)} of {rows}")
+
+    def test_the_keyboard_reaches_and_works_headings(self):
+        self.open("dlperf_mxnet")
+        self.browser.run("document.querySelector('#cells th button').focus()")
+        self.browser.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter",
+                          windowsVirtualKeyCode=13, text="\r")
+        self.browser.call("Input.dispatchKeyEvent", type="keyUp", key="Enter", code="Enter")
+        self.assertEqual(self.browser.run(
+            "document.querySelector('#cells th').getAttribute('aria-sort')"), "ascending")
+
+    def test_the_legend_hides_a_series(self):
+        self.open("quickstart")
+        before = dict(self.browser.run(PLOTS))["plot-throughput"]
+        self.click("#plot-throughput ul.legend button")
+        self.assertEqual(self.browser.run(
+            "document.querySelector('#plot-throughput ul.legend button').getAttribute('aria-pressed')"), "false")
+        self.assertLess(dict(self.browser.run(PLOTS))["plot-throughput"], before)
+
+    def test_dragging_zooms_and_the_button_resets(self):
+        self.open("run")
+        left, top, width, height = self.point("#plot-iterations-1 canvas")
+        limits = "(() => { const x = Chart.getChart(document.querySelector('#plot-iterations-1 canvas')).scales.x; return [x.min, x.max]; })()"
+        whole = self.browser.run(limits)
+        self.browser.mouse("mousePressed", left + width * 0.4, top + height / 2, "left", 1)
+        self.browser.mouse("mouseMoved", left + width * 0.6, top + height / 2, "left")
+        self.browser.mouse("mouseReleased", left + width * 0.7, top + height / 2, "left", 1)
+        zoomed = self.browser.run(limits)
+        self.assertGreater(zoomed[0], whole[0])
+        self.assertLess(zoomed[1], whole[1])
+        self.click("#plot-iterations-1 button.reset")
+        self.assertEqual(self.browser.run(limits), whole)
+
+    def test_the_mouse_shows_the_number_of_a_point(self):
+        self.open("dlperf_mxnet")
+        left, top, _, _ = self.point("#plot-throughput canvas")
+        x, y = self.browser.run(
+            "(() => { const c = Chart.getChart(document.querySelector('#plot-throughput canvas'));"
+            "const i = c.data.datasets.findIndex((d) => d.mark === 'line_and_points');"
+            "const p = c.getDatasetMeta(i).data[2]; return [p.x, p.y]; })()")
+        self.browser.mouse("mouseMoved", left + x, top + y)
+        text = self.browser.run(
+            "new Promise((done) => setTimeout(() => { const t = Chart.getChart(document.querySelector("
+            "'#plot-throughput canvas')).tooltip; done(t.opacity > 0 ? t.body.map((b) => b.lines).flat().join('|') : ''); }, 100))")
+        self.assertIn("sequences/s", text)
+
+    def test_text_of_logs_stays_text(self):
+        self.open("hostile")
+        self.assertEqual(self.browser.run(
+            "document.querySelectorAll('img, iframe, object, embed, a[href], form, link').length"), 0)
+        allowed = self.browser.run("document.querySelectorAll('script').length")
+        self.open("quickstart")
+        self.assertEqual(allowed, self.browser.run("document.querySelectorAll('script').length"))
+
+    def test_print_and_pages_without_script_show_the_static_plots(self):
+        shown = ("[...document.querySelectorAll('figure.plot')].every((f) => "
+                 "f.querySelector('svg').getBoundingClientRect().height > 50)")
+        self.open("dlperf_mxnet")
+        self.assertFalse(self.browser.run(shown))
+        self.browser.media("print")
+        self.assertTrue(self.browser.run(shown))
+        self.assertGreater(len(self.browser.call("Page.printToPDF")["data"]), 10000)
+        self.browser.media()
+        self.browser.call("Emulation.setScriptExecutionDisabled", value=True)
+        self.browser.open(self.pages["dlperf_mxnet"])
+        self.browser.call("Emulation.setScriptExecutionDisabled", value=False)
+        self.assertTrue(self.browser.run(shown))
+        self.assertEqual(self.browser.run("document.querySelectorAll('canvas').length"), 0)
+
+    def test_dark_and_narrow(self):
+        self.open("dlperf_mxnet")
+        colours = ("[getComputedStyle(document.body).backgroundColor, Chart.getChart("
+                   "document.querySelector('#plot-throughput canvas')).data.datasets[0].borderColor]")
+        light = self.browser.run(colours)
+        self.browser.media(theme="dark")
+        dark = self.browser.run(f"new Promise((done) => setTimeout(() => done({colours}), 200))")
+        self.assertNotEqual(light[0], dark[0])
+        self.assertNotEqual(light[1], dark[1])
+        self.browser.size(360, 800)
+        for name in self.pages:
+            self.open(name)
+            self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), 360, name)
+
+    def test_the_first_screen_holds_the_three_answers(self):
+        for name in ("dlperf_mxnet", "failures", "hostile", "quickstart", "run"):
+            self.browser.open(self.pages[name])
+            cards = self.browser.run(
+                "[...document.querySelectorAll('.cards article')].map((a) => [a.querySelector('h2').textContent, a.getBoundingClientRect().bottom])")
+            self.assertEqual([card[0] for card in cards],
+                             ["How fast?", "How well does it scale?", "Can I trust it?"])
+            self.assertTrue(all(card[1] < 900 for card in cards), f"{name}: {cards}")
+
+    @unittest.skipUnless(SHOTS, "for a person to look at")
+    def test_screenshots(self):
+        os.makedirs(SHOTS, exist_ok=True)
+        for name in self.pages:
+            for theme in ("light", "dark"):
+                self.browser.media(theme=theme)
+                self.open(name)
+                self.browser.screenshot(os.path.join(SHOTS, f"{name}-{theme}.png"))
+            self.browser.media("print")
+            self.browser.screenshot(os.path.join(SHOTS, f"{name}-print.png"))
+            self.browser.media()
+            self.browser.size(390, 844)
+            self.open(name)
+            self.browser.screenshot(os.path.join(SHOTS, f"{name}-narrow.png"))
+            self.browser.size(1280, 900)
+
+
+if __name__ == "__main__":
+    if shutil.which("chromium") is None and shutil.which("chromium-browser") is None:
+        print("skipped: chromium is not installed")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1], verbosity=2)

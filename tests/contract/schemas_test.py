@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Every machine output against its published schema: schemas_test.py BERTBENCH SOURCE_DIR
+Ends with 77 (skipped) where python3-jsonschema is not installed."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BERTBENCH, SOURCE = sys.argv[1], sys.argv[2]
+RESULTS = os.path.join(SOURCE, "tests/data/results")
+PUBLISHED = os.path.join(SOURCE, "tests/data/published")
+
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: python3-jsonschema is not installed")
+    sys.exit(77)
+
+
+def schema_of(name):
+    with open(os.path.join(SOURCE, "configs/schema", name + ".schema.json")) as source:
+        return json.load(source)
+
+
+def strict(schema):
+    """The schema with no room for keys that it does not name: an output may not grow unnoticed."""
+    out = copy.deepcopy(schema)
+
+    def walk(node):
+        if isinstance(node, dict):
+            if "properties" in node and "additionalProperties" not in node:
+                node["additionalProperties"] = False
+            for inner in node.values():
+                walk(inner)
+        elif isinstance(node, list):
+            for inner in node:
+                walk(inner)
+
+    walk(out)
+    return out
+
+
+def answer(*args, statuses=(0,)):
+    done = subprocess.run([BERTBENCH, *args], capture_output=True)
+    assert done.returncode in statuses, f"{args}: {done.returncode} {done.stderr.decode()}"
+    return json.loads(done.stdout)
+
+
+class Schemas(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="bb-schemas-")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def conforms(self, name, value):
+        rules = strict(schema_of(name))
+        jsonschema.Draft202012Validator.check_schema(rules)
+        errors = [f"{error.json_path}: {error.message}"
+                  for error in jsonschema.Draft202012Validator(rules).iter_errors(value)]
+        self.assertEqual(errors[:5], [], name)
+        return value
+
+    def refuses(self, name, value):
+        self.assertTrue(list(jsonschema.Draft202012Validator(strict(schema_of(name))).iter_errors(value)))
+
+    def slower(self, factor):
+        """dlperf_mxnet with every second cell slower, and one cell that the other has not."""
+        with open(os.path.join(RESULTS, "dlperf_mxnet.json")) as source:
+            result = json.load(source)
+        for cell in result["cells"][::2]:
+            for trial in cell["trials"]:
+                trial["sequences_per_second"] *= factor
+        result["cells"][-1]["identity"]["precision"] = "fp16"
+        path = self.path("slower.json")
+        with open(path, "w") as out:
+            json.dump(result, out)
+        return path
+
+    def test_every_schema_is_one_and_refuses_an_empty_object(self):
+        for name in os.listdir(os.path.join(SOURCE, "configs/schema")):
+            schema = schema_of(name.removesuffix(".schema.json"))
+            jsonschema.Draft202012Validator.check_schema(schema)
+            if name != "sweep.schema.json":
+                self.assertTrue(list(jsonschema.Draft202012Validator(schema).iter_errors({})), name)
+
+    def test_result_sets(self):
+        for name in ("dlperf_mxnet", "empty", "failures", "hostile", "quickstart"):
+            value = answer("report", os.path.join(RESULTS, name + ".json"), "--to", "json")
+            self.conforms("result", value)
+        value["cells"][0]["nodes"] = "1"
+        self.refuses("result", value)
+
+    def test_result_set_of_a_real_log(self):
+        samples = os.path.join(SOURCE, "tests/data/samples")
+        logs = [os.path.join(at, name) for at, _, names in os.walk(samples) for name in names
+                if name.endswith(".log")]
+        self.conforms("result", answer("extract", *logs, "--json"))
+
+    def test_audit(self):
+        for name in ("seed001_ngc_bert_pytorch.csv", "seed004_dlperf_mxnet_bert.csv"):
+            value = answer("audit", os.path.join(PUBLISHED, name), "--json", statuses=(0, 1))
+            self.conforms("audit", value)
+            self.assertTrue(any(table["cells"] for table in value["tables"]))
+        value["tables"][-1]["cells"][0]["verdict"] = "fine"
+        self.refuses("audit", value)
+
+    def test_flops(self):
+        value = answer("flops", "--model", "bert-large", "--sequence-length", "128", "--json")
+        self.conforms("flops", value)
+
+    def test_compare_and_check(self):
+        base, new = os.path.join(RESULTS, "dlperf_mxnet.json"), self.slower(0.9)
+        compared = self.conforms("compare", answer("compare", base, new, "--json"))
+        self.assertTrue(any(cell["significant"] for cell in compared["cells"]))
+        checked = self.conforms("check", answer("check", new, "--baseline", base, "--json", statuses=(1,)))
+        self.assertEqual({cell["verdict"] for cell in checked["cells"]} & {"regression", "missing", "new"},
+                         {"regression", "missing", "new"})
+        checked["cells"][0]["verdict"] = "good"
+        self.refuses("check", checked)
+
+    def test_predict(self):
+        self.conforms("predict", answer("predict", os.path.join(RESULTS, "dlperf_mxnet.json"),
+                                        "--topologies", "8n8g,16n8g", "--json"))
+
+    def test_store(self):
+        db = self.path("history.db")
+        base = os.path.join(RESULTS, "dlperf_mxnet.json")
+        self.conforms("store", answer("store", "add", base, "--db", db, "--json"))
+        self.conforms("store", answer("store", "add", self.slower(0.9), "--db", db, "--json"))
+        self.assertEqual(len(self.conforms("store", answer("store", "list", "--db", db, "--json"))), 2)
+        self.conforms("store", answer("store", "trend", "--db", db, "--json"))
+        self.conforms("result", answer("store", "export", "1", "--db", db))
+
+    def numbered(self, number, factor=1.0):
+        """dlperf_mxnet as measured at another time, with a little scatter between runs."""
+        with open(os.path.join(RESULTS, "dlperf_mxnet.json")) as source:
+            result = json.load(source)
+        result["created"] = f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z"
+        for cell in result["cells"]:
+            for trial in cell["trials"]:
+                trial["sequences_per_second"] *= factor * (1 + 0.002 * ((number * 7) % 5 - 2))
+        path = self.path(f"run{number}.json")
+        with open(path, "w") as out:
+            json.dump(result, out)
+        return path
+
+    def test_processes_that_store_at_once_lose_nothing(self):
+        db, runs = self.path("history.db"), 24
+        files = [self.numbered(number) for number in range(runs)]
+        writers = [subprocess.Popen([BERTBENCH, "store", "add", *files[at::6], "--db", db],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                   for at in range(6)]
+        for writer in writers:
+            errors = writer.communicate(timeout=60)[1]
+            self.assertEqual(writer.returncode, 0, errors.decode())
+        stored = answer("store", "list", "--db", db, "--json")
+        self.assertEqual(sorted(run["created"] for run in stored),
+                         sorted(f"2026-01-01T00:00:{number:02}Z" for number in range(runs)))
+
+    def test_a_trend_finds_the_run_where_the_level_fell(self):
+        db = self.path("history.db")
+        files = [self.numbered(number, 1.0 if number < 13 else 0.95) for number in range(24)]
+        answer("store", "add", *files, "--db", db, "--json")
+        for cell in self.conforms("store", answer("store", "trend", "--db", db, "--json")):
+            self.assertEqual(len(cell["points"]), 24)
+            self.assertEqual([shift["run"] for shift in cell["shifts"]], [14])
+            self.assertAlmostEqual(cell["shifts"][0]["change"], -0.05, delta=0.005)
+
+    def test_doctor(self):
+        self.conforms("doctor", answer("doctor", "--json"))
+
+    def test_convergence(self):
+        value = answer("convergence", os.path.join(PUBLISHED, "seed000_dgx2_tensorflow_pytorch.csv"), "--json")
+        self.conforms("convergence", value)
+        self.assertEqual(len(value["checkpoints"]), 17)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

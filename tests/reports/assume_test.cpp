@@ -1,0 +1,67 @@
+#include "reports/assume.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+Cell large(std::int64_t length, double rate, bool emulated = false) {
+  Identity identity = samples::identity(1, 1, 64, "fp16");
+  identity.model = "bert-large";
+  identity.sequence_length = length;
+  Cell cell = samples::cell(identity, {rate});
+  cell.emulated = emulated;
+  return cell;
+}
+
+// NGC card: 580 and 224 sequences/s at 128 with 210 and 75 at "512", where phase 2 was binned.
+TEST(VaryingLengths, TheBinnedRowsOfTheNgcCardAreNotBelieved) {
+  ResultSet a100 = samples::result_set({large(128, 580), large(512, 210)});
+  EXPECT_THAT(a100.cells[0].warnings, IsEmpty());
+  ASSERT_THAT(a100.cells[1].warnings, SizeIs(1));
+  EXPECT_THAT(a100.cells[1].warnings[0], HasSubstr("107520 tokens/s per GPU at length 512"));
+  EXPECT_THAT(a100.cells[1].warnings[0], HasSubstr("probably not constant"));
+}
+
+// The DGX-2 note: 204 at 128 and 40.4 at 512, padded.
+TEST(VaryingLengths, ARateThatFallsAsTheWorkGrowsIsBelieved) {
+  const ResultSet set = samples::result_set({large(128, 204), large(512, 40.4)});
+  EXPECT_THAT(set.cells[1].warnings, IsEmpty());
+}
+
+TEST(VaryingLengths, StandInsAreLeftAlone) {
+  ResultSet set;
+  set.cells = {large(128, 580, true), large(512, 210, true)};
+  summarize(set);
+  EXPECT_THAT(set.cells[1].warnings, IsEmpty());
+}
+
+TEST(Assume, AStatedPeakGivesMfuAndItsWarning) {
+  ResultSet set = samples::result_set({large(128, 200)});
+  EXPECT_FALSE(set.cells[0].mfu);
+  assume(set, {125, {}});
+  ASSERT_TRUE(set.cells[0].mfu);
+  EXPECT_NEAR(*set.cells[0].mfu, 0.385, 0.003);  // DeepSpeed tutorial: 48.1 TFLOPS of 125
+  EXPECT_THAT(set.cells[0].peak, HasSubstr("dense 125 TFLOPS"));
+  EXPECT_THAT(set.cells[0].warnings, IsEmpty());
+  assume(set, {10, {}});
+  assume(set, {10, {}});
+  ASSERT_THAT(set.cells[0].warnings, SizeIs(1));
+  EXPECT_THAT(set.cells[0].warnings[0], HasSubstr("above 100 %"));
+}
+
+TEST(Assume, TimeToTrainIsWorkOverTheMedianRate) {
+  ResultSet set = samples::result_set({large(128, 3215.36)});
+  assume(set, {{}, 461242368.0});
+  EXPECT_NEAR(*set.cells[0].time_to_train_s, 143449.7, 0.05);  // 7038 steps of the DGX-2 note
+}
+
+}  // namespace
+}  // namespace bertbench

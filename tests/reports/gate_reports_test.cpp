@@ -1,0 +1,95 @@
+#include "reports/gate_reports.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/reports/samples.h"
+#include "tests/reports/xml_check.h"
+
+namespace bertbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+GateReport report_of(std::vector<CellVerdict> cells, int status, int compared) {
+  GateReport report;
+  report.cells = std::move(cells);
+  report.exit_status = status;
+  report.compared = compared;
+  return report;
+}
+
+CellVerdict verdict(const std::string& key, Verdict what, const std::string& reason) {
+  CellVerdict out;
+  out.key = key;
+  out.verdict = what;
+  out.reason = reason;
+  out.n_new = out.n_base = 7;
+  return out;
+}
+
+GateReport mixed() {
+  std::vector<CellVerdict> cells = {
+      verdict("a.1n1g", Verdict::pass, "unchanged"),
+      verdict("b.1n2g", Verdict::regression, "5.1 % slower, 100 % sure: a, b"),
+      verdict("c.1n4g", Verdict::inconclusive, "n=3 cannot decide"),
+      verdict("d.1n8g", Verdict::missing, "not measured"),
+      verdict("e.2n8g", Verdict::not_comparable, "another GPU"),
+      verdict("f.4n8g", Verdict::new_cell, "not in the baseline"),
+      verdict("g.8n8g", Verdict::improvement, "3 % faster")};
+  cells[1].change = -0.051;
+  return report_of(std::move(cells), 1, 4);
+}
+
+TEST(GateJunit, AFailureIsWhatFailsTheGateAndTheRestIsSkippedOrFine) {
+  const auto xml = xml::parse(gate_junit(mixed(), {}, "gate"));
+  ASSERT_EQ(xml.error, "");
+  EXPECT_EQ(xml.named("testcase").size(), 7U);
+  EXPECT_EQ(xml.named("failure").size(), 2U);
+  EXPECT_EQ(xml.named("error").size(), 1U);
+  EXPECT_EQ(xml.named("skipped").size(), 2U);
+  const auto& sums = xml.named("testsuite")[0].attributes;
+  EXPECT_EQ(sums.at("tests"), "7");
+  EXPECT_EQ(sums.at("failures"), "2");
+  EXPECT_EQ(sums.at("errors"), "1");
+  EXPECT_EQ(sums.at("skipped"), "2");
+  EXPECT_EQ(xml.named("failure")[0].attributes.at("type"), "regression");
+}
+
+TEST(GateJunit, WhatTheOptionsLetPassIsNoFailure) {
+  GateOptions options;
+  options.allow_missing = true;
+  const auto xml = xml::parse(gate_junit(mixed(), options, "gate"));
+  EXPECT_EQ(xml.named("failure").size(), 1U);
+  EXPECT_EQ(xml.named("skipped").size(), 3U);
+}
+
+TEST(GithubAnnotations, NameTheCellAndEscapeWhatEndsACommand) {
+  const std::string text = github_annotations(mixed(), {});
+  EXPECT_THAT(text,
+              HasSubstr("::error title=regression%3A b.1n2g::5.1 %25 slower, 100 %25 sure: a, "
+                        "b\n"));
+  EXPECT_THAT(text, HasSubstr("::warning title=inconclusive%3A c.1n4g::n=3 cannot decide\n"));
+  EXPECT_THAT(text, HasSubstr("::error title=missing%3A d.1n8g::"));
+  EXPECT_THAT(text, HasSubstr("::notice title=improvement%3A g.8n8g::"));
+  EXPECT_THAT(text, Not(HasSubstr("a.1n1g")));
+}
+
+TEST(GithubAnnotations, NothingComparedIsAnError) {
+  EXPECT_THAT(github_annotations(report_of({}, 4, 0), {}),
+              HasSubstr("::error title=bertbench check"));
+}
+
+TEST(GateMarkdown, SaysTheOutcomeAndListsWhatDidNotPass) {
+  const std::string text = gate_markdown(mixed(), "check run");
+  EXPECT_THAT(text, HasSubstr("### check run: failed\n"));
+  EXPECT_THAT(text, HasSubstr("4 cells compared, 1 improvement, 1 inconclusive, 1 missing"));
+  EXPECT_THAT(text, HasSubstr("| regression"));
+  EXPECT_THAT(text, HasSubstr("-5.1 %"));
+  EXPECT_THAT(text, Not(HasSubstr("a.1n1g")));
+  EXPECT_THAT(gate_markdown(report_of({}, 0, 3), "x"), HasSubstr("### x: passed"));
+}
+
+}  // namespace
+}  // namespace bertbench
