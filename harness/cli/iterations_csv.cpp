@@ -4,56 +4,23 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <map>
 #include <utility>
 
-#include "parsers/core/text.h"
+#include "reports/deduce.h"
+#include "reports/iterations.h"
 
 namespace bertbench {
 namespace {
 
-std::string number(double value) { return std::isnan(value) ? std::string() : shortest(value); }
-
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + '"';
-}
-
 // Sequences of the whole job per iteration as the log counts them.
-std::optional<std::int64_t> sequences_per_iteration(const RunLog& log, const Facts& given) {
+std::optional<std::int64_t> sequences_of(const RunLog& log, const Facts& given) {
   std::vector<Notice> said_elsewhere;  // measuring reports disagreements already
   const Facts known = merge_facts(given, log.facts, said_elsewhere);
   const Facts facts = merge_facts(known, facts_from_path(log.path).facts, said_elsewhere);
-  switch (log.iteration_unit) {
-    case IterationUnit::micro_step:
-      return facts.sequences_per_micro_step();
-    case IterationUnit::optimizer_step:
-      return facts.sequences_per_optimizer_step();
-    case IterationUnit::unknown:
-      break;
-  }
-  return std::nullopt;
-}
-
-// By the step's own time; where the log prints no time, by the rate it prints.
-double rate_of(const Record& record, std::optional<std::int64_t> sequences, RateUnit unit) {
-  if (sequences && record.seconds > 0) {
-    return static_cast<double>(*sequences * record.iterations) / record.seconds;
-  }
-  if (unit == RateUnit::sequences_per_second) return record.printed_rate;
-  if (unit == RateUnit::iterations_per_second && sequences) {
-    return record.printed_rate * static_cast<double>(*sequences);
-  }
-  return kUnknown;
+  return sequences_per_iteration(facts, log.iteration_unit);
 }
 
 Error spool_error() {
@@ -79,7 +46,7 @@ IterationsCsv::IterationsCsv(Facts given)
 
 Result<void> IterationsCsv::add(const RunLog& log) {
   if (!rows_) return tl::unexpected(spool_error());
-  const auto sequences = sequences_per_iteration(log, given_);
+  const auto sequences = sequences_of(log, given_);
   std::string text;
   std::size_t bytes = 0;
   const auto spool = [&] {
@@ -89,10 +56,7 @@ Result<void> IterationsCsv::add(const RunLog& log) {
     return written;
   };
   for (const Record& record : log.records) {
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{}\n", record.step,
-                   number(record.time_s), number(record.seconds),
-                   number(rate_of(record, sequences, log.rate_unit)), number(record.loss),
-                   number(record.rank_spread));
+    append_iteration(text, record, sequences, log.rate_unit);
     if (text.size() > (1U << 16U) && !spool()) return tl::unexpected(spool_error());
   }
   if (!spool()) return tl::unexpected(spool_error());
@@ -107,7 +71,7 @@ Result<void> IterationsCsv::write(const ResultSet& set, std::ostream& out) {
     for (const Trial& trial : cell.trials) trials[{trial.log, cell.kind}].push_back(trial.trial);
   }
   std::map<std::pair<std::string, WorkKind>, std::size_t> used;
-  out << "log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread\n";
+  out << kIterationsHeader;
   if (!rows_) return tl::unexpected(spool_error());
   if (std::fflush(rows_.get()) != 0) return tl::unexpected(spool_error());
   std::rewind(rows_.get());
@@ -116,8 +80,8 @@ Result<void> IterationsCsv::write(const ResultSet& set, std::ostream& out) {
     const std::pair id{run.path, run.kind};
     const std::vector<int>& numbers = trials[id];
     const std::size_t which = used[id]++;
-    const std::string prefix = quoted(run.path) + "," +
-                               (which < numbers.size() ? std::to_string(numbers[which]) : "") + ",";
+    const std::string prefix =
+        iterations_prefix(run.path, which < numbers.size() ? std::to_string(numbers[which]) : "");
     std::size_t left = run.bytes;
     while (left > 0) {
       line.clear();

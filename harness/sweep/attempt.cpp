@@ -1,13 +1,15 @@
 #include "harness/sweep/attempt.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 
+#include "harness/sweep/log_watch.h"
+#include "harness/sweep/paths.h"
 #include "harness/sweep/proc_fs.h"
 #include "parsers/core/text.h"
 
@@ -35,7 +37,7 @@ class Watch {
         const StopSignals& signals)
       : log_fd_(log_fd),
         limits_(limits),
-        reader_(std::move(reader)),
+        log_(log_fd, std::move(reader)),
         hooks_(hooks),
         signals_(signals) {}
 
@@ -47,18 +49,15 @@ class Watch {
       const auto tick = std::clamp(limits_.progress_s / 2, 0.01, 0.25);
       group_.wait(std::chrono::milliseconds(static_cast<int>(tick * 1000)), signals_.wake_fd());
       signals_.drain();
-      read_log(std::int64_t{8} << 20);
+      if (log_.follow()) last_output_ = Clock::now();
       judge();
       report();
     }
     end_.exit = group_.status();
     end_.escaped = group_.kill_all();
     end_.seconds = seconds_since(begin_);
-    read_log(limits_.log_bytes);
-    fsync(log_fd_);
-    end_.log_bytes = read_;
+    if (auto done = close_log(); !done) return tl::unexpected(done.error());
     end_.kernel_oom = oom_kills() > kills_before;
-    end_.runs = reader_.finish();
     return std::move(end_);
   }
 
@@ -81,16 +80,21 @@ class Watch {
     return told;
   }
 
-  void read_log(std::int64_t at_most) {
-    char block[1 << 16];
-    for (std::int64_t done = 0; done < at_most;) {
-      const ssize_t got = pread(log_fd_, block, sizeof block, read_);
-      if (got <= 0) break;
-      reader_.feed({block, static_cast<std::size_t>(got)});
-      read_ += got;
-      done += got;
-      last_output_ = Clock::now();
+  /// Nobody writes any more: what stands in the log now is what counts, and is synced before the
+  /// journal says so.
+  Result<void> close_log() {
+    // What was written between the limit and the kill is given back to the disk.
+    if (log_.size() > limits_.log_bytes && ftruncate(log_fd_, limits_.log_bytes) == 0) {
+      end_.cause = EndCause::log_limit;
     }
+    log_.read(limits_.log_bytes);
+    if (fsync(log_fd_) < 0 && errno != EINVAL) {
+      return tl::unexpected(file_error("log.txt", "cannot sync the trial's log", errno));
+    }
+    end_.log_bytes = log_.bytes_read();
+    end_.log_cuts = log_.cuts();
+    end_.runs = log_.finish();
+    return {};
   }
 
   /// Begins to end the attempt when there is a reason, and sees it through.
@@ -104,8 +108,9 @@ class Watch {
         end(EndCause::timeout);
       } else if (seconds_since(last_output_) > limits_.stall_timeout_s) {
         end(EndCause::stalled);
-      } else if (file_size() > limits_.log_bytes) {
+      } else if (log_.size() > limits_.log_bytes) {
         end(EndCause::log_limit);
+        group_.signal(SIGKILL);  // a flood that gets time to end fills the disk
       } else if (status && !status->success()) {
         // One rank is gone for good. The others get a moment to say why, then they go as well.
         if (!failed_at_) failed_at_ = Clock::now();
@@ -122,25 +127,19 @@ class Watch {
     group_.signal(SIGTERM);
   }
 
-  [[nodiscard]] std::int64_t file_size() const {
-    struct stat info {};
-    return fstat(log_fd_, &info) == 0 ? info.st_size : 0;
-  }
-
   void report() {
     if (!hooks_.progress || seconds_since(reported_) < limits_.progress_s) return;
     reported_ = Clock::now();
-    hooks_.progress(reader_.live(), seconds_since(begin_));
+    hooks_.progress(log_.live(), seconds_since(begin_));
   }
 
   int log_fd_;
   const AttemptLimits& limits_;
-  LogReader reader_;
+  LogWatch log_;
   const AttemptHooks& hooks_;
   const StopSignals& signals_;
   ProcessGroup group_;
   AttemptEnd end_;
-  std::int64_t read_ = 0;
   Clock::time_point begin_, last_output_, reported_{};
   std::optional<Clock::time_point> ending_, failed_at_;
 };

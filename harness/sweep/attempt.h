@@ -25,6 +25,7 @@ struct AttemptEnd {
   bool kernel_oom = false;         ///< the kernel's out-of-memory killer was at work meanwhile
   double seconds = 0;              ///< by the monotonic clock
   std::int64_t log_bytes = 0;
+  int log_cuts = 0;          ///< times somebody made the log shorter meanwhile
   int escaped = 0;           ///< processes the trainer left behind, ended by the harness
   std::vector<RunLog> runs;  ///< what its log said
 };
@@ -43,7 +44,8 @@ struct AttemptHooks {
 };
 
 /// Runs the processes with their output in `log_fd` (readable, O_APPEND). An Error is one of
-/// hooks.launched; everything that happens to the trainer is in the AttemptEnd.
+/// hooks.launched or a log that cannot be synced; everything that happens to the trainer is in the
+/// AttemptEnd.
 Result<AttemptEnd> run_attempt(const std::vector<ProcessSpec>& processes, int log_fd,
                                const AttemptLimits& limits, LogReader reader,
                                const AttemptHooks& hooks, const StopSignals& signals);

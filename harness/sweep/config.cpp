@@ -9,21 +9,24 @@
 #include <set>
 
 #include "harness/sweep/axes.h"
-#include "parsers/config_reader.h"
 #include "harness/sweep/hosts.h"
 #include "harness/sweep/launcher_options.h"
 #include "harness/sweep/paths.h"
 #include "harness/sweep/trainer_options.h"
 #include "harness/sweep/workload.h"
+#include "parsers/config_reader.h"
 #include "parsers/core/text.h"
 
 namespace bertbench {
 namespace {
 
-const std::vector<std::string> kKeys{
-    "name",    "workload", "grid",  "zip",    "exclude",  "args",      "env",
-    "hosts",   "trials",   "steps", "window", "launcher", "timeout_s", "stall_timeout_s",
-    "retries", "order",    "mpi",   "ssh",    "slurm",    "$schema"};
+const std::vector<std::string> kKeys{"name",      "workload",        "grid",
+                                     "zip",       "exclude",         "args",
+                                     "env",       "hosts",           "trials",
+                                     "steps",     "window",          "launcher",
+                                     "timeout_s", "stall_timeout_s", "log_limit_bytes",
+                                     "retries",   "order",           "mpi",
+                                     "ssh",       "slurm",           "$schema"};
 
 /// Scalar or list of scalars, as text.
 std::optional<std::vector<std::string>> values_of(ConfigReader& in, const Json& value,
@@ -241,6 +244,7 @@ void read_scalars(ConfigReader& in, SweepConfig& config) {
   in.integer(root, "", "steps", config.steps, 1, std::int64_t{1} << 40);
   in.seconds(root, "", "timeout_s", config.timeout_s);
   in.seconds(root, "", "stall_timeout_s", config.stall_timeout_s);
+  in.integer(root, "", "log_limit_bytes", config.log_limit_bytes, 4096, std::int64_t{1} << 50);
   in.text(root, "", "launcher", config.launcher);
   config.trials = static_cast<int>(trials);
   config.retries = static_cast<int>(retries);
@@ -335,6 +339,7 @@ std::string config_to_json(const SweepConfig& config) {
                {"launcher", config.launcher},
                {"timeout_s", config.timeout_s},
                {"stall_timeout_s", config.stall_timeout_s},
+               {"log_limit_bytes", config.log_limit_bytes},
                {"retries", config.retries},
                {"order", config.order == Order::interleaved ? "interleaved" : "sequential"}};
   add_launcher_options(config, json);

@@ -72,7 +72,9 @@ struct SweepConfig {
   std::string launcher = "local";
   double timeout_s = 3600;       ///< of one attempt
   double stall_timeout_s = 300;  ///< without a byte of output, start-up included
-  int retries = 1;               ///< further attempts of a trial that failed
+  std::int64_t log_limit_bytes = std::int64_t{1}
+                                 << 30;  ///< a trial whose log grows beyond is ended
+  int retries = 1;                       ///< further attempts of a trial that failed
   MpiOptions mpi;
   SshOptions ssh;
   SlurmOptions slurm;

@@ -1,5 +1,6 @@
 #include "harness/sweep/journal.h"
 
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -79,6 +80,8 @@ std::optional<JournalRecord> parse_journal_line(std::string_view line) {
 
 Journal::Journal(Journal&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
+      size_(other.size_),
+      broken_(other.broken_),
       path_(std::move(other.path_)),
       records_(std::move(other.records_)),
       notices_(std::move(other.notices_)),
@@ -128,6 +131,7 @@ Result<void> Journal::load() {
     records_.push_back(std::move(*record));
     good = end + 1;
   }
+  size_ = static_cast<std::int64_t>(good);
   if (good == text.size()) return {};
   // A line is synced before the next event begins, so only the last one can be torn. Damage further
   // up is not ours to guess about: what stands behind it may be true and may not.
@@ -145,16 +149,60 @@ Result<void> Journal::load() {
   return {};
 }
 
+/// The lock is on the file that was opened. When the name leads elsewhere, a second harness would
+/// take that for an unlocked sweep; so the name and the size are looked at before each record.
+Result<void> Journal::guard() {
+  struct stat here {
+  }, there{};
+  if (fstat(fd_, &here) < 0) return tl::unexpected(file_error(path_, "cannot be read", errno));
+  if (lstat(path_.c_str(), &there) < 0) {
+    if (errno != ENOENT) return tl::unexpected(file_error(path_, "cannot be read", errno));
+    const int fd =
+        ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0) return tl::unexpected(file_error(path_, "was removed and cannot be made", errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+      close(fd);
+      return fail(path_, "was removed, and another harness has made a new one",
+                  "stop one of the two");
+    }
+    close(std::exchange(fd_, fd));
+    return write_again("was removed while the sweep ran");
+  }
+  if (here.st_ino != there.st_ino || here.st_dev != there.st_dev) {
+    return fail(path_, "was replaced by another file while the sweep ran",
+                "put the old one back, or use another --out");
+  }
+  if (here.st_size < size_) return write_again("was cut while the sweep ran");
+  if (here.st_size > size_) {
+    return fail(path_, "was written to by somebody else", "use another --out");
+  }
+  return {};
+}
+
+Result<void> Journal::write_again(const std::string& why) {
+  std::string text;
+  for (const auto& record : records_) text += journal_line(record) + "\n";
+  if (ftruncate(fd_, 0) < 0 || !write_all(fd_, text) || fsync(fd_) < 0) {
+    broken_ = true;
+    return tl::unexpected(file_error(path_, why + " and cannot be written again", errno));
+  }
+  size_ = static_cast<std::int64_t>(text.size());
+  notices_.push_back(fmt::format("{}: {}; it is written again", path_, why));
+  return {};
+}
+
 Result<void> Journal::append(JournalRecord record) {
+  if (broken_) return fail(path_, "could not be written before", "run the same command again");
+  if (auto good = guard(); !good) return good;
   JournalRecord full = {{"n", next_}, {"time", utc_now()}};
   full.update(record);
-  struct stat before {};
-  if (fstat(fd_, &before) < 0) return tl::unexpected(file_error(path_, "cannot be read", errno));
-  if (!write_all(fd_, journal_line(full) + "\n") || fdatasync(fd_) < 0) {
+  const auto line = journal_line(full) + "\n";
+  if (!write_all(fd_, line) || fdatasync(fd_) < 0) {
     const int error_number = errno;
-    if (ftruncate(fd_, before.st_size) == 0) fdatasync(fd_);
+    broken_ = ftruncate(fd_, size_) < 0 || fdatasync(fd_) < 0;
     return tl::unexpected(file_error(path_, "cannot be written", error_number));
   }
+  size_ += static_cast<std::int64_t>(line.size());
   ++next_;
   records_.push_back(std::move(full));
   return {};

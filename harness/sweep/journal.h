@@ -37,13 +37,19 @@ class Journal {
   [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
 
   /// Adds n, time and crc, writes one line and syncs it. After a failure (full disk) what was
-  /// written of the line is cut off again, so the journal stays readable.
+  /// written of the line is cut off again, so the journal stays readable; if even that fails,
+  /// nothing more is appended. A journal that was removed or cut since is written again first, and
+  /// notices() says so; one that somebody else replaced or wrote to is an Error.
   Result<void> append(JournalRecord record);
 
  private:
   Journal(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
   Result<void> load();
+  Result<void> guard();
+  Result<void> write_again(const std::string& why);
   int fd_ = -1;
+  std::int64_t size_ = 0;  // of the file, by our own writes
+  bool broken_ = false;    // the file's end is not known to be whole
   std::string path_;
   std::vector<JournalRecord> records_;
   std::vector<std::string> notices_;

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <csignal>
-#include <iterator>
 
 #include "harness/sweep/launcher.h"
 #include "parsers/core/text.h"
 #include "reports/deduce.h"
+#include "reports/iterations.h"
 #include "reports/measure.h"
 
 namespace bertbench {
@@ -23,19 +22,13 @@ const RunLog* run_of(const std::vector<RunLog>& runs) {
   return runs.empty() ? nullptr : &runs.back();
 }
 
-std::string number(double value) { return std::isfinite(value) ? shortest(value) : ""; }
-
 std::string csv_of(const RunLog& run, const Facts& facts, const Trial& trial) {
   const auto sequences = sequences_per_iteration(facts, run.iteration_unit);
-  std::string text = "log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread\n";
+  const auto prefix = iterations_prefix(trial.log, std::to_string(trial.trial));
+  std::string text(kIterationsHeader);
   for (const auto& record : run.records) {
-    double rate = kUnknown;
-    if (sequences && record.seconds > 0) {
-      rate = static_cast<double>(*sequences * record.iterations) / record.seconds;
-    }
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{}\n", trial.log, trial.trial,
-                   record.step, number(record.time_s), number(record.seconds), number(rate),
-                   number(record.loss), number(record.rank_spread));
+    text += prefix;
+    append_iteration(text, record, sequences, run.rate_unit);
   }
   return text;
 }
@@ -55,68 +48,8 @@ Outcome outcome_of(Status status, std::string detail, const std::optional<Outcom
   return out;
 }
 
-}  // namespace
-
-Facts facts_of(const PlannedCell& cell) {
-  Facts facts;
-  const auto source = FactSource::command_line;
-  const auto& id = cell.identity;
-  if (id.framework) facts.framework.set(*id.framework, source);
-  if (id.model) facts.model.set(*id.model, source);
-  if (id.precision) facts.precision.set(*id.precision, source);
-  if (id.sequence_length) facts.sequence_length.set(*id.sequence_length, source);
-  if (id.micro_batch_size) facts.micro_batch_size.set(*id.micro_batch_size, source);
-  if (id.gradient_accumulation_steps) {
-    facts.gradient_accumulation_steps.set(*id.gradient_accumulation_steps, source);
-  }
-  if (id.nodes) facts.nodes.set(*id.nodes, source);
-  if (id.gpus_per_node) facts.gpus_per_node.set(*id.gpus_per_node, source);
-  facts.axes = id.axes;
-  return facts;
-}
-
-MeasuredAttempt measure_attempt(const Plan& plan, const PlannedTrial& planned, int attempt,
-                                const std::vector<RunLog>& runs, const std::string& log_path) {
-  MeasuredAttempt out;
-  const auto& cell = plan.cells[planned.cell];
-  const RunLog* run = run_of(runs);
-  if (run) {
-    std::vector<Notice> notices;
-    const Facts given = facts_of(cell);
-    const Facts facts = deduce_facts(merge_facts(given, run->facts, notices), notices);
-    MeasureOptions options;
-    options.given = given;
-    options.window = plan.config.window;
-    out.trial = measure_trial(*run, facts, options);
-    out.trial.notices.insert(out.trial.notices.end(), notices.begin(), notices.end());
-    if (runs.size() > 1) {
-      const auto training = std::count_if(
-          runs.begin(), runs.end(), [](const RunLog& r) { return r.kind == WorkKind::training; });
-      if (training > 1) {
-        out.trial.notices.push_back(
-            {run->first_line,
-             fmt::format("the log holds {} training runs; the last one counts", training)});
-      }
-    }
-    out.kind = run->kind;
-    out.trial.outcome = run->outcome;
-  } else {
-    out.trial.outcome = {Status::no_data, std::nullopt, 0, "no line of a known log format"};
-    out.trial.window.rule = plan.config.window.str();
-  }
-  out.trial.window.chosen_by = plan.config.window.chosen_by_user ? "config" : "default";
-  out.trial.trial = planned.trial;
-  out.trial.attempt = attempt;
-  out.trial.log = log_path;
-  if (run) {
-    out.trial.iterations_file = log_path.substr(0, log_path.rfind('/') + 1) + "iterations.csv";
-    out.iterations_csv = csv_of(*run, facts_of(cell), out.trial);
-  }
-  return out;
-}
-
-Outcome join_outcomes(const std::optional<Outcome>& log, const AttemptEnd& end,
-                      const SweepConfig& config, std::optional<std::int64_t> last_step) {
+Outcome judge(const std::optional<Outcome>& log, const AttemptEnd& end, const SweepConfig& config,
+              std::optional<std::int64_t> last_step) {
   const auto joined = [&](Status status, std::string detail) {
     return outcome_of(status, std::move(detail), log, last_step);
   };
@@ -130,8 +63,11 @@ Outcome join_outcomes(const std::optional<Outcome>& log, const AttemptEnd& end,
     case EndCause::stalled:
       return joined(Status::stalled, fmt::format("no output for {} s", config.stall_timeout_s));
     case EndCause::log_limit:
-      return joined(Status::error,
-                    fmt::format("wrote {} bytes of log, more than is allowed", end.log_bytes));
+      return joined(
+          Status::error,
+          fmt::format("its log grew beyond the {} bytes allowed (log_limit_bytes) and was "
+                      "cut there",
+                      config.log_limit_bytes));
     case EndCause::exited:
       break;
   }
@@ -169,6 +105,80 @@ Outcome join_outcomes(const std::optional<Outcome>& log, const AttemptEnd& end,
     return {Status::completed, last_step, 0, ""};
   }
   return *log;
+}
+
+}  // namespace
+
+Facts facts_of(const PlannedCell& cell) {
+  Facts facts;
+  const auto source = FactSource::command_line;
+  const auto& id = cell.identity;
+  if (id.framework) facts.framework.set(*id.framework, source);
+  if (id.model) facts.model.set(*id.model, source);
+  if (id.precision) facts.precision.set(*id.precision, source);
+  if (id.sequence_length) facts.sequence_length.set(*id.sequence_length, source);
+  if (id.micro_batch_size) facts.micro_batch_size.set(*id.micro_batch_size, source);
+  if (id.gradient_accumulation_steps) {
+    facts.gradient_accumulation_steps.set(*id.gradient_accumulation_steps, source);
+  }
+  if (id.nodes) facts.nodes.set(*id.nodes, source);
+  if (id.gpus_per_node) facts.gpus_per_node.set(*id.gpus_per_node, source);
+  facts.axes = id.axes;
+  return facts;
+}
+
+MeasuredAttempt measure_attempt(const Plan& plan, const PlannedTrial& planned, int attempt,
+                                const std::vector<RunLog>& runs, const std::string& log_path,
+                                IterationsText iterations) {
+  MeasuredAttempt out;
+  const auto& cell = plan.cells[planned.cell];
+  const RunLog* run = run_of(runs);
+  if (run) {
+    std::vector<Notice> notices;
+    const Facts given = facts_of(cell);
+    const Facts facts = deduce_facts(merge_facts(given, run->facts, notices), notices);
+    MeasureOptions options;
+    options.given = given;
+    options.window = plan.config.window;
+    out.trial = measure_trial(*run, facts, options);
+    out.trial.notices.insert(out.trial.notices.end(), notices.begin(), notices.end());
+    if (runs.size() > 1) {
+      const auto training = std::count_if(
+          runs.begin(), runs.end(), [](const RunLog& r) { return r.kind == WorkKind::training; });
+      if (training > 1) {
+        out.trial.notices.push_back(
+            {run->first_line,
+             fmt::format("the log holds {} training runs; the last one counts", training)});
+      }
+    }
+    out.kind = run->kind;
+    out.trial.outcome = run->outcome;
+  } else {
+    out.trial.outcome = {Status::no_data, std::nullopt, 0, "no line of a known log format"};
+    out.trial.window.rule = plan.config.window.str();
+  }
+  out.trial.window.chosen_by = plan.config.window.chosen_by_user ? "config" : "default";
+  out.trial.trial = planned.trial;
+  out.trial.attempt = attempt;
+  out.trial.log = log_path;
+  if (run) {
+    out.trial.iterations_file = log_path.substr(0, log_path.rfind('/') + 1) + "iterations.csv";
+    if (iterations == IterationsText::yes)
+      out.iterations_csv = csv_of(*run, facts_of(cell), out.trial);
+  }
+  return out;
+}
+
+Outcome join_outcomes(const std::optional<Outcome>& log, const AttemptEnd& end,
+                      const SweepConfig& config, std::optional<std::int64_t> last_step) {
+  auto out = judge(log, end, config, last_step);
+  if (out.line == 0 && is_failure(out.status)) {
+    // No line says it, so the last one in front of it is the place to look at.
+    for (const auto& run : end.runs) {
+      if (!run.records.empty()) out.line = run.records.back().line;
+    }
+  }
+  return out;
 }
 
 bool worth_retrying(const Outcome& outcome, const std::optional<ExitStatus>& exit) {

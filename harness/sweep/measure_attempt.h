@@ -18,9 +18,13 @@ struct MeasuredAttempt {
   std::string iterations_csv;  ///< text of iterations.csv
 };
 
+/// Whether measure_attempt makes MeasuredAttempt::iterations_csv, which may be long.
+enum class IterationsText { no, yes };
+
 /// `log_path` is as it shall stand in the result: relative to the run folder.
 MeasuredAttempt measure_attempt(const Plan& plan, const PlannedTrial& planned, int attempt,
-                                const std::vector<RunLog>& runs, const std::string& log_path);
+                                const std::vector<RunLog>& runs, const std::string& log_path,
+                                IterationsText iterations = IterationsText::yes);
 
 /// The log's outcome and the exit status made one. Exit 12 and the kernel's out-of-memory killer
 /// are out_of_memory; limits and signals of the harness are named with their cause.

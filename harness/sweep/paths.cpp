@@ -146,13 +146,14 @@ Result<int> Folder::open_append(const std::string& name) const {
   return fd;
 }
 
-Result<void> Folder::write(const std::string& name, std::string_view text) const {
+template <class Fill>
+Result<void> Folder::replace(const std::string& name, bool synced, Fill fill) const {
   const std::string temporary = fmt::format(".{}.{}.tmp", name, getpid());
   unlinkat(fd_, temporary.c_str(), 0);
   const int fd =
       openat(fd_, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd < 0) return tl::unexpected(file_error(path_of(name), "cannot write", errno));
-  bool good = write_all(fd, text) && fsync(fd) == 0;
+  bool good = fill(fd) && (!synced || fsync(fd) == 0);
   int error_number = errno;
   close(fd);
   if (good && renameat(fd_, temporary.c_str(), fd_, name.c_str()) < 0) {
@@ -163,7 +164,33 @@ Result<void> Folder::write(const std::string& name, std::string_view text) const
     unlinkat(fd_, temporary.c_str(), 0);
     return tl::unexpected(file_error(path_of(name), "cannot write", error_number));
   }
-  return sync();
+  return synced ? sync() : Result<void>{};
+}
+
+Result<void> Folder::write(const std::string& name, std::string_view text) const {
+  return replace(name, true, [&](int fd) { return write_all(fd, text); });
+}
+
+Result<void> Folder::write_unsynced(const std::string& name, std::string_view text) const {
+  return replace(name, false, [&](int fd) { return write_all(fd, text); });
+}
+
+Result<bool> Folder::restore(const std::string& name, int fd) const {
+  struct stat here {
+  }, there{};
+  if (fstat(fd, &here) < 0) return tl::unexpected(file_error(path_of(name), "is lost", errno));
+  const bool found = fstatat(fd_, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
+  if (found && here.st_ino == there.st_ino && here.st_dev == there.st_dev) return false;
+  auto done = replace(name, true, [&](int copy) {
+    char block[1 << 16];
+    ssize_t got = 0;
+    for (off_t at = 0; (got = pread(fd, block, sizeof block, at)) > 0; at += got) {
+      if (!write_all(copy, {block, static_cast<std::size_t>(got)})) return false;
+    }
+    return got == 0;
+  });
+  if (!done) return tl::unexpected(done.error());
+  return true;
 }
 
 void Folder::remove(const std::string& name) const { unlinkat(fd_, name.c_str(), 0); }

@@ -33,6 +33,12 @@ class Folder {
   [[nodiscard]] Result<int> open_append(const std::string& name) const;
   /// Temporary file, fsync, rename, fsync of the folder.
   [[nodiscard]] Result<void> write(const std::string& name, std::string_view text) const;
+  /// The same without the syncs: whole or not there if a process dies; if the machine does, it may
+  /// be empty. For what can be made again.
+  [[nodiscard]] Result<void> write_unsynced(const std::string& name, std::string_view text) const;
+  /// When `name` is no longer the file that `fd` has open (removed, renamed, replaced): writes it
+  /// again from there. True if that was so.
+  [[nodiscard]] Result<bool> restore(const std::string& name, int fd) const;
   void remove(const std::string& name) const;
   [[nodiscard]] bool holds(const std::string& name) const;  ///< a plain file of that name
   [[nodiscard]] Result<void> sync() const;
@@ -43,6 +49,9 @@ class Folder {
 
  private:
   Folder(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  /// A temporary file filled by `fill(fd)` and renamed to `name`.
+  template <class Fill>
+  [[nodiscard]] Result<void> replace(const std::string& name, bool synced, Fill fill) const;
   int fd_ = -1;
   std::string path_;
 };

@@ -1,8 +1,11 @@
 #include "harness/sweep/proc_fs.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
+
+#include <cstdlib>
 
 #include "harness/sweep/paths.h"
 #include "parsers/core/text.h"
@@ -71,6 +74,26 @@ bool has_marker(pid_t pid, std::string_view marker) {
   const std::string text = read_file(fmt::format("/proc/{}/environ", pid));
   for (const auto entry : split(text, '\0')) {
     if (entry.starts_with(marker)) return true;
+  }
+  return false;
+}
+
+bool appends_to_log_below(pid_t pid, const std::string& folder) {
+  const std::string fds = fmt::format("/proc/{}/fd", pid);
+  for (const int fd : numbers_in(fds)) {  // all but 0, which is nobody's log
+    char text[4096];
+    const auto path = fmt::format("{}/{}", fds, fd);
+    const ssize_t length = readlink(path.c_str(), text, sizeof text);
+    if (length <= 0) continue;
+    std::string_view target(text, static_cast<std::size_t>(length));
+    if (target.ends_with(" (deleted)")) target.remove_suffix(10);
+    if (!target.starts_with(folder + "/") || !target.ends_with("/log.txt")) continue;
+    // Somebody who reads along (tail -f, an editor) is left alone.
+    const std::string info = read_file(fmt::format("/proc/{}/fdinfo/{}", pid, fd));
+    const auto at = info.find("flags:");
+    if (at == std::string::npos) continue;
+    const auto flags = std::strtol(info.c_str() + at + 6, nullptr, 8);
+    if ((flags & O_APPEND) != 0 && (flags & O_ACCMODE) != O_RDONLY) return true;
   }
   return false;
 }

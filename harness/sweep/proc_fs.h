@@ -21,6 +21,8 @@ std::vector<pid_t> all_pids();
 std::vector<Stat> children_of(pid_t parent);
 /// The environment the process was started with has a variable that begins so ("NAME=value").
 bool has_marker(pid_t pid, std::string_view marker);
+/// The process has a log.txt below `folder` (a real path) open for appending.
+bool appends_to_log_below(pid_t pid, const std::string& folder);
 /// Whole small file, empty when it cannot be read.
 std::string read_file(const std::string& path);
 

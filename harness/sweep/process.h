@@ -98,8 +98,10 @@ std::optional<std::string> capture_output(const std::vector<std::string>& argv,
                                           std::chrono::milliseconds limit);
 
 /// Ends surviving processes of an earlier harness: every process whose environment holds
-/// BERTBENCH_TRIAL=<marker prefix>..., and each of `known` with its group. Returns how many were
-/// killed. Only processes of this user are seen.
-int kill_survivors(const std::string& marker_prefix, const std::vector<ProcessId>& known);
+/// BERTBENCH_TRIAL=<marker prefix>..., each of `known` with its group, and every process that has a
+/// log.txt below `run_folder` (empty: none) open for appending. Returns how many were killed. Only
+/// processes of this user are seen.
+int kill_survivors(const std::string& marker_prefix, const std::vector<ProcessId>& known,
+                   const std::string& run_folder = "");
 
 }  // namespace bertbench

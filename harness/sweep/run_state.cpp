@@ -56,6 +56,8 @@ RunState replay(const std::vector<JournalRecord>& records) {
     } else if (event == "finished") {
       auto& attempt = attempt_of(state, record);
       attempt.finished = true;
+      attempt.covered = record.value("window_covered", false);
+      attempt.log_bytes = record.value("log_bytes", std::int64_t{-1});
       attempt.seconds = record.value("seconds", 0.0);
       Outcome outcome;
       outcome.status = parse_status(record.value("status", "error")).value_or(Status::error);

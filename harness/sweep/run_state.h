@@ -18,6 +18,8 @@ struct AttemptState {
   std::string command;  ///< digest of the canonical command
   std::string program;  ///< identity of the trainer's file: size and time of change
   bool finished = false;
+  bool covered = false;            ///< its log covered the window when it finished
+  std::int64_t log_bytes = -1;     ///< of its log then; -1 unknown
   std::optional<Outcome> outcome;  ///< when finished
   std::vector<ProcessId> processes;
   double seconds = 0;

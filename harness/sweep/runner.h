@@ -14,11 +14,10 @@
 namespace bertbench {
 
 struct SweepOptions {
-  std::string out;           ///< run folder; made if missing, resumed if it holds a journal
-  double grace_s = 10;       ///< between SIGTERM and SIGKILL
-  double progress_s = 0.25;  ///< between trial_progress calls
-  std::int64_t log_limit_bytes = std::int64_t{8} << 30;  ///< a trial that writes more is ended
-  bool handle_signals = true;               ///< SIGINT, SIGTERM and SIGHUP stop the sweep cleanly
+  std::string out;             ///< run folder; made if missing, resumed if it holds a journal
+  double grace_s = 10;         ///< between SIGTERM and SIGKILL
+  double progress_s = 0.25;    ///< between trial_progress calls
+  bool handle_signals = true;  ///< SIGINT, SIGTERM and SIGHUP stop the sweep cleanly
   const std::atomic<bool>* stop = nullptr;  ///< another way to ask for a stop
 };
 

@@ -17,7 +17,8 @@ std::optional<unsigned long long> start_time_of(pid_t pid) {
 
 bool is_alive(const ProcessId& process) { return start_time_of(process.pid) == process.start_time; }
 
-int kill_survivors(const std::string& marker_prefix, const std::vector<ProcessId>& known) {
+int kill_survivors(const std::string& marker_prefix, const std::vector<ProcessId>& known,
+                   const std::string& run_folder) {
   const std::string marker = "BERTBENCH_TRIAL=" + marker_prefix;
   std::set<pid_t> killed;
   // A process may fork between the look and the kill, so look until nothing is left.
@@ -33,8 +34,11 @@ int kill_survivors(const std::string& marker_prefix, const std::vector<ProcessId
       }
     }
     for (const pid_t pid : proc::all_pids()) {
-      if (pid == getpid() || !proc::has_marker(pid, marker)) continue;
-      if (start_time_of(pid)) found.insert(pid);
+      if (pid == getpid()) continue;
+      // A descendant may have cleaned its environment; it still holds the log it was given.
+      const bool ours = proc::has_marker(pid, marker) ||
+                        (!run_folder.empty() && proc::appends_to_log_below(pid, run_folder));
+      if (ours && start_time_of(pid)) found.insert(pid);
     }
     if (found.empty()) break;
     for (const pid_t pid : found) {

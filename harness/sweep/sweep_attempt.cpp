@@ -82,7 +82,7 @@ Result<void> SweepRun::write_command(const Folder& folder, const PlannedTrial& t
     for (const auto& [key, value] : one.set) set[key] = value;
     json["processes"].push_back({{"argv", one.argv}, {"set", set}, {"unset", one.unset}});
   }
-  return folder.write("command.json", text_of(json));
+  return folder.write_unsynced("command.json", text_of(json));
 }
 
 Result<OpenAttempt> SweepRun::begin_attempt(const PlannedTrial& trial, int attempt) {
@@ -154,7 +154,7 @@ Result<bool> SweepRun::run_one(const PlannedTrial& trial, int attempt,
     tell_progress(*open, live, elapsed);
   };
   const AttemptLimits limits{plan_.config.timeout_s, plan_.config.stall_timeout_s, options_.grace_s,
-                             options_.log_limit_bytes, options_.progress_s};
+                             plan_.config.log_limit_bytes, options_.progress_s};
   const auto end =
       run_attempt(open->processes, open->log_fd, limits, reader_of(*open), hooks, signals_);
   if (!end) return tl::unexpected(end.error());
@@ -175,6 +175,16 @@ Result<bool> SweepRun::end_attempt(OpenAttempt& open, const AttemptEnd& end,
   }
   result.outcome = join_outcomes(has_log ? std::optional(result.outcome) : std::nullopt, end,
                                  plan_.config, last_step);
+  if (end.log_cuts > 0) {
+    result.notices.push_back(
+        {0, "its log was cut while it ran; what was written after that counts"});
+  }
+  const auto restored = open.folder.restore("log.txt", open.log_fd);
+  if (!restored) return tl::unexpected(restored.error());
+  if (*restored) {
+    result.notices.push_back(
+        {0, "its log was removed or replaced while it ran; it is written again"});
+  }
   if (end.escaped > 0) {
     result.notices.push_back(
         {0, fmt::format("{} processes that the trainer left behind were ended", end.escaped)});
@@ -188,7 +198,7 @@ Result<bool> SweepRun::end_attempt(OpenAttempt& open, const AttemptEnd& end,
   }
   interrupted_ = end.cause == EndCause::stopped;
   if (!measured.iterations_csv.empty()) {
-    if (auto done = open.folder.write("iterations.csv", measured.iterations_csv); !done) {
+    if (auto done = open.folder.write_unsynced("iterations.csv", measured.iterations_csv); !done) {
       return tl::unexpected(done.error());
     }
   }
@@ -200,13 +210,15 @@ Result<bool> SweepRun::end_attempt(OpenAttempt& open, const AttemptEnd& end,
   finished.update(outcome_json(result, end));
   if (auto done = journal_->append(finished); !done) return tl::unexpected(done.error());
   const bool covered = result.window.covered;
-  const bool again = !covered && worth_retrying(result.outcome, end.exit);
+  const bool again =
+      !covered && end.cause != EndCause::log_limit && worth_retrying(result.outcome, end.exit);
   earlier.push_back(
       {0, fmt::format("attempt {} ended with {}{}{}", attempt, name(result.outcome.status),
                       result.outcome.detail.empty() ? "" : ": ", result.outcome.detail)});
   if (covered) durations_[trial.cell].push_back(end.seconds);
   progress.elapsed_s = end.seconds;
   progress.step = last_step.value_or(progress.step);
+  measured.iterations_csv.clear();  // it is in its file
   kept_[{trial.cell, trial.trial}] = Kept{std::move(measured)};
   observer_.trial_finished(progress, kept_[{trial.cell, trial.trial}].measured.trial);
   return again;

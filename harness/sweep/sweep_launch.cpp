@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <string_view>
 
 #include "harness/sweep/sweep_run.h"
 #include "reports/measure.h"
@@ -37,26 +39,45 @@ TrialProgress SweepRun::progress_of(const PlannedTrial& trial, int attempt) cons
   return out;
 }
 
-double SweepRun::eta(const PlannedTrial& now, double remaining_s) const {
-  std::vector<double> all;
+double SweepRun::eta_of_later_trials() {
+  // Asked at every redraw, and of thousands of trials at every start: a sum of now and then does.
+  using Clock = std::chrono::steady_clock;
+  const auto now = Clock::now();
+  if (now - later_at_ < std::chrono::milliseconds(500)) return later_s_;
+  std::map<std::size_t, double> means;
+  double sum = 0, count = 0;
   for (const auto& [cell, seconds] : durations_) {
-    all.insert(all.end(), seconds.begin(), seconds.end());
+    means[cell] = mean(seconds);
+    sum += means[cell] * static_cast<double>(seconds.size());
+    count += static_cast<double>(seconds.size());
   }
-  const double typical = mean(all);
+  const double typical = count > 0 ? sum / count : kUnknown;
   double total = 0;
   for (std::size_t i = position_; i < pending_.size(); ++i) {
-    const auto it = durations_.find(pending_[i].trial.cell);
-    total += it != durations_.end() ? mean(it->second) : typical;
+    const auto it = means.find(pending_[i].trial.cell);
+    total += it != means.end() ? it->second : typical;
   }
+  later_at_ = now;
+  return later_s_ = total;
+}
+
+double SweepRun::eta(const PlannedTrial& now, double remaining_s) {
   const auto own = durations_.find(now.cell);
   if (std::isnan(remaining_s) && own != durations_.end()) remaining_s = mean(own->second);
-  return total + remaining_s;  // NaN while nothing of the kind has been seen
+  return eta_of_later_trials() + remaining_s;  // NaN while nothing of the kind has been seen
+}
+
+void SweepRun::tell_journal_notices() {
+  const auto& notices = journal_->notices();
+  for (; notices_told_ < notices.size(); ++notices_told_) observer_.notice(notices[notices_told_]);
 }
 
 Result<void> SweepRun::launch() {
   for (position_ = 1; position_ <= pending_.size(); ++position_) {
     if (stopping()) break;
-    if (auto done = run_trial(pending_[position_ - 1]); !done) {
+    const auto done = run_trial(pending_[position_ - 1]);
+    tell_journal_notices();
+    if (!done) {
       // What was measured before the error is worth having; the first error is the one to tell.
       (void)write_results(true);
       (void)journal_->append({{"event", "closed"}, {"why", done.error().message()}});
@@ -91,13 +112,14 @@ ResultSet SweepRun::collect() {
   }
   auto result = builder.finish();
   result.environment = environment_;
+  std::map<std::string_view, const PlannedCell*> by_key;
+  for (const auto& planned : plan_.cells) by_key.emplace(planned.key, &planned);
   for (auto& cell : result.cells) {
-    for (const auto& planned : plan_.cells) {
-      if (planned.identity != cell.identity) continue;
-      for (const auto& warning : planned.warnings) {
-        if (std::find(cell.warnings.begin(), cell.warnings.end(), warning) == cell.warnings.end()) {
-          cell.warnings.push_back(warning);
-        }
+    const auto planned = by_key.find(cell.key);
+    if (planned == by_key.end()) continue;
+    for (const auto& warning : planned->second->warnings) {
+      if (std::find(cell.warnings.begin(), cell.warnings.end(), warning) == cell.warnings.end()) {
+        cell.warnings.push_back(warning);
       }
     }
   }

@@ -54,16 +54,24 @@ class SweepRun {
   struct Kept {
     MeasuredAttempt measured;
   };
+  /// What earlier starts left of a trial.
+  struct Found {
+    bool settled = false;  ///< needs no further launch
+    bool command_changed = false;
+    int next_attempt = 1;
+    double seconds = 0;  ///< the settled attempt took
+    std::optional<MeasuredAttempt> measured;
+  };
   struct Pending {
     PlannedTrial trial;
     int attempt = 1;  ///< next
   };
   using CellTrial = std::pair<std::size_t, int>;
 
-  Result<std::string> command_digest(const PlannedTrial& trial);
+  Result<std::string> command_digest(const PlannedTrial& trial) const;
   [[nodiscard]] std::string attempt_path(const PlannedTrial& trial, int attempt) const;
   Result<Folder> attempt_folder(const PlannedTrial& trial, int attempt) const;
-  Result<void> reuse_trial(const PlannedTrial& trial, bool selected);
+  [[nodiscard]] Result<Found> look_at(const PlannedTrial& trial) const;
   Result<void> run_trial(Pending pending);
   Result<bool> run_one(const PlannedTrial& trial, int attempt, std::vector<Notice>& earlier);
   /// Folder, empty log, command.json, "started" in the journal.
@@ -78,7 +86,9 @@ class SweepRun {
   Result<void> write_results(bool always);
   ResultSet collect();
   TrialProgress progress_of(const PlannedTrial& trial, int attempt) const;
-  [[nodiscard]] double eta(const PlannedTrial& now, double remaining_s) const;
+  [[nodiscard]] double eta(const PlannedTrial& now, double remaining_s);
+  double eta_of_later_trials();
+  void tell_journal_notices();
   [[nodiscard]] bool stopping() const;
 
   const Plan& plan_;
@@ -95,7 +105,9 @@ class SweepRun {
   std::vector<Pending> pending_;
   std::size_t position_ = 0;                              // 1-based, of pending_
   std::map<std::size_t, std::vector<double>> durations_;  // cell -> seconds of finished attempts
-  std::chrono::steady_clock::time_point results_written_{};
+  std::chrono::steady_clock::time_point results_written_{}, later_at_{};
+  double later_s_ = 0;  // of the trials behind position_, at later_at_
+  std::size_t notices_told_ = 0;
   double results_cost_s_ = 0;
   bool interrupted_ = false;
 };

@@ -1,11 +1,16 @@
 // fake_trainer: takes bert_train's command line, prints its native log with made-up step times, and
 // misbehaves on demand. What it does comes from the environment, so a sweep sets it per cell:
 //   FAKE             ok (default), hang, ignore_term, oom_text, oom_exit, nan, silent, flood,
-//                    no_newline, stopped, leave_child, hold_log, exit:N, signal:N, fail_once
+//                    flood_sparse, no_newline, never_newline, cut_line, stopped, leave_child,
+//                    hold_log, daemon, close_stdout, requeue, exit:N, signal:N, fail_once
 //   FAKE_AT          step at which it does so (default 5; 0 = before the first line)
+//   FAKE_ONCE        file: the start that can make it misbehaves, every later one is ok
+//   FAKE_BYTES       how long flood_sparse makes its log (default 4 GiB)
 //   FAKE_RANK        rank that does so (default 0); the others go on and wait
 //   FAKE_SECONDS     seconds a step, as printed (default 0.01)
 //   FAKE_DELAY_MS    real time a step takes (default 0)
+//   FAKE_BURST       steps of which it waits once and writes the lines at once (default 1)
+//   FAKE_NOISE       bytes of other text after each step (default 0)
 //   FAKE_DUMP        file to which rank 0 writes its arguments and FAKE_ variables, NUL-ended
 //   FAKE_NOTE        file to which each start adds a line "RANK WORLD pid"
 #include <fcntl.h>
@@ -13,6 +18,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -26,7 +32,12 @@ std::string env(const char* name, const std::string& otherwise) {
   return value ? value : otherwise;
 }
 
-void put(const std::string& text) {
+bool newlines = true;
+
+void put(std::string text) {
+  if (!newlines) {
+    for (char& c : text) c = c == '\n' ? ' ' : c;
+  }
   std::size_t done = 0;
   while (done < text.size()) {
     const ssize_t n = write(1, text.data() + done, text.size() - done);
@@ -56,6 +67,15 @@ void dump(const std::string& file, int argc, char** argv) {
   std::fclose(out);
 }
 
+/// What real logs are full of: lines that tell no step.
+std::string noise_of(long bytes) {
+  const std::string line =
+      "node1:4711:4822 [0] NCCL INFO Channel 07/0 : 3[3] -> 4[4] via P2P/CUMEM/read\n";
+  std::string text;
+  while (static_cast<long>(text.size() + line.size()) <= bytes) text += line;
+  return text;
+}
+
 [[noreturn]] void hang() {
   for (;;) pause();
 }
@@ -71,6 +91,19 @@ void leave_child(bool keep_log) {
   }
   for (int i = 0; i < 600; ++i) sleep(1);
   _exit(0);
+}
+
+/// A daemon as the books have it: nothing of its parent's is left, not even the environment.
+void leave_daemon() {
+  if (fork() != 0) return;
+  setsid();
+  if (fork() != 0) _exit(0);
+  const int null = open("/dev/null", O_RDWR);
+  for (int fd = 0; fd < 3; ++fd) dup2(null, fd);
+  char* const argv[] = {const_cast<char*>("sleep"), const_cast<char*>("600"), nullptr};
+  char* const none[] = {nullptr};
+  execve("/bin/sleep", argv, none);
+  _exit(127);
 }
 
 void misbehave(const std::string& mode, long step) {
@@ -89,10 +122,25 @@ void misbehave(const std::string& mode, long step) {
   if (mode == "flood") {
     for (const std::string block(1 << 20, 'x');;) put(block);
   }
+  if (mode == "flood_sparse") {
+    if (ftruncate(1, std::atoll(env("FAKE_BYTES", "4294967296").c_str())) != 0) _exit(1);
+    put("the end of a hole\n");
+    hang();
+  }
   if (mode == "no_newline") put("half a line");
+  if (mode == "cut_line") {
+    put("{\"type\":\"step\",\"st");
+    _exit(1);
+  }
+  if (mode == "close_stdout") {
+    close(1);
+    close(2);
+    hang();
+  }
   if (mode == "stopped") raise(SIGSTOP);
   if (mode == "leave_child") leave_child(false);
   if (mode == "hold_log") leave_child(true);
+  if (mode == "daemon") leave_daemon();
   if (mode.rfind("exit:", 0) == 0) _exit(std::atoi(mode.c_str() + 5));
   if (mode.rfind("signal:", 0) == 0) {
     raise(std::atoi(mode.c_str() + 7));
@@ -140,28 +188,47 @@ int main(int argc, char** argv) {
     const std::string line = rank + " " + world + " " + std::to_string(getpid()) + "\n";
     if (fd >= 0 && write(fd, line.data(), line.size()) > 0) close(fd);
   }
-  const std::string mode = env("FAKE", "ok");
+  std::string mode = env("FAKE", "ok");
+  if (const auto once = env("FAKE_ONCE", ""); !once.empty()) {
+    // Only the rank that misbehaves makes the file; the others must not race it to it.
+    const bool first = rank == env("FAKE_RANK", "0") && mode != "ok" &&
+                       open(once.c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0;
+    if (!first) mode = "ok";
+  }
+  newlines = mode != "never_newline";
   const long at = std::atol(env("FAKE_AT", "5").c_str());
   const bool mine = rank == env("FAKE_RANK", "0");
   const double seconds = std::strtod(env("FAKE_SECONDS", "0.01").c_str(), nullptr);
   const long delay_ms = std::atol(env("FAKE_DELAY_MS", "0").c_str());
+  const long burst = std::max(1L, std::atol(env("FAKE_BURST", "1").c_str()));
+  const std::string noise = noise_of(std::atol(env("FAKE_NOISE", "0").c_str()));
   const long global =
       std::atol(batch.c_str()) * std::atol(accumulation.c_str()) * std::atol(world.c_str());
   if (mine && at == 0) misbehave(mode, 0);
   const bool speaks = rank == "0";
-  if (speaks) {
-    put("{\"type\":\"header\",\"format\":\"bert_train/1\",\"time\":\"2026-01-01T00:00:00Z\","
-        "\"framework\":\"bert_train\",\"model\":\"" +
-        model + "\",\"precision\":\"" + precision + "\",\"micro_batch_size\":" + batch +
-        ",\"gradient_accumulation_steps\":" + accumulation + ",\"sequence_length\":" + length +
-        ",\"world_size\":" + world + ",\"global_batch_size\":" + std::to_string(global) +
-        ",\"first_step\":1,\"last_step\":" + std::to_string(steps) + ",\"log_every\":1}\n");
-  }
+  const std::string header =
+      "{\"type\":\"header\",\"format\":\"bert_train/1\",\"time\":\"2026-01-01T00:00:00Z\","
+      "\"framework\":\"bert_train\",\"model\":\"" +
+      model + "\",\"precision\":\"" + precision + "\",\"micro_batch_size\":" + batch +
+      ",\"gradient_accumulation_steps\":" + accumulation + ",\"sequence_length\":" + length +
+      ",\"world_size\":" + world + ",\"global_batch_size\":" + std::to_string(global) +
+      ",\"first_step\":1,\"last_step\":" + std::to_string(steps) + ",\"log_every\":1}\n";
+  if (speaks) put(header);
   std::FILE* truth = speaks && !timings.empty() ? std::fopen(timings.c_str(), "w") : nullptr;
   char line[512];
+  bool requeued = false;
+  std::string held;
   for (long step = 1; step <= steps; ++step) {
-    if (delay_ms > 0) usleep(static_cast<useconds_t>(delay_ms * 1000));
+    if (delay_ms > 0 && step % burst == 0) usleep(static_cast<useconds_t>(delay_ms * 1000));
     if (mine && step == at) misbehave(mode, step);
+    if (mode == "requeue" && mine && step == at && !requeued) {
+      // A scheduler starts a job again and appends to its log.
+      put("slurmstepd: error: *** JOB 7 ON node3 CANCELLED AT 2026-01-01T00:00:05 DUE TO NODE "
+          "FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n" +
+          header);
+      requeued = true;
+      step = 1;
+    }
     if (!speaks) continue;
     const bool nan = mode == "nan" && step >= at;
     std::snprintf(line, sizeof line,
@@ -169,7 +236,12 @@ int main(int argc, char** argv) {
                   "\"sequences_per_second\":%.9g,\"loss\":%s,\"elapsed\":%.9g}\n",
                   step, seconds, static_cast<double>(global) / seconds, nan ? "\"nan\"" : "9.5",
                   static_cast<double>(step) * seconds);
-    put(line);
+    held += line;
+    held += noise;
+    if (step % burst == 0 || step == steps) {
+      put(held);
+      held.clear();
+    }
     if (truth) {
       std::fprintf(truth, "{\"step\":%ld,\"seconds\":%.9g,\"sequences\":%ld,\"end\":%.9g}\n", step,
                    seconds, global, static_cast<double>(step) * seconds);

@@ -6,8 +6,13 @@ add_executable(fake_trainer ${PROJECT_SOURCE_DIR}/tests/fakes/fake_trainer.cpp)
 target_link_libraries(fake_trainer PRIVATE bb::warnings)
 set_target_properties(fake_trainer PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
+# Preloaded into bertbench by scripts/fault_table: the Nth call of a function fails.
+add_library(fault_calls SHARED ${PROJECT_SOURCE_DIR}/tests/fakes/fault_calls.cpp)
+target_link_libraries(fault_calls PRIVATE ${CMAKE_DL_LIBS} bb::warnings)
+set_target_properties(fault_calls PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+
 bb_add_test(sweep_test TIMEOUT 120 LIBS bb::sweep bb::reports bb::parsers bb::core SOURCES
-  sweep/config_test.cpp sweep/faults_test.cpp sweep/journal_test.cpp sweep/machine_test.cpp
+  sweep/config_test.cpp sweep/faults_test.cpp sweep/journal_test.cpp sweep/log_watch_test.cpp sweep/machine_test.cpp
   sweep/plan_test.cpp sweep/process_test.cpp sweep/resume_test.cpp sweep/run_test.cpp)
 target_compile_definitions(sweep_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
 add_dependencies(sweep_test fake_trainer)
@@ -25,4 +30,24 @@ if(TARGET bert_train)
   target_compile_definitions(sweep_trainer_test PRIVATE
     BB_BERT_TRAIN="$<TARGET_FILE:bert_train>" BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
   add_dependencies(sweep_trainer_test bert_train fake_trainer)
+endif()
+
+# A sample of every fault (docs/durability.md), with the real program and real processes.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(TARGET bertbench AND Python3_Interpreter_FOUND)
+  add_test(NAME faults.quick COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/fault_table
+    --quick --build ${CMAKE_BINARY_DIR})
+  # Trainers that hang are ended after a second or less: alone, so that load ends no other.
+  set_tests_properties(faults.quick PROPERTIES TIMEOUT 600 LABELS "e2e" RUN_SERIAL TRUE)
+endif()
+
+# What the harness costs, against its bounds (scripts/sweep_cost). No test: it measures time.
+if(TARGET bertbench)
+  add_executable(sweep_cost ${PROJECT_SOURCE_DIR}/tests/cost/sweep_cost.cpp)
+  target_link_libraries(sweep_cost PRIVATE bb::sweep bb::core fmt::fmt bb::warnings)
+  target_include_directories(sweep_cost PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(sweep_cost PRIVATE BB_BERTBENCH="$<TARGET_FILE:bertbench>"
+    BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
+  set_target_properties(sweep_cost PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_dependencies(sweep_cost bertbench fake_trainer)
 endif()

@@ -121,6 +121,45 @@ TEST(Journal, IsNotOpenedThroughAPlantedLink) {
   EXPECT_FALSE(std::filesystem::exists(other.path("victim")));
 }
 
+TEST(Journal, IsWrittenAgainWhenItWasRemovedOrCutMeanwhile) {
+  for (const bool removed : {true, false}) {
+    TempFolder temp;
+    const auto path = temp.path("journal.jsonl");
+    std::string before;
+    {
+      auto journal = open_in(temp);
+      ASSERT_TRUE(journal.append({{"event", "a"}}));
+      before = test::read(path);
+      if (removed) {
+        std::filesystem::remove(path);
+      } else {
+        std::filesystem::resize_file(path, 10);
+      }
+      ASSERT_TRUE(journal.append({{"event", "b"}}));
+      ASSERT_EQ(journal.notices().size(), 1u);
+      EXPECT_THAT(journal.notices()[0], HasSubstr("it is written again"));
+      EXPECT_TRUE(test::read(path).starts_with(before));
+      // The lock is on the file that is there now.
+      auto folder = Folder::make_root(temp.path());
+      EXPECT_FALSE(Journal::open(*folder));
+    }
+    EXPECT_EQ(open_in(temp).records().size(), 2u);
+  }
+}
+
+TEST(Journal, WritesNothingIntoOneThatSomebodyElseReplacedOrWroteTo) {
+  TempFolder temp;
+  const auto path = temp.path("journal.jsonl");
+  auto journal = open_in(temp);
+  ASSERT_TRUE(journal.append({{"event", "a"}}));
+  std::ofstream(path, std::ios::app) << "x\n";
+  EXPECT_THAT(journal.append({{"event", "b"}}).error().message(), HasSubstr("somebody else"));
+  std::filesystem::rename(path, temp.path("aside"));
+  test::write(path, "other\n");
+  EXPECT_THAT(journal.append({{"event", "b"}}).error().message(), HasSubstr("was replaced"));
+  EXPECT_EQ(test::read(path), "other\n");
+}
+
 TEST(RunState, FindsAttemptsThatHaveNoEnd) {
   const std::vector<JournalRecord> records{
       {{"event", "opened"}, {"run", "abc"}, {"boot", "b1"}},

@@ -173,6 +173,23 @@ TEST_F(Processes, FindsSurvivorsByTheirMarker) {
   EXPECT_EQ(group.status()->signal, SIGKILL);
 }
 
+TEST_F(Processes, FindsSurvivorsByTheLogTheyHoldButNotThoseWhoOnlyReadIt) {
+  test::TempFolder run;
+  std::filesystem::create_directories(run.path("cell/trial_1"));
+  const auto path = run.path("cell/trial_1/log.txt");
+  const int log = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  ProcessGroup writer, reader;
+  ASSERT_TRUE(writer.start({{"env", "-i", "/bin/sleep", "300"}, {}, {}, ""}, log));
+  ASSERT_TRUE(reader.start({{"tail", "-f", path}, {}, {}, ""}, log_));
+  reader.wait(100ms);
+  EXPECT_EQ(kill_survivors("feed:", {}, run.path("other")), 0);
+  EXPECT_EQ(kill_survivors("feed:", {}, run.path()), 1);
+  while (writer.running()) writer.wait(100ms);
+  EXPECT_EQ(writer.status()->signal, SIGKILL);
+  EXPECT_TRUE(reader.running());
+  close(log);
+}
+
 TEST(NoShell, IsCalledAnywhereInTheHarness) {
   // Split so that this file does not name them.
   const std::vector<std::string> banned{std::string(" sys") + "tem(", std::string("pop") + "en(",

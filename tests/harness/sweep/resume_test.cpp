@@ -74,6 +74,57 @@ TEST(SweepResume, JudgesATrialByItsLogNotByItsFiles) {
   }
 }
 
+TEST(SweepResume, DoesNotMeasureAnewWhereTheJournalOfASweepIsLost) {
+  TempFolder temp;
+  Recorder first, second;
+  const auto plan = plan_of(small_config());
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  const auto before = trial_files(temp.path("run"));
+  std::filesystem::remove(temp.path("run/journal.jsonl"));
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message(), HasSubstr("is missing or empty, though the folder holds"));
+  EXPECT_EQ(trial_files(temp.path("run")), before);
+}
+
+TEST(SweepResume, MakesIterationsAgainThatACrashOfTheMachineTook) {
+  TempFolder temp;
+  Recorder first, second;
+  const auto plan = plan_of(small_config());
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  const auto before = trial_files(temp.path("run"));
+  const auto cell = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/");
+  std::filesystem::remove(cell + "trial_1/iterations.csv");
+  test::write(cell + "trial_2/iterations.csv", "");
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), second));
+  EXPECT_TRUE(second.started.empty());
+  EXPECT_EQ(trial_files(temp.path("run")), before);
+}
+
+TEST(SweepResume, PutsALogBackThatWasRemovedWhileItsTrialRan) {
+  TempFolder temp;
+  struct Remover : Recorder {
+    std::string log;
+    void trial_progress(const TrialProgress& p) override {
+      if (p.step >= 3) std::filesystem::remove(log);
+    }
+  } first;
+  first.log = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/log.txt");
+  const auto plan = plan_of(small_config(), {"trials=1", "env.FAKE_DELAY_MS=20"});
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  ASSERT_EQ(first.finished.size(), 1u);
+  bool said = false;
+  for (const auto& n : first.finished[0].notices) {
+    said = said || n.text.find("removed or replaced while it ran") != std::string::npos;
+  }
+  EXPECT_TRUE(said);
+  Recorder second;
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(second.started.empty()) << "its log is whole";
+  EXPECT_EQ(outcome->result.cells[0].throughput.n, 1);
+}
+
 TEST(SweepResume, MeasuresAnewWhatHasAnotherCommand) {
   TempFolder temp;
   Recorder first, second, third;
