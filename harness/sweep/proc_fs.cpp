@@ -51,8 +51,9 @@ std::vector<Stat> children_of(pid_t parent) {
   std::vector<Stat> out;
   // The kernel's own list is quick; without it (CONFIG_PROC_CHILDREN) every process is looked at.
   const std::string tasks = fmt::format("/proc/{}/task", parent);
-  bool listed = false;
-  for (const pid_t task : numbers_in(tasks)) {
+  const auto threads = numbers_in(tasks);
+  bool listed = threads.empty();  // it is gone, and its children are somebody else's
+  for (const pid_t task : threads) {
     const std::string path = fmt::format("{}/{}/children", tasks, task);
     if (access(path.c_str(), R_OK) != 0) continue;
     listed = true;
