@@ -8,6 +8,8 @@
 
 #include "reports/deduce.h"
 #include "reports/estimators.h"
+#include "reports/memory_text.h"
+#include "reports/series_shape.h"
 #include "reports/stats/clock.h"
 #include "reports/stats/summary.h"
 #include "reports/stats/window.h"
@@ -249,9 +251,12 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
       trial.step_time = {quantile(steps, 0.5), quantile(steps, 0.9), quantile(steps, 0.99)};
     }
   }
+  describe_series(log, window, trial);
   reconcile(log, per_step, conversion.per_iteration, sequences, trial);
   if (log.memory) {
     trial.memory = {log.memory->peak_bytes, log.memory->capacity_bytes, "log"};
+  } else if (log.outcome.status == Status::out_of_memory) {
+    trial.memory = memory_of_failure(log.outcome.detail);
   }
   describe_losses(log, trial);
   return trial;

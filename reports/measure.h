@@ -38,6 +38,17 @@ struct SummaryOptions {
 /// ...).
 std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options = {});
 
+/// A log with its measure and what its place says of the cell it belongs to, before grouping.
+struct MeasuredLog {
+  Identity identity;
+  WorkKind kind = WorkKind::training;
+  Trial trial;
+  bool numbered = false;  ///< the trial's number is known, not to be given by the builder
+  std::string tree;       ///< "": the tree says nothing; else what logs of one cell share
+  std::optional<std::int64_t> world_size, global_batch_size;  ///< as the log states them
+  std::string gpu;
+};
+
 /// Collects run logs and trials, groups them into cells, numbers trials, summarizes.
 ///
 /// Logs join one cell only if all eight facts of the identity are known and equal, or if their tree
@@ -56,6 +67,11 @@ class ResultBuilder {
   /// A trial whose cell is known (sweeps). Trials of equal identity and kind join. Of several
   /// attempts at one trial the last one counts and the others are notices on it.
   void add_trial(const Identity& identity, WorkKind kind, Trial trial);
+  /// What take() of another builder gave.
+  void add(MeasuredLog log);
+  /// Everything added so far, in order, not grouped: another builder can go on with it. The builder
+  /// is empty afterwards.
+  [[nodiscard]] std::vector<MeasuredLog> take();
   /// The cell's nodes or GPUs are stand-ins (Cell::emulated).
   void mark_emulated(const Identity& identity, WorkKind kind);
 

@@ -108,7 +108,21 @@ std::string failures_text(const Cell& cell) {
   std::string text;
   for (const auto& [words, n] : count)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, words);
+  if (!ran_out_of_memory(cell)) return text;
+  for (const Trial& trial : cell.trials) {
+    if (!trial.memory || trial.memory->capacity_bytes <= 0) continue;
+    constexpr double kGiB = 1 << 30;
+    return text + fmt::format(": {:.2f} of {:.2f} GiB",
+                              static_cast<double>(trial.memory->peak_bytes) / kGiB,
+                              static_cast<double>(trial.memory->capacity_bytes) / kGiB);
+  }
   return text;
+}
+
+bool ran_out_of_memory(const Cell& cell) {
+  return !cell.trials.empty() && std::ranges::all_of(cell.trials, [](const Trial& trial) {
+    return trial.outcome.status == Status::out_of_memory && !trial.window.covered;
+  });
 }
 
 std::optional<ShownInterval> shown_interval(const Cell& cell) {

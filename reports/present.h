@@ -28,6 +28,9 @@ namespace bertbench {
 /// "2n8g"; unknown parts as '?'; empty when both are unknown.
 [[nodiscard]] std::string topology_text(const Identity& identity);
 
+/// No trial gave a number, as the batch does not fit: its rate is shown as "OOM".
+[[nodiscard]] bool ran_out_of_memory(const Cell& cell);
+
 /// Failures of the trials as words: "2 out_of_memory, 1 nan at step 120, 1 window not covered".
 /// Empty when every trial completed and counts.
 [[nodiscard]] std::string failures_text(const Cell& cell);

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
@@ -25,15 +26,7 @@ std::string text_of(const Identity& identity, WorkKind kind) {
   return identity.framework.value_or("?") + "\n" + identity.key() + "\n" + std::string(name(kind));
 }
 
-struct Entry {
-  Identity identity;
-  WorkKind kind = WorkKind::training;
-  Trial trial;
-  bool numbered = false;  // the trial's number is known, not to be given here
-  std::string tree;       // "": the tree says nothing; else what logs of one cell share
-  std::optional<std::int64_t> world_size, global_batch_size;
-  std::string gpu;
-};
+using Entry = MeasuredLog;
 
 // What the place of a log says about its cell.
 struct Place {
@@ -204,6 +197,10 @@ void ResultBuilder::add_trial(const Identity& identity, WorkKind kind, Trial tri
   entry.tree = kSweep;
   state_->entries.push_back(std::move(entry));
 }
+
+void ResultBuilder::add(MeasuredLog log) { state_->entries.push_back(std::move(log)); }
+
+std::vector<MeasuredLog> ResultBuilder::take() { return std::exchange(state_->entries, {}); }
 
 void ResultBuilder::mark_emulated(const Identity& identity, WorkKind kind) {
   state_->emulated.insert(text_of(identity, kind));

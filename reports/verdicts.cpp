@@ -181,18 +181,6 @@ void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
   }
 }
 
-int exit_status(const GateReport& report, const GateOptions& options) {
-  const auto any = [&](Verdict verdict) {
-    return std::ranges::any_of(report.cells,
-                               [&](const CellVerdict& cell) { return cell.verdict == verdict; });
-  };
-  if (report.compared == 0) return 4;
-  if (any(Verdict::regression) || (any(Verdict::missing) && !options.allow_missing)) return 1;
-  if (any(Verdict::not_comparable)) return 4;
-  if (any(Verdict::inconclusive) && !options.accept_inconclusive) return 3;
-  return 0;
-}
-
 class Gate {
  public:
   Gate(const ResultSet& result, std::span<const ResultSet> runs, const GateOptions& options)
@@ -207,7 +195,7 @@ class Gate {
     for (const Cell& cell : result_.cells) look_at(cell);
     add_missing();
     test_all();
-    report_.exit_status = exit_status(report_, options_);
+    report_.exit_status = gate_exit_status(report_, options_);
     return std::move(report_);
   }
 
@@ -364,6 +352,18 @@ std::string_view name(Verdict verdict) {
       return "new";
   }
   return "pass";
+}
+
+int gate_exit_status(const GateReport& report, const GateOptions& options) {
+  const auto any = [&](Verdict verdict) {
+    return std::ranges::any_of(report.cells,
+                               [&](const CellVerdict& cell) { return cell.verdict == verdict; });
+  };
+  if (report.compared == 0) return 4;
+  if (any(Verdict::regression) || (any(Verdict::missing) && !options.allow_missing)) return 1;
+  if (any(Verdict::not_comparable)) return 4;
+  if (any(Verdict::inconclusive) && !options.accept_inconclusive) return 3;
+  return 0;
 }
 
 GateReport check(const ResultSet& result, std::span<const ResultSet> runs,

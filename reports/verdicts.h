@@ -53,6 +53,9 @@ struct GateReport {
   int exit_status = 0;
 };
 
+/// The rule of GateReport::exit_status over its cells.
+[[nodiscard]] int gate_exit_status(const GateReport& report, const GateOptions& options);
+
 /// The whole gate against one baseline file.
 [[nodiscard]] GateReport check(const ResultSet& result, const ResultSet& baseline,
                                const GateOptions& options = {});
@@ -61,6 +64,16 @@ struct GateReport {
 /// of the newest run.
 [[nodiscard]] GateReport check(const ResultSet& result, std::span<const ResultSet> runs,
                                const GateOptions& options = {});
+
+/// Keys of the cells that a rerun could clear: the regressions that gave numbers or failed.
+[[nodiscard]] std::vector<std::string> flagged_cells(const GateReport& report);
+
+/// Decides again after the flagged cells were measured once more (`rerun`, which may hold more
+/// cells). A regression stays one only if the rerun, held against the same runs, is one as well,
+/// with Holm over the flagged cells alone: the others are decided. What is not confirmed passes and
+/// says so; a rerun without an answer changes nothing.
+[[nodiscard]] GateReport confirm(GateReport first, const ResultSet& rerun,
+                                 std::span<const ResultSet> runs, const GateOptions& options = {});
 
 struct CellComparison {
   std::string key;

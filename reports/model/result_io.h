@@ -25,7 +25,11 @@ inline constexpr std::string_view kResultsFile = "results.json";  ///< of a run 
 [[nodiscard]] Result<ResultSet> result_set_from_text(std::string_view text,
                                                      const std::string& where = "result set");
 
+/// One shard's part of a result is no result: only `merge` takes it.
+enum class Parts { refused, taken };
+
 /// A result file, a run folder (its results.json) or "-" for stdin.
-[[nodiscard]] Result<ResultSet> read_result_set(const std::string& path_or_run_folder);
+[[nodiscard]] Result<ResultSet> read_result_set(const std::string& path_or_run_folder,
+                                                Parts parts = Parts::refused);
 
 }  // namespace bertbench

@@ -106,6 +106,23 @@ void read_reconciliation(JsonReader& in, Reconciliation& sums) {
   in.object("gaps", [&](JsonReader& gaps) { sums.gaps = read_numbers(gaps); });
 }
 
+void read_steady(JsonReader& in, SteadyRecord& steady) {
+  const auto state = steadiness_from_name(in.text("state").value_or(""));
+  if (!state) in.report("state", "one of flat, warm_up, slow_down, no_steady_state");
+  steady.state = state.value_or(Steadiness::flat);
+  steady.first_step = in.count("first_step");
+  steady.change = in.number("change");
+}
+
+void read_periodic(JsonReader& in, PeriodicShare& periodic) {
+  periodic.period = in.count("period").value_or(0);
+  periodic.phase = in.count("phase").value_or(0);
+  periodic.count = in.count("count").value_or(0);
+  periodic.extra_s = in.number("extra_s").value_or(0);
+  periodic.share = in.number("share").value_or(0);
+  periodic.sequences_per_second_without = in.number("sequences_per_second_without");
+}
+
 void read_trial(JsonReader& in, Trial& trial) {
   const auto small = [&](const char* key) {
     return static_cast<int>(std::min<std::int64_t>(in.count(key, 1).value_or(1), 1'000'000'000));
@@ -136,11 +153,17 @@ void read_trial(JsonReader& in, Trial& trial) {
     trial.step_time = StepTimes{o.number("p50").value_or(0), o.number("p90").value_or(0),
                                 o.number("p99").value_or(0)};
   });
+  in.object("rate_interval", [&](JsonReader& o) { trial.rate_interval = read_interval(o); });
+  in.object("steady_state", [&](JsonReader& o) { read_steady(o, trial.steady_state.emplace()); });
+  in.object("periodic", [&](JsonReader& o) { read_periodic(o, trial.periodic.emplace()); });
   in.object("memory", [&](JsonReader& o) {
     trial.memory =
         MemoryRecord{o.count("peak_bytes").value_or(0), o.count("capacity_bytes").value_or(0),
                      o.text("source").value_or("")};
   });
+  in.object("telemetry", [&](JsonReader& o) { trial.telemetry = o.json(); });
+  trial.energy_j = in.number("energy_j");
+  trial.energy_per_sequence_j = in.number("energy_per_sequence_j");
   in.object("loss", [&](JsonReader& o) {
     trial.loss_first = o.number("first");
     trial.loss_last = o.number("last");
@@ -207,6 +230,7 @@ void read_head(JsonReader& in, ResultSet& results) {
   });
   results.created = in.text("created").value_or("");
   in.object("environment", [&](JsonReader& o) { results.environment = o.json(); });
+  in.object("partial", [&](JsonReader& o) { results.partial = o.json(); });
 }
 
 // Events of the JSON text become the head and one cell after the other: memory holds the structs
@@ -391,7 +415,7 @@ Result<ResultSet> result_set_from_text(std::string_view text, const std::string&
   return read_in_place(std::string(text), where);
 }
 
-Result<ResultSet> read_result_set(const std::string& path_or_run_folder) {
+Result<ResultSet> read_result_set(const std::string& path_or_run_folder, Parts parts) {
   namespace fs = std::filesystem;
   std::error_code code;
   std::string path = path_or_run_folder;
@@ -405,7 +429,12 @@ Result<ResultSet> read_result_set(const std::string& path_or_run_folder) {
   auto text = read_text(path);
   if (!text) return tl::unexpected(text.error());
   if (text->empty()) return fail(path, "is empty", "expected a result set");
-  return read_in_place(std::move(*text), path);
+  auto results = read_in_place(std::move(*text), path);
+  if (results && parts == Parts::refused && !results->partial.is_null()) {
+    return fail(path, "is one shard of a result, not the whole",
+                "join the results of all shards with bertbench merge");
+  }
+  return results;
 }
 
 }  // namespace bertbench

@@ -13,8 +13,13 @@
 #include "parsers/core/outcome.h"
 #include "parsers/core/run_log.h"
 #include "reports/model/identity.h"
+#include "reports/model/steadiness.h"
 
 namespace bertbench {
+
+struct Interval {
+  double low = 0, high = 0, coverage = 0;
+};
 
 struct IterationCounts {
   std::int64_t seen = 0, dropped = 0, used = 0;  ///< records
@@ -37,6 +42,22 @@ struct StepTimes {
   double p50 = 0, p90 = 0, p99 = 0;  ///< seconds per optimizer step
 };
 
+/// What change points tell of the run's iteration times (reports/stats/steady_state.h).
+struct SteadyRecord {
+  Steadiness state = Steadiness::flat;
+  std::optional<std::int64_t> first_step;  ///< counter before the last level; absent when flat
+  std::optional<double> change;            ///< last level's iteration time / the time before - 1
+};
+
+/// Iterations at a regular distance that take longer (reports/stats/periodic.h).
+struct PeriodicShare {
+  std::int64_t period = 0, phase = 0;  ///< slow where step mod period = phase
+  std::int64_t count = 0;              ///< in the window
+  double extra_s = 0;                  ///< of one, above a typical iteration
+  double share = 0;                    ///< of the window's time
+  std::optional<double> sequences_per_second_without;
+};
+
 struct MemoryRecord {
   std::int64_t peak_bytes = 0, capacity_bytes = 0;
   std::string source;  ///< "log", "nvml" ...
@@ -56,17 +77,21 @@ struct Trial {
   std::map<std::string, double> resolution;     ///< estimator -> relative resolution of its clock
   std::optional<Reconciliation> reconciliation;
   std::optional<StepTimes> step_time;
+  /// Of sequences_per_second, from the scatter of this run's own iterations (moving-block
+  /// bootstrap); it holds nothing of the scatter between runs.
+  std::optional<Interval> rate_interval;
+  std::optional<SteadyRecord> steady_state;
+  std::optional<PeriodicShare> periodic;
   std::optional<MemoryRecord> memory;
+  nlohmann::ordered_json telemetry;  ///< what the harness saw meanwhile (docs/telemetry.md); or null
+  std::optional<double> energy_j;    ///< of the GPUs, start-up included
+  std::optional<double> energy_per_sequence_j;  ///< mean power while training over the rate
   std::optional<double> loss_first, loss_last;
   std::string iterations_file;
   std::vector<Notice> notices;
 
   /// Counts in n: window covered before any failure, and a rate is known.
   [[nodiscard]] bool counts() const { return window.covered && sequences_per_second.has_value(); }
-};
-
-struct Interval {
-  double low = 0, high = 0, coverage = 0;
 };
 
 struct ThroughputSummary {
@@ -118,6 +143,7 @@ struct ResultSet {
   std::string created;  ///< RFC 3339, UTC
   nlohmann::ordered_json environment = nlohmann::ordered_json::object();
   std::vector<Cell> cells;
+  nlohmann::ordered_json partial;  ///< of one shard (reports/partial.h); null for a whole result
 };
 
 }  // namespace bertbench

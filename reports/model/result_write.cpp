@@ -80,6 +80,25 @@ Json write(const Reconciliation& sums) {
   return json;
 }
 
+Json write(const SteadyRecord& steady) {
+  Json json = Json::object();
+  json["state"] = name(steady.state);
+  put(json, "first_step", steady.first_step);
+  put(json, "change", steady.change);
+  return json;
+}
+
+Json write(const PeriodicShare& periodic) {
+  Json json = Json::object();
+  json["period"] = periodic.period;
+  json["phase"] = periodic.phase;
+  json["count"] = periodic.count;
+  put(json, "extra_s", periodic.extra_s);
+  put(json, "share", periodic.share);
+  put(json, "sequences_per_second_without", periodic.sequences_per_second_without);
+  return json;
+}
+
 Json write(const Trial& trial) {
   Json json = Json::object();
   json["trial"] = trial.trial;
@@ -110,6 +129,9 @@ Json write(const Trial& trial) {
     put(times, "p99", trial.step_time->p99);
     json["step_time"] = std::move(times);
   }
+  if (trial.rate_interval) json["rate_interval"] = write(*trial.rate_interval);
+  if (trial.steady_state) json["steady_state"] = write(*trial.steady_state);
+  if (trial.periodic) json["periodic"] = write(*trial.periodic);
   if (trial.memory) {
     Json memory = Json::object();
     memory["peak_bytes"] = trial.memory->peak_bytes;
@@ -117,6 +139,9 @@ Json write(const Trial& trial) {
     put(memory, "source", trial.memory->source);
     json["memory"] = std::move(memory);
   }
+  if (!trial.telemetry.is_null()) json["telemetry"] = trial.telemetry;
+  put(json, "energy_j", trial.energy_j);
+  put(json, "energy_per_sequence_j", trial.energy_per_sequence_j);
   if (trial.loss_first || trial.loss_last) {
     Json loss = Json::object();
     put(loss, "first", trial.loss_first);
@@ -194,6 +219,7 @@ nlohmann::ordered_json to_json(const ResultSet& results) {
   json["tool"] = {{"version", results.tool_version}, {"commit", results.tool_commit}};
   put(json, "created", results.created);
   json["environment"] = results.environment;
+  if (!results.partial.is_null()) json["partial"] = results.partial;
   Json cells = Json::array();
   for (const Cell& cell : results.cells) cells.push_back(write(cell));
   json["cells"] = std::move(cells);

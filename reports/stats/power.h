@@ -1,0 +1,49 @@
+// Power of the gate: which losses a grid could show at a given noise, before it is measured.
+//
+// The gate's decision is simulated as `check` takes it: exact one-sided Mann-Whitney at the level
+// of the first Holm step (alpha / cells), and a median that is lower by more than the tolerance.
+// Trials are normal about their run's mean; each stored run has a mean of its own. Draws are the
+// same at every call and for every loss, so results repeat and power never falls with the loss.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace bertbench {
+
+struct GateModel {
+  std::size_t trials = 5;             ///< of the cell in the new run
+  std::size_t base_trials = 5;        ///< in each baseline run
+  std::size_t base_runs = 1;          ///< 1: a file; the gate pools at most 5 stored runs
+  std::size_t cells = 1;              ///< compared at once, for Holm
+  double noise = 0;                   ///< sd of trials within a run, as a fraction of the rate
+  double run_noise = 0;               ///< sd of the means of runs, as a fraction
+  double alpha = 0.05, floor = 0.02;  ///< as GateOptions
+};
+
+/// P(U <= u) for u = 0 .. n*m of the Mann-Whitney statistic without ties, no difference.
+[[nodiscard]] std::vector<double> u_distribution(std::size_t n, std::size_t m);
+
+/// Power of the one-sided test alone: probability that n values, normal and lower by `shift`
+/// standard deviations than m others, reach an exact Mann-Whitney p of at most `level`.
+[[nodiscard]] double rank_power(std::size_t n, std::size_t m, double shift, double level,
+                                int draws = 4000);
+
+/// Probability that a cell whose rate falls by `loss` (a fraction in [0, 1)) is a regression.
+/// Standard error at most 0.5 / sqrt(draws).
+[[nodiscard]] double detection_power(const GateModel& gate, double loss, int draws = 4000);
+
+/// Smallest loss found with probability `power`; none when the trials cannot reach the level of
+/// the first Holm step, or when not even a loss of one half would show.
+[[nodiscard]] std::optional<double> smallest_loss(const GateModel& gate, double power = 0.9,
+                                                  int draws = 2000);
+
+/// Fewest trials (as many in each baseline run) that find `loss` with probability `power`; none
+/// when `most` are not enough, as when the tolerance is above the loss.
+[[nodiscard]] std::optional<std::size_t> trials_for_loss(GateModel gate, double loss,
+                                                         double power = 0.9, std::size_t most = 200,
+                                                         int draws = 2000);
+
+}  // namespace bertbench
