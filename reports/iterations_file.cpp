@@ -5,6 +5,7 @@
 
 #include "parsers/core/record.h"
 #include "parsers/core/text.h"
+#include "reports/iterations.h"
 
 namespace bertbench {
 
@@ -18,13 +19,11 @@ bool stays_below_run_folder(std::string_view path) {
 
 bool read_iterations(const std::string& run_folder, const std::string& path,
                      const std::function<void(const IterationRow&)>& row) {
-  constexpr std::string_view kHead =
-      "log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread";
   constexpr std::size_t kNumbers = 6;  // the columns behind log and trial
   if (run_folder.empty() || !stays_below_run_folder(path)) return false;
   std::ifstream in(run_folder + "/" + path);
   std::string line;
-  if (!std::getline(in, line) || trim(line) != kHead) return false;
+  if (!std::getline(in, line) || trim(line) != trim(kIterationsHeader)) return false;
   while (std::getline(in, line)) {
     // From the end, as the path in front may hold commas in quotes; numbers hold none.
     std::string_view left = trim(line);

@@ -1,5 +1,8 @@
 // JSON -> ResultSet. Result files come from other machines and other people: every value is
 // checked.
+#if defined(__SSE2__)
+#define RAPIDJSON_SSE2  // skips blanks 16 at a time
+#endif
 #include <rapidjson/error/en.h>
 #include <rapidjson/reader.h>
 

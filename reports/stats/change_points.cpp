@@ -26,10 +26,9 @@ std::vector<std::size_t> change_points(std::span<const double> series) {
     const double value = std::log(series[i]) - origin;
     sum[i + 1] = sum[i] + value;
     squares[i + 1] = squares[i] + value * value;
-    if (i > 0) steps.push_back(std::log(series[i] / series[i - 1]));
+    if (i > 0) steps.push_back(std::fabs(std::log(series[i] / series[i - 1])));
   }
-  const double noise =
-      std::max(kLeastNoise, kMadToSigma * median_absolute_deviation(steps) / std::sqrt(2.0));
+  const double noise = std::max(kLeastNoise, kMadToSigma * median(steps) / std::sqrt(2.0));
   const auto cost = [&](std::size_t from, std::size_t to) {
     const double total = sum[to] - sum[from];
     const double deviation = squares[to] - squares[from] - total * total / double(to - from);

@@ -66,5 +66,15 @@ TEST(ChangePoints, SteadySeriesRarelyAlarm) {
   EXPECT_THAT(change_points(std::vector<double>(50, 123.4)), IsEmpty());
 }
 
+// Successive differences of a pattern are nearly all alike: their spread about their own median is
+// 0, which is not the noise.
+TEST(ChangePoints, APatternIsNoiseAndNoShifts) {
+  std::vector<double> series;
+  for (int i = 0; i < 24; ++i) series.push_back(100 * (1 + 0.002 * (i * 7 % 5 - 2)));
+  EXPECT_THAT(change_points(series), IsEmpty());
+  for (std::size_t i = 13; i < series.size(); ++i) series[i] *= 0.95;
+  EXPECT_THAT(change_points(series), ElementsAre(13));
+}
+
 }  // namespace
 }  // namespace bertbench
