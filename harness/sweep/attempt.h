@@ -16,12 +16,13 @@
 namespace bertbench {
 
 /// Why the attempt ended, as the harness saw it; the log has its own word on it.
-enum class EndCause { exited, timeout, stalled, log_limit, stopped, not_started };
+enum class EndCause { exited, timeout, stalled, log_limit, stopped, not_started, lost };
 
 struct AttemptEnd {
   EndCause cause = EndCause::exited;
   std::optional<ExitStatus> exit;  ///< of the first rank that ended badly, else of rank 0
-  std::string detail;              ///< of a start that failed
+  std::string detail;              ///< of a start that failed, or of how it was lost
+  Status lost_as = Status::error;  ///< outcome of EndCause::lost: a queue ended it, not itself
   bool kernel_oom = false;         ///< the kernel's out-of-memory killer was at work meanwhile
   double seconds = 0;              ///< by the monotonic clock
   std::int64_t log_bytes = 0;

@@ -39,6 +39,9 @@ Result<std::string> fill(const std::string& text, const std::map<std::string, st
 }
 
 int threads_per_rank(const Plan& plan, int ranks_per_machine) {
+  if (plan.config.launcher == "slurm" && plan.config.slurm.cpus_per_task > 0) {
+    return static_cast<int>(plan.config.slurm.cpus_per_task);
+  }
   return std::max(1, plan.cores / std::max(1, ranks_per_machine));
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/sweep/batch_system.h"
 #include "harness/sweep/plan.h"
 #include "harness/sweep/process.h"
 #include "parsers/core/error.h"
@@ -35,6 +36,17 @@ struct Launcher {
   Result<void> (*check)(const Plan&) = nullptr;
   /// What an exit status of its own program means, empty when it is the trainer's. May be null.
   std::string (*name_exit)(const ExitStatus&) = nullptr;
+  /// The queue that runs trials while the harness only watches. May be null.
+  const BatchSystem* batch = nullptr;
+  /// Ends what an earlier start of this run left running where signals do not reach. May be null.
+  void (*end_leftovers)(const std::string& run_id) = nullptr;
+  /// "node host" a line for the nodes of the allocation around the harness. May be null.
+  std::string (*nodes)() = nullptr;
+
+  /// The queue, where it is used here and now.
+  [[nodiscard]] const BatchSystem* queue() const {
+    return batch && batch->wanted() ? batch : nullptr;
+  }
 };
 
 /// All launchers, in list order. Generated from CMakeLists.txt.

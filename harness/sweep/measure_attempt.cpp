@@ -68,6 +68,8 @@ Outcome judge(const std::optional<Outcome>& log, const AttemptEnd& end, const Sw
           fmt::format("its log grew beyond the {} bytes allowed (log_limit_bytes) and was "
                       "cut there",
                       config.log_limit_bytes));
+    case EndCause::lost:
+      return joined(end.lost_as, end.detail);
     case EndCause::exited:
       break;
   }

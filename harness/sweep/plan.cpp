@@ -10,6 +10,7 @@
 #include "harness/sweep/hosts.h"
 #include "harness/sweep/launcher.h"
 #include "harness/sweep/paths.h"
+#include "harness/sweep/placement.h"
 #include "parsers/core/text.h"
 
 namespace bertbench {
@@ -82,40 +83,28 @@ Identity identity_of_point(const Point& point, const Topology& topology, const W
   return identity;
 }
 
-std::string backend_of(const PlannedCell& cell, const SweepConfig& config) {
-  if (const auto it = cell.point.find("backend"); it != cell.point.end()) return it->second;
-  for (std::size_t i = 0; i < config.args.size(); ++i) {
-    if (config.args[i].starts_with("--backend=")) return config.args[i].substr(10);
-    if (config.args[i] == "--backend" && i + 1 < config.args.size()) return config.args[i + 1];
-  }
-  return "cpu";
-}
-
 /// What of the cell is a stand-in, said in the report.
 void label(PlannedCell& cell, const SweepConfig& config, const Workload& workload, int cores) {
-  // A trainer with a launcher of its own (deepspeed) finds other machines by itself; what Slurm
-  // gives is not known here.
-  if (config.launcher == "slurm" || workload.single_process) return;
+  // A trainer with a launcher of its own (deepspeed) finds other machines by itself.
+  if (workload.single_process) return;
   const auto nodes = cell.topology.nodes;
+  // What Slurm gives is known when it has given it: see placement.h.
+  const bool known = config.launcher != "slurm";
   const auto shares = config.launcher == "local" ? std::vector<HostShare>{{"localhost", nodes}}
                                                  : shares_of(config.hosts, nodes);
   const auto machines = static_cast<std::int64_t>(shares.size());
-  if (machines < nodes) {
+  if (known && machines < nodes) {
     cell.emulated = true;
-    cell.warnings.push_back(
-        machines == 1 ? fmt::format("nodes are emulated: {} nodes are ranks of one machine", nodes)
-                      : fmt::format("nodes are emulated: {} nodes are ranks of {} machines", nodes,
-                                    machines));
+    cell.warnings.push_back(emulated_nodes_text(nodes, machines));
   }
-  if (!workload.is_bert_train || backend_of(cell, config) != "cpu") return;
+  if (!ranks_are_cpus(cell, config, workload)) return;
   cell.emulated = true;
   cell.warnings.emplace_back("one CPU rank stands in for a GPU");
   // Cores are known of this machine only.
   for (const auto& share : shares) {
     const auto ranks = share.nodes * cell.topology.gpus_per_node;
-    if (share.host == "localhost" && ranks > cores) {
-      cell.warnings.push_back(fmt::format("ranks outnumber cores: {} ranks on {} {}", ranks, cores,
-                                          cores == 1 ? "core" : "cores"));
+    if (known && share.host == "localhost" && ranks > cores) {
+      cell.warnings.push_back(outnumbered_text(ranks, cores));
     }
   }
 }
@@ -255,8 +244,32 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   if (plan.config.launcher == "local" && !plan.config.hosts.empty()) {
     plan.notices.emplace_back("launcher local starts every rank here; 'hosts' is not used");
   }
+  if (plan.config.launcher == "slurm" && !plan.config.hosts.empty()) {
+    plan.notices.emplace_back("Slurm chooses the nodes; 'hosts' is not used");
+  }
   return plan;
 }
+
+namespace {
+
+/// The job that would hold a trial, with placeholders for what is drawn at the start.
+BatchJob job_of_group(const Plan& plan, const PlannedTrial& trial, const std::string& out) {
+  BatchJob job;
+  const auto group = batch_group(plan, trial);
+  job.name = "bb-<run>-" + group;
+  job.folder = fmt::format("{}/jobs/{}", out.empty() ? "<out>" : out, job.name);
+  job.nodes = plan.workload.single_process ? 1 : plan.cells[trial.cell].topology.nodes;
+  job.timeout_s = plan.config.timeout_s;
+  for (const auto& other : plan.trials) {
+    if (batch_group(plan, other) != group) continue;
+    job.gpus_per_node = std::max(job.gpus_per_node, plan.cells[other.cell].topology.gpus_per_node);
+  }
+  job.processes_per_node =
+      plan.workload.process_per_gpu && !plan.workload.single_process ? job.gpus_per_node : 1;
+  return job;
+}
+
+}  // namespace
 
 Result<std::vector<std::string>> dry_run(const Plan& plan, const std::string& out) {
   const auto launcher = find_launcher(plan.config.launcher);
@@ -272,6 +285,12 @@ Result<std::vector<std::string>> dry_run(const Plan& plan, const std::string& ou
     std::string line =
         fmt::format("{} trial={} world_size={} launcher={}", escape_for_terminal(cell.key),
                     trial.trial, cell.topology.world_size(), (*launcher)->name);
+    if (const auto* queue = (*launcher)->queue()) {
+      const auto job = job_of_group(plan, trial, out);
+      line += fmt::format(" job={} :", job.name);
+      for (const auto& word : queue->submit_command(plan, job)) line += " " + shell_quote(word);
+      line += " ; in the job";
+    }
     if (processes->size() > 1) line += fmt::format(" processes={}", processes->size());
     line += " :";
     // Ranks of one program differ in a few variables only: those are shown as a range.

@@ -197,7 +197,7 @@ void prepare_to_run_processes() {
 }
 
 std::optional<std::string> capture_output(const std::vector<std::string>& argv,
-                                          std::chrono::milliseconds limit) {
+                                          std::chrono::milliseconds limit, std::string* said) {
   if (argv.empty() || find_program(argv[0]).empty()) return std::nullopt;
   // A memory file, not a pipe: a helper that hangs or floods cannot hold us.
   const int memory = memfd_create("bertbench", MFD_CLOEXEC);
@@ -214,12 +214,11 @@ std::optional<std::string> capture_output(const std::vector<std::string>& argv,
         group.wait(std::chrono::milliseconds(50));
       }
       const auto status = group.status();
-      if (!group.running() && status && status->success()) {
-        std::string text(1 << 20, '\0');
-        const ssize_t got = pread(memory, text.data(), text.size(), 0);
-        text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-        out = std::move(text);
-      }
+      std::string text(1 << 20, '\0');
+      const ssize_t got = pread(memory, text.data(), text.size(), 0);
+      text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+      if (said) *said = text;
+      if (!group.running() && status && status->success()) out = std::move(text);
     }
   }
   close(memory);

@@ -20,7 +20,7 @@ exec 3<&0 </dev/null
 ) & job=$!
 (
   exec >/dev/null 2>&1
-  cat <&3
+  while read -r _ <&3; do :; done  # no child of its own: it would outlive this one
   kill -TERM "-$job"; kill -CONT "-$job"
   left=50
   while [ "$left" -gt 0 ] && kill -0 "-$job"; do sleep 0.1; left=$((left - 1)); done

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/sweep/placement.h"
 #include "harness/sweep/sweep_run.h"
 
 namespace bertbench {
@@ -94,8 +95,10 @@ Result<OpenAttempt> SweepRun::begin_attempt(const PlannedTrial& trial, int attem
   if (!log_fd) return tl::unexpected(log_fd.error());
   out.log_fd = *log_fd;
 
-  const LaunchPlace place{out.folder.path(), free_port(),
-                          fmt::format("{}:{}", state_.run_id, out.path)};
+  const LaunchPlace place{
+      out.folder.path(), free_port(),
+      // A job outlives the harness: resume must not take it for a survivor.
+      fmt::format("{}{}:{}", launcher_.queue() ? "job:" : "", state_.run_id, out.path)};
   auto processes = launcher_.processes(plan_, trial, place);
   if (!processes) return tl::unexpected(processes.error());
   out.processes = std::move(*processes);
@@ -112,6 +115,29 @@ Result<OpenAttempt> SweepRun::begin_attempt(const PlannedTrial& trial, int attem
   out.progress = progress_of(trial, attempt);
   out.progress.eta_s = eta(trial, kUnknown);
   return out;
+}
+
+Result<OpenAttempt> SweepRun::take_over_attempt(const PlannedTrial& trial, int attempt) {
+  auto folder = attempt_folder(trial, attempt);
+  if (!folder) return tl::unexpected(folder.error());
+  OpenAttempt out(trial, attempt, attempt_path(trial, attempt), std::move(*folder));
+  const auto log_fd = out.folder.open_append("log.txt");
+  if (!log_fd) return tl::unexpected(log_fd.error());
+  out.log_fd = *log_fd;
+  out.progress = progress_of(trial, attempt);
+  return out;
+}
+
+void SweepRun::label_placement(const PlannedTrial& trial, const std::string& nodes) {
+  const auto& cell = plan_.cells[trial.cell];
+  auto& known = placement_[trial.cell];
+  for (auto& text : placement_warnings(plan_, cell, parse_nodes(nodes))) {
+    if (std::find(known.begin(), known.end(), text) == known.end()) {
+      observer_.notice(fmt::format("{}: {}", cell.key, text));
+      known.push_back(std::move(text));
+    }
+  }
+  if (known.empty()) placement_.erase(trial.cell);
 }
 
 LogReader SweepRun::reader_of(const OpenAttempt& attempt) const {
@@ -138,6 +164,11 @@ Result<bool> SweepRun::run_one(const PlannedTrial& trial, int attempt,
                                std::vector<Notice>& earlier) {
   auto open = begin_attempt(trial, attempt);
   if (!open) return tl::unexpected(open.error());
+  if (launcher_.nodes) {
+    const auto nodes = launcher_.nodes();
+    if (auto done = open->folder.write("nodes", nodes); !done) return tl::unexpected(done.error());
+    label_placement(trial, nodes);
+  }
   observer_.trial_started(open->progress);
   AttemptHooks hooks;
   hooks.stop = [this] { return options_.stop && options_.stop->load(); };
@@ -158,6 +189,9 @@ Result<bool> SweepRun::run_one(const PlannedTrial& trial, int attempt,
   const auto end =
       run_attempt(open->processes, open->log_fd, limits, reader_of(*open), hooks, signals_);
   if (!end) return tl::unexpected(end.error());
+  if (launcher_.end_leftovers && end->cause != EndCause::exited) {
+    launcher_.end_leftovers(state_.run_id);
+  }
   return end_attempt(*open, *end, earlier);
 }
 

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "harness/sweep/batch_run.h"
 #include "harness/sweep/sweep_run.h"
 #include "reports/measure.h"
 #include "reports/model/result_io.h"
@@ -73,6 +74,14 @@ void SweepRun::tell_journal_notices() {
 }
 
 Result<void> SweepRun::launch() {
+  if (const auto* queue = launcher_.queue()) {
+    auto done = BatchRun(*this, *queue).run();
+    if (!done) {
+      (void)write_results(true);
+      (void)journal_->append({{"event", "closed"}, {"why", done.error().message()}});
+    }
+    return done;
+  }
   for (position_ = 1; position_ <= pending_.size(); ++position_) {
     if (stopping()) break;
     const auto done = run_trial(pending_[position_ - 1]);
@@ -108,7 +117,8 @@ ResultSet SweepRun::collect() {
   for (const auto& [id, kept] : kept_) {
     const auto& cell = plan_.cells[id.first];
     builder.add_trial(cell.identity, kept.measured.kind, kept.measured.trial);
-    if (cell.emulated) builder.mark_emulated(cell.identity, kept.measured.kind);
+    if (cell.emulated || placement_.contains(id.first))
+      builder.mark_emulated(cell.identity, kept.measured.kind);
   }
   auto result = builder.finish();
   result.environment = environment_;
@@ -117,7 +127,12 @@ ResultSet SweepRun::collect() {
   for (auto& cell : result.cells) {
     const auto planned = by_key.find(cell.key);
     if (planned == by_key.end()) continue;
-    for (const auto& warning : planned->second->warnings) {
+    auto warnings = planned->second->warnings;
+    const auto index = static_cast<std::size_t>(planned->second - plan_.cells.data());
+    if (const auto it = placement_.find(index); it != placement_.end()) {
+      warnings.insert(warnings.end(), it->second.begin(), it->second.end());
+    }
+    for (const auto& warning : warnings) {
       if (std::find(cell.warnings.begin(), cell.warnings.end(), warning) == cell.warnings.end()) {
         cell.warnings.push_back(warning);
       }

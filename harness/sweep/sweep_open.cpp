@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "harness/sweep/batch_run.h"
 #include "harness/sweep/environment.h"
 #include "harness/sweep/proc_fs.h"
 #include "harness/sweep/sweep_run.h"
@@ -73,9 +74,17 @@ Result<void> SweepRun::open() {
   const auto boot = boot_id();
   const auto known =
       state_.boot_id == boot ? state_.unfinished_processes() : std::vector<ProcessId>{};
+  // Jobs of a queue that this start does not use must end before their processes are looked for.
+  for (const auto* other : all_launchers()) {
+    if (!other->batch || launcher_.queue() == other->batch) continue;
+    if (auto done = BatchRun::end_jobs(*root_, *other->batch, {}); !done) return done;
+  }
+  if (launcher_.end_leftovers) launcher_.end_leftovers(state_.run_id);
   std::error_code ec;
   const auto real = std::filesystem::canonical(root_->path(), ec).string();
-  if (const int killed = kill_survivors(state_.run_id + ":", known, ec ? "" : real); killed > 0) {
+  // Jobs that go on without us hold logs as well, and may run on this very machine.
+  const auto folder = ec || launcher_.queue() ? std::string() : real;
+  if (const int killed = kill_survivors(state_.run_id + ":", known, folder); killed > 0) {
     observer_.notice(fmt::format("{} {} of an earlier start still ran and {} ended", killed,
                                  killed == 1 ? "process" : "processes",
                                  killed == 1 ? "was" : "were"));

@@ -9,6 +9,8 @@
 #include <set>
 #include <thread>
 
+#include "harness/sweep/batch_run.h"
+#include "harness/sweep/proc_fs.h"
 #include "harness/sweep/sweep_run.h"
 #include "parsers/log_reader.h"
 
@@ -67,6 +69,15 @@ Result<SweepRun::Found> SweepRun::look_at(const PlannedTrial& trial) const {
   for (auto a = attempts.rbegin(); a != attempts.rend() && !found.settled; ++a) {
     if (a->command != *command) continue;
     found.command_changed = false;
+    if (!a->finished && launcher_.queue()) {
+      const auto folder = attempt_folder(trial, a->attempt);
+      if (!folder) return tl::unexpected(folder.error());
+      if (auto job = BatchRun::job_of(*root_, *folder)) {
+        found.job = std::move(*job);
+        found.next_attempt = a->attempt;
+        return found;
+      }
+    }
     const auto path = attempt_path(trial, a->attempt) + "/log.txt";
     const auto runs = read_log(root_->path_of(path), {plan_.workload.format, plan_.config.window});
     // A log that is whole and cannot be read now (EIO, no descriptors, no right) is not lost.
@@ -104,6 +115,10 @@ Result<SweepRun::Found> SweepRun::look_at(const PlannedTrial& trial) const {
           {0, "measured with another build of the trainer than the one there now"});
     }
     found.measured = std::move(measured);
+    const auto folder = attempt_folder(trial, a->attempt);
+    if (folder && folder->holds("nodes")) {
+      found.nodes = proc::read_file(folder->path_of("nodes"));
+    }
   }
   // An attempt that was cut short by the harness's own end is made again under its number.
   const auto& last = attempts.back();
@@ -138,7 +153,10 @@ Result<void> SweepRun::reuse() {
     if (found.measured) {
       kept_.insert_or_assign({trial.cell, trial.trial}, Kept{std::move(*found.measured)});
     }
-    if (!found.settled && i < plan_.trials.size()) pending_.push_back({trial, found.next_attempt});
+    if (!found.settled && i < plan_.trials.size()) {
+      pending_.push_back({trial, found.next_attempt, found.job});
+    }
+    if (!found.nodes.empty()) label_placement(trial, found.nodes);
   }
   std::set<std::string> keys, gone;
   for (const auto& cell : plan_.cells) keys.insert(cell.key);

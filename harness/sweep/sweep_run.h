@@ -36,6 +36,8 @@ struct OpenAttempt {
 };
 
 class SweepRun {
+  friend class BatchRun;
+
  public:
   SweepRun(const Plan& plan, const SweepOptions& options, SweepObserver& observer,
            const Launcher& launcher);
@@ -60,11 +62,14 @@ class SweepRun {
     bool command_changed = false;
     int next_attempt = 1;
     double seconds = 0;  ///< the settled attempt took
+    std::string nodes;   ///< that it ran on, where a launcher tells
+    std::string job;     ///< of a queue, that runs the attempt since an earlier start
     std::optional<MeasuredAttempt> measured;
   };
   struct Pending {
     PlannedTrial trial;
     int attempt = 1;  ///< next
+    std::string job;  ///< of a queue, that runs this attempt since an earlier start
   };
   using CellTrial = std::pair<std::size_t, int>;
 
@@ -76,6 +81,10 @@ class SweepRun {
   Result<bool> run_one(const PlannedTrial& trial, int attempt, std::vector<Notice>& earlier);
   /// Folder, empty log, command.json, "started" in the journal.
   Result<OpenAttempt> begin_attempt(const PlannedTrial& trial, int attempt);
+  /// An attempt that a job of an earlier start runs: its log and its start stay.
+  Result<OpenAttempt> take_over_attempt(const PlannedTrial& trial, int attempt);
+  /// What the nodes of an attempt ("node host" a line) mean for its cell, for the report.
+  void label_placement(const PlannedTrial& trial, const std::string& nodes);
   void tell_progress(OpenAttempt& attempt, const LiveView& live, double elapsed);
   [[nodiscard]] LogReader reader_of(const OpenAttempt& attempt) const;
   /// Measures it, writes its files and "finished"; true if another attempt is worth making. What
@@ -110,6 +119,8 @@ class SweepRun {
   std::size_t notices_told_ = 0;
   double results_cost_s_ = 0;
   bool interrupted_ = false;
+  bool one_machine_ = false;  // nodes of the queue are stand-ins on one machine
+  std::map<std::size_t, std::vector<std::string>> placement_;  // cell -> warnings
 };
 
 }  // namespace bertbench

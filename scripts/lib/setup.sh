@@ -9,7 +9,8 @@ BB_PACKAGES_CORE=(g++ cmake ninja-build pkg-config git
   libexpected-dev libsqlite3-dev zlib1g-dev libzstd-dev libdnnl-dev libgloo-dev libbenchmark-dev libgtest-dev
   libgmock-dev)
 # What the whole test suite needs beyond that.
-BB_PACKAGES_ALL=(chromium clang-16 libclang-rt-16-dev clang-format openmpi-bin libopenmpi-dev python3 python3-jsonschema python3-yaml)
+BB_PACKAGES_ALL=(chromium clang-16 libclang-rt-16-dev clang-format openmpi-bin libopenmpi-dev python3
+  python3-jsonschema python3-yaml mpich munge openssh-client openssh-server slurm-wlm)
 
 bb_say() { printf '\n\033[1m== %s\033[0m\n' "$*" >&2; }
 bb_die() { printf 'error: %s\n' "$*" >&2; exit 2; }

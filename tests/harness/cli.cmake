@@ -24,4 +24,18 @@ if(TARGET bertbench AND TARGET bert_train)
     # Trainers measure time: two of these at once would disturb each other.
     set_tests_properties(e2e.${name} PROPERTIES TIMEOUT 600 LABELS e2e RUN_SERIAL TRUE)
   endforeach()
+
+  # With the daemons that it starts: sshd, and a Slurm of emulated nodes.
+  add_executable(e2e_launchers_test ../e2e/launchers_test.cpp sweep/slurm_cluster.cpp
+    sweep/ssh_server.cpp)
+  target_link_libraries(e2e_launchers_test PRIVATE
+    bb::sweep bb::core GTest::gmock GTest::gtest_main bb::warnings)
+  target_compile_definitions(e2e_launchers_test PRIVATE BB_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    BB_BERTBENCH="$<TARGET_FILE:bertbench>" BB_BERT_TRAIN="$<TARGET_FILE:bert_train>"
+    BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
+  set_target_properties(e2e_launchers_test PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_dependencies(e2e_launchers_test bertbench bert_train fake_trainer)
+  add_test(NAME e2e.launchers COMMAND e2e_launchers_test)
+  set_tests_properties(e2e.launchers PROPERTIES TIMEOUT 900 LABELS "e2e;slurm" RUN_SERIAL TRUE)
 endif()

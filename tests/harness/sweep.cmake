@@ -23,6 +23,14 @@ bb_add_test(launchers_test TIMEOUT 300 LIBS bb::sweep bb::reports bb::parsers bb
 target_compile_definitions(launchers_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
 add_dependencies(launchers_test fake_trainer)
 
+# A Slurm of emulated nodes, started and stopped by the tests themselves; scripts/test --all.
+bb_add_test(slurm_test TIMEOUT 600 LABELS slurm LIBS bb::sweep bb::reports bb::parsers bb::core
+  fmt::fmt
+  SOURCES sweep/launchers_injection_test.cpp sweep/launchers_slurm_test.cpp
+    sweep/slurm_cluster.cpp sweep/ssh_server.cpp)
+target_compile_definitions(slurm_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
+add_dependencies(slurm_test fake_trainer)
+
 # Needs the real trainer: two ranks train for a few steps.
 if(TARGET bert_train)
   bb_add_test(sweep_trainer_test TIMEOUT 900 LIBS bb::sweep bb::reports bb::parsers bb::core

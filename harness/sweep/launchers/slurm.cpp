@@ -1,39 +1,104 @@
-// slurm: one srun starts all ranks in the allocation. This version prints the command only.
+// slurm: one srun starts all ranks of a trial: in the allocation around the harness, or else in a
+// job that sbatch hands in (slurm_jobs.cpp).
 #include <fmt/format.h>
 
-#include "harness/sweep/launcher.h"
+#include <cstdlib>
+
+#include "harness/sweep/rank_supervisor.h"
+#include "harness/sweep/slurm_jobs.h"
+#include "harness/sweep/trainer_call.h"
+#include "parsers/core/text.h"
 
 namespace bertbench {
 namespace {
 
+// From Slurm's variables to torchrun's, then the supervisor of a rank. $1 processes of a node, $2
+// port, $3 "rank" or "node", $4 marker; then the command. A node's name that does not resolve has
+// an address in Slurm's own records.
+constexpr std::string_view kPlace = R"sh(
+per_node=$1 port=$2 kind=$3 marker=$4; shift 4
+if [ "$kind" = rank ]; then
+  export RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID" WORLD_SIZE="$SLURM_STEP_NUM_TASKS"
+  export LOCAL_WORLD_SIZE="$per_node" GROUP_RANK="$SLURM_NODEID"
+else
+  export NODE_RANK="$SLURM_NODEID" PET_NODE_RANK="$SLURM_NODEID"
+fi
+first=$(scontrol show hostnames "$SLURM_STEP_NODELIST" </dev/null | head -n 1)
+if ! getent hosts "$first" >/dev/null 2>&1; then
+  address=$(scontrol show node "$first" --oneliner </dev/null 2>/dev/null |
+    sed -n 's/.* NodeAddr=\([^ ]*\) .*/\1/p')
+  first=${address:-$first}
+fi
+export MASTER_ADDR="$first" MASTER_PORT="$port"
+# Not exported here: the supervisor ends whatever carries the mark of its rank.
+if [ -n "$marker" ]; then
+  marker="$marker#$SLURM_PROCID"
+  set -- "$marker" 1 "BERTBENCH_TRIAL=$marker" "$@"
+else
+  set -- "" 0 "$@"
+fi
+)sh";
+
 Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial& trial,
                                            const LaunchPlace& place) {
-  const auto& topology = plan.cells[trial.cell].topology;
-  auto args = trainer_args(plan, trial, place, static_cast<int>(topology.gpus_per_node));
-  if (!args) return tl::unexpected(args.error());
-  auto env = trainer_env(plan, trial, place);
-  if (!env) return tl::unexpected(env.error());
-
-  const auto tasks = plan.workload.process_per_gpu ? topology.gpus_per_node : 1;
+  const auto& options = plan.config.slurm;
+  const auto call = trainer_call(plan, trial, place, 1, true);
+  if (!call) return tl::unexpected(call.error());
   ProcessSpec one;
-  one.argv = {"srun", fmt::format("--nodes={}", topology.nodes),
-              fmt::format("--ntasks-per-node={}", tasks), "--kill-on-bad-exit=1", "--export=ALL"};
-  if (!plan.config.hosts.empty()) {
-    std::string hosts;
-    for (std::int64_t node = 0; node < topology.nodes; ++node) {
-      hosts += (node ? "," : "") + host_of(plan, node);
-    }
-    one.argv.push_back("--nodelist=" + hosts);
+  one.argv = {"srun",
+              fmt::format("--nodes={}", call->nodes),
+              fmt::format("--ntasks={}", call->processes()),
+              fmt::format("--ntasks-per-node={}", call->per_node),
+              "--kill-on-bad-exit=1",
+              "--input=all",
+              "--export=ALL",
+              "--mpi=" + options.mpi,
+              "--job-name=" + slurm_name(place.marker, "")};
+  if (options.cpus_per_task > 0) {
+    one.argv.push_back(fmt::format("--cpus-per-task={}", options.cpus_per_task));
   }
-  one.set = *env;
-  one.argv.push_back(plan.workload.program);
-  one.argv.insert(one.argv.end(), args->begin(), args->end());
+  one.argv.insert(one.argv.end(), {"sh", "-c", std::string(kPlace) + std::string(rank_supervisor()),
+                                   "bertbench", std::to_string(call->per_node), call->port,
+                                   call->per_rank ? "rank" : "node", place.marker});
+  one.argv.insert(one.argv.end(), call->words.begin(), call->words.end());
+  one.set = call->env;
+  one.unset = {"RANK",       "LOCAL_RANK",  "WORLD_SIZE",  "LOCAL_WORLD_SIZE",
+               "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_*",
+               "PMI_*",      "PMIX_*",      "OMPI_COMM_*"};
+  // srun ends its ranks at once when it gets SIGTERM; the end of stdin lets them end themselves.
+  one.hold_stdin = true;
   return std::vector<ProcessSpec>{std::move(one)};
+}
+
+Result<void> check(const Plan& plan) {
+  if (!slurm_batch.wanted()) {
+    const char* nodes = std::getenv("SLURM_JOB_NUM_NODES");
+    const auto there = to_int(nodes ? nodes : "").value_or(0);
+    for (const auto& trial : plan.trials) {
+      const auto wanted = plan.cells[trial.cell].topology.nodes;
+      if (there > 0 && wanted > there) {
+        return fail("launcher slurm",
+                    fmt::format("the allocation has {} nodes, the grid cells of {}", there, wanted),
+                    "ask for more (salloc -N), leave cells out with --only, or start outside an "
+                    "allocation: then each job asks for its own nodes");
+      }
+    }
+    return {};
+  }
+  if (find_program("sbatch").empty() || find_program("squeue").empty()) {
+    return fail("launcher slurm", "sbatch or squeue is not on PATH",
+                "run it where jobs are handed in, or inside an allocation (salloc)");
+  }
+  return {};
 }
 
 }  // namespace
 
 extern const Launcher launcher_slurm;
-const Launcher launcher_slurm{"slurm", "srun in a Slurm allocation", "srun", false, processes};
+const Launcher launcher_slurm{"slurm",         "srun in an allocation, else jobs by sbatch",
+                              "srun",          true,
+                              processes,       check,
+                              nullptr,         &slurm_batch,
+                              end_slurm_steps, read_slurm_nodes};
 
 }  // namespace bertbench

@@ -1,0 +1,153 @@
+// One config under every launcher, with the real trainer: the same cells, and the right world in
+// each trainer's log. The daemons (sshd, Slurm) are started and stopped here.
+#include <gmock/gmock.h>
+
+#include <memory>
+
+#include "harness/sweep/workload.h"
+#include "tests/e2e/programs.h"
+#include "tests/harness/sweep/slurm_cluster.h"
+#include "tests/harness/sweep/ssh_server.h"
+
+namespace bertbench::e2e {
+namespace {
+
+using testing::HasSubstr;
+
+struct Way {
+  const char* name;
+  std::vector<std::string> options;
+};
+
+class OneConfigEverywhere : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<Folder>("launchers");
+    ssh_ = std::make_unique<test::SshServer>();
+    slurm_ = std::make_unique<test::SlurmCluster>();
+    json config = {{"name", "everywhere"},
+                   {"workload", "bert_train"},
+                   {"grid",
+                    {{"topology", {"1n1g", "1n2g", "2n2g", "4n1g"}},
+                     {"model", {"bert-tiny"}},
+                     {"precision", {"fp32"}},
+                     {"micro_batch_size", {2}},
+                     {"sequence_length", {16}}}},
+                   {"env", {{"NCCL_P2P_DISABLE", "1"}, {"CUDA_VISIBLE_DEVICES", ""}}},
+                   {"hosts", {"127.0.0.1", "127.0.0.1", "127.0.0.1", "127.0.0.1"}},
+                   {"ssh", {{"config_file", ssh_->client_config()}}},
+                   {"trials", 1},
+                   {"steps", 8},
+                   {"window", "steps:2:8"},
+                   {"timeout_s", 300},
+                   {"stall_timeout_s", 120},
+                   {"retries", 1}};
+    write_file(*folder_ / "config.json", config.dump());
+  }
+  static void TearDownTestSuite() {
+    slurm_.reset();
+    ssh_.reset();
+    folder_.reset();
+  }
+  /// Sweeps under one launcher and looks at everything that must be the same under all.
+  static void sweep(const Way& way, const std::string& only = "") {
+    const std::string run = *folder_ / (std::string("run-") + way.name);
+    std::vector<std::string> command{"sweep",   *folder_ / "config.json", "--out", run, "--trainer",
+                                     kBertTrain};
+    command.insert(command.end(), way.options.begin(), way.options.end());
+    if (!only.empty()) command.insert(command.end(), {"--only", only});
+    const auto ran = folder_->bertbench(command);
+    ASSERT_EQ(ran.status, 0) << way.name << "\n" << ran.err;
+    const json set = json::parse(read_file(run + "/results.json"));
+    std::set<std::string> keys;
+    for (const json& cell : set["cells"]) {
+      keys.insert(cell["key"]);
+      const json& trial = cell["trials"][0];
+      EXPECT_EQ(trial["outcome"]["status"], "completed") << way.name << cell["key"];
+      EXPECT_EQ(trial["window"]["covered"], true);
+      EXPECT_GT(trial["sequences_per_second"].get<double>(), 0);
+      // The trainer's own word in its log, not the plan's.
+      const auto log = read_file(run + "/" + trial["log"].get<std::string>());
+      const json header =
+          json::parse(log.substr(log.find('{'), log.find('\n', log.find('{')) - log.find('{')));
+      EXPECT_EQ(header["world_size"], cell["world_size"]) << way.name << cell["key"];
+      EXPECT_EQ(cell["emulated"], true) << way.name;
+      const auto attempt = run + "/" + trial["log"].get<std::string>();
+      const json made = json::parse(read_file(fs::path(attempt).parent_path() / "command.json"));
+      EXPECT_EQ(made["launcher"], way.options[1]);
+      const auto text = made.dump();
+      EXPECT_THAT(text, HasSubstr("NCCL_P2P_DISABLE"));
+      EXPECT_THAT(text, HasSubstr("CUDA_VISIBLE_DEVICES"));
+      const auto warnings = cell["warnings"].dump();
+      if (cell["nodes"] > 1) EXPECT_THAT(warnings, HasSubstr("nodes are emulated"));
+      if (cell["nodes"] > 1) {
+        EXPECT_TRUE(trial["notices"].dump().find("emulated") != std::string::npos ||
+                    warnings.find("emulated") != std::string::npos);
+      }
+    }
+    if (only.empty()) {
+      EXPECT_EQ(keys, (std::set<std::string>{
+                          "bert-tiny.fp32.s16.b2.a1.1n1g", "bert-tiny.fp32.s16.b2.a1.1n2g",
+                          "bert-tiny.fp32.s16.b2.a1.2n2g", "bert-tiny.fp32.s16.b2.a1.4n1g"}))
+          << way.name;
+    }
+  }
+  static std::unique_ptr<Folder> folder_;
+  static std::unique_ptr<test::SshServer> ssh_;
+  static std::unique_ptr<test::SlurmCluster> slurm_;
+};
+std::unique_ptr<Folder> OneConfigEverywhere::folder_;
+std::unique_ptr<test::SshServer> OneConfigEverywhere::ssh_;
+std::unique_ptr<test::SlurmCluster> OneConfigEverywhere::slurm_;
+
+TEST_F(OneConfigEverywhere, Local) { sweep({"local", {"--launcher", "local"}}); }
+
+TEST_F(OneConfigEverywhere, OpenMpi) {
+  if (find_program("mpirun.openmpi").empty()) GTEST_SKIP() << "openmpi-bin is not installed";
+  sweep({"openmpi", {"--launcher", "mpi", "--set", "mpi.implementation=openmpi"}});
+}
+
+TEST_F(OneConfigEverywhere, OpenMpiWithMpiAsCommunicator) {
+  if (find_program("mpirun.openmpi").empty()) GTEST_SKIP() << "openmpi-bin is not installed";
+  if (!fs::exists(fs::path(kBertTrain).parent_path() / "bert_mpi.so")) {
+    GTEST_SKIP() << "bert_mpi.so was not built (Debian: libopenmpi-dev)";
+  }
+  sweep({"comm-mpi",
+         {"--launcher", "mpi", "--set", "mpi.implementation=openmpi", "--set",
+          R"(args=["--comm","mpi"])"}},
+        "topology=1n2g");
+}
+
+TEST_F(OneConfigEverywhere, Mpich) {
+  if (find_program("mpirun.mpich").empty()) GTEST_SKIP() << "mpich is not installed";
+  sweep({"mpich", {"--launcher", "mpi", "--set", "mpi.implementation=mpich"}});
+}
+
+TEST_F(OneConfigEverywhere, Ssh) {
+  if (!ssh_->missing().empty()) GTEST_SKIP() << ssh_->missing();
+  sweep({"ssh", {"--launcher", "ssh"}});
+}
+
+TEST_F(OneConfigEverywhere, SlurmJobs) {
+  if (!slurm_->missing().empty()) GTEST_SKIP() << slurm_->missing();
+  sweep({"slurm", {"--launcher", "slurm"}});
+}
+
+TEST_F(OneConfigEverywhere, SlurmInsideAnAllocation) {
+  if (!slurm_->missing().empty()) GTEST_SKIP() << slurm_->missing();
+  const std::string run = *folder_ / "run-salloc";
+  const auto ran = folder_->run({find_program("salloc"), "--nodes=4", "--ntasks-per-node=8",
+                                 "--quiet", kBertbench, "sweep", *folder_ / "config.json", "--out",
+                                 run, "--trainer", kBertTrain, "--launcher", "slurm"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_FALSE(fs::exists(run + "/jobs"));
+  const json set = json::parse(read_file(run + "/results.json"));
+  ASSERT_EQ(set["cells"].size(), 4U);
+  for (const json& cell : set["cells"]) {
+    EXPECT_EQ(cell["trials"][0]["outcome"]["status"], "completed");
+    if (cell["nodes"] > 1) EXPECT_THAT(cell["warnings"].dump(), HasSubstr("nodes are emulated"));
+  }
+}
+
+}  // namespace
+}  // namespace bertbench::e2e

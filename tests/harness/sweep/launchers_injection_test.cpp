@@ -1,0 +1,203 @@
+// No text of a config becomes a command, an option or a path outside the run folder, whichever
+// launcher takes it: every string of a config x every hostile text x every launcher, for real.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "harness/sweep/launcher.h"
+#include "tests/harness/sweep/launchers_support.h"
+#include "tests/harness/sweep/slurm_cluster.h"
+#include "tests/harness/sweep/ssh_server.h"
+
+namespace bertbench {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TempFolder;
+
+/// --set arguments that put a text into each string of a config. {} is the text as JSON.
+const std::vector<std::string> kPlaces{"name={}",
+                                       "args=[\"--say\",{}]",
+                                       "args=[{}]",
+                                       "env={{\"FAKE_TEXT\": {}}}",
+                                       "env={{{}: \"x\"}}",
+                                       "grid.model=[{}]",
+                                       "grid.precision=[{}]",
+                                       "grid.optimizer=[{}]",
+                                       "grid.env.FAKE_AXIS=[{}]",
+                                       "grid.topology=[{}]",
+                                       "grid.backend=[{}]",
+                                       "exclude=[{{\"model\": {}}}]",
+                                       "window={}",
+                                       "order={}",
+                                       "launcher={}",
+                                       "workload={}",
+                                       "mpi.implementation={}",
+                                       "mpi.bind_to={}",
+                                       "ssh.identity_file={}",
+                                       "slurm.job={}",
+                                       "slurm.account={}",
+                                       "slurm.partition={}",
+                                       "slurm.qos={}",
+                                       "slurm.constraint={}",
+                                       "slurm.reservation={}",
+                                       "slurm.gres={}",
+                                       "slurm.time_limit={}",
+                                       "slurm.mpi={}"};
+/// Of hosts and how to reach them: what they accept may make the trial fail, so they run alone.
+const std::vector<std::string> kHostPlaces{"hosts=[{}]", "ssh.config_file={}"};
+
+std::vector<std::string> texts() {
+  auto all = test::hostile_texts();
+  for (const char* more : {"../x", "../../pwned", "/tmp/pwned", "a/../../pwned", ".", "..",
+                           "-oProxyCommand=touch pwned", "|touch pwned", "\n#SBATCH --wrap=x",
+                           "$'\\n'touch pwned", "${IFS}touch${IFS}pwned", "%j", "pwned\\n"}) {
+    all.emplace_back(more);
+  }
+  return all;
+}
+
+/// Files below `root` but for the run folder, with their sizes: what a run may not change.
+std::set<std::string> outside(const std::string& root, const std::string& run) {
+  std::set<std::string> out;
+  for (auto it = fs::recursive_directory_iterator(root); it != fs::recursive_directory_iterator();
+       ++it) {
+    if (it->path() == run) {
+      it.disable_recursion_pending();
+      continue;
+    }
+    out.insert(it->path().string());
+  }
+  return out;
+}
+
+class Injection : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const std::string launcher = GetParam();
+    if (launcher == "mpi" && find_program("mpirun").empty()) GTEST_SKIP() << "no mpirun here";
+    if (launcher == "ssh") {
+      server_ = std::make_unique<test::SshServer>();
+      if (!server_->missing().empty()) GTEST_SKIP() << server_->missing();
+    }
+    if (launcher == "slurm") {
+      cluster_ = std::make_unique<test::SlurmCluster>();
+      if (!cluster_->missing().empty()) GTEST_SKIP() << cluster_->missing();
+    }
+    base_ = {"trials=1", "grid.topology=[\"1n2g\"]", "hosts=[\"127.0.0.1\"]", "stall_timeout_s=20"};
+    if (server_) base_.push_back("ssh.config_file=" + server_->client_config());
+    before_ = fs::current_path();
+    fs::create_directories(temp_.path("cwd"));
+    fs::current_path(temp_.path("cwd"));
+  }
+  void TearDown() override {
+    if (!before_.empty()) fs::current_path(before_);
+  }
+  /// The plan, when the config, the plan and every command accept these strings.
+  std::optional<Plan> accepted(const std::vector<std::string>& sets) {
+    auto all = base_;
+    all.insert(all.end(), sets.begin(), sets.end());
+    const auto config = parse_config(test::small_config(), "t.json", all);
+    if (!config) return std::nullopt;
+    PlanOptions options;
+    options.launcher = GetParam();
+    options.trainer = BB_FAKE_TRAINER;
+    options.cores = 2;
+    const auto plan = make_plan(*config, options);
+    if (!plan || !dry_run(*plan, "out")) return std::nullopt;
+    return *plan;
+  }
+  void run(const Plan& plan, const std::string& what) {
+    const auto folder = temp_.path("run");
+    const auto there = outside(temp_.path(), folder);
+    test::Recorder seen;
+    // Refused, failed or completed: all are fine, as long as nothing else happens.
+    const auto outcome = run_sweep(plan, test::quick(folder), seen);
+    if (outcome && outcome->exit_status == 0) ++completed_;
+    EXPECT_EQ(outside(temp_.path(), folder), there) << what;
+    for (const auto& entry : fs::recursive_directory_iterator(temp_.path())) {
+      EXPECT_EQ(entry.path().filename().string().find("pwned") == 0, false) << entry.path() << what;
+    }
+    const char* home = getenv("HOME");
+    for (const std::string& place :
+         {std::string("/tmp"), std::string(home ? home : "/"), std::string("/")}) {
+      EXPECT_FALSE(fs::exists(place + "/pwned")) << place << " " << what;
+    }
+    fs::remove_all(folder);
+  }
+  std::unique_ptr<test::SshServer> server_;
+  std::unique_ptr<test::SlurmCluster> cluster_;
+  std::vector<std::string> base_;
+  fs::path before_;
+  TempFolder temp_;
+  int completed_ = 0;
+};
+
+TEST_P(Injection, NoStringOfAConfigRunsOrWritesElsewhere) {
+  fs::remove("/tmp/pwned");
+  int taken = 0, refused = 0;
+  for (const auto& text : texts()) {
+    const auto json = nlohmann::json(text).dump();
+    // All strings that accept it together in one config; each place first alone.
+    std::vector<std::string> together;
+    std::set<std::string> keys;
+    for (const auto& place : kPlaces) {
+      const auto set = fmt::format(fmt::runtime(place), json);
+      if (!accepted({set})) {
+        ++refused;
+        continue;
+      }
+      ++taken;
+      if (keys.insert(place.substr(0, place.find('='))).second) together.push_back(set);
+    }
+    const auto plan = accepted(together);
+    ASSERT_TRUE(plan) << json;
+    run(*plan, json);
+    for (const auto& place : kHostPlaces) {
+      if (const auto hosts = accepted({fmt::format(fmt::runtime(place), json)})) run(*hosts, json);
+    }
+  }
+  // The test would be empty if configs refused everything, or if no trainer ever ran.
+  EXPECT_GT(taken, 100);
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(completed_, static_cast<int>(texts().size()) / 2);
+}
+
+TEST_P(Injection, FollowsNoLinkPlantedInTheRunFolder) {
+  const auto plan = accepted({});
+  ASSERT_TRUE(plan);
+  const std::string cell = plan->cells.at(0).folder;
+  for (const auto& planted :
+       {cell, cell + "/trial_1", cell + "/trial_1/log.txt", cell + "/trial_1/command.json",
+        cell + "/trial_1/launch.argv", cell + "/trial_1/started", cell + "/trial_1/started.new",
+        cell + "/trial_1/ended.new", std::string("jobs"), std::string("results.json")}) {
+    const auto run = temp_.path("run");
+    const auto away = temp_.path("away");
+    fs::create_directories(fs::path(run + "/" + planted).parent_path());
+    fs::create_directories(away);
+    const bool folder = planted == cell || planted == "jobs" || planted.ends_with("trial_1");
+    const auto target = folder ? away : away + "/file";
+    if (!folder) test::write(target, "untouched");
+    fs::create_symlink(target, run + "/" + planted);
+    test::Recorder seen;
+    (void)run_sweep(*plan, test::quick(run), seen);
+    if (folder) {
+      EXPECT_TRUE(fs::is_empty(away)) << planted;
+    } else {
+      EXPECT_EQ(test::read(target), "untouched") << planted;
+    }
+    fs::remove_all(run);
+    fs::remove_all(away);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Under, Injection, ::testing::Values("local", "mpi", "ssh", "slurm"),
+                         [](const auto& of) { return std::string(of.param); });
+
+}  // namespace
+}  // namespace bertbench
