@@ -51,7 +51,7 @@ std::vector<Input> below(const fs::path& folder, std::vector<Error>& errors) {
     if (at->is_directory(ignored)) {
       if (hidden) at.disable_recursion_pending();
     } else if (at->is_regular_file(ignored) && looks_like_log(at->path())) {
-      found.push_back({at->path().string(), false, size_of(at->path())});
+      found.push_back({at->path().string(), false, size_of(at->path()), 0});
     }
   }
   if (error) {
@@ -69,12 +69,14 @@ Inputs find_inputs(const std::vector<std::string>& paths) {
   Inputs inputs;
   std::set<std::string> seen;
   const auto add = [&](Input input) {
-    if (seen.insert(input.path).second) inputs.logs.push_back(std::move(input));
+    if (!seen.insert(input.path).second) return;
+    input.index = inputs.logs.size();
+    inputs.logs.push_back(std::move(input));
   };
   for (const std::string& path : paths) {
     std::error_code error;
     if (path == "-" || !fs::is_directory(path, error)) {
-      add({path, true, path == "-" ? 0 : size_of(path)});  // reading it gives the right error
+      add({path, true, path == "-" ? 0 : size_of(path), 0});  // reading it gives the right error
       continue;
     }
     const std::size_t errors_before = inputs.errors.size();

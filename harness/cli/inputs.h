@@ -1,6 +1,7 @@
 // From the paths of a command line to the list of logs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@ struct Input {
   std::string path;        ///< "-" = stdin
   bool named = true;       ///< by the user; false: found below a folder
   std::int64_t bytes = 0;  ///< 0 = unknown (a pipe)
+  std::size_t index = 0;   ///< in Inputs::logs as found
 };
 
 struct Inputs {

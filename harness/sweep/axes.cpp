@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "parsers/config_reader.h"
 #include "harness/sweep/trainer_options.h"
+#include "parsers/config_reader.h"
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
 
@@ -82,10 +82,7 @@ Result<void> check_axis_value(const std::string& axis, const std::string& value,
     return fail("", fmt::format("'{}' is an impossible topology", value),
                 "write NnGg: N nodes of G GPUs, both at least 1, as 1n8g or 4n8g");
   }
-  if (axis == "micro_batch_size" && value == "max") {
-    return fail("", "\"max\" (search for the largest batch) is not part of this version",
-                "name the batch sizes to measure");
-  }
+  if (axis == "micro_batch_size" && value == kLargestBatch) return {};
   if (is_count_axis(axis)) {
     const auto number = to_int(value);
     if (number && *number >= 1 && *number <= 999999) return {};

@@ -2,12 +2,17 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/sweep/workload.h"
 #include "parsers/core/error.h"
 
 namespace bertbench {
+
+/// Value of the axis micro_batch_size that asks for the largest batch that fits
+/// (harness/sweep/batch_search.h).
+inline constexpr std::string_view kLargestBatch = "max";
 
 /// The facts of a cell that every grid has: topology, model, precision, micro_batch_size,
 /// sequence_length, gradient_accumulation_steps, and nodes and gpus_per_node.

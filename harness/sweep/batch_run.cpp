@@ -164,13 +164,16 @@ Result<void> BatchRun::hand_in() {
     const auto group = wanted_.front().group;
     std::vector<Wanted> together;
     for (auto it = wanted_.begin(); it != wanted_.end();) {
-      if (it->group == group) {
+      if (run_.settled(it->trial.cell)) {
+        it = wanted_.erase(it);
+      } else if (it->group == group) {
         together.push_back(std::move(*it));
         it = wanted_.erase(it);
       } else {
         ++it;
       }
     }
+    if (together.empty()) continue;
     if (auto done = submit(std::move(together)); !done) return done;
   }
   return {};
@@ -431,7 +434,7 @@ Result<void> BatchRun::give_up(Job& job, Member& member, Status status, const st
   return conclude(job, member, std::move(end));
 }
 
-Result<void> BatchRun::conclude(Job&, Member& member, AttemptEnd end) {
+Result<void> BatchRun::conclude(Job& job, Member& member, AttemptEnd end) {
   member.over = true;
   member.log.read(run_.plan_.config.log_limit_bytes);
   fsync(member.open.log_fd);
@@ -450,6 +453,16 @@ Result<void> BatchRun::conclude(Job&, Member& member, AttemptEnd end) {
                        member.earlier,
                        fmt::format("{}again{}", batch_group(run_.plan_, member.open.trial),
                                    member.open.attempt)});
+  }
+  if (run_.settled(member.open.trial.cell)) {
+    // Measured often enough: the job skips what it has not begun.
+    for (auto& other : job.members) {
+      if (other.over || !other.started.empty() || other.open.trial.cell != member.open.trial.cell) {
+        continue;
+      }
+      if (auto done = other.open.folder.write("cancel", ""); !done) return done;
+      other.over = true;
+    }
   }
   return run_.write_results(false);
 }

@@ -20,13 +20,15 @@
 namespace bertbench {
 namespace {
 
-const std::vector<std::string> kKeys{"name",      "workload",        "grid",
-                                     "zip",       "exclude",         "args",
-                                     "env",       "hosts",           "trials",
-                                     "steps",     "window",          "launcher",
-                                     "timeout_s", "stall_timeout_s", "log_limit_bytes",
-                                     "retries",   "order",           "mpi",
-                                     "ssh",       "slurm",           "$schema"};
+const std::vector<std::string> kKeys{"name",       "workload",        "grid",
+                                     "zip",        "exclude",         "args",
+                                     "env",        "hosts",           "trials",
+                                     "steps",      "window",          "launcher",
+                                     "timeout_s",  "stall_timeout_s", "log_limit_bytes",
+                                     "retries",    "order",           "mpi",
+                                     "ssh",        "slurm",           "trials_min",
+                                     "trials_max", "trials_interval", "record_hostname",
+                                     "$schema"};
 
 /// Scalar or list of scalars, as text.
 std::optional<std::vector<std::string>> values_of(ConfigReader& in, const Json& value,
@@ -233,20 +235,56 @@ void read_hosts(ConfigReader& in, const std::string& source, SweepConfig& config
   }
 }
 
+/// "trials": a number, or "auto" with trials_min, trials_max and trials_interval.
+void read_trials(ConfigReader& in, SweepConfig& config) {
+  const auto& root = in.root();
+  config.auto_trials = root.contains("trials") && root["trials"] == "auto";
+  std::int64_t trials = config.trials, least = config.trials_min, most = 30;
+  if (!config.auto_trials) {
+    for (const char* key : {"trials_min", "trials_max", "trials_interval"}) {
+      if (root.contains(key)) {
+        in.fail_at(child_pointer("", key), "is only for \"trials\": \"auto\"", "remove it");
+      }
+    }
+    in.integer(root, "", "trials", trials, 1, 100000);
+    config.trials = static_cast<int>(trials);
+    return;
+  }
+  in.integer(root, "", "trials_min", least, 6, 100000);
+  in.integer(root, "", "trials_max", most, 6, 100000);
+  if (most < least) in.fail_at("/trials_max", "is less than trials_min", "raise it");
+  config.trials_min = static_cast<int>(least);
+  config.trials = static_cast<int>(most);
+  if (!root.contains("trials_interval")) return;
+  const auto& width = root["trials_interval"];
+  if (!width.is_number() || !(width.get<double>() > 0) || width.get<double>() >= 1) {
+    in.fail_at("/trials_interval", "must be a share of the median between 0 and 1",
+               "0.01 asks for an interval no wider than 1 %");
+    return;
+  }
+  config.trials_interval = width.get<double>();
+}
+
 void read_scalars(ConfigReader& in, SweepConfig& config) {
   const auto& root = in.root();
-  std::int64_t trials = config.trials, retries = config.retries;
+  std::int64_t retries = config.retries;
   in.text(root, "", "name", config.name);
   in.texts(root, "", "args", config.args);
   in.variables(root, "", "env", config.env);
-  in.integer(root, "", "trials", trials, 1, 100000);
+  read_trials(in, config);
+  if (root.contains("record_hostname")) {
+    if (root["record_hostname"].is_boolean()) {
+      config.record_hostname = root["record_hostname"].get<bool>();
+    } else {
+      in.fail_at("/record_hostname", "must be true or false");
+    }
+  }
   in.integer(root, "", "retries", retries, 0, 100);
   in.integer(root, "", "steps", config.steps, 1, std::int64_t{1} << 40);
   in.seconds(root, "", "timeout_s", config.timeout_s);
   in.seconds(root, "", "stall_timeout_s", config.stall_timeout_s);
   in.integer(root, "", "log_limit_bytes", config.log_limit_bytes, 4096, std::int64_t{1} << 50);
   in.text(root, "", "launcher", config.launcher);
-  config.trials = static_cast<int>(trials);
   config.retries = static_cast<int>(retries);
   std::string order = "interleaved", window = "auto";
   in.text(root, "", "order", order);
@@ -342,6 +380,13 @@ std::string config_to_json(const SweepConfig& config) {
                {"log_limit_bytes", config.log_limit_bytes},
                {"retries", config.retries},
                {"order", config.order == Order::interleaved ? "interleaved" : "sequential"}};
+  if (config.auto_trials) {
+    json["trials"] = "auto";
+    json["trials_min"] = config.trials_min;
+    json["trials_max"] = config.trials;
+    json["trials_interval"] = config.trials_interval;
+  }
+  if (config.record_hostname) json["record_hostname"] = true;
   add_launcher_options(config, json);
   return json.dump(2) + "\n";
 }

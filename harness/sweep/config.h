@@ -66,7 +66,11 @@ struct SweepConfig {
   std::vector<std::string> args;           ///< appended to every command line as they are
   std::map<std::string, std::string> env;  ///< set for every trainer
   std::vector<std::string> hosts;          ///< of the list or of the hostfile
-  int trials = 5;                          ///< launches of each cell
+  int trials = 5;                          ///< launches of each cell; at most, when auto_trials
+  bool auto_trials = false;                ///< "trials": "auto": stop a cell when it is narrow
+  int trials_min = 6;                      ///< with auto_trials; 6 is where the interval begins
+  double trials_interval = 0.01;           ///< with auto_trials: width asked for, over the median
+  bool record_hostname = false;            ///< names this machine in the environment
   std::int64_t steps = 60;                 ///< optimizer steps of a trial
   WindowRule window;                       ///< what of a trial is measured
   std::string launcher = "local";

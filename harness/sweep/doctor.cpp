@@ -102,7 +102,7 @@ void check_memory(const Machine& m, Findings& out) {
 void check_gpus(const DoctorInput& in, Findings& out) {
   const auto& gpus = in.machine.gpus;
   if (gpus.empty()) {
-    out.push_back({Severity::info, "GPU", "none seen (nvidia-smi is missing or finds none)",
+    out.push_back({Severity::info, "GPU", "none seen (neither NVML nor nvidia-smi finds one)",
                    "one CPU rank stands in for a GPU; results say so"});
   }
   for (std::size_t i = 0; i < gpus.size(); ++i) {
@@ -116,13 +116,20 @@ void check_gpus(const DoctorInput& in, Findings& out) {
     }
     out.push_back({busy ? Severity::warning : Severity::ok, "GPU", text,
                    busy ? "someone else uses it; nvidia-smi names the processes" : ""});
+    if (!gpu.throttled.empty()) {
+      out.push_back({Severity::warning, "GPU clocks",
+                     fmt::format("{}: held down by {}", i, gpu.throttled),
+                     "cool it, raise its power limit, or wait; trials would be marked throttled"});
+    }
   }
 }
 
 void check_rest(const DoctorInput& in, Findings& out) {
   for (const auto& [name, path] : in.programs) {
     out.push_back({path.empty() ? Severity::info : Severity::ok, name,
-                   path.empty() ? "not on PATH" : path,
+                   !path.empty()          ? path
+                   : name == "bert_train" ? "neither beside bertbench nor on PATH"
+                                          : "not on PATH",
                    path.empty() ? (name == "bert_train" ? "build it with scripts/quickstart"
                                                         : "needed only for its launcher")
                                 : ""});

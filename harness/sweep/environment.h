@@ -1,16 +1,31 @@
 // What this machine is, and what would spoil a measurement on it.
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bertbench {
 
+struct EnvironmentOptions {
+  bool hostname = false;      ///< left out unless asked for, as results are published
+  std::string configuration;  ///< text whose digest is kept: what was asked for
+  bool mpi = false;           ///< ask mpirun for its version
+  bool command = true;        ///< argv of this process
+};
+
 /// Object for environment.json and ResultSet::environment: cpu, cores, memory, kernel, governor,
-/// load, container, compiler, library versions, GPUs. Unknown is left out. The host name is left
-/// out unless asked for, as results are published.
-nlohmann::ordered_json capture_environment(bool with_hostname = false);
+/// load, container, compiler, GPUs, driver, CUDA, libraries found (cuDNN, NCCL, MPI), git state of
+/// the current folder, command, digest of the configuration. Unknown is left out.
+nlohmann::ordered_json capture_environment(const EnvironmentOptions& options = {});
+
+/// Versions that logs name (python, torch, cuda, nccl ...), as environment member "software": name
+/// to value, or to a list where logs differ. GPU names are left out.
+void add_software(nlohmann::ordered_json& environment,
+                  const std::map<std::string, std::set<std::string>>& versions);
 
 enum class Severity { ok, info, warning };
 

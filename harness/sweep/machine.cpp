@@ -9,6 +9,7 @@
 #include <cmath>
 #include <set>
 
+#include "harness/sweep/nvml.h"
 #include "harness/sweep/proc_fs.h"
 #include "harness/sweep/process.h"
 #include "parsers/core/text.h"
@@ -105,6 +106,27 @@ std::optional<bool> turbo_of(const std::string& root) {
   return std::nullopt;
 }
 
+bool ask_nvml(Machine& machine) {
+  const auto nvml = Nvml::open();
+  if (!nvml) return false;
+  machine.cuda_driver = nvml->cuda_driver();
+  for (const GpuInfo& info : nvml->gpus()) {
+    const GpuSample now = nvml->sample(info.index);
+    Gpu gpu;
+    gpu.name = info.name;
+    gpu.driver = nvml->driver();
+    gpu.memory_bytes = info.memory_bytes;
+    gpu.used_bytes = now.used_bytes;
+    if (now.utilization) gpu.utilisation = 100 * *now.utilization;
+    for (std::uint64_t bit = 1; bit != 0 && bit <= now.throttle; bit <<= 1) {
+      const auto reason = (now.throttle & bit) != 0 ? throttle_reason(bit) : std::string();
+      if (!reason.empty()) gpu.throttled += (gpu.throttled.empty() ? "" : ", ") + reason;
+    }
+    machine.gpus.push_back(std::move(gpu));
+  }
+  return true;
+}
+
 std::vector<Gpu> ask_nvidia_smi() {
   std::vector<Gpu> gpus;
   const auto text = capture_output(
@@ -150,7 +172,7 @@ Machine look_at_machine(const std::string& root, bool with_gpus) {
   const auto load = proc::read_file(root + "/proc/loadavg");
   machine.load_1min = to_double(std::string_view(load).substr(0, load.find(' ')));
   machine.container = container_of(root);
-  if (with_gpus) machine.gpus = ask_nvidia_smi();
+  if (with_gpus && !ask_nvml(machine)) machine.gpus = ask_nvidia_smi();
   return machine;
 }
 

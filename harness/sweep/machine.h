@@ -13,6 +13,7 @@ struct Gpu {
   std::string name, driver;
   std::optional<std::int64_t> memory_bytes, used_bytes;
   std::optional<double> utilisation;  ///< percent, now
+  std::string throttled;              ///< reasons that hold its clocks down now, joined by ", "
 };
 
 struct Machine {
@@ -31,9 +32,11 @@ struct Machine {
   std::string container;       ///< "docker", "lxc" ...; empty = none seen
   std::string virtualization;  ///< "kvm", "hypervisor"; empty = none seen
   std::vector<Gpu> gpus;
+  std::string cuda_driver;  ///< newest CUDA that the driver runs, "13.0"
 };
 
-/// `root` is put in front of /proc, /sys and /etc. GPUs are asked of nvidia-smi when `with_gpus`.
+/// `root` is put in front of /proc, /sys and /etc. GPUs are asked of NVML, else of nvidia-smi, when
+/// `with_gpus`.
 Machine look_at_machine(const std::string& root = "", bool with_gpus = true);
 
 }  // namespace bertbench

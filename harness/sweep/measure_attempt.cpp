@@ -154,6 +154,7 @@ MeasuredAttempt measure_attempt(const Plan& plan, const PlannedTrial& planned, i
       }
     }
     out.kind = run->kind;
+    out.versions = run->facts.versions;
     out.trial.outcome = run->outcome;
   } else {
     out.trial.outcome = {Status::no_data, std::nullopt, 0, "no line of a known log format"};

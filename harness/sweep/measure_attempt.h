@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ namespace bertbench {
 struct MeasuredAttempt {
   Trial trial;
   WorkKind kind = WorkKind::training;
-  std::string iterations_csv;  ///< text of iterations.csv
+  std::map<std::string, std::string> versions;  ///< of libraries, as the log names them
+  std::string iterations_csv;                   ///< text of iterations.csv
 };
 
 /// Whether measure_attempt makes MeasuredAttempt::iterations_csv, which may be long.

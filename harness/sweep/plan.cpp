@@ -98,7 +98,7 @@ void label(PlannedCell& cell, const SweepConfig& config, const Workload& workloa
     cell.warnings.push_back(emulated_nodes_text(nodes, machines));
   }
   if (!ranks_are_cpus(cell, config, workload)) return;
-  cell.emulated = true;
+  cell.emulated = cell.cpu_stands_in = true;
   cell.warnings.emplace_back("one CPU rank stands in for a GPU");
   // Cores are known of this machine only.
   for (const auto& share : shares) {
@@ -187,7 +187,14 @@ Result<std::vector<bool>> select(const std::vector<PlannedCell>& cells,
 Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   Plan plan;
   plan.config = config;
-  if (options.trials > 0) plan.config.trials = options.trials;
+  if (options.trials > 0) {
+    plan.config.trials = options.trials;
+    plan.config.auto_trials = false;
+  }
+  if (options.auto_trials && !plan.config.auto_trials) {
+    plan.config.auto_trials = true;
+    plan.config.trials = 30;
+  }
   if (!options.launcher.empty()) plan.config.launcher = options.launcher;
   if (auto launcher = find_launcher(plan.config.launcher); !launcher) {
     return tl::unexpected(launcher.error());
@@ -250,9 +257,21 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   return plan;
 }
 
+void set_micro_batch(Plan& plan, std::size_t index, std::int64_t micro_batch_size) {
+  PlannedCell& cell = plan.cells[index];
+  cell.identity.micro_batch_size = micro_batch_size;
+  cell.point["micro_batch_size"] = std::to_string(micro_batch_size);
+  cell.key = cell.identity.key();
+  std::vector<std::string> names;
+  for (const auto& one : plan.cells) names.push_back(one.key);
+  const auto folders = safe_names(names);
+  for (std::size_t i = 0; i < plan.cells.size(); ++i) plan.cells[i].folder = folders[i];
+}
+
 namespace {
 
-/// The job that would hold a trial, with placeholders for what is drawn at the start.
+/// The job that would hold a trial, with placeholders for what is drawn at the
+/// start.
 BatchJob job_of_group(const Plan& plan, const PlannedTrial& trial, const std::string& out) {
   BatchJob job;
   const auto group = batch_group(plan, trial);

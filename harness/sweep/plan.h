@@ -23,6 +23,7 @@ struct PlannedCell {
   std::map<std::string, std::string> point;  ///< axis -> value, topology always included
   Topology topology;
   bool emulated = false;              ///< nodes or GPUs are stand-ins on this machine
+  bool cpu_stands_in = false;         ///< a CPU rank stands in for a GPU
   std::vector<std::string> warnings;  ///< "nodes are emulated: ..." and the like, for the report
 };
 
@@ -35,6 +36,7 @@ struct PlannedTrial {
 struct PlanOptions {
   std::vector<std::string> only;  ///< "key=v1,v2", ANDed; keys: axes, nodes, gpus_per_node, key
   int trials = 0;                 ///< > 0 overrides the config
+  bool auto_trials = false;       ///< overrides the config: "trials": "auto"
   std::string launcher;           ///< overrides the config
   std::string trainer;            ///< path of bert_train; empty: beside bertbench, else on PATH
   int cores = 0;                  ///< of this machine; 0 = look
@@ -53,6 +55,10 @@ struct Plan {
 /// member; then excludes, then --only. Errors: unknown launcher or template, an --only that names
 /// no axis or matches no cell, a grid that is empty after excludes.
 Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options = {});
+
+/// Gives the cell another micro batch: its identity, key, folder and point. The key must stay
+/// unique in the plan.
+void set_micro_batch(Plan& plan, std::size_t cell, std::int64_t micro_batch_size);
 
 /// One line a trial, for --dry-run: key, trial, world_size= and the exact command. `out` is the run
 /// folder as given, or empty.

@@ -1,11 +1,24 @@
 #include "harness/sweep/runner.h"
 
+#include "harness/sweep/batch_search.h"
 #include "harness/sweep/sweep_run.h"
 
 namespace bertbench {
 
 Result<SweepOutcome> run_sweep(const Plan& plan, const SweepOptions& options,
                                SweepObserver& observer) {
+  if (!needs_batch_search(plan)) return run_planned(plan, options, observer);
+  const auto resolved = resolve_batches(plan, options, observer);
+  if (!resolved) return tl::unexpected(resolved.error());
+  if (*resolved) return run_planned(**resolved, options, observer);
+  SweepOutcome interrupted;
+  interrupted.interrupted = true;
+  interrupted.exit_status = 130;
+  return interrupted;
+}
+
+Result<SweepOutcome> run_planned(const Plan& plan, const SweepOptions& options,
+                                 SweepObserver& observer) {
   const auto launcher = find_launcher(plan.config.launcher);
   if (!launcher) return tl::unexpected(launcher.error());
   SweepRun run(plan, options, observer, **launcher);

@@ -60,7 +60,8 @@ OpenAttempt::OpenAttempt(OpenAttempt&& other) noexcept
       folder(std::move(other.folder)),
       log_fd(std::exchange(other.log_fd, -1)),
       processes(std::move(other.processes)),
-      progress(other.progress) {}
+      progress(other.progress),
+      telemetry(std::move(other.telemetry)) {}
 
 OpenAttempt::~OpenAttempt() {
   if (log_fd >= 0) close(log_fd);
@@ -170,18 +171,23 @@ Result<bool> SweepRun::run_one(const PlannedTrial& trial, int attempt,
     label_placement(trial, nodes);
   }
   observer_.trial_started(open->progress);
+  const auto telemetry = telemetry_of(trial);
   AttemptHooks hooks;
   hooks.stop = [this] { return options_.stop && options_.stop->load(); };
   hooks.launched = [&](const std::vector<ProcessId>& ids) {
     Json record = {{"event", "launched"}};
     record.update(open->who(plan_.cells[trial.cell]));
     record["processes"] = Json::array();
+    std::vector<pid_t> ranks;
     for (const auto& id : ids) {
       record["processes"].push_back({{"pid", id.pid}, {"start_time", id.start_time}});
+      ranks.push_back(id.pid);
     }
+    if (telemetry) telemetry->watch(std::move(ranks));
     return journal_->append(record);
   };
   hooks.progress = [&](const LiveView& live, double elapsed) {
+    if (telemetry) telemetry->sample(live.last_step.has_value());
     tell_progress(*open, live, elapsed);
   };
   const AttemptLimits limits{plan_.config.timeout_s, plan_.config.stall_timeout_s, options_.grace_s,
@@ -189,6 +195,7 @@ Result<bool> SweepRun::run_one(const PlannedTrial& trial, int attempt,
   const auto end =
       run_attempt(open->processes, open->log_fd, limits, reader_of(*open), hooks, signals_);
   if (!end) return tl::unexpected(end.error());
+  if (telemetry) open->telemetry = telemetry->finish();
   if (launcher_.end_leftovers && end->cause != EndCause::exited) {
     launcher_.end_leftovers(state_.run_id);
   }
@@ -223,6 +230,7 @@ Result<bool> SweepRun::end_attempt(OpenAttempt& open, const AttemptEnd& end,
     result.notices.push_back(
         {0, fmt::format("{} processes that the trainer left behind were ended", end.escaped)});
   }
+  apply_telemetry(result, open.telemetry);
   result.notices.insert(result.notices.end(), earlier.begin(), earlier.end());
   if (end.cause == EndCause::stopped && !result.window.covered) {
     // Not the trial's fault: it has no end in the journal and is launched again on resume.
@@ -236,7 +244,9 @@ Result<bool> SweepRun::end_attempt(OpenAttempt& open, const AttemptEnd& end,
       return tl::unexpected(done.error());
     }
   }
-  if (auto done = open.folder.write("outcome.json", text_of(outcome_json(result, end))); !done) {
+  Json outcome = outcome_json(result, end);
+  if (!open.telemetry.is_null()) outcome["telemetry"] = open.telemetry;
+  if (auto done = open.folder.write("outcome.json", text_of(outcome)); !done) {
     return tl::unexpected(done.error());
   }
   Json finished = {{"event", "finished"}};

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string_view>
 
 #include "harness/sweep/batch_run.h"
+#include "harness/sweep/environment.h"
 #include "harness/sweep/sweep_run.h"
 #include "reports/measure.h"
 #include "reports/model/result_io.h"
@@ -84,6 +86,7 @@ Result<void> SweepRun::launch() {
   }
   for (position_ = 1; position_ <= pending_.size(); ++position_) {
     if (stopping()) break;
+    if (settled(pending_[position_ - 1].trial.cell)) continue;
     const auto done = run_trial(pending_[position_ - 1]);
     tell_journal_notices();
     if (!done) {
@@ -122,6 +125,11 @@ ResultSet SweepRun::collect() {
   }
   auto result = builder.finish();
   result.environment = environment_;
+  std::map<std::string, std::set<std::string>> versions;
+  for (const auto& [id, kept] : kept_) {
+    for (const auto& [name, value] : kept.measured.versions) versions[name].insert(value);
+  }
+  add_software(result.environment, versions);
   std::map<std::string_view, const PlannedCell*> by_key;
   for (const auto& planned : plan_.cells) by_key.emplace(planned.key, &planned);
   for (auto& cell : result.cells) {
@@ -176,6 +184,7 @@ Result<SweepOutcome> SweepRun::finish() {
   for (const auto& trial : plan_.trials) {
     const auto it = kept_.find({trial.cell, trial.trial});
     const bool ran = it != kept_.end();
+    if (!ran && settled(trial.cell)) continue;  // not needed any more
     const bool failed = ran ? !it->second.measured.trial.window.covered : !interrupted_;
     if (failed) ++out.failed_trials;
   }

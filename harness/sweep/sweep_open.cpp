@@ -6,6 +6,7 @@
 
 #include "harness/sweep/batch_run.h"
 #include "harness/sweep/environment.h"
+#include "harness/sweep/machine.h"
 #include "harness/sweep/proc_fs.h"
 #include "harness/sweep/sweep_run.h"
 #include "parsers/core/text.h"
@@ -74,7 +75,8 @@ Result<void> SweepRun::open() {
   const auto boot = boot_id();
   const auto known =
       state_.boot_id == boot ? state_.unfinished_processes() : std::vector<ProcessId>{};
-  // Jobs of a queue that this start does not use must end before their processes are looked for.
+  // Jobs of a queue that this start does not use must end before their
+  // processes are looked for.
   for (const auto* other : all_launchers()) {
     if (!other->batch || launcher_.queue() == other->batch) continue;
     if (auto done = BatchRun::end_jobs(*root_, *other->batch, {}); !done) return done;
@@ -82,7 +84,8 @@ Result<void> SweepRun::open() {
   if (launcher_.end_leftovers) launcher_.end_leftovers(state_.run_id);
   std::error_code ec;
   const auto real = std::filesystem::canonical(root_->path(), ec).string();
-  // Jobs that go on without us hold logs as well, and may run on this very machine.
+  // Jobs that go on without us hold logs as well, and may run on this very
+  // machine.
   const auto folder = ec || launcher_.queue() ? std::string() : real;
   if (const int killed = kill_survivors(state_.run_id + ":", known, folder); killed > 0) {
     observer_.notice(fmt::format("{} {} of an earlier start still ran and {} ended", killed,
@@ -103,7 +106,14 @@ Result<void> SweepRun::open() {
   }
   if (auto done = root_->write("sweep.json", config); !done) return done;
 
-  environment_ = capture_environment();
+  const Machine machine = look_at_machine("", /*with_gpus=*/false);
+  memory_bytes_ = machine.memory_bytes;
+  if (machine.memory_limit_bytes && machine.memory_limit_bytes < memory_bytes_) {
+    memory_bytes_ = machine.memory_limit_bytes;
+  }
+  nvml_ = Nvml::open();
+  environment_ = capture_environment(
+      {plan_.config.record_hostname, config, plan_.config.launcher == "mpi", true});
   const auto path = root_->path_of("environment.json");
   if (root_->holds("environment.json")) {
     // Trials of before were measured there; a resume elsewhere is said, not hidden.

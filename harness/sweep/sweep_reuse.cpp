@@ -110,6 +110,13 @@ Result<SweepRun::Found> SweepRun::look_at(const PlannedTrial& trial) const {
     if (!covered && !final) continue;
     found.settled = true;
     found.seconds = a->seconds;
+    if (a->finished) {
+      const auto file = root_->path_of(attempt_path(trial, a->attempt) + "/outcome.json");
+      const auto outcome = nlohmann::ordered_json::parse(proc::read_file(file), nullptr, false);
+      if (outcome.is_object() && outcome.contains("telemetry")) {
+        apply_telemetry(measured.trial, outcome["telemetry"]);
+      }
+    }
     if (!a->program.empty() && a->program != program_id_) {
       measured.trial.notices.push_back(
           {0, "measured with another build of the trainer than the one there now"});
@@ -169,6 +176,7 @@ Result<void> SweepRun::reuse() {
                                  gone.size() == 1 ? "is" : "are", gone.size() == 1 ? "is" : "are",
                                  fmt::join(gone, ", ")));
   }
+  std::erase_if(pending_, [&](const Pending& one) { return settled(one.trial.cell); });
   SweepCounts counts;
   counts.planned = static_cast<int>(plan_.trials.size());
   counts.to_run = static_cast<int>(pending_.size());

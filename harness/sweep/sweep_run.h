@@ -14,6 +14,7 @@
 #include "harness/sweep/run_state.h"
 #include "harness/sweep/runner.h"
 #include "harness/sweep/stop_signals.h"
+#include "harness/sweep/telemetry.h"
 
 namespace bertbench {
 
@@ -26,6 +27,7 @@ struct OpenAttempt {
   int log_fd = -1;  ///< log.txt, readable, O_APPEND; closed with this
   std::vector<ProcessSpec> processes;
   TrialProgress progress;
+  nlohmann::ordered_json telemetry;  ///< null: nothing was seen
 
   OpenAttempt(PlannedTrial t, int number, std::string where, Folder f);
   OpenAttempt(OpenAttempt&& other) noexcept;
@@ -81,9 +83,11 @@ class SweepRun {
   Result<bool> run_one(const PlannedTrial& trial, int attempt, std::vector<Notice>& earlier);
   /// Folder, empty log, command.json, "started" in the journal.
   Result<OpenAttempt> begin_attempt(const PlannedTrial& trial, int attempt);
-  /// An attempt that a job of an earlier start runs: its log and its start stay.
+  /// An attempt that a job of an earlier start runs: its log and its start
+  /// stay.
   Result<OpenAttempt> take_over_attempt(const PlannedTrial& trial, int attempt);
-  /// What the nodes of an attempt ("node host" a line) mean for its cell, for the report.
+  /// What the nodes of an attempt ("node host" a line) mean for its cell, for
+  /// the report.
   void label_placement(const PlannedTrial& trial, const std::string& nodes);
   void tell_progress(OpenAttempt& attempt, const LiveView& live, double elapsed);
   [[nodiscard]] LogReader reader_of(const OpenAttempt& attempt) const;
@@ -99,6 +103,10 @@ class SweepRun {
   double eta_of_later_trials();
   void tell_journal_notices();
   [[nodiscard]] bool stopping() const;
+  /// With trials "auto": the cell has been measured often enough.
+  [[nodiscard]] bool settled(std::size_t cell) const;
+  /// Null where the trainers do not run on this machine.
+  [[nodiscard]] std::unique_ptr<Telemetry> telemetry_of(const PlannedTrial& trial) const;
 
   const Plan& plan_;
   const SweepOptions& options_;
@@ -119,8 +127,14 @@ class SweepRun {
   std::size_t notices_told_ = 0;
   double results_cost_s_ = 0;
   bool interrupted_ = false;
-  bool one_machine_ = false;  // nodes of the queue are stand-ins on one machine
+  std::unique_ptr<Nvml> nvml_;                // null where there is no GPU
+  std::optional<std::int64_t> memory_bytes_;  // of this machine or our cgroup
+  bool one_machine_ = false;                  // nodes of the queue are stand-ins on one machine
   std::map<std::size_t, std::vector<std::string>> placement_;  // cell -> warnings
 };
+
+/// run_sweep of a plan in which no batch is left to be searched.
+Result<SweepOutcome> run_planned(const Plan& plan, const SweepOptions& options,
+                                 SweepObserver& observer);
 
 }  // namespace bertbench

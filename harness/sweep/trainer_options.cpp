@@ -46,6 +46,7 @@ constexpr TrainerOption kOptions[] = {
     {"deterministic", user, true, ""},
     {"comm-timeout", user, false, ""},
     {"bucket-mb", user, false, ""},
+    {"memory-limit-mb", user, false, ""},
     {"sim-topology", user, false, ""},
     {"sim-node-gbps", user, false, ""},
     {"sim-cross-gbps", user, false, ""},

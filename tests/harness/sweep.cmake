@@ -59,3 +59,16 @@ if(TARGET bertbench)
   set_target_properties(sweep_cost PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_dependencies(sweep_cost bertbench fake_trainer)
 endif()
+
+# Telemetry, batch search, adaptive trials, confirmation. fake_nvml is loaded as the driver's library
+# would be; what it tells is simulated.
+if(TARGET bb_cli)
+  add_library(fake_nvml SHARED ${PROJECT_SOURCE_DIR}/tests/fakes/fake_nvml.cpp)
+  target_link_libraries(fake_nvml PRIVATE bb::warnings)
+  set_target_properties(fake_nvml PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  bb_add_test(sweep_control_test TIMEOUT 300 LIBS bb::cli bb::sweep bb::reports bb::parsers bb::core
+    SOURCES sweep/batch_search_test.cpp sweep/confirm_test.cpp sweep/telemetry_test.cpp)
+  target_compile_definitions(sweep_control_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>"
+    BB_FAKE_NVML="$<TARGET_FILE:fake_nvml>")
+  add_dependencies(sweep_control_test fake_trainer fake_nvml)
+endif()

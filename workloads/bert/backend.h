@@ -91,6 +91,7 @@ struct BackendOptions {
   int threads = 1;
   bool deterministic = false;
   bool activation_checkpointing = false;
+  std::int64_t memory_limit_bytes = 0;  ///< that the plan may take; 0 = what there is
 };
 
 /// Weights are initialised from the seed (truncated normal, initializer_range). Throws

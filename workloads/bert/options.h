@@ -43,6 +43,7 @@ struct TrainOptions {
   std::string comm = "auto";
   double comm_timeout_s = 120;
   double bucket_mb = 8;  ///< 2^20 bytes
+  double memory_limit_mb = 0;  ///< 2^20 bytes that this rank may plan to use, 0 = what there is
   SimulatedCluster cluster;
   int expect_world_size = 0;  ///< 0: not checked
 

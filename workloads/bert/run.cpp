@@ -49,6 +49,7 @@ Result<std::unique_ptr<Backend>> make_backend(const TrainOptions& options, const
   request.threads = options.threads;
   request.deterministic = options.deterministic;
   request.activation_checkpointing = options.activation_checkpointing;
+  request.memory_limit_bytes = static_cast<std::int64_t>(options.memory_limit_mb * (1 << 20));
   try {
     if (module == nullptr) {
       return make_cpu_backend(request);

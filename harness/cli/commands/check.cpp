@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "harness/cli/command.h"
+#include "harness/cli/confirm_run.h"
 #include "harness/cli/console.h"
 #include "harness/cli/number_text.h"
 #include "harness/cli/options.h"
@@ -30,6 +31,7 @@ using nlohmann::ordered_json;
 struct Options {
   std::string result, baseline;
   GateOptions gate;
+  ConfirmOptions confirm;
   std::string junit;
   bool github = false;
   OutputOptions output;
@@ -185,8 +187,14 @@ ExitCode run(const Options& options, Console& console) {
   const auto runs =
       baseline_runs(options, *result, baseline_is_store(options) ? ResultSet{} : file.get());
   if (!runs) return console.error(runs.error(), ExitCode::nothing_read);
-  const GateReport report = check(*result, *runs, options.gate);
+  GateReport report = check(*result, *runs, options.gate);
   for (const Notice& notice : report.notices) console.note("check", notice);
+  if (!options.confirm.config.empty()) {
+    auto confirmed = confirm_by_rerun(std::move(report), options.result, *runs, options.gate,
+                                      options.confirm, console);
+    if (!confirmed) return console.error(confirmed.error());
+    report = std::move(*confirmed);
+  }
   if (const auto told = tell_ci(options, report, console); !told) {
     return console.error(told.error());
   }
@@ -216,6 +224,16 @@ CommandRun declare(CLI::App& app) {
   add_text(app, "--junit", options->junit, "FILE", "Write the verdicts as JUnit XML.");
   add_flag(app, "--github", options->github,
            "Print annotations of GitHub Actions; add to $GITHUB_STEP_SUMMARY.");
+  ConfirmOptions& confirm = options->confirm;
+  add_text(
+      app, "--confirm", confirm.config, "CONFIG",
+      "Measure the flagged cells again by this sweep configuration; only what that repeats is a "
+      "regression.");
+  add_text(app, "--confirm-out", confirm.out, "DIR", "Run folder of that, not used before.")
+      ->default_str("beside the result");
+  add_list(app, "--confirm-set", confirm.set, "KEY=VALUE", "As sweep --set; repeatable.");
+  add_text(app, "--trainer", confirm.trainer, "PATH", "The bert_train of --confirm.")
+      ->default_str("beside bertbench, else on PATH");
   add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }

@@ -10,21 +10,24 @@
 #include "harness/cli/number_text.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
+#include "harness/cli/plan_view.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/result_view.h"
 #include "harness/sweep/config.h"
+#include "harness/sweep/forecast.h"
 #include "harness/sweep/plan.h"
 #include "harness/sweep/runner.h"
 #include "parsers/core/text.h"
+#include "reports/model/result_io.h"
 
 namespace bertbench {
 namespace {
 
 struct Options {
-  std::string config, out, launcher, trainer;
-  std::vector<std::string> set, only;
-  std::optional<std::int64_t> trials;
-  bool dry_run = false;
+  std::string config, out, launcher, trainer, trials;
+  std::vector<std::string> set, only, history;
+  bool dry_run = false, plan = false;
+  double noise = 0.01;
   OutputOptions output;
 };
 
@@ -41,8 +44,9 @@ class SweepView : public SweepObserver {
   explicit SweepView(Console& console) : console_(console) {}
 
   void plan_ready(const Plan& plan, const SweepCounts& counts) override {
-    console_.status(fmt::format("{}: {}, {}, launcher {}", plan.config.name,
+    console_.status(fmt::format("{}: {}, {}{}, launcher {}", plan.config.name,
                                 counted(static_cast<long long>(plan.cells.size()), "cell"),
+                                plan.config.auto_trials ? "up to " : "",
                                 counted(counts.planned, "trial"), plan.config.launcher));
     if (counts.reused > 0) {
       console_.status(fmt::format("resumed: {} of {} done before and kept, {} to run",
@@ -89,7 +93,15 @@ Result<Plan> plan_of(const Options& options) {
   if (!config) return tl::unexpected(config.error());
   PlanOptions how;
   how.only = options.only;
-  how.trials = static_cast<int>(options.trials.value_or(0));
+  how.auto_trials = options.trials == "auto";
+  if (!options.trials.empty() && !how.auto_trials) {
+    const auto trials = to_int(options.trials);
+    if (!trials || *trials < 1 || *trials > 100'000) {
+      return fail("--trials", fmt::format("'{}' is not a number of trials", options.trials),
+                  "use a whole number of at least 1, or auto");
+    }
+    how.trials = static_cast<int>(*trials);
+  }
   how.launcher = options.launcher;
   how.trainer = options.trainer;
   return make_plan(*config, how);
@@ -115,6 +127,20 @@ ExitCode show_plan(const Options& options, const Plan& plan, Console& console) {
       [&] {
         for (const std::string& line : *lines) console.print(escape_for_terminal(line) + "\n");
       });
+}
+
+ExitCode show_forecast(const Options& options, const Plan& plan, Console& console) {
+  std::vector<ResultSet> history;
+  for (const std::string& path : options.history) {
+    auto results = read_result_set(path);
+    if (!results) return console.error(results.error(), ExitCode::nothing_read);
+    history.push_back(std::move(*results));
+  }
+  const Forecast seen = forecast(plan, options.out, history, options.noise);
+  return answer(
+      console, options.output, ExitCode::good,
+      [&](const std::string&) { return json_text(forecast_json(plan, seen)); },
+      [&] { print_forecast(console, plan, seen); });
 }
 
 ExitCode launch(const Options& options, const Plan& plan, Console& console) {
@@ -146,14 +172,16 @@ ExitCode launch(const Options& options, const Plan& plan, Console& console) {
 }
 
 ExitCode run(const Options& options, Console& console) {
-  if (options.out.empty() && !options.dry_run) {
+  if (options.out.empty() && !options.dry_run && !options.plan) {
     return console.error(
-        {"sweep", "--out DIR is required", "name the run folder, or use --dry-run"});
+        {"sweep", "--out DIR is required", "name the run folder, or use --dry-run or --plan"});
   }
   const auto plan = plan_of(options);
   if (!plan) return console.error(plan.error());
   for (const std::string& notice : plan->notices) console.note(notice);
-  return options.dry_run ? show_plan(options, *plan, console) : launch(options, *plan, console);
+  if (options.dry_run) return show_plan(options, *plan, console);
+  if (options.plan) return show_forecast(options, *plan, console);
+  return launch(options, *plan, console);
 }
 
 CommandRun declare(CLI::App& app) {
@@ -165,7 +193,14 @@ CommandRun declare(CLI::App& app) {
            "Change the configuration, as in steps=100 or grid.model=[\"bert-base\"]; repeatable.");
   add_list(app, "--only", options->only, "KEY=V1,V2",
            "Run the cells with one of these values of an axis; repeatable, all must hold.");
-  add_count(app, "--trials", options->trials, 1, "Launches of each cell.")
+  add_flag(app, "--plan", options->plan,
+           "Print how long it will take and which losses it could show, run nothing.");
+  add_list(app, "--history", options->history, "RESULT",
+           "With --plan: earlier results, for durations and noise; repeatable.");
+  add_share(app, "--noise", options->noise, "With --plan: cv of trials, where no result tells it.")
+      ->default_str("1%");
+  add_text(app, "--trials", options->trials, "N|auto",
+           "Launches of each cell; auto: until the interval of its median is narrow.")
       ->default_str("as configured");
   add_text(app, "--launcher", options->launcher, "NAME", "As in `bertbench list launchers`.")
       ->default_str("as configured");
@@ -180,6 +215,8 @@ constexpr Example kExamples[] = {
     {"bertbench sweep configs/quickstart.json --out run", "Measure; the same again resumes."},
     {"bertbench sweep configs/quickstart.json --dry-run --only topology=1n2g",
      "Show the commands of two ranks."},
+    {"bertbench sweep configs/quickstart.json --out run --plan",
+     "What is left to run, and which losses the grid could show."},
     {"bertbench sweep configs/quickstart.json --out run --set steps=100 --trials 10",
      "More steps and more trials than the file says."},
 };

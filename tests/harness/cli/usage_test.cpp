@@ -56,7 +56,8 @@ const Wrong kWrong[] = {
      "bertbench: --iterations: two machine forms cannot share stdout; give one of them a file "
      "name"},
     {{"sweep", "x.json"},
-     "bertbench: sweep: --out DIR is required; name the run folder, or use --dry-run"},
+     "bertbench: sweep: --out DIR is required; name the run folder, or use --dry-run "
+     "or --plan"},
     {{"list", "modles"}, "bertbench: list: there is no list of 'modles'; did you mean models?"},
     {{"list", "models", "more"},
      "bertbench: list: 'more' is one argument too many; see `bertbench list --help`"},

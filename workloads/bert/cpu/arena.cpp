@@ -84,8 +84,9 @@ std::int64_t available_bytes() {
   return group < 0 ? machine : std::min(machine, group);
 }
 
-void require_memory(std::int64_t wanted, const std::string& purpose) {
-  const std::int64_t available = available_bytes();
+void require_memory(std::int64_t wanted, const std::string& purpose, std::int64_t limit) {
+  std::int64_t available = available_bytes();
+  if (limit > 0) available = available < 0 ? limit : std::min(available, limit);
   if (available < 0 || wanted <= available) return;
   throw OutOfMemory(purpose + " needs " + mebibytes(wanted) + " of memory, " +
                     mebibytes(available) +

@@ -1,0 +1,81 @@
+// bertbench merge: the parts of a sharded extraction as one result.
+#include <memory>
+
+#include "harness/cli/command.h"
+#include "harness/cli/console.h"
+#include "harness/cli/options.h"
+#include "harness/cli/output.h"
+#include "harness/cli/result_view.h"
+#include "reports/model/result_io.h"
+#include "reports/partial.h"
+
+namespace bertbench {
+namespace {
+
+struct Options {
+  std::vector<std::string> parts;
+  bool summary = false;
+  OutputOptions output;
+};
+
+ExitCode run(const Options& options, Console& console) {
+  std::vector<NamedShard> shards;
+  for (const std::string& path : options.parts) {
+    auto results = read_result_set(path, Parts::taken);
+    if (!results) return console.error(results.error(), ExitCode::nothing_read);
+    auto shard = read_shard(std::move(*results), path);
+    if (!shard) return console.error(shard.error());
+    shards.push_back({path, std::move(*shard)});
+  }
+  std::vector<Notice> notices;
+  const auto merged = merge_shards(std::move(shards), notices);
+  if (!merged) return console.error(merged.error());
+  for (const Notice& notice : notices) console.note("", notice);
+  if (merged->cells.empty()) {
+    return console.error(
+        {"merge", "no shard holds a log that was recognised", "the shards' own messages say why"},
+        ExitCode::nothing_read);
+  }
+  return answer(
+      console, options.output, ExitCode::good,
+      [&](const std::string& path) { return result_text(*merged, path); },
+      [&] {
+        ViewOptions view;
+        view.summary_only = options.summary;
+        print_results(console, *merged, view);
+      });
+}
+
+CommandRun declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_arguments(app, "RESULT", options->parts, "What `extract --shard` wrote, in any order.");
+  add_flag(app, "--summary", options->summary, "One row a cell, without its trials.");
+  add_output(app, options->output,
+             "Write the result to FILE, as the ending says (.json .csv .md ...); - for JSON on "
+             "stdout.");
+  return [options](Console& console) { return run(*options, console); };
+}
+
+constexpr Example kExamples[] = {
+    {"parallel bertbench extract logs/ --shard {}/4 -o p{}.json ::: 1 2 3 4",
+     "Four processes, each a quarter of the logs."},
+    {"bertbench merge p*.json -o results.json", "One result, as a single process gives it."},
+};
+constexpr ExitCodeRow kStatuses[] = {
+    {ExitCode::good},
+    {ExitCode::usage, "a shard is missing, is there twice or was read otherwise than the others"},
+    {ExitCode::nothing_read}};
+
+}  // namespace
+
+extern const Command command_merge{
+    "merge",
+    "join the parts of `extract --shard` into one result",
+    "RESULT...",
+    "The result equals that of one process reading every log, except for `created` and "
+    "`environment`: logs of one cell are joined and trials are numbered here, not in the shards.",
+    kExamples,
+    kStatuses,
+    declare};
+
+}  // namespace bertbench

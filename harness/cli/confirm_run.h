@@ -1,0 +1,28 @@
+// check --confirm: measures the flagged cells once more, then decides.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/cli/console.h"
+#include "reports/verdicts.h"
+
+namespace bertbench {
+
+struct ConfirmOptions {
+  std::string config;            ///< of the sweep that measured the result; empty: no confirmation
+  std::string out;               ///< run folder of the rerun; empty: beside the result
+  std::string trainer;           ///< as in sweep
+  std::vector<std::string> set;  ///< as in sweep
+};
+
+/// Runs the cells of `first` that are regressions with the configuration, in a run folder that no
+/// sweep has used, and gives the report that `confirm` makes of it. Cells that the configuration
+/// does not hold keep their verdict, with a notice. Without a regression nothing is run.
+[[nodiscard]] Result<GateReport> confirm_by_rerun(GateReport first, const std::string& result,
+                                                  std::span<const ResultSet> runs,
+                                                  const GateOptions& gate,
+                                                  const ConfirmOptions& options, Console& console);
+
+}  // namespace bertbench

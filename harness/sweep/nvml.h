@@ -1,0 +1,53 @@
+// GPUs through NVIDIA's management library, found at run time: bertbench links no CUDA.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bertbench {
+
+/// One look at one GPU. What the device or driver does not tell is absent.
+struct GpuSample {
+  std::optional<double> utilization;       ///< 0 to 1: share of time with a kernel running
+  std::optional<std::int64_t> used_bytes;  ///< of every process
+  std::optional<double> power_w, temperature_c, sm_clock_mhz, memory_clock_mhz;
+  std::optional<double> energy_j;  ///< since the driver was loaded
+  std::uint64_t throttle = 0;      ///< bits of throttle_reason()
+};
+
+struct GpuInfo {
+  int index = 0;
+  std::string name;
+  std::optional<std::int64_t> memory_bytes;
+};
+
+/// Names of the bits that slow a GPU down; "" for bits that do not (idle, chosen clocks).
+/// nvml.h: nvmlClocksThrottleReason*.
+[[nodiscard]] std::string throttle_reason(std::uint64_t bit);
+
+class Nvml {
+ public:
+  /// Null where there is no library, no driver or no GPU. The library is libnvidia-ml.so.1, or
+  /// what BERTBENCH_NVML names (a full path; "off" = do not look).
+  static std::unique_ptr<Nvml> open();
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  [[nodiscard]] const std::vector<GpuInfo>& gpus() const;
+  [[nodiscard]] const std::string& driver() const;       ///< "580.65.06"
+  [[nodiscard]] const std::string& cuda_driver() const;  ///< "13.0": newest CUDA it runs
+  [[nodiscard]] GpuSample sample(int index) const;
+  /// Processes that compute on it now.
+  [[nodiscard]] std::optional<int> processes(int index) const;
+
+ private:
+  struct Library;
+  explicit Nvml(std::unique_ptr<Library> library);
+  std::unique_ptr<Library> library_;
+};
+
+}  // namespace bertbench

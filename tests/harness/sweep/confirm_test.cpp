@@ -1,0 +1,145 @@
+// check --confirm and sweep --plan, with the fake trainer.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/cli.h"
+#include "harness/sweep/forecast.h"
+#include "tests/harness/sweep/support.h"
+
+namespace bertbench::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+struct Ran {
+  int status = -1;
+  std::string out, err;
+};
+
+Ran run(const std::vector<std::string>& args) {
+  std::ostringstream out, err;
+  Ran ran;
+  ran.status = run_cli(args, out, err, {});
+  ran.out = out.str();
+  ran.err = err.str();
+  return ran;
+}
+
+/// Two cells, six trials; FAKE_SECONDS is the time of a step.
+std::string config(const TempFolder& folder, const std::string& name, const std::string& seconds) {
+  const std::string path = folder.path(name);
+  write(path, R"({"name": "gate", "workload": "bert_train",
+ "grid": {"topology": ["1n1g"], "model": ["bert-tiny"], "micro_batch_size": [4, 8],
+          "sequence_length": [64]},
+ "trials": 6, "steps": 20, "window": "steps:10:20", "timeout_s": 60, "stall_timeout_s": 30,
+ "retries": 0, "env": {"FAKE_SECONDS": ")" +
+                  seconds + "\"}}");
+  return path;
+}
+
+class ConfirmTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    usual = config(folder, "usual.json", "0.010");
+    slow = config(folder, "slow.json", "0.011");
+    measure(usual, "base");
+    measure(slow, "slow");
+  }
+  void measure(const std::string& config, const std::string& name) const {
+    const Ran ran =
+        run({"sweep", config, "--out", folder.path(name), "--trainer", BB_FAKE_TRAINER});
+    ASSERT_EQ(ran.status, 0) << ran.err;
+  }
+  Ran check(const std::vector<std::string>& more) const {
+    std::vector<std::string> args{
+        "check",     folder.path("slow"), "--baseline", folder.path("base"),
+        "--trainer", BB_FAKE_TRAINER,     "--json"};
+    args.insert(args.end(), more.begin(), more.end());
+    return run(args);
+  }
+
+  TempFolder folder;
+  std::string usual, slow;
+};
+
+TEST_F(ConfirmTest, ALossThatARerunRepeatsFailsAndOneThatItDoesNotPasses) {
+  ASSERT_EQ(check({}).status, 1);
+  const Ran repeated = check({"--confirm", slow});
+  EXPECT_EQ(repeated.status, 1) << repeated.err;
+  EXPECT_THAT(json::parse(repeated.out)["cells"][0]["reason"].get<std::string>(),
+              HasSubstr("confirmed by a rerun"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path("slow/confirm-1/results.json")));
+
+  const Ran cleared = check({"--confirm", usual});
+  EXPECT_EQ(cleared.status, 0) << cleared.err;
+  const json verdict = json::parse(cleared.out)["cells"][0];
+  EXPECT_EQ(verdict["verdict"], "pass");
+  EXPECT_THAT(verdict["reason"].get<std::string>(), HasSubstr("not confirmed by a rerun"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path("slow/confirm-2/results.json")))
+      << "each confirmation is measured anew";
+}
+
+TEST_F(ConfirmTest, OnlyFlaggedCellsAreMeasuredAgain) {
+  // The second cell is as fast as ever.
+  json result = json::parse(read(folder.path("slow/results.json")));
+  result["cells"][1] = json::parse(read(folder.path("base/results.json")))["cells"][1];
+  write(folder.path("slow/results.json"), result.dump());
+  const Ran ran = check({"--confirm", usual, "--confirm-out", folder.path("again")});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  const json again = json::parse(read(folder.path("again/results.json")));
+  ASSERT_EQ(again["cells"].size(), 1U);
+  EXPECT_EQ(again["cells"][0]["micro_batch_size"], 4);
+  const Ran used = check({"--confirm", usual, "--confirm-out", folder.path("again")});
+  EXPECT_EQ(used.status, 2);
+  EXPECT_THAT(used.err, HasSubstr("holds a sweep already"));
+}
+
+TEST_F(ConfirmTest, WithoutARegressionNothingIsRun) {
+  const Ran ran = run({"check", folder.path("base"), "--baseline", folder.path("base"), "--confirm",
+                       usual, "--trainer", BB_FAKE_TRAINER});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_FALSE(std::filesystem::exists(folder.path("base/confirm-1")));
+}
+
+TEST_F(ConfirmTest, AConfigurationWithoutTheCellLeavesTheVerdict) {
+  write(folder.path("other.json"), small_config());
+  const Ran ran =
+      check({"--confirm", folder.path("other.json"), "--confirm-set", "grid.micro_batch_size=[2]"});
+  EXPECT_EQ(ran.status, 1) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("it is not rerun"));
+}
+
+TEST_F(ConfirmTest, ThePlanTellsDurationNoiseAndLosses) {
+  const Ran before = run({"sweep", usual, "--plan", "--trainer", BB_FAKE_TRAINER});
+  EXPECT_EQ(before.status, 0) << before.err;
+  EXPECT_THAT(before.out, HasSubstr("estimated duration: unknown"));
+  EXPECT_THAT(before.out, HasSubstr("assumed"));
+  const Ran after = run({"sweep", usual, "--plan", "--out", folder.path("base"), "--trials", "8",
+                         "--trainer", BB_FAKE_TRAINER, "--json"});
+  ASSERT_EQ(after.status, 0) << after.err;
+  const json plan = json::parse(after.out);
+  EXPECT_EQ(plan["trials"], 16);
+  EXPECT_EQ(plan["done"], 12);
+  EXPECT_GT(plan["seconds_left"], 0.0);
+  EXPECT_EQ(plan["noise"]["cells"], 2);
+  EXPECT_NEAR(plan["losses"][0]["smallest_loss"].get<double>(), 0.02, 0.002) << "the floor";
+  const Ran few = run({"sweep", usual, "--plan", "--trials", "3", "--json", "--trainer",
+                       BB_FAKE_TRAINER, "--history", folder.path("base")});
+  ASSERT_EQ(few.status, 0) << few.err;
+  EXPECT_FALSE(json::parse(few.out)["losses"][0].contains("smallest_loss"))
+      << "3 + 3 trials cannot decide two cells";
+}
+
+TEST_F(ConfirmTest, TrialsIsANumberOrAuto) {
+  for (const char* trials : {"0", "x", "-1", "2.5"}) {
+    EXPECT_EQ(run({"sweep", usual, "--dry-run", fmt::format("--trials={}", trials)}).status, 2)
+        << trials;
+  }
+  EXPECT_EQ(run({"sweep", usual, "--dry-run", "--trials", "auto"}).status, 0);
+}
+
+}  // namespace
+}  // namespace bertbench::test
