@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 
 #include "parsers/core/text.h"
@@ -30,6 +31,8 @@ constexpr std::string_view kAnchors[] = {"train_batch_size",
                                          "Total train batch size",
                                          "Total optimization steps",
                                          "fp16=True",
+                                         " bf16=True",
+                                         "params_dtype ....",
                                          "16-bits training: True",
                                          "name = input_ids, shape = (",
                                          "libcudart.so.",
@@ -80,7 +83,15 @@ bool has(const Line& line, std::string_view what) {
 
 }  // namespace
 
-std::span<const std::string_view> FactRules::anchors() { return kAnchors; }
+std::span<const std::string_view> FactRules::anchors() {
+  static const std::vector<std::string_view> list = [] {
+    std::vector<std::string_view> out(std::begin(kAnchors), std::end(kAnchors));
+    const auto further = EnvironmentRules::anchors();
+    out.insert(out.end(), further.begin(), further.end());
+    return out;
+  }();
+  return list;
+}
 
 void FactRules::state(const Line& line, Key key, std::string_view value) {
   // Ranks repeat what rank 0 said.
@@ -98,6 +109,7 @@ void FactRules::see(const Line& line) {
     evaluating_ = !has(line, "training");
     return;
   }
+  environment_.see(line);
   see_launcher(line);
   see_framework(line);
   see_bert_train(line);
@@ -205,6 +217,14 @@ void FactRules::see_arguments(const Line& line) {
   if (has(line, "fp16=True") || has(line, "16-bits training: True")) {
     state(line, Key::precision, "fp16");
   }
+  if (has(line, " bf16=True")) state(line, Key::precision, "bf16");
+  Cursor type(line);
+  if (type.skip_past("params_dtype ....") && type.skip_past(" torch.")) {
+    const auto name = type.until(" \t,");
+    if (name == "float16") state(line, Key::precision, "fp16");
+    if (name == "bfloat16") state(line, Key::precision, "bf16");
+    if (name == "float32") state(line, Key::precision, "fp32");
+  }
   Cursor shape(line);
   if (shape.skip_past("name = input_ids, shape = (")) {
     const auto batch = shape.integer();
@@ -274,6 +294,7 @@ void FactRules::apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_l
   set_text(facts.precision, Key::precision);
   set_text(facts.model, Key::model);
   set_text(facts.framework, Key::framework);
+  environment_.apply(facts, begin_line, end_line, first_record);
   if (at(Key::cuda) != nullptr) facts.versions.emplace("cuda", at(Key::cuda)->value);
   if (at(Key::gpu) != nullptr) facts.versions.emplace("gpu", at(Key::gpu)->value);
   // What is stated of batches is stated of training.
@@ -300,6 +321,15 @@ void FactRules::apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_l
   if (!run.planned && run.log.iteration_unit == IterationUnit::optimizer_step) {
     run.planned = number(Key::planned);
   }
+}
+
+Facts FactRules::so_far(const RunDraft& run) const {
+  RunDraft copy(run.log.path, run.log.format, run.log.kind, {}, run.log.first_line);
+  copy.log.facts = run.log.facts;
+  copy.log.iteration_unit = run.log.iteration_unit;
+  copy.own_facts = run.own_facts;
+  apply(copy, 0, std::numeric_limits<std::int64_t>::max());
+  return std::move(copy.log.facts);
 }
 
 }  // namespace bertbench

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "parsers/environment_rules.h"
 #include "parsers/format.h"
 
 namespace bertbench {
@@ -24,6 +25,8 @@ class FactRules {
   /// the last word wins, after it only what is still unknown is taken. Statements that disagree are
   /// notices. What the format itself found stays.
   void apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_line) const;
+  /// What the log has told so far of a run that is still going on.
+  [[nodiscard]] Facts so_far(const RunDraft& run) const;
 
  private:
   enum class Key {
@@ -56,6 +59,7 @@ class FactRules {
   void see_framework(const Line& line);
 
   std::vector<Statement> statements_;
+  EnvironmentRules environment_;
   bool evaluating_ = false;  ///< between "Running evaluation" and "Running training"
 };
 

@@ -6,6 +6,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -155,13 +156,19 @@ class ZstdSource final : public ByteSource {
         in_ = {bytes_.data(), *got, 0};
       }
       const std::size_t taken = in_.pos;
-      const std::size_t status = ZSTD_decompressStream(context_, &out, &in_);
+      // One block a call: what was decoded in a call that meets damage is lost, and given a whole
+      // small frame the library decodes it in one go or not at all.
+      ZSTD_inBuffer block = in_;
+      block.size = flush_ ? in_.pos : std::min(in_.size, in_.pos + hint_);
+      const std::size_t status = ZSTD_decompressStream(context_, &out, &block);
+      in_.pos = block.pos;
       if (ZSTD_isError(status) != 0) {
         problem_ = std::string("the zstd stream is damaged (") + ZSTD_getErrorName(status) +
                    "): read up to there";
         done_ = true;
         break;
       }
+      hint_ = status == 0 ? kFrameStart : status;
       if (in_.pos > taken || out.pos > 0) frame_ended_ = status == 0;
       flush_ = out.pos == out.size;  // the decoder may hold more than fitted
     }
@@ -173,7 +180,9 @@ class ZstdSource final : public ByteSource {
   std::unique_ptr<ByteSource> raw_;
   std::vector<char> bytes_;
   ZSTD_DCtx* context_;
+  static constexpr std::size_t kFrameStart = 5;  ///< bytes that tell how long a header is
   ZSTD_inBuffer in_{nullptr, 0, 0};
+  std::size_t hint_ = kFrameStart;  ///< how much the decoder wants next
   bool flush_ = false;
   bool frame_ended_ = false;
   bool done_ = false;

@@ -105,6 +105,8 @@ LiveView view_of(const RunDraft& draft) {
   LiveView out;
   out.records = draft.count();
   out.iteration_unit = draft.log.iteration_unit;
+  out.planned = draft.planned;
+  out.ended_well = draft.ended_well;
   const auto& records = draft.records();
   if (records.empty()) return out;
   out.last_step = records.back().step;
@@ -124,14 +126,20 @@ LiveView view_of(const RunDraft& draft) {
     }
   }
   const double clock = records.back().time_s - records[first].time_s;
+  const auto steps = static_cast<double>(records.back().step - records[first].step);
+  if (seconds > 0) {
+    out.iterations_per_second = static_cast<double>(iterations) / seconds;
+  } else if (clock > 0) {
+    out.iterations_per_second = steps / clock;
+  }
   if (rated > 0 && draft.log.rate_unit != RateUnit::unknown) {
     out.recent_rate = rates / static_cast<double>(rated);
     out.unit = draft.log.rate_unit;
-  } else if (seconds > 0) {
-    out.recent_rate = static_cast<double>(iterations) / seconds;
-    out.unit = RateUnit::iterations_per_second;
-  } else if (clock > 0) {
-    out.recent_rate = static_cast<double>(records.back().step - records[first].step) / clock;
+    if (out.unit == RateUnit::iterations_per_second && std::isnan(out.iterations_per_second)) {
+      out.iterations_per_second = out.recent_rate;
+    }
+  } else if (!std::isnan(out.iterations_per_second)) {
+    out.recent_rate = out.iterations_per_second;
     out.unit = RateUnit::iterations_per_second;
   }
   return out;
@@ -329,6 +337,7 @@ LiveView LogReader::live() const {
   if (best != nullptr) {
     if (const RunDraft* draft = best->builder->current()) {
       out = view_of(*draft);
+      out.facts = state_->facts.so_far(*draft);
       if (draft->log.first_nan_step) {
         out.trouble = Outcome{Status::nan, draft->log.first_nan_step, 0, "the loss is not finite"};
       }

@@ -35,7 +35,11 @@ struct LiveView {
   double recent_rate = kUnknown;  ///< over the last few records, of the whole job, in `unit`
   RateUnit unit = RateUnit::unknown;
   IterationUnit iteration_unit = IterationUnit::unknown;
+  double iterations_per_second = kUnknown;  ///< over the same records, where they tell
   double last_loss = kUnknown;
+  Facts facts;                          ///< of the log so far
+  std::optional<std::int64_t> planned;  ///< last counter value that the run aims at
+  bool ended_well = false;              ///< a closing statement was seen
   std::optional<Outcome> trouble;  ///< NaN loss, out of memory, error ... as soon as it is seen
 };
 

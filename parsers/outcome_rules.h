@@ -42,6 +42,7 @@ class OutcomeRules {
   };
   void add(const Line& line, Status status, int strength);
   bool see_traceback(const Line& line);
+  [[nodiscard]] std::string what_followed(const Sign& cause, std::int64_t end_line) const;
 
   std::vector<Sign> signs_;              ///< bounded: repeats of one kind are dropped
   std::int64_t traceback_line_ = -1000;  ///< newest 'File "..."' or "Traceback" line

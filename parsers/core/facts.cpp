@@ -73,7 +73,12 @@ Facts merge_facts(const Facts& better, const Facts& worse, std::vector<Notice>& 
   merge_fact("gpus_per_node", out.gpus_per_node, worse.gpus_per_node, notices);
   merge_fact("world_size", out.world_size, worse.world_size, notices);
   merge_fact("global_batch_size", out.global_batch_size, worse.global_batch_size, notices);
-  for (const auto& [name, value] : worse.axes) out.axes.emplace(name, value);
+  for (const auto& [name, value] : worse.axes) {
+    const auto [at, fresh] = out.axes.emplace(name, value);
+    if (fresh || at->second == value) continue;
+    notices.push_back({0, name + " is " + at->second + " by one source but " + value +
+                              " by a less trusted one; used " + at->second});
+  }
   for (const auto& [name, value] : worse.versions) out.versions.emplace(name, value);
   return out;
 }

@@ -132,5 +132,109 @@ TEST(OutcomeRules, CallALogTruncatedWhenNothingSaysWhyItEnds) {
   EXPECT_EQ(after_steps("").step, 2);
 }
 
+// Lines as launchers, schedulers and frameworks print them, after steps that went well.
+struct Ending {
+  const char* lines;
+  Status status;
+  const char* detail;  ///< part of it
+};
+
+TEST(OutcomeRules, TellHowRunsEnd) {
+  const std::vector<Ending> endings = {
+      // Out of memory: of the device, of the host, of the job's share.
+      {"RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB. If reserved memory is >> "
+       "allocated memory try setting max_split_size_mb to avoid fragmentation.\n",
+       Status::out_of_memory, "Tried to allocate"},
+      {"2024-05-01 10:00:01 | ERROR | CUDA out of memory. Tried to allocate 2.00 GiB ... to avoid "
+       "fragmentation.\n",
+       Status::out_of_memory, "CUDA out of memory"},
+      {"slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have "
+       "been OOM Killed.\nsrun: error: n1: task 0: Out Of Memory\n",
+       Status::out_of_memory, "oom_kill"},
+      {"node1:12:40 [0] include/alloc.h:48 NCCL WARN Cuda failure 'out of memory'\n"
+       "RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:825, unhandled cuda error\n",
+       Status::out_of_memory, "NCCL WARN"},
+      {"numpy.core._exceptions._ArrayMemoryError: Unable to allocate 3.00 GiB for an array\n",
+       Status::out_of_memory, "Unable to allocate"},
+      {"RuntimeError: [enforce fail at alloc_cpu.cpp:75] . DefaultCPUAllocator: can't allocate "
+       "memory: you tried to allocate 40 bytes.\n",
+       Status::out_of_memory, "DefaultCPUAllocator"},
+      {"[ERROR] PRE_ACT: Device(id:0) memory isn't enough and alloc failed, kernel name: Add\n",
+       Status::out_of_memory, "alloc failed"},
+      {"run.sh: line 28:  8156 Killed                  python3 main.py\n"
+       "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=191.batch cgroup.\n",
+       Status::out_of_memory, "oom-kill"},
+      // Losses that are told, not printed as numbers.
+      {"ERROR:tensorflow:Model diverged with loss = NaN.\n"
+       "tensorflow.python.training.basic_session_run_hooks.NanLossDuringTrainingError: NaN loss "
+       "during training.\n",
+       Status::nan, "NaN"},
+      {"Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting "
+       "run.\n",
+       Status::nan, "loss scale"},
+      // One rank fails, torchrun ends the others by SIGTERM: the run failed, nobody killed it.
+      {"WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 59460 closing signal "
+       "SIGTERM\n"
+       "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 5 "
+       "(pid: 59469) of binary: python\n",
+       Status::error, "exitcode: 1"},
+      {"W1223 05:17:58 api.py:908] Sending process 3304210 closing signal SIGTERM   \n"
+       "E1223 05:18:02 api.py:882] failed (exitcode: -11) local_rank: 0 (pid: 3304209)\n",
+       Status::error, "exitcode: -11"},
+      {"E1223 05:18:02 api.py:882] failed (exitcode: -9) local_rank: 0 (pid: 3304209)\n",
+       Status::killed, "exitcode: -9"},
+      {"W0409 07:28:49 api.py:719] Received 15 death signal, shutting down workers\n"
+       "W0409 07:28:49 api.py:897] Sending process 1365 closing signal SIGTERM\n"
+       "Traceback (most recent call last):\n  File \"torchrun\", line 8, in <module>\n"
+       "torch.distributed.elastic.multiprocessing.api.SignalException: Process 1 got signal: 15\n",
+       Status::killed, "death signal"},
+      // Schedulers.
+      {"slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2024-01-01T00:00:00 DUE TO TIME LIMIT "
+       "***\n",
+       Status::timeout, "TIME LIMIT"},
+      {"slurmstepd: error: *** STEP 12.0 ON n1 CANCELLED AT 2024-01-01T00:00:00 ***\n",
+       Status::killed, "CANCELLED"},
+      {"=>> PBS: job killed: walltime 3617 exceeded limit 3600\n", Status::timeout, "walltime"},
+      {"TERM_RUNLIMIT: job killed after reaching LSF run time limit.\n", Status::timeout, "LSF"},
+      {"srun: error: c002: task 0: Killed\nsrun: Force Terminated StepId=120.0\n", Status::killed,
+       "task 0: Killed"},
+      {"srun: error: c002: task 3: Exited with exit code 1\n", Status::error, "exit code 1"},
+      {"mpirun noticed that process rank 3 with PID 0 on node n2 exited on signal 9 (Killed).\n",
+       Status::killed, "signal 9"},
+      // Crashes without a traceback, tracebacks behind labels, and a cause with its consequence.
+      {"run.sh: line 3:  4711 Aborted                 (core dumped) python train.py\n",
+       Status::error, "core dumped"},
+      {"node-2: Traceback (most recent call last):\nnode-2:   File \"train.py\", line 3, in f\n"
+       "node-2:     main()\nnode-2: ValueError: bad\n",
+       Status::error, "ValueError: bad"},
+      {"RuntimeError: DataLoader worker (pid 12) exited unexpectedly\n", Status::error,
+       "DataLoader"},
+      {"Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
+       "FileNotFoundError: [Errno 2] No such file\n"
+       "[rank1]:[E ProcessGroupNCCL.cpp:683] [Rank 1] Watchdog caught collective operation "
+       "timeout: WorkNCCL(SeqNum=2)\n",
+       Status::error, "then NCCL: collective operation timeout"},
+  };
+  for (const Ending& ending : endings) {
+    const Outcome outcome = after_steps(ending.lines);
+    EXPECT_EQ(name(outcome.status), name(ending.status)) << ending.lines;
+    EXPECT_THAT(outcome.detail, testing::HasSubstr(ending.detail)) << ending.lines;
+    EXPECT_EQ(outcome.step, 2) << ending.lines;
+  }
+}
+
+TEST(OutcomeRules, AreNotMisledByWordsThatOnlySoundLikeTrouble) {
+  for (const char* line :
+       {"Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.00GiB. The caller indicates "
+        "that this is not a failure",
+        "loss scale: 65536.0 | number of nan iterations:   0 | ", "step_avg:nanms",
+        "skipped_steps : 10, oom=0, Error: 0.125", "MeanSquaredError: 0.25",
+        "  warnings.warn('you may run out of memory')", "Killed processes: none",
+        "W0101 Sending process 7 closing signal SIGTERM", "UserWarning: MemoryFormat is ignored",
+        "INFO: NCCL version 2.18.1+cuda12.1"}) {
+    EXPECT_EQ(after_steps(std::string(line) + "\n").status, Status::truncated) << line;
+  }
+}
+
 }  // namespace
 }  // namespace bertbench

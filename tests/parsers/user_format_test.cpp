@@ -35,7 +35,7 @@ std::string error_of(const std::string& text) {
   const auto parsed = UserFormat::parse(text, "mine.json");
   return parsed ? "none" : parsed.error().message();
 }
-std::string error_of(const Json& format) { return error_of(format.dump(1)); }
+std::string error_in(const Json& format) { return error_of(format.dump(1)); }
 
 TEST(UserFormat, TheShippedExampleReadsItsLog) {
   auto format = UserFormat::load(kFolder + "example.json");
@@ -223,12 +223,12 @@ TEST(UserFormatErrors, EveryRuleIsChecked) {
   for (const Case& c : cases) {
     Json format = small_format();
     format[Json::json_pointer(c.pointer)] = c.value;
-    EXPECT_THAT(error_of(format), HasSubstr(c.says)) << c.pointer << " = " << c.value;
-    EXPECT_THAT(error_of(format), testing::StartsWith("mine.json:")) << c.pointer;
+    EXPECT_THAT(error_in(format), HasSubstr(c.says)) << c.pointer << " = " << c.value;
+    EXPECT_THAT(error_in(format), testing::StartsWith("mine.json:")) << c.pointer;
   }
   Json no_unit = small_format();
   no_unit.erase("rate");
-  EXPECT_THAT(error_of(no_unit), HasSubstr("does not say of what"));
+  EXPECT_THAT(error_in(no_unit), HasSubstr("does not say of what"));
   EXPECT_THAT(UserFormat::load("/nowhere/x.json").error().message(), HasSubstr("cannot be read"));
 }
 

@@ -1,0 +1,41 @@
+// EnvironmentRules: what logs of many trainers state about software and hardware in the same
+// words: versions of CUDA, cuDNN, NCCL and frameworks, the GPU's name, the optimizer, clipping.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/core/facts.h"
+#include "parsers/format.h"
+
+namespace bertbench {
+
+class EnvironmentRules {
+ public:
+  [[nodiscard]] static std::span<const std::string_view> anchors();
+
+  void see(const Line& line);
+
+  /// Adds what was stated in lines [begin_line, end_line) and is not known yet. Up to
+  /// `first_record` the last word wins, behind it only what is still unknown is taken.
+  void apply(Facts& facts, std::int64_t begin_line, std::int64_t end_line,
+             std::int64_t first_record) const;
+
+ private:
+  struct Statement {
+    std::int64_t line = 0;
+    std::string_view key;  ///< of a rule: versions "nccl", "gpu" ..., axes "optimizer" ...
+    std::string value;
+    bool axis = false;
+  };
+  void state(const Line& line, std::string_view key, std::string value, bool axis);
+  void see_gpu(const Line& line);
+
+  std::vector<Statement> statements_;
+};
+
+}  // namespace bertbench

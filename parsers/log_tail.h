@@ -1,0 +1,51 @@
+// LogTail: what is new in a log that is still being written.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "parsers/core/error.h"
+
+namespace bertbench {
+
+/// Asked again and again; never waits (but for stdin, where poll() says that something is there).
+/// A file that was renamed and made anew is drained before the new one is opened. One that became
+/// shorter is read from its beginning.
+class LogTail {
+ public:
+  /// "-" is stdin. Errors: cannot be opened, a directory, compressed (its end cannot be read until
+  /// the next block is written).
+  static Result<LogTail> open(const std::string& path);
+  LogTail(LogTail&& other) noexcept;
+  LogTail& operator=(LogTail&&) = delete;
+  LogTail(const LogTail&) = delete;
+  LogTail& operator=(const LogTail&) = delete;
+  ~LogTail();
+
+  enum class Event {
+    nothing,    ///< no new byte
+    bytes,      ///< `out` has some; there may be more
+    rotated,    ///< the path names another file now: what follows is from its beginning
+    truncated,  ///< the file was cut: what follows is from its beginning
+    deleted,    ///< the path names no file any more; said once, and it may come back
+    ended       ///< stdin was closed; nothing follows
+  };
+  /// Up to 1 MiB of new bytes replace what `out` holds.
+  Event next(std::string& out);
+
+  [[nodiscard]] bool gone() const { return gone_; }  ///< deleted and not back yet
+
+ private:
+  LogTail(std::string path, int fd, bool owned) : path_(std::move(path)), fd_(fd), owned_(owned) {}
+  Event look_at_path();
+  bool read_some(std::string& out);
+
+  std::string path_;
+  int fd_ = -1;
+  bool owned_ = false;
+  bool gone_ = false, ended_ = false;
+  std::uint64_t device_ = 0, inode_ = 0;
+  std::int64_t offset_ = 0;
+};
+
+}  // namespace bertbench

@@ -1,0 +1,113 @@
+// A log that is still written: what is new is read once, whatever happens to the file.
+#include "parsers/log_tail.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace bertbench {
+namespace {
+
+namespace fs = std::filesystem;
+using Event = LogTail::Event;
+
+class LogTailTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) /
+              ("bb_tail_" + std::to_string(::getpid()) + "_" +
+               testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+    path_ = (folder_ / "train.log").string();
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  static void append(const std::string& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary | std::ios::app) << text;
+  }
+  /// All bytes that are there, with the events between them in brackets.
+  static std::string all(LogTail& tail) {
+    std::string out, bytes;
+    for (;;) {
+      switch (tail.next(bytes)) {
+        case Event::bytes:
+          out += bytes;
+          break;
+        case Event::rotated:
+          out += "[rotated]";
+          break;
+        case Event::truncated:
+          out += "[truncated]";
+          break;
+        case Event::deleted:
+          return out + "[deleted]";
+        case Event::ended:
+          return out + "[ended]";
+        case Event::nothing:
+          return out;
+      }
+    }
+  }
+
+  fs::path folder_;
+  std::string path_;
+};
+
+TEST_F(LogTailTest, ReadsAThousandAppendsEachOnce) {
+  append(path_, "");
+  auto tail = LogTail::open(path_);
+  ASSERT_TRUE(tail);
+  std::string read, written;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string byte(1, static_cast<char>('a' + i % 26));
+    append(path_, byte);
+    written += byte;
+    read += all(*tail);
+  }
+  EXPECT_EQ(read, written);
+}
+
+TEST_F(LogTailTest, DrainsARenamedFileBeforeItReadsTheNewOne) {
+  append(path_, "one\n");
+  auto tail = LogTail::open(path_);
+  EXPECT_EQ(all(*tail), "one\n");
+  append(path_, "two\n");
+  fs::rename(path_, path_ + ".1");
+  append(path_, "three\n");
+  append(path_ + ".1", "late\n");
+  EXPECT_EQ(all(*tail), "two\nlate\n[rotated]three\n");
+}
+
+TEST_F(LogTailTest, BeginsAgainWhereAFileWasTruncated) {
+  append(path_, "a long first line\n");
+  auto tail = LogTail::open(path_);
+  EXPECT_EQ(all(*tail), "a long first line\n");
+  fs::resize_file(path_, 0);
+  EXPECT_EQ(all(*tail), "[truncated]");
+  append(path_, "new\n");
+  EXPECT_EQ(all(*tail), "new\n");
+}
+
+TEST_F(LogTailTest, SaysOnceThatAFileIsGoneAndReadsTheOneThatComesBack) {
+  append(path_, "one\n");
+  auto tail = LogTail::open(path_);
+  fs::remove(path_);
+  EXPECT_EQ(all(*tail), "one\n[deleted]");
+  EXPECT_TRUE(tail->gone());
+  EXPECT_EQ(all(*tail), "");
+  append(path_, "two\n");
+  EXPECT_EQ(all(*tail), "[rotated]two\n");
+  EXPECT_FALSE(tail->gone());
+}
+
+TEST_F(LogTailTest, RefusesWhatCannotBeFollowed) {
+  EXPECT_FALSE(LogTail::open(path_));
+  EXPECT_NE(LogTail::open(folder_.string()).error().message().find("directory"), std::string::npos);
+  append(path_, std::string("\x1f\x8b\x08\x00", 4));
+  EXPECT_NE(LogTail::open(path_).error().message().find("compressed"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace bertbench
