@@ -89,6 +89,17 @@ bool DlloggerParser::see_parameter(const Line& said) {
 }
 
 bool DlloggerParser::see_closing(const Line& said, RunBuilder& out) {
+  // SQuAD's prediction: of its own kind, whatever was trained before.
+  if (const auto rate = number_after(said, "inference_sequences_per_second :")) {
+    RunDraft& run = out.run(WorkKind::inference, said.number);
+    run.log.summary = Stated{*rate, RateUnit::sequences_per_second, said.number};
+    if (const auto seconds = number_after(said, "e2e_inference_time :")) {
+      run.log.totals.training_s = *seconds;
+    }
+    run.ended_well = true;
+    run.last_line = said.number;
+    return true;
+  }
   DllClosing closing;
   closing.rate = number_after(said, "training_sequences_per_second :");
   closing.wall_s = number_after(said, "e2e_train_time :");

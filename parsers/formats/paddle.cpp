@@ -38,37 +38,57 @@ class PaddleParser final : public LineParser {
  private:
   bool see_step(const Line& line, RunBuilder& out);
   bool see_global_step(std::int64_t step, const Line& line, RunBuilder& out);
+  bool see_epoch_batch(Cursor& cursor, const Line& line, RunBuilder& out);
   bool see_ernie(const Line& line, RunBuilder& out);
   bool see_speed(const Line& line, RunBuilder& out);
   void see_launch(const Line& line);
   RunDraft& put(Sample sample, RunBuilder& out);
+  void put_first(std::int64_t iterations, RunBuilder& out);
 
   std::optional<std::int64_t> cards_, nodes_, merge_;
-  std::int64_t last_step_ = -1;
+  std::optional<Sample> first_;
+  std::int64_t last_step_ = -1, epoch_ = -1, base_ = 0;
   bool per_card_ = false, words_ = false, ernie_ = false;
 };
 
+// The first line of a log may stand for many steps or, after a resume, for few: the distance to the
+// second one tells. Until then it waits.
+void PaddleParser::put_first(std::int64_t iterations, RunBuilder& out) {
+  if (!first_) return;
+  Sample sample = *first_;
+  first_.reset();
+  sample.iterations =
+      std::clamp<std::int64_t>(iterations, 1, std::max<std::int64_t>(1, sample.step));
+  sample.seconds *= static_cast<double>(sample.iterations);
+  out.run(WorkKind::training, sample.line).add(sample);
+}
+
 RunDraft& PaddleParser::put(Sample sample, RunBuilder& out) {
-  const RunDraft* open = out.open(WorkKind::training);
-  if (open != nullptr && sample.step < last_step_) {
+  if (out.open(WorkKind::training) != nullptr && sample.step < last_step_) {
+    put_first(1, out);
     out.close(WorkKind::training);
     last_step_ = -1;
-  }
-  if (last_step_ >= 0) sample.iterations = std::max<std::int64_t>(1, sample.step - last_step_);
-  last_step_ = sample.step;
-  if (!std::isnan(sample.seconds)) {  // was of one step
-    if (sample.iterations == 0) sample.iterations = std::max<std::int64_t>(1, sample.step);
-    sample.seconds *= static_cast<double>(sample.iterations);
   }
   RunDraft& draft = out.run(WorkKind::training, sample.line);
   draft.log.iteration_unit = IterationUnit::micro_step;
   draft.log.rate_unit = RateUnit::iterations_per_second;
-  draft.add(sample);
+  if (last_step_ < 0) {
+    first_ = sample;
+  } else {
+    sample.iterations = std::max<std::int64_t>(1, sample.step - last_step_);
+    put_first(sample.iterations, out);
+    sample.seconds *= static_cast<double>(sample.iterations);  // was of one step
+    draft.add(sample);
+  }
+  last_step_ = sample.step;
   return draft;
 }
 
 bool PaddleParser::see_step(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
+  if (Cursor train(line); train.skip_past("[train] epoch: ")) {
+    return see_epoch_batch(train, line, out);
+  }
   const bool global = cursor.skip_past("global step ");
   if (!global && !cursor.skip_past("total step: ") && !cursor.skip_past("tobal step: ")) {
     return false;
@@ -120,6 +140,18 @@ bool PaddleParser::see_global_step(std::int64_t step, const Line& line, RunBuild
   sample.rank = line.rank;
   put(sample, out).log.iteration_unit = IterationUnit::unknown;
   return true;
+}
+
+// PaddleFleetX: "[train] epoch: 0, batch: 10, loss: 10.9, avg_batch_cost: 0.50 sec, ...".
+bool PaddleParser::see_epoch_batch(Cursor& cursor, const Line& line, RunBuilder& out) {
+  const auto epoch = cursor.integer();
+  if (!epoch || !cursor.literal(", batch: ")) return false;
+  const auto batch = cursor.integer();
+  if (!batch || *batch < 0 || *batch > 1'000'000'000'000 || *epoch < 0) return false;
+  if (*epoch != epoch_)
+    base_ = epoch_ >= 0 && *epoch > epoch_ ? std::max<std::int64_t>(0, last_step_) : 0;
+  epoch_ = *epoch;
+  return see_global_step(base_ + *batch + 1, line, out);
 }
 
 // ERNIE and the BERT of 2019: the speed is that of the steps since the line before.
@@ -196,6 +228,7 @@ bool PaddleParser::parse(const Line& line, RunBuilder& out) {
 }
 
 void PaddleParser::finish(RunBuilder& out) {
+  put_first(1, out);
   out.facts.framework.set("paddle", FactSource::log);
   for (const auto& draft : out.drafts()) {
     Facts& facts = draft->log.facts;

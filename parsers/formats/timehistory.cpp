@@ -24,11 +24,18 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {
-    "TimeHistory: ", "BenchmarkMetric: {",  "Train Step: ",
-    "train | step:", "Run stats:",          "eval | step:",
-    "] Perf ",       "for Sequences = ",    "Throughput Average (sequences/sec)",
-    "hvd.size() = ", "Total Inference Time"};
+constexpr std::string_view kAnchors[] = {"TimeHistory: ",
+                                         "BenchmarkMetric: {",
+                                         "Train Step: ",
+                                         "train | step:",
+                                         "Run stats:",
+                                         "eval | step:",
+                                         "] Perf ",
+                                         "for Sequences = ",
+                                         "Throughput Average (sequences/sec)",
+                                         "Global batch size: ",
+                                         "hvd.size() = ",
+                                         "Total Inference Time"};
 
 /// The global batch as the printed digits allow it: the one whole number that all lines agree on.
 class BatchFromDigits {
@@ -74,6 +81,7 @@ class TimeHistoryParser final : public LineParser {
   BatchFromDigits batch_;
   std::int64_t step_ = -1, epoch_base_ = 0;
   double newest_ = kUnknown, wrap_s_ = 0;
+  std::optional<std::int64_t> stated_batch_;  ///< "Global batch size: 256"
   bool inference_ = false;
 };
 
@@ -126,7 +134,7 @@ void TimeHistoryParser::put(const Interval& interval, Source source, const Line&
   sample.rank = line.rank;
   // The rate has more digits than the seconds.
   constexpr double kFine = 0.005;
-  if (const auto batch = batch_.value()) {
+  if (const auto batch = stated_batch_ ? stated_batch_ : batch_.value()) {
     run.log.facts.global_batch_size.set(*batch, FactSource::log);
     sample.seconds = steps * static_cast<double>(*batch) / interval.rate;
   } else if (interval.seconds_half <= kFine * interval.seconds) {
@@ -254,6 +262,10 @@ bool TimeHistoryParser::see_statement(const Line& line, RunBuilder& out) {
     run_->log.rate_unit = RateUnit::sequences_per_second;
     run_->add(sample);
     return true;
+  }
+  if (const auto batch = number_after(line, "] Global batch size: ")) {
+    if (*batch >= 1 && *batch < 1e12) stated_batch_ = static_cast<std::int64_t>(*batch);
+    return false;
   }
   if (const auto world = number_after(line, "hvd.size() = ")) {
     if (run_ != nullptr && *world >= 1 && *world < 1e7) {

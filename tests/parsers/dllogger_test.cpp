@@ -138,5 +138,19 @@ TEST(FormatChoice, PrefersAFineClockOverABarsWholeSeconds) {
   EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("tqdm"));
 }
 
+TEST(Dllogger, KeepsThePredictionOfSquadApart) {
+  const auto runs = read_text(
+      "DLL 2021-06-26 17:05:10.100000 - Training Epoch: 0 Training Iteration: 1  step_loss : 5.9\n"
+      "DLL 2021-06-26 17:05:11.100000 - Training Epoch: 0 Training Iteration: 2  step_loss : 5.8\n"
+      "DLL 2021-06-26 17:07:10.100000 -  e2e_train_time : 120.0 s training_sequences_per_second : "
+      "50.0 sequences/s final_loss : 1.0 None\n"
+      "DLL 2021-06-26 17:09:10.100000 -  e2e_inference_time : 101.2 s "
+      "inference_sequences_per_second : 107.05 sequences/s\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].summary->value, 50);
+  EXPECT_EQ(runs[1].kind, WorkKind::inference);
+  EXPECT_EQ(runs[1].summary->value, 107.05);
+}
+
 }  // namespace
 }  // namespace bertbench

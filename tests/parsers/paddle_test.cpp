@@ -67,5 +67,50 @@ TEST(Paddle, ReadsStepsPerSecond) {
   EXPECT_EQ(runs[0].iteration_unit, IterationUnit::unknown);
 }
 
+std::string gpt(int step, const std::string& cost, const std::string& speed) {
+  return "[2022-11-25 23:31:05,459] [    INFO] - global step " + std::to_string(step) +
+         ", epoch: 0, batch: " + std::to_string(step - 1) +
+         ", loss: 8.085629463, avg_reader_cost: 0.00024 sec, avg_batch_cost: " + cost +
+         " sec, speed: " + speed +
+         " step/s, ips_total: 11409 tokens/s, ips: 1426 tokens/s, learning rate: 4.6e-05\n";
+}
+
+// The first line of a resumed run stands for its own interval, not for all the steps before it.
+TEST(Paddle, CountsTheFirstIntervalOfAResumedRunByTheSecond) {
+  const auto runs = read_text(gpt(1471, "0.35901", "2.79") + gpt(1481, "0.36", "2.78"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records[0].iterations, 10);
+  EXPECT_NEAR(runs[0].records[0].seconds, 3.5901, 1e-9);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 2.78);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::iterations_per_second);
+}
+
+TEST(Paddle, ReadsErnieAndFineTuning) {
+  const auto ernie = read_text(
+      "epoch: 1, progress: 1/1, step: 30, loss: 10.540648, ppl: 19106.925781, next_sent_acc: "
+      "0.625000, speed: 0.849662 steps/s, file: ./data/demo_train_set.gz, mask_type: mask_word\n");
+  ASSERT_EQ(ernie.size(), 1u);
+  EXPECT_EQ(ernie[0].records[0].printed_rate, 0.849662);
+  EXPECT_THAT(ernie[0].notices.at(0).text, testing::HasSubstr("several nodes"));
+  const auto glue =
+      read_text("global step 100, epoch: 1, batch: 99, loss: 0.5, speed: 2.34 step/s\n");
+  ASSERT_EQ(glue.size(), 1u);
+  EXPECT_EQ(glue[0].records[0].printed_rate, 2.34);
+}
+
+TEST(Paddle, CountsBatchesOverEpochsOfFleetx) {
+  std::string text;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (const int batch : {9, 19}) {
+      text += "[train] epoch: " + std::to_string(epoch) + ", batch: " + std::to_string(batch) +
+              ", loss: 1.5, avg_batch_cost: 0.50000 sec, speed: 2.00 step/s, ips_total: 1 "
+              "tokens/s, ips: 1 tokens/s, learning rate: 1e-5\n";
+    }
+  }
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.back().step, 40);
+}
+
 }  // namespace
 }  // namespace bertbench
