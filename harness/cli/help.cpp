@@ -72,7 +72,7 @@ std::string examples_text(std::span<const Example> examples) {
 std::string commands_text() {
   std::string text = "commands:\n";
   for (const Command* command : all_commands()) {
-    text += fmt::format("  {:<10}{}\n", command->name, command->purpose);
+    text += fmt::format("  {:<13}{}\n", command->name, command->purpose);
   }
   return text;
 }

@@ -161,10 +161,17 @@ class JsonReader {
   // null means unknown, like an absent key.
   [[nodiscard]] std::optional<Index> find(std::string_view key) const {
     if (failed() || tree_->type(node_) != Type::object) return std::nullopt;
-    for (Index i = tree_->first(node_); i < tree_->end(node_); i = tree_->end(i)) {
-      if (tree_->name(i) != key) continue;
-      if (tree_->type(i) == Type::null) return std::nullopt;
-      return i;
+    // Readers ask in about the order in which keys are written, so a search goes on from the last
+    // hit and begins again once.
+    const Index first = tree_->first(node_), end = tree_->end(node_);
+    for (const auto& [from, to] : {std::pair{next_ < first ? first : next_, end},
+                                   std::pair{first, next_ < first ? first : next_}}) {
+      for (Index i = from; i < to; i = tree_->end(i)) {
+        if (tree_->name(i) != key) continue;
+        next_ = tree_->end(i);
+        if (tree_->type(i) == Type::null) return std::nullopt;
+        return i;
+      }
     }
     return std::nullopt;
   }
@@ -173,6 +180,7 @@ class JsonReader {
   const JsonTree* tree_;
   std::optional<Error>& error_;
   Index node_ = 0;
+  mutable Index next_ = 0;  // the member behind the last hit
   const JsonReader* parent_ = nullptr;
   std::string_view key_;
   std::optional<std::size_t> index_;

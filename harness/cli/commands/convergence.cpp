@@ -110,7 +110,7 @@ CommandRun declare(CLI::App& app) {
 constexpr Example kExamples[] = {
     {"bertbench convergence study.csv -o study.html", "Table, plots and spread over seeds."},
     {"bertbench convergence squad_ckpt_*/phase*_seed*.log", "Scores out of fine-tuning logs."},
-    {"bertbench convergence study.md --seconds-per-step 128=8.19 --seconds-per-step 512=19.97",
+    {"bertbench convergence study.md --seconds-per-step 128=8.19",
      "Hours from steps, where the table has none."},
 };
 constexpr ExitCodeRow kStatuses[] = {

@@ -1,0 +1,160 @@
+// What the figures hold, and that what is drawn is what they hold.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "reports/plot/chart_data.h"
+#include "reports/plot/figures.h"
+#include "reports/plot/svg.h"
+#include "tests/reports/samples.h"
+
+namespace bertbench::plot {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+Cell cell(std::int64_t gpus, double rate, std::int64_t batch = 32) {
+  return samples::cell(samples::identity(1, gpus, batch),
+                       {rate, rate * 1.01, rate * 0.99, rate, rate, rate});
+}
+
+const Series& named(const Figure& figure, const std::string& name) {
+  const auto found = std::ranges::find(figure.series, name, &Series::name);
+  EXPECT_NE(found, figure.series.end()) << name;
+  return *found;
+}
+
+TEST(Ticks, AreRoundNumbersThatCoverTheRange) {
+  EXPECT_THAT(nice_ticks(0, 10, 5), ElementsAre(0, 2, 4, 6, 8, 10));
+  EXPECT_THAT(nice_ticks(0, 0, 5), ElementsAre(0));
+  EXPECT_THAT(decade_ticks(8, 250), ElementsAre(10, 20, 50, 100, 200));
+  EXPECT_EQ(tick_text(15000, false), "15k");
+  EXPECT_EQ(tick_text(0.125, true), "12.5 %");
+}
+
+TEST(ScalingFigures, HoldMediansIntervalsTrialsAndTheIdealFromTheSmallestJob) {
+  const auto figures =
+      scaling_figures(samples::result_set({cell(8, 700), cell(1, 100), cell(2, 190)}));
+  ASSERT_THAT(figures, SizeIs(2));
+  const Figure& rate = figures[0];
+  ASSERT_THAT(rate.series, SizeIs(3));
+  EXPECT_EQ(rate.series[0].mark, Mark::dashed);
+  EXPECT_EQ(rate.series[0].points.front().x, 1);
+  EXPECT_EQ(rate.series[0].points.front().y, 100);
+  EXPECT_NEAR(rate.series[0].points.back().y / rate.series[0].points.back().x, 100, 1e-9);
+  EXPECT_THAT(rate.series[1].points, SizeIs(18));
+  const Series& medians = rate.series[2];
+  ASSERT_THAT(medians.points, SizeIs(3));
+  EXPECT_EQ(medians.points[2].x, 8);
+  EXPECT_EQ(medians.points[2].y, 700);
+  ASSERT_TRUE(medians.points[2].interval);
+  EXPECT_EQ(medians.points[2].interval->first, 693);
+  EXPECT_EQ(rate.x.scale, Scale::log2);
+  EXPECT_NEAR(figures[1].series[0].points[2].y, 0.875, 1e-12);
+  EXPECT_THAT(scaling_figures(samples::result_set({cell(1, 100)})), IsEmpty());
+}
+
+TEST(ScalingFigures, TheirRangeDoesNotDependOnTheOrderOfTheCells) {
+  std::vector<Cell> cells{cell(1, 10, 8), cell(8, 75, 8), cell(1, 100, 64), cell(8, 300, 64)};
+  const auto one = scaling_figures(samples::result_set(cells));
+  std::ranges::reverse(cells);
+  const auto other = scaling_figures(samples::result_set(cells));
+  EXPECT_EQ(one[0].y.high, other[0].y.high);
+  EXPECT_EQ(one[0].y.low, other[0].y.low);
+  // An ideal of 800 does not flatten what was measured: at most 1.6 times the fastest trial.
+  EXPECT_NEAR(one[0].y.high, 1.6 * 303 * 1.06, 1e-9);
+}
+
+TEST(ScalingFigures, OfManySeriesEightAreDrawnAndAllCanBeChosen) {
+  std::vector<Cell> cells;
+  for (std::int64_t batch = 1; batch <= 12; ++batch) {
+    cells.push_back(cell(1, 100 + static_cast<double>(batch), batch));
+    cells.push_back(cell(4, 390 + static_cast<double>(batch), batch));
+  }
+  const auto figures = scaling_figures(samples::result_set(cells));
+  EXPECT_THAT(figures[0].groups, SizeIs(12));
+  const std::string svg = inline_svg(figures[0]);
+  const std::string ideal = " dashed\"";
+  std::size_t drawn = 0;
+  for (std::size_t at = svg.find(ideal); at != std::string::npos; at = svg.find(ideal, at + 1)) {
+    ++drawn;
+  }
+  EXPECT_EQ(drawn, 8U);
+  EXPECT_THAT(chart_data(figures[0])["series"], SizeIs(36));
+}
+
+TEST(ReconciliationFigure, IsAgainstAllWorkOverAllTime) {
+  ResultSet set = samples::result_set({cell(1, 100)});
+  set.cells[0].trials[0].estimators = {{"step_time", 100}, {"printed", 105}, {"total_time", 80}};
+  const auto figure = reconciliation_figure(set);
+  ASSERT_TRUE(figure);
+  EXPECT_EQ(named(*figure, "step_time").points[0].x, 0.25);
+  EXPECT_EQ(named(*figure, "printed").points[0].x, 105.0 / 80 - 1);
+  EXPECT_THAT(figure->title, HasSubstr("all work over all time"));
+}
+
+TEST(ComparisonFigure, TellsFasterFromSlowerFromNeither) {
+  const ResultSet a = samples::result_set({cell(1, 100), cell(2, 200), cell(4, 400)});
+  const ResultSet b = samples::result_set({cell(1, 110), cell(2, 180), cell(4, 400)});
+  const auto figure = comparison_figure(compare(a, b));
+  ASSERT_TRUE(figure);
+  EXPECT_NEAR(named(*figure, "faster").points[0].x, 0.1, 0.01);
+  EXPECT_NEAR(named(*figure, "slower").points[0].x, -0.1, 0.01);
+  EXPECT_EQ(named(*figure, "no significant change").points[0].y, 2);
+  EXPECT_FALSE(comparison_figure({}));
+}
+
+TEST(IterationFigures, ReadFilesOfTheRunFolderAndNoOther) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "bb_plot";
+  std::filesystem::create_directories(folder / "run/c/trial_1");
+  const auto write = [](const std::filesystem::path& path) {
+    std::ofstream out(path);
+    out << "log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread\n";
+    for (int step = 1; step <= 900; ++step) out << "\"a,b\",1," << step << ",,0.1,10,,\n";
+  };
+  write(folder / "run/c/trial_1/iterations.csv");
+  write(folder / "secret.csv");
+  ResultSet set = samples::result_set({cell(1, 10)});
+  set.cells[0].trials[0].iterations_file = "c/trial_1/iterations.csv";
+  set.cells[0].trials[0].window.first_step = 100;
+  set.cells[0].trials[0].window.last_step = 900;
+  set.cells[0].trials[1].iterations_file = "../secret.csv";
+  set.cells[0].trials[2].iterations_file = (folder / "secret.csv").string();
+  const auto found = iteration_figures(set, (folder / "run").string());
+  ASSERT_THAT(found.figures, SizeIs(1));
+  EXPECT_EQ(found.cells, 1U);
+  const Figure& figure = found.figures[0];
+  ASSERT_THAT(figure.series, SizeIs(1));
+  EXPECT_THAT(figure.series[0].points, SizeIs(300));
+  EXPECT_EQ(figure.series[0].points.back().x, 900);
+  ASSERT_THAT(figure.bands, SizeIs(2));
+  EXPECT_EQ(figure.bands[0].label, "cut as warm-up");
+  EXPECT_EQ(figure.bands[0].to, 100);
+  EXPECT_EQ(figure.bands[1].to, 900);
+  EXPECT_THAT(iteration_figures(set, "").figures, IsEmpty());
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ChartData, HoldsNoNumberThatJsonHasNot) {
+  Figure figure;
+  figure.id = "x";
+  figure.series.push_back(
+      {"s", 0, Mark::points, {{1, NAN, {}, {}}, {2, 3, std::pair{1.0, INFINITY}, "t"}}, -1});
+  const auto json = chart_data(figure);
+  ASSERT_THAT(json["series"][0]["points"], SizeIs(1));
+  EXPECT_EQ(json["series"][0]["points"][0].dump(), "[2.0,3.0,1.0,null,\"t\"]");
+  EXPECT_THAT(inline_svg(figure), Not(HasSubstr("nan")));
+  EXPECT_THAT(inline_svg(figure), Not(HasSubstr("inf")));
+}
+
+}  // namespace
+}  // namespace bertbench::plot
