@@ -97,7 +97,7 @@ void read_window(JsonReader& in, WindowUsed& window) {
   window.chosen_by = in.text("chosen_by").value_or("");
   in.require("covered");
   window.covered = in.flag("covered").value_or(false);
-  window.first_step = in.count("first_step");
+  window.first_step = in.count("first_step", -1);
   window.last_step = in.count("last_step");
 }
 
@@ -113,7 +113,7 @@ void read_steady(JsonReader& in, SteadyRecord& steady) {
   const auto state = steadiness_from_name(in.text("state").value_or(""));
   if (!state) in.report("state", "one of flat, warm_up, slow_down, no_steady_state");
   steady.state = state.value_or(Steadiness::flat);
-  steady.first_step = in.count("first_step");
+  steady.first_step = in.count("first_step", -1);
   steady.change = in.number("change");
 }
 

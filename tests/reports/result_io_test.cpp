@@ -37,6 +37,9 @@ TEST(ResultIo, WhatIsWrittenReadsBackAsTheSameText) {
   cell.kind = WorkKind::evaluation;
   Trial& trial = cell.trials[1];
   trial.attempt = 3;
+  trial.telemetry = {{"samples", 3}, {"cpu", {{"other_cores", 0.5}}}};
+  trial.energy_j = 1234.5;
+  trial.energy_per_sequence_j = 0.25;
   trial.log = "a/b <script>.log";
   trial.outcome = {.status = Status::stalled, .step = 7, .line = 8, .detail = "no output for 60 s"};
   trial.estimators = {{"step_time", 1841.41}};
@@ -47,6 +50,7 @@ TEST(ResultIo, WhatIsWrittenReadsBackAsTheSameText) {
   trial.loss_first = 1.5;
   trial.notices = {{3, "text"}};
   trial.window.first_step = 100;
+  cell.trials[0].window.first_step = -1;  // a counter from 0 on: the window begins before it
   ResultSet results = samples::result_set({cell, samples::cell(samples::identity(1, 1), {150})});
   results.environment = Json::parse(R"({"z": 1, "a": [1, {"b": null}]})");
   const std::string text = to_text(results);
