@@ -4,7 +4,7 @@ bb_registry(bb_reports KIND report TYPE Report HEADER reports/report.h NAMES
   json csv csv-trials csv-iterations markdown html dlperf dlperf-text junit prometheus)
 
 target_sources(bb_reports PRIVATE
-  render.cpp table.cpp present.cpp cell_table.cpp csv.cpp dlperf.cpp markup.cpp
+  render.cpp table.cpp present.cpp cell_table.cpp csv.cpp dlperf.cpp dlperf_lines.cpp dlperf_scripts.cpp markup.cpp
   stats/flops.cpp stats/hardware.cpp stats/model_file.cpp)
 
 # bb_embed(<target> <variable> <file>): the bytes of a file as `extern const char* const <variable>`

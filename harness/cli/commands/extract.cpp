@@ -7,6 +7,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
+#include "harness/cli/extract_dlperf.h"
 #include "harness/cli/in_order.h"
 #include "harness/cli/inputs.h"
 #include "harness/cli/iterations_csv.h"
@@ -77,7 +78,8 @@ class Extraction {
     if (spool_error_) return console_.error(*spool_error_);
     if (tally_.recognised == 0) return ExitCode::nothing_read;
 
-    const ResultSet set = builder_.finish();
+    ResultSet set = builder_.finish();
+    if (!options_.compat.empty()) apply_dlperf(set, options_.window, options_.base);
     if (tally_.failed_below_folders > kMostErrorsOfAFolder) {
       console_.note(
           fmt::format("{} files below folders could not be used", tally_.failed_below_folders));
