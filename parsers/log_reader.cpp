@@ -338,9 +338,13 @@ LiveView LogReader::live() const {
     if (const RunDraft* draft = best->builder->current()) {
       out = view_of(*draft);
       out.facts = state_->facts.so_far(*draft);
-      if (draft->log.first_nan_step) {
-        out.trouble = Outcome{Status::nan, draft->log.first_nan_step, 0, "the loss is not finite"};
-      }
+    }
+  }
+  // A format may keep losses apart from rates until it knows how they belong together.
+  if (best != nullptr) {
+    for (const auto& draft : best->builder->drafts()) {
+      if (draft->discard || !draft->log.first_nan_step) continue;
+      out.trouble = Outcome{Status::nan, draft->log.first_nan_step, 0, "the loss is not finite"};
     }
   }
   if (auto trouble = state_->outcomes.trouble()) {

@@ -89,6 +89,8 @@ void Console::status(std::string_view text, Style style) {
   to_err(styled_err(style, escape_for_terminal(text)));
 }
 
+void Console::redraw(std::string_view text) { err_ << text << std::flush; }
+
 ExitCode Console::error(const Error& error, ExitCode status) {
   to_err(styled_err(Style::red, "bertbench:") + " " + escape_for_terminal(error.message()));
   return status;

@@ -46,6 +46,9 @@ class Console {
   /// A line about how work goes on, to stderr, escaped, without a prefix.
   void status(std::string_view text, Style style = Style::plain);
 
+  /// To a stderr that is a terminal, as it is: cursor movements and text that was escaped.
+  void redraw(std::string_view text);
+
   /// `bertbench: <where>: <what>; <hint>` to stderr on one line, escaped. Returns `status`, so
   /// that a command can `return console.error(error, ...)`.
   ExitCode error(const Error& error, ExitCode status = ExitCode::usage);

@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <thread>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
+#include "harness/cli/follow.h"
 #include "harness/cli/extract_dlperf.h"
 #include "harness/cli/in_order.h"
 #include "harness/cli/inputs.h"
@@ -16,10 +18,14 @@
 #include "harness/cli/output.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/result_view.h"
+#include "harness/cli/shard.h"
 #include "parsers/core/text.h"
 #include "parsers/log_reader.h"
+#include "parsers/user_format.h"
 #include "reports/estimators.h"
 #include "reports/measure.h"
+#include "reports/model/result_io.h"
+#include "reports/partial.h"
 
 namespace bertbench {
 namespace {
@@ -28,17 +34,26 @@ constexpr std::size_t kMostErrorsOfAFolder = 5;
 
 struct Options {
   std::vector<std::string> paths;
-  std::string format = "auto";
+  std::string format = "auto", format_file;
   Facts facts;
   std::optional<WindowRule> window;
-  std::string estimator, base, compat, iterations;
-  bool summary = false, strict = false;
+  std::string estimator, base, compat, iterations, shard_text;
+  bool summary = false, strict = false, follow = false;
+  std::optional<std::int64_t> stall_after;
   std::optional<std::int64_t> threads;
   OutputOptions output;
 };
 
-Result<void> check_names(const Options& options) {
-  if (auto known = check_format_name(options.format); !known) return known;
+using UserFormatPointer = std::shared_ptr<const UserFormat>;
+
+Result<void> check_names(const Options& options, const UserFormat* user_format) {
+  if (auto known = check_format_name(options.format, user_format); !known) return known;
+  if (options.follow && !options.shard_text.empty()) {
+    return fail("--follow", "cannot be joined with --shard", "follow the logs that matter");
+  }
+  if (!options.follow && options.stall_after) {
+    return fail("--stall-after", "only --follow waits for output", "add --follow");
+  }
   const auto names = estimator_names();
   if (!options.estimator.empty() &&
       std::find(names.begin(), names.end(), options.estimator) == names.end()) {
@@ -54,7 +69,33 @@ Result<void> check_names(const Options& options) {
     return fail("--iterations", "two machine forms cannot share stdout",
                 "give one of them a file name");
   }
+  if (options.shard_text.empty()) return {};
+  if (!options.iterations.empty()) {
+    return fail("--shard", "cannot be joined with --iterations, as merging numbers the trials",
+                "write the iterations of the logs that matter in a run of its own");
+  }
+  if (!options.compat.empty()) {
+    return fail("--shard", "cannot be joined with --compat, which replays a script on whole cells",
+                "leave one of them out");
+  }
+  if (std::ranges::find(options.paths, "-") != options.paths.end()) {
+    return fail("--shard", "stdin cannot be cut into shards", "name files or folders");
+  }
   return {};
+}
+
+/// What decides a result besides its logs: shards merge only if these are equal.
+std::map<std::string, std::string> deciding(const Options& options) {
+  std::map<std::string, std::string> out = facts_as_options(options.facts);
+  const auto put = [&](const char* key, const std::string& value) {
+    if (!value.empty()) out[key] = value;
+  };
+  if (options.format != "auto") put("format", options.format);
+  put("format-file", options.format_file);
+  if (options.window) put("window", options.window->str());
+  put("estimator", options.estimator);
+  put("base", options.base);
+  return out;
 }
 
 /// What became of the logs, besides the numbers.
@@ -64,18 +105,31 @@ struct Tally {
 
 class Extraction {
  public:
-  Extraction(const Options& options, Console& console)
+  Extraction(const Options& options, UserFormatPointer user_format, Console& console)
       : options_(options), console_(console), builder_(measure_options()) {
+    read_.user_format = std::move(user_format);
+    read_.world = options.facts.world();
     if (!options.iterations.empty()) iterations_.emplace(options.facts);
     read_.format = options.format;
     if (options.window) read_.window = *options.window;
   }
 
-  ExitCode run() {
-    const Inputs inputs = find_inputs(options_.paths);
+  ExitCode run(std::optional<ShardName> shard) {
+    Inputs inputs = find_inputs(options_.paths);
+    if (shard) part_ = take_shard(inputs, *shard);
     for (const Error& error : inputs.errors) failed(error, true);
-    read(inputs.logs);
+    bool interrupted = false;
+    if (options_.follow) {
+      if (!inputs.errors.empty()) return ExitCode::nothing_read;
+      const auto live = follow_logs(inputs.logs);
+      if (!live) return console_.error(live.error(), ExitCode::nothing_read);
+      interrupted = *live;
+    } else {
+      read(inputs.logs);
+    }
     if (spool_error_) return console_.error(*spool_error_);
+    if (part_) return write_part(inputs.logs.size());
+    if (interrupted && tally_.recognised == 0) return ExitCode::interrupted;
     if (tally_.recognised == 0) return ExitCode::nothing_read;
 
     ResultSet set = builder_.finish();
@@ -89,9 +143,11 @@ class Extraction {
     if (const auto written = write_iterations(set); !written) {
       return console_.error(written.error());
     }
-    const bool strict_failure = options_.strict && tally_.failed > 0;
+    ExitCode status = ExitCode::good;
+    if (options_.strict && tally_.failed > 0) status = ExitCode::regression;
+    if (interrupted) status = ExitCode::interrupted;
     return answer(
-        console_, options_.output, strict_failure ? ExitCode::regression : ExitCode::good,
+        console_, options_.output, status,
         [&](const std::string& path) { return result_text(set, path); },
         [&] {
           ViewOptions view;
@@ -141,14 +197,49 @@ class Extraction {
     console_.progress().stop();
   }
 
+  /// True when the user ended it.
+  Result<bool> follow_logs(const std::vector<Input>& logs) {
+    FollowOptions live;
+    live.read = read_;
+    live.given = options_.facts;
+    if (options_.stall_after) live.stall_after_s = static_cast<double>(*options_.stall_after);
+    std::vector<std::string> paths;
+    for (const Input& log : logs) paths.push_back(log.path);
+    auto followed = follow(paths, live, console_);
+    if (!followed) return tl::unexpected(followed.error());
+    for (std::size_t i = 0; i < logs.size(); ++i) consume(logs[i], std::move(followed->logs[i]));
+    return followed->interrupted;
+  }
+
   void consume(const Input& input, Result<std::vector<RunLog>> runs) {
     if (!runs) return failed(runs.error(), input.named);
     ++tally_.recognised;
-    for (const RunLog& log : *runs) {
+    for (std::size_t run = 0; run < runs->size(); ++run) {
+      const RunLog& log = (*runs)[run];
       builder_.add_log(log);
+      if (part_) {
+        for (MeasuredLog& measured : builder_.take()) {
+          part_->measured.push_back({std::move(measured), input.index, run});
+        }
+      }
       if (!iterations_ || spool_error_) continue;
       if (const auto added = iterations_->add(log); !added) spool_error_ = added.error();
     }
+  }
+
+  /// The file is written whatever was found, so that a merge finds every shard.
+  ExitCode write_part(std::size_t logs) {
+    part_->options = deciding(options_);
+    console_.status(
+        fmt::format("shard {}/{}: {} of {} read, {} recognised", part_->shard, part_->of, logs,
+                    counted(static_cast<long long>(part_->logs), "log"), tally_.recognised));
+    ExitCode status = ExitCode::good;
+    if (logs > 0 && tally_.recognised == 0) status = ExitCode::nothing_read;
+    if (options_.strict && tally_.failed > 0) status = ExitCode::regression;
+    const ResultSet set = partial_result(std::move(*part_));
+    print_notices(console_, set);
+    return answer(
+        console_, options_.output, status, [&](const std::string&) { return to_text(set); }, [] {});
   }
 
   Result<void> write_iterations(const ResultSet& set) {
@@ -164,12 +255,31 @@ class Extraction {
   ReadOptions read_;
   std::optional<IterationsCsv> iterations_;
   std::optional<Error> spool_error_;
+  std::optional<Shard> part_;
   Tally tally_;
 };
 
 ExitCode run(const Options& options, Console& console) {
-  if (const auto known = check_names(options); !known) return console.error(known.error());
-  return Extraction(options, console).run();
+  UserFormatPointer user_format;
+  if (!options.format_file.empty()) {
+    auto loaded = UserFormat::load(options.format_file);
+    if (!loaded) return console.error(loaded.error());
+    user_format = std::move(*loaded);
+  }
+  if (const auto known = check_names(options, user_format.get()); !known) {
+    return console.error(known.error());
+  }
+  std::optional<ShardName> shard;
+  if (!options.shard_text.empty()) {
+    const auto parsed = parse_shard(options.shard_text);
+    if (!parsed) return console.error(parsed.error());
+    if (!options.output.json && options.output.path.empty()) {
+      return console.error(
+          {"--shard", "a part of a result is for `merge`, not for reading", "add -o FILE.json"});
+    }
+    shard = *parsed;
+  }
+  return Extraction(options, std::move(user_format), console).run(shard);
 }
 
 CommandRun declare(CLI::App& app) {
@@ -178,6 +288,8 @@ CommandRun declare(CLI::App& app) {
                 "Logs, folders that are searched for logs, or - for stdin; .gz and .zst too.");
   add_text(app, "--format", options->format, "NAME", "Log format, as in `bertbench list formats`.")
       ->default_str("auto");
+  add_text(app, "--format-file", options->format_file, "FILE",
+           "A log format of your own: literals and RE2 patterns in JSON, see docs/formats.md.");
   add_facts(app, options->facts);
   add_window(app, options->window, "auto");
   add_text(app, "--estimator", options->estimator, "NAME",
@@ -191,7 +303,15 @@ CommandRun declare(CLI::App& app) {
   add_text(app, "--iterations", options->iterations, "FILE",
            "Write every record as CSV; - for stdout, in place of the table.");
   add_flag(app, "--summary", options->summary, "One row a cell, without its trials.");
+  add_flag(app, "--follow", options->follow,
+           "Stay with logs that are still written: rate, time left, NaN, out of memory, stalls; "
+           "Ctrl-C ends it with the table.");
+  add_count(app, "--stall-after", options->stall_after, 1,
+            "Seconds without output after which --follow calls a log stalled.")
+      ->default_str("60");
   add_flag(app, "--strict", options->strict, "Status 1 if any log could not be used.");
+  add_text(app, "--shard", options->shard_text, "I/N",
+           "Read part I of N of the logs, for `bertbench merge`; every part gets the same PATHs.");
   add_count(app, "--threads", options->threads, 1, "Logs read at the same time.")
       ->default_str("number of cores");
   add_output(app, options->output,
@@ -201,17 +321,22 @@ CommandRun declare(CLI::App& app) {
 }
 
 constexpr Example kExamples[] = {
+    {"bertbench extract --follow train.log --window steps:100:500",
+     "A run that is going on: current rate, window filled, time left."},
     {"bertbench extract train.log", "One log: every estimate of its throughput."},
     {"bertbench extract logs/ --window 100:200 -o results.json",
      "A tree of logs (bz32/4n8g/bert_b32_fp32_4.log), one cell a folder, kept for `report`."},
     {"ssh node cat log | bertbench extract - --micro-batch-size 64 --nodes 2",
      "Facts that the log does not tell turn iterations/s into sequences/s."},
+    {"bertbench extract logs/ --shard 3/8 -o part3.json",
+     "An eighth of the logs; `bertbench merge part*.json -o results.json` joins the eight."},
 };
 constexpr ExitCodeRow kStatuses[] = {
     {ExitCode::good, "logs were read; that a run failed is an outcome, not an error"},
     {ExitCode::regression, "a log could not be used, under --strict"},
     {ExitCode::usage},
-    {ExitCode::nothing_read}};
+    {ExitCode::nothing_read},
+    {ExitCode::interrupted, "--follow was ended by a signal; the table was printed"}};
 
 }  // namespace
 

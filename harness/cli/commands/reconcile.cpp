@@ -15,6 +15,7 @@
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
 #include "parsers/log_reader.h"
+#include "parsers/user_format.h"
 #include "reports/table.h"
 
 namespace bertbench {
@@ -24,7 +25,7 @@ using nlohmann::ordered_json;
 
 struct Options {
   std::vector<std::string> logs;
-  std::string plan, format = "auto";
+  std::string plan, format = "auto", format_file;
   std::optional<WindowRule> window;
   ReconcileOptions reconcile;
   OutputOptions output;
@@ -156,10 +157,17 @@ ExitCode run(const Options& options, Console& console) {
         {"reconcile", "give either logs or --plan", "see `bertbench reconcile --help`"});
   }
   if (!options.plan.empty()) return run_plan(options, console);
-  if (const auto known = check_format_name(options.format); !known) {
+  ReadOptions read;
+  read.format = options.format;
+  read.world = options.reconcile.given.world();
+  if (!options.format_file.empty()) {
+    auto loaded = UserFormat::load(options.format_file);
+    if (!loaded) return console.error(loaded.error());
+    read.user_format = std::move(*loaded);
+  }
+  if (const auto known = check_format_name(options.format, read.user_format.get()); !known) {
     return console.error(known.error());
   }
-  ReadOptions read{.format = options.format, .window = {}};
   ReconcileOptions reconcile = options.reconcile;
   if (options.window) read.window = reconcile.window = *options.window;
   const Inputs inputs = find_inputs(options.logs);
@@ -208,6 +216,8 @@ CommandRun declare(CLI::App& app) {
       ->type_name("S");
   add_text(app, "--format", options->format, "NAME", "Log format, as in `bertbench list formats`.")
       ->default_str("auto");
+  add_text(app, "--format-file", options->format_file, "FILE",
+           "A log format of your own: literals and RE2 patterns in JSON, see docs/formats.md.");
   add_facts(app, reconcile.given);
   add_window(app, options->window, "auto");
   add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");

@@ -1,0 +1,34 @@
+// follow: logs that are still being written, as they stand, until they end or the user has enough.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/cli/console.h"
+#include "parsers/log_reader.h"
+
+namespace bertbench {
+
+struct FollowOptions {
+  ReadOptions read;
+  Facts given;                ///< of the command line
+  double stall_after_s = 60;  ///< quiet for so long, and longer than usual: stalled
+};
+
+struct Followed {
+  std::vector<Result<std::vector<RunLog>>> logs;  ///< in the order of the paths
+  bool interrupted = false;                       ///< by SIGINT, SIGTERM or SIGHUP
+};
+
+/// Reads what is there and what comes. On a terminal one line a log is redrawn in place; elsewhere
+/// a line is written when something happens (NaN, out of memory, stalled, rotated ...) and every
+/// ten seconds while records come. Ends when every log was deleted or closed, or on a signal; then
+/// a log's quiet end is its outcome (`stalled` where it had stalled).
+[[nodiscard]] Result<Followed> follow(const std::vector<std::string>& paths,
+                                      const FollowOptions& options, Console& console);
+
+/// One line of status: "step 120/400, 31.2 sequences/s, window 20 of 100, 9 min 01 s left".
+[[nodiscard]] std::string live_text(const LiveView& view, const FollowOptions& options);
+
+}  // namespace bertbench
