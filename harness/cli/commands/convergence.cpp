@@ -28,12 +28,12 @@ Result<std::map<std::int64_t, double>> rates(const std::vector<std::string>& giv
   for (const std::string& one : given) {
     const auto parts = split(one, '=');
     const auto length = parts.size() == 2 ? to_int(parts[0]) : std::nullopt;
-    const auto seconds = parts.size() == 2 ? to_double(parts[1]) : std::nullopt;
-    if (!length || *length < 1 || !seconds || !(*seconds > 0) || *seconds > 1e9) {
+    const double seconds = parts.size() == 2 ? to_double(parts[1]).value_or(0) : 0;
+    if (!length || *length < 1 || !(seconds > 0) || seconds > 1e9) {
       return fail("--seconds-per-step", "'" + one + "' is not LENGTH=SECONDS",
                   "for example --seconds-per-step 128=8.19");
     }
-    out[*length] = *seconds;
+    out[*length] = seconds;
   }
   return out;
 }
