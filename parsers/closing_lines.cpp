@@ -40,12 +40,8 @@ bool ClosingLines::see_trainer(const Line& line) {
       summary_ = Stated{*samples, RateUnit::sequences_per_second, line.number};
     } else if (samples) {
       // Releases before train_steps_per_second existed divided the steps by the runtime.
-      summary_ = Stated{*samples, RateUnit::iterations_per_second, line.number};
-      notices_.push_back(
-          {line.number,
-           "train_samples_per_second of this old release of transformers "
-           "counts steps, not samples, and after a resume divides all of them by the "
-           "time of the last session"});
+      summary_ = Stated{*samples, RateUnit::unknown, line.number};
+      call_steps(line.number);
     }
     return true;
   }
@@ -68,10 +64,25 @@ bool ClosingLines::see_trainer(const Line& line) {
     const auto samples = cursor.number();
     if (samples && !summary_) {
       summary_ = Stated{*samples, RateUnit::sequences_per_second, line.number};
+      table_ = true;
     }
     return samples.has_value();
   }
+  if (cursor.skip_past("train_steps_per_second ")) {
+    cursor.blanks();
+    if (!cursor.literal("=")) return false;
+    table_ = false;  // a release that has both rates: the one before is of samples
+    return true;
+  }
   return false;
+}
+
+void ClosingLines::call_steps(std::int64_t line) {
+  summary_->unit = RateUnit::iterations_per_second;
+  notices_.push_back({line,
+                      "train_samples_per_second of this old release of transformers "
+                      "counts steps, not samples, and after a resume divides all of them by the "
+                      "time of the last session"});
 }
 
 bool ClosingLines::see(const Line& line) {
@@ -100,7 +111,8 @@ bool ClosingLines::see(const Line& line) {
       wall_s_ = *value;
       known = ended_ = true;
     }
-  } else if (has(line, "train_runtime") || has(line, "train_samples_per_second")) {
+  } else if (has(line, "train_runtime") || has(line, "train_samples_per_second") ||
+             has(line, "train_steps_per_second ")) {
     known = see_trainer(line);
   } else if (const auto value = shell_time(line)) {
     shell_s_ = *value;
@@ -116,6 +128,7 @@ bool ClosingLines::said_for(const RunDraft& run) const {
 }
 
 void ClosingLines::give_to(RunDraft& run) {
+  if (table_ && summary_) call_steps(summary_->line);
   if (summary_) run.log.summary = summary_;
   if (training_s_) run.log.totals.training_s = training_s_;
   if (wall_s_) run.log.totals.wall_s = wall_s_;

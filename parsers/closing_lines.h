@@ -30,12 +30,14 @@ class ClosingLines {
 
  private:
   bool see_trainer(const Line& line);
+  void call_steps(std::int64_t line);  ///< the summary counts steps
 
   std::optional<Stated> summary_;
   std::optional<double> training_s_, wall_s_, shell_s_;
   std::vector<Notice> notices_;
   std::int64_t line_ = 0;
   bool ended_ = false, trainer_ = false;
+  bool table_ = false;  ///< the summary is a table's, whose steps per second did not follow yet
 };
 
 }  // namespace bertbench

@@ -4,6 +4,10 @@
 //       RunningAvgSamplesPerSec=46.98, CurrSamplesPerSec=50.87, MemAllocated=5.53GB, ...
 //   [<date>] [INFO] [timer.py:154:stop] 0/10, SamplesPerSec=12.3 ...                 (before 0.6)
 //   |E2E latency=7.99s |Gather latency=... |CurSamplesPerSec=8.01 |AvgSamplesPerSec=8.01
+//   End-to-End => Latency: 5.26s, TFLOPs: 1.2, Samples/sec: 12.17, ..., Batch Size: 64, Total Seq.
+//   ... Model Parameters: 1.316 B, Latency: 0.53s, TFLOPs: 40.2, Samples/sec: 7.55, Time/seq 0.13s,
+//       Batch Size: 4, Sequence Length: 512                                  (steps 1 and 2: one
+//       GPU)
 //
 // Rates are of all ranks. RunningAvg leaves out the first steps and is cumulative; Curr is the last
 // step or the last window, by release. CurSamplesPerSec (one r) is another measure: a step of
@@ -24,7 +28,8 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {"SamplesPerSec=", "OVERFLOW! Rank 0",
-                                         "Grad overflow on iteration", "exits successfully."};
+                                         "Grad overflow on iteration", "exits successfully.",
+                                         "Samples/sec: "};
 
 struct TimerLine {
   std::optional<std::int64_t> epoch, global_step;
@@ -89,12 +94,15 @@ class DeepspeedParser final : public LineParser {
   };
   bool see_timer(const TimerLine& timer, const Line& line, RunBuilder& out);
   bool see_end_to_end(const Line& line, RunBuilder& out);
+  bool see_chat(const Line& line, RunBuilder& out);
+  void add_end_to_end(double seconds, double rate, const Line& line, RunBuilder& out);
   Engine& engine_for(const TimerLine& timer, const Line& line, RunBuilder& out);
 
   static constexpr std::size_t kMaxEngines = 8;
   std::vector<Engine> engines_;  ///< of the launch that runs now
   std::size_t most_engines_ = 0;
   RunDraft* end_to_end_ = nullptr;
+  RunDraft* chat_ = nullptr;  ///< DeepSpeed-Chat's lines of steps 1 and 2
   std::int64_t skipped_ = 0;
   std::set<std::int64_t> overflows_;
   bool ended_ = false;
@@ -154,6 +162,13 @@ bool DeepspeedParser::see_end_to_end(const Line& line, RunBuilder& out) {
   const auto current = number_after(line, "|CurSamplesPerSec=");
   const auto average = number_after(line, "|AvgSamplesPerSec=");
   if (!latency || !current || !average) return false;
+  add_end_to_end(*latency, *current, line, out);
+  end_to_end_->log.summary = Stated{*average, RateUnit::sequences_per_second, line.number};
+  return true;
+}
+
+void DeepspeedParser::add_end_to_end(double seconds, double rate, const Line& line,
+                                     RunBuilder& out) {
   if (end_to_end_ == nullptr) {
     end_to_end_ = &out.extra(WorkKind::training, line.number);
     end_to_end_->log.iteration_unit = IterationUnit::unknown;
@@ -161,16 +176,46 @@ bool DeepspeedParser::see_end_to_end(const Line& line, RunBuilder& out) {
     end_to_end_->log.notices.push_back(
         {line.number,
          "steps of reinforcement learning from end to end, generation included: "
-         "CurSamplesPerSec, not the engines' CurrSamplesPerSec"});
+         "not the engines' CurrSamplesPerSec"});
   }
   Sample sample;
   sample.step = end_to_end_->last() != nullptr ? end_to_end_->last()->step + 1 : 1;
   sample.iterations = 1;
-  sample.seconds = *latency;
-  sample.rate = *current;
+  sample.seconds = seconds;
+  sample.rate = rate;
   sample.line = line.number;
   end_to_end_->add(sample);
-  end_to_end_->log.summary = Stated{*average, RateUnit::sequences_per_second, line.number};
+}
+
+// Rounded to 0.01 s and 0.01/s. In steps 1 and 2 the rate is the batch of one GPU over its time,
+// for every micro-step; in step 3 that of all GPUs, but with a batch of 2 by mistake where an
+// unsupervised data set is mixed in.
+bool DeepspeedParser::see_chat(const Line& line, RunBuilder& out) {
+  const auto latency = number_after(line, "Latency: ");
+  const auto rate = number_after(line, "Samples/sec: ");
+  const auto batch = integer_after(line, "Batch Size: ");
+  if (!latency || !rate || !batch || !(*latency > 0) || *batch < 1) return false;
+  if (line.text.find("End-to-End => ") != std::string_view::npos) {
+    add_end_to_end(*latency, *batch == 2 ? kUnknown : *rate, line, out);
+    return true;
+  }
+  const auto length = integer_after(line, "Sequence Length: ");
+  if (line.text.find("Model Parameters: ") == std::string_view::npos || !length) return false;
+  if (chat_ == nullptr) {
+    chat_ = &out.extra(WorkKind::training, line.number);
+    chat_->log.iteration_unit = IterationUnit::micro_step;
+    chat_->log.facts.micro_batch_size.set(*batch, FactSource::log);
+    if (*length >= 1) chat_->log.facts.sequence_length.set(*length, FactSource::log);
+    chat_->log.notices.push_back(
+        {line.number,
+         "Samples/sec of DeepSpeed-Chat's steps 1 and 2 is of one GPU: it was not taken"});
+  }
+  Sample sample;
+  sample.step = chat_->last() != nullptr ? chat_->last()->step + 1 : 1;
+  sample.iterations = 1;
+  sample.seconds = *latency;
+  sample.line = line.number;
+  chat_->add(sample);
   return true;
 }
 
@@ -182,6 +227,7 @@ bool DeepspeedParser::parse(const Line& line, RunBuilder& out) {
     const auto timer = timer_line(line);
     return timer && see_timer(*timer, line, out);
   }
+  if (line.text.find("Samples/sec: ") != std::string_view::npos) return see_chat(line, out);
   if (line.text.find("OVERFLOW! Rank 0") != std::string_view::npos) {
     ++skipped_;
   } else if (const auto at = integer_after(line, "Grad overflow on iteration ");
@@ -196,11 +242,15 @@ bool DeepspeedParser::parse(const Line& line, RunBuilder& out) {
 
 void DeepspeedParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
+  // The engine's own timer is finer, and of all ranks.
+  if (chat_ != nullptr && out.drafts().size() > 1) chat_->discard = true;
+  const auto shown =
+      std::ranges::count_if(out.drafts(), [](const auto& draft) { return !draft->discard; });
   const auto skipped = std::max(skipped_, static_cast<std::int64_t>(overflows_.size()));
   for (const auto& draft : out.drafts()) {
     draft->ended_well = ended_;
     if (draft.get() == end_to_end_) continue;
-    if (skipped > 0 && out.drafts().size() == 1) draft->log.totals.skipped_steps = skipped;
+    if (skipped > 0 && shown == 1) draft->log.totals.skipped_steps = skipped;
     if (most_engines_ > 1 || end_to_end_ != nullptr) {
       draft->log.notices.push_back(
           {0,

@@ -6,7 +6,9 @@
 //   since 5.0)
 //     train_runtime            = 0:14:31.66                                  table of log_metrics
 //   "log_history": [ { "epoch": 0.22, "loss": 0.4605, "step": 100 }, ...     trainer_state.json
-//   "train_samples_per_second": 979.773                                      train_results.json
+//   "train_samples_per_second": 979.773                     train_results.json, all_results.json
+//   {"epoch": 3.0, "global_step": 30, "log_history": [{"loss": 0.46, "step": 10}, ...    on one
+//   line
 //
 // None of these lines has a clock: the only rate is that of the whole run, start-up included. Where
 // bars are drawn, the format tqdm tells more. Rates of evaluations (eval_...) are not read.
@@ -30,6 +32,8 @@ constexpr std::string_view kAnchors[] = {"{'loss':",
                                          "'train_runtime':",
                                          "train_runtime ",
                                          "train_samples_per_second ",
+                                         "train_steps_per_second ",
+                                         "train_steps_per_second ",
                                          "Total optimization steps = ",
                                          "Num Epochs = ",
                                          "***** Running training",
@@ -50,6 +54,7 @@ class HuggingfaceParser final : public LineParser {
  private:
   bool see_console(const Line& line, RunBuilder& out);
   bool see_json(const Line& line, RunBuilder& out);
+  bool see_compact(const Line& line, RunBuilder& out);
   bool see_dict(const Line& line, RunBuilder& out);
   void conclude_json(RunDraft& draft);
   RunDraft& run(const Line& line, RunBuilder& out);
@@ -62,6 +67,7 @@ class HuggingfaceParser final : public LineParser {
   bool by_epoch_ = true;  ///< every dict's step followed from its epoch
   // JSON.
   bool history_ = false;
+  std::int64_t compact_line_ = 0;  ///< of JSON that stands on one line
   std::optional<double> loss_, global_step_, max_steps_, runtime_, samples_rate_, steps_rate_;
   std::int64_t rate_line_ = 0;
 };
@@ -75,6 +81,10 @@ RunDraft& HuggingfaceParser::run(const Line& line, RunBuilder& out) {
 
 bool HuggingfaceParser::parse(const Line& line, RunBuilder& out) {
   const std::string_view text = trim(line.text);
+  // An overlong line comes in parts, of which only the first has the opening brace.
+  if (text.starts_with('{') ? text.starts_with("{\"") : line.number == compact_line_) {
+    return see_compact(line, out);
+  }
   return text.starts_with('"') ? see_json({text, line.number, line.terminator, line.rank}, out)
                                : see_console(line, out);
 }
@@ -128,6 +138,28 @@ bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
   if (!closing_.see(line)) return false;
   run(line, out);
   return true;
+}
+
+// trainer_state.json and all_results.json without line breaks: member by member, as if each stood
+// on a line.
+bool HuggingfaceParser::see_compact(const Line& line, RunBuilder& out) {
+  const bool state = line.text.find("\"log_history\": [") != std::string_view::npos;
+  const bool results = line.text.find("\"train_runtime\": ") != std::string_view::npos;
+  if (!state && !results && line.number != compact_line_) return false;
+  compact_line_ = line.number;
+  bool known = false;
+  for (auto colon = line.text.find("\": "); colon != std::string_view::npos;
+       colon = line.text.find("\": ", colon + 3)) {
+    const auto quote = colon == 0 ? std::string_view::npos : line.text.rfind('"', colon - 1);
+    if (quote == std::string_view::npos || colon - quote > 64) continue;
+    const auto comma = line.text.find_first_of(",}]", colon);
+    const std::size_t end = comma == std::string_view::npos ? line.text.size() : comma + 1;
+    Line member = line;
+    member.text = line.text.substr(quote, end - quote);
+    member.terminator = comma == std::string_view::npos ? line.terminator : '\n';
+    known |= see_json(member, out);
+  }
+  return known;
 }
 
 // Keys stand in the order of the alphabet: a loss comes before its step.

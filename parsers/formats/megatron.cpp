@@ -4,6 +4,9 @@
 //    (ms): 129028.8 | learning rate: ... | global batch size:  1024 | lm loss: 1.2E+01 | ... |
 //    number of skipped iterations:   1 | number of nan iterations:   0 | samples per second: 0.821
 //    | ...
+//    [2024-09-03 15:54:54] iteration       10/  500000 | consumed samples: 10240 | elapsed time per
+//    iteration (ms): 13035.3 | throughput per GPU (TFLOP/s/GPU): 812.5 | ...      (core 0.4 and
+//    later)
 //   steps: 1 loss: 12.6706 iter time (s): 20.110 samples/sec: 0.796     (pipeline engine, same
 //   step)
 //
@@ -14,6 +17,7 @@
 #include <optional>
 #include <string>
 
+#include "parsers/clock.h"
 #include "parsers/cursor.h"
 #include "parsers/format.h"
 #include "parsers/run_builder.h"
@@ -128,6 +132,10 @@ bool MegatronParser::see_iteration(const Line& line, RunBuilder& out) {
   sample.step = *step;
   sample.line = line.number;
   sample.rank = line.rank;
+  const auto bracket = line.text.rfind('[', line.text.find("iteration "));
+  if (bracket != std::string_view::npos) {
+    sample.time_s = date_time(line.text.substr(bracket + 1)).value_or(kUnknown);
+  }
   sample.rate = number_after(line, "samples per second:").value_or(kUnknown);
   if (std::isnan(sample.rate) && engine_step_ == *step) sample.rate = engine_rate_;
   sample.loss = number_after(line, "lm loss:");
@@ -155,6 +163,11 @@ bool MegatronParser::see_iteration(const Line& line, RunBuilder& out) {
   draft.planned = *planned;
   draft.last_line = line.number;
   if (!std::isnan(sample.rate)) draft.log.rate_unit = RateUnit::sequences_per_second;
+  if (!std::isnan(sample.time_s)) {
+    draft.log.clock_is_wall = true;
+    // Whole seconds, or microseconds in the newest.
+    draft.log.clock_resolution_s = sample.time_s == std::floor(sample.time_s) ? 1 : 1e-6;
+  }
   if (const auto batch = count_after(line, "global batch size:")) {
     see_global_batch(draft, *batch, line.number);
   } else if (setting_.engine_batch) {

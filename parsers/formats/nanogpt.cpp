@@ -4,7 +4,12 @@
 //   step:6200/6200 train_loss:3.2533 train_time:1339065ms step_avg:216.33ms       (modded-nanogpt)
 //   step    2/100 | loss 4.1 (+nanz)| norm 2.1 | lr 3e-04 | 80.2 ms | 40.1% bf16 MFU | 51020 tok/s
 //   5 | loss 8.3733 | lr 2.500000e-06 | 161.82ms
-//   s:19559 trl:3.2217 lr:0.000000 norm:0.22                                   (llm.c's main.log)
+//   step    10 | loss: 6.51 | lr 1e-4 | norm: 0.9 | dt: 340.12ms | tok/sec: 1540000.00
+//   (build-nanogpt) step 00100/01000 (10.00%) | loss: 3.4 | lrm: 1.00 | dt: 1014.23ms | tok/sec:
+//   129,238  (nanochat) step    1/9 | train loss 5.270007 | norm 30.6 | lr 1e-04 | (1200.12 ms |
+//   800 tok/s) (llm.c, Python) step    1/74: train loss 4.367631 (80.639749 ms, 12700 tok/s)
+//   (llm.c, older) step 0: train loss 5.356082 (took 1958.5 ms) (llm.c on a CPU) s:19559 trl:3.2217
+//   lr:0.000000 norm:0.22                                   (llm.c's main.log)
 //
 // nanoGPT prints the time of ONE iteration, that of the line; where it evaluates or compiles, the
 // time holds that too and is left out. train_time is a clock without the evaluations, which some
@@ -23,8 +28,9 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {
-    ": loss ", ": train loss ",   " step_avg:",         " | loss ",
-    " trl:",   "stopping_early:", "train_batch_tokens:"};
+    ": loss ", ": train loss ",   " step_avg:",          " | loss ",
+    " trl:",   "stopping_early:", "train_batch_tokens:", " | dt: ",
+    " tok/s)", " (took ",         "validation loss: "};
 
 class NanogptParser final : public LineParser {
  public:
@@ -35,6 +41,8 @@ class NanogptParser final : public LineParser {
   bool see_iter(const Line& line, RunBuilder& out);
   bool see_step(const Line& line, RunBuilder& out);
   bool see_columns(const Line& line, RunBuilder& out);
+  bool see_dt(const Line& line, RunBuilder& out);
+  bool see_brackets(const Line& line, RunBuilder& out);
   bool see_losses_only(const Line& line, RunBuilder& out);
   void see_setting(const Line& line);
   RunDraft& put(const Sample& sample, RunBuilder& out);
@@ -44,6 +52,7 @@ class NanogptParser final : public LineParser {
   std::int64_t clock_step_ = -1;
   double clock_s_ = 0, base_s_ = 0;  ///< train_time of the line before; of the clocks before
   bool single_ = false, timeless_ = false;
+  bool validated_ = false;  ///< a validation stood in front of the next line
 };
 
 std::optional<std::int64_t> step_number(Cursor& cursor) {
@@ -73,6 +82,7 @@ bool NanogptParser::see_iter(const Line& line, RunBuilder& out) {
   if (cursor.literal("step ")) {  // "step 250: train loss 2.5833, val loss 2.7931"
     const auto step = step_number(cursor);
     if (!step || !cursor.literal(": train loss ")) return false;
+    if (line.text.find("val loss ") == std::string_view::npos) return false;
     evaluated_ = *step;
     return true;
   }
@@ -192,6 +202,99 @@ bool NanogptParser::see_columns(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// "129,238"
+std::optional<double> grouped(Cursor cursor) {
+  std::string digits;
+  while (digits.size() < 40) {
+    const std::string_view rest = cursor.rest();
+    if (rest.empty() || rest.front() == '-') break;
+    const auto end = rest.find_first_not_of("0123456789.");
+    digits += rest.substr(0, end);
+    if (end == std::string_view::npos || rest[end] != ',') break;
+    cursor.move_to(cursor.at() + end + 1);
+  }
+  return to_double(digits);
+}
+
+// A line tells the time of its own step; build-nanogpt's holds a validation that stands in front.
+bool NanogptParser::see_dt(const Line& line, RunBuilder& out) {
+  if (line.text.starts_with("validation loss: ")) {
+    validated_ = true;
+    return false;
+  }
+  Cursor cursor(line);
+  if (!cursor.literal("step ")) return false;
+  const auto step = step_number(cursor);
+  if (!step) return false;
+  std::optional<std::int64_t> planned;
+  if (cursor.literal("/")) planned = step_number(cursor);
+  if (cursor.literal(" (") && !cursor.skip_past("%)")) return false;
+  cursor.blanks();
+  if (!cursor.literal("| loss: ")) return false;
+  const auto loss = cursor.number();
+  if (!loss || !cursor.skip_past("| dt: ")) return false;
+  const auto time = cursor.number();
+  if (!time || !(*time > 0)) return false;
+  const bool ms = cursor.literal("ms");
+  if (!ms && !cursor.literal("s")) return false;
+  Sample sample;
+  sample.step = *step;
+  sample.iterations = 1;
+  sample.loss = *loss;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  const RunDraft* open = out.open(WorkKind::training);
+  const bool first = open == nullptr || open->last() == nullptr || *step < open->last()->step;
+  if (!first && !validated_) sample.seconds = ms ? *time / 1000 : *time;
+  validated_ = false;
+  std::optional<double> tokens;
+  if (cursor.skip_past("tok/sec: ") && line.terminator != 0) tokens = grouped(cursor);
+  single_ = true;
+  RunDraft& draft = put(sample, out);
+  if (tokens && *tokens > 0 && !std::isnan(sample.seconds)) {
+    Sample rated = sample;
+    rated.rate = *tokens;
+    draft.add(rated);
+    draft.log.rate_unit = RateUnit::tokens_per_second;
+  }
+  if (planned) draft.planned = *planned;
+  return true;
+}
+
+// "(80.639749 ms, 12700 tok/s)", "(1200.12 ms | 800 tok/s)", "(took 1958.5 ms)"
+bool NanogptParser::see_brackets(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.literal("step ")) return false;
+  const auto step = step_number(cursor);
+  if (!step) return false;
+  std::optional<std::int64_t> planned;
+  if (cursor.literal("/")) planned = step_number(cursor);
+  if (!cursor.literal(": train loss ") && !cursor.literal(" | train loss ")) return false;
+  const auto loss = cursor.number();
+  const auto unit = line.text.rfind(" ms");
+  const auto bracket = unit == std::string_view::npos ? unit : line.text.rfind('(', unit);
+  if (!loss || bracket == std::string_view::npos) return false;
+  cursor.move_to(bracket + 1);
+  cursor.literal("took ");
+  const auto time = cursor.number();
+  if (!time || !(*time > 0) || !cursor.literal(" ms")) return false;
+  Sample sample;
+  sample.step = *step;
+  sample.iterations = 1;
+  sample.seconds = *time / 1000;
+  sample.loss = *loss;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  if (cursor.literal(", ") || cursor.literal(" | ")) {
+    const auto tokens = cursor.number();
+    if (tokens && *tokens > 0 && cursor.literal(" tok/s)")) sample.rate = *tokens;
+  }
+  RunDraft& draft = put(sample, out);
+  if (!std::isnan(sample.rate)) draft.log.rate_unit = RateUnit::tokens_per_second;
+  if (planned) draft.planned = *planned;
+  return true;
+}
+
 bool NanogptParser::see_losses_only(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
   if (!cursor.literal("s:")) return false;
@@ -220,8 +323,8 @@ void NanogptParser::see_setting(const Line& line) {
 }
 
 bool NanogptParser::parse(const Line& line, RunBuilder& out) {
-  if (see_step(line, out) || see_iter(line, out) || see_columns(line, out) ||
-      see_losses_only(line, out)) {
+  if (see_step(line, out) || see_iter(line, out) || see_columns(line, out) || see_dt(line, out) ||
+      see_brackets(line, out) || see_losses_only(line, out)) {
     return true;
   }
   if (line.text.starts_with("stopping_early:")) {

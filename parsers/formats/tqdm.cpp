@@ -32,7 +32,8 @@ constexpr std::string_view kAnchors[] = {"it/s",
                                          "training_sequences_per_second",
                                          "TrainingArguments",
                                          "train/global_step",
-                                         "real\t"};
+                                         "real\t",
+                                         "train_steps_per_second "};
 
 /// The bar of one description (of one total, if unnamed) and rank, over all its restarts.
 struct Track {

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
@@ -91,6 +93,37 @@ TEST(Deepspeed, IsNotMisledByTheLaunchersLines) {
   EXPECT_TRUE(read_text("[2023-04-18 03:20:47,468] [INFO] [launch.py:460:main] Process 1 exits "
                         "successfully.\nmy SamplesPerSec=3\n")
                   .empty());
+}
+
+TEST(Deepspeed, DoesNotTakeChatsRateOfOneGpuForTheJobs) {
+  const auto runs = read_text(
+      "Model Parameters: 1.316 B, Latency: 0.53s, TFLOPs: 40.20, Samples/sec: 7.55, Time/seq "
+      "0.13s, "
+      "Batch Size: 4, Sequence Length: 512\n"
+      "Model Parameters: 1.316 B, Latency: 0.54s, TFLOPs: 40.20, Samples/sec: 7.41, Time/seq "
+      "0.13s, "
+      "Batch Size: 4, Sequence Length: 512\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_DOUBLE_EQ(runs[0].records[1].seconds, 0.54);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 4);
+  EXPECT_EQ(runs[0].facts.sequence_length.value, 512);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("of one GPU"));
+}
+
+TEST(Deepspeed, ReadsChatsNewerEndToEndLines) {
+  const auto runs = read_text(
+      "End-to-End => Latency: 5.26s, TFLOPs: 1.20, Samples/sec: 12.17, Time/seq 0.08s, Batch Size: "
+      "64, Total Seq. Length: 512\n"
+      "Generation => Latency: 3.26s, Per-token Latency 12.73 ms, TFLOPs: 0.90, BW: 205.10 GB/sec, "
+      "Answer Seq. Length: 256\n"
+      "End-to-End => Latency: 5.00s, TFLOPs: 1.20, Samples/sec: 0.40, Time/seq 2.50s, Batch Size: "
+      "2, Total Seq. Length: 512\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_DOUBLE_EQ(runs[0].records[0].printed_rate, 12.17);
+  EXPECT_TRUE(std::isnan(runs[0].records[1].printed_rate)) << "a batch of 2 is a known mistake";
 }
 
 }  // namespace

@@ -109,5 +109,53 @@ TEST(Huggingface, IsNotMisledByOtherJson) {
   EXPECT_TRUE(read_text("{\n  \"loss\": 3.5,\n  \"step\": 4\n}\n").empty());
 }
 
+TEST(Huggingface, ReadsAStateThatStandsOnOneLine) {
+  const std::string text =
+      "{\"best_metric\": null, \"epoch\": 3.0, \"global_step\": 30, \"log_history\": [{\"epoch\": "
+      "1.0, \"learning_rate\": 4.6e-05, \"loss\": 0.4605, \"step\": 10}, {\"epoch\": 1.0, "
+      "\"eval_loss\": 0.5, \"eval_samples_per_second\": 133.354, \"step\": 10}, {\"epoch\": 2.0, "
+      "\"loss\": 0.35, \"step\": 20}, {\"epoch\": 3.0, \"step\": 30, \"train_loss\": 0.3, "
+      "\"train_runtime\": 12.5, \"train_samples_per_second\": 38.4, \"train_steps_per_second\": "
+      "2.4}], \"max_steps\": 30, \"num_train_epochs\": 3}\n";
+  for (const std::string& json : {text, text.substr(0, text.size() - 1)}) {
+    const auto runs = read_text(json);
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_EQ(runs[0].format, "huggingface");
+    ASSERT_EQ(runs[0].records.size(), 2u);
+    EXPECT_EQ(runs[0].records[1].step, 20);
+    EXPECT_DOUBLE_EQ(runs[0].records[1].loss, 0.35);
+    EXPECT_DOUBLE_EQ(runs[0].summary->value, 38.4);
+    EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  }
+}
+
+TEST(Huggingface, TakesTheTrainingRateFromResultsThatHoldBoth) {
+  const auto runs = read_text(
+      "{\"epoch\": 1.0, \"eval_runtime\": 2.5, \"eval_samples_per_second\": 100.5, "
+      "\"train_loss\": 0.3, \"train_runtime\": 12.5, \"train_samples\": 480, "
+      "\"train_samples_per_second\": 38.4, \"train_steps_per_second\": 2.4}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_DOUBLE_EQ(runs[0].summary->value, 38.4);
+  EXPECT_EQ(runs[0].totals.training_s, 12.5);
+}
+
+TEST(Huggingface, KnowsTheTableOfReleasesThatDividedSteps) {
+  const std::string table =
+      "***** train metrics *****\n"
+      "  epoch                    =     3.0\n"
+      "  train_runtime            = 0:02:05.50\n"
+      "  train_samples            =  480\n"
+      "  train_samples_per_second =  2.4\n";
+  const auto old = read_text(table);
+  ASSERT_EQ(old.size(), 1u);
+  EXPECT_EQ(old[0].summary->unit, RateUnit::iterations_per_second);
+  EXPECT_THAT(old[0].notices.at(0).text, testing::HasSubstr("counts steps"));
+  const auto later = read_text(table + "  train_steps_per_second   =  0.15\n");
+  ASSERT_EQ(later.size(), 1u);
+  EXPECT_EQ(later[0].summary->unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(later[0].summary->value, 2.4);
+  EXPECT_TRUE(later[0].notices.empty());
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -115,5 +115,26 @@ TEST(Megatron, RecognisesALaunchThatFailsBeforeItsFirstIteration) {
   EXPECT_EQ(runs[0].outcome.status, Status::out_of_memory);
 }
 
+TEST(Megatron, ReadsTheStampAndTheThroughputOfNewerReleases) {
+  const auto runs = read_text(
+      " [2024-09-03 15:54:54] iteration       10/      20 | consumed samples:        10240 | "
+      "elapsed "
+      "time per iteration (ms): 13035.3 | throughput per GPU (TFLOP/s/GPU): 812.5 | learning rate: "
+      "0.000000E+00 | global batch size:  1024 | loss scale: 8388608.0 | number of skipped "
+      "iterations:  10 | number of nan iterations:   0 |\n"
+      " [2024-09-03 15:57:00] iteration       20/      20 | consumed samples:        20480 | "
+      "elapsed "
+      "time per iteration (ms): 12600.0/12817.7 | throughput per GPU (TFLOP/s/GPU): 840.6/826.5 | "
+      "learning rate: 1.0E-05 | global batch size:  1024 | lm loss: 1.144240E+01 | loss scale: 1.0 "
+      "| number of skipped iterations:   0 | number of nan iterations:   0 |\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_NEAR(runs[0].records[0].seconds, 130.353, 1e-9);
+  EXPECT_NEAR(runs[0].records[1].seconds, 126, 1e-9) << "not the mean behind the slash";
+  EXPECT_DOUBLE_EQ(runs[0].records[1].time_s, 126);
+  EXPECT_TRUE(runs[0].clock_is_wall);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 1024);
+}
+
 }  // namespace
 }  // namespace bertbench

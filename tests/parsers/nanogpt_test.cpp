@@ -92,5 +92,50 @@ TEST(Nanogpt, IsNotMisledByLinesThatOnlyLookAlike) {
                   .empty());
 }
 
+TEST(Nanogpt, ReadsDtLinesWithoutTheFirstAndThoseBehindAValidation) {
+  const auto runs = read_text(
+      "step     0 | loss: 10.955029 | lr 8.3916e-07 | norm: 15.3387 | dt: 19212.40ms | tok/sec: "
+      "27289.08\n"
+      "step     1 | loss: 10.908110 | lr 1.6783e-06 | norm: 14.9817 | dt: 340.50ms | tok/sec: "
+      "1539758.00\n"
+      "validation loss: 10.9\n"
+      "step     2 | loss: 10.808110 | lr 1.6783e-06 | norm: 14.9817 | dt: 9341.50ms | tok/sec: "
+      "56124.00\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_TRUE(std::isnan(runs[0].records[0].seconds)) << "compilation";
+  EXPECT_DOUBLE_EQ(runs[0].records[1].seconds, 0.3405);
+  EXPECT_DOUBLE_EQ(runs[0].records[1].printed_rate, 1539758);
+  EXPECT_TRUE(std::isnan(runs[0].records[2].seconds)) << "the validation is in it";
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::tokens_per_second);
+}
+
+TEST(Nanogpt, ReadsNanochatsGroupedDigits) {
+  const auto runs = read_text(
+      "step 00000/00002 (0.00%) | loss: 11.09 | lrm: 1.00 | dt: 5014.23ms | tok/sec: 104,560 | "
+      "mfu: "
+      "8.3\n"
+      "step 00001/00002 (50.00%) | loss: 10.09 | lrm: 1.00 | dt: 1014.23ms | tok/sec: 1,516,931 | "
+      "mfu: 48.3\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_DOUBLE_EQ(runs[0].records[1].printed_rate, 1516931);
+}
+
+TEST(Nanogpt, ReadsTheTimesInBracketsOfLlmc) {
+  const auto runs = read_text(
+      "step    1/74: train loss 4.367631 (80.639749 ms, 12700 tok/s)\n"
+      "step    2/74: train loss 4.367631 (acc 4.367631) (81.639749 ms, 12600 tok/s)\n"
+      "step    3/74 | train loss 5.270007 | norm 30.6 | lr 1.00e-04 | (82.12 ms | 12500 tok/s)\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_DOUBLE_EQ(runs[0].records[1].seconds, 0.081639749);
+  EXPECT_DOUBLE_EQ(runs[0].records[2].printed_rate, 12500);
+  const auto cpu = read_text(
+      "step 0: train loss 5.356082 (took 1958.5 ms)\n"
+      "step 1: train loss 4.301033 (took 1979.2 ms)\n");
+  ASSERT_EQ(cpu.size(), 1u);
+  EXPECT_DOUBLE_EQ(cpu[0].records[1].seconds, 1.9792);
+}
+
 }  // namespace
 }  // namespace bertbench

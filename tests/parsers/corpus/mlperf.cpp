@@ -112,12 +112,6 @@ std::vector<Expected> mlperf_answers() {
        {{"run_stop - run_start", training_seconds, 2647.335, kDigits},
         {"last tracked_stats", log_summary, 625.75, 1e-5}},
        "samples of the benchmark maskrcnn"},
-      {"fairseq/mlperf_v0.7_dell_c4140_transformer.log",
-       "mlperf",
-       0,
-       Status::completed,
-       {{"run_stop - run_start", training_seconds, 2115.576, kDigits}},
-       "no throughput"},
   };
 }
 

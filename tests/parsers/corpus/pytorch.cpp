@@ -5,12 +5,56 @@ namespace bertbench::corpus {
 
 std::vector<Expected> pytorch_answers() {
   return {
+      // Five folds of five epochs; the clocks of an epoch are "8m 14s" and the like.
       {"pytorch-plain/kaggle_deberta_elapsed_remain.log",
-       "tqdm",
+       "pytorch",
+       45,
+       Status::truncated,
+       {{"batches of a fold", last_counter, 5 * 782, 0},
+        {"elapsed of its epochs", [](const RunLog& r) { return r.records.back().time_s; }, 2455,
+         1e-9}},
+       "",
        0,
-       Status::no_data,
-       {},
-       "none was taken"},
+       {kUnknown, kUnknown, kUnknown, kUnknown}},
+      // "train_ups": "0.47", "train_wps": "54547.4", "train_wpb": "115929", "train_bsz": "336"
+      {"fairseq/wav2vec2_hydra_train_json.log",
+       "fairseq",
+       23,
+       Status::truncated,
+       {{"updates/s by clock",
+         [](const RunLog& r) {
+           return (last_counter(r) - static_cast<double>(r.records[0].step)) /
+                  r.records.back().time_s;
+         },
+         0.47, 0.02},
+        {"sentences/s by wps", printed, 336 * 54547.4 / 115929, 0.02}},
+       "",
+       0,
+       {kUnknown}},
+      {"fairseq/mlperf_v0.7_dell_c4140_transformer.log",
+       "fairseq",
+       6,
+       Status::completed,
+       {{"run_stop - run_start", training_seconds, 2115.576, kDigits},
+        {"sentences/s of the first line", [](const RunLog& r) { return r.records[0].printed_rate; },
+         485 * 176776.0 / 56091, 1e-9}},
+       "before 0.9"},
+      {"keras/keras_terminal_overwrite.log",
+       "keras",
+       10,
+       Status::completed,
+       {{"steps", last_counter, 18750, 0},
+        {"seconds of epoch 7", [](const RunLog& r) { return r.records[6].seconds; }, 3, 0}},
+       "rounds its times",
+       0,
+       {kUnknown, kUnknown, kUnknown}},
+      {"mmseg/hrnet_c32_fp16_mpirun.log",
+       "mmcv",
+       5,
+       Status::completed,
+       {{"median step", median_step_seconds, 1.090, 1e-9},
+        {"first interval", [](const RunLog& r) { return r.records[0].seconds; }, 2 * 5.920, 1e-9}},
+       ""},
   };
 }
 

@@ -1,0 +1,123 @@
+// colossalai: step lines of Colossal-AI's examples and its performance evaluator.
+//
+//   ... INFO: [3/10] Loss:9.953, Step time: 2.031s, TFLOPS: 88.102, FWD time: 0.512s, ...
+//   num_samples: 24, dp_world_size: 8, flop_megatron: 1e15, flop: 1e15, avg_duration: 12.3,
+//       avg_throughput: 15.6
+//   Throughput: 15.60 samples/sec, TFLOPS per GPU by Megatron: 101.20, TFLOPS per GPU: 99.80
+//
+// A step's time is that of this step. The evaluator's throughput is num_samples (of one replica)
+// times dp_world_size over the mean duration of the ranks, so it is of the whole job, without its
+// warm-up steps. The bars of the examples are tqdm's.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {
+    ", Step time: ", "avg_throughput: ", " samples/sec, TFLOPS per GPU"};
+
+class ColossalaiParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  bool see_step(const Line& line, RunBuilder& out);
+  bool see_evaluator(const Line& line, RunBuilder& out);
+  bool evaluator_ = false;
+};
+
+// "[3/10] Loss:9.953, Step time: 2.031s, TFLOPS: 88.102"
+bool ColossalaiParser::see_step(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("] Loss:")) return false;
+  const auto loss = cursor.number();
+  if (!loss || !cursor.literal(", Step time: ")) return false;
+  const auto seconds = cursor.number();
+  if (!seconds || !(*seconds > 0) || !cursor.literal("s, TFLOPS")) return false;
+  const auto bracket = line.text.rfind('[', line.text.find("] Loss:"));
+  if (bracket == std::string_view::npos) return false;
+  cursor.move_to(bracket + 1);
+  const auto step = cursor.integer();
+  if (!step || *step < 0 || !cursor.literal("/")) return false;
+  const auto planned = cursor.integer();
+  if (!planned || *planned < *step || *planned > 1'000'000'000'000) return false;
+  Sample sample;
+  sample.step = *step;
+  sample.iterations = 1;
+  sample.seconds = *seconds;
+  sample.loss = *loss;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  RunDraft& draft = out.add(WorkKind::training, sample);
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  draft.planned = *planned;
+  return true;
+}
+
+bool ColossalaiParser::see_evaluator(const Line& line, RunBuilder& out) {
+  const auto at = line.text.find(" samples/sec, TFLOPS per GPU");
+  std::optional<double> rate;
+  if (at != std::string_view::npos) {
+    rate = number_after(line, "Throughput: ");
+  } else if (line.text.find("num_samples: ") != std::string_view::npos &&
+             line.text.find("avg_duration: ") != std::string_view::npos) {
+    rate = number_after(line, "avg_throughput: ");
+  }
+  if (!rate || !(*rate > 0)) return false;
+  RunDraft& draft = out.run(WorkKind::training, line.number);
+  // The exact number stands first, the rounded one behind it.
+  const bool exact = at == std::string_view::npos;
+  if (exact || !draft.log.summary) {
+    draft.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
+  }
+  if (exact) {
+    const auto replicas = number_after(line, "dp_world_size: ");
+    const auto samples = number_after(line, "num_samples: ");
+    const auto seconds = number_after(line, "avg_duration: ");
+    if (replicas && *replicas >= 1 && *replicas < 1e6) {
+      draft.log.facts.axes["data_parallel"] = std::to_string(static_cast<std::int64_t>(*replicas));
+    }
+    if (replicas && samples && seconds && *seconds > 0 && *samples * *replicas < 1e15) {
+      draft.log.totals.training_s = *seconds;
+      draft.log.totals.sequences = static_cast<std::int64_t>(*samples * *replicas);
+    }
+  }
+  draft.ended_well = true;
+  draft.last_line = line.number;
+  evaluator_ = true;
+  return true;
+}
+
+bool ColossalaiParser::parse(const Line& line, RunBuilder& out) {
+  return see_step(line, out) || see_evaluator(line, out);
+}
+
+void ColossalaiParser::finish(RunBuilder& out) {
+  out.facts.framework.set("pytorch", FactSource::log);
+  if (!evaluator_) return;
+  for (const auto& draft : out.drafts()) {
+    draft->log.notices.push_back(
+        {0, "the evaluator's throughput leaves out its warm-up steps (ignore_steps)"});
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<ColossalaiParser>(); }
+
+}  // namespace
+
+extern const Format format_colossalai;
+const Format format_colossalai = {
+    "colossalai", "Colossal-AI: step lines of its examples, performance evaluator",
+    "https://github.com/hpcaitech/ColossalAI examples/language/gpt/gemini/train_gpt_demo.py, "
+    "examples/language/performance_evaluator.py",
+    kAnchors, make};
+
+}  // namespace bertbench

@@ -1,0 +1,325 @@
+// fairseq: its simple and JSON progress lines.
+//
+//   2023-06-13 17:31:08 | INFO | train_inner | epoch 143:     85 / 282 loss=3.147, wps=72384.3,
+//       ups=1.21, wpb=59997.9, bsz=2186.3, num_updates=40100, train_wall=48, wall=0
+//   | epoch 001:   1000 / 2184 loss=8.1, wps=176776, ups=3.1, wpb=56091, bsz=485, ...     (to 0.8)
+//   ... | INFO | train | epoch 002 | loss 4.1 | wps 72384 | ups 1.21 | wpb 59997.9 | bsz 2186.3 ...
+//   [2022-04-08 18:48:05,372][train_inner][INFO] - {"epoch": 1, "update": 0.416, "wps": "58056.1"
+//   ... | INFO | train | {"epoch": 2, "train_wps": "7204.7", "train_ups": "2.01", ...     (an
+//   epoch)
+//
+// wps: tokens/s of all workers; wpb and bsz: tokens and sentences per update. ups has two digits,
+// so sentences/s = bsz * wps / wpb. Since 0.9 an inner line covers the updates since the one
+// before; earlier, and in the lines of an epoch, it is the mean of the epoch. An update is an
+// optimizer step: --update-freq is in bsz. Lines of validation have the same keys behind `valid`.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "parsers/clock.h"
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/line_cleaner.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {"num_updates",     "training on ",  "done training in ",
+                                         "max tokens per ", "\"run_start\"", "\"run_stop\""};
+
+struct Fields {
+  std::optional<double> updates, wps, ups, wpb, bsz, loss, wall;
+  std::optional<double> within;  ///< "85 / 282": batches of the epoch
+  bool epoch = false;            ///< mean of an epoch
+  bool evaluation = false;
+};
+
+// "key=1", "key 1", "\"key\": \"1\"": a key stands behind no letter, so that "loss" is not found in
+// "nll_loss".
+std::optional<double> field(const Line& line, std::string_view key) {
+  for (auto at = line.text.find(key); at != std::string_view::npos;
+       at = line.text.find(key, at + 1)) {
+    const char before = at > 0 ? line.text[at - 1] : ' ';
+    if (before != ' ' && before != '"' && before != '|') continue;
+    Cursor cursor(line);
+    cursor.move_to(at + key.size());
+    if (!cursor.literal("=") && !cursor.literal("\": ") && !cursor.literal(" ")) continue;
+    cursor.literal("\"");
+    if (const auto value = cursor.number()) return value;
+    if (cursor.literal("NaN")) return kUnknown;  // JSON as Python writes it
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<Fields> read_simple(const Line& line) {
+  Cursor cursor(line);
+  const bool old = cursor.literal("| epoch ");
+  if (!old && !cursor.skip_past(" | epoch ")) return std::nullopt;
+  Fields out;
+  if (!cursor.integer()) return std::nullopt;
+  if (cursor.literal(":")) {
+    cursor.blanks();
+    const auto batch = cursor.integer();
+    cursor.blanks();
+    if (!batch || !cursor.literal("/")) return std::nullopt;
+    cursor.blanks();
+    if (!cursor.integer()) return std::nullopt;
+    out.within = static_cast<double>(*batch);
+  } else if (cursor.literal(" | ")) {
+    out.epoch = true;
+    out.evaluation = line.text.find(" | valid on ") != std::string_view::npos ||
+                     line.text.find("| valid_loss ") != std::string_view::npos ||
+                     line.text.find(" | valid | ") != std::string_view::npos;
+  } else {
+    return std::nullopt;
+  }
+  const std::string_view prefix = out.evaluation && field(line, "valid_wps") ? "valid_" : "";
+  const auto get = [&](std::string_view key) {
+    return field(line, std::string(prefix) + std::string(key));
+  };
+  out.updates = field(line, "num_updates");
+  if (!out.updates) out.updates = get("num_updates");
+  out.wps = get("wps");
+  out.ups = get("ups");
+  out.wpb = get("wpb");
+  out.bsz = get("bsz");
+  out.loss = get("loss");
+  out.wall = field(line, "wall");
+  return out;
+}
+
+std::optional<Fields> read_json(const Line& line) {
+  const auto begin = line.text.find("{\"epoch\": ");
+  if (begin == std::string_view::npos) return std::nullopt;
+  Fields out;
+  std::string prefix;
+  if (field(line, "train_num_updates")) {
+    prefix = "train_";
+    out.epoch = true;
+  } else if (!field(line, "num_updates")) {
+    // A subset's name stands in front of its keys: valid_, test_, dev-other_.
+    const auto key = line.text.find("_num_updates\": ", begin);
+    const auto quote = key == std::string_view::npos ? key : line.text.rfind('"', key);
+    if (quote == std::string_view::npos || quote < begin) return std::nullopt;
+    prefix = std::string(line.text.substr(quote + 1, key - quote));
+    out.epoch = out.evaluation = true;
+  } else if (!field(line, "update")) {
+    out.epoch = true;  // releases whose epoch lines have no prefix
+  }
+  const auto get = [&](std::string_view key) { return field(line, prefix + std::string(key)); };
+  out.updates = get("num_updates");
+  out.wps = get("wps");
+  out.ups = get("ups");
+  out.wpb = get("wpb");
+  out.bsz = get("bsz");
+  out.loss = get("loss");
+  out.wall = get("wall");
+  return out;
+}
+
+/// "2023-06-13 17:31:08 | INFO", "[2022-04-08 18:48:05,372][train_inner]".
+std::optional<double> stamp(std::string_view text, bool& fine) {
+  if (const auto behind = behind_host_label(text); !behind.empty()) text = behind;
+  if (text.starts_with('[')) text.remove_prefix(1);
+  fine = text.size() > 19 && text[19] == ',';
+  return date_time(text);
+}
+
+class FairseqParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  bool see_progress(const Line& line, const Fields& fields, RunBuilder& out);
+  void begin_run(const Line& line, RunBuilder& out);
+  void see_mlperf(const Line& line);
+
+  RunDraft* epochs_ = nullptr;  ///< means of epochs, for a run without inner lines
+  RunDraft* inner_ = nullptr;   ///< of the launch that runs now
+  std::optional<std::int64_t> world_;
+  double low_bsz_ = kUnknown, high_bsz_ = kUnknown;
+  double official_start_ms_ = kUnknown;
+  std::int64_t last_update_ = 0;
+  bool old_ = false, wall_clock_ = false;
+};
+
+void FairseqParser::begin_run(const Line& line, RunBuilder& out) {
+  out.close(WorkKind::training);
+  out.close(WorkKind::evaluation);
+  inner_ = &out.run(WorkKind::training, line.number);
+  epochs_ = &out.extra(WorkKind::training, line.number);
+  for (RunDraft* draft : {inner_, epochs_}) {
+    draft->log.iteration_unit = IterationUnit::optimizer_step;
+    draft->log.facts.framework.set("pytorch", FactSource::log);
+    if (world_) draft->log.facts.world_size.set(*world_, FactSource::log);
+    draft->own_facts = true;  // batches of fairseq are sentences or tokens, by option
+  }
+  low_bsz_ = high_bsz_ = kUnknown;
+}
+
+// Old releases mean the epoch so far, so that a line's rate is not that of its own updates.
+bool FairseqParser::see_progress(const Line& line, const Fields& fields, RunBuilder& out) {
+  constexpr double kMost = 1e15;
+  if (!fields.updates || !(*fields.updates >= 0 && *fields.updates < kMost)) return false;
+  if (!fields.wps && !fields.ups) return false;
+  Sample sample;
+  sample.step = static_cast<std::int64_t>(*fields.updates);
+  sample.line = line.number;
+  sample.rank = line.rank;
+  sample.loss = fields.loss;
+  bool fine = false;
+  const auto time = stamp(line.text, fine);
+  const bool sentences = fields.bsz && fields.wpb && fields.wps && *fields.wpb > 0;
+  if (sentences) {
+    sample.rate = *fields.bsz * *fields.wps / *fields.wpb;
+  } else if (fields.wps && fields.wpb && *fields.wpb > 0) {
+    sample.rate = *fields.wps / *fields.wpb;
+  } else if (fields.ups) {
+    sample.rate = *fields.ups;
+  }
+  if (!(sample.rate > 0))
+    sample.rate = kUnknown;  // 0 on the first line of a run: no time has passed
+  const RateUnit unit =
+      sentences ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
+  if (fields.evaluation) {
+    RunDraft& draft = out.run(WorkKind::evaluation, line.number);
+    draft.log.rate_unit = unit;
+    draft.log.facts.framework.set("pytorch", FactSource::log);
+    draft.own_facts = true;
+    sample.distinct = true;
+    sample.iterations = 1;
+    draft.add(sample);
+    draft.ended_well = true;
+    return true;
+  }
+  if (inner_ == nullptr || sample.step < last_update_) begin_run(line, out);
+  RunDraft& draft = fields.epoch ? *epochs_ : *inner_;
+  if (draft.count() == 0) {
+    draft.log.rate_unit = unit;
+    wall_clock_ = time.has_value();
+    draft.log.clock_is_wall = wall_clock_;
+    draft.log.clock_resolution_s = wall_clock_ && fine ? 1e-3 : 1;
+    // `wall` counts from the start of the run, so it is no origin of its own.
+    if (!wall_clock_) draft.set_origin(0);
+  } else if (draft.log.rate_unit != unit) {
+    sample.rate = kUnknown;
+  }
+  if (wall_clock_) {
+    sample.time_s = time.value_or(kUnknown);
+  } else if (fields.wall && *fields.wall > 0) {
+    sample.time_s = *fields.wall;
+  }
+  if (draft.count() == 0 && (sample.step > 1000000 || fields.within)) {
+    // A resumed run's first line covers what was done since, not all updates.
+    const double since = fields.within.value_or(1);
+    sample.iterations = std::max<std::int64_t>(
+        1, std::min(sample.step, static_cast<std::int64_t>(std::min(since, kMost))));
+  }
+  last_update_ = sample.step;
+  draft.add(sample);
+  inner_->last_line = std::max(inner_->last_line, line.number);
+  if (fields.bsz && !fields.epoch) {
+    low_bsz_ = std::fmin(low_bsz_, *fields.bsz);
+    high_bsz_ = std::fmax(high_bsz_, *fields.bsz);
+    auto& batch = draft.log.facts.global_batch_size;
+    const bool constant = low_bsz_ == high_bsz_ && low_bsz_ >= 1 && low_bsz_ < 1e9 &&
+                          low_bsz_ == std::floor(low_bsz_);
+    if (constant) {
+      batch.set(static_cast<std::int64_t>(low_bsz_), FactSource::log);
+    } else {
+      batch = {};  // the batch is a number of tokens
+    }
+  }
+  return true;
+}
+
+// MLPerf's translation benchmark runs fairseq: its official time is that between two of its lines.
+void FairseqParser::see_mlperf(const Line& line) {
+  if (line.text.find(":::MLL") == std::string_view::npos) return;
+  const auto time_ms = number_after(line, "\"time_ms\":");
+  if (!time_ms) return;
+  if (line.text.find("\"run_start\"") != std::string_view::npos) {
+    official_start_ms_ = *time_ms;
+  } else if (inner_ != nullptr && !std::isnan(official_start_ms_)) {
+    const bool success = line.text.find("\"success\"") != std::string_view::npos;
+    for (RunDraft* draft : {inner_, epochs_}) {
+      draft->log.totals.training_s = (*time_ms - official_start_ms_) / 1000;
+      draft->ended_well = success;
+      draft->last_line = line.number;
+    }
+  }
+}
+
+bool FairseqParser::parse(const Line& line, RunBuilder& out) {
+  if (line.text.find("num_updates") != std::string_view::npos) {
+    if (const auto fields = read_json(line)) return see_progress(line, *fields, out);
+    if (const auto fields = read_simple(line)) {
+      old_ |= line.text.starts_with("| epoch ");
+      return see_progress(line, *fields, out);
+    }
+    return false;
+  }
+  see_mlperf(line);
+  Cursor cursor(line);
+  if (cursor.skip_past("training on ")) {  // "training on 8 devices (GPUs/TPUs)", "on 8 GPUs"
+    const auto count = cursor.integer();
+    if (count && *count >= 1 && *count < 1'000'000 &&
+        (cursor.literal(" devices (GPUs/TPUs)") || cursor.literal(" GPUs"))) {
+      world_ = *count;
+    }
+    return false;
+  }
+  if (cursor.skip_past("done training in ")) {
+    const auto seconds = cursor.number();
+    if (!seconds || inner_ == nullptr) return false;
+    if (inner_->ended_well) return true;  // MLPerf's official time was told
+    inner_->log.totals.training_s = *seconds;
+    inner_->ended_well = true;
+    inner_->last_line = line.number;
+    epochs_->log.totals.training_s = *seconds;
+    epochs_->ended_well = true;
+    epochs_->last_line = std::max(epochs_->last_line, line.number);
+    return true;
+  }
+  return false;
+}
+
+void FairseqParser::finish(RunBuilder& out) {
+  // An epoch's mean stands beside the inner lines of the same updates.
+  auto& drafts = out.drafts();
+  for (std::size_t i = 0; i + 1 < drafts.size(); ++i) {
+    RunDraft& inner = *drafts[i];
+    RunDraft& epochs = *drafts[i + 1];
+    if (inner.log.kind != WorkKind::training || epochs.log.kind != WorkKind::training) continue;
+    RunDraft& unused = inner.count() > 0 ? epochs : inner;
+    unused.discard = true;
+    RunDraft& used = inner.count() > 0 ? inner : epochs;
+    if (old_) {
+      used.log.notices.push_back(
+          {0,
+           "fairseq before 0.9: the rates of a line are means of its epoch so far, not of the "
+           "updates since the line before"});
+    }
+    if (inner.count() == 0) {
+      used.log.notices.push_back({0, "the log holds one mean an epoch, no lines within epochs"});
+    }
+    ++i;
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<FairseqParser>(); }
+
+}  // namespace
+
+extern const Format format_fairseq;
+const Format format_fairseq = {
+    "fairseq", "fairseq: simple and JSON progress lines",
+    "https://github.com/facebookresearch/fairseq fairseq/logging/progress_bar.py, "
+    "fairseq/trainer.py",
+    kAnchors, make};
+
+}  // namespace bertbench

@@ -1,0 +1,159 @@
+// flax: JAX trainers that log through absl: clu's metric writer, T5X, Flax and init2winit examples.
+//
+//   I1127 10:22:26.140852 139938806449728 logging_writer.py:48] [100] steps_per_sec=3.20687
+//   I0419 12:00:00.000000 139 logging_writer.py:35] [200] learning_rate=0.1, train_loss=2.303
+//   I0709 15:29:52.025554 128 logging_writer.py:48] [0] collection=train timing/seconds=1.9
+//
+// The step stands in brackets; several lines tell of one step. The clock is absl's stamp, which has
+// no year. A writer may run behind the training by an asynchronous step, which shifts its stamps
+// but not their distances. steps_per_sec is over the steps since it was printed last. Metrics whose
+// names say eval, test or valid, or whose collection does, are not of training.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsers/clock.h"
+#include "parsers/core/text.h"
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/line_cleaner.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {"logging_writer.py:", "local.py:"};
+
+struct Metric {
+  std::string_view name;
+  double value = kUnknown;
+};
+
+bool of_evaluation(std::string_view name) {
+  return name.find("eval") != std::string_view::npos ||
+         name.find("test") != std::string_view::npos ||
+         name.find("valid") != std::string_view::npos || name.starts_with("val");
+}
+
+// "a=1.5, b=2" and, with a collection, "collection=train a=1.5 b=2".
+void read_metrics(std::string_view text, bool cut, std::vector<Metric>& out) {
+  out.clear();
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const auto equals = text.find('=', at);
+    if (equals == std::string_view::npos) return;
+    auto begin = text.find_last_of(" ,", equals);
+    begin = begin == std::string_view::npos || begin < at ? at : begin + 1;
+    const std::string_view name = text.substr(begin, equals - begin);
+    Cursor cursor(text.substr(equals + 1), cut);
+    const auto value = cursor.number();
+    at = equals + 1 + (value ? cursor.at() : 0);
+    if (!name.empty()) out.push_back({name, value.value_or(kUnknown)});
+    if (out.size() >= 256) return;
+  }
+}
+
+class FlaxParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  std::vector<Metric> metrics_;
+  bool rates_ = false;
+};
+
+bool FlaxParser::parse(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("logging_writer.py:")) return false;
+  if (!cursor.integer() || !cursor.literal("] [")) return false;
+  const auto step = cursor.integer();
+  if (!step || *step < 0 || *step > 1'000'000'000'000 || !cursor.literal("] ")) return false;
+  std::string_view text = cursor.rest();
+  bool evaluation = false;
+  if (text.starts_with("collection=")) {
+    const auto blank = text.find(' ');
+    evaluation =
+        of_evaluation(text.substr(11, blank == std::string_view::npos ? blank : blank - 11));
+    text = blank == std::string_view::npos ? std::string_view{} : text.substr(blank + 1);
+  }
+  read_metrics(text, line.terminator == 0, metrics_);
+  if (metrics_.empty()) return false;
+  if (evaluation) return true;
+  Sample sample;
+  bool training = false;
+  bool sequences = false;
+  for (const Metric& metric : metrics_) {
+    if (of_evaluation(metric.name)) continue;
+    const auto named = [&](std::string_view what) {
+      return metric.name == what || metric.name.ends_with("/" + std::string(what)) ||
+             metric.name == "train_" + std::string(what);
+    };
+    if (named("steps_per_sec") || named("steps_per_second") || named("timing/steps_per_second")) {
+      if (metric.value > 0 && !sequences) sample.rate = metric.value;
+      training = true;
+    } else if (named("seqs_per_second") || named("examples_per_second")) {
+      if (metric.value > 0) {
+        sample.rate = metric.value;
+        sequences = true;
+      }
+      training = true;
+    } else if (named("loss") || metric.name == "training_loss" || named("cross_ent_loss")) {
+      sample.loss = metric.value;
+      training = true;
+    } else if (named("uptime") || metric.name.starts_with("train") || named("learning_rate")) {
+      training = true;
+    }
+  }
+  if (!training) return true;  // an evaluation's, or of nothing that is known
+  sample.step = *step;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  std::string_view stamped = line.text;
+  if (const auto behind = behind_host_label(stamped); !behind.empty()) stamped = behind;
+  sample.time_s = absl_time(stamped).value_or(kUnknown);
+  RunDraft* open = out.open(WorkKind::training);
+  // Metrics of one step come in any order and a little late: only a new run begins much earlier.
+  if (open != nullptr && open->last() != nullptr && *step < open->last()->step) {
+    if (!open->goes_back(sample)) return true;
+    out.close(WorkKind::training);
+  }
+  RunDraft& draft = out.run(WorkKind::training, line.number);
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  draft.log.clock_resolution_s = 1e-6;
+  draft.log.clock_is_wall = true;
+  if (!std::isnan(sample.rate)) {
+    const RateUnit unit =
+        sequences ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
+    if (draft.log.rate_unit == RateUnit::unknown) draft.log.rate_unit = unit;
+    if (draft.log.rate_unit != unit) sample.rate = kUnknown;
+    rates_ = true;
+  }
+  draft.add(sample);
+  return true;
+}
+
+void FlaxParser::finish(RunBuilder& out) {
+  out.facts.framework.set("jax", FactSource::log);
+  for (const auto& draft : out.drafts()) {
+    draft->log.notices.push_back(
+        {0,
+         "the stamps are those of the metric writer: what lies between two of them holds the "
+         "evaluations as well"});
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<FlaxParser>(); }
+
+}  // namespace
+
+extern const Format format_flax;
+const Format format_flax = {
+    "flax", "Flax and JAX trainers: clu's metric writer in absl logs",
+    "https://github.com/google/CommonLoopUtils clu/metric_writers/logging_writer.py, "
+    "clu/periodic_actions.py",
+    kAnchors, make};
+
+}  // namespace bertbench

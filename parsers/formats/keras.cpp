@@ -1,0 +1,362 @@
+// keras: the progress bar of Model.fit, of every Keras since 1.0.
+//
+//   Epoch 3/10
+//   1875/1875 [==============================] - 26s 13ms/step - loss: 0.48 - val_loss: 0.52 (2.x)
+//   1875/1875 ━━━━━━━━━━━━━━━━━━━━ 26s 13ms/step - accuracy: 0.83 - loss: 0.48               (3.x)
+//   1875/1875 - 26s - loss: 0.48 - 26s/epoch - 13ms/step                    (verbose=2, 2.7
+//   to 2.15) 1875/1875 - 26s - 13ms/step - loss: 0.48 (verbose=2, 3.x) 60000/60000
+//   [==============================] - 4s 71us/sample - loss: 0.3       (counts samples)
+//
+// One record an epoch, from its last redraw. Both numbers are rounded (whole seconds; whole us, ms
+// or s a step): the finer one is taken. The seconds hold the first step (tracing, compilation) and,
+// where val_ metrics follow, the validation. Bars that no "Epoch n/m" announces are evaluate()
+// (with a loss) and predict(); downloads have neither.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {
+    "s/step", "s/sample", "s/epoch", " - ETA: ", "s - loss: ", "Epoch ", "Train on "};
+
+constexpr std::int64_t kMostEpochs = 100'000'000, kMostSteps = 100'000'000'000;
+
+struct Bar {
+  std::int64_t done = 0, total = 0;
+  double elapsed_s = kUnknown;  ///< only of a bar that is full
+  double step_s = kUnknown, step_resolution_s = 0;
+  bool per_sample = false, per_step = false;
+  bool modern = false;      ///< Keras 3
+  bool loss_known = false;  ///< some loss is printed
+  bool loss_read = false;   ///< `loss` was: NaN is a printed NaN
+  bool validated = false;
+  double loss = kUnknown;
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::size_t digits_before(std::string_view text, std::size_t end) {
+  while (end > 0 && is_digit(text[end - 1])) --end;
+  return end;
+}
+
+// "1875/1875" in front of `end`, blanks between allowed. Backspaces and what another bar left stand
+// further to the left.
+bool read_counter(std::string_view text, std::size_t end, Bar& bar) {
+  while (end > 0 && text[end - 1] == ' ') --end;
+  const std::size_t total = digits_before(text, end);
+  if (total == end || total == 0 || text[total - 1] != '/') return false;
+  const std::size_t done = digits_before(text, total - 1);
+  Cursor cursor(text.substr(done, end - done), false);
+  const auto n = cursor.integer();
+  if (!n || !cursor.literal("/")) return false;
+  const auto m = cursor.integer();
+  if (!m || *n < 1 || *m < 1 || *m > kMostSteps || *n > kMostSteps) return false;
+  bar.done = *n;
+  bar.total = *m;
+  return true;
+}
+
+// "71us/step", "13ms/step", "3s/step", "2s/epoch", "71us/sample"
+bool read_rate(Cursor& cursor, Bar& bar) {
+  Cursor at = cursor;
+  const auto value = at.number();
+  if (!value || !(*value >= 0)) return false;
+  double scale = 1;
+  if (at.literal("us")) {
+    scale = 1e-6;
+  } else if (at.literal("ms")) {
+    scale = 1e-3;
+  } else if (!at.literal("s")) {
+    return false;
+  }
+  if (at.literal("/epoch")) {
+    bar.modern = true;  // tf.keras 2.7: counts steps
+    cursor = at;
+    return true;
+  }
+  if (at.literal("/sample")) {
+    bar.per_sample = true;
+  } else if (!at.literal("/step")) {
+    return false;
+  }
+  bar.per_step = true;
+  bar.step_s = *value * scale;
+  bar.step_resolution_s = scale;
+  cursor = at;
+  return true;
+}
+
+// What follows the bar: seconds of the whole, time of a step, ETA, metrics.
+void read_tail(const Line& line, std::size_t from, Bar& bar) {
+  Cursor cursor(line);
+  cursor.move_to(from);
+  for (int part = 0; part < 4; ++part) {
+    cursor.blanks();
+    if (cursor.literal("-")) cursor.blanks();
+    if (read_rate(cursor, bar)) continue;
+    Cursor at = cursor;
+    const auto seconds = at.number();
+    if (seconds && *seconds >= 0 && at.literal("s")) {
+      if (bar.done >= bar.total) bar.elapsed_s = *seconds;
+      cursor = at;
+      continue;
+    }
+    if (at = cursor; at.duration() && at.rest().starts_with(' ')) {  // Keras 3: time left
+      cursor = at;
+      continue;
+    }
+    break;
+  }
+  Cursor rest = cursor;
+  while (rest.skip_past("/")) {  // "- 26s/epoch - 13ms/step" behind the metrics
+    std::size_t begin = rest.at() - 1;
+    while (begin > from && line.text[begin - 1] != ' ') --begin;
+    Cursor rate(line);
+    rate.move_to(begin);
+    if (read_rate(rate, bar)) rest = rate;
+  }
+  for (auto at = line.text.find("loss: ", from); at != std::string_view::npos;
+       at = line.text.find("loss: ", at + 1)) {
+    bar.loss_known = true;
+    if (line.text[at - 1] != ' ') continue;  // val_loss, d_loss
+    Cursor loss(line);
+    loss.move_to(at + 6);
+    if (const auto value = loss.number()) {
+      bar.loss = *value;
+      bar.loss_read = true;
+    }
+    break;
+  }
+  bar.validated = line.text.find(" val_", from) != std::string_view::npos;
+}
+
+std::optional<Bar> read_bar(const Line& line) {
+  const std::string_view text = line.text;
+  Bar bar;
+  constexpr std::string_view kBlock = "━";
+  if (const auto block = text.find(kBlock); block != std::string_view::npos) {
+    std::size_t end = block;
+    while (text.substr(end).starts_with(kBlock)) end += kBlock.size();
+    if (!read_counter(text, block, bar)) return std::nullopt;
+    bar.modern = true;
+    read_tail(line, end, bar);
+    return bar.per_step ? std::optional(bar) : std::nullopt;
+  }
+  for (auto open = text.find('['); open != std::string_view::npos;
+       open = text.find('[', open + 1)) {
+    const auto end = text.find_first_not_of("=>.", open + 1);
+    if (end == std::string_view::npos || text[end] != ']' || end < open + 20) continue;
+    if (!read_counter(text, open, bar)) continue;
+    read_tail(line, end + 1, bar);
+    // The oldest releases print no time of a step.
+    const bool timed = bar.per_step || !std::isnan(bar.elapsed_s);
+    return timed || text.find("ETA: ", end) != std::string_view::npos ? std::optional(bar)
+                                                                      : std::nullopt;
+  }
+  // verbose=2: "1875/1875 - 26s - ...", before 2.3 without the counter.
+  const auto dash = text.find(" - ");
+  if (dash == std::string_view::npos || !read_counter(text, dash, bar)) return std::nullopt;
+  if (digits_before(text, 0) != 0 || !is_digit(text.front())) return std::nullopt;
+  read_tail(line, dash, bar);
+  if (std::isnan(bar.elapsed_s)) return std::nullopt;
+  if (!bar.modern && bar.per_step) bar.modern = true;
+  return bar;
+}
+
+class KerasParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  bool see_epoch(const Line& line, RunBuilder& out);
+  bool see_training(const Bar& bar, const Line& line, RunBuilder& out);
+  bool see_other(const Bar& bar, const Line& line, RunBuilder& out);
+  void record(const Bar& bar, std::int64_t line, RunBuilder& out, bool whole);
+  void flush(RunBuilder& out);
+
+  std::int64_t epoch_ = 0, epochs_ = 0;  ///< announced by "Epoch n/m"; 0 = none
+  bool open_ = false;                    ///< the epoch's bar is not full yet
+  std::optional<Bar> unfinished_;        ///< newest redraw of the epoch that runs
+  std::int64_t unfinished_line_ = 0;
+  std::int64_t done_ = 0;  ///< iterations of the epochs that ended
+  std::int64_t last_epoch_ = 0;
+  std::optional<std::int64_t> samples_;  ///< "Train on 60000 samples"
+  RunDraft* other_ = nullptr;
+  Bar other_bar_;
+  double worst_ = 0;  ///< largest relative rounding of an epoch's time
+  bool validated_ = false, counts_samples_ = false, unsure_ = false;
+};
+
+bool KerasParser::see_epoch(const Line& line, RunBuilder& out) {
+  const auto at = line.text.find("Epoch ");
+  if (at == std::string_view::npos) return false;
+  // Backspaces and blanks may stand in front.
+  if (line.text.find_first_not_of("\b \t", 0) != at) return false;
+  Cursor cursor(line);
+  cursor.move_to(at + 6);
+  const auto epoch = cursor.integer();
+  if (!epoch || !cursor.literal("/")) return false;
+  const auto epochs = cursor.integer();
+  if (!epochs || *epoch < 1 || *epochs < *epoch || *epochs > kMostEpochs) return false;
+  // Other trainers go on behind the numbers; a terminal may leave bits of a bar there.
+  if (!cursor.rest().empty() && cursor.rest().find_first_of("=>.\b \r") != 0) return false;
+  flush(out);
+  if (*epoch <= last_epoch_ && open_) return false;
+  if (*epoch <= epoch_) {  // fit() was called again
+    if (RunDraft* draft = out.open(WorkKind::training)) draft->ended_well = true;
+    out.close(WorkKind::training);
+    done_ = 0;
+    last_epoch_ = 0;
+  }
+  epoch_ = *epoch;
+  epochs_ = *epochs;
+  open_ = true;
+  return false;  // by itself no sign of Keras
+}
+
+void KerasParser::record(const Bar& bar, std::int64_t line, RunBuilder& out, bool whole) {
+  const auto steps = static_cast<double>(bar.done);
+  const double by_step = bar.step_s * steps;
+  const double step_error = 0.5 * bar.step_resolution_s / bar.step_s;  // inf at "0us/step"
+  const double sum_error = 0.5 / bar.elapsed_s;
+  Sample sample;
+  sample.line = line;
+  sample.iterations = bar.done;
+  sample.step = done_ + bar.done;
+  if (bar.loss_read) sample.loss = bar.loss;
+  double error = kUnknown;
+  if (bar.per_step && bar.step_s > 0 && !(sum_error < step_error)) {
+    sample.seconds = by_step;
+    error = step_error;
+  } else if (bar.elapsed_s > 0) {
+    sample.seconds = bar.elapsed_s;
+    error = sum_error;
+  }
+  const bool samples = bar.per_sample || (samples_ && *samples_ == bar.total);
+  RunDraft& draft = out.run(WorkKind::training, line);
+  if (!draft.last()) draft.own_facts = true;
+  draft.log.facts.framework.set("keras", FactSource::log);
+  if (samples) {
+    counts_samples_ = true;
+    if (sample.seconds > 0) {
+      sample.rate = steps / sample.seconds;
+      draft.log.rate_unit = RateUnit::sequences_per_second;
+    }
+  } else if (!bar.modern && !bar.per_step) {
+    unsure_ = true;  // Keras 1: no unit is printed
+  } else {
+    draft.log.iteration_unit = IterationUnit::optimizer_step;
+  }
+  draft.add(sample);
+  if (whole) {
+    done_ += bar.done;
+    last_epoch_ = epoch_;
+    draft.ended_well = epoch_ == epochs_;
+    validated_ |= bar.validated;
+    if (!std::isnan(error)) worst_ = std::max(worst_, error);
+  }
+}
+
+// An epoch that did not end: Keras 3 tells the time of its steps.
+void KerasParser::flush(RunBuilder& out) {
+  if (unfinished_ && unfinished_->per_step && unfinished_->step_s > 0) {
+    record(*unfinished_, unfinished_line_, out, false);
+  }
+  unfinished_.reset();
+}
+
+bool KerasParser::see_training(const Bar& bar, const Line& line, RunBuilder& out) {
+  if (bar.done < bar.total || std::isnan(bar.elapsed_s)) {
+    unfinished_ = bar;
+    unfinished_line_ = line.number;
+    return true;
+  }
+  // Keras 3 draws a full bar with time left 0s and once more with the seconds of the epoch: only
+  // the line break tells them apart.
+  if (line.terminator == '\r') {
+    unfinished_ = bar;
+    unfinished_line_ = line.number;
+    return true;
+  }
+  unfinished_.reset();
+  record(bar, line.number, out, true);
+  open_ = false;
+  return true;
+}
+
+bool KerasParser::see_other(const Bar& bar, const Line& line, RunBuilder& out) {
+  if (bar.done != bar.total || line.terminator == '\r' || !bar.per_step || !(bar.step_s > 0)) {
+    return true;
+  }
+  if (out.open(WorkKind::training) == nullptr && !bar.loss_known) return false;  // a download
+  const WorkKind kind = bar.loss_known ? WorkKind::evaluation : WorkKind::inference;
+  RunDraft& draft = out.run(kind, line.number);
+  draft.own_facts = true;
+  draft.log.facts.framework.set("keras", FactSource::log);
+  Sample sample;
+  sample.line = line.number;
+  sample.iterations = bar.done;
+  sample.step = (draft.last() != nullptr ? draft.last()->step : 0) + bar.done;
+  sample.seconds = bar.step_s * static_cast<double>(bar.done);
+  draft.add(sample);
+  draft.ended_well = true;
+  return true;
+}
+
+bool KerasParser::parse(const Line& line, RunBuilder& out) {
+  if (line.text.find("Train on ") != std::string_view::npos) {
+    Cursor cursor(line);
+    cursor.skip_past("Train on ");
+    const auto samples = cursor.integer();
+    if (samples && cursor.literal(" samples")) samples_ = *samples;
+    return false;
+  }
+  const auto bar = read_bar(line);
+  if (!bar) {
+    see_epoch(line, out);
+    return false;
+  }
+  // A loss tells a training bar from a predict() that a callback runs within the epoch.
+  if (open_ && bar->loss_known) return see_training(*bar, line, out);
+  if (open_) return true;
+  return see_other(*bar, line, out);
+}
+
+void KerasParser::finish(RunBuilder& out) {
+  flush(out);
+  for (const auto& draft : out.drafts()) {
+    if (draft->log.kind != WorkKind::training) continue;
+    auto say = [&](std::string text) { draft->log.notices.push_back({0, std::move(text)}); };
+    if (worst_ > 0.01) {
+      say(fmt::format("Keras rounds its times: an epoch's is good to {:.0f} % at worst",
+                      100 * std::min(worst_, 1.0)));
+    }
+    if (validated_) {
+      say("the time of an epoch holds its validation: the training itself is faster");
+    }
+    if (counts_samples_) say("the bar counts samples, not steps");
+    if (unsure_) say("this old bar counts samples or steps, it does not say which");
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<KerasParser>(); }
+
+}  // namespace
+
+extern const Format format_keras;
+const Format format_keras = {"keras", "Keras progress bars of fit(), every release",
+                             "https://github.com/keras-team/keras keras/src/utils/progbar.py",
+                             kAnchors, make};
+
+}  // namespace bertbench

@@ -1,0 +1,39 @@
+// No run of Colossal-AI was made here (it needs a GPU): the lines are written by hand after the
+// print statements of examples/language/gpt/gemini/train_gpt_demo.py and performance_evaluator.py.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+TEST(Colossalai, ReadsStepTimesWithoutGuessingTheBatch) {
+  const auto runs = read_text(
+      "                    INFO     colossalai - colossalai - INFO: [1/2] Loss:11.010, Step time: "
+      "5.341s, TFLOPS: 12.342, FWD time: 4.012s, BWD time: 0.712s, OPTIM time: 0.617s\n"
+      "                    INFO     colossalai - colossalai - INFO: [2/2] Loss:10.910, Step time: "
+      "0.641s, TFLOPS: 102.842, FWD time: 0.112s, BWD time: 0.312s, OPTIM time: 0.217s\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "colossalai");
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_DOUBLE_EQ(runs[0].records[1].seconds, 0.641);
+  EXPECT_DOUBLE_EQ(runs[0].records[1].loss, 10.91);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
+TEST(Colossalai, TakesTheEvaluatorsThroughputWithAllItsDigits) {
+  const auto runs = read_text(
+      "num_samples: 24, dp_world_size: 8, flop_megatron: 6.1e+15, flop: 5.9e+15, avg_duration: "
+      "12.5, avg_throughput: 15.363\n"
+      "Throughput: 15.36 samples/sec, TFLOPS per GPU by Megatron: 101.20, TFLOPS per GPU: 99.80\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_DOUBLE_EQ(runs[0].summary->value, 15.363);
+  EXPECT_EQ(runs[0].summary->unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(runs[0].totals.sequences, 192);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("warm-up"));
+}
+
+}  // namespace
+}  // namespace bertbench

@@ -1,0 +1,102 @@
+// The lines are written after what fairseq prints; the sample is a run of fairseq 0.12.2.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+TEST(Fairseq, TakesSentencesPerSecondFromTheExactFieldsNotFromUps) {
+  const auto runs = read_text(
+      "2023-06-13 17:30:00 | INFO | fairseq_cli.train | training on 8 devices (GPUs/TPUs)\n"
+      "2023-06-13 17:31:08 | INFO | train_inner | epoch 143:     85 / 282 loss=3.147, "
+      "nll_loss=1.236, ppl=8.86, wps=72384.3, ups=1.21, wpb=59997.9, bsz=2186.3, "
+      "num_updates=40100, lr=0.000157917, gnorm=0.489, clip=0, train_wall=48, wall=0\n"
+      "2023-06-13 17:31:54 | INFO | train_inner | epoch 143:    185 / 282 loss=3.153, "
+      "nll_loss=1.243, ppl=8.89, wps=132390, ups=2.2, wpb=60140, bsz=2100, num_updates=40200, "
+      "lr=0.0001, gnorm=0.489, clip=0, train_wall=45, wall=0\n");
+  ASSERT_EQ(runs.size(), 1u);
+  const RunLog& run = runs[0];
+  EXPECT_EQ(run.format, "fairseq");
+  ASSERT_EQ(run.records.size(), 2u);
+  EXPECT_DOUBLE_EQ(run.records[0].printed_rate, 2186.3 * 72384.3 / 59997.9);
+  EXPECT_EQ(run.records[0].iterations, 85) << "a resumed run: not 40100";
+  EXPECT_EQ(run.records[1].iterations, 100);
+  EXPECT_DOUBLE_EQ(run.records[1].time_s, 46);
+  EXPECT_DOUBLE_EQ(run.records[0].loss, 3.147) << "not nll_loss";
+  EXPECT_EQ(run.facts.world_size.value, 8);
+  EXPECT_FALSE(run.facts.global_batch_size.known()) << "bsz changes: batches of tokens";
+}
+
+TEST(Fairseq, ReadsJsonWhoseNumbersAreStringsAndLeavesValidationOut) {
+  const auto runs = read_text(
+      "[2022-04-08 18:48:05,372][train_inner][INFO] - {\"epoch\": 1, \"update\": 0.4, \"loss\": "
+      "\"9.2\", \"wps\": \"58000\", \"ups\": \"0.5\", \"wpb\": \"116000\", \"bsz\": \"336\", "
+      "\"num_updates\": \"200\", \"train_wall\": \"404\", \"wall\": \"425\"}\n"
+      "[2022-04-08 18:54:45,372][train_inner][INFO] - {\"epoch\": 1, \"update\": 0.8, \"loss\": "
+      "\"7.2\", \"wps\": \"58000\", \"ups\": \"0.5\", \"wpb\": \"116000\", \"bsz\": \"336\", "
+      "\"num_updates\": \"400\", \"train_wall\": \"404\", \"wall\": \"825\"}\n"
+      "[2022-04-08 18:55:00,000][valid][INFO] - {\"epoch\": 1, \"valid_loss\": \"6\", "
+      "\"valid_wps\": \"900000\", \"valid_wpb\": \"3000\", \"valid_bsz\": \"10\", "
+      "\"valid_num_updates\": \"400\"}\n"
+      "[2022-04-08 18:55:01,000][train][INFO] - {\"epoch\": 1, \"train_loss\": \"8\", "
+      "\"train_wps\": \"54000\", \"train_ups\": \"0.47\", \"train_wpb\": \"116000\", "
+      "\"train_bsz\": \"336\", \"train_num_updates\": \"400\", \"train_wall\": \"830\"}\n"
+      "[2022-04-08 18:55:02,000][fairseq_cli.train][INFO] - done training in 826.5 seconds\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].records.size(), 2u) << "the epoch's mean is no record beside inner lines";
+  EXPECT_DOUBLE_EQ(runs[0].records[1].time_s, 400);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 336);
+  EXPECT_EQ(runs[0].totals.training_s, 826.5);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_EQ(runs[1].kind, WorkKind::evaluation);
+  EXPECT_DOUBLE_EQ(runs[1].records[0].printed_rate, 3000);
+}
+
+TEST(Fairseq, TakesTheMeansOfEpochsWhereNothingElseIsPrinted) {
+  const auto runs = read_text(
+      "2020-04-22 07:41:21 | INFO | train | epoch 001 | loss 1.603 | wps 7000 | ups 2.01 | wpb "
+      "3500 "
+      "| bsz 90 | num_updates 52 | lr 1e-07 | train_wall 25 | wall 32\n"
+      "2020-04-22 07:41:51 | INFO | train | epoch 002 | loss 1.503 | wps 7070 | ups 2.02 | wpb "
+      "3500 "
+      "| bsz 90 | num_updates 104 | lr 1e-07 | train_wall 25 | wall 62\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_DOUBLE_EQ(runs[0].records[0].printed_rate, 180);
+  EXPECT_EQ(runs[0].records[1].iterations, 52);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("one mean an epoch"));
+}
+
+TEST(Fairseq, BeginsARunWhereTheUpdatesStartOver) {
+  const std::string line =
+      "| epoch 001:   1000 / 2184 loss=81194.557, nll_loss=0.000, ppl=1.00, wps=176776, ups=3.1, "
+      "wpb=56091, bsz=485, num_updates=997, lr=0.000985036, clip=100%, oom=0, wall=323\n";
+  const auto runs =
+      read_text(line +
+                "| epoch 001:   2000 / 2184 loss=7.5, wps=176938, ups=3.1, wpb=56076, bsz=487, "
+                "num_updates=1995, oom=0, wall=639\n" +
+                line);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_DOUBLE_EQ(runs[0].records[0].time_s, 323) << "wall counts from the start";
+  EXPECT_DOUBLE_EQ(runs[0].records[1].time_s, 639);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated) << "oom=0 is no out of memory";
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("before 0.9"));
+}
+
+TEST(Fairseq, KnowsUpdatesPerSecondOnlyWhereTheBatchIsNotPrinted) {
+  const auto runs = read_text(
+      "2021-01-01 00:00:10 | INFO | train_inner | epoch 001:     10 / 100 loss=3, wps=1000, "
+      "ups=0.5, "
+      "wpb=2000, num_updates=10, lr=1\n"
+      "2021-01-01 00:00:30 | INFO | train_inner | epoch 001:     20 / 100 loss=3, wps=1000, "
+      "ups=0.5, "
+      "wpb=2000, num_updates=20, lr=1\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::iterations_per_second);
+  EXPECT_DOUBLE_EQ(runs[0].records[0].printed_rate, 0.5);
+}
+
+}  // namespace
+}  // namespace bertbench

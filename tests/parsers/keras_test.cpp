@@ -1,0 +1,137 @@
+// The lines are written after what the releases of Keras print; the sample is a run of Keras 3.15.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+std::string notices_of(const RunLog& run) {
+  std::string out;
+  for (const Notice& notice : run.notices) out += notice.text + "\n";
+  return out;
+}
+
+TEST(Keras, TakesTheFinerOfTheTwoRoundedTimes) {
+  const auto runs = read_text(
+      "Epoch 1/2\n"
+      "100/100 [==============================] - 26s 255ms/step - loss: 0.6 - accuracy: 0.7\n"
+      "Epoch 2/2\n"
+      "100/100 [==============================] - 101s 1s/step - loss: 0.5 - accuracy: 0.8\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "keras");
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_DOUBLE_EQ(runs[0].records[0].seconds, 25.5);
+  EXPECT_DOUBLE_EQ(runs[0].records[1].seconds, 101);
+  EXPECT_EQ(runs[0].records[1].step, 200);
+  EXPECT_DOUBLE_EQ(runs[0].records[1].loss, 0.5);
+  EXPECT_EQ(runs[0].iteration_unit, IterationUnit::optimizer_step);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
+TEST(Keras, SaysThatAnEpochHoldsItsValidation) {
+  const auto runs = read_text(
+      "Epoch 1/1\n"
+      "300/300 [==============================] - 850s 3s/step - loss: 0.1 - val_loss: 0.2\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_DOUBLE_EQ(runs[0].records[0].loss, 0.1);
+  EXPECT_THAT(notices_of(runs[0]), testing::HasSubstr("holds its validation"));
+}
+
+TEST(Keras, TellsEvaluationAndPredictionFromTraining) {
+  const auto runs = read_text(
+      "Downloading data from https://example.org/a\n"
+      "90112/83598 [================================] - 0s 1us/step\n"
+      "Epoch 1/1\n"
+      "1/1 [==============================] - 0s 20ms/step\n"  // a callback's predict()
+      "10/10 [==============================] - 2s 200ms/step - loss: 0.6\n"
+      "5/5 [==============================] - 1s 100ms/step - loss: 0.4 - accuracy: 0.9\n"
+      "4/4 [==============================] - 0s 50ms/step\n");
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[0].kind, WorkKind::training);
+  ASSERT_EQ(runs[0].records.size(), 1u);
+  EXPECT_EQ(runs[0].records[0].iterations, 10);
+  EXPECT_EQ(runs[1].kind, WorkKind::evaluation);
+  EXPECT_EQ(runs[2].kind, WorkKind::inference);
+}
+
+TEST(Keras, KnowsTheReleasesThatCountSamples) {
+  for (const char* unit : {"us/sample", "us/step"}) {
+    const auto runs =
+        read_text(std::string("Train on 60000 samples, validate on 10000 samples\n"
+                              "Epoch 1/1\n"
+                              "60000/60000 [==============================] - 4s 71") +
+                  unit + " - loss: 0.3\n");
+    ASSERT_EQ(runs.size(), 1u) << unit;
+    EXPECT_EQ(runs[0].iteration_unit, IterationUnit::unknown);
+    EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+    EXPECT_NEAR(runs[0].records[0].printed_rate, 1 / 71e-6, 1e-6);
+    EXPECT_THAT(notices_of(runs[0]), testing::HasSubstr("counts samples"));
+  }
+}
+
+TEST(Keras, ReadsVerbose2OfThreeReleases) {
+  for (const char* line :
+       {"1875/1875 - 26s - loss: 0.48 - accuracy: 0.83 - 26s/epoch - 14ms/step\n",
+        "1875/1875 - 26s - 14ms/step - accuracy: 0.83 - loss: 0.48\n",
+        "1875/1875 - 26s - loss: 0.48 - accuracy: 0.83\n"}) {
+    const auto runs = read_text(std::string("Epoch 1/1\n") + line);
+    ASSERT_EQ(runs.size(), 1u) << line;
+    ASSERT_EQ(runs[0].records.size(), 1u) << line;
+    EXPECT_NEAR(runs[0].records[0].seconds, 26, 0.3) << line;
+    EXPECT_DOUBLE_EQ(runs[0].records[0].loss, 0.48) << line;
+  }
+}
+
+TEST(Keras, ReadsBarsThatBackspacesAndTerminalsSpoilt) {
+  const auto runs = read_text(
+      "Epoch 9/10\n\n"
+      "1875/1875 [==============================] - 2s 1ms/step - loss: 0.5193 - lr: 0.0063\n"
+      "Epoch 10/10==============>...............] - ETA: 11s\n\n"
+      "\b\b\b\b\b\b1875/1875 [==============================] - 3s 1ms/step - loss: 0.53\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_DOUBLE_EQ(runs[0].records[1].seconds, 3);
+  EXPECT_THAT(notices_of(runs[0]), testing::HasSubstr("good to 25 %"));
+}
+
+TEST(Keras, TakesOneRecordOfAnEpochThatDidNotEnd) {
+  const auto runs = read_text(
+      "Epoch 1/5\n"
+      "\r 10/100 ━━━━━━━━━━━━━━━━━━━━ 1:30 1s/step - accuracy: 0.1 - loss: 2.3"
+      "\r 20/100 ━━━━━━━━━━━━━━━━━━━━ 1:20 1s/step - accuracy: 0.1 - loss: 2.2");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 1u);
+  EXPECT_EQ(runs[0].records[0].step, 20);
+  EXPECT_TRUE(std::isnan(runs[0].records[0].loss)) << "its last digits may be missing";
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+}
+
+TEST(Keras, LeavesTheEpochsOfOtherTrainersAlone) {
+  EXPECT_TRUE(
+      read_text("Epoch 1/10\nEpoch 2/10, Train loss: 0.3\n 12/100 [=====>] - loss: 0.2\n").empty());
+}
+
+TEST(Keras, SampleIsWithinItsRoundingOfACallbacksClock) {
+  const std::string folder = std::string(BB_SOURCE_DIR) + "/parsers/samples/keras/";
+  const auto runs = read_text(slurp(folder + "sample.log"));
+  ASSERT_EQ(runs.size(), 3u);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  std::istringstream in(slurp(folder + "timings.jsonl"));
+  std::vector<double> end = {0};
+  for (std::string line; std::getline(in, line);) {
+    end.push_back(nlohmann::json::parse(line)["end"].get<double>());
+  }
+  ASSERT_EQ(end.size(), 81u);
+  for (std::size_t epoch = 1; epoch < 4; ++epoch) {  // the first one holds the start-up
+    const double truth = end[20 * (epoch + 1)] - end[20 * epoch];
+    EXPECT_NEAR(runs[0].records[epoch].seconds / truth, 1, 0.06) << epoch;
+  }
+}
+
+}  // namespace
+}  // namespace bertbench
