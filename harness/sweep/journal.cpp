@@ -37,6 +37,17 @@ std::string holder_of(int fd) {
   return pid;
 }
 
+/// The line in front of its checksum, or nothing when the line is torn or altered.
+std::optional<std::string_view> body_of(std::string_view line) {
+  const auto at = line.rfind(kCrcKey);
+  if (at == std::string_view::npos || line.size() != at + kCrcKey.size() + 10) return std::nullopt;
+  const auto body = line.substr(0, at);
+  if (line.substr(at + kCrcKey.size()) != fmt::format("{:08x}\"}}", crc32c(body))) {
+    return std::nullopt;
+  }
+  return body;
+}
+
 }  // namespace
 
 std::uint32_t crc32c(std::string_view bytes) {
@@ -67,23 +78,18 @@ std::string journal_line(const JournalRecord& record) {
 }
 
 std::optional<JournalRecord> parse_journal_line(std::string_view line) {
-  const auto at = line.rfind(kCrcKey);
-  if (at == std::string_view::npos || line.size() != at + kCrcKey.size() + 10) return std::nullopt;
-  const auto body = line.substr(0, at);
-  if (line.substr(at + kCrcKey.size()) != fmt::format("{:08x}\"}}", crc32c(body))) {
-    return std::nullopt;
-  }
-  auto record = JournalRecord::parse(std::string(body) + "}", nullptr, /*allow_exceptions=*/false);
+  const auto body = body_of(line);
+  if (!body) return std::nullopt;
+  auto record = JournalRecord::parse(std::string(*body) + "}", nullptr, /*allow_exceptions=*/false);
   if (!record.is_object()) return std::nullopt;
   return record;
 }
 
 Journal::Journal(Journal&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
-      size_(other.size_),
+      text_(std::move(other.text_)),
       broken_(other.broken_),
       path_(std::move(other.path_)),
-      records_(std::move(other.records_)),
       notices_(std::move(other.notices_)),
       next_(other.next_) {}
 
@@ -110,6 +116,14 @@ Result<Journal> Journal::open(const Folder& folder) {
   return journal;
 }
 
+std::vector<JournalRecord> Journal::records() const {
+  std::vector<JournalRecord> out;
+  for (const auto line : split(text_, '\n')) {
+    if (auto record = parse_journal_line(line)) out.push_back(std::move(*record));
+  }
+  return out;
+}
+
 Result<void> Journal::load() {
   std::string text;
   char block[65536];
@@ -120,18 +134,18 @@ Result<void> Journal::load() {
   if (got < 0) return tl::unexpected(file_error(path_, "cannot be read", errno));
   std::size_t good = 0;
   int line = 0;
+  std::string_view last;
   while (good < text.size()) {
     const auto end = text.find('\n', good);
-    auto record = end == std::string::npos
-                      ? std::nullopt
-                      : parse_journal_line(std::string_view(text).substr(good, end - good));
-    if (!record) break;
+    if (end == std::string::npos) break;
+    const auto whole = std::string_view(text).substr(good, end - good);
+    if (!body_of(whole)) break;
+    last = whole;
     ++line;
-    next_ = record->value("n", next_) + 1;
-    records_.push_back(std::move(*record));
     good = end + 1;
   }
-  size_ = static_cast<std::int64_t>(good);
+  if (const auto record = parse_journal_line(last)) next_ = record->value("n", next_) + 1;
+  text_ = text.substr(0, good);
   if (good == text.size()) return {};
   // A line is synced before the next event begins, so only the last one can be torn. Damage further
   // up is not ours to guess about: what stands behind it may be true and may not.
@@ -172,21 +186,19 @@ Result<void> Journal::guard() {
     return fail(path_, "was replaced by another file while the sweep ran",
                 "put the old one back, or use another --out");
   }
-  if (here.st_size < size_) return write_again("was cut while the sweep ran");
-  if (here.st_size > size_) {
+  const auto size = static_cast<off_t>(text_.size());
+  if (here.st_size < size) return write_again("was cut while the sweep ran");
+  if (here.st_size > size) {
     return fail(path_, "was written to by somebody else", "use another --out");
   }
   return {};
 }
 
 Result<void> Journal::write_again(const std::string& why) {
-  std::string text;
-  for (const auto& record : records_) text += journal_line(record) + "\n";
-  if (ftruncate(fd_, 0) < 0 || !write_all(fd_, text) || fsync(fd_) < 0) {
+  if (ftruncate(fd_, 0) < 0 || !write_all(fd_, text_) || fsync(fd_) < 0) {
     broken_ = true;
     return tl::unexpected(file_error(path_, why + " and cannot be written again", errno));
   }
-  size_ = static_cast<std::int64_t>(text.size());
   notices_.push_back(fmt::format("{}: {}; it is written again", path_, why));
   return {};
 }
@@ -199,12 +211,11 @@ Result<void> Journal::append(JournalRecord record) {
   const auto line = journal_line(full) + "\n";
   if (!write_all(fd_, line) || fdatasync(fd_) < 0) {
     const int error_number = errno;
-    broken_ = ftruncate(fd_, size_) < 0 || fdatasync(fd_) < 0;
+    broken_ = ftruncate(fd_, static_cast<off_t>(text_.size())) < 0 || fdatasync(fd_) < 0;
     return tl::unexpected(file_error(path_, "cannot be written", error_number));
   }
-  size_ += static_cast<std::int64_t>(line.size());
+  text_ += line;
   ++next_;
-  records_.push_back(std::move(full));
   return {};
 }
 

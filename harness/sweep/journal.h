@@ -33,7 +33,9 @@ class Journal {
   Journal& operator=(Journal&&) = delete;
   ~Journal();
 
-  [[nodiscard]] const std::vector<JournalRecord>& records() const { return records_; }
+  /// Parsed anew at each call: the records of ten thousand trials are large, their text is not.
+  [[nodiscard]] std::vector<JournalRecord> records() const;
+  [[nodiscard]] bool empty() const { return text_.empty(); }
   [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
 
   /// Adds n, time and crc, writes one line and syncs it. After a failure (full disk) what was
@@ -48,10 +50,9 @@ class Journal {
   Result<void> guard();
   Result<void> write_again(const std::string& why);
   int fd_ = -1;
-  std::int64_t size_ = 0;  // of the file, by our own writes
-  bool broken_ = false;    // the file's end is not known to be whole
+  std::string text_;     // of the file, by our own writes
+  bool broken_ = false;  // the file's end is not known to be whole
   std::string path_;
-  std::vector<JournalRecord> records_;
   std::vector<std::string> notices_;
   std::int64_t next_ = 1;
 };

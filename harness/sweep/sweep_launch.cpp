@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <map>
 #include <numeric>
 #include <set>
@@ -96,7 +97,7 @@ Result<void> SweepRun::launch() {
       return done;
     }
     if (interrupted_) break;
-    if (auto done = write_results(false); !done) return done;
+    if (auto written = write_results(false); !written) return written;
   }
   interrupted_ = interrupted_ || (stopping() && position_ <= pending_.size());
   return {};
@@ -166,9 +167,10 @@ Result<SweepOutcome> SweepRun::finish() {
   out.result = collect();
   out.interrupted = interrupted_;
   out.results_path = root_->path_of(std::string(kResultsFile));
-  if (auto done = root_->write(std::string(kResultsFile), to_text(out.result)); !done) {
-    return tl::unexpected(done.error());
-  }
+  // Two long texts of one result, made side by side.
+  auto results = std::async(std::launch::async | std::launch::deferred, [&] {
+    return root_->write(std::string(kResultsFile), to_text(out.result));
+  });
   auto report = find_report("html");
   if (!report) report = find_report("markdown");
   if (report) {
@@ -181,6 +183,7 @@ Result<SweepOutcome> SweepRun::finish() {
     if (auto done = root_->write(file, *text); !done) return tl::unexpected(done.error());
     out.report_path = root_->path_of(file);
   }
+  if (auto done = results.get(); !done) return tl::unexpected(done.error());
   for (const auto& trial : plan_.trials) {
     const auto it = kept_.find({trial.cell, trial.trial});
     const bool ran = it != kept_.end();

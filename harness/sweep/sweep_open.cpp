@@ -61,7 +61,7 @@ Result<void> SweepRun::open() {
 
   state_ = replay(journal_->records());
   if (state_.run_id.empty()) {
-    if (!journal_->records().empty()) {
+    if (!journal_->empty()) {
       return fail(root_->path_of("journal.jsonl"), "is no journal of a sweep", "use another --out");
     }
     // sweep.json is written after the journal's first record, so here a journal was lost.

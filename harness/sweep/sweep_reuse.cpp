@@ -122,9 +122,11 @@ Result<SweepRun::Found> SweepRun::look_at(const PlannedTrial& trial) const {
           {0, "measured with another build of the trainer than the one there now"});
     }
     found.measured = std::move(measured);
-    const auto folder = attempt_folder(trial, a->attempt);
-    if (folder && folder->holds("nodes")) {
-      found.nodes = proc::read_file(folder->path_of("nodes"));
+    if (launcher_.queue()) {
+      const auto folder = attempt_folder(trial, a->attempt);
+      if (folder && folder->holds("nodes")) {
+        found.nodes = proc::read_file(folder->path_of("nodes"));
+      }
     }
   }
   // An attempt that was cut short by the harness's own end is made again under its number.
