@@ -65,24 +65,23 @@ class OneConfigEverywhere : public testing::Test {
       const json& trial = cell["trials"][0];
       EXPECT_EQ(trial["outcome"]["status"], "completed") << way.name << cell["key"];
       EXPECT_EQ(trial["window"]["covered"], true);
-      EXPECT_GT(trial["sequences_per_second"].get<double>(), 0);
+      EXPECT_GT(trial.value("sequences_per_second", 0.0), 0);
       // The trainer's own word in its log, not the plan's.
       const auto log = read_file(run + "/" + trial["log"].get<std::string>());
       const json header =
           json::parse(log.substr(log.find('{'), log.find('\n', log.find('{')) - log.find('{')));
-      EXPECT_EQ(header["world_size"], cell["world_size"]) << way.name << cell["key"];
-      EXPECT_EQ(cell["emulated"], true) << way.name;
+      EXPECT_EQ(header.value("world_size", 0), cell["world_size"])
+          << way.name << cell["key"] << header;
+      EXPECT_EQ(cell.value("emulated", false), true) << way.name;
       const auto attempt = run + "/" + trial["log"].get<std::string>();
       const json made = json::parse(read_file(fs::path(attempt).parent_path() / "command.json"));
       EXPECT_EQ(made["launcher"], way.options[1]);
       const auto text = made.dump();
       EXPECT_THAT(text, HasSubstr("NCCL_P2P_DISABLE"));
       EXPECT_THAT(text, HasSubstr("CUDA_VISIBLE_DEVICES"));
-      const auto warnings = cell["warnings"].dump();
-      if (cell["nodes"] > 1) EXPECT_THAT(warnings, HasSubstr("nodes are emulated"));
+      const auto warnings = cell.value("warnings", json::array()).dump();
       if (cell["nodes"] > 1) {
-        EXPECT_TRUE(trial["notices"].dump().find("emulated") != std::string::npos ||
-                    warnings.find("emulated") != std::string::npos);
+        EXPECT_THAT(warnings, HasSubstr("nodes are emulated"));
       }
     }
     if (only.empty()) {
@@ -145,7 +144,9 @@ TEST_F(OneConfigEverywhere, SlurmInsideAnAllocation) {
   ASSERT_EQ(set["cells"].size(), 4U);
   for (const json& cell : set["cells"]) {
     EXPECT_EQ(cell["trials"][0]["outcome"]["status"], "completed");
-    if (cell["nodes"] > 1) EXPECT_THAT(cell["warnings"].dump(), HasSubstr("nodes are emulated"));
+    if (cell["nodes"] > 1) {
+      EXPECT_THAT(cell.value("warnings", json::array()).dump(), HasSubstr("nodes are emulated"));
+    }
   }
 }
 
