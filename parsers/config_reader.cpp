@@ -91,6 +91,8 @@ Result<ConfigReader> ConfigReader::open(const std::string& text, const std::stri
     if (const auto colon = why.find(": "); colon != std::string::npos) why.erase(0, colon + 2);
     return fail(fmt::format("{}:{}", source, line_at_byte(text, e.byte ? e.byte - 1 : 0)),
                 "is not JSON: " + why, "comments are allowed, trailing commas are not");
+  } catch (const Json::out_of_range&) {
+    return fail(source, "holds a number that no double can hold", "write a smaller one");
   }
   reader.lines_ = find_json_lines(text);
   if (!reader.root_.is_object()) {

@@ -1,6 +1,7 @@
 #include "parsers/cursor.h"
 
 #include <charconv>
+#include <cmath>
 
 namespace bertbench {
 
@@ -34,6 +35,9 @@ std::optional<double> Cursor::number() {
                        text_[next + 1] >= '0' && text_[next + 1] <= '9')) {
     return std::nullopt;
   }
+  // "INFO" begins like infinity. A nan may have its unit behind it ("nanms").
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (std::isinf(value) && next < text_.size() && is_letter(text_[next])) return std::nullopt;
   at_ = next;
   return value;
 }

@@ -200,7 +200,7 @@ class Screen {
   Screen& operator=(const Screen&) = delete;
 
   void clear() {
-    if (shown_ > 0) console_.redraw(fmt::format("\x1b[{}A\x1b[J", shown_));
+    if (shown_ > 0) console_.redraw(fmt::format("\r\x1b[{}A\x1b[J", shown_));
     shown_ = 0;
   }
   void draw(const std::vector<Follower>& logs) {
@@ -208,7 +208,7 @@ class Screen {
     for (const Follower& log : logs) {
       text += "\x1b[2K" + fit_columns(log.line(), console_.terminal().width - 1) + "\n";
     }
-    if (shown_ > 0) text = fmt::format("\x1b[{}A", shown_) + text;
+    if (shown_ > 0) text = fmt::format("\r\x1b[{}A", shown_) + text;
     shown_ = logs.size();
     console_.redraw(text);
   }

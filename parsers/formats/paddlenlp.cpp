@@ -48,7 +48,8 @@ bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
   const auto seconds = number_after(line, "interval_runtime:");
   const auto samples = number_after(line, "interval_samples_per_second:");
   const auto steps_rate = number_after(line, "interval_steps_per_second:");
-  if (!step || !seconds || !steps_rate || !(*step >= 1 && *step < 1e12) || !(*seconds > 0)) {
+  if (!step || !seconds || !steps_rate || !(*step >= 1 && *step < 1e12) ||
+      !(*seconds > 0 && *seconds < 1e12)) {
     return false;
   }
   const auto at = static_cast<std::int64_t>(*step);
