@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "parsers/anchor_scan.h"
 #include "parsers/cursor.h"
 #include "parsers/run_builder.h"
 
@@ -9,7 +10,7 @@ namespace bertbench {
 namespace {
 
 bool has(const Line& line, std::string_view what) {
-  return line.text.find(what) != std::string_view::npos;
+  return find_text(line.text, what) != std::string_view::npos;
 }
 
 // bash's `time`: "real\t25m29.228s"

@@ -3,10 +3,12 @@
 #include <charconv>
 #include <cmath>
 
+#include "parsers/anchor_scan.h"
+
 namespace bertbench {
 
 bool Cursor::skip_past(std::string_view literal) {
-  const auto found = text_.find(literal, at_);
+  const auto found = find_text(text_, literal, at_);
   if (found == std::string_view::npos) return false;
   at_ = found + literal.size();
   return true;

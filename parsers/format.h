@@ -3,6 +3,7 @@
 // docs are derived from that list.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -20,6 +21,9 @@ struct Line {
   std::int64_t number = 0;  ///< 1-based count of '\n' in front, plus one
   char terminator = '\n';   ///< '\n', '\r' (a redraw) or 0 (cut by the end of input)
   int rank = -1;            ///< from a launcher prefix ("[1,3]<stdout>:", "3: ", "[rank3]:")
+  /// Bit i: Format::anchors[i] stands on the line, other pieces of it included (bit 63: any from
+  /// the 64th on). A bit that is not set spares a search; all are set where nobody looked.
+  std::uint64_t anchors = ~std::uint64_t{0};
 };
 
 /// State of one format over one log.
@@ -28,6 +32,9 @@ class LineParser {
   virtual ~LineParser() = default;
   /// Looks at a candidate line. Returns true when the line is of this format (not merely like it).
   virtual bool parse(const Line& line, RunBuilder& out) = 0;
+  /// True when the line parsed last, were it parsed again at once, would change nothing and match
+  /// again. Many ranks redraw one bar: their copies of a redraw are then counted, not parsed.
+  [[nodiscard]] virtual bool settled() const { return false; }
   /// End of input: hands over what waits for a line that did not come.
   virtual void finish(RunBuilder&) {}
 };

@@ -37,6 +37,9 @@ class FileSource final : public ByteSource {
     return read_fd(buffer);
   }
 
+  [[nodiscard]] int plain_file() const override { return regular_ ? fd_ : -1; }
+  void set_regular() { regular_ = true; }
+
   /// Forgets the peeked bytes if the file itself can go back: reads stay aligned with its blocks.
   void rewind_peek() {
     if (::lseek(fd_, -static_cast<off_t>(peeked_.size()), SEEK_CUR) >= 0) peeked_.clear();
@@ -68,6 +71,7 @@ class FileSource final : public ByteSource {
   std::string path_;
   int fd_;
   bool owned_;
+  bool regular_ = false;
   std::string peeked_;
   std::size_t peeked_at_ = 0;
 };
@@ -117,6 +121,7 @@ class GzipSource final : public ByteSource {
     }
     return buffer.size() - stream_.avail_out;
   }
+  [[nodiscard]] bool is_slow() const override { return true; }
   [[nodiscard]] std::string problem() const override { return problem_; }
 
  private:
@@ -174,6 +179,7 @@ class ZstdSource final : public ByteSource {
     }
     return out.pos;
   }
+  [[nodiscard]] bool is_slow() const override { return true; }
   [[nodiscard]] std::string problem() const override { return problem_; }
 
  private:
@@ -214,6 +220,8 @@ Result<std::unique_ptr<ByteSource>> open_source(const std::string& path) {
   file->rewind_peek();
   if (gzip) return std::make_unique<GzipSource>(std::move(file));
   if (zstd) return std::make_unique<ZstdSource>(std::move(file));
+  struct stat info {};
+  if (path != "-" && ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) file->set_regular();
   return file;
 }
 

@@ -17,6 +17,11 @@ class ByteSource {
   /// damaged or truncated member) ends the input: what was read stays good and `problem` says what
   /// happened.
   virtual Result<std::size_t> read(std::span<char> buffer) = 0;
+  /// A regular file that holds the very bytes: its descriptor, from which any thread may pread.
+  /// Else -1.
+  [[nodiscard]] virtual int plain_file() const { return -1; }
+  /// Its bytes cost more than a copy: worth a thread of its own.
+  [[nodiscard]] virtual bool is_slow() const { return false; }
   /// Empty while all is well.
   [[nodiscard]] virtual std::string problem() const { return {}; }
 };

@@ -3,6 +3,10 @@
 #include <charconv>
 #include <optional>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace bertbench {
 namespace {
 
@@ -82,6 +86,7 @@ std::optional<MpirunLabel> next_mpirun_label(std::string_view text, std::size_t 
 Piece without_front_labels(Piece piece) {
   for (int round = 0; round < 2; ++round) {
     const std::string_view text = piece.text;
+    if (text.empty() || (text[0] != '[' && text[0] != ' ' && !is_digit(text[0]))) return piece;
     std::size_t blank = 0;
     while (blank < text.size() && blank < 6 && text[blank] == ' ') ++blank;
     const std::size_t digits = digits_at(text, blank);
@@ -135,6 +140,55 @@ void split_by_launcher(std::string_view line, std::vector<Piece>& pieces) {
     from = label->end;
   }
   put(line.substr(from));
+}
+
+namespace {
+
+// No ESC and no "]<": nearly every line, so both are looked for in one pass.
+bool plain_portable(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == kEscape || (text[i] == '<' && i > 0 && text[i - 1] == ']')) return false;
+  }
+  return true;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) bool plain_avx2(std::string_view text) {
+  const __m256i escape = _mm256_set1_epi8(kEscape);
+  const __m256i close = _mm256_set1_epi8(']'), less = _mm256_set1_epi8('<');
+  const char* p = text.data();
+  const auto odd_at = [&](std::size_t i) __attribute__((target("avx2"))) {
+    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + i));
+    const __m256i y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + i + 1));
+    const __m256i label = _mm256_and_si256(_mm256_cmpeq_epi8(x, close), _mm256_cmpeq_epi8(y, less));
+    const __m256i odd = _mm256_or_si256(_mm256_cmpeq_epi8(x, escape), label);
+    return _mm256_movemask_epi8(odd) != 0;
+  };
+  constexpr std::size_t kNeeded = 33;  // bytes that one step looks at
+  std::size_t i = 0;
+  for (; i + kNeeded <= text.size(); i += 32) {
+    if (odd_at(i)) return false;
+  }
+  // The last step may look at some bytes twice.
+  if (i > 0) return !odd_at(text.size() - kNeeded) && text.back() != kEscape;
+  return plain_portable(text);
+}
+#endif
+
+bool is_plain(std::string_view text) {
+#if defined(__x86_64__)
+  static const bool avx2 = __builtin_cpu_supports("avx2") > 0;
+  if (avx2) return plain_avx2(text);
+#endif
+  return plain_portable(text);
+}
+
+}  // namespace
+
+void clean_line(std::string_view text, std::string& buffer, std::vector<Piece>& pieces) {
+  if (!is_plain(text)) return split_by_launcher(strip_ansi(text, buffer), pieces);
+  pieces.clear();
+  if (!text.empty()) pieces.push_back(without_front_labels({text, -1}));
 }
 
 std::string_view behind_host_label(std::string_view text) {

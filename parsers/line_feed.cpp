@@ -7,94 +7,77 @@ namespace bertbench {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kCarry = 2 * LineFeed::kReach + kPage;
+// A literal that lies across the cut of an overlong line must be seen whole.
+constexpr std::size_t kLongestLiteral = 256;
+constexpr std::size_t kUnfinished = 2 * LineFeed::kReach + kLongestLiteral;
+constexpr std::size_t kCarry = kUnfinished + LineScan::kHistory + kPage;
+constexpr std::size_t kLongStep = 4 * LineFeed::kBlock;
+constexpr std::size_t kShortStep = 256;
+constexpr std::size_t kLongestRepeat = 1024;
 
-// Offset behind the last line break; a '\r' at the very end may be half of a "\r\n" and waits.
-std::size_t end_of_complete_lines(std::string_view data, std::size_t from) {
-  for (std::size_t i = data.size(); i > from; --i) {
-    const char c = data[i - 1];
-    if (c == '\n' || (c == '\r' && i < data.size())) return i;
-  }
-  return from;
+// Where the scan may stop short of `end`: behind the last line break in front of from + step, so
+// that no line's anchors are parted.
+std::size_t end_of_step(std::string_view data, std::size_t from, std::size_t end,
+                        std::size_t step) {
+  if (end - from <= step) return end;
+  const std::size_t at = find_line_begin(data, from + step, from);
+  return at > from ? at : end;
 }
 
-std::size_t begin_of_line(std::string_view data, std::size_t hit, std::size_t limit) {
-  std::size_t i = hit;
-  while (i > limit && data[i - 1] != '\n' && data[i - 1] != '\r') --i;
-  return i;
-}
+bool is_break(char c) { return c == '\n' || c == '\r'; }
 
 }  // namespace
 
-LineFeed::LineFeed(const AnchorScanner& scanner, std::span<const std::uint64_t> owners)
-    : scanner_(scanner), owners_(owners), memory_(new char[kCarry + kBlock + kPage]) {
-  const auto address = reinterpret_cast<std::uintptr_t>(memory_.get()) + kCarry;
-  block_ = memory_.get() + kCarry + (kPage - address % kPage) % kPage;
-  begin_ = end_ = block_;
+std::size_t end_of_complete_lines(std::string_view data, std::size_t from) {
+  const std::size_t size = data.size();
+  if (size <= from) return from;
+  return find_line_begin(data, data[size - 1] == '\r' ? size - 1 : size, from);
 }
 
-std::span<char> LineFeed::room() { return {block_, kBlock}; }
+LineScan::LineScan(const AnchorScanner& scanner, std::span<const std::uint64_t> owners)
+    : scanner_(scanner), owners_(owners), step_(kLongStep) {}
 
-void LineFeed::keep_from(std::size_t start) {
-  const std::size_t dropped = std::min(start, static_cast<std::size_t>(end_ - begin_));
-  if (counted_ < dropped) {
-    line_ += count_newlines({begin_ + counted_, dropped - counted_});
-    counted_ = dropped;
-  }
-  const std::size_t kept = static_cast<std::size_t>(end_ - begin_) - dropped;
-  std::memmove(block_ - kept, begin_ + dropped, kept);
-  begin_ = block_ - kept;
-  end_ = block_;
-  owned_ -= std::min(owned_, dropped);
-  taken_ -= std::min(taken_, dropped);
-  counted_ -= dropped;
+void LineScan::drop(std::size_t n) {
+  owned_ -= std::min(owned_, n);
+  taken_ -= std::min(taken_, n);
 }
 
-void LineFeed::commit(std::size_t n, CandidateSink& sink) {
-  bytes_ += static_cast<std::int64_t>(n);
-  const auto carried = static_cast<std::size_t>(end_ - begin_);
-  end_ = block_ + n;
-  const std::string_view data(begin_, static_cast<std::size_t>(end_ - begin_));
-  // The carry holds no line break but, perhaps, a '\r' at its end.
-  const std::size_t complete = end_of_complete_lines(data, carried > 0 ? carried - 1 : 0);
-  const bool any = complete > (carried > 0 ? carried - 1 : 0);
-  if (any) scan_lines(complete, true, sink);
-  const std::size_t tail = any ? complete : 0;
-  if (data.size() - tail <= 2 * kReach) {
-    keep_from(tail);
-    return;
-  }
-  scan_lines(data.size() - kReach, false, sink);
-  keep_from(data.size() - 2 * kReach);
-}
-
-void LineFeed::finish(CandidateSink& sink) {
-  scan_lines(static_cast<std::size_t>(end_ - begin_), true, sink);
-  begin_ = end_ = block_;
-  owned_ = taken_ = counted_ = 0;
-}
-
-// Hands on the candidates of hits in [owned_, end). `whole`: the bytes up to `end` are complete
-// lines (or all there is), else `end` lies in an overlong line and kReach bytes follow it.
-void LineFeed::scan_lines(std::size_t end, bool whole, CandidateSink& sink) {
-  const std::string_view all(begin_, static_cast<std::size_t>(end_ - begin_));
+void LineScan::scan(std::string_view all, std::size_t history, std::size_t end, bool whole,
+                    CandidateSink& sink) {
   const std::string_view data = whole ? all.substr(0, end) : all;
-  hits_.clear();
-  scanner_.scan(data, owned_, end, hits_);
-  std::size_t index = 0;
-  while (index < hits_.size()) emit(data, hits_[index].offset, taken_, index, whole, sink);
-  owned_ = end;
+  while (owned_ < end) {
+    const std::size_t stop = whole ? end_of_step(data, owned_, end, step_) : data.size();
+    hits_.clear();
+    const std::int64_t newlines = scanner_.scan(data, owned_, stop, hits_);
+    std::size_t done = std::min(stop, end);
+    for (std::size_t index = 0; index < hits_.size() && hits_[index].offset < end;) {
+      const std::size_t behind = emit(data, history, index, sink);
+      // In an overlong line, what the last part holds was seen with it.
+      if (!whole) done = std::max(end, taken_);
+      if (behind == 0) continue;
+      step_ = kShortStep / 2;
+      done = std::max(done, behind);
+      while (index < hits_.size() && hits_[index].offset < behind) ++index;
+    }
+    step_ = std::min(step_ * 2, kLongStep);
+    line_ += whole ? newlines : 0;  // repeats and overlong lines hold none
+    owned_ = done;
+  }
   if (whole) taken_ = end;
 }
 
-// One candidate from the hit at `index` on; moves `index` behind the last hit that it holds.
-void LineFeed::emit(std::string_view data, std::size_t hit, std::size_t& taken, std::size_t& index,
-                    bool, CandidateSink& sink) {
+// One candidate from the hit at `index` on; moves `index` behind the last hit that it holds. When
+// the line repeats itself: the offset behind the last copy, else 0.
+std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size_t& index,
+                           CandidateSink& sink) {
+  const std::size_t first = index;
+  const std::size_t hit = hits_[first].offset;
   Candidate line;
-  const std::size_t lowest = std::max(taken, hit > kReach ? hit - kReach : 0);
-  const std::size_t begin = begin_of_line(data, hit, lowest);
+  const std::size_t lowest = std::max(taken_, hit > kReach ? hit - kReach : 0);
+  const std::size_t begin = find_line_begin(data, hit, lowest);
   const std::size_t reach = std::min(data.size(), hit + kReach);
   std::size_t end = find_line_break(data.substr(0, reach), hit);
+  std::size_t behind = 0;
   if (end == std::string_view::npos) {
     end = reach;
     // Cut by the cap: what stands at the cut is not whole either.
@@ -103,18 +86,80 @@ void LineFeed::emit(std::string_view data, std::size_t hit, std::size_t& taken, 
     const bool crlf = data[end] == '\r' && end + 1 < data.size() && data[end + 1] == '\n';
     line.terminator = data[end] == '\n' || crlf ? '\n' : '\r';
   }
+  line.text = data.substr(begin, end - begin);
+  const std::size_t before = std::min(kHistory, history + begin);
+  line.before = {data.data() + begin - before, before};
+  const bool from_its_begin = begin == 0 || is_break(data[begin - 1]);
+  if (line.terminator == '\r' && from_its_begin && line.text.size() <= kLongestRepeat) {
+    line.repeats = count_repeats(data, begin, line.text.size());
+    if (line.repeats > 0) {
+      behind = end + 1 + static_cast<std::size_t>(line.repeats) * (line.text.size() + 1);
+    }
+  }
   while (index < hits_.size() && hits_[index].offset < std::max(end, hit + 1)) {
     line.owners |= owners_[hits_[index].literal];
     ++index;
   }
-  if (counted_ < begin) {
-    line_ += count_newlines(data.substr(counted_, begin - counted_));
-    counted_ = begin;
-  }
-  line.number = line_;
-  line.text = data.substr(begin, end - begin);
-  taken = end;
+  line.hits = std::span(hits_).subspan(first, index - first);
+  line.number = line_ + hits_[first].newlines;
+  taken_ = std::max(end, behind);
   sink.candidate(line);
+  return behind;
+}
+
+LineFeed::LineFeed(const AnchorScanner& scanner, std::span<const std::uint64_t> owners)
+    : scan_(scanner, owners), memory_(new char[kCarry + kBlock + kPage]) {
+  const auto address = reinterpret_cast<std::uintptr_t>(memory_.get()) + kCarry;
+  block_ = memory_.get() + kCarry + (kPage - address % kPage) % kPage;
+  begin_ = end_ = block_;
+}
+
+std::span<char> LineFeed::room() { return {block_, kBlock}; }
+
+void LineFeed::start_at(std::int64_t number, std::string_view before) {
+  scan_.forget();
+  scan_.set_line(number);
+  history_ = std::min(before.size(), LineScan::kHistory);
+  std::memcpy(block_ - history_, before.data() + before.size() - history_, history_);
+  begin_ = end_ = block_;
+}
+
+void LineFeed::keep_from(std::size_t start) {
+  const std::size_t dropped = std::min(start, static_cast<std::size_t>(end_ - begin_));
+  const std::size_t kept = static_cast<std::size_t>(end_ - begin_) - dropped;
+  const std::size_t history = std::min(history_ + dropped, LineScan::kHistory);
+  std::memmove(block_ - kept - history, begin_ + dropped - history, kept + history);
+  history_ = history;
+  begin_ = block_ - kept;
+  end_ = block_;
+  scan_.drop(dropped);
+}
+
+void LineFeed::commit(std::size_t n, CandidateSink& sink) {
+  bytes_ += static_cast<std::int64_t>(n);
+  const auto carried = static_cast<std::size_t>(end_ - begin_);
+  end_ = block_ + n;
+  const std::string_view data(begin_, static_cast<std::size_t>(end_ - begin_));
+  // The carry holds no line break but, perhaps, a '\r' at its end.
+  const std::size_t from = carried > 0 ? carried - 1 : 0;
+  const std::size_t complete = end_of_complete_lines(data, from);
+  const bool any = complete > from;
+  if (any) scan_.scan(data, history_, complete, true, sink);
+  const std::size_t tail = any ? complete : 0;
+  if (data.size() - tail <= kUnfinished) {
+    keep_from(tail);
+    return;
+  }
+  scan_.scan(data, history_, data.size() - kReach - kLongestLiteral, false, sink);
+  keep_from(data.size() - kUnfinished);
+}
+
+void LineFeed::finish(CandidateSink& sink) {
+  const std::string_view data(begin_, static_cast<std::size_t>(end_ - begin_));
+  scan_.scan(data, history_, data.size(), true, sink);
+  scan_.forget();
+  begin_ = end_ = block_;
+  history_ = 0;
 }
 
 }  // namespace bertbench

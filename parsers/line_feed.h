@@ -18,10 +18,15 @@ namespace bertbench {
 
 /// A line, or the part of an overlong one, with the anchors on it.
 struct Candidate {
-  std::string_view text;     ///< valid during the call only
-  std::int64_t number = 0;   ///< of the line, from 1; only '\n' counts
-  char terminator = '\n';    ///< '\n', '\r', or 0 at the end of input
-  std::uint64_t owners = 0;  ///< union of the anchors' owner bits
+  std::string_view text;            ///< valid during the call only
+  std::int64_t number = 0;          ///< of the line, from 1; only '\n' counts
+  char terminator = '\n';           ///< '\n', '\r', or 0 at the end of input
+  std::uint64_t owners = 0;         ///< union of the anchors' owner bits
+  std::span<const AnchorHit> hits;  ///< the anchors
+  /// As many copies of this line follow, each ended by '\r' as well: ranks that draw one bar. They
+  /// are not handed on again.
+  std::int64_t repeats = 0;
+  std::string_view before;  ///< what stands in front of the text: up to kHistory bytes
 };
 
 class CandidateSink {
@@ -30,13 +35,54 @@ class CandidateSink {
   virtual void candidate(const Candidate& line) = 0;
 };
 
+/// Finds the candidates of a block. What a line gives does not depend on where blocks begin or end.
+class LineScan {
+ public:
+  static constexpr std::size_t kReach = std::size_t{32}
+                                        << 10;  ///< kept on either side of an anchor
+  static constexpr std::size_t kHistory = std::size_t{4} << 10;  ///< Candidate::before
+
+  /// `owners[i]` belongs to literal i of the scanner; both must outlive the scan.
+  LineScan(const AnchorScanner& scanner, std::span<const std::uint64_t> owners);
+
+  /// Hands on the candidates of hits that were not handed on yet and lie in front of `end`.
+  /// `whole`: the bytes up to `end` are complete lines (or all there is), else `end` lies in an
+  /// overlong line and kReach bytes and a literal follow it. `history` bytes in front of `data` may
+  /// be read.
+  void scan(std::string_view data, std::size_t history, std::size_t end, bool whole,
+            CandidateSink& sink);
+  /// The first `n` bytes, all scanned, are there no more: offsets shift.
+  void drop(std::size_t n);
+  /// Other data come next; the number of the line goes on.
+  void forget() { owned_ = taken_ = 0; }
+
+  /// Number of the line that the end of what was scanned lies in.
+  [[nodiscard]] std::int64_t line() const { return line_; }
+  void set_line(std::int64_t number) { line_ = number; }
+
+ private:
+  std::size_t emit(std::string_view data, std::size_t history, std::size_t& index,
+                   CandidateSink& sink);
+
+  const AnchorScanner& scanner_;
+  std::span<const std::uint64_t> owners_;
+  std::size_t owned_ = 0;  ///< hits in front of this offset were handed on
+  std::size_t taken_ = 0;  ///< bytes in front belong to the last part of an overlong line
+  std::size_t step_;       ///< bytes scanned at a time: fewer while lines repeat themselves
+  std::int64_t line_ = 1;
+  std::vector<AnchorHit> hits_;
+};
+
+/// Offset behind the last line break in [from, data.size()), `from` if there is none. A '\r' at the
+/// very end may be half of a "\r\n" and does not count.
+[[nodiscard]] std::size_t end_of_complete_lines(std::string_view data, std::size_t from);
+
 class LineFeed {
  public:
   static constexpr std::size_t kBlock = std::size_t{256} << 10;
-  static constexpr std::size_t kReach = std::size_t{32}
-                                        << 10;  ///< kept on either side of an anchor
+  static constexpr std::size_t kReach = LineScan::kReach;
 
-  /// `owners[i]` belongs to literal i of the scanner; both must outlive the feed.
+  /// As LineScan's.
   LineFeed(const AnchorScanner& scanner, std::span<const std::uint64_t> owners);
 
   /// Where the next bytes go: up to kBlock of them, page-aligned, behind the unfinished line.
@@ -46,26 +92,21 @@ class LineFeed {
   /// End of input.
   void finish(CandidateSink& sink);
 
+  /// Begins anew with line `number`; `before`, of up to kHistory bytes, stands in front of it.
+  void start_at(std::int64_t number, std::string_view before);
+  [[nodiscard]] std::int64_t line() const { return scan_.line(); }
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
  private:
-  void scan_lines(std::size_t end, bool whole, CandidateSink& sink);
-  void emit(std::string_view data, std::size_t hit, std::size_t& taken, std::size_t& index,
-            bool at_end, CandidateSink& sink);
   void keep_from(std::size_t start);
 
-  const AnchorScanner& scanner_;
-  std::span<const std::uint64_t> owners_;
+  LineScan scan_;
   std::unique_ptr<char[]> memory_;
   char* block_ = nullptr;    ///< page-aligned; the carry ends right in front of it
   char* begin_ = nullptr;    ///< first byte held
+  std::size_t history_ = 0;  ///< bytes in front of begin_ that were there before it
   char* end_ = nullptr;      ///< behind the last byte held
-  std::size_t owned_ = 0;    ///< hits in front of this offset were handed on
-  std::size_t taken_ = 0;    ///< bytes in front belong to the last part of an overlong line
-  std::size_t counted_ = 0;  ///< line breaks in front of this offset are in line_
-  std::int64_t line_ = 1;
   std::int64_t bytes_ = 0;
-  std::vector<AnchorHit> hits_;
 };
 
 }  // namespace bertbench

@@ -1,9 +1,11 @@
 #include "parsers/log_reader.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -11,6 +13,7 @@
 #include <mutex>
 
 #include "parsers/anchor_scan.h"
+#include "parsers/chunk_scan.h"
 #include "parsers/core/text.h"
 #include "parsers/fact_rules.h"
 #include "parsers/format.h"
@@ -19,11 +22,15 @@
 #include "parsers/line_cleaner.h"
 #include "parsers/line_feed.h"
 #include "parsers/outcome_rules.h"
+#include "parsers/read_ahead.h"
 #include "parsers/run_builder.h"
 #include "parsers/user_format.h"
 
 namespace bertbench {
 namespace {
+
+// A line of a traceback. It stands in warnings too, by the million in some logs.
+constexpr std::string_view kFileLine = "  File \"";
 
 constexpr std::size_t kUserBit = 61;  ///< built-in formats have the bits below
 constexpr std::uint64_t kUserOwner = std::uint64_t{1} << kUserBit;
@@ -34,6 +41,9 @@ constexpr std::uint64_t kOutcomeOwner = std::uint64_t{1} << 63;
 struct Anchors {
   std::vector<std::string> literals;
   std::vector<std::uint64_t> owners;
+  /// [literal][format]: which of the format's anchors the literal is, kNone if none of them.
+  std::vector<std::array<std::uint8_t, 64>> places;
+  static constexpr std::uint8_t kNone = 0xff;
 };
 
 Anchors collect_anchors(std::string_view only, const UserFormat* user_format) {
@@ -48,11 +58,21 @@ Anchors collect_anchors(std::string_view only, const UserFormat* user_format) {
     for (const std::string& literal : user_format->literals()) found[literal] |= kUserOwner;
   }
   for (const std::string_view anchor : FactRules::anchors()) found[anchor] |= kFactOwner;
-  for (const std::string_view anchor : OutcomeRules::anchors()) found[anchor] |= kOutcomeOwner;
+  for (const std::string_view anchor : OutcomeRules::anchors()) {
+    // Looked up behind the exception that it leads to: see replay_traceback.
+    if (anchor != kFileLine) found[anchor] |= kOutcomeOwner;
+  }
   Anchors out;
   for (const auto& [literal, owners] : found) {
     out.literals.emplace_back(literal);
     out.owners.push_back(owners);
+    out.places.emplace_back().fill(Anchors::kNone);
+    for (std::size_t i = 0; i < formats.size(); ++i) {
+      const auto anchors = formats[i]->anchors;
+      const auto at = std::ranges::find(anchors, literal) - anchors.begin();
+      if (at == std::ssize(anchors)) continue;
+      out.places.back()[i] = static_cast<std::uint8_t>(std::min<std::ptrdiff_t>(at, 63));
+    }
   }
   return out;
 }
@@ -197,45 +217,96 @@ struct LogReader::State final : CandidateSink {
   }
 
   void add_format(std::string_view name, std::unique_ptr<LineParser> parser) {
-    formats.push_back(
-        {name, std::move(parser), std::make_unique<RunBuilder>(name, path, options.window), 0});
+    formats.push_back({name, std::move(parser),
+                       std::make_unique<RunBuilder>(name, path, options.window, &budget), 0});
   }
 
   void candidate(const Candidate& found) override {
-    const std::string_view clean = strip_ansi(found.text, ansi);
-    split_by_launcher(clean, pieces);
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      Line line;
-      line.text = pieces[i].text;
-      line.number = found.number;
-      line.rank = pieces[i].rank;
-      // Only the last piece can be cut by the end of input.
-      line.terminator = i + 1 < pieces.size() ? '\n' : found.terminator;
-      dispatch(line, found.owners);
+    clean_line(found.text, ansi, pieces);
+    // A line of one piece is repeated piece by piece; of several each copy is gone through in turn.
+    const std::int64_t copies = pieces.size() == 1 ? 0 : found.repeats;
+    for (std::int64_t copy = 0; copy <= copies; ++copy) {
+      for (std::size_t i = 0; i < pieces.size(); ++i) {
+        Line line;
+        line.text = pieces[i].text;
+        line.number = found.number;
+        line.rank = pieces[i].rank;
+        // Only the last piece can be cut by the end of input.
+        line.terminator = i + 1 < pieces.size() ? '\n' : found.terminator;
+        dispatch(line, found);
+      }
     }
   }
 
-  void dispatch(const Line& line, std::uint64_t owners) {
+  /// Shows the outcome rules the 'File' lines in front of a candidate of theirs that they have not
+  /// seen yet.
+  void replay_traceback(const Candidate& found) {
+    std::string_view text = found.before;
+    std::int64_t number = found.number - count_newlines(text);
+    // The first line may be cut at its front.
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(find_line_break(text, at), text.size());
+      const std::string_view whole = text.substr(at, end - at);
+      if (number > outcome_line && find_text(whole, kFileLine) != std::string_view::npos) {
+        clean_line(whole, file_ansi, file_pieces);
+        for (const Piece& piece : file_pieces) {
+          Line line;
+          line.text = piece.text;
+          line.number = number;
+          line.rank = piece.rank;
+          outcomes.see(line);
+        }
+      }
+      if (end < text.size() && text[end] == '\n') ++number;
+      at = end + 1;
+    }
+    outcome_line = found.number;
+  }
+
+  /// Which anchors of format `i` stand on the line.
+  [[nodiscard]] std::uint64_t anchors_of(std::size_t i, std::span<const AnchorHit> hits) const {
+    std::uint64_t out = 0;
+    for (const AnchorHit& hit : hits) {
+      const std::uint8_t place = tables->first.places[hit.literal][i];
+      if (place != Anchors::kNone) out |= std::uint64_t{1} << place;
+    }
+    return out;
+  }
+
+  void dispatch(Line& line, const Candidate& found) {
+    std::uint64_t owners = found.owners;
+    const std::int64_t repeats = pieces.size() == 1 ? found.repeats : 0;
     if ((owners & kFactOwner) != 0) facts.see(line);
     if ((owners & kOutcomeOwner) != 0) {
       Line shown = line;
       if (const auto text = behind_host_label(line.text); text.starts_with("[rank")) {
         shown.text = text.substr(std::min(text.size(), text.find(' ') + 1));
       }
-      outcomes.see(shown);
+      replay_traceback(found);
+      constexpr std::int64_t kEnough = 32;  // signs of one kind that are kept
+      for (std::int64_t n = 0; n <= std::min(repeats, kEnough); ++n) outcomes.see(shown);
     }
-    for (std::size_t i = 0; i < formats.size(); ++i) {
-      const std::size_t bit = i < all_formats().size() ? i : kUserBit;
-      if ((owners >> bit & 1) == 0) continue;
-      FormatState& state = formats[i];
-      if (state.parser->parse(line, *state.builder)) {
+    owners &= ~(kFactOwner | kOutcomeOwner);
+    for (; owners != 0; owners &= owners - 1) {
+      const auto bit = static_cast<std::size_t>(std::countr_zero(owners));
+      const bool user = bit == kUserBit;
+      FormatState& state = user ? formats.back() : formats[bit];
+      line.anchors = user ? ~std::uint64_t{0} : anchors_of(bit, found.hits);
+      for (std::int64_t n = 0; n <= repeats; ++n) {
+        if (!parse(state, line)) continue;
         ++state.matched;
-        continue;
+        if (n == repeats || !state.parser->settled()) continue;
+        state.matched += repeats - n;
+        break;
       }
-      Line behind = line;
-      behind.text = behind_host_label(line.text);
-      if (!behind.text.empty() && state.parser->parse(behind, *state.builder)) ++state.matched;
     }
+  }
+
+  static bool parse(FormatState& state, const Line& line) {
+    if (state.parser->parse(line, *state.builder)) return true;
+    Line behind = line;
+    behind.text = behind_host_label(line.text);
+    return !behind.text.empty() && state.parser->parse(behind, *state.builder);
   }
 
   /// The format whose runs are shown: see parsers/format_choice.h.
@@ -259,11 +330,15 @@ struct LogReader::State final : CandidateSink {
   std::string path;
   std::shared_ptr<const Tables> tables;
   LineFeed feed;
+  RecordBudget budget;  ///< outlives the formats' runs
   std::vector<FormatState> formats;
   FactRules facts;
   OutcomeRules outcomes;
   std::string ansi;
   std::vector<Piece> pieces;
+  std::string file_ansi;
+  std::vector<Piece> file_pieces;
+  std::int64_t outcome_line = 0;  ///< of the newest candidate of the outcome rules
 };
 
 std::vector<RunLog> LogReader::State::finish() {
@@ -382,6 +457,21 @@ Result<void> check_format_name(const std::string& name, const UserFormat* user_f
 
 namespace {
 
+constexpr std::int64_t kWorthChunks = 4 << 20;
+
+/// Chunks for a file that is large enough, nothing for all else.
+std::optional<ChunkOptions> chunks_for(const ByteSource& source, const ReadOptions& options) {
+  struct stat info {};
+  if (options.threads < 2 || source.plain_file() < 0 || ::fstat(source.plain_file(), &info) != 0 ||
+      (options.chunk == 0 && info.st_size < kWorthChunks)) {
+    return std::nullopt;
+  }
+  ChunkOptions out;
+  out.threads = options.threads;
+  if (options.chunk > 0) out.chunk = options.chunk;
+  return out;
+}
+
 // The source writes straight behind the unfinished line: no copy of the block.
 Result<std::string> read_all(ByteSource& source, LineFeed& feed, CandidateSink& sink) {
   while (true) {
@@ -401,9 +491,20 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
   auto source = open_source(path);
   if (!source) return tl::unexpected(source.error());
   LogReader reader(options, path);
-  auto problem = read_all(**source, reader.state_->feed, *reader.state_);
-  if (!problem) return tl::unexpected(problem.error());
-  if (reader.state_->feed.bytes() == 0 && problem->empty()) {
+  LogReader::State& state = *reader.state_;
+  Result<std::string> problem;
+  std::int64_t bytes = 0;
+  if (const auto chunks = chunks_for(**source, options)) {
+    const auto done = scan_chunks((*source)->plain_file(), path, state.tables->second,
+                                  state.tables->first.owners, *chunks, state, bytes);
+    if (!done) return tl::unexpected(done.error());
+  } else {
+    if (options.threads > 1) *source = read_ahead(std::move(*source));
+    problem = read_all(**source, state.feed, state);
+    if (!problem) return tl::unexpected(problem.error());
+    bytes = state.feed.bytes();
+  }
+  if (bytes == 0 && problem->empty()) {
     return fail(path, "is empty", "was anything written to it yet?");
   }
   std::vector<RunLog> runs = reader.finish();

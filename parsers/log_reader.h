@@ -23,8 +23,12 @@ struct ReadOptions {
   WindowRule window;            ///< the records of a fixed window are never merged to save memory
   /// A format beside the built-in ones, of --format-file. It speaks for a log in which it finds a
   /// record or a statement, whatever the others find.
-  std::shared_ptr<const UserFormat> user_format;
-  std::optional<std::int64_t> world;  ///< the user's, for formats that print rates of one GPU
+  std::shared_ptr<const UserFormat> user_format{};
+  /// Threads that one log may use: a large file is scanned in chunks, a compressed one unpacked
+  /// beside the scan. The result is the same for any number.
+  std::size_t threads = 1;
+  std::size_t chunk = 0;  ///< bytes of a chunk; 0 = as suits, and only for files that are worth it
+  std::optional<std::int64_t> world{};  ///< the user's, for formats that print rates of one GPU
 };
 
 /// Where a log that is still growing stands: a copy, cheap enough for every redraw of a status
@@ -43,10 +47,10 @@ struct LiveView {
   std::optional<Outcome> trouble;  ///< NaN loss, out of memory, error ... as soon as it is seen
 };
 
-/// Streaming and bounded: at most 2^20 records a run and one line of 64 KiB are held. Blocks may be
-/// cut anywhere; the result does not depend on the cuts. Bytes are decompressed text: gzip and zstd
-/// are read_log's affair. Not for use by several threads at once; different objects are
-/// independent.
+/// Streaming and bounded: at most 2^18 records (of all runs together) and one line of 64 KiB are
+/// held. Blocks may be cut anywhere; the result does not depend on the cuts. Bytes are decompressed
+/// text: gzip and zstd are read_log's affair. Not for use by several threads at once; different
+/// objects are independent.
 class LogReader {
  public:
   /// `options.format` must have passed check_format_name (an unknown name reads as "auto").

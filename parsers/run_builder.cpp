@@ -18,8 +18,8 @@ double median(std::vector<double> values) {
 }  // namespace
 
 RunDraft::RunDraft(std::string path, std::string_view format, WorkKind kind, WindowRule window,
-                   std::int64_t first_line)
-    : last_line(first_line), store_(window) {
+                   std::int64_t first_line, RecordBudget* budget)
+    : last_line(first_line), store_(window, RecordStore::kCapacity, budget) {
   log.path = std::move(path);
   log.format = format;
   log.kind = kind;
@@ -131,21 +131,23 @@ RunLog RunDraft::take() {
     log.notices.push_back(
         {0, "the window holds more records than are kept: neighbours were merged"});
   }
-  log.records = std::move(store_.records());
+  log.records = store_.take();
   return std::move(log);
 }
 
-RunBuilder::RunBuilder(std::string_view format, std::string path, WindowRule window)
-    : format_(format), path_(std::move(path)), window_(window) {}
+RunBuilder::RunBuilder(std::string_view format, std::string path, WindowRule window,
+                       RecordBudget* budget)
+    : format_(format), path_(std::move(path)), window_(window), budget_(budget) {}
 
 RunDraft& RunBuilder::begin(WorkKind kind, std::int64_t line) {
   if (drafts_.size() >= kMaxRuns) {
     // Input that begins runs without end: the rest goes to one run that nobody sees.
-    if (!overflow_) overflow_ = std::make_unique<RunDraft>(path_, format_, kind, window_, line);
+    if (!overflow_)
+      overflow_ = std::make_unique<RunDraft>(path_, format_, kind, window_, line, budget_);
     overflow_->discard = true;
     return *overflow_;
   }
-  drafts_.push_back(std::make_unique<RunDraft>(path_, format_, kind, window_, line));
+  drafts_.push_back(std::make_unique<RunDraft>(path_, format_, kind, window_, line, budget_));
   return *drafts_.back();
 }
 

@@ -36,7 +36,7 @@ struct Sample {
 class RunDraft {
  public:
   RunDraft(std::string path, std::string_view format, WorkKind kind, WindowRule window,
-           std::int64_t first_line);
+           std::int64_t first_line, RecordBudget* budget = nullptr);
 
   /// A sample of the same counter value is merged: last and first rate and clock are kept, and the
   /// ranks' seconds become their median and spread. One that is at most a few records late (another
@@ -83,7 +83,8 @@ class RunDraft {
 
 class RunBuilder {
  public:
-  RunBuilder(std::string_view format, std::string path, WindowRule window);
+  RunBuilder(std::string_view format, std::string path, WindowRule window,
+             RecordBudget* budget = nullptr);
 
   /// The open run of this kind; begins one at `line` if none is open.
   RunDraft& run(WorkKind kind, std::int64_t line);
@@ -113,6 +114,7 @@ class RunBuilder {
   std::string_view format_;
   std::string path_;
   WindowRule window_;
+  RecordBudget* budget_ = nullptr;
   std::vector<std::unique_ptr<RunDraft>> drafts_;
   std::unique_ptr<RunDraft> overflow_;
   RunDraft* open_[3] = {nullptr, nullptr, nullptr};

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "parsers/anchor_scan.h"
 #include "parsers/core/text.h"
 #include "parsers/cursor.h"
 
@@ -96,8 +97,8 @@ void find_bars(const Line& line, std::vector<TqdmBar>& bars) {
   std::size_t floor = 0;  // end of the bar before
   std::size_t from = 0;
   while (true) {
-    const std::size_t per_second = text.find("it/s", from);
-    const std::size_t per_iteration = text.find("s/it", from);
+    const std::size_t per_second = find_text(text, "it/s", from);
+    const std::size_t per_iteration = find_text(text, "s/it", from);
     const std::size_t unit = std::min(per_second, per_iteration);
     if (unit == std::string_view::npos) return;
     from = unit + 4;

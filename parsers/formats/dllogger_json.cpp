@@ -7,6 +7,7 @@
 #include <string>
 
 #include "parsers/core/text.h"
+#include "parsers/dll_fast.h"
 #include "parsers/dll_run.h"
 #include "parsers/format.h"
 #include "parsers/run_builder.h"
@@ -34,6 +35,7 @@ class DlloggerJsonParser final : public LineParser {
  private:
   void see_iteration(double iteration, const Json& json, const Line& line, RunBuilder& out);
   DllRun run_;
+  DllReader reader_;
 };
 
 // Python writes a NaN bare, which is no JSON: null would hide it, so it becomes a string.
@@ -61,6 +63,11 @@ Json parse_line(std::string_view text) {
 bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
   const auto at = line.text.find("DLLL {");
   if (at == std::string_view::npos) return false;
+  DllStep usual;
+  if (reader_.read(line.text.substr(at + 5), usual)) {
+    if (usual.loss) run_.see_step(usual, line, out);
+    return true;
+  }
   const Json json = parse_line(line.text.substr(at + 5));
   if (!json.is_object()) return false;
   const auto step = json.find("step");

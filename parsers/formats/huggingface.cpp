@@ -28,22 +28,24 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"{'loss':",
-                                         "'train_runtime':",
-                                         "train_runtime ",
-                                         "train_samples_per_second ",
-                                         "train_steps_per_second ",
-                                         "Total optimization steps = ",
-                                         "Num Epochs = ",
-                                         "***** Running training",
-                                         "\"log_history\": [",
-                                         "\"loss\": ",
-                                         "\"step\": ",
-                                         "\"global_step\": ",
-                                         "\"max_steps\": ",
-                                         "\"train_runtime\": ",
-                                         "\"train_samples_per_second\": ",
-                                         "\"train_steps_per_second\": "};
+constexpr std::string_view kAnchors[] = {
+    "{'loss':",
+    "'train_runtime':",
+    "train_runtime ",
+    "train_samples_per_second ",
+    "train_steps_per_second ",
+    "Total optimization steps = ",
+    "Num Epochs = ",
+    "***** Running training",
+    "\"log_history\": [",
+    "\"loss\": ",
+    "  \"step\": ",  // indented: not within a line of DLLogger or MLPerf
+
+    "\"global_step\": ",
+    "\"max_steps\": ",
+    "\"train_runtime\": ",
+    "\"train_samples_per_second\": ",
+    "\"train_steps_per_second\": "};
 
 class HuggingfaceParser final : public LineParser {
  public:

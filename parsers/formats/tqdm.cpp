@@ -34,6 +34,8 @@ constexpr std::string_view kAnchors[] = {"it/s",
                                          "train/global_step",
                                          "real\t",
                                          "train_steps_per_second "};
+constexpr std::uint64_t kBarAnchors = 0b11;  ///< the first two
+static_assert(kAnchors[0] == "it/s" && kAnchors[1] == "s/it");
 
 /// The bar of one description (of one total, if unnamed) and rank, over all its restarts.
 struct Track {
@@ -52,9 +54,21 @@ struct Track {
 class TqdmParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
+  [[nodiscard]] bool settled() const override { return settled_; }
   void finish(RunBuilder& out) override;
 
  private:
+  /// What a description, rank and total lead to: redraws come one after the other.
+  struct Known {
+    std::string description;
+    int rank = -1;
+    std::int64_t total = 0;
+    BarRole role = BarRole::other;
+    Track* track = nullptr;
+  };
+
+  bool see_bars(const Line& line, RunBuilder& out);
+  const Known& known_for(const TqdmBar& bar, int rank);
   struct Outer {
     std::int64_t done = 0, total = 0;
     double elapsed_s = kUnknown, seconds_per_iteration = kUnknown;
@@ -71,6 +85,8 @@ class TqdmParser final : public LineParser {
   bool see_loss(const Line& line);
 
   std::map<std::string, Track> tracks_;
+  std::optional<Known> known_;
+  bool settled_ = false;
   UnnamedBars unnamed_;
   Outer outer_;
   RunDraft* newest_ = nullptr;  ///< training draft that made the last record
@@ -87,8 +103,17 @@ class TqdmParser final : public LineParser {
 
 constexpr std::size_t kMaxTracks = 4096;  // hostile input: a new description on every line
 
+// A redraw and nothing else is nearly every line.
+bool TqdmParser::see_bars(const Line& line, RunBuilder& out) {
+  for (const TqdmBar& bar : bars_) see_bar(bar, line, out);
+  settled_ = bars_.size() == 1 && bars_[0].done > 0;  // bars drawn at 0 are counted
+  return !bars_.empty();
+}
+
 bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   find_bars(line, bars_);
+  if ((line.anchors & ~kBarAnchors) == 0) return see_bars(line, out);
+  settled_ = false;
   const auto step = line.text.find("Step:");
   const bool step_first = step != std::string_view::npos && !bars_.empty() && step < bars_[0].begin;
   bool known = false;
@@ -235,19 +260,32 @@ bool TqdmParser::start_over(Track& track, const TqdmBar& bar, BarRole role, cons
   return true;
 }
 
+const TqdmParser::Known& TqdmParser::known_for(const TqdmBar& bar, int rank) {
+  if (known_ && known_->rank == rank && known_->total == bar.total &&
+      known_->description == bar.description) {
+    return *known_;
+  }
+  Known found{std::string(bar.description), rank, bar.total, role_of(bar.description), nullptr};
+  if (found.role != BarRole::outer && found.role != BarRole::other) {
+    std::string key = std::to_string(rank) + '|';
+    // "Epoch 1", "Epoch 2": one run, whose bar has another name in each epoch.
+    key += bar.description.starts_with("Epoch ") ? "Epoch" : found.description;
+    if (found.role == BarRole::unnamed) key += '|' + std::to_string(bar.total);
+    if (tracks_.contains(key) || tracks_.size() < kMaxTracks) found.track = &tracks_[key];
+  }
+  known_ = std::move(found);
+  return *known_;
+}
+
 void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) {
-  const BarRole role = role_of(bar.description);
+  const Known& known = known_for(bar, line.rank);
+  const BarRole role = known.role;
   if (role == BarRole::outer) {
     outer_ = {bar.done, bar.total, bar.elapsed_s, bar.seconds_per_iteration, true};
     return;
   }
-  if (role == BarRole::other) return;
-  std::string key = std::to_string(line.rank) + '|';
-  // "Epoch 1", "Epoch 2": one run, whose bar has another name in each epoch.
-  key += bar.description.starts_with("Epoch ") ? "Epoch" : std::string(bar.description);
-  if (role == BarRole::unnamed) key += '|' + std::to_string(bar.total);
-  if (!tracks_.contains(key) && tracks_.size() >= kMaxTracks) return;
-  Track& track = tracks_[key];
+  if (role == BarRole::other || known.track == nullptr) return;
+  Track& track = *known.track;
   if (start_over(track, bar, role, line, out)) return;
   if (role == BarRole::unnamed && track.draft == nullptr && unnamed_.full()) return;
   track.progressed = true;

@@ -60,17 +60,19 @@ std::string noise(std::mt19937& random, std::size_t size,
   return out;
 }
 
-TEST(AnchorScanner, FindsWhatPlainSearchFindsWithAndWithoutSimd) {
+TEST(AnchorScanner, FindsWhatPlainSearchFindsWithEveryKernel) {
   const auto literals = format_anchors();
   ASSERT_GT(literals.size(), 10u);
-  const AnchorScanner fast(literals, true);
-  const AnchorScanner portable(literals, false);
+  const AnchorScanner fast(literals, ScanKernel::avx512vbmi);
+  const AnchorScanner middle(literals, ScanKernel::avx2);
+  const AnchorScanner portable(literals, ScanKernel::portable);
   std::mt19937 random(7);
   for (int round = 0; round < 60; ++round) {
     const std::string data = noise(random, random() % 700, literals);
     const auto a = hits_of(fast, data, literals.size());
     const auto b = hits_of(portable, data, literals.size());
     ASSERT_EQ(a, b);
+    ASSERT_EQ(hits_of(middle, data, literals.size()), b);
     for (std::size_t i = 0; i < literals.size(); ++i) {
       const auto expected = found_by_search(data, literals[i]);
       ASSERT_EQ(a[i].size(), expected.size()) << literals[i];
@@ -103,6 +105,104 @@ TEST(AnchorScanner, GivesEachHitToExactlyOneOfTwoNeighbouringRanges) {
   }
 }
 
+TEST(AnchorScanner, CountsTheLineBreaksInFrontOfEachHitAndInAll) {
+  const auto literals = format_anchors();
+  std::mt19937 random(13);
+  for (const auto kernel : {ScanKernel::portable, ScanKernel::avx2, ScanKernel::avx512vbmi}) {
+    const AnchorScanner scanner(literals, kernel);
+    for (int round = 0; round < 60; ++round) {
+      std::string data = noise(random, random() % 9000, literals);
+      for (auto n = random() % 200; n > 0 && !data.empty(); --n)
+        data[random() % data.size()] = '\n';
+      const std::size_t begin = data.empty() ? 0 : random() % data.size();
+      const std::size_t end = begin + (data.empty() ? 0 : random() % (data.size() - begin + 1));
+      std::vector<AnchorHit> hits;
+      const auto lines = scanner.scan(data, begin, end, hits);
+      const auto newlines = [&](std::size_t to) {
+        return std::count(data.begin() + static_cast<std::ptrdiff_t>(begin),
+                          data.begin() + static_cast<std::ptrdiff_t>(to), '\n');
+      };
+      EXPECT_EQ(lines, newlines(end));
+      for (const AnchorHit& hit : hits) EXPECT_EQ(hit.newlines, newlines(hit.offset));
+    }
+  }
+}
+
+// A short or ordinary anchor of one format makes every log slower to read.
+TEST(AnchorsOfFormats, HaveFourBytesOrMore) {
+  for (const Format* format : all_formats()) {
+    for (const std::string_view anchor : format->anchors) {
+      EXPECT_GE(anchor.size(), AnchorScanner::kFingerprint)
+          << format->name << ": '" << anchor << "' would never be found";
+    }
+  }
+}
+
+// Lines as they stand between records, of words that records have as well.
+std::string ordinary_lines(std::mt19937& random, std::size_t size) {
+  constexpr const char* kWords[] = {
+      "loading", "shard",    "worker", "queue",      "tensor",  "bucket",  "gradient", "allreduce",
+      "cache",   "batch",    "pinned", "stream",     "kernel",  "launch",  "device",   "iteration",
+      "loss",    "speed",    "step",   "epoch",      "warning", "rank",    "local",    "global",
+      "sample",  "prefetch", "vocab",  "throughput", "plan",    "topology"};
+  const auto number = [&](unsigned below) { return std::to_string(random() % below); };
+  std::string out;
+  while (out.size() < size) {
+    switch (random() % 5) {
+      case 0:
+        out += "node" + number(32) + ":" + number(10000) + ":" + number(10000) + " [" + number(8) +
+               "] NCCL INFO Channel " + number(24) + " : " + number(16) + "[" + number(16) +
+               "000] -> " + number(16) + "[" + number(16) + "000] via P2P/IPC\n";
+        continue;
+      case 1:
+        out += "2020-09-13 12:26:" + number(60) +
+               ".123456: I tensorflow/core/common_runtime/gpu/"
+               "gpu_device.cc:" +
+               number(2000) + "] ";
+        break;
+      case 2:
+        out += "[1," + number(64) + "]<stdout>:";
+        break;
+      case 3:
+        out += "09/13/2020 12:26:" + number(60) + " - INFO - __main__ -   ";
+        break;
+      default:
+        break;
+    }
+    for (auto n = 4 + random() % 10; n > 0; --n) {
+      out += kWords[random() % std::size(kWords)];
+      out += n == 1 ? '\n' : ' ';
+    }
+  }
+  return out;
+}
+
+TEST(AnchorsOfFormats, AreRareInOrdinaryLines) {
+  std::mt19937 random(17);
+  const std::string text = ordinary_lines(random, 2'000'000);
+  for (const Format* format : all_formats()) {
+    std::vector<std::string> anchors(format->anchors.begin(), format->anchors.end());
+    std::vector<AnchorHit> hits;
+    AnchorScanner(anchors).scan(text, 0, text.size(), hits);
+    std::vector<std::size_t> count(anchors.size());
+    for (const AnchorHit& hit : hits) ++count[hit.literal];
+    for (std::size_t i = 0; i < anchors.size(); ++i) {
+      EXPECT_LE(count[i], 600u) << format->name << ": '" << anchors[i]
+                                << "' stands on ordinary lines; take more of its surroundings";
+    }
+  }
+}
+
+TEST(AnchorsOfFormats, PassFewFalsePlacesToTheComparison) {
+  std::mt19937 random(19);
+  const std::string text = ordinary_lines(random, 2'000'000);
+  const AnchorScanner scanner(format_anchors());
+  const double per_kilobyte = static_cast<double>(scanner.count_candidates(text)) /
+                              (static_cast<double>(text.size()) / 1e3);
+  EXPECT_LT(per_kilobyte, 12) << "the sample of parsers/anchor_placement.cpp is of other lines";
+  RecordProperty("candidates_per_KB", std::to_string(per_kilobyte));
+}
+
 TEST(AnchorScanner, NeverReadsALiteralBeyondTheData) {
   const AnchorScanner scanner({"throughput", "it/s"});
   for (std::size_t n = 0; n < 80; ++n) {
@@ -121,6 +221,46 @@ TEST(AnchorScanner, LeavesOutLiteralsThatAreTooShort) {
   scanner.scan("xxabcdxx", 0, 8, hits);
   ASSERT_EQ(hits.size(), 1u);
   EXPECT_EQ(hits[0].literal, 1u);
+}
+
+TEST(FindText, IsWhatFindGives) {
+  std::mt19937 random(23);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text(random() % 200, ' '), what(1 + random() % 6, ' ');
+    for (char& c : text) c = static_cast<char>('a' + random() % 3);
+    for (char& c : what) c = static_cast<char>('a' + random() % 3);
+    const std::size_t from = random() % (text.size() + 2);
+    ASSERT_EQ(find_text(text, what, from), text.find(what, from)) << text << ", " << what;
+  }
+  EXPECT_EQ(find_text("abc", ""), 0u);
+}
+
+TEST(LineBegins, AreFoundFromEveryPlace) {
+  std::mt19937 random(29);
+  for (std::size_t n = 0; n < 120; ++n) {
+    std::string data;
+    for (std::size_t i = 0; i < n; ++i) data.push_back("abcdefghijklmnop\n\r"[random() % 18]);
+    for (std::size_t at = 0; at <= n; ++at) {
+      for (const std::size_t limit : {std::size_t{0}, at / 2, at}) {
+        const auto last = at == 0 ? std::string::npos : data.find_last_of("\n\r", at - 1);
+        const std::size_t expected = last == std::string::npos ? limit : std::max(last + 1, limit);
+        EXPECT_EQ(find_line_begin(data, at, limit), expected);
+      }
+    }
+  }
+}
+
+TEST(Repeats, AreCopiesOfALineThatCrEnds) {
+  for (const std::size_t n : {0u, 3u, 31u, 32u, 33u, 75u, 200u}) {
+    const std::string line(n, 'x');
+    std::string text = "ab\n" + line + "\r";
+    for (int copies = 0; copies < 4; ++copies) {
+      EXPECT_EQ(count_repeats(text, 3, n), std::max(0, copies - 1)) << "the last byte is open";
+      EXPECT_EQ(count_repeats(text + "z", 3, n), copies);
+      EXPECT_EQ(count_repeats(text + "\n", 3, n), std::max(0, copies - 1)) << "a CRLF is no redraw";
+      text += line + "\r";
+    }
+  }
 }
 
 TEST(LineBreaks, AreCountedAndFoundAtEveryLengthAndPlace) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <numeric>
 
 namespace bertbench {
@@ -20,10 +21,8 @@ Record at(std::int64_t step) {
   return record;
 }
 
-RecordStore filled(std::int64_t n, WindowRule window, std::size_t capacity) {
-  RecordStore store(window, capacity);
+void fill(RecordStore& store, std::int64_t n) {
   for (std::int64_t step = 1; step <= n; ++step) store.push(at(step));
-  return store;
 }
 
 std::int64_t sum(const RecordStore& store, std::int64_t Record::*member) {
@@ -33,7 +32,8 @@ std::int64_t sum(const RecordStore& store, std::int64_t Record::*member) {
 
 TEST(RecordStore, StaysBoundedAndLosesNoIterationOrSecond) {
   for (const std::int64_t n : {5, 64, 65, 100, 1'000, 100'000}) {
-    const RecordStore store = filled(n, {}, 64);
+    RecordStore store(WindowRule{}, 64);
+    fill(store, n);
     EXPECT_LE(store.records().size(), 64u);
     EXPECT_EQ(store.seen(), n);
     EXPECT_EQ(sum(store, &Record::iterations), n);
@@ -56,7 +56,8 @@ TEST(RecordStore, StaysBoundedAndLosesNoIterationOrSecond) {
 
 TEST(RecordStore, KeepsTheRecordsOfAFixedWindow) {
   const auto window = parse_window("20:40");
-  const RecordStore store = filled(10'000, *window, 64);
+  RecordStore store(*window, 64);
+  fill(store, 10'000);
   std::int64_t index = 0, kept = 0;
   for (const Record& record : store.records()) {
     if (index >= 20 && index < 40) {
@@ -71,7 +72,8 @@ TEST(RecordStore, KeepsTheRecordsOfAFixedWindow) {
 }
 
 TEST(RecordStore, KeepsTheRecordsOfAWindowOfSteps) {
-  const RecordStore store = filled(10'000, *parse_window("steps:9000:9030"), 64);
+  RecordStore store(*parse_window("steps:9000:9030"), 64);
+  fill(store, 10'000);
   std::int64_t kept = 0;
   for (const Record& record : store.records()) {
     if (record.step < 9000 || record.step > 9030) continue;
@@ -82,13 +84,39 @@ TEST(RecordStore, KeepsTheRecordsOfAWindowOfSteps) {
 }
 
 TEST(RecordStore, KeepsTheLastRecords) {
-  const RecordStore store = filled(10'001, *parse_window("last:16"), 64);
+  RecordStore store(*parse_window("last:16"), 64);
+  fill(store, 10'001);
   const auto& records = store.records();
   for (std::size_t k = 1; k <= 16; ++k) EXPECT_EQ(records[records.size() - k].merged, 1);
 }
 
+TEST(RecordBudget, BoundsManyRunsTogetherAndLosesNoIteration) {
+  RecordBudget budget(1000);
+  std::vector<std::unique_ptr<RecordStore>> runs;
+  for (int run = 0; run < 50; ++run) {
+    runs.push_back(std::make_unique<RecordStore>(WindowRule{}, RecordStore::kCapacity, &budget));
+    for (std::int64_t step = 1; step <= 300; ++step) runs.back()->push(at(step));
+    std::size_t held = 0;
+    for (const auto& each : runs) held += each->records().size();
+    ASSERT_LE(held, 1000u) << "after " << run + 1 << " runs";
+  }
+  for (const auto& each : runs) EXPECT_EQ(sum(*each, &Record::iterations), 300);
+}
+
+TEST(RecordBudget, TakesFixedWindowsLastAndSaysSo) {
+  RecordBudget budget(200);
+  RecordStore store(*parse_window("0:150"), RecordStore::kCapacity, &budget);
+  for (std::int64_t step = 1; step <= 150; ++step) store.push(at(step));
+  EXPECT_FALSE(store.window_merged());
+  RecordStore other(*parse_window("0:150"), RecordStore::kCapacity, &budget);
+  for (std::int64_t step = 1; step <= 150; ++step) other.push(at(step));
+  EXPECT_TRUE(store.window_merged());
+  EXPECT_LE(store.records().size() + other.records().size(), 200u);
+}
+
 TEST(RecordStore, JoinsRecordsBehindAStep) {
-  RecordStore store = filled(10, {}, 64);
+  RecordStore store(WindowRule{}, 64);
+  fill(store, 10);
   store.join_after(7);
   EXPECT_EQ(store.seen(), 8);
   EXPECT_EQ(store.back().step, 10);

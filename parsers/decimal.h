@@ -1,0 +1,91 @@
+// Decimal numbers of hot lines.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+
+namespace bertbench {
+
+struct Decimal {
+  double value = 0;
+  const char* stop = nullptr;  ///< behind the number; nullptr: there is none
+};
+
+namespace detail {
+
+inline bool eight_digits(std::uint64_t chunk) {
+  return ((chunk & 0xf0f0f0f0f0f0f0f0u) |
+          (((chunk + 0x0606060606060606u) & 0xf0f0f0f0f0f0f0f0u) >> 4u)) == 0x3333333333333333u;
+}
+
+// Eight ASCII digits, little-endian, to their value by three multiplications.
+inline std::uint64_t value_of_eight(std::uint64_t chunk) {
+  chunk -= 0x3030303030303030u;
+  chunk = chunk * 10 + (chunk >> 8u);
+  return (((chunk & 0x000000ff000000ffu) * 0x000f424000000064u) +
+          (((chunk >> 16u) & 0x000000ff000000ffu) * 0x0000271000000001u)) >>
+         32u;
+}
+
+// Appends the digits at p to `mantissa`; it may wrap round, which the caller tells by the count.
+inline const char* take_digits(const char* p, const char* end, std::uint64_t& mantissa) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  while (end - p >= 8) {
+    std::uint64_t chunk = 0;
+    std::memcpy(&chunk, p, sizeof chunk);
+    if (!eight_digits(chunk)) break;
+    mantissa = mantissa * 100'000'000 + value_of_eight(chunk);
+    p += 8;
+  }
+#endif
+  while (p != end && *p >= '0' && *p <= '9') {
+    mantissa = mantissa * 10 + static_cast<std::uint64_t>(*p - '0');
+    ++p;
+  }
+  return p;
+}
+
+}  // namespace detail
+
+/// [-]digits[.digits][e[+-]digits] as JSON writes them (no leading zeros, no "1." and no ".5").
+/// The value is what std::from_chars gives: a mantissa below 2^53 and a power of ten up to 22 are
+/// both exact, so one division rounds correctly (Clinger 1990); all else goes to from_chars.
+///
+/// `with_value` = false tells only where the number ends.
+template <bool with_value = true>
+inline Decimal read_decimal(const char* p, const char* end) {
+  static constexpr double kTens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  static constexpr std::uint64_t kExact = std::uint64_t{1} << 53;
+  constexpr std::ptrdiff_t kDigits = 19;  // fit into 64 bits
+  const char* const begin = p;
+  const bool negative = p != end && *p == '-';
+  p += negative ? 1 : 0;
+  std::uint64_t mantissa = 0;
+  const char* const whole = p;
+  p = detail::take_digits(p, end, mantissa);
+  std::ptrdiff_t digits = p - whole;
+  if (digits == 0 || (digits > 1 && *whole == '0')) return {};
+  std::ptrdiff_t fraction = 0;
+  if (p != end && *p == '.') {
+    const char* const dot = p++;
+    p = detail::take_digits(p, end, mantissa);
+    fraction = p - dot - 1;
+    if (fraction == 0) return {};
+    digits += fraction;
+  }
+  const bool exponent = p != end && (*p == 'e' || *p == 'E');
+  if (!with_value && !exponent) return {0, p};
+  if (!exponent && digits <= kDigits && mantissa <= kExact && fraction <= 22) {
+    const double exact = static_cast<double>(mantissa) / kTens[fraction];
+    return {negative ? -exact : exact, p};
+  }
+  double value = 0;
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  if (error != std::errc{}) return {};
+  return {value, stop};
+}
+
+}  // namespace bertbench
