@@ -91,9 +91,33 @@ TEST(SweepConfig, RefusesImpossibleNumbers) {
   EXPECT_THAT(error_of(small_config(), {"timeout_s=1e99"}), HasSubstr("must be seconds"));
 }
 
-TEST(SweepConfig, SaysThatBatchSearchIsNotThereYet) {
-  EXPECT_THAT(error_of(small_config(), {"grid.micro_batch_size=max"}),
-              HasSubstr("not part of this version"));
+TEST(SweepConfig, TakesTheLargestBatchAsAValueOfTheMicroBatchOnly) {
+  EXPECT_EQ(error_of(small_config(), {"grid.micro_batch_size=max"}), "no error");
+  EXPECT_EQ(error_of(small_config(), {"grid.micro_batch_size=[4, \"max\"]"}), "no error");
+  EXPECT_THAT(error_of(small_config(), {"grid.micro_batch_size=largest"}),
+              HasSubstr("'largest' is impossible"));
+  EXPECT_THAT(error_of(small_config(), {"grid.sequence_length=max"}), HasSubstr("impossible"));
+}
+
+TEST(SweepConfig, TakesAutoTrialsWithTheirLimits) {
+  const auto config = parse_config(small_config(), "test.json",
+                                   {"trials=auto", "trials_max=12", "trials_interval=0.02"});
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_TRUE(config->auto_trials);
+  EXPECT_EQ(config->trials_min, 6);
+  EXPECT_EQ(config->trials, 12);
+  EXPECT_EQ(config->trials_interval, 0.02);
+  const auto again = parse_config(config_to_json(*config), "again.json");
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(config_to_json(*again), config_to_json(*config));
+  EXPECT_THAT(error_of(small_config(), {"trials_max=12"}), HasSubstr("is only for"));
+  EXPECT_THAT(error_of(small_config(), {"trials=auto", "trials_min=5"}), HasSubstr("trials_min"));
+  EXPECT_THAT(error_of(small_config(), {"trials=auto", "trials_min=9", "trials_max=8"}),
+              HasSubstr("less than trials_min"));
+  for (const char* width : {"0", "1", "-0.1", "x"}) {
+    EXPECT_THAT(error_of(small_config(), {"trials=auto", std::string("trials_interval=") + width}),
+                HasSubstr("between 0 and 1"));
+  }
 }
 
 TEST(SweepConfig, RefusesAWindowBehindTheLastStep) {
@@ -174,7 +198,8 @@ TEST(SweepConfig, NamesAPathThatCannotBeRead) {
 TEST(SweepConfig, TheSchemaNamesTheSameKeys) {
   const auto schema = nlohmann::json::parse(
       test::read(BB_SOURCE_DIR "/configs/schema/sweep.schema.json"))["properties"];
-  const auto config = parse_config(small_config(), "sweep.json");
+  const auto config =
+      parse_config(small_config(), "sweep.json", {"trials=auto", "record_hostname=true"});
   ASSERT_TRUE(config);
   const auto keys = nlohmann::json::parse(config_to_json(*config));
   for (const auto& [key, value] : keys.items()) EXPECT_TRUE(schema.contains(key)) << key;
