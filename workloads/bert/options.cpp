@@ -205,7 +205,7 @@ void add_machine(CLI::App& app, Raw& raw) {
       ->check(within(0.001, 1e6, "a number of at least 0.001"))
       ->group(group);
   app.add_option("--memory-limit-mb", o.memory_limit_mb,
-                 "MiB this rank may use: a plan beyond ends with status 12; 0 = what there is")
+                 "cpu: MiB this rank may plan with, else status 12; 0 = what there is")
       ->check(within(0, 1e9, "a number of at least 0"))
       ->group(group);
   app.add_option("--expect-world-size", o.expect_world_size, "End with status 2 in another world")

@@ -55,5 +55,35 @@ TEST(TrainerSweep, MeasuresTheRealTrainerOnOneAndTwoRanks) {
   EXPECT_EQ(test::count(test::read(folder + "timings.jsonl"), "\n"), 6u);
 }
 
+TEST(TrainerSweep, FindsTheLargestBatchOfTheRealTrainerUnderAMemoryLimit) {
+  test::TempFolder temp;
+  test::Recorder seen, again;
+  PlanOptions options;
+  options.trainer = BB_BERT_TRAIN;
+  options.cores = 1;
+  const auto plan = test::plan_of(R"({"grid": {"topology": "1n1g", "model": "bert-tiny",
+      "micro_batch_size": ["max", 512], "sequence_length": 16}, "trials": 1, "steps": 4,
+      "window": "all", "args": ["--memory-limit-mb", "160"], "timeout_s": 500,
+      "stall_timeout_s": 400, "retries": 0})",
+                                  {}, options);
+  const auto outcome = run_sweep(plan, test::quick(temp.path("run")), seen);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  ASSERT_EQ(outcome->result.cells.size(), 2u);
+  const Cell& found = outcome->result.cells[0];
+  EXPECT_GT(found.identity.micro_batch_size.value_or(0), 4);
+  EXPECT_LT(found.identity.micro_batch_size.value_or(0), 512);
+  EXPECT_EQ(found.throughput.n, 1);
+  const Trial& too_large = outcome->result.cells[1].trials.at(0);
+  EXPECT_EQ(too_large.outcome.status, Status::out_of_memory);
+  ASSERT_TRUE(too_large.memory);
+  EXPECT_EQ(too_large.memory->capacity_bytes, 160 << 20);
+  EXPECT_GT(too_large.memory->peak_bytes, too_large.memory->capacity_bytes);
+  // The plan that fits is just below the limit: one more sequence was refused.
+  EXPECT_THAT(found.warnings, testing::Contains(testing::HasSubstr("160 MiB are available")));
+  const auto resumed = run_sweep(plan, test::quick(temp.path("run")), again);
+  ASSERT_TRUE(resumed);
+  EXPECT_TRUE(again.started.empty());
+}
+
 }  // namespace
 }  // namespace bertbench

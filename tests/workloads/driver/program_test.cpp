@@ -270,6 +270,8 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--checkpoint-every", "5"}, 2, "--checkpoint DIR"},
       {{"--comm", "sim", "--sim-topology", "4x8"}, 2, "NnGg"},
       {{"--model", "bert-large", "--micro-batch-size", "1000000"}, 12, "out of memory"},
+      {{"--memory-limit-mb", "80"}, 12, "80 MiB are available"},
+      {{"--memory-limit-mb", "-1"}, 2, "-1"},
   };
   for (const Case& c : cases) {
     const Finished done = run(c.words);
