@@ -120,12 +120,6 @@ TEST(Sweep, FindsImpossibleThingsBeforeTheFirstLaunch) {
   outcome = run_sweep(plan_of(small_config()), quick(temp.path("file")), seen);
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error().message(), HasSubstr(temp.path("file")));
-
-  options = {};
-  options.launcher = "slurm";
-  outcome = run_sweep(plan_of(small_config(), {}, options), quick(temp.path("run")), seen);
-  ASSERT_FALSE(outcome);
-  EXPECT_THAT(outcome.error().message(), HasSubstr("launcher slurm: is not built yet"));
   EXPECT_TRUE(seen.started.empty());
 }
 
