@@ -8,8 +8,8 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
-#include "harness/cli/follow.h"
 #include "harness/cli/extract_dlperf.h"
+#include "harness/cli/follow.h"
 #include "harness/cli/in_order.h"
 #include "harness/cli/inputs.h"
 #include "harness/cli/iterations_csv.h"
@@ -184,10 +184,12 @@ class Extraction {
           total > 0 ? std::optional(done / total) : std::nullopt);
     };
     const auto cores = std::max(1U, std::thread::hardware_concurrency());
+    const auto threads = static_cast<std::size_t>(options_.threads.value_or(cores));
+    // What files in parallel do not use goes into the files.
+    read_.threads = std::max<std::size_t>(1, threads / std::max<std::size_t>(1, logs.size()));
     console_.progress().start();
     in_order<Logs>(
-        logs.size(), static_cast<std::size_t>(options_.threads.value_or(cores)),
-        [&](std::size_t i) { return read_log(logs[i].path, read_); },
+        logs.size(), threads, [&](std::size_t i) { return read_log(logs[i].path, read_); },
         [&](std::size_t i, Logs result) {
           consume(logs[i], std::move(result));
           done += static_cast<double>(logs[i].bytes);
