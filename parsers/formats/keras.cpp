@@ -123,7 +123,7 @@ void read_tail(const Line& line, std::size_t from, Bar& bar) {
     while (begin > from && line.text[begin - 1] != ' ') --begin;
     Cursor rate(line);
     rate.move_to(begin);
-    if (read_rate(rate, bar)) rest = rate;
+    if (read_rate(rate, bar) && rate.at() > rest.at()) rest = rate;
   }
   for (auto at = line.text.find("loss: ", from); at != std::string_view::npos;
        at = line.text.find("loss: ", at + 1)) {

@@ -111,6 +111,13 @@ TEST(Keras, TakesOneRecordOfAnEpochThatDidNotEnd) {
   EXPECT_EQ(runs[0].outcome.status, Status::truncated);
 }
 
+TEST(Keras, EndsOnARateThatHasTwoSlashes) {
+  const auto runs =
+      read_text("Epoch 1/1\n10/10 - 2s - loss: 0.6 - 200ms/step/step - 2s/epoch/epoch\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 1u);
+}
+
 TEST(Keras, LeavesTheEpochsOfOtherTrainersAlone) {
   EXPECT_TRUE(
       read_text("Epoch 1/10\nEpoch 2/10, Train loss: 0.3\n 12/100 [=====>] - loss: 0.2\n").empty());
