@@ -1,12 +1,24 @@
-# bb_add_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>...] [TIMEOUT <s>] [ENV k=v...])
-# One GoogleTest program; each TEST is a ctest test named <name>.<Suite>.<Test>.
+# bb_add_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>...] [TIMEOUT <s>] [ENV k=v...]
+#             [SERIAL])
+# One GoogleTest program; each TEST is a ctest test named <name>.<Suite>.<Test>. SERIAL: no other
+# test runs beside it.
 #   BB_SOURCE_DIR      the checkout, for tests/data and configs
 #   BB_TEST_DATA_DIR   the folder of the CMakeLists.txt that adds the test
 include(GoogleTest)
 function(bb_add_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS;ENV" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "SOURCES;LIBS;LABELS;ENV" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
+  endif()
+  set(more)  # an empty value would swallow the next property's name
+  if(ARG_LABELS)
+    list(APPEND more LABELS "${ARG_LABELS}")
+  endif()
+  if(ARG_ENV)
+    list(APPEND more ENVIRONMENT "${ARG_ENV}")
+  endif()
+  if(ARG_SERIAL)
+    list(APPEND more RUN_SERIAL TRUE)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main bb::warnings)
@@ -15,5 +27,5 @@ function(bb_add_test name)
     BB_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BB_TEST_DATA_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
-    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" ENVIRONMENT "${ARG_ENV}")
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} ${more})
 endfunction()

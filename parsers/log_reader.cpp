@@ -21,6 +21,7 @@
 #include "parsers/input.h"
 #include "parsers/line_cleaner.h"
 #include "parsers/line_feed.h"
+#include "parsers/mark_rules.h"
 #include "parsers/outcome_rules.h"
 #include "parsers/read_ahead.h"
 #include "parsers/run_builder.h"
@@ -34,6 +35,7 @@ constexpr std::string_view kFileLine = "  File \"";
 
 constexpr std::size_t kUserBit = 61;  ///< built-in formats have the bits below
 constexpr std::uint64_t kUserOwner = std::uint64_t{1} << kUserBit;
+constexpr std::uint64_t kMarkOwner = std::uint64_t{1} << 60;
 constexpr std::uint64_t kFactOwner = std::uint64_t{1} << 62;
 constexpr std::uint64_t kOutcomeOwner = std::uint64_t{1} << 63;
 
@@ -57,6 +59,7 @@ Anchors collect_anchors(std::string_view only, const UserFormat* user_format) {
   if (user_format != nullptr && (only.empty() || only == user_format->name())) {
     for (const std::string& literal : user_format->literals()) found[literal] |= kUserOwner;
   }
+  for (const std::string_view anchor : MarkRules::anchors()) found[anchor] |= kMarkOwner;
   for (const std::string_view anchor : FactRules::anchors()) found[anchor] |= kFactOwner;
   for (const std::string_view anchor : OutcomeRules::anchors()) {
     // Looked up behind the exception that it leads to: see replay_traceback.
@@ -276,6 +279,7 @@ struct LogReader::State final : CandidateSink {
   void dispatch(Line& line, const Candidate& found) {
     std::uint64_t owners = found.owners;
     const std::int64_t repeats = pieces.size() == 1 ? found.repeats : 0;
+    if ((owners & kMarkOwner) != 0) marks.see(line);
     if ((owners & kFactOwner) != 0) facts.see(line);
     if ((owners & kOutcomeOwner) != 0) {
       Line shown = line;
@@ -286,7 +290,7 @@ struct LogReader::State final : CandidateSink {
       constexpr std::int64_t kEnough = 32;  // signs of one kind that are kept
       for (std::int64_t n = 0; n <= std::min(repeats, kEnough); ++n) outcomes.see(shown);
     }
-    owners &= ~(kFactOwner | kOutcomeOwner);
+    owners &= ~(kMarkOwner | kFactOwner | kOutcomeOwner);
     for (; owners != 0; owners &= owners - 1) {
       const auto bit = static_cast<std::size_t>(std::countr_zero(owners));
       const bool user = bit == kUserBit;
@@ -334,6 +338,7 @@ struct LogReader::State final : CandidateSink {
   std::vector<FormatState> formats;
   FactRules facts;
   OutcomeRules outcomes;
+  MarkRules marks;
   std::string ansi;
   std::vector<Piece> pieces;
   std::string file_ansi;
@@ -380,6 +385,7 @@ std::vector<RunLog> LogReader::State::finish() {
     if (draft.log.facts.framework.known()) others_say.framework = {};
     draft.log.facts = merge_facts(draft.log.facts, others_say, draft.log.notices);
     draft.log.outcome = outcomes.decide(draft, first ? 0 : begin, end);
+    draft.log.marks = marks.of(first ? 0 : begin, end);
     if (!others.empty()) {
       draft.log.notices.push_back(
           {0, "the log also has training records of " + others + "; --format takes those"});

@@ -28,9 +28,9 @@ constexpr std::string_view kBlocking[] = {"machine",
                                           "driver",
                                           "cuda_driver"};
 // Names the place or the moment and not the speed.
-constexpr std::string_view kVolatile[] = {"time", "date", "created", "captured", "hostname",
-                                          "host", "pid",  "user",    "path",
-                                          "git",  "command", "configuration"};
+constexpr std::string_view kVolatile[] = {"time",     "date", "created", "captured",
+                                          "hostname", "host", "pid",     "user",
+                                          "path",     "git",  "command", "configuration"};
 // Words in the names of values that change from minute to minute ("mhz", "load_1min").
 constexpr std::string_view kVolatileParts[] = {
     "mhz", "free", "available", "temperature", "utilization", "used", "power", "uptime", "load"};

@@ -1,5 +1,6 @@
 // What the iteration times of one run look like: steady state, periodic work, how well the run's
-// own scatter fixes its rate. Fills Trial::steady_state, periodic and rate_interval.
+// own scatter fixes its rate. Fills Trial::steady_state, periodic, rate_interval and
+// time_parts.
 #pragma once
 
 #include "parsers/core/run_log.h"

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "parsers/config_reader.h"
 #include "harness/sweep/paths.h"
 #include "harness/sweep/templates.h"
+#include "parsers/config_reader.h"
 #include "parsers/core/text.h"
 
 namespace bertbench {

@@ -42,6 +42,13 @@ struct Totals {
   std::optional<std::int64_t> sequences;
 };
 
+/// A line that tells of work other than training steps.
+enum class MarkKind { checkpoint, evaluation };
+struct Mark {
+  MarkKind kind = MarkKind::checkpoint;
+  std::int64_t line = 0;
+};
+
 struct MemoryUse {
   std::int64_t peak_bytes = 0;
   std::int64_t capacity_bytes = 0;  ///< 0 = unknown
@@ -63,6 +70,7 @@ struct RunLog {
   std::optional<MemoryUse> memory;
   std::optional<std::int64_t> first_nan_step;  ///< first record with a NaN or infinite loss
   Outcome outcome;
+  std::vector<Mark> marks;  ///< in order, at most 4096
   std::vector<Notice> notices;
   std::int64_t first_line = 1;  ///< several runs in one file: where this one begins
 };

@@ -102,6 +102,15 @@ void read_steady(JsonReader& in, SteadyRecord& steady) {
   steady.change = in.number("change");
 }
 
+void read_time_parts(JsonReader& in, TimeRecord& time) {
+  time.total_s = in.number("total_s").value_or(0);
+  in.object("parts_s", [&](JsonReader& o) { time.parts_s = read_numbers(o); });
+  in.objects("timeline", [&](JsonReader& o) {
+    time.timeline.push_back({o.text("part").value_or(""), o.number("begin_s").value_or(0),
+                             o.number("end_s").value_or(0)});
+  });
+}
+
 void read_periodic(JsonReader& in, PeriodicShare& periodic) {
   periodic.period = in.count("period").value_or(0);
   periodic.phase = in.count("phase").value_or(0);
@@ -144,6 +153,7 @@ void read_trial(JsonReader& in, Trial& trial) {
   in.object("rate_interval", [&](JsonReader& o) { trial.rate_interval = read_interval(o); });
   in.object("steady_state", [&](JsonReader& o) { read_steady(o, trial.steady_state.emplace()); });
   in.object("periodic", [&](JsonReader& o) { read_periodic(o, trial.periodic.emplace()); });
+  in.object("time_parts", [&](JsonReader& o) { read_time_parts(o, trial.time_parts.emplace()); });
   in.object("memory", [&](JsonReader& o) {
     trial.memory =
         MemoryRecord{o.count("peak_bytes").value_or(0), o.count("capacity_bytes").value_or(0),

@@ -58,6 +58,17 @@ struct PeriodicShare {
   std::optional<double> sequences_per_second_without;
 };
 
+/// Where the run's time went (reports/time_parts.h); seconds by the part's name.
+struct TimeRecord {
+  double total_s = 0;
+  std::map<std::string, double> parts_s;
+  struct Span {
+    std::string part;
+    double begin_s = 0, end_s = 0;
+  };
+  std::vector<Span> timeline;
+};
+
 struct MemoryRecord {
   std::int64_t peak_bytes = 0, capacity_bytes = 0;
   std::string source;  ///< "log", "nvml" ...
@@ -82,9 +93,11 @@ struct Trial {
   std::optional<Interval> rate_interval;
   std::optional<SteadyRecord> steady_state;
   std::optional<PeriodicShare> periodic;
+  std::optional<TimeRecord> time_parts;
   std::optional<MemoryRecord> memory;
-  nlohmann::ordered_json telemetry;  ///< what the harness saw meanwhile (docs/telemetry.md); or null
-  std::optional<double> energy_j;    ///< of the GPUs, start-up included
+  nlohmann::ordered_json
+      telemetry;                   ///< what the harness saw meanwhile (docs/telemetry.md); or null
+  std::optional<double> energy_j;  ///< of the GPUs, start-up included
   std::optional<double> energy_per_sequence_j;  ///< mean power while training over the rate
   std::optional<double> loss_first, loss_last;
   std::string iterations_file;

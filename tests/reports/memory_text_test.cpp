@@ -24,7 +24,7 @@ TEST(MemoryOfFailure, OfPyTorchUpTo20) {
       "PyTorch)");
   ASSERT_TRUE(memory);
   EXPECT_EQ(memory->peak_bytes, 15872 * kMiB);
-  EXPECT_EQ(memory->capacity_bytes, 16943895675);
+  EXPECT_EQ(memory->capacity_bytes, 16943645983);
 }
 
 TEST(MemoryOfFailure, OfPyTorchFrom21) {

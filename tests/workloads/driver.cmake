@@ -20,7 +20,7 @@ if(TARGET bert_driver)
   if(TARGET bert_mpi AND MPIEXEC_EXECUTABLE)
     execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE mpi_version ERROR_QUIET)
     if(mpi_version MATCHES "Open MPI|OpenRTE")
-      bb_add_test(mpi_test LABELS workloads mpi TIMEOUT 300
+      bb_add_test(mpi_test SERIAL LABELS workloads TIMEOUT 300
         SOURCES driver/mpi_test.cpp driver/process.cpp
         LIBS bert_driver fmt::fmt nlohmann_json::nlohmann_json)
       target_compile_definitions(mpi_test PRIVATE

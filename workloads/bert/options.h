@@ -42,7 +42,7 @@ struct TrainOptions {
   int threads = 0;  ///< 0: cores / ranks of the node
   std::string comm = "auto";
   double comm_timeout_s = 120;
-  double bucket_mb = 8;  ///< 2^20 bytes
+  double bucket_mb = 8;        ///< 2^20 bytes
   double memory_limit_mb = 0;  ///< 2^20 bytes that this rank may plan to use, 0 = what there is
   SimulatedCluster cluster;
   int expect_world_size = 0;  ///< 0: not checked

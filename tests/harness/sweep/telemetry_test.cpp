@@ -188,7 +188,8 @@ TEST(Telemetry, ALogsOwnPeakStaysAndGetsTheCapacity) {
 }
 
 TEST(Telemetry, DamagedTelemetryOfAnEarlierStartIsTakenAsFarAsItGoes) {
-  for (const char* text : {"null", "3", "[]", R"({"gpus": 3})", R"({"marks": [1, {"text": 2}, {"kind": 4, "text": "x"}]})",
+  for (const char* text : {"null", "3", "[]", R"({"gpus": 3})",
+                           R"({"marks": [1, {"text": 2}, {"kind": 4, "text": "x"}]})",
                            R"({"energy_j": "x", "gpus": [1, {"memory_peak_bytes": "y"}]})"}) {
     Trial trial;
     apply_telemetry(trial, nlohmann::ordered_json::parse(text));

@@ -79,8 +79,9 @@ TEST(RankPower, IsTheAttainedLevelWithoutAShift) {
 }
 
 TEST(RankPower, AgreesWithNoethersSampleSize) {
-  // Noether 1987: N = (z_alpha + z_power)^2 / (12 c (1 - c) (p'' - 1/2)^2), p'' = P(X < Y), for small
-  // shifts. Half an sd: p'' = phi(0.5 / sqrt 2); alpha 0.05, power 0.9 one-sided, equal sizes.
+  // Noether 1987: N = (z_alpha + z_power)^2 / (12 c (1 - c) (p'' - 1/2)^2), p'' = P(X < Y), for
+  // small shifts. Half an sd: p'' = phi(0.5 / sqrt 2); alpha 0.05, power 0.9 one-sided, equal
+  // sizes.
   const double p = phi(0.5 / std::sqrt(2.0));
   const double z = 1.6449 + 1.2816;
   const double total = z * z / (12 * 0.25 * (p - 0.5) * (p - 0.5));

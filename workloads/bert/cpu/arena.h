@@ -57,8 +57,9 @@ class ArenaPlan {
 /// Bytes that this process may still have: MemAvailable, bounded by its cgroup. -1 if unknown.
 [[nodiscard]] std::int64_t available_bytes();
 
-/// Throws OutOfMemory when `wanted` bytes exceed what is available, or `limit` (0 = none). Linux grants memory it does
-/// not have and kills later; asking first turns that into an error that names the remedy.
+/// Throws OutOfMemory when `wanted` bytes exceed what is available, or `limit` (0 = none). Linux
+/// grants memory it does not have and kills later; asking first turns that into an error that names
+/// the remedy.
 void require_memory(std::int64_t wanted, const std::string& purpose, std::int64_t limit = 0);
 
 /// Highest resident set of this process so far, bytes (VmHWM); 0 if unknown.

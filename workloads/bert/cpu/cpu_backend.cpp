@@ -43,9 +43,10 @@ class CpuBackend final : public Backend {
             std::make_unique<Activations>(options_, masked_positions(options.sequence_length))),
         masked_capacity_(masked_positions(options.sequence_length)) {
     const std::int64_t wanted = planned_bytes();
-    require_memory(wanted, options.model.name + " at micro-batch " +
-                               std::to_string(options.micro_batch_size) + " and sequence length " +
-                               std::to_string(options.sequence_length),
+    require_memory(wanted,
+                   options.model.name + " at micro-batch " +
+                       std::to_string(options.micro_batch_size) + " and sequence length " +
+                       std::to_string(options.sequence_length),
                    options.memory_limit_bytes);
     omp_set_num_threads(options.threads);
     weights_ = Buffer(layout_.total);

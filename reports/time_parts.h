@@ -1,0 +1,47 @@
+// Where a run's time went: start-up, warm-up, steady training, evaluation, checkpoints, stalls,
+// tail.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "parsers/core/run_log.h"
+
+namespace bertbench {
+
+enum class TimePart { start_up, warm_up, steady, evaluation, checkpoint, stall, tail };
+inline constexpr std::size_t kTimePartCount = 7;
+[[nodiscard]] std::string_view name(TimePart part);
+
+/// One stretch of one part, seconds since the run's beginning.
+struct TimeSpan {
+  TimePart part = TimePart::steady;
+  double begin_s = 0, end_s = 0;
+};
+
+struct TimeParts {
+  double total_s = 0;                            ///< sum of all parts
+  std::array<double, kTimePartCount> seconds{};  ///< by TimePart
+  std::vector<TimeSpan> spans;                   ///< in order, without gaps, at most kMostSpans
+
+  [[nodiscard]] double of(TimePart part) const { return seconds[static_cast<std::size_t>(part)]; }
+};
+
+/// A timeline of more stretches than that is told by its longest; what lies between is steady.
+inline constexpr std::size_t kMostSpans = 64;
+
+/// Needs a log with time stamps (RunLog::clock_is_wall) and 20 records or more; else nothing.
+///
+/// The steady level (reports/stats/steady_state.h) says how long the iterations between two records
+/// should take. What a record takes beyond it, by more than 10 % and more than the clock's steps
+/// and 5 x 1.4826 MAD of all records, is evaluation or checkpoint when the log speaks of one
+/// between the two lines (RunLog::marks), else a stall. Records before the steady level are warm-up
+/// as a whole. Start-up is what lies in front of the first record's iterations; tail is what the
+/// stated total (Totals::wall_s) has beyond the last record. A total whose start-up is not on the
+/// clock counts what it has in excess as start-up.
+[[nodiscard]] std::optional<TimeParts> time_parts(const RunLog& log);
+
+}  // namespace bertbench
