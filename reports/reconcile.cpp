@@ -325,6 +325,22 @@ std::optional<StepRange> optimizer_step_range(const RunLog& log) {
   return StepRange{records.front().step - std::max<std::int64_t>(1, interval), records.back().step};
 }
 
+namespace {
+
+std::optional<TimeParts> time_of(std::span<const RunLog* const> logs) {
+  TimeParts sum;
+  for (const RunLog* log : logs) {
+    auto parts = time_parts(*log);
+    if (!parts) return std::nullopt;
+    if (logs.size() == 1) return parts;
+    sum.total_s += parts->total_s;
+    for (std::size_t i = 0; i < kTimePartCount; ++i) sum.seconds[i] += parts->seconds[i];
+  }
+  return sum;
+}
+
+}  // namespace
+
 Result<ReconciledRun> reconcile_run(std::span<const RunLog> logs, const ReconcileOptions& options) {
   std::vector<const RunLog*> chosen;
   std::size_t left_out = 0;
@@ -336,7 +352,9 @@ Result<ReconciledRun> reconcile_run(std::span<const RunLog> logs, const Reconcil
   }
   if (chosen.empty()) return fail("reconcile", "the logs hold no run", "");
   left_out = logs.size() - chosen.size();
+  const auto time = time_of(chosen);
   ReconciledRun run = Reconciler(std::move(chosen), options).run();
+  run.time = time;
   if (left_out > 0) {
     run.notices.push_back({0, fmt::format("{} run{} of another kind (evaluation, inference) left "
                                           "out",

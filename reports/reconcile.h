@@ -13,6 +13,7 @@
 #include "parsers/core/outcome.h"
 #include "parsers/core/run_log.h"
 #include "parsers/core/window_rule.h"
+#include "reports/time_parts.h"
 
 namespace bertbench {
 
@@ -64,6 +65,9 @@ struct ReconciledRun {
   std::vector<RunPart> parts;
   std::vector<ReconciledEstimate> estimates;  ///< in the order of estimator_names()
   std::vector<ScriptNumber> scripts;          ///< closing statements, at most one a log
+  /// Where the time of the logs went, summed; absent unless each of them has time stamps. Spans
+  /// only for a single log.
+  std::optional<TimeParts> time;
   std::vector<Notice> notices;
 };
 

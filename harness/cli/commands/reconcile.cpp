@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 
 #include "harness/cli/command.h"
@@ -51,6 +53,17 @@ ordered_json to_json(const ReconciledRun& run) {
     if (estimate.resolution > 0) row["resolution"] = estimate.resolution;
     row["logs"] = estimate.logs;
     json["estimates"].push_back(std::move(row));
+  }
+  if (run.time) {
+    ordered_json& time = json["time_parts"] = {{"total_s", run.time->total_s}};
+    for (std::size_t i = 0; i < kTimePartCount; ++i) {
+      time["parts_s"][std::string(name(TimePart(i)))] = run.time->seconds[i];
+    }
+    time["timeline"] = ordered_json::array();
+    for (const TimeSpan& span : run.time->spans) {
+      time["timeline"].push_back(
+          {{"part", name(span.part)}, {"begin_s", span.begin_s}, {"end_s", span.end_s}});
+    }
   }
   json["scripts"] = ordered_json::array();
   for (const ScriptNumber& script : run.scripts) {
@@ -126,10 +139,46 @@ void print_rates(Console& console, const ReconciledRun& run) {
   console.print(text_table(table));
 }
 
+// The line of time, 60 characters long: the part that holds most of a character's time stands
+// there.
+std::string timeline_text(const TimeParts& time) {
+  constexpr std::size_t kWidth = 60;
+  constexpr std::string_view kLetters = "s~=ec!t";  // by TimePart
+  std::string out;
+  auto span = time.spans.begin();
+  for (std::size_t i = 0; i < kWidth; ++i) {
+    const double begin = time.total_s * double(i) / kWidth;
+    const double end = time.total_s * double(i + 1) / kWidth;
+    while (span + 1 < time.spans.end() && span->end_s <= begin) ++span;
+    std::array<double, kTimePartCount> seconds{};
+    for (auto at = span; at < time.spans.end() && at->begin_s < end; ++at) {
+      seconds[std::size_t(at->part)] += std::min(end, at->end_s) - std::max(begin, at->begin_s);
+    }
+    out += kLetters[std::size_t(std::ranges::max_element(seconds) - seconds.begin())];
+  }
+  return out;
+}
+
+void print_time(Console& console, const TimeParts& time) {
+  Table table{{{"time goes into"}, {"seconds", true}, {"share", true}}, {}};
+  for (std::size_t i = 0; i < kTimePartCount; ++i) {
+    if (!(time.seconds[i] > 0)) continue;
+    std::string label(name(TimePart(i)));
+    std::ranges::replace(label, '_', '-');
+    table.rows.push_back({label, fmt::format("{:.1f}", time.seconds[i]),
+                          fmt::format("{:.1f} %", 100 * time.seconds[i] / time.total_s)});
+  }
+  console.print("\n" + text_table(table));
+  if (time.spans.size() < 2) return;
+  console.print("\n" + timeline_text(time) +
+                "\ns start-up, ~ warm-up, = steady, e evaluation, c checkpoint, ! stall, t tail\n");
+}
+
 void print(Console& console, const ReconciledRun& run) {
   if (run.parts.size() > 1) print_parts(console, run);
   print_total(console, run);
   print_rates(console, run);
+  if (run.time) print_time(console, *run.time);
   for (const ScriptNumber& script : run.scripts) {
     std::string text =
         script.taken.empty() ? "fits none of the readings of this log" : "is the " + script.taken;

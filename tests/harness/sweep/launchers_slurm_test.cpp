@@ -249,7 +249,7 @@ TEST_F(SlurmLauncher, ALostNodeQueuesTheJobAgainAndTheLogHoldsTwoRuns) {
     cluster_->run("start-node node2");
     // It starts again after the two minutes for which Slurm holds such a job back.
   };
-  const auto outcome = run_sweep(plan({"env.FAKE_DELAY_MS=200", "timeout_s=120"}, "4n1g"),
+  const auto outcome = run_sweep(plan({"env.FAKE_DELAY_MS=1500", "timeout_s=300"}, "4n1g"),
                                  quick(temp_.path("run")), seen_);
   ASSERT_TRUE(outcome) << outcome.error().message();
   const auto& trial = outcome->result.cells.at(0).trials.at(0);
