@@ -120,7 +120,7 @@ void LineFeed::start_at(std::int64_t number, std::string_view before) {
   scan_.forget();
   scan_.set_line(number);
   history_ = std::min(before.size(), LineScan::kHistory);
-  std::memcpy(block_ - history_, before.data() + before.size() - history_, history_);
+  std::ranges::copy(before.substr(before.size() - history_), block_ - history_);
   begin_ = end_ = block_;
 }
 

@@ -146,6 +146,9 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
                 "too little:") +
               "<div class=\"scroll\">" + plot + "</div>");
     }
+    if (const std::string plot = figure_of(plot::timeline_figure(set)); !plot.empty()) {
+      page.body += section("Where the time went", "<div class=\"scroll\">" + plot + "</div>");
+    }
     page.body += section("Failures, warnings, notices", remarks(set));
     page.body += section("How the numbers were made", how_made(set));
   }

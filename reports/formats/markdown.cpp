@@ -92,6 +92,7 @@ std::vector<plot::Figure> figures_of(const ResultSet& set, const ReportOptions& 
   std::vector<plot::Figure> all = plot::scaling_figures(set);
   if (auto figure = plot::trials_figure(set)) all.push_back(std::move(*figure));
   if (auto figure = plot::reconciliation_figure(set)) all.push_back(std::move(*figure));
+  if (auto figure = plot::timeline_figure(set)) all.push_back(std::move(*figure));
   if (options.baseline != nullptr) {
     if (auto figure = plot::comparison_figure(compare(*options.baseline, set, options.alpha))) {
       all.push_back(std::move(*figure));

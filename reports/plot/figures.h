@@ -25,6 +25,9 @@ namespace bertbench::plot {
 /// used where the total is not known.
 [[nodiscard]] std::optional<Figure> reconciliation_figure(const ResultSet& set);
 
+/// Where the time of each cell's first trial with time stamps went, stretch by stretch.
+[[nodiscard]] std::optional<Figure> timeline_figure(const ResultSet& set);
+
 /// Throughput over iterations, a figure a cell, a line a trial, warm-up and measured window shaded.
 /// Reads <run_folder>/<Trial::iterations_file>. `cells`: how many cells have such a file.
 struct IterationFigures {
