@@ -176,6 +176,8 @@ Result<std::string> read_text(const std::string& path) {
 Result<ResultSet> read_in_place(std::string text, const std::string& where) {
   ResultSet results;
   ResultEvents events(results, where);
+  // Blanks are looked at 16 bytes at a time, beyond the end of the text as well.
+  text.append(32, '\0');
   rapidjson::InsituStringStream stream(text.data());
   rapidjson::Reader reader;
   constexpr unsigned kFlags = rapidjson::kParseInsituFlag | rapidjson::kParseFullPrecisionFlag |

@@ -70,7 +70,10 @@ struct Lines final : CandidateSink {
   };
   std::vector<Found> found;
   void candidate(const Candidate& line) override {
-    found.push_back({std::string(line.text), line.number, line.terminator, line.owners});
+    // How many equal redraws are told at once depends on where the input is cut.
+    for (std::int64_t copy = 0; copy <= line.repeats; ++copy) {
+      found.push_back({std::string(line.text), line.number, line.terminator, line.owners});
+    }
   }
 };
 
