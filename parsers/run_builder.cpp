@@ -73,6 +73,11 @@ void RunDraft::add_rank_seconds(Record& record, const Sample& sample) {
 }
 
 void RunDraft::add(const Sample& sample) {
+  if (sample.seconds < 0) {  // a damaged line; no format means anything by it
+    Sample known = sample;
+    known.seconds = kUnknown;
+    return add(known);
+  }
   if (std::isnan(origin_)) origin_ = sample.time_s;
   const double time_s = sample.time_s - origin_;
   last_line = std::max(last_line, sample.line);
