@@ -18,8 +18,7 @@ constexpr Rule kRules[] = {
     {"checkpoint saved", MarkKind::checkpoint},       {"unning Evaluation", MarkKind::evaluation},
     {"unning evaluation", MarkKind::evaluation},      {"tarting evaluation", MarkKind::evaluation},
     {"validation loss at", MarkKind::evaluation},     {"\"eval_start\"", MarkKind::evaluation},
-    {"] valid Loss=", MarkKind::evaluation},
-    {"***** Evaluating ", MarkKind::evaluation},
+    {"] valid Loss=", MarkKind::evaluation},          {"***** Evaluating ", MarkKind::evaluation},
 };
 
 constexpr auto kAnchors = [] {
