@@ -99,25 +99,10 @@ void describe_periodic(const RunLog& log, const Window& window, std::span<const 
   trial.periodic->sequences_per_second_without = *trial.sequences_per_second * without / with;
 }
 
-void describe_time(const RunLog& log, Trial& trial) {
-  const auto found = time_parts(log);
-  if (!found) return;
-  TimeRecord& out = trial.time_parts.emplace();
-  out.total_s = found->total_s;
-  for (std::size_t i = 0; i < kTimePartCount; ++i) {
-    if (found->seconds[i] > 0) {
-      out.parts_s[std::string(name(static_cast<TimePart>(i)))] = found->seconds[i];
-    }
-  }
-  for (const TimeSpan& span : found->spans) {
-    out.timeline.push_back({std::string(name(span.part)), span.begin_s, span.end_s});
-  }
-}
-
 }  // namespace
 
 void describe_series(const RunLog& log, const Window& window, Trial& trial) {
-  describe_time(log, trial);
+  if (const auto parts = time_parts(log)) trial.time_parts = time_record(*parts);
   const bool own = has_own_times(log);
   const bool fine = own || has_fine_clock(log);
   if (!fine && is_smoothed(log)) return;

@@ -139,4 +139,16 @@ std::optional<TimeParts> time_parts(const RunLog& log) {
   return line.take();
 }
 
+TimeRecord time_record(const TimeParts& parts) {
+  TimeRecord out;
+  out.total_s = parts.total_s;
+  for (std::size_t i = 0; i < kTimePartCount; ++i) {
+    if (parts.seconds[i] > 0) out.parts_s[std::string(kNames[i])] = parts.seconds[i];
+  }
+  for (const TimeSpan& span : parts.spans) {
+    out.timeline.push_back({std::string(name(span.part)), span.begin_s, span.end_s});
+  }
+  return out;
+}
+
 }  // namespace bertbench

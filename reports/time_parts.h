@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "parsers/core/run_log.h"
+#include "reports/model/result_set.h"
 
 namespace bertbench {
 
@@ -43,5 +44,8 @@ inline constexpr std::size_t kMostSpans = 64;
 /// stated total (Totals::wall_s) has beyond the last record. A total whose start-up is not on the
 /// clock counts what it has in excess as start-up.
 [[nodiscard]] std::optional<TimeParts> time_parts(const RunLog& log);
+
+/// The same for a result set: parts by name, those without time left out.
+[[nodiscard]] TimeRecord time_record(const TimeParts& parts);
 
 }  // namespace bertbench

@@ -13,6 +13,9 @@ namespace bertbench {
 inline constexpr std::string_view kResultSchema = "bertbench.result/1";
 inline constexpr std::string_view kResultsFile = "results.json";  ///< of a run folder
 
+/// Where a run's time went, as `time_parts` of a trial and of `reconcile --json`.
+[[nodiscard]] nlohmann::ordered_json to_json(const TimeRecord& time);
+
 /// Keys in the order of the schema; what is unknown or not finite is not written.
 [[nodiscard]] nlohmann::ordered_json to_json(const ResultSet& results);
 

@@ -88,18 +88,6 @@ Json write(const SteadyRecord& steady) {
   return json;
 }
 
-Json write(const TimeRecord& time) {
-  Json json = Json::object();
-  put(json, "total_s", time.total_s);
-  json["parts_s"] = write(time.parts_s);
-  Json timeline = Json::array();
-  for (const TimeRecord::Span& span : time.timeline) {
-    timeline.push_back({{"part", span.part}, {"begin_s", span.begin_s}, {"end_s", span.end_s}});
-  }
-  json["timeline"] = std::move(timeline);
-  return json;
-}
-
 Json write(const PeriodicShare& periodic) {
   Json json = Json::object();
   json["period"] = periodic.period;
@@ -144,7 +132,7 @@ Json write(const Trial& trial) {
   if (trial.rate_interval) json["rate_interval"] = write(*trial.rate_interval);
   if (trial.steady_state) json["steady_state"] = write(*trial.steady_state);
   if (trial.periodic) json["periodic"] = write(*trial.periodic);
-  if (trial.time_parts) json["time_parts"] = write(*trial.time_parts);
+  if (trial.time_parts) json["time_parts"] = to_json(*trial.time_parts);
   if (trial.memory) {
     Json memory = Json::object();
     memory["peak_bytes"] = trial.memory->peak_bytes;
@@ -225,6 +213,18 @@ Json write(const Cell& cell) {
 }
 
 }  // namespace
+
+Json to_json(const TimeRecord& time) {
+  Json json = Json::object();
+  put(json, "total_s", time.total_s);
+  json["parts_s"] = write(time.parts_s);
+  Json timeline = Json::array();
+  for (const TimeRecord::Span& span : time.timeline) {
+    timeline.push_back({{"part", span.part}, {"begin_s", span.begin_s}, {"end_s", span.end_s}});
+  }
+  json["timeline"] = std::move(timeline);
+  return json;
+}
 
 nlohmann::ordered_json to_json(const ResultSet& results) {
   Json json = Json::object();

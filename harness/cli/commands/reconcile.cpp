@@ -18,6 +18,7 @@
 #include "parsers/core/text.h"
 #include "parsers/log_reader.h"
 #include "parsers/user_format.h"
+#include "reports/model/result_io.h"
 #include "reports/table.h"
 
 namespace bertbench {
@@ -54,17 +55,7 @@ ordered_json to_json(const ReconciledRun& run) {
     row["logs"] = estimate.logs;
     json["estimates"].push_back(std::move(row));
   }
-  if (run.time) {
-    ordered_json& time = json["time_parts"] = {{"total_s", run.time->total_s}};
-    for (std::size_t i = 0; i < kTimePartCount; ++i) {
-      time["parts_s"][std::string(name(TimePart(i)))] = run.time->seconds[i];
-    }
-    time["timeline"] = ordered_json::array();
-    for (const TimeSpan& span : run.time->spans) {
-      time["timeline"].push_back(
-          {{"part", name(span.part)}, {"begin_s", span.begin_s}, {"end_s", span.end_s}});
-    }
-  }
+  if (run.time) json["time_parts"] = bertbench::to_json(time_record(*run.time));
   json["scripts"] = ordered_json::array();
   for (const ScriptNumber& script : run.scripts) {
     ordered_json row{
