@@ -9,6 +9,9 @@
 
 namespace bert {
 
+/// The activation of the FFN: x * Phi(x), or its tanh approximation (GPT-2, "gelu_new").
+enum class Gelu { erf, tanh };
+
 /// Post-LN encoder as in Devlin et al. 2018. Shapes in elements; all > 0, heads divides hidden.
 struct ModelConfig {
   std::string name;
@@ -23,6 +26,7 @@ struct ModelConfig {
   double attention_dropout = 0.1;
   double layer_norm_epsilon = 1e-12;
   double initializer_range = 0.02;
+  Gelu gelu = Gelu::erf;
 
   [[nodiscard]] std::int64_t head_size() const { return hidden / heads; }
 };

@@ -9,6 +9,8 @@
 
 namespace bert {
 
+class DeviceCommunicator;
+
 /// Collectives over all ranks, blocking, called by every rank in the same order. One thread at a
 /// time may call. A dead peer is a std::runtime_error that names the peer and the remedy, after
 /// at most the communicator's timeout; never an endless wait.
@@ -30,6 +32,11 @@ class Communicator {
   virtual void finish() {}
   [[nodiscard]] virtual std::string description()
       const = 0;  ///< "tcp, gloo 0.5.0, 127.0.0.1:29500"
+  /// Collectives on device memory (nccl); null where there are none. Same order rules; lives as
+  /// long as this.
+  [[nodiscard]] virtual DeviceCommunicator* device() { return nullptr; }
+  /// Facts for the log: versions, settings of the environment ("NCCL_ALGO=Ring").
+  [[nodiscard]] virtual std::vector<std::string> settings() const { return {}; }
 };
 
 }  // namespace bert
