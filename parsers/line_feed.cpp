@@ -26,6 +26,10 @@ std::size_t end_of_step(std::string_view data, std::size_t from, std::size_t end
 
 bool is_break(char c) { return c == '\n' || c == '\r'; }
 
+bool is_crlf(std::string_view data, std::size_t at) {
+  return data[at] == '\r' && at + 1 < data.size() && data[at + 1] == '\n';
+}
+
 }  // namespace
 
 std::size_t end_of_complete_lines(std::string_view data, std::size_t from) {
@@ -46,14 +50,24 @@ void LineScan::scan(std::string_view all, std::size_t history, std::size_t end, 
                     CandidateSink& sink) {
   const std::string_view data = whole ? all.substr(0, end) : all;
   while (owned_ < end) {
+    if (whole && sink.wants_every_line()) {
+      emit_next_line(data, history, sink);
+      continue;
+    }
     const std::size_t stop = whole ? end_of_step(data, owned_, end, step_) : data.size();
     hits_.clear();
-    const std::int64_t newlines = scanner_.scan(data, owned_, stop, hits_);
+    std::int64_t newlines = scanner_.scan(data, owned_, stop, hits_);
     std::size_t done = std::min(stop, end);
     for (std::size_t index = 0; index < hits_.size() && hits_[index].offset < end;) {
       const std::size_t behind = emit(data, history, index, sink);
       // In an overlong line, what the last part holds was seen with it.
       if (!whole) done = std::max(end, taken_);
+      if (whole && sink.wants_every_line()) {
+        done = std::min(std::max(taken_, behind), end);
+        if (behind == 0 && done < end) done += is_crlf(data, done) ? 2 : 1;
+        newlines = count_newlines(data.substr(owned_, done - owned_));
+        break;
+      }
       if (behind == 0) continue;
       step_ = kShortStep / 2;
       done = std::max(done, behind);
@@ -83,8 +97,7 @@ std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size
     // Cut by the cap: what stands at the cut is not whole either.
     line.terminator = 0;
   } else {
-    const bool crlf = data[end] == '\r' && end + 1 < data.size() && data[end + 1] == '\n';
-    line.terminator = data[end] == '\n' || crlf ? '\n' : '\r';
+    line.terminator = data[end] == '\n' || is_crlf(data, end) ? '\n' : '\r';
   }
   line.text = data.substr(begin, end - begin);
   const std::size_t before = std::min(kHistory, history + begin);
@@ -105,6 +118,41 @@ std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size
   taken_ = std::max(end, behind);
   sink.candidate(line);
   return behind;
+}
+
+// The line that begins at owned_, whatever it holds.
+void LineScan::emit_next_line(std::string_view data, std::size_t history, CandidateSink& sink) {
+  const std::size_t begin = owned_;
+  const std::size_t found = find_line_break(data, begin);
+  const std::size_t end = std::min(found, data.size());
+  Candidate line;
+  line.number = line_;
+  line.text = data.substr(begin, std::min(end - begin, kReach));
+  const std::size_t before = std::min(kHistory, history + begin);
+  line.before = {data.data() + begin - before, before};
+  hits_.clear();
+  if (end - begin > kReach) {
+    // Not one that the sink waits for; if it has had enough, the line is searched as any other.
+    line.terminator = 0;
+    sink.candidate(line);
+    if (!sink.wants_every_line()) return;
+  }
+  std::size_t behind = end;
+  if (found == std::string_view::npos) {
+    line.terminator = 0;
+  } else {
+    const bool crlf = is_crlf(data, end);
+    line.terminator = data[end] == '\n' || crlf ? '\n' : '\r';
+    behind = end + (crlf ? 2 : 1);
+  }
+  const std::int64_t newlines = scanner_.scan(data.substr(0, behind), begin, behind, hits_);
+  if (end - begin <= kReach) {
+    for (const AnchorHit& hit : hits_) line.owners |= owners_[hit.literal];
+    line.hits = hits_;
+    sink.candidate(line);
+  }
+  line_ += newlines;
+  taken_ = owned_ = behind;
 }
 
 LineFeed::LineFeed(const AnchorScanner& scanner, std::span<const std::uint64_t> owners)

@@ -33,6 +33,10 @@ class CandidateSink {
  public:
   virtual ~CandidateSink() = default;
   virtual void candidate(const Candidate& line) = 0;
+  /// Asked behind each candidate and at the begin of a block: true hands on every line that
+  /// follows, anchors or not, until it is false again. A line beyond kReach comes cut, and without
+  /// its hits.
+  [[nodiscard]] virtual bool wants_every_line() const { return false; }
 };
 
 /// Finds the candidates of a block. What a line gives does not depend on where blocks begin or end.
@@ -63,6 +67,7 @@ class LineScan {
  private:
   std::size_t emit(std::string_view data, std::size_t history, std::size_t& index,
                    CandidateSink& sink);
+  void emit_next_line(std::string_view data, std::size_t history, CandidateSink& sink);
 
   const AnchorScanner& scanner_;
   std::span<const std::uint64_t> owners_;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -25,6 +26,7 @@
 #include "parsers/outcome_rules.h"
 #include "parsers/read_ahead.h"
 #include "parsers/run_builder.h"
+#include "parsers/table_parser.h"
 #include "parsers/user_format.h"
 
 namespace bertbench {
@@ -220,6 +222,10 @@ struct LogReader::State final : CandidateSink {
   }
 
   void add_format(std::string_view name, std::unique_ptr<LineParser> parser) {
+    if (const auto* table = dynamic_cast<const TableParser*>(parser.get())) {
+      tables_of.emplace_back(std::uint64_t{1} << formats.size(), table);
+      table_owners |= std::uint64_t{1} << formats.size();
+    }
     formats.push_back({name, std::move(parser),
                        std::make_unique<RunBuilder>(name, path, options.window, &budget), 0});
   }
@@ -240,6 +246,8 @@ struct LogReader::State final : CandidateSink {
       }
     }
   }
+
+  [[nodiscard]] bool wants_every_line() const override { return every_line != 0; }
 
   /// Shows the outcome rules the 'File' lines in front of a candidate of theirs that they have not
   /// seen yet.
@@ -291,6 +299,8 @@ struct LogReader::State final : CandidateSink {
       for (std::int64_t n = 0; n <= std::min(repeats, kEnough); ++n) outcomes.see(shown);
     }
     owners &= ~(kMarkOwner | kFactOwner | kOutcomeOwner);
+    owners |= every_line;
+    const bool table = (owners & table_owners) != 0;
     for (; owners != 0; owners &= owners - 1) {
       const auto bit = static_cast<std::size_t>(std::countr_zero(owners));
       const bool user = bit == kUserBit;
@@ -303,6 +313,11 @@ struct LogReader::State final : CandidateSink {
         state.matched += repeats - n;
         break;
       }
+    }
+    if (!table) return;
+    every_line = 0;
+    for (const auto& [owner, parser] : tables_of) {
+      if (parser->wants_every_line()) every_line |= owner;
     }
   }
 
@@ -336,6 +351,9 @@ struct LogReader::State final : CandidateSink {
   LineFeed feed;
   RecordBudget budget;  ///< outlives the formats' runs
   std::vector<FormatState> formats;
+  std::vector<std::pair<std::uint64_t, const TableParser*>> tables_of;  ///< formats with tables
+  std::uint64_t table_owners = 0;                                       ///< their bits
+  std::uint64_t every_line = 0;  ///< bits of those that are in a table
   FactRules facts;
   OutcomeRules outcomes;
   MarkRules marks;
@@ -465,6 +483,15 @@ namespace {
 
 constexpr std::int64_t kWorthChunks = 4 << 20;
 
+/// The first line of a file, with its end; empty when there is none within reach.
+std::string first_line(int file) {
+  std::string text(LineFeed::kReach, '\0');
+  const ssize_t n = ::pread(file, text.data(), text.size(), 0);
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  const auto end = text.find('\n');
+  return end == std::string::npos ? std::string() : text.substr(0, end + 1);
+}
+
 /// Chunks for a file that is large enough, nothing for all else.
 std::optional<ChunkOptions> chunks_for(const ByteSource& source, const ReadOptions& options) {
   struct stat info {};
@@ -500,7 +527,14 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
   LogReader::State& state = *reader.state_;
   Result<std::string> problem;
   std::int64_t bytes = 0;
-  if (const auto chunks = chunks_for(**source, options)) {
+  auto chunks = chunks_for(**source, options);
+  if (chunks) {
+    // The rows of a table hold no anchor: only one reader of the whole file knows them.
+    LogReader probe(options, path);
+    probe.feed(first_line((*source)->plain_file()));
+    if (probe.state_->wants_every_line()) chunks.reset();
+  }
+  if (chunks) {
     const auto done = scan_chunks((*source)->plain_file(), path, state.tables->second,
                                   state.tables->first.owners, *chunks, state, bytes);
     if (!done) return tl::unexpected(done.error());

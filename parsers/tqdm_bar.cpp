@@ -80,7 +80,11 @@ void read_loss(const Line& line, std::size_t from, TqdmBar& bar) {
   const auto close = line.text.find(']', from);
   const std::string_view postfix =
       line.text.substr(from, close == std::string_view::npos ? close : close - from);
-  const auto at = postfix.find("loss=");
+  auto at = postfix.find("loss=");
+  // Lightning shows the validation's beside the training's.
+  while (at != std::string_view::npos && postfix.substr(0, at).ends_with("val_")) {
+    at = postfix.find("loss=", at + 1);
+  }
   if (at == std::string_view::npos || close == std::string_view::npos) return;
   Cursor cursor(postfix.substr(at + 5), false);
   if (const auto loss = cursor.number()) {

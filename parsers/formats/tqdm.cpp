@@ -81,6 +81,7 @@ class TqdmParser final : public LineParser {
   void next_generation(Track& track, BarRole role, const Line& line, RunBuilder& out);
   RunDraft& draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
                       RunBuilder& out);
+  void see_lightning(const TqdmBar& bar, const Line& line);
   bool see_step_line(const Line& line, RunBuilder& out);
   bool see_loss(const Line& line);
 
@@ -92,6 +93,7 @@ class TqdmParser final : public LineParser {
   RunDraft* newest_ = nullptr;  ///< training draft that made the last record
   ClosingLines closing_;
   std::vector<TqdmBar> bars_;
+  bool lightning1_ = false;        ///< a bar of Lightning before 2.0
   bool named_training_ = false;    ///< a bar that says it is training made a record
   bool trainer_evidence_ = false;  ///< a line of the Hugging Face Trainer was seen
   std::int64_t generations_ = 1;   ///< bars of the training run
@@ -198,12 +200,24 @@ RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, 
   } else {
     track.draft = &out.run(kind, line.number);
     named_training_ |= kind == WorkKind::training;
+    see_lightning(bar, line);
     if (bar.description == "Iteration") track.draft->log.iteration_unit = IterationUnit::micro_step;
   }
   track.draft->set_origin(0);
   track.draft->log.rate_unit = RateUnit::iterations_per_second;
   track.draft->log.clock_resolution_s = 1;
   return *track.draft;
+}
+
+// Lightning before 2.0 puts the mean loss and the version first: "..., 5.1it/s, loss=0.9,
+// v_num=3]". Its bar goes on through the batches of a validation.
+void TqdmParser::see_lightning(const TqdmBar& bar, const Line& line) {
+  if (!bar.description.starts_with("Epoch ")) return;
+  const std::string_view text = line.text.substr(bar.begin, bar.end - bar.begin);
+  const auto loss = text.find("it, loss="), loss_s = text.find("it/s, loss=");
+  const auto version = text.find(", v_num=");
+  if (version == std::string_view::npos) return;
+  lightning1_ = std::min(loss, loss_s) < version;
 }
 
 void TqdmParser::next_generation(Track& track, BarRole role, const Line&, RunBuilder& out) {
@@ -313,6 +327,12 @@ void TqdmParser::finish(RunBuilder& out) {
   if (newest_ == nullptr) return;
   RunDraft& draft = *newest_;
   if (joined_up_to_ > 0) draft.join_records_after(joined_up_to_);
+  if (lightning1_ && out.open(WorkKind::evaluation) != nullptr) {
+    draft.log.notices.push_back(
+        {0,
+         "Lightning before 2.0: the bar counts the batches of the validation as well, so its "
+         "rate is of both"});
+  }
   if (const Record* last = draft.last()) draft.log.totals.iterations = last->step;
   if (last_step_ > 0 && last_step_ >= first_step_) {
     draft.log.totals.optimizer_steps =

@@ -53,6 +53,53 @@ std::vector<Got> feed(std::vector<std::string_view> blocks) {
   return out.lines;
 }
 
+/// Wants the lines behind one that holds "step", up to one that says "enough".
+class Table final : public CandidateSink {
+ public:
+  void candidate(const Candidate& line) override {
+    lines.push_back({std::string(line.text), line.number, line.terminator, line.owners});
+    if (line.text.find("step") != std::string_view::npos) in_table_ = true;
+    if (line.text.size() > 1000 || line.text == "enough") in_table_ = false;
+  }
+  [[nodiscard]] bool wants_every_line() const override { return in_table_; }
+  std::vector<Got> lines;
+
+ private:
+  bool in_table_ = false;
+};
+
+TEST(LineFeed, HandsOnEveryLineWhileTheSinkWantsThemHoweverTheInputIsCut) {
+  const std::string text = "noise\nstep\r\n1,2\n\n3,4 loss\r5\nenough\nnoise\nloss\nstep\nlast";
+  const std::vector<Got> want = {
+      {"step", 2, '\n', 2},     {"1,2", 3, '\n', 0},  {"", 4, '\n', 0},
+      {"3,4 loss", 5, '\r', 4}, {"5", 5, '\n', 0},    {"enough", 6, '\n', 0},
+      {"loss", 8, '\n', 4},     {"step", 9, '\n', 2}, {"last", 10, 0, 0}};
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    LineFeed lines(scanner(), kOwners);
+    Table out;
+    for (const std::string& block : {text.substr(0, cut), text.substr(cut)}) {
+      std::memcpy(lines.room().data(), block.data(), block.size());
+      lines.commit(block.size(), out);
+    }
+    lines.finish(out);
+    EXPECT_EQ(out.lines, want) << "cut at " << cut;
+  }
+}
+
+TEST(LineFeed, SearchesAnOverlongLineThatEndsATable) {
+  const std::string text = "step\n1,2\n" + std::string(100'000, 'x') + "loss" +
+                           std::string(9000, 'y') + "\nnoise\nloss\n";
+  LineFeed lines(scanner(), kOwners);
+  Table out;
+  std::memcpy(lines.room().data(), text.data(), text.size());
+  lines.commit(text.size(), out);
+  lines.finish(out);
+  ASSERT_EQ(out.lines.size(), 5u);
+  EXPECT_EQ(out.lines[2].owners, 0u) << "shown, cut, to end the table";
+  EXPECT_EQ(out.lines[3].owners, 4u);
+  EXPECT_EQ(out.lines[4], (Got{"loss", 5, '\n', 4}));
+}
+
 TEST(LineFeed, EndsALineAtLfCrAndCrLfAndHandsOnOnlyThoseWithAnAnchor) {
   const auto got = feed({"noise\nstep 1\r2 it/s\rmore noise\r\nloss and step\r\n\nlast loss"});
   EXPECT_THAT(got,

@@ -5,6 +5,15 @@ namespace bertbench::corpus {
 
 std::vector<Expected> pytorch_answers() {
   return {
+      // A table without a clock but the seconds of its ten epochs.
+      {"lightning/slm_metrics_v0.csv",
+       "lightning",
+       2814,
+       Status::truncated,
+       {{"steps", [](const RunLog& r) { return static_cast<double>(*r.totals.iterations); }, 140740,
+         0},
+        {"seconds of its epochs", training_seconds, 24278.0, 1e-4}},
+       "no clock but epoch_time"},
       // Five folds of five epochs; the clocks of an epoch are "8m 14s" and the like.
       {"pytorch-plain/kaggle_deberta_elapsed_remain.log",
        "pytorch",

@@ -1,0 +1,263 @@
+// lightning: PyTorch Lightning's metrics.csv and its Rich progress bar. Its plain bars are tqdm's.
+//
+//   epoch,step,train/batches,train/device/samples_per_sec,train/samples,train/time,train_loss,val_loss
+//   0,9,10,520.4061524990559,320,0.6468990550001763,,
+//   Epoch 2/2  ━━━━━━━━━━━━━━━━━━━━━━ 40/40 0:00:02 • 0:00:00 16.82it/s v_num: 0.000
+//
+// The table is sparse: each metric has rows of its own, and step counts optimizer steps from 0. It
+// has a clock only with the ThroughputMonitor (train/time, train/batches), whose device/ columns
+// are of one process: without the job's columns beside them there is one process. A column
+// epoch_time (people's own) gives the time of whole epochs.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsers/core/text.h"
+#include "parsers/cursor.h"
+#include "parsers/run_builder.h"
+#include "parsers/table_parser.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {"epoch,", ",epoch", " • "};
+
+constexpr double kMost = 1e15;
+constexpr int kStrangers = 16;  ///< lines in a row that are no rows end the table
+
+/// Where the columns are; npos = not there.
+struct Columns {
+  static constexpr std::size_t kNone = std::string_view::npos;
+  std::size_t step = kNone, epoch = kNone, loss = kNone, epoch_time = kNone;
+  std::size_t time = kNone, batches = kNone, samples = kNone;
+  std::size_t job_rate = kNone, device_rate = kNone;
+  std::size_t count = 0;
+};
+
+bool is_train_loss(std::string_view name) {
+  const auto has = [&](std::string_view what) { return name.find(what) != std::string_view::npos; };
+  if (!has("loss") || has("val") || has("test") || has("epoch")) return false;
+  return has("train") || name == "loss" || name == "loss_step";
+}
+
+std::optional<Columns> read_header(std::string_view text) {
+  Columns out;
+  const auto cells = split(trim(text), ',');
+  out.count = cells.size();
+  const auto is = [](std::string_view cell, std::string_view name) {
+    return cell == "train/" + std::string(name) || cell == "train|" + std::string(name);
+  };
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string_view cell = cells[i];
+    if (cell.empty() || cell.find(' ') != std::string_view::npos) return std::nullopt;
+    if (cell == "step") out.step = i;
+    if (cell == "epoch") out.epoch = i;
+    if (cell == "epoch_time") out.epoch_time = i;
+    if (is(cell, "time")) out.time = i;
+    if (is(cell, "batches")) out.batches = i;
+    if (is(cell, "samples")) out.samples = i;
+    if (is(cell, "samples_per_sec")) out.job_rate = i;
+    if (is(cell, "device/samples_per_sec")) out.device_rate = i;
+    if (out.loss == Columns::kNone && is_train_loss(cell)) out.loss = i;
+  }
+  // An epoch's mean stands in where no step is logged.
+  for (std::size_t i = 0; i < cells.size() && out.loss == Columns::kNone; ++i) {
+    if (cells[i] == "train_loss_epoch" || cells[i] == "train/loss_epoch") out.loss = i;
+  }
+  const bool ours = out.step != Columns::kNone && out.epoch != Columns::kNone &&
+                    (out.loss != Columns::kNone || out.time != Columns::kNone);
+  return ours ? std::optional(out) : std::nullopt;
+}
+
+class LightningParser final : public TableParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+  [[nodiscard]] bool wants_every_line() const override { return columns_.has_value(); }
+
+ private:
+  bool see_row(const Line& line, RunBuilder& out);
+  bool see_bar(const Line& line, RunBuilder& out);
+
+  std::optional<Columns> columns_;
+  double first_time_ = kUnknown;
+  std::int64_t bar_epoch_ = -1, bar_done_ = 0, bar_total_ = 0, base_ = 0;
+  double bar_s_ = 0, base_s_ = 0;
+  bool barred_ = false, clocked_ = false, tabled_ = false;
+  int strangers_ = 0;
+};
+
+bool LightningParser::see_row(const Line& line, RunBuilder& out) {
+  auto cells = split(line.text, ',');
+  if (cells.size() != columns_->count) return false;
+  if (line.terminator == 0) cells.back() = {};  // it may be cut
+  const auto cell = [&](std::size_t column) -> std::optional<double> {
+    if (column >= cells.size() || cells[column].empty()) return std::nullopt;
+    return to_double(cells[column]);
+  };
+  const auto step = cell(columns_->step);
+  if (!step || !(*step >= 0 && *step < kMost)) return false;
+  Sample sample;
+  sample.step = static_cast<std::int64_t>(*step) + 1;  // steps are counted from 0
+  sample.line = line.number;
+  sample.loss = cell(columns_->loss);
+  const auto batches = cell(columns_->batches);
+  const auto time = cell(columns_->time);
+  const auto rate =
+      cell(columns_->job_rate != Columns::kNone ? columns_->job_rate : columns_->device_rate);
+  if (const auto seconds = cell(columns_->epoch_time); seconds && *seconds > 0) {
+    RunDraft& draft = out.run(WorkKind::training, line.number);
+    Totals& totals = draft.log.totals;
+    totals.training_s = totals.training_s.value_or(0) + *seconds;
+    totals.iterations = sample.step;
+    draft.last_line = line.number;
+  }
+  // A row of train/time without train/batches is the validation's share of the clock.
+  const bool timed = batches && time;
+  if (!sample.loss && !timed) return true;
+  RunDraft* open = out.open(WorkKind::training);
+  if (open != nullptr && open->goes_back(sample)) {
+    out.close(WorkKind::training);
+    open = nullptr;
+  }
+  RunDraft& draft = out.run(WorkKind::training, line.number);
+  draft.own_facts = true;
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  if (timed) {
+    clocked_ = true;
+    draft.set_origin(0);
+    sample.time_s = *time;
+    draft.log.clock_resolution_s = 1e-6;
+    if (rate) {
+      sample.rate = *rate;
+      draft.log.rate_unit = RateUnit::sequences_per_second;
+    }
+    const auto samples = cell(columns_->samples);
+    if (samples && *batches >= 1 && *batches < kMost && std::fmod(*samples, *batches) == 0) {
+      Facts& facts = draft.log.facts;
+      facts.micro_batch_size.set(static_cast<std::int64_t>(*samples / *batches), FactSource::log);
+      if (columns_->job_rate == Columns::kNone) facts.world_size.set(1, FactSource::log);
+      // Batches per optimizer step: only a ratio that comes out whole counts.
+      const double ratio = *batches / (*step + 1);
+      if (ratio >= 1 && ratio == std::floor(ratio) && ratio < 1e6) {
+        facts.gradient_accumulation_steps.set(static_cast<std::int64_t>(ratio), FactSource::log);
+      }
+    }
+  }
+  draft.add(sample);
+  return true;
+}
+
+// "Epoch 2/2  ━━━━━ 40/40 0:00:02 • 0:00:00 16.82it/s v_num: 0.000 train_loss: 1.1"
+bool LightningParser::see_bar(const Line& line, RunBuilder& out) {
+  const auto bullet = line.text.find(" • ");
+  const auto epoch_at = line.text.find("Epoch ");
+  if (epoch_at == std::string_view::npos || epoch_at > bullet) return false;
+  Cursor cursor(line);
+  cursor.move_to(epoch_at + 6);
+  const auto epoch = cursor.integer();
+  if (!epoch || *epoch < 0 || *epoch > 100'000'000 || !cursor.literal("/")) return false;
+  const auto last = cursor.integer();  // -2 where no end is set
+  auto slash = line.text.rfind('/', bullet);
+  if (!last || slash == std::string_view::npos || slash < cursor.at()) return false;
+  std::size_t begin = slash;
+  while (begin > 0 && line.text[begin - 1] >= '0' && line.text[begin - 1] <= '9') --begin;
+  cursor.move_to(begin);
+  const auto done = cursor.integer();
+  if (!done || !cursor.literal("/")) return false;
+  const auto total = cursor.integer();
+  cursor.blanks();
+  const auto elapsed = cursor.duration();
+  if (!total || *done < 0 || *total < *done || *total > 1'000'000'000 || !elapsed) return false;
+  const auto unit = line.text.find("it/s", bullet);
+  if (unit == std::string_view::npos) return false;
+  if (*epoch < bar_epoch_) {
+    out.close(WorkKind::training);
+    base_ = 0;
+    base_s_ = 0;
+    bar_epoch_ = -1;
+  }
+  if (*epoch != bar_epoch_ && bar_epoch_ >= 0) {
+    base_ += bar_done_;
+    base_s_ += bar_s_;
+  }
+  bar_epoch_ = *epoch;
+  bar_done_ = *done;
+  bar_s_ = *elapsed;
+  barred_ = true;
+  if (*done == 0) return true;
+  Sample sample;
+  sample.step = base_ + *done;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  sample.time_s = base_s_ + *elapsed;
+  std::size_t digits = unit;
+  while (digits > 0 && ((line.text[digits - 1] >= '0' && line.text[digits - 1] <= '9') ||
+                        line.text[digits - 1] == '.')) {
+    --digits;
+  }
+  if (const auto rate = to_double(line.text.substr(digits, unit - digits)); rate && *rate > 0) {
+    sample.rate = *rate;
+  }
+  RunDraft& draft = out.run(WorkKind::training, line.number);
+  draft.set_origin(0);
+  draft.log.iteration_unit = IterationUnit::micro_step;
+  draft.log.rate_unit = RateUnit::iterations_per_second;
+  draft.log.clock_resolution_s = 1 + static_cast<double>(*epoch);
+  draft.add(sample);
+  draft.ended_well = *last >= 0 && *epoch == *last && *done == *total;
+  return true;
+}
+
+bool LightningParser::parse(const Line& line, RunBuilder& out) {
+  if (columns_ && see_row(line, out)) {
+    strangers_ = 0;
+    return true;
+  }
+  if (line.text.find(" • ") != std::string_view::npos) return see_bar(line, out);
+  // A table begins with its header; another one may follow (cat of several files).
+  if (columns_ || line.number == 1) {
+    if (auto header = read_header(line.text)) {
+      if (columns_) out.close(WorkKind::training);
+      columns_ = header;
+      tabled_ = true;
+      return true;
+    }
+  }
+  if (columns_ && ++strangers_ == kStrangers) columns_.reset();
+  return false;
+}
+
+void LightningParser::finish(RunBuilder& out) {
+  out.facts.framework.set("pytorch", FactSource::log);
+  for (const auto& draft : out.drafts()) {
+    if (tabled_) {
+      draft->log.notices.push_back({0, "a table of metrics does not tell how the run ended"});
+      if (!clocked_ && !draft->log.totals.training_s) {
+        draft->log.notices.push_back(
+            {0, "the table has no clock: no throughput can be had from it"});
+      } else if (!clocked_) {
+        draft->log.notices.push_back(
+            {0, "the table has no clock but epoch_time: the rate is that of whole epochs"});
+      }
+    }
+    if (barred_) {
+      draft->log.notices.push_back({0, "a bar counts batches, and its seconds are whole"});
+    }
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<LightningParser>(); }
+
+}  // namespace
+
+extern const Format format_lightning;
+const Format format_lightning = {
+    "lightning", "PyTorch Lightning: metrics.csv and the Rich progress bar",
+    "https://github.com/Lightning-AI/pytorch-lightning src/lightning/fabric/loggers/csv_logs.py, "
+    "src/lightning/pytorch/callbacks/progress/rich_progress.py",
+    kAnchors, make};
+
+}  // namespace bertbench

@@ -1,0 +1,161 @@
+// The samples are runs of Lightning 2.6, whose callback wrote down when each batch ended.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+const std::string kFolder = std::string(BB_SOURCE_DIR) + "/parsers/samples/lightning/";
+
+std::vector<double> ends(const char* file) {
+  std::istringstream in(slurp(kFolder + file));
+  std::vector<double> out = {0};
+  for (std::string line; std::getline(in, line);) {
+    out.push_back(nlohmann::json::parse(line)["end"].get<double>());
+  }
+  return out;
+}
+
+std::string notices_of(const RunLog& run) {
+  std::string out;
+  for (const Notice& notice : run.notices) out += notice.text + "\n";
+  return out;
+}
+
+TEST(Lightning, TableFollowsTheCallbacksClock) {
+  const auto runs = read_text(slurp(kFolder + "sample.log"));
+  ASSERT_EQ(runs.size(), 1u);
+  const auto end = ends("timings.jsonl");
+  ASSERT_EQ(runs[0].records.size(), 12u);
+  EXPECT_EQ(runs[0].facts.sequences_per_optimizer_step(), 32);
+  for (std::size_t i = 1; i < runs[0].records.size(); ++i) {
+    const Record& record = runs[0].records[i];
+    const Record& before = runs[0].records[i - 1];
+    // train/time leaves the validations out, so only steps of one epoch are compared.
+    if ((before.step - 1) / 40 != (record.step - 1) / 40) continue;
+    const double clock =
+        end[static_cast<std::size_t>(record.step)] - end[static_cast<std::size_t>(before.step)];
+    EXPECT_NEAR((record.time_s - before.time_s) / clock, 1, 0.03) << record.step;
+    EXPECT_FALSE(std::isnan(record.loss)) << record.step;
+  }
+}
+
+TEST(Lightning, TqdmBarsOfVersionTwoAreOneRunThroughItsEpochs) {
+  const auto runs = read_text(slurp(kFolder + "tqdm.log"));
+  ASSERT_EQ(runs.size(), 2u);
+  const RunLog& run = runs[0].kind == WorkKind::training ? runs[0] : runs[1];
+  EXPECT_EQ(run.format, "tqdm");
+  EXPECT_EQ(run.records.back().step, 120);
+  EXPECT_EQ(run.outcome.status, Status::completed);
+  EXPECT_THAT(notices_of(run), testing::Not(testing::HasSubstr("before 2.0")));
+  const auto end = ends("tqdm_timings.jsonl");
+  EXPECT_NEAR(run.records.back().time_s, end.back(), 3.0) << "whole seconds of three bars";
+  EXPECT_GT(run.records.back().loss, 0.9) << "0.399 is the validation's";
+}
+
+TEST(Lightning, RichBarGivesItsLastRedraw) {
+  const auto runs = read_text(slurp(kFolder + "rich.log"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "lightning");
+  ASSERT_EQ(runs[0].records.size(), 1u);
+  EXPECT_EQ(runs[0].records[0].step, 40);
+  EXPECT_DOUBLE_EQ(runs[0].records[0].printed_rate, 13.87);
+  EXPECT_EQ(runs[0].iteration_unit, IterationUnit::micro_step);
+}
+
+TEST(Lightning, RichBarGoesOnThroughTheEpochs) {
+  std::string text;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (int done = 0; done <= 100; done += 50) {
+      text += "Epoch " + std::to_string(epoch) + "/2 ━━━━╸━━━ " + std::to_string(done) +
+              "/100 0:00:" + (done < 100 ? "1" : "2") + "0 • 0:00:05 4.95it/s v_num: 0.000\n";
+    }
+  }
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 6u);
+  EXPECT_EQ(runs[0].records.back().step, 300);
+  EXPECT_DOUBLE_EQ(runs[0].records.back().time_s, 60);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
+// 1.x: the bar of the epoch counts 20 validation batches behind its 80 training batches.
+TEST(Lightning, BarsOfVersionOneAreSaidToCountTheValidation) {
+  const auto runs = read_text(
+      "Validation sanity check: 100%|##| 2/2 [00:00<00:00,  3.1it/s]\n"
+      "Epoch 0:  40%|####      | 40/100 [00:10<00:15,  4.00it/s, loss=2.3, v_num=1]\r"
+      "Epoch 0:  80%|########  | 80/100 [00:20<00:05,  4.00it/s, loss=2.1, v_num=1]\r"
+      "Validating: 50%|##   | 10/20 [00:01<00:01,  9.9it/s]\x1b[A\r"
+      "Epoch 0: 100%|##########| 100/100 [00:22<00:00,  4.54it/s, loss=2.1, v_num=1]\n");
+  ASSERT_FALSE(runs.empty());
+  for (const RunLog& run : runs) {
+    if (run.kind != WorkKind::training) continue;
+    EXPECT_EQ(run.records.back().step, 100);
+    EXPECT_THAT(notices_of(run), testing::HasSubstr("Lightning before 2.0"));
+  }
+}
+
+TEST(Lightning, TableWithoutAClockSaysThatThereIsNoThroughput) {
+  const auto runs = read_text(
+      "train_loss,epoch,step,val_loss\r\n"
+      "2.5,0,49,\r\n2.1,0,99,\r\n,0,99,1.9\r\nnan,1,149,\r\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[0].step, 50);
+  EXPECT_EQ(runs[0].records[0].iterations, 50);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown);
+  EXPECT_EQ(runs[0].first_nan_step, 150);
+  EXPECT_EQ(runs[0].outcome.status, Status::nan);
+  EXPECT_THAT(notices_of(runs[0]), testing::HasSubstr("no throughput can be had"));
+}
+
+TEST(Lightning, DevicesRateIsNotTheJobs) {
+  const std::string rows = "0,9,10,100.0,320,3.2,2.5\n0,19,20,100.0,640,6.4,2.4\n";
+  const std::string head =
+      "epoch,step,train/batches,train/device/samples_per_sec,train/samples,train/time,train_loss";
+  const auto one = read_text(head + "\n" + rows);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].facts.world_size.value, 1);
+  const std::string job =
+      "epoch,step,train/batches,train/device/samples_per_sec,train/samples,train/samples_per_sec,"
+      "train/time,train_loss\n0,9,10,100.0,320,800.0,3.2,2.5\n0,19,20,100.0,640,800.0,6.4,2.4\n";
+  const auto eight = read_text(job);
+  ASSERT_EQ(eight.size(), 1u);
+  EXPECT_FALSE(eight[0].facts.world_size.known());
+  EXPECT_DOUBLE_EQ(eight[0].records[1].printed_rate, 800);
+}
+
+TEST(Lightning, OtherTablesAreNotTakenForIt) {
+  EXPECT_TRUE(read_text("epoch,lr,accuracy\n1,2,3\n").empty());
+  EXPECT_TRUE(read_text("we stop after one epoch, step 3, loss 4\n1,2,3,4\n").empty());
+  EXPECT_TRUE(read_text("hello\nepoch,step,train_loss\n0,1,2\n").empty()) << "not the first line";
+}
+
+// A table is read by one thread whatever was asked for, as its rows hold nothing to search for.
+TEST(Lightning, LargeTablesAreReadWholeByAnyNumberOfThreads) {
+  const std::string path = testing::TempDir() + "/bb_lightning_table.csv";
+  std::string text = "epoch,step,train_loss\n";
+  for (int step = 0; step < 20'000; ++step) {
+    text += "0," + std::to_string(step) + ",2." + std::to_string(step % 97) + "\n";
+  }
+  std::ofstream(path, std::ios::binary) << text;
+  ReadOptions options;
+  options.threads = 4;
+  options.chunk = 16 << 10;
+  const auto runs = read_log(path, options);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(runs) << runs.error().message();
+  EXPECT_EQ(runs->front().records_seen, 20'000);
+  EXPECT_EQ(runs->front().records.back().step, 20'000);
+}
+
+}  // namespace
+}  // namespace bertbench
