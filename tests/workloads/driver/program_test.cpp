@@ -9,6 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "tests/workloads/driver/process.h"
 #include "tests/workloads/driver/state.h"
@@ -156,9 +157,22 @@ TEST(Program, TheOtherStylesCloseTheirLogsOnASignalToo) {
     ASSERT_TRUE(process.wait_for_output(sign));
     process.signal(SIGINT);
     const Finished done = process.wait();
-    EXPECT_EQ(done.status, 130);
+    EXPECT_EQ(done.status, 130) << done.err;
     EXPECT_THAT(done.out, HasSubstr(closing));
   }
+}
+
+// A signal in the middle of a matrix product damaged the heap, once in some hundred (signals.cpp).
+TEST(Program, AStormOfSignalsHurtsNoStep) {
+  Process process(small({"--steps", "1000000", "--gradient-accumulation-steps", "100"}));
+  ASSERT_TRUE(process.wait_for_output("\"type\":\"step\""));
+  for (int i = 0; i < 2000; ++i) {
+    process.signal(SIGTERM);
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  const Finished done = process.wait();
+  EXPECT_EQ(done.status, 130) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("\"outcome\":\"interrupted\",\"signal\":15"));
 }
 
 TEST(Program, AKilledRankEndsTheOthersWithAnErrorThatNamesIt) {
