@@ -32,4 +32,18 @@ if(TARGET bert_driver)
   else()
     message(STATUS "mpi_test is left out: no MPI (Debian: libopenmpi-dev openmpi-bin)")
   endif()
+  if(TARGET bert_nccl)
+    foreach(fake fake_cuda fake_nccl)
+      add_library(${fake} MODULE fakes/${fake}.cpp)
+      target_include_directories(${fake} PRIVATE ${PROJECT_SOURCE_DIR})
+      target_link_libraries(${fake} PRIVATE Threads::Threads rt ${CMAKE_DL_LIBS} bb::warnings)
+    endforeach()
+    bb_add_test(nccl_test LABELS workloads TIMEOUT 300
+      SOURCES driver/nccl_test.cpp driver/process.cpp
+      LIBS bert_driver bert_nccl_library fmt::fmt nlohmann_json::nlohmann_json)
+    target_compile_definitions(nccl_test PRIVATE BERT_TRAIN="$<TARGET_FILE:bert_train>"
+      BERT_NCCL_MODULE="$<TARGET_FILE:bert_nccl>" FAKE_CUDA="$<TARGET_FILE:fake_cuda>"
+      FAKE_NCCL="$<TARGET_FILE:fake_nccl>")
+    add_dependencies(nccl_test bert_train bert_nccl fake_cuda fake_nccl)
+  endif()
 endif()

@@ -24,6 +24,15 @@ struct LaunchEnvironment {
   }
 };
 
+/// Index of a rank's GPU among the `visible` ones of its process: its local rank; 0 when the
+/// launcher shows each process its own GPU alone (Slurm's --gpus-per-task). Nothing: none is left.
+[[nodiscard]] inline std::optional<int> device_of(int local_rank, int visible) {
+  if (local_rank < visible) {
+    return local_rank;
+  }
+  return visible == 1 ? std::optional<int>(0) : std::nullopt;
+}
+
 using GetVariable = std::function<std::optional<std::string>(const std::string& name)>;
 
 /// The first complete set wins, in this order, because a launcher further up in the list is

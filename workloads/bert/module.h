@@ -34,7 +34,7 @@ struct NoDevice : std::runtime_error {
 struct BackendRequest {
   BackendOptions options;
   std::string precision;  ///< "fp32", "tf32", "bf16", "fp16" or "fp8"
-  int local_rank = 0;     ///< index of the device
+  int local_rank = 0;     ///< its device: device_of() of launch_environment.h
 };
 
 struct Module {

@@ -15,6 +15,18 @@ set_source_files_properties(version.cpp PROPERTIES
   COMPILE_DEFINITIONS "BERT_VERSION=\"${PROJECT_VERSION}\";BERT_COMPILER=\"${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}\""
   INCLUDE_DIRECTORIES ${CMAKE_BINARY_DIR}/generated)
 
+# How ranks meet; modules have their own copy of it.
+add_library(bert_rendezvous STATIC
+  comm/rendezvous.cpp
+  comm/socket.cpp
+  comm/tcp_store.cpp
+  comm/tcp_store_server.cpp
+)
+set_target_properties(bert_rendezvous PROPERTIES POSITION_INDEPENDENT_CODE ON)
+target_include_directories(bert_rendezvous PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(bert_rendezvous PUBLIC tl::expected Threads::Threads
+                                      PRIVATE fmt::fmt bb::warnings)
+
 add_library(bert_driver STATIC
   checkpoint.cpp
   launch_environment.cpp
@@ -30,9 +42,6 @@ add_library(bert_driver STATIC
   comm/gradient_reducer.cpp
   comm/make_communicator.cpp
   comm/sim.cpp
-  comm/socket.cpp
-  comm/tcp_store.cpp
-  comm/tcp_store_server.cpp
   data/batches.cpp
   data/synthetic.cpp
   data/token_file.cpp
@@ -45,7 +54,7 @@ add_library(bert_driver STATIC
 )
 add_dependencies(bert_driver bb_git_commit)
 target_link_libraries(bert_driver
-  PUBLIC bert_core tl::expected
+  PUBLIC bert_core bert_rendezvous tl::expected
   PRIVATE fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11 Threads::Threads ${CMAKE_DL_LIBS}
           bb::warnings)
 if(Gloo_FOUND)
@@ -62,14 +71,33 @@ add_executable(bert_train main.cpp)
 set_target_properties(bert_train PROPERTIES ENABLE_EXPORTS ON)
 target_link_libraries(bert_train PRIVATE bert_driver bb::warnings)
 
-if(BB_HAVE_MPI)
-  add_library(bert_mpi MODULE comm/mpi.cpp)
-  # Named as module.cpp looks for it, beside the program.
-  set_target_properties(bert_mpi PROPERTIES PREFIX "" SUFFIX ".so"
+# bert_module(<target> <source>...): a module named as module.cpp looks for it, beside the program.
+function(bert_module target)
+  add_library(${target} MODULE ${ARGN})
+  set_target_properties(${target} PROPERTIES PREFIX "" SUFFIX ".so"
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-  target_include_directories(bert_mpi PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(bert_mpi PRIVATE MPI::MPI_CXX fmt::fmt tl::expected ${CMAKE_DL_LIBS}
-                        bb::warnings)
-  add_dependencies(bert_train bert_mpi)
-  install(TARGETS bert_mpi LIBRARY DESTINATION bin)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE fmt::fmt tl::expected ${CMAKE_DL_LIBS} bb::warnings)
+  add_dependencies(bert_train ${target})
+  install(TARGETS ${target} LIBRARY DESTINATION bin)
+endfunction()
+
+# Needs neither NCCL nor CUDA to be built: both are loaded at run time.
+if(NOT BB_NCCL STREQUAL "OFF")
+  add_library(bert_nccl_library STATIC comm/nccl/library.cpp)
+  set_target_properties(bert_nccl_library PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(bert_nccl_library PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(bert_nccl_library PUBLIC tl::expected ${CMAKE_DL_LIBS}
+                                          PRIVATE fmt::fmt bb::warnings)
+  bert_module(bert_nccl comm/nccl/communicator.cpp comm/nccl/session.cpp)
+  target_link_libraries(bert_nccl PRIVATE bert_nccl_library bert_rendezvous)
+  if(NCCL_INCLUDE_DIR AND CUDAToolkit_FOUND)
+    target_sources(bert_nccl PRIVATE comm/nccl/abi_check.cpp)
+    target_include_directories(bert_nccl SYSTEM PRIVATE ${NCCL_INCLUDE_DIR}
+                                                        ${CUDAToolkit_INCLUDE_DIRS})
+  endif()
+endif()
+if(BB_HAVE_MPI)
+  bert_module(bert_mpi comm/mpi.cpp)
+  target_link_libraries(bert_mpi PRIVATE MPI::MPI_CXX)
 endif()

@@ -270,7 +270,6 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--precision", "bf16"}, 2, "fp32 only"},
       {{"--precision", "int8"}, 2, "fp32, tf32, bf16"},
       {{"--backend", "cuda"}, 3, "bert_cuda.so"},
-      {{"--comm", "nccl"}, 3, "bert_nccl.so"},
       {{"--comm", "pigeon"}, 2, "auto, self, tcp, mpi, nccl, sim"},
       {{"--steps", "0"}, 2, "at least 1"},
       {{"--steps", "ten"}, 2, "ten"},

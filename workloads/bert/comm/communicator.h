@@ -30,6 +30,9 @@ class Communicator {
   /// Called by every rank at the good end of a job. A communicator that is destroyed without it
   /// tells the other ranks that this one failed.
   virtual void finish() {}
+  /// After an error of this rank: gives up collectives that stand on the device, so that its memory
+  /// can be freed without waiting for ranks that will not come.
+  virtual void abort() noexcept {}
   [[nodiscard]] virtual std::string description()
       const = 0;  ///< "tcp, gloo 0.5.0, 127.0.0.1:29500"
   /// Collectives on device memory (nccl); null where there are none. Same order rules; lives as

@@ -161,8 +161,8 @@ std::string TcpStore::get(std::string_view key, std::chrono::milliseconds timeou
   return std::move(*value);
 }
 
-std::optional<int> TcpStore::lost_rank() {
-  const auto reply = ask(Operation::lost, "", "", std::chrono::seconds(2));
+std::optional<int> TcpStore::lost_rank(std::chrono::milliseconds limit) {
+  const auto reply = ask(Operation::lost, "", "", limit);
   if (!reply) {
     return rank_ == 0 ? std::nullopt : std::optional<int>(0);
   }

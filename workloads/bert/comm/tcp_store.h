@@ -76,8 +76,9 @@ class TcpStore {
   [[nodiscard]] std::string get(std::string_view key);
   [[nodiscard]] std::string get(std::string_view key, std::chrono::milliseconds timeout);
   /// The rank that left first without saying goodbye; rank 0 when the server itself is gone;
-  /// nothing when every rank is there.
-  [[nodiscard]] std::optional<int> lost_rank();
+  /// nothing when every rank is there. A store that does not answer within `limit` counts as gone.
+  [[nodiscard]] std::optional<int> lost_rank(
+      std::chrono::milliseconds limit = std::chrono::seconds(2));
   /// Says goodbye, so that closing the connection is not taken for a death.
   void leave();
   [[nodiscard]] std::string address() const { return local_address(socket_); }
