@@ -7,6 +7,7 @@ if(TARGET bert_driver)
     SOURCES
       driver/comm_test.cpp
       driver/data_test.cpp
+      driver/device_seam_test.cpp
       driver/launch_environment_test.cpp
       driver/process.cpp
       driver/program_test.cpp

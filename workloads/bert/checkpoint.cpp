@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "workloads/bert/state_exchange.h"
 
 namespace bert {
 namespace {
@@ -64,9 +66,8 @@ void sync_folder(const fs::path& folder) {
   }
 }
 
-std::array<std::span<float>, 3> arrays(Backend& backend) {
-  return {backend.weights(), backend.first_moments(), backend.second_moments()};
-}
+constexpr StateArray kArrays[] = {StateArray::weights, StateArray::first_moments,
+                                  StateArray::second_moments};
 
 Json describe(const CheckpointFacts& facts, Backend& backend) {
   Json parameters = Json::array();
@@ -81,13 +82,17 @@ Json describe(const CheckpointFacts& facts, Backend& backend) {
           {"sequence_length", facts.sequence_length},
           {"global_batch_size", facts.global_batch_size},
           {"seed", facts.seed},
-          {"elements", backend.weights().size()},
+          {"elements", state_elements(backend)},
           {"parameters", std::move(parameters)}};
 }
 
 tl::unexpected<Failure> cannot_write(const std::string& path, int error) {
   return run_error(fmt::format("checkpoint {}: {}; earlier checkpoints are untouched", path,
                                std::strerror(error)));
+}
+
+tl::unexpected<Failure> refuse(const std::string& path, const std::string& why) {
+  return usage_error(fmt::format("--resume {}: {}", path, why));
 }
 
 }  // namespace
@@ -109,16 +114,25 @@ Result<std::string> write_checkpoint(const std::string& folder, const Checkpoint
   fs::create_directories(folder, error);
   const fs::path path = fs::path(folder) / fmt::format("step_{:08}.ckpt", facts.step);
   const std::string temporary = path.string() + ".tmp";
-  const std::string header = describe(facts, backend).dump();
+  Json described = describe(facts, backend);
+  if (const ScalarState scalars = backend.scalar_state(); scalars.loss_scale > 0) {
+    described["skipped_steps"] = facts.skipped;
+    described["loss_scale"] = scalars.loss_scale;
+    described["good_steps"] = scalars.good_steps;
+  }
+  const std::string header = described.dump();
   const std::uint64_t size = header.size();
   OutputFile file(temporary);
   file.write(kMagic, 8);
   file.write(&size, sizeof size);
   file.write(header.data(), header.size());
   Hash64 hash;
-  for (const std::span<float> array : arrays(backend)) {
-    hash.add(array);
-    file.write(array.data(), array.size_bytes());
+  for (const StateArray array : kArrays) {
+    for_each_part(backend, [&](std::int64_t offset, std::span<float> part) {
+      backend.read_state(array, offset, part);
+      hash.add(part);
+      file.write(part.data(), part.size_bytes());
+    });
   }
   const std::uint64_t sum = hash.value();
   file.write(&sum, sizeof sum);
@@ -131,6 +145,14 @@ Result<std::string> write_checkpoint(const std::string& folder, const Checkpoint
   }
   sync_folder(folder);
   return path.string();
+}
+
+void take_part_in_checkpoint(Backend& backend) {
+  for (const StateArray array : kArrays) {
+    for_each_part(backend, [&](std::int64_t offset, std::span<float> part) {
+      backend.read_state(array, offset, part);
+    });
+  }
 }
 
 std::string newest_checkpoint(const std::string& folder) {
@@ -147,8 +169,8 @@ std::string newest_checkpoint(const std::string& folder) {
   return newest;
 }
 
-Result<std::int64_t> read_newest_checkpoint(const std::string& folder,
-                                            const CheckpointFacts& expected, Backend& backend) {
+Result<CheckpointReader> CheckpointReader::open(const std::string& folder,
+                                                const CheckpointFacts& expected, Backend& backend) {
   const std::string path = newest_checkpoint(folder);
   if (path.empty()) {
     return usage_error(
@@ -156,22 +178,22 @@ Result<std::int64_t> read_newest_checkpoint(const std::string& folder,
                     "earlier run writes them",
                     folder));
   }
-  const auto refuse = [&](const std::string& why) {
-    return usage_error(fmt::format("--resume {}: {}", path, why));
-  };
-  std::ifstream in(path, std::ios::binary);
+  CheckpointReader reader;
+  reader.path_ = path;
+  reader.in_.open(path, std::ios::binary);
+  std::ifstream& in = reader.in_;
   char magic[8] = {};
   std::uint64_t size = 0;
   in.read(magic, sizeof magic);
   in.read(reinterpret_cast<char*>(&size), sizeof size);
   if (!in || std::memcmp(magic, kMagic, sizeof magic) != 0 || size > (1U << 28)) {
-    return refuse("not a checkpoint of bert_train; remove it to use an earlier one");
+    return refuse(path, "not a checkpoint of bert_train; remove it to use an earlier one");
   }
   std::string text(size, '\0');
   in.read(text.data(), static_cast<std::streamsize>(size));
   const Json found = Json::parse(text, nullptr, false);
   if (!in || !found.is_object() || !found.contains("step") || !found["step"].is_number_integer()) {
-    return refuse("its header is damaged; remove it to use an earlier one");
+    return refuse(path, "its header is damaged; remove it to use an earlier one");
   }
   CheckpointFacts same = expected;
   same.step = found["step"].get<std::int64_t>();
@@ -179,23 +201,53 @@ Result<std::int64_t> read_newest_checkpoint(const std::string& folder,
   for (const auto& [key, value] : wanted.items()) {
     if (!found.contains(key) || found[key] != value) {
       return key == "parameters"
-                 ? refuse("its parameters are laid out otherwise: another version of bert_train")
-                 : refuse(fmt::format("was made with {} {}, this run has {}", key,
-                                      found.value(key, Json()).dump(), value.dump()));
+                 ? refuse(path,
+                          "its parameters are laid out otherwise: another version of bert_train")
+                 : refuse(path, fmt::format("was made with {} {}, this run has {}", key,
+                                            found.value(key, Json()).dump(), value.dump()));
     }
   }
-  Hash64 hash;
-  for (const std::span<float> array : arrays(backend)) {
-    in.read(reinterpret_cast<char*>(array.data()),
-            static_cast<std::streamsize>(array.size_bytes()));
-    hash.add(array);
+  reader.point_.step = same.step;
+  reader.point_.skipped = found.value("skipped_steps", std::int64_t{0});
+  reader.point_.scalars.loss_scale = found.value("loss_scale", 0.0);
+  reader.point_.scalars.good_steps = found.value("good_steps", std::int64_t{0});
+  return reader;
+}
+
+void CheckpointReader::read(std::span<float> part) {
+  in_.read(reinterpret_cast<char*>(part.data()), static_cast<std::streamsize>(part.size_bytes()));
+  if (!in_) {
+    std::fill(part.begin(), part.end(), 0.0F);
   }
+  hash_.add(part);
+}
+
+Result<void> CheckpointReader::finish() {
   std::uint64_t sum = 0;
-  in.read(reinterpret_cast<char*>(&sum), sizeof sum);
-  if (!in || sum != hash.value()) {
-    return refuse("is cut off or damaged; remove it to use an earlier one");
+  in_.read(reinterpret_cast<char*>(&sum), sizeof sum);
+  if (!in_ || sum != hash_.value()) {
+    return refuse(path_, "is cut off or damaged; remove it to use an earlier one");
   }
-  return same.step;
+  return {};
+}
+
+Result<std::int64_t> read_newest_checkpoint(const std::string& folder,
+                                            const CheckpointFacts& expected, Backend& backend) {
+  auto reader = CheckpointReader::open(folder, expected, backend);
+  if (!reader) {
+    return tl::unexpected(reader.error());
+  }
+  for (const StateArray array : kArrays) {
+    for_each_part(backend, [&](std::int64_t offset, std::span<float> part) {
+      reader->read(part);
+      backend.write_state(array, offset, part);
+    });
+  }
+  backend.set_scalar_state(reader->point().scalars);
+  if (auto whole = reader->finish(); !whole) {
+    return tl::unexpected(whole.error());
+  }
+  return reader->point().step;
 }
 
 }  // namespace bert

@@ -72,11 +72,14 @@ struct Raw {
   std::int64_t decay_steps = 0;
   bool no_bias_correction = false;
   std::string topology = "1n1g";
+  std::string gelu = "erf";
+  std::string loss_scale = "dynamic";
   double node_gbps = 0, cross_gbps = 0, node_us = 0, cross_us = 0;
 };
 
-void add_work(CLI::App& app, TrainOptions& o) {
+void add_work(CLI::App& app, Raw& raw) {
   const char* const group = "Work";
+  TrainOptions& o = raw.options;
   app.add_option("--model", o.model, "Model")->check(one_of(model_names()))->group(group);
   app.add_option("--backend", o.backend, "Where the step runs; cuda needs the module bert_cuda.so")
       ->check(one_of({"cpu", "cuda"}))
@@ -108,6 +111,13 @@ void add_work(CLI::App& app, TrainOptions& o) {
       ->group(group);
   app.add_flag("--activation-checkpointing", o.activation_checkpointing,
                "Recompute activations in backward: less memory, about a third more work")
+      ->group(group);
+  app.add_option("--gelu", raw.gelu, "Activation of the FFN; tanh (its approximation) needs cuda")
+      ->check(one_of({"erf", "tanh"}))
+      ->group(group);
+  app.add_flag("--unpadded", o.unpadded, "cuda: compute on no padding (with --variable-lengths)")
+      ->group(group);
+  app.add_flag("--inference", o.inference, "cuda: forward only; a step is then one batch")
       ->group(group);
 }
 
@@ -151,6 +161,17 @@ void add_optimizer(CLI::App& app, Raw& raw) {
   app.add_option("--gradient-clipping", raw.options.gradient_clipping,
                  "Bound of the global L2 norm, 0 = none")
       ->check(positive())
+      ->group(group);
+  app.add_option("--loss-scale", raw.loss_scale,
+                 "fp16: \"dynamic\", or the constant factor of the loss")
+      ->group(group);
+  app.add_option("--loss-scale-initial", raw.options.loss_scale.initial,
+                 "fp16: first factor of a dynamic scale")
+      ->check(within(1, 1e30, "a number of at least 1"))
+      ->group(group);
+  app.add_option("--loss-scale-growth-interval", raw.options.loss_scale.growth_interval,
+                 "fp16: good steps in a row after which the factor doubles")
+      ->check(at_least(1))
       ->group(group);
   app.add_flag("--lamb-pre-normalization", o.grad_pre_normalization,
                "LAMB: divide gradients by their global norm first (apex)")
@@ -204,6 +225,13 @@ void add_machine(CLI::App& app, Raw& raw) {
   app.add_option("--bucket-mb", o.bucket_mb, "MiB of gradients per all-reduce")
       ->check(within(0.001, 1e6, "a number of at least 0.001"))
       ->group(group);
+  app.add_option("--zero", o.zero_stage,
+                 "cuda and nccl: 1 = each rank keeps the optimizer state of its share (ZeRO-1)")
+      ->check(within(0, 1, "0 or 1"))
+      ->group(group);
+  app.add_option("--algorithm-cache", o.algorithm_cache,
+                 "cuda: file that keeps the fastest algorithms by shape and device")
+      ->group(group);
   app.add_option("--memory-limit-mb", o.memory_limit_mb,
                  "cpu: MiB this rank may plan with, else status 12; 0 = what there is")
       ->check(within(0, 1e9, "a number of at least 0"))
@@ -229,6 +257,54 @@ void add_machine(CLI::App& app, Raw& raw) {
       ->check(positive())
       ->group(group)
       ->default_str("");
+}
+
+Result<void> finish_loss_scale(CLI::App& app, Raw& raw) {
+  for (const char* name :
+       {"--loss-scale", "--loss-scale-initial", "--loss-scale-growth-interval"}) {
+    if (app.count(name) > 0 && raw.options.precision != "fp16") {
+      return usage_error(fmt::format("{} is for --precision fp16; {} needs no scale", name,
+                                     raw.options.precision));
+    }
+  }
+  if (raw.loss_scale == "dynamic") {
+    return {};
+  }
+  double factor = 0;
+  if (!CLI::detail::lexical_cast(raw.loss_scale, factor) || !(factor >= 1 && factor <= 1e30)) {
+    return usage_error(
+        fmt::format("--loss-scale {}: not \"dynamic\" or a number of at least 1", raw.loss_scale));
+  }
+  raw.options.loss_scale.initial = factor;
+  raw.options.loss_scale.growth_interval = 0;
+  return {};
+}
+
+// What only a device backend can serve; each line says what to do instead.
+Result<void> check_cpu(const TrainOptions& o) {
+  const auto refuse = [](const std::string& option, const std::string& remedy) {
+    return usage_error(fmt::format("{}: {}", option, remedy));
+  };
+  if (o.precision != "fp32") {
+    return refuse("--precision " + o.precision,
+                  "the cpu backend computes in fp32 only; other precisions need --backend cuda");
+  }
+  if (o.gelu != Gelu::erf) {
+    return refuse("--gelu tanh", "the cpu backend has the exact erf only; needs --backend cuda");
+  }
+  if (o.unpadded) {
+    return refuse("--unpadded", "the cpu backend computes on padding too; needs --backend cuda");
+  }
+  if (o.inference) {
+    return refuse("--inference", "the cpu backend only trains; needs --backend cuda");
+  }
+  if (o.zero_stage != 0) {
+    return refuse("--zero 1", "needs --backend cuda and --comm nccl");
+  }
+  if (!o.algorithm_cache.empty()) {
+    return refuse("--algorithm-cache", "the cpu backend searches no algorithms: leave it away");
+  }
+  return {};
 }
 
 Result<TrainOptions> finished(CLI::App& app, Raw& raw) {
@@ -257,11 +333,17 @@ Result<TrainOptions> finished(CLI::App& app, Raw& raw) {
   set(raw.cross_gbps, 1e9, o.cluster.bandwidth_per_node);
   set(raw.node_us, 1e-6, o.cluster.latency_in_node_s);
   set(raw.cross_us, 1e-6, o.cluster.latency_across_s);
-  if (o.backend == "cpu" && o.precision != "fp32") {
-    return usage_error(fmt::format(
-        "--precision {}: the cpu backend computes in fp32 only; other precisions need --backend "
-        "cuda",
-        o.precision));
+  o.gelu = raw.gelu == "tanh" ? Gelu::tanh : Gelu::erf;
+  if (auto scale = finish_loss_scale(app, raw); !scale) {
+    return tl::unexpected(scale.error());
+  }
+  if (o.inference && !(o.checkpoint.empty() && o.gradient_accumulation_steps == 1)) {
+    return usage_error(
+        "--inference: a step is one batch without an update: leave --checkpoint and "
+        "--gradient-accumulation-steps away");
+  }
+  if (auto served = o.backend == "cpu" ? check_cpu(o) : Result<void>(); !served) {
+    return tl::unexpected(served.error());
   }
   return std::move(o);
 }
@@ -276,7 +358,7 @@ Result<std::variant<TrainOptions, TextAnswer>> parse_options(int argc, const cha
       "bert_train");
   app.option_defaults()->always_capture_default();
   app.get_formatter()->column_width(38);
-  add_work(app, raw.options);
+  add_work(app, raw);
   add_optimizer(app, raw);
   add_output(app, raw.options);
   add_machine(app, raw);

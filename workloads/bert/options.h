@@ -26,6 +26,10 @@ struct TrainOptions {
   bool variable_lengths = false;
   double dropout = 0.1;
   bool activation_checkpointing = false;
+  Gelu gelu = Gelu::erf;
+  bool unpadded = false;
+  bool inference = false;  ///< forward only
+  LossScaleOptions loss_scale;
 
   OptimizerOptions optimizer;
   Schedule schedule;
@@ -42,8 +46,10 @@ struct TrainOptions {
   int threads = 0;  ///< 0: cores / ranks of the node
   std::string comm = "auto";
   double comm_timeout_s = 120;
-  double bucket_mb = 8;        ///< 2^20 bytes
-  double memory_limit_mb = 0;  ///< 2^20 bytes that this rank may plan to use, 0 = what there is
+  double bucket_mb = 8;         ///< 2^20 bytes
+  int zero_stage = 0;           ///< 1: optimizer state is sharded over ranks
+  std::string algorithm_cache;  ///< file, empty = none
+  double memory_limit_mb = 0;   ///< 2^20 bytes that this rank may plan to use, 0 = what there is
   SimulatedCluster cluster;
   int expect_world_size = 0;  ///< 0: not checked
 

@@ -36,11 +36,12 @@ ModelConfig configured_model(const TrainOptions& options) {
   ModelConfig model = *named_model(options.model);
   model.hidden_dropout = options.dropout;
   model.attention_dropout = options.dropout;
+  model.gelu = options.gelu;
   return model;
 }
 
 Result<std::unique_ptr<Backend>> make_backend(const TrainOptions& options, const Module* module,
-                                              int local_rank) {
+                                              const LaunchEnvironment& environment) {
   BackendOptions request;
   request.model = configured_model(options);
   request.micro_batch_size = options.micro_batch_size;
@@ -50,11 +51,18 @@ Result<std::unique_ptr<Backend>> make_backend(const TrainOptions& options, const
   request.deterministic = options.deterministic;
   request.activation_checkpointing = options.activation_checkpointing;
   request.memory_limit_bytes = static_cast<std::int64_t>(options.memory_limit_mb * (1 << 20));
+  request.unpadded = options.unpadded;
+  request.inference = options.inference;
+  request.rank = environment.rank;
+  request.world_size = environment.world_size;
+  request.zero_stage = options.zero_stage;
+  request.loss_scale = options.loss_scale;
+  request.algorithm_cache = options.algorithm_cache;
   try {
     if (module == nullptr) {
       return make_cpu_backend(request);
     }
-    return module->make_backend({request, options.precision, local_rank});
+    return module->make_backend({request, options.precision, environment.local_rank});
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const NoDevice& error) {
@@ -127,7 +135,24 @@ RunFacts describe(const TrainOptions& options, const LaunchEnvironment& environm
   f.commit = version_commit();
   f.compiler = version_compiler();
   f.command = options.command;
+  f.gelu = options.gelu == Gelu::tanh ? "tanh" : "erf";
+  f.zero_stage = options.zero_stage;
+  f.inference = options.inference;
+  f.unpadded = options.unpadded;
+  f.settings = backend.settings();
+  for (const std::string& setting : communicator.settings()) {
+    f.settings.push_back(setting);
+  }
   return f;
+}
+
+// Ring order, protocol and number of channels decide the order in which NCCL adds. Only what the
+// user has not set.
+void pin_nccl() {
+  setenv("NCCL_ALGO", "Ring", 0);
+  setenv("NCCL_PROTO", "Simple", 0);
+  setenv("NCCL_MIN_NCHANNELS", "8", 0);
+  setenv("NCCL_MAX_NCHANNELS", "8", 0);
 }
 
 Result<RunEnd> run(TrainOptions options, const LaunchEnvironment& environment, Clock& clock,
@@ -172,11 +197,14 @@ Result<RunEnd> run(TrainOptions options, const LaunchEnvironment& environment, C
   request.backend = options.backend;
   request.timeout = std::chrono::milliseconds(static_cast<long>(options.comm_timeout_s * 1000));
   request.cluster = options.cluster;
+  if (options.deterministic) {
+    pin_nccl();
+  }
   auto communicator = make_communicator(request, environment);
   if (!communicator) {
     return tl::unexpected(communicator.error());
   }
-  auto backend = make_backend(options, *module, environment.local_rank);
+  auto backend = make_backend(options, *module, environment);
   if (!backend) {
     return tl::unexpected(backend.error());
   }

@@ -25,10 +25,13 @@ Result<TimingsFile> TimingsFile::open(const std::string& path) {
   return timings;
 }
 
-bool TimingsFile::write(std::int64_t step, double seconds, std::int64_t sequences, double end) {
-  const std::string line =
-      fmt::format("{{\"step\": {}, \"seconds\": {:.9f}, \"sequences\": {}, \"end\": {:.9f}}}\n",
-                  step, seconds, sequences, end);
+bool TimingsFile::write(std::int64_t step, double seconds, std::int64_t sequences, double end,
+                        double device_seconds) {
+  std::string line =
+      fmt::format("{{\"step\": {}, \"seconds\": {:.9f}, \"sequences\": {}, \"end\": {:.9f}", step,
+                  seconds, sequences, end);
+  line +=
+      device_seconds < 0 ? "}\n" : fmt::format(", \"device_seconds\": {:.9f}}}\n", device_seconds);
   return std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() &&
          std::fflush(file_.get()) == 0;
 }

@@ -35,12 +35,14 @@ class SystemClock : public Clock {
 /// Writes {"step": 1, "seconds": 0.0123, "sequences": 8, "end": 12.345} and flushes each line.
 /// seconds: from the end of the previous step (of the start of training for the first) to the end
 /// of this one, its logging included; sequences: of the whole job; end: seconds since the start
-/// of the program. Monotonic clock.
+/// of the program. Monotonic clock. On a device also "device_seconds": of the step's work by the
+/// device's own clock (CUDA events); what `seconds` has beyond it is the host's: data, log.
 class TimingsFile {
  public:
   [[nodiscard]] static Result<TimingsFile> open(const std::string& path);
   /// False when the line could not be written (full disk).
-  [[nodiscard]] bool write(std::int64_t step, double seconds, std::int64_t sequences, double end);
+  [[nodiscard]] bool write(std::int64_t step, double seconds, std::int64_t sequences, double end,
+                           double device_seconds = -1);
 
  private:
   struct Close {

@@ -35,6 +35,7 @@ add_library(bert_driver STATIC
   run.cpp
   schedule.cpp
   signals.cpp
+  state_exchange.cpp
   timings.cpp
   trainer.cpp
   version.cpp
@@ -57,6 +58,9 @@ target_link_libraries(bert_driver
   PUBLIC bert_core bert_rendezvous tl::expected
   PRIVATE fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11 Threads::Threads ${CMAKE_DL_LIBS}
           bb::warnings)
+if(CUDAToolkit_FOUND)
+  target_include_directories(bert_driver SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})  # NVTX
+endif()
 if(Gloo_FOUND)
   target_sources(bert_driver PRIVATE comm/tcp.cpp)
   target_link_libraries(bert_driver PRIVATE gloo)

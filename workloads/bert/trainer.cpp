@@ -9,6 +9,8 @@
 
 #include "workloads/bert/checkpoint.h"
 #include "workloads/bert/comm/gradient_reducer.h"
+#include "workloads/bert/nvtx.h"
+#include "workloads/bert/state_exchange.h"
 
 namespace bert {
 namespace {
@@ -19,15 +21,14 @@ class Trainer {
       : parts_(std::move(parts)),
         options_(parts_.options),
         backend_(parts_.backend),
-        communicator_(parts_.communicator) {
-    if (communicator_.reduces()) {
-      reducer_.emplace(communicator_, bucket_bytes());
-    }
-  }
+        communicator_(parts_.communicator) {}
 
   Result<RunEnd> run() {
     if (auto same = same_options(); !same) {
       return tl::unexpected(same.error());
+    }
+    if (auto chosen = choose_reduction(); !chosen) {
+      return tl::unexpected(chosen.error());
     }
     if (auto resumed = resume(); !resumed) {
       return tl::unexpected(resumed.error());
@@ -50,8 +51,10 @@ class Trainer {
     double last_end = start.seconds;
     RunEnd end;
     while (done_ < options_.steps && end.signal == 0) {
-      const StepFacts facts = step(done_ + 1);
+      const StepFacts facts = options_.inference ? inference_step(done_ + 1) : step(done_ + 1);
       ++done_;
+      end.skipped_steps += facts.skipped ? 1 : 0;
+      end.loss_scaling |= facts.loss_scale > 0;
       if (!std::isfinite(facts.loss) && end.first_nan_step == 0) {
         end.first_nan_step = done_;
         if (communicator_.rank() == 0) {
@@ -65,7 +68,7 @@ class Trainer {
       const double now = parts_.clock.now().seconds;
       const double seconds = now - last_end;
       last_end = now;
-      if (auto written = write_timing(seconds, now); !written) {
+      if (auto written = write_timing(seconds, now, facts.device_s); !written) {
         return tl::unexpected(written.error());
       }
       end.signal = agreed_signal();
@@ -77,6 +80,8 @@ class Trainer {
     end.steps_done = done_ - first + 1;
     end.training_s = last_end - start.seconds;
     end.peak_bytes = backend_.peak_bytes();
+    end.predicted_peak_bytes = backend_.predicted_peak_bytes();
+    end.measured_peak_bytes = backend_.measured_peak_bytes();
     if (parts_.log != nullptr) {
       parts_.log->end(end, parts_.clock.now());
     }
@@ -95,24 +100,30 @@ class Trainer {
             options_.sequence_length,
             parts_.facts.global_batch_size(),
             options_.seed,
-            done_};
+            done_,
+            skipped_};
+  }
+
+  // Who sums gradients: the backend on its device, a thread beside backward, or the trainer after
+  // backward through host memory.
+  Result<void> choose_reduction() {
+    if (!communicator_.reduces() || options_.inference) {
+      return {};
+    }
+    try {
+      device_reduces_ = backend_.reduce_with(communicator_, {bucket_bytes(), options_.zero_stage});
+    } catch (const std::invalid_argument& error) {
+      return usage_error(error.what());
+    }
+    if (!device_reduces_ && !backend_.gradients().empty()) {
+      reducer_.emplace(communicator_, bucket_bytes());
+    }
+    return {};
   }
 
   // Ranks with different options would wait for each other in different collectives.
   Result<void> same_options() {
-    std::uint64_t hash = 0xcbf29ce484222325U;
-    for (std::size_t i = 1; i < options_.command.size(); ++i) {
-      const std::string& word = options_.command[i];
-      const std::string name = word.substr(0, word.find('='));
-      if (name == "--timings" || name == "--threads" || name.starts_with("--log-")) {
-        i += name == word ? 1 : 0;  // free to differ: only this rank's own affair
-        continue;
-      }
-      for (const char c : word + '\n') {
-        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-      }
-    }
-    if (!same_everywhere(hash)) {
+    if (!same_everywhere(communicator_, command_fingerprint(options_.command))) {
       return usage_error(
           "the ranks were started with different options: give every rank the same "
           "command line (only --timings, --threads and --log-* may differ)");
@@ -120,35 +131,51 @@ class Trainer {
     return {};
   }
 
-  bool same_everywhere(std::uint64_t hash) {
-    const auto bits = static_cast<std::int64_t>(hash >> 2);
-    std::int64_t extremes[2] = {bits, -bits};
-    communicator_.all_reduce_max(extremes);
-    return extremes[0] == -extremes[1];
-  }
-
   // Rank 0 reads; the others get it over the network, so only rank 0 needs the file.
   Result<void> resume() {
     if (options_.resume.empty()) {
       return {};
     }
-    Result<std::int64_t> step = 0;
-    if (communicator_.rank() == 0) {
-      step = read_newest_checkpoint(options_.resume, checkpoint_facts(), backend_);
+    Result<CheckpointReader> reader = run_error("");
+    const bool reads = communicator_.rank() == 0;
+    ResumePoint point;
+    if (reads) {
+      reader = CheckpointReader::open(options_.resume, checkpoint_facts(), backend_);
+      point = reader ? reader->point() : ResumePoint{};
     }
-    // Shifted by one: 0 says "this rank has nothing to tell".
-    std::int64_t shared[2] = {step ? *step + 1 : 0, step ? 0 : 1};
+    if (auto opened = agreed_on_rank_0(reads && !reader ? &reader.error() : nullptr); !opened) {
+      return opened;
+    }
+    for (const StateArray array :
+         {StateArray::weights, StateArray::first_moments, StateArray::second_moments}) {
+      for_each_part(backend_, [&](std::int64_t offset, std::span<float> part) {
+        if (reads) {
+          reader->read(part);
+        }
+        communicator_.broadcast(part, 0);
+        backend_.write_state(array, offset, part);
+      });
+    }
+    std::int64_t shared[] = {point.step, point.skipped, point.scalars.good_steps,
+                             static_cast<std::int64_t>(point.scalars.loss_scale)};
     communicator_.all_reduce_max(shared);
-    if (!step) {
-      return tl::unexpected(step.error());
+    done_ = shared[0];
+    skipped_ = shared[1];
+    backend_.set_scalar_state({static_cast<double>(shared[3]), shared[2]});
+    const Result<void> whole = reads ? reader->finish() : Result<void>();
+    return agreed_on_rank_0(whole ? nullptr : &whole.error());
+  }
+
+  // What went wrong on rank 0, on all ranks.
+  Result<void> agreed_on_rank_0(const Failure* failure) {
+    std::int64_t failed[1] = {failure != nullptr ? 1 : 0};
+    communicator_.all_reduce_max(failed);
+    if (failure != nullptr) {
+      return tl::unexpected(*failure);
     }
-    if (shared[1] != 0) {
+    if (failed[0] != 0) {
       return usage_error(
           fmt::format("--resume {}: rank 0 could not read it, see its error", options_.resume));
-    }
-    done_ = shared[0] - 1;
-    for (auto array : {backend_.weights(), backend_.first_moments(), backend_.second_moments()}) {
-      communicator_.broadcast(array, 0);
     }
     return {};
   }
@@ -156,61 +183,116 @@ class Trainer {
   // The seed makes weights equal; different builds or machines may still differ in a bit.
   void equal_weights() {
     Hash64 hash;
-    hash.add(backend_.weights());
-    if (same_everywhere(hash.value())) {
+    for_each_part(backend_, [&](std::int64_t offset, std::span<float> part) {
+      backend_.read_state(StateArray::weights, offset, part);
+      hash.add(part);
+    });
+    if (same_everywhere(communicator_, hash.value())) {
       return;
     }
     if (communicator_.rank() == 0) {
       parts_.warn("initial weights differ between ranks; those of rank 0 are used");
     }
-    communicator_.broadcast(backend_.weights(), 0);
+    broadcast_state(backend_, communicator_, StateArray::weights);
+  }
+
+  void next_batch(std::int64_t number, std::int64_t micro_step) {
+    const NvtxRange range("data");
+    const auto world = static_cast<std::int64_t>(communicator_.world_size());
+    const std::int64_t micro =
+        ((number - 1) * options_.gradient_accumulation_steps + micro_step) * world +
+        communicator_.rank();
+    fill_batch(parts_.source, parts_.data, micro * options_.micro_batch_size,
+               options_.micro_batch_size, batch_);
   }
 
   StepFacts step(std::int64_t number) {
+    const NvtxRange range("step");
     const std::int64_t accumulate = options_.gradient_accumulation_steps;
-    const auto world = static_cast<std::int64_t>(communicator_.world_size());
-    const double scale = 1.0 / static_cast<double>(accumulate * world);
-    double losses[3] = {0, 0, 0};  // masked_lm, next_sentence, last micro-step
+    const double scale =
+        1.0 /
+        static_cast<double>(accumulate * static_cast<std::int64_t>(communicator_.world_size()));
+    std::vector<Loss> losses;
     backend_.zero_gradients();
     for (std::int64_t k = 0; k < accumulate; ++k) {
-      const std::int64_t micro = ((number - 1) * accumulate + k) * world + communicator_.rank();
-      fill_batch(parts_.source, parts_.data, micro * options_.micro_batch_size,
-                 options_.micro_batch_size, batch_);
+      next_batch(number, k);
       const bool last = k + 1 == accumulate;
       GradientReady ready;
       if (last && reducer_) {
         reducer_->begin(backend_.gradients());
         ready = [this](std::int64_t offset, std::int64_t size) { reducer_->ready(offset, size); };
+      } else if (last && device_reduces_) {
+        backend_.begin_reduction();
       }
-      const Loss loss = backend_.forward_backward(batch_, scale, true, number, ready);
-      losses[0] += loss.masked_lm * scale;
-      losses[1] += loss.next_sentence * scale;
-      losses[2] = loss.total() / static_cast<double>(world);
+      const NvtxRange compute("forward_backward");
+      losses.push_back(backend_.forward_backward(batch_, scale, true, number, ready));
       ++micro_done_;
       if (!last && parts_.log != nullptr) {
         parts_.log->micro_step(micro_done_, parts_.clock.now());
       }
     }
     StepFacts facts;
+    facts.step = number;
     if (reducer_) {
+      const NvtxRange wait("wait for gradients");
       reducer_->wait();
       facts.communication_s = reducer_->busy_seconds();
       facts.exposed_communication_s = reducer_->exposed_seconds();
-      communicator_.all_reduce_sum(std::span<double>(losses));
+    } else if (communicator_.reduces() && !device_reduces_) {
+      facts.communication_s = all_reduce_through_host(backend_, communicator_);
+      facts.exposed_communication_s = facts.communication_s;
     }
-    facts.step = number;
-    facts.masked_lm = losses[0];
-    facts.next_sentence = losses[1];
-    facts.loss = losses[0] + losses[1];
-    facts.last_micro_loss = losses[2];
-    facts.learning_rate = options_.schedule.learning_rate(number);
-    facts.gradient_norm = backend_.gradient_norm();
-    const double bound = options_.gradient_clipping;
-    // As torch.nn.utils.clip_grad_norm_, whose divisor has 1e-6 added.
-    const double factor = bound > 0 ? std::min(1.0, bound / (facts.gradient_norm + 1e-6)) : 1.0;
-    backend_.optimizer_step(options_.optimizer, facts.learning_rate, factor, facts.gradient_norm,
-                            number);
+    update(facts);
+    if (std::any_of(losses.begin(), losses.end(), [](const Loss& l) { return l.pending; })) {
+      losses = backend_.pending_losses();
+    }
+    finish_losses(facts, losses, scale);
     return facts;
+  }
+
+  void update(StepFacts& facts) {
+    const NvtxRange range("update");
+    facts.learning_rate = options_.schedule.learning_rate(facts.step);
+    const UpdateResult result =
+        backend_.update({options_.optimizer, facts.learning_rate, options_.gradient_clipping,
+                         facts.step - skipped_});
+    skipped_ += result.skipped ? 1 : 0;
+    facts.gradient_norm = result.gradient_norm;
+    facts.skipped = result.skipped;
+    facts.loss_scale = result.loss_scale;
+    facts.device_s = result.device_seconds;
+    if (device_reduces_) {
+      facts.communication_s = std::max(0.0, result.communication_s);
+      facts.exposed_communication_s = std::max(0.0, result.exposed_communication_s);
+    }
+  }
+
+  StepFacts inference_step(std::int64_t number) {
+    const NvtxRange range("step");
+    next_batch(number, 0);
+    StepFacts facts;
+    facts.step = number;
+    const Loss loss = backend_.forward(batch_);
+    ++micro_done_;
+    finish_losses(facts, {&loss, 1}, 1.0 / communicator_.world_size());
+    return facts;
+  }
+
+  // Means over micro-steps and ranks.
+  void finish_losses(StepFacts& facts, std::span<const Loss> losses, double scale) {
+    double sums[3] = {0, 0, 0};  // masked_lm, next_sentence, last micro-step
+    for (const Loss& loss : losses) {
+      sums[0] += loss.masked_lm * scale;
+      sums[1] += loss.next_sentence * scale;
+      sums[2] = loss.total() / static_cast<double>(communicator_.world_size());
+    }
+    if (communicator_.reduces()) {
+      communicator_.all_reduce_sum(std::span<double>(sums));
+    }
+    facts.masked_lm = sums[0];
+    facts.next_sentence = sums[1];
+    facts.loss = sums[0] + sums[1];
+    facts.last_micro_loss = sums[2];
   }
 
   void log_step(const StepFacts& facts) {
@@ -221,12 +303,13 @@ class Trainer {
     parts_.log->micro_step(micro_done_, parts_.clock.now());
   }
 
-  Result<void> write_timing(double seconds, double now) {
+  Result<void> write_timing(double seconds, double now, double device_seconds) {
     if (parts_.log_out != nullptr && !*parts_.log_out) {
       return run_error("the log cannot be written to standard output: closed pipe or full disk");
     }
     if (parts_.timings != nullptr &&
-        !parts_.timings->write(done_, seconds, parts_.facts.global_batch_size(), now)) {
+        !parts_.timings->write(done_, seconds, parts_.facts.global_batch_size(), now,
+                               device_seconds)) {
       return run_error(
           fmt::format("--timings {}: cannot be written: full disk?", options_.timings));
     }
@@ -248,12 +331,15 @@ class Trainer {
     if (!last && !due) {
       return {};
     }
+    const NvtxRange range("checkpoint");
     Result<std::string> path = std::string();
     if (communicator_.rank() == 0) {
       path = write_checkpoint(options_.checkpoint, checkpoint_facts(), backend_);
       if (path) {
         end.checkpoint = *path;
       }
+    } else if (options_.zero_stage != 0) {
+      take_part_in_checkpoint(backend_);
     }
     std::int64_t failed[1] = {path ? 0 : 1};
     communicator_.all_reduce_max(failed);
@@ -271,19 +357,30 @@ class Trainer {
   Backend& backend_;
   Communicator& communicator_;
   std::optional<GradientReducer> reducer_;
+  bool device_reduces_ = false;
   Batch batch_;
   std::int64_t done_ = 0;        ///< optimizer steps, over the whole training
+  std::int64_t skipped_ = 0;     ///< of them without an update
   std::int64_t micro_done_ = 0;  ///< micro-steps of this run
 };
 
 }  // namespace
 
 Result<RunEnd> train(TrainerParts parts) {
+  Communicator& communicator = parts.communicator;
+  // Whatever ends this rank early, no memory of the device is freed before its collectives are
+  // given up: that would wait for the others, who wait for this rank.
   try {
-    return Trainer(std::move(parts)).run();
+    auto end = Trainer(std::move(parts)).run();
+    if (!end) {
+      communicator.abort();
+    }
+    return end;
   } catch (const std::bad_alloc&) {
+    communicator.abort();
     throw;
   } catch (const std::exception& error) {
+    communicator.abort();
     return run_error(error.what());
   }
 }

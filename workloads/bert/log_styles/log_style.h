@@ -34,6 +34,10 @@ struct RunFacts {
   std::string checkpoint;  ///< folder, empty = none
   std::string version, commit, compiler;
   std::vector<std::string> command;
+  std::string gelu = "erf";
+  int zero_stage = 0;
+  bool inference = false, unpadded = false;
+  std::vector<std::string> settings;  ///< of backend and communicator: versions, variables
 
   [[nodiscard]] std::int64_t global_batch_size() const {
     return micro_batch_size * gradient_accumulation_steps * world_size;
@@ -49,6 +53,9 @@ struct StepFacts {
   double learning_rate = 0;
   double gradient_norm = 0;  ///< before clipping
   double communication_s = 0, exposed_communication_s = 0;
+  double device_s = -1;   ///< of the step by the device's clock; below 0 = not measured
+  double loss_scale = 0;  ///< fp16; 0 = none
+  bool skipped = false;   ///< a gradient overflowed: no update
 };
 
 struct RunEnd {
@@ -58,7 +65,10 @@ struct RunEnd {
   int signal = 0;                   ///< that ended it, 0 = ran to its end
   std::int64_t first_nan_step = 0;  ///< 0 = none
   std::int64_t peak_bytes = 0;
-  std::string checkpoint;  ///< file that was written, empty = none
+  std::int64_t predicted_peak_bytes = 0, measured_peak_bytes = 0;  ///< 0 = unknown
+  bool loss_scaling = false;
+  std::int64_t skipped_steps = 0;  ///< of this run, without an update (fp16)
+  std::string checkpoint;          ///< file that was written, empty = none
 };
 
 /// Calls: begin, then per micro-step micro_step, where the last of an optimizer step comes after

@@ -73,6 +73,11 @@ class NativeStyle : public LogStyle {
          {"host", f.host},
          {"versions", {{"bert_train", f.version}, {"commit", f.commit}, {"compiler", f.compiler}}},
          {"command", f.command}});
+    if (f.gelu != "erf") line["gelu"] = f.gelu;
+    if (f.zero_stage > 0) line["zero_stage"] = f.zero_stage;
+    if (f.inference) line["inference"] = true;
+    if (f.unpadded) line["unpadded"] = true;
+    if (!f.settings.empty()) line["settings"] = f.settings;
     if (!f.simulated_topology.empty()) {
       line["simulated_topology"] = f.simulated_topology;
     }
@@ -85,27 +90,35 @@ class NativeStyle : public LogStyle {
   void step(const StepFacts& f, Stamp now) override {
     ++pending_;
     loss_sum_ += f.loss;
+    skipped_ += f.skipped ? 1 : 0;
     if (f.step % log_every_ != 0 && f.step != last_step_) {
       return;
     }
     const auto steps = static_cast<double>(pending_);
     const double seconds = (now.seconds - last_stamp_.seconds) / steps;
-    print({{"type", "step"},
-           {"step", f.step},
-           {"steps", pending_},
-           {"seconds", number(seconds)},
-           {"sequences_per_second", number(static_cast<double>(global_batch_) / seconds)},
-           {"loss", number(f.loss)},
-           {"mean_loss", number(loss_sum_ / steps)},
-           {"masked_lm_loss", number(f.masked_lm)},
-           {"next_sentence_loss", number(f.next_sentence)},
-           {"learning_rate", number(f.learning_rate)},
-           {"gradient_norm", number(f.gradient_norm)},
-           {"communication_s", number(f.communication_s)},
-           {"exposed_communication_s", number(f.exposed_communication_s)},
-           {"elapsed", number(now.seconds)},
-           {"time", rfc3339(now.unix_seconds)}});
+    Json line = {{"type", "step"},
+                 {"step", f.step},
+                 {"steps", pending_},
+                 {"seconds", number(seconds)},
+                 {"sequences_per_second", number(static_cast<double>(global_batch_) / seconds)},
+                 {"loss", number(f.loss)},
+                 {"mean_loss", number(loss_sum_ / steps)},
+                 {"masked_lm_loss", number(f.masked_lm)},
+                 {"next_sentence_loss", number(f.next_sentence)},
+                 {"learning_rate", number(f.learning_rate)},
+                 {"gradient_norm", number(f.gradient_norm)},
+                 {"communication_s", number(f.communication_s)},
+                 {"exposed_communication_s", number(f.exposed_communication_s)},
+                 {"elapsed", number(now.seconds)},
+                 {"time", rfc3339(now.unix_seconds)}};
+    if (f.device_s >= 0) line["device_seconds"] = f.device_s;
+    if (f.loss_scale > 0) {
+      line["loss_scale"] = f.loss_scale;
+      line["skipped_steps"] = skipped_;
+    }
+    print(line);
     pending_ = 0;
+    skipped_ = 0;
     loss_sum_ = 0;
     last_stamp_ = now;
   }
@@ -126,6 +139,9 @@ class NativeStyle : public LogStyle {
                  {"wall_s", now.seconds},
                  {"sequences_per_second", number(e.training_s > 0 ? sequences / e.training_s : 0)},
                  {"peak_bytes", e.peak_bytes}});
+    if (e.predicted_peak_bytes > 0) line["predicted_peak_bytes"] = e.predicted_peak_bytes;
+    if (e.measured_peak_bytes > 0) line["measured_peak_bytes"] = e.measured_peak_bytes;
+    if (e.loss_scaling) line["skipped_steps"] = e.skipped_steps;
     if (!e.checkpoint.empty()) {
       line["checkpoint"] = e.checkpoint;
     }
@@ -140,7 +156,7 @@ class NativeStyle : public LogStyle {
   }
 
   std::ostream& out_;
-  std::int64_t global_batch_ = 0, log_every_ = 1, last_step_ = 0, pending_ = 0;
+  std::int64_t global_batch_ = 0, log_every_ = 1, last_step_ = 0, pending_ = 0, skipped_ = 0;
   double loss_sum_ = 0;
   Stamp last_stamp_;
 };
