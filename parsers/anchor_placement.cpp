@@ -3,13 +3,21 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <compare>
+#include <cstring>
 #include <functional>
 #include <limits>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include "parsers/anchor_kernels.h"
+
 namespace bertbench {
 namespace {
+
+constexpr std::size_t kWidth = FingerprintTables::kWidth;
 
 // Lines that carry no numbers of ours, as they make up most of a log. Fingerprints avoid what
 // stands here.
@@ -32,21 +40,82 @@ constexpr std::string_view kOrdinary =
     "[2022-06-09 09:15:21,123] [INFO] [logging.py:69:log_dist] [Rank 0] step=100, skipped=0, "
     "lr=[0.0001], mom=[[0.9, 0.999]] time (ms) | forward: 12.3 | backward: 45.6 | optimizer\n"
     "Iteration:  33%|###3      | 3655/11057 [19:17<38:45,  3.18it/s] loss=1.234 step_loss 7.1\n"
-    "DLL 2022-06-09 09:15:21.123456 - Training Epoch: 0 Training Iteration: 100  average_loss : "
-    "1.2 step_loss : 1.3 learning_rate : 0.0001\n"
-    "DLLL {\"timestamp\": \"1654766121.123456\", \"datetime\": \"2022-06-09 09:15:21.123\", "
-    "\"elapsedtime\": \"12.3\", \"type\": \"LOG\", \"step\": [0, 100], \"data\": "
-    "{\"average_loss\": 2.1, \"step_loss\": 2.2, \"learning_rate\": 0.001}}\n"
     "train_loss training rate number of samples per second tokens time iter validation eval epoch "
     "accuracy checkpoint saved saving model parameters steps total average memory allocated cuda\n"
     "optimizer scheduler gradient_accumulation_steps per_device_train_batch_size max_seq_length "
     "learning_rate warmup_steps weight_decay num_train_epochs output_dir seed fp16 local_rank\n"
-    "the loss, a loss: launch loss gradient loss global loss tensor loss prefetch loss stream loss "
-    "step loss with epoch step launch step batch step warning step local step pinned step queue "
-    "step "
-    "sample throughput gradient throughput plan throughput speed throughput channel epoch sample "
-    "epoch rank epoch plan epoch iteration sequences batch speed device throughput is low, number "
-    "of sequences per node; tokenizer iteration launch iteration gradient iteration\n";
+    "the loss, a loss: number of sequences per node; throughput is low, loss scale, a step\n";
+
+// Lines, or their beginnings, that come by the thousand.
+constexpr std::string_view kFrequent =
+    "  File \"/opt/conda/lib/python3.8/site-packages/torch/nn/modules/module.py\", line 722, in "
+    "__call__\n    result = self.forward(*input, **kwargs)\n    return super().__call__(*args)\n"
+    "2022-06-09 09:15:21.123456: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1561] \n"
+    "node013:4711:4802 [3] NCCL INFO Channel 02 : 7[b000] -> 3[5000] via P2P/IPC\n"
+    "WARNING:tensorflow:From run_pretraining.py:411: is deprecated.\n[1,13]<stdout>:\n"
+    "06/09/2022 09:15:21 - INFO - __main__ -   \n2022-06-09 09:15:21,123 INFO [Rank 0]: \n"
+    "DEBUG:urllib3.connectionpool:\nINFO:tensorflow:\n"
+    "DLLL {\"timestamp\": \"1654766121.123456\", \"datetime\": \"2022-06-09 09:15:21.123\", "
+    "\"elapsedtime\": \"12.3\", \"type\": \"LOG\", \"step\": [0, 100], \"data\": "
+    "{\"average_loss\": 2.1, \"step_loss\": 2.2, \"learning_rate\": 0.001}}\n"
+    "DLL 2022-06-09 09:15:21.123456 - Training Epoch: 0 Training Iteration: 100  average_loss : "
+    "1.2 step_loss : 1.3 learning_rate : 0.0001\n"
+    "Iteration:  33%|###3      | 3655/11057 [19:17<38:45,  3.18it/s]\r";
+
+// Words that stand beside each other in any order in what people print.
+constexpr std::string_view kWords[] = {
+    "loss",     "step",   "global", "local",      "training",   "epoch",    "iteration",
+    "batch",    "sample", "tokens", "sequences",  "throughput", "speed",    "rank",
+    "gradient", "tensor", "stream", "queue",      "warning",    "device",   "launch",
+    "loading",  "worker", "shard",  "allreduce",  "channel",    "kernel",   "cache",
+    "bucket",   "plan",   "pinned", "tokenizer",  "vocab",      "prefetch", "topology",
+    "autotune", "memory", "time",   "checkpoint", "model",      "optimizer"};
+
+// Each word in front of several others: what stands across their border counts as well.
+std::string word_pairs() {
+  constexpr std::size_t kOthers = 14;
+  std::string out;
+  for (std::size_t stride = 1; stride <= kOthers; ++stride) {
+    for (std::size_t i = 0; i < std::size(kWords); ++i) {
+      out += kWords[i];
+      out += ' ';
+      out += kWords[(i + stride) % std::size(kWords)];
+      out += i % 7 == 6 ? '\n' : ' ';
+    }
+  }
+  return out;
+}
+
+/// A part of ordinary text, and how often it stands there.
+struct Part {
+  std::array<char, kWidth> bytes{};
+  int count = 0;
+  auto operator<=>(const Part&) const = default;
+};
+
+std::vector<Part> ordinary_parts() {
+  constexpr int kFrequency = 16;
+  const std::string pairs = word_pairs();
+  std::vector<Part> parts;
+  for (const auto& [text, count] : {std::pair(kOrdinary, 1), std::pair(kFrequent, kFrequency),
+                                    std::pair(std::string_view(pairs), 1)}) {
+    for (std::size_t at = 0; at + kWidth <= text.size(); ++at) {
+      std::memcpy(parts.emplace_back().bytes.data(), text.data() + at, kWidth);
+      parts.back().count = count;
+    }
+  }
+  std::ranges::sort(parts);
+  std::size_t kept = 0;
+  for (const Part& part : parts) {
+    if (kept > 0 && parts[kept - 1].bytes == part.bytes) {
+      parts[kept - 1].count += part.count;
+    } else {
+      parts[kept++] = part;
+    }
+  }
+  parts.resize(kept);
+  return parts;
+}
 
 // How often a byte stands in logs, roughly. The sample alone would call most bytes impossible.
 double frequency(unsigned char c) {
@@ -77,82 +146,91 @@ using Bits = std::vector<std::uint64_t>;
 
 class Sample {
  public:
-  explicit Sample(std::size_t width) {
-    std::vector<std::string_view> parts;
-    for (std::size_t at = 0; at + width <= kOrdinary.size(); ++at) {
-      parts.push_back(kOrdinary.substr(at, width));
+  Sample() {
+    // Parts of equal weight, a power of two, share words.
+    constexpr unsigned kWeights = 7;
+    std::array<std::vector<Part>, kWeights> by_weight;
+    for (const Part& part : ordinary_parts()) {
+      const auto shift = static_cast<unsigned>(std::bit_width(static_cast<unsigned>(part.count)));
+      by_weight[std::min(shift - 1, kWeights - 1)].push_back(part);
     }
-    std::ranges::sort(parts);
-    words_ = parts.size() / 64 + 1;
-    with_.resize(width * 256 * words_);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      for (std::size_t j = 0; j < width; ++j) {
-        with(j, static_cast<unsigned char>(parts[i][j]))[i / 64] |= std::uint64_t{1} << (i % 64);
+    for (unsigned shift = 0; shift < kWeights; ++shift) {
+      weights_.resize(weights_.size() + (by_weight[shift].size() + 63) / 64, 1 << shift);
+    }
+    with_.resize(kWidth * 256 * weights_.size());
+    std::size_t begin = 0;  // words of smaller weights
+    for (const auto& equal : by_weight) {
+      for (std::size_t i = 0; i < equal.size(); ++i) {
+        for (std::size_t j = 0; j < kWidth; ++j) {
+          with(j, static_cast<unsigned char>(equal[i].bytes[j]))[begin + i / 64] |= std::uint64_t{1}
+                                                                                    << (i % 64);
+        }
       }
+      begin += (equal.size() + 63) / 64;
     }
   }
   /// Parts whose byte `place` is `c`.
   [[nodiscard]] const std::uint64_t* with(std::size_t place, unsigned char c) const {
-    return with_.data() + (place * 256 + c) * words_;
+    return with_.data() + (place * 256 + c) * weights_.size();
   }
-  [[nodiscard]] std::size_t words() const { return words_; }
+  /// Of the parts of each word.
+  [[nodiscard]] const std::vector<int>& weights() const { return weights_; }
+  [[nodiscard]] std::size_t words() const { return weights_.size(); }
 
  private:
   [[nodiscard]] std::uint64_t* with(std::size_t place, unsigned char c) {
-    return with_.data() + (place * 256 + c) * words_;
+    return with_.data() + (place * 256 + c) * weights_.size();
   }
-  std::size_t words_ = 0;
+  std::vector<int> weights_;
   Bits with_;
 };
 
-using Rows = std::array<const std::uint64_t*, 8>;
+using Rows = std::array<const std::uint64_t*, kWidth>;
 
-[[gnu::always_inline]] inline int count_in(const Rows& have, const Rows& more, std::size_t width,
-                                           std::size_t words) {
+[[gnu::always_inline]] inline int count_in(const Rows& have, const Rows& more,
+                                           std::span<const int> weights) {
   int count = 0;
-  for (std::size_t i = 0; i < words; ++i) {
+  for (std::size_t i = 0; i < weights.size(); ++i) {
     std::uint64_t all = have[0][i] | more[0][i];
-    for (std::size_t j = 1; j < width; ++j) all &= have[j][i] | more[j][i];
-    count += std::popcount(all);
+    for (std::size_t j = 1; j < kWidth; ++j) all &= have[j][i] | more[j][i];
+    count += weights[i] * std::popcount(all);
   }
   return count;
 }
 
 #if defined(__x86_64__)
 __attribute__((target("popcnt"))) int count_popcnt(const Rows& have, const Rows& more,
-                                                   std::size_t width, std::size_t words) {
-  return count_in(have, more, width, words);
+                                                   std::span<const int> weights) {
+  return count_in(have, more, weights);
 }
 #endif
 
 // This is what start-up spends its time on.
-int count_passing(const Rows& have, const Rows& more, std::size_t width, std::size_t words) {
+int count_passing(const Rows& have, const Rows& more, std::span<const int> weights) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("popcnt") > 0) return count_popcnt(have, more, width, words);
+  if (__builtin_cpu_supports("popcnt") > 0) return count_popcnt(have, more, weights);
 #endif
-  return count_in(have, more, width, words);
+  return count_in(have, more, weights);
 }
 
 /// Fingerprints that share tables: a part passes when each of its bytes is that of one of them.
 class Bucket {
  public:
-  Bucket(const Sample& sample, std::size_t width)
-      : sample_(&sample), passing_(width, Bits(sample.words())), bytes_(width) {}
+  explicit Bucket(const Sample& sample)
+      : sample_(&sample), passing_(kWidth, Bits(sample.words())), bytes_(kWidth) {}
 
   /// How much the sample's and random parts pass, were `part` added: the sample's count, and the
   /// chance of a random part as a fraction.
   [[nodiscard]] double cost_with(std::string_view part, const Weights& weights) const {
-    const std::size_t width = part.size();
-    const std::size_t words = sample_->words();
     Rows have{}, more{};
     double random = 1;
-    for (std::size_t j = 0; j < width; ++j) {
+    for (std::size_t j = 0; j < kWidth; ++j) {
       const auto c = static_cast<unsigned char>(part[j]);
       have[j] = passing_[j].data();
       more[j] = sample_->with(j, c);
       random *= bytes_[j].mass + (bytes_[j].has(c) ? 0 : weights[c]);
     }
-    return count_passing(have, more, width, words) + 1000 * random;
+    return count_passing(have, more, sample_->weights()) + 1000 * random;
   }
   void add(std::string_view part, const Weights& weights) {
     for (std::size_t j = 0; j < part.size(); ++j) {
@@ -184,19 +262,18 @@ struct Choice {
 
 }  // namespace
 
-std::vector<Placement> place_fingerprints(const std::vector<std::string>& literals,
-                                          std::size_t width, std::size_t buckets) {
+std::vector<Placement> place_fingerprints(const std::vector<std::string>& literals) {
   const Weights weights = byte_weights();
-  const Sample sample(width);
-  const Bucket empty(sample, width);
+  const Sample sample;
+  const Bucket empty(sample);
   constexpr std::size_t kTried = 8;
   std::vector<Choice> order;
   for (std::size_t i = 0; i < literals.size(); ++i) {
     const std::string_view text = literals[i];
-    if (text.size() < width) continue;
+    if (text.size() < kWidth) continue;
     std::vector<std::pair<double, std::uint32_t>> costs;
-    for (std::size_t at = 0; at + width <= text.size(); ++at) {
-      costs.emplace_back(empty.cost_with(text.substr(at, width), weights),
+    for (std::size_t at = 0; at + kWidth <= text.size(); ++at) {
+      costs.emplace_back(empty.cost_with(text.substr(at, kWidth), weights),
                          static_cast<std::uint32_t>(at));
     }
     std::ranges::sort(costs);
@@ -211,22 +288,22 @@ std::vector<Placement> place_fingerprints(const std::vector<std::string>& litera
   std::ranges::stable_sort(order, [](const Choice& a, const Choice& b) {
     return std::pair(a.places.size(), -a.cost) < std::pair(b.places.size(), -b.cost);
   });
-  std::vector<Bucket> sets(buckets, empty);
+  std::vector<Bucket> sets(FingerprintTables::kBuckets, empty);
   std::vector<Placement> out(literals.size());
   for (const Choice& choice : order) {
     const std::string_view text = literals[choice.literal];
     double least = std::numeric_limits<double>::infinity();
     Placement best;
     for (const std::uint32_t at : choice.places) {
-      for (std::size_t b = 0; b < buckets; ++b) {
-        const double more = sets[b].cost_with(text.substr(at, width), weights) - sets[b].cost;
+      for (std::size_t b = 0; b < sets.size(); ++b) {
+        const double more = sets[b].cost_with(text.substr(at, kWidth), weights) - sets[b].cost;
         if (more < least) {
           least = more;
           best = {at, b};
         }
       }
     }
-    const std::string_view part = text.substr(best.at, width);
+    const std::string_view part = text.substr(best.at, kWidth);
     sets[best.bucket].cost = sets[best.bucket].cost_with(part, weights);
     sets[best.bucket].add(part, weights);
     out[choice.literal] = best;

@@ -15,9 +15,8 @@ struct Placement {
 
 /// Only speed depends on it. A literal's fingerprint is its part that is rarest in ordinary lines
 /// of training logs (a sample of such lines is built in); then each literal goes to the bucket that
-/// lets the fewest more random places through, common literals first. Literals shorter than `width`
-/// get {0, 0}. The count of false candidates on a generated log is held by a test.
-[[nodiscard]] std::vector<Placement> place_fingerprints(const std::vector<std::string>& literals,
-                                                        std::size_t width, std::size_t buckets);
+/// lets the fewest more random places through, common literals first. Literals shorter than a
+/// fingerprint get {0, 0}. The count of false candidates on a generated log is held by a test.
+[[nodiscard]] std::vector<Placement> place_fingerprints(const std::vector<std::string>& literals);
 
 }  // namespace bertbench

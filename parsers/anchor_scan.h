@@ -1,11 +1,11 @@
 // AnchorScanner: finds every occurrence of a set of literals in one pass over a block.
 //
 // The method is Hyperscan's "Teddy" (also in ripgrep's aho-corasick crate): a fingerprint of four
-// bytes of each literal, looked up with byte shuffles, eight buckets at a time; a survivor is
-// looked up in a hash table of the fingerprints and compared with their literals. Three kernels:
-// AVX-512 VBMI looks up 7 bits of a byte at once (64 bytes a step), AVX2 two nibbles (32 bytes),
-// the portable one the same tables byte by byte. All give the same hits
-// (tests/parsers/anchor_scan_test.cpp).
+// bytes of each literal, looked up with byte shuffles, eight buckets at a time. What passes is held
+// against a bitmap of the fingerprints, without a branch that could be mispredicted; what is left,
+// nearly all of it right, is compared with the literals. Three kernels: AVX-512 VBMI looks up 7
+// bits of a byte at once (64 bytes a step), AVX2 two nibbles (32 bytes), the portable one the same
+// tables byte by byte. All give the same hits (tests/parsers/anchor_scan_test.cpp).
 //
 // The pass counts the line breaks as well: a pass of its own over the block would cost a fifth of
 // the whole on logs with few records.
@@ -19,6 +19,9 @@
 #include <utility>
 #include <vector>
 
+#include "parsers/anchor_kernels.h"
+#include "parsers/byte_search.h"
+
 namespace bertbench {
 
 struct AnchorHit {
@@ -27,13 +30,9 @@ struct AnchorHit {
   std::uint32_t newlines = 0;  ///< '\n' between the begin of the scan and `offset`
 };
 
-/// Kernels from slow to fast; the best one that the processor has is taken.
-enum class ScanKernel { portable, avx2, avx512vbmi };
-[[nodiscard]] ScanKernel best_scan_kernel();
-
 class AnchorScanner {
  public:
-  static constexpr std::size_t kFingerprint = 4;  ///< shortest literal
+  static constexpr std::size_t kFingerprint = FingerprintTables::kWidth;  ///< shortest literal
 
   /// Literals of fewer than kFingerprint bytes are never found; there must be no line break in one.
   /// A kernel that the processor lacks becomes its best one.
@@ -59,55 +58,32 @@ class AnchorScanner {
     std::uint32_t size;
     std::uint32_t word;       ///< the fingerprint
     std::uint32_t last_word;  ///< the literal's last bytes
+    bool told_by_words;       ///< the two cover it
   };
   /// Literals of one fingerprint: [first, first + count) of sorted_. count = 0: empty.
   struct Slot {
     std::uint32_t word = 0;
     std::uint16_t first = 0, count = 0;
   };
-  static constexpr unsigned kSlotBits = 11;
+  static constexpr unsigned kSlotBits = 11, kFilterBits = 15;
 
   void build_slots();
-  [[nodiscard]] std::uint8_t buckets_at(const unsigned char* p) const;
+  [[nodiscard]] bool may_be_fingerprint(std::uint32_t word) const;
   void verify(std::string_view data, std::size_t offset, std::uint32_t newlines,
               std::vector<AnchorHit>& hits) const;
+  void verify_all(std::string_view data, std::size_t begin, const ScanMasks& masks,
+                  std::vector<AnchorHit>& hits) const;
   std::uint32_t scan_portable(std::string_view data, std::size_t begin, std::size_t end,
-                              std::uint32_t newlines, std::vector<AnchorHit>& hits) const;
+                              std::vector<AnchorHit>& hits) const;
   std::uint32_t scan_simd(std::string_view data, std::size_t begin, std::size_t end,
                           std::vector<AnchorHit>& hits) const;
-  void masks_avx2(const char* p, std::size_t steps, std::uint64_t* found,
-                  std::uint64_t* breaks) const;
-  void masks_avx512(const char* p, std::size_t steps, std::uint64_t* found,
-                    std::uint64_t* breaks) const;
 
   std::vector<std::string> literals_;
   std::vector<Literal> sorted_;  ///< by fingerprint, then by id
   std::vector<Slot> slots_;
-  // Bit b of low_[j][n]: bucket b has a fingerprint whose j-th byte has the low nibble n.
-  alignas(32) std::array<std::array<std::uint8_t, 16>, kFingerprint> low_{};
-  alignas(32) std::array<std::array<std::uint8_t, 16>, kFingerprint> high_{};
-  // Bit b of bytes_[j][c]: bucket b has a fingerprint whose j-th byte is c or c + 128.
-  alignas(64) std::array<std::array<std::uint8_t, 128>, kFingerprint> bytes_{};
+  std::vector<std::uint64_t> filter_;  ///< a bit for each fingerprint's hash
+  FingerprintTables tables_;
   ScanKernel kernel_ = ScanKernel::portable;
 };
-
-/// text.find(what, from), several times as fast on a line of a few hundred bytes.
-[[nodiscard]] std::size_t find_text(std::string_view text, std::string_view what,
-                                    std::size_t from = 0);
-
-/// Number of '\n' in `data`.
-[[nodiscard]] std::int64_t count_newlines(std::string_view data);
-
-/// Where the line begins that holds the byte at `at`: behind the last '\n' or '\r' in
-/// [limit, at), else `limit`.
-[[nodiscard]] std::size_t find_line_begin(std::string_view data, std::size_t at, std::size_t limit);
-
-/// How often the line of `n` bytes at `at`, which '\r' ends, is repeated right behind it: copies
-/// that
-/// '\r' (not "\r\n") ends as well, with a byte behind it.
-[[nodiscard]] std::int64_t count_repeats(std::string_view data, std::size_t at, std::size_t n);
-
-/// Position of the first '\n' or '\r' at or after `from`, npos if there is none.
-[[nodiscard]] std::size_t find_line_break(std::string_view data, std::size_t from);
 
 }  // namespace bertbench

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "parsers/anchor_scan.h"
+#include "parsers/byte_search.h"
 #include "parsers/cursor.h"
 #include "parsers/run_builder.h"
 

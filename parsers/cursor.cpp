@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "parsers/anchor_scan.h"
+#include "parsers/byte_search.h"
 
 namespace bertbench {
 

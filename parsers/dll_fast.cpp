@@ -1,5 +1,6 @@
 #include "parsers/dll_fast.h"
 
+#include <cmath>
 #include <cstring>
 #include <initializer_list>
 #include <utility>
@@ -16,26 +17,78 @@
 namespace bertbench {
 namespace {
 
+// memcmp of the short texts between values, in line.
 bool same_bytes(const char* a, const char* b, std::size_t n) {
-  std::uint64_t x = 0, y = 0;
-  if (n < sizeof x) {
-    for (std::size_t i = 0; i < n; ++i) {
-      if (a[i] != b[i]) return false;
+#if defined(__SSE2__)
+  constexpr std::size_t kWidth = 16;
+  if (n >= kWidth) {
+    const auto equal = [&](std::size_t at) {
+      const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(a + at));
+      const __m128i y = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b + at));
+      return _mm_movemask_epi8(_mm_cmpeq_epi8(x, y)) == 0xffff;
+    };
+    for (std::size_t i = 0; i + kWidth < n; i += kWidth) {
+      if (!equal(i)) return false;
     }
-    return true;
+    return equal(n - kWidth);  // looks back
   }
-  for (std::size_t i = 0; i < n; i += sizeof x) {
-    const std::size_t k = i + sizeof x <= n ? i : n - sizeof x;  // the last step looks back
-    std::memcpy(&x, a + k, sizeof x);
-    std::memcpy(&y, b + k, sizeof y);
+#else
+  if (n > 16) return std::memcmp(a, b, n) == 0;
+#endif
+  std::uint64_t x = 0, y = 0;
+  if (n >= sizeof x) {
+    std::memcpy(&x, a, sizeof x);
+    std::memcpy(&y, b, sizeof y);
     if (x != y) return false;
+    std::memcpy(&x, a + n - sizeof x, sizeof x);
+    std::memcpy(&y, b + n - sizeof y, sizeof y);
+    return x == y;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    if (a[i] != b[i]) return false;
   }
   return true;
 }
 
 constexpr std::size_t kMostValues = 200;  // of a line that is read here
 
+// `actual`, but through a branch that is right nearly always when it equals `expected`: what
+// depends on it need not wait until it is known. The values of a line follow one another, and each
+// length would else wait for the one in front of it.
+std::size_t speculate(std::size_t actual, std::size_t& expected) {
+  if (actual != expected) [[unlikely]] {
+#if defined(__GNUC__)
+    asm volatile("" : "+r"(actual));  // or the branch would become a move
+#endif
+    expected = actual;
+  }
+  return expected;
+}
+
 }  // namespace
+
+// The number at `at`, [-]digits[.digits], behind which `at` moves.
+bool DllReader::read_number(std::string_view text, Part& part, std::size_t& at, double* out) {
+  const bool negative = at < text.size() && text[at] == '-';
+  std::size_t p = at + (negative ? 1 : 0);
+  const std::size_t first = p;
+  const std::size_t whole = speculate(maps_.digits(p), part.whole);
+  std::size_t fraction = 0;
+  if (whole == 0 || whole > ByteMaps::kReach || (whole > 1 && text[p] == '0')) return false;
+  p += whole;
+  if (p < text.size() && text[p] == '.') {
+    fraction = speculate(maps_.digits(p + 1), part.fraction);
+    if (fraction == 0 || fraction > ByteMaps::kReach) return false;
+    p += 1 + fraction;
+  }
+  at = p;
+  if (out == nullptr) return true;
+  const double value = first >= kReadInFrontOfDecimal
+                           ? counted_decimal(text.data() + p, whole, fraction)
+                           : read_decimal(text.data() + first, text.data() + p).value;
+  *out = negative ? -value : value;
+  return true;
+}
 
 /// Every step returns false where the text is not of the usual form.
 class DllReader::Walk {
@@ -44,14 +97,6 @@ class DllReader::Walk {
       : begin_(text.data()), p_(text.data()), end_(p_ + text.size()) {}
 
   [[nodiscard]] std::uint32_t offset() const { return static_cast<std::uint32_t>(p_ - begin_); }
-  /// Moves behind `literal` if it stands here.
-  bool literal(std::string_view literal) {
-    if (static_cast<std::size_t>(end_ - p_) < literal.size()) return false;
-    if (!same_bytes(p_, literal.data(), literal.size())) return false;
-    p_ += literal.size();
-    return true;
-  }
-
   bool take(char c) {
     if (p_ == end_ || *p_ != c) return false;
     ++p_;
@@ -108,9 +153,8 @@ class DllReader::Walk {
     return false;
   }
 
-  template <bool with_value = true>
   bool number(double& out) {
-    const Decimal read = read_decimal<with_value>(p_, end_);
+    const Decimal read = read_decimal(p_, end_);
     if (read.stop == nullptr) return false;
     // "1.2.3", "1e", "12x": the library says what is wrong with it.
     if (read.stop != end_ && *read.stop != ',' && *read.stop != ' ' && *read.stop != '}' &&
@@ -204,54 +248,68 @@ bool DllReader::read_object(std::string_view text) {
   }
 }
 
-// A loss counts only where none stands that goes before it.
-bool DllReader::is_needed(Slot slot) const {
-  if (slot == average_loss || slot == final_loss || slot == dotted_loss || slot == train_loss) {
-    return place_[step_loss] == 0 || values_[place_[step_loss] - 1u].is_string;
-  }
-  return slot != nothing;
+// What a line's value becomes, keys that go before it considered.
+double DllValues::*DllReader::use_of(Slot slot) const {
+  const auto first_of = [&](std::initializer_list<Slot> candidates) {
+    for (const Slot candidate : candidates) {
+      if (place_[candidate] != 0) return candidate == slot;
+    }
+    return false;
+  };
+  if (slot == nothing) return nullptr;
+  if (slot == step) return &DllValues::iteration;
+  if (slot == skipped) return &DllValues::skipped;
+  if (slot == rate) return &DllValues::rate;
+  if (first_of(kTimes)) return &DllValues::time_s;
+  return first_of(kLosses) ? &DllValues::loss : nullptr;
 }
 
 void DllReader::learn(std::string_view text) {
   shape_.clear();
   std::size_t from = 0;
   for (const Value& value : values_) {
-    shape_.push_back({std::string(text.substr(from, value.begin - from)), value.is_string,
-                      is_needed(value.slot)});
+    shape_.push_back(
+        {std::string(text.substr(from, value.begin - from)), value.is_string, use_of(value.slot)});
     from = value.end;
   }
   tail_ = text.substr(from);
-  shape_places_ = place_;
+  shape_last_ = place_[final_loss] != 0;
 }
 
-// The literal in front of a string ends with its opening quote, the one behind it begins with the
-// closing one: Walk::string is given both.
-bool DllReader::read_by_shape(std::string_view text) {
-  if (shape_.empty()) return false;
-  Walk walk(text);
-  values_.resize(shape_.size());
-  for (std::size_t i = 0; i < shape_.size(); ++i) {
-    const Part& part = shape_[i];
-    Value& value = values_[i];
-    std::string_view literal = part.literal;
-    if (i > 0 && shape_[i - 1].is_string) literal.remove_prefix(1);
-    if (part.is_string) literal.remove_suffix(1);
-    if (!walk.literal(literal)) return false;
-    value.is_string = part.is_string;
-    value.begin = walk.offset();
+// Numbers that are not plain (an exponent, "nan" in a string) are left to the walk.
+bool DllReader::read_by_shape(std::string_view text, DllStep& out) {
+  if (shape_.empty() || !maps_.fill(text)) return false;
+  DllValues values;
+  std::size_t at = 0;
+  for (Part& part : shape_) {
+    if (text.size() - at < part.literal.size() ||
+        !same_bytes(text.data() + at, part.literal.data(), part.literal.size())) {
+      return false;
+    }
+    at += part.literal.size();
+    std::size_t end = 0;  // of a string
     if (part.is_string) {
-      std::string_view string;
-      if (!walk.string(string)) return false;
-      ++value.begin;
-      value.end = walk.offset() - 1;
-    } else if (!(part.needed ? walk.number(value.number)
-                             : walk.template number<false>(value.number))) {
+      const std::size_t size = speculate(maps_.to_quote(at), part.size);
+      if (size > ByteMaps::kReach) return false;
+      end = at + size;
+      if (part.use == nullptr) {
+        at = end;
+        continue;
+      }
+    }
+    double* const value = part.use != nullptr ? &(values.*part.use) : nullptr;
+    if (!read_number(text, part, at, value) || (part.is_string && at != end)) {
       return false;
     }
   }
-  std::string_view tail = tail_;
-  if (shape_.back().is_string) tail.remove_prefix(1);
-  return walk.literal(tail) && walk.done();
+  if (text.substr(at) != tail_) return false;
+  out.iteration = values.iteration;
+  if (!std::isnan(values.skipped)) out.skipped = values.skipped;
+  if (!std::isnan(values.loss)) out.loss = values.loss;
+  out.time_s = values.time_s;
+  out.rate = values.rate;
+  out.last = shape_last_;
+  return true;
 }
 
 void DllReader::result(std::string_view text, DllStep& out) const {
@@ -272,24 +330,21 @@ void DllReader::result(std::string_view text, DllStep& out) const {
   };
   out.iteration = *get(step);
   out.skipped = get(skipped);
-  out.time_s = first_of({timestamp, own_timestamp}).value_or(kUnknown);
+  out.time_s = first_of(kTimes).value_or(kUnknown);
   out.last = place_[final_loss] != 0;
-  out.loss = first_of({step_loss, average_loss, final_loss, dotted_loss, train_loss});
+  out.loss = first_of(kLosses);
   out.rate = get(rate).value_or(kUnknown);
 }
 
 bool DllReader::read(std::string_view text, DllStep& out) {
-  bool known = false;
-  if (!shape_.empty()) {
-    place_ = shape_places_;
-    known = read_by_shape(text);
+  if (read_by_shape(text, out)) {
+    missed_ = false;
+    return true;
   }
-  if (!known) {
-    if (!read_object(text)) return false;
-    // One line of another kind in between (a checkpoint's, an evaluation's) is not yet a new shape.
-    if (shape_.empty() || missed_) learn(text);
-  }
-  missed_ = !known && !missed_;
+  if (!read_object(text)) return false;
+  // One line of another kind in between (a checkpoint's, an evaluation's) is not yet a new shape.
+  if (shape_.empty() || missed_) learn(text);
+  missed_ = !missed_;
   result(text, out);
   return true;
 }

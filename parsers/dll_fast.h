@@ -3,11 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "parsers/byte_maps.h"
 #include "parsers/dll_run.h"
 
 namespace bertbench {
@@ -17,7 +19,13 @@ namespace bertbench {
 /// tenth of the time.
 ///
 /// A log's lines differ only in their values: the text between the values of the line before is
-/// expected again, and where it stands the keys need not be read.
+/// expected again, and where it stands the keys need not be read. Of such a line only the values
+/// that count are read; a bitmap of its digits and one of its quotes tell where each value ends.
+struct DllValues {
+  double iteration = kUnknown, skipped = kUnknown, loss = kUnknown, time_s = kUnknown;
+  double rate = kUnknown;
+};
+
 class DllReader {
  public:
   /// The object behind "DLLL ". False for any other text, right or wrong: the library decides.
@@ -38,34 +46,43 @@ class DllReader {
     rate,
     slots
   };
+  /// What counts, the first that stands on the line.
+  static constexpr std::initializer_list<Slot> kTimes = {timestamp, own_timestamp};
+  static constexpr std::initializer_list<Slot> kLosses = {step_loss, average_loss, final_loss,
+                                                          dotted_loss, train_loss};
   struct Value {
     std::uint32_t begin = 0, end = 0;  ///< of a string: within its quotes
     bool is_string = false;
     Slot slot = nothing;
     double number = 0;
   };
+  /// What a line of the known shape must show, and what is done with the value behind it.
   struct Part {
-    std::string literal;  ///< in front of the value
+    std::string literal;  ///< up to the value; of strings, the quotes included
     bool is_string = false;
-    bool needed = false;
+    double DllValues::*use = nullptr;  ///< null: the value does not count
+    // Of the value on the line before: of a string, of a number's digits.
+    std::size_t size = 0, whole = 0, fraction = 0;
   };
   class Walk;
 
   static Slot slot_of(std::string_view key);
-  bool read_by_shape(std::string_view text);
+  bool read_number(std::string_view text, Part& part, std::size_t& at, double* out);
+  bool read_by_shape(std::string_view text, DllStep& out);
   bool read_object(std::string_view text);
   bool read_data(Walk& walk);
   bool read_step(Walk& walk);
   bool read_value(Walk& walk, Slot slot);
   void learn(std::string_view text);
-  [[nodiscard]] bool is_needed(Slot slot) const;
+  [[nodiscard]] double DllValues::*use_of(Slot slot) const;
   void result(std::string_view text, DllStep& out) const;
 
   std::vector<Value> values_;
   std::array<std::uint8_t, slots> place_{};  ///< in values_, plus one; 0: not on the line
   std::vector<Part> shape_;
-  std::array<std::uint8_t, slots> shape_places_{};
-  std::string tail_;
+  std::string tail_;         ///< behind the last value
+  bool shape_last_ = false;  ///< lines of this shape have the final loss
+  ByteMaps maps_;
   bool missed_ = false;  ///< the line before was of another shape
 };
 

@@ -82,11 +82,15 @@ std::optional<MpirunLabel> next_mpirun_label(std::string_view text, std::size_t 
   return std::nullopt;
 }
 
+bool may_have_label(std::string_view text) {
+  return text[0] == '[' || text[0] == ' ' || is_digit(text[0]);
+}
+
 // Labels in front, by one launcher inside another ("localhost: [rank1]: " is left to pdsh).
 Piece without_front_labels(Piece piece) {
   for (int round = 0; round < 2; ++round) {
     const std::string_view text = piece.text;
-    if (text.empty() || (text[0] != '[' && text[0] != ' ' && !is_digit(text[0]))) return piece;
+    if (text.empty() || !may_have_label(text)) return piece;
     std::size_t blank = 0;
     while (blank < text.size() && blank < 6 && text[blank] == ' ') ++blank;
     const std::size_t digits = digits_at(text, blank);
@@ -184,6 +188,10 @@ bool is_plain(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_bare(std::string_view text) {
+  return !text.empty() && !may_have_label(text) && is_plain(text);
+}
 
 void clean_line(std::string_view text, std::string& buffer, std::vector<Piece>& pieces) {
   if (!is_plain(text)) return split_by_launcher(strip_ansi(text, buffer), pieces);

@@ -22,6 +22,9 @@ struct Piece {
 /// out.
 void split_by_launcher(std::string_view line, std::vector<Piece>& pieces);
 
+/// Nearly every line: clean_line would give the text as it stands. False is no promise.
+[[nodiscard]] bool is_bare(std::string_view text);
+
 /// strip_ansi, then split_by_launcher. The pieces point into `text` or `buffer`.
 void clean_line(std::string_view text, std::string& buffer, std::vector<Piece>& pieces);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "parsers/anchor_tables.h"
+
 namespace bertbench {
 namespace {
 
@@ -33,7 +35,9 @@ std::span<const std::string_view> MarkRules::anchors() { return kAnchors; }
 
 void MarkRules::see(const Line& line) {
   if (marks_.size() >= kMostMarks) return;
-  for (const Rule& rule : kRules) {
+  for (std::size_t i = 0; i < std::size(kRules); ++i) {
+    const Rule& rule = kRules[i];
+    if (!may_hold(line, i)) continue;
     if (line.text.find(rule.anchor) == std::string_view::npos) continue;
     // Each rank says it.
     if (!marks_.empty() && marks_.back().line == line.number) return;

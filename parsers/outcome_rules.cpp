@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "parsers/anchor_tables.h"
 #include "parsers/core/text.h"
 #include "parsers/line_cleaner.h"
 #include "parsers/run_builder.h"
@@ -166,6 +167,20 @@ std::string detail_of(std::string_view text) {
   return std::string(text.substr(0, kLength));
 }
 
+/// The place in anchors() of each rule's anchor, the first of several that are equal.
+const std::vector<std::size_t>& rule_places() {
+  static const std::vector<std::size_t> places = [] {
+    std::vector<std::size_t> out;
+    for (const Rule& rule : kRules) {
+      out.push_back(
+          static_cast<std::size_t>(std::ranges::find(OutcomeRules::anchors(), rule.anchor) -
+                                   OutcomeRules::anchors().begin()));
+    }
+    return out;
+  }();
+  return places;
+}
+
 std::vector<std::string_view> make_anchors() {
   std::vector<std::string_view> out(std::begin(kTracebackAnchors), std::end(kTracebackAnchors));
   for (const Rule& rule : kRules) out.push_back(rule.anchor);
@@ -207,7 +222,9 @@ bool OutcomeRules::see_traceback(const Line& line) {
 
 void OutcomeRules::see(const Line& line) {
   const bool exception = !see_traceback(line);
-  for (const Rule& rule : kRules) {
+  for (std::size_t i = 0; i < std::size(kRules); ++i) {
+    const Rule& rule = kRules[i];
+    if (!may_hold(line, rule_places()[i])) continue;
     if (line.text.find(rule.anchor) == std::string_view::npos) continue;
     if (!rule.also.empty() && line.text.find(rule.also) == std::string_view::npos) continue;
     if (!rule.never.empty() && line.text.find(rule.never) != std::string_view::npos) continue;

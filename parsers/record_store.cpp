@@ -15,17 +15,20 @@ double mean_of(double a, std::int64_t count_a, double b, std::int64_t count_b) {
   return (a * x + b * y) / (x + y);
 }
 
-Record joined(const Record& a, const Record& b) {
-  Record out = b;
-  out.iterations = a.iterations + b.iterations;
-  out.seconds = a.seconds + b.seconds;  // unknown if one is
-  out.printed_rate = mean_of(a.printed_rate, a.merged, b.printed_rate, b.merged);
-  out.printed_first = mean_of(a.printed_first, a.merged, b.printed_first, b.merged);
-  out.first_time_s = std::isnan(a.first_time_s) ? b.first_time_s : a.first_time_s;
-  out.rank_spread = std::fmax(a.rank_spread, b.rank_spread);
-  if (std::isnan(b.loss) && !std::isnan(a.loss)) out.loss = a.loss;
-  out.merged = a.merged + b.merged;
-  return out;
+// `a` becomes both.
+void join(Record& a, const Record& b) {
+  a.step = b.step;
+  a.iterations += b.iterations;
+  a.seconds += b.seconds;  // unknown if one is
+  a.time_s = b.time_s;
+  a.printed_rate = mean_of(a.printed_rate, a.merged, b.printed_rate, b.merged);
+  a.printed_first = mean_of(a.printed_first, a.merged, b.printed_first, b.merged);
+  if (std::isnan(a.first_time_s)) a.first_time_s = b.first_time_s;
+  a.rank_spread =
+      std::isnan(a.rank_spread) || b.rank_spread > a.rank_spread ? b.rank_spread : a.rank_spread;
+  if (!std::isnan(b.loss)) a.loss = b.loss;
+  a.line = b.line;
+  a.merged += b.merged;
 }
 
 }  // namespace
@@ -69,16 +72,17 @@ std::size_t RecordStore::tail() const {
   return std::min(kEnough, capacity_ / 8);
 }
 
-void RecordStore::push(const Record& record) {
+Record& RecordStore::push() {
   // Once merging has begun, new records are brought to the others' stride in small batches: they
   // are still in the cache, and the whole is gone over only when the stride doubles.
   if (stride_ > 1 && records_.size() - even_ >= 2 * std::max<std::size_t>(tail(), 1)) merge_new();
   if (records_.size() >= capacity_) merge_all();
-  records_.push_back(record);
   ++seen_;
-  if (budget_ == nullptr) return;
-  budget_->count(1);
-  if (budget_->spent()) budget_->shrink();
+  if (budget_ != nullptr) {
+    budget_->count(1);
+    if (budget_->spent()) budget_->shrink();
+  }
+  return records_.emplace_back();
 }
 
 std::vector<Record> RecordStore::take() {
@@ -159,7 +163,7 @@ void RecordStore::merge(std::size_t from, std::size_t to, std::int64_t index, bo
         is_protected(record, index) || is_protected(record, index + record.merged - 1);
     index += record.merged;
     if (!keep && open && records_[end - 1].merged + record.merged <= stride_) {
-      records_[end - 1] = joined(records_[end - 1], record);
+      join(records_[end - 1], record);
     } else {
       if (end != i) records_[end] = record;
       ++end;

@@ -48,7 +48,9 @@ class RecordStore {
   RecordStore& operator=(const RecordStore&) = delete;
   ~RecordStore();
 
-  void push(const Record& record);
+  /// A new record, to be filled before the next call.
+  Record& push();
+  void push(const Record& record) { push() = record; }
   /// Makes one record of the newest ones with a counter above `step`.
   void join_after(std::int64_t step);
   /// Merges further; `windows` gives up fixed windows as well. The budget's affair.

@@ -106,9 +106,9 @@ void RunDraft::add(const Sample& sample) {
     }
     if (!records.empty() && sample.step < records.back().step) return;  // late, and never seen
   }
-  Record record;
-  record.step = sample.step;
   const std::int64_t difference = records.empty() ? sample.step : sample.step - records.back().step;
+  Record& record = store_.push();
+  record.step = sample.step;
   record.iterations =
       sample.iterations > 0 ? sample.iterations : std::max<std::int64_t>(1, difference);
   record.seconds = sample.seconds;
@@ -117,9 +117,8 @@ void RunDraft::add(const Sample& sample) {
   record.printed_rate = sample.rate;
   record.printed_first = std::isnan(sample.first_rate) ? sample.rate : sample.first_rate;
   record.line = sample.line;
-  store_.push(record);
-  if (sample.loss) note_loss(store_.back(), *sample.loss);
-  add_rank_seconds(store_.back(), sample);
+  if (sample.loss) note_loss(record, *sample.loss);
+  if (sample.rank >= 0) add_rank_seconds(record, sample);
 }
 
 void RunDraft::join_records_after(std::int64_t step) { store_.join_after(step); }

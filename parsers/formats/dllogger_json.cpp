@@ -61,7 +61,7 @@ Json parse_line(std::string_view text) {
 }
 
 bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
-  const auto at = line.text.find("DLLL {");
+  const auto at = line.text.starts_with(kAnchors[0]) ? 0 : line.text.find(kAnchors[0]);
   if (at == std::string_view::npos) return false;
   DllStep usual;
   if (reader_.read(line.text.substr(at + 5), usual)) {

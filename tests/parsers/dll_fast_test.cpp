@@ -136,7 +136,15 @@ TEST(ReadDecimal, IsWhatFromCharsGives) {
     if (error != std::errc{} || got.stop == nullptr) continue;
     ASSERT_EQ(got.value, expected) << text;
     ASSERT_EQ(got.stop, stop) << text;
-    ASSERT_EQ(read_decimal<false>(text.data(), text.data() + text.size()).stop, stop) << text;
+    const auto point = text.find('.');
+    const bool negative = text.starts_with('-');
+    if (text.find('e') != std::string::npos) continue;
+    const std::size_t fraction = point == std::string::npos ? 0 : text.size() - point - 1;
+    const std::size_t whole = text.size() - fraction - (fraction > 0 ? 1 : 0) - (negative ? 1 : 0);
+    const std::string in_front = "\"step\": " + text;
+    ASSERT_EQ(counted_decimal(in_front.data() + in_front.size(), whole, fraction),
+              std::abs(expected))
+        << text;
   }
   for (const char* none : {"", "-", ".5", "+1", "01", "-01", "x", "1.", "nan", "inf"}) {
     EXPECT_EQ(read_decimal(none, none + std::char_traits<char>::length(none)).stop, nullptr)

@@ -1,0 +1,60 @@
+// The vector loops of the anchor scan: which places of a block may begin a fingerprint.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace bertbench {
+
+/// Kernels from slow to fast; the best one that the processor has is taken.
+enum class ScanKernel { portable, avx2, avx512vbmi };
+[[nodiscard]] ScanKernel best_scan_kernel();
+
+/// Eight buckets of fingerprints, as tables that the kernels look bytes up in. A place passes when
+/// some bucket has, for each of its bytes, a fingerprint with that byte there: all places that hold
+/// a fingerprint do, and some that hold none.
+class FingerprintTables {
+ public:
+  static constexpr std::size_t kWidth = 4;    ///< bytes of a fingerprint
+  static constexpr std::size_t kBuckets = 8;  ///< bits of a table's entry
+
+  void add(const char* fingerprint, std::size_t bucket);
+  /// For the kernels of nibbles: `p` has kWidth bytes.
+  [[nodiscard]] bool passes(const unsigned char* p) const {
+    unsigned mask = 0xff;
+    for (std::size_t j = 0; j < kWidth; ++j) {
+      mask &= static_cast<unsigned>(low[j][p[j] & 15u] & high[j][p[j] >> 4u]);
+    }
+    return mask != 0;
+  }
+  /// For the kernel of 7 bits: fewer false places.
+  [[nodiscard]] bool passes_exactly(const unsigned char* p) const {
+    unsigned mask = 0xff;
+    for (std::size_t j = 0; j < kWidth; ++j) mask &= bytes[j][p[j] & 127u];
+    return mask != 0;
+  }
+
+  // Bit b of low[j][n]: bucket b has a fingerprint whose j-th byte has the low nibble n.
+  alignas(32) std::array<std::array<std::uint8_t, 16>, kWidth> low{};
+  alignas(32) std::array<std::array<std::uint8_t, 16>, kWidth> high{};
+  // Bit b of bytes[j][c]: bucket b has a fingerprint whose j-th byte is c or c + 128.
+  alignas(64) std::array<std::array<std::uint8_t, 128>, kWidth> bytes{};
+};
+
+/// What a kernel tells of up to kSteps steps of kPlaces places each.
+struct ScanMasks {
+  static constexpr std::size_t kPlaces = 64, kSteps = 64;
+  std::uint64_t any = 0;                       ///< bit s: some place of step s passes
+  std::array<std::uint64_t, kSteps> found;     ///< bit k of [s]: place k of step s passes
+  std::array<std::uint64_t, kSteps> breaks;    ///< bit k of [s]: it holds '\n'
+  std::array<std::uint32_t, kSteps> newlines;  ///< '\n' in front of step s
+};
+
+/// Fills `out` for `steps` (up to kSteps) from `p` on, which has kWidth - 1 bytes more than the
+/// steps; `newlines` stand in front of the first. Returns the '\n' in front of the step behind the
+/// last. `kernel` must not be portable, and the processor must have it.
+std::uint32_t fill_masks(ScanKernel kernel, const FingerprintTables& tables, const char* p,
+                         std::size_t steps, std::uint32_t newlines, ScanMasks& out);
+
+}  // namespace bertbench
