@@ -8,18 +8,39 @@ set_source_files_properties(cpu/kernels_avx2.cpp PROPERTIES
 set_source_files_properties(cpu/kernels_avx512.cpp PROPERTIES
   COMPILE_OPTIONS "${isa_flags};-march=x86-64-v4;-mprefer-vector-width=512")
 
-add_library(bert_core STATIC
+# The model without a backend: what bert_cuda.so shares with the CPU backend, and needs no oneDNN.
+add_library(bert_model STATIC
+  checks.cpp
   model_config.cpp
   parameters.cpp
-  cpu/activations.cpp
+  cpu/adam_constants.cpp
   cpu/arena.cpp
+  cpu/initialize.cpp
+)
+set_target_properties(bert_model PROPERTIES POSITION_INDEPENDENT_CODE ON)
+target_include_directories(bert_model PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(bert_model PRIVATE $<$<BOOL:${OpenMP_CXX_FOUND}>:OpenMP::OpenMP_CXX>
+                                         bb::warnings)
+
+# The oracle of the tests; no program links it.
+add_library(bert_reference STATIC EXCLUDE_FROM_ALL reference/reference.cpp)
+target_link_libraries(bert_reference PUBLIC bert_model PRIVATE bb::warnings)
+
+# Without oneDNN, on a GPU machine say, bert_train is built with the other backends alone.
+if(NOT TARGET DNNL::dnnl OR NOT OpenMP_CXX_FOUND)
+  add_library(bert_core STATIC cpu/absent.cpp)
+  target_link_libraries(bert_core PUBLIC bert_model Threads::Threads PRIVATE bb::warnings)
+  return()
+endif()
+
+add_library(bert_core STATIC
+  cpu/activations.cpp
   cpu/attention.cpp
   cpu/cpu_backend.cpp
   cpu/embeddings.cpp
   cpu/encoder_layer.cpp
   cpu/gemm.cpp
   cpu/heads.cpp
-  cpu/initialize.cpp
   cpu/kernels.cpp
   cpu/kernels_avx2.cpp
   cpu/kernels_avx512.cpp
@@ -29,9 +50,5 @@ add_library(bert_core STATIC
   cpu/partials.cpp
 )
 target_include_directories(bert_core PUBLIC ${PROJECT_SOURCE_DIR})
-target_link_libraries(bert_core PUBLIC OpenMP::OpenMP_CXX Threads::Threads
+target_link_libraries(bert_core PUBLIC bert_model OpenMP::OpenMP_CXX Threads::Threads
                                 PRIVATE DNNL::dnnl bb::warnings)
-
-# The oracle of the tests; no program links it.
-add_library(bert_reference STATIC EXCLUDE_FROM_ALL reference/reference.cpp)
-target_link_libraries(bert_reference PUBLIC bert_core PRIVATE bb::warnings)

@@ -9,25 +9,13 @@
 #include <utility>
 
 #include "workloads/bert/backend.h"
+#include "workloads/bert/checks.h"
 #include "workloads/bert/cpu/activations.h"
 #include "workloads/bert/cpu/initialize.h"
 #include "workloads/bert/cpu/optimizer.h"
 
 namespace bert {
 namespace {
-
-void check_options(const BackendOptions& options) {
-  check_config(options.model);
-  if (options.micro_batch_size <= 0 || options.sequence_length <= 0 || options.threads <= 0) {
-    throw std::invalid_argument(
-        "micro-batch size, sequence length and threads must be greater than 0");
-  }
-  if (options.sequence_length > options.model.max_positions) {
-    throw std::invalid_argument("sequence length " + std::to_string(options.sequence_length) +
-                                " exceeds the model's " +
-                                std::to_string(options.model.max_positions) + " positions");
-  }
-}
 
 /// Allowance for what is not planned here: oneDNN's packed copies inside a product, the libraries.
 /// It only guards the start; peak_bytes() tells what a run really took.
@@ -129,7 +117,6 @@ class CpuBackend final : public Backend {
     }
   }
   void clear_summed_gradients();
-  void check_batch(const Batch& batch);
   void ensure_masked_capacity(std::int64_t masked);
 
   BackendOptions options_;
@@ -156,38 +143,6 @@ void CpuBackend::clear_summed_gradients() {
   }
 }
 
-/// Data errors are told here, before they become addresses.
-void CpuBackend::check_batch(const Batch& batch) {
-  const auto require = [](bool good, const char* rule) {
-    if (!good) throw std::invalid_argument(std::string("batch: ") + rule);
-  };
-  const ModelConfig& model = options_.model;
-  const std::int64_t tokens = batch.sequences * batch.sequence_length;
-  const auto has = [](const std::vector<std::int32_t>& values, std::int64_t size) {
-    return static_cast<std::int64_t>(values.size()) == size;
-  };
-  const auto within = [](const std::vector<std::int32_t>& values, std::int64_t low,
-                         std::int64_t high) {
-    return std::all_of(values.begin(), values.end(),
-                       [&](std::int32_t v) { return v >= low && v < high; });
-  };
-  require(batch.sequences > 0 && batch.sequences <= options_.micro_batch_size,
-          "sequences must be 1 to the micro-batch size");
-  require(batch.sequence_length > 0 && batch.sequence_length <= options_.sequence_length,
-          "sequence length must be 1 to the backend's");
-  const std::int64_t masked = batch.sequences * batch.masked_per_sequence;
-  require(has(batch.tokens, tokens) && has(batch.segments, tokens) &&
-              has(batch.lengths, batch.sequences) && has(batch.next_sentence, batch.sequences) &&
-              has(batch.masked, masked) && has(batch.labels, masked),
-          "an array has not the size its shape says");
-  require(within(batch.tokens, 0, model.vocabulary), "a token is outside the vocabulary");
-  require(within(batch.labels, 0, model.vocabulary), "a label is outside the vocabulary");
-  require(within(batch.segments, 0, model.segment_types), "a segment is unknown to the model");
-  require(within(batch.lengths, 1, batch.sequence_length + 1), "a length is not 1 to s");
-  require(within(batch.masked, 0, tokens), "a masked position is outside the batch");
-  require(within(batch.next_sentence, 0, 2), "next_sentence is not 0 or 1");
-}
-
 void CpuBackend::ensure_masked_capacity(std::int64_t masked) {
   if (masked <= masked_capacity_) return;
   auto larger = std::make_unique<Activations>(options_, masked);
@@ -202,7 +157,7 @@ void CpuBackend::ensure_masked_capacity(std::int64_t masked) {
 Loss CpuBackend::forward_backward(const Batch& batch, double gradient_scale, bool training,
                                   std::int64_t optimizer_step, const GradientReady& ready) {
   enter();
-  check_batch(batch);
+  check_batch(batch, options_);
   ensure_masked_capacity(batch.masked_per_sequence);
   Context context{options_.model, layout_, kernels(), gemm_, options_.threads};
   context.weights = weights_.data();

@@ -10,27 +10,6 @@ namespace {
 /// one tensor, large enough that scheduling costs nothing.
 constexpr std::int64_t kChunk = 32768;
 
-AdamRange constants(const OptimizerOptions& options, double gradient_factor, double norm,
-                    std::int64_t update) {
-  AdamRange range;
-  range.beta1 = static_cast<float>(options.beta1);
-  range.beta2 = static_cast<float>(options.beta2);
-  range.one_minus_beta1 = static_cast<float>(1 - options.beta1);
-  range.one_minus_beta2 = static_cast<float>(1 - options.beta2);
-  range.epsilon = static_cast<float>(options.epsilon);
-  const bool normalize =
-      options.kind == OptimizerOptions::Kind::lamb && options.grad_pre_normalization;
-  const double factor = normalize ? (norm > 0 ? 1 / norm : 1) : gradient_factor;
-  range.gradient_factor = static_cast<float>(factor);
-  if (options.bias_correction) {
-    const auto t = static_cast<double>(update);
-    range.first_correction = static_cast<float>(1 / (1 - std::pow(options.beta1, t)));
-    range.second_correction_root =
-        static_cast<float>(1 / std::sqrt(1 - std::pow(options.beta2, t)));
-  }
-  return range;
-}
-
 double trust_ratio(const OptimizerOptions& options, const LambSums& sums) {
   double ratio = 1;
   if (sums.weights > 0 && sums.update > 0) ratio = std::sqrt(sums.weights / sums.update);
@@ -54,7 +33,7 @@ Optimizer::Optimizer(const std::vector<Parameter>& parameters, const Kernels& ke
 void Optimizer::step(const OptimizerOptions& options, double learning_rate, double gradient_factor,
                      double norm, std::int64_t update, const float* gradients, float* weights,
                      float* first, float* second) const {
-  const AdamRange common = constants(options, gradient_factor, norm, update);
+  const AdamRange common = adam_constants(options, gradient_factor, norm, update);
   const auto range_of = [&](const Chunk& chunk) {
     AdamRange range = common;
     range.size = chunk.size;

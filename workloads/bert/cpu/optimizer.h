@@ -9,6 +9,10 @@
 
 namespace bert {
 
+/// What is the same for every range of one step; `norm` is that of the gradients as they lie there.
+[[nodiscard]] AdamRange adam_constants(const OptimizerOptions& options, double gradient_factor,
+                                       double norm, std::int64_t update);
+
 /// With g the gradient times its factor, t the update and all of it per element:
 ///
 ///   m = beta1 m + (1 - beta1) g          mhat = m / (1 - beta1^t)

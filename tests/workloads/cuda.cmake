@@ -1,0 +1,35 @@
+# The CUDA backend on an emulated device: the kernels' own source compiled as C++, every CUDA thread
+# a fiber. Nothing of it is offered to users.
+find_package(fmt QUIET)
+if(NOT BB_SANITIZE MATCHES thread)  # fibers are not threads to ThreadSanitizer
+  get_property(cuda_kernels GLOBAL PROPERTY bert_cuda_kernels)
+  set(emulated ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/emulated)
+  set_source_files_properties(${cuda_kernels} PROPERTIES LANGUAGE CXX)
+  add_library(bert_cuda_emulated STATIC EXCLUDE_FROM_ALL
+    $<TARGET_OBJECTS:bert_cuda_host>
+    ${cuda_kernels} ${emulated}/device.cpp ${emulated}/matmul.cpp ${emulated}/runtime.cpp)
+  # nvcc's unroll pragmas mean nothing to g++.
+  target_compile_options(bert_cuda_emulated PUBLIC -Wno-unknown-pragmas)
+  target_link_libraries(bert_cuda_emulated PUBLIC bert_model fmt::fmt PRIVATE bb::warnings)
+
+  bb_add_test(bert_cuda_test
+    SOURCES cuda/backend_test.cpp cuda/kernels_test.cpp cuda/matmul_test.cpp cuda/planner_test.cpp
+            cuda/order_test.cpp
+    LIBS bert_cuda_emulated bert_core bert_reference LABELS workloads TIMEOUT 120)
+endif()
+
+if(TARGET bert_cuda)
+  # The same tests of the backend on a real device.
+  bb_add_test(bert_cuda_gpu_test SERIAL
+    SOURCES cuda/backend_test.cpp
+    LIBS bert_cuda_device bert_core bert_reference LABELS gpu TIMEOUT 300)
+  target_compile_definitions(bert_cuda_gpu_test PRIVATE BERT_REAL_DEVICE)
+
+  # Without a device: status 3 and one line.
+  add_test(NAME bert_cuda.says_in_one_line_that_there_is_no_device
+    COMMAND sh -c "said=$(CUDA_VISIBLE_DEVICES= \"$0\" --backend cuda --steps 1 2>&1); test $? -eq 3 || exit 1
+                   test $(echo \"$said\" | wc -l) -eq 1 && echo \"$said\" | grep 'no CUDA device can be used'"
+            $<TARGET_FILE:bert_train>)
+  set_tests_properties(bert_cuda.says_in_one_line_that_there_is_no_device PROPERTIES
+    LABELS workloads TIMEOUT 60)
+endif()

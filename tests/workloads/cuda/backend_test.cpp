@@ -1,0 +1,257 @@
+// The CUDA backend against the CPU backend and the fp64 reference: on the emulated device, and the
+// same file on a real one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "tests/workloads/cuda/support.h"
+#include "workloads/bert/parameters.h"
+#include "workloads/bert/reference/reference.h"
+
+namespace bert {
+namespace {
+
+using testing::copy;
+using testing::cpu_backend;
+using testing::cuda_backend;
+using testing::even_model;
+using testing::make_batch;
+using testing::odd_model;
+using testing::options_for;
+using testing::skip_without_device;
+using testing::state_of;
+using testing::weights_after_one_step;
+using testing::worst_error;
+
+std::vector<double> reference_gradients(const BackendOptions& options, const Batch& batch,
+                                        std::span<const float> weights, std::int64_t step) {
+  const std::vector<double> exact(weights.begin(), weights.end());
+  return reference_step<double>(options.model, batch, exact, {true, options.seed, step}).gradients;
+}
+
+/// Every test needs a device: the emulated one, or (bert_cuda_gpu_test) a real one.
+class CudaBackend : public ::testing::Test {
+ protected:
+  void SetUp() override { skip_without_device(); }
+};
+
+struct Case {
+  const char* precision;
+  double bound;       ///< of the worst tensor's relative error
+  double loss_bound;  ///< relative
+};
+
+class CudaPrecision : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override { skip_without_device(); }
+};
+
+TEST_P(CudaPrecision, gradients_of_every_tensor_agree_with_the_fp64_reference) {
+  for (const ModelConfig& model : {odd_model(), even_model()}) {
+    const std::int64_t length = model.max_positions - 4;
+    const BackendOptions options = options_for(model, 3, length);
+    const Batch batch = make_batch(model, 3, length, 4);
+    const auto backend = cuda_backend(options, GetParam().precision);
+    // Weights that the type holds exactly are not assumed: rounding them is part of the error.
+    const auto weights = state_of(*backend, StateArray::weights);
+    backend->zero_gradients();
+    EXPECT_TRUE(backend->forward_backward(batch, 1.0, true, 3, {}).pending);
+    const auto gradients = state_of(*backend, StateArray::gradients);
+    const auto exact = reference_gradients(options, batch, weights, 3);
+    const auto worst = worst_error(backend->parameters(), gradients.data(), exact.data());
+    EXPECT_LE(worst.error, GetParam().bound) << model.name << " " << worst.name;
+
+    const auto losses = backend->pending_losses();
+    ASSERT_EQ(losses.size(), 1U);
+    const std::vector<double> same(weights.begin(), weights.end());
+    const double loss = reference_loss<double>(model, batch, same, {true, options.seed, 3});
+    EXPECT_NEAR(losses[0].total(), loss, loss * GetParam().loss_bound);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaPrecision,
+                         ::testing::Values(Case{"fp32", 1e-5, 1e-6}, Case{"tf32", 2e-3, 2e-4},
+                                           Case{"bf16", 3e-2, 2e-3}, Case{"fp16", 5e-3, 5e-4}),
+                         [](const auto& one) { return std::string(one.param.precision); });
+
+TEST_F(CudaBackend, ten_steps_of_adamw_and_lamb_follow_the_cpu_backend) {
+  for (const auto kind : {OptimizerOptions::Kind::adamw, OptimizerOptions::Kind::lamb}) {
+    const ModelConfig model = odd_model();
+    const BackendOptions options = options_for(model, 2, 16);
+    const auto cpu = cpu_backend(options);
+    if (cpu == nullptr) GTEST_SKIP() << "built without the CPU backend";
+    const auto device = cuda_backend(options, "fp32");
+    EXPECT_EQ(state_of(*device, StateArray::weights), copy(cpu->weights()));
+    UpdateRequest request;
+    request.optimizer.kind = kind;
+    request.learning_rate = 1e-3;
+    request.gradient_clipping = 1;
+    for (std::int64_t step = 1; step <= 10; ++step) {
+      request.update = step;
+      const Batch batch = make_batch(model, 2, 16, 3, 2 * step);
+      double losses[2] = {};
+      double norms[2] = {};
+      int which = 0;
+      for (Backend* backend : {cpu.get(), device.get()}) {
+        backend->zero_gradients();
+        const Loss loss = backend->forward_backward(batch, 1.0, true, step, {});
+        norms[which] = backend->update(request).gradient_norm;
+        losses[which] = loss.pending ? backend->pending_losses().at(0).total() : loss.total();
+        ++which;
+      }
+      EXPECT_NEAR(losses[1], losses[0], 1e-5 * losses[0]) << "step " << step;
+      EXPECT_NEAR(norms[1], norms[0], 1e-4 * norms[0]) << "step " << step;
+    }
+    const auto weights = state_of(*device, StateArray::weights);
+    const auto worst = worst_error(cpu->parameters(), weights.data(), cpu->weights().data());
+    EXPECT_LE(worst.error, 1e-4) << worst.name;
+  }
+}
+
+TEST_F(CudaBackend, the_same_bits_come_twice) {
+  const ModelConfig model = even_model();
+  for (const char* precision : {"fp32", "bf16"}) {
+    EXPECT_EQ(weights_after_one_step(model, precision), weights_after_one_step(model, precision));
+  }
+}
+
+TEST_F(CudaBackend, accumulation_over_k_micro_steps_equals_one_batch_k_times_as_large) {
+  const ModelConfig model = odd_model();
+  const auto whole = cuda_backend(options_for(model, 6, 20), "fp32");
+  whole->zero_gradients();
+  whole->forward_backward(make_batch(model, 6, 20, 4), 1.0, true, 3, {});
+  const auto parts = cuda_backend(options_for(model, 2, 20), "fp32");
+  parts->zero_gradients();
+  for (std::int64_t i = 0; i < 3; ++i) {
+    parts->forward_backward(make_batch(model, 2, 20, 4, 2 * i), 1.0 / 3, true, 3, {});
+  }
+  EXPECT_EQ(parts->pending_losses().size(), 3U);
+  const auto a = state_of(*parts, StateArray::gradients);
+  const auto b = state_of(*whole, StateArray::gradients);
+  const auto worst = worst_error(parts->parameters(), a.data(), b.data());
+  EXPECT_LE(worst.error, 2e-6) << worst.name;
+}
+
+TEST_F(CudaBackend, checkpointing_changes_memory_and_not_a_bit_of_the_gradient) {
+  const ModelConfig model = even_model(3);
+  BackendOptions options = options_for(model, 2, 24);
+  std::vector<std::vector<float>> gradients;
+  std::vector<std::int64_t> memory;
+  for (const bool on : {false, true}) {
+    options.activation_checkpointing = on;
+    const auto backend = cuda_backend(options, "bf16");
+    backend->zero_gradients();
+    backend->forward_backward(make_batch(model, 2, 24, 3), 1.0, true, 3, {});
+    gradients.push_back(state_of(*backend, StateArray::gradients));
+    memory.push_back(backend->predicted_peak_bytes());
+  }
+  EXPECT_EQ(gradients[0], gradients[1]);
+  EXPECT_LT(memory[1], memory[0]);
+}
+
+TEST_F(CudaBackend, takes_more_masked_positions_than_planned_and_none) {
+  const ModelConfig model = odd_model();
+  const auto backend = cuda_backend(options_for(model, 2, 16), "fp32");
+  backend->zero_gradients();
+  backend->forward_backward(make_batch(model, 2, 16, 11), 1.0, true, 1, {});
+  EXPECT_GT(backend->pending_losses().at(0).masked_lm, 0);
+  backend->zero_gradients();
+  backend->forward_backward(make_batch(model, 2, 16, 0), 1.0, true, 1, {});
+  EXPECT_EQ(backend->pending_losses().at(0).masked_lm, 0);
+  const auto gradients = state_of(*backend, StateArray::gradients);
+  const auto cpu = cpu_backend(options_for(model, 2, 16));
+  if (cpu == nullptr) GTEST_SKIP() << "built without the CPU backend";
+  cpu->zero_gradients();
+  cpu->forward_backward(make_batch(model, 2, 16, 0), 1.0, true, 1, {});
+  const auto decoder = static_cast<std::size_t>(ParameterLayout(model).decoder_bias);
+  EXPECT_EQ(gradients[decoder], 0);
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    ASSERT_NEAR(gradients[i], cpu->gradients()[i], 1e-5) << i;
+  }
+}
+
+TEST_F(CudaBackend, fp16_skips_a_step_that_overflows_and_lowers_the_scale) {
+  const ModelConfig model = odd_model();
+  BackendOptions options = options_for(model, 2, 16);
+  options.loss_scale.initial = 1e9;  // beyond fp16: the first steps must overflow
+  const auto backend = cuda_backend(options, "fp16");
+  const auto before = state_of(*backend, StateArray::weights);
+  UpdateRequest request;
+  request.learning_rate = 1e-3;
+  int skipped = 0;
+  UpdateResult result;
+  for (std::int64_t step = 1; step <= 40; ++step) {
+    backend->zero_gradients();
+    backend->forward_backward(make_batch(model, 2, 16, 3), 1.0, true, step, {});
+    result = backend->update(request);
+    if (!result.skipped) break;
+    ++skipped;
+    EXPECT_EQ(state_of(*backend, StateArray::weights), before);
+  }
+  EXPECT_GT(skipped, 2);
+  EXPECT_FALSE(result.skipped);
+  EXPECT_EQ(result.loss_scale, 1e9 / std::pow(2.0, skipped));
+  EXPECT_NE(state_of(*backend, StateArray::weights), before);
+  EXPECT_EQ(backend->scalar_state().loss_scale, result.loss_scale);
+}
+
+TEST_F(CudaBackend, state_written_is_state_read_and_is_what_the_step_uses) {
+  const ModelConfig model = even_model();
+  const BackendOptions options = options_for(model, 2, 16);
+  BackendOptions other = options;
+  other.seed = 7;
+  const auto source = cuda_backend(other, "bf16");
+  const auto target = cuda_backend(options, "bf16");
+  const Batch batch = make_batch(model, 2, 16, 3);
+  const auto loss_of = [&](Backend& backend) {
+    backend.zero_gradients();
+    backend.forward_backward(batch, 1.0, false, 1, {});
+    return backend.pending_losses().at(0).total();
+  };
+  const double wanted = loss_of(*source);
+  EXPECT_NE(loss_of(*target), wanted);
+  target->write_state(StateArray::weights, 0, state_of(*source, StateArray::weights));
+  EXPECT_EQ(loss_of(*target), wanted);
+  EXPECT_EQ(target->forward(batch).total(), wanted) << "inference is the forward pass";
+}
+
+TEST_F(CudaBackend, tells_gradient_ranges_from_the_end_without_gaps) {
+  const ModelConfig model = odd_model(3);
+  const auto backend = cuda_backend(options_for(model, 2, 16), "fp32");
+  std::int64_t end = ParameterLayout(model).total;
+  int calls = 0;
+  backend->zero_gradients();
+  backend->forward_backward(make_batch(model, 2, 16, 3), 1.0, true, 1,
+                            [&](std::int64_t offset, std::int64_t size) {
+                              EXPECT_EQ(offset + size, end);
+                              end = offset;
+                              ++calls;
+                            });
+  EXPECT_EQ(end, 0);
+  EXPECT_EQ(calls, 5);
+}
+
+TEST_F(CudaBackend, refuses_what_it_cannot_do_with_the_reason) {
+  const auto message = [](BackendOptions options, const std::string& precision) -> std::string {
+    try {
+      cuda_backend(options, precision);
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "";
+  };
+  BackendOptions options = options_for(odd_model(), 2, 16);
+  EXPECT_THAT(message(options, "fp8"), ::testing::HasSubstr("fp32, tf32, bf16 and fp16"));
+  options.memory_limit_bytes = 1000;
+  EXPECT_THAT(message(options, "fp32"), ::testing::HasSubstr("MiB of device memory"));
+  options = options_for(odd_model(), 2, 16);
+  options.model.hidden = 2048;
+  options.model.heads = 32;
+  EXPECT_THAT(message(options, "fp32"), ::testing::HasSubstr("up to 1024"));
+}
+
+}  // namespace
+}  // namespace bert

@@ -1,0 +1,206 @@
+// Kernels on the emulated device against plain definitions.
+#include "workloads/bert/cuda/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "workloads/bert/cuda/device_dropout.h"
+#include "workloads/bert/cuda/mma.h"
+
+namespace bert::cuda {
+namespace {
+
+Dropout some_dropout(std::int64_t first_sequence = 5) {
+  Dropout dropout;
+  dropout.key = dropout_key(77, 3, 9, 0, 0.4);
+  dropout.first_sequence = first_sequence;
+  dropout.on = true;
+  return dropout;
+}
+
+template <typename T>
+std::vector<T> random_values(std::size_t count, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal;
+  std::vector<T> out;
+  for (std::size_t i = 0; i < count; ++i) out.push_back(from_float<T>(normal(engine)));
+  return out;
+}
+
+template <typename T>
+double difference(const std::vector<T>& a, const std::vector<T>& b) {
+  double off = 0;
+  double norm = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double x = static_cast<double>(to_float(a[i]));
+    const double y = static_cast<double>(to_float(b[i]));
+    off += (x - y) * (x - y);
+    norm += y * y;
+  }
+  return std::sqrt(off / norm);
+}
+
+TEST(CudaNumbers, bf16_rounds_to_nearest_even_and_keeps_nan) {
+  const auto bits = [](float x) { return from_float<Bf16>(x).bits; };
+  EXPECT_EQ(bits(1.0F), 0x3f80);
+  EXPECT_EQ(bits(1.00390625F), 0x3f80) << "a tie goes to even";
+  EXPECT_EQ(bits(1.01171875F), 0x3f82);
+  EXPECT_EQ(bits(3.4e38F), 0x7f80) << "beyond the largest is infinity";
+  EXPECT_TRUE(std::isnan(to_float(from_float<Bf16>(NAN))));
+}
+
+struct MaskJob {
+  Dropout dropout;
+  std::int64_t sequence;
+  std::uint64_t first;
+  int width;
+  std::uint64_t* out;  ///< bits of 64, then kept_row of each lane
+};
+void mask_kernel(MaskJob job) {
+  const int lane = static_cast<int>(threadIdx.x);
+  const DropoutKey key = key_of(job.dropout, job.sequence);
+  const std::uint64_t bits = kept_sixty_four(key, job.first, lane);
+  if (lane == 0) job.out[0] = bits;
+  job.out[1 + lane] = kept_row(key, job.first / 64 * 64, job.width, lane);
+}
+
+TEST(CudaDropout, masks_are_those_of_the_scalar_definition) {
+  for (const std::uint64_t first : {0ULL, 64ULL, 91ULL, 1000ULL}) {
+    for (const int width : {36, 128, 768, 1024}) {
+      std::uint64_t out[33] = {};
+      const std::int64_t far = (1LL << 33) + 5;  // the index's high half is part of the key
+      launch(mask_kernel, blocks(1), dim3(32), 0, nullptr,
+             MaskJob{some_dropout(far), 2, first, width, out});
+      const DropoutKey key = dropout_key(77, 3, 9, far + 2, 0.4);
+      for (std::uint64_t i = 0; i < 64; ++i) {
+        ASSERT_EQ(out[0] >> i & 1U, dropout_keeps(key, first + i) ? 1U : 0U) << first << "+" << i;
+      }
+      for (int column = 0; column < width; ++column) {
+        const std::uint64_t bit = out[1 + column % 256 / 8] >> (column / 256 * 8 + column % 8) & 1U;
+        ASSERT_EQ(bit, dropout_keeps(key, first / 64 * 64 + static_cast<std::uint64_t>(column)))
+            << width << " column " << column;
+      }
+    }
+  }
+}
+
+template <typename T>
+struct ProductJob {
+  const T *a, *b, *b_rows;  ///< [16, 16], [8, 16], [16, 8]
+  float *c, *c_rows;        ///< [16, 8]
+};
+template <typename T>
+void product_kernel(ProductJob<T> job) {
+  const int lane = static_cast<int>(threadIdx.x);
+  const FragmentA a = load_a(job.a, 16, 0, 0, lane);
+  float c[4] = {};
+  float c_rows[4] = {};
+  multiply_add<T>(c, a, load_b(job.b, 16, 0, 0, lane));
+  multiply_add<T>(c_rows, a, load_b_rows(job.b_rows, 8, 0, 0, lane));
+  for (int i = 0; i < 4; ++i) {
+    const int at = (lane / 4 + 8 * (i / 2)) * 8 + 2 * (lane % 4) + i % 2;
+    job.c[at] = c[i];
+    job.c_rows[at] = c_rows[i];
+  }
+}
+
+template <typename T>
+void check_product() {
+  const auto a = random_values<T>(256, 1);
+  const auto b = random_values<T>(128, 2);
+  std::vector<T> b_rows(128);
+  for (std::size_t k = 0; k < 16; ++k) {
+    for (std::size_t j = 0; j < 8; ++j) b_rows[k * 8 + j] = b[j * 16 + k];
+  }
+  float c[128] = {};
+  float c_rows[128] = {};
+  launch(product_kernel<T>, blocks(1), dim3(32), 0, nullptr,
+         ProductJob<T>{a.data(), b.data(), b_rows.data(), c, c_rows});
+  for (std::size_t i = 0; i < 16; ++i) {
+    for (std::size_t j = 0; j < 8; ++j) {
+      double want = 0;
+      for (std::size_t k = 0; k < 16; ++k) {
+        want += static_cast<double>(to_float(a[i * 16 + k])) *
+                static_cast<double>(to_float(b[j * 16 + k]));
+      }
+      EXPECT_NEAR(c[i * 8 + j], want, 1e-4);
+      EXPECT_EQ(c_rows[i * 8 + j], c[i * 8 + j]);
+    }
+  }
+}
+
+TEST(CudaMma, fragments_multiply_as_matrices) {
+  check_product<Bf16>();
+  check_product<Half>();
+}
+
+struct AttentionRun {
+  std::vector<Bf16> output, d_qkv;
+  std::vector<float> log_sums;
+};
+AttentionRun run_attention(bool plain, int length, const std::vector<std::int32_t>& lengths,
+                           bool dropout) {
+  const auto sequences = static_cast<std::int64_t>(lengths.size());
+  const auto rows = static_cast<std::size_t>(sequences * length);
+  const auto qkv = random_values<Bf16>(rows * 3 * 128, 3);
+  const auto d_output = random_values<Bf16>(rows * 128, 4);
+  AttentionRun run;
+  run.output.resize(rows * 128);
+  run.d_qkv.resize(rows * 3 * 128);
+  run.log_sums.resize(rows * 2);
+  std::vector<float> delta(rows * 2);
+  Attention a;
+  a.sequences = sequences;
+  a.length = length;
+  a.heads = 2;
+  a.size = 64;
+  a.lengths = lengths.data();
+  a.qkv = qkv.data();
+  a.output = run.output.data();
+  a.log_sums = run.log_sums.data();
+  if (dropout) a.dropout = some_dropout();
+  a.d_output = d_output.data();
+  a.delta = delta.data();
+  a.d_qkv = run.d_qkv.data();
+  attention_forward(DType::bf16, a, plain, nullptr);
+  attention_backward(DType::bf16, a, plain, nullptr);
+  return run;
+}
+
+TEST(CudaAttention, tensor_core_kernels_agree_with_the_plain_ones) {
+  for (const bool dropout : {false, true}) {
+    for (const int length : {16, 64, 97, 128}) {
+      const std::vector<std::int32_t> lengths = {length, 1, length / 2};
+      const AttentionRun want = run_attention(true, length, lengths, dropout);
+      const AttentionRun got = run_attention(false, length, lengths, dropout);
+      EXPECT_LE(difference(got.output, want.output), 4e-3) << length << dropout;
+      EXPECT_LE(difference(got.log_sums, want.log_sums), 1e-5) << length << dropout;
+      EXPECT_LE(difference(got.d_qkv, want.d_qkv), 1e-2) << length << dropout;
+    }
+  }
+}
+
+TEST(CudaCrossEntropy, a_logit_that_is_no_number_reaches_the_loss) {
+  std::vector<float> logits = random_values<float>(16, 5);
+  logits[3] = NAN;
+  const std::vector<float> bias(16, 0.0F);
+  const std::int32_t label = 0;
+  float loss = 0;
+  CrossEntropy a;
+  a.rows = 1;
+  a.classes = 13;
+  a.stride = 16;
+  a.logits = logits.data();
+  a.bias = bias.data();
+  a.labels = &label;
+  a.losses = &loss;
+  cross_entropy(DType::f32, a, nullptr);
+  EXPECT_TRUE(std::isnan(loss));
+  EXPECT_EQ(logits[15], 0) << "columns beyond the classes have no gradient";
+}
+
+}  // namespace
+}  // namespace bert::cuda

@@ -1,0 +1,69 @@
+// Models and backends for the tests of the CUDA backend.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "tests/workloads/support.h"
+#include "workloads/bert/cuda/cuda_backend.h"
+#include "workloads/bert/cuda/runtime.h"
+
+namespace bert::testing {
+
+/// Heads of 64, so that bf16 and fp16 take the tensor-core kernels.
+inline ModelConfig even_model(std::int64_t layers = 2) {
+  ModelConfig model = odd_model(layers);
+  model.name = "even";
+  model.hidden = 128;
+  model.heads = 2;
+  model.intermediate = 192;
+  model.max_positions = 96;
+  return model;
+}
+
+inline std::unique_ptr<Backend> cuda_backend(const BackendOptions& options,
+                                             const std::string& precision,
+                                             bool plain_attention = false) {
+  return cuda::make_backend({options, precision, 0}, plain_attention);
+}
+
+inline std::vector<float> state_of(Backend& backend, StateArray array) {
+  std::vector<float> out(static_cast<std::size_t>(backend.parameters().back().offset +
+                                                  backend.parameters().back().size));
+  backend.read_state(array, 0, out);
+  return out;
+}
+
+/// Null in a build without oneDNN.
+inline std::unique_ptr<Backend> cpu_backend(const BackendOptions& options) {
+  try {
+    return make_cpu_backend(options);
+  } catch (const NoDevice&) {
+    return nullptr;
+  }
+}
+
+/// One LAMB step with dropout.
+inline std::vector<float> weights_after_one_step(const ModelConfig& model,
+                                                 const std::string& precision) {
+  const auto backend = cuda_backend(options_for(model, 3, 70), precision);
+  backend->zero_gradients();
+  backend->forward_backward(make_batch(model, 3, 70, 4), 1.0, true, 3, {});
+  UpdateRequest request;
+  request.optimizer.kind = OptimizerOptions::Kind::lamb;
+  request.learning_rate = 1e-3;
+  backend->update(request);
+  return state_of(*backend, StateArray::weights);
+}
+
+/// On a machine without a GPU the tests of a real device are skipped, with the reason.
+inline void skip_without_device() {
+#ifdef BERT_REAL_DEVICE
+  try {
+    static_cast<void>(cuda::open_device(0));
+  } catch (const NoDevice& error) {
+    GTEST_SKIP() << error.what();
+  }
+#endif
+}
+
+}  // namespace bert::testing

@@ -1,0 +1,12 @@
+// The CPU backend of a build without oneDNN.
+#include "workloads/bert/module.h"
+
+namespace bert {
+
+std::unique_ptr<Backend> make_cpu_backend(const BackendOptions&) {
+  throw NoDevice(
+      "--backend cpu: this bert_train was built without oneDNN (apt-get install libdnnl-dev and "
+      "build again, or use --backend cuda)");
+}
+
+}  // namespace bert

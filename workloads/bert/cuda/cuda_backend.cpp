@@ -1,0 +1,363 @@
+#include "workloads/bert/cuda/cuda_backend.h"
+
+#include <cmath>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "workloads/bert/checks.h"
+#include "workloads/bert/comm/communicator.h"
+#include "workloads/bert/cpu/initialize.h"
+#include "workloads/bert/cuda/batch_upload.h"
+#include "workloads/bert/cuda/loss_scaler.h"
+#include "workloads/bert/cuda/reduction.h"
+#include "workloads/bert/cuda/step.h"
+#include "workloads/bert/cuda/training_state.h"
+
+namespace bert::cuda {
+namespace {
+
+constexpr std::int64_t kLossSlots = 256;  ///< micro-steps between looks of the host
+
+DType type_of(const std::string& precision) {
+  if (precision == "fp32" || precision == "tf32") return DType::f32;
+  if (precision == "bf16") return DType::bf16;
+  if (precision == "fp16") return DType::f16;
+  throw std::invalid_argument("--precision " + precision +
+                              ": the cuda backend computes in fp32, tf32, bf16 and fp16");
+}
+
+void check_request(const BackendRequest& request) {
+  const BackendOptions& options = request.options;
+  check_options(options);
+  if (options.model.hidden > kWidestNorm) {
+    throw std::invalid_argument("model " + options.model.name +
+                                ": the cuda backend takes hidden sizes up to " +
+                                std::to_string(kWidestNorm));
+  }
+  if (options.unpadded) {
+    throw std::invalid_argument("the cuda backend computes on padding too: leave --unpadded away");
+  }
+}
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(const BackendRequest& request, bool plain_attention)
+      : options_((check_request(request), request.options)),
+        precision_(request.precision),
+        type_(type_of(request.precision)),
+        plain_attention_(plain_attention),
+        layout_(options_.model),
+        facts_(open_device(request.local_rank)),
+        matmul_(make_matmul(
+            {precision_ == "tf32", options_.deterministic, options_.algorithm_cache, facts_.name})),
+        masked_capacity_(masked_positions(options_.sequence_length)),
+        scaler_(options_.loss_scale, type_ == DType::f16 && !options_.inference) {
+    planned_ = TrainingState::bytes(layout_, type_, options_.inference) + arena_bytes() +
+               BatchUpload::bytes(options_, masked_capacity_) + matmul_->workspace_bytes();
+    require_device_memory();
+    state_.emplace(layout_, type_, options_.inference);
+    upload_.emplace(options_, masked_capacity_);
+    losses_ = Memory(Memory::Place::device, kLossSlots * 16);
+    losses_on_host_ = Memory(Memory::Place::host, kLossSlots * 16);
+    make_arena();
+    std::vector<float> initial(static_cast<std::size_t>(layout_.total));
+    initialize_weights(options_.model, layout_, options_.seed, options_.threads, initial.data());
+    state_->write(StateArray::weights, 0, initial, stream());
+    synchronize(stream());
+  }
+
+  ~CudaBackend() override {
+    try {
+      synchronize(stream());
+    } catch (const std::exception&) {  // a broken device has been reported already
+    }
+  }
+  CudaBackend(const CudaBackend&) = delete;
+  CudaBackend& operator=(const CudaBackend&) = delete;
+
+  [[nodiscard]] std::span<const Parameter> parameters() const override {
+    return layout_.parameters;
+  }
+
+  Loss forward_backward(const Batch& batch, double gradient_scale, bool training,
+                        std::int64_t optimizer_step, const GradientReady& ready) override;
+  Loss forward(const Batch& batch) override;
+
+  std::span<float> weights() override { return {}; }
+  std::span<float> gradients() override { return {}; }
+  std::span<float> first_moments() override { return {}; }
+  std::span<float> second_moments() override { return {}; }
+
+  void zero_gradients() override {
+    zeros_pending_ = true;
+    begun_ = false;
+    known_losses_.clear();
+    pending_ = 0;
+  }
+
+  double gradient_norm() override {
+    queue_gradient_norm();
+    return wait_for_norm() / scaler_.scale();
+  }
+
+  void optimizer_step(const OptimizerOptions& options, double learning_rate, double gradient_factor,
+                      double norm, std::int64_t update) override {
+    materialize_zeros();
+    const double scale = scaler_.scale();
+    state_->queue_update(options, learning_rate, gradient_factor / scale, norm * scale, update,
+                         stream());
+    wait();
+  }
+
+  bool reduce_with(Communicator& communicator, const ReductionOptions& options) override {
+    if (options.zero_stage != 0) {
+      throw std::invalid_argument("--zero 1 is not served by this version of the cuda backend");
+    }
+    if (communicator.device() == nullptr) return false;
+    reduction_.emplace(*communicator.device(), options);
+    return true;
+  }
+  void begin_reduction() override { reduce_next_ = true; }
+
+  UpdateResult update(const UpdateRequest& request) override;
+  std::vector<Loss> pending_losses() override {
+    collect_losses();
+    pending_ = 0;
+    return std::exchange(known_losses_, {});
+  }
+
+  void read_state(StateArray array, std::int64_t offset, std::span<float> out) override {
+    if (array == StateArray::gradients) materialize_zeros();
+    wait();
+    state_->read(array, offset, out, stream());
+    if (array == StateArray::gradients) {
+      const auto scale = static_cast<float>(1 / scaler_.scale());
+      for (float& value : out) value *= scale;
+    }
+  }
+  void write_state(StateArray array, std::int64_t offset, std::span<const float> in) override {
+    if (array != StateArray::gradients || !scaler_.on()) {
+      if (array == StateArray::gradients) materialize_zeros();
+      wait();
+      return state_->write(array, offset, in, stream());
+    }
+    std::vector<float> scaled(in.begin(), in.end());
+    for (float& value : scaled) value *= static_cast<float>(scaler_.scale());
+    materialize_zeros();
+    wait();
+    state_->write(array, offset, scaled, stream());
+  }
+  [[nodiscard]] ScalarState scalar_state() override { return scaler_.state(); }
+  void set_scalar_state(const ScalarState& state) override { scaler_.restore(state); }
+
+  [[nodiscard]] std::string description() const override {
+    return "cuda, " + facts_.name + ", sm_" + std::to_string(facts_.major) +
+           std::to_string(facts_.minor) + ", " + precision_;
+  }
+  [[nodiscard]] std::int64_t peak_bytes() const override { return planned_; }
+  [[nodiscard]] std::int64_t predicted_peak_bytes() const override { return planned_; }
+  [[nodiscard]] std::int64_t measured_peak_bytes() const override { return used_device_bytes(); }
+  [[nodiscard]] std::vector<std::string> settings() const override {
+    auto out = matmul_->settings();
+    const auto size = static_cast<int>(options_.model.head_size());
+    out.emplace_back(!plain_attention_ && has_flash_attention(type_, size)
+                         ? "attention: own tensor-core kernel"
+                         : "attention: plain fp32 kernel");
+    out.emplace_back(std::to_string(facts_.processors) + " multiprocessors, driver " +
+                     std::to_string(facts_.driver) + ", runtime " + std::to_string(facts_.runtime));
+    return out;
+  }
+
+ private:
+  [[nodiscard]] Stream stream() const { return stream_.get(); }
+  [[nodiscard]] std::int64_t arena_bytes() const {
+    return Activations(options_, type_, masked_capacity_).bytes();
+  }
+  void require_device_memory() const {
+    const std::int64_t limit = options_.memory_limit_bytes;
+    const std::int64_t available =
+        limit > 0 && limit < facts_.free_bytes ? limit : facts_.free_bytes;
+    if (planned_ <= available) return;
+    throw OutOfMemory(options_.model.name + " at micro-batch " +
+                      std::to_string(options_.micro_batch_size) + " and sequence length " +
+                      std::to_string(options_.sequence_length) + " needs " +
+                      std::to_string(planned_ >> 20) + " MiB of device memory, " +
+                      std::to_string(available >> 20) +
+                      " MiB are available; use a smaller micro-batch or activation checkpointing");
+  }
+  void make_arena() {
+    arena_ = Memory();  // the old one first: both would not fit
+    activations_ = std::make_unique<Activations>(options_, type_, masked_capacity_);
+    arena_ = Memory(Memory::Place::device, activations_->bytes());
+    activations_->bind(arena_.data());
+  }
+  void ensure_masked_capacity(std::int64_t masked) {
+    if (masked <= masked_capacity_) return;
+    wait();
+    masked_capacity_ = masked;
+    make_arena();
+    upload_.emplace(options_, masked);
+  }
+  /// The host waits for all that was queued, collectives included.
+  void wait() {
+    Event done;
+    done.record(stream());
+    if (reduction_) {
+      reduction_->wait(done);
+    } else {
+      done.wait_on_host();
+    }
+  }
+  void materialize_zeros() {
+    if (!zeros_pending_) return;
+    state_->zero_gradients(stream());
+    zeros_pending_ = false;
+  }
+  void queue_gradient_norm() {
+    materialize_zeros();
+    state_->queue_norm(stream());
+  }
+  double wait_for_norm() {
+    wait();
+    return state_->norm();
+  }
+  Step make_step(const Batch& batch);
+  void collect_losses();
+
+  BackendOptions options_;
+  std::string precision_;
+  DType type_;
+  bool plain_attention_;
+  ParameterLayout layout_;
+  DeviceFacts facts_;
+  OwnedStream stream_;
+  std::unique_ptr<Matmul> matmul_;
+  std::int64_t masked_capacity_;
+  LossScaler scaler_;
+  std::int64_t planned_ = 0;
+  std::optional<TrainingState> state_;
+  std::optional<BatchUpload> upload_;
+  std::unique_ptr<Activations> activations_;  // holds pointers to itself, so it cannot move
+  Memory arena_;
+  Memory losses_, losses_on_host_;  ///< doubles, two a micro-step
+  struct Means {
+    double rows, sequences;
+  };
+  std::vector<Means> means_;  ///< what the sums of pending losses are divided by
+  std::int64_t pending_ = 0;
+  std::vector<Loss> known_losses_;
+  std::optional<Reduction> reduction_;
+  bool reduce_next_ = false;
+  bool reduced_ = false;  ///< this step's gradients were summed over ranks
+  bool zeros_pending_ = true;
+  bool begun_ = false;
+  Event step_begun_{true}, step_done_{true};
+};
+
+Step CudaBackend::make_step(const Batch& batch) {
+  check_batch(batch, options_);
+  ensure_masked_capacity(batch.masked_per_sequence);
+  if (pending_ == kLossSlots) collect_losses();
+  Step step{options_, layout_, *activations_, *matmul_};
+  step.stream = stream();
+  step.type = type_;
+  step.plain_attention = plain_attention_;
+  step.weights = state_->weights();
+  step.copy = state_->copy();
+  step.batch = upload_->upload(batch, options_.model, stream());
+  step.losses = losses_.as<double>() + 2 * pending_;
+  means_.resize(static_cast<std::size_t>(pending_));
+  means_.push_back(
+      {static_cast<double>(step.batch.masked_rows), static_cast<double>(step.batch.sequences)});
+  ++pending_;
+  return step;
+}
+
+Loss CudaBackend::forward_backward(const Batch& batch, double gradient_scale, bool training,
+                                   std::int64_t optimizer_step, const GradientReady& ready) {
+  if (options_.inference) throw std::invalid_argument("inference was asked for: no gradients");
+  if (!begun_) step_begun_.record(stream());
+  begun_ = true;
+  Step step = make_step(batch);
+  step.gradients = state_->gradients();
+  step.gradient_scale = gradient_scale * scaler_.scale();
+  step.training = training;
+  step.accumulate = !zeros_pending_;
+  step.optimizer_step = optimizer_step;
+  zeros_pending_ = false;
+
+  reduced_ = std::exchange(reduce_next_, false) && reduction_.has_value();
+  if (reduced_) reduction_->begin(step.gradients, layout_.total);
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  cuda::forward(step);
+  heads(step, false);
+  backward(step, [&](std::int64_t offset, std::int64_t size) {
+    if (reduced_) reduction_->ready(offset, size, stream());
+    ranges.emplace_back(offset, size);
+  });
+  if (reduced_) reduction_->end(stream());
+  if (ready) {  // told from this thread, so only when the device got there
+    wait();
+    for (const auto& [offset, size] : ranges) ready(offset, size);
+  }
+  Loss loss;
+  loss.pending = true;
+  return loss;
+}
+
+Loss CudaBackend::forward(const Batch& batch) {
+  Step step = make_step(batch);
+  cuda::forward(step);
+  heads(step, true);
+  collect_losses();
+  const Loss loss = known_losses_.back();
+  known_losses_.pop_back();
+  return loss;
+}
+
+void CudaBackend::collect_losses() {
+  if (pending_ == 0) return;
+  copy_to_host(losses_on_host_.data(), losses_.data(), pending_ * 16, stream());
+  wait();
+  const double* sums = losses_on_host_.as<double>();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(pending_); ++i) {
+    Loss loss;
+    loss.masked_lm = means_[i].rows > 0 ? sums[2 * i] / means_[i].rows : 0;
+    loss.next_sentence = sums[2 * i + 1] / means_[i].sequences;
+    known_losses_.push_back(loss);
+  }
+  pending_ = 0;
+}
+
+UpdateResult CudaBackend::update(const UpdateRequest& request) {
+  UpdateResult result;
+  const double scale = scaler_.scale();
+  result.loss_scale = scaler_.on() ? scale : 0;
+  queue_gradient_norm();
+  const double norm = wait_for_norm();
+  result.gradient_norm = norm / scale;
+  result.skipped = scaler_.on() && !std::isfinite(norm);
+  scaler_.step(!result.skipped);
+  if (!result.skipped) {
+    const double factor = clipping_factor(request.gradient_clipping, result.gradient_norm);
+    state_->queue_update(request.optimizer, request.learning_rate, factor / scale, norm,
+                         request.update, stream());
+  }
+  step_done_.record(stream());
+  wait();
+  if (begun_) result.device_seconds = step_done_.seconds_since(step_begun_);
+  if (reduced_) {
+    result.communication_s = reduction_->busy_seconds();
+    result.exposed_communication_s = reduction_->exposed_seconds();
+  }
+  return result;
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(const BackendRequest& request, bool plain_attention) {
+  return std::make_unique<CudaBackend>(request, plain_attention);
+}
+
+}  // namespace bert::cuda

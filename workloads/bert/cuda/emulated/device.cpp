@@ -1,0 +1,222 @@
+#include "workloads/bert/cuda/emulated/device.h"
+
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+namespace bert::emulated {
+namespace {
+
+constexpr std::size_t kStack = 256 * 1024;
+constexpr std::size_t kPayload = 64;
+constexpr std::size_t kSharedLimit = 227 * 1024;
+
+/// A suspended flow of control. swapcontext() makes two system calls, so once a flow has begun it
+/// is left and entered by _setjmp and _longjmp, but for AddressSanitizer, which must see the
+/// switch.
+struct Context {
+  ucontext_t full{};
+  jmp_buf jump{};
+  bool begun = true;
+};
+
+void switch_context(Context& from, Context& to) {
+#ifdef __SANITIZE_ADDRESS__
+  swapcontext(&from.full, &to.full);
+#else
+  if (_setjmp(from.jump) != 0) return;
+  if (to.begun) _longjmp(to.jump, 1);
+  to.begun = true;
+  setcontext(&to.full);
+#endif
+}
+
+struct Fiber {
+  Context context;
+  std::unique_ptr<unsigned char[]> stack;
+  dim3 index;
+  bool done = true;
+  const unsigned* counter = nullptr;  ///< waits while *counter == awaited; null: runnable
+  unsigned awaited = 0;
+};
+
+struct Warp {
+  unsigned char slots[2][32 * kPayload];
+  unsigned generation = 0;
+  int arrived = 0;
+  int lanes = 0;
+};
+
+struct Block {
+  std::vector<std::unique_ptr<Fiber>> fibers;  // contexts point into themselves: they cannot move
+  std::vector<Warp> warps;
+  std::vector<unsigned char> shared;
+  Context main;
+  const std::function<void()>* body = nullptr;
+  std::size_t threads = 0;
+  std::size_t current = 0;
+  std::size_t live = 0;
+  std::size_t arrived = 0;
+  unsigned generation = 0;
+  Order order = Order::ascending;
+  std::int64_t launches = 0;
+};
+
+thread_local Block block_state;
+
+[[noreturn]] void fail(const char* what) {
+  std::fprintf(stderr, "emulated kernel: %s (block %u, thread %zu)\n", what, blockIdx.x,
+               block_state.current);
+  std::abort();
+}
+
+/// Gives the turn to the next fiber that can run; to the main context when all are done.
+void switch_away(Fiber& from) {
+  Block& b = block_state;
+  if (b.live == 0) {
+    switch_context(from.context, b.main);
+    return;
+  }
+  std::size_t next = b.current;
+  for (std::size_t tried = 0; tried < b.threads; ++tried) {
+    next =
+        b.order == Order::ascending ? (next + 1) % b.threads : (next + b.threads - 1) % b.threads;
+    Fiber& fiber = *b.fibers[next];
+    if (fiber.done || (fiber.counter != nullptr && *fiber.counter == fiber.awaited)) continue;
+    fiber.counter = nullptr;
+    if (next == b.current) return;
+    b.current = next;
+    threadIdx = fiber.index;
+    switch_context(from.context, fiber.context);
+    return;
+  }
+  fail("every thread waits: a barrier or warp collective is not reached by all");
+}
+
+void release_block_barrier() {
+  Block& b = block_state;
+  b.arrived = 0;
+  ++b.generation;
+}
+
+/// One fiber runs one thread of block after block.
+void fiber_main() {
+  while (true) {
+    (*block_state.body)();
+    Block& b = block_state;
+    Fiber& self = *b.fibers[b.current];
+    Warp& warp = b.warps[b.current / 32];
+    if (warp.arrived != 0) fail("a thread ended while its warp waits in a collective");
+    --warp.lanes;
+    self.done = true;
+    --b.live;
+    if (b.live > 0 && b.arrived == b.live) release_block_barrier();
+    switch_away(self);
+  }
+}
+
+void ensure_fibers(std::size_t threads) {
+  Block& b = block_state;
+  while (b.fibers.size() < threads) {
+    auto fiber = std::make_unique<Fiber>();
+    fiber->stack = std::make_unique_for_overwrite<unsigned char[]>(kStack);
+    ucontext_t& full = fiber->context.full;
+    getcontext(&full);
+    full.uc_stack.ss_sp = fiber->stack.get();
+    full.uc_stack.ss_size = kStack;
+    full.uc_link = nullptr;
+    makecontext(&full, fiber_main, 0);
+    fiber->context.begun = false;
+    b.fibers.push_back(std::move(fiber));
+  }
+}
+
+void run_block(std::size_t shared_bytes) {
+  Block& b = block_state;
+  b.live = b.threads;
+  b.arrived = 0;
+  b.shared.assign(shared_bytes + 16, 0xff);  // NaN where a kernel reads what it never wrote
+  b.warps.assign((b.threads + 31) / 32, Warp{});
+  for (std::size_t i = 0; i < b.threads; ++i) {
+    Fiber& fiber = *b.fibers[i];
+    const auto x = static_cast<unsigned>(i);
+    fiber.index = dim3(x % blockDim.x, x / blockDim.x % blockDim.y, x / blockDim.x / blockDim.y);
+    fiber.done = false;
+    fiber.counter = nullptr;
+    ++b.warps[i / 32].lanes;
+  }
+  b.current = b.order == Order::ascending ? 0 : b.threads - 1;
+  threadIdx = b.fibers[b.current]->index;
+  switch_context(b.main, b.fibers[b.current]->context);
+}
+
+}  // namespace
+
+void set_order(Order order) { block_state.order = order; }
+std::int64_t launches() { return block_state.launches; }
+int lane() { return static_cast<int>(block_state.current % 32); }
+
+void* dynamic_shared() {
+  const auto address = reinterpret_cast<std::uintptr_t>(block_state.shared.data());
+  return reinterpret_cast<void*>((address + 15) / 16 * 16);
+}
+
+void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body) {
+  Block& b = block_state;
+  b.threads = std::size_t{block.x} * block.y * block.z;
+  // What cudaLaunchKernel refuses.
+  if (b.threads == 0 || b.threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 ||
+      grid.y > 65535 || grid.z > 65535 || shared_bytes > kSharedLimit) {
+    fail("invalid launch configuration");
+  }
+  ensure_fibers(b.threads);
+  b.body = &body;
+  ++b.launches;
+  gridDim = grid;
+  blockDim = block;
+  for (unsigned z = 0; z < grid.z; ++z) {
+    for (unsigned y = 0; y < grid.y; ++y) {
+      for (unsigned x = 0; x < grid.x; ++x) {
+        blockIdx = dim3(x, y, z);
+        run_block(shared_bytes);
+      }
+    }
+  }
+}
+
+void sync_block() {
+  Block& b = block_state;
+  Fiber& self = *b.fibers[b.current];
+  if (++b.arrived == b.live) {
+    release_block_barrier();
+    return;
+  }
+  self.counter = &b.generation;
+  self.awaited = b.generation;
+  switch_away(self);
+}
+
+const unsigned char* gather(const void* value, std::size_t size, unsigned mask) {
+  Block& b = block_state;
+  Warp& warp = b.warps[b.current / 32];
+  if (mask != 0xffffffffU || warp.lanes != 32) fail("a warp collective without all 32 lanes");
+  if (size > kPayload) fail("a warp collective of more than 64 bytes");
+  unsigned char* slots = warp.slots[warp.generation % 2];
+  if (size > 0) std::memcpy(slots + kPayload * (b.current % 32), value, size);
+  if (++warp.arrived == 32) {
+    warp.arrived = 0;
+    ++warp.generation;
+    return slots;
+  }
+  Fiber& self = *b.fibers[b.current];
+  self.counter = &warp.generation;
+  self.awaited = warp.generation;
+  switch_away(self);
+  return slots;
+}
+
+}  // namespace bert::emulated

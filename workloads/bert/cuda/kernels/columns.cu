@@ -1,0 +1,185 @@
+// Sums over rows in two stages, GELU, bias: kernels that walk columns.
+#include "workloads/bert/cuda/kernels/dispatch.h"
+#include "workloads/bert/cuda/kernels/gelu.h"
+
+namespace bert::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kRowWarps = kThreads / kWarp;
+constexpr std::int64_t kSlices = 128;  ///< rows of partial sums
+constexpr int kReduceRows = 8;
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads) column_sums_kernel(ColumnSums a) {
+  __shared__ float part[kRowWarps][8][kWarp];
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int column = static_cast<int>(blockIdx.x) * 256 + 8 * lane;
+  const bool whole = a.width % 8 == 0 && a.stride % 8 == 0;
+  const std::int64_t begin = a.rows * blockIdx.y / gridDim.y;
+  const std::int64_t end = a.rows * (blockIdx.y + 1) / gridDim.y;
+  float bias[8] = {};
+  if (a.mode == ColumnSums::Mode::gelu_backward) {
+    load_eight(a.bias, column, a.width, whole, bias);
+  }
+  float sums[8] = {};
+  for (std::int64_t row = begin + warp; row < end; row += kRowWarps) {
+    if (a.mode == ColumnSums::Mode::of_segment && a.segments[row] != a.segment) continue;
+    T* values = static_cast<T*>(a.values) + row * a.stride;
+    float d[8];
+    load_eight(values, column, a.width, whole, d);
+    if (a.mode == ColumnSums::Mode::gelu_backward) {
+      float x[8];
+      load_eight(static_cast<const T*>(a.input) + row * a.width, column, a.width, whole, x);
+      for (int i = 0; i < 8; ++i) {
+        d[i] *= a.tanh ? gelu_tanh_slope(x[i] + bias[i]) : gelu_slope(x[i] + bias[i]);
+      }
+      store_eight(values, column, a.width, whole, d);
+    }
+    for (int i = 0; i < 8; ++i) sums[i] += d[i];
+  }
+  for (int i = 0; i < 8; ++i) part[warp][i][lane] = sums[i];
+  __syncthreads();
+  const int own = static_cast<int>(threadIdx.x);
+  const int target = static_cast<int>(blockIdx.x) * 256 + own;
+  if (target >= a.width) return;
+  float total = 0;
+  for (int w = 0; w < kRowWarps; ++w) total += part[w][own % 8][own / 8];
+  a.partials[std::int64_t{blockIdx.y} * a.width + target] = total;
+}
+
+/// 32 columns a block; thread row r adds partial rows r, r + 8, ...
+__global__ void __launch_bounds__(kWarp* kReduceRows) reduce_partials_kernel(ReducePartials a) {
+  __shared__ float part[kReduceRows][kWarp];
+  const int x = static_cast<int>(threadIdx.x);
+  const int y = static_cast<int>(threadIdx.y);
+  const int column = static_cast<int>(blockIdx.x) * kWarp + x;
+  const int which = static_cast<int>(blockIdx.y);
+  float total = 0;
+  if (column < a.width) {
+    const float* in = a.partials + which * a.width + column;
+    for (int row = y; row < a.rows; row += kReduceRows) total += in[std::int64_t{row} * a.stride];
+  }
+  part[y][x] = total;
+  __syncthreads();
+  if (y != 0 || column >= a.width || a.sums[which] == nullptr) return;
+  for (int row = 1; row < kReduceRows; ++row) total += part[row][x];
+  float& sum = a.sums[which][column];
+  sum = a.accumulate ? sum + total : total;
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads) gelu_forward_kernel(GeluForward a) {
+  const bool whole = a.width % 8 == 0;
+  const std::int64_t groups = (a.width + 7) / 8;
+  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i >= a.rows * groups) return;
+  const std::int64_t row = i / groups;
+  const int column = static_cast<int>(i % groups) * 8;
+  float x[8];
+  float bias[8];
+  load_eight(static_cast<const T*>(a.input) + row * a.width, column, a.width, whole, x);
+  load_eight(a.bias, column, a.width, whole, bias);
+  for (int k = 0; k < 8; ++k) x[k] = a.tanh ? gelu_tanh(x[k] + bias[k]) : gelu(x[k] + bias[k]);
+  store_eight(static_cast<T*>(a.output) + row * a.width, column, a.width, whole, x);
+}
+
+struct AddBias {
+  std::int64_t rows;
+  int width;
+  const void* bias;
+  void* values;
+};
+template <typename T>
+__global__ void __launch_bounds__(kThreads) add_bias_kernel(AddBias a) {
+  const bool whole = a.width % 8 == 0;
+  const std::int64_t groups = (a.width + 7) / 8;
+  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i >= a.rows * groups) return;
+  T* row = static_cast<T*>(a.values) + i / groups * a.width;
+  const int column = static_cast<int>(i % groups) * 8;
+  float x[8];
+  float bias[8];
+  load_eight(row, column, a.width, whole, x);
+  load_eight(static_cast<const T*>(a.bias), column, a.width, whole, bias);
+  for (int k = 0; k < 8; ++k) x[k] += bias[k];
+  store_eight(row, column, a.width, whole, x);
+}
+
+struct Cast {
+  const float* from;
+  void* to;
+  std::int64_t count;
+};
+template <typename T>
+__global__ void __launch_bounds__(kThreads) cast_kernel(Cast a) {
+  const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i < a.count; i += step) {
+    static_cast<T*>(a.to)[i] = from_float<T>(a.from[i]);
+  }
+}
+
+std::int64_t slices_of(std::int64_t rows) {
+  const std::int64_t wanted = ceil_divide(rows, 32);
+  return wanted < kSlices ? wanted : kSlices;
+}
+
+dim3 blocks_of_groups(std::int64_t rows, int width) {
+  return blocks(ceil_divide(rows * ((width + 7) / 8), kThreads));
+}
+
+}  // namespace
+
+std::int64_t column_partials_bytes(std::int64_t rows, std::int64_t width) {
+  return slices_of(rows) * width * 4;
+}
+
+void column_sums(DType type, const ColumnSums& a, Stream stream) {
+  if (a.rows == 0) return;
+  const std::int64_t slices = slices_of(a.rows);
+  with_type(type, [&]<typename T>(Tag<T>) {
+    launch(column_sums_kernel<T>, blocks(ceil_divide(a.width, 256), slices), dim3(kThreads), 0,
+           stream, a);
+  });
+  ReducePartials reduce;
+  reduce.partials = a.partials;
+  reduce.rows = static_cast<int>(slices);
+  reduce.stride = reduce.width = a.width;
+  reduce.sums[0] = a.sums;
+  reduce.accumulate = a.accumulate;
+  reduce_partials(reduce, stream);
+}
+
+void reduce_partials(const ReducePartials& a, Stream stream) {
+  const int sums = a.stride / a.width;
+  launch(reduce_partials_kernel, blocks(ceil_divide(a.width, kWarp), sums),
+         dim3(kWarp, kReduceRows), 0, stream, a);
+}
+
+void gelu_forward(DType type, const GeluForward& a, Stream stream) {
+  if (a.rows == 0) return;
+  with_type(type, [&]<typename T>(Tag<T>) {
+    launch(gelu_forward_kernel<T>, blocks_of_groups(a.rows, a.width), dim3(kThreads), 0, stream, a);
+  });
+}
+
+void add_bias(DType type, std::int64_t rows, int width, const void* bias, void* values,
+              Stream stream) {
+  if (rows == 0) return;
+  with_type(type, [&]<typename T>(Tag<T>) {
+    launch(add_bias_kernel<T>, blocks_of_groups(rows, width), dim3(kThreads), 0, stream,
+           AddBias{rows, width, bias, values});
+  });
+}
+
+void cast_from_float(DType type, const float* from, void* to, std::int64_t count, Stream stream) {
+  if (count == 0) return;
+  const std::int64_t wanted = ceil_divide(count, kThreads);
+  with_type(type, [&]<typename T>(Tag<T>) {
+    launch(cast_kernel<T>, blocks(wanted < 2048 ? wanted : 2048), dim3(kThreads), 0, stream,
+           Cast{from, to, count});
+  });
+}
+
+}  // namespace bert::cuda

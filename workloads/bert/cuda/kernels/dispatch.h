@@ -1,0 +1,43 @@
+// From run-time types and widths to template arguments; second stage of the column sums.
+#pragma once
+
+#include "workloads/bert/cuda/kernels.h"
+#include "workloads/bert/cuda/numbers.h"
+
+namespace bert::cuda {
+
+template <typename T>
+struct Tag {};
+template <int kValue>
+struct Number {};
+
+template <typename Body>
+void with_type(DType type, const Body& body) {
+  switch (type) {
+    case DType::f32:
+      return body(Tag<float>{});
+    case DType::bf16:
+      return body(Tag<Bf16>{});
+    case DType::f16:
+      return body(Tag<Half>{});
+  }
+}
+
+/// Groups of 256 columns that a warp holds; width is at most kWidestNorm.
+template <typename Body>
+void with_groups(int width, const Body& body) {
+  if (width <= 256) return body(Number<1>{});
+  if (width <= 512) return body(Number<2>{});
+  return body(Number<4>{});
+}
+
+/// sums[k][j] (+)= sum over rows of partials[row * stride + k * width + j]; null sums are skipped.
+struct ReducePartials {
+  const float* partials = nullptr;
+  int rows = 0, stride = 0, width = 0;
+  float* sums[3] = {};
+  bool accumulate = false;
+};
+void reduce_partials(const ReducePartials& arguments, Stream stream);
+
+}  // namespace bert::cuda

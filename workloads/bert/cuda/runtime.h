@@ -1,0 +1,105 @@
+// The few runtime calls that the backend makes. runtime.cpp speaks CUDA; emulated/runtime.cpp
+// stands in for it in tests.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace bert::cuda {
+
+/// A cudaStream_t.
+using Stream = void*;
+
+/// Type of activations and of the weights that products read.
+enum class DType : std::uint8_t { f32, bf16, f16 };
+constexpr std::int64_t size_of(DType type) { return type == DType::f32 ? 4 : 2; }
+
+/// Throws std::runtime_error naming the call when `status` (a cudaError_t) is not success;
+/// std::bad_alloc's kind when memory is what lacks.
+void check_status(int status, const char* call);
+
+struct DeviceFacts {
+  std::string name;
+  int major = 0, minor = 0;  ///< compute capability
+  int processors = 0;        ///< multiprocessors
+  std::int64_t memory_bytes = 0;
+  std::int64_t free_bytes = 0;
+  int driver = 0, runtime = 0;  ///< 13000 = 13.0
+};
+
+/// Of the current device: total less free, so what other programs hold counts too.
+[[nodiscard]] std::int64_t used_device_bytes();
+
+/// Makes device `index` current for this thread. NoDevice, in one line, when there is none.
+[[nodiscard]] DeviceFacts open_device(int index);
+
+/// Memory of the device, or pinned memory of the host. Zeroed, aligned to 256 bytes. Throws
+/// OutOfMemory (cpu/arena.h) naming what was wanted.
+class Memory {
+ public:
+  enum class Place : std::uint8_t { device, host };
+  Memory() = default;
+  Memory(Place place, std::int64_t bytes);
+  ~Memory();
+  Memory(Memory&& other) noexcept;
+  Memory& operator=(Memory&& other) noexcept;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+  template <typename T>
+  [[nodiscard]] T* as() const {
+    return reinterpret_cast<T*>(data_);
+  }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+  Place place_ = Place::device;
+};
+
+/// Work queued on one stream runs in order. `high_priority` is for communication.
+class OwnedStream {
+ public:
+  explicit OwnedStream(bool high_priority = false);
+  ~OwnedStream();
+  OwnedStream(const OwnedStream&) = delete;
+  OwnedStream& operator=(const OwnedStream&) = delete;
+  [[nodiscard]] Stream get() const { return stream_; }
+
+ private:
+  Stream stream_ = nullptr;
+};
+
+class Event {
+ public:
+  explicit Event(bool timing = false);
+  ~Event();
+  Event(Event&& other) noexcept;
+  Event& operator=(Event&& other) noexcept;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  void record(Stream stream);
+  [[nodiscard]] bool reached() const;
+  void wait_on_host() const;
+  void wait_on(Stream stream) const;  ///< the stream's later work waits, the host does not
+  [[nodiscard]] double seconds_since(const Event& start) const;  ///< both with timing, both reached
+  [[nodiscard]] void* get() const { return event_; }
+
+ private:
+  void* event_ = nullptr;
+};
+
+void copy_to_device(void* device, const void* pinned_host, std::int64_t bytes, Stream stream);
+void copy_to_host(void* pinned_host, const void* device, std::int64_t bytes, Stream stream);
+/// Device to device: `rows` pieces of `row_bytes`, `stride_bytes` apart in `from`, dense in `to`.
+void copy_rows(const void* from, std::int64_t stride_bytes, void* to, std::int64_t row_bytes,
+               std::int64_t rows, Stream stream);
+void fill_zero(void* device, std::int64_t bytes, Stream stream);
+void synchronize(Stream stream);
+
+}  // namespace bert::cuda

@@ -1,0 +1,322 @@
+#include "workloads/bert/cuda/step.h"
+
+#include "workloads/bert/dropout.h"
+
+namespace bert::cuda {
+
+Dropout Step::dropout(std::uint32_t site, double probability) const {
+  Dropout out;
+  out.on = training && probability > 0;
+  if (!out.on) return out;
+  out.key = dropout_key(options.seed, optimizer_step, site, 0, probability);
+  out.first_sequence = batch.first_sequence;
+  return out;
+}
+
+NormForward Step::norm(std::int64_t rows, const float* gamma, const float* beta) const {
+  NormForward norm;
+  norm.rows = rows;
+  norm.width = static_cast<int>(model().hidden);
+  norm.rows_per_sequence = static_cast<int>(batch.length);
+  norm.gamma = gamma;
+  norm.beta = beta;
+  norm.epsilon = static_cast<float>(model().layer_norm_epsilon);
+  return norm;
+}
+
+void Step::linear(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const void* x,
+                  std::int64_t weight, std::int64_t bias, void* y) {
+  if (rows == 0) return;
+  Product p;
+  p.transpose_b = true;
+  p.m = rows;
+  p.n = p.ldc = outputs;
+  p.k = p.lda = p.ldb = inputs;
+  p.a = x;
+  p.b = copy_at(weight);
+  p.c = y;
+  p.type = p.output = type;
+  p.bias = bias >= 0 ? copy_at(bias) : nullptr;
+  matmul.run(p, stream);
+}
+
+void Step::linear_input(std::int64_t rows, std::int64_t inputs, std::int64_t outputs,
+                        const void* dy, std::int64_t weight, void* dx, bool add) {
+  if (rows == 0) return;
+  Product p;
+  p.m = rows;
+  p.n = p.ldb = p.ldc = inputs;
+  p.k = p.lda = outputs;
+  p.a = dy;
+  p.b = copy_at(weight);
+  p.c = dx;
+  p.type = p.output = type;
+  p.accumulate = add;
+  matmul.run(p, stream);
+}
+
+void Step::linear_weight(std::int64_t rows, std::int64_t inputs, std::int64_t outputs,
+                         const void* dy, const void* x, std::int64_t weight) {
+  if (rows == 0) {
+    if (!accumulate) fill_zero(gradients + weight, outputs * inputs * 4, stream);
+    return;
+  }
+  Product p;
+  p.transpose_a = true;
+  p.m = p.lda = outputs;
+  p.n = p.ldb = p.ldc = inputs;
+  p.k = rows;
+  p.a = dy;
+  p.b = x;
+  p.c = gradients + weight;
+  p.type = type;
+  p.output = DType::f32;
+  p.accumulate = accumulate;
+  matmul.run(p, stream);
+}
+
+namespace {
+
+void embeddings_forward(Step& s) {
+  const ParameterLayout& at = s.layout;
+  NormForward norm = s.norm(s.batch.rows(), s.weights + at.embedding_norm_weight,
+                            s.weights + at.embedding_norm_bias);
+  norm.tokens = s.batch.tokens;
+  norm.segments = s.batch.segments;
+  norm.word = s.copy_at(at.word_embeddings);
+  norm.position = s.copy_at(at.position_embeddings);
+  norm.segment = s.copy_at(at.segment_embeddings);
+  norm.after = s.dropout(DropoutSite::kEmbeddings, s.model().hidden_dropout);
+  norm.sum = s.act.embedding_sum;
+  norm.output = s.act.layers[0].input;
+  norm.mean = s.act.embedding_mean;
+  norm.rstd = s.act.embedding_rstd;
+  norm_forward(s.type, norm, s.stream);
+}
+
+/// `d` holds the gradient of the first layer's input and ends as that of the embedding sum.
+void embeddings_backward(Step& s, void* d) {
+  const ParameterLayout& at = s.layout;
+  const std::int64_t h = s.model().hidden;
+  const std::int64_t rows = s.batch.rows();
+  NormBackward norm;
+  norm.rows = rows;
+  norm.width = static_cast<int>(h);
+  norm.rows_per_sequence = static_cast<int>(s.batch.length);
+  norm.d_output = norm.d_sum = d;
+  norm.sum = s.act.embedding_sum;
+  norm.mean = s.act.embedding_mean;
+  norm.rstd = s.act.embedding_rstd;
+  norm.gamma = s.weights + at.embedding_norm_weight;
+  norm.after = s.dropout(DropoutSite::kEmbeddings, s.model().hidden_dropout);
+  norm.partials = s.act.partials;
+  norm.sum_gamma = s.gradients + at.embedding_norm_weight;
+  norm.sum_beta = s.gradients + at.embedding_norm_bias;
+  norm.accumulate = s.accumulate;
+  norm_backward(s.type, norm, s.stream);
+
+  if (!s.accumulate) {  // positions beyond the sequence length get no sum
+    fill_zero(s.gradients + at.position_embeddings, s.model().max_positions * h * 4, s.stream);
+  }
+  SegmentSums positions;
+  positions.runs = s.batch.length;
+  positions.regular_count = static_cast<int>(s.batch.sequences);
+  positions.regular_step = static_cast<int>(s.batch.length);
+  positions.width = static_cast<int>(h);
+  positions.input = d;
+  positions.output = s.gradients + at.position_embeddings;
+  positions.to_float = true;
+  segment_sums(s.type, positions, s.stream);
+
+  for (std::int64_t segment = 0; segment < s.model().segment_types; ++segment) {
+    ColumnSums sums;
+    sums.mode = ColumnSums::Mode::of_segment;
+    sums.rows = rows;
+    sums.width = static_cast<int>(h);
+    sums.stride = h;
+    sums.values = d;
+    sums.segments = s.batch.segments;
+    sums.segment = static_cast<int>(segment);
+    sums.partials = s.act.partials;
+    sums.sums = s.gradients + at.segment_embeddings + segment * h;
+    sums.accumulate = s.accumulate;
+    column_sums(s.type, sums, s.stream);
+  }
+
+  // The tied decoder has written the table already.
+  SegmentSums words;
+  words.targets = s.batch.word_targets;
+  words.starts = s.batch.word_starts;
+  words.sources = s.batch.word_sources;
+  words.runs = s.batch.word_runs;
+  words.width = static_cast<int>(h);
+  words.input = d;
+  words.output = s.gradients + at.word_embeddings;
+  words.to_float = true;
+  segment_sums(s.type, words, s.stream);
+}
+
+Attention attention_of(const Step& s, std::int64_t layer, const LayerActivations& act) {
+  Attention a;
+  a.sequences = s.batch.sequences;
+  a.length = static_cast<int>(s.batch.length);
+  a.heads = static_cast<int>(s.model().heads);
+  a.size = static_cast<int>(s.model().head_size());
+  a.lengths = s.batch.lengths;
+  a.qkv = act.qkv;
+  a.output = act.attention;
+  a.log_sums = act.log_sums;
+  a.dropout = s.dropout(DropoutSite::attention(layer), s.model().attention_dropout);
+  return a;
+}
+
+void layer_forward(Step& s, std::int64_t layer, void* output) {
+  const LayerActivations& act = s.act.layers[static_cast<std::size_t>(layer)];
+  const LayerOffsets& at = s.layout.layers[static_cast<std::size_t>(layer)];
+  const std::int64_t rows = s.batch.rows();
+  const std::int64_t h = s.model().hidden;
+  const std::int64_t wide = s.model().intermediate;
+  s.linear(rows, h, 3 * h, act.input, at.qkv_weight, at.qkv_bias, act.qkv);
+  attention_forward(s.type, attention_of(s, layer, act), s.plain_attention, s.stream);
+
+  s.linear(rows, h, h, act.attention, at.attention_output_weight, -1, act.attention_sum);
+  NormForward norm =
+      s.norm(rows, s.weights + at.attention_norm_weight, s.weights + at.attention_norm_bias);
+  norm.input = norm.sum = act.attention_sum;
+  norm.bias = s.weights + at.attention_output_bias;
+  norm.residual = act.input;
+  norm.before = s.dropout(DropoutSite::attention_output(layer), s.model().hidden_dropout);
+  norm.output = act.middle;
+  norm.mean = act.attention_mean;
+  norm.rstd = act.attention_rstd;
+  norm_forward(s.type, norm, s.stream);
+
+  s.linear(rows, h, wide, act.middle, at.intermediate_weight, -1, act.wide);
+  GeluForward gelu;
+  gelu.rows = rows;
+  gelu.width = static_cast<int>(wide);
+  gelu.input = act.wide;
+  gelu.bias = s.weights + at.intermediate_bias;
+  gelu.output = act.activated;
+  gelu.tanh = s.model().gelu == Gelu::tanh;
+  gelu_forward(s.type, gelu, s.stream);
+
+  s.linear(rows, wide, h, act.activated, at.output_weight, -1, act.output_sum);
+  norm.input = norm.sum = act.output_sum;
+  norm.bias = s.weights + at.output_bias;
+  norm.residual = act.middle;
+  norm.gamma = s.weights + at.output_norm_weight;
+  norm.beta = s.weights + at.output_norm_bias;
+  norm.before = s.dropout(DropoutSite::output(layer), s.model().hidden_dropout);
+  norm.output = output;
+  norm.mean = act.output_mean;
+  norm.rstd = act.output_rstd;
+  norm_forward(s.type, norm, s.stream);
+}
+
+/// `d` [T, h] holds the gradient of the layer's output and ends as that of its input.
+void layer_backward(Step& s, std::int64_t layer, void* d) {
+  const LayerActivations& act = s.act.layers[static_cast<std::size_t>(layer)];
+  const LayerOffsets& at = s.layout.layers[static_cast<std::size_t>(layer)];
+  const std::int64_t rows = s.batch.rows();
+  const std::int64_t h = s.model().hidden;
+  const std::int64_t wide = s.model().intermediate;
+  float* g = s.gradients;
+
+  NormBackward norm;
+  norm.rows = rows;
+  norm.width = static_cast<int>(h);
+  norm.rows_per_sequence = static_cast<int>(s.batch.length);
+  norm.d_output = norm.d_sum = d;
+  norm.d_input = s.act.d_narrow;
+  norm.sum = act.output_sum;
+  norm.mean = act.output_mean;
+  norm.rstd = act.output_rstd;
+  norm.gamma = s.weights + at.output_norm_weight;
+  norm.before = s.dropout(DropoutSite::output(layer), s.model().hidden_dropout);
+  norm.partials = s.act.partials;
+  norm.sum_gamma = g + at.output_norm_weight;
+  norm.sum_beta = g + at.output_norm_bias;
+  norm.sum_bias = g + at.output_bias;
+  norm.accumulate = s.accumulate;
+  norm_backward(s.type, norm, s.stream);
+
+  s.linear_weight(rows, wide, h, s.act.d_narrow, act.activated, at.output_weight);
+  s.linear_input(rows, wide, h, s.act.d_narrow, at.output_weight, s.act.d_wide, false);
+  ColumnSums gelu;
+  gelu.mode = ColumnSums::Mode::gelu_backward;
+  gelu.rows = rows;
+  gelu.width = static_cast<int>(wide);
+  gelu.stride = wide;
+  gelu.values = s.act.d_wide;
+  gelu.input = act.wide;
+  gelu.bias = s.weights + at.intermediate_bias;
+  gelu.tanh = s.model().gelu == Gelu::tanh;
+  gelu.partials = s.act.partials;
+  gelu.sums = g + at.intermediate_bias;
+  gelu.accumulate = s.accumulate;
+  column_sums(s.type, gelu, s.stream);
+  s.linear_weight(rows, h, wide, s.act.d_wide, act.middle, at.intermediate_weight);
+  s.linear_input(rows, h, wide, s.act.d_wide, at.intermediate_weight, d, true);
+
+  norm.sum = act.attention_sum;
+  norm.mean = act.attention_mean;
+  norm.rstd = act.attention_rstd;
+  norm.gamma = s.weights + at.attention_norm_weight;
+  norm.before = s.dropout(DropoutSite::attention_output(layer), s.model().hidden_dropout);
+  norm.sum_gamma = g + at.attention_norm_weight;
+  norm.sum_beta = g + at.attention_norm_bias;
+  norm.sum_bias = g + at.attention_output_bias;
+  norm_backward(s.type, norm, s.stream);
+
+  s.linear_weight(rows, h, h, s.act.d_narrow, act.attention, at.attention_output_weight);
+  void* d_attention = s.act.d_wide;  // its gradient is spent
+  s.linear_input(rows, h, h, s.act.d_narrow, at.attention_output_weight, d_attention, false);
+  Attention attention = attention_of(s, layer, act);
+  attention.d_output = d_attention;
+  attention.delta = s.act.delta;
+  attention.d_qkv = s.act.d_qkv;
+  attention_backward(s.type, attention, s.plain_attention, s.stream);
+  ColumnSums bias;
+  bias.rows = rows;
+  bias.width = static_cast<int>(3 * h);
+  bias.stride = 3 * h;
+  bias.values = s.act.d_qkv;
+  bias.partials = s.act.partials;
+  bias.sums = g + at.qkv_bias;
+  bias.accumulate = s.accumulate;
+  column_sums(s.type, bias, s.stream);
+  s.linear_weight(rows, h, 3 * h, s.act.d_qkv, act.input, at.qkv_weight);
+  s.linear_input(rows, h, 3 * h, s.act.d_qkv, at.qkv_weight, d, true);
+}
+
+void* output_of(Step& s, std::size_t layer) {
+  return layer + 1 < s.act.layers.size() ? s.act.layers[layer + 1].input : s.act.hidden;
+}
+
+}  // namespace
+
+void forward(Step& s) {
+  embeddings_forward(s);
+  for (std::size_t i = 0; i < s.act.layers.size(); ++i) {
+    layer_forward(s, static_cast<std::int64_t>(i), output_of(s, i));
+  }
+}
+
+void backward(Step& s, const GradientReady& finished) {
+  finished(s.layout.heads, s.layout.total - s.layout.heads);
+  for (std::size_t i = s.act.layers.size(); i-- > 0;) {
+    const auto index = static_cast<std::int64_t>(i);
+    // Checkpointing: all layers share one set of activations; the last layer's are still there.
+    if (s.options.activation_checkpointing && i + 1 < s.act.layers.size()) {
+      layer_forward(s, index, output_of(s, i));
+    }
+    layer_backward(s, index, s.act.d_hidden);
+    const LayerOffsets& at = s.layout.layers[i];
+    finished(at.begin, at.end - at.begin);
+  }
+  embeddings_backward(s, s.act.d_hidden);
+  finished(0, s.layout.layers.front().begin);
+}
+
+}  // namespace bert::cuda

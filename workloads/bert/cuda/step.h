@@ -1,0 +1,76 @@
+// Forward and backward of one micro-step, as a queue of products and kernels on one stream.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "workloads/bert/backend.h"
+#include "workloads/bert/cuda/activations.h"
+#include "workloads/bert/cuda/kernels.h"
+#include "workloads/bert/cuda/matmul.h"
+#include "workloads/bert/parameters.h"
+
+namespace bert::cuda {
+
+/// A batch in device memory.
+struct DeviceBatch {
+  std::int64_t sequences = 0, length = 0, masked_rows = 0;
+  std::int64_t first_sequence = 0;
+  const std::int32_t *tokens = nullptr, *segments = nullptr, *lengths = nullptr, *masked = nullptr,
+                     *labels = nullptr, *next_sentence = nullptr;
+  /// Tokens by id, and masked rows by position; see RowRuns.
+  const std::int32_t *word_targets = nullptr, *word_starts = nullptr, *word_sources = nullptr;
+  std::int64_t word_runs = 0;
+  const std::int32_t *masked_targets = nullptr, *masked_starts = nullptr, *masked_sources = nullptr;
+  std::int64_t masked_runs = 0;
+
+  [[nodiscard]] std::int64_t rows() const { return sequences * length; }
+};
+
+/// Everything that a step reads and writes. `weights` and `gradients` are fp32, `copy` is what
+/// products read: the weights in `type`.
+struct Step {
+  const BackendOptions& options;
+  const ParameterLayout& layout;
+  Activations& act;
+  Matmul& matmul;
+  Stream stream = nullptr;
+  DType type = DType::f32;
+  bool plain_attention = false;
+  const float* weights = nullptr;
+  const std::byte* copy = nullptr;
+  float* gradients = nullptr;
+
+  DeviceBatch batch{};
+  double gradient_scale = 1;
+  bool training = false;
+  bool accumulate = false;  ///< gradients add to what is there
+  std::int64_t optimizer_step = 0;
+  double* losses = nullptr;  ///< [2] sums: masked LM over rows, next sentence over sequences
+
+  [[nodiscard]] const ModelConfig& model() const { return options.model; }
+  [[nodiscard]] const void* copy_at(std::int64_t offset) const {
+    return copy + offset * size_of(type);
+  }
+  [[nodiscard]] Dropout dropout(std::uint32_t site, double probability) const;
+  [[nodiscard]] NormForward norm(std::int64_t rows, const float* gamma, const float* beta) const;
+
+  /// The three products of a linear layer with weight [outputs, inputs] at `weight`; rows of x and
+  /// y are dense. `bias` (offset) may be -1.
+  void linear(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const void* x,
+              std::int64_t weight, std::int64_t bias, void* y);
+  void linear_input(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const void* dy,
+                    std::int64_t weight, void* dx, bool add);
+  void linear_weight(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const void* dy,
+                     const void* x, std::int64_t weight);
+};
+
+/// `forward` queues all but the heads. `heads` queues both heads forward and, unless
+/// `forward_only`, their backward; it leaves the gradient of the last layer's output.
+void forward(Step& step);
+void heads(Step& step, bool forward_only);
+/// After heads(): layers and embeddings, from the end. finished(offset, size) is called on the host
+/// when the work that completes this range of gradients has been queued.
+void backward(Step& step, const GradientReady& finished);
+
+}  // namespace bert::cuda

@@ -1,0 +1,188 @@
+// The pre-training heads: masked LM with tied decoder, and next sentence through the pooler.
+#include "workloads/bert/cuda/step.h"
+
+namespace bert::cuda {
+namespace {
+
+void zero_masked_lm(Step& s) {
+  const ParameterLayout& at = s.layout;
+  const std::int64_t h = s.model().hidden;
+  const auto clear = [&](std::int64_t offset, std::int64_t size) {
+    if (!s.accumulate) fill_zero(s.gradients + offset, size * 4, s.stream);
+  };
+  clear(at.word_embeddings, s.model().vocabulary * h);
+  clear(at.transform_weight, h * h);
+  clear(at.transform_bias, h);
+  clear(at.transform_norm_weight, h);
+  clear(at.transform_norm_bias, h);
+  clear(at.decoder_bias, s.model().vocabulary);
+}
+
+void masked_lm_forward(Step& s) {
+  const ParameterLayout& at = s.layout;
+  const HeadActivations& act = s.act.heads;
+  const std::int64_t h = s.model().hidden;
+  const std::int64_t rows = s.batch.masked_rows;
+  gather_rows(s.type, s.act.hidden, s.batch.masked, rows, static_cast<int>(h), act.gathered,
+              s.stream);
+  s.linear(rows, h, h, act.gathered, at.transform_weight, -1, act.transformed);
+  GeluForward gelu;
+  gelu.rows = rows;
+  gelu.width = static_cast<int>(h);
+  gelu.input = act.transformed;
+  gelu.bias = s.weights + at.transform_bias;
+  gelu.output = act.activated;
+  gelu.tanh = s.model().gelu == Gelu::tanh;
+  gelu_forward(s.type, gelu, s.stream);
+  NormForward norm =
+      s.norm(rows, s.weights + at.transform_norm_weight, s.weights + at.transform_norm_bias);
+  norm.input = norm.sum = act.activated;
+  norm.output = act.normalized;
+  norm.mean = act.mean;
+  norm.rstd = act.rstd;
+  norm_forward(s.type, norm, s.stream);
+  s.linear(rows, h, decoder_columns(s.model()), act.normalized, at.word_embeddings, -1, act.logits);
+  CrossEntropy loss;
+  loss.rows = rows;
+  loss.classes = static_cast<int>(s.model().vocabulary);
+  loss.stride = decoder_columns(s.model());
+  loss.logits = act.logits;
+  loss.bias = s.weights + at.decoder_bias;
+  loss.labels = s.batch.labels;
+  loss.scale = static_cast<float>(s.gradient_scale / static_cast<double>(rows));
+  loss.losses = act.losses;
+  cross_entropy(s.type, loss, s.stream);
+}
+
+void masked_lm_backward(Step& s) {
+  const ParameterLayout& at = s.layout;
+  const HeadActivations& act = s.act.heads;
+  const std::int64_t h = s.model().hidden;
+  const std::int64_t rows = s.batch.masked_rows;
+  const std::int64_t columns = decoder_columns(s.model());
+  ColumnSums sums;
+  sums.rows = rows;
+  sums.width = static_cast<int>(s.model().vocabulary);
+  sums.stride = columns;
+  sums.values = act.logits;
+  sums.partials = s.act.partials;
+  sums.sums = s.gradients + at.decoder_bias;
+  sums.accumulate = s.accumulate;
+  column_sums(s.type, sums, s.stream);
+  s.linear_weight(rows, h, columns, act.logits, act.normalized, at.word_embeddings);
+  s.linear_input(rows, h, columns, act.logits, at.word_embeddings, act.d_narrow, false);
+  NormBackward norm;
+  norm.rows = rows;
+  norm.width = static_cast<int>(h);
+  norm.d_output = norm.d_sum = act.d_narrow;
+  norm.sum = act.activated;
+  norm.mean = act.mean;
+  norm.rstd = act.rstd;
+  norm.gamma = s.weights + at.transform_norm_weight;
+  norm.partials = s.act.partials;
+  norm.sum_gamma = s.gradients + at.transform_norm_weight;
+  norm.sum_beta = s.gradients + at.transform_norm_bias;
+  norm.accumulate = s.accumulate;
+  norm_backward(s.type, norm, s.stream);
+  sums = ColumnSums();
+  sums.mode = ColumnSums::Mode::gelu_backward;
+  sums.rows = rows;
+  sums.width = static_cast<int>(h);
+  sums.stride = h;
+  sums.values = act.d_narrow;
+  sums.input = act.transformed;
+  sums.bias = s.weights + at.transform_bias;
+  sums.tanh = s.model().gelu == Gelu::tanh;
+  sums.partials = s.act.partials;
+  sums.sums = s.gradients + at.transform_bias;
+  sums.accumulate = s.accumulate;
+  column_sums(s.type, sums, s.stream);
+  s.linear_weight(rows, h, h, act.d_narrow, act.gathered, at.transform_weight);
+  void* d_gathered = act.normalized;  // no longer needed
+  s.linear_input(rows, h, h, act.d_narrow, at.transform_weight, d_gathered, false);
+  SegmentSums scatter;  // two masked rows may name the same position
+  scatter.targets = s.batch.masked_targets;
+  scatter.starts = s.batch.masked_starts;
+  scatter.sources = s.batch.masked_sources;
+  scatter.runs = s.batch.masked_runs;
+  scatter.width = static_cast<int>(h);
+  scatter.input = d_gathered;
+  scatter.output = s.act.d_hidden;
+  segment_sums(s.type, scatter, s.stream);
+}
+
+/// Forward and the gradients of the classifier at once: it is two columns wide.
+void next_sentence_forward(Step& s) {
+  const ParameterLayout& at = s.layout;
+  const HeadActivations& act = s.act.heads;
+  const std::int64_t h = s.model().hidden;
+  const std::int64_t sequences = s.batch.sequences;
+  copy_rows(s.act.hidden, s.batch.length * h * size_of(s.type), act.first_tokens,
+            h * size_of(s.type), sequences, s.stream);
+  s.linear(sequences, h, h, act.first_tokens, at.pooler_weight, -1, act.pooled);
+  NextSentence head;
+  head.sequences = sequences;
+  head.width = static_cast<int>(h);
+  head.pooled = act.pooled;
+  head.pooler_bias = s.weights + at.pooler_bias;
+  head.classifier = s.weights + at.next_sentence_weight;
+  head.classifier_bias = s.weights + at.next_sentence_bias;
+  head.labels = s.batch.next_sentence;
+  head.scale = static_cast<float>(s.gradient_scale / static_cast<double>(sequences));
+  head.d_pooled = act.d_pooled;
+  head.d_logits = act.d_logits;
+  head.losses = act.sequence_losses;
+  if (s.gradients != nullptr) {
+    head.d_classifier = s.gradients + at.next_sentence_weight;
+    head.d_classifier_bias = s.gradients + at.next_sentence_bias;
+  }
+  head.accumulate = s.accumulate;
+  next_sentence(s.type, head, s.stream);
+}
+
+void next_sentence_backward(Step& s) {
+  const ParameterLayout& at = s.layout;
+  const HeadActivations& act = s.act.heads;
+  const std::int64_t h = s.model().hidden;
+  const std::int64_t sequences = s.batch.sequences;
+  ColumnSums sums;
+  sums.rows = sequences;
+  sums.width = static_cast<int>(h);
+  sums.stride = h;
+  sums.values = act.d_pooled;
+  sums.partials = s.act.partials;
+  sums.sums = s.gradients + at.pooler_bias;
+  sums.accumulate = s.accumulate;
+  column_sums(s.type, sums, s.stream);
+  s.linear_weight(sequences, h, h, act.d_pooled, act.first_tokens, at.pooler_weight);
+  s.linear_input(sequences, h, h, act.d_pooled, at.pooler_weight, act.d_first, false);
+  // Row b s of d_hidden takes row b.
+  SegmentSums add;
+  add.runs = sequences;
+  add.regular_count = 1;
+  add.target_step = static_cast<int>(s.batch.length);
+  add.width = static_cast<int>(h);
+  add.input = act.d_first;
+  add.output = s.act.d_hidden;
+  segment_sums(s.type, add, s.stream);
+}
+
+}  // namespace
+
+void heads(Step& s, bool forward_only) {
+  const std::int64_t rows = s.batch.masked_rows;
+  if (rows > 0) masked_lm_forward(s);
+  next_sentence_forward(s);
+  sum_values(s.act.heads.losses, rows, s.losses, s.stream);
+  sum_values(s.act.heads.sequence_losses, s.batch.sequences, s.losses + 1, s.stream);
+  if (forward_only) return;
+  fill_zero(s.act.d_hidden, s.batch.rows() * s.model().hidden * size_of(s.type), s.stream);
+  if (rows > 0) {
+    masked_lm_backward(s);
+  } else {
+    zero_masked_lm(s);
+  }
+  next_sentence_backward(s);
+}
+
+}  // namespace bert::cuda

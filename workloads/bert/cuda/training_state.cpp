@@ -1,0 +1,170 @@
+#include "workloads/bert/cuda/training_state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "workloads/bert/cpu/optimizer.h"
+
+namespace bert::cuda {
+namespace {
+
+constexpr std::int64_t kStaging = 64LL << 20;
+
+struct ChunkTable {
+  std::vector<Chunk> chunks;
+  std::vector<std::int32_t> first;  ///< of each parameter, and the end
+};
+
+ChunkTable chunk_table(const std::vector<Parameter>& parameters) {
+  ChunkTable table;
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    table.first.push_back(static_cast<std::int32_t>(table.chunks.size()));
+    for (std::int64_t begin = 0; begin < parameters[p].size; begin += kChunk) {
+      table.chunks.push_back(
+          {parameters[p].offset + begin,
+           static_cast<std::int32_t>(std::min(kChunk, parameters[p].size - begin)),
+           static_cast<std::int32_t>(p)});
+    }
+  }
+  table.first.push_back(static_cast<std::int32_t>(table.chunks.size()));
+  return table;
+}
+
+template <typename T>
+Memory on_device(const std::vector<T>& values) {
+  const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(T));
+  const Memory host(Memory::Place::host, bytes);
+  Memory device(Memory::Place::device, bytes);
+  std::memcpy(host.data(), values.data(), static_cast<std::size_t>(bytes));
+  copy_to_device(device.data(), host.data(), bytes, nullptr);
+  synchronize(nullptr);
+  return device;
+}
+
+}  // namespace
+
+std::int64_t TrainingState::bytes(const ParameterLayout& layout, DType type, bool inference) {
+  const std::int64_t copy = type == DType::f32 ? 0 : size_of(type);
+  const std::int64_t chunks =
+      layout.total / kChunk + static_cast<std::int64_t>(layout.parameters.size());
+  return layout.total * ((inference ? 4 : 16) + copy) +
+         chunks * static_cast<std::int64_t>(sizeof(Chunk) + 2 * sizeof(double));
+}
+
+TrainingState::TrainingState(const ParameterLayout& layout, DType type, bool inference)
+    : type_(type),
+      parameters_(static_cast<std::int64_t>(layout.parameters.size())),
+      weights_(Memory::Place::device, layout.total * 4),
+      copy_(Memory::Place::device, type == DType::f32 ? 0 : layout.total * size_of(type)) {
+  const ChunkTable table = chunk_table(layout.parameters);
+  chunk_count_ = static_cast<std::int64_t>(table.chunks.size());
+  staging_ = Memory(Memory::Place::host, std::min(kStaging, layout.total * 4));
+  total_on_host_ = Memory(Memory::Place::host, sizeof(double));
+  if (inference) return;
+  gradients_ = Memory(Memory::Place::device, layout.total * 4);
+  first_ = Memory(Memory::Place::device, layout.total * 4);
+  second_ = Memory(Memory::Place::device, layout.total * 4);
+  std::vector<std::uint8_t> decays;
+  for (const Parameter& parameter : layout.parameters) decays.push_back(parameter.decay ? 1 : 0);
+  chunks_ = on_device(table.chunks);
+  first_chunk_ = on_device(table.first);
+  decays_ = on_device(decays);
+  partial_ = Memory(Memory::Place::device, (2 * chunk_count_ + 1) * 8);
+  ratios_ = Memory(Memory::Place::device, parameters_ * 4);
+}
+
+Memory& TrainingState::memory(StateArray array) {
+  switch (array) {
+    case StateArray::weights:
+      return weights_;
+    case StateArray::first_moments:
+      return first_;
+    case StateArray::second_moments:
+      return second_;
+    case StateArray::gradients:
+      return gradients_;
+  }
+  return weights_;
+}
+
+void TrainingState::read(StateArray array, std::int64_t offset, std::span<float> out,
+                         Stream stream) {
+  const float* from = memory(array).as<float>() + offset;
+  const auto most = static_cast<std::size_t>(staging_.bytes() / 4);
+  for (std::size_t done = 0; done < out.size(); done += most) {
+    const std::size_t count = std::min(most, out.size() - done);
+    copy_to_host(staging_.data(), from + done, static_cast<std::int64_t>(4 * count), stream);
+    synchronize(stream);
+    std::memcpy(out.data() + done, staging_.data(), 4 * count);
+  }
+}
+
+void TrainingState::write(StateArray array, std::int64_t offset, std::span<const float> in,
+                          Stream stream) {
+  float* to = memory(array).as<float>() + offset;
+  const auto most = static_cast<std::size_t>(staging_.bytes() / 4);
+  for (std::size_t done = 0; done < in.size(); done += most) {
+    const std::size_t count = std::min(most, in.size() - done);
+    std::memcpy(staging_.data(), in.data() + done, 4 * count);
+    copy_to_device(to + done, staging_.data(), static_cast<std::int64_t>(4 * count), stream);
+    synchronize(stream);
+  }
+  if (array == StateArray::weights && type_ != DType::f32) {
+    cast_from_float(type_, to, copy_.data() + offset * size_of(type_),
+                    static_cast<std::int64_t>(in.size()), stream);
+  }
+}
+
+void TrainingState::zero_gradients(Stream stream) {
+  fill_zero(gradients_.data(), gradients_.bytes(), stream);
+}
+
+void TrainingState::queue_norm(Stream stream) {
+  double* total = partial_.as<double>() + 2 * chunk_count_;
+  sum_of_squares(chunks_.as<Chunk>(), chunk_count_, gradients(), partial_.as<double>(), total,
+                 stream);
+  copy_to_host(total_on_host_.data(), total, sizeof(double), stream);
+}
+
+double TrainingState::norm() const { return std::sqrt(*total_on_host_.as<double>()); }
+
+void TrainingState::queue_update(const OptimizerOptions& options, double learning_rate,
+                                 double factor, double norm, std::int64_t update, Stream stream) {
+  const AdamRange common = adam_constants(options, factor, norm, update);
+  const bool is_lamb = options.kind == OptimizerOptions::Kind::lamb;
+  OptimizerArguments a;
+  a.chunks = chunks_.as<Chunk>();
+  a.count = chunk_count_;
+  a.decays = decays_.as<std::uint8_t>();
+  a.gradients = gradients();
+  a.weights = weights_.as<float>();
+  a.first = first_.as<float>();
+  a.second = second_.as<float>();
+  a.copy = copy_.data();
+  a.beta1 = common.beta1;
+  a.beta2 = common.beta2;
+  a.one_minus_beta1 = common.one_minus_beta1;
+  a.one_minus_beta2 = common.one_minus_beta2;
+  a.gradient_factor = common.gradient_factor;
+  a.first_correction = common.first_correction;
+  a.second_correction_root = common.second_correction_root;
+  a.epsilon = common.epsilon;
+  a.decay =
+      static_cast<float>(is_lamb ? options.weight_decay : learning_rate * options.weight_decay);
+  a.rate = static_cast<float>(learning_rate);
+  a.sums = partial_.as<double>();
+  a.ratios = ratios_.as<float>();
+  a.first_chunk = first_chunk_.as<std::int32_t>();
+  a.parameters = static_cast<std::int32_t>(parameters_);
+  a.min_trust = static_cast<float>(options.min_trust);
+  a.max_trust = static_cast<float>(options.max_trust);
+  a.trust_without_decay = options.trust_ratio_without_decay;
+  if (is_lamb) {
+    lamb(type_, a, stream);
+  } else {
+    adamw(type_, a, stream);
+  }
+}
+
+}  // namespace bert::cuda
