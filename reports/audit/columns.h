@@ -59,6 +59,9 @@ enum class Role {
 [[nodiscard]] Result<Role> role_from_name(std::string_view text);
 [[nodiscard]] std::vector<std::string> role_names();
 
+/// The role that has these words, in their normal form, in its list (roles.cpp); else none.
+[[nodiscard]] Role role_of_words(std::string_view words);
+
 /// Whether values are whole numbers that nobody rounds: GPUs, batch sizes, steps.
 [[nodiscard]] bool is_count(Role role);
 
@@ -75,7 +78,7 @@ struct Heading {
 };
 
 /// Reads one heading. Case, '_', '-', Markdown, blanks around '/' and the words for a precision
-/// do not matter; the list of synonyms is in columns.cpp.
+/// do not matter.
 [[nodiscard]] Heading read_heading(std::string_view text);
 
 }  // namespace bertbench::audit

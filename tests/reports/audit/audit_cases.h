@@ -12,6 +12,18 @@ inline std::vector<TableAudit> audit_markdown(const std::string& text, AuditOpti
   return audit_text(text, "table.md", options);
 }
 
+/// A Markdown table of one heading and its rows, each "a | b | c".
+inline std::vector<TableAudit> audit_rows(const std::vector<std::string>& rows) {
+  std::string text;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    text += "| " + rows[i] + " |\n";
+    if (i > 0) continue;
+    for (const char c : rows[i]) text += c == '|' ? "|---" : "";
+    text += "|---|\n";
+  }
+  return audit_markdown(text);
+}
+
 /// "impossible 27.33 -> 27.23": findings only, in order.
 inline std::vector<std::string> findings(const std::vector<TableAudit>& tables) {
   std::vector<std::string> out;

@@ -34,9 +34,8 @@ TEST(Hostile, NestedUnclosedAndBrokenMarkupEnds) {
 }
 
 TEST(Hostile, NumbersBeyondTheRangeOfDoublesAreText) {
-  const auto tables = audit_markdown(
-      "| GPUs | samples/s | speedup |\n|---|---|---|\n| 1 | 0 | 1 |\n| 2 | 1e999 | 2 |\n"
-      "| 4 | 1e-300 | 1e300 |\n| 8 | -5 | 3 |\n");
+  const auto tables = audit_rows({"GPUs | samples/s | speedup", "1 | 0 | 1", "2 | 1e999 | 2",
+                                  "4 | 1e-300 | 1e300", "8 | -5 | 3"});
   EXPECT_NO_THROW((void)audit_to_json(tables, true).dump());
 }
 

@@ -12,56 +12,51 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST(Ratios, EachBatchSizeHasItsOwnBaseRow) {
-  const auto tables = audit_markdown(
-      "| batch_size | gpu_num | samples/s | speedup |\n|---|---|---|---|\n"
-      "| 32 | 1 | 100.0 | 1 |\n| 32 | 8 | 700.0 | 7.0 |\n"
-      "| 64 | 1 | 140.0 | 1 |\n| 64 | 8 | 1050.0 | 7.5 |\n");
+  const auto tables =
+      audit_rows({"batch_size | gpu_num | samples/s | speedup", "32 | 1 | 100.0 | 1",
+                  "32 | 8 | 700.0 | 7.0", "64 | 1 | 140.0 | 1", "64 | 8 | 1050.0 | 7.5"});
   EXPECT_THAT(findings(tables), IsEmpty());
   EXPECT_EQ(count(tables).exact, 4U);
 }
 
 TEST(Ratios, ABaseRowMayStandAnywhereInItsGroup) {
-  const auto tables = audit_markdown(
-      "| batch_size | gpu_num | samples/s | speedup |\n|---|---|---|---|\n"
-      "| 64 | 8 | 1050.0 | 7.5 |\n| 32 | 8 | 700.0 | 7.2 |\n"
-      "| 64 | 1 | 140.0 | 1.0 |\n| 32 | 1 | 100.0 | 1.0 |\n");
+  const auto tables =
+      audit_rows({"batch_size | gpu_num | samples/s | speedup", "64 | 8 | 1050.0 | 7.5",
+                  "32 | 8 | 700.0 | 7.2", "64 | 1 | 140.0 | 1.0", "32 | 1 | 100.0 | 1.0"});
   EXPECT_THAT(findings(tables), ElementsAre("impossible 7.2 -> 7.0"));
 }
 
 TEST(Ratios, SectionsWithoutAColumnAreFoundByTheRowsThatPrintOne) {
-  const auto tables = audit_markdown(
-      "| gpu_num | samples/s | speedup |\n|---|---|---|\n| 1 | 100.0 | 1 |\n| 8 | 700.0 | 7.0 |\n"
-      "| 1 | 140.0 | 1 |\n| 8 | 1050.0 | 7.5 |\n| 16 | 2000.0 | 14.29 |\n");
+  const auto tables =
+      audit_rows({"gpu_num | samples/s | speedup", "1 | 100.0 | 1", "8 | 700.0 | 7.0",
+                  "1 | 140.0 | 1", "8 | 1050.0 | 7.5", "16 | 2000.0 | 14.29"});
   EXPECT_THAT(findings(tables), IsEmpty());
   EXPECT_THAT(tables[0].readings, ElementsAre("speedup: base row printed as 1 above"));
 }
 
 TEST(Ratios, WithoutABaseRowTheFirstRowScalesTheOthers) {
-  const auto tables = audit_markdown(
-      "| gpu_num | samples/s | speedup |\n|---|---|---|\n| 8 | 1058.6 | 7.05 |\n"
-      "| 16 | 1845.65 | 12.30 |\n| 32 | 3671.45 | 29.46 |\n");
+  const auto tables = audit_rows({"gpu_num | samples/s | speedup", "8 | 1058.6 | 7.05",
+                                  "16 | 1845.65 | 12.30", "32 | 3671.45 | 29.46"});
   EXPECT_THAT(findings(tables), ElementsAre("impossible 29.46 -> 24.45"));
 }
 
 TEST(Ratios, EfficiencyMayBeAShareOrPerCentAndPerGpuOrPerNode) {
-  EXPECT_THAT(findings(audit_markdown("| GPUs | samples/s | efficiency |\n|---|---|---|\n"
-                                      "| 1 | 100.0 | 100% |\n| 8 | 700.0 | 87.5% |\n"
-                                      "| 16 | 1300.0 | 88.1% |\n")),
+  EXPECT_THAT(findings(audit_rows({"GPUs | samples/s | efficiency", "1 | 100.0 | 100%",
+                                   "8 | 700.0 | 87.5%", "16 | 1300.0 | 88.1%"})),
               ElementsAre("impossible 88.1% -> 81.2%"));
-  EXPECT_THAT(findings(audit_markdown("| GPUs | samples/s | efficiency (%) |\n|---|---|---|\n"
-                                      "| 1 | 100.0 | 100 |\n| 8 | 700.0 | 87.5 |\n")),
+  EXPECT_THAT(findings(audit_rows(
+                  {"GPUs | samples/s | efficiency (%)", "1 | 100.0 | 100", "8 | 700.0 | 87.5"})),
               IsEmpty());
-  const auto nodes = audit_markdown(
-      "| nodes | GPUs / node | samples/s | efficiency |\n|---|---|---|---|\n"
-      "| 1 | 8 | 800.0 | 1 |\n| 4 | 8 | 2880.0 | 0.90 |\n");
+  const auto nodes = audit_rows({"nodes | GPUs / node | samples/s | efficiency",
+                                 "1 | 8 | 800.0 | 1", "4 | 8 | 2880.0 | 0.90"});
   EXPECT_THAT(findings(nodes), IsEmpty());
   EXPECT_EQ(count(nodes).exact, 2U);
 }
 
 TEST(Ratios, EfficiencyOfTheRoundedSpeedupIsNoFault) {
-  const auto tables = audit_markdown(
-      "| GPUs | samples/s | speedup | efficiency |\n|---|---|---|---|\n| 1 | 150.11 | 1 | 1 |\n"
-      "| 8 | 1058.6 | 7.05 | 0.88125 |\n| 32 | 3671.45 | 24.46 | 0.764375 |\n");
+  const auto tables =
+      audit_rows({"GPUs | samples/s | speedup | efficiency", "1 | 150.11 | 1 | 1",
+                  "8 | 1058.6 | 7.05 | 0.88125", "32 | 3671.45 | 24.46 | 0.764375"});
   EXPECT_THAT(findings(tables), IsEmpty());
 }
 
@@ -100,25 +95,22 @@ TEST(Rows, ColumnsAndFactsCanBeStated) {
 }
 
 TEST(Rows, ARuleThatHardlyARowFollowsIsLeftOutAndSaidSo) {
-  const auto tables = audit_markdown(
-      "| GPUs | batch size | it/s | samples/s |\n|---|---|---|---|\n| 1 | 8 | 3.0 | 77.0 |\n"
-      "| 2 | 8 | 3.0 | 99.0 |\n| 4 | 8 | 2.9 | 123.0 |\n");
+  const auto tables = audit_rows({"GPUs | batch size | it/s | samples/s", "1 | 8 | 3.0 | 77.0",
+                                  "2 | 8 | 3.0 | 99.0", "4 | 8 | 2.9 | 123.0"});
   EXPECT_THAT(findings(tables), IsEmpty());
   EXPECT_THAT(tables[0].notices[0].text, HasSubstr("taken for another quantity"));
 }
 
 TEST(Rows, WithoutDerivedColumnsNothingIsChecked) {
-  const auto tables = audit_markdown("| GPUs | samples/s |\n|---|---|\n| 1 | 100 |\n| 2 | 150 |\n");
+  const auto tables = audit_rows({"GPUs | samples/s", "1 | 100", "2 | 150"});
   EXPECT_EQ(count(tables).all(), 0U);
   EXPECT_THAT(tables[0].notices[0].text, HasSubstr("nothing to check"));
 }
 
 TEST(Series, MeansAndDeviationsOverSeeds) {
-  const auto tables = audit_markdown(
-      "| metric | Seed 0 | Seed 1 | Seed 2 | Mean | Standard Deviation "
-      "|\n|---|---|---|---|---|---|\n"
-      "| loss | 1.00 | 2.00 | 3.00 | 2.00 | 1.00 |\n| f1 | 90.00 | 91.00 | 92.00 | 91.50 | 1.00 "
-      "|\n");
+  const auto tables = audit_rows({"metric | Seed 0 | Seed 1 | Seed 2 | Mean | Standard Deviation",
+                                  "loss | 1.00 | 2.00 | 3.00 | 2.00 | 1.00",
+                                  "f1 | 90.00 | 91.00 | 92.00 | 91.50 | 1.00"});
   EXPECT_THAT(findings(tables), ElementsAre("impossible 91.50 -> 91.00"));
 }
 
