@@ -36,6 +36,20 @@ void measure_against(Cell& cell, double tflops) {
   cell.warnings.insert(cell.warnings.end(), used.warnings.begin(), used.warnings.end());
 }
 
+/// Against the base of the cell's throughput, so that both ratios speak of the same pair.
+void time_to_train_speedups(ResultSet& results) {
+  std::map<std::string_view, double> times;
+  for (const Cell& cell : results.cells) {
+    if (cell.time_to_train_s) times.emplace(cell.key, *cell.time_to_train_s);
+  }
+  for (Cell& cell : results.cells) {
+    if (!cell.time_to_train_s || !cell.speedup) continue;
+    const auto base = times.find(cell.speedup->base);
+    if (base == times.end()) continue;
+    cell.time_to_train_speedup = Ratio{base->second / *cell.time_to_train_s, cell.speedup->base};
+  }
+}
+
 }  // namespace
 
 void assume(ResultSet& results, const Assumptions& what) {
@@ -46,6 +60,7 @@ void assume(ResultSet& results, const Assumptions& what) {
       cell.time_to_train_s = *what.train_sequences / *cell.throughput.median;
     }
   }
+  if (what.train_sequences) time_to_train_speedups(results);
 }
 
 void warn_of_varying_lengths(ResultSet& results) {

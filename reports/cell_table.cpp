@@ -53,16 +53,17 @@ Table cell_table(const ResultSet& set) {
 
   Table table;
   table.columns = {{"model"}, {"framework"}, {"precision"}};
-  for (const char* heading : {"sequence length", "micro batch", "accumulation", "nodes",
-                              "GPUs per node", "GPUs", "global batch"})
+  for (const char* heading :
+       {"sequence length", "micro batch", "accumulation", "topology", "GPUs", "global batch"})
     table.columns.push_back({heading, true});
   table.columns.push_back({"kind"});
   for (const std::string& axis : axes) table.columns.push_back({axis});
   table.columns.push_back({"stand-ins"});
   table.columns.push_back({"n", true});
   table.columns.push_back({rate_heading(set), true});
-  for (const char* heading : {"interval", "cv", "speedup", "efficiency", "per GPU", "TFLOPS/GPU",
-                              "MFU", "HFU", "time to train"})
+  for (const char* heading :
+       {"interval", "cv", "speedup", "efficiency", "per GPU", "TFLOPS/GPU", "MFU", "HFU", "power",
+        "energy/sequence", "time to train", "time speedup"})
     table.columns.push_back({heading, true});
   table.columns.push_back({"scaling"});
   table.columns.push_back({"failures"});
@@ -77,8 +78,7 @@ Table cell_table(const ResultSet& set) {
                                     integer(id.sequence_length),
                                     integer(id.micro_batch_size),
                                     integer(id.gradient_accumulation_steps),
-                                    integer(id.nodes),
-                                    integer(id.gpus_per_node),
+                                    topology_text(id),
                                     integer(id.world_size()),
                                     integer(id.global_batch_size()),
                                     std::string(name(cell.kind))};
@@ -97,7 +97,11 @@ Table cell_table(const ResultSet& set) {
     row.push_back(maybe(cell.tflops_per_gpu, number_text));
     row.push_back(maybe(cell.mfu, percent));
     row.push_back(maybe(cell.hfu, percent));
+    row.push_back(maybe(cell.power_w, power_text));
+    row.push_back(maybe(cell.energy_per_sequence_j, energy_text));
     row.push_back(maybe(cell.time_to_train_s, duration_text));
+    row.push_back(
+        maybe(cell.time_to_train_speedup, [](const Ratio& r) { return ratio_text(r.value); }));
     row.push_back(cell.scaling);
     row.push_back(failures_text(cell));
     table.rows.push_back(std::move(row));
@@ -107,9 +111,9 @@ Table cell_table(const ResultSet& set) {
 
 std::vector<std::string> cell_table_keep(const Table& table) {
   static const std::set<std::string> kFacts = {
-      "model",  "framework",     "precision", "sequence length", "micro batch", "accumulation",
-      "nodes",  "GPUs per node", "GPUs",      "global batch",    "kind",        "stand-ins",
-      "scaling"};
+      "model",        "framework",    "precision", "sequence length",
+      "micro batch",  "accumulation", "topology",  "GPUs",
+      "global batch", "kind",         "stand-ins", "scaling"};
   std::vector<std::string> keep;
   bool measured = false;
   for (const TableColumn& column : table.columns) {

@@ -31,6 +31,8 @@ GateReport confirm(GateReport first, const ResultSet& rerun, std::span<const Res
       cell.reason += "; not measured again";
       continue;
     }
+    cell.rerun =
+        Rerun{found->verdict, found->change, found->median_new, found->p_adjusted, found->n_new};
     switch (found->verdict) {
       case Verdict::regression:
         cell.reason += "; confirmed by a rerun: " + found->reason;

@@ -4,7 +4,7 @@ bb_registry(bb_reports KIND report TYPE Report HEADER reports/report.h NAMES
   json csv csv-trials csv-iterations markdown html dlperf dlperf-text junit prometheus)
 
 target_sources(bb_reports PRIVATE
-  render.cpp table.cpp present.cpp cell_table.cpp csv.cpp dlperf.cpp dlperf_lines.cpp dlperf_scripts.cpp markup.cpp
+  remarks.cpp render.cpp table.cpp present.cpp cell_table.cpp csv.cpp dlperf.cpp dlperf_lines.cpp dlperf_scripts.cpp markup.cpp
   stats/flops.cpp stats/hardware.cpp stats/model_file.cpp)
 
 # bb_embed(<target> <variable> <file>): the bytes of a file as `extern const char* const <variable>`
@@ -29,8 +29,8 @@ bb_embed(bb_reports kHardwareJson ${PROJECT_SOURCE_DIR}/configs/hardware.json)
 
 # Plots: what they show, and how they are drawn.
 target_sources(bb_reports PRIVATE
-  comparison_table.cpp gate_reports.cpp iterations_file.cpp plot/chart_data.cpp plot/figure.cpp plot/iterations.cpp plot/rows.cpp
-  plot/scaling.cpp plot/svg.cpp plot/timeline.cpp)
+  comparison_table.cpp gate_reports.cpp iterations_file.cpp plot/chart_data.cpp plot/figure.cpp plot/groups.cpp plot/heat.cpp plot/heat_svg.cpp plot/iterations.cpp plot/rows.cpp
+  plot/scaling.cpp plot/svg.cpp plot/svg_parts.cpp plot/timeline.cpp)
 
 # The HTML report: its parts, and its style and scripts from files of their own. The chart library
 # is Debian's libjs-chart.js (Chart.js, MIT licence, named in the file's own first comment); without
@@ -45,7 +45,9 @@ if(NOT chart_library)
   set(chart_library ${CMAKE_CURRENT_BINARY_DIR}/no_chart_library.js)
   file(WRITE ${chart_library} "")
 endif()
+bb_embed(bb_reports kFigureStyle ${CMAKE_CURRENT_SOURCE_DIR}/plot/figure.css)
 bb_embed(bb_reports kReportStyle ${CMAKE_CURRENT_SOURCE_DIR}/html/style.css)
+bb_embed(bb_reports kHeatScript ${CMAKE_CURRENT_SOURCE_DIR}/html/heat.js)
 bb_embed(bb_reports kTablesScript ${CMAKE_CURRENT_SOURCE_DIR}/html/tables.js)
 bb_embed(bb_reports kChartsScript ${CMAKE_CURRENT_SOURCE_DIR}/html/charts.js)
 bb_embed(bb_reports kChartLibrary ${chart_library})

@@ -60,6 +60,10 @@ std::string change_words(const CellVerdict& cell) {
   return cell.change ? fmt::format("{:+.1f} %", *cell.change * 100) : "-";
 }
 
+std::string verdict_words(const CellVerdict& cell) {
+  return std::string(name(cell.verdict)) + (cell.cleared() ? " (rerun)" : "");
+}
+
 std::string counts_of(const GateReport& report) {
   std::map<std::string_view, int> count;
   for (const CellVerdict& cell : report.cells) ++count[name(cell.verdict)];
@@ -79,11 +83,17 @@ std::string gate_junit(const GateReport& report, const GateOptions& options,
     ++count[level];
     const std::string_view verdict = name(cell.verdict);
     body += "    <testcase" + attribute("classname", "bertbench.check") +
-            attribute("name", cell.key) + ">\n      <properties>\n        <property" +
-            attribute("name", "verdict") + attribute("value", verdict) + "/>\n";
-    if (cell.change) {
-      body += "        <property" + attribute("name", "change") +
-              attribute("value", shortest(*cell.change)) + "/>\n";
+            attribute("name", cell.key) + ">\n      <properties>\n";
+    const auto property = [&](const char* name, std::string_view value) {
+      body += "        <property" + attribute("name", name) + attribute("value", value) + "/>\n";
+    };
+    property("verdict", verdict);
+    if (cell.change) property("change", shortest(*cell.change));
+    if (cell.rerun) {
+      property("first_verdict", name(Verdict::regression));
+      property("rerun_verdict", name(cell.rerun->verdict));
+      if (cell.rerun->change) property("rerun_change", shortest(*cell.rerun->change));
+      property("cleared_by_rerun", cell.cleared() ? "true" : "false");
     }
     body += "      </properties>\n";
     if (level == Level::skipped) {
@@ -114,7 +124,7 @@ std::string github_annotations(const GateReport& report, const GateOptions& opti
       out += command("error", title, cell.reason);
     } else if (cell.verdict == Verdict::inconclusive) {
       out += command(options.accept_inconclusive ? "notice" : "warning", title, cell.reason);
-    } else if (cell.verdict != Verdict::pass) {
+    } else if (cell.verdict != Verdict::pass || cell.cleared()) {
       out += command("notice", title, cell.reason);
     }
   }
@@ -136,8 +146,8 @@ std::string gate_markdown(const GateReport& report, const std::string& name_of_g
                     ": " + outcome + "\n\n" + counts_of(report) + "\n";
   Table table{{{"verdict"}, {"cell"}, {"change", true}, {"n", true}, {"reason"}}, {}};
   for (const CellVerdict& cell : report.cells) {
-    if (cell.verdict == Verdict::pass) continue;
-    table.rows.push_back({std::string(name(cell.verdict)), cell.key, change_words(cell),
+    if (cell.verdict == Verdict::pass && !cell.cleared()) continue;
+    table.rows.push_back({verdict_words(cell), cell.key, change_words(cell),
                           fmt::format("{}+{}", cell.n_base, cell.n_new), cell.reason});
   }
   if (!table.rows.empty()) out += "\n" + markdown_table(table);

@@ -8,6 +8,19 @@
 
 namespace bertbench {
 
+std::string_view markup_reference(char c) {
+  switch (c) {
+    case '&':
+      return "&amp;";
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    default:
+      return {};
+  }
+}
+
 std::string escape_markup(std::string_view text) {
   const std::string safe = escape_for_terminal(text);
   std::string out;
@@ -15,13 +28,9 @@ std::string escape_markup(std::string_view text) {
   for (std::size_t at = 0; at < safe.size(); ++at) {
     switch (safe[at]) {
       case '&':
-        out += "&amp;";
-        break;
       case '<':
-        out += "&lt;";
-        break;
       case '>':
-        out += "&gt;";
+        out += markup_reference(safe[at]);
         break;
       case '"':
         out += "&quot;";

@@ -11,6 +11,9 @@ namespace bertbench {
 /// the result is valid UTF-8 and valid XML 1.0 whatever goes in.
 [[nodiscard]] std::string escape_markup(std::string_view text);
 
+/// "&amp;" for '&', likewise '<' and '>'; empty for other characters.
+[[nodiscard]] std::string_view markup_reference(char c);
+
 /// JSON text made safe inside <script type="application/json">: '<', '>' and '&' become \u003c and
 /// so on, which JSON reads back as the same characters.
 [[nodiscard]] std::string escape_json_for_script(std::string_view json);

@@ -72,6 +72,15 @@ std::string duration_text(double seconds) {
   return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
 }
 
+std::string power_text(double watts) {
+  return watts < 10000 ? number_text(watts) + " W" : number_text(watts / 1000) + " kW";
+}
+
+std::string energy_text(double joules) {
+  if (joules < 0.1) return number_text(joules * 1000) + " mJ";
+  return joules < 10000 ? number_text(joules) + " J" : number_text(joules / 1000) + " kJ";
+}
+
 std::string bytes_text(double bytes) {
   static constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;
@@ -163,37 +172,6 @@ Provenance provenance(const ResultSet& set) {
       if (!trial.window.chosen_by.empty()) window += " (chosen by " + trial.window.chosen_by + ")";
       ++out.windows[window];
       ++out.estimators[trial.estimator.empty() ? "unknown" : trial.estimator];
-    }
-  }
-  return out;
-}
-
-std::vector<Remark> remarks_of(const ResultSet& set) {
-  const std::vector<std::string> names = short_names(set);
-  std::vector<Remark> out;
-  for (std::size_t i = 0; i < set.cells.size(); ++i) {
-    for (const std::string& warning : set.cells[i].warnings) {
-      out.push_back({Remark::Kind::warning, names[i], warning});
-    }
-    for (const Trial& trial : set.cells[i].trials) {
-      const std::string who = fmt::format("{}, trial {}", names[i], trial.trial);
-      const Outcome& outcome = trial.outcome;
-      if (is_failure(outcome.status)) {
-        std::string text(name(outcome.status));
-        if (outcome.step) text += fmt::format(" at step {}", *outcome.step);
-        if (!outcome.detail.empty()) text += ": " + outcome.detail;
-        if (!trial.log.empty()) {
-          text += " (" + trial.log;
-          if (outcome.line > 0) text += fmt::format(", line {}", outcome.line);
-          text += ")";
-        }
-        out.push_back({Remark::Kind::failure, who, text});
-      }
-      for (const Notice& notice : trial.notices) {
-        out.push_back({Remark::Kind::notice,
-                       notice.line > 0 ? fmt::format("{}, line {}", who, notice.line) : who,
-                       notice.text});
-      }
     }
   }
   return out;

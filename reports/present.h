@@ -22,6 +22,10 @@ namespace bertbench {
 [[nodiscard]] std::string ratio_text(double ratio);
 /// "17.2 ms", "4.1 s", "3 min 20 s", "2 h 05 min"
 [[nodiscard]] std::string duration_text(double seconds);
+/// "412.3 W", "17.20 kW"
+[[nodiscard]] std::string power_text(double watts);
+/// "0.250 J", "1.25 mJ", "3.10 kJ"
+[[nodiscard]] std::string energy_text(double joules);
 /// "10.1 GiB"
 [[nodiscard]] std::string bytes_text(double bytes);
 
@@ -54,15 +58,6 @@ struct Provenance {
   bool emulated = false;  ///< any cell
 };
 [[nodiscard]] Provenance provenance(const ResultSet& set);
-
-/// One thing a reader must see beside the numbers.
-struct Remark {
-  enum class Kind { warning, failure, notice } kind = Kind::warning;
-  std::string who;  ///< the cell's short name, and which trial
-  std::string text;
-};
-/// Warnings of cells, failures and notices of trials, in the order of the set.
-[[nodiscard]] std::vector<Remark> remarks_of(const ResultSet& set);
 
 /// "masked_head, peak H200 bf16 dense 989.5 TFLOPS" with how many cells.
 [[nodiscard]] std::map<std::string, int> flops_formulas(const ResultSet& set);

@@ -291,6 +291,9 @@ class Reconciler {
       if (sequences_) {
         inputs.total = out_.rate;
         inputs.estimators = trials_[i].estimators;
+        const auto& training_s = logs_[i]->totals.training_s;
+        const auto& work = out_.parts[i].sequences;
+        if (work && training_s && *training_s > 0) inputs.training = *work / *training_s;
       }
       out_.scripts.push_back(explain_script(*logs_[i], inputs));
     }

@@ -52,6 +52,7 @@ std::vector<Candidate> honest_readings(const RunLog& log, const ScriptInputs& in
     reading(last.printed_rate, redrawn ? "last redraw of the last step" : "last printed rate");
   }
   if (inputs.total) out.push_back({*inputs.total, "total work over total time"});
+  if (inputs.training) out.push_back({*inputs.training, "total work over the training time"});
   for (const auto& [name, rate] : inputs.estimators) {
     if (name != "log_summary" && name != "total_time") {
       out.push_back({rate, fmt::format("the estimate {} over the window", name)});

@@ -15,6 +15,7 @@ struct ScriptInputs {
   std::optional<std::int64_t> per_iteration;  ///< sequences per iteration of the counter
   std::optional<std::int64_t> accumulation, world_size;
   std::optional<double> total;               ///< sequences/s
+  std::optional<double> training;            ///< the same over the stated time of training alone
   std::map<std::string, double> estimators;  ///< of this log, in the unit of the statement
 };
 

@@ -85,12 +85,7 @@ void describe_periodic(const RunLog& log, const Window& window, std::span<const 
   }
   const auto found = periodic_work(counters, seconds);
   if (!found) return;
-  trial.periodic = PeriodicShare{.period = found->period,
-                                 .phase = found->phase,
-                                 .count = static_cast<std::int64_t>(found->count),
-                                 .extra_s = found->extra_s,
-                                 .share = found->share,
-                                 .sequences_per_second_without = {}};
+  trial.periodic = PeriodicRecord{found->work, {}};
   if (!trial.sequences_per_second) return;
   double all = 0;
   for (const double s : seconds) all += s;

@@ -69,6 +69,20 @@ void summarize_cell(Cell& cell, const SummaryOptions& options) {
   }
 }
 
+// A trial has an energy of a sequence where its GPUs were watched; its power follows.
+void summarize_energy(Cell& cell) {
+  std::vector<double> energy, power;
+  for (const Trial& trial : cell.trials) {
+    if (!trial.counts() || !trial.energy_per_sequence_j) continue;
+    energy.push_back(*trial.energy_per_sequence_j);
+    power.push_back(*trial.energy_per_sequence_j * *trial.sequences_per_second);
+  }
+  cell.energy_per_sequence_j = cell.power_w = std::nullopt;
+  if (energy.empty()) return;
+  cell.energy_per_sequence_j = median(energy);
+  cell.power_w = median(power);
+}
+
 bool has_rate(const Cell& cell) {
   return cell.throughput.unit == kSequences && cell.throughput.median &&
          *cell.throughput.median > 0;
@@ -242,8 +256,9 @@ std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options)
   make_keys_unique(results);
   for (Cell& cell : results.cells) {
     summarize_cell(cell, options);
+    summarize_energy(cell);
     cell.sequences_per_second_per_gpu = std::nullopt;
-    cell.speedup = cell.precision_speedup = std::nullopt;
+    cell.speedup = cell.precision_speedup = cell.time_to_train_speedup = std::nullopt;
     cell.scaling_efficiency = cell.tflops_per_gpu = cell.mfu = cell.hfu = std::nullopt;
     cell.scaling.clear();
     cell.flops_formula.clear();

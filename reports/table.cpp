@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "parsers/core/text.h"
+#include "reports/markup.h"
 
 namespace bertbench {
 namespace {
@@ -61,6 +63,9 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
   return right ? blanks + text : text + blanks;
 }
 
+constexpr std::string_view kGap = "  ";
+constexpr std::string_view kBelow = "    ";  // in front of what stands below its own line
+
 void trim_end(std::string& line) { line.erase(line.find_last_not_of(' ') + 1); }
 
 const std::string& cell(const Table& table, std::size_t row, std::size_t column) {
@@ -95,31 +100,50 @@ std::string text_table(const Table& table, const TextTableOptions& options) {
       width[c] = std::max(width[c], display_width(safe[r][c]));
     }
   }
+  std::vector<std::size_t> beside;  // columns side by side
+  std::optional<std::size_t> above;
+  std::size_t total = options.indent.size();
+  for (std::size_t c = 0; c < count; ++c) total += width[c] + (c > 0 ? kGap.size() : 0);
+  for (std::size_t c = 0; c < count; ++c) {
+    const bool own = options.most_columns > 0 && total > options.most_columns && !above &&
+                     table.columns[c].heading == options.own_line;
+    if (own) {
+      above = c;
+    } else {
+      beside.push_back(c);
+    }
+  }
   std::string out;
   const auto finish_line = [&](std::string line) {
     trim_end(line);
     out += std::string(options.indent) + line + "\n";
   };
-  if (options.headings) {
-    std::string heading, rule;
-    for (std::size_t c = 0; c < count; ++c) {
-      if (c > 0) heading += "  ", rule += "  ";
-      heading += padded(headings[c], width[c], table.columns[c].right);
-      rule += std::string(width[c], '-');
+  const auto row = [&](const auto& text_of) {
+    if (above) finish_line(text_of(*above, false));
+    std::string line(above ? kBelow : "");
+    for (const std::size_t c : beside) {
+      if (c != beside.front()) line += kGap;
+      line += text_of(c, c != beside.back() || table.columns[c].right);
     }
-    finish_line(heading);
-    finish_line(rule);
+    finish_line(std::move(line));
+  };
+  const auto fitted = [&](const std::string& text, std::size_t c, bool pad) {
+    return pad ? padded(text, width[c], table.columns[c].right) : text;
+  };
+  if (options.headings) {
+    row([&](std::size_t c, bool pad) { return fitted(headings[c], c, pad); });
+    std::string rule(above ? kBelow : "");
+    for (const std::size_t c : beside) {
+      rule += std::string(c == beside.front() ? "" : kGap) + std::string(width[c], '-');
+    }
+    finish_line(std::move(rule));
   }
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    std::string line;
-    for (std::size_t c = 0; c < count; ++c) {
-      if (c > 0) line += "  ";
+    row([&](std::size_t c, bool pad) {
       // The last column is not padded to the right, so that a painted line has no blank tail.
-      const bool last = c + 1 == count && !table.columns[c].right;
-      std::string text = last ? safe[r][c] : padded(safe[r][c], width[c], table.columns[c].right);
-      line += options.paint ? options.paint(r, c, text) : text;
-    }
-    finish_line(line);
+      const std::string text = fitted(safe[r][c], c, pad);
+      return options.paint ? options.paint(r, c, text) : text;
+    });
   }
   return out;
 }
@@ -129,13 +153,9 @@ std::string markdown_text(std::string_view text) {
   for (const char c : escape_for_terminal(text)) {
     switch (c) {
       case '&':
-        out += "&amp;";
-        break;
       case '<':
-        out += "&lt;";
-        break;
       case '>':
-        out += "&gt;";
+        out += markup_reference(c);
         break;
       // Backslash escapes do not work for '|' inside code spans and differ between renderers:
       // character references are the same everywhere.

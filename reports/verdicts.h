@@ -30,6 +30,14 @@ enum class Verdict {
 };
 [[nodiscard]] std::string_view name(Verdict verdict);
 
+/// What measuring a flagged cell again gave.
+struct Rerun {
+  Verdict verdict = Verdict::pass;
+  std::optional<double> change, median_new;  ///< as in CellVerdict
+  double p_adjusted = 1;
+  int n_new = 0;
+};
+
 struct CellVerdict {
   std::string key;
   Verdict verdict = Verdict::pass;
@@ -42,6 +50,11 @@ struct CellVerdict {
   double tolerance = 0;                         ///< the loss that had to be exceeded, as a fraction
   std::optional<double> median_new, reference;  ///< sequences/s
   std::string reason;  ///< one line for people: what changed, by how much, with n and p
+  /// Of `confirm` only. The other numbers are those of the first measurement.
+  std::optional<Rerun> rerun;
+
+  /// A regression at first, which the rerun did not repeat: it passes.
+  [[nodiscard]] bool cleared() const { return rerun && verdict == Verdict::pass; }
 };
 
 struct GateReport {

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -39,6 +40,33 @@ std::string paint(bool on, Style style, std::string_view text) {
   return fmt::format("\x1b[{}m{}\x1b[0m", code_of(style), text);
 }
 
+/// Breaks a line between words where it would pass the terminal's edge; what follows is indented.
+std::string folded(std::string_view line, std::size_t width) {
+  constexpr std::string_view kIndent = "  ";
+  std::string out;
+  std::size_t used = 0;  // columns of the line so far
+  for (const std::string_view word : split(line, ' ')) {
+    std::size_t columns = 0;
+    for (std::size_t at = 0; at < word.size(); ++at) {
+      if (word[at] == '\x1b') {
+        at = std::min(word.find('m', at), word.size() - 1);  // a colour code of ours
+      } else if ((static_cast<unsigned char>(word[at]) & 0xC0U) != 0x80U) {
+        ++columns;
+      }
+    }
+    if (!out.empty() && used + 1 + columns > width) {
+      out += "\n" + std::string(kIndent);
+      used = kIndent.size();
+    } else if (!out.empty()) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    used += columns;
+  }
+  return out;
+}
+
 }  // namespace
 
 Terminal Terminal::detect() {
@@ -51,8 +79,12 @@ Terminal Terminal::detect() {
   // https://no-color.org: an empty value counts as unset. A dumb terminal cannot redraw either.
   terminal.colour = !dumb && (no_colour == nullptr || *no_colour == '\0');
   if (dumb) terminal.err_is_terminal = false;
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) terminal.width = size.ws_col;
+  for (const int stream : {STDERR_FILENO, STDOUT_FILENO}) {
+    winsize size{};
+    if (ioctl(stream, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) continue;
+    terminal.width = size.ws_col;
+    break;
+  }
   return terminal;
 }
 
@@ -72,7 +104,11 @@ void Console::print(std::string_view text) {
 void Console::to_err(std::string_view line) {
   progress_->clear();
   out_.flush();  // on one terminal the order of the two streams is the order of events
-  err_ << line << "\n" << std::flush;
+  if (terminal_.err_is_terminal && terminal_.width > 0) {
+    err_ << folded(line, static_cast<std::size_t>(terminal_.width)) << "\n" << std::flush;
+  } else {
+    err_ << line << "\n" << std::flush;
+  }
 }
 
 void Console::note(std::string_view where, const Notice& notice) {

@@ -60,6 +60,11 @@ class Console {
   [[nodiscard]] std::string styled(Style style, std::string_view text) const;
   [[nodiscard]] std::string styled_err(Style style, std::string_view text) const;
 
+  /// Columns that a table on stdout may have; 0 where that is no terminal.
+  [[nodiscard]] std::size_t most_columns() const {
+    return terminal_.out_is_terminal ? static_cast<std::size_t>(terminal_.width) : 0;
+  }
+
   [[nodiscard]] Progress& progress() { return *progress_; }
   [[nodiscard]] const Terminal& terminal() const { return terminal_; }
   [[nodiscard]] std::ostream& out() { return out_; }

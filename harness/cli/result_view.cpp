@@ -7,6 +7,7 @@
 #include "harness/cli/number_text.h"
 #include "parsers/core/text.h"
 #include "reports/estimators.h"
+#include "reports/present.h"
 #include "reports/table.h"
 
 namespace bertbench {
@@ -66,6 +67,10 @@ void print_single(Console& console, const Cell& cell, const ViewOptions& options
   row("window", fmt::format("{}, {} of {} records", window_text(trial), trial.iterations.used,
                             trial.iterations.seen));
   row("throughput", console.styled(Style::bold, rate_and_unit(cell, trial)));
+  if (cell.energy_per_sequence_j && cell.power_w) {
+    row("energy", fmt::format("{} a sequence at {} of GPU power",
+                              energy_text(*cell.energy_per_sequence_j), power_text(*cell.power_w)));
+  }
 }
 
 // Columns that say the same for every trial go into the line above the table.
@@ -165,6 +170,10 @@ std::string summary_line(const Cell& cell) {
   if (cell.sequences_per_second_per_gpu && cell.identity.world_size().value_or(1) > 1) {
     text += fmt::format(", {} per GPU", rate_text(*cell.sequences_per_second_per_gpu));
   }
+  if (cell.energy_per_sequence_j && cell.power_w) {
+    text += fmt::format(", {} a sequence at {}", energy_text(*cell.energy_per_sequence_j),
+                        power_text(*cell.power_w));
+  }
   return text + "\n";
 }
 
@@ -182,6 +191,8 @@ void print_cells(Console& console, const ResultSet& set) {
                {"speedup", true},
                {"efficiency", true},
                {"MFU", true},
+               {"J/sequence", true},
+               {"power", true},
                {"failed", true}},
               {}};
   for (const Cell& cell : set.cells) {
@@ -195,11 +206,14 @@ void print_cells(Console& console, const ResultSet& set) {
          cell.sequences_per_second_per_gpu ? rate_text(*cell.sequences_per_second_per_gpu) : "",
          cell.speedup ? fmt::format("{:.2f}", cell.speedup->value) : "",
          optional_share(cell.scaling_efficiency), optional_share(cell.mfu),
-         failed > 0 ? std::to_string(failed) : ""});
+         cell.energy_per_sequence_j ? rate_text(*cell.energy_per_sequence_j) : "",
+         cell.power_w ? power_text(*cell.power_w) : "", failed > 0 ? std::to_string(failed) : ""});
   }
   std::vector<Constant> constants;
   const Table shown = varying_columns(table, {"cell", "n", "median", "unit", "cv"}, constants);
-  console.print(text_table(shown));
+  TextTableOptions look;
+  look.most_columns = console.most_columns();
+  console.print(text_table(shown, look));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "parsers/core/text.h"
 #include "reports/csv.h"
 #include "reports/html/sections.h"
+#include "reports/model/json_put.h"
 #include "reports/version.h"
 
 namespace bertbench {
@@ -20,11 +21,6 @@ std::string text_of(const std::optional<std::int64_t>& value) {
 }
 std::string text_of(const std::optional<double>& value, int decimals) {
   return value ? fmt::format("{:.{}f}", *value, decimals) : std::string();
-}
-
-template <class T>
-void put(Json& json, const char* key, const std::optional<T>& value) {
-  if (value) json[key] = *value;
 }
 
 Json json_of(const Checkpoint& row) {

@@ -9,6 +9,7 @@
 #include "reports/markup.h"
 #include "reports/plot/figures.h"
 #include "reports/present.h"
+#include "reports/remarks.h"
 #include "reports/report.h"
 
 namespace bertbench {
@@ -18,7 +19,7 @@ using html::Figures;
 using html::section;
 using html::small;
 
-constexpr std::size_t kMostRemarks = 200;
+constexpr std::size_t kMostRemarks = 100;
 
 std::string facts_line(const std::vector<Constant>& constants) {
   std::string out;
@@ -60,13 +61,26 @@ std::string iterations(const ResultSet& set, const std::string& run_folder, Figu
   return out;
 }
 
+std::string remark_item(const RemarkGroup& group) {
+  const std::string summary = escape_markup(group.summary());
+  if (group.remarks.size() == 1) return "<li>" + summary + "</li>\n";
+  std::string out = "<li><details><summary>" + summary + "</summary><ul>\n";
+  for (std::size_t i = 0; i < group.remarks.size() && i < kMostRemarks; ++i) {
+    out +=
+        "<li>" + escape_markup(group.remarks[i].who() + ": " + group.remarks[i].text) + "</li>\n";
+  }
+  if (group.remarks.size() > kMostRemarks) {
+    out += fmt::format("<li>and {} more; the JSON report has all</li>\n",
+                       group.remarks.size() - kMostRemarks);
+  }
+  return out + "</ul></details></li>\n";
+}
+
 std::string remarks(const ResultSet& set) {
-  const std::vector<Remark> all = remarks_of(set);
+  const std::vector<RemarkGroup> all = grouped_remarks(set);
   if (all.empty()) return {};
   std::string out = "<ul class=\"remarks\">\n";
-  for (std::size_t i = 0; i < all.size() && i < kMostRemarks; ++i) {
-    out += "<li>" + escape_markup(all[i].who + ": " + all[i].text) + "</li>\n";
-  }
+  for (std::size_t i = 0; i < all.size() && i < kMostRemarks; ++i) out += remark_item(all[i]);
   out += "</ul>";
   if (all.size() > kMostRemarks) {
     out += small(fmt::format("and {} more; the JSON report has all.", all.size() - kMostRemarks));
@@ -126,7 +140,12 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
     return figure ? figures.add(*figure) : std::string();
   };
   if (set.cells.empty()) {
-    page.body += "<p class=\"note\">No cells: nothing was measured.</p>\n";
+    page.body +=
+        "<p class=\"note\">No cells: nothing was measured.</p>\n<p><code>bertbench sweep CONFIG "
+        "--out "
+        "DIR</code> measures a grid, <code>bertbench extract LOG... -o results.json</code> reads "
+        "what "
+        "others left behind.</p>\n";
   } else {
     page.body += html::headline(set);
     if (options.baseline != nullptr) {

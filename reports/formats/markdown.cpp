@@ -6,8 +6,10 @@
 #include "reports/cell_table.h"
 #include "reports/comparison_table.h"
 #include "reports/plot/figures.h"
+#include "reports/plot/heat.h"
 #include "reports/plot/svg.h"
 #include "reports/present.h"
+#include "reports/remarks.h"
 #include "reports/report.h"
 
 namespace bertbench {
@@ -79,16 +81,18 @@ void legend(const ResultSet& set, std::ostream& out) {
 }
 
 void remarks(const ResultSet& set, std::ostream& out) {
-  const std::vector<Remark> all = remarks_of(set);
+  const std::vector<RemarkGroup> all = grouped_remarks(set);
   if (all.empty()) return;
   out << "\n## Failures, warnings and notices\n\n";
-  for (const Remark& remark : all) {
-    out << "- " << markdown_text(remark.who) << ": " << markdown_text(remark.text) << "\n";
-  }
+  for (const RemarkGroup& group : all) out << "- " << markdown_text(group.summary()) << "\n";
 }
 
-/// The plots that lie beside the text as files of their own.
-std::vector<plot::Figure> figures_of(const ResultSet& set, const ReportOptions& options) {
+/// A plot that lies beside the text as a file of its own.
+struct Picture {
+  std::string id, title, svg;
+};
+
+std::vector<Picture> pictures_of(const ResultSet& set, const ReportOptions& options) {
   std::vector<plot::Figure> all = plot::scaling_figures(set);
   if (auto figure = plot::trials_figure(set)) all.push_back(std::move(*figure));
   if (auto figure = plot::reconciliation_figure(set)) all.push_back(std::move(*figure));
@@ -98,32 +102,39 @@ std::vector<plot::Figure> figures_of(const ResultSet& set, const ReportOptions& 
       all.push_back(std::move(*figure));
     }
   }
-  return all;
+  std::vector<Picture> out;
+  for (plot::Figure& figure : all) {
+    out.push_back({figure.id, figure.title, plot::svg_file(std::move(figure))});
+  }
+  for (const plot::HeatMap& map : plot::heat_maps(set).maps) {
+    out.push_back({map.id, map.title + ": " + map.unit, plot::svg_file(map)});
+  }
+  return out;
 }
 
-std::string file_of(const plot::Figure& figure, const ReportOptions& options) {
-  return options.companion_stem + "-" + figure.id + ".svg";
+std::string file_of(const Picture& picture, const ReportOptions& options) {
+  return options.companion_stem + "-" + picture.id + ".svg";
 }
 
 std::vector<Companion> companions(const ResultSet& set, const ReportOptions& options) {
   std::vector<Companion> out;
-  for (const plot::Figure& figure : figures_of(set, options)) {
-    out.push_back({file_of(figure, options), plot::svg_file(figure)});
+  for (Picture& picture : pictures_of(set, options)) {
+    out.push_back({file_of(picture, options), std::move(picture.svg)});
   }
   return out;
 }
 
 void plots(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
   if (options.companion_stem.empty()) return;
-  for (const plot::Figure& figure : figures_of(set, options)) {
+  for (const Picture& picture : pictures_of(set, options)) {
     // Blanks and brackets of a file name would end the reference early.
     std::string target;
-    for (const char c : file_of(figure, options)) {
+    for (const char c : file_of(picture, options)) {
       const bool plain =
           std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
       target += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
     }
-    out << "\n![" << markdown_text(figure.title) << "](" << target << ")\n";
+    out << "\n![" << markdown_text(picture.title) << "](" << target << ")\n";
   }
 }
 

@@ -76,6 +76,10 @@ constexpr Metric kMetrics[] = {
      [](const Cell& cell) { return cell.tflops_per_gpu; }},
     {"bertbench_mfu_ratio", "Model FLOPs utilization of the dense peak.",
      [](const Cell& cell) { return cell.mfu; }},
+    {"bertbench_power_watts", "Power of all GPUs of the job while it trains.",
+     [](const Cell& cell) { return cell.power_w; }},
+    {"bertbench_energy_per_sequence_joules", "That power over the throughput.",
+     [](const Cell& cell) { return cell.energy_per_sequence_j; }},
 };
 
 /// Text exposition format 0.0.4, as node_exporter's textfile collector reads it.

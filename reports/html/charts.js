@@ -41,7 +41,7 @@
       if (place < 0) continue;
       const hue = look.colours[place % 8];
       const lined = ["line", "dashed", "line_and_points"].includes(series.mark);
-      const radius = { line: 0, dashed: 0, bars: 0, faint_points: 2.5 }[series.mark] ?? 4.5;
+      const radius = { line: 0, dashed: 0, bars: 0, spans: 0, faint_points: 2.5 }[series.mark] ?? 4.5;
       out.push({
         label: series.name, place, mark: series.mark, group: series.group,
         data: series.points.map(([x, y, low, high, tip]) => ({ x, y, low, high, tip })),
@@ -116,6 +116,11 @@
             }
           }
           if (point.low == null || point.high == null) continue;
+          if (set.mark === "spans") {
+            const a = x.getPixelForValue(point.low), b = x.getPixelForValue(point.high);
+            ctx.fillRect(a, py - 6, Math.max(1, b - a), 12);
+            continue;
+          }
           ctx.beginPath();
           if (rows) {
             const a = x.getPixelForValue(point.low), b = x.getPixelForValue(point.high);
@@ -132,6 +137,22 @@
       ctx.restore();
     },
   };
+
+  // What lies under the mouse where intervals are drawn as bars: the library knows their middles only.
+  Chart.Interaction.modes.spans = (chart, event) => {
+    const at = Chart.helpers.getRelativePosition(event, chart), { x, y } = chart.scales;
+    const found = [];
+    chart.data.datasets.forEach((set, datasetIndex) => {
+      if (!chart.isDatasetVisible(datasetIndex)) return;
+      set.data.forEach((point, index) => {
+        const inside = x.getPixelForValue(point.low) - 1 <= at.x && at.x <= x.getPixelForValue(point.high) + 1;
+        if (!inside || Math.abs(y.getPixelForValue(point.y) - at.y) > 8) return;
+        found.push({ element: chart.getDatasetMeta(datasetIndex).data[index], datasetIndex, index });
+      });
+    });
+    return found;
+  };
+  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
 
   const scale = (figure, name) => {
     const axis = figure[name];
@@ -273,7 +294,8 @@
       options: {
         animation: false, parsing: false, normalized: true, maintainAspectRatio: false,
         scales: { x: scale(figure, "x"), y: scale(figure, "y") },
-        interaction: { mode: "nearest", intersect: true },
+        interaction: figure.series.some((series) => series.mark === "spans")
+          ? { mode: "spans" } : { mode: "nearest", intersect: true },
         plugins: {
           legend: { display: false },
           tooltip: {

@@ -20,6 +20,20 @@ std::string card(const std::string& question, const std::string& answer, const s
   return out + "</ul></article>\n";
 }
 
+/// "5510040" -> "5 510 040" with narrow blanks that do not break: a number to be read aloud.
+std::string grouped(const std::string& number) {
+  if (number.size() < 5 ||
+      !std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; })) {
+    return number;
+  }
+  std::string out;
+  for (std::size_t i = 0; i < number.size(); ++i) {
+    if (i > 0 && (number.size() - i) % 3 == 0) out += "\u202F";
+    out += number[i];
+  }
+  return out;
+}
+
 std::string how_fast(const ResultSet& set, const std::vector<std::string>& names) {
   const Cell* best = nullptr;
   std::size_t at = 0;
@@ -57,7 +71,13 @@ std::string how_fast(const ResultSet& set, const std::vector<std::string>& names
                     (best->emulated ? "rank" : "GPU") + " by " + best->flops_formula +
                     "; no peak known, so no MFU");
   }
-  return card("How fast?", number_text(*best->throughput.median), best->throughput.unit, lines);
+  if (best->energy_per_sequence_j && best->power_w) {
+    lines.push_back(fmt::format("{} a sequence at {} of GPU power",
+                                energy_text(*best->energy_per_sequence_j),
+                                power_text(*best->power_w)));
+  }
+  return card("How fast?", grouped(number_text(*best->throughput.median)), best->throughput.unit,
+              lines);
 }
 
 std::string how_well(const ResultSet& set, const std::vector<std::string>& names) {

@@ -1,83 +1,54 @@
-// The heat map: a table, so that it reads well without colour and without script.
-#include <fmt/format.h>
+// The heat maps of the page, each with the same numbers as a table.
+#include "reports/plot/heat.h"
 
-#include <algorithm>
-#include <map>
+#include <fmt/format.h>
 
 #include "reports/html/sections.h"
 #include "reports/markup.h"
-#include "reports/present.h"
 
 namespace bertbench::html {
 namespace {
 
-constexpr std::size_t kMostMaps = 8;
+std::string matrix(const plot::HeatMap& map) {
+  const Table table = plot::heat_table(map);
+  std::string out = fmt::format("<table class=\"matrix\"><caption>{}: {}</caption><thead><tr>",
+                                escape_markup(map.title), map.unit);
+  for (const TableColumn& column : table.columns) {
+    out += "<th scope=\"col\" class=\"right\">" + escape_markup(column.heading) + "</th>";
+  }
+  out += "</tr></thead><tbody>\n";
+  for (const auto& row : table.rows) {
+    out += "<tr><th scope=\"row\" class=\"right\">" + escape_markup(row.front()) + "</th>";
+    for (std::size_t c = 1; c < row.size(); ++c) {
+      out += "<td class=\"right\">" + escape_markup(row[c]) + "</td>";
+    }
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table>\n";
+}
 
 }  // namespace
 
 std::string heat_section(const ResultSet& set) {
-  std::vector<std::int64_t> batches;
-  std::vector<std::pair<std::int64_t, std::string>> topologies;
-  for (const Cell& cell : set.cells) {
-    const Identity& id = cell.identity;
-    if (!id.micro_batch_size || !id.world_size()) continue;
-    batches.push_back(*id.micro_batch_size);
-    topologies.emplace_back(*id.world_size(), topology_text(id));
+  const plot::HeatMaps found = plot::heat_maps(set);
+  if (found.maps.empty()) return {};
+  std::string body = small("The rate per " +
+                           std::string(found.maps.front().unit.ends_with("rank") ? "rank" : "GPU") +
+                           ": the lighter, the faster. Arrow keys go from tile to tile.");
+  body += "<div class=\"plots\">";
+  for (const plot::HeatMap& map : found.maps) {
+    body += "<figure class=\"heat\" id=\"plot-" + map.id + "\">" + plot::legend(map) +
+            "<div class=\"map\">" + plot::inline_svg(map) + "</div><figcaption>" +
+            escape_markup(map.title) +
+            "</figcaption><details><summary>As a table</summary><div class=\"scroll\">" +
+            matrix(map) + "</div></details></figure>\n";
   }
-  for (auto* list : {&batches}) {
-    std::ranges::sort(*list);
-    list->erase(std::unique(list->begin(), list->end()), list->end());
+  body += "</div>\n";
+  if (found.all > found.maps.size()) {
+    body += small(fmt::format("The first {} of {} maps; the table of cells has all numbers.",
+                              found.maps.size(), found.all));
   }
-  std::ranges::sort(topologies);
-  topologies.erase(std::unique(topologies.begin(), topologies.end()), topologies.end());
-  if (batches.size() < 2 || topologies.size() < 2 || batches.size() > 40 ||
-      topologies.size() > 40) {
-    return {};
-  }
-  // One map for each of the other facts.
-  std::map<std::string, std::vector<const Cell*>> maps;
-  for (const Cell& cell : set.cells) {
-    if (!cell.identity.micro_batch_size || !cell.identity.world_size()) continue;
-    Identity rest = cell.identity;
-    rest.nodes.reset();
-    rest.gpus_per_node.reset();
-    rest.micro_batch_size.reset();
-    maps[rest.key()].push_back(&cell);
-  }
-  std::string out =
-      "<section><h2>Batch and topology</h2>\n<p class=\"small\">Sequences/s per GPU; "
-      "the darker, the faster. A failed cell says how it failed.</p><div class=\"plots\">";
-  std::size_t shown = 0;
-  for (const auto& [rest, cells] : maps) {
-    if (cells.size() < 4 || ++shown > kMostMaps) continue;
-    double top = 0;
-    for (const Cell* cell : cells)
-      top = std::max(top, cell->sequences_per_second_per_gpu.value_or(0));
-    out += "<table class=\"heat\"><caption>" + escape_markup(rest) + "</caption><tr><th>batch</th>";
-    for (const auto& topology : topologies)
-      out += "<th>" + escape_markup(topology.second) + "</th>";
-    out += "</tr>\n";
-    for (const std::int64_t batch : batches) {
-      out += fmt::format("<tr><th>{}</th>", batch);
-      for (const auto& topology : topologies) {
-        const auto found = std::ranges::find_if(cells, [&](const Cell* cell) {
-          return *cell->identity.micro_batch_size == batch &&
-                 topology_text(cell->identity) == topology.second;
-        });
-        if (found == cells.end()) {
-          out += "<td></td>";
-        } else if (const auto rate = (*found)->sequences_per_second_per_gpu; rate && top > 0) {
-          out +=
-              fmt::format("<td style=\"--heat:{:.2f}\">{}</td>", *rate / top, number_text(*rate));
-        } else {
-          out += "<td class=\"bad\">" + escape_markup(failures_text(**found)) + "</td>";
-        }
-      }
-      out += "</tr>\n";
-    }
-    out += "</table>\n";
-  }
-  return shown == 0 ? std::string() : out + "</div></section>\n";
+  return section("Batch and topology", body);
 }
 
 }  // namespace bertbench::html

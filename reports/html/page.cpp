@@ -13,6 +13,9 @@
 namespace bertbench {
 
 extern const char* const kReportStyle;
+extern const char* const kFigureStyle;
+extern const char* const kHeatScript;
+extern const char* const kHeatScriptSha256;
 extern const char* const kTablesScript;
 extern const char* const kTablesScriptSha256;
 extern const char* const kChartsScript;
@@ -49,7 +52,7 @@ struct Script {
 };
 
 std::vector<Script> scripts() {
-  std::vector<Script> all;
+  std::vector<Script> all{{kHeatScript, kHeatScriptSha256}};
   if (has_chart_library()) all.push_back({kChartLibrary, kChartLibrarySha256});
   all.push_back({kTablesScript, kTablesScriptSha256});
   if (has_chart_library()) all.push_back({kChartsScript, kChartsScriptSha256});
@@ -95,8 +98,8 @@ void write_page(const PageText& text, const Figures& figures, std::ostream& out)
       << "; base-uri 'none'; form-action 'none'\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>"
       << escape_markup(text.title) << "</title>\n<style>\n"
-      << kReportStyle << "</style></head><body>\n<header><h1>" << escape_markup(text.title)
-      << "</h1>\n"
+      << kFigureStyle << kReportStyle << "</style></head><body>\n<header><h1>"
+      << escape_markup(text.title) << "</h1>\n"
       << text.header << "</header>\n<main>\n"
       << text.body << "</main>\n<footer>" << escape_markup(text.footer) << "</footer>\n";
   if (has_chart_library()) {

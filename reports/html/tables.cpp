@@ -23,7 +23,7 @@ std::string sortable_table(const SortableTable& what) {
   // Without the script there is nothing that a box could filter, so it is hidden.
   std::string out = fmt::format(
       "<p class=\"filter\" data-filter=\"{0}\" hidden><label>Filter <input type=\"search\" "
-      "placeholder=\"words of a row, such as fp16 2n8g\"></label> <output></output></p>\n"
+      "placeholder=\"words of a row\"></label> <output></output></p>\n"
       "<div class=\"scroll\"><table class=\"sortable\" id=\"{0}\"><thead><tr>",
       what.id);
   for (const TableColumn& column : table.columns) {

@@ -111,13 +111,14 @@ void read_time_parts(JsonReader& in, TimeRecord& time) {
   });
 }
 
-void read_periodic(JsonReader& in, PeriodicShare& periodic) {
+void read_periodic(JsonReader& in, PeriodicRecord& record) {
+  PeriodicWork& periodic = record.work;
   periodic.period = in.count("period").value_or(0);
   periodic.phase = in.count("phase").value_or(0);
   periodic.count = in.count("count").value_or(0);
   periodic.extra_s = in.number("extra_s").value_or(0);
   periodic.share = in.number("share").value_or(0);
-  periodic.sequences_per_second_without = in.number("sequences_per_second_without");
+  record.sequences_per_second_without = in.number("sequences_per_second_without");
 }
 
 void read_trial(JsonReader& in, Trial& trial) {
@@ -214,6 +215,10 @@ void read_cell(JsonReader& in, Cell& cell) {
   cell.scaling = in.text("scaling").value_or("");
   in.object("precision_speedup", [&](JsonReader& o) { cell.precision_speedup = read_ratio(o); });
   cell.time_to_train_s = in.number("time_to_train_s");
+  in.object("time_to_train_speedup",
+            [&](JsonReader& o) { cell.time_to_train_speedup = read_ratio(o); });
+  cell.power_w = in.number("power_w");
+  cell.energy_per_sequence_j = in.number("energy_per_sequence_j");
   cell.tflops_per_gpu = in.number("tflops_per_gpu");
   cell.mfu = in.number("mfu");
   cell.hfu = in.number("hfu");

@@ -13,6 +13,7 @@
 #include "parsers/core/outcome.h"
 #include "parsers/core/run_log.h"
 #include "reports/model/identity.h"
+#include "reports/model/periodic_work.h"
 #include "reports/model/steadiness.h"
 
 namespace bertbench {
@@ -49,12 +50,9 @@ struct SteadyRecord {
   std::optional<double> change;            ///< last level's iteration time / the time before - 1
 };
 
-/// Iterations at a regular distance that take longer (reports/stats/periodic.h).
-struct PeriodicShare {
-  std::int64_t period = 0, phase = 0;  ///< slow where step mod period = phase
-  std::int64_t count = 0;              ///< in the window
-  double extra_s = 0;                  ///< of one, above a typical iteration
-  double share = 0;                    ///< of the window's time
+/// Periodic work of the window, counted by steps.
+struct PeriodicRecord {
+  PeriodicWork work;
   std::optional<double> sequences_per_second_without;
 };
 
@@ -92,7 +90,7 @@ struct Trial {
   /// bootstrap); it holds nothing of the scatter between runs.
   std::optional<Interval> rate_interval;
   std::optional<SteadyRecord> steady_state;
-  std::optional<PeriodicShare> periodic;
+  std::optional<PeriodicRecord> periodic;
   std::optional<TimeRecord> time_parts;
   std::optional<MemoryRecord> memory;
   nlohmann::ordered_json
@@ -132,6 +130,9 @@ struct Cell {
   std::string scaling;  ///< "weak", "strong" or empty
   std::optional<Ratio> precision_speedup;
   std::optional<double> time_to_train_s;
+  std::optional<Ratio> time_to_train_speedup;  ///< the base's time over this cell's
+  /// Medians over the trials that count and were watched: all GPUs of the job while it trains.
+  std::optional<double> power_w, energy_per_sequence_j;
   std::optional<double> tflops_per_gpu, mfu, hfu;
   std::string flops_formula, peak;                ///< "masked_head"; "H200 bf16 dense 989.5 TFLOPS"
   std::optional<std::int64_t> stated_world_size;  ///< the log says only the product

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "reports/model/json_put.h"
 #include "reports/model/result_io.h"
 
 namespace bertbench {
@@ -9,18 +10,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Absent = unknown: nothing is written for what is not known or has no JSON number.
+using bertbench::put;
+
+// Nor is anything written for what has no JSON number.
 void put(Json& json, const char* key, double value) {
   if (std::isfinite(value)) json[key] = value;
 }
 void put(Json& json, const char* key, const std::optional<double>& value) {
   if (value) put(json, key, *value);
-}
-void put(Json& json, const char* key, const std::optional<std::int64_t>& value) {
-  if (value) json[key] = *value;
-}
-void put(Json& json, const char* key, const std::optional<std::string>& value) {
-  if (value) json[key] = *value;
 }
 void put(Json& json, const char* key, const std::string& value) {
   if (!value.empty()) json[key] = value;
@@ -88,14 +85,15 @@ Json write(const SteadyRecord& steady) {
   return json;
 }
 
-Json write(const PeriodicShare& periodic) {
+Json write(const PeriodicRecord& record) {
+  const PeriodicWork& periodic = record.work;
   Json json = Json::object();
   json["period"] = periodic.period;
   json["phase"] = periodic.phase;
   json["count"] = periodic.count;
   put(json, "extra_s", periodic.extra_s);
   put(json, "share", periodic.share);
-  put(json, "sequences_per_second_without", periodic.sequences_per_second_without);
+  put(json, "sequences_per_second_without", record.sequences_per_second_without);
   return json;
 }
 
@@ -203,6 +201,10 @@ Json write(const Cell& cell) {
   put(json, "scaling", cell.scaling);
   if (cell.precision_speedup) json["precision_speedup"] = write(*cell.precision_speedup);
   put(json, "time_to_train_s", cell.time_to_train_s);
+  if (cell.time_to_train_speedup)
+    json["time_to_train_speedup"] = write(*cell.time_to_train_speedup);
+  put(json, "power_w", cell.power_w);
+  put(json, "energy_per_sequence_j", cell.energy_per_sequence_j);
   put(json, "tflops_per_gpu", cell.tflops_per_gpu);
   put(json, "mfu", cell.mfu);
   put(json, "hfu", cell.hfu);

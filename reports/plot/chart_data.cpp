@@ -42,6 +42,8 @@ const char* name_of(Mark mark) {
       return "faint_points";
     case Mark::bars:
       return "bars";
+    case Mark::spans:
+      return "spans";
   }
   return "points";
 }

@@ -35,6 +35,7 @@ enum class Mark {
   line_and_points,
   faint_points,  ///< single trials behind their median
   bars,          ///< from 0; along x where the y axis has rows
+  spans,         ///< the interval of each point as a bar along x; the y axis has rows
 };
 
 struct Series {

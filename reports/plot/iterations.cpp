@@ -63,8 +63,10 @@ IterationFigures iteration_figures(const ResultSet& set, const std::string& run_
     if (std::ranges::all_of(cell.trials,
                             [](const Trial& trial) { return trial.iterations_file.empty(); }))
       continue;
-    ++out.cells;
-    if (out.figures.size() >= kMostFigures) continue;
+    if (out.figures.size() >= kMostFigures) {
+      ++out.cells;  // not read: it may be empty, but reading thousands to tell is not worth it
+      continue;
+    }
     Figure figure;
     double last = 1, top = 0;
     for (const Trial& trial : cell.trials) {
@@ -77,6 +79,7 @@ IterationFigures iteration_figures(const ResultSet& set, const std::string& run_
       figure.series.push_back(std::move(series));
     }
     if (figure.series.empty()) continue;
+    ++out.cells;
     figure.id = fmt::format("iterations-{}", out.figures.size() + 1);
     figure.title = names[i];
     figure.x = {"step", 0, last, Scale::linear, {}, false, {}};

@@ -35,11 +35,25 @@ Axis difference_axis(const Figure& figure, const std::string& label) {
   return axis;
 }
 
+/// An axis of differences that lie on one side need not show the other.
+void drop_empty_side(const Figure& figure, Axis& axis) {
+  double low = 0, high = 0;
+  for (const Series& series : figure.series) {
+    for (const Point& point : series.points) {
+      low = std::min(low, point.x);
+      high = std::max(high, point.x);
+    }
+  }
+  if (low > -0.1 * high) axis.low = std::max(axis.low, std::min(1.3 * low, -0.02 * axis.high));
+  if (high < -0.1 * low) axis.high = std::min(axis.high, std::max(1.3 * high, -0.02 * axis.low));
+  axis.ticks = nice_ticks(axis.low, axis.high, 6);
+}
+
 void finish(Figure& figure, const std::string& label, double row_height) {
   figure.x = difference_axis(figure, label);
   figure.references.push_back({0, "no difference"});
   figure.width = 900;
-  figure.height = static_cast<int>(60 + row_height * static_cast<double>(figure.y.rows.size()));
+  figure.height = static_cast<int>(74 + row_height * static_cast<double>(figure.y.rows.size()));
 }
 
 std::string capped(std::size_t shown, std::size_t all) {
@@ -136,6 +150,7 @@ std::optional<Figure> reconciliation_figure(const ResultSet& set) {
   figure.title = fmt::format("Every estimate of a log against {}{}", against,
                              capped(figure.y.rows.size(), all));
   finish(figure, "difference", std::max(22.0, 10.0 * static_cast<double>(kinds.size())));
+  drop_empty_side(figure, figure.x);
   return figure;
 }
 

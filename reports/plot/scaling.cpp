@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "reports/cell_table.h"
 #include "reports/plot/figures.h"
+#include "reports/plot/groups.h"
 #include "reports/present.h"
 
 namespace bertbench::plot {
@@ -13,48 +13,18 @@ namespace {
 
 constexpr std::size_t kMostFamilies = 400;  // that a reader can choose from
 
-/// Cells that differ in nothing but their number of GPUs, fewest first.
-struct Family {
-  std::string name;
-  std::vector<const Cell*> cells;
-};
+using Family = CellGroup;  // cells that differ in nothing but their number of GPUs, fewest first
 
 double gpus(const Cell& cell) { return static_cast<double>(*cell.identity.world_size()); }
 
 std::vector<Family> families_of(const ResultSet& set) {
-  std::map<std::string, std::size_t> index;
-  std::vector<Family> all;
-  for (const Cell& cell : set.cells) {
-    if (!cell.identity.world_size() || !cell.throughput.median) continue;
-    Identity rest = cell.identity;
-    rest.nodes.reset();
-    rest.gpus_per_node.reset();
-    std::string key =
-        rest.framework.value_or("") + "|" + rest.key() + "|" + std::string(name(cell.kind));
-    const auto [found, added] = index.emplace(std::move(key), all.size());
-    if (added) all.emplace_back();
-    all[found->second].cells.push_back(&cell);
-  }
-  for (Family& family : all)
-    std::ranges::sort(family.cells, {}, [](const Cell* c) { return gpus(*c); });
-  std::erase_if(all, [](const Family& family) {
-    return gpus(*family.cells.front()) == gpus(*family.cells.back());
-  });
-  // A family is named by what tells it from the others: the short names of its first cells.
-  ResultSet first;
-  for (const Family& family : all) {
-    Cell& cell = first.cells.emplace_back();
-    cell.key = family.cells.front()->key;
-    cell.kind = family.cells.front()->kind;
-    cell.identity = family.cells.front()->identity;
-    cell.identity.nodes.reset();
-    cell.identity.gpus_per_node.reset();
-  }
-  const std::vector<std::string> names = short_names(first);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].name = all.size() == 1 ? first.cells[i].identity.model.value_or(names[i]) : names[i];
-  }
-  return all;
+  return groups_of(
+      set, [](const Cell& cell) { return cell.identity.world_size() && cell.throughput.median; },
+      [](Identity& identity) { identity.nodes = identity.gpus_per_node = std::nullopt; },
+      [](Family& family) {
+        std::ranges::sort(family.cells, {}, [](const Cell* c) { return gpus(*c); });
+        return gpus(*family.cells.front()) < gpus(*family.cells.back());
+      });
 }
 
 /// The axis of GPUs. Doublings up to large jobs want logarithms, where the ideal stays straight.

@@ -7,28 +7,11 @@
 #include <cmath>
 
 #include "reports/markup.h"
+#include "reports/plot/svg_parts.h"
 #include "reports/table.h"
 
 namespace bertbench::plot {
 namespace {
-
-// The parts of html/style.css that a figure needs.
-constexpr const char* kStyle = R"(<style>
-svg { --ink: #1c2024; --soft: #5b6470; --rule: #dde2e7; --page: #fff;
-  --c0: #0062b2; --c1: #d55e00; --c2: #00825f; --c3: #a64d8d; --c4: #8a6a00; --c5: #2a8fc4; --c6: #7d5fff; --c7: #5b6470;
-  font: 12px system-ui, "Segoe UI", Roboto, sans-serif; background: var(--page); }
-@media (prefers-color-scheme: dark) { svg { --ink: #e6e9ec; --soft: #9aa4af; --rule: #333a41; --page: #14171a;
-  --c0: #58a6ff; --c1: #ff9d4d; --c2: #3fcf9f; --c3: #e08fcb; --c4: #e3c04a; --c5: #7fd0f5; --c6: #b19dff; --c7: #9aa4af; } }
-.tick { font-size: 11px; fill: var(--soft); } .label { font-size: 12px; fill: var(--ink); }
-.grid { stroke: var(--rule); fill: none; } .axis { stroke: var(--soft); fill: none; }
-.ideal { stroke: var(--soft); fill: none; stroke-dasharray: 5 4; }
-.line { fill: none; stroke-width: 2; stroke: var(--c); } .line.thin { stroke-width: 1.1; opacity: .8; }
-.line.dashed { stroke-dasharray: 5 4; stroke-width: 1.2; opacity: .7; }
-.dot { fill: var(--c); } .dot.faint { opacity: .65; } .band { fill: var(--c); opacity: .1; }
-.c0 { --c: var(--c0); } .c1 { --c: var(--c1); } .c2 { --c: var(--c2); } .c3 { --c: var(--c3); }
-.c4 { --c: var(--c4); } .c5 { --c: var(--c5); } .c6 { --c: var(--c6); } .c7 { --c: var(--c7); }
-</style>
-)";
 
 /// Where things are: data units to the view box.
 struct Frame {
@@ -128,8 +111,23 @@ std::string bar(const Frame& frame, const Series& series, const Point& point) {
       title_of(point.tip));
 }
 
+std::string span(const Frame& frame, const Series& series, const Point& point) {
+  constexpr double kThick = 12;
+  if (!point.interval) return {};
+  const double a = frame.px(point.interval->first), b = frame.px(point.interval->second);
+  return fmt::format(
+      "<rect class=\"dot c{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
+      "height=\"{}\">{}</rect>\n",
+      series.colour % kColours, a, frame.py(point.y) - kThick / 2, std::max(1.0, b - a), kThick,
+      title_of(point.tip));
+}
+
 std::string draw(const Frame& frame, const Series& series) {
   std::string out;
+  if (series.mark == Mark::spans) {
+    for (const Point& point : series.points) out += span(frame, series, point);
+    return out;
+  }
   if (series.mark == Mark::line) return path_of(frame, series, " thin");
   if (series.mark == Mark::dashed) return path_of(frame, series, " dashed");
   if (series.mark == Mark::line_and_points) out += path_of(frame, series, "");
@@ -206,7 +204,7 @@ std::string drawn_legend(const Figure& figure, double& top) {
   double x = 10, y = top + 10;
   for (const Series& series : figure.series) {
     if (series.name.empty()) continue;
-    const double width = 26 + 6.6 * static_cast<double>(display_width(series.name));
+    const double width = 26 + text_width(series.name);
     if (x > 10 && x + width > figure.width) {
       x = 10;
       y += 18;
@@ -232,8 +230,7 @@ std::string drawn(Figure& figure, bool file) {
   double top = 14;
   std::string head;
   if (file) {
-    head = fmt::format("<text class=\"label\" x=\"10\" y=\"18\" font-weight=\"600\">{}</text>\n",
-                       escape_markup(figure.title));
+    head = title_line(figure.title);
     top = 30;
     head += drawn_legend(figure, top);
   }
@@ -252,11 +249,8 @@ std::string drawn(Figure& figure, bool file) {
   body += axes(frame) + references(frame);
   for (const Series& series : figure.series) body += draw(frame, series);
   body += labels(frame);
-  return fmt::format(
-      "<svg {}viewBox=\"0 0 {} {:.0f}\" role=\"img\" aria-label=\"{}\">\n<title>{}</title>\n{}{}"
-      "</svg>\n",
-      file ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", figure.width, figure.height + extra,
-      escape_markup(figure.title), escape_markup(figure.title), file ? kStyle : "", body);
+  return svg_element(
+      {static_cast<double>(figure.width), figure.height + extra, figure.title, body, file});
 }
 
 }  // namespace

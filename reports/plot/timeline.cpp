@@ -27,7 +27,7 @@ std::optional<Figure> timeline_figure(const ResultSet& set) {
   for (std::size_t part = 0; part < kTimePartCount; ++part) {
     figure.series.push_back({readable(std::string(name(static_cast<TimePart>(part)))),
                              static_cast<int>(part),
-                             Mark::points,
+                             Mark::spans,
                              {},
                              -1});
   }

@@ -42,8 +42,8 @@ std::int64_t residue(std::int64_t counter, std::int64_t period) {
 
 }  // namespace
 
-std::optional<PeriodicWork> periodic_work(std::span<const std::int64_t> counters,
-                                          std::span<const double> seconds) {
+std::optional<PeriodicSplit> periodic_work(std::span<const std::int64_t> counters,
+                                           std::span<const double> seconds) {
   if (counters.size() != seconds.size() || counters.size() < kLeastValues) return std::nullopt;
   const double typical = median(seconds);
   const double limit =
@@ -60,13 +60,16 @@ std::optional<PeriodicWork> periodic_work(std::span<const std::int64_t> counters
     for (const std::int64_t counter : slow) ++by_residue[residue(counter, period)];
     const auto best = std::ranges::max_element(
         by_residue, [](const auto& a, const auto& b) { return a.second < b.second; });
-    PeriodicWork out{.period = period, .phase = best->first};
+    PeriodicSplit out;
+    PeriodicWork& work = out.work;
+    work.period = period;
+    work.phase = best->first;
     std::size_t places = 0;
     double all = 0;
     std::vector<double> at_phase;
     for (std::size_t i = 0; i < counters.size(); ++i) {
       all += seconds[i];
-      const bool here = residue(counters[i], period) == out.phase;
+      const bool here = residue(counters[i], period) == work.phase;
       places += here ? 1 : 0;
       if (here && seconds[i] > limit) {
         at_phase.push_back(seconds[i]);
@@ -75,15 +78,16 @@ std::optional<PeriodicWork> periodic_work(std::span<const std::int64_t> counters
         ++out.left_without;
       }
     }
-    out.count = at_phase.size();
-    if (out.count < kLeastSlow || double(out.count) < kMostOf * double(places) ||
-        double(out.count) < kMostOf * double(slow.size())) {
+    const std::size_t count = at_phase.size();
+    if (count < kLeastSlow || double(count) < kMostOf * double(places) ||
+        double(count) < kMostOf * double(slow.size())) {
       continue;
     }
-    out.extra_s = median(at_phase) - typical;
+    work.count = static_cast<std::int64_t>(count);
+    work.extra_s = median(at_phase) - typical;
     double extra = 0;
     for (const double s : at_phase) extra += s - typical;
-    out.share = extra / all;
+    work.share = extra / all;
     return out;
   }
   return std::nullopt;

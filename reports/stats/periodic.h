@@ -7,14 +7,13 @@
 #include <optional>
 #include <span>
 
+#include "reports/model/periodic_work.h"
+
 namespace bertbench {
 
-struct PeriodicWork {
-  std::int64_t period = 0;       ///< iterations between two slow ones
-  std::int64_t phase = 0;        ///< slow where (counter mod period) is this, 0 <= phase < period
-  std::size_t count = 0;         ///< slow iterations in the series
-  double extra_s = 0;            ///< median time of a slow iteration above the typical one
-  double share = 0;              ///< part of all time that the extra is
+/// The slow iterations, and what the others come to.
+struct PeriodicSplit {
+  PeriodicWork work;
   double seconds_without = 0;    ///< sum of the others' times
   std::size_t left_without = 0;  ///< how many those are
 };
@@ -23,7 +22,7 @@ struct PeriodicWork {
 /// the median by 5 x 1.4826 MAD and by 10 %. A period is found when at least 3 slow iterations
 /// share one residue, fill 4 of 5 places of it in the series, and are 4 of 5 of all slow ones;
 /// among the periods that do, the longest. Nothing otherwise, and nothing below 12 values.
-[[nodiscard]] std::optional<PeriodicWork> periodic_work(std::span<const std::int64_t> counters,
-                                                        std::span<const double> seconds);
+[[nodiscard]] std::optional<PeriodicSplit> periodic_work(std::span<const std::int64_t> counters,
+                                                         std::span<const double> seconds);
 
 }  // namespace bertbench

@@ -61,6 +61,37 @@ def run_folder(folder):
     return path
 
 
+def grid_result(folder):
+    """Batch against topology with a cell that does not fit, one that was not measured, and energy."""
+    cells = []
+    for batch in (8, 32, 64):
+        for nodes, gpus in ((1, 1), (1, 8), (2, 8)):
+            if (batch, nodes) == (64, 2):
+                continue
+            oom = batch == 64 and gpus == 8
+            trial = {"trial": 1, "attempt": 1, "log": "log.txt", "estimator": "step_time",
+                     "window": {"rule": "all", "chosen_by": "user", "covered": not oom}}
+            cell = {"key": f"bert.fp16.s128.b{batch}.a1.{nodes}n{gpus}g", "trials": [trial],
+                    "identity": {"framework": "x", "model": "bert", "precision": "fp16", "sequence_length": 128,
+                                 "micro_batch_size": batch, "gradient_accumulation_steps": 1, "nodes": nodes,
+                                 "gpus_per_node": gpus}}
+            if oom:
+                trial["outcome"] = {"status": "out_of_memory"}
+                cell["throughput"] = {"unit": "sequences/s", "n": 0}
+            else:
+                per_gpu = 100 + batch - 10 * nodes
+                rate = per_gpu * nodes * gpus
+                trial.update(outcome={"status": "completed"}, sequences_per_second=rate)
+                cell.update(throughput={"unit": "sequences/s", "n": 1, "median": rate, "mean": rate},
+                            sequences_per_second_per_gpu=per_gpu, power_w=400.0 * nodes * gpus,
+                            energy_per_sequence_j=400.0 / per_gpu)
+            cells.append(cell)
+    path = os.path.join(folder, "grid.json")
+    with open(path, "w") as out:
+        json.dump({"schema": "bertbench.result/1", "tool": {"version": "1", "commit": "x"}, "cells": cells}, out)
+    return path
+
+
 # Scrolls through the page, so that every plot comes into view and is drawn.
 SCROLL = """(async () => {
   const pause = () => new Promise((done) => setTimeout(done, 60));
@@ -93,6 +124,7 @@ class ReportInBrowser(unittest.TestCase):
             for name in ("dlperf_mxnet", "empty", "failures", "hostile", "quickstart")}
         run = run_folder(cls.folder)
         cls.pages["run"] = render(cls.folder, "run", "report", run)
+        cls.pages["grid"] = render(cls.folder, "grid", "report", grid_result(cls.folder))
         faster = os.path.join(cls.folder, "faster.json")
         with open(os.path.join(RESULTS, "dlperf_mxnet.json")) as source, open(faster, "w") as out:
             result = json.load(source)
@@ -243,6 +275,53 @@ class ReportInBrowser(unittest.TestCase):
             "new Promise((done) => setTimeout(() => { const t = Chart.getChart(document.querySelector("
             "'#plot-throughput canvas')).tooltip; done(t.opacity > 0 ? t.body.map((b) => b.lines).flat().join('|') : ''); }, 100))")
         self.assertIn("sequences/s", text)
+
+    def test_a_heat_map_tells_its_tiles_by_mouse_and_by_keys(self):
+        self.open("grid")
+        tip = "document.querySelector('#plot-heat-1 .tip')"
+        shown = f"{tip}.hidden ? '' : {tip}.textContent"
+        self.assertEqual(self.browser.run("document.querySelectorAll('#plot-heat-1 .tile').length"), 9)
+        left, top, width, height = self.point("#plot-heat-1 .tile[data-row='1'][data-column='1']")
+        self.browser.mouse("mouseMoved", left + width / 2, top + height / 2)
+        self.assertTrue(self.browser.run(shown).startswith("1n8g, micro batch 32: 122.0 sequences/s per GPU"))
+        self.browser.mouse("mouseMoved", 1, 1)
+        self.assertEqual(self.browser.run(shown), "")
+        self.browser.run("document.querySelector('#plot-heat-1 .tile').focus()")
+        texts = []
+        for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight"):
+            self.browser.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key)
+            texts.append(self.browser.run(shown))
+        self.assertIn("micro batch 32: 122.0", texts[0])
+        self.assertIn("1n1g, micro batch 64: 154.0", texts[1])
+        self.assertIn("1n8g, micro batch 64: no number, 1 out_of_memory", texts[2])
+        self.assertIn("2n8g, micro batch 64: not in this result", texts[3])
+        self.assertEqual(texts[4], texts[3])  # nothing lies beyond the last column
+        self.assertEqual(self.browser.run("document.activeElement.getAttribute('aria-label')"), texts[3])
+        self.assertEqual(self.browser.complaints(), [])
+
+    def test_the_tiles_of_a_heat_map_are_readable_and_stand_in_a_table_too(self):
+        """Text on its tile: 4.5 to 1 of WCAG 2 at least, in both themes."""
+        self.open("grid")
+        worst = """Math.min(...[...document.querySelectorAll('#plot-heat-1 .tile')].filter((t) => t.querySelector('text[fill]')).map((t) => {
+          const light = (colour) => colour.match(/\\d+/g).map(Number).map((c) => c / 255)
+            .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+            .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0.05);
+          const pair = ['rect', 'text'].map((part) => light(getComputedStyle(t.querySelector(part)).fill)).sort((a, b) => a - b);
+          return pair[1] / pair[0];
+        }))"""
+        for theme in ("light", "dark"):
+            self.browser.media(theme=theme)
+            self.assertGreaterEqual(self.browser.run(worst), 4.5, theme)
+        cells = self.browser.run("[...document.querySelectorAll('#plot-heat-1 table td')].map((td) => td.textContent)")
+        self.assertEqual(cells, ["98.00", "98.00", "88.00", "122.0", "122.0", "112.0", "154.0", "OOM", ""])
+
+    def test_energy_is_told_where_it_was_measured(self):
+        self.open("grid")
+        self.assertIn("3.571 J a sequence at 6400.0 W of GPU power",
+                      self.browser.run("document.querySelector('.cards').textContent"))
+        self.assertEqual(self.column("energy/sequence")[0], "4.082 J")
+        self.open("quickstart")
+        self.assertNotIn("J a sequence", self.browser.run("document.body.textContent"))
 
     def test_text_of_logs_stays_text(self):
         self.open("hostile")

@@ -5,6 +5,7 @@ Ends with 77 (skipped) where python3-jsonschema is not installed."""
 import copy
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -173,6 +174,39 @@ class Schemas(unittest.TestCase):
             self.assertEqual(len(cell["points"]), 24)
             self.assertEqual([shift["run"] for shift in cell["shifts"]], [14])
             self.assertAlmostEqual(cell["shifts"][0]["change"], -0.05, delta=0.005)
+
+    def test_reconcile(self):
+        """One log with time stamps, a log with a script's number, restarts, a failure, a plan."""
+        logs = [os.path.join(at, name) for folder in ("parsers/samples", "tests/data/samples")
+                for at, _, names in os.walk(os.path.join(SOURCE, folder)) for name in names
+                if name.endswith(".log")]
+        seen = set()
+        for log in logs:
+            done = subprocess.run([BERTBENCH, "reconcile", log, "--json"], capture_output=True)
+            if done.returncode == 0:
+                seen |= set(self.conforms("reconcile", json.loads(done.stdout)))
+        self.assertIn("time_parts", seen)
+        native = [log for log in logs if f"{os.sep}native{os.sep}" in log]
+        again = self.path("again.log")  # one file named twice would count once
+        shutil.copy(native[0], again)
+        both = self.conforms("reconcile", answer("reconcile", native[0], again, "--json"))
+        self.assertEqual(len(both["logs"]), 2)
+        both["estimates"][0]["estimator"] = "guess"
+        self.refuses("reconcile", both)
+        plan = answer("reconcile", "--plan", os.path.join(SOURCE, "configs/plans/dgx2-two-phase.json"), "--json")
+        self.conforms("plan", plan)
+        del plan["phases"][0]["corrected"]
+        self.refuses("plan", plan)
+
+    def test_list(self):
+        value = self.conforms("list", answer("list", "formats,reports,launchers,models,hardware", "--json"))
+        self.assertTrue(all(value[kind] for kind in value))
+
+    def test_sweep_without_running(self):
+        config = os.path.join(SOURCE, "configs/quickstart.json")
+        self.assertEqual(len(self.conforms("dry-run", answer("sweep", config, "--dry-run", "--json"))["trials"]), 20)
+        seen = answer("sweep", config, "--plan", "--history", os.path.join(RESULTS, "quickstart.json"), "--json")
+        self.assertTrue(self.conforms("forecast", seen)["losses"])
 
     def test_doctor(self):
         self.conforms("doctor", answer("doctor", "--json"))

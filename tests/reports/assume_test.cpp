@@ -63,5 +63,19 @@ TEST(Assume, TimeToTrainIsWorkOverTheMedianRate) {
   EXPECT_NEAR(*set.cells[0].time_to_train_s, 143449.7, 0.05);  // 7038 steps of the DGX-2 note
 }
 
+TEST(Assume, TheSpeedupOfTheTimeToTrainIsTheBasesTimeOverTheCells) {
+  ResultSet set = samples::result_set({samples::cell(samples::identity(1, 1), {100}),
+                                       samples::cell(samples::identity(2, 8), {1200}),
+                                       samples::cell(samples::identity(1, 2, 7), {150})});
+  assume(set, {{}, 3.6e6});
+  EXPECT_EQ(*set.cells[0].time_to_train_s, 36000);
+  EXPECT_EQ(*set.cells[1].time_to_train_s, 3000);
+  ASSERT_TRUE(set.cells[1].time_to_train_speedup);
+  EXPECT_EQ(set.cells[1].time_to_train_speedup->value, 12);
+  EXPECT_EQ(set.cells[1].time_to_train_speedup->base, set.cells[0].key);
+  EXPECT_TRUE(set.cells[2].time_to_train_s);
+  EXPECT_FALSE(set.cells[2].time_to_train_speedup);  // no base
+}
+
 }  // namespace
 }  // namespace bertbench

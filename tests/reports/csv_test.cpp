@@ -59,45 +59,57 @@ std::optional<Records> parse_csv(std::string_view text) {
   return records;
 }
 
+void expect_texts(const std::vector<std::pair<std::string_view, std::string_view>>& cases) {
+  for (const auto& [text, wanted] : cases) EXPECT_EQ(csv_text(text), wanted) << text;
+}
+
 TEST(CsvTextTest, QuotesWhatRfc4180Asks) {
-  EXPECT_EQ(csv_text("plain"), "plain");
-  EXPECT_EQ(csv_text(""), "");
-  EXPECT_EQ(csv_text("a,b"), "\"a,b\"");
-  EXPECT_EQ(csv_text("say \"hi\""), "\"say \"\"hi\"\"\"");
-  EXPECT_EQ(csv_text(" padded "), "\" padded \"");
+  expect_texts({
+      {"plain", "plain"},
+      {"", ""},
+      {"a,b", "\"a,b\""},
+      {"say \"hi\"", "\"say \"\"hi\"\"\""},
+      {" padded ", "\" padded \""},
+  });
 }
 
 TEST(CsvTextTest, FormulasBecomeText) {
-  EXPECT_EQ(csv_text("=1+1"), "'=1+1");
-  EXPECT_EQ(csv_text("+cmd|' /C calc'!A0"), "'+cmd|' /C calc'!A0");
-  EXPECT_EQ(csv_text("-rf /"), "'-rf /");
-  EXPECT_EQ(csv_text("@SUM(1+1)"), "'@SUM(1+1)");
-  EXPECT_EQ(csv_text("\t=1"), "'\\x09=1");
-  EXPECT_EQ(csv_text("\r=1"), "'\\x0d=1");
-  EXPECT_EQ(csv_text("  =1"), "'  =1");
-  EXPECT_EQ(csv_text("\uFF1D1"), "'\uFF1D1");
-  EXPECT_EQ(csv_text("=A1,\"x\""), "\"'=A1,\"\"x\"\"\"");
+  expect_texts({
+      {"=1+1", "'=1+1"},
+      {"+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"},
+      {"-rf /", "'-rf /"},
+      {"@SUM(1+1)", "'@SUM(1+1)"},
+      {"\t=1", "'\\x09=1"},
+      {"\r=1", "'\\x0d=1"},
+      {"  =1", "'  =1"},
+      {"\uFF1D1", "'\uFF1D1"},
+      {"=A1,\"x\"", "\"'=A1,\"\"x\"\"\""},
+  });
 }
 
 TEST(CsvTextTest, TextThatIsANumberStaysOne) {
-  EXPECT_EQ(csv_text("-5"), "-5");
-  EXPECT_EQ(csv_text("-1.5e-3"), "-1.5e-3");
-  EXPECT_EQ(csv_text("+3"), "+3");
-  // No numbers: a calculation, a lone sign, a name, what only C++ reads as a number.
-  EXPECT_EQ(csv_text("-1+1"), "'-1+1");
-  EXPECT_EQ(csv_text("-"), "'-");
-  EXPECT_EQ(csv_text("--"), "'--");
-  EXPECT_EQ(csv_text("-inf"), "'-inf");
-  EXPECT_EQ(csv_text("-A1"), "'-A1");
-  EXPECT_EQ(csv_text("+-1"), "'+-1");
+  expect_texts({
+      {"-5", "-5"},
+      {"-1.5e-3", "-1.5e-3"},
+      {"+3", "+3"},
+      // No numbers: a calculation, a lone sign, a name, what only C++ reads as a number.
+      {"-1+1", "'-1+1"},
+      {"-", "'-"},
+      {"--", "'--"},
+      {"-inf", "'-inf"},
+      {"-A1", "'-A1"},
+      {"+-1", "'+-1"},
+  });
 }
 
 TEST(CsvTextTest, ControlCharactersAndBadBytesAreVisibleAndARecordIsOneLine) {
-  EXPECT_EQ(csv_text("\x1b[31mred"), "\\x1b[31mred");
-  EXPECT_EQ(csv_text("two\nlines"), "two\\x0alines");
-  EXPECT_EQ(csv_text("\xff"), "\\xff");
-  EXPECT_EQ(csv_text(std::string_view("a\0b", 3)), "a\\x00b");
-  EXPECT_EQ(csv_text("\u202Eevil"), "\\u{202e}evil");
+  expect_texts({
+      {"\x1b[31mred", "\\x1b[31mred"},
+      {"two\nlines", "two\\x0alines"},
+      {"\xff", "\\xff"},
+      {std::string_view("a\0b", 3), "a\\x00b"},
+      {"\u202Eevil", "\\u{202e}evil"},
+  });
 }
 
 TEST(CsvDocumentTest, ColumnsAreTheFirstOnesThenOthersAsTheyAppear) {

@@ -7,9 +7,17 @@ namespace {
 
 constexpr auto kLog = FactSource::log;
 
-TEST(Deduce, OneGpuInAllIsOneNodeOfOne) {
+using Count = Fact<std::int64_t> Facts::*;
+
+/// What a log said.
+Facts logged(std::initializer_list<std::pair<Count, std::int64_t>> counts) {
   Facts facts;
-  facts.world_size.set(1, kLog);
+  for (const auto& [count, value] : counts) (facts.*count).set(value, kLog);
+  return facts;
+}
+
+TEST(Deduce, OneGpuInAllIsOneNodeOfOne) {
+  Facts facts = logged({{&Facts::world_size, 1}});
   std::vector<Notice> notices;
   facts = deduce_facts(facts, notices);
   EXPECT_EQ(facts.nodes.value, 1);
@@ -18,8 +26,7 @@ TEST(Deduce, OneGpuInAllIsOneNodeOfOne) {
 }
 
 TEST(Deduce, SixteenGpusMayBeManyTopologiesSoNoneIsGuessed) {
-  Facts facts;
-  facts.world_size.set(16, kLog);
+  Facts facts = logged({{&Facts::world_size, 16}});
   std::vector<Notice> notices;
   facts = deduce_facts(facts, notices);
   EXPECT_FALSE(facts.nodes.known());
@@ -29,11 +36,10 @@ TEST(Deduce, SixteenGpusMayBeManyTopologiesSoNoneIsGuessed) {
 }
 
 TEST(Deduce, AccumulationFollowsFromTheGlobalBatch) {
-  Facts facts;
-  facts.global_batch_size.set(65536, kLog);
-  facts.micro_batch_size.set(64, kLog);
-  facts.nodes.set(1, kLog);
-  facts.gpus_per_node.set(16, kLog);
+  Facts facts = logged({{&Facts::global_batch_size, 65536},
+                        {&Facts::micro_batch_size, 64},
+                        {&Facts::nodes, 1},
+                        {&Facts::gpus_per_node, 16}});
   std::vector<Notice> notices;
   facts = deduce_facts(facts, notices);
   EXPECT_EQ(facts.gradient_accumulation_steps.value, 64);
@@ -43,21 +49,18 @@ TEST(Deduce, AccumulationFollowsFromTheGlobalBatch) {
 }
 
 TEST(Deduce, ADivisionWithARestProvesNothing) {
-  Facts facts;
-  facts.global_batch_size.set(100, kLog);
-  facts.micro_batch_size.set(32, kLog);
-  facts.world_size.set(1, kLog);
+  Facts facts = logged(
+      {{&Facts::global_batch_size, 100}, {&Facts::micro_batch_size, 32}, {&Facts::world_size, 1}});
   std::vector<Notice> notices;
   facts = deduce_facts(facts, notices);
   EXPECT_FALSE(facts.gradient_accumulation_steps.known());
 }
 
 TEST(Deduce, AContradictingGlobalBatchIsANotice) {
-  Facts facts;
-  facts.global_batch_size.set(48, kLog);
-  facts.micro_batch_size.set(3, kLog);
-  facts.gradient_accumulation_steps.set(1, kLog);
-  facts.world_size.set(8, kLog);
+  Facts facts = logged({{&Facts::global_batch_size, 48},
+                        {&Facts::micro_batch_size, 3},
+                        {&Facts::gradient_accumulation_steps, 1},
+                        {&Facts::world_size, 8}});
   std::vector<Notice> notices;
   facts = deduce_facts(facts, notices);
   ASSERT_EQ(notices.size(), 1U);
@@ -66,10 +69,9 @@ TEST(Deduce, AContradictingGlobalBatchIsANotice) {
 }
 
 TEST(Deduce, WithoutAccumulationAnUnknownCounterIsUnambiguous) {
-  Facts facts;
-  facts.micro_batch_size.set(8, kLog);
-  facts.gradient_accumulation_steps.set(1, kLog);
-  facts.world_size.set(4, kLog);
+  Facts facts = logged({{&Facts::micro_batch_size, 8},
+                        {&Facts::gradient_accumulation_steps, 1},
+                        {&Facts::world_size, 4}});
   std::vector<Notice> notices;
   EXPECT_EQ(sequences_per_iteration(deduce_facts(facts, notices), IterationUnit::unknown), 32);
 }

@@ -84,15 +84,18 @@ TEST(FindReportTest, ListsKeepTheirOrderAndDropDoubles) {
 }
 
 TEST(FindReportTest, TheLongestExtensionWins) {
-  EXPECT_EQ(name_for("out/a.json"), "json");
-  EXPECT_EQ(name_for("out/a.dlperf.json"), "dlperf");
-  EXPECT_EQ(name_for("a.dlperf.txt"), "dlperf-text");
-  EXPECT_EQ(name_for("a.csv"), "csv");
-  EXPECT_EQ(name_for("a.trials.csv"), "csv-trials");
-  EXPECT_EQ(name_for("a.junit.xml"), "junit");
-  EXPECT_EQ(name_for("README.md"), "markdown");
-  EXPECT_EQ(name_for("a.txt"), "");
-  EXPECT_EQ(name_for("json"), "");
+  const std::pair<const char*, const char*> cases[] = {
+      {"out/a.json", "json"},
+      {"out/a.dlperf.json", "dlperf"},
+      {"a.dlperf.txt", "dlperf-text"},
+      {"a.csv", "csv"},
+      {"a.trials.csv", "csv-trials"},
+      {"a.junit.xml", "junit"},
+      {"README.md", "markdown"},
+      {"a.txt", ""},
+      {"json", ""},
+  };
+  for (const auto& [path, report] : cases) EXPECT_EQ(name_for(path), report) << path;
 }
 
 TEST_F(RenderTest, SeveralReportsFillAFolderThatIsMade) {

@@ -35,6 +35,9 @@ TEST(ResultIo, WhatIsWrittenReadsBackAsTheSameText) {
   cell.gpu = "Tesla V100-SXM2-16GB";
   cell.emulated = true;
   cell.kind = WorkKind::evaluation;
+  cell.time_to_train_s = 3600;
+  cell.trials[0].periodic =
+      PeriodicRecord{{.period = 50, .phase = 3, .count = 6, .extra_s = 2, .share = 0.1}, 1900.0};
   Trial& trial = cell.trials[1];
   trial.attempt = 3;
   trial.telemetry = {{"samples", 3}, {"cpu", {{"other_cores", 0.5}}}};

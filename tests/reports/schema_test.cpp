@@ -109,6 +109,8 @@ ResultSet full() {
   mixed.gpu = "NVIDIA H200";
   mixed.emulated = true;
   mixed.time_to_train_s = 3600;
+  mixed.time_to_train_speedup = Ratio{1.8, "base"};
+  for (Trial& trial : mixed.trials) trial.energy_per_sequence_j = 2.5;
   Trial& trial = big.trials[0];
   trial.log = "4n8g/\xff<script>alert(1)</script>\x1b[31m.log";
   trial.format = "tqdm";

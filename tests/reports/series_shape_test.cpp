@@ -68,11 +68,11 @@ TEST(SeriesShape, PeriodicWorkIsToldWithTheRateWithoutIt) {
   for (std::size_t i = 19; i < 200; i += 20) log.records[i].seconds += 0.4;
   const Trial trial = measured(log, "all");
   ASSERT_TRUE(trial.periodic);
-  EXPECT_EQ(trial.periodic->period, 20);
-  EXPECT_EQ(trial.periodic->phase, 0);
-  EXPECT_EQ(trial.periodic->count, 10);
-  EXPECT_NEAR(trial.periodic->extra_s, 0.4, 0.005);
-  EXPECT_NEAR(trial.periodic->share, 4.0 / 24, 0.002);
+  EXPECT_EQ(trial.periodic->work.period, 20);
+  EXPECT_EQ(trial.periodic->work.phase, 0);
+  EXPECT_EQ(trial.periodic->work.count, 10);
+  EXPECT_NEAR(trial.periodic->work.extra_s, 0.4, 0.005);
+  EXPECT_NEAR(trial.periodic->work.share, 4.0 / 24, 0.002);
   EXPECT_NEAR(*trial.sequences_per_second, 800 / 24.0, 0.1);
   EXPECT_NEAR(*trial.periodic->sequences_per_second_without, 40, 0.1);
 }

@@ -38,6 +38,22 @@ TEST(Summarize, SpeedupIsOverTheSameIdentityAtOneGpu) {
   EXPECT_EQ(*cells[2].sequences_per_second_per_gpu, 87.5);
 }
 
+TEST(Summarize, EnergyAndPowerAreMediansOverTheTrialsThatWereWatched) {
+  Cell one = cell(identity(1, 8), {100, 110, 90, 100});
+  one.trials[0].energy_per_sequence_j = 20;  // 2000 W
+  one.trials[1].energy_per_sequence_j = 21;  // 2310 W
+  one.trials[2].energy_per_sequence_j = 22;  // 1980 W
+  Cell unwatched = cell(identity(1, 4), {50});
+  Cell uncounted = cell(identity(1, 2), {25});
+  uncounted.trials[0].window.covered = false;
+  uncounted.trials[0].energy_per_sequence_j = 5;
+  const ResultSet results = result_set({one, unwatched, uncounted});
+  EXPECT_EQ(results.cells[0].energy_per_sequence_j, 21);
+  EXPECT_EQ(results.cells[0].power_w, 2000);
+  EXPECT_FALSE(results.cells[1].power_w);
+  EXPECT_FALSE(results.cells[2].energy_per_sequence_j);
+}
+
 TEST(Summarize, NoBaseNoSpeedup) {
   const ResultSet results = result_set({cell(identity(1, 8), {100}), cell(identity(2, 8), {190})});
   EXPECT_FALSE(results.cells[0].speedup);

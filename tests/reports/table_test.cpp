@@ -120,5 +120,18 @@ TEST(PresentTest, FailuresInWords) {
   EXPECT_EQ(all, "\n\n5 out_of_memory\n\n1 stalled at step 31\n\n1 nan at step 23\n\n\n\n");
 }
 
+TEST(TextTable, ATableTooWideForTheTerminalGivesItsCellsALineOfTheirOwn) {
+  const Table table{{{"n", true}, {"cell"}, {"rate", true}}, {{"7", "bert-large.1n8g", "12.5"}}};
+  TextTableOptions narrow;
+  narrow.most_columns = 23;
+  EXPECT_EQ(text_table(table, narrow),
+            "cell\n    n  rate\n    -  ----\nbert-large.1n8g\n    7  12.5\n");
+  narrow.most_columns = 24;
+  EXPECT_EQ(text_table(table, narrow), text_table(table));
+  narrow.most_columns = 10;
+  narrow.own_line = "model";  // there is none: nothing can be done
+  EXPECT_EQ(text_table(table, narrow), text_table(table));
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -55,6 +55,13 @@ ordered_json to_json(const Options& options, const GateReport& report) {
     if (cell.median_new) row["median_new"] = *cell.median_new;
     if (cell.reference) row["reference"] = *cell.reference;
     row["reason"] = cell.reason;
+    if (cell.rerun) {
+      ordered_json& rerun = row["rerun"] = {{"verdict", name(cell.rerun->verdict)}};
+      if (cell.rerun->change) rerun["change"] = *cell.rerun->change;
+      if (cell.rerun->median_new) rerun["median_new"] = *cell.rerun->median_new;
+      rerun["p_adjusted"] = cell.rerun->p_adjusted;
+      rerun["n_new"] = cell.rerun->n_new;
+    }
     rows.push_back(std::move(row));
   }
   ordered_json notices = ordered_json::array();
@@ -113,13 +120,14 @@ void print(Console& console, const GateReport& report) {
                           tested ? p_text(cell.p_adjusted) : "-"});
   }
   TextTableOptions look;
+  look.most_columns = console.most_columns();
   look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
     return column == 0 ? console.styled(style_of(report.cells[row].verdict), text) : text;
   };
   console.print(text_table(table, look));
   bool first = true;
   for (const CellVerdict& cell : report.cells) {
-    if (cell.verdict == Verdict::pass) continue;
+    if (cell.verdict == Verdict::pass && !cell.cleared()) continue;
     console.print(fmt::format("{}{} {}: {}\n", first ? "\n" : "",
                               console.styled(style_of(cell.verdict), name(cell.verdict)),
                               escape_for_terminal(cell.key), escape_for_terminal(cell.reason)));

@@ -95,6 +95,7 @@ void print(Console& console, const Options& options, const std::vector<CellCompa
                                                        : Style::green);
   }
   TextTableOptions look;
+  look.most_columns = console.most_columns();
   look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
     return column == 3 ? console.styled(styles[row], text) : text;
   };

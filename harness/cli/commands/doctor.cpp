@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
+#include "harness/cli/help.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "harness/sweep/environment.h"
+#include "parsers/core/text.h"
 #include "reports/table.h"
 
 namespace bertbench {
@@ -45,13 +48,29 @@ nlohmann::ordered_json to_json(const std::vector<DoctorFinding>& findings) {
 void print(Console& console, const std::vector<DoctorFinding>& findings) {
   Table table{{{""}, {"subject"}, {"finding"}}, {}};
   std::vector<Style> styles;
+  // The last column is as wide as a terminal leaves it; elsewhere a finding is a line.
+  std::size_t first = 0, second = 0;
   for (const DoctorFinding& finding : findings) {
-    table.rows.push_back({std::string(name(finding.severity)), finding.subject, finding.text});
-    styles.push_back(style_of(finding.severity));
-    if (!finding.advice.empty()) {
-      table.rows.push_back({"", "", "-> " + finding.advice});
-      styles.push_back(Style::plain);
+    first = std::max(first, name(finding.severity).size());
+    second = std::max(second, finding.subject.size());
+  }
+  const std::size_t others = first + second + 4;
+  const std::size_t most = console.most_columns();
+  const std::size_t room =
+      most == 0 ? std::string::npos : std::max<std::size_t>(30, most - std::min(most, others));
+  const auto add = [&](std::string severity, std::string subject, const std::string& text,
+                       Style style) {
+    const std::string lines = wrap(text, 0, room);
+    for (const std::string_view line : split(trim(lines), '\n')) {
+      table.rows.push_back(
+          {std::exchange(severity, ""), std::exchange(subject, ""), std::string(line)});
+      styles.push_back(style);
     }
+  };
+  for (const DoctorFinding& finding : findings) {
+    add(std::string(name(finding.severity)), finding.subject, finding.text,
+        style_of(finding.severity));
+    if (!finding.advice.empty()) add("", "", "-> " + finding.advice, Style::plain);
   }
   TextTableOptions look;
   look.headings = false;

@@ -18,6 +18,7 @@
 #include "parsers/core/text.h"
 #include "parsers/log_reader.h"
 #include "parsers/user_format.h"
+#include "reports/model/json_put.h"
 #include "reports/model/result_io.h"
 #include "reports/table.h"
 
@@ -33,10 +34,6 @@ struct Options {
   ReconcileOptions reconcile;
   OutputOptions output;
 };
-
-void put(ordered_json& json, const char* key, const auto& value) {
-  if (value) json[key] = *value;
-}
 
 ordered_json to_json(const ReconciledRun& run) {
   ordered_json json{{"schema", "bertbench.reconcile/1"}, {"unit", run.unit}};
@@ -103,9 +100,12 @@ void print_total(Console& console, const ReconciledRun& run) {
   console.print(run.work ? fmt::format("work  {:.0f} {}: {}\n", *run.work, work_unit,
                                        escape_for_terminal(run.work_source))
                          : std::string("work  unknown\n"));
-  console.print(run.seconds ? fmt::format("time  {:.3f} s ({:.2f} h): {}\n", *run.seconds,
-                                          *run.seconds / 3600, run.seconds_source)
-                            : std::string("time  unknown\n"));
+  const double hours = run.seconds.value_or(0) / 3600;
+  console.print(run.seconds
+                    ? fmt::format("time  {:.3f} s{}: {}\n", *run.seconds,
+                                  hours >= 0.1 ? fmt::format(" ({:.2f} h)", hours) : std::string(),
+                                  run.seconds_source)
+                    : std::string("time  unknown\n"));
   console.print("\n");
 }
 

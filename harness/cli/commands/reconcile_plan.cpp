@@ -5,16 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/console.h"
+#include "reports/model/json_put.h"
 #include "reports/table.h"
 
 namespace bertbench {
 namespace {
 
 using nlohmann::ordered_json;
-
-void put(ordered_json& json, const char* key, const auto& value) {
-  if (value) json[key] = *value;
-}
 
 std::string hours(double seconds) { return fmt::format("{:.1f}", seconds / 3600); }
 

@@ -58,10 +58,21 @@ Result<std::vector<const Report*>> choose(const Options& options) {
   return find_reports(options.path == "-" ? "json" : "markdown");
 }
 
+/// A run folder names what it holds; a file on its own and several results do not.
+std::string default_title(const std::vector<std::string>& results) {
+  const std::string folder = results.size() == 1 ? run_folder_of(results.front()) : std::string();
+  if (folder.empty()) return {};
+  std::error_code unknown;
+  fs::path path = fs::weakly_canonical(folder, unknown);
+  if (unknown) return {};
+  if (!path.has_filename()) path = path.parent_path();  // "run/"
+  return "BERT training throughput: " + path.filename().string();
+}
+
 Result<void> write(const Options& options, const std::vector<const Report*>& reports,
                    const ResultSet& set, const ResultSet* baseline, Console& console) {
   ReportOptions how;
-  how.title = options.title;
+  how.title = options.title.empty() ? default_title(options.results) : options.title;
   how.baseline = baseline;
   how.baseline_name = options.baseline;
   how.result_name = options.results.front();

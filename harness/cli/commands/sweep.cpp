@@ -72,10 +72,10 @@ class SweepView : public SweepObserver {
   void trial_finished(const TrialProgress& at, const Trial& trial) override {
     const bool good = trial.window.covered && !is_failure(trial.outcome.status);
     std::string text = trial_name(at) + ": ";
-    if (trial.sequences_per_second) {
-      text += rate_text(*trial.sequences_per_second) + " sequences/s, ";
-    }
-    text += outcome_text(trial.outcome);
+    // A rate says that all went well, and the line fits 80 columns.
+    const bool rate = trial.sequences_per_second.has_value();
+    if (rate) text += rate_text(*trial.sequences_per_second) + " sequences/s";
+    if (!rate || !good) text += (rate ? ", " : "") + outcome_text(trial.outcome);
     if (!trial.outcome.detail.empty() && !good) text += ": " + trial.outcome.detail;
     if (!trial.window.covered) text += ", window not covered";
     text += fmt::format(" ({})", format_duration(at.elapsed_s));

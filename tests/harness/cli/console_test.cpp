@@ -44,6 +44,21 @@ TEST(ConsoleTest, TextFromLogsCannotDriveTheTerminal) {
   EXPECT_EQ(err.find('\n'), err.size() - 1) << err;
 }
 
+TEST(ConsoleTest, LongMessagesBreakBetweenWordsOnATerminalOnly) {
+  const std::string text = "one two three four five six seven";
+  Streams terminal, file;
+  Console(terminal.out, terminal.err, {true, true, false, 30}).note(text);
+  EXPECT_EQ(terminal.err.str(), "bertbench: note: one two three\n  four five six seven\n");
+  Console(file.out, file.err, {false, false, false, 30}).note(text);
+  EXPECT_EQ(file.err.str(), "bertbench: note: " + text + "\n");
+}
+
+TEST(ConsoleTest, ColourCodesTakeNoRoomAndALongWordIsLeftWhole) {
+  Streams s;
+  Console(s.out, s.err, {true, true, true, 30}).error({std::string(40, 'x'), "is odd", ""});
+  EXPECT_EQ(s.err.str(), "\x1b[31mbertbench:\x1b[0m\n  " + std::string(40, 'x') + ":\n  is odd\n");
+}
+
 TEST(ConsoleTest, ColourOnlyOnTerminals) {
   Streams s;
   const Console plain(s.out, s.err, {false, false, true, 80});
@@ -165,6 +180,8 @@ TEST(NumberTextTest, ShowsTwoDecimalsAndMoreOfSmallRates) {
   EXPECT_EQ(rate_text(std::nullopt), "-");
   EXPECT_EQ(change_text(-0.053), "-5.3 %");
   EXPECT_EQ(share_text(0.0004), "0.04 %");
+  EXPECT_EQ(share_text(4.9e-7), "<0.01 %");
+  EXPECT_EQ(share_text(0), "0.0 %");
   EXPECT_EQ(p_text(0.0004), "<0.001");
   EXPECT_EQ(p_text(1), "1");
   EXPECT_EQ(counted(1, "trial"), "1 trial");

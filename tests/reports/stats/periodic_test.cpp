@@ -32,13 +32,13 @@ TEST(PeriodicWork, FindsACheckpointEveryFiftySteps) {
   }
   const auto found = periodic_work(series.counters, series.seconds);
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->period, 50);
-  EXPECT_EQ(found->phase, 0);
-  EXPECT_EQ(found->count, 6U);
-  EXPECT_NEAR(found->extra_s, 2, 0.01);
+  EXPECT_EQ(found->work.period, 50);
+  EXPECT_EQ(found->work.phase, 0);
+  EXPECT_EQ(found->work.count, 6);
+  EXPECT_NEAR(found->work.extra_s, 2, 0.01);
   EXPECT_EQ(found->left_without, 294U);
   EXPECT_NEAR(found->seconds_without / 294, 0.1, 0.001);
-  EXPECT_NEAR(found->share, 12.0 / 42.0, 0.005);
+  EXPECT_NEAR(found->work.share, 12.0 / 42.0, 0.005);
 }
 
 TEST(PeriodicWork, FindsTheAccumulationBoundaryOfMicroSteps) {
@@ -48,8 +48,8 @@ TEST(PeriodicWork, FindsTheAccumulationBoundaryOfMicroSteps) {
   }
   const auto found = periodic_work(series.counters, series.seconds);
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->period, 4);
-  EXPECT_EQ(found->phase, 3);
+  EXPECT_EQ(found->work.period, 4);
+  EXPECT_EQ(found->work.phase, 3);
 }
 
 TEST(PeriodicWork, OneMissedAndOneStraySpikeDoNotHideIt) {
@@ -61,8 +61,8 @@ TEST(PeriodicWork, OneMissedAndOneStraySpikeDoNotHideIt) {
   series.seconds[333] = 0.9;
   const auto found = periodic_work(series.counters, series.seconds);
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->period, 25);
-  EXPECT_EQ(found->count, 15U);
+  EXPECT_EQ(found->work.period, 25);
+  EXPECT_EQ(found->work.count, 15);
 }
 
 TEST(PeriodicWork, NoiseAndRandomSpikesAreNotPeriodic) {

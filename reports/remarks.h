@@ -1,0 +1,36 @@
+// What a reader must see beside the numbers: failures, warnings, notices.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reports/model/result_set.h"
+
+namespace bertbench {
+
+struct Remark {
+  enum class Kind { failure, warning, notice } kind = Kind::warning;
+  std::string cell;       ///< its short name
+  int trial = 0;          ///< 0: of the cell as a whole
+  std::int64_t line = 0;  ///< of the log, 0: none
+  std::string text;
+
+  /// "bert-base 1n2g, trial 3, line 77".
+  [[nodiscard]] std::string who() const;
+};
+/// Warnings of cells, failures and notices of trials, in the order of the set.
+[[nodiscard]] std::vector<Remark> remarks_of(const ResultSet& set);
+
+/// Remarks that say the same but for their numbers.
+struct RemarkGroup {
+  std::vector<Remark> remarks;
+
+  /// "who: text" of a remark of its own; "24 cells: text" of many that say the same; "107 trials,
+  /// such as: text" where their numbers differ; "bert-base 1n2g, 5 trials: text" within a cell.
+  [[nodiscard]] std::string summary() const;
+};
+/// Failures first, then warnings, then notices; within these in the order of the set.
+[[nodiscard]] std::vector<RemarkGroup> grouped_remarks(const ResultSet& set);
+
+}  // namespace bertbench
