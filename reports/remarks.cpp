@@ -69,19 +69,20 @@ std::string RemarkGroup::summary() const {
   const bool same =
       std::ranges::all_of(remarks, [&](const Remark& remark) { return remark.text == first.text; });
   std::set<std::string> cells;
-  std::set<std::pair<std::string, int>> trials;
-  for (const Remark& remark : remarks) {
-    cells.insert(remark.cell);
-    trials.emplace(remark.cell, remark.trial);
-  }
+  for (const Remark& remark : remarks) cells.insert(remark.cell);
   const bool of_cells = first.kind == Remark::Kind::warning;
   const auto counted_as = [](std::size_t n, const char* what) {
     return counted(static_cast<long long>(n), what);
   };
-  std::string who =
-      of_cells ? counted_as(cells.size(), "cell") : counted_as(trials.size(), "trial");
+  std::string who = of_cells ? counted_as(cells.size(), "cell") : counted_as(trials(), "trial");
   if (cells.size() == 1) who = of_cells ? first.cell : first.cell + ", " + who;
   return fmt::format("{}{}: {}", who, same ? "" : ", such as", first.text);
+}
+
+std::size_t RemarkGroup::trials() const {
+  std::set<std::pair<std::string, int>> all;
+  for (const Remark& remark : remarks) all.emplace(remark.cell, remark.trial);
+  return all.size();
 }
 
 std::vector<RemarkGroup> grouped_remarks(const ResultSet& set) {

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "harness/cli/number_text.h"
 #include "parsers/core/text.h"
 #include "reports/estimators.h"
 #include "reports/present.h"
+#include "reports/remarks.h"
 #include "reports/table.h"
 
 namespace bertbench {
@@ -15,6 +17,7 @@ namespace {
 
 constexpr std::size_t kMostTrialsSideBySide = 6;
 constexpr std::size_t kMostNoticesOfALog = 12;
+constexpr std::size_t kCommonNotice = 4;  // trials that share one before it is said once
 
 std::optional<double> rate_of(const Trial& trial) {
   return trial.sequences_per_second ? trial.sequences_per_second : trial.iterations_per_second;
@@ -249,18 +252,35 @@ void print_results(Console& console, const ResultSet& set, const ViewOptions& op
 }
 
 void print_notices(Console& console, const ResultSet& set) {
+  // What many trials have in common is said once, after what is told of single logs.
+  std::vector<std::string> common;
+  std::set<std::string> in_common;
+  for (const RemarkGroup& group : grouped_remarks(set)) {
+    if (group.remarks.front().kind != Remark::Kind::notice || group.trials() < kCommonNotice) {
+      continue;
+    }
+    common.push_back(group.summary());
+    for (const Remark& remark : group.remarks) in_common.insert(remark.text);
+  }
   for (const Cell& cell : set.cells) {
     for (const Trial& trial : cell.trials) {
-      const std::size_t shown = std::min(trial.notices.size(), kMostNoticesOfALog);
-      for (std::size_t i = 0; i < shown; ++i) console.note(trial.log, trial.notices[i]);
-      if (trial.notices.size() > shown) {
-        console.note(trial.log,
-                     {0, fmt::format("{} more, all in the JSON form",
-                                     counted(static_cast<long long>(trial.notices.size() - shown),
-                                             "notice"))});
+      std::size_t shown = 0, more = 0;
+      for (const Notice& notice : trial.notices) {
+        if (in_common.contains(notice.text)) continue;
+        if (shown < kMostNoticesOfALog) {
+          console.note(trial.log, notice);
+          ++shown;
+        } else {
+          ++more;
+        }
+      }
+      if (more > 0) {
+        console.note(trial.log, {0, fmt::format("{} more, all in the JSON form",
+                                                counted(static_cast<long long>(more), "notice"))});
       }
     }
   }
+  for (const std::string& text : common) console.note(text);
   // What holds for many cells is said once.
   std::vector<std::pair<std::string, std::vector<std::string>>> warnings;
   for (const Cell& cell : set.cells) {
