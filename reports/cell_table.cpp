@@ -15,7 +15,7 @@ std::string integer(const std::optional<std::int64_t>& value) {
 }
 
 std::string rate_cell(const Cell& cell, bool say_unit) {
-  if (!cell.throughput.median) return ran_out_of_memory(cell) ? "OOM" : "-";
+  if (!cell.throughput.median) return std::string(no_rate_text(cell));
   std::string text = number_text(*cell.throughput.median);
   if (say_unit) text += " " + cell.throughput.unit;
   return text;

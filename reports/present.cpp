@@ -117,15 +117,21 @@ std::string failures_text(const Cell& cell) {
   std::string text;
   for (const auto& [words, n] : count)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, words);
-  if (!ran_out_of_memory(cell)) return text;
+  const auto memory = out_of_memory_text(cell);
+  return memory.empty() ? text : text + ": " + memory;
+}
+
+std::string_view no_rate_text(const Cell& cell) { return ran_out_of_memory(cell) ? "OOM" : "-"; }
+
+std::string out_of_memory_text(const Cell& cell) {
+  if (!ran_out_of_memory(cell)) return {};
   for (const Trial& trial : cell.trials) {
     if (!trial.memory || trial.memory->capacity_bytes <= 0) continue;
     constexpr double kGiB = 1 << 30;
-    return text + fmt::format(": {:.2f} of {:.2f} GiB",
-                              static_cast<double>(trial.memory->peak_bytes) / kGiB,
-                              static_cast<double>(trial.memory->capacity_bytes) / kGiB);
+    return fmt::format("{:.2f} of {:.2f} GiB", static_cast<double>(trial.memory->peak_bytes) / kGiB,
+                       static_cast<double>(trial.memory->capacity_bytes) / kGiB);
   }
-  return text;
+  return {};
 }
 
 bool ran_out_of_memory(const Cell& cell) {

@@ -34,6 +34,10 @@ namespace bertbench {
 
 /// No trial gave a number, as the batch does not fit: its rate is shown as "OOM".
 [[nodiscard]] bool ran_out_of_memory(const Cell& cell);
+/// What stands in place of a rate that a cell does not have: "OOM" or "-".
+[[nodiscard]] std::string_view no_rate_text(const Cell& cell);
+/// Used against capacity where a cell ran out of it: "15.10 of 15.78 GiB"; empty when unknown.
+[[nodiscard]] std::string out_of_memory_text(const Cell& cell);
 
 /// Failures of the trials as words: "2 out_of_memory, 1 nan at step 120, 1 window not covered".
 /// Empty when every trial completed and counts.

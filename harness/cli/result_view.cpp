@@ -51,7 +51,10 @@ std::string window_text(const Trial& trial) {
 
 std::string rate_and_unit(const Cell& cell, const Trial& trial) {
   const auto rate = rate_of(trial);
-  if (!rate) return "-";
+  if (!rate) {
+    const auto memory = out_of_memory_text(cell);
+    return std::string(no_rate_text(cell)) + (memory.empty() ? "" : ", " + memory);
+  }
   return fmt::format("{} {} by {}", rate_text(*rate), unit_of(cell), trial.estimator);
 }
 
@@ -196,21 +199,19 @@ void print_cells(Console& console, const ResultSet& set) {
                {"MFU", true},
                {"J/sequence", true},
                {"power", true},
-               {"failed", true}},
+               {"failures"}},
               {}};
   for (const Cell& cell : set.cells) {
     const ThroughputSummary& t = cell.throughput;
-    const auto failed =
-        std::count_if(cell.trials.begin(), cell.trials.end(),
-                      [](const Trial& trial) { return is_failure(trial.outcome.status); });
     table.rows.push_back(
-        {cell.key, std::to_string(t.n), rate_text(t.median), t.median ? t.unit : "",
+        {cell.key, std::to_string(t.n),
+         t.median ? rate_text(t.median) : std::string(no_rate_text(cell)), t.median ? t.unit : "",
          optional_share(t.cv),
          cell.sequences_per_second_per_gpu ? rate_text(*cell.sequences_per_second_per_gpu) : "",
          cell.speedup ? fmt::format("{:.2f}", cell.speedup->value) : "",
          optional_share(cell.scaling_efficiency), optional_share(cell.mfu),
          cell.energy_per_sequence_j ? rate_text(*cell.energy_per_sequence_j) : "",
-         cell.power_w ? power_text(*cell.power_w) : "", failed > 0 ? std::to_string(failed) : ""});
+         cell.power_w ? power_text(*cell.power_w) : "", failures_text(cell)});
   }
   std::vector<Constant> constants;
   const Table shown = varying_columns(table, {"cell", "n", "median", "unit", "cv"}, constants);

@@ -18,6 +18,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Over a connection, from the order to the last word.
+constexpr std::chrono::seconds kHelpersEnd{3};
+
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -54,6 +57,7 @@ class Watch {
       report();
     }
     end_.exit = group_.status();
+    group_.end_helpers(kHelpersEnd);
     end_.escaped = group_.kill_all();
     end_.seconds = seconds_since(begin_);
     if (auto done = close_log(); !done) return tl::unexpected(done.error());
@@ -63,6 +67,11 @@ class Watch {
 
  private:
   Result<void> start(const std::vector<ProcessSpec>& processes) {
+    // One that does not start leaves its reason in its output; the trial does not need it.
+    for (const auto& helper : hooks_.helpers) {
+      const auto started = group_.start_helper(helper.process, helper.out_fd);
+      if (!started) write_all(helper.out_fd, started.error().message());
+    }
     std::vector<ProcessId> ids;
     for (const auto& spec : processes) {
       auto id = group_.start(spec, log_fd_);

@@ -37,8 +37,15 @@ struct AttemptLimits {
   double progress_s = 0.25;
 };
 
+/// A process that looks on while the ranks run.
+struct AttemptHelper {
+  ProcessSpec process;
+  int out_fd = -1;  ///< of the caller
+};
+
 /// What the attempt needs of the world around it.
 struct AttemptHooks {
+  std::vector<AttemptHelper> helpers;  ///< started before the first rank, ended after the last
   std::function<Result<void>(const std::vector<ProcessId>&)> launched;  ///< all ranks run
   std::function<void(const LiveView&, double elapsed_s)> progress;
   std::function<bool()> stop;  ///< asked for from elsewhere

@@ -22,12 +22,14 @@ class BatchRun {
   BatchRun(SweepRun& run, const BatchSystem& batch) : run_(run), batch_(batch) {}
 
   /// Until every pending trial has ended or the sweep is stopped. Jobs of an earlier start that
-  /// still count are taken over; the others are cancelled.
+  /// still count are taken over; those of trials that this start leaves out go on by themselves;
+  /// the others are cancelled.
   Result<void> run();
 
   /// Name of the job that runs an attempt whose end is not in the journal, if it still counts.
   static std::optional<std::string> job_of(const Folder& root, const Folder& attempt);
-  /// Makes void and cancels the jobs of earlier starts that are not in `keep`.
+  /// Makes void and cancels the jobs of earlier starts that are not in `keep`, and cancels what the
+  /// queue still holds of those that have ended.
   static Result<void> end_jobs(const Folder& root, const BatchSystem& batch,
                                const std::set<std::string>& keep);
 
@@ -58,6 +60,7 @@ class BatchRun {
     QueueEntry entry;
     bool known = false;  // the queue has named it at least once
     bool closed = false;
+    bool spared = false;  // runs trials as well that this start leaves out (--only): goes on
   };
   struct Wanted {
     PlannedTrial trial;
@@ -81,7 +84,15 @@ class BatchRun {
   Result<void> close(Job& job, bool cancel);
   Result<void> stop();
   void label(const Job& job, Member& member);
+  /// Cancels what the queue still holds of jobs that have ended: a controller that was started anew
+  /// may believe in them again.
+  void cancel_revived();
   [[nodiscard]] std::vector<std::string> open_names() const;
+  /// Text of a mark, "" when it is not there.
+  static std::string read_mark(const Folder& folder, const char* name);
+  static double since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  }
   [[nodiscard]] static bool running(const Member& member) {
     return !member.over && !member.started.empty();
   }

@@ -23,6 +23,12 @@ struct LaunchPlace {
   std::string marker;     ///< value of BERTBENCH_TRIAL in every trainer's environment
 };
 
+/// The process that watches a node while a trial runs on it.
+struct NodeSampler {
+  std::int64_t node = 0;  ///< of the topology: the first that falls on its machine
+  ProcessSpec process;
+};
+
 struct Launcher {
   std::string_view name;
   std::string_view title;    ///< one line: what it runs on
@@ -42,6 +48,11 @@ struct Launcher {
   void (*end_leftovers)(const std::string& run_id) = nullptr;
   /// "node host" a line for the nodes of the allocation around the harness. May be null.
   std::string (*nodes)() = nullptr;
+  /// Ranks run on nodes where `bertbench telemetry` looks on (node_telemetry.h).
+  bool watches_nodes = false;
+  /// The samplers, where they are processes of this machine; null: the ranks bring theirs.
+  std::vector<NodeSampler> (*samplers)(const Plan&, const PlannedTrial&,
+                                       const LaunchPlace&) = nullptr;
 
   /// The queue, where it is used here and now.
   [[nodiscard]] const BatchSystem* queue() const {

@@ -42,7 +42,20 @@ std::optional<Stat> stat(pid_t pid) {
   out.parent = static_cast<pid_t>(to_int(fields[1]).value_or(0));
   out.group = static_cast<pid_t>(to_int(fields[2]).value_or(0));
   out.start_time = static_cast<unsigned long long>(to_int(fields[19]).value_or(0));
+  std::int64_t ticks = 0;  // utime stime cutime cstime
+  for (std::size_t i = 11; i <= 14; ++i) ticks += to_int(fields[i]).value_or(0);
+  out.cpu_s = static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
   return out;
+}
+
+std::int64_t resident_peak(pid_t pid) {
+  const std::string text = read_file(fmt::format("/proc/{}/status", pid));
+  const std::string_view key = "VmHWM:";  // "VmHWM:    123 kB"
+  const auto at = text.find(key);
+  if (at == std::string::npos) return 0;
+  const auto begin = at + key.size();
+  const auto rest = trim(std::string_view(text).substr(begin, text.find('\n', at) - begin));
+  return to_int(rest.substr(0, rest.find(' '))).value_or(0) * 1024;
 }
 
 std::vector<pid_t> all_pids() { return numbers_in("/proc"); }

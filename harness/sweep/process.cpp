@@ -94,6 +94,35 @@ Result<ProcessId> ProcessGroup::start(const ProcessSpec& spec, int log_fd) {
   return id;
 }
 
+Result<void> ProcessGroup::start_helper(const ProcessSpec& spec, int out_fd) {
+  const auto program = spec.argv.empty() ? "" : find_program(spec.argv[0]);
+  int ends[2] = {-1, -1};
+  if (program.empty() || pipe2(ends, O_CLOEXEC) < 0) {
+    return fail(program, "cannot be started", "check that it runs by hand");
+  }
+  const auto pid =
+      spawn_process(program, spec.argv, environment_for(spec), spec.cwd, out_fd, ends[0], 0);
+  close(ends[0]);
+  if (!pid) {
+    close(ends[1]);
+    return tl::unexpected(pid.error());
+  }
+  helpers_.push_back({*pid, ends[1]});
+  return {};
+}
+
+void ProcessGroup::end_helpers(std::chrono::milliseconds limit) {
+  for (const auto& helper : helpers_) close(helper.held);
+  const auto end = std::chrono::steady_clock::now() + limit;
+  for (const auto& helper : helpers_) {
+    while (waitpid(helper.pid, nullptr, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() >= end) kill(-helper.pid, SIGKILL);
+      poll(nullptr, 0, 2);
+    }
+  }
+  helpers_.clear();
+}
+
 void ProcessGroup::reap() {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     auto& [id, status] = members_[i];
@@ -158,6 +187,7 @@ void ProcessGroup::signal(int number) {
 
 int ProcessGroup::kill_all() {
   release_stdin();
+  end_helpers(std::chrono::milliseconds(0));
   if (members_.empty()) return 0;
   // Once every member is reaped the group's number may belong to someone else.
   if (running()) kill(-group_, SIGKILL);

@@ -60,6 +60,12 @@ class ProcessGroup {
   /// process is killed by the kernel when this process dies.
   Result<ProcessId> start(const ProcessSpec& spec, int log_fd);
 
+  /// Starts a process that only looks on, in a group of its own, its stdin held and its output to
+  /// `out_fd`. It is no member: neither its end nor its status counts.
+  Result<void> start_helper(const ProcessSpec& spec, int out_fd);
+  /// Ends the helpers by the end of their stdin; those that run on after `limit` are killed.
+  void end_helpers(std::chrono::milliseconds limit);
+
   /// Waits until a process ends, `timeout` is over or `wake_fd` (if >= 0) is readable; reaps.
   void wait(std::chrono::milliseconds timeout, int wake_fd = -1);
 
@@ -86,6 +92,11 @@ class ProcessGroup {
   std::vector<std::pair<ProcessId, std::optional<ExitStatus>>> members_;
   std::optional<std::size_t> first_failed_;
   std::vector<int> held_;  // write ends
+  struct Helper {
+    pid_t pid = 0;
+    int held = -1;
+  };
+  std::vector<Helper> helpers_;
 };
 
 /// Makes this process the subreaper of its descendants, opens descriptors 0-2 on /dev/null where

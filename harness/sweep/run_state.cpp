@@ -36,11 +36,13 @@ std::vector<ProcessId> RunState::unfinished_processes() const {
 
 RunState replay(const std::vector<JournalRecord>& records) {
   RunState state;
+  std::string harness;
   for (const auto& record : records) {
     const std::string event = record.value("event", "");
     if (event == "opened") {
       state.run_id = record.value("run", state.run_id);
       state.boot_id = record.value("boot", "");
+      harness = record.value("program", "");
     } else if (event == "started") {
       auto& attempt = attempt_of(state, record);
       const int number = attempt.attempt;
@@ -58,6 +60,9 @@ RunState replay(const std::vector<JournalRecord>& records) {
       attempt.finished = true;
       attempt.covered = record.value("window_covered", false);
       attempt.log_bytes = record.value("log_bytes", std::int64_t{-1});
+      attempt.log_stamp = record.value("log", "");
+      attempt.outcome_crc = record.value("outcome", "");
+      attempt.read_by = harness;
       attempt.seconds = record.value("seconds", 0.0);
       Outcome outcome;
       outcome.status = parse_status(record.value("status", "error")).value_or(Status::error);

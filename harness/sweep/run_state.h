@@ -20,6 +20,9 @@ struct AttemptState {
   bool finished = false;
   bool covered = false;            ///< its log covered the window when it finished
   std::int64_t log_bytes = -1;     ///< of its log then; -1 unknown
+  std::string log_stamp;           ///< file_stamp() of its log then
+  std::string outcome_crc;         ///< of outcome.json, 8 hex digits
+  std::string read_by;             ///< program_stamp() of the harness that measured it
   std::optional<Outcome> outcome;  ///< when finished
   std::vector<ProcessId> processes;
   double seconds = 0;

@@ -43,6 +43,10 @@ for dir in "${attempts[@]}"; do
   # Of an earlier start of this job, before Slurm queued it again.
   [ -e "$dir/ended" ] && continue
   [ -e "$dir/cancel" ] && continue
+  # Given to another job since.
+  owner=
+  read -r owner 2>/dev/null <"$dir/job" || continue
+  [ "$owner" = "${job##*/}" ] || continue
   if [ -L "$dir" ] || [ -L "$dir/log.txt" ] || [ ! -f "$dir/log.txt" ]; then continue; fi
   mapfile -d '' -t variables <"$dir/launch.env"
   mapfile -d '' -t words <"$dir/launch.argv"

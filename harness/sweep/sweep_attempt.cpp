@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/sweep/node_telemetry.h"
 #include "harness/sweep/placement.h"
+#include "harness/sweep/remembered.h"
 #include "harness/sweep/sweep_run.h"
 
 namespace bertbench {
@@ -59,9 +61,11 @@ OpenAttempt::OpenAttempt(OpenAttempt&& other) noexcept
       path(std::move(other.path)),
       folder(std::move(other.folder)),
       log_fd(std::exchange(other.log_fd, -1)),
+      place(std::move(other.place)),
       processes(std::move(other.processes)),
       progress(other.progress),
-      telemetry(std::move(other.telemetry)) {}
+      telemetry(std::move(other.telemetry)),
+      training_told(other.training_told) {}
 
 OpenAttempt::~OpenAttempt() {
   if (log_fd >= 0) close(log_fd);
@@ -90,17 +94,18 @@ Result<void> SweepRun::write_command(const Folder& folder, const PlannedTrial& t
 Result<OpenAttempt> SweepRun::begin_attempt(const PlannedTrial& trial, int attempt) {
   auto folder = attempt_folder(trial, attempt);
   if (!folder) return tl::unexpected(folder.error());
-  for (const char* old : {"outcome.json", "iterations.csv", "timings.jsonl"}) folder->remove(old);
+  for (const char* old : {"outcome.json", "iterations.csv", "timings.jsonl", kTrainingMark}) {
+    folder->remove(old);
+  }
   OpenAttempt out(trial, attempt, attempt_path(trial, attempt), std::move(*folder));
   const auto log_fd = out.folder.create_log("log.txt");
   if (!log_fd) return tl::unexpected(log_fd.error());
   out.log_fd = *log_fd;
 
-  const LaunchPlace place{
-      out.folder.path(), free_port(),
-      // A job outlives the harness: resume must not take it for a survivor.
-      fmt::format("{}{}:{}", launcher_.queue() ? "job:" : "", state_.run_id, out.path)};
-  auto processes = launcher_.processes(plan_, trial, place);
+  out.place = {out.folder.path(), free_port(),
+               // A job outlives the harness: resume must not take it for a survivor.
+               fmt::format("{}{}:{}", launcher_.queue() ? "job:" : "", state_.run_id, out.path)};
+  auto processes = launcher_.processes(plan_, trial, out.place);
   if (!processes) return tl::unexpected(processes.error());
   out.processes = std::move(*processes);
   const auto command = command_digest(trial);
@@ -149,6 +154,9 @@ LogReader SweepRun::reader_of(const OpenAttempt& attempt) const {
 void SweepRun::tell_progress(OpenAttempt& attempt, const LiveView& live, double elapsed) {
   auto& progress = attempt.progress;
   progress.step = live.last_step.value_or(0);
+  if (live.last_step && launcher_.watches_nodes && !attempt.training_told) {
+    attempt.training_told = attempt.folder.write_unsynced(kTrainingMark, "").has_value();
+  }
   progress.sequences_per_second = live_rate(live, plan_.cells[attempt.trial.cell]);
   progress.elapsed_s = elapsed;
   // Steps take alike, so what is left of this trial follows from its own pace.
@@ -173,6 +181,20 @@ Result<bool> SweepRun::run_one(const PlannedTrial& trial, int attempt,
   observer_.trial_started(open->progress);
   const auto telemetry = telemetry_of(trial);
   AttemptHooks hooks;
+  struct Files {
+    std::vector<int> fds;
+    ~Files() {
+      for (const int fd : fds) close(fd);
+    }
+  } said;
+  if (launcher_.samplers && !sampler_program().empty()) {
+    for (auto& sampler : launcher_.samplers(plan_, trial, open->place)) {
+      const auto fd = open->folder.create_log(node_file(sampler.node));
+      if (!fd) return tl::unexpected(fd.error());
+      said.fds.push_back(*fd);
+      hooks.helpers.push_back({std::move(sampler.process), *fd});
+    }
+  }
   hooks.stop = [this] { return options_.stop && options_.stop->load(); };
   hooks.launched = [&](const std::vector<ProcessId>& ids) {
     Json record = {{"event", "launched"}};
@@ -196,6 +218,7 @@ Result<bool> SweepRun::run_one(const PlannedTrial& trial, int attempt,
       run_attempt(open->processes, open->log_fd, limits, reader_of(*open), hooks, signals_);
   if (!end) return tl::unexpected(end.error());
   if (telemetry) open->telemetry = telemetry->finish();
+  take_telemetry_of_nodes(*open);
   if (launcher_.end_leftovers && end->cause != EndCause::exited) {
     launcher_.end_leftovers(state_.run_id);
   }
@@ -246,12 +269,15 @@ Result<bool> SweepRun::end_attempt(OpenAttempt& open, const AttemptEnd& end,
   }
   Json outcome = outcome_json(result, end);
   if (!open.telemetry.is_null()) outcome["telemetry"] = open.telemetry;
-  if (auto done = open.folder.write("outcome.json", text_of(outcome)); !done) {
+  const auto text = outcome_text(outcome, plan_, trial.cell, measured);
+  if (auto done = open.folder.write("outcome.json", text); !done) {
     return tl::unexpected(done.error());
   }
   Json finished = {{"event", "finished"}};
   finished.update(open.who(plan_.cells[trial.cell]));
   finished.update(outcome_json(result, end));
+  finished["log"] = file_stamp(open.folder.path_of("log.txt"));
+  finished["outcome"] = fmt::format("{:08x}", crc32c(text));
   if (auto done = journal_->append(finished); !done) return tl::unexpected(done.error());
   const bool covered = result.window.covered;
   const bool again =

@@ -189,7 +189,10 @@ Result<SweepOutcome> SweepRun::finish() {
     const bool ran = it != kept_.end();
     if (!ran && settled(trial.cell)) continue;  // not needed any more
     const bool failed = ran ? !it->second.measured.trial.window.covered : !interrupted_;
-    if (failed) ++out.failed_trials;
+    if (!failed) continue;
+    ++out.failed_trials;
+    const auto status = ran ? it->second.measured.trial.outcome.status : Status::killed;
+    if (status == Status::out_of_memory || status == Status::nan) ++out.settled_failures;
   }
   out.exit_status = interrupted_ ? 130 : out.failed_trials > 0 ? 1 : 0;
   if (auto done =

@@ -8,6 +8,7 @@
 #include "harness/sweep/environment.h"
 #include "harness/sweep/machine.h"
 #include "harness/sweep/proc_fs.h"
+#include "harness/sweep/remembered.h"
 #include "harness/sweep/sweep_run.h"
 #include "parsers/core/text.h"
 #include "parsers/log_reader.h"
@@ -100,6 +101,7 @@ Result<void> SweepRun::open() {
                                     {"pid", getpid()},
                                     {"version", std::string(tool_version())},
                                     {"commit", std::string(tool_commit())},
+                                    {"program", program_stamp("/proc/self/exe")},
                                     {"config", digest(config)}});
       !done) {
     return done;

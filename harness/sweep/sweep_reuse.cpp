@@ -1,28 +1,22 @@
 // SweepRun: taking over what earlier starts left in the run folder. A trial is done when its log
-// says so, so every log is read again; on all cores, as there may be ten thousand of them.
+// says so: a log that is not as it was when this program measured it is read again, on all cores,
+// as there may be ten thousand of them.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <set>
-#include <thread>
 
 #include "harness/sweep/batch_run.h"
 #include "harness/sweep/proc_fs.h"
+#include "harness/sweep/remembered.h"
 #include "harness/sweep/sweep_run.h"
+#include "parsers/core/parallel.h"
 #include "parsers/log_reader.h"
 
 namespace bertbench {
 namespace {
-
-/// Size and time of change: a trainer built anew is another one, even at the same place.
-std::string identity_of_file(const std::string& path) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) < 0) return {};
-  return fmt::format("{}-{}.{:09}", info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-}
 
 /// False when the log is gone or has another size than when its trial finished.
 bool log_is_whole(const std::string& path, std::int64_t bytes) {
@@ -36,34 +30,72 @@ bool holds_text(const std::string& path) {
   return lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
 }
 
-/// Calls work(i) for every i < count, on several threads when that pays.
-template <class Work>
-void for_each_index(std::size_t count, const Work& work) {
-  std::atomic<std::size_t> next{0};
-  const auto run = [&] {
-    for (std::size_t i = next++; i < count; i = next++) work(i);
+/// The arguments of a workload name the number of the trial.
+bool tells_trials_apart(const Workload& workload) {
+  const auto names_it = [](const std::string& text) {
+    return text.find("{trial}") != std::string::npos;
   };
-  const std::size_t most = std::min<std::size_t>(std::thread::hardware_concurrency(), 16);
-  std::vector<std::thread> others;
-  for (std::size_t i = 1; i < std::min(most, count / 64); ++i) {
-    try {
-      others.emplace_back(run);
-    } catch (const std::system_error&) {
-      break;  // no thread to be had: this one does it all
-    }
-  }
-  run();
-  for (auto& thread : others) thread.join();
+  const auto any = [&](const std::vector<std::string>& words) {
+    return std::ranges::any_of(words, names_it);
+  };
+  return any(workload.args) ||
+         std::ranges::any_of(workload.env, [&](const auto& one) { return names_it(one.second); }) ||
+         std::ranges::any_of(workload.axes, [&](const auto& one) { return any(one.second); }) ||
+         std::ranges::any_of(workload.values, [&](const auto& axis) {
+           return std::ranges::any_of(axis.second,
+                                      [&](const auto& one) { return any(one.second); });
+         });
 }
 
 }  // namespace
 
-Result<SweepRun::Found> SweepRun::look_at(const PlannedTrial& trial) const {
+std::optional<MeasuredAttempt> SweepRun::recall(const AttemptState& attempt,
+                                                const std::string& folder) const {
+  if (!attempt.finished || !attempt.covered || attempt.log_stamp.empty()) return std::nullopt;
+  if (own_id_.empty() || attempt.read_by != own_id_) return std::nullopt;
+  const auto path = root_->path_of(folder);
+  if (file_stamp(path + "/log.txt") != attempt.log_stamp) return std::nullopt;
+  if (!holds_text(path + "/iterations.csv")) return std::nullopt;
+  const auto text = proc::read_file(path + "/outcome.json");
+  if (fmt::format("{:08x}", crc32c(text)) != attempt.outcome_crc) return std::nullopt;
+  return recall_measured(text, plan_);
+}
+
+Result<SweepRun::ReadAgain> SweepRun::read_again(const PlannedTrial& trial,
+                                                 const AttemptState& attempt,
+                                                 const std::string& folder) const {
+  const auto path = folder + "/log.txt";
+  const auto runs = read_log(root_->path_of(path), {plan_.workload.format, plan_.config.window});
+  // A log that is whole and cannot be read now (EIO, no descriptors, no right) is not lost.
+  if (attempt.covered && !runs && log_is_whole(root_->path_of(path), attempt.log_bytes)) {
+    return tl::unexpected(runs.error());
+  }
+  // iterations.csv is not synced; after a crash of the machine it may be missing or empty.
+  const bool again = runs && !holds_text(root_->path_of(folder) + "/iterations.csv");
+  ReadAgain out;
+  out.measured =
+      measure_attempt(plan_, trial, attempt.attempt, runs.value_or(std::vector<RunLog>{}), path,
+                      again ? IterationsText::yes : IterationsText::no);
+  out.legible = runs.has_value();
+  if (!out.measured.iterations_csv.empty()) {
+    auto place = attempt_folder(trial, attempt.attempt);
+    if (place) (void)place->write_unsynced("iterations.csv", out.measured.iterations_csv);
+    out.measured.iterations_csv.clear();
+  }
+  return out;
+}
+
+Result<SweepRun::Found> SweepRun::look_at(const PlannedTrial& trial,
+                                          std::optional<std::string>& cells_command) const {
   Found found;
   const auto it = state_.trials.find({plan_.cells[trial.cell].key, trial.trial});
   if (it == state_.trials.end()) return found;
-  const auto command = command_digest(trial);
-  if (!command) return tl::unexpected(command.error());
+  if (!cells_command) {
+    auto digest = command_digest(trial);
+    if (!digest) return tl::unexpected(digest.error());
+    cells_command = std::move(*digest);
+  }
+  const auto command = cells_command;
   const auto& attempts = it->second;
   found.command_changed = true;
   for (auto a = attempts.rbegin(); a != attempts.rend() && !found.settled; ++a) {
@@ -78,22 +110,13 @@ Result<SweepRun::Found> SweepRun::look_at(const PlannedTrial& trial) const {
         return found;
       }
     }
-    const auto path = attempt_path(trial, a->attempt) + "/log.txt";
-    const auto runs = read_log(root_->path_of(path), {plan_.workload.format, plan_.config.window});
-    // A log that is whole and cannot be read now (EIO, no descriptors, no right) is not lost.
-    if (a->covered && !runs && log_is_whole(root_->path_of(path), a->log_bytes)) {
-      return tl::unexpected(runs.error());
-    }
-    // iterations.csv is not synced; after a crash of the machine it may be missing or empty.
-    const bool again =
-        runs && !holds_text(root_->path_of(attempt_path(trial, a->attempt)) + "/iterations.csv");
-    auto measured = measure_attempt(plan_, trial, a->attempt, runs.value_or(std::vector<RunLog>{}),
-                                    path, again ? IterationsText::yes : IterationsText::no);
-    if (!measured.iterations_csv.empty()) {
-      auto folder = attempt_folder(trial, a->attempt);
-      if (folder) (void)folder->write_unsynced("iterations.csv", measured.iterations_csv);
-      measured.iterations_csv.clear();
-    }
+    const auto folder = attempt_path(trial, a->attempt);
+    auto recalled = recall(*a, folder);
+    const bool known = recalled.has_value();
+    auto read = known ? Result<ReadAgain>(ReadAgain{std::move(*recalled), true})
+                      : read_again(trial, *a, folder);
+    if (!read) return tl::unexpected(read.error());
+    auto& [measured, legible] = *read;
     const bool covered = measured.trial.window.covered;
     if (a->finished && a->outcome) {
       measured.trial.outcome = *a->outcome;
@@ -104,14 +127,14 @@ Result<SweepRun::Found> SweepRun::look_at(const PlannedTrial& trial) const {
     }
     const auto status = measured.trial.outcome.status;
     const bool final =
-        a->finished && runs && (status == Status::out_of_memory || status == Status::nan);
+        a->finished && legible && (status == Status::out_of_memory || status == Status::nan);
     // The last failure stands in the report until a launch does better.
     if (!covered && a->finished && !found.measured) found.measured = measured;
     if (!covered && !final) continue;
     found.settled = true;
     found.seconds = a->seconds;
-    if (a->finished) {
-      const auto file = root_->path_of(attempt_path(trial, a->attempt) + "/outcome.json");
+    if (a->finished && !known) {
+      const auto file = root_->path_of(folder + "/outcome.json");
       const auto outcome = nlohmann::ordered_json::parse(proc::read_file(file), nullptr, false);
       if (outcome.is_object() && outcome.contains("telemetry")) {
         apply_telemetry(measured.trial, outcome["telemetry"]);
@@ -123,9 +146,9 @@ Result<SweepRun::Found> SweepRun::look_at(const PlannedTrial& trial) const {
     }
     found.measured = std::move(measured);
     if (launcher_.queue()) {
-      const auto folder = attempt_folder(trial, a->attempt);
-      if (folder && folder->holds("nodes")) {
-        found.nodes = proc::read_file(folder->path_of("nodes"));
+      const auto place = attempt_folder(trial, a->attempt);
+      if (place && place->holds("nodes")) {
+        found.nodes = proc::read_file(place->path_of("nodes"));
       }
     }
   }
@@ -136,7 +159,8 @@ Result<SweepRun::Found> SweepRun::look_at(const PlannedTrial& trial) const {
 }
 
 Result<void> SweepRun::reuse() {
-  program_id_ = identity_of_file(find_program(plan_.workload.program));
+  program_id_ = program_stamp(find_program(plan_.workload.program));
+  own_id_ = program_stamp("/proc/self/exe");
   std::set<CellTrial> selected;
   std::vector<PlannedTrial> trials = plan_.trials;
   for (const auto& trial : trials) selected.emplace(trial.cell, trial.trial);
@@ -149,7 +173,16 @@ Result<void> SweepRun::reuse() {
     }
   }
   std::vector<Result<Found>> all(trials.size());
-  for_each_index(trials.size(), [&](std::size_t i) { all[i] = look_at(trials[i]); });
+  std::vector<std::vector<std::size_t>> by_cell(plan_.cells.size());
+  for (std::size_t i = 0; i < trials.size(); ++i) by_cell[trials[i].cell].push_back(i);
+  const bool apart = tells_trials_apart(plan_.workload);
+  for_each_index(by_cell.size(), 16, [&](std::size_t cell) {
+    std::optional<std::string> command;
+    for (const auto i : by_cell[cell]) {
+      if (apart) command.reset();
+      all[i] = look_at(trials[i], command);
+    }
+  });
   for (std::size_t i = 0; i < trials.size(); ++i) {
     if (!all[i]) return tl::unexpected(all[i].error());
     auto& found = *all[i];
@@ -164,6 +197,8 @@ Result<void> SweepRun::reuse() {
     }
     if (!found.settled && i < plan_.trials.size()) {
       pending_.push_back({trial, found.next_attempt, found.job});
+    } else if (!found.job.empty()) {
+      spared_jobs_.insert(found.job);
     }
     if (!found.nodes.empty()) label_placement(trial, found.nodes);
   }

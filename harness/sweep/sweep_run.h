@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,11 @@ struct OpenAttempt {
   std::string path;  ///< of its folder, below the run folder
   Folder folder;
   int log_fd = -1;  ///< log.txt, readable, O_APPEND; closed with this
+  LaunchPlace place;
   std::vector<ProcessSpec> processes;
   TrialProgress progress;
   nlohmann::ordered_json telemetry;  ///< null: nothing was seen
+  bool training_told = false;        ///< the samplers of its nodes know that steps are logged
 
   OpenAttempt(PlannedTrial t, int number, std::string where, Folder f);
   OpenAttempt(OpenAttempt&& other) noexcept;
@@ -78,7 +81,18 @@ class SweepRun {
   Result<std::string> command_digest(const PlannedTrial& trial) const;
   [[nodiscard]] std::string attempt_path(const PlannedTrial& trial, int attempt) const;
   Result<Folder> attempt_folder(const PlannedTrial& trial, int attempt) const;
-  [[nodiscard]] Result<Found> look_at(const PlannedTrial& trial) const;
+  /// `cells_command`: digest of the command, where the trials of the cell share it; filled in.
+  [[nodiscard]] Result<Found> look_at(const PlannedTrial& trial,
+                                      std::optional<std::string>& cells_command) const;
+  struct ReadAgain {
+    MeasuredAttempt measured;
+    bool legible = false;  ///< there is a log of a known format
+  };
+  Result<ReadAgain> read_again(const PlannedTrial& trial, const AttemptState& attempt,
+                               const std::string& folder) const;
+  /// What this program measured of it before, if its log is as it was then.
+  [[nodiscard]] std::optional<MeasuredAttempt> recall(const AttemptState& attempt,
+                                                      const std::string& folder) const;
   Result<void> run_trial(Pending pending);
   Result<bool> run_one(const PlannedTrial& trial, int attempt, std::vector<Notice>& earlier);
   /// Folder, empty log, command.json, "started" in the journal.
@@ -105,6 +119,8 @@ class SweepRun {
   [[nodiscard]] bool stopping() const;
   /// With trials "auto": the cell has been measured often enough.
   [[nodiscard]] bool settled(std::size_t cell) const;
+  /// Where nodes are watched: what their samplers left in the folder of the attempt, joined.
+  void take_telemetry_of_nodes(OpenAttempt& open);
   /// Null where the trainers do not run on this machine.
   [[nodiscard]] std::unique_ptr<Telemetry> telemetry_of(const PlannedTrial& trial) const;
 
@@ -117,14 +133,16 @@ class SweepRun {
   std::optional<Journal> journal_;
   RunState state_;
   nlohmann::ordered_json environment_;
-  std::string program_id_;
+  std::string program_id_, own_id_;  // program_stamp() of the trainer and of this program
   std::map<CellTrial, Kept> kept_;
   std::vector<Pending> pending_;
+  std::set<std::string> spared_jobs_;                     // of trials that --only leaves out
   std::size_t position_ = 0;                              // 1-based, of pending_
   std::map<std::size_t, std::vector<double>> durations_;  // cell -> seconds of finished attempts
   std::chrono::steady_clock::time_point results_written_{}, later_at_{};
   double later_s_ = 0;  // of the trials behind position_, at later_at_
   std::size_t notices_told_ = 0;
+  std::set<std::string> missing_told_;  // why nodes have no telemetry
   double results_cost_s_ = 0;
   bool interrupted_ = false;
   std::unique_ptr<Nvml> nvml_;                // null where there is no GPU

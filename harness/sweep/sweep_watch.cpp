@@ -1,8 +1,14 @@
 // SweepRun: what is watched beside the log, and when a cell has been measured often enough.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 #include "harness/sweep/adaptive.h"
+#include "harness/sweep/hosts.h"
 #include "harness/sweep/machine.h"
+#include "harness/sweep/node_telemetry.h"
 #include "harness/sweep/sweep_run.h"
 
 namespace bertbench {
@@ -24,9 +30,31 @@ bool SweepRun::settled(std::size_t cell) const {
                        {config.trials_min, config.trials, config.trials_interval});
 }
 
+void SweepRun::take_telemetry_of_nodes(OpenAttempt& open) {
+  if (!launcher_.watches_nodes || sampler_program().empty()) return;
+  const auto& cell = plan_.cells[open.trial.cell];
+  std::vector<std::int64_t> nodes;
+  if (launcher_.samplers) {
+    for (const auto& one : launcher_.samplers(plan_, open.trial, open.place)) {
+      nodes.push_back(one.node);
+    }
+  } else {
+    nodes.resize(static_cast<std::size_t>(plan_.workload.single_process ? 1 : cell.topology.nodes));
+    std::iota(nodes.begin(), nodes.end(), 0);
+  }
+  open.telemetry = take_node_telemetry(open.folder, nodes);
+  for (const auto& node : open.telemetry.value("nodes", nlohmann::ordered_json::array())) {
+    const auto why = node.value("missing", "");
+    if (why.empty() || !missing_told_.insert(why).second) continue;
+    observer_.notice(fmt::format("{} trial {}: no telemetry of node {}: {}", cell.key,
+                                 open.trial.trial, node.value("node", 0), why));
+  }
+}
+
 std::unique_ptr<Telemetry> SweepRun::telemetry_of(const PlannedTrial& trial) const {
-  const bool here =
-      launcher_.name == "local" || (launcher_.name == "mpi" && plan_.config.hosts.empty());
+  const auto& hosts = plan_.config.hosts;
+  const bool here = launcher_.name == "local" ||
+                    (launcher_.name == "mpi" && std::ranges::all_of(hosts, is_loopback));
   if (!here) return nullptr;
   const PlannedCell& cell = plan_.cells[trial.cell];
   TelemetryOptions options;

@@ -35,17 +35,9 @@ double used_by(int who) {
   return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
 }
 
-/// kB of "Name:   123 kB" as bytes; 0 if there is none.
-std::int64_t status_bytes(std::string_view text, std::string_view key) {
-  const auto at = text.find(key);
-  if (at == std::string_view::npos) return 0;
-  auto rest = trim(text.substr(at + key.size(), text.find('\n', at) - at - key.size()));
-  return to_int(rest.substr(0, rest.find(' '))).value_or(0) * 1024;
-}
-
 /// Highest resident memory so far of a process and of all below it.
 std::int64_t resident_bytes(pid_t pid, int depth = 0) {
-  std::int64_t sum = status_bytes(proc::read_file(fmt::format("/proc/{}/status", pid)), "VmHWM:");
+  std::int64_t sum = proc::resident_peak(pid);
   if (depth >= 4) return sum;
   for (const auto& child : proc::children_of(pid)) sum += resident_bytes(child.pid, depth + 1);
   return sum;
@@ -131,12 +123,15 @@ Telemetry::Cpu Telemetry::look_at_cpu() {
 }
 
 Telemetry::Telemetry(TelemetryOptions options) : options_(std::move(options)) {
+  if (!options_.marker.empty()) elsewhere_.emplace(options_.marker);
   if (options_.nvml != nullptr) {
     for (const GpuInfo& info : options_.nvml->gpus()) {
       if (std::ranges::find(options_.gpus, info.index) == options_.gpus.end()) continue;
       Gpu& gpu = gpus_.emplace_back();
       gpu.info = info;
-      gpu.others = options_.nvml->processes(info.index).value_or(0);
+      // A trainer elsewhere may be on it already; then nobody can tell whose process it is.
+      const bool early = elsewhere_ && elsewhere_->any_at_first();
+      if (!early) gpu.others = options_.nvml->processes(info.index).value_or(0);
       gpu.energy_begin = options_.nvml->sample(info.index).energy_j;
     }
   }
@@ -157,6 +152,17 @@ void Telemetry::look(bool training) {
   ++samples_;
   std::int64_t resident = 0;
   for (const pid_t rank : ranks_) resident += resident_bytes(rank);
+  if (elsewhere_) {
+    const auto seen = elsewhere_->look();
+    resident = seen.resident_peak;
+    // What they used after the last look at them is lost with them, so the machine's own count
+    // is taken up to there as well.
+    if (seen.alive > 0 || !last_cpu_) {
+      last_cpu_ = look_at_cpu();
+      last_cpu_->reaped_s = cpu_.reaped_s + seen.cpu_s;
+      last_cpu_at_ = Clock::now();
+    }
+  }
   resident_peak_ = std::max(resident_peak_, resident);
   for (Gpu& gpu : gpus_) {
     const GpuSample seen = options_.nvml->sample(gpu.info.index);
@@ -186,20 +192,23 @@ nlohmann::ordered_json Telemetry::finish() {
   };
   Json out = {{"samples", samples_}, {"seconds", seconds}};
 
-  const Cpu now = look_at_cpu();
-  const double trainer = (now.reaped_s - cpu_.reaped_s) / seconds;
-  const double busy = (now.busy_s - cpu_.busy_s) / seconds;
+  const Cpu now = last_cpu_ ? *last_cpu_ : look_at_cpu();
+  const double watched =
+      last_cpu_ ? std::max(1e-3, std::chrono::duration<double>(last_cpu_at_ - begin_).count())
+                : seconds;
+  const double trainer = (now.reaped_s - cpu_.reaped_s) / watched;
+  const double busy = (now.busy_s - cpu_.busy_s) / watched;
   // The kernel counts in ticks, processes to the microsecond: a hundredth of a core is noise.
-  const double other = std::max(0.0, busy - trainer - (now.self_s - cpu_.self_s) / seconds);
-  const double steal = (now.steal_s - cpu_.steal_s) / seconds;
+  const double other = std::max(0.0, busy - trainer - (now.self_s - cpu_.self_s) / watched);
+  const double steal = (now.steal_s - cpu_.steal_s) / watched;
   const double quota = now.quota_s - cpu_.quota_s;
   out["cpu"] = {{"cores", options_.cores}, {"busy_cores", busy},   {"trainer_cores", trainer},
                 {"other_cores", other},    {"steal_cores", steal}, {"quota_stopped_s", quota}};
-  if (other > kOtherShare * options_.cores && other * seconds > 0.1) {
+  if (other > kOtherShare * options_.cores && other * watched > 0.1) {
     mark("shared",
          fmt::format("other processes took {:.2f} of {} cores meanwhile", other, options_.cores));
   }
-  if (steal > kStealShare * options_.cores && steal * seconds > 0.1) {
+  if (steal > kStealShare * options_.cores && steal * watched > 0.1) {
     mark("shared",
          fmt::format("the hypervisor took {:.2f} of {} cores meanwhile", steal, options_.cores));
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "harness/sweep/nvml.h"
+#include "harness/sweep/trial_processes.h"
 #include "reports/model/result_set.h"
 
 namespace bertbench {
@@ -23,6 +24,9 @@ struct TelemetryOptions {
   const Nvml* nvml = nullptr;                ///< null: no GPUs are watched
   std::vector<int> gpus;                     ///< of nvml that the trial uses
   std::optional<std::int64_t> memory_bytes;  ///< what the trainers could have: machine or cgroup
+  /// Not empty: the trainers are no children of this process, but those whose variable
+  /// BERTBENCH_TRIAL begins so.
+  std::string marker;
 };
 
 /// GPUs that a trial of so many on this machine uses: those CUDA_VISIBLE_DEVICES names by number,
@@ -56,6 +60,9 @@ class Telemetry {
   std::vector<pid_t> ranks_;
   std::chrono::steady_clock::time_point begin_, last_;
   Cpu cpu_;
+  std::optional<TrialProcesses> elsewhere_;
+  std::optional<Cpu> last_cpu_;  // when the trainers elsewhere were last seen
+  std::chrono::steady_clock::time_point last_cpu_at_;
   int samples_ = 0;
   std::int64_t resident_peak_ = 0;
   std::vector<Gpu> gpus_;

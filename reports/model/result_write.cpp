@@ -1,7 +1,9 @@
 // ResultSet -> JSON, keys in the order of the schema.
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "parsers/core/parallel.h"
 #include "reports/model/json_put.h"
 #include "reports/model/result_io.h"
 
@@ -228,13 +230,22 @@ Json to_json(const TimeRecord& time) {
   return json;
 }
 
-nlohmann::ordered_json to_json(const ResultSet& results) {
+namespace {
+
+Json head_of(const ResultSet& results) {
   Json json = Json::object();
   json["schema"] = kResultSchema;
   json["tool"] = {{"version", results.tool_version}, {"commit", results.tool_commit}};
   put(json, "created", results.created);
   json["environment"] = results.environment;
   if (!results.partial.is_null()) json["partial"] = results.partial;
+  return json;
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const ResultSet& results) {
+  Json json = head_of(results);
   Json cells = Json::array();
   for (const Cell& cell : results.cells) cells.push_back(write(cell));
   json["cells"] = std::move(cells);
@@ -279,8 +290,23 @@ void write_lines(const Json& object, const std::string& margin, std::string& out
 
 std::string to_text(const ResultSet& results) {
   std::string out;
-  write_lines(to_json(results), "", out);
-  return out + "\n";
+  write_lines(head_of(results), "", out);
+  out.resize(out.size() - 2);  // the closing brace and its line
+  // Cell by cell: a tree of the whole would be larger than its text, and cells go side by side.
+  constexpr std::size_t kBlock = 8, kLeastBlocks = 4;
+  const auto& cells = results.cells;
+  std::vector<std::string> blocks((cells.size() + kBlock - 1) / kBlock);
+  for_each_index(blocks.size(), kLeastBlocks, [&](std::size_t block) {
+    const auto end = std::min(cells.size(), (block + 1) * kBlock);
+    for (std::size_t i = block * kBlock; i < end; ++i) {
+      blocks[block] += i == 0 ? "\n    " : ",\n    ";
+      write_lines(write(cells[i]), "    ", blocks[block]);
+    }
+  });
+  out += ",\n  \"cells\": [";
+  for (const auto& block : blocks) out += block;
+  out += cells.empty() ? "]" : "\n  ]";
+  return out + "\n}\n";
 }
 
 }  // namespace bertbench

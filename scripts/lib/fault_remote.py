@@ -179,10 +179,9 @@ def slurm_sweep(tools, slurm, act, pattern, **more):
         sweep.left += len(slurm.jobs())
         sweep.problems.append(f"jobs left in the queue: {slurm.jobs()}")
     held = slurm.held()
-    for job in held:
-        slurm.run("scancel", job[0])
     if held:
-        said += f"; {len(held)} void entry stayed held in Slurm's queue"
+        sweep.left += len(held)
+        sweep.problems.append(f"entries of ended jobs that stayed held in the queue: {held}")
     return sweep, said
 
 
@@ -197,6 +196,9 @@ def node_lost(tools, slurm):
         time.sleep(2)
         slurm.call("start-node", job[2])
         slurm.run("scontrol", "update", f"nodename={job[2]}", "state=resume")
+        # Slurm holds a job that it queues again back for two minutes.
+        wait_for(lambda: [j for j in slurm.jobs() if j[1] == "PENDING"], 20)
+        slurm.run("scontrol", "update", f"JobId={job[0]}", "StartTime=now")
     return slurm_sweep(tools, slurm, act, None)
 
 

@@ -211,6 +211,21 @@ class Schemas(unittest.TestCase):
     def test_doctor(self):
         self.conforms("doctor", answer("doctor", "--json"))
 
+    def test_telemetry_of_ranks_that_are_nobodys_children(self):
+        # A rank is what carries the variable, whoever started it; it ends after the sampler.
+        environment = {**os.environ, "BERTBENCH_TRIAL": f"schemas-{os.getpid()}:x"}
+        rank = subprocess.Popen([sys.executable, "-c", "while True: pass"], env=environment)
+        try:
+            value = answer("telemetry", "--json", "--marker", environment["BERTBENCH_TRIAL"],
+                           "--seconds", "1")
+        finally:
+            rank.kill()
+            rank.wait()
+        self.conforms("telemetry", value)
+        self.assertGreaterEqual(value["samples"], 3)
+        self.assertGreater(value["cpu"]["trainer_cores"], 0)
+        self.assertGreater(value["resident_peak_bytes"], 1 << 20)
+
     def test_convergence(self):
         value = answer("convergence", os.path.join(PUBLISHED, "seed000_dgx2_tensorflow_pytorch.csv"), "--json")
         self.conforms("convergence", value)

@@ -49,6 +49,19 @@ class OneConfigEverywhere : public testing::Test {
     ssh_.reset();
     folder_.reset();
   }
+  /// Whoever starts the ranks, the machine that they run on is watched.
+  static void expect_watched(const json& trial, const Way& way) {
+    const json seen = trial.value("telemetry", json::object());
+    EXPECT_GE(seen.value("samples", 0), 1) << way.name << seen;
+    EXPECT_GT(seen.value("resident_peak_bytes", 0), 1 << 20) << way.name << seen;
+    if (way.options[1] != "ssh" && way.options[1] != "slurm") return;
+    // Four nodes that are one machine are watched by many and counted once.
+    ASSERT_EQ(seen["nodes"].size(), 1U) << way.name << seen;
+    EXPECT_EQ(seen["nodes"][0]["node"], 0);
+    EXPECT_FALSE(seen["nodes"][0].contains("missing")) << seen;
+    EXPECT_GT(seen["cpu"]["trainer_cores"], 0) << way.name << seen;
+    EXPECT_EQ(trial["memory"]["peak_bytes"], seen["resident_peak_bytes"]);
+  }
   /// Sweeps under one launcher and looks at everything that must be the same under all.
   static void sweep(const Way& way, const std::string& only = "") {
     const std::string run = *folder_ / (std::string("run-") + way.name);
@@ -73,6 +86,7 @@ class OneConfigEverywhere : public testing::Test {
       EXPECT_EQ(header.value("world_size", 0), cell["world_size"])
           << way.name << cell["key"] << header;
       EXPECT_EQ(cell.value("emulated", false), true) << way.name;
+      expect_watched(trial, way);
       const auto attempt = run + "/" + trial["log"].get<std::string>();
       const json made = json::parse(read_file(fs::path(attempt).parent_path() / "command.json"));
       EXPECT_EQ(made["launcher"], way.options[1]);

@@ -13,7 +13,7 @@ set_target_properties(fault_calls PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BI
 
 bb_add_test(sweep_test TIMEOUT 120 LIBS bb::sweep bb::reports bb::parsers bb::core SOURCES
   sweep/config_test.cpp sweep/faults_test.cpp sweep/journal_test.cpp sweep/log_watch_test.cpp sweep/machine_test.cpp
-  sweep/plan_test.cpp sweep/process_test.cpp sweep/resume_test.cpp sweep/run_test.cpp)
+  sweep/node_telemetry_test.cpp sweep/plan_test.cpp sweep/process_test.cpp sweep/remembered_test.cpp sweep/resume_test.cpp sweep/run_test.cpp)
 target_compile_definitions(sweep_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
 add_dependencies(sweep_test fake_trainer)
 
@@ -24,12 +24,19 @@ target_compile_definitions(launchers_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE
 add_dependencies(launchers_test fake_trainer)
 
 # A Slurm of emulated nodes, started and stopped by the tests themselves; scripts/test --all.
-bb_add_test(slurm_test SERIAL TIMEOUT 600 LABELS slurm LIBS bb::sweep bb::reports bb::parsers bb::core
+bb_add_test(slurm_test SERIAL WHOLE TIMEOUT 600 LABELS slurm LIBS bb::sweep bb::reports bb::parsers bb::core
   fmt::fmt
   SOURCES sweep/launchers_injection_test.cpp sweep/launchers_slurm_test.cpp
-    sweep/slurm_cluster.cpp sweep/ssh_server.cpp)
+    sweep/slurm_cluster.cpp sweep/ssh_server.cpp sweep/whole_main.cpp)
 target_compile_definitions(slurm_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
 add_dependencies(slurm_test fake_trainer)
+
+if(TARGET bertbench)
+  foreach(test launchers_test slurm_test)
+    target_compile_definitions(${test} PRIVATE BB_BERTBENCH="$<TARGET_FILE:bertbench>")
+    add_dependencies(${test} bertbench)
+  endforeach()
+endif()
 
 # Needs the real trainer: two ranks train for a few steps.
 if(TARGET bert_train)

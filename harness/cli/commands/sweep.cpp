@@ -164,7 +164,17 @@ ExitCode launch(const Options& options, const Plan& plan, Console& console) {
     console.status("interrupted; the same command runs the " + open + " that are left",
                    Style::yellow);
   } else if (outcome->failed_trials > 0) {
-    console.status(open + " failed; the same command runs them again", Style::red);
+    const int again = outcome->failed_trials - outcome->settled_failures;
+    console.status(
+        open + " failed; " +
+            (again == 0 ? "out of memory or a loss that is not finite stands as their "
+                          "result, so the same command does not run them again"
+             : outcome->settled_failures == 0
+                 ? "the same command runs them again"
+                 : fmt::format("the same command runs {} of them again, not those out of "
+                               "memory or with a loss that is not finite",
+                               again)),
+        Style::red);
   }
   if (!outcome->results_path.empty()) console.status("results: " + outcome->results_path);
   if (!outcome->report_path.empty()) console.status("report:  " + outcome->report_path);

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "harness/sweep/node_telemetry.h"
 #include "harness/sweep/rank_supervisor.h"
 #include "harness/sweep/slurm_jobs.h"
 #include "harness/sweep/trainer_call.h"
@@ -13,10 +14,25 @@ namespace bertbench {
 namespace {
 
 // From Slurm's variables to torchrun's, then the supervisor of a rank. $1 processes of a node, $2
-// port, $3 "rank" or "node", $4 marker; then the command. A node's name that does not resolve has
-// an address in Slurm's own records.
+// port, $3 "rank" or "node", $4 marker, $5 how many words call the sampler of a node (0: none), $6
+// folder of the attempt; then those words, then the command. A node's name that does not resolve
+// has an address in Slurm's own records.
 constexpr std::string_view kPlace = R"sh(
-per_node=$1 port=$2 kind=$3 marker=$4; shift 4
+per_node=$1 port=$2 kind=$3 marker=$4 words=$5 folder=$6; shift 6
+sampler=
+if [ "$words" -gt 0 ] && [ "$SLURM_LOCALID" = 0 ]; then
+  file=$folder/telemetry.$SLURM_NODEID.json
+  rm -f "$file"
+  (
+    given=$# i=0
+    for word do i=$((i + 1)); [ "$i" -gt "$words" ] || set -- "$@" "$word"; done
+    shift "$given"
+    set -C            # never through a link
+    exec 2>/dev/null  # a folder that this node does not see is no line of the trial's log
+    exec sh -c "$@" </dev/null >"$file" 2>&1
+  ) & sampler=$!
+fi
+shift "$words"
 if [ "$kind" = rank ]; then
   export RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID" WORLD_SIZE="$SLURM_STEP_NUM_TASKS"
   export LOCAL_WORLD_SIZE="$per_node" GROUP_RANK="$SLURM_NODEID"
@@ -39,6 +55,21 @@ else
 fi
 )sh";
 
+/// The words that call the sampler of a node; none where a trial is only planned.
+std::vector<std::string> sampler_words(const Plan& plan, const PlannedTrial& trial,
+                                       const LaunchPlace& place) {
+  const auto program = place.marker.empty() ? "" : sampler_program();
+  if (program.empty()) return {};
+  const auto& cell = plan.cells[trial.cell];
+  std::vector<std::string> words{std::string(sampler_script()), "bertbench", program};
+  for (auto& word :
+       sampler_arguments(place.marker, cell.cpu_stands_in ? 0 : cell.topology.gpus_per_node,
+                         place.directory + "/" + kTrainingMark)) {
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
 Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial& trial,
                                            const LaunchPlace& place) {
   const auto& options = plan.config.slurm;
@@ -60,6 +91,10 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
   one.argv.insert(one.argv.end(), {"sh", "-c", std::string(kPlace) + std::string(rank_supervisor()),
                                    "bertbench", std::to_string(call->per_node), call->port,
                                    call->per_rank ? "rank" : "node", place.marker});
+  const auto watch = sampler_words(plan, trial, place);
+  one.argv.push_back(std::to_string(watch.size()));
+  one.argv.push_back(place.directory);
+  one.argv.insert(one.argv.end(), watch.begin(), watch.end());
   one.argv.insert(one.argv.end(), call->words.begin(), call->words.end());
   one.set = call->env;
   one.unset = {"RANK",       "LOCAL_RANK",  "WORLD_SIZE",  "LOCAL_WORLD_SIZE",
@@ -95,10 +130,16 @@ Result<void> check(const Plan& plan) {
 }  // namespace
 
 extern const Launcher launcher_slurm;
-const Launcher launcher_slurm{"slurm",         "srun in an allocation, else jobs by sbatch",
-                              "srun",          true,
-                              processes,       check,
-                              nullptr,         &slurm_batch,
-                              end_slurm_steps, read_slurm_nodes};
+const Launcher launcher_slurm{"slurm",
+                              "srun in an allocation, else jobs by sbatch",
+                              "srun",
+                              true,
+                              processes,
+                              check,
+                              nullptr,
+                              &slurm_batch,
+                              end_slurm_steps,
+                              read_slurm_nodes,
+                              true};
 
 }  // namespace bertbench

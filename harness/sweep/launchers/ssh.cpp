@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "harness/sweep/hosts.h"
+#include "harness/sweep/node_telemetry.h"
 #include "harness/sweep/rank_supervisor.h"
 #include "harness/sweep/trainer_call.h"
 
@@ -29,16 +30,9 @@ std::string address_of(const std::string& host) {
   return is_loopback(host) ? "127.0.0.1" : host.substr(host.rfind('@') + 1);
 }
 
-Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial& trial,
-                                           const LaunchPlace& place) {
+/// ssh with its options, up to the host.
+ProcessSpec connection(const Plan& plan) {
   const auto& options = plan.config.ssh;
-  std::int64_t most = 1;  // nodes that one machine stands for
-  for (const auto& share : shares_of(plan.config.hosts, plan.cells[trial.cell].topology.nodes)) {
-    most = std::max(most, share.nodes);
-  }
-  const auto call = trainer_call(plan, trial, place, most, true);
-  if (!call) return tl::unexpected(call.error());
-
   ProcessSpec base;
   base.hold_stdin = true;
   base.argv = {"ssh", "-T", "-x", "-a"};
@@ -51,7 +45,41 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
     base.argv.insert(base.argv.end(), {"-i", options.identity_file});
   }
   if (options.port) base.argv.insert(base.argv.end(), {"-p", std::to_string(options.port)});
+  return base;
+}
 
+std::vector<NodeSampler> samplers(const Plan& plan, const PlannedTrial& trial,
+                                  const LaunchPlace& place) {
+  const auto& cell = plan.cells[trial.cell];
+  std::vector<NodeSampler> all;
+  for (const auto& share : shares_of(plan.config.hosts, cell.topology.nodes)) {
+    const auto gpus = cell.cpu_stands_in ? 0 : share.nodes * cell.topology.gpus_per_node;
+    std::string remote =
+        fmt::format("exec sh -c {} bertbench {}", word(sampler_script()), word(sampler_program()));
+    for (const auto& text :
+         sampler_arguments(place.marker, gpus, place.directory + "/" + kTrainingMark)) {
+      remote += " " + word(text);
+    }
+    std::int64_t node = 0;
+    while (host_of(plan, node) != share.host && !is_loopback(host_of(plan, node))) ++node;
+    NodeSampler one{node, connection(plan)};
+    one.process.argv.insert(one.process.argv.end(),
+                            {"--", host_of(plan, node), remote + " --until-input-ends"});
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial& trial,
+                                           const LaunchPlace& place) {
+  std::int64_t most = 1;  // nodes that one machine stands for
+  for (const auto& share : shares_of(plan.config.hosts, plan.cells[trial.cell].topology.nodes)) {
+    most = std::max(most, share.nodes);
+  }
+  const auto call = trainer_call(plan, trial, place, most, true);
+  if (!call) return tl::unexpected(call.error());
+
+  const auto base = connection(plan);
   std::vector<ProcessSpec> all;
   for (std::int64_t process = 0; process < call->processes(); ++process) {
     // A marker for each process: the end of one must not take its neighbours along.
@@ -88,7 +116,11 @@ std::string name_exit(const ExitStatus& exit) {
 }  // namespace
 
 extern const Launcher launcher_ssh;
-const Launcher launcher_ssh{
-    "ssh", "ranks over ssh, hosts in turn", "ssh", true, processes, check, name_exit};
+const Launcher launcher_ssh{"ssh",     "ranks over ssh, hosts in turn",
+                            "ssh",     true,
+                            processes, check,
+                            name_exit, nullptr,
+                            nullptr,   nullptr,
+                            true,      samplers};
 
 }  // namespace bertbench

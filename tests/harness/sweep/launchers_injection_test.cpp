@@ -80,6 +80,7 @@ class Injection : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     const std::string launcher = GetParam();
+    test::use_real_sampler();
     if (launcher == "mpi" && find_program("mpirun").empty()) GTEST_SKIP() << "no mpirun here";
     if (launcher == "ssh") {
       server_ = std::make_unique<test::SshServer>();
@@ -182,7 +183,8 @@ TEST_P(Injection, FollowsNoLinkPlantedInTheRunFolder) {
   for (const auto& planted :
        {cell, cell + "/trial_1", cell + "/trial_1/log.txt", cell + "/trial_1/command.json",
         cell + "/trial_1/launch.argv", cell + "/trial_1/started", cell + "/trial_1/started.new",
-        cell + "/trial_1/ended.new", std::string("jobs"), std::string("results.json")}) {
+        cell + "/trial_1/ended.new", cell + "/trial_1/telemetry.0.json", cell + "/trial_1/training",
+        std::string("jobs"), std::string("results.json")}) {
     const auto run = temp_.path("run");
     const auto away = temp_.path("away");
     fs::create_directories(fs::path(run + "/" + planted).parent_path());

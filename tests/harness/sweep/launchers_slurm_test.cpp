@@ -1,48 +1,31 @@
 // Launcher slurm against a real Slurm of four emulated nodes: jobs by sbatch that outlive the
 // harness, and srun inside an allocation.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <atomic>
-#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "harness/sweep/launcher.h"
 #include "harness/sweep/slurm_jobs.h"
-#include "tests/harness/sweep/launchers_support.h"
+#include "tests/harness/sweep/launchers_fixture.h"
 #include "tests/harness/sweep/slurm_cluster.h"
 
 namespace bertbench {
 namespace {
 
-using test::plan_of;
+using test::Actor;
 using test::quick;
-using test::Recorder;
 using test::small_config;
-using test::TempFolder;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-/// Runs `act` once, when the trial has printed a few steps.
-struct Actor : Recorder {
-  std::function<void()> act;
-  std::int64_t at = 2;
-  void trial_progress(const TrialProgress& p) override {
-    Recorder::trial_progress(p);
-    if (p.step <= at || !act) return;
-    const auto now = std::exchange(act, nullptr);
-    now();
-  }
-};
-
-class SlurmLauncher : public ::testing::Test {
+class SlurmLauncher : public test::LauncherTest {
  protected:
   static void SetUpTestSuite() { cluster_ = std::make_unique<test::SlurmCluster>(); }
   static void TearDownTestSuite() { cluster_.reset(); }
   void SetUp() override {
     if (!cluster_->missing().empty()) GTEST_SKIP() << cluster_->missing();
+    use("slurm");
     // A test before this one may have killed a node or the controller.
     EXPECT_TRUE(test::eventually([] {
       const std::vector<std::string> idle{"sinfo", "--noheader", "--Node", "--format=%T"};
@@ -56,38 +39,32 @@ class SlurmLauncher : public ::testing::Test {
     test::SlurmCluster::ask({"scancel", "--state=PENDING"});
     test::eventually([] { return live_jobs() == 0; });
   }
+  /// Runs the sweep in a harness of its own, which dies while a trial logs steps.
+  void kill_harness_in_a_trial(const Plan& slow) {
+    const pid_t harness = fork();
+    if (harness == 0) {
+      Actor actor;
+      actor.act = [] { kill(getpid(), SIGKILL); };
+      (void)run_sweep(slow, quick(temp_.path("run")), actor);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(harness, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status));
+  }
   static std::size_t live_jobs() {
     return test::count(test::SlurmCluster::ask({"squeue", "--noheader", "--format=%A"}), "\n");
   }
-  Plan plan(std::vector<std::string> sets, const std::string& topology = "1n2g") {
-    PlanOptions options;
-    options.launcher = "slurm";
-    options.cores = 2;
-    sets.insert(sets.begin(), {"trials=1", "grid.topology=" + topology});
-    return plan_of(small_config(), sets, options);
-  }
-  static std::string attempt(const std::string& topology, const std::string& file) {
-    return "run/bert-tiny.fp32.s64.b4.a1." + topology + "/trial_1/" + file;
-  }
   static std::unique_ptr<test::SlurmCluster> cluster_;
-  TempFolder temp_;
-  Actor seen_;
 };
 std::unique_ptr<test::SlurmCluster> SlurmLauncher::cluster_;
 
 TEST_F(SlurmLauncher, RunsTheWholeGridOfFourNodesByEight) {
-  const auto outcome = run_sweep(plan({"env.FAKE_NOTE=" + temp_.path("note"), "slurm.job=nodes",
-                                       R"(grid.topology=["1n1g","1n4g","1n8g","2n8g","4n8g"])"}),
-                                 quick(temp_.path("run")), seen_);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  const auto outcome = sweep(plan({"env.FAKE_NOTE=" + temp_.path("note"), "slurm.job=nodes",
+                                   R"(grid.topology=["1n1g","1n4g","1n8g","2n8g","4n8g"])"}));
+  ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->exit_status, 0);
-  const auto note = "\n" + test::read(temp_.path("note"));
-  for (const int world : {1, 4, 8, 16, 32}) {
-    for (int rank = 0; rank < world; ++rank) {
-      EXPECT_EQ(test::count(note, fmt::format("\n{} {} ", rank, world)), 1u)
-          << rank << " " << world;
-    }
-  }
+  for (const int world : {1, 4, 8, 16, 32}) expect_ranks(world);
   ASSERT_EQ(outcome->result.cells.size(), 5u);
   for (const auto& cell : outcome->result.cells) {
     EXPECT_EQ(cell.trials.at(0).outcome.status, Status::completed) << cell.key;
@@ -107,84 +84,39 @@ TEST_F(SlurmLauncher, RunsTheWholeGridOfFourNodesByEight) {
   EXPECT_EQ(live_jobs(), 0u);
 }
 
-TEST_F(SlurmLauncher, LetsNoTextBecomeACommandInAJob) {
-  const auto outcome = run_sweep(plan(test::hostile_sets(temp_)), quick(temp_.path("run")), seen_);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 0);
-  test::expect_texts_arrived(temp_);
-}
+TEST_F(SlurmLauncher, LetsNoTextBecomeACommandInAJob) { expect_text_stays_text(); }
 
-TEST_F(SlurmLauncher, DecodesHowRanksEnd) {
-  const auto outcome =
-      run_sweep(plan({"env.FAKE_AT=3", "env.FAKE_RANK=1", "slurm.job=nodes",
-                      R"(grid.env.FAKE=["oom_exit","exit:7","signal:11","leave_child"])"}),
-                quick(temp_.path("run")), seen_);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  std::map<std::string, Outcome> ends;
-  for (const auto& cell : outcome->result.cells) {
-    ends[cell.identity.axes.at("env.FAKE")] = cell.trials.at(0).outcome;
-  }
-  EXPECT_EQ(ends["oom_exit"].status, Status::out_of_memory);
-  EXPECT_THAT(ends["exit:7"].detail, HasSubstr("exit status 7"));
-  EXPECT_EQ(ends["signal:11"].status, Status::error);
-  EXPECT_THAT(ends["signal:11"].detail, HasSubstr("139"));
-  EXPECT_EQ(ends["leave_child"].status, Status::completed);
-  EXPECT_EQ(test::processes_with("FAKE=leave_child"), 0);
-}
+TEST_F(SlurmLauncher, DecodesHowRanksEnd) { expect_ends_decoded({"slurm.job=nodes"}); }
 
 TEST_F(SlurmLauncher, EndsATrialThatPrintsNothing) {
-  const auto outcome = run_sweep(plan({"env.FAKE=hang", "env.FAKE_AT=3", "stall_timeout_s=3"}),
-                                 quick(temp_.path("run")), seen_);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  const auto outcome = sweep(plan({"env.FAKE=hang", "env.FAKE_AT=3", "stall_timeout_s=3"}));
+  ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->result.cells.at(0).trials.at(0).outcome.status, Status::stalled);
   EXPECT_EQ(test::processes_with("FAKE=hang"), 0);
   EXPECT_EQ(live_jobs(), 0u);
 }
 
 TEST_F(SlurmLauncher, TheJobItselfEndsATrialThatTakesTooLong) {
-  const auto outcome = run_sweep(plan({"env.FAKE=ignore_term", "env.FAKE_AT=12", "timeout_s=3"}),
-                                 quick(temp_.path("run")), seen_);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  const auto outcome = sweep(plan({"env.FAKE=ignore_term", "env.FAKE_AT=12", "timeout_s=3"}));
+  ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->result.cells.at(0).trials.at(0).outcome.status, Status::timeout);
   EXPECT_EQ(test::processes_with("FAKE=ignore_term"), 0);
 }
 
 TEST_F(SlurmLauncher, AStopCancelsTheJobsAndAResumeRunsThemAgain) {
-  std::atomic<bool> stop = false;
-  auto options = quick(temp_.path("run"));
-  options.stop = &stop;
-  seen_.act = [&] { stop = true; };
-  const auto slow = plan({"env.FAKE_DELAY_MS=150"}, "2n2g");
-  const auto first = run_sweep(slow, options, seen_);
-  ASSERT_TRUE(first) << first.error().message();
-  EXPECT_EQ(first->exit_status, 130);
+  expect_stop_and_resume("2n2g", 0.3);
   EXPECT_EQ(live_jobs(), 0u);
-  EXPECT_EQ(test::processes_with("FAKE_DELAY_MS=150"), 0);
-  const auto second = run_sweep(slow, quick(temp_.path("run")), seen_);
-  ASSERT_TRUE(second) << second.error().message();
-  EXPECT_EQ(second->exit_status, 0);
-  EXPECT_EQ(second->result.cells.at(0).trials.size(), 1u);
 }
 
 TEST_F(SlurmLauncher, JobsGoOnWithoutTheHarnessAndAreTakenOver) {
   const auto slow =
       plan({"env.FAKE_DELAY_MS=100", "trials=3", "env.FAKE_NOTE=" + temp_.path("note")});
-  const pid_t harness = fork();
-  if (harness == 0) {
-    Actor actor;
-    actor.act = [] { kill(getpid(), SIGKILL); };
-    (void)run_sweep(slow, quick(temp_.path("run")), actor);
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(harness, &status, 0);
-  ASSERT_TRUE(WIFSIGNALED(status));
+  kill_harness_in_a_trial(slow);
   EXPECT_EQ(live_jobs(), 1u);
   // The first trial ends while nobody looks.
-  EXPECT_TRUE(test::eventually(
-      [&] { return std::filesystem::exists(temp_.path(attempt("1n2g", "ended"))); }));
-  const auto outcome = run_sweep(slow, quick(temp_.path("run")), seen_);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_TRUE(test::eventually([&] { return std::filesystem::exists(attempt("1n2g", "ended")); }));
+  const auto outcome = sweep(slow);
+  ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->exit_status, 0);
   EXPECT_THAT(seen_.notices,
               Contains(HasSubstr("of an earlier start is taken over with 3 trials")));
@@ -210,7 +142,7 @@ TEST_F(SlurmLauncher, AJobThatTheControllerForgotIsNamedAndTriedAgain) {
     }
   } vanish;
   const auto outcome = run_sweep(plan({"retries=1"}), quick(temp_.path("run")), vanish);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->exit_status, 0);
   const auto& trial = outcome->result.cells.at(0).trials.at(0);
   EXPECT_EQ(trial.attempt, 2);
@@ -221,8 +153,8 @@ TEST_F(SlurmLauncher, AJobThatTheControllerForgotIsNamedAndTriedAgain) {
 
 TEST_F(SlurmLauncher, ARunningJobThatTheControllerForgotIsNamed) {
   seen_.act = [] { cluster_->run("forget-jobs"); };
-  const auto outcome = run_sweep(plan({"env.FAKE_DELAY_MS=1500"}), quick(temp_.path("run")), seen_);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  const auto outcome = sweep(plan({"env.FAKE_DELAY_MS=1500"}));
+  ASSERT_TRUE(outcome);
   const auto& end = outcome->result.cells.at(0).trials.at(0).outcome;
   EXPECT_NE(end.status, Status::completed);
   EXPECT_FALSE(end.detail.empty());
@@ -231,8 +163,8 @@ TEST_F(SlurmLauncher, ARunningJobThatTheControllerForgotIsNamed) {
 
 TEST_F(SlurmLauncher, AJobCancelledByOthersIsNamed) {
   seen_.act = [] { test::SlurmCluster::ask({"scancel", "--state=RUNNING"}); };
-  const auto outcome = run_sweep(plan({"env.FAKE_DELAY_MS=300"}), quick(temp_.path("run")), seen_);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  const auto outcome = sweep(plan({"env.FAKE_DELAY_MS=300"}));
+  ASSERT_TRUE(outcome);
   const auto& end = outcome->result.cells.at(0).trials.at(0).outcome;
   EXPECT_EQ(end.status, Status::killed);
   EXPECT_THAT(end.detail, HasSubstr("CANCELLED"));
@@ -247,27 +179,95 @@ TEST_F(SlurmLauncher, ALostNodeQueuesTheJobAgainAndTheLogHoldsTwoRuns) {
                  .find("down") != std::string::npos;
     }));
     cluster_->run("start-node node2");
-    // It starts again after the two minutes for which Slurm holds such a job back.
+    // Slurm holds such a job back for two minutes, unless its administrator says otherwise.
+    EXPECT_TRUE(test::eventually([] {
+      const auto waiting =
+          test::SlurmCluster::ask({"squeue", "--noheader", "--states=PENDING", "--format=%A"});
+      if (waiting.empty()) return false;
+      test::SlurmCluster::ask({"scontrol", "update",
+                               "JobId=" + waiting.substr(0, waiting.find('\n')), "StartTime=now"});
+      return true;
+    }));
   };
-  const auto outcome = run_sweep(plan({"env.FAKE_DELAY_MS=1500", "timeout_s=300"}, "4n1g"),
-                                 quick(temp_.path("run")), seen_);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  // The run on the lost node never ends by itself; the one after it does.
+  const auto outcome =
+      sweep(plan({"env.FAKE=hang", "env.FAKE_AT=4", "env.FAKE_ONCE=" + temp_.path("once"),
+                  "timeout_s=300", "stall_timeout_s=200"},
+                 "4n1g"));
+  ASSERT_TRUE(outcome);
   const auto& trial = outcome->result.cells.at(0).trials.at(0);
   EXPECT_EQ(trial.outcome.status, Status::completed)
-      << trial.outcome.detail << test::read(temp_.path(attempt("4n1g", "log.txt")))
+      << trial.outcome.detail << test::read(attempt("4n1g", "log.txt"))
       << cluster_->log("slurmctld.log");
   EXPECT_EQ(trial.attempt, 1);
   EXPECT_EQ(trial.iterations.seen, 20);
   std::vector<std::string> texts;
   for (const auto& notice : trial.notices) texts.push_back(notice.text);
   EXPECT_THAT(texts, Contains(HasSubstr("Slurm queued the job again")));
+  EXPECT_THAT(texts, Contains(HasSubstr("the log holds 2 training runs; the last one counts")));
+}
+
+TEST_F(SlurmLauncher, AResumeOfSomeCellsLetsTheJobsOfTheOthersGoOn) {
+  const std::vector<std::string> grid{"env.FAKE_DELAY_MS=100", "grid.sequence_length=[32,64]",
+                                      "slurm.job=nodes", "env.FAKE_NOTE=" + temp_.path("note")};
+  const auto both = plan(grid, "1n1g");
+  kill_harness_in_a_trial(both);
+  auto one = both;
+  std::erase_if(one.trials, [](const PlannedTrial& trial) { return trial.cell != 0; });
+  const auto some = sweep(one);
+  ASSERT_TRUE(some);
+  EXPECT_EQ(some->exit_status, 0);
+  // One job holds both cells: it is neither void nor cancelled.
+  EXPECT_EQ(live_jobs(), 1u);
+  const auto all = sweep(both);
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->exit_status, 0);
+  ASSERT_EQ(all->result.cells.size(), 2u);
+  for (const auto& cell : all->result.cells) {
+    EXPECT_EQ(cell.trials.at(0).outcome.status, Status::completed);
+  }
+  // Two trials of one rank: none was started twice.
+  EXPECT_EQ(test::count(test::read(temp_.path("note")), "\n"), 2u);
+}
+
+TEST_F(SlurmLauncher, AutoTrialsSkipWhatAJobHasNotBegun) {
+  // Six trials are the fewest with an interval of the median; equal ones need no more.
+  const auto outcome = sweep(plan({"trials=auto", "trials_max=12", "trials_min=6",
+                                   "trials_interval=0.5", "env.FAKE_NOTE=" + temp_.path("note")},
+                                  "1n1g"));
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->exit_status, 0);
+  const auto trials = outcome->result.cells.at(0).trials.size();
+  EXPECT_GE(trials, 6u);
+  EXPECT_LT(trials, 12u);
+  EXPECT_EQ(live_jobs(), 0u);
+  // What was skipped is not started by a resume either.
+  const auto starts = test::count(test::read(temp_.path("note")), "\n");
+  const auto again = sweep(plan({"trials=auto", "trials_max=12", "trials_min=6",
+                                 "trials_interval=0.5", "env.FAKE_NOTE=" + temp_.path("note")},
+                                "1n1g"));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(test::count(test::read(temp_.path("note")), "\n"), starts);
+}
+
+TEST_F(SlurmLauncher, CancelsTheEntryOfAnEndedJobThatTheQueueHolds) {
+  ASSERT_TRUE(sweep(plan({}, "1n1g")));
+  std::string job;
+  for (const auto& entry : std::filesystem::directory_iterator(temp_.path("run/jobs"))) {
+    job = entry.path().filename();
+  }
+  // What a controller does that believes in the job again.
+  test::SlurmCluster::ask({"sbatch", "--hold", "--job-name=" + job, "--wrap=sleep 300"});
+  ASSERT_EQ(live_jobs(), 1u);
+  ASSERT_TRUE(sweep(plan({}, "1n1g")));
+  EXPECT_EQ(live_jobs(), 0u);
 }
 
 TEST_F(SlurmLauncher, AKilledControllerDoesNotHinderARunningTrial) {
   seen_.act = [] { cluster_->run("kill-controller"); };
-  const auto outcome = run_sweep(plan({"env.FAKE_DELAY_MS=200"}), quick(temp_.path("run")), seen_);
+  const auto outcome = sweep(plan({"env.FAKE_DELAY_MS=200"}));
   EXPECT_EQ(cluster_->run("start-controller"), 0);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->exit_status, 0);
   EXPECT_EQ(outcome->result.cells.at(0).trials.at(0).outcome.status, Status::completed);
   EXPECT_TRUE(test::eventually([] {
@@ -278,19 +278,33 @@ TEST_F(SlurmLauncher, AKilledControllerDoesNotHinderARunningTrial) {
 
 TEST_F(SlurmLauncher, ASilentControllerIsNamedAndEndsTheSweep) {
   EXPECT_EQ(cluster_->run("kill-controller"), 0);
-  const auto outcome =
-      run_sweep(plan({"slurm.controller_timeout_s=3"}), quick(temp_.path("run")), seen_);
+  const auto outcome = sweep(plan({"slurm.controller_timeout_s=3"}));
   EXPECT_EQ(cluster_->run("start-controller"), 0);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->exit_status, 1);
   EXPECT_THAT(outcome->result.cells.at(0).trials.at(0).outcome.detail,
               HasSubstr("has not answered"));
 }
 
+TEST_F(SlurmLauncher, WatchesTheNodesOfAJob) {
+  if (!getenv("BERTBENCH_SAMPLER")) GTEST_SKIP() << "bertbench is not built";
+  const auto outcome = sweep(plan({"env.FAKE_DELAY_MS=50"}, "4n2g"));
+  ASSERT_TRUE(outcome);
+  const auto& seen = outcome->result.cells.at(0).trials.at(0).telemetry;
+  // Four nodes that are one machine count once.
+  ASSERT_EQ(seen["nodes"].size(), 1u) << seen;
+  EXPECT_FALSE(seen["nodes"][0].contains("missing")) << seen;
+  EXPECT_GE(seen["samples"], 3);
+  EXPECT_GT(seen["resident_peak_bytes"], 8 << 20);
+  for (int node = 0; node < 4; ++node) {
+    EXPECT_FALSE(
+        std::filesystem::exists(attempt("4n2g", "telemetry." + std::to_string(node) + ".json")));
+  }
+}
+
 TEST_F(SlurmLauncher, ARefusedJobIsAnErrorOfItsTrials) {
-  const auto outcome =
-      run_sweep(plan({"slurm.partition=nowhere"}), quick(temp_.path("run")), seen_);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  const auto outcome = sweep(plan({"slurm.partition=nowhere"}));
+  ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->exit_status, 1);
   EXPECT_THAT(outcome->result.cells.at(0).trials.at(0).outcome.detail,
               HasSubstr("refused the job: sbatch: error: invalid partition"));

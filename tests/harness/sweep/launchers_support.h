@@ -31,6 +31,13 @@ inline std::vector<std::string> hostile_texts() {
           "& touch pwned &"};
 }
 
+/// Samplers of nodes run as they do for users: this test program is none.
+inline void use_real_sampler() {
+#ifdef BB_BERTBENCH
+  setenv("BERTBENCH_SAMPLER", BB_BERTBENCH, 1);
+#endif
+}
+
 /// What fake_trainer wrote to FAKE_DUMP, one entry for each NUL.
 inline std::vector<std::string> dumped(const std::string& path) {
   std::vector<std::string> out;

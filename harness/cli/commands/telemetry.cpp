@@ -1,0 +1,150 @@
+// bertbench telemetry: watches this machine while the ranks of a trial run. A sweep starts it on
+// every node that it reaches through ssh or Slurm (harness/sweep/node_telemetry.h).
+#include "harness/sweep/telemetry.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "harness/cli/command.h"
+#include "harness/cli/console.h"
+#include "harness/cli/options.h"
+#include "harness/cli/output.h"
+#include "harness/sweep/machine.h"
+#include "harness/sweep/run_state.h"
+#include "harness/sweep/stop_signals.h"
+#include "reports/present.h"
+#include "reports/table.h"
+
+namespace bertbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::string marker, training_mark;
+  std::optional<std::int64_t> seconds, gpus;
+  bool until_input_ends = false;
+  OutputOptions output;
+};
+
+/// Looks often at first, so that a short trial is seen, and once a second later.
+Json watch(const Options& options) {
+  const StopSignals signals(true);
+  const Machine machine = look_at_machine("", /*with_gpus=*/false);
+  const auto nvml = options.gpus.value_or(0) > 0 ? Nvml::open() : nullptr;
+  TelemetryOptions how;
+  how.interval_s = 0;
+  how.cores = machine.cores_usable;
+  how.memory_bytes = machine.memory_bytes;
+  if (machine.memory_limit_bytes && machine.memory_limit_bytes < how.memory_bytes) {
+    how.memory_bytes = machine.memory_limit_bytes;
+  }
+  how.marker = options.marker;
+  if (nvml) {
+    const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    how.nvml = nvml.get();
+    how.gpus = gpus_in_use(*nvml, *options.gpus, visible != nullptr ? visible : "");
+  }
+  const pid_t parent = getppid();
+  Telemetry telemetry(std::move(how));
+  const auto begin = Clock::now();
+  for (;;) {
+    const double elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
+    double wait = std::clamp(elapsed / 10, 0.05, 1.0);
+    const double left = options.seconds ? static_cast<double>(*options.seconds) - elapsed : wait;
+    wait = std::clamp(left, 0.0, wait);
+    pollfd wake[2] = {{signals.wake_fd(), POLLIN, 0},
+                      {options.until_input_ends ? STDIN_FILENO : -1, POLLIN, 0}};
+    poll(wake, 2, static_cast<int>(wait * 1000));
+    telemetry.sample(!options.training_mark.empty() &&
+                     access(options.training_mark.c_str(), F_OK) == 0);
+    char said[256];
+    const bool input_over = wake[1].revents != 0 && read(STDIN_FILENO, said, sizeof said) <= 0;
+    if (signals.count() > 0 || input_over || left <= 0 || getppid() != parent) break;
+  }
+  Json out = telemetry.finish();
+  // Nodes that are one machine are told by it.
+  out["machine"] = digest(boot_id()).substr(0, 8);
+  return out;
+}
+
+void print(Console& console, const Json& seen) {
+  Table table{{{""}, {"", true}}, {}};
+  const auto row = [&](std::string what, std::string text) {
+    table.rows.push_back({std::move(what), std::move(text)});
+  };
+  row("seconds", number_text(seen.value("seconds", 0.0)));
+  row("samples", std::to_string(seen.value("samples", 0)));
+  for (const auto& [key, value] : seen["cpu"].items()) row(key, number_text(value.get<double>()));
+  for (const char* key : {"resident_peak_bytes", "memory_bytes"}) {
+    if (seen.contains(key)) row(key, bytes_text(seen[key].get<double>()));
+  }
+  for (const Json& gpu : seen.value("gpus", Json::array())) {
+    for (const auto& [key, value] : gpu.items()) {
+      if (value.is_number() && key != "index") {
+        row(fmt::format("gpu {} {}", gpu.value("index", 0), key),
+            key.ends_with("_bytes") ? bytes_text(value.get<double>())
+                                    : number_text(value.get<double>()));
+      }
+    }
+  }
+  TextTableOptions look;
+  look.headings = false;
+  console.print(text_table(table, look));
+  for (const Json& mark : seen.value("marks", Json::array())) {
+    console.print(fmt::format("{}: {}\n", mark.value("kind", ""), mark.value("text", "")));
+  }
+}
+
+ExitCode run(const Options& options, Console& console) {
+  const Json seen = watch(options);
+  return answer(
+      console, options.output, ExitCode::good, [&](const std::string&) { return json_text(seen); },
+      [&] { print(console, seen); });
+}
+
+CommandRun declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_text(app, "--marker", options->marker, "TEXT",
+           "The ranks are the processes whose variable BERTBENCH_TRIAL begins so.")
+      ->required();
+  add_count(app, "--seconds", options->seconds, 1, "Ends after that many seconds.");
+  add_flag(app, "--until-input-ends", options->until_input_ends, "Ends when stdin does.");
+  add_count(
+      app, "--gpus", options->gpus, 0,
+      "GPUs of this machine that the ranks use: those of CUDA_VISIBLE_DEVICES by number, else "
+      "the first N.");
+  add_text(app, "--training-mark", options->training_mark, "FILE",
+           "Is there once steps are logged: from then on power counts as training power.");
+  add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
+  return [options](Console& console) { return run(*options, console); };
+}
+
+constexpr Example kExamples[] = {
+    {"bertbench telemetry --marker my-run --gpus 8 --seconds 60",
+     "A minute of a run that was started with BERTBENCH_TRIAL=my-run."},
+};
+constexpr ExitCodeRow kStatuses[] = {{ExitCode::good, "whatever was seen"}, {ExitCode::usage}};
+
+}  // namespace
+
+extern const Command command_telemetry{
+    "telemetry",
+    "what this machine does while ranks run on it",
+    "",
+    "Looks at GPUs (NVML), /proc and the ranks once a second, more often in the first ten seconds, "
+    "until SIGTERM, SIGINT, the end of the program that started it, or as the options say; then "
+    "prints the figures that a sweep keeps of each trial (docs/telemetry.md). A sweep runs it on "
+    "every "
+    "node of a trial under ssh and Slurm.",
+    kExamples,
+    kStatuses,
+    declare};
+
+}  // namespace bertbench

@@ -1,0 +1,186 @@
+// What was measured once is not measured again, as long as its log is as it was.
+#include "harness/sweep/remembered.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "harness/sweep/journal.h"
+#include "parsers/core/text.h"
+#include "reports/model/result_io.h"
+#include "tests/harness/sweep/support.h"
+
+namespace bertbench {
+namespace {
+using test::plan_of;
+using test::quick;
+using test::Recorder;
+using test::small_config;
+using test::TempFolder;
+
+class Remembered : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto outcome = sweep();
+    ASSERT_TRUE(outcome);
+    first_ = rates(*outcome);
+    ASSERT_EQ(first_.size(), 2u);
+  }
+  Result<SweepOutcome> sweep(const Plan& plan) {
+    return run_sweep(plan, quick(temp_.path("run")), seen_);
+  }
+  Result<SweepOutcome> sweep() { return sweep(plan_); }
+  static std::vector<double> rates(const SweepOutcome& outcome) {
+    std::vector<double> out;
+    for (const auto& trial : outcome.result.cells.at(0).trials) {
+      out.push_back(trial.sequences_per_second.value_or(0));
+    }
+    return out;
+  }
+  [[nodiscard]] std::string file(const std::string& name) const {
+    return temp_.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/" + name);
+  }
+  /// The log of trial 1 with every step twice as slow, in as many bytes, and with the same mtime.
+  void slow_down_log() const {
+    struct stat before {};
+    ASSERT_EQ(stat(file("log.txt").c_str(), &before), 0);
+    auto text = test::read(file("log.txt"));
+    const std::string fast = "\"seconds\":0.01", slow = "\"seconds\":0.02";
+    ASSERT_NE(text.find(fast), std::string::npos) << text;
+    for (auto at = text.find(fast); at != std::string::npos; at = text.find(fast, at + 1)) {
+      text.replace(at, fast.size(), slow);
+    }
+    test::write(file("log.txt"), text);
+    const timespec times[2] = {before.st_atim, before.st_mtim};
+    ASSERT_EQ(utimensat(AT_FDCWD, file("log.txt").c_str(), times, 0), 0);
+  }
+  /// Gives every record of the journal to `change`, and writes it with a checksum that is right.
+  template <class Change>
+  void change_journal(Change change) const {
+    const auto path = temp_.path("run/journal.jsonl");
+    std::string out;
+    const auto text = test::read(path);
+    for (const auto line : split(text, '\n')) {
+      auto record = parse_journal_line(line);
+      if (!record) continue;
+      record->erase("crc");
+      change(*record);
+      out += journal_line(*record) + "\n";
+    }
+    test::write(path, out);
+  }
+  TempFolder temp_;
+  Recorder seen_;
+  Plan plan_ = plan_of(small_config());
+  std::vector<double> first_;
+};
+
+TEST_F(Remembered, AResumeGivesTheSameResultToTheLastDigit) {
+  const auto before = test::read(temp_.path("run/results.json"));
+  ASSERT_TRUE(sweep());
+  const auto without_date = [](const std::string& text) {
+    auto json = nlohmann::ordered_json::parse(text);
+    json.erase("created");
+    return json.dump(1);
+  };
+  EXPECT_EQ(without_date(test::read(temp_.path("run/results.json"))), without_date(before));
+}
+
+TEST_F(Remembered, ALogThatWasAlteredIsReadAgainThoughSizeAndTimeAreTheSame) {
+  slow_down_log();
+  const auto outcome = sweep();
+  ASSERT_TRUE(outcome);
+  EXPECT_NEAR(rates(*outcome)[0], first_[0] / 2, first_[0] * 0.02);
+  EXPECT_EQ(rates(*outcome)[1], first_[1]);
+  EXPECT_EQ(seen_.started.size(), 2u);  // of the first sweep
+}
+
+TEST_F(Remembered, WhatIsAsItWasIsNotReadAgain) {
+  // The journal is made to say that the altered log is the one that was read.
+  slow_down_log();
+  const auto stamp = file_stamp(file("log.txt"));
+  change_journal([&](JournalRecord& record) {
+    if (record["event"] == "finished" && record["trial"] == 1) record["log"] = stamp;
+  });
+  const auto outcome = sweep();
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(rates(*outcome), first_);
+}
+
+TEST_F(Remembered, ADamagedOutcomeAnotherProgramAndAnotherWindowHaveTheLogReadAgain) {
+  const auto altered = [&] {
+    slow_down_log();
+    const auto stamp = file_stamp(file("log.txt"));
+    change_journal([&](JournalRecord& record) {
+      if (record["event"] == "finished" && record["trial"] == 1) record["log"] = stamp;
+    });
+  };
+  altered();
+  const auto text = test::read(file("outcome.json"));
+  test::write(file("outcome.json"), text.substr(0, text.size() - 9) + text.substr(text.size() - 8));
+  auto outcome = sweep();
+  ASSERT_TRUE(outcome);
+  EXPECT_LT(rates(*outcome)[0], first_[0] * 0.6);
+
+  test::write(file("outcome.json"), text);
+  outcome = sweep();
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(rates(*outcome), first_);
+
+  outcome = sweep(plan_of(small_config(), {"window=steps:11:20"}));
+  ASSERT_TRUE(outcome);
+  EXPECT_LT(rates(*outcome)[0], first_[0] * 0.6);
+
+  change_journal([](JournalRecord& record) {
+    if (record["event"] == "opened") record["program"] = "another";
+  });
+  outcome = sweep();
+  ASSERT_TRUE(outcome);
+  EXPECT_LT(rates(*outcome)[0], first_[0] * 0.6);
+}
+
+// The contract names every key that a run folder holds -------------------------------------------
+
+void keys_of(const nlohmann::ordered_json& json, std::set<std::string>& out) {
+  for (const auto& [key, value] : json.items()) {
+    if (json.is_object()) out.insert(key);
+    // Measured results have a schema of their own, variables have the user's names.
+    if (key == "measured" || key == "telemetry" || key == "set") continue;
+    if (value.is_structured()) keys_of(value, out);
+  }
+}
+
+TEST(RunFolderContract, NamesEveryKeyOfJournalOutcomeAndCommand) {
+  TempFolder temp;
+  Recorder seen;
+  ASSERT_TRUE(run_sweep(plan_of(small_config(), {"trials=1", "retries=1", "env.FAKE_AT=12",
+                                                 R"(grid.env.FAKE=["ok","exit:7","signal:9"])"}),
+                        quick(temp.path("run")), seen));
+  std::set<std::string> keys;
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(temp.path("run"))) {
+    const auto name = entry.path().filename();
+    if (name == "outcome.json" || name == "command.json") {
+      ++files;
+      keys_of(nlohmann::ordered_json::parse(test::read(entry.path())), keys);
+    } else if (name == "journal.jsonl") {
+      const auto text = test::read(entry.path());
+      for (const auto line : split(text, '\n')) {
+        if (!line.empty()) keys_of(nlohmann::ordered_json::parse(line), keys);
+      }
+    }
+  }
+  EXPECT_GE(files, 6u);
+  EXPECT_TRUE(keys.contains("signal") && keys.contains("start_time") && keys.contains("measured"));
+  const auto contract = test::read(BB_SOURCE_DIR "/docs/contract.md");
+  for (const auto& key : keys) {
+    EXPECT_NE(contract.find("`" + key + "`"), std::string::npos)
+        << key << " is not in docs/contract.md";
+  }
+}
+
+}  // namespace
+}  // namespace bertbench
