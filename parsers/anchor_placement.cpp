@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <compare>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -88,32 +87,32 @@ std::string word_pairs() {
 
 /// A part of ordinary text, and how often it stands there.
 struct Part {
-  std::array<char, kWidth> bytes{};
-  int count = 0;
-  auto operator<=>(const Part&) const = default;
+  std::uint32_t word = 0;
+  std::uint32_t count = 0;
+  [[nodiscard]] unsigned char byte(std::size_t j) const {
+    return reinterpret_cast<const unsigned char*>(&word)[j];
+  }
 };
 
 std::vector<Part> ordinary_parts() {
-  constexpr int kFrequency = 16;
+  constexpr std::uint32_t kFrequency = 16;
   const std::string pairs = word_pairs();
-  std::vector<Part> parts;
-  for (const auto& [text, count] : {std::pair(kOrdinary, 1), std::pair(kFrequent, kFrequency),
-                                    std::pair(std::string_view(pairs), 1)}) {
+  std::vector<std::uint64_t> keys;  // the word, then its count: numbers are sorted fastest
+  for (const auto& [text, count] : {std::pair(kOrdinary, 1u), std::pair(kFrequent, kFrequency),
+                                    std::pair(std::string_view(pairs), 1u)}) {
     for (std::size_t at = 0; at + kWidth <= text.size(); ++at) {
-      std::memcpy(parts.emplace_back().bytes.data(), text.data() + at, kWidth);
-      parts.back().count = count;
+      std::uint32_t word = 0;
+      std::memcpy(&word, text.data() + at, sizeof word);
+      keys.push_back(std::uint64_t{word} << 32u | count);
     }
   }
-  std::ranges::sort(parts);
-  std::size_t kept = 0;
-  for (const Part& part : parts) {
-    if (kept > 0 && parts[kept - 1].bytes == part.bytes) {
-      parts[kept - 1].count += part.count;
-    } else {
-      parts[kept++] = part;
-    }
+  std::ranges::sort(keys);
+  std::vector<Part> parts;
+  for (const std::uint64_t key : keys) {
+    const auto word = static_cast<std::uint32_t>(key >> 32u);
+    if (parts.empty() || parts.back().word != word) parts.push_back({word, 0});
+    parts.back().count += static_cast<std::uint32_t>(key);
   }
-  parts.resize(kept);
   return parts;
 }
 
@@ -151,19 +150,19 @@ class Sample {
     constexpr unsigned kWeights = 7;
     std::array<std::vector<Part>, kWeights> by_weight;
     for (const Part& part : ordinary_parts()) {
-      const auto shift = static_cast<unsigned>(std::bit_width(static_cast<unsigned>(part.count)));
+      const auto shift = static_cast<unsigned>(std::bit_width(part.count));
       by_weight[std::min(shift - 1, kWeights - 1)].push_back(part);
     }
-    for (unsigned shift = 0; shift < kWeights; ++shift) {
+    for (unsigned shift = kWeights; shift-- > 0;) {
       weights_.resize(weights_.size() + (by_weight[shift].size() + 63) / 64, 1 << shift);
     }
     with_.resize(kWidth * 256 * weights_.size());
-    std::size_t begin = 0;  // words of smaller weights
-    for (const auto& equal : by_weight) {
+    std::size_t begin = 0;  // words of larger weights
+    for (unsigned shift = kWeights; shift-- > 0;) {
+      const auto& equal = by_weight[shift];
       for (std::size_t i = 0; i < equal.size(); ++i) {
         for (std::size_t j = 0; j < kWidth; ++j) {
-          with(j, static_cast<unsigned char>(equal[i].bytes[j]))[begin + i / 64] |= std::uint64_t{1}
-                                                                                    << (i % 64);
+          with(j, equal[i].byte(j))[begin + i / 64] |= std::uint64_t{1} << (i % 64);
         }
       }
       begin += (equal.size() + 63) / 64;
@@ -187,10 +186,12 @@ class Sample {
 
 using Rows = std::array<const std::uint64_t*, kWidth>;
 
+// Stops where the count passes `enough`: most places are worse than the best so far, and the heavy
+// parts come first.
 [[gnu::always_inline]] inline int count_in(const Rows& have, const Rows& more,
-                                           std::span<const int> weights) {
+                                           std::span<const int> weights, int enough) {
   int count = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
+  for (std::size_t i = 0; i < weights.size() && count <= enough; ++i) {
     std::uint64_t all = have[0][i] | more[0][i];
     for (std::size_t j = 1; j < kWidth; ++j) all &= have[j][i] | more[j][i];
     count += weights[i] * std::popcount(all);
@@ -200,17 +201,18 @@ using Rows = std::array<const std::uint64_t*, kWidth>;
 
 #if defined(__x86_64__)
 __attribute__((target("popcnt"))) int count_popcnt(const Rows& have, const Rows& more,
-                                                   std::span<const int> weights) {
-  return count_in(have, more, weights);
+                                                   std::span<const int> weights, int enough) {
+  return count_in(have, more, weights, enough);
 }
 #endif
 
 // This is what start-up spends its time on.
-int count_passing(const Rows& have, const Rows& more, std::span<const int> weights) {
+int count_passing(const Rows& have, const Rows& more, std::span<const int> weights, int enough) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("popcnt") > 0) return count_popcnt(have, more, weights);
+  static const bool popcnt = __builtin_cpu_supports("popcnt") > 0;
+  if (popcnt) return count_popcnt(have, more, weights, enough);
 #endif
-  return count_in(have, more, weights);
+  return count_in(have, more, weights, enough);
 }
 
 /// Fingerprints that share tables: a part passes when each of its bytes is that of one of them.
@@ -220,8 +222,9 @@ class Bucket {
       : sample_(&sample), passing_(kWidth, Bits(sample.words())), bytes_(kWidth) {}
 
   /// How much the sample's and random parts pass, were `part` added: the sample's count, and the
-  /// chance of a random part as a fraction.
-  [[nodiscard]] double cost_with(std::string_view part, const Weights& weights) const {
+  /// chance of a random part as a fraction. Above `enough` it may be too low.
+  [[nodiscard]] double cost_with(std::string_view part, const Weights& weights,
+                                 double enough) const {
     Rows have{}, more{};
     double random = 1;
     for (std::size_t j = 0; j < kWidth; ++j) {
@@ -230,7 +233,9 @@ class Bucket {
       more[j] = sample_->with(j, c);
       random *= bytes_[j].mass + (bytes_[j].has(c) ? 0 : weights[c]);
     }
-    return count_passing(have, more, sample_->weights()) + 1000 * random;
+    if (1000 * random > enough) return 1000 * random;
+    const auto most = static_cast<int>(std::min(enough, 1e9));
+    return count_passing(have, more, sample_->weights(), most) + 1000 * random;
   }
   void add(std::string_view part, const Weights& weights) {
     for (std::size_t j = 0; j < part.size(); ++j) {
@@ -266,14 +271,15 @@ std::vector<Placement> place_fingerprints(const std::vector<std::string>& litera
   const Weights weights = byte_weights();
   const Sample sample;
   const Bucket empty(sample);
-  constexpr std::size_t kTried = 8;
+  constexpr std::size_t kTried = 5;
+  constexpr double kAny = std::numeric_limits<double>::infinity();
   std::vector<Choice> order;
   for (std::size_t i = 0; i < literals.size(); ++i) {
     const std::string_view text = literals[i];
     if (text.size() < kWidth) continue;
     std::vector<std::pair<double, std::uint32_t>> costs;
     for (std::size_t at = 0; at + kWidth <= text.size(); ++at) {
-      costs.emplace_back(empty.cost_with(text.substr(at, kWidth), weights),
+      costs.emplace_back(empty.cost_with(text.substr(at, kWidth), weights, kAny),
                          static_cast<std::uint32_t>(at));
     }
     std::ranges::sort(costs);
@@ -296,7 +302,9 @@ std::vector<Placement> place_fingerprints(const std::vector<std::string>& litera
     Placement best;
     for (const std::uint32_t at : choice.places) {
       for (std::size_t b = 0; b < sets.size(); ++b) {
-        const double more = sets[b].cost_with(text.substr(at, kWidth), weights) - sets[b].cost;
+        const double more =
+            sets[b].cost_with(text.substr(at, kWidth), weights, least + sets[b].cost) -
+            sets[b].cost;
         if (more < least) {
           least = more;
           best = {at, b};
@@ -304,7 +312,7 @@ std::vector<Placement> place_fingerprints(const std::vector<std::string>& litera
       }
     }
     const std::string_view part = text.substr(best.at, kWidth);
-    sets[best.bucket].cost = sets[best.bucket].cost_with(part, weights);
+    sets[best.bucket].cost = sets[best.bucket].cost_with(part, weights, kAny);
     sets[best.bucket].add(part, weights);
     out[choice.literal] = best;
   }
