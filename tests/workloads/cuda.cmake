@@ -16,6 +16,10 @@ if(NOT BB_SANITIZE MATCHES thread)  # fibers are not threads to ThreadSanitizer
     SOURCES cuda/backend_test.cpp cuda/kernels_test.cpp cuda/matmul_test.cpp cuda/planner_test.cpp
             cuda/order_test.cpp
     LIBS bert_cuda_emulated bert_core bert_reference LABELS workloads TIMEOUT 120)
+  if(TARGET bert_driver AND TARGET DNNL::dnnl)
+    target_sources(bert_cuda_test PRIVATE cuda/checkpoint_test.cpp)
+    target_link_libraries(bert_cuda_test PRIVATE bert_driver)
+  endif()
 endif()
 
 if(TARGET bert_cuda)

@@ -6,8 +6,11 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <thread>
 
 #include "tests/workloads/cuda/support.h"
+#include "workloads/bert/comm/communicator.h"
+#include "workloads/bert/comm/device_communicator.h"
 #include "workloads/bert/parameters.h"
 #include "workloads/bert/reference/reference.h"
 
@@ -50,7 +53,9 @@ class CudaPrecision : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(CudaPrecision, gradients_of_every_tensor_agree_with_the_fp64_reference) {
+  const bool full = std::string(GetParam().precision).ends_with("32");
   for (const ModelConfig& model : {odd_model(), even_model()}) {
+    if (model.hidden % 8 != 0 && !full) continue;  // refused: no vectors of 16 bytes
     const std::int64_t length = model.max_positions - 4;
     const BackendOptions options = options_for(model, 3, length);
     const Batch batch = make_batch(model, 3, length, 4);
@@ -174,7 +179,7 @@ TEST_F(CudaBackend, takes_more_masked_positions_than_planned_and_none) {
 }
 
 TEST_F(CudaBackend, fp16_skips_a_step_that_overflows_and_lowers_the_scale) {
-  const ModelConfig model = odd_model();
+  const ModelConfig model = even_model();
   BackendOptions options = options_for(model, 2, 16);
   options.loss_scale.initial = 1e9;  // beyond fp16: the first steps must overflow
   const auto backend = cuda_backend(options, "fp16");
@@ -234,6 +239,76 @@ TEST_F(CudaBackend, tells_gradient_ranges_from_the_end_without_gaps) {
   EXPECT_EQ(calls, 5);
 }
 
+/// A world of two ranks that hold the same: every sum doubles.
+class TwinCommunicator : public Communicator, public DeviceCommunicator {
+ public:
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] int world_size() const override { return 2; }
+  void all_reduce_sum(std::span<float>) override {}
+  void all_reduce_sum(std::span<double>) override {}
+  void all_reduce_max(std::span<std::int64_t>) override {}
+  void broadcast(std::span<float>, int) override {}
+  void barrier() override {}
+  [[nodiscard]] std::string description() const override { return "twin"; }
+  [[nodiscard]] DeviceCommunicator* device() override { return this; }
+
+  void queue_all_reduce_sum(void* values, std::int64_t count, DeviceType type, void*) override {
+    ASSERT_EQ(type, DeviceType::f32);
+    for (std::int64_t i = 0; i < count; ++i) static_cast<float*>(values)[i] *= 2;
+    sizes.push_back(count);
+  }
+  void queue_reduce_scatter_sum(const void*, void*, std::int64_t, DeviceType, void*) override {}
+  void queue_all_gather(const void*, void*, std::int64_t, DeviceType, void*) override {}
+  void queue_broadcast(void*, std::int64_t, DeviceType, int, void*) override {}
+  void check() override {}
+  void wait(const std::function<bool()>& done) override {
+    while (!done()) std::this_thread::yield();
+  }
+  std::vector<std::int64_t> sizes;
+};
+
+TEST_F(CudaBackend, sums_every_gradient_once_in_buckets_while_backward_runs) {
+#ifdef BERT_REAL_DEVICE
+  GTEST_SKIP() << "the twin writes where only the emulated device lets the host write";
+#endif
+  const ModelConfig model = odd_model();
+  const BackendOptions options = options_for(model, 2, 16);
+  UpdateRequest request;
+  request.learning_rate = 1e-3;
+  std::vector<std::vector<float>> weights;
+  std::vector<double> norms;
+  TwinCommunicator twin;
+  for (const bool reduce : {false, true}) {
+    const auto backend = cuda_backend(options, "fp32");
+    if (reduce) {
+      EXPECT_TRUE(backend->reduce_with(twin, {4000, 0}));
+    }
+    for (std::int64_t step = 1; step <= 2; ++step) {
+      request.update = step;
+      backend->zero_gradients();
+      for (std::int64_t micro = 0; micro < 2; ++micro) {  // summed in the last alone
+        if (reduce && micro == 1) backend->begin_reduction();
+        backend->forward_backward(make_batch(model, 2, 16, 3, 4 * step + 2 * micro),
+                                  reduce ? 0.25 : 0.5, true, step, {});
+      }
+      const UpdateResult result = backend->update(request);
+      norms.push_back(result.gradient_norm);
+      if (reduce) {
+        EXPECT_GE(result.communication_s, result.exposed_communication_s);
+      }
+    }
+    weights.push_back(state_of(*backend, StateArray::weights));
+  }
+  const std::int64_t total = ParameterLayout(model).total;
+  EXPECT_EQ(twin.sizes.size(), 2U * static_cast<std::size_t>((total + 999) / 1000));
+  EXPECT_EQ(twin.sizes.front(), 1000);
+  EXPECT_NEAR(norms[2], norms[0], 1e-6 * norms[0]);
+  EXPECT_NEAR(norms[3], norms[1], 1e-6 * norms[1]);
+  const auto worst =
+      worst_error(ParameterLayout(model).parameters, weights[1].data(), weights[0].data());
+  EXPECT_LE(worst.error, 1e-6) << worst.name;
+}
+
 TEST_F(CudaBackend, refuses_what_it_cannot_do_with_the_reason) {
   const auto message = [](BackendOptions options, const std::string& precision) -> std::string {
     try {
@@ -245,6 +320,7 @@ TEST_F(CudaBackend, refuses_what_it_cannot_do_with_the_reason) {
   };
   BackendOptions options = options_for(odd_model(), 2, 16);
   EXPECT_THAT(message(options, "fp8"), ::testing::HasSubstr("fp32, tf32, bf16 and fp16"));
+  EXPECT_THAT(message(options, "bf16"), ::testing::HasSubstr("multiples of 8"));
   options.memory_limit_bytes = 1000;
   EXPECT_THAT(message(options, "fp32"), ::testing::HasSubstr("MiB of device memory"));
   options = options_for(odd_model(), 2, 16);

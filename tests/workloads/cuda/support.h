@@ -45,9 +45,9 @@ inline std::unique_ptr<Backend> cpu_backend(const BackendOptions& options) {
 /// One LAMB step with dropout.
 inline std::vector<float> weights_after_one_step(const ModelConfig& model,
                                                  const std::string& precision) {
-  const auto backend = cuda_backend(options_for(model, 3, 70), precision);
+  const auto backend = cuda_backend(options_for(model, 2, 70), precision);
   backend->zero_gradients();
-  backend->forward_backward(make_batch(model, 3, 70, 4), 1.0, true, 3, {});
+  backend->forward_backward(make_batch(model, 2, 70, 4), 1.0, true, 3, {});
   UpdateRequest request;
   request.optimizer.kind = OptimizerOptions::Kind::lamb;
   request.learning_rate = 1e-3;

@@ -35,6 +35,14 @@ void check_request(const BackendRequest& request) {
                                 ": the cuda backend takes hidden sizes up to " +
                                 std::to_string(kWidestNorm));
   }
+  const bool whole_h = options.model.hidden % 8 == 0;
+  const bool whole_i = options.model.intermediate % 8 == 0;
+  if (whole_h != whole_i || (!whole_h && type_of(request.precision) != DType::f32)) {
+    // Vector loads and tensor cores want every row and every tensor at a multiple of 8 elements.
+    throw std::invalid_argument("model " + options.model.name +
+                                ": the cuda backend takes hidden and intermediate sizes that are "
+                                "multiples of 8 (in fp32 and tf32 also both not)");
+  }
   if (options.unpadded) {
     throw std::invalid_argument("the cuda backend computes on padding too: leave --unpadded away");
   }

@@ -103,23 +103,26 @@ FragmentB load_b_rows(const T* tile, int ld, int row, int column, int lane) {
 
 template <typename T>
 void multiply_add(float* c, const FragmentA& a, const FragmentB& b) {
-  struct Operands {
-    T a[4][2];
-    T b[2][2];
+  T parts[12];
+  std::memcpy(parts, a.part, sizeof a.part);
+  std::memcpy(parts + 8, b.part, sizeof b.part);
+  float own[12];
+  for (int i = 0; i < 12; ++i) own[i] = to_float(parts[i]);
+  const unsigned char* all = emulated::gather(own, sizeof own, kAllLanes);
+  const auto value = [all](int source, int i) {
+    float x;
+    std::memcpy(&x, all + 64 * source + 4 * i, sizeof x);
+    return x;
   };
-  Operands own;
-  std::memcpy(own.a, a.part, sizeof own.a);
-  std::memcpy(own.b, b.part, sizeof own.b);
-  const unsigned char* all = emulated::gather(&own, sizeof own, kAllLanes);
   const int lane = emulated::lane();
   for (int i = 0; i < 4; ++i) {
     const int row = lane / 4 + 8 * (i / 2);
     const int column = 2 * (lane % 4) + i % 2;
     float sum = c[i];
     for (int k = 0; k < 16; ++k) {
-      const auto left = emulated::from_lane<Operands>(all, row % 8 * 4 + k % 8 / 2);
-      const auto right = emulated::from_lane<Operands>(all, column * 4 + k % 8 / 2);
-      sum += to_float(left.a[row / 8 + 2 * (k / 8)][k % 2]) * to_float(right.b[k / 8][k % 2]);
+      const int pair = k % 8 / 2;
+      sum += value(row % 8 * 4 + pair, 2 * (row / 8 + 2 * (k / 8)) + k % 2) *
+             value(column * 4 + pair, 8 + 2 * (k / 8) + k % 2);
     }
     c[i] = sum;
   }

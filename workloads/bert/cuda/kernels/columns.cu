@@ -16,26 +16,30 @@ __global__ void __launch_bounds__(kThreads) column_sums_kernel(ColumnSums a) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int column = static_cast<int>(blockIdx.x) * 256 + 8 * lane;
-  const bool whole = a.width % 8 == 0 && a.stride % 8 == 0;
+  // Rows may be padded, as the decoder's are: then whole groups are read, and what is beyond the
+  // width is summed for nothing.
+  const int padded = (a.width + 7) / 8 * 8;
+  const bool whole = a.stride % 8 == 0 && padded <= a.stride;
+  const int width = whole ? padded : a.width;
   const std::int64_t begin = a.rows * blockIdx.y / gridDim.y;
   const std::int64_t end = a.rows * (blockIdx.y + 1) / gridDim.y;
   float bias[8] = {};
   if (a.mode == ColumnSums::Mode::gelu_backward) {
-    load_eight(a.bias, column, a.width, whole, bias);
+    load_eight(a.bias, column, width, whole, bias);
   }
   float sums[8] = {};
   for (std::int64_t row = begin + warp; row < end; row += kRowWarps) {
     if (a.mode == ColumnSums::Mode::of_segment && a.segments[row] != a.segment) continue;
     T* values = static_cast<T*>(a.values) + row * a.stride;
     float d[8];
-    load_eight(values, column, a.width, whole, d);
+    load_eight(values, column, width, whole, d);
     if (a.mode == ColumnSums::Mode::gelu_backward) {
       float x[8];
-      load_eight(static_cast<const T*>(a.input) + row * a.width, column, a.width, whole, x);
+      load_eight(static_cast<const T*>(a.input) + row * a.width, column, width, whole, x);
       for (int i = 0; i < 8; ++i) {
         d[i] *= a.tanh ? gelu_tanh_slope(x[i] + bias[i]) : gelu_slope(x[i] + bias[i]);
       }
-      store_eight(values, column, a.width, whole, d);
+      store_eight(values, column, width, whole, d);
     }
     for (int i = 0; i < 8; ++i) sums[i] += d[i];
   }
