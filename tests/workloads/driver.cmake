@@ -33,6 +33,21 @@ if(TARGET bert_driver)
   else()
     message(STATUS "mpi_test is left out: no MPI (Debian: libopenmpi-dev openmpi-bin)")
   endif()
+  # For tests/gpu: the batches of bert_train, for PyTorch.
+  add_executable(bert_dump_batch ${PROJECT_SOURCE_DIR}/tests/gpu/dump_batch.cpp)
+  target_link_libraries(bert_dump_batch PRIVATE bert_driver nlohmann_json::nlohmann_json
+                                                bb::warnings)
+  # The script of the GPU machine, where there is none: every stage says so, and a report is left.
+  find_program(BASH_PROGRAM bash)
+  find_program(NVIDIA_SMI nvidia-smi)
+  if(BASH_PROGRAM AND NOT NVIDIA_SMI)
+    add_test(NAME gpu_script.says_that_there_is_no_gpu
+      COMMAND ${BASH_PROGRAM} -c "\"$0\" --out \"$1\" --stages nccl,sweep &&
+                 test $(grep -c 'skipped.*no GPU' \"$1/report.md\") -eq 2 && tar -tzf \"$1/results.tar.gz\" | grep -q nccl.log"
+              ${PROJECT_SOURCE_DIR}/tests/gpu/run ${CMAKE_CURRENT_BINARY_DIR}/gpu_script)
+    set_tests_properties(gpu_script.says_that_there_is_no_gpu PROPERTIES
+      LABELS workloads TIMEOUT 120)
+  endif()
   if(TARGET bert_nccl)
     foreach(fake fake_cuda fake_nccl)
       add_library(${fake} MODULE fakes/${fake}.cpp)

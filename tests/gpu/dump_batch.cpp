@@ -1,0 +1,53 @@
+// Prints the batches that bert_train reads, as one JSON object, for the comparison with PyTorch:
+//   bert_dump_batch MODEL SEQUENCE_LENGTH SEQUENCES SEED FULL|VARIABLE
+#include <charconv>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "workloads/bert/data/sequence_source.h"
+#include "workloads/bert/model_config.h"
+
+namespace {
+
+std::int64_t number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  return end.ec == std::errc{} && end.ptr == text.data() + text.size() ? value : -1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace bert;
+  const auto model = argc == 6 ? named_model(argv[1]) : std::nullopt;
+  DataOptions data;
+  const std::int64_t length = model ? number(argv[2]) : 0, sequences = model ? number(argv[3]) : 0;
+  const std::int64_t seed = model ? number(argv[4]) : -1;
+  if (length < 8 || length > 512 || sequences < 1 || seed < 0) {
+    std::cerr << "usage: bert_dump_batch MODEL SEQUENCE_LENGTH SEQUENCES SEED FULL|VARIABLE\n";
+    return 2;
+  }
+  data.seed = static_cast<std::uint64_t>(seed);
+  data.vocabulary = model->vocabulary;
+  data.sequence_length = length;
+  data.masked_per_sequence = masked_positions(length);
+  data.variable_lengths = std::string_view(argv[5]) == "VARIABLE";
+  const auto source = open_source(data);
+  if (!source) {
+    std::cerr << source.error().message << '\n';
+    return 1;
+  }
+  Batch batch;
+  fill_batch(**source, data, 0, sequences, batch);
+  std::cout
+      << nlohmann::json{{"layers", model->layers},         {"hidden", model->hidden},
+                        {"heads", model->heads},           {"intermediate", model->intermediate},
+                        {"vocabulary", model->vocabulary}, {"positions", model->max_positions},
+                        {"tokens", batch.tokens},          {"segments", batch.segments},
+                        {"lengths", batch.lengths},        {"masked", batch.masked},
+                        {"labels", batch.labels},          {"next_sentence", batch.next_sentence}}
+             .dump()
+      << '\n';
+  return std::cout.flush() ? 0 : 1;
+}

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Gradients and losses of bert_train beside transformers.BertForPreTraining on the same device.
+
+The gradient is read from a checkpoint of one step with --beta1 0 (the first moment is then the
+gradient itself), --learning-rate 0 and no clipping, so no special code is in the trainer. Weights
+come from the same checkpoint, the batch from bert_dump_batch. The truth is PyTorch in float64.
+
+    gradients.py --bin DIR [--backend cuda] [--precision bf16] [--model bert-tiny] ... [--json]
+
+Metric per tensor: |g - truth| / |truth|; bounds as in docs/multi_gpu.md. Exit status: 0 within the
+bounds, 1 not, 2 cannot be measured.
+"""
+
+import argparse
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+# Largest error of a tensor, and of the loss (relative). Half precisions are also held against
+# PyTorch's own: 1.25 times its error and a bit.
+BOUNDS = {"fp32": (1e-5, 1e-6), "tf32": (2e-3, 1e-3), "bf16": (3e-2, 2e-3), "fp16": (3e-2, 2e-3)}
+DEEP_FP32 = 1e-4  # of 24 layers
+
+
+def run(words, **more):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, **more)
+    if done.returncode != 0:
+        print(f"gradients.py: {words[0]} ended with {done.returncode}: {done.stderr.strip()}",
+              file=sys.stderr)
+        sys.exit(2)
+    return done.stdout
+
+
+def read_checkpoint(folder):
+    import numpy as np
+    raw = sorted(Path(folder).glob("step_*.ckpt"))[-1].read_bytes()
+    size = struct.unpack_from("<Q", raw, 8)[0]
+    header = json.loads(raw[16:16 + size])
+    arrays = np.frombuffer(raw, "<f4", header["elements"] * 3, 16 + size).reshape(3, -1)
+    tensors = {}
+    for p in header["parameters"]:
+        part = slice(p["offset"], p["offset"] + p["size"])
+        tensors[p["name"]] = (arrays[0][part].reshape(p["shape"]),
+                              arrays[1][part].reshape(p["shape"]))
+    return tensors
+
+
+def pytorch(batch, tensors, a, precision, device):
+    """Losses and gradients of PyTorch at a precision; the batch's shapes as in batch.h."""
+    import numpy as np
+    import torch
+    import transformers
+    config = transformers.BertConfig(
+        vocab_size=batch["vocabulary"], hidden_size=batch["hidden"],
+        num_hidden_layers=batch["layers"], num_attention_heads=batch["heads"],
+        intermediate_size=batch["intermediate"],
+        hidden_act="gelu" if a.gelu == "erf" else "gelu_pytorch_tanh", hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0, max_position_embeddings=batch["positions"],
+        type_vocab_size=2, layer_norm_eps=1e-12, pad_token_id=0, attn_implementation="eager")
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    model = transformers.BertForPreTraining(config)
+    model = (model.double() if precision == "fp64" else model).to(device).train()
+    parameters = dict(model.named_parameters())
+    with torch.no_grad():
+        for name, (weight, _) in tensors.items():
+            parameters[name].copy_(torch.from_numpy(weight.copy()))
+    half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
+    scale = 1024.0 if precision == "fp16" else 1.0
+    b, s = len(batch["lengths"]), len(batch["tokens"]) // len(batch["lengths"])
+    labels = np.full(b * s, -100, dtype=np.int64)
+    labels[np.array(batch["masked"])] = batch["labels"]
+    of = lambda key: torch.tensor(batch[key], device=device).reshape(b, s)
+    mask = (torch.arange(s, device=device) < torch.tensor(batch["lengths"],
+                                                          device=device)[:, None]).long()
+    with torch.autocast(device, dtype=half, enabled=half is not None):
+        out = model(input_ids=of("tokens"), token_type_ids=of("segments"), attention_mask=mask,
+                    labels=torch.from_numpy(labels).to(device).reshape(b, s),
+                    next_sentence_label=torch.tensor(batch["next_sentence"], device=device))
+    (out.loss * scale).backward()
+    gradients = {n: parameters[n].grad.double().cpu().numpy() / scale for n in tensors}
+    return out.loss.item(), gradients
+
+
+def errors(gradients, truth):
+    import numpy as np
+    result = {}
+    for name, wanted in truth.items():
+        if name.endswith("self.key.bias"):
+            continue  # zero in theory
+        norm = np.linalg.norm(wanted)
+        result[name] = float(np.linalg.norm(gradients[name] - wanted) / norm) if norm else 0.0
+    return result
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--bin", required=True, help="folder with bert_train and bert_dump_batch")
+    p.add_argument("--backend", default="cuda")
+    p.add_argument("--precision", default="fp32", choices=sorted(BOUNDS))
+    p.add_argument("--model", default="bert-tiny")
+    p.add_argument("--gelu", default="erf", choices=["erf", "tanh"])
+    p.add_argument("--sequence-length", type=int, default=128)
+    p.add_argument("--sequences", type=int, default=4)
+    p.add_argument("--variable", action="store_true", help="lengths that vary")
+    p.add_argument("--more", nargs=argparse.REMAINDER, default=[], help="options of bert_train")
+    a = p.parse_args()
+    try:
+        import torch
+        import transformers  # noqa: F401
+    except ImportError as error:
+        print(f"gradients.py: {error}", file=sys.stderr)
+        return 2
+    device = "cuda" if a.backend == "cuda" else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
+        print("gradients.py: PyTorch sees no GPU", file=sys.stderr)
+        return 2
+    shape = [a.model, a.sequence_length, a.sequences]
+    batch = json.loads(run([f"{a.bin}/bert_dump_batch", *shape, 1,
+                            "VARIABLE" if a.variable else "FULL"]))
+    words = ["--model", a.model, "--backend", a.backend, "--precision", a.precision, "--gelu",
+             a.gelu, "--micro-batch-size", a.sequences, "--sequence-length", a.sequence_length,
+             "--steps", 1, "--dropout", 0, "--beta1", 0, "--learning-rate", 0,
+             "--gradient-clipping", 0] + (["--variable-lengths"] if a.variable else []) + a.more
+    if a.precision == "fp16":
+        words += ["--loss-scale", 1024]
+    with tempfile.TemporaryDirectory() as folder:
+        log = run([f"{a.bin}/bert_train", *words, "--checkpoint", folder])
+        tensors = read_checkpoint(folder)
+    step = next(json.loads(x) for x in log.splitlines() if '"type":"step"' in x)
+    loss, truth = pytorch(batch, tensors, a, "fp64", device)
+    own = errors({n: g.astype("f8") for n, (_, g) in tensors.items()}, truth)
+    theirs_loss, theirs = pytorch(batch, tensors, a, a.precision, device)
+    theirs = errors(theirs, truth)
+    bound, loss_bound = BOUNDS[a.precision]
+    if a.precision == "fp32" and batch["layers"] > 4:
+        bound = DEEP_FP32
+    half = a.precision in ("bf16", "fp16")
+    over = {n: e for n, e in own.items()
+            if e > bound or (half and e > 1.25 * theirs[n] + 1e-3)}
+    loss_error = abs(step["loss"] - loss) / abs(loss)
+    worst = max(own, key=own.get)
+    good = not over and loss_error <= loss_bound
+    print(json.dumps({
+        "model": a.model, "precision": a.precision, "backend": a.backend, "gelu": a.gelu,
+        "sequence_length": a.sequence_length, "sequences": a.sequences, "variable": a.variable,
+        "options": a.more, "good": good, "loss_error": loss_error,
+        "pytorch_loss_error": abs(theirs_loss - loss) / abs(loss), "worst": own[worst],
+        "worst_tensor": worst, "pytorch_worst": max(theirs.values()), "bound": bound,
+        "over": dict(sorted(over.items(), key=lambda x: -x[1])[:5])}))
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""BERT pre-training steps of PyTorch, for the table beside bert_train's.
+
+    pytorch_speed.py --variant eager|compile|huggingface --model bert-large --precision bf16
+                     --batch 64 --sequence-length 128 [--steps 30] [--device cuda]
+
+The work of one step is bert_train's: synthetic tokens, forward, backward, gradient norm clipped
+at 1, AdamW on fp32 masters (autocast for half precisions), dropout 0.1.
+  eager        logits at masked positions only, SDPA attention, fused AdamW
+  compile      the same under torch.compile(mode="max-autotune")
+  huggingface  transformers.BertForPreTraining as shipped: logits at all positions
+One JSON object with the seconds of every measured step; exit status 2: cannot be run.
+"""
+
+import argparse
+import json
+import sys
+import time
+
+SHAPES = {"bert-tiny": (2, 128), "bert-base": (12, 768), "bert-large": (24, 1024)}
+VOCABULARY = 30522
+
+
+def build(a, torch):
+    import transformers
+    layers, hidden = SHAPES[a.model]
+    config = transformers.BertConfig(
+        vocab_size=VOCABULARY, hidden_size=hidden, num_hidden_layers=layers,
+        num_attention_heads=hidden // 64, intermediate_size=4 * hidden,
+        attn_implementation="sdpa")
+    model = transformers.BertForPreTraining(config).to(a.device).train()
+    masked = -(-20 * a.sequence_length // 128)
+    if a.variant == "huggingface":
+        def loss_of(batch):
+            labels = torch.full_like(batch["tokens"], -100)
+            labels.view(-1)[batch["masked"]] = batch["labels"]
+            return model(input_ids=batch["tokens"], token_type_ids=batch["segments"],
+                         labels=labels, next_sentence_label=batch["next"]).loss
+    else:
+        cross_entropy = torch.nn.functional.cross_entropy
+
+        def loss_of(batch):
+            out = model.bert(input_ids=batch["tokens"], token_type_ids=batch["segments"])
+            rows = out.last_hidden_state.reshape(-1, hidden)[batch["masked"]]
+            return (cross_entropy(model.cls.predictions(rows).float(), batch["labels"]) +
+                    cross_entropy(model.cls.seq_relationship(out.pooler_output).float(),
+                                  batch["next"]))
+        if a.variant == "compile":
+            loss_of = torch.compile(loss_of, mode="max-autotune")
+    return model, loss_of, masked
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--variant", required=True, choices=["eager", "compile", "huggingface"])
+    p.add_argument("--model", required=True, choices=sorted(SHAPES))
+    p.add_argument("--precision", required=True, choices=["fp32", "tf32", "bf16", "fp16"])
+    p.add_argument("--batch", type=int, required=True)
+    p.add_argument("--sequence-length", type=int, required=True)
+    p.add_argument("--steps", type=int, default=30)
+    p.add_argument("--warmup", type=int, default=10)
+    p.add_argument("--device", default="cuda")
+    a = p.parse_args()
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        print(f"pytorch_speed.py: {error}", file=sys.stderr)
+        return 2
+    gpu = a.device == "cuda"
+    if gpu and not torch.cuda.is_available():
+        print("pytorch_speed.py: PyTorch sees no GPU", file=sys.stderr)
+        return 2
+    torch.manual_seed(1)
+    torch.backends.cuda.matmul.allow_tf32 = a.precision == "tf32"
+    begin = time.monotonic()
+    model, loss_of, masked = build(a, torch)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=gpu)
+    half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(a.precision)
+    scaler = torch.amp.GradScaler(a.device, enabled=a.precision == "fp16")
+    b, s = a.batch, a.sequence_length
+    rows = torch.arange(b, device=a.device)[:, None] * s
+    batch = {
+        "tokens": torch.randint(1000, VOCABULARY, (b, s), device=a.device),
+        "segments": torch.zeros(b, s, dtype=torch.long, device=a.device),
+        "masked": (rows + torch.arange(1, masked + 1, device=a.device)).reshape(-1),
+        "labels": torch.randint(1000, VOCABULARY, (b * masked,), device=a.device),
+        "next": torch.randint(0, 2, (b,), device=a.device)}
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(a.device, dtype=half, enabled=half is not None):
+            loss = loss_of(batch)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        return loss
+
+    for _ in range(a.warmup):
+        loss = step()
+    if gpu:
+        torch.cuda.synchronize()
+    ready = time.monotonic() - begin
+    seconds = []
+    for _ in range(a.steps):
+        if gpu:
+            start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            loss = step()
+            stop.record()
+            stop.synchronize()
+            seconds.append(start.elapsed_time(stop) / 1e3)
+        else:
+            start = time.perf_counter()
+            loss = step()
+            seconds.append(time.perf_counter() - start)
+    print(json.dumps({
+        "variant": a.variant, "model": a.model, "precision": a.precision, "batch": b,
+        "sequence_length": s, "torch": torch.__version__, "transformers": transformers.__version__,
+        "ready_s": ready, "loss": loss.item(), "seconds": seconds,
+        "peak_bytes": torch.cuda.max_memory_allocated() if gpu else 0}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
