@@ -60,7 +60,6 @@ class OneConfigEverywhere : public testing::Test {
     EXPECT_EQ(seen["nodes"][0]["node"], 0);
     EXPECT_FALSE(seen["nodes"][0].contains("missing")) << seen;
     EXPECT_GT(seen["cpu"]["trainer_cores"], 0) << way.name << seen;
-    EXPECT_EQ(trial["memory"]["peak_bytes"], seen["resident_peak_bytes"]);
   }
   /// Sweeps under one launcher and looks at everything that must be the same under all.
   static void sweep(const Way& way, const std::string& only = "") {
