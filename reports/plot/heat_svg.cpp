@@ -68,10 +68,6 @@ struct Layout {
     right = left + width * static_cast<double>(map.columns.size());
     bottom = top + height * static_cast<double>(map.rows.size());
   }
-  // A file of few columns still has room for its title and legend.
-  [[nodiscard]] double whole_width(bool file) const {
-    return file ? std::max(right + 16, 480.0) : right + 16;
-  }
 };
 
 double share_of(const HeatMap& map, double value) {
@@ -171,10 +167,9 @@ bool is_flawed(const Tile& tile) { return tile.flawed; }
 constexpr const char* kFailed = "no trial gave a number";
 constexpr const char* kFlawed = "some trials failed";
 
-/// The legend inside a file, below the title.
-std::string drawn_legend(const HeatMap& map, double y) {
+/// The legend inside a file, below the title. `x` goes from its left edge to its right.
+std::string drawn_legend(const HeatMap& map, double y, double& x) {
   std::string out;
-  double x = 10;
   const auto text = [&](const std::string& words) {
     out += fmt::format("<text class=\"label\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", x, y,
                        escape_markup(words));
@@ -204,13 +199,19 @@ std::string drawn_legend(const HeatMap& map, double y) {
 
 std::string drawn(const HeatMap& map, bool file) {
   const Layout at(map, file ? 44 : 0);
+  const std::string title = map.title + ": " + map.unit;
   std::string body;
-  if (file) body = title_line(map.title + ": " + map.unit) + drawn_legend(map, 40);
+  double width = at.right + 16;
+  if (file) {  // of few columns: its title and legend need more
+    double legend_end = 10;
+    body = title_line(title) + drawn_legend(map, 40, legend_end);
+    width = std::max({width, legend_end, 26 + text_width(title)});
+  }
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     for (std::size_t c = 0; c < map.columns.size(); ++c) body += tile_svg(map, at, r, c);
   }
-  return svg_element({at.whole_width(file), at.bottom + (names_upwards(map, at) ? 64 : 46),
-                      map.title + ": " + map.unit, body + axes(map, at), file});
+  return svg_element(
+      {width, at.bottom + (names_upwards(map, at) ? 64 : 46), title, body + axes(map, at), file});
 }
 
 }  // namespace

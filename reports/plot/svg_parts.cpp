@@ -29,7 +29,7 @@ std::string title_line(std::string_view title) {
                      escape_markup(title));
 }
 
-double text_width(std::string_view text) { return 6.6 * static_cast<double>(display_width(text)); }
+double text_width(std::string_view text) { return 7.0 * static_cast<double>(display_width(text)); }
 
 }  // namespace plot
 }  // namespace bertbench
