@@ -96,11 +96,49 @@ def errors(gradients, truth):
     return result
 
 
+def compare(a, precision, device):
+    """Prints one JSON object; whether the case is within its bounds."""
+    shape = [a.model, a.sequence_length, a.sequences]
+    batch = json.loads(run([f"{a.bin}/bert_dump_batch", *shape, 1,
+                            "VARIABLE" if a.variable else "FULL"]))
+    words = ["--model", a.model, "--backend", a.backend, "--precision", precision, "--gelu",
+             a.gelu, "--micro-batch-size", a.sequences, "--sequence-length", a.sequence_length,
+             "--steps", 1, "--dropout", 0, "--beta1", 0, "--learning-rate", 0,
+             "--gradient-clipping", 0] + (["--variable-lengths"] if a.variable else []) + a.more
+    if precision == "fp16":
+        words += ["--loss-scale", 1024]
+    with tempfile.TemporaryDirectory() as folder:
+        log = run([f"{a.bin}/bert_train", *words, "--checkpoint", folder])
+        tensors = read_checkpoint(folder)
+    step = next(json.loads(x) for x in log.splitlines() if '"type":"step"' in x)
+    loss, truth = pytorch(batch, tensors, a, "fp64", device)
+    own = errors({n: g.astype("f8") for n, (_, g) in tensors.items()}, truth)
+    theirs_loss, theirs = pytorch(batch, tensors, a, precision, device)
+    theirs = errors(theirs, truth)
+    bound, loss_bound = BOUNDS[precision]
+    if precision == "fp32" and batch["layers"] > 4:
+        bound = DEEP_FP32
+    half = precision in ("bf16", "fp16")
+    over = {n: e for n, e in own.items()
+            if e > bound or (half and e > 1.25 * theirs[n] + 1e-3)}
+    loss_error = abs(step["loss"] - loss) / abs(loss)
+    worst = max(own, key=own.get)
+    good = not over and loss_error <= loss_bound
+    print(json.dumps({
+        "model": a.model, "precision": precision, "backend": a.backend, "gelu": a.gelu,
+        "sequence_length": a.sequence_length, "sequences": a.sequences, "variable": a.variable,
+        "options": a.more, "good": good, "loss_error": loss_error,
+        "pytorch_loss_error": abs(theirs_loss - loss) / abs(loss), "worst": own[worst],
+        "worst_tensor": worst, "pytorch_worst": max(theirs.values()), "bound": bound,
+        "over": dict(sorted(over.items(), key=lambda x: -x[1])[:5])}), flush=True)
+    return good
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--bin", required=True, help="folder with bert_train and bert_dump_batch")
     p.add_argument("--backend", default="cuda")
-    p.add_argument("--precision", default="fp32", choices=sorted(BOUNDS))
+    p.add_argument("--precision", default="fp32", help="one or more: fp32,tf32,bf16,fp16")
     p.add_argument("--model", default="bert-tiny")
     p.add_argument("--gelu", default="erf", choices=["erf", "tanh"])
     p.add_argument("--sequence-length", type=int, default=128)
@@ -118,40 +156,11 @@ def main():
     if device == "cuda" and not torch.cuda.is_available():
         print("gradients.py: PyTorch sees no GPU", file=sys.stderr)
         return 2
-    shape = [a.model, a.sequence_length, a.sequences]
-    batch = json.loads(run([f"{a.bin}/bert_dump_batch", *shape, 1,
-                            "VARIABLE" if a.variable else "FULL"]))
-    words = ["--model", a.model, "--backend", a.backend, "--precision", a.precision, "--gelu",
-             a.gelu, "--micro-batch-size", a.sequences, "--sequence-length", a.sequence_length,
-             "--steps", 1, "--dropout", 0, "--beta1", 0, "--learning-rate", 0,
-             "--gradient-clipping", 0] + (["--variable-lengths"] if a.variable else []) + a.more
-    if a.precision == "fp16":
-        words += ["--loss-scale", 1024]
-    with tempfile.TemporaryDirectory() as folder:
-        log = run([f"{a.bin}/bert_train", *words, "--checkpoint", folder])
-        tensors = read_checkpoint(folder)
-    step = next(json.loads(x) for x in log.splitlines() if '"type":"step"' in x)
-    loss, truth = pytorch(batch, tensors, a, "fp64", device)
-    own = errors({n: g.astype("f8") for n, (_, g) in tensors.items()}, truth)
-    theirs_loss, theirs = pytorch(batch, tensors, a, a.precision, device)
-    theirs = errors(theirs, truth)
-    bound, loss_bound = BOUNDS[a.precision]
-    if a.precision == "fp32" and batch["layers"] > 4:
-        bound = DEEP_FP32
-    half = a.precision in ("bf16", "fp16")
-    over = {n: e for n, e in own.items()
-            if e > bound or (half and e > 1.25 * theirs[n] + 1e-3)}
-    loss_error = abs(step["loss"] - loss) / abs(loss)
-    worst = max(own, key=own.get)
-    good = not over and loss_error <= loss_bound
-    print(json.dumps({
-        "model": a.model, "precision": a.precision, "backend": a.backend, "gelu": a.gelu,
-        "sequence_length": a.sequence_length, "sequences": a.sequences, "variable": a.variable,
-        "options": a.more, "good": good, "loss_error": loss_error,
-        "pytorch_loss_error": abs(theirs_loss - loss) / abs(loss), "worst": own[worst],
-        "worst_tensor": worst, "pytorch_worst": max(theirs.values()), "bound": bound,
-        "over": dict(sorted(over.items(), key=lambda x: -x[1])[:5])}))
-    return 0 if good else 1
+    unknown = [x for x in a.precision.split(",") if x not in BOUNDS]
+    if unknown:
+        p.error(f"--precision: {', '.join(unknown)}; there are: {', '.join(sorted(BOUNDS))}")
+    good = [compare(a, precision, device) for precision in a.precision.split(",")]
+    return 0 if all(good) else 1
 
 
 if __name__ == "__main__":

@@ -267,13 +267,13 @@ TEST(NcclErrors, AKilledRankEndsTheJob) {
 }
 
 TEST(NcclErrors, ASilentRankEndsTheJobAfterTheTimeout) {
-  Job job(2, small({"--steps", kLong, "--comm", "nccl", "--comm-timeout", "3"}));
+  Job job(2, small({"--steps", kLong, "--comm", "nccl", "--comm-timeout", "6"}));
   ASSERT_TRUE(job.processes[0]->wait_for_output("\"step\":2"));
   job.processes[1]->signal(SIGSTOP);
   const Finished first = job.processes[0]->wait();
   job.processes[1]->signal(SIGKILL);
   EXPECT_EQ(first.status, 1);
-  EXPECT_THAT(first.err, HasSubstr("limit 3 s"));
+  EXPECT_THAT(first.err, HasSubstr("limit 6 s"));
   EXPECT_THAT(first.err, HasSubstr("no answer in time"));
 }
 

@@ -22,6 +22,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "workloads/bert/comm/nccl/library.h"
 
@@ -311,7 +312,8 @@ Status ncclCommInitRankConfig(ncclComm** result, int ranks, UniqueId id, int ran
       c->state = Status::success;
     }
   });
-  comm.release();
+  static auto* const all = new std::vector<ncclComm*>;  // kept: a stream may hold work of it
+  all->push_back(comm.release());
   return Status::in_progress;
 }
 
@@ -328,7 +330,7 @@ Status ncclCommAbort(ncclComm* comm) {
   comm->aborted = true;
   if (comm->joining.joinable()) comm->joining.join();
   shm_unlink(comm->name.c_str());
-  return Status::success;  // not freed: a stream may still hold work of it
+  return Status::success;
 }
 
 Status ncclCommDestroy(ncclComm* comm) { return ncclCommAbort(comm); }
