@@ -1,5 +1,7 @@
 #include "parsers/byte_maps.h"
 
+#include <algorithm>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -15,6 +17,10 @@ __attribute__((target("avx2"))) bool ByteMaps::fill_avx2(std::string_view text) 
   __m256i odd = _mm256_setzero_si256();
   auto* const digits = reinterpret_cast<char*>(digits_.data());
   auto* const quotes = reinterpret_cast<char*>(quotes_.data());
+  // Until a difference is found, whole vectors are held against the text before.
+  const std::size_t comparable = std::min(text.size(), before_size_) / kWidth * kWidth;
+  alike_ = comparable;
+  before_size_ = text.size();
   const auto step = [&](std::size_t from, std::size_t out, unsigned drop)
       __attribute__((target("avx2"))) {
     const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(text.data() + from));
@@ -23,6 +29,17 @@ __attribute__((target("avx2"))) bool ByteMaps::fill_avx2(std::string_view text) 
         odd, _mm256_or_si256(_mm256_cmpgt_epi8(space, x), _mm256_cmpeq_epi8(x, escape)));
     const __m256i value = _mm256_sub_epi8(x, zero);
     const __m256i digit = _mm256_cmpeq_epi8(_mm256_min_epu8(value, nine), value);
+    char* const before = before_.data() + from;
+    if (drop == 0 && from < alike_) {
+      const __m256i y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(before));
+      const __m256i old = _mm256_sub_epi8(y, zero);
+      const __m256i both =
+          _mm256_and_si256(digit, _mm256_cmpeq_epi8(_mm256_min_epu8(old, nine), old));
+      const auto same = static_cast<unsigned>(
+          _mm256_movemask_epi8(_mm256_or_si256(both, _mm256_cmpeq_epi8(x, y))));
+      if (same != ~0u) alike_ = from + static_cast<std::size_t>(std::countr_one(same));
+    }
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(before), x);
     const auto d = static_cast<unsigned>(_mm256_movemask_epi8(digit)) >> drop;
     const auto q = static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, quote))) >> drop;
     std::memcpy(digits + out / 8, &d, sizeof d);

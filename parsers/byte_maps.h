@@ -20,6 +20,10 @@ class ByteMaps {
   /// has no AVX2.
   [[nodiscard]] bool fill(std::string_view text);
 
+  /// Up to where the text is that of the fill before but for the values of digits: a digit stands
+  /// where one stood, and all else is equal. At most the shorter one's size, less a vector.
+  [[nodiscard]] std::size_t alike() const { return alike_; }
+
   /// Digits from `at` on without a gap, up to kReach of them; `at` may lie behind the text.
   [[nodiscard]] std::size_t digits(std::size_t at) const {
     return static_cast<std::size_t>(std::countr_one(window(digits_, at)));
@@ -40,6 +44,9 @@ class ByteMaps {
   bool fill_avx2(std::string_view text);
 
   Bits digits_, quotes_;
+  std::size_t alike_ = 0;
+  std::size_t before_size_ = 0;
+  std::array<char, kLongest> before_;  ///< the text of the fill before
 };
 
 }  // namespace bertbench

@@ -68,25 +68,34 @@ std::size_t speculate(std::size_t actual, std::size_t& expected) {
 }  // namespace
 
 // The number at `at`, [-]digits[.digits], behind which `at` moves.
-bool DllReader::read_number(std::string_view text, Part& part, std::size_t& at, double* out) {
-  const bool negative = at < text.size() && text[at] == '-';
-  std::size_t p = at + (negative ? 1 : 0);
-  const std::size_t first = p;
+bool DllReader::find_number(std::string_view text, Part& part, std::size_t& at) {
+  part.negative = at < text.size() && text[at] == '-';
+  std::size_t p = at + (part.negative ? 1 : 0);
+  part.first = p;
   const std::size_t whole = speculate(maps_.digits(p), part.whole);
-  std::size_t fraction = 0;
-  if (whole == 0 || whole > ByteMaps::kReach || (whole > 1 && text[p] == '0')) return false;
+  if (whole == 0 || whole > ByteMaps::kReach) return false;
   p += whole;
   if (p < text.size() && text[p] == '.') {
-    fraction = speculate(maps_.digits(p + 1), part.fraction);
+    const std::size_t fraction = speculate(maps_.digits(p + 1), part.fraction);
     if (fraction == 0 || fraction > ByteMaps::kReach) return false;
     p += 1 + fraction;
+  } else {
+    part.fraction = 0;
   }
   at = p;
-  if (out == nullptr) return true;
-  const double value = first >= kReadInFrontOfDecimal
-                           ? counted_decimal(text.data() + p, whole, fraction)
-                           : read_decimal(text.data() + first, text.data() + p).value;
-  *out = negative ? -value : value;
+  return true;
+}
+
+// The number of a part that was found, or was found in the line before.
+bool DllReader::read_number(std::string_view text, const Part& part, DllValues& values) {
+  if (part.whole > 1 && text[part.first] == '0') return false;
+  if (part.use == nullptr) return true;
+  const std::size_t size = part.whole + part.fraction + (part.fraction > 0 ? 1 : 0);
+  const char* const first = text.data() + part.first;
+  const double value = part.first >= kReadInFrontOfDecimal
+                           ? counted_decimal(first + size, part.whole, part.fraction)
+                           : read_decimal(first, first + size).value;
+  values.*part.use = part.negative ? -value : value;
   return true;
 }
 
@@ -278,29 +287,34 @@ void DllReader::learn(std::string_view text) {
 
 // Numbers that are not plain (an exponent, "nan" in a string) are left to the walk.
 bool DllReader::read_by_shape(std::string_view text, DllStep& out) {
+  const bool placed = std::exchange(placed_, false);
   if (shape_.empty() || !maps_.fill(text)) return false;
+  const std::size_t alike = placed ? maps_.alike() : 0;
   DllValues values;
   std::size_t at = 0;
   for (Part& part : shape_) {
-    if (text.size() - at < part.literal.size() ||
-        !same_bytes(text.data() + at, part.literal.data(), part.literal.size())) {
-      return false;
-    }
-    at += part.literal.size();
-    std::size_t end = 0;  // of a string
-    if (part.is_string) {
-      const std::size_t size = speculate(maps_.to_quote(at), part.size);
-      if (size > ByteMaps::kReach) return false;
-      end = at + size;
-      if (part.use == nullptr) {
-        at = end;
-        continue;
+    const bool is_number = !part.is_string || part.use != nullptr;
+    if (part.end >= alike) {  // else it stands where it stood in the line before
+      if (text.size() - at < part.literal.size() ||
+          !same_bytes(text.data() + at, part.literal.data(), part.literal.size())) {
+        return false;
       }
+      at += part.literal.size();
+      std::size_t end = 0;  // of a string
+      if (part.is_string) {
+        const std::size_t size = speculate(maps_.to_quote(at), part.size);
+        if (size > ByteMaps::kReach) return false;
+        end = at + size;
+      }
+      if (!is_number) {
+        at = end;
+      } else if (!find_number(text, part, at) || (part.is_string && at != end)) {
+        return false;
+      }
+      part.end = at;
     }
-    double* const value = part.use != nullptr ? &(values.*part.use) : nullptr;
-    if (!read_number(text, part, at, value) || (part.is_string && at != end)) {
-      return false;
-    }
+    at = part.end;
+    if (is_number && !read_number(text, part, values)) return false;
   }
   if (text.substr(at) != tail_) return false;
   out.iteration = values.iteration;
@@ -309,6 +323,7 @@ bool DllReader::read_by_shape(std::string_view text, DllStep& out) {
   out.time_s = values.time_s;
   out.rate = values.rate;
   out.last = shape_last_;
+  placed_ = true;
   return true;
 }
 

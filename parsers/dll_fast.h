@@ -20,7 +20,8 @@ namespace bertbench {
 ///
 /// A log's lines differ only in their values: the text between the values of the line before is
 /// expected again, and where it stands the keys need not be read. Of such a line only the values
-/// that count are read; a bitmap of its digits and one of its quotes tell where each value ends.
+/// that count are read; a bitmap of its digits and one of its quotes tell where each value ends,
+/// and up to the first value that is longer or shorter than before even that is known.
 struct DllValues {
   double iteration = kUnknown, skipped = kUnknown, loss = kUnknown, time_s = kUnknown;
   double rate = kUnknown;
@@ -61,13 +62,16 @@ class DllReader {
     std::string literal;  ///< up to the value; of strings, the quotes included
     bool is_string = false;
     double DllValues::*use = nullptr;  ///< null: the value does not count
-    // Of the value on the line before: of a string, of a number's digits.
-    std::size_t size = 0, whole = 0, fraction = 0;
+    // Of the value on the line before: a string's size, a number's digits, where they begin, where
+    // the value ends.
+    std::size_t size = 0, whole = 0, fraction = 0, first = 0, end = 0;
+    bool negative = false;
   };
   class Walk;
 
   static Slot slot_of(std::string_view key);
-  bool read_number(std::string_view text, Part& part, std::size_t& at, double* out);
+  bool find_number(std::string_view text, Part& part, std::size_t& at);
+  static bool read_number(std::string_view text, const Part& part, DllValues& values);
   bool read_by_shape(std::string_view text, DllStep& out);
   bool read_object(std::string_view text);
   bool read_data(Walk& walk);
@@ -82,6 +86,7 @@ class DllReader {
   std::vector<Part> shape_;
   std::string tail_;         ///< behind the last value
   bool shape_last_ = false;  ///< lines of this shape have the final loss
+  bool placed_ = false;      ///< the parts' places are those of the text in maps_
   ByteMaps maps_;
   bool missed_ = false;  ///< the line before was of another shape
 };
