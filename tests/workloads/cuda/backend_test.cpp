@@ -82,8 +82,16 @@ INSTANTIATE_TEST_SUITE_P(All, CudaPrecision,
                                            Case{"bf16", 3e-2, 2e-3}, Case{"fp16", 5e-3, 5e-4}),
                          [](const auto& one) { return std::string(one.param.precision); });
 
-TEST_F(CudaBackend, ten_steps_of_adamw_and_lamb_follow_the_cpu_backend) {
-  for (const auto kind : {OptimizerOptions::Kind::adamw, OptimizerOptions::Kind::lamb}) {
+TEST_F(CudaBackend, five_steps_of_adamw_and_lamb_follow_the_cpu_backend) {
+  OptimizerOptions adamw;
+  OptimizerOptions lamb;
+  lamb.kind = OptimizerOptions::Kind::lamb;
+  OptimizerOptions apex = lamb;  // every option in which published versions differ
+  apex.grad_pre_normalization = apex.trust_ratio_without_decay = true;
+  apex.bias_correction = false;
+  apex.min_trust = 0.08;
+  apex.max_trust = 0.5;
+  for (const OptimizerOptions& optimizer : {adamw, lamb, apex}) {
     const ModelConfig model = odd_model();
     const BackendOptions options = options_for(model, 2, 16);
     const auto cpu = cpu_backend(options);
@@ -91,10 +99,10 @@ TEST_F(CudaBackend, ten_steps_of_adamw_and_lamb_follow_the_cpu_backend) {
     const auto device = cuda_backend(options, "fp32");
     EXPECT_EQ(state_of(*device, StateArray::weights), copy(cpu->weights()));
     UpdateRequest request;
-    request.optimizer.kind = kind;
+    request.optimizer = optimizer;
     request.learning_rate = 1e-3;
     request.gradient_clipping = 1;
-    for (std::int64_t step = 1; step <= 10; ++step) {
+    for (std::int64_t step = 1; step <= 5; ++step) {
       request.update = step;
       const Batch batch = make_batch(model, 2, 16, 3, 2 * step);
       double losses[2] = {};
@@ -237,6 +245,19 @@ TEST_F(CudaBackend, tells_gradient_ranges_from_the_end_without_gaps) {
                             });
   EXPECT_EQ(end, 0);
   EXPECT_EQ(calls, 5);
+}
+
+TEST_F(CudaBackend, inference_plans_no_training_state) {
+  const ModelConfig model = even_model();
+  BackendOptions options = options_for(model, 2, 16);
+  const auto training = cuda_backend(options, "fp16");
+  options.inference = true;
+  const auto inference = cuda_backend(options, "fp16");
+  const Batch batch = make_batch(model, 2, 16, 3);
+  EXPECT_EQ(inference->forward(batch).total(), training->forward(batch).total());
+  const std::int64_t state = 12 * ParameterLayout(model).total;  // gradients and two moments
+  EXPECT_GE(training->predicted_peak_bytes() - inference->predicted_peak_bytes(), state);
+  EXPECT_THROW(inference->forward_backward(batch, 1.0, true, 1, {}), std::invalid_argument);
 }
 
 /// A world of two ranks that hold the same: every sum doubles.

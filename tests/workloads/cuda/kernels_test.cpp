@@ -8,6 +8,7 @@
 #include <random>
 
 #include "workloads/bert/cuda/device_dropout.h"
+#include "workloads/bert/cuda/kernels/gelu.h"
 #include "workloads/bert/cuda/mma.h"
 
 namespace bert::cuda {
@@ -180,6 +181,22 @@ TEST(CudaAttention, tensor_core_kernels_agree_with_the_plain_ones) {
       EXPECT_LE(difference(got.log_sums, want.log_sums), 1e-5) << length << dropout;
       EXPECT_LE(difference(got.d_qkv, want.d_qkv), 1e-2) << length << dropout;
     }
+  }
+}
+
+TEST(CudaGelu, both_forms_are_their_formulas_and_slopes_are_their_derivatives) {
+  for (float x = -8; x <= 8; x += 0.37F) {
+    const auto exact = static_cast<double>(x);
+    const double erf_form = exact * std::erfc(-exact * M_SQRT1_2) / 2;
+    const auto tanh_form = [](double y) {
+      return y / 2 * (1 + std::tanh(std::sqrt(M_2_PI) * (y + 0.044715 * y * y * y)));
+    };
+    EXPECT_NEAR(gelu(x), erf_form, 1e-6 * std::abs(erf_form) + 1e-12);
+    EXPECT_NEAR(gelu_tanh(x), tanh_form(exact), 2e-6);
+    const double h = 1e-5;
+    const auto erf_at = [](double y) { return y * std::erfc(-y * M_SQRT1_2) / 2; };
+    EXPECT_NEAR(gelu_slope(x), (erf_at(exact + h) - erf_at(exact - h)) / (2 * h), 2e-6);
+    EXPECT_NEAR(gelu_tanh_slope(x), (tanh_form(exact + h) - tanh_form(exact - h)) / (2 * h), 2e-6);
   }
 }
 
