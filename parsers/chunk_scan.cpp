@@ -97,7 +97,7 @@ int Chunk::read(int file, std::int64_t start, std::int64_t stop) {
     // An overlong line reaches into the chunk: its own lines begin behind the first break.
     const std::string_view rest = text(start, got);
     const std::size_t found = find_line_break(rest, 0);
-    const bool crlf = found + 1 < rest.size() && rest[found] == '\r' && rest[found + 1] == '\n';
+    const bool crlf = found < rest.size() && rest.substr(found, 2) == "\r\n";
     const std::size_t behind = found + (crlf ? 2 : 1);
     if (found == std::string_view::npos || behind >= rest.size()) {
       begin = end = start;

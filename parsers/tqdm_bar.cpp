@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "parsers/anchor_scan.h"
+#include "parsers/byte_search.h"
 #include "parsers/core/text.h"
 #include "parsers/cursor.h"
 
@@ -76,10 +76,11 @@ std::string_view description_before(std::string_view text, std::size_t floor, st
   return trim(head);
 }
 
-void read_loss(const Line& line, std::size_t from, TqdmBar& bar) {
-  const auto close = line.text.find(']', from);
-  const std::string_view postfix =
-      line.text.substr(from, close == std::string_view::npos ? close : close - from);
+constexpr std::size_t kLongestPostfix = 4096;
+constexpr std::size_t kLongestClock = 128;  // "[1000:00:00<2000:00:00, 12.34"
+
+void read_loss(std::string_view text, std::size_t from, std::size_t close, TqdmBar& bar) {
+  const std::string_view postfix = text.substr(from, std::min(close - from, kLongestPostfix));
   auto at = postfix.find("loss=");
   // Lightning shows the validation's beside the training's.
   while (at != std::string_view::npos && postfix.substr(0, at).ends_with("val_")) {
@@ -100,36 +101,44 @@ void find_bars(const Line& line, std::vector<TqdmBar>& bars) {
   const std::string_view text = line.text;
   std::size_t floor = 0;  // end of the bar before
   std::size_t from = 0;
+  // The next of each in the text. Looked for again only behind it: a line may hold thousands.
+  std::size_t per_second = find_text(text, "it/s"), per_iteration = find_text(text, "s/it");
+  std::size_t close = 0, open = 0;
+  const auto move_on = [&] {
+    const auto behind = [&](std::size_t at) { return at != std::string_view::npos && at < from; };
+    if (behind(per_second)) per_second = find_text(text, "it/s", from);
+    if (behind(per_iteration)) per_iteration = find_text(text, "s/it", from);
+    if (behind(close)) close = text.find(']', from);
+    if (behind(open)) open = text.find('[', from);
+  };
   while (true) {
-    const std::size_t per_second = find_text(text, "it/s", from);
-    const std::size_t per_iteration = find_text(text, "s/it", from);
     const std::size_t unit = std::min(per_second, per_iteration);
     if (unit == std::string_view::npos) return;
     from = unit + 4;
+    const bool is_rate = unit == per_second;
+    move_on();
     TqdmBar bar;
     const auto rate = rate_before(text, unit);
-    if (!rate) continue;
-    const auto bracket = text.rfind('[', rate->begin);
-    if (bracket == std::string_view::npos || bracket < floor) continue;
+    if (!rate || rate->begin < floor) continue;
+    const std::size_t back = rate->begin - std::min(rate->begin - floor, kLongestClock);
+    const auto found = text.substr(back, rate->begin - back).rfind('[');
+    if (found == std::string_view::npos) continue;
+    const std::size_t bracket = back + found;
     Cursor cursor(text.substr(bracket + 1, rate->begin - bracket - 1), false);
     const auto elapsed = cursor.duration();
     if (!elapsed || !read_counter(text, bracket, floor, bar)) continue;
     bar.elapsed_s = *elapsed;
-    if (unit == per_second) {
+    if (is_rate) {
       bar.rate = rate->value;
     } else {
       bar.seconds_per_iteration = rate->value;
       if (rate->value > 0) bar.rate = 1 / rate->value;
     }
     bar.description = description_before(text, floor, bar.begin);
-    read_loss(line, from, bar);
-    const auto close = text.find(']', from);
+    read_loss(text, from, close, bar);
     bar.end = close == std::string_view::npos ? from : close + 1;
     floor = from;
-    if (close != std::string_view::npos &&
-        text.substr(from, close - from).find('[') == std::string_view::npos) {
-      floor = close + 1;
-    }
+    if (close != std::string_view::npos && open > close) floor = close + 1;
     bars.push_back(bar);
   }
 }

@@ -3,6 +3,7 @@
 //   [<date>] [INFO] [timer.py:199:stop] epoch=0/micro_step=20/global_step=10,
 //       RunningAvgSamplesPerSec=46.98, CurrSamplesPerSec=50.87, MemAllocated=5.53GB, ...
 //   [<date>] [INFO] [timer.py:154:stop] 0/10, SamplesPerSec=12.3 ...                 (before 0.6)
+//   bing_bert_progress: step=10, loss=9.28, lr=1e-05, sample_count=640     (the BERT example)
 //   |E2E latency=7.99s |Gather latency=... |CurSamplesPerSec=8.01 |AvgSamplesPerSec=8.01
 //   End-to-End => Latency: 5.26s, TFLOPs: 1.2, Samples/sec: 12.17, ..., Batch Size: 64, Total Seq.
 //   ... Model Parameters: 1.316 B, Latency: 0.53s, TFLOPs: 40.2, Samples/sec: 7.55, Time/seq 0.13s,
@@ -27,9 +28,9 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"SamplesPerSec=", "OVERFLOW! Rank 0",
-                                         "Grad overflow on iteration", "exits successfully.",
-                                         "Samples/sec: "};
+constexpr std::string_view kAnchors[] = {
+    "SamplesPerSec=",      "OVERFLOW! Rank 0", "Grad overflow on iteration",
+    "exits successfully.", "Samples/sec: ",    "bing_bert_progress: step="};
 
 struct TimerLine {
   std::optional<std::int64_t> epoch, global_step;
@@ -95,6 +96,7 @@ class DeepspeedParser final : public LineParser {
   bool see_timer(const TimerLine& timer, const Line& line, RunBuilder& out);
   bool see_end_to_end(const Line& line, RunBuilder& out);
   bool see_chat(const Line& line, RunBuilder& out);
+  bool see_progress(const Line& line);
   void add_end_to_end(double seconds, double rate, const Line& line, RunBuilder& out);
   Engine& engine_for(const TimerLine& timer, const Line& line, RunBuilder& out);
 
@@ -219,6 +221,20 @@ bool DeepspeedParser::see_chat(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// The timer's line of this step stands in front of it; in the first steps there is none yet.
+bool DeepspeedParser::see_progress(const Line& line) {
+  const auto step = integer_after(line, "bing_bert_progress: step=");
+  const auto loss = number_after(line, ", loss=");
+  if (!step || !loss) return false;
+  for (const Engine& engine : engines_) {
+    if (engine.draft->last() != nullptr && engine.draft->last()->step == *step) {
+      engine.draft->set_loss(*loss, line.number);
+      return true;
+    }
+  }
+  return false;
+}
+
 bool DeepspeedParser::parse(const Line& line, RunBuilder& out) {
   if (line.text.find("SamplesPerSec=") != std::string_view::npos) {
     if (line.text.find("|E2E latency=") != std::string_view::npos) {
@@ -228,6 +244,9 @@ bool DeepspeedParser::parse(const Line& line, RunBuilder& out) {
     return timer && see_timer(*timer, line, out);
   }
   if (line.text.find("Samples/sec: ") != std::string_view::npos) return see_chat(line, out);
+  if (line.text.find("bing_bert_progress: step=") != std::string_view::npos) {
+    return see_progress(line);
+  }
   if (line.text.find("OVERFLOW! Rank 0") != std::string_view::npos) {
     ++skipped_;
   } else if (const auto at = integer_after(line, "Grad overflow on iteration ");

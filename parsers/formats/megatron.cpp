@@ -10,8 +10,10 @@
 //   steps: 1 loss: 12.6706 iter time (s): 20.110 samples/sec: 0.796     (pipeline engine, same
 //   step)
 //
-// The milliseconds are the mean of the iterations since the line before. The global batch is of the
-// whole job; micro batch x GPUs is not, where tensor or pipeline parallelism splits one replica.
+// A loss that is not above zero, as NaN, is left out: a line without one, when lines before it had
+// one and no iteration was skipped, tells a NaN. The milliseconds are the mean of the iterations
+// since the line before. The global batch is of the whole job; micro batch x GPUs is not, where
+// tensor or pipeline parallelism splits one replica.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -62,6 +64,7 @@ class MegatronParser final : public LineParser {
   std::optional<Sample> first_;
   double mean_s_ = 0;  ///< of first_
   std::int64_t last_step_ = 0;
+  bool had_loss_ = false;          ///< an iteration line of this run told its loss
   std::int64_t engine_step_ = -1;  ///< of a "steps:" line, for the iteration line behind it
   double engine_rate_ = kUnknown;
 };
@@ -141,6 +144,12 @@ bool MegatronParser::see_iteration(const Line& line, RunBuilder& out) {
   sample.loss = number_after(line, "lm loss:");
   if (!sample.loss) sample.loss = number_after(line, "lm-loss:");
   if (!sample.loss) sample.loss = number_after(line, "lm-loss-training:");
+  const auto skipped = count_after(line, "number of skipped iterations:");
+  if (sample.loss) {
+    had_loss_ = true;
+  } else if (had_loss_ && *step > last_step_ && skipped == 0 && line.terminator != 0) {
+    sample.loss = kUnknown;  // the trainer leaves out what is not above zero
+  }
   const RunDraft* open = out.open(WorkKind::training);
   const bool copy = *step == last_step_ && open != nullptr && !first_;
   if (copy) return true;  // another rank's
@@ -148,6 +157,7 @@ bool MegatronParser::see_iteration(const Line& line, RunBuilder& out) {
   if (open != nullptr && (*step < last_step_ || open->ended_well)) {
     put_first(0, out);
     out.close(WorkKind::training);
+    had_loss_ = sample.loss && !std::isnan(*sample.loss);
   }
   RunDraft& draft = run(line.number, out);
   if (draft.count() == 0 && !first_) {
@@ -173,7 +183,7 @@ bool MegatronParser::see_iteration(const Line& line, RunBuilder& out) {
   } else if (setting_.engine_batch) {
     see_global_batch(draft, *setting_.engine_batch, line.number);
   }
-  if (const auto skipped = count_after(line, "number of skipped iterations:")) {
+  if (skipped) {
     draft.log.totals.skipped_steps = draft.log.totals.skipped_steps.value_or(0) + *skipped;
   }
   return true;

@@ -75,6 +75,7 @@ class MlperfParser final : public LineParser {
   std::int64_t throughput_line_ = 0, eval_line_ = 0, end_line_ = 0;
   std::int64_t stop_line_ = 0;
   std::int64_t step_ = 0;  ///< optimizer steps of the step lines, skipped ones included
+  std::int64_t skipped_ = 0;
   bool success_ = false;
   bool composer_ = false;
 };
@@ -96,8 +97,10 @@ bool MlperfParser::see_step(const Line& line) {
   sample.line = line.number;
   // A skipped update comes from an overflow: its loss may be anything.
   const auto loss = number_after(line, "'step_loss':");
-  if (loss && std::isfinite(*loss)) sample.loss = loss;
+  const bool overflow = *skipped > static_cast<double>(skipped_);
+  if (loss && (!overflow || std::isfinite(*loss))) sample.loss = loss;
   step_ = std::max(step_, sample.step);
+  skipped_ = std::max(skipped_, static_cast<std::int64_t>(*skipped));
   draft_->log.rate_unit = RateUnit::sequences_per_second;
   draft_->log.clock_is_wall = true;
   draft_->log.clock_resolution_s = 1e-6;
@@ -148,7 +151,7 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
     draft_->own_facts = true;
     draft_->log.iteration_unit = IterationUnit::optimizer_step;
     start_ms_ = time_ms;
-    step_ = 0;
+    step_ = skipped_ = 0;
     eval_samples_ = first_eval_samples_ = end_samples_ = throughput_ = std::nullopt;
   } else if (key == "eval_accuracy" && draft_ != nullptr) {
     if (const auto samples = number(metadata, "epoch_num")) {
@@ -239,6 +242,7 @@ void MlperfParser::stop(const Json& metadata, double time_ms, const Line& line, 
     bare.own_facts = true;
     bare.log.iteration_unit = draft_->log.iteration_unit;
     bare.log.totals = draft_->log.totals;
+    bare.log.first_nan_step = draft_->log.first_nan_step;
     draft_->discard = true;
     draft_ = &bare;
   }
