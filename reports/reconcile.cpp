@@ -161,12 +161,13 @@ class Reconciler {
       double share = 1;
       if (part.first_step) {
         const std::int64_t length = *part.last_step - *part.first_step;
-        if (i > 0 && *part.first_step > done) {
+        const StepOverlap overlap =
+            overlap_of(i == 0 ? *part.first_step : done, {*part.first_step, *part.last_step});
+        if (overlap.missing > 0) {
           out_.notices.push_back(
               {0, fmt::format("no log tells of the steps {} to {}", done + 1, *part.first_step)});
         }
-        part.redone_steps =
-            i == 0 ? 0 : std::clamp<std::int64_t>(done - *part.first_step, 0, length);
+        part.redone_steps = overlap.redone;
         if (length > 0) share = 1 - as_double(part.redone_steps) / as_double(length);
         steps += length - part.redone_steps;
         done = std::max(done, *part.last_step);
@@ -309,24 +310,6 @@ class Reconciler {
 };
 
 }  // namespace
-
-std::optional<StepRange> optimizer_step_range(const RunLog& log) {
-  const Totals& totals = log.totals;
-  if (totals.first_optimizer_step && totals.last_optimizer_step) {
-    return StepRange{*totals.first_optimizer_step, *totals.last_optimizer_step};
-  }
-  if (log.iteration_unit != IterationUnit::optimizer_step || log.records.empty()) {
-    return std::nullopt;
-  }
-  const auto& records = log.records;
-  // The parser takes a first record for the work since step 0, which a restart's is not.
-  std::int64_t interval = records.front().iterations;
-  if (records.size() > 1) interval = std::min(interval, records[1].step - records[0].step);
-  for (std::size_t i = 1; i < records.size(); ++i) {
-    if (records[i].step < records[i - 1].step) return std::nullopt;
-  }
-  return StepRange{records.front().step - std::max<std::int64_t>(1, interval), records.back().step};
-}
 
 namespace {
 

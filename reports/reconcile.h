@@ -13,6 +13,7 @@
 #include "parsers/core/outcome.h"
 #include "parsers/core/run_log.h"
 #include "parsers/core/window_rule.h"
+#include "reports/restarts.h"
 #include "reports/time_parts.h"
 
 namespace bertbench {
@@ -75,12 +76,5 @@ struct ReconciledRun {
 /// training before others. Error when there is no run.
 [[nodiscard]] Result<ReconciledRun> reconcile_run(std::span<const RunLog> logs,
                                                   const ReconcileOptions& options);
-
-/// Optimizer steps of a log by its own numbers, first < n <= last; nothing when it counts
-/// otherwise. A log that begins in the middle begins one printed interval before its first record.
-struct StepRange {
-  std::int64_t first = 0, last = 0;
-};
-[[nodiscard]] std::optional<StepRange> optimizer_step_range(const RunLog& log);
 
 }  // namespace bertbench

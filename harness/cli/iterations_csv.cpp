@@ -60,8 +60,12 @@ Result<void> IterationsCsv::add(const RunLog& log) {
     if (text.size() > (1U << 16U) && !spool()) return tl::unexpected(spool_error());
   }
   if (!spool()) return tl::unexpected(spool_error());
-  runs_.push_back({log.path, log.kind, bytes});
+  runs_.push_back({log.path, log.kind, bytes, std::nullopt});
   return {};
+}
+
+void IterationsCsv::join(const std::vector<std::size_t>& runs) {
+  for (std::size_t i = 1; i < runs.size(); ++i) runs_[runs[i]].part_of = runs.front();
 }
 
 Result<void> IterationsCsv::write(const ResultSet& set, std::ostream& out) {
@@ -75,13 +79,19 @@ Result<void> IterationsCsv::write(const ResultSet& set, std::ostream& out) {
   if (!rows_) return tl::unexpected(spool_error());
   if (std::fflush(rows_.get()) != 0) return tl::unexpected(spool_error());
   std::rewind(rows_.get());
-  std::string line;
+  std::vector<std::string> number_of;  // of each run's trial
   for (const Run& run : runs_) {
+    number_of.emplace_back();
+    if (run.part_of) continue;
     const std::pair id{run.path, run.kind};
     const std::vector<int>& numbers = trials[id];
     const std::size_t which = used[id]++;
-    const std::string prefix =
-        iterations_prefix(run.path, which < numbers.size() ? std::to_string(numbers[which]) : "");
+    if (which < numbers.size()) number_of.back() = std::to_string(numbers[which]);
+  }
+  std::string line;
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    const Run& run = runs_[i];
+    const std::string prefix = iterations_prefix(run.path, number_of[run.part_of.value_or(i)]);
     std::size_t left = run.bytes;
     while (left > 0) {
       line.clear();

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ class IterationsCsv {
   explicit IterationsCsv(Facts given);
 
   [[nodiscard]] Result<void> add(const RunLog& log);
+  /// The runs, by the order in which they were added, became one trial of the first one's path.
+  void join(const std::vector<std::size_t>& runs);
   /// All rows with the trial numbers of `set`, to a stream.
   [[nodiscard]] Result<void> write(const ResultSet& set, std::ostream& out);
 
@@ -31,6 +34,7 @@ class IterationsCsv {
     std::string path;
     WorkKind kind;
     std::size_t bytes;
+    std::optional<std::size_t> part_of;  ///< the run whose trial it is, if not its own
   };
   Facts given_;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> rows_;

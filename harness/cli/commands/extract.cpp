@@ -13,6 +13,7 @@
 #include "harness/cli/in_order.h"
 #include "harness/cli/inputs.h"
 #include "harness/cli/iterations_csv.h"
+#include "harness/cli/join_restarts.h"
 #include "harness/cli/number_text.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
@@ -38,7 +39,7 @@ struct Options {
   Facts facts;
   std::optional<WindowRule> window;
   std::string estimator, base, compat, iterations, shard_text;
-  bool summary = false, strict = false, follow = false;
+  bool summary = false, strict = false, follow = false, no_join = false;
   std::optional<std::int64_t> stall_after;
   std::optional<std::int64_t> threads;
   OutputOptions output;
@@ -117,6 +118,8 @@ class Extraction {
   ExitCode run(std::optional<ShardName> shard) {
     Inputs inputs = find_inputs(options_.paths);
     if (shard) part_ = take_shard(inputs, *shard);
+    // A shard may hold one part of a run only, and a script that is replayed joined nothing.
+    joins_ = !options_.no_join && !shard && options_.compat.empty();
     for (const Error& error : inputs.errors) failed(error, true);
     bool interrupted = false;
     if (options_.follow) {
@@ -132,6 +135,11 @@ class Extraction {
     if (interrupted && tally_.recognised == 0) return ExitCode::interrupted;
     if (tally_.recognised == 0) return ExitCode::nothing_read;
 
+    if (joins_) {
+      for (const auto& chain : joiner_.hand_on(builder_, read_)) {
+        if (iterations_) iterations_->join(chain);
+      }
+    }
     ResultSet set = builder_.finish();
     if (!options_.compat.empty()) apply_dlperf(set, options_.window, options_.base);
     if (tally_.failed_below_folders > kMostErrorsOfAFolder) {
@@ -219,6 +227,11 @@ class Extraction {
     for (std::size_t run = 0; run < runs->size(); ++run) {
       const RunLog& log = (*runs)[run];
       builder_.add_log(log);
+      if (joins_) {
+        for (MeasuredLog& measured : builder_.take()) {
+          joiner_.hold(std::move(measured), log, input, run);
+        }
+      }
       if (part_) {
         for (MeasuredLog& measured : builder_.take()) {
           part_->measured.push_back({std::move(measured), input.index, run});
@@ -254,6 +267,8 @@ class Extraction {
   const Options& options_;
   Console& console_;
   ResultBuilder builder_;
+  RestartJoiner joiner_;
+  bool joins_ = false;
   ReadOptions read_;
   std::optional<IterationsCsv> iterations_;
   std::optional<Error> spool_error_;
@@ -311,6 +326,9 @@ CommandRun declare(CLI::App& app) {
   add_count(app, "--stall-after", options->stall_after, 1,
             "Seconds without output after which --follow calls a log stalled.")
       ->default_str("60");
+  add_flag(app, "--no-join", options->no_join,
+           "Every log is a trial of its own, also one that goes on where another ended (restarts "
+           "of one run, which are joined otherwise; never under --shard or --compat).");
   add_flag(app, "--strict", options->strict, "Status 1 if any log could not be used.");
   add_text(app, "--shard", options->shard_text, "I/N",
            "Read part I of N of the logs, for `bertbench merge`; every part gets the same PATHs.");

@@ -1,0 +1,73 @@
+#include "harness/cli/join_restarts.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+namespace bertbench {
+namespace {
+
+/// The runs of a chain, read again; nothing when a log has changed meanwhile.
+std::optional<std::vector<RunLog>> read_chain(
+    const std::vector<std::pair<std::string, std::size_t>>& parts, const ReadOptions& read) {
+  std::vector<RunLog> out;
+  for (const auto& [path, run] : parts) {
+    auto runs = read_log(path, read);
+    if (!runs || run >= runs->size() || !optimizer_step_range((*runs)[run])) return std::nullopt;
+    out.push_back(std::move((*runs)[run]));
+  }
+  return out;
+}
+
+}  // namespace
+
+void RestartJoiner::hold(MeasuredLog measured, const RunLog& log, const Input& input,
+                         std::size_t run) {
+  // Logs that were named belong together; those of a folder with those of the same folder. What
+  // stdin held is gone, and a tree that numbers its trials says itself what a trial is.
+  std::string group = input.named ? "" : std::filesystem::path(log.path).parent_path().string();
+  group += '\n' + measured.identity.framework.value_or("") + '\n' + measured.identity.key();
+  RunSpan span = span_of(log, group);
+  if (log.path == "-" || measured.numbered) span.steps.reset();
+  spans_.push_back(std::move(span));
+  held_.push_back({std::move(measured), log.path, run});
+}
+
+std::vector<std::vector<std::size_t>> RestartJoiner::hand_on(ResultBuilder& builder,
+                                                             const ReadOptions& read) {
+  const RestartChains found = find_restarts(spans_);
+  for (const auto& doubt : found.doubts) {
+    std::string names;
+    for (const std::size_t i : doubt.may_continue) {
+      if (names.find(held_[i].path) == std::string::npos) names += " " + held_[i].path;
+    }
+    held_[doubt.run].measured.trial.notices.push_back(
+        {0, fmt::format("begins behind step {}, as if it went on where another log ended, but more "
+                        "than one choice fits (of{}): not joined; `bertbench reconcile` takes the "
+                        "logs of one run",
+                        spans_[doubt.run].steps->first, names)});
+  }
+  std::vector<bool> joined(held_.size(), false);
+  std::vector<std::vector<std::size_t>> chains;
+  for (const auto& chain : found.chains) {
+    std::vector<std::pair<std::string, std::size_t>> parts;
+    for (const std::size_t i : chain) parts.emplace_back(held_[i].path, held_[i].run);
+    auto logs = read_chain(parts, read);
+    if (!logs) continue;
+    builder.add_log(join_restarts(std::move(*logs)));
+    auto measured = builder.take();
+    held_[chain.front()].measured = std::move(measured.front());
+    for (std::size_t k = 1; k < chain.size(); ++k) joined[chain[k]] = true;
+    chains.push_back(chain);
+  }
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    if (!joined[i]) builder.add(std::move(held_[i].measured));
+  }
+  held_.clear();
+  spans_.clear();
+  return chains;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,149 @@
+#include "reports/restarts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "parsers/core/notice.h"
+
+namespace bertbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// Optimizer steps first < n <= last, printed every `every`, two seconds each, by a bar's clock.
+RunLog part(const char* path, std::int64_t first, std::int64_t last, std::int64_t every = 10) {
+  RunLog log;
+  log.path = path;
+  log.format = "megatron";
+  log.iteration_unit = IterationUnit::optimizer_step;
+  log.outcome.status = Status::killed;
+  for (std::int64_t step = first + every; step <= last; step += every) {
+    Record record;
+    record.step = step;
+    record.iterations = log.records.empty() ? step : every;  // a parser knows no other
+    record.seconds = 2.0 * static_cast<double>(every);
+    record.time_s = 2.0 * static_cast<double>(step - first);
+    record.line = step;
+    log.records.push_back(record);
+  }
+  log.records_seen = static_cast<std::int64_t>(log.records.size());
+  return log;
+}
+
+std::string notices_of(const RunLog& run) {
+  std::string out;
+  for (const Notice& notice : run.notices) out += notice.text + "\n";
+  return out;
+}
+
+RestartChains chains_of(const std::vector<RunLog>& logs) {
+  std::vector<RunSpan> spans;
+  for (const RunLog& log : logs) spans.push_back(span_of(log, ""));
+  return find_restarts(spans);
+}
+
+TEST(Restarts, AreFoundWhateverTheOrderOfTheLogs) {
+  const auto found = chains_of({part("c", 180, 300), part("a", 0, 100), part("b", 80, 200)});
+  EXPECT_THAT(found.chains, ElementsAre(ElementsAre(1, 2, 0)));
+  EXPECT_THAT(found.doubts, IsEmpty());
+}
+
+TEST(Restarts, TrialsThatBeginAtTheSameStepAreNotRestartsOfEachOther) {
+  EXPECT_THAT(chains_of({part("a", 0, 100), part("b", 0, 100), part("c", 0, 200)}).chains,
+              IsEmpty());
+  EXPECT_THAT(chains_of({part("a", 500, 600), part("b", 500, 700)}).chains, IsEmpty());
+}
+
+TEST(Restarts, AmbiguousOnesAreLeftApart) {
+  const auto two_before = chains_of({part("a", 0, 100), part("b", 0, 100), part("c", 80, 200)});
+  EXPECT_THAT(two_before.chains, IsEmpty());
+  ASSERT_THAT(two_before.doubts, SizeIs(1));
+  EXPECT_EQ(two_before.doubts[0].run, 2u);
+  EXPECT_THAT(two_before.doubts[0].may_continue, testing::UnorderedElementsAre(0, 1));
+  const auto two_behind = chains_of({part("a", 0, 100), part("b", 80, 200), part("c", 80, 220)});
+  EXPECT_THAT(two_behind.chains, IsEmpty());
+  EXPECT_THAT(two_behind.doubts, SizeIs(2));
+}
+
+TEST(Restarts, AGapBeyondOneIntervalAndOtherFactsAreAnotherRun) {
+  EXPECT_THAT(chains_of({part("a", 0, 100), part("b", 110, 200)}).chains, SizeIs(1));
+  EXPECT_THAT(chains_of({part("a", 0, 100), part("b", 130, 200)}).chains, IsEmpty());
+  EXPECT_THAT(chains_of({part("a", 0, 100), part("b", 20, 90)}).chains, IsEmpty()) << "no progress";
+  const RunSpan spans[] = {span_of(part("a", 0, 100), "x"), span_of(part("b", 80, 200), "y")};
+  EXPECT_THAT(find_restarts(spans).chains, IsEmpty());
+}
+
+TEST(Restarts, EachStepCountsOnceAndLostTimeStays) {
+  RunLog second = part("b.log", 80, 200);
+  second.outcome.status = Status::completed;
+  const RunLog run = join_restarts({part("a.log", 0, 100), second});
+  EXPECT_EQ(run.path, "a.log");
+  EXPECT_EQ(run.outcome.status, Status::completed);
+  EXPECT_EQ(run.totals.optimizer_steps, 200);
+  ASSERT_THAT(run.records, SizeIs(8 + 12));
+  for (std::size_t i = 0; i < run.records.size(); ++i) {
+    EXPECT_EQ(run.records[i].step, 10 * static_cast<std::int64_t>(i + 1));
+    EXPECT_EQ(run.records[i].iterations, 10);
+    EXPECT_DOUBLE_EQ(run.records[i].seconds, 20);
+  }
+  EXPECT_DOUBLE_EQ(run.records[7].time_s, 160);
+  EXPECT_DOUBLE_EQ(run.records[8].time_s, 200 + 20) << "the 20 lost steps took 40 seconds";
+  EXPECT_DOUBLE_EQ(run.records.back().time_s, 200 + 240);
+  EXPECT_THAT(notices_of(run), HasSubstr("joined with its restarts: a.log (steps 1 to 100, killed)"
+                                         ", b.log (steps 81 to 200, completed)"));
+  EXPECT_THAT(notices_of(run), HasSubstr("20 steps were lost and done again by b.log"));
+}
+
+TEST(Restarts, StepsThatNoLogTellsOfAreNamed) {
+  const RunLog run = join_restarts({part("a", 0, 100), part("b", 110, 200)});
+  EXPECT_THAT(notices_of(run), HasSubstr("no log tells of the steps 101 to 110"));
+}
+
+TEST(Restarts, TotalsAddUpOnlyWhereEveryPartStatesThem) {
+  RunLog a = part("a", 0, 100), b = part("b", 80, 200);
+  a.totals.wall_s = 300;
+  b.totals.wall_s = 400;
+  a.totals.sequences = 1000;
+  b.totals.sequences = 1200;
+  a.totals.training_s = 250;
+  a.summary = Stated{5, RateUnit::sequences_per_second, 44};
+  const RunLog run = join_restarts({a, b});
+  EXPECT_EQ(run.totals.wall_s, 700);
+  EXPECT_FALSE(run.totals.training_s);
+  EXPECT_EQ(run.totals.sequences, 1000 + 1000) << "100 of b's 120 steps are new";
+  EXPECT_FALSE(run.summary);
+  EXPECT_THAT(notices_of(run), HasSubstr("closing rates are of one part each"));
+}
+
+// NVIDIA's bars count micro-steps from 0 in each log; the optimizer steps go on.
+TEST(Restarts, MicroStepsGoOnWhereTheCheckpointWas) {
+  RunLog logs[2];
+  for (int i = 0; i < 2; ++i) {
+    logs[i].path = i == 0 ? "a" : "b";
+    logs[i].iteration_unit = IterationUnit::micro_step;
+    logs[i].totals.first_optimizer_step = 20 * i;
+    logs[i].totals.last_optimizer_step = 25 + 25 * i;
+    for (int step = 1; step <= (i == 0 ? 25 : 30); ++step) {
+      Record record;
+      record.step = 4 * step;
+      record.iterations = 4;
+      record.time_s = step;
+      logs[i].records.push_back(record);
+    }
+    logs[i].totals.iterations = logs[i].records.back().step;
+  }
+  const RunLog run = join_restarts({logs[0], logs[1]});
+  ASSERT_THAT(run.records, SizeIs(20 + 30));
+  EXPECT_EQ(run.records[19].step, 80);
+  EXPECT_EQ(run.records[20].step, 84);
+  EXPECT_EQ(run.records.back().step, 200);
+  EXPECT_DOUBLE_EQ(run.records[20].time_s, 25 + 1);
+  EXPECT_EQ(run.totals.optimizer_steps, 50);
+  EXPECT_EQ(run.totals.iterations, 200);
+}
+
+}  // namespace
+}  // namespace bertbench
