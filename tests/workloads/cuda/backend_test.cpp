@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <ostream>
 #include <stdexcept>
 #include <thread>
 
@@ -46,6 +47,8 @@ struct Case {
   double bound;       ///< of the worst tensor's relative error
   double loss_bound;  ///< relative
 };
+/// ctest shows it in the test's name, which must not change from run to run.
+void PrintTo(const Case& one, std::ostream* out) { *out << one.precision; }
 
 class CudaPrecision : public ::testing::TestWithParam<Case> {
  protected:
