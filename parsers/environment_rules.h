@@ -1,5 +1,6 @@
 // EnvironmentRules: what logs of many trainers state about software and hardware in the same
-// words: versions of CUDA, cuDNN, NCCL and frameworks, the GPU's name, the optimizer, clipping.
+// words: versions of CUDA, cuDNN, NCCL and frameworks, name and number of the GPUs that are listed
+// ("gpu_count": of a node or of all workers, as the log lists them), the optimizer, clipping.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,10 @@ class EnvironmentRules {
   };
   void state(const Line& line, std::string_view key, std::string value, bool axis);
   void see_gpu(const Line& line);
+  void see_gpu_index(const Line& line, std::int64_t index);
 
   std::vector<Statement> statements_;
+  std::int64_t gpus_ = 0, gpu_line_ = 0;  ///< of the list of GPUs that was seen last
 };
 
 }  // namespace bertbench

@@ -4,7 +4,9 @@
 #include <array>
 #include <limits>
 #include <optional>
+#include <utility>
 
+#include "parsers/argument_text.h"
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
 #include "parsers/cursor.h"
@@ -30,13 +32,32 @@ constexpr std::string_view kAnchors[] = {"train_batch_size",
                                          "Instantaneous batch size per device",
                                          "Total train batch size",
                                          "Total optimization steps",
-                                         "fp16=True",
-                                         " bf16=True",
+                                         "fp16=",
+                                         "bf16=",
+                                         "use_amp=",
+                                         "dtype=\'float",
+                                         "fp16 activated!",
+                                         "fp16_enabled ....",
+                                         "bfloat16_enabled ....",
+                                         "16-bits training: False",
+                                         "using world size: ",
+                                         "dist_world_size=",
+                                         "world size: ",
+                                         "world_size:",
+                                         "'fp16': ",
+                                         "global_batch_size ....",
+                                         " seq_length ....",
+                                         "max_len=",
+                                         "WORLD_SIZE=",
+                                         "--ntasks-per-node=",
+                                         "gpus=\'",
+                                         "Num GPUs ",
+                                         "Per-GPU Batch Size ",
+                                         "training on ",
                                          "params_dtype ....",
                                          "16-bits training: True",
                                          "name = input_ids, shape = (",
                                          "libcudart.so.",
-                                         "physical GPU (device:",
                                          "torch.distributed",
                                          "train_micro_batch_size_per_gpu",
                                          "bert_train ",
@@ -49,45 +70,14 @@ constexpr std::string_view kAnchors[] = {"train_batch_size",
 
 constexpr std::size_t kMaxStatements = 4096;
 
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-// The value of `name` as an argument: "--name=4", "--name 4", "name=4,", "'name': 4", "name : 4",
-// "name ......... 4".
-std::optional<std::string_view> argument(std::string_view text, std::string_view name) {
-  for (auto at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
-    if (at > 0 && is_word(text[at - 1])) continue;
-    std::size_t i = at + name.size();
-    if (i < text.size() && is_word(text[i])) continue;
-    while (i < text.size() && (text[i] == ' ' || text[i] == '=' || text[i] == ':' ||
-                               text[i] == '.' || text[i] == '"' || text[i] == '\'')) {
-      ++i;
-    }
-    std::size_t end = i;
-    while (end < text.size() && (is_word(text[end]) || text[end] == '.' || text[end] == '-')) ++end;
-    if (end > i) return text.substr(i, end - i);
-  }
-  return std::nullopt;
-}
-
-std::optional<std::int64_t> count(std::string_view text) {
-  if (text.ends_with(".0")) text.remove_suffix(2);
-  const auto value = to_int(text);
-  return value && *value >= 1 && *value <= 1'000'000'000 ? value : std::nullopt;
-}
-
-bool has(const Line& line, std::string_view what) {
-  return line.text.find(what) != std::string_view::npos;
-}
-
 }  // namespace
 
 std::span<const std::string_view> FactRules::anchors() {
   static const std::vector<std::string_view> list = [] {
     std::vector<std::string_view> out(std::begin(kAnchors), std::end(kAnchors));
-    const auto further = EnvironmentRules::anchors();
-    out.insert(out.end(), further.begin(), further.end());
+    for (const auto further : {EnvironmentRules::anchors(), MemoryRules::anchors()}) {
+      out.insert(out.end(), further.begin(), further.end());
+    }
     return out;
   }();
   return list;
@@ -109,6 +99,7 @@ void FactRules::see(const Line& line) {
     evaluating_ = !has(line, "training");
     return;
   }
+  if (memory_.see(line)) return;
   environment_.see(line);
   see_launcher(line);
   see_framework(line);
@@ -179,6 +170,11 @@ void FactRules::see_arguments(const Line& line) {
   take(Key::micro_batch, "train_micro_batch_size_per_gpu");
   take(Key::accumulation, "gradient_accumulation_steps");
   take(Key::sequence_length, "max_seq_length");
+  take(Key::sequence_length, "max_len");  // gluon-nlp's fine-tuning
+  if (has(line, " ....")) {               // Megatron's list of arguments
+    take(Key::sequence_length, "seq_length");
+    take(Key::global_batch, "global_batch_size");
+  }
   if (shell) {
     if (line.text.starts_with("+ batch_size=")) take(Key::micro_batch, "batch_size");
     if (line.text.starts_with("+ num_gpus=")) take(Key::world, "num_gpus");
@@ -214,10 +210,7 @@ void FactRules::see_arguments(const Line& line) {
   after(Key::global_batch, "distributed & accumulation)");
   after(Key::accumulation, "Gradient Accumulation steps");
   after(Key::planned, "Total optimization steps");
-  if (has(line, "fp16=True") || has(line, "16-bits training: True")) {
-    state(line, Key::precision, "fp16");
-  }
-  if (has(line, " bf16=True")) state(line, Key::precision, "bf16");
+  see_precision(line);
   Cursor type(line);
   if (type.skip_past("params_dtype ....") && type.skip_past(" torch.")) {
     const auto name = type.until(" \t,");
@@ -237,30 +230,11 @@ void FactRules::see_arguments(const Line& line) {
   }
 }
 
-void FactRules::see_launcher(const Line& line) {
-  for (const std::string_view name : {"nproc_per_node", "nproc-per-node"}) {
-    const auto ranks = argument(line.text, name);
-    if (!ranks || !count(*ranks)) continue;
-    state(line, Key::gpus_per_node, *ranks);
-    // Both launchers run on one node unless they are told otherwise.
-    const auto nodes = argument(line.text, "nnodes");
-    state(line, Key::nodes, nodes && count(*nodes) ? *nodes : std::string_view("1"));
-  }
-  if (has(line, "n_gpu: 1") && has(line, "distributed training: False")) {
-    state(line, Key::gpus_per_node, "1");
-    state(line, Key::nodes, "1");
-  }
-}
-
 void FactRules::see_framework(const Line& line) {
   if (has(line, "torch.distributed")) state(line, Key::framework, "pytorch");
   Cursor cuda(line);
   if (cuda.skip_past("libcudart.so.")) {
     if (const auto version = cuda.until(" ;,'\"")) state(line, Key::cuda, *version);
-  }
-  Cursor gpu(line);
-  if (gpu.skip_past("physical GPU (device:") && gpu.skip_past("name: ")) {
-    if (const auto name = gpu.until(",")) state(line, Key::gpu, *name);
   }
 }
 
@@ -285,18 +259,22 @@ void FactRules::apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_l
   const auto set_text = [&](Fact<std::string>& fact, Key key) {
     if (at(key) != nullptr && !fact.known()) fact.set(at(key)->value, FactSource::log);
   };
-  if (!run.own_facts) {
+  // A format that knows the batches itself may still know nothing of GPUs.
+  if (!run.own_facts || !facts.world()) {
     set(facts.gpus_per_node, number(Key::gpus_per_node));
     set(facts.nodes, number(Key::nodes));
     set(facts.world_size, number(Key::world));
   }
   set(facts.sequence_length, number(Key::sequence_length));
   set_text(facts.precision, Key::precision);
+  set_text(facts.precision, Key::no_half);
   set_text(facts.model, Key::model);
   set_text(facts.framework, Key::framework);
   environment_.apply(facts, begin_line, end_line, first_record);
   if (at(Key::cuda) != nullptr) facts.versions.emplace("cuda", at(Key::cuda)->value);
-  if (at(Key::gpu) != nullptr) facts.versions.emplace("gpu", at(Key::gpu)->value);
+  if (!run.log.memory && run.log.kind == WorkKind::training) {
+    run.log.memory = memory_.most(begin_line, end_line);
+  }
   // What is stated of batches is stated of training.
   if (run.log.kind != WorkKind::training || run.own_facts) return;
   set(facts.gradient_accumulation_steps, number(Key::accumulation));

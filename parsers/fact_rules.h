@@ -10,6 +10,7 @@
 
 #include "parsers/environment_rules.h"
 #include "parsers/format.h"
+#include "parsers/memory_rules.h"
 
 namespace bertbench {
 
@@ -40,10 +41,10 @@ class FactRules {
     world,
     sequence_length,
     precision,
+    no_half,  ///< a switch of half precision is off
     model,
     framework,
     cuda,
-    gpu,
     planned,  ///< optimizer steps that the run aims at
     count_
   };
@@ -56,10 +57,12 @@ class FactRules {
   void see_arguments(const Line& line);
   void see_bert_train(const Line& line);
   void see_launcher(const Line& line);
+  void see_precision(const Line& line);
   void see_framework(const Line& line);
 
   std::vector<Statement> statements_;
   EnvironmentRules environment_;
+  MemoryRules memory_;
   bool evaluating_ = false;  ///< between "Running evaluation" and "Running training"
 };
 

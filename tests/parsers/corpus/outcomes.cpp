@@ -50,49 +50,6 @@ const Ending kEndings[] = {
     {"megatron/lockclock_qwen7b_baseline.log", Status::completed, "", 20},
 };
 
-struct Said {
-  const char* file;
-  const char* fact;   ///< of versions or axes, or "precision"
-  const char* value;  ///< "" = the log does not say, and so must we not
-};
-
-const Said kSaid[] = {
-    {"megatron/bigscience_megds3d_old_nccl_info.log", "nccl", "2.7.8"},
-    {"megatron/lockclock_qwen7b_baseline.log", "nccl", "2.27.5"},
-    {"megatron/lockclock_qwen7b_baseline.log", "deepspeed", "0.14.0"},
-    {"megatron/lockclock_qwen7b_baseline.log", "gradient_clipping", "1"},
-    {"megatron/lockclock_qwen7b_baseline.log", "precision", "bf16"},
-    {"megatron/lockclock_4runs_concatenated.log", "optimizer", "adam"},
-    {"megatron/lockclock_4runs_concatenated.log", "precision", "bf16"},
-    {"megatron/bigscience_meg_base_n4_cancelled.log", "precision", "fp16"},
-    {"megatron/bigscience_meg_base_n4_cancelled.log", "gpu", "Tesla V100-SXM2"},
-    {"megatron/bigscience_meg_base_n4_cancelled.log", "cuda_driver", "11.2"},
-    {"megatron/bigscience_meg_base_n4_cancelled.log", "nccl", ""},
-    {"megatron/megds_gpt3_0.125b_randomltd.log", "nccl", "2.10.3"},
-    {"mlperf/v2.0_azure_nd96_n8_result1.log", "nccl", "2.12.10"},
-    {"mlperf/v2.0_azure_maskrcnn_tqdm_nonutf8.log", "gpu", "NVIDIA A100-SXM4-80GB"},
-    {"mlperf/v2.0_azure_maskrcnn_tqdm_nonutf8.log", "cuda", "11.6.124"},
-    {"paddle/bert_v100_fp16_gpu32.log", "nccl", "2.8.4"},
-    {"paddle/bert_v100_fp16_gpu32.log", "gradient_clipping", "1"},
-    {"paddle/bert_v100_fp16_gpu32.log", "gpu", ""},
-    {"nanogpt/modded_muon.log", "gpu", "NVIDIA H100 80GB HBM3"},
-    {"nanogpt/modded_muon.log", "cuda_driver", "12.2"},
-    {"nanogpt/modded_muon.log", "cuda", ""},
-    {"nvidia-dle-tensorflow/paddleperf_a100_fp16_gpu1.log", "gpu", "NVIDIA A100-SXM4-40GB"},
-    {"nvidia-dle-tensorflow/paddleperf_a100_fp16_gpu1.log", "cudnn", "8"},
-    {"nvidia-dle-tensorflow/paddleperf_v100_fp16_gpu8.log", "xla", "true"},
-    {"nvidia-dle-tensorflow/paddleperf_v100_fp16_gpu8.log", "optimizer", "lamb"},
-    {"nvidia-dle-tensorflow/paddleperf_v100_fp16_gpu8.log", "gpu", "Tesla V100-SXM2-32GB"},
-    {"nvidia-dle-pytorch/resnet50_v100_amp_gpu8.log", "optimizer", "sgd"},
-    {"tensorflow/google_bert_ch_ner_nohup.log", "cudnn", "7"},
-    {"tensorflow/google_bert_ch_ner_nohup.log", "gpu", "Tesla V100-SXM2-32GB"},
-    {"huggingface/bigscience_hf_ds_base_n16.log", "gradient_clipping", "1"},
-    {"huggingface/korquad_autotrain_aborted.log", "gpu", ""},
-    {"mlperf/v5.0_cisco_hpf_n8_result0.log", "optimizer", ""},  // a sentence about optimizers
-    {"deepspeed/dschat_step2_dpo_opt350m.log", "gradient_clipping", "1"},
-    {"mxnet/gluonnlp_bert_base_pretrain.log", "nccl", ""},
-};
-
 class CollectedLogs : public testing::Test {
  protected:
   void SetUp() override {
@@ -118,22 +75,6 @@ TEST_F(CollectedLogs, EndAsTheirContentSays) {
     if (want.step >= 0) {
       EXPECT_EQ(outcome.step, want.step);
     }
-  }
-}
-
-std::string fact_of(const Facts& facts, const std::string& name) {
-  if (name == "precision") return facts.precision.value.value_or("");
-  if (const auto at = facts.versions.find(name); at != facts.versions.end()) return at->second;
-  if (const auto at = facts.axes.find(name); at != facts.axes.end()) return at->second;
-  return "";
-}
-
-TEST_F(CollectedLogs, GiveTheFactsThatTheyStateAndNoOther) {
-  for (const Said& said : kSaid) {
-    const auto runs = read_log(folder() + "/" + said.file, {});
-    ASSERT_TRUE(runs) << runs.error().message();
-    EXPECT_EQ(fact_of(runs->front().facts, said.fact), said.value)
-        << said.file << ": " << said.fact;
   }
 }
 
