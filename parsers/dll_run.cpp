@@ -26,6 +26,7 @@ void DllRun::see_step(const DllStep& step, const Line& line, RunBuilder& out) {
     out.close(WorkKind::training);
     iteration_ = -1;
     skipped_ = 0;
+    stride_ = 1;
     time_s_ = kUnknown;
     closed_ = false;
   }
@@ -35,13 +36,14 @@ void DllRun::see_step(const DllStep& step, const Line& line, RunBuilder& out) {
     skipped = std::max(skipped, static_cast<std::int64_t>(*step.skipped));
   } else if (iteration == iteration_) {
     ++skipped;  // older revisions do not print the number
-  } else if (step.last && !first && iteration > iteration_ + 1 &&
+  } else if (step.last && !first && stride_ <= 1 && iteration > iteration_ + 1 &&
              iteration - iteration_ - 1 <= skipped_ + 1) {
     // Older revisions: the last line alone counts the skipped updates as well, one that was in
     // front of the first line included.
     skipped_in_all = iteration - iteration_ - 1;
     iteration = iteration_ + 1;
   }
+  if (!first && iteration > iteration_) stride_ = iteration - iteration_;
   const std::int64_t before = iteration_ + skipped_;
   Sample sample;
   sample.step = iteration + skipped;

@@ -41,6 +41,7 @@ class DllRun {
 
   std::optional<std::int64_t> micro_batch_;
   std::int64_t iteration_ = -1, skipped_ = 0;  ///< of the record before
+  std::int64_t stride_ = 1;                    ///< iterations from one line to the next
   double time_s_ = kUnknown;
   bool closed_ = false;
 };

@@ -67,6 +67,38 @@ TEST(TrainerLogs, SayHowTheRunEnded) {
   }
 }
 
+// The golden logs of bert_train's styles: six steps of 0.99 s, NaN losses from the fifth on, or
+// four steps and then a signal. huggingface prints no clock, tqdm and megatron's stamps are
+// rounded.
+TEST(TrainerLogs, AreReadBackInEveryStyleThatBertTrainPrints) {
+  const fs::path folder = fs::path(BB_SOURCE_DIR) / "tests/workloads/driver/golden";
+  int styles = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string file = entry.path().filename();
+    SCOPED_TRACE(file);
+    const bool interrupted = file.ends_with("_interrupted.log");
+    const std::string style = file.substr(0, file.find(interrupted ? "_interrupted" : ".log"));
+    const auto runs = read_log(entry.path().string(), {});
+    ASSERT_TRUE(runs) << runs.error().message();
+    ASSERT_EQ(runs->size(), 1u);
+    const RunLog& run = runs->front();
+    EXPECT_EQ(run.format, style);
+    EXPECT_EQ(name(run.outcome.status), name(interrupted ? Status::killed : Status::nan));
+    if (!interrupted) {
+      EXPECT_TRUE(run.first_nan_step) << "no NaN";
+    }
+    if (style != "huggingface" && style != "tqdm" && run.records.size() > 1) {
+      const Record& last = run.records.back();
+      const double seconds = std::isnan(last.seconds)
+                                 ? last.time_s - run.records[run.records.size() - 2].time_s
+                                 : last.seconds;
+      EXPECT_NEAR(seconds / static_cast<double>(last.iterations), 0.99, 0.011);
+    }
+    ++styles;
+  }
+  EXPECT_GE(styles, 20);
+}
+
 TEST(TrainerLogs, CountTheMicroStepsOfTqdmBars) {
   const auto runs =
       read_log(std::string(BB_SOURCE_DIR) + "/tests/data/samples/tqdm/tiny_1n1g_a4.log", {});

@@ -46,7 +46,15 @@ add_library(bert_driver STATIC
   data/batches.cpp
   data/synthetic.cpp
   data/token_file.cpp
+  log_styles/deepspeed.cpp
+  log_styles/dll_calls.cpp
+  log_styles/dllogger.cpp
+  log_styles/dllogger_json.cpp
+  log_styles/gluonnlp.cpp
+  log_styles/huggingface.cpp
   log_styles/log_styles.cpp
+  log_styles/megatron.cpp
+  log_styles/mlperf.cpp
   log_styles/native.cpp
   log_styles/text.cpp
   log_styles/tf.cpp

@@ -91,11 +91,18 @@ struct LogStyleEntry {
 [[nodiscard]] std::span<const LogStyleEntry> log_styles();
 [[nodiscard]] const LogStyleEntry* find_log_style(std::string_view name);  ///< null: none
 [[nodiscard]] std::vector<std::string> log_style_names();
-/// What to say of a name that is not in the list: not built yet, or unknown; and what there is.
+/// What to say of a name that is not in the list: that it is unknown, and what there is.
 [[nodiscard]] std::string unknown_log_style(std::string_view name);
 
 [[nodiscard]] std::unique_ptr<LogStyle> make_native_style(std::ostream& out);
 [[nodiscard]] std::unique_ptr<LogStyle> make_tqdm_style(std::ostream& out);
 [[nodiscard]] std::unique_ptr<LogStyle> make_tf_style(std::ostream& out);
+[[nodiscard]] std::unique_ptr<LogStyle> make_dllogger_style(std::ostream& out);
+[[nodiscard]] std::unique_ptr<LogStyle> make_dllogger_json_style(std::ostream& out);
+[[nodiscard]] std::unique_ptr<LogStyle> make_gluonnlp_style(std::ostream& out);
+[[nodiscard]] std::unique_ptr<LogStyle> make_deepspeed_style(std::ostream& out);
+[[nodiscard]] std::unique_ptr<LogStyle> make_huggingface_style(std::ostream& out);
+[[nodiscard]] std::unique_ptr<LogStyle> make_mlperf_style(std::ostream& out);
+[[nodiscard]] std::unique_ptr<LogStyle> make_megatron_style(std::ostream& out);
 
 }  // namespace bert

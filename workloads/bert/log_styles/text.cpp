@@ -18,6 +18,13 @@ std::string python_float(double value) {
   return text;
 }
 
+std::string python_json_float(double value) {
+  if (std::isfinite(value)) {
+    return python_float(value);
+  }
+  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+}
+
 std::string numpy_float32(double value) {
   const auto narrow = static_cast<float>(value);
   if (!std::isfinite(narrow)) {
@@ -31,6 +38,20 @@ std::string numpy_float32(double value) {
 }
 
 std::string percent_g(double value) { return fmt::format("{:.6g}", value); }
+
+std::string python_datetime(double unix_seconds) {
+  const double whole = std::floor(unix_seconds);
+  return fmt::format("{}.{:06d}", utc(whole, "%Y-%m-%d %H:%M:%S"),
+                     static_cast<int>((unix_seconds - whole) * 1e6));
+}
+
+std::string command_trace(const RunFacts& facts) {
+  std::string text = fmt::format("+ {}\n", fmt::join(facts.command, " "));
+  if (!facts.simulated_topology.empty()) {
+    text += fmt::format("  Simulated cluster = {}\n", facts.simulated_topology);
+  }
+  return text;
+}
 
 std::string utc(double unix_seconds, const char* format) {
   const auto whole = static_cast<std::time_t>(std::floor(unix_seconds));
