@@ -102,6 +102,7 @@ class BatchRun {
   std::deque<Wanted> wanted_;
   std::list<Job> jobs_;
   int handed_in_ = 0;
+  int launch_failures_ = 0;  // jobs handed in anew as the queue could not start them
   Clock::time_point next_query_{};
   double query_every_s_ = 0.5;
   std::optional<Clock::time_point> silent_since_;

@@ -43,6 +43,7 @@ struct QueueEntry {
   std::string id;
   std::string word;                ///< the queue's own name of the state: "PENDING"
   std::string reason;              ///< why it waits or ended
+  bool launch_failed = false;      ///< held as the queue could not start it, by nobody's wish
   Status outcome = Status::error;  ///< of attempts that the end of the job cut off
 };
 

@@ -14,6 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
+constexpr int kMostLaunchFailures = 3;
 constexpr double kMissing_s = 5;  // marks may be seen late on a shared file system
 
 /// Status of a command as a shell gives it: 128 + number for a signal.
@@ -164,6 +165,20 @@ Result<void> BatchRun::judge_queue(Job& job) {
                                               entry.reason.empty() || entry.reason == "None"
                                                   ? ""
                                                   : " (" + entry.reason + ")"));
+  }
+  // A restarted controller may give a new job the number of one that its nodes still know.
+  const bool begun = std::any_of(job.members.begin(), job.members.end(),
+                                 [](const auto& m) { return !m.started.empty() || m.over; });
+  if (job.known && job.entry.launch_failed && !begun && launch_failures_ < kMostLaunchFailures) {
+    ++launch_failures_;
+    run_.observer_.notice(fmt::format("{} could not start job {} ({}); it is handed in anew",
+                                      batch_.title, job.name, job.entry.reason));
+    for (auto& member : job.members) {
+      member.over = true;
+      wanted_.push_back({member.open.trial, member.open.attempt, member.last_attempt,
+                         member.earlier, batch_group(run_.plan_, member.open.trial)});
+    }
+    return close(job, true);
   }
   if (job.known && job.entry.state == QueueState::held) {
     return end_all(Status::error,

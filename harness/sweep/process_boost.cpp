@@ -41,7 +41,8 @@ struct ChildSetup : bp::extend::handler {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
-    for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD}) signal(number, SIG_DFL);
+    for (const int number : {SIGPIPE, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD})
+      signal(number, SIG_DFL);
     if (stdin_fd >= 0) dup2(stdin_fd, 0);
     close_on_exec_from(3);
   }

@@ -209,6 +209,8 @@ std::map<std::string, QueueEntry> parse_squeue(std::string_view text) {
     entry.word = fields[2];
     entry.reason = fields[3];
     std::tie(entry.state, entry.outcome) = state_of(fields[2], fields[3]);
+    entry.launch_failed =
+        entry.state == QueueState::held && entry.reason.starts_with("launch failed");
     const auto [it, fresh] = out.emplace(std::string(fields[0]), entry);
     if (!fresh && it->second.state == QueueState::ended) it->second = entry;
   }

@@ -318,6 +318,7 @@ TEST(SlurmQueue, ReadsStatesAndPrefersALiveJobOfAName) {
   ASSERT_EQ(known.size(), 3u);
   EXPECT_EQ(known.at("bb-1-a").state, QueueState::running);
   EXPECT_EQ(known.at("bb-1-b").state, QueueState::held);
+  EXPECT_TRUE(known.at("bb-1-b").launch_failed);
   EXPECT_EQ(known.at("bb-1-c").outcome, Status::out_of_memory);
 }
 
