@@ -1,5 +1,5 @@
-// What the collected logs state of themselves, read by hand from each: all of it, and nothing that
-// they do not state.
+// What the collected logs state of themselves, checked against what grep finds in each: all of it,
+// and nothing that they do not state.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
