@@ -54,6 +54,27 @@ std::optional<std::int64_t> Cursor::integer() {
   return value;
 }
 
+std::optional<std::int64_t> Cursor::grouped_integer() {
+  const std::size_t start = at_;
+  auto value = integer();
+  if (!value || *value < 0 || at_ - start > 3) return value;
+  const auto digit = [this](std::size_t i) {
+    return i < text_.size() && text_[i] >= '0' && text_[i] <= '9';
+  };
+  while (at_ < text_.size() && text_[at_] == ',' && digit(at_ + 1) && digit(at_ + 2) &&
+         digit(at_ + 3) && !digit(at_ + 4)) {
+    ++at_;
+    std::int64_t thousands = 0;
+    const auto group = integer();
+    if (!group || __builtin_mul_overflow(*value, 1000, &thousands) ||
+        __builtin_add_overflow(thousands, *group, &*value)) {
+      at_ = start;
+      return std::nullopt;
+    }
+  }
+  return value;
+}
+
 std::optional<double> Cursor::duration() {
   const std::size_t start = at_;
   double total = 0;

@@ -29,6 +29,8 @@ class Cursor {
   /// Digits with an optional sign, or `nan`, `inf`; also "1,234.5" only up to the comma.
   std::optional<double> number();
   std::optional<std::int64_t> integer();
+  /// "12,500" as Python's `:,` writes it, or plain digits.
+  std::optional<std::int64_t> grouped_integer();
   /// [[h:]mm:]ss[.fraction] in seconds; hours may exceed 24.
   std::optional<double> duration();
   /// Bytes up to the first of `stops` (not taken) or the end; nullopt when empty.

@@ -198,7 +198,8 @@ void FactRules::see_arguments(const Line& line) {
     cursor.blanks();
     if (!cursor.literal("=")) return;
     cursor.blanks();
-    if (const auto value = cursor.integer(); value && *value >= 1) {
+    // Newer Hugging Face Trainers group the digits of their totals.
+    if (const auto value = cursor.grouped_integer(); value && *value >= 1) {
       state(line, key, std::to_string(*value));
     }
   };

@@ -1,5 +1,7 @@
 #include "parsers/run_builder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -146,9 +148,15 @@ RunBuilder::RunBuilder(std::string_view format, std::string path, WindowRule win
 RunDraft& RunBuilder::begin(WorkKind kind, std::int64_t line) {
   if (drafts_.size() >= kMaxRuns) {
     // Input that begins runs without end: the rest goes to one run that nobody sees.
-    if (!overflow_)
+    if (!overflow_) {
       overflow_ = std::make_unique<RunDraft>(path_, format_, kind, window_, line, budget_);
-    overflow_->discard = true;
+      overflow_->discard = true;
+      drafts_.back()->log.notices.push_back(
+          {line,
+           fmt::format("here begins run {} of this file: it and all that follow are left out; "
+                       "split the file to have them read",
+                       kMaxRuns + 1)});
+    }
     return *overflow_;
   }
   drafts_.push_back(std::make_unique<RunDraft>(path_, format_, kind, window_, line, budget_));

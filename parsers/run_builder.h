@@ -108,7 +108,8 @@ class RunBuilder {
   [[nodiscard]] const RunDraft* current() const;
 
  private:
-  static constexpr std::size_t kMaxRuns = 20'000;
+  /// Of one file; at 6 to 11 KB each they keep the memory bound. What follows is left out, told.
+  static constexpr std::size_t kMaxRuns = 3'000;
   RunDraft& begin(WorkKind kind, std::int64_t line);
 
   std::string_view format_;

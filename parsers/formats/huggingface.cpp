@@ -90,6 +90,14 @@ bool HuggingfaceParser::parse(const Line& line, RunBuilder& out) {
                                : see_console(line, out);
 }
 
+// Newer Trainers group the digits of their totals.
+std::optional<double> total_after(const Line& line, std::string_view key) {
+  Cursor cursor(line);
+  if (!cursor.skip_past(key)) return std::nullopt;
+  const auto total = cursor.grouped_integer();
+  return total ? std::optional(static_cast<double>(*total)) : std::nullopt;
+}
+
 // The epoch says which step it is, where the log told both totals; else dicts are counted.
 bool HuggingfaceParser::see_dict(const Line& line, RunBuilder& out) {
   const auto loss = number_after(line, "{'loss':");
@@ -102,8 +110,9 @@ bool HuggingfaceParser::see_dict(const Line& line, RunBuilder& out) {
   sample.rank = line.rank;
   sample.loss = *loss;
   sample.step = ++dicts_;
-  const bool known = epoch && epochs_ && steps_ && *epochs_ > 0 && *steps_ < 1e12 && *epoch >= 0 &&
-                     *epoch <= *epochs_;
+  // A stream of data has no end: the Trainer then prints 2^63 - 1 epochs.
+  const bool known = epoch && epochs_ && steps_ && *epochs_ > 0 && *epochs_ < 1e9 &&
+                     *steps_ < 1e12 && *epoch >= 0 && *epoch <= *epochs_;
   if (known && by_epoch_) {
     sample.step = std::max<std::int64_t>(1, std::llround(*epoch / *epochs_ * *steps_));
   } else {
@@ -129,11 +138,11 @@ bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
     return false;  // NVIDIA's scripts say so as well
   }
   if (line.text.find("Num Epochs = ") != std::string_view::npos) {
-    epochs_ = number_after(line, "Num Epochs = ");
+    epochs_ = total_after(line, "Num Epochs = ");
     return false;
   }
   if (line.text.find("Total optimization steps = ") != std::string_view::npos) {
-    steps_ = number_after(line, "Total optimization steps = ");
+    steps_ = total_after(line, "Total optimization steps = ");
     return false;
   }
   if (!closing_.see(line)) return false;

@@ -50,6 +50,34 @@ TEST(Huggingface, DoesNotTakeAProcessesMicroBatchForTheGlobalBatch) {
   EXPECT_FALSE(runs->front().facts.global_batch_size.known());
 }
 
+TEST(Huggingface, CountsTheDictsOfATrainerThatReadsAStreamWithoutEnd) {
+  const auto runs = read_text(
+      "***** Running training *****\n"
+      "  Num Epochs = 9,223,372,036,854,775,807\n"
+      "  Total optimization steps = 400\n"
+      "{'loss': 2.5, 'learning_rate': 1e-05, 'epoch': 0.25}\n"
+      "{'loss': 2.25, 'learning_rate': 1e-05, 'epoch': 0.5}\n"
+      "{'loss': 2.0, 'learning_rate': 1e-05, 'epoch': 0.75}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[2].step, 3);
+}
+
+TEST(Huggingface, ReadsTotalsWhoseDigitsAreGrouped) {
+  const auto runs = read_text(
+      "***** Running training *****\n"
+      "  Num Epochs = 3\n"
+      "  Total train batch size (w. parallel, distributed & accumulation) = 1,024\n"
+      "  Total optimization steps = 12,000\n"
+      "{'loss': 2.5, 'learning_rate': 1e-05, 'epoch': 0.25}\n"
+      "{'loss': 2.25, 'learning_rate': 1e-05, 'epoch': 0.5}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[0].step, 1'000);
+  EXPECT_EQ(runs[0].records[1].step, 2'000);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 1'024);
+}
+
 TEST(Huggingface, ReadsUnquotedDictsAndCountsThemWhereNoTotalIsTold) {
   const auto runs = read_text(
       "{'loss': 2.5, 'learning_rate': 1e-05, 'epoch': 0.02}\n"

@@ -120,14 +120,6 @@ TEST(Native, RecognisesALogThatHoldsNothingButItsFailure) {
   EXPECT_EQ(runs[0].facts.framework.value, "bert_train");
 }
 
-TEST(Native, StaysBoundedWhenRunsBeginWithoutEnd) {
-  std::string log;
-  for (int i = 0; i < 25'000; ++i)
-    log += R"({"type":"header","format":"bert_train/1"})"
-           "\n";
-  EXPECT_EQ(read_text(log).size(), 20'000u);
-}
-
 TEST(LiveView, FollowsTheRun) {
   LogReader reader({}, "-");
   EXPECT_EQ(reader.live().records, 0);

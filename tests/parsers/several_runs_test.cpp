@@ -1,4 +1,5 @@
 // A collected log that holds four runs: what INDEX.tsv gives is the median over all of them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,6 +32,22 @@ TEST(SeveralRunsInOneLog, MegatronsMedianOverFourRunsIsTheKnownOne) {
   // INDEX.tsv takes the lower one of the two in the middle.
   EXPECT_NEAR(seconds[99], 18.0555, 1e-9);
   EXPECT_NEAR(seconds[100], 18.0559, 1e-9);
+}
+
+// Memory is bounded, so the number of runs is; what is left out is told where it begins.
+TEST(SeveralRunsInOneLog, RunsBeyondTheBoundAreLeftOutWithANotice) {
+  constexpr int kRuns = 3'200;
+  std::string text;
+  for (int i = 0; i < kRuns; ++i) {
+    text +=
+        "{\"type\":\"header\",\"format\":\"bert_train/1\",\"micro_batch_size\":2}\n"
+        "{\"type\":\"step\",\"step\":1,\"seconds\":0.5}\n";
+  }
+  const auto runs = read_text(text);
+  EXPECT_EQ(runs.size(), 3'000u);
+  ASSERT_FALSE(runs.back().notices.empty());
+  EXPECT_EQ(runs.back().notices.back().line, 6'001);
+  EXPECT_THAT(runs.back().notices.back().text, ::testing::HasSubstr("left out"));
 }
 
 }  // namespace

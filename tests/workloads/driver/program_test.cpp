@@ -19,6 +19,7 @@
 namespace bert::testing {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 using Words = std::vector<std::string>;
@@ -271,7 +272,6 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--log-style", "x"}, 2, "unknown; have: native, tqdm, tf"},
       {{"--precision", "bf16"}, 2, "fp32 only"},
       {{"--precision", "int8"}, 2, "fp32, tf32, bf16"},
-      {{"--backend", "cuda"}, 3, "bert_cuda.so"},
       {{"--gelu", "tanh"}, 2, "needs --backend cuda"},
       {{"--inference"}, 2, "--backend cuda"},
       {{"--unpadded"}, 2, "--backend cuda"},
@@ -302,6 +302,14 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
     EXPECT_EQ(count(done.err, "\n"), 1) << done.err;
     EXPECT_EQ(done.out, "");
   }
+}
+
+TEST(Program, ABackendWithoutItsModuleOrDeviceIsRefusedInOneLine) {
+  const Finished done = run({"--backend", "cuda"}, {{"CUDA_VISIBLE_DEVICES", ""}});
+  EXPECT_EQ(done.status, 3) << done.err;
+  EXPECT_THAT(done.err, AnyOf(HasSubstr("bert_cuda.so"), HasSubstr("no CUDA device")));
+  EXPECT_EQ(count(done.err, "\n"), 1) << done.err;
+  EXPECT_EQ(done.out, "");
 }
 
 TEST(Program, HalfSetLauncherVariablesAreAUsageError) {
