@@ -18,6 +18,7 @@ class Case:
     command: tuple = ("extract", "-", "--json")
     kind: str = "pipe"
     statuses: tuple = (0,)
+    bound_mb: int = 64
 
 
 def repeat(text, size):
@@ -258,9 +259,10 @@ def cases(quick):
                    "statuses": statuses}
         yield Case(f"gzip bomb of {name}", prepare=gzip_bomb(text, size), **extract)
         yield Case(f"zstd bomb of {name}", prepare=zstd_bomb(text, size), **extract)
+    # Whoever made this file asked its readers for 128 MiB beside what they need themselves.
     yield Case("zstd bomb, window of 128 MiB", prepare=zstd_bomb(log, big(4000, 200) * MB,
                                                                 "--long=27"),
-               command=("extract", "{folder}", "--json"), kind="files", statuses=nothing)
+               command=("extract", "{folder}", "--json"), kind="files", bound_mb=64 + 135)
     yield Case("plain file, 8 threads", prepare=one_file(records), kind="files",
                command=("extract", "{folder}", "--json", "--threads", "8"))
     yield Case("files, totals only", prepare=files(big(100_000, 2_000), log), kind="files",
