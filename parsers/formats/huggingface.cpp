@@ -36,6 +36,11 @@ constexpr std::string_view kAnchors[] = {
     "train_steps_per_second ",
     "Total optimization steps = ",
     "Num Epochs = ",
+    "Num examples = ",
+    "Num update steps per epoch = ",
+    "Total train batch size (w. parallel, distributed & accumulation) = ",
+    "Continuing training from global step ",
+    "Resuming training from checkpoint with epoch ",
     "***** Running training",
     "\"log_history\": [",
     "\"loss\": ",
@@ -57,12 +62,20 @@ class HuggingfaceParser final : public LineParser {
   bool see_json(const Line& line, RunBuilder& out);
   bool see_compact(const Line& line, RunBuilder& out);
   bool see_dict(const Line& line, RunBuilder& out);
+  bool see_total(const Line& line);
+  [[nodiscard]] double steps_per_epoch() const;
+  void see_end(const Line& line);
+  void conclude_console(RunDraft& draft);
   void conclude_json(RunDraft& draft);
   RunDraft& run(const Line& line, RunBuilder& out);
 
   // Console.
   ClosingLines closing_;
-  std::optional<double> epochs_, steps_;
+  std::optional<double> epochs_, steps_, per_epoch_, examples_, batch_, resumed_at_;
+  struct Session {
+    double done = 0, slack = 0, planned = 0, runtime = 0, steps_rate = 0;
+  };
+  std::optional<Session> session_;  ///< of the closing dict
   std::string last_dict_;
   std::int64_t dicts_ = 0;
   bool by_epoch_ = true;  ///< every dict's step followed from its epoch
@@ -98,6 +111,32 @@ std::optional<double> total_after(const Line& line, std::string_view key) {
   return total ? std::optional(static_cast<double>(*total)) : std::nullopt;
 }
 
+// Totals that the Trainer prints when it begins.
+bool HuggingfaceParser::see_total(const Line& line) {
+  const auto take = [&](std::string_view key, std::optional<double>& total) {
+    if (line.text.find(key) == std::string_view::npos) return false;
+    if (!total) total = total_after(line, key);  // evaluations tell their examples as well
+    return true;
+  };
+  if (line.text.find("Resuming training from checkpoint with epoch ") != std::string_view::npos) {
+    resumed_at_ = total_after(line, " and global step ");
+    return true;
+  }
+  return take("Num Epochs = ", epochs_) || take("Total optimization steps = ", steps_) ||
+         take("Num examples = ", examples_) || take("Num update steps per epoch = ", per_epoch_) ||
+         take("Total train batch size (w. parallel, distributed & accumulation) = ", batch_) ||
+         take("Continuing training from global step ", resumed_at_);
+}
+
+// With --max_steps the last epoch is not a whole one, and the number of epochs is rounded up.
+double HuggingfaceParser::steps_per_epoch() const {
+  if (per_epoch_ && *per_epoch_ >= 1) return *per_epoch_;
+  const double whole = *steps_ / *epochs_;
+  if (!examples_ || !batch_ || !(*batch_ >= 1) || !(*examples_ >= 1)) return whole;
+  const double by_examples = *examples_ / *batch_;
+  return std::abs(whole - by_examples) > 1 ? by_examples : whole;
+}
+
 // The epoch says which step it is, where the log told both totals; else dicts are counted.
 bool HuggingfaceParser::see_dict(const Line& line, RunBuilder& out) {
   const auto loss = number_after(line, "{'loss':");
@@ -114,13 +153,15 @@ bool HuggingfaceParser::see_dict(const Line& line, RunBuilder& out) {
   const bool known = epoch && epochs_ && steps_ && *epochs_ > 0 && *epochs_ < 1e9 &&
                      *steps_ < 1e12 && *epoch >= 0 && *epoch <= *epochs_;
   if (known && by_epoch_) {
-    sample.step = std::max<std::int64_t>(1, std::llround(*epoch / *epochs_ * *steps_));
+    const double at = std::min(*epoch * steps_per_epoch(), *steps_);
+    sample.step = std::max<std::int64_t>(1, std::llround(at));
   } else {
     by_epoch_ = false;
   }
   RunDraft* open = out.open(WorkKind::training);
   if (open != nullptr && closing_.said_for(*open)) {
     closing_.give_to(*open);
+    conclude_console(*open);
     out.close(WorkKind::training);
     if (!by_epoch_) sample.step = dicts_ = 1;
   }
@@ -132,18 +173,14 @@ bool HuggingfaceParser::see_dict(const Line& line, RunBuilder& out) {
 bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
   if (line.text.find("{'loss':") != std::string_view::npos) return see_dict(line, out);
   if (line.text.find("***** Running training") != std::string_view::npos) {
-    epochs_ = steps_ = std::nullopt;
+    epochs_ = steps_ = per_epoch_ = examples_ = batch_ = resumed_at_ = std::nullopt;
     by_epoch_ = true;
     dicts_ = 0;
     return false;  // NVIDIA's scripts say so as well
   }
-  if (line.text.find("Num Epochs = ") != std::string_view::npos) {
-    epochs_ = total_after(line, "Num Epochs = ");
-    return false;
-  }
-  if (line.text.find("Total optimization steps = ") != std::string_view::npos) {
-    steps_ = total_after(line, "Total optimization steps = ");
-    return false;
+  if (see_total(line)) return false;
+  if (line.text.find("'train_runtime':") != std::string_view::npos) {
+    see_end(line);
   }
   if (!closing_.see(line)) return false;
   run(line, out);
@@ -224,6 +261,51 @@ bool HuggingfaceParser::see_json(const Line& line, RunBuilder& out) {
   return step.has_value();
 }
 
+// Releases to 5 divide all planned samples and steps by the runtime, also where the session began
+// at a checkpoint or stopped early: the rates are then those of work that was not done. `slack` is
+// what rounding leaves open in `done`.
+void mend_rate(double done, double slack, double planned, double runtime, double steps_rate,
+               RunDraft& draft) {
+  if (!draft.log.summary || !(runtime > 0) || !(steps_rate > 0) || !(planned >= 1)) return;
+  const double counted = steps_rate * runtime;
+  const double rounding = std::max(5e-4 / steps_rate, 6e-4);  // three decimals, or four digits
+  const bool all = std::abs(counted / planned - 1) <= 2 * rounding + 1e-3;
+  if (!all || done + slack >= 0.98 * planned) return;
+  const double printed = draft.log.summary->value;
+  const bool sure = done > 0 && slack <= 0.01 * done;
+  draft.log.notices.push_back(
+      {draft.log.summary->line,
+       fmt::format("train_samples_per_second = {} is that of all {:.0f} planned steps, of which "
+                   "this session did about {:.0f} (it began at a checkpoint or stopped early): {}",
+                   shortest(printed), planned, std::max(done, 0.0),
+                   sure ? "their share is taken" : "it is not taken")});
+  if (sure) {
+    draft.log.summary->value = printed * done / planned;
+  } else {
+    draft.log.summary.reset();
+  }
+}
+
+// The next run's totals may follow before this one is concluded.
+void HuggingfaceParser::see_end(const Line& line) {
+  const auto epoch = number_after(line, "'epoch':");
+  const auto runtime = number_after(line, "'train_runtime':");
+  const auto steps_rate = number_after(line, "'train_steps_per_second':");
+  const bool known =
+      epoch && runtime && steps_rate && epochs_ && steps_ && *epochs_ > 0 && *epochs_ < 1e9;
+  if (!known) return;
+  const double per_epoch = steps_per_epoch();
+  session_ = {*epoch * per_epoch - resumed_at_.value_or(0), 0.006 * per_epoch, *steps_, *runtime,
+              *steps_rate};
+}
+
+void HuggingfaceParser::conclude_console(RunDraft& draft) {
+  if (!session_) return;
+  mend_rate(session_->done, session_->slack, session_->planned, session_->runtime,
+            session_->steps_rate, draft);
+  session_.reset();
+}
+
 void HuggingfaceParser::conclude_json(RunDraft& draft) {
   if (runtime_) {
     draft.log.totals.training_s = runtime_;
@@ -238,7 +320,12 @@ void HuggingfaceParser::conclude_json(RunDraft& draft) {
   draft.log.summary = Stated{
       *samples_rate_,
       counts_steps ? RateUnit::iterations_per_second : RateUnit::sequences_per_second, rate_line_};
-  if (!counts_steps) return;
+  if (!counts_steps) {
+    if (global_step_ && max_steps_ && runtime_) {
+      mend_rate(*global_step_, 0, *max_steps_, *runtime_, *steps_rate_, draft);
+    }
+    return;
+  }
   const bool proved = global_step_ && runtime_ && *runtime_ > 0 &&
                       std::abs(*global_step_ / *runtime_ / *samples_rate_ - 1) < 1e-3;
   const std::string how =
@@ -257,6 +344,7 @@ void HuggingfaceParser::finish(RunBuilder& out) {
   RunDraft* draft = out.open(WorkKind::training);
   if (draft == nullptr) return;
   closing_.give_to(*draft);
+  conclude_console(*draft);
   conclude_json(*draft);
   // "train_batch_size" of trainer_state.json is of one process and of one micro-step.
   draft->own_facts = history_;

@@ -144,6 +144,7 @@ bool MegatronParser::see_iteration(const Line& line, RunBuilder& out) {
   sample.loss = number_after(line, "lm loss:");
   if (!sample.loss) sample.loss = number_after(line, "lm-loss:");
   if (!sample.loss) sample.loss = number_after(line, "lm-loss-training:");
+  if (!sample.loss) sample.loss = number_after(line, "| lm loss ");  // 2019: no colon, NaN printed
   const auto skipped = count_after(line, "number of skipped iterations:");
   if (sample.loss) {
     had_loss_ = true;
@@ -193,6 +194,7 @@ void MegatronParser::see_setting(const Line& line) {
   if (const auto world = count_after(line, "using world size:"); world && *world >= 1) {
     setting_.world = world;
     setting_.replicas = count_after(line, "data-parallel-size:");
+    if (!setting_.replicas) setting_.replicas = count_after(line, "data-parallel size:");  // 2023
   }
   const auto argument = [&](std::string_view name) -> std::optional<std::int64_t> {
     Cursor cursor(line);

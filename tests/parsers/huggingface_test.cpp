@@ -78,6 +78,68 @@ TEST(Huggingface, ReadsTotalsWhoseDigitsAreGrouped) {
   EXPECT_EQ(runs[0].facts.global_batch_size.value, 1'024);
 }
 
+// transformers 4 and 5.0: speed_metrics("train", ..., num_samples, num_steps=max_steps).
+TEST(Huggingface, TakesTheShareOfASessionThatBeganAtACheckpointOrStoppedEarly) {
+  const std::string begin =
+      "***** Running training *****\n"
+      "  Num examples = 64,000\n"
+      "  Num Epochs = 4\n"
+      "  Total train batch size (w. parallel, distributed & accumulation) = 64\n"
+      "  Total optimization steps = 4,000\n";
+  const std::string evaluated =
+      "***** Running Evaluation *****\n"
+      "  Num examples = 408\n"
+      "{'loss': 2.25, 'learning_rate': 1e-05, 'epoch': 2.0}\n";
+  const std::string end =
+      "{'train_runtime': 500.0, 'train_samples_per_second': 512.0, 'train_steps_per_second': 8.0, "
+      "'train_loss': 1.5, 'epoch': ";
+  const auto resumed = read_text(begin + "  Continuing training from global step 3000\n" +
+                                 evaluated + end + "4.0}\n");
+  ASSERT_EQ(resumed.size(), 1u);
+  EXPECT_EQ(resumed[0].records.at(0).step, 2'000);
+  EXPECT_DOUBLE_EQ(resumed[0].summary->value, 128);
+  EXPECT_THAT(resumed[0].notices.at(0).text, testing::HasSubstr("all 4000 planned steps"));
+  const auto stopped = read_text(begin + evaluated + end + "2.0}\n");
+  EXPECT_DOUBLE_EQ(stopped.at(0).summary->value, 256);
+  const auto whole = read_text(begin + evaluated + end + "4.0}\n");
+  EXPECT_DOUBLE_EQ(whole.at(0).summary->value, 512);
+  // A release that counts the session's own steps only: 2 per second.
+  const auto mended = read_text(
+      begin + "  Resuming training from checkpoint with epoch 3 and global step 3000\n" +
+      evaluated +
+      "{'train_runtime': '500', 'train_samples_per_second': '128', 'train_steps_per_second': '2', "
+      "'train_loss': '1.5', 'epoch': '4'}\n");
+  EXPECT_DOUBLE_EQ(mended.at(0).summary->value, 128);
+}
+
+TEST(Huggingface, KnowsTheStepWhereMaxStepsEndWithinAnEpoch) {
+  const auto runs = read_text(
+      "***** Running training *****\n"
+      "  Num examples = 640000\n"
+      "  Num Epochs = 1\n"
+      "  Total train batch size (w. parallel, distributed & accumulation) = 64\n"
+      "  Total optimization steps = 4000\n"
+      "{'loss': 2.25, 'learning_rate': 1e-05, 'epoch': 0.2}\n"
+      "{'loss': 2.0, 'learning_rate': 0.0, 'epoch': 0.4}\n"
+      "{'train_runtime': 500.0, 'train_samples_per_second': 512.0, 'train_steps_per_second': 8.0, "
+      "'train_loss': 1.5, 'epoch': 0.4}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[0].step, 2'000);
+  EXPECT_EQ(runs[0].records[1].step, 4'000);
+  EXPECT_DOUBLE_EQ(runs[0].summary->value, 512);
+}
+
+TEST(Huggingface, TakesTheShareOfAStateThatStoppedEarly) {
+  const auto runs = read_text(
+      "{\n  \"global_step\": 500,\n  \"log_history\": [\n    {\n      \"loss\": 0.5,\n"
+      "      \"step\": 500\n    },\n    {\n      \"train_runtime\": 100.0,\n"
+      "      \"train_samples_per_second\": 640.0,\n      \"train_steps_per_second\": 10.0\n"
+      "    }\n  ],\n  \"max_steps\": 1000\n}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_DOUBLE_EQ(runs[0].summary->value, 320);
+}
+
 TEST(Huggingface, ReadsUnquotedDictsAndCountsThemWhereNoTotalIsTold) {
   const auto runs = read_text(
       "{'loss': 2.5, 'learning_rate': 1e-05, 'epoch': 0.02}\n"

@@ -136,5 +136,31 @@ TEST(Megatron, ReadsTheStampAndTheThroughputOfNewerReleases) {
   EXPECT_EQ(runs[0].facts.global_batch_size.value, 1024);
 }
 
+TEST(Megatron, ReadsTheLossWithoutAColonOf2019) {
+  const auto runs = read_text(
+      " iteration      100/ 1000000 | elapsed time per iteration (ms): 512.3 | learning rate "
+      "9.000E-07 | lm loss 1.034567E+01 | nsp loss 7.012345E-01 | loss scale 65536.0 |\n"
+      " iteration      200/ 1000000 | elapsed time per iteration (ms): 402.3 | learning rate "
+      "1.900E-06 | lm loss NAN | nsp loss NAN | loss scale 65536.0 |\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_DOUBLE_EQ(runs[0].records.at(0).loss, 10.34567);
+  EXPECT_EQ(runs[0].outcome.status, Status::nan);
+}
+
+TEST(Megatron, ReadsTheReplicasOfNewerReleases) {
+  const auto runs = read_text(
+      "using world size: 16, data-parallel size: 16, context-parallel size: 1, hierarchical "
+      "context-parallel sizes: None, tensor-model-parallel size: 1, pipeline-model-parallel size: "
+      "1\n"
+      "  micro_batch_size ................................ 4\n"
+      " [2025-06-03 15:54:54.123456] iteration       10/  500000 | consumed samples:         2560 "
+      "| elapsed time per iteration (ms): 1300.0 | learning rate: 1.000000E-06 | global batch "
+      "size: "
+      "  256 | lm loss: 1.1E+01 |\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.world_size.value, 16);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 4);
+}
+
 }  // namespace
 }  // namespace bertbench
