@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "parsers/byte_search.h"
 #include "parsers/core/text.h"
@@ -70,7 +72,13 @@ std::string_view description_before(std::string_view text, std::size_t floor, st
   head.remove_suffix(1);
   // "node7: Iteration", "... WARNING: Epoch 1": the words behind the last ": " describe the bar.
   if (const auto colon = head.rfind(": "); colon != std::string_view::npos) {
-    head.remove_prefix(colon + 2);
+    const std::string_view number = head.substr(colon + 2);
+    const auto before = colon > 0 ? head.rfind(": ", colon - 1) : std::string_view::npos;
+    if (number.find_first_not_of("0123456789/ ") != std::string_view::npos) {
+      head.remove_prefix(colon + 2);
+    } else if (before != std::string_view::npos) {  // "node7: Epoch: 1/3"
+      head.remove_prefix(before + 2);
+    }
   }
   begin = static_cast<std::size_t>(head.data() - text.data());
   return trim(head);
@@ -143,20 +151,85 @@ void find_bars(const Line& line, std::vector<TqdmBar>& bars) {
   }
 }
 
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words words_of(std::string_view text) {
+  constexpr std::size_t kMost = 16;
+  Words words(1);
+  for (const char c : text) {
+    const char low = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if ((low >= 'a' && low <= 'z') || is_digit(low)) {
+      words.back().push_back(low);
+    } else if (!words.back().empty()) {
+      if (words.size() == kMost) break;
+      words.emplace_back();
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+template <typename List>
+bool among(const List& list, std::string_view word) {
+  return std::ranges::find(list, word) != std::end(list);
+}
+
+bool is_number(std::string_view word) {
+  return word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// "Epoch 3 [Val]" is of a validation, "Epoch 3, val_loss 0.2" is not.
+bool says(const Words& words, std::initializer_list<std::string_view> what) {
+  constexpr std::string_view kMetrics[] = {"loss", "acc", "accuracy", "ppl",
+                                           "f1",   "auc", "score",    "perplexity"};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (among(what, words[i]) && (i + 1 == words.size() || !among(kMetrics, words[i + 1]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Nothing but words of training loops and numbers: "Train Epoch 3", "[Epoch 3/10]".
+bool only_of_training(const Words& words) {
+  constexpr std::string_view kKnown[] = {"train", "training", "epoch", "step", "iteration",
+                                         "iter",  "batch",    "of",    "rank"};
+  return std::ranges::all_of(
+      words, [&](const std::string& word) { return is_number(word) || among(kKnown, word); });
+}
+
+}  // namespace
+
+bool names_an_epoch(std::string_view description) {
+  if (description.starts_with("Epoch ")) return true;
+  const Words words = words_of(description);
+  return among(words, "epoch") && std::ranges::any_of(words, is_number);
+}
+
 BarRole role_of(std::string_view description) {
   if (description.empty()) return BarRole::unnamed;
   std::string word;
   for (const char c : description) {
     word.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
   }
+  const Words words = words_of(description);
+  const bool train = says(words, {"train", "training"});
   const auto has = [&](std::string_view what) { return word.find(what) != std::string::npos; };
-  if (has("eval") || has("valid") || word == "dev") return BarRole::evaluation;
-  if (has("predict") || has("infer") || word == "test" || word == "testing") {
-    return BarRole::inference;
-  }
-  if (word == "epoch" || word == "epochs") return BarRole::outer;
+  if (has("eval") || has("valid")) return BarRole::evaluation;
+  if (says(words, {"val", "dev"})) return train ? BarRole::other : BarRole::evaluation;
+  if (has("predict") || has("infer")) return BarRole::inference;
+  if (says(words, {"test", "testing"})) return train ? BarRole::other : BarRole::inference;
+  // "Epoch ... (1/3)" of Flax scripts keeps its number for the whole run.
+  if (word == "epoch" || word == "epochs" || word.starts_with("epoch ...")) return BarRole::outer;
   if (word.starts_with("epoch") || word == "iteration" || word == "iterations" || word == "step" ||
       word == "steps" || word == "train" || word.starts_with("training")) {
+    return BarRole::training;
+  }
+  // "Train Epoch" without a number may count the epochs.
+  const bool numbered = !among(words, "epoch") || std::ranges::any_of(words, is_number);
+  if ((train || among(words, "epoch")) && numbered && only_of_training(words)) {
     return BarRole::training;
   }
   return BarRole::other;

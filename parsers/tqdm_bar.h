@@ -31,5 +31,7 @@ void find_bars(const Line& line, std::vector<TqdmBar>& bars);
 /// What a description says about the work.
 enum class BarRole { training, outer, evaluation, inference, unnamed, other };
 [[nodiscard]] BarRole role_of(std::string_view description);
+/// "Epoch 3", "[Train] epoch 3/10": the same loop has another name in each epoch.
+[[nodiscard]] bool names_an_epoch(std::string_view description);
 
 }  // namespace bertbench

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "parsers/bar_leaps.h"
 #include "parsers/closing_lines.h"
 #include "parsers/core/text.h"
 #include "parsers/cursor.h"
@@ -49,6 +50,7 @@ struct Track {
   std::int64_t created = 0;    ///< bars drawn at 0
   std::int64_t per_start = 0;  ///< ranks that draw the same bar without a label
   std::int64_t starts = 1;     ///< generations begun
+  BarLeaps::First first;
 };
 
 class TqdmParser final : public LineParser {
@@ -86,6 +88,7 @@ class TqdmParser final : public LineParser {
   bool see_loss(const Line& line);
 
   std::map<std::string, Track> tracks_;
+  BarLeaps leaps_;
   std::optional<Known> known_;
   bool settled_ = false;
   UnnamedBars unnamed_;
@@ -283,7 +286,10 @@ const TqdmParser::Known& TqdmParser::known_for(const TqdmBar& bar, int rank) {
   if (found.role != BarRole::outer && found.role != BarRole::other) {
     std::string key = std::to_string(rank) + '|';
     // "Epoch 1", "Epoch 2": one run, whose bar has another name in each epoch.
-    key += bar.description.starts_with("Epoch ") ? "Epoch" : found.description;
+    const bool epoch = names_an_epoch(bar.description);
+    key += epoch ? "Epoch" : found.description;
+    if (epoch && found.role != BarRole::training)
+      key += found.role == BarRole::inference ? 'i' : 'e';
     if (found.role == BarRole::unnamed) key += '|' + std::to_string(bar.total);
     if (tracks_.contains(key) || tracks_.size() < kMaxTracks) found.track = &tracks_[key];
   }
@@ -302,11 +308,13 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   Track& track = *known.track;
   if (start_over(track, bar, role, line, out)) return;
   if (role == BarRole::unnamed && track.draft == nullptr && unnamed_.full()) return;
+  const bool fresh = !track.progressed && track.created > 0;
   track.progressed = true;
   track.done = bar.done;
   track.elapsed_s = std::max(track.elapsed_s, bar.elapsed_s);
   track.total = bar.total;
   RunDraft& draft = draft_for(track, role, bar, line, out);
+  leaps_.see(fresh, bar, &draft, line.number, track.first);
   Sample sample;
   sample.step = track.base + bar.done;
   sample.time_s = track.base_s + bar.elapsed_s;
@@ -362,6 +370,7 @@ void TqdmParser::finish(RunBuilder& out) {
       draft.log.totals.training_s = seconds;
   }
   closing_.give_to(draft);
+  leaps_.conclude();
 }
 
 std::unique_ptr<LineParser> make() { return std::make_unique<TqdmParser>(); }

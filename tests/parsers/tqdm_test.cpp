@@ -73,6 +73,20 @@ TEST(TqdmBar, TellsTrainingFromOtherWorkByItsDescription) {
   EXPECT_EQ(role_of("Predicting"), BarRole::inference);
   EXPECT_EQ(role_of(""), BarRole::unnamed);
   EXPECT_EQ(role_of("Loading checkpoint shards"), BarRole::other);
+  for (const char* name : {"Epoch 1 [Train]", "Train Epoch 3", "[Epoch 3/10]", "Epoch: 1/3",
+                           "Epoch 3, val_loss 0.25", "Training"}) {
+    EXPECT_EQ(role_of(name), BarRole::training) << name;
+  }
+  for (const char* name : {"Epoch 1 [Val]", "Epoch 1 dev", "Val Epoch 3", "Val", "val 3/10"}) {
+    EXPECT_EQ(role_of(name), BarRole::evaluation) << name;
+  }
+  for (const char* name : {"Epoch 1 Testing", "Epoch 1 [TEST]"}) {
+    EXPECT_EQ(role_of(name), BarRole::inference) << name;
+  }
+  for (const char* name : {"Running tokenizer on train dataset", "Train Epoch", "train test split",
+                           "Tokenizing train", "Loading epoch 3"}) {
+    EXPECT_EQ(role_of(name), BarRole::other) << name;
+  }
 }
 
 // The snippet of the seed notebook, first and last redraw of each optimizer step (64 micro-steps).
@@ -205,6 +219,74 @@ TEST(Tqdm, SeparatesEvaluationFromTraining) {
   EXPECT_EQ(runs[0].records.back().printed_rate, 1);
   EXPECT_EQ(runs[1].kind, WorkKind::evaluation);
   EXPECT_EQ(runs[1].records.back().printed_rate, 5);
+}
+
+TEST(Tqdm, KeepsTheValidationOfEachEpochOutOfItsTraining) {
+  std::string log;
+  for (int i = 1; i <= 2; ++i) {
+    const std::string epoch = "Epoch " + std::to_string(i);
+    log += "\r" + epoch + " [Train]:  40%| | 4/10 [00:04<00:06,  1.00it/s]\r" + epoch +
+           " [Train]: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n\r" + epoch +
+           " [Val]:  40%| | 4/10 [00:02<00:03,  2.00it/s]\r" + epoch +
+           " [Val]: 100%| | 10/10 [00:05<00:00,  2.00it/s]\n";
+  }
+  const auto runs = read_text(log);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].kind, WorkKind::training);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  EXPECT_EQ(runs[0].records.back().step, 20);
+  EXPECT_EQ(runs[0].records.back().time_s, 20);
+  EXPECT_EQ(runs[1].kind, WorkKind::evaluation);
+  EXPECT_EQ(runs[1].records.back().time_s, 10);
+}
+
+TEST(Tqdm, JoinsEpochsWhoseNumberStandsBehindAColon) {
+  const auto runs = read_text(
+      "\rEpoch: 1/2:  40%| | 4/10 [00:04<00:06,  1.00it/s]"
+      "\rEpoch: 1/2: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n"
+      "\rEpoch: 2/2:  40%| | 4/10 [00:04<00:06,  1.00it/s]"
+      "\rEpoch: 2/2: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  EXPECT_EQ(runs[0].records.back().step, 20);
+}
+
+// Hugging Face's run_mlm_flax.py: desc="Epoch ... " around desc="Training..." and "Evaluating ...".
+TEST(Tqdm, TellsTheEpochsOfFlaxScriptsFromTheirSteps) {
+  for (const std::string outer : {"Epoch ... ", "Epoch ... (1/2)"}) {
+    const auto runs = read_text("\r" + outer +
+                                ":   0%| | 0/2 [00:00<?, ?it/s]\n"
+                                "Training...:  40%| | 4/10 [00:04<00:06,  1.00it/s]\n"
+                                "Training...: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n"
+                                "\rEvaluating ...: 100%| | 10/10 [00:02<00:00,  5.00it/s]\n"
+                                "\r" +
+                                outer +
+                                ":  50%| | 1/2 [00:12<00:12, 12.00s/it]\n"
+                                "Training...:  40%| | 4/10 [00:04<00:06,  1.00it/s]\n"
+                                "Training...: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n");
+    ASSERT_EQ(runs.size(), 2u) << outer;
+    EXPECT_EQ(runs[0].kind, WorkKind::training);
+    ASSERT_EQ(runs[0].records.size(), 4u) << outer;
+    EXPECT_EQ(runs[0].records.back().step, 20);
+    EXPECT_EQ(runs[0].records.back().time_s, 20);
+  }
+}
+
+// The Trainer's bar after --resume_from_checkpoint; its real rate is 20 it/s.
+TEST(Tqdm, TakesNoPrintedRateOfABarThatLeapsToWhereTheRunGoesOn) {
+  const auto runs = read_text(
+      "\r  0%| | 0/100000 [00:00<?, ?it/s]"
+      "\r 99%|#| 99001/100000 [00:00<00:00, 660020.00it/s]\n"
+      "{'loss': 2.005, 'learning_rate': 5e-05, 'epoch': 0.99}\n"
+      "\r100%|#| 99500/100000 [00:24<00:00, 660020.00it/s]"
+      "\r100%|#| 100000/100000 [00:49<00:00, 2040.00it/s]\n"
+      "{'train_runtime': 49.5, 'train_samples_per_second': 16161.6, 'train_steps_per_second': "
+      "2020.2, 'epoch': 1.0}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown);
+  EXPECT_FALSE(runs[0].summary);
+  EXPECT_EQ(runs[0].totals.iterations, 999);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("leaps from 0 to 99001"));
 }
 
 TEST(Tqdm, TakesALoopWithoutANameForTrainingOnlyOnEvidence) {
