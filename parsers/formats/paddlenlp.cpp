@@ -123,8 +123,8 @@ bool PaddlenlpParser::see_end(const Line& line, RunBuilder& out) {
 bool PaddlenlpParser::parse(const Line& line, RunBuilder& out) {
   Cursor batch(line);
   if (batch.skip_past("distributed & accumulation) = ")) {
-    const auto value = batch.number();
-    if (value && *value >= 1 && *value < 1e12) batch_ = std::floor(*value);
+    const auto value = batch.grouped_integer();  // "1,024" in some releases
+    if (value && *value >= 1 && *value < 1'000'000'000'000) batch_ = static_cast<double>(*value);
     return false;
   }
   return see_interval(line, out) || see_end(line, out);

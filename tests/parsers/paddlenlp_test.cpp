@@ -29,6 +29,16 @@ TEST(Paddlenlp, CorrectsTheSamplesOfOldReleases) {
   EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("old releases"));
 }
 
+TEST(Paddlenlp, ReadsABatchWithGroupedDigits) {
+  std::string batch = kBatch;
+  batch.replace(batch.find("= 8"), 3, "= 1,024");
+  const auto runs = read_text(batch + interval(10, "10.0", "1024.0", "1.0"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 1024);
+  EXPECT_EQ(runs[0].records.at(0).printed_rate, 1024);
+  EXPECT_TRUE(runs[0].notices.empty());
+}
+
 TEST(Paddlenlp, SaysNothingWhereTheSamplesAreRight) {
   const auto runs = read_text(kBatch + interval(10, "2.2591", "35.4123", "4.427"));
   ASSERT_EQ(runs.size(), 1u);
