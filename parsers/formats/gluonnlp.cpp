@@ -2,6 +2,11 @@
 //
 //   [step 249]\tmlm_loss=9.2\t...\tthroughput=122.0K tks/s\tlr=0.0000025 time=163.24 (pre-training)
 //   Epoch: 0, Batch: 299/22161, Loss=5.43, lr=... Time cost=83.7 Thoughput=14.33 samples/s (SQuAD)
+//   Epoch: 1, Batch: 3900/8164, Loss span/answer/total=0.7/0.1/0.9, ... Time cost=90.67,
+//       Throughput=52.94 samples/s ETA=1.70h             (1.0: SQuAD by batch; "Step: 50/7387,
+//       ...")
+//   [step 100], Loss mlm/nsp=7.1/0.6, ... Time cost=21.0 s, Throughput=122.0K tks/s, ETA=9.9 h
+//   Batch: 4512/7387, Loss=4.10, lr=0.0000065 Thoughput=45.02 samples/s        (SQuAD, horovod)
 //   [Epoch 1 Batch 10/119] loss=0.6015, lr=0.0000032, metrics:...                            (GLUE)
 //   [Epoch 0 Batch 800/34064] loss=10.3, ppl=31793.0, throughput=54.01K wps, wc=6521.39K      (NMT)
 //   Time cost=180.52 s, Thoughput=60.01 samples/s          (prediction, behind or between training)
@@ -24,8 +29,8 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {
-    "tks/s",     " wps, wc=",        "Thoughput=", "[Epoch ",
-    "samples/s", ": training loss ", "kvstore=",   "accumulate="};
+    "tks/s",    " wps, wc=",   "Thoughput=",   "[Epoch ",      "samples/s", ": training loss ",
+    "kvstore=", "accumulate=", "tart predict", "comm_backend="};
 
 /// A stamp in front of a message: "INFO:root:04:17:43 ...", "2019-12-19 07:06:00,663 - root - ...".
 struct Stamp {
@@ -45,6 +50,15 @@ Stamp stamp_of(std::string_view text) {
   return time ? Stamp{*time, 1, false} : Stamp{};
 }
 
+/// The last number of "span/answer/total=0.7/0.1/0.9": the sum of the others.
+std::optional<double> last_of(const Line& line, std::string_view key) {
+  Cursor cursor(line);
+  if (!cursor.skip_past(key)) return std::nullopt;
+  auto value = cursor.number();
+  while (value && cursor.literal("/")) value = cursor.number();
+  return value;
+}
+
 class GluonnlpParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -53,6 +67,7 @@ class GluonnlpParser final : public LineParser {
  private:
   bool see_pretraining(const Line& line, RunBuilder& out);
   bool see_batch(const Line& line, RunBuilder& out);
+  bool see_step_line(const Line& line, RunBuilder& out);
   bool see_prediction(const Line& line, RunBuilder& out);
   bool see_segmentation(const Line& line, RunBuilder& out);
   void see_arguments(const Line& line, RunBuilder& out);
@@ -64,7 +79,11 @@ class GluonnlpParser final : public LineParser {
   double day_s_ = 0, newest_s_ = kUnknown;
   std::int64_t last_step_ = -1;
   std::int64_t base_ = 0, epoch_ = -1, total_ = 0;  ///< batches of the epochs before
+  std::int64_t in_epoch_ = 0;
   bool tokens_ = false, timeless_ = false;
+  bool one_worker_ = false;    ///< horovod: rates are of the worker that prints
+  bool predicting_ = false;    ///< "start prediction" stands behind the newest training line
+  bool closes_epoch_ = false;  ///< the script that trains closes an epoch in prediction's words
 };
 
 // Stamps without a date begin again at midnight.
@@ -100,6 +119,7 @@ RunDraft& GluonnlpParser::put(Sample sample, IterationUnit unit, RateUnit rate, 
   }
   RunDraft& draft = out.run(WorkKind::training, sample.line);
   draft.log.iteration_unit = unit;
+  if (one_worker_ && rate == RateUnit::sequences_per_second) rate = RateUnit::unknown;
   draft.log.rate_unit = rate;
   Facts& facts = draft.log.facts;
   if (world_) facts.world_size.set(*world_, FactSource::log);
@@ -144,24 +164,38 @@ bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
 // Fine-tuning and translation. A batch is a micro-step; the clock is the stamp.
 bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
-  bool squad = false;
-  if (!cursor.skip_past("[Epoch ")) {
-    if (!cursor.skip_past("Epoch: ")) return false;
+  bool squad = false, wraps = false;
+  std::optional<std::int64_t> epoch;
+  if (cursor.skip_past("[Epoch ")) {
+    epoch = cursor.integer();
+    if (!epoch || !cursor.literal(" Batch ")) return false;
+  } else if (cursor.skip_past("Epoch: ")) {
     squad = true;
+    epoch = cursor.integer();
+    if (!epoch || !cursor.literal(", Batch: ")) return false;
+  } else {
+    if (line.text.find("Thoughput=") == std::string_view::npos) return false;
+    if (!cursor.skip_past(" Batch: ")) return false;
+    squad = wraps = true;
   }
-  const auto epoch = cursor.integer();
-  if (!epoch || !cursor.literal(squad ? ", Batch: " : " Batch ")) return false;
   const auto batch = cursor.integer();
+  // The batches of an epoch begin again, and nothing names the epoch.
+  if (wraps && batch) epoch = std::max<std::int64_t>(0, epoch_) + (*batch + 1 < in_epoch_ ? 1 : 0);
   if (!batch || !cursor.literal("/")) return false;
   const auto total = cursor.integer();
   if (!total || *epoch < 0 || *batch < 0 || *total < 1 || *epoch > 1'000'000 ||
       *total > 1'000'000'000) {
     return false;
   }
-  const auto loss = number_after(line, squad ? "Loss=" : "loss=");
+  auto loss = number_after(line, squad ? "Loss=" : "loss=");
+  const bool numpy = squad && !loss;
+  if (numpy) loss = last_of(line, "/total=");
   if (!loss) return false;
+  in_epoch_ = *batch + 1;
+  predicting_ = false;
+  closes_epoch_ = squad && !numpy;
   Sample sample;
-  sample.step = counter(*epoch, *batch + (squad ? 1 : 0), *total, out);
+  sample.step = counter(*epoch, *batch + (squad && !numpy ? 1 : 0), *total, out);
   sample.line = line.number;
   sample.rank = line.rank;
   sample.loss = loss;
@@ -169,7 +203,7 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
   sample.time_s = clock(stamp);
   RateUnit unit = RateUnit::unknown;
   if (squad) {
-    sample.rate = number_after(line, "Thoughput=").value_or(kUnknown);
+    sample.rate = number_after(line, numpy ? "Throughput=" : "Thoughput=").value_or(kUnknown);
     sample.seconds = number_after(line, "Time cost=").value_or(kUnknown);
     unit = RateUnit::sequences_per_second;
   } else if (const auto words = number_after(line, "throughput=")) {
@@ -185,11 +219,61 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// The scripts of gluon-nlp 1.0: "Step: 50/7387, Loss span..." and "[step 100], Loss mlm/nsp=...",
+// counted from 1. A step is an optimizer step, its time that of the interval.
+bool GluonnlpParser::see_step_line(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  const bool fine_tuning = cursor.skip_past(" Step: ");
+  if (!fine_tuning && !cursor.skip_past("[step ")) return false;
+  const auto step = cursor.integer();
+  std::optional<std::int64_t> total;
+  if (fine_tuning) {
+    if (!cursor.literal("/")) return false;
+    total = cursor.integer();
+    if (!cursor.literal(", Loss span")) return false;
+  } else if (!cursor.literal("], Loss mlm/")) {
+    return false;
+  }
+  const auto seconds = number_after(line, "Time cost=");
+  const auto rate = number_after(line, "Throughput=");
+  if (!step || *step < 1 || *step > 1'000'000'000'000 || !seconds || !rate) return false;
+  const bool tokens = line.text.find("K tks/s") != std::string_view::npos;
+  Sample sample;
+  sample.step = sample.iterations = *step;
+  sample.seconds = *seconds;
+  sample.rate = *rate * (tokens ? 1000 : 1);
+  sample.line = line.number;
+  sample.rank = line.rank;
+  for (const std::string_view key : {"/total=", "mlm/nsp=", "Loss span="}) {
+    if (!sample.loss) sample.loss = number_after(line, key);
+  }
+  if (const auto sum = last_of(line, "/total=")) sample.loss = sum;
+  closes_epoch_ = predicting_ = false;
+  if (one_worker_ && tokens) sample.rate = kUnknown;
+  sample.time_s = clock(stamp_of(line.text));
+  RunDraft& draft = put(sample, IterationUnit::optimizer_step,
+                        tokens ? RateUnit::tokens_per_second : RateUnit::sequences_per_second, out);
+  draft.planned = total ? total : steps_;
+  draft.log.clock_resolution_s = stamp_of(line.text).resolution_s;
+  draft.log.clock_is_wall = true;
+  return true;
+}
+
 bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
   if (line.text.find("Time cost=") == std::string_view::npos) return false;
   auto rate = number_after(line, ", throughput=");
   if (!rate) rate = number_after(line, ", Thoughput=");
   if (!rate) return false;
+  if (closes_epoch_ && !predicting_ && out.open(WorkKind::training) != nullptr) {
+    RunDraft& training = *out.open(WorkKind::training);
+    training.ended_well = true;
+    training.last_line = line.number;
+    // Since training began, over all epochs; behind "Epoch: 0, " it counts batches as samples.
+    if (!one_worker_ && line.text.find("Epoch: ") == std::string_view::npos) {
+      training.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
+    }
+    return true;
+  }
   RunDraft& draft = out.run(WorkKind::inference, line.number);
   draft.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
   draft.log.totals.training_s = number_after(line, "Time cost=");
@@ -231,7 +315,9 @@ void GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
   out.close(WorkKind::training);  // printed by each launch
   last_step_ = -1;
   epoch_ = -1;
+  in_epoch_ = 0;
   world_ = accumulation_ = batch_ = steps_ = std::nullopt;
+  one_worker_ = line.text.find("comm_backend='horovod'") != std::string_view::npos;
   Cursor gpus(line);
   if (gpus.skip_past("gpus='")) {
     if (const auto list = gpus.until("'")) {
@@ -261,7 +347,14 @@ bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
     see_arguments(line, out);
     return false;
   }
-  if (see_pretraining(line, out) || see_batch(line, out) || see_prediction(line, out)) return true;
+  if (line.text.find("tart predict") != std::string_view::npos) {
+    predicting_ = true;
+    return false;
+  }
+  if (see_pretraining(line, out) || see_step_line(line, out) || see_batch(line, out) ||
+      see_prediction(line, out)) {
+    return true;
+  }
   return see_segmentation(line, out);
 }
 
@@ -273,6 +366,12 @@ void GluonnlpParser::finish(RunBuilder& out) {
       draft->log.notices.push_back(
           {0,
            "wps counts words of both languages by the script's rule: it is no rate of sequences"});
+    }
+    if (one_worker_ && draft->log.kind == WorkKind::training && draft->count() > 0 &&
+        draft->log.rate_unit == RateUnit::unknown && !timeless_) {
+      draft->log.notices.push_back(
+          {0,
+           "with horovod the printed rate is of one worker: no rate of the job is taken from it"});
     }
     if (timeless_ && draft->log.kind == WorkKind::training) {
       draft->log.notices.push_back(

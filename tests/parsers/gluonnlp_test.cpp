@@ -57,6 +57,7 @@ TEST(Gluonnlp, ReadsSquadsMisspelledRate) {
   const auto runs = read_text(
       head + "299/22161, Loss=5.4315, lr=0.0000020 Time cost=83.7 Thoughput=14.33 samples/s\n" +
       head + "599/22161, Loss=5.1601, lr=0.0000041 Time cost=83.8 Thoughput=14.32 samples/s\n" +
+      "INFO:gluonnlp:09:33:39 start prediction\n"
       "INFO:gluonnlp:09:36:39 Time cost=180.52 s, Thoughput=60.01 samples/s\n");
   ASSERT_EQ(runs.size(), 2u);
   EXPECT_EQ(runs[0].records[0].iterations, 300);
@@ -64,6 +65,88 @@ TEST(Gluonnlp, ReadsSquadsMisspelledRate) {
   EXPECT_EQ(runs[0].records[1].printed_rate, 14.32);
   EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
   EXPECT_EQ(runs[1].summary->value, 60.01);
+}
+
+// The end of a training epoch and that of the prediction are told in the same words.
+TEST(Gluonnlp, TellsAnEpochOfTrainingFromThePrediction) {
+  const auto runs = read_text(
+      "INFO:gluonnlp:06:10:43 Epoch: 0, Batch: 49/100, Loss=5.4, lr=0.0000020 Time cost=80.0 "
+      "Thoughput=14.00 samples/s\n"
+      "INFO:gluonnlp:06:12:03 Time cost=160.00 s, Thoughput=13.90 samples/s\n"
+      "INFO:gluonnlp:06:13:03 start prediction\n"
+      "INFO:gluonnlp:06:14:03 Time cost=60.00 s, Thoughput=60.01 samples/s\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].kind, WorkKind::training);
+  EXPECT_EQ(runs[0].summary->value, 13.9);
+  EXPECT_EQ(runs[1].kind, WorkKind::inference);
+  EXPECT_EQ(runs[1].summary->value, 60.01);
+}
+
+TEST(Gluonnlp, TakesNoRateFromAnEpochLineThatCountsBatches) {
+  const auto runs = read_text(
+      "INFO:gluonnlp:06:10:43 Epoch: 0, Batch: 49/100, Loss=5.4, lr=0.0000020 Time cost=80.0 "
+      "Thoughput=14.00 samples/s\n"
+      "INFO:gluonnlp:06:12:03 Epoch: 0, Time cost=160.00 s, Thoughput=0.62 samples/s\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].kind, WorkKind::training);
+  EXPECT_FALSE(runs[0].summary);
+}
+
+TEST(Gluonnlp, ReadsSquadWithoutEpochs) {
+  const std::string head = "INFO:gluonnlp:11:22:";
+  const std::string tail = "/7387, Loss=4.1048, lr=0.0000065 Thoughput=45.02 samples/s\n";
+  const std::string lines = head + "28 Batch: 7299" + tail + head + "41 Batch: 7349" + tail + head +
+                            "54 Batch: 12" + tail + head + "58 Batch: 62" + tail;
+  const auto runs = read_text("Namespace(batch_size=12, comm_backend='device')\n" + lines);
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  EXPECT_EQ(runs[0].records[1].iterations, 50);
+  EXPECT_EQ(runs[0].records[2].iterations, 50) << "across the end of an epoch";
+  EXPECT_EQ(runs[0].records[3].step, 7387 + 63);
+  EXPECT_EQ(runs[0].records[3].printed_rate, 45.02);
+  const auto workers = read_text("Namespace(batch_size=12, comm_backend='horovod')\n" + lines);
+  EXPECT_EQ(workers.at(0).rate_unit, RateUnit::unknown) << "45.02 is one worker's";
+}
+
+TEST(Gluonnlp, ReadsTheScriptsOfRelease1) {
+  const auto squad = read_text(
+      "2020-07-11 00:37:18,464 - root - INFO - Epoch: 1, Batch: 3900/8164, Loss "
+      "span/answer/total=0.7729/0.1773/0.9502, LR=0.00001868, grad_norm=21.5925. Time cost=90.67, "
+      "Throughput=52.94 samples/s ETA=1.70h\n"
+      "2020-07-11 00:38:47,375 - root - INFO - Epoch: 1, Batch: 4200/8164, Loss "
+      "span/answer/total=0.7711/0.1762/0.9473, LR=0.00001841, grad_norm=20.0461. Time cost=88.91, "
+      "Throughput=53.99 samples/s ETA=1.67h\n"
+      "2020-07-11 00:40:14,275 - root - INFO - Time cost=20.500000 s, Thoughput=520.00 "
+      "samples/s\n");
+  ASSERT_EQ(squad.size(), 2u);
+  EXPECT_EQ(squad[0].records.at(0).step, 3900);
+  EXPECT_EQ(squad[0].records.at(1).iterations, 300);
+  EXPECT_EQ(squad[0].records.at(1).seconds, 88.91);
+  EXPECT_EQ(squad[0].records.at(1).printed_rate, 53.99);
+  EXPECT_EQ(squad[0].records.at(1).loss, 0.9473);
+  EXPECT_EQ(squad[1].kind, WorkKind::inference);
+  const auto steps = read_text(
+      "2020-07-11 00:37:18,464 - root - INFO - Step: 50/7387, Loss span/answer/total=0.7/0.1/0.8, "
+      "LR=0.00001868, grad_norm=21.5925. Time cost=10.00, Throughput=240.00 samples/s ETA=1.70h\n"
+      "2020-07-11 00:37:28,464 - root - INFO - Step: 100/7387, Loss span/answer/total=0.7/0.1/0.8, "
+      "LR=0.00001868, grad_norm=21.5925. Time cost=10.00, Throughput=240.00 samples/s ETA=1.70h\n");
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].iteration_unit, IterationUnit::optimizer_step);
+  EXPECT_EQ(steps[0].records.at(1).iterations, 50);
+  EXPECT_EQ(steps[0].records.at(1).loss, 0.8);
+  EXPECT_EQ(steps[0].rate_unit, RateUnit::sequences_per_second);
+  const auto pretraining = read_text(
+      "2020-07-11 00:37:18,464 - root - INFO - [step 100], Loss mlm/nsp=7.10000/0.600, Acc "
+      "mlm/nsp=0.100/0.600,  LR=0.0000100, grad_norm=1.2000. Time cost=20.00 s, "
+      "Throughput=122.0K tks/s, ETA=9.90 h\n"
+      "2020-07-11 00:37:38,464 - root - INFO - [step 200], Loss mlm/nsp=7.00000/0.600, Acc "
+      "mlm/nsp=0.100/0.600,  LR=0.0000100, grad_norm=1.2000. Time cost=20.00 s, "
+      "Throughput=122.0K tks/s, ETA=9.90 h\n");
+  ASSERT_EQ(pretraining.size(), 1u);
+  EXPECT_EQ(pretraining[0].rate_unit, RateUnit::tokens_per_second);
+  EXPECT_EQ(pretraining[0].records.at(1).printed_rate, 122000);
+  EXPECT_EQ(pretraining[0].records.at(1).step, 200);
+  EXPECT_EQ(pretraining[0].records.at(1).loss, 7);
 }
 
 TEST(Gluonnlp, KeepsWordsPerSecondApartFromSequences) {
