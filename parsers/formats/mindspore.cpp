@@ -141,6 +141,7 @@ bool MindsporeParser::see_mindformers(const Line& line, RunBuilder& out) {
   sample.line = line.number;
   sample.rank = line.rank;
   sample.loss = number_after(line, "loss:");
+  if (!sample.loss) sample.loss = number_after(line, "loss:[");  // "loss:[10.600/10.588]" no sink
   const bool first = out.open(WorkKind::training) == nullptr;
   if (!first && sample.step + 1 < step_ && line.rank < 0) {
     out.close(WorkKind::training);

@@ -66,6 +66,19 @@ TEST(Mindspore, ReadsMindformers) {
   EXPECT_NEAR(runs[0].records[1].time_s, 4, 1e-6);
 }
 
+// Without a data sink both the loss and its mean are printed.
+TEST(Mindspore, ReadsTheLossOfMindformersWithoutSink) {
+  const std::string at = "2025-04-07 15:34:27,308 - INFO - { Epoch:[  1/  2], step:[    ";
+  const auto runs = read_text(
+      at +
+      "1/   19], loss:[10.600/10.588], per_step_time: 1865ms, lr: 1e-05, overflow cond: False\n" +
+      at +
+      "2/   19], loss:[  nan/  nan], per_step_time: 1865ms, lr: 1e-05, overflow cond: False\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.at(0).loss, 10.6);
+  EXPECT_EQ(runs[0].first_nan_step, 2);
+}
+
 TEST(Mindspore, LeavesWholeMillisecondsOfFastStepsToTheClock) {
   const auto runs = read_text(
       "2025-04-07 15:34:27,308 - INFO - { Epoch:[  1/  2], step:[    1/   19], loss: 1.0, "
