@@ -20,15 +20,27 @@ RunDraft& DllRun::run(const Line& line, RunBuilder& out) {
 
 void DllRun::see_step(const DllStep& step, const Line& line, RunBuilder& out) {
   if (!(step.iteration >= 0 && step.iteration < 1e15)) return;
-  auto iteration = static_cast<std::int64_t>(step.iteration);
+  auto iteration = static_cast<std::int64_t>(step.iteration) + base_;
+  // Vision examples count the iterations of an epoch: the next one begins again.
+  const bool next_epoch = !closed_ && iteration_ >= 0 && iteration < iteration_ && step.epoch &&
+                          epoch_ && *step.epoch > *epoch_ &&
+                          step.iteration <= static_cast<double>(stride_);
+  if (step.epoch) epoch_ = step.epoch;
+  if (next_epoch) {
+    iteration += iteration_ - base_;
+    base_ = iteration_;
+    time_s_ = kUnknown;  // the end of the epoch and its validation are in between
+  }
   const bool back = iteration_ >= 0 && iteration < iteration_;
   if (closed_ || back) {
     out.close(WorkKind::training);
     iteration_ = -1;
+    iteration -= base_;
+    base_ = 0;
     skipped_ = 0;
     stride_ = 1;
     time_s_ = kUnknown;
-    closed_ = false;
+    closed_ = told_ = false;
   }
   const bool first = iteration_ < 0;
   std::int64_t skipped = skipped_, skipped_in_all = 0;
@@ -59,6 +71,13 @@ void DllRun::see_step(const DllStep& step, const Line& line, RunBuilder& out) {
   RunDraft& draft = run(line, out);
   if (!std::isnan(step.rate)) draft.log.rate_unit = RateUnit::sequences_per_second;
   draft.add(sample);
+  if (next_epoch && !told_) {
+    told_ = true;
+    draft.log.notices.push_back(
+        {line.number,
+         "iterations are counted by epoch and its length is not told: those behind the last line "
+         "of an epoch are not counted"});
+  }
   skipped_in_all = std::max(skipped_in_all, skipped);
   if (skipped_in_all > 0) draft.log.totals.skipped_steps = skipped_in_all;
   draft.ended_well = draft.ended_well || step.last;

@@ -15,6 +15,7 @@ class RunDraft;
 /// One line of a training iteration.
 struct DllStep {
   double iteration = 0;
+  std::optional<double> epoch;    ///< told at least where the iteration goes back
   std::optional<double> skipped;  ///< updates skipped so far by the loss scaler, if it says so
   std::optional<double> loss;
   double time_s = kUnknown;
@@ -41,9 +42,11 @@ class DllRun {
 
   std::optional<std::int64_t> micro_batch_;
   std::int64_t iteration_ = -1, skipped_ = 0;  ///< of the record before
-  std::int64_t stride_ = 1;                    ///< iterations from one line to the next
+  std::int64_t base_ = 0;                      ///< iterations of the epochs before
+  std::optional<double> epoch_;
+  std::int64_t stride_ = 1;  ///< iterations from one line to the next
   double time_s_ = kUnknown;
-  bool closed_ = false;
+  bool closed_ = false, told_ = false;
 };
 
 }  // namespace bertbench

@@ -68,6 +68,8 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   if (has(said.text, "alidation") || has(said.text, "valuation")) return true;
   DllStep step;
   step.iteration = *iteration;
+  step.epoch = number_after(said, "Epoch:");
+  if (!step.epoch && said.text.starts_with("(")) step.epoch = number_after(said, "(");
   step.time_s = *time;
   step.skipped = number_after(said, "skipped_steps :");
   step.last = has(said.text, "final_loss :");

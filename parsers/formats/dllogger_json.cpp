@@ -7,6 +7,7 @@
 #include <string>
 
 #include "parsers/core/text.h"
+#include "parsers/cursor.h"
 #include "parsers/dll_fast.h"
 #include "parsers/dll_run.h"
 #include "parsers/format.h"
@@ -36,7 +37,18 @@ class DlloggerJsonParser final : public LineParser {
   void see_iteration(double iteration, const Json& json, const Line& line, RunBuilder& out);
   DllRun run_;
   DllReader reader_;
+  double newest_ = kUnknown;  ///< iteration
 };
+
+// "step": [epoch, iteration]
+std::optional<double> epoch_of(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("\"step\":")) return std::nullopt;
+  cursor.blanks();
+  if (!cursor.literal("[")) return std::nullopt;
+  const auto epoch = cursor.number();
+  return epoch && cursor.literal(",") ? epoch : std::nullopt;
+}
 
 // Python writes a NaN bare, which is no JSON: null would hide it, so it becomes a string.
 Json parse_line(std::string_view text) {
@@ -65,7 +77,12 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
   if (at == std::string_view::npos) return false;
   DllStep usual;
   if (reader_.read(line.text.substr(at + 5), usual)) {
-    if (usual.loss) run_.see_step(usual, line, out);
+    if (usual.loss) {
+      // The reader leaves out the epoch, which matters where the iteration goes back only.
+      if (!(usual.iteration >= newest_)) usual.epoch = epoch_of(line);
+      newest_ = usual.iteration;
+      run_.see_step(usual, line, out);
+    }
     return true;
   }
   const Json json = parse_line(line.text.substr(at + 5));

@@ -23,10 +23,16 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {
-    "\"run_name\": \"",         "\"run_type\": \"",      "\"iterations\": ",
-    "\"real_time\": ",          "\"time_unit\": \"",     "\"json_schema_version\": ",
-    "\"error_occurred\": true", "\"error_message\": \"", "\"library_build_type\": \"debug\""};
+constexpr std::string_view kAnchors[] = {"\"run_name\": \"",
+                                         "\"run_type\": \"",
+                                         "\"iterations\": ",
+                                         "\"real_time\": ",
+                                         "\"time_unit\": \"",
+                                         "\"json_schema_version\": ",
+                                         "\"error_occurred\": true",
+                                         "\"error_message\": \"",
+                                         "\"library_build_type\": \"debug\"",
+                                         "\"threads\": "};
 
 class GoogleBenchmarkParser final : public LineParser {
  public:
@@ -44,7 +50,7 @@ class GoogleBenchmarkParser final : public LineParser {
 
   std::optional<Entry> entry_;
   std::map<std::string, RunDraft*> runs_;
-  bool context_ = false, debug_ = false;
+  bool context_ = false, debug_ = false, threads_ = false;
 };
 
 std::optional<std::string> text_after(const Line& line, std::string_view key) {
@@ -108,6 +114,10 @@ bool GoogleBenchmarkParser::parse(const Line& line, RunBuilder& out) {
     entry_->iteration = *type == "iteration";
     return true;
   }
+  if (const auto threads = number_after(line, "\"threads\":")) {
+    threads_ |= *threads > 1;
+    return true;
+  }
   if (const auto count = number_after(line, "\"iterations\":")) {
     if (*count >= 1 && *count < 1e15) entry_->iterations = static_cast<std::int64_t>(*count);
     return true;
@@ -137,6 +147,12 @@ void GoogleBenchmarkParser::finish(RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     draft->log.notices.push_back(
         {0, "a kernel benchmark: iterations/s of one function by its real time, no training"});
+    if (threads_) {
+      draft->log.notices.push_back(
+          {0,
+           "with several threads real_time is that of one thread from release 1.9 on, and was "
+           "divided by their number before: iterations/s are of one thread or of all, by release"});
+    }
     if (debug_) {
       draft->log.notices.push_back(
           {0, "the benchmark library is a debug build: its own overhead may show in short times"});

@@ -152,5 +152,49 @@ TEST(Dllogger, KeepsThePredictionOfSquadApart) {
   EXPECT_EQ(runs[1].summary->value, 107.05);
 }
 
+// ResNet-50: the iterations of each epoch begin again; that is no second run.
+TEST(Dllogger, FollowsIterationsThatAreCountedByEpoch) {
+  const auto at = [](const std::string& time, const std::string& place) {
+    return "DLL 2020-03-05 16:40:" + time + ".000000 - " + place +
+           "  train.loss : 6.9 None train.total_ips : 800.00 img/s\n";
+  };
+  const auto runs =
+      read_text(at("10", "Epoch: 0 Iteration: 20") + at("16", "Epoch: 0 Iteration: 40") +
+                at("30", "Epoch: 1 Iteration: 20") + at("36", "Epoch: 1 Iteration: 40") +
+                at("50", "Epoch: 2 Iteration: 20") + at("56", "Epoch: 2 Iteration: 40"));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 6u);
+  EXPECT_EQ(runs[0].records[5].step, 120);
+  EXPECT_EQ(runs[0].records[2].iterations, 20);
+  EXPECT_TRUE(std::isnan(runs[0].records[2].seconds)) << "validation is in between";
+  EXPECT_EQ(runs[0].records[3].seconds, 6);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("by epoch"));
+  // Launched again: the epoch does not grow.
+  EXPECT_EQ(read_text(at("10", "Epoch: 0 Iteration: 20") + at("16", "Epoch: 0 Iteration: 40") +
+                      at("30", "Epoch: 0 Iteration: 20"))
+                .size(),
+            2u);
+  // A run that goes on from a checkpoint of a later epoch is another one.
+  EXPECT_EQ(read_text(at("10", "Training Epoch: 0 Training Iteration: 480") +
+                      at("16", "Training Epoch: 0 Training Iteration: 500") +
+                      at("30", "Training Epoch: 1 Training Iteration: 420"))
+                .size(),
+            2u);
+}
+
+TEST(DlloggerJson, FollowsIterationsThatAreCountedByEpoch) {
+  const auto at = [](const std::string& time, const std::string& place) {
+    return R"(DLLL {"timestamp": "15834264)" + time + R"(.5", "type": "LOG", "step": [)" + place +
+           R"(], "data": {"train.loss": 6.9, "train.total_ips": 800.0}})"
+           "\n";
+  };
+  const auto runs = read_text(at("10", "0, 20") + at("16", "0, 40") + at("30", "1, 20") +
+                              at("36", "1, 40") + at("50", "2, 20"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.back().step, 100);
+  EXPECT_EQ(runs[0].records[3].seconds, 6);
+  EXPECT_EQ(read_text(at("10", "0, 20") + at("16", "0, 40") + at("30", "0, 20")).size(), 2u);
+}
+
 }  // namespace
 }  // namespace bertbench

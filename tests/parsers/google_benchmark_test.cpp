@@ -38,5 +38,14 @@ TEST(GoogleBenchmark, AnErrorIsTheOutcome) {
   EXPECT_EQ(runs[0].outcome.detail, "no device");
 }
 
+TEST(GoogleBenchmark, SaysWhatTheTimeOfSeveralThreadsMayBe) {
+  std::string text = entry("gelu/threads:4", "iteration", "2.5e+00", "us");
+  text.replace(text.find("\"threads\": 1"), 12, "\"threads\": 4");
+  const auto runs = read_text("{\n  \"benchmarks\": [\n" + text + "  ]\n}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].notices.size(), 2u);
+  EXPECT_NE(runs[0].notices[1].text.find("of one thread or of all"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace bertbench
