@@ -128,6 +128,7 @@ RunDraft& GluonnlpParser::put(Sample sample, IterationUnit unit, RateUnit rate, 
   // Counters start at 0: "Batch: 299" is the 300th.
   if (last_step_ >= 0) sample.iterations = std::max<std::int64_t>(1, sample.step - last_step_);
   last_step_ = sample.step;
+  draft.ended_well = false;  // what ended was an epoch
   draft.add(sample);
   return draft;
 }

@@ -65,6 +65,7 @@ RunDraft& GnmtParser::put(Sample sample, IterationUnit unit, RunBuilder& out) {
   step_ = std::max(step_, sample.step);
   RunDraft& draft = out.run(WorkKind::training, sample.line);
   draft.log.iteration_unit = unit;
+  draft.ended_well = false;  // "Performance" ended an epoch
   draft.add(sample);
   return draft;
 }

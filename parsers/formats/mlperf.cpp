@@ -76,6 +76,8 @@ class MlperfParser final : public LineParser {
   std::int64_t stop_line_ = 0;
   std::int64_t step_ = 0;  ///< optimizer steps of the step lines, skipped ones included
   std::int64_t skipped_ = 0;
+  std::int64_t evals_ = 0;
+  bool counted_ = false;  ///< the evaluation says samples_count, which needs no guess
   bool success_ = false;
   bool composer_ = false;
 };
@@ -153,8 +155,13 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
     start_ms_ = time_ms;
     step_ = skipped_ = 0;
     eval_samples_ = first_eval_samples_ = end_samples_ = throughput_ = std::nullopt;
+    counted_ = false;
+    evals_ = 0;
   } else if (key == "eval_accuracy" && draft_ != nullptr) {
-    if (const auto samples = number(metadata, "epoch_num")) {
+    const auto count = number(metadata, "samples_count");
+    counted_ = count.has_value();
+    if (const auto samples = count ? count : number(metadata, "epoch_num")) {
+      ++evals_;
       if (!first_eval_samples_) first_eval_samples_ = samples;
       eval_samples_ = samples;
     }
@@ -190,19 +197,28 @@ void MlperfParser::tell_facts(RunDraft& draft) const {
 }
 
 // The rule that tells samples from epochs, batches and plans: an evaluation's epoch_num counts
-// samples when it is beyond some batches and grows; train_samples counts the run's when it is
-// stated behind the last evaluation (in front of it, it is the plan or the data set).
+// samples when it is beyond some batches; its samples_count does so where it grows; train_samples
+// counts the run's when it is stated behind the last evaluation (in front of it, it is the plan or
+// the data set).
 void MlperfParser::tell_samples(RunDraft& draft, double seconds) const {
   constexpr double kBatches = 10;
   const double batch = setting_.global_batch.value_or(kUnknown);
-  const bool by_eval = eval_samples_ && *eval_samples_ > kBatches * batch && !composer_ &&
-                       *eval_samples_ < 1e15 &&
-                       (setting_.benchmark.empty() || setting_.benchmark == "bert");
+  const bool by_eval =
+      eval_samples_ && *eval_samples_ < 1e15 &&
+      (counted_ ? *eval_samples_ >= 1 && (evals_ < 2 || *eval_samples_ > *first_eval_samples_)
+                : *eval_samples_ > kBatches * batch && !composer_ &&
+                      (setting_.benchmark.empty() || setting_.benchmark == "bert"));
   const bool by_end = end_samples_ && end_line_ > eval_line_ && *end_samples_ > kBatches * batch &&
                       *end_samples_ < 1e15;
   if (!by_eval && !by_end) {
     if (throughput_) {
       draft.log.summary = Stated{*throughput_, RateUnit::sequences_per_second, throughput_line_};
+      if (throughput_line_ < stop_line_) {
+        draft.log.notices.push_back(
+            {throughput_line_,
+             "the last throughput tracked in front of run_stop is that of some interval or of the "
+             "run so far, by submitter: the samples of the whole run are not told"});
+      }
       return;
     }
     draft.log.notices.push_back(

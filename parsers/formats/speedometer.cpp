@@ -116,6 +116,7 @@ void SpeedometerParser::put(std::int64_t epoch, std::int64_t batch, std::int64_t
   draft.log.rate_unit = RateUnit::sequences_per_second;
   draft.log.clock_is_wall = true;
   draft.log.clock_resolution_s = 1e-3;
+  draft.ended_well = false;  // an epoch ended, not the run
   draft.add(sample);
 }
 

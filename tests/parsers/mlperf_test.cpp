@@ -49,6 +49,26 @@ TEST(Mlperf, TakesTheTrackedThroughputBehindTheEndAndChecksIt) {
   EXPECT_THAT(far.at(0).notices.at(0).text, testing::HasSubstr("60.0 % above"));
 }
 
+TEST(Mlperf, TakesASamplesCountOfAnyBenchmarkAndTellsAnIntervalsRate) {
+  const std::string llama = mllog(900, "submission_benchmark", "\"llama2_70b_lora\"") +
+                            mllog(900, "global_batch_size", "8") + mllog(1000, "run_start") +
+                            mllog(9000, "tracked_stats", "{\"throughput\": 99.0}");
+  const auto counted = read_text(
+      llama + mllog(10000, "eval_accuracy", "0.93", "\"file\": \"x\", \"samples_count\": 2400") +
+      mllog(11000, "run_stop", "null", kSuccess));
+  ASSERT_EQ(counted.size(), 1u);
+  EXPECT_EQ(counted[0].totals.sequences, 2400);
+  EXPECT_EQ(counted[0].summary->value, 240) << "99 is that of an interval";
+  // A count that does not grow is that of a block.
+  const std::string block =
+      mllog(10000, "eval_accuracy", "0.93", "\"file\": \"x\", \"samples_count\": 384");
+  const auto blocks = read_text(llama + block + block + mllog(11000, "run_stop", "null", kSuccess));
+  EXPECT_FALSE(blocks.at(0).totals.sequences);
+  const auto untold = read_text(llama + mllog(11000, "run_stop", "null", kSuccess));
+  EXPECT_EQ(untold.at(0).summary->value, 99);
+  EXPECT_THAT(untold[0].notices.at(0).text, testing::HasSubstr("in front of run_stop"));
+}
+
 TEST(Mlperf, CountsAnAbortedRunAsAFailureWithoutARate) {
   const auto runs = read_text(head() + evaluation(10000, 250000) +
                               mllog(11000, "run_stop", "null", "\"status\": \"aborted\""));

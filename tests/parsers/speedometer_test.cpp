@@ -18,6 +18,7 @@ TEST(Speedometer, ReadsBatchesAndRangesOverEpochs) {
   ASSERT_EQ(runs[0].records.size(), 3u);
   EXPECT_EQ(runs[0].records[2].step, 60);
   EXPECT_EQ(runs[0].records[2].iterations, 20);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated) << "an epoch ended, then another began";
   EXPECT_EQ(runs[0].records[1].printed_rate, 518.95);
   EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
 }

@@ -123,6 +123,17 @@ TEST(Tf, BeginsAnotherRunWhenTheStepGoesBack) {
   EXPECT_EQ(runs[1].records.size(), 5u);
 }
 
+TEST(Tf, TheFinalStepOfARoundIsNotTheEndOfTheRun) {
+  const std::string round =
+      "INFO:tensorflow:loss = 7.5, step = 100 (25.0 sec)\n"
+      "INFO:tensorflow:loss = 7.4, step = 200 (25.0 sec)\n"
+      "INFO:tensorflow:Loss for final step: 7.4.\n";
+  EXPECT_EQ(read_text(round).at(0).outcome.status, Status::completed);
+  const auto cut = read_text(round + "INFO:tensorflow:loss = 7.3, step = 300 (25.0 sec)\n");
+  ASSERT_EQ(cut.size(), 1u);
+  EXPECT_EQ(cut[0].outcome.status, Status::truncated);
+}
+
 TEST(Tf, IsNotMisledByALossOfAnotherKind) {
   EXPECT_TRUE(read_text("loss = 182.74454\nINFO:tensorflow:  loss = 182.74454\n"
                         "my loss = 3.0, step = 4\n")
