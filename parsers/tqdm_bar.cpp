@@ -208,6 +208,13 @@ bool names_an_epoch(std::string_view description) {
   return among(words, "epoch") && std::ranges::any_of(words, is_number);
 }
 
+std::int64_t epoch_of(std::string_view description) {
+  const Words words = words_of(description);
+  auto word = std::ranges::find(words, "epoch");
+  word = std::find_if(word, words.end(), [](const std::string& w) { return is_number(w); });
+  return word == words.end() ? -1 : to_int(*word).value_or(-1);
+}
+
 BarRole role_of(std::string_view description) {
   if (description.empty()) return BarRole::unnamed;
   std::string word;

@@ -33,5 +33,7 @@ enum class BarRole { training, outer, evaluation, inference, unnamed, other };
 [[nodiscard]] BarRole role_of(std::string_view description);
 /// "Epoch 3", "[Train] epoch 3/10": the same loop has another name in each epoch.
 [[nodiscard]] bool names_an_epoch(std::string_view description);
+/// The first number behind the word, -1 if there is none.
+[[nodiscard]] std::int64_t epoch_of(std::string_view description);
 
 }  // namespace bertbench

@@ -50,6 +50,7 @@ struct Track {
   std::int64_t created = 0;    ///< bars drawn at 0
   std::int64_t per_start = 0;  ///< ranks that draw the same bar without a label
   std::int64_t starts = 1;     ///< generations begun
+  std::int64_t epoch = -1;     ///< in its name, if any
   BarLeaps::First first;
 };
 
@@ -67,6 +68,7 @@ class TqdmParser final : public LineParser {
     std::int64_t total = 0;
     BarRole role = BarRole::other;
     Track* track = nullptr;
+    std::int64_t epoch = -1;
   };
 
   bool see_bars(const Line& line, RunBuilder& out);
@@ -78,8 +80,7 @@ class TqdmParser final : public LineParser {
   };
 
   void see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out);
-  bool start_over(Track& track, const TqdmBar& bar, BarRole role, const Line& line,
-                  RunBuilder& out);
+  bool start_over(const Known& known, const TqdmBar& bar, const Line& line, RunBuilder& out);
   void next_generation(Track& track, BarRole role, const Line& line, RunBuilder& out);
   RunDraft& draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
                       RunBuilder& out);
@@ -252,8 +253,10 @@ void TqdmParser::next_generation(Track& track, BarRole role, const Line&, RunBui
 }
 
 // True when the redraw tells of no progress: a new bar, or a rank that lags behind.
-bool TqdmParser::start_over(Track& track, const TqdmBar& bar, BarRole role, const Line& line,
+bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, const Line& line,
                             RunBuilder& out) {
+  Track& track = *known.track;
+  const BarRole role = known.role;
   if (bar.done == 0) {
     ++track.created;
     if (!track.progressed) {
@@ -263,6 +266,11 @@ bool TqdmParser::start_over(Track& track, const TqdmBar& bar, BarRole role, cons
       next_generation(track, role, line, out);
     }
     return true;
+  }
+  // Where few redraws are kept, the next epoch's first one may be as far on as the last one's.
+  if (track.epoch >= 0 && known.epoch > track.epoch && bar.done <= track.done) {
+    next_generation(track, role, line, out);
+    return false;
   }
   if (bar.done >= track.done) return false;
   if (track.draft != nullptr && closing_.said_for(*track.draft)) {
@@ -288,6 +296,7 @@ const TqdmParser::Known& TqdmParser::known_for(const TqdmBar& bar, int rank) {
     // "Epoch 1", "Epoch 2": one run, whose bar has another name in each epoch.
     const bool epoch = names_an_epoch(bar.description);
     key += epoch ? "Epoch" : found.description;
+    if (epoch) found.epoch = epoch_of(bar.description);
     if (epoch && found.role != BarRole::training)
       key += found.role == BarRole::inference ? 'i' : 'e';
     if (found.role == BarRole::unnamed) key += '|' + std::to_string(bar.total);
@@ -306,10 +315,11 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   }
   if (role == BarRole::other || known.track == nullptr) return;
   Track& track = *known.track;
-  if (start_over(track, bar, role, line, out)) return;
+  if (start_over(known, bar, line, out)) return;
   if (role == BarRole::unnamed && track.draft == nullptr && unnamed_.full()) return;
   const bool fresh = !track.progressed && track.created > 0;
   track.progressed = true;
+  track.epoch = known.epoch;
   track.done = bar.done;
   track.elapsed_s = std::max(track.elapsed_s, bar.elapsed_s);
   track.total = bar.total;

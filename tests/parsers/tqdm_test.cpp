@@ -251,6 +251,19 @@ TEST(Tqdm, JoinsEpochsWhoseNumberStandsBehindAColon) {
   EXPECT_EQ(runs[0].records.back().step, 20);
 }
 
+TEST(Tqdm, CountsEveryEpochWhereOnlyItsLastRedrawIsKept) {
+  const auto runs = read_text(
+      "Epoch 0: 100%| | 10/10 [00:10<00:00,  1.00it/s, v_num=0]\n"
+      "Epoch 1:  60%| | 6/10 [00:06<00:04,  1.00it/s, v_num=0]\n"
+      "Epoch 1: 100%| | 10/10 [00:10<00:00,  1.00it/s, v_num=0]\n"
+      "Epoch 2: 100%| | 10/10 [00:10<00:00,  1.00it/s, v_num=0]\n"
+      "Epoch 2: 100%| | 10/10 [00:10<00:00,  1.00it/s, v_num=0]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  EXPECT_EQ(runs[0].records.back().step, 30);
+  EXPECT_EQ(runs[0].records.back().time_s, 30);
+}
+
 // Hugging Face's run_mlm_flax.py: desc="Epoch ... " around desc="Training..." and "Evaluating ...".
 TEST(Tqdm, TellsTheEpochsOfFlaxScriptsFromTheirSteps) {
   for (const std::string outer : {"Epoch ... ", "Epoch ... (1/2)"}) {
