@@ -25,6 +25,18 @@ std::optional<double> shell_time(const Line& line) {
   return static_cast<double>(*minutes) * 60 + *seconds;
 }
 
+// Python's timedelta: "3:04:33.01", "1 day, 3:04:33.01", "12 days, 3:04:33.01"
+std::optional<double> timedelta(Cursor& cursor) {
+  Cursor whole = cursor;
+  const auto days = whole.integer();
+  if (!days || !whole.literal(" day")) return cursor.duration();
+  whole.literal("s");
+  if (*days < 0 || *days > 100'000 || !whole.literal(", ")) return std::nullopt;
+  const auto rest = whole.duration();
+  if (!rest) return std::nullopt;
+  return static_cast<double>(*days) * 86'400 + *rest;
+}
+
 }  // namespace
 
 // {'train_runtime': 273.0148, 'train_samples_per_second': 3.663, 'train_steps_per_second': 0.007}
@@ -51,7 +63,7 @@ bool ClosingLines::see_trainer(const Line& line) {
     cursor.blanks();
     if (!cursor.literal("=")) return false;
     cursor.blanks();
-    if (const auto runtime = cursor.duration()) {
+    if (const auto runtime = timedelta(cursor)) {
       trainer_ = ended_ = true;
       if (!training_s_) training_s_ = *runtime;
       return true;

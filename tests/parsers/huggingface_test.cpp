@@ -140,6 +140,21 @@ TEST(Huggingface, TakesTheShareOfAStateThatStoppedEarly) {
   EXPECT_DOUBLE_EQ(runs[0].summary->value, 320);
 }
 
+TEST(Huggingface, ReadsTheRuntimeOfATableThatTookDays) {
+  const auto table = [](const std::string& runtime) {
+    return read_text(
+        "***** train metrics *****\n  epoch                    =        3.0\n"
+        "  train_runtime            = " +
+        runtime +
+        "\n  train_samples            =      64000\n"
+        "  train_samples_per_second =      1.972\n"
+        "  train_steps_per_second   =      0.031\n");
+  };
+  EXPECT_DOUBLE_EQ(table("3:04:33.01").at(0).totals.training_s.value(), 11'073.01);
+  EXPECT_DOUBLE_EQ(table("1 day, 3:04:33.01").at(0).totals.training_s.value(), 97'473.01);
+  EXPECT_DOUBLE_EQ(table("12 days, 0:00:01").at(0).totals.training_s.value(), 1'036'801);
+}
+
 TEST(Huggingface, ReadsUnquotedDictsAndCountsThemWhereNoTotalIsTold) {
   const auto runs = read_text(
       "{'loss': 2.5, 'learning_rate': 1e-05, 'epoch': 0.02}\n"
