@@ -46,8 +46,9 @@ class GnmtParser final : public LineParser {
   RunDraft& put(Sample sample, IterationUnit unit, RunBuilder& out);
 
   std::int64_t epoch_ = -1, step_ = -1;
-  double base_s_ = 0, epoch_s_ = 0;  ///< GNMT: seconds of the epochs before and of this one
-  std::int64_t first_ = -1;          ///< counter of the epoch's first iteration
+  double base_s_ = 0, epoch_s_ = 0;          ///< GNMT: seconds of the epochs before and of this one
+  std::int64_t last_batch_ = 0, total_ = 0;  ///< newest of the epoch; batches of an epoch
+  std::int64_t first_ = -1;                  ///< counter of the epoch's first iteration
   double performance_ = 0, performances_ = 0;
   bool pairs_ = false;  ///< of sentences: GNMT's batch has a fixed number
   enum class Script { none, gnmt, transformer, transformer_xl } script_ = Script::none;
@@ -96,11 +97,20 @@ bool GnmtParser::see_gnmt(const Line& line, RunBuilder& out) {
       out.close(WorkKind::training);
       step_ = -1;
       base_s_ = epoch_s_ = 0;
+      last_batch_ = 0;
     }
+    // The batches behind the epoch's last line are taken at its mean: the counter holds them too.
     base_s_ += epoch_s_;
+    if (last_batch_ > 0 && total_ > last_batch_ + 1) {
+      base_s_ += epoch_s_ / static_cast<double>(last_batch_) *
+                 static_cast<double>(total_ - 1 - last_batch_);
+    }
     epoch_s_ = 0;
+    last_batch_ = 0;
     epoch_ = *epoch;
   }
+  total_ = *total;
+  last_batch_ = std::max(last_batch_, *batch);
   Sample sample;
   sample.step = *epoch * *total + *batch + 1;
   sample.line = line.number;

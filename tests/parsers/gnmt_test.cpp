@@ -35,6 +35,21 @@ TEST(Gnmt, ClocksByTheMeanSinceTheSecondIterationAndTakesRanksOnce) {
   EXPECT_EQ(run.outcome.status, Status::completed);
 }
 
+TEST(Gnmt, ClocksTheBatchesBehindTheLastLineOfAnEpoch) {
+  const std::string tail = "\tTok/s 34950 (34950)\tLoss/tok 10.5 (10.5)\tLR 2.0e-05\n";
+  const auto runs =
+      read_text("0: TRAIN [0][0/112]\tTime 1.500 (1.500)\tData 2e-04 (2e-04)" + tail +
+                "0: TRAIN [0][100/112]\tTime 0.503 (0.500)\tData 2e-04 (2e-04)" + tail +
+                "0: Performance: Epoch: 0\tTraining: 72059 Tok/s\n"
+                "0: TRAIN [1][0/112]\tTime 1.500 (1.500)\tData 2e-04 (2e-04)" +
+                tail);
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[2].step, 113);
+  EXPECT_NEAR(runs[0].records[2].time_s - runs[0].records[1].time_s, 11 * 0.5 + 1.5, 1e-9);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated) << "an epoch ended, then another began";
+}
+
 TEST(Gnmt, ReadsTransformerAndItsNan) {
   const auto runs = read_text(
       "Transformer | epoch 0 | step 10 |avg loss 16.122 |avg tokens 4746.000 |tokens/s 34029.263 "
