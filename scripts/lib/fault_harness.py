@@ -83,14 +83,15 @@ def finished_log_unreadable(tools):
     """The log of a finished trial is there and cannot be read (EIO): resume must not replace it."""
     sweep = Sweep(tools, config())
     sweep.go()
-    # What was measured of a log that is as it was is recalled; a log of another time is read again.
-    for log in sweep.run.glob("*/trial_*/log.txt"):
-        os.utime(log)
     # Opens of a resume are counted until one of a log fails.
     said = ""
     for nth in range(1, 400):
         fired = sweep.work / "fired"
         fired.unlink(missing_ok=True)
+        # What was measured of a log that is as it was is recalled: only a log of another time is
+        # read again.
+        for log in sweep.run.glob("*/trial_*/log.txt"):
+            os.utime(log)
         sweep.note_finished()
         status = sweep.go({"LD_PRELOAD": str(tools.shim), "BB_FAULT_CALL": "openat",
                            "BB_FAULT_NTH": str(nth), "BB_FAULT_ERRNO": "5",
