@@ -24,6 +24,21 @@ void Cursor::blanks() {
   while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
 }
 
+namespace {
+
+// "1,234.5" with the first digits taken: what was read is a part of a number, not a number. Without
+// the point it may be a list.
+bool goes_on_behind_comma(std::string_view text, std::size_t first, std::size_t next) {
+  const auto digit = [&](std::size_t i) {
+    return i < text.size() && text[i] >= '0' && text[i] <= '9';
+  };
+  if (next >= text.size() || text[next] != ',' || next - first > 3) return false;
+  return digit(next + 1) && digit(next + 2) && digit(next + 3) && next + 4 < text.size() &&
+         text[next + 4] == '.' && digit(next + 5);
+}
+
+}  // namespace
+
 std::optional<double> Cursor::number() {
   std::size_t start = at_;
   if (start < text_.size() && text_[start] == '+') ++start;
@@ -37,6 +52,7 @@ std::optional<double> Cursor::number() {
                        text_[next + 1] >= '0' && text_[next + 1] <= '9')) {
     return std::nullopt;
   }
+  if (goes_on_behind_comma(text_, start, next)) return std::nullopt;
   // "INFO" begins like infinity. A nan may have its unit behind it ("nanms").
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   if (std::isinf(value) && next < text_.size() && is_letter(text_[next])) return std::nullopt;

@@ -39,6 +39,11 @@ TEST(Paddlenlp, ReadsABatchWithGroupedDigits) {
   EXPECT_TRUE(runs[0].notices.empty());
 }
 
+TEST(Paddlenlp, TakesNoPartOfAGroupedNumberForTheNumber) {
+  EXPECT_TRUE(read_text(kBatch + interval(10, "1,002.5", "1024.0", "1.0")).empty())
+      << "1 s is not the time";
+}
+
 TEST(Paddlenlp, SaysNothingWhereTheSamplesAreRight) {
   const auto runs = read_text(kBatch + interval(10, "2.2591", "35.4123", "4.427"));
   ASSERT_EQ(runs.size(), 1u);
