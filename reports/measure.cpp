@@ -231,6 +231,8 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
   }
   estimates =
       in_one_unit(std::move(estimates), conversion, facts, log.iteration_unit, trial, sequences);
+  // A trial without a rate does not tell the unit of its estimates, which is then sequences/s.
+  if (!window.covered && !sequences) estimates.clear();
   for (Estimate& estimate : estimates) {
     if (options.compat_dlperf) estimate.rate = round_dlperf(estimate.rate);
     trial.estimators[std::string(estimate.name)] = estimate.rate;
