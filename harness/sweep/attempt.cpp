@@ -49,7 +49,7 @@ class Watch {
     begin_ = last_output_ = Clock::now();
     if (auto started = start(processes); !started) return tl::unexpected(started.error());
     while (group_.running()) {
-      const auto tick = std::clamp(limits_.progress_s / 2, 0.01, 0.25);
+      const auto tick = std::clamp(limits_.progress_s, 0.01, 0.25);
       group_.wait(std::chrono::milliseconds(static_cast<int>(tick * 1000)), signals_.wake_fd());
       signals_.drain();
       if (log_.follow()) last_output_ = Clock::now();

@@ -11,7 +11,7 @@ namespace bertbench {
 namespace {
 
 constexpr double kShare = 0.0006;      // of one core, for one log: 32 logs cost 2 %
-constexpr double kAllowance_s = 0.02;  // so that a log of ordinary size never lags
+constexpr double kAllowance_s = 0.01;  // so that a log of ordinary size never lags
 
 double cpu_seconds() {
   timespec now{};

@@ -17,7 +17,7 @@ class LogWatch {
   LogWatch(int fd, LogReader reader) : fd_(fd), reader_(std::move(reader)) {}
 
   /// While the trial runs. True when the log has grown since the last call. Reads what is new only
-  /// as far as all reading so far has cost less than 0.06 % of one core (and 20 ms): the
+  /// as far as all reading so far has cost less than 0.06 % of one core (and 10 ms): the
   /// trainer needs the cores, and what a dense log leaves over is read when the trial has ended.
   /// live() lags by as much.
   bool follow();

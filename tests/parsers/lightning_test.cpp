@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "tests/parsers/run_log_text.h"
+#include "tests/scratch_folder.h"
 
 namespace bertbench {
 namespace {
@@ -141,7 +142,8 @@ TEST(Lightning, OtherTablesAreNotTakenForIt) {
 
 // A table is read by one thread whatever was asked for, as its rows hold nothing to search for.
 TEST(Lightning, LargeTablesAreReadWholeByAnyNumberOfThreads) {
-  const std::string path = testing::TempDir() + "/bb_lightning_table.csv";
+  const test::ScratchFolder folder;
+  const std::string path = folder.path("metrics.csv");
   std::string text = "epoch,step,train_loss\n";
   for (int step = 0; step < 20'000; ++step) {
     text += "0," + std::to_string(step) + ",2." + std::to_string(step % 97) + "\n";
@@ -151,7 +153,6 @@ TEST(Lightning, LargeTablesAreReadWholeByAnyNumberOfThreads) {
   options.threads = 4;
   options.chunk = 16 << 10;
   const auto runs = read_log(path, options);
-  std::filesystem::remove(path);
   ASSERT_TRUE(runs) << runs.error().message();
   EXPECT_EQ(runs->front().records_seen, 20'000);
   EXPECT_EQ(runs->front().records.back().step, 20'000);

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "reports/convergence/study_report.h"
+#include "tests/scratch_folder.h"
 
 namespace bertbench {
 namespace {
@@ -159,8 +160,8 @@ TEST(Convergence, ScoresOfEveryWayOfWriting) {
 }
 
 TEST(Convergence, ALogTellsItsCheckpointByItsPath) {
-  const auto folder = std::filesystem::path(testing::TempDir()) / "bb_convergence";
-  std::filesystem::create_directories(folder);
+  const test::ScratchFolder scratch;
+  const std::filesystem::path folder = scratch.path();
   const auto path = folder / "phase2_ckpt_8574_seed42_epochs2.log";
   std::ofstream(path) << "{\"exact_match\": 84.47492904446547, \"f1\": 90.96846445339581}";
   Study study;
@@ -175,7 +176,6 @@ TEST(Convergence, ALogTellsItsCheckpointByItsPath) {
   std::ofstream(folder / "empty.log") << "no scores";
   EXPECT_THAT(read_study((folder / "empty.log").string(), study).error().message(),
               HasSubstr("no exact match"));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(Convergence, WhatIsWrongInATableIsNamedWithItsLine) {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "reports/stats/model_file.h"
+#include "tests/scratch_folder.h"
 
 namespace bertbench {
 namespace {
@@ -197,7 +198,8 @@ TEST(ModelFileTest, TheShippedFilesAreTheBuiltInTable) {
 class BadModelFileTest : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 
 TEST_P(BadModelFileTest, IsAnErrorThatNamesTheFileAndTheKey) {
-  const std::string path = testing::TempDir() + "bb_bad_model.json";
+  const test::ScratchFolder folder;
+  const std::string path = folder.path("model.json");
   std::ofstream(path) << GetParam().first;
   const auto read = model_shape(path);
   ASSERT_FALSE(read);

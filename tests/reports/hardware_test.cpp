@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include "tests/scratch_folder.h"
+
 namespace bertbench {
 namespace {
 
@@ -76,7 +78,8 @@ TEST(HardwareFileTest, TheShippedFileIsTheBuiltInList) {
 }
 
 TEST(HardwareFileTest, BadFilesAreErrorsThatNameThem) {
-  const std::string path = testing::TempDir() + "bb_bad_hardware.json";
+  const test::ScratchFolder folder;
+  const std::string path = folder.path("hardware.json");
   for (
       const char* text :
       {"", "[]", R"({"hardware": 1})", R"({"hardware": [1]})", R"({"hardware": [{"name": "x"}]})",

@@ -12,6 +12,7 @@
 #include "reports/plot/figures.h"
 #include "reports/plot/svg.h"
 #include "tests/reports/samples.h"
+#include "tests/scratch_folder.h"
 
 namespace bertbench::plot {
 namespace {
@@ -114,7 +115,8 @@ TEST(ComparisonFigure, TellsFasterFromSlowerFromNeither) {
 }
 
 TEST(IterationFigures, ReadFilesOfTheRunFolderAndNoOther) {
-  const auto folder = std::filesystem::path(testing::TempDir()) / "bb_plot";
+  const test::ScratchFolder scratch;
+  const std::filesystem::path folder = scratch.path();
   std::filesystem::create_directories(folder / "run/c/trial_1");
   const auto write = [](const std::filesystem::path& path) {
     std::ofstream out(path);
@@ -141,7 +143,6 @@ TEST(IterationFigures, ReadFilesOfTheRunFolderAndNoOther) {
   EXPECT_EQ(figure.bands[0].to, 100);
   EXPECT_EQ(figure.bands[1].to, 900);
   EXPECT_THAT(iteration_figures(set, "").figures, IsEmpty());
-  std::filesystem::remove_all(folder);
 }
 
 TEST(ChartData, HoldsNoNumberThatJsonHasNot) {

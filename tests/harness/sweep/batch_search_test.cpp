@@ -52,7 +52,7 @@ TEST(SearchBatch, AProbeThatFailsOtherwiseEndsTheSearchAtWhatIsKnown) {
 }
 
 /// A trainer that is out of memory above a limit: the fake trainer behind a shell script.
-std::string trainer_with_limit(const TempFolder& folder, int limit) {
+std::string trainer_with_limit(const ScratchFolder& folder, int limit) {
   const std::string path = folder.path("trainer");
   write(path, fmt::format(R"(#!/bin/sh
 b=0
@@ -81,7 +81,7 @@ std::string config_with(const std::string& batches) {
 }
 
 TEST(BatchSearch, MeasuresTheLargestBatchThatFitsAndDoesNotSearchAgain) {
-  const TempFolder folder;
+  const ScratchFolder folder;
   PlanOptions options;
   options.trainer = trainer_with_limit(folder, 37);
   const Plan plan = plan_of(config_with(R"(["max"])"), {}, options);
@@ -104,7 +104,7 @@ TEST(BatchSearch, MeasuresTheLargestBatchThatFitsAndDoesNotSearchAgain) {
 }
 
 TEST(BatchSearch, ASearchCutShortGoesOnWhereItWas) {
-  const TempFolder folder;
+  const ScratchFolder folder;
   PlanOptions options;
   options.trainer = trainer_with_limit(folder, 37);
   const Plan plan = plan_of(config_with(R"("max")"), {}, options);
@@ -131,7 +131,7 @@ TEST(BatchSearch, ASearchCutShortGoesOnWhereItWas) {
 }
 
 TEST(BatchSearch, ACellThatDoesNotFitIsARowWithItsMemory) {
-  const TempFolder folder;
+  const ScratchFolder folder;
   PlanOptions options;
   options.trainer = trainer_with_limit(folder, 37);
   Recorder recorder;
@@ -147,7 +147,7 @@ TEST(BatchSearch, ACellThatDoesNotFitIsARowWithItsMemory) {
 }
 
 TEST(BatchSearch, WhereNothingFitsTheReportShowsTheFailureOfOne) {
-  const TempFolder folder;
+  const ScratchFolder folder;
   PlanOptions options;
   options.trainer = trainer_with_limit(folder, 0);
   Recorder recorder;
@@ -161,7 +161,7 @@ TEST(BatchSearch, WhereNothingFitsTheReportShowsTheFailureOfOne) {
 }
 
 TEST(BatchSearch, AnAnswerThatTheGridHoldsIsNotMeasuredTwice) {
-  const TempFolder folder;
+  const ScratchFolder folder;
   PlanOptions options;
   options.trainer = trainer_with_limit(folder, 4);
   Recorder recorder;
@@ -198,7 +198,7 @@ std::string auto_config() {
 }
 
 TEST(TrialsAuto, StopsEachCellOnItsOwnInterleavedAndStaysStoppedOnResume) {
-  const TempFolder folder;
+  const ScratchFolder folder;
   PlanOptions options;
   options.trainer = trainer_with_limit(folder, 37);
   const Plan plan = plan_of(auto_config(), {}, options);

@@ -177,7 +177,7 @@ TEST(SweepConfig, RefusesAnUnknownWorkloadAndANulByte) {
 }
 
 TEST(SweepConfig, ReadsAHostfileBesideTheConfig) {
-  test::TempFolder folder;
+  test::ScratchFolder folder;
   test::write(folder.path("hosts.txt"), "# cluster\nnode1 slots=8\n\n  node2\n");
   test::write(folder.path("c.json"), small_config(R"(, "hosts": "hosts.txt")"));
   const auto config = load_config(folder.path("c.json"));

@@ -29,7 +29,8 @@ Ran run(const std::vector<std::string>& args) {
 }
 
 /// Two cells, six trials; FAKE_SECONDS is the time of a step.
-std::string config(const TempFolder& folder, const std::string& name, const std::string& seconds) {
+std::string config(const ScratchFolder& folder, const std::string& name,
+                   const std::string& seconds) {
   const std::string path = folder.path(name);
   write(path, R"({"name": "gate", "workload": "bert_train",
  "grid": {"topology": ["1n1g"], "model": ["bert-tiny"], "micro_batch_size": [4, 8],
@@ -61,7 +62,7 @@ class ConfirmTest : public testing::Test {
     return run(args);
   }
 
-  TempFolder folder;
+  ScratchFolder folder;
   std::string usual, slow;
 };
 

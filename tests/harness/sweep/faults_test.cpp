@@ -14,8 +14,8 @@ namespace {
 using test::plan_of;
 using test::quick;
 using test::Recorder;
+using test::ScratchFolder;
 using test::small_config;
-using test::TempFolder;
 using ::testing::HasSubstr;
 
 void expect_nothing_left_running() {
@@ -27,7 +27,7 @@ void expect_nothing_left_running() {
 /// One trial with FAKE=mode; gives its trial as the result set holds it.
 Trial trial_of(const std::string& mode, std::vector<std::string> sets = {},
                SweepOptions options = {}, int* exit_status = nullptr) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder seen;
   sets.insert(sets.end(), {"trials=1", "env.FAKE=" + mode});
   options = quick("");
@@ -134,7 +134,7 @@ TEST(SweepFaults, EndATrainerThatFloodsItsLog) {
 }
 
 TEST(SweepFaults, TryAgainInAFolderOfItsOwnAndCountTheTrialOnce) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder seen;
   const auto plan = plan_of(small_config(), {"trials=1", "retries=2", "env.FAKE=fail_once",
                                              "env.FAKE_MARKER=" + temp.path("marker")});
@@ -152,7 +152,7 @@ TEST(SweepFaults, TryAgainInAFolderOfItsOwnAndCountTheTrialOnce) {
 
 TEST(SweepFaults, DoNotRetryWhatWouldEndTheSame) {
   for (const char* mode : {"oom_exit", "exit:2", "nan"}) {
-    TempFolder temp;
+    ScratchFolder temp;
     Recorder seen;
     const auto plan =
         plan_of(small_config(), {"trials=1", "retries=3", std::string("env.FAKE=") + mode});
@@ -162,7 +162,7 @@ TEST(SweepFaults, DoNotRetryWhatWouldEndTheSame) {
 }
 
 TEST(SweepFaults, GoOnWithTheOtherCells) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder seen;
   const auto plan = plan_of(small_config(), {"grid.env.FAKE=[\"exit:1\",\"ok\"]"});
   const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
@@ -176,7 +176,7 @@ TEST(SweepFaults, GoOnWithTheOtherCells) {
 
 TEST(SweepFaults, StopBeforeTheFirstTrialWhenTheDiskIsFull) {
   if (getuid() != 0) GTEST_SKIP() << "mounting a small tmpfs needs root";
-  TempFolder temp;
+  ScratchFolder temp;
   std::filesystem::create_directory(temp.path("small"));
   if (mount("tmpfs", temp.path("small").c_str(), "tmpfs", 0, "size=64k") != 0) {
     GTEST_SKIP() << "the kernel allows no mount here";
@@ -191,7 +191,7 @@ TEST(SweepFaults, StopBeforeTheFirstTrialWhenTheDiskIsFull) {
 
 TEST(SweepFaults, KeepTheJournalReadableWhenTheDiskFillsDuringATrial) {
   if (getuid() != 0) GTEST_SKIP() << "mounting a small tmpfs needs root";
-  TempFolder temp;
+  ScratchFolder temp;
   std::filesystem::create_directory(temp.path("small"));
   if (mount("tmpfs", temp.path("small").c_str(), "tmpfs", 0, "size=1m") != 0) {
     GTEST_SKIP() << "the kernel allows no mount here";

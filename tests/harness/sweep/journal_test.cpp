@@ -10,10 +10,10 @@
 
 namespace bertbench {
 namespace {
-using test::TempFolder;
+using test::ScratchFolder;
 using ::testing::HasSubstr;
 
-Journal open_in(const TempFolder& temp) {
+Journal open_in(const ScratchFolder& temp) {
   auto folder = Folder::make_root(temp.path());
   auto journal = Journal::open(*folder);
   EXPECT_TRUE(journal) << (journal ? "" : journal.error().message());
@@ -27,7 +27,7 @@ TEST(Crc32c, GivesThePublishedValues) {  // RFC 3720, B.4
 }
 
 TEST(Journal, KeepsRecordsInOrderOverReopening) {
-  TempFolder temp;
+  ScratchFolder temp;
   {
     auto journal = open_in(temp);
     ASSERT_TRUE(journal.append({{"event", "a"}, {"text", "x\n\"y\" \xff"}}));
@@ -55,7 +55,7 @@ TEST(Journal, EveryLineIsJsonWithAChecksumOfItself) {
 }
 
 TEST(Journal, DropsATornLastLineAtEveryCutAndSaysSo) {
-  TempFolder temp;
+  ScratchFolder temp;
   {
     auto journal = open_in(temp);
     ASSERT_TRUE(journal.append({{"event", "first"}}));
@@ -75,7 +75,7 @@ TEST(Journal, DropsATornLastLineAtEveryCutAndSaysSo) {
 }
 
 TEST(Journal, RefusesDamageInTheMiddle) {
-  TempFolder temp;
+  ScratchFolder temp;
   {
     auto journal = open_in(temp);
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(journal.append({{"event", "x"}}));
@@ -90,7 +90,7 @@ TEST(Journal, RefusesDamageInTheMiddle) {
 }
 
 TEST(Journal, TellsASecondHarnessThePidOfTheFirst) {
-  TempFolder temp;
+  ScratchFolder temp;
   auto journal = open_in(temp);
   ASSERT_TRUE(journal.append({{"event", "opened"}, {"pid", 4711}}));
   auto folder = Folder::make_root(temp.path());
@@ -100,7 +100,7 @@ TEST(Journal, TellsASecondHarnessThePidOfTheFirst) {
 }
 
 TEST(Journal, FreesTheLockWhenItsHolderDies) {
-  TempFolder temp;
+  ScratchFolder temp;
   const pid_t child = fork();
   if (child == 0) {
     auto folder = Folder::make_root(temp.path());
@@ -114,7 +114,7 @@ TEST(Journal, FreesTheLockWhenItsHolderDies) {
 }
 
 TEST(Journal, IsNotOpenedThroughAPlantedLink) {
-  TempFolder temp, other;
+  ScratchFolder temp, other;
   ASSERT_EQ(symlink(other.path("victim").c_str(), temp.path("journal.jsonl").c_str()), 0);
   auto folder = Folder::make_root(temp.path());
   EXPECT_FALSE(Journal::open(*folder));
@@ -123,7 +123,7 @@ TEST(Journal, IsNotOpenedThroughAPlantedLink) {
 
 TEST(Journal, IsWrittenAgainWhenItWasRemovedOrCutMeanwhile) {
   for (const bool removed : {true, false}) {
-    TempFolder temp;
+    ScratchFolder temp;
     const auto path = temp.path("journal.jsonl");
     std::string before;
     {
@@ -148,7 +148,7 @@ TEST(Journal, IsWrittenAgainWhenItWasRemovedOrCutMeanwhile) {
 }
 
 TEST(Journal, WritesNothingIntoOneThatSomebodyElseReplacedOrWroteTo) {
-  TempFolder temp;
+  ScratchFolder temp;
   const auto path = temp.path("journal.jsonl");
   auto journal = open_in(temp);
   ASSERT_TRUE(journal.append({{"event", "a"}}));

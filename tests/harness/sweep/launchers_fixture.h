@@ -114,7 +114,7 @@ class LauncherTest : public ::testing::Test {
     EXPECT_EQ(second->result.cells.at(0).trials.size(), 1u);
   }
 
-  TempFolder temp_;
+  ScratchFolder temp_;
   Actor seen_;
 
  private:

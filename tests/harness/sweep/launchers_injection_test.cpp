@@ -18,7 +18,7 @@ namespace bertbench {
 namespace {
 
 namespace fs = std::filesystem;
-using test::TempFolder;
+using test::ScratchFolder;
 
 /// --set arguments that put a text into each string of a config. {} is the text as JSON.
 const std::vector<std::string> kPlaces{"name={}",
@@ -135,7 +135,7 @@ class Injection : public ::testing::TestWithParam<const char*> {
   std::unique_ptr<test::SlurmCluster> cluster_;
   std::vector<std::string> base_;
   fs::path before_;
-  TempFolder temp_;
+  ScratchFolder temp_;
   int completed_ = 0;
 };
 

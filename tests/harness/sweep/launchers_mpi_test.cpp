@@ -131,7 +131,7 @@ TEST(MpiCommand, NamesEachHostOnceAndPassesVariablesByName) {
 }
 
 TEST(MpiCommand, NeedsAHostForEveryNode) {
-  test::TempFolder temp;
+  test::ScratchFolder temp;
   test::Recorder seen;
   PlanOptions options;
   options.launcher = "mpi";

@@ -77,7 +77,7 @@ bool eventually(Condition condition) {
 
 /// A template of fake_trainer with one further argument a text, each behind "--say", and the same
 /// texts as variables FAKE_TEXT_<i>. Returns the --set arguments of a config that uses it.
-inline std::vector<std::string> hostile_sets(const TempFolder& temp) {
+inline std::vector<std::string> hostile_sets(const ScratchFolder& temp) {
   std::string args, env;
   const auto quoted = [](const std::string& text) {
     std::string out = "\"";
@@ -106,7 +106,7 @@ inline std::vector<std::string> hostile_sets(const TempFolder& temp) {
 }
 
 /// Every hostile text reached the trainer as it was, and nothing ran.
-inline void expect_texts_arrived(const TempFolder& temp) {
+inline void expect_texts_arrived(const ScratchFolder& temp) {
   const auto seen = dumped(temp.path("dump"));
   const auto texts = hostile_texts();
   std::vector<std::string> said;

@@ -26,7 +26,7 @@ class LogWatching : public ::testing::Test {
            ",\"steps\":1,\"seconds\":0.5,\"loss\":9.5}\n";
   }
 
-  test::TempFolder temp_;
+  test::ScratchFolder temp_;
   int fd_;
   LogWatch log_;
 };
@@ -50,7 +50,7 @@ TEST_F(LogWatching, ReadsWhatIsNewAndNoMoreThanAllowed) {
 TEST_F(LogWatching, LeavesADenseLogForLaterButSeesThatItGrows) {
   std::string lines;
   for (int i = 1; i <= 1000; ++i) lines += step(i);
-  for (int i = 0; i < 400; ++i) put(lines);  // seconds of parsing, with 20 ms to spend
+  for (int i = 0; i < 400; ++i) put(lines);  // seconds of parsing, with 10 ms to spend
   EXPECT_TRUE(log_.follow());
   EXPECT_LT(log_.bytes_read(), log_.size());
   put(step(1));

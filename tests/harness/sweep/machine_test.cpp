@@ -13,14 +13,14 @@ namespace bertbench {
 namespace {
 using ::testing::HasSubstr;
 
-void put(const test::TempFolder& root, const std::string& path, const std::string& text) {
+void put(const test::ScratchFolder& root, const std::string& path, const std::string& text) {
   const auto full = std::filesystem::path(root.path(path));
   std::filesystem::create_directories(full.parent_path());
   test::write(full.string(), text);
 }
 
 TEST(Machine, ReadsProcAndSys) {
-  test::TempFolder root;
+  test::ScratchFolder root;
   put(root, "proc/cpuinfo",
       "processor\t: 0\nmodel name\t: Xeon 9\nphysical id\t: 0\nsiblings\t: 4\ncpu cores\t: 2\n"
       "flags\t\t: fpu avx2 avx512f hypervisor\n\nprocessor\t: 1\nmodel name\t: Xeon 9\n"
@@ -62,7 +62,7 @@ TEST(Machine, ReadsProcAndSys) {
 }
 
 TEST(Machine, SaysNothingOfWhatTheKernelDoesNotTell) {
-  test::TempFolder root;
+  test::ScratchFolder root;
   const auto m = look_at_machine(root.path(), false);
   EXPECT_TRUE(m.cpu.empty());
   EXPECT_FALSE(m.memory_bytes);

@@ -36,7 +36,7 @@ class Processes : public ::testing::Test {
     return {{"/bin/sh", "-c", script}, {}, {}, ""};
   }
 
-  test::TempFolder folder_;
+  test::ScratchFolder folder_;
   int log_ = -1;
 };
 
@@ -174,7 +174,7 @@ TEST_F(Processes, FindsSurvivorsByTheirMarker) {
 }
 
 TEST_F(Processes, FindsSurvivorsByTheLogTheyHoldButNotThoseWhoOnlyReadIt) {
-  test::TempFolder run;
+  test::ScratchFolder run;
   std::filesystem::create_directories(run.path("cell/trial_1"));
   const auto path = run.path("cell/trial_1/log.txt");
   const int log = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

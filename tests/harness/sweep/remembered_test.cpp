@@ -18,8 +18,8 @@ namespace {
 using test::plan_of;
 using test::quick;
 using test::Recorder;
+using test::ScratchFolder;
 using test::small_config;
-using test::TempFolder;
 
 class Remembered : public ::testing::Test {
  protected:
@@ -72,7 +72,7 @@ class Remembered : public ::testing::Test {
     }
     test::write(path, out);
   }
-  TempFolder temp_;
+  ScratchFolder temp_;
   Recorder seen_;
   Plan plan_ = plan_of(small_config());
   std::vector<double> first_;
@@ -154,7 +154,7 @@ void keys_of(const nlohmann::ordered_json& json, std::set<std::string>& out) {
 }
 
 TEST(RunFolderContract, NamesEveryKeyOfJournalOutcomeAndCommand) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder seen;
   ASSERT_TRUE(run_sweep(plan_of(small_config(), {"trials=1", "retries=1", "env.FAKE_AT=12",
                                                  R"(grid.env.FAKE=["ok","exit:7","signal:9"])"}),

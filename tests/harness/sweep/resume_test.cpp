@@ -17,8 +17,8 @@ namespace {
 using test::plan_of;
 using test::quick;
 using test::Recorder;
+using test::ScratchFolder;
 using test::small_config;
-using test::TempFolder;
 using ::testing::HasSubstr;
 
 using Files = std::map<std::string, std::string>;
@@ -38,7 +38,7 @@ Files trial_files(const std::string& run) {
 std::vector<std::string> four_trials() { return {"grid.model=[\"bert-tiny\",\"bert-mini\"]"}; }
 
 TEST(SweepResume, LaunchesNothingWhenAllIsDone) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder first, second;
   const auto plan = plan_of(small_config(), four_trials());
   ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
@@ -55,7 +55,7 @@ TEST(SweepResume, LaunchesNothingWhenAllIsDone) {
 }
 
 TEST(SweepResume, JudgesATrialByItsLogNotByItsFiles) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder first, second;
   const auto plan = plan_of(small_config(), four_trials());
   ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
@@ -75,7 +75,7 @@ TEST(SweepResume, JudgesATrialByItsLogNotByItsFiles) {
 }
 
 TEST(SweepResume, DoesNotMeasureAnewWhereTheJournalOfASweepIsLost) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder first, second;
   const auto plan = plan_of(small_config());
   ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
@@ -88,7 +88,7 @@ TEST(SweepResume, DoesNotMeasureAnewWhereTheJournalOfASweepIsLost) {
 }
 
 TEST(SweepResume, MakesIterationsAgainThatACrashOfTheMachineTook) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder first, second;
   const auto plan = plan_of(small_config());
   ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
@@ -102,7 +102,7 @@ TEST(SweepResume, MakesIterationsAgainThatACrashOfTheMachineTook) {
 }
 
 TEST(SweepResume, PutsALogBackThatWasRemovedWhileItsTrialRan) {
-  TempFolder temp;
+  ScratchFolder temp;
   struct Remover : Recorder {
     std::string log;
     void trial_progress(const TrialProgress& p) override {
@@ -126,7 +126,7 @@ TEST(SweepResume, PutsALogBackThatWasRemovedWhileItsTrialRan) {
 }
 
 TEST(SweepResume, MeasuresAnewWhatHasAnotherCommand) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder first, second, third;
   ASSERT_TRUE(run_sweep(plan_of(small_config()), quick(temp.path("run")), first));
   const auto other = plan_of(small_config(R"(, "args": ["--seed", "7"])"));
@@ -143,7 +143,7 @@ TEST(SweepResume, MeasuresAnewWhatHasAnotherCommand) {
 }
 
 TEST(SweepResume, MeasuresAnewOnlyWhatANewWindowDoesNotCover) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder first, inside, longer;
   ASSERT_TRUE(run_sweep(plan_of(small_config()), quick(temp.path("run")), first));
   const auto outcome =
@@ -157,7 +157,7 @@ TEST(SweepResume, MeasuresAnewOnlyWhatANewWindowDoesNotCover) {
 }
 
 TEST(SweepResume, KeepsResultsOfCellsThatOnlyLeavesOut) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder seen;
   ASSERT_TRUE(run_sweep(plan_of(small_config(), four_trials()), quick(temp.path("run")), seen));
   PlanOptions options;
@@ -169,7 +169,7 @@ TEST(SweepResume, KeepsResultsOfCellsThatOnlyLeavesOut) {
 }
 
 TEST(SweepResume, RunsFailedTrialsAgainButNotThoseOutOfMemory) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder first, second;
   const auto plan =
       plan_of(small_config(), {"trials=1", "grid.env.FAKE=[\"oom_text\",\"exit:1\",\"ok\"]"});
@@ -183,7 +183,7 @@ TEST(SweepResume, RunsFailedTrialsAgainButNotThoseOutOfMemory) {
 }
 
 TEST(SweepResume, StopsCleanlyAndGoesOn) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder second;
   std::atomic<bool> stop{false};
   struct Stopper : Recorder {
@@ -218,7 +218,7 @@ TEST(SweepResume, StopsCleanlyAndGoesOn) {
 
 TEST(SweepResume, ASignalEndsTheHarnessAndItsTrainerWithAConsistentJournal) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    TempFolder temp;
+    ScratchFolder temp;
     const auto plan =
         plan_of(small_config(), {"env.FAKE=hang", "env.FAKE_NOTE=" + temp.path("note")});
     const pid_t harness = fork();
@@ -243,7 +243,7 @@ TEST(SweepResume, ASignalEndsTheHarnessAndItsTrainerWithAConsistentJournal) {
 }
 
 TEST(SweepResume, KillsWhatAKilledHarnessLeftBehindBeforeLaunchingAgain) {
-  TempFolder temp;
+  ScratchFolder temp;
   const auto note = "env.FAKE_NOTE=" + temp.path("note");
   // The trainer dies with its harness; the child that it let loose does not.
   const auto plan =
@@ -279,7 +279,7 @@ TEST(SweepResume, KillsWhatAKilledHarnessLeftBehindBeforeLaunchingAgain) {
 }
 
 TEST(SweepResume, ASecondHarnessOnTheSameFolderIsToldThePidOfTheFirst) {
-  TempFolder temp;
+  ScratchFolder temp;
   const pid_t first = fork();
   if (first == 0) {
     Recorder seen;
@@ -298,7 +298,7 @@ TEST(SweepResume, ASecondHarnessOnTheSameFolderIsToldThePidOfTheFirst) {
 }
 
 TEST(SweepResume, TakesOverATrialWhoseLogIsWholeThoughItsEndWasNotWritten) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder first, second;
   const auto plan = plan_of(small_config(), {"trials=1"});
   ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));

@@ -12,13 +12,13 @@ namespace {
 using test::plan_of;
 using test::quick;
 using test::Recorder;
+using test::ScratchFolder;
 using test::small_config;
-using test::TempFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(Sweep, MeasuresEveryTrialOfEveryCellInterleaved) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder seen;
   const auto plan =
       plan_of(small_config(), {"grid.topology=[\"1n1g\",\"1n2g\"]", "env.FAKE_SECONDS=0.02"});
@@ -43,7 +43,7 @@ TEST(Sweep, MeasuresEveryTrialOfEveryCellInterleaved) {
 }
 
 TEST(Sweep, LeavesTheRunFolderOfTheContract) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder seen;
   const auto outcome =
       run_sweep(plan_of(small_config(), {"trials=1"}), quick(temp.path("run")), seen);
@@ -74,7 +74,7 @@ TEST(Sweep, LeavesTheRunFolderOfTheContract) {
 }
 
 TEST(Sweep, TellsEachRankItsPlaceAsTorchrunDoes) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder seen;
   const auto plan = plan_of(
       small_config(), {"trials=1", "grid.topology=2n2g", "env.FAKE_NOTE=" + temp.path("note")});
@@ -90,7 +90,7 @@ TEST(Sweep, TellsEachRankItsPlaceAsTorchrunDoes) {
 }
 
 TEST(Sweep, ShowsProgressOfTheRunningTrial) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder seen;
   const auto plan = plan_of(small_config(), {"trials=2", "env.FAKE_DELAY_MS=20"});
   ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
@@ -107,7 +107,7 @@ TEST(Sweep, ShowsProgressOfTheRunningTrial) {
 }
 
 TEST(Sweep, FindsImpossibleThingsBeforeTheFirstLaunch) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder seen;
   PlanOptions options;
   options.trainer = temp.path("no_such_trainer");
@@ -124,7 +124,7 @@ TEST(Sweep, FindsImpossibleThingsBeforeTheFirstLaunch) {
 }
 
 TEST(Sweep, FollowsNoLinkPlantedInTheRunFolder) {
-  TempFolder temp, outside;
+  ScratchFolder temp, outside;
   Recorder seen;
   std::filesystem::create_directory(temp.path("run"));
   ASSERT_EQ(symlink(outside.path().c_str(), temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g").c_str()),
@@ -143,7 +143,7 @@ TEST(Sweep, FollowsNoLinkPlantedInTheRunFolder) {
 }
 
 TEST(Sweep, RunsATemplateOfYourOwn) {
-  TempFolder temp;
+  ScratchFolder temp;
   Recorder seen;
   test::write(temp.path("mine.json"), std::string(R"({"title": "mine", "framework": "mine",
     "program": ")") + BB_FAKE_TRAINER + R"(", "args": ["--model", "{model}", "--micro-batch-size",

@@ -30,7 +30,7 @@ class SlurmCluster {
   }
 
  private:
-  TempFolder folder_;
+  ScratchFolder folder_;
   pid_t keeper_ = 0;
   int to_ = -1, from_ = -1;
   std::string missing_;

@@ -26,7 +26,7 @@ class SshServer {
 
  private:
   bool make_key(const std::string& name);
-  TempFolder folder_;
+  ScratchFolder folder_;
   pid_t pid_ = 0;
   std::string missing_;
 };

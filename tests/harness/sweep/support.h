@@ -2,9 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -13,28 +11,9 @@
 #include "harness/sweep/config.h"
 #include "harness/sweep/plan.h"
 #include "harness/sweep/runner.h"
+#include "tests/scratch_folder.h"
 
 namespace bertbench::test {
-
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "bb_sweep_XXXXXX").string();
-    path_ = mkdtemp(pattern.data()) ? pattern : "";
-  }
-  ~TempFolder() {
-    std::error_code ec;
-    std::filesystem::remove_all(path_, ec);
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  [[nodiscard]] std::string path(const std::string& name = "") const {
-    return name.empty() ? path_ : path_ + "/" + name;
-  }
-
- private:
-  std::string path_;
-};
 
 inline std::string read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

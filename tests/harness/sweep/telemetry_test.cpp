@@ -199,7 +199,7 @@ TEST(Telemetry, DamagedTelemetryOfAnEarlierStartIsTakenAsFarAsItGoes) {
 }
 
 TEST(TelemetryOfASweep, IsInTheResultAndSurvivesAResume) {
-  const TempFolder folder;
+  const ScratchFolder folder;
   const Plan plan = plan_of(small_config(R"(, "env": {"FAKE_DELAY_MS": "10"})"));
   Recorder first, again;
   const auto outcome = run_sweep(plan, quick(folder.path("run")), first);

@@ -28,7 +28,7 @@ TEST(TrainerOptions, AreExactlyThoseOfBertTrainsHelp) {
 }
 
 TEST(TrainerSweep, MeasuresTheRealTrainerOnOneAndTwoRanks) {
-  test::TempFolder temp;
+  test::ScratchFolder temp;
   test::Recorder seen;
   PlanOptions options;
   options.trainer = BB_BERT_TRAIN;
@@ -56,7 +56,7 @@ TEST(TrainerSweep, MeasuresTheRealTrainerOnOneAndTwoRanks) {
 }
 
 TEST(TrainerSweep, FindsTheLargestBatchOfTheRealTrainerUnderAMemoryLimit) {
-  test::TempFolder temp;
+  test::ScratchFolder temp;
   test::Recorder seen, again;
   PlanOptions options;
   options.trainer = BB_BERT_TRAIN;

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "tests/scratch_folder.h"
 #include "tests/workloads/cuda/support.h"
 
 namespace bert {
@@ -23,7 +24,8 @@ void three_steps(Backend& backend, std::int64_t first) {
 }
 
 TEST(CudaCheckpoint, a_run_goes_on_with_the_other_backend) {
-  const std::string folder = ::testing::TempDir() + "bert_cuda_checkpoint";
+  const bertbench::test::ScratchFolder scratch;
+  const std::string folder = scratch.path("checkpoints");
   const BackendOptions options = testing::options_for(testing::odd_model(), 2, 16);
   const CheckpointFacts facts{"odd", "adamw", 16, 2, 42, 3};
   for (const bool from_cpu : {true, false}) {
@@ -49,7 +51,6 @@ TEST(CudaCheckpoint, a_run_goes_on_with_the_other_backend) {
     const auto worst = testing::worst_error(source->parameters(), a.data(), b.data());
     EXPECT_LE(worst.error, 1e-4) << worst.name;
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
