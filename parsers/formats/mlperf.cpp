@@ -14,6 +14,13 @@
 //    1593109119.4}
 //
 // training_steps counts micro-steps there; applied and skipped updates together are the steps.
+//
+// Rounds 0.5 and 0.6 write the same statements in lines of their own; their evaluations count
+// epochs, so that the official time is all that such a log tells:
+//
+//   :::MLL 1558641496.914 run_start: {"value": null, "metadata": {"lineno": 477, "file": "x.py"}}
+//   :::MLPv0.5.0 resnet 1541660914.084755421 (resnet/resnet_main.py:523) run_start
+//   :::MLPv0.5.0 resnet 1541679005.124143600 (in_memory_eval.py:270) run_stop: {"success": "true"}
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -32,7 +39,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kAnchors[] = {":::MLLOG {", "'seq/s': "};
+constexpr std::string_view kAnchors[] = {":::MLLOG {", "'seq/s': ", ":::MLL ", ":::MLPv0."};
 
 std::optional<double> number(const Json& value) {
   if (value.is_number()) return value.get<double>();
@@ -48,6 +55,48 @@ std::string text(const Json& object, const char* key) {
   if (!object.is_object()) return {};
   const auto at = object.find(key);
   return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+// Another rank's text may follow on the line.
+Json object_of(std::string_view text) {
+  Json json = Json::parse(text, nullptr, false);
+  const auto end = text.rfind('}');
+  if (json.is_discarded() && end != std::string_view::npos) {
+    json = Json::parse(text.substr(0, end + 1), nullptr, false);
+  }
+  return json;
+}
+
+/// A statement of rounds 0.5 and 0.6 as those from 0.7 on write it; not an object if it is none.
+Json old_statement(const Line& line) {
+  Cursor cursor(line);
+  const bool first_round = !cursor.skip_past(":::MLL ");
+  Json said;
+  if (first_round) {
+    if (!cursor.skip_past(":::MLPv0.") || !cursor.skip_past(" ")) return said;
+    const auto benchmark = cursor.until(" ");
+    if (!benchmark || !cursor.literal(" ")) return said;
+    said["benchmark"] = *benchmark;
+  }
+  const auto seconds = cursor.number();
+  if (!seconds || (first_round && !cursor.skip_past(") ")) || !(*seconds > 0)) return Json();
+  cursor.blanks();
+  const auto key = cursor.until(": \t");
+  if (!key) return Json();
+  said["key"] = *key;
+  said["time_ms"] = *seconds * 1000;
+  const Json value = cursor.literal(": ") ? object_of(cursor.rest()) : Json();
+  if (!first_round) {
+    if (!value.is_object()) return Json();
+    said.update(value);
+    return said;
+  }
+  if (!value.is_discarded()) said["value"] = value;
+  if (value.is_object() && value.contains("success")) {
+    const Json& well = value["success"];
+    said["metadata"]["status"] = well == true || well == "true" ? "success" : "aborted";
+  }
+  return said;
 }
 
 class MlperfParser final : public LineParser {
@@ -80,6 +129,7 @@ class MlperfParser final : public LineParser {
   bool counted_ = false;  ///< the evaluation says samples_count, which needs no guess
   bool success_ = false;
   bool composer_ = false;
+  bool old_ = false;  ///< rounds 0.5 and 0.6
 };
 
 bool MlperfParser::see_step(const Line& line) {
@@ -114,16 +164,14 @@ bool MlperfParser::see_step(const Line& line) {
 bool MlperfParser::parse(const Line& line, RunBuilder& out) {
   if (line.text.find("'seq/s': ") != std::string_view::npos) return see_step(line);
   const auto at = line.text.find(":::MLLOG {");
-  if (at == std::string_view::npos) return false;
-  std::string_view object = line.text.substr(at + 9);
-  Json json = Json::parse(object, nullptr, false);
-  if (json.is_discarded()) {  // another rank's text may follow on the line
-    const auto end = object.rfind('}');
-    if (end != std::string_view::npos)
-      json = Json::parse(object.substr(0, end + 1), nullptr, false);
-  }
+  const bool old = at == std::string_view::npos;
+  const Json json = old ? old_statement(line) : object_of(line.text.substr(at + 9));
   const std::string key = text(json, "key");
   if (key.empty()) return false;
+  if (old) {
+    old_ = true;
+    if (setting_.benchmark.empty()) setting_.benchmark = text(json, "benchmark");
+  }
   see(key, json, line, out);
   return true;
 }
@@ -206,7 +254,7 @@ void MlperfParser::tell_samples(RunDraft& draft, double seconds) const {
   const bool by_eval =
       eval_samples_ && *eval_samples_ < 1e15 &&
       (counted_ ? *eval_samples_ >= 1 && (evals_ < 2 || *eval_samples_ > *first_eval_samples_)
-                : *eval_samples_ > kBatches * batch && !composer_ &&
+                : *eval_samples_ > kBatches * batch && !composer_ && !old_ &&
                       (setting_.benchmark.empty() || setting_.benchmark == "bert"));
   const bool by_end = end_samples_ && end_line_ > eval_line_ && *end_samples_ > kBatches * batch &&
                       *end_samples_ < 1e15;
@@ -251,7 +299,7 @@ void MlperfParser::tell_samples(RunDraft& draft, double seconds) const {
 
 void MlperfParser::stop(const Json& metadata, double time_ms, const Line& line, RunBuilder& out) {
   const std::string status = text(metadata, "status");
-  success_ = status == "success";
+  success_ = status == "success" || (old_ && status.empty());  // some of round 0.5 say none
   if (!success_ && draft_->count() > 0) {
     // Its steps look fast and are no result: what is handed on has none.
     RunDraft& bare = out.extra(WorkKind::training, draft_->log.first_line);

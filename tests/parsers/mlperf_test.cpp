@@ -118,5 +118,49 @@ TEST(Mlperf, TellsARunThatNeverStops) {
   EXPECT_FALSE(runs[0].summary);
 }
 
+// Round 0.6: the time in front, seconds. Every rank prints the same.
+TEST(Mlperf, ReadsTheOfficialTimeOfRound06) {
+  const auto mll = [](const std::string& time, const std::string& key, const std::string& value,
+                      const std::string& more = "") {
+    return ":::MLL " + time + " " + key + ": {\"value\": " + value +
+           ", \"metadata\": {\"lineno\": 1, " + more + "\"file\": \"x.py\"}}\n";
+  };
+  const std::string head = mll("1560881700.827", "submission_benchmark", "\"resnet\"") +
+                           mll("1560881727.300", "global_batch_size", "4") +
+                           mll("1560881731.835", "run_start", "null") +
+                           mll("1560888652.055", "eval_accuracy", "0.762", "\"epoch_num\": 60, ");
+  const auto runs =
+      read_text(head + mll("1560888652.056", "run_stop", "null", "\"status\": \"success\", "));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_NEAR(*runs[0].totals.training_s, 6920.221, 1e-6);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_EQ(runs[0].facts.axes.at("benchmark"), "resnet");
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 4);
+  EXPECT_FALSE(runs[0].summary) << "60 counts epochs";
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("no throughput"));
+  const auto aborted =
+      read_text(head + mll("1560888652.056", "run_stop", "null", "\"status\": \"aborted\", "));
+  EXPECT_EQ(aborted.at(0).outcome.status, Status::error);
+}
+
+TEST(Mlperf, ReadsTheOfficialTimeOfRound05) {
+  const std::string start =
+      ":::MLPv0.5.0 resnet 1541660914.084755421 (resnet/resnet_main.py:523) run_start\n"
+      ":::MLPv0.5.0 resnet 1541660914.300546646 (resnet/resnet_main.py:551) input_batch_size: 1\n"
+      ":::MLPv0.5.0 resnet 1541679005.121917486 (in_memory_eval.py:262) eval_accuracy: "
+      "{\"value\": 0.75, \"epoch\": 61}\n";
+  const std::string stop =
+      ":::MLPv0.5.0 resnet 1541679005.124143600 (in_memory_eval.py:270) run_stop";
+  for (const std::string how : {": {\"success\": \"true\"}\n", ": {\"success\": true}\n", "\n"}) {
+    const auto runs = read_text(start + stop + how);
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_NEAR(*runs[0].totals.training_s, 18091.039388, 1e-4);
+    EXPECT_EQ(runs[0].outcome.status, Status::completed) << how;
+    EXPECT_FALSE(runs[0].summary);
+  }
+  const auto failed = read_text(start + stop + ": {\"success\": false}\n");
+  EXPECT_EQ(failed.at(0).outcome.status, Status::error);
+}
+
 }  // namespace
 }  // namespace bertbench
