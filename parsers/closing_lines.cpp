@@ -152,4 +152,24 @@ void ClosingLines::give_to(RunDraft& run) {
   *this = ClosingLines{};
 }
 
+bool says_trainer(const Line& line) {
+  for (const std::string_view sign :
+       {"TrainingArguments", "train/global_step", "***** Running training", "{'loss':"}) {
+    if (line.text.find(sign) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+std::optional<double> loss_of_line(const Line& line) {
+  if (line.text.find("{'loss':") != std::string_view::npos) return number_after(line, "{'loss':");
+  if (line.text.find("Step ") != std::string_view::npos &&
+      line.text.find(": Loss ") != std::string_view::npos) {
+    return number_after(line, ": Loss ");
+  }
+  if (line.text.find("step_loss : ") != std::string_view::npos) {
+    return number_after(line, "step_loss : ");
+  }
+  return std::nullopt;
+}
+
 }  // namespace bertbench

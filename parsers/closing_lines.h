@@ -40,4 +40,9 @@ class ClosingLines {
   bool table_ = false;  ///< the summary is a table's, whose steps per second did not follow yet
 };
 
+/// The line is one that the Hugging Face Trainer prints while it runs.
+[[nodiscard]] bool says_trainer(const Line& line);
+/// The loss on a line of its own: run_squad's, DLLogger's and the Trainer's.
+[[nodiscard]] std::optional<double> loss_of_line(const Line& line);
+
 }  // namespace bertbench

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -23,44 +24,91 @@ std::size_t digits_before(std::string_view text, std::size_t end) {
   return i;
 }
 
+// The factor of the prefix that unit_scale puts behind a number; 1: there is none.
+double scale_of(char c) {
+  switch (c) {
+    case 'k':
+      return 1e3;
+    case 'M':
+      return 1e6;
+    case 'G':
+      return 1e9;
+    default:
+      return 1;
+  }
+}
+
 // The rate in front of the unit at `unit`: a number, or '?' (unknown). nullopt: not a bar's rate.
 struct Rate {
   std::size_t begin = 0;
   double value = kUnknown;
 };
 std::optional<Rate> rate_before(std::string_view text, std::size_t unit) {
+  if (unit > 0 && text[unit - 1] == ' ') --unit;  // unit=" examples"
   if (unit == 0) return std::nullopt;
   if (text[unit - 1] == '?') return Rate{unit - 1, kUnknown};
+  const double scale = scale_of(text[unit - 1]);
+  if (scale > 1) --unit;
   std::size_t i = unit;
   while (i > 0 && (is_digit(text[i - 1]) || text[i - 1] == '.')) --i;
   const auto value = to_double(text.substr(i, unit - i));
   if (i == unit || !value) return std::nullopt;
-  return Rate{i, *value};
+  return Rate{i, *value * scale};
+}
+
+// The count that ends at `end`, with unit_scale's "3.20k" and "32.0".
+struct Count {
+  std::size_t begin = 0;
+  std::int64_t value = 0;
+  bool rounded = false;
+};
+std::optional<Count> count_before(std::string_view text, std::size_t end) {
+  Count count;
+  count.begin = digits_before(text, end);
+  const bool point = count.begin > 0 && text[count.begin - 1] == '.';
+  const double scale = end > 0 ? scale_of(text[end - 1]) : 1;
+  if (count.begin < end && !point) {
+    const auto value = to_int(text.substr(count.begin, end - count.begin));
+    if (!value) return std::nullopt;
+    count.value = *value;
+    return count;
+  }
+  const std::size_t digits = scale > 1 ? end - 1 : end;
+  count.begin = digits;
+  while (count.begin > 0 && (is_digit(text[count.begin - 1]) || text[count.begin - 1] == '.')) {
+    --count.begin;
+  }
+  const auto value = to_double(text.substr(count.begin, digits - count.begin));
+  if (!value || !(*value < 1e9)) return std::nullopt;
+  count.value = std::llround(*value * scale);
+  count.rounded = scale > 1;
+  return count;
 }
 
 // Reads leftwards from the bracket: "33%|███▎ | 3655/11057 " or "123it " where no total is known.
-bool read_counter(std::string_view text, std::size_t bracket, std::size_t floor, TqdmBar& bar) {
+bool read_counter(std::string_view text, std::size_t bracket, std::size_t floor,
+                  std::string_view unit, TqdmBar& bar) {
   std::size_t i = bracket;
   while (i > floor && text[i - 1] == ' ') --i;
-  if (i >= floor + 2 && text.substr(i - 2, 2) == "it") {
-    const std::size_t begin = digits_before(text, i - 2);
-    const auto done = to_int(text.substr(begin, i - 2 - begin));
-    if (!done || begin < floor) return false;
-    bar.done = *done;
-    bar.begin = begin;
+  if (text.substr(floor, i - floor).ends_with(unit)) {
+    std::size_t end = i - unit.size();
+    if (end > floor && text[end - 1] == ' ') --end;
+    const auto done = count_before(text, end);
+    if (!done || done->begin < floor) return false;
+    bar.done = done->value;
+    bar.rounded = done->rounded;
+    bar.begin = done->begin;
     return true;
   }
-  const std::size_t total = digits_before(text, i);
-  if (total <= floor + 1 || total == i || text[total - 1] != '/') return false;
-  const std::size_t done = digits_before(text, total - 1);
-  if (done < floor || done == total - 1) return false;
-  const auto n = to_int(text.substr(done, total - 1 - done));
-  const auto m = to_int(text.substr(total, i - total));
-  if (!n || !m) return false;
-  bar.done = *n;
-  bar.total = *m;
-  bar.begin = done;
-  const auto percent = text.substr(floor, done - floor).rfind('%');
+  const auto total = count_before(text, i);
+  if (!total || total->begin <= floor + 1 || text[total->begin - 1] != '/') return false;
+  const auto done = count_before(text, total->begin - 1);
+  if (!done || done->begin < floor) return false;
+  bar.done = done->value;
+  bar.total = total->value;
+  bar.rounded = done->rounded;
+  bar.begin = done->begin;
+  const auto percent = text.substr(floor, done->begin - floor).rfind('%');
   if (percent == std::string_view::npos) return true;  // its head is cut off
   bar.begin = digits_before(text, floor + percent);
   return true;
@@ -102,6 +150,54 @@ void read_loss(std::string_view text, std::size_t from, std::size_t close, TqdmB
   }
 }
 
+constexpr std::uint64_t kItAnchors = 0b11;  ///< the format's first two: "it/s", "s/it"
+
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+
+// Where a rate's unit stands: "batch/s", "s/batch".
+struct Unit {
+  std::size_t at = std::string_view::npos;
+  std::size_t end = 0;
+  std::string_view word;
+  bool per_second = false, examples = false;
+};
+
+// 0: no unit of a training bar, 1: an iteration, 2: an example.
+int kind_of_unit(std::string_view word) {
+  constexpr std::string_view kIterations[] = {"batch", "batches", "step", "steps", "iter", "iters"};
+  constexpr std::string_view kExamples[] = {"example", "examples", "sample", "samples",
+                                            "img",     "seq",      "seqs"};
+  if (std::ranges::find(kIterations, word) != std::end(kIterations)) return 1;
+  return std::ranges::find(kExamples, word) != std::end(kExamples) ? 2 : 0;
+}
+
+// The next unit that is not "it".
+Unit other_unit(std::string_view text, std::size_t from) {
+  for (auto slash = text.find('/', from); slash != std::string_view::npos;
+       slash = text.find('/', slash + 1)) {
+    const auto behind = [&](std::size_t n) {
+      return slash + n < text.size() ? text[slash + n] : ' ';
+    };
+    if (slash == 0 || !is_lower(text[slash - 1])) continue;
+    std::size_t begin = slash, end = slash + 1;
+    if (behind(1) == 's' && !is_lower(behind(2))) {
+      while (begin > from && is_lower(text[begin - 1])) --begin;
+      // "3.10kbatch/s"
+      if (slash - begin > 4 && text[begin] == 'k') ++begin;
+      const std::string_view word = text.substr(begin, slash - begin);
+      if (const int kind = kind_of_unit(word)) return {begin, slash + 2, word, true, kind == 2};
+    }
+    if (text[slash - 1] == 's' && (slash < 2 || !is_lower(text[slash - 2]))) {
+      if (behind(1) == ' ') ++end;
+      const std::size_t start = end;
+      while (end < text.size() && is_lower(text[end])) ++end;
+      const std::string_view word = text.substr(start, end - start);
+      if (const int kind = kind_of_unit(word)) return {slash - 1, end, word, false, kind == 2};
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 void find_bars(const Line& line, std::vector<TqdmBar>& bars) {
@@ -112,21 +208,25 @@ void find_bars(const Line& line, std::vector<TqdmBar>& bars) {
   // The next of each in the text. Looked for again only behind it: a line may hold thousands.
   std::size_t per_second = find_text(text, "it/s"), per_iteration = find_text(text, "s/it");
   std::size_t close = 0, open = 0;
+  const bool more = (line.anchors & ~kItAnchors) != 0;
+  Unit other = more ? other_unit(text, 0) : Unit{};
   const auto move_on = [&] {
     const auto behind = [&](std::size_t at) { return at != std::string_view::npos && at < from; };
     if (behind(per_second)) per_second = find_text(text, "it/s", from);
     if (behind(per_iteration)) per_iteration = find_text(text, "s/it", from);
+    if (behind(other.at)) other = other_unit(text, from);
     if (behind(close)) close = text.find(']', from);
     if (behind(open)) open = text.find('[', from);
   };
   while (true) {
-    const std::size_t unit = std::min(per_second, per_iteration);
-    if (unit == std::string_view::npos) return;
-    from = unit + 4;
-    const bool is_rate = unit == per_second;
+    Unit unit{std::min(per_second, per_iteration), 0, "it", per_second < per_iteration, false};
+    unit.end = unit.at + 4;
+    if (other.at < unit.at) unit = other;
+    if (unit.at == std::string_view::npos) return;
+    from = unit.end;
     move_on();
     TqdmBar bar;
-    const auto rate = rate_before(text, unit);
+    const auto rate = rate_before(text, unit.at);
     if (!rate || rate->begin < floor) continue;
     const std::size_t back = rate->begin - std::min(rate->begin - floor, kLongestClock);
     const auto found = text.substr(back, rate->begin - back).rfind('[');
@@ -134,9 +234,10 @@ void find_bars(const Line& line, std::vector<TqdmBar>& bars) {
     const std::size_t bracket = back + found;
     Cursor cursor(text.substr(bracket + 1, rate->begin - bracket - 1), false);
     const auto elapsed = cursor.duration();
-    if (!elapsed || !read_counter(text, bracket, floor, bar)) continue;
+    if (!elapsed || !read_counter(text, bracket, floor, unit.word, bar)) continue;
     bar.elapsed_s = *elapsed;
-    if (is_rate) {
+    bar.counts_examples = unit.examples;
+    if (unit.per_second) {
       bar.rate = rate->value;
     } else {
       bar.seconds_per_iteration = rate->value;
@@ -206,6 +307,14 @@ bool names_an_epoch(std::string_view description) {
   if (description.starts_with("Epoch ")) return true;
   const Words words = words_of(description);
   return among(words, "epoch") && std::ranges::any_of(words, is_number);
+}
+
+bool of_lightning_1(const TqdmBar& bar, const Line& line) {
+  if (!bar.description.starts_with("Epoch ")) return false;
+  const std::string_view text = line.text.substr(bar.begin, bar.end - bar.begin);
+  const auto loss = text.find("it, loss="), loss_s = text.find("it/s, loss=");
+  const auto version = text.find(", v_num=");
+  return version != std::string_view::npos && std::min(loss, loss_s) < version;
 }
 
 std::int64_t epoch_of(std::string_view description) {

@@ -20,8 +20,10 @@ struct TqdmBar {
   double seconds_per_iteration = kUnknown;  ///< as printed, only where it prints s/it
   double loss = kUnknown;                   ///< of the postfix; see has_loss
   bool has_loss = false;
-  std::size_t begin = 0;  ///< offset of the description in the line
-  std::size_t end = 0;    ///< behind the closing bracket
+  bool counts_examples = false;  ///< its unit is an example, an image ..., not an iteration
+  bool rounded = false;          ///< unit_scale: the counter has three digits ("3.20k/100k")
+  std::size_t begin = 0;         ///< offset of the description in the line
+  std::size_t end = 0;           ///< behind the closing bracket
 };
 
 /// All bars of a line, in order: several stand on one when a '\r' got lost or ranks wrote at once.
@@ -33,6 +35,9 @@ enum class BarRole { training, outer, evaluation, inference, unnamed, other };
 [[nodiscard]] BarRole role_of(std::string_view description);
 /// "Epoch 3", "[Train] epoch 3/10": the same loop has another name in each epoch.
 [[nodiscard]] bool names_an_epoch(std::string_view description);
+/// A bar of Lightning before 2.0: it puts the mean loss in front of the version ("..., 5.1it/s,
+/// loss=0.9, v_num=3]") and goes on through the batches of a validation.
+[[nodiscard]] bool of_lightning_1(const TqdmBar& bar, const Line& line);
 /// The first number behind the word, -1 if there is none.
 [[nodiscard]] std::int64_t epoch_of(std::string_view description);
 

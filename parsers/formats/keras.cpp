@@ -252,6 +252,8 @@ void KerasParser::record(const Bar& bar, std::int64_t line, RunBuilder& out, boo
     if (sample.seconds > 0) {
       sample.rate = steps / sample.seconds;
       draft.log.rate_unit = RateUnit::sequences_per_second;
+      // The counter is no number of iterations: a batch must not multiply it.
+      sample.seconds = kUnknown;
     }
   } else if (!bar.modern && !bar.per_step) {
     unsure_ = true;  // Keras 1: no unit is printed

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "parsers/bar_leaps.h"
+#include "parsers/bar_units.h"
 #include "parsers/closing_lines.h"
 #include "parsers/core/text.h"
 #include "parsers/cursor.h"
@@ -34,7 +35,23 @@ constexpr std::string_view kAnchors[] = {"it/s",
                                          "TrainingArguments",
                                          "train/global_step",
                                          "real\t",
-                                         "train_steps_per_second "};
+                                         "train_steps_per_second ",
+                                         "batch/s",
+                                         "batches/s",
+                                         "s/batch",
+                                         "step/s",
+                                         "steps/s",
+                                         "s/step",
+                                         "iter/s",
+                                         "example/s",
+                                         "examples/s",
+                                         "s/example",
+                                         "sample/s",
+                                         "samples/s",
+                                         "s/sample",
+                                         "img/s",
+                                         "s/img",
+                                         "seq/s"};
 constexpr std::uint64_t kBarAnchors = 0b11;  ///< the first two
 static_assert(kAnchors[0] == "it/s" && kAnchors[1] == "s/it");
 
@@ -84,12 +101,12 @@ class TqdmParser final : public LineParser {
   void next_generation(Track& track, BarRole role, const Line& line, RunBuilder& out);
   RunDraft& draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
                       RunBuilder& out);
-  void see_lightning(const TqdmBar& bar, const Line& line);
   bool see_step_line(const Line& line, RunBuilder& out);
   bool see_loss(const Line& line);
 
   std::map<std::string, Track> tracks_;
   BarLeaps leaps_;
+  BarUnits units_;
   std::optional<Known> known_;
   bool settled_ = false;
   UnnamedBars unnamed_;
@@ -127,11 +144,7 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   for (const TqdmBar& bar : bars_) see_bar(bar, line, out);
   known |= !bars_.empty();
   if (!step_first) known |= see_step_line(line, out);
-  if (line.text.find("TrainingArguments") != std::string_view::npos ||
-      line.text.find("train/global_step") != std::string_view::npos ||
-      line.text.find("***** Running training") != std::string_view::npos) {
-    trainer_evidence_ = true;
-  }
+  trainer_evidence_ |= says_trainer(line);
   known |= see_loss(line);
   if (closing_.see(line)) {
     known = true;
@@ -175,18 +188,8 @@ bool TqdmParser::see_step_line(const Line& line, RunBuilder&) {
   return true;
 }
 
-// Losses on lines of their own: run_squad's, DLLogger's and the Trainer's.
 bool TqdmParser::see_loss(const Line& line) {
-  std::optional<double> loss;
-  if (const auto at = line.text.find("{'loss':"); at != std::string_view::npos) {
-    loss = number_after(line, "{'loss':");
-    trainer_evidence_ = true;
-  } else if (line.text.find("Step ") != std::string_view::npos &&
-             line.text.find(": Loss ") != std::string_view::npos) {
-    loss = number_after(line, ": Loss ");
-  } else if (line.text.find("step_loss : ") != std::string_view::npos) {
-    loss = number_after(line, "step_loss : ");
-  }
+  const auto loss = loss_of_line(line);
   if (!loss) return false;
   if (newest_ != nullptr) newest_->set_loss(*loss, line.number);
   return true;
@@ -204,24 +207,13 @@ RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, 
   } else {
     track.draft = &out.run(kind, line.number);
     named_training_ |= kind == WorkKind::training;
-    see_lightning(bar, line);
+    lightning1_ |= of_lightning_1(bar, line);
     if (bar.description == "Iteration") track.draft->log.iteration_unit = IterationUnit::micro_step;
   }
   track.draft->set_origin(0);
   track.draft->log.rate_unit = RateUnit::iterations_per_second;
   track.draft->log.clock_resolution_s = 1;
   return *track.draft;
-}
-
-// Lightning before 2.0 puts the mean loss and the version first: "..., 5.1it/s, loss=0.9,
-// v_num=3]". Its bar goes on through the batches of a validation.
-void TqdmParser::see_lightning(const TqdmBar& bar, const Line& line) {
-  if (!bar.description.starts_with("Epoch ")) return;
-  const std::string_view text = line.text.substr(bar.begin, bar.end - bar.begin);
-  const auto loss = text.find("it, loss="), loss_s = text.find("it/s, loss=");
-  const auto version = text.find(", v_num=");
-  if (version == std::string_view::npos) return;
-  lightning1_ = std::min(loss, loss_s) < version;
 }
 
 void TqdmParser::next_generation(Track& track, BarRole role, const Line&, RunBuilder& out) {
@@ -309,6 +301,8 @@ const TqdmParser::Known& TqdmParser::known_for(const TqdmBar& bar, int rank) {
 void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) {
   const Known& known = known_for(bar, line.rank);
   const BarRole role = known.role;
+  // Examples without a name are those that a data set is made of.
+  if (role == BarRole::unnamed && bar.counts_examples) return;
   if (role == BarRole::outer) {
     outer_ = {bar.done, bar.total, bar.elapsed_s, bar.seconds_per_iteration, true};
     return;
@@ -327,11 +321,13 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   leaps_.see(fresh, bar, &draft, line.number, track.first);
   Sample sample;
   sample.step = track.base + bar.done;
-  sample.time_s = track.base_s + bar.elapsed_s;
+  // A batch must not multiply a counter of examples: it has no clock.
+  if (!bar.counts_examples) sample.time_s = track.base_s + bar.elapsed_s;
   sample.rate = bar.rate;
   if (bar.has_loss) sample.loss = bar.loss;
   sample.line = line.number;
   sample.rank = line.rank;
+  units_.see(bar, line.rank, draft);
   draft.add(sample);
   if (role == BarRole::unnamed) unnamed_.update(draft, bar);
   draft.ended_well = bar.total > 0 && bar.done == bar.total;
@@ -351,7 +347,9 @@ void TqdmParser::finish(RunBuilder& out) {
          "Lightning before 2.0: the bar counts the batches of the validation as well, so its "
          "rate is of both"});
   }
-  if (const Record* last = draft.last()) draft.log.totals.iterations = last->step;
+  if (const Record* last = draft.last(); last != nullptr && !std::isnan(last->time_s)) {
+    draft.log.totals.iterations = last->step;
+  }
   if (last_step_ > 0 && last_step_ >= first_step_) {
     draft.log.totals.optimizer_steps =
         last_step_ - first_step_ + std::max<std::int64_t>(1, last_interval_);
@@ -381,6 +379,7 @@ void TqdmParser::finish(RunBuilder& out) {
   }
   closing_.give_to(draft);
   leaps_.conclude();
+  units_.conclude();
 }
 
 std::unique_ptr<LineParser> make() { return std::make_unique<TqdmParser>(); }

@@ -70,6 +70,7 @@ TEST(Keras, KnowsTheReleasesThatCountSamples) {
     EXPECT_EQ(runs[0].iteration_unit, IterationUnit::unknown);
     EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
     EXPECT_NEAR(runs[0].records[0].printed_rate, 1 / 71e-6, 1e-6);
+    EXPECT_TRUE(std::isnan(runs[0].records[0].seconds)) << "a batch given would multiply them";
     EXPECT_THAT(notices_of(runs[0]), testing::HasSubstr("counts samples"));
   }
 }

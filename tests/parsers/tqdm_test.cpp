@@ -43,6 +43,40 @@ TEST(TqdmBar, IsReadInEveryFormThatTqdmPrints) {
   EXPECT_EQ(postfix.loss, 1.25);
 }
 
+TEST(TqdmBar, CountsWhatItsUnitSays) {
+  const auto batches = bars_of("Training:   3%|3| 32/1000 [00:08<04:02,  4.00batch/s, loss=1.968]");
+  ASSERT_EQ(batches.size(), 1u);
+  EXPECT_EQ(batches[0].done, 32);
+  EXPECT_EQ(batches[0].rate, 4);
+  EXPECT_EQ(batches[0].loss, 1.968);
+  EXPECT_FALSE(batches[0].counts_examples);
+  EXPECT_EQ(bars_of("  3%|3| 32/1000 [01:20<40:20,  2.50s/batch]").at(0).rate, 0.4);
+  EXPECT_EQ(bars_of("  3%|3| 32/1000 [01:20<40:20,  2.50s/ steps]").at(0).rate, 0.4);
+  const auto examples = bars_of("Train:   3%|3| 896/32000 [00:07<04:03, 128.00 examples/s]").at(0);
+  EXPECT_EQ(examples.done, 896);
+  EXPECT_EQ(examples.rate, 128);
+  EXPECT_TRUE(examples.counts_examples);
+  EXPECT_EQ(bars_of("Train: 896 examples [00:07, 128.00 examples/s]").at(0).done, 896);
+  for (const char* other :
+       {"50%|5| 50/100 [00:10<00:10, 5.0MB/s]", "5%|5| 5/9 [00:10<00:10, 5 tok/s]",
+        "5/9 [====] - 26s 3s/step", "Speed: 4.00 samples/s"}) {
+    EXPECT_TRUE(bars_of(other).empty()) << other;
+  }
+}
+
+TEST(TqdmBar, IsReadWithTheScaledCountsOfUnitScale) {
+  const auto bar = bars_of("Training:   3%|3| 3.20k/100k [00:01<00:31, 3.10kit/s]").at(0);
+  EXPECT_EQ(bar.done, 3200);
+  EXPECT_EQ(bar.total, 100000);
+  EXPECT_EQ(bar.rate, 3100);
+  EXPECT_TRUE(bar.rounded);
+  EXPECT_EQ(bar.description, "Training");
+  const auto small = bars_of("Training:   3%|3| 32.0/640 [00:01<00:31, 20.0it/s]").at(0);
+  EXPECT_EQ(small.done, 32);
+  EXPECT_EQ(small.total, 640);
+  EXPECT_FALSE(small.rounded);
+}
+
 TEST(TqdmBar, IsFoundBehindAndInFrontOfOtherTextAndCutCharacters) {
   const auto glued = bars_of(
       "Step:7037 Average Loss = 1.46 LR 0.006 Iteration:   9%|▉ | 1045/11337 [05:42<55:32, "
@@ -283,6 +317,35 @@ TEST(Tqdm, TellsTheEpochsOfFlaxScriptsFromTheirSteps) {
     EXPECT_EQ(runs[0].records.back().step, 20);
     EXPECT_EQ(runs[0].records.back().time_s, 20);
   }
+}
+
+TEST(Tqdm, GivesTheRateOfABarOfExamplesAsSequencesAndSaysWhose) {
+  const std::string log =
+      "Namespace(batch_size=32, gradient_accumulation_steps=1, world_size=1)\n"
+      "\rTrain:   0%| | 0/32000 [00:00<?, ? examples/s]"
+      "\rTrain:   3%| | 960/32000 [00:07<04:03, 128.00 examples/s]"
+      "\rTrain:   6%| | 1920/32000 [00:15<03:55, 128.00 examples/s]\n";
+  const auto runs = read_text(log);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(runs[0].records.back().printed_rate, 128);
+  EXPECT_TRUE(std::isnan(runs[0].records.back().time_s)) << "a batch given would multiply it";
+  EXPECT_FALSE(runs[0].totals.iterations);
+  EXPECT_FALSE(runs[0].facts.micro_batch_size.known()) << "it would multiply the examples";
+  ASSERT_EQ(runs[0].notices.size(), 1u);
+  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("counts examples"));
+  const auto ranks = read_text(
+      "[1,0]<stderr>:Train:   3%| | 960/32000 [00:07<04:03, 128.00 examples/s]\n"
+      "[1,1]<stderr>:Train:   3%| | 960/32000 [00:07<04:03, 128.00 examples/s]\n");
+  ASSERT_EQ(ranks.size(), 1u);
+  EXPECT_EQ(ranks[0].rate_unit, RateUnit::unknown);
+  // A data set that is made, not trained with.
+  const auto made = read_text(
+      "100%| | 960/960 [00:07<00:00, 128.00 examples/s]\n"
+      "Generating train split: 960 examples [00:07, 128.00 examples/s]\n"
+      "Map: 100%| | 960/960 [00:07<00:00, 128.00 examples/s]\n");
+  ASSERT_EQ(made.size(), 1u);
+  EXPECT_EQ(made[0].outcome.status, Status::no_data);
 }
 
 // The Trainer's bar after --resume_from_checkpoint; its real rate is 20 it/s.
