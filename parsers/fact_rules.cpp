@@ -66,7 +66,9 @@ constexpr std::string_view kAnchors[] = {"train_batch_size",
                                          "radient accumulation steps = ",
                                          "Max sequence length = ",
                                          "Model = ",
-                                         "Simulated cluster = "};
+                                         "Simulated cluster = ",
+                                         "PADDLE_TRAINERS_NUM ",
+                                         "LAUNCH INFO "};
 
 constexpr std::size_t kMaxStatements = 4096;
 

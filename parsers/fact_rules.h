@@ -57,6 +57,7 @@ class FactRules {
   void see_arguments(const Line& line);
   void see_bert_train(const Line& line);
   void see_launcher(const Line& line);
+  void see_paddle_launch(const Line& line);
   void see_precision(const Line& line);
   void see_framework(const Line& line);
 

@@ -42,6 +42,32 @@ void FactRules::see_precision(const Line& line) {
   if (off) state(line, Key::no_half, "fp32");
 }
 
+// paddle.distributed.launch: a table of what it sets, and since 2.3 its settings, one a line.
+void FactRules::see_paddle_launch(const Line& line) {
+  Cursor cursor(line);
+  if (cursor.skip_past("PADDLE_TRAINERS_NUM ")) {
+    cursor.blanks();
+    const auto n = cursor.integer();
+    if (n && *n >= 1 && *n < 1'000'000) state(line, Key::world, std::to_string(*n));
+    return;
+  }
+  if (!cursor.skip_past("LAUNCH INFO ")) return;
+  const auto value = [&](std::string_view key) -> std::optional<std::string_view> {
+    const auto at = line.text.find(key);
+    if (at == std::string_view::npos) return std::nullopt;
+    return trim(line.text.substr(at + key.size()));
+  };
+  if (const auto nodes = value(" nnodes: "); nodes && count(*nodes)) {
+    state(line, Key::nodes, *nodes);
+  }
+  if (const auto devices = value(" devices: ")) {
+    const auto cards = split(*devices, ',');
+    if (std::ranges::all_of(cards, [](auto card) { return to_int(card).has_value(); })) {
+      state(line, Key::gpus_per_node, std::to_string(cards.size()));
+    }
+  }
+}
+
 void FactRules::see_launcher(const Line& line) {
   // srun's own arguments; tasks of one a node do other work (clearing caches).
   const auto tasks = argument(line.text, "--ntasks");
@@ -91,6 +117,7 @@ void FactRules::see_launcher(const Line& line) {
     const auto nodes = argument(line.text, "nnodes");
     state(line, Key::nodes, nodes && count(*nodes) ? *nodes : std::string_view("1"));
   }
+  see_paddle_launch(line);
   if (has(line, "n_gpu: 1") && has(line, "distributed training: False")) {
     state(line, Key::gpus_per_node, "1");
     state(line, Key::nodes, "1");

@@ -35,11 +35,17 @@ std::optional<double> iteration_of(const Line& said) {
   return n && cursor.literal(")") ? n : std::nullopt;
 }
 
+// Images/s of the job; ResNet for MXNet has but one rate.
+std::optional<double> image_rate(const Line& said) {
+  const auto total = number_after(said, "train.total_ips :");
+  return total ? total : number_after(said, "train.ips :");
+}
+
 class DlloggerParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
   void finish(RunBuilder& out) override {
-    out.facts.framework.set("pytorch", FactSource::log);
+    out.facts.framework.set(mxnet_ ? "mxnet" : "pytorch", FactSource::log);
     if (notice_.line > 0) {
       for (const auto& draft : out.drafts()) draft->log.notices.push_back(notice_);
     }
@@ -51,6 +57,7 @@ class DlloggerParser final : public LineParser {
 
   DllRun run_;
   Notice notice_;
+  bool mxnet_ = false;
 };
 
 bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
@@ -77,13 +84,14 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
     if (!step.loss) step.loss = number_after(said, key);
   }
   if (!step.loss) return false;  // no training iteration, or cut by the end of input
-  step.rate = number_after(said, "train.total_ips :").value_or(kUnknown);
+  step.rate = image_rate(said).value_or(kUnknown);
   run_.see_step(step, line, out);
   return true;
 }
 
 // A log that fails before its first step holds nothing else.
 bool DlloggerParser::see_parameter(const Line& said) {
+  mxnet_ = mxnet_ || has(said.text, "kv_store :");
   const auto batch = number_after(said, "batch_size_per_gpu :");
   if (batch && *batch >= 1 && *batch < 1e9) run_.see_micro_batch(static_cast<std::int64_t>(*batch));
   return batch || has(said.text, "Config :") || has(said.text, "train_start :") ||
@@ -107,7 +115,7 @@ bool DlloggerParser::see_closing(const Line& said, RunBuilder& out) {
   closing.wall_s = number_after(said, "e2e_train_time :");
   closing.training_s = number_after(said, "raw_train_time :");
   if (!closing.rate && said.text.starts_with("Summary:")) {
-    closing.rate = number_after(said, "train.total_ips :");
+    closing.rate = image_rate(said);
     const auto compute = number_after(said, "train.compute_ips :");
     if (closing.rate && compute) {
       notice_ = {said.number,

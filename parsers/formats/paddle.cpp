@@ -27,7 +27,7 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {
-    "avg_batch_cost: ",     "avg_speed: ",     "paddle.distributed.", "global step ",
+    "avg_batch_cost:",      "avg_speed: ",     "paddle.distributed.", " step/s",
     "gradient_merge_steps", "run_pretrain.py", " second, ips ",       " steps/s"};
 
 class PaddleParser final : public LineParser {
@@ -41,6 +41,7 @@ class PaddleParser final : public LineParser {
   bool see_epoch_batch(Cursor& cursor, const Line& line, RunBuilder& out);
   bool see_ernie(const Line& line, RunBuilder& out);
   bool see_speed(const Line& line, RunBuilder& out);
+  void see_batch(double ips, double speed, RunLog& run);
   void see_launch(const Line& line);
   RunDraft& put(Sample sample, RunBuilder& out);
   void put_first(std::int64_t iterations, RunBuilder& out);
@@ -138,8 +139,30 @@ bool PaddleParser::see_global_step(std::int64_t step, const Line& line, RunBuild
   sample.loss = number_after(line, "loss:");
   sample.line = line.number;
   sample.rank = line.rank;
-  put(sample, out).log.iteration_unit = IterationUnit::unknown;
+  RunDraft& draft = put(sample, out);
+  draft.log.iteration_unit = IterationUnit::unknown;
+  const auto ips = number_after(line, " ips:");
+  if (!cost && ips && line.text.find(" sequences/s") != std::string_view::npos) {
+    see_batch(*ips, *speed, draft.log);
+  }
   return true;
+}
+
+// BERT of 2020: "speed: 4.23 step/s, ips: 135.26 sequences/s", of one card: the batch follows where
+// the digits leave but one.
+void PaddleParser::see_batch(double ips, double speed, RunLog& run) {
+  constexpr double kHalfDigit = 0.005;
+  auto& micro = run.facts.micro_batch_size;
+  if (!micro.known() && speed > kHalfDigit && ips > kHalfDigit) {
+    const double least = (ips - kHalfDigit) / (speed + kHalfDigit);
+    const double most = (ips + kHalfDigit) / (speed - kHalfDigit);
+    const double batch = std::ceil(least);
+    if (batch <= most && most < batch + 1 && most < 1e9) {
+      micro.set(static_cast<std::int64_t>(batch), FactSource::log);
+    }
+  }
+  if (micro.known()) run.iteration_unit = IterationUnit::micro_step;
+  per_card_ = true;
 }
 
 // PaddleFleetX: "[train] epoch: 0, batch: 10, loss: 10.9, avg_batch_cost: 0.50 sec, ...".
@@ -242,7 +265,7 @@ void PaddleParser::finish(RunBuilder& out) {
     if (per_card_ && !words_ && !facts.world()) {
       draft->log.notices.push_back(
           {0,
-           "ips is of one card and the log does not say how many there are: --nodes and "
+           "ips is of one card: where the log does not tell how many there are, --nodes and "
            "--gpus-per-node give the rate of the job"});
     }
     if (ernie_ && !(facts.nodes.known() && *facts.nodes.value == 1)) {

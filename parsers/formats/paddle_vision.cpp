@@ -1,0 +1,326 @@
+// paddle-vision: training lines of PaddlePaddle's vision suites.
+//
+//   [date] ppcls INFO: [Train][Epoch 1/120][Iter: 10/5005]lr(Piecewise): 0.1, top1: 0.0,
+//   CELoss: 7.0,
+//       loss: 7.02506, batch_cost: 0.79642s, reader_cost: 0.02113, ips: 321.4 samples/s, eta: ...
+//   [date] ppcls INFO: epoch:0   train step:10   lr: 0.1, loss:  7.2 top1:  0.0 batch_cost: 0.18718
+//   s,
+//       reader_cost: 0.00063 s, ips: 1367.69679 samples/sec.             (PaddleClas, static graph)
+//   [date] ppocr INFO: epoch: [1/2], global_step: 100, lr: 5e-06, loss: 69.3, avg_reader_cost: 0.01
+//   s,
+//       avg_batch_cost: 0.18023 s, avg_samples: 64.0, ips: 355.1 samples/s, eta: 0:32:33
+//   [07/21 14:40:44] ppdet.engine INFO: Epoch: [0] [ 20/200] learning_rate: 2e-05 loss: 1.6 eta:
+//   ...
+//       batch_cost: 1.7087 data_cost: 0.0102 ips: 11.1193 images/s
+//   date [INFO] [TRAIN] epoch: 1, iter: 20/500, loss: 2.0, lr: 0.009, batch_cost: 0.5344,
+//       reader_cost: 0.07273, ips: 3.7425 samples/sec | ETA 00:04:16     (PaddleSeg)
+//   INFO:utils.utility:[Pass 0, train batch 10]   loss 21.7, acc1 0.0, lr 0.1, batch_cost 0.13110
+//   sec,
+//       reader_cost 0.00069 sec, ips 976.32917 images/sec                (models of 2020)
+//
+// ips is the batch of ONE card over batch_cost; a step is the job's all the same, so that the rate
+// is kept as steps/s and the sequences of the job follow from batch and cards. PLSC alone prints
+// the ips of all cards. PaddleClas' two are means since the sixth batch of the epoch, the others'
+// of the batches since the line before. PaddleOCR divides a shorter interval at the end of an epoch
+// by the usual number of batches: its ips is right there, its batch_cost is not.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "parsers/argument_text.h"
+#include "parsers/clock.h"
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {"batch_cost: ",
+                                         " train step:",
+                                         ", train batch ",
+                                         "][Avg]",
+                                         " distributed : False",
+                                         "pipeline with num_shards: ",
+                                         "INFO:     batch_size : ",
+                                         "INFO: TRAIN : ",
+                                         "INFO: VALID : "};
+
+constexpr double kMost = 1e12;
+
+struct Count {
+  std::int64_t epoch = 0;
+  std::int64_t step = 0;       ///< done: of the epoch, or of the run
+  std::int64_t per_epoch = 0;  ///< 0: not told
+  bool of_run = false;
+  bool mean_of_epoch = false;  ///< the times are means since the epoch began
+  bool all_cards = false;
+};
+
+std::optional<std::int64_t> whole(Cursor& cursor) {
+  cursor.blanks();
+  const auto n = cursor.integer();
+  return n && *n >= 0 && *n < static_cast<std::int64_t>(kMost) ? n : std::nullopt;
+}
+
+// "[Train][Epoch 1/120][Iter: 10/5005]"
+std::optional<Count> clas_count(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("[Train][Epoch ")) return std::nullopt;
+  const auto epoch = whole(cursor);
+  if (!epoch || !cursor.skip_past("][Iter: ")) return std::nullopt;
+  const auto iteration = whole(cursor);
+  if (!iteration || !cursor.literal("/")) return std::nullopt;
+  const auto all = whole(cursor);
+  if (!all || *iteration >= *all || !cursor.literal("]")) return std::nullopt;
+  Count out{*epoch, *iteration + 1, *all, false, true, false};
+  out.all_cards = cursor.literal(" ");  // PLSC
+  return out;
+}
+
+// "epoch:0  , train step:50", "epoch:[  1/50 ] train step:10", "[Pass 0, train batch 10]"
+std::optional<Count> train_step_count(const Line& line) {
+  Cursor cursor(line);
+  const bool pass = cursor.skip_past("[Pass ");
+  if (!pass && !cursor.skip_past("epoch:")) return std::nullopt;
+  if (!pass) cursor.literal("[");
+  const auto epoch = whole(cursor);
+  if (!epoch || !cursor.skip_past(pass ? ", train batch " : " train step:")) return std::nullopt;
+  const auto step = whole(cursor);
+  if (!step) return std::nullopt;
+  return Count{*epoch, *step + 1, 0, false, !pass, false};
+}
+
+// "epoch: [1/2], global_step: 100", "epoch: [1/500], iter: 20", "[TRAIN] epoch: 1, iter: 20/500"
+std::optional<Count> run_count(const Line& line) {
+  Cursor cursor(line);
+  const bool seg = cursor.skip_past("[TRAIN] epoch: ");
+  if (!seg && !cursor.skip_past("epoch: [")) return std::nullopt;
+  const auto epoch = whole(cursor);
+  if (!epoch) return std::nullopt;
+  if (!seg && (!cursor.skip_past("], ") ||
+               (!cursor.literal("global_step: ") && !cursor.literal("iter: ")))) {
+    return std::nullopt;
+  }
+  if (seg && !cursor.skip_past(", iter: ")) return std::nullopt;
+  const auto step = whole(cursor);
+  if (!step) return std::nullopt;
+  return Count{*epoch, *step, 0, true, false, false};
+}
+
+// "Epoch: [0] [ 20/200]", "Epoch: 1/200, iter: 100/3334"
+std::optional<Count> det_count(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("Epoch: ")) return std::nullopt;
+  const bool det = cursor.literal("[");
+  const auto epoch = whole(cursor);
+  if (!epoch || !cursor.skip_past(det ? "] [" : ", iter: ")) return std::nullopt;
+  const auto step = whole(cursor);
+  if (!step || !cursor.literal("/")) return std::nullopt;
+  const auto all = whole(cursor);
+  if (!all || *step > *all) return std::nullopt;
+  return Count{*epoch, det ? *step + 1 : *step, *all, false, false, false};
+}
+
+std::optional<Count> count_of(const Line& line) {
+  for (const std::string_view other : {"[Eval]", "valid step", "END epoch", "step_idx:"}) {
+    if (has(line, other)) return std::nullopt;
+  }
+  auto count = clas_count(line);
+  if (!count) count = train_step_count(line);
+  if (!count) count = run_count(line);
+  if (!count) count = det_count(line);
+  return count;
+}
+
+// "2024/07/31 20:24:32", "2021-05-19 18:05:06", "07/21 14:40:44": the last names no year.
+double clock_of(const Line& line) {
+  constexpr std::size_t kLabel = 48;
+  const auto text = line.text;
+  for (std::size_t at = 0; at < std::min(kLabel, text.size()); ++at) {
+    if (at > 0 && (text[at - 1] != '[' && text[at - 1] != ' ')) continue;
+    std::array<char, 26> stamp{};
+    std::size_t n = 0;
+    if (text.substr(at).size() > 5 && text[at + 2] == '/' && text[at + 5] == ' ') {
+      for (const char c : std::string_view("2000-")) stamp[n++] = c;
+    }
+    for (std::size_t i = at; i < text.size() && n < stamp.size(); ++i, ++n) {
+      stamp[n] = text[i] == '/' ? '-' : text[i];
+    }
+    if (const auto time = date_time({stamp.data(), n})) return *time;
+  }
+  return kUnknown;
+}
+
+class PaddleVisionParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  bool see_step(const Line& line, RunBuilder& out);
+  void see_batch(double product, double cost, bool whole_interval);
+  void see_setting(const Line& line);
+  bool counts_on(const Count& count);
+
+  RunDraft* run_ = nullptr;
+  std::int64_t epoch_ = -1, base_ = 0, step_ = 0, stride_ = 0, per_epoch_ = 0;
+  double time_s_ = kUnknown, wrap_s_ = 0;
+  std::optional<std::int64_t> batch_, global_, world_;
+  bool in_train_ = false, mean_ = false, all_cards_ = false, untold_length_ = false;
+};
+
+// The counter of the run. False: another run begins.
+bool PaddleVisionParser::counts_on(const Count& count) {
+  const bool next = count.epoch > epoch_ && run_ != nullptr && !count.of_run;
+  if (next) {
+    if (count.per_epoch == 0) untold_length_ = true;
+    base_ = count.per_epoch > 0 ? base_ + per_epoch_ * (count.epoch - epoch_) : step_;
+  }
+  const bool on = run_ == nullptr || base_ + count.step >= step_;
+  if (!on || run_ == nullptr) {
+    base_ = step_ = stride_ = 0;
+    time_s_ = kUnknown;
+    wrap_s_ = 0;
+  }
+  epoch_ = count.epoch;
+  per_epoch_ = count.per_epoch;
+  return on;
+}
+
+// ips x batch_cost is the batch, where the digits leave no doubt. A partial batch is smaller.
+void PaddleVisionParser::see_batch(double product, double cost, bool whole_interval) {
+  constexpr double kHalfDigit = 6e-5;
+  const double near = std::round(product), doubt = product * (kHalfDigit / cost) + 1e-3;
+  if (!whole_interval || !(near >= 1 && near < 1e9) || doubt > 0.3 ||
+      std::abs(product - near) > doubt) {
+    return;
+  }
+  if (!batch_ || near > static_cast<double>(*batch_)) batch_ = static_cast<std::int64_t>(near);
+}
+
+bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
+  const auto count = count_of(line);
+  auto cost = number_after(line, "batch_cost:");
+  if (!cost) cost = number_after(line, "batch_cost ");
+  if (!cost) cost = number_after(line, "elapse:");
+  if (!cost) cost = number_after(line, " elapse ");
+  if (!count || !cost || !(*cost > 0 && *cost < kMost)) return false;
+  auto ips = number_after(line, " ips:");
+  if (!ips) ips = number_after(line, " ips ");
+  if (!counts_on(*count) && run_ != nullptr) {
+    out.close(WorkKind::training);
+    run_ = nullptr;
+  }
+  const bool first = run_ == nullptr;
+  Sample sample;
+  sample.step = base_ + count->step;
+  const std::int64_t iterations = sample.step - step_;
+  const bool samples = has(line, "samples: ");
+  if (ips && *ips > 0) see_batch(*ips * *cost, *cost, first || iterations == stride_ || !samples);
+  if (!first && iterations > 0) stride_ = std::max(stride_, iterations);
+  sample.iterations = first ? 1 : std::max<std::int64_t>(1, iterations);
+  double seconds = *cost;
+  if (samples && batch_ && ips && *ips > 0) seconds = static_cast<double>(*batch_) / *ips;
+  sample.rate = count->all_cards && ips ? *ips : 1 / seconds;
+  if (!count->mean_of_epoch && !first) {
+    sample.seconds = seconds * static_cast<double>(sample.iterations);
+  }
+  sample.time_s = clock_of(line) + wrap_s_;
+  constexpr double kYear = 366.0 * 86400;
+  if (time_s_ - sample.time_s > kYear / 2) {
+    wrap_s_ += kYear;
+    sample.time_s += kYear;
+  }
+  sample.loss = number_after(line, " loss:");
+  if (!sample.loss) sample.loss = number_after(line, "loss ");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  run_ = &out.run(WorkKind::training, line.number);
+  run_->log.iteration_unit = IterationUnit::micro_step;
+  run_->log.rate_unit =
+      count->all_cards ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
+  run_->log.clock_resolution_s = 1;
+  run_->log.clock_is_wall = true;
+  run_->add(sample);
+  mean_ = mean_ || count->mean_of_epoch;
+  all_cards_ = count->all_cards;
+  step_ = sample.step;
+  time_s_ = sample.time_s;
+  return true;
+}
+
+// The launcher's settings are read for all formats; these are the suites' own.
+void PaddleVisionParser::see_setting(const Line& line) {
+  if (const auto shards = number_after(line, "pipeline with num_shards:")) {
+    if (has(line, "(Train)") || has(line, " Train ")) world_ = static_cast<std::int64_t>(*shards);
+  } else if (has(line, " distributed : False")) {
+    world_ = 1;
+  } else if (has(line, "INFO: TRAIN : ") || has(line, "INFO: VALID : ")) {
+    in_train_ = has(line, "INFO: TRAIN : ");
+  } else if (const auto batch = number_after(line, "INFO:     batch_size :"); batch && in_train_) {
+    global_ = static_cast<std::int64_t>(*batch);  // PaddleClas of 2020: of all cards
+    in_train_ = false;
+  }
+}
+
+bool PaddleVisionParser::parse(const Line& line, RunBuilder& out) {
+  if (see_step(line, out)) return true;
+  Cursor last(line);
+  if (run_ != nullptr && last.skip_past("[Train][Epoch ")) {
+    const auto epoch = last.integer();
+    if (!epoch || !last.literal("/") || last.integer() != epoch) return false;
+    run_->ended_well = true;
+    run_->last_line = line.number;
+    return true;
+  }
+  see_setting(line);
+  return false;
+}
+
+void PaddleVisionParser::finish(RunBuilder& out) {
+  out.facts.framework.set("paddle", FactSource::log);
+  if (!world_ && global_ && batch_ && *global_ % *batch_ == 0) world_ = *global_ / *batch_;
+  for (const auto& draft : out.drafts()) {
+    Facts& facts = draft->log.facts;
+    const auto tell = [&](const char* what) { draft->log.notices.push_back({0, what}); };
+    if (all_cards_) {
+      if (batch_) facts.global_batch_size.set(*batch_, FactSource::log);
+      if (batch_) facts.gradient_accumulation_steps.set(1, FactSource::log);
+      tell("ips is taken to be that of all cards, as PLSC prints it");
+      continue;
+    }
+    if (batch_) facts.micro_batch_size.set(*batch_, FactSource::log);
+    if (world_ && *world_ >= 1 && *world_ < 1'000'000) {
+      facts.world_size.set(*world_, FactSource::log);
+    } else {
+      tell(
+          "ips is of one card: where the log does not tell how many there are, --nodes and "
+          "--gpus-per-node give the rate of the job");
+    }
+    if (mean_) {
+      tell(
+          "batch_cost and ips are means since the sixth batch of the epoch: printed rates hold "
+          "less "
+          "of what changes within one than the clock does");
+    }
+    if (untold_length_) {
+      tell("the length of an epoch is not told: the batches behind its last line are not counted");
+    }
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<PaddleVisionParser>(); }
+
+}  // namespace
+
+extern const Format format_paddle_vision;
+const Format format_paddle_vision = {
+    "paddle-vision", "PaddleClas, PaddleOCR, PaddleDetection, PaddleSeg, PLSC: batch_cost and ips",
+    "https://github.com/PaddlePaddle/PaddleClas ppcls/engine/train/utils.py; PaddleOCR "
+    "tools/program.py; PaddleDetection ppdet/engine/callbacks.py",
+    kAnchors, make};
+
+}  // namespace bertbench

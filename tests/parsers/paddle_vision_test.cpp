@@ -1,0 +1,146 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+std::string clas(int epoch, int iteration, const std::string& cost, const std::string& ips,
+                 int second, const std::string& blank = "") {
+  return "[2024/07/31 20:24:" + std::to_string(second) + "] ppcls INFO: [Train][Epoch " +
+         std::to_string(epoch) + "/3][Iter: " + std::to_string(iteration) + "/40]" + blank +
+         "lr(PiecewiseDecay): 0.00100000, top1: 0.97159, CELoss: 0.05098, loss: 0.06098, "
+         "batch_cost: " +
+         cost + "s, reader_cost: 0.12837, ips: " + ips + " samples/s, eta: 5:08:34\n";
+}
+
+TEST(PaddleVision, KeepsTheRateOfOneCardOfPaddleClasAsStepsOfTheJob) {
+  const auto runs = read_text(
+      "LAUNCH INFO 2023-07-28 07:14:19,033 devices: 0,1,2,3\n"
+      "LAUNCH INFO 2023-07-28 07:14:19,033 nnodes: 2\n" +
+      clas(1, 20, "0.50000", "32.00000", 10) + clas(1, 30, "0.50000", "32.00000", 15) +
+      "[2024/07/31 20:24:18] ppcls INFO: [Eval][Epoch 1][Iter: 0/40]CELoss: 9.0, loss: "
+      "9.0, batch_cost: 0.1s, reader_cost: 0.1, ips: 640.0 images/sec\n" +
+      clas(2, 0, "0.50000", "32.00000", 20) +
+      "[2024/07/31 20:24:32] ppcls INFO: [Train][Epoch 3/3][Avg]CELoss: 1.0, loss: 1.0\n");
+  ASSERT_EQ(runs.size(), 1u);
+  const RunLog& run = runs[0];
+  ASSERT_EQ(run.records.size(), 3u);
+  EXPECT_EQ(run.records[1].iterations, 10);
+  EXPECT_EQ(run.records[2].step, 41) << "an epoch has 40 batches";
+  EXPECT_EQ(run.records[1].printed_rate, 2);
+  EXPECT_EQ(run.records[1].time_s, 5);
+  EXPECT_EQ(run.records[1].loss, 0.06098);
+  EXPECT_TRUE(std::isnan(run.records[1].seconds)) << "the mean of the epoch so far";
+  EXPECT_EQ(run.facts.sequences_per_micro_step(), 16 * 8);
+  EXPECT_EQ(run.facts.framework.value, "paddle");
+  EXPECT_EQ(run.outcome.status, Status::completed);
+  EXPECT_THAT(run.notices.at(1).text, testing::HasSubstr("sixth batch"));
+}
+
+TEST(PaddleVision, TakesPlscsRateForAllCards) {
+  const auto runs = read_text(clas(1, 20, "0.50000", "2048.00000", 10, " ") +
+                              clas(1, 30, "0.50000", "2048.00000", 15, " "));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 2048);
+  EXPECT_EQ(runs[0].facts.sequences_per_optimizer_step(), 1024);
+}
+
+// The global batch stands in the configuration, the batch of a card in the rate.
+TEST(PaddleVision, ReadsTheStaticGraphOf2021) {
+  const auto step = [](int n) {
+    return "2021-05-19 18:06:2" + std::to_string(n / 10) +
+           " INFO: epoch:0   train step:" + std::to_string(n) +
+           "   top1: 0.0000 top5: 0.0078 loss:  7.5858 lr: 0.100000, batch_cost: 0.12800 s, "
+           "reader_cost: 0.00101 s, ips: 1000.00000 images/sec.\n";
+  };
+  const auto runs = read_text(
+      "2021-05-19 18:05:06 INFO: TRAIN : \n"
+      "2021-05-19 18:05:06 INFO:     batch_size : 1024\n"
+      "2021-05-19 18:05:06 INFO: VALID : \n"
+      "2021-05-19 18:05:06 INFO:     batch_size : 64\n" +
+      step(10) + step(20) +
+      "2021-05-19 18:06:23 INFO: END epoch:0   train top1: 0.1 top5: 0.1 loss: 9.4 batch_cost: "
+      "0.9 s, reader_cost: 0.1 s, batch_cost_sum: 6.8 s, ips: 121.4 images/sec.\n"
+      "2021-05-19 18:06:24 INFO: valid step:10   top1: 0.0 loss: 5.4 lr: 0.0, batch_cost: 0.07 s, "
+      "reader_cost: 0.1 s, ips: 409.9 images/sec.\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 1 / 0.128);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 128);
+  EXPECT_EQ(runs[0].facts.world(), 8);
+  EXPECT_EQ(runs[0].records[1].loss, 7.5858);
+}
+
+std::string ocr(int step, const std::string& cost, const std::string& samples,
+                const std::string& ips, int second) {
+  return "[2024/08/06 18:03:" + std::to_string(second) + "] ppocr INFO: epoch: [1/2], " +
+         "global_step: " + std::to_string(step) +
+         ", lr: 0.000005, loss: 63.990349, avg_reader_cost: 0.01058 s, avg_batch_cost: " + cost +
+         " s, avg_samples: " + samples + ", ips: " + ips + " samples/s, eta: 0:32:12\n";
+}
+
+// At the end of an epoch PaddleOCR divides what is left of an interval by its full length.
+TEST(PaddleVision, TakesTheShortIntervalOfPaddleOcrByItsRate) {
+  const auto runs = read_text(
+      "[2024/08/06 18:03:01] ppocr INFO:     distributed : False\n" +
+      ocr(10, "0.20000", "64.0", "320.00000", 10) + ocr(20, "0.20000", "64.0", "320.00000", 12) +
+      ocr(25, "0.10000", "32.0", "320.00000", 13) + ocr(30, "0.20000", "64.0", "320.00000", 14));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  for (const Record& record : runs[0].records) EXPECT_EQ(record.printed_rate, 5);
+  EXPECT_EQ(runs[0].records[2].iterations, 5);
+  EXPECT_EQ(runs[0].records[2].seconds, 1);
+  EXPECT_EQ(runs[0].facts.sequences_per_micro_step(), 64);
+}
+
+TEST(PaddleVision, ReadsPaddleDetectionPaddleSegAndTheModelsOf2020) {
+  const auto det = read_text(
+      "[07/21 14:40:44] ppdet.engine INFO: Epoch: [0] [  0/200] learning_rate: 0.000000 loss: "
+      "5331.5 eta: 27 days, 22:18:02 batch_cost: 18.5622 data_cost: 17.9648 ips: 1.7239 images/s\n"
+      "[07/21 14:43:00] ppdet.engine INFO: Epoch: [0] [ 20/200] learning_rate: 0.000025 loss: "
+      "1037.6 eta: 10 days, 19:39:33 batch_cost: 6.6231 data_cost: 6.0753 ips: 4.8316 images/s\n"
+      "[07/21 15:03:00] ppdet.engine INFO: Epoch: [1] [  0/200] learning_rate: 0.000025 loss: "
+      "1037.6 eta: 10 days, 19:39:33 batch_cost: 6.6231 data_cost: 6.0753 ips: 4.8316 images/s\n");
+  ASSERT_EQ(det.size(), 1u);
+  EXPECT_EQ(det[0].records[1].iterations, 20);
+  EXPECT_EQ(det[0].records[1].seconds, 20 * 6.6231);
+  EXPECT_EQ(det[0].records[1].time_s, 136);
+  EXPECT_EQ(det[0].records[2].step, 201);
+  EXPECT_EQ(det[0].facts.micro_batch_size.value, 32);
+  EXPECT_FALSE(det[0].facts.world());
+  EXPECT_THAT(det[0].notices.at(0).text, testing::HasSubstr("--gpus-per-node"));
+
+  const auto seg = read_text(
+      "2021-03-30 06:55:57 [INFO]\t[TRAIN] epoch: 1, iter: 20/500, loss: 2.0859, lr: 0.009657, "
+      "batch_cost: 0.5344, reader_cost: 0.07273, ips: 3.7425 samples/sec | ETA 00:04:16\n"
+      "2021-03-30 06:56:04 [INFO]\t[TRAIN] epoch: 2, iter: 40/500, loss: 1.8769, lr: 0.009295, "
+      "batch_cost: 0.3483, reader_cost: 0.00205, ips: 5.7422 samples/sec | ETA 00:02:40\n");
+  ASSERT_EQ(seg.size(), 1u);
+  EXPECT_EQ(seg[0].records[1].step, 40);
+  EXPECT_EQ(seg[0].facts.micro_batch_size.value, 2);
+
+  const auto pass = read_text(
+      "INFO:utils.utility:[Pass 0, train batch 10] \tloss 21.71533, acc1 0.00781, lr 0.10000, "
+      "batch_cost 0.12800 sec, reader_cost 0.00069 sec, ips 1000.00000 images/sec\n"
+      "INFO:utils.utility:[Pass 0, train batch 20] \tloss 16.28334, acc1 0.00000, lr 0.10000, "
+      "batch_cost 0.06400 sec, reader_cost 0.00103 sec, ips 2000.00000 images/sec\n");
+  ASSERT_EQ(pass.size(), 1u);
+  EXPECT_EQ(pass[0].records[1].printed_rate, 1 / 0.064);
+  EXPECT_EQ(pass[0].records[1].loss, 16.28334);
+  EXPECT_EQ(pass[0].facts.micro_batch_size.value, 128);
+}
+
+TEST(PaddleVision, BeginsAnotherRunWhereTheCounterGoesBack) {
+  const auto runs = read_text(clas(2, 30, "0.5", "32.0", 10) + clas(2, 39, "0.5", "32.0", 15) +
+                              clas(1, 0, "0.5", "32.0", 20) + clas(1, 10, "0.5", "32.0", 25));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[1].records.front().step, 1);
+}
+
+}  // namespace
+}  // namespace bertbench
