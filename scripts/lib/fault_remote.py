@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-from fault_run import SIGKILL, Sweep, config, state_and_parent, wait_for
+from fault_run import SIGKILL, Sweep, config, read_journal, state_and_parent, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -125,18 +125,23 @@ class Slurm:
         return subprocess.run(command, env={**os.environ, **self.env}, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True).stdout
 
-    def jobs(self):
-        """[id, state, nodes, reason] of what is in the queue and may run."""
-        return [job for job in self.entries() if "held" not in job[3]]
+    def jobs(self, sweep=None):
+        """[id, state, nodes, reason, name] of what is in the queue and may run, of this sweep or all."""
+        return [job for job in self.entries(sweep) if "held" not in job[3]]
 
-    def entries(self):
-        return [line.split("|") for line in
-                self.run("squeue", "-h", "-o", "%i|%T|%N|%r").splitlines() if line.count("|") == 3]
+    def entries(self, sweep=None):
+        """A controller that was killed may believe again in the last job of the sweep before, whose
+        harness has long ended: that one finds its script void, and is no job of this sweep."""
+        found = [line.split("|") for line in
+                 self.run("squeue", "-h", "-o", "%i|%T|%N|%r|%j").splitlines() if line.count("|") == 4]
+        own = sweep and tuple(f"bb-{r['run']}-" for r in read_journal(sweep.run)
+                              if r.get("event") == "opened")
+        return [job for job in found if own is None or job[4].startswith(own)]
 
-    def held(self):
+    def held(self, sweep):
         """Entries that a restarted controller revived of jobs that had ended: the harness made their
         scripts void, Slurm holds them and they never run."""
-        return [job for job in self.entries() if "held" in job[3]]
+        return [job for job in self.entries(sweep) if "held" in job[3]]
 
     def close(self):
         self.call("stop")
@@ -149,7 +154,7 @@ def slurm_sweep(tools, slurm, act, pattern, **more):
     before = set(os.listdir("/proc"))
     sweep.known |= {int(p) for p in before if p.isdigit()}
     harness = sweep.start(slurm.env)
-    running = wait_for(lambda: [j for j in slurm.jobs() if j[1] == "RUNNING"], 60)
+    running = wait_for(lambda: [j for j in slurm.jobs(sweep) if j[1] == "RUNNING"], 60)
     if not running:
         sweep.problems.append("no job ever ran: " + sweep.errors()[-300:])
     else:
@@ -164,8 +169,8 @@ def slurm_sweep(tools, slurm, act, pattern, **more):
     said = sweep.outcome_of("")
     if pattern and not re.search(pattern, said + " " + sweep.errors()):
         sweep.problems.append(f"outcome '{said}', not {pattern}")
-    left = [] if harness.returncode == -9 or wait_for(lambda: not slurm.jobs(), 10) \
-        else slurm.jobs()
+    left = [] if harness.returncode == -9 or wait_for(lambda: not slurm.jobs(sweep), 10) \
+        else slurm.jobs(sweep)
     if left:
         sweep.left += len(left)
         sweep.problems.append(f"jobs left in the queue: {left}")
@@ -174,11 +179,12 @@ def slurm_sweep(tools, slurm, act, pattern, **more):
         sweep.problems.append("resume failed: " + sweep.errors()[-500:])
     sweep.check_kept()
     sweep.check_end(2)
-    left = wait_for(lambda: not slurm.jobs(), 20)
+    left = wait_for(lambda: not slurm.jobs(sweep), 20)
     if not left:
-        sweep.left += len(slurm.jobs())
-        sweep.problems.append(f"jobs left in the queue: {slurm.jobs()}")
-    held = slurm.held()
+        left = slurm.jobs(sweep)
+        sweep.left += len(left)
+        sweep.problems.append(f"jobs left in the queue: {left}")
+    held = slurm.held(sweep)
     if held:
         sweep.left += len(held)
         sweep.problems.append(f"entries of ended jobs that stayed held in the queue: {held}")
@@ -196,10 +202,13 @@ def node_lost(tools, slurm):
         time.sleep(2)
         slurm.call("start-node", job[2])
         slurm.run("scontrol", "update", f"nodename={job[2]}", "state=resume")
-        # Slurm holds a job that it queues again back for two minutes.
-        wait_for(lambda: [j for j in slurm.jobs() if j[1] == "PENDING"], 20)
+        # Slurm holds a job that it queues again back for two minutes. Until the node is back it still
+        # owes it the end of the first run, which would be the end of a second one begun at once.
+        wait_for(lambda: [j for j in slurm.jobs(sweep) if j[1] == "PENDING"], 20)
+        wait_for(lambda: "idle" in slurm.run("sinfo", "-h", "-N", "-n", job[2], "-o", "%t"), 20)
+        time.sleep(5)
         slurm.run("scontrol", "update", f"JobId={job[0]}", "StartTime=now")
-    return slurm_sweep(tools, slurm, act, None)
+    return slurm_sweep(tools, slurm, act, r"^completed")
 
 
 def controller_killed(tools, slurm):
