@@ -1,6 +1,8 @@
 // Damage: a log is cut, shuffled, interleaved with another, wrapped in colours and labels. Nothing
 // crashes or hangs, and what was read in front of the damage stays as it was. Over our own samples
-// and, where they are at hand, over the collected logs (BB_CORPUS, see corpus_test.cpp).
+// and, where they are at hand, over the collected logs (BB_CORPUS, see corpus_test.cpp). For a long
+// run: BB_MUTATIONS=20 does 20 times as many, BB_MUTATION_SEED=8 others, BB_MUTATION_BYTES=10000000
+// reads long logs to their end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include <optional>
 #include <random>
 
+#include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "tests/parsers/run_log_text.h"
 
@@ -18,19 +21,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kOpen = 18;         ///< records that another rank's late line may still reach
-constexpr std::size_t kLongest = 60'000;  ///< of a log: the rest is more of the same
+constexpr std::size_t kOpen = 18;      ///< records that another rank's late line may still reach
+constexpr unsigned kLongest = 60'000;  ///< of a log: the rest is more of the same
 
 struct Log {
   std::string name, text, format;
   std::vector<RunLog> runs;
 };
 
+unsigned setting(const char* name, unsigned otherwise) {
+  const char* given = std::getenv(name);
+  return given == nullptr ? otherwise : static_cast<unsigned>(to_int(given).value_or(otherwise));
+}
+
 /// The log with the format that reads it, so that damage cannot hand it to another.
 std::optional<Log> load(const fs::path& path) {
   Log out;
   out.name = path.parent_path().filename().string() + "/" + path.filename().string();
-  out.text = slurp(path.string()).substr(0, kLongest);
+  out.text = slurp(path.string()).substr(0, setting("BB_MUTATION_BYTES", kLongest));
   const auto found = read_text(out.text);
   if (found.empty()) return std::nullopt;
   out.format = found.front().format;
@@ -116,10 +124,11 @@ void expect_sound(const std::vector<RunLog>& runs, const std::string& name) {
 
 /// `change` alters a text from an offset on.
 template <class Change>
-void damage_everywhere(int rounds, const char* what, const Change& change) {
-  std::mt19937 random(7);
+void damage_everywhere(unsigned once, const char* what, const Change& change) {
+  const unsigned rounds = once * setting("BB_MUTATIONS", 1);
+  std::mt19937 random(setting("BB_MUTATION_SEED", 7));
   for (const Log& log : logs()) {
-    for (int round = 0; round < rounds; ++round) {
+    for (unsigned round = 0; round < rounds; ++round) {
       const std::size_t at = random() % log.text.size();
       std::string text = log.text;
       const std::size_t from = change(text, at, random);
