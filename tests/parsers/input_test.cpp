@@ -98,6 +98,33 @@ TEST_F(Input, ReadsATruncatedOrDamagedMemberUpToThereAndSaysSo) {
   EXPECT_THAT(runs->at(0).notices.back().text, HasSubstr("damaged"));
 }
 
+/// A frame whose reader has to give 2^`log` bytes.
+std::string zstd_of_window(const std::string& bytes, int log) {
+  std::string out(ZSTD_compressBound(bytes.size()), '\0');
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, log);
+  ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);
+  ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
+  ZSTD_outBuffer to{out.data(), out.size(), 0};
+  while (in.pos < in.size) ZSTD_compressStream2(context, &to, &in, ZSTD_e_continue);
+  while (ZSTD_compressStream2(context, &to, &in, ZSTD_e_end) > 0) continue;
+  ZSTD_freeCCtx(context);
+  out.resize(to.pos);
+  return out;
+}
+
+TEST_F(Input, GivesAZstdFrameNoMoreThanEightMegabytesAndSaysSo) {
+  const std::string plain = runs_text(read_log(put("a.log", sample()), {}));
+  EXPECT_EQ(runs_text(read_log(put("fits", zstd_of_window(sample(), 23)), {})), plain);
+  const auto refused = read_log(put("long", zstd_of_window(sample(), 24)), {});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("zstd -dc"));
+  const auto behind = read_log(put("later", zstd(sample()) + zstd_of_window(sample(), 24)), {});
+  ASSERT_TRUE(behind);
+  EXPECT_EQ(behind->at(0).records.size(), 29u);
+  EXPECT_THAT(behind->at(0).notices.back().text, HasSubstr("more than 8 MiB"));
+}
+
 TEST_F(Input, ReadsAPipe) {
   const auto path = (folder_ / "pipe").string();
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
