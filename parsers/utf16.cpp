@@ -1,0 +1,91 @@
+#include "parsers/utf16.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kRawBlock = std::size_t{64} << 10;
+constexpr unsigned kReplacement = 0xfffd;
+
+bool is_high(unsigned unit) { return unit >= 0xd800 && unit < 0xdc00; }
+bool is_low(unsigned unit) { return unit >= 0xdc00 && unit < 0xe000; }
+
+}  // namespace
+
+Utf16Source::Utf16Source(std::unique_ptr<ByteSource> raw)
+    : raw_(std::move(raw)), bytes_(kRawBlock) {}
+
+bool Utf16Source::is_marked(std::string_view bytes) {
+  // "\xff\xfe\0\0" would be UTF-32.
+  if (bytes.starts_with("\xff\xfe")) return bytes.substr(2, 2) != std::string_view("\0\0", 2);
+  return bytes.starts_with("\xfe\xff");
+}
+
+void Utf16Source::put_code_point(unsigned code) {
+  const auto tail = [&](int shift) {
+    text_ += static_cast<char>(0x80 | (code >> static_cast<unsigned>(shift) & 0x3f));
+  };
+  if (code < 0x80) {
+    text_ += static_cast<char>(code);
+  } else if (code < 0x800) {
+    text_ += static_cast<char>(0xc0 | code >> 6);
+    tail(0);
+  } else if (code < 0x10000) {
+    text_ += static_cast<char>(0xe0 | code >> 12);
+    tail(6);
+    tail(0);
+  } else {
+    text_ += static_cast<char>(0xf0 | code >> 18);
+    tail(12);
+    tail(6);
+    tail(0);
+  }
+}
+
+void Utf16Source::put(unsigned unit) {
+  if (high_ != 0) {
+    const unsigned high = std::exchange(high_, 0);
+    if (is_low(unit)) {
+      put_code_point(0x10000 + ((high - 0xd800) << 10) + (unit - 0xdc00));
+      return;
+    }
+    put_code_point(kReplacement);
+  }
+  if (is_high(unit)) {
+    high_ = unit;
+  } else {
+    put_code_point(is_low(unit) ? kReplacement : unit);
+  }
+}
+
+Result<std::size_t> Utf16Source::read(std::span<char> buffer) {
+  while (taken_ == text_.size()) {
+    text_.clear();
+    taken_ = 0;
+    auto got = raw_->read(bytes_);
+    if (!got || *got == 0) return got;
+    for (const char c : std::span(bytes_).first(*got)) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (first_ < 0) {
+        first_ = byte;
+        continue;
+      }
+      const auto before = static_cast<unsigned>(std::exchange(first_, -1));
+      if (!started_) {
+        started_ = true;
+        big_ = before == 0xfe;
+        continue;
+      }
+      put(big_ ? before << 8 | byte : static_cast<unsigned>(byte) << 8 | before);
+    }
+  }
+  const std::size_t n = std::min(buffer.size(), text_.size() - taken_);
+  std::memcpy(buffer.data(), text_.data() + taken_, n);
+  taken_ += n;
+  return n;
+}
+
+}  // namespace bertbench
