@@ -42,7 +42,8 @@ if(TARGET bert_driver)
   find_program(NVIDIA_SMI nvidia-smi)
   if(BASH_PROGRAM AND NOT NVIDIA_SMI)
     add_test(NAME gpu_script.says_that_there_is_no_gpu
-      COMMAND ${BASH_PROGRAM} -c "\"$0\" --out \"$1\" --stages nccl,sweep &&
+      COMMAND ${BASH_PROGRAM} -c "said=$(\"$0\" --out \"$1\" --stages nccl,sweep 2>&1 >\"$1.out\"); test $? -eq 3 &&
+                 test \"$said\" = 'run: no GPU: nvidia-smi shows none; only stages without one run, exit status 3' &&
                  test $(grep -c 'skipped.*no GPU' \"$1/report.md\") -eq 2 && tar -tzf \"$1/results.tar.gz\" | grep -q nccl.log"
               ${PROJECT_SOURCE_DIR}/tests/gpu/run ${CMAKE_CURRENT_BINARY_DIR}/gpu_script)
     set_tests_properties(gpu_script.says_that_there_is_no_gpu PROPERTIES

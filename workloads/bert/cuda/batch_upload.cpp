@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <stdexcept>
 
 #include "workloads/bert/cuda/batch_lists.h"
 
@@ -31,32 +32,84 @@ class Packer {
 std::int64_t BatchUpload::bytes(const BackendOptions& options, std::int64_t masked_per_sequence) {
   const std::int64_t tokens = options.micro_batch_size * options.sequence_length;
   const std::int64_t masked = options.micro_batch_size * masked_per_sequence;
-  // Tokens and segments, two lists of at most three times their rows (and one end), the rest.
-  return 4 * (5 * tokens + 5 * masked + 2 * options.micro_batch_size + 2);
+  // Tokens and segments, two lists of at most three times their rows (and one end), the rest; and
+  // unpadded the places, and a list of positions.
+  const std::int64_t more = options.unpadded ? 2 * tokens + 2 * options.sequence_length + 1 : 0;
+  return 4 * (5 * tokens + 5 * masked + 3 * options.micro_batch_size + 2 + more);
+}
+
+std::int64_t unpadded_rows(std::int64_t tokens, std::int64_t capacity) {
+  const auto up = [](std::int64_t x, std::int64_t unit) { return (x + unit - 1) / unit * unit; };
+  const std::int64_t step = up((capacity + 15) / 16, capacity >= 1024 ? 64 : 8);
+  return std::min(capacity, up(tokens, step));
 }
 
 BatchUpload::BatchUpload(const BackendOptions& options, std::int64_t masked_per_sequence)
-    : device_(Memory::Place::device, bytes(options, masked_per_sequence)) {
+    : device_(Memory::Place::device, bytes(options, masked_per_sequence)),
+      unpadded_(options.unpadded),
+      capacity_(options.micro_batch_size * options.sequence_length) {
   for (Slot& slot : slots_) slot.host = Memory(Memory::Place::host, device_.bytes());
 }
 
+const Batch& BatchUpload::without_padding(const Batch& batch, DeviceBatch& out) {
+  const std::int64_t s = batch.sequence_length;
+  places_.clear();
+  packed_.tokens.clear();
+  packed_.segments.clear();
+  packed_.masked = batch.masked;
+  std::size_t mask = 0;
+  for (std::int64_t b = 0; b < batch.sequences; ++b) {
+    const std::int32_t length = batch.lengths[static_cast<std::size_t>(b)];
+    const auto shift = static_cast<std::int32_t>(b * s) - static_cast<std::int32_t>(places_.size());
+    for (const std::size_t end = mask + static_cast<std::size_t>(batch.masked_per_sequence);
+         mask < end; ++mask) {
+      std::int32_t& row = packed_.masked[mask];
+      if (row < b * s || row >= b * s + length) {
+        throw std::invalid_argument("batch: a masked position is padding, or of another sequence");
+      }
+      row -= shift;
+    }
+    for (std::int64_t place = b * s; place < b * s + length; ++place) {
+      places_.push_back(static_cast<std::int32_t>(place));
+      packed_.tokens.push_back(batch.tokens[static_cast<std::size_t>(place)]);
+      packed_.segments.push_back(batch.segments[static_cast<std::size_t>(place)]);
+    }
+  }
+  out.token_count = static_cast<std::int64_t>(places_.size());
+  out.row_count = unpadded_rows(out.token_count, capacity_);
+  const auto rows = static_cast<std::size_t>(out.row_count);
+  for (auto* list : {&places_, &packed_.tokens, &packed_.segments}) list->resize(rows);
+  return packed_;
+}
+
 DeviceBatch BatchUpload::upload(const Batch& batch, const ModelConfig& model, Stream stream) {
-  Slot& slot = slots_[next_];
-  next_ = 1 - next_;
-  if (slot.used) slot.copied.wait_on_host();
-  const std::int64_t rows = batch.sequences * batch.sequence_length;
-  const RowRuns words = runs_by_key(batch.tokens, model.vocabulary);
-  const RowRuns masked = runs_by_key(batch.masked, rows);
-  Packer pack(slot.host.as<std::int32_t>(), device_.as<std::int32_t>());
   DeviceBatch out;
   out.sequences = batch.sequences;
   out.length = batch.sequence_length;
   out.masked_rows = batch.sequences * batch.masked_per_sequence;
   out.first_sequence = batch.first_sequence;
-  out.tokens = pack.add(batch.tokens);
-  out.segments = pack.add(batch.segments);
+  out.row_count = out.token_count = batch.sequences * batch.sequence_length;
+  out.unpadded = unpadded_;
+  const Batch& rows = unpadded_ ? without_padding(batch, out) : batch;
+  std::vector<std::int32_t> first_rows;
+  std::int64_t next_row = 0;
+  for (const std::int32_t length : batch.lengths) {
+    first_rows.push_back(static_cast<std::int32_t>(next_row));
+    next_row += unpadded_ ? length : batch.sequence_length;
+  }
+  const auto tokens = std::span(rows.tokens).first(static_cast<std::size_t>(out.token_count));
+
+  Slot& slot = slots_[next_];
+  next_ = 1 - next_;
+  if (slot.used) slot.copied.wait_on_host();
+  const RowRuns words = runs_by_key(tokens, model.vocabulary);
+  const RowRuns masked = runs_by_key(rows.masked, out.row_count);
+  Packer pack(slot.host.as<std::int32_t>(), device_.as<std::int32_t>());
+  out.tokens = pack.add(rows.tokens);
+  out.segments = pack.add(rows.segments);
   out.lengths = pack.add(batch.lengths);
-  out.masked = pack.add(batch.masked);
+  out.first_rows = pack.add(first_rows);
+  out.masked = pack.add(rows.masked);
   out.labels = pack.add(batch.labels);
   out.next_sentence = pack.add(batch.next_sentence);
   out.word_targets = pack.add(words.targets);
@@ -67,6 +120,16 @@ DeviceBatch BatchUpload::upload(const Batch& batch, const ModelConfig& model, St
   out.masked_starts = pack.add(masked.starts);
   out.masked_sources = pack.add(masked.sources);
   out.masked_runs = static_cast<std::int64_t>(masked.targets.size());
+  if (unpadded_) {
+    std::vector<std::int32_t> positions(places_.begin(), places_.begin() + out.token_count);
+    for (std::int32_t& place : positions) place %= static_cast<std::int32_t>(out.length);
+    const RowRuns by_position = runs_by_key(positions, out.length);
+    out.places = pack.add(places_);
+    out.position_targets = pack.add(by_position.targets);
+    out.position_starts = pack.add(by_position.starts);
+    out.position_sources = pack.add(by_position.sources);
+    out.position_runs = static_cast<std::int64_t>(by_position.targets.size());
+  }
   copy_to_device(device_.data(), slot.host.data(), pack.bytes(), stream);
   slot.copied.record(stream);
   slot.used = true;

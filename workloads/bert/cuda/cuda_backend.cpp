@@ -43,9 +43,6 @@ void check_request(const BackendRequest& request) {
                                 ": the cuda backend takes hidden and intermediate sizes that are "
                                 "multiples of 8 (in fp32 and tf32 also both not)");
   }
-  if (options.unpadded) {
-    throw std::invalid_argument("the cuda backend computes on padding too: leave --unpadded away");
-  }
 }
 
 class CudaBackend final : public Backend {
@@ -172,6 +169,11 @@ class CudaBackend final : public Backend {
     out.emplace_back(!plain_attention_ && has_flash_attention(type_, size)
                          ? "attention: own tensor-core kernel"
                          : "attention: plain fp32 kernel");
+    if (options_.unpadded) {
+      const std::int64_t most = options_.micro_batch_size * options_.sequence_length;
+      out.emplace_back("unpadded: products of a multiple of " +
+                       std::to_string(unpadded_rows(1, most)) + " tokens");
+    }
     out.emplace_back(std::to_string(facts_.processors) + " multiprocessors, driver " +
                      std::to_string(facts_.driver) + ", runtime " + std::to_string(facts_.runtime));
     return out;

@@ -23,6 +23,9 @@ struct Dropout {
   bool on = false;
 };
 
+/// A row's position and its dropout follow from its place in the padded batch, sequence *
+/// rows_per_sequence + position: the row itself, unless padding was left out and `places` says so.
+///
 /// output = after(LayerNorm(sum)), sum = before(input + bias) + residual. With `tokens` the input
 /// is word[token] + position[row in sequence] + segment[segment]. `sum` is rounded to T before
 /// LayerNorm reads it, as backward will.
@@ -30,6 +33,7 @@ struct NormForward {
   std::int64_t rows = 0;
   int width = 0;
   int rows_per_sequence = 1;
+  const std::int32_t* places = nullptr;  ///< [rows] or null
   const void* input = nullptr;           ///< T [rows, width]
   const std::int32_t* tokens = nullptr;  ///< [rows] or null
   const std::int32_t* segments = nullptr;
@@ -56,6 +60,7 @@ struct NormBackward {
   std::int64_t rows = 0;
   int width = 0;
   int rows_per_sequence = 1;
+  const std::int32_t* places = nullptr;  ///< as in NormForward
   const void* d_output = nullptr;
   const void* sum = nullptr;
   const float *mean = nullptr, *rstd = nullptr, *gamma = nullptr;
@@ -114,9 +119,8 @@ void gather_rows(DType type, const void* input, const std::int32_t* rows, std::i
 /// output[targets[i]] += sum of input[sources[j]], starts[i] <= j < starts[i + 1], in eight
 /// interleaved chains of ascending j.
 struct SegmentSums {
-  const std::int32_t* targets = nullptr;  ///< [runs]; null: run i has target i * target_step
-  int target_step = 1;
-  const std::int32_t* starts = nullptr;  ///< [runs + 1]
+  const std::int32_t* targets = nullptr;  ///< [runs]; null: run i has target i
+  const std::int32_t* starts = nullptr;   ///< [runs + 1]
   const std::int32_t* sources = nullptr;
   std::int64_t runs = 0;
   int regular_count = 0, regular_step = 0;  ///< without lists: sources i + j * step, j < count
@@ -166,11 +170,13 @@ void sum_values(const float* values, std::int64_t count, double* total, Stream s
 void cast_from_float(DType type, const float* from, void* to, std::int64_t count, Stream stream);
 
 /// qkv [B s, 3 h] holds query, key and value side by side; head n uses columns n d .. n d + d - 1
-/// of each. Keys from lengths[b] on are padding.
+/// of each. Keys from lengths[b] on are padding. With `starts`, padding is not there: sequence b is
+/// rows starts[b] .. starts[b] + lengths[b] - 1 of qkv and the outputs.
 struct Attention {
   std::int64_t sequences = 0;
   int length = 0, heads = 0, size = 0;
   const std::int32_t* lengths = nullptr;
+  const std::int32_t* starts = nullptr;  ///< [B] or null
   const void* qkv = nullptr;
   void* output = nullptr;     ///< T [B s, h]: forward writes, backward reads
   float* log_sums = nullptr;  ///< [B, heads, s]: log of the softmax's denominator, likewise

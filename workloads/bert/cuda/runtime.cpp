@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "workloads/bert/cpu/arena.h"
+#include "workloads/bert/launch_environment.h"
 #include "workloads/bert/module.h"
 
 namespace bert::cuda {
@@ -28,18 +29,20 @@ void check_status(int status, const char* call) {
   throw std::runtime_error(text);
 }
 
-DeviceFacts open_device(int index) {
+DeviceFacts open_device(int local_rank) {
   int count = 0;
   const cudaError_t found = cudaGetDeviceCount(&count);
   if (found != cudaSuccess || count == 0) {
     throw NoDevice(std::string("--backend cuda: no CUDA device can be used here: ") +
                    (found != cudaSuccess ? cudaGetErrorString(found) : "the driver lists none"));
   }
-  if (index >= count) {
-    throw NoDevice("--backend cuda: local rank " + std::to_string(index) +
+  const auto own = device_of(local_rank, count);
+  if (!own) {
+    throw NoDevice("--backend cuda: local rank " + std::to_string(local_rank) +
                    " has no device of its own, the machine shows " + std::to_string(count) +
                    ": start one rank per GPU (see also CUDA_VISIBLE_DEVICES)");
   }
+  const int index = *own;
   check(cudaSetDevice(index), "cudaSetDevice");
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
@@ -168,14 +171,6 @@ void copy_to_host(void* host, const void* device, std::int64_t bytes, Stream str
   check(cudaMemcpyAsync(host, device, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost,
                         as_stream(stream)),
         "copy to the host");
-}
-void copy_rows(const void* from, std::int64_t stride_bytes, void* to, std::int64_t row_bytes,
-               std::int64_t rows, Stream stream) {
-  check(cudaMemcpy2DAsync(to, static_cast<std::size_t>(row_bytes), from,
-                          static_cast<std::size_t>(stride_bytes),
-                          static_cast<std::size_t>(row_bytes), static_cast<std::size_t>(rows),
-                          cudaMemcpyDeviceToDevice, as_stream(stream)),
-        "copy of rows");
 }
 void fill_zero(void* device, std::int64_t bytes, Stream stream) {
   check(cudaMemsetAsync(device, 0, static_cast<std::size_t>(bytes), as_stream(stream)),

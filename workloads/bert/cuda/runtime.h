@@ -32,8 +32,9 @@ struct DeviceFacts {
 /// Of the current device: total less free, so what other programs hold counts too.
 [[nodiscard]] std::int64_t used_device_bytes();
 
-/// Makes device `index` current for this thread. NoDevice, in one line, when there is none.
-[[nodiscard]] DeviceFacts open_device(int index);
+/// Makes the device of a local rank (device_of() of launch_environment.h, as bert_nccl.so does it)
+/// current for this thread. NoDevice, in one line, when there is none.
+[[nodiscard]] DeviceFacts open_device(int local_rank);
 
 /// Memory of the device, or pinned memory of the host. Zeroed, aligned to 256 bytes. Throws
 /// OutOfMemory (cpu/arena.h) naming what was wanted.
@@ -96,9 +97,6 @@ class Event {
 
 void copy_to_device(void* device, const void* pinned_host, std::int64_t bytes, Stream stream);
 void copy_to_host(void* pinned_host, const void* device, std::int64_t bytes, Stream stream);
-/// Device to device: `rows` pieces of `row_bytes`, `stride_bytes` apart in `from`, dense in `to`.
-void copy_rows(const void* from, std::int64_t stride_bytes, void* to, std::int64_t row_bytes,
-               std::int64_t rows, Stream stream);
 void fill_zero(void* device, std::int64_t bytes, Stream stream);
 void synchronize(Stream stream);
 

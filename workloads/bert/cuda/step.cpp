@@ -18,10 +18,19 @@ NormForward Step::norm(std::int64_t rows, const float* gamma, const float* beta)
   norm.rows = rows;
   norm.width = static_cast<int>(model().hidden);
   norm.rows_per_sequence = static_cast<int>(batch.length);
+  norm.places = batch.places;
   norm.gamma = gamma;
   norm.beta = beta;
   norm.epsilon = static_cast<float>(model().layer_norm_epsilon);
   return norm;
+}
+
+void Step::clear_tail(void* values, std::int64_t width) const {
+  const std::int64_t row_bytes = width * size_of(type);
+  const std::int64_t tail = batch.row_count - batch.token_count;
+  if (tail == 0) return;
+  fill_zero(static_cast<std::byte*>(values) + batch.token_count * row_bytes, tail * row_bytes,
+            stream);
 }
 
 void Step::linear(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const void* x,
@@ -103,6 +112,7 @@ void embeddings_backward(Step& s, void* d) {
   norm.rows = rows;
   norm.width = static_cast<int>(h);
   norm.rows_per_sequence = static_cast<int>(s.batch.length);
+  norm.places = s.batch.places;
   norm.d_output = norm.d_sum = d;
   norm.sum = s.act.embedding_sum;
   norm.mean = s.act.embedding_mean;
@@ -119,9 +129,16 @@ void embeddings_backward(Step& s, void* d) {
     fill_zero(s.gradients + at.position_embeddings, s.model().max_positions * h * 4, s.stream);
   }
   SegmentSums positions;
-  positions.runs = s.batch.length;
-  positions.regular_count = static_cast<int>(s.batch.sequences);
-  positions.regular_step = static_cast<int>(s.batch.length);
+  if (s.batch.unpadded) {
+    positions.targets = s.batch.position_targets;
+    positions.starts = s.batch.position_starts;
+    positions.sources = s.batch.position_sources;
+    positions.runs = s.batch.position_runs;
+  } else {
+    positions.runs = s.batch.length;
+    positions.regular_count = static_cast<int>(s.batch.sequences);
+    positions.regular_step = static_cast<int>(s.batch.length);
+  }
   positions.width = static_cast<int>(h);
   positions.input = d;
   positions.output = s.gradients + at.position_embeddings;
@@ -163,6 +180,7 @@ Attention attention_of(const Step& s, std::int64_t layer, const LayerActivations
   a.heads = static_cast<int>(s.model().heads);
   a.size = static_cast<int>(s.model().head_size());
   a.lengths = s.batch.lengths;
+  a.starts = s.batch.unpadded ? s.batch.first_rows : nullptr;
   a.qkv = act.qkv;
   a.output = act.attention;
   a.log_sums = act.log_sums;
@@ -178,6 +196,7 @@ void layer_forward(Step& s, std::int64_t layer, void* output) {
   const std::int64_t wide = s.model().intermediate;
   s.linear(rows, h, 3 * h, act.input, at.qkv_weight, at.qkv_bias, act.qkv);
   attention_forward(s.type, attention_of(s, layer, act), s.plain_attention, s.stream);
+  s.clear_tail(act.attention, h);
 
   s.linear(rows, h, h, act.attention, at.attention_output_weight, -1, act.attention_sum);
   NormForward norm =
@@ -227,6 +246,7 @@ void layer_backward(Step& s, std::int64_t layer, void* d) {
   norm.rows = rows;
   norm.width = static_cast<int>(h);
   norm.rows_per_sequence = static_cast<int>(s.batch.length);
+  norm.places = s.batch.places;
   norm.d_output = norm.d_sum = d;
   norm.d_input = s.act.d_narrow;
   norm.sum = act.output_sum;
@@ -277,6 +297,7 @@ void layer_backward(Step& s, std::int64_t layer, void* d) {
   attention.delta = s.act.delta;
   attention.d_qkv = s.act.d_qkv;
   attention_backward(s.type, attention, s.plain_attention, s.stream);
+  s.clear_tail(s.act.d_qkv, 3 * h);
   ColumnSums bias;
   bias.rows = rows;
   bias.width = static_cast<int>(3 * h);

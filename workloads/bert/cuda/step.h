@@ -12,19 +12,29 @@
 
 namespace bert::cuda {
 
-/// A batch in device memory.
+/// A batch in device memory. Activations have a row a token: of the padded batch, or unpadded
+/// those of the sequences one behind the other and a tail that makes shapes repeat. The tail is
+/// computed like tokens, but its gradient is 0, and attention leaves it out.
 struct DeviceBatch {
   std::int64_t sequences = 0, length = 0, masked_rows = 0;
+  std::int64_t row_count = 0, token_count = 0;  ///< with the tail, without
+  bool unpadded = false;
   std::int64_t first_sequence = 0;
   const std::int32_t *tokens = nullptr, *segments = nullptr, *lengths = nullptr, *masked = nullptr,
                      *labels = nullptr, *next_sentence = nullptr;
+  const std::int32_t* first_rows = nullptr;  ///< [sequences]
+  const std::int32_t* places = nullptr;      ///< [row_count] unpadded; see NormForward
+  /// Tokens by position, unpadded.
+  const std::int32_t *position_targets = nullptr, *position_starts = nullptr,
+                     *position_sources = nullptr;
+  std::int64_t position_runs = 0;
   /// Tokens by id, and masked rows by position; see RowRuns.
   const std::int32_t *word_targets = nullptr, *word_starts = nullptr, *word_sources = nullptr;
   std::int64_t word_runs = 0;
   const std::int32_t *masked_targets = nullptr, *masked_starts = nullptr, *masked_sources = nullptr;
   std::int64_t masked_runs = 0;
 
-  [[nodiscard]] std::int64_t rows() const { return sequences * length; }
+  [[nodiscard]] std::int64_t rows() const { return row_count; }
 };
 
 /// Everything that a step reads and writes. `weights` and `gradients` are fp32, `copy` is what
@@ -54,6 +64,9 @@ struct Step {
   }
   [[nodiscard]] Dropout dropout(std::uint32_t site, double probability) const;
   [[nodiscard]] NormForward norm(std::int64_t rows, const float* gamma, const float* beta) const;
+
+  /// Zeros in the rows of [rows, width] that attention left out.
+  void clear_tail(void* values, std::int64_t width) const;
 
   /// The three products of a linear layer with weight [outputs, inputs] at `weight`; rows of x and
   /// y are dense. `bias` (offset) may be -1.

@@ -36,6 +36,7 @@ void masked_lm_forward(Step& s) {
   gelu_forward(s.type, gelu, s.stream);
   NormForward norm =
       s.norm(rows, s.weights + at.transform_norm_weight, s.weights + at.transform_norm_bias);
+  norm.places = nullptr;  // rows are masked positions here
   norm.input = norm.sum = act.activated;
   norm.output = act.normalized;
   norm.mean = act.mean;
@@ -117,8 +118,8 @@ void next_sentence_forward(Step& s) {
   const HeadActivations& act = s.act.heads;
   const std::int64_t h = s.model().hidden;
   const std::int64_t sequences = s.batch.sequences;
-  copy_rows(s.act.hidden, s.batch.length * h * size_of(s.type), act.first_tokens,
-            h * size_of(s.type), sequences, s.stream);
+  gather_rows(s.type, s.act.hidden, s.batch.first_rows, sequences, static_cast<int>(h),
+              act.first_tokens, s.stream);
   s.linear(sequences, h, h, act.first_tokens, at.pooler_weight, -1, act.pooled);
   NextSentence head;
   head.sequences = sequences;
@@ -156,11 +157,10 @@ void next_sentence_backward(Step& s) {
   column_sums(s.type, sums, s.stream);
   s.linear_weight(sequences, h, h, act.d_pooled, act.first_tokens, at.pooler_weight);
   s.linear_input(sequences, h, h, act.d_pooled, at.pooler_weight, act.d_first, false);
-  // Row b s of d_hidden takes row b.
-  SegmentSums add;
+  SegmentSums add;  // to each sequence's first row
+  add.targets = s.batch.first_rows;
   add.runs = sequences;
   add.regular_count = 1;
-  add.target_step = static_cast<int>(s.batch.length);
   add.width = static_cast<int>(h);
   add.input = act.d_first;
   add.output = s.act.d_hidden;

@@ -73,14 +73,6 @@ void copy_to_device(void* device, const void* host, std::int64_t bytes, Stream) 
 void copy_to_host(void* host, const void* device, std::int64_t bytes, Stream) {
   std::memcpy(host, device, static_cast<std::size_t>(bytes));
 }
-void copy_rows(const void* from, std::int64_t stride_bytes, void* to, std::int64_t row_bytes,
-               std::int64_t rows, Stream) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    std::memcpy(static_cast<std::byte*>(to) + row * row_bytes,
-                static_cast<const std::byte*>(from) + row * stride_bytes,
-                static_cast<std::size_t>(row_bytes));
-  }
-}
 void fill_zero(void* device, std::int64_t bytes, Stream) {
   std::memset(device, 0, static_cast<std::size_t>(bytes));
 }

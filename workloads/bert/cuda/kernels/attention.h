@@ -2,10 +2,21 @@
 #pragma once
 
 #include "workloads/bert/cuda/kernels.h"
+#include "workloads/bert/cuda/platform.h"
 
 namespace bert::cuda {
 
 inline constexpr int kFlashHead = 64;
+
+/// Where a sequence's rows lie: the first, and how many there are.
+struct SequenceRows {
+  std::int64_t first;
+  int count;
+};
+__device__ __forceinline__ SequenceRows rows_of(const Attention& a, std::int64_t sequence) {
+  if (a.starts == nullptr) return {sequence * a.length, a.length};
+  return {a.starts[sequence], a.lengths[sequence]};
+}
 
 void flash_forward(DType type, const Attention& arguments, Stream stream);
 /// `delta` is filled already.

@@ -12,10 +12,11 @@ __global__ void __launch_bounds__(kFlashThreads) flash_forward_kernel(Attention 
   __shared__ std::uint64_t kept[kTile];
   const FlashPlace p = place_of(a);
   const int first = static_cast<int>(blockIdx.x) * kTile;
+  if (first >= p.rows) return;  // the whole block: shorter than the longest sequence may be
   const std::int64_t stride = std::int64_t{3} * p.hidden;
   const T* qkv = static_cast<const T*>(a.qkv);
 
-  load_tile(tile_key, qkv_at(a, p, qkv, 0, first), stride, a.length - first);
+  load_tile(tile_key, qkv_at(p, qkv, 0, first), stride, p.rows - first);
   __syncthreads();
   FragmentA query[kSteps];
 #pragma unroll
@@ -28,8 +29,8 @@ __global__ void __launch_bounds__(kFlashThreads) flash_forward_kernel(Attention 
   float total[2] = {0, 0};
   for (int from = 0; from < p.keys; from += kTile) {
     __syncthreads();
-    load_tile(tile_key, qkv_at(a, p, qkv, 1, from), stride, a.length - from);
-    load_tile(tile_value, qkv_at(a, p, qkv, 2, from), stride, a.length - from);
+    load_tile(tile_key, qkv_at(p, qkv, 1, from), stride, p.rows - from);
+    load_tile(tile_value, qkv_at(p, qkv, 2, from), stride, p.rows - from);
     if (a.dropout.on) fill_kept(a, p, first + 16 * p.warp, from, kept + 16 * p.warp);
     __syncthreads();
 
@@ -89,13 +90,13 @@ __global__ void __launch_bounds__(kFlashThreads) flash_forward_kernel(Attention 
   total[0] = quad_sum(total[0]);
   total[1] = quad_sum(total[1]);
   const int row = first + 16 * p.warp;
-  store_rows(out_at(a, p, static_cast<T*>(a.output), row), p.hidden, p, a.length - row, output,
+  store_rows(out_at(p, static_cast<T*>(a.output), row), p.hidden, p, p.rows - row, output,
              1.0F / total[0], 1.0F / total[1]);
   if (p.t == 0) {
     float* sums = a.log_sums + (p.sequence * a.heads + p.head) * a.length + row;
     for (int r = 0; r < 2; ++r) {
       const int i = p.g + 8 * r;
-      if (row + i < a.length) sums[i] = top[r] + logf(total[r]);
+      if (row + i < p.rows) sums[i] = top[r] + logf(total[r]);
     }
   }
 }

@@ -11,7 +11,7 @@ __device__ __forceinline__ void load_statistics(const Attention& a, const FlashP
   const std::int64_t at = (p.sequence * a.heads + p.head) * a.length + first;
   const int i = static_cast<int>(threadIdx.x);
   if (i >= kTile) return;
-  const bool inside = first + i < a.length;
+  const bool inside = first + i < p.rows;
   log_sums[i] = inside ? a.log_sums[at + i] : 0.0F;
   delta[i] = inside ? a.delta[at + i] : 0.0F;
 }
@@ -26,11 +26,12 @@ __global__ void __launch_bounds__(kFlashThreads) flash_key_kernel(Attention a) {
   __shared__ std::uint64_t kept[kTile];
   const FlashPlace p = place_of(a);
   const int first = static_cast<int>(blockIdx.x) * kTile;
+  if (first >= p.rows) return;  // the whole block: shorter than the longest sequence may be
   const std::int64_t stride = std::int64_t{3} * p.hidden;
   const T* qkv = static_cast<const T*>(a.qkv);
 
-  load_tile(tile_query, qkv_at(a, p, qkv, 1, first), stride, a.length - first);
-  load_tile(tile_d_output, qkv_at(a, p, qkv, 2, first), stride, a.length - first);
+  load_tile(tile_query, qkv_at(p, qkv, 1, first), stride, p.rows - first);
+  load_tile(tile_d_output, qkv_at(p, qkv, 2, first), stride, p.rows - first);
   __syncthreads();
   FragmentA key[kSteps];
   FragmentA value[kSteps];
@@ -42,12 +43,12 @@ __global__ void __launch_bounds__(kFlashThreads) flash_key_kernel(Attention a) {
 
   float d_key[kColumns][4] = {};
   float d_value[kColumns][4] = {};
-  const int queries = first < p.keys ? a.length : 0;  // a tile of padding gets zeros
+  const int queries = first < p.keys ? p.rows : 0;  // a tile of padding gets zeros
   for (int from = 0; from < queries; from += kTile) {
     __syncthreads();
-    load_tile(tile_query, qkv_at(a, p, qkv, 0, from), stride, a.length - from);
-    load_tile(tile_d_output, out_at(a, p, static_cast<const T*>(a.d_output), from), p.hidden,
-              a.length - from);
+    load_tile(tile_query, qkv_at(p, qkv, 0, from), stride, p.rows - from);
+    load_tile(tile_d_output, out_at(p, static_cast<const T*>(a.d_output), from), p.hidden,
+              p.rows - from);
     load_statistics(a, p, from, log_sums, delta);
     if (a.dropout.on) fill_kept(a, p, from + 16 * p.warp, first, kept + 16 * p.warp);
     __syncthreads();
@@ -67,7 +68,7 @@ __global__ void __launch_bounds__(kFlashThreads) flash_key_kernel(Attention a) {
         for (int i = 0; i < 4; ++i) {
           const int query = half + 8 * n + 2 * p.t + i % 2;
           const int row = 16 * p.warp + p.g + 8 * (i / 2);
-          const bool used = first + row < p.keys && from + query < a.length;
+          const bool used = first + row < p.keys && from + query < p.rows;
           const float w = used ? expf(weight[n][i] * kScoreScale - log_sums[query]) : 0.0F;
           const float factor = a.dropout.on ? keep_factor(a, kept[query], row) : 1.0F;
           weight[n][i] = w * factor;
@@ -90,8 +91,8 @@ __global__ void __launch_bounds__(kFlashThreads) flash_key_kernel(Attention a) {
   }
   const int row = first + 16 * p.warp;
   T* d_qkv = static_cast<T*>(a.d_qkv);
-  store_rows(qkv_at(a, p, d_qkv, 1, row), stride, p, a.length - row, d_key, 1.0F, 1.0F);
-  store_rows(qkv_at(a, p, d_qkv, 2, row), stride, p, a.length - row, d_value, 1.0F, 1.0F);
+  store_rows(qkv_at(p, d_qkv, 1, row), stride, p, p.rows - row, d_key, 1.0F, 1.0F);
+  store_rows(qkv_at(p, d_qkv, 2, row), stride, p, p.rows - row, d_value, 1.0F, 1.0F);
 }
 
 /// Gradients of 64 queries.
@@ -104,12 +105,13 @@ __global__ void __launch_bounds__(kFlashThreads) flash_query_kernel(Attention a)
   __shared__ std::uint64_t kept[kTile];
   const FlashPlace p = place_of(a);
   const int first = static_cast<int>(blockIdx.x) * kTile;
+  if (first >= p.rows) return;  // the whole block: shorter than the longest sequence may be
   const std::int64_t stride = std::int64_t{3} * p.hidden;
   const T* qkv = static_cast<const T*>(a.qkv);
 
-  load_tile(tile_key, qkv_at(a, p, qkv, 0, first), stride, a.length - first);
-  load_tile(tile_value, out_at(a, p, static_cast<const T*>(a.d_output), first), p.hidden,
-            a.length - first);
+  load_tile(tile_key, qkv_at(p, qkv, 0, first), stride, p.rows - first);
+  load_tile(tile_value, out_at(p, static_cast<const T*>(a.d_output), first), p.hidden,
+            p.rows - first);
   load_statistics(a, p, first, log_sums, delta);
   __syncthreads();
   FragmentA query[kSteps];
@@ -126,8 +128,8 @@ __global__ void __launch_bounds__(kFlashThreads) flash_query_kernel(Attention a)
   float d_query[kColumns][4] = {};
   for (int from = 0; from < p.keys; from += kTile) {
     __syncthreads();
-    load_tile(tile_key, qkv_at(a, p, qkv, 1, from), stride, a.length - from);
-    load_tile(tile_value, qkv_at(a, p, qkv, 2, from), stride, a.length - from);
+    load_tile(tile_key, qkv_at(p, qkv, 1, from), stride, p.rows - from);
+    load_tile(tile_value, qkv_at(p, qkv, 2, from), stride, p.rows - from);
     if (a.dropout.on) fill_kept(a, p, first + 16 * p.warp, from, kept + 16 * p.warp);
     __syncthreads();
     const std::uint64_t bits[2] = {kept[rows[0]], kept[rows[1]]};
@@ -164,8 +166,8 @@ __global__ void __launch_bounds__(kFlashThreads) flash_query_kernel(Attention a)
     }
   }
   const int row = first + 16 * p.warp;
-  store_rows(qkv_at(a, p, static_cast<T*>(a.d_qkv), 0, row), stride, p, a.length - row, d_query,
-             1.0F, 1.0F);
+  store_rows(qkv_at(p, static_cast<T*>(a.d_qkv), 0, row), stride, p, p.rows - row, d_query, 1.0F,
+             1.0F);
 }
 
 }  // namespace

@@ -18,21 +18,23 @@ struct Place {
         row(static_cast<int>(blockIdx.x) * kWarps + static_cast<int>(threadIdx.x) / kWarp),
         head(static_cast<int>(blockIdx.y)),
         sequence(blockIdx.z),
+        rows(rows_of(a, sequence)),
         hidden(a.heads * a.size),
         keys(a.lengths[sequence]),
         key(key_of(a.dropout, sequence)) {}
 
   int lane, row, head;
   std::int64_t sequence;
+  SequenceRows rows;
   int hidden, keys;
   DropoutKey key;
 
   /// part 0 query, 1 key, 2 value, of position i.
   __device__ std::int64_t at(const Attention& a, int part, int i) const {
-    return (sequence * a.length + i) * 3 * hidden + part * hidden + head * a.size;
+    return (rows.first + i) * 3 * hidden + part * hidden + head * a.size;
   }
   __device__ std::int64_t out(const Attention& a, int i) const {
-    return (sequence * a.length + i) * hidden + head * a.size;
+    return (rows.first + i) * hidden + head * a.size;
   }
   __device__ std::int64_t sums(const Attention& a, int i) const {
     return (sequence * a.heads + head) * a.length + i;
@@ -62,7 +64,7 @@ template <typename T>
 __global__ void __launch_bounds__(kWarps* kWarp) plain_forward_kernel(Attention a) {
   BERT_DYNAMIC_SHARED(float, rows);
   const Place<T> p(a);
-  if (p.row >= a.length) return;
+  if (p.row >= p.rows.count) return;
   float* weights = rows + threadIdx.x / kWarp * static_cast<unsigned>(a.length);
   const T* qkv = static_cast<const T*>(a.qkv);
   const T* query = qkv + p.at(a, 0, p.row);
@@ -112,7 +114,7 @@ template <typename T>
 __global__ void __launch_bounds__(kWarps* kWarp) plain_query_kernel(Attention a) {
   BERT_DYNAMIC_SHARED(float, rows);
   const Place<T> p(a);
-  if (p.row >= a.length) return;
+  if (p.row >= p.rows.count) return;
   float* d_scores = rows + threadIdx.x / kWarp * static_cast<unsigned>(a.length);
   for (int j = p.lane; j < p.keys; j += kWarp) d_scores[j] = pair_of(a, p, p.row, j).d_score;
   __syncwarp();
@@ -128,10 +130,10 @@ template <typename T>
 __global__ void __launch_bounds__(kWarps* kWarp) plain_key_kernel(Attention a) {
   BERT_DYNAMIC_SHARED(float, rows);
   const Place<T> p(a);
-  if (p.row >= a.length) return;
+  if (p.row >= p.rows.count) return;
   float* d_scores = rows + threadIdx.x / kWarp * static_cast<unsigned>(2 * a.length);
   float* dropped = d_scores + a.length;
-  const int queries = p.row < p.keys ? a.length : 0;  // padding gets zeros
+  const int queries = p.row < p.keys ? p.rows.count : 0;  // padding gets zeros
   for (int i = p.lane; i < queries; i += kWarp) {
     const Pair pair = pair_of(a, p, i, p.row);
     d_scores[i] = pair.d_score;
@@ -156,7 +158,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) plain_key_kernel(Attention a) {
 template <typename T>
 __global__ void __launch_bounds__(kWarps* kWarp) delta_kernel(Attention a) {
   const Place<T> p(a);
-  if (p.row >= a.length) return;
+  if (p.row >= p.rows.count) return;
   const T* output = static_cast<const T*>(a.output) + p.out(a, p.row);
   const T* d_output = static_cast<const T*>(a.d_output) + p.out(a, p.row);
   float sum = 0;

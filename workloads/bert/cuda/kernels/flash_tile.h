@@ -27,7 +27,8 @@ struct alignas(16) Tile {
 struct FlashPlace {
   int lane, warp, g, t;  ///< g, t: this lane's row and column pair in an accumulator
   int head, keys, hidden;
-  std::int64_t sequence;
+  int rows;  ///< of the sequence
+  std::int64_t sequence, first_row;
 };
 __device__ __forceinline__ FlashPlace place_of(const Attention& a) {
   FlashPlace p;
@@ -38,19 +39,21 @@ __device__ __forceinline__ FlashPlace place_of(const Attention& a) {
   p.head = static_cast<int>(blockIdx.y);
   p.sequence = blockIdx.z;
   p.keys = a.lengths[p.sequence];
+  const SequenceRows rows = rows_of(a, p.sequence);
+  p.first_row = rows.first;
+  p.rows = rows.count;
   p.hidden = a.heads * kFlashHead;
   return p;
 }
 
 /// First of the 64 columns of a head: part 0 query, 1 key, 2 value, at position i.
 template <typename T>
-__device__ __forceinline__ T* qkv_at(const Attention& a, const FlashPlace& p, T* qkv, int part,
-                                     int i) {
-  return qkv + (p.sequence * a.length + i) * 3 * p.hidden + part * p.hidden + p.head * kFlashHead;
+__device__ __forceinline__ T* qkv_at(const FlashPlace& p, T* qkv, int part, int i) {
+  return qkv + (p.first_row + i) * 3 * p.hidden + part * p.hidden + p.head * kFlashHead;
 }
 template <typename T>
-__device__ __forceinline__ T* out_at(const Attention& a, const FlashPlace& p, T* out, int i) {
-  return out + (p.sequence * a.length + i) * p.hidden + p.head * kFlashHead;
+__device__ __forceinline__ T* out_at(const FlashPlace& p, T* out, int i) {
+  return out + (p.first_row + i) * p.hidden + p.head * kFlashHead;
 }
 
 /// Rows beyond the sequence become zeros, so they add nothing to any product.

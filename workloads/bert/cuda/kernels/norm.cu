@@ -8,17 +8,22 @@ namespace {
 constexpr int kWarps = 4;
 constexpr std::int64_t kBackwardBlocks = 256;  ///< rows of partial sums
 
+template <typename Arguments>
+__device__ __forceinline__ std::int64_t place_of_row(const Arguments& a, std::int64_t row) {
+  return a.places != nullptr ? std::int64_t{a.places[row]} : row;
+}
+
 /// Dropout of one row: before and after are never on together.
 struct RowDropout {
-  __device__ RowDropout(const Dropout& before, const Dropout& after, std::int64_t row,
+  __device__ RowDropout(const Dropout& before, const Dropout& after, std::int64_t place,
                         int rows_per_sequence, int width, int lane)
       : before_on(before.on), after_on(after.on) {
     if (!before.on && !after.on) return;
     const Dropout& dropout = before.on ? before : after;
     scale = dropout.key.scale;
     const auto element =
-        static_cast<std::uint64_t>(row % rows_per_sequence) * static_cast<std::uint64_t>(width);
-    kept = kept_row(key_of(dropout, row / rows_per_sequence), element, width, lane);
+        static_cast<std::uint64_t>(place % rows_per_sequence) * static_cast<std::uint64_t>(width);
+    kept = kept_row(key_of(dropout, place / rows_per_sequence), element, width, lane);
   }
   __device__ __forceinline__ float factor(int group, int i) const {
     return (kept >> (8 * group + i) & 1U) != 0 ? scale : 0.0F;
@@ -29,13 +34,13 @@ struct RowDropout {
 };
 
 template <typename T>
-__device__ void load_input(const NormForward& a, std::int64_t row, int column, bool whole,
-                           float* z) {
+__device__ void load_input(const NormForward& a, std::int64_t row, std::int64_t place, int column,
+                           bool whole, float* z) {
   if (a.tokens == nullptr) {
     load_eight(static_cast<const T*>(a.input) + row * a.width, column, a.width, whole, z);
     return;
   }
-  const std::int64_t rows[3] = {a.tokens[row], row % a.rows_per_sequence, a.segments[row]};
+  const std::int64_t rows[3] = {a.tokens[row], place % a.rows_per_sequence, a.segments[row]};
   const void* tables[3] = {a.word, a.position, a.segment};
   float term[8];
   for (int i = 0; i < 8; ++i) z[i] = 0;
@@ -52,7 +57,8 @@ __global__ void __launch_bounds__(kWarps* kWarp) norm_forward_kernel(NormForward
   const std::int64_t row = std::int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
   if (row >= a.rows) return;
   const bool whole = a.width % 8 == 0;
-  const RowDropout dropout(a.before, a.after, row, a.rows_per_sequence, a.width, lane);
+  const std::int64_t place = place_of_row(a, row);
+  const RowDropout dropout(a.before, a.after, place, a.rows_per_sequence, a.width, lane);
 
   const bool changed = a.sum != a.input || a.bias != nullptr || a.residual != nullptr;
 
@@ -61,7 +67,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) norm_forward_kernel(NormForward
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
     const int column = 256 * g + 8 * lane;
-    load_input<T>(a, row, column, whole, z[g]);
+    load_input<T>(a, row, place, column, whole, z[g]);
     if (a.bias != nullptr) {
       float bias[8];
       load_eight(a.bias, column, a.width, whole, bias);
@@ -127,7 +133,8 @@ __global__ void __launch_bounds__(kWarps* kWarp, 2) norm_backward_kernel(NormBac
 
   for (std::int64_t row = std::int64_t{blockIdx.x} * kWarps + warp; row < a.rows;
        row += std::int64_t{gridDim.x} * kWarps) {
-    const RowDropout dropout(a.before, a.after, row, a.rows_per_sequence, a.width, lane);
+    const RowDropout dropout(a.before, a.after, place_of_row(a, row), a.rows_per_sequence, a.width,
+                             lane);
     const float mean = a.mean[row];
     const float rstd = a.rstd[row];
     float x[kGroups][8];

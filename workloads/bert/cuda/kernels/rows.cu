@@ -50,8 +50,7 @@ __global__ void __launch_bounds__(kThreads) segment_sums_kernel(SegmentSums a) {
   for (int i = 0; i < 8; ++i) part[warp][i][lane] = sums[i];
   __syncthreads();
   if (warp != 0) return;
-  const std::int64_t target =
-      a.targets != nullptr ? std::int64_t{a.targets[run]} : run * a.target_step;
+  const std::int64_t target = a.targets != nullptr ? std::int64_t{a.targets[run]} : run;
   Output* out = static_cast<Output*>(a.output) + target * a.width;
   for (int i = 0; i < 8; ++i) {
     if (column + i >= a.width) break;
