@@ -82,7 +82,9 @@ for dir in "${attempts[@]}"; do
   # Where Slurm itself ended the ranks (a node lost, the job cancelled), it ends this script too:
   # then the attempt has no end of its own.
   [ "$status" -eq 0 ] || sleep 2
-  if void || [ -n "$cancelled" ]; then exit 0; fi
+  void && exit 0
+  # Else Slurm calls a job completed whose ranks it killed late, for a node that was lost before.
+  [ -z "$cancelled" ] || exit 143
   [ -e "$dir/over" ] && cause=timeout
   [ -e "$dir/cancel" ] && cause=cancelled
   mark "$dir/ended" "$status $begin $end $cause"
