@@ -114,19 +114,26 @@ bool read_counter(std::string_view text, std::size_t bracket, std::size_t floor,
   return true;
 }
 
+// "1/3", "3.05e+00 lr", "loss 1.2": not a name by itself, but what a name goes on with.
+bool continues_name(std::string_view piece) {
+  return piece.empty() || is_digit(piece[0]) || piece.starts_with("loss") ||
+         piece.starts_with("Loss") || piece.starts_with("nan");
+}
+
 std::string_view description_before(std::string_view text, std::size_t floor, std::size_t& begin) {
   std::string_view head = trim(text.substr(floor, begin - floor));
   if (!head.ends_with(':')) return {};
   head.remove_suffix(1);
-  // "node7: Iteration", "... WARNING: Epoch 1": the words behind the last ": " describe the bar.
-  if (const auto colon = head.rfind(": "); colon != std::string_view::npos) {
-    const std::string_view number = head.substr(colon + 2);
-    const auto before = colon > 0 ? head.rfind(": ", colon - 1) : std::string_view::npos;
-    if (number.find_first_not_of("0123456789/ ") != std::string_view::npos) {
+  // "node7: Iteration", "... WARNING: Epoch 1": the words behind the last ": " describe the bar, or
+  // those in front as well ("node7: Epoch: 1/3", "Training loss: 3.05e+00 lr: 6.25e-05").
+  constexpr int kMostPieces = 6;
+  auto colon = head.rfind(": ");
+  for (int n = 0; n < kMostPieces && colon != std::string_view::npos && colon > 0; ++n) {
+    if (!continues_name(trim(head.substr(colon + 2)))) {
       head.remove_prefix(colon + 2);
-    } else if (before != std::string_view::npos) {  // "node7: Epoch: 1/3"
-      head.remove_prefix(before + 2);
+      break;
     }
+    colon = head.rfind(": ", colon - 1);
   }
   begin = static_cast<std::size_t>(head.data() - text.data());
   return trim(head);
@@ -144,6 +151,20 @@ void read_loss(std::string_view text, std::size_t from, std::size_t close, TqdmB
   }
   if (at == std::string_view::npos || close == std::string_view::npos) return;
   Cursor cursor(postfix.substr(at + 5), false);
+  if (const auto loss = cursor.number()) {
+    bar.loss = *loss;
+    bar.has_loss = true;
+  }
+}
+
+// "Training loss: 3.05e+00 lr: 6.25e-05", "Epoch 1, loss=0.3"
+void read_named_loss(TqdmBar& bar) {
+  const std::string_view name = bar.description;
+  const auto at = name.find("oss");
+  if (at == std::string_view::npos || name.substr(0, at).ends_with("val_l")) return;
+  Cursor cursor(name.substr(at + 3), false);
+  if (!cursor.literal(":")) cursor.literal("=");
+  cursor.blanks();
   if (const auto loss = cursor.number()) {
     bar.loss = *loss;
     bar.has_loss = true;
@@ -245,68 +266,12 @@ void find_bars(const Line& line, std::vector<TqdmBar>& bars) {
     }
     bar.description = description_before(text, floor, bar.begin);
     read_loss(text, from, close, bar);
+    if (!bar.has_loss && !bar.description.empty()) read_named_loss(bar);
     bar.end = close == std::string_view::npos ? from : close + 1;
     floor = from;
     if (close != std::string_view::npos && open > close) floor = close + 1;
     bars.push_back(bar);
   }
-}
-
-namespace {
-
-using Words = std::vector<std::string>;
-
-Words words_of(std::string_view text) {
-  constexpr std::size_t kMost = 16;
-  Words words(1);
-  for (const char c : text) {
-    const char low = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    if ((low >= 'a' && low <= 'z') || is_digit(low)) {
-      words.back().push_back(low);
-    } else if (!words.back().empty()) {
-      if (words.size() == kMost) break;
-      words.emplace_back();
-    }
-  }
-  if (words.back().empty()) words.pop_back();
-  return words;
-}
-
-template <typename List>
-bool among(const List& list, std::string_view word) {
-  return std::ranges::find(list, word) != std::end(list);
-}
-
-bool is_number(std::string_view word) {
-  return word.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-// "Epoch 3 [Val]" is of a validation, "Epoch 3, val_loss 0.2" is not.
-bool says(const Words& words, std::initializer_list<std::string_view> what) {
-  constexpr std::string_view kMetrics[] = {"loss", "acc", "accuracy", "ppl",
-                                           "f1",   "auc", "score",    "perplexity"};
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (among(what, words[i]) && (i + 1 == words.size() || !among(kMetrics, words[i + 1]))) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// Nothing but words of training loops and numbers: "Train Epoch 3", "[Epoch 3/10]".
-bool only_of_training(const Words& words) {
-  constexpr std::string_view kKnown[] = {"train", "training", "epoch", "step", "iteration",
-                                         "iter",  "batch",    "of",    "rank"};
-  return std::ranges::all_of(
-      words, [&](const std::string& word) { return is_number(word) || among(kKnown, word); });
-}
-
-}  // namespace
-
-bool names_an_epoch(std::string_view description) {
-  if (description.starts_with("Epoch ")) return true;
-  const Words words = words_of(description);
-  return among(words, "epoch") && std::ranges::any_of(words, is_number);
 }
 
 bool of_lightning_1(const TqdmBar& bar, const Line& line) {
@@ -315,40 +280,6 @@ bool of_lightning_1(const TqdmBar& bar, const Line& line) {
   const auto loss = text.find("it, loss="), loss_s = text.find("it/s, loss=");
   const auto version = text.find(", v_num=");
   return version != std::string_view::npos && std::min(loss, loss_s) < version;
-}
-
-std::int64_t epoch_of(std::string_view description) {
-  const Words words = words_of(description);
-  auto word = std::ranges::find(words, "epoch");
-  word = std::find_if(word, words.end(), [](const std::string& w) { return is_number(w); });
-  return word == words.end() ? -1 : to_int(*word).value_or(-1);
-}
-
-BarRole role_of(std::string_view description) {
-  if (description.empty()) return BarRole::unnamed;
-  std::string word;
-  for (const char c : description) {
-    word.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
-  }
-  const Words words = words_of(description);
-  const bool train = says(words, {"train", "training"});
-  const auto has = [&](std::string_view what) { return word.find(what) != std::string::npos; };
-  if (has("eval") || has("valid")) return BarRole::evaluation;
-  if (says(words, {"val", "dev"})) return train ? BarRole::other : BarRole::evaluation;
-  if (has("predict") || has("infer")) return BarRole::inference;
-  if (says(words, {"test", "testing"})) return train ? BarRole::other : BarRole::inference;
-  // "Epoch ... (1/3)" of Flax scripts keeps its number for the whole run.
-  if (word == "epoch" || word == "epochs" || word.starts_with("epoch ...")) return BarRole::outer;
-  if (word.starts_with("epoch") || word == "iteration" || word == "iterations" || word == "step" ||
-      word == "steps" || word == "train" || word.starts_with("training")) {
-    return BarRole::training;
-  }
-  // "Train Epoch" without a number may count the epochs.
-  const bool numbered = !among(words, "epoch") || std::ranges::any_of(words, is_number);
-  if ((train || among(words, "epoch")) && numbered && only_of_training(words)) {
-    return BarRole::training;
-  }
-  return BarRole::other;
 }
 
 }  // namespace bertbench

@@ -30,15 +30,7 @@ struct TqdmBar {
 /// The block characters are not looked at, so one that is cut or not UTF-8 does no harm.
 void find_bars(const Line& line, std::vector<TqdmBar>& bars);
 
-/// What a description says about the work.
-enum class BarRole { training, outer, evaluation, inference, unnamed, other };
-[[nodiscard]] BarRole role_of(std::string_view description);
-/// "Epoch 3", "[Train] epoch 3/10": the same loop has another name in each epoch.
-[[nodiscard]] bool names_an_epoch(std::string_view description);
 /// A bar of Lightning before 2.0: it puts the mean loss in front of the version ("..., 5.1it/s,
 /// loss=0.9, v_num=3]") and goes on through the batches of a validation.
 [[nodiscard]] bool of_lightning_1(const TqdmBar& bar, const Line& line);
-/// The first number behind the word, -1 if there is none.
-[[nodiscard]] std::int64_t epoch_of(std::string_view description);
-
 }  // namespace bertbench

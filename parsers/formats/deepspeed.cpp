@@ -28,9 +28,13 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {
-    "SamplesPerSec=",      "OVERFLOW! Rank 0", "Grad overflow on iteration",
-    "exits successfully.", "Samples/sec: ",    "bing_bert_progress: step="};
+constexpr std::string_view kAnchors[] = {"SamplesPerSec=",
+                                         "OVERFLOW! Rank 0",
+                                         "Grad overflow on iteration",
+                                         "exits successfully.",
+                                         "Samples/sec: ",
+                                         "bing_bert_progress: step=",
+                                         "elapsed time per iteration ("};
 
 struct TimerLine {
   std::optional<std::int64_t> epoch, global_step;
@@ -108,6 +112,8 @@ class DeepspeedParser final : public LineParser {
   std::int64_t skipped_ = 0;
   std::set<std::int64_t> overflows_;
   bool ended_ = false;
+  /// Megatron-DeepSpeed tells time and global batch of the same steps: its lines speak for the log.
+  bool beside_megatron_ = false;
 };
 
 // The engines of one job (actor and critic) print the same counters one after the other: a line
@@ -241,7 +247,11 @@ bool DeepspeedParser::parse(const Line& line, RunBuilder& out) {
       return see_end_to_end(line, out);
     }
     const auto timer = timer_line(line);
-    return timer && see_timer(*timer, line, out);
+    return timer && see_timer(*timer, line, out) && !beside_megatron_;
+  }
+  if (line.text.find("elapsed time per iteration (") != std::string_view::npos) {
+    beside_megatron_ = true;
+    return false;
   }
   if (line.text.find("Samples/sec: ") != std::string_view::npos) return see_chat(line, out);
   if (line.text.find("bing_bert_progress: step=") != std::string_view::npos) {

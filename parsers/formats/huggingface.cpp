@@ -84,6 +84,8 @@ class HuggingfaceParser final : public LineParser {
   std::int64_t compact_line_ = 0;  ///< of JSON that stands on one line
   std::optional<double> loss_, global_step_, max_steps_, runtime_, samples_rate_, steps_rate_;
   std::int64_t rate_line_ = 0;
+  double entry_step_ = 0;  ///< of the newest entry of the history
+  double session_ended_ = 0, session_began_ = 0;
 };
 
 RunDraft& HuggingfaceParser::run(const Line& line, RunBuilder& out) {
@@ -226,6 +228,8 @@ bool HuggingfaceParser::see_json(const Line& line, RunBuilder& out) {
     return false;
   }
   if (is("\"train_runtime\": ")) {
+    if (runtime_) session_began_ = session_ended_;  // an earlier session's stands in the history
+    session_ended_ = entry_step_;
     runtime_ = number_after(line, "\"train_runtime\":");
     if (runtime_) run(line, out);
     return runtime_.has_value();
@@ -249,6 +253,7 @@ bool HuggingfaceParser::see_json(const Line& line, RunBuilder& out) {
   }
   if (!is("\"step\": ")) return false;
   const auto step = number_after(line, "\"step\":");
+  entry_step_ = step.value_or(0);
   if (step && loss_ && *step >= 0 && *step < 1e15) {
     Sample sample;
     sample.step = static_cast<std::int64_t>(*step);
@@ -322,7 +327,13 @@ void HuggingfaceParser::conclude_json(RunDraft& draft) {
       counts_steps ? RateUnit::iterations_per_second : RateUnit::sequences_per_second, rate_line_};
   if (!counts_steps) {
     if (global_step_ && max_steps_ && runtime_) {
-      mend_rate(*global_step_, 0, *max_steps_, *runtime_, *steps_rate_, draft);
+      mend_rate(*global_step_ - session_began_, 0, *max_steps_, *runtime_, *steps_rate_, draft);
+    }
+    if (draft.log.summary && draft.log.summary->value == *samples_rate_) {
+      draft.log.notices.push_back(
+          {rate_line_,
+           "train_samples_per_second divides all planned steps by the runtime of the last session: "
+           "it is too high if that began at a checkpoint, which this file does not tell"});
     }
     return;
   }

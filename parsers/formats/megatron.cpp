@@ -7,6 +7,9 @@
 //    [2024-09-03 15:54:54] iteration       10/  500000 | consumed samples: 10240 | elapsed time per
 //    iteration (ms): 13035.3 | throughput per GPU (TFLOP/s/GPU): 812.5 | ...      (core 0.4 and
 //    later)
+//    iteration    12695/  115311 | ... | elapsed time per iteration (s): 105.22 | ...  (BigScience)
+//    samples/sec: 12.3 | iteration      100/  320000 | elapsed time per iteration (ms): 1300.2 |
+//    ... | lm_loss: 1.05E+01 | ...                                               (GPT-NeoX)
 //   steps: 1 loss: 12.6706 iter time (s): 20.110 samples/sec: 0.796     (pipeline engine, same
 //   step)
 //
@@ -27,13 +30,10 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"elapsed time per iteration (ms):",
-                                         "samples/sec: ",
-                                         "using world size:",
-                                         "[after training is done]",
-                                         "seq_length ....",
-                                         "micro_batch_size ....",
-                                         "train_batch_size ...."};
+constexpr std::string_view kAnchors[] = {
+    "elapsed time per iteration (", "samples/sec: ",   "using world size:",
+    "[after training is done]",     "seq_length ....", "micro_batch_size ....",
+    "train_batch_size ...."};
 
 std::optional<std::int64_t> count_after(const Line& line, std::string_view key) {
   Cursor cursor(line);
@@ -129,8 +129,9 @@ bool MegatronParser::see_iteration(const Line& line, RunBuilder& out) {
   if (!step || *step < 0 || !cursor.literal("/")) return false;
   cursor.blanks();
   const auto planned = cursor.integer();
-  const auto ms = number_after(line, "elapsed time per iteration (ms):");
-  if (!planned || !ms || !(*ms > 0)) return false;
+  auto seconds = number_after(line, "elapsed time per iteration (s):");
+  if (const auto ms = number_after(line, "elapsed time per iteration (ms):")) seconds = *ms / 1000;
+  if (!planned || !seconds || !(*seconds > 0)) return false;
   Sample sample;
   sample.step = *step;
   sample.line = line.number;
@@ -140,8 +141,12 @@ bool MegatronParser::see_iteration(const Line& line, RunBuilder& out) {
     sample.time_s = date_time(line.text.substr(bracket + 1)).value_or(kUnknown);
   }
   sample.rate = number_after(line, "samples per second:").value_or(kUnknown);
+  if (std::isnan(sample.rate)) {
+    sample.rate = number_after(line, "samples/sec:").value_or(kUnknown);
+  }
   if (std::isnan(sample.rate) && engine_step_ == *step) sample.rate = engine_rate_;
   sample.loss = number_after(line, "lm loss:");
+  if (!sample.loss) sample.loss = number_after(line, "lm_loss:");
   if (!sample.loss) sample.loss = number_after(line, "lm-loss:");
   if (!sample.loss) sample.loss = number_after(line, "lm-loss-training:");
   if (!sample.loss) sample.loss = number_after(line, "| lm loss ");  // 2019: no colon, NaN printed
@@ -163,11 +168,11 @@ bool MegatronParser::see_iteration(const Line& line, RunBuilder& out) {
   RunDraft& draft = run(line.number, out);
   if (draft.count() == 0 && !first_) {
     first_ = sample;
-    mean_s_ = *ms / 1000;
+    mean_s_ = *seconds;
   } else {
     put_first(*step, out);
     sample.iterations = std::max<std::int64_t>(1, *step - last_step_);
-    sample.seconds = *ms / 1000 * static_cast<double>(sample.iterations);
+    sample.seconds = *seconds * static_cast<double>(sample.iterations);
     draft.add(sample);
   }
   last_step_ = *step;
@@ -216,7 +221,7 @@ void MegatronParser::see_setting(const Line& line) {
 }
 
 bool MegatronParser::parse(const Line& line, RunBuilder& out) {
-  if (line.text.find("elapsed time per iteration (ms):") != std::string_view::npos) {
+  if (line.text.find("elapsed time per iteration (") != std::string_view::npos) {
     return see_iteration(line, out);
   }
   if (line.text.find("samples/sec: ") != std::string_view::npos) {

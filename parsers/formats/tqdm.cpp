@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "parsers/bar_leaps.h"
+#include "parsers/bar_name.h"
 #include "parsers/bar_units.h"
 #include "parsers/closing_lines.h"
 #include "parsers/core/text.h"
 #include "parsers/cursor.h"
 #include "parsers/format.h"
 #include "parsers/run_builder.h"
+#include "parsers/step_lines.h"
 #include "parsers/tqdm_bar.h"
 #include "parsers/unnamed_bars.h"
 
@@ -83,9 +85,9 @@ class TqdmParser final : public LineParser {
     std::string description;
     int rank = -1;
     std::int64_t total = 0;
-    BarRole role = BarRole::other;
+    bool has_loss = false;
+    BarName name;
     Track* track = nullptr;
-    std::int64_t epoch = -1;
   };
 
   bool see_bars(const Line& line, RunBuilder& out);
@@ -101,7 +103,6 @@ class TqdmParser final : public LineParser {
   void next_generation(Track& track, BarRole role, const Line& line, RunBuilder& out);
   RunDraft& draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
                       RunBuilder& out);
-  bool see_step_line(const Line& line, RunBuilder& out);
   bool see_loss(const Line& line);
 
   std::map<std::string, Track> tracks_;
@@ -118,10 +119,7 @@ class TqdmParser final : public LineParser {
   bool named_training_ = false;    ///< a bar that says it is training made a record
   bool trainer_evidence_ = false;  ///< a line of the Hugging Face Trainer was seen
   std::int64_t generations_ = 1;   ///< bars of the training run
-  std::int64_t joined_up_to_ = 0;  ///< counter at the last "Step:N" line
-  std::int64_t last_step_ = 0, first_step_ = 0, last_interval_ = 0;
-  std::int64_t first_marked_step_ = 0, first_marked_counter_ = 0;  ///< at the first "Step:N" line
-  bool early_nan_ = false;  ///< a loss was not finite before any redraw told the counter
+  StepLines steps_;
 };
 
 constexpr std::size_t kMaxTracks = 4096;  // hostile input: a new description on every line
@@ -140,10 +138,10 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   const auto step = line.text.find("Step:");
   const bool step_first = step != std::string_view::npos && !bars_.empty() && step < bars_[0].begin;
   bool known = false;
-  if (step_first) known = see_step_line(line, out);
+  if (step_first) known = steps_.see(line, newest_);
   for (const TqdmBar& bar : bars_) see_bar(bar, line, out);
   known |= !bars_.empty();
-  if (!step_first) known |= see_step_line(line, out);
+  if (!step_first) known |= steps_.see(line, newest_);
   trainer_evidence_ |= says_trainer(line);
   known |= see_loss(line);
   if (closing_.see(line)) {
@@ -152,40 +150,6 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
     if (newest_ != nullptr) newest_->last_line = line.number;
   }
   return known;
-}
-
-// "Step:7032 Average Loss = 1.457 Step Loss = 1.617 LR 0.006": NVIDIA prints it after each
-// optimizer step (or every log_freq of them), while the bar counts micro-steps.
-bool TqdmParser::see_step_line(const Line& line, RunBuilder&) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("Step:")) return false;
-  cursor.blanks();
-  const auto step = cursor.integer();
-  cursor.blanks();
-  if (!step || !cursor.literal("Average Loss = ")) return false;
-  const auto average = cursor.number();
-  if (!average) return true;  // cut by the end of input
-  if (first_step_ == 0) first_step_ = *step;
-  if (newest_ == nullptr || newest_->last() == nullptr) {
-    early_nan_ |= !std::isfinite(*average);
-    return true;
-  }
-  newest_->log.iteration_unit = IterationUnit::micro_step;
-  const std::int64_t counter = newest_->last()->step;
-  if (*step == last_step_) return true;  // another rank's copy
-  newest_->join_records_after(joined_up_to_);
-  if (last_step_ > 0) last_interval_ = *step - last_step_;
-  if (joined_up_to_ == 0) {
-    first_marked_step_ = *step;
-    first_marked_counter_ = counter;
-  }
-  joined_up_to_ = counter;
-  last_step_ = *step;
-  Cursor rest = cursor;
-  double loss = *average;
-  if (rest.skip_past("Step Loss = ")) loss = rest.number().value_or(loss);
-  newest_->set_loss(loss, line.number);
-  return true;
 }
 
 bool TqdmParser::see_loss(const Line& line) {
@@ -235,8 +199,7 @@ void TqdmParser::next_generation(Track& track, BarRole role, const Line&, RunBui
       }
       newest_ = nullptr;
       generations_ = 1;
-      first_marked_step_ = first_marked_counter_ = 0;
-      joined_up_to_ = last_step_ = first_step_ = 0;
+      steps_.start_over();
     }
     track.draft = nullptr;
     track.base = 0;
@@ -248,7 +211,7 @@ void TqdmParser::next_generation(Track& track, BarRole role, const Line&, RunBui
 bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, const Line& line,
                             RunBuilder& out) {
   Track& track = *known.track;
-  const BarRole role = known.role;
+  const BarRole role = known.name.role;
   if (bar.done == 0) {
     ++track.created;
     if (!track.progressed) {
@@ -260,7 +223,7 @@ bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, const Line& 
     return true;
   }
   // Where few redraws are kept, the next epoch's first one may be as far on as the last one's.
-  if (track.epoch >= 0 && known.epoch > track.epoch && bar.done <= track.done) {
+  if (track.epoch >= 0 && known.name.epoch > track.epoch && bar.done <= track.done) {
     next_generation(track, role, line, out);
     return false;
   }
@@ -278,20 +241,18 @@ bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, const Line& 
 }
 
 const TqdmParser::Known& TqdmParser::known_for(const TqdmBar& bar, int rank) {
+  // A bar of another name that shows a loss may be of training; without one it is any loop.
   if (known_ && known_->rank == rank && known_->total == bar.total &&
-      known_->description == bar.description) {
+      known_->description == bar.description && known_->has_loss == bar.has_loss) {
     return *known_;
   }
-  Known found{std::string(bar.description), rank, bar.total, role_of(bar.description), nullptr};
-  if (found.role != BarRole::outer && found.role != BarRole::other) {
-    std::string key = std::to_string(rank) + '|';
-    // "Epoch 1", "Epoch 2": one run, whose bar has another name in each epoch.
-    const bool epoch = names_an_epoch(bar.description);
-    key += epoch ? "Epoch" : found.description;
-    if (epoch) found.epoch = epoch_of(bar.description);
-    if (epoch && found.role != BarRole::training)
-      key += found.role == BarRole::inference ? 'i' : 'e';
-    if (found.role == BarRole::unnamed) key += '|' + std::to_string(bar.total);
+  Known found{std::string(bar.description), rank,   bar.total, bar.has_loss,
+              name_of(bar.description),     nullptr};
+  BarRole& role = found.name.role;
+  if (role == BarRole::other && bar.has_loss) role = BarRole::unnamed;
+  if (role != BarRole::outer && role != BarRole::other) {
+    std::string key = std::to_string(rank) + '|' + found.name.key;
+    if (role == BarRole::unnamed) key += '|' + std::to_string(bar.total);
     if (tracks_.contains(key) || tracks_.size() < kMaxTracks) found.track = &tracks_[key];
   }
   known_ = std::move(found);
@@ -300,10 +261,10 @@ const TqdmParser::Known& TqdmParser::known_for(const TqdmBar& bar, int rank) {
 
 void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) {
   const Known& known = known_for(bar, line.rank);
-  const BarRole role = known.role;
+  const BarRole role = known.name.role;
   // Examples without a name are those that a data set is made of.
   if (role == BarRole::unnamed && bar.counts_examples) return;
-  if (role == BarRole::outer) {
+  if (role == BarRole::outer || known.name.counts_epochs(bar.done, bar.total)) {
     outer_ = {bar.done, bar.total, bar.elapsed_s, bar.seconds_per_iteration, true};
     return;
   }
@@ -313,7 +274,7 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   if (role == BarRole::unnamed && track.draft == nullptr && unnamed_.full()) return;
   const bool fresh = !track.progressed && track.created > 0;
   track.progressed = true;
-  track.epoch = known.epoch;
+  track.epoch = known.name.epoch;
   track.done = bar.done;
   track.elapsed_s = std::max(track.elapsed_s, bar.elapsed_s);
   track.total = bar.total;
@@ -340,7 +301,7 @@ void TqdmParser::finish(RunBuilder& out) {
   if (newest_ != nullptr && newest_->discard) newest_ = nullptr;
   if (newest_ == nullptr) return;
   RunDraft& draft = *newest_;
-  if (joined_up_to_ > 0) draft.join_records_after(joined_up_to_);
+  steps_.conclude(draft, out.facts);
   if (lightning1_ && out.open(WorkKind::evaluation) != nullptr) {
     draft.log.notices.push_back(
         {0,
@@ -350,24 +311,6 @@ void TqdmParser::finish(RunBuilder& out) {
   if (const Record* last = draft.last(); last != nullptr && !std::isnan(last->time_s)) {
     draft.log.totals.iterations = last->step;
   }
-  if (last_step_ > 0 && last_step_ >= first_step_) {
-    draft.log.totals.optimizer_steps =
-        last_step_ - first_step_ + std::max<std::int64_t>(1, last_interval_);
-    draft.log.totals.last_optimizer_step = last_step_;
-    draft.log.totals.first_optimizer_step = last_step_ - *draft.log.totals.optimizer_steps;
-  }
-  // Micro-steps per optimizer step, where the log does not say: the bar may lag by a redraw, so
-  // only a ratio that comes out whole over several steps counts.
-  const std::int64_t steps = last_step_ - first_marked_step_;
-  if (first_marked_step_ > 0 && steps >= 5) {
-    const double ratio =
-        static_cast<double>(joined_up_to_ - first_marked_counter_) / static_cast<double>(steps);
-    const double whole = std::round(ratio);
-    if (whole >= 1 && std::abs(ratio - whole) <= 0.01 * whole) {
-      out.facts.gradient_accumulation_steps.set(std::llround(whole), FactSource::log);
-    }
-  }
-  if (early_nan_ && !draft.log.first_nan_step) draft.log.first_nan_step = 1;
   draft.log.clock_resolution_s = static_cast<double>(generations_);
   if (outer_.seen && outer_.total > 0) {
     draft.ended_well = outer_.done == outer_.total;

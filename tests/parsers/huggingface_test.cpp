@@ -262,5 +262,28 @@ TEST(Huggingface, KnowsTheTableOfReleasesThatDividedSteps) {
   EXPECT_TRUE(later[0].notices.empty());
 }
 
+TEST(Huggingface, TellsTheSessionWhoseRuntimeAStateFileHolds) {
+  const auto state = [](const std::string& earlier) {
+    return read_text(
+        "{\n  \"epoch\": 1.0,\n  \"global_step\": 1000,\n  \"log_history\": [\n" + earlier +
+        "    {\n      \"epoch\": 1.0,\n      \"loss\": 1.2,\n      \"step\": 1000\n    "
+        "},\n    {\n      \"epoch\": 1.0,\n      \"step\": 1000,\n      "
+        "\"train_loss\": 0.45,\n      \"train_runtime\": 100.0,\n      "
+        "\"train_samples_per_second\": 320.0,\n      \"train_steps_per_second\": "
+        "10.0\n    }\n  ],\n  \"max_steps\": 1000\n}\n");
+  };
+  const auto one = state("");
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].summary->value, 320);
+  EXPECT_THAT(one[0].notices.at(0).text, testing::HasSubstr("too high if that began at a check"));
+  // 600 of the 1000 steps were done by a session that ended in peace.
+  const auto two = state(
+      "    {\n      \"epoch\": 0.6,\n      \"step\": 600,\n      \"train_loss\": 0.45,\n      "
+      "\"train_runtime\": 150.0,\n      \"train_samples_per_second\": 128.0,\n      "
+      "\"train_steps_per_second\": 4.0\n    },\n");
+  ASSERT_EQ(two.size(), 1u);
+  EXPECT_NEAR(two[0].summary->value, 128, 1e-9);
+}
+
 }  // namespace
 }  // namespace bertbench

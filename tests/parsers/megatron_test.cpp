@@ -162,5 +162,67 @@ TEST(Megatron, ReadsTheReplicasOfNewerReleases) {
   EXPECT_EQ(runs[0].facts.micro_batch_size.value, 4);
 }
 
+TEST(Megatron, ReadsSecondsWhereBigScienceTellsThem) {
+  const auto runs = read_text(
+      "[default7]: iteration       10/     200 | consumed samples:        20480 | consumed tokens: "
+      " "
+      "   41943040 | elapsed time per iteration (s): 105.22 | learning rate: 5.969E-05 | global "
+      "batch size:  2048 | lm loss: 2.463556E+00 | grad norm: 0.174 | num zeros: 0.0 | number of "
+      "skipped iterations:   0 | number of nan iterations:   0 | samples per second: 19.463 | "
+      "TFLOPs: 149.02 |\n"
+      "[default7]: iteration       20/     200 | consumed samples:        40960 | consumed tokens: "
+      " "
+      "   83886080 | elapsed time per iteration (s): 104.00 | learning rate: 5.969E-05 | global "
+      "batch size:  2048 | lm loss: 2.453556E+00 | grad norm: 0.174 | num zeros: 0.0 | number of "
+      "skipped iterations:   0 | number of nan iterations:   0 | samples per second: 19.692 | "
+      "TFLOPs: 149.02 |\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "megatron");
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].iterations, 10);
+  EXPECT_NEAR(runs[0].records[1].seconds, 1040, 1e-9);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 19.692);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 2048);
+}
+
+TEST(Megatron, ReadsGptNeoX) {
+  const auto runs = read_text(
+      " samples/sec: 98.461 | iteration       10/  320000 | elapsed time per iteration (ms): "
+      "1300.0 "
+      "| learning rate: 6.000E-07 | approx flops per GPU: 29.1TFLOPS | lm_loss: 1.066E+01 | loss "
+      "scale: 65536.0 | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+      " samples/sec: 106.667 | iteration       20/  320000 | elapsed time per iteration (ms): "
+      "1200.0 "
+      "| learning rate: 1.200E-06 | approx flops per GPU: 31.5TFLOPS | lm_loss: 1.009E+01 | loss "
+      "scale: 65536.0 | number of skipped iterations:   0 | number of nan iterations:   0 |\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_NEAR(runs[0].records[1].seconds, 12, 1e-9);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 106.667);
+  EXPECT_EQ(runs[0].records[1].loss, 10.09);
+}
+
+// Megatron-DeepSpeed: the engine's timer stands beside each iteration line.
+TEST(Megatron, SpeaksForALogThatDeepSpeedTimesAsWell) {
+  std::string log;
+  for (int i = 1; i <= 3; ++i) {
+    const std::string step = std::to_string(10 * i);
+    log += "[2023-03-01 10:00:2" + std::to_string(i) + ",123] [INFO] [timer.py:207:stop] 0/" +
+           step +
+           ", RunningAvgSamplesPerSec=16.1, CurrSamplesPerSec=16.0, MemAllocated=3.1GB, "
+           "MaxMemAllocated=20.0GB\n iteration       " +
+           step +
+           "/     500 | elapsed time per iteration (ms): 2000.0 | global batch size:   256 | lm "
+           "loss: 7.1E+00 | number of skipped iterations:   0 |\n";
+  }
+  log +=
+      "[2023-03-01 10:00:25,123] [INFO] [timer.py:207:stop] 0/40, RunningAvgSamplesPerSec=16.1, "
+      "CurrSamplesPerSec=16.0, MemAllocated=3.1GB, MaxMemAllocated=20.0GB\n";
+  const auto runs = read_text(log);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "megatron");
+  EXPECT_EQ(runs[0].records.size(), 3u);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "parsers/bar_name.h"
 #include "parsers/tqdm_bar.h"
 #include "tests/parsers/run_log_text.h"
 
@@ -107,8 +108,10 @@ TEST(TqdmBar, TellsTrainingFromOtherWorkByItsDescription) {
   EXPECT_EQ(role_of("Predicting"), BarRole::inference);
   EXPECT_EQ(role_of(""), BarRole::unnamed);
   EXPECT_EQ(role_of("Loading checkpoint shards"), BarRole::other);
-  for (const char* name : {"Epoch 1 [Train]", "Train Epoch 3", "[Epoch 3/10]", "Epoch: 1/3",
-                           "Epoch 3, val_loss 0.25", "Training"}) {
+  for (const char* name :
+       {"Epoch 1 [Train]", "Train Epoch 3", "[Epoch 3/10]", "Epoch: 1/3", "Epoch 3, val_loss 0.25",
+        "Training", "EP_train:3", "train 3/10", "Running Epoch 0 of 3", "Fold 1 Epoch 2",
+        "Train E3", "Fine-tuning", "Training loss: 3.05e+00 lr: 6.25e-05", "Pretraining", "Ep 3"}) {
     EXPECT_EQ(role_of(name), BarRole::training) << name;
   }
   for (const char* name : {"Epoch 1 [Val]", "Epoch 1 dev", "Val Epoch 3", "Val", "val 3/10"}) {
@@ -296,6 +299,52 @@ TEST(Tqdm, CountsEveryEpochWhereOnlyItsLastRedrawIsKept) {
   ASSERT_EQ(runs[0].records.size(), 4u);
   EXPECT_EQ(runs[0].records.back().step, 30);
   EXPECT_EQ(runs[0].records.back().time_s, 30);
+}
+
+TEST(Tqdm, CountsEpochsThatAreNamedByANumberAlone) {
+  const auto runs = read_text(
+      "train 1/2:  40%| | 4/10 [00:04<00:06,  1.00it/s]\r"
+      "train 1/2: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n"
+      "train 2/2:  40%| | 4/10 [00:04<00:06,  1.00it/s]\r"
+      "train 2/2: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  EXPECT_EQ(runs[0].records.back().step, 20);
+}
+
+// simpletransformers: the loss stands in the name, and the bar around the loops is named like them.
+TEST(Tqdm, TellsTheBarAroundTheEpochsFromTheirs) {
+  const auto runs = read_text(
+      "Epoch 1 of 2:   0%|          | 0/2 [00:00<?, ?it/s]\n"
+      "Running Epoch 0 of 2:   0%|          | 0/10 [00:00<?, ?it/s]\r"
+      "Epochs 0/2. Running Loss:    0.6931:  40%| | 4/10 [00:04<00:06,  1.00it/s]\r"
+      "Epochs 0/2. Running Loss:    0.5931: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n"
+      "Epoch 1 of 2:  50%|#####     | 1/2 [00:11<00:11, 11.00s/it]\r"
+      "Epoch 2 of 2:  50%|#####     | 1/2 [00:11<00:11, 11.00s/it]\n"
+      "Running Epoch 1 of 2:   0%|          | 0/10 [00:00<?, ?it/s]\r"
+      "Epochs 1/2. Running Loss:    0.4931:  40%| | 4/10 [00:04<00:06,  1.00it/s]\r"
+      "Epochs 1/2. Running Loss:    0.3931: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n"
+      "Epoch 2 of 2: 100%|##########| 2/2 [00:22<00:00, 11.00s/it]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  EXPECT_EQ(runs[0].records.back().step, 20);
+  EXPECT_EQ(runs[0].records.back().time_s, 20);
+  EXPECT_EQ(runs[0].records.back().loss, 0.3931);
+}
+
+TEST(Tqdm, TakesABarOfAnotherNameForTrainingWhenItShowsALoss) {
+  const auto bars = [](const std::string& postfix) {
+    return read_text(
+        "Reformer:   0%|          | 0/10 [00:00<?, ?it/s]\r"
+        "Reformer:  40%| | 4/10 [00:04<00:06,  1.00it/s" +
+        postfix + "]\rReformer: 100%| | 10/10 [00:10<00:00,  1.00it/s" + postfix + "]\n");
+  };
+  const auto runs = bars(", loss=0.5");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 2u);
+  const auto unknown = bars("");
+  ASSERT_EQ(unknown.size(), 1u);
+  EXPECT_EQ(unknown[0].outcome.status, Status::no_data);
 }
 
 // Hugging Face's run_mlm_flax.py: desc="Epoch ... " around desc="Training..." and "Evaluating ...".

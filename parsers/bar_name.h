@@ -1,0 +1,24 @@
+// BarName: what the description of a progress bar says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace bertbench {
+
+enum class BarRole { training, outer, evaluation, inference, unnamed, other };
+[[nodiscard]] BarRole role_of(std::string_view description);
+
+struct BarName {
+  BarRole role = BarRole::other;
+  std::string key;           ///< the same for all bars of one loop: without numbers
+  std::int64_t epoch = -1;   ///< -1: it names none
+  std::int64_t epochs = -1;  ///< "Epoch 1 of 3"
+
+  /// The bar of "Epoch 1 of 3" that stands at 0 or 1 of 3 is the one around the loops.
+  [[nodiscard]] bool counts_epochs(std::int64_t done, std::int64_t total) const;
+};
+[[nodiscard]] BarName name_of(std::string_view description);
+
+}  // namespace bertbench
