@@ -13,27 +13,36 @@
 
 namespace bertbench {
 
+/// Memory that items may take together, from the begin of their work until they are consumed. An
+/// item that takes more than that by itself goes alone.
+struct ItemMemory {
+  std::function<std::size_t(std::size_t)> of = [](std::size_t) { return std::size_t{0}; };
+  std::size_t budget = 0;
+};
+
 /// Calls `work(i)` for i in [0, n) on `threads` threads and `consume(i, result)` on this thread, in
-/// order of i. At most 2 x threads results wait, so a slow first item holds the others back instead
-/// of filling memory. `idle()` is called about ten times a second while waiting. `work` must not
-/// throw.
+/// order of i. At most 2 x threads results wait, and no more than `memory` allows, so a slow first
+/// item holds the others back instead of filling memory. `idle()` is called about ten times a
+/// second while waiting. `work` must not throw.
 template <class T>
 void in_order(std::size_t n, std::size_t threads, const std::function<T(std::size_t)>& work,
-              const std::function<void(std::size_t, T)>& consume,
-              const std::function<void()>& idle) {
+              const std::function<void(std::size_t, T)>& consume, const std::function<void()>& idle,
+              const ItemMemory& memory = {}) {
   std::mutex mutex;
   std::condition_variable ready, room;
   std::map<std::size_t, T> results;
-  std::size_t next = 0, consumed = 0;
+  std::size_t next = 0, consumed = 0, held = 0;
 
   const auto worker = [&] {
     std::unique_lock lock(mutex);
     while (next < n) {
-      if (next >= consumed + 2 * threads) {
+      const std::size_t more = memory.of(next);
+      if (next >= consumed + 2 * threads || (held > 0 && held + more > memory.budget)) {
         room.wait(lock);
         continue;
       }
       const std::size_t i = next++;
+      held += more;
       lock.unlock();
       T result = work(i);
       lock.lock();
@@ -71,6 +80,7 @@ void in_order(std::size_t n, std::size_t threads, const std::function<T(std::siz
     consume(consumed, std::move(result));
     idle();
     lock.lock();
+    held -= memory.of(consumed);
     ++consumed;
     room.notify_all();
   }

@@ -1,5 +1,6 @@
 // bertbench: parse, dispatch, exit status. Everything else is in run_cli().
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -21,9 +22,20 @@ void occupy_standard_descriptors() {
   }
 }
 
+// The records of a log are one large block after the other, on any thread. By itself glibc comes to
+// keep such blocks in heaps, of which it makes one a thread, where they stay when they are freed.
+void give_large_blocks_back() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  mallopt(M_TRIM_THRESHOLD, 8 << 20);
+  mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  give_large_blocks_back();
   occupy_standard_descriptors();
   // A reader that went away shows as EPIPE. A handler, unlike SIG_IGN, is not inherited by
   // trainers.

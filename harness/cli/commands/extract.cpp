@@ -99,6 +99,20 @@ std::map<std::string, std::string> deciding(const Options& options) {
   return out;
 }
 
+/// One thread parses what all have found, and each brings blocks of memory.
+constexpr std::size_t kMostThreadsOfALog = 6;
+
+/// Of logs that are read at the same time, beside what one needs by itself.
+constexpr std::size_t kMemoryOfLogs = std::size_t{24} << 20;
+
+/// Bytes that the records of a log may take: a line of 90 bytes can be a record of as many, and a
+/// compressed log is of unknown length. The records that a run keeps are bounded (23 MB).
+std::size_t memory_of(const Input& log) {
+  const bool packed = log.path.ends_with(".gz") || log.path.ends_with(".zst");
+  const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(0, log.bytes));
+  return std::min(packed ? 50 * bytes : bytes, kMemoryOfLogs);
+}
+
 /// What became of the logs, besides the numbers.
 struct Tally {
   std::size_t recognised = 0, failed = 0, failed_below_folders = 0;
@@ -193,17 +207,23 @@ class Extraction {
     };
     const auto cores = std::max(1U, std::thread::hardware_concurrency());
     const auto threads = static_cast<std::size_t>(options_.threads.value_or(cores));
-    // What files in parallel do not use goes into the files.
-    read_.threads = std::max<std::size_t>(1, threads / std::max<std::size_t>(1, logs.size()));
+    // What files in parallel do not use goes into the files; those that go alone get all.
+    read_.threads = std::clamp<std::size_t>(threads / std::max<std::size_t>(1, logs.size()), 1,
+                                            kMostThreadsOfALog);
+    ReadOptions alone = read_;
+    alone.threads = std::min(threads, kMostThreadsOfALog);
     console_.progress().start();
     in_order<Logs>(
-        logs.size(), threads, [&](std::size_t i) { return read_log(logs[i].path, read_); },
+        logs.size(), threads,
+        [&](std::size_t i) {
+          return read_log(logs[i].path, 2 * memory_of(logs[i]) > kMemoryOfLogs ? alone : read_);
+        },
         [&](std::size_t i, Logs result) {
           consume(logs[i], std::move(result));
           done += static_cast<double>(logs[i].bytes);
           ++consumed;
         },
-        show);
+        show, {[&](std::size_t i) { return memory_of(logs[i]); }, kMemoryOfLogs});
     console_.progress().stop();
   }
 

@@ -80,6 +80,30 @@ TEST(InOrderTest, HandsResultsOverInOrderWithBoundedLookahead) {
   EXPECT_LE(most_ahead, 7) << "2 x threads may wait, and one is handed over";
 }
 
+TEST(InOrderTest, ItemsThatAreHeldStayWithinTheirMemory) {
+  const auto size_of = [](std::size_t i) { return i % 5 == 0 ? std::size_t{50} : std::size_t{4}; };
+  std::atomic<std::size_t> held{0}, most{0}, beside_a_large_one{0};
+  std::size_t consumed = 0;
+  in_order<std::size_t>(
+      100, 4,
+      [&](std::size_t i) {
+        const std::size_t now = held += size_of(i);
+        std::size_t before = most;
+        while (before < now && !most.compare_exchange_weak(before, now)) continue;
+        if (i % 5 == 0 && now > 50) ++beside_a_large_one;
+        return i;
+      },
+      [&](std::size_t i, std::size_t result) {
+        EXPECT_EQ(result, i);
+        held -= size_of(i);
+        ++consumed;
+      },
+      [] {}, {size_of, 10});
+  EXPECT_EQ(consumed, 100U);
+  EXPECT_EQ(beside_a_large_one, 0U) << "larger than the budget: alone";
+  EXPECT_EQ(most, 50U);
+}
+
 TEST(InOrderTest, NothingToDoReturnsAtOnce) {
   in_order<int>(
       0, 4, [](std::size_t) { return 0; }, [](std::size_t, int) { FAIL(); }, [] {});
