@@ -18,7 +18,6 @@ class Case:
     command: tuple = ("extract", "-", "--json")
     kind: str = "pipe"
     statuses: tuple = (0,)
-    bound_mb: int = 64
 
 
 def repeat(text, size):
@@ -165,7 +164,7 @@ def gzip_bomb(text, size):
 
 
 def zstd_bomb(text, size, *options):
-    """By the command-line tool, as nothing in Python's library writes it; False without it."""
+    """By the command-line tool, as nothing in Python's library writes it."""
     def prepare(folder):
         with open(os.path.join(folder, "bomb.log.zst"), "wb") as out:
             tool = subprocess.Popen(["zstd", "-q", "-c", *options], stdin=subprocess.PIPE,
@@ -203,6 +202,16 @@ def one_file(count):
     return prepare
 
 
+def large_files(count, records):
+    """Logs of which each fills a reader; one on disk, the others are links to it."""
+    def prepare(folder):
+        size = one_file(records)(folder)
+        for n in range(1, count):
+            os.link(os.path.join(folder, "run.log"), os.path.join(folder, f"run{n}.log"))
+        return count * size
+    return prepare
+
+
 def files(count, text):
     def prepare(folder):
         for n in range(count):
@@ -223,7 +232,7 @@ def cases(quick):
         return Case(name, blocks=blocks, command=("extract", "-", "--json", *more),
                     statuses=statuses)
 
-    gigabyte = big(2000 * MB, 150 * MB)
+    gigabyte = big(2000 * MB, 120 * MB)
     records = big(10_000_000, 200_000)
     million = big(1_000_000, 100_000)
     nothing = (0, 5)  # no record in it
@@ -249,21 +258,25 @@ def cases(quick):
     yield piped("failures", lambda: failures(million), statuses=nothing)
     yield piped("evaluations and checkpoints", lambda: evaluations(million), statuses=nothing)
     yield piped("trainer_state.json on one line", lambda: compact_state(big(1000, 40) * MB))
-    yield piped("JSON nested without end", lambda: nested_json(big(500, 40) * MB),
+    yield piped("JSON nested without end", lambda: nested_json(big(500, 80) * MB),
                 statuses=nothing)
     yield piped("numbers without end", lambda: huge_numbers(big(1000, 80) * MB), statuses=nothing)
     for name, text, statuses in (("zeros", b"\0", nothing), ("one line", b"loss it/s ", nothing),
                                  ("log lines", log, (0,))):
-        size = big(4000, 200) * MB
+        size = big(4000, 100) * MB
         extract = {"command": ("extract", "{folder}", "--json"), "kind": "files",
                    "statuses": statuses}
         yield Case(f"gzip bomb of {name}", prepare=gzip_bomb(text, size), **extract)
         yield Case(f"zstd bomb of {name}", prepare=zstd_bomb(text, size), **extract)
-    # Whoever made this file asked its readers for 128 MiB beside what they need themselves.
-    yield Case("zstd bomb, window of 128 MiB", prepare=zstd_bomb(log, big(4000, 200) * MB,
+    # The largest window that is taken, and one that would need 128 MiB by itself: that is refused.
+    yield Case("zstd bomb, window of 8 MiB", prepare=zstd_bomb(log, big(4000, 100) * MB, "--long=23"),
+               command=("extract", "{folder}", "--json"), kind="files")
+    yield Case("zstd bomb, window of 128 MiB", prepare=zstd_bomb(log, big(4000, 100) * MB,
                                                                 "--long=27"),
-               command=("extract", "{folder}", "--json"), kind="files", bound_mb=64 + 135)
+               command=("extract", "{folder}", "--json"), kind="files", statuses=(5,))
     yield Case("plain file, 8 threads", prepare=one_file(records), kind="files",
+               command=("extract", "{folder}", "--json", "--threads", "8"))
+    yield Case("large files, 8 threads", prepare=large_files(big(32, 6), 200_000), kind="files",
                command=("extract", "{folder}", "--json", "--threads", "8"))
     yield Case("files, totals only", prepare=files(big(100_000, 2_000), log), kind="files",
                command=("extract", "{folder}", "--summary"))

@@ -10,7 +10,7 @@ BB_PACKAGES_CORE=(g++ cmake ninja-build pkg-config git
   libgmock-dev)
 # What the whole test suite needs beyond that.
 BB_PACKAGES_ALL=(chromium clang-16 libclang-rt-16-dev clang-format openmpi-bin libopenmpi-dev python3
-  python3-jsonschema python3-yaml mpich munge openssh-client openssh-server slurm-wlm valgrind)
+  python3-jsonschema python3-yaml mpich munge openssh-client openssh-server slurm-wlm valgrind zstd)
 
 bb_say() { printf '\n\033[1m== %s\033[0m\n' "$*" >&2; }
 bb_die() { printf 'error: %s\n' "$*" >&2; exit 2; }

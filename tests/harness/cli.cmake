@@ -39,3 +39,12 @@ if(TARGET bertbench AND TARGET bert_train)
   add_test(NAME e2e.launchers COMMAND e2e_launchers_test)
   set_tests_properties(e2e.launchers PROPERTIES TIMEOUT 900 LABELS "e2e;slurm" RUN_SERIAL TRUE)
 endif()
+
+# Peak memory over inputs that are large or hostile. Sanitizers keep memory of their own.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(TARGET bertbench AND Python3_Interpreter_FOUND AND NOT BB_SANITIZE)
+  add_test(NAME cli.memory_table COMMAND ${Python3_EXECUTABLE}
+    ${PROJECT_SOURCE_DIR}/scripts/memory_table --quick --build ${CMAKE_BINARY_DIR}
+    --only "one line of words,Megatron,nested,bomb of log,window of,large files,followed log of rec")
+  set_tests_properties(cli.memory_table PROPERTIES TIMEOUT 300 LABELS "e2e;memory")
+endif()
