@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "parsers/core/text.h"
+#include "parsers/decoration.h"
 
 namespace bertbench {
 namespace {
@@ -121,6 +122,7 @@ BarRole role_of(std::string_view description) {
 }
 
 BarName name_of(std::string_view description) {
+  description = without_front(description);
   BarName name{role_of(description), {}, -1, -1};
   if (name.role == BarRole::outer) return name;
   // "Epoch 1", "Epoch 2": one loop, whose bar has another name in each epoch. Losses change, too.

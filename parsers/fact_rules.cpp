@@ -58,6 +58,18 @@ constexpr std::string_view kAnchors[] = {"train_batch_size",
                                          "16-bits training: True",
                                          "name = input_ids, shape = (",
                                          "libcudart.so.",
+                                         "deepspeed --",
+                                         "accelerate launch",
+                                         "mpirun ",
+                                         "mpiexec ",
+                                         "horovodrun ",
+                                         "--fp16",
+                                         "--bf16",
+                                         " world_size=",
+                                         "Num processes: ",
+                                         "GLOBAL_RANK: ",
+                                         "Mixed precision type:",
+                                         "Automatic Mixed Precision",
                                          "torch.distributed",
                                          "train_micro_batch_size_per_gpu",
                                          "bert_train ",
@@ -267,6 +279,16 @@ void FactRules::apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_l
     set(facts.gpus_per_node, number(Key::gpus_per_node));
     set(facts.nodes, number(Key::nodes));
     set(facts.world_size, number(Key::world));
+  }
+  const auto each = number(Key::gpus_per_node), nodes = number(Key::nodes);
+  if (const auto world = number(Key::world); !run.own_facts && each && nodes && world) {
+    if (*world != *each * *nodes) {
+      run.log.notices.push_back(
+          {at(Key::world)->line, "the world size is " + at(Key::world)->value +
+                                     " but the launcher starts " + at(Key::gpus_per_node)->value +
+                                     " ranks on each of " + at(Key::nodes)->value +
+                                     " nodes; used the latter"});
+    }
   }
   set(facts.sequence_length, number(Key::sequence_length));
   set_text(facts.precision, Key::precision);

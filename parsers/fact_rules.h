@@ -58,6 +58,8 @@ class FactRules {
   void see_bert_train(const Line& line);
   void see_launcher(const Line& line);
   void see_paddle_launch(const Line& line);
+  void see_command(const Line& line);
+  void see_announcement(const Line& line);
   void see_precision(const Line& line);
   void see_framework(const Line& line);
 

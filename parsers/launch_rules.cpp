@@ -118,6 +118,7 @@ void FactRules::see_launcher(const Line& line) {
     state(line, Key::nodes, nodes && count(*nodes) ? *nodes : std::string_view("1"));
   }
   see_paddle_launch(line);
+  see_command(line);
   if (has(line, "n_gpu: 1") && has(line, "distributed training: False")) {
     state(line, Key::gpus_per_node, "1");
     state(line, Key::nodes, "1");

@@ -7,6 +7,8 @@
 #include <immintrin.h>
 #endif
 
+#include "parsers/decoration.h"
+
 namespace bertbench {
 namespace {
 
@@ -66,15 +68,27 @@ struct MpirunLabel {
   int rank = -1;
 };
 
+// "1,3" of mpirun, "prterun-n1-42@1,3" of Open MPI 5, "1,mpirank:3,algo-1" of SageMaker, "3" of
+// horovodrun: the rank.
+std::optional<int> rank_in_label(std::string_view inside) {
+  const auto comma = inside.find(',');
+  if (comma == std::string_view::npos) return small_int(inside);
+  const std::string_view job = inside.substr(0, comma);
+  std::string_view rank = inside.substr(comma + 1);
+  if (!small_int(job.substr(job.rfind('@') + 1))) return std::nullopt;
+  constexpr std::string_view kMpirank = "mpirank:";
+  if (rank.starts_with(kMpirank)) {
+    rank = rank.substr(kMpirank.size(), rank.find(',') - kMpirank.size());
+  }
+  return small_int(rank);
+}
+
 std::optional<MpirunLabel> next_mpirun_label(std::string_view text, std::size_t from) {
   for (std::size_t hit = text.find("]<std", from); hit != std::string_view::npos;
        hit = text.find("]<std", hit + 1)) {
     const auto open = text.rfind('[', hit);
     if (open == std::string_view::npos || open < from) continue;
-    const std::string_view inside = text.substr(open + 1, hit - open - 1);
-    const auto comma = inside.find(',');
-    if (comma == std::string_view::npos || !small_int(inside.substr(0, comma))) continue;
-    const auto rank = small_int(inside.substr(comma + 1));
+    const auto rank = rank_in_label(text.substr(open + 1, hit - open - 1));
     const auto close = text.find(">:", hit);
     if (!rank || close == std::string_view::npos || close > hit + 12) continue;
     return MpirunLabel{open, close + 2, *rank};
@@ -83,11 +97,12 @@ std::optional<MpirunLabel> next_mpirun_label(std::string_view text, std::size_t 
 }
 
 bool may_have_label(std::string_view text) {
-  return text[0] == '[' || text[0] == ' ' || is_digit(text[0]);
+  return text[0] == '[' || text[0] == ' ' || text[0] == '(' || is_digit(text[0]);
 }
 
 // Labels in front, by one launcher inside another ("localhost: [rank1]: " is left to pdsh).
 Piece without_front_labels(Piece piece) {
+  piece.text = without_transport(piece.text);
   for (int round = 0; round < 2; ++round) {
     const std::string_view text = piece.text;
     if (text.empty() || !may_have_label(text)) return piece;
@@ -105,7 +120,8 @@ Piece without_front_labels(Piece piece) {
     const std::string_view label = text.substr(1, word - 1);
     const std::size_t n = digits_at(text, word);
     const std::string_view after = n > 0 ? text.substr(word + n) : std::string_view{};
-    const bool torch = (label == "rank" || label == "default") && after.starts_with("]:");
+    const bool torch =
+        !label.empty() && (after.starts_with("]:") || (label == "rank" && after.starts_with("] ")));
     const bool intel = label.empty() && after.starts_with("] ");
     if (!torch && !intel) return piece;
     piece.rank = small_int(text.substr(word, n)).value_or(-1);
@@ -208,6 +224,11 @@ std::string_view behind_host_label(std::string_view text) {
     ++i;
   }
   return i > 0 && text.substr(i).starts_with(": ") ? text.substr(i + 2) : std::string_view{};
+}
+
+std::string_view without_host_and_rank(std::string_view text) {
+  const std::string_view behind = behind_host_label(text);
+  return behind.starts_with("[rank") ? without_front_labels({behind, -1}).text : text;
 }
 
 }  // namespace bertbench

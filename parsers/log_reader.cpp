@@ -12,6 +12,7 @@
 #include "parsers/chunk_scan.h"
 #include "parsers/closing_runs.h"
 #include "parsers/core/text.h"
+#include "parsers/decoration.h"
 #include "parsers/fact_rules.h"
 #include "parsers/format.h"
 #include "parsers/format_choice.h"
@@ -42,7 +43,10 @@ struct FormatState {
   std::unique_ptr<LineParser> parser;
   const TableParser* table = nullptr;  ///< the parser, if it is one
   std::int64_t matched = 0;
+  std::int64_t decorated = 0, refused = 0;  ///< matched behind a logger's front, not at all
 };
+
+constexpr std::string_view kNoFormat = "unknown";  ///< RunLog::format of a log without any
 
 bool has_training_records(const FormatState& state) {
   return state.matched > 0 && std::ranges::any_of(state.builder->drafts(), [](const auto& draft) {
@@ -80,13 +84,14 @@ struct LogReader::State final : CandidateSink {
   void candidate(const Candidate& found) override {
     Line line;
     line.number = found.number;
-    if (is_bare(found.text)) {
-      line.text = found.text;
+    const std::string_view text = without_holes(found.text, found.number == 1);
+    if (is_bare(text)) {
+      line.text = text;
       line.terminator = found.terminator;
       dispatch(line, found, found.repeats);
       return;
     }
-    clean_line(found.text, ansi, pieces);
+    clean_line(text, ansi, pieces);
     // A line of one piece is repeated piece by piece; of several each copy is gone through in turn.
     const bool one = pieces.size() == 1;
     for (std::int64_t copy = 0; copy <= (one ? 0 : found.repeats); ++copy) {
@@ -165,9 +170,7 @@ struct LogReader::State final : CandidateSink {
     if ((found.owners & kOutcomeOwner) == 0) return;
     line.anchors = tables->anchors_of(kOutcomeBit, found.hits);
     Line shown = line;
-    if (const auto text = behind_host_label(line.text); text.starts_with("[rank")) {
-      shown.text = text.substr(std::min(text.size(), text.find(' ') + 1));
-    }
+    shown.text = without_host_and_rank(line.text);
     replay_traceback(found);
     constexpr std::int64_t kEnough = 32;  // signs of one kind that are kept
     for (std::int64_t n = 0; n <= std::min(repeats, kEnough); ++n) outcomes.see(shown);
@@ -177,7 +180,18 @@ struct LogReader::State final : CandidateSink {
     if (state.parser->parse(line, *state.builder)) return true;
     Line behind = line;
     behind.text = behind_host_label(line.text);
-    return !behind.text.empty() && state.parser->parse(behind, *state.builder);
+    if (!behind.text.empty() && state.parser->parse(behind, *state.builder)) return true;
+    // In a log without a logger around it, only its front tells an evaluation from training.
+    constexpr std::int64_t kFew = 2, kEnough = 2000;
+    if (state.matched - state.decorated > kFew + state.decorated) return false;
+    if (state.decorated == 0 && state.refused++ > kEnough) return false;
+    for (const std::string_view text : Layers(line.text)) {
+      behind.text = text;
+      if (!state.parser->parse(behind, *state.builder)) continue;
+      ++state.decorated;
+      return true;
+    }
+    return false;
   }
 
   /// The format whose runs are shown: see parsers/format_choice.h.
@@ -201,13 +215,21 @@ struct LogReader::State final : CandidateSink {
       if (state.matched > 0) state.parser->finish(*state.builder);
     }
     const FormatState* best = leading();
-    if (best == nullptr) return {};
+    if (best == nullptr) return failed_only();
     std::string others;
     for (const FormatState& state : formats) {
       if (&state == best || !has_training_records(state)) continue;
       others += (others.empty() ? "" : ", ") + std::string(state.name);
     }
     return close_runs(*best->builder, {facts, outcomes, marks}, others);
+  }
+
+  /// No line is of a known format, but the log says how the job failed: before its first step, or
+  /// in a file of its own.
+  [[nodiscard]] std::vector<RunLog> failed_only() const {
+    if (!outcomes.names_a_failure()) return {};
+    RunBuilder nothing(kNoFormat, path, options.window);
+    return close_runs(nothing, {facts, outcomes, marks}, "");
   }
 
   ReadOptions options;
@@ -246,10 +268,12 @@ void LogReader::feed(std::string_view bytes) {
 LiveView LogReader::live() const {
   LiveView out;
   const FormatState* best = state_->leading();
+  std::int64_t survived_line = 0;
   if (best != nullptr) {
     if (const RunDraft* draft = best->builder->current()) {
       out = view_of(*draft);
       out.facts = state_->facts.so_far(*draft);
+      survived_line = OutcomeRules::survived_line(*draft);
     }
   }
   // A format may keep losses apart from rates until it knows how they belong together.
@@ -259,7 +283,7 @@ LiveView LogReader::live() const {
       out.trouble = Outcome{Status::nan, draft->log.first_nan_step, 0, "the loss is not finite"};
     }
   }
-  if (auto trouble = state_->outcomes.trouble()) {
+  if (auto trouble = state_->outcomes.trouble(survived_line)) {
     if (!out.trouble || trouble->status == Status::out_of_memory) out.trouble = std::move(trouble);
   }
   return out;

@@ -5,113 +5,25 @@
 
 #include "parsers/anchor_tables.h"
 #include "parsers/core/text.h"
+#include "parsers/cursor.h"
+#include "parsers/decoration.h"
 #include "parsers/line_cleaner.h"
+#include "parsers/outcome_table.h"
 #include "parsers/run_builder.h"
 
 namespace bertbench {
 namespace {
 
-enum Strength { kSignal = 1, kNamed = 2, kNan = 3, kMemory = 4 };
-
-struct Rule {
-  std::string_view anchor;
-  std::string_view also;   ///< must be on the line as well; empty = nothing
-  std::string_view never;  ///< must not be on the line; empty = nothing
-  Status status;
-  int strength;
-};
-
-// Order matters only between rules of equal strength on one line: the first that holds is taken.
-constexpr Rule kRules[] = {
-    // TensorFlow's allocator says of a failed attempt that it "is not a failure".
-    {"out of memory", "", "ran out of memory trying to allocate", Status::out_of_memory, kMemory},
-    {"Out of memory", "", "", Status::out_of_memory, kMemory},
-    {"Out of Memory", "", "", Status::out_of_memory, kMemory},
-    {"Out Of Memory", "srun: error", "", Status::out_of_memory, kMemory},
-    {"OOM when allocating", "", "", Status::out_of_memory, kMemory},
-    {"memory isn't enough and alloc failed", "", "", Status::out_of_memory, kMemory},
-    {"not enough memory: you tried to allocate", "", "", Status::out_of_memory, kMemory},
-    {"can't allocate memory", "", "", Status::out_of_memory, kMemory},
-    {"MemoryError", "", "", Status::out_of_memory, kMemory},
-    {"OutOfMemoryError", "", "", Status::out_of_memory, kMemory},
-    {"CUDA_ERROR_OUT_OF_MEMORY", "", "", Status::out_of_memory, kMemory},
-    {"CUBLAS_STATUS_ALLOC_FAILED", "", "", Status::out_of_memory, kMemory},
-    {"CUDNN_STATUS_ALLOC_FAILED", "", "", Status::out_of_memory, kMemory},
-    {"cudaErrorMemoryAllocation", "", "", Status::out_of_memory, kMemory},
-    {"Failed to CUDA calloc", "", "", Status::out_of_memory, kMemory},
-    {"RESOURCE_EXHAUSTED", "", "", Status::out_of_memory, kMemory},
-    {"ResourceExhaustedError", "", "", Status::out_of_memory, kMemory},
-    {"oom-kill event", "", "", Status::out_of_memory, kMemory},
-    {"oom_kill event", "", "", Status::out_of_memory, kMemory},
-    {"Exceeded job memory limit", "", "", Status::out_of_memory, kMemory},
-    {"Exceeded step memory limit", "", "", Status::out_of_memory, kMemory},
-    {"TERM_MEMLIMIT", "", "", Status::out_of_memory, kMemory},
-    {"PBS: job killed: mem", "", "", Status::out_of_memory, kMemory},
-    {"std::bad_alloc", "", "", Status::out_of_memory, kMemory},
-    {"NaN loss during training", "", "", Status::nan, kNan},
-    {"diverged with loss = NaN", "", "", Status::nan, kNan},
-    {"oss is nan, stopping", "", "", Status::nan, kNan},
-    {"found NaN in local", "", "", Status::nan, kNan},
-    {"Minimum loss scale reached", "", "", Status::nan, kNan},
-    {"loss scale already at minimum", "", "", Status::nan, kNan},
-    {"collective operation timeout", "", "", Status::error, kNamed},
-    {"NCCL operations have failed or timed out", "", "", Status::error, kNamed},
-    {"NCCL communicator was aborted", "", "", Status::error, kNamed},
-    {"ncclInvalidUsage", "", "", Status::error, kNamed},
-    {"ncclInvalidArgument", "", "", Status::error, kNamed},
-    {"NCCL error", "", "", Status::error, kNamed},
-    {"ncclSystemError", "", "", Status::error, kNamed},
-    {"ncclUnhandledCudaError", "", "", Status::error, kNamed},
-    {"ncclInternalError", "", "", Status::error, kNamed},
-    {"ncclRemoteError", "", "", Status::error, kNamed},
-    {"DistBackendError", "", "", Status::error, kNamed},
-    {"DistStoreError", "", "", Status::error, kNamed},
-    {"Segmentation fault", "", "", Status::error, kNamed},
-    {"(core dumped)", "", "", Status::error, kNamed},
-    {"terminate called after throwing", "", "", Status::error, kSignal},
-    {"Fatal Python error", "", "", Status::error, kNamed},
-    {"Bus error", "", "", Status::error, kNamed},
-    {"CUDA error: ", "", "", Status::error, kNamed},
-    {"illegal memory access was encountered", "", "", Status::error, kNamed},
-    {"uncorrectable ECC error", "", "", Status::error, kNamed},
-    {"No space left on device", "", "", Status::error, kNamed},
-    {"EnforceNotMet", "", "", Status::error, kNamed},
-    {"MPI_ABORT was invoked", "", "", Status::error, kSignal},
-    {"exited with non-zero status", "", "", Status::error, kSignal},
-    {"returned a non-zero exit code", "", "", Status::error, kSignal},
-    {"Exited with exit code", "srun: error", "", Status::error, kSignal},
-    // torchrun's list of ranks: a rank that a signal ended, or one that ended by itself.
-    {"failed (exitcode: -9)", "", "", Status::killed, kNamed},
-    {"failed (exitcode: -15)", "", "", Status::killed, kSignal},
-    {"failed (exitcode: ", "", "", Status::error, kSignal},
-    {"SIGSEGV", "", "", Status::error, kSignal},
-    {"SIGABRT", "", "", Status::error, kSignal},
-    {"ChildFailedError", "", "", Status::error, kSignal},
-    {"DUE TO TIME LIMIT", "", "", Status::timeout, kNamed},
-    {"TERM_RUNLIMIT", "", "", Status::timeout, kNamed},
-    {"job killed: walltime", "", "", Status::timeout, kNamed},
-    {"CANCELLED AT", "", "TIME LIMIT", Status::killed, kNamed},
-    {"CANCELLED DUE TO", "", "TIME LIMIT", Status::killed, kNamed},
-    {"nterrupted by signal", "", "", Status::killed, kNamed},
-    {"KeyboardInterrupt", "", "", Status::killed, kNamed},
-    {"exits with return code = -9", "", "", Status::killed, kSignal},
-    {"eceived SIGTERM", "", "", Status::killed, kSignal},
-    {"signal 15", "", "", Status::killed, kSignal},
-    {"ignal: Killed", "", "", Status::killed, kSignal},
-    {"signal 9 (Killed)", "", "", Status::killed, kSignal},
-    {"death signal", "", "", Status::killed, kNamed},
-    {"got signal: ", "", "", Status::killed, kSignal},
-    // "Sending process 7 closing signal SIGTERM" is how torchrun ends the other ranks.
-    {"signal SIGTERM", "", "closing signal", Status::killed, kSignal},
-    {"SIGKILL", "", "", Status::killed, kSignal},
-    {"Terminated", "", "", Status::killed, kSignal},
-    {"Killed", "srun: error", "", Status::killed, kSignal},
-    {"Killed", "", "", Status::killed, kSignal},
-    {"Aborted", "", "", Status::error, kSignal},
-};
-
-constexpr std::string_view kTracebackAnchors[] = {"Traceback (most recent", "  File \"", "Error",
-                                                  "Exception", "StopIteration"};
+constexpr std::string_view kTraceback = "Traceback (most recent";
+constexpr std::string_view kIgnored = "Exception ignored in";  // by the interpreter, at exit
+constexpr std::string_view kAtExit = "Error in atexit._run_exitfuncs";
+constexpr std::string_view kTracebackAnchors[] = {kTraceback,         "  File \"",     "Error",
+                                                  "Exception",        "StopIteration", "SystemExit",
+                                                  "BrokenProcessPool"};
+// What the other ranks say when one has gone.
+constexpr std::string_view kConsequences[] = {"Connection reset by peer", "Connection closed by",
+                                              "Broken pipe", "ncclRemoteError",
+                                              "remote process exited"};
 
 constexpr std::size_t kMaxSigns = 256;
 constexpr std::size_t kMaxPerStatus = 32;
@@ -129,7 +41,7 @@ bool is_exception_line(std::string_view text) {
   if (n == 0 || (n < text.size() && text[n] != ':')) return false;
   const std::string_view word = text.substr(0, n);
   return word.ends_with("Error") || word.ends_with("Exception") || word.ends_with("Interrupt") ||
-         word == "StopIteration";
+         word == "StopIteration" || word == "SystemExit" || word.ends_with("BrokenProcessPool");
 }
 
 // The last line of a traceback whose other lines went elsewhere: "RuntimeError: Timed out ...", but
@@ -149,6 +61,11 @@ bool is_lone_exception(std::string_view text) {
 bool is_shell_message(std::string_view text, std::string_view word) {
   if (trim(text) == word || text.find("srun: error") != std::string_view::npos) return true;
   const auto at = text.find(word);
+  if (at == std::string_view::npos) return false;
+  const std::string_view number = text.substr(at + word.size());  // "Killed: 9" of macOS
+  if (at == 0 && number.size() > 2 && number.starts_with(": ") && to_int(trim(number.substr(2)))) {
+    return true;
+  }
   return text.find(": line ") < at && at + word.size() < text.size() &&
          text[at + word.size()] == ' ';
 }
@@ -167,11 +84,69 @@ std::string detail_of(std::string_view text) {
   return std::string(text.substr(0, kLength));
 }
 
+// A line of a traceback, decorated or not.
+bool is_file_line(std::string_view text) {
+  const auto file = text.find("File \"");
+  return file != std::string_view::npos && text.find("\", line ", file) != std::string_view::npos;
+}
+
+/// The exception that ends a traceback, without what stands in front of it; empty if the line is
+/// none.
+std::string_view exception_in(std::string_view text) {
+  if (is_exception_line(text)) return text;
+  if (const auto behind = behind_host_label(text); is_exception_line(behind)) return behind;
+  for (const std::string_view layer : Layers(text)) {
+    if (is_exception_line(layer)) return layer;
+  }
+  return {};
+}
+
+bool is_code(std::string_view text) {
+  if (text.starts_with("    ")) return true;
+  return std::ranges::any_of(Layers(text), [](auto layer) { return layer.starts_with("    "); });
+}
+
+struct Verdict {
+  Status status;
+  bool holds;
+};
+
+// "failed (exitcode: -9)", "exits with return code = 1".
+Verdict judge_exit_code(std::string_view text, const OutcomeRule& rule) {
+  Cursor cursor(text, false);
+  cursor.move_to(text.find(rule.anchor) + rule.anchor.size());
+  const bool negative = cursor.literal("-");
+  const auto number = cursor.integer();
+  if (!number || *number == 0) return {rule.status, false};
+  constexpr int kShell = 128;  // what a shell adds to the number of a signal
+  const std::int64_t code = negative ? kShell + *number : *number;
+  if (code == 124) return {Status::timeout, true};
+  const bool kill = code == kShell + 9 || code == kShell + 15 || code == kShell + 2;
+  return {kill ? Status::killed : rule.status, true};
+}
+
+Verdict judge(std::string_view text, const OutcomeRule& rule) {
+  if (text.find(rule.anchor) == std::string_view::npos) return {rule.status, false};
+  if (!rule.also.empty() && text.find(rule.also) == std::string_view::npos) {
+    return {rule.status, false};
+  }
+  if (!rule.never.empty() && text.find(rule.never) != std::string_view::npos) {
+    return {rule.status, false};
+  }
+  if (rule.reading == Reading::exit_code) return judge_exit_code(text, rule);
+  if (rule.reading == Reading::shell && !is_shell_message(text, rule.anchor)) {
+    return {rule.status, std::ranges::any_of(Layers(text), [&](std::string_view layer) {
+              return is_shell_message(layer, rule.anchor);
+            })};
+  }
+  return {rule.status, true};
+}
+
 /// The place in anchors() of each rule's anchor, the first of several that are equal.
 const std::vector<std::size_t>& rule_places() {
   static const std::vector<std::size_t> places = [] {
     std::vector<std::size_t> out;
-    for (const Rule& rule : kRules) {
+    for (const OutcomeRule& rule : outcome_table()) {
       out.push_back(
           static_cast<std::size_t>(std::ranges::find(OutcomeRules::anchors(), rule.anchor) -
                                    OutcomeRules::anchors().begin()));
@@ -183,7 +158,7 @@ const std::vector<std::size_t>& rule_places() {
 
 std::vector<std::string_view> make_anchors() {
   std::vector<std::string_view> out(std::begin(kTracebackAnchors), std::end(kTracebackAnchors));
-  for (const Rule& rule : kRules) out.push_back(rule.anchor);
+  for (const OutcomeRule& rule : outcome_table()) out.push_back(rule.anchor);
   return out;
 }
 
@@ -194,65 +169,82 @@ std::span<const std::string_view> OutcomeRules::anchors() {
   return list;
 }
 
-void OutcomeRules::add(const Line& line, Status status, int strength) {
+void OutcomeRules::add(std::int64_t line, Status status, int strength, std::string_view detail) {
   if (signs_.size() >= kMaxSigns) {
     // A run that survives trouble over and over must not hide how it ends: forget the oldest half.
     signs_.erase(signs_.begin() + 1, signs_.begin() + kMaxSigns / 2);
   }
   const auto same = std::ranges::count_if(signs_, [&](const Sign& sign) {
-    return sign.status == status && sign.strength == strength && line.number - sign.line < 2000;
+    return sign.status == status && sign.strength == strength && line - sign.line < 2000;
   });
   if (static_cast<std::size_t>(same) >= kMaxPerStatus) return;
-  signs_.push_back({line.number, status, strength, detail_of(line.text)});
+  signs_.push_back({line, status, strength, detail_of(detail)});
 }
 
-bool OutcomeRules::see_traceback(const Line& line) {
-  if (line.text.find("Traceback (most recent") != std::string_view::npos ||
-      line.text.starts_with("  File \"") || behind_host_label(line.text).starts_with("  File \"")) {
+OutcomeRules::Part OutcomeRules::see_traceback(const Line& line, std::string_view& exception) {
+  constexpr std::int64_t kNext = 2;  // lines that another rank may put in between
+  if (line.text.find(kIgnored) != std::string_view::npos ||
+      line.text.find(kAtExit) != std::string_view::npos) {
+    ignored_line_ = line.number;
+    return Part::ignored;
+  }
+  const bool begins = line.text.find(kTraceback) != std::string_view::npos;
+  if (begins || is_file_line(line.text)) {
+    if (begins) ignored_ = line.number - ignored_line_ <= kNext;
+    // It may end in an exception of any name, or be cut.
+    if (begins && !ignored_) add(line.number, Status::error, kHint, line.text);
     traceback_line_ = line.number;
-    return true;
+    return begins && ignored_ ? Part::ignored : Part::other;
   }
-  const bool near = line.number - traceback_line_ <= kTracebackReach;
-  if (near && (is_exception_line(line.text) || is_exception_line(behind_host_label(line.text)))) {
-    traceback_line_ = -1000;
-    return false;
-  }
-  return true;
+  if (line.number - traceback_line_ > kTracebackReach) return Part::other;
+  exception = exception_in(line.text);
+  if (exception.empty()) return Part::other;
+  traceback_line_ = -1000;
+  return std::exchange(ignored_, false) ? Part::ignored : Part::exception;
 }
 
 void OutcomeRules::see(const Line& line) {
-  const bool exception = !see_traceback(line);
-  for (std::size_t i = 0; i < std::size(kRules); ++i) {
-    const Rule& rule = kRules[i];
+  std::string_view exception;
+  const Part part = see_traceback(line, exception);
+  if (part == Part::ignored) return;
+  const auto table = outcome_table();
+  for (std::size_t i = 0; i < table.size(); ++i) {
     if (!may_hold(line, rule_places()[i])) continue;
-    if (line.text.find(rule.anchor) == std::string_view::npos) continue;
-    if (!rule.also.empty() && line.text.find(rule.also) == std::string_view::npos) continue;
-    if (!rule.never.empty() && line.text.find(rule.never) != std::string_view::npos) continue;
-    if ((rule.anchor == "Killed" || rule.anchor == "Terminated" || rule.anchor == "Aborted") &&
-        !is_shell_message(line.text, rule.anchor)) {
-      continue;
-    }
-    if (quoted_or_advice(line.text) && !exception) continue;
+    const Verdict verdict = judge(line.text, table[i]);
+    if (!verdict.holds) continue;
+    if (quoted_or_advice(line.text) && part != Part::exception) continue;
     // The raise statement of a traceback quotes the exception's name; its last line will name it
     // too.
-    if (line.text.starts_with("    ")) continue;
-    add(line, rule.status, rule.strength);
+    if (is_code(line.text)) continue;
+    named_ = true;
+    add(line.number, verdict.status, table[i].strength, exception.empty() ? line.text : exception);
     return;
   }
-  if (exception) {
-    add(line, Status::error, kNamed);
+  if (part == Part::exception) {
+    const bool follows = std::ranges::any_of(kConsequences, [&](std::string_view words) {
+      return exception.find(words) != std::string_view::npos;
+    });
+    named_ = true;
+    add(line.number, Status::error, follows ? kSignal : kNamed, exception);
   } else if (is_lone_exception(line.text)) {
-    add(line, Status::error, kSignal);
+    add(line.number, Status::error, kSignal, line.text);
   }
 }
 
-std::optional<Outcome> OutcomeRules::trouble() const {
-  if (signs_.empty()) return std::nullopt;
-  const Sign* best = &signs_.back();
+std::optional<Outcome> OutcomeRules::trouble(std::int64_t survived_line) const {
+  const Sign* best = nullptr;
   for (const Sign& sign : signs_) {
-    if (sign.strength > best->strength) best = &sign;
+    if (sign.line < survived_line || sign.strength == kHint) continue;
+    if (best == nullptr || sign.strength >= best->strength) best = &sign;
   }
+  if (best == nullptr) return std::nullopt;
   return Outcome{best->status, std::nullopt, best->line, best->detail};
+}
+
+std::int64_t OutcomeRules::survived_line(const RunDraft& run) {
+  constexpr std::size_t kLate = 3;
+  const auto& records = run.records();
+  return records.empty() ? 0 : records[records.size() - std::min(records.size(), kLate)].line;
 }
 
 // A rank that dies leaves the others waiting: the timeout that ends the job is told as well.
@@ -268,17 +260,52 @@ std::string OutcomeRules::what_followed(const Sign& cause, std::int64_t end_line
   return {};
 }
 
+// Paddle tells an exception's name on one line and its message further down.
+std::string OutcomeRules::whole_detail(const Sign& sign) const {
+  constexpr std::int64_t kReach = 4;
+  if (!sign.detail.ends_with(':')) return sign.detail;
+  for (const Sign& next : signs_) {
+    if (next.line > sign.line && next.line - sign.line <= kReach && next.status == sign.status &&
+        next.strength == sign.strength) {
+      return sign.detail + " " + next.detail;
+    }
+  }
+  return sign.detail;
+}
+
+// srun cancels a step when one of its tasks has failed, and says that first.
+const OutcomeRules::Sign& OutcomeRules::cause_of(const Sign& best) const {
+  constexpr std::int64_t kReach = 200;
+  if (best.detail.find("CANCELLED AT") == std::string::npos || best.status != Status::killed) {
+    return best;
+  }
+  for (const Sign& sign : signs_) {
+    if (sign.line < best.line && best.line - sign.line < kReach && sign.status == Status::error &&
+        sign.detail.find("Exited with exit code ") != std::string::npos) {
+      return sign;
+    }
+  }
+  return best;
+}
+
 Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
                              std::int64_t end_line) const {
   const Record* last = run.last();
   const std::int64_t last_record = last != nullptr ? last->line : 0;
-  Outcome out;
   const auto step = last != nullptr ? std::optional(last->step) : std::nullopt;
+  const bool done =
+      run.ended_well || (run.planned && last != nullptr && last->step >= *run.planned);
+  const std::int64_t survived =
+      done ? std::numeric_limits<std::int64_t>::max() : survived_line(run);
   const Sign* best = nullptr;
   for (const Sign& sign : signs_) {
-    if (sign.line < begin_line || sign.line >= end_line || sign.line < last_record) continue;
+    if (sign.line < begin_line || sign.line >= end_line) continue;
+    const bool at_the_end = sign.strength >= kNamed && sign.line > survived;
+    if (sign.line < last_record && !at_the_end) continue;
+    if (done && sign.strength == kHint) continue;
     if (best == nullptr || sign.strength > best->strength) best = &sign;
   }
+  if (best != nullptr) best = &cause_of(*best);
   if (run.stated_outcome && is_failure(run.stated_outcome->status) && !run.log.first_nan_step &&
       (best == nullptr || best->strength < kMemory)) {
     return *run.stated_outcome;
@@ -290,12 +317,12 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
             "the loss is not finite"};
   }
   if (best != nullptr) {
-    return {best->status, step, best->line, best->detail + what_followed(*best, end_line)};
+    return {best->status, step, best->line, whole_detail(*best) + what_followed(*best, end_line)};
   }
   if (last == nullptr && !run.ended_well) {
     return {Status::no_data, std::nullopt, 0, "no step in the log"};
   }
-  if (run.ended_well || (run.planned && last != nullptr && last->step >= *run.planned)) {
+  if (done) {
     return {Status::completed, step, run.last_line, ""};
   }
   return {Status::truncated, step, run.last_line, "the log ends without a closing statement"};

@@ -22,13 +22,20 @@ class OutcomeRules {
   [[nodiscard]] static std::span<const std::string_view> anchors();
 
   void see(const Line& line);
-  /// The newest sign of trouble, for a log that is still growing.
-  [[nodiscard]] std::optional<Outcome> trouble() const;
+  /// The strongest sign of trouble, for a log that is still growing; of equals the newest. What
+  /// stands in front of `survived_line` was survived.
+  [[nodiscard]] std::optional<Outcome> trouble(std::int64_t survived_line) const;
+  /// The newest line whose troubles the run has survived: a bar is drawn once more behind what
+  /// ended it, and other ranks go on for a step or two. 0 = none.
+  [[nodiscard]] static std::int64_t survived_line(const RunDraft& run);
+  /// A failure was named, not only hinted at: enough for a log of no known format.
+  [[nodiscard]] bool names_a_failure() const { return named_; }
 
   /// The outcome of a run that owns the lines [run.first_line, end_line). What the log shows as the
   /// cause wins over what follows from it: out of memory, NaN, a named error, a signal; of equals
   /// the first. An error after which the run still made records was survived and does not count,
-  /// and a line of success after an error does not undo it. Without any sign: `completed` when the
+  /// unless these are its last few; what the interpreter ignores at exit is none, and a line of
+  /// success after an error does not undo it. Without any sign: `completed` when the
   /// run reached its plan or printed a closing statement, else `truncated`.
   [[nodiscard]] Outcome decide(const RunDraft& run, std::int64_t begin_line,
                                std::int64_t end_line) const;
@@ -40,12 +47,18 @@ class OutcomeRules {
     int strength = 0;  ///< how near to the cause
     std::string detail;
   };
-  void add(const Line& line, Status status, int strength);
-  bool see_traceback(const Line& line);
+  enum class Part { other, exception, ignored };  ///< what a line is of a traceback
+  void add(std::int64_t line, Status status, int strength, std::string_view detail);
+  Part see_traceback(const Line& line, std::string_view& exception);
+  [[nodiscard]] const Sign& cause_of(const Sign& best) const;
+  [[nodiscard]] std::string whole_detail(const Sign& sign) const;
   [[nodiscard]] std::string what_followed(const Sign& cause, std::int64_t end_line) const;
 
   std::vector<Sign> signs_;              ///< bounded: repeats of one kind are dropped
   std::int64_t traceback_line_ = -1000;  ///< newest 'File "..."' or "Traceback" line
+  std::int64_t ignored_line_ = -1000;    ///< newest "Exception ignored in"
+  bool ignored_ = false;                 ///< the open traceback is of that
+  bool named_ = false;
 };
 
 }  // namespace bertbench

@@ -50,6 +50,50 @@ TEST(Facts, LaunchersTellTheWorld) {
   EXPECT_EQ(run_behind("[INFO] [launch.py:164:main] dist_world_size=16\n").facts.world(), 16);
 }
 
+struct Launch {
+  const char* lines;
+  std::int64_t nodes, gpus_per_node;  ///< 0 = not told
+  std::int64_t world;
+  const char* precision;  ///< "" = not told
+};
+
+TEST(Facts, CommandLinesOfLaunchersTellWorldAndPrecision) {
+  const std::vector<Launch> launches = {
+      {"deepspeed --num_gpus=8 --num_nodes 2 train.py --fp16 --lr 1\n", 2, 8, 16, "fp16"},
+      {"deepspeed --num_gpus=8 train.py\n", 0, 8, 0, ""},
+      {"deepspeed --include localhost:0,1,2,3 train.py\n", 1, 4, 4, ""},
+      {"accelerate launch --num_processes 16 --num_machines 2 --mixed_precision bf16 a.py\n", 2, 8,
+       16, "bf16"},
+      {"mpirun -np 16 -H n1:8,n2:8 -x NCCL_DEBUG=INFO python a.py\n", 0, 0, 16, ""},
+      {"+ mpirun --allow-run-as-root -n 16 -npernode 8 python a.py\n", 2, 8, 16, ""},
+      {"mpirun -np 1 ./start_all.sh\n", 0, 0, 0, ""},
+      {"horovodrun -np 4 -H localhost:4 python a.py --bf16\n", 0, 0, 4, "bf16"},
+      {"srun --nodes=4 --ntasks-per-node=8 python a.py\n", 4, 8, 32, ""},
+      {"Namespace(lr=0.1, world_size=8)\n", 0, 0, 8, ""},
+      {"Namespace(lr=0.1, world_size=1)\n", 0, 0, 0, ""},
+      {"Num processes: 8\nProcess index: 0\nMixed precision type: fp16\n", 0, 0, 8, "fp16"},
+      {"Using 16bit Automatic Mixed Precision (AMP)\n"
+       "Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/8\n",
+       0, 0, 8, "fp16"},
+      {"usage: a.py [--fp16] [--bf16]\n", 0, 0, 0, ""},
+  };
+  for (const Launch& launch : launches) {
+    const Facts facts = run_behind(launch.lines).facts;
+    EXPECT_EQ(facts.nodes.value.value_or(0), launch.nodes) << launch.lines;
+    EXPECT_EQ(facts.gpus_per_node.value.value_or(0), launch.gpus_per_node) << launch.lines;
+    EXPECT_EQ(facts.world().value_or(0), launch.world) << launch.lines;
+    EXPECT_EQ(facts.precision.value.value_or(""), launch.precision) << launch.lines;
+  }
+}
+
+TEST(Facts, AWorldOfAnotherSizeThanTheLauncherStartsIsANotice) {
+  const RunLog run = run_behind("torchrun --nproc_per_node=8 --nnodes=2 a.py\nWORLD_SIZE=8\n");
+  EXPECT_EQ(run.facts.world(), 16);
+  ASSERT_EQ(run.notices.size(), 1u);
+  EXPECT_THAT(run.notices[0].text, testing::HasSubstr("world size is 8"));
+  EXPECT_EQ(run.notices[0].line, 2);
+}
+
 TEST(Facts, VersionsOfWhatABuildUsedAreNotThoseOfTheLibrary) {
   const RunLog run = run_behind(
       "CUDA used to build PyTorch: 11.6\nPyTorch version: 1.12.0\n"

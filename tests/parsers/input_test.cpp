@@ -125,6 +125,27 @@ TEST_F(Input, GivesAZstdFrameNoMoreThanEightMegabytesAndSaysSo) {
   EXPECT_THAT(behind->at(0).notices.back().text, HasSubstr("more than 8 MiB"));
 }
 
+std::string utf16(std::string_view ascii, bool big) {
+  std::string out = big ? "\xfe\xff" : "\xff\xfe";
+  for (const char c : ascii) out += big ? std::string{'\0', c} : std::string{c, '\0'};
+  return out;
+}
+
+TEST_F(Input, ReadsUtf16AsWindowsPowerShellWritesIt) {
+  const std::string log =
+      "iter 1: loss 4.5, time 260.00ms, mfu 8.92%\r\niter 2: loss 4.4, time "
+      "261.00ms, mfu 8.92%\r\n";
+  const std::string plain = runs_text(read_log(put("plain", log), {}));
+  EXPECT_THAT(plain, HasSubstr("nanogpt"));
+  for (const bool big : {false, true}) {
+    EXPECT_EQ(runs_text(read_log(put("wide", utf16(log, big)), {})), plain) << big;
+  }
+  // A bar's blocks, half a surrogate pair, and a byte too many at the end are no obstacle.
+  std::string odd = utf16(log, false);
+  odd.insert(2, std::string("\x88\x25\x3d\xd8\x0a\0", 6));
+  EXPECT_THAT(runs_text(read_log(put("odd", odd + "x"), {})), HasSubstr("\"step\":2"));
+}
+
 TEST_F(Input, ReadsAPipe) {
   const auto path = (folder_ / "pipe").string();
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);

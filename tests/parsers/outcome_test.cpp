@@ -214,6 +214,84 @@ TEST(OutcomeRules, TellHowRunsEnd) {
        "[rank1]:[E ProcessGroupNCCL.cpp:683] [Rank 1] Watchdog caught collective operation "
        "timeout: WorkNCCL(SeqNum=2)\n",
        Status::error, "then NCCL: collective operation timeout"},
+      // Further ways to say it: JAX, ENOMEM, Kubernetes, Slurm's limit, MindSpore.
+      {"RuntimeError: Resource exhausted: Failed to allocate request for 5.82GiB on device 0\n",
+       Status::out_of_memory, "Failed to allocate"},
+      {"OSError: [Errno 12] Cannot allocate memory\n", Status::out_of_memory, "Errno 12"},
+      {"    Reason:       OOMKilled\n", Status::truncated, ""},
+      {"Reason: OOMKilled\nExit Code: 137\n", Status::out_of_memory, "OOMKilled"},
+      {"slurmstepd: error: Step 7.0 exceeded memory limit (64000000 > 62914560), being killed\n"
+       "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2019-01-01T00:00:00 ***\n",
+       Status::out_of_memory, "exceeded memory limit"},
+      {"RuntimeError: Allocate memory failed.\n", Status::out_of_memory, "Allocate"},
+      // NaN that a trainer stops at.
+      {"ValueError: Loss is NaN\n", Status::nan, "Loss is NaN"},
+      {"FloatingPointError: Loss became infinite or NaN at iteration=7!\n", Status::nan,
+       "iteration=7"},
+      {"RuntimeError: Function 'LogSoftmaxBackward0' returned nan values in its 0th output.\n",
+       Status::nan, "LogSoftmax"},
+      {"FloatingPointError: invalid value (nan) encountered in jit(train_step)\n", Status::nan,
+       "invalid value"},
+      // NCCL's watchdog in torch 2.x.
+      {"[rank4]:[F1123 00:52:57.6 ProcessGroupNCCL.cpp:1250] [PG 0 Rank 4] Heartbeat monitor timed "
+       "out! Process will be terminated\n",
+       Status::error, "Heartbeat"},
+      {"[rank4]:[E321 02:07:12.5 ProcessGroupNCCL.cpp:1709] [PG 1 Rank 4] Timeout at NCCL work: "
+       "9\n",
+       Status::error, "Timeout at NCCL work"},
+      // Launchers' exit codes: of a signal, of a time limit, of an error, of none.
+      {"[2023-04-14 13:11:27,885] [ERROR] [launch.py:434:sigkill_handler] ['python', 'm.py'] exits "
+       "with return code = -9\n",
+       Status::killed, "-9"},
+      {"[ERROR] [launch.py:321:sigkill_handler] ['python', 'm.py'] exits with return code = -11\n",
+       Status::error, "-11"},
+      {"[ERROR] [launch.py:321:sigkill_handler] ['python', 'm.py'] exits with return code = 1\n",
+       Status::error, "= 1"},
+      {"ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 137) local_rank: 4\n",
+       Status::killed, "137"},
+      {"srun: error: n1: task 3: Exited with exit code 143\n", Status::killed, "143"},
+      {"pdsh@n1: n2: ssh exited with exit code 1\n", Status::error, "ssh"},
+      {"##[error]Process completed with exit code 124.\n", Status::timeout, "124"},
+      {"##[error]Process completed with exit code 1.\n", Status::error, "code 1"},
+      {"##[error]The operation was canceled.\n", Status::killed, "canceled"},
+      {"make: *** [Makefile:12: train] Error 137\n", Status::killed, "137"},
+      {"make: *** [Makefile:12: train] Error 2\n", Status::error, "Error 2"},
+      {"make: *** [train] Terminated\n", Status::killed, "Terminated"},
+      {"Primary job  terminated normally, but 1 process returned\n"
+       "a non-zero exit code. Per user-direction, the job has been aborted.\n",
+       Status::error, "non-zero"},
+      {"timeout: sending signal TERM to command 'python'\nTerminated\n", Status::timeout, "TERM"},
+      {"Build timed out (after 60 minutes). Marking the build as aborted.\nFinished: ABORTED\n",
+       Status::timeout, "60 minutes"},
+      {"Finished: FAILURE\n", Status::error, "FAILURE"},
+      {"Finished: SUCCESS\n", Status::truncated, ""},
+      {"ERROR: Job failed: execution took longer than 1h0m0s seconds\n", Status::timeout, "1h0m0s"},
+      {"TERM_OWNER: job killed by owner.\n", Status::killed, "owner"},
+      {"Job 12 exceeded hard wallclock time: job killed\n", Status::timeout, "wallclock"},
+      {"zsh: killed     python train.py\n", Status::killed, "zsh"},
+      {"Killed: 9\n", Status::killed, "9"},
+      {"exiting program after receiving SIGTERM.\n", Status::killed, "SIGTERM"},
+      // srun cancels a step because one of its tasks has failed, or a node.
+      {"srun: error: n1: task 0: Exited with exit code 1\nsrun: Terminating StepId=1.0\n"
+       "slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2024-04-20T09:09:37 ***\n",
+       Status::error, "exit code 1"},
+      {"srun: error: Node failure on n12\nsrun: error: n12: task 3: Killed\n", Status::killed,
+       "Node failure"},
+      // A rank that lost its peer is no cause, nor is a traceback of no known exception stronger.
+      {"Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
+       "ConnectionResetError: [Errno 104] Connection reset by peer\n"
+       "Traceback (most recent call last):\n  File \"a.py\", line 2, in f\n"
+       "KeyError: 'labels'\n",
+       Status::error, "KeyError"},
+      {"Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
+       "acme.Unhappy: no more\n",
+       Status::error, "Traceback"},
+      {"Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nSystemExit: 3\n",
+       Status::error, "SystemExit"},
+      {"2024-05-01 10:00:00,123 - ERROR - Traceback (most recent call last):\n"
+       "2024-05-01 10:00:00,123 - ERROR -   File \"a.py\", line 1, in f\n"
+       "2024-05-01 10:00:00,123 - ERROR - ValueError: shapes differ\n",
+       Status::error, "ValueError: shapes differ"},
   };
   for (const Ending& ending : endings) {
     const Outcome outcome = after_steps(ending.lines);
@@ -234,6 +312,63 @@ TEST(OutcomeRules, AreNotMisledByWordsThatOnlySoundLikeTrouble) {
         "INFO: NCCL version 2.18.1+cuda12.1"}) {
     EXPECT_EQ(after_steps(std::string(line) + "\n").status, Status::truncated) << line;
   }
+}
+
+TEST(OutcomeRules, KeepAFailureBehindWhichABarIsDrawnOnceMore) {
+  const std::string oom =
+      "\nTraceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
+      "torch.cuda.OutOfMemoryError: CUDA out of memory.\n";
+  const auto redraw = [](int step) {
+    return "Iteration:  40%| | " + std::to_string(step) + "/10 [00:04<00:06,  1.00it/s]\n";
+  };
+  EXPECT_EQ(after_steps(oom + redraw(2)).status, Status::out_of_memory);
+  EXPECT_EQ(after_steps(oom + redraw(4)).status, Status::out_of_memory);
+  EXPECT_EQ(after_steps(oom + redraw(4)).step, 4);
+  // More of them, or the end of the plan: the run went on.
+  EXPECT_EQ(after_steps(oom + redraw(4) + redraw(5) + redraw(6) + redraw(7)).status,
+            Status::truncated);
+  EXPECT_EQ(after_steps(oom + redraw(10)).status, Status::completed);
+}
+
+TEST(OutcomeRules, LeaveOutWhatTheInterpreterIgnores) {
+  const std::string done = "Iteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n";
+  const std::string traceback =
+      "Traceback (most recent call last):\n  File \"a.py\", line 1, in __del__\n"
+      "AssertionError: can only test a child process\n";
+  const std::string ignored = "Exception ignored in: <function Iterator.__del__ at 0x7f>\n";
+  EXPECT_EQ(after_steps(done + ignored + traceback).status, Status::completed);
+  EXPECT_EQ(after_steps(done + "Error in atexit._run_exitfuncs:\n" + traceback).status,
+            Status::completed);
+  EXPECT_EQ(after_steps(done + traceback).status, Status::error);
+  const auto second = after_steps(ignored + traceback +
+                                  "Traceback (most recent call last):\n  File \"a.py\", line 9, in "
+                                  "g\nValueError: a real one\n");
+  EXPECT_EQ(second.detail, "ValueError: a real one");
+}
+
+TEST(OutcomeRules, SpeakForALogOfNoKnownFormat) {
+  const auto runs = read_text(
+      "loading the model\nTraceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
+      "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "unknown");
+  EXPECT_EQ(runs[0].outcome.status, Status::out_of_memory);
+  EXPECT_EQ(runs[0].outcome.line, 4);
+  EXPECT_TRUE(runs[0].records.empty());
+  EXPECT_TRUE(read_text("nothing happened\nValueError: as in the manual\n").empty());
+}
+
+TEST(OutcomeRules, TellALiveLogOnlyWhatItDidNotSurvive) {
+  LogReader reader({}, "live.log");
+  reader.feed(kSteps + "ConnectionError: the tracker is away\n");
+  ASSERT_TRUE(reader.live().trouble);
+  for (int step = 3; step < 7; ++step) {
+    reader.feed("Iteration:  40%| | " + std::to_string(step) + "/10 [00:04<00:06,  1.00it/s]\n");
+  }
+  EXPECT_FALSE(reader.live().trouble);
+  reader.feed("RuntimeError: CUDA out of memory.\n");
+  ASSERT_TRUE(reader.live().trouble);
+  EXPECT_EQ(reader.live().trouble->status, Status::out_of_memory);
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+// What loggers, containers and CI put in front of a line, in layers: "2024-05-01T10:00:00.12Z ",
+// "2024-05-01 10:00:00,123 - INFO - ", "INFO:root:", "trainer-1  | ", "(train pid=7) ".
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace bertbench {
+
+/// `text` without NUL bytes in front, the holes of a file that was cut while it was written, and
+/// without the byte order mark of the first line.
+[[nodiscard]] std::string_view without_holes(std::string_view text, bool first_line);
+
+/// The text behind the stamp or name that a container, a CI system or Ray puts in front of each
+/// line, whatever runs in it; `text` itself if there is none. No trainer prints these itself.
+[[nodiscard]] std::string_view without_transport(std::string_view text);
+
+/// The text behind the outermost decoration; empty if there is none. Trainers print time stamps and
+/// levels as well, so this is tried only on a line that is of no format as it stands.
+[[nodiscard]] std::string_view behind_decoration(std::string_view text);
+
+/// `text` without the stamps and levels in front, but with any name behind them: "val - Epoch 3"
+/// stays.
+[[nodiscard]] std::string_view without_front(std::string_view text);
+
+/// What is left of a line as its decorations are taken off one by one, without the line itself.
+class Layers {
+ public:
+  explicit Layers(std::string_view text);
+  [[nodiscard]] const std::string_view* begin() const { return texts_.data(); }
+  [[nodiscard]] const std::string_view* end() const { return texts_.data() + count_; }
+
+ private:
+  static constexpr std::size_t kMost = 6;
+  std::array<std::string_view, kMost> texts_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace bertbench
