@@ -16,6 +16,9 @@ add_library(bert_cuda_host OBJECT EXCLUDE_FROM_ALL
   cuda/cuda_backend.cpp
   cuda/loss_scaler.cpp
   cuda/reduction.cpp
+  cuda/request.cpp
+  cuda/sharded_moments.cpp
+  cuda/sharding.cpp
   cuda/step.cpp
   cuda/step_heads.cpp
   cuda/training_state.cpp

@@ -345,6 +345,9 @@ TEST_F(CudaBackend, refuses_what_it_cannot_do_with_the_reason) {
   BackendOptions options = options_for(odd_model(), 2, 16);
   EXPECT_THAT(message(options, "fp8"), ::testing::HasSubstr("fp32, tf32, bf16 and fp16"));
   EXPECT_THAT(message(options, "bf16"), ::testing::HasSubstr("multiples of 8"));
+  options.micro_batch_size = 65536;
+  EXPECT_THAT(message(options, "fp32"), ::testing::HasSubstr("up to 65535"));
+  options.micro_batch_size = 2;
   options.memory_limit_bytes = 1000;
   EXPECT_THAT(message(options, "fp32"), ::testing::HasSubstr("MiB of device memory"));
   options = options_for(odd_model(), 2, 16);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -201,7 +202,9 @@ TEST(CudaGelu, both_forms_are_their_formulas_and_slopes_are_their_derivatives) {
 }
 
 TEST(CudaCrossEntropy, a_logit_that_is_no_number_reaches_the_loss) {
-  std::vector<float> logits = random_values<float>(16, 5);
+  const std::vector<float> values = random_values<float>(16, 5);
+  alignas(32) float logits[16];
+  std::copy(values.begin(), values.end(), logits);
   logits[3] = NAN;
   const std::vector<float> bias(16, 0.0F);
   const std::int32_t label = 0;
@@ -210,7 +213,7 @@ TEST(CudaCrossEntropy, a_logit_that_is_no_number_reaches_the_loss) {
   a.rows = 1;
   a.classes = 13;
   a.stride = 16;
-  a.logits = logits.data();
+  a.logits = logits;
   a.bias = bias.data();
   a.labels = &label;
   a.losses = &loss;

@@ -11,6 +11,8 @@
 #include "workloads/bert/cuda/batch_upload.h"
 #include "workloads/bert/cuda/loss_scaler.h"
 #include "workloads/bert/cuda/reduction.h"
+#include "workloads/bert/cuda/request.h"
+#include "workloads/bert/cuda/sharded_moments.h"
 #include "workloads/bert/cuda/step.h"
 #include "workloads/bert/cuda/training_state.h"
 
@@ -18,32 +20,6 @@ namespace bert::cuda {
 namespace {
 
 constexpr std::int64_t kLossSlots = 256;  ///< micro-steps between looks of the host
-
-DType type_of(const std::string& precision) {
-  if (precision == "fp32" || precision == "tf32") return DType::f32;
-  if (precision == "bf16") return DType::bf16;
-  if (precision == "fp16") return DType::f16;
-  throw std::invalid_argument("--precision " + precision +
-                              ": the cuda backend computes in fp32, tf32, bf16 and fp16");
-}
-
-void check_request(const BackendRequest& request) {
-  const BackendOptions& options = request.options;
-  check_options(options);
-  if (options.model.hidden > kWidestNorm) {
-    throw std::invalid_argument("model " + options.model.name +
-                                ": the cuda backend takes hidden sizes up to " +
-                                std::to_string(kWidestNorm));
-  }
-  const bool whole_h = options.model.hidden % 8 == 0;
-  const bool whole_i = options.model.intermediate % 8 == 0;
-  if (whole_h != whole_i || (!whole_h && type_of(request.precision) != DType::f32)) {
-    // Vector loads and tensor cores want every row and every tensor at a multiple of 8 elements.
-    throw std::invalid_argument("model " + options.model.name +
-                                ": the cuda backend takes hidden and intermediate sizes that are "
-                                "multiples of 8 (in fp32 and tf32 also both not)");
-  }
-}
 
 class CudaBackend final : public Backend {
  public:
@@ -57,11 +33,12 @@ class CudaBackend final : public Backend {
         matmul_(make_matmul(
             {precision_ == "tf32", options_.deterministic, options_.algorithm_cache, facts_.name})),
         masked_capacity_(masked_positions(options_.sequence_length)),
-        scaler_(options_.loss_scale, type_ == DType::f16 && !options_.inference) {
-    planned_ = TrainingState::bytes(layout_, type_, options_.inference) + arena_bytes() +
+        scaler_(options_.loss_scale, type_ == DType::f16 && !options_.inference),
+        shares_(options_.zero_stage != 0 && !options_.inference ? options_.world_size : 1) {
+    planned_ = TrainingState::bytes(layout_, type_, options_.inference, shares_) + arena_bytes() +
                BatchUpload::bytes(options_, masked_capacity_) + matmul_->workspace_bytes();
     require_device_memory();
-    state_.emplace(layout_, type_, options_.inference);
+    state_.emplace(layout_, type_, options_.inference, shares_);
     upload_.emplace(options_, masked_capacity_);
     losses_ = Memory(Memory::Place::device, kLossSlots * 16);
     losses_on_host_ = Memory(Memory::Place::host, kLossSlots * 16);
@@ -110,17 +87,19 @@ class CudaBackend final : public Backend {
                       double norm, std::int64_t update) override {
     materialize_zeros();
     const double scale = scaler_.scale();
-    state_->queue_update(options, learning_rate, gradient_factor / scale, norm * scale, update,
-                         stream());
+    queue_update(options, learning_rate, gradient_factor / scale, norm * scale, update);
     wait();
   }
 
   bool reduce_with(Communicator& communicator, const ReductionOptions& options) override {
-    if (options.zero_stage != 0) {
-      throw std::invalid_argument("--zero 1 is not served by this version of the cuda backend");
+    if (communicator.device() == nullptr) {
+      if (shares_ == 1) return false;
+      throw std::invalid_argument("--zero 1 needs --comm nccl: " + communicator.description() +
+                                  " has no collectives on the device");
     }
-    if (communicator.device() == nullptr) return false;
-    reduction_.emplace(*communicator.device(), options);
+    const ShardPlan plan(layout_.total, options.bucket_bytes / 4, communicator.rank(), shares_);
+    reduction_.emplace(*communicator.device(), options, plan);
+    if (shares_ > 1) state_->take_share(layout_, plan);
     return true;
   }
   void begin_reduction() override { reduce_next_ = true; }
@@ -135,6 +114,9 @@ class CudaBackend final : public Backend {
   void read_state(StateArray array, std::int64_t offset, std::span<float> out) override {
     if (array == StateArray::gradients) materialize_zeros();
     wait();
+    if (is_shared(array)) {
+      return read_sharded(*state_, *reduction_, array, offset, out, stream(), [this] { wait(); });
+    }
     state_->read(array, offset, out, stream());
     if (array == StateArray::gradients) {
       const auto scale = static_cast<float>(1 / scaler_.scale());
@@ -145,6 +127,9 @@ class CudaBackend final : public Backend {
     if (array != StateArray::gradients || !scaler_.on()) {
       if (array == StateArray::gradients) materialize_zeros();
       wait();
+      if (is_shared(array)) {
+        return write_sharded(*state_, reduction_->plan(), array, offset, in, stream());
+      }
       return state_->write(array, offset, in, stream());
     }
     std::vector<float> scaled(in.begin(), in.end());
@@ -226,7 +211,24 @@ class CudaBackend final : public Backend {
   }
   void queue_gradient_norm() {
     materialize_zeros();
-    state_->queue_norm(stream());
+    state_->queue_norm(sum_over_ranks(), stream());
+  }
+  /// Moments are shared out. The share is known once reduce_with() was called.
+  [[nodiscard]] bool is_shared(StateArray array) const {
+    const bool moments = array == StateArray::first_moments || array == StateArray::second_moments;
+    return moments && shares_ > 1 && reduction_.has_value();
+  }
+  SumOverRanks sum_over_ranks() {
+    if (shares_ == 1) return {};
+    if (!reduction_) throw std::logic_error("--zero 1: an update before reduce_with()");
+    return [this](double* values, std::int64_t count) { reduction_->sum(values, count, stream()); };
+  }
+  void queue_update(const OptimizerOptions& options, double learning_rate, double factor,
+                    double norm, std::int64_t update) {
+    state_->queue_update(options, learning_rate, factor, norm, update, sum_over_ranks(), stream());
+    if (shares_ == 1) return;
+    reduction_->gather_weights(state_->weights(), stream());
+    state_->queue_copy(layout_.total, stream());
   }
   double wait_for_norm() {
     wait();
@@ -245,6 +247,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Matmul> matmul_;
   std::int64_t masked_capacity_;
   LossScaler scaler_;
+  int shares_;  ///< ranks that share the moments among them (ZeRO-1)
   std::int64_t planned_ = 0;
   std::optional<TrainingState> state_;
   std::optional<BatchUpload> upload_;
@@ -351,8 +354,7 @@ UpdateResult CudaBackend::update(const UpdateRequest& request) {
   scaler_.step(!result.skipped);
   if (!result.skipped) {
     const double factor = clipping_factor(request.gradient_clipping, result.gradient_norm);
-    state_->queue_update(request.optimizer, request.learning_rate, factor / scale, norm,
-                         request.update, stream());
+    queue_update(request.optimizer, request.learning_rate, factor / scale, norm, request.update);
   }
   step_done_.record(stream());
   wait();

@@ -16,15 +16,23 @@ struct ChunkTable {
   std::vector<std::int32_t> first;  ///< of each parameter, and the end
 };
 
-ChunkTable chunk_table(const std::vector<Parameter>& parameters) {
+/// Both parameters and own ranges ascend, so those of one parameter are neighbours.
+ChunkTable chunk_table(const std::vector<Parameter>& parameters, const ShardPlan& plan) {
   ChunkTable table;
+  std::size_t next = 0;  // the first range that reaches into this parameter
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     table.first.push_back(static_cast<std::int32_t>(table.chunks.size()));
-    for (std::int64_t begin = 0; begin < parameters[p].size; begin += kChunk) {
-      table.chunks.push_back(
-          {parameters[p].offset + begin,
-           static_cast<std::int32_t>(std::min(kChunk, parameters[p].size - begin)),
-           static_cast<std::int32_t>(p)});
+    const std::int64_t end = parameters[p].offset + parameters[p].size;
+    const auto& own = plan.own();
+    while (next < own.size() && own[next].begin + own[next].size <= parameters[p].offset) ++next;
+    for (std::size_t r = next; r < own.size() && own[r].begin < end; ++r) {
+      const std::int64_t from = std::max(own[r].begin, parameters[p].offset);
+      const std::int64_t to = std::min(own[r].begin + own[r].size, end);
+      for (std::int64_t begin = from; begin < to; begin += kChunk) {
+        table.chunks.push_back({begin, own[r].local + begin - own[r].begin,
+                                static_cast<std::int32_t>(std::min(kChunk, to - begin)),
+                                static_cast<std::int32_t>(p)});
+      }
     }
   }
   table.first.push_back(static_cast<std::int32_t>(table.chunks.size()));
@@ -44,34 +52,42 @@ Memory on_device(const std::vector<T>& values) {
 
 }  // namespace
 
-std::int64_t TrainingState::bytes(const ParameterLayout& layout, DType type, bool inference) {
-  const std::int64_t copy = type == DType::f32 ? 0 : size_of(type);
+std::int64_t TrainingState::bytes(const ParameterLayout& layout, DType type, bool inference,
+                                  int shares) {
+  const std::int64_t copy = type == DType::f32 ? 0 : layout.total * size_of(type);
+  const std::int64_t whole = ShardPlan::padded(layout.total, shares);
   const std::int64_t chunks =
       layout.total / kChunk + static_cast<std::int64_t>(layout.parameters.size());
-  return layout.total * ((inference ? 4 : 16) + copy) +
+  if (inference) return 4 * whole + copy;
+  return 8 * whole + 8 * (whole / shares) + copy +
          chunks * static_cast<std::int64_t>(sizeof(Chunk) + 2 * sizeof(double));
 }
 
-TrainingState::TrainingState(const ParameterLayout& layout, DType type, bool inference)
+TrainingState::TrainingState(const ParameterLayout& layout, DType type, bool inference, int shares)
     : type_(type),
       parameters_(static_cast<std::int64_t>(layout.parameters.size())),
-      weights_(Memory::Place::device, layout.total * 4),
+      weights_(Memory::Place::device, ShardPlan::padded(layout.total, shares) * 4),
       copy_(Memory::Place::device, type == DType::f32 ? 0 : layout.total * size_of(type)) {
-  const ChunkTable table = chunk_table(layout.parameters);
-  chunk_count_ = static_cast<std::int64_t>(table.chunks.size());
   staging_ = Memory(Memory::Place::host, std::min(kStaging, layout.total * 4));
   total_on_host_ = Memory(Memory::Place::host, sizeof(double));
   if (inference) return;
-  gradients_ = Memory(Memory::Place::device, layout.total * 4);
-  first_ = Memory(Memory::Place::device, layout.total * 4);
-  second_ = Memory(Memory::Place::device, layout.total * 4);
+  gradients_ = Memory(Memory::Place::device, weights_.bytes());
+  first_ = Memory(Memory::Place::device, weights_.bytes() / shares);
+  second_ = Memory(Memory::Place::device, weights_.bytes() / shares);
   std::vector<std::uint8_t> decays;
   for (const Parameter& parameter : layout.parameters) decays.push_back(parameter.decay ? 1 : 0);
+  decays_ = on_device(decays);
+  ratios_ = Memory(Memory::Place::device, parameters_ * 4);
+  parameter_sums_ = Memory(Memory::Place::device, parameters_ * 16);
+  take_share(layout, ShardPlan::whole(layout.total));
+}
+
+void TrainingState::take_share(const ParameterLayout& layout, const ShardPlan& plan) {
+  const ChunkTable table = chunk_table(layout.parameters, plan);
+  chunk_count_ = static_cast<std::int64_t>(table.chunks.size());
   chunks_ = on_device(table.chunks);
   first_chunk_ = on_device(table.first);
-  decays_ = on_device(decays);
   partial_ = Memory(Memory::Place::device, (2 * chunk_count_ + 1) * 8);
-  ratios_ = Memory(Memory::Place::device, parameters_ * 4);
 }
 
 Memory& TrainingState::memory(StateArray array) {
@@ -90,7 +106,10 @@ Memory& TrainingState::memory(StateArray array) {
 
 void TrainingState::read(StateArray array, std::int64_t offset, std::span<float> out,
                          Stream stream) {
-  const float* from = memory(array).as<float>() + offset;
+  read(memory(array).as<float>() + offset, out, stream);
+}
+
+void TrainingState::read(const float* from, std::span<float> out, Stream stream) {
   const auto most = static_cast<std::size_t>(staging_.bytes() / 4);
   for (std::size_t done = 0; done < out.size(); done += most) {
     const std::size_t count = std::min(most, out.size() - done);
@@ -116,21 +135,28 @@ void TrainingState::write(StateArray array, std::int64_t offset, std::span<const
   }
 }
 
+void TrainingState::queue_copy(std::int64_t elements, Stream stream) {
+  if (type_ == DType::f32) return;
+  cast_from_float(type_, weights(), copy_.data(), elements, stream);
+}
+
 void TrainingState::zero_gradients(Stream stream) {
   fill_zero(gradients_.data(), gradients_.bytes(), stream);
 }
 
-void TrainingState::queue_norm(Stream stream) {
+void TrainingState::queue_norm(const SumOverRanks& sum, Stream stream) {
   double* total = partial_.as<double>() + 2 * chunk_count_;
   sum_of_squares(chunks_.as<Chunk>(), chunk_count_, gradients(), partial_.as<double>(), total,
                  stream);
+  if (sum) sum(total, 1);
   copy_to_host(total_on_host_.data(), total, sizeof(double), stream);
 }
 
 double TrainingState::norm() const { return std::sqrt(*total_on_host_.as<double>()); }
 
 void TrainingState::queue_update(const OptimizerOptions& options, double learning_rate,
-                                 double factor, double norm, std::int64_t update, Stream stream) {
+                                 double factor, double norm, std::int64_t update,
+                                 const SumOverRanks& sum, Stream stream) {
   const AdamRange common = adam_constants(options, factor, norm, update);
   const bool is_lamb = options.kind == OptimizerOptions::Kind::lamb;
   OptimizerArguments a;
@@ -154,6 +180,7 @@ void TrainingState::queue_update(const OptimizerOptions& options, double learnin
       static_cast<float>(is_lamb ? options.weight_decay : learning_rate * options.weight_decay);
   a.rate = static_cast<float>(learning_rate);
   a.sums = partial_.as<double>();
+  a.parameter_sums = parameter_sums_.as<double>();
   a.ratios = ratios_.as<float>();
   a.first_chunk = first_chunk_.as<std::int32_t>();
   a.parameters = static_cast<std::int32_t>(parameters_);
@@ -161,7 +188,9 @@ void TrainingState::queue_update(const OptimizerOptions& options, double learnin
   a.max_trust = static_cast<float>(options.max_trust);
   a.trust_without_decay = options.trust_ratio_without_decay;
   if (is_lamb) {
-    lamb(type_, a, stream);
+    lamb_moments(a, stream);
+    if (sum) sum(a.parameter_sums, 2 * parameters_);
+    lamb_weights(type_, a, stream);
   } else {
     adamw(type_, a, stream);
   }

@@ -1,5 +1,6 @@
-// AdamW and LAMB over a table of chunks; formulas in cpu/optimizer.h. Master weights and moments
-// are fp32; the copy that products read is written in the same pass.
+// AdamW and LAMB over a table of chunks; formulas in cpu/optimizer.h. Master
+// weights and moments are fp32; the copy that products read is written in the
+// same pass.
 #include "workloads/bert/cuda/kernels/dispatch.h"
 
 namespace bert::cuda {
@@ -19,13 +20,15 @@ __device__ __forceinline__ void store_weight(const OptimizerArguments& a, std::i
 struct Moments {
   float first, second;
 };
-__device__ __forceinline__ Moments update_moments(const OptimizerArguments& a, std::int64_t i) {
+__device__ __forceinline__ Moments update_moments(const OptimizerArguments& a, const Chunk& chunk,
+                                                  std::int64_t i) {
+  const std::int64_t at = i - chunk.begin + chunk.local;
   const float g = a.gradients[i] * a.gradient_factor;
   Moments next;
-  next.first = a.beta1 * a.first[i] + a.one_minus_beta1 * g;
-  next.second = a.beta2 * a.second[i] + a.one_minus_beta2 * g * g;
-  a.first[i] = next.first;
-  a.second[i] = next.second;
+  next.first = a.beta1 * a.first[at] + a.one_minus_beta1 * g;
+  next.second = a.beta2 * a.second[at] + a.one_minus_beta2 * g * g;
+  a.first[at] = next.first;
+  a.second[at] = next.second;
   return next;
 }
 
@@ -36,7 +39,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) adamw_kernel(OptimizerArgum
   const float rate = a.rate * a.first_correction;
 #pragma unroll 4
   for (std::int64_t i = chunk.begin + threadIdx.x; i < chunk.begin + chunk.size; i += kThreads) {
-    const Moments m = update_moments(a, i);
+    const Moments m = update_moments(a, chunk, i);
     const float denominator = sqrtf(m.second) * a.second_correction_root + a.epsilon;
     store_weight<T>(a, i, a.weights[i] * keep - rate * (m.first / denominator));
   }
@@ -56,7 +59,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) lamb_moments_kernel(Optimiz
   double sums[2] = {0, 0};
 #pragma unroll 4
   for (std::int64_t i = chunk.begin + threadIdx.x; i < chunk.begin + chunk.size; i += kThreads) {
-    const Moments m = update_moments(a, i);
+    const Moments m = update_moments(a, chunk, i);
     const float w = a.weights[i];
     const float u = lamb_update(a, decay, w, m.first, m.second);
     sums[0] += static_cast<double>(w) * static_cast<double>(w);
@@ -74,17 +77,26 @@ __global__ void __launch_bounds__(kThreads, kBlocks) lamb_moments_kernel(Optimiz
 }
 
 /// One thread a tensor.
+__global__ void __launch_bounds__(kThreads) lamb_sums_kernel(OptimizerArguments a) {
+  const std::int32_t p = static_cast<std::int32_t>(blockIdx.x * kThreads + threadIdx.x);
+  if (p >= a.parameters) return;
+  double weights = 0;
+  double update = 0;
+  for (std::int32_t c = a.first_chunk[p]; c < a.first_chunk[p + 1]; ++c) {
+    weights += a.sums[2 * c];
+    update += a.sums[2 * c + 1];
+  }
+  a.parameter_sums[2 * p] = weights;
+  a.parameter_sums[2 * p + 1] = update;
+}
+
 __global__ void __launch_bounds__(kThreads) lamb_ratio_kernel(OptimizerArguments a) {
   const std::int32_t p = static_cast<std::int32_t>(blockIdx.x * kThreads + threadIdx.x);
   if (p >= a.parameters) return;
   float ratio = 1;
   if (a.decays[p] != 0 || a.trust_without_decay) {
-    double weights = 0;
-    double update = 0;
-    for (std::int32_t c = a.first_chunk[p]; c < a.first_chunk[p + 1]; ++c) {
-      weights += a.sums[2 * c];
-      update += a.sums[2 * c + 1];
-    }
+    const double weights = a.parameter_sums[2 * p];
+    const double update = a.parameter_sums[2 * p + 1];
     if (weights > 0 && update > 0) ratio = static_cast<float>(sqrt(weights / update));
     if (a.min_trust > 0 && ratio < a.min_trust) ratio = a.min_trust;
     if (a.max_trust > 0 && ratio > a.max_trust) ratio = a.max_trust;
@@ -100,7 +112,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks) lamb_apply_kernel(Optimizer
 #pragma unroll 4
   for (std::int64_t i = chunk.begin + threadIdx.x; i < chunk.begin + chunk.size; i += kThreads) {
     const float w = a.weights[i];
-    store_weight<T>(a, i, w - rate * lamb_update(a, decay, w, a.first[i], a.second[i]));
+    const std::int64_t at = i - chunk.begin + chunk.local;
+    store_weight<T>(a, i, w - rate * lamb_update(a, decay, w, a.first[at], a.second[at]));
   }
 }
 
@@ -145,23 +158,28 @@ __global__ void __launch_bounds__(kThreads) add_squares_kernel(Squares a) {
 
 void adamw(DType copy, const OptimizerArguments& a, Stream stream) {
   with_type(copy, [&]<typename T>(Tag<T>) {
-    launch(adamw_kernel<T>, blocks(a.count), dim3(kThreads), 0, stream, a);
+    if (a.count > 0) launch(adamw_kernel<T>, blocks(a.count), dim3(kThreads), 0, stream, a);
   });
 }
 
-void lamb(DType copy, const OptimizerArguments& a, Stream stream) {
-  launch(lamb_moments_kernel, blocks(a.count), dim3(kThreads), 0, stream, a);
+void lamb_moments(const OptimizerArguments& a, Stream stream) {
+  if (a.count > 0) launch(lamb_moments_kernel, blocks(a.count), dim3(kThreads), 0, stream, a);
+  launch(lamb_sums_kernel, blocks(ceil_divide(a.parameters, kThreads)), dim3(kThreads), 0, stream,
+         a);
+}
+
+void lamb_weights(DType copy, const OptimizerArguments& a, Stream stream) {
   launch(lamb_ratio_kernel, blocks(ceil_divide(a.parameters, kThreads)), dim3(kThreads), 0, stream,
          a);
   with_type(copy, [&]<typename T>(Tag<T>) {
-    launch(lamb_apply_kernel<T>, blocks(a.count), dim3(kThreads), 0, stream, a);
+    if (a.count > 0) launch(lamb_apply_kernel<T>, blocks(a.count), dim3(kThreads), 0, stream, a);
   });
 }
 
 void sum_of_squares(const Chunk* chunks, std::int64_t count, const float* values, double* partial,
                     double* total, Stream stream) {
   const Squares a{chunks, count, values, partial, total};
-  launch(squares_kernel, blocks(count), dim3(kThreads), 0, stream, a);
+  if (count > 0) launch(squares_kernel, blocks(count), dim3(kThreads), 0, stream, a);
   launch(add_squares_kernel, blocks(1), dim3(kThreads), 0, stream, a);
 }
 
