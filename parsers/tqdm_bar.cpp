@@ -171,6 +171,8 @@ void read_named_loss(TqdmBar& bar) {
   }
 }
 
+constexpr double kRoughRate = 0.25;  ///< two decimals tell it to 2 %
+
 constexpr std::uint64_t kItAnchors = 0b11;  ///< the format's first two: "it/s", "s/it"
 
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
@@ -259,7 +261,8 @@ void find_bars(const Line& line, std::vector<TqdmBar>& bars) {
     bar.elapsed_s = *elapsed;
     bar.counts_examples = unit.examples;
     if (unit.per_second) {
-      bar.rate = rate->value;
+      // Lightning's "0.01it/s" is no better than half of it; tqdm would print s/it.
+      if (!(rate->value > 0 && rate->value < kRoughRate)) bar.rate = rate->value;
     } else {
       bar.seconds_per_iteration = rate->value;
       if (rate->value > 0) bar.rate = 1 / rate->value;

@@ -34,7 +34,8 @@ constexpr std::string_view kAnchors[] = {"SamplesPerSec=",
                                          "exits successfully.",
                                          "Samples/sec: ",
                                          "bing_bert_progress: step=",
-                                         "elapsed time per iteration ("};
+                                         "elapsed time per iteration (",
+                                         " iter time (s): "};
 
 struct TimerLine {
   std::optional<std::int64_t> epoch, global_step;
@@ -114,6 +115,9 @@ class DeepspeedParser final : public LineParser {
   bool ended_ = false;
   /// Megatron-DeepSpeed tells time and global batch of the same steps: its lines speak for the log.
   bool beside_megatron_ = false;
+  /// "steps: 10 loss: 1.2 iter time (s): 0.5 samples/sec: 512": the engine of pipelines, whose
+  /// timer counts optimizer steps under every release.
+  bool pipeline_ = false;
 };
 
 // The engines of one job (actor and critic) print the same counters one after the other: a line
@@ -253,6 +257,10 @@ bool DeepspeedParser::parse(const Line& line, RunBuilder& out) {
     beside_megatron_ = true;
     return false;
   }
+  if (line.text.find(" iter time (s): ") != std::string_view::npos) {
+    pipeline_ |= line.text.find("steps: ") != std::string_view::npos;
+    return false;
+  }
   if (line.text.find("Samples/sec: ") != std::string_view::npos) return see_chat(line, out);
   if (line.text.find("bing_bert_progress: step=") != std::string_view::npos) {
     return see_progress(line);
@@ -279,6 +287,7 @@ void DeepspeedParser::finish(RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     draft->ended_well = ended_;
     if (draft.get() == end_to_end_) continue;
+    if (pipeline_) draft->log.iteration_unit = IterationUnit::optimizer_step;
     if (skipped > 0 && shown == 1) draft->log.totals.skipped_steps = skipped;
     if (most_engines_ > 1 || end_to_end_ != nullptr) {
       draft->log.notices.push_back(

@@ -3,6 +3,8 @@
 //   2023-06-13 17:31:08 | INFO | train_inner | epoch 143:     85 / 282 loss=3.147, wps=72384.3,
 //       ups=1.21, wpb=59997.9, bsz=2186.3, num_updates=40100, train_wall=48, wall=0
 //   | epoch 001:   1000 / 2184 loss=8.1, wps=176776, ups=3.1, wpb=56091, bsz=485, ...     (to 0.8)
+//   | epoch 010  2000 / 8223 loss=1.27 (1.50), wps=962, wpb=908, bsz=32, lr=0.001, ...  (to 0.4)
+//   epoch 001:  10%|#   | 100/1000 [00:50<07:30,  2.00it/s, loss=8.2, wps=58000, ...      (tqdm)
 //   ... | INFO | train | epoch 002 | loss 4.1 | wps 72384 | ups 1.21 | wpb 59997.9 | bsz 2186.3 ...
 //   [2022-04-08 18:48:05,372][train_inner][INFO] - {"epoch": 1, "update": 0.416, "wps": "58056.1"
 //   ... | INFO | train | {"epoch": 2, "train_wps": "7204.7", "train_ups": "2.01", ...     (an
@@ -27,7 +29,8 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {"num_updates",     "training on ",  "done training in ",
-                                         "max tokens per ", "\"run_start\"", "\"run_stop\""};
+                                         "max tokens per ", "\"run_start\"", "\"run_stop\"",
+                                         ", wpb="};
 
 struct Fields {
   std::optional<double> updates, wps, ups, wpb, bsz, loss, wall;
@@ -57,17 +60,25 @@ std::optional<double> field(const Line& line, std::string_view key) {
 std::optional<Fields> read_simple(const Line& line) {
   Cursor cursor(line);
   const bool old = cursor.literal("| epoch ");
-  if (!old && !cursor.skip_past(" | epoch ")) return std::nullopt;
+  if (!old && !cursor.literal("epoch ") && !cursor.skip_past(" | epoch ")) return std::nullopt;
   Fields out;
-  if (!cursor.integer()) return std::nullopt;
-  if (cursor.literal(":")) {
+  const auto epoch = cursor.integer();
+  if (!epoch) return std::nullopt;
+  std::optional<double> counted;
+  if (cursor.literal(":") || cursor.literal("  ")) {
     cursor.blanks();
-    const auto batch = cursor.integer();
+    auto batch = cursor.integer();
+    if (cursor.literal("%|")) {
+      cursor.skip_past("| ");
+      batch = cursor.integer();
+    }
     cursor.blanks();
     if (!batch || !cursor.literal("/")) return std::nullopt;
     cursor.blanks();
-    if (!cursor.integer()) return std::nullopt;
+    const auto total = cursor.integer();
+    if (!total) return std::nullopt;
     out.within = static_cast<double>(*batch);
+    counted = static_cast<double>(*epoch - 1) * static_cast<double>(*total) + *out.within;
   } else if (cursor.literal(" | ")) {
     out.epoch = true;
     out.evaluation = line.text.find(" | valid on ") != std::string_view::npos ||
@@ -82,6 +93,7 @@ std::optional<Fields> read_simple(const Line& line) {
   };
   out.updates = field(line, "num_updates");
   if (!out.updates) out.updates = get("num_updates");
+  if (!out.updates) out.updates = counted;  // 2017: a batch is an update
   out.wps = get("wps");
   out.ups = get("ups");
   out.wpb = get("wpb");
@@ -255,7 +267,8 @@ void FairseqParser::see_mlperf(const Line& line) {
 }
 
 bool FairseqParser::parse(const Line& line, RunBuilder& out) {
-  if (line.text.find("num_updates") != std::string_view::npos) {
+  if (line.text.find("num_updates") != std::string_view::npos ||
+      line.text.find(", wpb=") != std::string_view::npos) {
     if (const auto fields = read_json(line)) return see_progress(line, *fields, out);
     if (const auto fields = read_simple(line)) {
       old_ |= line.text.starts_with("| epoch ");

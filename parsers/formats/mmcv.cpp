@@ -26,10 +26,10 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {
-    " - INFO - Iter",        " - INFO - Epoch",  "\"data_time\": ",          "GPU number: ",
-    "gpu_ids = range(0, ",   "samples_per_gpu=", "train_dataloader = dict(", "batch_size=",
-    "max_epochs=",           "total_epochs = ",  "accumulative_counts=",     "cumulative_iters=",
-    "Distributed training: "};
+    " - INFO - Iter",   " - INFO - Epoch",          "Epoch(train) ",  // mmengine colours the INFO
+    "Iter(train) ",     "\"data_time\": ",          "GPU number: ",      "gpu_ids = range(0, ",
+    "samples_per_gpu=", "train_dataloader = dict(", "batch_size=",       "max_epochs=",
+    "total_epochs = ",  "accumulative_counts=",     "cumulative_iters=", "Distributed training: "};
 
 constexpr std::int64_t kMost = 1'000'000'000'000;
 

@@ -128,7 +128,9 @@ constexpr std::size_t kMaxTracks = 4096;  // hostile input: a new description on
 bool TqdmParser::see_bars(const Line& line, RunBuilder& out) {
   for (const TqdmBar& bar : bars_) see_bar(bar, line, out);
   settled_ = bars_.size() == 1 && bars_[0].done > 0;  // bars drawn at 0 are counted
-  return !bars_.empty();
+  if (bars_.empty()) return false;
+  // fairseq's: its format reads the sentences of an update from them.
+  return !bars_[0].has_loss || line.text.find(", wpb=") == std::string_view::npos;
 }
 
 bool TqdmParser::parse(const Line& line, RunBuilder& out) {

@@ -126,5 +126,21 @@ TEST(Deepspeed, ReadsChatsNewerEndToEndLines) {
   EXPECT_TRUE(std::isnan(runs[0].records[1].printed_rate)) << "a batch of 2 is a known mistake";
 }
 
+TEST(Deepspeed, KnowsThatThePipelinesTimerCountsOptimizerSteps) {
+  const auto log = [](const std::string& engine) {
+    std::string text;
+    for (int i = 1; i <= 3; ++i) {
+      const std::string step = std::to_string(10 * i);
+      text += engine.empty() ? "" : "steps: " + step + engine;
+      text += "[2021-03-01 10:00:2" + std::to_string(i) + ",123] [INFO] [timer.py:154:stop] 0/" +
+              step + ", SamplesPerSec=512.5\n";
+    }
+    return read_text(text).at(0);
+  };
+  EXPECT_EQ(log("").iteration_unit, IterationUnit::micro_step);
+  EXPECT_EQ(log(" loss: 1.2 iter time (s): 0.500 samples/sec: 512.000\n").iteration_unit,
+            IterationUnit::optimizer_step);
+}
+
 }  // namespace
 }  // namespace bertbench

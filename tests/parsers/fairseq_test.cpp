@@ -98,5 +98,34 @@ TEST(Fairseq, KnowsUpdatesPerSecondOnlyWhereTheBatchIsNotPrinted) {
   EXPECT_DOUBLE_EQ(runs[0].records[0].printed_rate, 0.5);
 }
 
+TEST(Fairseq, ReadsItsTqdmBars) {
+  const auto bar = [](int updates) {
+    return "\repoch 001:  10%|#         | " + std::to_string(updates + 2) +
+           "/1000 [00:50<07:30,  2.00it/s, loss=8.2, nll_loss=7.0, ppl=132, wps=58000, ups=2, "
+           "wpb=29000, bsz=512, num_updates=" +
+           std::to_string(updates) +
+           ", lr=0.0001, gnorm=1.8, train_wall=50, wall=" + std::to_string(updates / 2) + "]";
+  };
+  const auto runs = read_text("epoch 001:   0%|          | 0/1000 [00:00<?, ?it/s]" + bar(100) +
+                              bar(100) + bar(200) + bar(300) + "\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "fairseq");
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[2].step, 300);
+  EXPECT_EQ(runs[0].records[2].time_s, 150);
+  EXPECT_EQ(runs[0].records[2].printed_rate, 1024);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 512);
+}
+
+TEST(Fairseq, ReadsTheLinesOf2017) {
+  const auto runs = read_text(
+      "| epoch 002  2000 / 8223 loss=1.27 (1.50), wps=962, wpb=908, bsz=32, lr=0.001, clip=100%\n"
+      "| epoch 002  3000 / 8223 loss=1.28 (1.49), wps=962, wpb=908, bsz=32, lr=0.001, clip=100%\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].step, 8223 + 3000);
+  EXPECT_NEAR(runs[0].records[1].printed_rate, 32.0 * 962 / 908, 1e-9);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -70,6 +70,22 @@ TEST(Mmcv, SaysThatMmenginesTimeIsOfTenIterations) {
   EXPECT_THAT(run.notices.at(0).text, testing::HasSubstr("last ten iterations"));
 }
 
+TEST(Mmcv, ReadsTheColouredConsoleOfMmengine) {
+  std::string log;
+  for (int i = 1; i <= 3; ++i) {
+    log += "01/01 10:0" + std::to_string(i) +
+           ":00 - mmengine - \x1b[4m\x1b[97mINFO\x1b[0m - Epoch(train)  [1][" +
+           std::to_string(150 * i) +
+           "/1000]  lr: 2.0000e-02  eta: 1:05:00  time: 0.4000  data_time: 0.0050  memory: 3500  "
+           "loss: 1.2000\n";
+  }
+  const auto runs = read_text(log);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "mmcv");
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[2].step, 450);
+}
+
 TEST(Mmcv, ReadsTheJsonOfBoth) {
   const auto old = read_text(
       "{\"env_info\": \"sys.platform: linux\", \"seed\": null}\n"

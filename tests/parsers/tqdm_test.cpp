@@ -65,6 +65,12 @@ TEST(TqdmBar, CountsWhatItsUnitSays) {
   }
 }
 
+TEST(TqdmBar, HasNoRateWhereTwoDecimalsDoNotTellIt) {
+  const auto bar = bars_of("Epoch 0:   3%|2| 8/260 [17:04<8:57:59,  0.01it/s, v_num=2]").at(0);
+  EXPECT_TRUE(std::isnan(bar.rate));
+  EXPECT_EQ(bars_of("Epoch 0:   3%|2| 8/260 [00:16<08:24,  0.50it/s]").at(0).rate, 0.5);
+}
+
 TEST(TqdmBar, IsReadWithTheScaledCountsOfUnitScale) {
   const auto bar = bars_of("Training:   3%|3| 3.20k/100k [00:01<00:31, 3.10kit/s]").at(0);
   EXPECT_EQ(bar.done, 3200);
