@@ -1,0 +1,113 @@
+// gluon-lm: the recurrent language models of gluon-nlp.
+//
+//   [Epoch 0 Batch 200/372] current loss 7.74, ppl 2288.02, throughput 650.82 samples/s, lr 28.71
+//   [Epoch 0] throughput 44198.16 samples/s
+//   [Epoch 0] time cost 50.10s, valid loss 6.38, valid ppl 592.45, lr 30.00
+//   [Epoch 0 Batch 1000] loss 6.59, ppl 731.39, throughput 8822.41 samples/s      (big RNN)
+//
+// A sample is a sequence of bptt tokens on the lines of batches, of all GPUs. The epoch's own line
+// has the same unit and counts tokens instead: it is not used.
+#include <optional>
+#include <string>
+
+#include "parsers/cursor.h"
+#include "parsers/format.h"
+#include "parsers/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {", throughput ", "] throughput ", "training throughput "};
+
+class GluonLmParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  bool see_batch(const Line& line, RunBuilder& out);
+
+  std::int64_t epoch_ = -1, base_ = 0, per_epoch_ = 0, step_ = 0;
+  bool untold_ = false;
+  std::int64_t tokens_line_ = 0;
+};
+
+bool GluonLmParser::see_batch(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("[Epoch ")) return false;
+  const auto epoch = cursor.integer();
+  if (!epoch || *epoch < 0 || !cursor.literal(" Batch ")) return false;
+  const auto batch = cursor.integer();
+  if (!batch || *batch < 1 || *batch > 1'000'000'000'000) return false;
+  std::int64_t all = 0;
+  if (cursor.literal("/")) all = cursor.integer().value_or(0);
+  if (!cursor.literal("] ")) return false;
+  cursor.literal("current ");
+  if (!cursor.literal("loss ")) return false;
+  const auto loss = cursor.number();
+  const auto rate = number_after(line, ", throughput ");
+  if (!loss || !rate || line.text.find(" samples/s") == std::string_view::npos) return false;
+  RunDraft* open = out.open(WorkKind::training);
+  if (open != nullptr && *epoch > epoch_) {
+    untold_ = untold_ || per_epoch_ < 1;
+    base_ = per_epoch_ > 0 ? base_ + per_epoch_ * (*epoch - epoch_) : step_;
+  } else if (open != nullptr && (*epoch < epoch_ || base_ + *batch < step_)) {
+    out.close(WorkKind::training);
+    base_ = 0;
+  }
+  epoch_ = *epoch;
+  per_epoch_ = all;
+  Sample sample;
+  sample.step = base_ + *batch;
+  sample.rate = *rate;
+  sample.loss = *loss;
+  sample.line = line.number;
+  RunDraft& draft = out.add(WorkKind::training, sample);
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  draft.log.rate_unit = RateUnit::sequences_per_second;
+  step_ = sample.step;
+  return true;
+}
+
+bool GluonLmParser::parse(const Line& line, RunBuilder& out) {
+  if (see_batch(line, out)) return true;
+  RunDraft* open = out.open(WorkKind::training);
+  if (open == nullptr || line.text.find(" samples/s") == std::string_view::npos) return false;
+  if (line.text.starts_with("Total training throughput ")) {
+    open->ended_well = true;
+    open->last_line = tokens_line_ = line.number;
+    return true;
+  }
+  if (!line.text.starts_with("[Epoch ")) return false;
+  tokens_line_ = line.number;
+  return true;
+}
+
+void GluonLmParser::finish(RunBuilder& out) {
+  out.facts.framework.set("mxnet", FactSource::log);
+  for (const auto& draft : out.drafts()) {
+    const auto tell = [&](std::int64_t line, const char* what) {
+      draft->log.notices.push_back({line, what});
+    };
+    tell(0, "a sample is a sequence of bptt tokens");
+    if (tokens_line_ > 0) {
+      tell(tokens_line_, "this throughput says samples/s and counts tokens: it is not used");
+    }
+    if (untold_) {
+      tell(0,
+           "the length of an epoch is not told: the batches behind its last line are not counted");
+    }
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<GluonLmParser>(); }
+
+}  // namespace
+
+extern const Format format_gluon_lm;
+const Format format_gluon_lm = {"gluon-lm", "MXNet gluon-nlp: recurrent language models",
+                                "https://github.com/dmlc/gluon-nlp "
+                                "scripts/language_model/word_language_model.py",
+                                kAnchors, make};
+
+}  // namespace bertbench

@@ -1,0 +1,48 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+// The epoch's line says samples/s as well, and counts tokens.
+TEST(GluonLm, TakesTheRateOfBatchesAndNotTheTokensOfTheEpoch) {
+  std::string text;
+  for (const int epoch : {0, 1}) {
+    text += "[Epoch " + std::to_string(epoch) +
+            " Batch 200/372] current loss 7.74, ppl 2288.02, throughput 650.82 samples/s, lr "
+            "28.71\n[Epoch " +
+            std::to_string(epoch) + "] throughput 44198.16 samples/s\n[Epoch " +
+            std::to_string(epoch) +
+            "] time cost 50.10s, valid loss 6.38, valid ppl 592.45, lr 30.00\n";
+  }
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].step, 572);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 650.82);
+  EXPECT_EQ(runs[0].records[1].loss, 7.74);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_FALSE(runs[0].summary);
+  EXPECT_THAT(runs[0].notices.at(1).text, testing::HasSubstr("counts tokens"));
+}
+
+TEST(GluonLm, ReadsTheBigRnnWhoseEpochsHaveNoLength) {
+  std::string text;
+  for (const int epoch : {0, 1}) {
+    for (const int batch : {1000, 2000}) {
+      text += "[Epoch " + std::to_string(epoch) + " Batch " + std::to_string(batch) +
+              "] loss 6.59, ppl 731.39, throughput 8822.41 samples/s\n";
+    }
+    text += "Epoch 0 took 4294.32 seconds.\n";
+  }
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  EXPECT_EQ(runs[0].records.back().step, 4000);
+  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("length of an epoch"));
+}
+
+}  // namespace
+}  // namespace bertbench

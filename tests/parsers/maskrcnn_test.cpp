@@ -1,0 +1,54 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+std::string step(int n, const std::string& time, const std::string& median) {
+  return "2020-06-23 19:" + time +
+         " maskrcnn_benchmark.trainer INFO: eta: 0:04:44  iter: " + std::to_string(n) +
+         "  loss: 6.0406 (6.0744)  loss_classifier: 4.0589 (4.0579)  time: " + median +
+         " (0.7480)  data: 0.0411 (0.0899)  lr: 0.000000  max mem: 7270\n";
+}
+
+// The mean in brackets is that of all iterations, the other one a median: the stamps tell.
+TEST(Maskrcnn, TakesTheIntervalFromTheStamps) {
+  const auto runs = read_text(
+      "2020-06-23 19:31:55,609 maskrcnn_benchmark INFO: Using 8 GPUs\n"
+      "2020-06-23 19:31:55,609 maskrcnn_benchmark INFO: Namespace(config_file='e2e.yaml', "
+      "distributed=True, opts=['SOLVER.IMS_PER_BATCH', '48', 'DTYPE', 'float16'])\n" +
+      step(20, "32:31,883", "0.5000") + step(40, "32:43,843", "0.5000") +
+      "2020-06-23 19:36:26,782 maskrcnn_benchmark.trainer INFO: Total training time: "
+      "0:04:09.860771 (0.6247 s / it)\n"
+      "Training perf is: 76.84 FPS\n");
+  ASSERT_EQ(runs.size(), 1u);
+  const RunLog& run = runs[0];
+  ASSERT_EQ(run.records.size(), 2u);
+  EXPECT_NEAR(run.records[1].time_s, 11.96, 1e-6);
+  EXPECT_EQ(run.records[1].iterations, 20);
+  EXPECT_EQ(run.records[1].printed_rate, 2);
+  EXPECT_EQ(run.records[1].loss, 6.0406);
+  EXPECT_EQ(run.facts.sequences_per_optimizer_step(), 48);
+  EXPECT_EQ(run.facts.world(), 8);
+  EXPECT_EQ(run.summary->value, 76.84);
+  EXPECT_NEAR(*run.totals.training_s, 249.860771, 1e-9);
+  EXPECT_EQ(run.outcome.status, Status::completed);
+}
+
+TEST(Maskrcnn, ReadsTheClosingLinesOfSsd) {
+  const auto runs = read_text(
+      "Done benchmarking. Total images: 22400\ttotal time: 160.959\tAverage images/sec: "
+      "139.166\tMedian images/sec: 139.336\n"
+      "Training performance = 139.33584594726562 FPS\n"
+      "epoch: 0\ttime: 190.72184205055237\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].summary->value, 139.33584594726562);
+  EXPECT_EQ(runs[0].totals.sequences, 22400);
+  EXPECT_EQ(runs[0].totals.training_s, 160.959);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
+}  // namespace
+}  // namespace bertbench
