@@ -5,6 +5,9 @@
 //   epoch time: 120480.930 ms, per step time: 696.422 ms                          (TimeMonitor)
 //   Train epoch time: 6512.500 ms, per step time: 6.513 ms                        (1.9 on)
 //   Epoch time: 12345.678, per step time: 12.345, avg loss: 5.2           (older, milliseconds)
+//   epoch 2: epoch time: 151033.049, per step time: 141.549, avg loss: 4.529       (model zoo)
+//   epoch[1/200], iter[195] cost: 8518.123, per step time: 43.683, avg loss: 5.300
+//   <date>:INFO:epoch: [2/90] loss: 1.04, epoch time: 2.413 s, per step time: 12.377 ms    (2023)
 //   <date> - [callback.py:529] - INFO - { Epoch:[  1/  2], step:[    2/   19], loss: 10.6,
 //       per_step_time: 1865ms, lr: ...                                            (MindFormers)
 //
@@ -25,8 +28,28 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"poch time: ", ", loss is ", ", outputs are ",
-                                         "per_step_time: ", "train success"};
+constexpr std::string_view kAnchors[] = {"poch time: ", ", loss is ",      ", outputs are ",
+                                         "] cost: ",    "per_step_time: ", "train success"};
+
+// Milliseconds unless "s" is said.
+std::optional<double> milliseconds(Cursor& cursor) {
+  const auto value = cursor.number();
+  if (!value || !(*value > 0)) return std::nullopt;
+  if (cursor.literal(" ms")) return value;
+  return cursor.literal(" s") ? *value * 1000 : *value;
+}
+
+// "epoch 2: ", "epoch[2/200], ", "epoch: [2/90] " in front of the times.
+std::optional<std::int64_t> epoch_in_front(const Line& line) {
+  for (const std::string_view key : {"epoch: [", "epoch[", "epoch "}) {
+    Cursor cursor(line);
+    if (!cursor.skip_past(key)) continue;
+    const auto epoch = cursor.integer();
+    if (!epoch || *epoch < 1 || *epoch > 1'000'000'000) continue;
+    if (cursor.literal(key.back() == '[' ? "/" : ": epoch time: ")) return epoch;
+  }
+  return std::nullopt;
+}
 
 class MindsporeParser final : public LineParser {
  public:
@@ -85,13 +108,12 @@ RunDraft& MindsporeParser::put(const Sample& sample, RunBuilder& out) {
 
 bool MindsporeParser::see_epoch_time(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
-  if (!cursor.skip_past("poch time: ")) return false;
-  const auto total = cursor.number();
-  if (!total) return false;
-  cursor.literal(" ms");
-  if (!cursor.literal(", per step time: ")) return false;
-  const auto each = cursor.number();
-  if (!each || !(*total > 0) || !(*each > 0)) return false;
+  const auto epoch = epoch_in_front(line);
+  if (!cursor.skip_past("poch time: ") && !(epoch && cursor.skip_past("] cost: "))) return false;
+  const auto total = milliseconds(cursor);
+  if (!total || !cursor.literal(", per step time: ")) return false;
+  const auto each = milliseconds(cursor);
+  if (!each) return false;
   const double ratio = std::round(*total / *each);
   if (!(ratio >= 1 && ratio < 1e9)) return false;
   const auto steps = static_cast<std::int64_t>(ratio);
@@ -99,6 +121,10 @@ bool MindsporeParser::see_epoch_time(const Line& line, RunBuilder& out) {
   sample.iterations = steps;
   sample.seconds = *total / 1000;
   sample.line = line.number;
+  if (epoch) {
+    Place own{*epoch, *epoch * steps, true, number_after(line, "loss: ")};
+    place_ = own;
+  }
   if (place_) {
     sample.step = place_->whole_run
                       ? place_->step

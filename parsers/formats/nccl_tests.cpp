@@ -16,6 +16,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parsers/core/text.h"
@@ -31,6 +32,9 @@ constexpr std::string_view kAnchors[] = {"# nThread ",
                                          "# Out of bounds values",
                                          "# Avg bus bandwidth",
                                          "# Collective test starting: ",
+                                         ": Test NCCL failure ",
+                                         ": Test CUDA failure ",
+                                         ": Test failure ",
                                          "float     sum",
                                          "float   sum",
                                          "float    none",
@@ -61,6 +65,7 @@ class NcclTestsParser final : public LineParser {
   std::int64_t rows_ = 0, table_line_ = 0;
   std::string collective_;
   bool wrong_ = false;
+  std::optional<Outcome> failure_;  ///< "HOST: Test NCCL failure common.cu:303 '...'"
 };
 
 std::vector<std::string_view> words(std::string_view text) {
@@ -131,6 +136,7 @@ void NcclTestsParser::end_table(RunBuilder& out) {
                        ? std::string()
                        : fmt::format(" (in place {:.6g})", row.in_place_busbw))});
   rows_ = 0;
+  draft.stated_outcome = std::exchange(failure_, std::nullopt);
 }
 
 bool NcclTestsParser::parse(const Line& line, RunBuilder& out) {
@@ -142,6 +148,7 @@ bool NcclTestsParser::parse(const Line& line, RunBuilder& out) {
     }
     table_line_ = line.number;
     wrong_ = false;
+    failure_.reset();
     return true;
   }
   if (line.text.starts_with('#') && line.text.find("algbw   busbw") != std::string_view::npos) {
@@ -171,6 +178,16 @@ bool NcclTestsParser::parse(const Line& line, RunBuilder& out) {
                   wrong_ ? "results out of bounds" : "bus bandwidth below the demanded one"};
     }
     return true;
+  }
+  for (const std::string_view key :
+       {": Test NCCL failure ", ": Test CUDA failure ", ": Test failure "}) {
+    const auto at = line.text.find(key);
+    if (at == std::string_view::npos) continue;
+    if (table_ && !failure_) {
+      failure_ = Outcome{Status::error, std::nullopt, line.number,
+                         std::string(trim(line.text.substr(at + 2)))};
+    }
+    return table_;
   }
   return table_ && see_row(line);
 }

@@ -6,6 +6,7 @@
 //       before)
 //   [rank:0] [train], epoch: 0/1, iter: 100/625, loss: 0.8, ..., throughput: 1234.5 | <date time>
 //   train: iter 20, loss 12.1, throughput: 345.6                               (insightface)
+//   train: epoch 0, iter 200, loss: 6.9, top_1: 0.0, ..., samples/s: 964.6 1598860909.2    (CNNs)
 //   [09/19 14:39:40 lb.utils.events]:  eta: 22:07:15  iteration: 87/18660  consumed_samples: 704
 //       total_loss: 10.36  time: 4.2893 s/iter  ... total_throughput: 1.87 samples/s  (LiBai)
 //
@@ -25,10 +26,14 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {
-    ", throughput: ",           "(sentences/sec)",     "lb.utils.events",
-    "batch_size_per_device = ", "gpu_num_per_node = ", "num_nodes = ",
-    "num_accumulation_steps = "};
+constexpr std::string_view kAnchors[] = {", throughput: ",
+                                         ", samples/s: ",
+                                         "(sentences/sec)",
+                                         "lb.utils.events",
+                                         "batch_size_per_device = ",
+                                         "gpu_num_per_node = ",
+                                         "num_nodes = ",
+                                         "num_accumulation_steps = "};
 
 class OneflowParser final : public LineParser {
  public:
@@ -130,7 +135,7 @@ bool OneflowParser::see_step(const Line& line, RunBuilder& out) {
     rate = *sentences;  // "speed: 0.861(sec/batch), 5.806(sentences/sec)"
   } else {
     Cursor behind(line);
-    if (!behind.skip_past(", throughput: ")) return false;
+    if (!behind.skip_past(", throughput: ") && !behind.skip_past(", samples/s: ")) return false;
     const auto value = behind.number();
     if (!value) return false;
     rate = *value;

@@ -88,5 +88,40 @@ TEST(Mindspore, LeavesWholeMillisecondsOfFastStepsToTheClock) {
   EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("too coarse"));
 }
 
+TEST(Mindspore, ReadsTheEpochLinesOfTheModelZoo) {
+  const auto named = read_text(
+      "epoch 1: epoch time: 533500.000, per step time: 500.000, avg loss: 5.270\n"
+      "epoch 2: epoch time: 149380.000, per step time: 140.000, avg loss: 4.529\n");
+  ASSERT_EQ(named.size(), 1u);
+  ASSERT_EQ(named[0].records.size(), 2u);
+  EXPECT_EQ(named[0].records[1].step, 2 * 1067);
+  EXPECT_EQ(named[0].records[1].iterations, 1067);
+  EXPECT_NEAR(named[0].records[1].seconds, 149.38, 1e-9);
+  EXPECT_EQ(named[0].records[1].loss, 4.529);
+  EXPECT_TRUE(named[0].notices.empty()) << "each line names its epoch";
+  const auto cost = read_text(
+      "epoch[1/200], iter[195] cost: 7800.000, per step time: 40.000, avg loss: 5.300\n"
+      "epoch[2/200], iter[195] cost: 2925.000, per step time: 15.000, avg loss: 4.300\n");
+  ASSERT_EQ(cost.size(), 1u);
+  ASSERT_EQ(cost[0].records.size(), 2u);
+  EXPECT_NEAR(cost[0].records[1].seconds, 2.925, 1e-9);
+}
+
+TEST(Mindspore, TakesTheUnitOfEachTimeAsPrinted) {
+  const auto mixed = read_text(
+      "2023-02-17 14:27:29,405:INFO:epoch: [1/90] loss: 1.1, epoch time: 39.000 s, per step time: "
+      "200.000 ms\n"
+      "2023-02-17 14:27:31,711:INFO:epoch: [2/90] loss: 1.0, epoch time: 1.950 s, per step time: "
+      "10.000 ms\n");
+  ASSERT_EQ(mixed.size(), 1u);
+  ASSERT_EQ(mixed[0].records.size(), 2u);
+  EXPECT_EQ(mixed[0].records[1].iterations, 195);
+  EXPECT_NEAR(mixed[0].records[1].seconds, 1.95, 1e-9);
+  const auto seconds = read_text("epoch time: 120.000 s, per step time: 6.000 s\n");
+  ASSERT_EQ(seconds.size(), 1u);
+  EXPECT_EQ(seconds[0].records[0].iterations, 20);
+  EXPECT_NEAR(seconds[0].records[0].seconds, 120, 1e-9);
+}
+
 }  // namespace
 }  // namespace bertbench

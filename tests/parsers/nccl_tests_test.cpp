@@ -43,5 +43,23 @@ TEST(NcclTests, ATableThatBreaksOffIsTruncated) {
   EXPECT_EQ(runs[0].outcome.status, Status::truncated);
 }
 
+TEST(NcclTests, EndsAsAnErrorWhereTheTestSaysThatItFailed) {
+  const auto runs = read_text(
+      "# nThread 1 nGpus 4 minBytes 8 maxBytes 134217728 step: 2(factor) warmup iters: 5 iters: "
+      "20\n"
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     "
+      "time  "
+      " algbw   busbw #wrong\n"
+      "          16             4     float     sum      -1     5.60    0.00    0.00      0     "
+      "5.19 "
+      "   0.08    0.00      0\n"
+      "node1: Test NCCL failure common.cu:303 'unhandled cuda error (run with NCCL_DEBUG=INFO) / "
+      "'\n"
+      " .. node1 pid 5092: Test failure common.cu:434\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::error);
+  EXPECT_EQ(runs[0].outcome.line, 4);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -68,5 +68,23 @@ TEST(Oneflow, NeedsAThroughput) {
   EXPECT_TRUE(read_text("request throughput, throughput: 12.0\n").empty());
 }
 
+TEST(Oneflow, ReadsTheCnnScriptWithoutItsValidation) {
+  const auto runs = read_text(
+      "train: epoch 0, iter 100, loss: 6.993418, top_1: 0.001602, top_k: 0.007422, samples/s: "
+      "1307.852 1598860800.5\n"
+      "train: epoch 0, iter 200, loss: 6.963418, top_1: 0.001602, top_k: 0.007422, samples/s: "
+      "1407.852 1598860890.5\n"
+      "validation: epoch 0, iter 195, top_1: 0.001102, top_k: 0.005000, samples/s: 1924.652\n"
+      "train: epoch 1, iter 100, loss: 6.013418, top_1: 0.001602, top_k: 0.007422, samples/s: "
+      "1408.852 1598861018.5\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 1407.852);
+  EXPECT_EQ(runs[0].records[1].time_s - runs[0].records[0].time_s, 90);
+  EXPECT_EQ(runs[0].records[2].step, 300);
+  EXPECT_EQ(runs[0].records[2].loss, 6.013418);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+}
+
 }  // namespace
 }  // namespace bertbench
