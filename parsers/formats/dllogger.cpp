@@ -2,6 +2,8 @@
 //
 //   DLL 2023-07-28 15:23:58.489487 - Training Epoch: 0 Training Iteration: 15  average_loss : 8.77
 //   DLL <date> - (0, 470) step_loss : 3.1                                    (2020)
+//   DLL <date> - (0, 1) glob_iter/iters_per_epoch : 1/3  ... (0, 1) train_iter_time : 1.94
+//   DLL <date> - (0,) train_throughput : 1.325e+08 samples/s ... train_epoch_time : 0.749 s   (NCF)
 //   DLL <date> -  e2e_train_time : 428.12 s training_sequences_per_second : 5055.56 sequences/s
 //
 // Pairs are "key : value unit"; the unit may be absent, a word or "None". The lines of NVIDIA's
@@ -54,9 +56,14 @@ class DlloggerParser final : public LineParser {
  private:
   bool see_parameter(const Line& said);
   bool see_closing(const Line& said, RunBuilder& out);
+  static bool see_epoch(const Line& said, RunBuilder& out);
+
+  bool see_speech(const Line& said, double time_s, RunBuilder& out);
 
   DllRun run_;
   Notice notice_;
+  std::optional<std::int64_t> speech_iteration_;  ///< Tacotron 2, WaveGlow: from "glob_iter"
+  std::optional<double> speech_loss_;
   bool mxnet_ = false;
 };
 
@@ -68,8 +75,10 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   if (!time || dash == std::string_view::npos) return false;
   Line said = line;
   said.text = line.text.substr(dash + 3);
+  if (see_epoch(said, out)) return true;
   if (has(said.text, "throughput_train") || has(said.text, "train_throughput")) return false;
   if (said.text.starts_with("PARAMETER ")) return see_parameter(said);
+  if (see_speech(said, *time, out)) return true;
   const auto iteration = iteration_of(said);
   if (!iteration) return see_closing(said, out);
   if (has(said.text, "alidation") || has(said.text, "valuation")) return true;
@@ -86,6 +95,81 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   if (!step.loss) return false;  // no training iteration, or cut by the end of input
   step.rate = image_rate(said).value_or(kUnknown);
   run_.see_step(step, line, out);
+  return true;
+}
+
+// Tacotron 2 and WaveGlow tell an iteration in four lines: its number over all epochs, loss,
+// items/s (frames or audio samples, not sequences) and time.
+bool DlloggerParser::see_speech(const Line& said, double time_s, RunBuilder& out) {
+  Cursor cursor(said);
+  if (cursor.literal("() run_time : ")) {
+    RunDraft* run = out.open(WorkKind::training);
+    if (run == nullptr || !speech_loss_) return false;
+    run->ended_well = true;
+    run->last_line = said.number;
+    return true;
+  }
+  if (!cursor.literal("(") || !cursor.integer() || !cursor.literal(", ") || !cursor.integer() ||
+      !cursor.literal(") ")) {
+    return false;
+  }
+  if (cursor.literal("glob_iter/iters_per_epoch : ")) {
+    const auto iteration = cursor.integer();
+    if (iteration && *iteration >= 0 && *iteration < 1'000'000'000'000) {
+      speech_iteration_ = iteration;
+    }
+    return true;
+  }
+  if (!speech_iteration_) return false;
+  if (cursor.literal("train_loss : ")) {
+    speech_loss_ = cursor.number();
+    return true;
+  }
+  if (!cursor.literal("train_iter_time : ")) return cursor.literal("train_items_per_sec : ");
+  const auto seconds = cursor.number();
+  if (!seconds || !(*seconds > 0) || said.terminator == 0) return true;
+  Sample sample;
+  sample.step = *speech_iteration_ + 1;
+  sample.iterations = 1;
+  sample.seconds = *seconds;
+  sample.time_s = time_s;
+  sample.loss = speech_loss_;
+  sample.line = said.number;
+  sample.rank = said.rank;
+  RunDraft& draft = out.run(WorkKind::training, said.number);
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  draft.log.clock_is_wall = true;
+  draft.log.clock_resolution_s = 1e-6;
+  draft.add(sample);
+  return true;
+}
+
+// NCF: "(0,) train_throughput : 1.325e+08 samples/s ... train_epoch_time : 0.749 s", and behind the
+// last epoch "() best_train_throughput : ... ". A record is an epoch, of unknown iterations.
+bool DlloggerParser::see_epoch(const Line& said, RunBuilder& out) {
+  Cursor cursor(said);
+  if (cursor.literal("() best_train_throughput : ")) {
+    RunDraft* run = out.open(WorkKind::training);
+    if (run == nullptr) return false;
+    run->ended_well = true;
+    run->last_line = said.number;
+    return true;
+  }
+  if (!cursor.literal("(")) return false;
+  const auto epoch = cursor.integer();
+  if (!epoch || *epoch < 0 || *epoch > 1'000'000 || !cursor.literal(",) train_throughput : ")) {
+    return false;
+  }
+  Sample sample;
+  sample.step = *epoch + 1;
+  sample.iterations = 1;
+  if (const auto rate = cursor.number()) sample.rate = *rate;
+  sample.loss = number_after(said, "train_loss :");
+  sample.line = said.number;
+  RunDraft& draft = out.run(WorkKind::training, said.number);
+  draft.log.iteration_unit = IterationUnit::unknown;
+  draft.log.rate_unit = RateUnit::sequences_per_second;
+  draft.add(sample);
   return true;
 }
 

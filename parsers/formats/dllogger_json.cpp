@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "parsers/byte_search.h"
 #include "parsers/core/text.h"
 #include "parsers/cursor.h"
 #include "parsers/dll_fast.h"
@@ -35,8 +36,10 @@ class DlloggerJsonParser final : public LineParser {
 
  private:
   void see_iteration(double iteration, const Json& json, const Line& line, RunBuilder& out);
+  bool of_an_epoch(double iteration, const Line& line, std::optional<double>& epoch);
   DllRun run_;
   DllReader reader_;
+  bool pairs_ = false;        ///< an iteration's step is [epoch, iteration]
   double newest_ = kUnknown;  ///< iteration
 };
 
@@ -48,6 +51,20 @@ std::optional<double> epoch_of(const Line& line) {
   if (!cursor.literal("[")) return std::nullopt;
   const auto epoch = cursor.number();
   return epoch && cursor.literal(",") ? epoch : std::nullopt;
+}
+
+// "step": [epoch] holds the means of an epoch where iterations have two numbers, or values that no
+// iteration has; else it is the number of an iteration.
+bool DlloggerJsonParser::of_an_epoch(double iteration, const Line& line,
+                                     std::optional<double>& epoch) {
+  if (pairs_ && iteration == newest_ + 1) return false;
+  const auto own = epoch_of(line);
+  pairs_ = pairs_ || own.has_value();
+  // The reader leaves out the epoch, which matters where the iteration goes back only.
+  if (!(iteration >= newest_)) epoch = own;
+  if (own) return false;
+  return pairs_ || find_text(line.text, "\"val_loss\"") != std::string_view::npos ||
+         find_text(line.text, "\"test_bleu\"") != std::string_view::npos;
 }
 
 // Python writes a NaN bare, which is no JSON: null would hide it, so it becomes a string.
@@ -77,9 +94,7 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
   if (at == std::string_view::npos) return false;
   DllStep usual;
   if (reader_.read(line.text.substr(at + 5), usual)) {
-    if (usual.loss) {
-      // The reader leaves out the epoch, which matters where the iteration goes back only.
-      if (!(usual.iteration >= newest_)) usual.epoch = epoch_of(line);
+    if (usual.loss && !of_an_epoch(usual.iteration, line, usual.epoch)) {
       newest_ = usual.iteration;
       run_.see_step(usual, line, out);
     }
@@ -102,6 +117,7 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
     closing.rate = number(*data, "training_sequences_per_second");
     closing.wall_s = number(*data, "e2e_train_time");
     closing.training_s = number(*data, "raw_train_time");
+    if (!closing.rate) closing.rate = number(*data, "train.total_ips");
     if (closing.rate || closing.wall_s) run_.see_closing(closing, line, out);
     return true;
   }
@@ -111,6 +127,8 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
   }
   // Three numbers are an evaluation's.
   if (!step->is_array() || step->size() > 2 || !step->back().is_number()) return true;
+  if (step->size() == 1 && pairs_) return true;
+  pairs_ = pairs_ || step->size() == 2;
   Json all = *data;
   if (const auto stamp = number(json, "timestamp")) all["timestamp"] = *stamp;
   see_iteration(step->back().get<double>(), all, line, out);

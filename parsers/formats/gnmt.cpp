@@ -50,7 +50,8 @@ class GnmtParser final : public LineParser {
   std::int64_t last_batch_ = 0, total_ = 0;  ///< newest of the epoch; batches of an epoch
   std::int64_t first_ = -1;                  ///< counter of the epoch's first iteration
   double performance_ = 0, performances_ = 0;
-  bool pairs_ = false;  ///< of sentences: GNMT's batch has a fixed number
+  bool unclocked_ = false;  ///< GNMT: epochs too short for a second line
+  bool pairs_ = false;      ///< of sentences: GNMT's batch has a fixed number
   enum class Script { none, gnmt, transformer, transformer_xl } script_ = Script::none;
 };
 
@@ -98,8 +99,11 @@ bool GnmtParser::see_gnmt(const Line& line, RunBuilder& out) {
       step_ = -1;
       base_s_ = epoch_s_ = 0;
       last_batch_ = 0;
+      unclocked_ = false;
     }
     // The batches behind the epoch's last line are taken at its mean: the counter holds them too.
+    // Where only the first iteration of an epoch was printed, the time of the others is unknown.
+    if (epoch_ >= 0 && *epoch > epoch_ && last_batch_ == 0 && total_ > 1) unclocked_ = true;
     base_s_ += epoch_s_;
     if (last_batch_ > 0 && total_ > last_batch_ + 1) {
       base_s_ += epoch_s_ / static_cast<double>(last_batch_) *
@@ -126,9 +130,10 @@ bool GnmtParser::see_gnmt(const Line& line, RunBuilder& out) {
     epoch_s_ = std::max(epoch_s_, *mean * static_cast<double>(*batch));
     sample.time_s = base_s_ + *mean * static_cast<double>(*batch);
   }
+  if (unclocked_) sample.time_s = kUnknown;
   RunDraft& draft = put(sample, IterationUnit::micro_step, out);
   draft.log.clock_is_wall = true;
-  if (*mean > 0) draft.log.clock_resolution_s = 0.0005 / *mean * sample.time_s;
+  if (*mean > 0 && !unclocked_) draft.log.clock_resolution_s = 0.0005 / *mean * sample.time_s;
   return true;
 }
 
@@ -226,6 +231,10 @@ void GnmtParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
   for (const auto& draft : out.drafts()) {
     if (draft->count() == 0) continue;
+    if (unclocked_) {
+      draft->log.notices.push_back(
+          {0, "each epoch shows its first iteration alone: nothing tells the time of the others"});
+    }
     draft->log.notices.push_back(
         {0, pairs_ ? "Tok/s counts the tokens of both languages; a sequence is a pair of sentences"
                    : "the log counts tokens, and a batch has no fixed number of sequences: "

@@ -196,5 +196,69 @@ TEST(DlloggerJson, FollowsIterationsThatAreCountedByEpoch) {
   EXPECT_EQ(read_text(at("10", "0, 20") + at("16", "0, 40") + at("30", "0, 20")).size(), 2u);
 }
 
+TEST(DlloggerJson, LeavesTheMeansOfAnEpochOut) {
+  const auto at = [](const std::string& time, const std::string& place, const char* more = "") {
+    return R"(DLLL {"timestamp": "15834264)" + time + R"(.5", "type": "LOG", "step": [)" + place +
+           R"(], "data": {"train_loss": 6.9)" + more + "}}\n";
+  };
+  const auto runs = read_text(at("10", "7, 0") + at("11", "7, 1") + at("12", "7, 2") +
+                              at("13", "7") + at("16", "8, 0") + at("17", "8, 1") +
+                              at("20", "", R"(, "train.total_ips": 800.0)"));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 5u);
+  EXPECT_EQ(runs[0].records.back().seconds, 1);
+  EXPECT_EQ(runs[0].summary->value, 800);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  // GNMT: every line is of an epoch
+  EXPECT_EQ(read_text(at("10", "0", R"(, "val_loss": 4.0)") + at("90", "1", R"(, "val_loss": 3.0)"))
+                .at(0)
+                .outcome.status,
+            Status::no_data);
+}
+
+TEST(Dllogger, TakesTheTimeOfAnIterationOfTacotronAndWaveGlow) {
+  const std::string at = "DLL 2025-02-19 14:5";
+  const auto runs =
+      read_text(at + "5:57.290778 - (0, 2) glob_iter/iters_per_epoch : 2/3 \n" + at +
+                "5:57.431992 - (0, 2) train_loss : 0.0021 \n" + at +
+                "5:58.510404 - (0, 2) train_items_per_sec : 4888228.237848428 items/s\n" + at +
+                "5:58.510458 - (0, 2) train_iter_time : 1.25 \n" + at +
+                "5:59.019020 - (0,) train_loss : 0.0023 \n" + at +
+                "5:59.019035 - (0,) train_epoch_time : 28.686449735076167 \n" + at +
+                "6:01.750047 - (0, 3, 0) val_items_per_sec : 311497.211229012 items/s\n" + at +
+                "6:06.817917 - (1, 0) glob_iter/iters_per_epoch : 3/3 \n" + at +
+                "6:07.260853 - (1, 0) train_loss : 0.0022 \n" + at +
+                "6:08.343309 - (1, 0) train_items_per_sec : 4027720.5242770086 items/s\n" + at +
+                "6:08.343378 - (1, 0) train_iter_time : 1.5 \n" + at +
+                "6:11.890064 - () run_time : 83.8 s\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[0].step, 3);
+  EXPECT_EQ(runs[0].records[1].step, 4);
+  EXPECT_EQ(runs[0].records[1].seconds, 1.5) << "not the validation in front";
+  EXPECT_EQ(runs[0].records[1].loss, 0.0022);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown) << "items are no sequences";
+}
+
+TEST(Dllogger, ReadsTheEpochsOfNcf) {
+  const auto runs = read_text(
+      "DLL 2025-02-19 15:36:13.599379 - PARAMETER epochs : 2  batch_size : 1048576  amp : False \n"
+      "DLL 2025-02-19 15:36:38.754388 - (0,) train_throughput : 1.325e+08 samples/s hr@10 : 0.75 "
+      "None train_epoch_time : 0.749 s eval_throughput : 6.189e+08 samples/s train_loss : 0.66865 "
+      "None\n"
+      "DLL 2025-02-19 15:36:39.754388 - (1,) train_throughput : 2.5e+08 samples/s hr@10 : 0.76 "
+      "None train_epoch_time : 0.4 s eval_throughput : 6.1e+08 samples/s train_loss : 0.6 None\n"
+      "DLL 2025-02-19 15:36:39.971955 - () best_train_throughput : 250000000.0 samples/s "
+      "mean_train_throughput : 191250000.0 samples/s best_accuracy : 0.76 None\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[0].printed_rate, 1.325e8);
+  EXPECT_EQ(runs[0].records[1].step, 2);
+  EXPECT_EQ(runs[0].records[1].loss, 0.6);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -50,6 +50,23 @@ TEST(Gnmt, ClocksTheBatchesBehindTheLastLineOfAnEpoch) {
   EXPECT_EQ(runs[0].outcome.status, Status::truncated) << "an epoch ended, then another began";
 }
 
+TEST(Gnmt, HasNoClockWhereEpochsShowTheirFirstIterationAlone) {
+  const std::string tail = "\tTok/s 37161 (0)\tLoss/tok 9.4 (9.4)\tLR 5.0e-04\n";
+  std::string text;
+  for (const char* epoch : {"0", "1"}) {
+    text += std::string("0: TRAIN [") + epoch +
+            "][0/3]\tTime 2.222 (0.000)\tData 2.04e+00 (0.00e+00)" + tail;
+    text += std::string("0: Performance: Epoch: ") + epoch + "\tTraining: 400000 Tok/s\n";
+  }
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].iterations, 3);
+  EXPECT_TRUE(std::isnan(runs[0].records[1].time_s)) << "three iterations, the time of one";
+  EXPECT_TRUE(std::isnan(runs[0].records[1].seconds));
+  EXPECT_EQ(runs[0].summary->value, 400000);
+}
+
 TEST(Gnmt, ReadsTransformerAndItsNan) {
   const auto runs = read_text(
       "Transformer | epoch 0 | step 10 |avg loss 16.122 |avg tokens 4746.000 |tokens/s 34029.263 "
