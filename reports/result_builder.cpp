@@ -3,6 +3,7 @@
 #include <chrono>
 #include <ctime>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -149,7 +150,7 @@ void keep_last_attempts(Cell& cell) {
 
 struct ResultBuilder::State {
   MeasureOptions options;
-  std::vector<Entry> entries;
+  std::deque<Entry> entries;       // of 100,000 logs: none is copied as they grow
   std::set<std::string> emulated;  // text_of their cells
   std::vector<Notice> notices;
 };
@@ -200,7 +201,12 @@ void ResultBuilder::add_trial(const Identity& identity, WorkKind kind, Trial tri
 
 void ResultBuilder::add(MeasuredLog log) { state_->entries.push_back(std::move(log)); }
 
-std::vector<MeasuredLog> ResultBuilder::take() { return std::exchange(state_->entries, {}); }
+std::vector<MeasuredLog> ResultBuilder::take() {
+  std::vector<MeasuredLog> out(std::make_move_iterator(state_->entries.begin()),
+                               std::make_move_iterator(state_->entries.end()));
+  state_->entries.clear();
+  return out;
+}
 
 void ResultBuilder::mark_emulated(const Identity& identity, WorkKind kind) {
   state_->emulated.insert(text_of(identity, kind));
@@ -279,17 +285,20 @@ ResultSet ResultBuilder::finish() {
     std::ranges::stable_sort(group.cell.trials, {}, &Trial::trial);
     group.cell.emulated = state_->emulated.contains(text_of(group.cell.identity, group.cell.kind));
   }
-  std::ranges::stable_sort(groups, [](const Group& a, const Group& b) {
-    return std::pair(a.cell.kind, order_of(a.cell.identity)) <
-           std::pair(b.cell.kind, order_of(b.cell.identity));
+  state_->entries = {};
+  std::vector<Cell*> sorted;
+  for (Group& group : groups) sorted.push_back(&group.cell);
+  std::ranges::stable_sort(sorted, [](const Cell* a, const Cell* b) {
+    return std::pair(a->kind, order_of(a->identity)) < std::pair(b->kind, order_of(b->identity));
   });
 
   ResultSet results;
   results.tool_version = tool_version();
   results.tool_commit = tool_commit();
   results.created = now_rfc3339();
-  for (Group& group : groups) results.cells.push_back(std::move(group.cell));
-  state_->entries.clear();
+  results.cells.reserve(sorted.size());
+  for (Cell* cell : sorted) results.cells.push_back(std::move(*cell));
+  groups.clear();
   state_->notices = summarize(results, {state_->options.compat_dlperf, state_->options.base});
   return results;
 }

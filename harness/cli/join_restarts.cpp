@@ -62,10 +62,10 @@ std::vector<std::vector<std::size_t>> RestartJoiner::hand_on(ResultBuilder& buil
     for (std::size_t k = 1; k < chain.size(); ++k) joined[chain[k]] = true;
     chains.push_back(chain);
   }
-  for (std::size_t i = 0; i < held_.size(); ++i) {
-    if (!joined[i]) builder.add(std::move(held_[i].measured));
+  for (const bool part_of_another : joined) {
+    if (!part_of_another) builder.add(std::move(held_.front().measured));
+    held_.pop_front();
   }
-  held_.clear();
   spans_.clear();
   return chains;
 }

@@ -1,6 +1,7 @@
 // One run over several logs: `extract` finds the restarts among the logs that it has measured.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ class RestartJoiner {
     std::string path;
     std::size_t run;
   };
-  std::vector<Held> held_;
+  std::deque<Held> held_;
   std::vector<RunSpan> spans_;
 };
 

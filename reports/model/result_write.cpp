@@ -304,9 +304,13 @@ std::string to_text(const ResultSet& results) {
     }
   });
   out += ",\n  \"cells\": [";
-  for (const auto& block : blocks) out += block;
+  for (auto& block : blocks) {
+    out += block;
+    block = {};
+  }
   out += cells.empty() ? "]" : "\n  ]";
-  return out + "\n}\n";
+  out += "\n}\n";
+  return out;
 }
 
 }  // namespace bertbench
