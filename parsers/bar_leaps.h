@@ -21,13 +21,14 @@ class BarLeaps {
   };
   /// A redraw beyond 0; `fresh` if it is the first one of a bar that was drawn at 0 before.
   void see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t line, First& first);
-  /// Takes what holds a leap out of the runs, with a notice.
+  /// Takes what holds a leap out of the runs, with a notice; a total counts from where they begin.
   void conclude();
 
  private:
   struct Leap {
     RunDraft* draft = nullptr;
     std::int64_t to = 0, line = 0;
+    bool drawn = false;  ///< the bar was first drawn there
   };
   std::vector<Leap> leaps_;
 };

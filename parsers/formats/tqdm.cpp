@@ -298,7 +298,8 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
 }
 
 void TqdmParser::finish(RunBuilder& out) {
-  if (RunDraft* chosen = unnamed_.choose(trainer_evidence_, named_training_, out)) newest_ = chosen;
+  RunDraft* chosen = unnamed_.choose(trainer_evidence_, named_training_, out);
+  if (chosen != nullptr) newest_ = chosen;
   // A bar that was no training may have drawn last.
   if (newest_ != nullptr && newest_->discard) newest_ = nullptr;
   if (newest_ == nullptr) return;
@@ -318,8 +319,8 @@ void TqdmParser::finish(RunBuilder& out) {
     draft.ended_well = outer_.done == outer_.total;
     const double seconds = static_cast<double>(outer_.done) * outer_.seconds_per_iteration;
     // tqdm's last redraw shows the mean, others a smoothed rate: only the mean fits the elapsed
-    // time.
-    if (draft.ended_well && std::floor(seconds) == outer_.elapsed_s)
+    // time. Of bars without a name one epoch's was taken.
+    if (draft.ended_well && chosen == nullptr && std::floor(seconds) == outer_.elapsed_s)
       draft.log.totals.training_s = seconds;
   }
   closing_.give_to(draft);

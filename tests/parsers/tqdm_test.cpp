@@ -420,6 +420,38 @@ TEST(Tqdm, TakesNoPrintedRateOfABarThatLeapsToWhereTheRunGoesOn) {
   EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("leaps from 0 to 99001"));
 }
 
+TEST(Tqdm, DoesNotTakeTheTimeOfAllEpochsForABarWithoutANameOfOne) {
+  const std::string epoch =
+      "\r  0%| | 0/100 [00:00<?, ?it/s]\r 50%|#| 50/100 [00:12<00:12,  4.00it/s, loss=0.5]"
+      "\r100%|#| 100/100 [00:25<00:00,  4.00it/s, loss=0.5]\n";
+  const auto runs = read_text("\rEpochs:   0%| | 0/2 [00:00<?, ?it/s]\n" + epoch +
+                              "\rEpochs:  50%|#| 1/2 [00:25<00:25, 25.00s/it]\n" + epoch +
+                              "\rEpochs: 100%|#| 2/2 [00:50<00:00, 25.00s/it]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.back().step, 100);
+  EXPECT_FALSE(runs[0].totals.training_s) << "50 s are those of both";
+}
+
+TEST(Tqdm, CountsTheTotalOfAResumedBarFromWhereItBegins) {
+  const auto leap = read_text(
+      "\rTraining:   0%| | 0/1000 [00:00<?, ?it/s]"
+      "\rTraining:  60%|#| 600/1000 [00:02<00:01, 300.00it/s]"
+      "\rTraining:  80%|#| 800/1000 [01:42<00:05, 40.00it/s]"
+      "\rTraining: 100%|#| 1000/1000 [03:22<00:00,  4.95it/s]\n");
+  ASSERT_EQ(leap.size(), 1u);
+  EXPECT_EQ(leap[0].totals.iterations, 400);
+  EXPECT_EQ(leap[0].totals.training_s, 200);
+  const auto drawn = read_text(
+      "\rSteps:  60%|#| 600/1000 [00:00<?, ?it/s]"
+      "\rSteps:  80%|#| 800/1000 [01:40<01:40,  2.00it/s]"
+      "\rSteps: 100%|#| 1000/1000 [03:20<00:00,  2.00it/s]\n");
+  ASSERT_EQ(drawn.size(), 1u);
+  EXPECT_EQ(drawn[0].totals.iterations, 400);
+  EXPECT_EQ(drawn[0].totals.training_s, 200);
+  EXPECT_EQ(drawn[0].rate_unit, RateUnit::iterations_per_second);
+  EXPECT_TRUE(drawn[0].notices.empty());
+}
+
 TEST(Tqdm, TakesALoopWithoutANameForTrainingOnlyOnEvidence) {
   const std::string bar =
       "\r 50%| | 200/400 [00:50<00:50,  4.00it/s]\r100%| | 400/400 [01:40<00:00,  4.00it/s]\n";
