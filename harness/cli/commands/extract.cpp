@@ -100,7 +100,7 @@ std::map<std::string, std::string> deciding(const Options& options) {
 }
 
 /// One thread parses what all have found, and each brings blocks of memory.
-constexpr std::size_t kMostThreadsOfALog = 6;
+constexpr std::size_t kMostThreadsOfALog = 4;
 
 /// Of logs that are read at the same time, beside what one needs by itself.
 constexpr std::size_t kMemoryOfLogs = std::size_t{24} << 20;
