@@ -226,7 +226,7 @@ void OutcomeRules::see(const Line& line) {
     });
     named_ = true;
     add(line.number, Status::error, follows ? kSignal : kNamed, exception);
-  } else if (is_lone_exception(line.text)) {
+  } else if (is_lone_exception(line.text) || is_lone_exception(behind_host_label(line.text))) {
     add(line.number, Status::error, kSignal, line.text);
   }
 }

@@ -28,7 +28,8 @@ constexpr OutcomeRule kRules[] = {
     {"Resource exhausted: ", "lloc", "larger than max", Status::out_of_memory, kMemory},
     {"Resource exhausted: ", "memory", "larger than max", Status::out_of_memory, kMemory},
     {"ResourceExhaustedError", "", "", Status::out_of_memory, kMemory},
-    {"OOMKilled", "", "", Status::out_of_memory, kMemory},  // Kubernetes
+    {"low on resource: memory", "", "", Status::out_of_memory, kMemory},  // Kubernetes evicts
+    {"OOMKilled", "", "", Status::out_of_memory, kMemory},                // Kubernetes
     {"oom-kill event", "", "", Status::out_of_memory, kMemory},
     {"oom_kill event", "", "", Status::out_of_memory, kMemory},
     {"Exceeded job memory limit", "", "", Status::out_of_memory, kMemory},
@@ -82,6 +83,11 @@ constexpr OutcomeRule kRules[] = {
     {"ssh exited with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // pdsh
     {"exits with return code = ", "", "", Status::error, kSignal, Reading::exit_code},
     {"Process completed with exit code ", "", "", Status::error, kSignal, Reading::exit_code},
+    {"=   EXIT CODE: ", "", "", Status::error, kSignal, Reading::exit_code},  // Intel MPI, MPICH
+    {"KILLED BY SIGNAL: ", "SIGNAL: 9 ", "", Status::killed, kSignal},
+    {"KILLED BY SIGNAL: ", "SIGNAL: 15 ", "", Status::killed, kSignal},
+    {"KILLED BY SIGNAL: ", "", "", Status::error, kSignal},
+    {"has lost communication with a remote daemon", "", "", Status::error, kNamed},  // Open MPI
     {"make: *** ", "] Killed", "", Status::killed, kSignal},
     {"make: *** ", "] Terminated", "", Status::killed, kSignal},
     {"make: *** ", "] Error 137", "", Status::killed, kSignal},
@@ -97,6 +103,10 @@ constexpr OutcomeRule kRules[] = {
     {"SIGSEGV", "", "", Status::error, kSignal},
     {"SIGABRT", "", "", Status::error, kSignal},
     {"ChildFailedError", "", "", Status::error, kSignal},
+    {"execute failed, reason=[", "", "", Status::error, kNamed},  // Ascend
+    // Horovod: some ranks wait for the others. If they come, records follow.
+    {"were submitted to be reduced, gathered or broadcasted by subset of ranks", "", "",
+     Status::stalled, kSignal},
     {"DUE TO TIME LIMIT", "", "", Status::timeout, kNamed},
     {"TERM_RUNLIMIT", "", "", Status::timeout, kNamed},
     {"job killed: walltime", "", "", Status::timeout, kNamed},
@@ -121,6 +131,7 @@ constexpr OutcomeRule kRules[] = {
     {"got signal: ", "", "", Status::killed, kSignal},
     // "Sending process 7 closing signal SIGTERM" is how torchrun ends the other ranks.
     {"signal SIGTERM", "", "closing signal", Status::killed, kSignal},
+    {"SIGKILL", "Signal 9 (", "", Status::killed, kNamed},  // torchrun's table
     {"SIGKILL", "", "", Status::killed, kSignal},
     {"zsh: killed ", "", "", Status::killed, kSignal},
     {"zsh: segmentation fault", "", "", Status::error, kNamed},

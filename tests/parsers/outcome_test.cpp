@@ -271,6 +271,20 @@ TEST(OutcomeRules, TellHowRunsEnd) {
       {"zsh: killed     python train.py\n", Status::killed, "zsh"},
       {"Killed: 9\n", Status::killed, "9"},
       {"exiting program after receiving SIGTERM.\n", Status::killed, "SIGTERM"},
+      {"ChildFailedError:\n  exitcode  : -9 (pid: 15724)\n"
+       "  traceback : Signal 9 (SIGKILL) received by PID 15724\n",
+       Status::killed, "Signal 9"},
+      {"=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   EXIT CODE: 1\n",
+       Status::error, "EXIT CODE: 1"},
+      {"=   KILLED BY SIGNAL: 9 (Killed)\n", Status::killed, "SIGNAL: 9"},
+      {"=   KILLED BY SIGNAL: 11 (Segmentation fault)\n", Status::error, "11"},
+      {"ORTE has lost communication with a remote daemon.\n", Status::error, "lost"},
+      {"The node was low on resource: memory. Container pytorch was using 60Gi\n",
+       Status::out_of_memory, "low on resource"},
+      {"worker-1: RuntimeError: The Inner error is reported as above.\n", Status::error, "Inner"},
+      {"[W stall_inspector.cc:105] One or more tensors were submitted to be reduced, gathered or "
+       "broadcasted by subset of ranks and are waiting for remainder of ranks\n",
+       Status::stalled, "tensors"},
       // srun cancels a step because one of its tasks has failed, or a node.
       {"srun: error: n1: task 0: Exited with exit code 1\nsrun: Terminating StepId=1.0\n"
        "slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2024-04-20T09:09:37 ***\n",
