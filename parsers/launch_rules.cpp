@@ -94,8 +94,9 @@ void FactRules::see_launcher(const Line& line) {
   world("+ WORLD_SIZE=", true);
   world("Num GPUs ", true);
   if (has(line, "devices (GPUs/TPUs)")) world("training on ", false);  // fairseq
-  const auto list = line.text.find(" gpus='");                         // gluon-nlp: "0,1,2,3"
-  if (list != std::string_view::npos) {
+  // MXNet's scripts: "0,1,2,3", of one worker where there are several
+  const auto list = line.text.find(" gpus='");
+  if (list != std::string_view::npos && !has(line, "='horovod'") && !has(line, "='dist")) {
     const auto digits = line.text.substr(list + 7, line.text.find('\'', list + 7) - list - 7);
     const auto gpus = split(digits, ',');
     if (!digits.empty() &&

@@ -319,8 +319,8 @@ void GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
   in_epoch_ = 0;
   world_ = accumulation_ = batch_ = steps_ = std::nullopt;
   one_worker_ = line.text.find("comm_backend='horovod'") != std::string_view::npos;
-  Cursor gpus(line);
-  if (gpus.skip_past("gpus='")) {
+  Cursor gpus(line);  // with horovod the list is not used: a worker has the GPU of its rank
+  if (!one_worker_ && gpus.skip_past("gpus='")) {
     if (const auto list = gpus.until("'")) {
       world_ = static_cast<std::int64_t>(split(*list, ',').size());
     }

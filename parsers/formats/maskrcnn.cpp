@@ -7,7 +7,8 @@
 //   else)
 //
 // "time" is the median of the last 20 iterations and, in brackets, the mean of all: the clock of
-// the stamps has the interval itself. The batch, IMS_PER_BATCH, is that of all GPUs.
+// the stamps has the interval itself. The batch, IMS_PER_BATCH, is that of all GPUs. SSD's line
+// "Done benchmarking. Total images: ..." counts those of one GPU: not taken.
 #include <cmath>
 #include <optional>
 #include <string>
@@ -21,9 +22,9 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {
-    "maskrcnn_benchmark", "'SOLVER.IMS_PER_BATCH', '", ":::MLLOG {",
-    "Training perf is: ", "Training performance = ",   "Done benchmarking. Total images: "};
+constexpr std::string_view kAnchors[] = {"maskrcnn_benchmark", "'SOLVER.IMS_PER_BATCH', '",
+                                         ":::MLLOG {",
+                                         "Training perf is: ", "Training performance = "};
 
 class MaskrcnnParser final : public LineParser {
  public:
@@ -71,16 +72,6 @@ bool MaskrcnnParser::see_closing(const Line& line, RunBuilder& out) {
     RunDraft& draft = out.run(WorkKind::training, line.number);
     draft.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
     draft.ended_well = true;
-    draft.last_line = line.number;
-    return true;
-  }
-  if (cursor.skip_past("Done benchmarking. Total images: ")) {
-    const auto images = cursor.integer();
-    const auto seconds = number_after(line, "total time: ");
-    if (!images || *images < 1 || !seconds || !(*seconds > 0)) return false;
-    RunDraft& draft = out.run(WorkKind::training, line.number);
-    draft.log.totals.sequences = *images;
-    draft.log.totals.training_s = *seconds;
     draft.last_line = line.number;
     return true;
   }

@@ -178,5 +178,21 @@ TEST(Gluonnlp, IsNotMisledByOtherLinesWithSamplesPerSecond) {
   EXPECT_TRUE(read_text("throughput 14.3 samples/s\n[Epoch 1] done, 12 samples/s\n").empty());
 }
 
+TEST(Gluonnlp, TakesNoWorldFromTheListOfGpusThatHorovodDoesNotUse) {
+  const std::string line =
+      "2020-07-11 01:18:24,537 - root - INFO - [step 100], Loss mlm/rtd/total=9.5/0.6/10.1, "
+      "LR=0.000011, grad_norm=33.4706. Time cost=20.00, Throughput=640.00 samples/s, "
+      "ETA=55.00h\n";
+  const auto workers =
+      read_text("Namespace(batch_size=32, comm_backend='horovod', gpus='0')\n" + line);
+  ASSERT_EQ(workers.size(), 1u);
+  EXPECT_FALSE(workers[0].facts.world());
+  EXPECT_EQ(workers[0].rate_unit, RateUnit::unknown);
+  const auto one =
+      read_text("Namespace(batch_size=32, comm_backend='device', gpus='0,1')\n" + line);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].facts.world(), 2);
+}
+
 }  // namespace
 }  // namespace bertbench
