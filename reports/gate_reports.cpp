@@ -5,6 +5,7 @@
 #include <map>
 
 #include "parsers/core/text.h"
+#include "reports/junit_xml.h"
 #include "reports/markup.h"
 #include "reports/present.h"
 #include "reports/table.h"
@@ -30,10 +31,6 @@ Level level_of(Verdict verdict, const GateOptions& options) {
       return Level::skipped;
   }
   return Level::error;
-}
-
-std::string attribute(const char* name, std::string_view value) {
-  return fmt::format(" {}=\"{}\"", name, escape_markup(value));
 }
 
 /// https://docs.github.com/actions/reference/workflow-commands: % first, then what ends a command.
@@ -76,43 +73,35 @@ std::string counts_of(const GateReport& report) {
 
 std::string gate_junit(const GateReport& report, const GateOptions& options,
                        const std::string& name_of_gate) {
-  std::map<Level, int> count;
-  std::string body;
+  JunitCounts counts;
+  std::string cases;
   for (const CellVerdict& cell : report.cells) {
     const Level level = level_of(cell.verdict, options);
-    ++count[level];
-    const std::string_view verdict = name(cell.verdict);
-    body += "    <testcase" + attribute("classname", "bertbench.check") +
-            attribute("name", cell.key) + ">\n      <properties>\n";
-    const auto property = [&](const char* name, std::string_view value) {
-      body += "        <property" + attribute("name", name) + attribute("value", value) + "/>\n";
-    };
-    property("verdict", verdict);
-    if (cell.change) property("change", shortest(*cell.change));
-    if (cell.rerun) {
-      property("first_verdict", name(Verdict::regression));
-      property("rerun_verdict", name(cell.rerun->verdict));
-      if (cell.rerun->change) property("rerun_change", shortest(*cell.rerun->change));
-      property("cleared_by_rerun", cell.cleared() ? "true" : "false");
-    }
-    body += "      </properties>\n";
+    ++counts.tests;
+    const std::string verdict(name(cell.verdict));
+    cases += "    <testcase" + junit_attribute("classname", "bertbench.check") +
+             junit_attribute("name", cell.key) + ">\n";
+    const std::string message = junit_attribute("message", cell.reason);
     if (level == Level::skipped) {
-      body += "      <skipped" + attribute("message", cell.reason) + "/>\n";
+      ++counts.skipped;
+      cases += "      <skipped" + message + "/>\n";
     } else if (level != Level::fine) {
-      const char* tag = level == Level::error ? "error" : "failure";
-      body += fmt::format("      <{}", tag) + attribute("type", verdict) +
-              attribute("message", cell.reason) + fmt::format("/>\n");
-    } else {
-      body += "      <system-out>" + escape_markup(cell.reason) + "</system-out>\n";
+      ++(level == Level::error ? counts.errors : counts.failures);
+      cases += fmt::format("      <{}", level == Level::error ? "error" : "failure") +
+               junit_attribute("type", verdict) + message + "/>\n";
     }
-    body += "    </testcase>\n";
+    std::vector<std::pair<std::string, std::string>> facts{{"verdict", verdict}};
+    if (cell.change) facts.emplace_back("change", shortest(*cell.change));
+    if (cell.rerun) {
+      facts.emplace_back("first_verdict", name(Verdict::regression));
+      facts.emplace_back("rerun_verdict", name(cell.rerun->verdict));
+      if (cell.rerun->change) facts.emplace_back("rerun_change", shortest(*cell.rerun->change));
+      facts.emplace_back("cleared_by_rerun", cell.cleared() ? "true" : "false");
+    }
+    facts.emplace_back("reason", cell.reason);
+    cases += junit_output(facts) + "    </testcase>\n";
   }
-  const std::string sums =
-      fmt::format(" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"", report.cells.size(),
-                  count[Level::failure], count[Level::error], count[Level::skipped]);
-  const std::string title = attribute("name", name_of_gate.empty() ? "bertbench" : name_of_gate);
-  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites" + title + sums +
-         ">\n  <testsuite" + title + sums + ">\n" + body + "  </testsuite>\n</testsuites>\n";
+  return junit_file(name_of_gate, counts, "", cases);
 }
 
 std::string github_annotations(const GateReport& report, const GateOptions& options) {

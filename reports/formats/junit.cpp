@@ -3,20 +3,13 @@
 #include <ostream>
 
 #include "parsers/core/text.h"
+#include "reports/junit_xml.h"
 #include "reports/markup.h"
 #include "reports/present.h"
 #include "reports/report.h"
 
 namespace bertbench {
 namespace {
-
-std::string attribute(const char* name, std::string_view value) {
-  return fmt::format(" {}=\"{}\"", name, escape_markup(value));
-}
-
-void property(const char* name, const std::string& value, std::string& out) {
-  out += "        <property" + attribute("name", name) + attribute("value", value) + "/>\n";
-}
 
 std::string message(const Outcome& outcome) {
   std::string text(name(outcome.status));
@@ -25,14 +18,10 @@ std::string message(const Outcome& outcome) {
   return text;
 }
 
-struct Counts {
-  int tests = 0, failures = 0, skipped = 0;
-};
-
 /// All attempts of one trial, first to last. The last one decides; earlier ones are retries,
 /// written as Maven Surefire does (flakyFailure when the trial passed in the end, rerunFailure when
 /// not).
-void test_case(const Cell& cell, const std::vector<const Trial*>& attempts, Counts& counts,
+void test_case(const Cell& cell, const std::vector<const Trial*>& attempts, JunitCounts& counts,
                std::string& out) {
   const Trial& last = *attempts.back();
   const bool failed = is_failure(last.outcome.status);
@@ -40,20 +29,13 @@ void test_case(const Cell& cell, const std::vector<const Trial*>& attempts, Coun
   ++counts.tests;
   counts.failures += failed ? 1 : 0;
   counts.skipped += unmeasured ? 1 : 0;
-  out += "    <testcase" + attribute("classname", cell.key) +
-         attribute("name", fmt::format("trial {}", last.trial)) + ">\n      <properties>\n";
-  if (last.sequences_per_second)
-    property("sequences_per_second", shortest(*last.sequences_per_second), out);
-  if (!last.estimator.empty()) property("estimator", last.estimator, out);
-  if (!last.window.rule.empty()) property("window", last.window.rule, out);
-  property("attempts", std::to_string(last.attempt), out);
-  if (!last.log.empty()) property("log", last.log, out);
-  out += "      </properties>\n";
+  out += "    <testcase" + junit_attribute("classname", cell.key) +
+         junit_attribute("name", fmt::format("trial {}", last.trial)) + ">\n";
   const auto element = [&](const char* tag, const Outcome& outcome) {
     std::string where = last.log;
     if (outcome.line > 0) where += fmt::format(":{}", outcome.line);
-    out += fmt::format("      <{}", tag) + attribute("type", name(outcome.status)) +
-           attribute("message", message(outcome)) + ">" + escape_markup(where) +
+    out += fmt::format("      <{}", tag) + junit_attribute("type", name(outcome.status)) +
+           junit_attribute("message", message(outcome)) + ">" + escape_markup(where) +
            fmt::format("</{}>\n", tag);
   };
   if (failed) element("failure", last.outcome);
@@ -61,16 +43,25 @@ void test_case(const Cell& cell, const std::vector<const Trial*>& attempts, Coun
   for (std::size_t i = 0; i + 1 < attempts.size(); ++i) element(retry, attempts[i]->outcome);
   // A result set may keep only the attempt that counts.
   for (auto i = static_cast<int>(attempts.size()); i < last.attempt; ++i)
-    out += fmt::format("      <{}", retry) + attribute("type", "retried") +
-           attribute("message", "an earlier attempt did not complete") + "/>\n";
+    out += fmt::format("      <{}", retry) + junit_attribute("type", "retried") +
+           junit_attribute("message", "an earlier attempt did not complete") + "/>\n";
   if (unmeasured)
     out += "      <skipped" +
-           attribute("message", "the log does not cover the window " + last.window.rule) + "/>\n";
-  out += "    </testcase>\n";
+           junit_attribute("message", "the log does not cover the window " + last.window.rule) +
+           "/>\n";
+  std::vector<std::pair<std::string, std::string>> facts;
+  if (last.sequences_per_second) {
+    facts.emplace_back("sequences_per_second", shortest(*last.sequences_per_second));
+  }
+  if (!last.estimator.empty()) facts.emplace_back("estimator", last.estimator);
+  if (!last.window.rule.empty()) facts.emplace_back("window", last.window.rule);
+  facts.emplace_back("attempts", std::to_string(last.attempt));
+  if (!last.log.empty()) facts.emplace_back("log", last.log);
+  out += junit_output(facts) + "    </testcase>\n";
 }
 
 Result<void> render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
-  Counts counts;
+  JunitCounts counts;
   std::string body;
   for (const Cell& cell : set.cells) {
     std::map<int, std::vector<const Trial*>> trials;
@@ -87,13 +78,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
       }
     }
   }
-  const std::string sums = fmt::format(" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"",
-                                       counts.tests, counts.failures, counts.skipped);
-  const std::string title = options.title.empty() ? "bertbench" : options.title;
-  out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites" << attribute("name", title)
-      << sums << ">\n  <testsuite" << attribute("name", title) << sums;
-  if (!set.created.empty()) out << attribute("timestamp", set.created);
-  out << ">\n" << body << "  </testsuite>\n</testsuites>\n";
+  out << junit_file(options.title, counts, set.created, body);
   return {};
 }
 

@@ -45,6 +45,7 @@ GateReport mixed() {
 TEST(GateJunit, AFailureIsWhatFailsTheGateAndTheRestIsSkippedOrFine) {
   const auto xml = xml::parse(gate_junit(mixed(), {}, "gate"));
   ASSERT_EQ(xml.error, "");
+  EXPECT_EQ(xml::beyond_junit_schema(xml), "");
   EXPECT_EQ(xml.named("testcase").size(), 7U);
   EXPECT_EQ(xml.named("failure").size(), 2U);
   EXPECT_EQ(xml.named("error").size(), 1U);

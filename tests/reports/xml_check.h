@@ -114,4 +114,44 @@ inline Document parse(std::string_view text) {
   return out;
 }
 
+/// What of a JUnit file is not in Jenkins' junit-10.xsd (elements, their places and attributes;
+/// that of pytest's "xunit2"); empty if nothing is.
+inline std::string beyond_junit_schema(const Document& document) {
+  struct Rule {
+    std::vector<std::string> parents, attributes;
+  };
+  const std::vector<std::string> verdict{"type", "message"};
+  const std::map<std::string, Rule> rules = {
+      {"testsuites", {{""}, {"name", "time", "tests", "failures", "errors"}}},
+      {"testsuite",
+       {{"testsuites", "testsuite"},
+        {"name", "tests", "failures", "errors", "group", "time", "skipped", "timestamp", "hostname",
+         "id", "package", "file", "log", "url"}}},
+      {"properties", {{"testsuite"}, {}}},
+      {"property", {{"properties"}, {"name", "value"}}},
+      {"testcase", {{"testsuite"}, {"name", "time", "classname", "group"}}},
+      {"skipped", {{"testcase"}, verdict}},
+      {"error", {{"testcase"}, verdict}},
+      {"failure", {{"testcase"}, verdict}},
+      {"rerunFailure", {{"testcase"}, verdict}},
+      {"rerunError", {{"testcase"}, verdict}},
+      {"flakyFailure", {{"testcase"}, verdict}},
+      {"flakyError", {{"testcase"}, verdict}},
+      {"system-out", {{"testsuite", "testcase"}, {}}},
+      {"system-err", {{"testsuite", "testcase"}, {}}}};
+  const auto in = [](const std::vector<std::string>& list, const std::string& word) {
+    return std::find(list.begin(), list.end(), word) != list.end();
+  };
+  for (const Element& element : document.elements) {
+    const auto rule = rules.find(element.name);
+    if (rule == rules.end() || !in(rule->second.parents, element.parent)) {
+      return element.name + " in " + element.parent;
+    }
+    for (const auto& [name, value] : element.attributes) {
+      if (!in(rule->second.attributes, name)) return element.name + " " + name;
+    }
+  }
+  return {};
+}
+
 }  // namespace bertbench::xml
