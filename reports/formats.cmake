@@ -29,7 +29,7 @@ bb_embed(bb_reports kHardwareJson ${PROJECT_SOURCE_DIR}/configs/hardware.json)
 
 # Plots: what they show, and how they are drawn.
 target_sources(bb_reports PRIVATE
-  comparison_table.cpp gate_reports.cpp iterations_file.cpp junit_xml.cpp plot/chart_data.cpp plot/figure.cpp plot/groups.cpp plot/heat.cpp plot/heat_svg.cpp plot/iterations.cpp plot/rows.cpp
+  comparison_table.cpp gate_reports.cpp iterations_file.cpp junit_xml.cpp trust.cpp plot/chart_data.cpp plot/figure.cpp plot/groups.cpp plot/heat.cpp plot/heat_svg.cpp plot/iterations.cpp plot/rows.cpp
   plot/scaling.cpp plot/svg.cpp plot/svg_parts.cpp plot/timeline.cpp)
 
 # The HTML report: its parts, and its style and scripts from files of their own. The chart library

@@ -193,52 +193,6 @@ std::map<std::string, int> flops_formulas(const ResultSet& set) {
   return out;
 }
 
-std::vector<TrustCheck> trust_checks(const ResultSet& set) {
-  constexpr int kTrials = 5;
-  constexpr double kNoise = 0.05;
-  const Provenance made = provenance(set);
-  int least = 0, measured = 0, unmeasured = 0, warned = 0;
-  double worst = -1;
-  const Cell* noisiest = nullptr;
-  for (const Cell& cell : set.cells) {
-    warned += cell.warnings.empty() ? 0 : 1;
-    if (!cell.throughput.median) {
-      ++unmeasured;
-      continue;
-    }
-    least = measured++ == 0 ? cell.throughput.n : std::min(least, cell.throughput.n);
-    if (cell.throughput.cv && *cell.throughput.cv > worst) {
-      worst = *cell.throughput.cv;
-      noisiest = &cell;
-    }
-  }
-  std::vector<TrustCheck> out;
-  if (measured == 0) return {{false, "no cell has a number"}};
-  out.push_back({unmeasured == 0, unmeasured == 0
-                                      ? "every cell has a number"
-                                      : counted(unmeasured, "cell") + " without a number"});
-  out.push_back({least >= kTrials, fmt::format("at least {} a cell{}", counted(least, "trial"),
-                                               least >= kTrials ? "" : ": 5 or more tell noise")});
-  if (noisiest == nullptr) {
-    out.push_back({false, "no spread is known: one trial a cell"});
-  } else {
-    out.push_back(
-        {worst <= kNoise, fmt::format("largest spread (cv) {}{}", percent_text(worst),
-                                      worst <= kNoise ? std::string() : ": " + noisiest->key)});
-  }
-  out.push_back({made.failed == 0,
-                 made.failed == 0
-                     ? counted(made.trials, "trial") + ", none failed"
-                     : fmt::format("{} of {} failed", made.failed, counted(made.trials, "trial"))});
-  if (made.retried > 0) out.push_back({false, counted(made.retried, "trial") + " retried"});
-  if (made.estimators.size() > 1) {
-    out.push_back({false, fmt::format("{} estimators are mixed", made.estimators.size())});
-  }
-  if (warned > 0) out.push_back({false, "warnings on " + counted(warned, "cell")});
-  if (made.emulated) out.push_back({false, "stand-ins: no statement about GPUs"});
-  return out;
-}
-
 std::vector<std::pair<std::string, std::string>> environment_lines(const ResultSet& set) {
   std::vector<std::pair<std::string, std::string>> out;
   flatten(set.environment, "", out);

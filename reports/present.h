@@ -66,13 +66,6 @@ struct Provenance {
 /// "masked_head, peak H200 bf16 dense 989.5 TFLOPS" with how many cells.
 [[nodiscard]] std::map<std::string, int> flops_formulas(const ResultSet& set);
 
-/// Can the numbers be trusted: what was checked, and whether it holds.
-struct TrustCheck {
-  bool good = false;
-  std::string text;  ///< "every cell has at least 5 trials (7)"
-};
-[[nodiscard]] std::vector<TrustCheck> trust_checks(const ResultSet& set);
-
 /// The environment as path -> text ("cpu.model" -> "..."), scalars only, in order.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment_lines(
     const ResultSet& set);

@@ -141,11 +141,10 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
   };
   if (set.cells.empty()) {
     page.body +=
-        "<p class=\"note\">No cells: nothing was measured.</p>\n<p><code>bertbench sweep CONFIG "
-        "--out "
-        "DIR</code> measures a grid, <code>bertbench extract LOG... -o results.json</code> reads "
-        "what "
-        "others left behind.</p>\n";
+        "<p class=\"note\">No cells: nothing was measured.</p>\n"
+        "<p><code>bertbench sweep CONFIG --out DIR</code> measures a grid, "
+        "<code>bertbench extract LOG... -o results.json</code> reads what others left "
+        "behind.</p>\n";
   } else {
     page.body += html::headline(set);
     if (options.baseline != nullptr) {

@@ -98,7 +98,8 @@ std::vector<Picture> pictures_of(const ResultSet& set, const ReportOptions& opti
   if (auto figure = plot::reconciliation_figure(set)) all.push_back(std::move(*figure));
   if (auto figure = plot::timeline_figure(set)) all.push_back(std::move(*figure));
   if (options.baseline != nullptr) {
-    if (auto figure = plot::comparison_figure(compare(*options.baseline, set, options.alpha))) {
+    if (auto figure =
+            plot::comparison_figure(compare(*options.baseline, set, options.alpha), set)) {
       all.push_back(std::move(*figure));
     }
   }

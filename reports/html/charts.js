@@ -22,7 +22,11 @@
     const size = Math.abs(value);
     return size >= 1e6 ? `${four(value / 1e6)}M` : size >= 1e4 ? `${four(value / 1e3)}k` : four(value);
   };
-  const shorten = (text) => (text.length > 44 ? `${text.slice(0, 43)}…` : text);
+  // Without its middle: the end of a name (the topology) tells rows apart as its beginning does.
+  const shorten = (text, most) => {
+    const head = Math.floor((most - 1) / 2);
+    return text.length > most ? `${text.slice(0, head)}…${text.slice(head + 1 - most)}` : text;
+  };
 
   // The groups that are drawn: those whose name holds all words, at most as many as have a colour.
   const chosenGroups = (figure, words) => {
@@ -33,6 +37,8 @@
     });
     return hits.slice(0, figure.groups_shown);
   };
+
+  const faded = (hue, mark) => (mark === "faint_points" ? `${hue}73` : hue);
 
   const datasets = (figure, groups) => {
     const out = [];
@@ -45,7 +51,7 @@
       out.push({
         label: series.name, place, mark: series.mark, group: series.group,
         data: series.points.map(([x, y, low, high, tip]) => ({ x, y, low, high, tip })),
-        showLine: lined, tension: 0, borderColor: hue, backgroundColor: hue,
+        showLine: lined, tension: 0, borderColor: faded(hue, series.mark), backgroundColor: faded(hue, series.mark),
         borderWidth: series.mark === "line" ? 1.2 : series.mark === "dashed" ? 1.3 : 2,
         borderDash: series.mark === "dashed" ? [5, 4] : [],
         pointStyle: shapes[place % 4], pointRadius: radius,
@@ -163,11 +169,19 @@
       grid: { color: look.rule, borderColor: look.soft },
       ticks: {
         color: look.soft, autoSkip: false, maxRotation: 0,
-        callback: (value) => (axis.rows ? shorten(axis.rows[value] ?? "") : tickText(value, axis.percent)),
+        callback(value) {
+          if (!axis.rows) return tickText(value, axis.percent);
+          return shorten(axis.rows[value] ?? "", Math.min(60, Math.max(14, Math.floor(this.chart.width * 0.4 / 6.3))));
+        },
       },
       afterBuildTicks(own) {
         if (axis.rows || (own.min === axis.low && own.max === axis.high)) {
           own.ticks = axis.ticks.map((value) => ({ value }));
+          // As many as have room beside each other, on a narrow screen every second or third.
+          const widest = Math.max(...axis.ticks.map((value) => tickText(value, axis.percent).length));
+          while (name === "x" && own.ticks.length > 2 && own.ticks.length * (widest * 7 + 6) > own.width) {
+            own.ticks = own.ticks.filter((_, i) => i % 2 === 0);
+          }
         }
       },
     };
@@ -332,7 +346,7 @@
     look = theme();
     for (const chart of charts) {
       chart.data.datasets.forEach((set) => {
-        set.borderColor = set.backgroundColor = look.colours[set.place % 8];
+        set.borderColor = set.backgroundColor = faded(look.colours[set.place % 8], set.mark);
       });
       for (const axis of Object.values(chart.options.scales)) {
         axis.title.color = look.ink;

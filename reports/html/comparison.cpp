@@ -20,7 +20,7 @@ std::string comparison_section(const ResultSet& baseline, const ResultSet& set,
       escape_markup(baseline.created.empty() ? "" : ", " + baseline.created),
       escape_markup(options.result_name.empty() ? "this result" : options.result_name),
       escape_markup(set.created.empty() ? "" : ", " + set.created), escape_markup(sum.sentence));
-  if (const auto figure = plot::comparison_figure(cells)) body += figures.add(*figure);
+  if (const auto figure = plot::comparison_figure(cells, set)) body += figures.add(*figure);
   const Table table = comparison_table(cells);
   SortableTable what{table, "comparison", "cells", {}, {}};
   for (const CellComparison& cell : cells) {
@@ -29,8 +29,10 @@ std::string comparison_section(const ResultSet& baseline, const ResultSet& set,
   }
   body += sortable_table(what);
   body += small(fmt::format(
-      "change: the Hodges-Lehmann shift from A to B with its exact interval; ~ where an exact "
-      "two-sided Mann-Whitney test gives p above {}.",
+      "change: the Hodges-Lehmann shift from A to B with its exact interval (of each cell by "
+      "itself); "
+      "p: exact two-sided Mann-Whitney test, then after Holm's correction over all cells compared; "
+      "~ where the latter is above {}.",
       options.alpha));
   return section("A against B", body);
 }

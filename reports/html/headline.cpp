@@ -3,19 +3,29 @@
 #include <algorithm>
 #include <map>
 
+#include "parsers/core/text.h"
 #include "reports/cell_table.h"
 #include "reports/html/sections.h"
 #include "reports/markup.h"
 #include "reports/present.h"
+#include "reports/trust.h"
 
 namespace bertbench::html {
 namespace {
 
+/// "84.4 %" in one piece, however narrow the card.
+std::string unbroken(std::string text) {
+  for (std::size_t at = 0; (at = text.find(" %", at)) != std::string::npos;) {
+    text.replace(at, 1, "\u00A0");
+  }
+  return text;
+}
+
 std::string card(const std::string& question, const std::string& answer, const std::string& unit,
                  const std::vector<std::string>& lines) {
-  std::string out = "<article><h2>" + question + "</h2><p class=\"big\">" + escape_markup(answer) +
-                    (unit.empty() ? "" : " <small>" + escape_markup(unit) + "</small>") +
-                    "</p><ul>";
+  std::string out =
+      "<article><h2>" + question + "</h2><p class=\"big\">" + escape_markup(unbroken(answer)) +
+      (unit.empty() ? "" : " <small>" + escape_markup(unit) + "</small>") + "</p><ul>";
   for (const std::string& line : lines) out += "<li>" + escape_markup(line) + "</li>";
   return out + "</ul></article>\n";
 }
@@ -52,7 +62,7 @@ std::string how_fast(const ResultSet& set, const std::vector<std::string>& names
   std::vector<std::string> lines;
   lines.push_back((set.cells.size() > 1 ? "fastest cell: " : "") + names[at]);
   if (const auto shown = shown_interval(*best)) {
-    lines.push_back(fmt::format("{} to {} ({} interval of the {}, n = {})",
+    lines.push_back(fmt::format("{} to {} ({} interval of the {}, n\u00A0=\u00A0{})",
                                 number_text(shown->interval.low), number_text(shown->interval.high),
                                 percent_text(shown->interval.coverage, 0),
                                 shown->of_mean ? "mean" : "median", best->throughput.n));
@@ -81,15 +91,19 @@ std::string how_fast(const ResultSet& set, const std::vector<std::string>& names
 }
 
 std::string how_well(const ResultSet& set, const std::vector<std::string>& names) {
-  // The largest job of each base, best known first.
-  std::map<std::string, std::size_t> largest;
+  // The largest job of each base, in the order of the bases.
+  std::vector<std::size_t> largest;
+  std::map<std::string, std::size_t> place;  // of a base in `largest`
   for (std::size_t i = 0; i < set.cells.size(); ++i) {
     const Cell& cell = set.cells[i];
     if (!cell.scaling_efficiency || !cell.speedup || !cell.identity.world_size()) continue;
     if (cell.speedup->base == cell.key) continue;
-    const auto [found, added] = largest.emplace(cell.speedup->base, i);
-    if (!added && *set.cells[found->second].identity.world_size() < *cell.identity.world_size()) {
-      found->second = i;
+    const auto [found, added] = place.emplace(cell.speedup->base, largest.size());
+    if (added) {
+      largest.push_back(i);
+    } else if (std::size_t& known = largest[found->second];
+               *set.cells[known].identity.world_size() < *cell.identity.world_size()) {
+      known = i;
     }
   }
   if (largest.empty()) {
@@ -98,13 +112,15 @@ std::string how_well(const ResultSet& set, const std::vector<std::string>& names
   }
   double low = 1e9, high = 0;
   std::vector<std::string> lines;
-  for (const auto& [base, at] : largest) {
+  for (const std::size_t at : largest) {
     const Cell& cell = set.cells[at];
     low = std::min(low, *cell.scaling_efficiency);
     high = std::max(high, *cell.scaling_efficiency);
     if (lines.size() < 4) {
-      lines.push_back(fmt::format("{}: {} on {} {}{}", names[at], ratio_text(cell.speedup->value),
-                                  *cell.identity.world_size(), cell.emulated ? "ranks" : "GPUs",
+      lines.push_back(fmt::format("{}: {}, {} on {} {}{}", names[at],
+                                  percent_text(*cell.scaling_efficiency),
+                                  ratio_text(cell.speedup->value), *cell.identity.world_size(),
+                                  cell.emulated ? "ranks" : "GPUs",
                                   cell.scaling.empty() ? "" : ", " + cell.scaling + " scaling"));
     }
   }
@@ -126,12 +142,13 @@ std::string can_i_trust(const ResultSet& set) {
                          check.good ? "good" : "doubt", check.good ? "✓" : "✗",
                          escape_markup(check.text));
   }
-  const bool measured = std::ranges::any_of(
-      set.cells, [](const Cell& cell) { return cell.throughput.median.has_value(); });
-  const std::string answer = !measured ? "no" : doubts == 0 ? "yes" : "with care";
-  const std::string small = doubts == 0 ? fmt::format("all {} checks hold", checks.size())
-                                        : fmt::format("{} of {} checks {} not hold", doubts,
-                                                      checks.size(), doubts == 1 ? "does" : "do");
+  const bool grave = std::ranges::any_of(checks, &TrustCheck::grave);
+  const std::string answer = grave ? "no" : doubts == 0 ? "yes" : "with care";
+  const std::string small =
+      doubts == 0 ? fmt::format("all {} checks hold", checks.size())
+                  : fmt::format("{} of {} {} not hold", doubts,
+                                counted(static_cast<long long>(checks.size()), "check"),
+                                doubts == 1 ? "does" : "do");
   return "<article class=\"trust\"><h2>Can I trust it?</h2><p class=\"big\">" + answer +
          " <small>" + small + "</small></p><ul>" + lines + "</ul></article>\n";
 }

@@ -7,7 +7,7 @@ namespace bertbench::html {
 namespace {
 
 constexpr std::size_t kFirstRows = 300;
-constexpr std::size_t kWrapped = 60;  // longer text breaks into lines
+constexpr std::size_t kWrapped = 40;  // longer text breaks into lines
 
 std::string cell_of(const TableColumn& column, const std::string& text) {
   const char* css = column.right             ? " class=\"right\""

@@ -64,7 +64,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
       show();
     });
   }
-  if (box) {
+  if (box && rows.length > 5) {
     box.hidden = false;
     let texts = null;
     box.querySelector("input").addEventListener("input", (event) => {

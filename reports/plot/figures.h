@@ -25,6 +25,11 @@ namespace bertbench::plot {
 /// used where the total is not known.
 [[nodiscard]] std::optional<Figure> reconciliation_figure(const ResultSet& set);
 
+/// The name of a row that shows one trial of a cell; that it is the first goes without saying.
+[[nodiscard]] inline std::string row_name(const std::string& cell, const Trial& trial) {
+  return trial.trial == 1 ? cell : cell + ", trial " + std::to_string(trial.trial);
+}
+
 /// Where the time of each cell's first trial with time stamps went, stretch by stretch.
 [[nodiscard]] std::optional<Figure> timeline_figure(const ResultSet& set);
 
@@ -38,6 +43,8 @@ struct IterationFigures {
                                                  const std::string& run_folder);
 
 /// Change of each cell from A to B with its interval; the largest changes where there are many.
-[[nodiscard]] std::optional<Figure> comparison_figure(const std::vector<CellComparison>& cells);
+/// Cells are named as in the other plots of `set`, which is B.
+[[nodiscard]] std::optional<Figure> comparison_figure(const std::vector<CellComparison>& cells,
+                                                      const ResultSet& set);
 
 }  // namespace bertbench::plot

@@ -27,9 +27,9 @@ std::string failure_word(const Cell& cell) {
   if (ran_out_of_memory(cell)) return "OOM";
   for (const Trial& trial : cell.trials) {
     if (is_failure(trial.outcome.status)) {
-      return trial.outcome.status == Status::out_of_memory
-                 ? "OOM"
-                 : std::string(name(trial.outcome.status));
+      return trial.outcome.status == Status::out_of_memory ? "OOM"
+             : trial.outcome.status == Status::truncated   ? "cut off"  // nine letters do not fit
+                                                         : std::string(name(trial.outcome.status));
     }
   }
   return "no rate";

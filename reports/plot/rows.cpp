@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string_view>
 
 #include "reports/cell_table.h"
 #include "reports/plot/figures.h"
@@ -122,7 +124,7 @@ std::optional<Figure> reconciliation_figure(const ResultSet& set) {
                                          number_text(value), cell.throughput.unit, offset * 100,
                                          has_total ? std::string(kTotal) : trial->estimator)});
     }
-    figure.y.rows.push_back(names[i] + ", trial " + std::to_string(trial->trial));
+    figure.y.rows.push_back(row_name(names[i], *trial));
   }
   if (rows.empty()) return std::nullopt;
   std::vector<std::string> kinds;
@@ -147,14 +149,18 @@ std::optional<Figure> reconciliation_figure(const ResultSet& set) {
                         : !by_total
                             ? "the one that was used"
                             : "all work over all time, or the one used where that is unknown";
-  figure.title = fmt::format("Every estimate of a log against {}{}", against,
+  figure.title = fmt::format("Every estimate of a log against {}; one trial a cell{}", against,
                              capped(figure.y.rows.size(), all));
   finish(figure, "difference", std::max(22.0, 10.0 * static_cast<double>(kinds.size())));
   drop_empty_side(figure, figure.x);
   return figure;
 }
 
-std::optional<Figure> comparison_figure(const std::vector<CellComparison>& cells) {
+std::optional<Figure> comparison_figure(const std::vector<CellComparison>& cells,
+                                        const ResultSet& set) {
+  const std::vector<std::string> names = short_names(set);
+  std::map<std::string_view, std::string_view> name_of;
+  for (std::size_t i = 0; i < names.size(); ++i) name_of.emplace(set.cells[i].key, names[i]);
   std::vector<const CellComparison*> shown;
   for (const CellComparison& cell : cells) {
     if (cell.change) shown.push_back(&cell);
@@ -184,7 +190,8 @@ std::optional<Figure> comparison_figure(const std::vector<CellComparison>& cells
     if (cell->p) point.tip += fmt::format(", p = {:.3g}", *cell->p);
     Series& series = !cell->significant ? same : *cell->change < 0 ? slower : faster;
     series.points.push_back(std::move(point));
-    figure.y.rows.push_back(cell->key);
+    const auto known = name_of.find(cell->key);
+    figure.y.rows.emplace_back(known == name_of.end() ? cell->key : known->second);
   }
   for (Series* series : {&slower, &faster, &same}) {
     if (!series->points.empty()) figure.series.push_back(std::move(*series));

@@ -13,6 +13,26 @@
 namespace bertbench::plot {
 namespace {
 
+constexpr double kRowMargin = 16, kRowLetter = 6.3;  // of the names of rows, at 11 px
+
+/// A name without its middle where it has more than `most` columns: its end (the topology) tells
+/// rows apart as its beginning does.
+std::string shortened(const std::string& name, std::size_t most) {
+  if (display_width(name) <= most || most < 3) return name;
+  const auto is_start = [&](std::size_t i) { return (name[i] & 0xC0) != 0x80; };
+  const std::size_t head = (most - 1) / 2, tail = most - 1 - head;
+  std::size_t from = name.size(), to = 0;
+  while (from > 0 && display_width(std::string_view(name).substr(from)) < tail) {
+    do --from;
+    while (from > 0 && !is_start(from));
+  }
+  while (to < from && display_width(std::string_view(name).substr(0, to)) < head) {
+    do ++to;
+    while (to < from && !is_start(to));
+  }
+  return name.substr(0, to) + "\u2026" + name.substr(from);
+}
+
 /// Where things are: data units to the view box.
 struct Frame {
   const Figure& figure;
@@ -151,7 +171,9 @@ std::string axes(const Frame& frame) {
         "<path class=\"grid\" d=\"M{} {:.1f}H{}\"/><text class=\"tick\" x=\"{}\" y=\"{:.1f}\" "
         "text-anchor=\"end\">{}</text>\n",
         frame.left, y, frame.right, frame.left - 6, y + 4,
-        row ? escape_markup(figure.y.rows[static_cast<std::size_t>(tick)])
+        row ? escape_markup(
+                  shortened(figure.y.rows[static_cast<std::size_t>(tick)],
+                            static_cast<std::size_t>((frame.left - kRowMargin) / kRowLetter)))
             : tick_text(tick, figure.y.percent));
   }
   for (const double tick : figure.x.ticks) {
@@ -225,7 +247,7 @@ std::string drawn(Figure& figure, bool file) {
   if (!figure.y.rows.empty()) {
     std::size_t widest = 0;
     for (const std::string& row : figure.y.rows) widest = std::max(widest, display_width(row));
-    left = std::min(0.5 * figure.width, 16 + 6.3 * static_cast<double>(widest));
+    left = std::min(0.5 * figure.width, kRowMargin + kRowLetter * static_cast<double>(widest));
   }
   double top = 14;
   std::string head;

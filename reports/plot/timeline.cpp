@@ -38,7 +38,7 @@ std::optional<Figure> timeline_figure(const ResultSet& set) {
         std::ranges::find_if(trials, [](const Trial& t) { return bool(t.time_parts); });
     if (trial == trials.end() || !(trial->time_parts->total_s > 0) || ++all > kMostRows) continue;
     const auto row = static_cast<double>(figure.y.rows.size());
-    figure.y.rows.push_back(names[i] + ", trial " + std::to_string(trial->trial));
+    figure.y.rows.push_back(row_name(names[i], *trial));
     const double total = trial->time_parts->total_s;
     for (const auto& span : trial->time_parts->timeline) {
       const auto series = std::ranges::find(figure.series, readable(span.part), &Series::name);
@@ -51,9 +51,10 @@ std::optional<Figure> timeline_figure(const ResultSet& set) {
   }
   if (figure.y.rows.empty()) return std::nullopt;
   std::erase_if(figure.series, [](const Series& series) { return series.points.empty(); });
-  figure.title = all > kMostRows
-                     ? fmt::format("Where the time went (the first {} of {} cells)", kMostRows, all)
-                     : "Where the time went";
+  figure.title = "Parts of the run's time; one trial a cell";
+  if (all > kMostRows) {
+    figure.title += fmt::format(" (the first {} of {} cells)", kMostRows, all);
+  }
   // Runs of a minute and of a day stand side by side: each row is its own run's length.
   figure.x.label = "share of the run";
   figure.x.low = 0;

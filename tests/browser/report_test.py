@@ -12,6 +12,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cdp import Chromium  # noqa: E402
+from results import grid_result, long_names, run_folder  # noqa: E402
 
 BERTBENCH, SOURCE = sys.argv[1], sys.argv[2]
 SHOTS = sys.argv[4] if len(sys.argv) > 4 and sys.argv[3] == "--screenshots" else None
@@ -22,73 +23,6 @@ def render(folder, name, *options):
     path = os.path.join(folder, name + ".html")
     subprocess.run([BERTBENCH, *options, "--to", "html", "-o", path], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    return path
-
-
-def run_folder(folder):
-    """A run folder of two topologies with iterations, three trials of which are slow at first."""
-    path = os.path.join(folder, "run")
-    cells = []
-    for gpus, rate in ((1, 100.0), (2, 190.0), (8, 700.0)):
-        trials = []
-        for trial in (1, 2, 3):
-            name = f"1n{gpus}g/trial_{trial}/iterations.csv"
-            os.makedirs(os.path.dirname(os.path.join(path, name)), exist_ok=True)
-            with open(os.path.join(path, name), "w") as out:
-                out.write("log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread\n")
-                for step in range(1, 201):
-                    speed = rate * (0.5 if step < 20 else 1 + 0.01 * ((step * 7 + trial) % 5))
-                    out.write(f'"a,b.log",{trial},{step},,{8 / speed},{speed},,\n')
-            trials.append({
-                "trial": trial, "attempt": 1, "log": "log.txt", "outcome": {"status": "completed"},
-                "window": {"rule": "steps:20:200", "chosen_by": "config", "covered": True,
-                           "first_step": 20, "last_step": 200},
-                "sequences_per_second": rate * (1 + trial / 300), "estimator": "step_time",
-                "estimators": {"step_time": rate, "printed": rate * 1.02, "total_time": rate * 0.9},
-                "iterations_file": name})
-        cells.append({"key": f"bert.fp32.s128.b8.a1.1n{gpus}g", "trials": trials,
-                      "identity": {"framework": "x", "model": "bert", "precision": "fp32",
-                                   "sequence_length": 128, "micro_batch_size": 8,
-                                   "gradient_accumulation_steps": 1, "nodes": 1,
-                                   "gpus_per_node": gpus},
-                      "throughput": {"unit": "sequences/s", "n": 3, "median": rate * 1.0066,
-                                     "mean": rate * 1.0066, "cv": 0.003},
-                      "scaling_efficiency": rate / 100 / gpus,
-                      "speedup": {"value": rate / 100, "base": "bert.fp32.s128.b8.a1.1n1g"}})
-    with open(os.path.join(path, "results.json"), "w") as out:
-        json.dump({"schema": "bertbench.result/1", "tool": {"version": "1", "commit": "x"},
-                   "cells": cells}, out)
-    return path
-
-
-def grid_result(folder):
-    """Batch against topology with a cell that does not fit, one that was not measured, and energy."""
-    cells = []
-    for batch in (8, 32, 64):
-        for nodes, gpus in ((1, 1), (1, 8), (2, 8)):
-            if (batch, nodes) == (64, 2):
-                continue
-            oom = batch == 64 and gpus == 8
-            trial = {"trial": 1, "attempt": 1, "log": "log.txt", "estimator": "step_time",
-                     "window": {"rule": "all", "chosen_by": "user", "covered": not oom}}
-            cell = {"key": f"bert.fp16.s128.b{batch}.a1.{nodes}n{gpus}g", "trials": [trial],
-                    "identity": {"framework": "x", "model": "bert", "precision": "fp16", "sequence_length": 128,
-                                 "micro_batch_size": batch, "gradient_accumulation_steps": 1, "nodes": nodes,
-                                 "gpus_per_node": gpus}}
-            if oom:
-                trial["outcome"] = {"status": "out_of_memory"}
-                cell["throughput"] = {"unit": "sequences/s", "n": 0}
-            else:
-                per_gpu = 100 + batch - 10 * nodes
-                rate = per_gpu * nodes * gpus
-                trial.update(outcome={"status": "completed"}, sequences_per_second=rate)
-                cell.update(throughput={"unit": "sequences/s", "n": 1, "median": rate, "mean": rate},
-                            sequences_per_second_per_gpu=per_gpu, power_w=400.0 * nodes * gpus,
-                            energy_per_sequence_j=400.0 / per_gpu)
-            cells.append(cell)
-    path = os.path.join(folder, "grid.json")
-    with open(path, "w") as out:
-        json.dump({"schema": "bertbench.result/1", "tool": {"version": "1", "commit": "x"}, "cells": cells}, out)
     return path
 
 
@@ -125,6 +59,7 @@ class ReportInBrowser(unittest.TestCase):
         run = run_folder(cls.folder)
         cls.pages["run"] = render(cls.folder, "run", "report", run)
         cls.pages["grid"] = render(cls.folder, "grid", "report", grid_result(cls.folder))
+        cls.pages["long"] = render(cls.folder, "long", "report", long_names(cls.folder))
         faster = os.path.join(cls.folder, "faster.json")
         with open(os.path.join(RESULTS, "dlperf_mxnet.json")) as source, open(faster, "w") as out:
             result = json.load(source)
@@ -368,6 +303,14 @@ class ReportInBrowser(unittest.TestCase):
             self.assertEqual([card[0] for card in cards],
                              ["How fast?", "How well does it scale?", "Can I trust it?"])
             self.assertTrue(all(card[1] < 900 for card in cards), f"{name}: {cards}")
+
+    def test_rows_of_long_names_are_told_apart(self):
+        self.browser.open(self.pages["long"])
+        rows = self.browser.run(
+            "[...document.querySelectorAll('#plot-trials svg text[text-anchor=end]')].map((t) => t.textContent)")
+        self.assertEqual(len(rows), 4)
+        self.assertEqual([row[-6:] for row in rows], ["a 1n1g", "a 1n8g", "b 1n1g", "b 1n8g"])
+        self.assertTrue(all(len(row) < 80 for row in rows), rows)
 
     @unittest.skipUnless(SHOTS, "for a person to look at")
     def test_screenshots(self):

@@ -106,12 +106,12 @@ TEST(ReconciliationFigure, IsAgainstAllWorkOverAllTime) {
 TEST(ComparisonFigure, TellsFasterFromSlowerFromNeither) {
   const ResultSet a = samples::result_set({cell(1, 100), cell(2, 200), cell(4, 400)});
   const ResultSet b = samples::result_set({cell(1, 110), cell(2, 180), cell(4, 400)});
-  const auto figure = comparison_figure(compare(a, b));
+  const auto figure = comparison_figure(compare(a, b), b);
   ASSERT_TRUE(figure);
   EXPECT_NEAR(named(*figure, "faster").points[0].x, 0.1, 0.01);
   EXPECT_NEAR(named(*figure, "slower").points[0].x, -0.1, 0.01);
   EXPECT_EQ(named(*figure, "no significant change").points[0].y, 2);
-  EXPECT_FALSE(comparison_figure({}));
+  EXPECT_FALSE(comparison_figure({}, {}));
 }
 
 TEST(IterationFigures, ReadFilesOfTheRunFolderAndNoOther) {

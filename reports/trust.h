@@ -1,0 +1,20 @@
+// Can the numbers of a result be trusted: what was looked at, and what came out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/model/result_set.h"
+
+namespace bertbench {
+
+struct TrustCheck {
+  bool good = false;
+  std::string text;    ///< "largest spread (cv) 1.5 %"
+  bool grave = false;  ///< not good, and enough by itself to distrust the whole result
+};
+
+/// Every check, in the order in which a reader wants them; one alone where nothing has a number.
+[[nodiscard]] std::vector<TrustCheck> trust_checks(const ResultSet& set);
+
+}  // namespace bertbench
