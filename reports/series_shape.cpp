@@ -39,14 +39,33 @@ bool is_even(std::span<const Record> records) {
   });
 }
 
+/// Places of the records whose times tell how steady the run is. Iterations that hold a checkpoint
+/// or an evaluation at a regular distance are work of another kind, not another level.
+std::vector<std::size_t> steady_places(const RunLog& log, std::size_t usable, const Trial& trial) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < usable; ++i) {
+    const bool periodic = trial.periodic && log.records[i].step % trial.periodic->work.period ==
+                                                trial.periodic->work.phase;
+    if (!periodic) out.push_back(i);
+  }
+  return out;
+}
+
 void describe_steadiness(const RunLog& log, const Window& window, std::span<const double> times,
                          Trial& trial) {
-  const auto found = steady_state(times);
+  const std::vector<std::size_t> places = steady_places(log, times.size(), trial);
+  std::vector<double> series, in_window;
+  for (const std::size_t i : places) {
+    series.push_back(times[i]);
+    if (i >= window.first && i < window.last) in_window.push_back(times[i]);
+  }
+  const auto found = steady_state(series);
   if (!found) return;
+  const std::size_t first = places[found->first];
   auto& out = trial.steady_state.emplace();
   out.state = found->steadiness;
   if (found->first > 0) {
-    out.first_step = step_before(log.records, found->first);
+    out.first_step = step_before(log.records, first);
     out.change = found->level / found->earlier - 1;
   }
   const auto percent = [](double change) {
@@ -59,14 +78,14 @@ void describe_steadiness(const RunLog& log, const Window& window, std::span<cons
                         percent(*out.change), *out.first_step)});
     return;
   }
-  if (out.state == Steadiness::slow_down && window.last > found->first) {
+  if (out.state == Steadiness::slow_down && window.last > first) {
     trial.notices.push_back({0, fmt::format("the run slows down: iterations take {} longer after "
                                             "step {} than before",
                                             percent(*out.change), *out.first_step)});
     return;
   }
-  if (window.size() == 0 || window.first >= found->first) return;
-  const double off = mean(times.subspan(window.first, window.size())) / found->level - 1;
+  if (in_window.empty() || found->first == 0 || window.first >= first) return;
+  const double off = mean(in_window) / found->level - 1;
   if (off <= kSameLevel) return;
   trial.notices.push_back(
       {0, fmt::format("the window begins in the warm-up: its iterations take {} "
@@ -92,6 +111,12 @@ void describe_periodic(const RunLog& log, const Window& window, std::span<const 
   const double with = static_cast<double>(seconds.size()) / all;
   const double without = static_cast<double>(found->left_without) / found->seconds_without;
   trial.periodic->sequences_per_second_without = *trial.sequences_per_second * without / with;
+  const PeriodicWork& work = found->work;
+  trial.notices.push_back(
+      {0, fmt::format("an iteration in {} takes {:.3g} s longer, {:.1f} % of the window's time "
+                      "(checkpoint, evaluation?); {:.2f} sequences/s without",
+                      work.period, work.extra_s, 100 * work.share,
+                      *trial.periodic->sequences_per_second_without)});
 }
 
 }  // namespace
@@ -103,12 +128,11 @@ void describe_series(const RunLog& log, const Window& window, Trial& trial) {
   if (!fine && is_smoothed(log)) return;
   const auto times = iteration_times(log);
   if (times.empty()) return;
+  const bool comparable = window.covered && window.size() > 0 &&
+                          is_even(std::span(log.records).subspan(window.first, window.size()));
+  if (comparable) describe_periodic(log, window, times, trial);
   describe_steadiness(log, window, std::span(times).first(usable_records(log)), trial);
-  if (!window.covered || window.size() == 0 ||
-      !is_even(std::span(log.records).subspan(window.first, window.size()))) {
-    return;
-  }
-  describe_periodic(log, window, times, trial);
+  if (!comparable) return;
   const bool measured = trial.estimator == "step_time" || trial.estimator == "counter_clock";
   if (!fine || !measured || !trial.sequences_per_second) return;
   const auto used = std::span(times).subspan(window.first, window.size());

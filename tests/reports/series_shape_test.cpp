@@ -75,6 +75,20 @@ TEST(SeriesShape, PeriodicWorkIsToldWithTheRateWithoutIt) {
   EXPECT_NEAR(trial.periodic->work.share, 4.0 / 24, 0.002);
   EXPECT_NEAR(*trial.sequences_per_second, 800 / 24.0, 0.1);
   EXPECT_NEAR(*trial.periodic->sequences_per_second_without, 40, 0.1);
+  EXPECT_THAT(trial.notices, says("an iteration in 20 takes 0.4 s longer, 16.7 % of the window"));
+}
+
+TEST(SeriesShape, PeriodicWorkIsNoChangeOfLevel) {
+  RunLog log = run(60);
+  for (std::size_t i = 9; i < 60; i += 10) log.records[i].seconds *= 3;
+  const Trial trial = measured(log, "all");
+  ASSERT_TRUE(trial.steady_state);
+  EXPECT_EQ(trial.steady_state->state, Steadiness::flat);
+  for (std::size_t i = 0; i < 20; ++i) log.records[i].seconds *= 1.06;
+  const Trial warm = measured(log, "10:60");
+  EXPECT_EQ(warm.steady_state->state, Steadiness::warm_up);
+  EXPECT_EQ(warm.steady_state->first_step, 20) << "counted with the slow iterations";
+  EXPECT_THAT(warm.notices, says("the window begins in the warm-up"));
 }
 
 TEST(SeriesShape, TheSmoothedRatesOfABarSayNothing) {
