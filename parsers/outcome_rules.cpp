@@ -17,9 +17,11 @@ namespace {
 constexpr std::string_view kTraceback = "Traceback (most recent";
 constexpr std::string_view kIgnored = "Exception ignored in";  // by the interpreter, at exit
 constexpr std::string_view kAtExit = "Error in atexit._run_exitfuncs";
-constexpr std::string_view kTracebackAnchors[] = {kTraceback,         "  File \"",     "Error",
-                                                  "Exception",        "StopIteration", "SystemExit",
-                                                  "BrokenProcessPool"};
+constexpr std::string_view kThread = "Exception in thread ";  // the others go on
+constexpr std::string_view kChain = " above exception";       // between chained tracebacks
+constexpr std::string_view kTracebackAnchors[] = {
+    kTraceback,   "  File \"",         "Error", "Exception", "StopIteration",
+    "SystemExit", "BrokenProcessPool", kChain};
 // What the other ranks say when one has gone.
 constexpr std::string_view kConsequences[] = {"Connection reset by peer", "Connection closed by",
                                               "Broken pipe", "ncclRemoteError",
@@ -82,6 +84,10 @@ std::string detail_of(std::string_view text) {
   constexpr std::size_t kLength = 300;
   text = trim(text);
   return std::string(text.substr(0, kLength));
+}
+
+bool has_text(std::string_view text, std::string_view what) {
+  return text.find(what) != std::string_view::npos;
 }
 
 // A line of a traceback, decorated or not.
@@ -183,24 +189,44 @@ void OutcomeRules::add(std::int64_t line, Status status, int strength, std::stri
 
 OutcomeRules::Part OutcomeRules::see_traceback(const Line& line, std::string_view& exception) {
   constexpr std::int64_t kNext = 2;  // lines that another rank may put in between
-  if (line.text.find(kIgnored) != std::string_view::npos ||
-      line.text.find(kAtExit) != std::string_view::npos) {
-    ignored_line_ = line.number;
+  const auto holds = [&](std::string_view what) { return has_text(line.text, what); };
+  if (holds(kIgnored) || holds(kAtExit) || holds(kThread)) {
+    special_line_ = line.number;
+    special_ = holds(kThread) ? Part::of_thread : Part::ignored;
     return Part::ignored;
   }
-  const bool begins = line.text.find(kTraceback) != std::string_view::npos;
+  if (holds(kChain)) chained_ = true;
+  const bool begins = holds(kTraceback);
   if (begins || is_file_line(line.text)) {
-    if (begins) ignored_ = line.number - ignored_line_ <= kNext;
-    // It may end in an exception of any name, or be cut.
-    if (begins && !ignored_) add(line.number, Status::error, kHint, line.text);
     traceback_line_ = line.number;
-    return begins && ignored_ ? Part::ignored : Part::other;
+    if (!begins) return Part::other;
+    of_ = line.number - special_line_ <= kNext ? special_ : Part::exception;
+    if (of_ == Part::ignored) return Part::ignored;
+    // It may end in an exception of any name, or be cut.
+    add(line.number, Status::error, kHint, line.text);
+    return Part::other;
   }
   if (line.number - traceback_line_ > kTracebackReach) return Part::other;
   exception = exception_in(line.text);
   if (exception.empty()) return Part::other;
   traceback_line_ = -1000;
-  return std::exchange(ignored_, false) ? Part::ignored : Part::exception;
+  return std::exchange(of_, Part::exception);
+}
+
+// The last one of a chain is what ended the process; the one that it came from is told with it.
+bool OutcomeRules::continues_chain(const Line& line, std::string_view exception) {
+  constexpr std::int64_t kReach = 200;
+  if (!std::exchange(chained_, false)) return false;
+  for (auto it = signs_.rbegin(); it != signs_.rend(); ++it) {
+    if (it->strength == kHint) continue;
+    if (it->strength != kNamed || it->status != Status::error || line.number - it->line > kReach) {
+      return false;
+    }
+    it->line = line.number;
+    it->detail = detail_of(std::string(trim(exception)) + "; after " + it->detail);
+    return true;
+  }
+  return false;
 }
 
 void OutcomeRules::see(const Line& line) {
@@ -212,7 +238,7 @@ void OutcomeRules::see(const Line& line) {
     if (!may_hold(line, rule_places()[i])) continue;
     const Verdict verdict = judge(line.text, table[i]);
     if (!verdict.holds) continue;
-    if (quoted_or_advice(line.text) && part != Part::exception) continue;
+    if (quoted_or_advice(line.text) && exception.empty()) continue;
     // The raise statement of a traceback quotes the exception's name; its last line will name it
     // too.
     if (is_code(line.text)) continue;
@@ -220,12 +246,13 @@ void OutcomeRules::see(const Line& line) {
     add(line.number, verdict.status, table[i].strength, exception.empty() ? line.text : exception);
     return;
   }
-  if (part == Part::exception) {
-    const bool follows = std::ranges::any_of(kConsequences, [&](std::string_view words) {
-      return exception.find(words) != std::string_view::npos;
-    });
-    named_ = true;
-    add(line.number, Status::error, follows ? kSignal : kNamed, exception);
+  if (!exception.empty()) {
+    const bool follows = std::ranges::any_of(
+        kConsequences, [&](std::string_view words) { return has_text(exception, words); });
+    const bool thread = part == Part::of_thread;
+    if (!follows && !thread && continues_chain(line, exception)) return;
+    named_ = named_ || !thread;
+    add(line.number, Status::error, thread ? kHint : follows ? kSignal : kNamed, exception);
   } else if (is_lone_exception(line.text) || is_lone_exception(behind_host_label(line.text))) {
     add(line.number, Status::error, kSignal, line.text);
   }
@@ -303,7 +330,8 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
     const bool at_the_end = sign.strength >= kNamed && sign.line > survived;
     if (sign.line < last_record && !at_the_end) continue;
     if (done && sign.strength == kHint) continue;
-    if (best == nullptr || sign.strength > best->strength) best = &sign;
+    const bool hint = sign.strength == kHint && best != nullptr && best->strength == kHint;
+    if (best == nullptr || hint || sign.strength > best->strength) best = &sign;
   }
   if (best != nullptr) best = &cause_of(*best);
   if (run.stated_outcome && is_failure(run.stated_outcome->status) && !run.log.first_nan_step &&

@@ -47,17 +47,20 @@ class OutcomeRules {
     int strength = 0;  ///< how near to the cause
     std::string detail;
   };
-  enum class Part { other, exception, ignored };  ///< what a line is of a traceback
+  enum class Part { other, exception, of_thread, ignored };  ///< what a line is of a traceback
   void add(std::int64_t line, Status status, int strength, std::string_view detail);
   Part see_traceback(const Line& line, std::string_view& exception);
+  bool continues_chain(const Line& line, std::string_view exception);
   [[nodiscard]] const Sign& cause_of(const Sign& best) const;
   [[nodiscard]] std::string whole_detail(const Sign& sign) const;
   [[nodiscard]] std::string what_followed(const Sign& cause, std::int64_t end_line) const;
 
   std::vector<Sign> signs_;              ///< bounded: repeats of one kind are dropped
   std::int64_t traceback_line_ = -1000;  ///< newest 'File "..."' or "Traceback" line
-  std::int64_t ignored_line_ = -1000;    ///< newest "Exception ignored in"
-  bool ignored_ = false;                 ///< the open traceback is of that
+  std::int64_t special_line_ = -1000;    ///< newest "Exception ignored in", "Exception in thread"
+  Part special_ = Part::exception;       ///< which of them
+  Part of_ = Part::exception;            ///< what the open traceback belongs to
+  bool chained_ = false;                 ///< "During handling of the above exception"
   bool named_ = false;
 };
 

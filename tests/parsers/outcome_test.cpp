@@ -360,6 +360,35 @@ TEST(OutcomeRules, LeaveOutWhatTheInterpreterIgnores) {
   EXPECT_EQ(second.detail, "ValueError: a real one");
 }
 
+TEST(OutcomeRules, TellTheLastExceptionOfAChainAndWhereItCameFrom) {
+  const std::string first =
+      "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nKeyError: 'labels'\n\n";
+  const std::string second =
+      "\nTraceback (most recent call last):\n  File \"a.py\", line 9, in g\n"
+      "RuntimeError: no batch\n";
+  const auto outcome = after_steps(
+      first + "During handling of the above exception, another exception occurred:\n" + second);
+  EXPECT_EQ(outcome.detail, "RuntimeError: no batch; after KeyError: 'labels'");
+  EXPECT_EQ(after_steps(first + second).detail, "KeyError: 'labels'") << "of two ranks";
+  const auto oom = after_steps(
+      "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
+      "torch.cuda.OutOfMemoryError: CUDA out of memory.\n\n"
+      "The above exception was the direct cause of the following exception:\n" +
+      second);
+  EXPECT_EQ(oom.status, Status::out_of_memory);
+}
+
+TEST(OutcomeRules, DoNotTakeAThreadForTheProcess) {
+  const std::string thread =
+      "Exception in thread NetworkStatus:\nTraceback (most recent call last):\n"
+      "  File \"a.py\", line 1, in f\nOSError: the tracker is away\n";
+  const std::string done = "Iteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n";
+  EXPECT_EQ(after_steps(done + thread).status, Status::completed);
+  EXPECT_EQ(after_steps(thread).status, Status::error);
+  EXPECT_EQ(after_steps(thread).detail, "OSError: the tracker is away");
+  EXPECT_EQ(after_steps(thread + "Killed\n").status, Status::killed);
+}
+
 TEST(OutcomeRules, SpeakForALogOfNoKnownFormat) {
   const auto runs = read_text(
       "loading the model\nTraceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
