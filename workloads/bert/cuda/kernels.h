@@ -1,9 +1,9 @@
-// The kernels as the host sees them. Each call queues work on a stream and
-// returns. Nothing here uses atomics: every sum is taken in an order that
-// depends on shapes alone, so the same inputs give the same bits.
+// The kernels as the host sees them. Each call queues work on a stream and returns. Nothing here
+// uses atomics: every sum is taken in an order that depends on shapes alone, so the same inputs
+// give the same bits.
 //
-// "T" is the activations' type, given as DType; gradients, statistics and
-// master weights are fp32. Rows are dense unless a stride is named.
+// "T" is the activations' type, given as DType; gradients, statistics and master weights are fp32.
+// Rows are dense unless a stride is named.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,19 @@ inline constexpr std::int64_t kMostSequences = 65535;
 /// Widest row that the LayerNorm kernels hold in registers.
 inline constexpr std::int64_t kWidestNorm = 1024;
 
-/// Dropout of one site for a micro-batch; key.sequence and the high half in
-/// key.site are unset.
+/// Dropout of one site for a micro-batch; key.sequence and the high half in key.site are unset.
 struct Dropout {
   DropoutKey key{};
   std::int64_t first_sequence = 0;
   bool on = false;
 };
 
-/// A row's position and its dropout follow from its place in the padded batch,
-/// sequence * rows_per_sequence + position: the row itself, unless padding was
-/// left out and `places` says so.
+/// A row's position and its dropout follow from its place in the padded batch, sequence *
+/// rows_per_sequence + position: the row itself, unless padding was left out and `places` says so.
 ///
-/// output = after(LayerNorm(sum)), sum = before(input + bias) + residual. With
-/// `tokens` the input is word[token] + position[row in sequence] +
-/// segment[segment]. `sum` is rounded to T before LayerNorm reads it, as
-/// backward will.
+/// output = after(LayerNorm(sum)), sum = before(input + bias) + residual. With `tokens` the input
+/// is word[token] + position[row in sequence] + segment[segment]. `sum` is rounded to T before
+/// LayerNorm reads it, as backward will.
 struct NormForward {
   std::int64_t rows = 0;
   int width = 0;
@@ -43,10 +40,9 @@ struct NormForward {
   const void* input = nullptr;           ///< T [rows, width]
   const std::int32_t* tokens = nullptr;  ///< [rows] or null
   const std::int32_t* segments = nullptr;
-  const void *word = nullptr, *position = nullptr,
-             *segment = nullptr;   ///< T tables
-  const float* bias = nullptr;     ///< [width] or null
-  const void* residual = nullptr;  ///< T or null
+  const void *word = nullptr, *position = nullptr, *segment = nullptr;  ///< T tables
+  const float* bias = nullptr;                                          ///< [width] or null
+  const void* residual = nullptr;                                       ///< T or null
   const float *gamma = nullptr, *beta = nullptr;
   Dropout before, after;
   float epsilon = 0;
@@ -56,8 +52,7 @@ struct NormForward {
 };
 void norm_forward(DType type, const NormForward& arguments, Stream stream);
 
-/// Where partial sums of columns go; `bytes` must hold partials_bytes() of the
-/// widest caller.
+/// Where partial sums of columns go; `bytes` must hold partials_bytes() of the widest caller.
 struct Partials {
   float* data = nullptr;
 };
@@ -124,15 +119,14 @@ void add_bias(DType type, std::int64_t rows, int width, const void* bias, void* 
 void gather_rows(DType type, const void* input, const std::int32_t* rows, std::int64_t count,
                  int width, void* output, Stream stream);
 
-/// output[targets[i]] += sum of input[sources[j]], starts[i] <= j < starts[i +
-/// 1], in eight interleaved chains of ascending j.
+/// output[targets[i]] += sum of input[sources[j]], starts[i] <= j < starts[i + 1], in eight
+/// interleaved chains of ascending j.
 struct SegmentSums {
   const std::int32_t* targets = nullptr;  ///< [runs]; null: run i has target i
   const std::int32_t* starts = nullptr;   ///< [runs + 1]
   const std::int32_t* sources = nullptr;
   std::int64_t runs = 0;
-  int regular_count = 0,
-      regular_step = 0;  ///< without lists: sources i + j * step, j < count
+  int regular_count = 0, regular_step = 0;  ///< without lists: sources i + j * step, j < count
   int width = 0;
   const void* input = nullptr;  ///< T
   void* output = nullptr;       ///< T, or fp32 with `to_float`
@@ -140,8 +134,8 @@ struct SegmentSums {
 };
 void segment_sums(DType type, const SegmentSums& arguments, Stream stream);
 
-/// Row of logits + bias -> (softmax - one hot) * scale in place; columns from
-/// `classes` to `stride` become 0. losses[row] = -log softmax[label].
+/// Row of logits + bias -> (softmax - one hot) * scale in place; columns from `classes` to `stride`
+/// become 0. losses[row] = -log softmax[label].
 struct CrossEntropy {
   std::int64_t rows = 0;
   int classes = 0;
@@ -154,16 +148,14 @@ struct CrossEntropy {
 };
 void cross_entropy(DType type, const CrossEntropy& arguments, Stream stream);
 
-/// Next-sentence head: pooled = tanh(pooled + pooler_bias) in place, two-class
-/// cross entropy, gradients of the classifier and of the pooler product's
-/// output.
+/// Next-sentence head: pooled = tanh(pooled + pooler_bias) in place, two-class cross entropy,
+/// gradients of the classifier and of the pooler product's output.
 struct NextSentence {
   std::int64_t sequences = 0;
   int width = 0;
   void* pooled = nullptr;  ///< T [B, h]; d_classifier null: no gradients of the classifier
   const float* pooler_bias = nullptr;
-  const float *classifier = nullptr,
-              *classifier_bias = nullptr;  ///< [2, h], [2]
+  const float *classifier = nullptr, *classifier_bias = nullptr;  ///< [2, h], [2]
   const std::int32_t* labels = nullptr;
   float scale = 1;            ///< of the gradient of one sequence
   void* d_pooled = nullptr;   ///< T [B, h]
@@ -180,10 +172,9 @@ void sum_values(const float* values, std::int64_t count, double* total, Stream s
 /// to[i] = T(from[i]).
 void cast_from_float(DType type, const float* from, void* to, std::int64_t count, Stream stream);
 
-/// qkv [B s, 3 h] holds query, key and value side by side; head n uses columns
-/// n d .. n d + d - 1 of each. Keys from lengths[b] on are padding. With
-/// `starts`, padding is not there: sequence b is rows starts[b] .. starts[b] +
-/// lengths[b] - 1 of qkv and the outputs.
+/// qkv [B s, 3 h] holds query, key and value side by side; head n uses columns n d .. n d + d - 1
+/// of each. Keys from lengths[b] on are padding. With `starts`, padding is not there: sequence b is
+/// rows starts[b] .. starts[b] + lengths[b] - 1 of qkv and the outputs.
 struct Attention {
   std::int64_t sequences = 0;
   int length = 0, heads = 0, size = 0;
@@ -198,8 +189,7 @@ struct Attention {
   float* delta = nullptr;  ///< [B, heads, s] scratch: row sums of d_output * output
   void* d_qkv = nullptr;
 };
-/// Tensor-core kernels for bf16 and fp16 with heads of 64; plain fp32
-/// arithmetic for all else.
+/// Tensor-core kernels for bf16 and fp16 with heads of 64; plain fp32 arithmetic for all else.
 [[nodiscard]] bool has_flash_attention(DType type, int size);
 void attention_forward(DType type, const Attention& arguments, bool plain, Stream stream);
 void attention_backward(DType type, const Attention& arguments, bool plain, Stream stream);
@@ -233,9 +223,8 @@ struct OptimizerArguments {
   bool trust_without_decay = false;
 };
 void adamw(DType copy, const OptimizerArguments& arguments, Stream stream);
-/// LAMB's two halves: moments and the sums that trust ratios are made of, which
-/// ranks that share the parameters among them add up in between; ratios and
-/// weights.
+/// LAMB's two halves: moments and the sums that trust ratios are made of, which ranks that share
+/// the parameters among them add up in between; ratios and weights.
 void lamb_moments(const OptimizerArguments& arguments, Stream stream);
 void lamb_weights(DType copy, const OptimizerArguments& arguments, Stream stream);
 

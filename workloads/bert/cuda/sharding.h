@@ -1,5 +1,5 @@
-// ZeRO-1 (Rajbhandari et al. 2020): each rank keeps the moments of a share of
-// the parameters and updates that share alone.
+// ZeRO-1 (Rajbhandari et al. 2020): each rank keeps the moments of a share of the parameters and
+// updates that share alone.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,9 @@
 
 namespace bert::cuda {
 
-/// Which elements a rank owns: of every bucket of the gradient buffer its
-/// rank-th part, so that a bucket can be reduce-scattered as soon as backward
-/// has finished it. The buffers are rounded up to a multiple of 8 * world
-/// elements; buckets are cut from the end, as BucketPlanner does it.
+/// Which elements a rank owns: of every bucket of the gradient buffer its rank-th part, so that a
+/// bucket can be reduce-scattered as soon as backward has finished it. The buffers are rounded up
+/// to a multiple of 8 * world elements; buckets are cut from the end, as BucketPlanner does it.
 class ShardPlan {
  public:
   struct Range {

@@ -34,8 +34,6 @@ class TrainingState {
     return type_ == DType::f32 ? weights_.data() : copy_.data();
   }
 
-  /// Elements that both buffers of the whole model have.
-  [[nodiscard]] std::int64_t padded_total() const { return weights_.bytes() / 4; }
   [[nodiscard]] float* moments(StateArray array) { return memory(array).as<float>(); }
 
   /// Synchronous, through a pinned buffer. Writing weights makes their copy anew. Offsets into

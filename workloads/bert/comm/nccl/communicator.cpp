@@ -113,6 +113,8 @@ class NcclCommunicator final : public Communicator, public DeviceCommunicator {
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int world_size() const override { return world_; }
+  /// Also in a world of one, which only those ask for who want to see NCCL at work.
+  [[nodiscard]] bool reduces() const override { return true; }
   [[nodiscard]] DeviceCommunicator* device() override { return this; }
   [[nodiscard]] std::string description() const override { return session_.description(); }
 

@@ -1,6 +1,5 @@
-// AdamW and LAMB over a table of chunks; formulas in cpu/optimizer.h. Master
-// weights and moments are fp32; the copy that products read is written in the
-// same pass.
+// AdamW and LAMB over a table of chunks; formulas in cpu/optimizer.h. Master weights and moments
+// are fp32; the copy that products read is written in the same pass.
 #include "workloads/bert/cuda/kernels/dispatch.h"
 
 namespace bert::cuda {
@@ -90,6 +89,7 @@ __global__ void __launch_bounds__(kThreads) lamb_sums_kernel(OptimizerArguments 
   a.parameter_sums[2 * p + 1] = update;
 }
 
+/// One thread a tensor here, too.
 __global__ void __launch_bounds__(kThreads) lamb_ratio_kernel(OptimizerArguments a) {
   const std::int32_t p = static_cast<std::int32_t>(blockIdx.x * kThreads + threadIdx.x);
   if (p >= a.parameters) return;
@@ -157,13 +157,16 @@ __global__ void __launch_bounds__(kThreads) add_squares_kernel(Squares a) {
 }  // namespace
 
 void adamw(DType copy, const OptimizerArguments& a, Stream stream) {
+  if (a.count == 0) return;
   with_type(copy, [&]<typename T>(Tag<T>) {
-    if (a.count > 0) launch(adamw_kernel<T>, blocks(a.count), dim3(kThreads), 0, stream, a);
+    launch(adamw_kernel<T>, blocks(a.count), dim3(kThreads), 0, stream, a);
   });
 }
 
 void lamb_moments(const OptimizerArguments& a, Stream stream) {
-  if (a.count > 0) launch(lamb_moments_kernel, blocks(a.count), dim3(kThreads), 0, stream, a);
+  if (a.count > 0) {  // a rank may own nothing of a small model
+    launch(lamb_moments_kernel, blocks(a.count), dim3(kThreads), 0, stream, a);
+  }
   launch(lamb_sums_kernel, blocks(ceil_divide(a.parameters, kThreads)), dim3(kThreads), 0, stream,
          a);
 }
@@ -171,8 +174,9 @@ void lamb_moments(const OptimizerArguments& a, Stream stream) {
 void lamb_weights(DType copy, const OptimizerArguments& a, Stream stream) {
   launch(lamb_ratio_kernel, blocks(ceil_divide(a.parameters, kThreads)), dim3(kThreads), 0, stream,
          a);
+  if (a.count == 0) return;
   with_type(copy, [&]<typename T>(Tag<T>) {
-    if (a.count > 0) launch(lamb_apply_kernel<T>, blocks(a.count), dim3(kThreads), 0, stream, a);
+    launch(lamb_apply_kernel<T>, blocks(a.count), dim3(kThreads), 0, stream, a);
   });
 }
 
