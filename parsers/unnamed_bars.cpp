@@ -20,6 +20,32 @@ void UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar) {
   }
 }
 
+RunDraft* UnnamedBars::longest_since(std::int64_t line) const {
+  const Bar* longest = nullptr;
+  for (const Bar& bar : bars_) {
+    if (bar.line <= line) continue;
+    if (longest == nullptr || bar.elapsed_s > longest->elapsed_s) longest = &bar;
+  }
+  return longest != nullptr ? longest->draft : nullptr;
+}
+
+namespace {
+
+// What was stated about a copy is about the first one.
+void inherit(RunDraft& first, const RunDraft& copy) {
+  Totals& totals = first.log.totals;
+  const Totals& stated = copy.log.totals;
+  if (!stated.training_s && !stated.wall_s && !copy.log.summary) return;
+  if (!first.log.summary) first.log.summary = copy.log.summary;
+  if (!totals.training_s) totals.training_s = stated.training_s;
+  if (!totals.wall_s) totals.wall_s = stated.wall_s;
+  first.ended_well = first.ended_well || copy.ended_well;
+  const auto& notices = copy.log.notices;
+  first.log.notices.insert(first.log.notices.end(), notices.begin(), notices.end());
+}
+
+}  // namespace
+
 // Ranks without labels, whose output was written one after the other: the same counters at the same
 // seconds. Only the first copy stays.
 void UnnamedBars::discard_copies() {
@@ -37,6 +63,7 @@ void UnnamedBars::discard_copies() {
           });
       if (!same) continue;
       other.discard = true;
+      inherit(first, other);
       ++copies;
       first.last_line = std::max(first.last_line, other.last_line);
     }
@@ -67,8 +94,10 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
   RunDraft* chosen = nullptr;
   for (Bar* bar : left) {
     RunDraft& draft = *bar->draft;
-    // The Trainer trains several times in one process (folds, seeds) with bars of equal length.
-    const bool training = sure && (bar == longest || (trainer && bar->total == longest->total));
+    // The Trainer trains several times in one process (folds, seeds) with bars of equal length, or
+    // says of each what it came to.
+    const bool again = bar->total == longest->total || draft.log.summary.has_value();
+    const bool training = sure && (bar == longest || (trainer && again));
     if (training) {
       if (trainer) draft.log.iteration_unit = IterationUnit::optimizer_step;
       if (bar->total > 0) draft.planned = bar->total;

@@ -20,6 +20,10 @@ class UnnamedBars {
   /// A redraw of the newest bar that fills `draft`.
   void update(const RunDraft& draft, const TqdmBar& bar);
 
+  /// Of the bars that began behind `line`, the one that ran longest: what is stated about a run is
+  /// about its training, though an evaluation may have drawn since.
+  [[nodiscard]] RunDraft* longest_since(std::int64_t line) const;
+
   /// Discards the drafts that are not training. `trainer`: lines of the Hugging Face Trainer were
   /// seen; `named`: another bar says that it is training. Returns the last training draft, null if
   /// none was taken, and then says so in a notice of an empty run.

@@ -2,6 +2,7 @@
 // Hugging Face Trainer, with the lines that stand between their bars.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -100,6 +101,7 @@ class TqdmParser final : public LineParser {
 
   void see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out);
   bool start_over(const Known& known, const TqdmBar& bar, const Line& line, RunBuilder& out);
+  void settle_closing(std::int64_t line);
   void next_generation(Track& track, BarRole role, const Line& line, RunBuilder& out);
   RunDraft& draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
                       RunBuilder& out);
@@ -114,6 +116,7 @@ class TqdmParser final : public LineParser {
   Outer outer_;
   RunDraft* newest_ = nullptr;  ///< training draft that made the last record
   ClosingLines closing_;
+  std::int64_t settled_at_ = 0;  ///< line behind which bars without a name are of another run
   std::vector<TqdmBar> bars_;
   bool lightning1_ = false;        ///< a bar of Lightning before 2.0
   bool named_training_ = false;    ///< a bar that says it is training made a record
@@ -273,7 +276,10 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   if (role == BarRole::other || known.track == nullptr) return;
   Track& track = *known.track;
   if (start_over(known, bar, line, out)) return;
-  if (role == BarRole::unnamed && track.draft == nullptr && unnamed_.full()) return;
+  if (role == BarRole::unnamed && track.draft == nullptr) {
+    if (unnamed_.full()) return;
+    settle_closing(line.number);
+  }
   const bool fresh = !track.progressed && track.created > 0;
   track.progressed = true;
   track.epoch = known.name.epoch;
@@ -297,7 +303,16 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   if (draft.log.kind == WorkKind::training) newest_ = &draft;
 }
 
+// What was stated in front of a new bar is about the run that was drawn since the statement before.
+void TqdmParser::settle_closing(std::int64_t line) {
+  RunDraft* run = named_training_ ? nullptr : unnamed_.longest_since(settled_at_);
+  if (run == nullptr || !closing_.said_for(*run)) return;
+  closing_.give_to(*run);
+  settled_at_ = line - 1;
+}
+
 void TqdmParser::finish(RunBuilder& out) {
+  settle_closing(std::numeric_limits<std::int64_t>::max());
   RunDraft* chosen = unnamed_.choose(trainer_evidence_, named_training_, out);
   if (chosen != nullptr) newest_ = chosen;
   // A bar that was no training may have drawn last.

@@ -432,6 +432,30 @@ TEST(Tqdm, DoesNotTakeTheTimeOfAllEpochsForABarWithoutANameOfOne) {
   EXPECT_FALSE(runs[0].totals.training_s) << "50 s are those of both";
 }
 
+TEST(Tqdm, GivesEachTrainingOfOneLogItsOwnClosingStatement) {
+  const auto training = [](int total, int seconds) {
+    const std::string n = std::to_string(total), half = std::to_string(total / 2);
+    const auto clock = [](int s) { return "00:" + std::to_string(s); };
+    return "***** Running training *****\n\r  0%| | 0/" + n + " [00:00<?, ?it/s]\r 50%|#| " + half +
+           "/" + n + " [" + clock(seconds / 2) + "<00:12,  4.00it/s]\r100%|#| " + n + "/" + n +
+           " [" + clock(seconds) + "<00:00,  4.00it/s]\n" +
+           "\r  0%| | 0/20 [00:00<?, ?it/s]\r100%|#| 20/20 [00:02<00:00, 10.00it/s]\n"
+           "{'train_runtime': " +
+           std::to_string(seconds) + ".5, 'train_samples_per_second': " + n +
+           ".0, 'train_steps_per_second': 4.0, 'train_loss': 0.4, 'epoch': 1.0}\n";
+  };
+  const auto runs = read_text(training(120, 30) + training(100, 25) + training(200, 50));
+  ASSERT_EQ(runs.size(), 3u);
+  const double totals[] = {120, 100, 200}, seconds[] = {30.5, 25.5, 50.5};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(runs[i].records.back().step, totals[i]);
+    ASSERT_TRUE(runs[i].summary) << i;
+    EXPECT_EQ(runs[i].summary->value, totals[i]);
+    EXPECT_EQ(runs[i].totals.training_s, seconds[i]);
+    EXPECT_EQ(runs[i].outcome.status, Status::completed);
+  }
+}
+
 TEST(Tqdm, CountsTheTotalOfAResumedBarFromWhereItBegins) {
   const auto leap = read_text(
       "\rTraining:   0%| | 0/1000 [00:00<?, ?it/s]"
