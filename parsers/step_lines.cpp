@@ -25,7 +25,9 @@ bool StepLines::see(const Line& line, RunDraft* run) {
   run->log.iteration_unit = IterationUnit::micro_step;
   const std::int64_t counter = run->last()->step;
   if (*step == last_step_) return true;  // another rank's copy
-  run->join_records_after(joined_up_to_);
+  // The counter of another bar says nothing of this one's records.
+  if (joined_ == nullptr || joined_ == run) run->join_records_after(joined_up_to_);
+  joined_ = run;
   if (last_step_ > 0) last_interval_ = *step - last_step_;
   if (joined_up_to_ == 0) {
     first_marked_step_ = *step;
@@ -42,10 +44,11 @@ bool StepLines::see(const Line& line, RunDraft* run) {
 void StepLines::start_over() {
   first_marked_step_ = first_marked_counter_ = 0;
   joined_up_to_ = last_step_ = first_step_ = 0;
+  joined_ = nullptr;
 }
 
 void StepLines::conclude(RunDraft& run, Facts& facts) const {
-  if (joined_up_to_ > 0) run.join_records_after(joined_up_to_);
+  if (joined_ == &run) run.join_records_after(joined_up_to_);
   if (last_step_ > 0 && last_step_ >= first_step_) {
     Totals& totals = run.log.totals;
     totals.optimizer_steps = last_step_ - first_step_ + std::max<std::int64_t>(1, last_interval_);

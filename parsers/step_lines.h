@@ -20,7 +20,8 @@ class StepLines {
   void start_over();
 
  private:
-  std::int64_t joined_up_to_ = 0;  ///< counter at the last such line
+  std::int64_t joined_up_to_ = 0;     ///< counter at the last such line
+  const RunDraft* joined_ = nullptr;  ///< whose counter that is
   std::int64_t last_step_ = 0, first_step_ = 0, last_interval_ = 0;
   std::int64_t first_marked_step_ = 0, first_marked_counter_ = 0;  ///< at the first such line
   bool early_nan_ = false;  ///< a loss was not finite before any redraw told the counter
