@@ -141,7 +141,7 @@ BarName name_of(std::string_view description) {
 }
 
 bool BarName::counts_epochs(std::int64_t done, std::int64_t total) const {
-  return epochs > 0 && total == epochs && done >= epoch - 1 && done <= epoch + 1;
+  return epochs > 0 && total == epochs && done - epoch <= 1 && epoch - done <= 1;
 }
 
 }  // namespace bertbench

@@ -11,6 +11,10 @@ void UnnamedBars::add(RunDraft& draft, const TqdmBar& bar, std::int64_t line) {
   if (!full()) bars_.push_back({&draft, bar.total, 0, bar.has_loss, line});
 }
 
+bool UnnamedBars::holds(const RunDraft& draft) const {
+  return std::ranges::any_of(bars_, [&](const Bar& bar) { return bar.draft == &draft; });
+}
+
 void UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar) {
   for (auto it = bars_.rbegin(); it != bars_.rend(); ++it) {
     if (it->draft != &draft) continue;

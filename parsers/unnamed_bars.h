@@ -17,6 +17,7 @@ class UnnamedBars {
 
   [[nodiscard]] bool full() const { return bars_.size() >= kMax; }
   void add(RunDraft& draft, const TqdmBar& bar, std::int64_t line);
+  [[nodiscard]] bool holds(const RunDraft& draft) const;
   /// A redraw of the newest bar that fills `draft`.
   void update(const RunDraft& draft, const TqdmBar& bar);
 

@@ -78,7 +78,7 @@ std::optional<Fields> read_simple(const Line& line) {
     const auto total = cursor.integer();
     if (!total) return std::nullopt;
     out.within = static_cast<double>(*batch);
-    counted = static_cast<double>(*epoch - 1) * static_cast<double>(*total) + *out.within;
+    counted = (static_cast<double>(*epoch) - 1) * static_cast<double>(*total) + *out.within;
   } else if (cursor.literal(" | ")) {
     out.epoch = true;
     out.evaluation = line.text.find(" | valid on ") != std::string_view::npos ||

@@ -71,6 +71,7 @@ struct Track {
   std::int64_t per_start = 0;  ///< ranks that draw the same bar without a label
   std::int64_t starts = 1;     ///< generations begun
   std::int64_t epoch = -1;     ///< in its name, if any
+  bool of_epochs = true;  ///< its counter went along with the epoch in its name: 1 at "Epoch 0"
   BarLeaps::First first;
 };
 
@@ -102,6 +103,7 @@ class TqdmParser final : public LineParser {
   void see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out);
   bool start_over(const Known& known, const TqdmBar& bar, const Line& line, RunBuilder& out);
   void settle_closing(std::int64_t line);
+  void discard_epochs();
   void next_generation(Track& track, BarRole role, const Line& line, RunBuilder& out);
   RunDraft& draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
                       RunBuilder& out);
@@ -283,6 +285,7 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   const bool fresh = !track.progressed && track.created > 0;
   track.progressed = true;
   track.epoch = known.name.epoch;
+  track.of_epochs &= track.epoch >= 0 && std::abs(bar.done - track.epoch) <= 1;
   track.done = bar.done;
   track.elapsed_s = std::max(track.elapsed_s, bar.elapsed_s);
   track.total = bar.total;
@@ -311,7 +314,22 @@ void TqdmParser::settle_closing(std::int64_t line) {
   settled_at_ = line - 1;
 }
 
+// "Epoch 0: 1/3", "Epoch 1: 2/3": the bar around loops whose bars have no name, or a poor one.
+void TqdmParser::discard_epochs() {
+  RunDraft* epochs = nullptr;
+  for (const auto& [key, track] : tracks_) {
+    if (track.draft == nullptr || track.draft->log.kind != WorkKind::training) continue;
+    if (unnamed_.holds(*track.draft)) continue;
+    if (!track.of_epochs || track.done < 2) return;
+    epochs = track.draft;
+  }
+  if (epochs == nullptr) return;
+  epochs->discard = true;
+  named_training_ = false;
+}
+
 void TqdmParser::finish(RunBuilder& out) {
+  discard_epochs();
   settle_closing(std::numeric_limits<std::int64_t>::max());
   RunDraft* chosen = unnamed_.choose(trainer_evidence_, named_training_, out);
   if (chosen != nullptr) newest_ = chosen;
@@ -327,7 +345,15 @@ void TqdmParser::finish(RunBuilder& out) {
          "rate is of both"});
   }
   if (const Record* last = draft.last(); last != nullptr && !std::isnan(last->time_s)) {
+    constexpr double kLongStep = 20, kFewSteps = 100;
+    const auto steps = static_cast<double>(last->step);
     draft.log.totals.iterations = last->step;
+    if (!trainer_evidence_ && steps <= kFewSteps && last->time_s >= kLongStep * steps) {
+      draft.log.notices.push_back(
+          {last->line, "the bar counts few steps, of " +
+                           std::to_string(std::llround(last->time_s / steps)) +
+                           " s each: it may count epochs"});
+    }
   }
   draft.log.clock_resolution_s = static_cast<double>(generations_);
   if (outer_.seen && outer_.total > 0) {

@@ -456,6 +456,30 @@ TEST(Tqdm, GivesEachTrainingOfOneLogItsOwnClosingStatement) {
   }
 }
 
+TEST(Tqdm, DoesNotTakeTheEpochsAroundABarWithoutANameForItsIterations) {
+  const auto log = [](const std::string& postfix) {
+    std::string text = "Epoch 0:   0%| | 0/3 [00:00<?, ?it/s]";
+    for (int e = 0; e < 3; ++e) {
+      text += "\n\r  0%| | 0/300 [00:00<?, ?it/s]\r 50%|#| 150/300 [00:37<00:37,  4.00it/s" +
+              postfix + "]\r100%|#| 300/300 [01:1" + std::to_string(5 + e) + "<00:00,  4.00it/s" +
+              postfix + "]\x1b[A\rEpoch " + std::to_string(e) + ":  33%|#| " +
+              std::to_string(e + 1) + "/3 [0" + std::to_string(e + 1) + ":20<02:40, 80.00s/it]";
+    }
+    return read_text(text + "\n");
+  };
+  const auto runs = log(", loss=0.5");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.back().step, 300);
+  const auto unknown = log("");
+  ASSERT_EQ(unknown.size(), 1u);
+  EXPECT_TRUE(unknown[0].records.empty());
+  // A bar that may count epochs as well as batches says so.
+  const auto few = read_text(
+      "\rTraining:  50%|#| 5/10 [06:15<06:15, 75.00s/it]"
+      "\rTraining: 100%|#| 10/10 [12:30<00:00, 75.00s/it]\n");
+  EXPECT_THAT(few.at(0).notices.at(0).text, testing::HasSubstr("may count epochs"));
+}
+
 TEST(Tqdm, CountsTheTotalOfAResumedBarFromWhereItBegins) {
   const auto leap = read_text(
       "\rTraining:   0%| | 0/1000 [00:00<?, ?it/s]"
