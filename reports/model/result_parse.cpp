@@ -2,8 +2,11 @@
 #if defined(__SSE2__)
 #define RAPIDJSON_SSE2  // skips blanks 16 at a time
 #endif
+// Of a 0 with many digits the library counts the leading zeros, which the builtin leaves undefined.
+#define __builtin_clzll(x) ((x) == 0 ? 63 : __builtin_clzll(x))
 #include <rapidjson/error/en.h>
 #include <rapidjson/reader.h>
+#undef __builtin_clzll
 
 #include <array>
 #include <cerrno>
