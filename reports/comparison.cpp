@@ -37,7 +37,7 @@ CellComparison compare_cells(const Cell& cell_a, const Cell& cell_b) {
   out.cv_a = variation(a.values);
   out.cv_b = variation(b.values);
   if (a.values.empty() || b.values.empty()) {
-    out.notes.push_back(a.values.empty() ? "no number in a" : "no number in b");
+    out.notes.push_back(a.values.empty() ? "no number in A" : "no number in B");
     return out;
   }
   if (a.unit != b.unit) {
@@ -67,7 +67,7 @@ CellComparison only_in(const Cell& cell, bool in_a) {
     (in_a ? out.median_a : out.median_b) = median(sample.values);
     (in_a ? out.cv_a : out.cv_b) = variation(sample.values);
   }
-  out.notes.push_back(in_a ? "only in a" : "only in b");
+  out.notes.push_back(in_a ? "only in A" : "only in B");
   return out;
 }
 
@@ -94,16 +94,20 @@ std::vector<CellComparison> compare(const ResultSet& a, const ResultSet& b, doub
     if (row.p) p.push_back(*row.p);
   }
   const auto adjusted = holm(p);
+  // The first step of Holm: no cell can be significant with so few trials that not even this is
+  // met.
+  const double level = p.empty() ? alpha : alpha / static_cast<double>(p.size());
+  const std::string over = p.size() > 1 ? fmt::format(" over {} cells", p.size()) : "";
   std::size_t i = 0;
   for (CellComparison& row : out) {
     if (!row.p) continue;
     row.p_adjusted = adjusted[i++];
-    row.significant = *row.p <= alpha;
+    row.significant = *row.p_adjusted <= alpha;
     const double least =
         2 * smallest_p(static_cast<std::size_t>(row.n_a), static_cast<std::size_t>(row.n_b));
-    if (least > alpha) {
-      row.notes.push_back(fmt::format("need >= {} trials a side to see a difference at {}",
-                                      trials_needed(alpha / 2), alpha));
+    if (least > level) {
+      row.notes.push_back(fmt::format("need >= {} trials a side to see a difference at {}{}",
+                                      trials_needed(level / 2), alpha, over));
     }
   }
   return out;

@@ -21,6 +21,8 @@ std::string side(const std::optional<double>& median, const std::optional<double
   return text;
 }
 
+std::string p_words(const std::optional<double>& p) { return p ? fmt::format("{:.3g}", *p) : "-"; }
+
 }  // namespace
 
 Table comparison_table(const std::vector<CellComparison>& cells) {
@@ -33,6 +35,7 @@ Table comparison_table(const std::vector<CellComparison>& cells) {
                {"interval"},
                {"n", true},
                {"p", true},
+               {"after Holm", true},
                {"remarks"}},
               {}};
   for (const CellComparison& cell : cells) {
@@ -47,8 +50,8 @@ Table comparison_table(const std::vector<CellComparison>& cells) {
                           cell.interval ? fmt::format("{} to {}", change_words(cell.interval->low),
                                                       change_words(cell.interval->high))
                                         : "-",
-                          fmt::format("{}+{}", cell.n_a, cell.n_b),
-                          cell.p ? fmt::format("{:.3g}", *cell.p) : "-", remarks});
+                          fmt::format("{}+{}", cell.n_a, cell.n_b), p_words(cell.p),
+                          p_words(cell.p_adjusted), remarks});
   }
   return table;
 }

@@ -73,8 +73,8 @@ void set_tolerance(Baseline& base, double floor) {
   }
   base.tolerance = std::max(floor, noise);
   base.tolerance_text = noise > floor ? fmt::format("tolerance {} ({})", percent(noise), rule)
-                                      : fmt::format("tolerance {} (the floor; {} would be {})",
-                                                    percent(floor), rule, percent(noise));
+                                      : fmt::format("tolerance {} (the floor; the noise is {}: {})",
+                                                    percent(floor), percent(noise), rule);
 }
 
 // The environments of both sides. Returns why nothing can be compared, or nothing.
@@ -129,7 +129,7 @@ std::string numbers(const Tested& test, const CellVerdict& verdict) {
         fmt::format(", {:.1f} % interval {} to {}", 100 * verdict.interval.coverage,
                     signed_percent(verdict.interval.low), signed_percent(verdict.interval.high));
   }
-  return fmt::format("{:.2f} against {:.2f} {}{}, n = {} + {}", *verdict.median_new,
+  return fmt::format("{:.2f} against {:.2f} {}{}, n = {} against {}", *verdict.median_new,
                      *verdict.reference, test.now.unit, interval, verdict.n_new, verdict.n_base);
 }
 
@@ -156,9 +156,8 @@ void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
                                 : std::string("no number of trials would do");
     if (more > n) need += fmt::format(", or {} now against the {} of the baseline", more, m);
     out.reason = fmt::format(
-        "{} + {} trials cannot decide {} cell{}: the smallest p is {:.2g}, the level {:.2g}; {} "
-        "({}, "
-        "{})",
+        "{} against {} trials cannot decide {} cell{}: the smallest p is {:.2g}, the level {:.2g}; "
+        "{} ({}, {})",
         n, m, tests, tests == 1 ? "" : "s", least, level, need, direction, values);
     return;
   }
@@ -195,6 +194,7 @@ class Gate {
     for (const Cell& cell : result_.cells) look_at(cell);
     add_missing();
     test_all();
+    if (report_.compared == 0) say_why_nothing_was_compared();
     report_.exit_status = gate_exit_status(report_, options_);
     return std::move(report_);
   }
@@ -304,6 +304,20 @@ class Gate {
       if (!sample.values.empty()) out.reference = median(sample.values);
       out.reason = "in the baseline, but not in the result";
     }
+  }
+
+  void say_why_nothing_was_compared() {
+    const bool empty_baseline =
+        std::ranges::all_of(runs_, [](const ResultSet* run) { return run->cells.empty(); });
+    std::string why = "no cell has a number on both sides";
+    if (result_.cells.empty()) {
+      why = "the result holds no cells";
+    } else if (empty_baseline) {
+      why = "the baseline holds no cells";
+    } else if (seen_.empty()) {
+      why = "no cell of the result is in the baseline; cells are paired by identity, see `key`";
+    }
+    report_.notices.push_back({0, "nothing was compared: " + why});
   }
 
   void test_all() {

@@ -98,8 +98,8 @@ struct CellComparison {
   std::optional<Interval> interval;  ///< exact, absent below four trials a side
   std::optional<double> p;           ///< exact two-sided Mann-Whitney, not adjusted
   std::optional<double> p_adjusted;  ///< after Holm over the cells of this comparison
-  bool significant = false;          ///< p <= alpha; print `~` otherwise
-  std::vector<std::string> notes;    ///< "need >= 4 trials", differing context, only in a ...
+  bool significant = false;          ///< p_adjusted <= alpha; print `~` otherwise
+  std::vector<std::string> notes;    ///< "need >= 4 trials", differing context, only in A ...
 };
 
 [[nodiscard]] std::vector<CellComparison> compare(const ResultSet& a, const ResultSet& b,

@@ -48,7 +48,7 @@ Error usage_error(const Command& command, const CLI::App& app, const CLI::ParseE
     return {where, no_value ? option + " takes one value" : text, see};
   }
   const std::string& extra = extras.front();
-  if (extra.size() < 2 || extra.front() != '-') {
+  if (extra.front() != '-' || extra.find_first_not_of('-') == std::string::npos) {
     return {where, fmt::format("'{}' is one argument too many", extra), see};
   }
   const std::string name = extra.substr(0, extra.find('='));
@@ -57,7 +57,7 @@ Error usage_error(const Command& command, const CLI::App& app, const CLI::ParseE
     const auto& names = option->get_lnames();
     known.insert(known.end(), names.begin(), names.end());
   }
-  const std::string near = nearest_name(name, known);
+  const std::string near = nearest_name(name.substr(name.find_first_not_of('-')), known);
   return {where, "unknown option " + name,
           near.empty() ? see : fmt::format("did you mean --{}?", near)};
 }

@@ -11,7 +11,7 @@ using samples::cell;
 using samples::identity;
 using samples::result_set;
 using testing::ElementsAre;
-using testing::HasSubstr;
+using testing::IsEmpty;
 
 const std::vector<double> kFive{100, 100.4, 99.6, 100.2, 99.8};
 const std::vector<double> kSlower{95, 95.4, 94.6, 95.2, 94.8};
@@ -54,8 +54,8 @@ TEST(Compare, CellsOfOneSideOnlyAreListed) {
   const auto rows =
       compare(result_set({cell(identity(1, 1), kFive)}), result_set({cell(identity(1, 2), kFive)}));
   ASSERT_EQ(rows.size(), 2U);
-  EXPECT_THAT(rows[0].notes, ElementsAre("only in a"));
-  EXPECT_THAT(rows[1].notes, ElementsAre("only in b"));
+  EXPECT_THAT(rows[0].notes, ElementsAre("only in A"));
+  EXPECT_THAT(rows[1].notes, ElementsAre("only in B"));
   EXPECT_EQ(rows[1].n_a, 0);
   EXPECT_FALSE(rows[1].p);
 }
@@ -65,6 +65,22 @@ TEST(Compare, DifferentWaysOfMeasuringAreNoted) {
   for (Trial& trial : other.cells[0].trials) trial.estimator = "printed";
   const auto rows = compare(result_set({cell(identity(1, 1), kFive)}), other);
   EXPECT_THAT(rows[0].notes, ElementsAre("estimator differs: step_time and printed"));
+}
+
+TEST(Compare, SignificanceIsAfterHolmOverAllCellsCompared) {
+  // p = 2/70 by itself; over two cells 4/70 is above the 0.05 asked for.
+  const std::vector<double> four{100, 100.4, 99.6, 100.2}, slower{95, 95.4, 94.6, 95.2};
+  const auto rows = compare(result_set({cell(identity(1, 1), four), cell(identity(1, 2), four)}),
+                            result_set({cell(identity(1, 1), slower), cell(identity(1, 2), four)}));
+  EXPECT_NEAR(*rows[0].p, 2.0 / 70, 1e-12);
+  EXPECT_NEAR(*rows[0].p_adjusted, 4.0 / 70, 1e-12);
+  EXPECT_FALSE(rows[0].significant);
+  EXPECT_THAT(rows[0].notes,
+              ElementsAre("need >= 5 trials a side to see a difference at 0.05 over 2 cells"));
+  const auto alone =
+      compare(result_set({cell(identity(1, 1), four)}), result_set({cell(identity(1, 1), slower)}));
+  EXPECT_TRUE(alone[0].significant);
+  EXPECT_THAT(alone[0].notes, IsEmpty());
 }
 
 TEST(Compare, PValuesAreAlsoGivenAfterHolm) {

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -102,8 +105,13 @@ Result<AuditOptions> audit_options(const Options& options) {
 Result<std::string> read_file(const std::string& path) {
   std::ifstream file;
   if (path != "-") {
+    std::error_code unknown;
+    if (std::filesystem::is_directory(path, unknown)) {
+      return fail(path, "is a folder", "name the files that hold tables");
+    }
+    errno = 0;
     file.open(path, std::ios::binary);
-    if (!file) return fail(path, "cannot be read", "check the path");
+    if (!file) return fail(path, fmt::format("cannot be read: {}", std::strerror(errno)));
   }
   std::istream& in = path == "-" ? std::cin : file;
   std::string text;
@@ -114,7 +122,7 @@ Result<std::string> read_file(const std::string& path) {
       return fail(path, "is larger than 64 MiB", "tables are small; cut it out of the file");
     }
   }
-  if (in.bad()) return fail(path, "cannot be read", "it may be a folder");
+  if (in.bad()) return fail(path, "cannot be read to its end");
   return text;
 }
 

@@ -101,6 +101,43 @@ void print_summary(Console& console, const GateReport& report) {
                             text, report.exit_status));
 }
 
+// The part of a reason that does not speak of this cell's own numbers.
+std::string_view shared(const CellVerdict& cell) {
+  const std::string_view reason = cell.reason;
+  return cell.verdict == Verdict::inconclusive ? reason.substr(0, reason.rfind(" (")) : reason;
+}
+
+// Why each cell is not just a pass. What holds for many cells alike (another driver, a model that
+// was not run) is said once: the table above names them all.
+void print_reasons(Console& console, const GateReport& report) {
+  constexpr std::size_t kMostNamed = 3;
+  std::vector<std::vector<const CellVerdict*>> groups;
+  std::map<std::pair<Verdict, std::string_view>, std::size_t> place;
+  for (const CellVerdict& cell : report.cells) {
+    if (cell.verdict == Verdict::pass && !cell.cleared()) continue;
+    const auto [at, added] = place.emplace(std::pair(cell.verdict, shared(cell)), groups.size());
+    if (added) groups.emplace_back();
+    groups[at->second].push_back(&cell);
+  }
+  if (!groups.empty()) console.print("\n");
+  for (const auto& group : groups) {
+    const CellVerdict& cell = *group.front();
+    std::string who = cell.key;
+    if (group.size() > 1) {
+      std::vector<std::string_view> named;
+      for (const CellVerdict* one : group) {
+        if (named.size() < kMostNamed) named.push_back(one->key);
+      }
+      who = fmt::format("{} cells ({}{})", group.size(), fmt::join(named, ", "),
+                        group.size() > named.size() ? " ..." : "");
+    }
+    console.print(fmt::format("{} {}: {}\n",
+                              console.styled(style_of(cell.verdict), name(cell.verdict)),
+                              escape_for_terminal(who),
+                              escape_for_terminal(group.size() > 1 ? shared(cell) : cell.reason)));
+  }
+}
+
 void print(Console& console, const GateReport& report) {
   Table table{{{"verdict"},
                {"cell"},
@@ -125,14 +162,7 @@ void print(Console& console, const GateReport& report) {
     return column == 0 ? console.styled(style_of(report.cells[row].verdict), text) : text;
   };
   console.print(text_table(table, look));
-  bool first = true;
-  for (const CellVerdict& cell : report.cells) {
-    if (cell.verdict == Verdict::pass && !cell.cleared()) continue;
-    console.print(fmt::format("{}{} {}: {}\n", first ? "\n" : "",
-                              console.styled(style_of(cell.verdict), name(cell.verdict)),
-                              escape_for_terminal(cell.key), escape_for_terminal(cell.reason)));
-    first = false;
-  }
+  print_reasons(console, report);
   print_summary(console, report);
 }
 
@@ -194,7 +224,13 @@ ExitCode run(const Options& options, Console& console) {
   if (!result) return console.error(result.error(), ExitCode::nothing_read);
   const auto runs =
       baseline_runs(options, *result, baseline_is_store(options) ? ResultSet{} : file.get());
-  if (!runs) return console.error(runs.error(), ExitCode::nothing_read);
+  if (!runs) {
+    Error error = runs.error();
+    if (error.hint.empty()) {
+      error.hint = "--baseline takes a result file, a run folder or a store (bertbench store add)";
+    }
+    return console.error(error, ExitCode::nothing_read);
+  }
   GateReport report = check(*result, *runs, options.gate);
   for (const Notice& notice : report.notices) console.note("check", notice);
   if (!options.confirm.config.empty()) {

@@ -2,14 +2,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
-#include "harness/cli/number_text.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
+#include "reports/comparison_table.h"
 #include "reports/model/result_io.h"
 #include "reports/render.h"
 #include "reports/table.h"
@@ -57,9 +60,29 @@ ordered_json to_json(const Options& options, const std::vector<CellComparison>& 
           {"cells", rows}};
 }
 
-std::string median_text(const std::optional<double>& median, const std::optional<double>& cv) {
-  if (!median) return "-";
-  return cv ? fmt::format("{} +-{:>2.0f} %", rate_text(*median), *cv * 100) : rate_text(*median);
+Style style_of(const CellComparison& cell) {
+  if (!cell.significant || !cell.change) return Style::plain;
+  return *cell.change < 0 ? Style::red : Style::green;
+}
+
+// Each note once, however many cells it is about: "18 cells: only in A".
+void print_notes(Console& console, const std::vector<CellComparison>& cells) {
+  std::vector<std::string_view> order;
+  std::map<std::string_view, std::vector<std::string_view>> keys;
+  for (const CellComparison& cell : cells) {
+    for (const std::string& note : cell.notes) {
+      auto& of_note = keys[note];
+      if (of_note.empty()) order.push_back(note);
+      of_note.push_back(cell.key);
+    }
+  }
+  for (const std::string_view note : order) {
+    const auto& of_note = keys[note];
+    const std::string who = of_note.size() == 1
+                                ? std::string(of_note.front())
+                                : counted(static_cast<long long>(of_note.size()), "cell");
+    console.note(who, {0, std::string(note)});
+  }
 }
 
 void print(Console& console, const Options& options, const std::vector<CellComparison>& cells) {
@@ -68,45 +91,24 @@ void print(Console& console, const Options& options, const std::vector<CellCompa
   });
   console.print(fmt::format("A  {}\nB  {}\n\n", escape_for_terminal(options.a),
                             escape_for_terminal(options.b)));
-  Table table{{{"cell"},
-               {"A", true},
-               {"B", true},
-               {"change", true},
-               {"interval"},
-               {"n", true},
-               {"p", true}},
-              {}};
-  std::vector<Style> styles;
-  for (const CellComparison& cell : cells) {
-    const bool both = cell.n_a > 0 && cell.n_b > 0;
-    const std::string change = !both || !cell.change ? "-"
-                               : cell.significant    ? change_text(*cell.change)
-                                                     : "~";
-    const std::string unit = one_unit ? std::string() : " " + cell.unit;
-    table.rows.push_back({cell.key, median_text(cell.median_a, cell.cv_a) + unit,
-                          median_text(cell.median_b, cell.cv_b) + unit, change,
-                          cell.interval ? fmt::format("{} .. {}", change_text(cell.interval->low),
-                                                      change_text(cell.interval->high))
-                                        : "-",
-                          fmt::format("{}+{}", cell.n_a, cell.n_b),
-                          cell.p ? p_text(*cell.p) : "-"});
-    styles.push_back(!cell.significant || !cell.change ? Style::plain
-                     : *cell.change < 0                ? Style::red
-                                                       : Style::green);
-  }
+  Table table = comparison_table(cells);
+  table.columns.pop_back();  // remarks: said below, once for all cells that share one
+  for (auto& row : table.rows) row.pop_back();
   TextTableOptions look;
   look.most_columns = console.most_columns();
+  constexpr std::size_t kChange = 3;
   look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
-    return column == 3 ? console.styled(styles[row], text) : text;
+    return column == kChange ? console.styled(style_of(cells[row]), text) : text;
   };
   console.print(text_table(table, look));
   console.print(fmt::format(
-      "\nA and B: median{} +- coefficient of variation. change: the Hodges-Lehmann\n"
-      "shift, ~ when not significant (exact Mann-Whitney, p above {} after Holm).\n",
+      "\nA and B: median{} ± coefficient of variation. change: the Hodges-Lehmann\n"
+      "shift, ~ when not significant (exact Mann-Whitney, p above {} after Holm over\n"
+      "all cells compared); the interval is of each cell by itself.\n",
       one_unit && !cells.empty() ? " " + cells.front().unit : std::string(), options.alpha));
-  for (const CellComparison& cell : cells) {
-    for (const std::string& note : cell.notes) console.note(cell.key, {0, note});
-  }
+  const ComparisonSummary sum = summary_of(cells);
+  if (sum.compared > 0) console.print("\n" + sum.sentence + "\n");
+  print_notes(console, cells);
 }
 
 // B as a report for people, with A beside it.

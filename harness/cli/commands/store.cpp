@@ -189,8 +189,10 @@ ExitCode trend(const Options& options, const Store& store, Console& console) {
 
 ExitCode run(const Options& options, Console& console) {
   if (std::ranges::find(kActions, options.action) == kActions.end()) {
+    const std::string near = nearest_name(options.action, {kActions.begin(), kActions.end()});
     return console.error({"store", "'" + options.action + "' is no action",
-                          fmt::format("use {}", fmt::join(kActions, ", "))});
+                          near.empty() ? fmt::format("use {}", fmt::join(kActions, ", "))
+                                       : fmt::format("did you mean {}?", near)});
   }
   const bool takes_operands = options.action != "list" && options.action != "trend";
   if (takes_operands == options.operands.empty()) {

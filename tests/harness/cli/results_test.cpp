@@ -80,7 +80,28 @@ TEST_F(ResultsTest, CheckTellsMissingInconclusiveAndNothingCompared) {
 
   ResultSet none = results();
   none.cells.clear();
-  EXPECT_EQ(run({"check", store("none.json", none), "--baseline", all}).status, 4);
+  const Ran nothing = run({"check", store("none.json", none), "--baseline", all});
+  EXPECT_EQ(nothing.status, 4);
+  EXPECT_THAT(nothing.err, HasSubstr("nothing was compared: the result holds no cells"));
+}
+
+TEST_F(ResultsTest, CheckSaysOnceWhatHoldsForManyCells) {
+  const std::string all = store("all.json", results());
+  const Ran few = run({"check", store("few.json", results(0.8, 2)), "--baseline", all});
+  EXPECT_THAT(few.out,
+              HasSubstr("inconclusive 2 cells (bert-tiny.fp32.s64.b4.a1.1n1g, "
+                        "bert-tiny.fp32.s64.b4.a1.1n2g): 2 against 5 trials cannot decide 2"));
+  ResultSet none = results();
+  none.cells.clear();
+  const Ran gone = run({"compare", all, store("none.json", none)});
+  EXPECT_THAT(gone.err, HasSubstr("bertbench: note: 2 cells: only in A\n"));
+}
+
+TEST_F(ResultsTest, CheckWithoutABaselineSaysWhatABaselineIs) {
+  const Ran ran =
+      run({"check", store("a.json", results()), "--baseline", (folder / "none.db").string()});
+  EXPECT_EQ(ran.status, 5);
+  EXPECT_THAT(ran.err, HasSubstr("--baseline takes a result file, a run folder or a store"));
 }
 
 TEST_F(ResultsTest, CheckNamesADifferentMachine) {
@@ -273,7 +294,7 @@ TEST_F(ResultsTest, StoreKeepsResultsThatCheckGatesAgainst) {
   EXPECT_EQ(run({"check", path("r1.json"), "--baseline", db}).status, 0);
   const Ran slow = run({"check", store("slow.json", results(0.9)), "--baseline", db});
   EXPECT_EQ(slow.status, 1) << slow.err;
-  EXPECT_THAT(slow.out, HasSubstr("n = 5 + 15"));
+  EXPECT_THAT(slow.out, HasSubstr("n = 5 against 15"));
 }
 
 TEST_F(ResultsTest, StoreSaysWhatIsWrong) {

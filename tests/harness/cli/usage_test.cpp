@@ -40,6 +40,8 @@ const Wrong kWrong[] = {
      "bertbench: extract: unknown option --windw; did you mean --window?"},
     {{"extract", "x", "--frob=1"},
      "bertbench: extract: unknown option --frob; see `bertbench extract --help`"},
+    {{"doctor", "--jsn"}, "bertbench: doctor: unknown option --jsn; did you mean --json?"},
+    {{"store", "lst", "--db", "x.db"}, "bertbench: store: 'lst' is no action; did you mean list?"},
     {{"extract", "--window", "5:3", "x"},
      "bertbench: --window: '5:3' is no window; use A:B (drop A records, use up to the B-th; B > A "
      ">= 0), steps:A:B, last:N, auto or all"},
