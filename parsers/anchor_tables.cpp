@@ -6,6 +6,7 @@
 
 #include "parsers/fact_rules.h"
 #include "parsers/mark_rules.h"
+#include "parsers/run_gate.h"
 #include "parsers/outcome_rules.h"
 #include "parsers/user_format.h"
 
@@ -32,6 +33,9 @@ AnchorTables::Lists AnchorTables::collect(std::string_view only, const UserForma
   Lists out;
   for (const auto& [literal, owners] : found) {
     out.literals.emplace_back(literal);
+    if (literal.find_first_of("0123456789.-") != std::string_view::npos) {
+      out.numbered.push_back(number_blind(literal));
+    }
     out.owners.push_back(owners);
     auto& places = out.places.emplace_back();
     for (std::size_t owner = 0; owner < anchors.size(); ++owner) {

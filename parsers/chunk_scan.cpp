@@ -52,7 +52,7 @@ class Chunk final : public CandidateSink {
   std::span<const std::uint64_t> owners_;
   std::unique_ptr<char[]> memory_;
   std::int64_t origin_ = 0;  ///< offset in the file of memory_[0]
-  const char* text_ = nullptr;
+  std::string_view text_;    ///< the lines
   std::vector<Found> found_;
   std::vector<AnchorHit> hits_;
 };
@@ -107,17 +107,16 @@ int Chunk::read(int file, std::int64_t start, std::int64_t stop) {
   }
   end = last_break(begin, got);
   if (end == begin) return 0;
-  text_ = at(begin);
+  text_ = text(begin, end);
   LineScan scan(scanner_, owners_);
-  const std::string_view lines = text(begin, end);
-  scan.scan(lines, static_cast<std::size_t>(begin - held), lines.size(), true, *this);
+  scan.scan(text_, static_cast<std::size_t>(begin - held), text_.size(), true, *this);
   newlines = scan.line() - 1;
   return 0;
 }
 
 void Chunk::candidate(const Candidate& line) {
   Found found;
-  found.begin = static_cast<std::uint32_t>(line.text.data() - text_);
+  found.begin = static_cast<std::uint32_t>(line.text.data() - text_.data());
   found.size = static_cast<std::uint32_t>(line.text.size());
   found.first_hit = static_cast<std::uint32_t>(hits_.size());
   found.hits = static_cast<std::uint32_t>(line.hits.size());
@@ -131,9 +130,11 @@ void Chunk::candidate(const Candidate& line) {
 }
 
 void Chunk::hand_on(std::int64_t first_line, CandidateSink& sink) const {
+  std::size_t taken = 0;  // bytes in front of it are done with
   for (const Found& found : found_) {
+    if (found.begin < taken) continue;
     Candidate line;
-    line.text = {text_ + found.begin, found.size};
+    line.text = text_.substr(found.begin, found.size);
     line.number = first_line + found.number - 1;
     line.terminator = found.terminator;
     line.owners = found.owners;
@@ -141,6 +142,9 @@ void Chunk::hand_on(std::int64_t first_line, CandidateSink& sink) const {
     line.repeats = found.repeats;
     line.before = {line.text.data() - found.before, found.before};
     sink.candidate(line);
+    const std::size_t behind = std::size_t{found.begin} + found.size;
+    if (found.terminator != '\n' || found.repeats > 0 || text_[behind] != '\n') continue;
+    taken = behind + 1 + sink.take_run(text_.substr(behind + 1), line.number + 1).bytes;
   }
 }
 

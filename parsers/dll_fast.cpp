@@ -87,16 +87,13 @@ bool DllReader::find_number(std::string_view text, Part& part, std::size_t& at) 
 }
 
 // The number of a part that was found, or was found in the line before.
-bool DllReader::read_number(std::string_view text, const Part& part, DllValues& values) {
-  if (part.whole > 1 && text[part.first] == '0') return false;
-  if (part.use == nullptr) return true;
+void DllReader::read_number(std::string_view text, const Part& part, DllValues& values) {
   const std::size_t size = part.whole + part.fraction + (part.fraction > 0 ? 1 : 0);
   const char* const first = text.data() + part.first;
   const double value = part.first >= kReadInFrontOfDecimal
                            ? counted_decimal(first + size, part.whole, part.fraction)
                            : read_decimal(first, first + size).value;
   values.*part.use = part.negative ? -value : value;
-  return true;
 }
 
 /// Every step returns false where the text is not of the usual form.
@@ -285,8 +282,9 @@ void DllReader::learn(std::string_view text) {
   shape_last_ = place_[final_loss] != 0;
 }
 
-// Numbers that are not plain (an exponent, "nan" in a string) are left to the walk.
-bool DllReader::read_by_shape(std::string_view text, DllStep& out) {
+// Numbers that are not plain (an exponent, "nan" in a string) are left to the walk. `alike_only`:
+// strings that are no numbers must be those of the line before but for their digits.
+bool DllReader::read_by_shape(std::string_view text, bool alike_only, DllStep& out) {
   const bool placed = std::exchange(placed_, false);
   if (shape_.empty() || !maps_.fill(text)) return false;
   const std::size_t alike = placed ? maps_.alike() : 0;
@@ -307,6 +305,7 @@ bool DllReader::read_by_shape(std::string_view text, DllStep& out) {
         end = at + size;
       }
       if (!is_number) {
+        if (alike_only) return false;
         at = end;
       } else if (!find_number(text, part, at) || (part.is_string && at != end)) {
         return false;
@@ -314,7 +313,9 @@ bool DllReader::read_by_shape(std::string_view text, DllStep& out) {
       part.end = at;
     }
     at = part.end;
-    if (is_number && !read_number(text, part, values)) return false;
+    if (!is_number) continue;
+    if (part.whole > 1 && text[part.first] == '0') return false;
+    if (part.use != nullptr) read_number(text, part, values);
   }
   if (text.substr(at) != tail_) return false;
   out.iteration = values.iteration;
@@ -324,6 +325,7 @@ bool DllReader::read_by_shape(std::string_view text, DllStep& out) {
   out.rate = values.rate;
   out.last = shape_last_;
   placed_ = true;
+  size_ = text.size();
   return true;
 }
 
@@ -351,8 +353,22 @@ void DllReader::result(std::string_view text, DllStep& out) const {
   out.rate = get(rate).value_or(kUnknown);
 }
 
+std::size_t DllReader::read_alike(std::string_view text, DllStep& out) {
+  if (!placed_) return 0;
+  // Mostly the numbers are as long as before. That no other line break stands in front of this one
+  // is what the maps find out.
+  std::size_t size = size_;
+  if (size >= text.size() || text[size] != '\n') {
+    size = text.substr(0, ByteMaps::kLongest + 1).find('\n');
+    if (size == std::string_view::npos) return 0;
+  }
+  if (!read_by_shape(text.substr(0, size), true, out)) return 0;
+  missed_ = false;
+  return size;
+}
+
 bool DllReader::read(std::string_view text, DllStep& out) {
-  if (read_by_shape(text, out)) {
+  if (read_by_shape(text, false, out)) {
     missed_ = false;
     return true;
   }

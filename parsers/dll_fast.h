@@ -31,6 +31,9 @@ class DllReader {
  public:
   /// The object behind "DLLL ". False for any other text, right or wrong: the library decides.
   [[nodiscard]] bool read(std::string_view text, DllStep& out);
+  /// The object at the front of `text`, in front of a '\n', if it is the one read before but for
+  /// its numbers. Returns its size, 0 if it is not: then read() decides, as if nobody had asked.
+  [[nodiscard]] std::size_t read_alike(std::string_view text, DllStep& out);
 
  private:
   enum Slot : std::uint8_t {
@@ -71,8 +74,8 @@ class DllReader {
 
   static Slot slot_of(std::string_view key);
   bool find_number(std::string_view text, Part& part, std::size_t& at);
-  static bool read_number(std::string_view text, const Part& part, DllValues& values);
-  bool read_by_shape(std::string_view text, DllStep& out);
+  static void read_number(std::string_view text, const Part& part, DllValues& values);
+  bool read_by_shape(std::string_view text, bool alike_only, DllStep& out);
   bool read_object(std::string_view text);
   bool read_data(Walk& walk);
   bool read_step(Walk& walk);
@@ -87,6 +90,7 @@ class DllReader {
   std::string tail_;         ///< behind the last value
   bool shape_last_ = false;  ///< lines of this shape have the final loss
   bool placed_ = false;      ///< the parts' places are those of the text in maps_
+  std::size_t size_ = 0;     ///< of that text
   ByteMaps maps_;
   bool missed_ = false;  ///< the line before was of another shape
 };

@@ -2,8 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
+#include "parsers/core/text.h"
+#include "parsers/format.h"
+#include "parsers/log_reader.h"
 #include "parsers/run_builder.h"
+#include "parsers/user_format.h"
 
 namespace bertbench {
 namespace {
@@ -48,6 +54,27 @@ Evidence evidence_of(const RunBuilder& found, std::int64_t matched) {
     out.kind = kind;
   }
   return out;
+}
+
+Result<void> check_format_name(const std::string& name, const UserFormat* user_format) {
+  if (name == "auto") return {};
+  std::vector<std::string> known;
+  std::string list = "auto";
+  for (const Format* format : all_formats()) {
+    if (format->name == name) return {};
+    known.emplace_back(format->name);
+    list += ", " + std::string(format->name);
+  }
+  if (user_format != nullptr) {
+    if (user_format->name() == name) return {};
+    known.emplace_back(user_format->name());
+    list += ", " + std::string(user_format->name());
+  }
+  const std::string near = nearest_name(name, known);
+  return fail(
+      "--format",
+      "'" + name + "' is no format" + (near.empty() ? "" : ", did you mean '" + near + "'?"),
+      "use one of: " + list);
 }
 
 }  // namespace bertbench

@@ -45,11 +45,17 @@ class FileSource final : public ByteSource {
 
   /// Forgets the peeked bytes if the file itself can go back: reads stay aligned with its blocks.
   void rewind_peek() {
+    if (peeked_.empty()) return;
     if (::lseek(fd_, -static_cast<off_t>(peeked_.size()), SEEK_CUR) >= 0) peeked_.clear();
   }
 
   /// Up to `n` bytes that read() will give again.
   Result<std::string_view> peek(std::size_t n) {
+    if (regular_ && peeked_.empty()) {  // one call, and the file's place stays
+      front_.resize(n);
+      const ssize_t got = ::pread(fd_, front_.data(), n, 0);
+      if (got == static_cast<ssize_t>(n)) return std::string_view(front_);
+    }
     while (peeked_.size() < n) {
       std::array<char, 64> bytes{};
       auto got = read_fd(std::span(bytes).first(n - peeked_.size()));
@@ -75,7 +81,7 @@ class FileSource final : public ByteSource {
   int fd_;
   bool owned_;
   bool regular_ = false;
-  std::string peeked_;
+  std::string front_, peeked_;
   std::size_t peeked_at_ = 0;
 };
 
@@ -209,17 +215,20 @@ Result<std::unique_ptr<ByteSource>> open_source(const std::string& path) {
   if (path != "-") {
     fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0) return fail(path, std::string("cannot be opened: ") + std::strerror(errno));
-    struct stat info {};
-    if (::fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
-      ::close(fd);
-      return fail(path, "is a directory, not a log", "name the log files in it");
-    }
   }
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) info.st_mode = 0;
+  if (path != "-" && S_ISDIR(info.st_mode)) {
+    ::close(fd);
+    return fail(path, "is a directory, not a log", "name the log files in it");
+  }
+  const bool regular = path != "-" && S_ISREG(info.st_mode);
 #ifdef F_SETPIPE_SZ
   // A larger pipe doubles what can be read from one; a refusal costs nothing.
-  (void)::fcntl(fd, F_SETPIPE_SZ, 1 << 20);
+  if (!regular) (void)::fcntl(fd, F_SETPIPE_SZ, 1 << 20);
 #endif
   auto file = std::make_unique<FileSource>(path, fd, path != "-");
+  if (regular) file->set_regular();
   const auto magic = file->peek(4);
   if (!magic) return tl::unexpected(magic.error());
   const bool gzip = magic->starts_with("\x1f\x8b");
@@ -229,8 +238,6 @@ Result<std::unique_ptr<ByteSource>> open_source(const std::string& path) {
   if (utf16) return std::make_unique<Utf16Source>(std::move(file));
   if (gzip) return std::make_unique<GzipSource>(std::move(file));
   if (zstd) return std::make_unique<ZstdSource>(std::move(file));
-  struct stat info {};
-  if (path != "-" && ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) file->set_regular();
   return file;
 }
 

@@ -19,9 +19,11 @@ constexpr std::size_t kLongestRepeat = 1024;
 // that no line's anchors are parted.
 std::size_t end_of_step(std::string_view data, std::size_t from, std::size_t end,
                         std::size_t step) {
-  if (end - from <= step) return end;
-  const std::size_t at = find_line_begin(data, from + step, from);
-  return at > from ? at : end;
+  for (; end - from > step; step *= 2) {
+    const std::size_t at = find_line_begin(data, from + step, from);
+    if (at > from) return at;
+  }
+  return end;
 }
 
 bool is_break(char c) { return c == '\n' || c == '\r'; }
@@ -44,6 +46,8 @@ LineScan::LineScan(const AnchorScanner& scanner, std::span<const std::uint64_t> 
 void LineScan::drop(std::size_t n) {
   owned_ -= std::min(owned_, n);
   taken_ -= std::min(taken_, n);
+  unbroken_ -= std::min(unbroken_, n);
+  unbroken_end_ -= std::min(unbroken_end_, n);
 }
 
 void LineScan::scan(std::string_view all, std::size_t history, std::size_t end, bool whole,
@@ -60,6 +64,12 @@ void LineScan::scan(std::string_view all, std::size_t history, std::size_t end, 
     std::size_t done = std::min(stop, end);
     for (std::size_t index = 0; index < hits_.size() && hits_[index].offset < end;) {
       const std::size_t behind = emit(data, history, index, sink);
+      if (whole && behind == 0 && offer_run(data, sink)) {
+        done = owned_;
+        newlines = 0;
+        step_ = kShortStep / 2;
+        break;
+      }
       // In an overlong line, what the last part holds was seen with it.
       if (!whole) done = std::max(end, taken_);
       if (whole && sink.wants_every_line()) {
@@ -80,6 +90,16 @@ void LineScan::scan(std::string_view all, std::size_t history, std::size_t end, 
   if (whole) taken_ = end;
 }
 
+// Where the part of an overlong line ends whose first hit is the one at `index`: further hits
+// belong to it while they are near one another.
+std::size_t LineScan::end_of_part(std::size_t index, std::size_t reach) const {
+  std::size_t end = std::min(reach, hits_[index].offset + kNear);
+  while (++index < hits_.size() && hits_[index].offset < end) {
+    end = std::min(reach, hits_[index].offset + kNear);
+  }
+  return end;
+}
+
 // One candidate from the hit at `index` on; moves `index` behind the last hit that it holds. When
 // the line repeats itself: the offset behind the last copy, else 0.
 std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size_t& index,
@@ -88,12 +108,23 @@ std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size
   const std::size_t hit = hits_[first].offset;
   Candidate line;
   const std::size_t lowest = std::max(taken_, hit > kReach ? hit - kReach : 0);
-  const std::size_t begin = find_line_begin(data, hit, lowest);
+  const bool in_unbroken = unbroken_ <= lowest && hit < unbroken_end_;
+  std::size_t begin = in_unbroken ? lowest : find_line_begin(data, hit, lowest);
   const std::size_t reach = std::min(data.size(), hit + kReach);
-  std::size_t end = find_line_break(data.substr(0, reach), hit);
+  std::size_t end =
+      find_line_break(data.substr(0, reach), in_unbroken ? std::min(unbroken_end_, reach) : hit);
   std::size_t behind = 0;
+  const auto from_its_begin = [&] {
+    return history + begin == 0 || is_break(*(data.data() + begin - 1));
+  };
   if (end == std::string_view::npos) {
     end = reach;
+    if (!in_unbroken) unbroken_ = begin;
+    unbroken_end_ = reach;
+    if (reach == hit + kReach && !from_its_begin()) {
+      begin = std::max(begin, hit - std::min(hit, kNear));
+      end = end_of_part(first, reach);
+    }
     // Cut by the cap: what stands at the cut is not whole either.
     line.terminator = 0;
   } else {
@@ -102,8 +133,7 @@ std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size
   line.text = data.substr(begin, end - begin);
   const std::size_t before = std::min(kHistory, history + begin);
   line.before = {data.data() + begin - before, before};
-  const bool from_its_begin = begin == 0 || is_break(data[begin - 1]);
-  if (line.terminator == '\r' && from_its_begin && line.text.size() <= kLongestRepeat) {
+  if (line.terminator == '\r' && from_its_begin() && line.text.size() <= kLongestRepeat) {
     line.repeats = count_repeats(data, begin, line.text.size());
     if (line.repeats > 0) {
       behind = end + 1 + static_cast<std::size_t>(line.repeats) * (line.text.size() + 1);
@@ -115,9 +145,20 @@ std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size
   }
   line.hits = std::span(hits_).subspan(first, index - first);
   line.number = line_ + hits_[first].newlines;
+  emitted_ = line.terminator == '\n' ? line.number : 0;
   taken_ = std::max(end, behind);
   sink.candidate(line);
   return behind;
+}
+
+// What follows the line that was handed on last; true when lines of it were taken.
+bool LineScan::offer_run(std::string_view data, CandidateSink& sink) {
+  if (emitted_ == 0 || taken_ >= data.size() || data[taken_] != '\n') return false;
+  const LinesTaken taken = sink.take_run(data.substr(taken_ + 1), emitted_ + 1);
+  if (taken.bytes == 0) return false;
+  owned_ = taken_ = taken_ + 1 + taken.bytes;
+  line_ = emitted_ + 1 + taken.lines;
+  return true;
 }
 
 // The line that begins at owned_, whatever it holds.

@@ -1,8 +1,9 @@
 // LineFeed: blocks of bytes in, candidate lines out.
 //
 // A line ends at '\n', '\r' or "\r\n". Only lines that hold an anchor are found; the others are
-// neither split nor copied. A line longer than kReach around its anchor is cut there, so that
-// memory stays bounded and one line of gigabytes costs no more than many short ones.
+// neither split nor copied. A line longer than kReach on one side of its anchor is cut there, so
+// that memory stays bounded; one longer than that on both sides is cut to kNear around its anchors,
+// so that one line of gigabytes costs no more than many short ones.
 #pragma once
 
 #include <cstddef>
@@ -29,6 +30,12 @@ struct Candidate {
   std::string_view before;  ///< what stands in front of the text: up to kHistory bytes
 };
 
+/// Whole lines, their line breaks included, each ended by one '\n'.
+struct LinesTaken {
+  std::size_t bytes = 0;
+  std::int64_t lines = 0;
+};
+
 class CandidateSink {
  public:
   virtual ~CandidateSink() = default;
@@ -37,6 +44,9 @@ class CandidateSink {
   /// follows, anchors or not, until it is false again. A line beyond kReach comes cut, and without
   /// its hits.
   [[nodiscard]] virtual bool wants_every_line() const { return false; }
+  /// Asked behind a candidate that '\n' ended: `after` follows it, whole lines, the first of them
+  /// line `number`. Lines at its front that the sink takes are neither searched nor handed on.
+  virtual LinesTaken take_run(std::string_view /*after*/, std::int64_t /*number*/) { return {}; }
 };
 
 /// Finds the candidates of a block. What a line gives does not depend on where blocks begin or end.
@@ -44,6 +54,9 @@ class LineScan {
  public:
   static constexpr std::size_t kReach = std::size_t{32}
                                         << 10;  ///< kept on either side of an anchor
+  /// Kept on either side where the line goes on beyond kReach on both: what no record needs would
+  /// else be searched by every format with an anchor in there.
+  static constexpr std::size_t kNear = std::size_t{1} << 10;
   static constexpr std::size_t kHistory = std::size_t{4} << 10;  ///< Candidate::before
 
   /// `owners[i]` belongs to literal i of the scanner; both must outlive the scan.
@@ -58,7 +71,7 @@ class LineScan {
   /// The first `n` bytes, all scanned, are there no more: offsets shift.
   void drop(std::size_t n);
   /// Other data come next; the number of the line goes on.
-  void forget() { owned_ = taken_ = 0; }
+  void forget() { owned_ = taken_ = unbroken_ = unbroken_end_ = 0; }
 
   /// Number of the line that the end of what was scanned lies in.
   [[nodiscard]] std::int64_t line() const { return line_; }
@@ -67,14 +80,20 @@ class LineScan {
  private:
   std::size_t emit(std::string_view data, std::size_t history, std::size_t& index,
                    CandidateSink& sink);
+  bool offer_run(std::string_view data, CandidateSink& sink);
+  [[nodiscard]] std::size_t end_of_part(std::size_t index, std::size_t reach) const;
   void emit_next_line(std::string_view data, std::size_t history, CandidateSink& sink);
 
   const AnchorScanner& scanner_;
   std::span<const std::uint64_t> owners_;
   std::size_t owned_ = 0;  ///< hits in front of this offset were handed on
   std::size_t taken_ = 0;  ///< bytes in front belong to the last part of an overlong line
-  std::size_t step_;       ///< bytes scanned at a time: fewer while lines repeat themselves
+  // [unbroken_, unbroken_end_) holds no line break: in an overlong line each part's neighbourhood
+  // would else be searched for one again.
+  std::size_t unbroken_ = 0, unbroken_end_ = 0;
+  std::size_t step_;  ///< bytes scanned at a time: fewer while lines repeat themselves
   std::int64_t line_ = 1;
+  std::int64_t emitted_ = 0;  ///< number of the line that was handed on last; 0: not of its end
   std::vector<AnchorHit> hits_;
 };
 

@@ -24,6 +24,8 @@
 #include "parsers/outcome_rules.h"
 #include "parsers/read_ahead.h"
 #include "parsers/run_builder.h"
+#include "parsers/run_gate.h"
+#include "parsers/run_parser.h"
 #include "parsers/table_parser.h"
 #include "parsers/user_format.h"
 
@@ -42,6 +44,7 @@ struct FormatState {
   std::unique_ptr<RunBuilder> builder;
   std::unique_ptr<LineParser> parser;
   const TableParser* table = nullptr;  ///< the parser, if it is one
+  RunParser* run = nullptr;            ///< likewise
   std::int64_t matched = 0;
   std::int64_t decorated = 0, refused = 0;  ///< matched behind a logger's front, not at all
 };
@@ -77,11 +80,13 @@ struct LogReader::State final : CandidateSink {
       state.parser = known[bit]->make();
     }
     state.table = dynamic_cast<const TableParser*>(state.parser.get());
+    state.run = dynamic_cast<RunParser*>(state.parser.get());
     state.builder = std::make_unique<RunBuilder>(state.name, path, options.window, &budget);
     return state;
   }
 
   void candidate(const Candidate& found) override {
+    run_owner = nullptr;
     Line line;
     line.number = found.number;
     const std::string_view text = without_holes(found.text, found.number == 1);
@@ -89,6 +94,10 @@ struct LogReader::State final : CandidateSink {
       line.text = text;
       line.terminator = found.terminator;
       dispatch(line, found, found.repeats);
+      if (run_owner != nullptr) {
+        if (found.repeats > 0 || !std::has_single_bit(found.owners)) run_owner = nullptr;
+        run_gate.set(found.text);
+      }
       return;
     }
     clean_line(text, ansi, pieces);
@@ -106,6 +115,20 @@ struct LogReader::State final : CandidateSink {
   }
 
   [[nodiscard]] bool wants_every_line() const override { return every_line != 0; }
+
+  /// Lines that differ from the candidate before in their numbers only are its format's alone, as
+  /// that one was, unless some literal may come about by a number.
+  LinesTaken take_run(std::string_view after, std::int64_t number) override {
+    FormatState* const owner = std::exchange(run_owner, nullptr);
+    if (owner == nullptr || every_line != 0 ||
+        !run_gate.opens(after, tables->numbered_literals())) {
+      return {};
+    }
+    const LinesTaken taken = owner->run->take_run(after, number, *owner->builder);
+    owner->matched += taken.lines;
+    run_gate.took(taken.lines);
+    return taken;
+  }
 
   /// Shows the outcome rules the 'File' lines in front of a candidate of theirs that they have not
   /// seen yet.
@@ -148,6 +171,7 @@ struct LogReader::State final : CandidateSink {
       for (std::int64_t n = 0; n <= repeats; ++n) {
         if (!parse(state, line)) continue;
         ++state.matched;
+        if (state.run != nullptr) run_owner = &state;
         if (n == repeats || !state.parser->settled()) continue;
         state.matched += repeats - n;
         break;
@@ -239,6 +263,9 @@ struct LogReader::State final : CandidateSink {
   RecordBudget budget;  ///< outlives the formats' runs
   std::vector<FormatState> formats;
   std::uint64_t every_line = 0;  ///< bits of those that are in a table
+  /// Of the candidate before, if a run may follow it.
+  FormatState* run_owner = nullptr;
+  RunGate run_gate;
   FactRules facts;
   OutcomeRules outcomes;
   MarkRules marks;
@@ -293,27 +320,6 @@ std::vector<RunLog> LogReader::finish() {
   std::vector<RunLog> out = state_->finish();
   state_ = std::make_unique<State>(state_->options, state_->path);
   return out;
-}
-
-Result<void> check_format_name(const std::string& name, const UserFormat* user_format) {
-  if (name == "auto") return {};
-  std::vector<std::string> known;
-  std::string list = "auto";
-  for (const Format* format : all_formats()) {
-    if (format->name == name) return {};
-    known.emplace_back(format->name);
-    list += ", " + std::string(format->name);
-  }
-  if (user_format != nullptr) {
-    if (user_format->name() == name) return {};
-    known.emplace_back(user_format->name());
-    list += ", " + std::string(user_format->name());
-  }
-  const std::string near = nearest_name(name, known);
-  return fail(
-      "--format",
-      "'" + name + "' is no format" + (near.empty() ? "" : ", did you mean '" + near + "'?"),
-      "use one of: " + list);
 }
 
 namespace {

@@ -229,7 +229,10 @@ void find_bars(const Line& line, std::vector<TqdmBar>& bars) {
   std::size_t floor = 0;  // end of the bar before
   std::size_t from = 0;
   // The next of each in the text. Looked for again only behind it: a line may hold thousands.
-  std::size_t per_second = find_text(text, "it/s"), per_iteration = find_text(text, "s/it");
+  const auto first = [&](std::size_t anchor, std::string_view unit) {
+    return (line.anchors >> anchor & 1u) != 0 ? find_text(text, unit) : std::string_view::npos;
+  };
+  std::size_t per_second = first(0, "it/s"), per_iteration = first(1, "s/it");
   std::size_t close = 0, open = 0;
   const bool more = (line.anchors & ~kItAnchors) != 0;
   Unit other = more ? other_unit(text, 0) : Unit{};

@@ -13,6 +13,7 @@
 #include "parsers/dll_run.h"
 #include "parsers/format.h"
 #include "parsers/run_builder.h"
+#include "parsers/run_parser.h"
 
 namespace bertbench {
 namespace {
@@ -29,12 +30,14 @@ std::optional<double> number(const Json& object, const char* key) {
   return std::nullopt;
 }
 
-class DlloggerJsonParser final : public LineParser {
+class DlloggerJsonParser final : public RunParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
+  LinesTaken take_run(std::string_view text, std::int64_t number, RunBuilder& out) override;
   void finish(RunBuilder& out) override { out.facts.framework.set("pytorch", FactSource::log); }
 
  private:
+  void see_usual(DllStep& usual, const Line& line, RunBuilder& out);
   void see_iteration(double iteration, const Json& json, const Line& line, RunBuilder& out);
   bool of_an_epoch(double iteration, const Line& line, std::optional<double>& epoch);
   DllRun run_;
@@ -70,7 +73,10 @@ bool DlloggerJsonParser::of_an_epoch(double iteration, const Line& line,
 // Python writes a NaN bare, which is no JSON: null would hide it, so it becomes a string.
 Json parse_line(std::string_view text) {
   Json json = Json::parse(text, nullptr, false);
-  if (!json.is_discarded()) return json;
+  const auto has = [&](std::string_view word) {
+    return find_text(text, word) != std::string_view::npos;
+  };
+  if (!json.is_discarded() || !(has("NaN") || has("Infinity"))) return json;
   std::string quoted;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const std::string_view rest = text.substr(i);
@@ -94,10 +100,7 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
   if (at == std::string_view::npos) return false;
   DllStep usual;
   if (reader_.read(line.text.substr(at + 5), usual)) {
-    if (usual.loss && !of_an_epoch(usual.iteration, line, usual.epoch)) {
-      newest_ = usual.iteration;
-      run_.see_step(usual, line, out);
-    }
+    see_usual(usual, line, out);
     return true;
   }
   const Json json = parse_line(line.text.substr(at + 5));
@@ -133,6 +136,30 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
   if (const auto stamp = number(json, "timestamp")) all["timestamp"] = *stamp;
   see_iteration(step->back().get<double>(), all, line, out);
   return true;
+}
+
+void DlloggerJsonParser::see_usual(DllStep& usual, const Line& line, RunBuilder& out) {
+  if (!usual.loss || of_an_epoch(usual.iteration, line, usual.epoch)) return;
+  newest_ = usual.iteration;
+  run_.see_step(usual, line, out);
+}
+
+LinesTaken DlloggerJsonParser::take_run(std::string_view text, std::int64_t number,
+                                        RunBuilder& out) {
+  constexpr std::string_view kFront = "DLLL ";
+  LinesTaken taken;
+  Line line;
+  for (line.number = number;; ++line.number) {
+    const std::string_view rest = text.substr(taken.bytes);
+    if (!rest.starts_with(kFront)) return taken;
+    DllStep usual;
+    const std::size_t size = reader_.read_alike(rest.substr(kFront.size()), usual);
+    if (size == 0) return taken;
+    line.text = rest.substr(0, kFront.size() + size);
+    see_usual(usual, line, out);
+    taken.bytes += line.text.size() + 1;
+    ++taken.lines;
+  }
 }
 
 void DlloggerJsonParser::see_iteration(double iteration, const Json& data, const Line& line,

@@ -28,7 +28,7 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {
-    ": loss ", ": train loss ",   " step_avg:",          " | loss ",
+    ", time ", ": train loss ",   " step_avg:",          " | loss ",
     " trl:",   "stopping_early:", "train_batch_tokens:", " | dt: ",
     " tok/s)", " (took ",         "validation loss: "};
 

@@ -58,6 +58,23 @@ constexpr std::string_view kAnchors[] = {"it/s",
 constexpr std::uint64_t kBarAnchors = 0b11;  ///< the first two
 static_assert(kAnchors[0] == "it/s" && kAnchors[1] == "s/it");
 
+/// Line::anchors of some of them: what else stands on a line need not be looked for.
+consteval std::uint64_t bits_of(std::initializer_list<std::string_view> anchors) {
+  std::uint64_t bits = 0;
+  for (const std::string_view anchor : anchors) {
+    const auto at = std::ranges::find(kAnchors, anchor) - std::begin(kAnchors);
+    bits |= std::uint64_t{1} << (at < 63 ? at : throw "no anchor, or one of many");
+  }
+  return bits;
+}
+constexpr std::uint64_t kStepLine = bits_of({"Average Loss = "});
+constexpr std::uint64_t kLosses = bits_of({": Loss ", "step_loss : ", "{'loss':"});
+constexpr std::uint64_t kTrainer =
+    bits_of({"{'loss':", "***** Running training", "TrainingArguments", "train/global_step"});
+constexpr std::uint64_t kClosing =
+    bits_of({"train_runtime", "train_samples_per_second", "train_steps_per_second ",
+             "training throughput", "Total time taken", "training_sequences_per_second", "real\t"});
+
 /// The bar of one description (of one total, if unnamed) and rank, over all its restarts.
 struct Track {
   RunDraft* draft = nullptr;
@@ -142,16 +159,18 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   find_bars(line, bars_);
   if ((line.anchors & ~kBarAnchors) == 0) return see_bars(line, out);
   settled_ = false;
-  const auto step = line.text.find("Step:");
+  const auto any = [&](std::uint64_t anchors) { return (line.anchors & anchors) != 0; };
+  const bool step_line = any(kStepLine);
+  const auto step = step_line ? line.text.find("Step:") : std::string_view::npos;
   const bool step_first = step != std::string_view::npos && !bars_.empty() && step < bars_[0].begin;
   bool known = false;
   if (step_first) known = steps_.see(line, newest_);
   for (const TqdmBar& bar : bars_) see_bar(bar, line, out);
   known |= !bars_.empty();
-  if (!step_first) known |= steps_.see(line, newest_);
-  trainer_evidence_ |= says_trainer(line);
-  known |= see_loss(line);
-  if (closing_.see(line)) {
+  if (!step_first && step_line) known |= steps_.see(line, newest_);
+  trainer_evidence_ |= any(kTrainer) && says_trainer(line);
+  known |= any(kLosses) && see_loss(line);
+  if (any(kClosing) && closing_.see(line)) {
     known = true;
     if (closing_.of_trainer()) trainer_evidence_ = true;
     if (newest_ != nullptr) newest_->last_line = line.number;

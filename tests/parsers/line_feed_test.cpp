@@ -156,6 +156,62 @@ TEST(LineFeed, CutsAnOverlongLineAroundItsAnchorsWhereverTheBlocksEnd) {
   }
 }
 
+TEST(LineFeed, KeepsLittleAroundAnAnchorFarFromBothEndsOfALine) {
+  const std::string dots(50'000, '.');
+  const auto far = std::string(2 * LineScan::kNear + 100, '-');
+  const std::string line = dots + "step" + far + "it/s...loss" + far + "step" + dots;
+  const auto got = feed({line + "\n"});
+  ASSERT_EQ(got.size(), 3u);
+  EXPECT_EQ(got[0].owners, 2u);
+  EXPECT_EQ(got[1].owners, 5u) << "near one another: one part";
+  EXPECT_EQ(got[2].owners, 2u);
+  for (const Got& part : got) {
+    EXPECT_LE(part.text.size(), 2 * LineScan::kNear + 20);
+    EXPECT_GE(part.text.size(), 2 * LineScan::kNear - 20);
+    EXPECT_EQ(part.terminator, 0) << "its end is cut";
+  }
+  // With an end of the line within reach, all up to there is kept.
+  const auto begin = feed({"x" + far + "step" + dots + "\n"});
+  ASSERT_EQ(begin.size(), 1u);
+  EXPECT_TRUE(begin[0].text.starts_with("x-"));
+  const auto end = feed({dots + "step" + far + "x\n"});
+  ASSERT_EQ(end.size(), 1u);
+  EXPECT_TRUE(end[0].text.ends_with("-x"));
+}
+
+/// Takes the lines "step ..." that follow one.
+class Taker final : public CandidateSink {
+ public:
+  void candidate(const Candidate& line) override { numbers.push_back(line.number); }
+  LinesTaken take_run(std::string_view after, std::int64_t number) override {
+    LinesTaken taken;
+    while (after.starts_with("step")) {
+      const std::size_t size = after.find('\n') + 1;
+      numbers.push_back(number + taken.lines++);
+      taken.bytes += size;
+      after.remove_prefix(size);
+    }
+    return taken;
+  }
+  std::vector<std::int64_t> numbers;
+};
+
+TEST(LineFeed, GoesOnBehindTheLinesThatTheSinkTookHoweverTheInputIsCut) {
+  std::string text = "noise\nstep 1\nstep 2\nstep it/s\nnoise\nloss\r\nstep\n\nstep\nstep\nloss\n";
+  const std::vector<std::int64_t> want = {2, 3, 4, 6, 7, 9, 10, 11};
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    LineFeed lines(scanner(), kOwners);
+    Taker out;
+    for (const std::string& block : {text.substr(0, cut), text.substr(cut)}) {
+      std::memcpy(lines.room().data(), block.data(), block.size());
+      lines.commit(block.size(), out);
+    }
+    lines.finish(out);
+    EXPECT_EQ(out.numbers, want) << "cut at " << cut;
+    EXPECT_EQ(lines.line(), 12) << "cut at " << cut;
+  }
+}
+
 TEST(LineFeed, CountsLinesThatItDoesNotHandOn) {
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += "nothing here\n";

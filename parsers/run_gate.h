@@ -1,0 +1,35 @@
+// RunGate: whether the lines behind a candidate may be left to the format of that candidate alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace bertbench {
+
+/// `text` with each stretch of digits, points and minus signs made one '0'. A literal that stands
+/// on a line stands, so treated, on the line so treated.
+[[nodiscard]] std::string number_blind(std::string_view text);
+
+/// A line that differs from another in its numbers only holds the same literals, but for those that
+/// have a digit, a point or a minus sign in them.
+class RunGate {
+ public:
+  /// `text`: the last candidate, whose literals are all of one format.
+  void set(std::string_view text) { text_ = text; }
+  /// True when lines at the front of `after` that are the last candidate but for their numbers hold
+  /// no literal that it does not hold. `numbered`: number_blind() of the literals that may. False
+  /// also when a run is unlikely.
+  [[nodiscard]] bool opens(std::string_view after, std::span<const std::string> numbered);
+  /// How many lines were taken after that.
+  void took(std::int64_t lines);
+
+ private:
+  std::string_view text_;
+  std::string blind_;  ///< text for which apart_ was found out
+  bool apart_ = false;
+  int missed_ = 0, pause_ = 0;
+};
+
+}  // namespace bertbench
