@@ -6,8 +6,8 @@
 
 #include "parsers/fact_rules.h"
 #include "parsers/mark_rules.h"
-#include "parsers/run_gate.h"
 #include "parsers/outcome_rules.h"
+#include "parsers/run_gate.h"
 #include "parsers/user_format.h"
 
 namespace bertbench {
