@@ -35,6 +35,11 @@ bool looks_like_log(const fs::path& path) {
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
+bool is_packed(const Input& log) {
+  return std::ranges::any_of(kCompressed,
+                             [&](std::string_view ending) { return log.path.ends_with(ending); });
+}
+
 std::int64_t size_of(const fs::path& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
@@ -90,6 +95,34 @@ Inputs find_inputs(const std::vector<std::string>& paths) {
     for (Input& input : found) add(std::move(input));
   }
   return inputs;
+}
+
+std::size_t memory_of(std::span<const Input> logs) {
+  std::size_t sum = 0;
+  for (const Input& log : logs) {
+    const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(0, log.bytes));
+    sum += std::min(is_packed(log) ? 50 * bytes : bytes, kMemoryOfLogs);
+  }
+  return sum;
+}
+
+std::vector<std::span<const Input>> small_logs_together(std::span<const Input> logs) {
+  constexpr std::int64_t kTogether = 256 << 10;
+  constexpr std::size_t kMost = 32;
+  const auto bytes_of = [](const Input& log) {
+    return is_packed(log) || log.bytes <= 0 ? kTogether : log.bytes;
+  };
+  std::vector<std::span<const Input>> groups;
+  for (std::size_t begin = 0; begin < logs.size();) {
+    std::size_t end = begin + 1;
+    for (std::int64_t bytes = bytes_of(logs[begin]); end < logs.size(); ++end) {
+      bytes += bytes_of(logs[end]);
+      if (bytes > kTogether || end - begin >= kMost) break;
+    }
+    groups.push_back(logs.subspan(begin, end - begin));
+    begin = end;
+  }
+  return groups;
 }
 
 }  // namespace bertbench

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,5 +27,15 @@ struct Inputs {
 /// in .log .txt .out .err .json .jsonl or .stdout, also with .gz or .zst behind; hidden ones and,
 /// in a run folder, everything but the trials' logs are left out. A path named twice is read once.
 [[nodiscard]] Inputs find_inputs(const std::vector<std::string>& paths);
+
+/// Of logs that are read at the same time, beside what one needs by itself.
+inline constexpr std::size_t kMemoryOfLogs = std::size_t{24} << 20;
+/// Bytes that the records of these logs may take: a line of 90 bytes can be a record of as many,
+/// and a compressed log is of unknown length. The records that a run keeps are bounded (23 MB).
+[[nodiscard]] std::size_t memory_of(std::span<const Input> logs);
+
+/// Neighbours of a few KB put together, so that threads hand on work of some size; whatever is
+/// larger, packed or of unknown size stays alone.
+[[nodiscard]] std::vector<std::span<const Input>> small_logs_together(std::span<const Input> logs);
 
 }  // namespace bertbench

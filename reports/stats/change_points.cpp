@@ -40,6 +40,7 @@ std::vector<std::size_t> change_points(std::span<const double> series) {
   best[0] = -penalty;
   for (std::size_t to = kLeastSegment; to <= n; ++to) {
     for (std::size_t from = 0; from + kLeastSegment <= to; ++from) {
+      if (best[from] + penalty >= best[to]) continue;  // a cost is never below 0
       const double value = best[from] + cost(from, to) + penalty;
       if (value < best[to]) {
         best[to] = value;

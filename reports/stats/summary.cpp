@@ -4,9 +4,19 @@
 #include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 namespace bertbench {
 namespace {
+
+/// The `rank`-th smallest from 0, and the next one above (itself, if it is the last).
+std::pair<double, double> order_statistics(std::span<const double> sample, std::size_t rank) {
+  std::vector<double> values(sample.begin(), sample.end());
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank);
+  std::ranges::nth_element(values, at);
+  return {*at, at + 1 == values.end() ? *at : *std::min_element(at + 1, values.end())};
+}
 
 std::vector<double> sorted(std::span<const double> sample) {
   std::vector<double> values(sample.begin(), sample.end());
@@ -25,9 +35,8 @@ double mean(std::span<const double> sample) {
 }
 
 double median(std::span<const double> sample) {
-  const auto values = sorted(sample);
-  const std::size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+  const auto [low, high] = order_statistics(sample, (sample.size() - 1) / 2);
+  return sample.size() % 2 == 1 ? low : (low + high) / 2;
 }
 
 double standard_deviation(std::span<const double> sample) {
@@ -46,12 +55,11 @@ double median_absolute_deviation(std::span<const double> sample) {
 }
 
 double quantile(std::span<const double> sample, double q) {
-  const auto values = sorted(sample);
-  const double position = q * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  if (below + 1 >= values.size()) return values.back();
-  return values[below] +
-         (position - static_cast<double>(below)) * (values[below + 1] - values[below]);
+  const double position = q * static_cast<double>(sample.size() - 1);
+  const auto below = std::min(static_cast<std::size_t>(position), sample.size() - 1);
+  const auto [low, high] = order_statistics(sample, below);
+  if (below + 1 >= sample.size()) return low;
+  return low + (position - static_cast<double>(below)) * (high - low);
 }
 
 std::optional<OrderInterval> median_interval_ranks(std::size_t n, double confidence) {

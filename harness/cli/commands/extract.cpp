@@ -102,17 +102,6 @@ std::map<std::string, std::string> deciding(const Options& options) {
 /// One thread parses what all have found, and each brings blocks of memory.
 constexpr std::size_t kMostThreadsOfALog = 4;
 
-/// Of logs that are read at the same time, beside what one needs by itself.
-constexpr std::size_t kMemoryOfLogs = std::size_t{24} << 20;
-
-/// Bytes that the records of a log may take: a line of 90 bytes can be a record of as many, and a
-/// compressed log is of unknown length. The records that a run keeps are bounded (23 MB).
-std::size_t memory_of(const Input& log) {
-  const bool packed = log.path.ends_with(".gz") || log.path.ends_with(".zst");
-  const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(0, log.bytes));
-  return std::min(packed ? 50 * bytes : bytes, kMemoryOfLogs);
-}
-
 /// What became of the logs, besides the numbers.
 struct Tally {
   std::size_t recognised = 0, failed = 0, failed_below_folders = 0;
@@ -195,7 +184,7 @@ class Extraction {
   }
 
   void read(const std::vector<Input>& logs) {
-    using Logs = Result<std::vector<RunLog>>;
+    using Logs = std::vector<Result<std::vector<RunLog>>>;
     double total = 0, done = 0;
     for (const Input& log : logs) total += static_cast<double>(log.bytes);
     std::size_t consumed = 0;
@@ -213,17 +202,26 @@ class Extraction {
     ReadOptions alone = read_;
     alone.threads = std::min(threads, kMostThreadsOfALog);
     console_.progress().start();
+    const auto groups = small_logs_together(logs);
     in_order<Logs>(
-        logs.size(), threads,
-        [&](std::size_t i) {
-          return read_log(logs[i].path, 2 * memory_of(logs[i]) > kMemoryOfLogs ? alone : read_);
+        groups.size(), threads,
+        [&](std::size_t group) {
+          Logs results;
+          for (const Input& log : groups[group]) {
+            const bool big = 2 * memory_of({&log, 1}) > kMemoryOfLogs;
+            results.push_back(read_log(log.path, big ? alone : read_));
+          }
+          return results;
         },
-        [&](std::size_t i, Logs result) {
-          consume(logs[i], std::move(result));
-          done += static_cast<double>(logs[i].bytes);
-          ++consumed;
+        [&](std::size_t group, Logs results) {
+          for (std::size_t i = 0; i < results.size(); ++i) {
+            const Input& log = groups[group][i];
+            consume(log, std::move(results[i]));
+            done += static_cast<double>(log.bytes);
+            ++consumed;
+          }
         },
-        show, {[&](std::size_t i) { return memory_of(logs[i]); }, kMemoryOfLogs});
+        show, {[&](std::size_t group) { return memory_of(groups[group]); }, kMemoryOfLogs});
     console_.progress().stop();
   }
 

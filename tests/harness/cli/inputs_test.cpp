@@ -59,6 +59,28 @@ TEST_F(InputsTest, AFolderWithoutLogsIsAnError) {
   EXPECT_EQ(inputs.errors[0].where, folder.string());
 }
 
+TEST(SmallLogs, AreReadTogetherAndNoneIsLostOrMoved) {
+  std::vector<Input> logs;
+  for (int i = 0; i < 100; ++i) logs.push_back({std::to_string(i) + ".log", false, 20'000, 0});
+  logs[50].bytes = 1 << 20;
+  logs[60].bytes = 0;  // unknown
+  logs[70].path = "70.log.gz";
+  const auto groups = small_logs_together(logs);
+  EXPECT_LT(groups.size(), 20U);
+  std::size_t next = 0;
+  for (const auto group : groups) {
+    ASSERT_FALSE(group.empty());
+    EXPECT_EQ(group.data(), logs.data() + next);
+    for (std::size_t i = next; i < next + group.size(); ++i) {
+      if (i == 50 || i == 60 || i == 70) {
+        EXPECT_EQ(group.size(), 1U) << i;
+      }
+    }
+    next += group.size();
+  }
+  EXPECT_EQ(next, logs.size());
+}
+
 TEST(InOrderTest, HandsResultsOverInOrderWithBoundedLookahead) {
   std::atomic<int> started{0};
   std::vector<int> got;
