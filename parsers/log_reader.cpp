@@ -206,7 +206,7 @@ struct LogReader::State final : CandidateSink {
     behind.text = behind_host_label(line.text);
     if (!behind.text.empty() && state.parser->parse(behind, *state.builder)) return true;
     // In a log without a logger around it, only its front tells an evaluation from training.
-    constexpr std::int64_t kFew = 2, kEnough = 2000;
+    constexpr std::int64_t kFew = 2, kEnough = 300;
     if (state.matched - state.decorated > kFew + state.decorated) return false;
     if (state.decorated == 0 && state.refused++ > kEnough) return false;
     for (const std::string_view text : Layers(line.text)) {
