@@ -15,6 +15,17 @@ std::uint32_t word_at(const char* p) {
   return word;
 }
 
+// A literal's ends, of as many bytes as stand there for sure.
+std::pair<std::uint64_t, std::uint64_t> ends_of(const char* p, std::size_t size) {
+  std::uint64_t front = 0, back = 0;
+  if (size < sizeof front) {
+    return {word_at(p), word_at(p + size - AnchorScanner::kFingerprint)};
+  }
+  std::memcpy(&front, p, sizeof front);
+  std::memcpy(&back, p + size - sizeof back, sizeof back);
+  return {front, back};
+}
+
 std::uint32_t hash_of(std::uint32_t word, unsigned bits) {
   return (word * 0x9e3779b1u) >> (32 - bits);
 }
@@ -28,9 +39,9 @@ AnchorScanner::AnchorScanner(std::vector<std::string> literals, ScanKernel kerne
     const std::string& text = literals_[id];
     if (text.size() < kFingerprint) continue;
     const auto [at, bucket] = placements[id];
-    sorted_.push_back({id, at, static_cast<std::uint32_t>(text.size()), word_at(text.data() + at),
-                       word_at(text.data() + text.size() - kFingerprint),
-                       at == 0 && text.size() <= 2 * kFingerprint});
+    const auto [front, back] = ends_of(text.data(), text.size());
+    sorted_.push_back(
+        {id, at, static_cast<std::uint32_t>(text.size()), word_at(text.data() + at), front, back});
     tables_.add(text.data() + at, bucket);
   }
   build_slots();
@@ -75,9 +86,8 @@ void AnchorScanner::verify(std::string_view data, std::size_t offset, std::uint3
     const Literal& literal = sorted_[i];
     if (offset < literal.at || offset - literal.at + literal.size > data.size()) continue;
     const char* start = data.data() + offset - literal.at;
-    // Two words tell nearly all apart, and short literals for good.
-    if (word_at(start + literal.size - kFingerprint) != literal.last_word) continue;
-    if (!literal.told_by_words &&
+    if (ends_of(start, literal.size) != std::pair{literal.front, literal.back}) continue;
+    if (literal.size > 2 * sizeof literal.front &&
         std::memcmp(start, literals_[literal.id].data(), literal.size) != 0) {
       continue;
     }

@@ -56,9 +56,10 @@ class AnchorScanner {
     std::uint32_t id;
     std::uint32_t at;  ///< where in the literal the fingerprint begins
     std::uint32_t size;
-    std::uint32_t word;       ///< the fingerprint
-    std::uint32_t last_word;  ///< the literal's last bytes
-    bool told_by_words;       ///< the two cover it
+    std::uint32_t word;  ///< the fingerprint
+    /// Its first and its last 8 bytes, 4 of a literal that is shorter than 8. They lie here, as the
+    /// text of a literal is rarely in the cache; up to 16 bytes they tell it for good.
+    std::uint64_t front, back;
   };
   /// Literals of one fingerprint: [first, first + count) of sorted_. count = 0: empty.
   struct Slot {

@@ -67,6 +67,25 @@ Json object_of(std::string_view text) {
   return json;
 }
 
+// The key of a statement by its text alone: most lines of such a log state what nothing here reads,
+// and are not worth a JSON reader. Empty where only that reader can tell.
+std::string_view key_at_sight(std::string_view object) {
+  constexpr std::string_view kKey = "\"key\": \"";
+  const auto at = object.find(kKey);
+  // Behind a backslash it is text; behind a second brace it is a key of an object within.
+  if (at == std::string_view::npos || object.rfind('{', at) != 0 ||
+      object.substr(0, at).find('\\') != std::string_view::npos) {
+    return {};
+  }
+  const auto rest = object.substr(at + kKey.size());
+  const auto end = rest.find_first_of("\"\\");
+  if (end == std::string_view::npos || rest[end] != '"' ||
+      rest.find('}', end) == std::string_view::npos) {
+    return {};
+  }
+  return rest.substr(0, end);
+}
+
 /// A statement of rounds 0.5 and 0.6 as those from 0.7 on write it; not an object if it is none.
 Json old_statement(const Line& line) {
   Cursor cursor(line);
@@ -110,6 +129,8 @@ class MlperfParser final : public LineParser {
     std::optional<double> global_batch, accumulation, sequence_length;
   };
   void see(const std::string& key, const Json& json, const Line& line, RunBuilder& out);
+  /// Whether a statement of this key would be left out at this place, whatever it says.
+  [[nodiscard]] bool passes_over(std::string_view key) const;
   bool see_step(const Line& line);
   void stop(const Json& metadata, double time_ms, const Line& line, RunBuilder& out);
   void conclude();
@@ -161,10 +182,25 @@ bool MlperfParser::see_step(const Line& line) {
   return true;
 }
 
+bool MlperfParser::passes_over(std::string_view key) const {
+  static constexpr std::string_view kSettings[] = {
+      "submission_benchmark", "global_batch_size", "gradient_accumulation_steps",
+      "opt_gradient_accumulation_steps", "max_sequence_length"};
+  static constexpr std::string_view kOfARun[] = {"eval_accuracy", "train_samples", "run_stop"};
+  if (key == "run_start") return draft_ != nullptr;  // another rank's
+  if (key == "tracked_stats") return draft_ == nullptr && stopped_ == nullptr;
+  if (std::ranges::find(kOfARun, key) != std::end(kOfARun)) return draft_ == nullptr;
+  return std::ranges::find(kSettings, key) == std::end(kSettings);
+}
+
 bool MlperfParser::parse(const Line& line, RunBuilder& out) {
   if (line.text.find("'seq/s': ") != std::string_view::npos) return see_step(line);
   const auto at = line.text.find(":::MLLOG {");
   const bool old = at == std::string_view::npos;
+  if (!old) {
+    const auto seen = key_at_sight(line.text.substr(at + 9));
+    if (!seen.empty() && passes_over(seen)) return true;
+  }
   const Json json = old ? old_statement(line) : object_of(line.text.substr(at + 9));
   const std::string key = text(json, "key");
   if (key.empty()) return false;
@@ -186,6 +222,7 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
   const Json& value = of("value");
   const Json& metadata = of("metadata");
   const double time_ms = number(json, "time_ms").value_or(kUnknown);
+  if (passes_over(key)) return;
   if (key == "submission_benchmark" && value.is_string()) {
     setting_.benchmark = value.get<std::string>();
   } else if (key == "global_batch_size") {
@@ -195,7 +232,6 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
   } else if (key == "max_sequence_length") {
     setting_.sequence_length = number(value);
   } else if (key == "run_start") {
-    if (draft_ != nullptr) return;  // another rank's
     conclude();
     draft_ = &out.extra(WorkKind::training, line.number);
     draft_->own_facts = true;
@@ -205,7 +241,7 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
     eval_samples_ = first_eval_samples_ = end_samples_ = throughput_ = std::nullopt;
     counted_ = false;
     evals_ = 0;
-  } else if (key == "eval_accuracy" && draft_ != nullptr) {
+  } else if (key == "eval_accuracy") {
     const auto count = number(metadata, "samples_count");
     counted_ = count.has_value();
     if (const auto samples = count ? count : number(metadata, "epoch_num")) {
@@ -216,16 +252,16 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
     eval_line_ = line.number;
     composer_ = text(metadata, "file").find("composer") != std::string::npos;
     draft_->last_line = line.number;
-  } else if (key == "train_samples" && draft_ != nullptr) {
+  } else if (key == "train_samples") {
     end_samples_ = number(value);
     end_line_ = line.number;
-  } else if (key == "tracked_stats" && (draft_ != nullptr || stopped_ != nullptr)) {
+  } else if (key == "tracked_stats") {
     if (const auto rate = number(value, "throughput"); rate && *rate > 0) {
       throughput_ = rate;
       throughput_line_ = line.number;
     }
     (draft_ != nullptr ? draft_ : stopped_)->last_line = line.number;
-  } else if (key == "run_stop" && draft_ != nullptr) {
+  } else if (key == "run_stop") {
     stop(metadata, time_ms, line, out);
   }
 }

@@ -35,6 +35,27 @@ TEST(Mlperf, DividesTheSamplesAtTheLastEvaluationByTheOfficialTime) {
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
+// Most statements are passed over by the text of their key; here that text does not tell.
+TEST(Mlperf, ReadsStatementsWhoseKeyDoesNotStandFirst) {
+  const auto stop = [](const std::string& object) {
+    return read_text(head() + evaluation(10000, 250000) + ":::MLLOG {" + object + "}\n");
+  };
+  for (
+      const char* object :
+      {R"("metadata": {"key": "epoch", "status": "success"}, "time_ms": 11000, "key": "run_stop")",
+       R"("note": "a \"key\": \"x\"", "time_ms": 11000, "key": "run_stop", "metadata": {"status": "success"})",
+       R"("key":"run_stop","time_ms":11000,"metadata":{"status":"success"})"}) {
+    const auto runs = stop(object);
+    ASSERT_EQ(runs.size(), 1u) << object;
+    EXPECT_EQ(runs[0].totals.training_s, 10) << object;
+    EXPECT_EQ(runs[0].outcome.status, Status::completed) << object;
+  }
+  EXPECT_NE(stop(R"("key": "run_stop", "time_ms": 11000, "metadata": {"status": "succ)")
+                .at(0)
+                .outcome.status,
+            Status::completed);
+}
+
 TEST(Mlperf, TakesTheTrackedThroughputBehindTheEndAndChecksIt) {
   const auto log = [](const std::string& rate) {
     return head() + mllog(3000, "tracked_stats", "{\"throughput\": 99.0}") +
