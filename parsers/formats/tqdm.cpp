@@ -17,63 +17,14 @@
 #include "parsers/format.h"
 #include "parsers/run_builder.h"
 #include "parsers/step_lines.h"
+#include "parsers/tqdm_anchors.h"
 #include "parsers/tqdm_bar.h"
 #include "parsers/unnamed_bars.h"
 
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"it/s",
-                                         "s/it",
-                                         "Average Loss = ",
-                                         ": Loss ",
-                                         "step_loss : ",
-                                         "{'loss':",
-                                         "***** Running training",
-                                         "train_runtime",
-                                         "train_samples_per_second",
-                                         "training throughput",
-                                         "Total time taken",
-                                         "training_sequences_per_second",
-                                         "TrainingArguments",
-                                         "train/global_step",
-                                         "real\t",
-                                         "train_steps_per_second ",
-                                         "batch/s",
-                                         "batches/s",
-                                         "s/batch",
-                                         "step/s",
-                                         "steps/s",
-                                         "s/step",
-                                         "iter/s",
-                                         "example/s",
-                                         "examples/s",
-                                         "s/example",
-                                         "sample/s",
-                                         "samples/s",
-                                         "s/sample",
-                                         "img/s",
-                                         "s/img",
-                                         "seq/s"};
-constexpr std::uint64_t kBarAnchors = 0b11;  ///< the first two
-static_assert(kAnchors[0] == "it/s" && kAnchors[1] == "s/it");
-
-/// Line::anchors of some of them: what else stands on a line need not be looked for.
-consteval std::uint64_t bits_of(std::initializer_list<std::string_view> anchors) {
-  std::uint64_t bits = 0;
-  for (const std::string_view anchor : anchors) {
-    const auto at = std::ranges::find(kAnchors, anchor) - std::begin(kAnchors);
-    bits |= std::uint64_t{1} << (at < 63 ? at : throw "no anchor, or one of many");
-  }
-  return bits;
-}
-constexpr std::uint64_t kStepLine = bits_of({"Average Loss = "});
-constexpr std::uint64_t kLosses = bits_of({": Loss ", "step_loss : ", "{'loss':"});
-constexpr std::uint64_t kTrainer =
-    bits_of({"{'loss':", "***** Running training", "TrainingArguments", "train/global_step"});
-constexpr std::uint64_t kClosing =
-    bits_of({"train_runtime", "train_samples_per_second", "train_steps_per_second ",
-             "training throughput", "Total time taken", "training_sequences_per_second", "real\t"});
+using namespace tqdm_anchors;
 
 /// The bar of one description (of one total, if unnamed) and rank, over all its restarts.
 struct Track {
@@ -83,6 +34,7 @@ struct Track {
   std::int64_t done = 0;  ///< of the bar that runs now
   double elapsed_s = 0;
   std::int64_t total = 0;
+  std::int64_t moved_at = 0;   ///< newest line that shows more of it done
   bool progressed = false;     ///< some bar of this track got beyond 0
   std::int64_t created = 0;    ///< bars drawn at 0
   std::int64_t per_start = 0;  ///< ranks that draw the same bar without a label
@@ -135,6 +87,7 @@ class TqdmParser final : public LineParser {
   Outer outer_;
   RunDraft* newest_ = nullptr;  ///< training draft that made the last record
   ClosingLines closing_;
+  std::int64_t failed_at_ = 0;   ///< newest line that tells of a failure
   std::int64_t settled_at_ = 0;  ///< line behind which bars without a name are of another run
   std::vector<TqdmBar> bars_;
   bool lightning1_ = false;        ///< a bar of Lightning before 2.0
@@ -160,6 +113,7 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   if ((line.anchors & ~kBarAnchors) == 0) return see_bars(line, out);
   settled_ = false;
   const auto any = [&](std::uint64_t anchors) { return (line.anchors & anchors) != 0; };
+  if (any(kFailures)) failed_at_ = line.number;
   const bool step_line = any(kStepLine);
   const auto step = step_line ? line.text.find("Step:") : std::string_view::npos;
   const bool step_first = step != std::string_view::npos && !bars_.empty() && step < bars_[0].begin;
@@ -207,6 +161,8 @@ RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, 
 }
 
 void TqdmParser::next_generation(Track& track, BarRole role, const Line&, RunBuilder& out) {
+  const bool failed =
+      track.draft != nullptr && track.done < track.total && failed_at_ > track.moved_at;
   track.base += track.done;
   track.base_s += track.elapsed_s;
   track.done = 0;
@@ -214,8 +170,8 @@ void TqdmParser::next_generation(Track& track, BarRole role, const Line&, RunBui
   ++track.starts;
   if (role == BarRole::training) ++generations_;  // each bar's elapsed is cut to whole seconds
   // An unnamed bar that starts over is another loop; a named one continues, one per data file or
-  // epoch, unless the run has said that it is over.
-  const bool over = track.draft != nullptr && closing_.said_for(*track.draft);
+  // epoch, unless the run has said that it is over or has failed and was started again.
+  const bool over = track.draft != nullptr && (failed || closing_.said_for(*track.draft));
   if (role == BarRole::unnamed || over) {
     if (over && role != BarRole::unnamed) {
       closing_.give_to(*track.draft);
@@ -305,6 +261,7 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   track.progressed = true;
   track.epoch = known.name.epoch;
   track.of_epochs &= track.epoch >= 0 && std::abs(bar.done - track.epoch) <= 1;
+  if (bar.done > track.done) track.moved_at = line.number;
   track.done = bar.done;
   track.elapsed_s = std::max(track.elapsed_s, bar.elapsed_s);
   track.total = bar.total;

@@ -1,0 +1,68 @@
+// What the lines of tqdm's logs are told by, and which of it stands on a line.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <string_view>
+
+namespace bertbench::tqdm_anchors {
+
+inline constexpr std::string_view kAnchors[] = {"it/s",
+                                                "s/it",
+                                                "Average Loss = ",
+                                                ": Loss ",
+                                                "step_loss : ",
+                                                "{'loss':",
+                                                "***** Running training",
+                                                "train_runtime",
+                                                "train_samples_per_second",
+                                                "training throughput",
+                                                "Total time taken",
+                                                "training_sequences_per_second",
+                                                "TrainingArguments",
+                                                "train/global_step",
+                                                "real\t",
+                                                "train_steps_per_second ",
+                                                "batch/s",
+                                                "batches/s",
+                                                "s/batch",
+                                                "step/s",
+                                                "steps/s",
+                                                "s/step",
+                                                "iter/s",
+                                                "example/s",
+                                                "examples/s",
+                                                "s/example",
+                                                "sample/s",
+                                                "samples/s",
+                                                "s/sample",
+                                                "img/s",
+                                                "s/img",
+                                                "seq/s",
+                                                "Traceback (most recent",
+                                                "CANCELLED AT"};
+inline constexpr std::uint64_t kBarAnchors = 0b11;  ///< the first two
+static_assert(kAnchors[0] == "it/s" && kAnchors[1] == "s/it");
+
+/// Line::anchors of some of them: what else stands on a line need not be looked for.
+consteval std::uint64_t bits_of(std::initializer_list<std::string_view> anchors) {
+  std::uint64_t bits = 0;
+  for (const std::string_view anchor : anchors) {
+    const auto at = std::ranges::find(kAnchors, anchor) - std::begin(kAnchors);
+    bits |= std::uint64_t{1} << (at < 63 ? at : throw "no anchor, or one of many");
+  }
+  return bits;
+}
+inline constexpr std::uint64_t kStepLine = bits_of({"Average Loss = "});
+inline constexpr std::uint64_t kLosses = bits_of({": Loss ", "step_loss : ", "{'loss':"});
+inline constexpr std::uint64_t kTrainer =
+    bits_of({"{'loss':", "***** Running training", "TrainingArguments", "train/global_step"});
+inline constexpr std::uint64_t kClosing =
+    bits_of({"train_runtime", "train_samples_per_second", "train_steps_per_second ",
+             "training throughput", "Total time taken", "training_sequences_per_second", "real\t"});
+/// Behind such a line a bar that had not ended begins in another run.
+inline constexpr std::uint64_t kFailures = bits_of({"Traceback (most recent", "CANCELLED AT"});
+
+}  // namespace bertbench::tqdm_anchors

@@ -1,0 +1,197 @@
+// Which bars make a run, and which statements belong to it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+TEST(Tqdm, DoesNotTakeTheTimeOfAllEpochsForABarWithoutANameOfOne) {
+  const std::string epoch =
+      "\r  0%| | 0/100 [00:00<?, ?it/s]\r 50%|#| 50/100 [00:12<00:12,  4.00it/s, loss=0.5]"
+      "\r100%|#| 100/100 [00:25<00:00,  4.00it/s, loss=0.5]\n";
+  const auto runs = read_text("\rEpochs:   0%| | 0/2 [00:00<?, ?it/s]\n" + epoch +
+                              "\rEpochs:  50%|#| 1/2 [00:25<00:25, 25.00s/it]\n" + epoch +
+                              "\rEpochs: 100%|#| 2/2 [00:50<00:00, 25.00s/it]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.back().step, 100);
+  EXPECT_FALSE(runs[0].totals.training_s) << "50 s are those of both";
+}
+
+TEST(Tqdm, GivesEachTrainingOfOneLogItsOwnClosingStatement) {
+  const auto training = [](int total, int seconds) {
+    const std::string n = std::to_string(total), half = std::to_string(total / 2);
+    const auto clock = [](int s) { return "00:" + std::to_string(s); };
+    return "***** Running training *****\n\r  0%| | 0/" + n + " [00:00<?, ?it/s]\r 50%|#| " + half +
+           "/" + n + " [" + clock(seconds / 2) + "<00:12,  4.00it/s]\r100%|#| " + n + "/" + n +
+           " [" + clock(seconds) + "<00:00,  4.00it/s]\n" +
+           "\r  0%| | 0/20 [00:00<?, ?it/s]\r100%|#| 20/20 [00:02<00:00, 10.00it/s]\n"
+           "{'train_runtime': " +
+           std::to_string(seconds) + ".5, 'train_samples_per_second': " + n +
+           ".0, 'train_steps_per_second': 4.0, 'train_loss': 0.4, 'epoch': 1.0}\n";
+  };
+  const auto runs = read_text(training(120, 30) + training(100, 25) + training(200, 50));
+  ASSERT_EQ(runs.size(), 3u);
+  const double totals[] = {120, 100, 200}, seconds[] = {30.5, 25.5, 50.5};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(runs[i].records.back().step, totals[i]);
+    ASSERT_TRUE(runs[i].summary) << i;
+    EXPECT_EQ(runs[i].summary->value, totals[i]);
+    EXPECT_EQ(runs[i].totals.training_s, seconds[i]);
+    EXPECT_EQ(runs[i].outcome.status, Status::completed);
+  }
+}
+
+TEST(Tqdm, DoesNotTakeTheEpochsAroundABarWithoutANameForItsIterations) {
+  const auto log = [](const std::string& postfix) {
+    std::string text = "Epoch 0:   0%| | 0/3 [00:00<?, ?it/s]";
+    for (int e = 0; e < 3; ++e) {
+      text += "\n\r  0%| | 0/300 [00:00<?, ?it/s]\r 50%|#| 150/300 [00:37<00:37,  4.00it/s" +
+              postfix + "]\r100%|#| 300/300 [01:1" + std::to_string(5 + e) + "<00:00,  4.00it/s" +
+              postfix + "]\x1b[A\rEpoch " + std::to_string(e) + ":  33%|#| " +
+              std::to_string(e + 1) + "/3 [0" + std::to_string(e + 1) + ":20<02:40, 80.00s/it]";
+    }
+    return read_text(text + "\n");
+  };
+  const auto runs = log(", loss=0.5");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.back().step, 300);
+  const auto unknown = log("");
+  ASSERT_EQ(unknown.size(), 1u);
+  EXPECT_TRUE(unknown[0].records.empty());
+  // A bar that may count epochs as well as batches says so.
+  const auto few = read_text(
+      "\rTraining:  50%|#| 5/10 [06:15<06:15, 75.00s/it]"
+      "\rTraining: 100%|#| 10/10 [12:30<00:00, 75.00s/it]\n");
+  EXPECT_THAT(few.at(0).notices.at(0).text, testing::HasSubstr("may count epochs"));
+}
+
+TEST(Tqdm, CountsTheTotalOfAResumedBarFromWhereItBegins) {
+  const auto leap = read_text(
+      "\rTraining:   0%| | 0/1000 [00:00<?, ?it/s]"
+      "\rTraining:  60%|#| 600/1000 [00:02<00:01, 300.00it/s]"
+      "\rTraining:  80%|#| 800/1000 [01:42<00:05, 40.00it/s]"
+      "\rTraining: 100%|#| 1000/1000 [03:22<00:00,  4.95it/s]\n");
+  ASSERT_EQ(leap.size(), 1u);
+  EXPECT_EQ(leap[0].totals.iterations, 400);
+  EXPECT_EQ(leap[0].totals.training_s, 200);
+  const auto drawn = read_text(
+      "\rSteps:  60%|#| 600/1000 [00:00<?, ?it/s]"
+      "\rSteps:  80%|#| 800/1000 [01:40<01:40,  2.00it/s]"
+      "\rSteps: 100%|#| 1000/1000 [03:20<00:00,  2.00it/s]\n");
+  ASSERT_EQ(drawn.size(), 1u);
+  EXPECT_EQ(drawn[0].totals.iterations, 400);
+  EXPECT_EQ(drawn[0].totals.training_s, 200);
+  EXPECT_EQ(drawn[0].rate_unit, RateUnit::iterations_per_second);
+  EXPECT_TRUE(drawn[0].notices.empty());
+}
+
+TEST(Tqdm, TakesALoopWithoutANameForTrainingOnlyOnEvidence) {
+  const std::string bar =
+      "\r 50%| | 200/400 [00:50<00:50,  4.00it/s]\r100%| | 400/400 [01:40<00:00,  4.00it/s]\n";
+  const auto loop = read_text(bar);
+  ASSERT_EQ(loop.size(), 1u);
+  EXPECT_TRUE(loop[0].records.empty());
+  EXPECT_EQ(loop[0].outcome.status, Status::no_data);
+  ASSERT_EQ(loop[0].notices.size(), 1u);
+  const auto trainer = read_text(bar +
+                                 "{'train_runtime': 100.5, 'train_samples_per_second': 32.0, "
+                                 "'train_steps_per_second': 3.98, 'epoch': 1.0}\n");
+  ASSERT_EQ(trainer.size(), 1u);
+  EXPECT_EQ(trainer[0].records.size(), 2u);
+  EXPECT_EQ(trainer[0].iteration_unit, IterationUnit::optimizer_step);
+  EXPECT_EQ(trainer[0].summary->value, 32.0);
+  EXPECT_EQ(trainer[0].summary->unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(trainer[0].totals.training_s, 100.5);
+}
+
+TEST(Tqdm, KnowsThatOldTrainersCountedStepsAsSamples) {
+  const auto runs = read_text(
+      "100%| | 400/400 [01:40<00:00,  4.00it/s]\n"
+      "{'train_runtime': 100.0, 'train_samples_per_second': 4.0, 'epoch': 1.0}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].summary->unit, RateUnit::iterations_per_second);
+  EXPECT_FALSE(runs[0].notices.empty());
+}
+
+TEST(Tqdm, BeginsAnotherRunBehindAClosingStatement) {
+  const std::string phase =
+      "Iteration:  50%| | 5/10 [00:05<00:05,  1.00it/s]\rIteration: 100%| | 10/10 [00:10<00:00,  "
+      "1.00it/s]\n"
+      "training throughput phase1: 100.5 sequences/second\n";
+  const auto runs = read_text(phase + phase + phase);
+  ASSERT_EQ(runs.size(), 3u);
+  for (const RunLog& run : runs) {
+    EXPECT_EQ(run.records.size(), 2u);
+    EXPECT_EQ(run.records.back().step, 10);
+    ASSERT_TRUE(run.summary);
+  }
+}
+
+// A job that was requeued writes behind what the first try left.
+TEST(Tqdm, BeginsAnotherRunWhereABarStartsOverBehindAFailure) {
+  const auto bars = [](int from, int to) {
+    std::string text;
+    for (int i = from; i <= to; ++i) {
+      text += "\rTraining:  " + std::to_string(i) + "%| | " + std::to_string(i) +
+              "/100 [00:" + (i < 10 ? "0" : "") + std::to_string(i % 60) + "<00:50,  1.00it/s]";
+    }
+    return text;
+  };
+  const std::string oom =
+      "\nTraceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n"
+      "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n";
+  const auto runs = read_text(bars(0, 20) + oom + bars(20, 20) + "\n" + bars(0, 40) + "\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].records.size(), 20u);
+  EXPECT_EQ(runs[0].outcome.status, Status::out_of_memory);
+  EXPECT_EQ(runs[1].records.size(), 40u);
+  EXPECT_EQ(runs[1].outcome.status, Status::truncated);
+  // A failure that the loop survives begins none, nor does one between whole bars.
+  EXPECT_EQ(read_text(bars(0, 20) + oom + bars(21, 40) + "\n").size(), 1u);
+  EXPECT_EQ(read_text(bars(0, 100) + oom + bars(0, 100) + "\n").size(), 1u);
+}
+
+TEST(Tqdm, DoesNotTrustANumberAtTheEndOfInput) {
+  const auto cut =
+      read_text("Iteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\ntraining throughput: 28");
+  ASSERT_EQ(cut.size(), 1u);
+  EXPECT_FALSE(cut[0].summary);
+  const auto whole =
+      read_text("Iteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\ntraining throughput: 28\n");
+  ASSERT_TRUE(whole[0].summary);
+  EXPECT_EQ(whole[0].summary->value, 28);
+}
+
+TEST(Tqdm, SaysWhenTheScriptsClosingNumberIsNotTheRate) {
+  const auto runs = read_text(
+      "--train_batch_size=10\ndevice: cuda n_gpu: 1, distributed training: False, 16-bits "
+      "training: False\n"
+      "Iteration:   1%| | 1/100 [00:01<00:05,  1.00it/s]\r"
+      "Iteration: 100%| | 100/100 [01:40<00:00,  2.80it/s]\n training throughput: 28\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 10);
+  EXPECT_EQ(runs[0].facts.world(), 1);
+  ASSERT_EQ(runs[0].notices.size(), 1u);
+  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("180.0 % above counter over clock"));
+}
+
+TEST(Tqdm, FindsTheFirstLossThatIsNotANumber) {
+  const auto runs = read_text(
+      "Iteration:  10%| | 1/10 [00:01<00:09,  1.00it/s]Step:1 Average Loss = 9.1 Step Loss = 9.1 "
+      "LR 1\n"
+      "Iteration:  20%| | 2/10 [00:02<00:08,  1.00it/s]Step:2 Average Loss = nan Step Loss = nan "
+      "LR 1\n"
+      "Iteration:  30%| | 3/10 [00:03<00:07,  1.00it/s]Step:3 Average Loss = nan Step Loss = nan "
+      "LR 1\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].first_nan_step, 2);
+  EXPECT_EQ(runs[0].outcome.status, Status::nan);
+  EXPECT_EQ(runs[0].outcome.step, 2);
+}
+
+}  // namespace
+}  // namespace bertbench
