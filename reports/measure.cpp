@@ -10,6 +10,7 @@
 #include "reports/estimators.h"
 #include "reports/memory_text.h"
 #include "reports/series_shape.h"
+#include "reports/stated_rate.h"
 #include "reports/stats/clock.h"
 #include "reports/stats/summary.h"
 #include "reports/stats/window.h"
@@ -241,6 +242,11 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
     }
   }
   if (window.covered) {
+    if (sequences && conversion.per_iteration) {
+      const auto records = std::span(log.records).subspan(window.first, window.size());
+      const auto apart = stated_rate_is_apart(log, records, *conversion.per_iteration);
+      if (apart) trial.notices.push_back({0, *apart});
+    }
     if (const Estimate* chosen = choose(estimates, options, trial)) {
       trial.estimator = chosen->name;
       (sequences ? trial.sequences_per_second : trial.iterations_per_second) = chosen->rate;

@@ -135,7 +135,8 @@ bool LightningParser::see_row(const Line& line, RunBuilder& out) {
       draft.log.rate_unit = RateUnit::sequences_per_second;
     }
     const auto samples = cell(columns_->samples);
-    if (samples && *batches >= 1 && *batches < kMost && std::fmod(*samples, *batches) == 0) {
+    if (samples && *batches >= 1 && *batches < kMost && *samples >= *batches &&
+        *samples < 1e9 * *batches && std::fmod(*samples, *batches) == 0) {
       Facts& facts = draft.log.facts;
       facts.micro_batch_size.set(static_cast<std::int64_t>(*samples / *batches), FactSource::log);
       if (columns_->job_rate == Columns::kNone) facts.world_size.set(1, FactSource::log);

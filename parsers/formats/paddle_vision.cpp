@@ -255,13 +255,15 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
 // The launcher's settings are read for all formats; these are the suites' own.
 void PaddleVisionParser::see_setting(const Line& line) {
   if (const auto shards = number_after(line, "pipeline with num_shards:")) {
-    if (has(line, "(Train)") || has(line, " Train ")) world_ = static_cast<std::int64_t>(*shards);
+    const bool training = has(line, "(Train)") || has(line, " Train ");
+    if (training && *shards >= 1 && *shards < kMost) world_ = static_cast<std::int64_t>(*shards);
   } else if (has(line, " distributed : False")) {
     world_ = 1;
   } else if (has(line, "INFO: TRAIN : ") || has(line, "INFO: VALID : ")) {
     in_train_ = has(line, "INFO: TRAIN : ");
   } else if (const auto batch = number_after(line, "INFO:     batch_size :"); batch && in_train_) {
-    global_ = static_cast<std::int64_t>(*batch);  // PaddleClas of 2020: of all cards
+    // PaddleClas of 2020: of all cards
+    if (*batch >= 1 && *batch < kMost) global_ = static_cast<std::int64_t>(*batch);
     in_train_ = false;
   }
 }

@@ -60,7 +60,7 @@ bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
   }
   if (open == nullptr) step_ = 0;
   // A resumed run does not begin at 0: the rate tells how many steps the interval has.
-  const double steps = std::max(1.0, std::round(*steps_rate * *seconds));
+  const double steps = std::fmin(std::fmax(1, std::round(*steps_rate * *seconds)), 1e12);
   Sample sample;
   sample.step = at;
   sample.iterations = step_ > 0 && at > step_ ? at - step_ : static_cast<std::int64_t>(steps);

@@ -10,6 +10,8 @@
 // A batch is an optimizer step. The counter starts again with each epoch. Speed is what the process
 // that prints it trains, on all of its devices: with several workers, or several printing ranks, it
 // is not the job's, which is said.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -188,11 +190,9 @@ void SpeedometerParser::compare_means(RunDraft& draft) {
   const double over = sum / lines / (batches / seconds) - 1;
   if (!(std::abs(over) > 0.03)) return;
   draft.log.notices.push_back(
-      {0, "the speeds of the lines differ: their mean behind the first is " +
-              std::to_string(std::lround(std::abs(over) * 100)) + " % " +
-              (over > 0 ? "above" : "below") +
-              " all samples over the time that the speeds add up " + "to (" +
-              std::to_string(std::lround(batches / seconds)) + " samples/s)"});
+      {0, fmt::format("the speeds of the lines differ: their mean behind the first is {:.0f} % {} "
+                      "all samples over the time that the speeds add up to ({:.0f} samples/s)",
+                      100 * std::abs(over), over > 0 ? "above" : "below", batches / seconds)});
 }
 
 void SpeedometerParser::finish(RunBuilder& out) {

@@ -146,7 +146,7 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
   if (starts("Total Training Time = ")) {
     const auto seconds = number_after(said, "Total Training Time = ");
     const auto sentences = number_after(said, "Sentences = ");
-    if (seconds && sentences) {
+    if (seconds && sentences && *sentences >= 0 && *sentences < 1e15) {
       auto& run = statement_draft(line.number, out);
       run.log.totals.training_s = *seconds;
       run.log.totals.sequences = std::llround(*sentences);

@@ -1,0 +1,50 @@
+#include "reports/stated_rate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace bertbench {
+namespace {
+
+// Steps of `seconds` each, which state the rate of `batch` sequences a step.
+RunLog log_of(std::vector<double> seconds, double batch) {
+  RunLog log;
+  log.rate_unit = RateUnit::sequences_per_second;
+  for (const double one : seconds) {
+    Record record;
+    record.step = static_cast<std::int64_t>(log.records.size()) + 1;
+    record.iterations = 1;
+    record.seconds = one;
+    record.printed_rate = batch / one;
+    log.records.push_back(record);
+  }
+  return log;
+}
+std::string told(const RunLog& log, std::int64_t per_iteration) {
+  return stated_rate_is_apart(log, log.records, per_iteration).value_or("");
+}
+
+TEST(StatedRate, OfOneCardIsTold) {
+  EXPECT_THAT(told(log_of({0.5, 0.5, 0.5}, 32), 256),
+              testing::StartsWith("8 times as many sequences/s by the log's times and the facts "
+                                  "as it states in the same lines"));
+}
+
+TEST(StatedRate, AboveThatOfTheTimesIsToldAsWell) {
+  EXPECT_THAT(told(log_of({0.5, 0.5, 0.5}, 64), 16), testing::StartsWith("4 times as few"));
+}
+
+TEST(StatedRate, ThatAgreesIsNotWhateverTheWarmUp) {
+  EXPECT_EQ(told(log_of({90, 0.5, 0.4, 0.5, 3}, 32), 32), "");
+  EXPECT_EQ(told(log_of({0.5, 0.5, 0.5}, 32), 48), "");
+}
+
+TEST(StatedRate, NeedsRecordsThatTellBoth) {
+  EXPECT_EQ(told(log_of({0.5, 0.5}, 32), 256), "");
+  RunLog bars = log_of({0.5, 0.5, 0.5}, 32);
+  bars.rate_unit = RateUnit::iterations_per_second;
+  EXPECT_EQ(told(bars, 256), "");
+}
+
+}  // namespace
+}  // namespace bertbench
