@@ -64,7 +64,8 @@ class LogReader {
   [[nodiscard]] LiveView live() const;
 
   /// End of input: the runs in order of their first lines, training, evaluation and inference
-  /// apart. Empty when no line was of a known format. The reader is empty afterwards.
+  /// apart. Where no line was of a known format: one run without records, of format `unknown`, when
+  /// the log names a failure, else none. The reader is empty afterwards.
   [[nodiscard]] std::vector<RunLog> finish();
 
  private:

@@ -295,6 +295,11 @@ bool UserParser::see(const UserRule& rule, const Said& said, const Line& line, R
   }
   if (rule.outcome == Status::completed) {
     draft.ended_well = true;
+    // Evaluations on the way, which state no plan of their own, were all that there were to be.
+    for (const auto& other : out.drafts()) {
+      const bool of_other_kind = other->log.kind != rule.kind && !other->planned;
+      if (rule.kind == WorkKind::training && of_other_kind) other->ended_well = true;
+    }
   } else if (rule.outcome && !draft.stated_outcome) {
     constexpr std::size_t kDetail = 300;
     const Record* last = draft.last();

@@ -65,6 +65,7 @@ TEST(UserFormat, TheShippedExampleReadsItsLog) {
   EXPECT_EQ(run.totals.training_s, 63.1);
   EXPECT_EQ((*runs)[1].kind, WorkKind::evaluation);
   EXPECT_DOUBLE_EQ((*runs)[1].records[0].printed_rate, 310.0 * 16);
+  EXPECT_EQ((*runs)[1].outcome.status, Status::completed);  // the training after it ended well
 }
 
 TEST(UserFormat, ARateOfOneGpuNeedsToKnowHowManyThereAre) {
