@@ -49,7 +49,9 @@ class Watch {
     begin_ = last_output_ = Clock::now();
     if (auto started = start(processes); !started) return tl::unexpected(started.error());
     while (group_.running()) {
-      const auto tick = std::clamp(limits_.progress_s, 0.01, 0.25);
+      // A trial of a fraction of a second is looked at before it ends; later looks cost less.
+      const double share = seconds_since(begin_) < 1 ? 0.25 : 1;
+      const double tick = std::clamp(share * limits_.progress_s, 0.01, 0.25);
       group_.wait(std::chrono::milliseconds(static_cast<int>(tick * 1000)), signals_.wake_fd());
       signals_.drain();
       if (log_.follow()) last_output_ = Clock::now();
