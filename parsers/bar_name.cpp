@@ -11,8 +11,6 @@
 namespace bertbench {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 using Words = std::vector<std::string>;
 
 Words words_of(std::string_view text) {

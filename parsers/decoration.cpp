@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "parsers/core/text.h"
+
 namespace bertbench {
 namespace {
 
 constexpr auto npos = std::string_view::npos;
 constexpr std::size_t kLongestName = 64;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_name(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '.' || c == '-'; }
 

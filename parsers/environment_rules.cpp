@@ -86,7 +86,6 @@ constexpr std::size_t kMaxStatements = 1024;
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// The value of a rule behind its anchor; empty when there is none.
 std::string value_of(const Rule& rule, const Line& line) {

@@ -7,14 +7,13 @@
 #include <immintrin.h>
 #endif
 
+#include "parsers/core/text.h"
 #include "parsers/decoration.h"
 
 namespace bertbench {
 namespace {
 
 constexpr char kEscape = '\x1b';
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // End of the sequence that begins with the ESC at `at`; text.size() when it is cut.
 std::size_t end_of_sequence(std::string_view text, std::size_t at) {

@@ -15,8 +15,6 @@
 namespace bertbench {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // Start of the run of digits that ends at `end`.
 std::size_t digits_before(std::string_view text, std::size_t end) {
   std::size_t i = end;

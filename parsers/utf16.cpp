@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "parsers/core/text.h"
+
 namespace bertbench {
 namespace {
 
@@ -24,40 +26,19 @@ bool Utf16Source::is_marked(std::string_view bytes) {
   return bytes.starts_with("\xfe\xff");
 }
 
-void Utf16Source::put_code_point(unsigned code) {
-  const auto tail = [&](int shift) {
-    text_ += static_cast<char>(0x80 | (code >> static_cast<unsigned>(shift) & 0x3f));
-  };
-  if (code < 0x80) {
-    text_ += static_cast<char>(code);
-  } else if (code < 0x800) {
-    text_ += static_cast<char>(0xc0 | code >> 6);
-    tail(0);
-  } else if (code < 0x10000) {
-    text_ += static_cast<char>(0xe0 | code >> 12);
-    tail(6);
-    tail(0);
-  } else {
-    text_ += static_cast<char>(0xf0 | code >> 18);
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-}
-
 void Utf16Source::put(unsigned unit) {
   if (high_ != 0) {
     const unsigned high = std::exchange(high_, 0);
     if (is_low(unit)) {
-      put_code_point(0x10000 + ((high - 0xd800) << 10) + (unit - 0xdc00));
+      append_utf8(text_, 0x10000 + ((high - 0xd800) << 10) + (unit - 0xdc00));
       return;
     }
-    put_code_point(kReplacement);
+    append_utf8(text_, kReplacement);
   }
   if (is_high(unit)) {
     high_ = unit;
   } else {
-    put_code_point(is_low(unit) ? kReplacement : unit);
+    append_utf8(text_, is_low(unit) ? kReplacement : unit);
   }
 }
 

@@ -24,7 +24,6 @@ class Utf16Source final : public ByteSource {
 
  private:
   void put(unsigned unit);
-  void put_code_point(unsigned code);
 
   std::unique_ptr<ByteSource> raw_;
   std::vector<char> bytes_;

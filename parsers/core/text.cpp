@@ -50,6 +50,27 @@ std::string counted(long long n, const std::string& singular) {
   return std::to_string(n) + " " + singular + (n == 1 ? "" : "s");
 }
 
+void append_utf8(std::string& out, char32_t code) {
+  const auto tail = [&](unsigned shift) {
+    out += static_cast<char>(0x80U | (code >> shift & 0x3FU));
+  };
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800) {
+    out += static_cast<char>(0xC0U | code >> 6U);
+    tail(0);
+  } else if (code < 0x10000) {
+    out += static_cast<char>(0xE0U | code >> 12U);
+    tail(6);
+    tail(0);
+  } else {
+    out += static_cast<char>(0xF0U | code >> 18U);
+    tail(12);
+    tail(6);
+    tail(0);
+  }
+}
+
 std::size_t decode_utf8(std::string_view text, char32_t& code) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto tail = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xC0U) == 0x80U; };

@@ -28,6 +28,11 @@ namespace bertbench {
 /// 1, "trial" -> "1 trial"; 3, "trial" -> "3 trials".
 [[nodiscard]] std::string counted(long long n, const std::string& singular);
 
+[[nodiscard]] inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Appends a code point (at most U+10FFFF) as UTF-8.
+void append_utf8(std::string& out, char32_t code);
+
 /// Length of the well-formed UTF-8 sequence that `text` begins with (not empty), 0 if it is not one
 /// (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF). Its code point goes to
 /// `code`.

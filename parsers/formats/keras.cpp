@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 
+#include "parsers/core/text.h"
 #include "parsers/cursor.h"
 #include "parsers/format.h"
 #include "parsers/run_builder.h"
@@ -41,8 +42,6 @@ struct Bar {
   bool validated = false;
   double loss = kUnknown;
 };
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::size_t digits_before(std::string_view text, std::size_t end) {
   while (end > 0 && is_digit(text[end - 1])) --end;

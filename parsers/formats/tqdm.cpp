@@ -70,10 +70,10 @@ class TqdmParser final : public LineParser {
   };
 
   void see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out);
-  bool start_over(const Known& known, const TqdmBar& bar, const Line& line, RunBuilder& out);
+  bool start_over(const Known& known, const TqdmBar& bar, RunBuilder& out);
   void settle_closing(std::int64_t line);
   void discard_epochs();
-  void next_generation(Track& track, BarRole role, const Line& line, RunBuilder& out);
+  void next_generation(Track& track, BarRole role, RunBuilder& out);
   RunDraft& draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
                       RunBuilder& out);
   bool see_loss(const Line& line);
@@ -160,7 +160,7 @@ RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, 
   return *track.draft;
 }
 
-void TqdmParser::next_generation(Track& track, BarRole role, const Line&, RunBuilder& out) {
+void TqdmParser::next_generation(Track& track, BarRole role, RunBuilder& out) {
   const bool failed =
       track.draft != nullptr && track.done < track.total && failed_at_ > track.moved_at;
   track.base += track.done;
@@ -190,8 +190,7 @@ void TqdmParser::next_generation(Track& track, BarRole role, const Line&, RunBui
 }
 
 // True when the redraw tells of no progress: a new bar, or a rank that lags behind.
-bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, const Line& line,
-                            RunBuilder& out) {
+bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, RunBuilder& out) {
   Track& track = *known.track;
   const BarRole role = known.name.role;
   if (bar.done == 0) {
@@ -200,23 +199,23 @@ bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, const Line& 
       // Ranks step together: before the first step of any, each has drawn its bar.
       track.per_start = track.created;
     } else if (track.created >= track.per_start * (track.starts + 1)) {
-      next_generation(track, role, line, out);
+      next_generation(track, role, out);
     }
     return true;
   }
   // Where few redraws are kept, the next epoch's first one may be as far on as the last one's.
   if (track.epoch >= 0 && known.name.epoch > track.epoch && bar.done <= track.done) {
-    next_generation(track, role, line, out);
+    next_generation(track, role, out);
     return false;
   }
   if (bar.done >= track.done) return false;
   if (track.draft != nullptr && closing_.said_for(*track.draft)) {
-    next_generation(track, role, line, out);
+    next_generation(track, role, out);
     return false;
   }
   const bool earlier = bar.elapsed_s + 1 < track.elapsed_s || track.elapsed_s <= 1;
   if (bar.done * 2 < track.done && earlier) {
-    next_generation(track, role, line, out);
+    next_generation(track, role, out);
     return false;
   }
   return true;
@@ -252,7 +251,7 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   }
   if (role == BarRole::other || known.track == nullptr) return;
   Track& track = *known.track;
-  if (start_over(known, bar, line, out)) return;
+  if (start_over(known, bar, out)) return;
   if (role == BarRole::unnamed && track.draft == nullptr) {
     if (unnamed_.full()) return;
     settle_closing(line.number);

@@ -13,8 +13,6 @@ constexpr std::string_view kSpaces[] = {"\xC2\xA0", "\xE2\x80\xAF", "\xE2\x80\x8
 constexpr std::string_view kMinus = "\xE2\x88\x92", kTimes = "\xC3\x97";
 constexpr std::string_view kPlusMinus = "\xC2\xB1", kApprox = "\xE2\x89\x88";
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
     text.replace(at, from.size(), to);

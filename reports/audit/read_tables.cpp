@@ -16,24 +16,6 @@ constexpr Entity kEntities[] = {
     {"plusmn", "\xC2\xB1"}, {"minus", "-"},  {"ndash", "-"},  {"mdash", "-"},
     {"percnt", "%"},        {"divide", "/"}, {"approx", "~"}, {"asymp", "~"}};
 
-void append_utf8(std::string& out, unsigned code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0 | (code >> 6));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xE0 | (code >> 12));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else {
-    out += static_cast<char>(0xF0 | (code >> 18));
-    out += static_cast<char>(0x80 | ((code >> 12) & 0x3F));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  }
-}
-
 bool ends_with(std::string_view path, std::string_view ending) {
   if (path.size() < ending.size()) return false;
   const std::string_view tail = path.substr(path.size() - ending.size());
