@@ -2,6 +2,8 @@
 if(BB_SANITIZE)
   add_compile_options(-fsanitize=${BB_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
   add_link_options(-fsanitize=${BB_SANITIZE})
+  # Reads of empty optionals and ends of containers are seen by no sanitizer.
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
 endif()
 if(BB_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")

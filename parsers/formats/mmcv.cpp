@@ -123,7 +123,7 @@ std::optional<Progress> read_json(const Line& line) {
   const bool training = line.text.find("\"mode\": \"train\"") != std::string_view::npos;
   const bool engine = step && line.text.find("\"lr\":") != std::string_view::npos &&
                       line.text.find("\"mode\":") == std::string_view::npos;
-  if (!out.time || (!training && !engine) || (!iteration && !step)) return std::nullopt;
+  if (!out.time || !(engine || (training && iteration))) return std::nullopt;
   out.smoothed = engine;
   out.loss = number_after(line, "\"loss\":");
   if (engine) {

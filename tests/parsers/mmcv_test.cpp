@@ -99,6 +99,8 @@ TEST(Mmcv, ReadsTheJsonOfBoth) {
   EXPECT_DOUBLE_EQ(old[0].records[1].seconds, 25);
   EXPECT_EQ(old[0].records[1].step, 100);
   EXPECT_THAT(old[0].notices.at(0).text, testing::HasSubstr("length of an epoch"));
+  EXPECT_TRUE(
+      read_text("{\"mode\": \"train\", \"step\": 3, \"data_time\": 0.1, \"time\": 0.4}\n").empty());
   const auto engine = read_text(
       "{\"lr\": 0.02, \"data_time\": 0.05, \"loss\": 1.2, \"time\": 0.25, \"epoch\": 1, \"iter\": "
       "50, \"memory\": 3700, \"step\": 50}\n"
