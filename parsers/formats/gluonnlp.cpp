@@ -180,14 +180,12 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
     squad = wraps = true;
   }
   const auto batch = cursor.integer();
+  constexpr std::int64_t kMost = 1'000'000'000;
+  if (!batch || *batch < 0 || *batch > kMost || !cursor.literal("/")) return false;
   // The batches of an epoch begin again, and nothing names the epoch.
-  if (wraps && batch) epoch = std::max<std::int64_t>(0, epoch_) + (*batch + 1 < in_epoch_ ? 1 : 0);
-  if (!batch || !cursor.literal("/")) return false;
+  if (wraps) epoch = std::max<std::int64_t>(0, epoch_) + (*batch + 1 < in_epoch_ ? 1 : 0);
   const auto total = cursor.integer();
-  if (!total || *epoch < 0 || *batch < 0 || *total < 1 || *epoch > 1'000'000 ||
-      *total > 1'000'000'000) {
-    return false;
-  }
+  if (!total || *epoch < 0 || *total < 1 || *epoch > 1'000'000 || *total > kMost) return false;
   auto loss = number_after(line, squad ? "Loss=" : "loss=");
   const bool numpy = squad && !loss;
   if (numpy) loss = last_of(line, "/total=");
