@@ -4,11 +4,11 @@
 #include <mutex>
 #include <utility>
 
-#include "parsers/fact_rules.h"
-#include "parsers/mark_rules.h"
-#include "parsers/outcome_rules.h"
-#include "parsers/run_gate.h"
-#include "parsers/user_format.h"
+#include "parsers/rules/fact_rules.h"
+#include "parsers/rules/mark_rules.h"
+#include "parsers/rules/outcome_rules.h"
+#include "parsers/runs/run_gate.h"
+#include "parsers/user/user_format.h"
 
 namespace bertbench {
 

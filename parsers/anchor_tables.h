@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "parsers/anchor_scan.h"
 #include "parsers/format.h"
+#include "parsers/scan/anchor_scan.h"
 
 namespace bertbench {
 

@@ -13,7 +13,7 @@
 
 namespace bertbench {
 
-class RunBuilder;  // parsers/run_builder.h: collects what line parsers find into RunLogs
+class RunBuilder;  // parsers/runs/run_builder.h: collects what line parsers find into RunLogs
 
 /// One candidate line: a line (ended by \n, \r, \r\n or the end of input) that holds an anchor.
 struct Line {

@@ -8,8 +8,8 @@
 #include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "parsers/log_reader.h"
-#include "parsers/run_builder.h"
-#include "parsers/user_format.h"
+#include "parsers/runs/run_builder.h"
+#include "parsers/user/user_format.h"
 
 namespace bertbench {
 namespace {

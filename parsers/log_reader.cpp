@@ -8,26 +8,27 @@
 #include <cstring>
 
 #include "parsers/anchor_tables.h"
-#include "parsers/byte_search.h"
-#include "parsers/chunk_scan.h"
-#include "parsers/closing_runs.h"
 #include "parsers/core/text.h"
-#include "parsers/decoration.h"
-#include "parsers/fact_rules.h"
 #include "parsers/format.h"
 #include "parsers/format_choice.h"
-#include "parsers/input.h"
-#include "parsers/line_cleaner.h"
-#include "parsers/line_feed.h"
-#include "parsers/live_view.h"
-#include "parsers/mark_rules.h"
-#include "parsers/outcome_rules.h"
-#include "parsers/read_ahead.h"
-#include "parsers/run_builder.h"
-#include "parsers/run_gate.h"
-#include "parsers/run_parser.h"
+#include "parsers/format_state.h"
+#include "parsers/input/input.h"
+#include "parsers/input/read_ahead.h"
+#include "parsers/rules/fact_rules.h"
+#include "parsers/rules/mark_rules.h"
+#include "parsers/rules/outcome_rules.h"
+#include "parsers/runs/closing_runs.h"
+#include "parsers/runs/live_view.h"
+#include "parsers/runs/run_builder.h"
+#include "parsers/runs/run_gate.h"
+#include "parsers/runs/run_parser.h"
+#include "parsers/scan/byte_search.h"
+#include "parsers/scan/chunk_scan.h"
+#include "parsers/scan/line_feed.h"
 #include "parsers/table_parser.h"
-#include "parsers/user_format.h"
+#include "parsers/text/decoration.h"
+#include "parsers/text/line_cleaner.h"
+#include "parsers/user/user_format.h"
 
 namespace bertbench {
 namespace {
@@ -38,24 +39,7 @@ std::string only_format(const ReadOptions& options) {
   return options.format == "auto" || !known ? "" : options.format;
 }
 
-/// What one format found in a log. Made when the first of its lines comes: most formats have none.
-struct FormatState {
-  std::string_view name;
-  std::unique_ptr<RunBuilder> builder;
-  std::unique_ptr<LineParser> parser;
-  const TableParser* table = nullptr;  ///< the parser, if it is one
-  RunParser* run = nullptr;            ///< likewise
-  std::int64_t matched = 0;
-  std::int64_t decorated = 0, refused = 0;  ///< matched behind a logger's front, not at all
-};
-
 constexpr std::string_view kNoFormat = "unknown";  ///< RunLog::format of a log without any
-
-bool has_training_records(const FormatState& state) {
-  return state.matched > 0 && std::ranges::any_of(state.builder->drafts(), [](const auto& draft) {
-           return !draft->discard && draft->log.kind == WorkKind::training && draft->count() > 0;
-         });
-}
 
 }  // namespace
 
@@ -72,16 +56,10 @@ struct LogReader::State final : CandidateSink {
     const auto known = all_formats();
     FormatState& state = formats[std::min(bit, known.size())];
     if (state.parser) return state;
-    if (bit == kUserBit) {
-      state.name = options.user_format->name();
-      state.parser = options.user_format->make(options.world);
-    } else {
-      state.name = known[bit]->name;
-      state.parser = known[bit]->make();
-    }
-    state.table = dynamic_cast<const TableParser*>(state.parser.get());
-    state.run = dynamic_cast<RunParser*>(state.parser.get());
-    state.builder = std::make_unique<RunBuilder>(state.name, path, options.window, &budget);
+    const bool users = bit == kUserBit;
+    const std::string_view name = users ? options.user_format->name() : known[bit]->name;
+    state.make(name, users ? options.user_format->make(options.world) : known[bit]->make(),
+               std::make_unique<RunBuilder>(name, path, options.window, &budget));
     return state;
   }
 
@@ -169,7 +147,7 @@ struct LogReader::State final : CandidateSink {
       table = table || state.table != nullptr;
       line.anchors = bit == kUserBit ? ~std::uint64_t{0} : tables->anchors_of(bit, found.hits);
       for (std::int64_t n = 0; n <= repeats; ++n) {
-        if (!parse(state, line)) continue;
+        if (!state.parse(line)) continue;
         ++state.matched;
         if (state.run != nullptr) run_owner = &state;
         if (n == repeats || !state.parser->settled()) continue;
@@ -200,24 +178,6 @@ struct LogReader::State final : CandidateSink {
     for (std::int64_t n = 0; n <= std::min(repeats, kEnough); ++n) outcomes.see(shown);
   }
 
-  static bool parse(FormatState& state, const Line& line) {
-    if (state.parser->parse(line, *state.builder)) return true;
-    Line behind = line;
-    behind.text = behind_host_label(line.text);
-    if (!behind.text.empty() && state.parser->parse(behind, *state.builder)) return true;
-    // In a log without a logger around it, only its front tells an evaluation from training.
-    constexpr std::int64_t kFew = 2, kEnough = 300;
-    if (state.matched - state.decorated > kFew + state.decorated) return false;
-    if (state.decorated == 0 && state.refused++ > kEnough) return false;
-    for (const std::string_view text : Layers(line.text)) {
-      behind.text = text;
-      if (!state.parser->parse(behind, *state.builder)) continue;
-      ++state.decorated;
-      return true;
-    }
-    return false;
-  }
-
   /// The format whose runs are shown: see parsers/format_choice.h.
   [[nodiscard]] const FormatState* leading() const {
     const FormatState* best = nullptr;
@@ -242,7 +202,7 @@ struct LogReader::State final : CandidateSink {
     if (best == nullptr) return failed_only();
     std::string others;
     for (const FormatState& state : formats) {
-      if (&state == best || !has_training_records(state)) continue;
+      if (&state == best || !state.has_training_records()) continue;
       others += (others.empty() ? "" : ", ") + std::string(state.name);
     }
     return close_runs(*best->builder, {facts, outcomes, marks}, others);

@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "parsers/input.h"
+#include "parsers/input/input.h"
 #include "reports/dlperf_scripts.h"
 
 namespace bertbench {

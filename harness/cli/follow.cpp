@@ -13,7 +13,7 @@
 #include "harness/cli/result_view.h"
 #include "harness/sweep/stop_signals.h"
 #include "parsers/core/text.h"
-#include "parsers/log_tail.h"
+#include "parsers/input/log_tail.h"
 
 namespace bertbench {
 namespace {

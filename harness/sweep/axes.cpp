@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "harness/sweep/trainer_options.h"
-#include "parsers/config_reader.h"
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
+#include "parsers/rules/config_reader.h"
 
 namespace bertbench {
 namespace {

@@ -14,8 +14,8 @@
 #include "harness/sweep/paths.h"
 #include "harness/sweep/trainer_options.h"
 #include "harness/sweep/workload.h"
-#include "parsers/config_reader.h"
 #include "parsers/core/text.h"
+#include "parsers/rules/config_reader.h"
 
 namespace bertbench {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "harness/sweep/config.h"
-#include "parsers/config_reader.h"
+#include "parsers/rules/config_reader.h"
 
 namespace bertbench {
 

@@ -8,8 +8,8 @@
 
 #include "harness/sweep/paths.h"
 #include "harness/sweep/templates.h"
-#include "parsers/config_reader.h"
 #include "parsers/core/text.h"
+#include "parsers/rules/config_reader.h"
 
 namespace bertbench {
 namespace {

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "parsers/anchor_tables.h"
-#include "parsers/decimal.h"
-#include "parsers/dll_fast.h"
+#include "parsers/bars/tqdm_bar.h"
+#include "parsers/dll/dll_fast.h"
 #include "parsers/log_reader.h"
-#include "parsers/tqdm_bar.h"
+#include "parsers/text/decimal.h"
 
 namespace bertbench {
 namespace {

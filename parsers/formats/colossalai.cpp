@@ -13,9 +13,9 @@
 #include <optional>
 #include <string>
 
-#include "parsers/cursor.h"
 #include "parsers/format.h"
-#include "parsers/run_builder.h"
+#include "parsers/runs/run_builder.h"
+#include "parsers/text/cursor.h"
 
 namespace bertbench {
 namespace {

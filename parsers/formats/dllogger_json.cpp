@@ -6,14 +6,14 @@
 #include <optional>
 #include <string>
 
-#include "parsers/byte_search.h"
 #include "parsers/core/text.h"
-#include "parsers/cursor.h"
-#include "parsers/dll_fast.h"
-#include "parsers/dll_run.h"
+#include "parsers/dll/dll_fast.h"
+#include "parsers/dll/dll_run.h"
 #include "parsers/format.h"
-#include "parsers/run_builder.h"
-#include "parsers/run_parser.h"
+#include "parsers/runs/run_builder.h"
+#include "parsers/runs/run_parser.h"
+#include "parsers/scan/byte_search.h"
+#include "parsers/text/cursor.h"
 
 namespace bertbench {
 namespace {

@@ -19,9 +19,9 @@
 #include <string>
 
 #include "parsers/core/text.h"
-#include "parsers/cursor.h"
 #include "parsers/format.h"
-#include "parsers/run_builder.h"
+#include "parsers/runs/run_builder.h"
+#include "parsers/text/cursor.h"
 
 namespace bertbench {
 namespace {

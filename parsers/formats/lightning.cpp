@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "parsers/core/text.h"
-#include "parsers/cursor.h"
-#include "parsers/run_builder.h"
+#include "parsers/runs/run_builder.h"
 #include "parsers/table_parser.h"
+#include "parsers/text/cursor.h"
 
 namespace bertbench {
 namespace {

@@ -22,10 +22,10 @@
 #include <optional>
 #include <string>
 
-#include "parsers/clock.h"
-#include "parsers/cursor.h"
 #include "parsers/format.h"
-#include "parsers/run_builder.h"
+#include "parsers/runs/run_builder.h"
+#include "parsers/text/clock.h"
+#include "parsers/text/cursor.h"
 
 namespace bertbench {
 namespace {

@@ -16,11 +16,11 @@
 #include <optional>
 #include <string>
 
-#include "parsers/clock.h"
-#include "parsers/cursor.h"
 #include "parsers/format.h"
-#include "parsers/line_cleaner.h"
-#include "parsers/run_builder.h"
+#include "parsers/runs/run_builder.h"
+#include "parsers/text/clock.h"
+#include "parsers/text/cursor.h"
+#include "parsers/text/line_cleaner.h"
 
 namespace bertbench {
 namespace {

@@ -8,7 +8,7 @@
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
 #include "parsers/format.h"
-#include "parsers/run_builder.h"
+#include "parsers/runs/run_builder.h"
 
 namespace bertbench {
 namespace {

@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "parsers/core/text.h"
-#include "parsers/cursor.h"
 #include "parsers/format.h"
-#include "parsers/run_builder.h"
+#include "parsers/runs/run_builder.h"
+#include "parsers/text/cursor.h"
 
 namespace bertbench {
 namespace {

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "parsers/core/text.h"
-#include "parsers/cursor.h"
 #include "parsers/format.h"
-#include "parsers/run_builder.h"
-#include "parsers/tf_message.h"
+#include "parsers/runs/run_builder.h"
+#include "parsers/text/cursor.h"
+#include "parsers/text/tf_message.h"
 
 namespace bertbench {
 namespace {

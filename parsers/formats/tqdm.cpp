@@ -8,18 +8,18 @@
 #include <utility>
 #include <vector>
 
-#include "parsers/bar_leaps.h"
-#include "parsers/bar_name.h"
-#include "parsers/bar_units.h"
-#include "parsers/closing_lines.h"
+#include "parsers/bars/bar_leaps.h"
+#include "parsers/bars/bar_name.h"
+#include "parsers/bars/bar_units.h"
+#include "parsers/bars/step_lines.h"
+#include "parsers/bars/tqdm_anchors.h"
+#include "parsers/bars/tqdm_bar.h"
+#include "parsers/bars/unnamed_bars.h"
 #include "parsers/core/text.h"
-#include "parsers/cursor.h"
 #include "parsers/format.h"
-#include "parsers/run_builder.h"
-#include "parsers/step_lines.h"
-#include "parsers/tqdm_anchors.h"
-#include "parsers/tqdm_bar.h"
-#include "parsers/unnamed_bars.h"
+#include "parsers/runs/closing_lines.h"
+#include "parsers/runs/run_builder.h"
+#include "parsers/text/cursor.h"
 
 namespace bertbench {
 namespace {

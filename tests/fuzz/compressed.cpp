@@ -2,7 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "parsers/input.h"
+#include "parsers/input/input.h"
 #include "tests/fuzz/targets.h"
 
 namespace bertbench::fuzz {

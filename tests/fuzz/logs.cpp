@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "parsers/log_reader.h"
-#include "parsers/user_format.h"
+#include "parsers/user/user_format.h"
 #include "tests/fuzz/same_runs.h"
 #include "tests/fuzz/targets.h"
 

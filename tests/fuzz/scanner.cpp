@@ -3,12 +3,12 @@
 #include <charconv>
 #include <cmath>
 
-#include "parsers/anchor_scan.h"
 #include "parsers/core/text.h"
-#include "parsers/cursor.h"
 #include "parsers/format.h"
-#include "parsers/line_cleaner.h"
-#include "parsers/line_feed.h"
+#include "parsers/scan/anchor_scan.h"
+#include "parsers/scan/line_feed.h"
+#include "parsers/text/cursor.h"
+#include "parsers/text/line_cleaner.h"
 #include "tests/fuzz/targets.h"
 
 namespace bertbench::fuzz {

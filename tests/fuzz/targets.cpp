@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "parsers/fact_rules.h"
 #include "parsers/format.h"
-#include "parsers/outcome_rules.h"
+#include "parsers/rules/fact_rules.h"
+#include "parsers/rules/outcome_rules.h"
 
 namespace bertbench::fuzz {
 namespace {

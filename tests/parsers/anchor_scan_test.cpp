@@ -1,4 +1,4 @@
-#include "parsers/anchor_scan.h"
+#include "parsers/scan/anchor_scan.h"
 
 #include <gtest/gtest.h>
 
@@ -199,7 +199,8 @@ TEST(AnchorsOfFormats, PassFewFalsePlacesToTheComparison) {
   const AnchorScanner scanner(format_anchors());
   const double per_kilobyte = static_cast<double>(scanner.count_candidates(text)) /
                               (static_cast<double>(text.size()) / 1e3);
-  EXPECT_LT(per_kilobyte, 12) << "the sample of parsers/anchor_placement.cpp is of other lines";
+  EXPECT_LT(per_kilobyte, 12)
+      << "the sample of parsers/scan/anchor_placement.cpp is of other lines";
   RecordProperty("candidates_per_KB", std::to_string(per_kilobyte));
 }
 

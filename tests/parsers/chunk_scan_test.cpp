@@ -1,5 +1,5 @@
 // One file scanned by several threads gives what one thread gives.
-#include "parsers/chunk_scan.h"
+#include "parsers/scan/chunk_scan.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

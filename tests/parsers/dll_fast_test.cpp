@@ -1,5 +1,5 @@
 // The hand reader of DLLogger lines reads what the JSON library reads.
-#include "parsers/dll_fast.h"
+#include "parsers/dll/dll_fast.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <random>
 
 #include "parsers/core/text.h"
-#include "parsers/decimal.h"
+#include "parsers/text/decimal.h"
 
 namespace bertbench {
 namespace {

@@ -1,11 +1,11 @@
-#include "parsers/line_feed.h"
+#include "parsers/scan/line_feed.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "parsers/line_cleaner.h"
+#include "parsers/text/line_cleaner.h"
 
 namespace bertbench {
 namespace {

@@ -1,5 +1,5 @@
 // A log that is still written: what is new is read once, whatever happens to the file.
-#include "parsers/log_tail.h"
+#include "parsers/input/log_tail.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "parsers/mark_rules.h"
+#include "parsers/rules/mark_rules.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "parsers/record_store.h"
+#include "parsers/runs/record_store.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "parsers/run_gate.h"
+#include "parsers/runs/run_gate.h"
 
 #include <gtest/gtest.h>
 

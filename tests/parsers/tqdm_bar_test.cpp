@@ -1,10 +1,10 @@
-#include "parsers/tqdm_bar.h"
+#include "parsers/bars/tqdm_bar.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "parsers/bar_name.h"
+#include "parsers/bars/bar_name.h"
 
 namespace bertbench {
 namespace {

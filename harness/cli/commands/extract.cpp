@@ -22,7 +22,7 @@
 #include "harness/cli/shard.h"
 #include "parsers/core/text.h"
 #include "parsers/log_reader.h"
-#include "parsers/user_format.h"
+#include "parsers/user/user_format.h"
 #include "reports/estimators.h"
 #include "reports/measure.h"
 #include "reports/model/result_io.h"

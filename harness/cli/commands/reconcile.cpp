@@ -17,7 +17,7 @@
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
 #include "parsers/log_reader.h"
-#include "parsers/user_format.h"
+#include "parsers/user/user_format.h"
 #include "reports/model/json_put.h"
 #include "reports/model/result_io.h"
 #include "reports/table.h"

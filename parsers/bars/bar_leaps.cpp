@@ -1,0 +1,61 @@
+#include "parsers/bars/bar_leaps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "parsers/runs/run_builder.h"
+
+namespace bertbench {
+
+void BarLeaps::see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t line,
+                   First& first) {
+  constexpr std::int64_t kFew = 10;
+  constexpr std::size_t kMostLeaps = 64;  // hostile input
+  // "500/1000 [00:00<?, ?it/s]": tqdm(initial=500), whose rates are right.
+  if (!fresh && bar.elapsed_s == 0 && std::isnan(bar.rate) && draft != nullptr &&
+      draft->count() == 0 && leaps_.size() < kMostLeaps) {
+    leaps_.push_back({draft, bar.done, line, true});
+    return;
+  }
+  if (fresh) {
+    if (bar.done >= kFew) first = {bar.done, bar.elapsed_s};
+    return;
+  }
+  if (first.done == 0 || bar.done <= first.done) return;
+  const auto before = static_cast<double>(first.done);
+  const auto steps = static_cast<double>(bar.done - first.done);
+  const double seconds = bar.elapsed_s - first.elapsed_s;
+  // Not a log whose lines between were left out.
+  const bool wide = before >= 20 * steps && first.elapsed_s <= 5;
+  const bool fast = seconds >= 1 && before / std::max(first.elapsed_s, 1.0) > 5 * steps / seconds;
+  if ((wide || fast) && draft != nullptr && leaps_.size() < kMostLeaps) {
+    leaps_.push_back({draft, first.done, line, false});
+  }
+  if (wide || seconds >= 1) first = {};
+}
+
+void BarLeaps::conclude() {
+  for (const Leap& leap : leaps_) {
+    RunLog& log = leap.draft->log;
+    const Record* last = leap.draft->last();
+    if (last != nullptr && last->step > leap.to) {
+      Totals& totals = log.totals;
+      totals.iterations = last->step - leap.to;
+      const Record& first = leap.draft->records().front();
+      const double since = first.step == leap.to ? first.time_s : 0;
+      if (!totals.training_s && !totals.wall_s && last->time_s > since) {
+        totals.training_s = last->time_s - since;
+      }
+    }
+    if (leap.drawn) continue;
+    log.rate_unit = RateUnit::unknown;
+    log.summary.reset();
+    log.notices.push_back(
+        {leap.line, "the bar leaps from 0 to " + std::to_string(leap.to) +
+                        " as that of a resumed run does: rates that the bar and the trainer print "
+                        "hold the leap and were not taken"});
+  }
+}
+
+}  // namespace bertbench

@@ -1,0 +1,131 @@
+#include "parsers/bars/unnamed_bars.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace bertbench {
+
+void UnnamedBars::add(RunDraft& draft, const TqdmBar& bar, std::int64_t line) {
+  if (!full()) bars_.push_back({&draft, bar.total, 0, bar.has_loss, line});
+}
+
+bool UnnamedBars::holds(const RunDraft& draft) const {
+  return std::ranges::any_of(bars_, [&](const Bar& bar) { return bar.draft == &draft; });
+}
+
+void UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar) {
+  for (auto it = bars_.rbegin(); it != bars_.rend(); ++it) {
+    if (it->draft != &draft) continue;
+    it->elapsed_s = std::max(it->elapsed_s, bar.elapsed_s);
+    it->has_loss |= bar.has_loss;
+    return;
+  }
+}
+
+RunDraft* UnnamedBars::longest_since(std::int64_t line) const {
+  const Bar* longest = nullptr;
+  for (const Bar& bar : bars_) {
+    if (bar.line <= line) continue;
+    if (longest == nullptr || bar.elapsed_s > longest->elapsed_s) longest = &bar;
+  }
+  return longest != nullptr ? longest->draft : nullptr;
+}
+
+namespace {
+
+// What was stated about a copy is about the first one.
+void inherit(RunDraft& first, const RunDraft& copy) {
+  Totals& totals = first.log.totals;
+  const Totals& stated = copy.log.totals;
+  if (!stated.training_s && !stated.wall_s && !copy.log.summary) return;
+  if (!first.log.summary) first.log.summary = copy.log.summary;
+  if (!totals.training_s) totals.training_s = stated.training_s;
+  if (!totals.wall_s) totals.wall_s = stated.wall_s;
+  first.ended_well = first.ended_well || copy.ended_well;
+  const auto& notices = copy.log.notices;
+  first.log.notices.insert(first.log.notices.end(), notices.begin(), notices.end());
+}
+
+}  // namespace
+
+// Ranks without labels, whose output was written one after the other: the same counters at the same
+// seconds. Only the first copy stays.
+void UnnamedBars::discard_copies() {
+  constexpr double kLongEnough = 10;
+  for (std::size_t i = 0; i < bars_.size(); ++i) {
+    RunDraft& first = *bars_[i].draft;
+    if (first.discard || bars_[i].elapsed_s < kLongEnough) continue;
+    std::int64_t copies = 0;
+    for (std::size_t k = i + 1; k < bars_.size(); ++k) {
+      RunDraft& other = *bars_[k].draft;
+      if (other.discard || bars_[k].total != bars_[i].total) continue;
+      const bool same = std::ranges::equal(
+          first.records(), other.records(), [](const Record& a, const Record& b) {
+            return a.step == b.step && std::abs(a.time_s - b.time_s) <= 1;
+          });
+      if (!same) continue;
+      other.discard = true;
+      inherit(first, other);
+      ++copies;
+      first.last_line = std::max(first.last_line, other.last_line);
+    }
+    if (copies > 0) {
+      first.log.notices.push_back({0, "the same bar stands " + std::to_string(copies + 1) +
+                                          " times, at the same counters and seconds: taken as one "
+                                          "run that as many ranks print"});
+    }
+  }
+}
+
+RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
+  discard_copies();
+  std::vector<Bar*> left;
+  for (Bar& bar : bars_) {
+    if (!bar.draft->discard) left.push_back(&bar);
+  }
+  if (left.empty()) return nullptr;
+  Bar* longest = left.front();
+  for (Bar* bar : left) {
+    if (std::pair(bar->elapsed_s, bar->draft->count()) >
+        std::pair(longest->elapsed_s, longest->draft->count())) {
+      longest = bar;
+    }
+  }
+  // A bar without a name is any loop (tokenizing, downloading) until something speaks of training.
+  const bool sure = !named && (trainer || longest->has_loss);
+  RunDraft* chosen = nullptr;
+  for (Bar* bar : left) {
+    RunDraft& draft = *bar->draft;
+    // The Trainer trains several times in one process (folds, seeds) with bars of equal length, or
+    // says of each what it came to.
+    const bool again = bar->total == longest->total || draft.log.summary.has_value();
+    const bool training = sure && (bar == longest || (trainer && again));
+    if (training) {
+      if (trainer) draft.log.iteration_unit = IterationUnit::optimizer_step;
+      if (bar->total > 0) draft.planned = bar->total;
+      chosen = &draft;
+      continue;
+    }
+    draft.discard = true;
+  }
+  if (!sure && !named) {
+    for (const auto& draft : out.drafts()) {
+      if (!draft->discard) return nullptr;
+    }
+    out.extra(WorkKind::training, left.front()->line)
+        .log.notices.push_back({left.front()->line,
+                                "the bars have no name and nothing says which of them, if any, "
+                                "is training: none was taken"});
+    return nullptr;
+  }
+  if (left.size() > 1 && sure) {
+    longest->draft->log.notices.push_back(
+        {longest->line, "the longest of " + std::to_string(left.size()) +
+                            " unnamed bars was taken as training, others as loops beside it"});
+  }
+  return chosen;
+}
+
+}  // namespace bertbench

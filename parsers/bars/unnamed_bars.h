@@ -1,0 +1,46 @@
+// UnnamedBars: progress bars without a description may be training, evaluation or a mere loop
+// (tokenizing, downloading). Which one is training is known only at the end of the log.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "parsers/bars/tqdm_bar.h"
+#include "parsers/runs/run_builder.h"
+
+namespace bertbench {
+
+class UnnamedBars {
+ public:
+  static constexpr std::size_t kMax = 4096;  ///< hostile input: a new bar on every line
+
+  [[nodiscard]] bool full() const { return bars_.size() >= kMax; }
+  void add(RunDraft& draft, const TqdmBar& bar, std::int64_t line);
+  [[nodiscard]] bool holds(const RunDraft& draft) const;
+  /// A redraw of the newest bar that fills `draft`.
+  void update(const RunDraft& draft, const TqdmBar& bar);
+
+  /// Of the bars that began behind `line`, the one that ran longest: what is stated about a run is
+  /// about its training, though an evaluation may have drawn since.
+  [[nodiscard]] RunDraft* longest_since(std::int64_t line) const;
+
+  /// Discards the drafts that are not training. `trainer`: lines of the Hugging Face Trainer were
+  /// seen; `named`: another bar says that it is training. Returns the last training draft, null if
+  /// none was taken, and then says so in a notice of an empty run.
+  RunDraft* choose(bool trainer, bool named, RunBuilder& out);
+
+ private:
+  struct Bar {
+    RunDraft* draft = nullptr;
+    std::int64_t total = 0;
+    double elapsed_s = 0;
+    bool has_loss = false;  ///< in its postfix
+    std::int64_t line = 0;
+  };
+  void discard_copies();
+
+  std::vector<Bar> bars_;
+};
+
+}  // namespace bertbench

@@ -1,0 +1,98 @@
+// The usual iteration line of DLLogger's JSON, read by hand.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/dll/dll_run.h"
+#include "parsers/scan/byte_maps.h"
+
+namespace bertbench {
+
+/// Reads flat LOG lines of one or two step numbers, written as json.dumps does: ASCII, no escapes,
+/// no nesting. What it reads is what the JSON library reads (tests/parsers/dll_fast_test.cpp), at a
+/// tenth of the time.
+///
+/// A log's lines differ only in their values: the text between the values of the line before is
+/// expected again, and where it stands the keys need not be read. Of such a line only the values
+/// that count are read; a bitmap of its digits and one of its quotes tell where each value ends,
+/// and up to the first value that is longer or shorter than before even that is known.
+struct DllValues {
+  double iteration = kUnknown, skipped = kUnknown, loss = kUnknown, time_s = kUnknown;
+  double rate = kUnknown;
+};
+
+class DllReader {
+ public:
+  /// The object behind "DLLL ". False for any other text, right or wrong: the library decides.
+  [[nodiscard]] bool read(std::string_view text, DllStep& out);
+  /// The object at the front of `text`, in front of a '\n', if it is the one read before but for
+  /// its numbers. Returns its size, 0 if it is not: then read() decides, as if nobody had asked.
+  [[nodiscard]] std::size_t read_alike(std::string_view text, DllStep& out);
+
+ private:
+  enum Slot : std::uint8_t {
+    nothing,
+    timestamp,
+    own_timestamp,
+    step,
+    skipped,
+    step_loss,
+    average_loss,
+    final_loss,
+    dotted_loss,
+    train_loss,
+    rate,
+    slots
+  };
+  /// What counts, the first that stands on the line.
+  static constexpr std::initializer_list<Slot> kTimes = {timestamp, own_timestamp};
+  static constexpr std::initializer_list<Slot> kLosses = {step_loss, average_loss, final_loss,
+                                                          dotted_loss, train_loss};
+  struct Value {
+    std::uint32_t begin = 0, end = 0;  ///< of a string: within its quotes
+    bool is_string = false;
+    Slot slot = nothing;
+    double number = 0;
+  };
+  /// What a line of the known shape must show, and what is done with the value behind it.
+  struct Part {
+    std::string literal;  ///< up to the value; of strings, the quotes included
+    bool is_string = false;
+    double DllValues::*use = nullptr;  ///< null: the value does not count
+    // Of the value on the line before: a string's size, a number's digits, where they begin, where
+    // the value ends.
+    std::size_t size = 0, whole = 0, fraction = 0, first = 0, end = 0;
+    bool negative = false;
+  };
+  class Walk;
+
+  static Slot slot_of(std::string_view key);
+  bool find_number(std::string_view text, Part& part, std::size_t& at);
+  static void read_number(std::string_view text, const Part& part, DllValues& values);
+  bool read_by_shape(std::string_view text, bool alike_only, DllStep& out);
+  bool read_object(std::string_view text);
+  bool read_data(Walk& walk);
+  bool read_step(Walk& walk);
+  bool read_value(Walk& walk, Slot slot);
+  void learn(std::string_view text);
+  [[nodiscard]] double DllValues::*use_of(Slot slot) const;
+  void result(std::string_view text, DllStep& out) const;
+
+  std::vector<Value> values_;
+  std::array<std::uint8_t, slots> place_{};  ///< in values_, plus one; 0: not on the line
+  std::vector<Part> shape_;
+  std::string tail_;         ///< behind the last value
+  bool shape_last_ = false;  ///< lines of this shape have the final loss
+  bool placed_ = false;      ///< the parts' places are those of the text in maps_
+  std::size_t size_ = 0;     ///< of that text
+  ByteMaps maps_;
+  bool missed_ = false;  ///< the line before was of another shape
+};
+
+}  // namespace bertbench

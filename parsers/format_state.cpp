@@ -1,0 +1,44 @@
+#include "parsers/format_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "parsers/text/decoration.h"
+#include "parsers/text/line_cleaner.h"
+
+namespace bertbench {
+
+void FormatState::make(std::string_view format, std::unique_ptr<LineParser> its_parser,
+                       std::unique_ptr<RunBuilder> its_builder) {
+  name = format;
+  parser = std::move(its_parser);
+  builder = std::move(its_builder);
+  table = dynamic_cast<const TableParser*>(parser.get());
+  run = dynamic_cast<RunParser*>(parser.get());
+}
+
+bool FormatState::parse(const Line& line) {
+  if (parser->parse(line, *builder)) return true;
+  Line behind = line;
+  behind.text = behind_host_label(line.text);
+  if (!behind.text.empty() && parser->parse(behind, *builder)) return true;
+  // In a log without a logger around it, only its front tells an evaluation from training.
+  constexpr std::int64_t kFew = 2, kEnough = 300;
+  if (matched - decorated_ > kFew + decorated_) return false;
+  if (decorated_ == 0 && refused_++ > kEnough) return false;
+  for (const std::string_view text : Layers(line.text)) {
+    behind.text = text;
+    if (!parser->parse(behind, *builder)) continue;
+    ++decorated_;
+    return true;
+  }
+  return false;
+}
+
+bool FormatState::has_training_records() const {
+  return matched > 0 && std::ranges::any_of(builder->drafts(), [](const auto& draft) {
+           return !draft->discard && draft->log.kind == WorkKind::training && draft->count() > 0;
+         });
+}
+
+}  // namespace bertbench

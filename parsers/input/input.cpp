@@ -1,0 +1,244 @@
+#include "parsers/input/input.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "parsers/input/utf16.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kRawBlock = std::size_t{128} << 10;
+
+class FileSource final : public ByteSource {
+ public:
+  FileSource(std::string path, int fd, bool owned)
+      : path_(std::move(path)), fd_(fd), owned_(owned) {}
+  FileSource(const FileSource&) = delete;
+  FileSource& operator=(const FileSource&) = delete;
+  ~FileSource() override {
+    if (owned_) ::close(fd_);
+  }
+
+  Result<std::size_t> read(std::span<char> buffer) override {
+    if (const std::size_t n = peeked_.size() - peeked_at_; n > 0) {
+      const std::size_t take = std::min(n, buffer.size());
+      std::memcpy(buffer.data(), peeked_.data() + peeked_at_, take);
+      peeked_at_ += take;
+      return take;
+    }
+    return read_fd(buffer);
+  }
+
+  [[nodiscard]] int plain_file() const override { return regular_ ? fd_ : -1; }
+  void set_regular() { regular_ = true; }
+
+  /// Forgets the peeked bytes if the file itself can go back: reads stay aligned with its blocks.
+  void rewind_peek() {
+    if (peeked_.empty()) return;
+    if (::lseek(fd_, -static_cast<off_t>(peeked_.size()), SEEK_CUR) >= 0) peeked_.clear();
+  }
+
+  /// Up to `n` bytes that read() will give again.
+  Result<std::string_view> peek(std::size_t n) {
+    if (regular_ && peeked_.empty()) {  // one call, and the file's place stays
+      front_.resize(n);
+      const ssize_t got = ::pread(fd_, front_.data(), n, 0);
+      if (got == static_cast<ssize_t>(n)) return std::string_view(front_);
+    }
+    while (peeked_.size() < n) {
+      std::array<char, 64> bytes{};
+      auto got = read_fd(std::span(bytes).first(n - peeked_.size()));
+      if (!got) return tl::unexpected(got.error());
+      if (*got == 0) break;
+      peeked_.append(bytes.data(), *got);
+    }
+    return std::string_view(peeked_);
+  }
+
+ private:
+  Result<std::size_t> read_fd(std::span<char> buffer) {
+    while (true) {
+      const ssize_t n = ::read(fd_, buffer.data(), buffer.size());
+      if (n >= 0) return static_cast<std::size_t>(n);
+      if (errno == EINTR) continue;
+      return fail(path_, std::string("cannot be read: ") + std::strerror(errno),
+                  errno == EISDIR ? "name the log files in it" : "");
+    }
+  }
+
+  std::string path_;
+  int fd_;
+  bool owned_;
+  bool regular_ = false;
+  std::string front_, peeked_;
+  std::size_t peeked_at_ = 0;
+};
+
+class GzipSource final : public ByteSource {
+ public:
+  explicit GzipSource(std::unique_ptr<ByteSource> raw) : raw_(std::move(raw)), input_(kRawBlock) {
+    begin();
+  }
+  GzipSource(const GzipSource&) = delete;
+  GzipSource& operator=(const GzipSource&) = delete;
+  ~GzipSource() override { inflateEnd(&stream_); }
+
+  Result<std::size_t> read(std::span<char> buffer) override {
+    if (done_) return 0;
+    stream_.next_out = reinterpret_cast<Bytef*>(buffer.data());
+    stream_.avail_out = static_cast<uInt>(buffer.size());
+    while (stream_.avail_out == buffer.size()) {
+      if (stream_.avail_in == 0) {
+        auto got = raw_->read(input_);
+        if (!got) return tl::unexpected(got.error());
+        if (*got == 0) {
+          if (!between_members_) problem_ = "the gzip stream is truncated: read up to its end";
+          done_ = true;
+          break;
+        }
+        stream_.next_in = reinterpret_cast<Bytef*>(input_.data());
+        stream_.avail_in = static_cast<uInt>(*got);
+      }
+      // Zero padding behind the last member is legal.
+      while (between_members_ && stream_.avail_in > 0 && *stream_.next_in == 0) {
+        ++stream_.next_in;
+        --stream_.avail_in;
+      }
+      if (stream_.avail_in == 0) continue;
+      between_members_ = false;
+      const int status = inflate(&stream_, Z_NO_FLUSH);
+      if (status == Z_STREAM_END) {
+        inflateReset(&stream_);
+        between_members_ = true;
+      } else if (status != Z_OK && status != Z_BUF_ERROR) {
+        problem_ = std::string("the gzip stream is damaged (") +
+                   (stream_.msg != nullptr ? stream_.msg : "unknown error") + "): read up to there";
+        done_ = true;
+        break;
+      }
+    }
+    return buffer.size() - stream_.avail_out;
+  }
+  [[nodiscard]] bool is_slow() const override { return true; }
+  [[nodiscard]] std::string problem() const override { return problem_; }
+
+ private:
+  void begin() { inflateInit2(&stream_, 15 + 16); }
+
+  std::unique_ptr<ByteSource> raw_;
+  std::vector<char> input_;
+  z_stream stream_{};
+  bool between_members_ = false;
+  bool done_ = false;
+  std::string problem_;
+};
+
+class ZstdSource final : public ByteSource {
+ public:
+  explicit ZstdSource(std::unique_ptr<ByteSource> raw)
+      : raw_(std::move(raw)), bytes_(kRawBlock), context_(ZSTD_createDCtx()) {
+    // A frame names the memory that its reader has to give. RFC 8878 asks readers for 8 MiB, which
+    // levels up to 19 stay within; with more no bound of ours would hold.
+    ZSTD_DCtx_setParameter(context_, ZSTD_d_windowLogMax, 23);
+  }
+  ZstdSource(const ZstdSource&) = delete;
+  ZstdSource& operator=(const ZstdSource&) = delete;
+  ~ZstdSource() override { ZSTD_freeDCtx(context_); }
+
+  Result<std::size_t> read(std::span<char> buffer) override {
+    if (done_) return 0;
+    ZSTD_outBuffer out{buffer.data(), buffer.size(), 0};
+    while (out.pos == 0) {
+      if (in_.pos == in_.size && !flush_) {
+        auto got = raw_->read(bytes_);
+        if (!got) return tl::unexpected(got.error());
+        if (*got == 0) {
+          if (!frame_ended_) problem_ = "the zstd stream is truncated: read up to its end";
+          done_ = true;
+          break;
+        }
+        in_ = {bytes_.data(), *got, 0};
+      }
+      const std::size_t taken = in_.pos;
+      // One block a call: what was decoded in a call that meets damage is lost, and given a whole
+      // small frame the library decodes it in one go or not at all.
+      ZSTD_inBuffer block = in_;
+      block.size = flush_ ? in_.pos : std::min(in_.size, in_.pos + hint_);
+      const std::size_t status = ZSTD_decompressStream(context_, &out, &block);
+      in_.pos = block.pos;
+      if (ZSTD_isError(status) != 0) {
+        problem_ = ZSTD_getErrorCode(status) == ZSTD_error_frameParameter_windowTooLarge
+                       ? "the zstd stream asks for a window of more than 8 MiB (zstd --long or "
+                         "--ultra): read up to there; let zstd -dc decompress it into a pipe"
+                       : std::string("the zstd stream is damaged (") + ZSTD_getErrorName(status) +
+                             "): read up to there";
+        done_ = true;
+        break;
+      }
+      hint_ = status == 0 ? kFrameStart : status;
+      if (in_.pos > taken || out.pos > 0) frame_ended_ = status == 0;
+      flush_ = out.pos == out.size;  // the decoder may hold more than fitted
+    }
+    return out.pos;
+  }
+  [[nodiscard]] bool is_slow() const override { return true; }
+  [[nodiscard]] std::string problem() const override { return problem_; }
+
+ private:
+  std::unique_ptr<ByteSource> raw_;
+  std::vector<char> bytes_;
+  ZSTD_DCtx* context_;
+  static constexpr std::size_t kFrameStart = 5;  ///< bytes that tell how long a header is
+  ZSTD_inBuffer in_{nullptr, 0, 0};
+  std::size_t hint_ = kFrameStart;  ///< how much the decoder wants next
+  bool flush_ = false;
+  bool frame_ended_ = false;
+  bool done_ = false;
+  std::string problem_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ByteSource>> open_source(const std::string& path) {
+  int fd = STDIN_FILENO;
+  if (path != "-") {
+    fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) return fail(path, std::string("cannot be opened: ") + std::strerror(errno));
+  }
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) info.st_mode = 0;
+  if (path != "-" && S_ISDIR(info.st_mode)) {
+    ::close(fd);
+    return fail(path, "is a directory, not a log", "name the log files in it");
+  }
+  const bool regular = path != "-" && S_ISREG(info.st_mode);
+#ifdef F_SETPIPE_SZ
+  // A larger pipe doubles what can be read from one; a refusal costs nothing.
+  if (!regular) (void)::fcntl(fd, F_SETPIPE_SZ, 1 << 20);
+#endif
+  auto file = std::make_unique<FileSource>(path, fd, path != "-");
+  if (regular) file->set_regular();
+  const auto magic = file->peek(4);
+  if (!magic) return tl::unexpected(magic.error());
+  const bool gzip = magic->starts_with("\x1f\x8b");
+  const bool zstd = magic->starts_with("\x28\xb5\x2f\xfd");
+  const bool utf16 = Utf16Source::is_marked(*magic);
+  file->rewind_peek();
+  if (utf16) return std::make_unique<Utf16Source>(std::move(file));
+  if (gzip) return std::make_unique<GzipSource>(std::move(file));
+  if (zstd) return std::make_unique<ZstdSource>(std::move(file));
+  return file;
+}
+
+}  // namespace bertbench

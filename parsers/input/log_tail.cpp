@@ -1,0 +1,116 @@
+#include "parsers/input/log_tail.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kBlock = std::size_t{1} << 20;
+
+bool is_compressed(const unsigned char* bytes, std::size_t n) {
+  const bool gzip = n >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
+  const bool zstd =
+      n >= 4 && bytes[0] == 0x28 && bytes[1] == 0xb5 && bytes[2] == 0x2f && bytes[3] == 0xfd;
+  return gzip || zstd;
+}
+
+}  // namespace
+
+Result<LogTail> LogTail::open(const std::string& path) {
+  if (path == "-") return LogTail(path, STDIN_FILENO, false);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return fail(path, std::strerror(errno), "a log to follow must be there already");
+  LogTail out(path, fd, true);
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return fail(path, std::strerror(errno));
+  if (S_ISDIR(info.st_mode)) return fail(path, "is a directory", "name the logs to follow");
+  out.device_ = info.st_dev;
+  out.inode_ = info.st_ino;
+  unsigned char magic[4] = {};
+  const ssize_t n = S_ISREG(info.st_mode) ? ::pread(fd, magic, sizeof magic, 0) : 0;
+  if (n > 0 && is_compressed(magic, static_cast<std::size_t>(n))) {
+    return fail(path, "is compressed", "only plain logs can be followed");
+  }
+  return out;
+}
+
+LogTail::LogTail(LogTail&& other) noexcept
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      owned_(other.owned_),
+      gone_(other.gone_),
+      ended_(other.ended_),
+      device_(other.device_),
+      inode_(other.inode_),
+      offset_(other.offset_) {}
+
+LogTail::~LogTail() {
+  if (owned_ && fd_ >= 0) ::close(fd_);
+}
+
+bool LogTail::read_some(std::string& out) {
+  out.resize(kBlock);
+  ssize_t n = -1;
+  do {
+    n = ::read(fd_, out.data(), out.size());
+  } while (n < 0 && errno == EINTR);
+  out.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  if (n > 0) offset_ += n;
+  if (n == 0 && !owned_) ended_ = true;
+  return n > 0;
+}
+
+// Called where the open file has no further byte.
+LogTail::Event LogTail::look_at_path() {
+  struct stat held {};
+  struct stat named {};
+  if (::stat(path_.c_str(), &named) != 0) {
+    if (errno != ENOENT || gone_) return Event::nothing;
+    gone_ = true;
+    return Event::deleted;
+  }
+  if (named.st_dev != device_ || named.st_ino != inode_) {
+    const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return Event::nothing;  // it may be on its way
+    // What the path named a moment ago need not be what was opened.
+    if (::fstat(fd, &named) != 0) {
+      ::close(fd);
+      return Event::nothing;
+    }
+    ::close(fd_);
+    fd_ = fd;
+    device_ = named.st_dev;
+    inode_ = named.st_ino;
+    offset_ = 0;
+    gone_ = false;
+    return Event::rotated;
+  }
+  gone_ = false;
+  if (::fstat(fd_, &held) == 0 && S_ISREG(held.st_mode) && held.st_size < offset_) {
+    ::lseek(fd_, 0, SEEK_SET);
+    offset_ = 0;
+    return Event::truncated;
+  }
+  return Event::nothing;
+}
+
+LogTail::Event LogTail::next(std::string& out) {
+  out.clear();
+  if (ended_) return Event::ended;
+  if (!owned_) {
+    pollfd waiting{fd_, POLLIN, 0};
+    if (::poll(&waiting, 1, 0) <= 0) return Event::nothing;
+    return read_some(out) ? Event::bytes : ended_ ? Event::ended : Event::nothing;
+  }
+  if (read_some(out)) return Event::bytes;
+  return look_at_path();
+}
+
+}  // namespace bertbench

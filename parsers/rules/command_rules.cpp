@@ -1,0 +1,114 @@
+// FactRules: command lines of launchers, and what Accelerate and Lightning say of theirs.
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "parsers/core/text.h"
+#include "parsers/rules/fact_rules.h"
+#include "parsers/text/argument_text.h"
+#include "parsers/text/cursor.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::int64_t kMostRanks = 1'000'000;
+
+/// The count behind the first of `names` that stands on the line.
+std::optional<std::int64_t> count_of(const Line& line,
+                                     std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    const auto value = argument(line.text, name);
+    if (!value || !count(*value) || *count(*value) > kMostRanks) continue;
+    return count(*value);
+  }
+  return std::nullopt;
+}
+
+/// A switch without a value: "--fp16 --lr 1", "'--fp16']", "--fp16" at the end of the line.
+bool has_switch(const Line& line, std::string_view name) {
+  for (auto at = line.text.find(name); at != std::string_view::npos;
+       at = line.text.find(name, at + 1)) {
+    if (at > 0 && line.text[at - 1] != ' ' && line.text[at - 1] != '\'') continue;
+    const std::string_view rest = line.text.substr(at + name.size());
+    if (rest.starts_with(" -") || rest.starts_with(" \\") || rest.starts_with('\'')) return true;
+    if (trim(rest).empty()) return line.terminator != 0;
+  }
+  return false;
+}
+
+std::optional<std::string_view> half_precision(std::string_view name) {
+  if (name.starts_with("fp16")) return "fp16";
+  if (name.starts_with("bf16")) return "bf16";
+  if (name.starts_with("fp8")) return "fp8";
+  return std::nullopt;
+}
+
+}  // namespace
+
+void FactRules::see_command(const Line& line) {
+  const auto put = [&](Key key, std::optional<std::int64_t> value) {
+    if (value) state(line, key, std::to_string(*value));
+  };
+  // The ranks of a node and of the job; one rank alone may be a wrapper that starts the others.
+  const auto ranks = [&](std::optional<std::int64_t> all, std::optional<std::int64_t> each) {
+    if (!all || *all < 2) return;
+    if (each && *each > 1 && *all % *each == 0) {
+      put(Key::gpus_per_node, each);
+      put(Key::nodes, *all / *each);
+    } else {
+      put(Key::world, all);
+    }
+  };
+  if (has(line, "deepspeed ") && (has(line, "--num_gpus") || has(line, "--include"))) {
+    put(Key::gpus_per_node, count_of(line, {"--num_gpus"}));
+    put(Key::nodes, count_of(line, {"--num_nodes"}));
+    Cursor include(line);
+    if (include.skip_past("--include") && include.skip_past("localhost:")) {
+      const auto gpus = split(include.until(" '\"").value_or(include.rest()), ',');
+      if (std::ranges::all_of(gpus, [](auto gpu) { return to_int(gpu).has_value(); })) {
+        put(Key::gpus_per_node, static_cast<std::int64_t>(gpus.size()));
+        put(Key::nodes, 1);
+      }
+    }
+  }
+  if (has(line, "accelerate launch")) {
+    const auto machines = count_of(line, {"--num_machines"}).value_or(1);
+    const auto all = count_of(line, {"--num_processes"});
+    ranks(all, all && *all % machines == 0 ? std::optional(*all / machines) : std::nullopt);
+  }
+  if (has(line, "mpirun ") || has(line, "mpiexec ") || has(line, "horovodrun ")) {
+    ranks(count_of(line, {"-np", "--np", "-n"}),
+          count_of(line, {"-npernode", "--npernode", "-ppn", "--ntasks-per-node"}));
+  }
+  if (has(line, "srun ")) {
+    const auto nodes = count_of(line, {"--nodes", "-N"});
+    const auto each = count_of(line, {"--ntasks-per-node"});
+    if (nodes && each && *each > 1) {
+      put(Key::nodes, nodes);
+      put(Key::gpus_per_node, each);
+    }
+  }
+  see_announcement(line);
+  if (has_switch(line, "--fp16")) state(line, Key::precision, "fp16");
+  if (has_switch(line, "--bf16")) state(line, Key::precision, "bf16");
+}
+
+void FactRules::see_announcement(const Line& line) {
+  const auto world = [&](std::string_view what) {
+    Cursor cursor(line);
+    if (!cursor.skip_past(what)) return;
+    const auto n = cursor.integer();
+    if (n && *n > 1 && *n < kMostRanks) state(line, Key::world, std::to_string(*n));
+  };
+  if (has(line, "Namespace(")) world(" world_size=");
+  if (line.text.starts_with("Num processes: ")) world("Num processes: ");  // Accelerate
+  if (has(line, "GLOBAL_RANK: ")) world(", MEMBER: 1/");                   // Lightning
+  for (const std::string_view what : {"--mixed_precision", "Mixed precision type:"}) {
+    const auto value = has(line, what) ? argument(line.text, what) : std::nullopt;
+    if (value && half_precision(*value)) state(line, Key::precision, *half_precision(*value));
+  }
+  if (has(line, "Using 16bit Automatic Mixed Precision")) state(line, Key::precision, "fp16");
+  if (has(line, "Using bfloat16 Automatic Mixed Precision")) state(line, Key::precision, "bf16");
+}
+
+}  // namespace bertbench

@@ -1,0 +1,72 @@
+// FactRules: facts that logs of many formats state the same way (command lines, Namespace(...),
+// shell traces, launcher arguments). Fed by the same anchor pass as the formats.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/format.h"
+#include "parsers/rules/environment_rules.h"
+#include "parsers/rules/memory_rules.h"
+
+namespace bertbench {
+
+class RunDraft;
+
+class FactRules {
+ public:
+  [[nodiscard]] static std::span<const std::string_view> anchors();
+
+  void see(const Line& line);
+
+  /// Adds to a run what was stated in lines [begin_line, end_line): in front of its first record
+  /// the last word wins, after it only what is still unknown is taken. Statements that disagree are
+  /// notices. What the format itself found stays.
+  void apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_line) const;
+  /// What the log has told so far of a run that is still going on.
+  [[nodiscard]] Facts so_far(const RunDraft& run) const;
+
+ private:
+  enum class Key {
+    batch_argument,  ///< divided by the accumulation in NVIDIA's and the first Hugging Face scripts
+    micro_batch,
+    global_batch,
+    tf_batch,  ///< of all devices, or of each: TensorFlow scripts differ
+    accumulation,
+    gpus_per_node,
+    nodes,
+    world,
+    sequence_length,
+    precision,
+    no_half,  ///< a switch of half precision is off
+    model,
+    framework,
+    cuda,
+    planned,  ///< optimizer steps that the run aims at
+    count_
+  };
+  struct Statement {
+    std::int64_t line = 0;
+    Key key = Key::count_;
+    std::string value;
+  };
+  void state(const Line& line, Key key, std::string_view value);
+  void see_arguments(const Line& line);
+  void see_bert_train(const Line& line);
+  void see_launcher(const Line& line);
+  void see_paddle_launch(const Line& line);
+  void see_command(const Line& line);
+  void see_announcement(const Line& line);
+  void see_precision(const Line& line);
+  void see_framework(const Line& line);
+
+  std::vector<Statement> statements_;
+  EnvironmentRules environment_;
+  MemoryRules memory_;
+  bool evaluating_ = false;  ///< between "Running evaluation" and "Running training"
+};
+
+}  // namespace bertbench

@@ -1,0 +1,129 @@
+// FactRules: how a job was launched, and its switches of half precision.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "parsers/core/text.h"
+#include "parsers/rules/fact_rules.h"
+#include "parsers/text/argument_text.h"
+#include "parsers/text/cursor.h"
+
+namespace bertbench {
+
+// Switches of half precision. One that is off says fp32 only where no other one is on: arguments
+// stand on lines of their own, and a log may switch one on and leave the other off.
+void FactRules::see_precision(const Line& line) {
+  bool off = has(line, "16-bits training: False");
+  if (has(line, "16-bits training: True") || has(line, "fp16 activated!")) {
+    state(line, Key::precision, "fp16");
+  }
+  constexpr std::pair<const char*, const char*> kSwitches[] = {{"fp16", "fp16"},
+                                                               {"bf16", "bf16"},
+                                                               {"use_amp", "fp16"},
+                                                               {"amp", "fp16"},
+                                                               {"use_pure_fp16", "fp16"},
+                                                               {"fp16_enabled", "fp16"},
+                                                               {"bfloat16_enabled", "bf16"}};
+  bool unclear = false;  // "amp=O1", "mixed_precision=..."
+  for (const auto& [name, precision] : kSwitches) {
+    const auto value = argument(line.text, name);
+    if (!value) continue;
+    if (*value == "True" || *value == "true" || *value == "1") {
+      state(line, Key::precision, precision);
+    } else if (*value == "False" || *value == "false" || *value == "0") {
+      off = off || *name == 'f' || *name == 'b' || std::string_view(name) == "use_amp";
+    } else if (*value != "None") {
+      unclear = true;
+    }
+  }
+  if (unclear || has(line, "mixed_precision=")) off = false;
+  if (has(line, "dtype='float16'")) state(line, Key::precision, "fp16");
+  if (has(line, "dtype='float32'")) state(line, Key::precision, "fp32");
+  if (off) state(line, Key::no_half, "fp32");
+}
+
+// paddle.distributed.launch: a table of what it sets, and since 2.3 its settings, one a line.
+void FactRules::see_paddle_launch(const Line& line) {
+  Cursor cursor(line);
+  if (cursor.skip_past("PADDLE_TRAINERS_NUM ")) {
+    cursor.blanks();
+    const auto n = cursor.integer();
+    if (n && *n >= 1 && *n < 1'000'000) state(line, Key::world, std::to_string(*n));
+    return;
+  }
+  if (!cursor.skip_past("LAUNCH INFO ")) return;
+  const auto value = [&](std::string_view key) -> std::optional<std::string_view> {
+    const auto at = line.text.find(key);
+    if (at == std::string_view::npos) return std::nullopt;
+    return trim(line.text.substr(at + key.size()));
+  };
+  if (const auto nodes = value(" nnodes: "); nodes && count(*nodes)) {
+    state(line, Key::nodes, *nodes);
+  }
+  if (const auto devices = value(" devices: ")) {
+    const auto cards = split(*devices, ',');
+    if (std::ranges::all_of(cards, [](auto card) { return to_int(card).has_value(); })) {
+      state(line, Key::gpus_per_node, std::to_string(cards.size()));
+    }
+  }
+}
+
+void FactRules::see_launcher(const Line& line) {
+  // srun's own arguments; tasks of one a node do other work (clearing caches).
+  const auto tasks = argument(line.text, "--ntasks");
+  const auto per_node = argument(line.text, "--ntasks-per-node");
+  if (tasks && per_node && count(*tasks) && count(*per_node) && *count(*per_node) > 1 &&
+      *count(*tasks) % *count(*per_node) == 0) {
+    state(line, Key::gpus_per_node, std::to_string(*count(*per_node)));
+    state(line, Key::nodes, std::to_string(*count(*tasks) / *count(*per_node)));
+  }
+  const auto world = [&](std::string_view what, bool at_begin) {
+    const auto at = line.text.find(what);
+    if (at == std::string_view::npos || (at_begin && at != 0)) return;
+    Cursor cursor(line);
+    cursor.move_to(at + what.size());
+    if (const auto n = cursor.integer(); n && *n >= 1 && *n < 1'000'000) {
+      state(line, Key::world, std::to_string(*n));
+    }
+  };
+  world("using world size: ", false);
+  world("dist_world_size=", false);
+  world("world size: ", true);
+  world("world_size:", true);
+  world("WORLD_SIZE=", true);
+  world("+ WORLD_SIZE=", true);
+  world("Num GPUs ", true);
+  if (has(line, "devices (GPUs/TPUs)")) world("training on ", false);  // fairseq
+  // MXNet's scripts: "0,1,2,3", of one worker where there are several
+  const auto list = line.text.find(" gpus='");
+  if (list != std::string_view::npos && !has(line, "='horovod'") && !has(line, "='dist")) {
+    const auto digits = line.text.substr(list + 7, line.text.find('\'', list + 7) - list - 7);
+    const auto gpus = split(digits, ',');
+    if (!digits.empty() &&
+        std::ranges::all_of(gpus, [](auto gpu) { return to_int(gpu).has_value(); })) {
+      state(line, Key::world, std::to_string(gpus.size()));
+    }
+  }
+  Cursor each(line);
+  if (line.text.starts_with("Per-GPU Batch Size ") && each.skip_past("Size ")) {
+    if (const auto n = each.integer(); n && *n >= 1) {
+      state(line, Key::micro_batch, std::to_string(*n));
+    }
+  }
+  for (const std::string_view name : {"nproc_per_node", "nproc-per-node"}) {
+    const auto ranks = argument(line.text, name);
+    if (!ranks || !count(*ranks)) continue;
+    state(line, Key::gpus_per_node, *ranks);
+    // Both launchers run on one node unless they are told otherwise.
+    const auto nodes = argument(line.text, "nnodes");
+    state(line, Key::nodes, nodes && count(*nodes) ? *nodes : std::string_view("1"));
+  }
+  see_paddle_launch(line);
+  see_command(line);
+  if (has(line, "n_gpu: 1") && has(line, "distributed training: False")) {
+    state(line, Key::gpus_per_node, "1");
+    state(line, Key::nodes, "1");
+  }
+}
+
+}  // namespace bertbench

@@ -1,0 +1,55 @@
+#include "parsers/rules/mark_rules.h"
+
+#include <algorithm>
+#include <array>
+
+#include "parsers/anchor_tables.h"
+
+namespace bertbench {
+namespace {
+
+struct Rule {
+  std::string_view anchor;
+  MarkKind kind;
+};
+
+// As the trainers print them: Megatron, DeepSpeed, Hugging Face, TensorFlow, NVIDIA's, MLPerf's.
+constexpr Rule kRules[] = {
+    {"aving checkpoint", MarkKind::checkpoint},       {"aved checkpoint", MarkKind::checkpoint},
+    {"aving model checkpoint", MarkKind::checkpoint}, {"Saving model", MarkKind::checkpoint},
+    {"checkpoint saved", MarkKind::checkpoint},       {"unning Evaluation", MarkKind::evaluation},
+    {"unning evaluation", MarkKind::evaluation},      {"tarting evaluation", MarkKind::evaluation},
+    {"validation loss at", MarkKind::evaluation},     {"\"eval_start\"", MarkKind::evaluation},
+    {"] valid Loss=", MarkKind::evaluation},          {"***** Evaluating ", MarkKind::evaluation},
+};
+
+constexpr auto kAnchors = [] {
+  std::array<std::string_view, std::size(kRules)> out;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = kRules[i].anchor;
+  return out;
+}();
+
+}  // namespace
+
+std::span<const std::string_view> MarkRules::anchors() { return kAnchors; }
+
+void MarkRules::see(const Line& line) {
+  if (marks_.size() >= kMostMarks) return;
+  for (std::size_t i = 0; i < std::size(kRules); ++i) {
+    const Rule& rule = kRules[i];
+    if (!may_hold(line, i)) continue;
+    if (line.text.find(rule.anchor) == std::string_view::npos) continue;
+    // Each rank says it.
+    if (!marks_.empty() && marks_.back().line == line.number) return;
+    marks_.push_back({rule.kind, line.number});
+    return;
+  }
+}
+
+std::vector<Mark> MarkRules::of(std::int64_t begin_line, std::int64_t end_line) const {
+  const auto begin = std::ranges::lower_bound(marks_, begin_line, {}, &Mark::line);
+  const auto end = std::ranges::lower_bound(marks_, end_line, {}, &Mark::line);
+  return {begin, std::max(begin, end)};
+}
+
+}  // namespace bertbench

@@ -1,0 +1,359 @@
+#include "parsers/rules/outcome_rules.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "parsers/anchor_tables.h"
+#include "parsers/core/text.h"
+#include "parsers/rules/outcome_table.h"
+#include "parsers/runs/run_builder.h"
+#include "parsers/text/cursor.h"
+#include "parsers/text/decoration.h"
+#include "parsers/text/line_cleaner.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kTraceback = "Traceback (most recent";
+constexpr std::string_view kIgnored = "Exception ignored in";  // by the interpreter, at exit
+constexpr std::string_view kAtExit = "Error in atexit._run_exitfuncs";
+constexpr std::string_view kThread = "Exception in thread ";  // the others go on
+constexpr std::string_view kChain = " above exception";       // between chained tracebacks
+constexpr std::string_view kTracebackAnchors[] = {
+    kTraceback,   "  File \"",         "Error", "Exception", "StopIteration",
+    "SystemExit", "BrokenProcessPool", kChain};
+// What the other ranks say when one has gone.
+constexpr std::string_view kConsequences[] = {"Connection reset by peer", "Connection closed by",
+                                              "Broken pipe", "ncclRemoteError",
+                                              "remote process exited"};
+
+constexpr std::size_t kMaxSigns = 256;
+constexpr std::size_t kMaxPerStatus = 32;
+constexpr std::int64_t kTracebackReach = 8;  ///< lines of code and carets behind a 'File' line
+
+bool is_name_byte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.';
+}
+
+// "torch.cuda.OutOfMemoryError: CUDA ..." or a bare "AssertionError".
+bool is_exception_line(std::string_view text) {
+  std::size_t n = 0;
+  while (n < text.size() && is_name_byte(text[n])) ++n;
+  if (n == 0 || (n < text.size() && text[n] != ':')) return false;
+  const std::string_view word = text.substr(0, n);
+  return word.ends_with("Error") || word.ends_with("Exception") || word.ends_with("Interrupt") ||
+         word == "StopIteration" || word == "SystemExit" || word.ends_with("BrokenProcessPool");
+}
+
+// The last line of a traceback whose other lines went elsewhere: "RuntimeError: Timed out ...", but
+// no metric ("MeanSquaredError: 0.25").
+bool is_lone_exception(std::string_view text) {
+  if (!is_exception_line(text)) return false;
+  const auto colon = text.find(": ");
+  if (colon == std::string_view::npos || colon <= std::string_view("Error").size()) return false;
+  const std::string_view rest = trim(text.substr(colon + 2));
+  const bool number = !rest.empty() && std::string_view("0123456789.+-").find(rest.front()) !=
+                                           std::string_view::npos;
+  return rest.size() >= 4 && !number && text.front() != '.' && text.find("Warning") > colon;
+}
+
+// "Killed" and "Terminated" are ordinary words: the shell's own message stands alone, or behind the
+// script, line and process ("run.sh: line 3: 4711 Killed   python train.py").
+bool is_shell_message(std::string_view text, std::string_view word) {
+  if (trim(text) == word || text.find("srun: error") != std::string_view::npos) return true;
+  const auto at = text.find(word);
+  if (at == std::string_view::npos) return false;
+  const std::string_view number = text.substr(at + word.size());  // "Killed: 9" of macOS
+  if (at == 0 && number.size() > 2 && number.starts_with(": ") && to_int(trim(number.substr(2)))) {
+    return true;
+  }
+  return text.find(": line ") < at && at + word.size() < text.size() &&
+         text[at + word.size()] == ' ';
+}
+
+bool quoted_or_advice(std::string_view text) {
+  // Advice and settings that only speak of trouble. PyTorch's own message ends in advice.
+  if (text.find("Tried to allocate") != std::string_view::npos) return false;
+  return text.find("to avoid") != std::string_view::npos ||
+         text.find("may run out of memory") != std::string_view::npos ||
+         text.find("might run out of memory") != std::string_view::npos;
+}
+
+std::string detail_of(std::string_view text) {
+  constexpr std::size_t kLength = 300;
+  text = trim(text);
+  return std::string(text.substr(0, kLength));
+}
+
+bool has_text(std::string_view text, std::string_view what) {
+  return text.find(what) != std::string_view::npos;
+}
+
+// A line of a traceback, decorated or not.
+bool is_file_line(std::string_view text) {
+  const auto file = text.find("File \"");
+  return file != std::string_view::npos && text.find("\", line ", file) != std::string_view::npos;
+}
+
+/// The exception that ends a traceback, without what stands in front of it; empty if the line is
+/// none.
+std::string_view exception_in(std::string_view text) {
+  if (is_exception_line(text)) return text;
+  if (const auto behind = behind_host_label(text); is_exception_line(behind)) return behind;
+  for (const std::string_view layer : Layers(text)) {
+    if (is_exception_line(layer)) return layer;
+  }
+  return {};
+}
+
+bool is_code(std::string_view text) {
+  if (text.starts_with("    ")) return true;
+  return std::ranges::any_of(Layers(text), [](auto layer) { return layer.starts_with("    "); });
+}
+
+struct Verdict {
+  Status status;
+  bool holds;
+};
+
+// "failed (exitcode: -9)", "exits with return code = 1".
+Verdict judge_exit_code(std::string_view text, const OutcomeRule& rule) {
+  Cursor cursor(text, false);
+  cursor.move_to(text.find(rule.anchor) + rule.anchor.size());
+  const bool negative = cursor.literal("-");
+  const auto number = cursor.integer();
+  if (!number || *number == 0) return {rule.status, false};
+  constexpr int kShell = 128;  // what a shell adds to the number of a signal
+  const std::int64_t code = negative ? kShell + *number : *number;
+  if (code == 124) return {Status::timeout, true};
+  const bool kill = code == kShell + 9 || code == kShell + 15 || code == kShell + 2;
+  return {kill ? Status::killed : rule.status, true};
+}
+
+Verdict judge(std::string_view text, const OutcomeRule& rule) {
+  if (text.find(rule.anchor) == std::string_view::npos) return {rule.status, false};
+  if (!rule.also.empty() && text.find(rule.also) == std::string_view::npos) {
+    return {rule.status, false};
+  }
+  if (!rule.never.empty() && text.find(rule.never) != std::string_view::npos) {
+    return {rule.status, false};
+  }
+  if (rule.reading == Reading::exit_code) return judge_exit_code(text, rule);
+  if (rule.reading == Reading::shell && !is_shell_message(text, rule.anchor)) {
+    return {rule.status, std::ranges::any_of(Layers(text), [&](std::string_view layer) {
+              return is_shell_message(layer, rule.anchor);
+            })};
+  }
+  return {rule.status, true};
+}
+
+/// The place in anchors() of each rule's anchor, the first of several that are equal.
+const std::vector<std::size_t>& rule_places() {
+  static const std::vector<std::size_t> places = [] {
+    std::vector<std::size_t> out;
+    for (const OutcomeRule& rule : outcome_table()) {
+      out.push_back(
+          static_cast<std::size_t>(std::ranges::find(OutcomeRules::anchors(), rule.anchor) -
+                                   OutcomeRules::anchors().begin()));
+    }
+    return out;
+  }();
+  return places;
+}
+
+std::vector<std::string_view> make_anchors() {
+  std::vector<std::string_view> out(std::begin(kTracebackAnchors), std::end(kTracebackAnchors));
+  for (const OutcomeRule& rule : outcome_table()) out.push_back(rule.anchor);
+  return out;
+}
+
+}  // namespace
+
+std::span<const std::string_view> OutcomeRules::anchors() {
+  static const std::vector<std::string_view> list = make_anchors();
+  return list;
+}
+
+void OutcomeRules::add(std::int64_t line, Status status, int strength, std::string_view detail) {
+  if (signs_.size() >= kMaxSigns) {
+    // A run that survives trouble over and over must not hide how it ends: forget the oldest half.
+    signs_.erase(signs_.begin() + 1, signs_.begin() + kMaxSigns / 2);
+  }
+  const auto same = std::ranges::count_if(signs_, [&](const Sign& sign) {
+    return sign.status == status && sign.strength == strength && line - sign.line < 2000;
+  });
+  if (static_cast<std::size_t>(same) >= kMaxPerStatus) return;
+  signs_.push_back({line, status, strength, detail_of(detail)});
+}
+
+OutcomeRules::Part OutcomeRules::see_traceback(const Line& line, std::string_view& exception) {
+  constexpr std::int64_t kNext = 2;  // lines that another rank may put in between
+  const auto holds = [&](std::string_view what) { return has_text(line.text, what); };
+  if (holds(kIgnored) || holds(kAtExit) || holds(kThread)) {
+    special_line_ = line.number;
+    special_ = holds(kThread) ? Part::of_thread : Part::ignored;
+    return Part::ignored;
+  }
+  if (holds(kChain)) chained_ = true;
+  const bool begins = holds(kTraceback);
+  if (begins || is_file_line(line.text)) {
+    traceback_line_ = line.number;
+    if (!begins) return Part::other;
+    of_ = line.number - special_line_ <= kNext ? special_ : Part::exception;
+    if (of_ == Part::ignored) return Part::ignored;
+    // It may end in an exception of any name, or be cut.
+    add(line.number, Status::error, kHint, line.text);
+    return Part::other;
+  }
+  if (line.number - traceback_line_ > kTracebackReach) return Part::other;
+  exception = exception_in(line.text);
+  if (exception.empty()) return Part::other;
+  traceback_line_ = -1000;
+  return std::exchange(of_, Part::exception);
+}
+
+// The last one of a chain is what ended the process; the one that it came from is told with it.
+bool OutcomeRules::continues_chain(const Line& line, std::string_view exception) {
+  constexpr std::int64_t kReach = 200;
+  if (!std::exchange(chained_, false)) return false;
+  for (auto it = signs_.rbegin(); it != signs_.rend(); ++it) {
+    if (it->strength == kHint) continue;
+    if (it->strength != kNamed || it->status != Status::error || line.number - it->line > kReach) {
+      return false;
+    }
+    it->line = line.number;
+    it->detail = detail_of(std::string(trim(exception)) + "; after " + it->detail);
+    return true;
+  }
+  return false;
+}
+
+void OutcomeRules::see(const Line& line) {
+  std::string_view exception;
+  const Part part = see_traceback(line, exception);
+  if (part == Part::ignored) return;
+  const auto table = outcome_table();
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    if (!may_hold(line, rule_places()[i])) continue;
+    const Verdict verdict = judge(line.text, table[i]);
+    if (!verdict.holds) continue;
+    if (quoted_or_advice(line.text) && exception.empty()) continue;
+    // The raise statement of a traceback quotes the exception's name; its last line will name it
+    // too.
+    if (is_code(line.text)) continue;
+    named_ = true;
+    add(line.number, verdict.status, table[i].strength, exception.empty() ? line.text : exception);
+    return;
+  }
+  if (!exception.empty()) {
+    const bool follows = std::ranges::any_of(
+        kConsequences, [&](std::string_view words) { return has_text(exception, words); });
+    const bool thread = part == Part::of_thread;
+    if (!follows && !thread && continues_chain(line, exception)) return;
+    named_ = named_ || !thread;
+    add(line.number, Status::error, thread ? kHint : follows ? kSignal : kNamed, exception);
+  } else if (is_lone_exception(line.text) || is_lone_exception(behind_host_label(line.text))) {
+    add(line.number, Status::error, kSignal, line.text);
+  }
+}
+
+std::optional<Outcome> OutcomeRules::trouble(std::int64_t survived_line) const {
+  const Sign* best = nullptr;
+  for (const Sign& sign : signs_) {
+    if (sign.line < survived_line || sign.strength == kHint) continue;
+    if (best == nullptr || sign.strength >= best->strength) best = &sign;
+  }
+  if (best == nullptr) return std::nullopt;
+  return Outcome{best->status, std::nullopt, best->line, best->detail};
+}
+
+std::int64_t OutcomeRules::survived_line(const RunDraft& run) {
+  constexpr std::size_t kLate = 3;
+  const auto& records = run.records();
+  return records.empty() ? 0 : records[records.size() - std::min(records.size(), kLate)].line;
+}
+
+// A rank that dies leaves the others waiting: the timeout that ends the job is told as well.
+std::string OutcomeRules::what_followed(const Sign& cause, std::int64_t end_line) const {
+  constexpr std::string_view kTimeout = "collective operation timeout";
+  if (cause.detail.find(kTimeout) != std::string::npos) return {};
+  for (const Sign& sign : signs_) {
+    if (sign.line > cause.line && sign.line < end_line &&
+        sign.detail.find(kTimeout) != std::string::npos) {
+      return "; then NCCL: " + std::string(kTimeout) + " (line " + std::to_string(sign.line) + ")";
+    }
+  }
+  return {};
+}
+
+// Paddle tells an exception's name on one line and its message further down.
+std::string OutcomeRules::whole_detail(const Sign& sign) const {
+  constexpr std::int64_t kReach = 4;
+  if (!sign.detail.ends_with(':')) return sign.detail;
+  for (const Sign& next : signs_) {
+    if (next.line > sign.line && next.line - sign.line <= kReach && next.status == sign.status &&
+        next.strength == sign.strength) {
+      return sign.detail + " " + next.detail;
+    }
+  }
+  return sign.detail;
+}
+
+// srun cancels a step when one of its tasks has failed, and says that first.
+const OutcomeRules::Sign& OutcomeRules::cause_of(const Sign& best) const {
+  constexpr std::int64_t kReach = 200;
+  if (best.detail.find("CANCELLED AT") == std::string::npos || best.status != Status::killed) {
+    return best;
+  }
+  for (const Sign& sign : signs_) {
+    if (sign.line < best.line && best.line - sign.line < kReach && sign.status == Status::error &&
+        sign.detail.find("Exited with exit code ") != std::string::npos) {
+      return sign;
+    }
+  }
+  return best;
+}
+
+Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
+                             std::int64_t end_line) const {
+  const Record* last = run.last();
+  const std::int64_t last_record = last != nullptr ? last->line : 0;
+  const auto step = last != nullptr ? std::optional(last->step) : std::nullopt;
+  const bool done =
+      run.ended_well || (run.planned && last != nullptr && last->step >= *run.planned);
+  const std::int64_t survived =
+      done ? std::numeric_limits<std::int64_t>::max() : survived_line(run);
+  const Sign* best = nullptr;
+  for (const Sign& sign : signs_) {
+    if (sign.line < begin_line || sign.line >= end_line) continue;
+    const bool at_the_end = sign.strength >= kNamed && sign.line > survived;
+    if (sign.line < last_record && !at_the_end) continue;
+    if (done && sign.strength == kHint) continue;
+    const bool hint = sign.strength == kHint && best != nullptr && best->strength == kHint;
+    if (best == nullptr || hint || sign.strength > best->strength) best = &sign;
+  }
+  if (best != nullptr) best = &cause_of(*best);
+  if (run.stated_outcome && is_failure(run.stated_outcome->status) && !run.log.first_nan_step &&
+      (best == nullptr || best->strength < kMemory)) {
+    return *run.stated_outcome;
+  }
+  if (run.log.first_nan_step && (best == nullptr || best->strength < kNan)) {
+    const auto& records = run.records();
+    const auto at = std::ranges::find(records, *run.log.first_nan_step, &Record::step);
+    return {Status::nan, run.log.first_nan_step, at != records.end() ? at->line : 0,
+            "the loss is not finite"};
+  }
+  if (best != nullptr) {
+    return {best->status, step, best->line, whole_detail(*best) + what_followed(*best, end_line)};
+  }
+  if (last == nullptr && !run.ended_well) {
+    return {Status::no_data, std::nullopt, 0, "no step in the log"};
+  }
+  if (done) {
+    return {Status::completed, step, run.last_line, ""};
+  }
+  return {Status::truncated, step, run.last_line, "the log ends without a closing statement"};
+}
+
+}  // namespace bertbench

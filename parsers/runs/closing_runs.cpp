@@ -1,0 +1,102 @@
+#include "parsers/runs/closing_runs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "parsers/rules/fact_rules.h"
+#include "parsers/rules/mark_rules.h"
+#include "parsers/rules/outcome_rules.h"
+#include "parsers/runs/run_builder.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kKinds = 3;  ///< of WorkKind
+
+// A log's own closing number beside what its counter and clock give: a script that takes the last
+// redraw, or counts applied updates only, is told apart from the run's rate.
+void compare_summary(RunLog& run) {
+  constexpr double kTolerance = 0.02;
+  if (!run.summary || run.summary->unit != RateUnit::sequences_per_second) return;
+  const auto sequences = run.iteration_unit == IterationUnit::optimizer_step
+                             ? run.facts.sequences_per_optimizer_step()
+                             : run.facts.sequences_per_micro_step();
+  if (!sequences || run.records.size() < 2 || run.kind != WorkKind::training) return;
+  const Record& first = run.records.front();
+  const Record& last = run.records.back();
+  double seconds = 0, iterations = 0;  // of the step times, if all are known
+  for (const Record& record : run.records) {
+    seconds += record.seconds;
+    iterations += static_cast<double>(record.iterations);
+  }
+  const char* what = "the step times";
+  double resolution = 0;
+  if (std::isnan(seconds)) {
+    what = "counter over clock";
+    resolution = run.clock_resolution_s;
+    seconds = run.clock_is_wall ? last.time_s - first.time_s : last.time_s;
+    iterations = run.clock_is_wall ? iterations - static_cast<double>(first.iterations)
+                                   : static_cast<double>(last.step);
+  }
+  if (!(seconds > 0)) return;
+  const double rate = iterations * static_cast<double>(*sequences) / seconds;
+  const double gap = run.summary->value / rate - 1;
+  if (!(std::abs(gap) > kTolerance + resolution / seconds)) return;
+  run.notices.push_back(
+      {run.summary->line,
+       fmt::format("the log's closing statement, {:.6g} sequences/s, is {:.1f} % {} {} "
+                   "({:.6g} sequences/s)",
+                   run.summary->value, std::abs(gap) * 100, gap > 0 ? "above" : "below", what,
+                   rate)});
+}
+
+}  // namespace
+
+std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
+                               const std::string& others) {
+  auto& drafts = builder.drafts();
+  std::erase_if(drafts, [](const auto& draft) { return draft->discard; });
+  // A recognised log without any record still says how it ended.
+  if (drafts.empty()) builder.extra(WorkKind::training, 1);
+  std::ranges::stable_sort(drafts, {}, [](const auto& draft) { return draft->log.first_line; });
+  // A run's lines end where the next one of its kind begins.
+  std::vector<std::int64_t> ends(drafts.size());
+  std::array<std::int64_t, kKinds> next{}, last{};
+  next.fill(std::numeric_limits<std::int64_t>::max());
+  for (std::size_t i = drafts.size(); i-- > 0;) {
+    const RunLog& log = drafts[i]->log;
+    ends[i] = std::exchange(next[static_cast<std::size_t>(log.kind)], log.first_line);
+  }
+  std::vector<RunLog> out;
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    RunDraft& draft = *drafts[i];
+    // Statements in front of a run are its own.
+    const std::int64_t begin =
+        std::exchange(last[static_cast<std::size_t>(draft.log.kind)], draft.last_line);
+    const std::int64_t end = ends[i];
+    const bool first = begin == 0;
+    rules.facts.apply(draft, 0, end);
+    Facts others_say = builder.facts;
+    // A format stands for a framework only where the log names none (bert_train speaks like
+    // several).
+    if (draft.log.facts.framework.known()) others_say.framework = {};
+    draft.log.facts = merge_facts(draft.log.facts, others_say, draft.log.notices);
+    draft.log.outcome = rules.outcomes.decide(draft, first ? 0 : begin, end);
+    draft.log.marks = rules.marks.of(first ? 0 : begin, end);
+    if (!others.empty()) {
+      draft.log.notices.push_back(
+          {0, "the log also has training records of " + others + "; --format takes those"});
+    }
+    out.push_back(draft.take());
+    compare_summary(out.back());
+  }
+  return out;
+}
+
+}  // namespace bertbench

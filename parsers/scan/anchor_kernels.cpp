@@ -1,0 +1,129 @@
+#include "parsers/scan/anchor_kernels.h"
+
+#include <bit>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace bertbench {
+
+ScanKernel best_scan_kernel() {
+#if defined(__x86_64__)
+  static const ScanKernel best = [] {
+    if (__builtin_cpu_supports("avx512vbmi") > 0 && __builtin_cpu_supports("avx512bw") > 0) {
+      return ScanKernel::avx512vbmi;
+    }
+    return __builtin_cpu_supports("avx2") > 0 ? ScanKernel::avx2 : ScanKernel::portable;
+  }();
+  return best;
+#else
+  return ScanKernel::portable;
+#endif
+}
+
+void FingerprintTables::add(const char* fingerprint, std::size_t bucket) {
+  const auto bit = static_cast<std::uint8_t>(1u << bucket);
+  for (std::size_t j = 0; j < kWidth; ++j) {
+    const auto c = static_cast<unsigned char>(fingerprint[j]);
+    low[j][c & 15u] |= bit;
+    high[j][c >> 4u] |= bit;
+    bytes[j][c & 127u] |= bit;
+  }
+}
+
+#if defined(__x86_64__)
+namespace {
+
+// Nothing is called in these loops, so that the tables stay in registers.
+
+// Macros, as a vector must not cross the border of a function that is compiled without AVX.
+#define BB_TABLE(t) \
+  _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>((t).data())))
+#define BB_LOOK(x, low, high)                                             \
+  _mm256_and_si256(_mm256_shuffle_epi8(low, _mm256_and_si256(x, nibble)), \
+                   _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(x, 4), nibble)))
+
+__attribute__((target("avx2,popcnt"))) std::uint32_t fill_avx2(const FingerprintTables& tables,
+                                                               const char* p, std::size_t steps,
+                                                               std::uint32_t newlines,
+                                                               ScanMasks& out) {
+  const __m256i nibble = _mm256_set1_epi8(15);
+  const __m256i newline = _mm256_set1_epi8('\n');
+  const __m256i zero = _mm256_setzero_si256();
+  const __m256i l0 = BB_TABLE(tables.low[0]), l1 = BB_TABLE(tables.low[1]);
+  const __m256i l2 = BB_TABLE(tables.low[2]), l3 = BB_TABLE(tables.low[3]);
+  const __m256i h0 = BB_TABLE(tables.high[0]), h1 = BB_TABLE(tables.high[1]);
+  const __m256i h2 = BB_TABLE(tables.high[2]), h3 = BB_TABLE(tables.high[3]);
+  std::uint64_t any = 0;
+  for (std::size_t step = 0; step < steps; ++step) {
+    std::uint64_t found = 0, breaks = 0;
+    for (unsigned half = 0; half < 2; ++half, p += 32) {
+      const __m256i x0 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+      const __m256i x1 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 1));
+      const __m256i x2 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 2));
+      const __m256i x3 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 3));
+      const __m256i all =
+          _mm256_and_si256(_mm256_and_si256(BB_LOOK(x0, l0, h0), BB_LOOK(x1, l1, h1)),
+                           _mm256_and_si256(BB_LOOK(x2, l2, h2), BB_LOOK(x3, l3, h3)));
+      const auto none = static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(all, zero)));
+      const auto lf = static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(x0, newline)));
+      found |= std::uint64_t{~none} << (32 * half);
+      breaks |= std::uint64_t{lf} << (32 * half);
+    }
+    out.found[step] = found;
+    out.breaks[step] = breaks;
+    out.newlines[step] = newlines;
+    newlines += static_cast<std::uint32_t>(std::popcount(breaks));
+    any |= std::uint64_t{found != 0} << step;
+  }
+  out.any = any;
+  return newlines;
+}
+#undef BB_TABLE
+#undef BB_LOOK
+
+__attribute__((target("avx512f,avx512bw,avx512vbmi,popcnt"))) std::uint32_t fill_avx512(
+    const FingerprintTables& tables, const char* p, std::size_t steps, std::uint32_t newlines,
+    ScanMasks& out) {
+  const __m512i newline = _mm512_set1_epi8('\n');
+#define BB_HALF(j, half) _mm512_load_si512(tables.bytes[j].data() + (half))
+  const __m512i a0 = BB_HALF(0, 0), b0 = BB_HALF(0, 64), a1 = BB_HALF(1, 0), b1 = BB_HALF(1, 64);
+  const __m512i a2 = BB_HALF(2, 0), b2 = BB_HALF(2, 64), a3 = BB_HALF(3, 0), b3 = BB_HALF(3, 64);
+#undef BB_HALF
+  std::uint64_t any = 0;
+  for (std::size_t step = 0; step < steps; ++step, p += ScanMasks::kPlaces) {
+    const __m512i x0 = _mm512_loadu_si512(p), x1 = _mm512_loadu_si512(p + 1);
+    const __m512i x2 = _mm512_loadu_si512(p + 2), x3 = _mm512_loadu_si512(p + 3);
+    const __m512i f01 = _mm512_and_si512(_mm512_permutex2var_epi8(a0, x0, b0),
+                                         _mm512_permutex2var_epi8(a1, x1, b1));
+    const __m512i f23 = _mm512_and_si512(_mm512_permutex2var_epi8(a2, x2, b2),
+                                         _mm512_permutex2var_epi8(a3, x3, b3));
+    const std::uint64_t found = _mm512_test_epi8_mask(f01, f23);
+    const std::uint64_t breaks = _mm512_cmpeq_epi8_mask(x0, newline);
+    out.found[step] = found;
+    out.breaks[step] = breaks;
+    out.newlines[step] = newlines;
+    newlines += static_cast<std::uint32_t>(std::popcount(breaks));
+    any |= std::uint64_t{found != 0} << step;
+  }
+  out.any = any;
+  return newlines;
+}
+
+}  // namespace
+#endif
+
+std::uint32_t fill_masks([[maybe_unused]] ScanKernel kernel,
+                         [[maybe_unused]] const FingerprintTables& tables,
+                         [[maybe_unused]] const char* p, [[maybe_unused]] std::size_t steps,
+                         std::uint32_t newlines, [[maybe_unused]] ScanMasks& out) {
+#if defined(__x86_64__)
+  return kernel == ScanKernel::avx512vbmi ? fill_avx512(tables, p, steps, newlines, out)
+                                          : fill_avx2(tables, p, steps, newlines, out);
+#else
+  return newlines;
+#endif
+}
+
+}  // namespace bertbench

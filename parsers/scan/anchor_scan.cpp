@@ -1,0 +1,199 @@
+#include "parsers/scan/anchor_scan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "parsers/scan/anchor_placement.h"
+
+namespace bertbench {
+namespace {
+
+std::uint32_t word_at(const char* p) {
+  std::uint32_t word = 0;
+  std::memcpy(&word, p, sizeof word);
+  return word;
+}
+
+// A literal's ends, of as many bytes as stand there for sure.
+std::pair<std::uint64_t, std::uint64_t> ends_of(const char* p, std::size_t size) {
+  std::uint64_t front = 0, back = 0;
+  if (size < sizeof front) {
+    return {word_at(p), word_at(p + size - AnchorScanner::kFingerprint)};
+  }
+  std::memcpy(&front, p, sizeof front);
+  std::memcpy(&back, p + size - sizeof back, sizeof back);
+  return {front, back};
+}
+
+std::uint32_t hash_of(std::uint32_t word, unsigned bits) {
+  return (word * 0x9e3779b1u) >> (32 - bits);
+}
+
+}  // namespace
+
+AnchorScanner::AnchorScanner(std::vector<std::string> literals, ScanKernel kernel)
+    : literals_(std::move(literals)), kernel_(std::min(kernel, best_scan_kernel())) {
+  const std::vector<Placement> placements = place_fingerprints(literals_);
+  for (std::uint32_t id = 0; id < literals_.size(); ++id) {
+    const std::string& text = literals_[id];
+    if (text.size() < kFingerprint) continue;
+    const auto [at, bucket] = placements[id];
+    const auto [front, back] = ends_of(text.data(), text.size());
+    sorted_.push_back(
+        {id, at, static_cast<std::uint32_t>(text.size()), word_at(text.data() + at), front, back});
+    tables_.add(text.data() + at, bucket);
+  }
+  build_slots();
+}
+
+void AnchorScanner::build_slots() {
+  std::ranges::stable_sort(sorted_, {}, &Literal::word);
+  slots_.resize(std::size_t{1} << kSlotBits);
+  filter_.resize((std::size_t{1} << kFilterBits) / 64);
+  const std::size_t most = slots_.size() / 2;
+  // Beyond that many the table would fill up; no list of ours or of a user comes near.
+  if (sorted_.size() > most) sorted_.resize(most);
+  for (std::size_t i = 0; i < sorted_.size();) {
+    const std::uint32_t word = sorted_[i].word;
+    std::size_t end = i;
+    while (end < sorted_.size() && sorted_[end].word == word) ++end;
+    std::size_t at = hash_of(word, kSlotBits);
+    while (slots_[at].count > 0) at = (at + 1) % slots_.size();
+    slots_[at] = {word, static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(end - i)};
+    const std::uint32_t bit = hash_of(word, kFilterBits);
+    filter_[bit / 64] |= std::uint64_t{1} << (bit % 64);
+    i = end;
+  }
+}
+
+bool AnchorScanner::may_be_fingerprint(std::uint32_t word) const {
+  const std::uint32_t bit = hash_of(word, kFilterBits);
+  return (filter_[bit / 64] >> (bit % 64) & 1u) != 0;
+}
+
+void AnchorScanner::verify(std::string_view data, std::size_t offset, std::uint32_t newlines,
+                           std::vector<AnchorHit>& hits) const {
+  const std::uint32_t word = word_at(data.data() + offset);
+  std::size_t slot = hash_of(word, kSlotBits);
+  while (slots_[slot].word != word) {
+    if (slots_[slot].count == 0) return;
+    slot = (slot + 1) % slots_.size();
+  }
+  const Slot found = slots_[slot];
+  const std::size_t first = hits.size();
+  for (std::size_t i = found.first; i < std::size_t{found.first} + found.count; ++i) {
+    const Literal& literal = sorted_[i];
+    if (offset < literal.at || offset - literal.at + literal.size > data.size()) continue;
+    const char* start = data.data() + offset - literal.at;
+    if (ends_of(start, literal.size) != std::pair{literal.front, literal.back}) continue;
+    if (literal.size > 2 * sizeof literal.front &&
+        std::memcmp(start, literals_[literal.id].data(), literal.size) != 0) {
+      continue;
+    }
+    hits.push_back({offset, literal.id, newlines});
+  }
+  if (hits.size() - first > 1) {
+    std::ranges::sort(hits.begin() + static_cast<std::ptrdiff_t>(first), hits.end(), {},
+                      &AnchorHit::literal);
+  }
+}
+
+std::int64_t AnchorScanner::count_candidates(std::string_view data) const {
+  std::int64_t count = 0;
+  const auto* p = reinterpret_cast<const unsigned char*>(data.data());
+  for (std::size_t i = 0; i + kFingerprint <= data.size(); ++i) {
+    count += tables_.passes_exactly(p + i) ? 1 : 0;
+  }
+  return count;
+}
+
+std::uint32_t AnchorScanner::scan_portable(std::string_view data, std::size_t begin,
+                                           std::size_t end, std::vector<AnchorHit>& hits) const {
+  const std::size_t last =
+      data.size() < kFingerprint ? begin : std::min(end, data.size() - kFingerprint + 1);
+  const auto* p = reinterpret_cast<const unsigned char*>(data.data());
+  std::uint32_t newlines = 0;
+  std::size_t i = begin;
+  for (; i < last; ++i) {
+    if (tables_.passes(p + i)) verify(data, i, newlines, hits);
+    newlines += static_cast<std::uint32_t>(p[i] == '\n');
+  }
+  for (; i < end; ++i) newlines += static_cast<std::uint32_t>(p[i] == '\n');
+  return newlines;
+}
+
+#if defined(__x86_64__)
+#define BB_POPCNT __attribute__((target("popcnt,bmi")))  // every processor with AVX2 has them
+#else
+#define BB_POPCNT
+#endif
+
+// The places that passed, in two turns: the first, over all of them, holds no branch that depends
+// on the text but the rare one of two places in a step.
+BB_POPCNT void AnchorScanner::verify_all(std::string_view data, std::size_t begin,
+                                         const ScanMasks& masks,
+                                         std::vector<AnchorHit>& hits) const {
+  constexpr std::size_t kPlaces = ScanMasks::kPlaces;
+  std::array<std::uint16_t, ScanMasks::kSteps * kPlaces + 1> kept;
+  std::size_t count = 0;
+  for (std::uint64_t steps = masks.any; steps != 0; steps &= steps - 1) {
+    const auto step = static_cast<std::size_t>(std::countr_zero(steps));
+    for (std::uint64_t places = masks.found[step]; places != 0; places &= places - 1) {
+      const std::size_t place = step * kPlaces + static_cast<std::size_t>(std::countr_zero(places));
+      kept[count] = static_cast<std::uint16_t>(place);
+      count += may_be_fingerprint(word_at(data.data() + begin + place)) ? 1 : 0;
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t step = kept[i] / kPlaces, place = kept[i] % kPlaces;
+    const std::uint64_t before = masks.breaks[step] & ((std::uint64_t{1} << place) - 1);
+    verify(data, begin + kept[i],
+           masks.newlines[step] + static_cast<std::uint32_t>(std::popcount(before)), hits);
+  }
+}
+
+// The first step of a range is cut so that those behind it are aligned, the last one overlaps the
+// one in front of it; places outside the range or seen before are masked out.
+std::uint32_t AnchorScanner::scan_simd(std::string_view data, std::size_t begin, std::size_t end,
+                                       std::vector<AnchorHit>& hits) const {
+  constexpr std::size_t kPlaces = ScanMasks::kPlaces;
+  if (end - begin < kPlaces || data.size() - begin < kPlaces + kFingerprint - 1) {
+    return scan_portable(data, begin, end, hits);
+  }
+  const std::size_t limit = std::min(end, data.size() - kFingerprint + 1);  // no hit behind it
+  ScanMasks masks;
+  std::uint32_t newlines = 0;
+  const auto one_step = [&](std::size_t from, std::uint64_t wanted) {
+    fill_masks(kernel_, tables_, data.data() + from, 1, newlines, masks);
+    masks.found[0] &= wanted;
+    masks.breaks[0] &= wanted;
+    masks.any = masks.found[0] != 0 ? 1 : 0;
+    verify_all(data, from, masks, hits);
+    newlines += static_cast<std::uint32_t>(std::popcount(masks.breaks[0]));
+  };
+  std::size_t i = begin;
+  if (const auto odd = reinterpret_cast<std::uintptr_t>(data.data() + i) % kPlaces; odd != 0) {
+    one_step(i, ~std::uint64_t{0} >> odd);
+    i += kPlaces - odd;
+  }
+  while (limit - i >= kPlaces) {
+    const std::size_t steps = std::min((limit - i) / kPlaces, ScanMasks::kSteps);
+    newlines = fill_masks(kernel_, tables_, data.data() + i, steps, newlines, masks);
+    verify_all(data, i, masks, hits);
+    i += steps * kPlaces;
+  }
+  if (i < limit) one_step(limit - kPlaces, ~std::uint64_t{0} << (kPlaces - (limit - i)));
+  for (i = limit; i < end; ++i) newlines += static_cast<std::uint32_t>(data[i] == '\n');
+  return newlines;
+}
+
+std::int64_t AnchorScanner::scan(std::string_view data, std::size_t begin, std::size_t end,
+                                 std::vector<AnchorHit>& hits) const {
+  end = std::min(end, data.size());
+  if (begin >= end) return 0;
+  return kernel_ == ScanKernel::portable ? scan_portable(data, begin, end, hits)
+                                         : scan_simd(data, begin, end, hits);
+}
+
+}  // namespace bertbench

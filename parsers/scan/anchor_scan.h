@@ -1,0 +1,90 @@
+// AnchorScanner: finds every occurrence of a set of literals in one pass over a block.
+//
+// The method is Hyperscan's "Teddy" (also in ripgrep's aho-corasick crate): a fingerprint of four
+// bytes of each literal, looked up with byte shuffles, eight buckets at a time. What passes is held
+// against a bitmap of the fingerprints, without a branch that could be mispredicted; what is left,
+// nearly all of it right, is compared with the literals. Three kernels: AVX-512 VBMI looks up 7
+// bits of a byte at once (64 bytes a step), AVX2 two nibbles (32 bytes), the portable one the same
+// tables byte by byte. All give the same hits (tests/parsers/anchor_scan_test.cpp).
+//
+// The pass counts the line breaks as well: a pass of its own over the block would cost a fifth of
+// the whole on logs with few records.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "parsers/scan/anchor_kernels.h"
+#include "parsers/scan/byte_search.h"
+
+namespace bertbench {
+
+struct AnchorHit {
+  std::size_t offset = 0;     ///< a byte inside the literal (its fingerprint), not always its first
+  std::uint32_t literal = 0;  ///< index into the list given to the constructor
+  std::uint32_t newlines = 0;  ///< '\n' between the begin of the scan and `offset`
+};
+
+class AnchorScanner {
+ public:
+  static constexpr std::size_t kFingerprint = FingerprintTables::kWidth;  ///< shortest literal
+
+  /// Literals of fewer than kFingerprint bytes are never found; there must be no line break in one.
+  /// A kernel that the processor lacks becomes its best one.
+  explicit AnchorScanner(std::vector<std::string> literals, ScanKernel kernel = best_scan_kernel());
+  AnchorScanner(std::vector<std::string> literals, bool allow_simd)
+      : AnchorScanner(std::move(literals), allow_simd ? best_scan_kernel() : ScanKernel::portable) {
+  }
+
+  /// Appends the hits whose offset lies in [begin, end) and whose literal lies wholly in `data`, in
+  /// order of offset, then of literal. Returns the number of '\n' in [begin, end); a range must be
+  /// shorter than 4 GiB.
+  std::int64_t scan(std::string_view data, std::size_t begin, std::size_t end,
+                    std::vector<AnchorHit>& hits) const;
+
+  /// Places in `data` that the tables let pass, hits or not: what costs time beside the pass
+  /// itself.
+  [[nodiscard]] std::int64_t count_candidates(std::string_view data) const;
+
+ private:
+  struct Literal {
+    std::uint32_t id;
+    std::uint32_t at;  ///< where in the literal the fingerprint begins
+    std::uint32_t size;
+    std::uint32_t word;  ///< the fingerprint
+    /// Its first and its last 8 bytes, 4 of a literal that is shorter than 8. They lie here, as the
+    /// text of a literal is rarely in the cache; up to 16 bytes they tell it for good.
+    std::uint64_t front, back;
+  };
+  /// Literals of one fingerprint: [first, first + count) of sorted_. count = 0: empty.
+  struct Slot {
+    std::uint32_t word = 0;
+    std::uint16_t first = 0, count = 0;
+  };
+  static constexpr unsigned kSlotBits = 11, kFilterBits = 15;
+
+  void build_slots();
+  [[nodiscard]] bool may_be_fingerprint(std::uint32_t word) const;
+  void verify(std::string_view data, std::size_t offset, std::uint32_t newlines,
+              std::vector<AnchorHit>& hits) const;
+  void verify_all(std::string_view data, std::size_t begin, const ScanMasks& masks,
+                  std::vector<AnchorHit>& hits) const;
+  std::uint32_t scan_portable(std::string_view data, std::size_t begin, std::size_t end,
+                              std::vector<AnchorHit>& hits) const;
+  std::uint32_t scan_simd(std::string_view data, std::size_t begin, std::size_t end,
+                          std::vector<AnchorHit>& hits) const;
+
+  std::vector<std::string> literals_;
+  std::vector<Literal> sorted_;  ///< by fingerprint, then by id
+  std::vector<Slot> slots_;
+  std::vector<std::uint64_t> filter_;  ///< a bit for each fingerprint's hash
+  FingerprintTables tables_;
+  ScanKernel kernel_ = ScanKernel::portable;
+};
+
+}  // namespace bertbench

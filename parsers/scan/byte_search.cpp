@@ -1,0 +1,168 @@
+#include "parsers/scan/byte_search.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace bertbench {
+namespace {
+
+#if defined(__x86_64__)
+bool have_avx2() {
+  static const bool have = __builtin_cpu_supports("avx2") > 0;
+  return have;
+}
+#endif
+
+std::int64_t count_portable(std::string_view data) {
+  return std::count(data.begin(), data.end(), '\n');
+}
+
+std::size_t break_portable(std::string_view data, std::size_t from) {
+  for (std::size_t i = from; i < data.size(); ++i) {
+    if (data[i] == '\n' || data[i] == '\r') return i;
+  }
+  return std::string_view::npos;
+}
+
+std::size_t begin_portable(std::string_view data, std::size_t at, std::size_t limit) {
+  while (at > limit && data[at - 1] != '\n' && data[at - 1] != '\r') --at;
+  return at;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) std::size_t begin_avx2(std::string_view data, std::size_t at,
+                                                       std::size_t limit) {
+  const __m256i lf = _mm256_set1_epi8('\n');
+  const __m256i cr = _mm256_set1_epi8('\r');
+  for (; at >= limit + 32; at -= 32) {
+    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(data.data() + at - 32));
+    const auto mask = static_cast<unsigned>(
+        _mm256_movemask_epi8(_mm256_or_si256(_mm256_cmpeq_epi8(x, lf), _mm256_cmpeq_epi8(x, cr))));
+    if (mask != 0) return at - static_cast<std::size_t>(std::countl_zero(mask));
+  }
+  return begin_portable(data, at, limit);
+}
+
+__attribute__((target("avx2,popcnt"))) std::int64_t count_avx2(std::string_view data) {
+  const __m256i newline = _mm256_set1_epi8('\n');
+  std::int64_t n = 0;
+  std::size_t i = 0;
+  for (; i + 32 <= data.size(); i += 32) {
+    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(data.data() + i));
+    n += std::popcount(static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, newline))));
+  }
+  return n + count_portable(data.substr(i));
+}
+
+__attribute__((target("avx2"))) std::size_t break_avx2(std::string_view data, std::size_t from) {
+  const __m256i lf = _mm256_set1_epi8('\n');
+  const __m256i cr = _mm256_set1_epi8('\r');
+  std::size_t i = from;
+  for (; i + 32 <= data.size(); i += 32) {
+    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(data.data() + i));
+    const auto mask = static_cast<unsigned>(
+        _mm256_movemask_epi8(_mm256_or_si256(_mm256_cmpeq_epi8(x, lf), _mm256_cmpeq_epi8(x, cr))));
+    if (mask != 0) return i + static_cast<std::size_t>(std::countr_zero(mask));
+  }
+  return break_portable(data, i);
+}
+#endif
+
+// First and last byte of the literal side by side, 32 places at a time; memcmp for the rest.
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) std::size_t find_avx2(std::string_view text, std::string_view what,
+                                                      std::size_t from) {
+  const __m256i first = _mm256_set1_epi8(what.front()), last = _mm256_set1_epi8(what.back());
+  const std::size_t reach = what.size() - 1;
+  std::size_t i = from;
+  for (; i + reach + 32 <= text.size(); i += 32) {
+    const char* p = text.data() + i;
+    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    const __m256i y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + reach));
+    auto mask = static_cast<unsigned>(_mm256_movemask_epi8(
+        _mm256_and_si256(_mm256_cmpeq_epi8(x, first), _mm256_cmpeq_epi8(y, last))));
+    for (; mask != 0; mask &= mask - 1) {
+      const auto k = static_cast<std::size_t>(std::countr_zero(mask));
+      if (std::memcmp(p + k, what.data(), what.size()) == 0) return i + k;
+    }
+  }
+  return text.find(what, i);
+}
+#endif
+
+std::int64_t repeats_portable(std::string_view data, std::size_t at, std::size_t n) {
+  std::int64_t count = 0;
+  const char* line = data.data() + at;
+  for (at += n + 1; at + n + 1 < data.size(); at += n + 1, ++count) {
+    if (data[at + n] != '\r' || data[at + n + 1] == '\n') break;
+    if (std::memcmp(data.data() + at, line, n) != 0) break;
+  }
+  return count;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) std::int64_t repeats_avx2(std::string_view data, std::size_t at,
+                                                          std::size_t n) {
+  if (n < 32) return repeats_portable(data, at, n);
+  std::int64_t count = 0;
+  const char* line = data.data() + at;
+  for (at += n + 1; at + n + 1 < data.size(); at += n + 1, ++count) {
+    const char* copy = data.data() + at;
+    if (copy[n] != '\r' || copy[n + 1] == '\n') break;
+    bool same = true;
+    // The last step looks at some bytes twice.
+    for (std::size_t i = 0; same && i < n; i += 32) {
+      const std::size_t k = std::min(i, n - 32);
+      const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line + k));
+      const __m256i y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(copy + k));
+      same = _mm256_movemask_epi8(_mm256_cmpeq_epi8(x, y)) == -1;
+    }
+    if (!same) break;
+  }
+  return count;
+}
+#endif
+
+}  // namespace
+
+std::int64_t count_repeats(std::string_view data, std::size_t at, std::size_t n) {
+#if defined(__x86_64__)
+  if (have_avx2()) return repeats_avx2(data, at, n);
+#endif
+  return repeats_portable(data, at, n);
+}
+
+std::size_t find_text(std::string_view text, std::string_view what, std::size_t from) {
+#if defined(__x86_64__)
+  if (have_avx2() && !what.empty() && from <= text.size()) return find_avx2(text, what, from);
+#endif
+  return text.find(what, from);
+}
+
+std::int64_t count_newlines(std::string_view data) {
+#if defined(__x86_64__)
+  if (have_avx2()) return count_avx2(data);
+#endif
+  return count_portable(data);
+}
+
+std::size_t find_line_begin(std::string_view data, std::size_t at, std::size_t limit) {
+#if defined(__x86_64__)
+  if (have_avx2()) return begin_avx2(data, at, limit);
+#endif
+  return begin_portable(data, at, limit);
+}
+
+std::size_t find_line_break(std::string_view data, std::size_t from) {
+#if defined(__x86_64__)
+  if (have_avx2()) return break_avx2(data, from);
+#endif
+  return break_portable(data, from);
+}
+
+}  // namespace bertbench

@@ -1,0 +1,254 @@
+#include "parsers/scan/line_feed.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+// A literal that lies across the cut of an overlong line must be seen whole.
+constexpr std::size_t kLongestLiteral = 256;
+constexpr std::size_t kUnfinished = 2 * LineFeed::kReach + kLongestLiteral;
+constexpr std::size_t kCarry = kUnfinished + LineScan::kHistory + kPage;
+constexpr std::size_t kLongStep = 4 * LineFeed::kBlock;
+constexpr std::size_t kShortStep = 256;
+constexpr std::size_t kLongestRepeat = 1024;
+
+// Where the scan may stop short of `end`: behind the last line break in front of from + step, so
+// that no line's anchors are parted.
+std::size_t end_of_step(std::string_view data, std::size_t from, std::size_t end,
+                        std::size_t step) {
+  for (; end - from > step; step *= 2) {
+    const std::size_t at = find_line_begin(data, from + step, from);
+    if (at > from) return at;
+  }
+  return end;
+}
+
+bool is_break(char c) { return c == '\n' || c == '\r'; }
+
+bool is_crlf(std::string_view data, std::size_t at) {
+  return data[at] == '\r' && at + 1 < data.size() && data[at + 1] == '\n';
+}
+
+}  // namespace
+
+std::size_t end_of_complete_lines(std::string_view data, std::size_t from) {
+  const std::size_t size = data.size();
+  if (size <= from) return from;
+  return find_line_begin(data, data[size - 1] == '\r' ? size - 1 : size, from);
+}
+
+LineScan::LineScan(const AnchorScanner& scanner, std::span<const std::uint64_t> owners)
+    : scanner_(scanner), owners_(owners), step_(kLongStep) {}
+
+void LineScan::drop(std::size_t n) {
+  owned_ -= std::min(owned_, n);
+  taken_ -= std::min(taken_, n);
+  unbroken_ -= std::min(unbroken_, n);
+  unbroken_end_ -= std::min(unbroken_end_, n);
+}
+
+void LineScan::scan(std::string_view all, std::size_t history, std::size_t end, bool whole,
+                    CandidateSink& sink) {
+  const std::string_view data = whole ? all.substr(0, end) : all;
+  while (owned_ < end) {
+    if (whole && sink.wants_every_line()) {
+      emit_next_line(data, history, sink);
+      continue;
+    }
+    const std::size_t stop = whole ? end_of_step(data, owned_, end, step_) : data.size();
+    hits_.clear();
+    std::int64_t newlines = scanner_.scan(data, owned_, stop, hits_);
+    std::size_t done = std::min(stop, end);
+    for (std::size_t index = 0; index < hits_.size() && hits_[index].offset < end;) {
+      const std::size_t behind = emit(data, history, index, sink);
+      if (whole && behind == 0 && offer_run(data, sink)) {
+        done = owned_;
+        newlines = 0;
+        step_ = kShortStep / 2;
+        break;
+      }
+      // In an overlong line, what the last part holds was seen with it.
+      if (!whole) done = std::max(end, taken_);
+      if (whole && sink.wants_every_line()) {
+        done = std::min(std::max(taken_, behind), end);
+        if (behind == 0 && done < end) done += is_crlf(data, done) ? 2 : 1;
+        newlines = count_newlines(data.substr(owned_, done - owned_));
+        break;
+      }
+      if (behind == 0) continue;
+      step_ = kShortStep / 2;
+      done = std::max(done, behind);
+      while (index < hits_.size() && hits_[index].offset < behind) ++index;
+    }
+    step_ = std::min(step_ * 2, kLongStep);
+    line_ += whole ? newlines : 0;  // repeats and overlong lines hold none
+    owned_ = done;
+  }
+  if (whole) taken_ = end;
+}
+
+// Where the part of an overlong line ends whose first hit is the one at `index`: further hits
+// belong to it while they are near one another.
+std::size_t LineScan::end_of_part(std::size_t index, std::size_t reach) const {
+  std::size_t end = std::min(reach, hits_[index].offset + kNear);
+  while (++index < hits_.size() && hits_[index].offset < end) {
+    end = std::min(reach, hits_[index].offset + kNear);
+  }
+  return end;
+}
+
+// One candidate from the hit at `index` on; moves `index` behind the last hit that it holds. When
+// the line repeats itself: the offset behind the last copy, else 0.
+std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size_t& index,
+                           CandidateSink& sink) {
+  const std::size_t first = index;
+  const std::size_t hit = hits_[first].offset;
+  Candidate line;
+  const std::size_t lowest = std::max(taken_, hit > kReach ? hit - kReach : 0);
+  const bool in_unbroken = unbroken_ <= lowest && hit < unbroken_end_;
+  std::size_t begin = in_unbroken ? lowest : find_line_begin(data, hit, lowest);
+  const std::size_t reach = std::min(data.size(), hit + kReach);
+  std::size_t end =
+      find_line_break(data.substr(0, reach), in_unbroken ? std::min(unbroken_end_, reach) : hit);
+  std::size_t behind = 0;
+  const auto from_its_begin = [&] {
+    return history + begin == 0 || is_break(*(data.data() + begin - 1));
+  };
+  if (end == std::string_view::npos) {
+    end = reach;
+    if (!in_unbroken) unbroken_ = begin;
+    unbroken_end_ = reach;
+    if (reach == hit + kReach && !from_its_begin()) {
+      begin = std::max(begin, hit - std::min(hit, kNear));
+      end = end_of_part(first, reach);
+    }
+    // Cut by the cap: what stands at the cut is not whole either.
+    line.terminator = 0;
+  } else {
+    line.terminator = data[end] == '\n' || is_crlf(data, end) ? '\n' : '\r';
+  }
+  line.text = data.substr(begin, end - begin);
+  const std::size_t before = std::min(kHistory, history + begin);
+  line.before = {data.data() + begin - before, before};
+  if (line.terminator == '\r' && from_its_begin() && line.text.size() <= kLongestRepeat) {
+    line.repeats = count_repeats(data, begin, line.text.size());
+    if (line.repeats > 0) {
+      behind = end + 1 + static_cast<std::size_t>(line.repeats) * (line.text.size() + 1);
+    }
+  }
+  while (index < hits_.size() && hits_[index].offset < std::max(end, hit + 1)) {
+    line.owners |= owners_[hits_[index].literal];
+    ++index;
+  }
+  line.hits = std::span(hits_).subspan(first, index - first);
+  line.number = line_ + hits_[first].newlines;
+  emitted_ = line.terminator == '\n' ? line.number : 0;
+  taken_ = std::max(end, behind);
+  sink.candidate(line);
+  return behind;
+}
+
+// What follows the line that was handed on last; true when lines of it were taken.
+bool LineScan::offer_run(std::string_view data, CandidateSink& sink) {
+  if (emitted_ == 0 || taken_ >= data.size() || data[taken_] != '\n') return false;
+  const LinesTaken taken = sink.take_run(data.substr(taken_ + 1), emitted_ + 1);
+  if (taken.bytes == 0) return false;
+  owned_ = taken_ = taken_ + 1 + taken.bytes;
+  line_ = emitted_ + 1 + taken.lines;
+  return true;
+}
+
+// The line that begins at owned_, whatever it holds.
+void LineScan::emit_next_line(std::string_view data, std::size_t history, CandidateSink& sink) {
+  const std::size_t begin = owned_;
+  const std::size_t found = find_line_break(data, begin);
+  const std::size_t end = std::min(found, data.size());
+  Candidate line;
+  line.number = line_;
+  line.text = data.substr(begin, std::min(end - begin, kReach));
+  const std::size_t before = std::min(kHistory, history + begin);
+  line.before = {data.data() + begin - before, before};
+  hits_.clear();
+  if (end - begin > kReach) {
+    // Not one that the sink waits for; if it has had enough, the line is searched as any other.
+    line.terminator = 0;
+    sink.candidate(line);
+    if (!sink.wants_every_line()) return;
+  }
+  std::size_t behind = end;
+  if (found == std::string_view::npos) {
+    line.terminator = 0;
+  } else {
+    const bool crlf = is_crlf(data, end);
+    line.terminator = data[end] == '\n' || crlf ? '\n' : '\r';
+    behind = end + (crlf ? 2 : 1);
+  }
+  const std::int64_t newlines = scanner_.scan(data.substr(0, behind), begin, behind, hits_);
+  if (end - begin <= kReach) {
+    for (const AnchorHit& hit : hits_) line.owners |= owners_[hit.literal];
+    line.hits = hits_;
+    sink.candidate(line);
+  }
+  line_ += newlines;
+  taken_ = owned_ = behind;
+}
+
+LineFeed::LineFeed(const AnchorScanner& scanner, std::span<const std::uint64_t> owners)
+    : scan_(scanner, owners), memory_(new char[kCarry + kBlock + kPage]) {
+  const auto address = reinterpret_cast<std::uintptr_t>(memory_.get()) + kCarry;
+  block_ = memory_.get() + kCarry + (kPage - address % kPage) % kPage;
+  begin_ = end_ = block_;
+}
+
+std::span<char> LineFeed::room() { return {block_, kBlock}; }
+
+void LineFeed::start_at(std::int64_t number, std::string_view before) {
+  scan_.forget();
+  scan_.set_line(number);
+  history_ = std::min(before.size(), LineScan::kHistory);
+  std::ranges::copy(before.substr(before.size() - history_), block_ - history_);
+  begin_ = end_ = block_;
+}
+
+void LineFeed::keep_from(std::size_t start) {
+  const std::size_t dropped = std::min(start, static_cast<std::size_t>(end_ - begin_));
+  const std::size_t kept = static_cast<std::size_t>(end_ - begin_) - dropped;
+  const std::size_t history = std::min(history_ + dropped, LineScan::kHistory);
+  std::memmove(block_ - kept - history, begin_ + dropped - history, kept + history);
+  history_ = history;
+  begin_ = block_ - kept;
+  end_ = block_;
+  scan_.drop(dropped);
+}
+
+void LineFeed::commit(std::size_t n, CandidateSink& sink) {
+  bytes_ += static_cast<std::int64_t>(n);
+  const auto carried = static_cast<std::size_t>(end_ - begin_);
+  end_ = block_ + n;
+  const std::string_view data(begin_, static_cast<std::size_t>(end_ - begin_));
+  // The carry holds no line break but, perhaps, a '\r' at its end.
+  const std::size_t from = carried > 0 ? carried - 1 : 0;
+  const std::size_t complete = end_of_complete_lines(data, from);
+  const bool any = complete > from;
+  if (any) scan_.scan(data, history_, complete, true, sink);
+  const std::size_t tail = any ? complete : 0;
+  if (data.size() - tail <= kUnfinished) {
+    keep_from(tail);
+    return;
+  }
+  scan_.scan(data, history_, data.size() - kReach - kLongestLiteral, false, sink);
+  keep_from(data.size() - kUnfinished);
+}
+
+void LineFeed::finish(CandidateSink& sink) {
+  const std::string_view data(begin_, static_cast<std::size_t>(end_ - begin_));
+  scan_.scan(data, history_, data.size(), true, sink);
+  scan_.forget();
+  begin_ = end_ = block_;
+  history_ = 0;
+}
+
+}  // namespace bertbench

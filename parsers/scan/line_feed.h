@@ -1,0 +1,136 @@
+// LineFeed: blocks of bytes in, candidate lines out.
+//
+// A line ends at '\n', '\r' or "\r\n". Only lines that hold an anchor are found; the others are
+// neither split nor copied. A line longer than kReach on one side of its anchor is cut there, so
+// that memory stays bounded; one longer than that on both sides is cut to kNear around its anchors,
+// so that one line of gigabytes costs no more than many short ones.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "parsers/scan/anchor_scan.h"
+
+namespace bertbench {
+
+/// A line, or the part of an overlong one, with the anchors on it.
+struct Candidate {
+  std::string_view text;            ///< valid during the call only
+  std::int64_t number = 0;          ///< of the line, from 1; only '\n' counts
+  char terminator = '\n';           ///< '\n', '\r', or 0 at the end of input
+  std::uint64_t owners = 0;         ///< union of the anchors' owner bits
+  std::span<const AnchorHit> hits;  ///< the anchors
+  /// As many copies of this line follow, each ended by '\r' as well: ranks that draw one bar. They
+  /// are not handed on again.
+  std::int64_t repeats = 0;
+  std::string_view before;  ///< what stands in front of the text: up to kHistory bytes
+};
+
+/// Whole lines, their line breaks included, each ended by one '\n'.
+struct LinesTaken {
+  std::size_t bytes = 0;
+  std::int64_t lines = 0;
+};
+
+class CandidateSink {
+ public:
+  virtual ~CandidateSink() = default;
+  virtual void candidate(const Candidate& line) = 0;
+  /// Asked behind each candidate and at the begin of a block: true hands on every line that
+  /// follows, anchors or not, until it is false again. A line beyond kReach comes cut, and without
+  /// its hits.
+  [[nodiscard]] virtual bool wants_every_line() const { return false; }
+  /// Asked behind a candidate that '\n' ended: `after` follows it, whole lines, the first of them
+  /// line `number`. Lines at its front that the sink takes are neither searched nor handed on.
+  virtual LinesTaken take_run(std::string_view /*after*/, std::int64_t /*number*/) { return {}; }
+};
+
+/// Finds the candidates of a block. What a line gives does not depend on where blocks begin or end.
+class LineScan {
+ public:
+  static constexpr std::size_t kReach = std::size_t{32}
+                                        << 10;  ///< kept on either side of an anchor
+  /// Kept on either side where the line goes on beyond kReach on both: what no record needs would
+  /// else be searched by every format with an anchor in there.
+  static constexpr std::size_t kNear = std::size_t{1} << 10;
+  static constexpr std::size_t kHistory = std::size_t{4} << 10;  ///< Candidate::before
+
+  /// `owners[i]` belongs to literal i of the scanner; both must outlive the scan.
+  LineScan(const AnchorScanner& scanner, std::span<const std::uint64_t> owners);
+
+  /// Hands on the candidates of hits that were not handed on yet and lie in front of `end`.
+  /// `whole`: the bytes up to `end` are complete lines (or all there is), else `end` lies in an
+  /// overlong line and kReach bytes and a literal follow it. `history` bytes in front of `data` may
+  /// be read.
+  void scan(std::string_view data, std::size_t history, std::size_t end, bool whole,
+            CandidateSink& sink);
+  /// The first `n` bytes, all scanned, are there no more: offsets shift.
+  void drop(std::size_t n);
+  /// Other data come next; the number of the line goes on.
+  void forget() { owned_ = taken_ = unbroken_ = unbroken_end_ = 0; }
+
+  /// Number of the line that the end of what was scanned lies in.
+  [[nodiscard]] std::int64_t line() const { return line_; }
+  void set_line(std::int64_t number) { line_ = number; }
+
+ private:
+  std::size_t emit(std::string_view data, std::size_t history, std::size_t& index,
+                   CandidateSink& sink);
+  bool offer_run(std::string_view data, CandidateSink& sink);
+  [[nodiscard]] std::size_t end_of_part(std::size_t index, std::size_t reach) const;
+  void emit_next_line(std::string_view data, std::size_t history, CandidateSink& sink);
+
+  const AnchorScanner& scanner_;
+  std::span<const std::uint64_t> owners_;
+  std::size_t owned_ = 0;  ///< hits in front of this offset were handed on
+  std::size_t taken_ = 0;  ///< bytes in front belong to the last part of an overlong line
+  // [unbroken_, unbroken_end_) holds no line break: in an overlong line each part's neighbourhood
+  // would else be searched for one again.
+  std::size_t unbroken_ = 0, unbroken_end_ = 0;
+  std::size_t step_;  ///< bytes scanned at a time: fewer while lines repeat themselves
+  std::int64_t line_ = 1;
+  std::int64_t emitted_ = 0;  ///< number of the line that was handed on last; 0: not of its end
+  std::vector<AnchorHit> hits_;
+};
+
+/// Offset behind the last line break in [from, data.size()), `from` if there is none. A '\r' at the
+/// very end may be half of a "\r\n" and does not count.
+[[nodiscard]] std::size_t end_of_complete_lines(std::string_view data, std::size_t from);
+
+class LineFeed {
+ public:
+  static constexpr std::size_t kBlock = std::size_t{256} << 10;
+  static constexpr std::size_t kReach = LineScan::kReach;
+
+  /// As LineScan's.
+  LineFeed(const AnchorScanner& scanner, std::span<const std::uint64_t> owners);
+
+  /// Where the next bytes go: up to kBlock of them, page-aligned, behind the unfinished line.
+  [[nodiscard]] std::span<char> room();
+  /// `n` bytes were put into room(): hands on the candidates among the lines that are now complete.
+  void commit(std::size_t n, CandidateSink& sink);
+  /// End of input.
+  void finish(CandidateSink& sink);
+
+  /// Begins anew with line `number`; `before`, of up to kHistory bytes, stands in front of it.
+  void start_at(std::int64_t number, std::string_view before);
+  [[nodiscard]] std::int64_t line() const { return scan_.line(); }
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+
+ private:
+  void keep_from(std::size_t start);
+
+  LineScan scan_;
+  std::unique_ptr<char[]> memory_;
+  char* block_ = nullptr;    ///< page-aligned; the carry ends right in front of it
+  char* begin_ = nullptr;    ///< first byte held
+  std::size_t history_ = 0;  ///< bytes in front of begin_ that were there before it
+  char* end_ = nullptr;      ///< behind the last byte held
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace bertbench
