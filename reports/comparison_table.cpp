@@ -25,7 +25,7 @@ std::string p_words(const std::optional<double>& p) { return p ? fmt::format("{:
 
 }  // namespace
 
-Table comparison_table(const std::vector<CellComparison>& cells) {
+Table comparison_table(const std::vector<CellComparison>& cells, Remarks remarks) {
   const bool one_unit = std::ranges::all_of(
       cells, [&](const CellComparison& cell) { return cell.unit == cells.front().unit; });
   Table table{{{"cell"},
@@ -35,23 +35,23 @@ Table comparison_table(const std::vector<CellComparison>& cells) {
                {"interval"},
                {"n", true},
                {"p", true},
-               {"after Holm", true},
-               {"remarks"}},
+               {"after Holm", true}},
               {}};
+  if (remarks == Remarks::last_column) table.columns.push_back({"remarks"});
   for (const CellComparison& cell : cells) {
     const std::string unit = one_unit || cell.unit.empty() ? std::string() : " " + cell.unit;
-    std::string remarks;
-    for (const std::string& note : cell.notes) remarks += (remarks.empty() ? "" : "; ") + note;
-    table.rows.push_back({cell.key, side(cell.median_a, cell.cv_a, unit),
-                          side(cell.median_b, cell.cv_b, unit),
-                          !cell.change       ? "-"
-                          : cell.significant ? change_words(*cell.change)
-                                             : "~",
-                          cell.interval ? fmt::format("{} to {}", change_words(cell.interval->low),
-                                                      change_words(cell.interval->high))
-                                        : "-",
-                          fmt::format("{}+{}", cell.n_a, cell.n_b), p_words(cell.p),
-                          p_words(cell.p_adjusted), remarks});
+    table.rows.push_back(
+        {cell.key, side(cell.median_a, cell.cv_a, unit), side(cell.median_b, cell.cv_b, unit),
+         !cell.change       ? "-"
+         : cell.significant ? change_words(*cell.change)
+                            : "~",
+         cell.interval ? fmt::format("{} to {}", change_words(cell.interval->low),
+                                     change_words(cell.interval->high))
+                       : "-",
+         fmt::format("{}+{}", cell.n_a, cell.n_b), p_words(cell.p), p_words(cell.p_adjusted)});
+    if (remarks == Remarks::last_column) {
+      table.rows.back().push_back(fmt::format("{}", fmt::join(cell.notes, "; ")));
+    }
   }
   return table;
 }

@@ -9,8 +9,11 @@
 
 namespace bertbench {
 
-/// cell, A, B, change, interval, n, p, remarks; "~" where a change is not significant.
-[[nodiscard]] Table comparison_table(const std::vector<CellComparison>& cells);
+enum class Remarks { last_column, left_out };
+
+/// cell, A, B, change, interval, n, p, after Holm, remarks; "~" where a change is not significant.
+[[nodiscard]] Table comparison_table(const std::vector<CellComparison>& cells,
+                                     Remarks remarks = Remarks::last_column);
 
 struct ComparisonSummary {
   int compared = 0, faster = 0, slower = 0, undecided = 0;

@@ -30,9 +30,8 @@ std::string comparison_section(const ResultSet& baseline, const ResultSet& set,
   body += sortable_table(what);
   body += small(fmt::format(
       "change: the Hodges-Lehmann shift from A to B with its exact interval (of each cell by "
-      "itself); "
-      "p: exact two-sided Mann-Whitney test, then after Holm's correction over all cells compared; "
-      "~ where the latter is above {}.",
+      "itself); p: exact two-sided Mann-Whitney test, then after Holm's correction over all cells "
+      "compared; ~ where the latter is above {}.",
       options.alpha));
   return section("A against B", body);
 }

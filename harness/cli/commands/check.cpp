@@ -13,6 +13,7 @@
 #include "harness/cli/number_text.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
+#include "harness/cli/said_once.h"
 #include "parsers/core/text.h"
 #include "reports/gate_reports.h"
 #include "reports/model/result_io.h"
@@ -110,31 +111,20 @@ std::string_view shared(const CellVerdict& cell) {
 // Why each cell is not just a pass. What holds for many cells alike (another driver, a model that
 // was not run) is said once: the table above names them all.
 void print_reasons(Console& console, const GateReport& report) {
-  constexpr std::size_t kMostNamed = 3;
-  std::vector<std::vector<const CellVerdict*>> groups;
-  std::map<std::pair<Verdict, std::string_view>, std::size_t> place;
-  for (const CellVerdict& cell : report.cells) {
-    if (cell.verdict == Verdict::pass && !cell.cleared()) continue;
-    const auto [at, added] = place.emplace(std::pair(cell.verdict, shared(cell)), groups.size());
-    if (added) groups.emplace_back();
-    groups[at->second].push_back(&cell);
-  }
-  if (!groups.empty()) console.print("\n");
+  const auto groups = in_groups(
+      report.cells, [](const CellVerdict& cell) { return std::pair(cell.verdict, shared(cell)); });
+  const char* gap = "\n";
   for (const auto& group : groups) {
-    const CellVerdict& cell = *group.front();
-    std::string who = cell.key;
-    if (group.size() > 1) {
-      std::vector<std::string_view> named;
-      for (const CellVerdict* one : group) {
-        if (named.size() < kMostNamed) named.push_back(one->key);
-      }
-      who = fmt::format("{} cells ({}{})", group.size(), fmt::join(named, ", "),
-                        group.size() > named.size() ? " ..." : "");
+    std::vector<std::string_view> keys;
+    for (const CellVerdict* cell : group) {
+      if (cell->verdict != Verdict::pass || cell->cleared()) keys.push_back(cell->key);
     }
-    console.print(fmt::format("{} {}: {}\n",
+    if (keys.empty()) continue;
+    const CellVerdict& cell = *group.front();
+    console.print(fmt::format("{}{} {}: {}\n", std::exchange(gap, ""),
                               console.styled(style_of(cell.verdict), name(cell.verdict)),
-                              escape_for_terminal(who),
-                              escape_for_terminal(group.size() > 1 ? shared(cell) : cell.reason)));
+                              escape_for_terminal(named_cells(keys)),
+                              escape_for_terminal(keys.size() > 1 ? shared(cell) : cell.reason)));
   }
 }
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "harness/cli/console.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
+#include "harness/cli/said_once.h"
 #include "parsers/core/text.h"
 #include "reports/comparison_table.h"
 #include "reports/model/result_io.h"
@@ -65,23 +65,19 @@ Style style_of(const CellComparison& cell) {
   return *cell.change < 0 ? Style::red : Style::green;
 }
 
-// Each note once, however many cells it is about: "18 cells: only in A".
+// Each note once, however many cells it is about.
 void print_notes(Console& console, const std::vector<CellComparison>& cells) {
-  std::vector<std::string_view> order;
-  std::map<std::string_view, std::vector<std::string_view>> keys;
+  struct Note {
+    std::string_view text, cell;
+  };
+  std::vector<Note> notes;
   for (const CellComparison& cell : cells) {
-    for (const std::string& note : cell.notes) {
-      auto& of_note = keys[note];
-      if (of_note.empty()) order.push_back(note);
-      of_note.push_back(cell.key);
-    }
+    for (const std::string& note : cell.notes) notes.push_back({note, cell.key});
   }
-  for (const std::string_view note : order) {
-    const auto& of_note = keys[note];
-    const std::string who = of_note.size() == 1
-                                ? std::string(of_note.front())
-                                : counted(static_cast<long long>(of_note.size()), "cell");
-    console.note(who, {0, std::string(note)});
+  for (const auto& group : in_groups(notes, [](const Note& note) { return note.text; })) {
+    std::vector<std::string_view> keys;
+    for (const Note* note : group) keys.push_back(note->cell);
+    console.note(named_cells(keys), {0, std::string(group.front()->text)});
   }
 }
 
@@ -91,9 +87,8 @@ void print(Console& console, const Options& options, const std::vector<CellCompa
   });
   console.print(fmt::format("A  {}\nB  {}\n\n", escape_for_terminal(options.a),
                             escape_for_terminal(options.b)));
-  Table table = comparison_table(cells);
-  table.columns.pop_back();  // remarks: said below, once for all cells that share one
-  for (auto& row : table.rows) row.pop_back();
+  // Remarks are said below, once for all cells that share one.
+  const Table table = comparison_table(cells, Remarks::left_out);
   TextTableOptions look;
   look.most_columns = console.most_columns();
   constexpr std::size_t kChange = 3;

@@ -94,7 +94,8 @@ TEST_F(ResultsTest, CheckSaysOnceWhatHoldsForManyCells) {
   ResultSet none = results();
   none.cells.clear();
   const Ran gone = run({"compare", all, store("none.json", none)});
-  EXPECT_THAT(gone.err, HasSubstr("bertbench: note: 2 cells: only in A\n"));
+  EXPECT_THAT(gone.err, HasSubstr("bertbench: note: 2 cells (bert-tiny.fp32.s64.b4.a1.1n1g, "
+                                  "bert-tiny.fp32.s64.b4.a1.1n2g): only in A\n"));
 }
 
 TEST_F(ResultsTest, CheckWithoutABaselineSaysWhatABaselineIs) {
