@@ -54,8 +54,6 @@ class ComposerParser final : public LineParser {
   std::optional<std::int64_t> nodes_, gpus_, world_, batch_;
   double samples_before_ = kUnknown;  ///< time/sample of the block before
   std::int64_t batch_before_ = 0;
-  double unit_s_ = kUnknown;  ///< of time/train, once it is known
-  double first_time_ = kUnknown, first_rate_time_ = 0;
   bool no_rate_ = true;
 };
 

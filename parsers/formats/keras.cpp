@@ -191,9 +191,7 @@ class KerasParser final : public LineParser {
   std::int64_t done_ = 0;  ///< iterations of the epochs that ended
   std::int64_t last_epoch_ = 0;
   std::optional<std::int64_t> samples_;  ///< "Train on 60000 samples"
-  RunDraft* other_ = nullptr;
-  Bar other_bar_;
-  double worst_ = 0;  ///< largest relative rounding of an epoch's time
+  double worst_ = 0;                     ///< largest relative rounding of an epoch's time
   bool validated_ = false, counts_samples_ = false, unsure_ = false;
 };
 

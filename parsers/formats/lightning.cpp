@@ -82,8 +82,7 @@ class LightningParser final : public TableParser {
   bool see_bar(const Line& line, RunBuilder& out);
 
   std::optional<Columns> columns_;
-  double first_time_ = kUnknown;
-  std::int64_t bar_epoch_ = -1, bar_done_ = 0, bar_total_ = 0, base_ = 0;
+  std::int64_t bar_epoch_ = -1, bar_done_ = 0, base_ = 0;
   double bar_s_ = 0, base_s_ = 0;
   bool barred_ = false, clocked_ = false, tabled_ = false;
   int strangers_ = 0;

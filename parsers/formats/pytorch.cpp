@@ -185,7 +185,7 @@ class PytorchParser final : public LineParser {
   bool cumulative_ = true;    ///< the means are of the epoch
   double whole_s_ = 0;        ///< of the epochs that MetricLogger summed up
   std::int64_t whole_ = 0;    ///< their iterations
-  bool speed_ = false, window_ = false, gap_ = false;
+  bool speed_ = false, window_ = false;
 };
 
 // The clock of the next epoch starts where this one ends: its batches behind the last line are
