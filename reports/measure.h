@@ -49,6 +49,10 @@ struct MeasuredLog {
   std::string gpu;
 };
 
+/// Measures a log whose facts are found here: given > log > path; disagreements become notices of
+/// its trial. Threads may measure side by side.
+[[nodiscard]] MeasuredLog measure_log(const RunLog& log, const MeasureOptions& options);
+
 /// Collects run logs and trials, groups them into cells, numbers trials, summarizes.
 ///
 /// Logs join one cell only if all eight facts of the identity are known and equal, or if their tree
@@ -61,8 +65,7 @@ class ResultBuilder {
   ResultBuilder(ResultBuilder&&) noexcept;
   ResultBuilder& operator=(ResultBuilder&&) noexcept;
 
-  /// A log whose facts are found here: given > log > path; disagreements become notices of its
-  /// trial.
+  /// add() of measure_log().
   void add_log(const RunLog& log);
   /// A trial whose cell is known (sweeps). Trials of equal identity and kind join. Of several
   /// attempts at one trial the last one counts and the others are notices on it.

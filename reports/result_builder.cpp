@@ -148,28 +148,14 @@ void keep_last_attempts(Cell& cell) {
 
 }  // namespace
 
-struct ResultBuilder::State {
-  MeasureOptions options;
-  std::deque<Entry> entries;       // of 100,000 logs: none is copied as they grow
-  std::set<std::string> emulated;  // text_of their cells
-  std::vector<Notice> notices;
-};
-
-ResultBuilder::ResultBuilder(MeasureOptions options) : state_(std::make_unique<State>()) {
-  state_->options = std::move(options);
-}
-ResultBuilder::~ResultBuilder() = default;
-ResultBuilder::ResultBuilder(ResultBuilder&&) noexcept = default;
-ResultBuilder& ResultBuilder::operator=(ResultBuilder&&) noexcept = default;
-
-void ResultBuilder::add_log(const RunLog& log) {
+MeasuredLog measure_log(const RunLog& log, const MeasureOptions& options) {
   const PathFacts path = facts_from_path(log.path);
   std::vector<Notice> notices;
-  Facts facts = merge_facts(state_->options.given, log.facts, notices);
+  Facts facts = merge_facts(options.given, log.facts, notices);
   facts = merge_facts(facts, path.facts, notices);
 
-  Entry entry;
-  entry.trial = measure_trial(log, facts, state_->options);
+  MeasuredLog entry;
+  entry.trial = measure_trial(log, facts, options);
   entry.trial.notices.insert(entry.trial.notices.begin(), notices.begin(), notices.end());
   std::vector<Notice> told;  // measure_trial has told them already
   facts = deduce_facts(facts, told);
@@ -186,8 +172,24 @@ void ResultBuilder::add_log(const RunLog& log) {
   entry.numbered = place.trial.has_value();
   if (place.trial) entry.trial.trial = *place.trial;
   if (place.attempt) entry.trial.attempt = *place.attempt;
-  state_->entries.push_back(std::move(entry));
+  return entry;
 }
+
+struct ResultBuilder::State {
+  MeasureOptions options;
+  std::deque<Entry> entries;       // of 100,000 logs: none is copied as they grow
+  std::set<std::string> emulated;  // text_of their cells
+  std::vector<Notice> notices;
+};
+
+ResultBuilder::ResultBuilder(MeasureOptions options) : state_(std::make_unique<State>()) {
+  state_->options = std::move(options);
+}
+ResultBuilder::~ResultBuilder() = default;
+ResultBuilder::ResultBuilder(ResultBuilder&&) noexcept = default;
+ResultBuilder& ResultBuilder::operator=(ResultBuilder&&) noexcept = default;
+
+void ResultBuilder::add_log(const RunLog& log) { add(measure_log(log, state_->options)); }
 
 void ResultBuilder::add_trial(const Identity& identity, WorkKind kind, Trial trial) {
   Entry entry;

@@ -23,16 +23,19 @@ std::optional<std::vector<RunLog>> read_chain(
 
 }  // namespace
 
-void RestartJoiner::hold(MeasuredLog measured, const RunLog& log, const Input& input,
-                         std::size_t run) {
+RunSpan restart_span(const MeasuredLog& measured, const RunLog& log, const Input& input) {
   // Logs that were named belong together; those of a folder with those of the same folder. What
   // stdin held is gone, and a tree that numbers its trials says itself what a trial is.
   std::string group = input.named ? "" : std::filesystem::path(log.path).parent_path().string();
   group += '\n' + measured.identity.framework.value_or("") + '\n' + measured.identity.key();
   RunSpan span = span_of(log, group);
   if (log.path == "-" || measured.numbered) span.steps.reset();
+  return span;
+}
+
+void RestartJoiner::hold(MeasuredLog measured, RunSpan span, std::size_t run) {
   spans_.push_back(std::move(span));
-  held_.push_back({std::move(measured), log.path, run});
+  held_.push_back({std::move(measured), run});
 }
 
 std::vector<std::vector<std::size_t>> RestartJoiner::hand_on(ResultBuilder& builder,
@@ -41,7 +44,8 @@ std::vector<std::vector<std::size_t>> RestartJoiner::hand_on(ResultBuilder& buil
   for (const auto& doubt : found.doubts) {
     std::string names;
     for (const std::size_t i : doubt.may_continue) {
-      if (names.find(held_[i].path) == std::string::npos) names += " " + held_[i].path;
+      if (names.find(held_[i].measured.trial.log) == std::string::npos)
+        names += " " + held_[i].measured.trial.log;
     }
     held_[doubt.run].measured.trial.notices.push_back(
         {0, fmt::format("begins behind step {}, as if it went on where another log ended, but more "
@@ -53,7 +57,7 @@ std::vector<std::vector<std::size_t>> RestartJoiner::hand_on(ResultBuilder& buil
   std::vector<std::vector<std::size_t>> chains;
   for (const auto& chain : found.chains) {
     std::vector<std::pair<std::string, std::size_t>> parts;
-    for (const std::size_t i : chain) parts.emplace_back(held_[i].path, held_[i].run);
+    for (const std::size_t i : chain) parts.emplace_back(held_[i].measured.trial.log, held_[i].run);
     auto logs = read_chain(parts, read);
     if (!logs) continue;
     builder.add_log(join_restarts(std::move(*logs)));

@@ -107,10 +107,17 @@ struct Tally {
   std::size_t recognised = 0, failed = 0, failed_below_folders = 0;
 };
 
+/// What is left of a run once it is measured.
+struct MeasuredRun {
+  MeasuredLog measured;
+  RunSpan span;               ///< where restarts are joined
+  std::optional<RunLog> log;  ///< where its records are written
+};
+
 class Extraction {
  public:
   Extraction(const Options& options, UserFormatPointer user_format, Console& console)
-      : options_(options), console_(console), builder_(measure_options()) {
+      : options_(options), console_(console), measure_(measure_options()), builder_(measure_) {
     read_.user_format = std::move(user_format);
     read_.world = options.facts.world();
     if (!options.iterations.empty()) iterations_.emplace(options.facts);
@@ -184,7 +191,7 @@ class Extraction {
   }
 
   void read(const std::vector<Input>& logs) {
-    using Logs = std::vector<Result<std::vector<RunLog>>>;
+    using Logs = std::vector<Result<std::vector<MeasuredRun>>>;
     double total = 0, done = 0;
     for (const Input& log : logs) total += static_cast<double>(log.bytes);
     std::size_t consumed = 0;
@@ -209,7 +216,7 @@ class Extraction {
           Logs results;
           for (const Input& log : groups[group]) {
             const bool big = 2 * memory_of({&log, 1}) > kMemoryOfLogs;
-            results.push_back(read_log(log.path, big ? alone : read_));
+            results.push_back(measured(log, read_log(log.path, big ? alone : read_)));
           }
           return results;
         },
@@ -235,28 +242,40 @@ class Extraction {
     for (const Input& log : logs) paths.push_back(log.path);
     auto followed = follow(paths, live, console_);
     if (!followed) return tl::unexpected(followed.error());
-    for (std::size_t i = 0; i < logs.size(); ++i) consume(logs[i], std::move(followed->logs[i]));
+    for (std::size_t i = 0; i < logs.size(); ++i) {
+      consume(logs[i], measured(logs[i], std::move(followed->logs[i])));
+    }
     return followed->interrupted;
   }
 
-  void consume(const Input& input, Result<std::vector<RunLog>> runs) {
+  /// Called by several threads at once; the records end here, unless they are written as well.
+  Result<std::vector<MeasuredRun>> measured(const Input& input,
+                                            Result<std::vector<RunLog>> runs) const {
+    if (!runs) return tl::unexpected(std::move(runs.error()));
+    std::vector<MeasuredRun> out;
+    for (RunLog& log : *runs) {
+      MeasuredRun& run = out.emplace_back();
+      run.measured = measure_log(log, measure_);
+      if (joins_) run.span = restart_span(run.measured, log, input);
+      if (iterations_) run.log = std::move(log);
+    }
+    return out;
+  }
+
+  void consume(const Input& input, Result<std::vector<MeasuredRun>> runs) {
     if (!runs) return failed(runs.error(), input.named);
     ++tally_.recognised;
     for (std::size_t run = 0; run < runs->size(); ++run) {
-      const RunLog& log = (*runs)[run];
-      builder_.add_log(log);
+      MeasuredRun& log = (*runs)[run];
       if (joins_) {
-        for (MeasuredLog& measured : builder_.take()) {
-          joiner_.hold(std::move(measured), log, input, run);
-        }
-      }
-      if (part_) {
-        for (MeasuredLog& measured : builder_.take()) {
-          part_->measured.push_back({std::move(measured), input.index, run});
-        }
+        joiner_.hold(std::move(log.measured), std::move(log.span), run);
+      } else if (part_) {
+        part_->measured.push_back({std::move(log.measured), input.index, run});
+      } else {
+        builder_.add(std::move(log.measured));
       }
       if (!iterations_ || spool_error_) continue;
-      if (const auto added = iterations_->add(log); !added) spool_error_ = added.error();
+      if (const auto added = iterations_->add(*log.log); !added) spool_error_ = added.error();
     }
   }
 
@@ -284,6 +303,7 @@ class Extraction {
 
   const Options& options_;
   Console& console_;
+  const MeasureOptions measure_;
   ResultBuilder builder_;
   RestartJoiner joiner_;
   bool joins_ = false;
