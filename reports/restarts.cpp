@@ -162,31 +162,36 @@ RestartChains find_restarts(std::span<const RunSpan> spans) {
   return out;
 }
 
-RunLog join_restarts(std::vector<RunLog> parts) {
-  const StepRange begin = *optimizer_step_range(parts.front());
-  std::int64_t done = begin.last;
-  std::string told = steps_text(parts.front(), begin);
+namespace {
+
+/// What the parts did together: lost steps that were done again count once.
+struct JoinedWork {
+  Totals totals;
+  std::string told;  ///< the steps of each part
   std::vector<Notice> notices;
-  std::int64_t redone = 0;
-  double sequences = 0;
+};
+
+JoinedWork work_of(std::span<const RunLog> parts, const StepRange& begin) {
+  JoinedWork out;
+  out.told = steps_text(parts.front(), begin);
+  std::int64_t done = begin.last;
+  double sequences = 0, micro = 0;
   bool all_sequences = true, all_micro = true;
-  double micro = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const StepRange steps = *optimizer_step_range(parts[i]);
     double share = 1;
     if (i > 0) {
-      told += ", " + steps_text(parts[i], steps);
+      out.told += ", " + steps_text(parts[i], steps);
       const StepOverlap overlap = overlap_of(done, steps);
-      redone += overlap.redone;
       if (overlap.redone > 0) {
-        notices.push_back({0, fmt::format("{} steps were lost and done again by {}: their time "
-                                          "counts, their work once",
-                                          overlap.redone, parts[i].path)});
+        out.notices.push_back({0, fmt::format("{} steps were lost and done again by {}: their time "
+                                              "counts, their work once",
+                                              overlap.redone, parts[i].path)});
       }
       if (overlap.missing > 0) {
-        notices.push_back({0, fmt::format("no log tells of the steps {} to {}, in front of {}: "
-                                          "the clock lacks their time",
-                                          done + 1, steps.first, parts[i].path)});
+        out.notices.push_back({0, fmt::format("no log tells of the steps {} to {}, in front of "
+                                              "{}: the clock lacks their time",
+                                              done + 1, steps.first, parts[i].path)});
       }
       share =
           1 - static_cast<double>(overlap.redone) / static_cast<double>(steps.last - steps.first);
@@ -198,17 +203,22 @@ RunLog join_restarts(std::vector<RunLog> parts) {
     sequences += share * static_cast<double>(totals.sequences.value_or(0));
     micro += share * static_cast<double>(totals.iterations.value_or(0));
   }
-  const std::span<const RunLog> all(parts);
-  Totals totals;
-  totals.training_s = sum_of(all, &Totals::training_s);
-  totals.wall_s = sum_of(all, &Totals::wall_s);
-  totals.skipped_steps = sum_of(all, &Totals::skipped_steps);
-  totals.first_optimizer_step = begin.first;
-  totals.last_optimizer_step = done;
-  totals.optimizer_steps = done - begin.first;
-  if (all_sequences) totals.sequences = std::llround(sequences);
-  if (all_micro) totals.iterations = std::llround(micro);
+  out.totals.training_s = sum_of(parts, &Totals::training_s);
+  out.totals.wall_s = sum_of(parts, &Totals::wall_s);
+  out.totals.skipped_steps = sum_of(parts, &Totals::skipped_steps);
+  out.totals.first_optimizer_step = begin.first;
+  out.totals.last_optimizer_step = done;
+  out.totals.optimizer_steps = done - begin.first;
+  if (all_sequences) out.totals.sequences = std::llround(sequences);
+  if (all_micro) out.totals.iterations = std::llround(micro);
+  return out;
+}
 
+}  // namespace
+
+RunLog join_restarts(std::vector<RunLog> parts) {
+  const StepRange begin = *optimizer_step_range(parts.front());
+  JoinedWork work = work_of(parts, begin);
   RunLog out = std::move(parts.front());
   std::erase_if(out.notices, [&](const Notice& notice) {
     return out.summary && notice.line == out.summary->line;  // of the closing rate
@@ -239,9 +249,10 @@ RunLog join_restarts(std::vector<RunLog> parts) {
   }
   out.summary.reset();
   out.marks.clear();  // their lines are of one log
-  out.totals = totals;
+  out.totals = work.totals;
+  std::vector<Notice>& notices = work.notices;
   notices.insert(notices.begin(),
-                 {0, "joined with its restarts: " + told + "; --no-join keeps them apart"});
+                 {0, "joined with its restarts: " + work.told + "; --no-join keeps them apart"});
   if (summary) {
     notices.push_back({0,
                        "closing rates are of one part each and are left out; `bertbench "

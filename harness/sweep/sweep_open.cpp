@@ -48,9 +48,8 @@ SweepRun::SweepRun(const Plan& plan, const SweepOptions& options, SweepObserver&
       launcher_(launcher),
       signals_(options.handle_signals) {}
 
-Result<void> SweepRun::open() {
-  prepare_to_run_processes();
-  if (auto good = check_programs(plan_, launcher_); !good) return good;
+// The folder, its journal, and what they say of earlier starts.
+Result<void> SweepRun::open_folder() {
   auto root = Folder::make_root(options_.out);
   if (!root) return tl::unexpected(root.error());
   root_.emplace(std::move(*root));
@@ -73,7 +72,11 @@ Result<void> SweepRun::open() {
     }
     state_.run_id = random_id();
   }
-  const auto boot = boot_id();
+  return {};
+}
+
+// Nothing that an earlier start left may run beside what this one launches.
+Result<void> SweepRun::end_earlier_processes(const std::string& boot) {
   const auto known =
       state_.boot_id == boot ? state_.unfinished_processes() : std::vector<ProcessId>{};
   // Jobs of a queue that this start does not use must end before their
@@ -93,21 +96,10 @@ Result<void> SweepRun::open() {
                                  killed == 1 ? "process" : "processes",
                                  killed == 1 ? "was" : "were"));
   }
+  return {};
+}
 
-  const auto config = config_to_json(plan_.config);
-  if (auto done = journal_->append({{"event", "opened"},
-                                    {"run", state_.run_id},
-                                    {"boot", boot},
-                                    {"pid", getpid()},
-                                    {"version", std::string(tool_version())},
-                                    {"commit", std::string(tool_commit())},
-                                    {"program", program_stamp("/proc/self/exe")},
-                                    {"config", digest(config)}});
-      !done) {
-    return done;
-  }
-  if (auto done = root_->write("sweep.json", config); !done) return done;
-
+Result<void> SweepRun::note_environment(const std::string& config) {
   const Machine machine = look_at_machine("", /*with_gpus=*/false);
   memory_bytes_ = machine.memory_bytes;
   if (machine.memory_limit_bytes && machine.memory_limit_bytes < memory_bytes_) {
@@ -133,6 +125,29 @@ Result<void> SweepRun::open() {
     }
   }
   return root_->write("environment.json", environment_.dump(2) + "\n");
+}
+
+Result<void> SweepRun::open() {
+  prepare_to_run_processes();
+  if (auto good = check_programs(plan_, launcher_); !good) return good;
+  if (auto good = open_folder(); !good) return good;
+  const auto boot = boot_id();
+  if (auto done = end_earlier_processes(boot); !done) return done;
+
+  const auto config = config_to_json(plan_.config);
+  if (auto done = journal_->append({{"event", "opened"},
+                                    {"run", state_.run_id},
+                                    {"boot", boot},
+                                    {"pid", getpid()},
+                                    {"version", std::string(tool_version())},
+                                    {"commit", std::string(tool_commit())},
+                                    {"program", program_stamp("/proc/self/exe")},
+                                    {"config", digest(config)}});
+      !done) {
+    return done;
+  }
+  if (auto done = root_->write("sweep.json", config); !done) return done;
+  return note_environment(config);
 }
 
 Result<std::string> SweepRun::command_digest(const PlannedTrial& trial) const {

@@ -116,6 +116,10 @@ class SweepRun {
   [[nodiscard]] double eta(const PlannedTrial& now, double remaining_s);
   double eta_of_later_trials();
   void tell_journal_notices();
+  // Parts of open().
+  Result<void> open_folder();
+  Result<void> end_earlier_processes(const std::string& boot);
+  Result<void> note_environment(const std::string& config);
   [[nodiscard]] bool stopping() const;
   /// With trials "auto": the cell has been measured often enough.
   [[nodiscard]] bool settled(std::size_t cell) const;

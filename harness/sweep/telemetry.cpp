@@ -183,15 +183,19 @@ void Telemetry::look(bool training) {
   }
 }
 
-nlohmann::ordered_json Telemetry::finish() {
-  const double seconds =
-      std::max(1e-3, std::chrono::duration<double>(Clock::now() - begin_).count());
-  Json marks = Json::array();
-  const auto mark = [&](const char* kind, std::string text) {
-    marks.push_back({{"kind", kind}, {"text", std::move(text)}});
-  };
-  Json out = {{"samples", samples_}, {"seconds", seconds}};
+/// Why a trial's numbers may not be the machine's own.
+class Telemetry::Marks {
+ public:
+  void add(const char* kind, std::string text) {
+    list_.push_back({{"kind", kind}, {"text", std::move(text)}});
+  }
+  [[nodiscard]] Json take() { return std::move(list_); }
 
+ private:
+  Json list_ = Json::array();
+};
+
+nlohmann::ordered_json Telemetry::tell_cpu(double seconds, Marks& marks) const {
   const Cpu now = last_cpu_ ? *last_cpu_ : look_at_cpu();
   const double watched =
       last_cpu_ ? std::max(1e-3, std::chrono::duration<double>(last_cpu_at_ - begin_).count())
@@ -202,76 +206,96 @@ nlohmann::ordered_json Telemetry::finish() {
   const double other = std::max(0.0, busy - trainer - (now.self_s - cpu_.self_s) / watched);
   const double steal = (now.steal_s - cpu_.steal_s) / watched;
   const double quota = now.quota_s - cpu_.quota_s;
-  out["cpu"] = {{"cores", options_.cores}, {"busy_cores", busy},   {"trainer_cores", trainer},
-                {"other_cores", other},    {"steal_cores", steal}, {"quota_stopped_s", quota}};
   if (other > kOtherShare * options_.cores && other * watched > 0.1) {
-    mark("shared",
-         fmt::format("other processes took {:.2f} of {} cores meanwhile", other, options_.cores));
+    marks.add("shared", fmt::format("other processes took {:.2f} of {} cores meanwhile", other,
+                                    options_.cores));
   }
   if (steal > kStealShare * options_.cores && steal * watched > 0.1) {
-    mark("shared",
-         fmt::format("the hypervisor took {:.2f} of {} cores meanwhile", steal, options_.cores));
+    marks.add("shared", fmt::format("the hypervisor took {:.2f} of {} cores meanwhile", steal,
+                                    options_.cores));
   }
   if (quota > 0.01 * seconds) {
-    mark("throttled", fmt::format("the cgroup's CPU quota stopped it for {:.1f} s", quota));
+    marks.add("throttled", fmt::format("the cgroup's CPU quota stopped it for {:.1f} s", quota));
   }
   if (now.overheated > cpu_.overheated) {
-    mark("throttled",
-         fmt::format("CPU cores slowed down for heat {} times", now.overheated - cpu_.overheated));
+    marks.add("throttled", fmt::format("CPU cores slowed down for heat {} times",
+                                       now.overheated - cpu_.overheated));
   }
+  return {{"cores", options_.cores}, {"busy_cores", busy},   {"trainer_cores", trainer},
+          {"other_cores", other},    {"steal_cores", steal}, {"quota_stopped_s", quota}};
+}
+
+struct Telemetry::GpuTold {
+  Json json;
+  std::optional<double> energy_j, training_power_w;
+};
+
+Telemetry::GpuTold Telemetry::tell_gpu(Gpu& gpu, double seconds, Marks& marks) const {
+  GpuTold out;
+  Json& json = out.json = {{"index", gpu.info.index}, {"name", gpu.info.name}};
+  const auto put = [&](const char* key, const Mean& value, double result) {
+    if (value.n > 0) json[key] = result;
+  };
+  put("utilization", gpu.utilization, gpu.utilization.mean());
+  if (gpu.used_peak > 0) json["memory_peak_bytes"] = gpu.used_peak;
+  if (gpu.info.memory_bytes) json["memory_bytes"] = *gpu.info.memory_bytes;
+  put("power_w", gpu.power, gpu.power.mean());
+  put("power_max_w", gpu.power, gpu.power.high);
+  put("sm_clock_mhz", gpu.sm_clock, gpu.sm_clock.mean());
+  put("sm_clock_min_mhz", gpu.sm_clock, gpu.sm_clock.low);
+  put("memory_clock_mhz", gpu.memory_clock, gpu.memory_clock.mean());
+  put("temperature_max_c", gpu.temperature, gpu.temperature.high);
+  const GpuSample last = options_.nvml->sample(gpu.info.index);
+  if (last.energy_j) gpu.energy_end = last.energy_j;
+  if (gpu.energy_begin && gpu.energy_end) {
+    out.energy_j = *gpu.energy_end - *gpu.energy_begin;
+  } else if (gpu.power.n > 0) {
+    out.energy_j = gpu.power.mean() * seconds;  // no counter: mean power x time
+  }
+  if (out.energy_j) json["energy_j"] = *out.energy_j;
+  if (gpu.training_power.n > 0) {
+    out.training_power_w = gpu.training_power.mean();
+    json["training_power_w"] = *out.training_power_w;
+  }
+  for (const auto& [reason, samples] : gpu.throttled) {
+    const double share = static_cast<double>(samples) / std::max(1, gpu.samples);
+    json["throttle"][reason] = share;
+    if (reason == "power_cap" && share <= kPowerCapShare) continue;
+    marks.add("throttled", fmt::format("GPU {} held its clocks down ({}) in {:.0f} % of {} samples",
+                                       gpu.info.index, reason, 100 * share, gpu.samples));
+  }
+  if (gpu.others > 0) {
+    marks.add("shared", fmt::format("{} other process{} computed on GPU {} when it began",
+                                    gpu.others, gpu.others == 1 ? "" : "es", gpu.info.index));
+  }
+  return out;
+}
+
+nlohmann::ordered_json Telemetry::finish() {
+  const double seconds =
+      std::max(1e-3, std::chrono::duration<double>(Clock::now() - begin_).count());
+  Marks marks;
+  Json out = {{"samples", samples_}, {"seconds", seconds}};
+  out["cpu"] = tell_cpu(seconds, marks);
   if (resident_peak_ > 0) out["resident_peak_bytes"] = resident_peak_;
   if (options_.memory_bytes) out["memory_bytes"] = *options_.memory_bytes;
-
-  double energy = 0, training_power = 0;
-  bool energy_known = !gpus_.empty(), power_known = !gpus_.empty();
-  if (!gpus_.empty()) out["gpus"] = Json::array();
-  for (Gpu& gpu : gpus_) {
-    Json json = {{"index", gpu.info.index}, {"name", gpu.info.name}};
-    const auto put = [&](const char* key, const Mean& value, double result) {
-      if (value.n > 0) json[key] = result;
+  if (!gpus_.empty()) {
+    // Of all GPUs or of none: a sum of some would pass for the trial's.
+    std::optional<double> energy = 0, training_power = 0;
+    const auto add = [](std::optional<double>& sum, const std::optional<double>& one) {
+      sum = sum && one ? std::optional(*sum + *one) : std::nullopt;
     };
-    put("utilization", gpu.utilization, gpu.utilization.mean());
-    if (gpu.used_peak > 0) json["memory_peak_bytes"] = gpu.used_peak;
-    if (gpu.info.memory_bytes) json["memory_bytes"] = *gpu.info.memory_bytes;
-    put("power_w", gpu.power, gpu.power.mean());
-    put("power_max_w", gpu.power, gpu.power.high);
-    put("sm_clock_mhz", gpu.sm_clock, gpu.sm_clock.mean());
-    put("sm_clock_min_mhz", gpu.sm_clock, gpu.sm_clock.low);
-    put("memory_clock_mhz", gpu.memory_clock, gpu.memory_clock.mean());
-    put("temperature_max_c", gpu.temperature, gpu.temperature.high);
-    const GpuSample last = options_.nvml->sample(gpu.info.index);
-    if (last.energy_j) gpu.energy_end = last.energy_j;
-    if (gpu.energy_begin && gpu.energy_end) {
-      json["energy_j"] = *gpu.energy_end - *gpu.energy_begin;
-      energy += *gpu.energy_end - *gpu.energy_begin;
-    } else if (gpu.power.n > 0) {
-      json["energy_j"] = gpu.power.mean() * seconds;  // no counter: mean power x time
-      energy += gpu.power.mean() * seconds;
-    } else {
-      energy_known = false;
+    out["gpus"] = Json::array();
+    for (Gpu& gpu : gpus_) {
+      GpuTold told = tell_gpu(gpu, seconds, marks);
+      add(energy, told.energy_j);
+      add(training_power, told.training_power_w);
+      out["gpus"].push_back(std::move(told.json));
     }
-    if (gpu.training_power.n > 0) {
-      json["training_power_w"] = gpu.training_power.mean();
-      training_power += gpu.training_power.mean();
-    } else {
-      power_known = false;
-    }
-    for (const auto& [reason, samples] : gpu.throttled) {
-      const double share = static_cast<double>(samples) / std::max(1, gpu.samples);
-      json["throttle"][reason] = share;
-      if (reason == "power_cap" && share <= kPowerCapShare) continue;
-      mark("throttled", fmt::format("GPU {} held its clocks down ({}) in {:.0f} % of {} samples",
-                                    gpu.info.index, reason, 100 * share, gpu.samples));
-    }
-    if (gpu.others > 0) {
-      mark("shared", fmt::format("{} other process{} computed on GPU {} when it began", gpu.others,
-                                 gpu.others == 1 ? "" : "es", gpu.info.index));
-    }
-    out["gpus"].push_back(std::move(json));
+    if (energy) out["energy_j"] = *energy;
+    if (training_power) out["training_power_w"] = *training_power;
   }
-  if (energy_known) out["energy_j"] = energy;
-  if (power_known) out["training_power_w"] = training_power;
-  if (!marks.empty()) out["marks"] = std::move(marks);
+  if (Json list = marks.take(); !list.empty()) out["marks"] = std::move(list);
   return out;
 }
 

@@ -55,6 +55,10 @@ class Telemetry {
   };
   static Cpu look_at_cpu();
   void look(bool training);
+  class Marks;
+  [[nodiscard]] nlohmann::ordered_json tell_cpu(double seconds, Marks& marks) const;
+  struct GpuTold;
+  [[nodiscard]] GpuTold tell_gpu(Gpu& gpu, double seconds, Marks& marks) const;
 
   TelemetryOptions options_;
   std::vector<pid_t> ranks_;

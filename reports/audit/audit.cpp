@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <span>
 
 #include "reports/audit/blame.h"
 #include "reports/audit/series.h"
@@ -118,6 +120,73 @@ std::vector<Operand> operands(const Grid& grid, const Relation& relation, const 
   return out;
 }
 
+// Say it the way readers check it: work over steps is a step's work, not the batch.
+std::string note_on_sequences(const Grid& grid, std::span<const Relation> relations,
+                              const CellId& cell) {
+  std::string note;
+  for (const Relation& relation : relations) {
+    if (relation.target != cell || relation.terms.size() != 2) continue;
+    const auto value_of = [&](const Term& term) {
+      return term.cell ? quantity(grid, *term.cell) : std::nullopt;
+    };
+    const auto own = quantity(grid, cell);
+    const auto steps = value_of(relation.terms[0]);
+    const auto batch = value_of(relation.terms[1]);
+    if (!own || !steps || !batch) continue;
+    note = fmt::format("{} / {} = {:.0f} a step, not {:.0f}", own->nominal, steps->nominal,
+                       own->nominal / steps->nominal, batch->nominal);
+  }
+  return note;
+}
+
+CheckedCell impossible_cell(const Grid& grid, std::span<const Relation> relations,
+                            const Culprit& culprit) {
+  CheckedCell cell = describe(grid, culprit.cell);
+  cell.verdict = Verdict::impossible;
+  cell.computed = culprit.should_be.nominal;
+  cell.interval = culprit.should_be.interval;
+  cell.should_be = printed_like(grid, culprit.cell, cell.computed);
+  for (const std::size_t n : culprit.relations) {
+    if (relations[n].supporting) continue;
+    if (cell.rule.empty()) {
+      cell.rule = relations[n].rule;
+      cell.from = operands(grid, relations[n], culprit.cell);
+    } else if (cell.rule.find(relations[n].rule) == std::string::npos && cell.rule.size() < 400) {
+      cell.rule += "; " + relations[n].rule;
+    }
+  }
+  if (cell.role == Role::sequences && cell.from.size() == 2) {
+    cell.note = note_on_sequences(grid, relations, culprit.cell);
+  }
+  return cell;
+}
+
+CheckedCell judged_cell(const Grid& grid, const Relation& relation, const Quantity& computed,
+                        Verdict verdict) {
+  CheckedCell cell = describe(grid, relation.target);
+  cell.verdict = verdict;
+  cell.computed = computed.nominal;
+  cell.interval = computed.interval;
+  cell.should_be = printed_like(grid, relation.target, computed.nominal);
+  cell.rule = relation.rule;
+  cell.from = operands(grid, relation, relation.target);
+  cell.base = relation.base;
+  if (relation.kind == Relation::Kind::deviation && verdict != Verdict::impossible) {
+    cell.note = doubt_about_deviation(grid, relation, computed);
+  }
+  return cell;
+}
+
+std::string why_nothing_is_checked(std::span<const Column> columns) {
+  std::string known;
+  for (const Column& column : columns) {
+    if (column.role == Role::none || column.role == Role::ignore) continue;
+    known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", column.heading, name(column.role));
+  }
+  return known.empty() ? "nothing to check: no column is understood"
+                       : fmt::format("nothing to check: no rule ties {}", known);
+}
+
 }  // namespace
 
 TableAudit audit_table(const SourceTable& source, const AuditOptions& options) {
@@ -137,74 +206,21 @@ TableAudit audit_table(const SourceTable& source, const AuditOptions& options) {
 
   std::map<CellId, CheckedCell> cells;
   for (const Culprit& culprit : blame.culprits) {
-    CheckedCell cell = describe(grid, culprit.cell);
-    cell.verdict = Verdict::impossible;
-    cell.computed = culprit.should_be.nominal;
-    cell.interval = culprit.should_be.interval;
-    cell.should_be = printed_like(grid, culprit.cell, cell.computed);
-    for (const std::size_t n : culprit.relations) {
-      if (relations[n].supporting) continue;
-      if (cell.rule.empty()) {
-        cell.rule = relations[n].rule;
-        cell.from = operands(grid, relations[n], culprit.cell);
-      } else if (cell.rule.find(relations[n].rule) == std::string::npos && cell.rule.size() < 400) {
-        cell.rule += "; " + relations[n].rule;
-      }
-    }
-    if (cell.role == Role::sequences && cell.from.size() == 2) {  // say it the way readers check it
-      for (const Relation& relation : relations) {
-        if (relation.target != culprit.cell || relation.terms.size() != 2) continue;
-        const auto own = quantity(grid, culprit.cell);
-        const auto steps =
-            relation.terms[0].cell ? quantity(grid, *relation.terms[0].cell) : std::nullopt;
-        const auto batch =
-            relation.terms[1].cell ? quantity(grid, *relation.terms[1].cell) : std::nullopt;
-        if (own && steps && batch) {
-          cell.note = fmt::format("{} / {} = {:.0f} a step, not {:.0f}", own->nominal,
-                                  steps->nominal, own->nominal / steps->nominal, batch->nominal);
-        }
-      }
-    }
-    cells.emplace(culprit.cell, std::move(cell));
+    cells.emplace(culprit.cell, impossible_cell(grid, relations, culprit));
   }
   for (const Relation& relation : relations) {
-    if (relation.supporting || cells.contains(relation.target)) {
-      if (relation.supporting) continue;
-      CheckedCell& known = cells.at(relation.target);
-      // A cell that several rules give is as good as the worst of them.
-      if (known.verdict == Verdict::impossible) continue;
-      const Quantity again = evaluate(grid, relation, blame.corrected);
-      const Verdict verdict = judge(grid, relation.target, again, blame.corrected);
-      if (verdict <= known.verdict) continue;
-      cells.erase(relation.target);
-    }
+    if (relation.supporting) continue;
+    const auto known = cells.find(relation.target);
+    if (known != cells.end() && known->second.verdict == Verdict::impossible) continue;
     const Quantity computed = evaluate(grid, relation, blame.corrected);
     if (!computed.interval.valid()) continue;
-    CheckedCell cell = describe(grid, relation.target);
-    cell.verdict = judge(grid, relation.target, computed, blame.corrected);
-    cell.computed = computed.nominal;
-    cell.interval = computed.interval;
-    cell.should_be = printed_like(grid, relation.target, computed.nominal);
-    cell.rule = relation.rule;
-    cell.from = operands(grid, relation, relation.target);
-    cell.base = relation.base;
-    if (relation.kind == Relation::Kind::deviation && cell.verdict != Verdict::impossible) {
-      cell.note = doubt_about_deviation(grid, relation, computed);
-    }
-    cells.emplace(relation.target, std::move(cell));
+    const Verdict verdict = judge(grid, relation.target, computed, blame.corrected);
+    // A cell that several rules give is as good as the worst of them.
+    if (known != cells.end() && verdict <= known->second.verdict) continue;
+    cells.insert_or_assign(relation.target, judged_cell(grid, relation, computed, verdict));
   }
   for (auto& [id, cell] : cells) out.cells.push_back(std::move(cell));
-  if (out.cells.empty()) {
-    std::string known;
-    for (const Column& column : out.columns) {
-      if (column.role == Role::none || column.role == Role::ignore) continue;
-      known +=
-          fmt::format("{}{} ({})", known.empty() ? "" : ", ", column.heading, name(column.role));
-    }
-    out.notices.push_back(
-        {out.line, known.empty() ? "nothing to check: no column is understood"
-                                 : fmt::format("nothing to check: no rule ties {}", known)});
-  }
+  if (out.cells.empty()) out.notices.push_back({out.line, why_nothing_is_checked(out.columns)});
   return out;
 }
 
