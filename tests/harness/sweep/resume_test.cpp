@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -264,7 +265,12 @@ TEST(SweepResume, KillsWhatAKilledHarnessLeftBehindBeforeLaunchingAgain) {
     }
     return out;
   };
-  while (strays().size() < 2) usleep(2000);
+  // Its parent, which leads the group, ends once it is there; before, none of them is let loose.
+  const auto is_loose = [](pid_t pid) {
+    const auto info = proc::stat(pid);
+    return info && info->group != pid;
+  };
+  while (std::ranges::none_of(strays(), is_loose)) usleep(2000);
   kill(harness, SIGKILL);
   waitpid(harness, nullptr, 0);
   for (int i = 0; i < 500 && strays().size() != 1; ++i) usleep(5000);
