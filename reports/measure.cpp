@@ -253,6 +253,11 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
       if (chosen->name == "log_summary" && window.size() > 0) {
         trial.notices.push_back({0, "log_summary measures the whole run, not the window"});
       }
+      if (chosen->name == "printed") {
+        const auto records = std::span(log.records).subspan(window.first, window.size());
+        const auto misleads = mean_of_rates_misleads(records);
+        if (misleads) trial.notices.push_back({0, *misleads});
+      }
     }
     const auto steps = step_seconds(log, window, facts);
     if (!steps.empty()) {

@@ -42,4 +42,24 @@ std::optional<std::string> stated_rate_is_apart(const RunLog& log, std::span<con
       std::max(ratio, 1 / ratio), ratio > 1 ? "many" : "few");
 }
 
+std::optional<std::string> mean_of_rates_misleads(std::span<const Record> window) {
+  constexpr double kMisleads = 0.03;
+  double sum = 0, lines = 0, iterations = 0, time = 0;
+  for (const Record& record : window) {
+    if (!(record.printed_rate > 0) || !std::isfinite(record.printed_rate)) continue;
+    const auto work = static_cast<double>(std::max<std::int64_t>(1, record.iterations));
+    sum += record.printed_rate;
+    lines += 1;
+    iterations += work;
+    time += work / record.printed_rate;
+  }
+  if (lines < 2 || !(time > 0)) return std::nullopt;
+  const double above = sum / lines / (iterations / time) - 1;
+  if (!(above >= kMisleads)) return std::nullopt;
+  return fmt::format(
+      "the printed rates differ: their mean, {:.6g}, is {:.0f} % above all work over the time that "
+      "they add up to ({:.6g})",
+      sum / lines, 100 * above, iterations / time);
+}
+
 }  // namespace bertbench

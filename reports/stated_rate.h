@@ -1,4 +1,4 @@
-// A log that states sequences/s and tells its time as well tells its rate twice.
+// What is to be told of the rates that a log states.
 #pragma once
 
 #include <cstdint>
@@ -18,5 +18,10 @@ namespace bertbench {
 [[nodiscard]] std::optional<std::string> stated_rate_is_apart(const RunLog& log,
                                                               std::span<const Record> window,
                                                               std::int64_t per_iteration);
+
+/// What to tell when the plain mean of the window's printed rates is 3 % or more above the work
+/// over the time that they add up to. Rates of intervals that differ, by a warm-up or an evaluation
+/// within, have no mean that is a throughput. Nothing when they agree.
+[[nodiscard]] std::optional<std::string> mean_of_rates_misleads(std::span<const Record> window);
 
 }  // namespace bertbench

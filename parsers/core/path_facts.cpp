@@ -1,6 +1,7 @@
 // Facts in a path, by whole words only: DLPerf's own scripts read characters at fixed positions
 // and break on "16n8g" or on a directory above that looks like a cell.
 #include <algorithm>
+#include <utility>
 
 #include "parsers/core/facts.h"
 #include "parsers/core/text.h"
@@ -38,6 +39,39 @@ void read_file_stem(std::string_view stem, PathFacts& out) {
   }
 }
 
+// "N1C8": nodes and cards of each.
+std::optional<std::pair<std::int64_t, std::int64_t>> nodes_and_cards(std::string_view word) {
+  const auto c = word.find_first_of("Cc", 1);
+  if (word.empty() || (word[0] != 'N' && word[0] != 'n') || c == std::string_view::npos) return {};
+  const auto nodes = to_int(word.substr(1, c - 1)), cards = to_int(word.substr(c + 1));
+  constexpr std::int64_t kMost = 100'000;
+  if (!nodes || !cards || *nodes < 1 || *cards < 1 || *nodes > kMost || *cards > kMost) return {};
+  return std::pair{*nodes, *cards};
+}
+
+// PaddlePaddle's collections: "PaddleNLP_bert_base_seqlen128_bs96_fp16_DP_N1C8_log" and
+// "base_bs96_fp16_gpu32". gpu3 alone may be the log of the fourth GPU. The batch of such names is
+// of a card or of all: it is left to the log.
+void read_collection_stem(std::string_view stem, PathFacts& out) {
+  bool cards = false, batch = false;
+  std::optional<std::int64_t> gpus;
+  std::string_view precision;
+  for (const std::string_view word : split(stem, '_')) {
+    if (const auto both = nodes_and_cards(word)) {
+      out.facts.nodes.set(both->first, FactSource::path);
+      out.facts.gpus_per_node.set(both->second, FactSource::path);
+      cards = true;
+    }
+    if (const auto n = number_after(word, "gpu")) gpus = n;
+    batch = batch || number_after(word, "bs");
+    if (std::ranges::find(kPrecisions, word) != std::end(kPrecisions)) precision = word;
+  }
+  if (batch && gpus && !cards) out.facts.world_size.set(*gpus, FactSource::path);
+  if ((cards || (batch && gpus)) && !precision.empty()) {
+    out.facts.precision.set(std::string(precision), FactSource::path);
+  }
+}
+
 }  // namespace
 
 PathFacts facts_from_path(const std::string& path) {
@@ -57,6 +91,7 @@ PathFacts facts_from_path(const std::string& path) {
     if (stem.ends_with(ending)) stem.remove_suffix(ending.size());
   }
   read_file_stem(stem, out);
+  read_collection_stem(stem, out);
   return out;
 }
 

@@ -8,6 +8,8 @@
 //   epoch 2: epoch time: 151033.049, per step time: 141.549, avg loss: 4.529       (model zoo)
 //   epoch[1/200], iter[195] cost: 8518.123, per step time: 43.683, avg loss: 5.300
 //   <date>:INFO:epoch: [2/90] loss: 1.04, epoch time: 2.413 s, per step time: 12.377 ms    (2023)
+//   <date>:INFO:epoch[3], iter[1], loss:206.3, fps:371.70 imgs/sec, lr:1e-05, per step time:
+//   688.7ms <date>:INFO:epoch[0], iter[100], loss:483.3, 12.63 imgs/sec, lr:0.01 (detection, YOLO)
 //   <date> - [callback.py:529] - INFO - { Epoch:[  1/  2], step:[    2/   19], loss: 10.6,
 //       per_step_time: 1865ms, lr: ...                                            (MindFormers)
 //
@@ -28,15 +30,23 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"poch time: ", ", loss is ",      ", outputs are ",
-                                         "] cost: ",    "per_step_time: ", "train success"};
+constexpr std::string_view kAnchors[] = {"poch time: ",   ", loss is ",      ", outputs are ",
+                                         "] cost: ",      "per_step_time: ", "train success",
+                                         " imgs/sec, lr:"};
 
-// Milliseconds unless "s" is said.
-std::optional<double> milliseconds(Cursor& cursor) {
+struct Duration {
+  double ms = 0;
+  bool in_seconds = false;  ///< shown in seconds, with fewer digits
+};
+
+// Milliseconds unless "s" is said; some scripts print "16.7 s", some "31.05s".
+std::optional<Duration> duration(Cursor& cursor) {
+  cursor.blanks();
   const auto value = cursor.number();
-  if (!value || !(*value > 0)) return std::nullopt;
-  if (cursor.literal(" ms")) return value;
-  return cursor.literal(" s") ? *value * 1000 : *value;
+  if (!value || !(*value > 0 && *value < 1e12)) return std::nullopt;
+  if (cursor.literal(" ms") || cursor.literal("ms")) return Duration{*value, false};
+  if (cursor.literal(" s") || cursor.literal("s")) return Duration{*value * 1000, true};
+  return Duration{*value, false};
 }
 
 // "epoch 2: ", "epoch[2/200], ", "epoch: [2/90] " in front of the times.
@@ -60,6 +70,7 @@ class MindsporeParser final : public LineParser {
   bool see_loss(const Line& line);
   bool see_epoch_time(const Line& line, RunBuilder& out);
   bool see_mindformers(const Line& line, RunBuilder& out);
+  bool see_images(const Line& line, RunBuilder& out);
   RunDraft& put(const Sample& sample, RunBuilder& out);
 
   struct Place {
@@ -110,16 +121,23 @@ bool MindsporeParser::see_epoch_time(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
   const auto epoch = epoch_in_front(line);
   if (!cursor.skip_past("poch time: ") && !(epoch && cursor.skip_past("] cost: "))) return false;
-  const auto total = milliseconds(cursor);
+  const auto total = duration(cursor);
   if (!total || !cursor.literal(", per step time: ")) return false;
-  const auto each = milliseconds(cursor);
+  const auto each = duration(cursor);
   if (!each) return false;
-  const double ratio = std::round(*total / *each);
+  const double ratio = std::round(total->ms / each->ms);
   if (!(ratio >= 1 && ratio < 1e9)) return false;
-  const auto steps = static_cast<std::int64_t>(ratio);
+  auto steps = static_cast<std::int64_t>(ratio);
+  const bool coarse = total->in_seconds && !each->in_seconds;
+  // Seconds of one decimal give the steps of an epoch to a few: the loss line counts them.
+  constexpr double kNear = 0.05;
+  if (coarse && place_ && !place_->whole_run &&
+      std::abs(static_cast<double>(place_->step) / ratio - 1) < kNear) {
+    steps = place_->step;
+  }
   Sample sample;
   sample.iterations = steps;
-  sample.seconds = *total / 1000;
+  sample.seconds = (coarse ? each->ms * static_cast<double>(steps) : total->ms) / 1000;
   sample.line = line.number;
   if (epoch) {
     Place own{*epoch, *epoch * steps, true, number_after(line, "loss: ")};
@@ -191,6 +209,41 @@ bool MindsporeParser::see_mindformers(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// The images/s of all devices since the line before. "iter" counts over all epochs, by steps or
+// by sinks of an epoch, or stands still at 1: then how many steps a line covers is not told.
+bool MindsporeParser::see_images(const Line& line, RunBuilder& out) {
+  const auto unit = line.text.find(" imgs/sec, lr:");
+  Cursor cursor(line);
+  if (unit == std::string_view::npos || !cursor.skip_past("epoch[") || !cursor.integer()) {
+    return false;
+  }
+  if (!cursor.literal("], iter[")) return false;
+  const auto iteration = cursor.integer();
+  if (!iteration || *iteration < 0 || *iteration > 1'000'000'000'000 || !cursor.literal("]")) {
+    return false;
+  }
+  const auto before = line.text.find_last_not_of("0123456789.", unit - 1);
+  if (before == std::string_view::npos || before < cursor.at()) return false;
+  const auto rate = Cursor(line.text.substr(before + 1, unit - before - 1), false).number();
+  if (!rate || !(*rate > 0 && *rate < 1e9)) return false;
+  Sample sample;
+  sample.loss = number_after(line, ", loss:");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  sample.rate = *rate;
+  const bool first = out.open(WorkKind::training) == nullptr;
+  const bool counts = first || *iteration > step_;
+  sample.step = counts ? *iteration : step_ + 1;
+  sample.iterations = first || !counts ? 1 : *iteration - step_;
+  if (const auto each = number_after(line, ", per step time:"); each && *each > 0) {
+    sample.seconds = *each / 1000 * static_cast<double>(sample.iterations);
+  }
+  RunDraft& draft = put(sample, out);
+  draft.log.iteration_unit = IterationUnit::unknown;
+  draft.log.rate_unit = RateUnit::sequences_per_second;
+  return true;
+}
+
 bool MindsporeParser::parse(const Line& line, RunBuilder& out) {
   if (line.text.find("train success") != std::string_view::npos) {
     RunDraft* run = out.open(WorkKind::training);
@@ -199,7 +252,8 @@ bool MindsporeParser::parse(const Line& line, RunBuilder& out) {
     run->last_line = line.number;
     return true;
   }
-  return see_mindformers(line, out) || see_epoch_time(line, out) || see_loss(line);
+  return see_mindformers(line, out) || see_images(line, out) || see_epoch_time(line, out) ||
+         see_loss(line);
 }
 
 void MindsporeParser::finish(RunBuilder& out) {

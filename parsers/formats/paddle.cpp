@@ -30,6 +30,28 @@ constexpr std::string_view kAnchors[] = {
     "avg_batch_cost:",      "avg_speed: ",     "paddle.distributed.", " step/s",
     "gradient_merge_steps", "run_pretrain.py", " second, ips ",       " steps/s"};
 
+/// The steps/s behind `key`, NaN where its digits tell it worse than to 2 %, as "0.04" does.
+struct Speed {
+  double value = kUnknown;
+  bool rough = false;
+};
+std::optional<Speed> speed_after(const Line& line, std::string_view key) {
+  constexpr double kRough = 0.02;
+  Cursor cursor(line);
+  if (!cursor.skip_past(key)) return std::nullopt;
+  cursor.blanks();
+  const auto begin = cursor.at();
+  const auto value = cursor.number();
+  if (!value) return std::nullopt;
+  const auto digits = line.text.substr(begin, cursor.at() - begin);
+  const auto dot = digits.find('.');
+  const auto decimals = dot == std::string_view::npos ? 0 : digits.size() - dot - 1;
+  if (0.5 * std::pow(10.0, -static_cast<double>(decimals)) > kRough * *value) {
+    return Speed{kUnknown, true};
+  }
+  return Speed{*value, false};
+}
+
 class PaddleParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -49,7 +71,7 @@ class PaddleParser final : public LineParser {
   std::optional<std::int64_t> cards_, nodes_, merge_;
   std::optional<Sample> first_;
   std::int64_t last_step_ = -1, epoch_ = -1, base_ = 0;
-  bool per_card_ = false, words_ = false, ernie_ = false;
+  bool per_card_ = false, words_ = false, ernie_ = false, rough_ = false;
 };
 
 // The first line of a log may stand for many steps or, after a resume, for few: the distance to the
@@ -127,7 +149,7 @@ bool PaddleParser::see_step(const Line& line, RunBuilder& out) {
 
 // Without samples: "speed: 2.34 step/s", in language models beside tokens/s of one card and of all.
 bool PaddleParser::see_global_step(std::int64_t step, const Line& line, RunBuilder& out) {
-  const auto speed = number_after(line, ", speed:");
+  const auto speed = speed_after(line, ", speed:");
   const auto cost = number_after(line, "avg_batch_cost:");
   const bool steps = line.text.find("step/s") != std::string_view::npos ||
                      line.text.find("steps/s") != std::string_view::npos;
@@ -135,15 +157,16 @@ bool PaddleParser::see_global_step(std::int64_t step, const Line& line, RunBuild
   Sample sample;
   sample.step = step;
   if (cost && *cost > 0) sample.seconds = *cost;
-  if (speed && steps) sample.rate = *speed;
+  if (speed && steps) sample.rate = speed->value;
+  rough_ = rough_ || (speed && steps && speed->rough && !(sample.seconds > 0));
   sample.loss = number_after(line, "loss:");
   sample.line = line.number;
   sample.rank = line.rank;
   RunDraft& draft = put(sample, out);
   draft.log.iteration_unit = IterationUnit::unknown;
   const auto ips = number_after(line, " ips:");
-  if (!cost && ips && line.text.find(" sequences/s") != std::string_view::npos) {
-    see_batch(*ips, *speed, draft.log);
+  if (!cost && ips && speed && line.text.find(" sequences/s") != std::string_view::npos) {
+    see_batch(*ips, speed->value, draft.log);
   }
   return true;
 }
@@ -182,13 +205,14 @@ bool PaddleParser::see_ernie(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
   if (!cursor.skip_past("progress: ") || !cursor.skip_past(", step: ")) return false;
   const auto step = cursor.integer();
-  const auto speed = number_after(line, ", speed:");
+  const auto speed = speed_after(line, ", speed:");
   if (!step || *step < 0 || !speed || line.text.find(" steps/s") == std::string_view::npos) {
     return false;
   }
   Sample sample;
   sample.step = *step;
-  sample.rate = *speed;
+  sample.rate = speed->value;
+  rough_ = rough_ || speed->rough;
   sample.loss = number_after(line, ", loss:");
   sample.line = line.number;
   sample.rank = line.rank;
@@ -199,14 +223,15 @@ bool PaddleParser::see_ernie(const Line& line, RunBuilder& out) {
 
 bool PaddleParser::see_speed(const Line& line, RunBuilder& out) {
   const auto step = number_after(line, "step_idx:");
-  const auto speed = number_after(line, "avg_speed:");
+  const auto speed = speed_after(line, "avg_speed:");
   if (!step || !speed || !(*step >= 0 && *step < 1e15) ||
       line.text.find("step/s") == std::string_view::npos) {
     return false;
   }
   Sample sample;
   sample.step = static_cast<std::int64_t>(*step);
-  sample.rate = *speed;
+  sample.rate = speed->value;
+  rough_ = rough_ || speed->rough;
   sample.loss = number_after(line, "loss:");
   sample.line = line.number;
   sample.rank = line.rank;
@@ -273,6 +298,12 @@ void PaddleParser::finish(RunBuilder& out) {
           {0,
            "on several nodes some revisions of this script multiply steps/s by the number of "
            "nodes: check the rate against the clock"});
+    }
+    if (rough_) {
+      draft->log.notices.push_back(
+          {0,
+           "the speed is shown with so few digits that they tell it worse than to 2 %: no rate is "
+           "taken from such lines"});
     }
     if (words_) {
       draft->log.notices.push_back(

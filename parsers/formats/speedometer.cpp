@@ -10,7 +10,6 @@
 // A batch is an optimizer step. The counter starts again with each epoch. Speed is what the process
 // that prints it trains, on all of its devices: with several workers, or several printing ranks, it
 // is not the job's, which is said.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -45,8 +44,6 @@ class SpeedometerParser final : public LineParser {
   void see_arguments(const Line& line);
   void put(std::int64_t epoch, std::int64_t batch, std::int64_t batches, const Line& line,
            double rate, RunBuilder& out);
-
-  static void compare_means(RunDraft& draft);
 
   std::int64_t epoch_ = -1, batch_ = 0, base_ = 0, interval_ = 0, step_ = -1;
   std::set<int> ranks_;
@@ -174,34 +171,12 @@ bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// Each Speed is that of its own batches: where they differ (the first ones of an epoch wait for the
-// loader), their plain mean is above all samples over all seconds.
-void SpeedometerParser::compare_means(RunDraft& draft) {
-  double sum = 0, batches = 0, seconds = 0, lines = 0;
-  for (const Record& record : draft.records()) {
-    if (&record == &draft.records().front()) continue;  // warm-up
-    if (!(record.printed_rate > 0) || record.iterations <= 0) continue;
-    lines += 1;
-    sum += record.printed_rate;
-    batches += static_cast<double>(record.iterations);
-    seconds += static_cast<double>(record.iterations) / record.printed_rate;
-  }
-  if (lines < 2 || !(seconds > 0)) return;
-  const double over = sum / lines / (batches / seconds) - 1;
-  if (!(std::abs(over) > 0.03)) return;
-  draft.log.notices.push_back(
-      {0, fmt::format("the speeds of the lines differ: their mean behind the first is {:.0f} % {} "
-                      "all samples over the time that the speeds add up to ({:.0f} samples/s)",
-                      100 * std::abs(over), over > 0 ? "above" : "below", batches / seconds)});
-}
-
 void SpeedometerParser::finish(RunBuilder& out) {
   const bool several = ranks_.size() > 1 || (store_ && store_->starts_with("dist")) ||
                        (store_ && *store_ == "horovod");
   const bool alone = store_ && !several;
   for (const auto& draft : out.drafts()) {
     if (draft->count() == 0) continue;
-    compare_means(*draft);
     if (several) {
       draft->log.rate_unit = RateUnit::unknown;
       draft->log.notices.push_back(

@@ -180,6 +180,8 @@ void TfParser::see_loss_step(const TfMessage& message, const Line& said, RunBuil
   RunDraft* run = series_[static_cast<std::size_t>(Series::loss_step)];
   if (run != nullptr && run->goes_back(sample)) end_run(out);
   RunDraft& target = draft(Series::loss_step, said.number, out);
+  // Of a log without its head: the seconds are those since a line that is not there.
+  if (target.last() == nullptr) sample.seconds = kUnknown;
   // train_and_evaluate() says "Loss for final step" of every round; the next one has begun.
   if (statements_ != nullptr && !statements_->log.summary && sample.step > loss_step_) {
     statements_->ended_well = false;

@@ -62,6 +62,7 @@ constexpr Rule kRules[] = {
     {"\"gradient_clipping\": ", "gradient_clipping", Kind::number, true},
     {"gradient_clipping ....", "gradient_clipping", Kind::number, true},
     {"clip_grad ....", "gradient_clipping", Kind::number, true},
+    {"--clip-grad", "gradient_clipping", Kind::number, true},
     {"optimizer = dict(type=", "optimizer", Kind::word, true},
     {"DeepSpeed Basic Optimizer = ", "optimizer", Kind::word, true},
     {" optim=OptimizerNames.", "optimizer", Kind::word, true},
@@ -96,6 +97,7 @@ std::string value_of(const Rule& rule, const Line& line) {
   // "use_distributed_optimizer ......" is another setting.
   if (at > 0 && is_word(rule.anchor.front()) && is_word(line.text[at - 1])) return {};
   std::string_view rest = line.text.substr(at + rule.anchor.size());
+  if (rest.starts_with("', '")) rest.remove_prefix(4);  // an argument vector as Python prints it
   rest.remove_prefix(std::min(rest.find_first_not_of(" .:=\"'"), rest.size()));
   std::size_t end = 0;
   while (end < rest.size() &&

@@ -21,7 +21,12 @@ constexpr std::string_view kAnchors[] = {"train_batch_size",
                                          "gradient_accumulation_steps",
                                          "num_accumulation_steps",
                                          "Gradient Accumulation steps",
-                                         "max_seq_length",
+                                         "max_seq_len",
+                                         "--seq-length",
+                                         "--micro-batch-size",
+                                         "num_local_procs=",
+                                         "using torch.",
+                                         " nranks ",
                                          "nproc_per_node",
                                          "nproc-per-node",
                                          "n_gpu: ",
@@ -184,8 +189,10 @@ void FactRules::see_arguments(const Line& line) {
   take(Key::micro_batch, "train_micro_batch_size_per_gpu");
   take(Key::accumulation, "gradient_accumulation_steps");
   take(Key::sequence_length, "max_seq_length");
+  take(Key::sequence_length, "max_seq_len");
   take(Key::sequence_length, "max_len");  // gluon-nlp's fine-tuning
-  if (has(line, " ....")) {               // Megatron's list of arguments
+  see_megatron_command(line);
+  if (has(line, " ....")) {  // Megatron's list of arguments
     take(Key::sequence_length, "seq_length");
     take(Key::global_batch, "global_batch_size");
   }
@@ -227,7 +234,8 @@ void FactRules::see_arguments(const Line& line) {
   after(Key::planned, "Total optimization steps");
   see_precision(line);
   Cursor type(line);
-  if (type.skip_past("params_dtype ....") && type.skip_past(" torch.")) {
+  if ((type.skip_past("params_dtype ....") && type.skip_past(" torch.")) ||
+      (has(line, " for parameters ...") && type.skip_past("using torch."))) {
     const auto name = type.until(" \t,");
     if (name == "float16") state(line, Key::precision, "fp16");
     if (name == "bfloat16") state(line, Key::precision, "bf16");
@@ -243,6 +251,23 @@ void FactRules::see_arguments(const Line& line) {
       state(line, Key::sequence_length, std::to_string(*length));
     }
   }
+}
+
+// Options of Megatron's. Where one replica of the model takes several GPUs, the micro batch is not
+// that of one of them.
+void FactRules::see_megatron_command(const Line& line) {
+  const auto option = [&](std::string_view name) -> std::optional<std::int64_t> {
+    const auto value = argument(line.text, name);
+    return value ? count(*value) : std::nullopt;
+  };
+  const auto take = [&](Key key, std::string_view name) {
+    if (const auto value = option(name)) state(line, key, std::to_string(*value));
+  };
+  take(Key::sequence_length, "--seq-length");
+  const bool split = option("--tensor-model-parallel-size").value_or(1) > 1 ||
+                     option("--pipeline-model-parallel-size").value_or(1) > 1;
+  if (!split) take(Key::micro_batch, "--micro-batch-size");
+  take(Key::global_batch, "--global-batch-size");
 }
 
 void FactRules::see_framework(const Line& line) {
@@ -280,6 +305,13 @@ void FactRules::apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_l
     set(facts.nodes, number(Key::nodes));
     set(facts.world_size, number(Key::world));
   }
+  const auto comm = one_communicator(begin_line, end_line);
+  if (const auto ranks = comm ? count(comm->value) : std::nullopt; ranks && !facts.world()) {
+    facts.world_size.set(*ranks, FactSource::log);
+    run.log.notices.push_back(
+        {comm->line, "the world size, " + comm->value +
+                         ", is that of NCCL's communicators: no other line tells it"});
+  }
   const auto each = number(Key::gpus_per_node), nodes = number(Key::nodes);
   if (const auto world = number(Key::world); !run.own_facts && each && nodes && world) {
     if (*world != *each * *nodes) {
@@ -314,6 +346,20 @@ void FactRules::apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_l
           {at(Key::batch_argument)->line,
            "train_batch_size is " + at(Key::batch_argument)->value + " but another line says " +
                std::to_string(*facts.micro_batch_size.value) + " per device; used the latter"});
+    }
+  }
+  if (const auto loader = number(Key::loader_batch); loader && facts.micro_batch_size.known()) {
+    const std::int64_t micro = *facts.micro_batch_size.value;
+    const std::int64_t accumulation = facts.gradient_accumulation_steps.value.value_or(1);
+    if (*loader != micro && *loader != micro * accumulation &&
+        loader != facts.sequences_per_micro_step() &&
+        loader != facts.sequences_per_optimizer_step()) {
+      run.log.notices.push_back(
+          {at(Key::loader_batch)->line,
+           "the command line's batch is " + std::to_string(*loader) + " but DeepSpeed counts " +
+               std::to_string(micro) +
+               " per device: if the script loads its own batches, all rates in samples/s are of "
+               "another batch"});
     }
   }
   if (const auto batch = number(Key::tf_batch)) {

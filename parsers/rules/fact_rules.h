@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,7 +46,9 @@ class FactRules {
     model,
     framework,
     cuda,
-    planned,  ///< optimizer steps that the run aims at
+    planned,       ///< optimizer steps that the run aims at
+    loader_batch,  ///< of a command line beside which DeepSpeed has a configuration of its own
+    communicator,  ///< ranks of a communicator of NCCL; 0 = it cannot be of all
     count_
   };
   struct Statement {
@@ -54,7 +57,12 @@ class FactRules {
     std::string value;
   };
   void state(const Line& line, Key key, std::string_view value);
+  [[nodiscard]] std::optional<Statement> one_communicator(std::int64_t begin_line,
+                                                          std::int64_t end_line) const;
   void see_arguments(const Line& line);
+  void see_megatron_command(const Line& line);
+  void see_engine_batch(const Line& line);
+  void see_communicator(const Line& line);
   void see_bert_train(const Line& line);
   void see_launcher(const Line& line);
   void see_paddle_launch(const Line& line);

@@ -68,7 +68,54 @@ void FactRules::see_paddle_launch(const Line& line) {
   }
 }
 
+// "comm 0x7f4c rank 0 nranks 32 cudaDev 0 ... - Init COMPLETE". A communicator with a device of its
+// node beyond its ranks is of some ranks only.
+void FactRules::see_communicator(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("NCCL INFO comm ") || !cursor.skip_past(" nranks ")) return;
+  const auto ranks = cursor.integer();
+  if (!ranks || *ranks < 1 || *ranks > 1'000'000 || !cursor.skip_past(" cudaDev ")) return;
+  const auto device = cursor.integer();
+  if (!device) return;
+  state(line, Key::communicator, *device < *ranks ? std::to_string(*ranks) : std::string("0"));
+}
+
+// The ranks of all communicators, when all have as many.
+std::optional<FactRules::Statement> FactRules::one_communicator(std::int64_t begin_line,
+                                                                std::int64_t end_line) const {
+  std::optional<Statement> found;
+  for (const Statement& statement : statements_) {
+    if (statement.key != Key::communicator || statement.line < begin_line ||
+        statement.line >= end_line) {
+      continue;
+    }
+    if (statement.value == "0" || (found && found->value != statement.value)) return std::nullopt;
+    if (!found) found = statement;
+  }
+  return found;
+}
+
+// DeepSpeed's launcher: "cmd = ... train.py --batchsize 128", "nnodes=1, num_local_procs=16".
+void FactRules::see_engine_batch(const Line& line) {
+  if (has(line, "deepspeed.launcher")) {
+    for (const std::string_view name : {"--batch_size", "--batch-size", "--batchsize"}) {
+      const auto value = argument(line.text, name);
+      if (value && count(*value)) state(line, Key::loader_batch, *value);
+    }
+  }
+  Cursor cursor(line);
+  if (!cursor.skip_past("nnodes=")) return;
+  const auto nodes = cursor.integer();
+  if (!nodes || *nodes < 1 || *nodes > 1'000'000 || !cursor.literal(", num_local_procs=")) return;
+  const auto ranks = cursor.integer();
+  if (!ranks || *ranks < 1 || *ranks > 1'000'000) return;
+  state(line, Key::nodes, std::to_string(*nodes));
+  state(line, Key::gpus_per_node, std::to_string(*ranks));
+}
+
 void FactRules::see_launcher(const Line& line) {
+  see_communicator(line);
+  see_engine_batch(line);
   // srun's own arguments; tasks of one a node do other work (clearing caches).
   const auto tasks = argument(line.text, "--ntasks");
   const auto per_node = argument(line.text, "--ntasks-per-node");
@@ -95,9 +142,13 @@ void FactRules::see_launcher(const Line& line) {
   world("Num GPUs ", true);
   if (has(line, "devices (GPUs/TPUs)")) world("training on ", false);  // fairseq
   // MXNet's scripts: "0,1,2,3", of one worker where there are several
-  const auto list = line.text.find(" gpus='");
+  // the SQuAD script of gluon-nlp calls it gpu.
+  const bool squad = has(line, " bert_dataset='");
+  const std::string_view key = squad ? " gpu='" : " gpus='";
+  const auto list = line.text.find(key);
   if (list != std::string_view::npos && !has(line, "='horovod'") && !has(line, "='dist")) {
-    const auto digits = line.text.substr(list + 7, line.text.find('\'', list + 7) - list - 7);
+    const auto begin = list + key.size();
+    const auto digits = line.text.substr(begin, line.text.find('\'', begin) - begin);
     const auto gpus = split(digits, ',');
     if (!digits.empty() &&
         std::ranges::all_of(gpus, [](auto gpu) { return to_int(gpu).has_value(); })) {

@@ -22,6 +22,8 @@ constexpr Rule kRules[] = {
     {"peak memory allocated: ", kMiB},    // modded-nanogpt and its kin
     {"peak memory consumption: ", kMiB},  // likewise
     {", memory: ", kMiB},                 // mmcv, per GPU
+    {", max_memory_allocated: ", kGiB},   // PaddleNLP 3
+    {", max_mem_allocated: ", kMiB},      // PaddleDetection
     {"device memory usage: ", kMiB},      // llm.c, "12345 MiB / 81559 MiB"
 };
 
@@ -42,7 +44,7 @@ bool MemoryRules::see(const Line& line) {
     Cursor cursor(line);
     if (!cursor.skip_past(rule.anchor)) continue;
     const auto used = cursor.number();
-    if (!used || !(*used > 0 && *used < 1e9)) return true;
+    if (!used || !(*used > 0 && *used * rule.unit < 1e15)) return true;
     Statement found{line.number, {static_cast<std::int64_t>(*used * rule.unit), 0}};
     if (cursor.literal(" MiB / ")) {
       if (const auto all = cursor.number(); all && *all >= *used && *all < 1e9) {

@@ -315,6 +315,14 @@ const OutcomeRules::Sign& OutcomeRules::cause_of(const Sign& best) const {
   return best;
 }
 
+// Slurm ends a job without fail, but gives it time (KillWait, --signal): a trainer that bypasses
+// the signal goes on until then.
+std::int64_t OutcomeRules::grace_line(const RunDraft& run) {
+  constexpr std::size_t kGrace = 100;  // records
+  const auto& records = run.records();
+  return records.empty() ? 0 : records[records.size() - std::min(records.size(), kGrace)].line;
+}
+
 Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
                              std::int64_t end_line) const {
   const Record* last = run.last();
@@ -324,10 +332,12 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
       run.ended_well || (run.planned && last != nullptr && last->step >= *run.planned);
   const std::int64_t survived =
       done ? std::numeric_limits<std::int64_t>::max() : survived_line(run);
+  const std::int64_t grace = done ? survived : grace_line(run);
   const Sign* best = nullptr;
   for (const Sign& sign : signs_) {
     if (sign.line < begin_line || sign.line >= end_line) continue;
-    const bool at_the_end = sign.strength >= kNamed && sign.line > survived;
+    const bool cancelled = sign.detail.find(" CANCELLED AT ") != std::string::npos;
+    const bool at_the_end = sign.strength >= kNamed && sign.line > (cancelled ? grace : survived);
     if (sign.line < last_record && !at_the_end) continue;
     if (done && sign.strength == kHint) continue;
     const bool hint = sign.strength == kHint && best != nullptr && best->strength == kHint;

@@ -51,6 +51,7 @@ class OutcomeRules {
   void add(std::int64_t line, Status status, int strength, std::string_view detail);
   Part see_traceback(const Line& line, std::string_view& exception);
   bool continues_chain(const Line& line, std::string_view exception);
+  [[nodiscard]] static std::int64_t grace_line(const RunDraft& run);
   [[nodiscard]] const Sign& cause_of(const Sign& best) const;
   [[nodiscard]] std::string whole_detail(const Sign& sign) const;
   [[nodiscard]] std::string what_followed(const Sign& cause, std::int64_t end_line) const;

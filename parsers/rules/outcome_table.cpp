@@ -29,7 +29,9 @@ constexpr OutcomeRule kRules[] = {
     {"Resource exhausted: ", "memory", "larger than max", Status::out_of_memory, kMemory},
     {"ResourceExhaustedError", "", "", Status::out_of_memory, kMemory},
     {"low on resource: memory", "", "", Status::out_of_memory, kMemory},  // Kubernetes evicts
+    {"node was low on resource: ", "", "", Status::killed, kNamed},       // of disk or others
     {"OOMKilled", "", "", Status::out_of_memory, kMemory},                // Kubernetes
+    {"killed due to memory pressure (OOM)", "", "", Status::out_of_memory, kMemory},  // Ray
     {"oom-kill event", "", "", Status::out_of_memory, kMemory},
     {"oom_kill event", "", "", Status::out_of_memory, kMemory},
     {"Exceeded job memory limit", "", "", Status::out_of_memory, kMemory},
@@ -83,6 +85,8 @@ constexpr OutcomeRule kRules[] = {
     {"ssh exited with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // pdsh
     {"exits with return code = ", "", "", Status::error, kSignal, Reading::exit_code},
     {"Process completed with exit code ", "", "", Status::error, kSignal, Reading::exit_code},
+    {"terminated with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // kubectl
+    {"A worker died or was killed while executing a task", "", "", Status::error, kSignal},  // Ray
     {"=   EXIT CODE: ", "", "", Status::error, kSignal, Reading::exit_code},  // Intel MPI, MPICH
     {"KILLED BY SIGNAL: ", "SIGNAL: 9 ", "", Status::killed, kSignal},
     {"KILLED BY SIGNAL: ", "SIGNAL: 15 ", "", Status::killed, kSignal},

@@ -16,6 +16,8 @@ std::optional<std::string_view> argument(std::string_view text, std::string_view
     if (at > 0 && is_word(text[at - 1])) continue;
     std::size_t i = at + name.size();
     if (i < text.size() && is_word(text[i])) continue;
+    // An argument vector as Python prints it: ['--micro-batch-size', '4'].
+    if (text.substr(i).starts_with("', '")) i += 4;
     while (i < text.size() && (text[i] == ' ' || text[i] == '=' || text[i] == ':' ||
                                text[i] == '.' || text[i] == '"' || text[i] == '\'')) {
       ++i;

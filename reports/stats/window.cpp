@@ -132,13 +132,16 @@ std::int64_t step_before(std::span<const Record> records, std::size_t index) {
 }
 
 std::size_t usable_records(const RunLog& log) {
+  // Who is to be ended by a signal or a scheduler trains well until then.
+  const Status status = log.outcome.status;
+  const bool broke = is_failure(status) && status != Status::truncated &&
+                     status != Status::killed && status != Status::timeout;
   std::size_t usable = log.records.size();
   for (std::size_t i = 0; i < usable; ++i) {
     const Record& record = log.records[i];
     const bool nan =
         (log.first_nan_step && record.step >= *log.first_nan_step) || std::isinf(record.loss);
-    const bool after = is_failure(log.outcome.status) && log.outcome.status != Status::truncated &&
-                       log.outcome.line > 0 && record.line > log.outcome.line;
+    const bool after = broke && log.outcome.line > 0 && record.line > log.outcome.line;
     if (nan || after) usable = i;
   }
   return usable;

@@ -5,6 +5,20 @@
 namespace bertbench {
 namespace {
 
+TEST(FactsFromPath, NamesOfCollectionsTellCardsAndPrecision) {
+  const PathFacts paddle =
+      facts_from_path("V100_LOG/PaddleNLP_bert_base_seqlen128_bs96_fp16_DP_N4C8_log");
+  EXPECT_EQ(paddle.facts.nodes.value, 4);
+  EXPECT_EQ(paddle.facts.gpus_per_node.value, 8);
+  EXPECT_EQ(paddle.facts.precision.value, "fp16");
+  EXPECT_FALSE(paddle.facts.micro_batch_size.known()) << "of a card or of all";
+  const PathFacts all = facts_from_path("logs/base_bs32_fp32_gpu32_gradacc.log");
+  EXPECT_EQ(all.facts.world(), 32);
+  EXPECT_EQ(all.facts.precision.value, "fp32");
+  EXPECT_FALSE(facts_from_path("logs/train_gpu3.log").facts.world()) << "the fourth GPU's log";
+  EXPECT_FALSE(facts_from_path("NC_N1C_nC2.log").facts.world());
+}
+
 TEST(PathFactsTest, ReadsADlperfTree) {
   const PathFacts path = facts_from_path("./logs/mxnet/bert/bz32/4n8g/bert_b32_fp16_3.log");
   EXPECT_EQ(path.facts.nodes.value, 4);

@@ -111,5 +111,57 @@ TEST(Facts, ThePeakOfMemoryIsTheMostThatWasSaid) {
   EXPECT_EQ(run.memory->peak_bytes, static_cast<std::int64_t>(20.5 * (1 << 20)));
 }
 
+// DeepSpeed's launcher prints the argument vector of a rank that failed.
+TEST(Facts, AnArgumentVectorTellsTheOptionsOfMegatron) {
+  const RunLog run = run_behind(
+      "['/usr/bin/python3', '-u', 'pretrain_bert.py', '--micro-batch-size', '4', "
+      "'--global-batch-size', '64', '--seq-length', '2048', '--clip-grad', '1.0', '--optimizer', "
+      "'adam', '--bf16'] exits with return code = 1\n");
+  EXPECT_EQ(run.facts.micro_batch_size.value, 4);
+  EXPECT_EQ(run.facts.global_batch_size.value, 64);
+  EXPECT_EQ(run.facts.sequence_length.value, 2048);
+  EXPECT_EQ(run.facts.precision.value, "bf16");
+  EXPECT_EQ(run.facts.axes.at("optimizer"), "adam");
+  EXPECT_EQ(run.facts.axes.at("gradient_clipping"), "1");
+  const RunLog split = run_behind("--tensor-model-parallel-size 4 --micro-batch-size 4\n");
+  EXPECT_FALSE(split.facts.micro_batch_size.known()) << "four GPUs share it";
+  EXPECT_EQ(run_behind("using torch.float16 for parameters ...\n").facts.precision.value, "fp16");
+}
+
+TEST(Facts, DeepspeedsLauncherTellsNodesAndItsCommandTheBatch) {
+  const std::string launcher =
+      "[INFO] [runner.py:508:main] cmd = python -u -m deepspeed.launcher.launch train.py "
+      "--max_seq_len 512 --batchsize 128\n[INFO] [launch.py:148:main] nnodes=2, "
+      "num_local_procs=4, node_rank=0\n[INFO] print train_micro_batch_size_per_gpu  ";
+  const RunLog other = run_behind(launcher + "32\n");
+  EXPECT_EQ(other.facts.nodes.value, 2);
+  EXPECT_EQ(other.facts.gpus_per_node.value, 4);
+  EXPECT_EQ(other.facts.sequence_length.value, 512);
+  ASSERT_FALSE(other.notices.empty());
+  EXPECT_THAT(other.notices.front().text,
+              testing::HasSubstr("batch is 128 but DeepSpeed counts 32 per device"));
+  EXPECT_TRUE(run_behind(launcher + "128\n").notices.empty());
+}
+
+TEST(Facts, TheSquadScriptOfGluonTellsItsGpus) {
+  const std::string head =
+      "Namespace(accumulate=8, batch_size=4, bert_dataset='book_corpus', epochs=2, gpu='";
+  EXPECT_EQ(run_behind(head + "0,2', lr=3e-05)\n").facts.world(), 2);
+  EXPECT_FALSE(run_behind("Namespace(batch_size=4, gpu='2', lr=3e-05)\n").facts.world())
+      << "other scripts name the device of one process";
+}
+
+TEST(Facts, CommunicatorsOfOneSizeTellTheWorld) {
+  const std::string line = "[0] NCCL INFO comm 0x7f4c9c0 rank 0 nranks ";
+  const RunLog run = run_behind(line + "32 cudaDev 0 nvmlDev 0 - Init COMPLETE\n");
+  EXPECT_EQ(run.facts.world(), 32);
+  EXPECT_THAT(run.notices.at(0).text, testing::HasSubstr("NCCL's communicators"));
+  EXPECT_FALSE(
+      run_behind(line + "4 cudaDev 0 - Init COMPLETE\n" + line + "2 cudaDev 0 - Init COMPLETE\n")
+          .facts.world());
+  EXPECT_FALSE(run_behind(line + "2 cudaDev 3 - Init COMPLETE\n").facts.world())
+      << "of some ranks of the node";
+}
+
 }  // namespace
 }  // namespace bertbench

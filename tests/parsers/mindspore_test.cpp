@@ -53,6 +53,38 @@ TEST(Mindspore, SaysThatRanksCannotBeToldWithoutSteps) {
   EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("several ranks"));
 }
 
+// Seconds of one decimal tell the steps of an epoch to a few; the loss line counts them.
+TEST(Mindspore, TakesTheStepsOfAnEpochFromItsLossLineWhereTheTimesAreInSeconds) {
+  const auto runs = read_text(
+      "epoch: 1 step: 1024, loss is 0.15\nepoch time: 351.3 s, per step time: 343.033 ms\n"
+      "epoch: 2 step: 1024, loss is 0.08\nepoch time:  16.7 s, per step time: 16.299 ms\n"
+      "epoch: 3 step: 1024, loss is 0.02\nepoch time: 16.70s, per step time: 16.284ms\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[1].step, 2048);
+  EXPECT_EQ(runs[0].records[1].iterations, 1024);
+  EXPECT_NEAR(runs[0].records[1].seconds, 16.690176, 1e-9);
+  EXPECT_EQ(runs[0].records[2].step, 3072);
+}
+
+TEST(Mindspore, ReadsTheImagesPerSecondOfDetectionScripts) {
+  const std::string at = "2023-01-10 09:59:21,231:INFO:epoch[";
+  const auto still = read_text(
+      at + "1], iter[1], loss:723.6, fps:181.37 imgs/sec, lr:1e-05, per step time: 1411.5ms\n" +
+      at + "2], iter[1], loss:206.3, fps:371.70 imgs/sec, lr:1e-05, per step time: 688.7ms\n");
+  ASSERT_EQ(still.size(), 1u);
+  ASSERT_EQ(still[0].records.size(), 2u);
+  EXPECT_EQ(still[0].records[1].printed_rate, 371.7);
+  EXPECT_NEAR(still[0].records[1].seconds, 0.6887, 1e-12);
+  EXPECT_EQ(still[0].records[1].loss, 206.3);
+  const auto counted = read_text(at + "0], iter[100], loss:483.3, 12.63 imgs/sec, lr:0.01\n" + at +
+                                 "0], iter[200], loss:283.3, 13.63 imgs/sec, lr:0.01\n");
+  ASSERT_EQ(counted.size(), 1u);
+  EXPECT_EQ(counted[0].records.at(1).step, 200);
+  EXPECT_EQ(counted[0].records.at(1).iterations, 100);
+  EXPECT_EQ(counted[0].rate_unit, RateUnit::sequences_per_second);
+}
+
 TEST(Mindspore, ReadsMindformers) {
   const std::string at = "[callback.py:529] - INFO - { Epoch:[  2/  2], step:[";
   const auto runs = read_text("2025-04-07 15:34:27,308 - " + at +

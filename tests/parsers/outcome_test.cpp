@@ -225,5 +225,21 @@ TEST(OutcomeRules, TellALiveLogOnlyWhatItDidNotSurvive) {
   EXPECT_EQ(reader.live().trouble->status, Status::out_of_memory);
 }
 
+// A trainer that bypasses Slurm's signal goes on for the seconds that are left.
+TEST(Outcome, StepsOfTheGraceTimeDoNotUndoATimeLimit) {
+  std::string text =
+      kSteps +
+      "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2025-01-10T15:27:25 DUE TO "
+      "TIME LIMIT ***\nBypassing SIGTERM: 15\n";
+  for (int i = 3; i < 9; ++i) {
+    text += "Iteration:  30%| | " + std::to_string(i) + "/10 [00:0" + std::to_string(i) +
+            "<00:01,  1.00it/s]\n";
+  }
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::timeout);
+  EXPECT_EQ(runs[0].outcome.line, 2);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -112,5 +112,21 @@ TEST(Paddle, CountsBatchesOverEpochsOfFleetx) {
   EXPECT_EQ(runs[0].records.back().step, 40);
 }
 
+// "0.04 step/s" is anything from 0.035 to 0.045.
+TEST(Paddle, TakesNoRateFromASpeedOfTooFewDigits) {
+  const auto slow = read_text(
+      "global step 10, epoch: 1, loss: 8.8, speed: 0.04 step/s\n"
+      "global step 20, epoch: 1, loss: 8.7, speed: 0.04 step/s\n");
+  ASSERT_EQ(slow.size(), 1u);
+  ASSERT_EQ(slow[0].records.size(), 2u);
+  EXPECT_TRUE(std::isnan(slow[0].records[1].printed_rate));
+  EXPECT_THAT(slow[0].notices.at(0).text, testing::HasSubstr("few digits"));
+  const auto fine = read_text(
+      "epoch: 1, progress: 1/1, step: 30, loss: 10.5, speed: 0.049662 steps/s, file: a\n"
+      "epoch: 1, progress: 1/1, step: 40, loss: 10.5, speed: 0.049762 steps/s, file: a\n");
+  ASSERT_EQ(fine.size(), 1u);
+  EXPECT_EQ(fine[0].records.at(1).printed_rate, 0.049762);
+}
+
 }  // namespace
 }  // namespace bertbench

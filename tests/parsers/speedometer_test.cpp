@@ -69,26 +69,5 @@ TEST(Speedometer, SaysNothingWhereTheStoreIsLocal) {
   EXPECT_TRUE(runs.at(0).notices.empty());
 }
 
-TEST(Speedometer, SaysThatSlowFirstBatchesLiftTheMeanOfTheSpeeds) {
-  std::string text;
-  for (const char* epoch : {"Epoch[0]", "Epoch[1]"}) {
-    text += std::string(epoch) + " Batch [9]\tSpeed: 100.0 samples/sec\taccuracy=99.15\n";
-    text += std::string(epoch) + " Batch [19]\tSpeed: 500.0 samples/sec\taccuracy=99.15\n";
-    text += std::string(epoch) + " Batch [29]\tSpeed: 500.0 samples/sec\taccuracy=99.15\n";
-  }
-  const auto uneven = read_text(text);
-  ASSERT_EQ(uneven.size(), 1u);
-  // Behind the first: 9 batches at 100 and 40 at 500: 49 / (9 / 100 + 40 / 500) = 288.2; the mean
-  // is 420.
-  EXPECT_THAT(uneven[0].notices.at(0).text, testing::HasSubstr("46 % above"));
-  EXPECT_THAT(uneven[0].notices.at(0).text, testing::HasSubstr("(288 samples/s)"));
-  const auto even = read_text(
-      "Epoch[0] Batch [9]\tSpeed: 95.0 samples/sec\taccuracy=99.15\tlr=0.000100\n"
-      "Epoch[0] Batch [19]\tSpeed: 505.0 samples/sec\taccuracy=99.15\tlr=0.000100\n"
-      "Epoch[0] Batch [29]\tSpeed: 495.0 samples/sec\taccuracy=99.15\tlr=0.000100\n");
-  ASSERT_EQ(even.size(), 1u);
-  EXPECT_EQ(even[0].notices.size(), 1u) << "only whose speed it is";
-}
-
 }  // namespace
 }  // namespace bertbench

@@ -140,5 +140,16 @@ TEST(Tf, IsNotMisledByALossOfAnotherKind) {
                   .empty());
 }
 
+// Step 2500 was not done in the 23.8 s since a loss line that the log has not.
+TEST(TfEstimator, TheFirstLossLineOfALogWithoutItsHeadTellsNoStepTime) {
+  const auto runs = read_text(
+      "INFO:tensorflow:loss = 7.1, step = 2500 (23.8 sec)\n"
+      "INFO:tensorflow:loss = 7.0, step = 2510 (24.1 sec)\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_TRUE(std::isnan(runs[0].records.at(0).seconds));
+  EXPECT_EQ(runs[0].records.at(1).iterations, 10);
+  EXPECT_EQ(runs[0].records.at(1).seconds, 24.1);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -46,5 +46,23 @@ TEST(StatedRate, NeedsRecordsThatTellBoth) {
   EXPECT_EQ(told(bars, 256), "");
 }
 
+// 9 steps at 100/s and 40 at 500/s: 49 / (9 / 100 + 40 / 500) = 288.2; the plain mean is 420.
+TEST(MeanOfRates, IsToldWhereAWarmUpLiftsItAboveWorkOverTime) {
+  std::vector<Record> records;
+  for (const auto& [iterations, rate] : std::vector<std::pair<std::int64_t, double>>{
+           {9, 100}, {10, 500}, {10, 500}, {10, 500}, {10, 500}}) {
+    Record record;
+    record.iterations = iterations;
+    record.printed_rate = rate;
+    records.push_back(record);
+  }
+  EXPECT_EQ(mean_of_rates_misleads(records).value_or(""),
+            "the printed rates differ: their mean, 420, is 46 % above all work over the time that "
+            "they add up to (288.235)");
+  records.front().printed_rate = 480;
+  EXPECT_FALSE(mean_of_rates_misleads(records));
+  EXPECT_FALSE(mean_of_rates_misleads({}));
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -20,10 +20,11 @@ struct Said {
 // parallelism, so Megatron's logs give the global one only. "gpu_count": GPUs that the log lists.
 const Said kSaid[] = {
     {"deepspeed/dschat_step1_opt1.3b.log",
-     "framework=pytorch; micro_batch=8; accumulation=1; memory_MiB=23500"},
+     "framework=pytorch; sequence_length=512; micro_batch=8; accumulation=1; memory_MiB=23500"},
     {"deepspeed/dschat_step2_dpo_opt350m.log",
-     "framework=pytorch; precision=fp16; micro_batch=2; accumulation=2; world=8; global_batch=32; "
-     "gradient_clipping=1; optimizer=fusedadam; deepspeed=0.16.2; memory_MiB=8816"},
+     "framework=pytorch; precision=fp16; sequence_length=512; micro_batch=2; accumulation=2; "
+     "nodes=1; gpus_per_node=8; world=8; global_batch=32; gradient_clipping=1; "
+     "optimizer=fusedadam; deepspeed=0.16.2; memory_MiB=8816"},
     {"deepspeed/dschat_step3_rlhf.log", "framework=pytorch; accumulation=1"},
     {"fairseq/mlperf_v0.7_dell_c4140_transformer.log",
      "framework=pytorch; precision=fp16; world=4; gradient_clipping=0; optimizer=adam"},
@@ -68,8 +69,9 @@ const Said kSaid[] = {
      "data_parallel=8; gradient_clipping=1; optimizer=adam; cuda=12.8; deepspeed=0.18.3; "
      "torch=2.9.1+cu128; memory_MiB=20242"},
     {"megatron/lockclock_nccl_watchdog_timeout.log",
-     "precision=bf16; sequence_length=2048; world=16; global_batch=16; gradient_clipping=1; "
-     "optimizer=adam; cuda=12.8; deepspeed=0.18.3; nccl=2.27.5; torch=2.9.1+cu128"},
+     "precision=bf16; sequence_length=2048; nodes=2; gpus_per_node=8; world=16; global_batch=16; "
+     "gradient_clipping=1; optimizer=adam; cuda=12.8; deepspeed=0.18.3; nccl=2.27.5; "
+     "torch=2.9.1+cu128"},
     {"megatron/lockclock_qwen7b_baseline.log",
      "framework=pytorch; precision=bf16; sequence_length=2048; world=8; global_batch=4; "
      "data_parallel=2; gradient_clipping=1; optimizer=deepspeedcpuadam; cuda=12.8; "

@@ -154,6 +154,8 @@ TEST(Window, AKilledRunKeepsTheWindowThatItCovered) {
   EXPECT_TRUE(apply(log, "50:150").covered);
   EXPECT_TRUE(apply(log, "all").covered);
   EXPECT_FALSE(apply(log, "100:200").covered);
+  log.outcome.line = 120;
+  EXPECT_TRUE(apply(log, "all").covered) << "it went on until the signal took it";
 }
 
 TEST(Window, MergedRecordsKeepTheirPlaceInTheCount) {
