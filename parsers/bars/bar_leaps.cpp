@@ -5,21 +5,38 @@
 #include <string>
 
 #include "parsers/runs/run_builder.h"
+#include "parsers/text/cursor.h"
 
 namespace bertbench {
 
+void BarLeaps::see_resumed(std::string_view text) {
+  Cursor cursor(text, false);
+  if (cursor.skip_past("global step ")) resumed_at_ = cursor.grouped_integer().value_or(0);
+}
+
+void BarLeaps::add(const Leap& leap) {
+  constexpr std::size_t kMostLeaps = 64;  // hostile input
+  const bool known =
+      std::ranges::any_of(leaps_, [&](const Leap& other) { return other.draft == leap.draft; });
+  if (leap.draft != nullptr && !known && leaps_.size() < kMostLeaps) leaps_.push_back(leap);
+}
+
 void BarLeaps::see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t line,
                    First& first) {
-  constexpr std::int64_t kFew = 10;
-  constexpr std::size_t kMostLeaps = 64;  // hostile input
+  constexpr std::int64_t kFew = 10, kMany = 20;
+  if (resumed_at_ > 0 && draft != nullptr && draft->count() == 0 && bar.done >= resumed_at_ &&
+      bar.total > resumed_at_) {
+    add({draft, resumed_at_, line, false});
+    resumed_at_ = 0;
+  }
   // "500/1000 [00:00<?, ?it/s]": tqdm(initial=500), whose rates are right.
   if (!fresh && bar.elapsed_s == 0 && std::isnan(bar.rate) && draft != nullptr &&
-      draft->count() == 0 && leaps_.size() < kMostLeaps) {
-    leaps_.push_back({draft, bar.done, line, true});
+      draft->count() == 0) {
+    add({draft, bar.done, line, true});
     return;
   }
   if (fresh) {
-    if (bar.done >= kFew) first = {bar.done, bar.elapsed_s};
+    if (bar.done >= kFew) first = {bar.done, bar.elapsed_s, bar.rate};
     return;
   }
   if (first.done == 0 || bar.done <= first.done) return;
@@ -28,10 +45,12 @@ void BarLeaps::see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t
   const double seconds = bar.elapsed_s - first.elapsed_s;
   // Not a log whose lines between were left out.
   const bool wide = before >= 20 * steps && first.elapsed_s <= 5;
-  const bool fast = seconds >= 1 && before / std::max(first.elapsed_s, 1.0) > 5 * steps / seconds;
-  if ((wide || fast) && draft != nullptr && leaps_.size() < kMostLeaps) {
-    leaps_.push_back({draft, first.done, line, false});
-  }
+  // In the first second the elapsed time says nothing, but the printed rate knows it better.
+  const double sure_rate = before / std::max(first.elapsed_s, 1.0);
+  const double told_rate = first.elapsed_s <= 1 && first.done >= kMany ? first.rate : 0;
+  const double after = 5 * steps / seconds;
+  const bool fast = seconds >= 1 && (sure_rate > after || told_rate > after);
+  if (wide || fast) add({draft, first.done, line, false});
   if (wide || seconds >= 1) first = {};
 }
 

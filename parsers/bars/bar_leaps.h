@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "parsers/bars/tqdm_bar.h"
@@ -18,7 +19,10 @@ class BarLeaps {
   struct First {
     std::int64_t done = 0;
     double elapsed_s = 0;
+    double rate = 0;  ///< iterations/s as printed
   };
+  /// A line that says at which step the run goes on.
+  void see_resumed(std::string_view text);
   /// A redraw beyond 0; `fresh` if it is the first one of a bar that was drawn at 0 before.
   void see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t line, First& first);
   /// Takes what holds a leap out of the runs, with a notice; a total counts from where they begin.
@@ -30,7 +34,10 @@ class BarLeaps {
     std::int64_t to = 0, line = 0;
     bool drawn = false;  ///< the bar was first drawn there
   };
+  void add(const Leap& leap);
+
   std::vector<Leap> leaps_;
+  std::int64_t resumed_at_ = 0;  ///< of the run whose bar did not come yet
 };
 
 }  // namespace bertbench

@@ -40,7 +40,17 @@ inline constexpr std::string_view kAnchors[] = {"it/s",
                                                 "s/sample",
                                                 "img/s",
                                                 "s/img",
+                                                "imgs/s",
+                                                "images/s",
+                                                "ex/s",
+                                                "ba/s",
+                                                "s/ba",
                                                 "seq/s",
+                                                "seqs/s",
+                                                "sequences/s",
+                                                "sentences/s",
+                                                "Continuing training from global step ",
+                                                "Resuming training from checkpoint with epoch ",
                                                 "Traceback (most recent",
                                                 "CANCELLED AT"};
 inline constexpr std::uint64_t kBarAnchors = 0b11;  ///< the first two
@@ -62,6 +72,9 @@ inline constexpr std::uint64_t kTrainer =
 inline constexpr std::uint64_t kClosing =
     bits_of({"train_runtime", "train_samples_per_second", "train_steps_per_second ",
              "training throughput", "Total time taken", "training_sequences_per_second", "real\t"});
+/// The Trainer says at which step it goes on.
+inline constexpr std::uint64_t kResumed = bits_of(
+    {"Continuing training from global step ", "Resuming training from checkpoint with epoch "});
 /// Behind such a line a bar that had not ended begins in another run.
 inline constexpr std::uint64_t kFailures = bits_of({"Traceback (most recent", "CANCELLED AT"});
 

@@ -185,9 +185,11 @@ struct Unit {
 
 // 0: no unit of a training bar, 1: an iteration, 2: an example.
 int kind_of_unit(std::string_view word) {
-  constexpr std::string_view kIterations[] = {"batch", "batches", "step", "steps", "iter", "iters"};
-  constexpr std::string_view kExamples[] = {"example", "examples", "sample", "samples",
-                                            "img",     "seq",      "seqs"};
+  constexpr std::string_view kIterations[] = {"batch", "batches", "ba",   "step",
+                                              "steps", "iter",    "iters"};
+  constexpr std::string_view kExamples[] = {"example", "examples", "ex",        "sample",
+                                            "samples", "img",      "imgs",      "images",
+                                            "seq",     "seqs",     "sequences", "sentences"};
   if (std::ranges::find(kIterations, word) != std::end(kIterations)) return 1;
   return std::ranges::find(kExamples, word) != std::end(kExamples) ? 2 : 0;
 }

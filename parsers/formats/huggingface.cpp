@@ -74,6 +74,7 @@ class HuggingfaceParser final : public LineParser {
   std::optional<double> epochs_, steps_, per_epoch_, examples_, batch_, resumed_at_;
   struct Session {
     double done = 0, slack = 0, planned = 0, runtime = 0, steps_rate = 0;
+    bool resumed = false;
   };
   std::optional<Session> session_;  ///< of the closing dict
   std::string last_dict_;
@@ -300,14 +301,23 @@ void HuggingfaceParser::see_end(const Line& line) {
       epoch && runtime && steps_rate && epochs_ && steps_ && *epochs_ > 0 && *epochs_ < 1e9;
   if (!known) return;
   const double per_epoch = steps_per_epoch();
-  session_ = {*epoch * per_epoch - resumed_at_.value_or(0), 0.006 * per_epoch, *steps_, *runtime,
-              *steps_rate};
+  session_ = {*epoch * per_epoch - resumed_at_.value_or(0),
+              0.006 * per_epoch,
+              *steps_,
+              *runtime,
+              *steps_rate,
+              resumed_at_.has_value()};
 }
 
 void HuggingfaceParser::conclude_console(RunDraft& draft) {
   if (!session_) return;
   mend_rate(session_->done, session_->slack, session_->planned, session_->runtime,
             session_->steps_rate, draft);
+  // The runtime is this session's, the steps are counted from the run's beginning.
+  if (session_->resumed && session_->done >= 1 && session_->done <= session_->planned &&
+      session_->slack <= 0.01 * session_->done && session_->done < 1e15) {
+    draft.log.totals.iterations = std::llround(session_->done);
+  }
   session_.reset();
 }
 

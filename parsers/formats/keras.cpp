@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string>
 
@@ -27,7 +28,8 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {
-    "s/step", "s/sample", "s/epoch", " - ETA: ", "s - loss: ", "Epoch ", "Train on "};
+    "s/step",     "s/sample", "s/epoch",   " - ETA: ",
+    "s - loss: ", "Epoch ",   "Train on ", "Using TensorFlow backend."};
 
 constexpr std::int64_t kMostEpochs = 100'000'000, kMostSteps = 100'000'000'000;
 
@@ -183,6 +185,10 @@ class KerasParser final : public LineParser {
   bool see_other(const Bar& bar, const Line& line, RunBuilder& out);
   void record(const Bar& bar, std::int64_t line, RunBuilder& out, bool whole);
   void flush(RunBuilder& out);
+  [[nodiscard]] bool goes_by_batches() const {
+    constexpr std::int64_t kEnough = 4;
+    return stride_ > 1 && first_ == stride_ && redraws_ >= kEnough;
+  }
 
   std::int64_t epoch_ = 0, epochs_ = 0;  ///< announced by "Epoch n/m"; 0 = none
   bool open_ = false;                    ///< the epoch's bar is not full yet
@@ -191,7 +197,11 @@ class KerasParser final : public LineParser {
   std::int64_t done_ = 0;  ///< iterations of the epochs that ended
   std::int64_t last_epoch_ = 0;
   std::optional<std::int64_t> samples_;  ///< "Train on 60000 samples"
-  double worst_ = 0;                     ///< largest relative rounding of an epoch's time
+  /// The first redraw below the total, and what all of them are multiples of: a bar of samples goes
+  /// on by batches from the first one, a bar of steps begins at 1.
+  std::int64_t first_ = 0, stride_ = 0, redraws_ = 0;
+  bool old_keras_ = false;  ///< before 2.4, where a bar may count samples and call them steps
+  double worst_ = 0;        ///< largest relative rounding of an epoch's time
   bool validated_ = false, counts_samples_ = false, unsure_ = false;
 };
 
@@ -240,7 +250,8 @@ void KerasParser::record(const Bar& bar, std::int64_t line, RunBuilder& out, boo
     sample.seconds = bar.elapsed_s;
     error = sum_error;
   }
-  const bool samples = bar.per_sample || (samples_ && *samples_ == bar.total);
+  const bool samples =
+      bar.per_sample || (samples_ && *samples_ == bar.total) || (!bar.modern && goes_by_batches());
   RunDraft& draft = out.run(WorkKind::training, line);
   if (!draft.last()) draft.own_facts = true;
   draft.log.facts.framework.set("keras", FactSource::log);
@@ -252,7 +263,7 @@ void KerasParser::record(const Bar& bar, std::int64_t line, RunBuilder& out, boo
       // The counter is no number of iterations: a batch must not multiply it.
       sample.seconds = kUnknown;
     }
-  } else if (!bar.modern && !bar.per_step) {
+  } else if (!bar.modern && (!bar.per_step || (old_keras_ && stride_ != 1))) {
     unsure_ = true;  // Keras 1: no unit is printed
   } else {
     draft.log.iteration_unit = IterationUnit::optimizer_step;
@@ -279,6 +290,10 @@ bool KerasParser::see_training(const Bar& bar, const Line& line, RunBuilder& out
   if (bar.done < bar.total || std::isnan(bar.elapsed_s)) {
     unfinished_ = bar;
     unfinished_line_ = line.number;
+    if (bar.done < bar.total) {
+      if (redraws_++ == 0) first_ = bar.done;
+      stride_ = std::gcd(stride_, bar.done);
+    }
     return true;
   }
   // Keras 3 draws a full bar with time left 0s and once more with the seconds of the epoch: only
@@ -319,6 +334,10 @@ bool KerasParser::parse(const Line& line, RunBuilder& out) {
     cursor.skip_past("Train on ");
     const auto samples = cursor.integer();
     if (samples && cursor.literal(" samples")) samples_ = *samples;
+    return false;
+  }
+  if (line.text.find("Using TensorFlow backend.") != std::string_view::npos) {
+    old_keras_ = true;
     return false;
   }
   const auto bar = read_bar(line);

@@ -33,6 +33,11 @@ struct Track {
   double base_s = 0;      ///< their seconds
   std::int64_t done = 0;  ///< of the bar that runs now
   double elapsed_s = 0;
+  double rate = kUnknown;  ///< of its newest redraw
+  /// Drawn at 0 with a rate: its counter began at -1, as in Lightning before 1.5, and its rates
+  /// count one iteration too many.
+  bool one_ahead = false;
+  bool looked = false;  ///< whose bar it is was looked for
   std::int64_t total = 0;
   std::int64_t moved_at = 0;   ///< newest line that shows more of it done
   bool progressed = false;     ///< some bar of this track got beyond 0
@@ -43,6 +48,18 @@ struct Track {
   bool of_epochs = true;  ///< its counter went along with the epoch in its name: 1 at "Epoch 0"
   BarLeaps::First first;
 };
+
+/// How long a bar ran that has ended. Its elapsed field is cut to whole seconds; where its last
+/// redraw shows the mean rate, as tqdm's does when a bar is closed, that tells them finer.
+struct Ended {
+  double seconds = 0, error = 1;
+};
+Ended seconds_of(const Track& track) {
+  const double told = (static_cast<double>(track.done) + (track.one_ahead ? 1 : 0)) / track.rate;
+  if (!(track.rate > 0) || std::floor(told) != track.elapsed_s) return {track.elapsed_s, 1};
+  const double printed = std::max(track.rate, 1 / track.rate);  // it/s or s/it, of two decimals
+  return {told, told * 0.005 / printed};
+}
 
 class TqdmParser final : public LineParser {
  public:
@@ -93,7 +110,7 @@ class TqdmParser final : public LineParser {
   bool lightning1_ = false;        ///< a bar of Lightning before 2.0
   bool named_training_ = false;    ///< a bar that says it is training made a record
   bool trainer_evidence_ = false;  ///< a line of the Hugging Face Trainer was seen
-  std::int64_t generations_ = 1;   ///< bars of the training run
+  double clock_error_ = 0;         ///< seconds that the ended bars of the training run leave open
   StepLines steps_;
 };
 
@@ -114,6 +131,7 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   settled_ = false;
   const auto any = [&](std::uint64_t anchors) { return (line.anchors & anchors) != 0; };
   if (any(kFailures)) failed_at_ = line.number;
+  if (any(kResumed)) leaps_.see_resumed(line.text);
   const bool step_line = any(kStepLine);
   const auto step = step_line ? line.text.find("Step:") : std::string_view::npos;
   const bool step_first = step != std::string_view::npos && !bars_.empty() && step < bars_[0].begin;
@@ -151,7 +169,6 @@ RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, 
   } else {
     track.draft = &out.run(kind, line.number);
     named_training_ |= kind == WorkKind::training;
-    lightning1_ |= of_lightning_1(bar, line);
     if (bar.description == "Iteration") track.draft->log.iteration_unit = IterationUnit::micro_step;
   }
   track.draft->set_origin(0);
@@ -163,12 +180,14 @@ RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, 
 void TqdmParser::next_generation(Track& track, BarRole role, RunBuilder& out) {
   const bool failed =
       track.draft != nullptr && track.done < track.total && failed_at_ > track.moved_at;
+  const Ended ended = seconds_of(track);
   track.base += track.done;
-  track.base_s += track.elapsed_s;
+  track.base_s += ended.seconds;
   track.done = 0;
   track.elapsed_s = 0;
+  track.rate = kUnknown;
   ++track.starts;
-  if (role == BarRole::training) ++generations_;  // each bar's elapsed is cut to whole seconds
+  if (role == BarRole::training) clock_error_ += ended.error;
   // An unnamed bar that starts over is another loop; a named one continues, one per data file or
   // epoch, unless the run has said that it is over or has failed and was started again.
   const bool over = track.draft != nullptr && (failed || closing_.said_for(*track.draft));
@@ -180,7 +199,7 @@ void TqdmParser::next_generation(Track& track, BarRole role, RunBuilder& out) {
         if (&other != &track && other.draft == track.draft) other = Track{};
       }
       newest_ = nullptr;
-      generations_ = 1;
+      clock_error_ = 0;
       steps_.start_over();
     }
     track.draft = nullptr;
@@ -195,6 +214,7 @@ bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, RunBuilder& 
   const BarRole role = known.name.role;
   if (bar.done == 0) {
     ++track.created;
+    track.one_ahead |= bar.rate > 0;
     if (!track.progressed) {
       // Ranks step together: before the first step of any, each has drawn its bar.
       track.per_start = track.created;
@@ -243,8 +263,8 @@ const TqdmParser::Known& TqdmParser::known_for(const TqdmBar& bar, int rank) {
 void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) {
   const Known& known = known_for(bar, line.rank);
   const BarRole role = known.name.role;
-  // Examples without a name are those that a data set is made of.
-  if (role == BarRole::unnamed && bar.counts_examples) return;
+  // Examples without a name are those that a data set is made of, unless they have a loss.
+  if (role == BarRole::unnamed && bar.counts_examples && !bar.has_loss) return;
   if (role == BarRole::outer || known.name.counts_epochs(bar.done, bar.total)) {
     outer_ = {bar.done, bar.total, bar.elapsed_s, bar.seconds_per_iteration, true};
     return;
@@ -263,6 +283,7 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   if (bar.done > track.done) track.moved_at = line.number;
   track.done = bar.done;
   track.elapsed_s = std::max(track.elapsed_s, bar.elapsed_s);
+  track.rate = bar.rate;
   track.total = bar.total;
   RunDraft& draft = draft_for(track, role, bar, line, out);
   leaps_.see(fresh, bar, &draft, line.number, track.first);
@@ -271,6 +292,14 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   // A batch must not multiply a counter of examples: it has no clock.
   if (!bar.counts_examples) sample.time_s = track.base_s + bar.elapsed_s;
   sample.rate = bar.rate;
+  if (track.one_ahead) {
+    const auto done = static_cast<double>(bar.done);
+    sample.rate *= done / (done + 1);
+  }
+  if (bar.has_loss && !track.looked) {  // the first redraws have no postfix
+    track.looked = true;
+    lightning1_ |= role == BarRole::training && of_lightning_1(bar, line);
+  }
   if (bar.has_loss) sample.loss = bar.loss;
   sample.line = line.number;
   sample.rank = line.rank;
@@ -330,7 +359,7 @@ void TqdmParser::finish(RunBuilder& out) {
                            " s each: it may count epochs"});
     }
   }
-  draft.log.clock_resolution_s = static_cast<double>(generations_);
+  draft.log.clock_resolution_s = 1 + clock_error_;
   if (outer_.seen && outer_.total > 0) {
     draft.ended_well = outer_.done == outer_.total;
     const double seconds = static_cast<double>(outer_.done) * outer_.seconds_per_iteration;

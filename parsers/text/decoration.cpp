@@ -228,6 +228,7 @@ std::string_view without_transport(std::string_view text) {
       rest = behind_ray(text);
     } else if (is_letter(text[0])) {
       rest = behind_compose(text);
+      if (rest.empty()) rest = behind_tabs(text);
     }
     if (rest.empty()) return text;
     text = rest;

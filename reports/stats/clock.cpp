@@ -12,6 +12,13 @@ struct Stretch {
   double error = 0;  // seconds by which the clock difference may be off
 };
 
+// By how much the time at a mark may be off: a clock of whole seconds by no more than the time
+// since the record before. What a clock's step has above a second was lost by the bars whose times
+// it is put together from, and no mark brings that back.
+double error_at_mark(double clock_step, double gap) {
+  return std::min({clock_step, 1.0, gap}) + std::max(clock_step - 1, 0.0);
+}
+
 bool goes_on(const Record& before, const Record& after) {
   return clock_of(after) >= clock_of(before) && after.step >= before.step;
 }
@@ -41,7 +48,7 @@ Stretch measure(std::span<const Record> records, bool has_record_in_front, doubl
                                   : std::max<std::int64_t>(1, records[i].iterations);
     return static_cast<double>(iterations) * per_iteration;
   };
-  out.error = std::min(clock_step, std::max(step_gap(first), step_gap(last)));
+  out.error = error_at_mark(clock_step, std::max(step_gap(first), step_gap(last)));
   return out;
 }
 
@@ -71,7 +78,7 @@ std::optional<ClockRate> from_zero(const RunLog& log, const Window& window) {
   const auto iterations = static_cast<double>(records[last].step);
   const double gap =
       static_cast<double>(records[last].step - records[last - 1].step) * seconds / iterations;
-  return ClockRate{iterations, seconds, std::min(log.clock_resolution_s, gap) / seconds};
+  return ClockRate{iterations, seconds, error_at_mark(log.clock_resolution_s, gap) / seconds};
 }
 
 }  // namespace

@@ -16,10 +16,11 @@ std::string deepest(std::string_view line) {
 }
 
 TEST(Transport, IsTakenOffWhateverRunsInIt) {
-  for (const char* front : {"2024-05-01T10:00:00.1234567Z ", "2024-05-01T10:00:00.123456789+00:00 ",
-                            "2024-05-01T10:00:00Z stdout F ", "[2024-05-01T10:00:00.123Z] ",
-                            "(train pid=123) ", "(RayTrainWorker pid=123, ip=10.0.0.2) ",
-                            "[pod/worker-0/pytorch] ", "trainer-1  | ", "trainer_12 | "}) {
+  for (const char* front :
+       {"2024-05-01T10:00:00.1234567Z ", "2024-05-01T10:00:00.123456789+00:00 ",
+        "2024-05-01T10:00:00Z stdout F ", "[2024-05-01T10:00:00.123Z] ", "(train pid=123) ",
+        "(RayTrainWorker pid=123, ip=10.0.0.2) ", "[pod/worker-0/pytorch] ", "trainer-1  | ",
+        "trainer_12 | ", "train\tRun training\t2024-05-01T10:00:00.1234567Z "}) {
     EXPECT_EQ(without_transport(std::string(front) + "  File \"a.py\""), "  File \"a.py\"")
         << front;
   }

@@ -110,6 +110,8 @@ TEST(Huggingface, TakesTheShareOfASessionThatBeganAtACheckpointOrStoppedEarly) {
       "{'train_runtime': '500', 'train_samples_per_second': '128', 'train_steps_per_second': '2', "
       "'train_loss': '1.5', 'epoch': '4'}\n");
   EXPECT_DOUBLE_EQ(mended.at(0).summary->value, 128);
+  EXPECT_EQ(mended.at(0).totals.iterations, 1000) << "all time is this session's";
+  EXPECT_FALSE(whole.at(0).totals.iterations);
 }
 
 TEST(Huggingface, KnowsTheStepWhereMaxStepsEndWithinAnEpoch) {

@@ -75,6 +75,40 @@ TEST(Keras, KnowsTheReleasesThatCountSamples) {
   }
 }
 
+// From a run of Keras 2.2.5, batch 8: it counts samples and calls them steps. A callback counted 23
+// batches/s.
+TEST(Keras, KnowsABarOfSamplesByItsBatches) {
+  const std::string epoch =
+      "Using TensorFlow backend.\n"
+      "Epoch 1/1\n"
+      "\r  8/640 [..............................] - ETA: 21s - loss: 2.4157"
+      "\r 24/640 [>.............................] - ETA: 8s - loss: 3.2697"
+      "\r 40/640 [>.............................] - ETA: 6s - loss: 2.3349"
+      "\r624/640 [============================>.] - ETA: 0s - loss: 1.4561";
+  const std::string end =
+      "\r640/640 [==============================] - 4s 6ms/step - loss: 1.4557\n";
+  const auto runs = read_text(epoch + end);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_NEAR(runs[0].records.at(0).printed_rate, 1 / 6e-3, 1e-9);
+  EXPECT_THAT(notices_of(runs[0]), testing::HasSubstr("counts samples"));
+  // Its generators count steps, from 1.
+  const auto steps = read_text(
+      "Using TensorFlow backend.\n"
+      "Epoch 1/1\n"
+      "\r 1/80 [..............................] - ETA: 53s - loss: 1.3703"
+      "\r 2/80 [..............................] - ETA: 28s - loss: 2.2773"
+      "\r80/80 [==============================] - 4s 50ms/step - loss: 1.4557\n");
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].iteration_unit, IterationUnit::optimizer_step);
+  EXPECT_EQ(steps[0].records.at(0).seconds, 4);
+  // Its last line alone does not tell.
+  const auto unsure = read_text("Using TensorFlow backend.\nEpoch 1/1\n" + end);
+  ASSERT_EQ(unsure.size(), 1u);
+  EXPECT_EQ(unsure[0].iteration_unit, IterationUnit::unknown);
+  EXPECT_THAT(notices_of(unsure[0]), testing::HasSubstr("does not say which"));
+}
+
 TEST(Keras, ReadsVerbose2OfThreeReleases) {
   for (const char* line :
        {"1875/1875 - 26s - loss: 0.48 - accuracy: 0.83 - 26s/epoch - 14ms/step\n",

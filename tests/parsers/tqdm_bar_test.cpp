@@ -57,6 +57,21 @@ TEST(TqdmBar, CountsWhatItsUnitSays) {
   EXPECT_EQ(examples.rate, 128);
   EXPECT_TRUE(examples.counts_examples);
   EXPECT_EQ(bars_of("Train: 896 examples [00:07, 128.00 examples/s]").at(0).done, 896);
+  // Composer's.
+  const auto composer = bars_of(
+      "train          Epoch   0:   41%|####  | 33/80 [00:02<00:03, 13.89ba/s, "
+      "loss/train/total=0.1]");
+  ASSERT_EQ(composer.size(), 1u);
+  EXPECT_EQ(composer[0].rate, 13.89);
+  EXPECT_FALSE(composer[0].counts_examples);
+  EXPECT_EQ(role_of(composer[0].description), BarRole::training);
+  for (const char* unit : {"ex", "img", "images", "imgs", "sequences", "sentences", "seqs"}) {
+    const auto bar = bars_of("Training:   8%|8| 200/2400 [00:01<00:17, 124.74" + std::string(unit) +
+                             "/s, loss=2]");
+    ASSERT_EQ(bar.size(), 1u) << unit;
+    EXPECT_TRUE(bar[0].counts_examples);
+    EXPECT_EQ(bar[0].rate, 124.74);
+  }
   for (const char* other :
        {"50%|5| 50/100 [00:10<00:10, 5.0MB/s]", "5%|5| 5/9 [00:10<00:10, 5 tok/s]",
         "5/9 [====] - 26s 3s/step", "Speed: 4.00 samples/s"}) {

@@ -193,5 +193,52 @@ TEST(Tqdm, FindsTheFirstLossThatIsNotANumber) {
   EXPECT_EQ(runs[0].outcome.step, 2);
 }
 
+// From a run of tqdm 4.70: three epochs of 100 steps, in which a callback counted 16.56 steps/s.
+// The bars show 17 s, cut to whole seconds each; their closing rates tell 18.1 s.
+TEST(Tqdm, TimesEpochsThatHaveEndedByTheirClosingMeans) {
+  const auto runs = read_text(
+      "\rIteration:   0%|          | 0/100 [00:00<?, ?it/s]"
+      "\rIteration:  98%|█████████▊| 98/100 [00:05<00:00, 15.94it/s]"
+      "\rIteration: 100%|██████████| 100/100 [00:06<00:00, 16.47it/s]\n"
+      "\rIteration:   0%|          | 0/100 [00:00<?, ?it/s]"
+      "\rIteration: 100%|██████████| 100/100 [00:05<00:00, 16.86it/s]"
+      "\rIteration: 100%|██████████| 100/100 [00:05<00:00, 16.71it/s]\n"
+      "\rIteration:   0%|          | 0/100 [00:00<?, ?it/s]"
+      "\rIteration: 100%|██████████| 100/100 [00:06<00:00, 16.51it/s]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  const RunLog& run = runs[0];
+  EXPECT_EQ(run.records.back().step, 300);
+  EXPECT_NEAR(run.records.back().time_s, 100 / 16.47 + 100 / 16.71 + 6, 1e-9);
+  EXPECT_NEAR(run.clock_resolution_s, 1, 0.01);
+  // Without a mean each of them leaves up to a second open.
+  const auto cut = read_text(
+      "\rIteration:   0%| | 0/100 [00:00<?, ?it/s]"
+      "\rIteration:  98%| | 98/100 [00:05<00:00, 15.94it/s]"
+      "\rIteration:   0%| | 0/100 [00:00<?, ?it/s]"
+      "\rIteration: 100%| | 100/100 [00:06<00:00, 16.51it/s]\n");
+  ASSERT_EQ(cut.size(), 1u);
+  EXPECT_EQ(cut[0].records.back().time_s, 11);
+  EXPECT_EQ(cut[0].clock_resolution_s, 2);
+}
+
+// From a run of Lightning 1.4.9 at 0.65 batches/s: its bars begin at -1, so 10 of them in 15.2 s
+// read 1.38 s each; the first redraws have no postfix.
+TEST(Tqdm, TakesTheRatesOfLightningsFirstReleasesForOneBatchLess) {
+  const std::string log =
+      "\rTraining: -1it [00:00, ?it/s]"
+      "\rEpoch 0:   0%|          | 0/10 [00:00<00:00, 10565.00it/s] "
+      "\rEpoch 0:  10%|█         | 1/10 [00:01<00:06,  1.30it/s]   "
+      "\rEpoch 0:  10%|█         | 1/10 [00:01<00:07,  1.27it/s, loss=0.633, v_num=6]"
+      "\rEpoch 1: 100%|██████████| 10/10 [00:15<00:00,  1.38s/it, loss=0.657, v_num=6]\n";
+  const auto runs = read_text(log);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_NEAR(runs[0].records.at(0).printed_rate, 0.635, 1e-9);
+  EXPECT_NEAR(runs[0].records.back().printed_rate, 10 / (11 * 1.38), 1e-9);
+  EXPECT_TRUE(runs[0].notices.empty());
+  const auto validated = read_text(log + "\rValidating:  50%| | 5/10 [00:00<00:00, 23.5it/s]\n");
+  ASSERT_EQ(validated.size(), 2u);
+  EXPECT_THAT(validated[0].notices.at(0).text, testing::HasSubstr("batches of the validation"));
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -95,7 +95,7 @@ TEST(Tqdm, ContinuesTheCounterWhenTheBarStartsOverForEachDataFile) {
   for (const Record& record : runs[0].records) steps.push_back(record.step);
   EXPECT_THAT(steps, testing::ElementsAre(1, 3, 5, 12));
   EXPECT_EQ(runs[0].records.back().time_s, 12);
-  EXPECT_EQ(runs[0].clock_resolution_s, 2) << "each bar cuts its own clock to whole seconds";
+  EXPECT_DOUBLE_EQ(runs[0].clock_resolution_s, 1.015) << "the first bar's mean tells its seconds";
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
@@ -270,6 +270,14 @@ TEST(Tqdm, GivesTheRateOfABarOfExamplesAsSequencesAndSaysWhose) {
       "[1,1]<stderr>:Train:   3%| | 960/32000 [00:07<04:03, 128.00 examples/s]\n");
   ASSERT_EQ(ranks.size(), 1u);
   EXPECT_EQ(ranks[0].rate_unit, RateUnit::unknown);
+  // Without a name, but with a loss: 16.19 batches of 8 a second by a callback.
+  const auto unnamed = read_text(
+      "\r  0%|          | 0/2400 [00:00<?, ?samples/s]"
+      "\r  8%|▊         | 200/2400 [00:01<00:19, 115.73samples/s, loss=2]"
+      "\r100%|██████████| 2400/2400 [00:18<00:00, 129.52samples/s, loss=0.627]\n");
+  ASSERT_EQ(unnamed.size(), 1u);
+  EXPECT_EQ(unnamed[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(unnamed[0].records.back().printed_rate, 129.52);
   // A data set that is made, not trained with.
   const auto made = read_text(
       "100%| | 960/960 [00:07<00:00, 128.00 examples/s]\n"
@@ -294,6 +302,41 @@ TEST(Tqdm, TakesNoPrintedRateOfABarThatLeapsToWhereTheRunGoesOn) {
   EXPECT_FALSE(runs[0].summary);
   EXPECT_EQ(runs[0].totals.iterations, 999);
   EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("leaps from 0 to 99001"));
+}
+
+// From a run of transformers 4.12 that was resumed at step 50: 31 steps/s by a callback. The leap
+// is over within the bar's first second, where only its rate tells it.
+TEST(Tqdm, SeesAShortLeapByTheRateOfTheFirstSecond) {
+  const auto runs = read_text(
+      "\r  0%|          | 0/200 [00:00<?, ?it/s]"
+      "\r 26%|██▌       | 52/200 [00:00<00:00, 471.90it/s]\n"
+      "{'loss': 0.976, 'learning_rate': 3.5e-05, 'epoch': 0.6}\n"
+      "\r 44%|████▎     | 87/200 [00:01<00:01, 58.02it/s]"
+      "\r100%|██████████| 200/200 [00:04<00:00, 33.10it/s]\n"
+      "{'train_runtime': 4.8864, 'train_samples_per_second': 327.43, 'train_steps_per_second': "
+      "40.929, 'train_loss': 0.5, 'epoch': 2.0}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown);
+  EXPECT_FALSE(runs[0].summary);
+  EXPECT_EQ(runs[0].totals.iterations, 148);
+  // A terminal keeps the last redraw of a line only: the Trainer's own words tell.
+  const auto kept = read_text(
+      "  Continuing training from global step 50\n"
+      "Skipping the first batches: 100%|██████████| 50/50 [00:00<00:00, 962.21it/s]\n"
+      " 44%|████▎     | 87/200 [00:01<00:01, 58.02it/s]\n"
+      "100%|██████████| 200/200 [00:04<00:00, 33.10it/s]\n"
+      "{'train_runtime': 4.8864, 'train_samples_per_second': 327.43, 'train_steps_per_second': "
+      "40.929, 'train_loss': 0.5, 'epoch': 2.0}\n");
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].rate_unit, RateUnit::unknown);
+  EXPECT_FALSE(kept[0].summary);
+  EXPECT_EQ(kept[0].totals.iterations, 150);
+  // A run that goes on as it began has no leap.
+  const auto steady = read_text(
+      "\rTraining:   0%| | 0/200 [00:00<?, ?it/s]"
+      "\rTraining:  26%| | 52/200 [00:00<00:00, 471.90it/s]"
+      "\rTraining: 100%| | 2000/2000 [00:04<00:00, 470.10it/s]\n");
+  EXPECT_EQ(steady.at(0).rate_unit, RateUnit::iterations_per_second);
 }
 
 }  // namespace

@@ -129,5 +129,14 @@ TEST(CounterClock, BarsThatBeginAnewAreAddedUp) {
   EXPECT_GE(measured->iterations, 118);
 }
 
+// Three bars, of which each cut off up to a second: the counter's marks do not bring it back.
+TEST(CounterClock, CountsWhatTheBarsCutOffThatItIsPutTogetherFrom) {
+  RunLog log = bar(300, 0.06);
+  const double alone = rate(log, "all")->resolution;
+  log.clock_resolution_s = 3;
+  const auto measured = rate(log, "all");
+  EXPECT_NEAR(measured->resolution, alone + 2 / measured->seconds, 1e-9);
+}
+
 }  // namespace
 }  // namespace bertbench
