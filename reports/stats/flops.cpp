@@ -25,10 +25,10 @@ ModelShape gpt2(std::string name, std::int64_t layers, std::int64_t hidden) {
 
 const std::vector<ModelShape>& built_in() {
   static const std::vector<ModelShape> table = {
-      bert("bert-tiny", 2, 128),   bert("bert-mini", 4, 256),     bert("bert-small", 4, 512),
-      bert("bert-medium", 8, 512), bert("bert-base", 12, 768),    bert("bert-large", 24, 1024),
-      gpt2("gpt2", 12, 768),       gpt2("gpt2-medium", 24, 1024), gpt2("gpt2-large", 36, 1280),
-      gpt2("gpt2-xl", 48, 1600)};
+      bert("bert-tiny", 2, 128),    bert("bert-mini", 4, 256),  bert("bert-small", 4, 512),
+      bert("bert-medium", 8, 512),  bert("bert-base", 12, 768), bert("bert-large", 24, 1024),
+      gpt2("gpt2-tiny", 2, 128),    gpt2("gpt2", 12, 768),      gpt2("gpt2-medium", 24, 1024),
+      gpt2("gpt2-large", 36, 1280), gpt2("gpt2-xl", 48, 1600)};
   return table;
 }
 

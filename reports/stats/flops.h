@@ -37,7 +37,7 @@ struct ModelShape {
 /// 28996 entries. Unknown: an Error that lists the names and the nearest.
 [[nodiscard]] Result<ModelShape> model_shape(std::string_view name);
 
-/// Built-in names, smallest first: bert-tiny .. bert-large, gpt2 .. gpt2-xl.
+/// Built-in names, smallest first: bert-tiny .. bert-large, gpt2-tiny .. gpt2-xl.
 [[nodiscard]] std::vector<std::string> known_models();
 
 /// Reads one configs/models file. Unknown keys, missing keys and numbers <= 0 are errors.

@@ -24,14 +24,15 @@ int main(int argc, char** argv) {
   DataOptions data;
   const std::int64_t length = model ? number(argv[2]) : 0, sequences = model ? number(argv[3]) : 0;
   const std::int64_t seed = model ? number(argv[4]) : -1;
-  if (length < 8 || length > 512 || sequences < 1 || seed < 0) {
+  if (length < 8 || length > model->max_positions || sequences < 1 || seed < 0) {
     std::cerr << "usage: bert_dump_batch MODEL SEQUENCE_LENGTH SEQUENCES SEED FULL|VARIABLE\n";
     return 2;
   }
   data.seed = static_cast<std::uint64_t>(seed);
   data.vocabulary = model->vocabulary;
   data.sequence_length = length;
-  data.masked_per_sequence = masked_positions(length);
+  data.masked_per_sequence = model->predicted_positions(length);
+  data.next_word = model->objective == Objective::next_word;
   data.variable_lengths = std::string_view(argv[5]) == "VARIABLE";
   const auto source = open_source(data);
   if (!source) {

@@ -13,6 +13,7 @@ namespace {
 
 using testing::copy;
 using testing::make_batch;
+using testing::odd_gpt2;
 using testing::odd_model;
 using testing::options_for;
 using testing::worst_error;
@@ -25,8 +26,18 @@ std::vector<float> gradients_of(const BackendOptions& options, const Batch& batc
   return copy(backend->gradients());
 }
 
-TEST(CpuBackend, accumulation_over_k_micro_steps_equals_one_batch_k_times_as_large) {
-  const ModelConfig model = odd_model();
+/// What holds for any model: "bert" or "gpt2".
+class EveryModel : public ::testing::TestWithParam<std::string> {
+ protected:
+  static ModelConfig odd(std::int64_t layers = 2) {
+    return GetParam() == "gpt2" ? odd_gpt2(layers) : odd_model(layers);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, EveryModel, ::testing::Values("bert", "gpt2"),
+                         [](const auto& one) { return one.param; });
+
+TEST_P(EveryModel, accumulation_over_k_micro_steps_equals_one_batch_k_times_as_large) {
+  const ModelConfig model = odd();
   const auto whole = gradients_of(options_for(model, 6, 20), make_batch(model, 6, 20, 4));
   const auto parts = make_cpu_backend(options_for(model, 2, 20));
   parts->zero_gradients();
@@ -37,16 +48,19 @@ TEST(CpuBackend, accumulation_over_k_micro_steps_equals_one_batch_k_times_as_lar
   EXPECT_LE(worst.error, 1e-6) << worst.name;
 }
 
-TEST(CpuBackend, checkpointing_changes_memory_and_not_a_bit_of_the_gradient) {
-  const ModelConfig model = odd_model(4);
+TEST_P(EveryModel, checkpointing_changes_memory_and_not_a_bit_of_the_gradient) {
+  const ModelConfig model = odd(4);
   BackendOptions options = options_for(model, 3, 20);
   const auto kept = gradients_of(options, make_batch(model, 3, 20, 3));
   options.activation_checkpointing = true;
   EXPECT_EQ(gradients_of(options, make_batch(model, 3, 20, 3)), kept);
+  const std::int64_t recomputed = make_cpu_backend(options)->peak_bytes();  // as planned
+  options.activation_checkpointing = false;
+  EXPECT_LT(recomputed, make_cpu_backend(options)->peak_bytes());
 }
 
-TEST(CpuBackend, agrees_with_itself_for_1_2_and_5_threads) {
-  const ModelConfig model = odd_model();
+TEST_P(EveryModel, agrees_with_itself_for_1_2_and_5_threads) {
+  const ModelConfig model = odd();
   const Batch batch = make_batch(model, 5, 20, 4);
   const auto one = gradients_of(options_for(model, 5, 20, 1), batch);
   const ParameterLayout layout(model);
@@ -57,15 +71,15 @@ TEST(CpuBackend, agrees_with_itself_for_1_2_and_5_threads) {
   }
 }
 
-TEST(CpuBackend, gives_the_same_bits_twice) {
-  const ModelConfig model = odd_model();
+TEST_P(EveryModel, gives_the_same_bits_twice) {
+  const ModelConfig model = odd();
   const Batch batch = make_batch(model, 4, 16, 3);
   EXPECT_EQ(gradients_of(options_for(model, 4, 16), batch),
             gradients_of(options_for(model, 4, 16), batch));
 }
 
-TEST(CpuBackend, dropout_depends_on_step_seed_and_sequence) {
-  const ModelConfig model = odd_model();
+TEST_P(EveryModel, dropout_depends_on_step_seed_and_sequence) {
+  const ModelConfig model = odd();
   const BackendOptions options = options_for(model, 2, 16);
   const auto base = gradients_of(options, make_batch(model, 2, 16, 3));
   EXPECT_NE(gradients_of(options, make_batch(model, 2, 16, 3), 4), base);
@@ -78,8 +92,8 @@ TEST(CpuBackend, dropout_depends_on_step_seed_and_sequence) {
   EXPECT_NE(copy(backend->gradients()), base);  // no dropout outside training
 }
 
-TEST(CpuBackend, tells_gradient_ranges_from_the_end_without_gaps) {
-  const ModelConfig model = odd_model(3);
+TEST_P(EveryModel, tells_gradient_ranges_from_the_end_without_gaps) {
+  const ModelConfig model = odd(3);
   const auto backend = make_cpu_backend(options_for(model, 2, 16));
   const ParameterLayout layout(model);
   std::int64_t end = layout.total;
@@ -95,7 +109,8 @@ TEST(CpuBackend, tells_gradient_ranges_from_the_end_without_gaps) {
         std::copy_n(buffer.begin() + offset, size, when_told.begin() + offset);
       });
   EXPECT_EQ(end, 0);
-  EXPECT_EQ(calls, 5);  // heads, three layers, embeddings
+  // Heads, if they have parameters, three layers, embeddings.
+  EXPECT_EQ(calls, GetParam() == "gpt2" ? 4 : 5);
   EXPECT_EQ(when_told, copy(backend->gradients())) << "a range changed after it was called final";
 }
 
@@ -105,6 +120,11 @@ TEST(CpuBackend, has_the_parameters_of_the_published_models) {
   EXPECT_EQ(total("bert-mini"), 11267900);
   EXPECT_EQ(total("bert-base"), 110106428);
   EXPECT_EQ(total("bert-large"), 336226108);
+  EXPECT_EQ(total("gpt2"), 124439808);
+  EXPECT_EQ(total("gpt2-medium"), 354823168);
+  EXPECT_EQ(total("gpt2-large"), 774030080);
+  EXPECT_EQ(total("gpt2-xl"), 1557611200);
+  EXPECT_EQ(total("gpt2-tiny"), 6960768);
   EXPECT_FALSE(named_model("bert-huge").has_value());
   for (const std::string& name : model_names()) EXPECT_TRUE(named_model(name).has_value());
 }
@@ -182,8 +202,8 @@ TEST(CpuBackend, takes_more_masked_positions_than_planned_and_none) {
   EXPECT_EQ(backend->gradients()[static_cast<std::size_t>(decoder)], 0);
 }
 
-TEST(CpuBackend, a_weight_that_is_no_number_reaches_the_loss) {
-  const ModelConfig model = odd_model();
+TEST_P(EveryModel, a_weight_that_is_no_number_reaches_the_loss) {
+  const ModelConfig model = odd();
   const auto backend = make_cpu_backend(options_for(model, 2, 16));
   const auto at = static_cast<std::size_t>(ParameterLayout(model).layers[0].qkv_weight);
   backend->weights()[at] = std::nanf("");
@@ -193,16 +213,16 @@ TEST(CpuBackend, a_weight_that_is_no_number_reaches_the_loss) {
   EXPECT_TRUE(std::isnan(backend->gradient_norm()));
 }
 
-TEST(CpuBackend, gradients_read_after_zeroing_are_zero) {
-  const ModelConfig model = odd_model();
+TEST_P(EveryModel, gradients_read_after_zeroing_are_zero) {
+  const ModelConfig model = odd();
   const auto backend = make_cpu_backend(options_for(model, 2, 16));
   backend->forward_backward(make_batch(model, 2, 16, 3), 1.0, true, 1, {});
   backend->zero_gradients();
   EXPECT_THAT(copy(backend->gradients()), ::testing::Each(0.0F));
 }
 
-TEST(CpuBackend, asking_for_the_buffer_before_a_step_changes_nothing) {
-  const ModelConfig model = odd_model();
+TEST_P(EveryModel, asking_for_the_buffer_before_a_step_changes_nothing) {
+  const ModelConfig model = odd();
   const Batch batch = make_batch(model, 2, 16, 3);
   const auto plain = gradients_of(options_for(model, 2, 16), batch);
   const auto backend = make_cpu_backend(options_for(model, 2, 16));
@@ -214,8 +234,8 @@ TEST(CpuBackend, asking_for_the_buffer_before_a_step_changes_nothing) {
   EXPECT_LE(worst.error, 1e-6) << worst.name;
 }
 
-TEST(CpuBackend, loss_falls_over_300_steps) {
-  ModelConfig model = odd_model();
+TEST_P(EveryModel, loss_falls_over_300_steps) {
+  ModelConfig model = odd();
   const auto backend = make_cpu_backend(options_for(model, 4, 16, 1));
   OptimizerOptions optimizer;
   double first = 0;

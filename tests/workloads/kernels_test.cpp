@@ -88,8 +88,8 @@ TEST_P(EveryBuild, gelu_and_its_slope_are_within_their_stated_error) {
   std::vector<float> d(x.size(), 1.0F);
   std::vector<float> bias(x.size());
   std::vector<float> d_bias(x.size());
-  build_->gelu_forward(1, n, x.data(), bias.data(), y.data());
-  build_->gelu_backward(1, n, x.data(), bias.data(), d.data(), d_bias.data());
+  build_->gelu_forward(Gelu::erf, 1, n, x.data(), bias.data(), y.data());
+  build_->gelu_backward(Gelu::erf, 1, n, x.data(), bias.data(), d.data(), d_bias.data());
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto v = static_cast<double>(x[i]);
     const double want = v * distribution(v);
@@ -101,6 +101,70 @@ TEST_P(EveryBuild, gelu_and_its_slope_are_within_their_stated_error) {
     ASSERT_NEAR(static_cast<double>(d[i]), slope, 6e-7) << v;
     ASSERT_EQ(d[i], d_bias[i]);
   }
+}
+
+TEST_P(EveryBuild, the_tanh_form_of_gelu_and_its_slope_are_within_their_stated_error) {
+  std::vector<float> x = {-1e6F, -40.0F, 40.0F, 1e6F};
+  for (double v = -6; v < 6; v += 0.0007) x.push_back(static_cast<float>(v));
+  const auto n = static_cast<std::int64_t>(x.size());
+  std::vector<float> y(x.size());
+  std::vector<float> d(x.size(), 1.0F);
+  const std::vector<float> bias(x.size());
+  std::vector<float> d_bias(x.size());
+  build_->gelu_forward(Gelu::tanh, 1, n, x.data(), bias.data(), y.data());
+  build_->gelu_backward(Gelu::tanh, 1, n, x.data(), bias.data(), d.data(), d_bias.data());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto v = static_cast<double>(x[i]);
+    const double u = std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v);
+    const double factor = 1 / (1 + std::exp(-2 * u));
+    const double d_u = std::sqrt(2 / std::numbers::pi) * (1 + 3 * 0.044715 * v * v);
+    // exp(-2 u) carries the rounding of u, so the bound widens in the lower tail.
+    const double relative = 6e-7 + 3e-7 * std::abs(std::min(u, 0.0));
+    ASSERT_NEAR(static_cast<double>(y[i]), v * factor, relative * std::abs(v * factor) + 1e-30)
+        << v;
+    const double slope = factor + v * factor * (1 - factor) * 2 * d_u;
+    ASSERT_NEAR(static_cast<double>(d[i]), std::isfinite(slope) ? slope : 0, 1.2e-6) << v;
+    ASSERT_EQ(d[i], d_bias[i]);
+  }
+}
+
+TEST_P(EveryBuild, a_causal_row_gives_nothing_to_what_comes_after_it) {
+  constexpr std::int64_t kRows = 3, kKeys = 7, kFirst = 2;  // queries 2, 3, 4
+  SoftmaxRows shape;
+  shape.rows = kRows;
+  shape.keys = shape.ld = kKeys;
+  shape.first_row = kFirst;
+  shape.causal = true;
+  const DropoutKey dropout = dropout_key(1, 2, 3, 4, 0.4);
+  shape.dropout = &dropout;
+  shape.elements_per_row = kKeys;
+  std::vector<float> scores(kRows * kKeys, 0.5F);
+  std::vector<float> dropped(kRows * kKeys, NAN), again(kRows * kKeys, NAN), scratch(200);
+  build_->softmax_forward(shape, scores.data(), dropped.data(), scratch.data());
+  std::vector<float> gradient(kRows * kKeys, 1.0F);
+  build_->softmax_backward(shape, scores.data(), gradient.data(), again.data(), scratch.data());
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    for (std::int64_t j = 0; j < kKeys; ++j) {
+      const auto i = static_cast<std::size_t>(row * kKeys + j);
+      const bool seen = j <= kFirst + row;
+      const double want = seen ? 1.0 / static_cast<double>(kFirst + row + 1) : 0;
+      ASSERT_NEAR(static_cast<double>(scores[i]), want, 1e-6);
+      ASSERT_EQ(dropped[i], again[i]);
+      if (!seen) {
+        ASSERT_EQ(dropped[i], 0);
+        ASSERT_EQ(gradient[i], 0);
+      }
+    }
+  }
+}
+
+TEST_P(EveryBuild, cross_entropy_without_a_bias_is_that_with_zeros) {
+  const std::vector<float> given = {1.0F, -2.0F, 3.5F, 0.0F, 0.25F};
+  const std::vector<float> zeros(5);
+  std::vector<float> a = given, b = given;
+  EXPECT_EQ(build_->cross_entropy(5, a.data(), nullptr, 2, 0.5F),
+            build_->cross_entropy(5, b.data(), zeros.data(), 2, 0.5F));
+  EXPECT_EQ(a, b);
 }
 
 TEST_P(EveryBuild, cross_entropy_survives_large_logits) {

@@ -25,13 +25,53 @@ inline ModelConfig odd_model(std::int64_t layers = 2) {
   return model;
 }
 
+/// The same as a GPT-2.
+inline ModelConfig odd_gpt2(std::int64_t layers = 2) {
+  ModelConfig model = *named_model("gpt2-tiny");
+  const ModelConfig odd = odd_model(layers);
+  model.name = "odd-gpt2";
+  model.layers = layers;
+  model.hidden = odd.hidden;
+  model.heads = odd.heads;
+  model.intermediate = odd.intermediate;
+  model.vocabulary = odd.vocabulary;
+  model.max_positions = odd.max_positions;
+  return model;
+}
+
 inline std::uint32_t random(std::uint32_t stream, std::int64_t index) {
   return philox({static_cast<std::uint32_t>(index), stream, 0, 0}, {7, 11})[0];
 }
 
-/// A function of the sequence's index in the job alone, as real data are.
+/// Every position of full sequences is predicted.
+inline Batch make_next_word_batch(const ModelConfig& model, std::int64_t sequences,
+                                  std::int64_t length, std::int64_t first_sequence = 0) {
+  Batch batch;
+  batch.sequences = sequences;
+  batch.sequence_length = batch.masked_per_sequence = length;
+  batch.first_sequence = first_sequence;
+  const auto vocabulary = static_cast<std::uint32_t>(model.vocabulary);
+  const auto token = [&](std::int64_t at) {
+    return static_cast<std::int32_t>(random(1, at) % vocabulary);
+  };
+  for (std::int64_t b = 0; b < sequences; ++b) {
+    for (std::int64_t i = 0; i < length; ++i) {
+      const std::int64_t at = (first_sequence + b) * 1000 + i;
+      batch.tokens.push_back(token(at));
+      batch.labels.push_back(token(at + 1));
+    }
+    batch.lengths.push_back(static_cast<std::int32_t>(length));
+  }
+  return batch;
+}
+
+/// A function of the sequence's index in the job alone, as real data are. `masked` is not for
+/// models that predict the next word.
 inline Batch make_batch(const ModelConfig& model, std::int64_t sequences, std::int64_t length,
                         std::int64_t masked, std::int64_t first_sequence = 0) {
+  if (model.objective == Objective::next_word) {
+    return make_next_word_batch(model, sequences, length, first_sequence);
+  }
   Batch batch;
   batch.sequences = sequences;
   batch.sequence_length = length;

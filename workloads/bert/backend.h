@@ -20,16 +20,22 @@ class Communicator;
 
 /// One parameter tensor inside the flat parameter and gradient buffers.
 struct Parameter {
-  std::string name;  ///< as in Hugging Face's BertForPreTraining state dict
+  enum class Initial { zeros, ones, normal, truncated_normal };
+
+  /// As in the state dict of Hugging Face's BertForPreTraining or GPT2LMHeadModel. Matrices are
+  /// [outputs, inputs] in either; the latter's file has the transpose (Conv1D).
+  std::string name;
   std::vector<std::int64_t> shape;
   std::int64_t offset = 0;  ///< elements from the start of the flat buffer
   std::int64_t size = 0;    ///< elements
   bool decay = true;        ///< weight decay and LAMB trust ratio apply (not biases, not LayerNorm)
+  Initial initial = Initial::zeros;
+  double deviation = 0;  ///< of the normal distributions; truncated: at two of them
 };
 
-/// Loss of a micro-step on this rank: means over its masked positions / its sequences.
+/// Loss of a micro-step on this rank: means over its predicted positions / its sequences.
 struct Loss {
-  double masked_lm = 0;
+  double masked_lm = 0;  ///< of the words: masked ones, or the next ones of a next_word model
   double next_sentence = 0;
   bool pending = false;  ///< not known yet: the device still computes it, see pending_losses()
   [[nodiscard]] double total() const { return masked_lm + next_sentence; }
@@ -236,7 +242,7 @@ struct BackendOptions {
   std::string algorithm_cache;   ///< file that keeps searched algorithms; empty = do not keep
 };
 
-/// Weights are initialised from the seed (truncated normal, initializer_range). Throws
+/// Weights are initialised from the seed, as Parameter::initial says. Throws
 /// std::bad_alloc when the memory it plans cannot be had.
 [[nodiscard]] std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options);
 

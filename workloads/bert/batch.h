@@ -6,7 +6,10 @@
 
 namespace bert {
 
-/// B sequences of s tokens; every sequence has the same number m of masked positions.
+/// B sequences of s tokens; every sequence has the same number m of predicted positions.
+///
+/// For a next_word model m = s, label [b, i] is the token after token [b, i], all sequences are
+/// full, and segments, masked and next_sentence are empty.
 struct Batch {
   std::int64_t sequences = 0;            ///< B
   std::int64_t sequence_length = 0;      ///< s

@@ -39,6 +39,19 @@ void check_batch(const Batch& batch, const BackendOptions& options) {
           "sequences must be 1 to the micro-batch size");
   require(batch.sequence_length > 0 && batch.sequence_length <= options.sequence_length,
           "sequence length must be 1 to the backend's");
+  if (model.objective == Objective::next_word) {
+    require(has(batch.tokens, tokens) && has(batch.labels, tokens) &&
+                has(batch.lengths, batch.sequences) &&
+                batch.masked_per_sequence == batch.sequence_length,
+            "an array has not the size its shape says");
+    require(batch.segments.empty() && batch.masked.empty() && batch.next_sentence.empty(),
+            "a next-word model has no segments, masks and next sentences");
+    require(within(batch.tokens, 0, model.vocabulary), "a token is outside the vocabulary");
+    require(within(batch.labels, 0, model.vocabulary), "a label is outside the vocabulary");
+    require(within(batch.lengths, batch.sequence_length, batch.sequence_length + 1),
+            "the sequences of a next-word model are full");
+    return;
+  }
   const std::int64_t masked = batch.sequences * batch.masked_per_sequence;
   require(has(batch.tokens, tokens) && has(batch.segments, tokens) &&
               has(batch.lengths, batch.sequences) && has(batch.next_sentence, batch.sequences) &&

@@ -37,6 +37,7 @@ add_library(bert_core STATIC
   cpu/activations.cpp
   cpu/attention.cpp
   cpu/cpu_backend.cpp
+  cpu/decoder.cpp
   cpu/embeddings.cpp
   cpu/encoder_layer.cpp
   cpu/gemm.cpp

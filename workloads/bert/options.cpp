@@ -8,6 +8,7 @@
 
 #include "workloads/bert/log_styles/log_style.h"
 #include "workloads/bert/model_config.h"
+#include "workloads/bert/option_rules.h"
 #include "workloads/bert/version.h"
 
 namespace bert {
@@ -17,6 +18,7 @@ constexpr const char* kFooter = R"(
 Examples:
   bert_train --model bert-tiny --micro-batch-size 8 --steps 100
   bert_train --model bert-base --log-style tqdm --gradient-accumulation-steps 4
+  bert_train --model gpt2 --sequence-length 1024 --micro-batch-size 1 --steps 20
   WORLD_SIZE=2 RANK=0 bert_train & WORLD_SIZE=2 RANK=1 bert_train      two ranks on this machine
   srun -n 16 bert_train --expect-world-size 16                         any launcher works
   bert_train --steps 100 --checkpoint ckpt; bert_train --steps 200 --resume ckpt
@@ -72,7 +74,7 @@ struct Raw {
   std::int64_t decay_steps = 0;
   bool no_bias_correction = false;
   std::string topology = "1n1g";
-  std::string gelu = "erf";
+  std::string gelu;  // empty: the model's own
   std::string loss_scale = "dynamic";
   double node_gbps = 0, cross_gbps = 0, node_us = 0, cross_us = 0;
 };
@@ -94,8 +96,9 @@ void add_work(CLI::App& app, Raw& raw) {
                  "Micro-steps per optimizer step")
       ->check(at_least(1))
       ->group(group);
-  app.add_option("--sequence-length", o.sequence_length, "Tokens per sequence, 8 to 512")
-      ->check(within(8, 512, "a whole number from 8 to 512"))
+  app.add_option("--sequence-length", o.sequence_length,
+                 "Tokens per sequence, 8 to 512; gpt2 models to 1024")
+      ->check(within(8, 1024, "a whole number from 8 to 1024"))
       ->group(group);
   app.add_option("--steps", o.steps, "Last optimizer step; a resumed run goes on up to it")
       ->check(at_least(1))
@@ -112,9 +115,11 @@ void add_work(CLI::App& app, Raw& raw) {
   app.add_flag("--activation-checkpointing", o.activation_checkpointing,
                "Recompute activations in backward: less memory, about a third more work")
       ->group(group);
-  app.add_option("--gelu", raw.gelu, "Activation of the FFN; tanh (its approximation) needs cuda")
+  app.add_option("--gelu", raw.gelu,
+                 "Activation of the FFN, tanh being its approximation [erf; gpt2 models tanh]")
       ->check(one_of({"erf", "tanh"}))
-      ->group(group);
+      ->group(group)
+      ->default_str("");
   app.add_flag("--unpadded", o.unpadded, "cuda: compute on no padding (with --variable-lengths)")
       ->group(group);
   app.add_flag("--inference", o.inference, "cuda: forward only; a step is then one batch")
@@ -280,33 +285,6 @@ Result<void> finish_loss_scale(CLI::App& app, Raw& raw) {
   return {};
 }
 
-// What only a device backend can serve; each line says what to do instead.
-Result<void> check_cpu(const TrainOptions& o) {
-  const auto refuse = [](const std::string& option, const std::string& remedy) {
-    return usage_error(fmt::format("{}: {}", option, remedy));
-  };
-  if (o.precision != "fp32") {
-    return refuse("--precision " + o.precision,
-                  "the cpu backend computes in fp32 only; other precisions need --backend cuda");
-  }
-  if (o.gelu != Gelu::erf) {
-    return refuse("--gelu tanh", "the cpu backend has the exact erf only; needs --backend cuda");
-  }
-  if (o.unpadded) {
-    return refuse("--unpadded", "the cpu backend computes on padding too; needs --backend cuda");
-  }
-  if (o.inference) {
-    return refuse("--inference", "the cpu backend only trains; needs --backend cuda");
-  }
-  if (o.zero_stage != 0) {
-    return refuse("--zero 1", "needs --backend cuda and --comm nccl");
-  }
-  if (!o.algorithm_cache.empty()) {
-    return refuse("--algorithm-cache", "the cpu backend searches no algorithms: leave it away");
-  }
-  return {};
-}
-
 Result<TrainOptions> finished(CLI::App& app, Raw& raw) {
   TrainOptions& o = raw.options;
   const bool lamb = raw.optimizer == "lamb";
@@ -333,7 +311,9 @@ Result<TrainOptions> finished(CLI::App& app, Raw& raw) {
   set(raw.cross_gbps, 1e9, o.cluster.bandwidth_per_node);
   set(raw.node_us, 1e-6, o.cluster.latency_in_node_s);
   set(raw.cross_us, 1e-6, o.cluster.latency_across_s);
-  o.gelu = raw.gelu == "tanh" ? Gelu::tanh : Gelu::erf;
+  o.gelu = raw.gelu.empty()     ? named_model(o.model)->gelu
+           : raw.gelu == "tanh" ? Gelu::tanh
+                                : Gelu::erf;
   if (auto scale = finish_loss_scale(app, raw); !scale) {
     return tl::unexpected(scale.error());
   }
@@ -342,7 +322,10 @@ Result<TrainOptions> finished(CLI::App& app, Raw& raw) {
         "--inference: a step is one batch without an update: leave --checkpoint and "
         "--gradient-accumulation-steps away");
   }
-  if (auto served = o.backend == "cpu" ? check_cpu(o) : Result<void>(); !served) {
+  if (auto known = check_model_options(o); !known) {
+    return tl::unexpected(known.error());
+  }
+  if (auto served = o.backend == "cpu" ? check_cpu_options(o) : Result<void>(); !served) {
     return tl::unexpected(served.error());
   }
   return std::move(o);
@@ -353,7 +336,9 @@ Result<TrainOptions> finished(CLI::App& app, Raw& raw) {
 Result<std::variant<TrainOptions, TextAnswer>> parse_options(int argc, const char* const* argv) {
   Raw raw;
   CLI::App app(
-      "bert_train: BERT pre-training (masked words and next sentence) as a workload to measure.\n"
+      "bert_train: BERT pre-training (masked words and next sentence), or GPT-2's (the next "
+      "word),\n"
+      "as a workload to measure.\n"
       "Real forward, backward, all-reduce and optimizer; prints a log and exact step times.",
       "bert_train");
   app.option_defaults()->always_capture_default();

@@ -106,7 +106,9 @@ RunFacts describe(const TrainOptions& options, const LaunchEnvironment& environm
   f.micro_batch_size = options.micro_batch_size;
   f.gradient_accumulation_steps = options.gradient_accumulation_steps;
   f.sequence_length = options.sequence_length;
-  f.masked_per_sequence = masked_positions(options.sequence_length);
+  const ModelConfig model = configured_model(options);
+  f.masked_per_sequence = model.predicted_positions(options.sequence_length);
+  f.next_word = model.objective == Objective::next_word;
   f.world_size = environment.world_size;
   f.nodes = environment.nodes();
   f.gpus_per_node = f.nodes > 0 ? environment.local_world_size : 0;
@@ -170,9 +172,11 @@ Result<RunEnd> run(TrainOptions options, const LaunchEnvironment& environment, C
   DataOptions data;
   data.source = options.data;
   data.seed = options.seed;
-  data.vocabulary = named_model(options.model)->vocabulary;
+  const ModelConfig model = configured_model(options);
+  data.vocabulary = model.vocabulary;
   data.sequence_length = options.sequence_length;
-  data.masked_per_sequence = masked_positions(options.sequence_length);
+  data.masked_per_sequence = model.predicted_positions(options.sequence_length);
+  data.next_word = model.objective == Objective::next_word;
   data.variable_lengths = options.variable_lengths;
   auto source = open_source(data);
   if (!source) {

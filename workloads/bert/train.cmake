@@ -31,6 +31,7 @@ add_library(bert_driver STATIC
   checkpoint.cpp
   launch_environment.cpp
   module.cpp
+  option_rules.cpp
   options.cpp
   run.cpp
   schedule.cpp

@@ -119,8 +119,8 @@ void bias_gelu(benchmark::State& state) {
   const Stopwatch watch;
   for (auto _ : state) {
     for_row_blocks(setup.context, kRows, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
-      kernels().gelu_forward(end - begin, kWide, input.at(turn) + begin * kWide, setup.vector(0),
-                             output.at(turn) + begin * kWide);
+      kernels().gelu_forward(Gelu::erf, end - begin, kWide, input.at(turn) + begin * kWide,
+                             setup.vector(0), output.at(turn) + begin * kWide);
     });
     ++turn;
   }

@@ -15,15 +15,17 @@ namespace bert::bench {
 namespace {
 
 /// FLOPs that the model needs for one training sequence: 3 times the forward products, logits at
-/// masked positions only, no recomputation ("masked_head" of `bertbench flops`).
-double model_flops(const ModelConfig& model, std::int64_t length, std::int64_t masked) {
+/// predicted positions only, no recomputation ("masked_head" of `bertbench flops`).
+double model_flops(const ModelConfig& model, std::int64_t length, std::int64_t predicted) {
   const auto h = static_cast<double>(model.hidden);
   const auto s = static_cast<double>(length);
   const auto wide = static_cast<double>(model.intermediate);
   const double layer = 8 * s * h * h + 4 * s * h * wide + 4 * s * s * h;
+  const bool bert = model.objective == Objective::masked_words;
+  const double transform = bert ? 2 * h * h : 0;
+  const double pooler = bert ? 2 * h * h + 4 * h : 0;
   const double head =
-      static_cast<double>(masked) * (2 * h * h + 2 * h * static_cast<double>(model.vocabulary));
-  const double pooler = 2 * h * h + 4 * h;
+      static_cast<double>(predicted) * (transform + 2 * h * static_cast<double>(model.vocabulary));
   return 3 * (static_cast<double>(model.layers) * layer + head + pooler);
 }
 
@@ -31,13 +33,22 @@ Batch make_batch(const ModelConfig& model, std::int64_t sequences, std::int64_t 
   Batch batch;
   batch.sequences = sequences;
   batch.sequence_length = length;
-  batch.masked_per_sequence = masked_positions(length);
+  batch.masked_per_sequence = model.predicted_positions(length);
   const auto random = [](std::int64_t i, std::int64_t below) {
     return static_cast<std::int32_t>(philox({static_cast<std::uint32_t>(i), 0, 0, 0}, {1, 2})[0] %
                                      static_cast<std::uint32_t>(below));
   };
   for (std::int64_t i = 0; i < sequences * length; ++i) {
     batch.tokens.push_back(random(i, model.vocabulary));
+  }
+  if (model.objective == Objective::next_word) {
+    for (std::int64_t i = 1; i <= sequences * length; ++i) {
+      batch.labels.push_back(random(i, model.vocabulary));
+    }
+    batch.lengths.assign(static_cast<std::size_t>(sequences), static_cast<std::int32_t>(length));
+    return batch;
+  }
+  for (std::int64_t i = 0; i < sequences * length; ++i) {
     batch.segments.push_back(i % length < length / 2 ? 0 : 1);
   }
   for (std::int64_t b = 0; b < sequences; ++b) {
@@ -136,6 +147,7 @@ int main(int argc, char** argv) {
   add("bert-base", 8, 128, true);
   add("bert-base", 2, 512);
   add("bert-large", 4, 128);
+  add("gpt2", 1, 1024);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::RunSpecifiedBenchmarks();

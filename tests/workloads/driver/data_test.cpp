@@ -38,6 +38,27 @@ TEST(Batches, ABatchIsTheSameHoweverItIsSplitOverRanks) {
   }
 }
 
+TEST(Batches, TextHasTheNextTokenAsLabelAndIsTheSameHoweverItIsSplitOverRanks) {
+  DataOptions data = options();
+  data.next_word = true;
+  data.masked_per_sequence = data.sequence_length;
+  const auto source = make_synthetic_source(7, data.vocabulary);
+  Batch whole, part;
+  fill_batch(*source, options(), 0, 1, part);  // what another batch left is gone
+  fill_batch(*source, data, 100, 6, whole);
+  for (std::size_t i = 0; i + 1 < whole.tokens.size(); ++i) {
+    if (i % 64 != 63) {
+      ASSERT_EQ(whole.labels[i], whole.tokens[i + 1]);
+    }
+  }
+  fill_batch(*source, data, 103, 2, part);
+  EXPECT_TRUE(std::equal(part.tokens.begin(), part.tokens.end(), whole.tokens.begin() + 3 * 64));
+  EXPECT_TRUE(std::equal(part.labels.begin(), part.labels.end(), whole.labels.begin() + 3 * 64));
+  EXPECT_THAT(part.lengths, ::testing::Each(64));
+  EXPECT_EQ(part.masked_per_sequence, 64);
+  EXPECT_TRUE(part.segments.empty() && part.masked.empty() && part.next_sentence.empty());
+}
+
 TEST(Batches, LayoutAndMaskingKeepTheirPromises) {
   for (const bool variable : {false, true}) {
     DataOptions data = options(128);

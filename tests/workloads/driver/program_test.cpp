@@ -63,16 +63,30 @@ void run_two_ranks(const Words& words) {
   EXPECT_EQ(other.out, "") << "only rank 0 prints the log";
 }
 
-class DataParallel : public ::testing::TestWithParam<const char*> {};
+using ModelAndOptimizer = std::pair<const char*, const char*>;
+class DataParallel : public ::testing::TestWithParam<ModelAndOptimizer> {};
 
 // Dropout stays on: its masks depend on the sequence and not on the rank.
 TEST_P(DataParallel, TwoRanksAndAccumulationEqualOneRankWithTwiceTheBatch) {
   const std::string one = temporary_folder("one"), two = temporary_folder("two"),
                     twice = temporary_folder("twice");
   const auto words = [](const std::string& batch, const std::string& folder) {
-    return Words{"--threads",    "1",        "--sequence-length",  "32",  "--steps",     "4",
-                 "--optimizer",  GetParam(), "--micro-batch-size", batch, "--bucket-mb", "0.7",
-                 "--checkpoint", folder};
+    return Words{"--model",
+                 GetParam().first,
+                 "--optimizer",
+                 GetParam().second,
+                 "--threads",
+                 "1",
+                 "--sequence-length",
+                 "32",
+                 "--steps",
+                 "4",
+                 "--micro-batch-size",
+                 batch,
+                 "--bucket-mb",
+                 "0.7",
+                 "--checkpoint",
+                 folder};
   };
   ASSERT_EQ(run(words("8", one)).status, 0);
   run_two_ranks(words("4", two));
@@ -90,7 +104,13 @@ TEST_P(DataParallel, TwoRanksAndAccumulationEqualOneRankWithTwiceTheBatch) {
     EXPECT_GT(whole_difference(reference, state, 1), 0) << "the same run was compared with itself";
   }
 }
-INSTANTIATE_TEST_SUITE_P(Optimizers, DataParallel, ::testing::Values("adamw", "lamb"));
+INSTANTIATE_TEST_SUITE_P(Optimizers, DataParallel,
+                         ::testing::Values(ModelAndOptimizer{"bert-tiny", "adamw"},
+                                           ModelAndOptimizer{"bert-tiny", "lamb"},
+                                           ModelAndOptimizer{"gpt2-tiny", "adamw"}),
+                         [](const auto& one) {
+                           return std::string(one.param.first).substr(0, 4) + one.param.second;
+                         });
 
 TEST(Program, FiveStepsAndFiveResumedEqualTenBitForBit) {
   const std::string whole = temporary_folder("whole"), parts = temporary_folder("parts");
@@ -272,7 +292,10 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--log-style", "x"}, 2, "unknown; have: native, tqdm, tf"},
       {{"--precision", "bf16"}, 2, "fp32 only"},
       {{"--precision", "int8"}, 2, "fp32, tf32, bf16"},
-      {{"--gelu", "tanh"}, 2, "needs --backend cuda"},
+      {{"--model", "gpt2-tiny", "--variable-lengths"}, 2, "every position of full sequences"},
+      {{"--model", "gpt2", "--backend", "cuda", "--unpadded"}, 2, "take a bert model"},
+      {{"--model", "gpt2", "--log-style", "gluonnlp"}, 2, "take another style"},
+      {{"--model", "bert-base", "--sequence-length", "513"}, 2, "bert-base has 512 positions"},
       {{"--inference"}, 2, "--backend cuda"},
       {{"--unpadded"}, 2, "--backend cuda"},
       {{"--zero", "1"}, 2, "--comm nccl"},
@@ -284,7 +307,7 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--steps", "ten"}, 2, "ten"},
       {{"--micro-batch-size", "-4"}, 2, "-4"},
       {{"--learning-rate", "nan"}, 2, "nan"},
-      {{"--sequence-length", "513"}, 2, "8 to 512"},
+      {{"--sequence-length", "1025"}, 2, "8 to 1024"},
       {{"--warmup-steps", "200"}, 2, "--warmup-steps 200"},
       {{"--data", "/nonexistent"}, 2, "/nonexistent"},
       {{"--resume", "/nonexistent"}, 2, "no step_"},

@@ -33,15 +33,43 @@ CASE = 1 << 30  # distance between the counters of projections, and of updates
 def weight(name, offset, size):
     """Values are exact in fp32, so fp32 and fp64 start from the same weights."""
     u = uniform(WEIGHTS, offset, size)
-    if name.endswith("LayerNorm.weight"):
+    if is_norm(name) and name.endswith("weight"):
         w = 1.0 + u / 4
     else:
         w = u / 8
     return w.astype(np.float32).astype(np.float64)
 
 
+def is_norm(name):
+    return "LayerNorm" in name or ".ln_" in name
+
+
+def gpt2_layout(c):
+    """As layout(), of GPT2LMHeadModel; matrices are [outputs, inputs]."""
+    h, wide = c["hidden"], c["intermediate"]
+    out = [("transformer.wte.weight", (c["vocabulary"], h)),
+           ("transformer.wpe.weight", (c["positions"], h))]
+
+    def add(prefix, weight):
+        out.extend([(prefix + ".weight", weight), (prefix + ".bias", weight[:1])])
+
+    add("transformer.h.0.ln_1", (h,))
+    for i in range(c["layers"]):
+        p = f"transformer.h.{i}."
+        add(p + "attn.c_attn", (3 * h, h))
+        add(p + "attn.c_proj", (h, h))
+        add(p + "ln_2", (h,))
+        add(p + "mlp.c_fc", (wide, h))
+        add(p + "mlp.c_proj", (h, wide))
+        last = i + 1 == c["layers"]
+        add("transformer.ln_f" if last else f"transformer.h.{i + 1}.ln_1", (h,))
+    return out
+
+
 def layout(c):
     """(name, shape) in the order of workloads/bert/parameters.h."""
+    if c.get("family") == "gpt2":
+        return gpt2_layout(c)
     h, wide = c["hidden"], c["intermediate"]
     out = [
         ("bert.embeddings.word_embeddings.weight", (c["vocabulary"], h)),
@@ -85,6 +113,13 @@ def layout(c):
 def projection(index, offset, size):
     """Signs; the difference of two gradients has the same expected square along each."""
     return np.where(uniform(PROJECTION, index * CASE + offset, size) < 0, -1.0, 1.0)
+
+
+def next_word_batch(c):
+    """Tokens and what follows each, one text a sequence."""
+    b, s = c["sequences"], c["length"]
+    text = integers(TOKENS, 0, b * (s + 1), 0, c["vocabulary"]).reshape(b, s + 1)
+    return text[:, :-1], text[:, 1:]
 
 
 def batch(c):

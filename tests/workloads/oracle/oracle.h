@@ -1,4 +1,5 @@
-// Reads the golden files of make_gradients.py and make_optimizers.py, and repeats formula.py.
+// Reads the golden files of make_gradients.py, make_gpt2.py and make_optimizers.py, and repeats
+// formula.py.
 #pragma once
 
 #include <bit>
@@ -34,7 +35,7 @@ inline double uniform(std::uint64_t stream, std::uint64_t counter) {
 inline std::vector<double> weights(const ParameterLayout& layout) {
   std::vector<double> out;
   for (const Parameter& parameter : layout.parameters) {
-    const bool norm = parameter.name.ends_with("LayerNorm.weight");
+    const bool norm = parameter.initial == Parameter::Initial::ones;
     for (std::int64_t i = 0; i < parameter.size; ++i) {
       const double u = uniform(kWeights, static_cast<std::uint64_t>(parameter.offset + i));
       out.push_back(static_cast<double>(static_cast<float>(norm ? 1.0 + u / 4 : u / 8)));
@@ -67,8 +68,10 @@ struct Golden {
     for (const std::string& text : fields.at(key)) out.push_back(std::stoi(text));
     return out;
   }
+  [[nodiscard]] bool is_gpt2() const { return fields.contains("family"); }
   [[nodiscard]] ModelConfig model() const {
     ModelConfig config;
+    if (is_gpt2()) config = *named_model("gpt2");
     config.name = "golden";
     config.layers = number("layers");
     config.hidden = number("hidden");
@@ -83,6 +86,14 @@ struct Golden {
     Batch batch;
     batch.sequences = number("sequences");
     batch.sequence_length = number("length");
+    if (is_gpt2()) {
+      batch.masked_per_sequence = batch.sequence_length;
+      batch.tokens = numbers("tokens");
+      batch.labels = numbers("labels");
+      batch.lengths.assign(static_cast<std::size_t>(batch.sequences),
+                           static_cast<std::int32_t>(batch.sequence_length));
+      return batch;
+    }
     batch.masked_per_sequence = number("masked");
     batch.tokens = numbers("tokens");
     batch.segments = numbers("segments");

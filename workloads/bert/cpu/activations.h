@@ -13,8 +13,9 @@
 namespace bert {
 
 /// Offsets first, pointers after `bind`. The heads' tensors and the layers' backward scratch never
-/// live at the same time and share memory. With activation checkpointing only the input of each
-/// layer is kept, and all layers share one set of activations.
+/// live at the same time and share memory. With activation checkpointing only what each layer
+/// begins with is kept, its input or (NormPlace::before) the sum that the input is made of, and all
+/// layers share one set of activations.
 class Activations {
  public:
   Activations(const BackendOptions& options, std::int64_t masked_per_sequence);
@@ -24,8 +25,8 @@ class Activations {
 
   EmbeddingActivations embedding;
   std::vector<LayerActivations> layers;
-  float* hidden = nullptr;    ///< [T, h] output of the last layer
-  float* d_hidden = nullptr;  ///< [T, h]
+  float* hidden = nullptr;  ///< [T, h] output of the last layer
+  GradientFlow d;
   HeadScratch heads;
   LayerScratch scratch;
   float* partials = nullptr;  ///< [kRowBlocks, partials_width]
@@ -38,8 +39,17 @@ class Activations {
     float** pointer;
     std::int64_t offset;
   };
-  void place(float** pointer, std::int64_t elements);
+  /// Returns the tensor's offset.
+  std::int64_t place(float** pointer, std::int64_t elements);
+  void alias(float** pointer, std::int64_t offset) { slots_.push_back({pointer, offset}); }
+  /// A sum with the statistics of the LayerNorm over it.
+  struct Sum {
+    std::int64_t values, mean, rstd;
+  };
+  void place_layer_starts(const BackendOptions& options, Sum sum);
+  Sum place_sum(float** values, float** mean, float** rstd, const BackendOptions& options);
   void place_layer(LayerActivations& layer, const BackendOptions& options);
+  void place_heads(const BackendOptions& options, std::int64_t masked_per_sequence);
 
   ArenaPlan plan_;
   std::vector<Slot> slots_;

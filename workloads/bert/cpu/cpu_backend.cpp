@@ -27,9 +27,8 @@ class CpuBackend final : public Backend {
       : options_((check_options(options), options)),
         layout_(options.model),
         optimizer_(layout_.parameters, kernels(), options.threads),
-        activations_(
-            std::make_unique<Activations>(options_, masked_positions(options.sequence_length))),
-        masked_capacity_(masked_positions(options.sequence_length)) {
+        masked_capacity_(options.model.predicted_positions(options.sequence_length)),
+        activations_(std::make_unique<Activations>(options_, masked_capacity_)) {
     const std::int64_t wanted = planned_bytes();
     require_memory(wanted,
                    options.model.name + " at micro-batch " +
@@ -43,7 +42,7 @@ class CpuBackend final : public Backend {
     second_ = Buffer(layout_.total);
     arena_ = Buffer(activations_->elements());
     activations_->bind(arena_.data());
-    initialize_weights(options_.model, layout_, options_.seed, options_.threads, weights_.data());
+    initialize_weights(layout_, options_.seed, options_.threads, weights_.data());
   }
 
   [[nodiscard]] std::span<const Parameter> parameters() const override {
@@ -123,8 +122,8 @@ class CpuBackend final : public Backend {
   ParameterLayout layout_;
   Gemm gemm_;
   Optimizer optimizer_;
-  std::unique_ptr<Activations> activations_;  // holds pointers to itself, so it cannot move
   std::int64_t masked_capacity_;
+  std::unique_ptr<Activations> activations_;  // holds pointers to itself, so it cannot move
   Buffer weights_, gradients_, first_, second_, arena_;
   bool zeros_pending_ = false;
   bool stepped_ = false;
@@ -186,21 +185,25 @@ Loss CpuBackend::forward_backward(const Batch& batch, double gradient_scale, boo
     layer_forward(context, static_cast<std::int64_t>(i), lengths, layers[i], output_of(i));
   }
 
-  float* gradient = activations_->d_hidden;
+  const GradientFlow& d = activations_->d;
   const Loss loss = heads_step(context, batch, gradient_scale, activations_->heads,
-                               activations_->hidden, gradient);
-  if (ready) ready(layout_.heads, layout_.total - layout_.heads);
+                               activations_->hidden, d.output);
+  if (context.stream_of_sums()) {  // which ends with the LayerNorm before the head
+    fill_zero({d.sum, static_cast<std::size_t>(context.shape.tokens() * options_.model.hidden)});
+  }
+  if (ready && layout_.heads < layout_.total) ready(layout_.heads, layout_.total - layout_.heads);
   for (std::size_t i = count; i-- > 0;) {
     const auto index = static_cast<std::int64_t>(i);
     // Checkpointing: all layers share one set of activations, and the last layer's are still there.
     if (options_.activation_checkpointing && i + 1 < count) {
+      if (context.stream_of_sums()) layer_input_again(context, index, layers[i]);
       layer_forward(context, index, lengths, layers[i], output_of(i));
     }
-    layer_backward(context, index, lengths, layers[i], activations_->scratch, gradient);
+    layer_backward(context, index, lengths, layers[i], activations_->scratch, d);
     const LayerOffsets& at = layout_.layers[i];
     if (ready) ready(at.begin, at.end - at.begin);
   }
-  embeddings_backward(context, batch, activations_->embedding, gradient);
+  embeddings_backward(context, batch, activations_->embedding, d);
   if (ready) ready(0, layout_.layers.front().begin);
   stepped_ = true;
   return loss;

@@ -42,6 +42,18 @@ void add_word_gradients(const Context& context, const std::vector<std::int32_t>&
   }
 }
 
+void add_segment_gradients(const Context& context, const std::vector<std::int32_t>& segments,
+                           const float* d_sum) {
+  const std::int64_t h = context.model.hidden;
+  float* table = context.gradients + context.layout.segment_embeddings;
+  for_columns(context, h, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = 0; row < context.shape.tokens(); ++row) {
+      const std::int64_t segment = segments[static_cast<std::size_t>(row)];
+      context.kernels.add(end - begin, d_sum + row * h + begin, table + segment * h + begin);
+    }
+  });
+}
+
 }  // namespace
 
 void embeddings_forward(const Context& context, const Batch& batch, const EmbeddingActivations& act,
@@ -58,25 +70,28 @@ void embeddings_forward(const Context& context, const Batch& batch, const Embedd
   norm.input = norm.sum = act.sum;
   norm.gamma = w + at.embedding_norm_weight;
   norm.beta = w + at.embedding_norm_bias;
-  norm.after = data_or_null(keys);
+  // A stream is dropped itself, and with LayerNorm after the sum what comes out of it.
+  (context.stream_of_sums() ? norm.before : norm.after) = data_or_null(keys);
   norm.output = output;
   norm.mean = act.mean;
   norm.rstd = act.rstd;
-  for_row_blocks(context, context.shape.tokens(),
-                 [&](std::int64_t begin, std::int64_t end, std::int64_t) {
-                   for (std::int64_t row = begin; row < end; ++row) {
-                     const auto i = static_cast<std::size_t>(row);
-                     float* sum = act.sum + row * h;
-                     std::copy_n(w + at.word_embeddings + batch.tokens[i] * h, h, sum);
-                     context.kernels.add(h, w + at.position_embeddings + (row % s) * h, sum);
-                     context.kernels.add(h, w + at.segment_embeddings + batch.segments[i] * h, sum);
-                   }
-                   context.kernels.norm_forward(norm, begin, end, context.thread_scratch());
-                 });
+  for_row_blocks(
+      context, context.shape.tokens(), [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+        for (std::int64_t row = begin; row < end; ++row) {
+          const auto i = static_cast<std::size_t>(row);
+          float* sum = act.sum + row * h;
+          std::copy_n(w + at.word_embeddings + batch.tokens[i] * h, h, sum);
+          context.kernels.add(h, w + at.position_embeddings + (row % s) * h, sum);
+          if (context.model.segment_types > 0) {
+            context.kernels.add(h, w + at.segment_embeddings + batch.segments[i] * h, sum);
+          }
+        }
+        context.kernels.norm_forward(norm, begin, end, context.thread_scratch());
+      });
 }
 
 void embeddings_backward(const Context& context, const Batch& batch,
-                         const EmbeddingActivations& act, float* d_output) {
+                         const EmbeddingActivations& act, const GradientFlow& d) {
   const std::int64_t h = context.model.hidden;
   const std::int64_t s = context.shape.length;
   const std::int64_t rows = context.shape.tokens();
@@ -86,28 +101,31 @@ void embeddings_backward(const Context& context, const Batch& batch,
   NormBackward norm;
   norm.width = h;
   norm.rows_per_sequence = s;
-  norm.d_output = norm.d_sum = d_output;
+  norm.d_output = d.output;
+  norm.d_sum = d.sum;
   norm.sum = act.sum;
   norm.mean = act.mean;
   norm.rstd = act.rstd;
   norm.gamma = context.weights + at.embedding_norm_weight;
-  norm.after = data_or_null(keys);
+  const float* d_tables = d.sum;
+  if (context.stream_of_sums()) {
+    norm.d_beside = d.sum;
+    norm.d_input = d.output;
+    norm.before = data_or_null(keys);
+    d_tables = d.output;
+  } else {
+    norm.after = data_or_null(keys);
+  }
   run_norm_backward(context, norm, rows,
                     {g + at.embedding_norm_weight, g + at.embedding_norm_bias, nullptr});
 
 #pragma omp parallel for num_threads(context.threads) schedule(static)
   for (std::int64_t position = 0; position < s; ++position) {
-    context.kernels.column_sums(context.shape.sequences, h, s * h, d_output + position * h,
+    context.kernels.column_sums(context.shape.sequences, h, s * h, d_tables + position * h,
                                 g + at.position_embeddings + position * h);
   }
-  for_columns(context, h, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const std::int64_t segment = batch.segments[static_cast<std::size_t>(row)];
-      context.kernels.add(end - begin, d_output + row * h + begin,
-                          g + at.segment_embeddings + segment * h + begin);
-    }
-  });
-  add_word_gradients(context, batch.tokens, d_output);
+  if (context.model.segment_types > 0) add_segment_gradients(context, batch.segments, d_tables);
+  add_word_gradients(context, batch.tokens, d_tables);
 }
 
 }  // namespace bert

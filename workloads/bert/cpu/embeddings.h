@@ -1,4 +1,4 @@
-// Token, position and segment embeddings with their LayerNorm and dropout.
+// Token, position and segment embeddings with dropout and the LayerNorm over their sum.
 #pragma once
 
 #include "workloads/bert/cpu/context.h"
@@ -14,9 +14,9 @@ struct EmbeddingActivations {
 void embeddings_forward(const Context& context, const Batch& batch, const EmbeddingActivations& act,
                         float* output);
 
-/// Adds to the three tables and the LayerNorm. Rows of one token are added in the order of their
-/// positions in the batch, so the result does not depend on the threads. `d_output` is overwritten.
+/// Adds to the tables and the LayerNorm. Rows of one token are added in the order of their
+/// positions in the batch, so the result does not depend on the threads. `d` is overwritten.
 void embeddings_backward(const Context& context, const Batch& batch,
-                         const EmbeddingActivations& act, float* d_output);
+                         const EmbeddingActivations& act, const GradientFlow& d);
 
 }  // namespace bert

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "workloads/bert/cpu/decoder.h"
 #include "workloads/bert/cpu/norm.h"
 
 namespace bert {
@@ -16,11 +17,11 @@ double masked_lm(const Context& context, const Batch& batch, double gradient_sca
   const float* w = context.weights;
   float* g = context.gradients;
   const std::int64_t h = context.model.hidden;
-  const std::int64_t classes = context.model.vocabulary;
   const std::int64_t rows = context.shape.sequences * context.shape.masked;
   if (rows == 0) {
     // The decoder product would have written the whole table.
-    if (!context.accumulate) std::fill_n(g + at.word_embeddings, classes * h, 0.0F);
+    if (!context.accumulate)
+      std::fill_n(g + at.word_embeddings, context.model.vocabulary * h, 0.0F);
     if (!context.accumulate) std::fill_n(g + at.transform_weight, h * h, 0.0F);
     return 0;
   }
@@ -43,32 +44,21 @@ double masked_lm(const Context& context, const Batch& batch, double gradient_sca
   norm.mean = scratch.mean;
   norm.rstd = scratch.rstd;
   for_row_blocks(context, rows, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
-    context.kernels.gelu_forward(end - begin, h, scratch.transformed + begin * h,
-                                 w + at.transform_bias, scratch.activated + begin * h);
+    context.kernels.gelu_forward(context.model.gelu, end - begin, h,
+                                 scratch.transformed + begin * h, w + at.transform_bias,
+                                 scratch.activated + begin * h);
     context.kernels.norm_forward(norm, begin, end, context.thread_scratch());
   });
-  context.gemm.forward(rows, classes, h, scratch.normalized, w + at.word_embeddings, nullptr,
-                       scratch.logits);
-
-  std::vector<double> losses(static_cast<std::size_t>(rows));
-  const auto scale = static_cast<float>(gradient_scale / static_cast<double>(rows));
-#pragma omp parallel for num_threads(context.threads) schedule(static)
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const auto i = static_cast<std::size_t>(row);
-    losses[i] = context.kernels.cross_entropy(classes, scratch.logits + row * classes,
-                                              w + at.decoder_bias, batch.labels[i], scale);
-  }
-  double loss = 0;
-  for (const double one : losses) loss += one;
-
-  const float* d_logits = scratch.logits;
-  for_columns(context, classes, [&](std::int64_t begin, std::int64_t end) {
-    context.kernels.column_sums(rows, end - begin, classes, d_logits + begin,
-                                g + at.decoder_bias + begin);
-  });
-  Gemm::backward_weight(rows, classes, h, d_logits, scratch.normalized, g + at.word_embeddings,
-                        context.accumulate);
-  Gemm::backward_input(rows, classes, h, d_logits, w + at.word_embeddings, scratch.d_narrow, false);
+  Decoder decoder;
+  decoder.rows = rows;
+  decoder.input = scratch.normalized;
+  decoder.labels = batch.labels.data();
+  decoder.bias = at.decoder_bias;
+  decoder.scale = gradient_scale / static_cast<double>(rows);
+  decoder.accumulate = context.accumulate;
+  decoder.logits = scratch.logits;
+  decoder.d_input = scratch.d_narrow;
+  const double loss = decode(context, decoder);
   NormBackward back;
   back.width = h;
   back.d_output = back.d_sum = scratch.d_narrow;
@@ -148,17 +138,42 @@ double next_sentence(const Context& context, const Batch& batch, double gradient
   return loss / static_cast<double>(sequences);
 }
 
+/// Logits of a part of the rows live at once: those of all would be 50257 floats a token.
+double next_word(const Context& context, const Batch& batch, double gradient_scale,
+                 const HeadScratch& scratch, const float* hidden, float* d_hidden) {
+  const std::int64_t h = context.model.hidden;
+  const std::int64_t rows = context.shape.tokens();
+  Decoder decoder;
+  decoder.scale = gradient_scale / static_cast<double>(rows);
+  decoder.accumulate = context.accumulate;
+  decoder.logits = scratch.logits;
+  double loss = 0;
+  for (std::int64_t first = 0; first < rows; first += kLogitRows) {
+    decoder.rows = std::min(kLogitRows, rows - first);
+    decoder.input = hidden + first * h;
+    decoder.labels = batch.labels.data() + first;
+    decoder.d_input = d_hidden + first * h;
+    loss += decode(context, decoder);
+    decoder.accumulate = true;
+  }
+  return loss / static_cast<double>(rows);
+}
+
 }  // namespace
 
 Loss heads_step(const Context& context, const Batch& batch, double gradient_scale,
                 const HeadScratch& scratch, const float* hidden, float* d_hidden) {
   const std::int64_t h = context.model.hidden;
+  Loss loss;
+  if (context.model.objective == Objective::next_word) {
+    loss.masked_lm = next_word(context, batch, gradient_scale, scratch, hidden, d_hidden);
+    return loss;
+  }
   for_row_blocks(context, context.shape.tokens(),
                  [&](std::int64_t begin, std::int64_t end, std::int64_t) {
                    std::memset(d_hidden + begin * h, 0,
                                static_cast<std::size_t>((end - begin) * h) * sizeof(float));
                  });
-  Loss loss;
   loss.masked_lm = masked_lm(context, batch, gradient_scale, scratch, hidden, d_hidden);
   loss.next_sentence = next_sentence(context, batch, gradient_scale, scratch, hidden, d_hidden);
   return loss;

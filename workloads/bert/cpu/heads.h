@@ -1,4 +1,5 @@
-// The pre-training heads: masked LM with tied decoder, and next sentence through the pooler.
+// The pre-training heads, with the word embedding as decoder: masked words and next sentence
+// (through the pooler), or the next word at every position.
 #pragma once
 
 #include "workloads/bert/backend.h"
@@ -6,7 +7,10 @@
 
 namespace bert {
 
-/// M = B m masked rows.
+/// Most rows of logits that a next_word head has at a time.
+inline constexpr std::int64_t kLogitRows = 1024;
+
+/// M = B m masked rows. A next_word head has logits [min(T, kLogitRows), V] and nothing else.
 struct HeadScratch {
   float* gathered = nullptr;      ///< [M, h]
   float* transformed = nullptr;   ///< [M, h] before bias and GELU

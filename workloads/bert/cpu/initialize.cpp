@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include "workloads/bert/philox.h"
 
 namespace bert {
 namespace {
 
-/// Inverse of the normal distribution function for 0.02 < p < 0.98: Acklam's rational
-/// approximation (2003), relative error 1.2e-9. Truncation at two deviations keeps p inside.
+/// Inverse of the normal distribution function for 0 < p < 1: Acklam's rational approximation
+/// (2003), relative error 1.2e-9.
 double inverse_normal(double p) {
   constexpr double kTail = 0.02425;
   if (p < kTail || p > 1 - kTail) {
@@ -46,39 +45,41 @@ double inverse_normal(double p) {
           1);
 }
 
-void fill_truncated_normal(const Parameter& parameter, std::uint32_t index, std::uint64_t seed,
-                           double deviation, int threads, float* out) {
-  constexpr double kLow = 0.022750131948179195;  // Phi(-2)
+void fill_normal(const Parameter& parameter, std::uint32_t index, std::uint64_t seed, int threads,
+                 float* out) {
+  const bool truncated = parameter.initial == Parameter::Initial::truncated_normal;
+  const double low = truncated ? 0.022750131948179195 : 0;  // Phi(-2)
   const std::int64_t blocks = (parameter.size + 3) / 4;
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (std::int64_t block = 0; block < blocks; ++block) {
-    const auto low = static_cast<std::uint32_t>(block);
-    const auto high = static_cast<std::uint32_t>(block >> 32);
+    const auto low_word = static_cast<std::uint32_t>(block);
+    const auto high_word = static_cast<std::uint32_t>(block >> 32);
     constexpr std::uint32_t kPurpose = 0x494E4954U;  // apart from the dropout streams
     const auto words =
-        philox({low, high, index, kPurpose},
+        philox({low_word, high_word, index, kPurpose},
                {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
     const std::int64_t count = std::min<std::int64_t>(4, parameter.size - 4 * block);
     for (std::int64_t i = 0; i < count; ++i) {
       const double uniform = (words[static_cast<std::size_t>(i)] + 0.5) / 4294967296.0;
-      const double p = kLow + uniform * (1 - 2 * kLow);
-      out[4 * block + i] = static_cast<float>(deviation * inverse_normal(p));
+      const double p = low + uniform * (1 - 2 * low);
+      out[4 * block + i] = static_cast<float>(parameter.deviation * inverse_normal(p));
     }
   }
 }
 
 }  // namespace
 
-void initialize_weights(const ModelConfig& config, const ParameterLayout& layout,
-                        std::uint64_t seed, int threads, float* weights) {
+void initialize_weights(const ParameterLayout& layout, std::uint64_t seed, int threads,
+                        float* weights) {
   std::uint32_t index = 0;
   for (const Parameter& parameter : layout.parameters) {
     float* out = weights + parameter.offset;
-    if (parameter.decay) {
-      fill_truncated_normal(parameter, index, seed, config.initializer_range, threads, out);
+    if (parameter.initial == Parameter::Initial::zeros) {
+      std::fill_n(out, parameter.size, 0.0F);
+    } else if (parameter.initial == Parameter::Initial::ones) {
+      std::fill_n(out, parameter.size, 1.0F);
     } else {
-      const bool one = std::string_view(parameter.name).ends_with("LayerNorm.weight");
-      std::fill_n(out, parameter.size, one ? 1.0F : 0.0F);
+      fill_normal(parameter, index, seed, threads, out);
     }
     ++index;
   }

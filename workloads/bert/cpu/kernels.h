@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "workloads/bert/dropout.h"
+#include "workloads/bert/gelu.h"
 
 namespace bert {
 
@@ -15,7 +16,7 @@ struct NormForward {
   std::int64_t width = 0;
   std::int64_t rows_per_sequence = 1;  ///< row r belongs to sequence r / rows_per_sequence
   const float* input = nullptr;        ///< [rows, width], may be `sum`
-  const float* bias = nullptr;         ///< [width] or null
+  const float* bias = nullptr;         ///< [width]; may be null without a residual
   const float* residual = nullptr;     ///< [rows, width] or null
   const float* gamma = nullptr;        ///< [width]
   const float* beta = nullptr;         ///< [width]
@@ -26,6 +27,7 @@ struct NormForward {
   float* output = nullptr;  ///< [rows, width]
   float* mean = nullptr;    ///< [rows]
   float* rstd = nullptr;    ///< [rows], 1 / standard deviation
+  bool again = false;       ///< sum, mean and rstd are there: write the output alone
 };
 
 /// Gradients of NormForward. The three sums are added to, over the rows of the range.
@@ -39,8 +41,12 @@ struct NormBackward {
   const float* gamma = nullptr;
   const DropoutKey* before = nullptr;
   const DropoutKey* after = nullptr;
+  /// [rows, width] or null: gradient of `sum` by another way than this LayerNorm, for a model that
+  /// goes on from the sum. Is added to d_sum; may be d_sum; needs d_input.
+  const float* d_beside = nullptr;
   float* d_sum = nullptr;    ///< [rows, width], also the residual's gradient; may be d_output
-  float* d_input = nullptr;  ///< [rows, width] or null: d_sum through the dropout `before`
+  float* d_input = nullptr;  ///< [rows, width] or null: d_sum through the dropout `before`; may be
+                             ///< d_output when d_sum is not
 };
 struct NormSums {
   float* gamma = nullptr;  ///< [width]
@@ -48,10 +54,13 @@ struct NormSums {
   float* bias = nullptr;   ///< [width] or null: sum of d_input
 };
 
-/// One attention head of one sequence. Scores have `rows` x `keys` used entries, rows `ld` apart.
+/// Rows of one attention head of one sequence. Scores have `rows` x `keys` used entries, rows `ld`
+/// apart.
 struct SoftmaxRows {
   std::int64_t rows = 0;
   std::int64_t keys = 0;
+  std::int64_t first_row = 0;  ///< query that row 0 is
+  bool causal = false;         ///< query q sees keys 0 .. q; the others become 0
   std::int64_t ld = 0;
   float scale = 1;                      ///< 1 / sqrt(head size)
   const DropoutKey* dropout = nullptr;  ///< of this sequence, or null
@@ -87,19 +96,20 @@ struct Kernels {
                        float* scratch);
   void (*norm_backward)(const NormBackward& args, const NormSums& sums, std::int64_t begin,
                         std::int64_t end, float* scratch);
-  /// output = gelu(input + bias), erf form; rows are dense. Error of the normal distribution
-  /// function: at most 6e-7 of its value (tests state it).
-  void (*gelu_forward)(std::int64_t rows, std::int64_t width, const float* input, const float* bias,
-                       float* output);
+  /// output = gelu(input + bias); rows are dense. Error of what multiplies x: at most 6e-7 of its
+  /// value in the erf form, 1.2e-6 in the tanh form (tests state it).
+  void (*gelu_forward)(Gelu form, std::int64_t rows, std::int64_t width, const float* input,
+                       const float* bias, float* output);
   /// gradient *= gelu'(input + bias); adds the column sums of the new gradient to d_bias.
-  void (*gelu_backward)(std::int64_t rows, std::int64_t width, const float* input,
+  void (*gelu_backward)(Gelu form, std::int64_t rows, std::int64_t width, const float* input,
                         const float* bias, float* gradient, float* d_bias);
   /// scores -> probabilities in place; dropped (may be null without dropout) = dropout of them.
   void (*softmax_forward)(const SoftmaxRows& shape, float* scores, float* dropped, float* scratch);
   /// d_dropped -> d_scores in place; writes dropout(probabilities) to `dropped` unless it is null.
   void (*softmax_backward)(const SoftmaxRows& shape, const float* probabilities, float* d_dropped,
                            float* dropped, float* scratch);
-  /// Row of logits + bias -> (softmax - one hot) * scale in place. Returns -log softmax[label].
+  /// Row of logits + bias (or null) -> (softmax - one hot) * scale in place. Returns
+  /// -log softmax[label].
   double (*cross_entropy)(std::int64_t classes, float* logits, const float* bias,
                           std::int64_t label, float scale);
   /// sums[j] += sum over rows of values[r * ld + j], j < width.

@@ -26,8 +26,8 @@ void run_gelu_backward(const Context& context, std::int64_t rows, std::int64_t w
                        const float* input, const float* bias, float* gradient, float* d_bias) {
   clear_partials(context, width);
   for_row_blocks(context, rows, [&](std::int64_t begin, std::int64_t end, std::int64_t block) {
-    context.kernels.gelu_backward(end - begin, width, input + begin * width, bias,
-                                  gradient + begin * width,
+    context.kernels.gelu_backward(context.model.gelu, end - begin, width, input + begin * width,
+                                  bias, gradient + begin * width,
                                   context.partials + block * context.partials_width);
   });
   add_partials(context, 0, width, d_bias);

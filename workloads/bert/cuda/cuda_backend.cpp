@@ -44,7 +44,7 @@ class CudaBackend final : public Backend {
     losses_on_host_ = Memory(Memory::Place::host, kLossSlots * 16);
     make_arena();
     std::vector<float> initial(static_cast<std::size_t>(layout_.total));
-    initialize_weights(options_.model, layout_, options_.seed, options_.threads, initial.data());
+    initialize_weights(layout_, options_.seed, options_.threads, initial.data());
     state_->write(StateArray::weights, 0, initial, stream());
     synchronize(stream());
   }

@@ -19,6 +19,10 @@ DType type_of(const std::string& precision) {
 void check_request(const BackendRequest& request) {
   const BackendOptions& options = request.options;
   check_options(options);
+  if (options.model.objective == Objective::next_word) {
+    throw std::invalid_argument("model " + options.model.name +
+                                ": the cuda backend trains bert models alone; use --backend cpu");
+  }
   if (options.model.hidden > kWidestNorm) {
     throw std::invalid_argument("model " + options.model.name +
                                 ": the cuda backend takes hidden sizes up to " +

@@ -48,6 +48,22 @@ void mask(const DataOptions& options, std::uint64_t index, std::int64_t row,
   }
 }
 
+/// Every label is the token after its own, so a sequence is made of one token more than it has.
+void fill_text(const SequenceSource& source, const DataOptions& options, Batch& batch) {
+  const std::int64_t length = options.sequence_length;
+  batch.tokens.clear();
+  batch.labels.clear();
+  for (auto* unused : {&batch.segments, &batch.masked, &batch.next_sentence}) unused->clear();
+  batch.lengths.assign(static_cast<std::size_t>(batch.sequences),
+                       static_cast<std::int32_t>(length));
+  for (std::int64_t row = 0; row < batch.sequences; ++row) {
+    const auto index = static_cast<std::uint64_t>(batch.first_sequence + row);
+    const std::vector<std::int32_t> text = source.text(index, length + 1);
+    batch.tokens.insert(batch.tokens.end(), text.begin(), text.end() - 1);
+    batch.labels.insert(batch.labels.end(), text.begin() + 1, text.end());
+  }
+}
+
 }  // namespace
 
 void fill_batch(const SequenceSource& source, const DataOptions& options,
@@ -58,6 +74,7 @@ void fill_batch(const SequenceSource& source, const DataOptions& options,
   batch.sequence_length = options.sequence_length;
   batch.masked_per_sequence = options.masked_per_sequence;
   batch.first_sequence = first_sequence;
+  if (options.next_word) return fill_text(source, options, batch);
   batch.tokens.assign(cells, SpecialTokens::kPad);
   batch.segments.assign(cells, 0);
   batch.lengths.resize(static_cast<std::size_t>(count));

@@ -1,4 +1,4 @@
-// SequenceSource: pre-training examples, sequence by sequence, and the batches made of them.
+// SequenceSource: training examples, sequence by sequence, and the batches made of them.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,9 @@ class SequenceSource {
   virtual ~SequenceSource() = default;
   /// `tokens` ordinary tokens in all, both segments non-empty; tokens >= 2.
   [[nodiscard]] virtual SegmentPair pair(std::uint64_t index, std::int64_t tokens) const = 0;
+  /// `tokens` that follow each other in the text; tokens >= 1.
+  [[nodiscard]] virtual std::vector<std::int32_t> text(std::uint64_t index,
+                                                       std::int64_t tokens) const = 0;
   [[nodiscard]] virtual std::string description() const = 0;
 };
 
@@ -40,6 +43,9 @@ struct DataOptions {
   std::int64_t sequence_length = 128;
   std::int64_t masked_per_sequence = 20;
   bool variable_lengths = false;  ///< lengths uniform in [s/4, s] instead of all s
+  /// GPT-2: sequences are text and the label of each token is the next. masked_per_sequence is then
+  /// sequence_length, and variable_lengths false.
+  bool next_word = false;
 };
 
 [[nodiscard]] Result<std::unique_ptr<SequenceSource>> open_source(const DataOptions& options);
@@ -50,7 +56,8 @@ struct DataOptions {
                                                                       std::int64_t vocabulary);
 
 /// Lays out `count` sequences from `first_sequence` on and masks them as Devlin et al. 2018: of
-/// the masked positions 80 % become [MASK], 10 % a random token, 10 % stay. Reuses `batch`.
+/// the masked positions 80 % become [MASK], 10 % a random token, 10 % stay. With next_word there is
+/// only text and its labels. Reuses `batch`.
 void fill_batch(const SequenceSource& source, const DataOptions& options,
                 std::int64_t first_sequence, std::int64_t count, Batch& batch);
 

@@ -1,6 +1,7 @@
 // Synthetic text: tokens are Zipf distributed as words of a language are. Half of them come from
 // a vocabulary of their document's own, so that masked words can be told from their surroundings
-// and a next sentence from a foreign one: the loss of a model that learns falls.
+// and a next sentence from a foreign one, and the next word from those before it: the loss of a
+// model that learns falls.
 #include <algorithm>
 #include <cmath>
 
@@ -54,6 +55,15 @@ class SyntheticSource : public SequenceSource {
     fill(random, topic, split, pair.first);
     fill(random, other, tokens - split, pair.second);
     return pair;
+  }
+
+  [[nodiscard]] std::vector<std::int32_t> text(std::uint64_t index,
+                                               std::int64_t tokens) const override {
+    KeyedRandom random(seed_, kTextStream, index);
+    std::vector<std::int32_t> out;
+    const std::int64_t topic = random.below(kTopics);
+    fill(random, topic, tokens, out);
+    return out;
   }
 
   [[nodiscard]] std::string description() const override { return "synthetic"; }

@@ -111,6 +111,14 @@ class TokenFile : public SequenceSource {
     return pair;
   }
 
+  [[nodiscard]] std::vector<std::int32_t> text(std::uint64_t index,
+                                               std::int64_t tokens) const override {
+    KeyedRandom random(seed_, kFileStream, index);
+    std::vector<std::int32_t> out;
+    read(position(random), tokens, out);
+    return out;
+  }
+
   [[nodiscard]] std::string description() const override { return path_; }
 
  private:

@@ -18,7 +18,8 @@ struct RunFacts {
   std::string model, precision, optimizer, backend, communicator, data;
   std::string backend_name;  ///< "cpu" or "cuda"
   std::int64_t micro_batch_size = 0, gradient_accumulation_steps = 0, sequence_length = 0;
-  std::int64_t masked_per_sequence = 0;
+  std::int64_t masked_per_sequence = 0;  ///< predicted positions
+  bool next_word = false;  ///< GPT-2: they are all, and masked_lm is the loss of the next word
   int world_size = 1, nodes = 0, gpus_per_node = 0;  ///< a rank counts as a GPU; 0 = unknown
   int threads = 1;
   std::int64_t parameters = 0;

@@ -30,6 +30,7 @@ class NativeStyle : public LogStyle {
     global_batch_ = f.global_batch_size();
     log_every_ = f.log_every;
     last_step_ = f.last_step;
+    next_word_ = f.next_word;
     Json line = {{"type", "header"},
                  {"format", "bert_train/1"},
                  {"time", rfc3339(now.unix_seconds)},
@@ -43,11 +44,14 @@ class NativeStyle : public LogStyle {
       line["nodes"] = f.nodes;
       line["gpus_per_node"] = f.gpus_per_node;
     }
+    line.update({{"world_size", f.world_size}, {"global_batch_size", global_batch_}});
+    if (f.next_word) {
+      line["objective"] = "next_word";
+    } else {
+      line["masked_per_sequence"] = f.masked_per_sequence;
+    }
     line.update(
-        {{"world_size", f.world_size},
-         {"global_batch_size", global_batch_},
-         {"masked_per_sequence", f.masked_per_sequence},
-         {"parameters", f.parameters},
+        {{"parameters", f.parameters},
          {"optimizer", f.optimizer},
          {"backend", f.backend},
          {"communicator", f.communicator},
@@ -102,15 +106,17 @@ class NativeStyle : public LogStyle {
                  {"seconds", number(seconds)},
                  {"sequences_per_second", number(static_cast<double>(global_batch_) / seconds)},
                  {"loss", number(f.loss)},
-                 {"mean_loss", number(loss_sum_ / steps)},
-                 {"masked_lm_loss", number(f.masked_lm)},
-                 {"next_sentence_loss", number(f.next_sentence)},
-                 {"learning_rate", number(f.learning_rate)},
+                 {"mean_loss", number(loss_sum_ / steps)}};
+    if (!next_word_) {  // there the loss is all there is
+      line["masked_lm_loss"] = number(f.masked_lm);
+      line["next_sentence_loss"] = number(f.next_sentence);
+    }
+    line.update({{"learning_rate", number(f.learning_rate)},
                  {"gradient_norm", number(f.gradient_norm)},
                  {"communication_s", number(f.communication_s)},
                  {"exposed_communication_s", number(f.exposed_communication_s)},
                  {"elapsed", number(now.seconds)},
-                 {"time", rfc3339(now.unix_seconds)}};
+                 {"time", rfc3339(now.unix_seconds)}});
     if (f.device_s >= 0) line["device_seconds"] = f.device_s;
     if (f.loss_scale > 0) {
       line["loss_scale"] = f.loss_scale;
@@ -157,6 +163,7 @@ class NativeStyle : public LogStyle {
 
   std::ostream& out_;
   std::int64_t global_batch_ = 0, log_every_ = 1, last_step_ = 0, pending_ = 0, skipped_ = 0;
+  bool next_word_ = false;
   double loss_sum_ = 0;
   Stamp last_stamp_;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "workloads/bert/model_config.h"
 #include "workloads/bert/reference/operations.h"
 
 namespace bert::reference {
@@ -11,6 +12,12 @@ struct AttentionShape {
   Index sequences, length, heads, size;
   const std::int32_t* lengths;
   const std::vector<DropoutKey>* keys;  ///< one per sequence, or empty
+  Mask mask;
+
+  /// Keys 0 .. n - 1 that query i of sequence b sees.
+  [[nodiscard]] Index seen(Index b, Index i) const {
+    return mask == Mask::causal ? std::min<Index>(lengths[b], i + 1) : lengths[b];
+  }
 
   [[nodiscard]] Index hidden() const { return heads * size; }
   [[nodiscard]] Index row(Index b, Index head, Index i) const {
@@ -34,11 +41,11 @@ Matrix<Real> attention(const AttentionShape& shape, const Matrix<Real>& qkv,
   probabilities = Matrix<Real>(shape.sequences * shape.heads * shape.length, shape.length);
   for (Index b = 0; b < shape.sequences; ++b) {
     const Index first = b * shape.length;
-    const Index keys = shape.lengths[b];
     for (Index head = 0; head < shape.heads; ++head) {
       const Index at = head * shape.size;
       for (Index i = 0; i < shape.length; ++i) {
         const Index row = shape.row(b, head, i);
+        const Index keys = shape.seen(b, i);
         Real top = 0;
         for (Index j = 0; j < keys; ++j) {
           Real score = 0;
@@ -75,11 +82,11 @@ Matrix<Real> attention_backward(const AttentionShape& shape, const Matrix<Real>&
   std::vector<Real> d_probability(static_cast<std::size_t>(shape.length));
   for (Index b = 0; b < shape.sequences; ++b) {
     const Index first = b * shape.length;
-    const Index keys = shape.lengths[b];
     for (Index head = 0; head < shape.heads; ++head) {
       const Index at = head * shape.size;
       for (Index i = 0; i < shape.length; ++i) {
         const Index row = shape.row(b, head, i);
+        const Index keys = shape.seen(b, i);
         Real product = 0;
         for (Index j = 0; j < keys; ++j) {
           const Real factor = shape.factor<Real>(b, head, i, j);

@@ -1,12 +1,16 @@
 // The layers of the reference, one loop nest each, forward and backward.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
 #include <vector>
 
+#include "workloads/bert/batch.h"
 #include "workloads/bert/dropout.h"
+#include "workloads/bert/gelu.h"
+#include "workloads/bert/reference/reference.h"
 
 namespace bert::reference {
 
@@ -59,13 +63,26 @@ Matrix<Real> linear_backward(const Matrix<Real>& dy, const Matrix<Real>& x, cons
   return dx;
 }
 
+/// Of the tanh form: x (1 + tanh u) / 2.
 template <typename Real>
-Real gelu(Real x) {
+Real tanh_argument(Real x) {
+  return std::sqrt(2 / std::numbers::pi_v<Real>) * (x + Real(0.044715) * x * x * x);
+}
+
+template <typename Real>
+Real gelu(Gelu form, Real x) {
+  if (form == Gelu::tanh) return x * (1 + std::tanh(tanh_argument(x))) / 2;
   return x * std::erfc(-x * Real(std::numbers::sqrt2 / 2)) / 2;
 }
 
 template <typename Real>
-Real gelu_slope(Real x) {
+Real gelu_slope(Gelu form, Real x) {
+  if (form == Gelu::tanh) {
+    const Real t = std::tanh(tanh_argument(x));
+    const Real d_argument =
+        std::sqrt(2 / std::numbers::pi_v<Real>) * (1 + 3 * Real(0.044715) * x * x);
+    return (1 + t) / 2 + x * (1 - t * t) / 2 * d_argument;
+  }
   const Real distribution = std::erfc(-x * Real(std::numbers::sqrt2 / 2)) / 2;
   const Real density = std::exp(-x * x / 2) * Real(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
   return distribution + x * density;
@@ -122,6 +139,18 @@ Matrix<Real> layer_norm_backward(const Matrix<Real>& dy, const Normalized<Real>&
   return dx;
 }
 
+/// One key per sequence; empty when nothing is dropped.
+inline std::vector<DropoutKey> dropout_keys(const ReferenceDropout& dropout, const Batch& batch,
+                                            std::uint32_t site, double probability) {
+  std::vector<DropoutKey> out;
+  if (!dropout.training || probability <= 0) return out;
+  for (Index b = 0; b < batch.sequences; ++b) {
+    out.push_back(dropout_key(dropout.seed, dropout.optimizer_step, site, batch.first_sequence + b,
+                              probability));
+  }
+  return out;
+}
+
 /// 1 / (1 - p) where the element is kept, else 0.
 template <typename Real>
 Real dropout_factor(const DropoutKey& key, Index element) {
@@ -139,6 +168,26 @@ void apply_dropout(Matrix<Real>& x, Index rows_per_sequence, const std::vector<D
       x.at(i, j) *= dropout_factor<Real>(key, (i % rows_per_sequence) * x.columns + j);
     }
   }
+}
+
+/// Mean of -log softmax[label] over rows; turns the logits into its gradient.
+template <typename Real>
+double cross_entropy(Matrix<Real>& logits, const std::vector<std::int32_t>& labels) {
+  double loss = 0;
+  const auto rows = static_cast<Real>(logits.rows);
+  for (Index i = 0; i < logits.rows; ++i) {
+    const Index label = labels[static_cast<std::size_t>(i)];
+    Real top = logits.at(i, 0);
+    for (Index j = 0; j < logits.columns; ++j) top = std::max(top, logits.at(i, j));
+    Real total = 0;
+    for (Index j = 0; j < logits.columns; ++j) total += std::exp(logits.at(i, j) - top);
+    loss += static_cast<double>(std::log(total) - (logits.at(i, label) - top));
+    for (Index j = 0; j < logits.columns; ++j) {
+      const Real p = std::exp(logits.at(i, j) - top) / total;
+      logits.at(i, j) = (p - (j == label ? Real{1} : Real{0})) / rows;
+    }
+  }
+  return loss / static_cast<double>(logits.rows);
 }
 
 template <typename Real>

@@ -2,6 +2,7 @@
 
 #include "workloads/bert/parameters.h"
 #include "workloads/bert/reference/attention.h"
+#include "workloads/bert/reference/gpt2.h"
 #include "workloads/bert/reference/operations.h"
 
 namespace bert {
@@ -42,18 +43,12 @@ class Network {
   };
 
   std::vector<DropoutKey> keys(std::uint32_t site, double probability) const {
-    std::vector<DropoutKey> out;
-    if (!dropout_.training || probability <= 0) return out;
-    for (Index b = 0; b < batch_.sequences; ++b) {
-      out.push_back(dropout_key(dropout_.seed, dropout_.optimizer_step, site,
-                                batch_.first_sequence + b, probability));
-    }
-    return out;
+    return reference::dropout_keys(dropout_, batch_, site, probability);
   }
 
   reference::AttentionShape attention_shape(const Layer& layer) const {
-    return {batch_.sequences,   batch_.sequence_length, model_.heads,
-            model_.head_size(), batch_.lengths.data(),  &layer.attention_keys};
+    return {batch_.sequences,      batch_.sequence_length, model_.heads, model_.head_size(),
+            batch_.lengths.data(), &layer.attention_keys,  model_.mask};
   }
 
   void embed() {
@@ -110,7 +105,7 @@ class Network {
     layer.wide = reference::linear(layer.middle.output, model_.intermediate,
                                    w_ + at.intermediate_weight, w_ + at.intermediate_bias);
     layer.activated = layer.wide;
-    for (Real& x : layer.activated.values) x = reference::gelu(x);
+    for (Real& x : layer.activated.values) x = reference::gelu(model_.gelu, x);
     sum = reference::linear(layer.activated, model_.hidden, w_ + at.output_weight,
                             w_ + at.output_bias);
     reference::apply_dropout(sum, batch_.sequence_length, layer.output_keys);
@@ -132,7 +127,7 @@ class Network {
     Matrix<Real> d_wide = reference::linear_backward(branch, layer.activated, w_ + at.output_weight,
                                                      g_ + at.output_weight, g_ + at.output_bias);
     for (std::size_t i = 0; i < d_wide.values.size(); ++i) {
-      d_wide.values[i] *= reference::gelu_slope(layer.wide.values[i]);
+      d_wide.values[i] *= reference::gelu_slope(model_.gelu, layer.wide.values[i]);
     }
     reference::add_to(d_middle, reference::linear_backward(
                                     d_wide, layer.middle.output, w_ + at.intermediate_weight,
@@ -150,25 +145,6 @@ class Network {
                                                      g_ + at.qkv_weight, g_ + at.qkv_bias));
   }
 
-  /// Mean of -log softmax[label] over rows; turns the logits into its gradient.
-  static double cross_entropy(Matrix<Real>& logits, const std::vector<std::int32_t>& labels) {
-    double loss = 0;
-    const auto rows = static_cast<Real>(logits.rows);
-    for (Index i = 0; i < logits.rows; ++i) {
-      const Index label = labels[static_cast<std::size_t>(i)];
-      Real top = logits.at(i, 0);
-      for (Index j = 0; j < logits.columns; ++j) top = std::max(top, logits.at(i, j));
-      Real total = 0;
-      for (Index j = 0; j < logits.columns; ++j) total += std::exp(logits.at(i, j) - top);
-      loss += static_cast<double>(std::log(total) - (logits.at(i, label) - top));
-      for (Index j = 0; j < logits.columns; ++j) {
-        const Real p = std::exp(logits.at(i, j) - top) / total;
-        logits.at(i, j) = (p - (j == label ? Real{1} : Real{0})) / rows;
-      }
-    }
-    return loss / static_cast<double>(logits.rows);
-  }
-
   void masked_lm() {
     const Index h = model_.hidden;
     Matrix<Real> rows(static_cast<Index>(batch_.masked.size()), h);
@@ -180,13 +156,13 @@ class Network {
     const Matrix<Real> transformed =
         reference::linear(rows, h, w_ + layout_.transform_weight, w_ + layout_.transform_bias);
     Matrix<Real> activated = transformed;
-    for (Real& x : activated.values) x = reference::gelu(x);
+    for (Real& x : activated.values) x = reference::gelu(model_.gelu, x);
     const Normalized<Real> norm =
         reference::layer_norm(activated, w_ + layout_.transform_norm_weight,
                               w_ + layout_.transform_norm_bias, model_.layer_norm_epsilon);
     Matrix<Real> logits = reference::linear(
         norm.output, model_.vocabulary, w_ + layout_.word_embeddings, w_ + layout_.decoder_bias);
-    step_.masked_lm = cross_entropy(logits, batch_.labels);
+    step_.masked_lm = reference::cross_entropy(logits, batch_.labels);
     const Matrix<Real> d_norm =
         reference::linear_backward(logits, norm.output, w_ + layout_.word_embeddings,
                                    g_ + layout_.word_embeddings, g_ + layout_.decoder_bias);
@@ -194,7 +170,7 @@ class Network {
         d_norm, norm, w_ + layout_.transform_norm_weight, g_ + layout_.transform_norm_weight,
         g_ + layout_.transform_norm_bias);
     for (std::size_t i = 0; i < d.values.size(); ++i) {
-      d.values[i] *= reference::gelu_slope(transformed.values[i]);
+      d.values[i] *= reference::gelu_slope(model_.gelu, transformed.values[i]);
     }
     const Matrix<Real> d_rows =
         reference::linear_backward(d, rows, w_ + layout_.transform_weight,
@@ -217,7 +193,7 @@ class Network {
     for (Real& x : pooled.values) x = std::tanh(x);
     Matrix<Real> logits = reference::linear(pooled, Index{2}, w_ + layout_.next_sentence_weight,
                                             w_ + layout_.next_sentence_bias);
-    step_.next_sentence = cross_entropy(logits, batch_.next_sentence);
+    step_.next_sentence = reference::cross_entropy(logits, batch_.next_sentence);
     Matrix<Real> d = reference::linear_backward(logits, pooled, w_ + layout_.next_sentence_weight,
                                                 g_ + layout_.next_sentence_weight,
                                                 g_ + layout_.next_sentence_bias);
@@ -250,13 +226,19 @@ class Network {
 template <typename Real>
 ReferenceStep<Real> reference_step(const ModelConfig& model, const Batch& batch,
                                    std::span<const Real> weights, const ReferenceDropout& dropout) {
+  if (model.objective == Objective::next_word) {
+    return reference::Gpt2<Real>(model, batch, weights, dropout).run(true);
+  }
   return Network<Real>(model, batch, weights, dropout).run(true);
 }
 
 template <typename Real>
 double reference_loss(const ModelConfig& model, const Batch& batch, std::span<const Real> weights,
                       const ReferenceDropout& dropout) {
-  const ReferenceStep<Real> step = Network<Real>(model, batch, weights, dropout).run(false);
+  const ReferenceStep<Real> step =
+      model.objective == Objective::next_word
+          ? reference::Gpt2<Real>(model, batch, weights, dropout).run(false)
+          : Network<Real>(model, batch, weights, dropout).run(false);
   return step.masked_lm + step.next_sentence;
 }
 
