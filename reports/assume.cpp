@@ -63,43 +63,4 @@ void assume(ResultSet& results, const Assumptions& what) {
   if (what.train_sequences) time_to_train_speedups(results);
 }
 
-void warn_of_varying_lengths(ResultSet& results) {
-  constexpr double kDearer = 1.05;  // FLOPs of a token, longer over shorter: else equal is right
-  // Batch sizes go with lengths, so the best of each length stands for it.
-  std::map<std::string, std::map<std::int64_t, Cell*>> groups;
-  const auto tokens = [](const Cell& cell) {
-    return *cell.sequences_per_second_per_gpu * static_cast<double>(*cell.identity.sequence_length);
-  };
-  for (Cell& cell : results.cells) {
-    const Identity& id = cell.identity;
-    if (cell.kind != WorkKind::training || cell.emulated || !cell.sequences_per_second_per_gpu ||
-        !id.sequence_length || !id.model) {
-      continue;
-    }
-    Identity rest = id;
-    rest.sequence_length = rest.micro_batch_size = rest.gradient_accumulation_steps = std::nullopt;
-    Cell*& best = groups[rest.framework.value_or("") + '\n' + rest.key()][*id.sequence_length];
-    if (best == nullptr || tokens(cell) > tokens(*best)) best = &cell;
-  }
-  for (auto& [rest, by_length] : groups) {
-    for (auto& [length, cell] : by_length) {
-      if (cell->identity.model->find_first_of("/.") != std::string::npos) continue;
-      const auto shape = model_shape(*cell->identity.model);
-      if (!shape) continue;
-      for (const auto& [shorter, other] : by_length) {
-        if (2 * shorter > length) break;
-        const auto cost = [&](std::int64_t s) {
-          return flops_per_sequence(*shape, s).masked_head / static_cast<double>(s);
-        };
-        if (cost(length) < kDearer * cost(shorter) || tokens(*cell) < tokens(*other)) continue;
-        cell->warnings.push_back(fmt::format(
-            "{:.0f} tokens/s per GPU at length {} are no fewer than {:.0f} at {}: lengths are "
-            "probably not constant",
-            tokens(*cell), length, tokens(*other), shorter));
-        break;
-      }
-    }
-  }
-}
-
 }  // namespace bertbench

@@ -16,10 +16,4 @@ struct Assumptions {
 /// measured rate. Nothing else changes: medians and speedups stay as they were measured.
 void assume(ResultSet& results, const Assumptions& what);
 
-/// Warns of training cells whose rate per token and GPU at a longer sequence length reaches that at
-/// a length at most half as long, though a token costs more there: such sequences are probably
-/// not of constant length, and FLOPs that assume it are too many. Stand-ins are left alone: on a
-/// CPU, short sequences can be the slower ones.
-void warn_of_varying_lengths(ResultSet& results);
-
 }  // namespace bertbench

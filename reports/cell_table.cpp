@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "reports/present.h"
 
@@ -128,7 +129,9 @@ std::vector<std::string> cell_table_keep(const Table& table) {
   return keep;
 }
 
-std::vector<std::string> short_names(const ResultSet& set) {
+std::vector<std::string> short_names(const ResultSet& set) { return short_names(SetSource(set)); }
+
+std::vector<std::string> short_names(const CellSource& cells) {
   const auto facts = [](const Cell& cell) {
     const Identity& id = cell.identity;
     const auto with = [](const char* letter, const std::optional<std::int64_t>& value) {
@@ -149,26 +152,29 @@ std::vector<std::string> short_names(const ResultSet& set) {
     out.push_back(axes);
     return out;
   };
-  std::vector<std::vector<std::string>> all;
-  for (const Cell& cell : set.cells) all.push_back(facts(cell));
-  std::vector<bool> varies(all.empty() ? 0 : all.front().size());
-  for (std::size_t f = 0; f < varies.size(); ++f) {
-    varies[f] = std::any_of(all.begin(), all.end(),
-                            [&](const auto& other) { return other[f] != all.front()[f]; });
+  std::vector<std::string> first;
+  std::vector<bool> varies;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const auto its = facts(cells.cell(i));
+    if (i == 0) first = its;
+    varies.resize(its.size());
+    for (std::size_t f = 0; f < its.size(); ++f) varies[f] = varies[f] || its[f] != first[f];
   }
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  std::unordered_map<std::string, int> seen;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Cell cell = cells.cell(i);
+    const auto its = facts(cell);
     std::string name;
-    for (std::size_t f = 0; f < all[i].size(); ++f) {
-      if (varies[f] && !all[i][f].empty()) name += (name.empty() ? "" : " ") + all[i][f];
+    for (std::size_t f = 0; f < its.size(); ++f) {
+      if (varies[f] && !its[f].empty()) name += (name.empty() ? "" : " ") + its[f];
     }
-    names.push_back(name.empty() ? set.cells[i].key : name);
+    names.push_back(name.empty() ? cell.key : name);
+    ++seen[names.back()];
   }
   // Two cells that differ in nothing known (separate logs): only their keys tell them apart.
-  std::map<std::string, int> seen;
-  for (const std::string& name : names) ++seen[name];
   for (std::size_t i = 0; i < names.size(); ++i)
-    if (seen[names[i]] > 1) names[i] = set.cells[i].key;
+    if (seen[names[i]] > 1) names[i] = cells.cell(i).key;
   return names;
 }
 

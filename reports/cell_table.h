@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/model/cell_source.h"
 #include "reports/model/result_set.h"
 #include "reports/table.h"
 
@@ -22,5 +23,6 @@ namespace bertbench {
 
 /// "bert-large bf16 s128 b64 2n8g", of the facts that vary over the set only; the key if none do.
 [[nodiscard]] std::vector<std::string> short_names(const ResultSet& set);
+[[nodiscard]] std::vector<std::string> short_names(const CellSource& cells);
 
 }  // namespace bertbench

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <unordered_set>
+#include <utility>
 
 #include "parsers/core/text.h"
 
@@ -81,25 +81,36 @@ Json csv_flat(const Json& object) {
   return out;
 }
 
-std::string csv_document(const std::vector<std::string>& first, const std::vector<Json>& rows) {
-  std::vector<std::string> columns = first;
-  std::unordered_set<std::string> known(first.begin(), first.end());
-  for (const Json& row : rows)
-    for (const auto& [key, value] : row.items())
-      if (known.insert(key).second) columns.push_back(key);
+CsvTable::CsvTable(std::vector<std::string> first)
+    : columns_(std::move(first)), known_(columns_.begin(), columns_.end()) {}
 
+void CsvTable::see(const Json& row) {
+  for (const auto& [key, value] : row.items())
+    if (known_.insert(key).second) columns_.push_back(key);
+}
+
+std::string CsvTable::header() const {
   std::string out;
-  for (std::size_t c = 0; c < columns.size(); ++c)
-    out += (c == 0 ? "" : ",") + csv_text(columns[c]);
-  out += "\r\n";
-  for (const Json& row : rows) {
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      if (c > 0) out += ',';
-      const auto found = row.find(columns[c]);
-      if (found != row.end()) out += field(*found);
-    }
-    out += "\r\n";
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    out += (c == 0 ? "" : ",") + csv_text(columns_[c]);
+  return out + "\r\n";
+}
+
+std::string CsvTable::line(const Json& row) const {
+  std::string out;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    if (c > 0) out += ',';
+    const auto found = row.find(columns_[c]);
+    if (found != row.end()) out += field(*found);
   }
+  return out + "\r\n";
+}
+
+std::string csv_document(const std::vector<std::string>& first, const std::vector<Json>& rows) {
+  CsvTable table(first);
+  for (const Json& row : rows) table.see(row);
+  std::string out = table.header();
+  for (const Json& row : rows) out += table.line(row);
   return out;
 }
 

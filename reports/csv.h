@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace bertbench {
@@ -20,6 +21,19 @@ namespace bertbench {
 /// as the same double), true and false as words, null and missing as empty. Lines end in CRLF.
 [[nodiscard]] std::string csv_document(const std::vector<std::string>& first,
                                        const std::vector<nlohmann::ordered_json>& rows);
+
+/// csv_document of rows that come one by one: all of them are seen first, for their keys.
+class CsvTable {
+ public:
+  explicit CsvTable(std::vector<std::string> first);
+  void see(const nlohmann::ordered_json& row);
+  [[nodiscard]] std::string header() const;
+  [[nodiscard]] std::string line(const nlohmann::ordered_json& row) const;
+
+ private:
+  std::vector<std::string> columns_;
+  std::unordered_set<std::string> known_;
+};
 
 /// Nested keys joined by '_', dots in them too: {"speedup": {"base": ..}} -> speedup_base. Lists
 /// of scalars are joined by ';', lists of objects left out.

@@ -259,13 +259,16 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
         if (misleads) trial.notices.push_back({0, *misleads});
       }
     }
-    const auto steps = step_seconds(log, window, facts);
+    const auto steps =
+        options.summary_only ? std::vector<double>() : step_seconds(log, window, facts);
     if (!steps.empty()) {
       trial.step_time = {quantile(steps, 0.5), quantile(steps, 0.9), quantile(steps, 0.99)};
     }
   }
-  describe_series(log, window, trial);
-  reconcile(log, per_step, conversion.per_iteration, sequences, trial);
+  describe_series(log, window, trial, options.summary_only);
+  if (!options.summary_only) {
+    reconcile(log, per_step, conversion.per_iteration, sequences, trial);
+  }
   if (log.memory) {
     trial.memory = {log.memory->peak_bytes, log.memory->capacity_bytes, "log"};
   } else if (log.outcome.status == Status::out_of_memory) {

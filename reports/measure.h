@@ -18,6 +18,9 @@ struct MeasureOptions {
   WindowRule window;      ///< default `auto`
   std::string estimator;  ///< name of an estimator; empty = the default order of estimators.h
   bool compat_dlperf = false;  ///< round as the published DLPerf tables were rounded
+  /// Leaves out of a trial what a table of cells does not show and no notice follows from: step
+  /// times, parts of the time, the rate's interval, reconciliation.
+  bool summary_only = false;
   std::string
       base;  ///< base of speedups: a cell's key or a topology ("1n8g"); empty = world size 1
 };
@@ -37,6 +40,9 @@ struct SummaryOptions {
 /// keys unique ("#2"). May be called again. Returns what a reader should know (an unknown base
 /// ...).
 std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options = {});
+
+class CellSource;    // reports/model/cell_source.h
+class MeasuredLogs;  // reports/cells/measured_logs.h
 
 /// A log with its measure and what its place says of the cell it belongs to, before grouping.
 struct MeasuredLog {
@@ -70,17 +76,19 @@ class ResultBuilder {
   /// A trial whose cell is known (sweeps). Trials of equal identity and kind join. Of several
   /// attempts at one trial the last one counts and the others are notices on it.
   void add_trial(const Identity& identity, WorkKind kind, Trial trial);
-  /// What take() of another builder gave.
-  void add(MeasuredLog log);
-  /// Everything added so far, in order, not grouped: another builder can go on with it. The builder
-  /// is empty afterwards.
-  [[nodiscard]] std::vector<MeasuredLog> take();
+  /// A log that was measured; its number among all that were added.
+  std::size_t add(MeasuredLog log);
+  /// What was added so far.
+  [[nodiscard]] MeasuredLogs& logs();
   /// The cell's nodes or GPUs are stand-ins (Cell::emulated).
   void mark_emulated(const Identity& identity, WorkKind kind);
 
-  /// Groups, numbers, summarizes, stamps with the time and the tool's version.
+  /// Groups, numbers, summarizes, stamps with the time and the tool's version. Memory grows by some
+  /// hundred bytes a log; the builder is empty afterwards.
+  [[nodiscard]] std::unique_ptr<CellSource> finish_cells();
+  /// finish_cells() with all cells and trials in memory.
   [[nodiscard]] ResultSet finish();
-  /// Notices that belong to no trial; complete after finish().
+  /// Notices that belong to no trial; complete after finish_cells() or finish().
   [[nodiscard]] const std::vector<Notice>& notices() const;
 
  private:

@@ -99,46 +99,50 @@ std::string topology_text(const Identity& identity) {
   return part(identity.nodes) + "n" + part(identity.gpus_per_node) + "g";
 }
 
-std::string failures_text(const Cell& cell) {
+void FailureWords::see(const Trial& trial) {
   // "nan at step 120" and "nan at step 130" are told apart; trials that only miss the window are
   // no failures, but a reader must see why they do not count.
-  std::map<std::string, int> count;
-  for (const Trial& trial : cell.trials) {
-    if (is_failure(trial.outcome.status)) {
-      std::string words(name(trial.outcome.status));
-      if (trial.outcome.step) words += fmt::format(" at step {}", *trial.outcome.step);
-      ++count[words];
-    } else if (!trial.window.covered) {
-      ++count["window not covered"];
-    } else if (!trial.sequences_per_second && !trial.iterations_per_second) {
-      ++count["no rate"];
-    }
+  if (is_failure(trial.outcome.status)) {
+    std::string words(name(trial.outcome.status));
+    if (trial.outcome.step) words += fmt::format(" at step {}", *trial.outcome.step);
+    ++count_[words];
+  } else if (!trial.window.covered) {
+    ++count_["window not covered"];
+  } else if (!trial.sequences_per_second && !trial.iterations_per_second) {
+    ++count_["no rate"];
   }
+  ++trials_;
+  if (trial.outcome.status == Status::out_of_memory && !trial.window.covered) ++out_of_memory_;
+  if (memory_.empty() && trial.memory && trial.memory->capacity_bytes > 0) {
+    constexpr double kGiB = 1 << 30;
+    memory_ =
+        fmt::format("{:.2f} of {:.2f} GiB", static_cast<double>(trial.memory->peak_bytes) / kGiB,
+                    static_cast<double>(trial.memory->capacity_bytes) / kGiB);
+  }
+}
+
+std::string FailureWords::out_of_memory_text() const {
+  return ran_out_of_memory() ? memory_ : std::string();
+}
+
+std::string FailureWords::text() const {
   std::string text;
-  for (const auto& [words, n] : count)
+  for (const auto& [words, n] : count_)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, words);
-  const auto memory = out_of_memory_text(cell);
+  const auto memory = out_of_memory_text();
   return memory.empty() ? text : text + ": " + memory;
 }
 
-std::string_view no_rate_text(const Cell& cell) { return ran_out_of_memory(cell) ? "OOM" : "-"; }
-
-std::string out_of_memory_text(const Cell& cell) {
-  if (!ran_out_of_memory(cell)) return {};
-  for (const Trial& trial : cell.trials) {
-    if (!trial.memory || trial.memory->capacity_bytes <= 0) continue;
-    constexpr double kGiB = 1 << 30;
-    return fmt::format("{:.2f} of {:.2f} GiB", static_cast<double>(trial.memory->peak_bytes) / kGiB,
-                       static_cast<double>(trial.memory->capacity_bytes) / kGiB);
-  }
-  return {};
+FailureWords failures_of(const Cell& cell) {
+  FailureWords out;
+  for (const Trial& trial : cell.trials) out.see(trial);
+  return out;
 }
 
-bool ran_out_of_memory(const Cell& cell) {
-  return !cell.trials.empty() && std::ranges::all_of(cell.trials, [](const Trial& trial) {
-    return trial.outcome.status == Status::out_of_memory && !trial.window.covered;
-  });
-}
+bool ran_out_of_memory(const Cell& cell) { return failures_of(cell).ran_out_of_memory(); }
+std::string_view no_rate_text(const Cell& cell) { return failures_of(cell).no_rate_text(); }
+std::string out_of_memory_text(const Cell& cell) { return failures_of(cell).out_of_memory_text(); }
+std::string failures_text(const Cell& cell) { return failures_of(cell).text(); }
 
 std::optional<ShownInterval> shown_interval(const Cell& cell) {
   if (cell.throughput.median_interval)

@@ -32,15 +32,31 @@ namespace bertbench {
 /// "2n8g"; unknown parts as '?'; empty when both are unknown.
 [[nodiscard]] std::string topology_text(const Identity& identity);
 
-/// No trial gave a number, as the batch does not fit: its rate is shown as "OOM".
-[[nodiscard]] bool ran_out_of_memory(const Cell& cell);
-/// What stands in place of a rate that a cell does not have: "OOM" or "-".
-[[nodiscard]] std::string_view no_rate_text(const Cell& cell);
-/// Used against capacity where a cell ran out of it: "15.10 of 15.78 GiB"; empty when unknown.
-[[nodiscard]] std::string out_of_memory_text(const Cell& cell);
+/// How the trials of a cell failed, gathered one by one.
+class FailureWords {
+ public:
+  void see(const Trial& trial);
+  /// No trial gave a number, as the batch does not fit: its rate is shown as "OOM".
+  [[nodiscard]] bool ran_out_of_memory() const { return trials_ > 0 && out_of_memory_ == trials_; }
+  /// Used against capacity where a cell ran out of it: "15.10 of 15.78 GiB"; empty when unknown.
+  [[nodiscard]] std::string out_of_memory_text() const;
+  /// What stands in place of a rate that a cell does not have: "OOM" or "-".
+  [[nodiscard]] std::string_view no_rate_text() const { return ran_out_of_memory() ? "OOM" : "-"; }
+  /// "2 out_of_memory, 1 nan at step 120, 1 window not covered"; empty when every trial completed
+  /// and counts.
+  [[nodiscard]] std::string text() const;
 
-/// Failures of the trials as words: "2 out_of_memory, 1 nan at step 120, 1 window not covered".
-/// Empty when every trial completed and counts.
+ private:
+  std::size_t trials_ = 0, out_of_memory_ = 0;
+  std::map<std::string, int> count_;
+  std::string memory_;  ///< of the first trial that tells
+};
+
+/// These of a cell with its trials.
+[[nodiscard]] FailureWords failures_of(const Cell& cell);
+[[nodiscard]] bool ran_out_of_memory(const Cell& cell);
+[[nodiscard]] std::string_view no_rate_text(const Cell& cell);
+[[nodiscard]] std::string out_of_memory_text(const Cell& cell);
 [[nodiscard]] std::string failures_text(const Cell& cell);
 
 /// The interval that is shown for a cell: of the median, else of the mean.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "parsers/core/text.h"
@@ -96,6 +97,50 @@ std::vector<RemarkGroup> grouped_remarks(const ResultSet& set) {
   }
   std::ranges::stable_sort(groups, {}, [](const RemarkGroup& g) { return g.remarks.front().kind; });
   return groups;
+}
+
+CommonNotices::CommonNotices(const CellSource& cells, std::size_t at_least) {
+  struct Group {
+    std::string first;
+    std::size_t trials = 0, cell = 0, last_cell = 0;
+    int last_trial = 0;
+    bool same = true, one_cell = true;
+  };
+  std::vector<Group> groups;
+  std::unordered_map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    cells.each_trial(i, [&](const Trial& trial) {
+      for (const Notice& notice : trial.notices) {
+        const auto [at, fresh] = index.emplace(without_numbers(notice.text), groups.size());
+        if (fresh) {
+          groups.emplace_back().first = notice.text;
+          groups.back().cell = i;
+        }
+        Group& group = groups[at->second];
+        group.same = group.same && notice.text == group.first;
+        group.one_cell = group.one_cell && i == group.cell;
+        if (group.trials > 0 && group.last_cell == i && group.last_trial == trial.trial) continue;
+        ++group.trials;
+        group.last_cell = i;
+        group.last_trial = trial.trial;
+      }
+    });
+  }
+  std::vector<std::string> names;
+  for (const Group& group : groups) {
+    if (group.trials < at_least) continue;
+    texts_.insert(without_numbers(group.first));
+    std::string who = counted(static_cast<long long>(group.trials), "trial");
+    if (group.one_cell) {
+      if (names.empty()) names = short_names(cells);
+      who = names[group.cell] + ", " + who;
+    }
+    summaries_.push_back(fmt::format("{}{}: {}", who, group.same ? "" : ", such as", group.first));
+  }
+}
+
+bool CommonNotices::contain(const std::string& text) const {
+  return !texts_.empty() && texts_.contains(without_numbers(text));
 }
 
 }  // namespace bertbench

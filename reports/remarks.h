@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
+#include "reports/model/cell_source.h"
 #include "reports/model/result_set.h"
 
 namespace bertbench {
@@ -34,5 +36,21 @@ struct RemarkGroup {
 };
 /// Failures first, then warnings, then notices; within these in the order of the set.
 [[nodiscard]] std::vector<RemarkGroup> grouped_remarks(const ResultSet& set);
+
+/// Notices that say the same, but for their numbers, of many trials. Cells are gone through one by
+/// one, so there may be very many.
+class CommonNotices {
+ public:
+  /// `at_least`: trials of which one is said, 2 or more.
+  CommonNotices(const CellSource& cells, std::size_t at_least);
+
+  /// RemarkGroup::summary() of each, in the order of the cells.
+  [[nodiscard]] const std::vector<std::string>& summaries() const { return summaries_; }
+  [[nodiscard]] bool contain(const std::string& text) const;
+
+ private:
+  std::unordered_set<std::string> texts_;  ///< without their numbers
+  std::vector<std::string> summaries_;
+};
 
 }  // namespace bertbench

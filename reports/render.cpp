@@ -49,12 +49,43 @@ int write_all(int descriptor, std::string_view text) {
   return 0;
 }
 
+using Fill = std::function<Result<void>(const TextSink&)>;
+
+/// Pieces gathered to some size, into a descriptor.
+class FileText {
+ public:
+  explicit FileText(int descriptor) : descriptor_(descriptor) {}
+
+  /// What `fill` says; `error` is that of writing.
+  Result<void> take(const Fill& fill, int& error) {
+    const auto done = fill([&](std::string_view text) {
+      waiting_ += text;
+      if (waiting_.size() >= kAtOnce) write(error);
+    });
+    write(error);
+    return done;
+  }
+
+ private:
+  static constexpr std::size_t kAtOnce = 1 << 18;
+
+  void write(int& error) {
+    if (error == 0) error = write_all(descriptor_, waiting_);
+    waiting_.clear();
+  }
+
+  int descriptor_;
+  std::string waiting_;
+};
+
 /// Devices and pipes cannot be replaced by a rename.
-Result<void> write_in_place(const std::string& path, std::string_view text) {
+Result<void> write_in_place(const std::string& path, const Fill& fill) {
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (descriptor < 0) return cannot_write(path, errno);
-  int error = write_all(descriptor, text);
+  int error = 0;
+  const auto filled = FileText(descriptor).take(fill, error);
   if (::close(descriptor) != 0 && error == 0) error = errno;
+  if (!filled) return filled;
   if (error != 0) return cannot_write(path, error);
   return {};
 }
@@ -111,6 +142,18 @@ Result<std::string> render_text(const Report& report, const ResultSet& set,
   return std::move(out).str();
 }
 
+Result<void> write_report(const Report& report, const CellSource& cells,
+                          const ReportOptions& options, const TextSink& out) {
+  if (report.write != nullptr) {
+    report.write(cells, options, out);
+    return {};
+  }
+  const auto text = render_text(report, cells.whole(), options);
+  if (!text) return tl::unexpected(text.error());
+  out(*text);
+  return {};
+}
+
 Result<void> render_file(const Report& report, const ResultSet& set, const ReportOptions& options,
                          const std::string& path) {
   namespace fs = std::filesystem;
@@ -160,6 +203,13 @@ std::string run_folder_of(const std::string& result) {
 }
 
 Result<void> write_file_atomically(const std::string& path, std::string_view text) {
+  return write_file_atomically(path, [&](const TextSink& out) -> Result<void> {
+    out(text);
+    return {};
+  });
+}
+
+Result<void> write_file_atomically(const std::string& path, const Fill& fill) {
   if (path.empty()) return fail("output path", "is empty", "name a file");
   // A symbolic link stays one: its target is replaced.
   std::error_code unknown;
@@ -171,13 +221,14 @@ Result<void> write_file_atomically(const std::string& path, std::string_view tex
   struct stat info {};
   const bool exists = ::stat(target.c_str(), &info) == 0;
   if (exists && S_ISDIR(info.st_mode)) return cannot_write(path, EISDIR);
-  if (exists && !S_ISREG(info.st_mode)) return write_in_place(path, text);
+  if (exists && !S_ISREG(info.st_mode)) return write_in_place(path, fill);
 
   // In the same folder: a rename across file systems would not be atomic.
   std::string temporary = target + ".tmp-XXXXXX";
   const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (descriptor < 0) return cannot_write(path, errno);
-  int error = write_all(descriptor, text);
+  int error = 0;
+  const auto filled = FileText(descriptor).take(fill, error);
   // mkostemp makes files that only their owner reads; a report is for everybody the umask lets.
   const mode_t mask = ::umask(0);
   ::umask(mask);
@@ -185,11 +236,10 @@ Result<void> write_file_atomically(const std::string& path, std::string_view tex
     error = errno;
   if (error == 0 && ::fsync(descriptor) != 0 && errno != EINVAL) error = errno;
   if (::close(descriptor) != 0 && error == 0) error = errno;
-  if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
-  if (error != 0) {
-    ::unlink(temporary.c_str());
-    return cannot_write(path, error);
-  }
+  if (filled && error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
+  if (!filled || error != 0) ::unlink(temporary.c_str());
+  if (!filled) return filled;
+  if (error != 0) return cannot_write(path, error);
   return {};
 }
 

@@ -1,6 +1,7 @@
 // Rendering result sets: which report, and where its text goes.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <string>
 #include <string_view>
@@ -23,6 +24,11 @@ namespace bertbench {
 [[nodiscard]] Result<std::string> render_text(const Report& report, const ResultSet& set,
                                               const ReportOptions& options);
 
+/// The whole text of one report piece by piece; the cells are taken into memory where the report
+/// needs them all.
+[[nodiscard]] Result<void> write_report(const Report& report, const CellSource& cells,
+                                        const ReportOptions& options, const TextSink& out);
+
 /// One report into one file, replaced at once or not at all; the files that it refers to beside it.
 [[nodiscard]] Result<void> render_file(const Report& report, const ResultSet& set,
                                        const ReportOptions& options, const std::string& path);
@@ -40,5 +46,9 @@ namespace bertbench {
 /// file beside it, fsync, rename. A device or a pipe (/dev/stdout) is written in place. A full disk
 /// or a path that cannot be written is an Error, and the old file stays.
 [[nodiscard]] Result<void> write_file_atomically(const std::string& path, std::string_view text);
+/// The same of text that comes piece by piece; an error of `fill` is the answer, and the old file
+/// stays.
+[[nodiscard]] Result<void> write_file_atomically(
+    const std::string& path, const std::function<Result<void>(const TextSink&)>& fill);
 
 }  // namespace bertbench

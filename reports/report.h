@@ -2,13 +2,14 @@
 // `extern const Report report_<name>;` and reports/CMakeLists.txt lists its name.
 #pragma once
 
-#include <iosfwd>
+#include <ostream>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "parsers/core/error.h"
+#include "reports/model/cell_source.h"
 #include "reports/model/result_set.h"
 
 namespace bertbench {
@@ -37,7 +38,17 @@ struct Report {
   Result<void> (*render)(const ResultSet&, const ReportOptions&, std::ostream&);
   /// Files that the text of `render` refers to when companion_stem is set; null: never any.
   std::vector<Companion> (*companions)(const ResultSet&, const ReportOptions&) = nullptr;
+  /// The text of `render` piece by piece, of cells that need not be in memory at once; null: needs
+  /// them all.
+  void (*write)(const CellSource&, const ReportOptions&, const TextSink&) = nullptr;
 };
+
+/// Report::render of a report that has a `write`.
+template <void (*Write)(const CellSource&, const ReportOptions&, const TextSink&)>
+Result<void> render_cells(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
+  Write(SetSource(set), options, [&](std::string_view text) { out << text; });
+  return {};
+}
 
 /// All reports, in list order. Generated from reports/CMakeLists.txt.
 std::span<const Report* const> all_reports();

@@ -121,8 +121,9 @@ void describe_periodic(const RunLog& log, const Window& window, std::span<const 
 
 }  // namespace
 
-void describe_series(const RunLog& log, const Window& window, Trial& trial) {
-  if (const auto parts = time_parts(log)) trial.time_parts = time_record(*parts);
+void describe_series(const RunLog& log, const Window& window, Trial& trial, bool notices_only) {
+  const auto parts = notices_only ? std::nullopt : time_parts(log);
+  if (parts) trial.time_parts = time_record(*parts);
   const bool own = has_own_times(log);
   const bool fine = own || has_fine_clock(log);
   if (!fine && is_smoothed(log)) return;
@@ -132,7 +133,7 @@ void describe_series(const RunLog& log, const Window& window, Trial& trial) {
                           is_even(std::span(log.records).subspan(window.first, window.size()));
   if (comparable) describe_periodic(log, window, times, trial);
   describe_steadiness(log, window, std::span(times).first(usable_records(log)), trial);
-  if (!comparable) return;
+  if (!comparable || notices_only) return;
   const bool measured = trial.estimator == "step_time" || trial.estimator == "counter_clock";
   if (!fine || !measured || !trial.sequences_per_second) return;
   const auto used = std::span(times).subspan(window.first, window.size());

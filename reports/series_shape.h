@@ -11,7 +11,9 @@ namespace bertbench {
 
 /// Call when the trial's rate and estimator are set. A log whose only times are the smoothed rates
 /// of a bar says nothing of steadiness. Adds notices where the window's mean lies more than 1 % off
-/// the steady level, where the run slows down, and where it has no steady state.
-void describe_series(const RunLog& log, const Window& window, Trial& trial);
+/// the steady level, where the run slows down, and where it has no steady state. `notices_only`:
+/// leaves time_parts and rate_interval, of which no notice speaks.
+void describe_series(const RunLog& log, const Window& window, Trial& trial,
+                     bool notices_only = false);
 
 }  // namespace bertbench

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "parsers/core/text.h"
 #include "reports/markup.h"
@@ -76,6 +77,8 @@ const std::string& cell(const Table& table, std::size_t row, std::size_t column)
 }  // namespace
 
 std::size_t display_width(std::string_view text) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (std::ranges::all_of(text, is_ascii)) return text.size();
   std::size_t width = 0;
   for (std::size_t at = 0; at < text.size();) {
     const char32_t c = next(text, at);
@@ -84,68 +87,148 @@ std::size_t display_width(std::string_view text) {
   return width;
 }
 
+namespace {
+
+/// Sets columns of known widths.
+class TableWriter {
+ public:
+  TableWriter(const std::vector<TableColumn>& columns, std::vector<std::size_t> width,
+              const TextTableOptions& options)
+      : columns_(columns), width_(std::move(width)), options_(options) {
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      // Headings may be names of axes, which come from a result file.
+      headings_.push_back(escape_for_terminal(columns[c].heading));
+      if (options.headings) width_[c] = std::max(width_[c], display_width(headings_[c]));
+    }
+    std::size_t total = options.indent.size();
+    for (std::size_t c = 0; c < columns.size(); ++c) total += width_[c] + (c > 0 ? kGap.size() : 0);
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      const bool own = options.most_columns > 0 && total > options.most_columns && !above_ &&
+                       columns[c].heading == options.own_line;
+      if (own) {
+        above_ = c;
+      } else {
+        beside_.push_back(c);
+      }
+    }
+  }
+
+  [[nodiscard]] std::string head() const {
+    if (!options_.headings) return {};
+    std::string out = row([&](std::size_t c, bool pad) { return fitted(headings_[c], c, pad); });
+    std::string rule(above_ ? kBelow : "");
+    for (const std::size_t c : beside_) {
+      rule += std::string(c == beside_.front() ? "" : kGap) + std::string(width_[c], '-');
+    }
+    return out + line(std::move(rule));
+  }
+
+  /// `text_of(column, pad)`: the text of a field, padded or as it is.
+  [[nodiscard]] std::string row(const auto& text_of) const {
+    std::string out;
+    if (above_) out = line(text_of(*above_, false));
+    std::string fields(above_ ? kBelow : "");
+    for (const std::size_t c : beside_) {
+      if (c != beside_.front()) fields += kGap;
+      // The last column is not padded to the right, so that a painted line has no blank tail.
+      fields += text_of(c, c != beside_.back() || columns_[c].right);
+    }
+    return out + line(std::move(fields));
+  }
+
+  [[nodiscard]] std::string fitted(const std::string& text, std::size_t c, bool pad) const {
+    return pad ? padded(text, width_[c], columns_[c].right) : text;
+  }
+
+ private:
+  [[nodiscard]] std::string line(std::string text) const {
+    trim_end(text);
+    return std::string(options_.indent) + text + "\n";
+  }
+
+  const std::vector<TableColumn>& columns_;
+  std::vector<std::size_t> width_;
+  const TextTableOptions& options_;
+  std::vector<std::string> headings_;
+  std::vector<std::size_t> beside_;  // columns side by side
+  std::optional<std::size_t> above_;
+};
+
+}  // namespace
+
 std::string text_table(const Table& table, const TextTableOptions& options) {
   const std::size_t count = table.columns.size();
   std::vector<std::size_t> width(count, 0);
   std::vector<std::vector<std::string>> safe(table.rows.size());
-  std::vector<std::string> headings;
-  for (std::size_t c = 0; c < count; ++c) {
-    // Headings may be names of axes, which come from a result file.
-    headings.push_back(escape_for_terminal(table.columns[c].heading));
-    if (options.headings) width[c] = display_width(headings[c]);
-  }
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     for (std::size_t c = 0; c < count; ++c) {
       safe[r].push_back(escape_for_terminal(cell(table, r, c)));
       width[c] = std::max(width[c], display_width(safe[r][c]));
     }
   }
-  std::vector<std::size_t> beside;  // columns side by side
-  std::optional<std::size_t> above;
-  std::size_t total = options.indent.size();
-  for (std::size_t c = 0; c < count; ++c) total += width[c] + (c > 0 ? kGap.size() : 0);
-  for (std::size_t c = 0; c < count; ++c) {
-    const bool own = options.most_columns > 0 && total > options.most_columns && !above &&
-                     table.columns[c].heading == options.own_line;
-    if (own) {
-      above = c;
-    } else {
-      beside.push_back(c);
-    }
-  }
-  std::string out;
-  const auto finish_line = [&](std::string line) {
-    trim_end(line);
-    out += std::string(options.indent) + line + "\n";
-  };
-  const auto row = [&](const auto& text_of) {
-    if (above) finish_line(text_of(*above, false));
-    std::string line(above ? kBelow : "");
-    for (const std::size_t c : beside) {
-      if (c != beside.front()) line += kGap;
-      line += text_of(c, c != beside.back() || table.columns[c].right);
-    }
-    finish_line(std::move(line));
-  };
-  const auto fitted = [&](const std::string& text, std::size_t c, bool pad) {
-    return pad ? padded(text, width[c], table.columns[c].right) : text;
-  };
-  if (options.headings) {
-    row([&](std::size_t c, bool pad) { return fitted(headings[c], c, pad); });
-    std::string rule(above ? kBelow : "");
-    for (const std::size_t c : beside) {
-      rule += std::string(c == beside.front() ? "" : kGap) + std::string(width[c], '-');
-    }
-    finish_line(std::move(rule));
-  }
+  const TableWriter writer(table.columns, std::move(width), options);
+  std::string out = writer.head();
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    row([&](std::size_t c, bool pad) {
-      // The last column is not padded to the right, so that a painted line has no blank tail.
-      const std::string text = fitted(safe[r][c], c, pad);
+    out += writer.row([&](std::size_t c, bool pad) {
+      const std::string text = writer.fitted(safe[r][c], c, pad);
       return options.paint ? options.paint(r, c, text) : text;
     });
   }
   return out;
+}
+
+LongTable::LongTable(std::vector<TableColumn> columns)
+    : columns_(std::move(columns)), found_(columns_.size()) {}
+
+void LongTable::add(const std::vector<std::string>& row) {
+  if (rows_++ == 0) first_ = row;
+  std::string text;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    Column& column = found_[c];
+    column.same = column.same && row[c] == first_[c];
+    column.empty = column.empty && row[c].empty();
+    const std::string safe = escape_for_terminal(row[c]);
+    column.width = std::max(column.width, display_width(safe));
+    text += safe;
+    text += '\0';
+  }
+  text_.add(text);
+  bytes_ += text.size();
+}
+
+void LongTable::print(const std::vector<std::string>& keep, const TextTableOptions& options,
+                      const std::function<void(std::string_view)>& out) const {
+  std::vector<TableColumn> shown;
+  std::vector<std::size_t> width, source;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    const bool kept = std::ranges::find(keep, columns_[c].heading) != keep.end();
+    if (!kept && (found_[c].empty || (found_[c].same && rows_ > 1))) continue;
+    shown.push_back(columns_[c]);
+    width.push_back(found_[c].width);
+    source.push_back(c);
+  }
+  const TableWriter writer(shown, std::move(width), options);
+  out(writer.head());
+  constexpr std::size_t kAtOnce = 1 << 16;
+  std::string waiting, block;
+  std::uint64_t at = 0;
+  std::vector<std::string> fields;
+  while (at < bytes_ || !waiting.empty()) {
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kAtOnce, bytes_ - at));
+    if (size == 0 || !text_.read(at, size, block)) break;
+    at += size;
+    waiting += block;
+    std::size_t begin = 0;
+    for (std::size_t end = 0; (end = waiting.find('\0', begin)) != std::string::npos;) {
+      fields.push_back(waiting.substr(begin, end - begin));
+      begin = end + 1;
+      if (fields.size() < columns_.size()) continue;
+      out(writer.row(
+          [&](std::size_t c, bool pad) { return writer.fitted(fields[source[c]], c, pad); }));
+      fields.clear();
+    }
+    waiting.erase(0, begin);
+  }
 }
 
 std::string markdown_text(std::string_view text) {

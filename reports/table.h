@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "reports/cells/spool.h"
 
 namespace bertbench {
 
@@ -35,6 +38,30 @@ struct TextTableOptions {
 
 /// Columns two blanks apart, a rule below the headings, no blanks at line ends.
 [[nodiscard]] std::string text_table(const Table& table, const TextTableOptions& options = {});
+
+/// A table of very many rows, which come one by one: text_table of varying_columns, without all of
+/// its rows in memory.
+class LongTable {
+ public:
+  explicit LongTable(std::vector<TableColumn> columns);
+  /// A field for each column.
+  void add(const std::vector<std::string>& row);
+  /// `keep` as of varying_columns; options.paint is not called.
+  void print(const std::vector<std::string>& keep, const TextTableOptions& options,
+             const std::function<void(std::string_view)>& out) const;
+
+ private:
+  struct Column {
+    std::size_t width = 0;
+    bool same = true, empty = true;
+  };
+  std::vector<TableColumn> columns_;
+  std::vector<Column> found_;
+  std::vector<std::string> first_;
+  std::size_t rows_ = 0;
+  std::uint64_t bytes_ = 0;
+  Spool text_;  ///< of all rows, fit for a terminal: fields end in NUL
+};
 
 /// GitHub Markdown, with '|', backslash, backtick, HTML and line breaks in cells made harmless.
 [[nodiscard]] std::string markdown_table(const Table& table);

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
+#include <iterator>
+#include <numeric>
 #include <string_view>
 #include <system_error>
 
@@ -68,20 +69,29 @@ std::vector<Input> below(const fs::path& folder, std::vector<Error>& errors) {
   return found;
 }
 
+/// Of logs that were found twice the first one stays.
+void leave_out_doubles(std::vector<Input>& logs) {
+  std::vector<std::size_t> order(logs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {},
+                           [&](std::size_t i) -> std::string_view { return logs[i].path; });
+  std::vector<bool> doubled(logs.size(), false);
+  for (std::size_t k = 1; k < order.size(); ++k) {
+    doubled[order[k]] = logs[order[k]].path == logs[order[k - 1]].path;
+  }
+  std::size_t i = 0;
+  std::erase_if(logs, [&](const Input&) { return doubled[i++]; });
+}
+
 }  // namespace
 
 Inputs find_inputs(const std::vector<std::string>& paths) {
   Inputs inputs;
-  std::set<std::string> seen;
-  const auto add = [&](Input input) {
-    if (!seen.insert(input.path).second) return;
-    input.index = inputs.logs.size();
-    inputs.logs.push_back(std::move(input));
-  };
   for (const std::string& path : paths) {
     std::error_code error;
     if (path == "-" || !fs::is_directory(path, error)) {
-      add({path, true, path == "-" ? 0 : size_of(path), 0});  // reading it gives the right error
+      // Reading it gives the right error.
+      inputs.logs.push_back({path, true, path == "-" ? 0 : size_of(path), 0});
       continue;
     }
     const std::size_t errors_before = inputs.errors.size();
@@ -92,8 +102,14 @@ Inputs find_inputs(const std::vector<std::string>& paths) {
                                            "themselves",
                                            fmt::join(kEndings, " "))});
     }
-    for (Input& input : found) add(std::move(input));
+    if (inputs.logs.empty()) {
+      inputs.logs = std::move(found);
+    } else {
+      std::ranges::move(found, std::back_inserter(inputs.logs));
+    }
   }
+  if (paths.size() > 1) leave_out_doubles(inputs.logs);
+  for (std::size_t i = 0; i < inputs.logs.size(); ++i) inputs.logs[i].index = i;
   return inputs;
 }
 
@@ -107,8 +123,8 @@ std::size_t memory_of(std::span<const Input> logs) {
 }
 
 std::vector<std::span<const Input>> small_logs_together(std::span<const Input> logs) {
-  constexpr std::int64_t kTogether = 256 << 10;
-  constexpr std::size_t kMost = 32;
+  constexpr std::int64_t kTogether = 512 << 10;
+  constexpr std::size_t kMost = 64;
   const auto bytes_of = [](const Input& log) {
     return is_packed(log) || log.bytes <= 0 ? kTogether : log.bytes;
   };

@@ -1,10 +1,8 @@
 #include "harness/cli/iterations_csv.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -28,21 +26,10 @@ Error spool_error() {
           "free some space in the temporary folder or set TMPDIR"};
 }
 
-// Not std::tmpfile(): that ignores TMPDIR.
-std::FILE* open_spool() {
-  const char* folder = std::getenv("TMPDIR");
-  std::string path = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp");
-  path += "/bertbench-XXXXXX";
-  const int descriptor = mkstemp(path.data());
-  if (descriptor < 0) return nullptr;
-  unlink(path.c_str());
-  return fdopen(descriptor, "w+b");
-}
-
 }  // namespace
 
 IterationsCsv::IterationsCsv(Facts given)
-    : given_(std::move(given)), rows_(open_spool(), std::fclose) {}
+    : given_(std::move(given)), rows_(open_temporary_file()) {}
 
 Result<void> IterationsCsv::add(const RunLog& log) {
   if (!rows_) return tl::unexpected(spool_error());

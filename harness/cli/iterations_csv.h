@@ -1,8 +1,6 @@
 // --iterations: every record of every log as CSV, for plots and for other statistics.
 #pragma once
 
-#include <cstdio>
-#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -11,6 +9,7 @@
 #include "parsers/core/error.h"
 #include "parsers/core/facts.h"
 #include "parsers/core/run_log.h"
+#include "reports/cells/spool.h"
 #include "reports/model/result_set.h"
 
 namespace bertbench {
@@ -37,7 +36,7 @@ class IterationsCsv {
     std::optional<std::size_t> part_of;  ///< the run whose trial it is, if not its own
   };
   Facts given_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> rows_;
+  FileHandle rows_;
   std::vector<Run> runs_;
 };
 

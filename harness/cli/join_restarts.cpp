@@ -33,44 +33,46 @@ RunSpan restart_span(const MeasuredLog& measured, const RunLog& log, const Input
   return span;
 }
 
-void RestartJoiner::hold(MeasuredLog measured, RunSpan span, std::size_t run) {
+void RestartJoiner::hold(std::size_t log, RunSpan span, std::size_t run) {
+  if (!span.steps) return;
   spans_.push_back(std::move(span));
-  held_.push_back({std::move(measured), run});
+  held_.push_back({static_cast<std::uint32_t>(log), static_cast<std::uint32_t>(run)});
 }
 
-std::vector<std::vector<std::size_t>> RestartJoiner::hand_on(ResultBuilder& builder,
-                                                             const ReadOptions& read) {
+std::vector<std::vector<std::size_t>> RestartJoiner::join(MeasuredLogs& logs,
+                                                          const ReadOptions& read,
+                                                          const MeasureOptions& measure) {
   const RestartChains found = find_restarts(spans_);
+  const auto path_of = [&](std::size_t i) { return logs.trial(held_[i].log).log; };
   for (const auto& doubt : found.doubts) {
     std::string names;
     for (const std::size_t i : doubt.may_continue) {
-      if (names.find(held_[i].measured.trial.log) == std::string::npos)
-        names += " " + held_[i].measured.trial.log;
+      const std::string path = path_of(i);
+      if (names.find(path) == std::string::npos) names += " " + path;
     }
-    held_[doubt.run].measured.trial.notices.push_back(
+    logs.add_notice(
+        held_[doubt.run].log,
         {0, fmt::format("begins behind step {}, as if it went on where another log ended, but more "
                         "than one choice fits (of{}): not joined; `bertbench reconcile` takes the "
                         "logs of one run",
                         spans_[doubt.run].steps->first, names)});
   }
-  std::vector<bool> joined(held_.size(), false);
   std::vector<std::vector<std::size_t>> chains;
   for (const auto& chain : found.chains) {
     std::vector<std::pair<std::string, std::size_t>> parts;
-    for (const std::size_t i : chain) parts.emplace_back(held_[i].measured.trial.log, held_[i].run);
-    auto logs = read_chain(parts, read);
-    if (!logs) continue;
-    builder.add_log(join_restarts(std::move(*logs)));
-    auto measured = builder.take();
-    held_[chain.front()].measured = std::move(measured.front());
-    for (std::size_t k = 1; k < chain.size(); ++k) joined[chain[k]] = true;
-    chains.push_back(chain);
+    std::vector<std::size_t> numbers;
+    for (const std::size_t i : chain) {
+      parts.emplace_back(path_of(i), held_[i].run);
+      numbers.push_back(held_[i].log);
+    }
+    auto runs = read_chain(parts, read);
+    if (!runs) continue;
+    logs.replace(numbers.front(), measure_log(join_restarts(std::move(*runs)), measure));
+    for (std::size_t k = 1; k < numbers.size(); ++k) logs.drop(numbers[k]);
+    chains.push_back(std::move(numbers));
   }
-  for (const bool part_of_another : joined) {
-    if (!part_of_another) builder.add(std::move(held_.front().measured));
-    held_.pop_front();
-  }
-  spans_.clear();
+  held_ = {};
+  spans_ = {};
   return chains;
 }
 

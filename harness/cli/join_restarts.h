@@ -1,12 +1,13 @@
 // One run over several logs: `extract` finds the restarts among the logs that it has measured.
 #pragma once
 
-#include <deque>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "harness/cli/inputs.h"
 #include "parsers/log_reader.h"
+#include "reports/cells/measured_logs.h"
 #include "reports/measure.h"
 #include "reports/restarts.h"
 
@@ -16,21 +17,21 @@ namespace bertbench {
 [[nodiscard]] RunSpan restart_span(const MeasuredLog& measured, const RunLog& log,
                                    const Input& input);
 
-/// Measured runs, held until all logs are read. Of a run only its span is kept beside its measure:
-/// logs of a chain are read again, so memory does not grow with the logs.
+/// The spans of measured runs, held until all logs are read. Logs of a chain are read again, so
+/// that memory does not grow with their records.
 class RestartJoiner {
  public:
-  /// `measured` is the measure of run `run` of its file, `span` its restart_span.
-  void hold(MeasuredLog measured, RunSpan span, std::size_t run);
-  /// Hands all on to `builder`, a chain as one trial; returns the chains, by the order of hold().
-  std::vector<std::vector<std::size_t>> hand_on(ResultBuilder& builder, const ReadOptions& read);
+  /// `log` is the run's number in the builder, `run` its number in its file.
+  void hold(std::size_t log, RunSpan span, std::size_t run);
+  /// In `logs` a chain becomes one trial in the place of its first part; returns the chains.
+  std::vector<std::vector<std::size_t>> join(MeasuredLogs& logs, const ReadOptions& read,
+                                             const MeasureOptions& measure);
 
  private:
   struct Held {
-    MeasuredLog measured;
-    std::size_t run;
+    std::uint32_t log, run;
   };
-  std::deque<Held> held_;
+  std::vector<Held> held_;  ///< beside spans_
   std::vector<RunSpan> spans_;
 };
 

@@ -26,35 +26,58 @@ void add_output(CLI::App& app, OutputOptions& output, const std::string& file_he
 ExitCode answer(Console& console, const OutputOptions& output, ExitCode status,
                 const std::function<Result<std::string>(const std::string& path)>& machine,
                 const std::function<void()>& human) {
+  const auto in_one_piece = [&](const std::string& path, const TextSink& out) -> Result<void> {
+    const auto text = machine(path);
+    if (!text) return tl::unexpected(text.error());
+    out(*text);
+    return {};
+  };
+  return answer_in_pieces(console, output, status, in_one_piece, human);
+}
+
+ExitCode answer_in_pieces(
+    Console& console, const OutputOptions& output, ExitCode status,
+    const std::function<Result<void>(const std::string& path, const TextSink&)>& machine,
+    const std::function<void()>& human) {
   console.progress().stop();
   if (!output.path.empty() && output.path != "-") {
-    const auto text = machine(output.path);
-    if (!text) return console.error(text.error());
-    if (const auto written = write_file_atomically(output.path, *text); !written) {
-      return console.error(written.error());
-    }
+    const auto written = write_file_atomically(
+        output.path, [&](const TextSink& out) { return machine(output.path, out); });
+    if (!written) return console.error(written.error());
   }
   if (!output.machine_on_stdout()) {
     human();
     return status;
   }
-  const auto text = machine("-");
-  if (!text) return console.error(text.error());
-  console.print(*text);
+  const auto printed = machine("-", [&](std::string_view text) { console.print(text); });
+  if (!printed) return console.error(printed.error());
   return status;
 }
 
+namespace {
+
+/// The report that the ending of a path selects, JSON for any other.
+Result<const Report*> report_of(const std::string& path) {
+  const Report* report = path == "-" ? nullptr : report_for_path(path);
+  if (report != nullptr) return report;
+  return find_report("json");
+}
+
+}  // namespace
+
 Result<std::string> result_text(const ResultSet& set, const std::string& path,
                                 const std::string& run_folder) {
-  const Report* report = path == "-" ? nullptr : report_for_path(path);
-  if (report == nullptr) {
-    const auto json = find_report("json");
-    if (!json) return tl::unexpected(json.error());
-    report = *json;
-  }
+  const auto report = report_of(path);
+  if (!report) return tl::unexpected(report.error());
   ReportOptions options;
   options.run_folder = run_folder;
-  return render_text(*report, set, options);
+  return render_text(**report, set, options);
+}
+
+Result<void> write_result(const CellSource& cells, const std::string& path, const TextSink& out) {
+  const auto report = report_of(path);
+  if (!report) return tl::unexpected(report.error());
+  return write_report(**report, cells, {}, out);
 }
 
 Result<void> write_large_file(const std::string& path,

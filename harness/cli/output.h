@@ -7,6 +7,7 @@
 
 #include "harness/cli/console.h"
 #include "harness/cli/exit_status.h"
+#include "reports/model/cell_source.h"
 #include "reports/model/result_set.h"
 
 namespace CLI {
@@ -32,6 +33,16 @@ void add_output(CLI::App& app, OutputOptions& output, const std::string& file_he
 ExitCode answer(Console& console, const OutputOptions& output, ExitCode status,
                 const std::function<Result<std::string>(const std::string& path)>& machine,
                 const std::function<void()>& human);
+
+/// The same of a machine form that comes piece by piece.
+ExitCode answer_in_pieces(
+    Console& console, const OutputOptions& output, ExitCode status,
+    const std::function<Result<void>(const std::string& path, const TextSink&)>& machine,
+    const std::function<void()>& human);
+
+/// result_text of cells that need not be in memory at once.
+[[nodiscard]] Result<void> write_result(const CellSource& cells, const std::string& path,
+                                        const TextSink& out);
 
 /// A result set as the report that the ending of `path` selects, JSON for any other.
 [[nodiscard]] Result<std::string> result_text(const ResultSet& set, const std::string& path,

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <unordered_map>
 
 #include "harness/cli/number_text.h"
 #include "parsers/core/text.h"
@@ -187,37 +187,38 @@ std::string optional_share(const std::optional<double>& value) {
   return value ? share_text(*value) : "";
 }
 
-void print_cells(Console& console, const ResultSet& set) {
-  Table table{{{"cell"},
-               {"n", true},
-               {"median", true},
-               {"unit"},
-               {"cv", true},
-               {"per GPU", true},
-               {"speedup", true},
-               {"efficiency", true},
-               {"MFU", true},
-               {"J/sequence", true},
-               {"power", true},
-               {"failures"}},
-              {}};
-  for (const Cell& cell : set.cells) {
+void print_cells(Console& console, const CellSource& cells) {
+  LongTable table({{"cell"},
+                   {"n", true},
+                   {"median", true},
+                   {"unit"},
+                   {"cv", true},
+                   {"per GPU", true},
+                   {"speedup", true},
+                   {"efficiency", true},
+                   {"MFU", true},
+                   {"J/sequence", true},
+                   {"power", true},
+                   {"failures"}});
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Cell cell = cells.cell(i);
+    FailureWords failures;
+    cells.each_trial(i, [&](const Trial& trial) { failures.see(trial); });
     const ThroughputSummary& t = cell.throughput;
-    table.rows.push_back(
+    table.add(
         {cell.key, std::to_string(t.n),
-         t.median ? rate_text(t.median) : std::string(no_rate_text(cell)), t.median ? t.unit : "",
-         optional_share(t.cv),
+         t.median ? rate_text(t.median) : std::string(failures.no_rate_text()),
+         t.median ? t.unit : "", optional_share(t.cv),
          cell.sequences_per_second_per_gpu ? rate_text(*cell.sequences_per_second_per_gpu) : "",
          cell.speedup ? fmt::format("{:.2f}", cell.speedup->value) : "",
          optional_share(cell.scaling_efficiency), optional_share(cell.mfu),
          cell.energy_per_sequence_j ? rate_text(*cell.energy_per_sequence_j) : "",
-         cell.power_w ? power_text(*cell.power_w) : "", failures_text(cell)});
+         cell.power_w ? power_text(*cell.power_w) : "", failures.text()});
   }
-  std::vector<Constant> constants;
-  const Table shown = varying_columns(table, {"cell", "n", "median", "unit", "cv"}, constants);
   TextTableOptions look;
   look.most_columns = console.most_columns();
-  console.print(text_table(shown, look));
+  table.print({"cell", "n", "median", "unit", "cv"}, look,
+              [&](std::string_view text) { console.print(text); });
 }
 
 }  // namespace
@@ -231,43 +232,50 @@ std::string outcome_text(const Outcome& outcome) {
 }
 
 void print_results(Console& console, const ResultSet& set, const ViewOptions& options) {
+  print_results(console, SetSource(set), options);
+}
+
+void print_results(Console& console, const CellSource& cells, const ViewOptions& options) {
+  const std::size_t count = cells.size();
   std::size_t trials = 0;
-  for (const Cell& cell : set.cells) trials += cell.trials.size();
-  if (!options.summary_only) {
-    for (const Cell& cell : set.cells) {
-      console.print(heading(console, cell));
-      if (cell.trials.size() == 1) {
-        print_single(console, cell, options);
-      } else {
-        print_trials(console, cell, options);
-      }
-      if (trials <= kMostTrialsSideBySide) print_estimators(console, cell);
-      if (cell.trials.size() > 1) console.print(summary_line(cell));
-      if (&cell != &set.cells.back()) console.print("\n");
+  for (std::size_t i = 0; i < count && !options.summary_only; ++i) trials += cells.trials(i);
+  for (std::size_t i = 0; i < count && !options.summary_only; ++i) {
+    const Cell cell = cells.whole_cell(i);
+    console.print(heading(console, cell));
+    if (cell.trials.size() == 1) {
+      print_single(console, cell, options);
+    } else {
+      print_trials(console, cell, options);
     }
+    if (trials <= kMostTrialsSideBySide) print_estimators(console, cell);
+    if (cell.trials.size() > 1) console.print(summary_line(cell));
+    if (i + 1 < count) console.print("\n");
   }
-  if (options.summary_only || set.cells.size() > 1) {
+  if (options.summary_only || count > 1) {
     if (!options.summary_only) console.print("\n");
-    print_cells(console, set);
+    print_cells(console, cells);
   }
 }
 
 void print_notices(Console& console, const ResultSet& set) {
+  print_notices(console, SetSource(set));
+}
+
+void print_notices(Console& console, const CellSource& cells) {
   // What many trials have in common is said once, after what is told of single logs.
-  std::vector<std::string> common;
-  std::set<std::string> in_common;
-  for (const RemarkGroup& group : grouped_remarks(set)) {
-    if (group.remarks.front().kind != Remark::Kind::notice || group.trials() < kCommonNotice) {
-      continue;
-    }
-    common.push_back(group.summary());
-    for (const Remark& remark : group.remarks) in_common.insert(remark.text);
-  }
-  for (const Cell& cell : set.cells) {
-    for (const Trial& trial : cell.trials) {
+  const CommonNotices common(cells, kCommonNotice);
+  // What holds for many cells is said once.
+  struct Warning {
+    std::string text, first_cell;
+    long long cells = 0;
+  };
+  std::vector<Warning> warnings;
+  std::unordered_map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    cells.each_trial(i, [&](const Trial& trial) {
       std::size_t shown = 0, more = 0;
       for (const Notice& notice : trial.notices) {
-        if (in_common.contains(notice.text)) continue;
+        if (common.contain(notice.text)) continue;
         if (shown < kMostNoticesOfALog) {
           console.note(trial.log, notice);
           ++shown;
@@ -279,23 +287,18 @@ void print_notices(Console& console, const ResultSet& set) {
         console.note(trial.log, {0, fmt::format("{} more, all in the JSON form",
                                                 counted(static_cast<long long>(more), "notice"))});
       }
+    });
+    const Cell cell = cells.cell(i);
+    for (const std::string& text : cell.warnings) {
+      const auto [at, fresh] = index.emplace(text, warnings.size());
+      if (fresh) warnings.push_back({text, cell.key});
+      ++warnings[at->second].cells;
     }
   }
-  for (const std::string& text : common) console.note(text);
-  // What holds for many cells is said once.
-  std::vector<std::pair<std::string, std::vector<std::string>>> warnings;
-  for (const Cell& cell : set.cells) {
-    for (const std::string& warning : cell.warnings) {
-      auto at = std::find_if(warnings.begin(), warnings.end(),
-                             [&](const auto& each) { return each.first == warning; });
-      if (at == warnings.end()) at = warnings.insert(at, {warning, {}});
-      at->second.push_back(cell.key);
-    }
-  }
-  for (const auto& [warning, cells] : warnings) {
-    const bool one = cells.size() == 1;
-    console.note(one ? cells.front() : counted(static_cast<long long>(cells.size()), "cell"),
-                 {0, warning});
+  for (const std::string& text : common.summaries()) console.note(text);
+  for (const Warning& warning : warnings) {
+    console.note(warning.cells == 1 ? warning.first_cell : counted(warning.cells, "cell"),
+                 {0, warning.text});
   }
 }
 

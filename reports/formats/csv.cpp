@@ -1,7 +1,7 @@
 #include "reports/csv.h"
 
 #include <nlohmann/json.hpp>
-#include <ostream>
+#include <utility>
 
 #include "reports/formats/csv_columns.h"
 #include "reports/model/result_io.h"
@@ -43,8 +43,16 @@ nlohmann::ordered_json csv_identity(const nlohmann::ordered_json& cell) {
 
 namespace {
 
-Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& out) {
-  const nlohmann::ordered_json json = to_json(set);
+nlohmann::ordered_json row_of(const CellSource& cells, std::size_t i) {
+  auto row = csv_flat(csv_identity(to_json(cells.cell(i))));
+  // Not a key of the JSON, where it follows from the trials: a table of cells has no trials.
+  FailureWords failures;
+  cells.each_trial(i, [&](const Trial& trial) { failures.see(trial); });
+  row["failures"] = failures.text();
+  return row;
+}
+
+void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
   std::vector<std::string> first = csv_cell_facts();
   for (const char* column : {"throughput_unit",
                              "throughput_n",
@@ -80,21 +88,17 @@ Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& ou
                              "warnings"}) {
     first.emplace_back(column);
   }
-  std::vector<nlohmann::ordered_json> rows;
-  std::size_t index = 0;
-  for (const nlohmann::ordered_json& cell : json.at("cells")) {
-    rows.push_back(csv_flat(csv_identity(cell)));
-    // Not a key of the JSON, where it follows from the trials: a table of cells has no trials.
-    rows.back()["failures"] = failures_text(set.cells[index++]);
-  }
-  out << csv_document(first, rows);
-  return {};
+  CsvTable table(std::move(first));
+  for (std::size_t i = 0; i < cells.size(); ++i) table.see(row_of(cells, i));
+  out(table.header());
+  for (std::size_t i = 0; i < cells.size(); ++i) out(table.line(row_of(cells, i)));
 }
 
 }  // namespace
 
 extern const Report report_csv;
-const Report report_csv{"csv", "one row per cell, for spreadsheets and data frames", ".csv",
-                        &render};
+const Report report_csv{"csv",   "one row per cell, for spreadsheets and data frames",
+                        ".csv",  &render_cells<write>,
+                        nullptr, &write};
 
 }  // namespace bertbench

@@ -1,5 +1,6 @@
+#include <functional>
 #include <nlohmann/json.hpp>
-#include <ostream>
+#include <utility>
 
 #include "reports/csv.h"
 #include "reports/formats/csv_columns.h"
@@ -9,7 +10,25 @@
 namespace bertbench {
 namespace {
 
-Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& out) {
+void each_row(const CellSource& cells,
+              const std::function<void(const nlohmann::ordered_json&)>& see) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const nlohmann::ordered_json cell = to_json(cells.cell(i));
+    nlohmann::ordered_json facts = nlohmann::ordered_json::object();
+    for (const std::string& key : csv_cell_facts())
+      if (cell.contains(key)) facts[key] = cell[key];
+    const nlohmann::ordered_json identity = csv_identity(cell);
+    if (identity.contains("identity")) facts["identity"] = identity["identity"];
+    const nlohmann::ordered_json flat = csv_flat(facts);
+    cells.each_trial(i, [&](const Trial& trial) {
+      nlohmann::ordered_json row = flat;
+      row.update(csv_flat(to_json(trial)));
+      see(row);
+    });
+  }
+}
+
+void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
   std::vector<std::string> first = csv_cell_facts();
   for (const char* column :
        {"trial", "attempt", "log", "format", "outcome_status", "outcome_step", "outcome_line",
@@ -17,27 +36,16 @@ Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& ou
         "window_chosen_by", "window_covered", "sequences_per_second", "estimator", "loss_first",
         "loss_last"})
     first.emplace_back(column);
-  std::vector<nlohmann::ordered_json> rows;
-  const nlohmann::ordered_json json = to_json(set);
-  for (const nlohmann::ordered_json& cell : json.at("cells")) {
-    nlohmann::ordered_json facts = nlohmann::ordered_json::object();
-    for (const std::string& key : csv_cell_facts())
-      if (cell.contains(key)) facts[key] = cell[key];
-    const nlohmann::ordered_json identity = csv_identity(cell);
-    if (identity.contains("identity")) facts["identity"] = identity["identity"];
-    for (const nlohmann::ordered_json& trial : cell.at("trials")) {
-      nlohmann::ordered_json row = csv_flat(facts);
-      row.update(csv_flat(trial));
-      rows.push_back(std::move(row));
-    }
-  }
-  out << csv_document(first, rows);
-  return {};
+  CsvTable table(std::move(first));
+  each_row(cells, [&](const nlohmann::ordered_json& row) { table.see(row); });
+  out(table.header());
+  each_row(cells, [&](const nlohmann::ordered_json& row) { out(table.line(row)); });
 }
 
 }  // namespace
 
 extern const Report report_csv_trials;
-const Report report_csv_trials{"csv-trials", "one row per trial", ".trials.csv", &render};
+const Report report_csv_trials{
+    "csv-trials", "one row per trial", ".trials.csv", &render_cells<write>, nullptr, &write};
 
 }  // namespace bertbench

@@ -1,5 +1,3 @@
-#include <ostream>
-
 #include "reports/markup.h"
 #include "reports/model/result_io.h"
 #include "reports/report.h"
@@ -7,14 +5,15 @@
 namespace bertbench {
 namespace {
 
-Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& out) {
-  out << printable_json(to_text(set));
-  return {};
+void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
+  write_text(cells, [&](std::string_view text) { out(printable_json(std::string(text))); });
 }
 
 }  // namespace
 
 extern const Report report_json;
-const Report report_json{"json", "everything, bertbench.result/1, for programs", ".json", &render};
+const Report report_json{"json",  "everything, bertbench.result/1, for programs",
+                         ".json", &render_cells<write>,
+                         nullptr, &write};
 
 }  // namespace bertbench

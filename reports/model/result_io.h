@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "parsers/core/error.h"
+#include "reports/model/cell_source.h"
 #include "reports/model/result_set.h"
 
 namespace bertbench {
@@ -18,10 +19,14 @@ inline constexpr std::string_view kResultsFile = "results.json";  ///< of a run 
 
 /// Keys in the order of the schema; what is unknown or not finite is not written.
 [[nodiscard]] nlohmann::ordered_json to_json(const ResultSet& results);
+[[nodiscard]] nlohmann::ordered_json to_json(const Cell& cell);
+[[nodiscard]] nlohmann::ordered_json to_json(const Trial& trial);
 
 /// The text of a result file: a line a trial, one newline at the end. Bytes that are not UTF-8
 /// (log lines may hold anything) become U+FFFD.
 [[nodiscard]] std::string to_text(const ResultSet& results);
+/// The same text piece by piece.
+void write_text(const CellSource& cells, const TextSink& out);
 
 /// Keys that version 1 does not know are ignored. A wrong type or a missing required key is an
 /// Error that names `where` (the file) and the JSON path.

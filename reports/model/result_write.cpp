@@ -1,6 +1,7 @@
 // ResultSet -> JSON, keys in the order of the schema.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "parsers/core/parallel.h"
@@ -176,6 +177,14 @@ Json write(const ThroughputSummary& summary) {
   return json;
 }
 
+constexpr const char* kTrials = "trials";
+
+Json write(const std::vector<Trial>& trials) {
+  Json json = Json::array();
+  for (const Trial& trial : trials) json.push_back(write(trial));
+  return json;
+}
+
 Json write(const Cell& cell) {
   Json json = Json::object();
   json["key"] = cell.key;
@@ -193,9 +202,7 @@ Json write(const Cell& cell) {
   put(json, "global_batch_size", cell.global_batch_size());
   put(json, "gpu", cell.gpu);
   if (cell.emulated) json["emulated"] = true;
-  Json trials = Json::array();
-  for (const Trial& trial : cell.trials) trials.push_back(write(trial));
-  json["trials"] = std::move(trials);
+  json[kTrials] = write(cell.trials);
   json["throughput"] = write(cell.throughput);
   put(json, "sequences_per_second_per_gpu", cell.sequences_per_second_per_gpu);
   if (cell.speedup) json["speedup"] = write(*cell.speedup);
@@ -244,6 +251,9 @@ Json head_of(const ResultSet& results) {
 
 }  // namespace
 
+nlohmann::ordered_json to_json(const Cell& cell) { return write(cell); }
+nlohmann::ordered_json to_json(const Trial& trial) { return write(trial); }
+
 nlohmann::ordered_json to_json(const ResultSet& results) {
   Json json = head_of(results);
   Json cells = Json::array();
@@ -260,56 +270,83 @@ std::string dump(const Json& json, int indent) {
 
 /// The members of an object, a line each, and of a list of objects again; what is further inside
 /// stands on one line, so that a trial is a line: large files stay small and quick to read, and a
-/// diff shows trials.
-void write_lines(const Json& object, const std::string& margin, std::string& out) {
-  out += "{";
+/// diff shows trials. `member` may write a member's value itself, then it returns true.
+void write_lines(const Json& object, const std::string& margin, const TextSink& out,
+                 const std::function<bool(const std::string& key)>& member) {
+  out("{");
+  std::string line;
   const char* separator = "\n";
   for (const auto& [key, value] : object.items()) {
-    out += separator + margin + "  " + dump(key, -1) + ": ";
+    line = separator + margin + "  " + dump(key, -1) + ": ";
     separator = ",\n";
+    out(line);
+    if (member(key)) continue;
     const bool list = value.is_array() && !value.empty() && value.front().is_object();
     if (!list) {
-      out += dump(value, -1);
+      out(dump(value, -1));
       continue;
     }
-    out += "[";
+    out("[");
     for (const Json& element : value) {
-      out += (&element == &value.front() ? "\n" : ",\n") + margin + "    ";
-      if (key == "cells") {
-        write_lines(element, margin + "    ", out);
-      } else {
-        out += dump(element, -1);
-      }
+      line = (&element == &value.front() ? "\n" : ",\n") + margin + "    " + dump(element, -1);
+      out(line);
     }
-    out += "\n" + margin + "  ]";
+    out("\n" + margin + "  ]");
   }
-  out += "\n" + margin + "}";
+  out("\n" + margin + "}");
+}
+
+/// A cell with its trials one after the other: neither is ever whole in memory.
+void write_cell(const CellSource& cells, std::size_t i, const TextSink& out) {
+  const std::string margin = "    ";
+  out(i == 0 ? "\n    " : ",\n    ");
+  write_lines(write(cells.cell(i)), margin, out, [&](const std::string& key) {
+    if (key != kTrials) return false;
+    bool first = true;
+    cells.each_trial(i, [&](const Trial& trial) {
+      out((first ? "[\n" : ",\n") + margin + "    " + dump(write(trial), -1));
+      first = false;
+    });
+    out(first ? "[]" : "\n" + margin + "  ]");
+    return true;
+  });
 }
 
 }  // namespace
 
+void write_text(const CellSource& cells, const TextSink& out) {
+  std::string head;
+  write_lines(
+      head_of(cells.head()), "", [&](std::string_view text) { head += text; },
+      [](const std::string&) { return false; });
+  head.resize(head.size() - 2);  // the closing brace and its line
+  out(head + ",\n  \"cells\": [");
+  // Blocks of cells go side by side; one of very many trials is written as it is made.
+  constexpr std::size_t kBlock = 8, kBlocks = 32, kLeastBlocks = 4, kManyTrials = 1000;
+  for (std::size_t begin = 0; begin < cells.size();) {
+    std::size_t end = begin;
+    while (end < cells.size() && end - begin < kBlock * kBlocks &&
+           cells.trials(end) <= kManyTrials) {
+      ++end;
+    }
+    std::vector<std::string> blocks((end - begin + kBlock - 1) / kBlock);
+    for_each_index(blocks.size(), kLeastBlocks, [&](std::size_t block) {
+      const std::size_t from = begin + block * kBlock;
+      for (std::size_t i = from; i < std::min(end, from + kBlock); ++i) {
+        write_cell(cells, i, [&](std::string_view text) { blocks[block] += text; });
+      }
+    });
+    for (const std::string& block : blocks) out(block);
+    if (begin == end) write_cell(cells, end++, out);
+    begin = end;
+  }
+  out(cells.size() == 0 ? "]" : "\n  ]");
+  out("\n}\n");
+}
+
 std::string to_text(const ResultSet& results) {
   std::string out;
-  write_lines(head_of(results), "", out);
-  out.resize(out.size() - 2);  // the closing brace and its line
-  // Cell by cell: a tree of the whole would be larger than its text, and cells go side by side.
-  constexpr std::size_t kBlock = 8, kLeastBlocks = 4;
-  const auto& cells = results.cells;
-  std::vector<std::string> blocks((cells.size() + kBlock - 1) / kBlock);
-  for_each_index(blocks.size(), kLeastBlocks, [&](std::size_t block) {
-    const auto end = std::min(cells.size(), (block + 1) * kBlock);
-    for (std::size_t i = block * kBlock; i < end; ++i) {
-      blocks[block] += i == 0 ? "\n    " : ",\n    ";
-      write_lines(write(cells[i]), "    ", blocks[block]);
-    }
-  });
-  out += ",\n  \"cells\": [";
-  for (auto& block : blocks) {
-    out += block;
-    block = {};
-  }
-  out += cells.empty() ? "]" : "\n  ]";
-  out += "\n}\n";
+  write_text(SetSource(results), [&](std::string_view text) { out += text; });
   return out;
 }
 

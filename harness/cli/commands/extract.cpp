@@ -141,40 +141,51 @@ class Extraction {
       read(inputs.logs);
     }
     if (spool_error_) return console_.error(*spool_error_);
-    if (part_) return write_part(inputs.logs.size());
+    const std::size_t logs = inputs.logs.size();
+    inputs = {};  // of very many logs the names alone take room
+    if (part_) return write_part(logs);
     if (interrupted && tally_.recognised == 0) return ExitCode::interrupted;
     if (tally_.recognised == 0) return ExitCode::nothing_read;
 
     if (joins_) {
-      for (const auto& chain : joiner_.hand_on(builder_, read_)) {
+      for (const auto& chain : joiner_.join(builder_.logs(), read_, measure_)) {
         if (iterations_) iterations_->join(chain);
       }
     }
-    ResultSet set = builder_.finish();
+    const auto cells = builder_.finish_cells();
+    const bool wants_all = !options_.compat.empty() || iterations_;
+    if (!wants_all) return tell(*cells, interrupted);
+    ResultSet set = cells->whole();
     if (!options_.compat.empty()) apply_dlperf(set, options_.window, options_.base);
+    if (const auto written = write_iterations(set); !written) {
+      return console_.error(written.error());
+    }
+    return tell(SetSource(set), interrupted);
+  }
+
+ private:
+  ExitCode tell(const CellSource& cells, bool interrupted) {
     if (tally_.failed_below_folders > kMostErrorsOfAFolder) {
       console_.note(
           fmt::format("{} files below folders could not be used", tally_.failed_below_folders));
     }
-    print_notices(console_, set);
+    print_notices(console_, cells);
     for (const Notice& notice : builder_.notices()) console_.note("", notice);
-    if (const auto written = write_iterations(set); !written) {
-      return console_.error(written.error());
-    }
     ExitCode status = ExitCode::good;
     if (options_.strict && tally_.failed > 0) status = ExitCode::regression;
     if (interrupted) status = ExitCode::interrupted;
-    return answer(
+    return answer_in_pieces(
         console_, options_.output, status,
-        [&](const std::string& path) { return result_text(set, path); },
+        [&](const std::string& path, const TextSink& out) {
+          return write_result(cells, path, out);
+        },
         [&] {
           ViewOptions view;
           view.summary_only = options_.summary;
-          if (options_.iterations != "-") print_results(console_, set, view);
+          if (options_.iterations != "-") print_results(console_, cells, view);
         });
   }
 
- private:
   MeasureOptions measure_options() const {
     MeasureOptions measure;
     measure.given = options_.facts;
@@ -182,6 +193,9 @@ class Extraction {
     measure.estimator = options_.estimator;
     measure.compat_dlperf = options_.compat == "dlperf";
     measure.base = options_.base;
+    measure.summary_only = options_.summary && !options_.output.json &&
+                           options_.output.path.empty() && options_.shard_text.empty() &&
+                           options_.iterations.empty();
     return measure;
   }
 
@@ -267,12 +281,11 @@ class Extraction {
     ++tally_.recognised;
     for (std::size_t run = 0; run < runs->size(); ++run) {
       MeasuredRun& log = (*runs)[run];
-      if (joins_) {
-        joiner_.hold(std::move(log.measured), std::move(log.span), run);
-      } else if (part_) {
+      if (part_) {
         part_->measured.push_back({std::move(log.measured), input.index, run});
       } else {
-        builder_.add(std::move(log.measured));
+        const std::size_t number = builder_.add(std::move(log.measured));
+        if (joins_) joiner_.hold(number, std::move(log.span), run);
       }
       if (!iterations_ || spool_error_) continue;
       if (const auto added = iterations_->add(*log.log); !added) spool_error_ = added.error();

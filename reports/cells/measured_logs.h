@@ -1,0 +1,79 @@
+// Measured logs, kept in few bytes each until all are read and grouped.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "reports/cells/spool.h"
+#include "reports/cells/trial_codec.h"
+#include "reports/cells/trial_figures.h"
+#include "reports/measure.h"
+
+namespace bertbench {
+
+/// What logs tell of their cell; logs that tell the same share one.
+struct CellFacts {
+  CellFacts() = default;
+  CellFacts(Identity identity, WorkKind kind);
+
+  Identity identity;
+  WorkKind kind = WorkKind::training;
+  std::string key;   ///< of the identity
+  std::string name;  ///< equal for equal identities of a kind: the key leaves the framework out
+  std::optional<std::int64_t> world_size, global_batch_size;
+  std::string gpu, tree;
+};
+
+/// Numbers are given in the order of add(), from 0.
+class MeasuredLogs {
+ public:
+  std::size_t add(MeasuredLog log);
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  [[nodiscard]] MeasuredLog get(std::size_t log) const;
+  /// As get(log).trial.
+  [[nodiscard]] Trial trial(std::size_t log) const;
+  [[nodiscard]] const CellFacts& facts(std::size_t log) const {
+    return facts_[entries_[log].facts];
+  }
+  /// Of the trial; `estimator` lives as long as these logs.
+  [[nodiscard]] TrialFigures figures(std::size_t log) const;
+  [[nodiscard]] bool numbered(std::size_t log) const { return entries_[log].numbered; }
+
+  void replace(std::size_t log, MeasuredLog by);
+  void add_notice(std::size_t log, Notice notice) { told_[log].push_back(std::move(notice)); }
+  /// Leaves the log out of what follows.
+  void drop(std::size_t log) { entries_[log].dropped = true; }
+  [[nodiscard]] bool dropped(std::size_t log) const { return entries_[log].dropped; }
+  void clear() { *this = {}; }
+
+ private:
+  struct Entry {
+    std::uint64_t at = 0;
+    std::uint32_t size = 0, facts = 0;
+    double rate = kUnknown, energy = kUnknown;
+    const std::string* estimator = nullptr;
+    TrialFigures::Gives gives = TrialFigures::Gives::nothing;
+    std::uint8_t status = 0;
+    bool numbered = false, dropped = false;
+  };
+  Entry packed(MeasuredLog log);
+  std::uint32_t facts_number(MeasuredLog& log);
+
+  std::vector<Entry> entries_;
+  std::deque<CellFacts> facts_;  // groups point to them
+  std::unordered_multimap<std::size_t, std::uint32_t> facts_by_hash_;
+  std::set<std::string, std::less<>> estimators_;
+  Words words_;
+  Spool spool_;
+  std::map<std::size_t, std::vector<Notice>> told_;            ///< after the log was measured
+  std::map<std::uint64_t, nlohmann::ordered_json> telemetry_;  ///< by Entry::at
+  std::string bytes_;
+};
+
+}  // namespace bertbench

@@ -1,0 +1,48 @@
+// What follows for a cell from the other cells of its result: base, speedup, efficiency, and the
+// warning of lengths that vary. Works on a few figures of each, as a result may have very many.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "parsers/core/notice.h"
+#include "reports/measure.h"
+
+namespace bertbench {
+
+struct CellFigures {
+  const Identity* identity = nullptr;  ///< cells that share one object are related quickly
+  const std::string* key = nullptr;    ///< of the identity
+  WorkKind kind = WorkKind::training;
+  bool emulated = false;
+  std::optional<std::int64_t> world, global_batch;  ///< as of the cell
+  double rate = kUnknown;                           ///< median in sequences/s, above 0, else NaN
+
+  // What relate() finds.
+  std::uint32_t twin = 1;  ///< the how many-th cell of its key this is
+  std::uint32_t base = 0, precision_base = 0;
+  double speedup = kUnknown, efficiency = kUnknown, precision_speedup = kUnknown;
+  std::string_view scaling;
+
+  [[nodiscard]] bool has_rate() const { return rate > 0; }
+  /// The key that no other cell has: "#2" behind that of the second one.
+  [[nodiscard]] std::string unique_key() const;
+};
+
+struct Relations {
+  std::vector<Notice> notices;                                ///< what a reader should know
+  std::vector<std::pair<std::size_t, std::string>> warnings;  ///< of cells by their index
+};
+
+/// `cells` in the order of the result. Only `compat_dlperf` and `base` of the options count.
+[[nodiscard]] Relations relate(std::span<CellFigures> cells, const SummaryOptions& options);
+
+/// Writes into a cell that was summarized what relate() found for it; its FLOPs with it.
+void put_relations(Cell& cell, const CellFigures& figures, std::span<const CellFigures> all);
+
+}  // namespace bertbench

@@ -1,0 +1,32 @@
+// The few figures of a trial that its cell's are made of.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "parsers/core/record.h"
+#include "reports/model/result_set.h"
+
+namespace bertbench {
+
+struct TrialFigures {
+  enum class Gives : std::uint8_t { nothing, sequences, iterations };
+
+  Gives gives = Gives::nothing;
+  double rate = kUnknown;    ///< a second, of what it gives
+  double energy = kUnknown;  ///< joules a sequence
+  Status status = Status::no_data;
+  std::string_view estimator;  ///< must live as long
+};
+
+[[nodiscard]] TrialFigures figures_of(const Trial& trial);
+
+/// Fills what of a cell follows from its trials alone: n, mean, median, spread, intervals, energy,
+/// rate per GPU, warnings (which it begins anew). The cell's own trials are not looked at.
+void summarize_trials(Cell& cell, std::span<const TrialFigures> trials, bool compat_dlperf);
+
+/// The median of a summarized cell in sequences/s where it is above 0, else NaN.
+[[nodiscard]] double rate_of(const Cell& cell);
+
+}  // namespace bertbench
