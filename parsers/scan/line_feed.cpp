@@ -196,12 +196,27 @@ void LineScan::emit_next_line(std::string_view data, std::size_t history, Candid
   taken_ = owned_ = behind;
 }
 
+namespace {
+
+/// Memory of a feed that is gone, for the thread's next one: fresh pages cost as much as reading a
+/// small log.
+thread_local std::unique_ptr<char[]> spare;
+
+std::unique_ptr<char[]> take_memory() {
+  if (spare) return std::move(spare);
+  return std::unique_ptr<char[]>(new char[kCarry + LineFeed::kBlock + kPage]);
+}
+
+}  // namespace
+
 LineFeed::LineFeed(const AnchorScanner& scanner, std::span<const std::uint64_t> owners)
-    : scan_(scanner, owners), memory_(new char[kCarry + kBlock + kPage]) {
+    : scan_(scanner, owners), memory_(take_memory()) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory_.get()) + kCarry;
   block_ = memory_.get() + kCarry + (kPage - address % kPage) % kPage;
   begin_ = end_ = block_;
 }
+
+LineFeed::~LineFeed() { spare = std::move(memory_); }
 
 std::span<char> LineFeed::room() { return {block_, kBlock}; }
 

@@ -108,6 +108,9 @@ class LineFeed {
 
   /// As LineScan's.
   LineFeed(const AnchorScanner& scanner, std::span<const std::uint64_t> owners);
+  LineFeed(const LineFeed&) = delete;
+  LineFeed& operator=(const LineFeed&) = delete;
+  ~LineFeed();
 
   /// Where the next bytes go: up to kBlock of them, page-aligned, behind the unfinished line.
   [[nodiscard]] std::span<char> room();
