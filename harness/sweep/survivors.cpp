@@ -21,8 +21,10 @@ int kill_survivors(const std::string& marker_prefix, const std::vector<ProcessId
                    const std::string& run_folder) {
   const std::string marker = "BERTBENCH_TRIAL=" + marker_prefix;
   std::set<pid_t> killed;
-  // A process may fork between the look and the kill, so look until nothing is left.
-  for (int round = 0; round < 200; ++round) {
+  // A process may fork between the look and the kill, or end while a child that it forked behind
+  // the look goes on: look until nothing was left twice.
+  int empty = 0;
+  for (int round = 0; round < 200 && empty < 2; ++round) {
     std::set<pid_t> found;
     for (const auto& process : known) {
       if (!is_alive(process)) continue;
@@ -40,7 +42,7 @@ int kill_survivors(const std::string& marker_prefix, const std::vector<ProcessId
                         (!run_folder.empty() && proc::appends_to_log_below(pid, run_folder));
       if (ours && start_time_of(pid)) found.insert(pid);
     }
-    if (found.empty()) break;
+    empty = found.empty() ? empty + 1 : 0;
     for (const pid_t pid : found) {
       if (kill(pid, SIGKILL) == 0) killed.insert(pid);
     }

@@ -247,8 +247,8 @@ TEST(SweepResume, KillsWhatAKilledHarnessLeftBehindBeforeLaunchingAgain) {
   ScratchFolder temp;
   const auto note = "env.FAKE_NOTE=" + temp.path("note");
   // The trainer dies with its harness; the child that it let loose does not.
-  const auto plan =
-      plan_of(small_config(), {"trials=1", "env.FAKE=leave_child", note, "env.FAKE_DELAY_MS=20"});
+  const auto plan = plan_of(small_config(), {"trials=1", "env.FAKE=leave_child", "env.FAKE_AT=1",
+                                             note, "env.FAKE_DELAY_MS=100"});
   const pid_t harness = fork();
   if (harness == 0) {
     Recorder seen;
@@ -265,12 +265,18 @@ TEST(SweepResume, KillsWhatAKilledHarnessLeftBehindBeforeLaunchingAgain) {
     }
     return out;
   };
-  // Its parent, which leads the group, ends once it is there; before, none of them is let loose.
-  const auto is_loose = [](pid_t pid) {
-    const auto info = proc::stat(pid);
-    return info && info->group != pid;
+  // Its parent leads its group, and is gone once the child is let loose.
+  const auto any_loose = [&] {
+    const auto now = strays();
+    return std::ranges::any_of(now, [&](pid_t pid) {
+      const auto info = proc::stat(pid);
+      return info && std::ranges::find(now, info->group) == now.end();
+    });
   };
-  while (std::ranges::none_of(strays(), is_loose)) usleep(2000);
+  while (!any_loose()) {
+    ASSERT_EQ(waitpid(harness, nullptr, WNOHANG), 0) << "the harness ended before it was killed";
+    usleep(2000);
+  }
   kill(harness, SIGKILL);
   waitpid(harness, nullptr, 0);
   for (int i = 0; i < 500 && strays().size() != 1; ++i) usleep(5000);
