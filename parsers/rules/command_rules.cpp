@@ -24,11 +24,23 @@ std::optional<std::int64_t> count_of(const Line& line,
   return std::nullopt;
 }
 
+/// Whether a sentence leads up to an option, as in "may train faster with --fp16 or --amp".
+bool is_advice(std::string_view before) {
+  static constexpr std::string_view kWords[] = {"with", "use", "using",  "or",      "and",
+                                                "add",  "set", "pass",   "passing", "via",
+                                                "try",  "the", "without"};
+  before = trim(before);
+  const auto space = before.find_last_of(' ');
+  const auto word = space == std::string_view::npos ? before : before.substr(space + 1);
+  return std::ranges::find(kWords, word) != std::end(kWords);
+}
+
 /// A switch without a value: "--fp16 --lr 1", "'--fp16']", "--fp16" at the end of the line.
 bool has_switch(const Line& line, std::string_view name) {
   for (auto at = line.text.find(name); at != std::string_view::npos;
        at = line.text.find(name, at + 1)) {
     if (at > 0 && line.text[at - 1] != ' ' && line.text[at - 1] != '\'') continue;
+    if (is_advice(line.text.substr(0, at))) continue;
     const std::string_view rest = line.text.substr(at + name.size());
     if (rest.starts_with(" -") || rest.starts_with(" \\") || rest.starts_with('\'')) return true;
     if (trim(rest).empty()) return line.terminator != 0;

@@ -40,6 +40,7 @@ constexpr OutcomeRule kRules[] = {
     {"TERM_MEMLIMIT", "", "", Status::out_of_memory, kMemory},
     {"PBS: job killed: mem", "", "", Status::out_of_memory, kMemory},
     {"std::bad_alloc", "", "", Status::out_of_memory, kMemory},
+    {"memory allocation of ", " bytes failed", "", Status::out_of_memory, kMemory},  // Rust
     {"NaN loss during training", "", "", Status::nan, kNan},
     {"diverged with loss = NaN", "", "", Status::nan, kNan},
     {"oss is nan, stopping", "", "", Status::nan, kNan},

@@ -128,6 +128,16 @@ TEST(Facts, AnArgumentVectorTellsTheOptionsOfMegatron) {
   EXPECT_EQ(run_behind("using torch.float16 for parameters ...\n").facts.precision.value, "fp16");
 }
 
+// fairseq advises so on every GPU that could: the run it speaks to is the one without.
+TEST(Facts, AnOptionThatIsAdvisedIsNotGiven) {
+  for (const char* said : {"| NOTICE: your device may support faster training with --fp16\n",
+                           "your device may support faster training with --fp16 or --amp\n",
+                           "You may use --fp16 -- it is faster\n"}) {
+    EXPECT_FALSE(run_behind(said).facts.precision.known()) << said;
+  }
+  EXPECT_EQ(run_behind("fairseq-train data --fp16 --lr 1\n").facts.precision.value, "fp16");
+}
+
 TEST(Facts, DeepspeedsLauncherTellsNodesAndItsCommandTheBatch) {
   const std::string launcher =
       "[INFO] [runner.py:508:main] cmd = python -u -m deepspeed.launcher.launch train.py "

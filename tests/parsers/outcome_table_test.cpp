@@ -159,6 +159,7 @@ TEST(OutcomeTable, TellsHowRunsEnd) {
       {"command terminated with exit code 137\n", Status::killed, "137"},
       {"(raylet) [2024-09-03] 1 Workers (tasks / actors) killed due to memory pressure (OOM)\n",
        Status::out_of_memory, "memory pressure"},
+      {"memory allocation of 2097152 bytes failed\n", Status::out_of_memory, "2097152"},
       {"(raylet) A worker died or was killed while executing a task by an unexpected system "
        "error.\n",
        Status::error, "worker died"},
