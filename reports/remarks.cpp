@@ -105,6 +105,7 @@ CommonNotices::CommonNotices(const CellSource& cells, std::size_t at_least) {
     std::size_t trials = 0, cell = 0, last_cell = 0;
     int last_trial = 0;
     bool same = true, one_cell = true;
+    std::vector<std::size_t> cells;  // while they may be too few trials
   };
   std::vector<Group> groups;
   std::unordered_map<std::string, std::size_t> index;
@@ -120,7 +121,11 @@ CommonNotices::CommonNotices(const CellSource& cells, std::size_t at_least) {
         group.same = group.same && notice.text == group.first;
         group.one_cell = group.one_cell && i == group.cell;
         if (group.trials > 0 && group.last_cell == i && group.last_trial == trial.trial) continue;
-        ++group.trials;
+        if (++group.trials < at_least) {
+          group.cells.push_back(i);
+        } else {
+          group.cells = {};
+        }
         group.last_cell = i;
         group.last_trial = trial.trial;
       }
@@ -128,6 +133,7 @@ CommonNotices::CommonNotices(const CellSource& cells, std::size_t at_least) {
   }
   std::vector<std::string> names;
   for (const Group& group : groups) {
+    cells_of_others_.insert(cells_of_others_.end(), group.cells.begin(), group.cells.end());
     if (group.trials < at_least) continue;
     texts_.insert(without_numbers(group.first));
     std::string who = counted(static_cast<long long>(group.trials), "trial");
@@ -137,6 +143,9 @@ CommonNotices::CommonNotices(const CellSource& cells, std::size_t at_least) {
     }
     summaries_.push_back(fmt::format("{}{}: {}", who, group.same ? "" : ", such as", group.first));
   }
+  std::ranges::sort(cells_of_others_);
+  const auto doubles = std::ranges::unique(cells_of_others_);
+  cells_of_others_.erase(doubles.begin(), doubles.end());
 }
 
 bool CommonNotices::contain(const std::string& text) const {

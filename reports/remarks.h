@@ -47,10 +47,13 @@ class CommonNotices {
   /// RemarkGroup::summary() of each, in the order of the cells.
   [[nodiscard]] const std::vector<std::string>& summaries() const { return summaries_; }
   [[nodiscard]] bool contain(const std::string& text) const;
+  /// Cells with notices that are not common, in their order.
+  [[nodiscard]] const std::vector<std::size_t>& cells_of_others() const { return cells_of_others_; }
 
  private:
   std::unordered_set<std::string> texts_;  ///< without their numbers
   std::vector<std::string> summaries_;
+  std::vector<std::size_t> cells_of_others_;
 };
 
 }  // namespace bertbench

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "parsers/core/parallel.h"
+
 namespace bertbench {
 namespace {
 
@@ -57,7 +59,7 @@ std::vector<Input> below(const fs::path& folder, std::vector<Error>& errors) {
     if (at->is_directory(ignored)) {
       if (hidden) at.disable_recursion_pending();
     } else if (at->is_regular_file(ignored) && looks_like_log(at->path())) {
-      found.push_back({at->path().string(), false, size_of(at->path()), 0});
+      found.push_back({at->path().string(), false, 0, 0});
     }
   }
   if (error) {
@@ -66,6 +68,11 @@ std::vector<Input> below(const fs::path& folder, std::vector<Error>& errors) {
   }
   std::sort(found.begin(), found.end(),
             [](const Input& a, const Input& b) { return a.path < b.path; });
+  constexpr std::size_t kBlock = 256;
+  for_each_index((found.size() + kBlock - 1) / kBlock, 4, [&](std::size_t block) {
+    const std::size_t end = std::min(found.size(), (block + 1) * kBlock);
+    for (std::size_t i = block * kBlock; i < end; ++i) found[i].bytes = size_of(found[i].path);
+  });
   return found;
 }
 

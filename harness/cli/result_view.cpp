@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "harness/cli/number_text.h"
+#include "parsers/core/parallel.h"
 #include "parsers/core/text.h"
 #include "reports/estimators.h"
 #include "reports/present.h"
@@ -187,6 +188,25 @@ std::string optional_share(const std::optional<double>& value) {
   return value ? share_text(*value) : "";
 }
 
+std::vector<std::string> row_of(const CellSource& cells, std::size_t i) {
+  const Cell cell = cells.cell(i);
+  FailureWords failures;
+  cells.each_trial(i, [&](const Trial& trial) { failures.see(trial); });
+  const ThroughputSummary& t = cell.throughput;
+  return {cell.key,
+          std::to_string(t.n),
+          t.median ? rate_text(t.median) : std::string(failures.no_rate_text()),
+          t.median ? t.unit : "",
+          optional_share(t.cv),
+          cell.sequences_per_second_per_gpu ? rate_text(*cell.sequences_per_second_per_gpu) : "",
+          cell.speedup ? fmt::format("{:.2f}", cell.speedup->value) : "",
+          optional_share(cell.scaling_efficiency),
+          optional_share(cell.mfu),
+          cell.energy_per_sequence_j ? rate_text(*cell.energy_per_sequence_j) : "",
+          cell.power_w ? power_text(*cell.power_w) : "",
+          failures.text()};
+}
+
 void print_cells(Console& console, const CellSource& cells) {
   LongTable table({{"cell"},
                    {"n", true},
@@ -200,20 +220,15 @@ void print_cells(Console& console, const CellSource& cells) {
                    {"J/sequence", true},
                    {"power", true},
                    {"failures"}});
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const Cell cell = cells.cell(i);
-    FailureWords failures;
-    cells.each_trial(i, [&](const Trial& trial) { failures.see(trial); });
-    const ThroughputSummary& t = cell.throughput;
-    table.add(
-        {cell.key, std::to_string(t.n),
-         t.median ? rate_text(t.median) : std::string(failures.no_rate_text()),
-         t.median ? t.unit : "", optional_share(t.cv),
-         cell.sequences_per_second_per_gpu ? rate_text(*cell.sequences_per_second_per_gpu) : "",
-         cell.speedup ? fmt::format("{:.2f}", cell.speedup->value) : "",
-         optional_share(cell.scaling_efficiency), optional_share(cell.mfu),
-         cell.energy_per_sequence_j ? rate_text(*cell.energy_per_sequence_j) : "",
-         cell.power_w ? power_text(*cell.power_w) : "", failures.text()});
+  // Of very many cells the cores share the making of rows.
+  constexpr std::size_t kBlock = 64, kBlocks = 32, kLeastBlocks = 4;
+  for (std::size_t begin = 0; begin < cells.size(); begin += kBlock * kBlocks) {
+    std::vector<std::vector<std::string>> rows(std::min(cells.size() - begin, kBlock * kBlocks));
+    for_each_index((rows.size() + kBlock - 1) / kBlock, kLeastBlocks, [&](std::size_t block) {
+      const std::size_t end = std::min(rows.size(), (block + 1) * kBlock);
+      for (std::size_t i = block * kBlock; i < end; ++i) rows[i] = row_of(cells, begin + i);
+    });
+    for (const auto& row : rows) table.add(row);
   }
   TextTableOptions look;
   look.most_columns = console.most_columns();
@@ -264,14 +279,7 @@ void print_notices(Console& console, const ResultSet& set) {
 void print_notices(Console& console, const CellSource& cells) {
   // What many trials have in common is said once, after what is told of single logs.
   const CommonNotices common(cells, kCommonNotice);
-  // What holds for many cells is said once.
-  struct Warning {
-    std::string text, first_cell;
-    long long cells = 0;
-  };
-  std::vector<Warning> warnings;
-  std::unordered_map<std::string, std::size_t> index;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
+  for (const std::size_t i : common.cells_of_others()) {
     cells.each_trial(i, [&](const Trial& trial) {
       std::size_t shown = 0, more = 0;
       for (const Notice& notice : trial.notices) {
@@ -288,6 +296,15 @@ void print_notices(Console& console, const CellSource& cells) {
                                                 counted(static_cast<long long>(more), "notice"))});
       }
     });
+  }
+  // What holds for many cells is said once.
+  struct Warning {
+    std::string text, first_cell;
+    long long cells = 0;
+  };
+  std::vector<Warning> warnings;
+  std::unordered_map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
     const Cell cell = cells.cell(i);
     for (const std::string& text : cell.warnings) {
       const auto [at, fresh] = index.emplace(text, warnings.size());

@@ -236,6 +236,7 @@ TEST(CommonNoticesTest, SayWhatTheGroupsOfRemarksSay) {
                           "1n2g, 3 trials: here only"));
   EXPECT_TRUE(common.contain("took 77 s"));
   EXPECT_FALSE(common.contain("once"));
+  EXPECT_THAT(common.cells_of_others(), ElementsAre(0U));
 }
 
 TEST(WriteFile, AnErrorHalfWayLeavesTheOldFile) {
