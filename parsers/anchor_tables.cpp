@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "parsers/rules/fact_rules.h"
@@ -13,37 +14,41 @@
 namespace bertbench {
 
 AnchorTables::Lists AnchorTables::collect(std::string_view only, const UserFormat* user_format) {
-  std::map<std::string_view, std::uint64_t> found;
-  std::array<std::span<const std::string_view>, 64> anchors;  // by owner
+  // Each with its owner's bit and its place among the owner's anchors.
+  std::vector<std::tuple<std::string_view, std::size_t, std::uint8_t>> found;
+  const auto add = [&](std::size_t owner, std::span<const std::string_view> anchors) {
+    for (std::size_t i = 0; i < anchors.size(); ++i) {
+      if (anchors[i] == kFileLine) continue;
+      found.emplace_back(anchors[i], owner,
+                         static_cast<std::uint8_t>(std::min<std::size_t>(i, 63)));
+    }
+  };
   const auto formats = all_formats();
   for (std::size_t i = 0; i < formats.size(); ++i) {
-    if (only.empty() || formats[i]->name == only) anchors[i] = formats[i]->anchors;
+    if (only.empty() || formats[i]->name == only) add(i, formats[i]->anchors);
   }
-  anchors[kMarkBit] = MarkRules::anchors();
-  anchors[kFactBit] = FactRules::anchors();
-  anchors[kOutcomeBit] = OutcomeRules::anchors();
-  for (std::size_t owner = 0; owner < anchors.size(); ++owner) {
-    for (const std::string_view anchor : anchors[owner]) {
-      if (anchor != kFileLine) found[anchor] |= std::uint64_t{1} << owner;
-    }
-  }
+  add(kMarkBit, MarkRules::anchors());
+  add(kFactBit, FactRules::anchors());
+  add(kOutcomeBit, OutcomeRules::anchors());
   if (user_format != nullptr && (only.empty() || only == user_format->name())) {
-    for (const std::string& literal : user_format->literals()) found[literal] |= kUserOwner;
+    for (const std::string& literal : user_format->literals()) {
+      found.emplace_back(literal, kUserBit, kNone);
+    }
   }
+  std::ranges::sort(found);
   Lists out;
-  for (const auto& [literal, owners] : found) {
-    out.literals.emplace_back(literal);
-    if (literal.find_first_of("0123456789.-") != std::string_view::npos) {
-      out.numbered.push_back(number_blind(literal));
+  for (const auto& [literal, owner, place] : found) {
+    if (out.literals.empty() || out.literals.back() != literal) {
+      out.literals.emplace_back(literal);
+      out.owners.push_back(0);
+      out.places.emplace_back().fill(kNone);
+      if (literal.find_first_of("0123456789.-") != std::string_view::npos) {
+        out.numbered.push_back(number_blind(literal));
+      }
     }
-    out.owners.push_back(owners);
-    auto& places = out.places.emplace_back();
-    for (std::size_t owner = 0; owner < anchors.size(); ++owner) {
-      const auto at = std::ranges::find(anchors[owner], literal) - anchors[owner].begin();
-      places[owner] = at == std::ssize(anchors[owner])
-                          ? kNone
-                          : static_cast<std::uint8_t>(std::min<std::ptrdiff_t>(at, 63));
-    }
+    out.owners.back() |= std::uint64_t{1} << owner;
+    // Of an anchor that its owner names twice the first place counts.
+    out.places.back()[owner] = std::min(out.places.back()[owner], place);
   }
   return out;
 }

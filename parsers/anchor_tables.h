@@ -39,6 +39,8 @@ class AnchorTables {
   AnchorTables(std::string_view only, const UserFormat* user_format);
 
   [[nodiscard]] const AnchorScanner& scanner() const { return scanner_; }
+  /// In the scanner's order.
+  [[nodiscard]] const std::vector<std::string>& literals() const { return lists_.literals; }
   /// number_blind() of the literals with a digit, a point or a minus sign in them.
   [[nodiscard]] std::span<const std::string> numbered_literals() const { return lists_.numbered; }
   /// Of each literal of the scanner.

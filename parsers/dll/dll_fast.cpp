@@ -67,7 +67,8 @@ std::size_t speculate(std::size_t actual, std::size_t& expected) {
 
 }  // namespace
 
-// The number at `at`, [-]digits[.digits], behind which `at` moves.
+// The number at `at`, [-]digits[.digits], behind which `at` moves. One that does not count may have
+// an exponent: a learning rate gets one as it falls.
 bool DllReader::find_number(std::string_view text, Part& part, std::size_t& at) {
   part.negative = at < text.size() && text[at] == '-';
   std::size_t p = at + (part.negative ? 1 : 0);
@@ -81,6 +82,15 @@ bool DllReader::find_number(std::string_view text, Part& part, std::size_t& at) 
     p += 1 + fraction;
   } else {
     part.fraction = 0;
+  }
+  if (p < text.size() && (text[p] == 'e' || text[p] == 'E') && part.use == nullptr) {
+    ++p;
+    const bool small = p < text.size() && text[p] == '-';
+    if (small || (p < text.size() && text[p] == '+')) ++p;
+    const std::size_t digits = maps_.digits(p);
+    // The library takes no number that is too large for a double.
+    if (digits == 0 || digits > (small ? ByteMaps::kReach : 2)) return false;
+    p += digits;
   }
   at = p;
   return true;

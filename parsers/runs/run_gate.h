@@ -13,7 +13,8 @@ namespace bertbench {
 [[nodiscard]] std::string number_blind(std::string_view text);
 
 /// A line that differs from another in its numbers only holds the same literals, but for those that
-/// have a digit, a point or a minus sign in them.
+/// have a digit, a point or a minus sign in them. A number may have an exponent where the other
+/// line's has none.
 class RunGate {
  public:
   /// `text`: the last candidate, whose literals are all of one format.

@@ -22,13 +22,15 @@ ScanKernel best_scan_kernel() {
 #endif
 }
 
-void FingerprintTables::add(const char* fingerprint, std::size_t bucket) {
+void FingerprintTables::add(const char* fingerprint, std::size_t bucket,
+                            std::size_t nibble_bucket) {
   const auto bit = static_cast<std::uint8_t>(1u << bucket);
+  const auto nibble_bit = static_cast<std::uint8_t>(1u << nibble_bucket);
   for (std::size_t j = 0; j < kWidth; ++j) {
     const auto c = static_cast<unsigned char>(fingerprint[j]);
-    low[j][c & 15u] |= bit;
-    high[j][c >> 4u] |= bit;
-    bytes[j][c & 127u] |= bit;
+    low[j][low_nibble(c)] |= nibble_bit;
+    high[j][high_nibble(c)] |= nibble_bit;
+    bytes[j][exact(c)] |= bit;
   }
 }
 
@@ -42,7 +44,7 @@ namespace {
   _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>((t).data())))
 #define BB_LOOK(x, low, high)                                             \
   _mm256_and_si256(_mm256_shuffle_epi8(low, _mm256_and_si256(x, nibble)), \
-                   _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(x, 4), nibble)))
+                   _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(x, 3), nibble)))
 
 __attribute__((target("avx2,popcnt"))) std::uint32_t fill_avx2(const FingerprintTables& tables,
                                                                const char* p, std::size_t steps,

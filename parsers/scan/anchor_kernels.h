@@ -13,29 +13,36 @@ enum class ScanKernel { portable, avx2, avx512vbmi };
 
 /// Eight buckets of fingerprints, as tables that the kernels look bytes up in. A place passes when
 /// some bucket has, for each of its bytes, a fingerprint with that byte there: all places that hold
-/// a fingerprint do, and some that hold none.
+/// a fingerprint do, and some that hold none. The kernels see more or less of a byte, so that a
+/// fingerprint has a bucket for either.
 class FingerprintTables {
  public:
   static constexpr std::size_t kWidth = 4;    ///< bytes of a fingerprint
   static constexpr std::size_t kBuckets = 8;  ///< bits of a table's entry
 
-  void add(const char* fingerprint, std::size_t bucket);
-  /// For the kernels of nibbles: `p` has kWidth bytes.
+  // What the kernels look up. ASCII needs 7 bits; bits 3 to 6 tell more than the upper nibble, of
+  // which it has six.
+  [[nodiscard]] static constexpr unsigned exact(unsigned c) { return c & 127u; }
+  [[nodiscard]] static constexpr unsigned low_nibble(unsigned c) { return c & 15u; }
+  [[nodiscard]] static constexpr unsigned high_nibble(unsigned c) { return c >> 3u & 15u; }
+
+  void add(const char* fingerprint, std::size_t bucket, std::size_t nibble_bucket);
+  /// `p` has kWidth bytes.
   [[nodiscard]] bool passes(const unsigned char* p) const {
     unsigned mask = 0xff;
+    for (std::size_t j = 0; j < kWidth; ++j) mask &= bytes[j][exact(p[j])];
+    return mask != 0;
+  }
+  /// For the kernel of nibbles: more false places.
+  [[nodiscard]] bool passes_by_nibbles(const unsigned char* p) const {
+    unsigned mask = 0xff;
     for (std::size_t j = 0; j < kWidth; ++j) {
-      mask &= static_cast<unsigned>(low[j][p[j] & 15u] & high[j][p[j] >> 4u]);
+      mask &= static_cast<unsigned>(low[j][low_nibble(p[j])] & high[j][high_nibble(p[j])]);
     }
     return mask != 0;
   }
-  /// For the kernel of 7 bits: fewer false places.
-  [[nodiscard]] bool passes_exactly(const unsigned char* p) const {
-    unsigned mask = 0xff;
-    for (std::size_t j = 0; j < kWidth; ++j) mask &= bytes[j][p[j] & 127u];
-    return mask != 0;
-  }
 
-  // Bit b of low[j][n]: bucket b has a fingerprint whose j-th byte has the low nibble n.
+  // Bit b of low[j][n]: nibble bucket b has a fingerprint whose j-th byte has the low nibble n.
   alignas(32) std::array<std::array<std::uint8_t, 16>, kWidth> low{};
   alignas(32) std::array<std::array<std::uint8_t, 16>, kWidth> high{};
   // Bit b of bytes[j][c]: bucket b has a fingerprint whose j-th byte is c or c + 128.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bertbench {
@@ -11,12 +12,17 @@ namespace bertbench {
 struct Placement {
   std::uint32_t at = 0;  ///< offset of the fingerprint in the literal
   std::size_t bucket = 0;
+  std::size_t nibble_bucket = 0;  ///< for the kernel that looks up nibbles
 };
 
-/// Only speed depends on it. A literal's fingerprint is its part that is rarest in ordinary lines
-/// of training logs (a sample of such lines is built in); then each literal goes to the bucket that
-/// lets the fewest more random places through, common literals first. Literals shorter than a
-/// fingerprint get {0, 0}. The count of false candidates on a generated log is held by a test.
+/// Only speed depends on it. The literals of our formats were placed by a search over logs
+/// (parsers/bench/place_anchors.cpp); any others, a user's or those of a format that was added
+/// since, get the part of the rarest bytes and the bucket that it makes pass the least more.
+/// Literals shorter than a fingerprint get {0, 0, 0}. The count of false candidates on a generated
+/// log is held by a test.
 [[nodiscard]] std::vector<Placement> place_fingerprints(const std::vector<std::string>& literals);
+
+/// By which a literal is found in the table of places.
+[[nodiscard]] std::uint32_t key_of(std::string_view literal);
 
 }  // namespace bertbench

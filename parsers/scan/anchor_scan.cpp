@@ -38,11 +38,11 @@ AnchorScanner::AnchorScanner(std::vector<std::string> literals, ScanKernel kerne
   for (std::uint32_t id = 0; id < literals_.size(); ++id) {
     const std::string& text = literals_[id];
     if (text.size() < kFingerprint) continue;
-    const auto [at, bucket] = placements[id];
+    const auto [at, bucket, nibble_bucket] = placements[id];
     const auto [front, back] = ends_of(text.data(), text.size());
     sorted_.push_back(
         {id, at, static_cast<std::uint32_t>(text.size()), word_at(text.data() + at), front, back});
-    tables_.add(text.data() + at, bucket);
+    tables_.add(text.data() + at, bucket, nibble_bucket);
   }
   build_slots();
 }
@@ -103,7 +103,9 @@ std::int64_t AnchorScanner::count_candidates(std::string_view data) const {
   std::int64_t count = 0;
   const auto* p = reinterpret_cast<const unsigned char*>(data.data());
   for (std::size_t i = 0; i + kFingerprint <= data.size(); ++i) {
-    count += tables_.passes_exactly(p + i) ? 1 : 0;
+    const bool passes =
+        kernel_ == ScanKernel::avx2 ? tables_.passes_by_nibbles(p + i) : tables_.passes(p + i);
+    count += passes ? 1 : 0;
   }
   return count;
 }

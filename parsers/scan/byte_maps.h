@@ -15,6 +15,10 @@ class ByteMaps {
  public:
   static constexpr std::size_t kLongest = 1024;
 
+  ByteMaps() = default;
+  /// Without AVX-512, for tests.
+  explicit ByteMaps(bool narrow) : narrow_(narrow) {}
+
   /// False where there is nothing to be had: `text` is longer than kLongest or shorter than a
   /// vector, holds a control character, a backslash or a byte that is not ASCII, or the processor
   /// has no AVX2.
@@ -42,11 +46,13 @@ class ByteMaps {
     return out >> (at % 8);
   }
   bool fill_avx2(std::string_view text);
+  bool fill_avx512(std::string_view text);
 
-  Bits digits_, quotes_;
+  Bits digits_{}, quotes_{};
   std::size_t alike_ = 0;
   std::size_t before_size_ = 0;
   std::array<char, kLongest> before_;  ///< the text of the fill before
+  bool narrow_ = false;
 };
 
 }  // namespace bertbench

@@ -128,8 +128,8 @@ inline double counted_decimal(const char* end, std::size_t whole, std::size_t fr
     if (fraction > 0) {
       mantissa = mantissa * detail::kIntegerTens[fraction] + detail::value_of_digits(end, fraction);
     }
-    if (mantissa <= detail::kExact) {
-      return static_cast<double>(mantissa) / detail::kTens[fraction];
+    if (mantissa <= detail::kExact) {  // a signed number is one instruction to convert
+      return static_cast<double>(static_cast<std::int64_t>(mantissa)) / detail::kTens[fraction];
     }
   }
   return read_decimal(end - fraction - dot - whole, end).value;

@@ -83,7 +83,9 @@ TEST(DllReader, AgreesWithTheLibraryOnDamagedAndUnusualLines) {
       R"({"data": {"timestamp": 5, "step_loss": "x", "train.loss": 1}, "step": [1, 2]})",
       R"({"step": [1, 2], "data": {}})",
       R"({"step": [1, 2], "data": {"a": [1], "step_loss": 1}})",
-      R"({"step": [1, 2], "step": [1, 3], "data": {"step_loss": 1, "step_loss": 2}})"};
+      R"({"step": [1, 2], "step": [1, 3], "data": {"step_loss": 1, "step_loss": 2}})",
+      R"({"step": [0, 3], "data": {"lr": 5.1e-05, "step_loss": 2.5, "x": 12e+07, "y": 1E99}})",
+      R"({"step": [0, 123456789012], "data": {"step_loss": 12345678.90123456, "x": 123456789}})"};
   std::mt19937 random(3);
   const std::string bytes = "0123456789.-+eE\"\\{}[],: tfn\x01\x80\xc3";
   DllReader reader;  // of one log: shapes are learnt and missed
@@ -113,6 +115,60 @@ TEST(DllReader, AgreesWithTheLibraryOnDamagedAndUnusualLines) {
     if (testing::Test::HasFailure()) return;
   }
   EXPECT_GT(read, 20'000u) << "most lines are read by hand";
+}
+
+TEST(DllReader, ReadsOnThroughNumbersOfNoUseThatGetAnExponent) {
+  DllReader reader;
+  DllStep step;
+  const auto line = [](const std::string& rate) {
+    return R"({"timestamp": "1600000000.370000", "step": [0, 1], "data": {"step_loss": 2.8474337, )"
+           R"("learning_rate": )" +
+           rate + "}}";
+  };
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(reader.read(line("0.00015"), step));
+  for (const char* rate : {"0.00012", "9.9e-05", "1e-7", "1E+07", "0.5", "1e99"}) {
+    const std::string text = line(rate) + "\n";
+    EXPECT_EQ(reader.read_alike(text, step), text.size() - 1) << rate;
+    EXPECT_EQ(step.loss, 2.8474337);
+  }
+  // The library takes none of these.
+  for (const char* rate : {"1e999", "1e", "1e+", "1.e5", "1e-5x"}) {
+    EXPECT_EQ(reader.read_alike(line(rate) + "\n", step), 0u) << rate;
+    EXPECT_TRUE(Json::parse(line(rate), nullptr, false).is_discarded()) << rate;
+    ASSERT_TRUE(reader.read(line("0.5"), step));
+  }
+}
+
+TEST(ByteMaps, AreTheSameAtEveryWidth) {
+  std::mt19937 random(17);
+  ByteMaps wide, narrow(true);
+  std::string before, text = kUsual;
+  for (int round = 0; round < 20'000; ++round) {
+    if (random() % 50 == 0) text = kUsual.substr(random() % 100) + kUsual;
+    for (auto changes = random() % 4; changes > 0; --changes) {
+      const char bytes[] = "00112233445566778899\"a, .-\\\x01\xc3";
+      text[random() % text.size()] = bytes[random() % (sizeof bytes - 1)];
+    }
+    if (random() % 8 == 0) text.resize(33 + random() % (text.size() - 32), '7');
+    const bool filled = wide.fill(text);
+    ASSERT_EQ(filled, narrow.fill(text)) << text;
+    for (std::size_t at = 0; at <= text.size(); ++at) {
+      ASSERT_EQ(std::min(wide.digits(at), ByteMaps::kReach),
+                std::min(narrow.digits(at), ByteMaps::kReach));
+      ASSERT_EQ(std::min(wide.to_quote(at), ByteMaps::kReach),
+                std::min(narrow.to_quote(at), ByteMaps::kReach));
+    }
+    for (const ByteMaps* maps : {&wide, &narrow}) {
+      ASSERT_LE(maps->alike(), std::min(text.size(), before.size()));
+      for (std::size_t i = 0; i < maps->alike(); ++i) {
+        const bool digits = is_digit(text[i]) && is_digit(before[i]);
+        ASSERT_TRUE(digits || text[i] == before[i]) << i;
+      }
+    }
+    ASSERT_GE(wide.alike(), narrow.alike());
+    before = text;
+    if (text.size() < 80 || text.size() > 900) text = kUsual;
+  }
 }
 
 TEST(ReadDecimal, IsWhatFromCharsGives) {

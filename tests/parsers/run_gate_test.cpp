@@ -28,6 +28,15 @@ TEST(RunGate, OpensForALineLikeTheOneBeforeUnlessANumberMakesALiteral) {
   EXPECT_FALSE(gate.opens("loss 1.5 in fp16\n", numbered));
 }
 
+TEST(RunGate, StaysShutWhereAnExponentMayMakeALiteral) {
+  for (const char* literal : {"1e-05", "5e+10", "e-05", "0.1E"}) {
+    RunGate gate;
+    gate.set("rate 0.5 of step 7");
+    EXPECT_FALSE(gate.opens("rate 1e-05 of step 8\n", std::vector{number_blind(literal)}))
+        << literal;
+  }
+}
+
 TEST(RunGate, PausesLongerEachTimeNothingWasTaken) {
   RunGate gate;
   const std::string line = "loss 1.5 of step 7";
