@@ -116,6 +116,26 @@ const Estimate* choose(std::span<const Estimate> estimates, const MeasureOptions
   return nullptr;
 }
 
+// A bar smooths its rates, and a mean of rates is above work over time: what the bar's own clock
+// and the log's closing rate say is told where it is far from them.
+void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+  constexpr double kFar = 0.05;
+  constexpr double kOtherSteps = 0.02;  // the clock's marks lie inside the window
+  for (const Estimate& estimate : estimates) {
+    const bool closing = estimate.name == "log_summary";
+    if (estimate.unit != chosen.unit || (!closing && estimate.name != "counter_clock")) continue;
+    const double gap = estimate.rate / chosen.rate - 1;
+    if (std::abs(gap) < (closing ? kFar : std::max(kFar, estimate.resolution + kOtherSteps))) {
+      continue;
+    }
+    trial.notices.push_back(
+        {0, fmt::format("{} is {:.0f} % {} than the printed rates ({:.6g})",
+                        closing ? "the log's own closing rate, of the whole run,"
+                                : "the counter over the clock of whole seconds",
+                        100 * std::abs(gap), gap < 0 ? "lower" : "higher", estimate.rate)});
+  }
+}
+
 // Seconds per optimizer step in the window: the records' own, else differences of a clock that is
 // fine enough. Micro-steps are joined to whole optimizer steps; nothing when the unit is unknown.
 std::vector<double> step_seconds(const RunLog& log, const Window& window, const Facts& facts) {
@@ -253,7 +273,8 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
       if (chosen->name == "log_summary" && window.size() > 0) {
         trial.notices.push_back({0, "log_summary measures the whole run, not the window"});
       }
-      if (chosen->name == "printed") {
+      if (chosen->name.starts_with("printed")) {
+        say_other_rates(estimates, *chosen, trial);
         const auto records = std::span(log.records).subspan(window.first, window.size());
         const auto misleads = mean_of_rates_misleads(records);
         if (misleads) trial.notices.push_back({0, *misleads});

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "reports/estimators.h"
 #include "reports/stats/window.h"
 #include "tests/reports/samples.h"
@@ -225,6 +227,45 @@ TEST(Estimators, DefaultOrderLeavesOutTheTwoThatMislead) {
   EXPECT_FALSE(chosen_by_default("printed_first"));
   EXPECT_FALSE(chosen_by_default("total_time"));
   EXPECT_EQ(estimator_names().size(), 7U);
+}
+
+// From a run of tqdm that redrew every 50 steps and became twice as slow: a callback counted 11.9
+// steps/s, the bar's clock of whole seconds 10.0, and the mean of its rates was 14.3.
+TEST(MeasureTrial, ACoarseClockFarFromThePrintedRatesIsToldBesideThem) {
+  RunLog log;
+  log.clock_resolution_s = 1;
+  log.rate_unit = RateUnit::iterations_per_second;
+  for (int i = 1; i <= 6; ++i) {
+    Record record;
+    record.step = 50 * i;
+    record.iterations = 50;
+    record.time_s = 5 * i;
+    record.printed_rate = record.printed_first = i < 4 ? 16.5 : 12;
+    log.records.push_back(record);
+  }
+  const Trial trial = measure_trial(log, {}, with_window("all"));
+  EXPECT_EQ(trial.estimator, "printed_last");
+  EXPECT_TRUE(std::ranges::any_of(trial.notices, [](const Notice& notice) {
+    return notice.text ==
+           "the counter over the clock of whole seconds is 30 % lower than the printed rates (10)";
+  }));
+}
+
+TEST(MeasureTrial, AClosingRateFarFromThePrintedOnesIsToldBesideThem) {
+  RunLog log = log_of_seconds(std::vector<double>(30, kUnknown));
+  log.rate_unit = RateUnit::sequences_per_second;
+  for (Record& record : log.records) record.printed_rate = 85.84;
+  const auto told = [&](double closing) {
+    log.summary = Stated{closing, RateUnit::sequences_per_second, 0};
+    std::string out;
+    for (const Notice& notice : measure_trial(log, {}, with_window("all")).notices) {
+      out += notice.text + "\n";
+    }
+    return out;
+  };
+  EXPECT_NE(told(81.295).find("closing rate, of the whole run, is 5 % lower than the printed"),
+            std::string::npos);
+  EXPECT_EQ(told(84).find("closing rate"), std::string::npos);
 }
 
 TEST(Estimators, ARatePrintedOnceIsNoRedrawOfABar) {
