@@ -52,7 +52,9 @@ inline constexpr std::string_view kAnchors[] = {"it/s",
                                                 "Continuing training from global step ",
                                                 "Resuming training from checkpoint with epoch ",
                                                 "Traceback (most recent",
-                                                "CANCELLED AT"};
+                                                "CANCELLED AT",
+                                                "avg_throughput: ",
+                                                " samples/sec, TFLOPS per GPU"};
 inline constexpr std::uint64_t kBarAnchors = 0b11;  ///< the first two
 static_assert(kAnchors[0] == "it/s" && kAnchors[1] == "s/it");
 
@@ -71,7 +73,8 @@ inline constexpr std::uint64_t kTrainer =
     bits_of({"{'loss':", "***** Running training", "TrainingArguments", "train/global_step"});
 inline constexpr std::uint64_t kClosing =
     bits_of({"train_runtime", "train_samples_per_second", "train_steps_per_second ",
-             "training throughput", "Total time taken", "training_sequences_per_second", "real\t"});
+             "training throughput", "Total time taken", "training_sequences_per_second", "real\t",
+             "avg_throughput: ", " samples/sec, TFLOPS per GPU"});
 /// The Trainer says at which step it goes on.
 inline constexpr std::uint64_t kResumed = bits_of(
     {"Continuing training from global step ", "Resuming training from checkpoint with epoch "});

@@ -98,6 +98,21 @@ void ClosingLines::call_steps(std::int64_t line) {
                       "time of the last session"});
 }
 
+// "num_samples: 24, ..., avg_duration: 12.5, avg_throughput: 15.363", then with fewer digits
+// "Throughput: 15.36 samples/sec, TFLOPS per GPU by Megatron: 101.20, ..."
+bool ClosingLines::see_evaluator(const Line& line) {
+  const bool exact = has(line, "num_samples: ") && has(line, "avg_duration: ");
+  if (!exact && !has(line, " samples/sec, TFLOPS per GPU")) return false;
+  const auto rate = number_after(line, exact ? "avg_throughput: " : "Throughput: ");
+  if (!rate || !(*rate > 0)) return false;
+  ended_ = true;
+  if (summary_) return true;
+  summary_ = Stated{*rate, RateUnit::sequences_per_second, line.number};
+  notices_.push_back(
+      {line.number, "the evaluator's throughput leaves out its warm-up steps (ignore_steps)"});
+  return true;
+}
+
 bool ClosingLines::see(const Line& line) {
   bool known = false;
   if (has(line, "training throughput")) {
@@ -127,6 +142,8 @@ bool ClosingLines::see(const Line& line) {
   } else if (has(line, "train_runtime") || has(line, "train_samples_per_second") ||
              has(line, "train_steps_per_second ")) {
     known = see_trainer(line);
+  } else if (has(line, "avg_throughput: ") || has(line, " samples/sec, TFLOPS per GPU")) {
+    known = see_evaluator(line);
   } else if (const auto value = shell_time(line)) {
     shell_s_ = *value;
     line_ = line.number;

@@ -16,7 +16,7 @@ class RunDraft;
 
 /// NVIDIA's scripts ("training throughput phase1: 2723.84 sequences/second", "Total time taken"),
 /// DLLogger's summary ("training_sequences_per_second : 54.3"), the Hugging Face Trainer's closing
-/// dict and table, and the shell's `time`.
+/// dict and table, Colossal-AI's evaluator behind its bar, and the shell's `time`.
 class ClosingLines {
  public:
   /// True when the line is such a statement.
@@ -30,6 +30,7 @@ class ClosingLines {
 
  private:
   bool see_trainer(const Line& line);
+  bool see_evaluator(const Line& line);
   void call_steps(std::int64_t line);  ///< the summary counts steps
 
   std::optional<Stated> summary_;

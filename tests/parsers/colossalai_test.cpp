@@ -35,5 +35,21 @@ TEST(Colossalai, TakesTheEvaluatorsThroughputWithAllItsDigits) {
   EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("warm-up"));
 }
 
+// The examples draw a bar of their steps and let the evaluator have the last word.
+TEST(Colossalai, TheEvaluatorBehindABarTellsTheRateOfTheJob) {
+  const auto runs = read_text(
+      "Step:  50%|#####     | 1/2 [00:22<00:22, 22.90s/it]\n"
+      "Step: 100%|##########| 2/2 [00:42<00:00, 21.03s/it]\n"
+      "num_samples: 24, dp_world_size: 8, flop_megatron: 6.1e+15, flop: 5.9e+15, avg_duration: "
+      "12.5, avg_throughput: 15.363\n"
+      "Throughput: 15.36 samples/sec, TFLOPS per GPU by Megatron: 101.20, TFLOPS per GPU: 99.80\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "tqdm");
+  ASSERT_TRUE(runs[0].summary);
+  EXPECT_DOUBLE_EQ(runs[0].summary->value, 15.363);
+  EXPECT_FALSE(runs[0].totals.training_s) << "the evaluator's time is not that of the bar's steps";
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
 }  // namespace
 }  // namespace bertbench
