@@ -291,14 +291,19 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   sample.step = track.base + bar.done;
   // A batch must not multiply a counter of examples: it has no clock.
   if (!bar.counts_examples) sample.time_s = track.base_s + bar.elapsed_s;
+  if (bar.has_loss && !track.looked) {  // the first redraws have no postfix
+    track.looked = true;
+    const bool lightning = role == BarRole::training && of_lightning_1(bar, line);
+    lightning1_ |= lightning;
+    // The redraw at 0 may be lost: then the elapsed time fits one more only.
+    const auto fits = [&](double done) { return std::floor(done / bar.rate) == bar.elapsed_s; };
+    const auto done = static_cast<double>(bar.done);
+    track.one_ahead |= lightning && fits(done + 1) && !fits(done);
+  }
   sample.rate = bar.rate;
   if (track.one_ahead) {
     const auto done = static_cast<double>(bar.done);
     sample.rate *= done / (done + 1);
-  }
-  if (bar.has_loss && !track.looked) {  // the first redraws have no postfix
-    track.looked = true;
-    lightning1_ |= role == BarRole::training && of_lightning_1(bar, line);
   }
   if (bar.has_loss) sample.loss = bar.loss;
   sample.line = line.number;

@@ -235,6 +235,11 @@ TEST(Tqdm, TakesTheRatesOfLightningsFirstReleasesForOneBatchLess) {
   EXPECT_NEAR(runs[0].records.at(0).printed_rate, 0.635, 1e-9);
   EXPECT_NEAR(runs[0].records.back().printed_rate, 10 / (11 * 1.38), 1e-9);
   EXPECT_TRUE(runs[0].notices.empty());
+  // A terminal kept the last redraw of each line.
+  const auto kept = read_text(
+      "Epoch 0: 100%|██████████| 10/10 [00:15<00:00,  1.42s/it, loss=0.657, v_num=6]\n"
+      "Epoch 1: 100%|██████████| 10/10 [00:15<00:00,  1.38s/it, loss=0.657, v_num=6]\n");
+  EXPECT_NEAR(kept.at(0).records.back().printed_rate, 10 / (11 * 1.38), 1e-9);
   const auto validated = read_text(log + "\rValidating:  50%| | 5/10 [00:00<00:00, 23.5it/s]\n");
   ASSERT_EQ(validated.size(), 2u);
   EXPECT_THAT(validated[0].notices.at(0).text, testing::HasSubstr("batches of the validation"));
