@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
@@ -29,21 +30,41 @@ struct Found {
   std::uint64_t owners = 0;
 };
 
+/// Counts what a sink takes in runs. Of a table a chunk knows nothing.
+class RunCount final : public CandidateSink {
+ public:
+  explicit RunCount(CandidateSink& sink) : sink_(sink) {}
+  void candidate(const Candidate& line) override { sink_.candidate(line); }
+  LinesTaken take_run(std::string_view after, std::int64_t number) override {
+    const LinesTaken taken = sink_.take_run(after, number);
+    bytes += taken.bytes;
+    return taken;
+  }
+
+  std::size_t bytes = 0;
+
+ private:
+  CandidateSink& sink_;
+};
+
 /// Bytes of a chunk and what was found in them.
 class Chunk final : public CandidateSink {
  public:
   Chunk(const AnchorScanner& scanner, std::span<const std::uint64_t> owners, std::size_t size)
       : scanner_(scanner), owners_(owners), memory_(new char[kFar + size]) {}
 
-  /// errno of a failed read, else 0. Lines [begin, end) of the file are found then; begin == end
-  /// when the chunk holds no line break.
-  int read(int file, std::int64_t start, std::int64_t stop);
-  void hand_on(std::int64_t first_line, CandidateSink& sink) const;
+  /// errno of a failed read, else 0. Lines [begin, end) of the file are there then; begin == end
+  /// when the chunk holds no line break. `search`: for candidates at once, not when handed on.
+  int read(int file, std::int64_t start, std::int64_t stop, bool search);
+  /// True when most of the chunk was taken in runs. `scan` searches a chunk that was not yet; it
+  /// knows from the chunks before how often lines repeat themselves.
+  bool hand_on(std::int64_t first_line, LineScan& scan, CandidateSink& sink);
 
   std::int64_t begin = 0, end = 0;
-  std::int64_t newlines = 0;
+  std::int64_t newlines = 0;  ///< known when the chunk was handed on
 
  private:
+  void replay(std::int64_t first_line, CandidateSink& sink) const;
   void candidate(const Candidate& line) override;
   int fill(int file, std::int64_t from, std::int64_t to, std::int64_t& got);
   [[nodiscard]] char* at(std::int64_t offset) const { return memory_.get() + (offset - origin_); }
@@ -53,6 +74,8 @@ class Chunk final : public CandidateSink {
   std::unique_ptr<char[]> memory_;
   std::int64_t origin_ = 0;  ///< offset in the file of memory_[0]
   std::string_view text_;    ///< the lines
+  std::size_t before_ = 0;   ///< bytes in front of them that may be looked at
+  bool searched_ = false;
   std::vector<Found> found_;
   std::vector<AnchorHit> hits_;
 };
@@ -69,7 +92,7 @@ int Chunk::fill(int file, std::int64_t from, std::int64_t to, std::int64_t& got)
   return 0;
 }
 
-int Chunk::read(int file, std::int64_t start, std::int64_t stop) {
+int Chunk::read(int file, std::int64_t start, std::int64_t stop, bool search) {
   found_.clear();
   hits_.clear();
   newlines = 0;
@@ -108,9 +131,13 @@ int Chunk::read(int file, std::int64_t start, std::int64_t stop) {
   end = last_break(begin, got);
   if (end == begin) return 0;
   text_ = text(begin, end);
-  LineScan scan(scanner_, owners_);
-  scan.scan(text_, static_cast<std::size_t>(begin - held), text_.size(), true, *this);
-  newlines = scan.line() - 1;
+  before_ = static_cast<std::size_t>(begin - held);
+  searched_ = search;
+  if (search) {
+    LineScan scan(scanner_, owners_);
+    scan.scan(text_, before_, text_.size(), true, *this);
+    newlines = scan.line() - 1;
+  }
   return 0;
 }
 
@@ -129,7 +156,20 @@ void Chunk::candidate(const Candidate& line) {
   found_.push_back(found);
 }
 
-void Chunk::hand_on(std::int64_t first_line, CandidateSink& sink) const {
+bool Chunk::hand_on(std::int64_t first_line, LineScan& scan, CandidateSink& sink) {
+  RunCount counted(sink);
+  if (searched_) {
+    replay(first_line, counted);
+  } else {
+    scan.forget();
+    scan.set_line(first_line);
+    scan.scan(text_, before_, text_.size(), true, counted);
+    newlines = scan.line() - first_line;
+  }
+  return counted.bytes > text_.size() / 2;
+}
+
+void Chunk::replay(std::int64_t first_line, CandidateSink& sink) const {
   std::size_t taken = 0;  // bytes in front of it are done with
   for (const Found& found : found_) {
     if (found.begin < taken) continue;
@@ -159,7 +199,8 @@ class ChunkedFile {
         step_(static_cast<std::int64_t>(options.chunk)),
         chunks_((size + step_ - 1) / step_),
         sink_(sink),
-        rest_(scanner, owners) {
+        rest_(scanner, owners),
+        scan_(scanner, owners) {
     const auto most = static_cast<std::size_t>(chunks_);
     const std::size_t rooms = std::min(std::max<std::size_t>(2 * options.threads, 3), most);
     for (std::size_t i = 0; i < rooms; ++i) {
@@ -175,13 +216,14 @@ class ChunkedFile {
   [[nodiscard]] std::int64_t position() const { return position_; }
 
  private:
-  void hand_on(const Chunk& chunk);
+  void hand_on(Chunk& chunk);
   int feed_until(std::int64_t stop);
 
   const int file_;
   const std::int64_t size_, step_, chunks_;
   CandidateSink& sink_;
   LineFeed rest_;
+  LineScan scan_;
   std::vector<std::unique_ptr<Chunk>> rooms_;  ///< chunk k lies in room k modulo their number
 
   std::mutex mutex_;
@@ -190,6 +232,8 @@ class ChunkedFile {
   std::int64_t taken_ = 0, handed_on_ = 0;  ///< chunks
   bool handing_on_ = false;
   int error_ = 0;
+  /// Lines come in runs: who takes them needs no search of each, so the others only read ahead.
+  std::atomic<bool> in_runs_ = false;
 
   // Only of the thread that hands on.
   std::int64_t position_ = 0;  ///< lines in front of it were handed on
@@ -214,7 +258,8 @@ void ChunkedFile::work() {
       const std::int64_t k = taken_++;
       const auto room = static_cast<std::size_t>(k % rooms);
       lock.unlock();
-      const int error = rooms_[room]->read(file_, k * step_, std::min(size_, (k + 1) * step_));
+      const int error =
+          rooms_[room]->read(file_, k * step_, std::min(size_, (k + 1) * step_), !in_runs_);
       lock.lock();
       if (error != 0) error_ = error;
       ready_[room] = true;
@@ -226,7 +271,7 @@ void ChunkedFile::work() {
   changed_.notify_all();
 }
 
-void ChunkedFile::hand_on(const Chunk& chunk) {
+void ChunkedFile::hand_on(Chunk& chunk) {
   if (chunk.begin == chunk.end) return;
   if (position_ < chunk.begin) {
     if (const int error = feed_until(chunk.begin); error != 0) {
@@ -235,7 +280,7 @@ void ChunkedFile::hand_on(const Chunk& chunk) {
       return;
     }
   }
-  chunk.hand_on(line_, sink_);
+  in_runs_ = chunk.hand_on(line_, scan_, sink_);
   line_ += chunk.newlines;
   position_ = chunk.end;
 }

@@ -12,6 +12,7 @@
 
 #include "parsers/log_reader.h"
 #include "tests/parsers/run_log_text.h"
+#include "tests/scratch_folder.h"
 
 namespace bertbench {
 namespace {
@@ -172,6 +173,35 @@ TEST(Threads, DoNotChangeWhatASampleLogGives) {
     }
   }
   EXPECT_GT(logs, 10u);
+}
+
+// Where a chunk was taken in runs the next ones are searched by the thread that hands them on.
+TEST(Threads, DoNotChangeWhatIsTakenInRuns) {
+  const test::ScratchFolder folder;
+  const std::string path = folder.path("run.log");
+  std::ofstream out(path, std::ios::binary);
+  for (int step = 1; step <= 12'000; ++step) {
+    if (step > 5000 && step < 8000) {
+      out << "worker " << step << " has a loss of time, no step is done\n";
+      if (step % 40 != 0) continue;
+    }
+    out << R"(DLLL {"timestamp": ")" << 1600000000 + step
+        << R"(.250000", "datetime": "2020-09-13 12:26:40.250000", "elapsedtime": ")" << step
+        << R"(.5", "type": "LOG", "step": [0, )" << step << R"(], "data": {"average_loss": 2.)"
+        << step << R"(}})" << (step == 9000 ? "\r\n" : "\n");
+  }
+  out.close();
+  const auto one = read_log(path, {});
+  ASSERT_TRUE(one);
+  ASSERT_EQ(one->front().records_seen, 9075);
+  for (std::size_t threads = 2; threads <= 8; threads += 2) {
+    ReadOptions options;
+    options.threads = threads;
+    options.chunk = 20'000 * threads;
+    const auto several = read_log(path, options);
+    ASSERT_TRUE(several);
+    EXPECT_EQ(to_test_text(*several), to_test_text(*one)) << threads << " threads";
+  }
 }
 
 }  // namespace
