@@ -22,6 +22,7 @@
 
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
+#include "parsers/scan/byte_search.h"
 #include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
 
@@ -52,7 +53,7 @@ std::optional<std::int64_t> integer_after(const Line& line, std::string_view key
 
 std::optional<TimerLine> timer_line(const Line& line) {
   TimerLine out;
-  const auto named = line.text.find("epoch=");
+  const auto named = find_text(line.text, "epoch=");
   if (named != std::string_view::npos) {
     out.epoch = integer_after(line, "epoch=");
     out.global_step = integer_after(line, "/global_step=");
@@ -61,7 +62,7 @@ std::optional<TimerLine> timer_line(const Line& line) {
     out.micro_step = *micro;
   } else {  // "...] 0/10, SamplesPerSec=": epoch and micro-step
     Cursor cursor(line);
-    const auto rate = line.text.find("SamplesPerSec=");
+    const auto rate = find_text(line.text, "SamplesPerSec=");
     const auto start = line.text.rfind("] ", rate);
     if (start == std::string_view::npos) return std::nullopt;
     cursor.move_to(start + 2);
@@ -207,12 +208,12 @@ bool DeepspeedParser::see_chat(const Line& line, RunBuilder& out) {
   const auto rate = number_after(line, "Samples/sec: ");
   const auto batch = integer_after(line, "Batch Size: ");
   if (!latency || !rate || !batch || !(*latency > 0) || *batch < 1) return false;
-  if (line.text.find("End-to-End => ") != std::string_view::npos) {
+  if (find_text(line.text, "End-to-End => ") != std::string_view::npos) {
     add_end_to_end(*latency, *batch == 2 ? kUnknown : *rate, line, out);
     return true;
   }
   const auto length = integer_after(line, "Sequence Length: ");
-  if (line.text.find("Model Parameters: ") == std::string_view::npos || !length) return false;
+  if (find_text(line.text, "Model Parameters: ") == std::string_view::npos || !length) return false;
   if (chat_ == nullptr) {
     chat_ = &out.extra(WorkKind::training, line.number);
     chat_->log.iteration_unit = IterationUnit::micro_step;
@@ -246,31 +247,31 @@ bool DeepspeedParser::see_progress(const Line& line) {
 }
 
 bool DeepspeedParser::parse(const Line& line, RunBuilder& out) {
-  if (line.text.find("SamplesPerSec=") != std::string_view::npos) {
-    if (line.text.find("|E2E latency=") != std::string_view::npos) {
+  if (find_text(line.text, "SamplesPerSec=") != std::string_view::npos) {
+    if (find_text(line.text, "|E2E latency=") != std::string_view::npos) {
       return see_end_to_end(line, out);
     }
     const auto timer = timer_line(line);
     return timer && see_timer(*timer, line, out) && !beside_megatron_;
   }
-  if (line.text.find("elapsed time per iteration (") != std::string_view::npos) {
+  if (find_text(line.text, "elapsed time per iteration (") != std::string_view::npos) {
     beside_megatron_ = true;
     return false;
   }
-  if (line.text.find(" iter time (s): ") != std::string_view::npos) {
-    pipeline_ |= line.text.find("steps: ") != std::string_view::npos;
+  if (find_text(line.text, " iter time (s): ") != std::string_view::npos) {
+    pipeline_ |= find_text(line.text, "steps: ") != std::string_view::npos;
     return false;
   }
-  if (line.text.find("Samples/sec: ") != std::string_view::npos) return see_chat(line, out);
-  if (line.text.find("bing_bert_progress: step=") != std::string_view::npos) {
+  if (find_text(line.text, "Samples/sec: ") != std::string_view::npos) return see_chat(line, out);
+  if (find_text(line.text, "bing_bert_progress: step=") != std::string_view::npos) {
     return see_progress(line);
   }
-  if (line.text.find("OVERFLOW! Rank 0") != std::string_view::npos) {
+  if (find_text(line.text, "OVERFLOW! Rank 0") != std::string_view::npos) {
     ++skipped_;
   } else if (const auto at = integer_after(line, "Grad overflow on iteration ");
              at && overflows_.size() < 1'000'000) {
     overflows_.insert(*at);  // each rank says it
-  } else if (line.text.find("exits successfully.") != std::string_view::npos) {
+  } else if (find_text(line.text, "exits successfully.") != std::string_view::npos) {
     ended_ = true;
     for (const auto& draft : out.drafts()) draft->last_line = line.number;
   }

@@ -22,6 +22,7 @@
 #include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
+#include "parsers/scan/byte_search.h"
 #include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
 
@@ -146,7 +147,7 @@ bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
   sample.step = *step + 1;
   sample.iterations = *step + 1;
   sample.seconds = *time;
-  sample.rate = *rate * (line.text.find("K tks/s") != std::string_view::npos ? 1000 : 1);
+  sample.rate = *rate * (find_text(line.text, "K tks/s") != std::string_view::npos ? 1000 : 1);
   sample.line = line.number;
   sample.rank = line.rank;
   sample.loss = loss;
@@ -175,7 +176,7 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
     epoch = cursor.integer();
     if (!epoch || !cursor.literal(", Batch: ")) return false;
   } else {
-    if (line.text.find("Thoughput=") == std::string_view::npos) return false;
+    if (find_text(line.text, "Thoughput=") == std::string_view::npos) return false;
     if (!cursor.skip_past(" Batch: ")) return false;
     squad = wraps = true;
   }
@@ -206,7 +207,7 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
     sample.seconds = number_after(line, "Time cost=").value_or(kUnknown);
     unit = RateUnit::sequences_per_second;
   } else if (const auto words = number_after(line, "throughput=")) {
-    sample.rate = *words * (line.text.find("K wps") != std::string_view::npos ? 1000 : 1);
+    sample.rate = *words * (find_text(line.text, "K wps") != std::string_view::npos ? 1000 : 1);
     unit = RateUnit::tokens_per_second;
   }
   tokens_ = tokens_ || unit == RateUnit::tokens_per_second;
@@ -236,7 +237,7 @@ bool GluonnlpParser::see_step_line(const Line& line, RunBuilder& out) {
   const auto seconds = number_after(line, "Time cost=");
   const auto rate = number_after(line, "Throughput=");
   if (!step || *step < 1 || *step > 1'000'000'000'000 || !seconds || !rate) return false;
-  const bool tokens = line.text.find("K tks/s") != std::string_view::npos;
+  const bool tokens = find_text(line.text, "K tks/s") != std::string_view::npos;
   Sample sample;
   sample.step = sample.iterations = *step;
   sample.seconds = *seconds;
@@ -259,7 +260,7 @@ bool GluonnlpParser::see_step_line(const Line& line, RunBuilder& out) {
 }
 
 bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
-  if (line.text.find("Time cost=") == std::string_view::npos) return false;
+  if (find_text(line.text, "Time cost=") == std::string_view::npos) return false;
   auto rate = number_after(line, ", throughput=");
   if (!rate) rate = number_after(line, ", Thoughput=");
   if (!rate) return false;
@@ -268,7 +269,7 @@ bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
     training.ended_well = true;
     training.last_line = line.number;
     // Since training began, over all epochs; behind "Epoch: 0, " it counts batches as samples.
-    if (!one_worker_ && line.text.find("Epoch: ") == std::string_view::npos) {
+    if (!one_worker_ && find_text(line.text, "Epoch: ") == std::string_view::npos) {
       training.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
     }
     return true;
@@ -310,13 +311,13 @@ bool GluonnlpParser::see_segmentation(const Line& line, RunBuilder& out) {
 }
 
 void GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
-  if (line.text.find("Namespace(") == std::string_view::npos) return;
+  if (find_text(line.text, "Namespace(") == std::string_view::npos) return;
   out.close(WorkKind::training);  // printed by each launch
   last_step_ = -1;
   epoch_ = -1;
   in_epoch_ = 0;
   world_ = accumulation_ = batch_ = steps_ = std::nullopt;
-  one_worker_ = line.text.find("comm_backend='horovod'") != std::string_view::npos;
+  one_worker_ = find_text(line.text, "comm_backend='horovod'") != std::string_view::npos;
   Cursor gpus(line);  // with horovod the list is not used: a worker has the GPU of its rank
   if (!one_worker_ && gpus.skip_past("gpus='")) {
     if (const auto list = gpus.until("'")) {
@@ -330,23 +331,23 @@ void GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
   };
   accumulation_ = count("accumulate=");
   steps_ = count("num_steps=");
-  if (line.text.find("accumulate=None") != std::string_view::npos) accumulation_ = 1;
+  if (find_text(line.text, "accumulate=None") != std::string_view::npos) accumulation_ = 1;
   batch_ = count(" batch_size=");
   if (!batch_) batch_ = count("(batch_size=");
   // gluon-cv's batch is of all its devices.
-  if (line.text.find("ngpus=") != std::string_view::npos) {
+  if (find_text(line.text, "ngpus=") != std::string_view::npos) {
     world_ = count("ngpus=");
     batch_.reset();
   }
 }
 
 bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
-  if (line.text.find("accumulate=") != std::string_view::npos ||
-      line.text.find("Namespace(") != std::string_view::npos) {
+  if (find_text(line.text, "accumulate=") != std::string_view::npos ||
+      find_text(line.text, "Namespace(") != std::string_view::npos) {
     see_arguments(line, out);
     return false;
   }
-  if (line.text.find("tart predict") != std::string_view::npos) {
+  if (find_text(line.text, "tart predict") != std::string_view::npos) {
     predicting_ = true;
     return false;
   }

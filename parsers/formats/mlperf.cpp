@@ -32,6 +32,7 @@
 #include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
+#include "parsers/scan/byte_search.h"
 #include "parsers/text/cursor.h"
 
 namespace bertbench {
@@ -194,8 +195,8 @@ bool MlperfParser::passes_over(std::string_view key) const {
 }
 
 bool MlperfParser::parse(const Line& line, RunBuilder& out) {
-  if (line.text.find("'seq/s': ") != std::string_view::npos) return see_step(line);
-  const auto at = line.text.find(":::MLLOG {");
+  if (find_text(line.text, "'seq/s': ") != std::string_view::npos) return see_step(line);
+  const auto at = find_text(line.text, ":::MLLOG {");
   const bool old = at == std::string_view::npos;
   if (!old) {
     const auto seen = key_at_sight(line.text.substr(at + 9));

@@ -21,6 +21,7 @@
 #include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
+#include "parsers/scan/byte_search.h"
 #include "parsers/text/cursor.h"
 
 namespace bertbench {
@@ -133,8 +134,8 @@ bool PaddleParser::see_step(const Line& line, RunBuilder& out) {
   sample.line = line.number;
   sample.rank = line.rank;
   // Words of a batch without a fixed length are no sequences.
-  words_ = words_ || line.text.find("words/sec") != std::string_view::npos;
-  const bool sequences = line.text.find("sequences/sec") != std::string_view::npos;
+  words_ = words_ || find_text(line.text, "words/sec") != std::string_view::npos;
+  const bool sequences = find_text(line.text, "sequences/sec") != std::string_view::npos;
   if (sequences) sample.rate = *ips / *samples;
   RunDraft& draft = put(sample, out);
   // PaddleNLP's other scripts count optimizer steps or batches, by script.
@@ -151,8 +152,8 @@ bool PaddleParser::see_step(const Line& line, RunBuilder& out) {
 bool PaddleParser::see_global_step(std::int64_t step, const Line& line, RunBuilder& out) {
   const auto speed = speed_after(line, ", speed:");
   const auto cost = number_after(line, "avg_batch_cost:");
-  const bool steps = line.text.find("step/s") != std::string_view::npos ||
-                     line.text.find("steps/s") != std::string_view::npos;
+  const bool steps = find_text(line.text, "step/s") != std::string_view::npos ||
+                     find_text(line.text, "steps/s") != std::string_view::npos;
   if (!cost && !(speed && steps)) return false;
   Sample sample;
   sample.step = step;
@@ -165,7 +166,7 @@ bool PaddleParser::see_global_step(std::int64_t step, const Line& line, RunBuild
   RunDraft& draft = put(sample, out);
   draft.log.iteration_unit = IterationUnit::unknown;
   const auto ips = number_after(line, " ips:");
-  if (!cost && ips && speed && line.text.find(" sequences/s") != std::string_view::npos) {
+  if (!cost && ips && speed && find_text(line.text, " sequences/s") != std::string_view::npos) {
     see_batch(*ips, speed->value, draft.log);
   }
   return true;
@@ -206,7 +207,7 @@ bool PaddleParser::see_ernie(const Line& line, RunBuilder& out) {
   if (!cursor.skip_past("progress: ") || !cursor.skip_past(", step: ")) return false;
   const auto step = cursor.integer();
   const auto speed = speed_after(line, ", speed:");
-  if (!step || *step < 0 || !speed || line.text.find(" steps/s") == std::string_view::npos) {
+  if (!step || *step < 0 || !speed || find_text(line.text, " steps/s") == std::string_view::npos) {
     return false;
   }
   Sample sample;
@@ -225,7 +226,7 @@ bool PaddleParser::see_speed(const Line& line, RunBuilder& out) {
   const auto step = number_after(line, "step_idx:");
   const auto speed = speed_after(line, "avg_speed:");
   if (!step || !speed || !(*step >= 0 && *step < 1e15) ||
-      line.text.find("step/s") == std::string_view::npos) {
+      find_text(line.text, "step/s") == std::string_view::npos) {
     return false;
   }
   Sample sample;
@@ -244,11 +245,12 @@ void PaddleParser::see_launch(const Line& line) {
   if (const auto merge = number_after(line, "gradient_merge_steps=")) {
     if (*merge >= 1 && *merge < 1e9) merge_ = static_cast<std::int64_t>(*merge);
   }
-  if (line.text.find("run_pretrain.py") == std::string_view::npos) return;
-  const bool launcher = line.text.find("paddle.distributed.") != std::string_view::npos;
+  if (find_text(line.text, "run_pretrain.py") == std::string_view::npos) return;
+  const bool launcher = find_text(line.text, "paddle.distributed.") != std::string_view::npos;
   if (!launcher) {
-    const auto python = line.text.find("python");
-    if (python != std::string_view::npos && python < line.text.find("run_pretrain.py")) cards_ = 1;
+    const auto python = find_text(line.text, "python");
+    if (python != std::string_view::npos && python < find_text(line.text, "run_pretrain.py"))
+      cards_ = 1;
     return;
   }
   Cursor gpus(line);
@@ -263,8 +265,8 @@ void PaddleParser::see_launch(const Line& line) {
 
 bool PaddleParser::parse(const Line& line, RunBuilder& out) {
   if (see_step(line, out) || see_speed(line, out) || see_ernie(line, out)) return true;
-  if (line.text.find(", using time ") != std::string_view::npos &&
-      line.text.find("word/sec") != std::string_view::npos) {
+  if (find_text(line.text, ", using time ") != std::string_view::npos &&
+      find_text(line.text, "word/sec") != std::string_view::npos) {
     RunDraft& draft = out.run(WorkKind::training, line.number);
     draft.ended_well = true;
     draft.last_line = line.number;

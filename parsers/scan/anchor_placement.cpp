@@ -26,85 +26,118 @@ std::optional<Placement> place_in_table(std::string_view literal) {
   return Placement{found->at, found->bucket, found->nibble_bucket};
 }
 
-// How often a byte stands in logs, roughly.
-double frequency(unsigned char c) {
-  if (c >= '0' && c <= '9') return 22;
-  if (c == ' ') return 120;
-  if (c >= 'a' && c <= 'z') {
-    constexpr std::string_view kByRank = "etaoinsrlcdpmuhgfbywvkxjqz";
-    return 45.0 / (1.0 + 0.35 * static_cast<double>(kByRank.find(static_cast<char>(c))));
+// Lines that carry no numbers of ours, as they make up most of a log. Fingerprints avoid what
+// stands here.
+constexpr std::string_view kOrdinary =
+    "2022-06-09 09:15:21.123456: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1561] loading "
+    "shard worker queue tensor bucket gradient allreduce topology channel cache tokenizer vocab\n"
+    "node013:4711:4802 [3] NCCL INFO Channel 02 : 7[b000] -> 3[5000] via P2P/IPC read\n"
+    "node013:4711:4802 [3] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB ; OOB eth0:10.0.0.7<0>\n"
+    "WARNING:tensorflow:From run_pretraining.py:411: The name tf.logging.info is deprecated. "
+    "Please use tf.compat.v1.logging.info instead.\n"
+    "[1,13]<stdout>:sample batch prefetch pinned stream kernel launch autotune plan device\n"
+    "[1,13]<stderr>:iteration loss speed step epoch throughput sequences warning rank local "
+    "global\n"
+    "  File \"/opt/conda/lib/python3.8/site-packages/torch/nn/modules/module.py\", line 722, in "
+    "_call_impl\n    result = self.forward(*input, **kwargs)\n    return forward_call(*args)\n"
+    "06/09/2022 09:15:21 - INFO - __main__ -   device: cuda n_gpu: 8, distributed training\n"
+    "06/09/2022 09:15:21 - INFO - transformers.configuration_utils -   loading configuration file "
+    "config.json from cache at /root/.cache\n"
+    "DEBUG:urllib3.connectionpool:https://huggingface.co:443 HEAD /bert-large HTTP/1.1 200 0\n"
+    "[2022-06-09 09:15:21,123] [INFO] [logging.py:69:log_dist] [Rank 0] step=100, skipped=0, "
+    "lr=[0.0001], mom=[[0.9, 0.999]] time (ms) | forward: 12.3 | backward: 45.6 | optimizer\n"
+    "Iteration:  33%|###3      | 3655/11057 [19:17<38:45,  3.18it/s] loss=1.234 step_loss 7.1\n"
+    "train_loss training rate number of samples per second tokens time iter validation eval epoch "
+    "accuracy checkpoint saved saving model parameters steps total average memory allocated cuda\n"
+    "optimizer scheduler gradient_accumulation_steps per_device_train_batch_size max_seq_length "
+    "learning_rate warmup_steps weight_decay num_train_epochs output_dir seed fp16 local_rank\n"
+    "the loss, a loss: number of sequences per node; throughput is low, loss scale, a step\n";
+
+// Words that stand beside each other in any order in what people print.
+constexpr std::string_view kWords[] = {
+    "loss",     "step",   "global", "local",      "training",   "epoch",    "iteration",
+    "batch",    "sample", "tokens", "sequences",  "throughput", "speed",    "rank",
+    "gradient", "tensor", "stream", "queue",      "warning",    "device",   "launch",
+    "loading",  "worker", "shard",  "allreduce",  "channel",    "kernel",   "cache",
+    "bucket",   "plan",   "pinned", "tokenizer",  "vocab",      "prefetch", "topology",
+    "autotune", "memory", "time",   "checkpoint", "model",      "optimizer"};
+
+// Each word in front of several others: what stands across their border counts as well.
+std::string word_pairs() {
+  constexpr std::size_t kOthers = 7;
+  std::string out;
+  for (std::size_t stride = 1; stride <= kOthers; ++stride) {
+    for (std::size_t i = 0; i < std::size(kWords); ++i) {
+      out += kWords[i];
+      out += ' ';
+      out += kWords[(i + stride) % std::size(kWords)];
+      out += i % 7 == 6 ? '\n' : ' ';
+    }
   }
-  if (c == '.' || c == '_' || c == ':' || c == '/' || c == ',' || c == '-' || c == '"') return 12;
-  if (c >= 'A' && c <= 'Z') return 4;
-  if (c == 0xe2 || c == 0x96 || c == 0x88) return 8;  // bar blocks
-  return c >= 0x80 ? 0.5 : 2;
-}
-
-using Weights = std::array<double, 256>;
-
-Weights byte_weights() {
-  Weights out{};
-  double total = 0;
-  for (unsigned c = 0; c < 256; ++c) total += frequency(static_cast<unsigned char>(c));
-  for (unsigned c = 0; c < 256; ++c) out[c] = frequency(static_cast<unsigned char>(c)) / total;
   return out;
 }
 
-std::uint32_t rarest_part(std::string_view literal, const Weights& weights) {
-  std::uint32_t best = 0;
+using Part = std::array<unsigned char, kWidth>;
+
+std::vector<Part> ordinary_parts() {
+  const std::string text = std::string(kOrdinary) + word_pairs();
+  std::vector<Part> out(text.size() - kWidth + 1);
+  for (std::size_t at = 0; at < out.size(); ++at) {
+    std::copy_n(text.begin() + static_cast<std::ptrdiff_t>(at), kWidth, out[at].begin());
+  }
+  return out;
+}
+
+/// Of each bucket: how many ordinary parts would pass that do not yet.
+struct More {
+  std::array<int, FingerprintTables::kBuckets> exact{}, nibbles{};
+};
+
+void count_bits(unsigned mask, std::array<int, FingerprintTables::kBuckets>& counts) {
+  for (std::size_t b = 0; b < counts.size(); ++b) counts[b] += static_cast<int>(mask >> b & 1u);
+}
+
+More with_part(const FingerprintTables& tables, const std::vector<Part>& parts, const Part& added) {
+  using Tables = FingerprintTables;
+  More out;
+  for (const Part& part : parts) {
+    unsigned exact = 0xff, nibbles = 0xff;  // the buckets that let it pass with `added` in them
+    for (std::size_t j = 0; j < kWidth; ++j) {
+      const unsigned c = part[j], a = added[j];
+      const auto either = [](unsigned held, bool same) { return same ? 0xffu : held; };
+      exact &= either(tables.bytes[j][Tables::exact(c)], Tables::exact(c) == Tables::exact(a));
+      nibbles &= either(tables.low[j][Tables::low_nibble(c)],
+                        Tables::low_nibble(c) == Tables::low_nibble(a)) &
+                 either(tables.high[j][Tables::high_nibble(c)],
+                        Tables::high_nibble(c) == Tables::high_nibble(a));
+    }
+    if (exact != 0 && !tables.passes(part.data())) count_bits(exact, out.exact);
+    if (nibbles != 0 && !tables.passes_by_nibbles(part.data())) count_bits(nibbles, out.nibbles);
+  }
+  return out;
+}
+
+Placement cheapest(const FingerprintTables& tables, const std::vector<Part>& parts,
+                   std::string_view literal) {
+  constexpr int kInVain = 2;  // a fingerprint on an ordinary line costs a comparison as well
+  constexpr double kNibbles = 0.05;
+  Placement best;
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t at = 0; at + kWidth <= literal.size(); ++at) {
-    double chance = 1;
-    for (const char c : literal.substr(at, kWidth))
-      chance *= weights[static_cast<unsigned char>(c)];
-    if (chance < least) {
-      least = chance;
-      best = static_cast<std::uint32_t>(at);
-    }
+    Part part{};
+    std::copy_n(literal.begin() + static_cast<std::ptrdiff_t>(at), kWidth, part.begin());
+    const More more = with_part(tables, parts, part);
+    const auto exact = std::ranges::min_element(more.exact);
+    const auto nibbles = std::ranges::min_element(more.nibbles);
+    const auto own = kInVain * std::ranges::count(parts, part);
+    const double cost = static_cast<double>(*exact + own) + kNibbles * *nibbles;
+    if (cost >= least) continue;
+    least = cost;
+    best = {static_cast<std::uint32_t>(at), static_cast<std::size_t>(exact - more.exact.begin()),
+            static_cast<std::size_t>(nibbles - more.nibbles.begin())};
   }
   return best;
 }
-
-/// What random text passes, by bucket. Without nibbles: both kernels share what it tells.
-class Buckets {
- public:
-  explicit Buckets(const Weights& weights) : weights_(weights) {}
-
-  void add(std::string_view part, std::size_t bucket) {
-    for (std::size_t j = 0; j < kWidth; ++j) {
-      const auto c = static_cast<unsigned char>(part[j]);
-      Place& place = places_[bucket][j];
-      if (!place.held[c]) place.chance += weights_[c];
-      place.held[c] = true;
-    }
-  }
-  [[nodiscard]] std::size_t cheapest(std::string_view part) const {
-    std::size_t best = 0;
-    double least = std::numeric_limits<double>::infinity();
-    for (std::size_t b = 0; b < places_.size(); ++b) {
-      double before = 1, after = 1;
-      for (std::size_t j = 0; j < kWidth; ++j) {
-        const auto c = static_cast<unsigned char>(part[j]);
-        const Place& place = places_[b][j];
-        before *= place.chance;
-        after *= place.chance + (place.held[c] ? 0 : weights_[c]);
-      }
-      if (after - before < least) {
-        least = after - before;
-        best = b;
-      }
-    }
-    return best;
-  }
-
- private:
-  struct Place {
-    std::array<bool, 256> held{};
-    double chance = 0;
-  };
-  const Weights& weights_;
-  std::array<std::array<Place, kWidth>, FingerprintTables::kBuckets> places_{};
-};
 
 }  // namespace
 
@@ -126,24 +159,18 @@ std::vector<Placement> place_fingerprints(const std::vector<std::string>& litera
     }
   }
   if (missing.empty()) return out;
-  const Weights weights = byte_weights();
-  Buckets exact(weights), nibbles(weights);
-  const auto part = [&](std::size_t i) {
-    return std::string_view(literals[i]).substr(out[i].at, kWidth);
-  };
+  FingerprintTables tables;
   const auto add = [&](std::size_t i) {
-    exact.add(part(i), out[i].bucket);
-    nibbles.add(part(i), out[i].nibble_bucket);
+    tables.add(literals[i].data() + out[i].at, out[i].bucket, out[i].nibble_bucket);
   };
   for (std::size_t i = 0, next = 0; i < literals.size(); ++i) {
     const bool placed = next == missing.size() || missing[next] != i;
     next += placed ? 0 : 1;
     if (placed && literals[i].size() >= kWidth) add(i);
   }
+  const std::vector<Part> parts = ordinary_parts();
   for (const std::size_t i : missing) {
-    out[i].at = rarest_part(literals[i], weights);
-    out[i].bucket = exact.cheapest(part(i));
-    out[i].nibble_bucket = nibbles.cheapest(part(i));
+    out[i] = cheapest(tables, parts, literals[i]);
     add(i);
   }
   return out;

@@ -17,7 +17,7 @@ struct Placement {
 
 /// Only speed depends on it. The literals of our formats were placed by a search over logs
 /// (parsers/bench/place_anchors.cpp); any others, a user's or those of a format that was added
-/// since, get the part of the rarest bytes and the bucket that it makes pass the least more.
+/// since, get the part and the bucket that let the fewest more places of a built-in sample pass.
 /// Literals shorter than a fingerprint get {0, 0, 0}. The count of false candidates on a generated
 /// log is held by a test.
 [[nodiscard]] std::vector<Placement> place_fingerprints(const std::vector<std::string>& literals);

@@ -209,6 +209,23 @@ TEST(AnchorsOfFormats, PassFewFalsePlacesToTheComparison) {
   }
 }
 
+// A user's rules, or a format that is new: they are in no table of places.
+TEST(AnchorScanner, PassesFewFalsePlacesForLiteralsThatWereNeverPlaced) {
+  std::mt19937 random(19);
+  const std::string text = ordinary_lines(random, 1'000'000);
+  std::vector<std::string> literals = format_anchors();
+  const auto per_kilobyte = [&] {
+    return static_cast<double>(AnchorScanner(literals).count_candidates(text)) /
+           (static_cast<double>(text.size()) / 1e3);
+  };
+  const double before = per_kilobyte();
+  for (const char* mine : {"training worker group of size ", "| my max-allocated: ",
+                           "loss of step ", "rows per second", "global rank", "[my tensor] "}) {
+    literals.emplace_back(mine);
+  }
+  EXPECT_LT(per_kilobyte(), before + 3);
+}
+
 TEST(AnchorScanner, NeverReadsALiteralBeyondTheData) {
   const AnchorScanner scanner({"throughput", "it/s"});
   for (std::size_t n = 0; n < 80; ++n) {
