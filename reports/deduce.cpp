@@ -1,6 +1,8 @@
 #include "reports/deduce.h"
 
+#include <charconv>
 #include <string>
+#include <system_error>
 
 namespace bertbench {
 namespace {
@@ -22,6 +24,17 @@ std::optional<std::int64_t> product(std::optional<std::int64_t> a, std::optional
   return out;
 }
 
+// Of a model that is split over GPUs: a micro-step takes a batch per replica, not per GPU.
+std::optional<std::int64_t> fewer_replicas(const Facts& facts) {
+  const auto axis = facts.axes.find("data_parallel");
+  if (axis == facts.axes.end()) return std::nullopt;
+  std::int64_t out = 0;
+  const char* const end = axis->second.data() + axis->second.size();
+  const auto read = std::from_chars(axis->second.data(), end, out);
+  if (read.ec != std::errc{} || read.ptr != end || out < 1) return std::nullopt;
+  return facts.world() && out >= *facts.world() ? std::nullopt : std::optional(out);
+}
+
 }  // namespace
 
 Facts deduce_facts(Facts facts, std::vector<Notice>& notices) {
@@ -38,20 +51,26 @@ Facts deduce_facts(Facts facts, std::vector<Notice>& notices) {
   auto& micro = facts.micro_batch_size;
   auto& accumulation = facts.gradient_accumulation_steps;
   auto& global = facts.global_batch_size;
-  divide(micro, global, product(accumulation.value, world),
-         weaker(accumulation.source, world_source));
-  divide(accumulation, global, product(micro.value, world), weaker(micro.source, world_source));
-  if (!facts.world()) {
+  const auto replicas = fewer_replicas(facts);
+  if (!replicas) {
+    divide(micro, global, product(accumulation.value, world),
+           weaker(accumulation.source, world_source));
+  }
+  const auto batches = replicas ? replicas : world;
+  divide(accumulation, global, product(micro.value, batches), weaker(micro.source, world_source));
+  if (!facts.world() && !replicas) {
     if (const auto per_gpu = product(micro.value, accumulation.value)) {
       divide(facts.world_size, global, per_gpu, weaker(micro.source, accumulation.source));
     }
   }
-  const auto computed = product(product(micro.value, accumulation.value), facts.world());
+  const auto computed =
+      product(product(micro.value, accumulation.value), replicas ? replicas : facts.world());
   if (computed && global.known() && *computed != *global.value) {
     notices.push_back({0, "the global batch is stated as " + std::to_string(*global.value) +
                               ", but " + std::to_string(*micro.value) + " sequences x " +
                               std::to_string(*accumulation.value) + " micro-steps x " +
-                              std::to_string(*facts.world()) + " GPUs are " +
+                              (replicas ? std::to_string(*replicas) + " replicas are "
+                                        : std::to_string(*facts.world()) + " GPUs are ") +
                               std::to_string(*computed) + "; used " + std::to_string(*computed)});
     global.value = computed;
   } else if (computed && !global.known()) {

@@ -31,9 +31,9 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {
-    "elapsed time per iteration (", "samples/sec: ",   "using world size:",
-    "[after training is done]",     "seq_length ....", "micro_batch_size ....",
-    "train_batch_size ...."};
+    "batches to constant ", "elapsed time per iteration (", "samples/sec: ",
+    "using world size:",    "[after training is done]",     "[exiting program a",
+    "seq_length ....",      "micro_batch_size ....",        "train_batch_size ...."};
 
 std::optional<std::int64_t> count_after(const Line& line, std::string_view key) {
   Cursor cursor(line);
@@ -52,6 +52,7 @@ class MegatronParser final : public LineParser {
   struct Setting {
     std::optional<std::int64_t> world, replicas, micro_batch, sequence_length;
     std::optional<std::int64_t> engine_batch;  ///< DeepSpeed's train_batch_size: of the whole job
+    std::optional<std::int64_t> micro_steps;   ///< of an iteration, while the batch does not grow
   };
   bool see_iteration(const Line& line, RunBuilder& out);
   void see_setting(const Line& line);
@@ -80,6 +81,9 @@ RunDraft& MegatronParser::run(std::int64_t line, RunBuilder& out) {
   if (setting_.world) facts.world_size.set(*setting_.world, FactSource::log);
   if (setting_.sequence_length) {
     facts.sequence_length.set(*setting_.sequence_length, FactSource::log);
+  }
+  if (setting_.micro_steps && setting_.replicas) {
+    facts.gradient_accumulation_steps.set(*setting_.micro_steps, FactSource::log);
   }
   if (setting_.micro_batch && setting_.world && setting_.replicas == setting_.world) {
     facts.micro_batch_size.set(*setting_.micro_batch, FactSource::log);
@@ -198,8 +202,15 @@ bool MegatronParser::see_iteration(const Line& line, RunBuilder& out) {
 void MegatronParser::see_setting(const Line& line) {
   if (const auto world = count_after(line, "using world size:"); world && *world >= 1) {
     setting_.world = world;
+    setting_.micro_steps.reset();
     setting_.replicas = count_after(line, "data-parallel-size:");
     if (!setting_.replicas) setting_.replicas = count_after(line, "data-parallel size:");  // 2023
+  }
+  for (const std::string_view said :
+       {"number of micro-batches to constant", "number of microbatches to constant"}) {
+    if (const auto steps = count_after(line, said); steps && *steps >= 1) {
+      setting_.micro_steps = steps;
+    }
   }
   const auto argument = [&](std::string_view name) -> std::optional<std::int64_t> {
     Cursor cursor(line);
@@ -232,8 +243,13 @@ bool MegatronParser::parse(const Line& line, RunBuilder& out) {
     engine_rate_ = *rate;
     return true;
   }
-  if (line.text.find("[after training is done]") != std::string_view::npos) {
+  // --exit-duration-in-mins and --exit-interval end a run as it was asked to.
+  if (line.text.find("[after training is done]") != std::string_view::npos ||
+      (line.text.find("[exiting program a") != std::string_view::npos &&
+       line.text.find("] datetime: ") != std::string_view::npos &&
+       line.text.find("receiving") == std::string_view::npos)) {
     put_first(0, out);
+    setting_.micro_steps.reset();
     if (RunDraft* draft = out.open(WorkKind::training)) {
       draft->ended_well = true;
       draft->last_line = line.number;

@@ -114,6 +114,7 @@ void FactRules::see_announcement(const Line& line) {
   };
   if (has(line, "Namespace(")) world(" world_size=");
   if (line.text.starts_with("Num processes: ")) world("Num processes: ");  // Accelerate
+  world("training worker group of size ");                                 // Ray Train
   if (has(line, "GLOBAL_RANK: ")) world(", MEMBER: 1/");                   // Lightning
   for (const std::string_view what : {"--mixed_precision", "Mixed precision type:"}) {
     const auto value = has(line, what) ? argument(line.text, what) : std::nullopt;

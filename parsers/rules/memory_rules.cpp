@@ -8,7 +8,7 @@
 namespace bertbench {
 namespace {
 
-constexpr double kMiB = 1 << 20, kGiB = 1 << 30;
+constexpr double kMiB = 1 << 20, kGiB = 1 << 30, kGB = 1e9;
 
 struct Rule {
   std::string_view anchor;
@@ -17,14 +17,15 @@ struct Rule {
 
 // What PyTorch calls max_memory_allocated, as the trainers print it; units as they divide.
 constexpr Rule kRules[] = {
-    {", MaxMemAllocated=", kGiB},         // DeepSpeed's timer, "22.95GB"
-    {"| max allocated: ", kMiB},          // Megatron, "memory (MB)"
-    {"peak memory allocated: ", kMiB},    // modded-nanogpt and its kin
-    {"peak memory consumption: ", kMiB},  // likewise
-    {", memory: ", kMiB},                 // mmcv, per GPU
-    {", max_memory_allocated: ", kGiB},   // PaddleNLP 3
-    {", max_mem_allocated: ", kMiB},      // PaddleDetection
-    {"device memory usage: ", kMiB},      // llm.c, "12345 MiB / 81559 MiB"
+    {", MaxMemAllocated=", kGiB},              // DeepSpeed's timer, "22.95GB"
+    {"| max allocated: ", kMiB},               // Megatron, "memory (MB)"
+    {"| mem-max-allocated-gigabytes: ", kGB},  // Megatron-Bridge divides by 1.0e9
+    {"peak memory allocated: ", kMiB},         // modded-nanogpt and its kin
+    {"peak memory consumption: ", kMiB},       // likewise
+    {", memory: ", kMiB},                      // mmcv, per GPU
+    {", max_memory_allocated: ", kGiB},        // PaddleNLP 3
+    {", max_mem_allocated: ", kMiB},           // PaddleDetection
+    {"device memory usage: ", kMiB},           // llm.c, "12345 MiB / 81559 MiB"
 };
 
 constexpr auto kAnchors = [] {

@@ -111,6 +111,17 @@ TEST(Facts, ThePeakOfMemoryIsTheMostThatWasSaid) {
   EXPECT_EQ(run.memory->peak_bytes, static_cast<std::int64_t>(20.5 * (1 << 20)));
 }
 
+TEST(Facts, MegatronBridgeUnderRayTellsWorkersAndMemory) {
+  const RunLog run = run_behind(
+      "(TrainController pid=9) Started training worker group of size 8:\n"
+      "- (ip=10.0.0.1, pid=17) world_rank=0, local_rank=0, node_rank=0\n"
+      "[Rank 0] (after 1 iterations) memory (GB) | mem-allocated-gigabytes: 51.072 | "
+      "mem-max-allocated-gigabytes: 194.41 | mem-max-active-gigabytes: 195.46\n");
+  EXPECT_EQ(run.facts.world_size.value, 8);
+  ASSERT_TRUE(run.memory);
+  EXPECT_NEAR(static_cast<double>(run.memory->peak_bytes), 194.41e9, 1e4);
+}
+
 // DeepSpeed's launcher prints the argument vector of a rank that failed.
 TEST(Facts, AnArgumentVectorTellsTheOptionsOfMegatron) {
   const RunLog run = run_behind(

@@ -55,12 +55,29 @@ TEST(Megatron, CountsAStepThatTwoKindsOfLinesTellOnce) {
   EXPECT_EQ(runs[0].records[1].printed_rate, 0.821) << "the iteration line's own";
 }
 
+// Jobs of clusters with a time limit end so, and go on in the next.
+TEST(Megatron, ARunThatWasToldWhenToExitIsComplete) {
+  std::string log;
+  for (int i = 1; i <= 4; ++i) log += iteration(i, "1000.0", "", 16, 100);
+  const std::string when = "] datetime: 2026-03-15 21:27:19 \n";
+  for (const char* said :
+       {"[default0]:[exiting program after 690.0159 minutes", "[exiting program at iteration 4"}) {
+    const auto runs = read_text(log + said + when);
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_EQ(runs[0].outcome.status, Status::completed) << said;
+    EXPECT_EQ(runs[0].outcome.line, 5) << said;
+  }
+  EXPECT_EQ(read_text(log + "[exiting program after receiving SIGTERM." + when)[0].outcome.status,
+            Status::killed);
+}
+
 TEST(Megatron, SeparatesRunsOfOneFileAndReadsLabels) {
   std::string log;
   for (int run = 0; run < 3; ++run) {
     log +=
         "sd-1: using world size: 16, data-parallel-size: 4, tensor-model-parallel size: 4, "
         "pipeline-model-parallel size: 1 \n";
+    if (run != 1) log += "sd-1: setting number of micro-batches to constant 8\n";
     for (int i = 1; i <= 4; ++i) log += "sd-2: " + iteration(i, "1000.0", "", 16, 4);
     log += "sd-1: [after training is done] datetime: 2026-03-15 21:27:19 \n";
   }
@@ -72,6 +89,8 @@ TEST(Megatron, SeparatesRunsOfOneFileAndReadsLabels) {
     EXPECT_EQ(run.facts.world_size.value, 16);
     EXPECT_EQ(run.facts.axes.at("data_parallel"), "4");
   }
+  EXPECT_EQ(runs[0].facts.gradient_accumulation_steps.value, 8);
+  EXPECT_FALSE(runs[1].facts.gradient_accumulation_steps.known()) << "it said nothing";
 }
 
 TEST(Megatron, DoesNotTakeMicroBatchTimesGpusForTheGlobalBatchOfASplitModel) {

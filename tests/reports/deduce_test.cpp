@@ -48,6 +48,20 @@ TEST(Deduce, AccumulationFollowsFromTheGlobalBatch) {
   EXPECT_FALSE(sequences_per_iteration(facts, IterationUnit::unknown)) << "64 micro-steps or one?";
 }
 
+TEST(Deduce, AModelThatIsSplitTakesABatchPerReplica) {
+  Facts facts = logged({{&Facts::global_batch_size, 256},
+                        {&Facts::gradient_accumulation_steps, 32},
+                        {&Facts::world_size, 8}});
+  facts.axes["data_parallel"] = "4";
+  std::vector<Notice> notices;
+  EXPECT_FALSE(deduce_facts(facts, notices).micro_batch_size.known()) << "2 of a replica, not 1";
+  facts.micro_batch_size.set(2, FactSource::path);
+  EXPECT_EQ(deduce_facts(facts, notices).global_batch_size.value, 256);
+  EXPECT_TRUE(notices.empty());
+  facts.gradient_accumulation_steps = {};
+  EXPECT_EQ(deduce_facts(facts, notices).gradient_accumulation_steps.value, 32);
+}
+
 TEST(Deduce, ADivisionWithARestProvesNothing) {
   Facts facts = logged(
       {{&Facts::global_batch_size, 100}, {&Facts::micro_batch_size, 32}, {&Facts::world_size, 1}});
