@@ -21,8 +21,10 @@ namespace {
 using testing::copy;
 using testing::cpu_backend;
 using testing::cuda_backend;
+using testing::even_gpt2;
 using testing::even_model;
 using testing::make_batch;
+using testing::odd_gpt2;
 using testing::odd_model;
 using testing::options_for;
 using testing::skip_without_device;
@@ -57,10 +59,11 @@ class CudaPrecision : public ::testing::TestWithParam<Case> {
 
 TEST_P(CudaPrecision, gradients_of_every_tensor_agree_with_the_fp64_reference) {
   const bool full = std::string(GetParam().precision).ends_with("32");
-  for (const ModelConfig& model : {odd_model(), even_model()}) {
+  for (const ModelConfig& model : {odd_model(), even_model(), odd_gpt2(), even_gpt2()}) {
     if (model.hidden % 8 != 0 && !full) continue;  // refused: no vectors of 16 bytes
     const std::int64_t length = model.max_positions - 4;
-    const BackendOptions options = options_for(model, 3, length);
+    BackendOptions options = options_for(model, 3, length);
+    options.logit_rows = 2 * length + 1;  // of a GPT-2: one part and a rest
     const Batch batch = make_batch(model, 3, length, 4);
     const auto backend = cuda_backend(options, GetParam().precision);
     // Weights that the type holds exactly are not assumed: rounding them is part of the error.
@@ -94,8 +97,9 @@ TEST_F(CudaBackend, five_steps_of_adamw_and_lamb_follow_the_cpu_backend) {
   apex.bias_correction = false;
   apex.min_trust = 0.08;
   apex.max_trust = 0.5;
-  for (const OptimizerOptions& optimizer : {adamw, lamb, apex}) {
-    const ModelConfig model = odd_model();
+  using Kinds = std::vector<std::pair<ModelConfig, OptimizerOptions>>;
+  for (const auto& [model, optimizer] :
+       Kinds{{odd_model(), adamw}, {odd_model(), lamb}, {odd_model(), apex}, {odd_gpt2(), adamw}}) {
     const BackendOptions options = options_for(model, 2, 16);
     const auto cpu = cpu_backend(options);
     if (cpu == nullptr) GTEST_SKIP() << "built without the CPU backend";
@@ -132,40 +136,44 @@ TEST_F(CudaBackend, the_same_bits_come_twice) {
   for (const char* precision : {"fp32", "bf16"}) {
     EXPECT_EQ(weights_after_one_step(model, precision), weights_after_one_step(model, precision));
   }
+  EXPECT_EQ(weights_after_one_step(even_gpt2(), "bf16"),
+            weights_after_one_step(even_gpt2(), "bf16"));
 }
 
 TEST_F(CudaBackend, accumulation_over_k_micro_steps_equals_one_batch_k_times_as_large) {
-  const ModelConfig model = odd_model();
-  const auto whole = cuda_backend(options_for(model, 6, 20), "fp32");
-  whole->zero_gradients();
-  whole->forward_backward(make_batch(model, 6, 20, 4), 1.0, true, 3, {});
-  const auto parts = cuda_backend(options_for(model, 2, 20), "fp32");
-  parts->zero_gradients();
-  for (std::int64_t i = 0; i < 3; ++i) {
-    parts->forward_backward(make_batch(model, 2, 20, 4, 2 * i), 1.0 / 3, true, 3, {});
+  for (const ModelConfig& model : {odd_model(), odd_gpt2()}) {
+    const auto whole = cuda_backend(options_for(model, 6, 20), "fp32");
+    whole->zero_gradients();
+    whole->forward_backward(make_batch(model, 6, 20, 4), 1.0, true, 3, {});
+    const auto parts = cuda_backend(options_for(model, 2, 20), "fp32");
+    parts->zero_gradients();
+    for (std::int64_t i = 0; i < 3; ++i) {
+      parts->forward_backward(make_batch(model, 2, 20, 4, 2 * i), 1.0 / 3, true, 3, {});
+    }
+    EXPECT_EQ(parts->pending_losses().size(), 3U);
+    const auto a = state_of(*parts, StateArray::gradients);
+    const auto b = state_of(*whole, StateArray::gradients);
+    const auto worst = worst_error(parts->parameters(), a.data(), b.data());
+    EXPECT_LE(worst.error, 2e-6) << worst.name;
   }
-  EXPECT_EQ(parts->pending_losses().size(), 3U);
-  const auto a = state_of(*parts, StateArray::gradients);
-  const auto b = state_of(*whole, StateArray::gradients);
-  const auto worst = worst_error(parts->parameters(), a.data(), b.data());
-  EXPECT_LE(worst.error, 2e-6) << worst.name;
 }
 
 TEST_F(CudaBackend, checkpointing_changes_memory_and_not_a_bit_of_the_gradient) {
-  const ModelConfig model = even_model(3);
-  BackendOptions options = options_for(model, 2, 24);
-  std::vector<std::vector<float>> gradients;
-  std::vector<std::int64_t> memory;
-  for (const bool on : {false, true}) {
-    options.activation_checkpointing = on;
-    const auto backend = cuda_backend(options, "bf16");
-    backend->zero_gradients();
-    backend->forward_backward(make_batch(model, 2, 24, 3), 1.0, true, 3, {});
-    gradients.push_back(state_of(*backend, StateArray::gradients));
-    memory.push_back(backend->predicted_peak_bytes());
+  for (const ModelConfig& model : {even_model(3), even_gpt2(4)}) {
+    BackendOptions options = options_for(model, 2, 24);
+    std::vector<std::vector<float>> gradients;
+    std::vector<std::int64_t> memory;
+    for (const bool on : {false, true}) {
+      options.activation_checkpointing = on;
+      const auto backend = cuda_backend(options, "bf16");
+      backend->zero_gradients();
+      backend->forward_backward(make_batch(model, 2, 24, 3), 1.0, true, 3, {});
+      gradients.push_back(state_of(*backend, StateArray::gradients));
+      memory.push_back(backend->predicted_peak_bytes());
+    }
+    EXPECT_EQ(gradients[0], gradients[1]) << model.name;
+    EXPECT_LT(memory[1], memory[0]) << model.name;
   }
-  EXPECT_EQ(gradients[0], gradients[1]);
-  EXPECT_LT(memory[1], memory[0]);
 }
 
 TEST_F(CudaBackend, takes_more_masked_positions_than_planned_and_none) {
@@ -251,16 +259,17 @@ TEST_F(CudaBackend, tells_gradient_ranges_from_the_end_without_gaps) {
 }
 
 TEST_F(CudaBackend, inference_plans_no_training_state) {
-  const ModelConfig model = even_model();
-  BackendOptions options = options_for(model, 2, 16);
-  const auto training = cuda_backend(options, "fp16");
-  options.inference = true;
-  const auto inference = cuda_backend(options, "fp16");
-  const Batch batch = make_batch(model, 2, 16, 3);
-  EXPECT_EQ(inference->forward(batch).total(), training->forward(batch).total());
-  const std::int64_t state = 12 * ParameterLayout(model).total;  // gradients and two moments
-  EXPECT_GE(training->predicted_peak_bytes() - inference->predicted_peak_bytes(), state);
-  EXPECT_THROW(inference->forward_backward(batch, 1.0, true, 1, {}), std::invalid_argument);
+  for (const ModelConfig& model : {even_model(), even_gpt2()}) {
+    BackendOptions options = options_for(model, 2, 16);
+    const auto training = cuda_backend(options, "fp16");
+    options.inference = true;
+    const auto inference = cuda_backend(options, "fp16");
+    const Batch batch = make_batch(model, 2, 16, 3);
+    EXPECT_EQ(inference->forward(batch).total(), training->forward(batch).total());
+    const std::int64_t state = 12 * ParameterLayout(model).total;  // gradients and two moments
+    EXPECT_GE(training->predicted_peak_bytes() - inference->predicted_peak_bytes(), state);
+    EXPECT_THROW(inference->forward_backward(batch, 1.0, true, 1, {}), std::invalid_argument);
+  }
 }
 
 /// A world of two ranks that hold the same: every sum doubles.
@@ -354,6 +363,9 @@ TEST_F(CudaBackend, refuses_what_it_cannot_do_with_the_reason) {
   options.model.hidden = 2048;
   options.model.heads = 32;
   EXPECT_THAT(message(options, "fp32"), ::testing::HasSubstr("up to 1024"));
+  options = options_for(odd_gpt2(), 2, 16);
+  options.unpadded = true;
+  EXPECT_THAT(message(options, "fp32"), ::testing::HasSubstr("all sequences are full"));
 }
 
 }  // namespace

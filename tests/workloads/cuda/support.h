@@ -20,6 +20,17 @@ inline ModelConfig even_model(std::int64_t layers = 2) {
   return model;
 }
 
+inline ModelConfig even_gpt2(std::int64_t layers = 2) {
+  const ModelConfig even = even_model(layers);
+  ModelConfig model = odd_gpt2(layers);
+  model.name = "even-gpt2";
+  model.hidden = even.hidden;
+  model.heads = even.heads;
+  model.intermediate = even.intermediate;
+  model.max_positions = even.max_positions;
+  return model;
+}
+
 inline std::unique_ptr<Backend> cuda_backend(const BackendOptions& options,
                                              const std::string& precision,
                                              bool plain_attention = false) {

@@ -69,7 +69,9 @@ void Activations::place_heads(const BackendOptions& options, std::int64_t masked
   const std::int64_t batch = options.micro_batch_size;
   const std::int64_t h = model.hidden;
   if (model.objective == Objective::next_word) {
-    place(&heads.logits, std::min(kLogitRows, batch * options.sequence_length) * model.vocabulary);
+    heads.logit_rows = std::min(options.logit_rows > 0 ? options.logit_rows : kLogitRows,
+                                batch * options.sequence_length);
+    place(&heads.logits, heads.logit_rows * model.vocabulary);
     return;
   }
   const std::int64_t masked = batch * masked_per_sequence;

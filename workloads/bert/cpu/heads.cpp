@@ -148,8 +148,8 @@ double next_word(const Context& context, const Batch& batch, double gradient_sca
   decoder.accumulate = context.accumulate;
   decoder.logits = scratch.logits;
   double loss = 0;
-  for (std::int64_t first = 0; first < rows; first += kLogitRows) {
-    decoder.rows = std::min(kLogitRows, rows - first);
+  for (std::int64_t first = 0; first < rows; first += scratch.logit_rows) {
+    decoder.rows = std::min(scratch.logit_rows, rows - first);
     decoder.input = hidden + first * h;
     decoder.labels = batch.labels.data() + first;
     decoder.d_input = d_hidden + first * h;

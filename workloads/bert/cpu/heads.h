@@ -7,19 +7,20 @@
 
 namespace bert {
 
-/// Most rows of logits that a next_word head has at a time.
+/// BackendOptions::logit_rows of this backend's choice.
 inline constexpr std::int64_t kLogitRows = 1024;
 
-/// M = B m masked rows. A next_word head has logits [min(T, kLogitRows), V] and nothing else.
+/// M = B m masked rows. A next_word head has logits [logit_rows, V] and nothing else.
 struct HeadScratch {
-  float* gathered = nullptr;      ///< [M, h]
-  float* transformed = nullptr;   ///< [M, h] before bias and GELU
-  float* activated = nullptr;     ///< [M, h] after GELU, and LayerNorm's sum
-  float* normalized = nullptr;    ///< [M, h]
-  float* mean = nullptr;          ///< [M]
-  float* rstd = nullptr;          ///< [M]
-  float* d_narrow = nullptr;      ///< [M, h]
-  float* logits = nullptr;        ///< [M, V]
+  float* gathered = nullptr;     ///< [M, h]
+  float* transformed = nullptr;  ///< [M, h] before bias and GELU
+  float* activated = nullptr;    ///< [M, h] after GELU, and LayerNorm's sum
+  float* normalized = nullptr;   ///< [M, h]
+  float* mean = nullptr;         ///< [M]
+  float* rstd = nullptr;         ///< [M]
+  float* d_narrow = nullptr;     ///< [M, h]
+  float* logits = nullptr;       ///< [M, V]
+  std::int64_t logit_rows = 0;
   float* first_tokens = nullptr;  ///< [B, h]
   float* pooled = nullptr;        ///< [B, h]
   float* d_pooled = nullptr;      ///< [B, h]

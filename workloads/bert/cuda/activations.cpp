@@ -21,43 +21,48 @@ void Activations::place_layer(LayerActivations& layer, const BackendOptions& opt
   place(layer.middle, narrow);
   place(layer.wide, wide);
   place(layer.activated, wide);
-  place(layer.output_sum, narrow);
-  place(layer.output_mean, tokens * 4);
-  place(layer.output_rstd, tokens * 4);
+  if (model.norm == NormPlace::after) {
+    place(layer.output_sum, narrow);
+    place(layer.output_mean, tokens * 4);
+    place(layer.output_rstd, tokens * 4);
+  }
 }
 
-Activations::Activations(const BackendOptions& options, DType type,
-                         std::int64_t masked_per_sequence) {
+/// As the CPU backend does it: cpu/activations.cpp.
+void Activations::place_layer_starts(const BackendOptions& options, std::int64_t element,
+                                     std::int64_t sum) {
   const ModelConfig& model = options.model;
-  const std::int64_t element = size_of(type);
-  const std::int64_t batch = options.micro_batch_size;
-  const std::int64_t tokens = batch * options.sequence_length;
+  const std::int64_t tokens = options.micro_batch_size * options.sequence_length;
   const std::int64_t narrow = tokens * model.hidden * element;
-
-  place(embedding_sum, narrow);
-  place(embedding_mean, tokens * 4);
-  place(embedding_rstd, tokens * 4);
-  layers.resize(static_cast<std::size_t>(model.layers));
-  for (LayerActivations& layer : layers) place(layer.input, narrow);
-  place(hidden, narrow);
-  place(d_hidden, narrow);
-  const std::int64_t before_layers = plan_.mark();
-  for (LayerActivations& layer : layers) {
-    if (options.activation_checkpointing) plan_.rewind(before_layers);
-    place_layer(layer, options, element);
+  if (model.norm == NormPlace::after) {
+    for (LayerActivations& layer : layers) alias(layer.residual, place(layer.input, narrow));
+    return;
   }
-  const std::int64_t widest = std::max(model.intermediate, 3 * model.hidden);
-  const std::int64_t masked = batch * masked_per_sequence;
-  place(partials,
-        std::max({norm_partials_bytes(model.hidden), column_partials_bytes(tokens, widest),
-                  column_partials_bytes(masked, decoder_columns(model))}));
+  std::vector<std::int64_t> inputs;
+  for (LayerActivations& layer : layers) {
+    alias(layer.residual, sum);
+    sum = place(layer.output_sum, narrow);
+    place(layer.output_mean, tokens * 4);
+    place(layer.output_rstd, tokens * 4);
+    if (options.activation_checkpointing && inputs.size() >= 2) {
+      inputs.push_back(inputs[inputs.size() - 2]);
+      alias(layer.input, inputs.back());
+    } else {
+      inputs.push_back(place(layer.input, narrow));
+    }
+  }
+}
 
-  const std::int64_t shared = plan_.mark();
-  place(d_narrow, narrow);
-  place(d_wide, tokens * std::max(model.intermediate, model.hidden) * element);
-  place(d_qkv, 3 * narrow);
-  place(delta, tokens * model.heads * 4);
-  plan_.rewind(shared);
+void Activations::place_heads(const BackendOptions& options, std::int64_t element,
+                              std::int64_t masked) {
+  const ModelConfig& model = options.model;
+  const std::int64_t batch = options.micro_batch_size;
+  if (model.objective == Objective::next_word) {
+    place(heads.losses, masked * 4);
+    heads.logit_rows = std::min(options.logit_rows > 0 ? options.logit_rows : kLogitRows, masked);
+    place(heads.logits, heads.logit_rows * decoder_columns(model) * element);
+    return;
+  }
   const std::int64_t masked_rows = masked * model.hidden * element;
   place(heads.gathered, masked_rows);
   place(heads.transformed, masked_rows);
@@ -75,6 +80,47 @@ Activations::Activations(const BackendOptions& options, DType type,
   place(heads.d_first, first_rows);
   place(heads.d_logits, batch * 2 * 4);
   place(heads.sequence_losses, batch * 4);
+}
+
+Activations::Activations(const BackendOptions& options, DType type,
+                         std::int64_t masked_per_sequence) {
+  const ModelConfig& model = options.model;
+  const std::int64_t element = size_of(type);
+  const std::int64_t batch = options.micro_batch_size;
+  const std::int64_t tokens = batch * options.sequence_length;
+  const std::int64_t narrow = tokens * model.hidden * element;
+
+  const std::int64_t sum = place(embedding_sum, narrow);
+  place(embedding_mean, tokens * 4);
+  place(embedding_rstd, tokens * 4);
+  layers.resize(static_cast<std::size_t>(model.layers));
+  place_layer_starts(options, element, sum);
+  place(hidden, narrow);
+  const std::int64_t d_output = place(d_hidden, narrow);
+  if (model.norm == NormPlace::before) {
+    place(d_sum, narrow);
+  } else {
+    alias(d_sum, d_output);
+  }
+  const std::int64_t before_layers = plan_.mark();
+  for (LayerActivations& layer : layers) {
+    if (options.activation_checkpointing) plan_.rewind(before_layers);
+    place_layer(layer, options, element);
+  }
+  const std::int64_t widest = std::max(model.intermediate, 3 * model.hidden);
+  const std::int64_t masked = batch * masked_per_sequence;
+  const bool next_word = model.objective == Objective::next_word;
+  place(partials,
+        std::max({norm_partials_bytes(model.hidden), column_partials_bytes(tokens, widest),
+                  next_word ? 0 : column_partials_bytes(masked, decoder_columns(model))}));
+
+  const std::int64_t shared = plan_.mark();
+  place(d_narrow, narrow);
+  place(d_wide, tokens * std::max(model.intermediate, model.hidden) * element);
+  place(d_qkv, 3 * narrow);
+  place(delta, tokens * model.heads * 4);
+  plan_.rewind(shared);
+  place_heads(options, element, masked);
 }
 
 void Activations::bind(std::byte* base) {

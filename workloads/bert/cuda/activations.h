@@ -15,6 +15,7 @@ namespace bert::cuda {
 /// What backward needs of one layer; T = tokens of the micro-step, "T" types are the activations'.
 struct LayerActivations {
   void* input = nullptr;          ///< [T, h]
+  void* residual = nullptr;       ///< [T, h] input, or the sum that it is the LayerNorm of
   void* qkv = nullptr;            ///< [T, 3h]
   void* attention = nullptr;      ///< [T, h]
   float* log_sums = nullptr;      ///< [B, heads, s]
@@ -29,18 +30,23 @@ struct LayerActivations {
   float* output_rstd = nullptr;  ///< [T]
 };
 
+/// BackendOptions::logit_rows of this backend's choice.
+inline constexpr std::int64_t kLogitRows = 8192;
+
 /// M = B m masked rows, V' = decoder columns rounded up to a multiple of 8.
 struct HeadActivations {
   void *gathered = nullptr, *transformed = nullptr, *activated = nullptr, *normalized = nullptr,
        *d_narrow = nullptr;                                   ///< [M, h]
   float *mean = nullptr, *rstd = nullptr, *losses = nullptr;  ///< [M]
-  void* logits = nullptr;                                     ///< [M, V']
+  void* logits = nullptr;  ///< [M, V'], or [logit_rows, V'] of a next_word head
+  std::int64_t logit_rows = 0;
   void *first_tokens = nullptr, *pooled = nullptr, *d_pooled = nullptr, *d_first = nullptr;
   float *d_logits = nullptr, *sequence_losses = nullptr;  ///< [B, 2], [B]
 };
 
 /// Tensors that never live at the same time share memory: the heads' and the layers' backward
-/// scratch; with activation checkpointing, all layers. Every tensor begins at a multiple of 256
+/// scratch; with activation checkpointing, all layers but what they begin with, their input or
+/// (NormPlace::before) the sum that it is made of. Every tensor begins at a multiple of 256
 /// bytes.
 class Activations {
  public:
@@ -52,8 +58,10 @@ class Activations {
   void* embedding_sum = nullptr;  ///< [T, h]
   float *embedding_mean = nullptr, *embedding_rstd = nullptr;
   std::vector<LayerActivations> layers;
-  void* hidden = nullptr;    ///< [T, h] output of the last layer
-  void* d_hidden = nullptr;  ///< [T, h]
+  void* hidden = nullptr;  ///< [T, h] output of the last layer
+  /// [T, h] gradients on their way down, of a LayerNorm's output and of the sum under it: one
+  /// array, but two with NormPlace::before, where the model goes on from the sum.
+  void *d_hidden = nullptr, *d_sum = nullptr;
   float* partials = nullptr;
   HeadActivations heads;
   void *d_narrow = nullptr, *d_wide = nullptr, *d_qkv = nullptr;  ///< [T, h], [T, I], [T, 3h]
@@ -66,11 +74,16 @@ class Activations {
     void** pointer;
     std::int64_t offset;
   };
+  /// Returns the tensor's offset.
   template <typename T>
-  void place(T*& pointer, std::int64_t bytes) {
+  std::int64_t place(T*& pointer, std::int64_t bytes) {
     const std::int64_t units = (bytes + kUnit - 1) / kUnit;
     slots_.push_back({reinterpret_cast<void**>(&pointer), plan_.add(units)});
+    return slots_.back().offset;
   }
+  void alias(void*& pointer, std::int64_t offset) { slots_.push_back({&pointer, offset}); }
+  void place_layer_starts(const BackendOptions& options, std::int64_t element, std::int64_t sum);
+  void place_heads(const BackendOptions& options, std::int64_t element, std::int64_t masked);
   void place_layer(LayerActivations& layer, const BackendOptions& options, std::int64_t element);
 
   ArenaPlan plan_;

@@ -32,7 +32,7 @@ class CudaBackend final : public Backend {
         facts_(open_device(request.local_rank)),
         matmul_(make_matmul(
             {precision_ == "tf32", options_.deterministic, options_.algorithm_cache, facts_.name})),
-        masked_capacity_(masked_positions(options_.sequence_length)),
+        masked_capacity_(options_.model.predicted_positions(options_.sequence_length)),
         scaler_(options_.loss_scale, type_ == DType::f16 && !options_.inference),
         shares_(options_.zero_stage != 0 && !options_.inference ? options_.world_size : 1) {
     planned_ = TrainingState::bytes(layout_, type_, options_.inference, shares_) + arena_bytes() +

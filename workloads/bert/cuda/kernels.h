@@ -30,8 +30,8 @@ struct Dropout {
 /// rows_per_sequence + position: the row itself, unless padding was left out and `places` says so.
 ///
 /// output = after(LayerNorm(sum)), sum = before(input + bias) + residual. With `tokens` the input
-/// is word[token] + position[row in sequence] + segment[segment]. `sum` is rounded to T before
-/// LayerNorm reads it, as backward will.
+/// is word[token] + position[row in sequence] + segment[segment] (if any). `sum` is rounded to T
+/// before LayerNorm reads it, as backward will.
 struct NormForward {
   std::int64_t rows = 0;
   int width = 0;
@@ -68,8 +68,9 @@ struct NormBackward {
   const void* sum = nullptr;
   const float *mean = nullptr, *rstd = nullptr, *gamma = nullptr;
   Dropout before, after;
-  void* d_sum = nullptr;    ///< may be d_output
-  void* d_input = nullptr;  ///< or null: d_sum through `before`
+  const void* d_beside = nullptr;  ///< or null: what else reaches `sum`, added to d_sum; may be it
+  void* d_sum = nullptr;           ///< may be d_output
+  void* d_input = nullptr;         ///< or null: d_sum through `before`; may be d_output
   float* partials = nullptr;
   float *sum_gamma = nullptr, *sum_beta = nullptr;
   float* sum_bias = nullptr;  ///< column sums of d_input, or null
@@ -134,8 +135,8 @@ struct SegmentSums {
 };
 void segment_sums(DType type, const SegmentSums& arguments, Stream stream);
 
-/// Row of logits + bias -> (softmax - one hot) * scale in place; columns from `classes` to `stride`
-/// become 0. losses[row] = -log softmax[label].
+/// Row of logits + bias (or null) -> (softmax - one hot) * scale in place; columns from `classes`
+/// to `stride` become 0. losses[row] = -log softmax[label].
 struct CrossEntropy {
   std::int64_t rows = 0;
   int classes = 0;
@@ -174,10 +175,12 @@ void cast_from_float(DType type, const float* from, void* to, std::int64_t count
 
 /// qkv [B s, 3 h] holds query, key and value side by side; head n uses columns n d .. n d + d - 1
 /// of each. Keys from lengths[b] on are padding. With `starts`, padding is not there: sequence b is
-/// rows starts[b] .. starts[b] + lengths[b] - 1 of qkv and the outputs.
+/// rows starts[b] .. starts[b] + lengths[b] - 1 of qkv and the outputs. Causal: position i sees the
+/// keys 0 .. i alone.
 struct Attention {
   std::int64_t sequences = 0;
   int length = 0, heads = 0, size = 0;
+  bool causal = false;
   const std::int32_t* lengths = nullptr;
   const std::int32_t* starts = nullptr;  ///< [B] or null
   const void* qkv = nullptr;

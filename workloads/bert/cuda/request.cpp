@@ -19,9 +19,9 @@ DType type_of(const std::string& precision) {
 void check_request(const BackendRequest& request) {
   const BackendOptions& options = request.options;
   check_options(options);
-  if (options.model.objective == Objective::next_word) {
+  if (options.model.objective == Objective::next_word && options.unpadded) {
     throw std::invalid_argument("model " + options.model.name +
-                                ": the cuda backend trains bert models alone; use --backend cpu");
+                                ": --unpadded has no use where all sequences are full");
   }
   if (options.model.hidden > kWidestNorm) {
     throw std::invalid_argument("model " + options.model.name +

@@ -94,8 +94,9 @@ void embeddings_forward(Step& s) {
   norm.segments = s.batch.segments;
   norm.word = s.copy_at(at.word_embeddings);
   norm.position = s.copy_at(at.position_embeddings);
-  norm.segment = s.copy_at(at.segment_embeddings);
-  norm.after = s.dropout(DropoutSite::kEmbeddings, s.model().hidden_dropout);
+  if (s.model().segment_types > 0) norm.segment = s.copy_at(at.segment_embeddings);
+  (s.stream_of_sums() ? norm.before : norm.after) =
+      s.dropout(DropoutSite::kEmbeddings, s.model().hidden_dropout);
   norm.sum = s.act.embedding_sum;
   norm.output = s.act.layers[0].input;
   norm.mean = s.act.embedding_mean;
@@ -103,8 +104,7 @@ void embeddings_forward(Step& s) {
   norm_forward(s.type, norm, s.stream);
 }
 
-/// `d` holds the gradient of the first layer's input and ends as that of the embedding sum.
-void embeddings_backward(Step& s, void* d) {
+void embeddings_backward(Step& s) {
   const ParameterLayout& at = s.layout;
   const std::int64_t h = s.model().hidden;
   const std::int64_t rows = s.batch.rows();
@@ -113,12 +113,19 @@ void embeddings_backward(Step& s, void* d) {
   norm.width = static_cast<int>(h);
   norm.rows_per_sequence = static_cast<int>(s.batch.length);
   norm.places = s.batch.places;
-  norm.d_output = norm.d_sum = d;
+  norm.d_output = s.act.d_hidden;
+  norm.d_sum = s.act.d_sum;
   norm.sum = s.act.embedding_sum;
   norm.mean = s.act.embedding_mean;
   norm.rstd = s.act.embedding_rstd;
   norm.gamma = s.weights + at.embedding_norm_weight;
-  norm.after = s.dropout(DropoutSite::kEmbeddings, s.model().hidden_dropout);
+  (s.stream_of_sums() ? norm.before : norm.after) =
+      s.dropout(DropoutSite::kEmbeddings, s.model().hidden_dropout);
+  if (s.stream_of_sums()) {
+    norm.d_beside = s.act.d_sum;
+    norm.d_input = s.act.d_hidden;
+  }
+  void* d = s.act.d_hidden;  // of the tables' sum, in either place
   norm.partials = s.act.partials;
   norm.sum_gamma = s.gradients + at.embedding_norm_weight;
   norm.sum_beta = s.gradients + at.embedding_norm_bias;
@@ -179,6 +186,7 @@ Attention attention_of(const Step& s, std::int64_t layer, const LayerActivations
   a.length = static_cast<int>(s.batch.length);
   a.heads = static_cast<int>(s.model().heads);
   a.size = static_cast<int>(s.model().head_size());
+  a.causal = s.model().mask == Mask::causal;
   a.lengths = s.batch.lengths;
   a.starts = s.batch.unpadded ? s.batch.first_rows : nullptr;
   a.qkv = act.qkv;
@@ -203,7 +211,7 @@ void layer_forward(Step& s, std::int64_t layer, void* output) {
       s.norm(rows, s.weights + at.attention_norm_weight, s.weights + at.attention_norm_bias);
   norm.input = norm.sum = act.attention_sum;
   norm.bias = s.weights + at.attention_output_bias;
-  norm.residual = act.input;
+  norm.residual = act.residual;
   norm.before = s.dropout(DropoutSite::attention_output(layer), s.model().hidden_dropout);
   norm.output = act.middle;
   norm.mean = act.attention_mean;
@@ -223,7 +231,7 @@ void layer_forward(Step& s, std::int64_t layer, void* output) {
   s.linear(rows, wide, h, act.activated, at.output_weight, -1, act.output_sum);
   norm.input = norm.sum = act.output_sum;
   norm.bias = s.weights + at.output_bias;
-  norm.residual = act.middle;
+  norm.residual = s.stream_of_sums() ? act.attention_sum : act.middle;
   norm.gamma = s.weights + at.output_norm_weight;
   norm.beta = s.weights + at.output_norm_bias;
   norm.before = s.dropout(DropoutSite::output(layer), s.model().hidden_dropout);
@@ -233,8 +241,28 @@ void layer_forward(Step& s, std::int64_t layer, void* output) {
   norm_forward(s.type, norm, s.stream);
 }
 
-/// `d` [T, h] holds the gradient of the layer's output and ends as that of its input.
-void layer_backward(Step& s, std::int64_t layer, void* d) {
+/// A layer's input again, from the sum that it is the LayerNorm of.
+void layer_input_again(Step& s, std::int64_t layer) {
+  const LayerActivations& act = s.act.layers[static_cast<std::size_t>(layer)];
+  const ParameterLayout& at = s.layout;
+  const auto last = static_cast<std::size_t>(layer - 1);
+  NormForward norm = layer == 0
+                         ? s.norm(s.batch.rows(), s.weights + at.embedding_norm_weight,
+                                  s.weights + at.embedding_norm_bias)
+                         : s.norm(s.batch.rows(), s.weights + at.layers[last].output_norm_weight,
+                                  s.weights + at.layers[last].output_norm_bias);
+  norm.input = norm.sum = act.residual;
+  norm.output = act.input;
+  norm.mean = act.attention_mean;  // the same as before; the layer has not come to its own yet
+  norm.rstd = act.attention_rstd;
+  norm_forward(s.type, norm, s.stream);
+}
+
+/// act.d_hidden and act.d_sum hold the gradients at the layer's end and end as those at its
+/// beginning. What is said of the two in the CPU backend's layer_backward() holds here.
+void layer_backward(Step& s, std::int64_t layer) {
+  void* d = s.act.d_hidden;
+  const bool beside = s.stream_of_sums();
   const LayerActivations& act = s.act.layers[static_cast<std::size_t>(layer)];
   const LayerOffsets& at = s.layout.layers[static_cast<std::size_t>(layer)];
   const std::int64_t rows = s.batch.rows();
@@ -247,7 +275,9 @@ void layer_backward(Step& s, std::int64_t layer, void* d) {
   norm.width = static_cast<int>(h);
   norm.rows_per_sequence = static_cast<int>(s.batch.length);
   norm.places = s.batch.places;
-  norm.d_output = norm.d_sum = d;
+  norm.d_output = d;
+  norm.d_sum = s.act.d_sum;
+  norm.d_beside = beside ? s.act.d_sum : nullptr;
   norm.d_input = s.act.d_narrow;
   norm.sum = act.output_sum;
   norm.mean = act.output_mean;
@@ -277,7 +307,7 @@ void layer_backward(Step& s, std::int64_t layer, void* d) {
   gelu.accumulate = s.accumulate;
   column_sums(s.type, gelu, s.stream);
   s.linear_weight(rows, h, wide, s.act.d_wide, act.middle, at.intermediate_weight);
-  s.linear_input(rows, h, wide, s.act.d_wide, at.intermediate_weight, d, true);
+  s.linear_input(rows, h, wide, s.act.d_wide, at.intermediate_weight, d, !beside);
 
   norm.sum = act.attention_sum;
   norm.mean = act.attention_mean;
@@ -308,7 +338,7 @@ void layer_backward(Step& s, std::int64_t layer, void* d) {
   bias.accumulate = s.accumulate;
   column_sums(s.type, bias, s.stream);
   s.linear_weight(rows, h, 3 * h, s.act.d_qkv, act.input, at.qkv_weight);
-  s.linear_input(rows, h, 3 * h, s.act.d_qkv, at.qkv_weight, d, true);
+  s.linear_input(rows, h, 3 * h, s.act.d_qkv, at.qkv_weight, d, !beside);
 }
 
 void* output_of(Step& s, std::size_t layer) {
@@ -325,18 +355,22 @@ void forward(Step& s) {
 }
 
 void backward(Step& s, const GradientReady& finished) {
-  finished(s.layout.heads, s.layout.total - s.layout.heads);
+  if (s.layout.heads < s.layout.total) finished(s.layout.heads, s.layout.total - s.layout.heads);
+  if (s.stream_of_sums()) {  // which ends with the LayerNorm before the head
+    fill_zero(s.act.d_sum, s.batch.rows() * s.model().hidden * size_of(s.type), s.stream);
+  }
   for (std::size_t i = s.act.layers.size(); i-- > 0;) {
     const auto index = static_cast<std::int64_t>(i);
     // Checkpointing: all layers share one set of activations; the last layer's are still there.
     if (s.options.activation_checkpointing && i + 1 < s.act.layers.size()) {
+      if (s.stream_of_sums()) layer_input_again(s, index);
       layer_forward(s, index, output_of(s, i));
     }
-    layer_backward(s, index, s.act.d_hidden);
+    layer_backward(s, index);
     const LayerOffsets& at = s.layout.layers[i];
     finished(at.begin, at.end - at.begin);
   }
-  embeddings_backward(s, s.act.d_hidden);
+  embeddings_backward(s);
   finished(0, s.layout.layers.front().begin);
 }
 

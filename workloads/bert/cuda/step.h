@@ -59,6 +59,8 @@ struct Step {
   double* losses = nullptr;  ///< [2] sums: masked LM over rows, next sentence over sequences
 
   [[nodiscard]] const ModelConfig& model() const { return options.model; }
+  /// What a block adds to is the last sum, not the LayerNorm of it.
+  [[nodiscard]] bool stream_of_sums() const { return model().norm == NormPlace::before; }
   [[nodiscard]] const void* copy_at(std::int64_t offset) const {
     return copy + offset * size_of(type);
   }
@@ -79,7 +81,7 @@ struct Step {
 };
 
 /// `forward` queues all but the heads. `heads` queues both heads forward and, unless
-/// `forward_only`, their backward; it leaves the gradient of the last layer's output.
+/// `forward_only`, their backward; it leaves the gradients at the last layer's end.
 void forward(Step& step);
 void heads(Step& step, bool forward_only);
 /// After heads(): layers and embeddings, from the end. finished(offset, size) is called on the host

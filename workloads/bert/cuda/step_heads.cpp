@@ -1,4 +1,7 @@
-// The pre-training heads: masked LM with tied decoder, and next sentence through the pooler.
+// The pre-training heads, with the word embedding as decoder: masked words and next sentence
+// (through the pooler), or the next word at every position.
+#include <algorithm>
+
 #include "workloads/bert/cuda/step.h"
 
 namespace bert::cuda {
@@ -167,9 +170,42 @@ void next_sentence_backward(Step& s) {
   segment_sums(s.type, add, s.stream);
 }
 
+/// Forward and, with gradients, backward, of a part of the rows at a time.
+void next_word(Step& s, bool forward_only) {
+  const std::int64_t h = s.model().hidden;
+  const std::int64_t rows = s.batch.rows();
+  const std::int64_t columns = decoder_columns(s.model());
+  const std::int64_t table = s.layout.word_embeddings;
+  const auto row_at = [&](void* values, std::int64_t row) {
+    return static_cast<std::byte*>(values) + row * h * size_of(s.type);
+  };
+  CrossEntropy loss;
+  loss.classes = static_cast<int>(s.model().vocabulary);
+  loss.stride = columns;
+  loss.logits = s.act.heads.logits;
+  loss.scale = static_cast<float>(s.gradient_scale / static_cast<double>(rows));
+  Step part = s;  // whose products add to the gradient that the first part has written
+  for (std::int64_t first = 0; first < rows; first += s.act.heads.logit_rows) {
+    const std::int64_t count = std::min(s.act.heads.logit_rows, rows - first);
+    const void* input = row_at(s.act.hidden, first);
+    part.linear(count, h, columns, input, table, -1, loss.logits);
+    loss.rows = count;
+    loss.labels = s.batch.labels + first;
+    loss.losses = s.act.heads.losses + first;
+    cross_entropy(s.type, loss, s.stream);
+    if (forward_only) continue;
+    part.linear_weight(count, h, columns, loss.logits, input, table);
+    part.linear_input(count, h, columns, loss.logits, table, row_at(s.act.d_hidden, first), false);
+    part.accumulate = true;
+  }
+  sum_values(s.act.heads.losses, rows, s.losses, s.stream);
+  fill_zero(s.losses + 1, sizeof(double), s.stream);
+}
+
 }  // namespace
 
 void heads(Step& s, bool forward_only) {
+  if (s.model().objective == Objective::next_word) return next_word(s, forward_only);
   const std::int64_t rows = s.batch.masked_rows;
   if (rows > 0) masked_lm_forward(s);
   next_sentence_forward(s);

@@ -27,7 +27,8 @@ __global__ void __launch_bounds__(kFlashThreads) flash_forward_kernel(Attention 
   float output[kColumns][4] = {};
   float top[2] = {-INFINITY, -INFINITY};
   float total[2] = {0, 0};
-  for (int from = 0; from < p.keys; from += kTile) {
+  const int keys = keys_of_tile(a, p, first);
+  for (int from = 0; from < keys; from += kTile) {
     __syncthreads();
     load_tile(tile_key, qkv_at(p, qkv, 1, from), stride, p.rows - from);
     load_tile(tile_value, qkv_at(p, qkv, 2, from), stride, p.rows - from);
@@ -47,7 +48,8 @@ __global__ void __launch_bounds__(kFlashThreads) flash_forward_kernel(Attention 
     for (int n = 0; n < kTile / 8; ++n) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const bool used = from + 8 * n + 2 * p.t + i % 2 < p.keys;
+        const int key = from + 8 * n + 2 * p.t + i % 2;
+        const bool used = sees(a, p, first + 16 * p.warp + p.g + 8 * (i / 2), key);
         score[n][i] = used ? score[n][i] * kScoreScale : -INFINITY;
         highest[i / 2] = fmaxf(highest[i / 2], score[n][i]);
       }

@@ -44,7 +44,8 @@ __global__ void __launch_bounds__(kFlashThreads) flash_key_kernel(Attention a) {
   float d_key[kColumns][4] = {};
   float d_value[kColumns][4] = {};
   const int queries = first < p.keys ? p.rows : 0;  // a tile of padding gets zeros
-  for (int from = 0; from < queries; from += kTile) {
+  // Causal: earlier tiles of queries see none of these keys.
+  for (int from = a.causal ? first : 0; from < queries; from += kTile) {
     __syncthreads();
     load_tile(tile_query, qkv_at(p, qkv, 0, from), stride, p.rows - from);
     load_tile(tile_d_output, out_at(p, static_cast<const T*>(a.d_output), from), p.hidden,
@@ -68,7 +69,7 @@ __global__ void __launch_bounds__(kFlashThreads) flash_key_kernel(Attention a) {
         for (int i = 0; i < 4; ++i) {
           const int query = half + 8 * n + 2 * p.t + i % 2;
           const int row = 16 * p.warp + p.g + 8 * (i / 2);
-          const bool used = first + row < p.keys && from + query < p.rows;
+          const bool used = sees(a, p, from + query, first + row) && from + query < p.rows;
           const float w = used ? expf(weight[n][i] * kScoreScale - log_sums[query]) : 0.0F;
           const float factor = a.dropout.on ? keep_factor(a, kept[query], row) : 1.0F;
           weight[n][i] = w * factor;
@@ -126,7 +127,8 @@ __global__ void __launch_bounds__(kFlashThreads) flash_query_kernel(Attention a)
   const float row_delta[2] = {delta[rows[0]], delta[rows[1]]};
 
   float d_query[kColumns][4] = {};
-  for (int from = 0; from < p.keys; from += kTile) {
+  const int keys = keys_of_tile(a, p, first);
+  for (int from = 0; from < keys; from += kTile) {
     __syncthreads();
     load_tile(tile_key, qkv_at(p, qkv, 1, from), stride, p.rows - from);
     load_tile(tile_value, qkv_at(p, qkv, 2, from), stride, p.rows - from);
@@ -148,8 +150,8 @@ __global__ void __launch_bounds__(kFlashThreads) flash_query_kernel(Attention a)
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           const int column = half + 8 * n + 2 * p.t + i % 2;
-          const float w =
-              from + column < p.keys ? expf(weight[n][i] * kScoreScale - row_log[i / 2]) : 0.0F;
+          const bool used = sees(a, p, first + rows[i / 2], from + column);
+          const float w = used ? expf(weight[n][i] * kScoreScale - row_log[i / 2]) : 0.0F;
           const float factor = a.dropout.on ? keep_factor(a, bits[i / 2], column) : 1.0F;
           d_score[n][i] = w * (d_score[n][i] * factor - row_delta[i / 2]) * kScoreScale;
         }

@@ -29,6 +29,13 @@ struct Place {
   int hidden, keys;
   DropoutKey key;
 
+  /// Keys 0 .. n - 1 that this row sees as a query.
+  __device__ int seen(const Attention& a) const {
+    return a.causal && row + 1 < keys ? row + 1 : keys;
+  }
+  /// First query that sees this row as a key.
+  __device__ int first_query(const Attention& a) const { return a.causal ? row : 0; }
+
   /// part 0 query, 1 key, 2 value, of position i.
   __device__ std::int64_t at(const Attention& a, int part, int i) const {
     return (rows.first + i) * 3 * hidden + part * hidden + head * a.size;
@@ -69,15 +76,16 @@ __global__ void __launch_bounds__(kWarps* kWarp) plain_forward_kernel(Attention 
   const T* qkv = static_cast<const T*>(a.qkv);
   const T* query = qkv + p.at(a, 0, p.row);
   const float scale = score_scale(a.size);
+  const int keys = p.seen(a);
   float top = -INFINITY;
-  for (int j = p.lane; j < p.keys; j += kWarp) {
+  for (int j = p.lane; j < keys; j += kWarp) {
     const float s = dot(query, qkv + p.at(a, 1, j), a.size) * scale;
     weights[j] = s;
     top = s <= top ? top : s;
   }
   top = warp_max(top);
   float total = 0;
-  for (int j = p.lane; j < p.keys; j += kWarp) {
+  for (int j = p.lane; j < keys; j += kWarp) {
     const float e = expf(weights[j] - top);
     total += e;
     weights[j] = e * p.factor(a, p.row, j);
@@ -87,7 +95,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) plain_forward_kernel(Attention 
   T* output = static_cast<T*>(a.output) + p.out(a, p.row);
   for (int d = p.lane; d < a.size; d += kWarp) {
     float sum = 0;
-    for (int j = 0; j < p.keys; ++j) sum += weights[j] * to_float(qkv[p.at(a, 2, j) + d]);
+    for (int j = 0; j < keys; ++j) sum += weights[j] * to_float(qkv[p.at(a, 2, j) + d]);
     output[d] = from_float<T>(sum / total);
   }
   if (p.lane == 0) a.log_sums[p.sums(a, p.row)] = top + logf(total);
@@ -116,12 +124,13 @@ __global__ void __launch_bounds__(kWarps* kWarp) plain_query_kernel(Attention a)
   const Place<T> p(a);
   if (p.row >= p.rows.count) return;
   float* d_scores = rows + threadIdx.x / kWarp * static_cast<unsigned>(a.length);
-  for (int j = p.lane; j < p.keys; j += kWarp) d_scores[j] = pair_of(a, p, p.row, j).d_score;
+  const int keys = p.seen(a);
+  for (int j = p.lane; j < keys; j += kWarp) d_scores[j] = pair_of(a, p, p.row, j).d_score;
   __syncwarp();
   const T* qkv = static_cast<const T*>(a.qkv);
   for (int d = p.lane; d < a.size; d += kWarp) {
     float sum = 0;
-    for (int j = 0; j < p.keys; ++j) sum += d_scores[j] * to_float(qkv[p.at(a, 1, j) + d]);
+    for (int j = 0; j < keys; ++j) sum += d_scores[j] * to_float(qkv[p.at(a, 1, j) + d]);
     static_cast<T*>(a.d_qkv)[p.at(a, 0, p.row) + d] = from_float<T>(sum);
   }
 }
@@ -134,7 +143,8 @@ __global__ void __launch_bounds__(kWarps* kWarp) plain_key_kernel(Attention a) {
   float* d_scores = rows + threadIdx.x / kWarp * static_cast<unsigned>(2 * a.length);
   float* dropped = d_scores + a.length;
   const int queries = p.row < p.keys ? p.rows.count : 0;  // padding gets zeros
-  for (int i = p.lane; i < queries; i += kWarp) {
+  const int first = p.first_query(a);
+  for (int i = first + p.lane; i < queries; i += kWarp) {
     const Pair pair = pair_of(a, p, i, p.row);
     d_scores[i] = pair.d_score;
     dropped[i] = pair.dropped;
@@ -145,7 +155,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) plain_key_kernel(Attention a) {
   for (int d = p.lane; d < a.size; d += kWarp) {
     float d_key = 0;
     float d_value = 0;
-    for (int i = 0; i < queries; ++i) {
+    for (int i = first; i < queries; ++i) {
       d_key += d_scores[i] * to_float(qkv[p.at(a, 0, i) + d]);
       d_value += dropped[i] * to_float(d_output[p.out(a, i) + d]);
     }

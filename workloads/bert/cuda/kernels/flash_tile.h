@@ -46,6 +46,15 @@ __device__ __forceinline__ FlashPlace place_of(const Attention& a) {
   return p;
 }
 
+/// Whether a query's row uses a key's column of its scores.
+__device__ __forceinline__ bool sees(const Attention& a, const FlashPlace& p, int query, int key) {
+  return key < p.keys && (!a.causal || key <= query);
+}
+/// Keys that any query of the tile from `first` on sees.
+__device__ __forceinline__ int keys_of_tile(const Attention& a, const FlashPlace& p, int first) {
+  return a.causal && first + kTile < p.keys ? first + kTile : p.keys;
+}
+
 /// First of the 64 columns of a head: part 0 query, 1 key, 2 value, at position i.
 template <typename T>
 __device__ __forceinline__ T* qkv_at(const FlashPlace& p, T* qkv, int part, int i) {

@@ -37,14 +37,15 @@ __global__ void __launch_bounds__(kThreads, 2) cross_entropy_kernel(CrossEntropy
   const bool whole = a.stride % 8 == 0;
   const auto stride = static_cast<int>(a.stride);
   const int label = a.labels[row];
-  const float chosen = to_float(logits[label]) + a.bias[label];
+  const auto bias = [&](int column) { return a.bias != nullptr ? a.bias[column] : 0.0F; };
+  const float chosen = to_float(logits[label]) + bias(label);
   float top = -INFINITY;
   for (int column = 8 * static_cast<int>(threadIdx.x); column < stride; column += 8 * kThreads) {
     float x[8];
     load_eight(logits, column, stride, whole, x);
     for (int i = 0; i < 8; ++i) {
       if (column + i >= a.classes) break;
-      const float value = x[i] + a.bias[column + i];
+      const float value = x[i] + bias(column + i);
       // Written so that NaN is kept: the loss must show it.
       top = value <= top ? top : value;
     }
@@ -55,7 +56,7 @@ __global__ void __launch_bounds__(kThreads, 2) cross_entropy_kernel(CrossEntropy
     float x[8];
     load_eight(logits, column, stride, whole, x);
     for (int i = 0; i < 8; ++i) {
-      if (column + i < a.classes) sum += expf(x[i] + a.bias[column + i] - top);
+      if (column + i < a.classes) sum += expf(x[i] + bias(column + i) - top);
     }
   }
   sum = block_sum(sum, part_sum);
@@ -69,7 +70,7 @@ __global__ void __launch_bounds__(kThreads, 2) cross_entropy_kernel(CrossEntropy
         x[i] = 0;
         continue;
       }
-      x[i] = expf(x[i] + a.bias[j] - top) * factor;
+      x[i] = expf(x[i] + bias(j) - top) * factor;
       if (j == label) x[i] -= a.scale;
     }
     store_eight(logits, column, stride, whole, x);

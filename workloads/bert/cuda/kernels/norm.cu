@@ -40,12 +40,14 @@ __device__ void load_input(const NormForward& a, std::int64_t row, std::int64_t 
     load_eight(static_cast<const T*>(a.input) + row * a.width, column, a.width, whole, z);
     return;
   }
-  const std::int64_t rows[3] = {a.tokens[row], place % a.rows_per_sequence, a.segments[row]};
+  const std::int64_t rows[3] = {a.tokens[row], place % a.rows_per_sequence,
+                                a.segment != nullptr ? a.segments[row] : 0};
   const void* tables[3] = {a.word, a.position, a.segment};
   float term[8];
   for (int i = 0; i < 8; ++i) z[i] = 0;
 #pragma unroll
   for (int t = 0; t < 3; ++t) {
+    if (tables[t] == nullptr) continue;
     load_eight(static_cast<const T*>(tables[t]) + rows[t] * a.width, column, a.width, whole, term);
     for (int i = 0; i < 8; ++i) z[i] += term[i];
   }
@@ -167,6 +169,12 @@ __global__ void __launch_bounds__(kWarps* kWarp, 2) norm_backward_kernel(NormBac
     for (int g = 0; g < kGroups; ++g) {
       const int column = 256 * g + 8 * lane;
       for (int i = 0; i < 8; ++i) d[g][i] = rstd * (d[g][i] - c1 - x[g][i] * c2);
+      if (a.d_beside != nullptr) {
+        float beside[8];
+        load_eight(static_cast<const T*>(a.d_beside) + row * a.width, column, a.width, whole,
+                   beside);
+        for (int i = 0; i < 8; ++i) d[g][i] += beside[i];
+      }
       store_eight(static_cast<T*>(a.d_sum) + row * a.width, column, a.width, whole, d[g]);
       if (a.d_input == nullptr) continue;
       if (dropout.before_on) {
