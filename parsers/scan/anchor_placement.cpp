@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "parsers/scan/anchor_kernels.h"
 #include "parsers/scan/anchor_placement_table.h"
@@ -64,7 +66,7 @@ constexpr std::string_view kWords[] = {
 
 // Each word in front of several others: what stands across their border counts as well.
 std::string word_pairs() {
-  constexpr std::size_t kOthers = 7;
+  constexpr std::size_t kOthers = 4;
   std::string out;
   for (std::size_t stride = 1; stride <= kOthers; ++stride) {
     for (std::size_t i = 0; i < std::size(kWords); ++i) {
@@ -79,63 +81,92 @@ std::string word_pairs() {
 
 using Part = std::array<unsigned char, kWidth>;
 
+Part part_at(std::string_view text, std::size_t at) {
+  Part out{};
+  std::copy_n(text.begin() + at, kWidth, out.begin());
+  return out;
+}
+
 std::vector<Part> ordinary_parts() {
   const std::string text = std::string(kOrdinary) + word_pairs();
-  std::vector<Part> out(text.size() - kWidth + 1);
-  for (std::size_t at = 0; at < out.size(); ++at) {
-    std::copy_n(text.begin() + static_cast<std::ptrdiff_t>(at), kWidth, out[at].begin());
+  std::vector<Part> out;
+  for (std::size_t at = 0; at + kWidth <= text.size(); ++at) out.push_back(part_at(text, at));
+  return out;
+}
+
+/// Of each bucket: how many ordinary parts pass with one more fingerprint in it that do not yet.
+using Counts = std::array<int, FingerprintTables::kBuckets>;
+
+template <typename Passes, typename Mask>
+Counts count_more(const std::vector<Part>& parts, Passes passes, Mask mask_at) {
+  Counts out{};
+  for (const Part& part : parts) {
+    unsigned mask = 0xff;
+    for (std::size_t j = 0; j < kWidth && mask != 0; ++j) mask &= mask_at(part[j], j);
+    if (mask == 0 || passes(part)) continue;
+    for (std::size_t b = 0; b < out.size(); ++b) out[b] += static_cast<int>(mask >> b & 1u);
   }
   return out;
 }
 
-/// Of each bucket: how many ordinary parts would pass that do not yet.
-struct More {
-  std::array<int, FingerprintTables::kBuckets> exact{}, nibbles{};
-};
-
-void count_bits(unsigned mask, std::array<int, FingerprintTables::kBuckets>& counts) {
-  for (std::size_t b = 0; b < counts.size(); ++b) counts[b] += static_cast<int>(mask >> b & 1u);
+Counts count_exact(const FingerprintTables& tables, const std::vector<Part>& parts,
+                   const Part& added) {
+  const auto look = FingerprintTables::exact;
+  return count_more(
+      parts, [&](const Part& part) { return tables.passes(part.data()); },
+      [&](unsigned c, std::size_t j) {
+        return look(c) == look(added[j]) ? 0xffu : tables.bytes[j][look(c)];
+      });
 }
 
-More with_part(const FingerprintTables& tables, const std::vector<Part>& parts, const Part& added) {
-  using Tables = FingerprintTables;
-  More out;
-  for (const Part& part : parts) {
-    unsigned exact = 0xff, nibbles = 0xff;  // the buckets that let it pass with `added` in them
-    for (std::size_t j = 0; j < kWidth; ++j) {
-      const unsigned c = part[j], a = added[j];
-      const auto either = [](unsigned held, bool same) { return same ? 0xffu : held; };
-      exact &= either(tables.bytes[j][Tables::exact(c)], Tables::exact(c) == Tables::exact(a));
-      nibbles &= either(tables.low[j][Tables::low_nibble(c)],
-                        Tables::low_nibble(c) == Tables::low_nibble(a)) &
-                 either(tables.high[j][Tables::high_nibble(c)],
-                        Tables::high_nibble(c) == Tables::high_nibble(a));
+Counts count_nibbles(const FingerprintTables& tables, const std::vector<Part>& parts,
+                     const Part& added) {
+  const auto low = FingerprintTables::low_nibble, high = FingerprintTables::high_nibble;
+  return count_more(
+      parts, [&](const Part& part) { return tables.passes_by_nibbles(part.data()); },
+      [&](unsigned c, std::size_t j) {
+        const unsigned of_low = low(c) == low(added[j]) ? 0xffu : tables.low[j][low(c)];
+        return of_low & (high(c) == high(added[j]) ? 0xffu : tables.high[j][high(c)]);
+      });
+}
+
+/// The parts of a literal that stand on the fewest ordinary lines, of rare bytes: most have many.
+std::vector<std::uint32_t> rare_places(const std::vector<Part>& parts, std::string_view literal) {
+  constexpr std::size_t kTried = 4;
+  std::array<int, 256> bytes{};
+  for (const Part& part : parts) ++bytes[part[0]];
+  std::vector<std::pair<double, std::uint32_t>> costs;
+  for (std::size_t at = 0; at + kWidth <= literal.size(); ++at) {
+    double cost = static_cast<double>(parts.size()) *
+                  static_cast<double>(std::ranges::count(parts, part_at(literal, at)));
+    double chance = 1;
+    for (const unsigned char c : part_at(literal, at)) {
+      chance *= (1.0 + bytes[c]) / static_cast<double>(parts.size());
     }
-    if (exact != 0 && !tables.passes(part.data())) count_bits(exact, out.exact);
-    if (nibbles != 0 && !tables.passes_by_nibbles(part.data())) count_bits(nibbles, out.nibbles);
+    costs.emplace_back(cost + chance, static_cast<std::uint32_t>(at));
+  }
+  std::ranges::sort(costs);
+  std::vector<std::uint32_t> out;
+  for (const auto& [cost, at] : costs) {
+    if (out.size() < kTried) out.push_back(at);
   }
   return out;
 }
 
 Placement cheapest(const FingerprintTables& tables, const std::vector<Part>& parts,
                    std::string_view literal) {
-  constexpr int kInVain = 2;  // a fingerprint on an ordinary line costs a comparison as well
-  constexpr double kNibbles = 0.05;
   Placement best;
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t at = 0; at + kWidth <= literal.size(); ++at) {
-    Part part{};
-    std::copy_n(literal.begin() + static_cast<std::ptrdiff_t>(at), kWidth, part.begin());
-    const More more = with_part(tables, parts, part);
-    const auto exact = std::ranges::min_element(more.exact);
-    const auto nibbles = std::ranges::min_element(more.nibbles);
-    const auto own = kInVain * std::ranges::count(parts, part);
-    const double cost = static_cast<double>(*exact + own) + kNibbles * *nibbles;
-    if (cost >= least) continue;
-    least = cost;
-    best = {static_cast<std::uint32_t>(at), static_cast<std::size_t>(exact - more.exact.begin()),
-            static_cast<std::size_t>(nibbles - more.nibbles.begin())};
+  int least = std::numeric_limits<int>::max();
+  for (const std::uint32_t at : rare_places(parts, literal)) {
+    const Counts exact = count_exact(tables, parts, part_at(literal, at));
+    const auto bucket = std::ranges::min_element(exact);
+    if (*bucket >= least) continue;
+    least = *bucket;
+    best = {at, static_cast<std::size_t>(bucket - exact.begin()), 0};
   }
+  const Counts nibbles = count_nibbles(tables, parts, part_at(literal, best.at));
+  best.nibble_bucket =
+      static_cast<std::size_t>(std::ranges::min_element(nibbles) - nibbles.begin());
   return best;
 }
 
