@@ -35,6 +35,9 @@ RunSpan restart_span(const MeasuredLog& measured, const RunLog& log, const Input
 
 void RestartJoiner::hold(std::size_t log, RunSpan span, std::size_t run) {
   if (!span.steps) return;
+  // Few groups have many logs: their number takes no memory of its own.
+  const auto number = groups_.emplace(std::move(span.group), groups_.size()).first->second;
+  span.group = std::to_string(number);
   spans_.push_back(std::move(span));
   held_.push_back({static_cast<std::uint32_t>(log), static_cast<std::uint32_t>(run)});
 }
@@ -73,6 +76,7 @@ std::vector<std::vector<std::size_t>> RestartJoiner::join(MeasuredLogs& logs,
   }
   held_ = {};
   spans_ = {};
+  groups_ = {};
   return chains;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "harness/cli/inputs.h"
@@ -33,6 +34,7 @@ class RestartJoiner {
   };
   std::vector<Held> held_;  ///< beside spans_
   std::vector<RunSpan> spans_;
+  std::unordered_map<std::string, std::size_t> groups_;  ///< their numbers, which spans_ name
 };
 
 }  // namespace bertbench
