@@ -9,6 +9,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
 #include "harness/cli/extract_dlperf.h"
+#include "harness/cli/extract_options.h"
 #include "harness/cli/follow.h"
 #include "harness/cli/in_order.h"
 #include "harness/cli/inputs.h"
@@ -33,71 +34,8 @@ namespace {
 
 constexpr std::size_t kMostErrorsOfAFolder = 5;
 
-struct Options {
-  std::vector<std::string> paths;
-  std::string format = "auto", format_file;
-  Facts facts;
-  std::optional<WindowRule> window;
-  std::string estimator, base, compat, iterations, shard_text;
-  bool summary = false, strict = false, follow = false, no_join = false;
-  std::optional<std::int64_t> stall_after;
-  std::optional<std::int64_t> threads;
-  OutputOptions output;
-};
-
+using Options = ExtractOptions;
 using UserFormatPointer = std::shared_ptr<const UserFormat>;
-
-Result<void> check_names(const Options& options, const UserFormat* user_format) {
-  if (auto known = check_format_name(options.format, user_format); !known) return known;
-  if (options.follow && !options.shard_text.empty()) {
-    return fail("--follow", "cannot be joined with --shard", "follow the logs that matter");
-  }
-  if (!options.follow && options.stall_after) {
-    return fail("--stall-after", "only --follow waits for output", "add --follow");
-  }
-  const auto names = estimator_names();
-  if (!options.estimator.empty() &&
-      std::find(names.begin(), names.end(), options.estimator) == names.end()) {
-    const std::string near = nearest_name(options.estimator, {names.begin(), names.end()});
-    return fail("--estimator", fmt::format("'{}' is not an estimator", options.estimator),
-                near.empty() ? fmt::format("use one of {}", fmt::join(names, ", "))
-                             : fmt::format("did you mean {}?", near));
-  }
-  if (!options.compat.empty() && options.compat != "dlperf") {
-    return fail("--compat", fmt::format("'{}' is not known", options.compat), "use dlperf");
-  }
-  if (options.iterations == "-" && options.output.machine_on_stdout()) {
-    return fail("--iterations", "two machine forms cannot share stdout",
-                "give one of them a file name");
-  }
-  if (options.shard_text.empty()) return {};
-  if (!options.iterations.empty()) {
-    return fail("--shard", "cannot be joined with --iterations, as merging numbers the trials",
-                "write the iterations of the logs that matter in a run of its own");
-  }
-  if (!options.compat.empty()) {
-    return fail("--shard", "cannot be joined with --compat, which replays a script on whole cells",
-                "leave one of them out");
-  }
-  if (std::ranges::find(options.paths, "-") != options.paths.end()) {
-    return fail("--shard", "stdin cannot be cut into shards", "name files or folders");
-  }
-  return {};
-}
-
-/// What decides a result besides its logs: shards merge only if these are equal.
-std::map<std::string, std::string> deciding(const Options& options) {
-  std::map<std::string, std::string> out = facts_as_options(options.facts);
-  const auto put = [&](const char* key, const std::string& value) {
-    if (!value.empty()) out[key] = value;
-  };
-  if (options.format != "auto") put("format", options.format);
-  put("format-file", options.format_file);
-  if (options.window) put("window", options.window->str());
-  put("estimator", options.estimator);
-  put("base", options.base);
-  return out;
-}
 
 /// One thread parses what all have found, and each brings blocks of memory.
 constexpr std::size_t kMostThreadsOfALog = 4;
@@ -334,7 +272,7 @@ ExitCode run(const Options& options, Console& console) {
     if (!loaded) return console.error(loaded.error());
     user_format = std::move(*loaded);
   }
-  if (const auto known = check_names(options, user_format.get()); !known) {
+  if (const auto known = check_options(options, user_format.get()); !known) {
     return console.error(known.error());
   }
   std::optional<ShardName> shard;
