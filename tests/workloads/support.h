@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -105,6 +106,18 @@ inline BackendOptions options_for(const ModelConfig& model, std::int64_t sequenc
   options.threads = threads;
   options.seed = 42;
   return options;
+}
+
+/// What a backend says of `batch` when `spoil` has changed it; "" = nothing.
+template <class Spoil>
+std::string refusal_of(Backend& backend, Batch batch, Spoil spoil) {
+  spoil(batch);
+  try {
+    backend.forward_backward(batch, 1.0, true, 1, {});
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
 }
 
 /// ||a - b|| / ||b|| over one tensor. Key biases have no gradient in theory (softmax does not see

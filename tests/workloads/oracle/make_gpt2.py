@@ -13,7 +13,7 @@ import formula
 import numpy as np
 import torch
 import transformers
-from make_gradients import PROJECTIONS
+from make_gradients import put_tensors, save
 
 CASES = {
     "gpt2_2x32": dict(family="gpt2", layers=2, hidden=32, heads=4, intermediate=128, vocabulary=97,
@@ -107,22 +107,9 @@ def write(path, c):
     lines += [f"loss {loss.item()!r}", "step-losses " + " ".join(repr(v) for v in losses),
               f"adamw {RATE} {DECAY} {BETAS[0]} {BETAS[1]} {EPSILON}",
               "logits " + " ".join(repr(float(v)) for v in last)]
-    data = []
-    for prefix, values, full in (("", gradients, c["layers"] <= 4), ("after:", after, False)):
-        offset = 0
-        for name, _ in formula.layout(c):
-            v = values[name]
-            if full:
-                lines.append(f"tensor {name} full {v.size}")
-                data.append(v)
-            else:
-                lines.append(f"tensor {prefix}{name} projected {PROJECTIONS + 1}")
-                inner = [v @ formula.projection(k, offset, v.size) for k in range(PROJECTIONS)]
-                data.append(np.array([np.linalg.norm(v), *inner], dtype="<f8"))
-            offset += v.size
-    with open(path, "wb") as out:
-        out.write(("\n".join(lines) + "\ndata\n").encode())
-        out.write(np.concatenate(data).astype("<f8").tobytes())
+    data = put_tensors(lines, "", gradients, c, lambda name: c["layers"] <= 4)
+    data += put_tensors(lines, "after:", after, c, lambda name: False)
+    save(path, lines, data)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,28 @@ CASES = {
 }
 
 
+def put_tensors(lines, prefix, values, c, is_whole):
+    """Adds the "tensor" line of each parameter to `lines`; the numbers of all of them."""
+    offset, data = 0, []
+    for name, _ in formula.layout(c):
+        v = values[name]
+        if is_whole(name):
+            lines.append(f"tensor {prefix}{name} full {v.size}")
+            data.append(v)
+        else:
+            lines.append(f"tensor {prefix}{name} projected {PROJECTIONS + 1}")
+            inner = [v @ formula.projection(k, offset, v.size) for k in range(PROJECTIONS)]
+            data.append(np.array([np.linalg.norm(v), *inner], dtype="<f8"))
+        offset += v.size
+    return data
+
+
+def save(path, lines, data):
+    with open(path, "wb") as out:
+        out.write(("\n".join(lines) + "\ndata\n").encode())
+        out.write(np.concatenate(data).astype("<f8").tobytes())
+
+
 def model_of(c):
     config = transformers.BertConfig(
         vocab_size=c["vocabulary"], hidden_size=c["hidden"], num_hidden_layers=c["layers"],
@@ -90,21 +112,8 @@ def write(path, c):
                             "next-sentence"), arrays):
         lines.append(f"{key} {' '.join(str(v) for v in values.ravel())}")
     lines.append(f"loss {mlm!r} {nsp!r}")
-    data = []
-    offset = 0
-    for name, _ in formula.layout(c):
-        g = gradients[name]
-        if is_full(name, c):
-            lines.append(f"tensor {name} full {g.size}")
-            data.append(g)
-        else:
-            lines.append(f"tensor {name} projected {PROJECTIONS + 1}")
-            inner = [g @ formula.projection(k, offset, g.size) for k in range(PROJECTIONS)]
-            data.append(np.array([np.linalg.norm(g), *inner], dtype="<f8"))
-        offset += g.size
-    with open(path, "wb") as out:
-        out.write(("\n".join(lines) + "\ndata\n").encode())
-        out.write(np.concatenate(data).astype("<f8").tobytes())
+    data = put_tensors(lines, "", gradients, c, lambda name: is_full(name, c))
+    save(path, lines, data)
 
 
 if __name__ == "__main__":
