@@ -26,6 +26,9 @@ struct CellFigures {
   // What relate() finds.
   std::uint32_t twin = 1;  ///< the how many-th cell of its key this is
   std::uint32_t base = 0, precision_base = 0;
+  /// Rate over the base's rate; that over the ratio of their GPUs (scaling_efficiency() in
+  /// reports/stats/scaling.h); rate over that of the same cell in TF32 or FP32. Fractions, not
+  /// percent.
   double speedup = kUnknown, efficiency = kUnknown, precision_speedup = kUnknown;
   std::string_view scaling;
 

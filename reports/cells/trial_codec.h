@@ -1,4 +1,5 @@
-// A trial as few bytes: what a result of very many logs keeps of each until it is written.
+// A trial as few bytes: what a result of very many logs keeps of each until it is written. Binary
+// JSON (CBOR) would name every member in every trial.
 #pragma once
 
 #include <cstdint>

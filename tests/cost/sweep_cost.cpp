@@ -25,6 +25,7 @@
 #include "harness/sweep/proc_fs.h"
 #include "harness/sweep/runner.h"
 #include "parsers/core/text.h"
+#include "tests/scratch_folder.h"
 
 extern char** environ;
 
@@ -52,18 +53,6 @@ void figure(const std::string& name, double value, double bound, const std::stri
              good ? "ok    " : "MISSED", more);
   std::fflush(stdout);
 }
-
-struct Place {
-  Place() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "sweep_cost_XXXXXX").string();
-    path = mkdtemp(pattern.data()) ? pattern : ".";
-  }
-  ~Place() {
-    std::error_code ec;
-    std::filesystem::remove_all(path, ec);
-  }
-  std::string path;
-};
 
 std::string config(const std::string& grid, const std::string& rest) {
   return R"({"name": "cost", "workload": "bert_train", "grid": {"topology": ["1n1g"],
@@ -107,7 +96,7 @@ pid_t fork_exec(const std::vector<std::string>& argv, int log) {
 }
 
 void cost_of_launch(int trials) {
-  Place place;
+  const test::ScratchFolder place;
   const auto parsed =
       parse_config(config("", fmt::format(R"("trials": {}, "steps": 12)", trials)), "cost", {});
   PlanOptions how;
@@ -139,7 +128,7 @@ void cost_of_launch(int trials) {
       begin = Clock::now();
     }
   } meter;
-  meter.folder = place.path;
+  meter.folder = place.path();
   meter.argv = {BB_FAKE_TRAINER,
                 "--model",
                 "bert-tiny",
@@ -148,9 +137,9 @@ void cost_of_launch(int trials) {
                 "--expect-world-size",
                 "1",
                 "--timings",
-                place.path + "/timings.jsonl"};
+                place.path("timings.jsonl")};
   SweepOptions options;
-  options.out = place.path + "/run";
+  options.out = place.path("run");
   options.handle_signals = false;
   const auto done = run_sweep(*plan, options, meter);
   if (!done) {
@@ -181,15 +170,15 @@ double cpu_of(pid_t pid) {
 
 void cost_of_watching(const std::string& what, const std::string& env, int seconds) {
   constexpr int kLogs = 32;
-  Place place;
-  std::ofstream(place.path + "/sweep.json")
+  const test::ScratchFolder place;
+  std::ofstream(place.path("sweep.json"))
       << config("", R"("trials": 1, "steps": 100000000, "timeout_s": 600, "env": {)" + env + "}");
   std::vector<pid_t> harnesses;
   std::vector<std::string> logs;
   for (int i = 0; i < kLogs; ++i) {
-    const auto run = fmt::format("{}/run{}", place.path, i);
+    const auto run = fmt::format("{}/run{}", place.path(), i);
     logs.push_back(run + "/bert-tiny.fp32.s16.b2.a1.1n1g/trial_1/log.txt");
-    harnesses.push_back(spawn({BB_BERTBENCH, "sweep", place.path + "/sweep.json", "--out", run,
+    harnesses.push_back(spawn({BB_BERTBENCH, "sweep", place.path("sweep.json"), "--out", run,
                                "--trainer", BB_FAKE_TRAINER},
                               "/dev/null"));
   }
@@ -219,31 +208,31 @@ void cost_of_watching(const std::string& what, const std::string& env, int secon
 // Many trials -----------------------------------------------------------------------------------
 
 void cost_of_journal(int trials) {
-  Place place;
+  const test::ScratchFolder place;
   constexpr int kPerCell = 5;
   std::string values;
   for (int i = 0; i < std::max(1, trials / kPerCell); ++i) {
     values += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", i);
   }
-  std::ofstream(place.path + "/sweep.json") << config(
+  std::ofstream(place.path("sweep.json")) << config(
       R"(, "env.CELL": [)" + values + "]", fmt::format(R"("trials": {}, "steps": 12)", kPerCell));
   const std::vector<std::string> command{
-      BB_BERTBENCH, "sweep",        place.path + "/sweep.json", "--out", place.path + "/run",
-      "--trainer",  BB_FAKE_TRAINER};
+      BB_BERTBENCH,      "sweep",     place.path("sweep.json"), "--out",
+      place.path("run"), "--trainer", BB_FAKE_TRAINER};
   const auto run = [&](const std::string& out) {
     const auto begin = Clock::now();
     int status = 0;
-    waitpid(spawn(command, place.path + "/" + out), &status, 0);
+    waitpid(spawn(command, place.path(out)), &status, 0);
     if (status != 0) {
       fmt::print(stderr, "sweep_cost: the sweep failed: {}\n",
-                 read_text(place.path + "/" + out).value_or("").substr(0, 1000));
+                 read_text(place.path(out)).value_or("").substr(0, 1000));
       std::exit(2);
     }
     return since(begin);
   };
   const double first = run("first.txt");
   struct stat info {};
-  stat((place.path + "/run/journal.jsonl").c_str(), &info);
+  stat(place.path("run/journal.jsonl").c_str(), &info);
   figure(fmt::format("journal of {} trials", trials), info.st_size / 1e6, 20, "MB",
          fmt::format("{:.0f} bytes a trial; the sweep took {:.0f} s", 1.0 * info.st_size / trials,
                      first));

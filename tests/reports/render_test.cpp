@@ -10,6 +10,7 @@
 #include <set>
 
 #include "tests/reports/result_files.h"
+#include "tests/scratch_folder.h"
 
 namespace bertbench {
 namespace {
@@ -20,25 +21,15 @@ using testing::HasSubstr;
 
 class RenderTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "bb-render-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override {
-    std::error_code ignored;
-    fs::permissions(folder_, fs::perms::owner_all, ignored);
-    fs::remove_all(folder_, ignored);
-  }
-  [[nodiscard]] std::string at(const std::string& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string at(const std::string& name) const { return folder_.path(name); }
   [[nodiscard]] std::set<std::string> files() const {
     std::set<std::string> out;
-    for (const auto& entry : fs::directory_iterator(folder_))
+    for (const auto& entry : fs::directory_iterator(folder_.path()))
       out.insert(entry.path().filename().string());
     return out;
   }
 
-  fs::path folder_;
+  test::ScratchFolder folder_;
 };
 
 std::string name_for(std::string_view path) {
@@ -194,7 +185,7 @@ TEST_F(RenderTest, PathsThatCannotBeWrittenSayWhy) {
   const auto missing = write_file_atomically(at("no/such/a.json"), "x");
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().message(), HasSubstr("make its folder first"));
-  const auto is_folder = write_file_atomically(folder_.string(), "x");
+  const auto is_folder = write_file_atomically(folder_.path(), "x");
   ASSERT_FALSE(is_folder);
   EXPECT_THAT(is_folder.error().message(), HasSubstr("name a file, not a folder"));
   EXPECT_FALSE(write_file_atomically("", "x"));
@@ -203,7 +194,7 @@ TEST_F(RenderTest, PathsThatCannotBeWrittenSayWhy) {
 
 TEST_F(RenderTest, AFolderWithoutPermissionIsAnError) {
   if (::geteuid() == 0) GTEST_SKIP() << "root writes everywhere";
-  fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
+  fs::permissions(folder_.path(), fs::perms::owner_read | fs::perms::owner_exec);
   const auto done = write_file_atomically(at("a.json"), "x");
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().message(), HasSubstr("check the permissions of its folder"));

@@ -13,7 +13,7 @@ import formula
 import numpy as np
 import torch
 import transformers
-from make_gradients import put_tensors, save
+from make_gradients import put_tensors, save, set_weights
 
 CASES = {
     "gpt2_2x32": dict(family="gpt2", layers=2, hidden=32, heads=4, intermediate=128, vocabulary=97,
@@ -32,18 +32,7 @@ def model_of(c):
         resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, layer_norm_epsilon=1e-5,
         bos_token_id=0, eos_token_id=0, attn_implementation="eager")
     model = transformers.GPT2LMHeadModel(config).double().train()
-    parameters = dict(model.named_parameters())
-    wanted = formula.layout(c)
-    assert set(parameters) == {name for name, _ in wanted}, \
-        set(parameters) ^ {name for name, _ in wanted}
-    offset = 0
-    with torch.no_grad():
-        for name, shape in wanted:
-            values = torch.from_numpy(formula.weight(name, offset, int(np.prod(shape))))
-            values = flipped(name, values.reshape(shape))
-            assert parameters[name].shape == values.shape, name
-            parameters[name].copy_(values)
-            offset += values.numel()
+    parameters = set_weights(model, c, flipped)
     assert model.lm_head.weight is parameters["transformer.wte.weight"]
     return model, parameters
 

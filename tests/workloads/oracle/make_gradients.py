@@ -24,6 +24,23 @@ CASES = {
 }
 
 
+def set_weights(model, c, oriented=lambda name, values: values):
+    """Gives each parameter its formula's weights; all parameters by name."""
+    parameters = dict(model.named_parameters())
+    wanted = formula.layout(c)
+    assert set(parameters) == {name for name, _ in wanted}, \
+        set(parameters) ^ {name for name, _ in wanted}
+    offset = 0
+    with torch.no_grad():
+        for name, shape in wanted:
+            values = torch.from_numpy(formula.weight(name, offset, int(np.prod(shape))))
+            values = oriented(name, values.reshape(shape))
+            assert parameters[name].shape == values.shape, name
+            parameters[name].copy_(values)
+            offset += values.numel()
+    return parameters
+
+
 def put_tensors(lines, prefix, values, c, is_whole):
     """Adds the "tensor" line of each parameter to `lines`; the numbers of all of them."""
     offset, data = 0, []
@@ -54,17 +71,7 @@ def model_of(c):
         max_position_embeddings=c["positions"], type_vocab_size=2, layer_norm_eps=1e-12,
         pad_token_id=0, attn_implementation="eager")
     model = transformers.BertForPreTraining(config).double().train()
-    parameters = dict(model.named_parameters())
-    wanted = formula.layout(c)
-    assert set(parameters) == {name for name, _ in wanted}, \
-        set(parameters) ^ {name for name, _ in wanted}
-    offset = 0
-    with torch.no_grad():
-        for name, shape in wanted:
-            assert tuple(parameters[name].shape) == shape, name
-            values = formula.weight(name, offset, parameters[name].numel())
-            parameters[name].copy_(torch.from_numpy(values).reshape(shape))
-            offset += values.size
+    parameters = set_weights(model, c)
     decoder = model.cls.predictions.decoder
     assert decoder.weight is parameters["bert.embeddings.word_embeddings.weight"]
     assert decoder.bias.data_ptr() == parameters["cls.predictions.bias"].data_ptr()
