@@ -131,21 +131,36 @@ std::uint32_t AnchorScanner::scan_portable(std::string_view data, std::size_t be
 #define BB_POPCNT
 #endif
 
-// The places that passed, in two turns: the first, over all of them, holds no branch that depends
-// on the text but the rare one of two places in a step.
+// The places that passed, in three turns. The first two, over all of them, hold hardly a branch
+// that depends on the text: of a step two places are written down whether there are so many or
+// not, and what is not kept is overwritten.
 BB_POPCNT void AnchorScanner::verify_all(std::string_view data, std::size_t begin,
                                          const ScanMasks& masks,
                                          std::vector<AnchorHit>& hits) const {
   constexpr std::size_t kPlaces = ScanMasks::kPlaces;
-  std::array<std::uint16_t, ScanMasks::kSteps * kPlaces + 1> kept;
-  std::size_t count = 0;
+  std::array<std::uint16_t, ScanMasks::kSteps * kPlaces + 2> kept;
+  std::size_t passed = 0;
   for (std::uint64_t steps = masks.any; steps != 0; steps &= steps - 1) {
     const auto step = static_cast<std::size_t>(std::countr_zero(steps));
-    for (std::uint64_t places = masks.found[step]; places != 0; places &= places - 1) {
-      const std::size_t place = step * kPlaces + static_cast<std::size_t>(std::countr_zero(places));
-      kept[count] = static_cast<std::uint16_t>(place);
-      count += may_be_fingerprint(word_at(data.data() + begin + place)) ? 1 : 0;
-    }
+    std::uint64_t places = masks.found[step];
+    const auto in_all = static_cast<std::size_t>(std::popcount(places));
+    std::uint16_t* out = kept.data() + passed;
+    const auto take = [&] {
+      *out++ = static_cast<std::uint16_t>(step * kPlaces +
+                                          static_cast<std::size_t>(std::countr_zero(places)));
+      places &= places - 1;
+    };
+    do {
+      take(), take();
+    } while (places != 0);
+    passed += in_all;
+  }
+  const char* const text = data.data() + begin;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < passed; ++i) {
+    const std::uint16_t place = kept[i];
+    kept[count] = place;
+    count += may_be_fingerprint(word_at(text + place)) ? 1 : 0;
   }
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t step = kept[i] / kPlaces, place = kept[i] % kPlaces;

@@ -11,7 +11,7 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kLongestLiteral = 256;
 constexpr std::size_t kUnfinished = 2 * LineFeed::kReach + kLongestLiteral;
 constexpr std::size_t kCarry = kUnfinished + LineScan::kHistory + kPage;
-constexpr std::size_t kLongStep = 4 * LineFeed::kBlock;
+constexpr std::size_t kLongStep = std::size_t{256} << 10;
 constexpr std::size_t kShortStep = 256;
 constexpr std::size_t kLongestRepeat = 1024;
 

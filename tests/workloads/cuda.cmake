@@ -15,8 +15,8 @@ if(NOT BB_SANITIZE MATCHES thread)  # fibers are not threads to ThreadSanitizer
   target_link_libraries(bert_cuda_emulated PUBLIC bert_model fmt::fmt PRIVATE bb::warnings)
 
   bb_add_test(bert_cuda_test
-    SOURCES cuda/backend_test.cpp cuda/kernels_test.cpp cuda/matmul_test.cpp cuda/planner_test.cpp
-            cuda/order_test.cpp cuda/unpadded_test.cpp cuda/zero_test.cpp
+    SOURCES cuda/backend_test.cpp cuda/kernels_test.cpp cuda/matmul_test.cpp cuda/norm_test.cpp
+            cuda/planner_test.cpp cuda/order_test.cpp cuda/unpadded_test.cpp cuda/zero_test.cpp
     LIBS bert_cuda_emulated bert_core bert_reference LABELS workloads TIMEOUT 120)
   if(TARGET bert_driver AND TARGET DNNL::dnnl)
     target_sources(bert_cuda_test PRIVATE cuda/checkpoint_test.cpp)

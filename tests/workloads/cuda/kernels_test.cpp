@@ -8,6 +8,7 @@
 #include <cstring>
 #include <random>
 
+#include "tests/workloads/cuda/values.h"
 #include "workloads/bert/cuda/device_dropout.h"
 #include "workloads/bert/cuda/kernels/gelu.h"
 #include "workloads/bert/cuda/mma.h"
@@ -15,35 +16,9 @@
 namespace bert::cuda {
 namespace {
 
-Dropout some_dropout(std::int64_t first_sequence = 5) {
-  Dropout dropout;
-  dropout.key = dropout_key(77, 3, 9, 0, 0.4);
-  dropout.first_sequence = first_sequence;
-  dropout.on = true;
-  return dropout;
-}
-
-template <typename T>
-std::vector<T> random_values(std::size_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<float> normal;
-  std::vector<T> out;
-  for (std::size_t i = 0; i < count; ++i) out.push_back(from_float<T>(normal(engine)));
-  return out;
-}
-
-template <typename T>
-double difference(const std::vector<T>& a, const std::vector<T>& b) {
-  double off = 0;
-  double norm = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double x = static_cast<double>(to_float(a[i]));
-    const double y = static_cast<double>(to_float(b[i]));
-    off += (x - y) * (x - y);
-    norm += y * y;
-  }
-  return std::sqrt(off / norm);
-}
+using testing::difference;
+using testing::random_values;
+using testing::some_dropout;
 
 TEST(CudaNumbers, bf16_rounds_to_nearest_even_and_keeps_nan) {
   const auto bits = [](float x) { return from_float<Bf16>(x).bits; };
@@ -59,20 +34,24 @@ struct MaskJob {
   std::int64_t sequence;
   std::uint64_t first;
   int width;
-  std::uint64_t* out;  ///< bits of 64, then kept_row of each lane
+  std::uint64_t* out;  ///< bits of 64, kept_row of each lane, and of two warps that share the row
 };
 void mask_kernel(MaskJob job) {
   const int lane = static_cast<int>(threadIdx.x);
   const DropoutKey key = key_of(job.dropout, job.sequence);
   const std::uint64_t bits = kept_sixty_four(key, job.first, lane);
   if (lane == 0) job.out[0] = bits;
-  job.out[1 + lane] = kept_row(key, job.first / 64 * 64, job.width, lane);
+  const std::uint64_t first = job.first / 64 * 64;
+  job.out[1 + lane] = kept_row<1>(key, first, job.width, lane, 0);
+  for (int part = 0; part < 2; ++part) {
+    job.out[33 + 32 * part + lane] = kept_row<2>(key, first, job.width, lane, part);
+  }
 }
 
 TEST(CudaDropout, masks_are_those_of_the_scalar_definition) {
   for (const std::uint64_t first : {0ULL, 64ULL, 91ULL, 1000ULL}) {
-    for (const int width : {36, 128, 768, 1024}) {
-      std::uint64_t out[33] = {};
+    for (const int width : {36, 128, 768, 1024, 1100, 1600, 2048}) {
+      std::uint64_t out[97] = {};
       const std::int64_t far = (1LL << 33) + 5;  // the index's high half is part of the key
       launch(mask_kernel, blocks(1), dim3(32), 0, nullptr,
              MaskJob{some_dropout(far), 2, first, width, out});
@@ -81,9 +60,15 @@ TEST(CudaDropout, masks_are_those_of_the_scalar_definition) {
         ASSERT_EQ(out[0] >> i & 1U, dropout_keeps(key, first + i) ? 1U : 0U) << first << "+" << i;
       }
       for (int column = 0; column < width; ++column) {
-        const std::uint64_t bit = out[1 + column % 256 / 8] >> (column / 256 * 8 + column % 8) & 1U;
-        ASSERT_EQ(bit, dropout_keeps(key, first / 64 * 64 + static_cast<std::uint64_t>(column)))
-            << width << " column " << column;
+        const bool kept = dropout_keeps(key, first / 64 * 64 + static_cast<std::uint64_t>(column));
+        const int lane = column % 256 / 8;
+        const int group = column / 256;
+        const auto bit_of = [&](int at, int shift) { return out[at] >> (shift + column % 8) & 1U; };
+        if (group < 4) {
+          ASSERT_EQ(bit_of(1 + lane, 8 * group), kept) << width << " column " << column;
+        }
+        ASSERT_EQ(bit_of(33 + 32 * (group % 2) + lane, 8 * (group / 2)), kept)
+            << width << " column " << column << " of a row that two warps share";
       }
     }
   }

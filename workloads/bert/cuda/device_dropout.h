@@ -62,21 +62,26 @@ __device__ __forceinline__ unsigned kept_eight(const DropoutKey& key, std::uint6
   return mask;
 }
 
-/// Kept bits of this lane's columns of a row in groups of 256 columns, 8 bits a group; `first` is
-/// the element of column 0. At most 1024 columns. All lanes of the warp call.
+/// Kept bits of this lane's columns of a row, 8 bits a group of 256 columns. The row's groups are
+/// dealt out to `kShare` warps in turn: this one has groups part, part + kShare, ..., at most four.
+/// `first` is the element of column 0. All lanes of the warp call.
+template <int kShare>
 __device__ __forceinline__ unsigned kept_row(const DropoutKey& key, std::uint64_t first, int width,
-                                             int lane) {
+                                             int lane, int part) {
   unsigned mask = 0;
   if (width % 64 == 0) {
+    int shift = 0;
 #pragma unroll 1
-    for (int column = 0; column < width; column += 256) {
-      mask |= kept_eight(key, first + static_cast<std::uint64_t>(column), lane) << (column / 32);
+    for (int column = 256 * part; column < width; column += 256 * kShare) {
+      mask |= kept_eight(key, first + static_cast<std::uint64_t>(column), lane) << shift;
+      shift += 8;
     }
     return mask;
   }
 #pragma unroll 1
   for (int i = 0; i < 32; ++i) {  // models of odd sizes: one element at a time
-    const auto column = static_cast<std::uint64_t>(i / 8 * 256 + 8 * lane + i % 8);
+    const int group = kShare * (i / 8) + part;
+    const auto column = static_cast<std::uint64_t>(256 * group + 8 * lane + i % 8);
     if (dropout_keeps(key, first + column)) mask |= 1U << i;
   }
   return mask;

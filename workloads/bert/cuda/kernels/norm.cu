@@ -1,4 +1,5 @@
-// LayerNorm with what stands before and after it: one warp a row, the row in registers.
+// LayerNorm with what stands before and after it: one warp a row, the row in registers; two warps
+// where a row is wider than the registers of one.
 #include "workloads/bert/cuda/device_dropout.h"
 #include "workloads/bert/cuda/kernels/dispatch.h"
 
@@ -13,17 +14,55 @@ __device__ __forceinline__ std::int64_t place_of_row(const Arguments& a, std::in
   return a.places != nullptr ? std::int64_t{a.places[row]} : row;
 }
 
+/// Which columns a thread holds: its warp shares the row with others, groups of 256 columns in
+/// turn.
+template <int kShare>
+struct RowShare {
+  int lane = static_cast<int>(threadIdx.x) % kWarp;
+  int part = static_cast<int>(threadIdx.x) / kWarp % kShare;
+  int team = static_cast<int>(threadIdx.x) / kWarp / kShare;  ///< its row among the block's
+  __device__ __forceinline__ int column(int group) const {
+    return 256 * (kShare * group + part) + 8 * lane;
+  }
+};
+
+/// Both sums over the whole row, in all its threads. With kShare > 1 all threads of the block call;
+/// `exchange` must not be that of the call before.
+template <int kShare>
+__device__ __forceinline__ void row_sums(const RowShare<kShare>& at, float (*exchange)[2], float& x,
+                                         float& y) {
+  x = warp_sum(x);
+  y = warp_sum(y);
+  if constexpr (kShare > 1) {
+    const int first = kShare * at.team;
+    if (at.lane == 0) {
+      exchange[first + at.part][0] = x;
+      exchange[first + at.part][1] = y;
+    }
+    __syncthreads();
+    x = exchange[first][0];
+    y = exchange[first][1];
+#pragma unroll
+    for (int other = 1; other < kShare; ++other) {
+      x += exchange[first + other][0];
+      y += exchange[first + other][1];
+    }
+  }
+}
+
 /// Dropout of one row: before and after are never on together.
 struct RowDropout {
+  template <int kShare>
   __device__ RowDropout(const Dropout& before, const Dropout& after, std::int64_t place,
-                        int rows_per_sequence, int width, int lane)
+                        int rows_per_sequence, int width, const RowShare<kShare>& at)
       : before_on(before.on), after_on(after.on) {
     if (!before.on && !after.on) return;
     const Dropout& dropout = before.on ? before : after;
     scale = dropout.key.scale;
     const auto element =
         static_cast<std::uint64_t>(place % rows_per_sequence) * static_cast<std::uint64_t>(width);
-    kept = kept_row(key_of(dropout, place / rows_per_sequence), element, width, lane);
+    kept = kept_row<kShare>(key_of(dropout, place / rows_per_sequence), element, width, at.lane,
+                            at.part);
   }
   __device__ __forceinline__ float factor(int group, int i) const {
     return (kept >> (8 * group + i) & 1U) != 0 ? scale : 0.0F;
@@ -35,9 +74,9 @@ struct RowDropout {
 
 template <typename T>
 __device__ void load_input(const NormForward& a, std::int64_t row, std::int64_t place, int column,
-                           bool whole, float* z) {
+                           int width, bool whole, float* z) {
   if (a.tokens == nullptr) {
-    load_eight(static_cast<const T*>(a.input) + row * a.width, column, a.width, whole, z);
+    load_eight(static_cast<const T*>(a.input) + row * a.width, column, width, whole, z);
     return;
   }
   const std::int64_t rows[3] = {a.tokens[row], place % a.rows_per_sequence,
@@ -48,19 +87,25 @@ __device__ void load_input(const NormForward& a, std::int64_t row, std::int64_t 
 #pragma unroll
   for (int t = 0; t < 3; ++t) {
     if (tables[t] == nullptr) continue;
-    load_eight(static_cast<const T*>(tables[t]) + rows[t] * a.width, column, a.width, whole, term);
+    load_eight(static_cast<const T*>(tables[t]) + rows[t] * a.width, column, width, whole, term);
     for (int i = 0; i < 8; ++i) z[i] += term[i];
   }
 }
 
-template <typename T, int kGroups>
+/// A block has kWarps / kShare rows. Where warps share a row, all threads go on to the barriers: a
+/// team beyond the last row reads that row's place and nothing of its values (width 0).
+template <typename T, int kShare, int kGroups>
 __global__ void __launch_bounds__(kWarps* kWarp) norm_forward_kernel(NormForward a) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const std::int64_t row = std::int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
-  if (row >= a.rows) return;
+  __shared__ float exchange[2][kWarps][2];
+  const RowShare<kShare> at;
+  const std::int64_t wanted = std::int64_t{blockIdx.x} * (kWarps / kShare) + at.team;
+  const bool active = wanted < a.rows;
+  if (kShare == 1 && !active) return;
+  const std::int64_t row = active ? wanted : a.rows - 1;
+  const int width = active ? a.width : 0;
   const bool whole = a.width % 8 == 0;
   const std::int64_t place = place_of_row(a, row);
-  const RowDropout dropout(a.before, a.after, place, a.rows_per_sequence, a.width, lane);
+  const RowDropout dropout(a.before, a.after, place, a.rows_per_sequence, a.width, at);
 
   const bool changed = a.sum != a.input || a.bias != nullptr || a.residual != nullptr;
 
@@ -68,11 +113,11 @@ __global__ void __launch_bounds__(kWarps* kWarp) norm_forward_kernel(NormForward
   float total = 0;
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
-    const int column = 256 * g + 8 * lane;
-    load_input<T>(a, row, place, column, whole, z[g]);
+    const int column = at.column(g);
+    load_input<T>(a, row, place, column, width, whole, z[g]);
     if (a.bias != nullptr) {
       float bias[8];
-      load_eight(a.bias, column, a.width, whole, bias);
+      load_eight(a.bias, column, width, whole, bias);
       for (int i = 0; i < 8; ++i) z[g][i] += bias[i];
     }
     if (dropout.before_on) {
@@ -80,8 +125,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) norm_forward_kernel(NormForward
     }
     if (a.residual != nullptr) {
       float residual[8];
-      load_eight(static_cast<const T*>(a.residual) + row * a.width, column, a.width, whole,
-                 residual);
+      load_eight(static_cast<const T*>(a.residual) + row * a.width, column, width, whole, residual);
       for (int i = 0; i < 8; ++i) z[g][i] += residual[i];
     }
     for (int i = 0; i < 8; ++i) {
@@ -89,54 +133,64 @@ __global__ void __launch_bounds__(kWarps* kWarp) norm_forward_kernel(NormForward
       total += z[g][i];
     }
     if (changed) {
-      store_eight(static_cast<T*>(a.sum) + row * a.width, column, a.width, whole, z[g]);
+      store_eight(static_cast<T*>(a.sum) + row * a.width, column, width, whole, z[g]);
     }
   }
   const float inverse = 1.0F / static_cast<float>(a.width);
-  const float mean = warp_sum(total) * inverse;
+  float none = 0;
+  row_sums(at, exchange[0], total, none);
+  const float mean = total * inverse;
   float squares = 0;
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
     for (int i = 0; i < 8; ++i) {
-      const float d = 256 * g + 8 * lane + i < a.width ? z[g][i] - mean : 0.0F;
+      const float d = at.column(g) + i < a.width ? z[g][i] - mean : 0.0F;
       squares += d * d;
     }
   }
-  const float rstd = 1.0F / sqrtf(warp_sum(squares) * inverse + a.epsilon);
-  if (lane == 0) {
+  row_sums(at, exchange[1], squares, none);
+  const float rstd = 1.0F / sqrtf(squares * inverse + a.epsilon);
+  if (active && at.part == 0 && at.lane == 0) {
     a.mean[row] = mean;
     a.rstd[row] = rstd;
   }
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
-    const int column = 256 * g + 8 * lane;
+    const int column = at.column(g);
     float gamma[8];
     float beta[8];
-    load_eight(a.gamma, column, a.width, whole, gamma);
-    load_eight(a.beta, column, a.width, whole, beta);
+    load_eight(a.gamma, column, width, whole, gamma);
+    load_eight(a.beta, column, width, whole, beta);
     for (int i = 0; i < 8; ++i) {
       z[g][i] = (z[g][i] - mean) * rstd * gamma[i] + beta[i];
       if (dropout.after_on) z[g][i] *= dropout.factor(g, i);
     }
-    store_eight(static_cast<T*>(a.output) + row * a.width, column, a.width, whole, z[g]);
+    store_eight(static_cast<T*>(a.output) + row * a.width, column, width, whole, z[g]);
   }
 }
 
-/// One warp takes rows blockIdx * 4 + warp, + 4 * blocks, ... and keeps its column sums in
-/// registers; the block's warps add theirs up in order and leave one row of partial sums.
-template <typename T, int kGroups>
+/// A team of kShare warps takes rows blockIdx * teams + team, + teams * blocks, ... and keeps its
+/// column sums in registers; the block's teams add theirs up in order and leave one row of partial
+/// sums. As in forward, a team without a row goes on to the barriers; what it adds is 0.
+template <typename T, int kShare, int kGroups>
 __global__ void __launch_bounds__(kWarps* kWarp, 2) norm_backward_kernel(NormBackward a) {
-  __shared__ float block_sums[3 * 256 * kGroups];
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  constexpr int kTeams = kWarps / kShare;
+  __shared__ float block_sums[3 * 256 * kShare * kGroups];
+  __shared__ float exchange[2][kWarps][2];
+  const RowShare<kShare> at;
   const bool whole = a.width % 8 == 0;
   const float inverse = 1.0F / static_cast<float>(a.width);
   float sums[3][kGroups][8] = {};
+  int turn_of_exchange = 0;
 
-  for (std::int64_t row = std::int64_t{blockIdx.x} * kWarps + warp; row < a.rows;
-       row += std::int64_t{gridDim.x} * kWarps) {
+  const std::int64_t begin = std::int64_t{blockIdx.x} * kTeams + (kShare == 1 ? at.team : 0);
+  for (std::int64_t first = begin; first < a.rows; first += std::int64_t{gridDim.x} * kTeams) {
+    const std::int64_t wanted = kShare == 1 ? first : first + at.team;
+    const bool active = kShare == 1 || wanted < a.rows;
+    const std::int64_t row = active ? wanted : a.rows - 1;
+    const int width = active ? a.width : 0;
     const RowDropout dropout(a.before, a.after, place_of_row(a, row), a.rows_per_sequence, a.width,
-                             lane);
+                             at);
     const float mean = a.mean[row];
     const float rstd = a.rstd[row];
     float x[kGroups][8];
@@ -145,11 +199,11 @@ __global__ void __launch_bounds__(kWarps* kWarp, 2) norm_backward_kernel(NormBac
     float product = 0;
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
-      const int column = 256 * g + 8 * lane;
+      const int column = at.column(g);
       float gamma[8];
-      load_eight(static_cast<const T*>(a.d_output) + row * a.width, column, a.width, whole, d[g]);
-      load_eight(static_cast<const T*>(a.sum) + row * a.width, column, a.width, whole, x[g]);
-      load_eight(a.gamma, column, a.width, whole, gamma);
+      load_eight(static_cast<const T*>(a.d_output) + row * a.width, column, width, whole, d[g]);
+      load_eight(static_cast<const T*>(a.sum) + row * a.width, column, width, whole, x[g]);
+      load_eight(a.gamma, column, width, whole, gamma);
       if (dropout.after_on) {
         for (int i = 0; i < 8; ++i) d[g][i] *= dropout.factor(g, i);
       }
@@ -163,36 +217,38 @@ __global__ void __launch_bounds__(kWarps* kWarp, 2) norm_backward_kernel(NormBac
         product += d[g][i] * x[g][i];
       }
     }
-    const float c1 = warp_sum(total) * inverse;
-    const float c2 = warp_sum(product) * inverse;
+    row_sums(at, exchange[turn_of_exchange], total, product);
+    turn_of_exchange ^= 1;  // a warp may still read the last ones
+    const float c1 = total * inverse;
+    const float c2 = product * inverse;
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
-      const int column = 256 * g + 8 * lane;
+      const int column = at.column(g);
       for (int i = 0; i < 8; ++i) d[g][i] = rstd * (d[g][i] - c1 - x[g][i] * c2);
       if (a.d_beside != nullptr) {
         float beside[8];
-        load_eight(static_cast<const T*>(a.d_beside) + row * a.width, column, a.width, whole,
-                   beside);
+        load_eight(static_cast<const T*>(a.d_beside) + row * a.width, column, width, whole, beside);
         for (int i = 0; i < 8; ++i) d[g][i] += beside[i];
       }
-      store_eight(static_cast<T*>(a.d_sum) + row * a.width, column, a.width, whole, d[g]);
+      store_eight(static_cast<T*>(a.d_sum) + row * a.width, column, width, whole, d[g]);
       if (a.d_input == nullptr) continue;
       if (dropout.before_on) {
         for (int i = 0; i < 8; ++i) d[g][i] *= dropout.factor(g, i);
       }
       for (int i = 0; i < 8; ++i) sums[2][g][i] += d[g][i];
-      store_eight(static_cast<T*>(a.d_input) + row * a.width, column, a.width, whole, d[g]);
+      store_eight(static_cast<T*>(a.d_input) + row * a.width, column, width, whole, d[g]);
     }
   }
 
-  for (int turn = 0; turn < kWarps; ++turn) {
-    if (warp == turn) {
+  for (int turn = 0; turn < kTeams; ++turn) {
+    if (at.team == turn) {
 #pragma unroll
       for (int k = 0; k < 3; ++k) {
 #pragma unroll
         for (int g = 0; g < kGroups; ++g) {
           for (int i = 0; i < 8; ++i) {
-            float& sum = block_sums[256 * (kGroups * k + g) + 32 * i + lane];
+            const int group = kShare * (kGroups * k + g) + at.part;
+            float& sum = block_sums[256 * group + 32 * i + at.lane];
             sum = turn == 0 ? sums[k][g][i] : sum + sums[k][g][i];
           }
         }
@@ -203,13 +259,13 @@ __global__ void __launch_bounds__(kWarps* kWarp, 2) norm_backward_kernel(NormBac
   float* out = a.partials + std::int64_t{blockIdx.x} * 3 * a.width;
   for (int j = static_cast<int>(threadIdx.x); j < 3 * a.width; j += kWarps * kWarp) {
     const int column = j % a.width;
-    out[j] = block_sums[256 * (kGroups * (j / a.width) + column / 256) + 32 * (column % 8) +
-                        column % 256 / 8];
+    const int group = kShare * kGroups * (j / a.width) + column / 256;
+    out[j] = block_sums[256 * group + 32 * (column % 8) + column % 256 / 8];
   }
 }
 
-std::int64_t backward_blocks(std::int64_t rows) {
-  const std::int64_t wanted = ceil_divide(rows, kWarps);
+std::int64_t backward_blocks(std::int64_t rows, int teams) {
+  const std::int64_t wanted = ceil_divide(rows, teams);
   return wanted < kBackwardBlocks ? wanted : kBackwardBlocks;
 }
 
@@ -220,8 +276,8 @@ std::int64_t norm_partials_bytes(std::int64_t width) { return kBackwardBlocks * 
 void norm_forward(DType type, const NormForward& a, Stream stream) {
   if (a.rows == 0) return;
   with_type(type, [&]<typename T>(Tag<T>) {
-    with_groups(a.width, [&]<int kGroups>(Number<kGroups>) {
-      launch(norm_forward_kernel<T, kGroups>, blocks(ceil_divide(a.rows, kWarps)),
+    with_groups(a.width, [&]<int kShare, int kGroups>(Number<kShare>, Number<kGroups>) {
+      launch(norm_forward_kernel<T, kShare, kGroups>, blocks(ceil_divide(a.rows, kWarps / kShare)),
              dim3(kWarps * kWarp), 0, stream, a);
     });
   });
@@ -229,10 +285,12 @@ void norm_forward(DType type, const NormForward& a, Stream stream) {
 
 void norm_backward(DType type, const NormBackward& a, Stream stream) {
   if (a.rows == 0) return;
-  const std::int64_t count = backward_blocks(a.rows);
+  std::int64_t count = 0;
   with_type(type, [&]<typename T>(Tag<T>) {
-    with_groups(a.width, [&]<int kGroups>(Number<kGroups>) {
-      launch(norm_backward_kernel<T, kGroups>, blocks(count), dim3(kWarps * kWarp), 0, stream, a);
+    with_groups(a.width, [&]<int kShare, int kGroups>(Number<kShare>, Number<kGroups>) {
+      count = backward_blocks(a.rows, kWarps / kShare);
+      launch(norm_backward_kernel<T, kShare, kGroups>, blocks(count), dim3(kWarps * kWarp), 0,
+             stream, a);
     });
   });
   ReducePartials reduce;
