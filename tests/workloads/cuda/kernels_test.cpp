@@ -19,6 +19,7 @@ namespace {
 using testing::difference;
 using testing::random_values;
 using testing::some_dropout;
+using testing::Values;
 
 TEST(CudaNumbers, bf16_rounds_to_nearest_even_and_keeps_nan) {
   const auto bits = [](float x) { return from_float<Bf16>(x).bits; };
@@ -42,7 +43,7 @@ void mask_kernel(MaskJob job) {
   const std::uint64_t bits = kept_sixty_four(key, job.first, lane);
   if (lane == 0) job.out[0] = bits;
   const std::uint64_t first = job.first / 64 * 64;
-  job.out[1 + lane] = kept_row<1>(key, first, job.width, lane, 0);
+  if (job.width <= 1024) job.out[1 + lane] = kept_row<1>(key, first, job.width, lane, 0);
   for (int part = 0; part < 2; ++part) {
     job.out[33 + 32 * part + lane] = kept_row<2>(key, first, job.width, lane, part);
   }
@@ -64,7 +65,7 @@ TEST(CudaDropout, masks_are_those_of_the_scalar_definition) {
         const int lane = column % 256 / 8;
         const int group = column / 256;
         const auto bit_of = [&](int at, int shift) { return out[at] >> (shift + column % 8) & 1U; };
-        if (group < 4) {
+        if (width <= 1024) {
           ASSERT_EQ(bit_of(1 + lane, 8 * group), kept) << width << " column " << column;
         }
         ASSERT_EQ(bit_of(33 + 32 * (group % 2) + lane, 8 * (group / 2)), kept)
@@ -187,7 +188,7 @@ TEST(CudaGelu, both_forms_are_their_formulas_and_slopes_are_their_derivatives) {
 }
 
 TEST(CudaCrossEntropy, a_logit_that_is_no_number_reaches_the_loss) {
-  const std::vector<float> values = random_values<float>(16, 5);
+  const Values<float> values = random_values<float>(16, 5);
   alignas(32) float logits[16];
   std::copy(values.begin(), values.end(), logits);
   logits[3] = NAN;
