@@ -136,6 +136,26 @@ void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen
   }
 }
 
+// Times that the log states are one thing, what its clock shows another: a timer that was not
+// reset, or steps that the counter leaves out.
+void say_other_clock(std::span<const Estimate> estimates, const Estimate& chosen,
+                     std::size_t records, Trial& trial) {
+  constexpr double kApart = 1.5;
+  constexpr double kSure = 0.1;
+  constexpr std::size_t kEnough = 4;  // records; of few, single steps make the difference
+  if (records < kEnough) return;
+  for (const Estimate& estimate : estimates) {
+    if (estimate.name != "counter_clock" || estimate.unit != chosen.unit) continue;
+    const double ratio = estimate.rate / chosen.rate;
+    if (estimate.resolution > kSure || !(std::max(ratio, 1 / ratio) >= kApart)) continue;
+    trial.notices.push_back(
+        {0, fmt::format("the log's clock shows {:.2g} times as {} as the times of its steps: "
+                        "counter_clock is {:.6g}; evaluation, saving or loading between the steps, "
+                        "or times that are not those of the steps",
+                        std::max(ratio, 1 / ratio), ratio > 1 ? "much" : "little", estimate.rate)});
+  }
+}
+
 // Seconds per optimizer step in the window: the records' own, else differences of a clock that is
 // fine enough. Micro-steps are joined to whole optimizer steps; nothing when the unit is unknown.
 std::vector<double> step_seconds(const RunLog& log, const Window& window, const Facts& facts) {
@@ -272,6 +292,9 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
       (sequences ? trial.sequences_per_second : trial.iterations_per_second) = chosen->rate;
       if (chosen->name == "log_summary" && window.size() > 0) {
         trial.notices.push_back({0, "log_summary measures the whole run, not the window"});
+      }
+      if (chosen->name == "step_time") {
+        say_other_clock(estimates, *chosen, window.size(), trial);
       }
       if (chosen->name.starts_with("printed")) {
         say_other_rates(estimates, *chosen, trial);

@@ -53,7 +53,7 @@ std::optional<std::pair<std::int64_t, std::int64_t>> nodes_and_cards(std::string
 // "base_bs96_fp16_gpu32". gpu3 alone may be the log of the fourth GPU. The batch of such names is
 // of a card or of all: it is left to the log.
 void read_collection_stem(std::string_view stem, PathFacts& out) {
-  bool cards = false, batch = false;
+  bool cards = false, batch = false, several = false;
   std::optional<std::int64_t> gpus;
   std::string_view precision;
   for (const std::string_view word : split(stem, '_')) {
@@ -62,11 +62,14 @@ void read_collection_stem(std::string_view stem, PathFacts& out) {
       out.facts.gpus_per_node.set(both->second, FactSource::path);
       cards = true;
     }
-    if (const auto n = number_after(word, "gpu")) gpus = n;
+    if (const auto n = number_after(word, "gpu")) {
+      several = several || (gpus && *gpus != *n);  // "gpu1_gpu8": a log of each
+      gpus = n;
+    }
     batch = batch || number_after(word, "bs");
     if (std::ranges::find(kPrecisions, word) != std::end(kPrecisions)) precision = word;
   }
-  if (batch && gpus && !cards) out.facts.world_size.set(*gpus, FactSource::path);
+  if (batch && gpus && !cards && !several) out.facts.world_size.set(*gpus, FactSource::path);
   if ((cards || (batch && gpus)) && !precision.empty()) {
     out.facts.precision.set(std::string(precision), FactSource::path);
   }

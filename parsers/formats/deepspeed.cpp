@@ -34,6 +34,8 @@ constexpr std::string_view kAnchors[] = {"SamplesPerSec=",
                                          "Grad overflow on iteration",
                                          "exits successfully.",
                                          "Samples/sec: ",
+                                         "|act_loss: ",
+                                         " | Actor Loss: ",
                                          "bing_bert_progress: step=",
                                          "elapsed time per iteration (",
                                          " iter time (s): "};
@@ -103,6 +105,7 @@ class DeepspeedParser final : public LineParser {
   bool see_end_to_end(const Line& line, RunBuilder& out);
   bool see_chat(const Line& line, RunBuilder& out);
   bool see_progress(const Line& line);
+  bool see_actor_loss(const Line& line) const;
   void add_end_to_end(double seconds, double rate, const Line& line, RunBuilder& out);
   Engine& engine_for(const TimerLine& timer, const Line& line, RunBuilder& out);
 
@@ -177,6 +180,16 @@ bool DeepspeedParser::see_end_to_end(const Line& line, RunBuilder& out) {
   if (!latency || !current || !average) return false;
   add_end_to_end(*latency, *current, line, out);
   end_to_end_->log.summary = Stated{*average, RateUnit::sequences_per_second, line.number};
+  return true;
+}
+
+// "epoch: 0|step: 12|ppo_ep: 1|act_loss: 0.1|cri_loss: 0.2|unsuper_loss: 0.0" of the step that the
+// line in front tells; later releases write it out and put it in front.
+bool DeepspeedParser::see_actor_loss(const Line& line) const {
+  auto loss = number_after(line, "|act_loss:");
+  if (!loss) loss = number_after(line, " | Actor Loss:");
+  if (!loss || end_to_end_ == nullptr || end_to_end_->last() == nullptr) return false;
+  end_to_end_->set_loss(*loss, line.number);
   return true;
 }
 
@@ -266,6 +279,7 @@ bool DeepspeedParser::parse(const Line& line, RunBuilder& out) {
   if (find_text(line.text, "bing_bert_progress: step=") != std::string_view::npos) {
     return see_progress(line);
   }
+  if (see_actor_loss(line)) return true;
   if (find_text(line.text, "OVERFLOW! Rank 0") != std::string_view::npos) {
     ++skipped_;
   } else if (const auto at = integer_after(line, "Grad overflow on iteration ");

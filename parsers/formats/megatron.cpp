@@ -188,7 +188,9 @@ bool MegatronParser::see_iteration(const Line& line, RunBuilder& out) {
     // Whole seconds, or microseconds in the newest.
     draft.log.clock_resolution_s = sample.time_s == std::floor(sample.time_s) ? 1 : 1e-6;
   }
-  if (const auto batch = count_after(line, "global batch size:")) {
+  auto batch = count_after(line, "global batch size:");
+  if (!batch) batch = count_after(line, "gloabl batch size:");  // ModelLink, Ascend
+  if (batch) {
     see_global_batch(draft, *batch, line.number);
   } else if (setting_.engine_batch) {
     see_global_batch(draft, *setting_.engine_batch, line.number);

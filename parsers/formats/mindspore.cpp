@@ -10,6 +10,7 @@
 //   <date>:INFO:epoch: [2/90] loss: 1.04, epoch time: 2.413 s, per step time: 12.377 ms    (2023)
 //   <date>:INFO:epoch[3], iter[1], loss:206.3, fps:371.70 imgs/sec, lr:1e-05, per step time:
 //   688.7ms <date>:INFO:epoch[0], iter[100], loss:483.3, 12.63 imgs/sec, lr:0.01 (detection, YOLO)
+//   <date>:INFO:epoch[1], iter[377], loss:1280.6, per step time: 7642.25 ms, fps: 8.37, lr:0.003
 //   <date> - [callback.py:529] - INFO - { Epoch:[  1/  2], step:[    2/   19], loss: 10.6,
 //       per_step_time: 1865ms, lr: ...                                            (MindFormers)
 //
@@ -30,9 +31,9 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"poch time: ",   ", loss is ",      ", outputs are ",
-                                         "] cost: ",      "per_step_time: ", "train success",
-                                         " imgs/sec, lr:"};
+constexpr std::string_view kAnchors[] = {"poch time: ",    ", loss is ",      ", outputs are ",
+                                         "] cost: ",       "per_step_time: ", "train success",
+                                         " imgs/sec, lr:", " ms, fps: "};
 
 struct Duration {
   double ms = 0;
@@ -212,9 +213,11 @@ bool MindsporeParser::see_mindformers(const Line& line, RunBuilder& out) {
 // The images/s of all devices since the line before. "iter" counts over all epochs, by steps or
 // by sinks of an epoch, or stands still at 1: then how many steps a line covers is not told.
 bool MindsporeParser::see_images(const Line& line, RunBuilder& out) {
-  const auto unit = line.text.find(" imgs/sec, lr:");
+  const bool late = line.text.find(" ms, fps: ") != std::string_view::npos;
+  const auto unit = late ? std::string_view::npos : line.text.find(" imgs/sec, lr:");
   Cursor cursor(line);
-  if (unit == std::string_view::npos || !cursor.skip_past("epoch[") || !cursor.integer()) {
+  if ((!late && unit == std::string_view::npos) || !cursor.skip_past("epoch[") ||
+      !cursor.integer()) {
     return false;
   }
   if (!cursor.literal("], iter[")) return false;
@@ -222,9 +225,11 @@ bool MindsporeParser::see_images(const Line& line, RunBuilder& out) {
   if (!iteration || *iteration < 0 || *iteration > 1'000'000'000'000 || !cursor.literal("]")) {
     return false;
   }
-  const auto before = line.text.find_last_not_of("0123456789.", unit - 1);
-  if (before == std::string_view::npos || before < cursor.at()) return false;
-  const auto rate = Cursor(line.text.substr(before + 1, unit - before - 1), false).number();
+  const auto before =
+      late ? unit : line.text.find_last_not_of("0123456789.", unit == 0 ? 0 : unit - 1);
+  if (!late && (before == std::string_view::npos || before < cursor.at())) return false;
+  const auto rate = late ? number_after(line, " ms, fps:")
+                         : Cursor(line.text.substr(before + 1, unit - before - 1), false).number();
   if (!rate || !(*rate > 0 && *rate < 1e9)) return false;
   Sample sample;
   sample.loss = number_after(line, ", loss:");

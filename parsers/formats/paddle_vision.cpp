@@ -39,6 +39,8 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {"batch_cost: ",
+                                         ", batch_cost=",
+                                         "init nccl context nranks: ",
                                          " train step:",
                                          ", train batch ",
                                          "][Avg]",
@@ -57,6 +59,7 @@ struct Count {
   bool of_run = false;
   bool mean_of_epoch = false;  ///< the times are means since the epoch began
   bool all_cards = false;
+  std::int64_t planned = 0;  ///< last step of the run; 0: not told
 };
 
 std::optional<std::int64_t> whole(Cursor& cursor) {
@@ -93,10 +96,12 @@ std::optional<Count> train_step_count(const Line& line) {
   return Count{*epoch, *step + 1, 0, false, !pass, false};
 }
 
-// "epoch: [1/2], global_step: 100", "epoch: [1/500], iter: 20", "[TRAIN] epoch: 1, iter: 20/500"
+// "epoch: [1/2], global_step: 100", "epoch: [1/500], iter: 20", "[TRAIN] epoch: 1, iter: 20/500",
+// to 2021 "[TRAIN] epoch=1, iter=20/500"
 std::optional<Count> run_count(const Line& line) {
   Cursor cursor(line);
-  const bool seg = cursor.skip_past("[TRAIN] epoch: ");
+  const bool old = cursor.skip_past("[TRAIN] epoch=");
+  const bool seg = old || cursor.skip_past("[TRAIN] epoch: ");
   if (!seg && !cursor.skip_past("epoch: [")) return std::nullopt;
   const auto epoch = whole(cursor);
   if (!epoch) return std::nullopt;
@@ -104,10 +109,12 @@ std::optional<Count> run_count(const Line& line) {
                (!cursor.literal("global_step: ") && !cursor.literal("iter: ")))) {
     return std::nullopt;
   }
-  if (seg && !cursor.skip_past(", iter: ")) return std::nullopt;
+  if (seg && !cursor.skip_past(old ? ", iter=" : ", iter: ")) return std::nullopt;
   const auto step = whole(cursor);
   if (!step) return std::nullopt;
-  return Count{*epoch, *step, 0, true, false, false};
+  Count out{*epoch, *step, 0, true, false, false};
+  if (seg && cursor.literal("/")) out.planned = whole(cursor).value_or(0);
+  return out;
 }
 
 // "Epoch: [0] [ 20/200]", "Epoch: 1/200, iter: 100/3334"
@@ -205,6 +212,7 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   const auto count = count_of(line);
   auto cost = number_after(line, "batch_cost:");
   if (!cost) cost = number_after(line, "batch_cost ");
+  if (!cost) cost = number_after(line, "batch_cost=");
   if (!cost) cost = number_after(line, "elapse:");
   if (!cost) cost = number_after(line, " elapse ");
   if (!count || !cost || !(*cost > 0 && *cost < kMost)) return false;
@@ -235,6 +243,7 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
     sample.time_s += kYear;
   }
   sample.loss = number_after(line, " loss:");
+  if (!sample.loss) sample.loss = number_after(line, " loss=");
   if (!sample.loss) sample.loss = number_after(line, "loss ");
   sample.line = line.number;
   sample.rank = line.rank;
@@ -244,6 +253,7 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
       count->all_cards ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
   run_->log.clock_resolution_s = 1;
   run_->log.clock_is_wall = true;
+  if (count->planned > 0) run_->planned = count->planned;
   run_->add(sample);
   mean_ = mean_ || count->mean_of_epoch;
   all_cards_ = count->all_cards;
@@ -257,6 +267,9 @@ void PaddleVisionParser::see_setting(const Line& line) {
   if (const auto shards = number_after(line, "pipeline with num_shards:")) {
     const bool training = has(line, "(Train)") || has(line, " Train ");
     if (training && *shards >= 1 && *shards < kMost) world_ = static_cast<std::int64_t>(*shards);
+  } else if (const auto ranks = number_after(line, "init nccl context nranks:")) {
+    const bool all = has(line, " ring id: 0");  // the other rings may be of some ranks
+    if (all && *ranks >= 1 && *ranks < kMost) world_ = static_cast<std::int64_t>(*ranks);
   } else if (has(line, " distributed : False")) {
     world_ = 1;
   } else if (has(line, "INFO: TRAIN : ") || has(line, "INFO: VALID : ")) {

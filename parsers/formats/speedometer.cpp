@@ -26,8 +26,8 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {" samples/sec",
-                                         "kv_store=", "kvstore=", "Time cost=", "-Speed "};
+constexpr std::string_view kAnchors[] = {
+    " samples/sec", "kv_store=", "kvstore=", "Time cost=", "-Speed ", "num_epochs="};
 
 class SpeedometerParser final : public LineParser {
  public:
@@ -48,6 +48,7 @@ class SpeedometerParser final : public LineParser {
   std::int64_t epoch_ = -1, batch_ = 0, base_ = 0, interval_ = 0, step_ = -1;
   std::set<int> ranks_;
   std::optional<std::string> store_;
+  std::optional<double> epochs_;  ///< planned
 };
 
 // "Epoch[3] Batch [20]", "Epoch[3] Batch [0-20]", "Iter[3] Batch[20]", "[Epoch 3][Batch 99]".
@@ -138,6 +139,7 @@ bool SpeedometerParser::see_global_step(const Line& line, RunBuilder& out) {
 }
 
 void SpeedometerParser::see_arguments(const Line& line) {
+  if (const auto epochs = number_after(line, " num_epochs=")) epochs_ = *epochs;
   for (const std::string_view key : {"kv_store='", "kvstore='", "kv_store=", "kvstore="}) {
     Cursor cursor(line);
     if (store_ || !cursor.skip_past(key)) continue;
@@ -152,6 +154,15 @@ bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
   if (!place) {
     // "Epoch[0] Time cost=50.885" ends an epoch.
     Cursor cursor(line);
+    // gluon-cv: "[Epoch 099] speed: 75 samples/sec\ttime cost: 3461.229136"
+    if (cursor.skip_past("[Epoch ")) {
+      const auto epoch = cursor.integer();
+      RunDraft* run = out.open(WorkKind::training);
+      if (!epoch || run == nullptr || !cursor.literal("] speed: ")) return false;
+      run->ended_well = epochs_ && static_cast<double>(*epoch) + 1 >= *epochs_;
+      run->last_line = line.number;
+      return true;
+    }
     if (!cursor.skip_past("Epoch[") || !cursor.integer() || !cursor.literal("] Time cost=")) {
       return false;
     }

@@ -16,11 +16,17 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {
-    "global_step/sec: ",   "examples/sec: ",       ", step = ",
-    "throughput_train : ", "train_throughput : ",  "Throughput Average (sentences/sec)",
-    "Total Training Time", "Total Inference Time", "Loss for final step",
-    "***** Running "};
+constexpr std::string_view kAnchors[] = {"global_step/sec: ",
+                                         "examples/sec: ",
+                                         ", step = ",
+                                         "throughput_train : ",
+                                         "train_throughput : ",
+                                         ") total_ips : ",
+                                         "Throughput Average (sentences/sec)",
+                                         "Total Training Time",
+                                         "Total Inference Time",
+                                         "Loss for final step",
+                                         "***** Running "};
 
 class TfParser final : public LineParser {
  public:
@@ -63,6 +69,8 @@ class TfParser final : public LineParser {
   double step_rate_ = kUnknown, step_examples_ = kUnknown;  ///< for the loss line that follows
   std::int64_t loss_step_ = -1;
   std::int64_t dle_step_ = -1;
+  TfTurns turns_;
+  bool samples_ = false;  ///< ResNet: rates of single iterations, not of all
 };
 
 // Year's end: the stamps name no year.
@@ -96,7 +104,8 @@ RunDraft& TfParser::statement_draft(std::int64_t line, RunBuilder& out) {
 
 bool TfParser::parse(const Line& line, RunBuilder& out) {
   if (line.text.find("throughput_train : ") != std::string_view::npos ||
-      line.text.find("train_throughput : ") != std::string_view::npos) {
+      line.text.find("train_throughput : ") != std::string_view::npos ||
+      line.text.find(") total_ips : ") != std::string_view::npos) {
     return see_dle(line, out);
   }
   const auto message = tf_message(line.text);
@@ -113,6 +122,7 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
   }
   if (starts("global_step/sec: ")) {
     const auto rate = number_after(said, "global_step/sec: ");
+    turns_.see(message);
     if (rate) see_global_step_rate(message, *rate, line, out);
     return rate.has_value();
   }
@@ -240,10 +250,6 @@ void TfParser::see_examples_rate(double rate, const TfMessage&) {
 // A record from a global_step/sec line: how many steps it covers follows from the clock.
 void TfParser::put_rate(RunBuilder& out) {
   if (!waiting_.set) return;
-  const auto steps_in = [](double rate, double seconds) -> std::int64_t {
-    const double steps = std::round(rate * seconds);
-    return steps >= 1 && steps < 1e9 ? static_cast<std::int64_t>(steps) : 0;
-  };
   const auto put = [&](const Waiting& from, std::int64_t steps, bool first) {
     Sample sample;
     rate_step_ += std::max<std::int64_t>(1, steps);
@@ -265,7 +271,7 @@ void TfParser::put_rate(RunBuilder& out) {
     sample.line = from.line;
     run.add(sample);
   };
-  const std::int64_t steps = steps_in(waiting_.rate, waiting_.time_s - rate_time_);
+  const std::int64_t steps = tf_steps_in(waiting_.rate, waiting_.time_s - rate_time_);
   if (std::isnan(rate_time_) && !first_.set && !std::isnan(waiting_.time_s)) {
     first_ = waiting_;  // its own number of steps is that of the next line
   } else {
@@ -302,6 +308,7 @@ bool TfParser::see_dle(const Line& line, RunBuilder& out) {
     sample.iterations = 1;
   }
   RunDraft& run = draft(Series::dle, line.number, out);
+  samples_ = read->sample;
   run.log.rate_unit = RateUnit::sequences_per_second;
   sample.distinct = sample.step == dle_step_;
   if (sample.distinct) run.log.totals.skipped_steps = run.log.totals.skipped_steps.value_or(0) + 1;
@@ -319,6 +326,10 @@ void TfParser::end_run(RunBuilder& out) {
     first_ = {};
     waiting_.time_s = rate_time_ = kUnknown;
     put_rate(out);
+  }
+  if (samples_ && series_[2] != nullptr && statements_ != nullptr && statements_->log.summary) {
+    series_[2]->discard = true;  // the closing mean is of all iterations
+    series_[2] = nullptr;
   }
   RunDraft* const loss = series_[0];
   RunDraft* const rates = series_[1];
@@ -360,6 +371,14 @@ void TfParser::end_run(RunBuilder& out) {
 
 void TfParser::finish(RunBuilder& out) {
   end_run(out);
+  for (const auto& draft : out.drafts()) {
+    if (!turns_.several() || draft->log.kind != WorkKind::training || draft->discard) continue;
+    draft->log.rate_unit = RateUnit::unknown;
+    draft->log.notices.push_back(
+        {0,
+         "several processes print global_step/sec and examples/sec in turn: the rates are of each, "
+         "and no rate of the job is taken from them"});
+  }
   out.facts.framework.set("tensorflow", FactSource::log);
 }
 

@@ -1,5 +1,7 @@
 #include "parsers/text/tf_message.h"
 
+#include <cmath>
+
 #include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
 
@@ -12,7 +14,25 @@ std::optional<TfMessage> tf_message(std::string_view line) {
   if (!time) return std::nullopt;
   const auto bracket = line.find("] ");
   if (bracket == std::string_view::npos || bracket > 160) return std::nullopt;
-  return TfMessage{line.substr(bracket + 2), *time, true};
+  TfMessage out{line.substr(bracket + 2), *time, true};
+  if (Cursor cursor(line.substr(0, bracket), false); cursor.skip_past(" ")) {
+    cursor.until(" ");
+    cursor.blanks();
+    out.thread = cursor.integer().value_or(0);
+  }
+  return out;
+}
+
+void TfTurns::see(const TfMessage& message) {
+  if (message.thread == 0 || message.thread == thread_) return;
+  several_ = several_ || message.thread == before_;
+  before_ = thread_;
+  thread_ = message.thread;
+}
+
+std::int64_t tf_steps_in(double rate, double seconds) {
+  const double steps = std::round(rate * seconds);
+  return steps >= 1 && steps < 1e9 ? static_cast<std::int64_t>(steps) : 0;
 }
 
 std::optional<TfLossStep> tf_loss_step(const Line& message) {
@@ -36,6 +56,16 @@ std::optional<TfDleLine> tf_dle_line(const Line& line) {
   if (!cursor.skip_past("DLL ")) return std::nullopt;
   TfDleLine out;
   out.time_s = date_time(cursor.rest()).value_or(kUnknown);
+  // ResNet: "DLL <date> - (0, 380) total_ips : 11633.7", images/s of all ranks.
+  if (cursor.skip_past(" - (") && cursor.integer() && cursor.literal(", ")) {
+    out.iteration = cursor.integer();
+    if (!out.iteration || !cursor.literal(") total_ips : ")) return std::nullopt;
+    const auto rate = cursor.number();
+    if (!rate || *out.iteration < 0 || !(*rate >= 0)) return std::nullopt;
+    out.rate = *rate;
+    out.sample = true;
+    return out;
+  }
   Cursor value(line);
   if (!value.skip_past("throughput_train : ") && !value.skip_past("train_throughput : ")) {
     return std::nullopt;

@@ -15,9 +15,25 @@ struct TfMessage {
   std::string_view text;
   double time_s = kUnknown;  ///< seconds of an unnamed year; absl lines only
   bool absl = false;
+  std::int64_t thread = 0;  ///< absl: of the process that prints
 };
 /// "INFO:tensorflow:..." or "I0501 17:11:00.381370 <thread> file.py:2308] ...".
 [[nodiscard]] std::optional<TfMessage> tf_message(std::string_view line);
+
+/// Whether several processes print a kind of message in turn: another thread alone may be that of
+/// the next launch, one whose turn comes again is not.
+class TfTurns {
+ public:
+  void see(const TfMessage& message);
+  [[nodiscard]] bool several() const { return several_; }
+
+ private:
+  std::int64_t thread_ = 0, before_ = 0;
+  bool several_ = false;
+};
+
+/// Steps done in an interval at this rate; 0 when it is not told.
+[[nodiscard]] std::int64_t tf_steps_in(double rate, double seconds);
 
 /// "loss = 11.079672, step = 32 (1271.735 sec)"; without "step =" a loss is an evaluation's.
 struct TfLossStep {
@@ -28,10 +44,12 @@ struct TfLossStep {
 [[nodiscard]] std::optional<TfLossStep> tf_loss_step(const Line& message);
 
 /// NVIDIA's "DLL 2023-08-02 10:01:00.756283 - Iteration: 12  throughput_train : 1007.394
-/// sequences/s mlm_loss : ...", or its closing line without an iteration. Rates are of all ranks.
+/// sequences/s mlm_loss : ...", ResNet's "(0, 380) total_ips : 11633.7", or the closing line
+/// without an iteration. Rates are of all ranks.
 struct TfDleLine {
   std::optional<std::int64_t> iteration;
-  double rate = 0;  ///< sequences/s
+  double rate = 0;      ///< sequences/s
+  bool sample = false;  ///< of one iteration of those since the line before
   double time_s = kUnknown;
   std::optional<double> loss;
 };

@@ -15,6 +15,7 @@ TEST(FactsFromPath, NamesOfCollectionsTellCardsAndPrecision) {
   const PathFacts all = facts_from_path("logs/base_bs32_fp32_gpu32_gradacc.log");
   EXPECT_EQ(all.facts.world(), 32);
   EXPECT_EQ(all.facts.precision.value, "fp32");
+  EXPECT_FALSE(facts_from_path("logs/mxnet_gpu1_gpu8_fp32_bs96.txt").facts.world()) << "two runs";
   EXPECT_FALSE(facts_from_path("logs/train_gpu3.log").facts.world()) << "the fourth GPU's log";
   EXPECT_FALSE(facts_from_path("NC_N1C_nC2.log").facts.world());
 }

@@ -142,5 +142,25 @@ TEST(Deepspeed, KnowsThatThePipelinesTimerCountsOptimizerSteps) {
             IterationUnit::optimizer_step);
 }
 
+TEST(Deepspeed, TellsWhereTheLossOfTheActorIsNotFinite) {
+  const auto step = [](int n, const char* loss) {
+    return "|E2E latency=4.00s |Gather latency=0.00s (0.00%) |Generate time=3.00s (75.00%) "
+           "|Training "
+           "time=0.80s (20.00%) |Others=0.20 (5.00%)|CurSamplesPerSec=16.00 "
+           "|AvgSamplesPerSec=15.50\n"
+           "epoch: 0|step: " +
+           std::to_string(n) + "|ppo_ep: 1|act_loss: " + loss +
+           "|cri_loss: 0.25|unsuper_loss: 0.0\naverage reward score: 1.5\n";
+  };
+  auto runs = read_text(step(0, "0.125") + step(1, "0.0625") + step(2, "inf"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records[1].loss, 0.0625);
+  EXPECT_EQ(runs[0].outcome.status, Status::nan);
+  EXPECT_EQ(runs[0].outcome.step, 3);
+  runs = read_text(step(0, "0.125") + step(1, "0.0625"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_NE(runs[0].outcome.status, Status::nan);
+}
+
 }  // namespace
 }  // namespace bertbench

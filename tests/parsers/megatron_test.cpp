@@ -243,5 +243,16 @@ TEST(Megatron, SpeaksForALogThatDeepSpeedTimesAsWell) {
   EXPECT_EQ(runs[0].records.size(), 3u);
 }
 
+// ModelLink writes the key so.
+TEST(Megatron, ReadsTheMisspeltGlobalBatch) {
+  const auto runs = read_text(
+      " iteration  11/ 500 | consumed samples: 2816 | elapsed time per iteration (ms):  5120.0 | "
+      "learning rate: 1.5E-05 | gloabl batch size:  256 | lm loss:  1.25E+01 | loss scale:  "
+      "65536.0 "
+      "|\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 256);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -155,5 +155,21 @@ TEST(Mindspore, TakesTheUnitOfEachTimeAsPrinted) {
   EXPECT_NEAR(seconds[0].records[0].seconds, 120, 1e-9);
 }
 
+TEST(Mindspore, ReadsImagesPerSecondBehindTheTimeOfAStep) {
+  const auto runs = read_text(
+      "2023-03-01 10:00:00,004:INFO:epoch[1], iter[50], loss:90.25, per step time: 2000.00 ms, "
+      "fps: "
+      "32.00, lr:0.003\n"
+      "2023-03-01 10:00:25,004:INFO:epoch[2], iter[100], loss:80.5, per step time: 500.00 ms, fps: "
+      "128.00, lr:0.006\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 128);
+  EXPECT_EQ(runs[0].records[1].iterations, 50);
+  EXPECT_NEAR(runs[0].records[1].seconds, 25, 1e-9);
+  EXPECT_EQ(runs[0].records[1].loss, 80.5);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+}
+
 }  // namespace
 }  // namespace bertbench

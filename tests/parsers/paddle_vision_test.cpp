@@ -142,5 +142,37 @@ TEST(PaddleVision, BeginsAnotherRunWhereTheCounterGoesBack) {
   EXPECT_EQ(runs[1].records.front().step, 1);
 }
 
+TEST(PaddleVision, ReadsPaddleSegFromItsFirstReleaseToTheEndOfItsPlan) {
+  const auto runs = read_text(
+      "2021-03-01 10:00:00 [INFO]\t[TRAIN] epoch=1, iter=5/15, loss=2.5, lr=0.009, "
+      "batch_cost=0.8, reader_cost=0.25 | ETA 00:00:08\n"
+      "2021-03-01 10:00:03 [INFO]\t[TRAIN] epoch=1, iter=10/15, loss=2.25, lr=0.009, "
+      "batch_cost=0.6, reader_cost=0.00 | ETA 00:00:03\n"
+      "2021-03-01 10:00:06 [INFO]\t[TRAIN] epoch=1, iter=15/15, loss=2.0, lr=0.009, "
+      "batch_cost=0.6, reader_cost=0.00 | ETA 00:00:00\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[2].step, 15);
+  EXPECT_EQ(runs[0].records[2].loss, 2);
+  EXPECT_NEAR(runs[0].records[2].seconds, 3, 1e-9);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
+TEST(PaddleVision, TakesTheCardsFromTheRingOfAll) {
+  const auto runs = read_text(
+      "I0301 10:00:00.5  4107 nccl_context.cc:74] init nccl context nranks: 8 local rank: 0 gpu "
+      "id: "
+      "0 ring id: 0\n"
+      "I0301 10:00:00.6  4107 nccl_context.cc:74] init nccl context nranks: 2 local rank: 0 gpu "
+      "id: "
+      "0 ring id: 10\n"
+      "2021-03-01 10:00:00 [INFO]\t[TRAIN] epoch: 1, iter: 1/20, loss: 2.5, lr: 0.01, batch_cost: "
+      "0.5000, reader_cost: 0.00155, ips: 8.0000 samples/sec | ETA 00:00:05\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.world(), 8);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 4);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -69,5 +69,24 @@ TEST(Speedometer, SaysNothingWhereTheStoreIsLocal) {
   EXPECT_TRUE(runs.at(0).notices.empty());
 }
 
+// gluon-cv: the last epoch that the arguments plan ends the run, another one does not.
+TEST(Speedometer, TellsTheEndByTheEpochsThatArePlanned) {
+  const std::string head =
+      "Namespace(batch_size=8, kvstore=None, num_epochs=3, num_gpus=8, resume_epoch=0)\n";
+  const auto epoch = [](const std::string& n) {
+    return "Epoch[" + n +
+           "] Batch [49]/[100]\tSpeed: 75.5 samples/sec\t accuracy=79.5\t loss=0.75\n" + "[Epoch " +
+           n + "] training: accuracy=79.5\t loss=0.75\n[Epoch " + n +
+           "] speed: 75 samples/sec\ttime cost: 34.5\n";
+  };
+  auto runs = read_text(head + epoch("000") + epoch("001"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+  runs = read_text(head + epoch("000") + epoch("001") + epoch("002"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
 }  // namespace
 }  // namespace bertbench

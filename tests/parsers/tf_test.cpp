@@ -151,5 +151,46 @@ TEST(TfEstimator, TheFirstLossLineOfALogWithoutItsHeadTellsNoStepTime) {
   EXPECT_EQ(runs[0].records.at(1).seconds, 24.1);
 }
 
+// Two workers of MPI write one file: neither one's examples/sec is the job's.
+TEST(Tf, TakesNoRateOfTheJobFromProcessesThatPrintInTurn) {
+  const auto rate = [](const char* time, const char* thread, const char* steps,
+                       const char* examples) {
+    const std::string stamp = std::string("I0301 07:") + time + " " + thread + " tpu_estimator.py:";
+    return std::string("INFO:tensorflow:global_step/sec: ") + steps + "\n" + stamp +
+           "2350] global_step/sec: " + steps + "\nINFO:tensorflow:examples/sec: " + examples +
+           "\n" + stamp + "2351] examples/sec: " + examples + "\n";
+  };
+  const std::string one = rate("10:05.000000", "1401", "0.5", "16") +
+                          rate("10:07.000000", "1401", "0.51", "16.32") +
+                          rate("10:09.000000", "1401", "0.52", "16.64");
+  auto runs = read_text(one);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  runs = read_text(
+      rate("10:05.000000", "1401", "0.5", "16") + rate("10:05.100000", "1402", "0.49", "15.7") +
+      rate("10:07.000000", "1401", "0.51", "16.32") + rate("10:07.100000", "1402", "0.48", "15.4"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown);
+  ASSERT_FALSE(runs[0].notices.empty());
+  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("in turn"));
+}
+
+TEST(Tf, ReadsTheImagesOfResnetWhereNothingClosesTheRun) {
+  const std::string lines =
+      "DLL 2022-03-01 10:00:00.500000 - (0, 200) total_ips : 9000.5\n"
+      "DLL 2022-03-01 10:00:02.500000 - (0, 210) total_ips : 9100.25\n"
+      "DLL 2022-03-01 10:00:04.500000 - (0, 220) total_ips : 9200.75\n";
+  auto runs = read_text(lines);
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[2].step, 220);
+  EXPECT_EQ(runs[0].records[2].printed_rate, 9200.75);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  runs = read_text(lines + "DLL 2022-03-01 10:00:06.5 - () train_throughput : 9123.5 images/s\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_TRUE(runs[0].records.empty()) << "samples of single iterations; the closing line has all";
+  EXPECT_EQ(runs[0].summary->value, 9123.5);
+}
+
 }  // namespace
 }  // namespace bertbench

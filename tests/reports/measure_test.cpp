@@ -66,6 +66,24 @@ TEST(MeasureTrial, StepTimeIsWorkOverTimeOfTheWindowAlone) {
   EXPECT_NEAR(trial.estimators.at("total_time"), 16 / 0.3, 1e-9);
 }
 
+// A timer that nobody resets adds up: the steps' times are then five times too long.
+TEST(MeasureTrial, StepTimesFarFromTheLogsOwnClockAreTold) {
+  RunLog log = log_of_seconds(std::vector<double>(40, 0.5));
+  log.clock_resolution_s = 1e-3;
+  log.clock_is_wall = true;
+  const auto measured = [&](double each) {
+    for (std::size_t i = 0; i < log.records.size(); ++i) {
+      log.records[i].time_s = each * static_cast<double>(i);
+    }
+    return measure_trial(log, facts(8, 1, 1, 2), with_window("all"));
+  };
+  const Trial trial = measured(0.1);
+  EXPECT_EQ(trial.estimator, "step_time");
+  EXPECT_THAT(notices(trial), HasSubstr("shows 5 times as much"));
+  EXPECT_THAT(notices(measured(2)), HasSubstr("shows 4 times as little"));
+  EXPECT_THAT(notices(measured(0.55)), testing::Not(HasSubstr("the log's clock")));
+}
+
 TEST(MeasureTrial, AnUncoveredWindowKeepsItsOutcomeAndGivesNoRate) {
   RunLog log = log_of_seconds(std::vector<double>(150, 0.1));
   log.outcome = {
