@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "parsers/core/text.h"
+#include "parsers/dll/dll_walk.h"
+#include "parsers/runs/run_gate.h"
 #include "parsers/text/decimal.h"
 
 #if defined(__SSE2__)
@@ -106,88 +108,6 @@ void DllReader::read_number(std::string_view text, const Part& part, DllValues& 
   values.*part.use = part.negative ? -value : value;
 }
 
-/// Every step returns false where the text is not of the usual form.
-class DllReader::Walk {
- public:
-  explicit Walk(std::string_view text)
-      : begin_(text.data()), p_(text.data()), end_(p_ + text.size()) {}
-
-  [[nodiscard]] std::uint32_t offset() const { return static_cast<std::uint32_t>(p_ - begin_); }
-  bool take(char c) {
-    if (p_ == end_ || *p_ != c) return false;
-    ++p_;
-    return true;
-  }
-  void blanks() {
-    while (p_ != end_ && *p_ == ' ') ++p_;
-  }
-  /// A separator and the blanks behind it.
-  bool next(char c) {
-    blanks();
-    if (!take(c)) return false;
-    blanks();
-    return true;
-  }
-  [[nodiscard]] bool at(char c) const { return p_ != end_ && *p_ == c; }
-  [[nodiscard]] bool done() {
-    blanks();
-    return p_ == end_;
-  }
-
-  bool string(std::string_view& out) {
-    if (!take('"')) return false;
-    const char* const begin = p_;
-#if defined(__SSE2__)
-    const __m128i quote = _mm_set1_epi8('"'), escape = _mm_set1_epi8('\\');
-    const __m128i space = _mm_set1_epi8(' ');
-    while (end_ - p_ >= 16) {
-      const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p_));
-      const auto quotes = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(x, quote)));
-      // As signed bytes, control characters and all that is not ASCII lie below the blank.
-      const auto odd = static_cast<unsigned>(
-          _mm_movemask_epi8(_mm_or_si128(_mm_cmplt_epi8(x, space), _mm_cmpeq_epi8(x, escape))));
-      if (quotes != 0) {
-        const int n = std::countr_zero(quotes);
-        if ((odd & ((1u << static_cast<unsigned>(n)) - 1)) != 0) return false;
-        out = {begin, static_cast<std::size_t>(p_ + n - begin)};
-        p_ += n + 1;
-        return true;
-      }
-      if (odd != 0) return false;
-      p_ += 16;
-    }
-#endif
-    for (; p_ != end_; ++p_) {
-      const auto c = static_cast<unsigned char>(*p_);
-      if (c == '"') {
-        out = {begin, static_cast<std::size_t>(p_ - begin)};
-        ++p_;
-        return true;
-      }
-      if (c < 0x20 || c >= 0x7f || c == '\\') return false;
-    }
-    return false;
-  }
-
-  bool number(double& out) {
-    const Decimal read = read_decimal(p_, end_);
-    if (read.stop == nullptr) return false;
-    // "1.2.3", "1e", "12x": the library says what is wrong with it.
-    if (read.stop != end_ && *read.stop != ',' && *read.stop != ' ' && *read.stop != '}' &&
-        *read.stop != ']') {
-      return false;
-    }
-    out = read.value;
-    p_ = read.stop;
-    return true;
-  }
-
- private:
-  const char* begin_;
-  const char* p_;
-  const char* end_;
-};
-
 DllReader::Slot DllReader::slot_of(std::string_view key) {
   constexpr std::pair<std::string_view, Slot> kKeys[] = {
       {"step_loss", step_loss},    {"average_loss", average_loss}, {"final_loss", final_loss},
@@ -199,7 +119,7 @@ DllReader::Slot DllReader::slot_of(std::string_view key) {
   return nothing;
 }
 
-bool DllReader::read_value(Walk& walk, Slot slot) {
+bool DllReader::read_value(DllWalk& walk, Slot slot) {
   Value value;
   value.slot = slot;
   value.is_string = walk.at('"');
@@ -221,7 +141,7 @@ bool DllReader::read_value(Walk& walk, Slot slot) {
   return first;  // of a key that stands twice the library takes the last
 }
 
-bool DllReader::read_data(Walk& walk) {
+bool DllReader::read_data(DllWalk& walk) {
   if (!walk.take('{')) return false;
   walk.blanks();
   if (walk.take('}')) return true;
@@ -234,7 +154,7 @@ bool DllReader::read_data(Walk& walk) {
 }
 
 // One number, or two of which the last one counts. Strings are left to the library.
-bool DllReader::read_step(Walk& walk) {
+bool DllReader::read_step(DllWalk& walk) {
   if (!walk.next('[') || walk.at('"') || !read_value(walk, nothing)) return false;
   if (walk.next(',') && (walk.at('"') || !read_value(walk, nothing))) return false;
   values_.back().slot = step;
@@ -243,7 +163,7 @@ bool DllReader::read_step(Walk& walk) {
 }
 
 bool DllReader::read_object(std::string_view text) {
-  Walk walk(text);
+  DllWalk walk(text);
   values_.clear();
   place_ = {};
   bool has_data = false;
@@ -328,15 +248,30 @@ bool DllReader::read_by_shape(std::string_view text, bool alike_only, DllStep& o
     if (part.use != nullptr) read_number(text, part, values);
   }
   if (text.substr(at) != tail_) return false;
+  values.last = shape_last_;
+  result(values, out);
+  placed_ = true;
+  size_ = text.size();
+  return true;
+}
+
+void DllReader::result(const DllValues& values, DllStep& out) {
   out.iteration = values.iteration;
   if (!std::isnan(values.skipped)) out.skipped = values.skipped;
   if (!std::isnan(values.loss)) out.loss = values.loss;
   out.time_s = values.time_s;
   out.rate = values.rate;
-  out.last = shape_last_;
-  placed_ = true;
-  size_ = text.size();
-  return true;
+  out.last = values.last;
+}
+
+// `text` was read by its shape.
+void DllReader::remember(std::string_view text) {
+  std::vector<DllNumber> numbers;
+  for (const Part& part : shape_) {
+    if (part.is_string && part.use == nullptr) continue;
+    numbers.push_back({part.first, part.whole, part.fraction, part.negative, part.use});
+  }
+  layouts_.remember(text, numbers, shape_last_);
 }
 
 void DllReader::result(std::string_view text, DllStep& out) const {
@@ -364,6 +299,12 @@ void DllReader::result(std::string_view text, DllStep& out) const {
 }
 
 std::size_t DllReader::read_alike(std::string_view text, DllStep& out) {
+  if (!alike_) return 0;
+  DllValues values;
+  if (const std::size_t size = layouts_.read_line(text, values); size > 0) {
+    result(values, out);
+    return size;
+  }
   if (!placed_) return 0;
   // Mostly the numbers are as long as before. That no other line break stands in front of this one
   // is what the maps find out.
@@ -374,14 +315,30 @@ std::size_t DllReader::read_alike(std::string_view text, DllStep& out) {
   }
   if (!read_by_shape(text.substr(0, size), true, out)) return 0;
   missed_ = false;
+  remember(text.substr(0, size));
   return size;
 }
 
 bool DllReader::read(std::string_view text, DllStep& out) {
-  if (read_by_shape(text, false, out)) {
+  DllValues values;
+  if (layouts_.read_whole(text, values)) {
+    result(values, out);
     missed_ = false;
+    alike_ = true;
     return true;
   }
+  if (read_by_shape(text, false, out)) {
+    missed_ = false;
+    alike_ = true;
+    std::string blind = number_blind(text);
+    if (blind != layouts_blind_) {
+      layouts_.clear();
+      layouts_blind_ = std::move(blind);
+    }
+    remember(text);
+    return true;
+  }
+  alike_ = false;
   if (!read_object(text)) return false;
   // One line of another kind in between (a checkpoint's, an evaluation's) is not yet a new shape.
   if (shape_.empty() || missed_) learn(text);

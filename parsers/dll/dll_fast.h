@@ -9,10 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "parsers/dll/dll_layouts.h"
 #include "parsers/dll/dll_run.h"
 #include "parsers/scan/byte_maps.h"
 
 namespace bertbench {
+
+class DllWalk;
 
 /// Reads flat LOG lines of one or two step numbers, written as json.dumps does: ASCII, no escapes,
 /// no nesting. What it reads is what the JSON library reads (tests/parsers/dll_fast_test.cpp), at a
@@ -21,12 +24,9 @@ namespace bertbench {
 /// A log's lines differ only in their values: the text between the values of the line before is
 /// expected again, and where it stands the keys need not be read. Of such a line only the values
 /// that count are read; a bitmap of its digits and one of its quotes tell where each value ends,
-/// and up to the first value that is longer or shorter than before even that is known.
-struct DllValues {
-  double iteration = kUnknown, skipped = kUnknown, loss = kUnknown, time_s = kUnknown;
-  double rate = kUnknown;
-};
-
+/// and up to the first value that is longer or shorter than before even that is known. Nearly all
+/// lines have numbers as long as those of one of the last few layouts: of them only the digits that
+/// count are looked at.
 class DllReader {
  public:
   /// The object behind "DLLL ". False for any other text, right or wrong: the library decides.
@@ -70,19 +70,20 @@ class DllReader {
     std::size_t size = 0, whole = 0, fraction = 0, first = 0, end = 0;
     bool negative = false;
   };
-  class Walk;
 
   static Slot slot_of(std::string_view key);
   bool find_number(std::string_view text, Part& part, std::size_t& at);
   static void read_number(std::string_view text, const Part& part, DllValues& values);
   bool read_by_shape(std::string_view text, bool alike_only, DllStep& out);
   bool read_object(std::string_view text);
-  bool read_data(Walk& walk);
-  bool read_step(Walk& walk);
-  bool read_value(Walk& walk, Slot slot);
+  bool read_data(DllWalk& walk);
+  bool read_step(DllWalk& walk);
+  bool read_value(DllWalk& walk, Slot slot);
   void learn(std::string_view text);
   [[nodiscard]] double DllValues::*use_of(Slot slot) const;
   void result(std::string_view text, DllStep& out) const;
+  static void result(const DllValues& values, DllStep& out);
+  void remember(std::string_view text);
 
   std::vector<Value> values_;
   std::array<std::uint8_t, slots> place_{};  ///< in values_, plus one; 0: not on the line
@@ -93,6 +94,9 @@ class DllReader {
   std::size_t size_ = 0;     ///< of that text
   ByteMaps maps_;
   bool missed_ = false;  ///< the line before was of another shape
+  DllLayouts layouts_;
+  std::string layouts_blind_;  ///< number_blind() of the text that the layouts began with
+  bool alike_ = false;         ///< so is that of the text that was read last
 };
 
 }  // namespace bertbench

@@ -68,7 +68,7 @@ void RecordStore::resized(std::size_t before) {
 
 // Newest records that stay as they are.
 std::size_t RecordStore::tail() const {
-  constexpr std::size_t kEnough = 4096;
+  constexpr std::size_t kEnough = 1024;
   return std::min(kEnough, capacity_ / 8);
 }
 
@@ -82,7 +82,10 @@ Record& RecordStore::push() {
     budget_->count(1);
     if (budget_->spent()) budget_->shrink();
   }
-  return records_.emplace_back();
+  // A copy: to build one in place is to clear it first, by the slowest instruction there is.
+  static constexpr Record kNothing;
+  records_.push_back(kNothing);
+  return records_.back();
 }
 
 std::vector<Record> RecordStore::take() {
@@ -92,8 +95,7 @@ std::vector<Record> RecordStore::take() {
 }
 
 void RecordStore::shrink(bool windows) {
-  if (windows && window_.kind != WindowRule::Kind::all &&
-      window_.kind != WindowRule::Kind::automatic) {
+  if (windows && has_fixed_window()) {
     window_.kind = WindowRule::Kind::all;
     window_merged_ = true;
   }
@@ -126,6 +128,10 @@ void RecordStore::join_after(std::int64_t step) {
   resized(before);
 }
 
+bool RecordStore::has_fixed_window() const {
+  return window_.kind != WindowRule::Kind::all && window_.kind != WindowRule::Kind::automatic;
+}
+
 // `index` counts records of the log, merged ones too, from 0. The record in front of a window is
 // kept as well: a counter's difference over a window starts at it.
 bool RecordStore::is_protected(const Record& record, std::int64_t index) const {
@@ -156,11 +162,12 @@ void RecordStore::merge_all() {
 // the record in front of it may take it.
 void RecordStore::merge(std::size_t from, std::size_t to, std::int64_t index, bool open) {
   const std::size_t before = records_.size();
+  const bool fixed = has_fixed_window();
   std::size_t end = from;  // behind the last record that stays
   for (std::size_t i = from; i < to; ++i) {
     const Record& record = records_[i];
     const bool keep =
-        is_protected(record, index) || is_protected(record, index + record.merged - 1);
+        fixed && (is_protected(record, index) || is_protected(record, index + record.merged - 1));
     index += record.merged;
     if (!keep && open && records_[end - 1].merged + record.merged <= stride_) {
       join(records_[end - 1], record);

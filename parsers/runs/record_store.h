@@ -66,6 +66,7 @@ class RecordStore {
 
  private:
   [[nodiscard]] bool is_protected(const Record& record, std::int64_t index) const;
+  [[nodiscard]] bool has_fixed_window() const;
   [[nodiscard]] std::size_t tail() const;
   void merge_new();
   void merge_all();

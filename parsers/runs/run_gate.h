@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "parsers/scan/digit_template.h"
+
 namespace bertbench {
 
 /// `text` with each stretch of digits, points and minus signs made one '0'. A literal that stands
@@ -28,7 +30,9 @@ class RunGate {
 
  private:
   std::string_view text_;
-  std::string blind_;  ///< text for which apart_ was found out
+  // The text for which apart_ was found out.
+  std::string blind_;
+  DigitTemplate digits_;
   bool apart_ = false;
   int missed_ = 0, pause_ = 0;
 };

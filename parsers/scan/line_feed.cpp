@@ -93,9 +93,9 @@ void LineScan::scan(std::string_view all, std::size_t history, std::size_t end, 
 // Where the part of an overlong line ends whose first hit is the one at `index`: further hits
 // belong to it while they are near one another.
 std::size_t LineScan::end_of_part(std::size_t index, std::size_t reach) const {
-  std::size_t end = std::min(reach, hits_[index].offset + kNear);
+  std::size_t end = std::min(reach, hits_[index].offset + kNearBehind);
   while (++index < hits_.size() && hits_[index].offset < end) {
-    end = std::min(reach, hits_[index].offset + kNear);
+    end = std::min(reach, hits_[index].offset + kNearBehind);
   }
   return end;
 }
@@ -122,7 +122,7 @@ std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size
     if (!in_unbroken) unbroken_ = begin;
     unbroken_end_ = reach;
     if (reach == hit + kReach && !from_its_begin()) {
-      begin = std::max(begin, hit - std::min(hit, kNear));
+      begin = std::max(begin, hit - std::min(hit, kNearFront));
       end = end_of_part(first, reach);
     }
     // Cut by the cap: what stands at the cut is not whole either.

@@ -2,7 +2,7 @@
 //
 // A line ends at '\n', '\r' or "\r\n". Only lines that hold an anchor are found; the others are
 // neither split nor copied. A line longer than kReach on one side of its anchor is cut there, so
-// that memory stays bounded; one longer than that on both sides is cut to kNear around its anchors,
+// that memory stays bounded; one longer than that on both sides is cut near its anchors,
 // so that one line of gigabytes costs no more than many short ones.
 #pragma once
 
@@ -54,9 +54,9 @@ class LineScan {
  public:
   static constexpr std::size_t kReach = std::size_t{32}
                                         << 10;  ///< kept on either side of an anchor
-  /// Kept on either side where the line goes on beyond kReach on both: what no record needs would
-  /// else be searched by every format with an anchor in there.
-  static constexpr std::size_t kNear = std::size_t{1} << 10;
+  /// Kept in front of and behind an anchor where the line goes on beyond kReach on both sides: what
+  /// no record needs would else be searched by every format with an anchor in there.
+  static constexpr std::size_t kNearFront = 512, kNearBehind = 768;
   static constexpr std::size_t kHistory = std::size_t{4} << 10;  ///< Candidate::before
 
   /// `owners[i]` belongs to literal i of the scanner; both must outlive the scan.

@@ -158,7 +158,7 @@ TEST(LineFeed, CutsAnOverlongLineAroundItsAnchorsWhereverTheBlocksEnd) {
 
 TEST(LineFeed, KeepsLittleAroundAnAnchorFarFromBothEndsOfALine) {
   const std::string dots(50'000, '.');
-  const auto far = std::string(2 * LineScan::kNear + 100, '-');
+  const auto far = std::string(LineScan::kNearFront + LineScan::kNearBehind + 100, '-');
   const std::string line = dots + "step" + far + "it/s...loss" + far + "step" + dots;
   const auto got = feed({line + "\n"});
   ASSERT_EQ(got.size(), 3u);
@@ -166,8 +166,8 @@ TEST(LineFeed, KeepsLittleAroundAnAnchorFarFromBothEndsOfALine) {
   EXPECT_EQ(got[1].owners, 5u) << "near one another: one part";
   EXPECT_EQ(got[2].owners, 2u);
   for (const Got& part : got) {
-    EXPECT_LE(part.text.size(), 2 * LineScan::kNear + 20);
-    EXPECT_GE(part.text.size(), 2 * LineScan::kNear - 20);
+    EXPECT_LE(part.text.size(), LineScan::kNearFront + LineScan::kNearBehind + 20);
+    EXPECT_GE(part.text.size(), LineScan::kNearFront + LineScan::kNearBehind - 20);
     EXPECT_EQ(part.terminator, 0) << "its end is cut";
   }
   // With an end of the line within reach, all up to there is kept.

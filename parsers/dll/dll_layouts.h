@@ -1,0 +1,67 @@
+// DllLayouts: lines of a DLLogger log that are one another's but for their digits.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "parsers/core/record.h"
+#include "parsers/scan/digit_template.h"
+#include "parsers/text/placed_decimal.h"
+
+namespace bertbench {
+
+/// What counts on a line.
+struct DllValues {
+  double iteration = kUnknown, skipped = kUnknown, loss = kUnknown, time_s = kUnknown;
+  double rate = kUnknown;
+  bool last = false;  ///< it has the final loss
+};
+
+/// A number of a line that was read.
+struct DllNumber {
+  std::size_t first = 0;                ///< its first digit
+  std::size_t whole = 0, fraction = 0;  ///< digits in front of the point and behind it
+  bool negative = false;
+  double DllValues::*use = nullptr;  ///< null: it does not count
+};
+
+/// The numbers of a log's lines have a few lengths each (Python drops zeros at the end), so that a
+/// handful of layouts covers nearly all of its lines. The lines of all layouts that are held are
+/// the same but for their numbers.
+class DllLayouts {
+ public:
+  static constexpr std::size_t kMost = 8;
+
+  /// The line at the front of `text`, in front of a '\n': its size, 0 if it is of no layout.
+  [[nodiscard]] std::size_t read_line(std::string_view text, DllValues& out);
+  /// `text` is the line.
+  [[nodiscard]] bool read_whole(std::string_view text, DllValues& out);
+  /// `text`, with its numbers in order. The oldest layout makes room.
+  void remember(std::string_view text, const std::vector<DllNumber>& numbers, bool last);
+  void clear() { layouts_.clear(); }
+
+ private:
+  struct Layout {
+    DigitTemplate text;
+    std::vector<PlacedDecimal> decimals;
+    std::vector<double DllValues::*> uses;  ///< of the decimals
+    /// Where a number of several digits begins: JSON has no leading zeros.
+    std::vector<std::uint32_t> fronts;
+    bool last = false;
+    std::size_t number = 0;  ///< how many were remembered before
+  };
+  /// Sizes that differ by less than this are told without a branch.
+  static constexpr std::size_t kSpan = 32;
+  static bool read(const Layout& layout, const char* text, DllValues& out);
+  void sort();
+
+  std::vector<Layout> layouts_;  ///< by size
+  /// Of a size, less that of the shortest: the first layout, kMost if there is none.
+  std::array<std::uint8_t, kSpan> first_{};
+  std::size_t remembered_ = 0;
+};
+
+}  // namespace bertbench
