@@ -54,6 +54,7 @@ constexpr TrainerOption kOptions[] = {
     {"bucket-mb", user, false, ""},
     {"zero", user, false, "0 1"},
     {"algorithm-cache", user, false, ""},
+    {"matmul-epilogues", user, false, "auto off"},
     {"memory-limit-mb", user, false, ""},
     {"sim-topology", user, false, ""},
     {"sim-node-gbps", user, false, ""},

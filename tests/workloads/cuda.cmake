@@ -24,6 +24,24 @@ if(NOT BB_SANITIZE MATCHES thread)  # fibers are not threads to ThreadSanitizer
   endif()
 endif()
 
+if(TARGET bert_cuda AND TARGET bert_cuda_emulated)
+  # The cuBLASLt code on the emulated device: with its header, without the library.
+  bb_add_test(bert_cublaslt_test
+    SOURCES cuda/epilogue_test.cpp fakes/fake_cublaslt.cpp
+            ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/cublaslt_matmul.cpp
+            ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/cublaslt_plan.cpp
+    LIBS bert_cuda_emulated bert_core bert_reference LABELS workloads TIMEOUT 120)
+  # And with the library, as far as it goes without a device.
+  bb_add_test(bert_cublaslt_library_test
+    SOURCES cuda/cublaslt_library_test.cpp
+            ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/cublaslt_library.cpp
+            ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/cublaslt_plan.cpp
+    LIBS bert_cuda_emulated ${CMAKE_DL_LIBS} LABELS workloads TIMEOUT 60)
+  foreach(test bert_cublaslt_test bert_cublaslt_library_test)
+    target_include_directories(${test} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  endforeach()
+endif()
+
 if(TARGET bert_cuda)
   # The same tests of the backend on a real device.
   bb_add_test(bert_cuda_gpu_test SERIAL

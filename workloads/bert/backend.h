@@ -241,6 +241,7 @@ struct BackendOptions {
   int rank = 0, world_size = 1;  ///< for the plan of a sharded optimizer
   int zero_stage = 0;            ///< as ReductionOptions
   LossScaleOptions loss_scale;   ///< fp16
+  bool matmul_epilogues = true;  ///< bias, GELU and their gradients inside matrix products
   std::string algorithm_cache;   ///< file that keeps searched algorithms; empty = do not keep
 };
 

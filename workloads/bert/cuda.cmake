@@ -14,6 +14,7 @@ add_library(bert_cuda_host OBJECT EXCLUDE_FROM_ALL
   cuda/batch_lists.cpp
   cuda/batch_upload.cpp
   cuda/cuda_backend.cpp
+  cuda/epilogue.cpp
   cuda/loss_scaler.cpp
   cuda/reduction.cpp
   cuda/request.cpp
@@ -21,6 +22,7 @@ add_library(bert_cuda_host OBJECT EXCLUDE_FROM_ALL
   cuda/sharding.cpp
   cuda/step.cpp
   cuda/step_heads.cpp
+  cuda/step_products.cpp
   cuda/training_state.cpp
 )
 set_target_properties(bert_cuda_host PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -39,6 +41,7 @@ add_library(bert_cuda_device STATIC
   ${bert_cuda_kernels}
   cuda/cublaslt_library.cpp
   cuda/cublaslt_matmul.cpp
+  cuda/cublaslt_plan.cpp
   cuda/runtime.cpp
 )
 set_target_properties(bert_cuda_device PROPERTIES

@@ -57,6 +57,10 @@ Result<void> check_cpu_options(const TrainOptions& o) {
   if (!o.algorithm_cache.empty()) {
     return refuse("--algorithm-cache", "the cpu backend searches no algorithms: leave it away");
   }
+  if (!o.matmul_epilogues) {
+    return refuse("--matmul-epilogues off",
+                  "oneDNN has no such choice in the cpu backend: leave it away");
+  }
   return {};
 }
 

@@ -74,6 +74,7 @@ struct Raw {
   std::int64_t decay_steps = 0;
   bool no_bias_correction = false;
   std::string topology = "1n1g";
+  std::string matmul_epilogues = "auto";
   std::string gelu;  // empty: the model's own
   std::string loss_scale = "dynamic";
   double node_gbps = 0, cross_gbps = 0, node_us = 0, cross_us = 0;
@@ -237,6 +238,11 @@ void add_machine(CLI::App& app, Raw& raw) {
   app.add_option("--algorithm-cache", o.algorithm_cache,
                  "cuda: file that keeps the fastest algorithms by shape and device")
       ->group(group);
+  app.add_option("--matmul-epilogues", raw.matmul_epilogues,
+                 "cuda: biases, GELU and their gradients inside matrix products, where cuBLASLt "
+                 "can; off = by kernels")
+      ->check(one_of({"auto", "off"}))
+      ->group(group);
   app.add_option("--memory-limit-mb", o.memory_limit_mb,
                  "cpu: MiB this rank may plan with, else status 12; 0 = what there is")
       ->check(within(0, 1e9, "a number of at least 0"))
@@ -314,6 +320,7 @@ Result<TrainOptions> finished(CLI::App& app, Raw& raw) {
   o.gelu = raw.gelu.empty()     ? named_model(o.model)->gelu
            : raw.gelu == "tanh" ? Gelu::tanh
                                 : Gelu::erf;
+  o.matmul_epilogues = raw.matmul_epilogues != "off";
   if (auto scale = finish_loss_scale(app, raw); !scale) {
     return tl::unexpected(scale.error());
   }

@@ -58,6 +58,7 @@ Result<std::unique_ptr<Backend>> make_backend(const TrainOptions& options, const
   request.zero_stage = options.zero_stage;
   request.loss_scale = options.loss_scale;
   request.algorithm_cache = options.algorithm_cache;
+  request.matmul_epilogues = options.matmul_epilogues;
   try {
     if (module == nullptr) {
       return make_cpu_backend(request);

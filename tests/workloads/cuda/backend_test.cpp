@@ -27,16 +27,11 @@ using testing::make_batch;
 using testing::odd_gpt2;
 using testing::odd_model;
 using testing::options_for;
+using testing::reference_gradients;
 using testing::skip_without_device;
 using testing::state_of;
 using testing::weights_after_one_step;
 using testing::worst_error;
-
-std::vector<double> reference_gradients(const BackendOptions& options, const Batch& batch,
-                                        std::span<const float> weights, std::int64_t step) {
-  const std::vector<double> exact(weights.begin(), weights.end());
-  return reference_step<double>(options.model, batch, exact, {true, options.seed, step}).gradients;
-}
 
 /// Every test needs a device: the emulated one, or (bert_cuda_gpu_test) a real one.
 class CudaBackend : public ::testing::Test {

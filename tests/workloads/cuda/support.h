@@ -6,6 +6,7 @@
 #include "tests/workloads/support.h"
 #include "workloads/bert/cuda/cuda_backend.h"
 #include "workloads/bert/cuda/runtime.h"
+#include "workloads/bert/reference/reference.h"
 
 namespace bert::testing {
 
@@ -42,6 +43,13 @@ inline std::vector<float> state_of(Backend& backend, StateArray array) {
                                                   backend.parameters().back().size));
   backend.read_state(array, 0, out);
   return out;
+}
+
+/// Of a training step with dropout, in double.
+inline std::vector<double> reference_gradients(const BackendOptions& options, const Batch& batch,
+                                               std::span<const float> weights, std::int64_t step) {
+  const std::vector<double> exact(weights.begin(), weights.end());
+  return reference_step<double>(options.model, batch, exact, {true, options.seed, step}).gradients;
 }
 
 /// Null in a build without oneDNN.

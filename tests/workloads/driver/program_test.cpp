@@ -298,6 +298,7 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--model", "bert-base", "--sequence-length", "513"}, 2, "bert-base has 512 positions"},
       {{"--inference"}, 2, "--backend cuda"},
       {{"--unpadded"}, 2, "--backend cuda"},
+      {{"--matmul-epilogues", "off"}, 2, "no such choice"},
       {{"--zero", "1"}, 2, "--comm nccl"},
       {{"--loss-scale", "128"}, 2, "is for --precision fp16"},
       {{"--backend", "cuda", "--precision", "fp16", "--loss-scale", "0.5"}, 2, "at least 1"},

@@ -3,175 +3,25 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "workloads/bert/cuda/algorithm_cache.h"
-#include "workloads/bert/cuda/column_major.h"
-#include "workloads/bert/cuda/cublaslt_library.h"
-#include "workloads/bert/cuda/kernels.h"
-#include "workloads/bert/cuda/matmul.h"
+#include "workloads/bert/cuda/cublaslt_plan.h"
 
 namespace bert::cuda {
 namespace {
 
-constexpr std::int64_t kWorkspace = 64LL << 20;
 constexpr int kCandidates = 32;
 constexpr int kTimedRuns = 7;
 constexpr std::int64_t kFlush = 128LL << 20;  ///< more than any L2, written between timed runs
 
-void check(cublasStatus_t status, const char* call) {
-  if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw std::runtime_error(std::string(call) + ": " + cublaslt().status_string(status));
-}
-
-cudaDataType_t data_type(DType type) {
-  switch (type) {
-    case DType::f32:
-      return CUDA_R_32F;
-    case DType::bf16:
-      return CUDA_R_16BF;
-    case DType::f16:
-      return CUDA_R_16F;
-  }
-  return CUDA_R_32F;
-}
-
-/// Largest power of two up to 256 that divides the address.
-std::uint32_t alignment_of(const void* address) {
-  const auto bits = reinterpret_cast<std::uintptr_t>(address) | 256;
-  return static_cast<std::uint32_t>(bits & (~bits + 1));
-}
-
-class Layout {
- public:
-  Layout(const StoredMatrix& matrix, DType type) {
-    check(
-        cublaslt().layout_create(&layout_, data_type(type), static_cast<std::uint64_t>(matrix.rows),
-                                 static_cast<std::uint64_t>(matrix.columns), matrix.ld),
-        "cublasLtMatrixLayoutCreate");
-  }
-  ~Layout() { cublaslt().layout_destroy(layout_); }
-  Layout(const Layout&) = delete;
-  Layout& operator=(const Layout&) = delete;
-  [[nodiscard]] cublasLtMatrixLayout_t get() const { return layout_; }
-
- private:
-  cublasLtMatrixLayout_t layout_ = nullptr;
-};
-
-class Preference {
- public:
-  Preference() { check(cublaslt().preference_create(&preference_), "cublasLtMatmulPreference"); }
-  ~Preference() { cublaslt().preference_destroy(preference_); }
-  Preference(const Preference&) = delete;
-  Preference& operator=(const Preference&) = delete;
-  template <typename Value>
-  void set(cublasLtMatmulPreferenceAttributes_t attribute, const Value& value) {
-    check(cublaslt().preference_set(preference_, attribute, &value, sizeof value),
-          "cublasLtMatmulPreferenceSetAttribute");
-  }
-  [[nodiscard]] cublasLtMatmulPreference_t get() const { return preference_; }
-
- private:
-  cublasLtMatmulPreference_t preference_ = nullptr;
-};
-
-/// Everything about one shape but the addresses.
-class Plan {
- public:
-  Plan(const Product& product, bool tf32)
-      : shape_(column_major(product)),
-        a_(shape_.a, product.type),
-        b_(shape_.b, product.type),
-        d_(shape_.d, product.output),
-        accumulate_(product.accumulate),
-        bias_(product.bias != nullptr) {
-    check(cublaslt().desc_create(&desc_, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
-                                 CUDA_R_32F),
-          "cublasLtMatmulDescCreate");
-    set(CUBLASLT_MATMUL_DESC_TRANSA, shape_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(CUBLASLT_MATMUL_DESC_TRANSB, shape_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
-    if (!bias_) return;
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(product.type));
-    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
-  }
-  ~Plan() { cublaslt().desc_destroy(desc_); }
-  Plan(const Plan&) = delete;
-  Plan& operator=(const Plan&) = delete;
-
-  /// Best guess first. Empty when the library cannot do it.
-  [[nodiscard]] std::vector<cublasLtMatmulAlgo_t> candidates(cublasLtHandle_t handle,
-                                                             const Product& p, bool deterministic,
-                                                             int most) const {
-    Preference preference;
-    preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::size_t>(kWorkspace));
-    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(p.b));
-    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(p.a));
-    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(p.c));
-    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(p.c));
-    if (deterministic) {  // in-place reductions add in the order in which blocks arrive
-      const std::uint32_t mask =
-          CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
-      preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, mask);
-    }
-    std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(most));
-    int count = 0;
-    const cublasStatus_t status =
-        cublaslt().heuristic(handle, desc_, a_.get(), b_.get(), d_.get(), d_.get(),
-                             preference.get(), most, results.data(), &count);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return {};
-    check(status, "cublasLtMatmulAlgoGetHeuristic");
-    std::vector<cublasLtMatmulAlgo_t> out;
-    for (int i = 0; i < count; ++i) {
-      const auto& result = results[static_cast<std::size_t>(i)];
-      if (result.state == CUBLAS_STATUS_SUCCESS) out.push_back(result.algo);
-    }
-    return out;
-  }
-
-  /// Whether an algorithm from a file still fits this library and device.
-  [[nodiscard]] bool accepts(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& offered) const {
-    cublasLtMatmulHeuristicResult_t result{};
-    return cublaslt().algorithm_check(handle, desc_, a_.get(), b_.get(), d_.get(), d_.get(),
-                                      &offered, &result) == CUBLAS_STATUS_SUCCESS &&
-           result.workspaceSize <= static_cast<std::size_t>(kWorkspace);
-  }
-
-  [[nodiscard]] cublasStatus_t run(cublasLtHandle_t handle, const Product& p, void* c,
-                                   const cublasLtMatmulAlgo_t& chosen, const Memory& workspace,
-                                   Stream stream) {
-    if (bias_) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
-    const float alpha = 1;
-    const float beta = accumulate_ ? 1 : 0;
-    return cublaslt().matmul(handle, desc_, &alpha, p.b, a_.get(), p.a, b_.get(), &beta, c,
-                             d_.get(), c, d_.get(), &chosen, workspace.data(),
-                             static_cast<std::size_t>(workspace.bytes()),
-                             static_cast<cudaStream_t>(stream));
-  }
-
-  cublasLtMatmulAlgo_t algorithm{};
-  bool usable = false;
-
- private:
-  template <typename Value>
-  void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
-    check(cublaslt().desc_set(desc_, attribute, &value, sizeof value),
-          "cublasLtMatmulDescSetAttribute");
-  }
-
-  ColumnMajorProduct shape_;
-  Layout a_, b_, d_;
-  bool accumulate_, bias_;
-  cublasLtMatmulDesc_t desc_ = nullptr;
-};
-
 class CublasLtMatmul final : public Matmul {
  public:
   explicit CublasLtMatmul(const MatmulOptions& options)
-      : options_(options), workspace_(Memory::Place::device, kWorkspace) {
-    check(cublaslt().create(&handle_), "cublasLtCreate");
+      : options_(options), workspace_(Memory::Place::device, kCublasLtWorkspace) {
+    check_cublas(cublaslt().create(&handle_), "cublasLtCreate");
     if (!options_.algorithm_cache.empty()) cache_.emplace(options_.algorithm_cache);
   }
   ~CublasLtMatmul() override { cublaslt().destroy(handle_); }
@@ -179,19 +29,17 @@ class CublasLtMatmul final : public Matmul {
   CublasLtMatmul& operator=(const CublasLtMatmul&) = delete;
 
   void run(const Product& p, Stream stream) override {
-    Plan& plan = plan_of(p, stream);
-    if (!plan.usable && p.bias != nullptr) {
-      // No algorithm with the bias inside: without it, and the bias by a kernel of its own.
-      Product plain = p;
-      plain.bias = nullptr;
-      run(plain, stream);
-      return add_bias(p.output, p.m, static_cast<int>(p.n), p.bias, p.c, stream);
+    for (const Inside& inside : ways(p, options_)) {
+      CublasLtPlan& plan = plan_of(p, inside, stream);
+      if (!plan.usable) continue;
+      check_cublas(plan.run(handle_, p, target_of(p, inside), plan.algorithm, workspace_, stream),
+                   "cublasLtMatmul");
+      return add_rest(p, inside, stream);
     }
-    if (!plan.usable) throw std::runtime_error("cuBLASLt has no algorithm for " + key_of(p));
-    check(plan.run(handle_, p, p.c, plan.algorithm, workspace_, stream), "cublasLtMatmul");
+    throw std::runtime_error("cuBLASLt has no algorithm for " + CublasLtPlan::key(p, {}));
   }
 
-  [[nodiscard]] std::int64_t workspace_bytes() const override { return kWorkspace; }
+  [[nodiscard]] std::int64_t workspace_bytes() const override { return kCublasLtWorkspace; }
 
   [[nodiscard]] std::vector<std::string> settings() const override {
     const std::size_t v = cublaslt().version();
@@ -203,22 +51,17 @@ class CublasLtMatmul final : public Matmul {
     return out;
   }
 
- private:
-  static std::string key_of(const Product& p) {
-    const auto type = [](DType t) {
-      return t == DType::f32 ? "f32" : t == DType::bf16 ? "bf16" : "f16";
-    };
-    std::string key = std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k);
-    key += std::string(p.transpose_a ? ",t" : ",n") + (p.transpose_b ? "t" : "n");
-    key += std::string(",") + type(p.type) + "-" + type(p.output);
-    for (const std::int64_t ld : {p.lda, p.ldb, p.ldc}) key += "," + std::to_string(ld);
-    for (const void* at : {p.a, p.b, static_cast<const void*>(p.c)}) {
-      key += "," + std::to_string(alignment_of(at));
+  /// Asks the heuristic; a search would need operands to time.
+  [[nodiscard]] std::string way_of(const Product& p) override {
+    for (const Inside& inside : ways(p, options_)) {
+      const CublasLtPlan plan(p, inside, options_.tf32);
+      if (plan.candidates(handle_, p, options_.deterministic, 1).empty()) continue;
+      return label(p, inside);
     }
-    key += p.accumulate ? ",add" : ",set";
-    key += p.bias != nullptr ? ",bias" : ",plain";
-    return key;
+    return "no algorithm";
   }
+
+ private:
   [[nodiscard]] std::string file_key(const std::string& key) const {
     std::string device = options_.device;
     std::replace(device.begin(), device.end(), ' ', '_');
@@ -226,11 +69,11 @@ class CublasLtMatmul final : public Matmul {
            (options_.tf32 ? ",tf32" : "") + (options_.deterministic ? ",deterministic" : "");
   }
 
-  Plan& plan_of(const Product& p, Stream stream) {
-    const std::string key = key_of(p);
+  CublasLtPlan& plan_of(const Product& p, const Inside& inside, Stream stream) {
+    const std::string key = CublasLtPlan::key(p, inside);
     auto& plan = plans_[key];
     if (plan != nullptr) return *plan;
-    plan = std::make_unique<Plan>(p, options_.tf32);
+    plan = std::make_unique<CublasLtPlan>(p, inside, options_.tf32);
     if (cache_) {
       if (const auto words = cache_->find(file_key(key)); words && restore(*plan, *words)) {
         return *plan;
@@ -254,7 +97,7 @@ class CublasLtMatmul final : public Matmul {
     std::memcpy(words.data(), &algorithm, words.size() * sizeof(std::uint64_t));
     return words;
   }
-  bool restore(Plan& plan, const Words& words) {
+  bool restore(CublasLtPlan& plan, const Words& words) {
     cublasLtMatmulAlgo_t algorithm{};
     if (words.size() * sizeof(std::uint64_t) != sizeof algorithm) return false;
     std::memcpy(&algorithm, words.data(), sizeof algorithm);
@@ -266,8 +109,8 @@ class CublasLtMatmul final : public Matmul {
 
   /// Median of runs with a cold L2, into memory of its own; keeps the heuristic's first choice when
   /// there is no memory to search with.
-  void search(Plan& plan, const Product& p, const std::vector<cublasLtMatmulAlgo_t>& candidates,
-              Stream stream) {
+  void search(CublasLtPlan& plan, const Product& p,
+              const std::vector<cublasLtMatmulAlgo_t>& candidates, Stream stream) {
     try {
       const Memory c(Memory::Place::device, p.m * p.ldc * size_of(p.output));
       const Memory flush(Memory::Place::device, kFlush);
@@ -282,7 +125,7 @@ class CublasLtMatmul final : public Matmul {
       plan.algorithm = candidates.front();
     }
   }
-  double median_seconds(Plan& plan, const Product& p, const Memory& c, const Memory& flush,
+  double median_seconds(CublasLtPlan& plan, const Product& p, const Memory& c, const Memory& flush,
                         const cublasLtMatmulAlgo_t& candidate, Stream stream) {
     std::array<double, kTimedRuns> seconds{};
     Event begin(true);
@@ -305,7 +148,7 @@ class CublasLtMatmul final : public Matmul {
   Memory workspace_;
   cublasLtHandle_t handle_ = nullptr;
   std::optional<AlgorithmCache> cache_;
-  std::map<std::string, std::unique_ptr<Plan>> plans_;
+  std::map<std::string, std::unique_ptr<CublasLtPlan>> plans_;
 };
 
 }  // namespace

@@ -30,8 +30,8 @@ class CudaBackend final : public Backend {
         plain_attention_(plain_attention),
         layout_(options_.model),
         facts_(open_device(request.local_rank)),
-        matmul_(make_matmul(
-            {precision_ == "tf32", options_.deterministic, options_.algorithm_cache, facts_.name})),
+        matmul_(make_matmul({precision_ == "tf32", options_.deterministic,
+                             options_.matmul_epilogues, options_.algorithm_cache, facts_.name})),
         masked_capacity_(options_.model.predicted_positions(options_.sequence_length)),
         scaler_(options_.loss_scale, type_ == DType::f16 && !options_.inference),
         shares_(options_.zero_stage != 0 && !options_.inference ? options_.world_size : 1) {
@@ -47,6 +47,9 @@ class CudaBackend final : public Backend {
     initialize_weights(layout_, options_.seed, options_.threads, initial.data());
     state_->write(StateArray::weights, 0, initial, stream());
     synchronize(stream());
+    Step step{options_, layout_, *activations_, *matmul_};
+    point_to_state(step);
+    epilogues_ = epilogue_settings(step);
   }
 
   ~CudaBackend() override {
@@ -150,6 +153,7 @@ class CudaBackend final : public Backend {
   [[nodiscard]] std::int64_t measured_peak_bytes() const override { return used_device_bytes(); }
   [[nodiscard]] std::vector<std::string> settings() const override {
     auto out = matmul_->settings();
+    out.insert(out.end(), epilogues_.begin(), epilogues_.end());
     const auto size = static_cast<int>(options_.model.head_size());
     out.emplace_back(!plain_attention_ && has_flash_attention(type_, size)
                          ? "attention: own tensor-core kernel"
@@ -234,6 +238,14 @@ class CudaBackend final : public Backend {
     wait();
     return state_->norm();
   }
+  void point_to_state(Step& step) {
+    step.stream = stream();
+    step.type = type_;
+    step.plain_attention = plain_attention_;
+    step.weights = state_->weights();
+    step.copy = state_->copy();
+    if (!options_.inference) step.gradients = state_->gradients();
+  }
   Step make_step(const Batch& batch);
   void collect_losses();
 
@@ -252,6 +264,7 @@ class CudaBackend final : public Backend {
   std::optional<TrainingState> state_;
   std::optional<BatchUpload> upload_;
   std::unique_ptr<Activations> activations_;  // holds pointers to itself, so it cannot move
+  std::vector<std::string> epilogues_;        ///< for the log
   Memory arena_;
   Memory losses_, losses_on_host_;  ///< doubles, two a micro-step
   struct Means {
@@ -273,11 +286,7 @@ Step CudaBackend::make_step(const Batch& batch) {
   ensure_masked_capacity(batch.masked_per_sequence);
   if (pending_ == kLossSlots) collect_losses();
   Step step{options_, layout_, *activations_, *matmul_};
-  step.stream = stream();
-  step.type = type_;
-  step.plain_attention = plain_attention_;
-  step.weights = state_->weights();
-  step.copy = state_->copy();
+  point_to_state(step);
   step.batch = upload_->upload(batch, options_.model, stream());
   step.losses = losses_.as<double>() + 2 * pending_;
   means_.resize(static_cast<std::size_t>(pending_));
@@ -293,7 +302,6 @@ Loss CudaBackend::forward_backward(const Batch& batch, double gradient_scale, bo
   if (!begun_) step_begun_.record(stream());
   begun_ = true;
   Step step = make_step(batch);
-  step.gradients = state_->gradients();
   step.gradient_scale = gradient_scale * scaler_.scale();
   step.training = training;
   step.accumulate = !zeros_pending_;
@@ -321,6 +329,7 @@ Loss CudaBackend::forward_backward(const Batch& batch, double gradient_scale, bo
 
 Loss CudaBackend::forward(const Batch& batch) {
   Step step = make_step(batch);
+  step.gradients = nullptr;
   cuda::forward(step);
   heads(step, true);
   collect_losses();

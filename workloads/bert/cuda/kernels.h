@@ -83,7 +83,9 @@ struct GeluForward {
   std::int64_t rows = 0;
   int width = 0;
   const void* input = nullptr;
-  const float* bias = nullptr;
+  const float* bias = nullptr;      ///< or null
+  const void* bias_copy = nullptr;  ///< T, in its place
+  void* biased = nullptr;           ///< or null: input + bias; may be the input
   void* output = nullptr;
   bool tanh = false;
 };
@@ -93,7 +95,7 @@ void gelu_forward(DType type, const GeluForward& arguments, Stream stream);
 struct ColumnSums {
   enum class Mode : int {
     plain,
-    gelu_backward,  ///< values *= gelu'(input + bias) first, in place
+    gelu_backward,  ///< values *= gelu'(input + bias) first, in place; bias may be null
     of_segment,     ///< rows whose segments[row] == segment alone
   };
   Mode mode = Mode::plain;
@@ -107,13 +109,17 @@ struct ColumnSums {
   const std::int32_t* segments = nullptr;
   int segment = 0;
   float* partials = nullptr;
-  float* sums = nullptr;
+  float* sums = nullptr;  ///< or null
   bool accumulate = false;
 };
 void column_sums(DType type, const ColumnSums& arguments, Stream stream);
 
 /// values += bias, where a product could not do it itself.
 void add_bias(DType type, std::int64_t rows, int width, const void* bias, void* values,
+              Stream stream);
+
+/// sums[i] = values[i] in fp32, or += with `accumulate`.
+void add_sums(DType type, const void* values, std::int64_t count, float* sums, bool accumulate,
               Stream stream);
 
 /// output[i] = input[rows[i]].

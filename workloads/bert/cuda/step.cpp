@@ -33,57 +33,6 @@ void Step::clear_tail(void* values, std::int64_t width) const {
             stream);
 }
 
-void Step::linear(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const void* x,
-                  std::int64_t weight, std::int64_t bias, void* y) {
-  if (rows == 0) return;
-  Product p;
-  p.transpose_b = true;
-  p.m = rows;
-  p.n = p.ldc = outputs;
-  p.k = p.lda = p.ldb = inputs;
-  p.a = x;
-  p.b = copy_at(weight);
-  p.c = y;
-  p.type = p.output = type;
-  p.bias = bias >= 0 ? copy_at(bias) : nullptr;
-  matmul.run(p, stream);
-}
-
-void Step::linear_input(std::int64_t rows, std::int64_t inputs, std::int64_t outputs,
-                        const void* dy, std::int64_t weight, void* dx, bool add) {
-  if (rows == 0) return;
-  Product p;
-  p.m = rows;
-  p.n = p.ldb = p.ldc = inputs;
-  p.k = p.lda = outputs;
-  p.a = dy;
-  p.b = copy_at(weight);
-  p.c = dx;
-  p.type = p.output = type;
-  p.accumulate = add;
-  matmul.run(p, stream);
-}
-
-void Step::linear_weight(std::int64_t rows, std::int64_t inputs, std::int64_t outputs,
-                         const void* dy, const void* x, std::int64_t weight) {
-  if (rows == 0) {
-    if (!accumulate) fill_zero(gradients + weight, outputs * inputs * 4, stream);
-    return;
-  }
-  Product p;
-  p.transpose_a = true;
-  p.m = p.lda = outputs;
-  p.n = p.ldb = p.ldc = inputs;
-  p.k = rows;
-  p.a = dy;
-  p.b = x;
-  p.c = gradients + weight;
-  p.type = type;
-  p.output = DType::f32;
-  p.accumulate = accumulate;
-  matmul.run(p, stream);
-}
-
 namespace {
 
 void embeddings_forward(Step& s) {
@@ -196,6 +145,55 @@ Attention attention_of(const Step& s, std::int64_t layer, const LayerActivations
   return a;
 }
 
+/// The feed-forward block's first half: from act.middle to act.activated.
+void wide_forward(Step& s, std::int64_t layer) {
+  const LayerActivations& act = s.act.layers[static_cast<std::size_t>(layer)];
+  const LayerOffsets& at = s.layout.layers[static_cast<std::size_t>(layer)];
+  const std::int64_t rows = s.batch.rows();
+  const std::int64_t h = s.model().hidden;
+  const std::int64_t wide = s.model().intermediate;
+  if (s.gelu_in_products()) {
+    const Product product = s.linear_product(rows, h, wide, act.middle, at.intermediate_weight,
+                                             at.intermediate_bias, act.activated);
+    return s.matmul.run(s.with_gelu(product, act.wide), s.stream);
+  }
+  s.linear(rows, h, wide, act.middle, at.intermediate_weight, Step::kNone, act.wide);
+  GeluForward gelu;
+  gelu.rows = rows;
+  gelu.width = static_cast<int>(wide);
+  gelu.input = act.wide;
+  gelu.bias = s.weights + at.intermediate_bias;
+  gelu.output = act.activated;
+  gelu_forward(s.type, gelu, s.stream);
+}
+
+/// From d_narrow, the gradient of the block's second product, to d_wide under the GELU.
+void wide_backward(Step& s, std::int64_t layer) {
+  const LayerActivations& act = s.act.layers[static_cast<std::size_t>(layer)];
+  const LayerOffsets& at = s.layout.layers[static_cast<std::size_t>(layer)];
+  const std::int64_t rows = s.batch.rows();
+  const std::int64_t h = s.model().hidden;
+  const std::int64_t wide = s.model().intermediate;
+  const Product product =
+      s.input_product(rows, wide, h, s.act.d_narrow, at.output_weight, s.act.d_wide);
+  if (s.gelu_in_products()) {
+    return s.matmul.run(s.with_gelu_backward(product, act.wide, at.intermediate_bias), s.stream);
+  }
+  s.matmul.run(product, s.stream);
+  ColumnSums gelu;
+  gelu.mode = ColumnSums::Mode::gelu_backward;
+  gelu.rows = rows;
+  gelu.width = static_cast<int>(wide);
+  gelu.stride = wide;
+  gelu.values = s.act.d_wide;
+  gelu.input = act.wide;
+  gelu.bias = s.weights + at.intermediate_bias;
+  gelu.partials = s.act.partials;
+  gelu.sums = s.gradients + at.intermediate_bias;
+  gelu.accumulate = s.accumulate;
+  column_sums(s.type, gelu, s.stream);
+}
+
 void layer_forward(Step& s, std::int64_t layer, void* output) {
   const LayerActivations& act = s.act.layers[static_cast<std::size_t>(layer)];
   const LayerOffsets& at = s.layout.layers[static_cast<std::size_t>(layer)];
@@ -206,7 +204,7 @@ void layer_forward(Step& s, std::int64_t layer, void* output) {
   attention_forward(s.type, attention_of(s, layer, act), s.plain_attention, s.stream);
   s.clear_tail(act.attention, h);
 
-  s.linear(rows, h, h, act.attention, at.attention_output_weight, -1, act.attention_sum);
+  s.linear(rows, h, h, act.attention, at.attention_output_weight, Step::kNone, act.attention_sum);
   NormForward norm =
       s.norm(rows, s.weights + at.attention_norm_weight, s.weights + at.attention_norm_bias);
   norm.input = norm.sum = act.attention_sum;
@@ -218,17 +216,9 @@ void layer_forward(Step& s, std::int64_t layer, void* output) {
   norm.rstd = act.attention_rstd;
   norm_forward(s.type, norm, s.stream);
 
-  s.linear(rows, h, wide, act.middle, at.intermediate_weight, -1, act.wide);
-  GeluForward gelu;
-  gelu.rows = rows;
-  gelu.width = static_cast<int>(wide);
-  gelu.input = act.wide;
-  gelu.bias = s.weights + at.intermediate_bias;
-  gelu.output = act.activated;
-  gelu.tanh = s.model().gelu == Gelu::tanh;
-  gelu_forward(s.type, gelu, s.stream);
+  wide_forward(s, layer);
 
-  s.linear(rows, wide, h, act.activated, at.output_weight, -1, act.output_sum);
+  s.linear(rows, wide, h, act.activated, at.output_weight, Step::kNone, act.output_sum);
   norm.input = norm.sum = act.output_sum;
   norm.bias = s.weights + at.output_bias;
   norm.residual = s.stream_of_sums() ? act.attention_sum : act.middle;
@@ -292,20 +282,7 @@ void layer_backward(Step& s, std::int64_t layer) {
   norm_backward(s.type, norm, s.stream);
 
   s.linear_weight(rows, wide, h, s.act.d_narrow, act.activated, at.output_weight);
-  s.linear_input(rows, wide, h, s.act.d_narrow, at.output_weight, s.act.d_wide, false);
-  ColumnSums gelu;
-  gelu.mode = ColumnSums::Mode::gelu_backward;
-  gelu.rows = rows;
-  gelu.width = static_cast<int>(wide);
-  gelu.stride = wide;
-  gelu.values = s.act.d_wide;
-  gelu.input = act.wide;
-  gelu.bias = s.weights + at.intermediate_bias;
-  gelu.tanh = s.model().gelu == Gelu::tanh;
-  gelu.partials = s.act.partials;
-  gelu.sums = g + at.intermediate_bias;
-  gelu.accumulate = s.accumulate;
-  column_sums(s.type, gelu, s.stream);
+  wide_backward(s, layer);
   s.linear_weight(rows, h, wide, s.act.d_wide, act.middle, at.intermediate_weight);
   s.linear_input(rows, h, wide, s.act.d_wide, at.intermediate_weight, d, !beside);
 
@@ -328,16 +305,7 @@ void layer_backward(Step& s, std::int64_t layer) {
   attention.d_qkv = s.act.d_qkv;
   attention_backward(s.type, attention, s.plain_attention, s.stream);
   s.clear_tail(s.act.d_qkv, 3 * h);
-  ColumnSums bias;
-  bias.rows = rows;
-  bias.width = static_cast<int>(3 * h);
-  bias.stride = 3 * h;
-  bias.values = s.act.d_qkv;
-  bias.partials = s.act.partials;
-  bias.sums = g + at.qkv_bias;
-  bias.accumulate = s.accumulate;
-  column_sums(s.type, bias, s.stream);
-  s.linear_weight(rows, h, 3 * h, s.act.d_qkv, act.input, at.qkv_weight);
+  s.linear_weight(rows, h, 3 * h, s.act.d_qkv, act.input, at.qkv_weight, at.qkv_bias, 3 * h);
   s.linear_input(rows, h, 3 * h, s.act.d_qkv, at.qkv_weight, d, !beside);
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "workloads/bert/backend.h"
 #include "workloads/bert/cuda/activations.h"
@@ -70,15 +72,37 @@ struct Step {
   /// Zeros in the rows of [rows, width] that attention left out.
   void clear_tail(void* values, std::int64_t width) const;
 
+  /// GELU stands around products; of the erf form cuBLASLt knows nothing.
+  [[nodiscard]] bool gelu_in_products() const { return model().gelu == Gelu::tanh; }
+
   /// The three products of a linear layer with weight [outputs, inputs] at `weight`; rows of x and
-  /// y are dense. `bias` (offset) may be -1.
+  /// y are dense. `bias` (offset) may be kNone.
+  [[nodiscard]] Product linear_product(std::int64_t rows, std::int64_t inputs, std::int64_t outputs,
+                                       const void* x, std::int64_t weight, std::int64_t bias,
+                                       void* y) const;
+  [[nodiscard]] Product input_product(std::int64_t rows, std::int64_t inputs, std::int64_t outputs,
+                                      const void* dy, std::int64_t weight, void* dx) const;
+  /// With the gradient of the bias, `bias_size` elements of it (the decoder's has fewer than there
+  /// are outputs).
+  [[nodiscard]] Product weight_product(std::int64_t rows, std::int64_t inputs, std::int64_t outputs,
+                                       const void* dy, const void* x, std::int64_t weight,
+                                       std::int64_t bias, std::int64_t bias_size) const;
+  /// The two products that GELU stands around: aux is its input, sums the gradient of its bias.
+  [[nodiscard]] Product with_gelu(Product product, void* aux) const;
+  [[nodiscard]] Product with_gelu_backward(Product product, void* aux, std::int64_t bias) const;
+
+  static constexpr std::int64_t kNone = -1;
   void linear(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const void* x,
               std::int64_t weight, std::int64_t bias, void* y);
   void linear_input(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const void* dy,
                     std::int64_t weight, void* dx, bool add);
   void linear_weight(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const void* dy,
-                     const void* x, std::int64_t weight);
+                     const void* x, std::int64_t weight, std::int64_t bias = kNone,
+                     std::int64_t bias_size = 0);
 };
+
+/// For the log: which of a layer's biases, GELUs and their gradients its products do themselves.
+[[nodiscard]] std::vector<std::string> epilogue_settings(Step& step);
 
 /// `forward` queues all but the heads. `heads` queues both heads forward and, unless
 /// `forward_only`, their backward; it leaves the gradients at the last layer's end.

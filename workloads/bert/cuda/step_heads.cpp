@@ -28,15 +28,20 @@ void masked_lm_forward(Step& s) {
   const std::int64_t rows = s.batch.masked_rows;
   gather_rows(s.type, s.act.hidden, s.batch.masked, rows, static_cast<int>(h), act.gathered,
               s.stream);
-  s.linear(rows, h, h, act.gathered, at.transform_weight, -1, act.transformed);
-  GeluForward gelu;
-  gelu.rows = rows;
-  gelu.width = static_cast<int>(h);
-  gelu.input = act.transformed;
-  gelu.bias = s.weights + at.transform_bias;
-  gelu.output = act.activated;
-  gelu.tanh = s.model().gelu == Gelu::tanh;
-  gelu_forward(s.type, gelu, s.stream);
+  if (s.gelu_in_products()) {
+    const Product product = s.linear_product(rows, h, h, act.gathered, at.transform_weight,
+                                             at.transform_bias, act.activated);
+    s.matmul.run(s.with_gelu(product, act.transformed), s.stream);
+  } else {
+    s.linear(rows, h, h, act.gathered, at.transform_weight, Step::kNone, act.transformed);
+    GeluForward gelu;
+    gelu.rows = rows;
+    gelu.width = static_cast<int>(h);
+    gelu.input = act.transformed;
+    gelu.bias = s.weights + at.transform_bias;
+    gelu.output = act.activated;
+    gelu_forward(s.type, gelu, s.stream);
+  }
   NormForward norm =
       s.norm(rows, s.weights + at.transform_norm_weight, s.weights + at.transform_norm_bias);
   norm.places = nullptr;  // rows are masked positions here
@@ -45,7 +50,8 @@ void masked_lm_forward(Step& s) {
   norm.mean = act.mean;
   norm.rstd = act.rstd;
   norm_forward(s.type, norm, s.stream);
-  s.linear(rows, h, decoder_columns(s.model()), act.normalized, at.word_embeddings, -1, act.logits);
+  s.linear(rows, h, decoder_columns(s.model()), act.normalized, at.word_embeddings, Step::kNone,
+           act.logits);
   CrossEntropy loss;
   loss.rows = rows;
   loss.classes = static_cast<int>(s.model().vocabulary);
@@ -64,16 +70,8 @@ void masked_lm_backward(Step& s) {
   const std::int64_t h = s.model().hidden;
   const std::int64_t rows = s.batch.masked_rows;
   const std::int64_t columns = decoder_columns(s.model());
-  ColumnSums sums;
-  sums.rows = rows;
-  sums.width = static_cast<int>(s.model().vocabulary);
-  sums.stride = columns;
-  sums.values = act.logits;
-  sums.partials = s.act.partials;
-  sums.sums = s.gradients + at.decoder_bias;
-  sums.accumulate = s.accumulate;
-  column_sums(s.type, sums, s.stream);
-  s.linear_weight(rows, h, columns, act.logits, act.normalized, at.word_embeddings);
+  s.linear_weight(rows, h, columns, act.logits, act.normalized, at.word_embeddings, at.decoder_bias,
+                  s.model().vocabulary);
   s.linear_input(rows, h, columns, act.logits, at.word_embeddings, act.d_narrow, false);
   NormBackward norm;
   norm.rows = rows;
@@ -88,15 +86,16 @@ void masked_lm_backward(Step& s) {
   norm.sum_beta = s.gradients + at.transform_norm_bias;
   norm.accumulate = s.accumulate;
   norm_backward(s.type, norm, s.stream);
-  sums = ColumnSums();
+  ColumnSums sums;
   sums.mode = ColumnSums::Mode::gelu_backward;
   sums.rows = rows;
   sums.width = static_cast<int>(h);
   sums.stride = h;
   sums.values = act.d_narrow;
   sums.input = act.transformed;
-  sums.bias = s.weights + at.transform_bias;
-  sums.tanh = s.model().gelu == Gelu::tanh;
+  // A product with the GELU around it leaves the GELU's input with the bias in it.
+  sums.bias = s.gelu_in_products() ? nullptr : s.weights + at.transform_bias;
+  sums.tanh = s.gelu_in_products();
   sums.partials = s.act.partials;
   sums.sums = s.gradients + at.transform_bias;
   sums.accumulate = s.accumulate;
@@ -123,7 +122,7 @@ void next_sentence_forward(Step& s) {
   const std::int64_t sequences = s.batch.sequences;
   gather_rows(s.type, s.act.hidden, s.batch.first_rows, sequences, static_cast<int>(h),
               act.first_tokens, s.stream);
-  s.linear(sequences, h, h, act.first_tokens, at.pooler_weight, -1, act.pooled);
+  s.linear(sequences, h, h, act.first_tokens, at.pooler_weight, Step::kNone, act.pooled);
   NextSentence head;
   head.sequences = sequences;
   head.width = static_cast<int>(h);
@@ -149,16 +148,8 @@ void next_sentence_backward(Step& s) {
   const HeadActivations& act = s.act.heads;
   const std::int64_t h = s.model().hidden;
   const std::int64_t sequences = s.batch.sequences;
-  ColumnSums sums;
-  sums.rows = sequences;
-  sums.width = static_cast<int>(h);
-  sums.stride = h;
-  sums.values = act.d_pooled;
-  sums.partials = s.act.partials;
-  sums.sums = s.gradients + at.pooler_bias;
-  sums.accumulate = s.accumulate;
-  column_sums(s.type, sums, s.stream);
-  s.linear_weight(sequences, h, h, act.d_pooled, act.first_tokens, at.pooler_weight);
+  s.linear_weight(sequences, h, h, act.d_pooled, act.first_tokens, at.pooler_weight, at.pooler_bias,
+                  h);
   s.linear_input(sequences, h, h, act.d_pooled, at.pooler_weight, act.d_first, false);
   SegmentSums add;  // to each sequence's first row
   add.targets = s.batch.first_rows;
@@ -188,7 +179,7 @@ void next_word(Step& s, bool forward_only) {
   for (std::int64_t first = 0; first < rows; first += s.act.heads.logit_rows) {
     const std::int64_t count = std::min(s.act.heads.logit_rows, rows - first);
     const void* input = row_at(s.act.hidden, first);
-    part.linear(count, h, columns, input, table, -1, loss.logits);
+    part.linear(count, h, columns, input, table, Step::kNone, loss.logits);
     loss.rows = count;
     loss.labels = s.batch.labels + first;
     loss.losses = s.act.heads.losses + first;

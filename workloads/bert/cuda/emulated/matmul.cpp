@@ -1,22 +1,15 @@
-// Stand-in for cuBLASLt in tests: the same products by plain loops, fp32 sums.
+// Stand-in for cuBLASLt in tests: the same products by plain loops, fp32 sums. Of what stands
+// around a product it does the bias alone.
 #include "workloads/bert/cuda/matmul.h"
 
 #include <stdexcept>
 
+#include "workloads/bert/cuda/emulated/tf32.h"
+#include "workloads/bert/cuda/epilogue.h"
 #include "workloads/bert/cuda/kernels/dispatch.h"
 
 namespace bert::cuda {
 namespace {
-
-/// What the mantissa of a tf32 operand keeps; rounded to nearest, ties away from zero
-/// (cvt.rna.tf32).
-float rounded_to_tf32(float x) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  if ((bits & 0x7f800000U) != 0x7f800000U) bits = (bits + 0x1000U) & 0xffffe000U;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
-}
 
 template <typename T>
 std::vector<float> dense(const void* stored, bool transpose, std::int64_t rows,
@@ -26,7 +19,7 @@ std::vector<float> dense(const void* stored, bool transpose, std::int64_t rows,
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) {
       const float x = to_float(values[transpose ? j * ld + i : i * ld + j]);
-      out[static_cast<std::size_t>(i * columns + j)] = tf32 ? rounded_to_tf32(x) : x;
+      out[static_cast<std::size_t>(i * columns + j)] = tf32 ? emulated::rounded_to_tf32(x) : x;
     }
   }
   return out;
@@ -36,7 +29,22 @@ class PlainMatmul final : public Matmul {
  public:
   explicit PlainMatmul(const MatmulOptions& options) : tf32_(options.tf32) {}
 
-  void run(const Product& p, Stream) override {
+  void run(const Product& wanted, Stream stream) override {
+    const Inside inside{wanted.activation == Product::Activation::none && wanted.bias != nullptr,
+                        false, false};
+    Product p = wanted;
+    p.c = target_of(wanted, inside);
+    if (!inside.bias) p.bias = nullptr;
+    multiply(p);
+    add_rest(wanted, inside, stream);
+  }
+
+  [[nodiscard]] std::int64_t workspace_bytes() const override { return 0; }
+  [[nodiscard]] std::vector<std::string> settings() const override { return {"plain loops"}; }
+  [[nodiscard]] std::string way_of(const Product&) override { return "by kernels"; }
+
+ private:
+  void multiply(const Product& p) const {
     if (p.bias != nullptr && p.output != p.type) {
       throw std::logic_error("a bias needs an output of its own type");
     }
@@ -60,10 +68,6 @@ class PlainMatmul final : public Matmul {
     });
   }
 
-  [[nodiscard]] std::int64_t workspace_bytes() const override { return 0; }
-  [[nodiscard]] std::vector<std::string> settings() const override { return {"plain loops"}; }
-
- private:
   template <typename T, typename Output>
   static void finish(const Product& p, std::int64_t i, const std::vector<float>& row) {
     Output* c = static_cast<Output*>(p.c) + i * p.ldc;

@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kThreads) column_sums_kernel(ColumnSums a) {
   const std::int64_t begin = a.rows * blockIdx.y / gridDim.y;
   const std::int64_t end = a.rows * (blockIdx.y + 1) / gridDim.y;
   float bias[8] = {};
-  if (a.mode == ColumnSums::Mode::gelu_backward) {
+  if (a.mode == ColumnSums::Mode::gelu_backward && a.bias != nullptr) {
     load_eight(a.bias, column, width, whole, bias);
   }
   float sums[8] = {};
@@ -82,10 +82,18 @@ __global__ void __launch_bounds__(kThreads) gelu_forward_kernel(GeluForward a) {
   const std::int64_t row = i / groups;
   const int column = static_cast<int>(i % groups) * 8;
   float x[8];
-  float bias[8];
+  float bias[8] = {};
   load_eight(static_cast<const T*>(a.input) + row * a.width, column, a.width, whole, x);
-  load_eight(a.bias, column, a.width, whole, bias);
-  for (int k = 0; k < 8; ++k) x[k] = a.tanh ? gelu_tanh(x[k] + bias[k]) : gelu(x[k] + bias[k]);
+  if (a.bias != nullptr) load_eight(a.bias, column, a.width, whole, bias);
+  if (a.bias_copy != nullptr) {
+    load_eight(static_cast<const T*>(a.bias_copy), column, a.width, whole, bias);
+  }
+  for (int k = 0; k < 8; ++k) x[k] += bias[k];
+  if (a.biased != nullptr) {  // backward will read it rounded, so forward does
+    for (int k = 0; k < 8; ++k) x[k] = rounded<T>(x[k]);
+    store_eight(static_cast<T*>(a.biased) + row * a.width, column, a.width, whole, x);
+  }
+  for (int k = 0; k < 8; ++k) x[k] = a.tanh ? gelu_tanh(x[k]) : gelu(x[k]);
   store_eight(static_cast<T*>(a.output) + row * a.width, column, a.width, whole, x);
 }
 
@@ -109,6 +117,20 @@ __global__ void __launch_bounds__(kThreads) add_bias_kernel(AddBias a) {
   load_eight(static_cast<const T*>(a.bias), column, a.width, whole, bias);
   for (int k = 0; k < 8; ++k) x[k] += bias[k];
   store_eight(row, column, a.width, whole, x);
+}
+
+struct AddSums {
+  const void* values;
+  std::int64_t count;
+  float* sums;
+  bool accumulate;
+};
+template <typename T>
+__global__ void __launch_bounds__(kThreads) add_sums_kernel(AddSums a) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i >= a.count) return;
+  const float value = to_float(static_cast<const T*>(a.values)[i]);
+  a.sums[i] = a.accumulate ? a.sums[i] + value : value;
 }
 
 struct Cast {
@@ -174,6 +196,14 @@ void add_bias(DType type, std::int64_t rows, int width, const void* bias, void* 
   with_type(type, [&]<typename T>(Tag<T>) {
     launch(add_bias_kernel<T>, blocks_of_groups(rows, width), dim3(kThreads), 0, stream,
            AddBias{rows, width, bias, values});
+  });
+}
+
+void add_sums(DType type, const void* values, std::int64_t count, float* sums, bool accumulate,
+              Stream stream) {
+  with_type(type, [&]<typename T>(Tag<T>) {
+    launch(add_sums_kernel<T>, blocks(ceil_divide(count, kThreads)), dim3(kThreads), 0, stream,
+           AddSums{values, count, sums, accumulate});
   });
 }
 
