@@ -50,7 +50,7 @@ struct TrainOptions {
   int zero_stage = 0;           ///< 1: optimizer state is sharded over ranks
   std::string algorithm_cache;  ///< file, empty = none
   bool matmul_epilogues = true;
-  double memory_limit_mb = 0;   ///< 2^20 bytes that this rank may plan to use, 0 = what there is
+  double memory_limit_mb = 0;  ///< 2^20 bytes that this rank may plan to use, 0 = what there is
   SimulatedCluster cluster;
   int expect_world_size = 0;  ///< 0: not checked
 

@@ -15,8 +15,8 @@ TEST(CublasLtLibrary, takes_every_attribute_that_plans_set) {
     GTEST_SKIP() << error.what();
   }
   alignas(256) static char memory[256];
-  for (const auto activation : {Product::Activation::none, Product::Activation::gelu,
-                                Product::Activation::gelu_backward}) {
+  for (const auto activation :
+       {Product::Activation::none, Product::Activation::gelu, Product::Activation::gelu_backward}) {
     for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
       Product p;
       p.m = p.n = p.k = p.lda = p.ldb = p.ldc = 64;
