@@ -57,6 +57,7 @@ bool read_counter(std::string_view text, std::size_t end, Bar& bar) {
   const std::size_t total = digits_before(text, end);
   if (total == end || total == 0 || text[total - 1] != '/') return false;
   const std::size_t done = digits_before(text, total - 1);
+  if (text.substr(0, done).ends_with("step ")) return false;  // Paddle's bar, else alike
   Cursor cursor(text.substr(done, end - done), false);
   const auto n = cursor.integer();
   if (!n || !cursor.literal("/")) return false;

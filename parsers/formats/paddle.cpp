@@ -7,6 +7,7 @@
 //   revisions) [date] [    INFO] - step_idx: 100, epoch: 0, batch: 100, avg loss: 8.1, ...
 //   avg_speed: 6.62 step/s
 //   global step 10, epoch: 0, batch: 9, loss: 10.9, ... avg_batch_cost: 0.5 sec, ... ips: ...
+//   global step: 10, epoch: 0, batch: 9, ...                          (BERT since PaddleNLP 2.3)
 //   global step 100, epoch: 1, batch: 99, loss: 0.5, speed: 2.34 step/s               (fine-tuning)
 //   epoch: 1, progress: 1/1, step: 30, loss: 10.5, ..., speed: 0.849662 steps/s, file: ...  (ERNIE)
 //
@@ -113,7 +114,7 @@ bool PaddleParser::see_step(const Line& line, RunBuilder& out) {
   if (Cursor train(line); train.skip_past("[train] epoch: ")) {
     return see_epoch_batch(train, line, out);
   }
-  const bool global = cursor.skip_past("global step ");
+  const bool global = cursor.skip_past("global step ") || cursor.skip_past("global step: ");
   if (!global && !cursor.skip_past("total step: ") && !cursor.skip_past("tobal step: ")) {
     return false;
   }

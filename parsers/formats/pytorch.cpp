@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 
+#include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/text/cursor.h"
@@ -26,7 +27,8 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"Epoch: [", "Train: ", "TRAIN: [", " s / it)"};
+constexpr std::string_view kAnchors[] = {"Epoch: [", "Train: ",   "TRAIN: [",         " s / it)",
+                                         "* Acc@1 ", "* Prec@1 ", "*** Best metric: "};
 
 constexpr std::int64_t kMostEpochs = 1'000'000, kMostBatches = 1'000'000'000;
 
@@ -174,17 +176,19 @@ class PytorchParser final : public LineParser {
   void add(const Progress& progress, const Line& line, RunBuilder& out);
   void begin_epoch(const Progress& progress);
   bool see_end_of_epoch(const Line& line, RunBuilder& out);
+  bool see_validation(const Line& line, RunBuilder& out);
 
   bool started_ = false;
   std::int64_t epoch_ = 0, total_ = 0, last_index_ = -1, last_step_ = 0;
   std::int64_t first_epoch_ = 0;
-  std::int64_t offset_ = 0;   ///< 1 where the first batch of an epoch is batch 0
-  double base_s_ = 0;         ///< epochs that ended
-  double mean_s_ = kUnknown;  ///< newest mean of the epoch
-  double elapsed_s_ = 0;      ///< newest clock of the epoch
-  bool cumulative_ = true;    ///< the means are of the epoch
-  double whole_s_ = 0;        ///< of the epochs that MetricLogger summed up
-  std::int64_t whole_ = 0;    ///< their iterations
+  std::int64_t offset_ = 0;             ///< 1 where the first batch of an epoch is batch 0
+  double base_s_ = 0;                   ///< epochs that ended
+  double mean_s_ = kUnknown;            ///< newest mean of the epoch
+  double elapsed_s_ = 0;                ///< newest clock of the epoch
+  bool cumulative_ = true;              ///< the means are of the epoch
+  double whole_s_ = 0;                  ///< of the epochs that MetricLogger summed up
+  std::int64_t whole_ = 0;              ///< their iterations
+  std::optional<std::int64_t> epochs_;  ///< as the newest line tells
   bool speed_ = false, window_ = false;
 };
 
@@ -228,6 +232,7 @@ void PytorchParser::add(const Progress& progress, const Line& line, RunBuilder& 
   started_ = true;
   epoch_ = progress.epoch;
   total_ = progress.total;
+  epochs_ = progress.epochs;
   last_index_ = progress.index;
   const std::int64_t in_epoch = std::min(progress.total, progress.index + offset_);
   Sample sample;
@@ -297,7 +302,24 @@ bool PytorchParser::see_end_of_epoch(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// " * Acc@1 71.3 Acc@5 90.1": an epoch was evaluated. Where the log does not tell how many epochs
+// there are, it may end here. timm's last line is "*** Best metric: 79.1 (epoch 299)".
+bool PytorchParser::see_validation(const Line& line, RunBuilder& out) {
+  RunDraft* draft = out.open(WorkKind::training);
+  if (draft == nullptr) return false;
+  const std::string_view text = line.text;
+  const std::string_view behind = trim(text);
+  if (!behind.starts_with("* Acc@1 ") && !behind.starts_with("* Prec@1 ") &&
+      text.find("*** Best metric: ") == std::string_view::npos) {
+    return false;
+  }
+  if (!epochs_) draft->ended_well = true;
+  draft->last_line = line.number;
+  return true;
+}
+
 bool PytorchParser::parse(const Line& line, RunBuilder& out) {
+  if (see_validation(line, out)) return true;
   if (line.text.find(" s / it)") != std::string_view::npos) return see_end_of_epoch(line, out);
   const auto progress = read_progress(line);
   if (!progress) return false;

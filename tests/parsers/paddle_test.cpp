@@ -128,5 +128,21 @@ TEST(Paddle, TakesNoRateFromASpeedOfTooFewDigits) {
   EXPECT_EQ(fine[0].records.at(1).printed_rate, 0.049762);
 }
 
+// Of a run whose steps took 26.28 ms by the loop's own clock.
+TEST(Paddle, ReadsTheColonOfNewerReleases) {
+  const auto runs = read_text(
+      "2026-11-21 20:55:27,391-INFO: global step: 10, epoch: 0, batch: 9, loss: -0.099206, "
+      "avg_reader_cost: 0.00004 sec, avg_batch_cost: 0.02628 sec, avg_samples: 8.00000, ips: "
+      "304.36221 sequences/sec\n"
+      "2026-11-21 20:55:27,654-INFO: global step: 20, epoch: 0, batch: 19, loss: -0.102350, "
+      "avg_reader_cost: 0.00004 sec, avg_batch_cost: 0.02631 sec, avg_samples: 8.00000, ips: "
+      "304.09873 sequences/sec\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_NEAR(runs[0].records[1].seconds, 0.2631, 1e-9);
+  EXPECT_EQ(runs[0].records[1].iterations, 10);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 8);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -97,6 +97,26 @@ TEST(Pytorch, ReadsSwinAndItsLastEpoch) {
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
+// The number of epochs is on no line: behind the evaluation of one the run may be done.
+TEST(Pytorch, ARunMayEndBehindAnEvaluation) {
+  const std::string train =
+      "Epoch: [0][ 1/60]\tTime  0.025 ( 0.025)\tData  0.000 ( 0.000)\tLoss 6.9000e+00 "
+      "(6.9000e+00)\n"
+      "Epoch: [0][51/60]\tTime  0.027 ( 0.025)\tData  0.000 ( 0.000)\tLoss 1.3e-01 (2.0e+00)\n";
+  const std::string test =
+      "Test: [ 1/20]\tTime  0.040 ( 0.040)\tLoss 7.2632e-02 (3.7306e-01)\n"
+      " * Acc@1 1.070 Acc@5 3.220\n";
+  EXPECT_EQ(read_text(train).at(0).outcome.status, Status::truncated);
+  EXPECT_EQ(read_text(train + test).at(0).outcome.status, Status::completed);
+  EXPECT_EQ(read_text(train + test + "Epoch: [1][ 1/60]\tTime  0.025 ( 0.025)\tLoss 1.0 (1.0)\n")
+                .at(0)
+                .outcome.status,
+            Status::truncated);
+  const std::string of_two =
+      "Train: [0/2][0/40]\teta 0:00:40 lr 0.1\ttime 0.5 (0.5)\tloss 6.9 (6.9)\n";
+  EXPECT_EQ(read_text(of_two + test).at(0).outcome.status, Status::truncated);
+}
+
 TEST(Pytorch, SampleFollowsTheLoopsClock) {
   const std::string folder = std::string(BB_SOURCE_DIR) + "/parsers/samples/pytorch/";
   const auto runs = read_text(slurp(folder + "sample.log"));
