@@ -9,6 +9,8 @@
 //   ... Model Parameters: 1.316 B, Latency: 0.53s, TFLOPs: 40.2, Samples/sec: 7.55, Time/seq 0.13s,
 //       Batch Size: 4, Sequence Length: 512                                  (steps 1 and 2: one
 //       GPU)
+//   steps: 10 loss: 1.2500 iter time (s): 0.500 samples/sec: 512.000            (engine of
+//   pipelines)
 //
 // Rates are of all ranks. RunningAvg leaves out the first steps and is cumulative; Curr is the last
 // step or the last window, by release. CurSamplesPerSec (one r) is another measure: a step of
@@ -105,6 +107,7 @@ class DeepspeedParser final : public LineParser {
   bool see_end_to_end(const Line& line, RunBuilder& out);
   bool see_chat(const Line& line, RunBuilder& out);
   bool see_progress(const Line& line);
+  bool see_pipeline(const Line& line, RunBuilder& out);
   bool see_actor_loss(const Line& line) const;
   void add_end_to_end(double seconds, double rate, const Line& line, RunBuilder& out);
   Engine& engine_for(const TimerLine& timer, const Line& line, RunBuilder& out);
@@ -113,7 +116,8 @@ class DeepspeedParser final : public LineParser {
   std::vector<Engine> engines_;  ///< of the launch that runs now
   std::size_t most_engines_ = 0;
   RunDraft* end_to_end_ = nullptr;
-  RunDraft* chat_ = nullptr;  ///< DeepSpeed-Chat's lines of steps 1 and 2
+  std::vector<RunDraft*> pipes_;  ///< of "steps:" lines
+  RunDraft* chat_ = nullptr;      ///< DeepSpeed-Chat's lines of steps 1 and 2
   std::int64_t skipped_ = 0;
   std::set<std::int64_t> overflows_;
   bool ended_ = false;
@@ -170,6 +174,42 @@ bool DeepspeedParser::see_timer(const TimerLine& timer, const Line& line, RunBui
   sample.line = line.number;
   engine.draft->add(sample);
   engine.draft->log.summary = Stated{*timer.running, RateUnit::sequences_per_second, line.number};
+  return true;
+}
+
+// The mean time of the steps since the line before, and the global batch over it. Where the timer
+// or Megatron tells the same steps, these speak.
+bool DeepspeedParser::see_pipeline(const Line& line, RunBuilder& out) {
+  const auto step = integer_after(line, "steps: ");
+  const auto seconds = number_after(line, " iter time (s):");
+  const auto rate = number_after(line, " samples/sec:");
+  if (!step || *step < 0 || *step > 1'000'000'000'000 || !seconds || !(*seconds > 0) || !rate ||
+      !(*rate > 0)) {
+    return false;
+  }
+  if (beside_megatron_) return false;
+  const auto newest = [&] { return pipes_.empty() ? nullptr : pipes_.back()->last(); };
+  if (newest() == nullptr || *step < newest()->step) {
+    pipes_.push_back(&out.extra(WorkKind::training, line.number));
+  }
+  RunDraft& run = *pipes_.back();
+  const Record* before = newest();
+  Sample sample;
+  sample.step = *step;
+  sample.iterations = before != nullptr ? std::max<std::int64_t>(1, *step - before->step) : 1;
+  sample.seconds = *seconds * static_cast<double>(sample.iterations);
+  sample.rate = *rate;
+  sample.loss = number_after(line, " loss:");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  run.log.iteration_unit = IterationUnit::optimizer_step;
+  run.log.rate_unit = RateUnit::sequences_per_second;
+  const double batch = *seconds * *rate, doubt = batch * (5e-4 / *seconds + 5e-4 / *rate);
+  const double near = std::round(batch);
+  if (near >= 1 && near < 1e9 && doubt < 0.3 && std::abs(batch - near) <= doubt + 1e-3) {
+    run.log.facts.global_batch_size.set(static_cast<std::int64_t>(near), FactSource::log);
+  }
+  run.add(sample);
   return true;
 }
 
@@ -273,7 +313,7 @@ bool DeepspeedParser::parse(const Line& line, RunBuilder& out) {
   }
   if (find_text(line.text, " iter time (s): ") != std::string_view::npos) {
     pipeline_ |= find_text(line.text, "steps: ") != std::string_view::npos;
-    return false;
+    return see_pipeline(line, out);
   }
   if (find_text(line.text, "Samples/sec: ") != std::string_view::npos) return see_chat(line, out);
   if (find_text(line.text, "bing_bert_progress: step=") != std::string_view::npos) {
@@ -296,6 +336,7 @@ void DeepspeedParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
   // The engine's own timer is finer, and of all ranks.
   if (chat_ != nullptr && out.drafts().size() > 1) chat_->discard = true;
+  for (RunDraft* pipe : pipes_) pipe->discard = beside_megatron_ || most_engines_ > 0;
   const auto shown =
       std::ranges::count_if(out.drafts(), [](const auto& draft) { return !draft->discard; });
   const auto skipped = std::max(skipped_, static_cast<std::int64_t>(overflows_.size()));

@@ -25,40 +25,14 @@
 #include "parsers/scan/byte_search.h"
 #include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
+#include "parsers/text/gluon_text.h"
 
 namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {
-    "tks/s",    " wps, wc=",   "Thoughput=",   "[Epoch ",      "samples/s", ": training loss ",
-    "kvstore=", "accumulate=", "tart predict", "comm_backend="};
-
-/// A stamp in front of a message: "INFO:root:04:17:43 ...", "2019-12-19 07:06:00,663 - root - ...".
-struct Stamp {
-  double time_s = kUnknown;
-  double resolution_s = kUnknown;
-  bool has_date = false;
-};
-
-Stamp stamp_of(std::string_view text) {
-  if (const auto time = date_time(text)) return {*time, 1e-3, true};
-  const auto start = text.find(':', text.starts_with("INFO:") ? 5 : std::string_view::npos);
-  if (start == std::string_view::npos) return {};
-  Cursor cursor(text.substr(start + 1), false);
-  const std::string_view digits = cursor.rest().substr(0, 8);
-  if (digits.size() < 8 || digits[2] != ':' || digits[5] != ':') return {};
-  const auto time = cursor.duration();
-  return time ? Stamp{*time, 1, false} : Stamp{};
-}
-
-/// The last number of "span/answer/total=0.7/0.1/0.9": the sum of the others.
-std::optional<double> last_of(const Line& line, std::string_view key) {
-  Cursor cursor(line);
-  if (!cursor.skip_past(key)) return std::nullopt;
-  auto value = cursor.number();
-  while (value && cursor.literal("/")) value = cursor.number();
-  return value;
-}
+    "tks/s",    " wps, wc=",   "Thoughput=",   "[Epoch ",       "samples/s", ": training loss ",
+    "kvstore=", "accumulate=", "tart predict", "comm_backend=", "Time cost="};
 
 class GluonnlpParser final : public LineParser {
  public:
@@ -71,8 +45,9 @@ class GluonnlpParser final : public LineParser {
   bool see_step_line(const Line& line, RunBuilder& out);
   bool see_prediction(const Line& line, RunBuilder& out);
   bool see_segmentation(const Line& line, RunBuilder& out);
+  bool see_epoch_cost(const Line& line, RunBuilder& out);
   void see_arguments(const Line& line, RunBuilder& out);
-  double clock(const Stamp& stamp);
+  double clock(const GluonStamp& stamp);
   std::int64_t counter(std::int64_t epoch, std::int64_t batch, std::int64_t total, RunBuilder& out);
   RunDraft& put(Sample sample, IterationUnit unit, RateUnit rate, RunBuilder& out);
 
@@ -82,13 +57,15 @@ class GluonnlpParser final : public LineParser {
   std::int64_t base_ = 0, epoch_ = -1, total_ = 0;  ///< batches of the epochs before
   std::int64_t in_epoch_ = 0;
   bool tokens_ = false, timeless_ = false;
+  double epochs_s_ = 0;  ///< times of the epochs of the run below, together
+  RunDraft* cost_run_ = nullptr;
   bool one_worker_ = false;    ///< horovod: rates are of the worker that prints
   bool predicting_ = false;    ///< "start prediction" stands behind the newest training line
   bool closes_epoch_ = false;  ///< the script that trains closes an epoch in prediction's words
 };
 
 // Stamps without a date begin again at midnight.
-double GluonnlpParser::clock(const Stamp& stamp) {
+double GluonnlpParser::clock(const GluonStamp& stamp) {
   if (std::isnan(stamp.time_s) || stamp.has_date) return stamp.time_s;
   if (stamp.time_s + day_s_ < newest_s_ - 43200) day_s_ += 86400;
   newest_s_ = stamp.time_s + day_s_;
@@ -189,7 +166,7 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
   if (!total || *epoch < 0 || *total < 1 || *epoch > 1'000'000 || *total > kMost) return false;
   auto loss = number_after(line, squad ? "Loss=" : "loss=");
   const bool numpy = squad && !loss;
-  if (numpy) loss = last_of(line, "/total=");
+  if (numpy) loss = last_of_sum(line, "/total=");
   if (!loss) return false;
   in_epoch_ = *batch + 1;
   predicting_ = false;
@@ -199,7 +176,7 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
   sample.line = line.number;
   sample.rank = line.rank;
   sample.loss = loss;
-  const Stamp stamp = stamp_of(line.text);
+  const GluonStamp stamp = gluon_stamp(line.text);
   sample.time_s = clock(stamp);
   RateUnit unit = RateUnit::unknown;
   if (squad) {
@@ -214,7 +191,7 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
   // With bucketing by tokens a batch has no fixed number of sequences.
   if (unit == RateUnit::tokens_per_second) batch_.reset();
   RunDraft& draft = put(sample, IterationUnit::micro_step, unit, out);
-  draft.log.clock_resolution_s = stamp.resolution_s;
+  if (!std::isnan(stamp.time_s)) draft.log.clock_resolution_s = stamp.resolution_s;
   draft.log.clock_is_wall = !std::isnan(stamp.time_s);
   return true;
 }
@@ -247,14 +224,14 @@ bool GluonnlpParser::see_step_line(const Line& line, RunBuilder& out) {
   for (const std::string_view key : {"/total=", "mlm/nsp=", "Loss span="}) {
     if (!sample.loss) sample.loss = number_after(line, key);
   }
-  if (const auto sum = last_of(line, "/total=")) sample.loss = sum;
+  if (const auto sum = last_of_sum(line, "/total=")) sample.loss = sum;
   closes_epoch_ = predicting_ = false;
   if (one_worker_ && tokens) sample.rate = kUnknown;
-  sample.time_s = clock(stamp_of(line.text));
+  sample.time_s = clock(gluon_stamp(line.text));
   RunDraft& draft = put(sample, IterationUnit::optimizer_step,
                         tokens ? RateUnit::tokens_per_second : RateUnit::sequences_per_second, out);
   draft.planned = total ? total : steps_;
-  draft.log.clock_resolution_s = stamp_of(line.text).resolution_s;
+  draft.log.clock_resolution_s = gluon_stamp(line.text).resolution_s;
   draft.log.clock_is_wall = true;
   return true;
 }
@@ -283,6 +260,34 @@ bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
     training->ended_well = true;
     training->last_line = line.number;
   }
+  return true;
+}
+
+// "Time cost=415.1s" behind an epoch whose lines tell no time: batches, evaluation and saving.
+bool GluonnlpParser::see_epoch_cost(const Line& line, RunBuilder& out) {
+  const auto seconds = number_after(line, "Time cost=");
+  RunDraft* run = out.open(WorkKind::training);
+  if (!seconds || !(*seconds > 0 && *seconds < 1e9) || run == nullptr || run->last() == nullptr ||
+      !std::isnan(run->last()->time_s) || timeless_ || total_ < 1 || epoch_ < 0 ||
+      find_text(line.text, "houghput=") != std::string_view::npos) {
+    return false;
+  }
+  if (run != cost_run_) {
+    epochs_s_ = 0;
+    run->log.notices.push_back(
+        {line.number, "the times of epochs hold their evaluation and saving: the rate is no more"});
+  }
+  epochs_s_ += *seconds;
+  Sample sample;
+  sample.step = base_ + total_;
+  sample.time_s = epochs_s_;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  RunDraft& draft = put(sample, run->log.iteration_unit, RateUnit::unknown, out);
+  draft.log.clock_resolution_s = 0.1;
+  draft.log.totals.training_s = epochs_s_;
+  draft.join_records_after(base_);  // its lines have no clock
+  cost_run_ = &draft;
   return true;
 }
 
@@ -352,7 +357,7 @@ bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
     return false;
   }
   if (see_pretraining(line, out) || see_step_line(line, out) || see_batch(line, out) ||
-      see_prediction(line, out)) {
+      see_prediction(line, out) || see_epoch_cost(line, out)) {
     return true;
   }
   return see_segmentation(line, out);

@@ -11,6 +11,8 @@
 // that prints it trains, on all of its devices: with several workers, or several printing ranks, it
 // is not the job's, which is said.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -20,6 +22,7 @@
 #include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
+#include "parsers/text/argument_text.h"
 #include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
 
@@ -27,7 +30,8 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {
-    " samples/sec", "kv_store=", "kvstore=", "Time cost=", "-Speed ", "num_epochs="};
+    " samples/sec", "kv_store=",   "kvstore=",         "Time cost=",
+    "-Speed ",      "num_epochs=", "] Training cost: "};
 
 class SpeedometerParser final : public LineParser {
  public:
@@ -49,6 +53,8 @@ class SpeedometerParser final : public LineParser {
   std::set<int> ranks_;
   std::optional<std::string> store_;
   std::optional<double> epochs_;  ///< planned
+  bool last_batch_ = false;       ///< gluon-cv's detection scripts
+  double costs_s_ = 0, cost_batches_ = 0;
 };
 
 // "Epoch[3] Batch [20]", "Epoch[3] Batch [0-20]", "Iter[3] Batch[20]", "[Epoch 3][Batch 99]".
@@ -158,7 +164,16 @@ bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
     if (cursor.skip_past("[Epoch ")) {
       const auto epoch = cursor.integer();
       RunDraft* run = out.open(WorkKind::training);
-      if (!epoch || run == nullptr || !cursor.literal("] speed: ")) return false;
+      if (!epoch || run == nullptr) return false;
+      if (cursor.literal("] Training cost: ")) {
+        const auto seconds = cursor.number();
+        if (!seconds || !(*seconds > 0) || *epoch != epoch_) return false;
+        costs_s_ += *seconds;
+        cost_batches_ += static_cast<double>(batch_ + 1);
+        run->last_line = line.number;
+        return true;
+      }
+      if (!cursor.literal("] speed: ")) return false;
       run->ended_well = epochs_ && static_cast<double>(*epoch) + 1 >= *epochs_;
       run->last_line = line.number;
       return true;
@@ -177,6 +192,7 @@ bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
   if (!rate || !(*rate >= 0) || line.text.find(" samples/sec") == std::string_view::npos) {
     return false;
   }
+  last_batch_ = last_batch_ || has(line, "][Batch ");
   const std::int64_t from = place->from.value_or(place->epoch == epoch_ ? batch_ : 0);
   put(place->epoch, place->batch, std::max<std::int64_t>(1, place->batch - from), line, *rate, out);
   return true;
@@ -188,6 +204,16 @@ void SpeedometerParser::finish(RunBuilder& out) {
   const bool alone = store_ && !several;
   for (const auto& draft : out.drafts()) {
     if (draft->count() == 0) continue;
+    if (last_batch_) {
+      draft->log.notices.push_back(
+          {0,
+           fmt::format("most of gluon-cv's detection scripts print the Speed of the one batch in "
+                       "front of the line, not of all since the line before{}",
+                       costs_s_ > 0 ? fmt::format("; the epochs' own times tell about {:.3g} "
+                                                  "batches/s",
+                                                  cost_batches_ / costs_s_)
+                                    : std::string())});
+    }
     if (several) {
       draft->log.rate_unit = RateUnit::unknown;
       draft->log.notices.push_back(

@@ -162,5 +162,31 @@ TEST(Deepspeed, TellsWhereTheLossOfTheActorIsNotFinite) {
   EXPECT_NE(runs[0].outcome.status, Status::nan);
 }
 
+// GPT-NeoX and the pipeline tutorial where nothing else tells the steps.
+TEST(Deepspeed, ReadsTheLinesOfThePipelineEngine) {
+  const auto step = [](const std::string& n, const std::string& seconds, const std::string& rate) {
+    return "steps: " + n + " loss: 2.5000 iter time (s): " + seconds + " samples/sec: " + rate +
+           "\n";
+  };
+  const std::string lines = step("10", "0.800", "80.000") + step("20", "0.500", "128.000") +
+                            step("30", "0.400", "160.000");
+  auto runs = read_text(lines);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "deepspeed");
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[2].iterations, 10);
+  EXPECT_NEAR(runs[0].records[2].seconds, 4, 1e-9);
+  EXPECT_EQ(runs[0].records[2].loss, 2.5);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 64);
+  EXPECT_EQ(runs[0].iteration_unit, IterationUnit::optimizer_step);
+  EXPECT_EQ(read_text(lines + step("10", "0.5", "128.0")).size(), 2u) << "launched again";
+  runs = read_text(lines +
+                   "[2023-04-18 01:46:59,171] [INFO] [timer.py:199:stop] "
+                   "epoch=0/micro_step=30/global_step=30, RunningAvgSamplesPerSec=150.5, "
+                   "CurrSamplesPerSec=160.5, MemAllocated=3.96GB, MaxMemAllocated=22.95GB\n");
+  ASSERT_EQ(runs.size(), 1u) << "of the same steps";
+  EXPECT_EQ(runs[0].records.size(), 1u);
+}
+
 }  // namespace
 }  // namespace bertbench

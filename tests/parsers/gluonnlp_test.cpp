@@ -194,5 +194,24 @@ TEST(Gluonnlp, TakesNoWorldFromTheListOfGpusThatHorovodDoesNotUse) {
   EXPECT_EQ(one[0].facts.world(), 2);
 }
 
+// Fine-tuning of the first releases tells the time of whole epochs only.
+TEST(Gluonnlp, TakesTheTimesOfEpochs) {
+  const auto epoch = [](const std::string& n, const std::string& seconds) {
+    return "INFO:root:[Epoch " + n +
+           " Batch 50/120] loss=0.5, lr=0.00001, metrics=accuracy:0.75\n" + "INFO:root:[Epoch " +
+           n + " Batch 100/120] loss=0.25, lr=0.00001, metrics=accuracy:0.8\n" +
+           "INFO:root:validation metrics:accuracy:0.75\nINFO:root:Time cost=" + seconds + "s\n";
+  };
+  const auto runs = read_text(epoch("1", "40.0") + epoch("2", "30.0") + epoch("3", "30.0"));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u) << "an epoch is a record";
+  EXPECT_EQ(runs[0].records[2].step, 360);
+  EXPECT_EQ(runs[0].records[2].iterations, 120);
+  EXPECT_NEAR(runs[0].records[2].time_s - runs[0].records[0].time_s, 60, 1e-9);
+  EXPECT_EQ(runs[0].totals.training_s, 100);
+  ASSERT_EQ(runs[0].notices.size(), 1u);
+  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("evaluation and saving"));
+}
+
 }  // namespace
 }  // namespace bertbench

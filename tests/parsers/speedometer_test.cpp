@@ -88,5 +88,16 @@ TEST(Speedometer, TellsTheEndByTheEpochsThatArePlanned) {
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
+// The data loader may be slower by far than the one batch whose speed is printed.
+TEST(Speedometer, TellsThatGluonCvTimesOneBatch) {
+  const auto runs = read_text(
+      "[Epoch 7][Batch 99], LR: 1E-05, Speed: 120.5 samples/sec, ObjLoss=5.5, ClassLoss=1.25\n"
+      "[Epoch 7][Batch 199], LR: 1E-05, Speed: 130.5 samples/sec, ObjLoss=5.5, ClassLoss=1.25\n"
+      "[Epoch 7] Training cost: 500.0, ObjLoss=5.5, ClassLoss=1.25\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_FALSE(runs[0].notices.empty());
+  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("0.4 batches/s"));
+}
+
 }  // namespace
 }  // namespace bertbench
