@@ -96,16 +96,20 @@ struct LogReader::State final : CandidateSink {
 
   /// Lines that differ from the candidate before in their numbers only are its format's alone, as
   /// that one was, unless some literal may come about by a number.
-  LinesTaken take_run(std::string_view after, std::int64_t number) override {
+  LinesTaken take_run(const RunOffer& offer) override {
     FormatState* const owner = std::exchange(run_owner, nullptr);
     if (owner == nullptr || every_line != 0 ||
-        !run_gate.opens(after, tables->numbered_literals())) {
+        !run_gate.opens(offer.after, tables->numbered_literals())) {
       return {};
     }
-    const LinesTaken taken = owner->run->take_run(after, number, *owner->builder);
+    const LinesTaken taken = owner->run->take_run(offer, *owner->builder);
     owner->matched += taken.lines;
     run_gate.took(taken.lines);
+    if (taken.lines > 0) last_run = owner->run;
     return taken;
+  }
+  [[nodiscard]] std::shared_ptr<const RunReader> run_reader() const override {
+    return last_run == nullptr ? nullptr : last_run->run_reader();
   }
 
   /// Shows the outcome rules the 'File' lines in front of a candidate of theirs that they have not
@@ -225,6 +229,7 @@ struct LogReader::State final : CandidateSink {
   std::uint64_t every_line = 0;  ///< bits of those that are in a table
   /// Of the candidate before, if a run may follow it.
   FormatState* run_owner = nullptr;
+  const RunParser* last_run = nullptr;  ///< that took lines
   RunGate run_gate;
   FactRules facts;
   OutcomeRules outcomes;

@@ -52,6 +52,17 @@ bool same_bytes(const char* a, const char* b, std::size_t n) {
   return true;
 }
 
+/// What is left of a line without its numbers, those with an exponent included.
+std::string kind_of(std::string_view text) {
+  std::string out = number_blind(text);
+  for (const std::string_view exponent : {"0e0", "0e+0", "0E0", "0E+0"}) {
+    for (auto at = out.find(exponent); at != std::string::npos; at = out.find(exponent, at)) {
+      out.replace(at, exponent.size(), "0");
+    }
+  }
+  return out;
+}
+
 constexpr std::size_t kMostValues = 200;  // of a line that is read here
 
 // `actual`, but through a branch that is right nearly always when it equals `expected`: what
@@ -214,7 +225,7 @@ void DllReader::learn(std::string_view text) {
 
 // Numbers that are not plain (an exponent, "nan" in a string) are left to the walk. `alike_only`:
 // strings that are no numbers must be those of the line before but for their digits.
-bool DllReader::read_by_shape(std::string_view text, bool alike_only, DllStep& out) {
+bool DllReader::read_by_shape(std::string_view text, bool alike_only, DllValues& out) {
   const bool placed = std::exchange(placed_, false);
   if (shape_.empty() || !maps_.fill(text)) return false;
   const std::size_t alike = placed ? maps_.alike() : 0;
@@ -249,19 +260,21 @@ bool DllReader::read_by_shape(std::string_view text, bool alike_only, DllStep& o
   }
   if (text.substr(at) != tail_) return false;
   values.last = shape_last_;
-  result(values, out);
+  out = values;
   placed_ = true;
   size_ = text.size();
   return true;
 }
 
-void DllReader::result(const DllValues& values, DllStep& out) {
+DllStep DllReader::step_of(const DllValues& values) {
+  DllStep out;
   out.iteration = values.iteration;
   if (!std::isnan(values.skipped)) out.skipped = values.skipped;
   if (!std::isnan(values.loss)) out.loss = values.loss;
   out.time_s = values.time_s;
   out.rate = values.rate;
   out.last = values.last;
+  return out;
 }
 
 // `text` was read by its shape.
@@ -298,13 +311,9 @@ void DllReader::result(std::string_view text, DllStep& out) const {
   out.rate = get(rate).value_or(kUnknown);
 }
 
-std::size_t DllReader::read_alike(std::string_view text, DllStep& out) {
+std::size_t DllReader::read_alike(std::string_view text, DllValues& out) {
   if (!alike_) return 0;
-  DllValues values;
-  if (const std::size_t size = layouts_.read_line(text, values); size > 0) {
-    result(values, out);
-    return size;
-  }
+  if (const std::size_t size = layouts_.read_line(text, out); size > 0) return size;
   if (!placed_) return 0;
   // Mostly the numbers are as long as before. That no other line break stands in front of this one
   // is what the maps find out.
@@ -321,19 +330,16 @@ std::size_t DllReader::read_alike(std::string_view text, DllStep& out) {
 
 bool DllReader::read(std::string_view text, DllStep& out) {
   DllValues values;
-  if (layouts_.read_whole(text, values)) {
-    result(values, out);
+  const bool laid_out = layouts_.read_whole(text, values);
+  if (laid_out || read_by_shape(text, false, values)) {
     missed_ = false;
     alike_ = true;
-    return true;
-  }
-  if (read_by_shape(text, false, out)) {
-    missed_ = false;
-    alike_ = true;
-    std::string blind = number_blind(text);
-    if (blind != layouts_blind_) {
+    out = step_of(values);
+    if (laid_out) return true;
+    std::string kind = kind_of(text);
+    if (kind != kind_) {
       layouts_.clear();
-      layouts_blind_ = std::move(blind);
+      kind_ = std::move(kind);
     }
     remember(text);
     return true;

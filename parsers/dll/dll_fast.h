@@ -33,7 +33,12 @@ class DllReader {
   [[nodiscard]] bool read(std::string_view text, DllStep& out);
   /// The object at the front of `text`, in front of a '\n', if it is the one read before but for
   /// its numbers. Returns its size, 0 if it is not: then read() decides, as if nobody had asked.
-  [[nodiscard]] std::size_t read_alike(std::string_view text, DllStep& out);
+  [[nodiscard]] std::size_t read_alike(std::string_view text, DllValues& out);
+  /// What the lines that read_alike() takes are without their numbers; empty: it takes none.
+  [[nodiscard]] std::string_view kind() const {
+    return alike_ ? std::string_view(kind_) : std::string_view();
+  }
+  [[nodiscard]] static DllStep step_of(const DllValues& values);
 
  private:
   enum Slot : std::uint8_t {
@@ -74,7 +79,7 @@ class DllReader {
   static Slot slot_of(std::string_view key);
   bool find_number(std::string_view text, Part& part, std::size_t& at);
   static void read_number(std::string_view text, const Part& part, DllValues& values);
-  bool read_by_shape(std::string_view text, bool alike_only, DllStep& out);
+  bool read_by_shape(std::string_view text, bool alike_only, DllValues& out);
   bool read_object(std::string_view text);
   bool read_data(DllWalk& walk);
   bool read_step(DllWalk& walk);
@@ -82,7 +87,6 @@ class DllReader {
   void learn(std::string_view text);
   [[nodiscard]] double DllValues::*use_of(Slot slot) const;
   void result(std::string_view text, DllStep& out) const;
-  static void result(const DllValues& values, DllStep& out);
   void remember(std::string_view text);
 
   std::vector<Value> values_;
@@ -95,8 +99,8 @@ class DllReader {
   ByteMaps maps_;
   bool missed_ = false;  ///< the line before was of another shape
   DllLayouts layouts_;
-  std::string layouts_blind_;  ///< number_blind() of the text that the layouts began with
-  bool alike_ = false;         ///< so is that of the text that was read last
+  std::string kind_;    ///< of the lines of these layouts
+  bool alike_ = false;  ///< and of the line that was read last
 };
 
 }  // namespace bertbench

@@ -33,7 +33,7 @@ std::size_t find_within(const char* text) {
 }  // namespace
 
 bool DllLayouts::read(const Layout& layout, const char* text, DllValues& out) {
-  if (!layout.text.matches(text)) return false;
+  if (!layout.text->matches(text)) return false;
   for (const std::uint32_t front : layout.fronts) {
     if (text[front] == '0') return false;
   }
@@ -46,26 +46,30 @@ bool DllLayouts::read(const Layout& layout, const char* text, DllValues& out) {
 
 std::size_t DllLayouts::read_line(std::string_view text, DllValues& out) {
   if (layouts_.empty()) return 0;
-  const std::size_t shortest = layouts_.front().text.size();
+  const std::size_t shortest = layouts_.front().text->size();
   if (text.size() < shortest + kSpan) return 0;
   const std::size_t more = find_within(text.data() + shortest);
   if (more == kSpan) return 0;
   for (std::size_t i = first_[more]; i < layouts_.size(); ++i) {
-    if (layouts_[i].text.size() != shortest + more) return 0;
-    if (read(layouts_[i], text.data(), out)) return shortest + more;
+    if (layouts_[i].text->size() != shortest + more) return 0;
+    if (!read(layouts_[i], text.data(), out)) continue;
+    ++met_;
+    return shortest + more;
   }
   return 0;
 }
 
 bool DllLayouts::read_whole(std::string_view text, DllValues& out) {
   return std::ranges::any_of(layouts_, [&](const Layout& layout) {
-    return layout.text.size() == text.size() && read(layout, text.data(), out);
+    return layout.text->size() == text.size() && read(layout, text.data(), out);
   });
 }
 
 void DllLayouts::remember(std::string_view text, const std::vector<DllNumber>& numbers, bool last) {
-  Layout layout{DigitTemplate(text), {}, {}, {}, last};
-  if (layout.text.size() == 0) return;
+  constexpr std::size_t kWorth = 4;  // lines read for one remembered
+  if (remembered_ >= kMost && met_ < kWorth * remembered_) return;
+  Layout layout{std::make_shared<const DigitTemplate>(text), {}, {}, {}, last};
+  if (layout.text->size() == 0) return;
   for (const DllNumber& number : numbers) {
     if (number.whole > 1) layout.fronts.push_back(static_cast<std::uint32_t>(number.first));
     if (number.use == nullptr) continue;
@@ -82,8 +86,13 @@ void DllLayouts::remember(std::string_view text, const std::vector<DllNumber>& n
   sort();
 }
 
+void DllLayouts::clear() {
+  layouts_.clear();
+  remembered_ = met_ = 0;
+}
+
 void DllLayouts::sort() {
-  const auto size_of = [](const Layout& layout) { return layout.text.size(); };
+  const auto size_of = [](const Layout& layout) { return layout.text->size(); };
   std::ranges::stable_sort(layouts_, {}, size_of);
   first_.fill(kMost);
   for (std::size_t i = layouts_.size(); i-- > 0;) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -33,7 +34,7 @@ struct DllNumber {
 /// the same but for their numbers.
 class DllLayouts {
  public:
-  static constexpr std::size_t kMost = 8;
+  static constexpr std::size_t kMost = 16;
 
   /// The line at the front of `text`, in front of a '\n': its size, 0 if it is of no layout.
   [[nodiscard]] std::size_t read_line(std::string_view text, DllValues& out);
@@ -41,11 +42,11 @@ class DllLayouts {
   [[nodiscard]] bool read_whole(std::string_view text, DllValues& out);
   /// `text`, with its numbers in order. The oldest layout makes room.
   void remember(std::string_view text, const std::vector<DllNumber>& numbers, bool last);
-  void clear() { layouts_.clear(); }
+  void clear();
 
  private:
   struct Layout {
-    DigitTemplate text;
+    std::shared_ptr<const DigitTemplate> text;  ///< never null; shared by copies
     std::vector<PlacedDecimal> decimals;
     std::vector<double DllValues::*> uses;  ///< of the decimals
     /// Where a number of several digits begins: JSON has no leading zeros.
@@ -61,7 +62,8 @@ class DllLayouts {
   std::vector<Layout> layouts_;  ///< by size
   /// Of a size, less that of the shortest: the first layout, kMost if there is none.
   std::array<std::uint8_t, kSpan> first_{};
-  std::size_t remembered_ = 0;
+  // Where hardly a layout comes twice, to remember them would cost more than it saves.
+  std::size_t remembered_ = 0, met_ = 0;
 };
 
 }  // namespace bertbench

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "parsers/core/text.h"
+#include "parsers/dll/dll_ahead.h"
 #include "parsers/dll/dll_fast.h"
 #include "parsers/dll/dll_run.h"
 #include "parsers/format.h"
@@ -33,7 +34,8 @@ std::optional<double> number(const Json& object, const char* key) {
 class DlloggerJsonParser final : public RunParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
-  LinesTaken take_run(std::string_view text, std::int64_t number, RunBuilder& out) override;
+  LinesTaken take_run(const RunOffer& offer, RunBuilder& out) override;
+  [[nodiscard]] std::shared_ptr<const RunReader> run_reader() const override;
   void finish(RunBuilder& out) override { out.facts.framework.set("pytorch", FactSource::log); }
 
  private:
@@ -144,22 +146,41 @@ void DlloggerJsonParser::see_usual(DllStep& usual, const Line& line, RunBuilder&
   run_.see_step(usual, line, out);
 }
 
-LinesTaken DlloggerJsonParser::take_run(std::string_view text, std::int64_t number,
-                                        RunBuilder& out) {
-  constexpr std::string_view kFront = "DLLL ";
+LinesTaken DlloggerJsonParser::take_run(const RunOffer& offer, RunBuilder& out) {
   LinesTaken taken;
   Line line;
-  for (line.number = number;; ++line.number) {
-    const std::string_view rest = text.substr(taken.bytes);
-    if (!rest.starts_with(kFront)) return taken;
-    DllStep usual;
-    const std::size_t size = reader_.read_alike(rest.substr(kFront.size()), usual);
-    if (size == 0) return taken;
-    line.text = rest.substr(0, kFront.size() + size);
+  line.number = offer.number;
+  const auto take = [&](std::string_view text, const DllValues& values) {
+    DllStep usual = DllReader::step_of(values);
+    line.text = text;
     see_usual(usual, line, out);
-    taken.bytes += line.text.size() + 1;
+    taken.bytes += text.size() + 1;
     ++taken.lines;
+    ++line.number;
+  };
+  // Lines that another thread has read, for as long as one follows the other.
+  const auto* const ahead = dynamic_cast<const DllAhead*>(offer.ahead);
+  const bool of_this_kind = ahead != nullptr && ahead->kind() == reader_.kind();
+  const auto read =
+      of_this_kind ? ahead->from(offer.after.data()) : std::span<const DllAhead::Read>();
+  std::size_t next = 0;
+  while (true) {
+    const std::string_view rest = offer.after.substr(taken.bytes);
+    if (next < read.size() && ahead->text() + read[next].begin == rest.data()) {
+      take(rest.substr(0, read[next].size), read[next].values);
+      ++next;
+      continue;
+    }
+    DllValues values;
+    if (!rest.starts_with(kDllFront)) return taken;
+    const std::size_t size = reader_.read_alike(rest.substr(kDllFront.size()), values);
+    if (size == 0) return taken;
+    take(rest.substr(0, kDllFront.size() + size), values);
   }
+}
+
+std::shared_ptr<const RunReader> DlloggerJsonParser::run_reader() const {
+  return reader_.kind().empty() ? nullptr : std::make_shared<const DllRunReader>(reader_);
 }
 
 void DlloggerJsonParser::see_iteration(double iteration, const Json& data, const Line& line,

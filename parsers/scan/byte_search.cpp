@@ -12,10 +12,17 @@ namespace bertbench {
 namespace {
 
 #if defined(__x86_64__)
-bool have_avx2() {
-  static const bool have = __builtin_cpu_supports("avx2") > 0;
-  return have;
-}
+// Asked for each line: no guard of a static may stand in front of it. Before it is known, all is
+// done bytewise.
+struct Processor {
+  Processor() {
+    __builtin_cpu_init();
+    avx2 = __builtin_cpu_supports("avx2") > 0;
+    avx512 = __builtin_cpu_supports("avx512bw") > 0;
+  }
+  bool avx2 = false, avx512 = false;
+};
+const Processor processor;
 #endif
 
 std::int64_t count_portable(std::string_view data) {
@@ -126,41 +133,65 @@ __attribute__((target("avx2"))) std::int64_t repeats_avx2(std::string_view data,
   }
   return count;
 }
+
+// A line and its '\r' of up to 128 bytes stay in two registers, which overlap.
+__attribute__((target("avx512f,avx512bw"))) std::int64_t repeats_avx512(std::string_view data,
+                                                                        std::size_t at,
+                                                                        std::size_t n) {
+  constexpr std::size_t kWidth = 64;
+  const std::size_t size = n + 1;
+  if (size > 2 * kWidth) return repeats_avx2(data, at, n);
+  const std::uint64_t there = size < kWidth ? (std::uint64_t{1} << size) - 1 : ~std::uint64_t{0};
+  const std::size_t second = size > kWidth ? size - kWidth : 0;
+  const char* const line = data.data() + at;
+  const __m512i a = _mm512_maskz_loadu_epi8(there, line);
+  const __m512i b = _mm512_maskz_loadu_epi8(there, line + second);
+  std::int64_t count = 0;
+  for (at += size; at + size < data.size(); at += size, ++count) {
+    const char* const copy = data.data() + at;
+    const std::uint64_t differs =
+        _mm512_cmpneq_epi8_mask(a, _mm512_maskz_loadu_epi8(there, copy)) |
+        _mm512_cmpneq_epi8_mask(b, _mm512_maskz_loadu_epi8(there, copy + second));
+    if (differs != 0 || copy[size] == '\n') break;
+  }
+  return count;
+}
 #endif
 
 }  // namespace
 
 std::int64_t count_repeats(std::string_view data, std::size_t at, std::size_t n) {
 #if defined(__x86_64__)
-  if (have_avx2()) return repeats_avx2(data, at, n);
+  if (processor.avx512 && data[at + n] == '\r') return repeats_avx512(data, at, n);
+  if (processor.avx2) return repeats_avx2(data, at, n);
 #endif
   return repeats_portable(data, at, n);
 }
 
 std::size_t find_text(std::string_view text, std::string_view what, std::size_t from) {
 #if defined(__x86_64__)
-  if (have_avx2() && !what.empty() && from <= text.size()) return find_avx2(text, what, from);
+  if (processor.avx2 && !what.empty() && from <= text.size()) return find_avx2(text, what, from);
 #endif
   return text.find(what, from);
 }
 
 std::int64_t count_newlines(std::string_view data) {
 #if defined(__x86_64__)
-  if (have_avx2()) return count_avx2(data);
+  if (processor.avx2) return count_avx2(data);
 #endif
   return count_portable(data);
 }
 
 std::size_t find_line_begin(std::string_view data, std::size_t at, std::size_t limit) {
 #if defined(__x86_64__)
-  if (have_avx2()) return begin_avx2(data, at, limit);
+  if (processor.avx2) return begin_avx2(data, at, limit);
 #endif
   return begin_portable(data, at, limit);
 }
 
 std::size_t find_line_break(std::string_view data, std::size_t from) {
 #if defined(__x86_64__)
-  if (have_avx2()) return break_avx2(data, from);
+  if (processor.avx2) return break_avx2(data, from);
 #endif
   return break_portable(data, from);
 }

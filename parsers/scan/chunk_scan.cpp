@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
@@ -30,13 +29,14 @@ struct Found {
   std::uint64_t owners = 0;
 };
 
-/// Counts what a sink takes in runs. Of a table a chunk knows nothing.
+/// Offers a sink runs with what was read of them ahead, and counts what it takes. Of a table a
+/// chunk knows nothing.
 class RunCount final : public CandidateSink {
  public:
-  explicit RunCount(CandidateSink& sink) : sink_(sink) {}
+  RunCount(CandidateSink& sink, const LinesAhead* ahead) : sink_(sink), ahead_(ahead) {}
   void candidate(const Candidate& line) override { sink_.candidate(line); }
-  LinesTaken take_run(std::string_view after, std::int64_t number) override {
-    const LinesTaken taken = sink_.take_run(after, number);
+  LinesTaken take_run(const RunOffer& offer) override {
+    const LinesTaken taken = sink_.take_run({offer.after, offer.number, ahead_});
     bytes += taken.bytes;
     return taken;
   }
@@ -45,6 +45,7 @@ class RunCount final : public CandidateSink {
 
  private:
   CandidateSink& sink_;
+  const LinesAhead* ahead_;
 };
 
 /// Bytes of a chunk and what was found in them.
@@ -54,8 +55,9 @@ class Chunk final : public CandidateSink {
       : scanner_(scanner), owners_(owners), memory_(new char[kFar + size]) {}
 
   /// errno of a failed read, else 0. Lines [begin, end) of the file are there then; begin == end
-  /// when the chunk holds no line break. `search`: for candidates at once, not when handed on.
-  int read(int file, std::int64_t start, std::int64_t stop, bool search);
+  /// when the chunk holds no line break. They are searched for candidates at once, or, where lines
+  /// come in runs that `runs` reads, when handed on.
+  int read(int file, std::int64_t start, std::int64_t stop, const RunReader* runs);
   /// True when most of the chunk was taken in runs. `scan` searches a chunk that was not yet; it
   /// knows from the chunks before how often lines repeat themselves.
   bool hand_on(std::int64_t first_line, LineScan& scan, CandidateSink& sink);
@@ -76,6 +78,7 @@ class Chunk final : public CandidateSink {
   std::string_view text_;    ///< the lines
   std::size_t before_ = 0;   ///< bytes in front of them that may be looked at
   bool searched_ = false;
+  std::unique_ptr<LinesAhead> ahead_;  ///< of text_
   std::vector<Found> found_;
   std::vector<AnchorHit> hits_;
 };
@@ -92,7 +95,8 @@ int Chunk::fill(int file, std::int64_t from, std::int64_t to, std::int64_t& got)
   return 0;
 }
 
-int Chunk::read(int file, std::int64_t start, std::int64_t stop, bool search) {
+int Chunk::read(int file, std::int64_t start, std::int64_t stop, const RunReader* runs) {
+  ahead_.reset();
   found_.clear();
   hits_.clear();
   newlines = 0;
@@ -132,8 +136,10 @@ int Chunk::read(int file, std::int64_t start, std::int64_t stop, bool search) {
   if (end == begin) return 0;
   text_ = text(begin, end);
   before_ = static_cast<std::size_t>(begin - held);
-  searched_ = search;
-  if (search) {
+  searched_ = runs == nullptr;
+  if (!searched_) {
+    ahead_ = runs->read_ahead(text_);
+  } else {
     LineScan scan(scanner_, owners_);
     scan.scan(text_, before_, text_.size(), true, *this);
     newlines = scan.line() - 1;
@@ -157,7 +163,7 @@ void Chunk::candidate(const Candidate& line) {
 }
 
 bool Chunk::hand_on(std::int64_t first_line, LineScan& scan, CandidateSink& sink) {
-  RunCount counted(sink);
+  RunCount counted(sink, ahead_.get());
   if (searched_) {
     replay(first_line, counted);
   } else {
@@ -184,7 +190,7 @@ void Chunk::replay(std::int64_t first_line, CandidateSink& sink) const {
     sink.candidate(line);
     const std::size_t behind = std::size_t{found.begin} + found.size;
     if (found.terminator != '\n' || found.repeats > 0 || text_[behind] != '\n') continue;
-    taken = behind + 1 + sink.take_run(text_.substr(behind + 1), line.number + 1).bytes;
+    taken = behind + 1 + sink.take_run({text_.substr(behind + 1), line.number + 1}).bytes;
   }
 }
 
@@ -232,8 +238,8 @@ class ChunkedFile {
   std::int64_t taken_ = 0, handed_on_ = 0;  ///< chunks
   bool handing_on_ = false;
   int error_ = 0;
-  /// Lines come in runs: who takes them needs no search of each, so the others only read ahead.
-  std::atomic<bool> in_runs_ = false;
+  /// Where lines come in runs: who takes them needs no search of each, so the others read ahead.
+  std::shared_ptr<const RunReader> runs_;
 
   // Only of the thread that hands on.
   std::int64_t position_ = 0;  ///< lines in front of it were handed on
@@ -257,9 +263,10 @@ void ChunkedFile::work() {
     } else if (taken_ < chunks_ && taken_ < handed_on_ + rooms) {
       const std::int64_t k = taken_++;
       const auto room = static_cast<std::size_t>(k % rooms);
+      const auto runs = runs_;
       lock.unlock();
       const int error =
-          rooms_[room]->read(file_, k * step_, std::min(size_, (k + 1) * step_), !in_runs_);
+          rooms_[room]->read(file_, k * step_, std::min(size_, (k + 1) * step_), runs.get());
       lock.lock();
       if (error != 0) error_ = error;
       ready_[room] = true;
@@ -280,7 +287,11 @@ void ChunkedFile::hand_on(Chunk& chunk) {
       return;
     }
   }
-  in_runs_ = chunk.hand_on(line_, scan_, sink_);
+  auto runs = chunk.hand_on(line_, scan_, sink_) ? sink_.run_reader() : nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    runs_ = std::move(runs);
+  }
   line_ += chunk.newlines;
   position_ = chunk.end;
 }

@@ -154,7 +154,7 @@ std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size
 // What follows the line that was handed on last; true when lines of it were taken.
 bool LineScan::offer_run(std::string_view data, CandidateSink& sink) {
   if (emitted_ == 0 || taken_ >= data.size() || data[taken_] != '\n') return false;
-  const LinesTaken taken = sink.take_run(data.substr(taken_ + 1), emitted_ + 1);
+  const LinesTaken taken = sink.take_run({data.substr(taken_ + 1), emitted_ + 1});
   if (taken.bytes == 0) return false;
   owned_ = taken_ = taken_ + 1 + taken.bytes;
   line_ = emitted_ + 1 + taken.lines;

@@ -36,6 +36,28 @@ struct LinesTaken {
   std::int64_t lines = 0;
 };
 
+/// Lines that one thread read ahead of the one that takes them: what is in it is the affair of the
+/// format that they are of.
+class LinesAhead {
+ public:
+  virtual ~LinesAhead() = default;
+};
+
+/// Reads lines of a run ahead: any thread may ask, at any time.
+class RunReader {
+ public:
+  virtual ~RunReader() = default;
+  /// `text`, whole lines, stays where it is for as long as the result is used.
+  [[nodiscard]] virtual std::unique_ptr<LinesAhead> read_ahead(std::string_view text) const = 0;
+};
+
+/// What follows a candidate that '\n' ended.
+struct RunOffer {
+  std::string_view after;             ///< whole lines
+  std::int64_t number = 0;            ///< of the first
+  const LinesAhead* ahead = nullptr;  ///< of a text that holds `after`, or nothing
+};
+
 class CandidateSink {
  public:
   virtual ~CandidateSink() = default;
@@ -44,9 +66,10 @@ class CandidateSink {
   /// follows, anchors or not, until it is false again. A line beyond kReach comes cut, and without
   /// its hits.
   [[nodiscard]] virtual bool wants_every_line() const { return false; }
-  /// Asked behind a candidate that '\n' ended: `after` follows it, whole lines, the first of them
-  /// line `number`. Lines at its front that the sink takes are neither searched nor handed on.
-  virtual LinesTaken take_run(std::string_view /*after*/, std::int64_t /*number*/) { return {}; }
+  /// Lines at the front that the sink takes are neither searched nor handed on.
+  virtual LinesTaken take_run(const RunOffer& /*offer*/) { return {}; }
+  /// What reads more lines like those of the run that was taken last; null if nothing does.
+  [[nodiscard]] virtual std::shared_ptr<const RunReader> run_reader() const { return nullptr; }
 };
 
 /// Finds the candidates of a block. What a line gives does not depend on where blocks begin or end.

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "parsers/core/text.h"
+#include "parsers/dll/dll_ahead.h"
 #include "parsers/dll/dll_fast.h"
 
 namespace bertbench {
@@ -91,7 +92,7 @@ TEST(DllReader, ReadsARunOfLinesWhoseNumbersHaveManyLengths) {
     const std::string loss = std::to_string(1 + random() % 9) + "." +
                              std::to_string(1 + random() % (random() % 3 == 0 ? 99 : 9'999'999));
     const std::string text = line_of(i, loss);
-    DllStep got;
+    DllValues got;
     ASSERT_EQ(reader.read_alike(text + "\n" + line_of(i + 1, loss) + "\n", got), text.size())
         << text;
     EXPECT_EQ(got.iteration, i);
@@ -104,24 +105,53 @@ TEST(DllReader, ReadsARunOfLinesWhoseNumbersHaveManyLengths) {
 TEST(DllReader, TakesNoLineOfAnotherKindForOneOfTheRun) {
   DllReader reader;
   DllStep step;
+  DllValues values;
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(reader.read(line_of(100 + i, "2.5"), step));
-  ASSERT_GT(reader.read_alike(in_block(line_of(130, "2.75")), step), 0u);
+  ASSERT_GT(reader.read_alike(in_block(line_of(130, "2.75")), values), 0u);
   // Literals may stand on such a line that do not stand on those of the run.
-  EXPECT_EQ(reader.read_alike(in_block(line_of(131, "2.75", "EVA")), step), 0u);
+  EXPECT_EQ(reader.read_alike(in_block(line_of(131, "2.75", "EVA")), values), 0u);
   ASSERT_TRUE(reader.read(line_of(131, "2.75", "EVA"), step));
-  EXPECT_EQ(reader.read_alike(in_block(line_of(132, "2.75")), step), 0u) << "now of the other kind";
-  EXPECT_GT(reader.read_alike(in_block(line_of(132, "2.75", "EVA")), step), 0u);
+  EXPECT_EQ(reader.read_alike(in_block(line_of(132, "2.75")), values), 0u)
+      << "now of the other kind";
+  EXPECT_GT(reader.read_alike(in_block(line_of(132, "2.75", "EVA")), values), 0u);
   // What the library reads, and no run goes on behind it.
   ASSERT_TRUE(reader.read(R"({"step": [0, 7.5], "data": {"final_loss": 1}})", step));
-  EXPECT_EQ(reader.read_alike(in_block(line_of(133, "2.75", "EVA")), step), 0u);
+  EXPECT_EQ(reader.read_alike(in_block(line_of(133, "2.75", "EVA")), values), 0u);
+}
+
+TEST(DllAhead, HoldsTheLinesOfTheKindAndSkipsAllOthers) {
+  DllReader reader;
+  DllStep step;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(reader.read(line_of(100 + i, "2.5"), step));
+  std::string text;
+  std::vector<std::size_t> begins;
+  for (int i = 103; i < 203; ++i) {
+    if (i % 10 == 0) text += "a line of another kind\nDLLL " + line_of(i, "2.5", "EVA") + "\n\n";
+    begins.push_back(text.size());
+    text += "DLLL " + line_of(i, "2." + std::to_string(i)) + "\n";
+  }
+  text += "the end, without a line break";
+  const auto ahead = DllRunReader(reader).read_ahead(text);
+  const auto& lines = dynamic_cast<const DllAhead&>(*ahead);
+  EXPECT_EQ(lines.kind(), reader.kind());
+  const auto all = lines.from(text.data());
+  ASSERT_EQ(all.size(), begins.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].begin, begins[i]);
+    EXPECT_EQ(text[all[i].begin + all[i].size], '\n');
+    EXPECT_EQ(all[i].values.iteration, 103 + static_cast<double>(i));
+  }
+  EXPECT_EQ(lines.from(text.data() + begins[7]).size(), begins.size() - 7);
+  EXPECT_TRUE(lines.from(text.data() + text.size()).empty());
 }
 
 TEST(DllReader, LeavesLeadingZerosToTheLibrary) {
   DllReader reader;
   DllStep step;
+  DllValues values;
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(reader.read(line_of(10 + i, "12.5"), step));
-  EXPECT_GT(reader.read_alike(in_block(line_of(13, "10.5")), step), 0u);
-  EXPECT_EQ(reader.read_alike(in_block(line_of(13, "02.5")), step), 0u);
+  EXPECT_GT(reader.read_alike(in_block(line_of(13, "10.5")), values), 0u);
+  EXPECT_EQ(reader.read_alike(in_block(line_of(13, "02.5")), values), 0u);
   EXPECT_FALSE(reader.read(line_of(13, "02.5"), step));
 }
 

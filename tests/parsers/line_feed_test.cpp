@@ -183,11 +183,12 @@ TEST(LineFeed, KeepsLittleAroundAnAnchorFarFromBothEndsOfALine) {
 class Taker final : public CandidateSink {
  public:
   void candidate(const Candidate& line) override { numbers.push_back(line.number); }
-  LinesTaken take_run(std::string_view after, std::int64_t number) override {
+  LinesTaken take_run(const RunOffer& offer) override {
+    std::string_view after = offer.after;
     LinesTaken taken;
     while (after.starts_with("step")) {
       const std::size_t size = after.find('\n') + 1;
-      numbers.push_back(number + taken.lines++);
+      numbers.push_back(offer.number + taken.lines++);
       taken.bytes += size;
       after.remove_prefix(size);
     }

@@ -1,0 +1,53 @@
+// DllAhead: lines of a run that another thread has read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/dll/dll_fast.h"
+#include "parsers/scan/line_feed.h"
+
+namespace bertbench {
+
+/// What stands in front of a line's object.
+inline constexpr std::string_view kDllFront = "DLLL ";
+
+/// The values of the lines of a text that are of one kind: alike but for their numbers.
+class DllAhead final : public LinesAhead {
+ public:
+  struct Read {
+    std::uint32_t begin = 0, size = 0;  ///< of the line in the text, without its '\n'
+    DllValues values;
+  };
+
+  DllAhead(std::string_view text, DllReader reader);
+
+  /// The lines that were read, from the one that begins at `line` on, in order.
+  [[nodiscard]] std::span<const Read> from(const char* line) const;
+  [[nodiscard]] const char* text() const { return text_; }
+  /// DllReader::kind() of all of them.
+  [[nodiscard]] std::string_view kind() const { return kind_; }
+
+ private:
+  const char* text_;
+  std::string kind_;
+  std::vector<Read> lines_;
+};
+
+class DllRunReader final : public RunReader {
+ public:
+  explicit DllRunReader(DllReader reader) : reader_(std::move(reader)) {}
+  [[nodiscard]] std::unique_ptr<LinesAhead> read_ahead(std::string_view text) const override {
+    return std::make_unique<DllAhead>(text, reader_);
+  }
+
+ private:
+  DllReader reader_;
+};
+
+}  // namespace bertbench
