@@ -57,6 +57,7 @@ class DlloggerParser final : public LineParser {
   bool see_parameter(const Line& said);
   bool see_closing(const Line& said, RunBuilder& out);
   static bool see_epoch(const Line& said, RunBuilder& out);
+  static bool see_image_epoch(const Line& said, RunBuilder& out);
 
   bool see_speech(const Line& said, double time_s, RunBuilder& out);
 
@@ -64,7 +65,7 @@ class DlloggerParser final : public LineParser {
   Notice notice_;
   std::optional<std::int64_t> speech_iteration_;  ///< Tacotron 2, WaveGlow: from "glob_iter"
   std::optional<double> speech_loss_;
-  bool mxnet_ = false;
+  bool mxnet_ = false, iterations_ = false;
 };
 
 bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
@@ -75,7 +76,7 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   if (!time || dash == std::string_view::npos) return false;
   Line said = line;
   said.text = line.text.substr(dash + 3);
-  if (see_epoch(said, out)) return true;
+  if (see_epoch(said, out) || (!iterations_ && see_image_epoch(said, out))) return true;
   if (has(said.text, "throughput_train") || has(said.text, "train_throughput")) return false;
   if (said.text.starts_with("PARAMETER ")) return see_parameter(said);
   if (see_speech(said, *time, out)) return true;
@@ -95,6 +96,7 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   if (!step.loss) return false;  // no training iteration, or cut by the end of input
   step.rate = image_rate(said).value_or(kUnknown);
   run_.see_step(step, line, out);
+  iterations_ = true;
   return true;
 }
 
@@ -144,6 +146,21 @@ bool DlloggerParser::see_speech(const Line& said, double time_s, RunBuilder& out
   return true;
 }
 
+// A record that is an epoch, of unknown iterations.
+void put_epoch(std::int64_t epoch, double rate, std::optional<double> loss, const Line& said,
+               RunBuilder& out) {
+  Sample sample;
+  sample.step = epoch + 1;
+  sample.iterations = 1;
+  sample.rate = rate;
+  sample.loss = loss;
+  sample.line = said.number;
+  RunDraft& draft = out.run(WorkKind::training, said.number);
+  draft.log.iteration_unit = IterationUnit::unknown;
+  draft.log.rate_unit = RateUnit::sequences_per_second;
+  draft.add(sample);
+}
+
 // NCF: "(0,) train_throughput : 1.325e+08 samples/s ... train_epoch_time : 0.749 s", and behind the
 // last epoch "() best_train_throughput : ... ". A record is an epoch, of unknown iterations.
 bool DlloggerParser::see_epoch(const Line& said, RunBuilder& out) {
@@ -160,16 +177,22 @@ bool DlloggerParser::see_epoch(const Line& said, RunBuilder& out) {
   if (!epoch || *epoch < 0 || *epoch > 1'000'000 || !cursor.literal(",) train_throughput : ")) {
     return false;
   }
-  Sample sample;
-  sample.step = *epoch + 1;
-  sample.iterations = 1;
-  if (const auto rate = cursor.number()) sample.rate = *rate;
-  sample.loss = number_after(said, "train_loss :");
-  sample.line = said.number;
-  RunDraft& draft = out.run(WorkKind::training, said.number);
-  draft.log.iteration_unit = IterationUnit::unknown;
-  draft.log.rate_unit = RateUnit::sequences_per_second;
-  draft.add(sample);
+  put_epoch(*epoch, cursor.number().value_or(kUnknown), number_after(said, "train_loss :"), said,
+            out);
+  return true;
+}
+
+// ConvNets where only epochs are shown, as they are without --verbose: "Epoch: 0  train.loss : 6.06
+// None train.compute_ips : 5816.83 images/s train.total_ips : 5793.51 images/s".
+bool DlloggerParser::see_image_epoch(const Line& said, RunBuilder& out) {
+  Cursor cursor(said);
+  if (!cursor.literal("Epoch: ")) return false;
+  const auto epoch = cursor.integer();
+  const auto rate = image_rate(said);
+  if (!epoch || *epoch < 0 || *epoch > 1'000'000 || !rate || has(said.text, "Iteration:")) {
+    return false;
+  }
+  put_epoch(*epoch, *rate, number_after(said, "train.loss :"), said, out);
   return true;
 }
 

@@ -40,6 +40,8 @@ class DlloggerJsonParser final : public RunParser {
 
  private:
   void see_usual(DllStep& usual, const Line& line, RunBuilder& out);
+  bool see_speech(const Json& step, const Json& json, const Json& data, const Line& line,
+                  RunBuilder& out);
   void see_iteration(double iteration, const Json& json, const Line& line, RunBuilder& out);
   bool of_an_epoch(double iteration, const Line& line, std::optional<double>& epoch);
   DllRun run_;
@@ -123,6 +125,7 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
     closing.wall_s = number(*data, "e2e_train_time");
     closing.training_s = number(*data, "raw_train_time");
     if (!closing.rate) closing.rate = number(*data, "train.total_ips");
+    if (!closing.rate) closing.rate = number(*data, "mean_train_throughput");  // NCF
     if (closing.rate || closing.wall_s) run_.see_closing(closing, line, out);
     return true;
   }
@@ -130,13 +133,29 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
     see_iteration(step->get<double>(), *data, line, out);
     return true;
   }
-  // Three numbers are an evaluation's.
-  if (!step->is_array() || step->size() > 2 || !step->back().is_number()) return true;
+  if (!step->is_array() || step->empty() || !step->back().is_number()) return true;
+  if (step->size() == 3) return see_speech(*step, json, *data, line, out);
+  if (step->size() > 3) return true;
   if (step->size() == 1 && pairs_) return true;
   pairs_ = pairs_ || step->size() == 2;
   Json all = *data;
   if (const auto stamp = number(json, "timestamp")) all["timestamp"] = *stamp;
   see_iteration(step->back().get<double>(), all, line, out);
+  return true;
+}
+
+// Three numbers are an evaluation's, but FastPitch's are epoch, iteration and iterations of an
+// epoch: "step": [1, 2, 40], "data": {"train_loss": 31.5, ..., "train_took": 5.5}.
+bool DlloggerJsonParser::see_speech(const Json& step, const Json& json, const Json& data,
+                                    const Line& line, RunBuilder& out) {
+  if (!number(data, "train_took") || !step[0].is_number() || !step[1].is_number()) return true;
+  pairs_ = true;
+  DllStep said;
+  said.epoch = step[0].get<double>();
+  said.iteration = step[1].get<double>();
+  said.loss = number(data, "train_loss");
+  said.time_s = number(json, "timestamp").value_or(kUnknown);
+  if (said.loss) run_.see_step(said, line, out);
   return true;
 }
 

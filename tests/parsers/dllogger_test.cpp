@@ -260,5 +260,67 @@ TEST(Dllogger, ReadsTheEpochsOfNcf) {
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
+// ConvNets without --verbose: of a run whose 80 steps of 8 images took 2.0136 and 2.0131 s.
+TEST(Dllogger, ReadsEpochsWhereNoIterationIsShown) {
+  const auto epoch = [](const char* time, int n, const char* ips) {
+    return "DLL 2026-11-21 21:17:" + std::string(time) + " - Epoch: " + std::to_string(n) +
+           " train.loss : 6.9  train.compute_ips : 318.99 images/s train.total_ips : " + ips +
+           " images/s\nDLL 2026-11-21 21:17:" + time + " - Epoch: " + std::to_string(n) +
+           " val.top1 : 1.2  val.compute_ips : 999.00 images/s\n";
+  };
+  const std::string iteration =
+      "DLL 2026-11-21 21:17:36.000000 - Epoch: 0 Iteration: 20  train.loss : 6.9 None "
+      "train.total_ips : 300.00 images/s\n";
+  const std::string epochs = epoch("37.341471", 0, "317.40") + epoch("39.863567", 1, "318.46");
+  const auto runs = read_text(epochs);
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].iteration_unit, IterationUnit::unknown);
+  EXPECT_EQ(runs[0].records[0].printed_rate, 317.4);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 318.46);
+  const auto iterations = read_text(iteration + epochs);
+  ASSERT_EQ(iterations.size(), 1u);
+  EXPECT_EQ(iterations[0].records.size(), 1u) << "means of iterations that are shown";
+}
+
+// FastPitch: of a run of 27 ms an iteration. "step": [1] holds the means of an epoch.
+TEST(DlloggerJson, ReadsTheThreeNumbersOfFastPitch) {
+  const auto at = [](const char* stamp, const char* step, const char* data) {
+    return R"(DLLL {"timestamp": "17952958)" + std::string(stamp) +
+           R"(", "datetime": "2026-11-21 21:17:47.767639", "elapsedtime": "0.03", "type": "LOG", )"
+           R"("step": [)" +
+           step + R"(], "data": {)" + data + "}}\n";
+  };
+  constexpr const char* kData =
+      R"("train_loss": 2.0, "train_frames/s": 29736.0, "train_took": 0.027)";
+  constexpr const char* kEpoch =
+      R"("train_loss": 2.0, "train_frames/s": 29736.0, "train_took": 0.081)";
+  const auto runs = read_text(at("67.000", "1, 1, 3", kData) + at("67.027", "1, 2, 3", kData) +
+                              at("67.054", "1, 3, 3", kData) + at("67.055", "1", kEpoch) +
+                              at("67.555", "1", R"("val_loss": 2.0, "val_took": 0.5)") +
+                              at("67.582", "2, 1, 3", kData) + at("67.609", "2, 2, 3", kData) +
+                              at("67.636", "2, 3, 3", kData) + at("67.637", "2", kEpoch));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 6u) << "no epoch is an iteration";
+  EXPECT_EQ(runs[0].records[5].step, 6);
+  EXPECT_NEAR(runs[0].records[2].seconds, 0.027, 1e-6);
+  EXPECT_TRUE(std::isnan(runs[0].records[3].seconds)) << "validation is in between";
+  EXPECT_NEAR(runs[0].records[4].seconds, 0.027, 1e-6);
+}
+
+TEST(DlloggerJson, ReadsTheClosingLineOfNcf) {
+  const auto runs = read_text(
+      R"(DLLL {"timestamp": "1795295853.2", "type": "LOG", "step": [0], "data": {"train_throughput": 321.5, "hr@10": 0.9, "train_epoch_time": 1.49, "eval_throughput": 9997.7}})"
+      "\n"
+      R"(DLLL {"timestamp": "1795295855.2", "type": "LOG", "step": [1], "data": {"train_throughput": 315.5, "hr@10": 0.9, "train_epoch_time": 1.52, "eval_throughput": 9997.5}})"
+      "\n"
+      R"(DLLL {"timestamp": "1795295855.3", "type": "LOG", "step": [], "data": {"best_train_throughput": 321.5, "mean_train_throughput": 318.5, "best_accuracy": 0.95}})"
+      "\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_TRUE(runs[0].summary);
+  EXPECT_EQ(runs[0].summary->value, 318.5);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
 }  // namespace
 }  // namespace bertbench
