@@ -277,8 +277,18 @@ DllStep DllReader::step_of(const DllValues& values) {
   return out;
 }
 
-// `text` was read by its shape.
-void DllReader::remember(std::string_view text) {
+// `text` was read by its shape; `alike`: and is of the kind of the line before.
+void DllReader::remember(std::string_view text, bool alike) {
+  constexpr std::size_t kShortLog = 128;  // lines that it would not pay for
+  if (shaped_ < kShortLog) {
+    ++shaped_;
+    return;
+  }
+  if (!alike || kind_.empty()) {
+    std::string kind = kind_of(text);
+    if (kind != kind_) layouts_.clear();
+    kind_ = std::move(kind);
+  }
   std::vector<DllNumber> numbers;
   for (const Part& part : shape_) {
     if (part.is_string && part.use == nullptr) continue;
@@ -324,7 +334,7 @@ std::size_t DllReader::read_alike(std::string_view text, DllValues& out) {
   }
   if (!read_by_shape(text.substr(0, size), true, out)) return 0;
   missed_ = false;
-  remember(text.substr(0, size));
+  remember(text.substr(0, size), true);
   return size;
 }
 
@@ -335,13 +345,7 @@ bool DllReader::read(std::string_view text, DllStep& out) {
     missed_ = false;
     alike_ = true;
     out = step_of(values);
-    if (laid_out) return true;
-    std::string kind = kind_of(text);
-    if (kind != kind_) {
-      layouts_.clear();
-      kind_ = std::move(kind);
-    }
-    remember(text);
+    if (!laid_out) remember(text, false);
     return true;
   }
   alike_ = false;

@@ -87,7 +87,7 @@ class DllReader {
   void learn(std::string_view text);
   [[nodiscard]] double DllValues::*use_of(Slot slot) const;
   void result(std::string_view text, DllStep& out) const;
-  void remember(std::string_view text);
+  void remember(std::string_view text, bool alike);
 
   std::vector<Value> values_;
   std::array<std::uint8_t, slots> place_{};  ///< in values_, plus one; 0: not on the line
@@ -99,8 +99,9 @@ class DllReader {
   ByteMaps maps_;
   bool missed_ = false;  ///< the line before was of another shape
   DllLayouts layouts_;
-  std::string kind_;    ///< of the lines of these layouts
-  bool alike_ = false;  ///< and of the line that was read last
+  std::string kind_;        ///< of the lines of these layouts
+  std::size_t shaped_ = 0;  ///< lines read by their shape
+  bool alike_ = false;      ///< and of the line that was read last
 };
 
 }  // namespace bertbench

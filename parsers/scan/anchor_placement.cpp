@@ -87,10 +87,36 @@ Part part_at(std::string_view text, std::size_t at) {
   return out;
 }
 
-std::vector<Part> ordinary_parts() {
+/// The parts of ordinary lines, each once, in order, and how often it stands there.
+struct OrdinaryParts {
+  std::vector<Part> parts;
+  std::vector<int> counts;
+  std::array<int, 256> bytes{};  ///< how often one begins with the byte
+  double total = 0;
+
+  [[nodiscard]] int count(const Part& part) const {
+    const auto found = std::ranges::lower_bound(parts, part);
+    return found == parts.end() || *found != part
+               ? 0
+               : counts[static_cast<std::size_t>(found - parts.begin())];
+  }
+};
+
+OrdinaryParts ordinary_parts() {
   const std::string text = std::string(kOrdinary) + word_pairs();
-  std::vector<Part> out;
-  for (std::size_t at = 0; at + kWidth <= text.size(); ++at) out.push_back(part_at(text, at));
+  std::vector<Part> all;
+  for (std::size_t at = 0; at + kWidth <= text.size(); ++at) all.push_back(part_at(text, at));
+  std::ranges::sort(all);
+  OrdinaryParts out;
+  out.total = static_cast<double>(all.size());
+  for (const Part& part : all) {
+    ++out.bytes[part[0]];
+    if (out.parts.empty() || out.parts.back() != part) {
+      out.parts.push_back(part);
+      out.counts.push_back(0);
+    }
+    ++out.counts.back();
+  }
   return out;
 }
 
@@ -98,19 +124,21 @@ std::vector<Part> ordinary_parts() {
 using Counts = std::array<int, FingerprintTables::kBuckets>;
 
 template <typename Passes, typename Mask>
-Counts count_more(const std::vector<Part>& parts, Passes passes, Mask mask_at) {
+Counts count_more(const OrdinaryParts& ordinary, Passes passes, Mask mask_at) {
   Counts out{};
-  for (const Part& part : parts) {
+  for (std::size_t i = 0; i < ordinary.parts.size(); ++i) {
+    const Part& part = ordinary.parts[i];
     unsigned mask = 0xff;
     for (std::size_t j = 0; j < kWidth && mask != 0; ++j) mask &= mask_at(part[j], j);
     if (mask == 0 || passes(part)) continue;
-    for (std::size_t b = 0; b < out.size(); ++b) out[b] += static_cast<int>(mask >> b & 1u);
+    for (std::size_t b = 0; b < out.size(); ++b) {
+      if ((mask >> b & 1u) != 0) out[b] += ordinary.counts[i];
+    }
   }
   return out;
 }
 
-Counts count_exact(const FingerprintTables& tables, const std::vector<Part>& parts,
-                   const Part& added) {
+Counts count_exact(const FingerprintTables& tables, const OrdinaryParts& parts, const Part& added) {
   const auto look = FingerprintTables::exact;
   return count_more(
       parts, [&](const Part& part) { return tables.passes(part.data()); },
@@ -119,7 +147,7 @@ Counts count_exact(const FingerprintTables& tables, const std::vector<Part>& par
       });
 }
 
-Counts count_nibbles(const FingerprintTables& tables, const std::vector<Part>& parts,
+Counts count_nibbles(const FingerprintTables& tables, const OrdinaryParts& parts,
                      const Part& added) {
   const auto low = FingerprintTables::low_nibble, high = FingerprintTables::high_nibble;
   return count_more(
@@ -131,17 +159,14 @@ Counts count_nibbles(const FingerprintTables& tables, const std::vector<Part>& p
 }
 
 /// The parts of a literal that stand on the fewest ordinary lines, of rare bytes: most have many.
-std::vector<std::uint32_t> rare_places(const std::vector<Part>& parts, std::string_view literal) {
+std::vector<std::uint32_t> rare_places(const OrdinaryParts& parts, std::string_view literal) {
   constexpr std::size_t kTried = 4;
-  std::array<int, 256> bytes{};
-  for (const Part& part : parts) ++bytes[part[0]];
   std::vector<std::pair<double, std::uint32_t>> costs;
   for (std::size_t at = 0; at + kWidth <= literal.size(); ++at) {
-    double cost = static_cast<double>(parts.size()) *
-                  static_cast<double>(std::ranges::count(parts, part_at(literal, at)));
+    const double cost = parts.total * parts.count(part_at(literal, at));
     double chance = 1;
     for (const unsigned char c : part_at(literal, at)) {
-      chance *= (1.0 + bytes[c]) / static_cast<double>(parts.size());
+      chance *= (1.0 + parts.bytes[c]) / parts.total;
     }
     costs.emplace_back(cost + chance, static_cast<std::uint32_t>(at));
   }
@@ -153,7 +178,7 @@ std::vector<std::uint32_t> rare_places(const std::vector<Part>& parts, std::stri
   return out;
 }
 
-Placement cheapest(const FingerprintTables& tables, const std::vector<Part>& parts,
+Placement cheapest(const FingerprintTables& tables, const OrdinaryParts& parts,
                    std::string_view literal) {
   Placement best;
   int least = std::numeric_limits<int>::max();
@@ -199,7 +224,7 @@ std::vector<Placement> place_fingerprints(const std::vector<std::string>& litera
     next += placed ? 0 : 1;
     if (placed && literals[i].size() >= kWidth) add(i);
   }
-  const std::vector<Part> parts = ordinary_parts();
+  const OrdinaryParts parts = ordinary_parts();
   for (const std::size_t i : missing) {
     out[i] = cheapest(tables, parts, literals[i]);
     add(i);
