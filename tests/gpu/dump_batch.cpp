@@ -41,14 +41,21 @@ int main(int argc, char** argv) {
   }
   Batch batch;
   fill_batch(**source, data, 0, sequences, batch);
-  std::cout
-      << nlohmann::json{{"layers", model->layers},         {"hidden", model->hidden},
-                        {"heads", model->heads},           {"intermediate", model->intermediate},
-                        {"vocabulary", model->vocabulary}, {"positions", model->max_positions},
-                        {"tokens", batch.tokens},          {"segments", batch.segments},
-                        {"lengths", batch.lengths},        {"masked", batch.masked},
-                        {"labels", batch.labels},          {"next_sentence", batch.next_sentence}}
-             .dump()
-      << '\n';
+  std::cout << nlohmann::json{{"layers", model->layers},
+                              {"hidden", model->hidden},
+                              {"heads", model->heads},
+                              {"intermediate", model->intermediate},
+                              {"vocabulary", model->vocabulary},
+                              {"positions", model->max_positions},
+                              {"next_word", data.next_word},
+                              {"gelu", model->gelu == Gelu::tanh ? "tanh" : "erf"},
+                              {"tokens", batch.tokens},
+                              {"segments", batch.segments},
+                              {"lengths", batch.lengths},
+                              {"masked", batch.masked},
+                              {"labels", batch.labels},
+                              {"next_sentence", batch.next_sentence}}
+                   .dump()
+            << '\n';
   return std::cout.flush() ? 0 : 1;
 }

@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 
-from gradients import read_checkpoint, run
+from gradients import read_checkpoint, run, without_key
 
 
 def ending(a, words, variables, common, folder):
@@ -39,6 +39,7 @@ def main():
     for name, arrays in first.items():
         for x, y in zip(arrays, second[name]):
             same = same and x.tobytes() == y.tobytes()
+            x, y = without_key(name, x), without_key(name, y)
             norm = float(np.linalg.norm(y.astype("f8")))
             if name.endswith("self.key.bias") or norm == 0:
                 continue

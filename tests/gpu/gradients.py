@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Gradients and losses of bert_train beside transformers.BertForPreTraining on the same device.
+"""Gradients and losses of bert_train beside transformers on the same device: BertForPreTraining, or
+GPT2LMHeadModel for a model of that name.
 
 The gradient is read from a checkpoint of one step with --beta1 0 (the first moment is then the
 gradient itself), --learning-rate 0 and no clipping, so no special code is in the trainer. Weights
@@ -49,40 +50,81 @@ def read_checkpoint(folder):
     return tensors
 
 
-def pytorch(batch, tensors, a, precision, device):
-    """Losses and gradients of PyTorch at a precision; the batch's shapes as in batch.h."""
+def bert(batch, gelu, device):
+    """The model of transformers, and its loss of the batch."""
     import numpy as np
     import torch
     import transformers
-    config = transformers.BertConfig(
+    model = transformers.BertForPreTraining(transformers.BertConfig(
         vocab_size=batch["vocabulary"], hidden_size=batch["hidden"],
         num_hidden_layers=batch["layers"], num_attention_heads=batch["heads"],
-        intermediate_size=batch["intermediate"],
-        hidden_act="gelu" if a.gelu == "erf" else "gelu_pytorch_tanh", hidden_dropout_prob=0.0,
+        intermediate_size=batch["intermediate"], hidden_act=gelu, hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0, max_position_embeddings=batch["positions"],
-        type_vocab_size=2, layer_norm_eps=1e-12, pad_token_id=0, attn_implementation="eager")
+        type_vocab_size=2, layer_norm_eps=1e-12, pad_token_id=0, attn_implementation="eager"))
+
+    def loss(of, b, s):
+        labels = np.full(b * s, -100, dtype=np.int64)
+        labels[np.array(batch["masked"])] = batch["labels"]
+        mask = (torch.arange(s, device=device) < torch.tensor(batch["lengths"],
+                                                              device=device)[:, None]).long()
+        return model(input_ids=of("tokens"), token_type_ids=of("segments"), attention_mask=mask,
+                     labels=torch.from_numpy(labels).to(device).reshape(b, s),
+                     next_sentence_label=torch.tensor(batch["next_sentence"], device=device)).loss
+    return model, loss
+
+
+def gpt2(batch, gelu, device):
+    """Likewise; transformers would shift labels itself and predict one word less."""
+    import torch
+    import transformers
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(
+        vocab_size=batch["vocabulary"], n_embd=batch["hidden"], n_layer=batch["layers"],
+        n_head=batch["heads"], n_inner=batch["intermediate"], n_positions=batch["positions"],
+        activation_function=gelu, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
+        layer_norm_epsilon=1e-5, bos_token_id=0, eos_token_id=0, attn_implementation="eager"))
+
+    def loss(of, b, s):
+        logits = model(input_ids=of("tokens")).logits
+        logits = logits if logits.dtype == torch.float64 else logits.float()
+        return torch.nn.functional.cross_entropy(logits.reshape(b * s, -1),
+                                                 of("labels").reshape(-1))
+    return model, loss
+
+
+def as_stored(name, matrix):
+    """GPT-2's Conv1D has [inputs, outputs], a checkpoint [outputs, inputs]."""
+    return matrix.T if ".h." in name and matrix.ndim == 2 else matrix
+
+
+def pytorch(batch, tensors, a, precision, device):
+    """Losses and gradients of PyTorch at a precision; the batch's shapes as in batch.h."""
+    import torch
+    gelu = "gelu" if (a.gelu or batch["gelu"]) == "erf" else "gelu_pytorch_tanh"
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-    model = transformers.BertForPreTraining(config)
+    model, loss_of = (gpt2 if batch["next_word"] else bert)(batch, gelu, device)
     model = (model.double() if precision == "fp64" else model).to(device).train()
     parameters = dict(model.named_parameters())
     with torch.no_grad():
         for name, (weight, _) in tensors.items():
-            parameters[name].copy_(torch.from_numpy(weight.copy()))
+            parameters[name].copy_(torch.from_numpy(as_stored(name, weight).copy()))
     half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
     scale = 1024.0 if precision == "fp16" else 1.0
     b, s = len(batch["lengths"]), len(batch["tokens"]) // len(batch["lengths"])
-    labels = np.full(b * s, -100, dtype=np.int64)
-    labels[np.array(batch["masked"])] = batch["labels"]
-    of = lambda key: torch.tensor(batch[key], device=device).reshape(b, s)
-    mask = (torch.arange(s, device=device) < torch.tensor(batch["lengths"],
-                                                          device=device)[:, None]).long()
     with torch.autocast(device, dtype=half, enabled=half is not None):
-        out = model(input_ids=of("tokens"), token_type_ids=of("segments"), attention_mask=mask,
-                    labels=torch.from_numpy(labels).to(device).reshape(b, s),
-                    next_sentence_label=torch.tensor(batch["next_sentence"], device=device))
-    (out.loss * scale).backward()
-    gradients = {n: parameters[n].grad.double().cpu().numpy() / scale for n in tensors}
-    return out.loss.item(), gradients
+        loss = loss_of(lambda key: torch.tensor(batch[key], device=device).reshape(b, s), b, s)
+    (loss * scale).backward()
+    gradients = {n: as_stored(n, parameters[n].grad.double().cpu().numpy()) / scale
+                 for n in tensors}
+    return loss.item(), gradients
+
+
+def without_key(name, gradient):
+    """A key's bias has a gradient of 0 in theory; GPT-2 keeps it between query's and value's."""
+    import numpy as np
+    if not name.endswith("attn.c_attn.bias"):
+        return gradient
+    h = len(gradient) // 3
+    return np.concatenate([gradient[:h], gradient[2 * h:]])
 
 
 def errors(gradients, truth):
@@ -91,8 +133,9 @@ def errors(gradients, truth):
     for name, wanted in truth.items():
         if name.endswith("self.key.bias"):
             continue  # zero in theory
-        norm = np.linalg.norm(wanted)
-        result[name] = float(np.linalg.norm(gradients[name] - wanted) / norm) if norm else 0.0
+        norm = np.linalg.norm(without_key(name, wanted))
+        off = np.linalg.norm(without_key(name, gradients[name] - wanted))
+        result[name] = float(off / norm) if norm else 0.0
     return result
 
 
@@ -102,7 +145,7 @@ def compare(a, precision, device):
     batch = json.loads(run([f"{a.bin}/bert_dump_batch", *shape, 1,
                             "VARIABLE" if a.variable else "FULL"]))
     words = ["--model", a.model, "--backend", a.backend, "--precision", precision, "--gelu",
-             a.gelu, "--micro-batch-size", a.sequences, "--sequence-length", a.sequence_length,
+             a.gelu or batch["gelu"], "--micro-batch-size", a.sequences, "--sequence-length", a.sequence_length,
              "--steps", 1, "--dropout", 0, "--beta1", 0, "--learning-rate", 0,
              "--gradient-clipping", 0] + (["--variable-lengths"] if a.variable else []) + a.more
     if precision == "fp16":
@@ -125,7 +168,8 @@ def compare(a, precision, device):
     worst = max(own, key=own.get)
     good = not over and loss_error <= loss_bound
     print(json.dumps({
-        "model": a.model, "precision": precision, "backend": a.backend, "gelu": a.gelu,
+        "model": a.model, "precision": precision, "backend": a.backend,
+        "gelu": a.gelu or batch["gelu"],
         "sequence_length": a.sequence_length, "sequences": a.sequences, "variable": a.variable,
         "options": a.more, "good": good, "loss_error": loss_error,
         "pytorch_loss_error": abs(theirs_loss - loss) / abs(loss), "worst": own[worst],
@@ -140,7 +184,7 @@ def main():
     p.add_argument("--backend", default="cuda")
     p.add_argument("--precision", default="fp32", help="one or more: fp32,tf32,bf16,fp16")
     p.add_argument("--model", default="bert-tiny")
-    p.add_argument("--gelu", default="erf", choices=["erf", "tanh"])
+    p.add_argument("--gelu", choices=["erf", "tanh"], help="[the model's own]")
     p.add_argument("--sequence-length", type=int, default=128)
     p.add_argument("--sequences", type=int, default=4)
     p.add_argument("--variable", action="store_true", help="lengths that vary")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""BERT pre-training steps of PyTorch, for the table beside bert_train's.
+"""Training steps of BERT and GPT-2 in PyTorch, for the table beside bert_train's.
 
     pytorch_speed.py --variant eager|compile|huggingface --model bert-large --precision bf16
                      --batch 64 --sequence-length 128 [--steps 30] [--device cuda]
@@ -8,7 +8,8 @@ The work of one step is bert_train's: synthetic tokens, forward, backward, gradi
 at 1, AdamW on fp32 masters (autocast for half precisions), dropout 0.1.
   eager        logits at masked positions only, SDPA attention, fused AdamW
   compile      the same under torch.compile(mode="max-autotune")
-  huggingface  transformers.BertForPreTraining as shipped: logits at all positions
+  huggingface  transformers' BertForPreTraining as shipped: logits at all positions
+GPT-2 predicts at all positions in each: huggingface is GPT2LMHeadModel with its own loss.
 One JSON object with the seconds of every measured step; exit status 2: cannot be run.
 """
 
@@ -17,19 +18,38 @@ import json
 import sys
 import time
 
-SHAPES = {"bert-tiny": (2, 128), "bert-base": (12, 768), "bert-large": (24, 1024)}
-VOCABULARY = 30522
+SHAPES = {"bert-tiny": (2, 128), "bert-base": (12, 768), "bert-large": (24, 1024),
+          "gpt2-tiny": (2, 128), "gpt2": (12, 768)}
 
 
-def build(a, torch):
+def vocabulary(a):
+    return 50257 if a.model.startswith("gpt2") else 30522
+
+
+def build_gpt2(a, torch):
+    import transformers
+    layers, hidden = SHAPES[a.model]
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(
+        vocab_size=vocabulary(a), n_embd=hidden, n_layer=layers, n_head=hidden // 64,
+        activation_function="gelu_pytorch_tanh", attn_implementation="sdpa")).to(a.device).train()
+
+    def loss_of(batch):
+        if a.variant == "huggingface":
+            return model(input_ids=batch["tokens"], labels=batch["tokens"]).loss
+        logits = model(input_ids=batch["tokens"]).logits
+        return torch.nn.functional.cross_entropy(logits.float().reshape(-1, logits.shape[-1]),
+                                                 batch["tokens"].roll(-1, 1).reshape(-1))
+    return model, loss_of
+
+
+def build_bert(a, torch, masked):
     import transformers
     layers, hidden = SHAPES[a.model]
     config = transformers.BertConfig(
-        vocab_size=VOCABULARY, hidden_size=hidden, num_hidden_layers=layers,
+        vocab_size=vocabulary(a), hidden_size=hidden, num_hidden_layers=layers,
         num_attention_heads=hidden // 64, intermediate_size=4 * hidden,
         attn_implementation="sdpa")
     model = transformers.BertForPreTraining(config).to(a.device).train()
-    masked = -(-20 * a.sequence_length // 128)
     if a.variant == "huggingface":
         def loss_of(batch):
             labels = torch.full_like(batch["tokens"], -100)
@@ -45,9 +65,15 @@ def build(a, torch):
             return (cross_entropy(model.cls.predictions(rows).float(), batch["labels"]) +
                     cross_entropy(model.cls.seq_relationship(out.pooler_output).float(),
                                   batch["next"]))
-        if a.variant == "compile":
-            loss_of = torch.compile(loss_of, mode="max-autotune")
-    return model, loss_of, masked
+    return model, loss_of
+
+
+def build(a, torch, masked):
+    gpt2 = a.model.startswith("gpt2")
+    model, loss_of = build_gpt2(a, torch) if gpt2 else build_bert(a, torch, masked)
+    if a.variant == "compile":
+        loss_of = torch.compile(loss_of, mode="max-autotune")
+    return model, loss_of
 
 
 def main():
@@ -74,17 +100,18 @@ def main():
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = a.precision == "tf32"
     begin = time.monotonic()
-    model, loss_of, masked = build(a, torch)
+    masked = -(-20 * a.sequence_length // 128)
+    model, loss_of = build(a, torch, masked)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=gpu)
     half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(a.precision)
     scaler = torch.amp.GradScaler(a.device, enabled=a.precision == "fp16")
     b, s = a.batch, a.sequence_length
     rows = torch.arange(b, device=a.device)[:, None] * s
     batch = {
-        "tokens": torch.randint(1000, VOCABULARY, (b, s), device=a.device),
+        "tokens": torch.randint(1000, vocabulary(a), (b, s), device=a.device),
         "segments": torch.zeros(b, s, dtype=torch.long, device=a.device),
         "masked": (rows + torch.arange(1, masked + 1, device=a.device)).reshape(-1),
-        "labels": torch.randint(1000, VOCABULARY, (b * masked,), device=a.device),
+        "labels": torch.randint(1000, vocabulary(a), (b * masked,), device=a.device),
         "next": torch.randint(0, 2, (b,), device=a.device)}
 
     def step():

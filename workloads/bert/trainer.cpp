@@ -196,14 +196,32 @@ class Trainer {
     broadcast_state(backend_, communicator_, StateArray::weights);
   }
 
-  void next_batch(std::int64_t number, std::int64_t micro_step) {
+  // Micro-step `number` of the whole training, from 0.
+  const Batch& batch_of(std::int64_t number) {
+    if (ahead_ == number) {
+      ahead_ = kNoBatch;
+    } else {
+      make_batch(number);
+    }
+    return batches_[static_cast<std::size_t>(number % 2)];
+  }
+
+  void make_batch(std::int64_t number) {
     const NvtxRange range("data");
     const auto world = static_cast<std::int64_t>(communicator_.world_size());
-    const std::int64_t micro =
-        ((number - 1) * options_.gradient_accumulation_steps + micro_step) * world +
-        communicator_.rank();
+    const std::int64_t micro = number * world + communicator_.rank();
     fill_batch(parts_.source, parts_.data, micro * options_.micro_batch_size,
-               options_.micro_batch_size, batch_);
+               options_.micro_batch_size, batches_[static_cast<std::size_t>(number % 2)]);
+  }
+
+  // A device computes, or gradients travel, while the host makes the batch that follows.
+  void make_next_batch(std::int64_t number) {
+    if (number >= options_.steps * options_.gradient_accumulation_steps) {
+      return;
+    }
+    make_batch(number);
+    ahead_ = number;
+    backend_.prefetch(batches_[static_cast<std::size_t>(number % 2)]);
   }
 
   StepFacts step(std::int64_t number) {
@@ -215,7 +233,8 @@ class Trainer {
     std::vector<Loss> losses;
     backend_.zero_gradients();
     for (std::int64_t k = 0; k < accumulate; ++k) {
-      next_batch(number, k);
+      const std::int64_t micro = (number - 1) * accumulate + k;
+      const Batch& batch = batch_of(micro);
       const bool last = k + 1 == accumulate;
       GradientReady ready;
       if (last && reducer_) {
@@ -224,8 +243,11 @@ class Trainer {
       } else if (last && device_reduces_) {
         backend_.begin_reduction();
       }
-      const NvtxRange compute("forward_backward");
-      losses.push_back(backend_.forward_backward(batch_, scale, true, number, ready));
+      {
+        const NvtxRange compute("forward_backward");
+        losses.push_back(backend_.forward_backward(batch, scale, true, number, ready));
+      }
+      make_next_batch(micro + 1);
       ++micro_done_;
       if (!last && parts_.log != nullptr) {
         parts_.log->micro_step(micro_done_, parts_.clock.now());
@@ -269,10 +291,10 @@ class Trainer {
 
   StepFacts inference_step(std::int64_t number) {
     const NvtxRange range("step");
-    next_batch(number, 0);
+    const Batch& batch = batch_of((number - 1) * options_.gradient_accumulation_steps);
     StepFacts facts;
     facts.step = number;
-    const Loss loss = backend_.forward(batch_);
+    const Loss loss = backend_.forward(batch);
     ++micro_done_;
     finish_losses(facts, {&loss, 1}, 1.0 / communicator_.world_size());
     return facts;
@@ -358,10 +380,12 @@ class Trainer {
   Communicator& communicator_;
   std::optional<GradientReducer> reducer_;
   bool device_reduces_ = false;
-  Batch batch_;
-  std::int64_t done_ = 0;        ///< optimizer steps, over the whole training
-  std::int64_t skipped_ = 0;     ///< of them without an update
-  std::int64_t micro_done_ = 0;  ///< micro-steps of this run
+  static constexpr std::int64_t kNoBatch = -1;
+  Batch batches_[2];               ///< of even and of odd micro-steps
+  std::int64_t ahead_ = kNoBatch;  ///< micro-step whose batch is made already
+  std::int64_t done_ = 0;          ///< optimizer steps, over the whole training
+  std::int64_t skipped_ = 0;       ///< of them without an update
+  std::int64_t micro_done_ = 0;    ///< micro-steps of this run
 };
 
 }  // namespace

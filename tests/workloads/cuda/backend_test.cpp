@@ -191,6 +191,31 @@ TEST_F(CudaBackend, checkpointing_changes_memory_and_not_a_bit_of_the_gradient) 
   }
 }
 
+TEST_F(CudaBackend, a_batch_told_ahead_changes_no_bit_and_need_not_be_used) {
+  const ModelConfig model = odd_model();
+  std::vector<std::vector<float>> weights;
+  for (const int ahead : {0, 1, 2}) {  // never, as the trainer does it, wrongly
+    const auto backend = cuda_backend(options_for(model, 2, 16), "fp32");
+    UpdateRequest request;
+    request.learning_rate = 1e-2;
+    Batch batches[2];
+    for (std::int64_t step = 1; step <= 4; ++step) {
+      Batch& batch = batches[step % 2];
+      Batch& next = batches[1 - step % 2];
+      if (ahead != 1 || step == 1) batch = make_batch(model, 2, 16, 3, 2 * step);
+      backend->zero_gradients();
+      backend->forward_backward(batch, 1.0, true, step, {});
+      next = make_batch(model, 2, 16, ahead == 2 ? 11 : 3, 2 * step + (ahead == 2 ? 77 : 2));
+      if (ahead > 0) backend->prefetch(next);
+      request.update = step;
+      backend->update(request);
+    }
+    weights.push_back(state_of(*backend, StateArray::weights));
+  }
+  EXPECT_EQ(weights[1], weights[0]);
+  EXPECT_EQ(weights[2], weights[0]);
+}
+
 TEST_F(CudaBackend, takes_more_masked_positions_than_planned_and_none) {
   const ModelConfig model = odd_model();
   const auto backend = cuda_backend(options_for(model, 2, 16), "fp32");

@@ -77,7 +77,13 @@ class Quadratic : public Backend {
   std::string description() const override { return "quadratic"; }
   std::int64_t peak_bytes() const override { return 64; }
 
-  std::vector<std::int64_t> steps, first, updates;
+  void prefetch(const Batch& batch) override {
+    ahead.push_back(batch.first_sequence);
+    given_before_update.push_back(updates.size() + 1 == steps.size());
+  }
+
+  std::vector<std::int64_t> steps, first, updates, ahead;
+  std::vector<bool> given_before_update;
   std::vector<bool> reported;
   std::vector<double> rates, factors, norms;
   std::int64_t nan_at = 0;
@@ -132,6 +138,14 @@ struct Job {
   std::ostringstream out;
   std::vector<std::string> warnings;
 };
+
+TEST(Trainer, TheNextBatchIsGivenWhileTheStepRunsAndNoneAfterTheLast) {
+  Job job;
+  ASSERT_TRUE(job.run());
+  EXPECT_THAT(job.backend.first, ElementsAre(0, 3, 6, 9));
+  EXPECT_THAT(job.backend.ahead, ElementsAre(3, 6, 9));
+  EXPECT_THAT(job.backend.given_before_update, ElementsAre(true, true, true));
+}
 
 TEST(Trainer, AccumulationSeesTheSequencesOfTheWholeBatchInOrder) {
   Job job;

@@ -27,15 +27,21 @@ class Packer {
   std::int64_t used_ = 0;
 };
 
+/// Tokens and segments, two lists of at most three times their rows (and one end), the rest.
+std::int64_t slot_bytes(std::int64_t tokens, std::int64_t masked, std::int64_t sequences,
+                        std::int64_t more) {
+  const std::int64_t bytes = 4 * (5 * tokens + 5 * masked + 3 * sequences + 2 + more);
+  return (bytes + 255) / 256 * 256;
+}
+
 }  // namespace
 
 std::int64_t BatchUpload::bytes(const BackendOptions& options, std::int64_t masked_per_sequence) {
   const std::int64_t tokens = options.micro_batch_size * options.sequence_length;
   const std::int64_t masked = options.micro_batch_size * masked_per_sequence;
-  // Tokens and segments, two lists of at most three times their rows (and one end), the rest; and
-  // unpadded the places, and a list of positions.
+  // Unpadded also the places, and a list of positions.
   const std::int64_t more = options.unpadded ? 2 * tokens + 2 * options.sequence_length + 1 : 0;
-  return 4 * (5 * tokens + 5 * masked + 3 * options.micro_batch_size + 2 + more);
+  return 2 * slot_bytes(tokens, masked, options.micro_batch_size, more);
 }
 
 std::int64_t unpadded_rows(std::int64_t tokens, std::int64_t capacity) {
@@ -45,10 +51,21 @@ std::int64_t unpadded_rows(std::int64_t tokens, std::int64_t capacity) {
 }
 
 BatchUpload::BatchUpload(const BackendOptions& options, std::int64_t masked_per_sequence)
-    : device_(Memory::Place::device, bytes(options, masked_per_sequence)),
-      unpadded_(options.unpadded),
-      capacity_(options.micro_batch_size * options.sequence_length) {
-  for (Slot& slot : slots_) slot.host = Memory(Memory::Place::host, device_.bytes());
+    : unpadded_(options.unpadded), capacity_(options.micro_batch_size * options.sequence_length) {
+  const std::int64_t each = bytes(options, masked_per_sequence) / 2;
+  for (Slot& slot : slots_) {
+    slot.host = Memory(Memory::Place::host, each);
+    slot.device = Memory(Memory::Place::device, each);
+  }
+}
+
+BatchUpload::~BatchUpload() {
+  try {
+    for (const Slot& slot : slots_) {
+      if (slot.used) slot.copied.wait_on_host();
+    }
+  } catch (const std::exception&) {  // a broken device has been reported already
+  }
 }
 
 const Batch& BatchUpload::without_padding(const Batch& batch, DeviceBatch& out) {
@@ -82,8 +99,35 @@ const Batch& BatchUpload::without_padding(const Batch& batch, DeviceBatch& out) 
   return packed_;
 }
 
+void BatchUpload::prefetch(const Batch& batch, const ModelConfig& model) {
+  prefetched_ = nullptr;
+  Slot& slot = slots_[next_];
+  if (slot.used) slot.copied.wait_on_host();  // before the host writes to it again
+  const std::int64_t size = pack(batch, model, slot);
+  if (slot.lent) slot.released.wait_on(copies_.get());
+  copy_to_device(slot.device.data(), slot.host.data(), size, copies_.get());
+  slot.copied.record(copies_.get());
+  slot.used = true;
+  prefetched_ = &batch;
+}
+
 DeviceBatch BatchUpload::upload(const Batch& batch, const ModelConfig& model, Stream stream) {
-  DeviceBatch out;
+  if (prefetched_ != &batch || slots_[next_].batch.first_sequence != batch.first_sequence) {
+    prefetch(batch, model);
+  }
+  prefetched_ = nullptr;
+  const Slot& slot = slots_[next_];
+  next_ = 1 - next_;
+  Slot& last = slots_[next_];  // all work on it stands in the stream by now
+  last.released.record(stream);
+  last.lent = true;
+  slot.copied.wait_on(stream);
+  return slot.batch;
+}
+
+std::int64_t BatchUpload::pack(const Batch& batch, const ModelConfig& model, Slot& slot) {
+  DeviceBatch& out = slot.batch;
+  out = {};
   out.sequences = batch.sequences;
   out.length = batch.sequence_length;
   out.masked_rows = batch.sequences * batch.masked_per_sequence;
@@ -99,12 +143,9 @@ DeviceBatch BatchUpload::upload(const Batch& batch, const ModelConfig& model, St
   }
   const auto tokens = std::span(rows.tokens).first(static_cast<std::size_t>(out.token_count));
 
-  Slot& slot = slots_[next_];
-  next_ = 1 - next_;
-  if (slot.used) slot.copied.wait_on_host();
   const RowRuns words = runs_by_key(tokens, model.vocabulary);
   const RowRuns masked = runs_by_key(rows.masked, out.row_count);
-  Packer pack(slot.host.as<std::int32_t>(), device_.as<std::int32_t>());
+  Packer pack(slot.host.as<std::int32_t>(), slot.device.as<std::int32_t>());
   out.tokens = pack.add(rows.tokens);
   out.segments = pack.add(rows.segments);
   out.lengths = pack.add(batch.lengths);
@@ -130,10 +171,7 @@ DeviceBatch BatchUpload::upload(const Batch& batch, const ModelConfig& model, St
     out.position_sources = pack.add(by_position.sources);
     out.position_runs = static_cast<std::int64_t>(by_position.targets.size());
   }
-  copy_to_device(device_.data(), slot.host.data(), pack.bytes(), stream);
-  slot.copied.record(stream);
-  slot.used = true;
-  return out;
+  return pack.bytes();
 }
 
 }  // namespace bert::cuda

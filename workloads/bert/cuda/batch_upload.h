@@ -14,30 +14,43 @@ namespace bert::cuda {
 /// the next of about 16 sizes, so that products have few shapes to search algorithms for.
 [[nodiscard]] std::int64_t unpadded_rows(std::int64_t tokens, std::int64_t capacity);
 
-/// Two pinned buffers in turn, so that the host fills one while the other is copied. Grows for
-/// batches with more masked positions than planned.
+/// Two slots of pinned and of device memory in turn, and a stream for copies: one batch is packed
+/// and copied while the device computes on the other. Work on a batch, as far as it was queued, is
+/// to be done before this goes away.
 class BatchUpload {
  public:
-  /// Bytes of one batch, its row lists included.
+  /// Device memory for both slots, row lists included.
   [[nodiscard]] static std::int64_t bytes(const BackendOptions& options,
                                           std::int64_t masked_per_sequence);
   BatchUpload(const BackendOptions& options, std::int64_t masked_per_sequence);
+  ~BatchUpload();
+  BatchUpload(const BatchUpload&) = delete;
+  BatchUpload& operator=(const BatchUpload&) = delete;
 
-  /// Queues the copy. Throws std::invalid_argument when, unpadded, a masked position is padding.
-  /// The device side is valid for work queued on the stream until the next call.
+  /// Packs the batch that upload() will be asked for and queues its copy beside what runs. Throws
+  /// std::invalid_argument when, unpadded, a masked position is padding.
+  void prefetch(const Batch& batch, const ModelConfig& model);
+
+  /// The batch for work queued on `stream` from here on to the next call, which is to be of the
+  /// same stream. Of a batch that was not the last one prefetched, prefetch() comes first.
   [[nodiscard]] DeviceBatch upload(const Batch& batch, const ModelConfig& model, Stream stream);
 
  private:
-  [[nodiscard]] const Batch& without_padding(const Batch& batch, DeviceBatch& out);
-
   struct Slot {
-    Memory host;
-    Event copied;
-    bool used = false;
+    Memory host, device;
+    Event copied;    ///< of the copy into `device`
+    Event released;  ///< of the last work on what was in `device`
+    bool used = false, lent = false;
+    DeviceBatch batch;
   };
+  [[nodiscard]] const Batch& without_padding(const Batch& batch, DeviceBatch& out);
+  /// Bytes packed into slot.host; slot.batch points to where they will be on the device.
+  std::int64_t pack(const Batch& batch, const ModelConfig& model, Slot& slot);
+
+  OwnedStream copies_;
   std::array<Slot, 2> slots_;
-  Memory device_;
-  std::size_t next_ = 0;
+  std::size_t next_ = 0;               ///< the slot of the next batch
+  const Batch* prefetched_ = nullptr;  ///< what is in it already
   bool unpadded_;
   std::int64_t capacity_;  ///< rows
   Batch packed_;

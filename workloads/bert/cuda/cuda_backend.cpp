@@ -68,6 +68,10 @@ class CudaBackend final : public Backend {
   Loss forward_backward(const Batch& batch, double gradient_scale, bool training,
                         std::int64_t optimizer_step, const GradientReady& ready) override;
   Loss forward(const Batch& batch) override;
+  void prefetch(const Batch& batch) override {
+    check_batch(batch, options_);
+    if (batch.masked_per_sequence <= masked_capacity_) upload_->prefetch(batch, options_.model);
+  }
 
   std::span<float> weights() override { return {}; }
   std::span<float> gradients() override { return {}; }

@@ -33,9 +33,10 @@ void launch(void (*kernel)(Arguments), dim3 grid, dim3 block, std::size_t shared
 }
 #else
 template <typename Arguments>
-void launch(void (*kernel)(Arguments), dim3 grid, dim3 block, std::size_t shared_bytes, Stream,
-            Arguments arguments) {
-  emulated::run_grid(grid, block, shared_bytes, [&] { kernel(arguments); });
+void launch(void (*kernel)(Arguments), dim3 grid, dim3 block, std::size_t shared_bytes,
+            Stream stream, Arguments arguments) {
+  emulated::submit(
+      stream, [=] { emulated::run_grid(grid, block, shared_bytes, [&] { kernel(arguments); }); });
 }
 #endif
 

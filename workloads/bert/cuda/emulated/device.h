@@ -34,6 +34,9 @@ void set_order(Order order);
 
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body);
 
+/// Work of a stream: done at once, or when the runtime that a test is linked with has its turn.
+void submit(void* stream, std::function<void()> work);
+
 void sync_block();
 [[nodiscard]] void* dynamic_shared();
 [[nodiscard]] int lane();

@@ -35,7 +35,7 @@ class PlainMatmul final : public Matmul {
     Product p = wanted;
     p.c = target_of(wanted, inside);
     if (!inside.bias) p.bias = nullptr;
-    multiply(p);
+    emulated::submit(stream, [p, tf32 = tf32_] { multiply(p, tf32); });
     add_rest(wanted, inside, stream);
   }
 
@@ -44,13 +44,13 @@ class PlainMatmul final : public Matmul {
   [[nodiscard]] std::string way_of(const Product&) override { return "by kernels"; }
 
  private:
-  void multiply(const Product& p) const {
+  static void multiply(const Product& p, bool tf32) {
     if (p.bias != nullptr && p.output != p.type) {
       throw std::logic_error("a bias needs an output of its own type");
     }
     with_type(p.type, [&]<typename T>(Tag<T>) {
-      const auto a = dense<T>(p.a, p.transpose_a, p.m, p.k, p.lda, tf32_);
-      const auto b = dense<T>(p.b, p.transpose_b, p.k, p.n, p.ldb, tf32_);
+      const auto a = dense<T>(p.a, p.transpose_a, p.m, p.k, p.lda, tf32);
+      const auto b = dense<T>(p.b, p.transpose_b, p.k, p.n, p.ldb, tf32);
       std::vector<float> row(static_cast<std::size_t>(p.n));
       for (std::int64_t i = 0; i < p.m; ++i) {
         row.assign(row.size(), 0.0F);
