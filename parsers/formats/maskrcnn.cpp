@@ -1,13 +1,19 @@
-// maskrcnn: Mask R-CNN and SSD of NVIDIA's examples for PyTorch.
+// maskrcnn: Mask R-CNN and SSD of NVIDIA's examples for PyTorch, and Detectron2.
 //
 //   2020-06-23 19:32:31,883 maskrcnn_benchmark.trainer INFO: eta: 0:04:44  iter: 20  loss: 6.0406
 //       (6.0744)  ...  time: 0.6120 (0.7480)  data: 0.0411 (0.0899)  lr: 0.000000  max mem: 7270
 //   2020-06-23 19:36:26,782 maskrcnn_benchmark.trainer INFO: Total training time: 0:04:09.860771
+//   [11/01 11:27:04 d2.utils.events]: eta: 8:05:12  iter: 1259  total_loss: 1.012  loss_cls: 0.714
+//       time: 0.3322  data_time: 0.0334  lr: 0.01  max_mem: 3961M (Detectron2)
+//   [11/01 19:27:04 d2.engine.hooks]: Overall training speed: 89997 iterations in 8:18:19 (0.3322 s
+//   /
+//       it)
 //   ... Training perf is: 9.604610 FPS Training performance = 139.33584594726562 FPS (SSD, nothing
 //   else)
 //
 // "time" is the median of the last 20 iterations and, in brackets, the mean of all: the clock of
-// the stamps has the interval itself. The batch, IMS_PER_BATCH, is that of all GPUs. SSD's line
+// the stamps has the interval itself. Detectron2's is the mean since the run began, its counter
+// begins at 0. The batch, IMS_PER_BATCH, is that of all GPUs. SSD's line
 // "Done benchmarking. Total images: ..." counts those of one GPU: not taken.
 #include <cmath>
 #include <optional>
@@ -22,9 +28,9 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"maskrcnn_benchmark", "'SOLVER.IMS_PER_BATCH', '",
-                                         ":::MLLOG {",
-                                         "Training perf is: ", "Training performance = "};
+constexpr std::string_view kAnchors[] = {
+    "maskrcnn_benchmark", "IMS_PER_BATCH",           ":::MLLOG {",         " d2.utils.events]: ",
+    "Training perf is: ", "Training performance = ", " d2.engine.hooks]: "};
 
 class MaskrcnnParser final : public LineParser {
  public:
@@ -33,10 +39,13 @@ class MaskrcnnParser final : public LineParser {
 
  private:
   bool see_step(const Line& line, RunBuilder& out);
+  bool see_detectron(const Line& line, RunBuilder& out);
+  bool see_overall(const Line& line, RunBuilder& out);
   bool see_closing(const Line& line, RunBuilder& out);
 
   std::optional<double> batch_, gpus_;
-  bool median_ = false;
+  bool median_ = false, mean_ = false;
+  double wrap_s_ = 0, newest_s_ = kUnknown;
   bool mlperf_ = false;  ///< a submission: its own statements tell more
 };
 
@@ -61,6 +70,62 @@ bool MaskrcnnParser::see_step(const Line& line, RunBuilder& out) {
   draft.log.clock_resolution_s = 1e-3;
   draft.log.clock_is_wall = true;
   median_ = true;
+  return true;
+}
+
+// "[11/01 11:27:04 d2..." names no year.
+double detectron_time(const Line& line, std::size_t behind) {
+  const auto bracket = line.text.rfind('[', behind);
+  if (bracket == std::string_view::npos || behind - bracket != 15 ||
+      line.text[bracket + 3] != '/') {
+    return kUnknown;
+  }
+  std::string stamp = "2000-" + std::string(line.text.substr(bracket + 1, 14));
+  stamp[7] = '-';
+  return date_time(stamp).value_or(kUnknown);
+}
+
+bool MaskrcnnParser::see_detectron(const Line& line, RunBuilder& out) {
+  const auto behind = line.text.find(" d2.utils.events]: ");
+  const auto step = number_after(line, "  iter: ");
+  if (behind == std::string_view::npos || !step || !(*step >= 0 && *step < 1e12)) return false;
+  Sample sample;
+  sample.step = static_cast<std::int64_t>(*step) + 1;
+  constexpr double kYear = 366.0 * 86400;
+  const double time = detectron_time(line, behind);
+  if (newest_s_ - (time + wrap_s_) > kYear / 2) wrap_s_ += kYear;
+  sample.time_s = newest_s_ = time + wrap_s_;
+  sample.loss = number_after(line, "  total_loss: ");
+  if (const auto mean = number_after(line, "  time: "); mean && *mean > 0) sample.rate = 1 / *mean;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  RunDraft& draft = out.add(WorkKind::training, sample);
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  draft.log.rate_unit = RateUnit::iterations_per_second;
+  draft.log.clock_resolution_s = 1;
+  draft.log.clock_is_wall = true;
+  mean_ = true;
+  return true;
+}
+
+// "Overall training speed: 89997 iterations in 8:18:19 (0.3322 s / it)": the loop without its
+// hooks.
+bool MaskrcnnParser::see_overall(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("Overall training speed: ")) return false;
+  const auto iterations = cursor.integer();
+  RunDraft* draft = out.open(WorkKind::training);
+  if (!iterations || *iterations < 1 || *iterations > 1'000'000'000'000 || draft == nullptr ||
+      !cursor.literal(" iterations in ") || !cursor.skip_past("(")) {
+    return false;
+  }
+  const auto each = cursor.number();
+  if (!each || !(*each > 0) || !cursor.literal(" s / it)")) return false;
+  draft->log.totals.iterations = *iterations;
+  draft->log.totals.training_s = *each * static_cast<double>(*iterations);
+  draft->log.summary = Stated{1 / *each, RateUnit::iterations_per_second, line.number};
+  draft->ended_well = true;
+  draft->last_line = line.number;
   return true;
 }
 
@@ -90,7 +155,11 @@ bool MaskrcnnParser::see_closing(const Line& line, RunBuilder& out) {
 bool MaskrcnnParser::parse(const Line& line, RunBuilder& out) {
   mlperf_ = mlperf_ || has(line, ":::MLLOG {");
   if (mlperf_) return false;
-  if (see_step(line, out) || see_closing(line, out)) return true;
+  if (see_step(line, out) || see_detectron(line, out) || see_overall(line, out) ||
+      see_closing(line, out)) {
+    return true;
+  }
+  if (const auto n = number_after(line, " IMS_PER_BATCH:")) batch_ = *n;
   if (const auto n = number_after(line, "'SOLVER.IMS_PER_BATCH', '")) batch_ = *n;
   if (const auto n = number_after(line, "maskrcnn_benchmark INFO: Using ")) gpus_ = *n;
   return false;
@@ -108,6 +177,10 @@ void MaskrcnnParser::finish(RunBuilder& out) {
     set(facts.global_batch_size, batch_);
     set(facts.world_size, gpus_);
     draft->log.notices.push_back({0, "sequences are images"});
+    if (mean_) {
+      draft->log.notices.push_back(
+          {0, "the printed time is the mean since the run began: the stamps tell the intervals"});
+    }
     if (median_) {
       draft->log.notices.push_back(
           {0,
@@ -122,7 +195,8 @@ std::unique_ptr<LineParser> make() { return std::make_unique<MaskrcnnParser>(); 
 
 extern const Format format_maskrcnn;
 const Format format_maskrcnn = {
-    "maskrcnn", "Mask R-CNN (maskrcnn_benchmark) and SSD of NVIDIA's examples for PyTorch",
+    "maskrcnn",
+    "Mask R-CNN (maskrcnn_benchmark) and SSD of NVIDIA's examples for PyTorch, Detectron2",
     "https://github.com/NVIDIA/DeepLearningExamples PyTorch/Segmentation/MaskRCNN "
     "maskrcnn_benchmark/engine/trainer.py; PyTorch/Detection/SSD main.py",
     kAnchors, make};

@@ -28,9 +28,15 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {
-    "avg_batch_cost:",      "avg_speed: ",     "paddle.distributed.", " step/s",
-    "gradient_merge_steps", "run_pretrain.py", " second, ips ",       " steps/s"};
+constexpr std::string_view kAnchors[] = {"avg_batch_cost:",
+                                         "avg_speed: ",
+                                         "paddle.distributed.",
+                                         " step/s",
+                                         "gradient_merge_steps",
+                                         "run_pretrain.py",
+                                         " second, ips ",
+                                         " steps/s",
+                                         "] Local processes completed."};
 
 /// The steps/s behind `key`, NaN where its digits tell it worse than to 2 %, as "0.04" does.
 struct Speed {
@@ -74,6 +80,7 @@ class PaddleParser final : public LineParser {
   std::optional<Sample> first_;
   std::int64_t last_step_ = -1, epoch_ = -1, base_ = 0;
   bool per_card_ = false, words_ = false, ernie_ = false, rough_ = false;
+  bool launched_well_ = false;
 };
 
 // The first line of a log may stand for many steps or, after a resume, for few: the distance to the
@@ -274,6 +281,11 @@ bool PaddleParser::parse(const Line& line, RunBuilder& out) {
     words_ = true;
     return true;
   }
+  // The launcher's word, on the other stream: the last steps may stand behind it.
+  if (find_text(line.text, "] Local processes completed.") != std::string_view::npos) {
+    launched_well_ = true;
+    return false;
+  }
   see_launch(line);
   return false;
 }
@@ -281,6 +293,7 @@ bool PaddleParser::parse(const Line& line, RunBuilder& out) {
 void PaddleParser::finish(RunBuilder& out) {
   put_first(1, out);
   out.facts.framework.set("paddle", FactSource::log);
+  if (launched_well_ && !out.drafts().empty()) out.drafts().back()->ended_well = true;
   for (const auto& draft : out.drafts()) {
     Facts& facts = draft->log.facts;
     if (merge_) facts.gradient_accumulation_steps.set(*merge_, FactSource::log);

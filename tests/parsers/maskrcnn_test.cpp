@@ -49,5 +49,34 @@ TEST(Maskrcnn, TakesTheImagesOfAllGpusOfSsd) {
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
+// The counter begins at 0, the printed time is a mean since then.
+TEST(Maskrcnn, ReadsDetectron2) {
+  const auto line = [](const std::string& stamp, int iter, const std::string& loss) {
+    return "[" + stamp + " d2.utils.events]:  eta: 8:05:12  iter: " + std::to_string(iter) +
+           "  total_loss: " + loss +
+           "  loss_cls: 0.714  time: 0.5000  data_time: 0.0334  lr: 0.01  max_mem: 3961M\n";
+  };
+  const std::string log = "  IMS_PER_BATCH: 16\n" + line("12/31 23:58:20", 199, "1.5") +
+                          line("12/31 23:59:20", 399, "1.25") +
+                          line("01/01 00:00:20", 599, "1.125");
+  auto runs = read_text(log);
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[2].step, 600);
+  EXPECT_EQ(runs[0].records[2].iterations, 200);
+  EXPECT_EQ(runs[0].records[2].loss, 1.125);
+  EXPECT_EQ(runs[0].records[2].printed_rate, 2);
+  EXPECT_NEAR(runs[0].records[1].time_s - runs[0].records[0].time_s, 60, 1e-6);
+  EXPECT_EQ(runs[0].facts.sequences_per_optimizer_step(), 16);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+  runs = read_text(log +
+                   "[01/01 00:00:30 d2.engine.hooks]: Overall training speed: 598 iterations in "
+                   "0:02:59 (0.3000 s / it)\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_NEAR(*runs[0].totals.training_s, 179.4, 1e-9);
+  EXPECT_EQ(runs[0].totals.iterations, 598);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -144,5 +144,22 @@ TEST(Paddle, ReadsTheColonOfNewerReleases) {
   EXPECT_EQ(runs[0].facts.micro_batch_size.value, 8);
 }
 
+// It writes to the other stream: steps may stand behind it.
+TEST(Paddle, TakesTheWordOfTheLauncherThatAllWentWell) {
+  const auto step = [](const std::string& n) {
+    return "global step " + n +
+           ", epoch: 0, batch: 0, loss: 9.5, speed: 7.50 step/s, ips: 480.00 " + "sequences/s\n";
+  };
+  const std::string word =
+      "INFO 2020-12-18 21:30:11,153 launch.py:238] Local processes completed.\n";
+  auto runs = read_text(step("20") + step("40") + word + step("60"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  runs = read_text(step("20") + step("40"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+}
+
 }  // namespace
 }  // namespace bertbench
