@@ -155,6 +155,16 @@ bool NanogptParser::see_step(const Line& line, RunBuilder& out) {
   } else if (clock_step_ < 0) {
     sample.iterations = std::max<std::int64_t>(1, *step);
     if (*step > 0) sample.seconds = now;
+    // A log without its head: the mean tells how many steps the clock is of, which may have been
+    // set back.
+    if (const auto mean = number_after(line, "step_avg:"); mean && *step > 1) {
+      const double covered = *mean > 0 ? std::round(now * 1000 / *mean) : 0;
+      if (covered >= 1 && covered <= static_cast<double>(*step)) {
+        sample.iterations = static_cast<std::int64_t>(covered);
+      } else {
+        sample.seconds = kUnknown;
+      }
+    }
   }
   sample.time_s = base_s_ + now;
   clock_s_ = now;

@@ -1,7 +1,10 @@
 #include "reports/stats/window.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "reports/stats/clock.h"
 
@@ -20,14 +23,30 @@ void use_all(const RunLog& log, Window& window) {
   window.covered = window.last > 0;
 }
 
+// What the warm-up is worth where it is not left out: a first record that holds a compilation.
+std::string slow_first(const RunLog& log) {
+  constexpr double kMuch = 1.05;
+  std::vector<double> times = iteration_times(log);
+  if (times.size() < 3 || times.size() != log.records.size()) return "";
+  const double first = times.front();
+  const auto middle = times.begin() + 1 + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
+  std::nth_element(times.begin() + 1, middle, times.end());
+  const double ratio = first / *middle;
+  if (!(ratio > kMuch) || !std::isfinite(ratio)) return "";
+  return fmt::format(
+      "; an iteration of the first takes {:.{}f} times as long as the median of the "
+      "others",
+      ratio, ratio < 10 ? 2 : 0);
+}
+
 void apply_automatic(const RunLog& log, Window& window) {
   use_all(log, window);
   const std::size_t n = log.records.size();
   if (n == 0) return;
   window.rule = "auto (all)";
   if (n < kFewRecords) {
-    window.notices.push_back(
-        {0, "only " + quantity(n, "record") + ": all are used, warm-up included"});
+    window.notices.push_back({0, "only " + quantity(n, "record") +
+                                     ": all are used, warm-up included" + slow_first(log)});
     return;
   }
   const auto times = iteration_times(log);

@@ -137,5 +137,20 @@ TEST(Nanogpt, ReadsTheTimesInBracketsOfLlmc) {
   EXPECT_DOUBLE_EQ(cpu[0].records[1].seconds, 1.9792);
 }
 
+// Of a run of 25 ms a step whose clock was set back in front of step 11.
+TEST(Nanogpt, ALogWithoutItsHeadTellsByTheMeanWhatItsClockIsOf) {
+  const auto runs = read_text(
+      "step:45/100 train_loss:0.1111 train_time:874ms step_avg:24.97ms\n"
+      "step:46/100 train_loss:0.1087 train_time:900ms step_avg:25.01ms\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[0].iterations, 35);
+  EXPECT_NEAR(runs[0].records[0].seconds, 0.874, 1e-9);
+  EXPECT_EQ(runs[0].records[1].iterations, 1);
+  const auto unknown = read_text("step:9/14 train_loss:6.9016 train_time:77462ms step_avg:nanms\n");
+  ASSERT_EQ(unknown.size(), 1u);
+  EXPECT_TRUE(std::isnan(unknown[0].records.at(0).seconds));
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -101,6 +101,16 @@ TEST(Window, AutoUsesAllOfFewRecordsWithANotice) {
   EXPECT_NE(notices(window).find("only 19 records"), std::string::npos);
 }
 
+TEST(Window, AutoTellsHowMuchSlowerTheFirstOfFewRecordsIs) {
+  std::vector<double> seconds(5, 2.0);
+  EXPECT_EQ(notices(apply(log_of_seconds(seconds), "auto")).find("median"), std::string::npos);
+  seconds.front() = 4.5;  // it holds a compilation
+  EXPECT_NE(notices(apply(log_of_seconds(seconds), "auto"))
+                .find("an iteration of the first takes 2.25 times as long as the median of the "
+                      "others"),
+            std::string::npos);
+}
+
 TEST(Window, AutoNamesTheCutThatItFound) {
   std::vector<double> seconds(200, 0.1);
   for (std::size_t i = 0; i < 30; ++i) seconds[i] = 0.3;
