@@ -34,90 +34,17 @@
 #include "parsers/runs/run_builder.h"
 #include "parsers/scan/byte_search.h"
 #include "parsers/text/cursor.h"
+#include "parsers/text/mllog.h"
 
 namespace bertbench {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kAnchors[] = {":::MLLOG {", "'seq/s': ", ":::MLL ", ":::MLPv0."};
+constexpr std::string_view kAnchors[] = {":::MLLOG {", "'seq/s': ", ":::MLL ", ":::MLPv0.",
+                                         "'training_sequences_per_second': "};
 
-std::optional<double> number(const Json& value) {
-  if (value.is_number()) return value.get<double>();
-  if (value.is_string()) return to_double(value.get_ref<const std::string&>());
-  return std::nullopt;
-}
-std::optional<double> number(const Json& object, const char* key) {
-  if (!object.is_object()) return std::nullopt;
-  const auto at = object.find(key);
-  return at != object.end() ? number(*at) : std::nullopt;
-}
-std::string text(const Json& object, const char* key) {
-  if (!object.is_object()) return {};
-  const auto at = object.find(key);
-  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
-}
-
-// Another rank's text may follow on the line.
-Json object_of(std::string_view text) {
-  Json json = Json::parse(text, nullptr, false);
-  const auto end = text.rfind('}');
-  if (json.is_discarded() && end != std::string_view::npos) {
-    json = Json::parse(text.substr(0, end + 1), nullptr, false);
-  }
-  return json;
-}
-
-// The key of a statement by its text alone: most lines of such a log state what nothing here reads,
-// and are not worth a JSON reader. Empty where only that reader can tell.
-std::string_view key_at_sight(std::string_view object) {
-  constexpr std::string_view kKey = "\"key\": \"";
-  const auto at = object.find(kKey);
-  // Behind a backslash it is text; behind a second brace it is a key of an object within.
-  if (at == std::string_view::npos || object.rfind('{', at) != 0 ||
-      object.substr(0, at).find('\\') != std::string_view::npos) {
-    return {};
-  }
-  const auto rest = object.substr(at + kKey.size());
-  const auto end = rest.find_first_of("\"\\");
-  if (end == std::string_view::npos || rest[end] != '"' ||
-      rest.find('}', end) == std::string_view::npos) {
-    return {};
-  }
-  return rest.substr(0, end);
-}
-
-/// A statement of rounds 0.5 and 0.6 as those from 0.7 on write it; not an object if it is none.
-Json old_statement(const Line& line) {
-  Cursor cursor(line);
-  const bool first_round = !cursor.skip_past(":::MLL ");
-  Json said;
-  if (first_round) {
-    if (!cursor.skip_past(":::MLPv0.") || !cursor.skip_past(" ")) return said;
-    const auto benchmark = cursor.until(" ");
-    if (!benchmark || !cursor.literal(" ")) return said;
-    said["benchmark"] = *benchmark;
-  }
-  const auto seconds = cursor.number();
-  if (!seconds || (first_round && !cursor.skip_past(") ")) || !(*seconds > 0)) return Json();
-  cursor.blanks();
-  const auto key = cursor.until(": \t");
-  if (!key) return Json();
-  said["key"] = *key;
-  said["time_ms"] = *seconds * 1000;
-  const Json value = cursor.literal(": ") ? object_of(cursor.rest()) : Json();
-  if (!first_round) {
-    if (!value.is_object()) return Json();
-    said.update(value);
-    return said;
-  }
-  if (!value.is_discarded()) said["value"] = value;
-  if (value.is_object() && value.contains("success")) {
-    const Json& well = value["success"];
-    said["metadata"]["status"] = well == true || well == "true" ? "success" : "aborted";
-  }
-  return said;
-}
+using mllog::key_at_sight, mllog::number, mllog::object_of, mllog::old_statement, mllog::text;
 
 class MlperfParser final : public LineParser {
  public:
@@ -135,6 +62,7 @@ class MlperfParser final : public LineParser {
   bool see_step(const Line& line);
   void stop(const Json& metadata, double time_ms, const Line& line, RunBuilder& out);
   void conclude();
+  bool see_script_rate(const Line& line);
   void tell_samples(RunDraft& draft, double seconds) const;
   void tell_facts(RunDraft& draft) const;
 
@@ -142,8 +70,8 @@ class MlperfParser final : public LineParser {
   RunDraft* draft_ = nullptr;    ///< between run_start and run_stop
   RunDraft* stopped_ = nullptr;  ///< a last statement may follow run_stop
   double start_ms_ = kUnknown;
-  std::optional<double> eval_samples_, first_eval_samples_, end_samples_, throughput_;
-  std::int64_t throughput_line_ = 0, eval_line_ = 0, end_line_ = 0;
+  std::optional<double> eval_samples_, first_eval_samples_, end_samples_, throughput_, script_rate_;
+  std::int64_t throughput_line_ = 0, eval_line_ = 0, end_line_ = 0, script_line_ = 0;
   std::int64_t stop_line_ = 0;
   std::int64_t step_ = 0;  ///< optimizer steps of the step lines, skipped ones included
   std::int64_t skipped_ = 0;
@@ -197,6 +125,7 @@ bool MlperfParser::passes_over(std::string_view key) const {
 bool MlperfParser::parse(const Line& line, RunBuilder& out) {
   if (find_text(line.text, "'seq/s': ") != std::string_view::npos) return see_step(line);
   const auto at = find_text(line.text, ":::MLLOG {");
+  if (at == std::string_view::npos && see_script_rate(line)) return false;
   const bool old = at == std::string_view::npos;
   if (!old) {
     const auto seen = key_at_sight(line.text.substr(at + 9));
@@ -239,7 +168,7 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
     draft_->log.iteration_unit = IterationUnit::optimizer_step;
     start_ms_ = time_ms;
     step_ = skipped_ = 0;
-    eval_samples_ = first_eval_samples_ = end_samples_ = throughput_ = std::nullopt;
+    eval_samples_ = first_eval_samples_ = end_samples_ = throughput_ = script_rate_ = std::nullopt;
     counted_ = false;
     evals_ = 0;
   } else if (key == "eval_accuracy") {
@@ -363,12 +292,35 @@ void MlperfParser::stop(const Json& metadata, double time_ms, const Line& line, 
                                "rate is taken from it"});
 }
 
+// BERT's script ends with "{'e2e_time': 280.4, 'training_sequences_per_second': tensor([1440.5],
+// device='cuda:0'), ...}": planned steps, or those without evaluations, over a time of its own.
+bool MlperfParser::see_script_rate(const Line& line) {
+  constexpr std::string_view kKey = "'training_sequences_per_second': ";
+  Cursor cursor(line);
+  if (!cursor.skip_past(kKey)) return false;
+  cursor.literal("tensor([");
+  script_rate_ = cursor.number();
+  script_line_ = line.number;
+  return true;
+}
+
 // A tracked throughput in front of run_stop is that of some interval; the one behind it is the
 // run's.
 void MlperfParser::conclude() {
   if (stopped_ != nullptr && success_ && stopped_->log.totals.training_s) {
     tell_samples(*stopped_, *stopped_->log.totals.training_s);
+    const auto& summary = stopped_->log.summary;
+    if (summary && script_rate_ && *script_rate_ > 0 &&
+        std::abs(*script_rate_ / summary->value - 1) > 0.02) {
+      stopped_->log.notices.push_back(
+          {script_line_,
+           fmt::format("the script's own closing rate, {:.6g}/s, is {:.1f} % {} the rate taken: "
+                       "it counts planned steps or leaves out evaluations",
+                       *script_rate_, 100 * std::abs(*script_rate_ / summary->value - 1),
+                       *script_rate_ > summary->value ? "above" : "below")});
+    }
   }
+  script_rate_.reset();
   stopped_ = nullptr;
 }
 

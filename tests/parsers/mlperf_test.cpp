@@ -183,5 +183,25 @@ TEST(Mlperf, ReadsTheOfficialTimeOfRound05) {
   EXPECT_EQ(failed.at(0).outcome.status, Status::error);
 }
 
+// BERT's script divides the steps that were planned by a time of its own.
+TEST(Mlperf, TellsWhereTheScriptsClosingRateIsAnother) {
+  const auto closed = [](const std::string& rate) {
+    return read_text(head() + evaluation(5000, 100000) + evaluation(10000, 250000) +
+                     mllog(11000, "run_stop", "null", kSuccess) +
+                     "{'e2e_time': 280.5, 'training_sequences_per_second': " + rate +
+                     ", 'final_loss': 0.0, 'raw_train_time': 33.5}\n");
+  };
+  auto runs = closed("tensor([37500.0], device='cuda:0')");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].summary->value, 25000);
+  ASSERT_FALSE(runs[0].notices.empty());
+  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("37500/s, is 50.0 % above"));
+  runs = closed("25100.5");
+  ASSERT_EQ(runs.size(), 1u);
+  for (const Notice& notice : runs[0].notices) {
+    EXPECT_THAT(notice.text, testing::Not(testing::HasSubstr("closing rate")));
+  }
+}
+
 }  // namespace
 }  // namespace bertbench
