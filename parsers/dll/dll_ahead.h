@@ -14,21 +14,13 @@
 
 namespace bertbench {
 
-/// What stands in front of a line's object.
-inline constexpr std::string_view kDllFront = "DLLL ";
-
 /// The values of the lines of a text that are of one kind: alike but for their numbers.
 class DllAhead final : public LinesAhead {
  public:
-  struct Read {
-    std::uint32_t begin = 0, size = 0;  ///< of the line in the text, without its '\n'
-    DllValues values;
-  };
-
   DllAhead(std::string_view text, DllReader reader);
 
   /// The lines that were read, from the one that begins at `line` on, in order.
-  [[nodiscard]] std::span<const Read> from(const char* line) const;
+  [[nodiscard]] std::span<const DllLine> from(const char* line) const;
   [[nodiscard]] const char* text() const { return text_; }
   /// DllReader::kind() of all of them.
   [[nodiscard]] std::string_view kind() const { return kind_; }
@@ -36,7 +28,7 @@ class DllAhead final : public LinesAhead {
  private:
   const char* text_;
   std::string kind_;
-  std::vector<Read> lines_;
+  std::vector<DllLine> lines_;
 };
 
 class DllRunReader final : public RunReader {

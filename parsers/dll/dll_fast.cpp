@@ -289,6 +289,7 @@ void DllReader::remember(std::string_view text, bool alike) {
     if (kind != kind_) layouts_.clear();
     kind_ = std::move(kind);
   }
+  if (!layouts_.worth_more()) return;
   std::vector<DllNumber> numbers;
   for (const Part& part : shape_) {
     if (part.is_string && part.use == nullptr) continue;
@@ -321,9 +322,9 @@ void DllReader::result(std::string_view text, DllStep& out) const {
   out.rate = get(rate).value_or(kUnknown);
 }
 
+// The object at the front of `text`, in front of a '\n', of the kind of the one read before: its
+// size, 0 if it is not.
 std::size_t DllReader::read_alike(std::string_view text, DllValues& out) {
-  if (!alike_) return 0;
-  if (const std::size_t size = layouts_.read_line(text, out); size > 0) return size;
   if (!placed_) return 0;
   // Mostly the numbers are as long as before. That no other line break stands in front of this one
   // is what the maps find out.
@@ -336,6 +337,29 @@ std::size_t DllReader::read_alike(std::string_view text, DllValues& out) {
   missed_ = false;
   remember(text.substr(0, size), true);
   return size;
+}
+
+std::size_t DllReader::read_lines(std::string_view text, std::span<DllLine> out) {
+  std::size_t at = 0, count = 0;
+  while (alike_ && count < out.size()) {
+    const std::string_view rest = text.substr(at);
+    const std::size_t more = layouts_.read_lines(rest, out.subspan(count));
+    for (DllLine& line : out.subspan(count, more)) line.begin += static_cast<std::uint32_t>(at);
+    count += more;
+    if (more > 0) {
+      at = out[count - 1].begin + out[count - 1].size + 1;
+      continue;
+    }
+    DllLine line;
+    const std::size_t size =
+        rest.starts_with(kDllFront) ? read_alike(rest.substr(kDllFront.size()), line.values) : 0;
+    if (size == 0) break;
+    line.begin = static_cast<std::uint32_t>(at);
+    line.size = static_cast<std::uint32_t>(kDllFront.size() + size);
+    out[count++] = line;
+    at += line.size + 1;
+  }
+  return count;
 }
 
 bool DllReader::read(std::string_view text, DllStep& out) {

@@ -31,10 +31,12 @@ class DllReader {
  public:
   /// The object behind "DLLL ". False for any other text, right or wrong: the library decides.
   [[nodiscard]] bool read(std::string_view text, DllStep& out);
-  /// The object at the front of `text`, in front of a '\n', if it is the one read before but for
-  /// its numbers. Returns its size, 0 if it is not: then read() decides, as if nobody had asked.
-  [[nodiscard]] std::size_t read_alike(std::string_view text, DllValues& out);
-  /// What the lines that read_alike() takes are without their numbers; empty: it takes none.
+  /// Lines at the front of `text`, whole with kDllFront and each in front of a '\n', for as long
+  /// as their objects are the one read before but for their numbers and `out` has room: how many.
+  /// Of the first that is not, read() decides, as if nobody had asked.
+  [[nodiscard]] std::size_t read_lines(std::string_view text, std::span<DllLine> out);
+  /// What the lines that read_lines() takes are without their numbers; empty when that is not known
+  /// yet.
   [[nodiscard]] std::string_view kind() const {
     return alike_ ? std::string_view(kind_) : std::string_view();
   }
@@ -79,6 +81,7 @@ class DllReader {
   static Slot slot_of(std::string_view key);
   bool find_number(std::string_view text, Part& part, std::size_t& at);
   static void read_number(std::string_view text, const Part& part, DllValues& values);
+  std::size_t read_alike(std::string_view text, DllValues& out);
   bool read_by_shape(std::string_view text, bool alike_only, DllValues& out);
   bool read_object(std::string_view text);
   bool read_data(DllWalk& walk);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,15 @@ struct DllValues {
   double iteration = kUnknown, skipped = kUnknown, loss = kUnknown, time_s = kUnknown;
   double rate = kUnknown;
   bool last = false;  ///< it has the final loss
+};
+
+/// What stands in front of a line's object.
+inline constexpr std::string_view kDllFront = "DLLL ";
+
+/// A line that was read: where it stands in a text, without its '\n'.
+struct DllLine {
+  std::uint32_t begin = 0, size = 0;
+  DllValues values;
 };
 
 /// A number of a line that was read.
@@ -36,11 +46,16 @@ class DllLayouts {
  public:
   static constexpr std::size_t kMost = 16;
 
-  /// The line at the front of `text`, in front of a '\n': its size, 0 if it is of no layout.
-  [[nodiscard]] std::size_t read_line(std::string_view text, DllValues& out);
-  /// `text` is the line.
+  /// Lines at the front of `text`, each kDllFront, an object and a '\n', for as long as they are
+  /// of a layout and `out` has room: how many. Near the end of `text` it gives up early.
+  [[nodiscard]] std::size_t read_lines(std::string_view text, std::span<DllLine> out);
+  /// `text` is the object.
   [[nodiscard]] bool read_whole(std::string_view text, DllValues& out);
-  /// `text`, with its numbers in order. The oldest layout makes room.
+  /// Where hardly a layout comes twice, to remember more would cost more than it saves.
+  [[nodiscard]] bool worth_more() const {
+    return remembered_ < kMost || met_ > kMost * remembered_;
+  }
+  /// `text`, an object, with its numbers in order. The oldest layout makes room.
   void remember(std::string_view text, const std::vector<DllNumber>& numbers, bool last);
   void clear();
 
@@ -56,14 +71,16 @@ class DllLayouts {
   };
   /// Sizes that differ by less than this are told without a branch.
   static constexpr std::size_t kSpan = 32;
+  static bool has_leading_zero(const Layout& layout, const char* text);
   static bool read(const Layout& layout, const char* text, DllValues& out);
+  std::size_t read_lines_avx512(std::string_view text, std::span<DllLine> out) const;
+  std::size_t read_lines_portable(std::string_view text, std::span<DllLine> out) const;
   void sort();
 
   std::vector<Layout> layouts_;  ///< by size
   /// Of a size, less that of the shortest: the first layout, kMost if there is none.
   std::array<std::uint8_t, kSpan> first_{};
-  // Where hardly a layout comes twice, to remember them would cost more than it saves.
-  std::size_t remembered_ = 0, met_ = 0;
+  std::size_t remembered_ = 0, met_ = 0;  ///< layouts, lines read by them
 };
 
 }  // namespace bertbench

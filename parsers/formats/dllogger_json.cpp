@@ -2,6 +2,7 @@
 //
 // Times are strings. "step" is "PARAMETER", [] for the closing line, or [epoch, iteration]; the
 // last iteration may be a float that counts the skipped updates as well.
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -169,32 +170,32 @@ LinesTaken DlloggerJsonParser::take_run(const RunOffer& offer, RunBuilder& out) 
   LinesTaken taken;
   Line line;
   line.number = offer.number;
-  const auto take = [&](std::string_view text, const DllValues& values) {
-    DllStep usual = DllReader::step_of(values);
-    line.text = text;
+  const auto take = [&](const DllLine& read) {
+    DllStep usual = DllReader::step_of(read.values);
+    line.text = offer.after.substr(taken.bytes, read.size);
     see_usual(usual, line, out);
-    taken.bytes += text.size() + 1;
+    taken.bytes += read.size + 1;
     ++taken.lines;
     ++line.number;
   };
-  // Lines that another thread has read, for as long as one follows the other.
+  // Lines that another thread has read are taken for as long as one follows the other.
   const auto* const ahead = dynamic_cast<const DllAhead*>(offer.ahead);
-  const bool of_this_kind = ahead != nullptr && ahead->kind() == reader_.kind();
-  const auto read =
-      of_this_kind ? ahead->from(offer.after.data()) : std::span<const DllAhead::Read>();
-  std::size_t next = 0;
+  std::span<const DllLine> read_ahead;
+  if (ahead != nullptr && ahead->kind() == reader_.kind()) {
+    read_ahead = ahead->from(offer.after.data());
+  }
+  std::array<DllLine, 64> lines;
   while (true) {
-    const std::string_view rest = offer.after.substr(taken.bytes);
-    if (next < read.size() && ahead->text() + read[next].begin == rest.data()) {
-      take(rest.substr(0, read[next].size), read[next].values);
-      ++next;
-      continue;
+    while (!read_ahead.empty() &&
+           ahead->text() + read_ahead.front().begin == offer.after.data() + taken.bytes) {
+      take(read_ahead.front());
+      read_ahead = read_ahead.subspan(1);
     }
-    DllValues values;
-    if (!rest.starts_with(kDllFront)) return taken;
-    const std::size_t size = reader_.read_alike(rest.substr(kDllFront.size()), values);
-    if (size == 0) return taken;
-    take(rest.substr(0, kDllFront.size() + size), values);
+    // One where another thread has read the others.
+    const auto room = std::span(lines).first(read_ahead.empty() ? lines.size() : 1);
+    const std::size_t count = reader_.read_lines(offer.after.substr(taken.bytes), room);
+    if (count == 0) return taken;
+    for (const DllLine& read : room.first(count)) take(read);
   }
 }
 

@@ -1,9 +1,5 @@
 #include "parsers/scan/digit_template.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 namespace bertbench {
 namespace {
 
@@ -23,32 +19,16 @@ __attribute__((target("avx2"))) bool matches_avx2(const char* text, const std::u
     if (at + kWidth == size) return _mm256_testz_si256(wrong, wrong) != 0;
   }
 }
-
-__attribute__((target("avx512f,avx512bw"))) bool matches_avx512(const char* text,
-                                                                const std::uint8_t* from,
-                                                                const std::uint8_t* most,
-                                                                std::size_t size) {
-  constexpr std::size_t kWidth = 64;
-  __m512i wrong = _mm512_setzero_si512();
-  for (std::size_t at = 0;; at += kWidth) {
-    if (at + kWidth > size) at = size - kWidth;
-    const __m512i above =
-        _mm512_sub_epi8(_mm512_loadu_si512(text + at), _mm512_loadu_si512(from + at));
-    wrong = _mm512_or_si512(wrong, _mm512_subs_epu8(above, _mm512_loadu_si512(most + at)));
-    if (at + kWidth == size) return _mm512_test_epi8_mask(wrong, wrong) == 0;
-  }
-}
 #endif
 
 // Asked for each line: no guard of a static may stand in front of it.
-enum class Vectors { none, avx2, avx512 };
-const Vectors kVectors = [] {
+const bool kAvx2 = [] {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512bw") > 0) return Vectors::avx512;
-  if (__builtin_cpu_supports("avx2") > 0) return Vectors::avx2;
+  return __builtin_cpu_supports("avx2") > 0;
+#else
+  return false;
 #endif
-  return Vectors::none;
 }();
 
 }  // namespace
@@ -65,10 +45,7 @@ void DigitTemplate::learn(std::string_view text) {
 bool DigitTemplate::matches(const char* text) const {
   if (size_ == 0) return false;
 #if defined(__x86_64__)
-  if (kVectors == Vectors::avx512 && size_ >= 64) {
-    return matches_avx512(text, from_.data(), most_.data(), size_);
-  }
-  if (kVectors != Vectors::none) return matches_avx2(text, from_.data(), most_.data(), size_);
+  if (kAvx2) return matches_avx2(text, from_.data(), most_.data(), size_);
 #endif
   return matches_bytewise(text);
 }

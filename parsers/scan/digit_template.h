@@ -6,6 +6,10 @@
 #include <cstdint>
 #include <string_view>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace bertbench {
 
 class DigitTemplate {
@@ -24,6 +28,22 @@ class DigitTemplate {
   [[nodiscard]] bool matches(std::string_view text) const {
     return size_ > 0 && text.size() == size_ && matches(text.data());
   }
+#if defined(__x86_64__)
+  /// The same in line, for loops that are compiled for AVX-512; size() must be 64 or more.
+  [[gnu::target("avx512f,avx512bw"), gnu::always_inline]] bool matches_avx512(
+      const char* text) const {
+    constexpr std::size_t kWidth = 64;
+    __m512i wrong = _mm512_setzero_si512();
+    for (std::size_t at = 0;; at += kWidth) {
+      if (at + kWidth > size_) at = size_ - kWidth;  // the last vector overlaps the one before
+      const __m512i above =
+          _mm512_sub_epi8(_mm512_loadu_si512(text + at), _mm512_loadu_si512(from_.data() + at));
+      wrong =
+          _mm512_or_si512(wrong, _mm512_subs_epu8(above, _mm512_loadu_si512(most_.data() + at)));
+      if (at + kWidth == size_) return _mm512_test_epi8_mask(wrong, wrong) == 0;
+    }
+  }
+#endif
   /// The same byte by byte, for processors without AVX2.
   [[nodiscard]] bool matches_bytewise(const char* text) const;
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -126,15 +127,16 @@ TEST(DllReader, ReadsOnThroughNumbersOfNoUseThatGetAnExponent) {
            rate + "}}";
   };
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(reader.read(line("0.00015"), step));
-  DllValues values;
+  std::array<DllLine, 1> read;
   for (const char* rate : {"0.00012", "9.9e-05", "1e-7", "1E+07", "0.5", "1e99"}) {
-    const std::string text = line(rate) + "\n";
-    EXPECT_EQ(reader.read_alike(text, values), text.size() - 1) << rate;
-    EXPECT_EQ(values.loss, 2.8474337);
+    const std::string text = "DLLL " + line(rate) + "\n";
+    ASSERT_EQ(reader.read_lines(text, read), 1u) << rate;
+    EXPECT_EQ(read[0].size, text.size() - 1) << rate;
+    EXPECT_EQ(read[0].values.loss, 2.8474337);
   }
   // The library takes none of these.
   for (const char* rate : {"1e999", "1e", "1e+", "1.e5", "1e-5x"}) {
-    EXPECT_EQ(reader.read_alike(line(rate) + "\n", values), 0u) << rate;
+    EXPECT_EQ(reader.read_lines("DLLL " + line(rate) + "\n", read), 0u) << rate;
     EXPECT_TRUE(Json::parse(line(rate), nullptr, false).is_discarded()) << rate;
     ASSERT_TRUE(reader.read(line("0.5"), step));
   }

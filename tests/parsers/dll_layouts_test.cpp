@@ -78,8 +78,11 @@ std::string line_of(int step, const std::string& loss, const std::string& type =
          loss + R"(, "learning_rate": 0.00458)" + std::to_string(step % 7) + "}}";
 }
 
-/// A line with what follows it in a block.
-std::string in_block(const std::string& line) { return line + "\n" + std::string(64, ' '); }
+/// Whether the object, on a line of a block, is taken for one like the last.
+bool takes(DllReader& reader, const std::string& object) {
+  std::array<DllLine, 2> read;
+  return reader.read_lines("DLLL " + object + "\n" + std::string(64, ' '), read) == 1;
+}
 
 TEST(DllReader, ReadsARunOfLinesWhoseNumbersHaveManyLengths) {
   std::mt19937 random(9);
@@ -88,35 +91,38 @@ TEST(DllReader, ReadsARunOfLinesWhoseNumbersHaveManyLengths) {
   // The first line teaches the shape, the second one its places.
   ASSERT_TRUE(reader.read(line_of(1000, "2.5"), step));
   ASSERT_TRUE(reader.read(line_of(1001, "2.5"), step));
+  std::string text;
+  std::vector<std::string> losses, lines;
   for (int i = 1002; i < 9000; ++i) {
-    const std::string loss = std::to_string(1 + random() % 9) + "." +
-                             std::to_string(1 + random() % (random() % 3 == 0 ? 99 : 9'999'999));
-    const std::string text = line_of(i, loss);
-    DllValues got;
-    ASSERT_EQ(reader.read_alike(text + "\n" + line_of(i + 1, loss) + "\n", got), text.size())
-        << text;
-    EXPECT_EQ(got.iteration, i);
-    EXPECT_EQ(got.loss, to_double(loss));
-    EXPECT_EQ(got.time_s, 1600000000.37 + i);
-    EXPECT_FALSE(got.last);
+    losses.push_back(std::to_string(1 + random() % 9) + "." +
+                     std::to_string(1 + random() % (random() % 3 == 0 ? 99 : 9'999'999)));
+    lines.push_back("DLLL " + line_of(i, losses.back()));
+    text += lines.back() + "\n";
+  }
+  std::vector<DllLine> read(losses.size() + 1);
+  ASSERT_EQ(reader.read_lines(text, read), losses.size());
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    ASSERT_EQ(text.substr(read[i].begin, read[i].size), lines[i]);
+    EXPECT_EQ(read[i].values.iteration, 1002 + static_cast<double>(i));
+    EXPECT_EQ(read[i].values.loss, to_double(losses[i])) << lines[i];
+    EXPECT_EQ(read[i].values.time_s, 1600001002.37 + static_cast<double>(i));
+    EXPECT_FALSE(read[i].values.last);
   }
 }
 
 TEST(DllReader, TakesNoLineOfAnotherKindForOneOfTheRun) {
   DllReader reader;
   DllStep step;
-  DllValues values;
   for (int i = 0; i < 200; ++i) ASSERT_TRUE(reader.read(line_of(100 + i, "2.5"), step));
-  ASSERT_GT(reader.read_alike(in_block(line_of(130, "2.75")), values), 0u);
+  ASSERT_TRUE(takes(reader, line_of(130, "2.75")));
   // Literals may stand on such a line that do not stand on those of the run.
-  EXPECT_EQ(reader.read_alike(in_block(line_of(131, "2.75", "EVA")), values), 0u);
+  EXPECT_FALSE(takes(reader, line_of(131, "2.75", "EVA")));
   ASSERT_TRUE(reader.read(line_of(131, "2.75", "EVA"), step));
-  EXPECT_EQ(reader.read_alike(in_block(line_of(132, "2.75")), values), 0u)
-      << "now of the other kind";
-  EXPECT_GT(reader.read_alike(in_block(line_of(132, "2.75", "EVA")), values), 0u);
+  EXPECT_FALSE(takes(reader, line_of(132, "2.75"))) << "now of the other kind";
+  EXPECT_TRUE(takes(reader, line_of(132, "2.75", "EVA")));
   // What the library reads, and no run goes on behind it.
   ASSERT_TRUE(reader.read(R"({"step": [0, 7.5], "data": {"final_loss": 1}})", step));
-  EXPECT_EQ(reader.read_alike(in_block(line_of(133, "2.75", "EVA")), values), 0u);
+  EXPECT_FALSE(takes(reader, line_of(133, "2.75", "EVA")));
 }
 
 TEST(DllAhead, HoldsTheLinesOfTheKindAndSkipsAllOthers) {
@@ -131,7 +137,7 @@ TEST(DllAhead, HoldsTheLinesOfTheKindAndSkipsAllOthers) {
     begins.push_back(text.size());
     text += "DLLL " + line_of(i, "2." + std::to_string(i)) + "\n";
   }
-  text += "the end, without a line break";
+  text += "the end, a line that has no line break and is longer than a layout looks ahead";
   const auto ahead = DllRunReader(reader).read_ahead(text);
   const auto& lines = dynamic_cast<const DllAhead&>(*ahead);
   EXPECT_EQ(lines.kind(), reader.kind());
@@ -149,10 +155,9 @@ TEST(DllAhead, HoldsTheLinesOfTheKindAndSkipsAllOthers) {
 TEST(DllReader, LeavesLeadingZerosToTheLibrary) {
   DllReader reader;
   DllStep step;
-  DllValues values;
   for (int i = 0; i < 200; ++i) ASSERT_TRUE(reader.read(line_of(10, "12.5"), step));
-  EXPECT_GT(reader.read_alike(in_block(line_of(13, "10.5")), values), 0u);
-  EXPECT_EQ(reader.read_alike(in_block(line_of(13, "02.5")), values), 0u);
+  EXPECT_TRUE(takes(reader, line_of(13, "10.5")));
+  EXPECT_FALSE(takes(reader, line_of(13, "02.5")));
   EXPECT_FALSE(reader.read(line_of(13, "02.5"), step));
 }
 
