@@ -11,6 +11,7 @@
 #include "parsers/core/text.h"
 #include "parsers/scan/byte_search.h"
 #include "parsers/text/cursor.h"
+#include "parsers/text/decimal.h"
 
 namespace bertbench {
 namespace {
@@ -49,6 +50,8 @@ std::optional<Rate> rate_before(std::string_view text, std::size_t unit) {
   if (scale > 1) --unit;
   std::size_t i = unit;
   while (i > 0 && (is_digit(text[i - 1]) || text[i - 1] == '.')) --i;
+  const Decimal plain = read_plain_decimal(text.data() + i, text.data() + unit);
+  if (plain.stop == text.data() + unit) return Rate{i, plain.value * scale};
   const auto value = to_double(text.substr(i, unit - i));
   if (i == unit || !value) return std::nullopt;
   return Rate{i, *value * scale};
@@ -66,9 +69,11 @@ std::optional<Count> count_before(std::string_view text, std::size_t end) {
   const bool point = count.begin > 0 && text[count.begin - 1] == '.';
   const double scale = end > 0 ? scale_of(text[end - 1]) : 1;
   if (count.begin < end && !point) {
-    const auto value = to_int(text.substr(count.begin, end - count.begin));
-    if (!value) return std::nullopt;
-    count.value = *value;
+    constexpr std::size_t kFits = 18;  // digits
+    if (end - count.begin > kFits) return std::nullopt;
+    for (const char c : text.substr(count.begin, end - count.begin)) {
+      count.value = count.value * 10 + (c - '0');
+    }
     return count;
   }
   const std::size_t digits = scale > 1 ? end - 1 : end;

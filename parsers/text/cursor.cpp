@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "parsers/scan/byte_search.h"
+#include "parsers/text/decimal.h"
 
 namespace bertbench {
 
@@ -42,10 +43,13 @@ bool goes_on_behind_comma(std::string_view text, std::size_t first, std::size_t 
 std::optional<double> Cursor::number() {
   std::size_t start = at_;
   if (start < text_.size() && text_[start] == '+') ++start;
-  double value = 0;
   const char* end = text_.data() + text_.size();
-  const auto [stop, error] = std::from_chars(text_.data() + start, end, value);
-  if (error != std::errc{} || stop == text_.data() + start) return std::nullopt;
+  auto [value, stop] = read_plain_decimal(text_.data() + start, end);
+  if (stop == nullptr) {
+    const auto read = std::from_chars(text_.data() + start, end, value);
+    if (read.ec != std::errc{} || read.ptr == text_.data() + start) return std::nullopt;
+    stop = read.ptr;
+  }
   const auto next = static_cast<std::size_t>(stop - text_.data());
   // "1.5.2" is a version and "3.08GB" a number with a unit: only a further dot is refused.
   if (!whole(next) || (next < text_.size() && text_[next] == '.' && next + 1 < text_.size() &&

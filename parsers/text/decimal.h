@@ -116,6 +116,27 @@ inline Decimal read_decimal(const char* p, const char* end) {
   return {value, stop};
 }
 
+/// digits[.digits] as nearly all numbers of logs are, to the same value; whatever is unusual (a
+/// sign, an exponent, no digit on a side of the point, too many digits) is left to from_chars.
+inline Decimal read_plain_decimal(const char* p, const char* end) {
+  constexpr std::ptrdiff_t kDigits = 19;
+  std::uint64_t mantissa = 0;
+  const char* const begin = p;
+  p = detail::take_digits(p, end, mantissa);
+  std::ptrdiff_t digits = p - begin, fraction = 0;
+  if (digits == 0) return {};
+  if (p != end && *p == '.') {
+    const char* const dot = p;
+    p = detail::take_digits(p + 1, end, mantissa);
+    fraction = p - dot - 1;
+    if (fraction == 0) return {};
+    digits += fraction;
+  }
+  if (digits > kDigits || mantissa > detail::kExact) return {};
+  if (p != end && (*p == 'e' || *p == 'E')) return {};
+  return {static_cast<double>(static_cast<std::int64_t>(mantissa)) / detail::kTens[fraction], p};
+}
+
 /// Bytes in front of a number that counted_decimal may read.
 inline constexpr std::size_t kReadInFrontOfDecimal = 8;
 

@@ -195,6 +195,11 @@ TEST(ReadDecimal, IsWhatFromCharsGives) {
     if (error != std::errc{} || got.stop == nullptr) continue;
     ASSERT_EQ(got.value, expected) << text;
     ASSERT_EQ(got.stop, stop) << text;
+    const Decimal plain = read_plain_decimal(text.data(), text.data() + text.size());
+    ASSERT_TRUE(plain.stop == nullptr || (plain.stop == stop && plain.value == expected)) << text;
+    if (text.size() <= 15 && text.find_first_of("-e") == std::string::npos) {
+      ASSERT_EQ(plain.stop, stop) << text << " is plain";
+    }
     const auto point = text.find('.');
     const bool negative = text.starts_with('-');
     if (text.find('e') != std::string::npos) continue;
