@@ -5,6 +5,7 @@
 //   Iter[3] Batch [200]\tSpeed: 70941.64 samples/sec\tTrain-accuracy=0.38               (2016)
 //   Epoch[0] Batch [49]\tSpeed: 1176.72 samples/sec\taccuracy=0.1\tlr=0.05             (gluon-cv)
 //   [Epoch 0][Batch 99], Speed: 35.167 samples/sec, ObjLoss=8.1, ...            (gluon-cv, YOLO)
+//   [Epoch 12] train=0.861378 val=0.787100 loss=0.400076 time: 16.224660     (gluon-cv, CIFAR-10)
 //   Training: 2021-01-01 10:00:00,123-Speed 2345.12 samples/sec   Loss 45.1 ... Global Step: 100
 //
 // A batch is an optimizer step. The counter starts again with each epoch. Speed is what the process
@@ -30,8 +31,8 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {
-    " samples/sec", "kv_store=",   "kvstore=",         "Time cost=",
-    "-Speed ",      "num_epochs=", "] Training cost: "};
+    " samples/sec", "kv_store=",   "kvstore=",          "Time cost=",
+    "-Speed ",      "num_epochs=", "] Training cost: ", "] train="};
 
 class SpeedometerParser final : public LineParser {
  public:
@@ -45,6 +46,7 @@ class SpeedometerParser final : public LineParser {
   };
   static std::optional<Place> place_of(const Line& line);
   bool see_global_step(const Line& line, RunBuilder& out);
+  bool see_epoch(const Line& line, RunBuilder& out);
   void see_arguments(const Line& line);
   void put(std::int64_t epoch, std::int64_t batch, std::int64_t batches, const Line& line,
            double rate, RunBuilder& out);
@@ -54,6 +56,7 @@ class SpeedometerParser final : public LineParser {
   std::optional<std::string> store_;
   std::optional<double> epochs_;  ///< planned
   bool last_batch_ = false;       ///< gluon-cv's detection scripts
+  bool epochs_only_ = false;
   double costs_s_ = 0, cost_batches_ = 0;
 };
 
@@ -144,6 +147,36 @@ bool SpeedometerParser::see_global_step(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// A whole epoch, its validation included; how many batches it has is not told.
+bool SpeedometerParser::see_epoch(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("[Epoch ")) return false;
+  const auto epoch = cursor.integer();
+  const auto seconds = number_after(line, " time:");
+  if (!epoch || *epoch < 0 || *epoch > 1'000'000'000 || !cursor.literal("] train=") || !seconds ||
+      !(*seconds > 0 && *seconds < 1e9)) {
+    return false;
+  }
+  Sample sample;
+  sample.step = *epoch + 1;
+  sample.iterations = 1;
+  sample.loss = number_after(line, " loss=");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  RunDraft& draft = out.add(WorkKind::training, sample);
+  // Its seconds are none of a step: a batch given by the user would make sequences of epochs.
+  if (draft.count() == 1) {
+    draft.log.notices.push_back(
+        {line.number,
+         "the log tells times of whole epochs, validation included, and how many batches they have "
+         "it does not: no throughput can be had from it"});
+  }
+  draft.log.iteration_unit = IterationUnit::unknown;
+  draft.ended_well = epochs_ && static_cast<double>(*epoch) + 1 >= *epochs_;
+  epochs_only_ = true;
+  return true;
+}
+
 void SpeedometerParser::see_arguments(const Line& line) {
   if (const auto epochs = number_after(line, " num_epochs=")) epochs_ = *epochs;
   for (const std::string_view key : {"kv_store='", "kvstore='", "kv_store=", "kvstore="}) {
@@ -155,7 +188,7 @@ void SpeedometerParser::see_arguments(const Line& line) {
 
 bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
   see_arguments(line);
-  if (see_global_step(line, out)) return true;
+  if (see_global_step(line, out) || see_epoch(line, out)) return true;
   const auto place = place_of(line);
   if (!place) {
     // "Epoch[0] Time cost=50.885" ends an epoch.
@@ -203,7 +236,7 @@ void SpeedometerParser::finish(RunBuilder& out) {
                        (store_ && *store_ == "horovod");
   const bool alone = store_ && !several;
   for (const auto& draft : out.drafts()) {
-    if (draft->count() == 0) continue;
+    if (draft->count() == 0 || epochs_only_) continue;
     if (last_batch_) {
       draft->log.notices.push_back(
           {0,

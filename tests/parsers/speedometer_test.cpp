@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
@@ -97,6 +99,28 @@ TEST(Speedometer, TellsThatGluonCvTimesOneBatch) {
   ASSERT_EQ(runs.size(), 1u);
   ASSERT_FALSE(runs[0].notices.empty());
   EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("0.4 batches/s"));
+}
+
+TEST(Speedometer, ReadsTheEpochsOfGluonCvOnCifar) {
+  const auto epoch = [](const std::string& n, const std::string& loss, const std::string& seconds) {
+    return "INFO:root:[Epoch " + n + "] train=0.75 val=0.5 loss=" + loss + " time: " + seconds +
+           "\n";
+  };
+  const std::string head = "INFO:root:Namespace(batch_size=128, num_epochs=3, num_gpus=1)\n";
+  auto runs = read_text(head + epoch("0", "1.5", "16.5") + epoch("1", "1.25", "15.5"));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_TRUE(std::isnan(runs[0].records[1].seconds)) << "of an epoch, not of a step";
+  EXPECT_EQ(runs[0].records[1].loss, 1.25);
+  EXPECT_EQ(runs[0].iteration_unit, IterationUnit::unknown);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+  ASSERT_EQ(runs[0].notices.size(), 1u);
+  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("no throughput"));
+  runs = read_text(head + epoch("0", "1.5", "16.5") + epoch("1", "nan", "15.5") +
+                   epoch("2", "nan", "15.5"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::nan);
+  EXPECT_EQ(runs[0].outcome.step, 2);
 }
 
 }  // namespace
