@@ -19,7 +19,7 @@
 #include <optional>
 #include <string>
 
-#include "parsers/core/text.h"
+#include "parsers/bars/keras_bar.h"
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/text/cursor.h"
@@ -31,149 +31,7 @@ constexpr std::string_view kAnchors[] = {
     "s/step",     "s/sample", "s/epoch",   " - ETA: ",
     "s - loss: ", "Epoch ",   "Train on ", "Using TensorFlow backend."};
 
-constexpr std::int64_t kMostEpochs = 100'000'000, kMostSteps = 100'000'000'000;
-
-struct Bar {
-  std::int64_t done = 0, total = 0;
-  double elapsed_s = kUnknown;  ///< only of a bar that is full
-  double step_s = kUnknown, step_resolution_s = 0;
-  bool per_sample = false, per_step = false;
-  bool modern = false;      ///< Keras 3
-  bool loss_known = false;  ///< some loss is printed
-  bool loss_read = false;   ///< `loss` was: NaN is a printed NaN
-  bool validated = false;
-  double loss = kUnknown;
-};
-
-std::size_t digits_before(std::string_view text, std::size_t end) {
-  while (end > 0 && is_digit(text[end - 1])) --end;
-  return end;
-}
-
-// "1875/1875" in front of `end`, blanks between allowed. Backspaces and what another bar left stand
-// further to the left.
-bool read_counter(std::string_view text, std::size_t end, Bar& bar) {
-  while (end > 0 && text[end - 1] == ' ') --end;
-  const std::size_t total = digits_before(text, end);
-  if (total == end || total == 0 || text[total - 1] != '/') return false;
-  const std::size_t done = digits_before(text, total - 1);
-  if (text.substr(0, done).ends_with("step ")) return false;  // Paddle's bar, else alike
-  Cursor cursor(text.substr(done, end - done), false);
-  const auto n = cursor.integer();
-  if (!n || !cursor.literal("/")) return false;
-  const auto m = cursor.integer();
-  if (!m || *n < 1 || *m < 1 || *m > kMostSteps || *n > kMostSteps) return false;
-  bar.done = *n;
-  bar.total = *m;
-  return true;
-}
-
-// "71us/step", "13ms/step", "3s/step", "2s/epoch", "71us/sample"
-bool read_rate(Cursor& cursor, Bar& bar) {
-  Cursor at = cursor;
-  const auto value = at.number();
-  if (!value || !(*value >= 0)) return false;
-  double scale = 1;
-  if (at.literal("us")) {
-    scale = 1e-6;
-  } else if (at.literal("ms")) {
-    scale = 1e-3;
-  } else if (!at.literal("s")) {
-    return false;
-  }
-  if (at.literal("/epoch")) {
-    bar.modern = true;  // tf.keras 2.7: counts steps
-    cursor = at;
-    return true;
-  }
-  if (at.literal("/sample")) {
-    bar.per_sample = true;
-  } else if (!at.literal("/step")) {
-    return false;
-  }
-  bar.per_step = true;
-  bar.step_s = *value * scale;
-  bar.step_resolution_s = scale;
-  cursor = at;
-  return true;
-}
-
-// What follows the bar: seconds of the whole, time of a step, ETA, metrics.
-void read_tail(const Line& line, std::size_t from, Bar& bar) {
-  Cursor cursor(line);
-  cursor.move_to(from);
-  for (int part = 0; part < 4; ++part) {
-    cursor.blanks();
-    if (cursor.literal("-")) cursor.blanks();
-    if (read_rate(cursor, bar)) continue;
-    Cursor at = cursor;
-    const auto seconds = at.number();
-    if (seconds && *seconds >= 0 && at.literal("s")) {
-      if (bar.done >= bar.total) bar.elapsed_s = *seconds;
-      cursor = at;
-      continue;
-    }
-    if (at = cursor; at.duration() && at.rest().starts_with(' ')) {  // Keras 3: time left
-      cursor = at;
-      continue;
-    }
-    break;
-  }
-  Cursor rest = cursor;
-  while (rest.skip_past("/")) {  // "- 26s/epoch - 13ms/step" behind the metrics
-    std::size_t begin = rest.at() - 1;
-    while (begin > from && line.text[begin - 1] != ' ') --begin;
-    Cursor rate(line);
-    rate.move_to(begin);
-    if (read_rate(rate, bar) && rate.at() > rest.at()) rest = rate;
-  }
-  for (auto at = line.text.find("loss: ", from); at != std::string_view::npos;
-       at = line.text.find("loss: ", at + 1)) {
-    bar.loss_known = true;
-    if (line.text[at - 1] != ' ') continue;  // val_loss, d_loss
-    Cursor loss(line);
-    loss.move_to(at + 6);
-    if (const auto value = loss.number()) {
-      bar.loss = *value;
-      bar.loss_read = true;
-    }
-    break;
-  }
-  bar.validated = line.text.find(" val_", from) != std::string_view::npos;
-}
-
-std::optional<Bar> read_bar(const Line& line) {
-  const std::string_view text = line.text;
-  Bar bar;
-  constexpr std::string_view kBlock = "━";
-  if (const auto block = text.find(kBlock); block != std::string_view::npos) {
-    std::size_t end = block;
-    while (text.substr(end).starts_with(kBlock)) end += kBlock.size();
-    if (!read_counter(text, block, bar)) return std::nullopt;
-    bar.modern = true;
-    read_tail(line, end, bar);
-    return bar.per_step ? std::optional(bar) : std::nullopt;
-  }
-  for (auto open = text.find('['); open != std::string_view::npos;
-       open = text.find('[', open + 1)) {
-    const auto end = text.find_first_not_of("=>.", open + 1);
-    if (end == std::string_view::npos || text[end] != ']' || end < open + 20) continue;
-    if (!read_counter(text, open, bar)) continue;
-    read_tail(line, end + 1, bar);
-    // The oldest releases print no time of a step.
-    const bool timed = bar.per_step || !std::isnan(bar.elapsed_s);
-    return timed || text.find("ETA: ", end) != std::string_view::npos ? std::optional(bar)
-                                                                      : std::nullopt;
-  }
-  // verbose=2: "1875/1875 - 26s - ...", before 2.3 without the counter.
-  const auto dash = text.find(" - ");
-  if (dash == std::string_view::npos || !read_counter(text, dash, bar)) return std::nullopt;
-  if (digits_before(text, 0) != 0 || !is_digit(text.front())) return std::nullopt;
-  read_tail(line, dash, bar);
-  if (std::isnan(bar.elapsed_s)) return std::nullopt;
-  if (!bar.modern && bar.per_step) bar.modern = true;
-  return bar;
-}
+constexpr std::int64_t kMostEpochs = 100'000'000;
 
 class KerasParser final : public LineParser {
  public:
@@ -182,9 +40,10 @@ class KerasParser final : public LineParser {
 
  private:
   bool see_epoch(const Line& line, RunBuilder& out);
-  bool see_training(const Bar& bar, const Line& line, RunBuilder& out);
-  bool see_other(const Bar& bar, const Line& line, RunBuilder& out);
-  void record(const Bar& bar, std::int64_t line, RunBuilder& out, bool whole);
+  bool see_training(const KerasBar& bar, const Line& line, RunBuilder& out);
+  bool see_other(const KerasBar& bar, const Line& line, RunBuilder& out);
+  void record(const KerasBar& bar, std::int64_t line, RunBuilder& out, bool whole);
+  void record_epoch(const KerasBar& bar, std::int64_t line, RunBuilder& out);
   void flush(RunBuilder& out);
   [[nodiscard]] bool goes_by_batches() const {
     constexpr std::int64_t kEnough = 4;
@@ -193,7 +52,7 @@ class KerasParser final : public LineParser {
 
   std::int64_t epoch_ = 0, epochs_ = 0;  ///< announced by "Epoch n/m"; 0 = none
   bool open_ = false;                    ///< the epoch's bar is not full yet
-  std::optional<Bar> unfinished_;        ///< newest redraw of the epoch that runs
+  std::optional<KerasBar> unfinished_;   ///< newest redraw of the epoch that runs
   std::int64_t unfinished_line_ = 0;
   std::int64_t done_ = 0;  ///< iterations of the epochs that ended
   std::int64_t last_epoch_ = 0;
@@ -203,7 +62,7 @@ class KerasParser final : public LineParser {
   std::int64_t first_ = 0, stride_ = 0, redraws_ = 0;
   bool old_keras_ = false;  ///< before 2.4, where a bar may count samples and call them steps
   double worst_ = 0;        ///< largest relative rounding of an epoch's time
-  bool validated_ = false, counts_samples_ = false, unsure_ = false;
+  bool validated_ = false, counts_samples_ = false, unsure_ = false, uncounted_ = false;
 };
 
 bool KerasParser::see_epoch(const Line& line, RunBuilder& out) {
@@ -233,7 +92,7 @@ bool KerasParser::see_epoch(const Line& line, RunBuilder& out) {
   return false;  // by itself no sign of Keras
 }
 
-void KerasParser::record(const Bar& bar, std::int64_t line, RunBuilder& out, bool whole) {
+void KerasParser::record(const KerasBar& bar, std::int64_t line, RunBuilder& out, bool whole) {
   const auto steps = static_cast<double>(bar.done);
   const double by_step = bar.step_s * steps;
   const double step_error = 0.5 * bar.step_resolution_s / bar.step_s;  // inf at "0us/step"
@@ -279,6 +138,28 @@ void KerasParser::record(const Bar& bar, std::int64_t line, RunBuilder& out, boo
   }
 }
 
+// A line without a counter: the record is an epoch, whose samples "Train on" may have told.
+void KerasParser::record_epoch(const KerasBar& bar, std::int64_t line, RunBuilder& out) {
+  Sample sample;
+  sample.line = line;
+  sample.iterations = 1;
+  sample.step = epoch_;
+  if (bar.loss_read) sample.loss = bar.loss;
+  RunDraft& draft = out.run(WorkKind::training, line);
+  if (!draft.last()) draft.own_facts = true;
+  draft.log.facts.framework.set("keras", FactSource::log);
+  uncounted_ = !samples_;
+  if (samples_ && *samples_ > 0 && bar.elapsed_s > 0) {
+    sample.rate = static_cast<double>(*samples_) / bar.elapsed_s;
+    draft.log.rate_unit = RateUnit::sequences_per_second;
+    worst_ = std::max(worst_, 0.5 / bar.elapsed_s);
+  }
+  draft.add(sample);
+  last_epoch_ = epoch_;
+  draft.ended_well = epoch_ == epochs_;
+  validated_ |= bar.validated;
+}
+
 // An epoch that did not end: Keras 3 tells the time of its steps.
 void KerasParser::flush(RunBuilder& out) {
   if (unfinished_ && unfinished_->per_step && unfinished_->step_s > 0) {
@@ -287,7 +168,7 @@ void KerasParser::flush(RunBuilder& out) {
   unfinished_.reset();
 }
 
-bool KerasParser::see_training(const Bar& bar, const Line& line, RunBuilder& out) {
+bool KerasParser::see_training(const KerasBar& bar, const Line& line, RunBuilder& out) {
   if (bar.done < bar.total || std::isnan(bar.elapsed_s)) {
     unfinished_ = bar;
     unfinished_line_ = line.number;
@@ -305,12 +186,16 @@ bool KerasParser::see_training(const Bar& bar, const Line& line, RunBuilder& out
     return true;
   }
   unfinished_.reset();
-  record(bar, line.number, out, true);
+  if (bar.total > 0) {
+    record(bar, line.number, out, true);
+  } else {
+    record_epoch(bar, line.number, out);
+  }
   open_ = false;
   return true;
 }
 
-bool KerasParser::see_other(const Bar& bar, const Line& line, RunBuilder& out) {
+bool KerasParser::see_other(const KerasBar& bar, const Line& line, RunBuilder& out) {
   if (bar.done != bar.total || line.terminator == '\r' || !bar.per_step || !(bar.step_s > 0)) {
     return true;
   }
@@ -341,14 +226,14 @@ bool KerasParser::parse(const Line& line, RunBuilder& out) {
     old_keras_ = true;
     return false;
   }
-  const auto bar = read_bar(line);
+  const auto bar = read_keras_bar(line);
   if (!bar) {
     see_epoch(line, out);
     return false;
   }
   // A loss tells a training bar from a predict() that a callback runs within the epoch.
   if (open_ && bar->loss_known) return see_training(*bar, line, out);
-  if (open_) return true;
+  if (open_ || bar->total == 0) return open_;
   return see_other(*bar, line, out);
 }
 
@@ -365,6 +250,7 @@ void KerasParser::finish(RunBuilder& out) {
       say("the time of an epoch holds its validation: the training itself is faster");
     }
     if (counts_samples_) say("the bar counts samples, not steps");
+    if (uncounted_) say("the lines tell the time of an epoch, not its steps: there is no rate");
     if (unsure_) say("this old bar counts samples or steps, it does not say which");
   }
 }

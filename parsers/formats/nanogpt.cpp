@@ -30,7 +30,7 @@ namespace {
 constexpr std::string_view kAnchors[] = {
     ", time ", ": train loss ",   " step_avg:",          " | loss ",
     " trl:",   "stopping_early:", "train_batch_tokens:", " | dt: ",
-    " tok/s)", " (took ",         "validation loss: "};
+    " tok/s)", " (took ",         "validation loss: ",   "max_iters = "};
 
 class NanogptParser final : public LineParser {
  public:
@@ -48,7 +48,8 @@ class NanogptParser final : public LineParser {
   RunDraft& put(const Sample& sample, RunBuilder& out);
 
   std::optional<std::int64_t> batch_tokens_, sequence_length_;
-  std::int64_t evaluated_ = -1;  ///< iteration in front of which an evaluation stood
+  std::optional<std::int64_t> max_iters_;  ///< nanoGPT's configuration, which runs print
+  std::int64_t evaluated_ = -1;            ///< iteration in front of which an evaluation stood
   std::int64_t clock_step_ = -1;
   double clock_s_ = 0, base_s_ = 0;  ///< train_time of the line before; of the clocks before
   bool single_ = false, timeless_ = false;
@@ -102,7 +103,12 @@ bool NanogptParser::see_iter(const Line& line, RunBuilder& out) {
   const bool first = open == nullptr || open->last() == nullptr;
   if (!first && evaluated_ != *step) sample.seconds = *time / 1000;
   single_ = true;
-  put(sample, out);
+  const std::int64_t stride = first ? 1 : *step - open->last()->step;
+  RunDraft& draft = put(sample, out);
+  if (max_iters_) {
+    draft.planned = *max_iters_;
+    draft.ended_well = *step + stride > *max_iters_;  // the last line that it prints
+  }
   return true;
 }
 
@@ -345,6 +351,13 @@ bool NanogptParser::parse(const Line& line, RunBuilder& out) {
     return true;
   }
   if (line.text.starts_with("train_batch_tokens:")) see_setting(line);
+  // The file that is read first, and what the command line sets over it.
+  Cursor cursor(line);
+  cursor.literal("Overriding: ");
+  if (cursor.literal("max_iters = ")) {
+    const auto most = cursor.integer();
+    if (most && *most >= 1 && *most < 1'000'000'000'000) max_iters_ = *most;
+  }
   return false;
 }
 

@@ -175,5 +175,28 @@ TEST(Keras, SampleIsWithinItsRoundingOfACallbacksClock) {
   }
 }
 
+// Keras 2.2.5, verbose=2, of a run of 640 samples whose epochs took 5.8, 4.7 and 4.7 s.
+TEST(Keras, OldVerboseTwoTellsEpochsOnly) {
+  const std::string epochs =
+      "Epoch 1/3\n - 6s - loss: 1.3839 - mean_absolute_error: 0.9259\n"
+      "Epoch 2/3\n - 5s - loss: 0.9959 - mean_absolute_error: 0.7844\n"
+      "Epoch 3/3\n - 5s - loss: 0.9363 - mean_absolute_error: 0.7603\n";
+  const auto runs = read_text("Using TensorFlow backend.\n" + epochs);
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[2].loss, 0.9363);
+  EXPECT_TRUE(std::isnan(runs[0].records[2].seconds));
+  EXPECT_TRUE(std::isnan(runs[0].records[2].printed_rate));
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_NE(runs[0].notices.at(0).text.find("not its steps"), std::string::npos);
+
+  const auto told = read_text("Train on 640 samples, validate on 160 samples\n" + epochs);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].records[2].printed_rate, 128);
+  EXPECT_EQ(told[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_NE(told[0].notices.at(0).text.find("good to 10 %"), std::string::npos);
+  EXPECT_TRUE(read_text(" - 6s - loss: 1.3839\n").empty());
+}
+
 }  // namespace
 }  // namespace bertbench

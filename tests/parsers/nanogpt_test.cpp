@@ -152,5 +152,19 @@ TEST(Nanogpt, ALogWithoutItsHeadTellsByTheMeanWhatItsClockIsOf) {
   EXPECT_TRUE(std::isnan(unknown[0].records.at(0).seconds));
 }
 
+TEST(Nanogpt, TheConfigurationTellsWhereItEnds) {
+  const std::string config =
+      "Overriding config with config/train_shakespeare_char.py:\n"
+      "max_iters = 5000\nlr_decay_iters = 5000 # make equal to max_iters usually\n";
+  const std::string lines =
+      "iter 0: loss 4.2874, time 1226.01ms, mfu -100.00%\n"
+      "iter 100: loss 2.1011, time 24.51ms, mfu 1.20%\n"
+      "iter 200: loss 1.8011, time 24.61ms, mfu 1.20%\n";
+  EXPECT_EQ(read_text(lines).at(0).outcome.status, Status::truncated);
+  EXPECT_EQ(read_text(config + lines).at(0).outcome.status, Status::truncated);
+  EXPECT_EQ(read_text(config + "Overriding: max_iters = 250\n" + lines).at(0).outcome.status,
+            Status::completed);
+}
+
 }  // namespace
 }  // namespace bertbench
