@@ -7,11 +7,9 @@
 #include <limits>
 #include <ostream>
 #include <stdexcept>
-#include <thread>
 
 #include "tests/workloads/cuda/support.h"
-#include "workloads/bert/comm/communicator.h"
-#include "workloads/bert/comm/device_communicator.h"
+#include "tests/workloads/cuda/twin.h"
 #include "workloads/bert/parameters.h"
 #include "workloads/bert/reference/reference.h"
 
@@ -30,6 +28,7 @@ using testing::options_for;
 using testing::reference_gradients;
 using testing::skip_without_device;
 using testing::state_of;
+using testing::TwinCommunicator;
 using testing::weights_after_one_step;
 using testing::worst_error;
 
@@ -191,6 +190,34 @@ TEST_F(CudaBackend, checkpointing_changes_memory_and_not_a_bit_of_the_gradient) 
   }
 }
 
+TEST_F(CudaBackend, what_stands_inside_products_changes_gradients_by_rounding_alone) {
+#ifndef BERT_REAL_DEVICE
+  GTEST_SKIP() << "on the emulated device both ways are kernels; bert_cublaslt_test compares them";
+#endif
+  ModelConfig tanh_bert = even_model();
+  tanh_bert.gelu = Gelu::tanh;
+  for (const ModelConfig& model : {tanh_bert, even_gpt2(), even_model()}) {
+    for (const auto& [precision, bound] : std::initializer_list<std::pair<const char*, double>>{
+             {"fp32", 1e-5}, {"tf32", 2e-3}, {"bf16", 3e-2}, {"fp16", 5e-3}}) {
+      BackendOptions options = options_for(model, 3, 24);
+      std::vector<std::vector<float>> gradients;
+      std::unique_ptr<Backend> backend;
+      for (const bool inside : {true, false}) {
+        options.matmul_epilogues = inside;
+        backend = cuda_backend(options, precision);
+        backend->zero_gradients();
+        for (int i = 0; i < 2; ++i) {
+          backend->forward_backward(make_batch(model, 3, 24, 4), 0.5, true, 3, {});
+        }
+        gradients.push_back(state_of(*backend, StateArray::gradients));
+      }
+      const auto worst =
+          worst_error(backend->parameters(), gradients[0].data(), gradients[1].data());
+      EXPECT_LE(worst.error, bound) << model.name << " " << precision << " " << worst.name;
+    }
+  }
+}
+
 TEST_F(CudaBackend, a_batch_told_ahead_changes_no_bit_and_need_not_be_used) {
   const ModelConfig model = odd_model();
   std::vector<std::vector<float>> weights;
@@ -311,34 +338,6 @@ TEST_F(CudaBackend, inference_plans_no_training_state) {
     EXPECT_THROW(inference->forward_backward(batch, 1.0, true, 1, {}), std::invalid_argument);
   }
 }
-
-/// A world of two ranks that hold the same: every sum doubles.
-class TwinCommunicator : public Communicator, public DeviceCommunicator {
- public:
-  [[nodiscard]] int rank() const override { return 0; }
-  [[nodiscard]] int world_size() const override { return 2; }
-  void all_reduce_sum(std::span<float>) override {}
-  void all_reduce_sum(std::span<double>) override {}
-  void all_reduce_max(std::span<std::int64_t>) override {}
-  void broadcast(std::span<float>, int) override {}
-  void barrier() override {}
-  [[nodiscard]] std::string description() const override { return "twin"; }
-  [[nodiscard]] DeviceCommunicator* device() override { return this; }
-
-  void queue_all_reduce_sum(void* values, std::int64_t count, DeviceType type, void*) override {
-    ASSERT_EQ(type, DeviceType::f32);
-    for (std::int64_t i = 0; i < count; ++i) static_cast<float*>(values)[i] *= 2;
-    sizes.push_back(count);
-  }
-  void queue_reduce_scatter_sum(const void*, void*, std::int64_t, DeviceType, void*) override {}
-  void queue_all_gather(const void*, void*, std::int64_t, DeviceType, void*) override {}
-  void queue_broadcast(void*, std::int64_t, DeviceType, int, void*) override {}
-  void check() override {}
-  void wait(const std::function<bool()>& done) override {
-    while (!done()) std::this_thread::yield();
-  }
-  std::vector<std::int64_t> sizes;
-};
 
 TEST_F(CudaBackend, sums_every_gradient_once_in_buckets_while_backward_runs) {
 #ifdef BERT_REAL_DEVICE

@@ -158,13 +158,19 @@ TEST_F(CudaEpilogue, what_the_library_has_no_algorithm_for_is_done_by_kernels) {
   fake.refused = {fakes::kDGeluBgrad};
   EXPECT_LE(backward(), 1e-6);
   EXPECT_THAT(fake.products, ElementsAre(Pair(fakes::kDefault, 1), Pair(fakes::kDGelu, 1)));
+  fake.refused_late = {fakes::kDGelu};
+  fake.products.clear();
+  EXPECT_EQ(backward(), 0);
+  EXPECT_THAT(fake.products, ElementsAre(Pair(fakes::kDefault, 2)));
+  fake.products.clear();
+  fake.refused_late.clear();
   fake.refused = {fakes::kDGeluBgrad, fakes::kDGelu, fakes::kGeluAuxBias, fakes::kBgradB,
                   fakes::kBias};
   EXPECT_EQ(backward(), 0);
   EXPECT_EQ((inside_against_kernels<Bf16, Bf16>(Kind::gelu, size, DType::bf16, DType::bf16)), 0);
   EXPECT_EQ((inside_against_kernels<Bf16, Bf16>(Kind::bias, size, DType::bf16, DType::bf16)), 0);
   EXPECT_EQ((inside_against_kernels<Bf16, float>(Kind::weight, size, DType::bf16, DType::f32)), 0);
-  EXPECT_EQ(fake.products[fakes::kDefault], 9);
+  EXPECT_EQ(fake.products[fakes::kDefault], 8);
   fake.refused.insert(fakes::kDefault);
   EXPECT_THROW(backward(), std::runtime_error);
 }

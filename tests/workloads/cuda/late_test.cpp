@@ -2,10 +2,11 @@
 // and reads gives the same bits in every order that CUDA allows.
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "tests/workloads/cuda/late_runtime.h"
 #include "tests/workloads/cuda/support.h"
-#include "workloads/bert/comm/communicator.h"
-#include "workloads/bert/comm/device_communicator.h"
+#include "tests/workloads/cuda/twin.h"
 #include "workloads/bert/cuda/emulated/device.h"
 
 namespace bert {
@@ -13,29 +14,14 @@ namespace {
 
 using testing::make_batch;
 
-/// Two ranks that hold the same, so every sum doubles; when the stream gets there.
-class LateTwin : public Communicator, public DeviceCommunicator {
+class LateTwin : public testing::TwinCommunicator {
  public:
-  [[nodiscard]] int rank() const override { return 0; }
-  [[nodiscard]] int world_size() const override { return 2; }
-  void all_reduce_sum(std::span<float>) override {}
-  void all_reduce_sum(std::span<double>) override {}
-  void all_reduce_max(std::span<std::int64_t>) override {}
-  void broadcast(std::span<float>, int) override {}
-  void barrier() override {}
-  [[nodiscard]] std::string description() const override { return "late twin"; }
-  [[nodiscard]] DeviceCommunicator* device() override { return this; }
-
-  void queue_all_reduce_sum(void* values, std::int64_t count, DeviceType, void* stream) override {
-    emulated::submit(stream, [=] {
-      for (std::int64_t i = 0; i < count; ++i) static_cast<float*>(values)[i] *= 2;
-    });
-  }
-  void queue_reduce_scatter_sum(const void*, void*, std::int64_t, DeviceType, void*) override {}
-  void queue_all_gather(const void*, void*, std::int64_t, DeviceType, void*) override {}
-  void queue_broadcast(void*, std::int64_t, DeviceType, int, void*) override {}
-  void check() override {}
   void wait(const std::function<bool()>& done) override { late::run_until(done); }
+
+ protected:
+  void submit(void* stream, std::function<void()> work) override {
+    emulated::submit(stream, std::move(work));
+  }
 };
 
 struct Ending {

@@ -344,6 +344,9 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void* a
     }
   }
   FakeCublasLt& state = fake_cublaslt();
+  if (state.refused_late.contains(static_cast<int>(call.desc.epilogue))) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
   ++state.products[static_cast<int>(call.desc.epilogue)];
   state.in_place += algorithm.in_place != 0 ? 1 : 0;
   compute(call, a, b, *static_cast<const float*>(beta), c, d);

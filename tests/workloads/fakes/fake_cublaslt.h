@@ -20,6 +20,7 @@ enum Epilogue : int {
 };
 
 struct FakeCublasLt {
+  std::set<int> refused_late;       ///< the heuristic finds one, which then refuses to run
   std::set<int> refused;            ///< epilogues that the heuristic finds no algorithm for
   std::map<int, int> products;      ///< run, by epilogue
   int heuristics = 0, checks = 0;   ///< calls of the two

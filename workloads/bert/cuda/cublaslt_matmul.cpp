@@ -32,11 +32,16 @@ class CublasLtMatmul final : public Matmul {
     for (const Inside& inside : ways(p, options_)) {
       CublasLtPlan& plan = plan_of(p, inside, stream);
       if (!plan.usable) continue;
-      check_cublas(plan.run(handle_, p, target_of(p, inside), plan.algorithm, workspace_, stream),
-                   "cublasLtMatmul");
+      const cublasStatus_t status =
+          plan.run(handle_, p, target_of(p, inside), plan.algorithm, workspace_, stream);
+      if (inside != Inside{} && is_refusal(status)) {  // what the heuristic did not know
+        plan.usable = false;
+        continue;
+      }
+      check_cublas(status, "cublasLtMatmul");
       return add_rest(p, inside, stream);
     }
-    throw std::runtime_error("cuBLASLt has no algorithm for " + CublasLtPlan::key(p, {}));
+    throw std::runtime_error("cuBLASLt has no algorithm for " + CublasLtKey(p, {}).text());
   }
 
   [[nodiscard]] std::int64_t workspace_bytes() const override { return kCublasLtWorkspace; }
@@ -70,12 +75,13 @@ class CublasLtMatmul final : public Matmul {
   }
 
   CublasLtPlan& plan_of(const Product& p, const Inside& inside, Stream stream) {
-    const std::string key = CublasLtPlan::key(p, inside);
-    auto& plan = plans_[key];
+    const CublasLtKey shape(p, inside);
+    auto& plan = plans_[shape];
     if (plan != nullptr) return *plan;
+    const std::string key = cache_ ? file_key(shape.text()) : std::string();
     plan = std::make_unique<CublasLtPlan>(p, inside, options_.tf32);
     if (cache_) {
-      if (const auto words = cache_->find(file_key(key)); words && restore(*plan, *words)) {
+      if (const auto words = cache_->find(key); words && restore(*plan, *words)) {
         return *plan;
       }
     }
@@ -86,7 +92,7 @@ class CublasLtMatmul final : public Matmul {
     plan->usable = true;
     if (cache_) {
       search(*plan, p, candidates, stream);
-      cache_->add(file_key(key), words_of(plan->algorithm));
+      cache_->add(key, words_of(plan->algorithm));
     }
     return *plan;
   }
@@ -148,7 +154,7 @@ class CublasLtMatmul final : public Matmul {
   Memory workspace_;
   cublasLtHandle_t handle_ = nullptr;
   std::optional<AlgorithmCache> cache_;
-  std::map<std::string, std::unique_ptr<CublasLtPlan>> plans_;
+  std::map<CublasLtKey, std::unique_ptr<CublasLtPlan>> plans_;
 };
 
 }  // namespace

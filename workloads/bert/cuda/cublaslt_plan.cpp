@@ -102,22 +102,39 @@ void CublasLtPlan::set_addresses(const Product& p) {
   if (inside_.activation) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.aux);
 }
 
-std::string CublasLtPlan::key(const Product& p, const Inside& inside) {
+CublasLtKey::CublasLtKey(const Product& p, const Inside& inside)
+    : sizes_{p.m, p.n, p.k, p.lda, p.ldb, p.ldc},
+      type_(p.type),
+      output_(p.output),
+      activation_(p.activation),
+      transpose_a_(p.transpose_a),
+      transpose_b_(p.transpose_b),
+      accumulate_(p.accumulate),
+      inside_(inside) {
+  alignments_[0] = alignment_of(p.a);
+  alignments_[1] = alignment_of(p.b);
+  alignments_[2] = alignment_of(target_of(p, inside));
+  if (inside.bias) alignments_[3] = alignment_of(p.bias);
+  if (inside.sums) alignments_[3] = alignment_of(sums_of(p));
+  if (inside.activation) alignments_[4] = alignment_of(p.aux);
+}
+
+std::string CublasLtKey::text() const {
   const auto type = [](DType t) {
     return t == DType::f32 ? "f32" : t == DType::bf16 ? "bf16" : "f16";
   };
-  std::string key = std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k);
-  key += std::string(p.transpose_a ? ",t" : ",n") + (p.transpose_b ? "t" : "n");
-  key += std::string(",") + type(p.type) + "-" + type(p.output);
-  for (const std::int64_t ld : {p.lda, p.ldb, p.ldc}) key += "," + std::to_string(ld);
-  const void* target = target_of(p, inside);
-  for (const void* at : {p.a, p.b, target}) key += "," + std::to_string(alignment_of(at));
-  key += p.accumulate ? ",add" : ",set";
-  key += "," + key_of(p, inside);
-  if (inside.bias) key += "," + std::to_string(alignment_of(p.bias));
-  if (inside.activation) key += "," + std::to_string(alignment_of(p.aux));
-  if (inside.sums) key += "," + std::to_string(alignment_of(sums_of(p)));
-  return key;
+  const auto number = [](auto x) { return std::to_string(x); };
+  std::string text = number(sizes_[0]) + "x" + number(sizes_[1]) + "x" + number(sizes_[2]);
+  text += std::string(transpose_a_ ? ",t" : ",n") + (transpose_b_ ? "t" : "n");
+  text += std::string(",") + type(type_) + "-" + type(output_);
+  for (std::size_t i = 3; i < sizes_.size(); ++i) text += "," + number(sizes_[i]);
+  for (std::size_t i = 0; i < 3; ++i) text += "," + number(alignments_[i]);
+  text += accumulate_ ? ",add" : ",set";
+  text += "," + key_of(activation_, inside_);
+  for (std::size_t i = 3; i < alignments_.size(); ++i) {
+    if (alignments_[i] > 0) text += "," + number(alignments_[i]);
+  }
+  return text;
 }
 
 std::vector<cublasLtMatmulAlgo_t> CublasLtPlan::candidates(cublasLtHandle_t handle,
@@ -141,7 +158,7 @@ std::vector<cublasLtMatmulAlgo_t> CublasLtPlan::candidates(cublasLtHandle_t hand
   const cublasStatus_t status =
       cublaslt().heuristic(handle, desc_, a_.get(), b_.get(), d_.get(), d_.get(), preference.get(),
                            most, results.data(), &count);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return {};
+  if (is_refusal(status)) return {};
   check_cublas(status, "cublasLtMatmulAlgoGetHeuristic");
   std::vector<cublasLtMatmulAlgo_t> out;
   for (int i = 0; i < count; ++i) {

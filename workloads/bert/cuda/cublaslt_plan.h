@@ -1,6 +1,8 @@
 // One shape of matrix product, and what the library does around it, as cuBLASLt describes them.
 #pragma once
 
+#include <array>
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,6 +19,11 @@ inline constexpr std::int64_t kCublasLtWorkspace = 64LL << 20;
 /// Throws with the library's own word on it.
 void check_cublas(cublasStatus_t status, const char* call);
 
+/// The library cannot do what was asked; another way may be open.
+[[nodiscard]] inline bool is_refusal(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
+}
+
 /// Largest power of two up to 256 that divides the address.
 [[nodiscard]] std::uint32_t alignment_of(const void* address);
 
@@ -32,16 +39,29 @@ class CublasLtLayout {
   cublasLtMatrixLayout_t layout_ = nullptr;
 };
 
-/// Everything about one shape but the addresses. The library is asked about alignments, so the
-/// product that a plan is made of stands for all with the same key().
+/// Everything about a product but its addresses, of which the library is told the alignments.
+/// Looked up for every product of a step, so no text; text() is its name in files.
+struct CublasLtKey {
+  CublasLtKey(const Product& product, const Inside& inside);
+  [[nodiscard]] std::string text() const;
+  friend auto operator<=>(const CublasLtKey&, const CublasLtKey&) = default;
+
+ private:
+  std::array<std::int64_t, 6> sizes_;          ///< m, n, k, and between rows of a, b, c
+  std::array<std::uint32_t, 5> alignments_{};  ///< a, b, what is written; 0 or of bias or sums, aux
+  DType type_, output_;
+  Product::Activation activation_;
+  bool transpose_a_, transpose_b_, accumulate_;
+  Inside inside_;
+};
+
+/// What stands for all products with the same CublasLtKey.
 class CublasLtPlan {
  public:
   CublasLtPlan(const Product& product, const Inside& inside, bool tf32);
   ~CublasLtPlan() { cublaslt().desc_destroy(desc_); }
   CublasLtPlan(const CublasLtPlan&) = delete;
   CublasLtPlan& operator=(const CublasLtPlan&) = delete;
-
-  [[nodiscard]] static std::string key(const Product& product, const Inside& inside);
 
   /// Best guess first. Empty when the library cannot do it.
   [[nodiscard]] std::vector<cublasLtMatmulAlgo_t> candidates(cublasLtHandle_t handle,

@@ -118,11 +118,11 @@ std::string label(const Product& p, const Inside& inside) {
   return done + " inside" + (left.empty() ? "" : ", " + left + " by a kernel");
 }
 
-std::string key_of(const Product& p, const Inside& inside) {
+std::string key_of(Activation activation, const Inside& inside) {
   std::string key;
   const auto add = [&](const char* part) { key += std::string(key.empty() ? "" : "+") + part; };
   if (inside.bias) add("bias");
-  if (inside.activation) add(p.activation == Activation::gelu ? "gelu" : "gelu_backward");
+  if (inside.activation) add(activation == Activation::gelu ? "gelu" : "gelu_backward");
   if (inside.sums) add("sums");
   return key.empty() ? "plain" : key;
 }

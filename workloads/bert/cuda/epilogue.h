@@ -2,6 +2,7 @@
 // rest.
 #pragma once
 
+#include <compare>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace bert::cuda {
 /// Parts of a Product that one call of the library does.
 struct Inside {
   bool bias = false, activation = false, sums = false;
-  bool operator==(const Inside&) const = default;
+  friend auto operator<=>(const Inside&, const Inside&) = default;
 };
 
 /// What to ask a library for, best first. The last is nothing, which can always be had. The rules
@@ -35,6 +36,6 @@ void add_rest(const Product& product, const Inside& inside, Stream stream);
 [[nodiscard]] std::string label(const Product& product, const Inside& inside);
 
 /// For the key of an algorithm: "plain", "bias", "bias+gelu", "gelu_backward+sums", "sums".
-[[nodiscard]] std::string key_of(const Product& product, const Inside& inside);
+[[nodiscard]] std::string key_of(Product::Activation activation, const Inside& inside);
 
 }  // namespace bert::cuda

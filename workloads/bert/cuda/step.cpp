@@ -145,53 +145,18 @@ Attention attention_of(const Step& s, std::int64_t layer, const LayerActivations
   return a;
 }
 
-/// The feed-forward block's first half: from act.middle to act.activated.
-void wide_forward(Step& s, std::int64_t layer) {
-  const LayerActivations& act = s.act.layers[static_cast<std::size_t>(layer)];
-  const LayerOffsets& at = s.layout.layers[static_cast<std::size_t>(layer)];
+/// From d_narrow, the gradient of the feed-forward block's second product, to d_wide under the
+/// GELU.
+void wide_backward(Step& s, const LayerActivations& act, const LayerOffsets& at) {
   const std::int64_t rows = s.batch.rows();
-  const std::int64_t h = s.model().hidden;
-  const std::int64_t wide = s.model().intermediate;
-  if (s.gelu_in_products()) {
-    const Product product = s.linear_product(rows, h, wide, act.middle, at.intermediate_weight,
-                                             at.intermediate_bias, act.activated);
-    return s.matmul.run(s.with_gelu(product, act.wide), s.stream);
-  }
-  s.linear(rows, h, wide, act.middle, at.intermediate_weight, Step::kNone, act.wide);
-  GeluForward gelu;
-  gelu.rows = rows;
-  gelu.width = static_cast<int>(wide);
-  gelu.input = act.wide;
-  gelu.bias = s.weights + at.intermediate_bias;
-  gelu.output = act.activated;
-  gelu_forward(s.type, gelu, s.stream);
-}
-
-/// From d_narrow, the gradient of the block's second product, to d_wide under the GELU.
-void wide_backward(Step& s, std::int64_t layer) {
-  const LayerActivations& act = s.act.layers[static_cast<std::size_t>(layer)];
-  const LayerOffsets& at = s.layout.layers[static_cast<std::size_t>(layer)];
-  const std::int64_t rows = s.batch.rows();
-  const std::int64_t h = s.model().hidden;
   const std::int64_t wide = s.model().intermediate;
   const Product product =
-      s.input_product(rows, wide, h, s.act.d_narrow, at.output_weight, s.act.d_wide);
+      s.input_product(rows, wide, s.model().hidden, s.act.d_narrow, at.output_weight, s.act.d_wide);
   if (s.gelu_in_products()) {
     return s.matmul.run(s.with_gelu_backward(product, act.wide, at.intermediate_bias), s.stream);
   }
   s.matmul.run(product, s.stream);
-  ColumnSums gelu;
-  gelu.mode = ColumnSums::Mode::gelu_backward;
-  gelu.rows = rows;
-  gelu.width = static_cast<int>(wide);
-  gelu.stride = wide;
-  gelu.values = s.act.d_wide;
-  gelu.input = act.wide;
-  gelu.bias = s.weights + at.intermediate_bias;
-  gelu.partials = s.act.partials;
-  gelu.sums = s.gradients + at.intermediate_bias;
-  gelu.accumulate = s.accumulate;
-  column_sums(s.type, gelu, s.stream);
+  s.gelu_slopes(rows, wide, s.act.d_wide, act.wide, at.intermediate_bias);
 }
 
 void layer_forward(Step& s, std::int64_t layer, void* output) {
@@ -216,7 +181,8 @@ void layer_forward(Step& s, std::int64_t layer, void* output) {
   norm.rstd = act.attention_rstd;
   norm_forward(s.type, norm, s.stream);
 
-  wide_forward(s, layer);
+  s.linear_gelu(rows, h, wide, act.middle, at.intermediate_weight, at.intermediate_bias, act.wide,
+                act.activated);
 
   s.linear(rows, wide, h, act.activated, at.output_weight, Step::kNone, act.output_sum);
   norm.input = norm.sum = act.output_sum;
@@ -282,7 +248,7 @@ void layer_backward(Step& s, std::int64_t layer) {
   norm_backward(s.type, norm, s.stream);
 
   s.linear_weight(rows, wide, h, s.act.d_narrow, act.activated, at.output_weight);
-  wide_backward(s, layer);
+  wide_backward(s, act, at);
   s.linear_weight(rows, h, wide, s.act.d_wide, act.middle, at.intermediate_weight);
   s.linear_input(rows, h, wide, s.act.d_wide, at.intermediate_weight, d, !beside);
 

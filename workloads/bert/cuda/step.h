@@ -92,6 +92,13 @@ struct Step {
   [[nodiscard]] Product with_gelu_backward(Product product, void* aux, std::int64_t bias) const;
 
   static constexpr std::int64_t kNone = -1;
+  /// y = GELU(aux), aux = x W^T + bias, the latter without the bias where the GELU has the erf
+  /// form; gelu_slopes() then asks for the bias.
+  void linear_gelu(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const void* x,
+                   std::int64_t weight, std::int64_t bias, void* aux, void* y);
+  /// values [rows, width] *= GELU'(aux), and the gradient of the bias.
+  void gelu_slopes(std::int64_t rows, std::int64_t width, void* values, const void* aux,
+                   std::int64_t bias) const;
   void linear(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const void* x,
               std::int64_t weight, std::int64_t bias, void* y);
   void linear_input(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const void* dy,

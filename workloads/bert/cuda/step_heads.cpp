@@ -28,20 +28,8 @@ void masked_lm_forward(Step& s) {
   const std::int64_t rows = s.batch.masked_rows;
   gather_rows(s.type, s.act.hidden, s.batch.masked, rows, static_cast<int>(h), act.gathered,
               s.stream);
-  if (s.gelu_in_products()) {
-    const Product product = s.linear_product(rows, h, h, act.gathered, at.transform_weight,
-                                             at.transform_bias, act.activated);
-    s.matmul.run(s.with_gelu(product, act.transformed), s.stream);
-  } else {
-    s.linear(rows, h, h, act.gathered, at.transform_weight, Step::kNone, act.transformed);
-    GeluForward gelu;
-    gelu.rows = rows;
-    gelu.width = static_cast<int>(h);
-    gelu.input = act.transformed;
-    gelu.bias = s.weights + at.transform_bias;
-    gelu.output = act.activated;
-    gelu_forward(s.type, gelu, s.stream);
-  }
+  s.linear_gelu(rows, h, h, act.gathered, at.transform_weight, at.transform_bias, act.transformed,
+                act.activated);
   NormForward norm =
       s.norm(rows, s.weights + at.transform_norm_weight, s.weights + at.transform_norm_bias);
   norm.places = nullptr;  // rows are masked positions here
@@ -86,20 +74,7 @@ void masked_lm_backward(Step& s) {
   norm.sum_beta = s.gradients + at.transform_norm_bias;
   norm.accumulate = s.accumulate;
   norm_backward(s.type, norm, s.stream);
-  ColumnSums sums;
-  sums.mode = ColumnSums::Mode::gelu_backward;
-  sums.rows = rows;
-  sums.width = static_cast<int>(h);
-  sums.stride = h;
-  sums.values = act.d_narrow;
-  sums.input = act.transformed;
-  // A product with the GELU around it leaves the GELU's input with the bias in it.
-  sums.bias = s.gelu_in_products() ? nullptr : s.weights + at.transform_bias;
-  sums.tanh = s.gelu_in_products();
-  sums.partials = s.act.partials;
-  sums.sums = s.gradients + at.transform_bias;
-  sums.accumulate = s.accumulate;
-  column_sums(s.type, sums, s.stream);
+  s.gelu_slopes(rows, h, act.d_narrow, act.transformed, at.transform_bias);
   s.linear_weight(rows, h, h, act.d_narrow, act.gathered, at.transform_weight);
   void* d_gathered = act.normalized;  // no longer needed
   s.linear_input(rows, h, h, act.d_narrow, at.transform_weight, d_gathered, false);

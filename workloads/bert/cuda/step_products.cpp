@@ -70,6 +70,39 @@ Product Step::with_gelu_backward(Product product, void* aux, std::int64_t bias) 
   return product;
 }
 
+void Step::linear_gelu(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const void* x,
+                       std::int64_t weight, std::int64_t bias, void* aux, void* y) {
+  if (gelu_in_products()) {
+    return matmul.run(with_gelu(linear_product(rows, inputs, outputs, x, weight, bias, y), aux),
+                      stream);
+  }
+  linear(rows, inputs, outputs, x, weight, kNone, aux);
+  GeluForward gelu;
+  gelu.rows = rows;
+  gelu.width = static_cast<int>(outputs);
+  gelu.input = aux;
+  gelu.bias = weights + bias;
+  gelu.output = y;
+  gelu_forward(type, gelu, stream);
+}
+
+void Step::gelu_slopes(std::int64_t rows, std::int64_t width, void* values, const void* aux,
+                       std::int64_t bias) const {
+  ColumnSums gelu;
+  gelu.mode = ColumnSums::Mode::gelu_backward;
+  gelu.rows = rows;
+  gelu.width = static_cast<int>(width);
+  gelu.stride = width;
+  gelu.values = values;
+  gelu.input = aux;
+  gelu.bias = gelu_in_products() ? nullptr : weights + bias;
+  gelu.tanh = gelu_in_products();
+  gelu.partials = act.partials;
+  gelu.sums = gradients + bias;
+  gelu.accumulate = accumulate;
+  column_sums(type, gelu, stream);
+}
+
 void Step::linear(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const void* x,
                   std::int64_t weight, std::int64_t bias, void* y) {
   if (rows > 0) matmul.run(linear_product(rows, inputs, outputs, x, weight, bias, y), stream);
