@@ -79,7 +79,7 @@ class LineScan {
                                         << 10;  ///< kept on either side of an anchor
   /// Kept in front of and behind an anchor where the line goes on beyond kReach on both sides: what
   /// no record needs would else be searched by every format with an anchor in there.
-  static constexpr std::size_t kNearFront = 512, kNearBehind = 768;
+  static constexpr std::size_t kNearFront = 256, kNearBehind = 512;
   static constexpr std::size_t kHistory = std::size_t{4} << 10;  ///< Candidate::before
 
   /// `owners[i]` belongs to literal i of the scanner; both must outlive the scan.
