@@ -1,21 +1,74 @@
 // Emulated device only: what a missing barrier would show.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "tests/workloads/cuda/support.h"
+#include "tests/workloads/cuda/values.h"
 #include "workloads/bert/cuda/emulated/device.h"
 
 namespace bert {
 namespace {
 
-TEST(CudaOrder, threads_in_opposite_orders_give_the_same_bits) {
-  const ModelConfig model = testing::even_model();
-  for (const char* precision : {"fp32", "bf16"}) {
-    const auto ascending = testing::weights_after_one_step(model, precision);
-    emulated::set_order(emulated::Order::descending);
-    const auto descending = testing::weights_after_one_step(model, precision);
-    emulated::set_order(emulated::Order::ascending);
-    EXPECT_EQ(ascending, descending) << precision;
+constexpr emulated::Order kOrders[] = {emulated::Order::ascending, emulated::Order::descending,
+                                       emulated::Order::lowest_first,
+                                       emulated::Order::highest_first};
+
+/// body() under each order.
+template <typename Body>
+auto in_all_orders(const Body& body) {
+  std::vector<decltype(body())> results;
+  for (const emulated::Order order : kOrders) {
+    emulated::set_order(order);
+    results.push_back(body());
   }
+  emulated::set_order(emulated::Order::ascending);
+  return results;
+}
+
+TEST(CudaOrder, threads_in_every_order_give_the_same_bits) {
+  using Case = std::pair<ModelConfig, const char*>;
+  for (const auto& [model, precision] :
+       {Case{testing::even_model(1), "fp32"}, Case{testing::even_model(1), "bf16"},
+        Case{testing::even_gpt2(1), "bf16"}}) {
+    const auto weights =
+        in_all_orders([&] { return testing::weights_after_one_step(model, precision); });
+    EXPECT_THAT(weights, ::testing::Each(weights.front())) << model.name << precision;
+  }
+}
+
+// Rows for more than one turn of each team, so that its warps meet again where they met before.
+TEST(CudaOrder, warps_that_share_a_row_in_every_order_give_the_same_bits) {
+  constexpr std::int64_t rows = 2 * 256 * 2 + 1;
+  constexpr int width = 1032;
+  using cuda::testing::random_values;
+  using cuda::testing::Values;
+  const auto d_output = random_values<float>(rows * width, 1);
+  const auto sum = random_values<float>(rows * width, 2);
+  const auto mean = random_values<float>(rows, 3);
+  const auto rstd = random_values<float>(rows, 4);
+  const auto gamma = random_values<float>(width, 5);
+  const auto endings = in_all_orders([&] {
+    Values<float> partials(static_cast<std::size_t>(cuda::norm_partials_bytes(width)) / 4);
+    Values<float> out(rows * width + 2 * width);
+    cuda::NormBackward b;
+    b.rows = rows;
+    b.width = width;
+    b.d_output = d_output.data();
+    b.sum = sum.data();
+    b.mean = mean.data();
+    b.rstd = rstd.data();
+    b.gamma = gamma.data();
+    b.d_sum = out.data();
+    b.partials = partials.data();
+    b.sum_gamma = out.data() + rows * width;
+    b.sum_beta = b.sum_gamma + width;
+    cuda::norm_backward(cuda::DType::f32, b, nullptr);
+    return out;
+  });
+  for (const auto& ending : endings) EXPECT_TRUE(ending == endings.front());
 }
 
 struct Job {
@@ -35,17 +88,18 @@ void neighbour_kernel(Job job) {
 }
 
 TEST(CudaOrder, a_missing_barrier_is_seen) {
-  const auto run = [](emulated::Order order, bool barrier) {
-    emulated::set_order(order);
-    std::vector<float> out(64);
-    const Job job{out.data(), barrier};
-    emulated::run_grid(dim3(1), dim3(64), 0, [&] { neighbour_kernel(job); });
-    emulated::set_order(emulated::Order::ascending);
-    return out;
+  const auto run = [](bool barrier) {
+    return in_all_orders([&] {
+      std::vector<float> out(64);
+      const Job job{out.data(), barrier};
+      emulated::run_grid(dim3(1), dim3(64), 0, [&] { neighbour_kernel(job); });
+      return out;
+    });
   };
-  using enum emulated::Order;
-  EXPECT_EQ(run(ascending, true), run(descending, true));
-  EXPECT_NE(run(ascending, false), run(descending, false));
+  EXPECT_THAT(run(true), ::testing::Each(run(true).front()));
+  const auto without = run(false);
+  EXPECT_NE(without[0], without[1]);
+  EXPECT_NE(without[2], without[3]);
 }
 
 TEST(CudaOrderDeathTest, a_barrier_that_not_all_reach_is_an_error) {

@@ -81,10 +81,11 @@ void switch_away(Fiber& from) {
     switch_context(from.context, b.main);
     return;
   }
-  std::size_t next = b.current;
+  const bool up = b.order == Order::ascending || b.order == Order::lowest_first;
+  const bool fair = b.order == Order::ascending || b.order == Order::descending;
+  std::size_t next = fair ? b.current : up ? b.threads - 1 : 0;
   for (std::size_t tried = 0; tried < b.threads; ++tried) {
-    next =
-        b.order == Order::ascending ? (next + 1) % b.threads : (next + b.threads - 1) % b.threads;
+    next = up ? (next + 1) % b.threads : (next + b.threads - 1) % b.threads;
     Fiber& fiber = *b.fibers[next];
     if (fiber.done || (fiber.counter != nullptr && *fiber.counter == fiber.awaited)) continue;
     fiber.counter = nullptr;
@@ -149,7 +150,8 @@ void run_block(std::size_t shared_bytes) {
     fiber.counter = nullptr;
     ++b.warps[i / 32].lanes;
   }
-  b.current = b.order == Order::ascending ? 0 : b.threads - 1;
+  const bool up = b.order == Order::ascending || b.order == Order::lowest_first;
+  b.current = up ? 0 : b.threads - 1;
   threadIdx = b.fibers[b.current]->index;
   switch_context(b.main, b.fibers[b.current]->context);
 }

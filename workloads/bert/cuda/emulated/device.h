@@ -28,8 +28,10 @@ inline thread_local dim3 threadIdx, blockIdx, blockDim, gridDim;
 namespace bert::emulated {
 
 /// In which order the threads of a block get their turn. What is right under CUDA gives the same
-/// bits under each; a missing barrier does not.
-enum class Order { ascending, descending };
+/// bits under each; a missing barrier does not. The first two are fair: each thread in turn. In the
+/// others the lowest or highest that can run does, so one warp is as far ahead of the rest as
+/// barriers let it be.
+enum class Order { ascending, descending, lowest_first, highest_first };
 void set_order(Order order);
 
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body);
