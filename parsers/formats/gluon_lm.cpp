@@ -6,7 +6,7 @@
 //   [Epoch 0 Batch 1000] loss 6.59, ppl 731.39, throughput 8822.41 samples/s      (big RNN)
 //
 // A sample is a sequence of bptt tokens on the lines of batches, of all GPUs. The epoch's own line
-// has the same unit and counts tokens instead: it is not used.
+// has the same unit and counts tokens instead: it is not read (ordinary lines say "] throughput ").
 #include <optional>
 #include <string>
 
@@ -17,7 +17,7 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {", throughput ", "] throughput ", "training throughput "};
+constexpr std::string_view kAnchors[] = {", throughput ", "training throughput "};
 
 class GluonLmParser final : public LineParser {
  public:
@@ -29,7 +29,6 @@ class GluonLmParser final : public LineParser {
 
   std::int64_t epoch_ = -1, base_ = 0, per_epoch_ = 0, step_ = 0;
   bool untold_ = false;
-  std::int64_t tokens_line_ = 0;
 };
 
 bool GluonLmParser::see_batch(const Line& line, RunBuilder& out) {
@@ -72,14 +71,12 @@ bool GluonLmParser::see_batch(const Line& line, RunBuilder& out) {
 bool GluonLmParser::parse(const Line& line, RunBuilder& out) {
   if (see_batch(line, out)) return true;
   RunDraft* open = out.open(WorkKind::training);
-  if (open == nullptr || line.text.find(" samples/s") == std::string_view::npos) return false;
-  if (line.text.starts_with("Total training throughput ")) {
-    open->ended_well = true;
-    open->last_line = tokens_line_ = line.number;
-    return true;
+  if (open == nullptr || !line.text.starts_with("Total training throughput ") ||
+      line.text.find(" samples/s") == std::string_view::npos) {
+    return false;
   }
-  if (!line.text.starts_with("[Epoch ")) return false;
-  tokens_line_ = line.number;
+  open->ended_well = true;
+  open->last_line = line.number;
   return true;
 }
 
@@ -90,9 +87,9 @@ void GluonLmParser::finish(RunBuilder& out) {
       draft->log.notices.push_back({line, what});
     };
     tell(0, "a sample is a sequence of bptt tokens");
-    if (tokens_line_ > 0) {
-      tell(tokens_line_, "this throughput says samples/s and counts tokens: it is not used");
-    }
+    tell(0,
+         "the throughput of an epoch and of the whole training says samples/s and counts tokens: "
+         "neither is used");
     if (untold_) {
       tell(0,
            "the length of an epoch is not told: the batches behind its last line are not counted");
