@@ -7,6 +7,8 @@
 //   # Out of bounds values : 0 OK
 //   # Avg bus bandwidth    : 448.212
 //
+// Where the table was quoted as Markdown the '#' that begin its lines are lost.
+//
 // What a sensible result is: collectives of different sizes have no common rate, and small ones are
 // bound by latency. The one record is the largest message, its time out of place; the bus bandwidth
 // of that message and the table's own mean are said in a notice. It is of kind inference: no
@@ -27,10 +29,10 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"# nThread ",
+constexpr std::string_view kAnchors[] = {"nThread ",
                                          "algbw   busbw",
-                                         "# Out of bounds values",
-                                         "# Avg bus bandwidth",
+                                         "Out of bounds values",
+                                         "Avg bus bandwidth",
                                          "# Collective test starting: ",
                                          ": Test NCCL failure ",
                                          ": Test CUDA failure ",
@@ -139,9 +141,17 @@ void NcclTestsParser::end_table(RunBuilder& out) {
   draft.stated_outcome = std::exchange(failure_, std::nullopt);
 }
 
+// A line of the head or the foot without the "# " that begins it.
+std::string_view told(std::string_view text) {
+  text = trim(text);
+  if (text.starts_with('#')) text.remove_prefix(1);
+  return trim(text);
+}
+
 bool NcclTestsParser::parse(const Line& line, RunBuilder& out) {
-  if (line.text.starts_with("# nThread ") || line.text.starts_with("# Collective test starting")) {
-    if (line.text.starts_with("# nThread ") && largest_) end_table(out);
+  const std::string_view text = told(line.text);
+  if (text.starts_with("nThread ") || text.starts_with("Collective test starting")) {
+    if (text.starts_with("nThread ") && largest_) end_table(out);
     Cursor cursor(line);
     if (cursor.skip_past("starting: ")) {
       if (const auto name = cursor.until(" \t")) collective_ = std::string(*name);
@@ -151,16 +161,16 @@ bool NcclTestsParser::parse(const Line& line, RunBuilder& out) {
     failure_.reset();
     return true;
   }
-  if (line.text.starts_with('#') && line.text.find("algbw   busbw") != std::string_view::npos) {
+  if (text.starts_with("size ") && text.find("algbw   busbw") != std::string_view::npos) {
     table_ = true;
     if (table_line_ == 0) table_line_ = line.number;
     return true;
   }
-  if (line.text.starts_with("# Out of bounds values")) {
+  if (text.starts_with("Out of bounds values")) {
     wrong_ = line.text.find("FAILED") != std::string_view::npos;
     return table_;
   }
-  if (line.text.starts_with("# Avg bus bandwidth")) {
+  if (text.starts_with("Avg bus bandwidth")) {
     const auto mean = number_after(line, " :");
     if (!table_ || !mean || !largest_) return false;
     const bool low = line.text.find("FAILED") != std::string_view::npos;

@@ -61,5 +61,27 @@ TEST(NcclTests, EndsAsAnErrorWhereTheTestSaysThatItFailed) {
   EXPECT_EQ(runs[0].outcome.line, 4);
 }
 
+TEST(NcclTests, QuotedAsMarkdownTheHeadAndTheFootHaveLostTheirMarks) {
+  const auto runs = read_text(
+      " nThread 1 nGpus 1 minBytes 64 maxBytes 1024 step: 2(factor) warmup iters: 5       iters: "
+      "20\n"
+      "\n"
+      "       size         count    type   redop     time   algbw   busbw  error     time   algbw  "
+      " "
+      "busbw  error\n"
+      "        (B)    (elements)                     (us)  (GB/s)  (GB/s)            (us)  (GB/s)  "
+      "(GB/s)\n"
+      "   536870912     134217728   float     sum   4500.0  119.30  208.78  4e-07   4510.0  119.04 "
+      " "
+      "208.32  4e-07\n"
+      " Out of bounds values : 0 OK\n"
+      " Avg bus bandwidth    : 61.25\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 1u);
+  EXPECT_NEAR(runs[0].records[0].seconds, 0.0045, 1e-12);
+  EXPECT_THAT(runs[0].notices[1].text, testing::HasSubstr("61.25 GB/s"));
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
 }  // namespace
 }  // namespace bertbench
