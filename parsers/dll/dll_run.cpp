@@ -98,4 +98,15 @@ void DllRun::see_closing(const DllClosing& closing, const Line& line, RunBuilder
   closed_ = true;
 }
 
+void DllRun::finish(RunBuilder& out) {
+  for (const auto& draft : out.drafts()) {
+    const auto& records = draft->records();
+    if (records.size() < 2 || draft->log.iteration_unit != IterationUnit::optimizer_step) continue;
+    const std::int64_t stride = records[1].step - records[0].step;
+    if (stride <= 1 || records[0].iterations != 1 || records[0].step % stride != 0) continue;
+    draft->log.totals.first_optimizer_step = records[0].step - stride;
+    draft->log.totals.last_optimizer_step = records.back().step;
+  }
+}
+
 }  // namespace bertbench

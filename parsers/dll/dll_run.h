@@ -35,6 +35,8 @@ class DllRun {
   /// their full time: the counter of a record is the applied and the skipped updates together.
   void see_step(const DllStep& step, const Line& line, RunBuilder& out);
   void see_closing(const DllClosing& closing, const Line& line, RunBuilder& out);
+  /// Where the lines stand for several iterations each, so does the first of a run.
+  static void finish(RunBuilder& out);
   void see_micro_batch(std::int64_t sequences) { micro_batch_ = sequences; }
 
  private:

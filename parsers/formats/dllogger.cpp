@@ -47,6 +47,7 @@ class DlloggerParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
   void finish(RunBuilder& out) override {
+    DllRun::finish(out);
     out.facts.framework.set(mxnet_ ? "mxnet" : "pytorch", FactSource::log);
     if (notice_.line > 0) {
       for (const auto& draft : out.drafts()) draft->log.notices.push_back(notice_);

@@ -37,7 +37,10 @@ class DlloggerJsonParser final : public RunParser {
   bool parse(const Line& line, RunBuilder& out) override;
   LinesTaken take_run(const RunOffer& offer, RunBuilder& out) override;
   [[nodiscard]] std::shared_ptr<const RunReader> run_reader() const override;
-  void finish(RunBuilder& out) override { out.facts.framework.set("pytorch", FactSource::log); }
+  void finish(RunBuilder& out) override {
+    DllRun::finish(out);
+    out.facts.framework.set("pytorch", FactSource::log);
+  }
 
  private:
   void see_usual(DllStep& usual, const Line& line, RunBuilder& out);

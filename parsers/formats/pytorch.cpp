@@ -19,7 +19,6 @@
 #include <optional>
 #include <string>
 
-#include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/text/cursor.h"
@@ -307,12 +306,10 @@ bool PytorchParser::see_end_of_epoch(const Line& line, RunBuilder& out) {
 bool PytorchParser::see_validation(const Line& line, RunBuilder& out) {
   RunDraft* draft = out.open(WorkKind::training);
   if (draft == nullptr) return false;
-  const std::string_view text = line.text;
-  const std::string_view behind = trim(text);
-  if (!behind.starts_with("* Acc@1 ") && !behind.starts_with("* Prec@1 ") &&
-      text.find("*** Best metric: ") == std::string_view::npos) {
-    return false;
-  }
+  const auto holds = [&](std::string_view what) {
+    return line.text.find(what) != std::string_view::npos;
+  };
+  if (!holds("* Acc@1 ") && !holds("* Prec@1 ") && !holds("*** Best metric: ")) return false;
   if (!epochs_) draft->ended_well = true;
   draft->last_line = line.number;
   return true;

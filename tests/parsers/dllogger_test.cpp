@@ -322,5 +322,22 @@ TEST(DlloggerJson, ReadsTheClosingLineOfNcf) {
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
+// --log_freq 10: the run did 30 steps, or those behind a checkpoint.
+TEST(Dllogger, TheFirstLineStandsForAsManyStepsAsTheOthers) {
+  const auto run = [](int first) {
+    std::string text;
+    for (int i = 0; i < 3; ++i) {
+      text += "DLL 2026-11-21 21:17:0" + std::to_string(i + 1) +
+              ".000000 - Training Epoch: 0 Training Iteration: " + std::to_string(first + 10 * i) +
+              "  average_loss : 1.0  step_loss : 1.0  learning_rate : 0.001 \n";
+    }
+    return read_text(text).at(0).totals;
+  };
+  EXPECT_EQ(run(10).first_optimizer_step, 0);
+  EXPECT_EQ(run(10).last_optimizer_step, 30);
+  EXPECT_EQ(run(1010).first_optimizer_step, 1000);
+  EXPECT_FALSE(run(1).first_optimizer_step) << "lines at 1, 11, 21: the first is of one step";
+}
+
 }  // namespace
 }  // namespace bertbench
