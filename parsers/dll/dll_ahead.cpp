@@ -11,7 +11,7 @@ DllAhead::DllAhead(std::string_view text, DllReader reader)
   std::size_t count = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view rest = text.substr(at);
-    lines_.resize(count + kAtOnce);
+    if (lines_.size() < count + kAtOnce) lines_.resize(count + 4 * kAtOnce);
     const auto read = std::span(lines_).subspan(count);
     const std::size_t more = reader.read_lines(rest, read);
     for (DllLine& line : read.first(more)) line.begin += static_cast<std::uint32_t>(at);

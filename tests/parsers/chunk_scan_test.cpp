@@ -175,11 +175,13 @@ TEST(Threads, DoNotChangeWhatASampleLogGives) {
   EXPECT_GT(logs, 10u);
 }
 
-// Where a chunk was taken in runs the next ones are searched by the thread that hands them on.
+// Where a chunk was taken in runs the lines of the next ones are read ahead of the thread that
+// takes them. Their numbers have many lengths, and lines of another kind stand in between.
 TEST(Threads, DoNotChangeWhatIsTakenInRuns) {
   const test::ScratchFolder folder;
   const std::string path = folder.path("run.log");
   std::ofstream out(path, std::ios::binary);
+  std::mt19937 random(13);
   for (int step = 1; step <= 12'000; ++step) {
     if (step > 5000 && step < 8000) {
       out << "worker " << step << " has a loss of time, no step is done\n";
@@ -187,8 +189,10 @@ TEST(Threads, DoNotChangeWhatIsTakenInRuns) {
     }
     out << R"(DLLL {"timestamp": ")" << 1600000000 + step
         << R"(.250000", "datetime": "2020-09-13 12:26:40.250000", "elapsedtime": ")" << step
-        << R"(.5", "type": "LOG", "step": [0, )" << step << R"(], "data": {"average_loss": 2.)"
-        << step << R"(}})" << (step == 9000 ? "\r\n" : "\n");
+        << R"(.5", "type": ")" << (step % 97 == 0 ? "EVA" : "LOG") << R"(", "step": [0, )" << step
+        << R"(], "data": {"average_loss": 2.)" << 1 + random() % (step % 3 == 0 ? 99 : 9'999'999)
+        << R"(, "learning_rate": )" << (step % 31 == 0 ? "9.5e-05" : "0.0004") << R"(}})"
+        << (step == 9000 ? "\r\n" : "\n");
   }
   out.close();
   const auto one = read_log(path, {});
