@@ -32,6 +32,8 @@ constexpr std::string_view kAnchors[] = {
     "s - loss: ", "Epoch ",   "Train on ", "Using TensorFlow backend."};
 
 constexpr std::int64_t kMostEpochs = 100'000'000;
+/// No training step of Keras' is shorter: calling its function costs more.
+constexpr double kShortestStepS = 2e-4;
 
 class KerasParser final : public LineParser {
  public:
@@ -123,8 +125,9 @@ void KerasParser::record(const KerasBar& bar, std::int64_t line, RunBuilder& out
       // The counter is no number of iterations: a batch must not multiply it.
       sample.seconds = kUnknown;
     }
-  } else if (!bar.modern && (!bar.per_step || (old_keras_ && stride_ != 1))) {
-    unsure_ = true;  // Keras 1: no unit is printed
+  } else if (!bar.modern && (!bar.per_step || (old_keras_ && stride_ != 1) ||
+                             (bar.step_s > 0 && bar.step_s < kShortestStepS))) {
+    unsure_ = true;  // Keras 1: no unit is printed; before 2.4 a "step" may be a sample
   } else {
     draft.log.iteration_unit = IterationUnit::optimizer_step;
   }

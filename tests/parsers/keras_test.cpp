@@ -107,6 +107,12 @@ TEST(Keras, KnowsABarOfSamplesByItsBatches) {
   ASSERT_EQ(unsure.size(), 1u);
   EXPECT_EQ(unsure[0].iteration_unit, IterationUnit::unknown);
   EXPECT_THAT(notices_of(unsure[0]), testing::HasSubstr("does not say which"));
+  // A step of 64 us is none, whatever the release is.
+  const auto tiny = read_text(
+      "Epoch 1/1\n50000/50000 [==============================] - 3s 64us/step - loss: 0.4127\n");
+  ASSERT_EQ(tiny.size(), 1u);
+  EXPECT_EQ(tiny[0].iteration_unit, IterationUnit::unknown);
+  EXPECT_THAT(notices_of(tiny[0]), testing::HasSubstr("does not say which"));
 }
 
 TEST(Keras, ReadsVerbose2OfThreeReleases) {
