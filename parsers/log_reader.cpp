@@ -355,7 +355,7 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
   if (bytes == 0 && problem->empty()) {
     return fail(path, "is empty", "was anything written to it yet?");
   }
-  std::vector<RunLog> runs = reader.finish();
+  std::vector<RunLog> runs = state.finish();  // the reader's finish() would begin anew
   if (runs.empty()) {
     const std::string which =
         options.format == "auto" ? "any known format" : "the format '" + options.format + "'";
