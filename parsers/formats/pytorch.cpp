@@ -30,6 +30,7 @@ constexpr std::string_view kAnchors[] = {"Epoch: [", "Train: ",   "TRAIN: [",   
                                          "* Acc@1 ", "* Prec@1 ", "*** Best metric: "};
 
 constexpr std::int64_t kMostEpochs = 1'000'000, kMostBatches = 1'000'000'000;
+constexpr double kRounding_s = 0.0005;  ///< of a printed mean
 
 enum class Style { mean_of_epoch, window, timm, elapsed };
 
@@ -185,6 +186,7 @@ class PytorchParser final : public LineParser {
   double mean_s_ = kUnknown;            ///< newest mean of the epoch
   double elapsed_s_ = 0;                ///< newest clock of the epoch
   bool cumulative_ = true;              ///< the means are of the epoch
+  double rounding_ = 0;                 ///< of the newest mean, relative
   double whole_s_ = 0;                  ///< of the epochs that MetricLogger summed up
   std::int64_t whole_ = 0;              ///< their iterations
   std::optional<std::int64_t> epochs_;  ///< as the newest line tells
@@ -264,8 +266,9 @@ void PytorchParser::add(const Progress& progress, const Line& line, RunBuilder& 
       mean_s_ = progress.mean_s;
       if (cumulative_) {
         sample.time_s = base_s_ + mean_s_ * done;
-        // The mean has three digits behind the dot.
-        log.clock_resolution_s = std::max(0.0005 * done, 1e-3);
+        // The mean has three digits behind the dot; each epoch's share of the clock is rounded so.
+        log.clock_resolution_s = std::max(kRounding_s * done, 1e-3);
+        if (mean_s_ > 0) rounding_ = kRounding_s / mean_s_;
       } else if (progress.style != Style::timm) {
         if (progress.last_s > 0) sample.rate = 1 / progress.last_s;
         log.rate_unit = RateUnit::iterations_per_second;
@@ -331,6 +334,12 @@ void PytorchParser::finish(RunBuilder& out) {
       draft->log.notices.push_back({0,
                                     "the lines' time is the mean of the last 20 iterations; the "
                                     "summary is of whole epochs"});
+    }
+    if (rounding_ > 0.01 && cumulative_) {
+      draft->log.notices.push_back(
+          {0,
+           fmt::format("the means have three digits: the clock that they make is good to {:.0f} %",
+                       100 * std::min(rounding_, 1.0))});
     }
     if (speed_) {
       draft->log.notices.push_back(

@@ -117,6 +117,20 @@ TEST(Pytorch, ARunMayEndBehindAnEvaluation) {
   EXPECT_EQ(read_text(of_two + test).at(0).outcome.status, Status::truncated);
 }
 
+TEST(Pytorch, SaysHowFarTheDigitsOfAMeanCarry) {
+  const auto of = [](const char* mean) {
+    std::string text;
+    for (const char* batch : {"1", "11", "21"}) {
+      text += "Epoch: [0][" + std::string(batch) + "/60]\tTime " + mean + " (" + mean +
+              ")\tData 0.000 (0.000)\tLoss 6.9 (6.9)\n";
+    }
+    return read_text(text).at(0).notices;
+  };
+  ASSERT_EQ(of("0.025").size(), 1u);
+  EXPECT_NE(of("0.025")[0].text.find("good to 2 %"), std::string::npos);
+  EXPECT_TRUE(of("0.251").empty());
+}
+
 TEST(Pytorch, SampleFollowsTheLoopsClock) {
   const std::string folder = std::string(BB_SOURCE_DIR) + "/parsers/samples/pytorch/";
   const auto runs = read_text(slurp(folder + "sample.log"));
