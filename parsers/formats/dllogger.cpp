@@ -3,6 +3,7 @@
 //   DLL 2023-07-28 15:23:58.489487 - Training Epoch: 0 Training Iteration: 15  average_loss : 8.77
 //   DLL <date> - (0, 470) step_loss : 3.1                                    (2020)
 //   DLL <date> - (0, 1) glob_iter/iters_per_epoch : 1/3  ... (0, 1) train_iter_time : 1.94
+//   DLL <date> - epoch    1 | iter   1/24 | loss 13.65 | ... | took 6.11 s   (FastPitch, QuartzNet)
 //   DLL <date> - (0,) train_throughput : 1.325e+08 samples/s ... train_epoch_time : 0.749 s   (NCF)
 //   DLL <date> -  e2e_train_time : 428.12 s training_sequences_per_second : 5055.56 sequences/s
 //
@@ -23,7 +24,8 @@ namespace {
 constexpr std::string_view kAnchors[] = {"DLL 20"};
 
 constexpr std::string_view kLosses[] = {
-    "step_loss :", "average_loss :", "final_loss :", "train.loss :", "train_loss :", " loss :"};
+    "step_loss :",  "average_loss :", "final_loss :", "train.loss :",
+    "train_loss :", " loss :",        "| loss"};
 
 bool has(std::string_view text, std::string_view what) {
   return text.find(what) != std::string_view::npos;
@@ -31,6 +33,10 @@ bool has(std::string_view text, std::string_view what) {
 
 std::optional<double> iteration_of(const Line& said) {
   if (const auto n = number_after(said, "Iteration:")) return n;
+  if (Cursor speech(said); speech.literal("epoch ") && speech.skip_past("| iter ")) {
+    speech.blanks();
+    return speech.number();
+  }
   Cursor cursor(said);  // "(epoch, iteration)"; three numbers are an evaluation's
   if (!cursor.literal("(") || !cursor.integer() || !cursor.literal(", ")) return std::nullopt;
   const auto n = cursor.number();
@@ -87,6 +93,7 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   DllStep step;
   step.iteration = *iteration;
   step.epoch = number_after(said, "Epoch:");
+  if (!step.epoch && said.text.starts_with("epoch ")) step.epoch = number_after(said, "epoch");
   if (!step.epoch && said.text.starts_with("(")) step.epoch = number_after(said, "(");
   step.time_s = *time;
   step.skipped = number_after(said, "skipped_steps :");

@@ -339,5 +339,35 @@ TEST(Dllogger, TheFirstLineStandsForAsManyStepsAsTheOthers) {
   EXPECT_FALSE(run(1).first_optimizer_step) << "lines at 1, 11, 21: the first is of one step";
 }
 
+TEST(Dllogger, ReadsTheColumnsOfFastPitch) {
+  const auto at = [](const char* time, const char* said) {
+    return "DLL 2026-11-21 21:17:" + std::string(time) + " - " + said + "\n";
+  };
+  const auto runs = read_text(
+      at("47.000000",
+         "epoch    1 | iter   1/3 | loss 2.50 | mel loss 1.00 | 29736.53 frames/s | "
+         "took 0.03 s | lrate 1.00e-01") +
+      at("47.027000",
+         "epoch    1 | iter   2/3 | loss 2.25 | mel loss 1.00 | 29736.53 frames/s | "
+         "took 0.03 s | lrate 1.00e-01") +
+      at("47.054000",
+         "epoch    1 | iter   3/3 | loss 2.00 | mel loss 1.00 | 29736.53 frames/s | "
+         "took 0.03 s | lrate 1.00e-01") +
+      at("47.055000", "epoch    1 | avg train loss 2.25 | 29736.53 frames/s | took 0.08 s") +
+      at("47.555000", "epoch    1 | val loss 2.00 | took 0.50 s") +
+      at("47.582000",
+         "epoch    2 | iter   1/3 | loss 1.75 | mel loss 1.00 | 29736.53 frames/s | "
+         "took 0.03 s | lrate 1.00e-01") +
+      at("47.609000",
+         "epoch    2 | iter   2/3 | loss 1.50 | mel loss 1.00 | 29736.53 frames/s | "
+         "took 0.03 s | lrate 1.00e-01"));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 5u);
+  EXPECT_EQ(runs[0].records[4].step, 5);
+  EXPECT_EQ(runs[0].records[0].loss, 2.5) << "not the one of the mel";
+  EXPECT_NEAR(runs[0].records[1].seconds, 0.027, 1e-6);
+  EXPECT_TRUE(std::isnan(runs[0].records[3].seconds)) << "validation is in between";
+}
+
 }  // namespace
 }  // namespace bertbench
