@@ -52,6 +52,25 @@ bool same_bytes(const char* a, const char* b, std::size_t n) {
   return true;
 }
 
+/// Whether number_blind() makes the same of both.
+bool same_but_numbers(std::string_view a, std::string_view b) {
+  const auto in_number = [](char c) { return is_digit(c) || c == '.' || c == '-'; };
+  const auto skip = [&](std::string_view text, std::size_t at) {
+    while (at < text.size() && in_number(text[at])) ++at;
+    return at;
+  };
+  std::size_t i = 0, k = 0;
+  while (i < a.size() && k < b.size()) {
+    if (in_number(a[i]) && in_number(b[k])) {
+      i = skip(a, i);
+      k = skip(b, k);
+    } else if (a[i++] != b[k++]) {
+      return false;
+    }
+  }
+  return i == a.size() && k == b.size();
+}
+
 /// What is left of a line without its numbers, those with an exponent included.
 std::string kind_of(std::string_view text) {
   std::string out = number_blind(text);
@@ -215,8 +234,10 @@ void DllReader::learn(std::string_view text) {
   shape_.clear();
   std::size_t from = 0;
   for (const Value& value : values_) {
-    shape_.push_back(
-        {std::string(text.substr(from, value.begin - from)), value.is_string, use_of(value.slot)});
+    Part& part = shape_.emplace_back();
+    part.literal = text.substr(from, value.begin - from);
+    part.is_string = value.is_string;
+    part.use = use_of(value.slot);
     from = value.end;
   }
   tail_ = text.substr(from);
@@ -224,7 +245,7 @@ void DllReader::learn(std::string_view text) {
 }
 
 // Numbers that are not plain (an exponent, "nan" in a string) are left to the walk. `alike_only`:
-// strings that are no numbers must be those of the line before but for their digits.
+// strings that do not count must be those of the line before but for their numbers.
 bool DllReader::read_by_shape(std::string_view text, bool alike_only, DllValues& out) {
   const bool placed = std::exchange(placed_, false);
   if (shape_.empty() || !maps_.fill(text)) return false;
@@ -246,7 +267,12 @@ bool DllReader::read_by_shape(std::string_view text, bool alike_only, DllValues&
         end = at + size;
       }
       if (!is_number) {
-        if (alike_only) return false;
+        const std::string_view value = text.substr(at, end - at);
+        if (!alike_only) {
+          part.text = value;
+        } else if (!same_but_numbers(part.text, value)) {
+          return false;
+        }
         at = end;
       } else if (!find_number(text, part, at) || (part.is_string && at != end)) {
         return false;
@@ -284,12 +310,16 @@ void DllReader::remember(std::string_view text, bool alike) {
     ++shaped_;
     return;
   }
+  if (!layouts_.worthwhile()) {
+    layouts_.clear();
+    kind_.clear();
+    return;
+  }
   if (!alike || kind_.empty()) {
     std::string kind = kind_of(text);
     if (kind != kind_) layouts_.clear();
     kind_ = std::move(kind);
   }
-  if (!layouts_.worth_more()) return;
   std::vector<DllNumber> numbers;
   for (const Part& part : shape_) {
     if (part.is_string && part.use == nullptr) continue;

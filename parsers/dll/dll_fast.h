@@ -70,6 +70,7 @@ class DllReader {
   /// What a line of the known shape must show, and what is done with the value behind it.
   struct Part {
     std::string literal;  ///< up to the value; of strings, the quotes included
+    std::string text;     ///< a string that does not count, but for its numbers
     bool is_string = false;
     double DllValues::*use = nullptr;  ///< null: the value does not count
     // Of the value on the line before: a string's size, a number's digits, where they begin, where

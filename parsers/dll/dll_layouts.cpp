@@ -155,11 +155,6 @@ void DllLayouts::remember(std::string_view text, const std::vector<DllNumber>& n
   sort();
 }
 
-void DllLayouts::clear() {
-  layouts_.clear();
-  remembered_ = met_ = 0;
-}
-
 void DllLayouts::sort() {
   const auto size_of = [](const Layout& layout) { return layout.text->size(); };
   std::ranges::stable_sort(layouts_, {}, size_of);

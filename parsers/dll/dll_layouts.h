@@ -51,13 +51,14 @@ class DllLayouts {
   [[nodiscard]] std::size_t read_lines(std::string_view text, std::span<DllLine> out);
   /// `text` is the object.
   [[nodiscard]] bool read_whole(std::string_view text, DllValues& out);
-  /// Where hardly a layout comes twice, to remember more would cost more than it saves.
-  [[nodiscard]] bool worth_more() const {
-    return remembered_ < kMost || met_ > kMost * remembered_;
+  /// False for good once hardly a layout came twice: to go on would cost more than it saves.
+  [[nodiscard]] bool worthwhile() const {
+    constexpr std::size_t kTrial = 64, kLeast = 8;
+    return remembered_ < kTrial || met_ >= kLeast * remembered_;
   }
   /// `text`, an object, with its numbers in order. The oldest layout makes room.
   void remember(std::string_view text, const std::vector<DllNumber>& numbers, bool last);
-  void clear();
+  void clear() { layouts_.clear(); }
 
  private:
   struct Layout {

@@ -44,12 +44,8 @@ bool RunGate::opens(std::string_view after, std::span<const std::string> numbere
     --pause_;
     return false;
   }
-  std::string blind;
-  if (!digits_.matches(text_)) {
-    blind = number_blind(text_);
-    digits_.learn(text_);
-  }
-  if (!blind.empty() && blind != blind_) {
+  std::string blind = number_blind(text_);
+  if (blind != blind_) {
     blind_ = std::move(blind);
     apart_ = std::ranges::none_of(numbered, [&](const std::string& literal) {
       return find_text(blind_, literal) != std::string_view::npos || may_hold_an_exponent(literal);

@@ -6,8 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "parsers/scan/digit_template.h"
-
 namespace bertbench {
 
 /// `text` with each stretch of digits, points and minus signs made one '0'. A literal that stands
@@ -30,9 +28,7 @@ class RunGate {
 
  private:
   std::string_view text_;
-  // The text for which apart_ was found out.
-  std::string blind_;
-  DigitTemplate digits_;
+  std::string blind_;  ///< text for which apart_ was found out
   bool apart_ = false;
   int missed_ = 0, pause_ = 0;
 };

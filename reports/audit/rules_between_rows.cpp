@@ -14,8 +14,6 @@
 namespace bertbench::audit {
 namespace {
 
-constexpr std::size_t kNoBase = static_cast<std::size_t>(-1);
-
 struct Grouping {
   std::string name;
   std::function<std::string(std::size_t row)> key;
