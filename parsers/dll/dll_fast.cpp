@@ -7,8 +7,8 @@
 
 #include "parsers/core/text.h"
 #include "parsers/dll/dll_walk.h"
-#include "parsers/runs/run_gate.h"
 #include "parsers/text/decimal.h"
+#include "parsers/text/number_blind.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -50,36 +50,6 @@ bool same_bytes(const char* a, const char* b, std::size_t n) {
     if (a[i] != b[i]) return false;
   }
   return true;
-}
-
-/// Whether number_blind() makes the same of both.
-bool same_but_numbers(std::string_view a, std::string_view b) {
-  const auto in_number = [](char c) { return is_digit(c) || c == '.' || c == '-'; };
-  const auto skip = [&](std::string_view text, std::size_t at) {
-    while (at < text.size() && in_number(text[at])) ++at;
-    return at;
-  };
-  std::size_t i = 0, k = 0;
-  while (i < a.size() && k < b.size()) {
-    if (in_number(a[i]) && in_number(b[k])) {
-      i = skip(a, i);
-      k = skip(b, k);
-    } else if (a[i++] != b[k++]) {
-      return false;
-    }
-  }
-  return i == a.size() && k == b.size();
-}
-
-/// What is left of a line without its numbers, those with an exponent included.
-std::string kind_of(std::string_view text) {
-  std::string out = number_blind(text);
-  for (const std::string_view exponent : {"0e0", "0e+0", "0E0", "0E+0"}) {
-    for (auto at = out.find(exponent); at != std::string::npos; at = out.find(exponent, at)) {
-      out.replace(at, exponent.size(), "0");
-    }
-  }
-  return out;
 }
 
 constexpr std::size_t kMostValues = 200;  // of a line that is read here
@@ -316,7 +286,7 @@ void DllReader::remember(std::string_view text, bool alike) {
     return;
   }
   if (!alike || kind_.empty()) {
-    std::string kind = kind_of(text);
+    std::string kind = blind_to_numbers(text);
     if (kind != kind_) layouts_.clear();
     kind_ = std::move(kind);
   }

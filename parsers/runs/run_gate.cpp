@@ -22,21 +22,6 @@ bool may_hold_an_exponent(std::string_view literal) {
 
 }  // namespace
 
-std::string number_blind(std::string_view text) {
-  std::string out(text.size(), '\0');
-  char* to = out.data();
-  bool in_number = false;
-  // No branch: whether a byte is a digit is hard to guess.
-  for (const char c : text) {
-    const bool number = (c >= '0' && c <= '9') || c == '.' || c == '-';
-    *to = number ? '0' : c;
-    to += number && in_number ? 0 : 1;
-    in_number = number;
-  }
-  out.resize(static_cast<std::size_t>(to - out.data()));
-  return out;
-}
-
 bool RunGate::opens(std::string_view after, std::span<const std::string> numbered) {
   constexpr std::size_t kSameFront = 4;
   if (after.substr(0, kSameFront) != text_.substr(0, kSameFront)) return false;

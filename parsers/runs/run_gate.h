@@ -6,11 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace bertbench {
+#include "parsers/text/number_blind.h"
 
-/// `text` with each stretch of digits, points and minus signs made one '0'. A literal that stands
-/// on a line stands, so treated, on the line so treated.
-[[nodiscard]] std::string number_blind(std::string_view text);
+namespace bertbench {
 
 /// A line that differs from another in its numbers only holds the same literals, but for those that
 /// have a digit, a point or a minus sign in them. A number may have an exponent where the other

@@ -18,6 +18,25 @@ TEST(NumberBlind, MakesLinesEqualThatDifferInTheirNumbersOnly) {
   EXPECT_EQ(number_blind(""), "");
 }
 
+TEST(NumberBlind, IsComparedWithoutBeingMade) {
+  std::mt19937 random(3);
+  const std::string bytes = "01.-ae+ ";
+  int same = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    const auto text = [&] {
+      std::string out(random() % 6, ' ');
+      for (char& c : out) c = bytes[random() % bytes.size()];
+      return out;
+    };
+    const std::string a = text(), b = text();
+    const bool expected = number_blind(a) == number_blind(b);
+    ASSERT_EQ(same_but_numbers(a, b), expected) << a << '|' << b;
+    same += expected ? 1 : 0;
+  }
+  EXPECT_GT(same, 500);
+  EXPECT_EQ(blind_to_numbers("lr 1e-05, 2E+10, 0.5 of 3e4"), "lr 0, 0, 0 of 0");
+}
+
 TEST(RunGate, OpensForALineLikeTheOneBeforeUnlessANumberMakesALiteral) {
   const std::vector<std::string> numbered = {number_blind("fp16"), number_blind("error -")};
   RunGate gate;
