@@ -50,12 +50,15 @@ class GluonnlpParser final : public LineParser {
   double clock(const GluonStamp& stamp);
   std::int64_t counter(std::int64_t epoch, std::int64_t batch, std::int64_t total, RunBuilder& out);
   RunDraft& put(Sample sample, IterationUnit unit, RateUnit rate, RunBuilder& out);
+  void see_begin_of_epoch(Sample& sample);
 
   std::optional<std::int64_t> world_, accumulation_, batch_, steps_;
   double day_s_ = 0, newest_s_ = kUnknown;
   std::int64_t last_step_ = -1;
   std::int64_t base_ = 0, epoch_ = -1, total_ = 0;  ///< batches of the epochs before
   std::int64_t in_epoch_ = 0;
+  Sample interval_;            ///< the newest line of SQuAD that does not begin an epoch
+  bool begins_epoch_ = false;  ///< the iterations of the record are known
   bool tokens_ = false, timeless_ = false;
   double epochs_s_ = 0;  ///< times of the epochs of the run below, together
   RunDraft* cost_run_ = nullptr;
@@ -104,11 +107,35 @@ RunDraft& GluonnlpParser::put(Sample sample, IterationUnit unit, RateUnit rate, 
   if (accumulation_) facts.gradient_accumulation_steps.set(*accumulation_, FactSource::log);
   if (batch_) facts.micro_batch_size.set(*batch_, FactSource::log);
   // Counters start at 0: "Batch: 299" is the 300th.
-  if (last_step_ >= 0) sample.iterations = std::max<std::int64_t>(1, sample.step - last_step_);
+  if (last_step_ >= 0 && !begins_epoch_) {
+    sample.iterations = std::max<std::int64_t>(1, sample.step - last_step_);
+  }
+  begins_epoch_ = false;
   last_step_ = sample.step;
   draft.ended_well = false;  // what ended was an epoch
   draft.add(sample);
   return draft;
+}
+
+// The scripts start the clock anew with an epoch, but go on to count the samples: the rate of the
+// first line holds those behind the last line of the epoch before, whose time no line tells.
+void GluonnlpParser::see_begin_of_epoch(Sample& sample) {
+  const std::int64_t both = sample.step - last_step_;
+  if (last_step_ < 0 || both <= interval_.iterations || interval_.iterations < 2) {
+    interval_ = sample;
+    interval_.iterations = last_step_ < 0 ? 0 : both;
+    return;
+  }
+  if (std::abs(in_epoch_ - interval_.iterations) > 1) return;  // lines were left out
+  // Time and samples are each what is nearer to the line before.
+  const double more = static_cast<double>(both) / static_cast<double>(interval_.iterations);
+  const double middle = (1 + more) / 2;
+  if (!(sample.seconds < middle * interval_.seconds)) return;
+  begins_epoch_ = true;
+  sample.iterations = interval_.iterations;
+  if (sample.rate * sample.seconds > middle * interval_.rate * interval_.seconds) {
+    sample.rate /= more;
+  }
 }
 
 bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
@@ -183,6 +210,7 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
     sample.rate = number_after(line, numpy ? "Throughput=" : "Thoughput=").value_or(kUnknown);
     sample.seconds = number_after(line, "Time cost=").value_or(kUnknown);
     unit = RateUnit::sequences_per_second;
+    see_begin_of_epoch(sample);
   } else if (const auto words = number_after(line, "throughput=")) {
     sample.rate = *words * (find_text(line.text, "K wps") != std::string_view::npos ? 1000 : 1);
     unit = RateUnit::tokens_per_second;
@@ -321,6 +349,7 @@ void GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
   last_step_ = -1;
   epoch_ = -1;
   in_epoch_ = 0;
+  interval_ = Sample();
   world_ = accumulation_ = batch_ = steps_ = std::nullopt;
   one_worker_ = find_text(line.text, "comm_backend='horovod'") != std::string_view::npos;
   Cursor gpus(line);  // with horovod the list is not used: a worker has the GPU of its rank

@@ -92,6 +92,33 @@ TEST(Gluonnlp, TakesNoRateFromAnEpochLineThatCountsBatches) {
   EXPECT_FALSE(runs[0].summary);
 }
 
+// The first line of an epoch counts the samples behind the last line of the epoch before, too.
+TEST(Gluonnlp, TakesTheSamplesOfTheEpochBeforeOffTheFirstRate) {
+  const auto line = [](const std::string& at, const std::string& cost) {
+    return "INFO:gluonnlp:06:10:43 Epoch: " + at + ", Loss=1.4, lr=0.0000020 Time cost=" + cost +
+           " samples/s\n";
+  };
+  const std::string head = line("0, Batch: 49/140", "40.0 Thoughput=15.00") +
+                           line("0, Batch: 99/140", "40.0 Thoughput=15.00");
+  const auto runs = read_text(head + line("1, Batch: 49/140", "41.0 Thoughput=26.34") +
+                              line("1, Batch: 99/140", "40.0 Thoughput=15.00"));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  EXPECT_EQ(runs[0].records[2].step, 190);
+  EXPECT_EQ(runs[0].records[2].iterations, 50);
+  EXPECT_NEAR(runs[0].records[2].printed_rate, 26.34 * 50 / 90, 1e-9);
+  EXPECT_EQ(runs[0].records[3].iterations, 50);
+  // Where the samples begin anew as the clock does, the rate is right as it is.
+  const auto anew = read_text(head + line("1, Batch: 49/140", "41.0 Thoughput=14.63"));
+  ASSERT_EQ(anew.size(), 1u);
+  EXPECT_EQ(anew[0].records.at(2).printed_rate, 14.63);
+  // And where neither does, the interval is of both epochs.
+  const auto through = read_text(head + line("1, Batch: 49/140", "73.0 Thoughput=14.80"));
+  ASSERT_EQ(through.size(), 1u);
+  EXPECT_EQ(through[0].records.at(2).printed_rate, 14.8);
+  EXPECT_EQ(through[0].records.at(2).iterations, 90);
+}
+
 TEST(Gluonnlp, ReadsSquadWithoutEpochs) {
   const std::string head = "INFO:gluonnlp:11:22:";
   const std::string tail = "/7387, Loss=4.1048, lr=0.0000065 Thoughput=45.02 samples/s\n";
