@@ -36,8 +36,11 @@ class PytorchExamplesParser final : public LineParser {
   bool see_samples(const Line& line, RunBuilder& out);
   bool see_end(const Line& line, RunBuilder& out);
   bool follow(std::int64_t epoch, std::int64_t at, std::int64_t total, RunBuilder& out);
+  void put_first(RunBuilder& out);
 
   std::int64_t first_epoch_ = -1, epoch_ = -1, at_ = 0, total_ = 0;
+  std::int64_t interval_ = 0;   ///< batches from one line to the next, once it is known
+  std::optional<Sample> held_;  ///< first line of an epoch or of the log; seconds are of one batch
   bool samples_ = false, batches_ = false;
 };
 
@@ -47,6 +50,8 @@ bool PytorchExamplesParser::follow(std::int64_t epoch, std::int64_t at, std::int
                                    RunBuilder& out) {
   const bool back = epoch < epoch_ || (epoch == epoch_ && (at < at_ || total != total_));
   if (epoch == epoch_ && at == at_ && total == total_) return false;
+  if (!back && epoch != epoch_ && held_ && interval_ == 0) interval_ = at;  // an epoch begins
+  if (back || epoch != epoch_) put_first(out);
   if (back) out.close(WorkKind::training);
   if (back || first_epoch_ < 0) first_epoch_ = epoch;
   if (back || epoch != epoch_) at_ = -1;
@@ -75,20 +80,43 @@ bool PytorchExamplesParser::see_batches(const Line& line, RunBuilder& out) {
   if (!follow(*epoch, *batch, *total, out)) return true;
   Sample sample;
   sample.step = (*epoch - first_epoch_) * *total + *batch;
-  // Between lines as many as the mean is of; in front of the first one batch 0 as well.
-  const std::int64_t divisor = at_ < 0 ? *batch : *batch - at_;
-  sample.iterations = at_ < 0 ? *batch + 1 : divisor;
-  if (*each > 0) sample.seconds = *each / 1000 * static_cast<double>(divisor);
+  if (*each > 0) sample.seconds = *each / 1000;
   sample.loss = number_after(line, "| loss");
   sample.line = line.number;
   sample.rank = line.rank;
+  const std::int64_t before = at_;
   at_ = *batch;
   batches_ = true;
+  if (before < 0) {
+    held_ = sample;
+    held_->iterations = *batch;
+    out.run(WorkKind::training, line.number).ended_well = false;
+    return true;
+  }
+  interval_ = *batch - before;
+  put_first(out);
+  sample.iterations = interval_;
+  sample.seconds *= static_cast<double>(interval_);
   RunDraft& draft = out.run(WorkKind::training, line.number);
-  draft.log.iteration_unit = IterationUnit::micro_step;
   draft.ended_well = false;
+  draft.log.iteration_unit = IterationUnit::micro_step;
   draft.add(sample);
   return true;
+}
+
+// The first line of an epoch comes at batch n, the interval, and n + 1 batches are done. In a log
+// without its head the first line may be any: the next one tells.
+void PytorchExamplesParser::put_first(RunBuilder& out) {
+  if (!held_) return;
+  Sample sample = *held_;
+  held_.reset();
+  const bool any = interval_ > 0 && sample.iterations > interval_;
+  const std::int64_t divisor = any ? interval_ : sample.iterations;
+  sample.iterations = any ? interval_ : divisor + 1;
+  sample.seconds *= static_cast<double>(divisor);
+  RunDraft& draft = out.run(WorkKind::training, sample.line);
+  draft.log.iteration_unit = IterationUnit::micro_step;
+  draft.add(sample);
 }
 
 bool PytorchExamplesParser::see_samples(const Line& line, RunBuilder& out) {
@@ -118,6 +146,7 @@ bool PytorchExamplesParser::see_samples(const Line& line, RunBuilder& out) {
 
 // A test follows every epoch: behind the last one the script is done.
 bool PytorchExamplesParser::see_end(const Line& line, RunBuilder& out) {
+  put_first(out);
   RunDraft* draft = out.open(WorkKind::training);
   if (draft == nullptr) return false;
   const bool end = line.text.find("| End of training | ") != std::string_view::npos && batches_;
@@ -134,6 +163,7 @@ bool PytorchExamplesParser::parse(const Line& line, RunBuilder& out) {
 }
 
 void PytorchExamplesParser::finish(RunBuilder& out) {
+  put_first(out);
   out.facts.framework.set("pytorch", FactSource::log);
   for (const auto& draft : out.drafts()) {
     if (draft->count() == 0) continue;

@@ -41,6 +41,27 @@ TEST(PytorchExamples, AnEpochThatEndedIsNoEndOfTheRun) {
   EXPECT_EQ(runs[0].outcome.status, Status::truncated);
 }
 
+TEST(PytorchExamples, ALogWithoutItsHeadBeginsWithAnyLine) {
+  const auto runs = read_text(
+      "| epoch   1 |   600/  900 batches | lr 20.00 | ms/batch 25.50 | loss  2.38 | ppl    10.82\n"
+      "| epoch   1 |   800/  900 batches | lr 20.00 | ms/batch 25.10 | loss  1.56 | ppl     4.77\n"
+      "| epoch   2 |   200/  900 batches | lr 20.00 | ms/batch 25.30 | loss  2.38 | ppl    "
+      "10.82\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[0].iterations, 200);
+  EXPECT_NEAR(runs[0].records[0].seconds, 5.1, 1e-9);
+  EXPECT_EQ(runs[0].records[2].iterations, 201);
+  EXPECT_NEAR(runs[0].records[2].seconds, 5.06, 1e-9);
+  const auto late = read_text(
+      "| epoch   1 |   800/  900 batches | lr 20.00 | ms/batch 25.10 | loss  1.56 | ppl     4.77\n"
+      "| epoch   2 |   200/  900 batches | lr 20.00 | ms/batch 25.30 | loss  2.38 | ppl    "
+      "10.82\n");
+  ASSERT_EQ(late.size(), 1u);
+  EXPECT_EQ(late[0].records.at(0).iterations, 200);
+  EXPECT_EQ(late[0].records.at(1).iterations, 201);
+}
+
 TEST(PytorchExamples, ReadsALogger) {
   const auto runs = read_text(
       "2024-05-01 10:00:00,123 - INFO - | epoch   1 |   200/ 2983 batches | lr 0.00010 | ms/batch "
