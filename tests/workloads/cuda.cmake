@@ -28,7 +28,7 @@ if(TARGET bert_cuda_emulated)
   # Streams that run late and in any order that events allow.
   bb_add_test(bert_cuda_late_test
     SOURCES cuda/late_test.cpp cuda/upload_test.cpp cuda/late_runtime.cpp
-    LIBS bert_cuda_emulated bert_core bert_reference LABELS workloads TIMEOUT 120)
+    LIBS bert_cuda_emulated bert_core bert_reference LABELS workloads TIMEOUT 300)
 endif()
 if(TARGET bert_cuda AND TARGET bert_cuda_emulated)
   # The cuBLASLt code on the emulated device: with its header, without the library.
