@@ -1,9 +1,11 @@
-// gluon-lm: the recurrent language models of gluon-nlp.
+// gluon-lm: the recurrent language models and the classifiers of gluon-nlp.
 //
 //   [Epoch 0 Batch 200/372] current loss 7.74, ppl 2288.02, throughput 650.82 samples/s, lr 28.71
 //   [Epoch 0] throughput 44198.16 samples/s
 //   [Epoch 0] time cost 50.10s, valid loss 6.38, valid ppl 592.45, lr 30.00
 //   [Epoch 0 Batch 1000] loss 6.59, ppl 731.39, throughput 8822.41 samples/s      (big RNN)
+//   [Epoch 0 Batch 60/62] avg loss 0.0130829, throughput 4.87524K wps           (sentiment, words)
+//   [Epoch 0] train avg loss 0.0134182, dev acc 0.6372, dev avg loss 0.656585, throughput ...K wps
 //
 // A sample is a sequence of bptt tokens on the lines of batches, of all GPUs. The epoch's own line
 // has the same unit and counts tokens instead: it is not read (ordinary lines say "] throughput ").
@@ -41,11 +43,17 @@ bool GluonLmParser::see_batch(const Line& line, RunBuilder& out) {
   std::int64_t all = 0;
   if (cursor.literal("/")) all = cursor.integer().value_or(0);
   if (!cursor.literal("] ")) return false;
-  cursor.literal("current ");
+  const bool words = cursor.literal("avg ");
+  if (!words) cursor.literal("current ");
   if (!cursor.literal("loss ")) return false;
   const auto loss = cursor.number();
-  const auto rate = number_after(line, ", throughput ");
-  if (!loss || !rate || line.text.find(" samples/s") == std::string_view::npos) return false;
+  auto rate = number_after(line, ", throughput ");
+  if (!loss || !rate) return false;
+  if (words && line.text.find("K wps") != std::string_view::npos) {
+    *rate *= 1000;
+  } else if (line.text.find(words ? " wps" : " samples/s") == std::string_view::npos) {
+    return false;
+  }
   RunDraft* open = out.open(WorkKind::training);
   if (open != nullptr && *epoch > epoch_) {
     untold_ = untold_ || per_epoch_ < 1;
@@ -63,7 +71,7 @@ bool GluonLmParser::see_batch(const Line& line, RunBuilder& out) {
   sample.line = line.number;
   RunDraft& draft = out.add(WorkKind::training, sample);
   draft.log.iteration_unit = IterationUnit::optimizer_step;
-  draft.log.rate_unit = RateUnit::sequences_per_second;
+  draft.log.rate_unit = words ? RateUnit::tokens_per_second : RateUnit::sequences_per_second;
   step_ = sample.step;
   return true;
 }
@@ -86,6 +94,10 @@ void GluonLmParser::finish(RunBuilder& out) {
     const auto tell = [&](std::int64_t line, const char* what) {
       draft->log.notices.push_back({line, what});
     };
+    if (draft->log.rate_unit == RateUnit::tokens_per_second) {
+      tell(0, "wps counts words by the script's rule: it is no rate of sequences");
+      continue;
+    }
     tell(0, "a sample is a sequence of bptt tokens");
     tell(0,
          "the throughput of an epoch and of the whole training says samples/s and counts tokens: "
@@ -102,7 +114,8 @@ std::unique_ptr<LineParser> make() { return std::make_unique<GluonLmParser>(); }
 }  // namespace
 
 extern const Format format_gluon_lm;
-const Format format_gluon_lm = {"gluon-lm", "MXNet gluon-nlp: recurrent language models",
+const Format format_gluon_lm = {"gluon-lm",
+                                "MXNet gluon-nlp: recurrent language models, classifiers",
                                 "https://github.com/dmlc/gluon-nlp "
                                 "scripts/language_model/word_language_model.py",
                                 kAnchors, make};

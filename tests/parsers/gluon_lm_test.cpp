@@ -44,5 +44,22 @@ TEST(GluonLm, ReadsTheBigRnnWhoseEpochsHaveNoLength) {
   EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("length of an epoch"));
 }
 
+// The classifiers count words.
+TEST(GluonLm, ReadsTheWordsOfClassifiers) {
+  const auto runs = read_text(
+      "[Epoch 0 Batch 30/75] avg loss 0.0151, throughput 0.52K wps\n"
+      "[Epoch 0 Batch 60/75] avg loss 0.0148, throughput 5.25K wps\n"
+      "Begin Testing...\n"
+      "[Epoch 0] train avg loss 0.0149, dev acc 0.61, dev avg loss 0.66, throughput 0.95K wps\n"
+      "[Epoch 1 Batch 30/75] avg loss 0.0139, throughput 5.5K wps\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 5250);
+  EXPECT_EQ(runs[0].records[2].step, 105);
+  EXPECT_EQ(runs[0].records[2].loss, 0.0139);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::tokens_per_second);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("counts words"));
+}
+
 }  // namespace
 }  // namespace bertbench
