@@ -7,6 +7,7 @@
 #include <ostream>
 #include <stdexcept>
 
+#include "workloads/bert/batches_ahead.h"
 #include "workloads/bert/checkpoint.h"
 #include "workloads/bert/comm/gradient_reducer.h"
 #include "workloads/bert/nvtx.h"
@@ -21,7 +22,9 @@ class Trainer {
       : parts_(std::move(parts)),
         options_(parts_.options),
         backend_(parts_.backend),
-        communicator_(parts_.communicator) {}
+        communicator_(parts_.communicator),
+        batches_(parts_.source, parts_.data, options_.micro_batch_size, communicator_.rank(),
+                 communicator_.world_size()) {}
 
   Result<RunEnd> run() {
     if (auto same = same_options(); !same) {
@@ -196,34 +199,6 @@ class Trainer {
     broadcast_state(backend_, communicator_, StateArray::weights);
   }
 
-  // Micro-step `number` of the whole training, from 0.
-  const Batch& batch_of(std::int64_t number) {
-    if (ahead_ == number) {
-      ahead_ = kNoBatch;
-    } else {
-      make_batch(number);
-    }
-    return batches_[static_cast<std::size_t>(number % 2)];
-  }
-
-  void make_batch(std::int64_t number) {
-    const NvtxRange range("data");
-    const auto world = static_cast<std::int64_t>(communicator_.world_size());
-    const std::int64_t micro = number * world + communicator_.rank();
-    fill_batch(parts_.source, parts_.data, micro * options_.micro_batch_size,
-               options_.micro_batch_size, batches_[static_cast<std::size_t>(number % 2)]);
-  }
-
-  // A device computes, or gradients travel, while the host makes the batch that follows.
-  void make_next_batch(std::int64_t number) {
-    if (number >= options_.steps * options_.gradient_accumulation_steps) {
-      return;
-    }
-    make_batch(number);
-    ahead_ = number;
-    backend_.prefetch(batches_[static_cast<std::size_t>(number % 2)]);
-  }
-
   StepFacts step(std::int64_t number) {
     const NvtxRange range("step");
     const std::int64_t accumulate = options_.gradient_accumulation_steps;
@@ -234,7 +209,7 @@ class Trainer {
     backend_.zero_gradients();
     for (std::int64_t k = 0; k < accumulate; ++k) {
       const std::int64_t micro = (number - 1) * accumulate + k;
-      const Batch& batch = batch_of(micro);
+      const Batch& batch = batches_.of(micro);
       const bool last = k + 1 == accumulate;
       GradientReady ready;
       if (last && reducer_) {
@@ -247,7 +222,9 @@ class Trainer {
         const NvtxRange compute("forward_backward");
         losses.push_back(backend_.forward_backward(batch, scale, true, number, ready));
       }
-      make_next_batch(micro + 1);
+      if (micro + 1 < options_.steps * accumulate) {
+        batches_.make_ahead(micro + 1, backend_);
+      }
       ++micro_done_;
       if (!last && parts_.log != nullptr) {
         parts_.log->micro_step(micro_done_, parts_.clock.now());
@@ -291,7 +268,7 @@ class Trainer {
 
   StepFacts inference_step(std::int64_t number) {
     const NvtxRange range("step");
-    const Batch& batch = batch_of((number - 1) * options_.gradient_accumulation_steps);
+    const Batch& batch = batches_.of((number - 1) * options_.gradient_accumulation_steps);
     StepFacts facts;
     facts.step = number;
     const Loss loss = backend_.forward(batch);
@@ -380,12 +357,10 @@ class Trainer {
   Communicator& communicator_;
   std::optional<GradientReducer> reducer_;
   bool device_reduces_ = false;
-  static constexpr std::int64_t kNoBatch = -1;
-  Batch batches_[2];               ///< of even and of odd micro-steps
-  std::int64_t ahead_ = kNoBatch;  ///< micro-step whose batch is made already
-  std::int64_t done_ = 0;          ///< optimizer steps, over the whole training
-  std::int64_t skipped_ = 0;       ///< of them without an update
-  std::int64_t micro_done_ = 0;    ///< micro-steps of this run
+  BatchesAhead batches_;
+  std::int64_t done_ = 0;        ///< optimizer steps, over the whole training
+  std::int64_t skipped_ = 0;     ///< of them without an update
+  std::int64_t micro_done_ = 0;  ///< micro-steps of this run
 };
 
 }  // namespace

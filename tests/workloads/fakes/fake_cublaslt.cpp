@@ -219,65 +219,54 @@ bool take(Value& to, const void* from, std::size_t size) {
   return true;
 }
 
+cublasStatus_t taken(bool good) {
+  return good ? CUBLAS_STATUS_SUCCESS : fault("size of an attribute");
+}
+
 cublasStatus_t desc_set(cublasLtMatmulDesc_t opaque, cublasLtMatmulDescAttributes_t attribute,
                         const void* value, std::size_t size) {
   auto& desc = as<Descriptor>(opaque);
-  bool good = false;
   switch (attribute) {
     case CUBLASLT_MATMUL_DESC_TRANSA:
-      good = take(desc.transpose_a, value, size);
-      break;
+      return taken(take(desc.transpose_a, value, size));
     case CUBLASLT_MATMUL_DESC_TRANSB:
-      good = take(desc.transpose_b, value, size);
-      break;
+      return taken(take(desc.transpose_b, value, size));
     case CUBLASLT_MATMUL_DESC_EPILOGUE:
-      good = take(desc.epilogue, value, size);
-      break;
+      return taken(take(desc.epilogue, value, size));
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
-      good = take(desc.bias, value, size);
-      break;
+      return taken(take(desc.bias, value, size));
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
-      good = take(desc.aux, value, size);
-      break;
+      return taken(take(desc.aux, value, size));
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
-      good = take(desc.aux_ld, value, size);
-      break;
+      return taken(take(desc.aux_ld, value, size));
     case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
-      good = take(desc.bias_type, value, size);
-      break;
+      return taken(take(desc.bias_type, value, size));
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE:
-      good = take(desc.aux_type, value, size);
-      break;
+      return taken(take(desc.aux_type, value, size));
     default:
-      break;
+      return fault("attribute " + std::to_string(attribute) + " of a descriptor");
   }
-  return good ? CUBLAS_STATUS_SUCCESS
-              : fault("attribute " + std::to_string(attribute) + " of a descriptor");
 }
 
 cublasStatus_t preference_set(cublasLtMatmulPreference_t opaque,
                               cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
                               std::size_t size) {
   auto& preference = as<Preference>(opaque);
-  bool good = false;
   switch (attribute) {
     case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
-      good = take(preference.workspace, value, size);
-      break;
+      return taken(take(preference.workspace, value, size));
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
-      good = take(preference.alignment[attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES],
-                  value, size);
-      break;
+      return taken(
+          take(preference.alignment[attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES], value,
+               size));
     case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
-      good = take(preference.reductions, value, size);
-      break;
+      return taken(take(preference.reductions, value, size));
     default:
-      break;
+      return fault("attribute of a preference");
   }
-  return good ? CUBLAS_STATUS_SUCCESS : fault("attribute of a preference");
 }
 
 /// Three: the first reduces in place where it may, the second takes a workspace, the third is
