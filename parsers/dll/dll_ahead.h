@@ -17,7 +17,8 @@ namespace bertbench {
 /// The values of the lines of a text that are of one kind: alike but for their numbers.
 class DllAhead final : public LinesAhead {
  public:
-  DllAhead(std::string_view text, DllReader reader);
+  /// Lines of the kind that `reader` takes.
+  void read(std::string_view text, DllReader reader);
 
   /// The lines that were read, from the one that begins at `line` on, in order.
   [[nodiscard]] std::span<const DllLine> from(const char* line) const;
@@ -26,17 +27,17 @@ class DllAhead final : public LinesAhead {
   [[nodiscard]] std::string_view kind() const { return kind_; }
 
  private:
-  const char* text_;
+  const char* text_ = nullptr;
   std::string kind_;
   std::vector<DllLine> lines_;
+  std::size_t count_ = 0;  ///< of them
 };
 
 class DllRunReader final : public RunReader {
  public:
   explicit DllRunReader(DllReader reader) : reader_(std::move(reader)) {}
-  [[nodiscard]] std::unique_ptr<LinesAhead> read_ahead(std::string_view text) const override {
-    return std::make_unique<DllAhead>(text, reader_);
-  }
+  [[nodiscard]] std::unique_ptr<LinesAhead> read_ahead(
+      std::string_view text, std::unique_ptr<LinesAhead> spent) const override;
 
  private:
   DllReader reader_;

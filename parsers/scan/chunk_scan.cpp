@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
@@ -96,7 +97,7 @@ int Chunk::fill(int file, std::int64_t from, std::int64_t to, std::int64_t& got)
 }
 
 int Chunk::read(int file, std::int64_t start, std::int64_t stop, const RunReader* runs) {
-  ahead_.reset();
+  auto spent = std::move(ahead_);
   found_.clear();
   hits_.clear();
   newlines = 0;
@@ -138,7 +139,7 @@ int Chunk::read(int file, std::int64_t start, std::int64_t stop, const RunReader
   before_ = static_cast<std::size_t>(begin - held);
   searched_ = runs == nullptr;
   if (!searched_) {
-    ahead_ = runs->read_ahead(text_);
+    ahead_ = runs->read_ahead(text_, std::move(spent));
   } else {
     LineScan scan(scanner_, owners_);
     scan.scan(text_, before_, text_.size(), true, *this);
@@ -194,23 +195,32 @@ void Chunk::replay(std::int64_t first_line, CandidateSink& sink) const {
   }
 }
 
+std::size_t rooms_for(std::size_t threads) { return std::max<std::size_t>(2 * threads, 3); }
+
+/// Large ones cost the kernel less to copy; together they stay within a bound.
+std::size_t chunk_for(std::size_t threads) {
+  constexpr std::size_t kTogether = std::size_t{8} << 20;
+  constexpr std::size_t kLeast = std::size_t{128} << 10, kMost = std::size_t{2} << 20;
+  return std::clamp(std::bit_floor(kTogether / rooms_for(threads)), kLeast, kMost);
+}
+
 /// Chunks are taken in order by any thread; whichever thread is free hands on the next one that is
 /// ready.
 class ChunkedFile {
  public:
   ChunkedFile(int file, const AnchorScanner& scanner, std::span<const std::uint64_t> owners,
-              const ChunkOptions& options, std::int64_t size, CandidateSink& sink)
+              std::size_t threads, std::size_t chunk, std::int64_t size, CandidateSink& sink)
       : file_(file),
         size_(size),
-        step_(static_cast<std::int64_t>(options.chunk)),
+        step_(static_cast<std::int64_t>(chunk)),
         chunks_((size + step_ - 1) / step_),
         sink_(sink),
         rest_(scanner, owners),
         scan_(scanner, owners) {
     const auto most = static_cast<std::size_t>(chunks_);
-    const std::size_t rooms = std::min(std::max<std::size_t>(2 * options.threads, 3), most);
+    const std::size_t rooms = std::min(rooms_for(threads), most);
     for (std::size_t i = 0; i < rooms; ++i) {
-      rooms_.push_back(std::make_unique<Chunk>(scanner, owners, options.chunk));
+      rooms_.push_back(std::make_unique<Chunk>(scanner, owners, chunk));
       ready_.push_back(false);
     }
   }
@@ -237,6 +247,7 @@ class ChunkedFile {
   std::vector<bool> ready_;
   std::int64_t taken_ = 0, handed_on_ = 0;  ///< chunks
   bool handing_on_ = false;
+  std::thread::id hander_;
   int error_ = 0;
   /// Where lines come in runs: who takes them needs no search of each, so the others read ahead.
   std::shared_ptr<const RunReader> runs_;
@@ -249,8 +260,14 @@ class ChunkedFile {
 void ChunkedFile::work() {
   const auto rooms = std::ssize(rooms_);
   std::unique_lock lock(mutex_);
+  const auto self = std::this_thread::get_id();
   while (handed_on_ < chunks_ && error_ == 0) {
-    if (!handing_on_ && ready_[static_cast<std::size_t>(handed_on_ % rooms)]) {
+    const bool ready = !handing_on_ && ready_[static_cast<std::size_t>(handed_on_ % rooms)];
+    const bool has_room = taken_ < chunks_ && taken_ < handed_on_ + rooms;
+    // What was found lies in the cache of the thread that handed on last: others read while they
+    // can.
+    if (ready && (!has_room || handed_on_ == 0 || hander_ == self)) {
+      hander_ = self;
       const auto room = static_cast<std::size_t>(handed_on_ % rooms);
       handing_on_ = true;
       lock.unlock();
@@ -260,7 +277,7 @@ void ChunkedFile::work() {
       ready_[room] = false;
       ++handed_on_;
       changed_.notify_all();
-    } else if (taken_ < chunks_ && taken_ < handed_on_ + rooms) {
+    } else if (has_room) {
       const std::int64_t k = taken_++;
       const auto room = static_cast<std::size_t>(k % rooms);
       const auto runs = runs_;
@@ -332,7 +349,8 @@ Result<void> scan_chunks(int file, const std::string& path, const AnchorScanner&
                          CandidateSink& sink, std::int64_t& bytes) {
   struct stat info {};
   if (::fstat(file, &info) != 0) return fail(path, std::strerror(errno));
-  ChunkedFile chunked(file, scanner, owners, options, info.st_size, sink);
+  const std::size_t chunk = options.chunk > 0 ? options.chunk : chunk_for(options.threads);
+  ChunkedFile chunked(file, scanner, owners, options.threads, chunk, info.st_size, sink);
   {
     std::vector<std::jthread> others;
     for (std::size_t i = 1; i < options.threads; ++i) {

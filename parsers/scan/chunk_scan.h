@@ -14,7 +14,7 @@ namespace bertbench {
 
 struct ChunkOptions {
   std::size_t threads = 2;
-  std::size_t chunk = std::size_t{512} << 10;  ///< bytes that a thread takes at a time
+  std::size_t chunk = 0;  ///< bytes that a thread takes at a time; 0: as many as memory allows
 };
 
 /// Hands `sink` what a LineFeed that reads the same file would hand it, candidate by candidate, in

@@ -47,8 +47,10 @@ class LinesAhead {
 class RunReader {
  public:
   virtual ~RunReader() = default;
-  /// `text`, whole lines, stays where it is for as long as the result is used.
-  [[nodiscard]] virtual std::unique_ptr<LinesAhead> read_ahead(std::string_view text) const = 0;
+  /// `text`, whole lines, stays where it is for as long as the result is used. `spent`: lines that
+  /// are done with, whose memory may be used again, or null.
+  [[nodiscard]] virtual std::unique_ptr<LinesAhead> read_ahead(
+      std::string_view text, std::unique_ptr<LinesAhead> spent) const = 0;
 };
 
 /// What follows a candidate that '\n' ended.

@@ -138,7 +138,7 @@ TEST(DllAhead, HoldsTheLinesOfTheKindAndSkipsAllOthers) {
     text += "DLLL " + line_of(i, "2." + std::to_string(i)) + "\n";
   }
   text += "the end, a line that has no line break and is longer than a layout looks ahead";
-  const auto ahead = DllRunReader(reader).read_ahead(text);
+  const auto ahead = DllRunReader(reader).read_ahead(text, nullptr);
   const auto& lines = dynamic_cast<const DllAhead&>(*ahead);
   EXPECT_EQ(lines.kind(), reader.kind());
   const auto all = lines.from(text.data());
