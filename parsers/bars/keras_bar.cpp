@@ -5,16 +5,12 @@
 
 #include "parsers/core/text.h"
 #include "parsers/text/cursor.h"
+#include "parsers/text/decimal.h"
 
 namespace bertbench {
 namespace {
 
 constexpr std::int64_t kMostSteps = 100'000'000'000;
-
-std::size_t digits_before(std::string_view text, std::size_t end) {
-  while (end > 0 && is_digit(text[end - 1])) --end;
-  return end;
-}
 
 // "1875/1875" in front of `end`, blanks between allowed. Backspaces and what another bar left stand
 // further to the left.
@@ -140,10 +136,10 @@ std::optional<KerasBar> read_keras_bar(const Line& line) {
   }
   const auto dash = text.find(" - ");
   if (dash == std::string_view::npos || !read_counter(text, dash, bar)) return std::nullopt;
-  if (digits_before(text, 0) != 0 || !is_digit(text.front())) return std::nullopt;
+  if (!is_digit(text.front())) return std::nullopt;
   read_tail(line, dash, bar);
   if (std::isnan(bar.elapsed_s)) return std::nullopt;
-  if (!bar.modern && bar.per_step) bar.modern = true;
+  bar.modern = bar.modern || bar.per_step;
   return bar;
 }
 

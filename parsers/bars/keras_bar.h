@@ -14,7 +14,7 @@ struct KerasBar {
   double elapsed_s = kUnknown;  ///< only of a bar that is full
   double step_s = kUnknown, step_resolution_s = 0;
   bool per_sample = false, per_step = false;
-  bool modern = false;      ///< Keras 3
+  bool modern = false;      ///< Keras 3, or tf.keras from 2.4 on: it counts steps
   bool loss_known = false;  ///< some loss is printed
   bool loss_read = false;   ///< `loss` was: NaN is a printed NaN
   bool validated = false;

@@ -16,13 +16,6 @@
 namespace bertbench {
 namespace {
 
-// Start of the run of digits that ends at `end`.
-std::size_t digits_before(std::string_view text, std::size_t end) {
-  std::size_t i = end;
-  while (i > 0 && is_digit(text[i - 1])) --i;
-  return i;
-}
-
 // The factor of the prefix that unit_scale puts behind a number; 1: there is none.
 double scale_of(char c) {
   switch (c) {

@@ -103,9 +103,9 @@ class DllReader {
   ByteMaps maps_;
   bool missed_ = false;  ///< the line before was of another shape
   DllLayouts layouts_;
-  std::string kind_;        ///< of the lines of these layouts
+  std::string kind_;        ///< lines of these layouts without their numbers
   std::size_t shaped_ = 0;  ///< lines read by their shape
-  bool alike_ = false;      ///< and of the line that was read last
+  bool alike_ = false;      ///< the line that was read last is of that kind
 };
 
 }  // namespace bertbench

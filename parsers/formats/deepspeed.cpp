@@ -7,10 +7,8 @@
 //   |E2E latency=7.99s |Gather latency=... |CurSamplesPerSec=8.01 |AvgSamplesPerSec=8.01
 //   End-to-End => Latency: 5.26s, TFLOPs: 1.2, Samples/sec: 12.17, ..., Batch Size: 64, Total Seq.
 //   ... Model Parameters: 1.316 B, Latency: 0.53s, TFLOPs: 40.2, Samples/sec: 7.55, Time/seq 0.13s,
-//       Batch Size: 4, Sequence Length: 512                                  (steps 1 and 2: one
-//       GPU)
-//   steps: 10 loss: 1.2500 iter time (s): 0.500 samples/sec: 512.000            (engine of
-//   pipelines)
+//       Batch Size: 4, Sequence Length: 512                              (steps 1 and 2: one GPU)
+//   steps: 10 loss: 1.2500 iter time (s): 0.500 samples/sec: 512.000       (engine of pipelines)
 //
 // Rates are of all ranks. RunningAvg leaves out the first steps and is cumulative; Curr is the last
 // step or the last window, by release. CurSamplesPerSec (one r) is another measure: a step of

@@ -5,11 +5,10 @@
 //   2020-06-23 19:36:26,782 maskrcnn_benchmark.trainer INFO: Total training time: 0:04:09.860771
 //   [11/01 11:27:04 d2.utils.events]: eta: 8:05:12  iter: 1259  total_loss: 1.012  loss_cls: 0.714
 //       time: 0.3322  data_time: 0.0334  lr: 0.01  max_mem: 3961M (Detectron2)
-//   [11/01 19:27:04 d2.engine.hooks]: Overall training speed: 89997 iterations in 8:18:19 (0.3322 s
-//   /
-//       it)
-//   ... Training perf is: 9.604610 FPS Training performance = 139.33584594726562 FPS (SSD, nothing
-//   else)
+//   [11/01 19:27:04 d2.engine.hooks]: Overall training speed: 89997 iterations in 8:18:19
+//       (0.3322 s / it)
+//   ... Training perf is: 9.604610 FPS
+//   ... Training performance = 139.33584594726562 FPS                        (SSD, nothing else)
 //
 // "time" is the median of the last 20 iterations and, in brackets, the mean of all: the clock of
 // the stamps has the interval itself. Detectron2's is the mean since the run began, its counter

@@ -247,7 +247,7 @@ class ChunkedFile {
   std::vector<bool> ready_;
   std::int64_t taken_ = 0, handed_on_ = 0;  ///< chunks
   bool handing_on_ = false;
-  std::thread::id hander_;
+  std::thread::id last_hander_;  ///< that handed on the newest chunk
   int error_ = 0;
   /// Where lines come in runs: who takes them needs no search of each, so the others read ahead.
   std::shared_ptr<const RunReader> runs_;
@@ -266,8 +266,8 @@ void ChunkedFile::work() {
     const bool has_room = taken_ < chunks_ && taken_ < handed_on_ + rooms;
     // What was found lies in the cache of the thread that handed on last: others read while they
     // can.
-    if (ready && (!has_room || handed_on_ == 0 || hander_ == self)) {
-      hander_ = self;
+    if (ready && (!has_room || handed_on_ == 0 || last_hander_ == self)) {
+      last_hander_ = self;
       const auto room = static_cast<std::size_t>(handed_on_ % rooms);
       handing_on_ = true;
       lock.unlock();

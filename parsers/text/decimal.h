@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 namespace bertbench {
 
@@ -83,6 +84,12 @@ inline constexpr std::uint64_t kIntegerTens[] = {1,
 inline constexpr std::uint64_t kExact = std::uint64_t{1} << 53;
 
 }  // namespace detail
+
+/// Start of the run of digits that ends at `end`.
+inline std::size_t digits_before(std::string_view text, std::size_t end) {
+  while (end > 0 && text[end - 1] >= '0' && text[end - 1] <= '9') --end;
+  return end;
+}
 
 /// [-]digits[.digits][e[+-]digits] as JSON writes them (no leading zeros, no "1." and no ".5").
 /// The value is what std::from_chars gives: a mantissa below 2^53 and a power of ten up to 22 are
