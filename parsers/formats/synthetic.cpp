@@ -1,12 +1,18 @@
 // synthetic: tf_cnn_benchmarks, and Horovod's benchmarks on synthetic data.
 //
-//   Batch size:  512 global              1       images/sec: 205.3 +/- 0.0 (jitter =
-//   0.0)        9.1
-//                64 per device           ...
-//   Mode:        training                total images/sec: 204.75            (tf_cnn_benchmarks)
+// tf_cnn_benchmarks:
+//   Batch size:  512 global
+//                64 per device
+//   Mode:        training
+//   1       images/sec: 205.3 +/- 0.0 (jitter = 0.0)        9.1
+//   total images/sec: 204.75
 //
-//   Number of GPUs: 4 / Batch size: 32   Iter #0: 108.3 img/sec per GPU
-//   Img/sec per GPU: 108.2 +-1.2         Total img/sec on 4 GPU(s): 432.8 +-4.9       (Horovod)
+// Horovod:
+//   Batch size: 32
+//   Number of GPUs: 4
+//   Iter #0: 108.3 img/sec per GPU
+//   Img/sec per GPU: 108.2 +-1.2
+//   Total img/sec on 4 GPU(s): 432.8 +-4.9
 //
 // A line of tf_cnn_benchmarks tells the mean speed since the first timed step, of the process that
 // prints it; "total" is the job's, and under horovod every process prints it. An "Iter" of Horovod

@@ -1,8 +1,8 @@
 // tf-steps: lines of single steps that TensorFlow's older loops and its Object Detection API print.
 //
 //   INFO:tensorflow:global step 60: loss = 7.3837 (2.239 sec/step)                    (TF-slim)
-//   INFO:tensorflow:Step 3800 per-step time 0.766s loss=1.343           (Object Detection API, TF
-//   2) 2017-03-28 14:51:04.380095: step 660, loss = 2.85 (729.8 examples/sec; 0.175 sec/batch)
+//   INFO:tensorflow:Step 3800 per-step time 0.766s loss=1.343    (Object Detection API, TF 2)
+//   2017-03-28 14:51:04.380095: step 660, loss = 2.85 (729.8 examples/sec; 0.175 sec/batch)
 //
 // TensorFlow hands each message to two loggers: see tf.cpp. Slim and the API time the one step in
 // front of the line, however many lie between two lines: its rate is a sample, and the clock is the
