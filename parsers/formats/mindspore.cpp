@@ -8,8 +8,9 @@
 //   epoch 2: epoch time: 151033.049, per step time: 141.549, avg loss: 4.529       (model zoo)
 //   epoch[1/200], iter[195] cost: 8518.123, per step time: 43.683, avg loss: 5.300
 //   <date>:INFO:epoch: [2/90] loss: 1.04, epoch time: 2.413 s, per step time: 12.377 ms    (2023)
-//   <date>:INFO:epoch[3], iter[1], loss:206.3, fps:371.70 imgs/sec, lr:1e-05, per step time:
-//   688.7ms <date>:INFO:epoch[0], iter[100], loss:483.3, 12.63 imgs/sec, lr:0.01 (detection, YOLO)
+//   <date>:INFO:epoch[3], iter[1], loss:206.3, fps:371.70 imgs/sec, lr:1e-05,
+//       per step time: 688.7ms
+//   <date>:INFO:epoch[0], iter[100], loss:483.3, 12.63 imgs/sec, lr:0.01     (detection, YOLO)
 //   <date>:INFO:epoch[1], iter[377], loss:1280.6, per step time: 7642.25 ms, fps: 8.37, lr:0.003
 //   <date> - [callback.py:529] - INFO - { Epoch:[  1/  2], step:[    2/   19], loss: 10.6,
 //       per_step_time: 1865ms, lr: ...                                            (MindFormers)

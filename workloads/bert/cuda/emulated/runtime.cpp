@@ -5,10 +5,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "workloads/bert/cuda/emulated/device.h"
+#include "workloads/bert/cuda/emulated/zeroed.h"
 
 void bert::emulated::submit(void*, std::function<void()> work) { work(); }
 
@@ -33,11 +33,7 @@ DeviceFacts open_device(int) {
 std::int64_t used_device_bytes() { return 0; }
 
 Memory::Memory(Place place, std::int64_t bytes) : bytes_(bytes), place_(place) {
-  if (bytes == 0) return;
-  const auto rounded = (static_cast<std::size_t>(bytes) + 255) / 256 * 256;
-  data_ = static_cast<std::byte*>(std::aligned_alloc(256, rounded));
-  if (data_ == nullptr) throw std::bad_alloc();
-  std::memset(data_, 0, rounded);
+  if (bytes > 0) data_ = emulated::zeroed(bytes);
 }
 Memory::~Memory() { std::free(data_); }
 Memory::Memory(Memory&& other) noexcept
