@@ -131,6 +131,7 @@ std::string_view description_before(std::string_view text, std::size_t floor, st
     }
     colon = head.rfind(": ", colon - 1);
   }
+  if (head.starts_with("^M")) head.remove_prefix(2);  // a redraw as less and vi show it
   begin = static_cast<std::size_t>(head.data() - text.data());
   return trim(head);
 }

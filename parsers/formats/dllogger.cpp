@@ -5,6 +5,8 @@
 //   DLL <date> - (0, 1) glob_iter/iters_per_epoch : 1/3  ... (0, 1) train_iter_time : 1.94
 //   DLL <date> - epoch    1 | iter   1/24 | loss 13.65 | ... | took 6.11 s   (FastPitch, QuartzNet)
 //   DLL <date> - (0,) train_throughput : 1.325e+08 samples/s ... train_epoch_time : 0.749 s   (NCF)
+//   DLL <date> - (26,) train_time : 9.89  eval_time : 0.67  hr@10 : 0.95     (NCF of 2020)
+//   DLL <date> - () throughput_train : 37.3  latency_train_mean : 53.6 ...   (nnU-Net)
 //   DLL <date> -  e2e_train_time : 428.12 s training_sequences_per_second : 5055.56 sequences/s
 //
 // Pairs are "key : value unit"; the unit may be absent, a word or "None". The lines of NVIDIA's
@@ -64,6 +66,7 @@ class DlloggerParser final : public LineParser {
   bool see_parameter(const Line& said);
   bool see_closing(const Line& said, RunBuilder& out);
   static bool see_epoch(const Line& said, RunBuilder& out);
+  static bool see_benchmark(const Line& said, RunBuilder& out);
   static bool see_image_epoch(const Line& said, RunBuilder& out);
 
   bool see_speech(const Line& said, double time_s, RunBuilder& out);
@@ -84,6 +87,7 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   Line said = line;
   said.text = line.text.substr(dash + 3);
   if (see_epoch(said, out) || (!iterations_ && see_image_epoch(said, out))) return true;
+  if (see_benchmark(said, out)) return true;
   if (has(said.text, "throughput_train") || has(said.text, "train_throughput")) return false;
   if (said.text.starts_with("PARAMETER ")) return see_parameter(said);
   if (see_speech(said, *time, out)) return true;
@@ -156,10 +160,11 @@ bool DlloggerParser::see_speech(const Line& said, double time_s, RunBuilder& out
 
 // A record that is an epoch, of unknown iterations.
 void put_epoch(std::int64_t epoch, double rate, std::optional<double> loss, const Line& said,
-               RunBuilder& out) {
+               RunBuilder& out, double seconds = kUnknown) {
   Sample sample;
   sample.step = epoch + 1;
   sample.iterations = 1;
+  sample.seconds = seconds;
   sample.rate = rate;
   sample.loss = loss;
   sample.line = said.number;
@@ -182,11 +187,38 @@ bool DlloggerParser::see_epoch(const Line& said, RunBuilder& out) {
   }
   if (!cursor.literal("(")) return false;
   const auto epoch = cursor.integer();
-  if (!epoch || *epoch < 0 || *epoch > 1'000'000 || !cursor.literal(",) train_throughput : ")) {
-    return false;
+  if (!epoch || *epoch < 0 || *epoch > 1'000'000) return false;
+  if (cursor.literal(",) train_time : ")) {
+    const auto seconds = cursor.number();
+    if (!seconds || !(*seconds > 0) || !has(said.text, "hr@10 :")) return false;
+    const bool first = out.open(WorkKind::training) == nullptr;
+    put_epoch(*epoch, kUnknown, std::nullopt, said, out, *seconds);
+    if (first) {
+      out.run(WorkKind::training, said.number)
+          .log.notices.push_back({said.number,
+                                  "the log tells times of epochs only: an iteration "
+                                  "is an epoch here"});
+    }
+    return true;
   }
+  if (!cursor.literal(",) train_throughput : ")) return false;
   put_epoch(*epoch, cursor.number().value_or(kUnknown), number_after(said, "train_loss :"), said,
             out);
+  return true;
+}
+
+// nnU-Net's benchmark: images/s of all GPUs, behind the whole run.
+bool DlloggerParser::see_benchmark(const Line& said, RunBuilder& out) {
+  Cursor cursor(said);
+  if (!cursor.literal("() throughput_")) return false;
+  const bool training = cursor.literal("train : ");
+  if (!training && !cursor.literal("predict : ")) return false;
+  const auto rate = cursor.number();
+  if (!rate || !(*rate > 0) || !has(said.text, " latency_")) return false;
+  RunDraft& run = out.run(training ? WorkKind::training : WorkKind::inference, said.number);
+  run.log.summary = Stated{*rate, RateUnit::sequences_per_second, said.number};
+  run.ended_well = true;
+  run.last_line = said.number;
   return true;
 }
 
@@ -213,9 +245,19 @@ bool DlloggerParser::see_parameter(const Line& said) {
          has(said.text, "SEED :") || has(said.text, "batch_size :");
 }
 
+// Closing statements alone, of one run after another: another rate is another run's.
+void part_runs(WorkKind kind, double rate, RunBuilder& out) {
+  const RunDraft* open = out.open(kind);
+  if (open != nullptr && open->count() == 0 && open->log.summary &&
+      open->log.summary->value != rate) {
+    out.close(kind);
+  }
+}
+
 bool DlloggerParser::see_closing(const Line& said, RunBuilder& out) {
   // SQuAD's prediction: of its own kind, whatever was trained before.
   if (const auto rate = number_after(said, "inference_sequences_per_second :")) {
+    part_runs(WorkKind::inference, *rate, out);
     RunDraft& run = out.run(WorkKind::inference, said.number);
     run.log.summary = Stated{*rate, RateUnit::sequences_per_second, said.number};
     if (const auto seconds = number_after(said, "e2e_inference_time :")) {
@@ -239,6 +281,7 @@ bool DlloggerParser::see_closing(const Line& said, RunBuilder& out) {
     }
   }
   if (!closing.rate && !closing.wall_s) return false;
+  if (closing.rate) part_runs(WorkKind::training, *closing.rate, out);
   run_.see_closing(closing, said, out);
   return true;
 }

@@ -174,7 +174,11 @@ bool HuggingfaceParser::see_dict(const Line& line, RunBuilder& out) {
 }
 
 bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
-  if (line.text.find("{'loss':") != std::string_view::npos) return see_dict(line, out);
+  if (line.text.find("{'loss':") != std::string_view::npos) {
+    // tf-models prints the statistics of its run like that.
+    return line.text.find("'step_timestamp_log'") == std::string_view::npos &&
+           line.text.find("steps_per_second: ") == std::string_view::npos && see_dict(line, out);
+  }
   if (line.text.find("***** Running training") != std::string_view::npos) {
     epochs_ = steps_ = per_epoch_ = examples_ = batch_ = resumed_at_ = std::nullopt;
     by_epoch_ = true;

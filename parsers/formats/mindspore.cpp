@@ -7,8 +7,9 @@
 //   Epoch time: 12345.678, per step time: 12.345, avg loss: 5.2           (older, milliseconds)
 //   epoch 2: epoch time: 151033.049, per step time: 141.549, avg loss: 4.529       (model zoo)
 //   epoch[1/200], iter[195] cost: 8518.123, per step time: 43.683, avg loss: 5.300
-//   <date>:INFO:epoch: [2/90] loss: 1.04, epoch time: 2.413 s, per step time: 12.377 ms    (2023)
-//   <date>:INFO:epoch[3], iter[1], loss:206.3, fps:371.70 imgs/sec, lr:1e-05,
+//   Epoch: [  3/ 10], Average Train Loss: [0.511], Accuracy: [0.983]   (tutorials, before the
+//   times) <date>:INFO:epoch: [2/90] loss: 1.04, epoch time: 2.413 s, per step time: 12.377 ms
+//   (2023) <date>:INFO:epoch[3], iter[1], loss:206.3, fps:371.70 imgs/sec, lr:1e-05,
 //       per step time: 688.7ms
 //   <date>:INFO:epoch[0], iter[100], loss:483.3, 12.63 imgs/sec, lr:0.01     (detection, YOLO)
 //   <date>:INFO:epoch[1], iter[377], loss:1280.6, per step time: 7642.25 ms, fps: 8.37, lr:0.003
@@ -32,9 +33,10 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"poch time: ",    ", loss is ",      ", outputs are ",
-                                         "] cost: ",       "per_step_time: ", "train success",
-                                         " imgs/sec, lr:", " ms, fps: "};
+constexpr std::string_view kAnchors[] = {
+    "poch time: ",    ", loss is ",      ", outputs are ",
+    "] cost: ",       "per_step_time: ", "train success",
+    " imgs/sec, lr:", " ms, fps: ",      "verage Train Loss: ["};
 
 struct Duration {
   double ms = 0;
@@ -70,6 +72,8 @@ class MindsporeParser final : public LineParser {
 
  private:
   bool see_loss(const Line& line);
+  bool see_tutorial(const Line& line);
+  void see_step_of_images(const Sample& sample, double each_ms);
   bool see_epoch_time(const Line& line, RunBuilder& out);
   bool see_mindformers(const Line& line, RunBuilder& out);
   bool see_images(const Line& line, RunBuilder& out);
@@ -83,17 +87,40 @@ class MindsporeParser final : public LineParser {
   std::optional<Place> place_;  ///< of the newest loss line, for the epoch line behind it
   std::int64_t step_ = 0;       ///< newest counter
   std::int64_t last_epoch_ = -1;
+  std::int64_t planned_epochs_ = 0;  ///< of the newest loss line that tells them
+  std::optional<double> images_;     ///< of all devices in a step, while all lines agree on it
   bool unplaced_ = false, coarse_ = false;
+  bool odd_images_ = false;
+  std::int64_t odd_times_ = 0;  ///< line whose two times give fewer steps than were counted
 };
 
+// "Epoch: [  3/ 10], Average Train Loss: [0.511], ...": the steps are those of the line behind it.
+bool MindsporeParser::see_tutorial(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("Epoch: [")) return false;
+  cursor.blanks();
+  const auto epoch = cursor.integer();
+  if (!epoch || !cursor.literal("/")) return false;
+  cursor.blanks();
+  const auto all = cursor.integer();
+  if (!all || *epoch < 1 || *all < *epoch || *all > 1'000'000'000) return false;
+  Place place;
+  place.epoch = *epoch;
+  place.loss = number_after(line, "verage Train Loss: [");
+  place_ = place;
+  planned_epochs_ = *all;
+  return true;
+}
+
 bool MindsporeParser::see_loss(const Line& line) {
+  if (line.text.find("verage Train Loss: [") != std::string_view::npos) return see_tutorial(line);
   Cursor cursor(line);
   if (!cursor.skip_past("epoch: ")) return false;
   const auto epoch = cursor.number();  // "0.0" in some revisions
   if (!epoch || !(*epoch >= 0 && *epoch < 1e9)) return false;
   Place place;
   place.epoch = static_cast<std::int64_t>(*epoch);
-  if (cursor.literal(" step: ")) {
+  if (cursor.literal(" step: ") || cursor.literal(" step ")) {
     const auto step = cursor.integer();
     if (!step || !cursor.literal(", loss is ")) return false;
     place.step = *step;
@@ -131,11 +158,16 @@ bool MindsporeParser::see_epoch_time(const Line& line, RunBuilder& out) {
   if (!(ratio >= 1 && ratio < 1e9)) return false;
   auto steps = static_cast<std::int64_t>(ratio);
   const bool coarse = total->in_seconds && !each->in_seconds;
-  // Seconds of one decimal give the steps of an epoch to a few: the loss line counts them.
   constexpr double kNear = 0.05;
+  // Seconds of one decimal give the steps of an epoch to a few: the loss line counts them.
   if (coarse && place_ && !place_->whole_run &&
       std::abs(static_cast<double>(place_->step) / ratio - 1) < kNear) {
     steps = place_->step;
+  }
+  // The counter of an epoch may end below its last step, by what is not printed, never above it.
+  if (place_ && !place_->whole_run && !epoch && odd_times_ == 0 &&
+      static_cast<double>(place_->step) > (1 + kNear) * ratio) {
+    odd_times_ = line.number;
   }
   Sample sample;
   sample.iterations = steps;
@@ -145,6 +177,7 @@ bool MindsporeParser::see_epoch_time(const Line& line, RunBuilder& out) {
     Place own{*epoch, *epoch * steps, true, number_after(line, "loss: ")};
     place_ = own;
   }
+  if (place_ && place_->step == 0) place_->step = steps;  // an epoch that tells no step
   if (place_) {
     sample.step = place_->whole_run
                       ? place_->step
@@ -160,7 +193,9 @@ bool MindsporeParser::see_epoch_time(const Line& line, RunBuilder& out) {
     sample.step = step_ + steps;
     sample.rank = line.rank;
   }
-  put(sample, out).log.iteration_unit = IterationUnit::unknown;
+  RunDraft& draft = put(sample, out);
+  draft.log.iteration_unit = IterationUnit::unknown;
+  if (planned_epochs_ > 0 && steps < 1'000'000'000) draft.planned = planned_epochs_ * steps;
   return true;
 }
 
@@ -211,6 +246,18 @@ bool MindsporeParser::see_mindformers(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// Images/s times the time of a step are the images of a step, where the digits leave no doubt.
+void MindsporeParser::see_step_of_images(const Sample& sample, double each_ms) {
+  constexpr double kHalfDigit = 0.005, kHalfTenth = 0.05, kSure = 0.3;
+  const double product = sample.rate * each_ms / 1000;
+  const double doubt = product * (kHalfDigit / sample.rate + kHalfTenth / each_ms);
+  const double near = std::round(product);
+  if (!(near >= 1 && near < 1e9) || !(doubt < kSure)) return;
+  const bool whole = std::abs(product - near) <= doubt + 1e-3;
+  if (!whole || (images_ && *images_ != near)) odd_images_ = true;
+  images_ = near;
+}
+
 // The images/s of all devices since the line before. "iter" counts over all epochs, by steps or
 // by sinks of an epoch, or stands still at 1: then how many steps a line covers is not told.
 bool MindsporeParser::see_images(const Line& line, RunBuilder& out) {
@@ -243,6 +290,7 @@ bool MindsporeParser::see_images(const Line& line, RunBuilder& out) {
   sample.iterations = first || !counts ? 1 : *iteration - step_;
   if (const auto each = number_after(line, ", per step time:"); each && *each > 0) {
     sample.seconds = *each / 1000 * static_cast<double>(sample.iterations);
+    see_step_of_images(sample, *each);
   }
   RunDraft& draft = put(sample, out);
   draft.log.iteration_unit = IterationUnit::unknown;
@@ -271,6 +319,17 @@ void MindsporeParser::finish(RunBuilder& out) {
           {0,
            "the epoch times stand without epoch and step: if several ranks wrote this log, their "
            "lines are counted as epochs of their own"});
+    }
+    if (images_ && !odd_images_) {
+      Facts& facts = draft->log.facts;
+      facts.global_batch_size.set(static_cast<std::int64_t>(*images_), FactSource::log);
+      facts.gradient_accumulation_steps.set(1, FactSource::log);
+    }
+    if (odd_times_ > 0) {
+      draft->log.notices.push_back(
+          {odd_times_,
+           "the time of the epoch over that of a step gives fewer steps than the loss line "
+           "counted: one of the two times is wrong, and the rate with it may be"});
     }
     if (coarse_) {
       draft->log.notices.push_back({0,

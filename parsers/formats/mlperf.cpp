@@ -62,6 +62,7 @@ class MlperfParser final : public LineParser {
   bool see_step(const Line& line);
   void stop(const Json& metadata, double time_ms, const Line& line, RunBuilder& out);
   void conclude();
+  void begin_headless(const Line& line, RunBuilder& out);
   bool see_script_rate(const Line& line);
   void tell_samples(RunDraft& draft, double seconds) const;
   void tell_facts(RunDraft& draft) const;
@@ -118,6 +119,8 @@ bool MlperfParser::passes_over(std::string_view key) const {
   static constexpr std::string_view kOfARun[] = {"eval_accuracy", "train_samples", "run_stop"};
   if (key == "run_start") return draft_ != nullptr;  // another rank's
   if (key == "tracked_stats") return draft_ == nullptr && stopped_ == nullptr;
+  // Of a log without its head run_stop is the first statement on a run.
+  if (key == "run_stop" && stopped_ == nullptr) return false;
   if (std::ranges::find(kOfARun, key) != std::end(kOfARun)) return draft_ == nullptr;
   return std::ranges::find(kSettings, key) == std::end(kSettings);
 }
@@ -192,8 +195,20 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
     }
     (draft_ != nullptr ? draft_ : stopped_)->last_line = line.number;
   } else if (key == "run_stop") {
+    if (draft_ == nullptr) begin_headless(line, out);
     stop(metadata, time_ms, line, out);
   }
+}
+
+// The tail of a log tells how the run ended, and neither its time nor its rate.
+void MlperfParser::begin_headless(const Line& line, RunBuilder& out) {
+  draft_ = &out.extra(WorkKind::training, line.number);
+  draft_->own_facts = true;
+  draft_->log.iteration_unit = IterationUnit::optimizer_step;
+  draft_->log.notices.push_back(
+      {line.number,
+       "run_start is not in this log: the official time is not told, and no rate is taken"});
+  start_ms_ = kUnknown;
 }
 
 void MlperfParser::tell_facts(RunDraft& draft) const {

@@ -7,6 +7,8 @@
 //   # Out of bounds values : 0 OK
 //   # Avg bus bandwidth    : 448.212
 //
+// Builds of rccl-tests of 2025 add the columns "algo proto nchannels" behind the last "#wrong".
+//
 // Where the table was quoted as Markdown the '#' that begin its lines are lost.
 //
 // What a sensible result is: collectives of different sizes have no common rate, and small ones are
@@ -65,6 +67,7 @@ class NcclTestsParser final : public LineParser {
   bool table_ = false;
   std::optional<Row> largest_;
   std::int64_t rows_ = 0, table_line_ = 0;
+  std::size_t more_ = 0;  ///< columns behind the last "#wrong"
   std::string collective_;
   bool wrong_ = false;
   std::optional<Outcome> failure_;  ///< "HOST: Test NCCL failure common.cu:303 '...'"
@@ -86,7 +89,8 @@ std::vector<std::string_view> words(std::string_view text) {
 // size count type redop root time algbw busbw #wrong [time algbw busbw #wrong]; before 2.10 there
 // is no root for some collectives.
 bool NcclTestsParser::see_row(const Line& line) {
-  const auto cells = words(line.text);
+  auto cells = words(line.text);
+  if (cells.size() > more_) cells.resize(cells.size() - more_);
   if (cells.size() < 7 || line.terminator == 0) return false;
   const auto bytes = to_double(cells[0]);
   const auto count = to_double(cells[1]);
@@ -163,6 +167,8 @@ bool NcclTestsParser::parse(const Line& line, RunBuilder& out) {
   }
   if (text.starts_with("size ") && text.find("algbw   busbw") != std::string_view::npos) {
     table_ = true;
+    const auto last = line.text.rfind("#wrong");
+    more_ = last == std::string_view::npos ? 0 : words(line.text.substr(last)).size() - 1;
     if (table_line_ == 0) table_line_ = line.number;
     return true;
   }

@@ -14,6 +14,13 @@
 //       batch_cost: 1.7087 data_cost: 0.0102 ips: 11.1193 images/s
 //   date [INFO] [TRAIN] epoch: 1, iter: 20/500, loss: 2.0, lr: 0.009, batch_cost: 0.5344,
 //       reader_cost: 0.07273, ips: 3.7425 samples/sec | ETA 00:04:16     (PaddleSeg)
+//   [Epoch 59, iter: 900] lr: 4e-05, loss: -0.89, avg_reader_cost: 0.00019 sec,
+//       avg_batch_cost: 0.16477 sec, avg_samples: 18.0, avg_ips: 109.2 images/sec.
+//   [date] root INFO: [epoch 0, iter 0][TRAIN]avg_samples: 32.0 , ... avg_ips: 2880.2 images/sec
+//                                                                    (the template of
+//                                                                    reproductions)
+//   Epoch [1/2], Iter [01/14], reader_cost: 1.00473 s, batch_cost: 74.52487 s, ips: 54.9 samples/s,
+//       eta: 0:34:46                                                 (means since the epoch began)
 //   INFO:utils.utility:[Pass 0, train batch 10]   loss 21.7, acc1 0.0, lr 0.1, batch_cost 0.13110
 //   sec,
 //       reader_cost 0.00069 sec, ips 976.32917 images/sec                (models of 2020)
@@ -34,9 +41,12 @@
 #include "parsers/text/argument_text.h"
 #include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
+#include "parsers/text/paddle_counts.h"
 
 namespace bertbench {
 namespace {
+
+using Count = PaddleCount;
 
 constexpr std::string_view kAnchors[] = {"batch_cost: ",
                                          ", batch_cost=",
@@ -49,98 +59,6 @@ constexpr std::string_view kAnchors[] = {"batch_cost: ",
                                          "INFO:     batch_size : ",
                                          "INFO: TRAIN : ",
                                          "INFO: VALID : "};
-
-constexpr double kMost = 1e12;
-
-struct Count {
-  std::int64_t epoch = 0;
-  std::int64_t step = 0;       ///< done: of the epoch, or of the run
-  std::int64_t per_epoch = 0;  ///< 0: not told
-  bool of_run = false;
-  bool mean_of_epoch = false;  ///< the times are means since the epoch began
-  bool all_cards = false;
-  std::int64_t planned = 0;  ///< last step of the run; 0: not told
-};
-
-std::optional<std::int64_t> whole(Cursor& cursor) {
-  cursor.blanks();
-  const auto n = cursor.integer();
-  return n && *n >= 0 && *n < static_cast<std::int64_t>(kMost) ? n : std::nullopt;
-}
-
-// "[Train][Epoch 1/120][Iter: 10/5005]"
-std::optional<Count> clas_count(const Line& line) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("[Train][Epoch ")) return std::nullopt;
-  const auto epoch = whole(cursor);
-  if (!epoch || !cursor.skip_past("][Iter: ")) return std::nullopt;
-  const auto iteration = whole(cursor);
-  if (!iteration || !cursor.literal("/")) return std::nullopt;
-  const auto all = whole(cursor);
-  if (!all || *iteration >= *all || !cursor.literal("]")) return std::nullopt;
-  Count out{*epoch, *iteration + 1, *all, false, true, false};
-  out.all_cards = cursor.literal(" ");  // PLSC
-  return out;
-}
-
-// "epoch:0  , train step:50", "epoch:[  1/50 ] train step:10", "[Pass 0, train batch 10]"
-std::optional<Count> train_step_count(const Line& line) {
-  Cursor cursor(line);
-  const bool pass = cursor.skip_past("[Pass ");
-  if (!pass && !cursor.skip_past("epoch:")) return std::nullopt;
-  if (!pass) cursor.literal("[");
-  const auto epoch = whole(cursor);
-  if (!epoch || !cursor.skip_past(pass ? ", train batch " : " train step:")) return std::nullopt;
-  const auto step = whole(cursor);
-  if (!step) return std::nullopt;
-  return Count{*epoch, *step + 1, 0, false, !pass, false};
-}
-
-// "epoch: [1/2], global_step: 100", "epoch: [1/500], iter: 20", "[TRAIN] epoch: 1, iter: 20/500",
-// to 2021 "[TRAIN] epoch=1, iter=20/500"
-std::optional<Count> run_count(const Line& line) {
-  Cursor cursor(line);
-  const bool old = cursor.skip_past("[TRAIN] epoch=");
-  const bool seg = old || cursor.skip_past("[TRAIN] epoch: ");
-  if (!seg && !cursor.skip_past("epoch: [")) return std::nullopt;
-  const auto epoch = whole(cursor);
-  if (!epoch) return std::nullopt;
-  if (!seg && (!cursor.skip_past("], ") ||
-               (!cursor.literal("global_step: ") && !cursor.literal("iter: ")))) {
-    return std::nullopt;
-  }
-  if (seg && !cursor.skip_past(old ? ", iter=" : ", iter: ")) return std::nullopt;
-  const auto step = whole(cursor);
-  if (!step) return std::nullopt;
-  Count out{*epoch, *step, 0, true, false, false};
-  if (seg && cursor.literal("/")) out.planned = whole(cursor).value_or(0);
-  return out;
-}
-
-// "Epoch: [0] [ 20/200]", "Epoch: 1/200, iter: 100/3334"
-std::optional<Count> det_count(const Line& line) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("Epoch: ")) return std::nullopt;
-  const bool det = cursor.literal("[");
-  const auto epoch = whole(cursor);
-  if (!epoch || !cursor.skip_past(det ? "] [" : ", iter: ")) return std::nullopt;
-  const auto step = whole(cursor);
-  if (!step || !cursor.literal("/")) return std::nullopt;
-  const auto all = whole(cursor);
-  if (!all || *step > *all) return std::nullopt;
-  return Count{*epoch, det ? *step + 1 : *step, *all, false, false, false};
-}
-
-std::optional<Count> count_of(const Line& line) {
-  for (const std::string_view other : {"[Eval]", "valid step", "END epoch", "step_idx:"}) {
-    if (has(line, other)) return std::nullopt;
-  }
-  auto count = clas_count(line);
-  if (!count) count = train_step_count(line);
-  if (!count) count = run_count(line);
-  if (!count) count = det_count(line);
-  return count;
-}
 
 // "2024/07/31 20:24:32", "2021-05-19 18:05:06", "07/21 14:40:44": the last names no year.
 double clock_of(const Line& line) {
@@ -171,10 +89,13 @@ class PaddleVisionParser final : public LineParser {
   void see_batch(double product, double cost, bool whole_interval);
   void see_setting(const Line& line);
   bool counts_on(const Count& count);
+  void see_mean(const Count& count, double cost, Sample& sample);
 
   RunDraft* run_ = nullptr;
   std::int64_t epoch_ = -1, base_ = 0, step_ = 0, stride_ = 0, per_epoch_ = 0;
   double time_s_ = kUnknown, wrap_s_ = 0;
+  std::int64_t mean_epoch_ = -1, mean_step_ = 0;
+  double mean_s_ = 0;  ///< since the epoch began
   std::optional<std::int64_t> batch_, global_, world_;
   bool in_train_ = false, mean_ = false, all_cards_ = false, untold_length_ = false;
 };
@@ -192,9 +113,25 @@ bool PaddleVisionParser::counts_on(const Count& count) {
     time_s_ = kUnknown;
     wrap_s_ = 0;
   }
+  if (count.of_epoch) base_ = (count.epoch - 1) * count.per_epoch;
   epoch_ = count.epoch;
   per_epoch_ = count.per_epoch;
   return on;
+}
+
+// What the means since the epoch began say of the batches since the line before.
+void PaddleVisionParser::see_mean(const Count& count, double cost, Sample& sample) {
+  const double whole_s = cost * static_cast<double>(count.step);
+  const bool same = count.epoch == mean_epoch_ && count.step > mean_step_;
+  sample.iterations = same ? count.step - mean_step_ : count.step;
+  const double seconds = same ? whole_s - mean_s_ : whole_s;
+  if (seconds > 0) {
+    sample.seconds = seconds;
+    sample.rate = static_cast<double>(sample.iterations) / seconds;
+  }
+  mean_epoch_ = count.epoch;
+  mean_step_ = count.step;
+  mean_s_ = whole_s;
 }
 
 // ips x batch_cost is the batch, where the digits leave no doubt. A partial batch is smaller.
@@ -209,15 +146,16 @@ void PaddleVisionParser::see_batch(double product, double cost, bool whole_inter
 }
 
 bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
-  const auto count = count_of(line);
+  const auto count = paddle_count(line);
   auto cost = number_after(line, "batch_cost:");
   if (!cost) cost = number_after(line, "batch_cost ");
   if (!cost) cost = number_after(line, "batch_cost=");
   if (!cost) cost = number_after(line, "elapse:");
   if (!cost) cost = number_after(line, " elapse ");
-  if (!count || !cost || !(*cost > 0 && *cost < kMost)) return false;
+  if (!count || !cost || !(*cost > 0 && *cost < kMostPaddle)) return false;
   auto ips = number_after(line, " ips:");
   if (!ips) ips = number_after(line, " ips ");
+  if (!ips) ips = number_after(line, " avg_ips:");
   if (!counts_on(*count) && run_ != nullptr) {
     out.close(WorkKind::training);
     run_ = nullptr;
@@ -233,7 +171,9 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   double seconds = *cost;
   if (samples && batch_ && ips && *ips > 0) seconds = static_cast<double>(*batch_) / *ips;
   sample.rate = count->all_cards && ips ? *ips : 1 / seconds;
-  if (!count->mean_of_epoch && !first) {
+  if (count->of_epoch) {
+    see_mean(*count, *cost, sample);
+  } else if (!count->mean_of_epoch && !first) {
     sample.seconds = seconds * static_cast<double>(sample.iterations);
   }
   sample.time_s = clock_of(line) + wrap_s_;
@@ -266,17 +206,18 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
 void PaddleVisionParser::see_setting(const Line& line) {
   if (const auto shards = number_after(line, "pipeline with num_shards:")) {
     const bool training = has(line, "(Train)") || has(line, " Train ");
-    if (training && *shards >= 1 && *shards < kMost) world_ = static_cast<std::int64_t>(*shards);
+    if (training && *shards >= 1 && *shards < kMostPaddle)
+      world_ = static_cast<std::int64_t>(*shards);
   } else if (const auto ranks = number_after(line, "init nccl context nranks:")) {
     const bool all = has(line, " ring id: 0");  // the other rings may be of some ranks
-    if (all && *ranks >= 1 && *ranks < kMost) world_ = static_cast<std::int64_t>(*ranks);
+    if (all && *ranks >= 1 && *ranks < kMostPaddle) world_ = static_cast<std::int64_t>(*ranks);
   } else if (has(line, " distributed : False")) {
     world_ = 1;
   } else if (has(line, "INFO: TRAIN : ") || has(line, "INFO: VALID : ")) {
     in_train_ = has(line, "INFO: TRAIN : ");
   } else if (const auto batch = number_after(line, "INFO:     batch_size :"); batch && in_train_) {
     // PaddleClas of 2020: of all cards
-    if (*batch >= 1 && *batch < kMost) global_ = static_cast<std::int64_t>(*batch);
+    if (*batch >= 1 && *batch < kMostPaddle) global_ = static_cast<std::int64_t>(*batch);
     in_train_ = false;
   }
 }

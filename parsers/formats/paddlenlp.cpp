@@ -60,10 +60,15 @@ bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
   }
   if (open == nullptr) step_ = 0;
   // A resumed run does not begin at 0: the rate tells how many steps the interval has.
+  constexpr double kThinned = 1.5;
   const double steps = std::fmin(std::fmax(1, std::round(*steps_rate * *seconds)), 1e12);
   Sample sample;
   sample.step = at;
   sample.iterations = step_ > 0 && at > step_ ? at - step_ : static_cast<std::int64_t>(steps);
+  // Of a log whose lines were thinned out the time is that of its own interval only.
+  if (static_cast<double>(sample.iterations) > kThinned * steps) {
+    sample.iterations = static_cast<std::int64_t>(steps);
+  }
   step_ = at;
   sample.seconds = *seconds;
   sample.loss = number_after(line, "loss:");

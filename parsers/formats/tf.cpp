@@ -39,22 +39,20 @@ class TfParser final : public LineParser {
   bool see_message(const TfMessage& message, const Line& line, RunBuilder& out);
   bool see_dle(const Line& line, RunBuilder& out);
   void see_loss_step(const TfMessage& message, const Line& line, RunBuilder& out);
-  void refine_seconds(Sample& sample) const;
   void see_global_step_rate(const TfMessage& message, double rate, const Line& line,
                             RunBuilder& out);
-  void see_examples_rate(double rate, const TfMessage& message);
+  void see_examples_rate(double rate, const Line& line);
   void put_rate(RunBuilder& out);
   RunDraft& draft(Series series, std::int64_t line, RunBuilder& out);
   RunDraft& statement_draft(std::int64_t line, RunBuilder& out);
   void end_run(RunBuilder& out);
-  double unwrapped(double time_s);
 
   /// One run's lines come in up to three series; the best one becomes the RunLog.
   RunDraft* series_[3] = {nullptr, nullptr, nullptr};
   RunDraft* statements_ = nullptr;  ///< what is said about the whole training run
   RunDraft* evaluation_ = nullptr;
   bool evaluating_ = false;
-  double wrap_s_ = 0, newest_time_ = kUnknown;
+  TfClock clock_;
 
   // rate_only: global_step/sec lines carry no step. A line waits for its examples/sec line.
   struct Waiting {
@@ -67,20 +65,13 @@ class TfParser final : public LineParser {
   double rate_time_ = kUnknown;  ///< clock of the record before
   std::int64_t rate_step_ = 0;
   double step_rate_ = kUnknown, step_examples_ = kUnknown;  ///< for the loss line that follows
+  double loss_rate_ =
+      kUnknown;  ///< steps/s by the seconds of the newest loss line, if it has no rate
   std::int64_t loss_step_ = -1;
   std::int64_t dle_step_ = -1;
   TfTurns turns_;
   bool samples_ = false;  ///< ResNet: rates of single iterations, not of all
 };
-
-// Year's end: the stamps name no year.
-double TfParser::unwrapped(double time_s) {
-  if (std::isnan(time_s)) return time_s;
-  constexpr double kYear = 366.0 * 86400, kHalf = kYear / 2;
-  if (newest_time_ - (time_s + wrap_s_) > kHalf) wrap_s_ += kYear;
-  if (!(newest_time_ > time_s + wrap_s_)) newest_time_ = time_s + wrap_s_;
-  return time_s + wrap_s_;
-}
 
 RunDraft& TfParser::draft(Series series, std::int64_t line, RunBuilder& out) {
   RunDraft*& slot = series_[static_cast<std::size_t>(series)];
@@ -128,7 +119,7 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
   }
   if (starts("examples/sec: ")) {
     const auto rate = number_after(said, "examples/sec: ");
-    if (rate) see_examples_rate(*rate, message);
+    if (rate) see_examples_rate(*rate, line);
     return rate.has_value();
   }
   if (message.text.find(", step = ") != std::string_view::npos) {
@@ -185,9 +176,11 @@ void TfParser::see_loss_step(const TfMessage& message, const Line& said, RunBuil
   sample.seconds = read->seconds;
   sample.line = said.number;
   sample.rank = said.rank;
-  sample.time_s = unwrapped(message.time_s);
-  refine_seconds(sample);
+  sample.time_s = clock_.unwrapped(message.time_s);
   RunDraft* run = series_[static_cast<std::size_t>(Series::loss_step)];
+  if (run != nullptr && run->last() != nullptr) {
+    sample.seconds = tf_refined(sample.seconds, sample.step - run->last()->step, step_rate_);
+  }
   if (run != nullptr && run->goes_back(sample)) end_run(out);
   RunDraft& target = draft(Series::loss_step, said.number, out);
   // Of a log without its head: the seconds are those since a line that is not there.
@@ -197,6 +190,11 @@ void TfParser::see_loss_step(const TfMessage& message, const Line& said, RunBuil
     statements_->ended_well = false;
   }
   if (sample.step != loss_step_) {
+    const Record* before = target.last();
+    loss_rate_ = kUnknown;
+    if (before != nullptr && std::isnan(step_examples_) && sample.step > before->step) {
+      loss_rate_ = static_cast<double>(sample.step - before->step) / sample.seconds;
+    }
     if (!std::isnan(step_examples_)) {
       sample.rate = step_examples_;
       target.log.rate_unit = RateUnit::sequences_per_second;
@@ -210,41 +208,40 @@ void TfParser::see_loss_step(const TfMessage& message, const Line& said, RunBuil
   target.add(sample);
 }
 
-// The loss line's seconds have three decimals; global_step/sec of the same interval has six digits.
-void TfParser::refine_seconds(Sample& sample) const {
-  const RunDraft* run = series_[static_cast<std::size_t>(Series::loss_step)];
-  if (std::isnan(sample.seconds) || !(step_rate_ > 0) || run == nullptr || run->last() == nullptr) {
-    return;
-  }
-  const std::int64_t steps = sample.step - run->last()->step;
-  const double seconds = static_cast<double>(steps) / step_rate_;
-  if (steps > 0 && std::abs(seconds - sample.seconds) <= 0.001 + 1e-4 * seconds) {
-    sample.seconds = seconds;
-  }
-}
-
 void TfParser::see_global_step_rate(const TfMessage& message, double rate, const Line& line,
                                     RunBuilder& out) {
   step_rate_ = rate;
   if (waiting_.set && waiting_.text == message.text && !waiting_.twice &&
       waiting_.absl != message.absl) {
     waiting_.twice = true;  // the same message from the other logger
-    if (message.absl) waiting_.time_s = unwrapped(message.time_s);
+    if (message.absl) waiting_.time_s = clock_.unwrapped(message.time_s);
     return;
   }
   put_rate(out);
   waiting_ = {};
   waiting_.set = true;
   waiting_.rate = rate;
-  waiting_.time_s = unwrapped(message.time_s);
+  waiting_.time_s = clock_.unwrapped(message.time_s);
   waiting_.text = message.text;
   waiting_.absl = message.absl;
   waiting_.line = line.number;
 }
 
-void TfParser::see_examples_rate(double rate, const TfMessage&) {
+// On a TPU the loss line stands in front of the rates of its interval: they are its own where
+// global_step/sec is what the loss line's seconds say.
+void TfParser::see_examples_rate(double rate, const Line& line) {
+  constexpr double kSame = 1e-3;
   step_examples_ = rate;
   if (waiting_.set) waiting_.examples = rate;
+  RunDraft* run = series_[static_cast<std::size_t>(Series::loss_step)];
+  if (run == nullptr || !(std::abs(step_rate_ / loss_rate_ - 1) < kSame)) return;
+  Sample sample;
+  sample.step = loss_step_;
+  sample.rate = rate;
+  sample.line = line.number;
+  run->log.rate_unit = RateUnit::sequences_per_second;
+  run->add(sample);
+  step_rate_ = step_examples_ = loss_rate_ = kUnknown;
 }
 
 // A record from a global_step/sec line: how many steps it covers follows from the clock.
@@ -364,7 +361,7 @@ void TfParser::end_run(RunBuilder& out) {
   for (RunDraft*& run : series_) run = nullptr;
   statements_ = nullptr;
   first_ = waiting_ = {};
-  rate_time_ = step_rate_ = step_examples_ = kUnknown;
+  rate_time_ = step_rate_ = step_examples_ = loss_rate_ = kUnknown;
   rate_step_ = 0;
   loss_step_ = dle_step_ = -1;
 }

@@ -51,6 +51,20 @@ std::optional<TfLossStep> tf_loss_step(const Line& message) {
   return out;
 }
 
+double TfClock::unwrapped(double time_s) {
+  if (std::isnan(time_s)) return time_s;
+  constexpr double kYear = 366.0 * 86400, kHalf = kYear / 2;
+  if (newest_ - (time_s + wrap_s_) > kHalf) wrap_s_ += kYear;
+  if (!(newest_ > time_s + wrap_s_)) newest_ = time_s + wrap_s_;
+  return time_s + wrap_s_;
+}
+
+double tf_refined(double seconds, std::int64_t steps, double steps_per_second) {
+  if (std::isnan(seconds) || !(steps_per_second > 0) || steps <= 0) return seconds;
+  const double finer = static_cast<double>(steps) / steps_per_second;
+  return std::abs(finer - seconds) <= 0.001 + 1e-4 * finer ? finer : seconds;
+}
+
 std::optional<TfDleLine> tf_dle_line(const Line& line) {
   Cursor cursor(line);
   if (!cursor.skip_past("DLL ")) return std::nullopt;

@@ -240,5 +240,22 @@ TEST(Gluonnlp, TakesTheTimesOfEpochs) {
   EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("evaluation and saving"));
 }
 
+// The time of the first line is that of 300 batches, not of all 3900 that its counter tells.
+TEST(Gluonnlp, ALogWithoutItsHeadCountsItsFirstLineAsOneInterval) {
+  const auto runs = read_text(
+      "2020-07-11 00:37:18,464 - root - INFO - Epoch: 1, Batch: 3900/8164, Loss "
+      "span/answer/total=0.7729/0.1773/0.9502, LR=0.00001868, grad_norm=21.5925. Time cost=90.67, "
+      "Throughput=52.94 samples/s ETA=1.70h\n"
+      "2020-07-11 00:38:47,375 - root - INFO - Epoch: 1, Batch: 4200/8164, Loss "
+      "span/answer/total=0.7711/0.1762/0.9473, LR=0.00001841, grad_norm=20.0461. Time cost=88.91, "
+      "Throughput=53.99 samples/s ETA=1.67h\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[0].step, 3900);
+  EXPECT_EQ(runs[0].records[0].iterations, 300);
+  EXPECT_EQ(runs[0].records[1].iterations, 300);
+  EXPECT_EQ(runs[0].records[0].printed_rate, 52.94);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -171,5 +171,43 @@ TEST(Mindspore, ReadsImagesPerSecondBehindTheTimeOfAStep) {
   EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
 }
 
+TEST(Mindspore, ImagesPerSecondTimesTheTimeOfAStepAreTheBatchOfAllDevices) {
+  const auto runs = read_text(
+      "2023-01-10 17:29:07,004:INFO:epoch[1], iter[377], loss:1280.677487, per step time: 7642.25 "
+      "ms, fps: 8.37, lr:0.003\n"
+      "2023-01-10 17:32:11,619:INFO:epoch[2], iter[755], loss:681.348236, per step time: 488.40 "
+      "ms, fps: 131.04, lr:0.006\n"
+      "2023-01-10 17:35:15,484:INFO:epoch[3], iter[1133], loss:595.682223, per step time: 486.41 "
+      "ms, fps: 131.58, lr:0.009\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 64);
+}
+
+TEST(Mindspore, TutorialsTellTheEpochInFrontOfItsTimes) {
+  const auto runs = read_text(
+      "Epoch: [  9/ 10], Average Train Loss: [0.311], Accuracy: [0.983]\n"
+      "epoch time: 73737.748 ms, per step time: 5266.982 ms\n"
+      "--------------------\n"
+      "Epoch: [ 10/ 10], Average Train Loss: [0.280], Accuracy: [1.000]\n"
+      "epoch time: 69964.226 ms, per step time: 4997.445 ms\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.at(1).step, 140);
+  EXPECT_EQ(runs[0].records[1].loss, 0.280);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
+TEST(Mindspore, TellsThatTheTimesOfAnEpochContradictItsSteps) {
+  const auto runs = read_text(
+      "epoch: 1 step 5004, loss is 4.5680037\n"
+      "epoch time: 2312519.441 ms, per step time: 462.134 ms\n"
+      "epoch: 2 step 5004, loss is 2.964888\n"
+      "Epoch time: 1350398.913 ms, per step time: 369.864 ms\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.at(0).iterations, 5004);
+  ASSERT_EQ(runs[0].notices.size(), 1u);
+  EXPECT_EQ(runs[0].notices[0].line, 4);
+  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("fewer steps than the loss line"));
+}
+
 }  // namespace
 }  // namespace bertbench

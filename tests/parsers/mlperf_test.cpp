@@ -203,5 +203,21 @@ TEST(Mlperf, TellsWhereTheScriptsClosingRateIsAnother) {
   }
 }
 
+TEST(Mlperf, TheTailOfALogTellsHowTheRunEnded) {
+  const std::string stop =
+      R"( 0: :::MLLOG {"namespace": "", "time_ms": 1719843796272, "event_type": "INTERVAL_END", )"
+      R"("key": "run_stop", "value": null, "metadata": {"status": )";
+  const auto runs = read_text(stop + "\"aborted\"}}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::error);
+  EXPECT_FALSE(runs[0].summary);
+  const auto well = read_text(stop + "\"success\"}}\n" + stop + "\"success\"}}\n");
+  ASSERT_EQ(well.size(), 1u);  // another rank's
+  EXPECT_EQ(well[0].outcome.status, Status::completed);
+  EXPECT_FALSE(well[0].summary);
+  ASSERT_FALSE(well[0].notices.empty());
+  EXPECT_THAT(well[0].notices[0].text, testing::HasSubstr("run_start is not in this log"));
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -83,5 +83,21 @@ TEST(NcclTests, QuotedAsMarkdownTheHeadAndTheFootHaveLostTheirMarks) {
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
+TEST(NcclTests, ReadsTheColumnsThatNewBuildsOfRcclAdd) {
+  const auto runs = read_text(
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     "
+      "time   algbw   busbw #wrong     algo     proto   nchannels\n"
+      "     2097152        524288     float     sum      -1    87.02   24.10   45.18      0    "
+      "86.52   24.24   45.45      0    RING    SIMPLE          32\n"
+      "   268435456      67108864     float     sum      -1   1377.7  194.84  365.33      0   "
+      "1376.1  195.07  365.76      0    RING    SIMPLE          32\n"
+      "# Out of bounds values : 0 OK\n"
+      "# Avg bus bandwidth    : 249.115 \n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_NEAR(runs[0].records.at(0).seconds, 1377.7e-6, 1e-12);
+  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("bus bandwidth 365.33 GB/s (in place "
+                                                          "365.76)"));
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -174,5 +174,43 @@ TEST(PaddleVision, TakesTheCardsFromTheRingOfAll) {
   EXPECT_EQ(runs[0].outcome.status, Status::truncated);
 }
 
+TEST(PaddleVision, ReadsTheTemplateOfReproductions) {
+  const auto runs = read_text(
+      "[Epoch 59, iter: 900] lr: 0.00004, loss: -0.89112, avg_reader_cost: 0.00019 sec, "
+      "avg_batch_cost: 0.16477 sec, avg_samples: 18.0, avg_ips: 109.24083 images/sec.\n"
+      "[Epoch 59, iter: 1000] lr: 0.00004, loss: -0.88338, avg_reader_cost: 0.00018 sec, "
+      "avg_batch_cost: 0.16448 sec, avg_samples: 18.0, avg_ips: 109.43343 images/sec.\n"
+      "[Epoch 60, iter: 100] lr: 0.00004, loss: -0.90081, avg_reader_cost: 0.00375 sec, "
+      "avg_batch_cost: 0.16913 sec, avg_samples: 18.0, avg_ips: 106.42518 images/sec.\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 18);
+  EXPECT_EQ(runs[0].records[2].iterations, 100);
+  EXPECT_NEAR(runs[0].records[1].seconds, 16.448, 1e-3);
+  const auto guide = read_text(
+      "[2021/12/04 05:16:13] root INFO: [epoch 0, iter 0][TRAIN]avg_samples: 32.0 , "
+      "avg_reader_cost: 0.0010543 sec, avg_batch_cost: 0.0111100 sec, loss: 0.3450000 , avg_ips: "
+      "2880.2952878 images/sec\n");
+  ASSERT_EQ(guide.size(), 1u);
+  EXPECT_NEAR(guide[0].records.at(0).printed_rate, 2880.2952878 / 32, 1e-6);
+}
+
+TEST(PaddleVision, MeansSinceTheEpochBeganGiveTheTimesOfTheLines) {
+  const auto runs = read_text(
+      "Epoch [1/2], Iter [01/14], reader_cost: 1.00473 s, batch_cost: 74.52487 s, ips: 54.96152 "
+      "samples/s, eta: 0:34:46\n"
+      "Epoch [1/2], Iter [02/14], reader_cost: 0.50253 s, batch_cost: 37.26772 s, ips: 109.90745 "
+      "samples/s, eta: 0:16:46\n"
+      "Epoch [2/2], Iter [14/14], reader_cost: 0.10162 s, batch_cost: 0.10956 s, ips: 37384.97312 "
+      "samples/s, eta: 0:00:00\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_NEAR(runs[0].records[1].seconds, 2 * 37.26772 - 74.52487, 1e-9);
+  EXPECT_EQ(runs[0].records[2].step, 28);
+  EXPECT_EQ(runs[0].records[2].iterations, 14);
+  EXPECT_NEAR(runs[0].records[2].seconds, 14 * 0.10956, 1e-9);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -76,5 +76,22 @@ TEST(Paddlenlp, KeepsEvaluationApart) {
   EXPECT_EQ(runs[1].summary->value, 200);
 }
 
+// Every fifth line of a log: the counter runs on, the time is that of ten steps.
+TEST(Paddlenlp, ThinnedLinesDoNotCountStepsWhoseTimeIsNotTold) {
+  const auto runs = read_text(
+      "[2022-08-31 16:19:13,747] [    INFO] -   Total train batch size (w. parallel, distributed & "
+      "accumulation) = 8\n"
+      "[2022-08-31 16:19:20,652] [    INFO] - loss: 2.4, learning_rate: 3e-05, global_step: 40, "
+      "interval_runtime: 1.5467, interval_samples_per_second: 5.172, interval_steps_per_second: "
+      "6.465, epoch: 0.1058\n"
+      "[2022-08-31 16:19:28,405] [    INFO] - loss: 2.3, learning_rate: 3e-05, global_step: 90, "
+      "interval_runtime: 1.5503, interval_samples_per_second: 5.16, interval_steps_per_second: "
+      "6.45, epoch: 0.2381\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.at(1).step, 90);
+  EXPECT_EQ(runs[0].records[1].iterations, 10);
+  EXPECT_NEAR(runs[0].records[1].printed_rate, 80 / 1.5503, 1e-6);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -192,5 +192,36 @@ TEST(Tf, ReadsTheImagesOfResnetWhereNothingClosesTheRun) {
   EXPECT_EQ(runs[0].summary->value, 9123.5);
 }
 
+// TPUEstimator: the loss line, then the rates of the interval that it closes.
+TEST(Tf, OnATpuTheRatesBehindALossLineAreItsOwn) {
+  const auto runs = read_text(
+      "INFO:tensorflow:loss = 0.3671875, step = 1000000\n"
+      "INFO:tensorflow:loss = 0.31445312, step = 1000100 (45.773 sec)\n"
+      "INFO:tensorflow:global_step/sec: 2.18469\n"
+      "INFO:tensorflow:examples/sec: 279.641\n"
+      "INFO:tensorflow:loss = 0.26171875, step = 1000200 (41.178 sec)\n"
+      "INFO:tensorflow:global_step/sec: 2.42847\n"
+      "INFO:tensorflow:examples/sec: 310.844\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 279.641);
+  EXPECT_EQ(runs[0].records[2].printed_rate, 310.844);
+}
+
+TEST(Tf, RatesInFrontOfALossLineStayThoseOfTheLineBehindThem) {
+  const auto runs = read_text(
+      "INFO:tensorflow:loss = 11.0, step = 0\n"
+      "INFO:tensorflow:global_step/sec: 2.00001\n"
+      "INFO:tensorflow:examples/sec: 64.0003\n"
+      "INFO:tensorflow:loss = 10.0, step = 100 (50.000 sec)\n"
+      "INFO:tensorflow:global_step/sec: 2.00002\n"
+      "INFO:tensorflow:examples/sec: 64.0006\n"
+      "INFO:tensorflow:loss = 9.0, step = 200 (50.000 sec)\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 64.0003);
+  EXPECT_EQ(runs[0].records[2].printed_rate, 64.0006);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -146,5 +146,11 @@ TEST(TqdmBar, TellsTrainingFromOtherWorkByItsDescription) {
   }
 }
 
+TEST(TqdmBar, ACarriageReturnThatAPagerShowsIsNoPartOfTheName) {
+  const auto bars = bars_of("^MIteration:  20%|##        | 501/2549 [07:30<29:03,  1.17it/s]");
+  ASSERT_EQ(bars.size(), 1u);
+  EXPECT_EQ(bars[0].description, "Iteration");
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -1,0 +1,46 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+TEST(Dllogger, ClosingLinesAloneOfTwoRunsAreTwoRuns) {
+  const std::string train = "DLL 2023-11-04 03:36:56.678414 -  e2e_train_time : ";
+  const auto runs = read_text(
+      train +
+      "342.62 s training_sequences_per_second : 517.415 sequences/s final_loss : 0.088 None\n" +
+      train +
+      "342.62 s training_sequences_per_second : 517.415 sequences/s final_loss : 0.088 None\n" +
+      train +
+      "737.38 s training_sequences_per_second : 240.419 sequences/s final_loss : 0.087 None\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_NEAR(runs[0].summary->value, 517.415, 1e-9);
+  EXPECT_NEAR(runs[1].summary->value, 240.419, 1e-9);
+}
+
+TEST(Dllogger, ReadsTheBenchmarkOfNnUnet) {
+  const auto runs = read_text(
+      "DLL 2022-05-12 14:09:13.825000 - () throughput_train : 37.348  latency_train_mean : 53.551  "
+      "latency_train_90 : 53.683  latency_train_95 : 53.727  latency_train_99 : 53.864\n"
+      "DLL 2022-05-12 14:19:13.825000 - () throughput_predict : 91.2  latency_predict_mean : "
+      "21.9\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].kind, WorkKind::training);
+  EXPECT_NEAR(runs[0].summary->value, 37.348, 1e-9);
+  EXPECT_EQ(runs[1].kind, WorkKind::inference);
+}
+
+TEST(Dllogger, AnEpochOfNcfThatTellsOnlyItsTimeIsAnIteration) {
+  const auto runs = read_text(
+      "DLL 2020-07-03 10:58:43.371321 - (26,) train_time : 9.889576196670532  eval_time : 0.67  "
+      "hr@10 : 0.9526329850606168  ndcg : 0.7448715819572108\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_NEAR(runs[0].records.at(0).seconds, 9.889576196670532, 1e-12);
+  EXPECT_EQ(runs[0].records[0].iterations, 1);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("an iteration is an epoch"));
+}
+
+}  // namespace
+}  // namespace bertbench
