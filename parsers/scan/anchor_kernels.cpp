@@ -1,6 +1,7 @@
 #include "parsers/scan/anchor_kernels.h"
 
 #include <bit>
+#include <numeric>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -11,7 +12,9 @@ namespace bertbench {
 ScanKernel best_scan_kernel() {
 #if defined(__x86_64__)
   static const ScanKernel best = [] {
-    if (__builtin_cpu_supports("avx512vbmi") > 0 && __builtin_cpu_supports("avx512bw") > 0) {
+    if (__builtin_cpu_supports("avx512bw") > 0 && __builtin_cpu_supports("avx512vbmi") > 0 &&
+        __builtin_cpu_supports("avx512vbmi2") > 0 &&
+        __builtin_cpu_supports("avx512vpopcntdq") > 0) {
       return ScanKernel::avx512vbmi;
     }
     return __builtin_cpu_supports("avx2") > 0 ? ScanKernel::avx2 : ScanKernel::portable;
@@ -37,7 +40,10 @@ void FingerprintTables::add(const char* fingerprint, std::size_t bucket,
 #if defined(__x86_64__)
 namespace {
 
-// Nothing is called in these loops, so that the tables stay in registers.
+#define BB_AVX2 __attribute__((target("avx2,popcnt")))  // every processor with AVX2 has them
+#define BB_AVX512 __attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vpopcntdq,popcnt")))
+
+// Nothing is called in the loops over text, so that the tables stay in registers.
 
 // Macros, as a vector must not cross the border of a function that is compiled without AVX.
 #define BB_TABLE(t) \
@@ -46,10 +52,8 @@ namespace {
   _mm256_and_si256(_mm256_shuffle_epi8(low, _mm256_and_si256(x, nibble)), \
                    _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(x, 3), nibble)))
 
-__attribute__((target("avx2,popcnt"))) std::uint32_t fill_avx2(const FingerprintTables& tables,
-                                                               const char* p, std::size_t steps,
-                                                               std::uint32_t newlines,
-                                                               ScanMasks& out) {
+BB_AVX2 std::uint32_t fill_avx2(const FingerprintTables& tables, const char* p, std::size_t steps,
+                                ScanMasks& out) {
   const __m256i nibble = _mm256_set1_epi8(15);
   const __m256i newline = _mm256_set1_epi8('\n');
   const __m256i zero = _mm256_setzero_si256();
@@ -58,6 +62,7 @@ __attribute__((target("avx2,popcnt"))) std::uint32_t fill_avx2(const Fingerprint
   const __m256i h0 = BB_TABLE(tables.high[0]), h1 = BB_TABLE(tables.high[1]);
   const __m256i h2 = BB_TABLE(tables.high[2]), h3 = BB_TABLE(tables.high[3]);
   std::uint64_t any = 0;
+  std::uint32_t newlines = 0;
   for (std::size_t step = 0; step < steps; ++step) {
     std::uint64_t found = 0, breaks = 0;
     for (unsigned half = 0; half < 2; ++half, p += 32) {
@@ -75,7 +80,6 @@ __attribute__((target("avx2,popcnt"))) std::uint32_t fill_avx2(const Fingerprint
     }
     out.found[step] = found;
     out.breaks[step] = breaks;
-    out.newlines[step] = newlines;
     newlines += static_cast<std::uint32_t>(std::popcount(breaks));
     any |= std::uint64_t{found != 0} << step;
   }
@@ -85,15 +89,15 @@ __attribute__((target("avx2,popcnt"))) std::uint32_t fill_avx2(const Fingerprint
 #undef BB_TABLE
 #undef BB_LOOK
 
-__attribute__((target("avx512f,avx512bw,avx512vbmi,popcnt"))) std::uint32_t fill_avx512(
-    const FingerprintTables& tables, const char* p, std::size_t steps, std::uint32_t newlines,
-    ScanMasks& out) {
+// The loop holds nothing but what the vector units do; what is asked of its masks follows, eight
+// steps at a time.
+BB_AVX512 std::uint32_t fill_avx512(const FingerprintTables& tables, const char* p,
+                                    std::size_t steps, ScanMasks& out) {
   const __m512i newline = _mm512_set1_epi8('\n');
 #define BB_HALF(j, half) _mm512_load_si512(tables.bytes[j].data() + (half))
   const __m512i a0 = BB_HALF(0, 0), b0 = BB_HALF(0, 64), a1 = BB_HALF(1, 0), b1 = BB_HALF(1, 64);
   const __m512i a2 = BB_HALF(2, 0), b2 = BB_HALF(2, 64), a3 = BB_HALF(3, 0), b3 = BB_HALF(3, 64);
 #undef BB_HALF
-  std::uint64_t any = 0;
   for (std::size_t step = 0; step < steps; ++step, p += ScanMasks::kPlaces) {
     const __m512i x0 = _mm512_loadu_si512(p), x1 = _mm512_loadu_si512(p + 1);
     const __m512i x2 = _mm512_loadu_si512(p + 2), x3 = _mm512_loadu_si512(p + 3);
@@ -101,16 +105,29 @@ __attribute__((target("avx512f,avx512bw,avx512vbmi,popcnt"))) std::uint32_t fill
                                          _mm512_permutex2var_epi8(a1, x1, b1));
     const __m512i f23 = _mm512_and_si512(_mm512_permutex2var_epi8(a2, x2, b2),
                                          _mm512_permutex2var_epi8(a3, x3, b3));
-    const std::uint64_t found = _mm512_test_epi8_mask(f01, f23);
-    const std::uint64_t breaks = _mm512_cmpeq_epi8_mask(x0, newline);
-    out.found[step] = found;
-    out.breaks[step] = breaks;
-    out.newlines[step] = newlines;
-    newlines += static_cast<std::uint32_t>(std::popcount(breaks));
-    any |= std::uint64_t{found != 0} << step;
+    out.found[step] = _mm512_test_epi8_mask(f01, f23);
+    out.breaks[step] = _mm512_cmpeq_epi8_mask(x0, newline);
   }
-  out.any = any;
-  return newlines;
+  out.any = 0;
+  // A vector load of what was stored a moment ago in parts would have to wait for it.
+  if (steps < ScanMasks::kSteps) {
+    std::uint32_t newlines = 0;
+    for (std::size_t step = 0; step < steps; ++step) {
+      newlines += static_cast<std::uint32_t>(std::popcount(out.breaks[step]));
+      out.any |= std::uint64_t{out.found[step] != 0} << step;
+    }
+    return newlines;
+  }
+  __m512i newlines = _mm512_setzero_si512();
+  for (std::size_t step = 0; step < ScanMasks::kSteps; step += 8) {
+    const __m512i found = _mm512_loadu_si512(out.found.data() + step);
+    const __m512i breaks = _mm512_loadu_si512(out.breaks.data() + step);
+    out.any |= std::uint64_t{_mm512_test_epi64_mask(found, found)} << step;
+    newlines = _mm512_add_epi64(newlines, _mm512_popcnt_epi64(breaks));
+  }
+  alignas(64) std::array<std::uint64_t, 8> lanes;
+  _mm512_store_si512(lanes.data(), newlines);
+  return static_cast<std::uint32_t>(std::accumulate(lanes.begin(), lanes.end(), std::uint64_t{0}));
 }
 
 }  // namespace
@@ -119,12 +136,12 @@ __attribute__((target("avx512f,avx512bw,avx512vbmi,popcnt"))) std::uint32_t fill
 std::uint32_t fill_masks([[maybe_unused]] ScanKernel kernel,
                          [[maybe_unused]] const FingerprintTables& tables,
                          [[maybe_unused]] const char* p, [[maybe_unused]] std::size_t steps,
-                         std::uint32_t newlines, [[maybe_unused]] ScanMasks& out) {
+                         [[maybe_unused]] ScanMasks& out) {
 #if defined(__x86_64__)
-  return kernel == ScanKernel::avx512vbmi ? fill_avx512(tables, p, steps, newlines, out)
-                                          : fill_avx2(tables, p, steps, newlines, out);
+  return kernel == ScanKernel::avx512vbmi ? fill_avx512(tables, p, steps, out)
+                                          : fill_avx2(tables, p, steps, out);
 #else
-  return newlines;
+  return 0;
 #endif
 }
 

@@ -52,16 +52,15 @@ class FingerprintTables {
 /// What a kernel tells of up to kSteps steps of kPlaces places each.
 struct ScanMasks {
   static constexpr std::size_t kPlaces = 64, kSteps = 64;
-  std::uint64_t any = 0;                       ///< bit s: some place of step s passes
-  std::array<std::uint64_t, kSteps> found;     ///< bit k of [s]: place k of step s passes
-  std::array<std::uint64_t, kSteps> breaks;    ///< bit k of [s]: it holds '\n'
-  std::array<std::uint32_t, kSteps> newlines;  ///< '\n' in front of step s
+  std::uint64_t any = 0;                     ///< bit s: some place of step s passes
+  std::array<std::uint64_t, kSteps> found;   ///< bit k of [s]: place k of step s passes
+  std::array<std::uint64_t, kSteps> breaks;  ///< bit k of [s]: it holds '\n'
 };
 
 /// Fills `out` for `steps` (up to kSteps) from `p` on, which has kWidth - 1 bytes more than the
-/// steps; `newlines` stand in front of the first. Returns the '\n' in front of the step behind the
-/// last. `kernel` must not be portable, and the processor must have it.
+/// steps. Returns the number of '\n' in them. `kernel` must not be portable, and the processor must
+/// have it.
 std::uint32_t fill_masks(ScanKernel kernel, const FingerprintTables& tables, const char* p,
-                         std::size_t steps, std::uint32_t newlines, ScanMasks& out);
+                         std::size_t steps, ScanMasks& out);
 
 }  // namespace bertbench

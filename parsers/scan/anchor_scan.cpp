@@ -135,7 +135,7 @@ std::uint32_t AnchorScanner::scan_portable(std::string_view data, std::size_t be
 // that depends on the text: of a step two places are written down whether there are so many or
 // not, and what is not kept is overwritten.
 BB_POPCNT void AnchorScanner::verify_all(std::string_view data, std::size_t begin,
-                                         const ScanMasks& masks,
+                                         const ScanMasks& masks, std::uint32_t newlines,
                                          std::vector<AnchorHit>& hits) const {
   constexpr std::size_t kPlaces = ScanMasks::kPlaces;
   std::array<std::uint16_t, ScanMasks::kSteps * kPlaces + 2> kept;
@@ -162,45 +162,60 @@ BB_POPCNT void AnchorScanner::verify_all(std::string_view data, std::size_t begi
     kept[count] = place;
     count += may_be_fingerprint(word_at(text + place)) ? 1 : 0;
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t step = kept[i] / kPlaces, place = kept[i] % kPlaces;
+  std::size_t hit = hits.size();
+  for (std::size_t i = 0; i < count; ++i) verify(data, begin + kept[i], 0, hits);
+  std::size_t counted = 0;  // steps whose line breaks are in `newlines`
+  for (; hit < hits.size(); ++hit) {
+    const std::size_t offset = hits[hit].offset - begin;
+    const std::size_t step = offset / kPlaces, place = offset % kPlaces;
+    for (; counted < step; ++counted) {
+      newlines += static_cast<std::uint32_t>(std::popcount(masks.breaks[counted]));
+    }
     const std::uint64_t before = masks.breaks[step] & ((std::uint64_t{1} << place) - 1);
-    verify(data, begin + kept[i],
-           masks.newlines[step] + static_cast<std::uint32_t>(std::popcount(before)), hits);
+    hits[hit].newlines = newlines + static_cast<std::uint32_t>(std::popcount(before));
   }
 }
 
-// The first step of a range is cut so that those behind it are aligned, the last one overlaps the
-// one in front of it; places outside the range or seen before are masked out.
+// A range of a few steps is looked at in one go, wherever they fall. Of a longer one the first step
+// is cut so that those behind it are aligned, and the last one overlaps the one in front of it.
+// Places outside the range or seen before are masked out.
 std::uint32_t AnchorScanner::scan_simd(std::string_view data, std::size_t begin, std::size_t end,
                                        std::vector<AnchorHit>& hits) const {
-  constexpr std::size_t kPlaces = ScanMasks::kPlaces;
+  constexpr std::size_t kPlaces = ScanMasks::kPlaces, kShortRange = 16 * kPlaces;
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
   if (end - begin < kPlaces || data.size() - begin < kPlaces + kFingerprint - 1) {
     return scan_portable(data, begin, end, hits);
   }
   const std::size_t limit = std::min(end, data.size() - kFingerprint + 1);  // no hit behind it
   ScanMasks masks;
   std::uint32_t newlines = 0;
-  const auto one_step = [&](std::size_t from, std::uint64_t wanted) {
-    fill_masks(kernel_, tables_, data.data() + from, 1, newlines, masks);
-    masks.found[0] &= wanted;
-    masks.breaks[0] &= wanted;
-    masks.any = masks.found[0] != 0 ? 1 : 0;
-    verify_all(data, from, masks, hits);
-    newlines += static_cast<std::uint32_t>(std::popcount(masks.breaks[0]));
+  // Of the last step only the places in `wanted` are looked at.
+  const auto look = [&](std::size_t from, std::size_t steps, std::uint64_t wanted) {
+    const std::uint32_t more = fill_masks(kernel_, tables_, data.data() + from, steps, masks);
+    const std::size_t last = steps - 1;
+    const auto unwanted = static_cast<std::uint32_t>(std::popcount(masks.breaks[last] & ~wanted));
+    masks.found[last] &= wanted;
+    masks.breaks[last] &= wanted;
+    if (masks.found[last] == 0) masks.any &= ~(std::uint64_t{1} << last);
+    verify_all(data, from, masks, newlines, hits);
+    newlines += more - unwanted;
   };
   std::size_t i = begin;
-  if (const auto odd = reinterpret_cast<std::uintptr_t>(data.data() + i) % kPlaces; odd != 0) {
-    one_step(i, ~std::uint64_t{0} >> odd);
+  const std::size_t steps = (limit - begin + kPlaces - 1) / kPlaces;
+  if (limit - begin <= kShortRange && data.size() - begin >= steps * kPlaces + kFingerprint - 1) {
+    look(begin, steps, kAll >> (steps * kPlaces - (limit - begin)));
+    i = limit;
+  } else if (const auto odd = reinterpret_cast<std::uintptr_t>(data.data() + i) % kPlaces;
+             odd != 0) {
+    look(i, 1, kAll >> odd);
     i += kPlaces - odd;
   }
   while (limit - i >= kPlaces) {
-    const std::size_t steps = std::min((limit - i) / kPlaces, ScanMasks::kSteps);
-    newlines = fill_masks(kernel_, tables_, data.data() + i, steps, newlines, masks);
-    verify_all(data, i, masks, hits);
-    i += steps * kPlaces;
+    const std::size_t whole = std::min((limit - i) / kPlaces, ScanMasks::kSteps);
+    look(i, whole, kAll);
+    i += whole * kPlaces;
   }
-  if (i < limit) one_step(limit - kPlaces, ~std::uint64_t{0} << (kPlaces - (limit - i)));
+  if (i < limit) look(limit - kPlaces, 1, kAll << (kPlaces - (limit - i)));
   for (i = limit; i < end; ++i) newlines += static_cast<std::uint32_t>(data[i] == '\n');
   return newlines;
 }

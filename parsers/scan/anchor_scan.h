@@ -72,8 +72,9 @@ class AnchorScanner {
   [[nodiscard]] bool may_be_fingerprint(std::uint32_t word) const;
   void verify(std::string_view data, std::size_t offset, std::uint32_t newlines,
               std::vector<AnchorHit>& hits) const;
+  /// `newlines` stand between the begin of the scan and `begin`, where the masks begin.
   void verify_all(std::string_view data, std::size_t begin, const ScanMasks& masks,
-                  std::vector<AnchorHit>& hits) const;
+                  std::uint32_t newlines, std::vector<AnchorHit>& hits) const;
   std::uint32_t scan_portable(std::string_view data, std::size_t begin, std::size_t end,
                               std::vector<AnchorHit>& hits) const;
   std::uint32_t scan_simd(std::string_view data, std::size_t begin, std::size_t end,
