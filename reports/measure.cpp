@@ -306,7 +306,8 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
     const auto steps =
         options.summary_only ? std::vector<double>() : step_seconds(log, window, facts);
     if (!steps.empty()) {
-      trial.step_time = {quantile(steps, 0.5), quantile(steps, 0.9), quantile(steps, 0.99)};
+      const auto times = quantiles(steps, {0.5, 0.9, 0.99});
+      trial.step_time = {times[0], times[1], times[2]};
     }
   }
   describe_series(log, window, trial, options.summary_only);

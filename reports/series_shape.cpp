@@ -122,12 +122,12 @@ void describe_periodic(const RunLog& log, const Window& window, std::span<const 
 }  // namespace
 
 void describe_series(const RunLog& log, const Window& window, Trial& trial, bool notices_only) {
-  const auto parts = notices_only ? std::nullopt : time_parts(log);
+  const auto times = iteration_times(log);
+  const auto parts = notices_only ? std::nullopt : time_parts(log, times);
   if (parts) trial.time_parts = time_record(*parts);
   const bool own = has_own_times(log);
   const bool fine = own || has_fine_clock(log);
   if (!fine && is_smoothed(log)) return;
-  const auto times = iteration_times(log);
   if (times.empty()) return;
   const bool comparable = window.covered && window.size() > 0 &&
                           is_even(std::span(log.records).subspan(window.first, window.size()));

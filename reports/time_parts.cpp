@@ -86,9 +86,14 @@ bool has_clock(std::span<const Record> records) {
 std::string_view name(TimePart part) { return kNames[static_cast<std::size_t>(part)]; }
 
 std::optional<TimeParts> time_parts(const RunLog& log) {
+  return time_parts(log, iteration_times(log));
+}
+
+std::optional<TimeParts> time_parts(const RunLog& log, std::span<const double> iteration_times) {
   const auto& records = log.records;
   if (!log.clock_is_wall || records.size() < 20 || !has_clock(records)) return std::nullopt;
   std::vector<double> per_iteration;  // by the clock: what stands between two records is in it
+  per_iteration.reserve(records.size());
   for (std::size_t i = 1; i < records.size(); ++i) {
     per_iteration.push_back((records[i].time_s - records[i - 1].time_s) /
                             double(std::max<std::int64_t>(1, records[i].iterations)));
@@ -96,12 +101,13 @@ std::optional<TimeParts> time_parts(const RunLog& log) {
   // A clock of whole seconds shows the same second on many records: it cannot tell them apart.
   const double typical = median(per_iteration);
   if (!(typical > 0)) return std::nullopt;
-  const auto steady = steady_state(iteration_times(log));
+  const auto steady = steady_state(iteration_times);
   const bool settles = steady && (steady->steadiness == Steadiness::warm_up ||
                                   steady->steadiness == Steadiness::flat);
   const std::size_t settled = settles ? steady->first : 0;
-  const double level = median(std::span(per_iteration).subspan(settled > 0 ? settled - 1 : 0));
-  const double sigma = kMadToSigma * median_absolute_deviation(per_iteration);
+  const double level =
+      settled > 1 ? median(std::span(per_iteration).subspan(settled - 1)) : typical;
+  const double sigma = kMadToSigma * median_absolute_deviation(per_iteration, typical);
   const double clock_step = std::isfinite(log.clock_resolution_s) ? log.clock_resolution_s : 0;
 
   const auto iterations = [&](std::size_t i) {

@@ -48,7 +48,7 @@ std::optional<PeriodicSplit> periodic_work(std::span<const std::int64_t> counter
   const double typical = median(seconds);
   const double limit =
       typical + std::max(kSlowAtLeast * typical,
-                         kSlowInSigmas * kMadToSigma * median_absolute_deviation(seconds));
+                         kSlowInSigmas * kMadToSigma * median_absolute_deviation(seconds, typical));
   std::vector<std::int64_t> slow;
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     if (seconds[i] > limit) slow.push_back(counters[i]);

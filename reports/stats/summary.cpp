@@ -10,12 +10,19 @@
 namespace bertbench {
 namespace {
 
-/// The `rank`-th smallest from 0, and the next one above (itself, if it is the last).
-std::pair<double, double> order_statistics(std::span<const double> sample, std::size_t rank) {
-  std::vector<double> values(sample.begin(), sample.end());
+/// The `rank`-th smallest from 0, and the next one above (itself, if it is the last). Values below
+/// `from` are known to be the smallest ones; `values` is left in another order, with all below
+/// `rank` in front.
+std::pair<double, double> order_statistics(std::span<double> values, std::size_t rank,
+                                           std::size_t from = 0) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank);
-  std::ranges::nth_element(values, at);
+  std::nth_element(values.begin() + static_cast<std::ptrdiff_t>(from), at, values.end());
   return {*at, at + 1 == values.end() ? *at : *std::min_element(at + 1, values.end())};
+}
+
+double median_of(std::span<double> values) {
+  const auto [low, high] = order_statistics(values, (values.size() - 1) / 2);
+  return values.size() % 2 == 1 ? low : (low + high) / 2;
 }
 
 std::vector<double> sorted(std::span<const double> sample) {
@@ -35,8 +42,8 @@ double mean(std::span<const double> sample) {
 }
 
 double median(std::span<const double> sample) {
-  const auto [low, high] = order_statistics(sample, (sample.size() - 1) / 2);
-  return sample.size() % 2 == 1 ? low : (low + high) / 2;
+  std::vector<double> values(sample.begin(), sample.end());
+  return median_of(values);
 }
 
 double standard_deviation(std::span<const double> sample) {
@@ -47,19 +54,32 @@ double standard_deviation(std::span<const double> sample) {
 }
 
 double median_absolute_deviation(std::span<const double> sample) {
-  const double center = median(sample);
-  std::vector<double> deviations;
-  deviations.reserve(sample.size());
-  for (const double x : sample) deviations.push_back(std::abs(x - center));
-  return median(deviations);
+  return median_absolute_deviation(sample, median(sample));
 }
 
-double quantile(std::span<const double> sample, double q) {
-  const double position = q * static_cast<double>(sample.size() - 1);
-  const auto below = std::min(static_cast<std::size_t>(position), sample.size() - 1);
-  const auto [low, high] = order_statistics(sample, below);
-  if (below + 1 >= sample.size()) return low;
-  return low + (position - static_cast<double>(below)) * (high - low);
+double median_absolute_deviation(std::span<const double> sample, double median) {
+  std::vector<double> deviations;
+  deviations.reserve(sample.size());
+  for (const double x : sample) deviations.push_back(std::abs(x - median));
+  return median_of(deviations);
+}
+
+double quantile(std::span<const double> sample, double q) { return quantiles(sample, {q}).front(); }
+
+std::vector<double> quantiles(std::span<const double> sample,
+                              std::initializer_list<double> ascending) {
+  std::vector<double> values(sample.begin(), sample.end());
+  std::vector<double> out;
+  std::size_t from = 0;
+  for (const double q : ascending) {
+    const double position = q * static_cast<double>(values.size() - 1);
+    const auto below = std::min(static_cast<std::size_t>(position), values.size() - 1);
+    const auto [low, high] = order_statistics(values, below, from);
+    // Not of two infinite ones, whose distance is no number.
+    out.push_back(high > low ? low + (position - static_cast<double>(below)) * (high - low) : low);
+    from = below;
+  }
+  return out;
 }
 
 std::optional<OrderInterval> median_interval_ranks(std::size_t n, double confidence) {
