@@ -7,6 +7,8 @@
 namespace bertbench {
 namespace {
 
+constexpr std::size_t kLongRun = std::size_t{1} << 14;
+
 double mean_of(double a, std::int64_t count_a, double b, std::int64_t count_b) {
   if (std::isnan(a)) return b;
   if (std::isnan(b)) return a;
@@ -68,7 +70,7 @@ void RecordStore::resized(std::size_t before) {
 
 // Newest records that stay as they are.
 std::size_t RecordStore::tail() const {
-  constexpr std::size_t kEnough = 1024;
+  constexpr std::size_t kEnough = 128;
   return std::min(kEnough, capacity_ / 8);
 }
 
@@ -82,6 +84,8 @@ Record& RecordStore::push() {
     budget_->count(1);
     if (budget_->spent()) budget_->shrink();
   }
+  // A long run's memory is had at once: pages that are never written cost nothing, copies do.
+  if (records_.size() == kLongRun) records_.reserve(std::max(capacity_, kLongRun + 1));
   // A copy: to build one in place is to clear it first, by the slowest instruction there is.
   static constexpr Record kNothing;
   records_.push_back(kNothing);

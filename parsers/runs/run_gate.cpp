@@ -29,12 +29,16 @@ bool RunGate::opens(std::string_view after, std::span<const std::string> numbere
     --pause_;
     return false;
   }
-  std::string blind = number_blind(text_);
-  if (blind != blind_) {
-    blind_ = std::move(blind);
-    apart_ = std::ranges::none_of(numbered, [&](const std::string& literal) {
-      return find_text(blind_, literal) != std::string_view::npos || may_hold_an_exponent(literal);
-    });
+  if (!alike_.matches(text_)) {
+    alike_.learn(text_);
+    std::string blind = number_blind(text_);
+    if (blind != blind_) {
+      blind_ = std::move(blind);
+      apart_ = std::ranges::none_of(numbered, [&](const std::string& literal) {
+        return find_text(blind_, literal) != std::string_view::npos ||
+               may_hold_an_exponent(literal);
+      });
+    }
   }
   if (!apart_) took(0);
   return apart_;

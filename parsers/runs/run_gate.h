@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "parsers/scan/digit_template.h"
 #include "parsers/text/number_blind.h"
 
 namespace bertbench {
@@ -26,7 +27,8 @@ class RunGate {
 
  private:
   std::string_view text_;
-  std::string blind_;  ///< text for which apart_ was found out
+  std::string blind_;    ///< text for which apart_ was found out
+  DigitTemplate alike_;  ///< texts that are blind_ as well
   bool apart_ = false;
   int missed_ = 0, pause_ = 0;
 };
