@@ -50,7 +50,9 @@ void BarLeaps::see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t
   const double told_rate = first.elapsed_s <= 1 && first.done >= kMany ? first.rate : 0;
   const double after = 5 * steps / seconds;
   const bool fast = seconds >= 1 && (sure_rate > after || told_rate > after);
-  if (wide || fast) add({draft, first.done, line, false});
+  // Where many batches were skipped, the run goes on somewhere in front of this redraw.
+  if (wide || fast) add({draft, first.goes_on ? bar.done : first.done, line, false});
+  first.goes_on = first.goes_on || (2 * steps >= before && bar.rate > 0.8 * first.rate);
   if (wide || seconds >= 1) first = {};
 }
 
@@ -61,12 +63,14 @@ void BarLeaps::conclude() {
     if (last != nullptr && last->step > leap.to) {
       Totals& totals = log.totals;
       totals.iterations = last->step - leap.to;
-      const Record& first = leap.draft->records().front();
-      const double since = first.step == leap.to ? first.time_s : 0;
+      const auto& records = leap.draft->records();
+      const auto landed = std::ranges::find(records, leap.to, &Record::step);
+      const double since = landed != records.end() ? landed->time_s : 0;
       if (!totals.training_s && !totals.wall_s && last->time_s > since) {
         totals.training_s = last->time_s - since;
       }
     }
+    leap.draft->begin_at(leap.to);
     if (leap.drawn) continue;
     log.rate_unit = RateUnit::unknown;
     log.summary.reset();

@@ -19,7 +19,8 @@ class BarLeaps {
   struct First {
     std::int64_t done = 0;
     double elapsed_s = 0;
-    double rate = 0;  ///< iterations/s as printed
+    double rate = 0;       ///< iterations/s as printed
+    bool goes_on = false;  ///< more redraws of the same second: batches are skipped one by one
   };
   /// A line that says at which step the run goes on.
   void see_resumed(std::string_view text);

@@ -114,6 +114,9 @@ class DeepspeedParser final : public LineParser {
   std::vector<Engine> engines_;  ///< of the launch that runs now
   std::size_t most_engines_ = 0;
   RunDraft* end_to_end_ = nullptr;
+  /// Which of two lines tells the steps of end_to_end_: the engine's or DeepSpeed-Chat's own. Both
+  /// may stand in a log, each with a time of its own for the same step.
+  bool engine_steps_ = false, chat_steps_ = false;
   std::vector<RunDraft*> pipes_;  ///< of "steps:" lines
   RunDraft* chat_ = nullptr;      ///< DeepSpeed-Chat's lines of steps 1 and 2
   std::int64_t skipped_ = 0;
@@ -216,6 +219,8 @@ bool DeepspeedParser::see_end_to_end(const Line& line, RunBuilder& out) {
   const auto current = number_after(line, "|CurSamplesPerSec=");
   const auto average = number_after(line, "|AvgSamplesPerSec=");
   if (!latency || !current || !average) return false;
+  if (chat_steps_) return true;
+  engine_steps_ = true;
   add_end_to_end(*latency, *current, line, out);
   end_to_end_->log.summary = Stated{*average, RateUnit::sequences_per_second, line.number};
   return true;
@@ -260,6 +265,8 @@ bool DeepspeedParser::see_chat(const Line& line, RunBuilder& out) {
   const auto batch = integer_after(line, "Batch Size: ");
   if (!latency || !rate || !batch || !(*latency > 0) || *batch < 1) return false;
   if (find_text(line.text, "End-to-End => ") != std::string_view::npos) {
+    if (engine_steps_) return true;
+    chat_steps_ = true;
     add_end_to_end(*latency, *batch == 2 ? kUnknown : *rate, line, out);
     return true;
   }

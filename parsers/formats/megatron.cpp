@@ -14,9 +14,9 @@
 //   step)
 //
 // A loss that is not above zero, as NaN, is left out: a line without one, when lines before it had
-// one and no iteration was skipped, tells a NaN. The milliseconds are the mean of the iterations
-// since the line before. The global batch is of the whole job; micro batch x GPUs is not, where
-// tensor or pipeline parallelism splits one replica.
+// one (or with a gradient of NaN) and no iteration was skipped, tells a NaN. The milliseconds are
+// the mean of the iterations since the line before. The global batch is of the whole job; micro
+// batch x GPUs is not, where tensor or pipeline parallelism splits one replica.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -157,7 +157,8 @@ bool MegatronParser::see_iteration(const Line& line, RunBuilder& out) {
   const auto skipped = count_after(line, "number of skipped iterations:");
   if (sample.loss) {
     had_loss_ = true;
-  } else if (had_loss_ && *step > last_step_ && skipped == 0 && line.terminator != 0) {
+  } else if (*step > last_step_ && skipped == 0 && line.terminator != 0 &&
+             (had_loss_ || line.text.find("| grad norm: nan |") != std::string_view::npos)) {
     sample.loss = kUnknown;  // the trainer leaves out what is not above zero
   }
   const RunDraft* open = out.open(WorkKind::training);

@@ -22,15 +22,26 @@
 #include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
+#include "parsers/runs/token_lines.h"
 #include "parsers/text/cursor.h"
 
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {
-    ", time ", ": train loss ",   " step_avg:",          " | loss ",
-    " trl:",   "stopping_early:", "train_batch_tokens:", " | dt: ",
-    " tok/s)", " (took ",         "validation loss: ",   "max_iters = "};
+constexpr std::string_view kAnchors[] = {", time ",
+                                         ": train loss ",
+                                         " step_avg:",
+                                         " | loss ",
+                                         " trl:",
+                                         "stopping_early:",
+                                         "train_batch_tokens:",
+                                         " | dt: ",
+                                         " tok/s)",
+                                         " (took ",
+                                         "validation loss: ",
+                                         "max_iters = ",
+                                         "* seq_len T=",
+                                         "total average iteration time: "};
 
 class NanogptParser final : public LineParser {
  public:
@@ -42,12 +53,13 @@ class NanogptParser final : public LineParser {
   bool see_step(const Line& line, RunBuilder& out);
   bool see_columns(const Line& line, RunBuilder& out);
   bool see_dt(const Line& line, RunBuilder& out);
-  bool see_brackets(const Line& line, RunBuilder& out);
+  bool see_mean(const Line& line, RunBuilder& out);
   bool see_losses_only(const Line& line, RunBuilder& out);
   void see_setting(const Line& line);
+  void see_batch(const Line& line);
   RunDraft& put(const Sample& sample, RunBuilder& out);
 
-  std::optional<std::int64_t> batch_tokens_, sequence_length_;
+  std::optional<std::int64_t> batch_tokens_, sequence_length_, micro_batch_, world_;
   std::optional<std::int64_t> max_iters_;  ///< nanoGPT's configuration, which runs print
   std::int64_t evaluated_ = -1;            ///< iteration in front of which an evaluation stood
   std::int64_t clock_step_ = -1;
@@ -55,12 +67,6 @@ class NanogptParser final : public LineParser {
   bool single_ = false, timeless_ = false;
   bool validated_ = false;  ///< a validation stood in front of the next line
 };
-
-std::optional<std::int64_t> step_number(Cursor& cursor) {
-  cursor.blanks();
-  const auto step = cursor.integer();
-  return step && *step >= 0 && *step < 1'000'000'000'000'000 ? step : std::nullopt;
-}
 
 RunDraft& NanogptParser::put(const Sample& sample, RunBuilder& out) {
   RunDraft* open = out.open(WorkKind::training);
@@ -71,6 +77,8 @@ RunDraft& NanogptParser::put(const Sample& sample, RunBuilder& out) {
   draft.log.iteration_unit = IterationUnit::optimizer_step;
   Facts& facts = draft.log.facts;
   if (sequence_length_) facts.sequence_length.set(*sequence_length_, FactSource::log);
+  if (micro_batch_) facts.micro_batch_size.set(*micro_batch_, FactSource::log);
+  if (world_) facts.world_size.set(*world_, FactSource::log);
   if (batch_tokens_ && sequence_length_ && *batch_tokens_ % *sequence_length_ == 0) {
     facts.global_batch_size.set(*batch_tokens_ / *sequence_length_, FactSource::log);
   }
@@ -184,52 +192,38 @@ bool NanogptParser::see_step(const Line& line, RunBuilder& out) {
 }
 
 bool NanogptParser::see_columns(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  const bool named = cursor.literal("step ");
-  const auto step = step_number(cursor);
-  std::optional<std::int64_t> planned;
-  if (named && step && cursor.literal("/")) planned = step_number(cursor);
-  if (!step || (named && !planned) || !cursor.literal(" | loss ")) return false;
-  const auto loss = cursor.number();
-  const auto ms = line.text.rfind(named ? " ms |" : "ms");
-  if (!loss || ms == std::string_view::npos) return false;
-  const auto bar = line.text.rfind("| ", ms);
-  if (bar == std::string_view::npos) return false;
-  const auto time = to_double(trim(line.text.substr(bar + 2, ms - bar - 2)));
-  if (!time || !(*time > 0)) return false;
+  const auto said = token_line(line);
+  if (!said) return false;
   Sample sample;
-  sample.step = *step;
+  sample.step = said->step;
   sample.iterations = 1;
-  sample.seconds = *time / 1000;
-  sample.loss = *loss;
+  // llama2.c evaluates within the time of an iteration, as nanoGPT does.
+  if (evaluated_ != said->step) sample.seconds = said->seconds;
+  single_ |= evaluated_ == said->step;
+  sample.loss = said->loss;
   sample.line = line.number;
   sample.rank = line.rank;
-  const auto tokens = line.text.find(" tok/s");
-  if (named && tokens != std::string_view::npos) {
-    const auto start = line.text.rfind("| ", tokens);
-    if (start != std::string_view::npos) {
-      sample.rate =
-          to_double(trim(line.text.substr(start + 2, tokens - start - 2))).value_or(kUnknown);
-    }
-  }
+  sample.rate = said->tokens_per_second.value_or(kUnknown);
   RunDraft& draft = put(sample, out);
-  if (!std::isnan(sample.rate)) draft.log.rate_unit = RateUnit::tokens_per_second;
-  if (planned) draft.planned = *planned;
+  if (said->tokens_per_second) draft.log.rate_unit = RateUnit::tokens_per_second;
+  if (said->planned) draft.planned = *said->planned;
   return true;
 }
 
-// "129,238"
-std::optional<double> grouped(Cursor cursor) {
-  std::string digits;
-  while (digits.size() < 40) {
-    const std::string_view rest = cursor.rest();
-    if (rest.empty() || rest.front() == '-') break;
-    const auto end = rest.find_first_not_of("0123456789.");
-    digits += rest.substr(0, end);
-    if (end == std::string_view::npos || rest[end] != ',') break;
-    cursor.move_to(cursor.at() + end + 1);
+// llm.c's last words: the mean of all iterations but the first.
+bool NanogptParser::see_mean(const Line& line, RunBuilder& out) {
+  constexpr std::string_view kMean = "total average iteration time: ";
+  Cursor cursor(line);
+  if (!cursor.literal(kMean)) return false;
+  const auto mean = cursor.number();
+  RunDraft* draft = out.open(WorkKind::training);
+  if (!mean || !cursor.literal(" ms") || draft == nullptr || draft->last() == nullptr) return false;
+  if (*mean > 0) {
+    draft->log.summary = Stated{1000 / *mean, RateUnit::iterations_per_second, line.number};
   }
-  return to_double(digits);
+  draft->ended_well = true;
+  draft->last_line = line.number;
+  return true;
 }
 
 // A line tells the time of its own step; build-nanogpt's holds a validation that stands in front.
@@ -264,7 +258,7 @@ bool NanogptParser::see_dt(const Line& line, RunBuilder& out) {
   if (!first && !validated_) sample.seconds = ms ? *time / 1000 : *time;
   validated_ = false;
   std::optional<double> tokens;
-  if (cursor.skip_past("tok/sec: ") && line.terminator != 0) tokens = grouped(cursor);
+  if (cursor.skip_past("tok/sec: ") && line.terminator != 0) tokens = grouped_number(cursor);
   single_ = true;
   RunDraft& draft = put(sample, out);
   if (tokens && *tokens > 0 && !std::isnan(sample.seconds)) {
@@ -273,40 +267,6 @@ bool NanogptParser::see_dt(const Line& line, RunBuilder& out) {
     draft.add(rated);
     draft.log.rate_unit = RateUnit::tokens_per_second;
   }
-  if (planned) draft.planned = *planned;
-  return true;
-}
-
-// "(80.639749 ms, 12700 tok/s)", "(1200.12 ms | 800 tok/s)", "(took 1958.5 ms)"
-bool NanogptParser::see_brackets(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (!cursor.literal("step ")) return false;
-  const auto step = step_number(cursor);
-  if (!step) return false;
-  std::optional<std::int64_t> planned;
-  if (cursor.literal("/")) planned = step_number(cursor);
-  if (!cursor.literal(": train loss ") && !cursor.literal(" | train loss ")) return false;
-  const auto loss = cursor.number();
-  const auto unit = line.text.rfind(" ms");
-  const auto bracket = unit == std::string_view::npos ? unit : line.text.rfind('(', unit);
-  if (!loss || bracket == std::string_view::npos) return false;
-  cursor.move_to(bracket + 1);
-  cursor.literal("took ");
-  const auto time = cursor.number();
-  if (!time || !(*time > 0) || !cursor.literal(" ms")) return false;
-  Sample sample;
-  sample.step = *step;
-  sample.iterations = 1;
-  sample.seconds = *time / 1000;
-  sample.loss = *loss;
-  sample.line = line.number;
-  sample.rank = line.rank;
-  if (cursor.literal(", ") || cursor.literal(" | ")) {
-    const auto tokens = cursor.number();
-    if (tokens && *tokens > 0 && cursor.literal(" tok/s)")) sample.rate = *tokens;
-  }
-  RunDraft& draft = put(sample, out);
-  if (!std::isnan(sample.rate)) draft.log.rate_unit = RateUnit::tokens_per_second;
   if (planned) draft.planned = *planned;
   return true;
 }
@@ -328,6 +288,27 @@ bool NanogptParser::see_losses_only(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// "batch_size B=4 * seq_len T=1024 * num_processes=1 and total_batch_size=4096" (llm.c): tokens.
+void NanogptParser::see_batch(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.literal("batch_size B=")) return;
+  const auto micro = cursor.integer();
+  if (!cursor.literal(" * seq_len T=")) return;
+  const auto length = cursor.integer();
+  if (!cursor.literal(" * num_processes=")) return;
+  const auto world = cursor.integer();
+  if (!cursor.literal(" and total_batch_size=")) return;
+  const auto total = cursor.integer();
+  const auto fits = [](const auto& value) {
+    return value && *value >= 1 && *value < 1'000'000'000;
+  };
+  if (!fits(micro) || !fits(length) || !fits(world) || !fits(total)) return;
+  micro_batch_ = micro;
+  sequence_length_ = length;
+  world_ = world;
+  batch_tokens_ = total;
+}
+
 void NanogptParser::see_setting(const Line& line) {
   const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
     const auto value = number_after(line, key);
@@ -340,7 +321,7 @@ void NanogptParser::see_setting(const Line& line) {
 
 bool NanogptParser::parse(const Line& line, RunBuilder& out) {
   if (see_step(line, out) || see_iter(line, out) || see_columns(line, out) || see_dt(line, out) ||
-      see_brackets(line, out) || see_losses_only(line, out)) {
+      see_losses_only(line, out) || see_mean(line, out)) {
     return true;
   }
   if (line.text.starts_with("stopping_early:")) {
@@ -351,6 +332,7 @@ bool NanogptParser::parse(const Line& line, RunBuilder& out) {
     return true;
   }
   if (line.text.starts_with("train_batch_tokens:")) see_setting(line);
+  see_batch(line);
   // The file that is read first, and what the command line sets over it.
   Cursor cursor(line);
   cursor.literal("Overriding: ");

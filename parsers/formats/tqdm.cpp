@@ -342,7 +342,8 @@ void TqdmParser::finish(RunBuilder& out) {
   settle_closing(std::numeric_limits<std::int64_t>::max());
   RunDraft* chosen = unnamed_.choose(trainer_evidence_, named_training_, out);
   if (chosen != nullptr) newest_ = chosen;
-  // A bar that was no training may have drawn last.
+  // A bar that was no training may have drawn last: the statements are of the one that was.
+  if (newest_ != nullptr && newest_->discard) newest_ = out.open(WorkKind::training);
   if (newest_ != nullptr && newest_->discard) newest_ = nullptr;
   if (newest_ == nullptr) return;
   RunDraft& draft = *newest_;

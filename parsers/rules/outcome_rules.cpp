@@ -17,11 +17,13 @@ namespace {
 constexpr std::string_view kTraceback = "Traceback (most recent";
 constexpr std::string_view kIgnored = "Exception ignored in";  // by the interpreter, at exit
 constexpr std::string_view kAtExit = "Error in atexit._run_exitfuncs";
-constexpr std::string_view kThread = "Exception in thread ";  // the others go on
-constexpr std::string_view kChain = " above exception";       // between chained tracebacks
+constexpr std::string_view kThread = "Exception in thread ";           // the others go on
+constexpr std::string_view kChain = " above exception";                // between chained tracebacks
+constexpr std::string_view kRootCause = "Root Cause (first observed";  // torchrun's table
+constexpr std::string_view kRankCode = "exitcode  : ";                 // of a rank in it
 constexpr std::string_view kTracebackAnchors[] = {
     kTraceback,   "  File \"",         "Error", "Exception", "StopIteration",
-    "SystemExit", "BrokenProcessPool", kChain};
+    "SystemExit", "BrokenProcessPool", kChain,  kRootCause,  kRankCode};
 // What the other ranks say when one has gone.
 constexpr std::string_view kConsequences[] = {"Connection reset by peer", "Connection closed by",
                                               "Broken pipe", "ncclRemoteError",
@@ -229,7 +231,31 @@ bool OutcomeRules::continues_chain(const Line& line, std::string_view exception)
   return false;
 }
 
+// torchrun's table: ranks that it killed itself, or that followed, stand beside the one that failed
+// first, which "Root Cause" names. True for a kill that another rank's own failure stands before.
+bool OutcomeRules::killed_after_failure(const Line& line) {
+  constexpr std::int64_t kLongestTable = 10'000, kEntry = 8;  // lines
+  constexpr std::string_view kKill = "received by PID";
+  if (has_text(line.text, kRootCause)) root_cause_line_ = line.number;
+  Cursor cursor(line);
+  if (cursor.skip_past(kRankCode)) {
+    const auto code = cursor.integer();
+    const bool itself = code && *code > 0 && *code < 128;
+    if (itself && line.number - root_cause_line_ <= kEntry) {
+      for (Sign& sign : signs_) {
+        const bool listed = line.number - sign.line < kLongestTable;
+        if (listed && has_text(sign.detail, kKill)) sign.strength = kSignal;
+      }
+    } else if (itself) {
+      rank_failed_line_ = line.number;
+    }
+  }
+  return rank_failed_line_ > root_cause_line_ && line.number - rank_failed_line_ < kLongestTable &&
+         has_text(line.text, kKill);
+}
+
 void OutcomeRules::see(const Line& line) {
+  const bool follows_failure = killed_after_failure(line);
   std::string_view exception;
   const Part part = see_traceback(line, exception);
   if (part == Part::ignored) return;
@@ -243,7 +269,8 @@ void OutcomeRules::see(const Line& line) {
     // too.
     if (is_code(line.text)) continue;
     named_ = true;
-    add(line.number, verdict.status, table[i].strength, exception.empty() ? line.text : exception);
+    add(line.number, verdict.status, follows_failure ? kSignal : table[i].strength,
+        exception.empty() ? line.text : exception);
     return;
   }
   if (!exception.empty()) {

@@ -51,6 +51,7 @@ class OutcomeRules {
   void add(std::int64_t line, Status status, int strength, std::string_view detail);
   Part see_traceback(const Line& line, std::string_view& exception);
   bool continues_chain(const Line& line, std::string_view exception);
+  bool killed_after_failure(const Line& line);
   [[nodiscard]] static std::int64_t grace_line(const RunDraft& run);
   [[nodiscard]] const Sign& cause_of(const Sign& best) const;
   [[nodiscard]] std::string whole_detail(const Sign& sign) const;
@@ -61,7 +62,9 @@ class OutcomeRules {
   std::int64_t special_line_ = -1000;    ///< newest "Exception ignored in", "Exception in thread"
   Part special_ = Part::exception;       ///< which of them
   Part of_ = Part::exception;            ///< what the open traceback belongs to
-  bool chained_ = false;                 ///< "During handling of the above exception"
+  std::int64_t rank_failed_line_ = -20000;  ///< of torchrun's table: a rank that exited by itself
+  std::int64_t root_cause_line_ = -1000;
+  bool chained_ = false;  ///< "During handling of the above exception"
   bool named_ = false;
 };
 

@@ -49,7 +49,9 @@ bool ClosingLines::see_trainer(const Line& line) {
     trainer_ = ended_ = true;
     if (training_s_ && summary_) return true;  // another process says the same
     training_s_ = *runtime;
-    if (samples && has(line, "'train_steps_per_second':")) {
+    // Releases from 5.0 on, which quote their values, count samples wherever they say so.
+    if (samples &&
+        (has(line, "'train_steps_per_second':") || has(line, "'train_samples_per_second': '"))) {
       summary_ = Stated{*samples, RateUnit::sequences_per_second, line.number};
     } else if (samples) {
       // Releases before train_steps_per_second existed divided the steps by the runtime.

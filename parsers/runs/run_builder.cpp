@@ -138,6 +138,15 @@ RunLog RunDraft::take() {
         {0, "the window holds more records than are kept: neighbours were merged"});
   }
   log.records = store_.take();
+  if (begins_at_ > 0) {
+    const auto begin = std::ranges::find_if(
+        log.records, [&](const Record& record) { return record.step >= begins_at_; });
+    if (begin != log.records.end()) {
+      begin->iterations = std::clamp<std::int64_t>(begin->step - begins_at_, 1, begin->iterations);
+    }
+    log.records_seen -= begin - log.records.begin();
+    log.records.erase(log.records.begin(), begin);
+  }
   return std::move(log);
 }
 

@@ -49,6 +49,8 @@ class RunDraft {
   /// The records with a counter above `step` become one: first redraw of the first, last redraw of
   /// the last, their iterations together.
   void join_records_after(std::int64_t step);
+  /// A resumed run, which did none of the steps up to this one: take() leaves them out.
+  void begin_at(std::int64_t step) { begins_at_ = step; }
   /// A loss printed on another line than the counter belongs to the newest record.
   void set_loss(double loss, std::int64_t line);
 
@@ -77,6 +79,7 @@ class RunDraft {
   void note_loss(Record& record, double loss);
 
   RecordStore store_;
+  std::int64_t begins_at_ = 0;
   std::deque<RankGroup> ranks_;  ///< newest steps only
   double origin_ = kUnknown;     ///< first clock value
 };

@@ -126,6 +126,22 @@ TEST(Deepspeed, ReadsChatsNewerEndToEndLines) {
   EXPECT_TRUE(std::isnan(runs[0].records[1].printed_rate)) << "a batch of 2 is a known mistake";
 }
 
+TEST(Deepspeed, CountsAStepOnceThatTheEngineAndChatTell) {
+  const std::string engine =
+      "|E2E latency=4.78s |Gather latency=0.00s (0.00%) |Generate time=1.74s (36.47%) |Training "
+      "time=2.82s (59.05%) |Others=0.21 (4.48%)|CurSamplesPerSec=0.84 |AvgSamplesPerSec=1.03\n";
+  const std::string chat =
+      "End-to-End => Latency: 2.55s, TFLOPs: 3.29, Samples/sec: 1.57, Time/seq 0.64s, Batch Size: "
+      "4, Total Seq. Length: 512\n";
+  const auto first = read_text(engine + chat + engine + chat);
+  ASSERT_EQ(first.size(), 1u);
+  ASSERT_EQ(first[0].records.size(), 2u);
+  EXPECT_EQ(first[0].records[1].printed_rate, 0.84);
+  const auto other = read_text(chat + engine);
+  ASSERT_EQ(other.at(0).records.size(), 1u);
+  EXPECT_EQ(other[0].records[0].printed_rate, 1.57);
+}
+
 TEST(Deepspeed, KnowsThatThePipelinesTimerCountsOptimizerSteps) {
   const auto log = [](const std::string& engine) {
     std::string text;

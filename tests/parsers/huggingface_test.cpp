@@ -287,5 +287,16 @@ TEST(Huggingface, TellsTheSessionWhoseRuntimeAStateFileHolds) {
   EXPECT_NEAR(two[0].summary->value, 128, 1e-9);
 }
 
+TEST(Huggingface, CountsSamplesInReleasesThatQuoteTheirValues) {
+  const auto runs = read_text(
+      "{'loss': '3.41', 'grad_norm': '5.312', 'learning_rate': '0.0002', 'epoch': '1'}\n"
+      "{'train_runtime': '36.27', 'train_samples_per_second': '0.414', 'train_loss': '2.46', "
+      "'epoch': '3'}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_TRUE(runs[0].summary);
+  EXPECT_EQ(runs[0].summary->unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(runs[0].summary->value, 0.414);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -254,5 +254,20 @@ TEST(Megatron, ReadsTheMisspeltGlobalBatch) {
   EXPECT_EQ(runs[0].facts.global_batch_size.value, 256);
 }
 
+TEST(Megatron, TellsANaNByTheGradientWhereNoLineHasALoss) {
+  const auto log = [](const std::string& norm, const std::string& skipped) {
+    return read_text(
+               " iteration     5426/  250000 | consumed samples:        43408 | elapsed time "
+               "per iteration (ms): 4247.9 | learning rate: 2.999E-04 | global batch size:   "
+               "  8 | loss scale: 1.0 | grad norm: " +
+               norm + " | number of skipped iterations:   " + skipped +
+               " | number of nan iterations:   0 |\n")
+        .at(0);
+  };
+  EXPECT_EQ(log("nan", "0").outcome.status, Status::nan);
+  EXPECT_EQ(log("nan", "1").outcome.status, Status::truncated);
+  EXPECT_EQ(log("1.250", "0").outcome.status, Status::truncated);
+}
+
 }  // namespace
 }  // namespace bertbench

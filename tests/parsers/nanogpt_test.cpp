@@ -166,5 +166,38 @@ TEST(Nanogpt, TheConfigurationTellsWhereItEnds) {
             Status::completed);
 }
 
+TEST(Nanogpt, LeavesOutTheEvaluationWithinAnIterationOfLlama2) {
+  const auto runs = read_text(
+      "490 | loss 5.7543 | lr 4.900000e-05 | 8060.78ms | mfu 0.21%\n"
+      "step 500: train loss 5.7373, val loss 5.9544\n"
+      "500 | loss 6.0091 | lr 5.000000e-05 | 870067.53ms | mfu 0.19%\n"
+      "510 | loss 5.2391 | lr 4.999939e-05 | 8175.64ms | mfu 0.19%\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_DOUBLE_EQ(runs[0].records[0].seconds, 8.06078);
+  EXPECT_TRUE(std::isnan(runs[0].records[1].seconds));
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("those that evaluate"));
+}
+
+TEST(Nanogpt, TakesTheBatchAndTheLastWordsOfLlmC) {
+  const std::string step =
+      "step    1/74 | loss 4.283499 (+nanz)| norm 13.0082 (+nanz)| lr 3.00e-04 | 349.48 ms | "
+      "-100.0% bf16 MFU | 11720 tok/s\n";
+  const auto runs =
+      read_text("batch_size B=4 * seq_len T=1024 * num_processes=2 and total_batch_size=16384\n" +
+                step + "total average iteration time: 168.436902 ms\n");
+  ASSERT_EQ(runs.size(), 1u);
+  const Facts& facts = runs[0].facts;
+  EXPECT_EQ(facts.micro_batch_size.value, 4);
+  EXPECT_EQ(facts.sequence_length.value, 1024);
+  EXPECT_EQ(facts.world_size.value, 2);
+  EXPECT_EQ(facts.global_batch_size.value, 16);
+  ASSERT_TRUE(runs[0].summary);
+  EXPECT_EQ(runs[0].summary->unit, RateUnit::iterations_per_second);
+  EXPECT_NEAR(runs[0].summary->value, 5.93694, 1e-5);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_EQ(read_text(step).at(0).outcome.status, Status::truncated);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -149,6 +149,19 @@ TEST(OutcomeTable, TellsHowRunsEnd) {
       {"ChildFailedError:\n  exitcode  : -9 (pid: 15724)\n"
        "  traceback : Signal 9 (SIGKILL) received by PID 15724\n",
        Status::killed, "Signal 9"},
+      // torchrun kills the others: the rank that it names as the cause, or that failed by itself.
+      {"ChildFailedError:\nFailures:\n[1]:\n  exitcode  : -9 (pid: 11)\n"
+       "  traceback : Signal 9 (SIGKILL) received by PID 11\n"
+       "Root Cause (first observed failure):\n[0]:\n  rank      : 1 (local_rank: 1)\n"
+       "  exitcode  : 1 (pid: 10)\n",
+       Status::error, "ChildFailedError"},
+      {"ChildFailedError:\nFailures:\n[1]:\n  exitcode  : 1 (pid: 11)\n"
+       "[2]:\n  exitcode  : -9 (pid: 12)\n  traceback : Signal 9 (SIGKILL) received by PID 12\n",
+       Status::error, "ChildFailedError"},
+      {"ChildFailedError:\nFailures:\n[1]:\n  exitcode  : 1 (pid: 11)\n"
+       "Root Cause (first observed failure):\n[0]:\n  exitcode  : -9 (pid: 10)\n"
+       "  traceback : Signal 9 (SIGKILL) received by PID 10\n",
+       Status::killed, "PID 10"},
       {"=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   EXIT CODE: 1\n",
        Status::error, "EXIT CODE: 1"},
       {"=   KILLED BY SIGNAL: 9 (Killed)\n", Status::killed, "SIGNAL: 9"},

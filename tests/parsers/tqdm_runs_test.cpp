@@ -245,5 +245,35 @@ TEST(Tqdm, TakesTheRatesOfLightningsFirstReleasesForOneBatchLess) {
   EXPECT_THAT(validated[0].notices.at(0).text, testing::HasSubstr("batches of the validation"));
 }
 
+// What is left of a bar where a line of the log was written into it has no name.
+TEST(Tqdm, TakesTheEpochsAroundForThoseOfTheNamedBarWhateverIsDrawnLast) {
+  const auto runs = read_text(
+      "Epoch:   0%|          | 0/50 [00:00<?, ?it/s]\n"
+      "Iteration: 100%|##########| 117/117 [07:08<00:00,  3.66s/it]\n"
+      "09/20/2025 19:52:49 - INFO - trainer -   ***** Eval results *****##| 4/4 [00:04<00:00,  "
+      "1.07s/it]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.back().step, 117);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated) << "one of 50 epochs";
+}
+
+// A loop that skips what was done before the checkpoint, 1440 batches/s, and then trains.
+TEST(Tqdm, LeavesOutTheBatchesThatAResumedRunSkips) {
+  const auto runs = read_text(
+      "Iteration:   0%|          | 0/4508 [00:00<?, ?it/s]\n"
+      "Iteration:   3%|#         | 145/4508 [00:00<00:03, 1443.89it/s]\n"
+      "Iteration:  19%|##        | 875/4508 [00:00<00:02, 1446.91it/s]\n"
+      "Iteration:  23%|##        | 1045/4508 [00:37<06:51,  8.41it/s]\n"
+      "Iteration: 100%|##########| 4507/4508 [49:59<00:00,  1.17it/s]\n"
+      "Iteration: 100%|##########| 4508/4508 [50:00<00:00,  1.50it/s]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records.front().step, 1045);
+  EXPECT_EQ(runs[0].records.front().iterations, 1) << "the others were not trained";
+  EXPECT_EQ(runs[0].totals.iterations, 4508 - 1045);
+  EXPECT_EQ(runs[0].totals.training_s, 3000 - 37);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("leaps from 0 to 1045"));
+}
+
 }  // namespace
 }  // namespace bertbench
