@@ -109,15 +109,21 @@ CommonNotices::CommonNotices(const CellSource& cells, std::size_t at_least) {
   };
   std::vector<Group> groups;
   std::unordered_map<std::string, std::size_t> index;
+  std::unordered_map<std::string, std::size_t> firsts;  // most say the same word for word
+  const auto group_of = [&](const std::string& text) {
+    if (const auto known = firsts.find(text); known != firsts.end()) return known->second;
+    const auto [at, fresh] = index.emplace(without_numbers(text), groups.size());
+    if (fresh) {
+      groups.emplace_back().first = text;
+      firsts.emplace(text, at->second);
+    }
+    return at->second;
+  };
   for (std::size_t i = 0; i < cells.size(); ++i) {
     cells.each_trial(i, [&](const Trial& trial) {
       for (const Notice& notice : trial.notices) {
-        const auto [at, fresh] = index.emplace(without_numbers(notice.text), groups.size());
-        if (fresh) {
-          groups.emplace_back().first = notice.text;
-          groups.back().cell = i;
-        }
-        Group& group = groups[at->second];
+        Group& group = groups[group_of(notice.text)];
+        if (group.trials == 0) group.cell = i;
         group.same = group.same && notice.text == group.first;
         group.one_cell = group.one_cell && i == group.cell;
         if (group.trials > 0 && group.last_cell == i && group.last_trial == trial.trial) continue;
