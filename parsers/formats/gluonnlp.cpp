@@ -53,7 +53,7 @@ class GluonnlpParser final : public LineParser {
   RunDraft& put(Sample sample, IterationUnit unit, RateUnit rate, RunBuilder& out);
   void see_begin_of_epoch(Sample& sample);
 
-  std::optional<std::int64_t> world_, accumulation_, batch_, steps_;
+  GluonArguments args_;  ///< of the newest launch
   double day_s_ = 0, newest_s_ = kUnknown;
   std::int64_t last_step_ = -1;
   std::int64_t base_ = 0, epoch_ = -1, total_ = 0;  ///< batches of the epochs before
@@ -64,7 +64,6 @@ class GluonnlpParser final : public LineParser {
   bool tokens_ = false, timeless_ = false;
   double epochs_s_ = 0;  ///< times of the epochs of the run below, together
   RunDraft* cost_run_ = nullptr;
-  bool one_worker_ = false;    ///< horovod: rates are of the worker that prints
   bool predicting_ = false;    ///< "start prediction" stands behind the newest training line
   bool closes_epoch_ = false;  ///< the script that trains closes an epoch in prediction's words
 };
@@ -102,12 +101,13 @@ RunDraft& GluonnlpParser::put(Sample sample, IterationUnit unit, RateUnit rate, 
   }
   RunDraft& draft = out.run(WorkKind::training, sample.line);
   draft.log.iteration_unit = unit;
-  if (one_worker_ && rate == RateUnit::sequences_per_second) rate = RateUnit::unknown;
+  if (args_.one_worker && rate == RateUnit::sequences_per_second) rate = RateUnit::unknown;
   draft.log.rate_unit = rate;
   Facts& facts = draft.log.facts;
-  if (world_) facts.world_size.set(*world_, FactSource::log);
-  if (accumulation_) facts.gradient_accumulation_steps.set(*accumulation_, FactSource::log);
-  if (batch_) facts.micro_batch_size.set(*batch_, FactSource::log);
+  if (args_.world) facts.world_size.set(*args_.world, FactSource::log);
+  if (args_.accumulation)
+    facts.gradient_accumulation_steps.set(*args_.accumulation, FactSource::log);
+  if (args_.batch) facts.micro_batch_size.set(*args_.batch, FactSource::log);
   // Counters start at 0: "Batch: 299" is the 300th.
   if (last_step_ >= 0 && !begins_epoch_) {
     sample.iterations = std::max<std::int64_t>(1, sample.step - last_step_);
@@ -150,18 +150,23 @@ bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
   const auto rate = number_after(line, "throughput=");
   const auto time = number_after(line, " time=");
   const auto loss = number_after(line, "mlm_loss=");
-  if (!rate || !time || *step < 0 || *step > 1'000'000'000'000) return false;
+  if (!rate || !loss || *step < 0 || *step > 1'000'000'000'000) return false;
   Sample sample;
   sample.step = *step + 1;
   sample.iterations = *step + 1;
-  sample.seconds = *time;
+  // Before 0.8 the line tells no time: the clock is its stamp.
+  const GluonStamp stamp = gluon_stamp(line.text);
+  sample.seconds = time.value_or(kUnknown);
+  if (!time) sample.time_s = clock(stamp);
   sample.rate = *rate * (find_text(line.text, "K tks/s") != std::string_view::npos ? 1000 : 1);
   sample.line = line.number;
   sample.rank = line.rank;
   sample.loss = loss;
   const bool first = out.open(WorkKind::training) == nullptr;
   RunDraft& draft = put(sample, IterationUnit::optimizer_step, RateUnit::tokens_per_second, out);
-  draft.planned = steps_;
+  draft.planned = args_.steps;
+  if (!std::isnan(sample.time_s)) draft.log.clock_resolution_s = stamp.resolution_s;
+  draft.log.clock_is_wall = !std::isnan(sample.time_s);
   if (first) {
     draft.log.notices.push_back(
         {line.number,
@@ -221,7 +226,7 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
   }
   tokens_ = tokens_ || unit == RateUnit::tokens_per_second;
   // With bucketing by tokens a batch has no fixed number of sequences.
-  if (unit == RateUnit::tokens_per_second) batch_.reset();
+  if (unit == RateUnit::tokens_per_second) args_.batch.reset();
   RunDraft& draft = put(sample, IterationUnit::micro_step, unit, out);
   if (!std::isnan(stamp.time_s)) draft.log.clock_resolution_s = stamp.resolution_s;
   draft.log.clock_is_wall = !std::isnan(stamp.time_s);
@@ -258,11 +263,11 @@ bool GluonnlpParser::see_step_line(const Line& line, RunBuilder& out) {
   }
   if (const auto sum = last_of_sum(line, "/total=")) sample.loss = sum;
   closes_epoch_ = predicting_ = false;
-  if (one_worker_ && tokens) sample.rate = kUnknown;
+  if (args_.one_worker && tokens) sample.rate = kUnknown;
   sample.time_s = clock(gluon_stamp(line.text));
   RunDraft& draft = put(sample, IterationUnit::optimizer_step,
                         tokens ? RateUnit::tokens_per_second : RateUnit::sequences_per_second, out);
-  draft.planned = total ? total : steps_;
+  draft.planned = total ? total : args_.steps;
   draft.log.clock_resolution_s = gluon_stamp(line.text).resolution_s;
   draft.log.clock_is_wall = true;
   return true;
@@ -278,7 +283,7 @@ bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
     training.ended_well = true;
     training.last_line = line.number;
     // Since training began, over all epochs; behind "Epoch: 0, " it counts batches as samples.
-    if (!one_worker_ && find_text(line.text, "Epoch: ") == std::string_view::npos) {
+    if (!args_.one_worker && find_text(line.text, "Epoch: ") == std::string_view::npos) {
       training.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
     }
     return true;
@@ -324,24 +329,13 @@ bool GluonnlpParser::see_epoch_cost(const Line& line, RunBuilder& out) {
 }
 
 bool GluonnlpParser::see_segmentation(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (!cursor.literal("Epoch ")) return false;
-  const auto epoch = cursor.integer();
-  if (!epoch || !cursor.literal(" iteration ")) return false;
-  const auto iteration = cursor.integer();
-  if (!iteration || !cursor.literal("/")) return false;
-  const auto total = cursor.integer();
-  if (!total || *total < 1 || *total > 1'000'000'000 || *epoch < 0 || *epoch > 1'000'000 ||
-      *iteration < 0 || !cursor.literal(": training loss ")) {
-    return false;
-  }
-  const auto loss = cursor.number();
-  if (!loss) return false;
+  const auto at = gluon_segmentation(line);
+  if (!at) return false;
   Sample sample;
-  sample.step = counter(*epoch, *iteration, *total, out);
+  sample.step = counter(at->epoch, at->iteration, at->total, out);
   sample.line = line.number;
   sample.rank = line.rank;
-  sample.loss = loss;
+  sample.loss = at->loss;
   timeless_ = true;
   put(sample, IterationUnit::optimizer_step, RateUnit::unknown, out).own_facts = true;
   return true;
@@ -354,29 +348,7 @@ void GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
   epoch_ = -1;
   in_epoch_ = 0;
   interval_ = Sample();
-  world_ = accumulation_ = batch_ = steps_ = std::nullopt;
-  one_worker_ = find_text(line.text, "comm_backend='horovod'") != std::string_view::npos;
-  Cursor gpus(line);  // with horovod the list is not used: a worker has the GPU of its rank
-  if (!one_worker_ && gpus.skip_past("gpus='")) {
-    if (const auto list = gpus.until("'")) {
-      world_ = static_cast<std::int64_t>(split(*list, ',').size());
-    }
-  }
-  const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
-    const auto value = number_after(line, key);
-    if (!value || *value < 1 || *value > 1e9) return std::nullopt;
-    return static_cast<std::int64_t>(*value);
-  };
-  accumulation_ = count("accumulate=");
-  steps_ = count("num_steps=");
-  if (find_text(line.text, "accumulate=None") != std::string_view::npos) accumulation_ = 1;
-  batch_ = count(" batch_size=");
-  if (!batch_) batch_ = count("(batch_size=");
-  // gluon-cv's batch is of all its devices.
-  if (find_text(line.text, "ngpus=") != std::string_view::npos) {
-    world_ = count("ngpus=");
-    batch_.reset();
-  }
+  args_ = gluon_arguments(line);
 }
 
 bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
@@ -399,21 +371,17 @@ bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
 void GluonnlpParser::finish(RunBuilder& out) {
   out.facts.framework.set("mxnet", FactSource::log);
   for (const auto& draft : out.drafts()) {
-    if (tokens_ && draft->log.rate_unit == RateUnit::tokens_per_second &&
-        draft->log.iteration_unit == IterationUnit::micro_step) {
-      draft->log.notices.push_back(
-          {0,
-           "wps counts words of both languages by the script's rule: it is no rate of sequences"});
+    const RunLog& log = draft->log;
+    const auto tell = [&](const char* what) { draft->log.notices.push_back({0, what}); };
+    if (tokens_ && log.rate_unit == RateUnit::tokens_per_second &&
+        log.iteration_unit == IterationUnit::micro_step) {
+      tell("wps counts words of both languages by the script's rule: it is no rate of sequences");
     }
-    if (one_worker_ && draft->log.kind == WorkKind::training && draft->count() > 0 &&
-        draft->log.rate_unit == RateUnit::unknown && !timeless_) {
-      draft->log.notices.push_back(
-          {0,
-           "with horovod the printed rate is of one worker: no rate of the job is taken from it"});
-    }
-    if (timeless_ && draft->log.kind == WorkKind::training) {
-      draft->log.notices.push_back(
-          {0, "the log holds losses only: no throughput can be had from it"});
+    if (log.kind != WorkKind::training) continue;
+    if (timeless_) tell("the log holds losses only: no throughput can be had from it");
+    if (args_.one_worker && draft->count() > 0 && log.rate_unit == RateUnit::unknown &&
+        !timeless_) {
+      tell("with horovod the printed rate is of one worker: no rate of the job is taken from it");
     }
   }
 }

@@ -13,6 +13,8 @@
 //       per step time: 688.7ms
 //   <date>:INFO:epoch[0], iter[100], loss:483.3, 12.63 imgs/sec, lr:0.01     (detection, YOLO)
 //   <date>:INFO:epoch[1], iter[377], loss:1280.6, per step time: 7642.25 ms, fps: 8.37, lr:0.003
+//   epoch: [1/10] step: [100/390], loss: 2.1, lr: 0.001, per step time: 100.000 ms,
+//       fps per card: 320.00 img/s                                       (MindOCR)
 //   <date> - [callback.py:529] - INFO - { Epoch:[  1/  2], step:[    2/   19], loss: 10.6,
 //       per_step_time: 1865ms, lr: ...                                            (MindFormers)
 //
@@ -29,6 +31,7 @@
 #include "parsers/runs/run_builder.h"
 #include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
+#include "parsers/text/mindspore_text.h"
 
 namespace bertbench {
 namespace {
@@ -36,34 +39,7 @@ namespace {
 constexpr std::string_view kAnchors[] = {
     "poch time: ",    ", loss is ",      ", outputs are ",
     "] cost: ",       "per_step_time: ", "train success",
-    " imgs/sec, lr:", " ms, fps: ",      "verage Train Loss: ["};
-
-struct Duration {
-  double ms = 0;
-  bool in_seconds = false;  ///< shown in seconds, with fewer digits
-};
-
-// Milliseconds unless "s" is said; some scripts print "16.7 s", some "31.05s".
-std::optional<Duration> duration(Cursor& cursor) {
-  cursor.blanks();
-  const auto value = cursor.number();
-  if (!value || !(*value > 0 && *value < 1e12)) return std::nullopt;
-  if (cursor.literal(" ms") || cursor.literal("ms")) return Duration{*value, false};
-  if (cursor.literal(" s") || cursor.literal("s")) return Duration{*value * 1000, true};
-  return Duration{*value, false};
-}
-
-// "epoch 2: ", "epoch[2/200], ", "epoch: [2/90] " in front of the times.
-std::optional<std::int64_t> epoch_in_front(const Line& line) {
-  for (const std::string_view key : {"epoch: [", "epoch[", "epoch "}) {
-    Cursor cursor(line);
-    if (!cursor.skip_past(key)) continue;
-    const auto epoch = cursor.integer();
-    if (!epoch || *epoch < 1 || *epoch > 1'000'000'000) continue;
-    if (cursor.literal(key.back() == '[' ? "/" : ": epoch time: ")) return epoch;
-  }
-  return std::nullopt;
-}
+    " imgs/sec, lr:", " ms, fps",        "verage Train Loss: ["};
 
 class MindsporeParser final : public LineParser {
  public:
@@ -77,6 +53,7 @@ class MindsporeParser final : public LineParser {
   bool see_epoch_time(const Line& line, RunBuilder& out);
   bool see_mindformers(const Line& line, RunBuilder& out);
   bool see_images(const Line& line, RunBuilder& out);
+  bool see_ocr(const Line& line, RunBuilder& out);
   RunDraft& put(const Sample& sample, RunBuilder& out);
 
   struct Place {
@@ -88,7 +65,9 @@ class MindsporeParser final : public LineParser {
   std::int64_t step_ = 0;       ///< newest counter
   std::int64_t last_epoch_ = -1;
   std::int64_t planned_epochs_ = 0;  ///< of the newest loss line that tells them
-  std::optional<double> images_;     ///< of all devices in a step, while all lines agree on it
+  std::optional<double> images_;     ///< of a step, while all lines agree on it
+  std::int64_t ocr_epoch_ = 0, ocr_step_ = 0;
+  bool per_card_ = false;
   bool unplaced_ = false, coarse_ = false;
   bool odd_images_ = false;
   std::int64_t odd_times_ = 0;  ///< line whose two times give fewer steps than were counted
@@ -148,11 +127,17 @@ RunDraft& MindsporeParser::put(const Sample& sample, RunBuilder& out) {
 
 bool MindsporeParser::see_epoch_time(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
-  const auto epoch = epoch_in_front(line);
+  const auto epoch = mindspore_epoch(line);
   if (!cursor.skip_past("poch time: ") && !(epoch && cursor.skip_past("] cost: "))) return false;
-  const auto total = duration(cursor);
-  if (!total || !cursor.literal(", per step time: ")) return false;
-  const auto each = duration(cursor);
+  const auto total = mindspore_duration(cursor);
+  if (!total) return false;
+  if (cursor.literal(", steps: ")) {
+    cursor.blanks();
+    cursor.integer();
+  }
+  if (!cursor.literal(", per step time: ")) return false;
+  if (ocr_epoch_ > 0) return true;  // its steps are told one by one
+  const auto each = mindspore_duration(cursor);
   if (!each) return false;
   const double ratio = std::round(total->ms / each->ms);
   if (!(ratio >= 1 && ratio < 1e9)) return false;
@@ -298,6 +283,49 @@ bool MindsporeParser::see_images(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// MindOCR's clock begins anew with an epoch and with each line.
+bool MindsporeParser::see_ocr(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  const auto whole = [&](std::string_view behind) -> std::int64_t {
+    const auto value = cursor.integer();
+    constexpr std::int64_t kMost = 1'000'000'000;
+    return value && *value >= 1 && *value <= kMost && cursor.literal(behind) ? *value : 0;
+  };
+  if (!cursor.skip_past("epoch: [")) return false;
+  const auto epoch = whole("/"), epochs = whole("] step: ["), step = whole("/"), all = whole("], ");
+  const auto each = number_after(line, ", per step time:");
+  if (epoch == 0 || epochs < epoch || step == 0 || all < step || !each || !(*each > 0))
+    return false;
+  Sample sample;
+  sample.step = (epoch - 1) * all + step;
+  if (sample.step <= step_ && line.rank < 0) {
+    out.close(WorkKind::training);
+    step_ = ocr_epoch_ = 0;
+  }
+  const bool same = epoch == ocr_epoch_ && step > ocr_step_;
+  sample.iterations = same ? step - ocr_step_ : step;
+  // The first line of an excerpt covers no more than the printed number of steps, which it hides.
+  if (ocr_epoch_ > 0 || out.open(WorkKind::training) != nullptr) {
+    sample.seconds = *each / 1000 * static_cast<double>(sample.iterations);
+  } else {
+    sample.iterations = 1;
+    sample.seconds = *each / 1000;
+  }
+  sample.loss = number_after(line, "loss:");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  per_card_ = line.text.find(" ms, fps per card: ") != std::string_view::npos;
+  sample.rate = number_after(line, per_card_ ? "fps per card:" : ", fps:").value_or(kUnknown);
+  if (sample.rate > 0) see_step_of_images(sample, *each);
+  sample.rate = kUnknown;
+  ocr_epoch_ = epoch;
+  ocr_step_ = step;
+  RunDraft& draft = put(sample, out);
+  draft.log.iteration_unit = IterationUnit::micro_step;
+  draft.planned = epochs * all;
+  return true;
+}
+
 bool MindsporeParser::parse(const Line& line, RunBuilder& out) {
   if (line.text.find("train success") != std::string_view::npos) {
     RunDraft* run = out.open(WorkKind::training);
@@ -306,8 +334,8 @@ bool MindsporeParser::parse(const Line& line, RunBuilder& out) {
     run->last_line = line.number;
     return true;
   }
-  return see_mindformers(line, out) || see_images(line, out) || see_epoch_time(line, out) ||
-         see_loss(line);
+  return see_mindformers(line, out) || see_images(line, out) || see_ocr(line, out) ||
+         see_epoch_time(line, out) || see_loss(line);
 }
 
 void MindsporeParser::finish(RunBuilder& out) {
@@ -320,7 +348,14 @@ void MindsporeParser::finish(RunBuilder& out) {
            "the epoch times stand without epoch and step: if several ranks wrote this log, their "
            "lines are counted as epochs of their own"});
     }
-    if (images_ && !odd_images_) {
+    if (ocr_epoch_ > 0 && !per_card_) {
+      draft->log.notices.push_back(
+          {0,
+           "fps is of one card in some revisions of MindOCR and of all in others: neither rate nor "
+           "batch is taken from it"});
+    } else if (images_ && !odd_images_ && per_card_) {
+      draft->log.facts.micro_batch_size.set(static_cast<std::int64_t>(*images_), FactSource::log);
+    } else if (images_ && !odd_images_) {
       Facts& facts = draft->log.facts;
       facts.global_batch_size.set(static_cast<std::int64_t>(*images_), FactSource::log);
       facts.gradient_accumulation_steps.set(1, FactSource::log);

@@ -21,6 +21,8 @@
 //                                                                    reproductions)
 //   Epoch [1/2], Iter [01/14], reader_cost: 1.00473 s, batch_cost: 74.52487 s, ips: 54.9 samples/s,
 //       eta: 0:34:46                                                 (means since the epoch began)
+//   epoch: 0, batch_id: 100, auc:0.6,  avg_reader_cost: 0.01 sec, avg_batch_cost: 0.02000 sec,
+//       avg_samples: 512.00000, ips: 25600.00000 ins/s                  (PaddleRec)
 //   INFO:utils.utility:[Pass 0, train batch 10]   loss 21.7, acc1 0.0, lr 0.1, batch_cost 0.13110
 //   sec,
 //       reader_cost 0.00069 sec, ips 976.32917 images/sec                (models of 2020)
@@ -86,7 +88,7 @@ class PaddleVisionParser final : public LineParser {
 
  private:
   bool see_step(const Line& line, RunBuilder& out);
-  void see_batch(double product, double cost, bool whole_interval);
+  void see_batch(double product, double cost, bool whole_interval, const Line& line);
   void see_setting(const Line& line);
   bool counts_on(const Count& count);
   void see_mean(const Count& count, double cost, Sample& sample);
@@ -135,9 +137,16 @@ void PaddleVisionParser::see_mean(const Count& count, double cost, Sample& sampl
 }
 
 // ips x batch_cost is the batch, where the digits leave no doubt. A partial batch is smaller.
-void PaddleVisionParser::see_batch(double product, double cost, bool whole_interval) {
+void PaddleVisionParser::see_batch(double product, double cost, bool whole_interval,
+                                   const Line& line) {
   constexpr double kHalfDigit = 6e-5;
-  const double near = std::round(product), doubt = product * (kHalfDigit / cost) + 1e-3;
+  double doubt = product * (kHalfDigit / cost) + 1e-3;
+  const auto told = number_after(line, "avg_samples:");  // settles what the digits leave open
+  if (told && std::abs(*told - product) <= doubt) {
+    product = *told;
+    doubt = 1e-3;
+  }
+  const double near = std::round(product);
   if (!whole_interval || !(near >= 1 && near < 1e9) || doubt > 0.3 ||
       std::abs(product - near) > doubt) {
     return;
@@ -165,7 +174,8 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   sample.step = base_ + count->step;
   const std::int64_t iterations = sample.step - step_;
   const bool samples = has(line, "samples: ");
-  if (ips && *ips > 0) see_batch(*ips * *cost, *cost, first || iterations == stride_ || !samples);
+  if (ips && *ips > 0)
+    see_batch(*ips * *cost, *cost, first || iterations == stride_ || !samples, line);
   if (!first && iterations > 0) stride_ = std::max(stride_, iterations);
   sample.iterations = first ? 1 : std::max<std::int64_t>(1, iterations);
   double seconds = *cost;
@@ -274,7 +284,8 @@ std::unique_ptr<LineParser> make() { return std::make_unique<PaddleVisionParser>
 
 extern const Format format_paddle_vision;
 const Format format_paddle_vision = {
-    "paddle-vision", "PaddleClas, PaddleOCR, PaddleDetection, PaddleSeg, PLSC: batch_cost and ips",
+    "paddle-vision",
+    "PaddleClas, PaddleOCR, PaddleDetection, PaddleSeg, PLSC, PaddleRec: batch_cost and ips",
     "https://github.com/PaddlePaddle/PaddleClas ppcls/engine/train/utils.py; PaddleOCR "
     "tools/program.py; PaddleDetection ppdet/engine/callbacks.py",
     kAnchors, make};

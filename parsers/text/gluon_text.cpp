@@ -1,5 +1,7 @@
 #include "parsers/text/gluon_text.h"
 
+#include "parsers/core/text.h"
+#include "parsers/scan/byte_search.h"
 #include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
 
@@ -22,6 +24,52 @@ std::optional<double> last_of_sum(const Line& line, std::string_view key) {
   auto value = cursor.number();
   while (value && cursor.literal("/")) value = cursor.number();
   return value;
+}
+
+std::optional<GluonSegmentation> gluon_segmentation(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.literal("Epoch ")) return std::nullopt;
+  const auto epoch = cursor.integer();
+  if (!epoch || !cursor.literal(" iteration ")) return std::nullopt;
+  const auto iteration = cursor.integer();
+  if (!iteration || !cursor.literal("/")) return std::nullopt;
+  const auto total = cursor.integer();
+  if (!total || *total < 1 || *total > 1'000'000'000 || *epoch < 0 || *epoch > 1'000'000 ||
+      *iteration < 0 || !cursor.literal(": training loss ")) {
+    return std::nullopt;
+  }
+  const auto loss = cursor.number();
+  if (!loss) return std::nullopt;
+  return GluonSegmentation{*epoch, *iteration, *total, *loss};
+}
+
+GluonArguments gluon_arguments(const Line& line) {
+  GluonArguments out;
+  const auto has = [&](std::string_view words) {
+    return find_text(line.text, words) != std::string_view::npos;
+  };
+  out.one_worker = has("comm_backend='horovod'");
+  Cursor gpus(line);  // with horovod the list is not used: a worker has the GPU of its rank
+  if (!out.one_worker && gpus.skip_past("gpus='")) {
+    if (const auto list = gpus.until("'")) {
+      out.world = static_cast<std::int64_t>(split(*list, ',').size());
+    }
+  }
+  const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
+    const auto value = number_after(line, key);
+    if (!value || *value < 1 || *value > 1e9) return std::nullopt;
+    return static_cast<std::int64_t>(*value);
+  };
+  out.accumulation = has("accumulate=None") ? 1 : count("accumulate=");
+  out.steps = count("num_steps=");
+  out.batch = count(" batch_size=");
+  if (!out.batch) out.batch = count("(batch_size=");
+  // gluon-cv's batch is of all its devices.
+  if (has("ngpus=")) {
+    out.world = count("ngpus=");
+    out.batch.reset();
+  }
+  return out;
 }
 
 }  // namespace bertbench

@@ -1,6 +1,7 @@
 // What stands in the lines of gluon-nlp's scripts; parsers/formats/gluonnlp.cpp makes runs of them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -19,5 +20,19 @@ struct GluonStamp {
 
 /// The last number of "span/answer/total=0.7/0.1/0.9": the sum of the others.
 [[nodiscard]] std::optional<double> last_of_sum(const Line& line, std::string_view key);
+
+/// "Epoch 0 iteration 0020/1263: training loss 0.151" of gluon-cv.
+struct GluonSegmentation {
+  std::int64_t epoch = 0, iteration = 0, total = 0;
+  double loss = 0;
+};
+[[nodiscard]] std::optional<GluonSegmentation> gluon_segmentation(const Line& line);
+
+/// What "Namespace(...)" tells, the scripts' arguments.
+struct GluonArguments {
+  std::optional<std::int64_t> world, accumulation, batch, steps;
+  bool one_worker = false;  ///< horovod: rates are of the worker that prints
+};
+[[nodiscard]] GluonArguments gluon_arguments(const Line& line);
 
 }  // namespace bertbench

@@ -91,6 +91,19 @@ std::optional<Count> template_count(const Line& line) {
   return Count{*epoch, *step, 0, false, false, false};
 }
 
+// "epoch: 0, batch_id: 100, " of PaddleRec, "[TRAIN] epoch=1, batch_id=100, "
+std::optional<Count> batch_id_count(const Line& line) {
+  Cursor cursor(line);
+  const bool old = cursor.skip_past("[TRAIN] epoch=");
+  if (!old && !cursor.skip_past("epoch: ")) return std::nullopt;
+  const auto epoch = whole(cursor);
+  if (!epoch || !cursor.literal(old ? ", batch_id=" : ", batch_id: ")) return std::nullopt;
+  const auto batch = whole(cursor);
+  // Number 0 is one batch, which the line divides by the usual number.
+  if (!batch || *batch < 1) return std::nullopt;
+  return Count{*epoch, *batch, 0, false, false, false};
+}
+
 // "Epoch [1/2], Iter [01/14], "
 std::optional<Count> mean_count(const Line& line) {
   Cursor cursor(line);
@@ -123,6 +136,7 @@ std::optional<Count> paddle_count(const Line& line) {
   if (!count) count = det_count(line);
   if (!count) count = template_count(line);
   if (!count) count = mean_count(line);
+  if (!count) count = batch_id_count(line);
   return count;
 }
 

@@ -257,5 +257,19 @@ TEST(Gluonnlp, ALogWithoutItsHeadCountsItsFirstLineAsOneInterval) {
   EXPECT_EQ(runs[0].records[0].printed_rate, 52.94);
 }
 
+TEST(Gluonnlp, ReadsPretrainingLinesThatTellNoTime) {
+  const auto runs = read_text(
+      "INFO:root:[step 99]\tmlm_loss=7.1\tmlm_acc=12.3\tnsp_loss=0.6\tnsp_acc=60.1\t"
+      "throughput=14.2K tks/s\tlr=0.0000100\n"
+      "INFO:root:[step 199]\tmlm_loss=7.0\tmlm_acc=12.3\tnsp_loss=0.6\tnsp_acc=60.1\t"
+      "throughput=14.4K tks/s\tlr=0.0000200\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].step, 200);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::tokens_per_second);
+  EXPECT_DOUBLE_EQ(runs[0].records[1].printed_rate, 14400);
+  EXPECT_TRUE(std::isnan(runs[0].records[1].seconds));
+}
+
 }  // namespace
 }  // namespace bertbench

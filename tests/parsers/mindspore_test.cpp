@@ -209,5 +209,50 @@ TEST(Mindspore, TellsThatTheTimesOfAnEpochContradictItsSteps) {
   EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("fewer steps than the loss line"));
 }
 
+std::string ocr(int epoch, int step, const std::string& fps) {
+  return "2023-05-10 10:00:00,123 - mindocr.utils - INFO - epoch: [" + std::to_string(epoch) +
+         "/2] step: [" + std::to_string(step) +
+         "/50], loss: 2.100000, lr: 0.001000, per step time: 100.000 ms, " + fps + " img/s\n";
+}
+
+TEST(Mindspore, ReadsTheStepsOfMindOcrAndNotTheirEpochsAgain) {
+  const std::string of_card = "fps per card: 320.00";
+  const auto runs = read_text(
+      ocr(1, 20, of_card) + ocr(1, 40, of_card) +
+      "2023-05-10 10:00:09,123 - mindocr.utils - INFO - epoch: [1/2], loss: 2.0, epoch time: 6.000 "
+      "s, per step time: 120.000 ms, fps per card: 266.67 img/s\n" +
+      ocr(2, 20, of_card));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[1].step, 40);
+  EXPECT_EQ(runs[0].records[1].iterations, 20);
+  EXPECT_DOUBLE_EQ(runs[0].records[1].seconds, 2);
+  EXPECT_EQ(runs[0].records[2].step, 70);
+  EXPECT_DOUBLE_EQ(runs[0].records[2].seconds, 2) << "the clock begins anew with an epoch";
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 32);
+  EXPECT_FALSE(runs[0].facts.world_size.known());
+}
+
+TEST(Mindspore, TakesNoBatchFromMindOcrsRateOfCardsUntold) {
+  const auto runs = read_text(ocr(1, 20, "fps: 320.00") + ocr(1, 40, "fps: 320.00"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_FALSE(runs[0].facts.micro_batch_size.known());
+  EXPECT_FALSE(runs[0].facts.global_batch_size.known());
+  EXPECT_NE(runs[0].notices.at(0).text.find("in some revisions of MindOCR"), std::string::npos);
+}
+
+TEST(Mindspore, ReadsAnEpochLineThatTellsItsSteps) {
+  const auto runs = read_text(
+      "epoch: [  1/ 90], epoch time: 10.0 s, steps:   100, per step time: 100.000 ms, avg loss: "
+      "2.0\n"
+      "epoch: [  2/ 90], epoch time: 5.0 s, steps:   100, per step time: 50.000 ms, avg loss: "
+      "1.0\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].step, 200);
+  EXPECT_EQ(runs[0].records[1].loss, 1.0);
+  EXPECT_DOUBLE_EQ(runs[0].records[1].seconds, 5);
+}
+
 }  // namespace
 }  // namespace bertbench

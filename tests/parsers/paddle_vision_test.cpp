@@ -212,5 +212,21 @@ TEST(PaddleVision, MeansSinceTheEpochBeganGiveTheTimesOfTheLines) {
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
+TEST(PaddleVision, ReadsPaddleRec) {
+  const auto line = [](const char* where, const char* cost, const char* samples, const char* ips) {
+    return std::string("2021-05-19 18:06:21 - INFO - epoch: ") + where +
+           ", auc:0.500000,  avg_reader_cost: 0.00100 sec, avg_batch_cost: " + cost +
+           " sec, avg_samples: " + samples + ", ips: " + ips + " ins/s\n";
+  };
+  const auto runs = read_text(line("0, batch_id: 0", "0.10000", "51.20000", "512.00000") +
+                              line("0, batch_id: 10", "0.02000", "512.00000", "25600.00000") +
+                              line("0, batch_id: 20", "0.02100", "512.00000", "24380.95238"));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u) << "number 0 is divided by batches it does not hold";
+  EXPECT_EQ(runs[0].records[1].iterations, 10);
+  EXPECT_NEAR(runs[0].records[1].seconds, 0.21, 1e-6);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 512);
+}
+
 }  // namespace
 }  // namespace bertbench
