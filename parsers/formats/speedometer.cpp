@@ -4,6 +4,7 @@
 //   INFO:root:Epoch[0] Batch [0-20]\tSpeed: 520.85 samples/sec\tacc=0.57               (1.4 on)
 //   Iter[3] Batch [200]\tSpeed: 70941.64 samples/sec\tTrain-accuracy=0.38               (2016)
 //   Epoch[0] Batch [49]\tSpeed: 1176.72 samples/sec\taccuracy=0.1\tlr=0.05             (gluon-cv)
+//   Epoch[0] Batch [49]\tSpeed: 829.012392 samples/sec\taccuracy=0.17          (gluon examples)
 //   [Epoch 0][Batch 99], Speed: 35.167 samples/sec, ObjLoss=8.1, ...            (gluon-cv, YOLO)
 //   [Epoch 12] train=0.861378 val=0.787100 loss=0.400076 time: 16.224660     (gluon-cv, CIFAR-10)
 //   Training: 2021-01-01 10:00:00,123-Speed 2345.12 samples/sec   Loss 45.1 ... Global Step: 100
@@ -57,6 +58,7 @@ class SpeedometerParser final : public LineParser {
   std::optional<double> epochs_;  ///< planned
   bool last_batch_ = false;       ///< gluon-cv's detection scripts
   bool epochs_only_ = false;
+  std::int64_t long_speed_ = 0;  ///< newest line of six digits without a learning rate
   double costs_s_ = 0, cost_batches_ = 0;
 };
 
@@ -226,6 +228,10 @@ bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
     return false;
   }
   last_batch_ = last_batch_ || has(line, "][Batch ");
+  const auto unit = line.text.find(" samples/sec");
+  const bool digits = unit >= 7 && line.text[unit - 7] == '.';
+  if (!last_batch_ && digits && has(line, "accuracy=") && !has(line, "lr="))
+    long_speed_ = line.number;
   const std::int64_t from = place->from.value_or(place->epoch == epoch_ ? batch_ : 0);
   put(place->epoch, place->batch, std::max<std::int64_t>(1, place->batch - from), line, *rate, out);
   return true;
@@ -246,6 +252,12 @@ void SpeedometerParser::finish(RunBuilder& out) {
                                                   "batches/s",
                                                   cost_batches_ / costs_s_)
                                     : std::string())});
+    }
+    if (long_speed_ > 0) {
+      draft->log.notices.push_back(
+          {long_speed_,
+           "image_classification.py of MXNet's gluon examples, which prints six digits and no "
+           "learning rate like this log, prints the Speed of the one batch in front of the line"});
     }
     if (several) {
       draft->log.rate_unit = RateUnit::unknown;

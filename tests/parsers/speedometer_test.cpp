@@ -123,5 +123,15 @@ TEST(Speedometer, ReadsTheEpochsOfGluonCvOnCifar) {
   EXPECT_EQ(runs[0].outcome.step, 2);
 }
 
+TEST(Speedometer, SaysThatGluonsExamplePrintsTheSpeedOfOneBatch) {
+  const auto said = [](const std::string& behind) {
+    const auto runs = read_text("INFO:root:Epoch[0] Batch [49]\tSpeed: " + behind);
+    return runs.at(0).notices.at(0).text.find("one batch in front") != std::string::npos;
+  };
+  EXPECT_TRUE(said("829.012392 samples/sec\taccuracy=0.172578\n"));
+  EXPECT_FALSE(said("829.012392 samples/sec\taccuracy=0.172578\tlr=0.05\n"));
+  EXPECT_FALSE(said("829.01 samples/sec\taccuracy=0.172578\n"));
+}
+
 }  // namespace
 }  // namespace bertbench
