@@ -53,10 +53,14 @@ std::string missing_facts(const Facts& facts, IterationUnit unit) {
   return out;
 }
 
-// The estimates in one unit: sequences/s where one of them allows it, else iterations/s.
-std::vector<Estimate> in_one_unit(std::vector<Estimate> estimates, const Conversion& conversion,
-                                  const Facts& facts, IterationUnit unit, Trial& trial,
-                                  bool& sequences) {
+// Estimates of one unit: sequences/s where one of them allows it, else iterations/s.
+struct Estimates {
+  std::vector<Estimate> list;
+  bool in_sequences = false;
+};
+
+Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& conversion,
+                      const Facts& facts, IterationUnit unit, Trial& trial) {
   std::vector<Estimate> converted;
   std::string left_out;
   for (Estimate estimate : estimates) {
@@ -68,15 +72,14 @@ std::vector<Estimate> in_one_unit(std::vector<Estimate> estimates, const Convers
       left_out += fmt::format("{}{}", left_out.empty() ? "" : ", ", estimate.name);
     }
   }
-  sequences = !converted.empty();
   const std::string missing = missing_facts(facts, unit);
   const std::string remedy = missing.empty() ? std::string() : "; give " + missing;
-  if (sequences) {
+  if (!converted.empty()) {
     if (!left_out.empty()) {
       trial.notices.push_back(
           {0, "left out, as the sequences per iteration are unknown: " + left_out + remedy});
     }
-    return converted;
+    return {std::move(converted), true};
   }
   std::erase_if(estimates, [](const Estimate& estimate) {
     return estimate.unit != RateUnit::iterations_per_second;
@@ -87,7 +90,29 @@ std::vector<Estimate> in_one_unit(std::vector<Estimate> estimates, const Convers
   } else if (!left_out.empty()) {
     trial.notices.push_back({0, "rates in tokens/s need --sequence-length"});
   }
-  return estimates;
+  return {std::move(estimates), false};
+}
+
+// What a trial shows: outside a covered window only what speaks of the whole run.
+Estimates shown_estimates(const RunLog& log, const Window& window, const Conversion& conversion,
+                          const Facts& facts, bool compat_dlperf, Trial& trial) {
+  auto all = estimate_all(log, window, facts.sequences_per_optimizer_step());
+  if (!window.covered) {
+    std::erase_if(all, [](const Estimate& estimate) {
+      return estimate.name != "log_summary" && estimate.name != "total_time";
+    });
+  }
+  Estimates shown = in_one_unit(std::move(all), conversion, facts, log.iteration_unit, trial);
+  // A trial without a rate does not tell the unit of its estimates, which is then sequences/s.
+  if (!window.covered && !shown.in_sequences) shown.list.clear();
+  for (Estimate& estimate : shown.list) {
+    if (compat_dlperf) estimate.rate = round_dlperf(estimate.rate);
+    trial.estimators[std::string(estimate.name)] = estimate.rate;
+    if (estimate.resolution > 0) {
+      trial.resolution[std::string(estimate.name)] = estimate.resolution;
+    }
+  }
+  return shown;
 }
 
 const Estimate* choose(std::span<const Estimate> estimates, const MeasureOptions& options,
@@ -153,6 +178,33 @@ void say_other_clock(std::span<const Estimate> estimates, const Estimate& chosen
                         "counter_clock is {:.6g}; evaluation, saving or loading between the steps, "
                         "or times that are not those of the steps",
                         std::max(ratio, 1 / ratio), ratio > 1 ? "much" : "little", estimate.rate)});
+  }
+}
+
+// The rate of a covered window, and what speaks against the estimate that gives it.
+void choose_rate(const RunLog& log, const Window& window, const Estimates& estimates,
+                 const Conversion& conversion, const MeasureOptions& options, Trial& trial) {
+  const auto say = [&](const std::optional<std::string>& remark) {
+    if (remark) trial.notices.push_back({0, *remark});
+  };
+  const auto records = std::span(log.records).subspan(window.first, window.size());
+  if (estimates.in_sequences && conversion.per_iteration) {
+    say(stated_rate_is_apart(log, records, *conversion.per_iteration));
+  }
+  const Estimate* chosen = choose(estimates.list, options, trial);
+  if (chosen == nullptr) return;
+  trial.estimator = chosen->name;
+  (estimates.in_sequences ? trial.sequences_per_second : trial.iterations_per_second) =
+      chosen->rate;
+  if (chosen->name == "log_summary" && window.size() > 0) {
+    say("log_summary measures the whole run, not the window");
+  }
+  if (chosen->name == "step_time") {
+    say_other_clock(estimates.list, *chosen, window.size(), trial);
+  }
+  if (chosen->name.starts_with("printed")) {
+    say_other_rates(estimates.list, *chosen, trial);
+    say(mean_of_rates_misleads(records));
   }
 }
 
@@ -232,6 +284,22 @@ void cover_by_summary(const RunLog& log, const WindowRule& rule, Window& window,
       {log.summary->line, "the log states only one rate, of the whole run with its warm-up"});
 }
 
+IterationCounts count_iterations(const RunLog& log, const Window& window) {
+  IterationCounts out;
+  out.seen = std::max(log.records_seen, std::int64_t(log.records.size()));
+  for (std::size_t i = 0; i < window.last; ++i) {
+    (i < window.first ? out.dropped : out.used) += log.records[i].merged;
+  }
+  if (!window.covered) out.used = 0;
+  return out;
+}
+
+std::optional<MemoryRecord> memory_of(const RunLog& log) {
+  if (log.memory) return MemoryRecord{log.memory->peak_bytes, log.memory->capacity_bytes, "log"};
+  if (log.outcome.status != Status::out_of_memory) return std::nullopt;
+  return memory_of_failure(log.outcome.detail);
+}
+
 }  // namespace
 
 Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions& options) {
@@ -250,75 +318,25 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
                   .covered = window.covered,
                   .first_step = window.first_step,
                   .last_step = window.last_step};
-  std::int64_t dropped = 0;
-  std::int64_t used = 0;
-  for (std::size_t i = 0; i < window.last; ++i) {
-    (i < window.first ? dropped : used) += log.records[i].merged;
-  }
-  trial.iterations = {.seen = std::max(log.records_seen, std::int64_t(log.records.size())),
-                      .dropped = dropped,
-                      .used = window.covered ? used : 0};
+  trial.iterations = count_iterations(log, window);
 
   const Conversion conversion{sequences_per_iteration(facts, log.iteration_unit),
                               facts.sequence_length.value};
-  const auto per_step = facts.sequences_per_optimizer_step();
-  bool sequences = false;
-  // Outside a covered window only what speaks of the whole run is shown.
-  auto estimates = estimate_all(log, window, per_step);
-  if (!window.covered) {
-    std::erase_if(estimates, [](const Estimate& estimate) {
-      return estimate.name != "log_summary" && estimate.name != "total_time";
-    });
-  }
-  estimates =
-      in_one_unit(std::move(estimates), conversion, facts, log.iteration_unit, trial, sequences);
-  // A trial without a rate does not tell the unit of its estimates, which is then sequences/s.
-  if (!window.covered && !sequences) estimates.clear();
-  for (Estimate& estimate : estimates) {
-    if (options.compat_dlperf) estimate.rate = round_dlperf(estimate.rate);
-    trial.estimators[std::string(estimate.name)] = estimate.rate;
-    if (estimate.resolution > 0) {
-      trial.resolution[std::string(estimate.name)] = estimate.resolution;
-    }
-  }
-  if (window.covered) {
-    if (sequences && conversion.per_iteration) {
-      const auto records = std::span(log.records).subspan(window.first, window.size());
-      const auto apart = stated_rate_is_apart(log, records, *conversion.per_iteration);
-      if (apart) trial.notices.push_back({0, *apart});
-    }
-    if (const Estimate* chosen = choose(estimates, options, trial)) {
-      trial.estimator = chosen->name;
-      (sequences ? trial.sequences_per_second : trial.iterations_per_second) = chosen->rate;
-      if (chosen->name == "log_summary" && window.size() > 0) {
-        trial.notices.push_back({0, "log_summary measures the whole run, not the window"});
-      }
-      if (chosen->name == "step_time") {
-        say_other_clock(estimates, *chosen, window.size(), trial);
-      }
-      if (chosen->name.starts_with("printed")) {
-        say_other_rates(estimates, *chosen, trial);
-        const auto records = std::span(log.records).subspan(window.first, window.size());
-        const auto misleads = mean_of_rates_misleads(records);
-        if (misleads) trial.notices.push_back({0, *misleads});
-      }
-    }
-    const auto steps =
-        options.summary_only ? std::vector<double>() : step_seconds(log, window, facts);
-    if (!steps.empty()) {
+  const Estimates estimates =
+      shown_estimates(log, window, conversion, facts, options.compat_dlperf, trial);
+  if (window.covered) choose_rate(log, window, estimates, conversion, options, trial);
+  if (window.covered && !options.summary_only) {
+    if (const auto steps = step_seconds(log, window, facts); !steps.empty()) {
       const auto times = quantiles(steps, {0.5, 0.9, 0.99});
       trial.step_time = {times[0], times[1], times[2]};
     }
   }
   describe_series(log, window, trial, options.summary_only);
   if (!options.summary_only) {
-    reconcile(log, per_step, conversion.per_iteration, sequences, trial);
+    reconcile(log, facts.sequences_per_optimizer_step(), conversion.per_iteration,
+              estimates.in_sequences, trial);
   }
-  if (log.memory) {
-    trial.memory = {log.memory->peak_bytes, log.memory->capacity_bytes, "log"};
-  } else if (log.outcome.status == Status::out_of_memory) {
-    trial.memory = memory_of_failure(log.outcome.detail);
-  }
+  trial.memory = memory_of(log);
   describe_losses(log, trial);
   return trial;
 }

@@ -100,6 +100,47 @@ Json write(const PeriodicRecord& record) {
   return json;
 }
 
+Json write(const IterationCounts& iterations) {
+  return {{"seen", iterations.seen}, {"dropped", iterations.dropped}, {"used", iterations.used}};
+}
+
+Json write(const WindowUsed& window) {
+  Json json = Json::object();
+  json["rule"] = window.rule;
+  json["chosen_by"] = window.chosen_by;
+  json["covered"] = window.covered;
+  put(json, "first_step", window.first_step);
+  put(json, "last_step", window.last_step);
+  return json;
+}
+
+Json write(const StepTimes& times) {
+  Json json = Json::object();
+  put(json, "p50", times.p50);
+  put(json, "p90", times.p90);
+  put(json, "p99", times.p99);
+  return json;
+}
+
+Json write(const MemoryRecord& memory) {
+  Json json = Json::object();
+  json["peak_bytes"] = memory.peak_bytes;
+  if (memory.capacity_bytes > 0) json["capacity_bytes"] = memory.capacity_bytes;
+  put(json, "source", memory.source);
+  return json;
+}
+
+Json write(const std::vector<Notice>& notices) {
+  Json json = Json::array();
+  for (const Notice& notice : notices) {
+    Json entry = Json::object();
+    if (notice.line > 0) entry["line"] = notice.line;
+    entry["text"] = notice.text;
+    json.push_back(std::move(entry));
+  }
+  return json;
+}
+
 Json write(const Trial& trial) {
   Json json = Json::object();
   json["trial"] = trial.trial;
@@ -107,40 +148,20 @@ Json write(const Trial& trial) {
   put(json, "log", trial.log);
   put(json, "format", trial.format);
   json["outcome"] = write(trial.outcome);
-  json["iterations"] = {{"seen", trial.iterations.seen},
-                        {"dropped", trial.iterations.dropped},
-                        {"used", trial.iterations.used}};
-  Json window = Json::object();
-  window["rule"] = trial.window.rule;
-  window["chosen_by"] = trial.window.chosen_by;
-  window["covered"] = trial.window.covered;
-  put(window, "first_step", trial.window.first_step);
-  put(window, "last_step", trial.window.last_step);
-  json["window"] = std::move(window);
+  json["iterations"] = write(trial.iterations);
+  json["window"] = write(trial.window);
   put(json, "sequences_per_second", trial.sequences_per_second);
   put(json, "iterations_per_second", trial.iterations_per_second);
   put(json, "estimator", trial.estimator);
   if (!trial.estimators.empty()) json["estimators"] = write(trial.estimators);
   if (!trial.resolution.empty()) json["resolution"] = write(trial.resolution);
   if (trial.reconciliation) json["reconciliation"] = write(*trial.reconciliation);
-  if (trial.step_time) {
-    Json times = Json::object();
-    put(times, "p50", trial.step_time->p50);
-    put(times, "p90", trial.step_time->p90);
-    put(times, "p99", trial.step_time->p99);
-    json["step_time"] = std::move(times);
-  }
+  if (trial.step_time) json["step_time"] = write(*trial.step_time);
   if (trial.rate_interval) json["rate_interval"] = write(*trial.rate_interval);
   if (trial.steady_state) json["steady_state"] = write(*trial.steady_state);
   if (trial.periodic) json["periodic"] = write(*trial.periodic);
   if (trial.time_parts) json["time_parts"] = to_json(*trial.time_parts);
-  if (trial.memory) {
-    Json memory = Json::object();
-    memory["peak_bytes"] = trial.memory->peak_bytes;
-    if (trial.memory->capacity_bytes > 0) memory["capacity_bytes"] = trial.memory->capacity_bytes;
-    put(memory, "source", trial.memory->source);
-    json["memory"] = std::move(memory);
-  }
+  if (trial.memory) json["memory"] = write(*trial.memory);
   if (!trial.telemetry.is_null()) json["telemetry"] = trial.telemetry;
   put(json, "energy_j", trial.energy_j);
   put(json, "energy_per_sequence_j", trial.energy_per_sequence_j);
@@ -151,16 +172,7 @@ Json write(const Trial& trial) {
     json["loss"] = std::move(loss);
   }
   put(json, "iterations_file", trial.iterations_file);
-  if (!trial.notices.empty()) {
-    Json notices = Json::array();
-    for (const Notice& notice : trial.notices) {
-      Json entry = Json::object();
-      if (notice.line > 0) entry["line"] = notice.line;
-      entry["text"] = notice.text;
-      notices.push_back(std::move(entry));
-    }
-    json["notices"] = std::move(notices);
-  }
+  if (!trial.notices.empty()) json["notices"] = write(trial.notices);
   return json;
 }
 
