@@ -10,68 +10,88 @@ namespace {
 template <class T, class U>
 concept Either = std::same_as<std::remove_const_t<T>, U>;
 
-// One list of members for both ways, so that they cannot drift apart.
+// One list of members for both ways, so that they cannot drift apart. Structured bindings name all
+// members of a type: one that is added does not compile before it is listed here.
 template <class Codec, Either<Outcome> T>
 void members(Codec& c, T& v) {
-  c.all(v.status, v.step, v.line);
-  c.own(v.detail);
+  auto& [status, step, line, detail] = v;
+  c.all(status, step, line);
+  c.own(detail);
 }
 template <class Codec, Either<IterationCounts> T>
 void members(Codec& c, T& v) {
-  c.all(v.seen, v.dropped, v.used);
+  auto& [seen, dropped, used] = v;
+  c.all(seen, dropped, used);
 }
 template <class Codec, Either<WindowUsed> T>
 void members(Codec& c, T& v) {
-  c.all(v.rule, v.chosen_by, v.covered, v.first_step, v.last_step);
+  auto& [rule, chosen_by, covered, first_step, last_step] = v;
+  c.all(rule, chosen_by, covered, first_step, last_step);
 }
 template <class Codec, Either<Reconciliation> T>
 void members(Codec& c, T& v) {
-  c.all(v.sequences, v.training_s, v.wall_s, v.rate, v.gaps);
+  auto& [sequences, training_s, wall_s, rate, gaps] = v;
+  c.all(sequences, training_s, wall_s, rate, gaps);
 }
 template <class Codec, Either<StepTimes> T>
 void members(Codec& c, T& v) {
-  c.all(v.p50, v.p90, v.p99);
+  auto& [p50, p90, p99] = v;
+  c.all(p50, p90, p99);
 }
 template <class Codec, Either<Interval> T>
 void members(Codec& c, T& v) {
-  c.all(v.low, v.high, v.coverage);
+  auto& [low, high, coverage] = v;
+  c.all(low, high, coverage);
 }
 template <class Codec, Either<SteadyRecord> T>
 void members(Codec& c, T& v) {
-  c.all(v.state, v.first_step, v.change);
+  auto& [state, first_step, change] = v;
+  c.all(state, first_step, change);
+}
+template <class Codec, Either<PeriodicWork> T>
+void members(Codec& c, T& v) {
+  auto& [period, phase, count, extra_s, share] = v;
+  c.all(period, phase, count, extra_s, share);
 }
 template <class Codec, Either<PeriodicRecord> T>
 void members(Codec& c, T& v) {
-  auto& work = v.work;
-  c.all(work.period, work.phase, work.count, work.extra_s, work.share,
-        v.sequences_per_second_without);
+  auto& [work, sequences_per_second_without] = v;
+  c.all(work, sequences_per_second_without);
 }
 template <class Codec, Either<TimeRecord::Span> T>
 void members(Codec& c, T& v) {
-  c.all(v.part, v.begin_s, v.end_s);
+  auto& [part, begin_s, end_s] = v;
+  c.all(part, begin_s, end_s);
 }
 template <class Codec, Either<TimeRecord> T>
 void members(Codec& c, T& v) {
-  c.all(v.total_s, v.parts_s, v.timeline);
+  auto& [total_s, parts_s, timeline] = v;
+  c.all(total_s, parts_s, timeline);
 }
 template <class Codec, Either<MemoryRecord> T>
 void members(Codec& c, T& v) {
-  c.all(v.peak_bytes, v.capacity_bytes, v.source);
+  auto& [peak_bytes, capacity_bytes, source] = v;
+  c.all(peak_bytes, capacity_bytes, source);
 }
 template <class Codec, Either<Notice> T>
 void members(Codec& c, T& v) {
-  c.all(v.line, v.text);
+  auto& [line, text] = v;
+  c.all(line, text);
 }
 template <class Codec, Either<Trial> T>
 void members(Codec& c, T& v) {
-  c.all(v.trial, v.attempt);
-  c.own(v.log);
-  c.all(v.format, v.outcome, v.iterations, v.window, v.sequences_per_second,
-        v.iterations_per_second, v.estimator, v.estimators, v.resolution, v.reconciliation,
-        v.step_time, v.rate_interval, v.steady_state, v.periodic, v.time_parts, v.memory,
-        v.energy_j, v.energy_per_sequence_j, v.loss_first, v.loss_last);
-  c.own(v.iterations_file);
-  c.all(v.notices);
+  auto& [trial, attempt, log, format, outcome, iterations, window, sequences_per_second,
+         iterations_per_second, estimator, estimators, resolution, reconciliation, step_time,
+         rate_interval, steady_state, periodic, time_parts, memory, telemetry, energy_j,
+         energy_per_sequence_j, loss_first, loss_last, iterations_file, notices] = v;
+  c.all(trial, attempt);
+  c.own(log);
+  c.all(format, outcome, iterations, window, sequences_per_second, iterations_per_second, estimator,
+        estimators, resolution, reconciliation, step_time, rate_interval, steady_state, periodic,
+        time_parts, memory, energy_j, energy_per_sequence_j, loss_first, loss_last);
+  c.own(iterations_file);
+  c.all(notices);
+  (void)telemetry;  // few trials have any: MeasuredLogs keeps it apart
 }
 
 class Packer {
