@@ -148,10 +148,4 @@ std::vector<ContextDifference> context_differences(const nlohmann::ordered_json&
   return out;
 }
 
-std::vector<std::string> blocking_context_keys() {
-  std::vector<std::string> keys(std::begin(kBlocking), std::end(kBlocking));
-  keys.insert(keys.end(), {"estimator", "window", "unit", "emulated"});
-  return keys;
-}
-
 }  // namespace bertbench

@@ -42,7 +42,4 @@ struct ContextDifference {
 [[nodiscard]] std::vector<ContextDifference> context_differences(const nlohmann::ordered_json& a,
                                                                  const nlohmann::ordered_json& b);
 
-/// Names of context keys that block when they differ, for help and docs.
-[[nodiscard]] std::vector<std::string> blocking_context_keys();
-
 }  // namespace bertbench

@@ -145,8 +145,6 @@ std::optional<FittedModel> fit(const ScalingForm& form, std::span<const ScalingC
 
 }  // namespace
 
-std::span<const ScalingForm> scaling_forms() { return kForms; }
-
 std::optional<ScalingFit> fit_scaling(std::span<const ScalingCell> cells) {
   std::vector<FittedModel> models;
   for (const ScalingForm& form : kForms) {

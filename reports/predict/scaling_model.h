@@ -22,17 +22,17 @@ struct ScalingCell {
 };
 
 /// step = known + sum of coefficient x term, all coefficients >= 0. `known` is base_s or 0.
-struct ScalingForm {
-  std::string_view name, text;
-  bool needs_base;
-  std::size_t terms;
-};
+///
 /// fixed  T1 + a [n > 1]                                   (one-GPU cells measured)
 /// flat   T1 + a [n > 1] + b [N > 1]
 /// ring   T1 + a [n > 1] + b 2(g-1)/g + c 2(N-1)/N
 /// tree   T1 + a [n > 1] + b [N > 1] + c log2 n
 /// linear a x sequences per GPU + b                        (no one-GPU cells: strong scaling)
-[[nodiscard]] std::span<const ScalingForm> scaling_forms();
+struct ScalingForm {
+  std::string_view name, text;
+  bool needs_base;
+  std::size_t terms;
+};
 
 struct FittedModel {
   const ScalingForm* form = nullptr;

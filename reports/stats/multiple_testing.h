@@ -10,8 +10,4 @@ namespace bertbench {
 /// value is <= alpha. Step-down, monotone, at most 1. Holm 1979.
 [[nodiscard]] std::vector<double> holm(std::span<const double> p);
 
-/// Adjusted p values for the false discovery rate (independent or positively dependent tests).
-/// Step-up, monotone, at most 1. Benjamini and Hochberg 1995.
-[[nodiscard]] std::vector<double> benjamini_hochberg(std::span<const double> p);
-
 }  // namespace bertbench
