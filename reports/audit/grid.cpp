@@ -8,18 +8,15 @@
 #include <limits>
 
 #include "parsers/core/text.h"
+#include "reports/audit/lower_case.h"
 
 namespace bertbench::audit {
 namespace {
 
 constexpr std::size_t kMaxHeadingRows = 4;
 
-std::string lower(std::string_view text) {
-  std::string out;
-  for (const char c : trim(text)) {
-    out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return out;
+bool same_heading(std::string_view a, std::string_view b) {
+  return lower_case(trim(a)) == lower_case(trim(b));
 }
 
 bool numeric(std::string_view cell) {
@@ -284,13 +281,13 @@ Grid make_grid(const SourceTable& source, const GridOptions& options) {
     column.unit = heading.unit;
     if (grid.transposed && n < source.rows.size()) column.line = source.rows[n].line;
     for (const auto& [role, text] : options.columns) {
-      if (lower(column.heading) == lower(text)) column.role = role;
+      if (same_heading(column.heading, text)) column.role = role;
     }
     grid.columns.push_back(std::move(column));
   }
   for (const auto& [role, text] : options.columns) {
     const bool there = std::any_of(grid.columns.begin(), grid.columns.end(),
-                                   [&](const auto& c) { return lower(c.heading) == lower(text); });
+                                   [&](const auto& c) { return same_heading(c.heading, text); });
     if (!there) {
       grid.notices.push_back({grid.line, fmt::format("no column is headed '{}'", text)});
     }

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "parsers/core/text.h"
+#include "reports/audit/lower_case.h"
 
 namespace bertbench::audit {
 namespace {
@@ -114,8 +115,7 @@ bool is_unit_text(std::string_view text) {  // "samples/s", "GB", "sequences/sec
     if (!alpha && c != '/' && c != ' ' && c != '.' && c != '^') return false;
   }
   // Words that say the number is not a plain result.
-  std::string lower;
-  for (const char c : text) lower += static_cast<char>(std::tolower(c));
+  const std::string lower = lower_case(text);
   for (const std::string_view word : {"nan", "full", "oom", "fail", "err", "inf", "and", "or"}) {
     if (lower.find(word) != std::string::npos) return false;
   }

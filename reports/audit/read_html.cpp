@@ -6,20 +6,13 @@
 #include <map>
 
 #include "parsers/core/text.h"
+#include "reports/audit/lower_case.h"
 #include "reports/audit/source_table.h"
 
 namespace bertbench::audit {
 namespace {
 
 constexpr std::size_t kMaxDepth = 16, kMaxSpan = 1000, kMaxText = 4096, kSpanText = 200;
-
-std::string lower(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return out;
-}
 
 std::string squeeze(std::string_view text) {
   std::string out;
@@ -39,7 +32,7 @@ struct Tag {
 
 // colspan="3", colspan=3, COLSPAN = '3'; 1 when absent or silly.
 std::size_t span_of(const Tag& tag, std::string_view attribute) {
-  const std::string text = lower(tag.attributes.substr(0, 4096));
+  const std::string text = lower_case(tag.attributes.substr(0, 4096));
   const auto at = text.find(attribute);
   if (at == std::string::npos) return 1;
   std::size_t p = at + attribute.size();
@@ -104,7 +97,6 @@ class TableBuilder {
     if ((in_cell_ || in_caption_) && to.size() < kMaxText) to += text.substr(0, kMaxText);
   }
   void caption(bool open) { in_caption_ = open; }
-  [[nodiscard]] bool wants_text() const { return in_cell_ || in_caption_; }
 
   SourceTable finish(const std::vector<std::string>& context) {
     close_row();
@@ -185,7 +177,7 @@ class HtmlReader {
       ++p;
     }
     if (p == name) return false;
-    tag.name = lower(text_.substr(name, p - name));
+    tag.name = lower_case(text_.substr(name, p - name));
     const std::size_t attributes = p;
     for (char quote = 0; p < text_.size(); ++p) {  // '>' may stand in a quoted value
       const char c = text_[p];

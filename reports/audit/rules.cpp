@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
+#include "reports/audit/lower_case.h"
 #include "reports/audit/relation.h"
 
 namespace bertbench::audit {
@@ -197,8 +197,8 @@ class RowBuilder {
   }
 
   [[nodiscard]] bool in_milliseconds(std::size_t column) const {
-    std::string text = grid_.columns[column].heading + " " + grid_.columns[column].unit;
-    for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::string text =
+        lower_case(grid_.columns[column].heading + " " + grid_.columns[column].unit);
     return text.find("ms") != std::string::npos || text.find("milli") != std::string::npos ||
            text.find("latency") != std::string::npos;
   }
@@ -206,73 +206,94 @@ class RowBuilder {
   const Grid& grid_;
 };
 
-RuleReadings tflops_rule(const Grid& grid, const RowBuilder& build, FlopsLookup lookup) {
-  RuleReadings rule{"tflops", false, {}};
-  if (!grid.has(Role::tflops)) return rule;
-  if (grid.has(Role::flops_per_sequence)) {
-    std::string heading = grid.columns[grid.find(Role::flops_per_sequence, "")->column].heading;
-    for (char& c : heading) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    const double scale = heading.find("tflop") != std::string::npos ? 1 : 1e-12;
-    const Factor flops{Role::flops_per_sequence};
-    rule.readings = {
-        {"per GPU", build.build(Role::tflops, {{Role::throughput}, flops, {Role::world_size, -1}},
-                                "TFLOPS = throughput x FLOPs per sequence / GPUs", scale)},
-        {"per GPU", build.build(Role::tflops, {{Role::per_gpu}, flops},
-                                "TFLOPS = per GPU x FLOPs per sequence", scale)},
-        {"of the whole job", build.build(Role::tflops, {{Role::throughput}, flops},
-                                         "TFLOPS = throughput x FLOPs per sequence", scale)}};
-    return rule;
-  }
-  if (lookup == nullptr) return rule;
-  // FLOPs differ from row to row with the model, so each becomes a constant of its relation.
-  const auto text = [&](std::size_t row, Role role) -> std::string {
-    if (const auto place = grid.find(role, "")) return grid.rows[row].cells[place->column].text;
-    const auto word = grid.words.find(role);
-    return word == grid.words.end() ? std::string() : word->second;
-  };
-  const auto add = [&](const std::vector<Relation>& bases, const std::string& who) {
+// FLOPs per sequence stand in the table, under `heading`.
+std::vector<Reading> tflops_of_column(const std::string& heading, const RowBuilder& build) {
+  const double scale = lower_case(heading).find("tflop") != std::string::npos ? 1 : 1e-12;
+  const Factor flops{Role::flops_per_sequence};
+  return {{"per GPU", build.build(Role::tflops, {{Role::throughput}, flops, {Role::world_size, -1}},
+                                  "TFLOPS = throughput x FLOPs per sequence / GPUs", scale)},
+          {"per GPU", build.build(Role::tflops, {{Role::per_gpu}, flops},
+                                  "TFLOPS = per GPU x FLOPs per sequence", scale)},
+          {"of the whole job", build.build(Role::tflops, {{Role::throughput}, flops},
+                                           "TFLOPS = throughput x FLOPs per sequence", scale)}};
+}
+
+// FLOPs per sequence by the row's model and length, by each formula that is in use.
+class LookedUpTflops {
+ public:
+  LookedUpTflops(const Grid& grid, FlopsLookup lookup) : grid_(grid), lookup_(lookup) {}
+
+  /// FLOPs differ from row to row with the model, so each becomes a constant of its relation.
+  void add(const std::vector<Relation>& bases, const std::string& who) {
     for (const Relation& base : bases) {
-      const std::size_t row = base.target.row;
-      double length = 0;
-      if (const auto place = grid.find(Role::sequence_length, "");
-          place && !grid.rows[row].cells[place->column].numbers.empty()) {
-        length = grid.rows[row].cells[place->column].numbers[0].value;
-      } else if (const auto fact = grid.facts.find(Role::sequence_length);
-                 fact != grid.facts.end()) {
-        length = fact->second;
-      }
-      std::string recompute = text(row, Role::checkpointing);
-      for (char& c : recompute) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-      const bool checkpointing = recompute == "true" || recompute == "yes" || recompute == "1" ||
-                                 recompute == "on" || recompute == "full";
-      const std::string model = text(row, Role::model);
-      if (model.empty() || !(length >= 1)) continue;
-      for (const NamedFlops& each : lookup(model, length, checkpointing)) {
+      for (const NamedFlops& each : flops_of(base.target.row)) {
         Relation relation = base;
         relation.terms.push_back(
             {std::nullopt,
              1,
              {each.flops, Interval::point(each.flops)},
              fmt::format("{} FLOPs a sequence ({})", each.flops, each.formula)});
-        const std::string reading = fmt::format("{}, formula {}", who, each.formula);
-        auto at = std::find_if(rule.readings.begin(), rule.readings.end(),
-                               [&](const Reading& r) { return r.name == reading; });
-        if (at == rule.readings.end()) {
-          rule.readings.push_back({reading, {}});
-          at = rule.readings.end() - 1;
-        }
-        at->relations.push_back(std::move(relation));
+        reading(fmt::format("{}, formula {}", who, each.formula))
+            .relations.push_back(std::move(relation));
       }
     }
-  };
-  add(build.build(Role::tflops, {{Role::throughput}, {Role::world_size, -1}},
-                  "TFLOPS = throughput x FLOPs per sequence / GPUs", 1e-12),
-      "per GPU");
-  add(build.build(Role::tflops, {{Role::per_gpu}}, "TFLOPS = per GPU x FLOPs per sequence", 1e-12),
+  }
+  [[nodiscard]] std::vector<Reading> readings() && { return std::move(readings_); }
+
+ private:
+  [[nodiscard]] std::vector<NamedFlops> flops_of(std::size_t row) const {
+    const double length = sequence_length(row);
+    const std::string model = text(row, Role::model);
+    if (model.empty() || !(length >= 1)) return {};
+    const std::string recompute = lower_case(text(row, Role::checkpointing));
+    const bool checkpointing = recompute == "true" || recompute == "yes" || recompute == "1" ||
+                               recompute == "on" || recompute == "full";
+    return lookup_(model, length, checkpointing);
+  }
+  [[nodiscard]] std::string text(std::size_t row, Role role) const {
+    if (const auto place = grid_.find(role, "")) return grid_.rows[row].cells[place->column].text;
+    const auto word = grid_.words.find(role);
+    return word == grid_.words.end() ? std::string() : word->second;
+  }
+  /// 0 when unknown.
+  [[nodiscard]] double sequence_length(std::size_t row) const {
+    if (const auto place = grid_.find(Role::sequence_length, "")) {
+      const auto& numbers = grid_.rows[row].cells[place->column].numbers;
+      if (!numbers.empty()) return numbers[0].value;
+    }
+    const auto fact = grid_.facts.find(Role::sequence_length);
+    return fact == grid_.facts.end() ? 0 : fact->second;
+  }
+  Reading& reading(const std::string& name) {
+    const auto there = std::find_if(readings_.begin(), readings_.end(),
+                                    [&](const Reading& r) { return r.name == name; });
+    return there == readings_.end() ? readings_.emplace_back(Reading{name, {}}) : *there;
+  }
+
+  const Grid& grid_;
+  FlopsLookup lookup_;
+  std::vector<Reading> readings_;
+};
+
+RuleReadings tflops_rule(const Grid& grid, const RowBuilder& build, FlopsLookup lookup) {
+  RuleReadings rule{"tflops", false, {}};
+  if (!grid.has(Role::tflops)) return rule;
+  if (const auto flops = grid.find(Role::flops_per_sequence, "")) {
+    rule.readings = tflops_of_column(grid.columns[flops->column].heading, build);
+    return rule;
+  }
+  if (lookup == nullptr) return rule;
+  LookedUpTflops looked_up(grid, lookup);
+  looked_up.add(build.build(Role::tflops, {{Role::throughput}, {Role::world_size, -1}},
+                            "TFLOPS = throughput x FLOPs per sequence / GPUs", 1e-12),
+                "per GPU");
+  looked_up.add(
+      build.build(Role::tflops, {{Role::per_gpu}}, "TFLOPS = per GPU x FLOPs per sequence", 1e-12),
       "per GPU, from the rate per GPU");
-  add(build.build(Role::tflops, {{Role::throughput}}, "TFLOPS = throughput x FLOPs per sequence",
-                  1e-12),
-      "of the whole job");
+  looked_up.add(build.build(Role::tflops, {{Role::throughput}},
+                            "TFLOPS = throughput x FLOPs per sequence", 1e-12),
+                "of the whole job");
+  rule.readings = std::move(looked_up).readings();
   return rule;
 }
 
