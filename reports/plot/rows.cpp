@@ -62,6 +62,32 @@ std::string capped(std::size_t shown, std::size_t all) {
   return shown == all ? std::string() : fmt::format(" (the first {} of {} cells)", shown, all);
 }
 
+/// The bars of one row, each with the name of its series.
+using NamedPoints = std::vector<std::pair<std::string, Point>>;
+
+/// A series for each name, in the order in which they come; within a row they share its height.
+std::vector<Series> side_by_side(const std::vector<NamedPoints>& rows) {
+  std::vector<std::string> kinds;
+  for (const NamedPoints& row : rows) {
+    for (const auto& [kind, point] : row) {
+      if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
+    }
+  }
+  std::vector<Series> out;
+  const double step = 0.8 / static_cast<double>(kinds.size());
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    Series& series = out.emplace_back(Series{kinds[k], static_cast<int>(k), Mark::bars, {}, -1});
+    for (const NamedPoints& row : rows) {
+      for (const auto& [kind, point] : row) {
+        if (kind != kinds[k]) continue;
+        series.points.push_back(point);
+        series.points.back().y += step * (static_cast<double>(k) + 0.5) - 0.4;
+      }
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<Figure> trials_figure(const ResultSet& set) {
@@ -100,7 +126,7 @@ std::optional<Figure> reconciliation_figure(const ResultSet& set) {
   figure.id = "reconciliation";
   std::size_t all = 0;
   bool by_total = false, by_used = false;
-  std::vector<std::vector<std::pair<std::string, Point>>> rows;
+  std::vector<NamedPoints> rows;
   for (std::size_t i = 0; i < set.cells.size(); ++i) {
     const Cell& cell = set.cells[i];
     const auto trial = std::ranges::find_if(
@@ -127,31 +153,14 @@ std::optional<Figure> reconciliation_figure(const ResultSet& set) {
     figure.y.rows.push_back(row_name(names[i], *trial));
   }
   if (rows.empty()) return std::nullopt;
-  std::vector<std::string> kinds;
-  for (const auto& row : rows) {
-    for (const auto& [estimator, point] : row) {
-      if (std::ranges::find(kinds, estimator) == kinds.end()) kinds.push_back(estimator);
-    }
-  }
-  const double step = 0.8 / static_cast<double>(kinds.size());
-  for (std::size_t k = 0; k < kinds.size(); ++k) {
-    Series series{kinds[k], static_cast<int>(k), Mark::bars, {}, -1};
-    for (const auto& row : rows) {
-      for (const auto& [estimator, point] : row) {
-        if (estimator != kinds[k]) continue;
-        series.points.push_back(point);
-        series.points.back().y += step * (static_cast<double>(k) + 0.5) - 0.4;
-      }
-    }
-    figure.series.push_back(std::move(series));
-  }
+  figure.series = side_by_side(rows);
   const char* against = !by_used ? "all work over all time"
                         : !by_total
                             ? "the one that was used"
                             : "all work over all time, or the one used where that is unknown";
   figure.title = fmt::format("Every estimate of a log against {}; one trial a cell{}", against,
                              capped(figure.y.rows.size(), all));
-  finish(figure, "difference", std::max(22.0, 10.0 * static_cast<double>(kinds.size())));
+  finish(figure, "difference", std::max(22.0, 10.0 * static_cast<double>(figure.series.size())));
   drop_empty_side(figure, figure.x);
   return figure;
 }
