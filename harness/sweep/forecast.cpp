@@ -28,12 +28,53 @@ RunState state_of(const std::string& out) {
   return replay(records);
 }
 
-void add_noise(std::map<std::string, std::vector<double>>& rates, const ResultSet& results) {
+using ByCell = std::map<std::string, std::vector<double>>;  // by the cell's key
+
+/// What earlier runs tell of the grid.
+struct Known {
+  ByCell seconds, rates;  ///< of trials
+  std::set<std::pair<std::string, int>> done;
+};
+
+void add_rates(ByCell& rates, const ResultSet& results) {
   for (const Cell& cell : results.cells) {
     for (const Trial& trial : cell.trials) {
       if (trial.counts()) rates[cell.key].push_back(*trial.sequences_per_second);
     }
   }
+}
+
+void add_seconds(ByCell& seconds, const ResultSet& results) {
+  for (const Cell& cell : results.cells) {
+    for (const Trial& trial : cell.trials) {
+      if (!trial.telemetry.is_object()) continue;
+      const auto it = trial.telemetry.find("seconds");
+      if (it != trial.telemetry.end() && it->is_number()) {
+        seconds[cell.key].push_back(it->get<double>());
+      }
+    }
+  }
+}
+
+Known what_is_known(const std::string& out, const std::vector<ResultSet>& history) {
+  Known known;
+  for (const auto& [id, attempts] : state_of(out).trials) {
+    for (const auto& attempt : attempts) {
+      if (!attempt.finished || !attempt.covered) continue;
+      if (attempt.seconds > 0) known.seconds[id.first].push_back(attempt.seconds);
+      known.done.insert(id);
+    }
+  }
+  ByCell seconds_of_history;
+  for (const ResultSet& one : history) {
+    add_rates(known.rates, one);
+    add_seconds(seconds_of_history, one);
+  }
+  known.seconds.merge(seconds_of_history);  // only for cells that the run folder does not time
+  if (!out.empty()) {
+    if (const auto own = read_result_set(out)) add_rates(known.rates, *own);
+  }
+  return known;
 }
 
 LossForecast losses_against(const Forecast& forecast, const Plan& plan, std::size_t runs,
@@ -59,33 +100,9 @@ LossForecast losses_against(const Forecast& forecast, const Plan& plan, std::siz
 Forecast forecast(const Plan& plan, const std::string& out, const std::vector<ResultSet>& history,
                   double assumed_noise) {
   Forecast result;
-  const RunState state = state_of(out);
-  std::map<std::string, std::vector<double>> seconds, rates;
-  std::set<std::pair<std::string, int>> done;
-  for (const auto& [id, attempts] : state.trials) {
-    for (const auto& attempt : attempts) {
-      if (!attempt.finished || !attempt.covered) continue;
-      if (attempt.seconds > 0) seconds[id.first].push_back(attempt.seconds);
-      done.insert(id);
-    }
-  }
-  for (const ResultSet& one : history) {
-    add_noise(rates, one);
-    for (const Cell& cell : one.cells) {
-      for (const Trial& trial : cell.trials) {
-        const auto it =
-            trial.telemetry.is_object() ? trial.telemetry.find("seconds") : trial.telemetry.end();
-        if (it != trial.telemetry.end() && it->is_number() && !seconds.contains(cell.key)) {
-          seconds[cell.key].push_back(it->get<double>());
-        }
-      }
-    }
-  }
-  if (!out.empty()) {
-    if (const auto own = read_result_set(out)) add_noise(rates, *own);
-  }
+  const Known known = what_is_known(out, history);
   double sum = 0, n = 0;
-  for (const auto& [key, values] : seconds) {
+  for (const auto& [key, values] : known.seconds) {
     sum += mean(values);
     ++n;
   }
@@ -94,12 +111,12 @@ Forecast forecast(const Plan& plan, const std::string& out, const std::vector<Re
     CellForecast& cell = cells[trial.cell];
     cell.key = plan.cells[trial.cell].key;
     ++cell.trials;
-    if (done.contains({cell.key, trial.trial})) ++cell.done;
+    if (known.done.contains({cell.key, trial.trial})) ++cell.done;
   }
   std::vector<double> noises;
   double left = 0;
   for (auto& [index, cell] : cells) {
-    if (const auto own = seconds.find(cell.key); own != seconds.end()) {
+    if (const auto own = known.seconds.find(cell.key); own != known.seconds.end()) {
       cell.seconds = mean(own->second);
       cell.own_seconds = true;
       ++result.cells_timed;
@@ -107,7 +124,8 @@ Forecast forecast(const Plan& plan, const std::string& out, const std::vector<Re
       cell.seconds = sum / n;
     }
     left += cell.seconds.value_or(0) * (cell.trials - cell.done);
-    if (const auto own = rates.find(cell.key); own != rates.end() && own->second.size() >= 2) {
+    if (const auto own = known.rates.find(cell.key);
+        own != known.rates.end() && own->second.size() >= 2) {
       cell.noise = standard_deviation(own->second) / mean(own->second);
       noises.push_back(*cell.noise);
     }

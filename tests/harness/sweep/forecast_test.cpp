@@ -1,0 +1,50 @@
+// What is known of a grid before it runs, from results of earlier runs.
+#include "harness/sweep/forecast.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/harness/sweep/support.h"
+
+namespace bertbench {
+namespace {
+
+Trial trial_of(double seconds, double rate) {
+  Trial trial;
+  trial.window.covered = true;
+  trial.sequences_per_second = rate;
+  trial.telemetry = {{"seconds", seconds}};
+  return trial;
+}
+
+TEST(Forecast, TakesTheTimeOfATrialFromAllTrialsOfAllEarlierRuns) {
+  const Plan plan = test::plan_of(test::small_config());
+  Cell cell;
+  cell.key = plan.cells.at(0).key;
+  cell.trials = {trial_of(10, 100), trial_of(20, 100)};
+  ResultSet first, second;
+  first.cells = {cell};
+  cell.trials = {trial_of(60, 100)};
+  second.cells = {cell};
+
+  const Forecast known = forecast(plan, "", {first, second}, 0.01);
+  ASSERT_EQ(known.cells.size(), 1u);
+  EXPECT_EQ(known.cells[0].seconds, 30);
+  EXPECT_TRUE(known.cells[0].own_seconds);
+  EXPECT_EQ(known.cells_timed, 1);
+  EXPECT_EQ(known.seconds_left, 60) << "two trials";
+  EXPECT_EQ(known.noise_cells, 1);
+  EXPECT_EQ(known.noise, 0);
+}
+
+TEST(Forecast, SaysThatNothingIsTimedAndWhichNoiseItAssumes) {
+  const Forecast unknown = forecast(test::plan_of(test::small_config()), "", {}, 0.02);
+  EXPECT_EQ(unknown.trials, 2);
+  EXPECT_EQ(unknown.done, 0);
+  EXPECT_FALSE(unknown.seconds_left.has_value());
+  EXPECT_EQ(unknown.noise_cells, 0);
+  EXPECT_EQ(unknown.noise, 0.02);
+  ASSERT_EQ(unknown.losses.size(), 2u);
+}
+
+}  // namespace
+}  // namespace bertbench
