@@ -77,6 +77,8 @@ class BatchRun {
   Result<void> watch_member(Job& job, Member& member);
   Result<void> ask_queue();
   Result<void> judge_queue(Job& job);
+  /// A job that the queue could not start: its trials wait for another one.
+  Result<void> hand_in_anew(Job& job);
   /// Ends a member without a mark of its own.
   Result<void> give_up(Job& job, Member& member, Status status, const std::string& why);
   Result<void> conclude(Job& job, Member& member, AttemptEnd end);

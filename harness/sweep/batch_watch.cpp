@@ -170,15 +170,7 @@ Result<void> BatchRun::judge_queue(Job& job) {
   const bool begun = std::any_of(job.members.begin(), job.members.end(),
                                  [](const auto& m) { return !m.started.empty() || m.over; });
   if (job.known && job.entry.launch_failed && !begun && launch_failures_ < kMostLaunchFailures) {
-    ++launch_failures_;
-    run_.observer_.notice(fmt::format("{} could not start job {} ({}); it is handed in anew",
-                                      batch_.title, job.name, job.entry.reason));
-    for (auto& member : job.members) {
-      member.over = true;
-      wanted_.push_back({member.open.trial, member.open.attempt, member.last_attempt,
-                         member.earlier, batch_group(run_.plan_, member.open.trial)});
-    }
-    return close(job, true);
+    return hand_in_anew(job);
   }
   if (job.known && job.entry.state == QueueState::held) {
     return end_all(Status::error,
@@ -199,6 +191,18 @@ Result<void> BatchRun::judge_queue(Job& job) {
                     job.entry.word, job.name, run_.plan_.config.stall_timeout_s));
   }
   return {};
+}
+
+Result<void> BatchRun::hand_in_anew(Job& job) {
+  ++launch_failures_;
+  run_.observer_.notice(fmt::format("{} could not start job {} ({}); it is handed in anew",
+                                    batch_.title, job.name, job.entry.reason));
+  for (auto& member : job.members) {
+    member.over = true;
+    wanted_.push_back({member.open.trial, member.open.attempt, member.last_attempt, member.earlier,
+                       batch_group(run_.plan_, member.open.trial)});
+  }
+  return close(job, true);
 }
 
 Result<void> BatchRun::give_up(Job& job, Member& member, Status status, const std::string& why) {

@@ -182,20 +182,70 @@ Result<std::vector<bool>> select(const std::vector<PlannedCell>& cells,
   return keep;
 }
 
+/// What the command line says above the configuration.
+void override_config(SweepConfig& config, const PlanOptions& options) {
+  if (options.trials > 0) {
+    config.trials = options.trials;
+    config.auto_trials = false;
+  }
+  if (options.auto_trials && !config.auto_trials) {
+    config.auto_trials = true;
+    config.trials = 30;
+  }
+  if (!options.launcher.empty()) config.launcher = options.launcher;
+}
+
+void name_folders(std::vector<PlannedCell>& cells) {
+  std::vector<std::string> keys;
+  for (const auto& cell : cells) keys.push_back(cell.key);
+  const auto folders = safe_names(keys);
+  for (std::size_t i = 0; i < cells.size(); ++i) cells[i].folder = folders[i];
+}
+
+/// The trials of the cells that `keep` names, in the order in which they run.
+std::vector<PlannedTrial> order_trials(const SweepConfig& config, const std::vector<bool>& keep) {
+  std::vector<PlannedTrial> out;
+  if (config.order == Order::interleaved) {
+    for (int trial = 1; trial <= config.trials; ++trial) {
+      for (std::size_t cell = 0; cell < keep.size(); ++cell) {
+        if (keep[cell]) out.push_back({cell, trial});
+      }
+    }
+  } else {
+    for (std::size_t cell = 0; cell < keep.size(); ++cell) {
+      for (int trial = 1; keep[cell] && trial <= config.trials; ++trial) {
+        out.push_back({cell, trial});
+      }
+    }
+  }
+  return out;
+}
+
+/// What is worth a thought before the start; what else warns of a cell is for the report.
+std::vector<std::string> notices_of(const Plan& plan) {
+  std::vector<std::string> out;
+  std::set<std::string> said;
+  for (const auto& cell : plan.cells) {
+    for (const auto& warning : cell.warnings) {
+      const bool early = warning.starts_with("nodes are") || warning.starts_with("ranks outnumber");
+      if (early && said.insert(warning).second) out.push_back(warning);
+    }
+  }
+  if (plan.config.launcher == "local" && !plan.config.hosts.empty()) {
+    out.emplace_back("launcher local starts every rank here; 'hosts' is not used");
+  }
+  if (plan.config.launcher == "slurm" && !plan.config.hosts.empty()) {
+    out.emplace_back("Slurm chooses the nodes; 'hosts' is not used");
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   Plan plan;
   plan.config = config;
-  if (options.trials > 0) {
-    plan.config.trials = options.trials;
-    plan.config.auto_trials = false;
-  }
-  if (options.auto_trials && !plan.config.auto_trials) {
-    plan.config.auto_trials = true;
-    plan.config.trials = 30;
-  }
-  if (!options.launcher.empty()) plan.config.launcher = options.launcher;
+  override_config(plan.config, options);
   if (auto launcher = find_launcher(plan.config.launcher); !launcher) {
     return tl::unexpected(launcher.error());
   }
@@ -209,51 +259,22 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
     return fail(config.source, "the excludes leave no cell of the grid",
                 "remove an entry of 'exclude'");
   }
-  std::map<std::string, std::string> keys;  // key -> topology, for cells that are there twice
-  std::vector<std::string> names;
+  std::set<std::string> keys;
   for (const auto& cell : plan.cells) {
-    if (!keys.emplace(cell.key, "").second) {
+    if (!keys.insert(cell.key).second) {
       return fail(config.source, fmt::format("the grid holds the cell {} twice", cell.key),
                   "zipped rows must differ");
     }
-    names.push_back(cell.key);
   }
-  const auto folders = safe_names(names);
-  for (std::size_t i = 0; i < plan.cells.size(); ++i) plan.cells[i].folder = folders[i];
+  name_folders(plan.cells);
 
   const auto keep = select(plan.cells, options.only);
   if (!keep) return tl::unexpected(keep.error());
-  const auto trials = plan.config.trials;
-  if (plan.config.order == Order::interleaved) {
-    for (int trial = 1; trial <= trials; ++trial) {
-      for (std::size_t cell = 0; cell < plan.cells.size(); ++cell) {
-        if ((*keep)[cell]) plan.trials.push_back({cell, trial});
-      }
-    }
-  } else {
-    for (std::size_t cell = 0; cell < plan.cells.size(); ++cell) {
-      for (int trial = 1; (*keep)[cell] && trial <= trials; ++trial) {
-        plan.trials.push_back({cell, trial});
-      }
-    }
-  }
+  plan.trials = order_trials(plan.config, *keep);
   if (plan.trials.empty()) {
     return fail("--only", "together these leave no cell", "loosen one of them");
   }
-  // That a rank stands in for a GPU is for the report; these two are worth a thought before.
-  std::set<std::string> said;
-  for (const auto& cell : plan.cells) {
-    for (const auto& warning : cell.warnings) {
-      const bool early = warning.starts_with("nodes are") || warning.starts_with("ranks outnumber");
-      if (early && said.insert(warning).second) plan.notices.push_back(warning);
-    }
-  }
-  if (plan.config.launcher == "local" && !plan.config.hosts.empty()) {
-    plan.notices.emplace_back("launcher local starts every rank here; 'hosts' is not used");
-  }
-  if (plan.config.launcher == "slurm" && !plan.config.hosts.empty()) {
-    plan.notices.emplace_back("Slurm chooses the nodes; 'hosts' is not used");
-  }
+  plan.notices = notices_of(plan);
   return plan;
 }
 
@@ -262,10 +283,7 @@ void set_micro_batch(Plan& plan, std::size_t index, std::int64_t micro_batch_siz
   cell.identity.micro_batch_size = micro_batch_size;
   cell.point["micro_batch_size"] = std::to_string(micro_batch_size);
   cell.key = cell.identity.key();
-  std::vector<std::string> names;
-  for (const auto& one : plan.cells) names.push_back(one.key);
-  const auto folders = safe_names(names);
-  for (std::size_t i = 0; i < plan.cells.size(); ++i) plan.cells[i].folder = folders[i];
+  name_folders(plan.cells);
 }
 
 namespace {
@@ -286,6 +304,30 @@ BatchJob job_of_group(const Plan& plan, const PlannedTrial& trial, const std::st
   job.processes_per_node =
       plan.workload.process_per_gpu && !plan.workload.single_process ? job.gpus_per_node : 1;
   return job;
+}
+
+/// " NAME=VALUE ... ARG ...", quoted. Ranks of one program differ in a few variables only: those
+/// are shown as a range, and only one rank is.
+std::string text_of(const std::vector<ProcessSpec>& processes) {
+  const auto& first = processes.front();
+  const auto& last = processes.back();
+  const bool same_argv = std::all_of(processes.begin(), processes.end(),
+                                     [&](const auto& p) { return p.argv == first.argv; });
+  const std::size_t shown = same_argv ? 1 : processes.size();
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& one = processes[i];
+    if (i) text += " ;";
+    for (std::size_t v = 0; v < one.set.size(); ++v) {
+      const auto& [name, value] = one.set[v];
+      text += fmt::format(" {}={}", name, shell_quote(value));
+      if (!same_argv || v >= last.set.size()) continue;
+      const auto& [last_name, last_value] = last.set[v];
+      if (last_name == name && last_value != value) text += ".." + shell_quote(last_value);
+    }
+    for (const auto& arg : one.argv) text += " " + shell_quote(arg);
+  }
+  return text;
 }
 
 }  // namespace
@@ -311,25 +353,7 @@ Result<std::vector<std::string>> dry_run(const Plan& plan, const std::string& ou
       line += " ; in the job";
     }
     if (processes->size() > 1) line += fmt::format(" processes={}", processes->size());
-    line += " :";
-    // Ranks of one program differ in a few variables only: those are shown as a range.
-    const auto& first = processes->front();
-    const auto& last = processes->back();
-    const bool same_argv = std::all_of(processes->begin(), processes->end(),
-                                       [&](const auto& p) { return p.argv == first.argv; });
-    const std::size_t shown = same_argv ? 1 : processes->size();
-    for (std::size_t i = 0; i < shown; ++i) {
-      const auto& one = (*processes)[i];
-      if (i) line += " ;";
-      for (std::size_t v = 0; v < one.set.size(); ++v) {
-        const auto& [name, value] = one.set[v];
-        line += fmt::format(" {}={}", name, shell_quote(value));
-        if (same_argv && last.set[v].second != value && last.set[v].first == name) {
-          line += ".." + shell_quote(last.set[v].second);
-        }
-      }
-      for (const auto& arg : one.argv) line += " " + shell_quote(arg);
-    }
+    line += " :" + text_of(*processes);
     lines.push_back(std::move(line));
   }
   return lines;

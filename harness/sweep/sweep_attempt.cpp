@@ -225,18 +225,12 @@ Result<bool> SweepRun::run_one(const PlannedTrial& trial, int attempt,
   return end_attempt(*open, *end, earlier);
 }
 
-Result<bool> SweepRun::end_attempt(OpenAttempt& open, const AttemptEnd& end,
-                                   std::vector<Notice>& earlier) {
-  const auto& trial = open.trial;
-  const int attempt = open.attempt;
-  auto& progress = open.progress;
-  auto measured = measure_attempt(plan_, trial, attempt, end.runs, open.path + "/log.txt");
+Result<MeasuredAttempt> SweepRun::measure_ended(OpenAttempt& open, const AttemptEnd& end,
+                                                std::optional<std::int64_t> last_step) const {
+  auto measured =
+      measure_attempt(plan_, open.trial, open.attempt, end.runs, open.path + "/log.txt");
   auto& result = measured.trial;
   const bool has_log = !end.runs.empty();
-  std::optional<std::int64_t> last_step;
-  for (const auto& run : end.runs) {
-    if (!run.records.empty()) last_step = run.records.back().step;
-  }
   result.outcome = join_outcomes(has_log ? std::optional(result.outcome) : std::nullopt, end,
                                  plan_.config, last_step);
   if (end.log_cuts > 0) {
@@ -254,43 +248,60 @@ Result<bool> SweepRun::end_attempt(OpenAttempt& open, const AttemptEnd& end,
         {0, fmt::format("{} processes that the trainer left behind were ended", end.escaped)});
   }
   apply_telemetry(result, open.telemetry);
+  return measured;
+}
+
+Result<void> SweepRun::record_end(const OpenAttempt& open, const AttemptEnd& end,
+                                  const MeasuredAttempt& measured) {
+  if (!measured.iterations_csv.empty()) {
+    if (auto done = open.folder.write_unsynced("iterations.csv", measured.iterations_csv); !done) {
+      return done;
+    }
+  }
+  Json outcome = outcome_json(measured.trial, end);
+  Json finished = {{"event", "finished"}};
+  finished.update(open.who(plan_.cells[open.trial.cell]));
+  finished.update(outcome);
+  if (!open.telemetry.is_null()) outcome["telemetry"] = open.telemetry;
+  const auto text = outcome_text(outcome, plan_, open.trial.cell, measured);
+  if (auto done = open.folder.write("outcome.json", text); !done) return done;
+  finished["log"] = file_stamp(open.folder.path_of("log.txt"));
+  finished["outcome"] = fmt::format("{:08x}", crc32c(text));
+  return journal_->append(finished);
+}
+
+Result<bool> SweepRun::end_attempt(OpenAttempt& open, const AttemptEnd& end,
+                                   std::vector<Notice>& earlier) {
+  const auto& trial = open.trial;
+  auto& progress = open.progress;
+  std::optional<std::int64_t> last_step;
+  for (const auto& run : end.runs) {
+    if (!run.records.empty()) last_step = run.records.back().step;
+  }
+  auto measured = measure_ended(open, end, last_step);
+  if (!measured) return tl::unexpected(measured.error());
+  auto& result = measured->trial;
   result.notices.insert(result.notices.end(), earlier.begin(), earlier.end());
-  if (end.cause == EndCause::stopped && !result.window.covered) {
+  const bool covered = result.window.covered;
+  interrupted_ = end.cause == EndCause::stopped;
+  if (interrupted_ && !covered) {
     // Not the trial's fault: it has no end in the journal and is launched again on resume.
-    interrupted_ = true;
     observer_.trial_finished(progress, result);
     return false;
   }
-  interrupted_ = end.cause == EndCause::stopped;
-  if (!measured.iterations_csv.empty()) {
-    if (auto done = open.folder.write_unsynced("iterations.csv", measured.iterations_csv); !done) {
-      return tl::unexpected(done.error());
-    }
-  }
-  Json outcome = outcome_json(result, end);
-  if (!open.telemetry.is_null()) outcome["telemetry"] = open.telemetry;
-  const auto text = outcome_text(outcome, plan_, trial.cell, measured);
-  if (auto done = open.folder.write("outcome.json", text); !done) {
-    return tl::unexpected(done.error());
-  }
-  Json finished = {{"event", "finished"}};
-  finished.update(open.who(plan_.cells[trial.cell]));
-  finished.update(outcome_json(result, end));
-  finished["log"] = file_stamp(open.folder.path_of("log.txt"));
-  finished["outcome"] = fmt::format("{:08x}", crc32c(text));
-  if (auto done = journal_->append(finished); !done) return tl::unexpected(done.error());
-  const bool covered = result.window.covered;
+  if (auto done = record_end(open, end, *measured); !done) return tl::unexpected(done.error());
   const bool again =
       !covered && end.cause != EndCause::log_limit && worth_retrying(result.outcome, end.exit);
   earlier.push_back(
-      {0, fmt::format("attempt {} ended with {}{}{}", attempt, name(result.outcome.status),
+      {0, fmt::format("attempt {} ended with {}{}{}", open.attempt, name(result.outcome.status),
                       result.outcome.detail.empty() ? "" : ": ", result.outcome.detail)});
   if (covered) durations_[trial.cell].push_back(end.seconds);
   progress.elapsed_s = end.seconds;
   progress.step = last_step.value_or(progress.step);
-  measured.iterations_csv.clear();  // it is in its file
-  kept_[{trial.cell, trial.trial}] = Kept{std::move(measured)};
-  observer_.trial_finished(progress, kept_[{trial.cell, trial.trial}].measured.trial);
+  measured->iterations_csv.clear();  // it is in its file
+  auto& kept = kept_[{trial.cell, trial.trial}];
+  kept.measured = std::move(*measured);
+  observer_.trial_finished(progress, kept.measured.trial);
   return again;
 }
 

@@ -85,6 +85,43 @@ Result<SweepRun::ReadAgain> SweepRun::read_again(const PlannedTrial& trial,
   return out;
 }
 
+Result<SweepRun::Reviewed> SweepRun::review(const PlannedTrial& trial,
+                                            const AttemptState& attempt) const {
+  const auto folder = attempt_path(trial, attempt.attempt);
+  auto recalled = recall(attempt, folder);
+  const bool known = recalled.has_value();
+  auto read = known ? Result<ReadAgain>(ReadAgain{std::move(*recalled), true})
+                    : read_again(trial, attempt, folder);
+  if (!read) return tl::unexpected(read.error());
+  Reviewed out{std::move(read->measured), false};
+  Trial& result = out.measured.trial;
+  const bool covered = result.window.covered;
+  if (attempt.finished && attempt.outcome) {
+    result.outcome = *attempt.outcome;
+  } else if (covered && is_failure(result.outcome.status)) {
+    // The harness died between the window's end and the trainer's.
+    result.outcome = {Status::killed, result.outcome.step, 0,
+                      "the harness was ended before the trainer"};
+  }
+  const auto status = result.outcome.status;
+  const bool final = attempt.finished && read->legible &&
+                     (status == Status::out_of_memory || status == Status::nan);
+  out.settles = covered || final;
+  if (!out.settles) return out;
+  if (attempt.finished && !known) {
+    const auto file = root_->path_of(folder + "/outcome.json");
+    const auto outcome = nlohmann::ordered_json::parse(proc::read_file(file), nullptr, false);
+    if (outcome.is_object() && outcome.contains("telemetry")) {
+      apply_telemetry(result, outcome["telemetry"]);
+    }
+  }
+  if (!attempt.program.empty() && attempt.program != program_id_) {
+    result.notices.push_back(
+        {0, "measured with another build of the trainer than the one there now"});
+  }
+  return out;
+}
+
 Result<SweepRun::Found> SweepRun::look_at(const PlannedTrial& trial,
                                           std::optional<std::string>& cells_command) const {
   Found found;
@@ -110,41 +147,16 @@ Result<SweepRun::Found> SweepRun::look_at(const PlannedTrial& trial,
         return found;
       }
     }
-    const auto folder = attempt_path(trial, a->attempt);
-    auto recalled = recall(*a, folder);
-    const bool known = recalled.has_value();
-    auto read = known ? Result<ReadAgain>(ReadAgain{std::move(*recalled), true})
-                      : read_again(trial, *a, folder);
-    if (!read) return tl::unexpected(read.error());
-    auto& [measured, legible] = *read;
-    const bool covered = measured.trial.window.covered;
-    if (a->finished && a->outcome) {
-      measured.trial.outcome = *a->outcome;
-    } else if (covered && is_failure(measured.trial.outcome.status)) {
-      // The harness died between the window's end and the trainer's.
-      measured.trial.outcome = {Status::killed, measured.trial.outcome.step, 0,
-                                "the harness was ended before the trainer"};
+    auto reviewed = review(trial, *a);
+    if (!reviewed) return tl::unexpected(reviewed.error());
+    if (!reviewed->settles) {
+      // The last failure stands in the report until a launch does better.
+      if (a->finished && !found.measured) found.measured = std::move(reviewed->measured);
+      continue;
     }
-    const auto status = measured.trial.outcome.status;
-    const bool final =
-        a->finished && legible && (status == Status::out_of_memory || status == Status::nan);
-    // The last failure stands in the report until a launch does better.
-    if (!covered && a->finished && !found.measured) found.measured = measured;
-    if (!covered && !final) continue;
     found.settled = true;
     found.seconds = a->seconds;
-    if (a->finished && !known) {
-      const auto file = root_->path_of(folder + "/outcome.json");
-      const auto outcome = nlohmann::ordered_json::parse(proc::read_file(file), nullptr, false);
-      if (outcome.is_object() && outcome.contains("telemetry")) {
-        apply_telemetry(measured.trial, outcome["telemetry"]);
-      }
-    }
-    if (!a->program.empty() && a->program != program_id_) {
-      measured.trial.notices.push_back(
-          {0, "measured with another build of the trainer than the one there now"});
-    }
-    found.measured = std::move(measured);
+    found.measured = std::move(reviewed->measured);
     if (launcher_.queue()) {
       const auto place = attempt_folder(trial, a->attempt);
       if (place && place->holds("nodes")) {
@@ -158,13 +170,12 @@ Result<SweepRun::Found> SweepRun::look_at(const PlannedTrial& trial,
   return found;
 }
 
-Result<void> SweepRun::reuse() {
-  program_id_ = program_stamp(find_program(plan_.workload.program));
-  own_id_ = program_stamp("/proc/self/exe");
-  std::set<CellTrial> selected;
+/// This start's, then those of which earlier starts left something: --only leaves cells out of this
+/// start, not out of the result.
+std::vector<PlannedTrial> SweepRun::trials_to_report() const {
   std::vector<PlannedTrial> trials = plan_.trials;
+  std::set<CellTrial> selected;
   for (const auto& trial : trials) selected.emplace(trial.cell, trial.trial);
-  // --only leaves cells out of this start, not out of the result.
   for (std::size_t cell = 0; cell < plan_.cells.size(); ++cell) {
     for (int trial = 1; trial <= plan_.config.trials; ++trial) {
       if (selected.contains({cell, trial})) continue;
@@ -172,7 +183,12 @@ Result<void> SweepRun::reuse() {
       trials.push_back({cell, trial});
     }
   }
-  std::vector<Result<Found>> all(trials.size());
+  return trials;
+}
+
+std::vector<Result<SweepRun::Found>> SweepRun::look_at_all(
+    const std::vector<PlannedTrial>& trials) const {
+  std::vector<Result<Found>> found(trials.size());
   std::vector<std::vector<std::size_t>> by_cell(plan_.cells.size());
   for (std::size_t i = 0; i < trials.size(); ++i) by_cell[trials[i].cell].push_back(i);
   const bool apart = tells_trials_apart(plan_.workload);
@@ -180,39 +196,53 @@ Result<void> SweepRun::reuse() {
     std::optional<std::string> command;
     for (const auto i : by_cell[cell]) {
       if (apart) command.reset();
-      all[i] = look_at(trials[i], command);
+      found[i] = look_at(trials[i], command);
     }
   });
-  for (std::size_t i = 0; i < trials.size(); ++i) {
-    if (!all[i]) return tl::unexpected(all[i].error());
-    auto& found = *all[i];
-    const auto& trial = trials[i];
-    if (found.command_changed) {
-      observer_.notice(fmt::format("{} trial {}: its command has changed, so it is measured anew",
-                                   plan_.cells[trial.cell].key, trial.trial));
-    }
-    if (found.settled && found.seconds > 0) durations_[trial.cell].push_back(found.seconds);
-    if (found.measured) {
-      kept_.insert_or_assign({trial.cell, trial.trial}, Kept{std::move(*found.measured)});
-    }
-    if (!found.settled && i < plan_.trials.size()) {
-      pending_.push_back({trial, found.next_attempt, found.job});
-    } else if (!found.job.empty()) {
-      spared_jobs_.insert(found.job);
-    }
-    if (!found.nodes.empty()) label_placement(trial, found.nodes);
+  return found;
+}
+
+/// `wanted`: by this start, which launches it unless it is settled.
+void SweepRun::take_over(const PlannedTrial& trial, Found found, bool wanted) {
+  if (found.command_changed) {
+    observer_.notice(fmt::format("{} trial {}: its command has changed, so it is measured anew",
+                                 plan_.cells[trial.cell].key, trial.trial));
   }
+  if (found.settled && found.seconds > 0) durations_[trial.cell].push_back(found.seconds);
+  if (found.measured) {
+    kept_.insert_or_assign({trial.cell, trial.trial}, Kept{std::move(*found.measured)});
+  }
+  if (!found.settled && wanted) {
+    pending_.push_back({trial, found.next_attempt, found.job});
+  } else if (!found.job.empty()) {
+    spared_jobs_.insert(found.job);
+  }
+  if (!found.nodes.empty()) label_placement(trial, found.nodes);
+}
+
+void SweepRun::tell_cells_left_out() {
   std::set<std::string> keys, gone;
   for (const auto& cell : plan_.cells) keys.insert(cell.key);
   for (const auto& [name, attempts] : state_.trials) {
     if (!keys.contains(name.first)) gone.insert(name.first);
   }
-  if (!gone.empty()) {
-    observer_.notice(fmt::format("{} {} of the run folder {} not in this grid and {} left out: {}",
-                                 gone.size(), gone.size() == 1 ? "cell" : "cells",
-                                 gone.size() == 1 ? "is" : "are", gone.size() == 1 ? "is" : "are",
-                                 fmt::join(gone, ", ")));
+  if (gone.empty()) return;
+  observer_.notice(fmt::format("{} {} of the run folder {} not in this grid and {} left out: {}",
+                               gone.size(), gone.size() == 1 ? "cell" : "cells",
+                               gone.size() == 1 ? "is" : "are", gone.size() == 1 ? "is" : "are",
+                               fmt::join(gone, ", ")));
+}
+
+Result<void> SweepRun::reuse() {
+  program_id_ = program_stamp(find_program(plan_.workload.program));
+  own_id_ = program_stamp("/proc/self/exe");
+  const auto trials = trials_to_report();
+  auto found = look_at_all(trials);
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    if (!found[i]) return tl::unexpected(found[i].error());
+    take_over(trials[i], std::move(*found[i]), i < plan_.trials.size());
   }
+  tell_cells_left_out();
   std::erase_if(pending_, [&](const Pending& one) { return settled(one.trial.cell); });
   SweepCounts counts;
   counts.planned = static_cast<int>(plan_.trials.size());

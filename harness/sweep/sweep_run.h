@@ -88,11 +88,25 @@ class SweepRun {
     MeasuredAttempt measured;
     bool legible = false;  ///< there is a log of a known format
   };
+  /// An attempt of an earlier start, as it counts now.
+  struct Reviewed {
+    MeasuredAttempt measured;
+    bool settles = false;  ///< its trial: a rate, or an end that a further launch would meet again
+  };
   Result<ReadAgain> read_again(const PlannedTrial& trial, const AttemptState& attempt,
                                const std::string& folder) const;
   /// What this program measured of it before, if its log is as it was then.
   [[nodiscard]] std::optional<MeasuredAttempt> recall(const AttemptState& attempt,
                                                       const std::string& folder) const;
+  /// Measured (or recalled), with the outcome that the journal knows and the telemetry.
+  [[nodiscard]] Result<Reviewed> review(const PlannedTrial& trial,
+                                        const AttemptState& attempt) const;
+  // Parts of reuse().
+  [[nodiscard]] std::vector<PlannedTrial> trials_to_report() const;
+  [[nodiscard]] std::vector<Result<Found>> look_at_all(
+      const std::vector<PlannedTrial>& trials) const;
+  void take_over(const PlannedTrial& trial, Found found, bool wanted);
+  void tell_cells_left_out();
   Result<void> run_trial(Pending pending);
   Result<bool> run_one(const PlannedTrial& trial, int attempt, std::vector<Notice>& earlier);
   /// Folder, empty log, command.json, "started" in the journal.
@@ -108,6 +122,12 @@ class SweepRun {
   /// Measures it, writes its files and "finished"; true if another attempt is worth making. What
   /// came of it goes to `earlier`, as a notice for the next one.
   Result<bool> end_attempt(OpenAttempt& open, const AttemptEnd& end, std::vector<Notice>& earlier);
+  /// Its trial with the outcome that log and process give together, and what befell its log.
+  Result<MeasuredAttempt> measure_ended(OpenAttempt& open, const AttemptEnd& end,
+                                        std::optional<std::int64_t> last_step) const;
+  /// Its files, and "finished" in the journal.
+  Result<void> record_end(const OpenAttempt& open, const AttemptEnd& end,
+                          const MeasuredAttempt& measured);
   Result<void> write_command(const Folder& folder, const PlannedTrial& trial,
                              const std::vector<ProcessSpec>& processes) const;
   Result<void> write_results(bool always);

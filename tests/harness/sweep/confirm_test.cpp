@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/cli.h"
-#include "harness/sweep/forecast.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench::test {
