@@ -31,6 +31,21 @@ TEST(Facts, APrecisionIsASwitchOfItsOwnNameOnly) {
   EXPECT_FALSE(run_behind("use_amp='O1', fp16=False\n").facts.precision.known());
 }
 
+// transformers' example scripts print the Trainer's fp16 as "16-bits training": since there is
+// bf16, that it is off does not say fp32.
+TEST(Facts, SixteenBitsThatAreOffSayFp32OnlyBeforeTheTrainersBf16) {
+  const std::string old =
+      "05/19/2021 13:54:22 - WARNING - __main__ -   Process rank: -1, device: cuda:0, n_gpu: 1, "
+      "distributed training: False, 16-bits training: False\n";
+  EXPECT_EQ(run_behind(old).facts.precision.value, "fp32");
+  const std::string since =
+      "12/18/2025 20:16:31 - WARNING - __main__ - Process rank: 0, device: cuda:0, n_gpu: "
+      "1distributed training: True, 16-bits training: False\n";
+  EXPECT_FALSE(run_behind(since).facts.precision.known());
+  EXPECT_EQ(run_behind(since + "bf16=False,\nfp16=False,\n").facts.precision.value, "fp32");
+  EXPECT_EQ(run_behind(since + "bf16=True,\nfp16=False,\n").facts.precision.value, "bf16");
+}
+
 TEST(Facts, GpusAreCountedAsTheyAreListed) {
   const RunLog torch = run_behind("GPU 0: NVIDIA A100-SXM4-80GB\nGPU 1: NVIDIA A100-SXM4-80GB\n");
   EXPECT_EQ(version(torch, "gpu"), "NVIDIA A100-SXM4-80GB");
