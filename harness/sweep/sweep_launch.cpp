@@ -188,11 +188,13 @@ Result<SweepOutcome> SweepRun::finish() {
     const auto it = kept_.find({trial.cell, trial.trial});
     const bool ran = it != kept_.end();
     if (!ran && settled(trial.cell)) continue;  // not needed any more
-    const bool failed = ran ? !it->second.measured.trial.window.covered : !interrupted_;
-    if (!failed) continue;
-    ++out.failed_trials;
+    if (ran && it->second.measured.trial.window.covered) continue;
     const auto status = ran ? it->second.measured.trial.outcome.status : Status::killed;
-    if (status == Status::out_of_memory || status == Status::nan) ++out.settled_failures;
+    const bool stands = status == Status::out_of_memory || status == Status::nan;
+    if (!stands) ++out.open_trials;
+    if (!ran && interrupted_) continue;  // not begun or cut short, which is no failure of its own
+    ++out.failed_trials;
+    if (stands) ++out.settled_failures;
   }
   out.exit_status = interrupted_ ? 130 : out.failed_trials > 0 ? 1 : 0;
   if (auto done =

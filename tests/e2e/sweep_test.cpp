@@ -178,7 +178,8 @@ TEST(SweepInterrupted, CtrlCStopsTrainersAndTheSameCommandGoesOn) {
       << read_file(folder / "err");
   kill(process.pid(), SIGINT);
   EXPECT_EQ(process.wait(), 130) << read_file(folder / "err");
-  EXPECT_THAT(read_file(folder / "err"), HasSubstr("interrupted"));
+  EXPECT_THAT(read_file(folder / "err"),
+              HasSubstr("interrupted; the same command runs the 2 trials that are left"));
 
   const Ran rest =
       folder.run({kBertbench, "sweep", folder / "config.json", "--out", folder / "run", "--trainer",

@@ -159,21 +159,25 @@ ExitCode launch(const Options& options, const Plan& plan, Console& console) {
         summary.summary_only = true;
         print_results(console, outcome->result, summary);
       });
-  const std::string open = counted(outcome->failed_trials, "trial");
   if (outcome->interrupted) {
-    console.status("interrupted; the same command runs the " + open + " that are left",
+    const int open = outcome->open_trials;
+    console.status(open == 0   ? "interrupted after the last trial; nothing is left to run"
+                   : open == 1 ? "interrupted; the same command runs the 1 trial that is left"
+                               : fmt::format("interrupted; the same command runs the {} trials "
+                                             "that are left",
+                                             open),
                    Style::yellow);
   } else if (outcome->failed_trials > 0) {
-    const int again = outcome->failed_trials - outcome->settled_failures;
     console.status(
-        open + " failed; " +
-            (again == 0 ? "out of memory or a loss that is not finite stands as their "
-                          "result, so the same command does not run them again"
+        counted(outcome->failed_trials, "trial") + " failed; " +
+            (outcome->open_trials == 0
+                 ? "out of memory or a loss that is not finite stands as their "
+                   "result, so the same command does not run them again"
              : outcome->settled_failures == 0
                  ? "the same command runs them again"
                  : fmt::format("the same command runs {} of them again, not those out of "
                                "memory or with a loss that is not finite",
-                               again)),
+                               outcome->open_trials)),
         Style::red);
   }
   if (!outcome->results_path.empty()) console.status("results: " + outcome->results_path);

@@ -202,6 +202,8 @@ TEST(SweepResume, StopsCleanlyAndGoesOn) {
   ASSERT_TRUE(stopped) << stopped.error().message();
   EXPECT_TRUE(stopped->interrupted);
   EXPECT_EQ(stopped->exit_status, 130);
+  EXPECT_EQ(stopped->open_trials, 3) << "the one cut short and the two not begun";
+  EXPECT_EQ(stopped->failed_trials, 0);
   EXPECT_EQ(first.started.size(), 2u);
   for (const auto& child : proc::children_of(getpid())) {
     EXPECT_FALSE(proc::has_marker(child.pid, "BERTBENCH_TRIAL="));
@@ -210,6 +212,7 @@ TEST(SweepResume, StopsCleanlyAndGoesOn) {
   const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->exit_status, 0);
+  EXPECT_EQ(outcome->open_trials, 0);
   EXPECT_EQ(second.counts.reused, 1);
   EXPECT_EQ(second.started.size(), 3u);
   auto after = trial_files(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g"));
