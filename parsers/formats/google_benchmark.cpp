@@ -42,6 +42,7 @@ constexpr std::string_view kAnchors[] = {"\"run_name\": \"",
                                          "\"threads\": ",
                                          "\"aggregate_name\": \"mean\"",
                                          " CPU   Iterations",
+                                         " CPU Iterations",
                                          " ns   ",
                                          " us   ",
                                          " ms   ",
@@ -214,7 +215,8 @@ bool GoogleBenchmarkParser::parse(const Line& line, RunBuilder& out) {
     debug_ = true;
     return false;
   }
-  if (line.text.find(" CPU   Iterations") != std::string_view::npos) {
+  if (line.text.find(" CPU   Iterations") != std::string_view::npos ||
+      line.text.find(" CPU Iterations") != std::string_view::npos) {  // releases to 1.4
     table_ =
         line.text.starts_with("Benchmark ") && line.text.find(" Time ") != std::string_view::npos;
     return table_;

@@ -15,6 +15,7 @@
 //   <date>:INFO:epoch[1], iter[377], loss:1280.6, per step time: 7642.25 ms, fps: 8.37, lr:0.003
 //   epoch: [1/10] step: [100/390], loss: 2.1, lr: 0.001, per step time: 100.000 ms,
 //       fps per card: 320.00 img/s                                       (MindOCR)
+//   <date> [INFO] Epoch 1/500, Step 240/1516, step time: 100.87 ms      (MindYOLO)
 //   <date> - [callback.py:529] - INFO - { Epoch:[  1/  2], step:[    2/   19], loss: 10.6,
 //       per_step_time: 1865ms, lr: ...                                            (MindFormers)
 //
@@ -37,9 +38,9 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {
-    "poch time: ",    ", loss is ",      ", outputs are ",
-    "] cost: ",       "per_step_time: ", "train success",
-    " imgs/sec, lr:", " ms, fps",        "verage Train Loss: ["};
+    "poch time: ",          ", loss is ",    ", outputs are ", "] cost: ",
+    "per_step_time: ",      "train success", " imgs/sec, lr:", " ms, fps",
+    "verage Train Loss: [", ", step time: "};
 
 class MindsporeParser final : public LineParser {
  public:
@@ -53,7 +54,7 @@ class MindsporeParser final : public LineParser {
   bool see_epoch_time(const Line& line, RunBuilder& out);
   bool see_mindformers(const Line& line, RunBuilder& out);
   bool see_images(const Line& line, RunBuilder& out);
-  bool see_ocr(const Line& line, RunBuilder& out);
+  bool see_step(const Line& line, RunBuilder& out);
   RunDraft& put(const Sample& sample, RunBuilder& out);
 
   struct Place {
@@ -66,8 +67,7 @@ class MindsporeParser final : public LineParser {
   std::int64_t last_epoch_ = -1;
   std::int64_t planned_epochs_ = 0;  ///< of the newest loss line that tells them
   std::optional<double> images_;     ///< of a step, while all lines agree on it
-  std::int64_t ocr_epoch_ = 0, ocr_step_ = 0;
-  bool per_card_ = false;
+  MindsporeStep newest_;
   bool unplaced_ = false, coarse_ = false;
   bool odd_images_ = false;
   std::int64_t odd_times_ = 0;  ///< line whose two times give fewer steps than were counted
@@ -136,7 +136,7 @@ bool MindsporeParser::see_epoch_time(const Line& line, RunBuilder& out) {
     cursor.integer();
   }
   if (!cursor.literal(", per step time: ")) return false;
-  if (ocr_epoch_ > 0) return true;  // its steps are told one by one
+  if (newest_.epoch > 0) return true;  // its steps are told one by one
   const auto each = mindspore_duration(cursor);
   if (!each) return false;
   const double ratio = std::round(total->ms / each->ms);
@@ -283,46 +283,36 @@ bool MindsporeParser::see_images(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// MindOCR's clock begins anew with an epoch and with each line.
-bool MindsporeParser::see_ocr(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  const auto whole = [&](std::string_view behind) -> std::int64_t {
-    const auto value = cursor.integer();
-    constexpr std::int64_t kMost = 1'000'000'000;
-    return value && *value >= 1 && *value <= kMost && cursor.literal(behind) ? *value : 0;
-  };
-  if (!cursor.skip_past("epoch: [")) return false;
-  const auto epoch = whole("/"), epochs = whole("] step: ["), step = whole("/"), all = whole("], ");
-  const auto each = number_after(line, ", per step time:");
-  if (epoch == 0 || epochs < epoch || step == 0 || all < step || !each || !(*each > 0))
-    return false;
+// The clocks of MindOCR and MindYOLO begin anew with an epoch and with each line.
+bool MindsporeParser::see_step(const Line& line, RunBuilder& out) {
+  const auto at = mindspore_step(line);
+  if (!at) return false;
   Sample sample;
-  sample.step = (epoch - 1) * all + step;
+  sample.step = (at->epoch - 1) * at->all + at->step;
   if (sample.step <= step_ && line.rank < 0) {
     out.close(WorkKind::training);
-    step_ = ocr_epoch_ = 0;
+    step_ = newest_.epoch = 0;
   }
-  const bool same = epoch == ocr_epoch_ && step > ocr_step_;
-  sample.iterations = same ? step - ocr_step_ : step;
-  // The first line of an excerpt covers no more than the printed number of steps, which it hides.
-  if (ocr_epoch_ > 0 || out.open(WorkKind::training) != nullptr) {
-    sample.seconds = *each / 1000 * static_cast<double>(sample.iterations);
-  } else {
-    sample.iterations = 1;
-    sample.seconds = *each / 1000;
-  }
-  sample.loss = number_after(line, "loss:");
+  const bool same = at->epoch == newest_.epoch && at->step > newest_.step;
+  sample.iterations = same ? at->step - newest_.step : at->step;
+  // The first line of an excerpt hides how many steps it covers.
+  if (newest_.epoch == 0 && out.open(WorkKind::training) == nullptr) sample.iterations = 1;
+  sample.seconds = at->each_ms / 1000 * static_cast<double>(sample.iterations);
+  if (const auto stamp = date_time(line.text)) sample.time_s = *stamp;
+  sample.loss = at->loss;
   sample.line = line.number;
   sample.rank = line.rank;
-  per_card_ = line.text.find(" ms, fps per card: ") != std::string_view::npos;
-  sample.rate = number_after(line, per_card_ ? "fps per card:" : ", fps:").value_or(kUnknown);
-  if (sample.rate > 0) see_step_of_images(sample, *each);
-  sample.rate = kUnknown;
-  ocr_epoch_ = epoch;
-  ocr_step_ = step;
+  if (at->images_per_s > 0) {
+    sample.rate = at->images_per_s;
+    see_step_of_images(sample, at->each_ms);
+    sample.rate = kUnknown;
+  }
+  newest_ = *at;
   RunDraft& draft = put(sample, out);
   draft.log.iteration_unit = IterationUnit::micro_step;
-  draft.planned = epochs * all;
+  draft.log.clock_resolution_s = 1e-3;
+  draft.log.clock_is_wall = true;
+  draft.planned = at->epochs * at->all;
   return true;
 }
 
@@ -334,7 +324,7 @@ bool MindsporeParser::parse(const Line& line, RunBuilder& out) {
     run->last_line = line.number;
     return true;
   }
-  return see_mindformers(line, out) || see_images(line, out) || see_ocr(line, out) ||
+  return see_mindformers(line, out) || see_images(line, out) || see_step(line, out) ||
          see_epoch_time(line, out) || see_loss(line);
 }
 
@@ -348,12 +338,12 @@ void MindsporeParser::finish(RunBuilder& out) {
            "the epoch times stand without epoch and step: if several ranks wrote this log, their "
            "lines are counted as epochs of their own"});
     }
-    if (ocr_epoch_ > 0 && !per_card_) {
+    if (newest_.images_per_s > 0 && !newest_.per_card) {
       draft->log.notices.push_back(
           {0,
            "fps is of one card in some revisions of MindOCR and of all in others: neither rate nor "
            "batch is taken from it"});
-    } else if (images_ && !odd_images_ && per_card_) {
+    } else if (images_ && !odd_images_ && newest_.per_card) {
       draft->log.facts.micro_batch_size.set(static_cast<std::int64_t>(*images_), FactSource::log);
     } else if (images_ && !odd_images_) {
       Facts& facts = draft->log.facts;

@@ -65,6 +65,7 @@ class NcclTestsParser final : public LineParser {
   void end_table(RunBuilder& out);
 
   bool table_ = false;
+  bool headless_ = false;  ///< the rows begin without the head of their table
   std::optional<Row> largest_;
   std::int64_t rows_ = 0, table_line_ = 0;
   std::size_t more_ = 0;  ///< columns behind the last "#wrong"
@@ -104,6 +105,18 @@ bool NcclTestsParser::see_row(const Line& line) {
   const auto time = to_double(cells[i]), algbw = to_double(cells[i + 1]),
              busbw = to_double(cells[i + 2]);
   if (!time || !algbw || !busbw || !(*time > 0)) return false;
+  if (!table_) {
+    // Of a quote without the head: a row proves itself, as its bandwidth is bytes over time.
+    const double each = *bytes / *count, gbps = *bytes / *time / 1e3;
+    constexpr double kHalfDigit = 0.006, kNear = 0.01;
+    const bool sizes = each == 1 || each == 2 || each == 4 || each == 8;
+    if (!sizes || cells.size() - i != 8 || gbps < 1 ||
+        std::abs(gbps - *algbw) > kHalfDigit + kNear * gbps) {
+      return false;
+    }
+    table_ = headless_ = true;
+    table_line_ = line.number;
+  }
   ++rows_;
   if (largest_ && largest_->bytes >= *bytes) return true;
   Row row;
@@ -141,6 +154,12 @@ void NcclTestsParser::end_table(RunBuilder& out) {
                    std::isnan(row.in_place_busbw)
                        ? std::string()
                        : fmt::format(" (in place {:.6g})", row.in_place_busbw))});
+  if (std::exchange(headless_, false)) {
+    draft.log.notices.push_back(
+        {table_line_,
+         "the head of the table is missing: columns are taken as nccl-tests prints "
+         "them, and smaller messages in front may be missing"});
+  }
   rows_ = 0;
   draft.stated_outcome = std::exchange(failure_, std::nullopt);
 }
@@ -205,7 +224,7 @@ bool NcclTestsParser::parse(const Line& line, RunBuilder& out) {
     }
     return table_;
   }
-  return table_ && see_row(line);
+  return see_row(line);
 }
 
 void NcclTestsParser::finish(RunBuilder& out) { end_table(out); }

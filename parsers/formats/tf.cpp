@@ -65,9 +65,9 @@ class TfParser final : public LineParser {
   double rate_time_ = kUnknown;  ///< clock of the record before
   std::int64_t rate_step_ = 0;
   double step_rate_ = kUnknown, step_examples_ = kUnknown;  ///< for the loss line that follows
-  double loss_rate_ =
-      kUnknown;  ///< steps/s by the seconds of the newest loss line, if it has no rate
+  double loss_rate_ = kUnknown;  ///< steps/s by the newest loss line's seconds, if it has no rate
   std::int64_t loss_step_ = -1;
+  double headless_s_ = kUnknown;  ///< seconds of the first loss line, since one that is not there
   std::int64_t dle_step_ = -1;
   TfTurns turns_;
   bool samples_ = false;  ///< ResNet: rates of single iterations, not of all
@@ -183,18 +183,20 @@ void TfParser::see_loss_step(const TfMessage& message, const Line& said, RunBuil
   }
   if (run != nullptr && run->goes_back(sample)) end_run(out);
   RunDraft& target = draft(Series::loss_step, said.number, out);
-  // Of a log without its head: the seconds are those since a line that is not there.
-  if (target.last() == nullptr) sample.seconds = kUnknown;
+  // Without the log's head the seconds, in both copies, are since a line that is not there.
+  const Record* newest = target.last();
+  if (newest == nullptr) headless_s_ = sample.seconds;
+  const bool copy = newest != nullptr && target.count() == 1 && newest->step == sample.step;
+  if (newest == nullptr || copy) sample.seconds = kUnknown;
   // train_and_evaluate() says "Loss for final step" of every round; the next one has begun.
   if (statements_ != nullptr && !statements_->log.summary && sample.step > loss_step_) {
     statements_->ended_well = false;
   }
   if (sample.step != loss_step_) {
-    const Record* before = target.last();
-    loss_rate_ = kUnknown;
-    if (before != nullptr && std::isnan(step_examples_) && sample.step > before->step) {
-      loss_rate_ = static_cast<double>(sample.step - before->step) / sample.seconds;
-    }
+    const bool follows = newest != nullptr && sample.step > newest->step;
+    loss_rate_ = follows && std::isnan(step_examples_)
+                     ? static_cast<double>(sample.step - newest->step) / sample.seconds
+                     : kUnknown;
     if (!std::isnan(step_examples_)) {
       sample.rate = step_examples_;
       target.log.rate_unit = RateUnit::sequences_per_second;
@@ -234,7 +236,11 @@ void TfParser::see_examples_rate(double rate, const Line& line) {
   step_examples_ = rate;
   if (waiting_.set) waiting_.examples = rate;
   RunDraft* run = series_[static_cast<std::size_t>(Series::loss_step)];
-  if (run == nullptr || !(std::abs(step_rate_ / loss_rate_ - 1) < kSame)) return;
+  if (run == nullptr) return;
+  const double steps = step_rate_ * headless_s_;  // whole: of the same interval
+  const bool first = run->count() == 1 && std::isnan(run->last()->printed_rate) && steps >= 1 &&
+                     std::abs(steps / std::round(steps) - 1) < kSame / 10;
+  if (!first && !(std::abs(step_rate_ / loss_rate_ - 1) < kSame)) return;
   Sample sample;
   sample.step = loss_step_;
   sample.rate = rate;

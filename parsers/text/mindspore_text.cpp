@@ -1,5 +1,6 @@
 #include "parsers/text/mindspore_text.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace bertbench {
@@ -23,6 +24,34 @@ std::optional<std::int64_t> mindspore_epoch(const Line& line) {
     if (cursor.literal(key.back() == '[' ? "/" : ": epoch time: ")) return epoch;
   }
   return std::nullopt;
+}
+
+std::optional<MindsporeStep> mindspore_step(const Line& line) {
+  Cursor cursor(line);
+  const auto whole = [&](std::string_view behind) -> std::int64_t {
+    const auto value = cursor.integer();
+    constexpr std::int64_t kMost = 1'000'000'000;
+    return value && *value >= 1 && *value <= kMost && cursor.literal(behind) ? *value : 0;
+  };
+  const bool ocr = cursor.skip_past("epoch: [");
+  if (!ocr && !cursor.skip_past("Epoch ")) return std::nullopt;
+  MindsporeStep out;
+  out.epoch = whole("/");
+  out.epochs = whole(ocr ? "] step: [" : ", Step ");
+  out.step = whole("/");
+  out.all = whole(ocr ? "], " : ", step time: ");
+  const auto each = ocr ? number_after(line, ", per step time:") : cursor.number();
+  if (out.epoch == 0 || out.epochs < out.epoch || out.step == 0 || out.all < out.step || !each ||
+      !(*each > 0 && *each < 1e12)) {
+    return std::nullopt;
+  }
+  out.each_ms = *each;
+  if (!ocr) return cursor.literal(" ms") ? std::optional(out) : std::nullopt;
+  out.loss = number_after(line, "loss:");
+  out.per_card = line.text.find(" ms, fps per card: ") != std::string_view::npos;
+  out.images_per_s =
+      std::max(0.0, number_after(line, out.per_card ? "fps per card:" : ", fps:").value_or(0));
+  return out;
 }
 
 }  // namespace bertbench

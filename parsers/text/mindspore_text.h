@@ -20,4 +20,14 @@ struct MindsporeDuration {
 /// "epoch 2: ", "epoch[2/200], ", "epoch: [2/90] " in front of the times.
 [[nodiscard]] std::optional<std::int64_t> mindspore_epoch(const Line& line);
 
+/// A line of steps, MindOCR's or MindYOLO's.
+struct MindsporeStep {
+  std::int64_t epoch = 0, epochs = 0, step = 0, all = 0;  ///< from 1; steps of the epoch
+  double each_ms = 0;                                     ///< of a step since the line before
+  double images_per_s = 0;                                ///< 0: not told
+  bool per_card = false;                                  ///< images/s are said to be of one card
+  std::optional<double> loss;
+};
+[[nodiscard]] std::optional<MindsporeStep> mindspore_step(const Line& line);
+
 }  // namespace bertbench

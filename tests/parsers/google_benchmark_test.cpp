@@ -108,5 +108,14 @@ TEST(GoogleBenchmark, ATimeOfZeroIsNoRateAndRowsNeedTheirHead) {
   EXPECT_TRUE(read_text("gemm    12.5 ms   12.1 ms   100\n").empty());
 }
 
+TEST(GoogleBenchmark, ReadsTheTableOfTheFirstReleases) {
+  const auto runs = read_text(
+      "Benchmark                                  Time           CPU Iterations\n"
+      "------------------------------------------------------------------------\n"
+      "BM_gold<byte>/1024/real_time            6708 ns       6334 ns     103601   145.585MB/s\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records[0].iterations, 103601);
+}
+
 }  // namespace
 }  // namespace bertbench

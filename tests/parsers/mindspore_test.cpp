@@ -254,5 +254,22 @@ TEST(Mindspore, ReadsAnEpochLineThatTellsItsSteps) {
   EXPECT_DOUBLE_EQ(runs[0].records[1].seconds, 5);
 }
 
+TEST(Mindspore, ReadsMindYolo) {
+  const auto runs = read_text(
+      "2024-10-18 10:01:23,943 [INFO] Epoch 1/500, Step 240/1516, step time: 100.87 ms\n"
+      "2024-10-18 10:01:24,917 [INFO] Epoch 1/500, Step 250/1516, imgsize (640, 640), loss: 10.0\n"
+      "2024-10-18 10:01:24,919 [INFO] Epoch 1/500, Step 250/1516, step time: 97.44 ms\n"
+      "2024-10-18 10:03:29,000 [INFO] Epoch 1/500, epoch time: 1.53 min.\n"
+      "2024-10-18 10:03:30,000 [INFO] Epoch 2/500, Step 10/1516, step time: 100.00 ms\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[1].iterations, 10);
+  EXPECT_NEAR(runs[0].records[1].seconds, 0.9744, 1e-9);
+  EXPECT_EQ(runs[0].records[2].step, 1526);
+  EXPECT_NEAR(runs[0].records[2].seconds, 1, 1e-9) << "the clock begins anew with an epoch";
+  EXPECT_FALSE(runs[0].facts.micro_batch_size.known());
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+}
+
 }  // namespace
 }  // namespace bertbench

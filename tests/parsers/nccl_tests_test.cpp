@@ -99,5 +99,20 @@ TEST(NcclTests, ReadsTheColumnsThatNewBuildsOfRcclAdd) {
                                                           "365.76)"));
 }
 
+TEST(NcclTests, RowsWithoutAHeadProveThemselves) {
+  const std::string rows =
+      "     1048576        262144     float     sum      -1    27.76   37.78   66.11       0    "
+      "27.49   38.15   66.76       0\n"
+      "    33554432       8388608     float     sum      -1   195.40  171.72  300.51       0   "
+      "195.40  171.73  300.52       0\n";
+  const auto runs = read_text(rows);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_DOUBLE_EQ(runs[0].records[0].seconds, 195.40e-6);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+  EXPECT_NE(runs[0].notices.at(1).text.find("head of the table is missing"), std::string::npos);
+  EXPECT_TRUE(read_text("1048576 262144 float     sum -1 27.76 12.00 66.11 0 27.49 38.15 66.76 0\n")
+                  .empty());
+}
+
 }  // namespace
 }  // namespace bertbench

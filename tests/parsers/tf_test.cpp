@@ -223,5 +223,21 @@ TEST(Tf, RatesInFrontOfALossLineStayThoseOfTheLineBehindThem) {
   EXPECT_EQ(runs[0].records[2].printed_rate, 64.0006);
 }
 
+TEST(Tf, ALoneLossLineOfATpuCountsNoStepsInFrontOfIt) {
+  const auto runs = read_text(
+      "INFO:tensorflow:loss = 3.18, step = 200 (191.310 sec)\n"
+      "I0407 23:44:33.365083 140299591386880 basic_session_run_hooks.py:260] loss = 3.18, step = "
+      "200 "
+      "(191.310 sec)\n"
+      "INFO:tensorflow:global_step/sec: 0.522713\n"
+      "I0407 23:44:33.366309 140299591386880 tpu_estimator.py:2307] global_step/sec: 0.522713\n"
+      "INFO:tensorflow:examples/sec: 2141.03\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 1u);
+  EXPECT_TRUE(std::isnan(runs[0].records[0].seconds));
+  EXPECT_EQ(runs[0].records[0].printed_rate, 2141.03);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+}
+
 }  // namespace
 }  // namespace bertbench
