@@ -169,6 +169,21 @@ std::string newest_checkpoint(const std::string& folder) {
   return newest;
 }
 
+namespace {
+
+/// What is read from the header by its type; the rest is compared as a whole.
+bool is_sound(const Json& header) {
+  if (!header.is_object() || !header.contains("step") || !header["step"].is_number_integer()) {
+    return false;
+  }
+  for (const char* key : {"skipped_steps", "good_steps"}) {  // of runs with a loss scale
+    if (header.contains(key) && !header[key].is_number_integer()) return false;
+  }
+  return !header.contains("loss_scale") || header["loss_scale"].is_number();
+}
+
+}  // namespace
+
 Result<CheckpointReader> CheckpointReader::open(const std::string& folder,
                                                 const CheckpointFacts& expected, Backend& backend) {
   const std::string path = newest_checkpoint(folder);
@@ -192,7 +207,7 @@ Result<CheckpointReader> CheckpointReader::open(const std::string& folder,
   std::string text(size, '\0');
   in.read(text.data(), static_cast<std::streamsize>(size));
   const Json found = Json::parse(text, nullptr, false);
-  if (!in || !found.is_object() || !found.contains("step") || !found["step"].is_number_integer()) {
+  if (!in || !is_sound(found)) {
     return refuse(path, "its header is damaged; remove it to use an earlier one");
   }
   CheckpointFacts same = expected;

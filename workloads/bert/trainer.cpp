@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <ostream>
 #include <stdexcept>
@@ -27,23 +28,10 @@ class Trainer {
                  communicator_.world_size()) {}
 
   Result<RunEnd> run() {
-    if (auto same = same_options(); !same) {
-      return tl::unexpected(same.error());
+    if (auto prepared = prepare(); !prepared) {
+      return tl::unexpected(prepared.error());
     }
-    if (auto chosen = choose_reduction(); !chosen) {
-      return tl::unexpected(chosen.error());
-    }
-    if (auto resumed = resume(); !resumed) {
-      return tl::unexpected(resumed.error());
-    }
-    equal_weights();
     const std::int64_t first = done_ + 1;
-    if (first > options_.steps) {
-      return usage_error(
-          fmt::format("--resume {}: {} steps are done already, --steps {} is not "
-                      "beyond them",
-                      options_.resume, done_, options_.steps));
-    }
     parts_.facts.first_step = first;
     parts_.facts.last_step = options_.steps;
     communicator_.barrier();
@@ -51,37 +39,16 @@ class Trainer {
     if (parts_.log != nullptr) {
       parts_.log->begin(parts_.facts, start);
     }
-    double last_end = start.seconds;
+    last_end_ = start.seconds;
     RunEnd end;
     while (done_ < options_.steps && end.signal == 0) {
-      const StepFacts facts = options_.inference ? inference_step(done_ + 1) : step(done_ + 1);
-      ++done_;
-      end.skipped_steps += facts.skipped ? 1 : 0;
-      end.loss_scaling |= facts.loss_scale > 0;
-      if (!std::isfinite(facts.loss) && end.first_nan_step == 0) {
-        end.first_nan_step = done_;
-        if (communicator_.rank() == 0) {
-          parts_.warn(
-              fmt::format("the loss is {} at step {}: training goes on, but learns nothing; "
-                          "lower --learning-rate or clip gradients",
-                          facts.loss, done_));
-        }
-      }
-      log_step(facts);
-      const double now = parts_.clock.now().seconds;
-      const double seconds = now - last_end;
-      last_end = now;
-      if (auto written = write_timing(seconds, now, facts.device_s); !written) {
-        return tl::unexpected(written.error());
-      }
-      end.signal = agreed_signal();
-      if (auto saved = save(end); !saved) {
-        return tl::unexpected(saved.error());
+      if (auto stepped = next_step(end); !stepped) {
+        return tl::unexpected(stepped.error());
       }
     }
     end.step = done_;
     end.steps_done = done_ - first + 1;
-    end.training_s = last_end - start.seconds;
+    end.training_s = last_end_ - start.seconds;
     end.peak_bytes = backend_.peak_bytes();
     end.predicted_peak_bytes = backend_.predicted_peak_bytes();
     end.measured_peak_bytes = backend_.measured_peak_bytes();
@@ -93,6 +60,53 @@ class Trainer {
   }
 
  private:
+  // What all ranks must agree on before the first step.
+  Result<void> prepare() {
+    if (auto same = same_options(); !same) {
+      return same;
+    }
+    if (auto chosen = choose_reduction(); !chosen) {
+      return chosen;
+    }
+    if (auto resumed = resume(); !resumed) {
+      return resumed;
+    }
+    equal_weights();
+    if (done_ >= options_.steps) {
+      return usage_error(
+          fmt::format("--resume {}: {} steps are done already, --steps {} is not "
+                      "beyond them",
+                      options_.resume, done_, options_.steps));
+    }
+    return {};
+  }
+
+  // A step with its log line, its timing and, where one is due, its checkpoint.
+  Result<void> next_step(RunEnd& end) {
+    const StepFacts facts = options_.inference ? inference_step(done_ + 1) : step(done_ + 1);
+    ++done_;
+    end.skipped_steps += facts.skipped ? 1 : 0;
+    end.loss_scaling |= facts.loss_scale > 0;
+    if (!std::isfinite(facts.loss) && end.first_nan_step == 0) {
+      end.first_nan_step = done_;
+      if (communicator_.rank() == 0) {
+        parts_.warn(
+            fmt::format("the loss is {} at step {}: training goes on, but learns nothing; "
+                        "lower --learning-rate or clip gradients",
+                        facts.loss, done_));
+      }
+    }
+    log_step(facts);
+    const double now = parts_.clock.now().seconds;
+    const double seconds = now - last_end_;
+    last_end_ = now;
+    if (auto written = write_timing(seconds, now, facts.device_s); !written) {
+      return written;
+    }
+    end.signal = agreed_signal();
+    return save(end);
+  }
+
   [[nodiscard]] std::int64_t bucket_bytes() const {
     return static_cast<std::int64_t>(options_.bucket_mb * 1048576);
   }
@@ -159,12 +173,13 @@ class Trainer {
         backend_.write_state(array, offset, part);
       });
     }
+    // The scale travels as its bits, which order as numbers do from 0 up: it need not be whole.
     std::int64_t shared[] = {point.step, point.skipped, point.scalars.good_steps,
-                             static_cast<std::int64_t>(point.scalars.loss_scale)};
+                             std::bit_cast<std::int64_t>(std::abs(point.scalars.loss_scale))};
     communicator_.all_reduce_max(shared);
     done_ = shared[0];
     skipped_ = shared[1];
-    backend_.set_scalar_state({static_cast<double>(shared[3]), shared[2]});
+    backend_.set_scalar_state({std::bit_cast<double>(shared[3]), shared[2]});
     const Result<void> whole = reads ? reader->finish() : Result<void>();
     return agreed_on_rank_0(whole ? nullptr : &whole.error());
   }
@@ -361,6 +376,7 @@ class Trainer {
   std::int64_t done_ = 0;        ///< optimizer steps, over the whole training
   std::int64_t skipped_ = 0;     ///< of them without an update
   std::int64_t micro_done_ = 0;  ///< micro-steps of this run
+  double last_end_ = 0;          ///< seconds: of the last step, before the first one the start
 };
 
 }  // namespace

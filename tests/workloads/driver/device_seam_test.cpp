@@ -213,6 +213,22 @@ TEST(DeviceSeam, SkippedStepsAndTheLossScaleLiveInTheCheckpoint) {
   EXPECT_EQ(second.backend.at(StateArray::weights)[4], 4);
 }
 
+TEST(DeviceSeam, ALossScaleThatIsNoWholeNumberIsResumedAsItWas) {
+  for (const double scale : {1000.5, 0.25, 1e30}) {
+    const std::string folder = testing::temporary_folder("odd_scale");
+    Job first;
+    first.backend.scale = scale;
+    first.options.checkpoint = folder;
+    ASSERT_TRUE(first.run());
+    Job second;
+    second.options.resume = folder;
+    second.options.steps = 4;
+    const auto end = second.run();
+    ASSERT_TRUE(end) << end.error().message;
+    EXPECT_EQ(second.backend.restored.loss_scale, scale);
+  }
+}
+
 TEST(DeviceSeam, BothClocksAreInTheTimings) {
   Job job;
   const std::string path = testing::temporary_folder("device_timings") + "/t.jsonl";

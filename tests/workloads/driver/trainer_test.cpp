@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -337,6 +338,30 @@ TEST(Checkpoint, DamageAndForeignRunsAreRefused) {
   EXPECT_THAT(step.error().message, HasSubstr("seed 1, this run has 2"));
   EXPECT_THAT(read_newest_checkpoint(folder + "/none", other, a).error().message,
               HasSubstr("no step_"));
+}
+
+TEST(Checkpoint, AHeaderWithValuesOfAnotherTypeIsDamaged) {
+  const std::string folder = testing::temporary_folder("header");
+  Quadratic a;
+  const auto path = write_checkpoint(folder, some_facts(), a);
+  ASSERT_TRUE(path);
+  const std::string good = testing::read_text(*path);
+  std::uint64_t size = 0;
+  std::memcpy(&size, good.data() + 8, sizeof size);
+  const auto with = [&](const std::string& member) {
+    std::string header = good.substr(16, size - 1) + "," + member + "}";
+    const std::uint64_t longer = header.size();
+    std::string bytes = good.substr(0, 16) + header + good.substr(16 + size);
+    std::memcpy(bytes.data() + 8, &longer, sizeof longer);
+    std::ofstream(*path, std::ios::binary) << bytes;
+    const auto step = read_newest_checkpoint(folder, some_facts(), a);
+    return step ? std::string("accepted") : step.error().message;
+  };
+  EXPECT_EQ(with(R"("loss_scale": 512.5, "good_steps": 3, "skipped_steps": 1)"), "accepted");
+  for (const char* member : {R"("loss_scale": "512")", R"("good_steps": 1.5)",
+                             R"("skipped_steps": null)", R"("step": {})"}) {
+    EXPECT_THAT(with(member), HasSubstr("its header is damaged")) << member;
+  }
 }
 
 TEST(Checkpoint, AFolderThatCannotBeWrittenIsAnError) {
