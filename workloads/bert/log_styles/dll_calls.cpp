@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "workloads/bert/log_styles/interval.h"
 #include "workloads/bert/log_styles/text.h"
 
 namespace bert {
@@ -46,20 +47,18 @@ class DllStyle : public LogStyle {
   }
 
   void step(const StepFacts& f, Stamp now) override {
-    loss_sum_ += f.loss;
-    ++pending_;
+    interval_.add(f);
     if (f.step == facts_.last_step) {  // the last says its loss and nothing else
-      final_loss_ = average();
+      final_loss_ = interval_.mean_loss();
       backend_->log(DllStepKind::iteration, f.step, {{"final_loss", final_loss_, "None"}}, now);
     } else if (f.step % facts_.log_every == 0) {
       backend_->log(DllStepKind::iteration, f.step,
-                    {{"average_loss", average()},
+                    {{"average_loss", interval_.mean_loss()},
                      {"learning_rate", f.learning_rate},
                      {"skipped_steps", std::int64_t{0}}},
                     now);
-      final_loss_ = average();
-      loss_sum_ = 0;
-      pending_ = 0;
+      final_loss_ = interval_.mean_loss();
+      interval_ = {};
     }
     out_ << std::flush;
   }
@@ -67,7 +66,7 @@ class DllStyle : public LogStyle {
   void end(const RunEnd& e, Stamp now) override {
     if (e.signal != 0) {
       out_ << fmt::format("Training interrupted by signal {} after step {}\n", e.signal, e.step);
-      if (pending_ > 0) final_loss_ = average();
+      if (interval_.steps() > 0) final_loss_ = interval_.mean_loss();
     }
     if (!e.checkpoint.empty()) parameter({"checkpoint_step", e.step}, now);
     const auto sequences = static_cast<double>(e.steps_done * facts_.global_batch_size());
@@ -85,13 +84,12 @@ class DllStyle : public LogStyle {
   void parameter(DllMetric metric, Stamp now) {
     backend_->log(DllStepKind::parameter, 0, {std::move(metric)}, now);
   }
-  [[nodiscard]] double average() const { return loss_sum_ / static_cast<double>(pending_); }
 
   std::ostream& out_;
   std::unique_ptr<DllBackend> backend_;
   RunFacts facts_;
-  double loss_sum_ = 0, final_loss_ = 0;
-  std::int64_t pending_ = 0;
+  IntervalLosses interval_;
+  double final_loss_ = 0;
 };
 
 }  // namespace

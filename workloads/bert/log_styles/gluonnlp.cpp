@@ -6,6 +6,7 @@
 
 #include <ostream>
 
+#include "workloads/bert/log_styles/interval.h"
 #include "workloads/bert/log_styles/log_style.h"
 #include "workloads/bert/log_styles/text.h"
 
@@ -40,22 +41,19 @@ class GluonnlpStyle : public LogStyle {
   }
 
   void step(const StepFacts& f, Stamp now) override {
-    masked_lm_ += f.masked_lm;
-    next_sentence_ += f.next_sentence;
-    ++pending_;
+    interval_.add(f);
     if (f.step % facts_.log_every != 0) return;
-    const auto steps = static_cast<double>(pending_);
+    const auto steps = static_cast<double>(interval_.steps());
     const double seconds = now.seconds - last_.seconds;
     const double tokens =
         steps * static_cast<double>(facts_.global_batch_size() * facts_.sequence_length);
     out_ << fmt::format(
                 "INFO:root:[step {}]\tmlm_loss={:.5f}\tmlm_acc=nan\tnsp_loss={:.5f}\tnsp_acc=nan\t"
                 "throughput={:.1f}K tks/s\tlr={:.7f} time={:.2f}\n",
-                f.step - 1, masked_lm_ / steps, next_sentence_ / steps, tokens / seconds / 1000,
-                f.learning_rate, seconds)
+                f.step - 1, interval_.mean_masked_lm(), interval_.mean_next_sentence(),
+                tokens / seconds / 1000, f.learning_rate, seconds)
          << std::flush;
-    masked_lm_ = next_sentence_ = 0;
-    pending_ = 0;
+    interval_ = {};
     last_ = now;
   }
 
@@ -76,8 +74,7 @@ class GluonnlpStyle : public LogStyle {
   std::ostream& out_;
   RunFacts facts_;
   Stamp started_, last_;
-  double masked_lm_ = 0, next_sentence_ = 0;
-  std::int64_t pending_ = 0;
+  IntervalLosses interval_;
 };
 
 }  // namespace

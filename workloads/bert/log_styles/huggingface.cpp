@@ -8,6 +8,7 @@
 #include <cmath>
 #include <ostream>
 
+#include "workloads/bert/log_styles/interval.h"
 #include "workloads/bert/log_styles/log_style.h"
 #include "workloads/bert/log_styles/text.h"
 
@@ -50,17 +51,15 @@ class HuggingfaceStyle : public LogStyle {
   }
 
   void step(const StepFacts& f, Stamp) override {
-    loss_sum_ += f.loss;
+    interval_.add(f);
     all_losses_ += f.loss;
-    ++pending_;
     if (f.step % facts_.log_every != 0) return;
     out_ << fmt::format("{{'loss': {}, 'grad_norm': {}, 'learning_rate': {}, 'epoch': {}}}\n",
-                        python_float(rounded(loss_sum_ / static_cast<double>(pending_), 4)),
+                        python_float(rounded(interval_.mean_loss(), 4)),
                         python_float(f.gradient_norm), python_float(f.learning_rate),
                         python_float(epoch(f.step)))
          << std::flush;
-    loss_sum_ = 0;
-    pending_ = 0;
+    interval_ = {};
   }
 
   void end(const RunEnd& e, Stamp now) override {
@@ -95,8 +94,8 @@ class HuggingfaceStyle : public LogStyle {
   std::ostream& out_;
   RunFacts facts_;
   Stamp started_;
-  double loss_sum_ = 0, all_losses_ = 0;
-  std::int64_t pending_ = 0;
+  IntervalLosses interval_;
+  double all_losses_ = 0;
 };
 
 }  // namespace

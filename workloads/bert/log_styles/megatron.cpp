@@ -6,6 +6,7 @@
 
 #include <ostream>
 
+#include "workloads/bert/log_styles/interval.h"
 #include "workloads/bert/log_styles/log_style.h"
 #include "workloads/bert/log_styles/text.h"
 
@@ -46,26 +47,23 @@ class MegatronStyle : public LogStyle {
   }
 
   void step(const StepFacts& f, Stamp now) override {
-    masked_lm_ += f.masked_lm;
-    next_sentence_ += f.next_sentence;
-    ++pending_;
+    interval_.add(f);
     if (f.step % facts_.log_every != 0) return;
-    const auto steps = static_cast<double>(pending_);
+    const auto steps = static_cast<double>(interval_.steps());
     out_ << fmt::format(
         " [{}] iteration {:8d}/{:8d} | consumed samples: {:12d} | elapsed time per iteration (ms): "
         "{:.1f} | learning rate: {:.6E} | global batch size: {:5d} |",
         utc(now.unix_seconds, "%Y-%m-%d %H:%M:%S"), f.step, facts_.last_step,
         f.step * facts_.global_batch_size(), (now.seconds - last_.seconds) / steps * 1000,
         f.learning_rate, facts_.global_batch_size());
-    loss("lm loss", masked_lm_ / steps);
-    loss("sop loss", next_sentence_ / steps);
+    loss("lm loss", interval_.mean_masked_lm());
+    loss("sop loss", interval_.mean_next_sentence());
     out_ << fmt::format(
                 " loss scale: 1.0 | grad norm: {:.3f} | number of skipped iterations:   0 | number "
                 "of nan iterations:   0 |\n",
                 f.gradient_norm)
          << std::flush;
-    masked_lm_ = next_sentence_ = 0;
-    pending_ = 0;
+    interval_ = {};
     last_ = now;
   }
 
@@ -97,8 +95,7 @@ class MegatronStyle : public LogStyle {
   std::ostream& out_;
   RunFacts facts_;
   Stamp last_;
-  double masked_lm_ = 0, next_sentence_ = 0;
-  std::int64_t pending_ = 0;
+  IntervalLosses interval_;
 };
 
 }  // namespace

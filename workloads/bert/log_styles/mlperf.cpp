@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "workloads/bert/log_styles/interval.h"
 #include "workloads/bert/log_styles/log_style.h"
 #include "workloads/bert/log_styles/text.h"
 
@@ -46,22 +47,20 @@ class MlperfStyle : public LogStyle {
   }
 
   void step(const StepFacts& f, Stamp now) override {
-    loss_sum_ += f.loss;
-    ++pending_;
+    interval_.add(f);
     if (f.step % facts_.log_every != 0) return;
-    const auto steps = static_cast<double>(pending_);
+    const auto steps = static_cast<double>(interval_.steps());
     const double rate =
         steps * static_cast<double>(facts_.global_batch_size()) / (now.seconds - last_.seconds);
     out_ << fmt::format(
                 "{{'training_steps': {}, 'average_loss': {}, 'step_loss': {}, 'learning_rate': {}, "
                 "'seq/s': {}, 'global_steps': {}, 'samples_trained': {}, 'skipped_steps': 0, "
                 "'timestamp': {}}}\n",
-                f.step * facts_.gradient_accumulation_steps, python_float(loss_sum_ / steps),
+                f.step * facts_.gradient_accumulation_steps, python_float(interval_.mean_loss()),
                 python_float(f.last_micro_loss), python_float(f.learning_rate), python_float(rate),
                 f.step, f.step * facts_.global_batch_size(), python_float(now.unix_seconds))
          << std::flush;
-    loss_sum_ = 0;
-    pending_ = 0;
+    interval_ = {};
     last_ = now;
   }
 
@@ -98,8 +97,7 @@ class MlperfStyle : public LogStyle {
   std::ostream& out_;
   RunFacts facts_;
   Stamp last_;
-  double loss_sum_ = 0;
-  std::int64_t pending_ = 0;
+  IntervalLosses interval_;
 };
 
 }  // namespace

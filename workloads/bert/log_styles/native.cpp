@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "workloads/bert/log_styles/interval.h"
 #include "workloads/bert/log_styles/log_style.h"
 #include "workloads/bert/log_styles/text.h"
 
@@ -92,21 +93,20 @@ class NativeStyle : public LogStyle {
   // The clock of the first step starts with its work, not with the header: the trainer calls
   // begin() directly before it.
   void step(const StepFacts& f, Stamp now) override {
-    ++pending_;
-    loss_sum_ += f.loss;
+    interval_.add(f);
     skipped_ += f.skipped ? 1 : 0;
     if (f.step % log_every_ != 0 && f.step != last_step_) {
       return;
     }
-    const auto steps = static_cast<double>(pending_);
-    const double seconds = (now.seconds - last_stamp_.seconds) / steps;
+    const double seconds =
+        (now.seconds - last_stamp_.seconds) / static_cast<double>(interval_.steps());
     Json line = {{"type", "step"},
                  {"step", f.step},
-                 {"steps", pending_},
+                 {"steps", interval_.steps()},
                  {"seconds", number(seconds)},
                  {"sequences_per_second", number(static_cast<double>(global_batch_) / seconds)},
                  {"loss", number(f.loss)},
-                 {"mean_loss", number(loss_sum_ / steps)}};
+                 {"mean_loss", number(interval_.mean_loss())}};
     if (!next_word_) {  // there the loss is all there is
       line["masked_lm_loss"] = number(f.masked_lm);
       line["next_sentence_loss"] = number(f.next_sentence);
@@ -123,9 +123,8 @@ class NativeStyle : public LogStyle {
       line["skipped_steps"] = skipped_;
     }
     print(line);
-    pending_ = 0;
+    interval_ = {};
     skipped_ = 0;
-    loss_sum_ = 0;
     last_stamp_ = now;
   }
 
@@ -162,9 +161,9 @@ class NativeStyle : public LogStyle {
   }
 
   std::ostream& out_;
-  std::int64_t global_batch_ = 0, log_every_ = 1, last_step_ = 0, pending_ = 0, skipped_ = 0;
+  std::int64_t global_batch_ = 0, log_every_ = 1, last_step_ = 0, skipped_ = 0;
   bool next_word_ = false;
-  double loss_sum_ = 0;
+  IntervalLosses interval_;
   Stamp last_stamp_;
 };
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <ostream>
 
+#include "workloads/bert/log_styles/interval.h"
 #include "workloads/bert/log_styles/log_style.h"
 #include "workloads/bert/log_styles/text.h"
 #include "workloads/bert/log_styles/tqdm_bar.h"
@@ -46,26 +47,24 @@ class TqdmStyle : public LogStyle {
   }
 
   void step(const StepFacts& f, Stamp) override {
-    loss_sum_ += f.loss;
-    ++pending_;
+    interval_.add(f);
     final_loss_ = f.last_micro_loss;
     if (f.step % facts_.log_every != 0) {
       return;
     }
-    average_loss_ = loss_sum_ / static_cast<double>(pending_);
+    average_loss_ = interval_.mean_loss();
     out_ << fmt::format("Step:{} Average Loss = {} Step Loss = {} LR {}\n", f.step,
                         python_float(average_loss_), python_float(f.last_micro_loss),
                         python_float(f.learning_rate))
          << std::flush;
-    loss_sum_ = 0;
-    pending_ = 0;
+    interval_ = {};
   }
 
   void end(const RunEnd& e, Stamp now) override {
     out_ << bar_->close(now.seconds);
     const double rate = bar_->overall_rate(now.seconds);
-    if (pending_ > 0) {
-      average_loss_ = loss_sum_ / static_cast<double>(pending_);
+    if (interval_.steps() > 0) {
+      average_loss_ = interval_.mean_loss();
     }
     if (e.signal != 0) {
       info(now, fmt::format("Training interrupted by signal {} after step {}", e.signal, e.step));
@@ -100,8 +99,8 @@ class TqdmStyle : public LogStyle {
   RunFacts facts_;
   Stamp started_;
   std::optional<TqdmBar> bar_;
-  double loss_sum_ = 0, average_loss_ = 0, final_loss_ = 0;
-  std::int64_t pending_ = 0;
+  IntervalLosses interval_;
+  double average_loss_ = 0, final_loss_ = 0;
 };
 
 }  // namespace
