@@ -65,7 +65,7 @@ CLI::Validator within(double low, double high, const std::string& text) {
 CLI::Validator at_least(std::int64_t low) {
   return within(static_cast<double>(low), 9e15, fmt::format("a whole number of at least {}", low));
 }
-CLI::Validator positive() { return within(0, 1e300, "a number of at least 0"); }
+CLI::Validator not_negative() { return within(0, 1e300, "a number of at least 0"); }
 
 struct Raw {
   TrainOptions options;
@@ -136,7 +136,7 @@ void add_optimizer(CLI::App& app, Raw& raw) {
       ->group(group);
   app.add_option("--learning-rate", raw.learning_rate,
                  "Peak learning rate [1e-4 for adamw, 2e-3 for lamb]")
-      ->check(positive())
+      ->check(not_negative())
       ->group(group)
       ->default_str("");
   app.add_option("--warmup-steps", s.warmup_steps, "Optimizer steps of linear warm-up")
@@ -148,10 +148,10 @@ void add_optimizer(CLI::App& app, Raw& raw) {
       ->group(group)
       ->default_str("");
   app.add_option("--decay-power", s.power, "Of the polynomial decay; 0 = constant rate")
-      ->check(positive())
+      ->check(not_negative())
       ->group(group);
   app.add_option("--weight-decay", o.weight_decay, "Not on biases and LayerNorm")
-      ->check(positive())
+      ->check(not_negative())
       ->group(group);
   app.add_option("--beta1", o.beta1, "Decay of the first moment")
       ->check(within(0, 0.999999, "below 1"))
@@ -160,13 +160,13 @@ void add_optimizer(CLI::App& app, Raw& raw) {
       ->check(within(0, 0.999999, "below 1"))
       ->group(group);
   app.add_option("--epsilon", o.epsilon, "Added to the root of the second moment")
-      ->check(positive())
+      ->check(not_negative())
       ->group(group);
   app.add_flag("--no-bias-correction", raw.no_bias_correction, "As the first BERT code does")
       ->group(group);
   app.add_option("--gradient-clipping", raw.options.gradient_clipping,
                  "Bound of the global L2 norm, 0 = none")
-      ->check(positive())
+      ->check(not_negative())
       ->group(group);
   app.add_option("--loss-scale", raw.loss_scale,
                  "fp16: \"dynamic\", or the constant factor of the loss")
@@ -186,10 +186,10 @@ void add_optimizer(CLI::App& app, Raw& raw) {
                "LAMB: trust ratio also on biases and LayerNorm (apex use_nvlamb)")
       ->group(group);
   app.add_option("--lamb-min-trust", o.min_trust, "LAMB: lower clip of the trust ratio, 0 = none")
-      ->check(positive())
+      ->check(not_negative())
       ->group(group);
   app.add_option("--lamb-max-trust", o.max_trust, "LAMB: upper clip of the trust ratio, 0 = none")
-      ->check(positive())
+      ->check(not_negative())
       ->group(group);
 }
 
@@ -253,19 +253,19 @@ void add_machine(CLI::App& app, Raw& raw) {
   app.add_option("--sim-topology", raw.topology, "--comm sim: cluster to simulate, NnGg")
       ->group(group);
   app.add_option("--sim-node-gbps", raw.node_gbps, "--comm sim: GB/s inside a node [200]")
-      ->check(positive())
+      ->check(not_negative())
       ->group(group)
       ->default_str("");
   app.add_option("--sim-cross-gbps", raw.cross_gbps, "--comm sim: GB/s per node across [11]")
-      ->check(positive())
+      ->check(not_negative())
       ->group(group)
       ->default_str("");
   app.add_option("--sim-node-us", raw.node_us, "--comm sim: latency inside a node, us [5]")
-      ->check(positive())
+      ->check(not_negative())
       ->group(group)
       ->default_str("");
   app.add_option("--sim-cross-us", raw.cross_us, "--comm sim: latency across, us [20]")
-      ->check(positive())
+      ->check(not_negative())
       ->group(group)
       ->default_str("");
 }

@@ -53,36 +53,12 @@ void embeddings_forward(Step& s) {
   norm_forward(s.type, norm, s.stream);
 }
 
-void embeddings_backward(Step& s) {
-  const ParameterLayout& at = s.layout;
+/// Gradients of the position table, from `d` of the tables' sum.
+void position_sums(Step& s, const void* d) {
   const std::int64_t h = s.model().hidden;
-  const std::int64_t rows = s.batch.rows();
-  NormBackward norm;
-  norm.rows = rows;
-  norm.width = static_cast<int>(h);
-  norm.rows_per_sequence = static_cast<int>(s.batch.length);
-  norm.places = s.batch.places;
-  norm.d_output = s.act.d_hidden;
-  norm.d_sum = s.act.d_sum;
-  norm.sum = s.act.embedding_sum;
-  norm.mean = s.act.embedding_mean;
-  norm.rstd = s.act.embedding_rstd;
-  norm.gamma = s.weights + at.embedding_norm_weight;
-  (s.stream_of_sums() ? norm.before : norm.after) =
-      s.dropout(DropoutSite::kEmbeddings, s.model().hidden_dropout);
-  if (s.stream_of_sums()) {
-    norm.d_beside = s.act.d_sum;
-    norm.d_input = s.act.d_hidden;
-  }
-  void* d = s.act.d_hidden;  // of the tables' sum, in either place
-  norm.partials = s.act.partials;
-  norm.sum_gamma = s.gradients + at.embedding_norm_weight;
-  norm.sum_beta = s.gradients + at.embedding_norm_bias;
-  norm.accumulate = s.accumulate;
-  norm_backward(s.type, norm, s.stream);
-
+  float* output = s.gradients + s.layout.position_embeddings;
   if (!s.accumulate) {  // positions beyond the sequence length get no sum
-    fill_zero(s.gradients + at.position_embeddings, s.model().max_positions * h * 4, s.stream);
+    fill_zero(output, s.model().max_positions * h * 4, s.stream);
   }
   SegmentSums positions;
   if (s.batch.unpadded) {
@@ -97,36 +73,73 @@ void embeddings_backward(Step& s) {
   }
   positions.width = static_cast<int>(h);
   positions.input = d;
-  positions.output = s.gradients + at.position_embeddings;
+  positions.output = output;
   positions.to_float = true;
   segment_sums(s.type, positions, s.stream);
+}
 
+/// Of the table of sentences A and B.
+void segment_type_sums(Step& s, void* d) {
+  const std::int64_t h = s.model().hidden;
   for (std::int64_t segment = 0; segment < s.model().segment_types; ++segment) {
     ColumnSums sums;
     sums.mode = ColumnSums::Mode::of_segment;
-    sums.rows = rows;
+    sums.rows = s.batch.rows();
     sums.width = static_cast<int>(h);
     sums.stride = h;
     sums.values = d;
     sums.segments = s.batch.segments;
     sums.segment = static_cast<int>(segment);
     sums.partials = s.act.partials;
-    sums.sums = s.gradients + at.segment_embeddings + segment * h;
+    sums.sums = s.gradients + s.layout.segment_embeddings + segment * h;
     sums.accumulate = s.accumulate;
     column_sums(s.type, sums, s.stream);
   }
+}
 
-  // The tied decoder has written the table already.
+/// Of the word table, which the tied decoder has written already.
+void word_sums(Step& s, const void* d) {
   SegmentSums words;
   words.targets = s.batch.word_targets;
   words.starts = s.batch.word_starts;
   words.sources = s.batch.word_sources;
   words.runs = s.batch.word_runs;
-  words.width = static_cast<int>(h);
+  words.width = static_cast<int>(s.model().hidden);
   words.input = d;
-  words.output = s.gradients + at.word_embeddings;
+  words.output = s.gradients + s.layout.word_embeddings;
   words.to_float = true;
   segment_sums(s.type, words, s.stream);
+}
+
+void embeddings_backward(Step& s) {
+  const ParameterLayout& at = s.layout;
+  NormBackward norm;
+  norm.rows = s.batch.rows();
+  norm.width = static_cast<int>(s.model().hidden);
+  norm.rows_per_sequence = static_cast<int>(s.batch.length);
+  norm.places = s.batch.places;
+  norm.d_output = s.act.d_hidden;
+  norm.d_sum = s.act.d_sum;
+  norm.sum = s.act.embedding_sum;
+  norm.mean = s.act.embedding_mean;
+  norm.rstd = s.act.embedding_rstd;
+  norm.gamma = s.weights + at.embedding_norm_weight;
+  (s.stream_of_sums() ? norm.before : norm.after) =
+      s.dropout(DropoutSite::kEmbeddings, s.model().hidden_dropout);
+  if (s.stream_of_sums()) {
+    norm.d_beside = s.act.d_sum;
+    norm.d_input = s.act.d_hidden;
+  }
+  norm.partials = s.act.partials;
+  norm.sum_gamma = s.gradients + at.embedding_norm_weight;
+  norm.sum_beta = s.gradients + at.embedding_norm_bias;
+  norm.accumulate = s.accumulate;
+  norm_backward(s.type, norm, s.stream);
+
+  void* d = s.act.d_hidden;  // of the tables' sum, in either place
+  position_sums(s, d);
+  segment_type_sums(s, d);
+  word_sums(s, d);
 }
 
 Attention attention_of(const Step& s, std::int64_t layer, const LayerActivations& act) {
