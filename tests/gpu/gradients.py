@@ -14,7 +14,6 @@ bounds, 1 not, 2 cannot be measured.
 
 import argparse
 import json
-import os
 import struct
 import subprocess
 import sys

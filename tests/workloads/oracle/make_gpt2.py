@@ -10,7 +10,6 @@ File: as make_gradients.py writes it, and "logits" (log softmax at the last posi
 import sys
 
 import formula
-import numpy as np
 import torch
 import transformers
 from make_gradients import put_tensors, save, set_weights
