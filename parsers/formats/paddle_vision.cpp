@@ -12,6 +12,8 @@
 //   [07/21 14:40:44] ppdet.engine INFO: Epoch: [0] [ 20/200] learning_rate: 2e-05 loss: 1.6 eta:
 //   ...
 //       batch_cost: 1.7087 data_cost: 0.0102 ips: 11.1193 images/s
+//   2020-09-25 15:11:54,840-INFO: iter: 2, lr: 0.000035, 'loss': '1264.2', batch_cost: 20.69376 s,
+//       eta: 6:53:11, ips: 0.38659 images/sec                            (PaddleDetection, 2020)
 //   date [INFO] [TRAIN] epoch: 1, iter: 20/500, loss: 2.0, lr: 0.009, batch_cost: 0.5344,
 //       reader_cost: 0.07273, ips: 3.7425 samples/sec | ETA 00:04:16     (PaddleSeg)
 //   [Epoch 59, iter: 900] lr: 4e-05, loss: -0.89, avg_reader_cost: 0.00019 sec,
@@ -195,6 +197,7 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   sample.loss = number_after(line, " loss:");
   if (!sample.loss) sample.loss = number_after(line, " loss=");
   if (!sample.loss) sample.loss = number_after(line, "loss ");
+  if (!sample.loss) sample.loss = number_after(line, "'loss': '");
   sample.line = line.number;
   sample.rank = line.rank;
   run_ = &out.run(WorkKind::training, line.number);

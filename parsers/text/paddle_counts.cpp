@@ -104,6 +104,16 @@ std::optional<Count> batch_id_count(const Line& line) {
   return Count{*epoch, *batch, 0, false, false, false};
 }
 
+// "2020-09-25 15:11:54,840-INFO: iter: 2, lr: 0.000035, " of PaddleDetection in 2020; nothing lies
+// in front of number 0
+std::optional<Count> iter_count(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("INFO: iter: ")) return std::nullopt;
+  const auto step = whole(cursor);
+  if (!step || *step < 1 || !cursor.literal(", lr: ")) return std::nullopt;
+  return Count{0, *step, 0, true, false, false};
+}
+
 // "Epoch [1/2], Iter [01/14], "
 std::optional<Count> mean_count(const Line& line) {
   Cursor cursor(line);
@@ -137,6 +147,7 @@ std::optional<Count> paddle_count(const Line& line) {
   if (!count) count = template_count(line);
   if (!count) count = mean_count(line);
   if (!count) count = batch_id_count(line);
+  if (!count) count = iter_count(line);
   return count;
 }
 

@@ -228,5 +228,21 @@ TEST(PaddleVision, ReadsPaddleRec) {
   EXPECT_EQ(runs[0].facts.micro_batch_size.value, 512);
 }
 
+TEST(PaddleVision, ReadsPaddleDetectionOf2020) {
+  const auto runs = read_text(
+      "2020-09-25 15:10:53,118-INFO: iter: 0, lr: 0.000033, 'loss': '11803.891602', batch_cost: "
+      "0.00006 s, eta: 0:00:00, ips: 125203.10448 images/sec\n"
+      "2020-09-25 15:11:54,840-INFO: iter: 2, lr: 0.000035, 'loss': '1264.233521', batch_cost: "
+      "20.69376 s, eta: 6:53:11, ips: 0.38659 images/sec\n"
+      "2020-09-25 15:12:57,061-INFO: iter: 4, lr: 0.000036, 'loss': '557.037598', batch_cost: "
+      "26.74744 s, eta: 8:53:09, ips: 0.29909 images/sec\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u) << "nothing lies in front of number 0";
+  EXPECT_EQ(runs[0].records[1].iterations, 2);
+  EXPECT_EQ(runs[0].records[1].loss, 557.037598);
+  EXPECT_NEAR(runs[0].records[1].time_s, 62.221, 1e-3);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 8);
+}
+
 }  // namespace
 }  // namespace bertbench
