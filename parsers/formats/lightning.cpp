@@ -1,13 +1,17 @@
-// lightning: PyTorch Lightning's metrics.csv and its Rich progress bar. Its plain bars are tqdm's.
+// lightning: PyTorch Lightning's metrics.csv, its Rich progress bar and NeMo 2's lines of its
+// steps. Its plain bars are tqdm's.
 //
 //   epoch,step,train/batches,train/device/samples_per_sec,train/samples,train/time,train_loss,val_loss
 //   0,9,10,520.4061524990559,320,0.6468990550001763,,
 //   Epoch 2/2  ━━━━━━━━━━━━━━━━━━━━━━ 40/40 0:00:02 • 0:00:00 16.82it/s v_num: 0.000
+//   Training epoch 0, iteration 45/99 | lr: 6.9e-06 | global_batch_size: 128 | global_step: 45 |
+//   reduced_train_loss: 11.96 | train_step_timing in s: 6.08 | consumed_samples: 5888 | ...
 //
 // The table is sparse: each metric has rows of its own, and step counts optimizer steps from 0. It
 // has a clock only with the ThroughputMonitor (train/time, train/batches), whose device/ columns
 // are of one process: without the job's columns beside them there is one process. A column
 // epoch_time (people's own) gives the time of whole epochs.
+// NeMo's steps count from 0, the last one's number is behind the slash; the time is of one step.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -22,7 +26,7 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"epoch,", ",epoch", " • "};
+constexpr std::string_view kAnchors[] = {"epoch,", ",epoch", " • ", "train_step_timing in s: "};
 
 constexpr double kMost = 1e15;
 constexpr int kStrangers = 16;  ///< lines in a row that are no rows end the table
@@ -80,6 +84,7 @@ class LightningParser final : public TableParser {
  private:
   bool see_row(const Line& line, RunBuilder& out);
   bool see_bar(const Line& line, RunBuilder& out);
+  bool see_nemo(const Line& line, RunBuilder& out);
 
   std::optional<Columns> columns_;
   std::int64_t bar_epoch_ = -1, bar_done_ = 0, base_ = 0;
@@ -211,7 +216,47 @@ bool LightningParser::see_bar(const Line& line, RunBuilder& out) {
   return true;
 }
 
+bool LightningParser::see_nemo(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("Training epoch ") || !cursor.integer()) return false;
+  if (!cursor.literal(", iteration ")) return false;
+  const auto step = cursor.integer();
+  const std::int64_t last = cursor.literal("/") ? cursor.integer().value_or(-1) : -1;
+  const auto seconds = number_after(line, "train_step_timing in s: ");
+  if (!step || *step < 0 || *step >= 1'000'000'000'000 || !seconds || !(*seconds > 0)) return false;
+  Sample sample;
+  sample.step = *step + 1;
+  sample.iterations = 1;
+  sample.seconds = *seconds;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  sample.loss = number_after(line, "reduced_train_loss: ");
+  const RunDraft* open = out.open(WorkKind::training);
+  if (open != nullptr && open->goes_back(sample)) out.close(WorkKind::training);
+  const bool first = out.open(WorkKind::training) == nullptr;
+  RunDraft& draft = out.run(WorkKind::training, line.number);
+  draft.own_facts = true;  // tensor and pipeline parallelism split a replica
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  const auto batch = number_after(line, "global_batch_size: ");
+  auto& fact = draft.log.facts.global_batch_size;
+  if (batch && *batch >= 1 && *batch < 1e9 && first) {
+    fact.set(static_cast<std::int64_t>(*batch), FactSource::log);
+  } else if (batch && fact.known() && static_cast<double>(*fact.value) != *batch) {
+    draft.log.notices.push_back({line.number,
+                                 "the global batch changes: one number of sequences per iteration "
+                                 "would be wrong"});
+    fact = {};
+  }
+  draft.add(sample);
+  if (last >= *step && last < 1'000'000'000'000) {
+    draft.planned = last + 1;
+    draft.ended_well = *step == last;
+  }
+  return true;
+}
+
 bool LightningParser::parse(const Line& line, RunBuilder& out) {
+  if (see_nemo(line, out)) return true;
   if (columns_ && see_row(line, out)) {
     strangers_ = 0;
     return true;

@@ -158,5 +158,32 @@ TEST(Lightning, LargeTablesAreReadWholeByAnyNumberOfThreads) {
   EXPECT_EQ(runs->front().records.back().step, 20'000);
 }
 
+// Of NeMo 2's performance scripts on 8 B200, with the lines between left out at the end.
+TEST(Lightning, ReadsTheStepsOfNemo) {
+  const auto runs = read_text(
+      "Training epoch 0, iteration 45/99 | lr: 6.897e-06 | global_batch_size: 128 | global_step: "
+      "45 | max_memory_reserved: 127785762816 | max_memory_allocated: 115792977920 | "
+      "reduced_train_loss: 11.96 | train_step_timing in s: 6.08 | TFLOPS_per_GPU: 1.249e+03 | "
+      "consumed_samples: 5888\n"
+      "Training epoch 0, iteration 46/99 | lr: 7.046e-06 | global_batch_size: 128 | global_step: "
+      "46 | max_memory_reserved: 127785762816 | max_memory_allocated: 115792977920 | "
+      "reduced_train_loss: 11.95 | train_step_timing in s: 6.061 | TFLOPS_per_GPU: 1.252e+03 | "
+      "consumed_samples: 6016\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "lightning");
+  EXPECT_EQ(runs[0].facts.sequences_per_optimizer_step(), 128);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].step, 47);
+  EXPECT_DOUBLE_EQ(runs[0].records[1].seconds, 6.061);
+  EXPECT_DOUBLE_EQ(runs[0].records[1].loss, 11.95);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+  const auto ended = read_text(
+      "Training epoch 0, iteration 49/49 | lr: 4.491e-06 | global_batch_size: 256 | global_step: "
+      "49 | peak_memory_usage: 72972500992 | memory_allocated: 34466545664 | reduced_train_loss: "
+      "12.81 | train_step_timing in s: 2.693 | consumed_samples: 12800\n");
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].outcome.status, Status::completed);
+}
+
 }  // namespace
 }  // namespace bertbench
