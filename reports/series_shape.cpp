@@ -64,33 +64,32 @@ void describe_steadiness(const RunLog& log, const Window& window, std::span<cons
   const std::size_t first = places[found->first];
   auto& out = trial.steady_state.emplace();
   out.state = found->steadiness;
-  if (found->first > 0) {
-    out.first_step = step_before(log.records, first);
-    out.change = found->level / found->earlier - 1;
-  }
-  const auto percent = [](double change) {
-    return fmt::format("{:.1f} %", 100 * std::abs(change));
-  };
+  if (found->first == 0) return;  // one level: nothing to tell
+  const std::int64_t before = step_before(log.records, first);
+  const double change = found->level / found->earlier - 1;
+  out.first_step = before;
+  out.change = change;
+  const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * std::abs(share)); };
   if (out.state == Steadiness::no_steady_state) {
     trial.notices.push_back(
         {0, fmt::format("no steady state: the iteration times change by {} after "
                         "step {}, close to the end of the run",
-                        percent(*out.change), *out.first_step)});
+                        percent(change), before)});
     return;
   }
   if (out.state == Steadiness::slow_down && window.last > first) {
     trial.notices.push_back({0, fmt::format("the run slows down: iterations take {} longer after "
                                             "step {} than before",
-                                            percent(*out.change), *out.first_step)});
+                                            percent(change), before)});
     return;
   }
-  if (in_window.empty() || found->first == 0 || window.first >= first) return;
+  if (in_window.empty() || window.first >= first) return;
   const double off = mean(in_window) / found->level - 1;
   if (off <= kSameLevel) return;
   trial.notices.push_back(
       {0, fmt::format("the window begins in the warm-up: its iterations take {} "
                       "longer than those after step {}",
-                      percent(off), *out.first_step)});
+                      percent(off), before)});
 }
 
 void describe_periodic(const RunLog& log, const Window& window, std::span<const double> times,

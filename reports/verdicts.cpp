@@ -34,6 +34,7 @@ struct Tested {
   std::size_t verdict = 0;  // index in GateReport::cells
   Sample now;
   Baseline base;
+  double median = 0, change = 0;  // of the values of now; against the baseline's reference
   double p_slower = 1, p_faster = 1;
 };
 
@@ -129,8 +130,8 @@ std::string numbers(const Tested& test, const CellVerdict& verdict) {
         fmt::format(", {:.1f} % interval {} to {}", 100 * verdict.interval.coverage,
                     signed_percent(verdict.interval.low), signed_percent(verdict.interval.high));
   }
-  return fmt::format("{:.2f} against {:.2f} {}{}, n = {} against {}", *verdict.median_new,
-                     *verdict.reference, test.now.unit, interval, verdict.n_new, verdict.n_base);
+  return fmt::format("{:.2f} against {:.2f} {}{}, n = {} against {}", test.median,
+                     test.base.reference, test.now.unit, interval, verdict.n_new, verdict.n_base);
 }
 
 std::string p_text(double p, double adjusted) {
@@ -139,7 +140,7 @@ std::string p_text(double p, double adjusted) {
 
 void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
            const GateOptions& options, CellVerdict& out) {
-  const double change = *out.change;
+  const double change = test.change;
   const std::string values = numbers(test, out);
   const std::string direction = change == 0 ? std::string("no change")
                                             : fmt::format("{} {}", percent(std::abs(change)),
@@ -230,6 +231,26 @@ class Gate {
     return found;
   }
 
+  // Fills test.base from the baseline's cells, the newest first. What makes the newest one's
+  // numbers incomparable; runs before it that were measured in another way than the newest are left
+  // out.
+  std::string pool_baseline(const Cell& cell, const std::vector<const Cell*>& others,
+                            Tested& test) const {
+    std::string context;
+    for (auto other = others.rbegin(); other != others.rend(); ++other) {
+      const Sample sample = sample_of(**other);
+      if (sample.values.empty()) continue;
+      if (!test.now.values.empty()) {
+        const std::string differs = compare_samples(cell, test.now, **other, sample, options_);
+        if (!differs.empty() && test.base.pooled.empty()) context = differs;
+        if (!differs.empty() && !test.base.pooled.empty()) continue;
+      }
+      test.base.pooled.insert(test.base.pooled.end(), sample.values.begin(), sample.values.end());
+      test.base.medians.insert(test.base.medians.begin(), median(sample.values));
+    }
+    return context;
+  }
+
   void look_at(const Cell& cell) {
     CellVerdict& out = report_.cells.emplace_back();
     out.key = cell.key;
@@ -245,18 +266,7 @@ class Gate {
       out.reason = "the baseline has no such cell";
       return;
     }
-    std::string context;
-    for (auto other = others.rbegin(); other != others.rend(); ++other) {
-      const Sample sample = sample_of(**other);
-      if (sample.values.empty()) continue;
-      if (!test.now.values.empty()) {
-        const std::string differs = compare_samples(cell, test.now, **other, sample, options_);
-        if (!differs.empty() && test.base.pooled.empty()) context = differs;
-        if (!differs.empty() && !test.base.pooled.empty()) continue;  // an older way of measuring
-      }
-      test.base.pooled.insert(test.base.pooled.end(), sample.values.begin(), sample.values.end());
-      test.base.medians.insert(test.base.medians.begin(), median(sample.values));
-    }
+    const std::string context = pool_baseline(cell, others, test);
     out.n_base = static_cast<int>(test.base.pooled.size());
     if (test.base.pooled.empty()) {
       out.verdict = out.n_new > 0 ? Verdict::new_cell : Verdict::pass;
@@ -277,7 +287,9 @@ class Gate {
                       outcomes_of(cell), test.base.reference, sample_of(*others.back()).unit);
       return;
     }
-    out.change = *out.median_new / test.base.reference - 1;
+    test.median = median(test.now.values);
+    test.change = test.median / test.base.reference - 1;
+    out.change = test.change;
     if (!blocked_.empty() || !context.empty()) {
       out.verdict = Verdict::not_comparable;
       out.reason = blocked_.empty() ? context : blocked_;

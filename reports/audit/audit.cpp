@@ -267,7 +267,7 @@ std::string interval_text(const Interval& interval) {
   if (interval.low == interval.high) return fmt::format("{:.10g}", interval.low);
   // Enough digits that the ends differ by at least a few units of the last one.
   const double width = interval.high - interval.low;
-  const int digits = std::clamp(static_cast<int>(std::ceil(-std::log10(width))) + 1, 0, 12);
+  const int digits = static_cast<int>(std::clamp(std::ceil(-std::log10(width)) + 1, 0.0, 12.0));
   return fmt::format("[{:.{}f}, {:.{}f}]", interval.low, digits, interval.high, digits);
 }
 

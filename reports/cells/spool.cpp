@@ -17,7 +17,9 @@ FileHandle open_temporary_file() {
   const int descriptor = ::mkostemp(path.data(), O_CLOEXEC);
   if (descriptor < 0) return {nullptr, std::fclose};
   ::unlink(path.c_str());
-  return {::fdopen(descriptor, "w+b"), std::fclose};
+  std::FILE* file = ::fdopen(descriptor, "w+b");
+  if (file == nullptr) ::close(descriptor);
+  return {file, std::fclose};
 }
 
 std::uint64_t Spool::add(std::string_view piece) {

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "tests/reports/audit/audit_cases.h"
@@ -112,6 +113,13 @@ TEST(Series, MeansAndDeviationsOverSeeds) {
                                   "loss | 1.00 | 2.00 | 3.00 | 2.00 | 1.00",
                                   "f1 | 90.00 | 91.00 | 92.00 | 91.50 | 1.00"});
   EXPECT_THAT(findings(tables), ElementsAre("impossible 91.50 -> 91.00"));
+}
+
+TEST(IntervalText, ShowsEndsThatDifferAndTellsInfinityAsSuch) {
+  EXPECT_EQ(interval_text({1.25, 1.25}), "1.25");
+  EXPECT_EQ(interval_text({1.25, 1.35}), "[1.25, 1.35]");
+  EXPECT_EQ(interval_text({0, std::numeric_limits<double>::infinity()}), "[0, inf]");
+  EXPECT_EQ(interval_text({}), "-");
 }
 
 TEST(Json, NamesCellVerdictIntervalAndSources) {
