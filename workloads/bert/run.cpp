@@ -158,6 +158,28 @@ void pin_nccl() {
   setenv("NCCL_MAX_NCHANNELS", "8", 0);
 }
 
+DataOptions data_options(const TrainOptions& options) {
+  const ModelConfig model = configured_model(options);
+  DataOptions data;
+  data.source = options.data;
+  data.seed = options.seed;
+  data.vocabulary = model.vocabulary;
+  data.sequence_length = options.sequence_length;
+  data.masked_per_sequence = model.predicted_positions(options.sequence_length);
+  data.next_word = model.objective == Objective::next_word;
+  data.variable_lengths = options.variable_lengths;
+  return data;
+}
+
+CommunicatorRequest communicator_request(const TrainOptions& options) {
+  CommunicatorRequest request;
+  request.name = options.comm;
+  request.backend = options.backend;
+  request.timeout = std::chrono::milliseconds(static_cast<long>(options.comm_timeout_s * 1000));
+  request.cluster = options.cluster;
+  return request;
+}
+
 Result<RunEnd> run(TrainOptions options, const LaunchEnvironment& environment, Clock& clock,
                    std::ostream& out, const std::function<void(const std::string&)>& warn) {
   if (options.expect_world_size > 0 && options.expect_world_size != environment.world_size) {
@@ -170,15 +192,7 @@ Result<RunEnd> run(TrainOptions options, const LaunchEnvironment& environment, C
   if (options.threads == 0) {
     options.threads = std::max(1, own_cores() / environment.local_world_size);
   }
-  DataOptions data;
-  data.source = options.data;
-  data.seed = options.seed;
-  const ModelConfig model = configured_model(options);
-  data.vocabulary = model.vocabulary;
-  data.sequence_length = options.sequence_length;
-  data.masked_per_sequence = model.predicted_positions(options.sequence_length);
-  data.next_word = model.objective == Objective::next_word;
-  data.variable_lengths = options.variable_lengths;
+  const DataOptions data = data_options(options);
   auto source = open_source(data);
   if (!source) {
     return tl::unexpected(source.error());
@@ -196,16 +210,11 @@ Result<RunEnd> run(TrainOptions options, const LaunchEnvironment& environment, C
   if (!module) {
     return tl::unexpected(module.error());
   }
-  // Ranks meet before memory is asked for: when one of them fails, the others hear of it at once.
-  CommunicatorRequest request;
-  request.name = options.comm;
-  request.backend = options.backend;
-  request.timeout = std::chrono::milliseconds(static_cast<long>(options.comm_timeout_s * 1000));
-  request.cluster = options.cluster;
   if (options.deterministic) {
     pin_nccl();
   }
-  auto communicator = make_communicator(request, environment);
+  // Ranks meet before memory is asked for: when one of them fails, the others hear of it at once.
+  auto communicator = make_communicator(communicator_request(options), environment);
   if (!communicator) {
     return tl::unexpected(communicator.error());
   }

@@ -11,21 +11,18 @@
 namespace bert {
 namespace {
 
-double masked_lm(const Context& context, const Batch& batch, double gradient_scale,
-                 const HeadScratch& scratch, const float* hidden, float* d_hidden) {
+std::int64_t masked_rows(const Context& context) {
+  return context.shape.sequences * context.shape.masked;
+}
+
+/// The masked positions' rows, gathered, through the head's linear layer, GELU and LayerNorm, into
+/// scratch.normalized: [masked rows, hidden].
+void transform_forward(const Context& context, const Batch& batch, const HeadScratch& scratch,
+                       const float* hidden) {
   const ParameterLayout& at = context.layout;
   const float* w = context.weights;
-  float* g = context.gradients;
   const std::int64_t h = context.model.hidden;
-  const std::int64_t rows = context.shape.sequences * context.shape.masked;
-  if (rows == 0) {
-    // The decoder product would have written the whole table.
-    if (!context.accumulate)
-      std::fill_n(g + at.word_embeddings, context.model.vocabulary * h, 0.0F);
-    if (!context.accumulate) std::fill_n(g + at.transform_weight, h * h, 0.0F);
-    return 0;
-  }
-
+  const std::int64_t rows = masked_rows(context);
   for_row_blocks(context, rows, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
     for (std::int64_t row = begin; row < end; ++row) {
       std::copy_n(hidden + batch.masked[static_cast<std::size_t>(row)] * h, h,
@@ -49,16 +46,16 @@ double masked_lm(const Context& context, const Batch& batch, double gradient_sca
                                  scratch.activated + begin * h);
     context.kernels.norm_forward(norm, begin, end, context.thread_scratch());
   });
-  Decoder decoder;
-  decoder.rows = rows;
-  decoder.input = scratch.normalized;
-  decoder.labels = batch.labels.data();
-  decoder.bias = at.decoder_bias;
-  decoder.scale = gradient_scale / static_cast<double>(rows);
-  decoder.accumulate = context.accumulate;
-  decoder.logits = scratch.logits;
-  decoder.d_input = scratch.d_narrow;
-  const double loss = decode(context, decoder);
+}
+
+/// From scratch.d_narrow, the gradient of scratch.normalized, back to the masked rows of d_hidden.
+void transform_backward(const Context& context, const Batch& batch, const HeadScratch& scratch,
+                        float* d_hidden) {
+  const ParameterLayout& at = context.layout;
+  const float* w = context.weights;
+  float* g = context.gradients;
+  const std::int64_t h = context.model.hidden;
+  const std::int64_t rows = masked_rows(context);
   NormBackward back;
   back.width = h;
   back.d_output = back.d_sum = scratch.d_narrow;
@@ -79,6 +76,32 @@ double masked_lm(const Context& context, const Batch& batch, double gradient_sca
     context.kernels.add(h, d_gathered + row * h,
                         d_hidden + batch.masked[static_cast<std::size_t>(row)] * h);
   }
+}
+
+double masked_lm(const Context& context, const Batch& batch, double gradient_scale,
+                 const HeadScratch& scratch, const float* hidden, float* d_hidden) {
+  const ParameterLayout& at = context.layout;
+  const std::int64_t h = context.model.hidden;
+  const std::int64_t rows = masked_rows(context);
+  if (rows == 0) {
+    if (context.accumulate) return 0;
+    // The decoder product would have written the whole table.
+    std::fill_n(context.gradients + at.word_embeddings, context.model.vocabulary * h, 0.0F);
+    std::fill_n(context.gradients + at.transform_weight, h * h, 0.0F);
+    return 0;
+  }
+  transform_forward(context, batch, scratch, hidden);
+  Decoder decoder;
+  decoder.rows = rows;
+  decoder.input = scratch.normalized;
+  decoder.labels = batch.labels.data();
+  decoder.bias = at.decoder_bias;
+  decoder.scale = gradient_scale / static_cast<double>(rows);
+  decoder.accumulate = context.accumulate;
+  decoder.logits = scratch.logits;
+  decoder.d_input = scratch.d_narrow;
+  const double loss = decode(context, decoder);
+  transform_backward(context, batch, scratch, d_hidden);
   return loss / static_cast<double>(rows);
 }
 
