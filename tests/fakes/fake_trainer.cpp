@@ -156,69 +156,111 @@ void misbehave(const std::string& mode, long step) {
   }
 }
 
+/// What of bert_train's command line matters here.
+struct Options {
+  std::string model = "?", precision = "fp32", batch = "1", accumulation = "1", length = "1";
+  std::string timings, expected_world = "0";
+  long steps = 10;
+};
+
+Options read_options(int argc, char** argv) {
+  Options o;
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
+    if (name == "--model") o.model = value;
+    if (name == "--precision") o.precision = value;
+    if (name == "--micro-batch-size") o.batch = value;
+    if (name == "--gradient-accumulation-steps") o.accumulation = value;
+    if (name == "--sequence-length") o.length = value;
+    if (name == "--steps") o.steps = std::atol(value.c_str());
+    if (name == "--timings") o.timings = value;
+    if (name == "--expect-world-size") o.expected_world = value;
+  }
+  return o;
+}
+
+void note_start(const std::string& file, const std::string& rank, const std::string& world) {
+  const int fd = open(file.c_str(), O_CREAT | O_APPEND | O_WRONLY, 0600);
+  const std::string line = rank + " " + world + " " + std::to_string(getpid()) + "\n";
+  if (fd >= 0 && write(fd, line.data(), line.size()) > 0) close(fd);
+}
+
+/// FAKE, or "ok" where FAKE_ONCE says that another start has misbehaved.
+std::string mode_of_this_start(bool mine) {
+  const std::string mode = env("FAKE", "ok");
+  const auto once = env("FAKE_ONCE", "");
+  if (once.empty()) return mode;
+  // Only the rank that misbehaves makes the file; the others must not race it to it.
+  const bool first =
+      mine && mode != "ok" && open(once.c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0;
+  return first ? mode : "ok";
+}
+
+std::string header_of(const Options& o, const std::string& world, long global_batch) {
+  return "{\"type\":\"header\",\"format\":\"bert_train/1\",\"time\":\"2026-01-01T00:00:00Z\","
+         "\"framework\":\"bert_train\",\"model\":\"" +
+         o.model + "\",\"precision\":\"" + o.precision + "\",\"micro_batch_size\":" + o.batch +
+         ",\"gradient_accumulation_steps\":" + o.accumulation + ",\"sequence_length\":" + o.length +
+         ",\"world_size\":" + world + ",\"global_batch_size\":" + std::to_string(global_batch) +
+         ",\"first_step\":1,\"last_step\":" + std::to_string(o.steps) + ",\"log_every\":1}\n";
+}
+
+std::string step_line(long step, double seconds, long global_batch, bool nan) {
+  char line[512];
+  std::snprintf(line, sizeof line,
+                "{\"type\":\"step\",\"step\":%ld,\"steps\":1,\"seconds\":%.9g,"
+                "\"sequences_per_second\":%.9g,\"loss\":%s,\"elapsed\":%.9g}\n",
+                step, seconds, static_cast<double>(global_batch) / seconds, nan ? "\"nan\"" : "9.5",
+                static_cast<double>(step) * seconds);
+  return line;
+}
+
+std::string summary_line(long steps, double seconds, long global_batch) {
+  const double total = static_cast<double>(steps) * seconds;
+  char line[512];
+  std::snprintf(line, sizeof line,
+                "{\"type\":\"summary\",\"outcome\":\"completed\",\"step\":%ld,\"steps\":%ld,"
+                "\"sequences\":%ld,\"training_s\":%.9g,\"wall_s\":%.9g,"
+                "\"sequences_per_second\":%.9g}\n",
+                steps, steps, steps * global_batch, total, total,
+                static_cast<double>(global_batch) / seconds);
+  return line;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string model = "?", precision = "fp32", batch = "1", accumulation = "1", length = "1";
-  std::string timings, expected = "0";
-  long steps = 10;
-  for (int i = 1; i < argc; ++i) {
-    const std::string name = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
-    if (name == "--model") model = value;
-    if (name == "--precision") precision = value;
-    if (name == "--micro-batch-size") batch = value;
-    if (name == "--gradient-accumulation-steps") accumulation = value;
-    if (name == "--sequence-length") length = value;
-    if (name == "--steps") steps = std::atol(value.c_str());
-    if (name == "--timings") timings = value;
-    if (name == "--expect-world-size") expected = value;
-  }
+  const Options options = read_options(argc, argv);
   const std::string rank =
       of_launcher({"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, "0");
   const std::string world =
       of_launcher({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, "1");
   if (const auto file = env("FAKE_DUMP", ""); !file.empty() && rank == "0") dump(file, argc, argv);
-  if (expected != world) {
-    std::fprintf(stderr, "fake_trainer: expected world %s, found %s\n", expected.c_str(),
-                 world.c_str());
+  if (options.expected_world != world) {
+    std::fprintf(stderr, "fake_trainer: expected world %s, found %s\n",
+                 options.expected_world.c_str(), world.c_str());
     return 2;
   }
-  if (const auto note = env("FAKE_NOTE", ""); !note.empty()) {
-    const int fd = open(note.c_str(), O_CREAT | O_APPEND | O_WRONLY, 0600);
-    const std::string line = rank + " " + world + " " + std::to_string(getpid()) + "\n";
-    if (fd >= 0 && write(fd, line.data(), line.size()) > 0) close(fd);
-  }
-  std::string mode = env("FAKE", "ok");
-  if (const auto once = env("FAKE_ONCE", ""); !once.empty()) {
-    // Only the rank that misbehaves makes the file; the others must not race it to it.
-    const bool first = rank == env("FAKE_RANK", "0") && mode != "ok" &&
-                       open(once.c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0;
-    if (!first) mode = "ok";
-  }
+  if (const auto note = env("FAKE_NOTE", ""); !note.empty()) note_start(note, rank, world);
+  const bool mine = rank == env("FAKE_RANK", "0");
+  const std::string mode = mode_of_this_start(mine);
   newlines = mode != "never_newline";
   const long at = std::atol(env("FAKE_AT", "5").c_str());
-  const bool mine = rank == env("FAKE_RANK", "0");
   const double seconds = std::strtod(env("FAKE_SECONDS", "0.01").c_str(), nullptr);
   const long delay_ms = std::atol(env("FAKE_DELAY_MS", "0").c_str());
   const long burst = std::max(1L, std::atol(env("FAKE_BURST", "1").c_str()));
   const std::string noise = noise_of(std::atol(env("FAKE_NOISE", "0").c_str()));
-  const long global =
-      std::atol(batch.c_str()) * std::atol(accumulation.c_str()) * std::atol(world.c_str());
+  const long global = std::atol(options.batch.c_str()) * std::atol(options.accumulation.c_str()) *
+                      std::atol(world.c_str());
   if (mine && at == 0) misbehave(mode, 0);
   const bool speaks = rank == "0";
-  const std::string header =
-      "{\"type\":\"header\",\"format\":\"bert_train/1\",\"time\":\"2026-01-01T00:00:00Z\","
-      "\"framework\":\"bert_train\",\"model\":\"" +
-      model + "\",\"precision\":\"" + precision + "\",\"micro_batch_size\":" + batch +
-      ",\"gradient_accumulation_steps\":" + accumulation + ",\"sequence_length\":" + length +
-      ",\"world_size\":" + world + ",\"global_batch_size\":" + std::to_string(global) +
-      ",\"first_step\":1,\"last_step\":" + std::to_string(steps) + ",\"log_every\":1}\n";
+  const std::string header = header_of(options, world, global);
   if (speaks) put(header);
-  std::FILE* truth = speaks && !timings.empty() ? std::fopen(timings.c_str(), "w") : nullptr;
-  char line[512];
+  std::FILE* truth =
+      speaks && !options.timings.empty() ? std::fopen(options.timings.c_str(), "w") : nullptr;
   bool requeued = false;
   std::string held;
-  for (long step = 1; step <= steps; ++step) {
+  for (long step = 1; step <= options.steps; ++step) {
     if (delay_ms > 0 && step % burst == 0) usleep(static_cast<useconds_t>(delay_ms * 1000));
     if (mine && step == at) misbehave(mode, step);
     if (mode == "requeue" && mine && step == at && !requeued) {
@@ -230,15 +272,9 @@ int main(int argc, char** argv) {
       step = 1;
     }
     if (!speaks) continue;
-    const bool nan = mode == "nan" && step >= at;
-    std::snprintf(line, sizeof line,
-                  "{\"type\":\"step\",\"step\":%ld,\"steps\":1,\"seconds\":%.9g,"
-                  "\"sequences_per_second\":%.9g,\"loss\":%s,\"elapsed\":%.9g}\n",
-                  step, seconds, static_cast<double>(global) / seconds, nan ? "\"nan\"" : "9.5",
-                  static_cast<double>(step) * seconds);
-    held += line;
+    held += step_line(step, seconds, global, mode == "nan" && step >= at);
     held += noise;
-    if (step % burst == 0 || step == steps) {
+    if (step % burst == 0 || step == options.steps) {
       put(held);
       held.clear();
     }
@@ -250,15 +286,6 @@ int main(int argc, char** argv) {
   if (truth) std::fclose(truth);
   // A rank whose peer is stuck waits for it, as in an all-reduce.
   if (!speaks && (mode == "hang" || mode == "ignore_term")) hang();
-  if (speaks) {
-    const double total = static_cast<double>(steps) * seconds;
-    std::snprintf(line, sizeof line,
-                  "{\"type\":\"summary\",\"outcome\":\"completed\",\"step\":%ld,\"steps\":%ld,"
-                  "\"sequences\":%ld,\"training_s\":%.9g,\"wall_s\":%.9g,"
-                  "\"sequences_per_second\":%.9g}\n",
-                  steps, steps, steps * global, total, total,
-                  static_cast<double>(global) / seconds);
-    put(line);
-  }
+  if (speaks) put(summary_line(options.steps, seconds, global));
   return 0;
 }
