@@ -210,7 +210,7 @@ Unit other_unit(std::string_view text, std::size_t from) {
       if (const int kind = kind_of_unit(word)) return {begin, slash + 2, word, true, kind == 2};
     }
     if (text[slash - 1] == 's' && (slash < 2 || !is_lower(text[slash - 2]))) {
-      if (behind(1) == ' ') ++end;
+      if (end < text.size() && text[end] == ' ') ++end;
       const std::size_t start = end;
       while (end < text.size() && is_lower(text[end])) ++end;
       const std::string_view word = text.substr(start, end - start);

@@ -43,6 +43,13 @@ TEST(TqdmBar, IsReadInEveryFormThatTqdmPrints) {
   EXPECT_EQ(postfix.loss, 1.25);
 }
 
+TEST(TqdmBar, EndsAnywhere) {
+  for (const char* cut : {"s/", "5s/", " s/ ", "<00:00,  5.00]s/", "5.00s/ ", "b/s", "/", "/s"}) {
+    EXPECT_TRUE(bars_of(cut).empty()) << cut;
+    EXPECT_TRUE(bars_of("3 s/img 896 img/s " + std::string(cut)).empty()) << cut;
+  }
+}
+
 TEST(TqdmBar, CountsWhatItsUnitSays) {
   const auto batches = bars_of("Training:   3%|3| 32/1000 [00:08<04:02,  4.00batch/s, loss=1.968]");
   ASSERT_EQ(batches.size(), 1u);
