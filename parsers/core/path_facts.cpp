@@ -18,13 +18,20 @@ std::optional<std::int64_t> number_after(std::string_view word, std::string_view
   return value && *value >= 1 ? value : std::nullopt;
 }
 
+// GPUs whose names look like batches: "llama_b200.log". Behind a batch are precision and trial.
+bool is_gpu(std::string_view word, const std::vector<std::string_view>& words) {
+  constexpr std::string_view kGpus[] = {"b100", "b200", "b300"};
+  if (std::ranges::find(kGpus, word) == std::end(kGpus)) return false;
+  return !to_int(words.back()) || std::ranges::find_first_of(words, kPrecisions) == std::end(words);
+}
+
 // "bert_b32_fp16_3" and "bert_base_b32_fp32_1": model words, batch, precision, trial.
 void read_file_stem(std::string_view stem, PathFacts& out) {
   const auto words = split(stem, '_');
   bool batch = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i];
-    if (const auto b = number_after(word, "b"); b && i > 0 && !batch) {
+    if (const auto b = number_after(word, "b"); b && i > 0 && !batch && !is_gpu(word, words)) {
       out.facts.micro_batch_size.set(*b, FactSource::path);
       std::string model(words[0]);
       for (std::size_t k = 1; k < i; ++k) model += "-" + std::string(words[k]);

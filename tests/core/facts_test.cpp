@@ -17,6 +17,12 @@ TEST(FactsFromPath, NamesOfCollectionsTellCardsAndPrecision) {
   EXPECT_EQ(all.facts.precision.value, "fp32");
   EXPECT_FALSE(facts_from_path("logs/mxnet_gpu1_gpu8_fp32_bs96.txt").facts.world()) << "two runs";
   EXPECT_FALSE(facts_from_path("logs/train_gpu3.log").facts.world()) << "the fourth GPU's log";
+  for (const char* gpu : {"logs/llama_b200.log", "nemo_b300_8.log", "esm_b100_bf16.log"}) {
+    const PathFacts named = facts_from_path(gpu);
+    EXPECT_FALSE(named.facts.micro_batch_size.known()) << gpu << ": a GPU";
+    EXPECT_FALSE(named.facts.model.known()) << gpu;
+  }
+  EXPECT_EQ(facts_from_path("bert_b200_fp16_3.log").facts.micro_batch_size.value, 200);
   EXPECT_FALSE(facts_from_path("NC_N1C_nC2.log").facts.world());
 }
 
