@@ -76,18 +76,27 @@ void apply_base(Cells cells, std::uint32_t of, std::uint32_t base_index, bool co
 }
 
 /// The base of a cell among those of its family: the same identity at the base's topology (weak
-/// scaling), else a cell of that topology with the same global batch (strong scaling).
-std::optional<std::uint32_t> base_of(const CellFigures& cell, Cells cells,
-                                     std::span<const std::uint32_t> bases) {
-  std::optional<std::uint32_t> strong;
+/// scaling), else a cell of that topology with the same global batch (strong scaling). Logs that
+/// were not joined may be of different machines: where two of them fit alike, neither is the base.
+struct Base {
+  std::optional<std::uint32_t> index, other;  ///< other: fits as well
+};
+
+Base base_of(const CellFigures& cell, Cells cells, std::span<const std::uint32_t> bases) {
+  Base weak, strong;
   for (const std::uint32_t i : bases) {
     const CellFigures& other = cells[i];
     if (cell.identity == other.identity || same_but_world(*cell.identity, *other.identity)) {
-      return i;
+      if (weak.index) return {weak.index, i};
+      weak.index = i;
+    } else if (cell.global_batch && other.global_batch == cell.global_batch) {
+      // Several ways to cut one batch are of one machine, unless they are twins.
+      const bool twin = strong.index && *cells[*strong.index].key == *other.key;
+      if (twin) strong.other = i;
+      if (!twin) strong = {i, std::nullopt};
     }
-    if (cell.global_batch && other.global_batch == cell.global_batch) strong = i;
   }
-  return strong;
+  return weak.index ? weak : strong;
 }
 
 void speedups_over_a_key(Cells cells, const SummaryOptions& options, std::vector<Notice>& notices) {
@@ -124,6 +133,8 @@ void speedups(Cells cells, const SummaryOptions& options, std::vector<Notice>& n
            cell.identity->gpus_per_node == topology->gpus_per_node;
   };
   bool found = false;
+  std::size_t undecided = 0;
+  Base such;
   for (const auto& family : grouped(cells, family_of)) {
     std::vector<std::uint32_t> bases;
     std::ranges::copy_if(family, std::back_inserter(bases), [&](std::uint32_t i) {
@@ -132,8 +143,11 @@ void speedups(Cells cells, const SummaryOptions& options, std::vector<Notice>& n
     if (bases.empty()) continue;
     for (const std::uint32_t i : family) {
       if (!cells[i].has_rate()) continue;
-      if (const auto base = base_of(cells[i], cells, bases)) {
-        apply_base(cells, i, *base, options.compat_dlperf);
+      const Base base = base_of(cells[i], cells, bases);
+      if (base.other) {
+        if (!is_base_world(cells[i]) && undecided++ == 0) such = base;
+      } else if (base.index) {
+        apply_base(cells, i, *base.index, options.compat_dlperf);
         found = true;
       }
     }
@@ -146,7 +160,14 @@ void speedups(Cells cells, const SummaryOptions& options, std::vector<Notice>& n
   for (std::uint32_t i = 0; i < cells.size(); ++i) {
     if (cells[i].base == i && !used[i]) cells[i].speedup = cells[i].efficiency = kUnknown;
   }
-  if (topology && !found) {
+  if (such.index && such.other) {
+    notices.push_back(
+        {0, fmt::format("no speedup of {} cell{}: more than one log fits as the base "
+                        "({}, {}); extract --base KEY chooses",
+                        undecided, undecided == 1 ? "" : "s", cells[*such.index].unique_key(),
+                        cells[*such.other].unique_key())});
+  }
+  if (topology && !found && undecided == 0) {
     notices.push_back(
         {0, "no cell of topology " + options.base + " gives a rate; no speedup is given"});
   }

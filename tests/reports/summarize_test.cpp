@@ -73,6 +73,35 @@ TEST(Summarize, ABaseWithoutANumberIsNoBase) {
   EXPECT_FALSE(result_set({base, cell(identity(1, 2), {190})}).cells[1].speedup);
 }
 
+// Logs of an A100 and of a V100, say, neither of which tells it.
+TEST(Summarize, OfTwoLogsThatFitAlikeNeitherIsTheBase) {
+  ResultSet results = result_set(
+      {cell(identity(1, 1), {1462}), cell(identity(1, 1), {666}), cell(identity(1, 8), {5072})});
+  for (const Cell& each : results.cells) EXPECT_FALSE(each.speedup) << each.key;
+  const auto notices = summarize(results);
+  ASSERT_EQ(notices.size(), 1U);
+  EXPECT_EQ(notices[0].text,
+            "no speedup of 1 cell: more than one log fits as the base "
+            "(bert-base.fp32.s128.b32.a1.1n1g, bert-base.fp32.s128.b32.a1.1n1g#2); "
+            "extract --base KEY chooses");
+  EXPECT_TRUE(summarize(results, {false, results.cells[1].key}).empty());
+  EXPECT_NEAR(results.cells[2].speedup->value, 5072.0 / 666, 1e-12);
+  results.cells.pop_back();
+  EXPECT_TRUE(summarize(results).empty()) << "nothing is left that asks for a base";
+}
+
+TEST(Summarize, OfTwoLogsOfTheSameGlobalBatchNeitherIsTheBase) {
+  const auto speedup = [](std::int64_t second) {
+    return result_set({cell(identity(1, 1, 64), {100}), cell(identity(1, 1, second), {90}),
+                       cell(identity(1, 4, 16), {320})})
+        .cells[2]
+        .speedup;
+  };
+  EXPECT_FALSE(speedup(64));
+  ASSERT_TRUE(speedup(32));
+  EXPECT_NEAR(speedup(32)->value, 3.2, 1e-12);
+}
+
 TEST(Summarize, ConstantGlobalBatchIsStrongScaling) {
   Identity one = identity(1, 1, 64);
   Identity four = identity(1, 4, 16);
