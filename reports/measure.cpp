@@ -153,11 +153,18 @@ void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen
     if (std::abs(gap) < (closing ? kFar : std::max(kFar, estimate.resolution + kOtherSteps))) {
       continue;
     }
+    // The reader says it where it knows the sequences of the log's steps.
+    const auto is_told = [](const Notice& notice) {
+      return notice.text.starts_with("the log's closing statement");
+    };
+    if (closing && std::ranges::any_of(trial.notices, is_told)) continue;
+    const bool sequences = estimate.unit == RateUnit::sequences_per_second;
     trial.notices.push_back(
-        {0, fmt::format("{} is {:.0f} % {} than the printed rates ({:.6g})",
+        {0, fmt::format("{} is {:.0f} % {} than the printed rates ({:.6g} {})",
                         closing ? "the log's own closing rate, of the whole run,"
                                 : "the counter over the clock of whole seconds",
-                        100 * std::abs(gap), gap < 0 ? "lower" : "higher", estimate.rate)});
+                        100 * std::abs(gap), gap < 0 ? "lower" : "higher", estimate.rate,
+                        sequences ? "sequences/s" : "iterations/s")});
   }
 }
 

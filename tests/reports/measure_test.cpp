@@ -265,7 +265,8 @@ TEST(MeasureTrial, ACoarseClockFarFromThePrintedRatesIsToldBesideThem) {
   EXPECT_EQ(trial.estimator, "printed_last");
   EXPECT_TRUE(std::ranges::any_of(trial.notices, [](const Notice& notice) {
     return notice.text ==
-           "the counter over the clock of whole seconds is 30 % lower than the printed rates (10)";
+           "the counter over the clock of whole seconds is 30 % lower than the printed rates (10 "
+           "iterations/s)";
   }));
 }
 
@@ -284,6 +285,8 @@ TEST(MeasureTrial, AClosingRateFarFromThePrintedOnesIsToldBesideThem) {
   EXPECT_NE(told(81.295).find("closing rate, of the whole run, is 5 % lower than the printed"),
             std::string::npos);
   EXPECT_EQ(told(84).find("closing rate"), std::string::npos);
+  log.notices = {{7, "the log's closing statement, 81.295 sequences/s, is 5 % below the clock"}};
+  EXPECT_EQ(told(81.295).find("closing rate"), std::string::npos) << "told once";
 }
 
 TEST(Estimators, ARatePrintedOnceIsNoRedrawOfABar) {
