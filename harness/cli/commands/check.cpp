@@ -128,7 +128,13 @@ void print_reasons(Console& console, const GateReport& report) {
   }
 }
 
-void print(Console& console, const GateReport& report) {
+// What the numbers of the table are, for who sees it the first time.
+constexpr std::string_view kLegend =
+    "\nbaseline, now: median sequences/s; n: trials of baseline+now; p slower: exact\n"
+    "one-sided Mann-Whitney, after Holm over all cells compared. A regression is a\n"
+    "loss beyond the tolerance (--floor or the noise of the baseline) with p <= {}.\n";
+
+void print(Console& console, const Options& options, const GateReport& report) {
   Table table{{{"verdict"},
                {"cell"},
                {"baseline", true},
@@ -139,7 +145,8 @@ void print(Console& console, const GateReport& report) {
                {"p slower", true}},
               {}};
   for (const CellVerdict& cell : report.cells) {
-    const bool tested = cell.n_new > 0 && cell.n_base > 0;
+    const bool tested =
+        cell.n_new > 0 && cell.n_base > 0 && cell.verdict != Verdict::not_comparable;
     table.rows.push_back({std::string(name(cell.verdict)), cell.key, rate_text(cell.reference),
                           rate_text(cell.median_new), cell.change ? change_text(*cell.change) : "-",
                           tested ? share_text(cell.tolerance) : "-",
@@ -152,6 +159,7 @@ void print(Console& console, const GateReport& report) {
     return column == 0 ? console.styled(style_of(report.cells[row].verdict), text) : text;
   };
   console.print(text_table(table, look));
+  if (report.compared > 0) console.print(fmt::format(kLegend, options.gate.alpha));
   print_reasons(console, report);
   print_summary(console, report);
 }
@@ -235,7 +243,7 @@ ExitCode run(const Options& options, Console& console) {
   return answer(
       console, options.output, static_cast<ExitCode>(report.exit_status),
       [&](const std::string&) { return json_text(to_json(options, report)); },
-      [&] { print(console, report); });
+      [&] { print(console, options, report); });
 }
 
 CommandRun declare(CLI::App& app) {

@@ -115,7 +115,15 @@ TEST_F(ResultsTest, CheckNamesADifferentMachine) {
   const Ran refused = run({"check", a, "--baseline", b});
   EXPECT_EQ(refused.status, 4);
   EXPECT_THAT(refused.out + refused.err, HasSubstr("kernel"));
+  EXPECT_THAT(refused.out, testing::ContainsRegex("5\\+5 +-\n")) << "no p of what is not compared";
   EXPECT_EQ(run({"check", a, "--baseline", b, "--allow-context", "kernel"}).status, 0);
+}
+
+TEST_F(ResultsTest, CheckSaysWhatTheNumbersOfItsTableAre) {
+  const std::string a = store("a.json", results());
+  const std::string out = run({"check", a, "--baseline", a, "--alpha", "1%"}).out;
+  EXPECT_THAT(out, HasSubstr("baseline, now: median sequences/s; n: trials of baseline+now"));
+  EXPECT_THAT(out, HasSubstr("with p <= 0.01.\n"));
 }
 
 TEST_F(ResultsTest, CheckAsJsonHasTheSameStatusAndEveryCell) {
@@ -174,6 +182,8 @@ TEST_F(ResultsTest, ReportWritesOneFormOrSeveral) {
   EXPECT_EQ(run({"report", a, "--json"}).out, read_file(a));
   EXPECT_EQ(run({"report", a, "-o", path("r.csv")}).status, 0);
   EXPECT_THAT(read_file(path("r.csv")), testing::StartsWith("key,"));
+  EXPECT_THAT(run({"report", a, "-o", path("r.pdf")}).err,
+              HasSubstr(".pdf is the ending of no report, so Markdown is written"));
   EXPECT_EQ(run({"report", a, "--to", "json,csv,markdown", "-o", path("all")}).status, 0);
   for (const char* name : {"all/report.json", "all/report.csv", "all/report.md"}) {
     EXPECT_GT(read_file(path(name)).size(), 100U) << name;
