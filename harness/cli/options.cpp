@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "parsers/core/text.h"
 
 namespace bertbench {
@@ -50,6 +52,15 @@ void add_text_fact(CLI::App& app, const std::string& name, Fact<std::string>& fa
          name, [&fact](const std::string& text) { fact.set(text, FactSource::command_line); },
          description)
       ->type_name(type);
+}
+
+// A slip of the pen would make a cell of its own, which nothing is ever compared with.
+std::string precision_of(const std::string& text) {
+  static const std::vector<std::string> kNames{"fp32", "tf32", "bf16", "fp16",
+                                               "fp8",  "fp64", "fp4",  "int8"};
+  if (std::ranges::find(kNames, text) != kNames.end()) return text;
+  throw UsageError({"--precision", "'" + text + "' is no precision",
+                    fmt::format("use one of {}", fmt::join(kNames, ", "))});
 }
 
 }  // namespace
@@ -137,7 +148,13 @@ void add_facts(CLI::App& app, Facts& facts) {
                  "Micro-steps per optimizer step.");
   add_count_fact(app, "--sequence-length", facts.sequence_length, "Tokens per sequence.");
   add_text_fact(app, "--model", facts.model, "NAME", "Model, as in `bertbench list models`.");
-  add_text_fact(app, "--precision", facts.precision, "NAME", "fp32, tf32, bf16, fp16 or fp8.");
+  app.add_option_function<std::string>(
+         "--precision",
+         [&facts](const std::string& text) {
+           facts.precision.set(precision_of(text), FactSource::command_line);
+         },
+         "fp32, tf32, bf16, fp16 or fp8.")
+      ->type_name("NAME");
 }
 
 }  // namespace bertbench

@@ -1,6 +1,7 @@
 #include "harness/cli/output.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -78,6 +79,17 @@ Result<void> write_result(const CellSource& cells, const std::string& path, cons
   const auto report = report_of(path);
   if (!report) return tl::unexpected(report.error());
   return write_report(**report, cells, {}, out);
+}
+
+void note_of_ending(Console& console, const std::string& path, std::string_view used) {
+  const std::filesystem::path file(path);
+  if (!file.has_extension() || report_for_path(path) != nullptr) return;
+  std::string known;
+  for (const Report* report : all_reports()) {
+    known += fmt::format("{}{}", known.empty() ? "" : " ", report->extension);
+  }
+  console.note(fmt::format("{}: {} is the ending of no report, so {} is written; known are {}",
+                           path, file.extension().string(), used, known));
 }
 
 Result<void> write_large_file(const std::string& path,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <iosfwd>
 #include <string>
+#include <string_view>
 
 #include "harness/cli/console.h"
 #include "harness/cli/exit_status.h"
@@ -47,6 +48,10 @@ ExitCode answer_in_pieces(
 /// A result set as the report that the ending of `path` selects, JSON for any other.
 [[nodiscard]] Result<std::string> result_text(const ResultSet& set, const std::string& path,
                                               const std::string& run_folder = {});
+
+/// Tells that the ending of the file named by -o is that of no report, and that it is written as
+/// `used`. Says nothing of a name without an ending.
+void note_of_ending(Console& console, const std::string& path, std::string_view used = "JSON");
 
 /// Writes what `fill` writes into a file that may be large; a regular file appears when it is
 /// whole.

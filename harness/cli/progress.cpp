@@ -75,7 +75,13 @@ void Progress::update(std::string_view text, std::optional<double> fraction,
   }
   // The last column stays free: writing into it makes some terminals wrap.
   const int room = std::max(10, width_ - 1 - static_cast<int>(tail.size()));
-  err_ << "\r\x1b[K" << fit_columns(text, room) << tail << std::flush;
+  std::string shown = fit_columns(text, room);
+  if (shown.size() < text.size()) {
+    // Half a number misleads: what does not fit is left out as a whole.
+    const std::size_t part = text.rfind(", ", shown.size());
+    if (part != std::string_view::npos) shown = text.substr(0, part);
+  }
+  err_ << "\r\x1b[K" << shown << tail << std::flush;
   shown_ = true;
 }
 

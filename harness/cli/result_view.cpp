@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "harness/cli/number_text.h"
 #include "parsers/core/parallel.h"
@@ -34,7 +36,7 @@ std::string_view unit_of(const Cell& cell) {
 std::string heading(const Console& console, const Cell& cell) {
   std::string facts(name(cell.kind));
   if (const auto& framework = cell.identity.framework) facts += ", " + *framework;
-  if (const auto world = cell.identity.world_size()) {
+  if (const auto world = cell.world_size()) {
     facts += ", " + counted(*world, cell.emulated ? "emulated GPU" : "GPU");
   }
   if (const auto batch = cell.identity.global_batch_size()) {
@@ -191,7 +193,15 @@ std::string optional_share(const std::optional<double>& value) {
 std::vector<std::string> row_of(const CellSource& cells, std::size_t i) {
   const Cell cell = cells.cell(i);
   FailureWords failures;
-  cells.each_trial(i, [&](const Trial& trial) { failures.see(trial); });
+  std::string log;
+  cells.each_trial(i, [&](const Trial& trial) {
+    failures.see(trial);
+    log = trial.log;
+  });
+  // A key without model or topology, or of a twin, does not tell which log it stands for.
+  const bool told = cell.identity.model && cell.identity.nodes && cell.identity.gpus_per_node &&
+                    cell.key.find('#') == std::string::npos;
+  if (told || cells.trials(i) != 1) log.clear();
   const ThroughputSummary& t = cell.throughput;
   return {cell.key,
           std::to_string(t.n),
@@ -204,7 +214,18 @@ std::vector<std::string> row_of(const CellSource& cells, std::size_t i) {
           optional_share(cell.mfu),
           cell.energy_per_sequence_j ? rate_text(*cell.energy_per_sequence_j) : "",
           cell.power_w ? power_text(*cell.power_w) : "",
-          failures.text()};
+          failures.text(),
+          log};
+}
+
+// Where a log's name would pass the edge of a terminal it shares the line of its cell.
+bool log_beside_cell(const std::vector<std::vector<std::string>>& rows, std::size_t most_columns) {
+  constexpr std::size_t kNumbers = 60;  // columns that the others take
+  std::size_t widest = 0;
+  for (const auto& row : rows) {
+    widest = std::max(widest, display_width(row.front()) + display_width(row.back()));
+  }
+  return most_columns > 0 && widest + kNumbers > most_columns;
 }
 
 void print_cells(Console& console, const CellSource& cells) {
@@ -219,7 +240,9 @@ void print_cells(Console& console, const CellSource& cells) {
                    {"MFU", true},
                    {"J/sequence", true},
                    {"power", true},
-                   {"failures"}});
+                   {"failures"},
+                   {"log"}});
+  bool beside = false;
   // Of very many cells the cores share the making of rows.
   constexpr std::size_t kBlock = 64, kBlocks = 32, kLeastBlocks = 4;
   for (std::size_t begin = 0; begin < cells.size(); begin += kBlock * kBlocks) {
@@ -228,7 +251,11 @@ void print_cells(Console& console, const CellSource& cells) {
       const std::size_t end = std::min(rows.size(), (block + 1) * kBlock);
       for (std::size_t i = block * kBlock; i < end; ++i) rows[i] = row_of(cells, begin + i);
     });
-    for (const auto& row : rows) table.add(row);
+    if (begin == 0) beside = log_beside_cell(rows, console.most_columns());
+    for (auto& row : rows) {
+      if (beside && !row.back().empty()) row.front() += "  " + std::exchange(row.back(), "");
+      table.add(row);
+    }
   }
   TextTableOptions look;
   look.most_columns = console.most_columns();
@@ -279,11 +306,16 @@ void print_notices(Console& console, const ResultSet& set) {
 void print_notices(Console& console, const CellSource& cells) {
   // What many trials have in common is said once, after what is told of single logs.
   const CommonNotices common(cells, kCommonNotice);
+  // Runs that stand in one log, one behind the other, often say the same.
+  std::string log;
+  std::set<std::pair<std::int64_t, std::string>> said;
   for (const std::size_t i : common.cells_of_others()) {
     cells.each_trial(i, [&](const Trial& trial) {
+      if (std::exchange(log, trial.log) != trial.log) said.clear();
       std::size_t shown = 0, more = 0;
       for (const Notice& notice : trial.notices) {
         if (common.contain(notice.text)) continue;
+        if (!said.emplace(notice.line, notice.text).second) continue;
         if (shown < kMostNoticesOfALog) {
           console.note(trial.log, notice);
           ++shown;
@@ -307,6 +339,8 @@ void print_notices(Console& console, const CellSource& cells) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const Cell cell = cells.cell(i);
     for (const std::string& text : cell.warnings) {
+      // Of a single trial its outcome says why there is no number.
+      if (cells.trials(i) == 1 && text.starts_with("1 of 1 trials")) continue;
       const auto [at, fresh] = index.emplace(text, warnings.size());
       if (fresh) warnings.push_back({text, cell.key});
       ++warnings[at->second].cells;

@@ -28,6 +28,7 @@
 #include "reports/measure.h"
 #include "reports/model/result_io.h"
 #include "reports/partial.h"
+#include "reports/stats/flops.h"
 
 namespace bertbench {
 namespace {
@@ -109,6 +110,7 @@ class Extraction {
     }
     print_notices(console_, cells);
     for (const Notice& notice : builder_.notices()) console_.note("", notice);
+    note_of_ending(console_, options_.output.path);
     ExitCode status = ExitCode::good;
     if (options_.strict && tally_.failed > 0) status = ExitCode::regression;
     if (interrupted) status = ExitCode::interrupted;
@@ -265,6 +267,15 @@ class Extraction {
   Tally tally_;
 };
 
+// Any model may be named, but FLOPs and MFU need one whose shape is known.
+void note_of_model(const Options& options, Console& console) {
+  const std::optional<std::string>& model = options.facts.model.value;
+  if (!model || model_shape(*model)) return;
+  const std::string near = nearest_name(*model, known_models());
+  if (near.empty()) return;
+  console.note(fmt::format("--model: '{}' is no known model, did you mean '{}'?", *model, near));
+}
+
 ExitCode run(const Options& options, Console& console) {
   UserFormatPointer user_format;
   if (!options.format_file.empty()) {
@@ -285,6 +296,7 @@ ExitCode run(const Options& options, Console& console) {
     }
     shard = *parsed;
   }
+  note_of_model(options, console);
   return Extraction(options, std::move(user_format), console).run(shard);
 }
 
@@ -354,10 +366,10 @@ extern const Command command_extract{
     "training throughput from logs of any known format",
     "PATH...",
     "Logs become trials, trials of one tree folder become a cell. Facts are taken from the "
-    "options, "
-    "else from the log, else from its path; what is unknown stays unknown, and then the rate stays "
-    "in iterations/s. A log of a failed run is a result too: its outcome is shown. Notices go to "
-    "stderr.",
+    "options, else from the log, else from its path; what is unknown stays unknown, and then the "
+    "rate stays in iterations/s. A cell is named by them: bert-base.fp16.s128.b64.a2.1n8g is "
+    "sequence length 128, micro batch 64, 2 accumulation steps, 1 node of 8 GPUs; ? is unknown. A "
+    "log of a failed run is a result too: its outcome is shown. Notices go to stderr.",
     kExamples,
     kStatuses,
     declare};

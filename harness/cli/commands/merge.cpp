@@ -36,6 +36,7 @@ ExitCode run(const Options& options, Console& console) {
         {"merge", "no shard holds a log that was recognised", "the shards' own messages say why"},
         ExitCode::nothing_read);
   }
+  note_of_ending(console, options.output.path);
   return answer(
       console, options.output, ExitCode::good,
       [&](const std::string& path) { return result_text(*merged, path); },

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <set>
 
 #include "harness/cli/command.h"
 #include "harness/cli/commands/reconcile_plan.h"
@@ -110,7 +111,7 @@ void print_total(Console& console, const ReconciledRun& run) {
 }
 
 void print_rates(Console& console, const ReconciledRun& run) {
-  Table table{{{"rate"}, {run.unit, true}, {"gap", true}, {"rest of the time", true}}, {}};
+  Table table{{{"rate"}, {run.unit, true}, {"gap", true}, {"unexplained", true}}, {}};
   if (run.rate) table.rows.push_back({"total work / total time", rate_text(*run.rate), "", ""});
   for (const ReconciledEstimate& estimate : run.estimates) {
     std::string rest;
@@ -174,10 +175,23 @@ void print(Console& console, const ReconciledRun& run) {
     std::string text =
         script.taken.empty() ? "fits none of the readings of this log" : "is the " + script.taken;
     for (const std::string& other : script.also) text += "; it could also be the " + other;
-    console.print(fmt::format("\n{}the log's own {} (line {}) {}\n",
+    // A gap tells that the number is in the unit of the table.
+    console.print(fmt::format("\n{}the log's own {:.7g}{} (line {}) {}\n",
                               run.parts.size() > 1 ? escape_for_terminal(script.log) + ": " : "",
-                              shortest(script.stated.value), script.stated.line,
-                              escape_for_terminal(text)));
+                              script.stated.value, script.gap ? " " + run.unit : "",
+                              script.stated.line, escape_for_terminal(text)));
+  }
+}
+
+// Of one log they stand with its place; of several each names its log or speaks of all.
+void print_notices(Console& console, const ReconciledRun& run) {
+  std::set<std::string> said;  // the parts of one file often say the same
+  for (const Notice& notice : run.notices) {
+    if (run.parts.size() == 1) {
+      console.note(run.parts.front().log, notice);
+    } else if (said.insert(notice.text).second) {
+      console.note(notice.text);
+    }
   }
 }
 
@@ -221,7 +235,7 @@ ExitCode run(const Options& options, Console& console) {
   }
   const auto result = reconcile_run(logs, reconcile);
   if (!result) return console.error(result.error(), ExitCode::nothing_read);
-  for (const Notice& notice : result->notices) console.note("reconcile", notice);
+  print_notices(console, *result);
   if (result->estimates.empty() && !result->rate) {
     return console.error({"reconcile", "the logs give no rate at all", ""},
                          ExitCode::not_comparable);
@@ -284,8 +298,8 @@ extern const Command command_reconcile{
     "a log's rates beside total work over total time",
     "LOG...",
     "Every estimate of the throughput is held against all work over all time, which start-up, "
-    "checkpoints and stalls are part of. The gap says how much an estimate flatters, the rest of "
-    "the time what it does not explain. Steps that a restart did again count once. A closing "
+    "checkpoints and stalls are part of. The gap says how much an estimate flatters, unexplained "
+    "is the time that it leaves out. Steps that a restart did again count once. A closing "
     "throughput that a script wrote into the log is traced to the reading it was made from.",
     kExamples,
     kStatuses,

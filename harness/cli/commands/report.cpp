@@ -8,6 +8,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
 #include "harness/cli/options.h"
+#include "harness/cli/output.h"
 #include "parsers/core/text.h"
 #include "reports/assume.h"
 #include "reports/measure.h"
@@ -103,6 +104,10 @@ Result<void> write(const Options& options, const std::vector<const Report*>& rep
 ExitCode run(const Options& options, Console& console) {
   const auto reports = choose(options);
   if (!reports) return console.error(reports.error());
+  std::error_code unknown;  // a folder may have a dot in its name
+  if (options.to.empty() && !options.json && !fs::is_directory(options.path, unknown)) {
+    note_of_ending(console, options.path, "Markdown");
+  }
   auto set = read_all(options.results, console);
   if (!set) return console.error(set.error(), ExitCode::nothing_read);
   assume(*set, {options.peak, options.sequences});

@@ -90,6 +90,7 @@ ExitCode show(const Options& options, const Store& store, Console& console) {
   if (!results) return console.error(results.error(), ExitCode::nothing_read);
   OutputOptions output = options.output;
   if (options.action == "export" && output.path.empty()) output.json = true;
+  note_of_ending(console, output.path);
   return answer(
       console, output, ExitCode::good,
       [&](const std::string& path) { return result_text(*results, path); },

@@ -151,6 +151,7 @@ ExitCode launch(const Options& options, const Plan& plan, Console& console) {
   console.progress().stop();
   if (!outcome) return console.error(outcome.error());
   print_notices(console, outcome->result);
+  note_of_ending(console, options.output.path);
   const ExitCode status = answer(
       console, options.output, static_cast<ExitCode>(outcome->exit_status),
       [&](const std::string& path) { return result_text(outcome->result, path, options.out); },

@@ -145,6 +145,14 @@ TEST(ProgressTest, NeverWrapsTheLine) {
   EXPECT_NE(shown.find("..., 50 %"), std::string::npos) << shown;
 }
 
+TEST(ProgressTest, LeavesOutAPartThatDoesNotFitAsAWhole) {
+  TestProgress t(true, 40);
+  t.progress.start();
+  t.now += 3s;
+  t.progress.update("trial 1/5, step 20/60, 173.08 sequences/s", std::nullopt, 90s);
+  EXPECT_EQ(t.err.str(), "\r\x1b[Ktrial 1/5, step 20/60, ETA 1 min 30 s");
+}
+
 TEST(ProgressTest, WritesSparsePlainLinesWhereThereIsNoTerminal) {
   TestProgress t(false);
   t.progress.start();

@@ -61,6 +61,11 @@ TEST_F(ExtractTest, AFileGetsTheMachineFormAndStdoutKeepsTheTable) {
   EXPECT_THAT(read_file(path("r.csv")), testing::StartsWith("key,kind,"));
   const Ran both = run({"extract", log, "-o", path("r.json"), "--json"});
   EXPECT_EQ(both.out, read_file(path("r.json")));
+  EXPECT_THAT(both.err, Not(HasSubstr("ending")));
+  const Ran other = run({"extract", log, "-o", path("r.xlsx")});
+  EXPECT_EQ(other.status, 0);
+  EXPECT_THAT(other.err, HasSubstr(".xlsx is the ending of no report, so JSON is written; known"));
+  EXPECT_EQ(read_file(path("r.xlsx")), both.out);
 }
 
 TEST_F(ExtractTest, TrialsOfOneDlperfFolderAreOneCell) {
@@ -103,6 +108,16 @@ TEST_F(ExtractTest, FactsOfTheCommandLineTurnIterationsIntoSequences) {
   EXPECT_EQ(known["cells"][0]["trials"][0]["sequences_per_second"], 2.0 * 4 * 16);
   EXPECT_EQ(known["cells"][0]["key"], "bert-base.fp16.s128.b4.a1.2n8g");
   EXPECT_THAT(run({"extract", file, "--window", "all"}).out, HasSubstr("2.000 iterations/s"));
+}
+
+TEST_F(ExtractTest, AMisspeltModelIsToldAndTaken) {
+  const std::string log = put("run.log", tf_log(30));
+  const Ran slip = run({"extract", log, "--model", "bert-lage"});
+  EXPECT_EQ(slip.status, 0);
+  EXPECT_THAT(slip.err, HasSubstr("'bert-lage' is no known model, did you mean 'bert-large'?"));
+  EXPECT_THAT(slip.out, HasSubstr("bert-lage"));
+  EXPECT_THAT(run({"extract", log, "--model", "BERT-Large-uncased"}).err, Not(HasSubstr("model")));
+  EXPECT_THAT(run({"extract", log, "--model", "t5"}).err, Not(HasSubstr("--model")));
 }
 
 TEST_F(ExtractTest, AnUncoveredWindowGivesNoNumberAndIsNoError) {

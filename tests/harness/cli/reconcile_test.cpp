@@ -35,7 +35,8 @@ TEST_F(ReconcileTest, ShowsEveryPublishedGapAndWhatTheScriptTook) {
        {"total work / total time            3077.85\n", "3145.73   +2.2 %", "3164.16   +2.8 %",
         "2723.84  -11.5 %", "work  461242368 sequences: 7038 optimizer steps",
         "time  149858.594 s (41.63 h): process",
-        "the log's own 2723.84 (line 15) is the first redraw of the last step: 2.66 iterations/s "
+        "the log's own 2723.84 sequences/s (line 15) is the first redraw of the last step: 2.66 "
+        "iterations/s "
         "x 1024 sequences"}) {
     EXPECT_THAT(ran.out, HasSubstr(row));
   }

@@ -61,6 +61,53 @@ TEST(ResultView, WhatFourTrialsShareIsSaidOnceAndTheRestWithItsLog) {
               HasSubstr("note: trial_2/log.txt: others took 1.2 cores\n"));
 }
 
+Cell unknown_log(const std::string& log) {
+  Cell out = cell({}, {100});
+  out.trials[0].log = log;
+  return out;
+}
+
+TEST(ResultView, TheTableNamesTheLogWhereTheKeyDoesNotTell) {
+  ResultSet set = result_set({unknown_log("runs/2026-01-02/bert_base_node07/a.log"),
+                              unknown_log("runs/2026-01-02/bert_base_node07/b.log"),
+                              cell(identity(1, 1), {50, 51, 52})});
+  set.cells[0].key = "?.?.s?.b?.a?.?n?g";
+  set.cells[1].key = "?.?.s?.b?.a?.?n?g#2";
+  EXPECT_THAT(seen(set).out,
+              testing::ContainsRegex("g#2 .* runs/2026-01-02/bert_base_node07/b.log\n"));
+  const std::string narrow = seen(set, {true, true, false, 80}).out;
+  EXPECT_THAT(narrow,
+              HasSubstr("?.?.s?.b?.a?.?n?g#2  runs/2026-01-02/bert_base_node07/b.log\n    1"));
+  const std::string known =
+      seen(result_set({cell(identity(1, 1), {50}), cell(identity(1, 2), {90})})).out;
+  EXPECT_THAT(known, Not(testing::ContainsRegex("cv .*log")));
+}
+
+TEST(ResultView, RunsOfOneLogSayTheSameOnce) {
+  ResultSet set = result_set({unknown_log("a.log"), unknown_log("a.log"), unknown_log("b.log")});
+  for (Cell& run : set.cells) {
+    run.warnings.clear();
+    run.trials[0].notices = {{3, "rounded"}};
+  }
+  EXPECT_EQ(seen(set).err,
+            "bertbench: note: a.log:3: rounded\nbertbench: note: b.log:3: rounded\n");
+}
+
+TEST(ResultView, ASingleTrialWithoutANumberIsNotToldTwice) {
+  ResultSet set = result_set({cell(identity(1, 1), {100}), cell(identity(1, 2), {100, 101})});
+  set.cells[0].warnings = {"1 of 1 trials give no number (nan x1)"};
+  set.cells[1].warnings = {"1 of 2 trials give no number (nan x1)"};
+  EXPECT_EQ(seen(set).err,
+            "bertbench: note: bert-base.fp32.s128.b32.a1.1n2g: 1 of 2 trials give no number "
+            "(nan x1)\n");
+}
+
+TEST(ResultView, TheGpusOfAJobStandThereWhereOnlyTheirNumberIsKnown) {
+  Cell job = unknown_log("a.log");
+  job.stated_world_size = 16;
+  EXPECT_THAT(seen(result_set({job})).out, HasSubstr("16 GPUs"));
+}
+
 TEST(ResultView, ATableOfCellsFitsATerminalOf80Columns) {
   const ResultSet set =
       result_set({cell(identity(1, 1), {100, 101, 102}), cell(identity(1, 2), {190, 191, 192})});

@@ -53,6 +53,9 @@ const Wrong kWrong[] = {
      "bertbench: --threads: '-1' is not a whole number of at least 1; for example --threads 8"},
     {{"extract", "--estimator", "step_tme", "x"},
      "bertbench: --estimator: 'step_tme' is not an estimator; did you mean step_time?"},
+    {{"extract", "--precision", "fp23", "x"},
+     "bertbench: --precision: 'fp23' is no precision; use one of fp32, tf32, bf16, fp16, fp8, "
+     "fp64, fp4, int8"},
     {{"extract", "--compat", "foo", "x"}, "bertbench: --compat: 'foo' is not known; use dlperf"},
     {{"extract", "--json", "--iterations", "-", "x"},
      "bertbench: --iterations: two machine forms cannot share stdout; give one of them a file "
