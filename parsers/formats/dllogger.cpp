@@ -7,6 +7,7 @@
 //   DLL <date> - (0,) train_throughput : 1.325e+08 samples/s ... train_epoch_time : 0.749 s   (NCF)
 //   DLL <date> - (26,) train_time : 9.89  eval_time : 0.67  hr@10 : 0.95     (NCF of 2020)
 //   DLL <date> - () throughput_train : 37.3  latency_train_mean : 53.6 ...   (nnU-Net)
+//   DLL <date> -  e2e_train_time : 439.92  train_perf_fps : 130.93           (Mask R-CNN)
 //   DLL <date> -  e2e_train_time : 428.12 s training_sequences_per_second : 5055.56 sequences/s
 //
 // Pairs are "key : value unit"; the unit may be absent, a word or "None". The lines of NVIDIA's
@@ -269,6 +270,10 @@ bool DlloggerParser::see_closing(const Line& said, RunBuilder& out) {
   }
   DllClosing closing;
   closing.rate = number_after(said, "training_sequences_per_second :");
+  if (const auto fps = number_after(said, "train_perf_fps :"); fps && !closing.rate) {
+    closing.rate = fps;  // Mask R-CNN: the batch of all GPUs over the mean time of an iteration
+    notice_ = {said.number, "sequences are images"};
+  }
   closing.wall_s = number_after(said, "e2e_train_time :");
   closing.training_s = number_after(said, "raw_train_time :");
   if (!closing.rate && said.text.starts_with("Summary:")) {

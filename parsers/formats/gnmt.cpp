@@ -8,8 +8,9 @@
 //       22661 | loss 10.10 | ppl 24343.01                                      (Transformer-XL)
 //
 // Tokens depend on the batch and are no sequences: rates stay tokens/s, and iterations/s follow
-// from the clocks. GNMT prints value (mean since the epoch's second iteration) of one rank; the
-// line Performance is of all ranks. VALIDATION, TEST and Translated lines are no training.
+// from the clocks; only Transformer-XL's batch has a fixed number of sequences. GNMT prints value
+// (mean since the epoch's second iteration) of one rank; the line Performance is of all ranks.
+// VALIDATION, TEST and Translated lines are no training.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -30,7 +31,9 @@ constexpr std::string_view kAnchors[] = {"TRAIN [",
                                          "Total training time",
                                          "Training throughput: ",
                                          "VALIDATION [",
-                                         "Experiment dir : LM-TFM"};
+                                         "Experiment dir : LM-TFM",
+                                         "    - batch_size : ",
+                                         "    - tgt_len : "};
 
 class GnmtParser final : public LineParser {
  public:
@@ -43,6 +46,7 @@ class GnmtParser final : public LineParser {
   bool see_transformer(const Line& line, RunBuilder& out);
   bool see_transformer_xl(const Line& line, RunBuilder& out);
   bool see_end(const Line& line, RunBuilder& out);
+  void see_argument(const Line& line);
   RunDraft& put(Sample sample, IterationUnit unit, RunBuilder& out);
 
   std::int64_t epoch_ = -1, step_ = -1;
@@ -50,8 +54,10 @@ class GnmtParser final : public LineParser {
   std::int64_t last_batch_ = 0, total_ = 0;  ///< newest of the epoch; batches of an epoch
   std::int64_t first_ = -1;                  ///< counter of the epoch's first iteration
   double performance_ = 0, performances_ = 0;
-  bool unclocked_ = false;  ///< GNMT: epochs too short for a second line
-  bool pairs_ = false;      ///< of sentences: GNMT's batch has a fixed number
+  bool unclocked_ = false;                      ///< GNMT: epochs too short for a second line
+  bool pairs_ = false;                          ///< of sentences: GNMT's batch has a fixed number
+  bool lm_tfm_ = false;                         ///< Transformer-XL's arguments follow
+  std::optional<std::int64_t> batch_, length_;  ///< Transformer-XL: of all GPUs; tokens
   enum class Script { none, gnmt, transformer, transformer_xl } script_ = Script::none;
 };
 
@@ -94,12 +100,13 @@ bool GnmtParser::see_gnmt(const Line& line, RunBuilder& out) {
   script_ = Script::gnmt;
   pairs_ = true;
   if (*epoch != epoch_) {
-    if (*epoch < epoch_) {  // launched again
+    if (*epoch < epoch_ || (epoch_ >= 0 && *epoch > epoch_ + 1)) {  // launched again, or a gap
       out.close(WorkKind::training);
       step_ = -1;
       base_s_ = epoch_s_ = 0;
       last_batch_ = 0;
       unclocked_ = false;
+      epoch_ = -1;
     }
     // The batches behind the epoch's last line are taken at its mean: the counter holds them too.
     // Where only the first iteration of an epoch was printed, the time of the others is unknown.
@@ -221,8 +228,24 @@ bool GnmtParser::see_end(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// "    - batch_size : 64", "    - tgt_len : 256": with --local_batch_size, too, the script prints
+// the batch of all GPUs.
+void GnmtParser::see_argument(const Line& line) {
+  const auto keep = [&](std::string_view key, std::optional<std::int64_t>& value) {
+    if (!line.text.starts_with(key)) return;
+    const auto told = number_after(line, key);
+    if (told && *told >= 1 && *told < 1e9) value = static_cast<std::int64_t>(*told);
+  };
+  keep("    - batch_size :", batch_);
+  keep("    - tgt_len :", length_);
+}
+
 bool GnmtParser::parse(const Line& line, RunBuilder& out) {
-  if (line.text.starts_with("Experiment dir : LM-TFM")) return true;  // Transformer-XL begins
+  if (line.text.starts_with("Experiment dir : LM-TFM")) {  // Transformer-XL begins
+    lm_tfm_ = true;
+    return true;
+  }
+  if (lm_tfm_ && script_ == Script::none) see_argument(line);
   return see_gnmt(line, out) || see_performance(line, out) || see_transformer(line, out) ||
          see_transformer_xl(line, out) || see_end(line, out);
 }
@@ -234,6 +257,12 @@ void GnmtParser::finish(RunBuilder& out) {
     if (unclocked_) {
       draft->log.notices.push_back(
           {0, "each epoch shows its first iteration alone: nothing tells the time of the others"});
+    }
+    if (script_ == Script::transformer_xl && batch_) {
+      draft->log.facts.global_batch_size.set(*batch_, FactSource::log);
+      if (length_) draft->log.facts.sequence_length.set(*length_, FactSource::log);
+      draft->log.notices.push_back({0, "the log counts tokens; a sequence has tgt_len of them"});
+      continue;
     }
     draft->log.notices.push_back(
         {0, pairs_ ? "Tok/s counts the tokens of both languages; a sequence is a pair of sentences"

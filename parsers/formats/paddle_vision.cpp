@@ -60,6 +60,7 @@ constexpr std::string_view kAnchors[] = {"batch_cost: ",
                                          "][Avg]",
                                          " distributed : False",
                                          "pipeline with num_shards: ",
+                                         "GPUs used: ",
                                          "INFO:     batch_size : ",
                                          "INFO: TRAIN : ",
                                          "INFO: VALID : "};
@@ -224,6 +225,9 @@ void PaddleVisionParser::see_setting(const Line& line) {
   } else if (const auto ranks = number_after(line, "init nccl context nranks:")) {
     const bool all = has(line, " ring id: 0");  // the other rings may be of some ranks
     if (all && *ranks >= 1 && *ranks < kMostPaddle) world_ = static_cast<std::int64_t>(*ranks);
+  } else if (line.text.starts_with("GPUs used: ")) {  // PaddleSeg: the ranks of the job
+    const auto used = number_after(line, "GPUs used:");
+    if (used && *used >= 1 && *used < kMostPaddle) world_ = static_cast<std::int64_t>(*used);
   } else if (has(line, " distributed : False")) {
     world_ = 1;
   } else if (has(line, "INFO: TRAIN : ") || has(line, "INFO: VALID : ")) {

@@ -32,6 +32,21 @@ TEST(Dllogger, ReadsTheBenchmarkOfNnUnet) {
   EXPECT_EQ(runs[1].kind, WorkKind::inference);
 }
 
+TEST(Dllogger, ReadsTheClosingRateOfMaskRcnn) {
+  const auto runs = read_text(
+      "DLL 2021-12-02 06:09:43.165578 - Training Iteration: 380  eta : 0:00:22  learning_rate : "
+      "0.0  loss : 6.5321 (6.5429)  time : 1.0180 (1.1024)  data : 0.0777 (0.0862) \n"
+      "DLL 2021-12-02 06:10:03.468074 - Training Iteration: 400  eta : 0:00:00  learning_rate : "
+      "0.0  loss : 6.5222 (6.5421)  time : 1.0122 (1.0980)  data : 0.0817 (0.0859) \n"
+      "DLL 2021-12-02 06:10:04.191092 -  e2e_train_time : 439.9229335784912  train_perf_fps : "
+      "130.93202377848525 \n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 2u);
+  EXPECT_NEAR(runs[0].summary->value, 130.93202377848525, 1e-9);
+  EXPECT_EQ(runs[0].summary->unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
 TEST(Dllogger, AnEpochOfNcfThatTellsOnlyItsTimeIsAnIteration) {
   const auto runs = read_text(
       "DLL 2020-07-03 10:58:43.371321 - (26,) train_time : 9.889576196670532  eval_time : 0.67  "

@@ -97,6 +97,34 @@ TEST(Gnmt, ReadsTransformerXl) {
   EXPECT_EQ(runs[0].records[1].printed_rate, 45000);
 }
 
+// With or without --local_batch_size the arguments show the batch of all GPUs.
+TEST(Gnmt, TakesTheBatchOfTransformerXlFromItsArguments) {
+  const auto runs = read_text(
+      "Experiment dir : LM-TFM\n"
+      "    - batch_size : 64\n"
+      "    - local_batch_size : None\n"
+      "    - tgt_len : 256\n"
+      "    - eval_tgt_len : 128\n"
+      "    - eval_batch_size : 16\n"
+      "| epoch   1 step       10 | batches     10 / 6301 | lr 0.000e+00 | ms/batch 1862.3 | tok/s  "
+      " "
+      "20914 | loss 12.73 | ppl 337768.13\n"
+      "| epoch   1 step       20 | batches     20 / 6301 | lr 0.000e+00 | ms/batch 306.4 | tok/s   "
+      "53476 | loss 12.73 | ppl 337805.18\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 64);
+  EXPECT_EQ(runs[0].facts.sequence_length.value, 256);
+  EXPECT_EQ(runs[0].iteration_unit, IterationUnit::optimizer_step);
+}
+
+// Of the epochs that a log lacks, the clock knows nothing.
+TEST(Gnmt, PartsTheRunWhereEpochsAreMissing) {
+  const auto runs = read_text(train(0, 0, 0, "2.000 (0.000)") + train(0, 0, 10, "0.500 (0.500)") +
+                              train(0, 3, 10, "0.500 (0.500)") + train(0, 3, 20, "0.500 (0.500)"));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_NEAR(runs[1].records[1].time_s - runs[1].records[0].time_s, 5, 1e-9);
+}
+
 TEST(Gnmt, LeavesOtherLanguageModelsAlone) {
   const auto runs = read_text(
       "| epoch   1 |   200/ 2983 batches | lr 20.00 | ms/batch 12.31 | loss  7.63 | ppl  "

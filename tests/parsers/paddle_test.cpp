@@ -144,6 +144,18 @@ TEST(Paddle, ReadsTheColonOfNewerReleases) {
   EXPECT_EQ(runs[0].facts.micro_batch_size.value, 8);
 }
 
+// BERT of December 2020 wrote a blank before the colon.
+TEST(Paddle, TellsTheBatchFromTheFirstSpellingOfIps) {
+  const auto runs = read_text(
+      "global step 200, epoch: 0, batch: 199, loss: 9.971391, speed: 3.11 step/s, ips :99.50 "
+      "sequences/s\n"
+      "global step 220, epoch: 0, batch: 219, loss: 9.975717, speed: 3.84 step/s, ips :123.00 "
+      "sequences/s\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 32);
+  EXPECT_EQ(runs[0].iteration_unit, IterationUnit::micro_step);
+}
+
 // It writes to the other stream: steps may stand behind it.
 TEST(Paddle, TakesTheWordOfTheLauncherThatAllWentWell) {
   const auto step = [](const std::string& n) {

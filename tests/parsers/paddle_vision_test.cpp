@@ -158,6 +158,19 @@ TEST(PaddleVision, ReadsPaddleSegFromItsFirstReleaseToTheEndOfItsPlan) {
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
+TEST(PaddleVision, TakesTheCardsOfPaddleSegFromItsEnvironment) {
+  const auto runs = read_text(
+      "GPUs used: 32\n"
+      "CUDA_VISIBLE_DEVICES: 0,1,2,3,4,5,6,7\n"
+      "2021-05-31 16:22:32 [INFO]\t[TRAIN] epoch: 1, iter: 19/20, loss: 0.9917, lr: 0.001259, "
+      "batch_cost: 0.3427, reader_cost: 0.00008, ips: 11.6730 samples/sec | ETA 00:00:00\n"
+      "2021-05-31 16:22:33 [INFO]\t[TRAIN] epoch: 1, iter: 20/20, loss: 1.4078, lr: 0.000675, "
+      "batch_cost: 0.3448, reader_cost: 0.00008, ips: 11.6006 samples/sec | ETA 00:00:00\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.world(), 32);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 4);
+}
+
 TEST(PaddleVision, TakesTheCardsFromTheRingOfAll) {
   const auto runs = read_text(
       "I0301 10:00:00.5  4107 nccl_context.cc:74] init nccl context nranks: 8 local rank: 0 gpu "
