@@ -11,6 +11,7 @@
 #include <ostream>
 
 #include "harness/cli/fd_stream.h"
+#include "harness/cli/inputs.h"
 #include "harness/cli/progress.h"
 #include "parsers/core/text.h"
 
@@ -112,7 +113,7 @@ void Console::to_err(std::string_view line) {
 }
 
 void Console::note(std::string_view where, const Notice& notice) {
-  std::string place = escape_for_terminal(where);
+  std::string place = escape_for_terminal(place_name(where));
   if (notice.line > 0) place += fmt::format(":{}", notice.line);
   if (!place.empty()) place += ": ";
   to_err("bertbench: " + styled_err(Style::yellow, "note:") + " " + place +
@@ -128,7 +129,9 @@ void Console::status(std::string_view text, Style style) {
 void Console::redraw(std::string_view text) { err_ << text << std::flush; }
 
 ExitCode Console::error(const Error& error, ExitCode status) {
-  to_err(styled_err(Style::red, "bertbench:") + " " + escape_for_terminal(error.message()));
+  Error shown = error;
+  shown.where = place_name(error.where);
+  to_err(styled_err(Style::red, "bertbench:") + " " + escape_for_terminal(shown.message()));
   return status;
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "harness/cli/inputs.h"
 #include "harness/cli/number_text.h"
 #include "parsers/core/parallel.h"
 #include "parsers/core/text.h"
@@ -68,7 +69,7 @@ void print_single(Console& console, const Cell& cell, const ViewOptions& options
     console.print(fmt::format("  {:<12}{}\n", what, text));
   };
   if (options.show_log) {
-    row("log", fmt::format("{} ({})", escape_for_terminal(trial.log), trial.format));
+    row("log", fmt::format("{} ({})", escape_for_terminal(place_name(trial.log)), trial.format));
   }
   std::string outcome = outcome_text(trial.outcome);
   if (!trial.outcome.detail.empty()) outcome += ": " + escape_for_terminal(trial.outcome.detail);
@@ -196,7 +197,7 @@ std::vector<std::string> row_of(const CellSource& cells, std::size_t i) {
   std::string log;
   cells.each_trial(i, [&](const Trial& trial) {
     failures.see(trial);
-    log = trial.log;
+    log = place_name(trial.log);
   });
   // A key without model or topology, or of a twin, does not tell which log it stands for.
   const bool told = cell.identity.model && cell.identity.nodes && cell.identity.gpus_per_node &&

@@ -161,6 +161,7 @@ TEST_F(SweepEndToEnd, OfASecondConfigOnlyWhatIsNewRuns) {
   more.insert(more.end(), {"--trials", "6", "--only", "topology=1n1g", "--json"});
   const Ran ran = folder->bertbench(more);
   EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr(": 1 cell, 6 trials, launcher local"));
   EXPECT_THAT(ran.err, HasSubstr("5 of 6 trials done before"));
   EXPECT_EQ(json::parse(ran.out)["schema"], "bertbench.result/1") << "stdout is the answer alone";
 }

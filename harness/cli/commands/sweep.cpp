@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
@@ -44,8 +45,10 @@ class SweepView : public SweepObserver {
   explicit SweepView(Console& console) : console_(console) {}
 
   void plan_ready(const Plan& plan, const SweepCounts& counts) override {
+    std::set<std::size_t> cells;  // of the grid, those that --only leaves
+    for (const PlannedTrial& trial : plan.trials) cells.insert(trial.cell);
     console_.status(fmt::format("{}: {}, {}{}, launcher {}", plan.config.name,
-                                counted(static_cast<long long>(plan.cells.size()), "cell"),
+                                counted(static_cast<long long>(cells.size()), "cell"),
                                 plan.config.auto_trials ? "up to " : "",
                                 counted(counts.planned, "trial"), plan.config.launcher));
     if (counts.reused > 0) {
@@ -158,7 +161,7 @@ ExitCode launch(const Options& options, const Plan& plan, Console& console) {
       [&] {
         ViewOptions summary;
         summary.summary_only = true;
-        print_results(console, outcome->result, summary);
+        if (!outcome->result.cells.empty()) print_results(console, outcome->result, summary);
       });
   if (outcome->interrupted) {
     const int open = outcome->open_trials;

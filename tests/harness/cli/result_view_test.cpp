@@ -93,6 +93,14 @@ TEST(ResultView, RunsOfOneLogSayTheSameOnce) {
             "bertbench: note: a.log:3: rounded\nbertbench: note: b.log:3: rounded\n");
 }
 
+TEST(ResultView, WhatCameOverStdinIsNamedSo) {
+  ResultSet set = result_set({unknown_log("-")});
+  set.cells[0].trials[0].format = "tqdm";
+  set.cells[0].trials[0].notices = {{3, "rounded"}};
+  EXPECT_THAT(seen(set).out, HasSubstr("  log         <stdin> (tqdm)\n"));
+  EXPECT_EQ(seen(set).err, "bertbench: note: <stdin>:3: rounded\n");
+}
+
 TEST(ResultView, ASingleTrialWithoutANumberIsNotToldTwice) {
   ResultSet set = result_set({cell(identity(1, 1), {100}), cell(identity(1, 2), {100, 101})});
   set.cells[0].warnings = {"1 of 1 trials give no number (nan x1)"};
