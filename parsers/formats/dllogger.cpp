@@ -58,6 +58,7 @@ class DlloggerParser final : public LineParser {
   void finish(RunBuilder& out) override {
     DllRun::finish(out);
     out.facts.framework.set(mxnet_ ? "mxnet" : "pytorch", FactSource::log);
+    for (const auto& draft : out.drafts()) tell_arguments(draft->log.facts);
     if (notice_.line > 0) {
       for (const auto& draft : out.drafts()) draft->log.notices.push_back(notice_);
     }
@@ -65,6 +66,7 @@ class DlloggerParser final : public LineParser {
 
  private:
   bool see_parameter(const Line& said);
+  void tell_arguments(Facts& facts) const;
   bool see_closing(const Line& said, RunBuilder& out);
   static bool see_epoch(const Line& said, RunBuilder& out);
   static bool see_benchmark(const Line& said, RunBuilder& out);
@@ -76,7 +78,8 @@ class DlloggerParser final : public LineParser {
   Notice notice_;
   std::optional<std::int64_t> speech_iteration_;  ///< Tacotron 2, WaveGlow: from "glob_iter"
   std::optional<double> speech_loss_;
-  bool mxnet_ = false, iterations_ = false;
+  std::optional<std::int64_t> world_, batch_;  ///< the arguments'; the batch is of one GPU
+  bool mxnet_ = false, iterations_ = false, speech_ = false;
 };
 
 bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
@@ -237,8 +240,29 @@ bool DlloggerParser::see_image_epoch(const Line& said, RunBuilder& out) {
   return true;
 }
 
+// The ranks, and the batch of one GPU: ConvNets in one line, Tacotron 2 and WaveGlow in a line for
+// each argument. The batch_size of NCF and DLRM is of all GPUs.
+void DlloggerParser::tell_arguments(Facts& facts) const {
+  if (world_) facts.world_size.set(*world_, FactSource::log);
+  if (!world_ || !batch_) return;
+  facts.micro_batch_size.set(*batch_, FactSource::log);
+  if (speech_) facts.gradient_accumulation_steps.set(1, FactSource::log);  // knows no other
+}
+
 // A log that fails before its first step holds nothing else.
 bool DlloggerParser::see_parameter(const Line& said) {
+  const auto whole = [&](std::string_view key) -> std::optional<std::int64_t> {
+    const auto n = number_after(said, key);
+    if (!n || !(*n >= 1 && *n < 1e9)) return std::nullopt;
+    return static_cast<std::int64_t>(*n);
+  };
+  speech_ = speech_ || has(said.text, " model_name : Tacotron2") ||
+            has(said.text, " model_name : WaveGlow");
+  if (const auto world = whole(" world_size :")) world_ = world;
+  const bool convnet = has(said.text, " arch :") && has(said.text, " optimizer_batch_size : -1 ");
+  if (speech_ || convnet) {
+    if (const auto batch = whole(" batch_size :")) batch_ = batch;
+  }
   mxnet_ = mxnet_ || has(said.text, "kv_store :");
   const auto batch = number_after(said, "batch_size_per_gpu :");
   if (batch && *batch >= 1 && *batch < 1e9) run_.see_micro_batch(static_cast<std::int64_t>(*batch));

@@ -32,6 +32,37 @@ TEST(Dllogger, ReadsTheBenchmarkOfNnUnet) {
   EXPECT_EQ(runs[1].kind, WorkKind::inference);
 }
 
+TEST(Dllogger, TakesRanksAndBatchFromTheArguments) {
+  const auto net = read_text(
+      "DLL 2024-05-02 04:17:57.495855 - PARAMETER data : /data/imagenet  arch : resnet50  "
+      "batch_size : 1280  optimizer_batch_size : -1  lr : 0.1  local_rank : 0  world_size : 2 \n"
+      "DLL 2024-05-02 04:18:06.572030 - Epoch: 0 Iteration: 4  train.loss : 6.72847 None "
+      "train.compute_ips : 5555.80 images/s train.total_ips : 5554.28 images/s train.lr : 0.1 \n");
+  ASSERT_EQ(net.size(), 1u);
+  EXPECT_EQ(net[0].facts.world(), 2);
+  EXPECT_EQ(net[0].facts.micro_batch_size.value, 1280);
+
+  const auto speech = read_text(
+      "DLL 2024-05-02 04:33:01.699544 - PARAMETER model_name : Tacotron2 \n"
+      "DLL 2024-05-02 04:33:01.699721 - PARAMETER batch_size : 256 \n"
+      "DLL 2024-05-02 04:33:01.699847 - PARAMETER world_size : 2 \n"
+      "DLL 2024-05-02 04:33:23.910423 - (1, 0) glob_iter/iters_per_epoch : 1/1 \n"
+      "DLL 2024-05-02 04:33:24.496966 - (1, 0) train_loss : 46.7884521484375 \n"
+      "DLL 2024-05-02 04:33:25.601902 - (1, 0) train_iter_time : 1.6914036100060912 \n");
+  ASSERT_EQ(speech.size(), 1u);
+  EXPECT_EQ(speech[0].facts.world(), 2);
+  EXPECT_EQ(speech[0].facts.micro_batch_size.value, 256);
+  EXPECT_EQ(speech[0].facts.gradient_accumulation_steps.value, 1);
+
+  const auto ncf = read_text(
+      "DLL 2024-05-02 04:38:41.091090 - PARAMETER epochs : 2  batch_size : 20000000  factors : 64  "
+      "world_size : 2  distributed : True  local_rank : 0 \n"
+      "DLL 2024-05-02 04:38:48.023769 - (0,) train_throughput : 1.059e+08 samples/s hr@10 : 0.8\n");
+  ASSERT_EQ(ncf.size(), 1u);
+  EXPECT_EQ(ncf[0].facts.world(), 2);
+  EXPECT_FALSE(ncf[0].facts.micro_batch_size.known()) << "that of all GPUs";
+}
+
 TEST(Dllogger, ReadsTheClosingRateOfMaskRcnn) {
   const auto runs = read_text(
       "DLL 2021-12-02 06:09:43.165578 - Training Iteration: 380  eta : 0:00:22  learning_rate : "

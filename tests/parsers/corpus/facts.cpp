@@ -199,7 +199,7 @@ const Said kSaid[] = {
      "framework=pytorch; precision=fp32; sequence_length=128; micro_batch=96; accumulation=88; "
      "nodes=1; gpus_per_node=8; world=8; optimizer=lamb"},
     {"nvidia-dle-pytorch/resnet50_v100_amp_gpu8.log",
-     "framework=pytorch; precision=fp16; optimizer=sgd"},
+     "framework=pytorch; precision=fp16; micro_batch=256; world=8; optimizer=sgd"},
     {"nvidia-dle-pytorch/transformer_v100_fp16_gpu1_nanwarn.log",
      "framework=pytorch; precision=fp16; nodes=1; gpus_per_node=1; gradient_clipping=0; "
      "optimizer=adam"},
