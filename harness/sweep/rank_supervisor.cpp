@@ -4,13 +4,20 @@ namespace bertbench {
 namespace {
 
 // Descriptor 3 is the connection: its end is the order to stop. `end` kills what carries the
-// marker, so that children which left the session go as well.
+// marker, so that children which left the session go as well. One may be forked between the look
+// and the kill: it looks until nothing was left twice.
 constexpr std::string_view kSupervisor = R"sh(
 marker=$1 count=$2; shift 2
 end() {
   kill -KILL "-$1" 2>/dev/null
-  grep -lszxF -e "BERTBENCH_TRIAL=$marker" /proc/[0-9]*/environ 2>/dev/null |
-    while IFS=/ read -r _ _ pid _; do kill -KILL "$pid" 2>/dev/null; done
+  looks=50 empty=0
+  while [ "$looks" -gt 0 ] && [ "$empty" -lt 2 ]; do
+    looks=$((looks - 1)) empty=$((empty + 1))
+    for pid in $(grep -lszxF -e "BERTBENCH_TRIAL=$marker" /proc/[0-9]*/environ 2>/dev/null); do
+      pid=${pid#/proc/} empty=0
+      kill -KILL "${pid%/environ}" 2>/dev/null
+    done
+  done
 }
 exec 3<&0 </dev/null
 (
