@@ -33,6 +33,9 @@ struct MeasureOptions {
 struct SummaryOptions {
   bool compat_dlperf = false;
   std::string base;  ///< as MeasureOptions::base
+  /// Results of several runs, one behind the other: the index of the first cell of each run but the
+  /// first one. A cell's base is one of its own run, if that has one.
+  std::vector<std::size_t> run_begins = {};
 };
 
 /// Fills everything of every cell that follows from its trials and from the other cells: n, mean,

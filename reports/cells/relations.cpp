@@ -141,9 +141,16 @@ void speedups(Cells cells, const SummaryOptions& options, std::vector<Notice>& n
       return cells[i].has_rate() && is_base_world(cells[i]);
     });
     if (bases.empty()) continue;
+    const auto of_its_run = [&](const CellFigures& cell) {
+      std::vector<std::uint32_t> own;
+      std::ranges::copy_if(bases, std::back_inserter(own),
+                           [&](std::uint32_t i) { return cells[i].run == cell.run; });
+      return own.empty() ? bases : own;
+    };
     for (const std::uint32_t i : family) {
       if (!cells[i].has_rate()) continue;
-      const Base base = base_of(cells[i], cells, bases);
+      const Base base =
+          base_of(cells[i], cells, options.run_begins.empty() ? bases : of_its_run(cells[i]));
       if (base.other) {
         if (!is_base_world(cells[i]) && undecided++ == 0) such = base;
       } else if (base.index) {

@@ -22,6 +22,7 @@ struct CellFigures {
   bool emulated = false;
   std::optional<std::int64_t> world, global_batch;  ///< as of the cell
   double rate = kUnknown;                           ///< median in sequences/s, above 0, else NaN
+  std::size_t run = 0;  ///< which of several, see SummaryOptions::run_begins
 
   // What relate() finds.
   std::uint32_t twin = 1;  ///< the how many-th cell of its key this is

@@ -90,6 +90,17 @@ TEST(Summarize, OfTwoLogsThatFitAlikeNeitherIsTheBase) {
   EXPECT_TRUE(summarize(results).empty()) << "nothing is left that asks for a base";
 }
 
+TEST(Summarize, TheBaseIsOneOfTheSameRunWhereThatHasOne) {
+  ResultSet results = result_set({cell(identity(1, 1), {100}), cell(identity(1, 2), {190}),
+                                  cell(identity(1, 1), {50}), cell(identity(1, 2), {80})});
+  EXPECT_EQ(summarize(results, {false, "", {2}}).size(), 0U);
+  EXPECT_NEAR(results.cells[1].speedup->value, 1.9, 1e-12);
+  EXPECT_NEAR(results.cells[3].speedup->value, 1.6, 1e-12);
+  results.cells.erase(results.cells.begin() + 2);  // the second run has no base of its own
+  summarize(results, {false, "", {2}});
+  EXPECT_NEAR(results.cells[2].speedup->value, 0.8, 1e-12);
+}
+
 TEST(Summarize, OfTwoLogsOfTheSameGlobalBatchNeitherIsTheBase) {
   const auto speedup = [](std::int64_t second) {
     return result_set({cell(identity(1, 1, 64), {100}), cell(identity(1, 1, second), {90}),

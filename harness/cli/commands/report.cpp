@@ -31,6 +31,7 @@ struct Options {
 // Several results become one set: cells in the order given, speedups computed again over all.
 Result<ResultSet> read_all(const std::vector<std::string>& paths, Console& console) {
   ResultSet all;
+  SummaryOptions several;
   for (const std::string& path : paths) {
     auto set = read_result_set(path);
     if (!set) return set;
@@ -42,10 +43,11 @@ Result<ResultSet> read_all(const std::vector<std::string>& paths, Console& conso
       console.note(path, {0, "was measured in another environment than " + paths.front() +
                                  "; the report shows that of the first"});
     }
+    several.run_begins.push_back(all.cells.size());
     for (Cell& cell : set->cells) all.cells.push_back(std::move(cell));
   }
   if (paths.size() > 1) {
-    for (const Notice& notice : summarize(all)) console.note("", notice);
+    for (const Notice& notice : summarize(all, several)) console.note("", notice);
   }
   return all;
 }
