@@ -6,6 +6,7 @@
 #include <cmath>
 #include <span>
 
+#include "parsers/runs/closing_runs.h"
 #include "reports/deduce.h"
 #include "reports/estimators.h"
 #include "reports/memory_text.h"
@@ -155,7 +156,7 @@ void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen
     }
     // The reader says it where it knows the sequences of the log's steps.
     const auto is_told = [](const Notice& notice) {
-      return notice.text.starts_with("the log's closing statement");
+      return notice.text.starts_with(kClosingStatement);
     };
     if (closing && std::ranges::any_of(trial.notices, is_told)) continue;
     const bool sequences = estimate.unit == RateUnit::sequences_per_second;

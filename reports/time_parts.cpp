@@ -16,7 +16,6 @@ constexpr std::array<std::string_view, kTimePartCount> kNames{
     "start_up", "warm_up", "steady", "evaluation", "checkpoint", "stall", "tail"};
 constexpr double kExcessAtLeast = 0.1;
 constexpr double kExcessInSigmas = 5;
-constexpr double kMadToSigma = 1.4826;
 
 class Timeline {
  public:

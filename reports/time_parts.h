@@ -45,7 +45,8 @@ inline constexpr std::size_t kMostSpans = 64;
 /// stated total (Totals::wall_s) has beyond the last record. A total whose start-up is not on the
 /// clock counts what it has in excess as start-up.
 [[nodiscard]] std::optional<TimeParts> time_parts(const RunLog& log);
-/// The same with the log's iteration_times (reports/stats/window.h), where they are at hand.
+/// The same with the log's iteration_times() (reports/stats/window.h: seconds, one a record, or
+/// none), where they are at hand.
 [[nodiscard]] std::optional<TimeParts> time_parts(const RunLog& log,
                                                   std::span<const double> iteration_times);
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "reports/cell_match.h"
+#include "reports/stats/gate_noise.h"
 #include "reports/stats/multiple_testing.h"
 #include "reports/stats/rank_test.h"
 #include "reports/stats/summary.h"
@@ -16,10 +17,7 @@
 namespace bertbench {
 namespace {
 
-constexpr std::size_t kStoredRuns = 5;    // newest runs that make the baseline
-constexpr std::size_t kRunsForNoise = 3;  // medians needed before their spread is the noise
-constexpr double kSigmas = 3;
-constexpr double kMadToSigma = 1.4826;  // of normal data
+constexpr std::size_t kStoredRuns = 5;  // newest runs that make the baseline
 
 struct Baseline {
   std::vector<double> pooled;   // trials of all runs
@@ -62,16 +60,12 @@ std::string outcomes_of(const Cell& cell) {
 }
 
 void set_tolerance(Baseline& base, double floor) {
-  double noise = 0;
-  std::string rule;
-  if (base.medians.size() >= kRunsForNoise) {
-    noise = kSigmas * standard_deviation(base.medians) / base.reference;
-    rule = fmt::format("3 sd of the medians of {} runs", base.medians.size());
-  } else {
-    noise = kSigmas * kMadToSigma * median_absolute_deviation(base.pooled) / median(base.pooled);
-    rule = fmt::format("3 x 1.4826 MAD of the baseline's {} trials, as it holds fewer than 3 runs",
-                       base.pooled.size());
-  }
+  const double noise = gate_noise(base.pooled, base.medians, base.reference);
+  const std::string rule =
+      base.medians.size() >= kRunsForNoise
+          ? fmt::format("3 sd of the medians of {} runs", base.medians.size())
+          : fmt::format("3 x 1.4826 MAD of the baseline's {} trials, as it holds fewer than 3 runs",
+                        base.pooled.size());
   base.tolerance = std::max(floor, noise);
   base.tolerance_text = noise > floor ? fmt::format("tolerance {} ({})", percent(noise), rule)
                                       : fmt::format("tolerance {} (the floor; the noise is {}: {})",

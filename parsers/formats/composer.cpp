@@ -184,8 +184,7 @@ void ComposerParser::flush(RunBuilder& out) {
 void ComposerParser::see_setting(const Line& line) {
   const auto count = [&](std::string_view key, std::optional<std::int64_t>& value) {
     if (!trim(line.text).starts_with(key)) return;
-    const auto found = number_after(line, key);
-    if (found && *found >= 1 && *found < 1e9) value = static_cast<std::int64_t>(*found);
+    if (const auto found = size_after(line, key)) value = found;
   };
   count("num_nodes: ", nodes_);
   count("num_gpus_per_node: ", gpus_);

@@ -251,22 +251,17 @@ void DlloggerParser::tell_arguments(Facts& facts) const {
 
 // A log that fails before its first step holds nothing else.
 bool DlloggerParser::see_parameter(const Line& said) {
-  const auto whole = [&](std::string_view key) -> std::optional<std::int64_t> {
-    const auto n = number_after(said, key);
-    if (!n || !(*n >= 1 && *n < 1e9)) return std::nullopt;
-    return static_cast<std::int64_t>(*n);
-  };
   speech_ = speech_ || has(said.text, " model_name : Tacotron2") ||
             has(said.text, " model_name : WaveGlow");
-  if (const auto world = whole(" world_size :")) world_ = world;
+  if (const auto world = size_after(said, " world_size :")) world_ = world;
   const bool convnet = has(said.text, " arch :") && has(said.text, " optimizer_batch_size : -1 ");
   if (speech_ || convnet) {
-    if (const auto batch = whole(" batch_size :")) batch_ = batch;
+    if (const auto batch = size_after(said, " batch_size :")) batch_ = batch;
   }
   mxnet_ = mxnet_ || has(said.text, "kv_store :");
-  const auto batch = number_after(said, "batch_size_per_gpu :");
-  if (batch && *batch >= 1 && *batch < 1e9) run_.see_micro_batch(static_cast<std::int64_t>(*batch));
-  return batch || has(said.text, "Config :") || has(said.text, "train_start :") ||
+  const bool told = number_after(said, "batch_size_per_gpu :").has_value();
+  if (const auto batch = size_after(said, "batch_size_per_gpu :")) run_.see_micro_batch(*batch);
+  return told || has(said.text, "Config :") || has(said.text, "train_start :") ||
          has(said.text, "SEED :") || has(said.text, "batch_size :");
 }
 

@@ -21,7 +21,6 @@
 
 #include "parsers/core/text.h"
 #include "parsers/format.h"
-#include "parsers/runs/headless_run.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/scan/byte_search.h"
 #include "parsers/text/clock.h"
@@ -58,7 +57,6 @@ class GluonnlpParser final : public LineParser {
   std::int64_t last_step_ = -1;
   std::int64_t base_ = 0, epoch_ = -1, total_ = 0;  ///< batches of the epochs before
   std::int64_t in_epoch_ = 0;
-  Sample first_;               ///< of the run
   Sample interval_;            ///< the newest line of SQuAD that does not begin an epoch
   bool begins_epoch_ = false;  ///< the iterations of the record are known
   bool tokens_ = false, timeless_ = false;
@@ -113,12 +111,11 @@ RunDraft& GluonnlpParser::put(Sample sample, IterationUnit unit, RateUnit rate, 
     sample.iterations = std::max<std::int64_t>(1, sample.step - last_step_);
   }
   begins_epoch_ = false;
-  RunDraft& whole = draft.count() == 1 ? without_head(draft, first_, sample, out) : draft;
-  if (draft.count() == 0) first_ = sample;
+  if (draft.count() == 1) draft.mend_headless(sample);
   last_step_ = sample.step;
-  whole.ended_well = false;  // what ended was an epoch
-  whole.add(sample);
-  return whole;
+  draft.ended_well = false;  // what ended was an epoch
+  draft.add(sample);
+  return draft;
 }
 
 // The scripts start the clock anew with an epoch, but go on to count the samples: the rate of the

@@ -233,8 +233,7 @@ bool GnmtParser::see_end(const Line& line, RunBuilder& out) {
 void GnmtParser::see_argument(const Line& line) {
   const auto keep = [&](std::string_view key, std::optional<std::int64_t>& value) {
     if (!line.text.starts_with(key)) return;
-    const auto told = number_after(line, key);
-    if (told && *told >= 1 && *told < 1e9) value = static_cast<std::int64_t>(*told);
+    if (const auto told = size_after(line, key)) value = told;
   };
   keep("    - batch_size :", batch_);
   keep("    - tgt_len :", length_);

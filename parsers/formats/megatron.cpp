@@ -10,8 +10,8 @@
 //    iteration    12695/  115311 | ... | elapsed time per iteration (s): 105.22 | ...  (BigScience)
 //    samples/sec: 12.3 | iteration      100/  320000 | elapsed time per iteration (ms): 1300.2 |
 //    ... | lm_loss: 1.05E+01 | ...                                               (GPT-NeoX)
-//   steps: 1 loss: 12.6706 iter time (s): 20.110 samples/sec: 0.796     (pipeline engine, same
-//   step)
+//   steps: 1 loss: 12.6706 iter time (s): 20.110 samples/sec: 0.796     (pipeline engine:
+//       the same step)
 //
 // A loss that is not above zero, as NaN, is left out: a line without one, when lines before it had
 // one (or with a gradient of NaN) and no iteration was skipped, tells a NaN. The milliseconds are

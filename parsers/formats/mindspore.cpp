@@ -7,9 +7,11 @@
 //   Epoch time: 12345.678, per step time: 12.345, avg loss: 5.2           (older, milliseconds)
 //   epoch 2: epoch time: 151033.049, per step time: 141.549, avg loss: 4.529       (model zoo)
 //   epoch[1/200], iter[195] cost: 8518.123, per step time: 43.683, avg loss: 5.300
-//   Epoch: [  3/ 10], Average Train Loss: [0.511], Accuracy: [0.983]   (tutorials, before the
-//   times) <date>:INFO:epoch: [2/90] loss: 1.04, epoch time: 2.413 s, per step time: 12.377 ms
-//   (2023) <date>:INFO:epoch[3], iter[1], loss:206.3, fps:371.70 imgs/sec, lr:1e-05,
+//   Epoch: [  3/ 10], Average Train Loss: [0.511], Accuracy: [0.983]
+//       (tutorials: in front of the line of the times)
+//   <date>:INFO:epoch: [2/90] loss: 1.04, epoch time: 2.413 s, per step time: 12.377 ms
+//       (2023)
+//   <date>:INFO:epoch[3], iter[1], loss:206.3, fps:371.70 imgs/sec, lr:1e-05,
 //       per step time: 688.7ms
 //   <date>:INFO:epoch[0], iter[100], loss:483.3, 12.63 imgs/sec, lr:0.01     (detection, YOLO)
 //   <date>:INFO:epoch[1], iter[377], loss:1280.6, per step time: 7642.25 ms, fps: 8.37, lr:0.003
@@ -50,7 +52,7 @@ class MindsporeParser final : public LineParser {
  private:
   bool see_loss(const Line& line);
   bool see_tutorial(const Line& line);
-  void see_step_of_images(const Sample& sample, double each_ms);
+  void see_images_of_step(double images_per_s, double each_ms);
   bool see_epoch_time(const Line& line, RunBuilder& out);
   bool see_mindformers(const Line& line, RunBuilder& out);
   bool see_images(const Line& line, RunBuilder& out);
@@ -232,10 +234,10 @@ bool MindsporeParser::see_mindformers(const Line& line, RunBuilder& out) {
 }
 
 // Images/s times the time of a step are the images of a step, where the digits leave no doubt.
-void MindsporeParser::see_step_of_images(const Sample& sample, double each_ms) {
+void MindsporeParser::see_images_of_step(double images_per_s, double each_ms) {
   constexpr double kHalfDigit = 0.005, kHalfTenth = 0.05, kSure = 0.3;
-  const double product = sample.rate * each_ms / 1000;
-  const double doubt = product * (kHalfDigit / sample.rate + kHalfTenth / each_ms);
+  const double product = images_per_s * each_ms / 1000;
+  const double doubt = product * (kHalfDigit / images_per_s + kHalfTenth / each_ms);
   const double near = std::round(product);
   if (!(near >= 1 && near < 1e9) || !(doubt < kSure)) return;
   const bool whole = std::abs(product - near) <= doubt + 1e-3;
@@ -275,7 +277,7 @@ bool MindsporeParser::see_images(const Line& line, RunBuilder& out) {
   sample.iterations = first || !counts ? 1 : *iteration - step_;
   if (const auto each = number_after(line, ", per step time:"); each && *each > 0) {
     sample.seconds = *each / 1000 * static_cast<double>(sample.iterations);
-    see_step_of_images(sample, *each);
+    see_images_of_step(sample.rate, *each);
   }
   RunDraft& draft = put(sample, out);
   draft.log.iteration_unit = IterationUnit::unknown;
@@ -302,11 +304,7 @@ bool MindsporeParser::see_step(const Line& line, RunBuilder& out) {
   sample.loss = at->loss;
   sample.line = line.number;
   sample.rank = line.rank;
-  if (at->images_per_s > 0) {
-    sample.rate = at->images_per_s;
-    see_step_of_images(sample, at->each_ms);
-    sample.rate = kUnknown;
-  }
+  if (at->images_per_s > 0) see_images_of_step(at->images_per_s, at->each_ms);
   newest_ = *at;
   RunDraft& draft = put(sample, out);
   draft.log.iteration_unit = IterationUnit::micro_step;

@@ -220,8 +220,7 @@ void MmcvParser::add(const Progress& progress, const Line& line, RunBuilder& out
 
 void MmcvParser::see_setting(const Line& line) {
   const auto count = [&](std::string_view key, std::optional<std::int64_t>& value) {
-    const auto found = number_after(line, key);
-    if (found && *found >= 1 && *found < 1e9) value = static_cast<std::int64_t>(*found);
+    if (const auto found = size_after(line, key)) value = found;
   };
   count("GPU number:", world_);
   // Old launchers left range(0, 1) where several processes ran.

@@ -22,8 +22,8 @@
 #include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
-#include "parsers/runs/token_lines.h"
 #include "parsers/text/cursor.h"
+#include "parsers/text/token_lines.h"
 
 namespace bertbench {
 namespace {

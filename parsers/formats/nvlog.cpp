@@ -61,13 +61,8 @@ void NvlogParser::put(Sample sample, const Line& line, RunBuilder& out) {
 
 // {"batch_size": 72, ..., "world_size": 1}
 void NvlogParser::see_arguments(const Line& line) {
-  const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
-    const auto n = number_after(line, key);
-    if (!n || !(*n >= 1 && *n < 1e9)) return std::nullopt;
-    return static_cast<std::int64_t>(*n);
-  };
-  if (const auto world = count("\"world_size\":")) world_ = world;
-  if (const auto batch = count("\"batch_size\":")) batch_ = batch;
+  if (const auto world = size_after(line, "\"world_size\":")) world_ = world;
+  if (const auto batch = size_after(line, "\"batch_size\":")) batch_ = batch;
 }
 
 bool NvlogParser::see(std::string_view key, std::string_view value, const Line& line,

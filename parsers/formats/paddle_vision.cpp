@@ -1,17 +1,16 @@
 // paddle-vision: training lines of PaddlePaddle's vision suites.
 //
 //   [date] ppcls INFO: [Train][Epoch 1/120][Iter: 10/5005]lr(Piecewise): 0.1, top1: 0.0,
-//   CELoss: 7.0,
-//       loss: 7.02506, batch_cost: 0.79642s, reader_cost: 0.02113, ips: 321.4 samples/s, eta: ...
-//   [date] ppcls INFO: epoch:0   train step:10   lr: 0.1, loss:  7.2 top1:  0.0 batch_cost: 0.18718
-//   s,
-//       reader_cost: 0.00063 s, ips: 1367.69679 samples/sec.             (PaddleClas, static graph)
-//   [date] ppocr INFO: epoch: [1/2], global_step: 100, lr: 5e-06, loss: 69.3, avg_reader_cost: 0.01
-//   s,
-//       avg_batch_cost: 0.18023 s, avg_samples: 64.0, ips: 355.1 samples/s, eta: 0:32:33
-//   [07/21 14:40:44] ppdet.engine INFO: Epoch: [0] [ 20/200] learning_rate: 2e-05 loss: 1.6 eta:
-//   ...
-//       batch_cost: 1.7087 data_cost: 0.0102 ips: 11.1193 images/s
+//       CELoss: 7.0, loss: 7.02506, batch_cost: 0.79642s, reader_cost: 0.02113,
+//       ips: 321.4 samples/s, eta: ...
+//   [date] ppcls INFO: epoch:0   train step:10   lr: 0.1, loss:  7.2 top1:  0.0
+//       batch_cost: 0.18718 s, reader_cost: 0.00063 s, ips: 1367.69679 samples/sec.
+//       (PaddleClas, static graph)
+//   [date] ppocr INFO: epoch: [1/2], global_step: 100, lr: 5e-06, loss: 69.3,
+//       avg_reader_cost: 0.01 s, avg_batch_cost: 0.18023 s, avg_samples: 64.0,
+//       ips: 355.1 samples/s, eta: 0:32:33
+//   [07/21 14:40:44] ppdet.engine INFO: Epoch: [0] [ 20/200] learning_rate: 2e-05 loss: 1.6
+//       eta: ... batch_cost: 1.7087 data_cost: 0.0102 ips: 11.1193 images/s
 //   2020-09-25 15:11:54,840-INFO: iter: 2, lr: 0.000035, 'loss': '1264.2', batch_cost: 20.69376 s,
 //       eta: 6:53:11, ips: 0.38659 images/sec                            (PaddleDetection, 2020)
 //   date [INFO] [TRAIN] epoch: 1, iter: 20/500, loss: 2.0, lr: 0.009, batch_cost: 0.5344,
@@ -19,15 +18,14 @@
 //   [Epoch 59, iter: 900] lr: 4e-05, loss: -0.89, avg_reader_cost: 0.00019 sec,
 //       avg_batch_cost: 0.16477 sec, avg_samples: 18.0, avg_ips: 109.2 images/sec.
 //   [date] root INFO: [epoch 0, iter 0][TRAIN]avg_samples: 32.0 , ... avg_ips: 2880.2 images/sec
-//                                                                    (the template of
-//                                                                    reproductions)
+//       (both: the template of reproductions)
 //   Epoch [1/2], Iter [01/14], reader_cost: 1.00473 s, batch_cost: 74.52487 s, ips: 54.9 samples/s,
 //       eta: 0:34:46                                                 (means since the epoch began)
 //   epoch: 0, batch_id: 100, auc:0.6,  avg_reader_cost: 0.01 sec, avg_batch_cost: 0.02000 sec,
 //       avg_samples: 512.00000, ips: 25600.00000 ins/s                  (PaddleRec)
-//   INFO:utils.utility:[Pass 0, train batch 10]   loss 21.7, acc1 0.0, lr 0.1, batch_cost 0.13110
-//   sec,
-//       reader_cost 0.00069 sec, ips 976.32917 images/sec                (models of 2020)
+//   INFO:utils.utility:[Pass 0, train batch 10]   loss 21.7, acc1 0.0, lr 0.1,
+//       batch_cost 0.13110 sec, reader_cost 0.00069 sec, ips 976.32917 images/sec
+//       (models of 2020)
 //
 // ips is the batch of ONE card over batch_cost; a step is the job's all the same, so that the rate
 // is kept as steps/s and the sequences of the job follow from batch and cards. PLSC alone prints

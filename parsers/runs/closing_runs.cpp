@@ -50,10 +50,9 @@ void compare_summary(RunLog& run) {
   if (!(std::abs(gap) > kTolerance + resolution / seconds)) return;
   run.notices.push_back(
       {run.summary->line,
-       fmt::format("the log's closing statement, {:.6g} sequences/s, is {:.1f} % {} {} "
-                   "({:.6g} sequences/s)",
-                   run.summary->value, std::abs(gap) * 100, gap > 0 ? "above" : "below", what,
-                   rate)});
+       fmt::format("{}, {:.6g} sequences/s, is {:.1f} % {} {} ({:.6g} sequences/s)",
+                   kClosingStatement, run.summary->value, std::abs(gap) * 100,
+                   gap > 0 ? "above" : "below", what, rate)});
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "parsers/core/run_log.h"
@@ -12,6 +13,9 @@ class FactRules;
 class MarkRules;
 class OutcomeRules;
 class RunBuilder;
+
+/// How the notice of a closing rate that its run contradicts begins.
+inline constexpr std::string_view kClosingStatement = "the log's closing statement";
 
 /// What is fed with lines of a log whatever its format.
 struct LineRules {

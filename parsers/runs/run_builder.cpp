@@ -123,6 +123,16 @@ void RunDraft::add(const Sample& sample) {
   if (sample.rank >= 0) add_rank_seconds(record, sample);
 }
 
+void RunDraft::mend_headless(const Sample& second) {
+  if (store_.empty()) return;
+  Record& first = store_.records().front();
+  const std::int64_t stride = second.step - first.step;
+  if (stride < 1 || first.iterations / 2 <= stride) return;
+  const double as_counted = first.seconds / static_cast<double>(first.iterations);
+  const double as_seen = second.seconds / static_cast<double>(stride);
+  if (2 * as_counted < as_seen) first.iterations = stride;
+}
+
 void RunDraft::join_records_after(std::int64_t step) { store_.join_after(step); }
 
 void RunDraft::set_loss(double loss, std::int64_t line) {

@@ -49,6 +49,10 @@ class RunDraft {
   /// The records with a counter above `step` become one: first redraw of the first, last redraw of
   /// the last, their iterations together.
   void join_records_after(std::int64_t step);
+  /// Of a log without its head the first line's time is not of as many steps as its counter tells.
+  /// Where `second`, the line behind it, shows that, the one record there is counts for as many
+  /// steps as `second` does.
+  void mend_headless(const Sample& second);
   /// A resumed run, which did none of the steps up to this one: take() leaves them out.
   void begin_at(std::int64_t step) { begins_at_ = step; }
   /// A loss printed on another line than the counter belongs to the newest record.

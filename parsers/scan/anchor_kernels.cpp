@@ -13,7 +13,6 @@ ScanKernel best_scan_kernel() {
 #if defined(__x86_64__)
   static const ScanKernel best = [] {
     if (__builtin_cpu_supports("avx512bw") > 0 && __builtin_cpu_supports("avx512vbmi") > 0 &&
-        __builtin_cpu_supports("avx512vbmi2") > 0 &&
         __builtin_cpu_supports("avx512vpopcntdq") > 0) {
       return ScanKernel::avx512vbmi;
     }

@@ -162,7 +162,7 @@ BB_POPCNT void AnchorScanner::verify_all(std::string_view data, std::size_t begi
     kept[count] = place;
     count += may_be_fingerprint(word_at(text + place)) ? 1 : 0;
   }
-  std::size_t hit = hits.size();
+  std::size_t hit = hits.size();  // the line breaks in front of hits are counted below
   for (std::size_t i = 0; i < count; ++i) verify(data, begin + kept[i], 0, hits);
   std::size_t counted = 0;  // steps whose line breaks are in `newlines`
   for (; hit < hits.size(); ++hit) {

@@ -139,4 +139,10 @@ std::optional<double> number_after(const Line& line, std::string_view key) {
   return cursor.number();
 }
 
+std::optional<std::int64_t> size_after(const Line& line, std::string_view key) {
+  const auto value = number_after(line, key);
+  if (!value || !(*value >= 1 && *value < 1e9)) return std::nullopt;
+  return static_cast<std::int64_t>(*value);
+}
+
 }  // namespace bertbench

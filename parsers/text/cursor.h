@@ -47,5 +47,7 @@ class Cursor {
 /// The number right behind `key` (blanks and an opening quote in between allowed), anywhere in the
 /// line.
 [[nodiscard]] std::optional<double> number_after(const Line& line, std::string_view key);
+/// The same for a size (a batch, ranks, tokens): from 1 to below 10^9, its fraction cut off.
+[[nodiscard]] std::optional<std::int64_t> size_after(const Line& line, std::string_view key);
 
 }  // namespace bertbench

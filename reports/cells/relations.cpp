@@ -75,13 +75,13 @@ void apply_base(Cells cells, std::uint32_t of, std::uint32_t base_index, bool co
   if (a && b) cell.scaling = scaling_kind(*a, *b);
 }
 
+struct Base {
+  std::optional<std::uint32_t> index, other;  ///< of cells; other: fits as well
+};
+
 /// The base of a cell among those of its family: the same identity at the base's topology (weak
 /// scaling), else a cell of that topology with the same global batch (strong scaling). Logs that
 /// were not joined may be of different machines: where two of them fit alike, neither is the base.
-struct Base {
-  std::optional<std::uint32_t> index, other;  ///< other: fits as well
-};
-
 Base base_of(const CellFigures& cell, Cells cells, std::span<const std::uint32_t> bases) {
   Base weak, strong;
   for (const std::uint32_t i : bases) {

@@ -9,7 +9,6 @@
 namespace bertbench {
 namespace {
 
-constexpr double kMadToSigma = 1.4826;
 constexpr double kLeastNoise = 5e-4;
 constexpr double kPenalty = 5;  // x ln n: below 2 % of steady series of 20 to 100 runs alarm
 

@@ -16,7 +16,6 @@ constexpr std::size_t kLeastSlow = 3;
 constexpr double kMostOf = 0.8;
 constexpr double kSlowInSigmas = 5;
 constexpr double kSlowAtLeast = 0.1;
-constexpr double kMadToSigma = 1.4826;
 
 // Distances between neighbouring slow iterations: a period is one of them. The most frequent ones
 // only, so that a noisy log costs no more than a clean one.

@@ -6,16 +6,12 @@
 #include <random>
 #include <span>
 
+#include "reports/stats/gate_noise.h"
 #include "reports/stats/rank_test.h"
 #include "reports/stats/summary.h"
 
 namespace bertbench {
 namespace {
-
-// As reports/verdicts.cpp judges.
-constexpr std::size_t kRunsForNoise = 3;
-constexpr double kSigmas = 3;
-constexpr double kMadToSigma = 1.4826;
 
 /// Standard normal numbers that are the same on every system: std::normal_distribution is not.
 class Normals {
@@ -58,11 +54,7 @@ Draw draw_one(const GateModel& gate, Normals& normal) {
   }
   run(gate.trials, out.now);
   out.reference = median(medians);
-  const double noise =
-      medians.size() >= kRunsForNoise
-          ? kSigmas * standard_deviation(medians) / out.reference
-          : kSigmas * kMadToSigma * median_absolute_deviation(out.pooled) / median(out.pooled);
-  out.tolerance = std::max(gate.floor, noise);
+  out.tolerance = std::max(gate.floor, gate_noise(out.pooled, medians, out.reference));
   return out;
 }
 

@@ -21,6 +21,8 @@ namespace bertbench {
 [[nodiscard]] double median(std::span<const double> sample);
 /// n - 1 in the denominator, two passes; n >= 2.
 [[nodiscard]] double standard_deviation(std::span<const double> sample);
+/// Standard deviations of normal data for one median absolute deviation: 1 / Phi^-1(3/4).
+inline constexpr double kMadToSigma = 1.4826;
 /// Median of absolute deviations from the median, without a factor.
 [[nodiscard]] double median_absolute_deviation(std::span<const double> sample);
 /// The same where the median is known already.

@@ -160,7 +160,10 @@ class Trainer {
       reader = CheckpointReader::open(options_.resume, checkpoint_facts(), backend_);
       point = reader ? reader->point() : ResumePoint{};
     }
-    if (auto opened = agreed_on_rank_0(reads && !reader ? &reader.error() : nullptr); !opened) {
+    const Result<void> unread = usage_error(
+        fmt::format("--resume {}: rank 0 could not read it, see its error", options_.resume));
+    if (auto opened = agreed_on_rank_0(reads && !reader ? &reader.error() : nullptr, unread);
+        !opened) {
       return opened;
     }
     for (const StateArray array :
@@ -181,21 +184,17 @@ class Trainer {
     skipped_ = shared[1];
     backend_.set_scalar_state({std::bit_cast<double>(shared[3]), shared[2]});
     const Result<void> whole = reads ? reader->finish() : Result<void>();
-    return agreed_on_rank_0(whole ? nullptr : &whole.error());
+    return agreed_on_rank_0(whole ? nullptr : &whole.error(), unread);
   }
 
-  // What went wrong on rank 0, on all ranks.
-  Result<void> agreed_on_rank_0(const Failure* failure) {
+  // What went wrong on rank 0 on all ranks: there as it is, elsewhere as `told_elsewhere`.
+  Result<void> agreed_on_rank_0(const Failure* failure, const Result<void>& told_elsewhere) {
     std::int64_t failed[1] = {failure != nullptr ? 1 : 0};
     communicator_.all_reduce_max(failed);
     if (failure != nullptr) {
       return tl::unexpected(*failure);
     }
-    if (failed[0] != 0) {
-      return usage_error(
-          fmt::format("--resume {}: rank 0 could not read it, see its error", options_.resume));
-    }
-    return {};
+    return failed[0] != 0 ? told_elsewhere : Result<void>();
   }
 
   // The seed makes weights equal; different builds or machines may still differ in a bit.
@@ -355,15 +354,8 @@ class Trainer {
     } else if (options_.zero_stage != 0) {
       take_part_in_checkpoint(backend_);
     }
-    std::int64_t failed[1] = {path ? 0 : 1};
-    communicator_.all_reduce_max(failed);
-    if (!path) {
-      return tl::unexpected(path.error());
-    }
-    if (failed[0] != 0) {
-      return run_error("rank 0 could not write the checkpoint, see its error");
-    }
-    return {};
+    return agreed_on_rank_0(path ? nullptr : &path.error(),
+                            run_error("rank 0 could not write the checkpoint, see its error"));
   }
 
   TrainerParts parts_;

@@ -1,4 +1,4 @@
-#include "parsers/runs/token_lines.h"
+#include "parsers/text/token_lines.h"
 
 #include <string>
 
