@@ -196,7 +196,7 @@ bool NanogptParser::see_columns(const Line& line, RunBuilder& out) {
   if (!said) return false;
   Sample sample;
   sample.step = said->step;
-  sample.iterations = 1;
+  if (!std::isnan(said->seconds)) sample.iterations = 1;
   // llama2.c evaluates within the time of an iteration, as nanoGPT does.
   if (evaluated_ != said->step) sample.seconds = said->seconds;
   single_ |= evaluated_ == said->step;
@@ -317,6 +317,13 @@ void NanogptParser::see_setting(const Line& line) {
   };
   batch_tokens_ = count("train_batch_tokens:");
   sequence_length_ = count("train_seq_len:");
+  // parameter-golf's trainer for MLX, which has one process, tells the length on another line.
+  const auto tokens = count("microbatch_tokens:");
+  const auto micro = count("microbatch_batch_size:");
+  if (sequence_length_ || !tokens || !micro || *tokens % *micro != 0) return;
+  sequence_length_ = *tokens / *micro;
+  micro_batch_ = micro;
+  world_ = 1;
 }
 
 bool NanogptParser::parse(const Line& line, RunBuilder& out) {
@@ -331,7 +338,11 @@ bool NanogptParser::parse(const Line& line, RunBuilder& out) {
     }
     return true;
   }
-  if (line.text.starts_with("train_batch_tokens:")) see_setting(line);
+  if (line.text.starts_with("train_batch_tokens:") ||
+      (line.text.starts_with("iterations:") &&
+       line.text.find(" train_batch_tokens:") != std::string_view::npos)) {
+    see_setting(line);
+  }
   see_batch(line);
   // The file that is read first, and what the command line sets over it.
   Cursor cursor(line);

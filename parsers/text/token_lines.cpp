@@ -7,6 +7,38 @@
 namespace bertbench {
 namespace {
 
+// "37.5k" in the column in front of `unit`
+std::optional<double> scaled_column(std::string_view text, std::string_view unit) {
+  const auto end = text.find(unit);
+  const auto bar = end == std::string_view::npos ? end : text.rfind("| ", end);
+  if (bar == std::string_view::npos) return std::nullopt;
+  std::string_view digits = trim(text.substr(bar + 2, end - bar - 2));
+  double scale = 1;
+  if (digits.ends_with('k') || digits.ends_with('K')) scale = 1e3;
+  if (digits.ends_with('M')) scale = 1e6;
+  if (scale > 1) digits.remove_suffix(1);
+  const auto value = to_double(digits);
+  if (!value || !(*value > 0)) return std::nullopt;
+  return *value * scale;
+}
+
+// The rate of the steps since the line before.
+std::optional<TokenLine> without_time(const Line& line) {
+  Cursor cursor(line);
+  TokenLine out;
+  if (!cursor.literal("step ")) return std::nullopt;
+  const auto step = step_number(cursor);
+  if (!step || !cursor.literal(" | loss ")) return std::nullopt;
+  const auto loss = cursor.number();
+  out.tokens_per_second = scaled_column(line.text, " tok/s |");
+  if (!loss || !out.tokens_per_second || line.text.find(" ms") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  out.step = *step;
+  out.loss = *loss;
+  return out;
+}
+
 std::optional<TokenLine> in_columns(const Line& line) {
   Cursor cursor(line);
   TokenLine out;
@@ -83,7 +115,8 @@ std::optional<double> grouped_number(Cursor cursor) {
 
 std::optional<TokenLine> token_line(const Line& line) {
   auto out = in_columns(line);
-  return out ? out : in_brackets(line);
+  if (!out) out = in_brackets(line);
+  return out ? out : without_time(line);
 }
 
 }  // namespace bertbench

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "parsers/core/record.h"
 #include "parsers/format.h"
 #include "parsers/text/cursor.h"
 
@@ -12,7 +13,7 @@ namespace bertbench {
 struct TokenLine {
   std::int64_t step = 0;
   std::optional<std::int64_t> planned;
-  double seconds = 0;
+  double seconds = kUnknown;  ///< of the step, where the line tells them
   double loss = 0;
   std::optional<double> tokens_per_second;
 };
@@ -22,6 +23,7 @@ struct TokenLine {
 /// "step    1/9 | train loss 5.270007 | norm 30.6 | lr 1e-04 | (1200.12 ms | 800 tok/s)"
 /// "step    1/74: train loss 4.367631 (80.639749 ms, 12700 tok/s)"
 /// "step 0: train loss 5.356082 (took 1958.5 ms)"
+/// "step   47710 | loss 13.8450 | lr 1.79e-04 | grad 0.768 | 37.5k tok/s | mfu 37.67%"   (no time)
 [[nodiscard]] std::optional<TokenLine> token_line(const Line& line);
 
 /// The number of a step at the cursor, behind blanks.

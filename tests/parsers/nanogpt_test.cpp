@@ -199,5 +199,31 @@ TEST(Nanogpt, TakesTheBatchAndTheLastWordsOfLlmC) {
   EXPECT_EQ(read_text(step).at(0).outcome.status, Status::truncated);
 }
 
+TEST(Nanogpt, TakesTheTokensOfLinesThatTellNoTime) {
+  const auto runs = read_text(
+      "step   3100 | loss 2.4184 | lr 1.79e-04 | grad 0.075 | 47.5k tok/s | mfu 40.07%\n"
+      "step   3110 | loss 2.4084 | lr 1.79e-04 | grad 0.068 | 47.4k tok/s | mfu 40.01%\n"
+      "step   3120 | loss 2.3984 | lr 1.79e-04 | grad 0.072 | 1.2M tok/s | mfu 40.00%\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::tokens_per_second);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 47'400);
+  EXPECT_EQ(runs[0].records[1].iterations, 10);
+  EXPECT_TRUE(std::isnan(runs[0].records[1].seconds));
+  EXPECT_EQ(runs[0].records[2].printed_rate, 1'200'000);
+}
+
+TEST(Nanogpt, TakesTheBatchOfATrainerForMlx) {
+  const auto runs = read_text(
+      "iterations:50 train_batch_tokens:16384 grad_accum_steps:4 microbatch_tokens:4096 "
+      "microbatch_batch_size:8 val_batch_size:8192 warmup_steps:20\n"
+      "step:1/50 train_loss:6.9537 train_time:90ms step_avg:89.50ms tok_s:91729\n"
+      "step:2/50 train_loss:6.7944 train_time:368ms step_avg:184.11ms tok_s:29413\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.sequence_length.value, 512);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 8);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 32);
+}
+
 }  // namespace
 }  // namespace bertbench
