@@ -54,7 +54,9 @@ inline constexpr std::string_view kAnchors[] = {"it/s",
                                                 "Traceback (most recent",
                                                 "CANCELLED AT",
                                                 "avg_throughput: ",
-                                                " samples/sec, TFLOPS per GPU"};
+                                                " samples/sec, TFLOPS per GPU",
+                                                "_runtime':",
+                                                "Total optimization steps = "};
 inline constexpr std::uint64_t kBarAnchors = 0b11;  ///< the first two
 static_assert(kAnchors[0] == "it/s" && kAnchors[1] == "s/it");
 
@@ -74,10 +76,11 @@ inline constexpr std::uint64_t kTrainer =
 inline constexpr std::uint64_t kClosing =
     bits_of({"train_runtime", "train_samples_per_second", "train_steps_per_second ",
              "training throughput", "Total time taken", "training_sequences_per_second", "real\t",
-             "avg_throughput: ", " samples/sec, TFLOPS per GPU"});
+             "avg_throughput: ", " samples/sec, TFLOPS per GPU", "_runtime':"});
 /// The Trainer says at which step it goes on.
 inline constexpr std::uint64_t kResumed = bits_of(
     {"Continuing training from global step ", "Resuming training from checkpoint with epoch "});
+inline constexpr std::uint64_t kPlan = bits_of({"Total optimization steps = "});
 /// Behind such a line a bar that had not ended begins in another run.
 inline constexpr std::uint64_t kFailures = bits_of({"Traceback (most recent", "CANCELLED AT"});
 

@@ -8,20 +8,22 @@
 namespace bertbench {
 
 void UnnamedBars::add(RunDraft& draft, const TqdmBar& bar, std::int64_t line) {
-  if (!full()) bars_.push_back({&draft, bar.total, 0, bar.has_loss, line});
+  if (!full()) bars_.push_back({&draft, bar.total, 0, bar.has_loss, line, {}});
 }
 
 bool UnnamedBars::holds(const RunDraft& draft) const {
   return std::ranges::any_of(bars_, [&](const Bar& bar) { return bar.draft == &draft; });
 }
 
-void UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar) {
+bool UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar) {
   for (auto it = bars_.rbegin(); it != bars_.rend(); ++it) {
     if (it->draft != &draft) continue;
     it->elapsed_s = std::max(it->elapsed_s, bar.elapsed_s);
     it->has_loss |= bar.has_loss;
-    return;
+    it->written.see(bar);
+    return !it->written.undecided();
   }
+  return true;
 }
 
 RunDraft* UnnamedBars::longest_since(std::int64_t line) const {
@@ -94,7 +96,23 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
     }
   }
   // A bar without a name is any loop (tokenizing, downloading) until something speaks of training.
-  const bool sure = !named && (trainer || longest->has_loss);
+  bool sure = !named && (trainer || longest->has_loss);
+  if (!sure && !named) {
+    const auto longer = [](const Bar* a, const Bar* b) {
+      return std::pair(a->written.every() > 0, a->elapsed_s) <
+             std::pair(b->written.every() > 0, b->elapsed_s);
+    };
+    Bar* written = *std::ranges::max_element(left, longer);
+    if (written->written.every() > 0) {
+      longest = written;
+      sure = true;
+      longest->draft->log.notices.push_back(
+          {longest->line, "the bar has no name: that something was written over it every " +
+                              std::to_string(longest->written.every()) +
+                              " steps, as the Trainer does when it logs, was taken as a sign of "
+                              "training"});
+    }
+  }
   RunDraft* chosen = nullptr;
   for (Bar* bar : left) {
     RunDraft& draft = *bar->draft;

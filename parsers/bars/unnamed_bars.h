@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "parsers/bars/tqdm_bar.h"
+#include "parsers/bars/written_over.h"
 #include "parsers/runs/run_builder.h"
 
 namespace bertbench {
@@ -18,8 +19,9 @@ class UnnamedBars {
   [[nodiscard]] bool full() const { return bars_.size() >= kMax; }
   void add(RunDraft& draft, const TqdmBar& bar, std::int64_t line);
   [[nodiscard]] bool holds(const RunDraft& draft) const;
-  /// A redraw of the newest bar that fills `draft`.
-  void update(const RunDraft& draft, const TqdmBar& bar);
+  /// A redraw of the newest bar that fills `draft`. False while a copy of it could still tell
+  /// something: whether the bar was written over.
+  bool update(const RunDraft& draft, const TqdmBar& bar);
 
   /// Of the bars that began behind `line`, the one that ran longest: what is stated about a run is
   /// about its training, though an evaluation may have drawn since.
@@ -37,6 +39,7 @@ class UnnamedBars {
     double elapsed_s = 0;
     bool has_loss = false;  ///< in its postfix
     std::int64_t line = 0;
+    WrittenOver written;
   };
   void discard_copies();
 

@@ -10,6 +10,7 @@
 
 #include "parsers/bars/bar_leaps.h"
 #include "parsers/bars/bar_name.h"
+#include "parsers/bars/bar_track.h"
 #include "parsers/bars/bar_units.h"
 #include "parsers/bars/step_lines.h"
 #include "parsers/bars/tqdm_anchors.h"
@@ -25,41 +26,6 @@ namespace bertbench {
 namespace {
 
 using namespace tqdm_anchors;
-
-/// The bar of one description (of one total, if unnamed) and rank, over all its restarts.
-struct Track {
-  RunDraft* draft = nullptr;
-  std::int64_t base = 0;  ///< iterations of the bars that ended
-  double base_s = 0;      ///< their seconds
-  std::int64_t done = 0;  ///< of the bar that runs now
-  double elapsed_s = 0;
-  double rate = kUnknown;  ///< of its newest redraw
-  /// Drawn at 0 with a rate: its counter began at -1, as in Lightning before 1.5, and its rates
-  /// count one iteration too many.
-  bool one_ahead = false;
-  bool looked = false;  ///< whose bar it is was looked for
-  std::int64_t total = 0;
-  std::int64_t moved_at = 0;   ///< newest line that shows more of it done
-  bool progressed = false;     ///< some bar of this track got beyond 0
-  std::int64_t created = 0;    ///< bars drawn at 0
-  std::int64_t per_start = 0;  ///< ranks that draw the same bar without a label
-  std::int64_t starts = 1;     ///< generations begun
-  std::int64_t epoch = -1;     ///< in its name, if any
-  bool of_epochs = true;  ///< its counter went along with the epoch in its name: 1 at "Epoch 0"
-  BarLeaps::First first;
-};
-
-/// How long a bar ran that has ended. Its elapsed field is cut to whole seconds; where its last
-/// redraw shows the mean rate, as tqdm's does when a bar is closed, that tells them finer.
-struct Ended {
-  double seconds = 0, error = 1;
-};
-Ended seconds_of(const Track& track) {
-  const double told = (static_cast<double>(track.done) + (track.one_ahead ? 1 : 0)) / track.rate;
-  if (!(track.rate > 0) || std::floor(told) != track.elapsed_s) return {track.elapsed_s, 1};
-  const double printed = std::max(track.rate, 1 / track.rate);  // it/s or s/it, of two decimals
-  return {told, told * 0.005 / printed};
-}
 
 class TqdmParser final : public LineParser {
  public:
@@ -89,6 +55,7 @@ class TqdmParser final : public LineParser {
   void see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out);
   bool start_over(const Known& known, const TqdmBar& bar, RunBuilder& out);
   void settle_closing(std::int64_t line);
+  void end_session(std::int64_t line);
   void discard_epochs();
   void next_generation(Track& track, BarRole role, RunBuilder& out);
   RunDraft& draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
@@ -100,11 +67,14 @@ class TqdmParser final : public LineParser {
   BarUnits units_;
   std::optional<Known> known_;
   bool settled_ = false;
+  bool decided_ = true;  ///< a copy of the newest redraw tells nothing
   UnnamedBars unnamed_;
   Outer outer_;
   RunDraft* newest_ = nullptr;  ///< training draft that made the last record
   ClosingLines closing_;
-  std::int64_t failed_at_ = 0;   ///< newest line that tells of a failure
+  std::optional<std::int64_t> planned_steps_;  ///< "Total optimization steps"
+  std::int64_t failed_at_ = 0;                 ///< newest line that tells of a failure
+  const RunDraft* given_ = nullptr;            ///< got its statement from end_session()
   std::int64_t settled_at_ = 0;  ///< line behind which bars without a name are of another run
   std::vector<TqdmBar> bars_;
   bool lightning1_ = false;        ///< a bar of Lightning before 2.0
@@ -118,8 +88,9 @@ constexpr std::size_t kMaxTracks = 4096;  // hostile input: a new description on
 
 // A redraw and nothing else is nearly every line.
 bool TqdmParser::see_bars(const Line& line, RunBuilder& out) {
+  decided_ = true;
   for (const TqdmBar& bar : bars_) see_bar(bar, line, out);
-  settled_ = bars_.size() == 1 && bars_[0].done > 0;  // bars drawn at 0 are counted
+  settled_ = bars_.size() == 1 && bars_[0].done > 0 && decided_;  // bars drawn at 0 are counted
   if (bars_.empty()) return false;
   // fairseq's: its format reads the sentences of an update from them.
   return !bars_[0].has_loss || line.text.find(", wpb=") == std::string_view::npos;
@@ -132,6 +103,7 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   const auto any = [&](std::uint64_t anchors) { return (line.anchors & anchors) != 0; };
   if (any(kFailures)) failed_at_ = line.number;
   if (any(kResumed)) leaps_.see_resumed(line.text);
+  if (any(kPlan)) planned_steps_ = size_after(line, "Total optimization steps =");
   const bool step_line = any(kStepLine);
   const auto step = step_line ? line.text.find("Step:") : std::string_view::npos;
   const bool step_first = step != std::string_view::npos && !bars_.empty() && step < bars_[0].begin;
@@ -142,6 +114,7 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   if (!step_first && step_line) known |= steps_.see(line, newest_);
   trainer_evidence_ |= any(kTrainer) && says_trainer(line);
   known |= any(kLosses) && see_loss(line);
+  if (any(kClosing) && closing_.unlike(line)) end_session(line.number);
   if (any(kClosing) && closing_.see(line)) {
     known = true;
     if (closing_.of_trainer()) trainer_evidence_ = true;
@@ -170,6 +143,10 @@ RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, 
     track.draft = &out.run(kind, line.number);
     named_training_ |= kind == WorkKind::training;
     if (bar.description == "Iteration") track.draft->log.iteration_unit = IterationUnit::micro_step;
+    // Of diffusers and accelerate's examples; a bar of another name may be of one epoch.
+    if (bar.description == "Steps" && planned_steps_ && bar.total == *planned_steps_) {
+      track.draft->log.iteration_unit = IterationUnit::optimizer_step;
+    }
   }
   track.draft->set_origin(0);
   track.draft->log.rate_unit = RateUnit::iterations_per_second;
@@ -310,7 +287,7 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   sample.rank = line.rank;
   units_.see(bar, line.rank, draft);
   draft.add(sample);
-  if (role == BarRole::unnamed) unnamed_.update(draft, bar);
+  if (role == BarRole::unnamed) decided_ = unnamed_.update(draft, bar);
   draft.ended_well = bar.total > 0 && bar.done == bar.total;
   if (draft.log.kind == WorkKind::training) newest_ = &draft;
 }
@@ -321,6 +298,19 @@ void TqdmParser::settle_closing(std::int64_t line) {
   if (run == nullptr || !closing_.said_for(*run)) return;
   closing_.give_to(*run);
   settled_at_ = line - 1;
+}
+
+// The Trainer states a second runtime, and of the first run's bars, or of the next one's, only ends
+// are kept: what was stated is about the longest bar so far, and redraws are of other bars now.
+void TqdmParser::end_session(std::int64_t line) {
+  RunDraft* run = named_training_ ? nullptr : unnamed_.longest_since(settled_at_);
+  if (run == nullptr) return;
+  closing_.give_to(*run);
+  settled_at_ = line - 1;
+  given_ = run;
+  for (auto& [key, track] : tracks_) {
+    if (track.draft != nullptr && unnamed_.holds(*track.draft)) track = Track{};
+  }
 }
 
 // "Epoch 0: 1/3", "Epoch 1: 2/3": the bar around loops whose bars have no name, or a poor one.
@@ -374,7 +364,7 @@ void TqdmParser::finish(RunBuilder& out) {
     if (draft.ended_well && chosen == nullptr && std::floor(seconds) == outer_.elapsed_s)
       draft.log.totals.training_s = seconds;
   }
-  closing_.give_to(draft);
+  if (&draft != given_) closing_.give_to(draft);
   leaps_.conclude();
   units_.conclude();
 }

@@ -275,5 +275,63 @@ TEST(Tqdm, LeavesOutTheBatchesThatAResumedRunSkips) {
   EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("leaps from 0 to 1045"));
 }
 
+// Of bars that last a few seconds a log file shows the last redraw alone.
+TEST(Tqdm, TellsTrainingsOfWhichOnlyTheEndWasDrawn) {
+  const auto training = [](const char* runtime, const char* rate, const char* elapsed) {
+    return std::string("{'train_runtime': ") + runtime + ", 'train_samples_per_second': " + rate +
+           ", 'train_steps_per_second': 0.9, 'train_loss': 1.5, 'epoch': 1.0}\n100% 9/9 [00:" +
+           elapsed + "]\n";
+  };
+  const auto runs =
+      read_text("  0% 0/9 [00:00<?, ?it/s]" + training("12.51", "0.719", "12<00:00,  1.39s/it") +
+                training("9.94", "0.905", "09<00:00,  1.10s/it") +
+                training("9.95", "0.904", "09<00:00,  1.10s/it"));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].summary->value, 0.719);
+  EXPECT_EQ(runs[1].summary->value, 0.905);
+  EXPECT_THAT(runs[1].notices, testing::Contains(testing::Field(
+                                   &Notice::text, testing::HasSubstr("nearly the same"))));
+}
+
+// The Trainer's standard error: what it logs every 10 steps went elsewhere, and its bar was cleared
+// for it and drawn again.
+TEST(Tqdm, KnowsTheTrainersBarByWhatIsWrittenOverIt) {
+  const auto bar = [](int done, int total) {
+    return "\r  1%|#| " + std::to_string(done) + "/" + std::to_string(total) + " [" +
+           std::to_string(done / 30) + ":" + (done % 30 < 5 ? "0" : "") +
+           std::to_string(done % 30 * 2) + "<59:00,  2.00s/it]";
+  };
+  const auto log = [&](auto&& written, int copies) {
+    std::string text = "\r  0%| | 0/1700 [00:00<?, ?it/s]";
+    for (int step = 1; step <= 45; ++step) {
+      text += bar(step, 1700);
+      if (!written(step)) continue;
+      for (int i = 0; i < copies; ++i) text += "\r                        " + bar(step, 1700);
+    }
+    text += "\n\r  0%| | 0/80 [00:00<?, ?it/s]\r100%|#| 80/80 [00:20<00:00,  4.00it/s]\n";
+    return read_text(text);
+  };
+  const auto runs = log([](int step) { return step % 10 == 0; }, 1);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.back().step, 45);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("written over it every 10 steps"));
+  EXPECT_EQ(log([](int) { return true; }, 1).at(0).outcome.status, Status::no_data)
+      << "two ranks draw it";
+  EXPECT_EQ(log([](int step) { return step % 10 == 0; }, 2).at(0).outcome.status, Status::no_data);
+  EXPECT_EQ(
+      log([](int step) { return step == 7 || step == 12 || step == 31; }, 1).at(0).outcome.status,
+      Status::no_data);
+}
+
+TEST(Tqdm, CountsOptimizerStepsWhereTheBarEndsWithThePlannedOnes) {
+  const auto log = [](const char* planned) {
+    return read_text(std::string("  Total optimization steps = ") + planned +
+                     "\nSteps:   0%|          | 0/750 [00:00<?, ?it/s]\n"
+                     "Steps:  20%|##        | 150/750 [01:00<04:00,  2.50it/s, lr=1e-5]\n");
+  };
+  EXPECT_EQ(log("750").at(0).iteration_unit, IterationUnit::optimizer_step);
+  EXPECT_EQ(log("3000").at(0).iteration_unit, IterationUnit::unknown);
+}
+
 }  // namespace
 }  // namespace bertbench

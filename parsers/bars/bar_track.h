@@ -1,0 +1,48 @@
+// Track: a progress bar over all its restarts.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "parsers/bars/bar_leaps.h"
+#include "parsers/runs/run_builder.h"
+
+namespace bertbench {
+
+/// The bar of one description (of one total, if unnamed) and rank, over all its restarts.
+struct Track {
+  RunDraft* draft = nullptr;
+  std::int64_t base = 0;  ///< iterations of the bars that ended
+  double base_s = 0;      ///< their seconds
+  std::int64_t done = 0;  ///< of the bar that runs now
+  double elapsed_s = 0;
+  double rate = kUnknown;  ///< of its newest redraw
+  /// Drawn at 0 with a rate: its counter began at -1, as in Lightning before 1.5, and its rates
+  /// count one iteration too many.
+  bool one_ahead = false;
+  bool looked = false;  ///< whose bar it is was looked for
+  std::int64_t total = 0;
+  std::int64_t moved_at = 0;   ///< newest line that shows more of it done
+  bool progressed = false;     ///< some bar of this track got beyond 0
+  std::int64_t created = 0;    ///< bars drawn at 0
+  std::int64_t per_start = 0;  ///< ranks that draw the same bar without a label
+  std::int64_t starts = 1;     ///< generations begun
+  std::int64_t epoch = -1;     ///< in its name, if any
+  bool of_epochs = true;  ///< its counter went along with the epoch in its name: 1 at "Epoch 0"
+  BarLeaps::First first;
+};
+
+/// How long a bar ran that has ended. Its elapsed field is cut to whole seconds; where its last
+/// redraw shows the mean rate, as tqdm's does when a bar is closed, that tells them finer.
+struct Ended {
+  double seconds = 0, error = 1;
+};
+inline Ended seconds_of(const Track& track) {
+  const double told = (static_cast<double>(track.done) + (track.one_ahead ? 1 : 0)) / track.rate;
+  if (!(track.rate > 0) || std::floor(told) != track.elapsed_s) return {track.elapsed_s, 1};
+  const double printed = std::max(track.rate, 1 / track.rate);  // it/s or s/it, of two decimals
+  return {told, told * 0.005 / printed};
+}
+
+}  // namespace bertbench
