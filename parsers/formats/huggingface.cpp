@@ -23,6 +23,7 @@
 #include "parsers/format.h"
 #include "parsers/runs/closing_lines.h"
 #include "parsers/runs/run_builder.h"
+#include "parsers/runs/trainer_checks.h"
 #include "parsers/text/cursor.h"
 
 namespace bertbench {
@@ -30,7 +31,7 @@ namespace {
 
 constexpr std::string_view kAnchors[] = {
     "{'loss':",
-    "'train_runtime':",
+    "_runtime':",
     "train_runtime ",
     "train_samples_per_second ",
     "train_steps_per_second ",
@@ -48,7 +49,9 @@ constexpr std::string_view kAnchors[] = {
 
     "\"global_step\": ",
     "\"max_steps\": ",
-    "\"train_runtime\": ",
+    "_runtime\": ",
+    "\"epoch\": ",
+    "\"train_samples\": ",
     "\"train_samples_per_second\": ",
     "\"train_steps_per_second\": "};
 
@@ -84,6 +87,7 @@ class HuggingfaceParser final : public LineParser {
   bool history_ = false;
   std::int64_t compact_line_ = 0;  ///< of JSON that stands on one line
   std::optional<double> loss_, global_step_, max_steps_, runtime_, samples_rate_, steps_rate_;
+  TrainerChecks checks_;
   std::int64_t rate_line_ = 0;
   double entry_step_ = 0;  ///< of the newest entry of the history
   double session_ended_ = 0, session_began_ = 0;
@@ -186,9 +190,14 @@ bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
     return false;  // NVIDIA's scripts say so as well
   }
   if (see_total(line)) return false;
-  if (line.text.find("'train_runtime':") != std::string_view::npos) {
-    see_end(line);
+  // Trainings without a loss between their statements.
+  RunDraft* open = out.open(WorkKind::training);
+  if (open != nullptr && closing_.unlike(line)) {
+    closing_.give_to(*open);
+    conclude_console(*open);
+    out.close(WorkKind::training);
   }
+  if (line.text.find("'train_runtime':") != std::string_view::npos) see_end(line);
   if (!closing_.see(line)) return false;
   run(line, out);
   return true;
@@ -234,11 +243,13 @@ bool HuggingfaceParser::see_json(const Line& line, RunBuilder& out) {
   }
   if (is("\"train_runtime\": ")) {
     if (runtime_) session_began_ = session_ended_;  // an earlier session's stands in the history
+    checks_.end_session(history_);
     session_ended_ = entry_step_;
     runtime_ = number_after(line, "\"train_runtime\":");
     if (runtime_) run(line, out);
     return runtime_.has_value();
   }
+  if (checks_.see_member(line)) return false;
   if (is("\"train_samples_per_second\": ")) {
     samples_rate_ = number_after(line, "\"train_samples_per_second\":");
     rate_line_ = line.number;
@@ -271,31 +282,6 @@ bool HuggingfaceParser::see_json(const Line& line, RunBuilder& out) {
   return step.has_value();
 }
 
-// Releases to 5 divide all planned samples and steps by the runtime, also where the session began
-// at a checkpoint or stopped early: the rates are then those of work that was not done. `slack` is
-// what rounding leaves open in `done`.
-void mend_rate(double done, double slack, double planned, double runtime, double steps_rate,
-               RunDraft& draft) {
-  if (!draft.log.summary || !(runtime > 0) || !(steps_rate > 0) || !(planned >= 1)) return;
-  const double counted = steps_rate * runtime;
-  const double rounding = std::max(5e-4 / steps_rate, 6e-4);  // three decimals, or four digits
-  const bool all = std::abs(counted / planned - 1) <= 2 * rounding + 1e-3;
-  if (!all || done + slack >= 0.98 * planned) return;
-  const double printed = draft.log.summary->value;
-  const bool sure = done > 0 && slack <= 0.01 * done;
-  draft.log.notices.push_back(
-      {draft.log.summary->line,
-       fmt::format("train_samples_per_second = {} is that of all {:.0f} planned steps, of which "
-                   "this session did about {:.0f} (it began at a checkpoint or stopped early): {}",
-                   shortest(printed), planned, std::max(done, 0.0),
-                   sure ? "their share is taken" : "it is not taken")});
-  if (sure) {
-    draft.log.summary->value = printed * done / planned;
-  } else {
-    draft.log.summary.reset();
-  }
-}
-
 // The next run's totals may follow before this one is concluded.
 void HuggingfaceParser::see_end(const Line& line) {
   const auto epoch = number_after(line, "'epoch':");
@@ -315,8 +301,8 @@ void HuggingfaceParser::see_end(const Line& line) {
 
 void HuggingfaceParser::conclude_console(RunDraft& draft) {
   if (!session_) return;
-  mend_rate(session_->done, session_->slack, session_->planned, session_->runtime,
-            session_->steps_rate, draft);
+  mend_planned_rate(session_->done, session_->slack, session_->planned, session_->runtime,
+                    session_->steps_rate, draft);
   // The runtime is this session's, the steps are counted from the run's beginning.
   if (session_->resumed && session_->done >= 1 && session_->done <= session_->planned &&
       session_->slack <= 0.01 * session_->done && session_->done < 1e15) {
@@ -340,8 +326,10 @@ void HuggingfaceParser::conclude_json(RunDraft& draft) {
       *samples_rate_,
       counts_steps ? RateUnit::iterations_per_second : RateUnit::sequences_per_second, rate_line_};
   if (!counts_steps) {
+    if (runtime_) checks_.judge(*runtime_, draft);
     if (global_step_ && max_steps_ && runtime_) {
-      mend_rate(*global_step_ - session_began_, 0, *max_steps_, *runtime_, *steps_rate_, draft);
+      mend_planned_rate(*global_step_ - session_began_, 0, *max_steps_, *runtime_, *steps_rate_,
+                        draft);
     }
     if (draft.log.summary && draft.log.summary->value == *samples_rate_) {
       draft.log.notices.push_back(

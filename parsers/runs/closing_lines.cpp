@@ -1,6 +1,8 @@
 #include "parsers/runs/closing_lines.h"
 
 #include <algorithm>
+#include <cmath>
+#include <string>
 
 #include "parsers/runs/run_builder.h"
 #include "parsers/scan/byte_search.h"
@@ -47,8 +49,12 @@ bool ClosingLines::see_trainer(const Line& line) {
     const auto samples = number_after(line, "'train_samples_per_second':");
     if (!runtime) return false;
     trainer_ = ended_ = true;
-    if (training_s_ && summary_) return true;  // another process says the same
+    if (training_s_ && summary_) {  // another process says the same
+      ++alike_;
+      return true;
+    }
     training_s_ = *runtime;
+    checks_.end_session(true);
     // Releases from 5.0 on, which quote their values, count samples wherever they say so.
     if (samples &&
         (has(line, "'train_steps_per_second':") || has(line, "'train_samples_per_second': '"))) {
@@ -115,8 +121,16 @@ bool ClosingLines::see_evaluator(const Line& line) {
   return true;
 }
 
+bool ClosingLines::unlike(const Line& line) const {
+  if (!training_s_ || !summary_ || !has(line, "'train_runtime':")) return false;
+  const auto runtime = number_after(line, "'train_runtime':");
+  constexpr double kSame = 0.02;  // processes of one run end together
+  return runtime && std::abs(*runtime - *training_s_) > std::max(1.0, kSame * *training_s_);
+}
+
 bool ClosingLines::see(const Line& line) {
   bool known = false;
+  if (!training_s_ && checks_.see_dict(line)) return false;
   if (has(line, "training throughput")) {
     Cursor cursor(line);
     cursor.skip_past("training throughput");
@@ -162,7 +176,15 @@ bool ClosingLines::said_for(const RunDraft& run) const {
 void ClosingLines::give_to(RunDraft& run) {
   if (table_ && summary_) call_steps(summary_->line);
   if (summary_) run.log.summary = summary_;
-  if (training_s_) run.log.totals.training_s = training_s_;
+  if (training_s_) {
+    run.log.totals.training_s = training_s_;
+    checks_.judge(*training_s_, run);
+  }
+  if (alike_ > 0) {
+    notices_.push_back({line_, std::to_string(alike_ + 1) +
+                                   " statements of nearly the same train_runtime: the first is "
+                                   "taken, the others as those of other processes"});
+  }
   if (wall_s_) run.log.totals.wall_s = wall_s_;
   if (!run.log.totals.wall_s && shell_s_) run.log.totals.wall_s = shell_s_;
   run.ended_well = run.ended_well || ended_;

@@ -9,6 +9,7 @@
 #include "parsers/core/notice.h"
 #include "parsers/core/run_log.h"
 #include "parsers/format.h"
+#include "parsers/runs/trainer_checks.h"
 
 namespace bertbench {
 
@@ -25,6 +26,9 @@ class ClosingLines {
   [[nodiscard]] bool of_trainer() const { return trainer_; }
   /// A statement was seen after the last record of `run`: a further record belongs to another run.
   [[nodiscard]] bool said_for(const RunDraft& run) const;
+  /// The line states another runtime of the Trainer than the one seen: not another process of the
+  /// same run, but another run.
+  [[nodiscard]] bool unlike(const Line& line) const;
   /// Moves what was seen into the run and starts afresh.
   void give_to(RunDraft& run);
 
@@ -38,7 +42,9 @@ class ClosingLines {
   std::vector<Notice> notices_;
   std::int64_t line_ = 0;
   bool ended_ = false, trainer_ = false;
-  bool table_ = false;  ///< the summary is a table's, whose steps per second did not follow yet
+  bool table_ = false;      ///< the summary is a table's, whose steps per second did not follow yet
+  std::int64_t alike_ = 0;  ///< further statements of nearly the same runtime
+  TrainerChecks checks_;
 };
 
 /// The line is one that the Hugging Face Trainer prints while it runs.

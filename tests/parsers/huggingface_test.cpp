@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -296,6 +297,78 @@ TEST(Huggingface, CountsSamplesInReleasesThatQuoteTheirValues) {
   ASSERT_TRUE(runs[0].summary);
   EXPECT_EQ(runs[0].summary->unit, RateUnit::sequences_per_second);
   EXPECT_EQ(runs[0].summary->value, 0.414);
+}
+
+// Short trainings, whose losses were never due, state only what they came to.
+TEST(Huggingface, TellsTrainingsThatStateTheirRuntimesOneAfterTheOther) {
+  const auto said = [](const std::string& runtime, const std::string& rate) {
+    return "{'train_runtime': " + runtime + ", 'train_samples_per_second': " + rate +
+           ", 'train_steps_per_second': 0.7, 'train_loss': 1.5, 'epoch': 1.0}\n";
+  };
+  const auto runs = read_text(said("12.5", "0.64") + said("9.2", "0.87") + said("20.1", "0.398"));
+  ASSERT_EQ(runs.size(), 3u);
+  const double rates[] = {0.64, 0.87, 0.398};
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(runs[i].summary->value, rates[i]);
+  const auto ranks = read_text(said("12.51", "0.64") + said("12.53", "0.639"));
+  ASSERT_EQ(ranks.size(), 1u);
+  EXPECT_EQ(ranks[0].summary->value, 0.64);
+  EXPECT_THAT(ranks[0].notices.at(0).text, testing::HasSubstr("those of other processes"));
+}
+
+TEST(Huggingface, TellsWhatEvaluationsTookOfTheRuntime) {
+  const auto eval = [](const char* epoch, const char* seconds) {
+    return std::string("{'eval_loss': 0.7, 'eval_runtime': ") + seconds +
+           ", 'eval_samples_per_second': 9.5" + epoch + "}\n";
+  };
+  const std::string end =
+      "{'train_runtime': 100.0, 'train_samples_per_second': 16.0, 'train_steps_per_second': 1.0, "
+      "'train_loss': 0.4, 'epoch': 2.0}\n";
+  const std::string loss = "{'loss': 0.5, 'learning_rate': 1e-05, 'epoch': 1.0}\n";
+  const auto told = [](const RunLog& run) {
+    return std::ranges::any_of(run.notices, [](const Notice& notice) {
+      return notice.text.find("evaluations took 40 of the 100 s") != std::string::npos;
+    });
+  };
+  const std::string first = eval(", 'epoch': 1.0", "15.0");
+  const auto runs = read_text(eval("", "30.0") + loss + first + first +
+                              eval(", 'epoch': 2.0", "'25'") + end + eval(", 'epoch': 2.0", "50"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_TRUE(told(runs[0])) << "not those before and behind, and each once";
+  EXPECT_EQ(runs[0].summary->value, 16);
+  EXPECT_FALSE(told(read_text(loss + end).at(0)));
+  const auto entry = [](const char* key, const char* seconds) {
+    return std::string("{\"epoch\": 1.0, \"") + key + "_loss\": 0.7, \"" + key +
+           "_runtime\": " + seconds + ", \"step\": 100}, ";
+  };
+  const auto state = read_text(
+      "{\"epoch\": 2.0, \"global_step\": 100, \"log_history\": [{\"epoch\": 1.0, \"loss\": 0.5, "
+      "\"step\": 50}, " +
+      entry("eval", "30.0") + entry("predict", "10.0") +
+      "{\"epoch\": 2.0, \"step\": 100, \"train_runtime\": 100.0, \"train_samples_per_second\": "
+      "16.0, \"train_steps_per_second\": 1.0}], \"max_steps\": 100}\n");
+  ASSERT_EQ(state.size(), 1u);
+  EXPECT_TRUE(told(state[0]));
+}
+
+// 250 steps of 16, said to be 4000 samples; an epoch of 40 samples ends with a batch of 8.
+TEST(Huggingface, TellsWhereBatchesThatWereNotFullAreCountedAsFull) {
+  const auto results = [](const char* epoch) {
+    return read_text(std::string("{\n    \"epoch\": ") + epoch +
+                     ",\n    \"train_runtime\": 1000.0,\n    \"train_samples\": 40,\n    "
+                     "\"train_samples_per_second\": 4.0,\n    \"train_steps_per_second\": "
+                     "0.25\n}\n");
+  };
+  const auto runs = results("83.33");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].summary->value, 4);
+  EXPECT_THAT(runs[0].notices,
+              testing::Contains(testing::Field(
+                  &Notice::text, testing::HasSubstr("is 20 % above train_samples x epoch"))));
+  const auto whole = results("99.5");
+  ASSERT_EQ(whole.size(), 1u);
+  for (const auto& notice : whole[0].notices) {
+    EXPECT_THAT(notice.text, testing::Not(testing::HasSubstr("above train_samples")));
+  }
 }
 
 }  // namespace
