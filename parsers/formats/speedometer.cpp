@@ -3,6 +3,7 @@
 //   INFO:root:Epoch[0] Batch [20]\tSpeed: 1067.63 samples/sec\taccuracy=0.877757       (to 1.3)
 //   INFO:root:Epoch[0] Batch [0-20]\tSpeed: 520.85 samples/sec\tacc=0.57               (1.4 on)
 //   Iter[3] Batch [200]\tSpeed: 70941.64 samples/sec\tTrain-accuracy=0.38               (2016)
+//   Batch [50] Speed: 26130.0133261041 samples/sec Train-accuracy=0.111875                (R)
 //   Epoch[0] Batch [49]\tSpeed: 1176.72 samples/sec\taccuracy=0.1\tlr=0.05             (gluon-cv)
 //   Epoch[0] Batch [49]\tSpeed: 829.012392 samples/sec\taccuracy=0.17          (gluon examples)
 //   [Epoch 0][Batch 99], Speed: 35.167 samples/sec, ObjLoss=8.1, ...            (gluon-cv, YOLO)
@@ -45,7 +46,7 @@ class SpeedometerParser final : public LineParser {
     std::int64_t epoch = 0, batch = 0;
     std::optional<std::int64_t> from;  ///< "[20-40]"
   };
-  static std::optional<Place> place_of(const Line& line);
+  [[nodiscard]] std::optional<Place> place_of(const Line& line) const;
   bool see_global_step(const Line& line, RunBuilder& out);
   bool see_epoch(const Line& line, RunBuilder& out);
   void see_arguments(const Line& line);
@@ -62,9 +63,18 @@ class SpeedometerParser final : public LineParser {
   double costs_s_ = 0, cost_batches_ = 0;
 };
 
-// "Epoch[3] Batch [20]", "Epoch[3] Batch [0-20]", "Iter[3] Batch[20]", "[Epoch 3][Batch 99]".
-std::optional<SpeedometerParser::Place> SpeedometerParser::place_of(const Line& line) {
+// "Epoch[3] Batch [20]", "Epoch[3] Batch [0-20]", "Iter[3] Batch[20]", "[Epoch 3][Batch 99]"; R
+// names no epoch: "Batch [20] Speed: ".
+std::optional<SpeedometerParser::Place> SpeedometerParser::place_of(const Line& line) const {
   Cursor cursor(line);
+  if (cursor.literal("Batch [")) {
+    const auto batch = cursor.integer();
+    if (!batch || *batch < 1 || *batch > 1'000'000'000'000 || !cursor.literal("] Speed: ")) {
+      return std::nullopt;
+    }
+    const std::int64_t epoch = std::max<std::int64_t>(0, epoch_);
+    return Place{epoch + (epoch_ >= 0 && *batch <= batch_ ? 1 : 0), *batch, std::nullopt};
+  }
   const bool gluon = cursor.skip_past("[Epoch ");
   if (!gluon && !cursor.skip_past("Epoch[") && !cursor.skip_past("Iter[")) return std::nullopt;
   const auto epoch = cursor.integer();

@@ -133,5 +133,22 @@ TEST(Speedometer, SaysThatGluonsExamplePrintsTheSpeedOfOneBatch) {
   EXPECT_FALSE(said("829.01 samples/sec\taccuracy=0.172578\n"));
 }
 
+// R names no epochs: the batches begin again.
+TEST(Speedometer, ReadsR) {
+  const auto runs = read_text(
+      "Start training with 1 devices\n"
+      "Batch [50] Speed: 26130.0133261041 samples/sec Train-accuracy=0.111875\n"
+      "Batch [100] Speed: 24854.37 samples/sec Train-accuracy=0.1348\n"
+      "[1] Train-accuracy=0.702357104700855\n"
+      "Batch [50] Speed: 25396.74 samples/sec Train-accuracy=0.94\n"
+      "Batch [100] Speed: nonsense\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[0].printed_rate, 26130.0133261041);
+  EXPECT_EQ(runs[0].records[2].step, 150);
+  EXPECT_EQ(runs[0].records[2].iterations, 50);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+}
+
 }  // namespace
 }  // namespace bertbench
