@@ -10,6 +10,9 @@
 //   global step: 10, epoch: 0, batch: 9, ...                          (BERT since PaddleNLP 2.3)
 //   global step 100, epoch: 1, batch: 99, loss: 0.5, speed: 2.34 step/s               (fine-tuning)
 //   epoch: 1, progress: 1/1, step: 30, loss: 10.5, ..., speed: 0.849662 steps/s, file: ...  (ERNIE)
+//   [train][1] progress: 1/1 step: 100, time: 6.095, speed: 16.406 steps/s                 (Knover)
+//   [date] [   TRAIN] - step 10 / 231: loss=0.82945 f1=0.37425 [step/sec: 4.88]         (PaddleHub)
+//   [date] [   TRAIN] - Epoch=1/3, Step=10/77 loss=0.8 lr=0.000050 step/sec=6.19 | ETA 00:03:46
 //
 // ips is avg_samples / avg_batch_cost of ONE card. A step is the job's all the same: the printed
 // rate is kept as steps/s, so that the sequences of the whole job follow from micro batch and
@@ -36,6 +39,8 @@ constexpr std::string_view kAnchors[] = {"avg_batch_cost:",
                                          "run_pretrain.py",
                                          " second, ips ",
                                          " steps/s",
+                                         "[step/sec: ",
+                                         " step/sec=",
                                          "] Local processes completed."};
 
 /// The steps/s behind `key`, NaN where its digits tell it worse than to 2 %, as "0.04" does.
@@ -71,6 +76,7 @@ class PaddleParser final : public LineParser {
   bool see_epoch_batch(Cursor& cursor, const Line& line, RunBuilder& out);
   bool see_ernie(const Line& line, RunBuilder& out);
   bool see_speed(const Line& line, RunBuilder& out);
+  bool see_hub(const Line& line, RunBuilder& out);
   void see_batch(double ips, double speed, RunLog& run);
   void see_launch(const Line& line);
   RunDraft& put(Sample sample, RunBuilder& out);
@@ -210,10 +216,13 @@ bool PaddleParser::see_epoch_batch(Cursor& cursor, const Line& line, RunBuilder&
   return see_global_step(base_ + *batch + 1, line, out);
 }
 
-// ERNIE and the BERT of 2019: the speed is that of the steps since the line before.
+// ERNIE and the BERT of 2019: the speed is that of the steps since the line before. Knover's time
+// is that of these steps; its losses stand on a line of their own.
 bool PaddleParser::see_ernie(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
-  if (!cursor.skip_past("progress: ") || !cursor.skip_past(", step: ")) return false;
+  if (!cursor.skip_past("progress: ")) return false;
+  const bool knover = line.text.starts_with("[train][");
+  if (!cursor.skip_past(knover ? " step: " : ", step: ")) return false;
   const auto step = cursor.integer();
   const auto speed = speed_after(line, ", speed:");
   if (!step || *step < 0 || !speed || find_text(line.text, " steps/s") == std::string_view::npos) {
@@ -226,8 +235,9 @@ bool PaddleParser::see_ernie(const Line& line, RunBuilder& out) {
   sample.loss = number_after(line, ", loss:");
   sample.line = line.number;
   sample.rank = line.rank;
+  if (knover && speed->value > 0) sample.seconds = 1 / speed->value;  // of one step
   put(sample, out).log.iteration_unit = IterationUnit::unknown;
-  ernie_ = true;
+  ernie_ = ernie_ || !knover;
   return true;
 }
 
@@ -246,6 +256,35 @@ bool PaddleParser::see_speed(const Line& line, RunBuilder& out) {
   sample.line = line.number;
   sample.rank = line.rank;
   put(sample, out).log.iteration_unit = IterationUnit::unknown;
+  return true;
+}
+
+// PaddleHub, whose second release counts the batches of an epoch.
+bool PaddleParser::see_hub(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("TRAIN] - ")) return false;
+  const bool epochs = cursor.literal("Epoch=");
+  const auto epoch = epochs ? cursor.integer() : 1;
+  if (!epoch || *epoch < 1 || (epochs ? !cursor.skip_past(", Step=") : !cursor.literal("step "))) {
+    return false;
+  }
+  const auto step = cursor.integer();
+  const bool slash = cursor.literal(epochs ? "/" : " / ");
+  const auto all = slash ? cursor.integer() : std::nullopt;
+  const auto speed = speed_after(line, epochs ? " step/sec=" : "[step/sec:");
+  constexpr std::int64_t kMost = 1'000'000'000;
+  if (!step || *step < 1 || *step > kMost || *epoch > kMost || !speed) return false;
+  if (epochs && (!all || *all < *step || *all > kMost)) return false;
+  Sample sample;
+  sample.step = epochs ? (*epoch - 1) * *all + *step : *step;
+  sample.rate = speed->value;
+  rough_ = rough_ || speed->rough;
+  sample.loss = number_after(line, " loss=");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  RunDraft& draft = put(sample, out);
+  draft.log.iteration_unit = IterationUnit::unknown;
+  if (!epochs && all && *all >= *step) draft.planned = *all;
   return true;
 }
 
@@ -273,7 +312,9 @@ void PaddleParser::see_launch(const Line& line) {
 }
 
 bool PaddleParser::parse(const Line& line, RunBuilder& out) {
-  if (see_step(line, out) || see_speed(line, out) || see_ernie(line, out)) return true;
+  if (see_step(line, out) || see_speed(line, out) || see_ernie(line, out) || see_hub(line, out)) {
+    return true;
+  }
   if (find_text(line.text, ", using time ") != std::string_view::npos &&
       find_text(line.text, "word/sec") != std::string_view::npos) {
     RunDraft& draft = out.run(WorkKind::training, line.number);

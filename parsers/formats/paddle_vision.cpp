@@ -13,6 +13,8 @@
 //       eta: ... batch_cost: 1.7087 data_cost: 0.0102 ips: 11.1193 images/s
 //   2020-09-25 15:11:54,840-INFO: iter: 2, lr: 0.000035, 'loss': '1264.2', batch_cost: 20.69376 s,
 //       eta: 6:53:11, ips: 0.38659 images/sec                            (PaddleDetection, 2020)
+//   2020-06-01 11:03:46,417-INFO: iter: 20, lr: 0.005000, 'loss': '38.3', time: 0.888,
+//       eta: 14:48:05                                                 (before September 2020)
 //   date [INFO] [TRAIN] epoch: 1, iter: 20/500, loss: 2.0, lr: 0.009, batch_cost: 0.5344,
 //       reader_cost: 0.07273, ips: 3.7425 samples/sec | ETA 00:04:16     (PaddleSeg)
 //   [Epoch 59, iter: 900] lr: 4e-05, loss: -0.89, avg_reader_cost: 0.00019 sec,
@@ -50,18 +52,12 @@ namespace {
 
 using Count = PaddleCount;
 
-constexpr std::string_view kAnchors[] = {"batch_cost: ",
-                                         ", batch_cost=",
-                                         "init nccl context nranks: ",
-                                         " train step:",
-                                         ", train batch ",
-                                         "][Avg]",
-                                         " distributed : False",
-                                         "pipeline with num_shards: ",
-                                         "GPUs used: ",
-                                         "INFO:     batch_size : ",
-                                         "INFO: TRAIN : ",
-                                         "INFO: VALID : "};
+constexpr std::string_view kAnchors[] = {
+    "batch_cost: ",  ", batch_cost=",           "init nccl context nranks: ",
+    " train step:",  ", train batch ",          "-INFO: iter: ",
+    "][Avg]",        " distributed : False",    "pipeline with num_shards: ",
+    "GPUs used: ",   "INFO:     batch_size : ", "INFO: TRAIN : ",
+    "INFO: VALID : "};
 
 // "2024/07/31 20:24:32", "2021-05-19 18:05:06", "07/21 14:40:44": the last names no year.
 double clock_of(const Line& line) {
@@ -162,6 +158,7 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   if (!cost) cost = number_after(line, "batch_cost=");
   if (!cost) cost = number_after(line, "elapse:");
   if (!cost) cost = number_after(line, " elapse ");
+  if (!cost && has(line, "-INFO: iter: ")) cost = number_after(line, "', time:");
   if (!count || !cost || !(*cost > 0 && *cost < kMostPaddle)) return false;
   auto ips = number_after(line, " ips:");
   if (!ips) ips = number_after(line, " ips ");

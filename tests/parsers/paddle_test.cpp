@@ -173,5 +173,41 @@ TEST(Paddle, TakesTheWordOfTheLauncherThatAllWentWell) {
   EXPECT_EQ(runs[0].outcome.status, Status::truncated);
 }
 
+TEST(Paddle, ReadsKnover) {
+  const auto runs = read_text(
+      "[train][1] progress: 1/1 step: 100, time: 8.000, speed: 12.500 steps/s\n"
+      "\tcurrent lr: 0.0000010\n"
+      "\tlm_loss: 3.4719, ppl: 32.1986, loss: 3.4719\n"
+      "[train][1] progress: 1/1 step: 200, time: 4.000, queue size: 3, speed: 25.000 steps/s\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[0].iterations, 100);
+  EXPECT_EQ(runs[0].records[0].seconds, 8);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 25);
+}
+
+TEST(Paddle, ReadsBothReleasesOfPaddleHub) {
+  const auto first = read_text(
+      "[2020-08-16 12:50:06,106] [   TRAIN] - step 10 / 231: loss=0.82945 f1=0.37425 [step/sec: "
+      "4.88]\n"
+      "[2020-08-16 12:50:08,067] [   TRAIN] - step 20 / 231: loss=0.51294 f1=0.04651 [step/sec: "
+      "5.10]\n"
+      "[2020-08-16 12:50:09,067] [    EVAL] - [dev dataset evaluation result] loss=0.5 [step/sec: "
+      "20.10]\n");
+  ASSERT_EQ(first.size(), 1u);
+  ASSERT_EQ(first[0].records.size(), 2u);
+  EXPECT_EQ(first[0].records[1].iterations, 10);
+  EXPECT_EQ(first[0].records[1].printed_rate, 5.1);
+  EXPECT_EQ(first[0].records[1].loss, 0.51294);
+  const auto second = read_text(
+      "[2021-01-11 17:21:22,101] [   TRAIN] - Epoch=1/3, Step=70/77 loss=1.0124 acc=0.7 "
+      "lr=0.000050 step/sec=6.25 | ETA 00:03:46\n"
+      "[2021-01-11 17:21:24,101] [   TRAIN] - Epoch=2/3, Step=10/77 loss=0.9 acc=0.7 lr=0.000050 "
+      "step/sec=6.19 | ETA 00:03:46\n");
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_EQ(second[0].records[1].step, 87);
+  EXPECT_EQ(second[0].records[1].iterations, 17);
+}
+
 }  // namespace
 }  // namespace bertbench

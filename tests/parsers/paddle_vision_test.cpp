@@ -257,5 +257,23 @@ TEST(PaddleVision, ReadsPaddleDetectionOf2020) {
   EXPECT_EQ(runs[0].facts.micro_batch_size.value, 8);
 }
 
+// Before September 2020 PaddleDetection told no ips: the time is the mean of the last steps.
+TEST(PaddleVision, ReadsTheTimesOfPaddleDetectionOf2019) {
+  const auto runs = read_text(
+      "2020-06-01 11:03:37,079-INFO: iter: 0, lr: 0.005, 'loss': '17.231026', time: 0.000, eta: "
+      "0:00:01\n"
+      "2020-06-01 11:03:46,500-INFO: iter: 20, lr: 0.005, 'loss': '38.345268', time: 0.471, eta: "
+      "14:48:05\n"
+      "2020-06-01 11:03:56,500-INFO: iter: 40, lr: 0.005, 'loss': '32.986351', time: 0.500, eta: "
+      "7:20:20\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].iterations, 20);
+  EXPECT_EQ(runs[0].records[1].seconds, 10);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 2);
+  EXPECT_NEAR(runs[0].records[1].time_s, 10, 1e-6);
+  EXPECT_FALSE(runs[0].facts.micro_batch_size.known());
+}
+
 }  // namespace
 }  // namespace bertbench
