@@ -3,10 +3,12 @@
 //   INFO:tensorflow:global step 60: loss = 7.3837 (2.239 sec/step)                    (TF-slim)
 //   INFO:tensorflow:Step 3800 per-step time 0.766s loss=1.343    (Object Detection API, TF 2)
 //   2017-03-28 14:51:04.380095: step 660, loss = 2.85 (729.8 examples/sec; 0.175 sec/batch)
+//   2020-12-23 23:10:53,279 __main__    : INFO     Train step 1400 -- Loss: 11.167, MLM: 10.475,
+//       SOP: 0.693, MLM_acc: 0.000, SOP_acc: 0.529 -- It/s: 1.69     (ALBERT of aws-samples, TF 2)
 //
 // TensorFlow hands each message to two loggers: see tf.cpp. Slim and the API time the one step in
 // front of the line, however many lie between two lines: its rate is a sample, and the clock is the
-// stamps'. The tutorials (CIFAR-10) time the interval, of all their GPUs.
+// stamps'. The tutorials (CIFAR-10) time the interval, of all their GPUs; so does AWS's ALBERT.
 #include <cmath>
 #include <optional>
 
@@ -21,7 +23,7 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {" sec/step)", " per-step time ", " sec/batch)",
-                                         "Finished training! Saving model"};
+                                         "Finished training! Saving model", " -- It/s: "};
 constexpr std::int64_t kMost = 1'000'000'000'000;
 
 struct Step {
@@ -29,6 +31,7 @@ struct Step {
   std::optional<double> loss;
   double seconds = kUnknown;   ///< of one step
   double examples = kUnknown;  ///< examples/s
+  double steps = kUnknown;     ///< steps/s of the interval
 };
 
 std::optional<double> above_zero(std::optional<double> value) {
@@ -81,6 +84,20 @@ std::optional<Step> tutorial_step(const Line& line) {
   return out;
 }
 
+// "Train step 1400 -- Loss: 11.167, ... -- It/s: 1.69"
+std::optional<Step> albert_step(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("Train step ")) return std::nullopt;
+  const auto step = cursor.integer();
+  const auto rate = above_zero(number_after(line, " -- It/s:"));
+  if (!step || !rate || !cursor.literal(" -- Loss: ")) return std::nullopt;
+  Step out;
+  out.number = *step;
+  out.loss = cursor.number();
+  out.steps = *rate;
+  return out;
+}
+
 class TfStepsParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -99,12 +116,13 @@ void TfStepsParser::put(const Step& step, double time_s, double resolution_s, co
   Sample sample;
   sample.step = step.number;
   sample.iterations = step_ >= 0 && step.number > step_ ? step.number - step_ : 1;
-  const bool intervals = !std::isnan(step.examples);
+  const bool examples = !std::isnan(step.examples);
+  const bool intervals = examples || !std::isnan(step.steps);
   if (!intervals && sample.iterations == 1 && step.number == step_ + 1) {
     sample.seconds = step.seconds;
   }
   one_step_ = one_step_ || (!intervals && sample.iterations > 1);
-  sample.rate = intervals ? step.examples : 1 / step.seconds;
+  sample.rate = examples ? step.examples : intervals ? step.steps : 1 / step.seconds;
   sample.time_s = time_s;
   sample.loss = step.loss;
   sample.line = line.number;
@@ -112,8 +130,7 @@ void TfStepsParser::put(const Step& step, double time_s, double resolution_s, co
   step_ = step.number;
   RunDraft& draft = out.add(WorkKind::training, sample);
   draft.log.iteration_unit = IterationUnit::optimizer_step;
-  draft.log.rate_unit =
-      intervals ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
+  draft.log.rate_unit = examples ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
   draft.log.clock_resolution_s = resolution_s;
   draft.log.clock_is_wall = true;
   draft.ended_well = false;
@@ -122,7 +139,8 @@ void TfStepsParser::put(const Step& step, double time_s, double resolution_s, co
 bool TfStepsParser::parse(const Line& line, RunBuilder& out) {
   const auto message = tf_message(line.text);
   if (!message) {
-    const auto step = tutorial_step(line);
+    auto step = tutorial_step(line);
+    if (!step) step = albert_step(line);
     if (!step) return false;
     put(*step, date_time(line.text).value_or(kUnknown), 1e-3, line, out);
     return true;

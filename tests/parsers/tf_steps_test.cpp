@@ -69,5 +69,25 @@ TEST(TfSteps, LeavesOtherSteps) {
   EXPECT_TRUE(read_text("INFO:tensorflow:global step 5: loss = 1.5 (-1 sec/step)\n").empty());
 }
 
+TEST(TfSteps, ReadsTheAlbertOfAwsSamples) {
+  const auto runs = read_text(
+      "[1,0]<stdout>:2020-12-23 23:10:47,361 __main__    : INFO     Train step 1390 -- Loss: "
+      "11.177, "
+      "MLM: 10.474, SOP_acc: 0.502 -- It/s: 1.70\n"
+      "[1,0]<stdout>:2020-12-23 23:10:53,361 __main__    : INFO     Train step 1400 -- Loss: "
+      "11.125, "
+      "MLM: 10.475, SOP_acc: 0.529 -- It/s: 1.69\n"
+      "[1,0]<stdout>:2020-12-23 23:10:54,000 __main__    : INFO     Validation step 1400 -- Loss: "
+      "11.0\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].iterations, 10);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 1.69);
+  EXPECT_EQ(runs[0].records[1].loss, 11.125);
+  EXPECT_EQ(runs[0].records[1].time_s, 6);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::iterations_per_second);
+  EXPECT_TRUE(runs[0].notices.empty());
+}
+
 }  // namespace
 }  // namespace bertbench
