@@ -10,6 +10,8 @@ constexpr OutcomeRule kRules[] = {
     {"Out of Memory", "", "", Status::out_of_memory, kMemory},
     {"Out Of Memory", "srun: error", "", Status::out_of_memory, kMemory},
     {"OOM when allocating", "", "", Status::out_of_memory, kMemory},
+    // What it prints of its chunks where the attempt was one; the error itself may be missing.
+    {"Current allocation summary follows", "", "", Status::out_of_memory, kMemory},
     {"emory isn't enough", "", "", Status::out_of_memory, kMemory},  // MindSpore
     {"emory not enough", "", "", Status::out_of_memory, kMemory},
     {"Allocate memory failed", "", "", Status::out_of_memory, kMemory},

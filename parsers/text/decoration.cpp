@@ -126,10 +126,14 @@ std::string_view behind_compose(std::string_view text) {
   return before == '-' || before == '_' ? text.substr(name + blanks + 2) : std::string_view{};
 }
 
-// "[pod/worker-0/pytorch] " of kubectl --prefix.
+// "[pod/worker-0/pytorch] " of kubectl --prefix, "[127.0.0.1.10000::stdout] " of kungfu-run.
 std::string_view behind_pod(std::string_view text) {
   const auto end = text.substr(0, 3 * kLongestName).find("] ");
-  return text.starts_with("[pod/") && end != npos ? text.substr(end + 2) : std::string_view{};
+  if (end == npos) return {};
+  const std::string_view label = text.substr(0, end);
+  const bool pod = label.starts_with("[pod/");
+  const bool kungfu = label.ends_with("::stdout") || label.ends_with("::stderr");
+  return pod || kungfu ? text.substr(end + 2) : std::string_view{};
 }
 
 // "[2024-05-01 10:00:00,123] ", "[INFO] ", "[bert.trainer] ", "[worker-0 pytorch] ", "[05/01

@@ -20,7 +20,8 @@ TEST(Transport, IsTakenOffWhateverRunsInIt) {
        {"2024-05-01T10:00:00.1234567Z ", "2024-05-01T10:00:00.123456789+00:00 ",
         "2024-05-01T10:00:00Z stdout F ", "[2024-05-01T10:00:00.123Z] ", "(train pid=123) ",
         "(RayTrainWorker pid=123, ip=10.0.0.2) ", "[pod/worker-0/pytorch] ", "trainer-1  | ",
-        "trainer_12 | ", "train\tRun training\t2024-05-01T10:00:00.1234567Z "}) {
+        "[127.0.0.1.10000::stdout] ", "[10.0.0.2.10001::stderr] ", "trainer_12 | ",
+        "train\tRun training\t2024-05-01T10:00:00.1234567Z "}) {
     EXPECT_EQ(without_transport(std::string(front) + "  File \"a.py\""), "  File \"a.py\"")
         << front;
   }

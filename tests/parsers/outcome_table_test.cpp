@@ -39,6 +39,13 @@ TEST(OutcomeTable, TellsHowRunsEnd) {
       {"run.sh: line 28:  8156 Killed                  python3 main.py\n"
        "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=191.batch cgroup.\n",
        Status::out_of_memory, "oom-kill"},
+      // TensorFlow's allocator, without the exception.
+      {"2019-08-01 10:00:01.5: W tensorflow/core/common_runtime/bfc_allocator.cc:314] Allocator "
+       "(GPU_0_bfc) ran out of memory trying to allocate 1.12GiB (rounded to 1207959552).  Current "
+       "allocation summary follows.\n"
+       "2019-08-01 10:00:01.6: I tensorflow/core/common_runtime/bfc_allocator.cc:929] Stats: \n"
+       "Limit:                 10922166272\n",
+       Status::out_of_memory, "trying to allocate 1.12GiB"},
       // Losses that are told, not printed as numbers.
       {"ERROR:tensorflow:Model diverged with loss = NaN.\n"
        "tensorflow.python.training.basic_session_run_hooks.NanLossDuringTrainingError: NaN loss "
