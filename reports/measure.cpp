@@ -6,6 +6,7 @@
 #include <cmath>
 #include <span>
 
+#include "parsers/core/text.h"
 #include "parsers/runs/closing_runs.h"
 #include "reports/deduce.h"
 #include "reports/estimators.h"
@@ -142,30 +143,61 @@ const Estimate* choose(std::span<const Estimate> estimates, const MeasureOptions
   return nullptr;
 }
 
+std::string rate_with_unit(const Estimate& estimate) {
+  const bool sequences = estimate.unit == RateUnit::sequences_per_second;
+  return fmt::format("{:.6g} {}", estimate.rate, sequences ? "sequences/s" : "iterations/s");
+}
+
+const Estimate* find_like(std::span<const Estimate> estimates, std::string_view estimator,
+                          const Estimate& chosen) {
+  const auto at = std::ranges::find(estimates, estimator, &Estimate::name);
+  return at != estimates.end() && at->unit == chosen.unit ? &*at : nullptr;
+}
+
 // A bar smooths its rates, and a mean of rates is above work over time: what the bar's own clock
-// and the log's closing rate say is told where it is far from them.
-void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+// says is told where it is far from them.
+void say_other_clock_of_bar(std::span<const Estimate> estimates, const Estimate& chosen,
+                            Trial& trial) {
   constexpr double kFar = 0.05;
   constexpr double kOtherSteps = 0.02;  // the clock's marks lie inside the window
-  for (const Estimate& estimate : estimates) {
-    const bool closing = estimate.name == "log_summary";
-    if (estimate.unit != chosen.unit || (!closing && estimate.name != "counter_clock")) continue;
-    const double gap = estimate.rate / chosen.rate - 1;
-    if (std::abs(gap) < (closing ? kFar : std::max(kFar, estimate.resolution + kOtherSteps))) {
-      continue;
-    }
-    // The reader says it where it knows the sequences of the log's steps.
-    const auto is_told = [](const Notice& notice) {
-      return notice.text.starts_with(kClosingStatement);
-    };
-    if (closing && std::ranges::any_of(trial.notices, is_told)) continue;
-    const bool sequences = estimate.unit == RateUnit::sequences_per_second;
+  const Estimate* clock = find_like(estimates, "counter_clock", chosen);
+  if (clock == nullptr) return;
+  const double gap = clock->rate / chosen.rate - 1;
+  if (std::abs(gap) < std::max(kFar, clock->resolution + kOtherSteps)) return;
+  trial.notices.push_back(
+      {0, fmt::format("the counter over the clock of whole seconds is {:.0f} % {} than the printed "
+                      "rates ({})",
+                      100 * std::abs(gap), gap < 0 ? "lower" : "higher", rate_with_unit(*clock))});
+}
+
+// The log's own closing rate is told where it is far from the rate that is used: 5 % from printed
+// ones. Times may rightly differ from it by evaluation and saving; twice as much is another batch.
+void say_closing_rate(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+  constexpr double kFar = 0.05;
+  constexpr double kApart = 2;
+  const Estimate* closing = find_like(estimates, "log_summary", chosen);
+  if (closing == nullptr || closing->rate == chosen.rate) return;
+  // The reader says it where it knows the sequences of the log's steps.
+  const auto is_told = [](const Notice& notice) {
+    return notice.text.starts_with(kClosingStatement);
+  };
+  if (std::ranges::any_of(trial.notices, is_told)) return;
+  const double ratio = closing->rate / chosen.rate;
+  if (chosen.name.starts_with("printed")) {
+    if (std::abs(ratio - 1) < kFar) return;
     trial.notices.push_back(
-        {0, fmt::format("{} is {:.0f} % {} than the printed rates ({:.6g} {})",
-                        closing ? "the log's own closing rate, of the whole run,"
-                                : "the counter over the clock of whole seconds",
-                        100 * std::abs(gap), gap < 0 ? "lower" : "higher", estimate.rate,
-                        sequences ? "sequences/s" : "iterations/s")});
+        {0, fmt::format("the log's own closing rate, of the whole run, is {:.0f} % {} than the "
+                        "printed rates ({})",
+                        100 * std::abs(ratio - 1), ratio < 1 ? "lower" : "higher",
+                        rate_with_unit(*closing))});
+  } else if (std::max(ratio, 1 / ratio) >= kApart) {
+    trial.notices.push_back(
+        {0,
+         fmt::format("the log's own closing rate, of the whole run, is {}, {:.3g} times as {} as "
+                     "{} gives: the batch, the world size or the accumulation may differ from "
+                     "the facts, or much of the run was not training",
+                     rate_with_unit(*closing), std::max(ratio, 1 / ratio),
+                     ratio > 1 ? "much" : "little", chosen.name)});
   }
 }
 
@@ -211,9 +243,10 @@ void choose_rate(const RunLog& log, const Window& window, const Estimates& estim
     say_other_clock(estimates.list, *chosen, window.size(), trial);
   }
   if (chosen->name.starts_with("printed")) {
-    say_other_rates(estimates.list, *chosen, trial);
-    say(mean_of_rates_misleads(records));
+    say_other_clock_of_bar(estimates.list, *chosen, trial);
+    say(mean_of_rates_misleads(records, log.rate_unit));
   }
+  say_closing_rate(estimates.list, *chosen, trial);
 }
 
 // Seconds per optimizer step in the window: the records' own, else differences of a clock that is
@@ -282,6 +315,15 @@ void describe_losses(const RunLog& log, Trial& trial) {
   }
 }
 
+// The counters of all readers go on in a skipped update: its micro-steps were done.
+void describe_skipped_steps(const RunLog& log, Trial& trial) {
+  if (!log.totals.skipped_steps || *log.totals.skipped_steps < 1) return;
+  trial.skipped_steps = log.totals.skipped_steps;
+  trial.notices.push_back({0, counted(*trial.skipped_steps, "optimizer step") +
+                                  " skipped after fp16 overflows: time and sequences of these "
+                                  "count, their updates were not applied"});
+}
+
 // A closing statement measures the whole run: alone it can stand for `auto` and `all` only.
 void cover_by_summary(const RunLog& log, const WindowRule& rule, Window& window, Trial& trial) {
   const bool whole = rule.kind == WindowRule::Kind::automatic || rule.kind == WindowRule::Kind::all;
@@ -344,6 +386,7 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
     reconcile(log, facts.sequences_per_optimizer_step(), conversion.per_iteration,
               estimates.in_sequences, trial);
   }
+  describe_skipped_steps(log, trial);
   trial.memory = memory_of(log);
   describe_losses(log, trial);
   return trial;

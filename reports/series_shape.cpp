@@ -79,7 +79,7 @@ void describe_steadiness(const RunLog& log, const Window& window, std::span<cons
   }
   if (out.state == Steadiness::slow_down && window.last > first) {
     trial.notices.push_back({0, fmt::format("the run slows down: iterations take {} longer after "
-                                            "step {} than before",
+                                            "step {} than at their fastest before",
                                             percent(change), before)});
     return;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <vector>
 
 #include "reports/stats/summary.h"
@@ -27,6 +28,20 @@ std::vector<double> ratios_of(const RunLog& log, std::span<const Record> window,
   return out;
 }
 
+constexpr std::string_view per_second(RateUnit unit) {
+  switch (unit) {
+    case RateUnit::iterations_per_second:
+      return "iterations/s";
+    case RateUnit::sequences_per_second:
+      return "sequences/s";
+    case RateUnit::tokens_per_second:
+      return "tokens/s";
+    case RateUnit::unknown:
+      break;
+  }
+  return "a second";
+}
+
 }  // namespace
 
 std::optional<std::string> stated_rate_is_apart(const RunLog& log, std::span<const Record> window,
@@ -42,7 +57,7 @@ std::optional<std::string> stated_rate_is_apart(const RunLog& log, std::span<con
       std::max(ratio, 1 / ratio), ratio > 1 ? "many" : "few");
 }
 
-std::optional<std::string> mean_of_rates_misleads(std::span<const Record> window) {
+std::optional<std::string> mean_of_rates_misleads(std::span<const Record> window, RateUnit unit) {
   constexpr double kMisleads = 0.03;
   double sum = 0, lines = 0, iterations = 0, time = 0;
   for (const Record& record : window) {
@@ -57,9 +72,9 @@ std::optional<std::string> mean_of_rates_misleads(std::span<const Record> window
   const double above = sum / lines / (iterations / time) - 1;
   if (!(above >= kMisleads)) return std::nullopt;
   return fmt::format(
-      "the printed rates differ: their mean, {:.6g}, is {:.0f} % above all work over the time that "
-      "they add up to ({:.6g})",
-      sum / lines, 100 * above, iterations / time);
+      "the printed rates differ: their mean, {:.6g} {}, is {:.0f} % above all work over the time "
+      "that they add up to ({:.6g})",
+      sum / lines, per_second(unit), 100 * above, iterations / time);
 }
 
 }  // namespace bertbench

@@ -21,7 +21,8 @@ namespace bertbench {
 
 /// What to tell when the plain mean of the window's printed rates is 3 % or more above the work
 /// over the time that they add up to. Rates of intervals that differ, by a warm-up or an evaluation
-/// within, have no mean that is a throughput. Nothing when they agree.
-[[nodiscard]] std::optional<std::string> mean_of_rates_misleads(std::span<const Record> window);
+/// within, have no mean that is a throughput. Nothing when they agree. `unit`: of the rates.
+[[nodiscard]] std::optional<std::string> mean_of_rates_misleads(std::span<const Record> window,
+                                                                RateUnit unit);
 
 }  // namespace bertbench

@@ -134,6 +134,7 @@ void read_trial(JsonReader& in, Trial& trial) {
     trial.iterations = {o.count("seen").value_or(0), o.count("dropped").value_or(0),
                         o.count("used").value_or(0)};
   });
+  trial.skipped_steps = in.count("skipped_steps");
   in.require("window");
   in.object("window", [&](JsonReader& o) { read_window(o, trial.window); });
   trial.sequences_per_second = in.number("sequences_per_second");

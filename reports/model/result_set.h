@@ -78,6 +78,7 @@ struct Trial {
   std::string log, format;
   Outcome outcome;
   IterationCounts iterations;
+  std::optional<std::int64_t> skipped_steps;  ///< updates of the run left out for fp16 overflows
   WindowUsed window;
   std::optional<double> sequences_per_second;   ///< of the whole job
   std::optional<double> iterations_per_second;  ///< when batch or world size is unknown

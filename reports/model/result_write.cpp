@@ -149,6 +149,7 @@ Json write(const Trial& trial) {
   put(json, "format", trial.format);
   json["outcome"] = write(trial.outcome);
   json["iterations"] = write(trial.iterations);
+  put(json, "skipped_steps", trial.skipped_steps);
   json["window"] = write(trial.window);
   put(json, "sequences_per_second", trial.sequences_per_second);
   put(json, "iterations_per_second", trial.iterations_per_second);

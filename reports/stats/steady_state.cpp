@@ -67,7 +67,11 @@ std::optional<SteadyState> steady_state(std::span<const double> series) {
   out.steadiness = Steadiness::warm_up;
   for (std::size_t segment = 0; segment < steady; ++segment) {
     if (passing(segment)) continue;
-    if (level_of(segment) < out.level * (1 - kSameLevel)) out.steadiness = Steadiness::slow_down;
+    const double level = level_of(segment);
+    if (level >= out.level * (1 - kSameLevel)) continue;
+    // The mean of all before holds the warm-up and may be as slow as the end.
+    out.earlier = out.steadiness == Steadiness::slow_down ? std::min(out.earlier, level) : level;
+    out.steadiness = Steadiness::slow_down;
   }
   return out;
 }

@@ -40,6 +40,7 @@ Trial full_trial() {
   out.time_parts = TimeRecord{12.5, {{"warm_up", 2.5}, {"steady", 10}}, {{"warm_up", 0, 2.5}}};
   out.memory = MemoryRecord{1 << 30, std::int64_t{16} << 30, "log"};
   out.energy_j = 1234.5;
+  out.skipped_steps = 9;
   out.energy_per_sequence_j = 0.25;
   out.loss_first = 11.2;
   out.loss_last = -0.0;

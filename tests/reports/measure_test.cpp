@@ -289,6 +289,51 @@ TEST(MeasureTrial, AClosingRateFarFromThePrintedOnesIsToldBesideThem) {
   EXPECT_EQ(told(81.295).find("closing rate"), std::string::npos) << "told once";
 }
 
+// 30 steps of 0.1 s and 2 GPUs of 8 sequences: 160 a second.
+TEST(MeasureTrial, AClosingRateThatNeedsAnotherBatchThanTheFactsIsTold) {
+  RunLog log = log_of_seconds(std::vector<double>(30, 0.1));
+  const auto told = [&](double closing) {
+    log.summary = Stated{closing, RateUnit::sequences_per_second, 0};
+    const Trial trial = measure_trial(log, facts(8, 1, 1, 2), with_window("all"));
+    EXPECT_EQ(trial.estimator, "step_time");
+    return notices(trial);
+  };
+  EXPECT_THAT(told(20), HasSubstr("is 20 sequences/s, 8 times as little as step_time gives"));
+  EXPECT_THAT(told(320), HasSubstr("2 times as much"));
+  EXPECT_THAT(told(120), testing::Not(HasSubstr("closing rate"))) << "evaluation and saving";
+}
+
+TEST(MeasureTrial, SkippedUpdatesAreCountedAndTold) {
+  RunLog log = log_of_seconds(std::vector<double>(30, 0.1));
+  EXPECT_FALSE(measure_trial(log, {}, {}).skipped_steps);
+  log.totals.skipped_steps = 0;
+  EXPECT_FALSE(measure_trial(log, {}, {}).skipped_steps);
+  log.totals.skipped_steps = 3;
+  const Trial trial = measure_trial(log, {}, {});
+  EXPECT_EQ(trial.skipped_steps, 3);
+  EXPECT_THAT(notices(trial), HasSubstr("3 optimizer steps skipped after fp16 overflows"));
+}
+
+// A clock that begins with the first record says nothing of the 1000 steps in front of it.
+TEST(Estimators, TotalTimeOfALogThatBeginsInTheMiddle) {
+  RunLog log;
+  log.clock_resolution_s = 1e-3;
+  for (int i = 0; i < 11; ++i) {
+    Record record;
+    record.step = 1000 + 50 * i;
+    record.iterations = i == 0 ? 1000 : 50;
+    record.time_s = 5.0 * i;
+    if (i > 0) record.seconds = 5;
+    log.records.push_back(record);
+  }
+  const auto total = [&] {
+    return measure_trial(log, {}, with_window("all")).estimators["total_time"];
+  };
+  EXPECT_DOUBLE_EQ(total(), 10);
+  log.records[0].seconds = 50;  // it tells its own time: 1500 steps in 100 s
+  EXPECT_DOUBLE_EQ(total(), 15);
+}
+
 TEST(Estimators, ARatePrintedOnceIsNoRedrawOfABar) {
   RunLog log = log_of_seconds(std::vector<double>(30, 0.1));
   log.rate_unit = RateUnit::sequences_per_second;

@@ -42,6 +42,7 @@ TEST(ResultIo, WhatIsWrittenReadsBackAsTheSameText) {
   trial.attempt = 3;
   trial.telemetry = {{"samples", 3}, {"cpu", {{"other_cores", 0.5}}}};
   trial.energy_j = 1234.5;
+  trial.skipped_steps = 9;
   trial.energy_per_sequence_j = 0.25;
   trial.log = "a/b <script>.log";
   trial.outcome = {.status = Status::stalled, .step = 7, .line = 8, .detail = "no output for 60 s"};

@@ -63,6 +63,16 @@ TEST(SeriesShape, ASlowDownInsideTheWindowIsSaid) {
   EXPECT_THAT(measured(log, "20:90").notices, Not(says("slows down")));
 }
 
+// The mean of all before, 1.13 times a fast iteration, is slower than the end.
+TEST(SeriesShape, ASlowDownIsMeasuredFromTheFastestLevelNotFromTheWarmUp) {
+  RunLog log = run(200);
+  for (std::size_t i = 0; i < 20; ++i) log.records[i].seconds *= 2;
+  for (std::size_t i = 150; i < 200; ++i) log.records[i].seconds *= 1.1;
+  const Trial trial = measured(log, "20:200");
+  EXPECT_THAT(trial.notices, says("longer after step 150 than at their fastest before"));
+  EXPECT_NEAR(*trial.steady_state->change, 0.1, 0.004);
+}
+
 TEST(SeriesShape, PeriodicWorkIsToldWithTheRateWithoutIt) {
   RunLog log = run(200);
   for (std::size_t i = 19; i < 200; i += 20) log.records[i].seconds += 0.4;

@@ -56,12 +56,13 @@ TEST(MeanOfRates, IsToldWhereAWarmUpLiftsItAboveWorkOverTime) {
     record.printed_rate = rate;
     records.push_back(record);
   }
-  EXPECT_EQ(mean_of_rates_misleads(records).value_or(""),
-            "the printed rates differ: their mean, 420, is 46 % above all work over the time that "
-            "they add up to (288.235)");
+  const auto unit = RateUnit::tokens_per_second;
+  EXPECT_EQ(mean_of_rates_misleads(records, unit).value_or(""),
+            "the printed rates differ: their mean, 420 tokens/s, is 46 % above all work over the "
+            "time that they add up to (288.235)");
   records.front().printed_rate = 480;
-  EXPECT_FALSE(mean_of_rates_misleads(records));
-  EXPECT_FALSE(mean_of_rates_misleads({}));
+  EXPECT_FALSE(mean_of_rates_misleads(records, unit));
+  EXPECT_FALSE(mean_of_rates_misleads({}, unit));
 }
 
 }  // namespace
