@@ -20,8 +20,8 @@ struct SteadyState {
   Steadiness steadiness = Steadiness::flat;
   std::size_t first = 0;  ///< index of the first value of the last level
   double level = 0;       ///< mean of the last level, as the series (clipped for outliers)
-  double earlier =
-      0;  ///< mean of all before, of a slow-down the fastest level before; 0: nothing before
+  /// Mean of all that stands before, of a slow-down the fastest level before; 0: nothing before.
+  double earlier = 0;
 };
 
 /// Seconds per iteration, all > 0. Change points (reports/stats/change_points.h) are sought in at
