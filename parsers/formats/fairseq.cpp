@@ -14,6 +14,8 @@
 // so sentences/s = bsz * wps / wpb. Since 0.9 an inner line covers the updates since the one
 // before; earlier, and in the lines of an epoch, it is the mean of the epoch. An update is an
 // optimizer step: --update-freq is in bsz. Lines of validation have the same keys behind `valid`.
+// On TPUs the releases of 2020 see only the update that is logged, so that ups and wps are of one
+// update over the time of all ("this causes wps to be misreported", fairseq/trainer.py).
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -148,6 +150,8 @@ class FairseqParser final : public LineParser {
  private:
   bool see_progress(const Line& line, const Fields& fields, RunBuilder& out);
   void begin_run(const Line& line, RunBuilder& out);
+  void see_updates(const Fields& fields, const Sample& sample);
+  void end_inner();
   void see_mlperf(const Line& line);
 
   RunDraft* epochs_ = nullptr;  ///< means of epochs, for a run without inner lines
@@ -157,9 +161,41 @@ class FairseqParser final : public LineParser {
   double official_start_ms_ = kUnknown;
   std::int64_t last_update_ = 0;
   bool old_ = false, wall_clock_ = false;
+  std::int64_t intervals_ = 0;      ///< inner lines with an earlier one of their run
+  std::int64_t of_one_ = 0;         ///< of these, whose ups is that of one update
+  double inner_time_s_ = kUnknown;  ///< of the newest inner line
+  std::int64_t inner_updates_ = 0;
 };
 
+// One update over the time of at least kFew: no rounding and no pause makes a rate that low.
+void FairseqParser::see_updates(const Fields& fields, const Sample& sample) {
+  constexpr std::int64_t kFew = 4;
+  constexpr double kNear = 0.25;
+  const double seconds = sample.time_s - inner_time_s_;
+  const std::int64_t updates = sample.step - inner_updates_;
+  inner_time_s_ = sample.time_s;
+  inner_updates_ = sample.step;
+  const bool exact = fields.wps && fields.wpb && *fields.wpb > 0;
+  const double rate = exact ? *fields.wps / *fields.wpb : fields.ups.value_or(kUnknown);
+  if (!(seconds > 0) || !(rate > 0) || updates < kFew) return;
+  ++intervals_;
+  if (std::abs(rate * seconds - 1) <= kNear) ++of_one_;
+}
+
+void FairseqParser::end_inner() {
+  if (inner_ != nullptr && !old_ && of_one_ > 0 && 2 * of_one_ > intervals_) {
+    inner_->log.rate_unit = RateUnit::unknown;
+    inner_->log.notices.push_back(
+        {0,
+         "ups and wps count one update a line, as fairseq does on TPUs, though the counter tells "
+         "more: no rate is taken from them"});
+  }
+  intervals_ = of_one_ = 0;
+  inner_time_s_ = kUnknown;
+}
+
 void FairseqParser::begin_run(const Line& line, RunBuilder& out) {
+  end_inner();
   out.close(WorkKind::training);
   out.close(WorkKind::evaluation);
   inner_ = &out.run(WorkKind::training, line.number);
@@ -233,6 +269,7 @@ bool FairseqParser::see_progress(const Line& line, const Fields& fields, RunBuil
   }
   last_update_ = sample.step;
   draft.add(sample);
+  if (!fields.epoch) see_updates(fields, sample);
   inner_->last_line = std::max(inner_->last_line, line.number);
   if (fields.bsz && !fields.epoch) {
     low_bsz_ = std::fmin(low_bsz_, *fields.bsz);
@@ -302,6 +339,7 @@ bool FairseqParser::parse(const Line& line, RunBuilder& out) {
 }
 
 void FairseqParser::finish(RunBuilder& out) {
+  end_inner();
   // An epoch's mean stands beside the inner lines of the same updates.
   auto& drafts = out.drafts();
   for (std::size_t i = 0; i + 1 < drafts.size(); ++i) {

@@ -1,4 +1,5 @@
 // The lines are written after what fairseq prints; the sample is a run of fairseq 0.12.2.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -115,6 +116,28 @@ TEST(Fairseq, ReadsItsTqdmBars) {
   EXPECT_EQ(runs[0].records[2].time_s, 150);
   EXPECT_EQ(runs[0].records[2].printed_rate, 1024);
   EXPECT_EQ(runs[0].facts.global_batch_size.value, 512);
+}
+
+TEST(Fairseq, TakesNoRateFromLinesThatCountOneUpdate) {
+  const auto line = [](const char* time, const char* wps, const char* wpb, int updates) {
+    return fmt::format(
+        "2020-07-17 07:{} | INFO | train_inner | epoch 001:   {} / 160368 loss=9.3, wps={}, "
+        "ups=0.04, wpb={}, bsz=80, num_updates={}, lr=3e-05, train_wall=13\n",
+        time, updates, wps, wpb, updates);
+  };
+  const auto tpu =
+      read_text(line("11:02", "57.3", "1613", 2800) + line("11:31", "53.5", "1504", 2900) +
+                line("12:00", "16.2", "469", 3000));
+  ASSERT_EQ(tpu.size(), 1u);
+  EXPECT_EQ(tpu[0].rate_unit, RateUnit::unknown);
+  EXPECT_EQ(tpu[0].records[2].time_s, 58);
+  EXPECT_EQ(tpu[0].records[2].iterations, 100);
+  EXPECT_THAT(tpu[0].notices.at(0).text, testing::HasSubstr("one update a line"));
+
+  const auto gpu =
+      read_text(line("11:02", "5730", "1613", 2800) + line("11:31", "5350", "1504", 2900));
+  ASSERT_EQ(gpu.size(), 1u);
+  EXPECT_EQ(gpu[0].rate_unit, RateUnit::sequences_per_second);
 }
 
 TEST(Fairseq, ReadsTheLinesOf2017) {
