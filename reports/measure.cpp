@@ -64,7 +64,7 @@ struct Estimates {
 Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& conversion,
                       const Facts& facts, IterationUnit unit, Trial& trial) {
   std::vector<Estimate> converted;
-  std::string left_out;
+  std::string left_out, tokens;
   for (Estimate estimate : estimates) {
     if (const auto rate = in_sequences(estimate, conversion)) {
       estimate.rate = *rate;
@@ -72,8 +72,14 @@ Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& convers
       converted.push_back(estimate);
     } else {
       left_out += fmt::format("{}{}", left_out.empty() ? "" : ", ", estimate.name);
+      if (estimate.unit == RateUnit::tokens_per_second) {
+        tokens += fmt::format("{}{:.6g} tokens/s by {}", tokens.empty() ? "" : ", ", estimate.rate,
+                              estimate.name);
+      }
     }
   }
+  // What the log says is told all the same where no fact makes sequences of it.
+  if (!tokens.empty()) trial.notices.push_back({0, "as the log counts them: " + tokens});
   const std::string missing = missing_facts(facts, unit);
   const std::string remedy = missing.empty() ? std::string() : "; give " + missing;
   if (!converted.empty()) {
@@ -105,8 +111,6 @@ Estimates shown_estimates(const RunLog& log, const Window& window, const Convers
     });
   }
   Estimates shown = in_one_unit(std::move(all), conversion, facts, log.iteration_unit, trial);
-  // A trial without a rate does not tell the unit of its estimates, which is then sequences/s.
-  if (!window.covered && !shown.in_sequences) shown.list.clear();
   for (Estimate& estimate : shown.list) {
     if (compat_dlperf) estimate.rate = round_dlperf(estimate.rate);
     trial.estimators[std::string(estimate.name)] = estimate.rate;
@@ -122,7 +126,11 @@ const Estimate* choose(std::span<const Estimate> estimates, const MeasureOptions
   if (options.estimator.empty()) {
     const Estimate* chosen = default_estimate(estimates);
     if (chosen == nullptr && trial.window.covered) {
-      trial.notices.push_back({0, "the log gives no rate"});
+      const bool whole =
+          std::ranges::find(estimates, "total_time", &Estimate::name) != estimates.end();
+      trial.notices.push_back(
+          {0, std::string("the log gives no rate") +
+                  (whole ? " but that of all its time, which --estimator total_time takes" : "")});
     } else if (chosen != nullptr && chosen->whole_seconds && chosen->resolution > 0.01) {
       trial.notices.push_back({0, fmt::format("counter_clock is uncertain by {:.1f} %: the clock "
                                               "shows whole seconds and the window is short",
@@ -375,6 +383,11 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
   const Estimates estimates =
       shown_estimates(log, window, conversion, facts, options.compat_dlperf, trial);
   if (window.covered) choose_rate(log, window, estimates, conversion, options, trial);
+  // A trial without a rate does not tell the unit of its estimates, which is then sequences/s.
+  if (!trial.sequences_per_second && !estimates.in_sequences && !trial.iterations_per_second) {
+    trial.estimators.clear();
+    trial.resolution.clear();
+  }
   if (window.covered && !options.summary_only) {
     if (const auto steps = step_seconds(log, window, facts); !steps.empty()) {
       const auto times = quantiles(steps, {0.5, 0.9, 0.99});

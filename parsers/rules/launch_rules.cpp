@@ -159,8 +159,8 @@ void FactRules::see_launcher(const Line& line) {
   if (has(line, "devices (GPUs/TPUs)")) world("training on ", false);  // fairseq
   // MXNet's scripts: "0,1,2,3", of one worker where there are several
   // the SQuAD script of gluon-nlp calls it gpu.
-  const bool squad = has(line, " bert_dataset='");
-  const std::string_view key = squad ? " gpu='" : " gpus='";
+  const bool fine_tuning = has(line, " bert_dataset='");
+  const std::string_view key = fine_tuning ? " gpu='" : " gpus='";
   const auto list = line.text.find(key);
   if (list != std::string_view::npos && !has(line, "='horovod'") && !has(line, "='dist")) {
     const auto begin = list + key.size();
@@ -170,6 +170,11 @@ void FactRules::see_launcher(const Line& line) {
         std::ranges::all_of(gpus, [](auto gpu) { return to_int(gpu).has_value(); })) {
       state(line, Key::world, std::to_string(gpus.size()));
     }
+  }
+  // Without quotes its fine-tuning scripts, which all take one GPU, mean which one.
+  Cursor which(line);
+  if (fine_tuning && which.skip_past(" gpu=") && which.integer().value_or(-1) >= 0) {
+    state(line, Key::world, "1");
   }
   Cursor each(line);
   if (line.text.starts_with("Per-GPU Batch Size ") && each.skip_past("Size ")) {

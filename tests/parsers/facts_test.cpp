@@ -82,6 +82,8 @@ TEST(Facts, CommandLinesOfLaunchersTellWorldAndPrecision) {
       {"mpirun -np 16 -H n1:8,n2:8 -x NCCL_DEBUG=INFO python a.py\n", 0, 0, 16, ""},
       {"+ mpirun --allow-run-as-root -n 16 -npernode 8 python a.py\n", 2, 8, 16, ""},
       {"mpirun -np 1 ./start_all.sh\n", 0, 0, 0, ""},
+      {"Running mpiexec.hydra -np 8 -ppn 2 -f hosts -l -genv OMP_NUM_THREADS=24 sh a.sh\n", 4, 2, 8,
+       ""},
       {"horovodrun -np 4 -H localhost:4 python a.py --bf16\n", 0, 0, 4, "bf16"},
       {"srun --nodes=4 --ntasks-per-node=8 python a.py\n", 4, 8, 32, ""},
       {"Namespace(lr=0.1, world_size=8)\n", 0, 0, 8, ""},
@@ -185,6 +187,12 @@ TEST(Facts, TheSquadScriptOfGluonTellsItsGpus) {
   EXPECT_EQ(run_behind(head + "0,2', lr=3e-05)\n").facts.world(), 2);
   EXPECT_FALSE(run_behind("Namespace(batch_size=4, gpu='2', lr=3e-05)\n").facts.world())
       << "other scripts name the device of one process";
+  // Without quotes it is which one.
+  const std::string which = "Namespace(accumulate=None, batch_size=32, bert_dataset='wiki', gpu=";
+  EXPECT_EQ(run_behind(which + "5, lr=3e-05)\n").facts.world(), 1);
+  EXPECT_FALSE(run_behind(which + "None, lr=3e-05)\n").facts.world()) << "the CPU";
+  EXPECT_FALSE(run_behind("Namespace(accumulate=None, gpu=8, model_name='xlnet')\n").facts.world())
+      << "there it is a number of GPUs, of none when 0";
 }
 
 TEST(Facts, CommunicatorsOfOneSizeTellTheWorld) {

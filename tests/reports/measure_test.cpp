@@ -334,6 +334,22 @@ TEST(Estimators, TotalTimeOfALogThatBeginsInTheMiddle) {
   EXPECT_DOUBLE_EQ(total(), 15);
 }
 
+// One epoch told by its time alone: 12277 batches of unknown size in 3322.5 s.
+TEST(Estimators, ATotalThatNobodyChoseHasNoUnitAndIsNotShown) {
+  RunLog log;
+  log.iteration_unit = IterationUnit::micro_step;
+  log.records.resize(1);
+  log.records[0].step = log.records[0].iterations = 12277;
+  log.totals.training_s = 3322.5;
+  log.totals.iterations = 12277;
+  const Trial unknown = measure_trial(log, {}, {});
+  EXPECT_TRUE(unknown.estimators.empty()) << "3.7 iterations/s would stand under sequences/s";
+  const Trial known = measure_trial(log, facts(32, 1, 1, 1), {});
+  EXPECT_NEAR(known.estimators.at("total_time"), 118.24, 0.01);
+  EXPECT_FALSE(known.sequences_per_second);
+  EXPECT_THAT(notices(known), HasSubstr("which --estimator total_time takes"));
+}
+
 TEST(Estimators, ARatePrintedOnceIsNoRedrawOfABar) {
   RunLog log = log_of_seconds(std::vector<double>(30, 0.1));
   log.rate_unit = RateUnit::sequences_per_second;

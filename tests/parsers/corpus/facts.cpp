@@ -142,9 +142,11 @@ const Said kSaid[] = {
      "framework=mxnet; precision=fp16; micro_batch=16; accumulation=2; world=8"},
     {"mxnet/gluonnlp_mrpc.log",
      "framework=mxnet; precision=fp32; sequence_length=128; micro_batch=32; accumulation=1; "
+     "world=1; "
      "optimizer=bertadam"},
     {"mxnet/gluonnlp_squad_large.log",
-     "framework=mxnet; sequence_length=384; micro_batch=4; accumulation=6; optimizer=adam"},
+     "framework=mxnet; sequence_length=384; micro_batch=4; accumulation=6; world=1; "
+     "optimizer=adam"},
     {"mxnet/gluonnlp_transformer_ende.log", "framework=mxnet; world=4; optimizer=adam"},
     {"mxnet/gluonnlp_xlnet_sst.log",
      "framework=mxnet; sequence_length=128; micro_batch=32; accumulation=1"},
