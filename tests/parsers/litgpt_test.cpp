@@ -25,15 +25,30 @@ TEST(Litgpt, ReadsTheMicroStepsOf2023) {
   EXPECT_TRUE(run.notices.empty());
 }
 
-// Counted from 0, and a first update that would tell two lengths.
-TEST(Litgpt, CountsTheIterationsOfAnUpdateFromNought) {
+// Iterations from 0, and the step in front of the update.
+TEST(Litgpt, CountsTheIterationsOfAnUpdateByTwoOfThem) {
   const auto runs = read_text(
-      "iter 3 step 1: loss 4.5000, iter time: 200.00ms (optimizer.step)\n"
-      "iter 7 step 2: loss 4.2500, iter time: 200.00ms (optimizer.step)\n"
-      "iter 11 step 3: loss 4.1000, iter time: 200.00ms (optimizer.step)\n");
+      "iter 31 step 1: loss 2.4069, perp 11.0996, iter time: 2000.00ms (optimizer.step)\n"
+      "Validating ...\n"
+      "step 31: val loss 2.2874, val perp 9.8491, val time: 79658.99ms\n"
+      "iter 47 step 2: loss 2.3069, perp 10.0996, iter time: 2000.00ms (optimizer.step)\n"
+      "iter 63 step 3: loss 2.2069, perp 9.0996, iter time: 2000.00ms (optimizer.step)\n");
   ASSERT_EQ(runs.size(), 1u);
-  EXPECT_EQ(runs[0].facts.gradient_accumulation_steps.value, 4);
+  EXPECT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].facts.gradient_accumulation_steps.value, 16);
   EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("only of those that step"));
+}
+
+TEST(Litgpt, ReadsIterationsWithoutSteps) {
+  const auto runs = read_text(
+      "iter 65496: loss 1.2029, time: 101.50ms\n"
+      "iter 65497: loss 1.5817, time: 184.24ms\n"
+      "RuntimeError: CUDA out of memory.\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "litgpt");
+  EXPECT_EQ(runs[0].records[0].seconds, 0.1015);
+  EXPECT_EQ(runs[0].outcome.status, Status::out_of_memory);
+  EXPECT_FALSE(runs[0].facts.gradient_accumulation_steps.known());
 }
 
 TEST(Litgpt, ReadsTheColumnsSince2024) {
