@@ -26,6 +26,7 @@
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/scan/byte_search.h"
+#include "parsers/text/argument_text.h"
 #include "parsers/text/cursor.h"
 
 namespace bertbench {
@@ -149,7 +150,8 @@ bool PaddleParser::see_step(const Line& line, RunBuilder& out) {
   sample.rank = line.rank;
   // Words of a batch without a fixed length are no sequences.
   words_ = words_ || find_text(line.text, "words/sec") != std::string_view::npos;
-  const bool sequences = find_text(line.text, "sequences/sec") != std::string_view::npos;
+  const bool sequences =
+      has(line, "sequences/sec") || has(line, " sample/sec") || has(line, " samples/sec");
   if (sequences) sample.rate = *ips / *samples;
   RunDraft& draft = put(sample, out);
   // PaddleNLP's other scripts count optimizer steps or batches, by script.

@@ -97,6 +97,7 @@ class PaddleVisionParser final : public LineParser {
   double mean_s_ = 0;  ///< since the epoch began
   std::optional<std::int64_t> batch_, global_, world_;
   bool in_train_ = false, mean_ = false, all_cards_ = false, untold_length_ = false;
+  bool ips_ = false;
 };
 
 // The counter of the run. False: another run begins.
@@ -163,6 +164,7 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   auto ips = number_after(line, " ips:");
   if (!ips) ips = number_after(line, " ips ");
   if (!ips) ips = number_after(line, " avg_ips:");
+  ips_ = ips_ || ips.has_value();
   if (!counts_on(*count) && run_ != nullptr) {
     out.close(WorkKind::training);
     run_ = nullptr;
@@ -263,7 +265,7 @@ void PaddleVisionParser::finish(RunBuilder& out) {
     if (batch_) facts.micro_batch_size.set(*batch_, FactSource::log);
     if (world_ && *world_ >= 1 && *world_ < 1'000'000) {
       facts.world_size.set(*world_, FactSource::log);
-    } else {
+    } else if (ips_) {
       tell(
           "ips is of one card: where the log does not tell how many there are, --nodes and "
           "--gpus-per-node give the rate of the job");

@@ -209,5 +209,18 @@ TEST(Paddle, ReadsBothReleasesOfPaddleHub) {
   EXPECT_EQ(second[0].records[1].iterations, 17);
 }
 
+// The benchmark callback of PaddleNLP's Trainer.
+TEST(Paddle, TakesSamplesForSequences) {
+  const auto step = [](int n) {
+    return "[2022-09-21 11:48:01,100] [    INFO] - global step " + std::to_string(n) +
+           " / 1000, loss: 0.512345, avg_reader_cost: 0.00123 sec, avg_batch_cost: 0.25000 sec, "
+           "avg_samples: 32.00000, ips: 128.00000 sample/sec\n";
+  };
+  const auto runs = read_text(step(20) + step(40));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 4);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 32);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -273,6 +273,7 @@ TEST(PaddleVision, ReadsTheTimesOfPaddleDetectionOf2019) {
   EXPECT_EQ(runs[0].records[1].printed_rate, 2);
   EXPECT_NEAR(runs[0].records[1].time_s, 10, 1e-6);
   EXPECT_FALSE(runs[0].facts.micro_batch_size.known());
+  EXPECT_TRUE(runs[0].notices.empty()) << "there is no ips to tell of";
 }
 
 }  // namespace
