@@ -158,9 +158,16 @@ bool NanogptParser::see_step(const Line& line, RunBuilder& out) {
     sample.loss = number_after(line, "train_loss:");
   }
   const std::int64_t steps = *step - clock_step_;
+  // The mean tells how many steps the clock is of, which may have been set back.
+  const auto mean = number_after(line, "step_avg:");
+  const double covered = mean && *mean > 0 ? std::round(now * 1000 / *mean) : 0;
   if (clock_step_ >= 0 && steps > 0) {
     sample.iterations = steps;
-    if (now >= clock_s_) {
+    if (covered >= 1 && covered < static_cast<double>(steps)) {  // set back since the line before
+      base_s_ += clock_s_;
+      sample.iterations = static_cast<std::int64_t>(covered);
+      sample.seconds = now;
+    } else if (now >= clock_s_) {
       sample.seconds = now - clock_s_;
     } else {
       base_s_ += clock_s_;
@@ -169,10 +176,7 @@ bool NanogptParser::see_step(const Line& line, RunBuilder& out) {
   } else if (clock_step_ < 0) {
     sample.iterations = std::max<std::int64_t>(1, *step);
     if (*step > 0) sample.seconds = now;
-    // A log without its head: the mean tells how many steps the clock is of, which may have been
-    // set back.
-    if (const auto mean = number_after(line, "step_avg:"); mean && *step > 1) {
-      const double covered = *mean > 0 ? std::round(now * 1000 / *mean) : 0;
+    if (mean && *step > 1) {  // a log without its head
       if (covered >= 1 && covered <= static_cast<double>(*step)) {
         sample.iterations = static_cast<std::int64_t>(covered);
       } else {

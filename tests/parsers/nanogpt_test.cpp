@@ -152,6 +152,20 @@ TEST(Nanogpt, ALogWithoutItsHeadTellsByTheMeanWhatItsClockIsOf) {
   EXPECT_TRUE(std::isnan(unknown[0].records.at(0).seconds));
 }
 
+// Only the evaluations' lines: the clock was set back in front of step 11, which no line shows.
+TEST(Nanogpt, AClockSetBackBetweenTwoLinesIsOfTheStepsThatTheMeanTells) {
+  const auto runs = read_text(
+      "step:0/300 val_loss:7.7109 train_time:0ms step_avg:nanms\n"
+      "step:125/300 val_loss:4.3719 train_time:28750ms step_avg:250.00ms\n"
+      "step:250/300 val_loss:3.9992 train_time:60000ms step_avg:250.00ms\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[0].iterations, 115);
+  EXPECT_NEAR(runs[0].records[0].seconds, 28.75, 1e-9);
+  EXPECT_EQ(runs[0].records[1].iterations, 125);
+  EXPECT_NEAR(runs[0].records[1].seconds, 31.25, 1e-9);
+}
+
 TEST(Nanogpt, TheConfigurationTellsWhereItEnds) {
   const std::string config =
       "Overriding config with config/train_shakespeare_char.py:\n"
