@@ -6,6 +6,7 @@
 //   Epoch 1 | iter 4 step 1 | loss train: 1.585, val: n/a | iter time: 181.34 ms (step)
 //   Epoch 34 | iter 3050700 step 610140 | loss train: 2.846, val: 2.861 | iter time: 112.20 ms
 //       (step) remaining time: 0:01:54
+//   {'devices': 1, 'batch_size': 16, 'micro_batch_size': 1, 'gradient_accumulation_iters': 16, ...}
 //   Training time: 1024.35s
 //
 // An iteration is a micro-step; the line tells the time of its own one, however many lie between
@@ -22,7 +23,8 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"iter time: ", "Training time: ", ", time: "};
+constexpr std::string_view kAnchors[] = {
+    "iter time: ", "Training time: ", ", time: ", "'gradient_accumulation_iters': "};
 constexpr std::int64_t kMost = 1'000'000'000'000;
 
 class LitgptParser final : public LineParser {
@@ -35,7 +37,7 @@ class LitgptParser final : public LineParser {
 
   bool stepping_only_ = true, leaps_ = false;
   std::int64_t update_ = -1, update_iteration_ = 0;  ///< newest line of an update
-  std::optional<std::int64_t> accumulation_;
+  std::optional<std::int64_t> accumulation_, said_accumulation_, micro_batch_, devices_;
   bool unsteady_ = false;  ///< its updates are of different lengths
 };
 
@@ -54,6 +56,12 @@ void LitgptParser::see_update(std::int64_t iteration, std::int64_t step) {
 }
 
 bool LitgptParser::parse(const Line& line, RunBuilder& out) {
+  if (const auto said = size_after(line, "'gradient_accumulation_iters':")) {
+    said_accumulation_ = said;
+    micro_batch_ = size_after(line, "'micro_batch_size':");
+    devices_ = size_after(line, "'devices':");
+    return false;
+  }
   Cursor cursor(line);
   if (cursor.literal("Training time: ")) {
     const auto seconds = cursor.number();
@@ -114,9 +122,11 @@ bool LitgptParser::parse(const Line& line, RunBuilder& out) {
 void LitgptParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
   for (const auto& draft : out.drafts()) {
-    if (accumulation_ && !unsteady_) {
-      draft->log.facts.gradient_accumulation_steps.set(*accumulation_, FactSource::log);
-    }
+    Facts& facts = draft->log.facts;
+    const auto& each = accumulation_ ? accumulation_ : said_accumulation_;
+    if (each && !unsteady_) facts.gradient_accumulation_steps.set(*each, FactSource::log);
+    if (micro_batch_) facts.micro_batch_size.set(*micro_batch_, FactSource::log);
+    if (devices_) facts.gpus_per_node.set(*devices_, FactSource::log);
     if (leaps_ && draft->count() > 0) {
       draft->log.notices.push_back(
           {0, stepping_only_ ? "a line tells the time of its own iteration only, and only of those "

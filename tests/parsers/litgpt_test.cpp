@@ -28,6 +28,8 @@ TEST(Litgpt, ReadsTheMicroStepsOf2023) {
 // Iterations from 0, and the step in front of the update.
 TEST(Litgpt, CountsTheIterationsOfAnUpdateByTwoOfThem) {
   const auto runs = read_text(
+      "{'eval_interval': 10000, 'devices': 2, 'batch_size': 16, 'micro_batch_size': 1, "
+      "'gradient_accumulation_iters': 16, 'max_iters': 200}\n"
       "iter 31 step 1: loss 2.4069, perp 11.0996, iter time: 2000.00ms (optimizer.step)\n"
       "Validating ...\n"
       "step 31: val loss 2.2874, val perp 9.8491, val time: 79658.99ms\n"
@@ -36,6 +38,8 @@ TEST(Litgpt, CountsTheIterationsOfAnUpdateByTwoOfThem) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].records.size(), 3u);
   EXPECT_EQ(runs[0].facts.gradient_accumulation_steps.value, 16);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 1);
+  EXPECT_EQ(runs[0].facts.gpus_per_node.value, 2);
   EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("only of those that step"));
 }
 
