@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/container_hash/hash.hpp>
 #include <cmath>
 #include <map>
 #include <set>
@@ -18,6 +19,32 @@ constexpr std::string_view kSequences = "sequences/s";
 constexpr std::string_view kIterations = "iterations/s";
 
 using Gives = TrialFigures::Gives;
+
+constexpr std::int64_t kTellApart = 20;  // records whose times no other run repeats
+
+std::uint32_t mark_of(const Trial& trial, double rate) {
+  if (trial.iterations.used < kTellApart || !trial.loss_first || !trial.loss_last) return 0;
+  std::size_t hash = 0;
+  const auto add = [&](auto value) { boost::hash_combine(hash, value); };
+  add(rate);
+  add(*trial.loss_first);
+  add(*trial.loss_last);
+  add(trial.iterations.seen);
+  add(trial.iterations.used);
+  add(trial.window.first_step.value_or(0));
+  add(trial.window.last_step.value_or(0));
+  return static_cast<std::uint32_t>(hash) | 1U;
+}
+
+/// Trials whose numbers are those of an earlier one to the last digit.
+std::size_t repeated(std::span<const TrialFigures> trials) {
+  std::set<std::uint32_t> seen;
+  std::size_t out = 0;
+  for (const TrialFigures& trial : trials) {
+    if (trial.mark != 0 && !seen.insert(trial.mark).second) ++out;
+  }
+  return out;
+}
 
 void summarize_throughput(Cell& cell, std::span<const TrialFigures> trials, bool compat_dlperf) {
   std::vector<double> sequences;
@@ -49,6 +76,12 @@ void summarize_throughput(Cell& cell, std::span<const TrialFigures> trials, bool
     }
     warn(fmt::format("{} of {} trials give no number ({})", trials.size() - sample.size(),
                      trials.size(), why));
+  }
+  if (const std::size_t n = compat_dlperf ? 0 : repeated(trials); n > 0) {
+    warn(
+        fmt::format("{} of {} trials {} another in every digit of rate, steps and losses: is a run "
+                    "counted twice? Its spread says nothing then",
+                    n, trials.size(), n == 1 ? "equals" : "equal"));
   }
   if (estimators.size() > 1) {
     std::string names;
@@ -87,6 +120,7 @@ TrialFigures figures_of(const Trial& trial) {
   out.energy = trial.energy_per_sequence_j.value_or(kUnknown);
   out.status = trial.outcome.status;
   out.estimator = trial.estimator;
+  if (out.gives != Gives::nothing) out.mark = mark_of(trial, out.rate);
   return out;
 }
 

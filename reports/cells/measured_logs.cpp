@@ -78,6 +78,7 @@ MeasuredLogs::Entry MeasuredLogs::packed(MeasuredLog log) {
   out.rate = figures.rate;
   out.energy = figures.energy;
   out.gives = figures.gives;
+  out.mark = figures.mark;
   out.status = static_cast<std::uint8_t>(figures.status);
   auto estimator = estimators_.find(figures.estimator);
   if (estimator == estimators_.end()) estimator = estimators_.emplace(figures.estimator).first;
@@ -129,8 +130,8 @@ MeasuredLog MeasuredLogs::get(std::size_t log) const {
 
 TrialFigures MeasuredLogs::figures(std::size_t log) const {
   const Entry& entry = entries_[log];
-  return {entry.gives, entry.rate, entry.energy, static_cast<Status>(entry.status),
-          *entry.estimator};
+  return {entry.gives,      entry.rate, entry.energy, static_cast<Status>(entry.status),
+          *entry.estimator, entry.mark};
 }
 
 }  // namespace bertbench

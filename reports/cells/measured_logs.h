@@ -55,7 +55,7 @@ class MeasuredLogs {
  private:
   struct Entry {
     std::uint64_t at = 0;
-    std::uint32_t size = 0, facts = 0;
+    std::uint32_t size = 0, facts = 0, mark = 0;
     double rate = kUnknown, energy = kUnknown;
     const std::string* estimator = nullptr;
     TrialFigures::Gives gives = TrialFigures::Gives::nothing;

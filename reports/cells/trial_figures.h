@@ -18,6 +18,9 @@ struct TrialFigures {
   double energy = kUnknown;  ///< joules a sequence
   Status status = Status::no_data;
   std::string_view estimator;  ///< must live as long
+  /// A hash of rate, steps and losses. Two runs never agree in all of them, so trials that do are
+  /// one run counted twice. 0: too few records to tell.
+  std::uint32_t mark = 0;
 };
 
 [[nodiscard]] TrialFigures figures_of(const Trial& trial);

@@ -174,6 +174,7 @@ TEST(MeasureTrial, TokensPerSecondNeedTheSequenceLength) {
   const Trial unknown = measure_trial(log, Facts{}, with_window("all"));
   EXPECT_FALSE(unknown.sequences_per_second);
   EXPECT_THAT(notices(unknown), HasSubstr("--sequence-length"));
+  EXPECT_THAT(notices(unknown), HasSubstr("12800 tokens/s by printed"));
 }
 
 TEST(MeasureTrial, AClosingStatementAloneStandsForTheWholeRunOnly) {

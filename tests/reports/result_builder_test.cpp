@@ -75,7 +75,7 @@ TEST(ResultBuilder, ALogThatBrokeOffEarlyJoinsItsCellFolder) {
   broken.records_seen = 0;
   broken.outcome = {.status = Status::out_of_memory, .step = {}, .line = 4, .detail = "OOM"};
   const ResultSet results = build({broken, log_at("logs/1n8g/bert_base_b32_fp32_1.log", partial()),
-                                   log_at("logs/1n8g/bert_base_b32_fp32_2.log", partial())});
+                                   log_at("logs/1n8g/bert_base_b32_fp32_2.log", partial(), 0.11)});
   ASSERT_EQ(results.cells.size(), 1U);
   const Cell& cell = results.cells[0];
   EXPECT_EQ(cell.trials.size(), 3U);

@@ -54,6 +54,26 @@ TEST(Summarize, EnergyAndPowerAreMediansOverTheTrialsThatWereWatched) {
   EXPECT_FALSE(results.cells[2].energy_per_sequence_j);
 }
 
+// A log and its copy in one tree, or a file that holds the same run twice.
+TEST(Summarize, ARunCountedTwiceIsSaid) {
+  Cell copied = cell(identity(1, 8), {101.25, 100.5, 101.25});
+  for (Trial& trial : copied.trials) {
+    trial.iterations = {100, 20, 80};
+    trial.loss_first = 9.5;
+    trial.loss_last = 2.25;
+  }
+  const auto warnings = [](const Cell& of) { return result_set({of}).cells[0].warnings; };
+  EXPECT_THAT(
+      warnings(copied),
+      testing::ElementsAre(testing::HasSubstr("1 of 3 trials equals another in every digit")));
+  Cell seeded = copied;  // the same losses, as of a fixed seed, at another speed
+  seeded.trials[2].sequences_per_second = 101.26;
+  EXPECT_THAT(warnings(seeded), testing::IsEmpty());
+  Cell printed = copied;  // few printed rates may well be the same
+  for (Trial& trial : printed.trials) trial.iterations.used = 5;
+  EXPECT_THAT(warnings(printed), testing::IsEmpty());
+}
+
 TEST(Summarize, NoBaseNoSpeedup) {
   const ResultSet results = result_set({cell(identity(1, 8), {100}), cell(identity(2, 8), {190})});
   EXPECT_FALSE(results.cells[0].speedup);
