@@ -23,17 +23,10 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"TRAIN [",
-                                         "Performance: Epoch: ",
-                                         "Transformer | ",
-                                         "| ms/batch ",
-                                         "done training in ",
-                                         "Total training time",
-                                         "Training throughput: ",
-                                         "VALIDATION [",
-                                         "Experiment dir : LM-TFM",
-                                         "    - batch_size : ",
-                                         "    - tgt_len : "};
+constexpr std::string_view kAnchors[] = {
+    "TRAIN [",           "Performance: Epoch: ",    "Transformer | ",        "| ms/batch ",
+    "done training in ", "Total training time",     "Training throughput: ", "VALIDATION [",
+    "train_iter_size=",  "Experiment dir : LM-TFM", "    - batch_size : ",   "    - tgt_len : "};
 
 class GnmtParser final : public LineParser {
  public:
@@ -54,6 +47,8 @@ class GnmtParser final : public LineParser {
   std::int64_t last_batch_ = 0, total_ = 0;  ///< newest of the epoch; batches of an epoch
   std::int64_t first_ = -1;                  ///< counter of the epoch's first iteration
   double performance_ = 0, performances_ = 0;
+  int top_rank_ = 0;                            ///< GNMT: every rank prints, or rank 0 alone
+  std::optional<std::int64_t> accumulation_;    ///< GNMT
   bool unclocked_ = false;                      ///< GNMT: epochs too short for a second line
   bool pairs_ = false;                          ///< of sentences: GNMT's batch has a fixed number
   bool lm_tfm_ = false;                         ///< Transformer-XL's arguments follow
@@ -99,6 +94,7 @@ bool GnmtParser::see_gnmt(const Line& line, RunBuilder& out) {
   }
   script_ = Script::gnmt;
   pairs_ = true;
+  top_rank_ = std::max(top_rank_, line.rank);
   if (*epoch != epoch_) {
     if (*epoch < epoch_ || (epoch_ >= 0 && *epoch > epoch_ + 1)) {  // launched again, or a gap
       out.close(WorkKind::training);
@@ -244,6 +240,9 @@ bool GnmtParser::parse(const Line& line, RunBuilder& out) {
     lm_tfm_ = true;
     return true;
   }
+  if (script_ == Script::none && !accumulation_) {
+    accumulation_ = size_after(line, "train_iter_size=");
+  }
   if (lm_tfm_ && script_ == Script::none) see_argument(line);
   return see_gnmt(line, out) || see_performance(line, out) || see_transformer(line, out) ||
          see_transformer_xl(line, out) || see_end(line, out);
@@ -263,6 +262,10 @@ void GnmtParser::finish(RunBuilder& out) {
       draft->log.notices.push_back({0, "the log counts tokens; a sequence has tgt_len of them"});
       continue;
     }
+    if (pairs_ && accumulation_) {
+      draft->log.facts.gradient_accumulation_steps.set(*accumulation_, FactSource::log);
+    }
+    if (pairs_ && top_rank_ > 0) draft->log.facts.world_size.set(top_rank_ + 1, FactSource::log);
     draft->log.notices.push_back(
         {0, pairs_ ? "Tok/s counts the tokens of both languages; a sequence is a pair of sentences"
                    : "the log counts tokens, and a batch has no fixed number of sequences: "

@@ -113,13 +113,13 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
   }
   if (starts("global_step/sec: ")) {
     const auto rate = number_after(said, "global_step/sec: ");
-    turns_.see(message);
-    if (rate) see_global_step_rate(message, *rate, line, out);
+    const bool taken = turns_.see(message, line.rank);
+    if (rate && taken) see_global_step_rate(message, *rate, line, out);
     return rate.has_value();
   }
   if (starts("examples/sec: ")) {
     const auto rate = number_after(said, "examples/sec: ");
-    if (rate) see_examples_rate(*rate, line);
+    if (rate && turns_.see(message, line.rank)) see_examples_rate(*rate, line);
     return rate.has_value();
   }
   if (message.text.find(", step = ") != std::string_view::npos) {

@@ -88,7 +88,8 @@ void FactRules::see_command(const Line& line) {
     const auto all = count_of(line, {"--num_processes"});
     ranks(all, all && *all % machines == 0 ? std::optional(*all / machines) : std::nullopt);
   }
-  if (has(line, "mpirun ") || has(line, "mpiexec ") || has(line, "horovodrun ")) {
+  if (has(line, "mpirun ") || has(line, "mpiexec ") || has(line, "mpiexec.hydra ") ||
+      has(line, "horovodrun ")) {
     ranks(count_of(line, {"-np", "--np", "-n"}),
           count_of(line, {"-npernode", "--npernode", "-ppn", "--ntasks-per-node"}));
   }

@@ -1,5 +1,6 @@
 #include "parsers/text/tf_message.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "parsers/text/clock.h"
@@ -23,11 +24,18 @@ std::optional<TfMessage> tf_message(std::string_view line) {
   return out;
 }
 
-void TfTurns::see(const TfMessage& message) {
-  if (message.thread == 0 || message.thread == thread_) return;
-  several_ = several_ || message.thread == before_;
-  before_ = thread_;
-  thread_ = message.thread;
+bool TfTurns::see(const TfMessage& message, int rank) {
+  constexpr std::size_t kMost = 64;
+  const std::int64_t who = rank >= 0 ? -1 - std::int64_t{rank} : message.thread;
+  if (who != 0 && who != newest_) {
+    if (std::ranges::find(seen_, who) != seen_.end()) {
+      if (taken_ == 0) taken_ = who;
+    } else if (seen_.size() < kMost) {
+      seen_.push_back(who);
+    }
+    newest_ = who;
+  }
+  return taken_ == 0 || taken_ == who;
 }
 
 std::int64_t tf_steps_in(double rate, double seconds) {
@@ -86,8 +94,10 @@ std::optional<TfDleLine> tf_dle_line(const Line& line) {
   }
   const auto rate = value.number();
   value.blanks();
-  const auto unit = value.until(" ");
-  if (!rate || !unit || (*unit != "seq/s" && *unit != "sequences/s" && *unit != "images/s")) {
+  // ResNet of 2020 and 2021 closes without a unit: "DLL <date> - () train_throughput : 1431.4".
+  const std::string_view unit = value.until(" ").value_or(value.rest());
+  const bool bare = unit.empty() && line.text.find(" - () train_throughput : ") != line.text.npos;
+  if (!rate || !(bare || unit == "seq/s" || unit == "sequences/s" || unit == "images/s")) {
     return std::nullopt;
   }
   out.rate = *rate;

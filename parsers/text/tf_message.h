@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "parsers/core/record.h"
 #include "parsers/format.h"
@@ -33,15 +34,16 @@ class TfClock {
 [[nodiscard]] double tf_refined(double seconds, std::int64_t steps, double steps_per_second);
 
 /// Whether several processes print a kind of message in turn: another thread alone may be that of
-/// the next launch, one whose turn comes again is not.
+/// the next launch, one whose turn comes again is not. A launcher's label tells them better.
 class TfTurns {
  public:
-  void see(const TfMessage& message);
-  [[nodiscard]] bool several() const { return several_; }
+  /// Whether the message is of the one process whose messages are taken: of any until several do.
+  bool see(const TfMessage& message, int rank);
+  [[nodiscard]] bool several() const { return taken_ != 0; }
 
  private:
-  std::int64_t thread_ = 0, before_ = 0;
-  bool several_ = false;
+  std::vector<std::int64_t> seen_;  ///< threads, and ranks as negative numbers
+  std::int64_t newest_ = 0, taken_ = 0;
 };
 
 /// Steps done in an interval at this rate; 0 when it is not told.

@@ -33,6 +33,16 @@ TEST(Gnmt, ClocksByTheMeanSinceTheSecondIterationAndTakesRanksOnce) {
   EXPECT_EQ(run.summary->value, 72059);
   EXPECT_EQ(run.summary->unit, RateUnit::tokens_per_second);
   EXPECT_EQ(run.outcome.status, Status::completed);
+  EXPECT_EQ(run.facts.world_size.value, 2) << "every rank prints";
+}
+
+TEST(Gnmt, TakesTheAccumulationFromTheArguments) {
+  const auto runs =
+      read_text("0: Run arguments: Namespace(train_batch_size=64, train_iter_size=2)\n" +
+                train(0, 0, 0, "2.000 (0.000)") + train(0, 0, 10, "0.5 (0.5)"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.gradient_accumulation_steps.value, 2);
+  EXPECT_FALSE(runs[0].facts.world_size.known()) << "rank 0 alone may print for all";
 }
 
 TEST(Gnmt, ClocksTheBatchesBehindTheLastLineOfAnEpoch) {

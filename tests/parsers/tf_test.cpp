@@ -173,6 +173,21 @@ TEST(Tf, TakesNoRateOfTheJobFromProcessesThatPrintInTurn) {
   EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown);
   ASSERT_FALSE(runs[0].notices.empty());
   EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("in turn"));
+  runs =
+      read_text(rate("10:05.0", "1401", "0.5", "16") + rate("10:05.1", "1402", "0.49", "15.7") +
+                rate("10:05.2", "1403", "0.48", "15.4") + rate("10:07.0", "1401", "0.51", "16.3"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown) << "three processes";
+  const std::string labelled =
+      "[1,0]<stderr>:INFO:tensorflow:global_step/sec: 0.5\n"
+      "[1,0]<stderr>:INFO:tensorflow:examples/sec: 16\n"
+      "[1,1]<stderr>:INFO:tensorflow:global_step/sec: 0.49\n"
+      "[1,1]<stderr>:INFO:tensorflow:examples/sec: 15.7\n"
+      "[1,0]<stderr>:INFO:tensorflow:global_step/sec: 0.51\n"
+      "[1,0]<stderr>:INFO:tensorflow:examples/sec: 16.3\n";
+  runs = read_text(labelled);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown) << "ranks by their label";
 }
 
 TEST(Tf, ReadsTheImagesOfResnetWhereNothingClosesTheRun) {
@@ -190,6 +205,11 @@ TEST(Tf, ReadsTheImagesOfResnetWhereNothingClosesTheRun) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_TRUE(runs[0].records.empty()) << "samples of single iterations; the closing line has all";
   EXPECT_EQ(runs[0].summary->value, 9123.5);
+  runs = read_text(lines + "DLL 2021-03-01 10:00:06.5 - () train_throughput : 1234.25 \nDONE!\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_TRUE(runs[0].summary);
+  EXPECT_EQ(runs[0].summary->value, 1234.25) << "releases of 2020 and 2021 print no unit";
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
 // TPUEstimator: the loss line, then the rates of the interval that it closes.
