@@ -71,8 +71,8 @@ consteval std::uint64_t bits_of(std::initializer_list<std::string_view> anchors)
 }
 inline constexpr std::uint64_t kStepLine = bits_of({"Average Loss = "});
 inline constexpr std::uint64_t kLosses = bits_of({": Loss ", "step_loss : ", "{'loss':"});
-inline constexpr std::uint64_t kTrainer =
-    bits_of({"{'loss':", "***** Running training", "TrainingArguments", "train/global_step"});
+inline constexpr std::uint64_t kTrainer = bits_of(
+    {"{'loss':", "***** Running training", "TrainingArguments", "train/global_step", "_runtime':"});
 inline constexpr std::uint64_t kClosing =
     bits_of({"train_runtime", "train_samples_per_second", "train_steps_per_second ",
              "training throughput", "Total time taken", "training_sequences_per_second", "real\t",

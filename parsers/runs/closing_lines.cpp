@@ -198,7 +198,7 @@ bool says_trainer(const Line& line) {
        {"TrainingArguments", "train/global_step", "***** Running training", "{'loss':"}) {
     if (line.text.find(sign) != std::string_view::npos) return true;
   }
-  return false;
+  return has(line, "_runtime':") && has(line, "'epoch':");  // an evaluation within a training
 }
 
 std::optional<double> loss_of_line(const Line& line) {

@@ -72,7 +72,7 @@ void TrainerChecks::judge(double runtime, RunDraft& run) const {
        fmt::format(
            "train_samples_per_second = {} is {:.0f} % above train_samples x epoch / "
            "train_runtime ({:.4g}): it counts every batch as a full one, or steps that were "
-           "not done",
+           "not done, or leaves the first ones out (optimum-habana)",
            shortest(stated.value), 100 * above, done)});
 }
 

@@ -333,5 +333,23 @@ TEST(Tqdm, CountsOptimizerStepsWhereTheBarEndsWithThePlannedOnes) {
   EXPECT_EQ(log("3000").at(0).iteration_unit, IterationUnit::unknown);
 }
 
+// Its losses are logged more seldom than it evaluates: no dict of a loss stands beside the bar.
+TEST(TqdmRuns, AnEvaluationWithinATrainingTellsThatTheBarIsTheTrainers) {
+  const std::string bars =
+      "  5%|5         | 100/2000 [00:50<15:50,  2.00it/s]\n"
+      "{'dev_loss': 0.75, 'dev_runtime': 2.6193, 'dev_samples_per_second': 77.9, EPOCH}\n"
+      "  6%|6         | 120/2000 [01:00<15:40,  2.00it/s]\n";
+  const auto with = [&](const char* epoch) {
+    std::string text = bars;
+    return read_text(text.replace(text.find("EPOCH"), 5, epoch));
+  };
+  const auto within = with("'epoch': 1.5");
+  ASSERT_EQ(within.size(), 1u);
+  EXPECT_EQ(within[0].kind, WorkKind::training);
+  EXPECT_EQ(within[0].records.size(), 2u);
+  const auto alone = with("'dev_steps': 7");
+  EXPECT_TRUE(alone.empty() || alone[0].records.empty());
+}
+
 }  // namespace
 }  // namespace bertbench
