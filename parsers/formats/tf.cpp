@@ -113,7 +113,7 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
   }
   if (starts("global_step/sec: ")) {
     const auto rate = number_after(said, "global_step/sec: ");
-    const bool taken = turns_.see(message, line.rank);
+    const bool taken = turns_.see(message, line.rank, rate.value_or(kUnknown));
     if (rate && taken) see_global_step_rate(message, *rate, line, out);
     return rate.has_value();
   }

@@ -24,8 +24,9 @@ std::optional<TfMessage> tf_message(std::string_view line) {
   return out;
 }
 
-bool TfTurns::see(const TfMessage& message, int rank) {
+bool TfTurns::see(const TfMessage& message, int rank, double steps_per_second) {
   constexpr std::size_t kMost = 64;
+  see_rate(message, steps_per_second);
   const std::int64_t who = rank >= 0 ? -1 - std::int64_t{rank} : message.thread;
   if (who != 0 && who != newest_) {
     if (std::ranges::find(seen_, who) != seen_.end()) {
@@ -36,6 +37,14 @@ bool TfTurns::see(const TfMessage& message, int rank) {
     newest_ = who;
   }
   return taken_ == 0 || taken_ == who;
+}
+
+void TfTurns::see_rate(const TfMessage& message, double steps_per_second) {
+  if (std::isnan(message.time_s) || std::isnan(steps_per_second)) return;
+  const double steps = (message.time_s - time_s_) * steps_per_second;
+  if (steps >= 0 && steps < 0.25 && steps_per_second != rate_) crowded_ = true;
+  time_s_ = message.time_s;
+  rate_ = steps_per_second;
 }
 
 std::int64_t tf_steps_in(double rate, double seconds) {

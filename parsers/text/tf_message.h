@@ -34,16 +34,21 @@ class TfClock {
 [[nodiscard]] double tf_refined(double seconds, std::int64_t steps, double steps_per_second);
 
 /// Whether several processes print a kind of message in turn: another thread alone may be that of
-/// the next launch, one whose turn comes again is not. A launcher's label tells them better.
+/// the next launch, one whose turn comes again is not. A launcher's label tells them better; where
+/// all processes have one thread's number, two unlike rates less than a step apart tell them.
 class TfTurns {
  public:
   /// Whether the message is of the one process whose messages are taken: of any until several do.
-  bool see(const TfMessage& message, int rank);
-  [[nodiscard]] bool several() const { return taken_ != 0; }
+  bool see(const TfMessage& message, int rank, double steps_per_second = kUnknown);
+  [[nodiscard]] bool several() const { return taken_ != 0 || crowded_; }
 
  private:
+  void see_rate(const TfMessage& message, double steps_per_second);
+
   std::vector<std::int64_t> seen_;  ///< threads, and ranks as negative numbers
   std::int64_t newest_ = 0, taken_ = 0;
+  double time_s_ = kUnknown, rate_ = kUnknown;  ///< of the newest stamped rate
+  bool crowded_ = false;
 };
 
 /// Steps done in an interval at this rate; 0 when it is not told.

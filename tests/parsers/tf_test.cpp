@@ -178,6 +178,10 @@ TEST(Tf, TakesNoRateOfTheJobFromProcessesThatPrintInTurn) {
                 rate("10:05.2", "1403", "0.48", "15.4") + rate("10:07.0", "1401", "0.51", "16.3"));
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown) << "three processes";
+  runs = read_text(rate("10:05.0", "1401", "0.5", "16") + rate("10:05.1", "1401", "0.49", "15.7") +
+                   rate("10:07.0", "1401", "0.51", "16.3"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown) << "threads of one number in all processes";
   const std::string labelled =
       "[1,0]<stderr>:INFO:tensorflow:global_step/sec: 0.5\n"
       "[1,0]<stderr>:INFO:tensorflow:examples/sec: 16\n"
