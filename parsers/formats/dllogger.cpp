@@ -24,7 +24,7 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"DLL 20"};
+constexpr std::string_view kAnchors[] = {"DLL 20", "  IMS_PER_BATCH: "};
 
 constexpr std::string_view kLosses[] = {
     "step_loss :",  "average_loss :", "final_loss :", "train.loss :",
@@ -79,12 +79,17 @@ class DlloggerParser final : public LineParser {
   std::optional<std::int64_t> speech_iteration_;  ///< Tacotron 2, WaveGlow: from "glob_iter"
   std::optional<double> speech_loss_;
   std::optional<std::int64_t> world_, batch_;  ///< the arguments'; the batch is of one GPU
+  std::optional<std::int64_t> images_;         ///< Mask R-CNN's batch, of all GPUs
   bool mxnet_ = false, iterations_ = false, speech_ = false;
 };
 
 bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   const auto at = line.text.find("DLL 20");
-  if (at == std::string_view::npos) return false;
+  if (at == std::string_view::npos) {
+    // Of the solver; behind it stands the test's.
+    if (world_ && !images_) images_ = size_after(line, "  IMS_PER_BATCH:");
+    return false;
+  }
   const auto time = date_time(line.text.substr(at + 4));
   const auto dash = line.text.find(" - ", at);
   if (!time || dash == std::string_view::npos) return false;
@@ -244,6 +249,7 @@ bool DlloggerParser::see_image_epoch(const Line& said, RunBuilder& out) {
 // each argument. The batch_size of NCF and DLRM is of all GPUs.
 void DlloggerParser::tell_arguments(Facts& facts) const {
   if (world_) facts.world_size.set(*world_, FactSource::log);
+  if (images_) facts.global_batch_size.set(*images_, FactSource::log);
   if (!world_ || !batch_) return;
   facts.micro_batch_size.set(*batch_, FactSource::log);
   if (speech_) facts.gradient_accumulation_steps.set(1, FactSource::log);  // knows no other
@@ -254,6 +260,7 @@ bool DlloggerParser::see_parameter(const Line& said) {
   speech_ = speech_ || has(said.text, " model_name : Tacotron2") ||
             has(said.text, " model_name : WaveGlow");
   if (const auto world = size_after(said, " world_size :")) world_ = world;
+  if (const auto gpus = size_after(said, "PARAMETER gpu_count :")) world_ = gpus;  // Mask R-CNN
   const bool convnet = has(said.text, " arch :") && has(said.text, " optimizer_batch_size : -1 ");
   if (speech_ || convnet) {
     if (const auto batch = size_after(said, " batch_size :")) batch_ = batch;

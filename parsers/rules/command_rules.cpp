@@ -121,6 +121,11 @@ void FactRules::see_announcement(const Line& line) {
     const auto value = has(line, what) ? argument(line.text, what) : std::nullopt;
     if (value && half_precision(*value)) state(line, Key::precision, *half_precision(*value));
   }
+  // apex.amp; O0 leaves all as it is.
+  if (Cursor apex(line); apex.skip_past("Selected optimization level O")) {
+    const auto level = apex.integer();
+    if (level && *level >= 1 && *level <= 3) state(line, Key::precision, "fp16");
+  }
   if (has(line, "Using 16bit Automatic Mixed Precision")) state(line, Key::precision, "fp16");
   if (has(line, "Using bfloat16 Automatic Mixed Precision")) state(line, Key::precision, "bf16");
 }

@@ -65,6 +65,9 @@ TEST(Dllogger, TakesRanksAndBatchFromTheArguments) {
 
 TEST(Dllogger, ReadsTheClosingRateOfMaskRcnn) {
   const auto runs = read_text(
+      "DLL 2021-12-02 06:02:19.910228 - PARAMETER gpu_count : 4 \n"
+      "DLL 2021-12-02 06:02:19.910629 - PARAMETER config : AMP_VERBOSE: False\n"
+      "SOLVER:\n  IMS_PER_BATCH: 36\n  MAX_ITER: 400\nTEST:\n  IMS_PER_BATCH: 1 \n"
       "DLL 2021-12-02 06:09:43.165578 - Training Iteration: 380  eta : 0:00:22  learning_rate : "
       "0.0  loss : 6.5321 (6.5429)  time : 1.0180 (1.1024)  data : 0.0777 (0.0862) \n"
       "DLL 2021-12-02 06:10:03.468074 - Training Iteration: 400  eta : 0:00:00  learning_rate : "
@@ -73,6 +76,8 @@ TEST(Dllogger, ReadsTheClosingRateOfMaskRcnn) {
       "130.93202377848525 \n");
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].facts.world_size.value, 4);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 36);
   EXPECT_NEAR(runs[0].summary->value, 130.93202377848525, 1e-9);
   EXPECT_EQ(runs[0].summary->unit, RateUnit::sequences_per_second);
   EXPECT_EQ(runs[0].outcome.status, Status::completed);

@@ -92,6 +92,9 @@ TEST(Facts, CommandLinesOfLaunchersTellWorldAndPrecision) {
       {"Using 16bit Automatic Mixed Precision (AMP)\n"
        "Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/8\n",
        0, 0, 8, "fp16"},
+      {"Selected optimization level O1:  Insert automatic casts around functions.\n", 0, 0, 0,
+       "fp16"},
+      {"Selected optimization level O0:  Pure FP32 training.\n", 0, 0, 0, ""},
       {"usage: a.py [--fp16] [--bf16]\n", 0, 0, 0, ""},
   };
   for (const Launch& launch : launches) {
