@@ -9,6 +9,7 @@ namespace bertbench {
 namespace {
 
 constexpr std::size_t kRankGroups = 16;
+constexpr double kLongest_s = 1e15;  ///< a time beyond it is a damaged number; sums stay finite
 constexpr std::int64_t kStragglerRecords = 2;  ///< for lines that carry no rank
 
 double median(std::vector<double> values) {
@@ -75,9 +76,12 @@ void RunDraft::add_rank_seconds(Record& record, const Sample& sample) {
 }
 
 void RunDraft::add(const Sample& sample) {
-  if (sample.seconds < 0) {  // a damaged line; no format means anything by it
+  const bool no_time = sample.seconds < 0 || sample.seconds > kLongest_s;
+  const bool no_clock = std::abs(sample.time_s) > kLongest_s;
+  if (no_time || no_clock) {  // a damaged line; no format means anything by it
     Sample known = sample;
-    known.seconds = kUnknown;
+    if (no_time) known.seconds = kUnknown;
+    if (no_clock) known.time_s = kUnknown;
     return add(known);
   }
   if (std::isnan(origin_)) origin_ = sample.time_s;

@@ -36,6 +36,20 @@ TEST(Gnmt, ClocksByTheMeanSinceTheSecondIterationAndTakesRanksOnce) {
   EXPECT_EQ(run.facts.world_size.value, 2) << "every rank prints";
 }
 
+// A fuzzer's find: damaged numbers became a time without end.
+TEST(Gnmt, ATimeThatIsNoneIsUnknown) {
+  const std::string line = "Transformer | epoch 0 | step 10 |avg loss 9.1 |tokens/s 900 |walltime ";
+  const auto runs = read_text(line + "1e300 |\n");
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_TRUE(std::isnan(runs[0].records.at(0).time_s));
+  const auto long_steps = read_text(
+      "| epoch   1 step       10 | batches    10 / 99 | lr 1e-3 | ms/batch 1e305 | tok/s 9 | loss "
+      "9.1\n| epoch   1 step 1000000000 | batches 99 / 99 | lr 1e-3 | ms/batch 1e305 | tok/s 9 | "
+      "loss 9.1\n");
+  ASSERT_EQ(long_steps.size(), 1U);
+  for (const Record& record : long_steps[0].records) EXPECT_TRUE(std::isnan(record.seconds));
+}
+
 TEST(Gnmt, TakesTheAccumulationFromTheArguments) {
   const auto runs =
       read_text("0: Run arguments: Namespace(train_batch_size=64, train_iter_size=2)\n" +
