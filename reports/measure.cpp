@@ -7,10 +7,10 @@
 #include <span>
 
 #include "parsers/core/text.h"
-#include "parsers/runs/closing_runs.h"
 #include "reports/deduce.h"
 #include "reports/estimators.h"
 #include "reports/memory_text.h"
+#include "reports/rate_notices.h"
 #include "reports/series_shape.h"
 #include "reports/stated_rate.h"
 #include "reports/stats/clock.h"
@@ -151,84 +151,6 @@ const Estimate* choose(std::span<const Estimate> estimates, const MeasureOptions
   return nullptr;
 }
 
-std::string rate_with_unit(const Estimate& estimate) {
-  const bool sequences = estimate.unit == RateUnit::sequences_per_second;
-  return fmt::format("{:.6g} {}", estimate.rate, sequences ? "sequences/s" : "iterations/s");
-}
-
-const Estimate* find_like(std::span<const Estimate> estimates, std::string_view estimator,
-                          const Estimate& chosen) {
-  const auto at = std::ranges::find(estimates, estimator, &Estimate::name);
-  return at != estimates.end() && at->unit == chosen.unit ? &*at : nullptr;
-}
-
-// A bar smooths its rates, and a mean of rates is above work over time: what the bar's own clock
-// says is told where it is far from them.
-void say_other_clock_of_bar(std::span<const Estimate> estimates, const Estimate& chosen,
-                            Trial& trial) {
-  constexpr double kFar = 0.05;
-  constexpr double kOtherSteps = 0.02;  // the clock's marks lie inside the window
-  const Estimate* clock = find_like(estimates, "counter_clock", chosen);
-  if (clock == nullptr) return;
-  const double gap = clock->rate / chosen.rate - 1;
-  if (std::abs(gap) < std::max(kFar, clock->resolution + kOtherSteps)) return;
-  trial.notices.push_back(
-      {0, fmt::format("the counter over the clock of whole seconds is {:.0f} % {} than the printed "
-                      "rates ({})",
-                      100 * std::abs(gap), gap < 0 ? "lower" : "higher", rate_with_unit(*clock))});
-}
-
-// The log's own closing rate is told where it is far from the rate that is used: 5 % from printed
-// ones. Times may rightly differ from it by evaluation and saving; twice as much is another batch.
-void say_closing_rate(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
-  constexpr double kFar = 0.05;
-  constexpr double kApart = 2;
-  const Estimate* closing = find_like(estimates, "log_summary", chosen);
-  if (closing == nullptr || closing->rate == chosen.rate) return;
-  // The reader says it where it knows the sequences of the log's steps.
-  const auto is_told = [](const Notice& notice) {
-    return notice.text.starts_with(kClosingStatement);
-  };
-  if (std::ranges::any_of(trial.notices, is_told)) return;
-  const double ratio = closing->rate / chosen.rate;
-  if (chosen.name.starts_with("printed")) {
-    if (std::abs(ratio - 1) < kFar) return;
-    trial.notices.push_back(
-        {0, fmt::format("the log's own closing rate, of the whole run, is {:.0f} % {} than the "
-                        "printed rates ({})",
-                        100 * std::abs(ratio - 1), ratio < 1 ? "lower" : "higher",
-                        rate_with_unit(*closing))});
-  } else if (std::max(ratio, 1 / ratio) >= kApart) {
-    trial.notices.push_back(
-        {0,
-         fmt::format("the log's own closing rate, of the whole run, is {}, {:.3g} times as {} as "
-                     "{} gives: the batch, the world size or the accumulation may differ from "
-                     "the facts, or much of the run was not training",
-                     rate_with_unit(*closing), std::max(ratio, 1 / ratio),
-                     ratio > 1 ? "much" : "little", chosen.name)});
-  }
-}
-
-// Times that the log states are one thing, what its clock shows another: a timer that was not
-// reset, or steps that the counter leaves out.
-void say_other_clock(std::span<const Estimate> estimates, const Estimate& chosen,
-                     std::size_t records, Trial& trial) {
-  constexpr double kApart = 1.5;
-  constexpr double kSure = 0.1;
-  constexpr std::size_t kEnough = 4;  // records; of few, single steps make the difference
-  if (records < kEnough) return;
-  for (const Estimate& estimate : estimates) {
-    if (estimate.name != "counter_clock" || estimate.unit != chosen.unit) continue;
-    const double ratio = estimate.rate / chosen.rate;
-    if (estimate.resolution > kSure || !(std::max(ratio, 1 / ratio) >= kApart)) continue;
-    trial.notices.push_back(
-        {0, fmt::format("the log's clock shows {:.2g} times as {} as the times of its steps: "
-                        "counter_clock is {:.6g}; evaluation, saving or loading between the steps, "
-                        "or times that are not those of the steps",
-                        std::max(ratio, 1 / ratio), ratio > 1 ? "much" : "little", estimate.rate)});
-  }
-}
-
 // The rate of a covered window, and what speaks against the estimate that gives it.
 void choose_rate(const RunLog& log, const Window& window, const Estimates& estimates,
                  const Conversion& conversion, const MeasureOptions& options, Trial& trial) {
@@ -247,14 +169,8 @@ void choose_rate(const RunLog& log, const Window& window, const Estimates& estim
   if (chosen->name == "log_summary" && window.size() > 0) {
     say("log_summary measures the whole run, not the window");
   }
-  if (chosen->name == "step_time") {
-    say_other_clock(estimates.list, *chosen, window.size(), trial);
-  }
-  if (chosen->name.starts_with("printed")) {
-    say_other_clock_of_bar(estimates.list, *chosen, trial);
-    say(mean_of_rates_misleads(records, log.rate_unit));
-  }
-  say_closing_rate(estimates.list, *chosen, trial);
+  say_other_rates(estimates.list, *chosen, window.size(), trial);
+  if (chosen->name.starts_with("printed")) say(mean_of_rates_misleads(records, log.rate_unit));
 }
 
 // Seconds per optimizer step in the window: the records' own, else differences of a clock that is

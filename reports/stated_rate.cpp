@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 #include <vector>
 
 #include "reports/stats/summary.h"
@@ -26,20 +25,6 @@ std::vector<double> ratios_of(const RunLog& log, std::span<const Record> window,
     out.push_back(work / record.seconds / record.printed_rate);
   }
   return out;
-}
-
-constexpr std::string_view per_second(RateUnit unit) {
-  switch (unit) {
-    case RateUnit::iterations_per_second:
-      return "iterations/s";
-    case RateUnit::sequences_per_second:
-      return "sequences/s";
-    case RateUnit::tokens_per_second:
-      return "tokens/s";
-    case RateUnit::unknown:
-      break;
-  }
-  return "a second";
 }
 
 }  // namespace
@@ -74,7 +59,7 @@ std::optional<std::string> mean_of_rates_misleads(std::span<const Record> window
   return fmt::format(
       "the printed rates differ: their mean, {:.6g} {}, is {:.0f} % above all work over the time "
       "that they add up to ({:.6g})",
-      sum / lines, per_second(unit), 100 * above, iterations / time);
+      sum / lines, name(unit), 100 * above, iterations / time);
 }
 
 }  // namespace bertbench

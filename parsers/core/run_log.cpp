@@ -14,4 +14,18 @@ std::string_view name(WorkKind kind) {
   return "training";
 }
 
+std::string_view name(RateUnit unit) {
+  switch (unit) {
+    case RateUnit::iterations_per_second:
+      return "iterations/s";
+    case RateUnit::sequences_per_second:
+      return "sequences/s";
+    case RateUnit::tokens_per_second:
+      return "tokens/s";
+    case RateUnit::unknown:
+      break;
+  }
+  return "unknown";
+}
+
 }  // namespace bertbench

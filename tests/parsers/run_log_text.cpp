@@ -21,20 +21,6 @@ void put(Json& json, const char* key, const Fact<T>& fact) {
   if (fact.known()) json[key] = *fact.value;
 }
 
-const char* unit_name(RateUnit unit) {
-  switch (unit) {
-    case RateUnit::iterations_per_second:
-      return "iterations/s";
-    case RateUnit::sequences_per_second:
-      return "sequences/s";
-    case RateUnit::tokens_per_second:
-      return "tokens/s";
-    case RateUnit::unknown:
-      break;
-  }
-  return "unknown";
-}
-
 Json record_json(const Record& record) {
   Json json = {{"step", record.step}, {"iterations", record.iterations}, {"line", record.line}};
   put(json, "seconds", record.seconds);
@@ -56,7 +42,7 @@ nlohmann::ordered_json to_test_json(const RunLog& run) {
                {"kind", name(run.kind)},
                {"first_line", run.first_line},
                {"iteration_unit", kUnits[static_cast<int>(run.iteration_unit)]},
-               {"rate_unit", unit_name(run.rate_unit)},
+               {"rate_unit", name(run.rate_unit)},
                {"outcome", name(run.outcome.status)},
                {"outcome_line", run.outcome.line},
                {"outcome_detail", run.outcome.detail}};
@@ -77,7 +63,7 @@ nlohmann::ordered_json to_test_json(const RunLog& run) {
   put(facts, "global_batch_size", run.facts.global_batch_size);
   if (run.summary) {
     json["summary"] = {{"value", run.summary->value},
-                       {"unit", unit_name(run.summary->unit)},
+                       {"unit", name(run.summary->unit)},
                        {"line", run.summary->line}};
   }
   Json& totals = json["totals"] = Json::object();
