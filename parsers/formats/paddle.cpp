@@ -272,13 +272,13 @@ bool PaddleParser::see_hub(const Line& line, RunBuilder& out) {
   }
   const auto step = cursor.integer();
   const bool slash = cursor.literal(epochs ? "/" : " / ");
-  const auto all = slash ? cursor.integer() : std::nullopt;
+  const std::int64_t all = slash ? cursor.integer().value_or(0) : 0;
   const auto speed = speed_after(line, epochs ? " step/sec=" : "[step/sec:");
   constexpr std::int64_t kMost = 1'000'000'000;
   if (!step || *step < 1 || *step > kMost || *epoch > kMost || !speed) return false;
-  if (epochs && (!all || *all < *step || *all > kMost)) return false;
+  if (epochs && (all < *step || all > kMost)) return false;
   Sample sample;
-  sample.step = epochs ? (*epoch - 1) * *all + *step : *step;
+  sample.step = epochs ? (*epoch - 1) * all + *step : *step;
   sample.rate = speed->value;
   rough_ = rough_ || speed->rough;
   sample.loss = number_after(line, " loss=");
@@ -286,7 +286,7 @@ bool PaddleParser::see_hub(const Line& line, RunBuilder& out) {
   sample.rank = line.rank;
   RunDraft& draft = put(sample, out);
   draft.log.iteration_unit = IterationUnit::unknown;
-  if (!epochs && all && *all >= *step) draft.planned = *all;
+  if (!epochs && all >= *step) draft.planned = all;
   return true;
 }
 
