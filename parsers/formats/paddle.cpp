@@ -17,8 +17,11 @@
 // ips is avg_samples / avg_batch_cost of ONE card. A step is the job's all the same: the printed
 // rate is kept as steps/s, so that the sequences of the whole job follow from micro batch and
 // cards. A step is a micro-step; with gradient merge every so many of them are slower.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -28,6 +31,7 @@
 #include "parsers/scan/byte_search.h"
 #include "parsers/text/argument_text.h"
 #include "parsers/text/cursor.h"
+#include "parsers/text/paddle_speeds.h"
 
 namespace bertbench {
 namespace {
@@ -44,28 +48,6 @@ constexpr std::string_view kAnchors[] = {"avg_batch_cost:",
                                          " step/sec=",
                                          "] Local processes completed."};
 
-/// The steps/s behind `key`, NaN where its digits tell it worse than to 2 %, as "0.04" does.
-struct Speed {
-  double value = kUnknown;
-  bool rough = false;
-};
-std::optional<Speed> speed_after(const Line& line, std::string_view key) {
-  constexpr double kRough = 0.02;
-  Cursor cursor(line);
-  if (!cursor.skip_past(key)) return std::nullopt;
-  cursor.blanks();
-  const auto begin = cursor.at();
-  const auto value = cursor.number();
-  if (!value) return std::nullopt;
-  const auto digits = line.text.substr(begin, cursor.at() - begin);
-  const auto dot = digits.find('.');
-  const auto decimals = dot == std::string_view::npos ? 0 : digits.size() - dot - 1;
-  if (0.5 * std::pow(10.0, -static_cast<double>(decimals)) > kRough * *value) {
-    return Speed{kUnknown, true};
-  }
-  return Speed{*value, false};
-}
-
 class PaddleParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -75,16 +57,20 @@ class PaddleParser final : public LineParser {
   bool see_step(const Line& line, RunBuilder& out);
   bool see_global_step(std::int64_t step, const Line& line, RunBuilder& out);
   bool see_epoch_batch(Cursor& cursor, const Line& line, RunBuilder& out);
-  bool see_ernie(const Line& line, RunBuilder& out);
   bool see_speed(const Line& line, RunBuilder& out);
-  bool see_hub(const Line& line, RunBuilder& out);
   void see_batch(double ips, double speed, RunLog& run);
   void see_launch(const Line& line);
   RunDraft& put(Sample sample, RunBuilder& out);
+  void see_words(const Line& line, std::optional<double> ips, double seconds,
+                 const RunDraft& draft);
   void put_first(std::int64_t iterations, RunBuilder& out);
 
   std::optional<std::int64_t> cards_, nodes_, merge_;
   std::optional<Sample> first_;
+  struct Words {
+    double words = 0, seconds = 0;
+  };
+  std::map<const RunDraft*, Words> words_of_;  ///< those that ips counts
   std::int64_t last_step_ = -1, epoch_ = -1, base_ = 0;
   bool per_card_ = false, words_ = false, ernie_ = false, rough_ = false;
   bool launched_well_ = false;
@@ -123,6 +109,17 @@ RunDraft& PaddleParser::put(Sample sample, RunBuilder& out) {
   return draft;
 }
 
+// Words of a batch without a fixed length are no sequences: what ips says of them is told.
+void PaddleParser::see_words(const Line& line, std::optional<double> ips, double seconds,
+                             const RunDraft& draft) {
+  if (!has(line, "words/sec") && !has(line, "word/sec")) return;
+  words_ = true;
+  if (!ips || !(*ips > 0 && *ips < 1e12) || !(seconds > 0)) return;
+  Words& of = words_of_[&draft];
+  of.words += *ips * seconds;
+  of.seconds += seconds;
+}
+
 bool PaddleParser::see_step(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
   if (Cursor train(line); train.skip_past("[train] epoch: ")) {
@@ -148,14 +145,13 @@ bool PaddleParser::see_step(const Line& line, RunBuilder& out) {
   sample.loss = number_after(line, ", loss:");
   sample.line = line.number;
   sample.rank = line.rank;
-  // Words of a batch without a fixed length are no sequences.
-  words_ = words_ || find_text(line.text, "words/sec") != std::string_view::npos;
   const bool sequences =
       has(line, "sequences/sec") || has(line, " sample/sec") || has(line, " samples/sec");
   if (sequences) sample.rate = *ips / *samples;
   RunDraft& draft = put(sample, out);
   // PaddleNLP's other scripts count optimizer steps or batches, by script.
   if (global) draft.log.iteration_unit = IterationUnit::unknown;
+  see_words(line, ips, *cost, draft);
   per_card_ = true;
   auto& micro = draft.log.facts.micro_batch_size;
   if (sequences && !micro.known() && *samples == std::floor(*samples)) {
@@ -166,7 +162,7 @@ bool PaddleParser::see_step(const Line& line, RunBuilder& out) {
 
 // Without samples: "speed: 2.34 step/s", in language models beside tokens/s of one card and of all.
 bool PaddleParser::see_global_step(std::int64_t step, const Line& line, RunBuilder& out) {
-  const auto speed = speed_after(line, ", speed:");
+  const auto speed = paddle_speed_after(line, ", speed:");
   const auto cost = number_after(line, "avg_batch_cost:");
   const bool steps = find_text(line.text, "step/s") != std::string_view::npos ||
                      find_text(line.text, "steps/s") != std::string_view::npos;
@@ -218,75 +214,25 @@ bool PaddleParser::see_epoch_batch(Cursor& cursor, const Line& line, RunBuilder&
   return see_global_step(base_ + *batch + 1, line, out);
 }
 
-// ERNIE and the BERT of 2019: the speed is that of the steps since the line before. Knover's time
-// is that of these steps; its losses stand on a line of their own.
-bool PaddleParser::see_ernie(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("progress: ")) return false;
-  const bool knover = line.text.starts_with("[train][");
-  if (!cursor.skip_past(knover ? " step: " : ", step: ")) return false;
-  const auto step = cursor.integer();
-  const auto speed = speed_after(line, ", speed:");
-  if (!step || *step < 0 || !speed || find_text(line.text, " steps/s") == std::string_view::npos) {
-    return false;
-  }
-  Sample sample;
-  sample.step = *step;
-  sample.rate = speed->value;
-  rough_ = rough_ || speed->rough;
-  sample.loss = number_after(line, ", loss:");
-  sample.line = line.number;
-  sample.rank = line.rank;
-  if (knover && speed->value > 0) sample.seconds = 1 / speed->value;  // of one step
-  put(sample, out).log.iteration_unit = IterationUnit::unknown;
-  ernie_ = ernie_ || !knover;
-  return true;
-}
-
+// What a step counts is not told on these lines. The losses of Knover and PaddleHub's second
+// release stand apart or as "loss=".
 bool PaddleParser::see_speed(const Line& line, RunBuilder& out) {
-  const auto step = number_after(line, "step_idx:");
-  const auto speed = speed_after(line, "avg_speed:");
-  if (!step || !speed || !(*step >= 0 && *step < 1e15) ||
-      find_text(line.text, "step/s") == std::string_view::npos) {
-    return false;
-  }
+  const auto said = read_paddle_speed_line(line);
+  if (!said) return false;
   Sample sample;
-  sample.step = static_cast<std::int64_t>(*step);
-  sample.rate = speed->value;
-  rough_ = rough_ || speed->rough;
+  sample.step = said->step;
+  sample.rate = said->speed.value;
+  sample.seconds = said->seconds;
+  rough_ = rough_ || (said->speed.rough && !(sample.seconds > 0));
   sample.loss = number_after(line, "loss:");
-  sample.line = line.number;
-  sample.rank = line.rank;
-  put(sample, out).log.iteration_unit = IterationUnit::unknown;
-  return true;
-}
-
-// PaddleHub, whose second release counts the batches of an epoch.
-bool PaddleParser::see_hub(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("TRAIN] - ")) return false;
-  const bool epochs = cursor.literal("Epoch=");
-  const auto epoch = epochs ? cursor.integer() : 1;
-  if (!epoch || *epoch < 1 || (epochs ? !cursor.skip_past(", Step=") : !cursor.literal("step "))) {
-    return false;
-  }
-  const auto step = cursor.integer();
-  const bool slash = cursor.literal(epochs ? "/" : " / ");
-  const std::int64_t all = slash ? cursor.integer().value_or(0) : 0;
-  const auto speed = speed_after(line, epochs ? " step/sec=" : "[step/sec:");
-  constexpr std::int64_t kMost = 1'000'000'000;
-  if (!step || *step < 1 || *step > kMost || *epoch > kMost || !speed) return false;
-  if (epochs && (all < *step || all > kMost)) return false;
-  Sample sample;
-  sample.step = epochs ? (*epoch - 1) * all + *step : *step;
-  sample.rate = speed->value;
-  rough_ = rough_ || speed->rough;
-  sample.loss = number_after(line, " loss=");
+  if (!sample.loss) sample.loss = number_after(line, " loss=");
   sample.line = line.number;
   sample.rank = line.rank;
   RunDraft& draft = put(sample, out);
   draft.log.iteration_unit = IterationUnit::unknown;
-  if (!epochs && all >= *step) draft.planned = all;
+  if (said->planned) draft.planned = *said->planned;
+  see_words(line, number_after(line, "ips:"), sample.seconds, draft);
+  ernie_ = ernie_ || said->ernie;
   return true;
 }
 
@@ -314,15 +260,14 @@ void PaddleParser::see_launch(const Line& line) {
 }
 
 bool PaddleParser::parse(const Line& line, RunBuilder& out) {
-  if (see_step(line, out) || see_speed(line, out) || see_ernie(line, out) || see_hub(line, out)) {
-    return true;
-  }
+  if (see_step(line, out) || see_speed(line, out)) return true;
   if (find_text(line.text, ", using time ") != std::string_view::npos &&
       find_text(line.text, "word/sec") != std::string_view::npos) {
     RunDraft& draft = out.run(WorkKind::training, line.number);
     draft.ended_well = true;
     draft.last_line = line.number;
-    words_ = true;
+    see_words(line, number_after(line, " ips "),
+              number_after(line, ", using time ").value_or(kUnknown), draft);
     return true;
   }
   // The launcher's word, on the other stream: the last steps may stand behind it.
@@ -366,10 +311,12 @@ void PaddleParser::finish(RunBuilder& out) {
            "taken from such lines"});
     }
     if (words_) {
-      draft->log.notices.push_back(
-          {0,
-           "ips counts the words of one trainer: it is no rate of sequences, and none is taken "
-           "from it"});
+      std::string text = "ips counts the words of one trainer";
+      if (const auto of = words_of_.find(draft.get()); of != words_of_.end()) {
+        text += fmt::format(", {:.6g} a second over these lines",
+                            of->second.words / of->second.seconds);
+      }
+      draft->log.notices.push_back({0, text + ": no rate of sequences is taken from it"});
     }
   }
 }

@@ -156,7 +156,8 @@ void FactRules::see_launcher(const Line& line) {
   world("WORLD_SIZE=", true);
   world("+ WORLD_SIZE=", true);
   world("Num GPUs ", true);
-  if (has(line, "devices (GPUs/TPUs)")) world("training on ", false);  // fairseq
+  // fairseq, and NVIDIA's Transformer, which came from it
+  if (has(line, "devices (GPUs/TPUs)") || has(line, "| training on ")) world("training on ", false);
   // MXNet's scripts: "0,1,2,3", of one worker where there are several
   // the SQuAD script of gluon-nlp calls it gpu.
   const bool fine_tuning = has(line, " bert_dataset='");

@@ -24,8 +24,9 @@ constexpr Rule kRules[] = {
 };
 
 constexpr auto kAnchors = [] {
-  std::array<std::string_view, std::size(kRules)> out;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = kRules[i].anchor;
+  std::array<std::string_view, std::size(kRules) + 1> out;
+  for (std::size_t i = 0; i < std::size(kRules); ++i) out[i] = kRules[i].anchor;
+  out.back() = OverflowRules::kAnchor;
   return out;
 }();
 
@@ -34,6 +35,7 @@ constexpr auto kAnchors = [] {
 std::span<const std::string_view> MarkRules::anchors() { return kAnchors; }
 
 void MarkRules::see(const Line& line) {
+  if (may_hold(line, std::size(kRules))) overflows_.see(line);
   if (marks_.size() >= kMostMarks) return;
   for (std::size_t i = 0; i < std::size(kRules); ++i) {
     const Rule& rule = kRules[i];

@@ -8,6 +8,7 @@
 
 #include "parsers/core/run_log.h"
 #include "parsers/format.h"
+#include "parsers/rules/overflow_rules.h"
 
 namespace bertbench {
 
@@ -19,10 +20,12 @@ class MarkRules {
   void see(const Line& line);
   /// Marks on the lines [begin_line, end_line), in order.
   [[nodiscard]] std::vector<Mark> of(std::int64_t begin_line, std::int64_t end_line) const;
+  [[nodiscard]] const OverflowRules& overflows() const { return overflows_; }
 
  private:
   static constexpr std::size_t kMostMarks = 4096;  ///< bounded: a log may speak of nothing else
   std::vector<Mark> marks_;
+  OverflowRules overflows_;
 };
 
 }  // namespace bertbench

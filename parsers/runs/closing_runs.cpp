@@ -88,6 +88,10 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
     draft.log.facts = merge_facts(draft.log.facts, others_say, draft.log.notices);
     draft.log.outcome = rules.outcomes.decide(draft, first ? 0 : begin, end);
     draft.log.marks = rules.marks.of(first ? 0 : begin, end);
+    if (draft.log.kind == WorkKind::training && !draft.log.totals.skipped_steps) {
+      draft.log.totals.skipped_steps =
+          rules.marks.overflows().steps(first ? 0 : begin, end, draft.log.facts.world());
+    }
     if (!others.empty()) {
       draft.log.notices.push_back(
           {0, "the log also has training records of " + others + "; --format takes those"});

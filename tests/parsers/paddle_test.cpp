@@ -54,7 +54,7 @@ TEST(Paddle, NeverMakesSequencesOfWords) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_TRUE(std::isnan(runs[0].records[0].printed_rate));
   EXPECT_FALSE(runs[0].facts.micro_batch_size.known());
-  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("words"));
+  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("8192 a second"));
 }
 
 TEST(Paddle, ReadsStepsPerSecond) {

@@ -203,7 +203,7 @@ const Said kSaid[] = {
     {"nvidia-dle-pytorch/resnet50_v100_amp_gpu8.log",
      "framework=pytorch; precision=fp16; micro_batch=256; world=8; optimizer=sgd"},
     {"nvidia-dle-pytorch/transformer_v100_fp16_gpu1_nanwarn.log",
-     "framework=pytorch; precision=fp16; nodes=1; gpus_per_node=1; gradient_clipping=0; "
+     "framework=pytorch; precision=fp16; nodes=1; gpus_per_node=1; world=1; gradient_clipping=0; "
      "optimizer=adam"},
     {"nvidia-dle-tensorflow/paddleperf_a100_fp16_gpu1.log",
      "framework=tensorflow; model=bert-base; precision=fp16; sequence_length=128; micro_batch=128; "

@@ -55,7 +55,7 @@ std::vector<Expected> paddle_answers() {
        0,
        Status::completed,
        {},
-       "words of one trainer"},
+       "words of one trainer, 14824.6 a second"},
   };
 }
 
