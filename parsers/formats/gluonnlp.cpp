@@ -60,7 +60,8 @@ class GluonnlpParser final : public LineParser {
   Sample interval_;            ///< the newest line of SQuAD that does not begin an epoch
   bool begins_epoch_ = false;  ///< the iterations of the record are known
   bool tokens_ = false, timeless_ = false;
-  double epochs_s_ = 0;  ///< times of the epochs of the run below, together
+  std::int64_t epochs_ended_ = 0;  ///< of the newest launch
+  double epochs_s_ = 0;            ///< times of the epochs of the run below, together
   RunDraft* cost_run_ = nullptr;
   bool predicting_ = false;    ///< "start prediction" stands behind the newest training line
   bool closes_epoch_ = false;  ///< the script that trains closes an epoch in prediction's words
@@ -302,10 +303,12 @@ bool GluonnlpParser::see_epoch_cost(const Line& line, RunBuilder& out) {
   const auto seconds = number_after(line, "Time cost=");
   RunDraft* run = out.open(WorkKind::training);
   if (!seconds || !(*seconds > 0 && *seconds < 1e9) || run == nullptr || run->last() == nullptr ||
-      !std::isnan(run->last()->time_s) || timeless_ || total_ < 1 || epoch_ < 0 ||
-      find_text(line.text, "houghput=") != std::string_view::npos) {
+      total_ < 1 || find_text(line.text, "houghput=") != std::string_view::npos) {
     return false;
   }
+  const bool all = ++epochs_ended_ == args_.epochs;
+  run->ended_well = run->ended_well || all;
+  if (!std::isnan(run->last()->time_s) || timeless_ || epoch_ < 0) return false;
   if (run != cost_run_) {
     epochs_s_ = 0;
     run->log.notices.push_back(
@@ -321,6 +324,7 @@ bool GluonnlpParser::see_epoch_cost(const Line& line, RunBuilder& out) {
   draft.log.clock_resolution_s = 0.1;
   draft.log.totals.training_s = epochs_s_;
   draft.join_records_after(base_);  // its lines have no clock
+  draft.ended_well = all;
   cost_run_ = &draft;
   return true;
 }
@@ -343,7 +347,7 @@ void GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
   out.close(WorkKind::training);  // printed by each launch
   last_step_ = -1;
   epoch_ = -1;
-  in_epoch_ = 0;
+  in_epoch_ = epochs_ended_ = 0;
   interval_ = Sample();
   args_ = gluon_arguments(line);
 }

@@ -11,7 +11,7 @@
 //   line
 //
 // None of these lines has a clock: the only rate is that of the whole run, start-up included. Where
-// bars are drawn, the format tqdm tells more. Rates of evaluations (eval_...) are not read.
+// bars are drawn, the format tqdm tells more. Rates of evaluations stand apart.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -24,6 +24,7 @@
 #include "parsers/runs/closing_lines.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/runs/trainer_checks.h"
+#include "parsers/runs/trainer_evaluations.h"
 #include "parsers/text/cursor.h"
 
 namespace bertbench {
@@ -33,7 +34,7 @@ constexpr std::string_view kAnchors[] = {
     "{'loss':",
     "_runtime':",
     "train_runtime ",
-    "train_samples_per_second ",
+    TrainerEvaluations::kAnchor,
     "train_steps_per_second ",
     "Total optimization steps = ",
     "Num Epochs = ",
@@ -52,7 +53,6 @@ constexpr std::string_view kAnchors[] = {
     "_runtime\": ",
     "\"epoch\": ",
     "\"train_samples\": ",
-    "\"train_samples_per_second\": ",
     "\"train_steps_per_second\": "};
 
 class HuggingfaceParser final : public LineParser {
@@ -88,6 +88,7 @@ class HuggingfaceParser final : public LineParser {
   std::int64_t compact_line_ = 0;  ///< of JSON that stands on one line
   std::optional<double> loss_, global_step_, max_steps_, runtime_, samples_rate_, steps_rate_;
   TrainerChecks checks_;
+  TrainerEvaluations evaluations_;
   std::int64_t rate_line_ = 0;
   double entry_step_ = 0;  ///< of the newest entry of the history
   double session_ended_ = 0, session_began_ = 0;
@@ -198,7 +199,8 @@ bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
     out.close(WorkKind::training);
   }
   if (line.text.find("'train_runtime':") != std::string_view::npos) see_end(line);
-  if (!closing_.see(line)) return false;
+  const bool evaluated = evaluations_.see(line, out);
+  if (!closing_.see(line)) return evaluated;
   run(line, out);
   return true;
 }
@@ -207,7 +209,7 @@ bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
 // on a line.
 bool HuggingfaceParser::see_compact(const Line& line, RunBuilder& out) {
   const bool state = line.text.find("\"log_history\": [") != std::string_view::npos;
-  const bool results = line.text.find("\"train_runtime\": ") != std::string_view::npos;
+  const bool results = line.text.find("_runtime\": ") != std::string_view::npos;
   if (!state && !results && line.number != compact_line_) return false;
   compact_line_ = line.number;
   bool known = false;
@@ -249,6 +251,7 @@ bool HuggingfaceParser::see_json(const Line& line, RunBuilder& out) {
     if (runtime_) run(line, out);
     return runtime_.has_value();
   }
+  if (evaluations_.see(line, out)) return true;
   if (checks_.see_member(line)) return false;
   if (is("\"train_samples_per_second\": ")) {
     samples_rate_ = number_after(line, "\"train_samples_per_second\":");

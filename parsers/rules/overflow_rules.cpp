@@ -22,9 +22,8 @@ std::optional<std::int64_t> OverflowRules::steps(std::int64_t begin_line, std::i
   const auto end = std::ranges::lower_bound(said_, end_line, {}, &Said::line);
   if (begin >= end) return std::nullopt;
   const auto all = static_cast<std::int64_t>(end - begin);
-  if (begin->rank >= 0) return std::count_if(begin, end, [&](const Said& said) {
-      return said.rank == begin->rank;
-    });
+  if (begin->rank >= 0)
+    return std::count_if(begin, end, [&](const Said& said) { return said.rank == begin->rank; });
   // The scale falls with each step: lines of one scale are of different ranks, or of one that has
   // let it rise in between.
   std::map<double, std::int64_t> lines;

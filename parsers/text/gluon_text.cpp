@@ -62,6 +62,7 @@ GluonArguments gluon_arguments(const Line& line) {
   };
   out.accumulation = has("accumulate=None") ? 1 : count("accumulate=");
   out.steps = count("num_steps=");
+  out.epochs = count(" epochs=");
   out.batch = count(" batch_size=");
   if (!out.batch) out.batch = count("(batch_size=");
   // gluon-cv's batch is of all its devices.

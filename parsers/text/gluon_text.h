@@ -30,7 +30,7 @@ struct GluonSegmentation {
 
 /// What "Namespace(...)" tells, the scripts' arguments.
 struct GluonArguments {
-  std::optional<std::int64_t> world, accumulation, batch, steps;
+  std::optional<std::int64_t> world, accumulation, batch, steps, epochs;
   bool one_worker = false;  ///< horovod: rates are of the worker that prints
 };
 [[nodiscard]] GluonArguments gluon_arguments(const Line& line);

@@ -9,7 +9,8 @@
 namespace bertbench {
 namespace {
 
-// step_idx: 100, epoch: 0, batch: 100, avg loss: 8.1, ..., avg_speed: 6.62 step/s, batch_cost: 0.151 sec
+// step_idx: 100, epoch: 0, batch: 100, avg loss: 8.1, ..., avg_speed: 6.62 step/s, batch_cost:
+// 0.151 sec
 std::optional<PaddleSpeedLine> read_transformer(const Line& line) {
   const auto step = number_after(line, "step_idx:");
   const auto speed = paddle_speed_after(line, "avg_speed:");

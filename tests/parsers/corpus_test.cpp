@@ -97,11 +97,31 @@ TEST(Corpus, GivesNoTrainingRecordFromLogsOfOtherFormats) {
     const auto runs = read_log(path, {});
     if (!runs) continue;
     for (const RunLog& run : *runs) {
+      if (run.kind != WorkKind::training) continue;
       EXPECT_TRUE(run.records.empty()) << path << ": " << run.records.size() << " records of "
                                        << run.format << " from line " << run.first_line;
     }
   }
   EXPECT_GT(others, 2);
+}
+
+// Two models, each evaluated before and after its fine-tuning, in one file that was appended to for
+// days.
+TEST(Corpus, TellsTheRatesOfALogThatEvaluatesOnly) {
+  const std::string path = corpus() + "/pytorch-plain/bert_sarcasm_python_logging.log";
+  if (!std::filesystem::exists(path)) {
+    GTEST_SKIP() << path << " is not here: BB_CORPUS names the folder of collected logs";
+  }
+  const auto runs = read_log(path, {});
+  ASSERT_TRUE(runs) << runs.error().message();
+  ASSERT_GE(runs->size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const RunLog& run = (*runs)[i];
+    EXPECT_EQ(run.kind, WorkKind::evaluation);
+    EXPECT_EQ(run.rate_unit, RateUnit::sequences_per_second);
+    ASSERT_EQ(run.records.size(), 1U);
+    EXPECT_EQ(run.records[0].printed_rate, i == 0 ? 2298.333 : 2072.26);
+  }
 }
 
 // Damage never crashes, and what stands in front of a cut stays as it was.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <utility>
 
 #include "tests/parsers/run_log_text.h"
 
@@ -166,7 +167,8 @@ TEST(Huggingface, ReadsUnquotedDictsAndCountsThemWhereNoTotalIsTold) {
       "{'eval_loss': 1.5, 'eval_samples_per_second': 133.354}\n"
       "{'train_runtime': 273.0148, 'train_samples_per_second': 3.663, "
       "'train_steps_per_second': 0.007, 'epoch': 1.0}\n");
-  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[1].kind, WorkKind::evaluation);
   EXPECT_EQ(runs[0].records.size(), 2u) << "each process prints the dict";
   EXPECT_EQ(runs[0].iteration_unit, IterationUnit::unknown);
   EXPECT_EQ(runs[0].outcome.status, Status::nan);
@@ -183,13 +185,16 @@ TEST(Huggingface, SaysWhyTheRateOfAnOldReleaseIsNoRateOfSamples) {
   EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("585540 steps / 597.6283 s"));
 }
 
-TEST(Huggingface, LeavesAStateThatStopsEarlyTruncatedAndItsEvaluationsOut) {
+TEST(Huggingface, LeavesAStateThatStopsEarlyTruncatedAndItsEvaluationsApart) {
   const auto runs = read_text(
       "{\n  \"global_step\": 200,\n  \"log_history\": [\n    {\n      \"loss\": 0.5,\n"
       "      \"step\": 100\n    },\n    {\n      \"eval_loss\": 0.3,\n"
       "      \"eval_samples_per_second\": 133.354,\n      \"step\": 200\n    }\n  ],\n"
       "  \"max_steps\": 2315\n}\n");
-  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[1].kind, WorkKind::evaluation);
+  ASSERT_EQ(runs[1].records.size(), 1u);
+  EXPECT_EQ(runs[1].records[0].printed_rate, 133.354);
   EXPECT_EQ(runs[0].records.size(), 1u);
   EXPECT_FALSE(runs[0].summary);
   EXPECT_EQ(runs[0].outcome.status, Status::truncated);
@@ -227,7 +232,8 @@ TEST(Huggingface, ReadsAStateThatStandsOnOneLine) {
       "2.4}], \"max_steps\": 30, \"num_train_epochs\": 3}\n";
   for (const std::string& json : {text, text.substr(0, text.size() - 1)}) {
     const auto runs = read_text(json);
-    ASSERT_EQ(runs.size(), 1u);
+    ASSERT_EQ(runs.size(), 2u);
+    EXPECT_EQ(runs[1].records.at(0).printed_rate, 133.354);
     EXPECT_EQ(runs[0].format, "huggingface");
     ASSERT_EQ(runs[0].records.size(), 2u);
     EXPECT_EQ(runs[0].records[1].step, 20);
@@ -238,13 +244,54 @@ TEST(Huggingface, ReadsAStateThatStandsOnOneLine) {
 }
 
 TEST(Huggingface, TakesTheTrainingRateFromResultsThatHoldBoth) {
-  const auto runs = read_text(
+  auto runs = read_text(
       "{\"epoch\": 1.0, \"eval_runtime\": 2.5, \"eval_samples_per_second\": 100.5, "
       "\"train_loss\": 0.3, \"train_runtime\": 12.5, \"train_samples\": 480, "
       "\"train_samples_per_second\": 38.4, \"train_steps_per_second\": 2.4}\n");
-  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs.size(), 2u);
+  std::swap(runs[0], *std::ranges::find(runs, WorkKind::training, &RunLog::kind));
+  EXPECT_EQ(runs[1].records.at(0).printed_rate, 100.5);
   EXPECT_DOUBLE_EQ(runs[0].summary->value, 38.4);
   EXPECT_EQ(runs[0].totals.training_s, 12.5);
+}
+
+// One training's evaluations are records of one run; an evaluation without an epoch, or of an
+// earlier one, is that of another model.
+TEST(Huggingface, TellsTheRatesOfEvaluationsAndPredictions) {
+  const auto eval = [](const std::string& key, const std::string& rate, const std::string& more) {
+    return "{'" + key + "_loss': 0.7, '" + key + "_runtime': 4.2, '" + key +
+           "_samples_per_second': " + rate + more + "}\n";
+  };
+  const auto runs = read_text(
+      eval("eval", "2298.333", "") + eval("eval", "'2072.26'", ", 'epoch': 1.0") +
+      eval("eval", "2080.5", ", 'epoch': 1.0") +  // another process
+      eval("eval_mnli-mm", "1990.5", ", 'epoch': 1.0") + eval("eval", "2100.0", ", 'epoch': 2.0") +
+      "***** eval metrics *****\n  eval_samples_per_second = 2100.0\n" +
+      eval("eval", "266.5", ", 'epoch': 1.0") + eval("test", "3000.25", ", 'epoch': 1.0") +
+      "    eval_samples_per_second     2298.33300             64.761000\n");
+  ASSERT_EQ(runs.size(), 4u);
+  const auto rates = [](const RunLog& run) {
+    std::vector<double> out;
+    for (const Record& record : run.records) out.push_back(record.printed_rate);
+    return out;
+  };
+  EXPECT_THAT(rates(runs[0]), testing::ElementsAre(2298.333));
+  EXPECT_THAT(rates(runs[1]), testing::ElementsAre(2072.26, 1990.5, 2100.0));
+  EXPECT_THAT(rates(runs[2]), testing::ElementsAre(266.5));
+  EXPECT_EQ(runs[2].kind, WorkKind::evaluation);
+  EXPECT_THAT(rates(runs[3]), testing::ElementsAre(3000.25));
+  EXPECT_EQ(runs[3].kind, WorkKind::inference);
+  EXPECT_EQ(runs[3].rate_unit, RateUnit::sequences_per_second);
+}
+
+TEST(Huggingface, ReadsResultsOfAnEvaluationAlone) {
+  const auto runs = read_text(
+      "{\n    \"epoch\": 3.0,\n    \"eval_accuracy\": 0.9,\n    \"eval_runtime\": 4.25,\n"
+      "    \"eval_samples_per_second\": 205.4,\n    \"eval_steps_per_second\": 25.7\n}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].kind, WorkKind::evaluation);
+  EXPECT_EQ(runs[0].records.at(0).printed_rate, 205.4);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
 TEST(Huggingface, KnowsTheTableOfReleasesThatDividedSteps) {
@@ -330,9 +377,10 @@ TEST(Huggingface, TellsWhatEvaluationsTookOfTheRuntime) {
     });
   };
   const std::string first = eval(", 'epoch': 1.0", "15.0");
-  const auto runs = read_text(eval("", "30.0") + loss + first + first +
-                              eval(", 'epoch': 2.0", "'25'") + end + eval(", 'epoch': 2.0", "50"));
-  ASSERT_EQ(runs.size(), 1u);
+  auto runs = read_text(eval("", "30.0") + loss + first + first + eval(", 'epoch': 2.0", "'25'") +
+                        end + eval(", 'epoch': 2.0", "50"));
+  ASSERT_EQ(runs.size(), 3u);  // the evaluation in front, the training, the evaluations of it
+  std::swap(runs[0], *std::ranges::find(runs, WorkKind::training, &RunLog::kind));
   EXPECT_TRUE(told(runs[0])) << "not those before and behind, and each once";
   EXPECT_EQ(runs[0].summary->value, 16);
   EXPECT_FALSE(told(read_text(loss + end).at(0)));

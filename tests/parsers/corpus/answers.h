@@ -42,7 +42,7 @@ struct Expected {
   std::vector<Answer> answers;
   const char* notice;     ///< part of a notice that must be there; empty = none about the rate
   double evaluation = 0;  ///< summary of the evaluation run, 0 = there is none
-  std::vector<double> further = {};  ///< summaries of further training runs, NaN = none stated
+  std::vector<double> further = {};  ///< summaries of further runs, NaN = none stated
 };
 
 std::vector<Expected> nvidia_answers();

@@ -1,4 +1,6 @@
 // Known answers of the collected logs: Hugging Face Trainer: bars, console, JSON files.
+#include <limits>
+
 #include "tests/parsers/corpus/answers.h"
 
 namespace bertbench::corpus {
@@ -53,7 +55,9 @@ std::vector<Expected> huggingface_answers() {
        Status::truncated,
        {{"rates stated", [](const RunLog& r) { return 1.0 + (r.summary ? 1 : 0); }, 1, 0},
         {"last step", last_counter, 2200, 0}},
-       "no clock"},
+       "no clock",
+       0,
+       {std::numeric_limits<double>::quiet_NaN()}},  // its evaluations
   };
 }
 
