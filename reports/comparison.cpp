@@ -27,6 +27,7 @@ void note_difference(CellComparison& out, const char* what, const std::string& a
 CellComparison compare_cells(const Cell& cell_a, const Cell& cell_b) {
   CellComparison out;
   out.key = cell_a.key;
+  out.kind = cell_a.kind;
   const Sample a = sample_of(cell_a);
   const Sample b = sample_of(cell_b);
   out.unit = a.values.empty() ? b.unit : a.unit;
@@ -60,6 +61,7 @@ CellComparison compare_cells(const Cell& cell_a, const Cell& cell_b) {
 CellComparison only_in(const Cell& cell, bool in_a) {
   CellComparison out;
   out.key = cell.key;
+  out.kind = cell.kind;
   const Sample sample = sample_of(cell);
   out.unit = sample.unit;
   (in_a ? out.n_a : out.n_b) = static_cast<int>(sample.values.size());

@@ -28,6 +28,8 @@ std::string p_words(const std::optional<double>& p) { return p ? fmt::format("{:
 Table comparison_table(const std::vector<CellComparison>& cells, Remarks remarks) {
   const bool one_unit = std::ranges::all_of(
       cells, [&](const CellComparison& cell) { return cell.unit == cells.front().unit; });
+  const bool training_only = std::ranges::all_of(
+      cells, [](const CellComparison& cell) { return cell.kind == WorkKind::training; });
   Table table{{{"cell"},
                {"A", true},
                {"B", true},
@@ -37,6 +39,7 @@ Table comparison_table(const std::vector<CellComparison>& cells, Remarks remarks
                {"p", true},
                {"after Holm", true}},
               {}};
+  if (!training_only) table.columns.insert(table.columns.begin() + 1, {"kind"});
   if (remarks == Remarks::last_column) table.columns.push_back({"remarks"});
   for (const CellComparison& cell : cells) {
     const std::string unit = one_unit || cell.unit.empty() ? std::string() : " " + cell.unit;
@@ -49,6 +52,10 @@ Table comparison_table(const std::vector<CellComparison>& cells, Remarks remarks
                                      change_words(cell.interval->high))
                        : "-",
          fmt::format("{}+{}", cell.n_a, cell.n_b), p_words(cell.p), p_words(cell.p_adjusted)});
+    if (!training_only) {
+      auto& row = table.rows.back();
+      row.insert(row.begin() + 1, std::string(name(cell.kind)));
+    }
     if (remarks == Remarks::last_column) {
       table.rows.back().push_back(fmt::format("{}", fmt::join(cell.notes, "; ")));
     }

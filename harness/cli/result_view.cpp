@@ -205,6 +205,7 @@ std::vector<std::string> row_of(const CellSource& cells, std::size_t i) {
   if (told || cells.trials(i) != 1) log.clear();
   const ThroughputSummary& t = cell.throughput;
   return {cell.key,
+          cell.kind == WorkKind::training ? "" : std::string(name(cell.kind)),
           std::to_string(t.n),
           t.median ? rate_text(t.median) : std::string(failures.no_rate_text()),
           t.median ? t.unit : "",
@@ -231,6 +232,7 @@ bool log_beside_cell(const std::vector<std::vector<std::string>>& rows, std::siz
 
 void print_cells(Console& console, const CellSource& cells) {
   LongTable table({{"cell"},
+                   {"kind"},
                    {"n", true},
                    {"median", true},
                    {"unit"},

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "reports/comparison_table.h"
 #include "reports/verdicts.h"
 #include "tests/reports/samples.h"
 
@@ -30,6 +31,18 @@ TEST(Compare, GivesEffectIntervalSizesAndP) {
   EXPECT_EQ(row.n_a, 5);
   EXPECT_EQ(row.median_b, 95.0);
   EXPECT_TRUE(row.notes.empty());
+}
+
+TEST(Compare, TheTableNamesTheKindOfWorkWhereSomeIsNoTraining) {
+  Cell evaluation = cell(identity(1, 1), kFive);
+  evaluation.kind = WorkKind::evaluation;
+  const ResultSet training = result_set({cell(identity(1, 1), kFive)});
+  const ResultSet both = result_set({cell(identity(1, 1), kFive), evaluation});
+  const Table mixed = comparison_table(compare(both, both));
+  ASSERT_EQ(mixed.columns[1].heading, "kind");
+  EXPECT_EQ(mixed.rows[0][1], "training");
+  EXPECT_EQ(mixed.rows[1][1], "evaluation");
+  EXPECT_EQ(comparison_table(compare(training, training)).columns[1].heading, "A");
 }
 
 TEST(Compare, EqualSamplesAreNotSignificant) {

@@ -36,7 +36,11 @@ void put(ordered_json& json, const char* key, const std::optional<double>& value
 ordered_json to_json(const Options& options, const std::vector<CellComparison>& cells) {
   ordered_json rows = ordered_json::array();
   for (const CellComparison& cell : cells) {
-    ordered_json row{{"key", cell.key}, {"unit", cell.unit}, {"n_a", cell.n_a}, {"n_b", cell.n_b}};
+    ordered_json row{{"key", cell.key},
+                     {"kind", name(cell.kind)},
+                     {"unit", cell.unit},
+                     {"n_a", cell.n_a},
+                     {"n_b", cell.n_b}};
     put(row, "median_a", cell.median_a);
     put(row, "median_b", cell.median_b);
     put(row, "cv_a", cell.cv_a);

@@ -83,6 +83,17 @@ TEST(ResultView, TheTableNamesTheLogWhereTheKeyDoesNotTell) {
   EXPECT_THAT(known, Not(testing::ContainsRegex("cv .*log")));
 }
 
+TEST(ResultView, TheTableNamesTheKindOfWorkWhereSomeIsNoTraining) {
+  Cell evaluation = cell(identity(1, 8), {100});
+  evaluation.kind = WorkKind::evaluation;
+  const std::string mixed = seen(result_set({cell(identity(1, 4), {50}), evaluation})).out;
+  EXPECT_THAT(mixed, HasSubstr("cell                                kind        n"));
+  EXPECT_THAT(mixed, HasSubstr("  evaluation  1"));
+  const std::string training =
+      seen(result_set({cell(identity(1, 4), {50}), cell(identity(1, 8), {100})})).out;
+  EXPECT_THAT(training, Not(HasSubstr("  kind  ")));
+}
+
 TEST(ResultView, RunsOfOneLogSayTheSameOnce) {
   ResultSet set = result_set({unknown_log("a.log"), unknown_log("a.log"), unknown_log("b.log")});
   for (Cell& run : set.cells) {
