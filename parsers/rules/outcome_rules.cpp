@@ -1,7 +1,6 @@
 #include "parsers/rules/outcome_rules.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "parsers/anchor_tables.h"
 #include "parsers/core/text.h"
@@ -21,9 +20,25 @@ constexpr std::string_view kThread = "Exception in thread ";           // the ot
 constexpr std::string_view kChain = " above exception";                // between chained tracebacks
 constexpr std::string_view kRootCause = "Root Cause (first observed";  // torchrun's table
 constexpr std::string_view kRankCode = "exitcode  : ";                 // of a rank in it
-constexpr std::string_view kTracebackAnchors[] = {
-    kTraceback,   "  File \"",         "Error", "Exception", "StopIteration",
-    "SystemExit", "BrokenProcessPool", kChain,  kRootCause,  kRankCode};
+// What a launch begins with: nohup, DeepSpeed's runner, torchrun; and what argparse ends it with.
+constexpr std::string_view kNohup = "nohup: ignoring input";
+constexpr std::string_view kRunner = "[runner.py:";
+constexpr std::string_view kTorchrun = "Setting OMP_NUM_THREADS environment variable";
+constexpr std::string_view kArgparse = ".py: error: ";
+constexpr std::string_view kLaunches[] = {kNohup, kRunner, kTorchrun, kArgparse};
+constexpr std::string_view kTracebackAnchors[] = {kTraceback,
+                                                  "  File \"",
+                                                  "Error",
+                                                  "Exception",
+                                                  "StopIteration",
+                                                  "SystemExit",
+                                                  "BrokenProcessPool",
+                                                  kChain,
+                                                  kRootCause,
+                                                  kRankCode,
+                                                  kNohup,
+                                                  kRunner,
+                                                  kTorchrun};
 // What the other ranks say when one has gone.
 constexpr std::string_view kConsequences[] = {"Connection reset by peer", "Connection closed by",
                                               "Broken pipe", "ncclRemoteError",
@@ -254,7 +269,21 @@ bool OutcomeRules::killed_after_failure(const Line& line) {
          has_text(line.text, kKill);
 }
 
+// A launch counts as another one behind a failure only: every node and rank may say that it begins.
+void OutcomeRules::see_launch(const Line& line) {
+  constexpr std::size_t kMost = 64;
+  const auto says = [&](std::string_view words) { return has_text(line.text, words); };
+  if (signs_.empty() || !std::ranges::any_of(kLaunches, says)) return;
+  const bool failed = std::ranges::any_of(signs_, [&](const Sign& sign) {
+    return sign.strength > kHint && (launches_.empty() || sign.line >= launches_.back());
+  });
+  if (!failed) return;
+  if (launches_.size() == kMost) launches_.erase(launches_.begin());
+  launches_.push_back(line.number);
+}
+
 void OutcomeRules::see(const Line& line) {
+  see_launch(line);
   const bool follows_failure = killed_after_failure(line);
   std::string_view exception;
   const Part part = see_traceback(line, exception);
@@ -283,114 +312,6 @@ void OutcomeRules::see(const Line& line) {
   } else if (is_lone_exception(line.text) || is_lone_exception(behind_host_label(line.text))) {
     add(line.number, Status::error, kSignal, line.text);
   }
-}
-
-std::optional<Outcome> OutcomeRules::trouble(std::int64_t survived_line) const {
-  const Sign* best = nullptr;
-  for (const Sign& sign : signs_) {
-    if (sign.line < survived_line || sign.strength == kHint) continue;
-    if (best == nullptr || sign.strength >= best->strength) best = &sign;
-  }
-  if (best == nullptr) return std::nullopt;
-  return Outcome{best->status, std::nullopt, best->line, best->detail};
-}
-
-std::int64_t OutcomeRules::survived_line(const RunDraft& run) {
-  constexpr std::size_t kLate = 3;
-  const auto& records = run.records();
-  return records.empty() ? 0 : records[records.size() - std::min(records.size(), kLate)].line;
-}
-
-// A rank that dies leaves the others waiting: the timeout that ends the job is told as well.
-std::string OutcomeRules::what_followed(const Sign& cause, std::int64_t end_line) const {
-  constexpr std::string_view kTimeout = "collective operation timeout";
-  if (cause.detail.find(kTimeout) != std::string::npos) return {};
-  for (const Sign& sign : signs_) {
-    if (sign.line > cause.line && sign.line < end_line &&
-        sign.detail.find(kTimeout) != std::string::npos) {
-      return "; then NCCL: " + std::string(kTimeout) + " (line " + std::to_string(sign.line) + ")";
-    }
-  }
-  return {};
-}
-
-// Paddle tells an exception's name on one line and its message further down.
-std::string OutcomeRules::whole_detail(const Sign& sign) const {
-  constexpr std::int64_t kReach = 4;
-  if (!sign.detail.ends_with(':')) return sign.detail;
-  for (const Sign& next : signs_) {
-    if (next.line > sign.line && next.line - sign.line <= kReach && next.status == sign.status &&
-        next.strength == sign.strength) {
-      return sign.detail + " " + next.detail;
-    }
-  }
-  return sign.detail;
-}
-
-// srun cancels a step when one of its tasks has failed, and says that first.
-const OutcomeRules::Sign& OutcomeRules::cause_of(const Sign& best) const {
-  constexpr std::int64_t kReach = 200;
-  if (best.detail.find("CANCELLED AT") == std::string::npos || best.status != Status::killed) {
-    return best;
-  }
-  for (const Sign& sign : signs_) {
-    if (sign.line < best.line && best.line - sign.line < kReach && sign.status == Status::error &&
-        sign.detail.find("Exited with exit code ") != std::string::npos) {
-      return sign;
-    }
-  }
-  return best;
-}
-
-// Slurm ends a job without fail, but gives it time (KillWait, --signal): a trainer that bypasses
-// the signal goes on until then.
-std::int64_t OutcomeRules::grace_line(const RunDraft& run) {
-  constexpr std::size_t kGrace = 100;  // records
-  const auto& records = run.records();
-  return records.empty() ? 0 : records[records.size() - std::min(records.size(), kGrace)].line;
-}
-
-Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
-                             std::int64_t end_line) const {
-  const Record* last = run.last();
-  const std::int64_t last_record = last != nullptr ? last->line : 0;
-  const auto step = last != nullptr ? std::optional(last->step) : std::nullopt;
-  const bool done =
-      run.ended_well || (run.planned && last != nullptr && last->step >= *run.planned);
-  const std::int64_t survived =
-      done ? std::numeric_limits<std::int64_t>::max() : survived_line(run);
-  const std::int64_t grace = done ? survived : grace_line(run);
-  const Sign* best = nullptr;
-  for (const Sign& sign : signs_) {
-    if (sign.line < begin_line || sign.line >= end_line) continue;
-    const bool cancelled = sign.detail.find(" CANCELLED AT ") != std::string::npos;
-    const bool at_the_end = sign.strength >= kNamed && sign.line > (cancelled ? grace : survived);
-    if (sign.line < last_record && !at_the_end) continue;
-    if (done && sign.strength == kHint) continue;
-    const bool hint = sign.strength == kHint && best != nullptr && best->strength == kHint;
-    if (best == nullptr || hint || sign.strength > best->strength) best = &sign;
-  }
-  if (best != nullptr) best = &cause_of(*best);
-  if (run.stated_outcome && is_failure(run.stated_outcome->status) && !run.log.first_nan_step &&
-      (best == nullptr || best->strength < kMemory)) {
-    return *run.stated_outcome;
-  }
-  if (run.log.first_nan_step && (best == nullptr || best->strength < kNan)) {
-    const auto& records = run.records();
-    const auto at = std::ranges::find(records, *run.log.first_nan_step, &Record::step);
-    return {Status::nan, run.log.first_nan_step, at != records.end() ? at->line : 0,
-            "the loss is not finite"};
-  }
-  if (best != nullptr) {
-    return {best->status, step, best->line, whole_detail(*best) + what_followed(*best, end_line)};
-  }
-  if (last == nullptr && !run.ended_well) {
-    return {Status::no_data, std::nullopt, 0, "no step in the log"};
-  }
-  if (done) {
-    return {Status::completed, step, run.last_line, ""};
-  }
-  return {Status::truncated, step, run.last_line, "the log ends without a closing statement"};
 }
 
 }  // namespace bertbench

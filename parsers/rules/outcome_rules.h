@@ -34,7 +34,8 @@ class OutcomeRules {
   /// The outcome of a run that owns the lines [run.first_line, end_line). What the log shows as the
   /// cause wins over what follows from it: out of memory, NaN, a named error, a signal; of equals
   /// the first. An error after which the run still made records was survived and does not count,
-  /// unless these are its last few; what the interpreter ignores at exit is none, and a line of
+  /// unless these are its last few, and of launches of which none came to a step the last that
+  /// failed is told; what the interpreter ignores at exit is none, and a line of
   /// success after an error does not undo it. Without any sign: `completed` when the
   /// run reached its plan or printed a closing statement, else `truncated`.
   [[nodiscard]] Outcome decide(const RunDraft& run, std::int64_t begin_line,
@@ -52,11 +53,16 @@ class OutcomeRules {
   Part see_traceback(const Line& line, std::string_view& exception);
   bool continues_chain(const Line& line, std::string_view exception);
   bool killed_after_failure(const Line& line);
+  void see_launch(const Line& line);
+  [[nodiscard]] std::int64_t last_failed_launch(std::int64_t begin_line,
+                                                std::int64_t end_line) const;
+  [[nodiscard]] std::string before_launch(const Sign& best, std::int64_t launch) const;
   [[nodiscard]] static std::int64_t grace_line(const RunDraft& run);
   [[nodiscard]] const Sign& cause_of(const Sign& best) const;
   [[nodiscard]] std::string whole_detail(const Sign& sign) const;
   [[nodiscard]] std::string what_followed(const Sign& cause, std::int64_t end_line) const;
 
+  std::vector<std::int64_t> launches_;   ///< lines where one begins behind a failure
   std::vector<Sign> signs_;              ///< bounded: repeats of one kind are dropped
   std::int64_t traceback_line_ = -1000;  ///< newest 'File "..."' or "Traceback" line
   std::int64_t special_line_ = -1000;    ///< newest "Exception ignored in", "Exception in thread"

@@ -79,6 +79,7 @@ constexpr OutcomeRule kRules[] = {
     {"illegal memory access was encountered", "", "", Status::error, kNamed},
     {"uncorrectable ECC error", "", "", Status::error, kNamed},
     {"No space left on device", "", "", Status::error, kNamed},
+    {".py: error: ", "", "", Status::error, kNamed},  // argparse
     {"EnforceNotMet", "", "", Status::error, kNamed},
     {"MPI_ABORT was invoked", "", "", Status::error, kSignal},
     {"exited with non-zero status", "", "", Status::error, kSignal},
@@ -131,6 +132,7 @@ constexpr OutcomeRule kRules[] = {
     {"nterrupted by signal", "", "", Status::killed, kNamed},
     {"KeyboardInterrupt", "", "", Status::killed, kNamed},
     {"eceived SIGTERM", "", "", Status::killed, kSignal},
+    {"eceived SIGINT", "", "", Status::killed, kSignal},
     {"signal 15", "", "", Status::killed, kSignal},
     {"ignal: Killed", "", "", Status::killed, kSignal},
     {"signal 9 (Killed)", "", "", Status::killed, kSignal},

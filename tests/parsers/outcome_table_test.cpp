@@ -153,6 +153,10 @@ TEST(OutcomeTable, TellsHowRunsEnd) {
       {"zsh: killed     python train.py\n", Status::killed, "zsh"},
       {"Killed: 9\n", Status::killed, "9"},
       {"exiting program after receiving SIGTERM.\n", Status::killed, "SIGTERM"},
+      {"[launch.py:330:sigkill_handler] Main process received SIGINT, exiting\n", Status::killed,
+       "SIGINT"},
+      {"usage: tune.py [-h] [--bits N]\ntune.py: error: argument --bits: invalid int value: 'x'\n",
+       Status::error, "--bits"},
       {"ChildFailedError:\n  exitcode  : -9 (pid: 15724)\n"
        "  traceback : Signal 9 (SIGKILL) received by PID 15724\n",
        Status::killed, "Signal 9"},

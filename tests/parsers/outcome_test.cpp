@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/parsers/ended_log.h"
+#include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
 namespace {
@@ -239,6 +240,35 @@ TEST(Outcome, StepsOfTheGraceTimeDoNotUndoATimeLimit) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].outcome.status, Status::timeout);
   EXPECT_EQ(runs[0].outcome.line, 2);
+}
+
+TEST(OutcomeRules, TellTheLastOfSeveralLaunchesThatCameToNoStep) {
+  const std::string trace =
+      "Traceback (most recent call last):\n  File \"tune.py\", line 9, in <module>\n    main()\n";
+  const std::string first = "nohup: ignoring input\n" + trace + "KeyError: 'labels'\n";
+  const std::string second = "nohup: ignoring input\n" + trace + "ValueError: no such split\n";
+  const auto outcome = [](const std::string& text) { return read_text(text).at(0).outcome; };
+  const auto both = outcome(first + second);
+  EXPECT_EQ(both.status, Status::error);
+  EXPECT_EQ(both.line, 10);
+  EXPECT_EQ(both.detail,
+            "ValueError: no such split; a launch before this one: error (line 5): "
+            "KeyError: 'labels'");
+  const std::string memory =
+      "nohup: ignoring input\n" + trace + "torch.OutOfMemoryError: CUDA out of memory.\n";
+  EXPECT_EQ(outcome(memory + second).status, Status::error);
+  EXPECT_EQ(outcome(second + memory).status, Status::out_of_memory);
+  // One that is under way tells nothing yet, and each rank or node may say that it begins.
+  EXPECT_EQ(outcome(first + "nohup: ignoring input\nloading\n").line, 5);
+  EXPECT_EQ(outcome("nohup: ignoring input\n" + first).detail, "KeyError: 'labels'");
+}
+
+TEST(OutcomeRules, TellTheArgumentsThatNoLaunchTook) {
+  const auto runs = read_text(
+      "usage: tune.py [-h]\ntune.py: error: argument --stage: invalid choice: 'a'\n"
+      "usage: tune.py [-h]\ntune.py: error: argument --bits: invalid int value: 'x'\n");
+  EXPECT_EQ(runs.at(0).outcome.line, 4);
+  EXPECT_EQ(runs.at(0).outcome.status, Status::error);
 }
 
 }  // namespace

@@ -1,0 +1,150 @@
+// How a run ended, decided from the signs that were seen in its lines.
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "parsers/rules/outcome_rules.h"
+#include "parsers/rules/outcome_table.h"
+#include "parsers/runs/run_builder.h"
+
+namespace bertbench {
+
+std::optional<Outcome> OutcomeRules::trouble(std::int64_t survived_line) const {
+  const Sign* best = nullptr;
+  for (const Sign& sign : signs_) {
+    if (sign.line < survived_line || sign.strength == kHint) continue;
+    if (best == nullptr || sign.strength >= best->strength) best = &sign;
+  }
+  if (best == nullptr) return std::nullopt;
+  return Outcome{best->status, std::nullopt, best->line, best->detail};
+}
+
+std::int64_t OutcomeRules::survived_line(const RunDraft& run) {
+  constexpr std::size_t kLate = 3;
+  const auto& records = run.records();
+  return records.empty() ? 0 : records[records.size() - std::min(records.size(), kLate)].line;
+}
+
+// A rank that dies leaves the others waiting: the timeout that ends the job is told as well.
+std::string OutcomeRules::what_followed(const Sign& cause, std::int64_t end_line) const {
+  constexpr std::string_view kTimeout = "collective operation timeout";
+  if (cause.detail.find(kTimeout) != std::string::npos) return {};
+  for (const Sign& sign : signs_) {
+    if (sign.line > cause.line && sign.line < end_line &&
+        sign.detail.find(kTimeout) != std::string::npos) {
+      return "; then NCCL: " + std::string(kTimeout) + " (line " + std::to_string(sign.line) + ")";
+    }
+  }
+  return {};
+}
+
+// Paddle tells an exception's name on one line and its message further down.
+std::string OutcomeRules::whole_detail(const Sign& sign) const {
+  constexpr std::int64_t kReach = 4;
+  if (!sign.detail.ends_with(':')) return sign.detail;
+  for (const Sign& next : signs_) {
+    if (next.line > sign.line && next.line - sign.line <= kReach && next.status == sign.status &&
+        next.strength == sign.strength) {
+      return sign.detail + " " + next.detail;
+    }
+  }
+  return sign.detail;
+}
+
+// srun cancels a step when one of its tasks has failed, and says that first.
+const OutcomeRules::Sign& OutcomeRules::cause_of(const Sign& best) const {
+  constexpr std::int64_t kReach = 200;
+  if (best.detail.find("CANCELLED AT") == std::string::npos || best.status != Status::killed) {
+    return best;
+  }
+  for (const Sign& sign : signs_) {
+    if (sign.line < best.line && best.line - sign.line < kReach && sign.status == Status::error &&
+        sign.detail.find("Exited with exit code ") != std::string::npos) {
+      return sign;
+    }
+  }
+  return best;
+}
+
+// Slurm ends a job without fail, but gives it time (KillWait, --signal): a trainer that bypasses
+// the signal goes on until then.
+std::int64_t OutcomeRules::grace_line(const RunDraft& run) {
+  constexpr std::size_t kGrace = 100;  // records
+  const auto& records = run.records();
+  return records.empty() ? 0 : records[records.size() - std::min(records.size(), kGrace)].line;
+}
+
+// Several launches in one file, none of which came to a step: where the last that failed begins.
+std::int64_t OutcomeRules::last_failed_launch(std::int64_t begin_line,
+                                              std::int64_t end_line) const {
+  for (auto launch = launches_.rbegin(); launch != launches_.rend(); ++launch) {
+    if (*launch < begin_line || *launch >= end_line) continue;
+    const bool failed = std::ranges::any_of(signs_, [&](const Sign& sign) {
+      return sign.line >= *launch && sign.line < end_line && sign.strength > kHint;
+    });
+    if (failed) return *launch;
+  }
+  return 0;
+}
+
+// What the launches before it failed of, where it was something else.
+std::string OutcomeRules::before_launch(const Sign& best, std::int64_t launch) const {
+  const Sign* before = nullptr;
+  for (const Sign& sign : signs_) {
+    if (sign.line >= launch || sign.strength == kHint) continue;
+    if (before == nullptr || sign.strength > before->strength) before = &sign;
+  }
+  if (before == nullptr || before->detail == best.detail) return {};
+  return "; a launch before this one: " + std::string(name(before->status)) + " (line " +
+         std::to_string(before->line) + "): " + before->detail;
+}
+
+Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
+                             std::int64_t end_line) const {
+  const Record* last = run.last();
+  const bool no_step = last == nullptr && !run.ended_well;
+  const std::int64_t launch = no_step ? last_failed_launch(begin_line, end_line) : 0;
+  const std::int64_t last_record = last != nullptr ? last->line : 0;
+  const auto step = last != nullptr ? std::optional(last->step) : std::nullopt;
+  const bool done =
+      run.ended_well || (run.planned && last != nullptr && last->step >= *run.planned);
+  const std::int64_t survived =
+      done ? std::numeric_limits<std::int64_t>::max() : survived_line(run);
+  const std::int64_t grace = done ? survived : grace_line(run);
+  const Sign* best = nullptr;
+  for (const Sign& sign : signs_) {
+    if (sign.line < std::max(begin_line, launch) || sign.line >= end_line) continue;
+    const bool cancelled = sign.detail.find(" CANCELLED AT ") != std::string::npos;
+    const bool at_the_end = sign.strength >= kNamed && sign.line > (cancelled ? grace : survived);
+    if (sign.line < last_record && !at_the_end) continue;
+    if (done && sign.strength == kHint) continue;
+    const bool hint = sign.strength == kHint && best != nullptr && best->strength == kHint;
+    if (best == nullptr || hint || sign.strength > best->strength) best = &sign;
+  }
+  if (best != nullptr) best = &cause_of(*best);
+  const bool only_cut = run.stated_outcome && run.stated_outcome->status == Status::truncated;
+  if (only_cut && best == nullptr) return *run.stated_outcome;
+  if (run.stated_outcome && !only_cut && is_failure(run.stated_outcome->status) &&
+      !run.log.first_nan_step && (best == nullptr || best->strength < kMemory)) {
+    return *run.stated_outcome;
+  }
+  if (run.log.first_nan_step && (best == nullptr || best->strength < kNan)) {
+    const auto& records = run.records();
+    const auto at = std::ranges::find(records, *run.log.first_nan_step, &Record::step);
+    return {Status::nan, run.log.first_nan_step, at != records.end() ? at->line : 0,
+            "the loss is not finite"};
+  }
+  if (best != nullptr) {
+    return {best->status, step, best->line,
+            whole_detail(*best) + what_followed(*best, end_line) + before_launch(*best, launch)};
+  }
+  if (no_step) {
+    return {Status::no_data, std::nullopt, 0, "no step in the log"};
+  }
+  if (done) {
+    return {Status::completed, step, run.last_line, ""};
+  }
+  return {Status::truncated, step, run.last_line, "the log ends without a closing statement"};
+}
+
+}  // namespace bertbench
