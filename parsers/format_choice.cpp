@@ -47,7 +47,9 @@ Evidence evidence_of(const RunBuilder& found, std::int64_t matched) {
   Evidence out;
   out.matched = matched;
   for (const auto& draft : found.drafts()) {
-    if (draft->discard || draft->log.kind != WorkKind::training) continue;
+    if (draft->discard) continue;
+    out.kind = std::max(out.kind, Evidence::lines);
+    if (draft->log.kind != WorkKind::training) continue;
     const Evidence::Kind kind = kind_of(*draft);
     if (kind < out.kind) continue;
     out.fine_clock = has_fine_clock(*draft) || (kind == out.kind && out.fine_clock);

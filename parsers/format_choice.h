@@ -5,7 +5,8 @@
 // shown, the others are named in a notice. The rule, first difference decides:
 //   0. a record or a statement of the user's own format (--format-file);
 //   1. what the training runs hold: records with a clock or step times, records with printed rates,
-//      records with losses only, no record but a closing statement, lines only;
+//      records with losses only, no record but a closing statement, a run of which it has lines
+//      only, lines of none;
 //   2. ten records or more with a clock that is fine enough for 1 % of the run before a clock that
 //      is not (a bar's elapsed field shows whole seconds) or fewer records;
 //   3. more lines of the format;
@@ -19,8 +20,8 @@ namespace bertbench {
 class RunBuilder;
 
 struct Evidence {
-  enum Kind { lines, statement, losses, rates, times };
-  Kind kind = lines;
+  enum Kind { nothing, lines, statement, losses, rates, times };
+  Kind kind = nothing;
   bool given = false;  ///< the user's own format
   bool fine_clock = false;
   std::int64_t matched = 0;  ///< lines of the format

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string>
 
 #include "parsers/bars/bar_leaps.h"
+#include "parsers/bars/tqdm_bar.h"
 #include "parsers/runs/run_builder.h"
 
 namespace bertbench {
@@ -31,7 +33,29 @@ struct Track {
   std::int64_t epoch = -1;     ///< in its name, if any
   bool of_epochs = true;  ///< its counter went along with the epoch in its name: 1 at "Epoch 0"
   BarLeaps::First first;
+  bool only_ends = true;          ///< no redraw below its total
+  std::int64_t outer_at_end = 0;  ///< where the bar around it stood
+  std::int64_t ends = 1;          ///< bars of which nothing but the end is kept
 };
+
+/// A copy of a terminal keeps a bar's last redraw only. True when this one, at its total like the
+/// one before, is the next epoch's: its clock says otherwise, or the bar around it went on.
+inline bool is_next_end(const Track& track, const TqdmBar& bar, std::int64_t outer_done) {
+  constexpr double kSame = 2, kShare = 0.02;  // seconds; ranks end together
+  if (!track.only_ends || track.created > 0 || bar.total == 0 || bar.done != bar.total ||
+      track.done != bar.done || track.draft == nullptr) {
+    return false;
+  }
+  return outer_done > track.outer_at_end ||
+         std::abs(bar.elapsed_s - track.elapsed_s) > std::max(kSame, kShare * track.elapsed_s);
+}
+
+inline void tell_ends(const Track& track, RunDraft& draft) {
+  if (track.ends < 2) return;
+  draft.log.notices.push_back(
+      {0, "of " + std::to_string(track.ends) +
+              " bars, one after the other, only the ends are kept: the steps are those of all"});
+}
 
 /// How long a bar ran that has ended. Its elapsed field is cut to whole seconds; where its last
 /// redraw shows the mean rate, as tqdm's does when a bar is closed, that tells them finer.

@@ -81,6 +81,21 @@ std::optional<Count> count_before(std::string_view text, std::size_t end) {
   return count;
 }
 
+// Lightning's bar over data of unknown length: "Epoch 0: |          | 5/? ". `end` is behind it.
+bool read_endless(std::string_view text, std::size_t end, std::size_t floor, TqdmBar& bar) {
+  const auto done = count_before(text, end - 2);
+  if (!done || done->begin < floor || done->begin == end - 2) return false;
+  bar.done = done->value;
+  bar.rounded = done->rounded;
+  bar.begin = done->begin;
+  const std::string_view head = text.substr(floor, done->begin - floor);
+  const auto right = head.find_last_not_of(' ');
+  if (right == std::string_view::npos || head[right] != '|' || right == 0) return true;
+  const auto left = head.rfind('|', right - 1);
+  if (left != std::string_view::npos) bar.begin = floor + left;
+  return true;
+}
+
 // Reads leftwards from the bracket: "33%|███▎ | 3655/11057 " or "123it " where no total is known.
 bool read_counter(std::string_view text, std::size_t bracket, std::size_t floor,
                   std::string_view unit, TqdmBar& bar) {
@@ -96,6 +111,7 @@ bool read_counter(std::string_view text, std::size_t bracket, std::size_t floor,
     bar.begin = done->begin;
     return true;
   }
+  if (text.substr(floor, i - floor).ends_with("/?")) return read_endless(text, i, floor, bar);
   const auto total = count_before(text, i);
   if (!total || total->begin <= floor + 1 || text[total->begin - 1] != '/') return false;
   const auto done = count_before(text, total->begin - 1);

@@ -44,10 +44,10 @@ constexpr std::string_view kAnchors[] = {
     "Continuing training from global step ",
     "Resuming training from checkpoint with epoch ",
     "***** Running training",
+    "Instantaneous batch size per device = ",
     "\"log_history\": [",
     "\"loss\": ",
     "  \"step\": ",  // indented: not within a line of DLLogger or MLPerf
-
     "\"global_step\": ",
     "\"max_steps\": ",
     "_runtime\": ",
@@ -72,7 +72,6 @@ class HuggingfaceParser final : public LineParser {
   void conclude_json(RunDraft& draft);
   RunDraft& run(const Line& line, RunBuilder& out);
 
-  // Console.
   ClosingLines closing_;
   std::optional<double> epochs_, steps_, per_epoch_, examples_, batch_, resumed_at_;
   struct Session {
@@ -81,7 +80,8 @@ class HuggingfaceParser final : public LineParser {
   };
   std::optional<Session> session_;  ///< of the closing dict
   std::string last_dict_;
-  std::int64_t dicts_ = 0;
+  std::int64_t dicts_ = 0, banner_line_ = 0;
+  bool paddle_ = false;   ///< PaddleNLP's Trainer says the same in its banner
   bool by_epoch_ = true;  ///< every dict's step followed from its epoch
   // JSON.
   bool history_ = false;
@@ -189,6 +189,11 @@ bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
     by_epoch_ = true;
     dicts_ = 0;
     return false;  // NVIDIA's scripts say so as well
+  }
+  if (line.text.find("Instantaneous batch size per device = ") != std::string_view::npos) {
+    paddle_ = paddle_ || line.text.find("INFO] - ") != std::string_view::npos;  // PaddleNLP's
+    if (!paddle_) banner_line_ = line.number;
+    return !paddle_;
   }
   if (see_total(line)) return false;
   // Trainings without a loss between their statements.
@@ -357,6 +362,11 @@ void HuggingfaceParser::conclude_json(RunDraft& draft) {
 
 void HuggingfaceParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
+  if (out.drafts().empty() && banner_line_ > 0) {
+    out.run(WorkKind::training, banner_line_).stated_outcome =
+        Outcome{Status::truncated, std::nullopt, banner_line_,
+                "the log ends behind the Trainer's banner, before it tells of a step"};
+  }
   RunDraft* draft = out.open(WorkKind::training);
   if (draft == nullptr) return;
   closing_.give_to(*draft);

@@ -205,6 +205,11 @@ bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, RunBuilder& 
     next_generation(track, role, out);
     return false;
   }
+  if (role == BarRole::training && is_next_end(track, bar, outer_.done)) {
+    next_generation(track, role, out);
+    ++track.ends;
+    return false;
+  }
   if (bar.done >= track.done) return false;
   if (track.draft != nullptr && closing_.said_for(*track.draft)) {
     next_generation(track, role, out);
@@ -258,6 +263,8 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   track.epoch = known.name.epoch;
   track.of_epochs &= track.epoch >= 0 && std::abs(bar.done - track.epoch) <= 1;
   if (bar.done > track.done) track.moved_at = line.number;
+  track.only_ends &= bar.done == bar.total;
+  track.outer_at_end = outer_.done;
   track.done = bar.done;
   track.elapsed_s = std::max(track.elapsed_s, bar.elapsed_s);
   track.rate = bar.rate;
@@ -338,6 +345,9 @@ void TqdmParser::finish(RunBuilder& out) {
   if (newest_ == nullptr) return;
   RunDraft& draft = *newest_;
   steps_.conclude(draft, out.facts);
+  for (const auto& [key, track] : tracks_) {
+    if (track.draft == &draft) tell_ends(track, draft);
+  }
   if (lightning1_ && out.open(WorkKind::evaluation) != nullptr) {
     draft.log.notices.push_back(
         {0,

@@ -39,6 +39,16 @@ std::optional<double> timedelta(Cursor& cursor) {
   return static_cast<double>(*days) * 86'400 + *rest;
 }
 
+// "  train_runtime            =     0:14:31.66"
+std::optional<double> runtime_of_table(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("train_runtime ")) return std::nullopt;
+  cursor.blanks();
+  if (!cursor.literal("=")) return std::nullopt;
+  cursor.blanks();
+  return timedelta(cursor);
+}
+
 }  // namespace
 
 // {'train_runtime': 273.0148, 'train_samples_per_second': 3.663, 'train_steps_per_second': 0.007}
@@ -66,18 +76,14 @@ bool ClosingLines::see_trainer(const Line& line) {
     }
     return true;
   }
-  Cursor cursor(line);
-  if (cursor.skip_past("train_runtime ")) {
-    cursor.blanks();
-    if (!cursor.literal("=")) return false;
-    cursor.blanks();
-    if (const auto runtime = timedelta(cursor)) {
-      trainer_ = ended_ = true;
-      if (!training_s_) training_s_ = *runtime;
-      return true;
-    }
-    return false;
+  if (has(line, "train_runtime ")) {
+    const auto runtime = runtime_of_table(line);
+    if (!runtime) return false;
+    trainer_ = ended_ = true;
+    if (!training_s_) training_s_ = *runtime;
+    return true;
   }
+  Cursor cursor(line);
   if (cursor.skip_past("train_samples_per_second ")) {
     cursor.blanks();
     if (!cursor.literal("=")) return false;
@@ -122,8 +128,9 @@ bool ClosingLines::see_evaluator(const Line& line) {
 }
 
 bool ClosingLines::unlike(const Line& line) const {
-  if (!training_s_ || !summary_ || !has(line, "'train_runtime':")) return false;
-  const auto runtime = number_after(line, "'train_runtime':");
+  if (!training_s_ || !summary_) return false;
+  const auto runtime = has(line, "'train_runtime':") ? number_after(line, "'train_runtime':")
+                                                     : runtime_of_table(line);
   constexpr double kSame = 0.02;  // processes of one run end together
   return runtime && std::abs(*runtime - *training_s_) > std::max(1.0, kSame * *training_s_);
 }

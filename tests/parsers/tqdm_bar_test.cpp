@@ -37,6 +37,14 @@ TEST(TqdmBar, IsReadInEveryFormThatTqdmPrints) {
   EXPECT_EQ(no_total.done, 123);
   EXPECT_EQ(no_total.total, 0);
   EXPECT_EQ(no_total.description, "Reading");
+  const auto endless =
+      bars_of("Epoch 3: |          | 12/? [00:31<00:00,  0.39it/s, v_num=0, train_loss=1.75]")
+          .at(0);
+  EXPECT_EQ(endless.done, 12);
+  EXPECT_EQ(endless.total, 0);
+  EXPECT_EQ(endless.description, "Epoch 3");
+  EXPECT_EQ(endless.loss, 1.75);
+  EXPECT_TRUE(bars_of("/? [00:31<00:00,  0.39it/s]").empty());
   const auto postfix =
       bars_of("Epoch 1: 5%|5 | 10/200 [00:03<01:00,  3.10it/s, loss=1.25, v=2]").at(0);
   EXPECT_TRUE(postfix.has_loss);

@@ -321,5 +321,31 @@ TEST(Tqdm, SeesAShortLeapByTheRateOfTheFirstSecond) {
   EXPECT_EQ(steady.at(0).rate_unit, RateUnit::iterations_per_second);
 }
 
+TEST(Tqdm, CountsTheBarsOfWhichATerminalKeptTheEndsOnly) {
+  const auto end = [](const char* clock, const char* rate) {
+    return std::string("Iteration: 100%|####| 80/80 [") + clock + "<00:00,  " + rate + "it/s]\n";
+  };
+  // The bar around them moves in between; the last epoch took as long as the one before.
+  const auto runs =
+      read_text("Epoch:   0%|    | 0/3 [00:00<?, ?it/s]\n" + end("01:40", "0.80") +
+                "Epoch:  33%|#   | 1/3 [01:45<03:30, 105.00s/it]\n" + end("03:20", "0.40") +
+                end("03:20", "0.40") + "Epoch:  67%|##  | 2/3 [05:10<02:40, 160.00s/it]\n" +
+                end("03:20", "0.40"));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records.back().step, 240);
+  EXPECT_DOUBLE_EQ(runs[0].records.back().time_s, 500);
+  EXPECT_THAT(runs[0].notices,
+              testing::Contains(testing::Field(&Notice::text, testing::HasSubstr("of 3 bars"))));
+}
+
+TEST(Tqdm, DoesNotTakeABarThatIsClosedLaterForAnother) {
+  const auto runs = read_text(
+      "\rIteration:   0%|    | 0/80 [00:00<?, ?it/s]\rIteration: 100%|####| 80/80 [01:40<00:00, "
+      "0.80it/s]\nsaving\nIteration: 100%|####| 80/80 [02:10<00:00,  0.62it/s]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.back().step, 80);
+}
+
 }  // namespace
 }  // namespace bertbench
