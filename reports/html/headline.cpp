@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "parsers/core/text.h"
 #include "reports/cell_table.h"
@@ -44,13 +45,19 @@ std::string grouped(const std::string& number) {
   return out;
 }
 
+/// Training before evaluation, sequences before iterations: only like is compared with like.
+std::tuple<bool, bool, double> rank(const Cell& cell) {
+  return {cell.kind == WorkKind::training,
+          cell.throughput.unit == name(RateUnit::sequences_per_second), *cell.throughput.median};
+}
+
 std::string how_fast(const ResultSet& set, const std::vector<std::string>& names) {
   const Cell* best = nullptr;
   std::size_t at = 0;
   for (std::size_t i = 0; i < set.cells.size(); ++i) {
     const Cell& cell = set.cells[i];
     if (!cell.throughput.median) continue;
-    if (best == nullptr || *cell.throughput.median > *best->throughput.median) {
+    if (best == nullptr || rank(*best) < rank(cell)) {
       best = &cell;
       at = i;
     }
@@ -61,6 +68,9 @@ std::string how_fast(const ResultSet& set, const std::vector<std::string>& names
   }
   std::vector<std::string> lines;
   lines.push_back((set.cells.size() > 1 ? "fastest cell: " : "") + names[at]);
+  if (best->kind != WorkKind::training) {
+    lines.push_back(std::string(name(best->kind)) + ": no training has a number");
+  }
   if (const auto shown = shown_interval(*best)) {
     lines.push_back(fmt::format("{} to {} ({} interval of the {}, n\u00A0=\u00A0{})",
                                 number_text(shown->interval.low), number_text(shown->interval.high),

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "parsers/core/text.h"
 #include "tests/reports/result_files.h"
+#include "tests/reports/samples.h"
 #include "tests/reports/xml_check.h"
 
 namespace bertbench {
@@ -165,6 +167,21 @@ TEST(MarkdownTest, WhatAllCellsShareStandsAboveTheTableOnce) {
   const std::string text = render("markdown", read("dlperf_mxnet"));
   EXPECT_THAT(text, HasSubstr("model **bert** · framework **mxnet** · precision **fp32**"));
   EXPECT_THAT(text, Not(HasSubstr("| mxnet")));
+}
+
+TEST(HtmlHeadline, AnEvaluationIsNeverTheFastestTrainingNorAreIterationsSequences) {
+  using samples::cell;
+  using samples::identity;
+  Cell evaluation = cell(identity(1, 2), {900});
+  evaluation.kind = WorkKind::evaluation;
+  Cell iterations = cell(identity(1, 4), {500});
+  iterations.trials[0].iterations_per_second =
+      std::exchange(iterations.trials[0].sequences_per_second, std::nullopt);
+  const std::string page =
+      render("html", samples::result_set({evaluation, iterations, cell(identity(1, 8), {100})}));
+  EXPECT_THAT(page, HasSubstr("<p class=\"big\">100"));
+  const std::string without = render("html", samples::result_set({evaluation}));
+  EXPECT_THAT(without, HasSubstr("evaluation: no training has a number"));
 }
 
 }  // namespace
