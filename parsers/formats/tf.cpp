@@ -10,6 +10,7 @@
 #include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
+#include "parsers/runs/tf_rates.h"
 #include "parsers/text/cursor.h"
 #include "parsers/text/tf_message.h"
 
@@ -39,10 +40,8 @@ class TfParser final : public LineParser {
   bool see_message(const TfMessage& message, const Line& line, RunBuilder& out);
   bool see_dle(const Line& line, RunBuilder& out);
   void see_loss_step(const TfMessage& message, const Line& line, RunBuilder& out);
-  void see_global_step_rate(const TfMessage& message, double rate, const Line& line,
-                            RunBuilder& out);
   void see_examples_rate(double rate, const Line& line);
-  void put_rate(RunBuilder& out);
+  [[nodiscard]] TfRates::DraftAt rate_draft(RunBuilder& out);
   RunDraft& draft(Series series, std::int64_t line, RunBuilder& out);
   RunDraft& statement_draft(std::int64_t line, RunBuilder& out);
   void end_run(RunBuilder& out);
@@ -54,16 +53,7 @@ class TfParser final : public LineParser {
   bool evaluating_ = false;
   TfClock clock_;
 
-  // rate_only: global_step/sec lines carry no step. A line waits for its examples/sec line.
-  struct Waiting {
-    bool set = false;
-    double rate = kUnknown, examples = kUnknown, time_s = kUnknown;
-    std::string text;  ///< the message, to tell its second copy
-    bool absl = false, twice = false;
-    std::int64_t line = 0;
-  } waiting_, first_;
-  double rate_time_ = kUnknown;  ///< clock of the record before
-  std::int64_t rate_step_ = 0;
+  TfRates rates_;
   double step_rate_ = kUnknown, step_examples_ = kUnknown;  ///< for the loss line that follows
   double loss_rate_ = kUnknown;  ///< steps/s by the newest loss line's seconds, if it has no rate
   std::int64_t loss_step_ = -1;
@@ -82,6 +72,11 @@ RunDraft& TfParser::draft(Series series, std::int64_t line, RunBuilder& out) {
     slot->log.clock_is_wall = true;
   }
   return *slot;
+}
+
+TfRates::DraftAt TfParser::rate_draft(RunBuilder& out) {
+  return
+      [this, &out](std::int64_t line) -> RunDraft& { return draft(Series::rate_only, line, out); };
 }
 
 RunDraft& TfParser::statement_draft(std::int64_t line, RunBuilder& out) {
@@ -114,7 +109,11 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
   if (starts("global_step/sec: ")) {
     const auto rate = number_after(said, "global_step/sec: ");
     const bool taken = turns_.see(message, line.rank, rate.value_or(kUnknown));
-    if (rate && taken) see_global_step_rate(message, *rate, line, out);
+    if (rate && taken) {
+      step_rate_ = *rate;
+      rates_.see_steps(message, *rate, clock_.unwrapped(message.time_s), line.number,
+                       rate_draft(out));
+    }
     return rate.has_value();
   }
   if (starts("examples/sec: ")) {
@@ -210,31 +209,12 @@ void TfParser::see_loss_step(const TfMessage& message, const Line& said, RunBuil
   target.add(sample);
 }
 
-void TfParser::see_global_step_rate(const TfMessage& message, double rate, const Line& line,
-                                    RunBuilder& out) {
-  step_rate_ = rate;
-  if (waiting_.set && waiting_.text == message.text && !waiting_.twice &&
-      waiting_.absl != message.absl) {
-    waiting_.twice = true;  // the same message from the other logger
-    if (message.absl) waiting_.time_s = clock_.unwrapped(message.time_s);
-    return;
-  }
-  put_rate(out);
-  waiting_ = {};
-  waiting_.set = true;
-  waiting_.rate = rate;
-  waiting_.time_s = clock_.unwrapped(message.time_s);
-  waiting_.text = message.text;
-  waiting_.absl = message.absl;
-  waiting_.line = line.number;
-}
-
 // On a TPU the loss line stands in front of the rates of its interval: they are its own where
 // global_step/sec is what the loss line's seconds say.
 void TfParser::see_examples_rate(double rate, const Line& line) {
   constexpr double kSame = 1e-3;
   step_examples_ = rate;
-  if (waiting_.set) waiting_.examples = rate;
+  rates_.see_examples(rate);
   RunDraft* run = series_[static_cast<std::size_t>(Series::loss_step)];
   if (run == nullptr) return;
   const double steps = step_rate_ * headless_s_;  // whole: of the same interval
@@ -248,42 +228,6 @@ void TfParser::see_examples_rate(double rate, const Line& line) {
   run->log.rate_unit = RateUnit::sequences_per_second;
   run->add(sample);
   step_rate_ = step_examples_ = loss_rate_ = kUnknown;
-}
-
-// A record from a global_step/sec line: how many steps it covers follows from the clock.
-void TfParser::put_rate(RunBuilder& out) {
-  if (!waiting_.set) return;
-  const auto put = [&](const Waiting& from, std::int64_t steps, bool first) {
-    Sample sample;
-    rate_step_ += std::max<std::int64_t>(1, steps);
-    sample.step = rate_step_;
-    sample.iterations = std::max<std::int64_t>(1, steps);
-    // The first interval holds the building of the graph: no step time.
-    if (steps > 0 && from.rate > 0 && !first) {
-      sample.seconds = static_cast<double>(steps) / from.rate;
-    }
-    sample.time_s = from.time_s;
-    RunDraft& run = draft(Series::rate_only, from.line, out);
-    if (!std::isnan(from.examples)) {
-      run.log.rate_unit = RateUnit::sequences_per_second;
-      sample.rate = from.examples;
-    } else if (run.log.rate_unit != RateUnit::sequences_per_second) {
-      run.log.rate_unit = RateUnit::iterations_per_second;
-      sample.rate = from.rate;
-    }
-    sample.line = from.line;
-    run.add(sample);
-  };
-  const std::int64_t steps = tf_steps_in(waiting_.rate, waiting_.time_s - rate_time_);
-  if (std::isnan(rate_time_) && !first_.set && !std::isnan(waiting_.time_s)) {
-    first_ = waiting_;  // its own number of steps is that of the next line
-  } else {
-    if (first_.set) put(first_, steps, true);
-    first_.set = false;
-    put(waiting_, steps, false);
-  }
-  rate_time_ = waiting_.time_s;
-  waiting_ = {};
 }
 
 // The iteration's number stands still while the loss scaler skips updates: such a line is a record
@@ -323,13 +267,8 @@ bool TfParser::see_dle(const Line& line, RunBuilder& out) {
 
 // The best series of the run becomes its RunLog, with the statements on the whole run.
 void TfParser::end_run(RunBuilder& out) {
-  put_rate(out);
-  if (first_.set) {
-    waiting_ = first_;  // a single line: nothing says how many steps it covers
-    first_ = {};
-    waiting_.time_s = rate_time_ = kUnknown;
-    put_rate(out);
-  }
+  const auto batch = rates_.batch();
+  rates_.end(rate_draft(out));
   if (samples_ && series_[2] != nullptr && statements_ != nullptr && statements_->log.summary) {
     series_[2]->discard = true;  // the closing mean is of all iterations
     series_[2] = nullptr;
@@ -364,11 +303,13 @@ void TfParser::end_run(RunBuilder& out) {
     for (const Record& record : best->records()) iterations += record.iterations;
     best->log.totals.iterations = iterations;
   }
+  RunDraft* const taken = best != nullptr ? best : statements_;
+  if (batch && taken != nullptr && !turns_.several() && dle == nullptr) {
+    taken->log.facts.global_batch_size.set(*batch, FactSource::log);
+  }
   for (RunDraft*& run : series_) run = nullptr;
   statements_ = nullptr;
-  first_ = waiting_ = {};
-  rate_time_ = step_rate_ = step_examples_ = loss_rate_ = kUnknown;
-  rate_step_ = 0;
+  step_rate_ = step_examples_ = loss_rate_ = kUnknown;
   loss_step_ = dle_step_ = -1;
 }
 

@@ -247,6 +247,24 @@ TEST(Tf, RatesInFrontOfALossLineStayThoseOfTheLineBehindThem) {
   EXPECT_EQ(runs[0].records[2].printed_rate, 64.0006);
 }
 
+// TPUEstimator: examples/sec is its batch, the global one, times global_step/sec.
+TEST(Tf, TellsTheBatchOfATpuByItsTwoRates) {
+  const auto lines = [](const char* steps, const char* examples) {
+    return std::string("INFO:tensorflow:global_step/sec: ") + steps +
+           "\nINFO:tensorflow:examples/sec: " + examples + "\n";
+  };
+  auto runs = read_text(lines("0.301718", "7.24124") + lines("0.302544", "7.26105"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 24);
+  runs = read_text(lines("0.301718", "7.24124") + lines("0.302544", "9.68141"));
+  EXPECT_FALSE(runs.at(0).facts.global_batch_size.known()) << "24, then 32";
+  runs = read_text(lines("0.301718", "7.3"));
+  EXPECT_FALSE(runs.at(0).facts.global_batch_size.known()) << "24.2";
+  // Six digits leave several whole numbers: the lines together leave one.
+  runs = read_text(lines("1.23456", "202270"));
+  EXPECT_FALSE(runs.at(0).facts.global_batch_size.known());
+}
+
 TEST(Tf, ALoneLossLineOfATpuCountsNoStepsInFrontOfIt) {
   const auto runs = read_text(
       "INFO:tensorflow:loss = 3.18, step = 200 (191.310 sec)\n"

@@ -238,8 +238,8 @@ const Said kSaid[] = {
     {"paddle/word2vec_32node_nan.log", "framework=paddle"},
     {"pytorch-plain/kaggle_deberta_elapsed_remain.log", "framework=pytorch"},
     {"tensorflow/google_bert_ch_ner_nohup.log",
-     "framework=tensorflow; sequence_length=256; micro_batch=32; cuda=10.0; cudnn=7; gpu=Tesla "
-     "V100-SXM2-32GB; gpu_count=1"},
+     "framework=tensorflow; sequence_length=256; micro_batch=32; global_batch=32; cuda=10.0; "
+     "cudnn=7; gpu=Tesla V100-SXM2-32GB; gpu_count=1"},
 };
 
 std::string folder() {
