@@ -11,10 +11,15 @@
 // of all steps of an interval: there interval_samples_per_second is too low by their number (above:
 // 8 / 2.2591 s, though ten steps of 8 were run). Where the batch is known the two are told apart;
 // where it is not, the rate is in steps/s.
+//
+// An evaluation, and the checkpoint behind it, lies in the interval of the line that follows.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
@@ -36,12 +41,32 @@ class PaddlenlpParser final : public LineParser {
  private:
   bool see_interval(const Line& line, RunBuilder& out);
   bool see_end(const Line& line, RunBuilder& out);
+  void without_evaluation(Sample& sample);
 
   std::optional<double> batch_;  ///< of all cards and one optimizer step
   std::int64_t step_ = 0;
   bool too_low_ = false, undecided_ = false;
   std::int64_t odd_line_ = 0;
+  double evaluated_s_ = 0;                                 ///< since the newest interval line
+  std::int64_t clean_ = 0, left_out_ = 0, shortened_ = 0;  ///< intervals, by evaluations in them
 };
+
+// Where intervals without one are the most, they tell the rate; where each has one, as lines and
+// evaluations come at the same steps, the evaluation's own time is taken off.
+void PaddlenlpParser::without_evaluation(Sample& sample) {
+  const double evaluated = std::exchange(evaluated_s_, 0);
+  if (!(evaluated > 0)) {
+    ++clean_;
+  } else if (clean_ > left_out_ + shortened_ + 1 || !(evaluated < sample.seconds)) {
+    ++left_out_;
+    sample.seconds = sample.rate = kUnknown;
+  } else {
+    ++shortened_;
+    const double rest = sample.seconds - evaluated;
+    sample.rate *= sample.seconds / rest;
+    sample.seconds = rest;
+  }
+}
 
 bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
   const auto step = number_after(line, "global_step:");
@@ -58,7 +83,10 @@ bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
     out.close(WorkKind::training);
     open = nullptr;
   }
-  if (open == nullptr) step_ = 0;
+  if (open == nullptr) {
+    step_ = 0;
+    evaluated_s_ = 0;
+  }
   // A resumed run does not begin at 0: the rate tells how many steps the interval has.
   constexpr double kThinned = 1.5;
   const double steps = std::fmin(std::fmax(1, std::round(*steps_rate * *seconds)), 1e12);
@@ -97,6 +125,7 @@ bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
     sample.rate = per_second;
     undecided_ = true;
   }
+  without_evaluation(sample);
   draft.add(sample);
   return true;
 }
@@ -105,6 +134,7 @@ bool PaddlenlpParser::see_end(const Line& line, RunBuilder& out) {
   if (const auto seconds = number_after(line, "eval_runtime:")) {
     const auto samples = number_after(line, "eval_samples_per_second:");
     if (!samples) return false;
+    if (*seconds > 0 && *seconds < 1e12) evaluated_s_ += *seconds;
     RunDraft& draft = out.run(WorkKind::evaluation, line.number);
     draft.log.summary = Stated{*samples, RateUnit::sequences_per_second, line.number};
     draft.log.totals.training_s = *seconds;
@@ -139,6 +169,17 @@ void PaddlenlpParser::finish(RunBuilder& out) {
   out.facts.framework.set("paddle", FactSource::log);
   for (const auto& draft : out.drafts()) {
     if (draft->log.kind != WorkKind::training || draft->count() == 0) continue;
+    if (const auto held = left_out_ + shortened_; held > 0) {
+      const char* what = held == 1 ? "it is left out of the rate" : "they are left out of the rate";
+      if (shortened_ > 0) {
+        what =
+            "its eval_runtime is taken off, a checkpoint behind it is not: the training is no "
+            "slower than the rate";
+      }
+      draft->log.notices.push_back(
+          {0, fmt::format("{} of {} interval lines hold{} an evaluation: {}", held, clean_ + held,
+                          held == 1 ? "s" : "", what)});
+    }
     if (too_low_) {
       draft->log.notices.push_back(
           {odd_line_,

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
@@ -74,6 +76,41 @@ TEST(Paddlenlp, KeepsEvaluationApart) {
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
   EXPECT_EQ(runs[1].kind, WorkKind::evaluation);
   EXPECT_EQ(runs[1].summary->value, 200);
+}
+
+std::string evaluation(const std::string& seconds) {
+  return "[2022-08-31 16:20:00,000] [    INFO] - eval_loss: 0.1, eval_runtime: " + seconds +
+         ", eval_samples_per_second: 200.0, eval_steps_per_second: 25.0, epoch: 0.1\n";
+}
+
+// An evaluation of 2 s and a checkpoint of 5 s within an interval whose steps took 1 s.
+TEST(Paddlenlp, LeavesOutAnIntervalThatHoldsAnEvaluation) {
+  const auto runs =
+      read_text(kBatch + interval(10, "1.0", "80.0", "10.0") + interval(20, "1.0", "80.0", "10.0") +
+                evaluation("2.0") + interval(30, "8.0", "10.0", "1.25") +
+                interval(40, "1.0", "80.0", "10.0"));
+  const auto& run = runs.at(0);
+  ASSERT_EQ(run.records.size(), 4u);
+  EXPECT_TRUE(std::isnan(run.records[2].seconds));
+  EXPECT_TRUE(std::isnan(run.records[2].printed_rate));
+  EXPECT_EQ(run.records[2].iterations, 10);
+  EXPECT_EQ(run.records[3].printed_rate, 80);
+  ASSERT_EQ(run.notices.size(), 1u);
+  EXPECT_EQ(run.notices[0].text,
+            "1 of 4 interval lines holds an evaluation: it is left out of the rate");
+}
+
+TEST(Paddlenlp, TakesEvaluationsOffWhereEachIntervalHoldsOne) {
+  const auto runs = read_text(kBatch + interval(10, "1.0", "80.0", "10.0") + evaluation("2.0") +
+                              interval(20, "3.0", "26.667", "3.333") + evaluation("2.0") +
+                              interval(30, "3.5", "22.857", "2.857"));
+  const auto& run = runs.at(0);
+  ASSERT_EQ(run.records.size(), 3u);
+  EXPECT_EQ(run.records[1].seconds, 1);
+  EXPECT_NEAR(run.records[1].printed_rate, 80, 1e-9);
+  EXPECT_EQ(run.records[2].seconds, 1.5);
+  ASSERT_EQ(run.notices.size(), 1u);
+  EXPECT_THAT(run.notices[0].text, testing::HasSubstr("its eval_runtime is taken off"));
 }
 
 // Every fifth line of a log: the counter runs on, the time is that of ten steps.
