@@ -54,7 +54,9 @@ class MlperfParser final : public LineParser {
  private:
   struct Setting {
     std::string benchmark;
-    std::optional<double> global_batch, accumulation, sequence_length;
+    std::optional<double> global_batch, accumulation, sequence_length, data_set;
+    bool loosely = false;  ///< the batch is stated under round 0.5's key
+    [[nodiscard]] bool in_tokens() const { return benchmark == "transformer"; }
   };
   void see(const std::string& key, const Json& json, const Line& line, RunBuilder& out);
   /// Whether a statement of this key would be left out at this place, whatever it says.
@@ -114,9 +116,10 @@ bool MlperfParser::see_step(const Line& line) {
 
 bool MlperfParser::passes_over(std::string_view key) const {
   static constexpr std::string_view kSettings[] = {
-      "submission_benchmark", "global_batch_size", "gradient_accumulation_steps",
-      "opt_gradient_accumulation_steps", "max_sequence_length"};
-  static constexpr std::string_view kOfARun[] = {"eval_accuracy", "train_samples", "run_stop"};
+      "submission_benchmark", "global_batch_size",           "input_batch_size",
+      "train_samples",        "gradient_accumulation_steps", "opt_gradient_accumulation_steps",
+      "max_sequence_length"};
+  static constexpr std::string_view kOfARun[] = {"eval_accuracy", "run_stop"};
   if (key == "run_start") return draft_ != nullptr;  // another rank's
   if (key == "tracked_stats") return draft_ == nullptr && stopped_ == nullptr;
   // Of a log without its head run_stop is the first statement on a run.
@@ -160,6 +163,12 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
     setting_.benchmark = value.get<std::string>();
   } else if (key == "global_batch_size") {
     setting_.global_batch = number(value);
+    setting_.loosely = false;
+  } else if (key == "input_batch_size") {
+    // Round 0.5. What follows a first one is the evaluation's.
+    if (setting_.global_batch) return;
+    setting_.global_batch = number(value);
+    setting_.loosely = setting_.global_batch.has_value();
   } else if (key == "gradient_accumulation_steps" || key == "opt_gradient_accumulation_steps") {
     setting_.accumulation = number(value);
   } else if (key == "max_sequence_length") {
@@ -186,7 +195,8 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
     composer_ = text(metadata, "file").find("composer") != std::string::npos;
     draft_->last_line = line.number;
   } else if (key == "train_samples") {
-    end_samples_ = number(value);
+    setting_.data_set = number(value);
+    end_samples_ = draft_ != nullptr ? setting_.data_set : std::nullopt;
     end_line_ = line.number;
   } else if (key == "tracked_stats") {
     if (const auto rate = number(value, "throughput"); rate && *rate > 0) {
@@ -218,7 +228,7 @@ void MlperfParser::tell_facts(RunDraft& draft) const {
       fact.set(static_cast<std::int64_t>(*value), FactSource::log);
     }
   };
-  set(facts.global_batch_size, setting_.global_batch);
+  if (!setting_.in_tokens()) set(facts.global_batch_size, setting_.global_batch);
   set(facts.gradient_accumulation_steps, setting_.accumulation);
   set(facts.sequence_length, setting_.sequence_length);
   if (setting_.benchmark == "bert") facts.model.set("bert-large", FactSource::log);
@@ -228,7 +238,7 @@ void MlperfParser::tell_facts(RunDraft& draft) const {
 // The rule that tells samples from epochs, batches and plans: an evaluation's epoch_num counts
 // samples when it is beyond some batches; its samples_count does so where it grows; train_samples
 // counts the run's when it is stated behind the last evaluation (in front of it, it is the plan or
-// the data set).
+// the data set). A fraction counts epochs, of the data set.
 void MlperfParser::tell_samples(RunDraft& draft, double seconds) const {
   constexpr double kBatches = 10;
   const double batch = setting_.global_batch.value_or(kUnknown);
@@ -239,7 +249,11 @@ void MlperfParser::tell_samples(RunDraft& draft, double seconds) const {
                       (setting_.benchmark.empty() || setting_.benchmark == "bert"));
   const bool by_end = end_samples_ && end_line_ > eval_line_ && *end_samples_ > kBatches * batch &&
                       *end_samples_ < 1e15;
-  if (!by_eval && !by_end) {
+  const double done = eval_samples_.value_or(0) * setting_.data_set.value_or(0);
+  const bool by_share = !by_eval && !by_end && eval_samples_ && *eval_samples_ < 100 &&
+                        *eval_samples_ != std::floor(*eval_samples_) && end_line_ < eval_line_ &&
+                        done > kBatches * batch && done < 1e15;
+  if (!by_eval && !by_end && !by_share) {
     if (throughput_) {
       draft.log.summary = Stated{*throughput_, RateUnit::sequences_per_second, throughput_line_};
       if (throughput_line_ < stop_line_) {
@@ -256,7 +270,7 @@ void MlperfParser::tell_samples(RunDraft& draft, double seconds) const {
          "something else): no throughput can be had from this log"});
     return;
   }
-  const double samples = by_eval ? *eval_samples_ : *end_samples_;
+  const double samples = by_share ? done : by_eval ? *eval_samples_ : *end_samples_;
   draft.log.totals.sequences = static_cast<std::int64_t>(samples);
   const double rate = samples / seconds;
   if (throughput_ && throughput_line_ > stop_line_) {
@@ -274,7 +288,8 @@ void MlperfParser::tell_samples(RunDraft& draft, double seconds) const {
   draft.log.summary = Stated{rate, RateUnit::sequences_per_second, stop_line_};
   draft.log.notices.push_back(
       {stop_line_, std::string("the rate is the samples ") +
-                       (by_eval ? "at the last evaluation" : "stated at the end") +
+                       (by_eval || by_share ? "at the last evaluation" : "stated at the end") +
+                       (by_share ? " (its share of train_samples)" : "") +
                        " over run_stop minus run_start, evaluations included"});
 }
 
@@ -346,6 +361,21 @@ void MlperfParser::finish(RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     if (draft->log.facts.axes.contains("benchmark") || setting_.benchmark.empty()) continue;
     tell_facts(*draft);
+  }
+  for (const auto& draft : out.drafts()) {
+    if (setting_.global_batch && setting_.in_tokens()) {
+      draft->log.facts.global_batch_size = {};
+      draft->log.notices.push_back(
+          {0,
+           fmt::format("the batch of the benchmark transformer, {:.0f}, is counted in tokens: it "
+                       "is not taken for sequences",
+                       *setting_.global_batch)});
+    } else if (setting_.loosely) {
+      draft->log.notices.push_back(
+          {0,
+           "input_batch_size is the whole job's with most submitters, that of one process with "
+           "some"});
+    }
   }
   if (!setting_.benchmark.empty() && setting_.benchmark != "bert") {
     for (const auto& draft : out.drafts()) {

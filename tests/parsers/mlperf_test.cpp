@@ -158,6 +158,13 @@ TEST(Mlperf, ReadsTheOfficialTimeOfRound06) {
   EXPECT_EQ(runs[0].facts.axes.at("benchmark"), "resnet");
   EXPECT_EQ(runs[0].facts.global_batch_size.value, 4);
   EXPECT_FALSE(runs[0].summary) << "60 counts epochs";
+  std::string tokens = head;
+  tokens.replace(tokens.find("resnet"), 6, "transformer");
+  const auto words = read_text(tokens);
+  ASSERT_EQ(words.size(), 1u);
+  EXPECT_FALSE(words[0].facts.global_batch_size.known());
+  ASSERT_FALSE(words[0].notices.empty());
+  EXPECT_THAT(words[0].notices[0].text, testing::HasSubstr("is counted in tokens"));
   EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("no throughput"));
   const auto aborted =
       read_text(head + mll("1560888652.056", "run_stop", "null", "\"status\": \"aborted\", "));
@@ -177,10 +184,32 @@ TEST(Mlperf, ReadsTheOfficialTimeOfRound05) {
     ASSERT_EQ(runs.size(), 1u);
     EXPECT_NEAR(*runs[0].totals.training_s, 18091.039388, 1e-4);
     EXPECT_EQ(runs[0].outcome.status, Status::completed) << how;
+    EXPECT_EQ(runs[0].facts.global_batch_size.value, 1);
     EXPECT_FALSE(runs[0].summary);
   }
   const auto failed = read_text(start + stop + ": {\"success\": false}\n");
   EXPECT_EQ(failed.at(0).outcome.status, Status::error);
+}
+
+// Recommendation and graphs: train_samples is the data set, the evaluations tell how much of it.
+TEST(Mlperf, CountsSharesOfTheDataSet) {
+  const auto log = [](const std::string& first, const std::string& last) {
+    const auto evaluated = [](int time, const std::string& epoch) {
+      return mllog(time, "eval_accuracy", "0.8", "\"epoch_num\": " + epoch);
+    };
+    return mllog(900, "submission_benchmark", "\"dlrm_dcnv2\"") +
+           mllog(900, "global_batch_size", "1000") + mllog(950, "train_samples", "400000") +
+           mllog(1000, "run_start") + evaluated(5000, first) + evaluated(10000, last) +
+           mllog(11000, "run_stop", "null", kSuccess);
+  };
+  auto runs = read_text(log("0.25", "0.75"));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_TRUE(runs[0].summary);
+  EXPECT_EQ(runs[0].totals.sequences, 300000);
+  EXPECT_EQ(runs[0].summary->value, 30000);
+  ASSERT_FALSE(runs[0].notices.empty());
+  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("its share of train_samples"));
+  EXPECT_FALSE(read_text(log("1", "2")).at(0).summary) << "some count from 0, some from 1";
 }
 
 // BERT's script divides the steps that were planned by a time of its own.
