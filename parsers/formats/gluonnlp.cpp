@@ -308,7 +308,7 @@ bool GluonnlpParser::see_epoch_cost(const Line& line, RunBuilder& out) {
   }
   const bool all = ++epochs_ended_ == args_.epochs;
   run->ended_well = run->ended_well || all;
-  if (!std::isnan(run->last()->time_s) || timeless_ || epoch_ < 0) return false;
+  if (!std::isnan(run->last()->time_s) || timeless_ || epoch_ < 0) return true;
   if (run != cost_run_) {
     epochs_s_ = 0;
     run->log.notices.push_back(

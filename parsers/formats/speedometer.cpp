@@ -7,6 +7,7 @@
 //   Epoch[0] Batch [49]\tSpeed: 1176.72 samples/sec\taccuracy=0.1\tlr=0.05             (gluon-cv)
 //   Epoch[0] Batch [49]\tSpeed: 829.012392 samples/sec\taccuracy=0.17          (gluon examples)
 //   [Epoch 0][Batch 99], Speed: 35.167 samples/sec, ObjLoss=8.1, ...            (gluon-cv, YOLO)
+//   [Epoch 12] speed: 75 samples/sec\ttime cost: 3461.229136          (gluon-cv, behind an epoch)
 //   [Epoch 12] train=0.861378 val=0.787100 loss=0.400076 time: 16.224660     (gluon-cv, CIFAR-10)
 //   Training: 2021-01-01 10:00:00,123-Speed 2345.12 samples/sec   Loss 45.1 ... Global Step: 100
 //
@@ -49,6 +50,8 @@ class SpeedometerParser final : public LineParser {
   [[nodiscard]] std::optional<Place> place_of(const Line& line) const;
   bool see_global_step(const Line& line, RunBuilder& out);
   bool see_epoch(const Line& line, RunBuilder& out);
+  bool see_epoch_end(Cursor& cursor, const Line& line, RunBuilder& out);
+  void see_epoch_speed(std::int64_t epoch, double speed, const Line& line, RunBuilder& out);
   void see_arguments(const Line& line);
   void put(std::int64_t epoch, std::int64_t batch, std::int64_t batches, const Line& line,
            double rate, RunBuilder& out);
@@ -61,6 +64,8 @@ class SpeedometerParser final : public LineParser {
   bool epochs_only_ = false;
   std::int64_t long_speed_ = 0;  ///< newest line of six digits without a learning rate
   double costs_s_ = 0, cost_batches_ = 0;
+  double epochs_told_ = 0, epochs_per_sample_s_ = 0;  ///< that tell their own speed
+  RunDraft* speeds_run_ = nullptr;                    ///< of epochs without other lines
 };
 
 // "Epoch[3] Batch [20]", "Epoch[3] Batch [0-20]", "Iter[3] Batch[20]", "[Epoch 3][Batch 99]"; R
@@ -103,6 +108,11 @@ std::optional<SpeedometerParser::Place> SpeedometerParser::place_of(const Line& 
 // of the lines stand on their own, so the counter may miss the tail of an epoch.
 void SpeedometerParser::put(std::int64_t epoch, std::int64_t batch, std::int64_t batches,
                             const Line& line, double rate, RunBuilder& out) {
+  if (speeds_run_ != nullptr) {  // the log's first line ended an epoch
+    speeds_run_->discard = true;
+    speeds_run_ = nullptr;
+    out.close(WorkKind::training);
+  }
   if (epoch_ >= 0 && (epoch < epoch_ || (epoch == epoch_ && batch < batch_ - 2 * interval_))) {
     out.close(WorkKind::training);
     epoch_ = -1;
@@ -189,6 +199,48 @@ bool SpeedometerParser::see_epoch(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// gluon-cv's own mean over the batches of an epoch. Where no batch has a line, the epochs are the
+// records.
+void SpeedometerParser::see_epoch_speed(std::int64_t epoch, double speed, const Line& line,
+                                        RunBuilder& out) {
+  if (!(speed > 0 && speed < 1e12)) return;
+  ++epochs_told_;
+  epochs_per_sample_s_ += 1 / speed;
+  if (out.open(WorkKind::training) != nullptr && speeds_run_ == nullptr) return;
+  Sample sample;
+  sample.step = epoch + 1;
+  sample.iterations = 1;
+  sample.rate = speed;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  speeds_run_ = &out.add(WorkKind::training, sample);
+  speeds_run_->log.iteration_unit = IterationUnit::unknown;
+  speeds_run_->log.rate_unit = RateUnit::sequences_per_second;
+}
+
+// Behind "[Epoch ": "0] Training cost: 50.8, ...", "099] speed: 75 samples/sec\ttime cost: 3461.2".
+bool SpeedometerParser::see_epoch_end(Cursor& cursor, const Line& line, RunBuilder& out) {
+  const auto epoch = cursor.integer();
+  if (!epoch || *epoch < 0 || *epoch > 1'000'000'000) return false;
+  if (cursor.literal("] Training cost: ")) {
+    RunDraft* run = out.open(WorkKind::training);
+    const auto seconds = cursor.number();
+    if (run == nullptr || !seconds || !(*seconds > 0) || *epoch != epoch_) return false;
+    costs_s_ += *seconds;
+    cost_batches_ += static_cast<double>(batch_ + 1);
+    run->last_line = line.number;
+    return true;
+  }
+  if (!cursor.literal("] speed: ")) return false;
+  const auto speed = cursor.number();
+  if (speed && cursor.literal(" samples/sec")) see_epoch_speed(*epoch, *speed, line, out);
+  RunDraft* run = out.open(WorkKind::training);
+  if (run == nullptr) return false;
+  run->ended_well = epochs_ && static_cast<double>(*epoch) + 1 >= *epochs_;
+  run->last_line = line.number;
+  return true;
+}
+
 void SpeedometerParser::see_arguments(const Line& line) {
   if (const auto epochs = number_after(line, " num_epochs=")) epochs_ = *epochs;
   for (const std::string_view key : {"kv_store='", "kvstore='", "kv_store=", "kvstore="}) {
@@ -205,24 +257,7 @@ bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
   if (!place) {
     // "Epoch[0] Time cost=50.885" ends an epoch.
     Cursor cursor(line);
-    // gluon-cv: "[Epoch 099] speed: 75 samples/sec\ttime cost: 3461.229136"
-    if (cursor.skip_past("[Epoch ")) {
-      const auto epoch = cursor.integer();
-      RunDraft* run = out.open(WorkKind::training);
-      if (!epoch || run == nullptr) return false;
-      if (cursor.literal("] Training cost: ")) {
-        const auto seconds = cursor.number();
-        if (!seconds || !(*seconds > 0) || *epoch != epoch_) return false;
-        costs_s_ += *seconds;
-        cost_batches_ += static_cast<double>(batch_ + 1);
-        run->last_line = line.number;
-        return true;
-      }
-      if (!cursor.literal("] speed: ")) return false;
-      run->ended_well = epochs_ && static_cast<double>(*epoch) + 1 >= *epochs_;
-      run->last_line = line.number;
-      return true;
-    }
+    if (cursor.skip_past("[Epoch ")) return see_epoch_end(cursor, line, out);
     if (!cursor.skip_past("Epoch[") || !cursor.integer() || !cursor.literal("] Time cost=")) {
       return false;
     }
@@ -253,6 +288,12 @@ void SpeedometerParser::finish(RunBuilder& out) {
   const bool alone = store_ && !several;
   for (const auto& draft : out.drafts()) {
     if (draft->count() == 0 || epochs_only_) continue;
+    if (epochs_told_ > 0 && draft.get() != speeds_run_) {
+      draft->log.notices.push_back(
+          {0, fmt::format("the epochs' own lines tell {:.4g} samples/sec from their first batch to "
+                          "their last",
+                          epochs_told_ / epochs_per_sample_s_)});
+    }
     if (last_batch_) {
       draft->log.notices.push_back(
           {0,

@@ -240,6 +240,23 @@ TEST(Gluonnlp, TakesTheTimesOfEpochs) {
   EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("evaluation and saving"));
 }
 
+TEST(Gluonnlp, TheLastOfThePlannedEpochsEndsTheRun) {
+  const auto log = [](const std::string& stamp, int epochs) {
+    std::string text = "INFO:root:" + stamp +
+                       "Namespace(accumulate=None, batch_size=16, epochs=2, gpu=True, lr=3e-05)\n";
+    for (int epoch = 1; epoch <= epochs; ++epoch) {
+      text += "INFO:root:" + stamp + "[Epoch " + std::to_string(epoch) +
+              " Batch 100/120] loss=0.25, lr=0.00001, metrics=accuracy:0.8\nINFO:root:" + stamp +
+              "Time cost=40.0s\n";
+    }
+    return text;
+  };
+  for (const char* stamp : {"", "10:20:30 "}) {
+    EXPECT_EQ(read_text(log(stamp, 2)).at(0).outcome.status, Status::completed) << stamp;
+    EXPECT_EQ(read_text(log(stamp, 1)).at(0).outcome.status, Status::truncated) << stamp;
+  }
+}
+
 // The time of the first line is that of 300 batches, not of all 3900 that its counter tells.
 TEST(Gluonnlp, ALogWithoutItsHeadCountsItsFirstLineAsOneInterval) {
   const auto runs = read_text(

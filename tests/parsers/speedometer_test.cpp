@@ -90,6 +90,31 @@ TEST(Speedometer, TellsTheEndByTheEpochsThatArePlanned) {
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
+// Lines of 20 batches leave out the end of an epoch, and the loading is slow in front of the first.
+TEST(Speedometer, TellsTheSpeedOfGluonCvsEpochs) {
+  const auto batches = [](const std::string& n) {
+    return "Epoch[" + n + "] Batch [0019]/[0056]\tSpeed: 45.5 samples/sec\t loss=0.9\n" + "Epoch[" +
+           n + "] Batch [0039]/[0056]\tSpeed: 105.5 samples/sec\t loss=0.8\n";
+  };
+  const auto epoch = [](const std::string& n, const std::string& speed) {
+    return "[Epoch " + n + "] speed: " + speed + " samples/sec\ttime cost: 74.5\n";
+  };
+  const std::string both =
+      batches("015") + epoch("015", "60") + batches("016") + epoch("016", "90");
+  for (const std::string& log : {both, epoch("014", "60") + batches("015") + epoch("015", "90")}) {
+    const auto runs = read_text(log);
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_EQ(runs[0].records.at(0).printed_rate, 45.5);
+    ASSERT_FALSE(runs[0].notices.empty());
+    EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("tell 72 samples/sec"));
+  }
+  const auto alone = read_text(epoch("000", "60") + epoch("001", "90"));
+  ASSERT_EQ(alone.size(), 1u);
+  ASSERT_EQ(alone[0].records.size(), 2u);
+  EXPECT_EQ(alone[0].records[1].printed_rate, 90);
+  EXPECT_EQ(alone[0].iteration_unit, IterationUnit::unknown);
+}
+
 // The data loader may be slower by far than the one batch whose speed is printed.
 TEST(Speedometer, TellsThatGluonCvTimesOneBatch) {
   const auto runs = read_text(
