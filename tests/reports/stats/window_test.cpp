@@ -120,6 +120,19 @@ TEST(Window, AutoNamesTheCutThatItFound) {
   EXPECT_EQ(window.rule, "auto (mser-5: 30:200)");
 }
 
+// Pauses here and there hide the first record from MSER-5.
+TEST(Window, AutoTellsASlowFirstRecordThatItKeeps) {
+  std::vector<double> seconds(25, 0.1);
+  for (const std::size_t slow : {6, 13, 19, 23}) seconds[slow] = 0.2;
+  EXPECT_EQ(notices(apply(log_of_seconds(seconds), "auto")), "");
+  seconds.front() = 0.25;
+  const Window window = apply(log_of_seconds(seconds), "auto");
+  EXPECT_EQ(window.first, 0U);
+  EXPECT_NE(notices(window).find("takes 2.50 times as long as the median of the others, 5 % of"),
+            std::string::npos)
+      << notices(window);
+}
+
 TEST(Window, AutoWithoutASteadyStateUsesAllAndSaysSo) {
   std::vector<double> seconds(100, 0.1);
   for (std::size_t i = 0; i < 70; ++i) seconds[i] = 0.3;
