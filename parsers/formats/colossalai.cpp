@@ -5,6 +5,12 @@
 //       avg_throughput: 15.6
 //   Throughput: 15.60 samples/sec, TFLOPS per GPU by Megatron: 101.20, TFLOPS per GPU: 99.80
 //
+// Its logger writes through rich, which wraps at the terminal's width and indents what follows:
+//
+//   [02/10/23 10:11:12] INFO     colossalai - colossalai - INFO: [3/10] Loss:9.953,
+//                                Step time: 2.031s, TFLOPS: 88.102, FWD time:
+//                                0.512s, ...
+//
 // A step's time is that of this step. The evaluator's throughput is num_samples (of one replica)
 // times dp_world_size over the mean duration of the ranks, so it is of the whole job, without its
 // warm-up steps. The bars of the examples are tqdm's.
@@ -13,6 +19,7 @@
 #include <optional>
 #include <string>
 
+#include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/text/cursor.h"
@@ -20,8 +27,9 @@
 namespace bertbench {
 namespace {
 
+constexpr std::string_view kLogger = "colossalai - INFO: [";
 constexpr std::string_view kAnchors[] = {
-    ", Step time: ", "avg_throughput: ", " samples/sec, TFLOPS per GPU"};
+    "Step time: ", "avg_throughput: ", " samples/sec, TFLOPS per GPU", kLogger};
 
 class ColossalaiParser final : public LineParser {
  public:
@@ -30,7 +38,11 @@ class ColossalaiParser final : public LineParser {
 
  private:
   bool see_step(const Line& line, RunBuilder& out);
+  bool see_wrapped(const Line& line, RunBuilder& out);
   bool see_evaluator(const Line& line, RunBuilder& out);
+
+  std::string begun_;  ///< what stood of a step in front of the line break
+  std::int64_t begun_line_ = 0;
   bool evaluator_ = false;
 };
 
@@ -60,6 +72,27 @@ bool ColossalaiParser::see_step(const Line& line, RunBuilder& out) {
   draft.log.iteration_unit = IterationUnit::optimizer_step;
   draft.planned = *planned;
   return true;
+}
+
+bool ColossalaiParser::see_wrapped(const Line& line, RunBuilder& out) {
+  constexpr std::size_t kWidest = 512;
+  const auto logger = line.text.find(kLogger);
+  if (logger != std::string_view::npos) {
+    const std::string_view text = trim(line.text.substr(logger + kLogger.size() - 1));
+    begun_ = text.size() < kWidest ? text : std::string_view();
+    begun_line_ = line.number;
+    return false;
+  }
+  if (begun_.empty() || line.number != begun_line_ + 1 || !line.text.starts_with("    ")) {
+    return false;
+  }
+  const std::string_view text = trim(line.text);
+  if (text.size() >= kWidest) return false;
+  const std::string whole = begun_ + ' ' + std::string(text);
+  begun_.clear();
+  Line joined = line;
+  joined.text = whole;
+  return see_step(joined, out);
 }
 
 bool ColossalaiParser::see_evaluator(const Line& line, RunBuilder& out) {
@@ -97,7 +130,7 @@ bool ColossalaiParser::see_evaluator(const Line& line, RunBuilder& out) {
 }
 
 bool ColossalaiParser::parse(const Line& line, RunBuilder& out) {
-  return see_step(line, out) || see_evaluator(line, out);
+  return see_step(line, out) || see_wrapped(line, out) || see_evaluator(line, out);
 }
 
 void ColossalaiParser::finish(RunBuilder& out) {

@@ -23,6 +23,25 @@ TEST(Colossalai, ReadsStepTimesWithoutGuessingTheBatch) {
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
+TEST(Colossalai, ReadsStepsThatRichHasWrapped) {
+  const std::string front = "                    INFO     colossalai - colossalai - INFO: ";
+  const std::string indent(29, ' ');
+  const auto runs = read_text(
+      "[02/10/23 10:11:12] INFO     colossalai - colossalai - INFO: [1/120] Loss:11.0, \n" +
+      indent + "Step time: 5.341s, TFLOPS: 12.342, FWD time:       \n" + indent +
+      "4.012s, BWD time: 0.712s, OPTIM time: 0.617s       \n" + front + "[119/120]          \n" +
+      indent + "Loss:10.910, Step time: 0.641s, TFLOPS: 102.842,   \n" + indent +
+      "FWD time: 0.112s, BWD time: 0.312s, OPTIM time:    \n" + indent + "0.217s\n" + front +
+      "[120/120]          \nother\n" + indent + "Loss:10.910, Step time: 0.7s, TFLOPS: 102.842,\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "colossalai");
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_DOUBLE_EQ(runs[0].records[0].seconds, 5.341);
+  EXPECT_DOUBLE_EQ(runs[0].records[0].loss, 11.0);
+  EXPECT_EQ(runs[0].records[1].step, 119);
+  EXPECT_DOUBLE_EQ(runs[0].records[1].seconds, 0.641);
+}
+
 TEST(Colossalai, TakesTheEvaluatorsThroughputWithAllItsDigits) {
   const auto runs = read_text(
       "num_samples: 24, dp_world_size: 8, flop_megatron: 6.1e+15, flop: 5.9e+15, avg_duration: "
