@@ -38,16 +38,20 @@ struct Track {
   std::int64_t ends = 1;          ///< bars of which nothing but the end is kept
 };
 
-/// A copy of a terminal keeps a bar's last redraw only. True when this one, at its total like the
-/// one before, is the next epoch's: its clock says otherwise, or the bar around it went on.
-inline bool is_next_end(const Track& track, const TqdmBar& bar, std::int64_t outer_done) {
+/// A copy of a terminal keeps a bar's last redraw only. True when this one, behind one at its
+/// total, is of the next epoch's bar: its clock says otherwise, or the bar around it went on. The
+/// Trainer's bar, without name and loss, is drawn once more when all is saved: that is the same.
+inline bool is_next_end(const Track& track, const TqdmBar& bar, bool named,
+                        std::int64_t outer_done) {
   constexpr double kSame = 2, kShare = 0.02;  // seconds; ranks end together
-  if (!track.only_ends || track.created > 0 || bar.total == 0 || bar.done != bar.total ||
-      track.done != bar.done || track.draft == nullptr) {
+  if (!track.only_ends || track.created > 0 || track.draft == nullptr || bar.total == 0 ||
+      track.done != bar.total) {
     return false;
   }
-  return outer_done > track.outer_at_end ||
-         std::abs(bar.elapsed_s - track.elapsed_s) > std::max(kSame, kShare * track.elapsed_s);
+  const double later = bar.elapsed_s - track.elapsed_s;
+  if (later < -std::max(kSame, kShare * track.elapsed_s)) return true;
+  if (bar.done != bar.total || !(named || bar.has_loss)) return false;
+  return outer_done > track.outer_at_end || later > std::max(kSame, kShare * track.elapsed_s);
 }
 
 inline void tell_ends(const Track& track, RunDraft& draft) {

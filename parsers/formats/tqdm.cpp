@@ -205,9 +205,10 @@ bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, RunBuilder& 
     next_generation(track, role, out);
     return false;
   }
-  if (role == BarRole::training && is_next_end(track, bar, outer_.done)) {
+  const bool named = role == BarRole::training;
+  if ((named || role == BarRole::unnamed) && is_next_end(track, bar, named, outer_.done)) {
+    if (named) ++track.ends;
     next_generation(track, role, out);
-    ++track.ends;
     return false;
   }
   if (bar.done >= track.done) return false;

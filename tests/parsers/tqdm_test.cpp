@@ -339,7 +339,34 @@ TEST(Tqdm, CountsTheBarsOfWhichATerminalKeptTheEndsOnly) {
               testing::Contains(testing::Field(&Notice::text, testing::HasSubstr("of 3 bars"))));
 }
 
+TEST(Tqdm, GoesOnBehindTheEndsThatATerminalKept) {
+  const auto runs = read_text(
+      "Training: 100%|####| 80/80 [01:40<00:00,  0.80it/s]\nTraining: 100%|####| 80/80 "
+      "[03:20<00:00,  0.40it/s]\nTraining:  75%|###-| 60/80 [02:00<00:40,  0.50it/s]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.back().step, 220);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+}
+
+TEST(Tqdm, TakesTheLongestBarWithoutANameOfWhichATerminalKeptTheEnds) {
+  const auto runs = read_text(
+      "100%|####| 80/80 [01:40<00:00,  0.80it/s, loss=1.2]\nvalidation 0.5\n"
+      "100%|####| 80/80 [03:20<00:00,  0.40it/s, loss=0.9]\nvalidation 0.6\n"
+      "100%|####| 80/80 [02:40<00:00,  0.50it/s, loss=0.7]\nvalidation 0.7\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.back().time_s, 200);
+  EXPECT_EQ(runs[0].records.back().printed_rate, 0.4);
+  EXPECT_THAT(runs[0].notices,
+              testing::Contains(testing::Field(&Notice::text, testing::HasSubstr("longest of 3"))));
+}
+
+// The Trainer's, when all is saved.
 TEST(Tqdm, DoesNotTakeABarThatIsClosedLaterForAnother) {
+  const auto last = read_text(
+      "{'loss': 0.5, 'epoch': 1.0}\n100%|####| 80/80 [01:40<00:00,  0.80it/s]\nSaving model\n"
+      "100%|####| 80/80 [02:10<00:00,  0.62it/s]\n");
+  ASSERT_EQ(last.size(), 1u);
+  EXPECT_EQ(last[0].records.size(), 1u);
   const auto runs = read_text(
       "\rIteration:   0%|    | 0/80 [00:00<?, ?it/s]\rIteration: 100%|####| 80/80 [01:40<00:00, "
       "0.80it/s]\nsaving\nIteration: 100%|####| 80/80 [02:10<00:00,  0.62it/s]\n");
