@@ -9,14 +9,19 @@
 
 namespace bertbench {
 
+std::string Trend::cell_name() const {
+  return kind == WorkKind::training ? key : key + " (" + std::string(name(kind)) + ")";
+}
+
 std::vector<Trend> trends(std::span<const std::pair<StoredRun, ResultSet>> runs) {
-  std::map<std::tuple<std::string, std::string, std::string>, Trend> by_cell;
+  std::map<std::tuple<std::string, WorkKind, std::string, std::string>, Trend> by_cell;
   for (const auto& [stored, results] : runs) {
     for (const Cell& cell : results.cells) {
       const Sample sample = sample_of(cell);
       if (sample.values.empty()) continue;
-      Trend& trend = by_cell[{cell.key, stored.machine, sample.unit}];
+      Trend& trend = by_cell[{cell.key, cell.kind, stored.machine, sample.unit}];
       trend.key = cell.key;
+      trend.kind = cell.kind;
       trend.machine = stored.machine;
       trend.unit = sample.unit;
       trend.points.push_back(

@@ -19,7 +19,7 @@ constexpr std::size_t kMostPlots = 40;
 plot::Figure figure_of(const Trend& trend, std::size_t number) {
   plot::Figure figure;
   figure.id = fmt::format("trend-{}", number);
-  figure.title = trend.key + ", " + trend.machine;
+  figure.title = trend.cell_name() + ", " + trend.machine;
   figure.width = 420;
   figure.height = 230;
   figure.x.label = "stored run";
@@ -90,8 +90,9 @@ std::string trend_html(const std::vector<Trend>& trends, const std::string& titl
       shifts = trend.points.size() < kLeastForChangePoints ? "too few runs" : "none";
     }
     const double first = trend.points.front().median, newest = trend.points.back().median;
-    table.rows.push_back({trend.key, std::to_string(trend.points.size()), number_text(first),
-                          number_text(newest), percent(newest / first - 1), shifts, trend.machine});
+    table.rows.push_back({trend.cell_name(), std::to_string(trend.points.size()),
+                          number_text(first), number_text(newest), percent(newest / first - 1),
+                          shifts, trend.machine});
   }
   html::PageText page;
   page.title = title;

@@ -141,5 +141,16 @@ TEST(TrendTest, TellsTheRunAtWhichACellsLevelShifted) {
   EXPECT_THAT(all[1].shifts, SizeIs(0));
 }
 
+TEST(TrendTest, KeepsTrainingAndEvaluationOfOneCellApart) {
+  ResultSet both = results(1000);
+  Cell evaluation = both.cells.front();
+  evaluation.kind = WorkKind::evaluation;
+  both.cells.push_back(evaluation);
+  const auto all = trends(std::vector<std::pair<StoredRun, ResultSet>>{{StoredRun{}, both}});
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_EQ(all[0].cell_name(), both.cells[0].key);
+  EXPECT_EQ(all[1].cell_name(), both.cells[0].key + " (evaluation)");
+}
+
 }  // namespace
 }  // namespace bertbench

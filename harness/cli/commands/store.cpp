@@ -117,11 +117,8 @@ ordered_json to_json(const Trend& trend) {
                       {"after", shift.after},
                       {"change", shift.change}});
   }
-  return {{"key", trend.key},
-          {"machine", trend.machine},
-          {"unit", trend.unit},
-          {"points", points},
-          {"shifts", shifts}};
+  return {{"key", trend.key},   {"kind", name(trend.kind)}, {"machine", trend.machine},
+          {"unit", trend.unit}, {"points", points},         {"shifts", shifts}};
 }
 
 void print(Console& console, const std::vector<Trend>& all) {
@@ -146,9 +143,9 @@ void print(Console& console, const std::vector<Trend>& all) {
     const bool short_series = trend.points.size() < kLeastForChangePoints;
     few = few || short_series;
     if (shifts.empty()) shifts = short_series ? "too few runs" : "none";
-    table.rows.push_back({trend.key, fmt::format("{}", trend.points.size()), rate_text(first),
-                          rate_text(newest), change_text(newest / first - 1), shifts,
-                          trend.machine});
+    table.rows.push_back({trend.cell_name(), fmt::format("{}", trend.points.size()),
+                          rate_text(first), rate_text(newest), change_text(newest / first - 1),
+                          shifts, trend.machine});
   }
   console.print(text_table(table));
   if (few) {

@@ -87,7 +87,7 @@ TEST(ResultView, TheTableNamesTheKindOfWorkWhereSomeIsNoTraining) {
   Cell evaluation = cell(identity(1, 8), {100});
   evaluation.kind = WorkKind::evaluation;
   const std::string mixed = seen(result_set({cell(identity(1, 4), {50}), evaluation})).out;
-  EXPECT_THAT(mixed, HasSubstr("cell                                kind        n"));
+  EXPECT_THAT(mixed, HasSubstr("cell                             kind        n"));
   EXPECT_THAT(mixed, HasSubstr("  evaluation  1"));
   const std::string training =
       seen(result_set({cell(identity(1, 4), {50}), cell(identity(1, 8), {100})})).out;
