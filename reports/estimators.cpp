@@ -158,6 +158,12 @@ std::vector<Estimate> estimate_all(const RunLog& log, const Window& window,
   return out;
 }
 
+bool rules_out(const Estimate& clock, const Estimate& bar) {
+  constexpr double kFar = 0.05, kSure = 2;
+  return bar.name == "printed_last" && bar.unit == clock.unit && clock.resolution > kCoarse &&
+         std::abs(clock.rate / bar.rate - 1) > std::max(kFar, kSure * clock.resolution);
+}
+
 const Estimate* default_estimate(std::span<const Estimate> estimates) {
   const Estimate* coarse = nullptr;
   for (const Estimate& estimate : estimates) {
@@ -166,7 +172,7 @@ const Estimate* default_estimate(std::span<const Estimate> estimates) {
       coarse = &estimate;
       continue;
     }
-    return &estimate;
+    return coarse != nullptr && rules_out(*coarse, estimate) ? coarse : &estimate;
   }
   return coarse;
 }

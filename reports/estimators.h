@@ -38,8 +38,13 @@ struct Estimate {
     const RunLog& log, const Window& window,
     std::optional<std::int64_t> sequences_per_optimizer_step = {});
 
+/// A bar's smoothed rates that even a coarse clock beside them rules out, by twice its resolution
+/// and 5 %: they are those of the newest steps, not of the window.
+[[nodiscard]] bool rules_out(const Estimate& clock, const Estimate& bar);
+
 /// The default among estimates: the first in order; a whole-second clock whose resolution exceeds
-/// 1 % only when nothing else is there. Null when nothing may be chosen.
+/// 1 % only when nothing else is there, or a bar's printed rates that it rules out. Null when
+/// nothing may be chosen.
 [[nodiscard]] const Estimate* default_estimate(std::span<const Estimate> estimates);
 
 /// Seconds of the whole run as the log states them (the process, else training); NaN = unknown.

@@ -36,6 +36,18 @@ void say_clock_of_bar(std::span<const Estimate> estimates, const Estimate& chose
                       100 * std::abs(gap), gap < 0 ? "lower" : "higher", rate_with_unit(*clock))});
 }
 
+// A clock of whole seconds was taken that is coarse: because the bar's rates are ruled out by it.
+void say_rates_of_bar(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+  if (!chosen.whole_seconds || default_estimate(estimates) != &chosen) return;
+  const Estimate* bar = find_like(estimates, "printed_last", chosen);
+  if (bar == nullptr || !rules_out(chosen, *bar)) return;
+  const double gap = bar->rate / chosen.rate - 1;
+  trial.notices.push_back(
+      {0, fmt::format("the bar's printed rates, smoothed over its newest steps, are {:.0f} % {} "
+                      "than the counter over its clock ({}): more than the clock leaves open",
+                      100 * std::abs(gap), gap < 0 ? "lower" : "higher", rate_with_unit(*bar))});
+}
+
 // The log's own closing rate is told where it is far from the rate that is used: 5 % from printed
 // ones. Times may rightly differ from it by evaluation and saving; twice as much is another batch.
 void say_closing_rate(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
@@ -90,6 +102,7 @@ void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen
   constexpr std::size_t kEnough = 4;  // of few records, single steps make the difference
   if (chosen.name == "step_time" && records >= kEnough) say_other_clock(estimates, chosen, trial);
   if (chosen.name.starts_with("printed")) say_clock_of_bar(estimates, chosen, trial);
+  if (chosen.name == "counter_clock") say_rates_of_bar(estimates, chosen, trial);
   say_closing_rate(estimates, chosen, trial);
 }
 
