@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,6 +36,13 @@ bool has_fine_clock(const RunDraft& run) {
   return run.log.clock_resolution_s <= kFine * span;
 }
 
+bool states_sequences(const RunDraft& run) {
+  if (run.discard) return false;
+  if (run.log.summary && run.log.summary->unit == RateUnit::sequences_per_second) return true;
+  return run.log.rate_unit == RateUnit::sequences_per_second && run.last() != nullptr &&
+         !std::isnan(run.last()->printed_rate);
+}
+
 }  // namespace
 
 bool Evidence::beats(const Evidence& other) const {
@@ -56,6 +66,19 @@ Evidence evidence_of(const RunBuilder& found, std::int64_t matched) {
     out.kind = kind;
   }
   return out;
+}
+
+void move_stated_evaluations(RunBuilder& from, RunBuilder& to) {
+  for (const WorkKind kind : {WorkKind::evaluation, WorkKind::inference}) {
+    const auto of_kind = [&](const std::unique_ptr<RunDraft>& run) {
+      return run->log.kind == kind && states_sequences(*run);
+    };
+    if (std::ranges::any_of(to.drafts(), of_kind)) continue;
+    auto& drafts = from.drafts();
+    const auto others = std::stable_partition(drafts.begin(), drafts.end(), std::not_fn(of_kind));
+    std::move(others, drafts.end(), std::back_inserter(to.drafts()));
+    drafts.erase(others, drafts.end());
+  }
 }
 
 Result<void> check_format_name(const std::string& name, const UserFormat* user_format) {

@@ -32,4 +32,9 @@ struct Evidence {
 
 [[nodiscard]] Evidence evidence_of(const RunBuilder& found, std::int64_t matched);
 
+/// Evaluations and predictions whose sequences/s a format states that does not speak for the log
+/// are shown all the same, where the one that does (`to`) states none of that kind: the bar of an
+/// evaluation counts batches. Both have finished.
+void move_stated_evaluations(RunBuilder& from, RunBuilder& to);
+
 }  // namespace bertbench

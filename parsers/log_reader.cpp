@@ -205,8 +205,10 @@ struct LogReader::State final : CandidateSink {
     const FormatState* best = leading();
     if (best == nullptr) return failed_only();
     std::string others;
-    for (const FormatState& state : formats) {
-      if (&state == best || !state.has_training_records()) continue;
+    for (FormatState& state : formats) {
+      if (&state == best || state.matched == 0) continue;
+      move_stated_evaluations(*state.builder, *best->builder);
+      if (!state.has_training_records()) continue;
       others += (others.empty() ? "" : ", ") + std::string(state.name);
     }
     return close_runs(*best->builder, {facts, outcomes, marks}, others);

@@ -218,6 +218,26 @@ TEST(Huggingface, LeavesARunWithBarsToTheFormatThatHasAClock) {
   EXPECT_EQ(runs[0].summary->value, 20.05);
 }
 
+TEST(Huggingface, TellsTheRatesOfEvaluationsBesideTheBarsThatLead) {
+  std::string log;
+  const auto bar = [&](const char* name, int i) {
+    log += name + std::to_string(20 * i) + "%|##   | " + std::to_string(i) + "/5 [00:0" +
+           std::to_string(i) + "<00:05,  1.00it/s]\n";
+  };
+  for (int i = 1; i <= 5; ++i) bar(" ", i);
+  log += "{'loss': 0.5, 'epoch': 1.0}\n";
+  for (int i = 1; i <= 5; ++i) bar("Evaluating: ", i);
+  log +=
+      "{'eval_loss': 0.4, 'eval_runtime': 5.0, 'eval_samples_per_second': 37.58, 'epoch': 1.0}\n";
+  const auto runs = read_text(log);
+  EXPECT_EQ(runs.at(0).format, "tqdm");
+  EXPECT_EQ(runs.at(0).kind, WorkKind::training);
+  const auto stated = std::ranges::find(runs, "huggingface", &RunLog::format);
+  ASSERT_NE(stated, runs.end());
+  EXPECT_EQ(stated->kind, WorkKind::evaluation);
+  EXPECT_EQ(stated->records.at(0).printed_rate, 37.58);
+}
+
 TEST(Huggingface, IsNotMisledByOtherJson) {
   EXPECT_TRUE(read_text("{\n  \"loss\": 3.5,\n  \"step\": 4\n}\n").empty());
 }
