@@ -49,10 +49,10 @@ bool TrainerEvaluations::see(const Line& line, RunBuilder& out) {
   const auto epoch = form == Form::dict ? number_after(line, "'epoch':") : std::nullopt;
   // The table rounds to three digits what the dict said; each process prints its dict.
   const bool again =
-      key == key_ && (form == Form::table ? std::abs(*rate - rate_) <= 6e-4
-                                          : line.text == text_ ||
-                                                (epoch && epoch == epoch_ &&
-                                                 std::abs(*rate / rate_ - 1) < 0.05));
+      key == key_ &&
+      (form == Form::table ? std::abs(*rate - rate_) <= 6e-4
+                           : line.text == text_ ||
+                                 (epoch && epoch == epoch_ && std::abs(*rate / rate_ - 1) < 0.05));
   if (again && form != Form::json) return true;
   const bool goes_on = form == Form::json || (epoch && epoch_ && *epoch >= *epoch_);
   if (out.open(*kind) != nullptr && form != Form::table && !goes_on) out.close(*kind);

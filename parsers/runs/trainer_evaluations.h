@@ -1,8 +1,8 @@
 // TrainerEvaluations: the rates of evaluation and prediction that the Hugging Face Trainer states.
 //
 //   {'eval_loss': 0.70, 'eval_runtime': 131.5, 'eval_samples_per_second': 2298.3, 'epoch': 1.0}
-//     eval_samples_per_second  =   2298.333            table of log_metrics, which repeats a dict
-//   "eval_samples_per_second": 133.354,       trainer_state.json, eval_results.json, all_results.json
+//     eval_samples_per_second  =   2298.333         table of log_metrics, which repeats a dict
+//   "eval_samples_per_second": 133.354,             trainer_state.json, eval_results.json ...
 //
 // Each states samples/s of the job over its own runtime. Those of one training, epoch by epoch, are
 // records of one run; one that trains nothing in between begins another.
