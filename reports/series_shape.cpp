@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "reports/stats/block_bootstrap.h"
@@ -104,18 +105,23 @@ void describe_periodic(const RunLog& log, const Window& window, std::span<const 
   const auto found = periodic_work(counters, seconds);
   if (!found) return;
   trial.periodic = PeriodicRecord{found->work, {}};
-  if (!trial.sequences_per_second) return;
+  const auto& rate =
+      trial.sequences_per_second ? trial.sequences_per_second : trial.iterations_per_second;
+  if (!rate) return;
   double all = 0;
   for (const double s : seconds) all += s;
   const double with = static_cast<double>(seconds.size()) / all;
   const double without = static_cast<double>(found->left_without) / found->seconds_without;
-  trial.periodic->sequences_per_second_without = *trial.sequences_per_second * without / with;
+  const double rate_without = *rate * without / with;
+  if (trial.sequences_per_second) trial.periodic->sequences_per_second_without = rate_without;
   const PeriodicWork& work = found->work;
+  const std::string said = trial.sequences_per_second
+                               ? fmt::format("{:.2f} sequences/s", rate_without)
+                               : fmt::format("{:.4g} iterations/s", rate_without);
   trial.notices.push_back(
       {0, fmt::format("an iteration in {} takes {:.3g} s longer, {:.1f} % of the window's time "
-                      "(checkpoint, evaluation?); {:.2f} sequences/s without",
-                      work.period, work.extra_s, 100 * work.share,
-                      *trial.periodic->sequences_per_second_without)});
+                      "(checkpoint, evaluation?); {} without",
+                      work.period, work.extra_s, 100 * work.share, said)});
 }
 
 }  // namespace

@@ -86,6 +86,13 @@ TEST(SeriesShape, PeriodicWorkIsToldWithTheRateWithoutIt) {
   EXPECT_NEAR(*trial.sequences_per_second, 800 / 24.0, 0.1);
   EXPECT_NEAR(*trial.periodic->sequences_per_second_without, 40, 0.1);
   EXPECT_THAT(trial.notices, says("an iteration in 20 takes 0.4 s longer, 16.7 % of the window"));
+  // Where the batch is not known the rate without it is one of iterations.
+  MeasureOptions options;
+  options.window = samples::window("all");
+  const Trial bare = measure_trial(log, Facts(), options);
+  ASSERT_TRUE(bare.periodic && bare.iterations_per_second);
+  EXPECT_FALSE(bare.periodic->sequences_per_second_without);
+  EXPECT_THAT(bare.notices, says(" iterations/s without"));
 }
 
 TEST(SeriesShape, PeriodicWorkIsNoChangeOfLevel) {
