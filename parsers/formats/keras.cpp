@@ -75,6 +75,14 @@ bool KerasParser::see_epoch(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
   cursor.move_to(at + 6);
   const auto epoch = cursor.integer();
+  if (epoch && cursor.literal(": early stopping")) {  // a callback's word: a wanted end
+    RunDraft* draft = out.open(WorkKind::training);
+    if (draft != nullptr && !open_) {
+      draft->ended_well = true;
+      draft->last_line = line.number;
+    }
+    return false;
+  }
   if (!epoch || !cursor.literal("/")) return false;
   const auto epochs = cursor.integer();
   if (!epochs || *epoch < 1 || *epochs < *epoch || *epochs > kMostEpochs) return false;

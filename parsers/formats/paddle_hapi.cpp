@@ -106,6 +106,13 @@ bool PaddleHapiParser::see_epoch(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
   if (!cursor.literal("Epoch ")) return false;
   const auto epoch = cursor.integer();
+  if (epoch && cursor.literal(": Early stopping")) {  // a callback's word: a wanted end
+    if (RunDraft* draft = out.open(WorkKind::training)) {
+      draft->ended_well = true;
+      draft->last_line = line.number;
+    }
+    return false;
+  }
   if (!epoch || !cursor.literal("/")) return false;
   const auto epochs = cursor.integer();
   if (!epochs || *epoch < 1 || *epochs < *epoch || *epochs > kMostEpochs) return false;

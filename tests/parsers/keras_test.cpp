@@ -181,6 +181,19 @@ TEST(Keras, SampleIsWithinItsRoundingOfACallbacksClock) {
   }
 }
 
+TEST(Keras, EarlyStoppingIsAWantedEnd) {
+  const std::string epochs =
+      "Epoch 1/40\n250/250 [==============================] - 9s 35ms/step - loss: 0.29\n"
+      "Epoch 2/40\n250/250 [==============================] - 8s 34ms/step - loss: 0.31\n";
+  EXPECT_EQ(read_text(epochs).at(0).outcome.status, Status::truncated);
+  for (const char* end : {"Epoch 2: early stopping\n", "Epoch 00002: early stopping\n"}) {
+    const auto runs = read_text(epochs + end);
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_EQ(runs[0].outcome.status, Status::completed) << end;
+    EXPECT_EQ(runs[0].records.size(), 2u);
+  }
+}
+
 // Keras 2.2.5, verbose=2, of a run of 640 samples whose epochs took 5.8, 4.7 and 4.7 s.
 TEST(Keras, OldVerboseTwoTellsEpochsOnly) {
   const std::string epochs =

@@ -74,6 +74,15 @@ TEST(PaddleHapi, FitCalledAgainIsAnotherRun) {
   EXPECT_NEAR(runs[1].records[0].time_s, 0.55, 1e-9);
 }
 
+TEST(PaddleHapi, EarlyStoppingIsAWantedEnd) {
+  const std::string epoch =
+      "Epoch 1/9\nstep 10/10 - loss: 0.75 - acc: 0.5 - 55ms/step\n"
+      "Eval begin...\nstep 4/4 - loss: 0.5 - acc: 0.5 - 25ms/step\nEval samples: 64\n";
+  EXPECT_EQ(read_text(epoch).at(0).outcome.status, Status::truncated);
+  EXPECT_EQ(read_text(epoch + "Epoch 1: Early stopping.\n").at(0).outcome.status,
+            Status::completed);
+}
+
 TEST(PaddleHapi, SampleFollowsTheCallbacksClock) {
   const std::string folder = std::string(BB_SOURCE_DIR) + "/parsers/samples/paddle-hapi/";
   const auto runs = read_text(slurp(folder + "sample.log"));
