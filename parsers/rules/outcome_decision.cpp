@@ -78,25 +78,39 @@ std::int64_t OutcomeRules::grace_line(const RunDraft& run) {
 std::int64_t OutcomeRules::last_failed_launch(std::int64_t begin_line,
                                               std::int64_t end_line) const {
   for (auto launch = launches_.rbegin(); launch != launches_.rend(); ++launch) {
-    if (*launch < begin_line || *launch >= end_line) continue;
+    if (launch->line < begin_line || launch->line >= end_line) continue;
     const bool failed = std::ranges::any_of(signs_, [&](const Sign& sign) {
-      return sign.line >= *launch && sign.line < end_line && sign.strength > kHint;
+      return sign.line >= launch->line && sign.line < end_line && sign.strength > kHint;
     });
-    if (failed) return *launch;
+    if (failed) return launch->line;
   }
   return 0;
 }
 
-// What the launches before it failed of, where it was something else.
-std::string OutcomeRules::before_launch(const Sign& best, std::int64_t launch) const {
-  const Sign* before = nullptr;
-  for (const Sign& sign : signs_) {
-    if (sign.line >= launch || sign.strength == kHint) continue;
-    if (before == nullptr || sign.strength > before->strength) before = &sign;
+// Where another launch begins behind all that the run printed. Of a run that did not end, nodes
+// whose logs stand one behind the other may tell the cause: there a line of each node is none.
+std::int64_t OutcomeRules::launch_behind(const RunDraft& run, bool done,
+                                         std::int64_t end_line) const {
+  for (const Launch& launch : launches_) {
+    if (launch.line > run.last_line && (done || launch.one)) {
+      return std::min(launch.line, end_line);
+    }
   }
-  if (before == nullptr || before->detail == best.detail) return {};
-  return "; a launch before this one: " + std::string(name(before->status)) + " (line " +
-         std::to_string(before->line) + "): " + before->detail;
+  return end_line;
+}
+
+// What another launch failed of, unless it is told already.
+std::string OutcomeRules::failure_of(std::string_view which, std::int64_t from, std::int64_t to,
+                                     std::string_view told) const {
+  const Sign* worst = nullptr;
+  for (const Sign& sign : signs_) {
+    if (sign.line < from || sign.line >= to || sign.strength == kHint) continue;
+    if (worst == nullptr || sign.strength > worst->strength) worst = &sign;
+  }
+  if (worst == nullptr || worst->detail == told) return {};
+  return std::string(told.empty() ? "" : "; ") + std::string(which) + ": " +
+         std::string(name(worst->status)) + " (line " + std::to_string(worst->line) +
+         "): " + worst->detail;
 }
 
 Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
@@ -108,12 +122,17 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   const auto step = last != nullptr ? std::optional(last->step) : std::nullopt;
   const bool done =
       run.ended_well || (run.planned && last != nullptr && last->step >= *run.planned);
+  const std::int64_t end = no_step ? end_line : launch_behind(run, done, end_line);
+  const auto behind = [&](std::string_view told) {
+    const bool last_of_all = end_line == std::numeric_limits<std::int64_t>::max();
+    return last_of_all ? failure_of("a launch behind it", end, end_line, told) : std::string();
+  };
   const std::int64_t survived =
       done ? std::numeric_limits<std::int64_t>::max() : survived_line(run);
   const std::int64_t grace = done ? survived : grace_line(run);
   const Sign* best = nullptr;
   for (const Sign& sign : signs_) {
-    if (sign.line < std::max(begin_line, launch) || sign.line >= end_line) continue;
+    if (sign.line < std::max(begin_line, launch) || sign.line >= end) continue;
     const bool cancelled = sign.detail.find(" CANCELLED AT ") != std::string::npos;
     const bool at_the_end = sign.strength >= kNamed && sign.line > (cancelled ? grace : survived);
     if (sign.line < last_record && !at_the_end) continue;
@@ -135,16 +154,18 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
             "the loss is not finite"};
   }
   if (best != nullptr) {
+    const std::string before = failure_of("a launch before this one", 0, launch, best->detail);
     return {best->status, step, best->line,
-            whole_detail(*best) + what_followed(*best, end_line) + before_launch(*best, launch)};
+            whole_detail(*best) + what_followed(*best, end) + before + behind(best->detail)};
   }
   if (no_step) {
     return {Status::no_data, std::nullopt, 0, "no step in the log"};
   }
   if (done) {
-    return {Status::completed, step, run.last_line, ""};
+    return {Status::completed, step, run.last_line, behind("")};
   }
-  return {Status::truncated, step, run.last_line, "the log ends without a closing statement"};
+  constexpr std::string_view kCut = "the log ends without a closing statement";
+  return {Status::truncated, step, run.last_line, std::string(kCut) + behind(kCut)};
 }
 
 }  // namespace bertbench

@@ -269,17 +269,12 @@ bool OutcomeRules::killed_after_failure(const Line& line) {
          has_text(line.text, kKill);
 }
 
-// A launch counts as another one behind a failure only: every node and rank may say that it begins.
 void OutcomeRules::see_launch(const Line& line) {
-  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kMost = 256;
   const auto says = [&](std::string_view words) { return has_text(line.text, words); };
-  if (signs_.empty() || !std::ranges::any_of(kLaunches, says)) return;
-  const bool failed = std::ranges::any_of(signs_, [&](const Sign& sign) {
-    return sign.strength > kHint && (launches_.empty() || sign.line >= launches_.back());
-  });
-  if (!failed) return;
+  if (!std::ranges::any_of(kLaunches, says)) return;
   if (launches_.size() == kMost) launches_.erase(launches_.begin());
-  launches_.push_back(line.number);
+  launches_.push_back({line.number, says(kNohup) || says(kRunner)});
 }
 
 void OutcomeRules::see(const Line& line) {

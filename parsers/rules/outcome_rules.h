@@ -53,16 +53,23 @@ class OutcomeRules {
   Part see_traceback(const Line& line, std::string_view& exception);
   bool continues_chain(const Line& line, std::string_view exception);
   bool killed_after_failure(const Line& line);
+  struct Launch {
+    std::int64_t line = 0;
+    bool one = false;  ///< of a job: one line, not one of each node
+  };
   void see_launch(const Line& line);
   [[nodiscard]] std::int64_t last_failed_launch(std::int64_t begin_line,
                                                 std::int64_t end_line) const;
-  [[nodiscard]] std::string before_launch(const Sign& best, std::int64_t launch) const;
+  [[nodiscard]] std::int64_t launch_behind(const RunDraft& run, bool done,
+                                           std::int64_t end_line) const;
+  [[nodiscard]] std::string failure_of(std::string_view which, std::int64_t from, std::int64_t to,
+                                       std::string_view told) const;
   [[nodiscard]] static std::int64_t grace_line(const RunDraft& run);
   [[nodiscard]] const Sign& cause_of(const Sign& best) const;
   [[nodiscard]] std::string whole_detail(const Sign& sign) const;
   [[nodiscard]] std::string what_followed(const Sign& cause, std::int64_t end_line) const;
 
-  std::vector<std::int64_t> launches_;   ///< lines where one begins behind a failure
+  std::vector<Launch> launches_;         ///< where they begin, or fail of their arguments
   std::vector<Sign> signs_;              ///< bounded: repeats of one kind are dropped
   std::int64_t traceback_line_ = -1000;  ///< newest 'File "..."' or "Traceback" line
   std::int64_t special_line_ = -1000;    ///< newest "Exception ignored in", "Exception in thread"
