@@ -20,6 +20,8 @@
 //   <date> [INFO] Epoch 1/500, Step 240/1516, step time: 100.87 ms      (MindYOLO)
 //   <date> - [callback.py:529] - INFO - { Epoch:[  1/  2], step:[    2/   19], loss: 10.6,
 //       per_step_time: 1865ms, lr: ...                                            (MindFormers)
+//   [INFO] <date> [callback.py:269] print_output_info: Epoch:[  1/  1], step:[  116/  125],
+//       loss:[2.22/2.22], time:1951.612 ms, lr:..., overflow cond: False, ...      (that of 2023)
 //
 // An epoch line tells time and steps of an epoch, or of a sink of so many steps: their number is
 // the ratio of its two times. The step of LossMonitor counts within the epoch, that of the BERT
@@ -29,6 +31,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
@@ -42,7 +45,7 @@ namespace {
 constexpr std::string_view kAnchors[] = {
     "poch time: ",          ", loss is ",    ", outputs are ", "] cost: ",
     "per_step_time: ",      "train success", " imgs/sec, lr:", " ms, fps",
-    "verage Train Loss: [", ", step time: "};
+    "verage Train Loss: [", ", step time: ", "overflow cond: "};
 
 class MindsporeParser final : public LineParser {
  public:
@@ -55,6 +58,7 @@ class MindsporeParser final : public LineParser {
   void see_images_of_step(double images_per_s, double each_ms);
   bool see_epoch_time(const Line& line, RunBuilder& out);
   bool see_mindformers(const Line& line, RunBuilder& out);
+  double seconds_of_sink(double seconds, const Sample& sample);
   bool see_images(const Line& line, RunBuilder& out);
   bool see_step(const Line& line, RunBuilder& out);
   RunDraft& put(const Sample& sample, RunBuilder& out);
@@ -66,6 +70,8 @@ class MindsporeParser final : public LineParser {
   };
   std::optional<Place> place_;  ///< of the newest loss line, for the epoch line behind it
   std::int64_t step_ = 0;       ///< newest counter
+  double stamp_ = kUnknown;     ///< of MindFormers' newest line
+  std::optional<bool> of_all_;  ///< its time is that of all steps since the line before
   std::int64_t last_epoch_ = -1;
   std::int64_t planned_epochs_ = 0;  ///< of the newest loss line that tells them
   std::optional<double> images_;     ///< of a step, while all lines agree on it
@@ -186,8 +192,23 @@ bool MindsporeParser::see_epoch_time(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// The time of 2023 is that of a sink of steps, or of one step where none is used: the stamps tell.
+double MindsporeParser::seconds_of_sink(double seconds, const Sample& sample) {
+  constexpr double kNear = 0.25;
+  const auto steps = static_cast<double>(sample.iterations);
+  const double since = sample.time_s - std::exchange(stamp_, sample.time_s);
+  if (step_ == 0 || sample.step <= step_) return kUnknown;
+  if (sample.iterations == 1) return seconds;
+  if (std::abs(seconds / since - 1) < kNear) of_all_ = true;
+  if (std::abs(seconds * steps / since - 1) < kNear) of_all_ = false;
+  if (!of_all_) return kUnknown;
+  return *of_all_ ? seconds : seconds * steps;
+}
+
 bool MindsporeParser::see_mindformers(const Line& line, RunBuilder& out) {
-  const auto time = number_after(line, "per_step_time:");
+  auto time = number_after(line, "per_step_time:");
+  const bool sink = !time && line.text.find("overflow cond: ") != std::string_view::npos;
+  if (sink) time = number_after(line, ", time:");
   if (!time || line.text.find("step:[") == std::string_view::npos) return false;
   std::int64_t epoch = 1;
   if (Cursor at(line); at.skip_past("Epoch:[")) {
@@ -216,16 +237,18 @@ bool MindsporeParser::see_mindformers(const Line& line, RunBuilder& out) {
     step_ = 0;
   }
   sample.iterations = step_ > 0 && sample.step > step_ ? sample.step - step_ : 1;
-  // Whole milliseconds of one step: too coarse for fast ones, whose clock is the stamp.
-  constexpr double kFine = 100;
-  if (*time >= kFine) {
-    sample.seconds = *time / 1000 * static_cast<double>(sample.iterations);
-  } else {
-    coarse_ = true;
-  }
   const auto year = line.text.find("20");
   if (year != std::string_view::npos && year < 40) {
     if (const auto stamp = date_time(line.text.substr(year))) sample.time_s = *stamp;
+  }
+  // Whole milliseconds of one step: too coarse for fast ones, whose clock is the stamp.
+  constexpr double kFine = 100;
+  if (sink) {
+    sample.seconds = seconds_of_sink(*time / 1000, sample);
+  } else if (*time >= kFine) {
+    sample.seconds = *time / 1000 * static_cast<double>(sample.iterations);
+  } else {
+    coarse_ = true;
   }
   RunDraft& draft = put(sample, out);
   draft.log.clock_resolution_s = 1e-3;

@@ -98,6 +98,26 @@ TEST(Mindspore, ReadsMindformers) {
   EXPECT_NEAR(runs[0].records[1].time_s, 4, 1e-6);
 }
 
+TEST(Mindspore, TellsTheTimeOfASinkByTheStamps) {
+  const auto line = [](int second, int step, const std::string& ms) {
+    return "[INFO] 2023-07-11 10:48:" + std::to_string(second) +
+           ",125 [callback.py:269] print_output_info: Epoch:[  1/  1], step:[  " +
+           std::to_string(step) + "/  125], loss:[2.220/2.225], time:" + ms +
+           " ms, lr:[2.4e-06], overflow cond: False, loss_scale: 16384.0\n";
+  };
+  const auto sink = read_text(line(10, 4, "9512.250") + line(12, 8, "1950.500") +
+                              line(14, 12, "1951.500") + line(44, 16, "1952.500"));
+  ASSERT_EQ(sink.size(), 1u);
+  ASSERT_EQ(sink[0].records.size(), 4u);
+  EXPECT_TRUE(std::isnan(sink[0].records[0].seconds));
+  EXPECT_EQ(sink[0].records[1].iterations, 4);
+  EXPECT_NEAR(sink[0].records[1].seconds, 1.9505, 1e-9);
+  EXPECT_NEAR(sink[0].records[3].seconds, 1.9525, 1e-9) << "a checkpoint stands between";
+  EXPECT_EQ(sink[0].records[1].loss, 2.22);
+  const auto single = read_text(line(10, 4, "9512.250") + line(12, 8, "487.500"));
+  EXPECT_NEAR(single.at(0).records.at(1).seconds, 1.95, 1e-9) << "every fourth step is printed";
+}
+
 // Without a data sink both the loss and its mean are printed.
 TEST(Mindspore, ReadsTheLossOfMindformersWithoutSink) {
   const std::string at = "2025-04-07 15:34:27,308 - INFO - { Epoch:[  1/  2], step:[    ";
