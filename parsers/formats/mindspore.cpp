@@ -206,31 +206,13 @@ double MindsporeParser::seconds_of_sink(double seconds, const Sample& sample) {
 }
 
 bool MindsporeParser::see_mindformers(const Line& line, RunBuilder& out) {
-  auto time = number_after(line, "per_step_time:");
-  const bool sink = !time && line.text.find("overflow cond: ") != std::string_view::npos;
-  if (sink) time = number_after(line, ", time:");
-  if (!time || line.text.find("step:[") == std::string_view::npos) return false;
-  std::int64_t epoch = 1;
-  if (Cursor at(line); at.skip_past("Epoch:[")) {
-    at.blanks();
-    const auto value = at.integer();
-    if (!value || *value < 1 || *value > 1'000'000'000) return false;
-    epoch = *value;
-  }
-  Cursor cursor(line);
-  cursor.skip_past("step:[");
-  cursor.blanks();
-  const auto step = cursor.integer();
-  if (!step || !cursor.literal("/")) return false;
-  cursor.blanks();
-  const auto per_epoch = cursor.integer();
-  if (!per_epoch || *step < 1 || *per_epoch < *step || *per_epoch > 1'000'000'000) return false;
+  const auto at = mindformers_line(line);
+  if (!at) return false;
   Sample sample;
-  sample.step = (epoch - 1) * *per_epoch + *step;
+  sample.step = (at->epoch - 1) * at->all + at->step;
   sample.line = line.number;
   sample.rank = line.rank;
-  sample.loss = number_after(line, "loss:");
-  if (!sample.loss) sample.loss = number_after(line, "loss:[");  // "loss:[10.600/10.588]" no sink
+  sample.loss = at->loss;
   const bool first = out.open(WorkKind::training) == nullptr;
   if (!first && sample.step + 1 < step_ && line.rank < 0) {
     out.close(WorkKind::training);
@@ -243,14 +225,15 @@ bool MindsporeParser::see_mindformers(const Line& line, RunBuilder& out) {
   }
   // Whole milliseconds of one step: too coarse for fast ones, whose clock is the stamp.
   constexpr double kFine = 100;
-  if (sink) {
-    sample.seconds = seconds_of_sink(*time / 1000, sample);
-  } else if (*time >= kFine) {
-    sample.seconds = *time / 1000 * static_cast<double>(sample.iterations);
+  if (at->of_sink) {
+    sample.seconds = seconds_of_sink(at->ms / 1000, sample);
+  } else if (at->ms >= kFine) {
+    sample.seconds = at->ms / 1000 * static_cast<double>(sample.iterations);
   } else {
     coarse_ = true;
   }
   RunDraft& draft = put(sample, out);
+  if (at->epochs > 0) draft.planned = at->epochs * at->all;
   draft.log.clock_resolution_s = 1e-3;
   draft.log.clock_is_wall = true;
   return true;

@@ -54,4 +54,31 @@ std::optional<MindsporeStep> mindspore_step(const Line& line) {
   return out;
 }
 
+std::optional<MindformersLine> mindformers_line(const Line& line) {
+  MindformersLine out;
+  auto time = number_after(line, "per_step_time:");
+  out.of_sink = !time && line.text.find("overflow cond: ") != std::string_view::npos;
+  if (out.of_sink) time = number_after(line, ", time:");
+  if (!time || !(*time >= 0 && *time < 1e12)) return std::nullopt;
+  out.ms = *time;
+  const auto pair = [&](std::string_view key, std::int64_t& at, std::int64_t& all) {
+    Cursor cursor(line);
+    if (!cursor.skip_past(key)) return false;
+    cursor.blanks();
+    at = cursor.integer().value_or(0);
+    if (!cursor.literal("/")) return false;
+    cursor.blanks();
+    all = cursor.integer().value_or(0);
+    return at >= 1 && all >= at && all <= 1'000'000'000;
+  };
+  if (line.text.find("Epoch:[") != std::string_view::npos &&
+      !pair("Epoch:[", out.epoch, out.epochs)) {
+    return std::nullopt;
+  }
+  if (!pair("step:[", out.step, out.all)) return std::nullopt;
+  out.loss = number_after(line, "loss:");
+  if (!out.loss) out.loss = number_after(line, "loss:[");  // "loss:[10.600/10.588]" no sink
+  return out;
+}
+
 }  // namespace bertbench

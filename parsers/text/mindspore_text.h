@@ -30,4 +30,13 @@ struct MindsporeStep {
 };
 [[nodiscard]] std::optional<MindsporeStep> mindspore_step(const Line& line);
 
+/// "Epoch:[  1/  2], step:[    2/   19], loss: 10.6, per_step_time: 1865ms, ..." of MindFormers.
+struct MindformersLine {
+  std::int64_t epoch = 1, epochs = 0, step = 0, all = 0;  ///< from 1; 0 epochs are not told
+  double ms = 0;                                          ///< of a step
+  bool of_sink = false;                                   ///< or of a sink of steps (2023)
+  std::optional<double> loss;
+};
+[[nodiscard]] std::optional<MindformersLine> mindformers_line(const Line& line);
+
 }  // namespace bertbench

@@ -96,6 +96,10 @@ TEST(Mindspore, ReadsMindformers) {
   EXPECT_EQ(runs[0].records[1].iterations, 2);
   EXPECT_NEAR(runs[0].records[1].seconds, 3.58, 1e-9);
   EXPECT_NEAR(runs[0].records[1].time_s, 4, 1e-6);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+  const auto whole = read_text("2025-04-07 15:34:27,308 - " + at +
+                               "   19/   19], loss: 10.25, per_step_time: 1752ms, lr: 0.0\n");
+  EXPECT_EQ(whole.at(0).outcome.status, Status::completed);
 }
 
 TEST(Mindspore, TellsTheTimeOfASinkByTheStamps) {
