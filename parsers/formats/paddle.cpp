@@ -71,6 +71,7 @@ class PaddleParser final : public LineParser {
     double words = 0, seconds = 0;
   };
   std::map<const RunDraft*, Words> words_of_;  ///< those that ips counts
+  double told_ = 0, taken_ = 0;  ///< samples of all lines: as told, and by the micro batch
   std::int64_t last_step_ = -1, epoch_ = -1, base_ = 0;
   bool per_card_ = false, words_ = false, ernie_ = false, rough_ = false;
   bool launched_well_ = false;
@@ -156,6 +157,10 @@ bool PaddleParser::see_step(const Line& line, RunBuilder& out) {
   auto& micro = draft.log.facts.micro_batch_size;
   if (sequences && !micro.known() && *samples == std::floor(*samples)) {
     micro.set(static_cast<std::int64_t>(*samples), FactSource::log);
+  }
+  if (micro.known()) {
+    told_ += *samples;
+    taken_ += static_cast<double>(*micro.value);
   }
   return true;
 }
@@ -297,6 +302,15 @@ void PaddleParser::finish(RunBuilder& out) {
           {0,
            "ips is of one card: where the log does not tell how many there are, --nodes and "
            "--gpus-per-node give the rate of the job"});
+    }
+    const auto& micro = facts.micro_batch_size;
+    if (micro.known() && told_ > 0 && std::abs(told_ - taken_) > 0.01 * taken_) {
+      draft->log.notices.push_back(
+          {0,
+           fmt::format("avg_samples is {:.4g} in the mean of its lines: counted with the batch of "
+                       "the first one, the sequences are {:.0f} % too {}",
+                       told_ / taken_ * static_cast<double>(*micro.value),
+                       100 * std::abs(taken_ / told_ - 1), taken_ > told_ ? "many" : "few")});
     }
     if (ernie_ && !(facts.nodes.known() && *facts.nodes.value == 1)) {
       draft->log.notices.push_back(

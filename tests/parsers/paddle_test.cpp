@@ -41,6 +41,17 @@ TEST(Paddle, ReadsTheMisspeltKeyAndSaysThatTheCardsAreNotTold) {
   EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("--gpus-per-node"));
 }
 
+// The last batches of a data file are smaller.
+TEST(Paddle, TellsWhereStepsHoldOtherThanTheFirstOnesSamples) {
+  std::string small = step(30, "0.2", "240.0");
+  small.replace(small.find("96.00000"), 8, "48.00000");
+  const auto runs = read_text(step(10, "0.2", "480.0") + step(20, "0.2", "480.0") + small);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 96);
+  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("avg_samples is 80 in the mean"));
+  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("20 % too many"));
+}
+
 TEST(Paddle, TakesAPlainCommandForOneCard) {
   const auto runs = read_text(step(10, "0.2", "480.0") +
                               "python -u ../bert/static/run_pretrain.py --batch_size 96\n");
