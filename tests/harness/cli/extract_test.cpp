@@ -35,7 +35,7 @@ json result_of(const std::vector<std::string>& args) {
 TEST_F(ExtractTest, PrintsTheThroughputAndEveryEstimator) {
   const Ran ran = run({"extract", put("run.log", tf_log(30)), "--window", "all"});
   EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("64.00 sequences/s by printed"));
+  EXPECT_THAT(ran.out, HasSubstr("64.00 sequences/s by step_time"));
   EXPECT_THAT(ran.out, HasSubstr("estimator"));
   EXPECT_THAT(ran.out, HasSubstr("used"));
   EXPECT_THAT(ran.out, HasSubstr("30 of 30 records"));

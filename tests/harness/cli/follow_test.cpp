@@ -43,7 +43,7 @@ TEST_F(FollowTest, ReadsWhatIsAppendedUntilTheLogIsDeleted) {
   const Ran ran = run({"extract", "--follow", log, "--window", "all"});
   writer.join();
   EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("64.00 sequences/s by printed"));
+  EXPECT_THAT(ran.out, HasSubstr("64.00 sequences/s by step_time"));
   EXPECT_THAT(ran.err, HasSubstr("was deleted: what was read of it counts"));
 }
 
