@@ -13,7 +13,9 @@
 //
 // A batch is an optimizer step. The counter starts again with each epoch. Speed is what the process
 // that prints it trains, on all of its devices: with several workers, or several printing ranks, it
-// is not the job's, which is said.
+// is not the job's, which is said. Scripts that hand Speedometer the batch of all workers (NVIDIA's
+// for MLPerf) are told by their stamps: Speed times the time of a batch is several times
+// batch_size.
 
 #include <fmt/format.h>
 
@@ -22,6 +24,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "parsers/core/text.h"
 #include "parsers/format.h"
@@ -57,6 +60,13 @@ class SpeedometerParser final : public LineParser {
            double rate, RunBuilder& out);
 
   std::int64_t epoch_ = -1, batch_ = 0, base_ = 0, interval_ = 0, step_ = -1;
+  /// How many workers' batches Speed counts, by the stamps; 0 if these do not tell of several.
+  [[nodiscard]] double workers_in_speed() const;
+
+  double newest_s_ = kUnknown;  ///< stamp of the newest line
+  double timed_samples_ = 0, timed_batches_ = 0;
+  std::int64_t timed_lines_ = 0;
+  std::optional<double> batch_size_;  ///< of the process
   std::set<int> ranks_;
   std::optional<std::string> store_;
   std::optional<double> epochs_;  ///< planned
@@ -108,6 +118,7 @@ std::optional<SpeedometerParser::Place> SpeedometerParser::place_of(const Line& 
 // of the lines stand on their own, so the counter may miss the tail of an epoch.
 void SpeedometerParser::put(std::int64_t epoch, std::int64_t batch, std::int64_t batches,
                             const Line& line, double rate, RunBuilder& out) {
+  const std::int64_t since = epoch == epoch_ ? batch - batch_ : 0;
   if (speeds_run_ != nullptr) {  // the log's first line ended an epoch
     speeds_run_->discard = true;
     speeds_run_ = nullptr;
@@ -135,6 +146,12 @@ void SpeedometerParser::put(std::int64_t epoch, std::int64_t batch, std::int64_t
                            ? date_time(line.text.substr(year))
                            : std::nullopt;
     if (stamp) sample.time_s = *stamp;
+  }
+  const double took = sample.time_s - std::exchange(newest_s_, sample.time_s);
+  if (since > 0 && took > 0) {
+    timed_samples_ += rate * took;
+    timed_batches_ += static_cast<double>(since);
+    ++timed_lines_;
   }
   sample.line = line.number;
   sample.rank = line.rank;
@@ -243,6 +260,7 @@ bool SpeedometerParser::see_epoch_end(Cursor& cursor, const Line& line, RunBuild
 
 void SpeedometerParser::see_arguments(const Line& line) {
   if (const auto epochs = number_after(line, " num_epochs=")) epochs_ = *epochs;
+  if (const auto batch = number_after(line, " batch_size=")) batch_size_ = *batch;
   for (const std::string_view key : {"kv_store='", "kvstore='", "kv_store=", "kvstore="}) {
     Cursor cursor(line);
     if (store_ || !cursor.skip_past(key)) continue;
@@ -282,9 +300,23 @@ bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
   return true;
 }
 
+double SpeedometerParser::workers_in_speed() const {
+  constexpr std::int64_t kEnough = 4;
+  constexpr double kNear = 0.03;
+  // The speed of single batches tells nothing beside the time of all.
+  const bool single = last_batch_ || long_speed_ > 0;
+  if (timed_lines_ < kEnough || !batch_size_ || ranks_.size() > 1 || single) return 0;
+  const double ratio = timed_samples_ / timed_batches_ / *batch_size_;
+  if (!(ratio > 1.5 && ratio < 1e6)) return 0;
+  const double whole = std::round(ratio);
+  return std::abs(ratio / whole - 1) < kNear ? whole : 0;
+}
+
 void SpeedometerParser::finish(RunBuilder& out) {
-  const bool several = ranks_.size() > 1 || (store_ && store_->starts_with("dist")) ||
-                       (store_ && *store_ == "horovod");
+  const bool distributed = store_ && (store_->starts_with("dist") || *store_ == "horovod");
+  const double workers = workers_in_speed();
+  const bool of_job = distributed && workers > 0;
+  const bool several = ranks_.size() > 1 || (distributed && !of_job);
   const bool alone = store_ && !several;
   for (const auto& draft : out.drafts()) {
     if (draft->count() == 0 || epochs_only_) continue;
@@ -310,7 +342,12 @@ void SpeedometerParser::finish(RunBuilder& out) {
            "image_classification.py of MXNet's gluon examples, which prints six digits and no "
            "learning rate like this log, prints the Speed of the one batch in front of the line"});
     }
-    if (several) {
+    if (of_job) {
+      draft->log.notices.push_back(
+          {0, fmt::format("Speed is taken for that of all workers: by the stamps a batch holds "
+                          "{:.0f} times batch_size",
+                          workers)});
+    } else if (several) {
       draft->log.rate_unit = RateUnit::unknown;
       draft->log.notices.push_back(
           {0,

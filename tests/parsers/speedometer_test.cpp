@@ -64,6 +64,26 @@ TEST(Speedometer, TakesNoRateOfTheJobFromOneOfSeveralWorkers) {
   EXPECT_THAT(store.at(0).notices.at(0).text, testing::HasSubstr("several"));
 }
 
+// NVIDIA's script for MLPerf hands Speedometer the batch of all workers.
+TEST(Speedometer, TellsByTheStampsThatSpeedIsThatOfAllWorkers) {
+  const auto log = [](const std::string& speed) {
+    std::string text =
+        "2019-06-18 09:10:31,333 Node[0] start with arguments Namespace(algo=1, batch_size=100, "
+        "kv_store='horovod')\n";
+    for (int i = 1; i <= 6; ++i) {
+      text += "2019-06-18 09:11:" + std::to_string(10 + 2 * i) + ",500 Node[0] Epoch[0] Batch [" +
+              std::to_string(20 * i) + "]\tSpeed: " + speed + " samples/sec\taccuracy=0.5\n";
+    }
+    return read_text(text);
+  };
+  const auto job = log("8000.00");  // 2 s for 20 batches of 8 workers
+  ASSERT_EQ(job.size(), 1u);
+  EXPECT_EQ(job[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_THAT(job[0].notices.at(0).text, testing::HasSubstr("8 times batch_size"));
+  EXPECT_EQ(log("1000.00").at(0).rate_unit, RateUnit::unknown) << "of one worker";
+  EXPECT_EQ(log("2500.00").at(0).rate_unit, RateUnit::unknown) << "2.5 batches";
+}
+
 TEST(Speedometer, SaysNothingWhereTheStoreIsLocal) {
   const auto runs = read_text(
       "INFO:root:start with arguments Namespace(batch_size=128, kv_store='device')\n"
