@@ -23,6 +23,7 @@
 #include "parsers/format.h"
 #include "parsers/runs/closing_lines.h"
 #include "parsers/runs/run_builder.h"
+#include "parsers/runs/trainer_banner.h"
 #include "parsers/runs/trainer_checks.h"
 #include "parsers/runs/trainer_evaluations.h"
 #include "parsers/text/cursor.h"
@@ -44,7 +45,8 @@ constexpr std::string_view kAnchors[] = {
     "Continuing training from global step ",
     "Resuming training from checkpoint with epoch ",
     "***** Running training",
-    "Instantaneous batch size per device = ",
+    TrainerBanner::kAnchor,
+    TrainerBanner::kDone,
     "\"log_history\": [",
     "\"loss\": ",
     "  \"step\": ",  // indented: not within a line of DLLogger or MLPerf
@@ -68,11 +70,13 @@ class HuggingfaceParser final : public LineParser {
   bool see_total(const Line& line);
   [[nodiscard]] double steps_per_epoch() const;
   void see_end(const Line& line);
+  void conclude(RunBuilder& out);
   void conclude_console(RunDraft& draft);
   void conclude_json(RunDraft& draft);
   RunDraft& run(const Line& line, RunBuilder& out);
 
   ClosingLines closing_;
+  TrainerBanner banner_;
   std::optional<double> epochs_, steps_, per_epoch_, examples_, batch_, resumed_at_;
   struct Session {
     double done = 0, slack = 0, planned = 0, runtime = 0, steps_rate = 0;
@@ -80,8 +84,7 @@ class HuggingfaceParser final : public LineParser {
   };
   std::optional<Session> session_;  ///< of the closing dict
   std::string last_dict_;
-  std::int64_t dicts_ = 0, banner_line_ = 0;
-  bool paddle_ = false;   ///< PaddleNLP's Trainer says the same in its banner
+  std::int64_t dicts_ = 0;
   bool by_epoch_ = true;  ///< every dict's step followed from its epoch
   // JSON.
   bool history_ = false;
@@ -190,11 +193,7 @@ bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
     dicts_ = 0;
     return false;  // NVIDIA's scripts say so as well
   }
-  if (line.text.find("Instantaneous batch size per device = ") != std::string_view::npos) {
-    paddle_ = paddle_ || line.text.find("INFO] - ") != std::string_view::npos;  // PaddleNLP's
-    if (!paddle_) banner_line_ = line.number;
-    return !paddle_;
-  }
+  if (banner_.see(line)) return true;
   if (see_total(line)) return false;
   // Trainings without a loss between their statements.
   RunDraft* open = out.open(WorkKind::training);
@@ -362,11 +361,11 @@ void HuggingfaceParser::conclude_json(RunDraft& draft) {
 
 void HuggingfaceParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
-  if (out.drafts().empty() && banner_line_ > 0) {
-    out.run(WorkKind::training, banner_line_).stated_outcome =
-        Outcome{Status::truncated, std::nullopt, banner_line_,
-                "the log ends behind the Trainer's banner, before it tells of a step"};
-  }
+  conclude(out);
+  banner_.conclude(out);
+}
+
+void HuggingfaceParser::conclude(RunBuilder& out) {
   RunDraft* draft = out.open(WorkKind::training);
   if (draft == nullptr) return;
   closing_.give_to(*draft);

@@ -83,6 +83,30 @@ TEST(TrainerRuns, ABannerWithAFailureBehindItTellsTheFailure) {
   EXPECT_EQ(runs[0].outcome.status, Status::error);
 }
 
+TEST(TrainerRuns, ABannerBehindARunBeginsAnotherOne) {
+  const std::string run =
+      std::string(kBanner) + "{'loss': 2.5, 'epoch': 0.02}\n" + dict("550.2468", "65.432");
+  const auto runs = read_text(run + kBanner + "Killed\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_EQ(runs[1].first_line, 13);
+  EXPECT_EQ(runs[1].outcome.status, Status::killed);
+  EXPECT_TRUE(runs[1].records.empty());
+  const std::string next =
+      std::string(kBanner) + "{'loss': 2.25, 'epoch': 0.02}\n" + dict("601.5", "59.85");
+  EXPECT_EQ(read_text(run + next).size(), 2u);
+}
+
+// Notebooks show the losses elsewhere.
+TEST(TrainerRuns, ABannerAndTheLastWordsAreNoCutLog) {
+  const auto runs = read_text(std::string(kBanner) +
+                              "\n\nTraining completed. Do not forget to share your model on "
+                              "huggingface.co/models =)\n\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "huggingface");
+  EXPECT_EQ(runs[0].outcome.status, Status::no_data);
+}
+
 TEST(TrainerRuns, ABannerInFrontOfStepsChangesNothing) {
   const auto runs = read_text(std::string(kBanner) + "{'loss': 2.5, 'epoch': 0.02}\n" +
                               "{'loss': 2.25, 'epoch': 0.04}\n" + dict("550.2468", "65.432"));

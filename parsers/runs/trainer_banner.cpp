@@ -1,0 +1,35 @@
+#include "parsers/runs/trainer_banner.h"
+
+#include <optional>
+
+#include "parsers/runs/run_builder.h"
+
+namespace bertbench {
+
+bool TrainerBanner::see(const Line& line) {
+  const auto has = [&](std::string_view words) {
+    return line.text.find(words) != std::string_view::npos;
+  };
+  if (has(kDone)) {
+    line_ = 0;
+    return !paddle_;
+  }
+  if (!has(kAnchor)) return false;
+  paddle_ = paddle_ || has("INFO] - ");
+  if (!paddle_) line_ = line.number;
+  return !paddle_;
+}
+
+void TrainerBanner::conclude(RunBuilder& out) const {
+  if (line_ == 0) return;
+  const RunDraft* open = out.open(WorkKind::training);
+  if (open != nullptr && open->last_line >= line_) return;
+  out.close(WorkKind::training);
+  RunDraft& draft = out.run(WorkKind::training, line_);
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  draft.stated_outcome = Outcome{Status::truncated, std::nullopt, line_,
+                                 "the log ends behind the Trainer's banner, before it tells of a "
+                                 "step"};
+}
+
+}  // namespace bertbench
