@@ -56,7 +56,8 @@ inline constexpr std::string_view kAnchors[] = {"it/s",
                                                 "avg_throughput: ",
                                                 " samples/sec, TFLOPS per GPU",
                                                 "_runtime':",
-                                                "Total optimization steps = "};
+                                                "Total optimization steps = ",
+                                                "`Trainer.fit` stopped: `max_"};
 inline constexpr std::uint64_t kBarAnchors = 0b11;  ///< the first two
 static_assert(kAnchors[0] == "it/s" && kAnchors[1] == "s/it");
 
@@ -81,6 +82,8 @@ inline constexpr std::uint64_t kClosing =
 inline constexpr std::uint64_t kResumed = bits_of(
     {"Continuing training from global step ", "Resuming training from checkpoint with epoch "});
 inline constexpr std::uint64_t kPlan = bits_of({"Total optimization steps = "});
+/// Lightning's last words.
+inline constexpr std::uint64_t kStopped = bits_of({"`Trainer.fit` stopped: `max_"});
 /// Behind such a line a bar that had not ended begins in another run.
 inline constexpr std::uint64_t kFailures = bits_of({"Traceback (most recent", "CANCELLED AT"});
 

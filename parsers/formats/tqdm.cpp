@@ -114,6 +114,7 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   if (!step_first && step_line) known |= steps_.see(line, newest_);
   trainer_evidence_ |= any(kTrainer) && says_trainer(line);
   known |= any(kLosses) && see_loss(line);
+  if (any(kStopped) && newest_ != nullptr) newest_->ended_well = true;
   if (any(kClosing) && closing_.unlike(line)) end_session(line.number);
   if (any(kClosing) && closing_.see(line)) {
     known = true;

@@ -185,5 +185,19 @@ TEST(Lightning, ReadsTheStepsOfNemo) {
   EXPECT_EQ(ended[0].outcome.status, Status::completed);
 }
 
+TEST(LightningBar, SaysThatItReachedItsStepsWhereTheBarDoesNot) {
+  const auto outcome = [](const std::string& counter, const std::string& behind) {
+    return read_text("Epoch 0: " + counter +
+                     " [00:20<00:00,  0.50it/s, v_num=0, train_loss=4.5]\n" + behind)
+        .at(0)
+        .outcome.status;
+  };
+  const std::string stopped = "`Trainer.fit` stopped: `max_steps=10` reached.\n";
+  for (const char* counter : {"|          | 10/?", " 25%|##5       | 10/40"}) {
+    EXPECT_EQ(outcome(counter, stopped), Status::completed) << counter;
+    EXPECT_EQ(outcome(counter, ""), Status::truncated) << counter;
+  }
+}
+
 }  // namespace
 }  // namespace bertbench
