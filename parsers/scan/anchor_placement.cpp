@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -80,6 +81,7 @@ std::string word_pairs() {
 }
 
 using Part = std::array<unsigned char, kWidth>;
+static_assert(kWidth == 4);
 
 Part part_at(std::string_view text, std::size_t at) {
   Part out{};
@@ -87,32 +89,44 @@ Part part_at(std::string_view text, std::size_t at) {
   return out;
 }
 
+/// A part as one number, which is quicker to sort and to find.
+std::uint32_t number_of(const Part& part) {
+  return std::uint32_t{part[0]} << 24 | std::uint32_t{part[1]} << 16 | std::uint32_t{part[2]} << 8 |
+         part[3];
+}
+
 /// The parts of ordinary lines, each once, in order, and how often it stands there.
 struct OrdinaryParts {
   std::vector<Part> parts;
+  std::vector<std::uint32_t> numbers;  ///< of the parts
   std::vector<int> counts;
   std::array<int, 256> bytes{};  ///< how often one begins with the byte
   double total = 0;
 
   [[nodiscard]] int count(const Part& part) const {
-    const auto found = std::ranges::lower_bound(parts, part);
-    return found == parts.end() || *found != part
+    const auto found = std::ranges::lower_bound(numbers, number_of(part));
+    return found == numbers.end() || *found != number_of(part)
                ? 0
-               : counts[static_cast<std::size_t>(found - parts.begin())];
+               : counts[static_cast<std::size_t>(found - numbers.begin())];
   }
 };
 
 OrdinaryParts ordinary_parts() {
   const std::string text = std::string(kOrdinary) + word_pairs();
-  std::vector<Part> all;
-  for (std::size_t at = 0; at + kWidth <= text.size(); ++at) all.push_back(part_at(text, at));
+  std::vector<std::uint32_t> all;
+  for (std::size_t at = 0; at + kWidth <= text.size(); ++at) {
+    all.push_back(number_of(part_at(text, at)));
+  }
   std::ranges::sort(all);
   OrdinaryParts out;
   out.total = static_cast<double>(all.size());
-  for (const Part& part : all) {
-    ++out.bytes[part[0]];
-    if (out.parts.empty() || out.parts.back() != part) {
-      out.parts.push_back(part);
+  for (const std::uint32_t number : all) {
+    ++out.bytes[number >> 24];
+    if (out.numbers.empty() || out.numbers.back() != number) {
+      out.numbers.push_back(number);
+      out.parts.push_back(
+          {static_cast<unsigned char>(number >> 24), static_cast<unsigned char>(number >> 16),
+           static_cast<unsigned char>(number >> 8), static_cast<unsigned char>(number)});
       out.counts.push_back(0);
     }
     ++out.counts.back();
