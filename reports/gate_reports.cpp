@@ -80,7 +80,7 @@ std::string gate_junit(const GateReport& report, const GateOptions& options,
     ++counts.tests;
     const std::string verdict(name(cell.verdict));
     cases += "    <testcase" + junit_attribute("classname", "bertbench.check") +
-             junit_attribute("name", cell.key) + ">\n";
+             junit_attribute("name", key_with_kind(cell.key, cell.kind)) + ">\n";
     const std::string message = junit_attribute("message", cell.reason);
     if (level == Level::skipped) {
       ++counts.skipped;
@@ -108,7 +108,8 @@ std::string github_annotations(const GateReport& report, const GateOptions& opti
   std::string out;
   for (const CellVerdict& cell : report.cells) {
     const Level level = level_of(cell.verdict, options);
-    const std::string title = fmt::format("{}: {}", name(cell.verdict), cell.key);
+    const std::string title =
+        fmt::format("{}: {}", name(cell.verdict), key_with_kind(cell.key, cell.kind));
     if (level == Level::failure || level == Level::error) {
       out += command("error", title, cell.reason);
     } else if (cell.verdict == Verdict::inconclusive) {
@@ -136,8 +137,9 @@ std::string gate_markdown(const GateReport& report, const std::string& name_of_g
   Table table{{{"verdict"}, {"cell"}, {"change", true}, {"n", true}, {"reason"}}, {}};
   for (const CellVerdict& cell : report.cells) {
     if (cell.verdict == Verdict::pass && !cell.cleared()) continue;
-    table.rows.push_back({verdict_words(cell), cell.key, change_words(cell),
-                          fmt::format("{}+{}", cell.n_base, cell.n_new), cell.reason});
+    table.rows.push_back({verdict_words(cell), key_with_kind(cell.key, cell.kind),
+                          change_words(cell), fmt::format("{}+{}", cell.n_base, cell.n_new),
+                          cell.reason});
   }
   if (!table.rows.empty()) out += "\n" + markdown_table(table);
   for (const Notice& notice : report.notices) out += "\n- " + markdown_text(notice.text);

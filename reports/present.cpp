@@ -91,6 +91,10 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, kUnits[unit]);
 }
 
+std::string key_with_kind(const std::string& key, WorkKind kind) {
+  return kind == WorkKind::training ? key : key + " (" + std::string(name(kind)) + ")";
+}
+
 std::string topology_text(const Identity& identity) {
   if (!identity.nodes && !identity.gpus_per_node) return {};
   const auto part = [](const std::optional<std::int64_t>& value) {

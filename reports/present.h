@@ -29,6 +29,9 @@ namespace bertbench {
 /// "10.1 GiB"
 [[nodiscard]] std::string bytes_text(double bytes);
 
+/// A cell's key, with the kind of work where it is no training: "base.fp32.s128 (evaluation)".
+[[nodiscard]] std::string key_with_kind(const std::string& key, WorkKind kind);
+
 /// "2n8g"; unknown parts as '?'; empty when both are unknown.
 [[nodiscard]] std::string topology_text(const Identity& identity);
 

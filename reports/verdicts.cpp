@@ -248,6 +248,7 @@ class Gate {
   void look_at(const Cell& cell) {
     CellVerdict& out = report_.cells.emplace_back();
     out.key = cell.key;
+    out.kind = cell.kind;
     const auto others = baseline_cells(cell);
     seen_.insert(others.begin(), others.end());
     Tested test;
@@ -305,6 +306,7 @@ class Gate {
       const Sample sample = sample_of(cell);
       CellVerdict& out = report_.cells.emplace_back();
       out.key = cell.key;
+      out.kind = cell.kind;
       out.verdict = Verdict::missing;
       out.n_base = static_cast<int>(sample.values.size());
       if (!sample.values.empty()) out.reference = median(sample.values);

@@ -40,6 +40,7 @@ struct Rerun {
 
 struct CellVerdict {
   std::string key;
+  WorkKind kind = WorkKind::training;
   Verdict verdict = Verdict::pass;
   std::optional<double> change;  ///< median / reference - 1; negative = slower
   Interval

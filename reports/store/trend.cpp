@@ -9,10 +9,6 @@
 
 namespace bertbench {
 
-std::string Trend::cell_name() const {
-  return kind == WorkKind::training ? key : key + " (" + std::string(name(kind)) + ")";
-}
-
 std::vector<Trend> trends(std::span<const std::pair<StoredRun, ResultSet>> runs) {
   std::map<std::tuple<std::string, WorkKind, std::string, std::string>, Trend> by_cell;
   for (const auto& [stored, results] : runs) {

@@ -28,9 +28,6 @@ struct Trend {
   WorkKind kind = WorkKind::training;
   std::vector<TrendPoint> points;  ///< in order of storing
   std::vector<TrendShift> shifts;  ///< only with kLeastForChangePoints points
-
-  /// The key, with the kind of work where it is no training.
-  [[nodiscard]] std::string cell_name() const;
 };
 
 /// One trend a cell, its kind of work, machine and unit, as rates of different ones have no common

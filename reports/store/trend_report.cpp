@@ -19,7 +19,7 @@ constexpr std::size_t kMostPlots = 40;
 plot::Figure figure_of(const Trend& trend, std::size_t number) {
   plot::Figure figure;
   figure.id = fmt::format("trend-{}", number);
-  figure.title = trend.cell_name() + ", " + trend.machine;
+  figure.title = key_with_kind(trend.key, trend.kind) + ", " + trend.machine;
   figure.width = 420;
   figure.height = 230;
   figure.x.label = "stored run";
@@ -90,7 +90,7 @@ std::string trend_html(const std::vector<Trend>& trends, const std::string& titl
       shifts = trend.points.size() < kLeastForChangePoints ? "too few runs" : "none";
     }
     const double first = trend.points.front().median, newest = trend.points.back().median;
-    table.rows.push_back({trend.cell_name(), std::to_string(trend.points.size()),
+    table.rows.push_back({key_with_kind(trend.key, trend.kind), std::to_string(trend.points.size()),
                           number_text(first), number_text(newest), percent(newest / first - 1),
                           shifts, trend.machine});
   }

@@ -42,6 +42,15 @@ GateReport mixed() {
   return report_of(std::move(cells), 1, 4);
 }
 
+TEST(GateJunit, AnEvaluationIsNamedAsSuch) {
+  CellVerdict evaluation = verdict("a.1n1g", Verdict::pass, "unchanged");
+  evaluation.kind = WorkKind::evaluation;
+  const auto xml = xml::parse(gate_junit(
+      report_of({verdict("a.1n1g", Verdict::pass, "unchanged"), evaluation}, 0, 2), {}, "gate"));
+  EXPECT_EQ(xml.named("testcase").at(0).attributes.at("name"), "a.1n1g");
+  EXPECT_EQ(xml.named("testcase").at(1).attributes.at("name"), "a.1n1g (evaluation)");
+}
+
 TEST(GateJunit, AFailureIsWhatFailsTheGateAndTheRestIsSkippedOrFine) {
   const auto xml = xml::parse(gate_junit(mixed(), {}, "gate"));
   ASSERT_EQ(xml.error, "");

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "reports/model/result_io.h"
+#include "reports/present.h"
 #include "reports/store/trend.h"
 #include "reports/verdicts.h"
 #include "tests/reports/samples.h"
@@ -148,8 +149,10 @@ TEST(TrendTest, KeepsTrainingAndEvaluationOfOneCellApart) {
   both.cells.push_back(evaluation);
   const auto all = trends(std::vector<std::pair<StoredRun, ResultSet>>{{StoredRun{}, both}});
   ASSERT_THAT(all, SizeIs(2));
-  EXPECT_EQ(all[0].cell_name(), both.cells[0].key);
-  EXPECT_EQ(all[1].cell_name(), both.cells[0].key + " (evaluation)");
+  EXPECT_EQ(all[0].kind, WorkKind::training);
+  EXPECT_EQ(all[1].kind, WorkKind::evaluation);
+  EXPECT_EQ(key_with_kind("base", all[0].kind), "base");
+  EXPECT_EQ(key_with_kind("base", all[1].kind), "base (evaluation)");
 }
 
 }  // namespace

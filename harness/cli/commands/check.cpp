@@ -17,6 +17,7 @@
 #include "parsers/core/text.h"
 #include "reports/gate_reports.h"
 #include "reports/model/result_io.h"
+#include "reports/present.h"
 #include "reports/render.h"
 #ifdef BB_HAVE_STORE
 #include "reports/store/store.h"
@@ -41,7 +42,7 @@ struct Options {
 ordered_json to_json(const Options& options, const GateReport& report) {
   ordered_json rows = ordered_json::array();
   for (const CellVerdict& cell : report.cells) {
-    ordered_json row{{"key", cell.key}, {"verdict", name(cell.verdict)}};
+    ordered_json row{{"key", cell.key}, {"kind", name(cell.kind)}, {"verdict", name(cell.verdict)}};
     if (cell.change) row["change"] = *cell.change;
     if (cell.interval.coverage > 0) {
       row["interval"] = {{"low", cell.interval.low},
@@ -115,10 +116,13 @@ void print_reasons(Console& console, const GateReport& report) {
       report.cells, [](const CellVerdict& cell) { return std::pair(cell.verdict, shared(cell)); });
   const char* gap = "\n";
   for (const auto& group : groups) {
-    std::vector<std::string_view> keys;
+    std::vector<std::string> names;
     for (const CellVerdict* cell : group) {
-      if (cell->verdict != Verdict::pass || cell->cleared()) keys.push_back(cell->key);
+      if (cell->verdict != Verdict::pass || cell->cleared()) {
+        names.push_back(key_with_kind(cell->key, cell->kind));
+      }
     }
+    const std::vector<std::string_view> keys(names.begin(), names.end());
     if (keys.empty()) continue;
     const CellVerdict& cell = *group.front();
     console.print(fmt::format("{}{} {}: {}\n", std::exchange(gap, ""),
@@ -147,11 +151,11 @@ void print(Console& console, const Options& options, const GateReport& report) {
   for (const CellVerdict& cell : report.cells) {
     const bool tested =
         cell.n_new > 0 && cell.n_base > 0 && cell.verdict != Verdict::not_comparable;
-    table.rows.push_back({std::string(name(cell.verdict)), cell.key, rate_text(cell.reference),
-                          rate_text(cell.median_new), cell.change ? change_text(*cell.change) : "-",
-                          tested ? share_text(cell.tolerance) : "-",
-                          fmt::format("{}+{}", cell.n_base, cell.n_new),
-                          tested ? p_text(cell.p_adjusted) : "-"});
+    table.rows.push_back(
+        {std::string(name(cell.verdict)), key_with_kind(cell.key, cell.kind),
+         rate_text(cell.reference), rate_text(cell.median_new),
+         cell.change ? change_text(*cell.change) : "-", tested ? share_text(cell.tolerance) : "-",
+         fmt::format("{}+{}", cell.n_base, cell.n_new), tested ? p_text(cell.p_adjusted) : "-"});
   }
   TextTableOptions look;
   look.most_columns = console.most_columns();

@@ -15,6 +15,7 @@
 #include "harness/cli/result_view.h"
 #include "parsers/core/text.h"
 #include "reports/model/result_io.h"
+#include "reports/present.h"
 #include "reports/stats/change_points.h"
 #include "reports/store/trend.h"
 #include "reports/store/trend_report.h"
@@ -143,9 +144,10 @@ void print(Console& console, const std::vector<Trend>& all) {
     const bool short_series = trend.points.size() < kLeastForChangePoints;
     few = few || short_series;
     if (shifts.empty()) shifts = short_series ? "too few runs" : "none";
-    table.rows.push_back({trend.cell_name(), fmt::format("{}", trend.points.size()),
-                          rate_text(first), rate_text(newest), change_text(newest / first - 1),
-                          shifts, trend.machine});
+    table.rows.push_back({key_with_kind(trend.key, trend.kind),
+                          fmt::format("{}", trend.points.size()), rate_text(first),
+                          rate_text(newest), change_text(newest / first - 1), shifts,
+                          trend.machine});
   }
   console.print(text_table(table));
   if (few) {
