@@ -1,13 +1,13 @@
 # bb_add_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>...] [TIMEOUT <s>] [ENV k=v...]
-#             [SERIAL] [WHOLE])
+#             [SERIAL] [WHOLE] [LOCK <name>] [COST <n>])
 # One GoogleTest program; each TEST is a ctest test named <name>.<Suite>.<Test>. SERIAL: no other
-# test runs beside it. WHOLE: all its tests are one ctest test, as what they need is slow to start;
+# test runs beside it; LOCK: none with the same lock; COST: the highest begin first. WHOLE: all its tests are one ctest test, as what they need is slow to start;
 # skipped when it ends with 77 (tests/harness/sweep/whole_main.cpp).
 #   BB_SOURCE_DIR      the checkout, for tests/data and configs
 #   BB_TEST_DATA_DIR   the folder of the CMakeLists.txt that adds the test
 include(GoogleTest)
 function(bb_add_test name)
-  cmake_parse_arguments(ARG "SERIAL;WHOLE" "TIMEOUT" "SOURCES;LIBS;LABELS;ENV" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL;WHOLE" "TIMEOUT;LOCK;COST" "SOURCES;LIBS;LABELS;ENV" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
@@ -20,6 +20,12 @@ function(bb_add_test name)
   endif()
   if(ARG_SERIAL)
     list(APPEND more RUN_SERIAL TRUE)
+  endif()
+  if(ARG_LOCK)
+    list(APPEND more RESOURCE_LOCK ${ARG_LOCK})
+  endif()
+  if(ARG_COST)
+    list(APPEND more COST ${ARG_COST})
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main bb::warnings)

@@ -11,7 +11,7 @@ add_library(fault_calls SHARED ${PROJECT_SOURCE_DIR}/tests/fakes/fault_calls.cpp
 target_link_libraries(fault_calls PRIVATE ${CMAKE_DL_LIBS} bb::warnings)
 set_target_properties(fault_calls PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
-bb_add_test(sweep_test TIMEOUT 120 LIBS bb::sweep bb::reports bb::parsers bb::core SOURCES
+bb_add_test(sweep_test TIMEOUT 120 LOCK fake_trainer LIBS bb::sweep bb::reports bb::parsers bb::core SOURCES
   sweep/config_test.cpp sweep/faults_test.cpp sweep/forecast_test.cpp sweep/journal_test.cpp
   sweep/log_watch_test.cpp sweep/machine_test.cpp
   sweep/node_telemetry_test.cpp sweep/plan_test.cpp sweep/process_test.cpp sweep/remembered_test.cpp sweep/resume_test.cpp sweep/run_test.cpp)
@@ -24,8 +24,9 @@ bb_add_test(launchers_test SERIAL TIMEOUT 300 LIBS bb::sweep bb::reports bb::par
 target_compile_definitions(launchers_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
 add_dependencies(launchers_test fake_trainer)
 
-# A Slurm of emulated nodes, started and stopped by the tests themselves; scripts/test --all.
-bb_add_test(slurm_test SERIAL WHOLE TIMEOUT 600 LABELS slurm LIBS bb::sweep bb::reports bb::parsers bb::core
+# A Slurm of emulated nodes, started and stopped by the tests themselves; scripts/test --all. It mostly waits: first,
+# beside tests of other programs. fake_trainer: these look for its processes by what it was told to do.
+bb_add_test(slurm_test WHOLE TIMEOUT 600 LOCK fake_trainer COST 1000 LABELS slurm LIBS bb::sweep bb::reports bb::parsers bb::core
   fmt::fmt
   SOURCES sweep/launchers_injection_test.cpp sweep/launchers_slurm_test.cpp
     sweep/slurm_cluster.cpp sweep/ssh_server.cpp sweep/whole_main.cpp)
@@ -41,7 +42,7 @@ endif()
 
 # Needs the real trainer: two ranks train for a few steps.
 if(TARGET bert_train)
-  bb_add_test(sweep_trainer_test TIMEOUT 900 LIBS bb::sweep bb::reports bb::parsers bb::core
+  bb_add_test(sweep_trainer_test TIMEOUT 900 LOCK fake_trainer LIBS bb::sweep bb::reports bb::parsers bb::core
     SOURCES sweep/trainer_test.cpp)
   target_compile_definitions(sweep_trainer_test PRIVATE
     BB_BERT_TRAIN="$<TARGET_FILE:bert_train>" BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
