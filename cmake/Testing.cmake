@@ -1,8 +1,9 @@
 # bb_add_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>...] [TIMEOUT <s>] [ENV k=v...]
 #             [SERIAL] [WHOLE] [LOCK <name>] [COST <n>])
 # One GoogleTest program; each TEST is a ctest test named <name>.<Suite>.<Test>. SERIAL: no other
-# test runs beside it; LOCK: none with the same lock; COST: the highest begin first. WHOLE: all its tests are one ctest test, as what they need is slow to start;
-# skipped when it ends with 77 (tests/harness/sweep/whole_main.cpp).
+# test runs beside it. LOCK: none that has the same lock. COST: the highest begin first. WHOLE: all
+# its tests are one ctest test, as what they need is slow to start; skipped when it ends with 77
+# (tests/harness/sweep/whole_main.cpp).
 #   BB_SOURCE_DIR      the checkout, for tests/data and configs
 #   BB_TEST_DATA_DIR   the folder of the CMakeLists.txt that adds the test
 include(GoogleTest)

@@ -24,8 +24,9 @@ bb_add_test(launchers_test SERIAL TIMEOUT 300 LIBS bb::sweep bb::reports bb::par
 target_compile_definitions(launchers_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
 add_dependencies(launchers_test fake_trainer)
 
-# A Slurm of emulated nodes, started and stopped by the tests themselves; scripts/test --all. It mostly waits: first,
-# beside tests of other programs. fake_trainer: these look for its processes by what it was told to do.
+# A Slurm of emulated nodes, started and stopped by the tests themselves; scripts/test --all. It
+# mostly waits: first, beside others. They look for fake_trainer's processes by what these were told
+# to do, hence the lock.
 bb_add_test(slurm_test WHOLE TIMEOUT 600 LOCK fake_trainer COST 1000 LABELS slurm LIBS bb::sweep bb::reports bb::parsers bb::core
   fmt::fmt
   SOURCES sweep/launchers_injection_test.cpp sweep/launchers_slurm_test.cpp
@@ -75,7 +76,7 @@ if(TARGET bb_cli)
   add_library(fake_nvml SHARED ${PROJECT_SOURCE_DIR}/tests/fakes/fake_nvml.cpp)
   target_link_libraries(fake_nvml PRIVATE bb::warnings)
   set_target_properties(fake_nvml PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  bb_add_test(sweep_control_test TIMEOUT 300 LIBS bb::cli bb::sweep bb::reports bb::parsers bb::core
+  bb_add_test(sweep_control_test TIMEOUT 300 LOCK fake_trainer LIBS bb::cli bb::sweep bb::reports bb::parsers bb::core
     SOURCES sweep/batch_search_test.cpp sweep/confirm_test.cpp sweep/telemetry_test.cpp)
   target_compile_definitions(sweep_control_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>"
     BB_FAKE_NVML="$<TARGET_FILE:fake_nvml>")
