@@ -1,14 +1,9 @@
 #include "parsers/rules/fact_rules.h"
 
-#include <algorithm>
-#include <array>
-#include <limits>
 #include <optional>
-#include <utility>
 
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
-#include "parsers/runs/run_builder.h"
 #include "parsers/text/argument_text.h"
 #include "parsers/text/cursor.h"
 
@@ -279,109 +274,6 @@ void FactRules::see_framework(const Line& line) {
   if (cuda.skip_past("libcudart.so.")) {
     if (const auto version = cuda.until(" ;,'\"")) state(line, Key::cuda, *version);
   }
-}
-
-void FactRules::apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_line) const {
-  const auto& records = run.records();
-  const std::int64_t first_record =
-      records.empty() ? end_line : std::min(records.front().line, end_line);
-  std::array<const Statement*, static_cast<std::size_t>(Key::count_)> known{};
-  for (const Statement& statement : statements_) {
-    if (statement.line < begin_line || statement.line >= end_line) continue;
-    auto& slot = known[static_cast<std::size_t>(statement.key)];
-    if (slot == nullptr || statement.line <= first_record) slot = &statement;
-  }
-  const auto at = [&](Key key) { return known[static_cast<std::size_t>(key)]; };
-  const auto number = [&](Key key) -> std::optional<std::int64_t> {
-    return at(key) != nullptr ? count(at(key)->value) : std::nullopt;
-  };
-  Facts& facts = run.log.facts;
-  const auto set = [&](Fact<std::int64_t>& fact, std::optional<std::int64_t> value) {
-    if (value && !fact.known()) fact.set(*value, FactSource::log);
-  };
-  const auto set_text = [&](Fact<std::string>& fact, Key key) {
-    if (at(key) != nullptr && !fact.known()) fact.set(at(key)->value, FactSource::log);
-  };
-  // A format that knows the batches itself may still know nothing of GPUs.
-  if (!run.own_facts || !facts.world()) {
-    set(facts.gpus_per_node, number(Key::gpus_per_node));
-    set(facts.nodes, number(Key::nodes));
-    set(facts.world_size, number(Key::world));
-  }
-  const auto comm = one_communicator(begin_line, end_line);
-  if (const auto ranks = comm ? count(comm->value) : std::nullopt; ranks && !facts.world()) {
-    facts.world_size.set(*ranks, FactSource::log);
-    run.log.notices.push_back(
-        {comm->line, "the world size, " + comm->value +
-                         ", is that of NCCL's communicators: no other line tells it"});
-  }
-  const auto each = number(Key::gpus_per_node), nodes = number(Key::nodes);
-  if (const auto world = number(Key::world); !run.own_facts && each && nodes && world) {
-    if (*world != *each * *nodes) {
-      run.log.notices.push_back(
-          {at(Key::world)->line, "the world size is " + at(Key::world)->value +
-                                     " but the launcher starts " + at(Key::gpus_per_node)->value +
-                                     " ranks on each of " + at(Key::nodes)->value +
-                                     " nodes; used the latter"});
-    }
-  }
-  set(facts.sequence_length, number(Key::sequence_length));
-  set_text(facts.precision, Key::precision);
-  set_text(facts.precision, Key::no_half);
-  set_text(facts.model, Key::model);
-  set_text(facts.framework, Key::framework);
-  environment_.apply(facts, begin_line, end_line, first_record);
-  if (at(Key::cuda) != nullptr) facts.versions.emplace("cuda", at(Key::cuda)->value);
-  if (!run.log.memory && run.log.kind == WorkKind::training) {
-    run.log.memory = memory_.most(begin_line, end_line);
-  }
-  // What is stated of batches is stated of training.
-  if (run.log.kind != WorkKind::training || run.own_facts) return;
-  set(facts.gradient_accumulation_steps, number(Key::accumulation));
-  set(facts.micro_batch_size, number(Key::micro_batch));
-  if (const auto argument = number(Key::batch_argument)) {
-    const std::int64_t accumulation = facts.gradient_accumulation_steps.value.value_or(1);
-    if (!facts.micro_batch_size.known() && *argument % accumulation == 0) {
-      facts.micro_batch_size.set(*argument / accumulation, FactSource::log);
-    } else if (facts.micro_batch_size.known() && *facts.micro_batch_size.value != *argument &&
-               *facts.micro_batch_size.value * accumulation != *argument) {
-      run.log.notices.push_back(
-          {at(Key::batch_argument)->line,
-           "train_batch_size is " + at(Key::batch_argument)->value + " but another line says " +
-               std::to_string(*facts.micro_batch_size.value) + " per device; used the latter"});
-    }
-  }
-  if (const auto loader = number(Key::loader_batch); loader && facts.micro_batch_size.known()) {
-    const std::int64_t micro = *facts.micro_batch_size.value;
-    const std::int64_t accumulation = facts.gradient_accumulation_steps.value.value_or(1);
-    if (*loader != micro && *loader != micro * accumulation &&
-        loader != facts.sequences_per_micro_step() &&
-        loader != facts.sequences_per_optimizer_step()) {
-      run.log.notices.push_back(
-          {at(Key::loader_batch)->line,
-           "the command line's batch is " + std::to_string(*loader) + " but DeepSpeed counts " +
-               std::to_string(micro) +
-               " per device: if the script loads its own batches, all rates in samples/s are of "
-               "another batch"});
-    }
-  }
-  if (const auto batch = number(Key::tf_batch)) {
-    if (facts.framework.value == "bert_train") set(facts.global_batch_size, batch);
-    if (facts.world() == 1) set(facts.micro_batch_size, batch);
-  }
-  set(facts.global_batch_size, number(Key::global_batch));
-  if (!run.planned && run.log.iteration_unit == IterationUnit::optimizer_step) {
-    run.planned = number(Key::planned);
-  }
-}
-
-Facts FactRules::so_far(const RunDraft& run) const {
-  RunDraft copy(run.log.path, run.log.format, run.log.kind, {}, run.log.first_line);
-  copy.log.facts = run.log.facts;
-  copy.log.iteration_unit = run.log.iteration_unit;
-  copy.own_facts = run.own_facts;
-  apply(copy, 0, std::numeric_limits<std::int64_t>::max());
-  return std::move(copy.log.facts);
 }
 
 }  // namespace bertbench

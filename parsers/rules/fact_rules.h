@@ -56,6 +56,7 @@ class FactRules {
     Key key = Key::count_;
     std::string value;
   };
+  struct Stated;  ///< what holds of one run
   void state(const Line& line, Key key, std::string_view value);
   [[nodiscard]] std::optional<Statement> one_communicator(std::int64_t begin_line,
                                                           std::int64_t end_line) const;

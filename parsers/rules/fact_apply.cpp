@@ -1,0 +1,160 @@
+// What was stated of facts, given to the runs of a log.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "parsers/rules/fact_rules.h"
+#include "parsers/runs/run_builder.h"
+#include "parsers/text/argument_text.h"
+
+namespace bertbench {
+
+struct FactRules::Stated {
+  std::array<const Statement*, static_cast<std::size_t>(Key::count_)> of{};
+
+  [[nodiscard]] const Statement* at(Key key) const { return of[static_cast<std::size_t>(key)]; }
+  [[nodiscard]] std::optional<std::int64_t> number(Key key) const {
+    return at(key) != nullptr ? count(at(key)->value) : std::nullopt;
+  }
+
+  void tell_ranks(RunDraft& run, const std::optional<Statement>& communicator) const;
+  void tell_names(Facts& facts) const;
+  void tell_batches(RunDraft& run) const;
+  void tell_batch_argument(RunLog& log) const;
+  void tell_loader_batch(RunLog& log) const;
+};
+
+namespace {
+
+void set(Fact<std::int64_t>& fact, std::optional<std::int64_t> value) {
+  if (value && !fact.known()) fact.set(*value, FactSource::log);
+}
+
+}  // namespace
+
+void FactRules::Stated::tell_ranks(RunDraft& run,
+                                   const std::optional<Statement>& communicator) const {
+  Facts& facts = run.log.facts;
+  // A format that knows the batches itself may still know nothing of GPUs.
+  if (!run.own_facts || !facts.world()) {
+    set(facts.gpus_per_node, number(Key::gpus_per_node));
+    set(facts.nodes, number(Key::nodes));
+    set(facts.world_size, number(Key::world));
+  }
+  const auto ranks = communicator ? count(communicator->value) : std::nullopt;
+  if (ranks && !facts.world()) {
+    facts.world_size.set(*ranks, FactSource::log);
+    run.log.notices.push_back(
+        {communicator->line, "the world size, " + communicator->value +
+                                 ", is that of NCCL's communicators: no other line tells it"});
+  }
+  const auto each = number(Key::gpus_per_node), nodes = number(Key::nodes);
+  const auto world = number(Key::world);
+  if (!run.own_facts && each && nodes && world && *world != *each * *nodes) {
+    run.log.notices.push_back(
+        {at(Key::world)->line, "the world size is " + at(Key::world)->value +
+                                   " but the launcher starts " + at(Key::gpus_per_node)->value +
+                                   " ranks on each of " + at(Key::nodes)->value +
+                                   " nodes; used the latter"});
+  }
+}
+
+void FactRules::Stated::tell_names(Facts& facts) const {
+  const auto name = [&](Fact<std::string>& fact, Key key) {
+    if (at(key) != nullptr && !fact.known()) fact.set(at(key)->value, FactSource::log);
+  };
+  name(facts.precision, Key::precision);
+  name(facts.precision, Key::no_half);
+  name(facts.model, Key::model);
+  name(facts.framework, Key::framework);
+}
+
+// The argument of scripts that divide it by the accumulation, against what others say of a device.
+void FactRules::Stated::tell_batch_argument(RunLog& log) const {
+  const auto argument = number(Key::batch_argument);
+  if (!argument) return;
+  Fact<std::int64_t>& micro = log.facts.micro_batch_size;
+  const std::int64_t accumulation = log.facts.gradient_accumulation_steps.value.value_or(1);
+  if (!micro.known()) {
+    if (*argument % accumulation == 0) micro.set(*argument / accumulation, FactSource::log);
+    return;
+  }
+  if (*micro.value == *argument || *micro.value * accumulation == *argument) return;
+  log.notices.push_back({at(Key::batch_argument)->line,
+                         "train_batch_size is " + at(Key::batch_argument)->value +
+                             " but another line says " + std::to_string(*micro.value) +
+                             " per device; used the latter"});
+}
+
+// The batch of a command line beside which DeepSpeed counts by a configuration of its own.
+void FactRules::Stated::tell_loader_batch(RunLog& log) const {
+  const Facts& facts = log.facts;
+  const auto loader = number(Key::loader_batch);
+  if (!loader || !facts.micro_batch_size.known()) return;
+  const std::int64_t micro = *facts.micro_batch_size.value;
+  const std::int64_t accumulation = facts.gradient_accumulation_steps.value.value_or(1);
+  if (*loader == micro || *loader == micro * accumulation ||
+      loader == facts.sequences_per_micro_step() ||
+      loader == facts.sequences_per_optimizer_step()) {
+    return;
+  }
+  log.notices.push_back(
+      {at(Key::loader_batch)->line,
+       "the command line's batch is " + std::to_string(*loader) + " but DeepSpeed counts " +
+           std::to_string(micro) +
+           " per device: if the script loads its own batches, all rates in samples/s are of "
+           "another batch"});
+}
+
+void FactRules::Stated::tell_batches(RunDraft& run) const {
+  Facts& facts = run.log.facts;
+  set(facts.gradient_accumulation_steps, number(Key::accumulation));
+  set(facts.micro_batch_size, number(Key::micro_batch));
+  tell_batch_argument(run.log);
+  tell_loader_batch(run.log);
+  if (const auto batch = number(Key::tf_batch)) {
+    if (facts.framework.value == "bert_train") set(facts.global_batch_size, batch);
+    if (facts.world() == 1) set(facts.micro_batch_size, batch);
+  }
+  set(facts.global_batch_size, number(Key::global_batch));
+  if (!run.planned && run.log.iteration_unit == IterationUnit::optimizer_step) {
+    run.planned = number(Key::planned);
+  }
+}
+
+void FactRules::apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_line) const {
+  const auto& records = run.records();
+  const std::int64_t first_record =
+      records.empty() ? end_line : std::min(records.front().line, end_line);
+  Stated stated;
+  for (const Statement& statement : statements_) {
+    if (statement.line < begin_line || statement.line >= end_line) continue;
+    auto& slot = stated.of[static_cast<std::size_t>(statement.key)];
+    if (slot == nullptr || statement.line <= first_record) slot = &statement;
+  }
+  Facts& facts = run.log.facts;
+  stated.tell_ranks(run, one_communicator(begin_line, end_line));
+  set(facts.sequence_length, stated.number(Key::sequence_length));
+  stated.tell_names(facts);
+  environment_.apply(facts, begin_line, end_line, first_record);
+  if (const Statement* cuda = stated.at(Key::cuda)) facts.versions.emplace("cuda", cuda->value);
+  const bool trains = run.log.kind == WorkKind::training;
+  if (trains && !run.log.memory) run.log.memory = memory_.most(begin_line, end_line);
+  // What is stated of batches is stated of training.
+  if (trains && !run.own_facts) stated.tell_batches(run);
+}
+
+Facts FactRules::so_far(const RunDraft& run) const {
+  RunDraft copy(run.log.path, run.log.format, run.log.kind, {}, run.log.first_line);
+  copy.log.facts = run.log.facts;
+  copy.log.iteration_unit = run.log.iteration_unit;
+  copy.own_facts = run.own_facts;
+  apply(copy, 0, std::numeric_limits<std::int64_t>::max());
+  return std::move(copy.log.facts);
+}
+
+}  // namespace bertbench
