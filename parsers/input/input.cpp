@@ -233,7 +233,7 @@ Result<std::unique_ptr<ByteSource>> open_source(const std::string& path) {
   if (!magic) return tl::unexpected(magic.error());
   const bool gzip = magic->starts_with("\x1f\x8b");
   const bool zstd = magic->starts_with("\x28\xb5\x2f\xfd");
-  const bool utf16 = Utf16Source::is_marked(*magic);
+  const bool utf16 = begins_in_utf16(*magic);
   file->rewind_peek();
   if (utf16) return std::make_unique<Utf16Source>(std::move(file));
   if (gzip) return std::make_unique<GzipSource>(std::move(file));

@@ -49,7 +49,8 @@ LogTail::LogTail(LogTail&& other) noexcept
       ended_(other.ended_),
       device_(other.device_),
       inode_(other.inode_),
-      offset_(other.offset_) {}
+      offset_(other.offset_),
+      wide_(other.wide_) {}
 
 LogTail::~LogTail() {
   if (owned_ && fd_ >= 0) ::close(fd_);
@@ -62,9 +63,19 @@ bool LogTail::read_some(std::string& out) {
     n = ::read(fd_, out.data(), out.size());
   } while (n < 0 && errno == EINTR);
   out.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-  if (n > 0) offset_ += n;
   if (n == 0 && !owned_) ended_ = true;
-  return n > 0;
+  if (n <= 0) return false;
+  if (offset_ == 0) {
+    wide_.reset();
+    if (begins_in_utf16(out)) wide_.emplace();
+  }
+  offset_ += n;
+  if (wide_) {
+    std::string text;
+    wide_->decode(out, text);
+    out = std::move(text);
+  }
+  return true;
 }
 
 // Called where the open file has no further byte.

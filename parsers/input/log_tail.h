@@ -2,15 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "parsers/core/error.h"
+#include "parsers/input/utf16.h"
 
 namespace bertbench {
 
 /// Asked again and again; never waits (but for stdin, where poll() says that something is there).
 /// A file that was renamed and made anew is drained before the new one is opened. One that became
-/// shorter is read from its beginning.
+/// shorter is read from its beginning. UTF-16 with a byte order mark becomes UTF-8.
 class LogTail {
  public:
   /// "-" is stdin. Errors: cannot be opened, a directory, compressed (its end cannot be read until
@@ -30,7 +32,7 @@ class LogTail {
     deleted,    ///< the path names no file any more; said once, and it may come back
     ended       ///< stdin was closed; nothing follows
   };
-  /// Up to 1 MiB of new bytes replace what `out` holds.
+  /// Up to 1 MiB of new bytes replace what `out` holds (of UTF-16, half a character is none yet).
   Event next(std::string& out);
 
   [[nodiscard]] bool gone() const { return gone_; }  ///< deleted and not back yet
@@ -46,6 +48,7 @@ class LogTail {
   bool gone_ = false, ended_ = false;
   std::uint64_t device_ = 0, inode_ = 0;
   std::int64_t offset_ = 0;
+  std::optional<Utf16Decoder> wide_;  ///< the file is in UTF-16
 };
 
 }  // namespace bertbench

@@ -17,30 +17,47 @@ bool is_low(unsigned unit) { return unit >= 0xdc00 && unit < 0xe000; }
 
 }  // namespace
 
-Utf16Source::Utf16Source(std::unique_ptr<ByteSource> raw)
-    : raw_(std::move(raw)), bytes_(kRawBlock) {}
-
-bool Utf16Source::is_marked(std::string_view bytes) {
+bool begins_in_utf16(std::string_view bytes) {
   // "\xff\xfe\0\0" would be UTF-32.
   if (bytes.starts_with("\xff\xfe")) return bytes.substr(2, 2) != std::string_view("\0\0", 2);
   return bytes.starts_with("\xfe\xff");
 }
 
-void Utf16Source::put(unsigned unit) {
+void Utf16Decoder::put(unsigned unit, std::string& text) {
   if (high_ != 0) {
     const unsigned high = std::exchange(high_, 0);
     if (is_low(unit)) {
-      append_utf8(text_, 0x10000 + ((high - 0xd800) << 10) + (unit - 0xdc00));
+      append_utf8(text, 0x10000 + ((high - 0xd800) << 10) + (unit - 0xdc00));
       return;
     }
-    append_utf8(text_, kReplacement);
+    append_utf8(text, kReplacement);
   }
   if (is_high(unit)) {
     high_ = unit;
   } else {
-    append_utf8(text_, is_low(unit) ? kReplacement : unit);
+    append_utf8(text, is_low(unit) ? kReplacement : unit);
   }
 }
+
+void Utf16Decoder::decode(std::string_view bytes, std::string& text) {
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (first_ < 0) {
+      first_ = byte;
+      continue;
+    }
+    const auto before = static_cast<unsigned>(std::exchange(first_, -1));
+    if (!started_) {
+      started_ = true;
+      big_ = before == 0xfe;
+      continue;
+    }
+    put(big_ ? before << 8 | byte : static_cast<unsigned>(byte) << 8 | before, text);
+  }
+}
+
+Utf16Source::Utf16Source(std::unique_ptr<ByteSource> raw)
+    : raw_(std::move(raw)), bytes_(kRawBlock) {}
 
 Result<std::size_t> Utf16Source::read(std::span<char> buffer) {
   while (taken_ == text_.size()) {
@@ -48,20 +65,7 @@ Result<std::size_t> Utf16Source::read(std::span<char> buffer) {
     taken_ = 0;
     auto got = raw_->read(bytes_);
     if (!got || *got == 0) return got;
-    for (const char c : std::span(bytes_).first(*got)) {
-      const auto byte = static_cast<unsigned char>(c);
-      if (first_ < 0) {
-        first_ = byte;
-        continue;
-      }
-      const auto before = static_cast<unsigned>(std::exchange(first_, -1));
-      if (!started_) {
-        started_ = true;
-        big_ = before == 0xfe;
-        continue;
-      }
-      put(big_ ? before << 8 | byte : static_cast<unsigned>(byte) << 8 | before);
-    }
+    decoder_.decode({bytes_.data(), *got}, text_);
   }
   const std::size_t n = std::min(buffer.size(), text_.size() - taken_);
   std::memcpy(buffer.data(), text_.data() + taken_, n);

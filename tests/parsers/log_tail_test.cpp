@@ -109,5 +109,29 @@ TEST_F(LogTailTest, RefusesWhatCannotBeFollowed) {
   EXPECT_NE(LogTail::open(path_).error().message().find("compressed"), std::string::npos);
 }
 
+TEST_F(LogTailTest, DecodesUtf16HoweverItIsCut) {
+  const std::string wide(
+      "\xff\xfe"
+      "a\0\x3d\xd8\x0a\xde"
+      "b\0\n\0",
+      12);
+  append(path_, "");
+  auto tail = LogTail::open(path_);
+  ASSERT_TRUE(tail);
+  append(path_, wide.substr(0, 2));
+  std::string text = all(*tail);
+  for (const char byte : wide.substr(2)) {
+    append(path_, std::string(1, byte));
+    text += all(*tail);
+  }
+  EXPECT_EQ(text,
+            "a\xf0\x9f\x98\x8a"
+            "b\n");
+  // The file that comes in its place is in UTF-8.
+  fs::rename(path_, path_ + ".1");
+  append(path_, "plain\n");
+  EXPECT_EQ(all(*tail), "[rotated]plain\n");
+}
+
 }  // namespace
 }  // namespace bertbench
