@@ -84,10 +84,10 @@ void FactRules::Stated::tell_batch_argument(RunLog& log) const {
     return;
   }
   if (*micro.value == *argument || *micro.value * accumulation == *argument) return;
-  log.notices.push_back({at(Key::batch_argument)->line,
-                         "train_batch_size is " + at(Key::batch_argument)->value +
-                             " but another line says " + std::to_string(*micro.value) +
-                             " per device; used the latter"});
+  log.notices.push_back(
+      {at(Key::batch_argument)->line, "train_batch_size is " + at(Key::batch_argument)->value +
+                                          " but another line says " + std::to_string(*micro.value) +
+                                          " per device; used the latter"});
 }
 
 // The batch of a command line beside which DeepSpeed counts by a configuration of its own.
