@@ -113,12 +113,33 @@ std::string OutcomeRules::failure_of(std::string_view which, std::int64_t from, 
          "): " + worst->detail;
 }
 
+// What ended a run of which `done` says whether it did all that it had to do: the strongest sign in
+// lines [from, end), or null. A sign that the run lived on behind, or one in front of its last
+// record, did not end it.
+const OutcomeRules::Sign* OutcomeRules::sign_of_end(const RunDraft& run, bool done,
+                                                    std::int64_t from, std::int64_t end) const {
+  const std::int64_t last_record = run.last() != nullptr ? run.last()->line : 0;
+  const std::int64_t survived =
+      done ? std::numeric_limits<std::int64_t>::max() : survived_line(run);
+  const std::int64_t grace = done ? survived : grace_line(run);
+  const Sign* best = nullptr;
+  for (const Sign& sign : signs_) {
+    if (sign.line < from || sign.line >= end) continue;
+    const bool cancelled = sign.detail.find(" CANCELLED AT ") != std::string::npos;
+    const bool at_the_end = sign.strength >= kNamed && sign.line > (cancelled ? grace : survived);
+    if (sign.line < last_record && !at_the_end) continue;
+    if (done && sign.strength == kHint) continue;
+    const bool hint = sign.strength == kHint && best != nullptr && best->strength == kHint;
+    if (best == nullptr || hint || sign.strength > best->strength) best = &sign;
+  }
+  return best != nullptr ? &cause_of(*best) : nullptr;
+}
+
 Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
                              std::int64_t end_line) const {
   const Record* last = run.last();
   const bool no_step = last == nullptr && !run.ended_well;
   const std::int64_t launch = no_step ? last_failed_launch(begin_line, end_line) : 0;
-  const std::int64_t last_record = last != nullptr ? last->line : 0;
   const auto step = last != nullptr ? std::optional(last->step) : std::nullopt;
   const bool done =
       run.ended_well || (run.planned && last != nullptr && last->step >= *run.planned);
@@ -127,20 +148,7 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
     const bool last_of_all = end_line == std::numeric_limits<std::int64_t>::max();
     return last_of_all ? failure_of("a launch behind it", end, end_line, told) : std::string();
   };
-  const std::int64_t survived =
-      done ? std::numeric_limits<std::int64_t>::max() : survived_line(run);
-  const std::int64_t grace = done ? survived : grace_line(run);
-  const Sign* best = nullptr;
-  for (const Sign& sign : signs_) {
-    if (sign.line < std::max(begin_line, launch) || sign.line >= end) continue;
-    const bool cancelled = sign.detail.find(" CANCELLED AT ") != std::string::npos;
-    const bool at_the_end = sign.strength >= kNamed && sign.line > (cancelled ? grace : survived);
-    if (sign.line < last_record && !at_the_end) continue;
-    if (done && sign.strength == kHint) continue;
-    const bool hint = sign.strength == kHint && best != nullptr && best->strength == kHint;
-    if (best == nullptr || hint || sign.strength > best->strength) best = &sign;
-  }
-  if (best != nullptr) best = &cause_of(*best);
+  const Sign* best = sign_of_end(run, done, std::max(begin_line, launch), end);
   const bool only_cut = run.stated_outcome && run.stated_outcome->status == Status::truncated;
   if (only_cut && best == nullptr) return *run.stated_outcome;
   if (run.stated_outcome && !only_cut && is_failure(run.stated_outcome->status) &&

@@ -65,6 +65,8 @@ class OutcomeRules {
   [[nodiscard]] std::string failure_of(std::string_view which, std::int64_t from, std::int64_t to,
                                        std::string_view told) const;
   [[nodiscard]] static std::int64_t grace_line(const RunDraft& run);
+  [[nodiscard]] const Sign* sign_of_end(const RunDraft& run, bool done, std::int64_t from,
+                                        std::int64_t end) const;
   [[nodiscard]] const Sign& cause_of(const Sign& best) const;
   [[nodiscard]] std::string whole_detail(const Sign& sign) const;
   [[nodiscard]] std::string what_followed(const Sign& cause, std::int64_t end_line) const;
