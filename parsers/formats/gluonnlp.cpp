@@ -102,10 +102,15 @@ RunDraft& GluonnlpParser::put(Sample sample, IterationUnit unit, RateUnit rate, 
   draft.log.iteration_unit = unit;
   if (args_.one_worker && rate == RateUnit::sequences_per_second) rate = RateUnit::unknown;
   draft.log.rate_unit = rate;
+  // Tokens without padding, or of one worker, are no sequences of a known length.
+  if (rate == RateUnit::tokens_per_second && sample.seconds > 0 && args_.no_tokens()) {
+    sample.rate = kUnknown;
+  }
   Facts& facts = draft.log.facts;
+  if (args_.all) facts.global_batch_size.set(*args_.all, FactSource::log);
   if (args_.world) facts.world_size.set(*args_.world, FactSource::log);
-  if (args_.accumulation)
-    facts.gradient_accumulation_steps.set(*args_.accumulation, FactSource::log);
+  auto& accumulation = facts.gradient_accumulation_steps;
+  if (args_.accumulation) accumulation.set(*args_.accumulation, FactSource::log);
   if (args_.batch) facts.micro_batch_size.set(*args_.batch, FactSource::log);
   // Counters start at 0: "Batch: 299" is the 300th.
   if (last_step_ >= 0 && !begins_epoch_) {
@@ -261,7 +266,6 @@ bool GluonnlpParser::see_step_line(const Line& line, RunBuilder& out) {
   }
   if (const auto sum = last_of_sum(line, "/total=")) sample.loss = sum;
   closes_epoch_ = predicting_ = false;
-  if (args_.one_worker && tokens) sample.rate = kUnknown;
   sample.time_s = clock(gluon_stamp(line.text));
   RunDraft& draft = put(sample, IterationUnit::optimizer_step,
                         tokens ? RateUnit::tokens_per_second : RateUnit::sequences_per_second, out);
@@ -345,8 +349,7 @@ bool GluonnlpParser::see_segmentation(const Line& line, RunBuilder& out) {
 void GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
   if (find_text(line.text, "Namespace(") == std::string_view::npos) return;
   out.close(WorkKind::training);  // printed by each launch
-  last_step_ = -1;
-  epoch_ = -1;
+  last_step_ = epoch_ = -1;
   in_epoch_ = epochs_ended_ = 0;
   interval_ = Sample();
   args_ = gluon_arguments(line);
@@ -362,11 +365,8 @@ bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
     predicting_ = true;
     return false;
   }
-  if (see_pretraining(line, out) || see_step_line(line, out) || see_batch(line, out) ||
-      see_prediction(line, out) || see_epoch_cost(line, out)) {
-    return true;
-  }
-  return see_segmentation(line, out);
+  return see_pretraining(line, out) || see_step_line(line, out) || see_batch(line, out) ||
+         see_prediction(line, out) || see_epoch_cost(line, out) || see_segmentation(line, out);
 }
 
 void GluonnlpParser::finish(RunBuilder& out) {

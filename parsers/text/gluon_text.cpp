@@ -48,7 +48,8 @@ GluonArguments gluon_arguments(const Line& line) {
   const auto has = [&](std::string_view words) {
     return find_text(line.text, words) != std::string_view::npos;
   };
-  out.one_worker = has("comm_backend='horovod'");
+  out.one_worker = has("comm_backend='horovod'") || has("comm_backend='byteps'");
+  out.length = has("max_seq_length=");
   Cursor gpus(line);  // with horovod the list is not used: a worker has the GPU of its rank
   if (!out.one_worker && gpus.skip_past("gpus='")) {
     if (const auto list = gpus.until("'")) {
@@ -63,6 +64,7 @@ GluonArguments gluon_arguments(const Line& line) {
   out.accumulation = has("accumulate=None") ? 1 : count("accumulate=");
   out.steps = count("num_steps=");
   out.epochs = count(" epochs=");
+  out.all = count(" total_batch_size=");
   out.batch = count(" batch_size=");
   if (!out.batch) out.batch = count("(batch_size=");
   // gluon-cv's batch is of all its devices.

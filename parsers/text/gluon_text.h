@@ -31,7 +31,11 @@ struct GluonSegmentation {
 /// What "Namespace(...)" tells, the scripts' arguments.
 struct GluonArguments {
   std::optional<std::int64_t> world, accumulation, batch, steps, epochs;
-  bool one_worker = false;  ///< horovod: rates are of the worker that prints
+  std::optional<std::int64_t> all;  ///< "total_batch_size": of an optimizer step of all workers
+  bool one_worker = false;          ///< horovod, BytePS: rates are of the worker that prints
+  bool length = false;              ///< the sequences' length is told
+  /// Whether tokens/s would become a wrong number of sequences/s.
+  [[nodiscard]] bool no_tokens() const { return one_worker || length; }
 };
 [[nodiscard]] GluonArguments gluon_arguments(const Line& line);
 

@@ -33,6 +33,20 @@ TEST(Gluonnlp, TakesTheTimeOfAPretrainingIntervalAndKeepsTokensTokens) {
   EXPECT_EQ(run.facts.framework.value, "mxnet");
 }
 
+// The tokens are those of one worker, without padding: over the length they are no sequences.
+TEST(Gluonnlp, MakesNoSequencesOfTheTokensOfAWorker) {
+  const std::string lines = pretraining(49, "32.0") + pretraining(99, "32.0");
+  for (const char* backend : {"horovod", "byteps", "device"}) {
+    const auto runs = read_text(
+        "INFO:root:Namespace(accumulate=4, comm_backend='" + std::string(backend) +
+        "', log_interval=50, max_seq_length=512, num_steps=1000, total_batch_size=256)\n" + lines);
+    ASSERT_EQ(runs.size(), 1u) << backend;
+    EXPECT_TRUE(std::isnan(runs[0].records.at(1).printed_rate)) << backend;
+    EXPECT_EQ(runs[0].records.at(1).seconds, 32) << backend;
+    EXPECT_EQ(runs[0].facts.global_batch_size.value, 256) << backend;
+  }
+}
+
 TEST(Gluonnlp, ReadsFineTuningByItsStampsAndPredictionApart) {
   const auto runs = read_text(
       "INFO:root:23:59:50 Namespace(accumulate=None, batch_size=32, gpu=0)\n"
