@@ -1,6 +1,7 @@
 // nanogpt: nanoGPT, llm.c, modded-nanogpt and trainers after their manner.
 //
 //   iter 10: loss 4.5735, time 267.36ms, mfu 8.92%                                       (nanoGPT)
+//   iter_dt 21.07ms; iter 100: train loss 1.28713                                         (minGPT)
 //   step:6200/6200 train_loss:3.2533 train_time:1339065ms step_avg:216.33ms       (modded-nanogpt)
 //   step    2/100 | loss 4.1 (+nanz)| norm 2.1 | lr 3e-04 | 80.2 ms | 40.1% bf16 MFU | 51020 tok/s
 //   5 | loss 8.3733 | lr 2.500000e-06 | 161.82ms
@@ -23,6 +24,7 @@
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/text/cursor.h"
+#include "parsers/text/token_batch.h"
 #include "parsers/text/token_lines.h"
 
 namespace bertbench {
@@ -41,7 +43,10 @@ constexpr std::string_view kAnchors[] = {", time ",
                                          "validation loss: ",
                                          "max_iters = ",
                                          "* seq_len T=",
-                                         "total average iteration time: "};
+                                         "total average iteration time: ",
+                                         "tokens per iteration will be: ",
+                                         "block_size = ",
+                                         "iter_dt "};
 
 class NanogptParser final : public LineParser {
  public:
@@ -55,11 +60,9 @@ class NanogptParser final : public LineParser {
   bool see_dt(const Line& line, RunBuilder& out);
   bool see_mean(const Line& line, RunBuilder& out);
   bool see_losses_only(const Line& line, RunBuilder& out);
-  void see_setting(const Line& line);
-  void see_batch(const Line& line);
   RunDraft& put(const Sample& sample, RunBuilder& out);
 
-  std::optional<std::int64_t> batch_tokens_, sequence_length_, micro_batch_, world_;
+  TokenBatch batch_;
   std::optional<std::int64_t> max_iters_;  ///< nanoGPT's configuration, which runs print
   std::int64_t evaluated_ = -1;            ///< iteration in front of which an evaluation stood
   std::int64_t clock_step_ = -1;
@@ -75,13 +78,8 @@ RunDraft& NanogptParser::put(const Sample& sample, RunBuilder& out) {
   }
   RunDraft& draft = out.run(WorkKind::training, sample.line);
   draft.log.iteration_unit = IterationUnit::optimizer_step;
-  Facts& facts = draft.log.facts;
-  if (sequence_length_) facts.sequence_length.set(*sequence_length_, FactSource::log);
-  if (micro_batch_) facts.micro_batch_size.set(*micro_batch_, FactSource::log);
-  if (world_) facts.world_size.set(*world_, FactSource::log);
-  if (batch_tokens_ && sequence_length_ && *batch_tokens_ % *sequence_length_ == 0) {
-    facts.global_batch_size.set(*batch_tokens_ / *sequence_length_, FactSource::log);
-  }
+  draft.own_facts |= batch_.of_all_processes;
+  batch_.tell(draft.log.facts);
   draft.add(sample);
   return draft;
 }
@@ -203,7 +201,7 @@ bool NanogptParser::see_columns(const Line& line, RunBuilder& out) {
   if (!std::isnan(said->seconds)) sample.iterations = 1;
   // llama2.c evaluates within the time of an iteration, as nanoGPT does.
   if (evaluated_ != said->step) sample.seconds = said->seconds;
-  single_ |= evaluated_ == said->step;
+  single_ |= evaluated_ == said->step || line.text.starts_with("iter_dt ");
   sample.loss = said->loss;
   sample.line = line.number;
   sample.rank = line.rank;
@@ -292,44 +290,6 @@ bool NanogptParser::see_losses_only(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// "batch_size B=4 * seq_len T=1024 * num_processes=1 and total_batch_size=4096" (llm.c): tokens.
-void NanogptParser::see_batch(const Line& line) {
-  Cursor cursor(line);
-  if (!cursor.literal("batch_size B=")) return;
-  const auto micro = cursor.integer();
-  if (!cursor.literal(" * seq_len T=")) return;
-  const auto length = cursor.integer();
-  if (!cursor.literal(" * num_processes=")) return;
-  const auto world = cursor.integer();
-  if (!cursor.literal(" and total_batch_size=")) return;
-  const auto total = cursor.integer();
-  const auto fits = [](const auto& value) {
-    return value && *value >= 1 && *value < 1'000'000'000;
-  };
-  if (!fits(micro) || !fits(length) || !fits(world) || !fits(total)) return;
-  micro_batch_ = micro;
-  sequence_length_ = length;
-  world_ = world;
-  batch_tokens_ = total;
-}
-
-void NanogptParser::see_setting(const Line& line) {
-  const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
-    const auto value = number_after(line, key);
-    if (!value || !(*value >= 1 && *value < 1e12)) return std::nullopt;
-    return static_cast<std::int64_t>(*value);
-  };
-  batch_tokens_ = count("train_batch_tokens:");
-  sequence_length_ = count("train_seq_len:");
-  // parameter-golf's trainer for MLX, which has one process, tells the length on another line.
-  const auto tokens = count("microbatch_tokens:");
-  const auto micro = count("microbatch_batch_size:");
-  if (sequence_length_ || !tokens || !micro || *tokens % *micro != 0) return;
-  sequence_length_ = *tokens / *micro;
-  micro_batch_ = micro;
-  world_ = 1;
-}
-
 bool NanogptParser::parse(const Line& line, RunBuilder& out) {
   if (see_step(line, out) || see_iter(line, out) || see_columns(line, out) || see_dt(line, out) ||
       see_losses_only(line, out) || see_mean(line, out)) {
@@ -342,12 +302,7 @@ bool NanogptParser::parse(const Line& line, RunBuilder& out) {
     }
     return true;
   }
-  if (line.text.starts_with("train_batch_tokens:") ||
-      (line.text.starts_with("iterations:") &&
-       line.text.find(" train_batch_tokens:") != std::string_view::npos)) {
-    see_setting(line);
-  }
-  see_batch(line);
+  batch_.see(line);
   // The file that is read first, and what the command line sets over it.
   Cursor cursor(line);
   cursor.literal("Overriding: ");

@@ -92,6 +92,23 @@ std::optional<TokenLine> in_brackets(const Line& line) {
   return out;
 }
 
+// The time of the iteration in front of the line, which is none for the first.
+std::optional<TokenLine> behind_its_time(const Line& line) {
+  Cursor cursor(line);
+  TokenLine out;
+  if (!cursor.literal("iter_dt ")) return std::nullopt;
+  const auto time = cursor.number();
+  if (!time || !cursor.literal("ms; iter ")) return std::nullopt;
+  const auto step = step_number(cursor);
+  if (!step || !cursor.literal(": train loss ")) return std::nullopt;
+  const auto loss = cursor.number();
+  if (!loss) return std::nullopt;
+  out.step = *step;
+  if (*time > 0) out.seconds = *time / 1000;
+  out.loss = *loss;
+  return out;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> step_number(Cursor& cursor) {
@@ -116,6 +133,7 @@ std::optional<double> grouped_number(Cursor cursor) {
 std::optional<TokenLine> token_line(const Line& line) {
   auto out = in_columns(line);
   if (!out) out = in_brackets(line);
+  if (!out) out = behind_its_time(line);
   return out ? out : without_time(line);
 }
 

@@ -239,5 +239,36 @@ TEST(Nanogpt, TakesTheBatchOfATrainerForMlx) {
   EXPECT_EQ(runs[0].facts.global_batch_size.value, 32);
 }
 
+TEST(Nanogpt, AccumulationOfAllProcessesIsNotThatOfOne) {
+  const auto runs = read_text(
+      "+ torchrun --standalone --nproc_per_node=4 train.py --gradient_accumulation_steps=20\n"
+      "batch_size = 8\n"
+      "block_size = 512\n"
+      "gradient_accumulation_steps = 5 * 4\n"
+      "Overriding: block_size = 256\n"
+      "Overriding: gradient_accumulation_steps = 20\n"
+      "tokens per iteration will be: 40,960\n"
+      "iter 0: loss 10.9, time 9000.00ms, mfu -100.00%\n"
+      "iter 1: loss 10.1, time 200.00ms, mfu 8.92%\n");
+  ASSERT_EQ(runs.size(), 1u);
+  const Facts& facts = runs[0].facts;
+  EXPECT_EQ(facts.sequence_length.value, 256) << "the command line's";
+  EXPECT_EQ(facts.sequences_per_optimizer_step(), 160);
+  EXPECT_EQ(facts.world(), 4);
+  EXPECT_NE(facts.gradient_accumulation_steps.value, 20) << "5 on each of the 4";
+}
+
+TEST(Nanogpt, ReadsMinGptsLines) {
+  const auto runs = read_text(
+      "iter_dt 0.00ms; iter 0: train loss 1.06407\n"
+      "iter_dt 18.17ms; iter 100: train loss 0.14712\n"
+      "iter_dt 18.70ms; iter 200: train loss 0.05315\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_TRUE(std::isnan(runs[0].records[0].seconds));
+  EXPECT_EQ(runs[0].records[1].iterations, 1) << "of a hundred the time is not told";
+  EXPECT_NEAR(runs[0].records[2].seconds, 0.0187, 1e-9);
+}
+
 }  // namespace
 }  // namespace bertbench

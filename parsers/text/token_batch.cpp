@@ -1,0 +1,79 @@
+#include "parsers/text/token_batch.h"
+
+#include "parsers/text/cursor.h"
+
+namespace bertbench {
+
+void TokenBatch::see_product(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.literal("batch_size B=")) return;
+  const auto sequences = cursor.integer();
+  if (!cursor.literal(" * seq_len T=")) return;
+  const auto each = cursor.integer();
+  if (!cursor.literal(" * num_processes=")) return;
+  const auto processes = cursor.integer();
+  if (!cursor.literal(" and total_batch_size=")) return;
+  const auto total = cursor.integer();
+  const auto fits = [](const auto& value) {
+    return value && *value >= 1 && *value < 1'000'000'000;
+  };
+  if (!fits(sequences) || !fits(each) || !fits(processes) || !fits(total)) return;
+  micro = sequences;
+  length = each;
+  world = processes;
+  tokens = total;
+}
+
+void TokenBatch::see_setting(const Line& line) {
+  const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
+    const auto value = number_after(line, key);
+    if (!value || !(*value >= 1 && *value < 1e12)) return std::nullopt;
+    return static_cast<std::int64_t>(*value);
+  };
+  tokens = count("train_batch_tokens:");
+  length = count("train_seq_len:");
+  // parameter-golf's trainer for MLX, which has one process, tells the length on another line.
+  const auto microbatch = count("microbatch_tokens:");
+  const auto sequences = count("microbatch_batch_size:");
+  if (length || !microbatch || !sequences || *microbatch % *sequences != 0) return;
+  length = *microbatch / *sequences;
+  micro = sequences;
+  world = 1;
+}
+
+// The file of settings is printed first, then what the command line sets over it, then the tokens.
+void TokenBatch::see_nanogpt(const Line& line) {
+  constexpr std::int64_t kMost = 1'000'000'000'000;
+  Cursor cursor(line);
+  if (cursor.literal("tokens per iteration will be: ")) {
+    const auto total = cursor.grouped_integer();
+    if (!total || *total < 1 || *total >= kMost) return;
+    tokens = total;
+    of_all_processes = true;
+    return;
+  }
+  cursor.literal("Overriding: ");
+  if (!cursor.literal("block_size = ")) return;
+  if (const auto each = cursor.integer(); each && *each >= 1 && *each < kMost) length = each;
+}
+
+void TokenBatch::see(const Line& line) {
+  if (line.text.starts_with("train_batch_tokens:") ||
+      (line.text.starts_with("iterations:") &&
+       line.text.find(" train_batch_tokens:") != std::string_view::npos)) {
+    see_setting(line);
+  }
+  see_product(line);
+  see_nanogpt(line);
+}
+
+void TokenBatch::tell(Facts& facts) const {
+  if (length) facts.sequence_length.set(*length, FactSource::log);
+  if (micro) facts.micro_batch_size.set(*micro, FactSource::log);
+  if (world) facts.world_size.set(*world, FactSource::log);
+  if (tokens && length && *tokens % *length == 0) {
+    facts.global_batch_size.set(*tokens / *length, FactSource::log);
+  }
+}
+
+}  // namespace bertbench

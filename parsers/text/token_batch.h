@@ -1,0 +1,31 @@
+// What trainers after the manner of llm.c and nanoGPT say of their batch, most of it in tokens.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "parsers/core/facts.h"
+#include "parsers/format.h"
+
+namespace bertbench {
+
+struct TokenBatch {
+  std::optional<std::int64_t> tokens;  ///< of one step of the job
+  std::optional<std::int64_t> length, micro, world;
+  /// nanoGPT divides its gradient_accumulation_steps by the processes, where older ones of it do
+  /// not: what the log says of the accumulation is not that of one GPU.
+  bool of_all_processes = false;
+
+  /// "batch_size B=4 * seq_len T=1024 * num_processes=1 and total_batch_size=4096"       (llm.c)
+  /// "train_batch_tokens:524288 train_seq_len:1024 ..."                          (parameter-golf)
+  /// "tokens per iteration will be: 491,520", "block_size = 1024"                       (nanoGPT)
+  void see(const Line& line);
+  void tell(Facts& facts) const;
+
+ private:
+  void see_product(const Line& line);
+  void see_setting(const Line& line);
+  void see_nanogpt(const Line& line);
+};
+
+}  // namespace bertbench
