@@ -125,7 +125,7 @@ std::string_view exception_in(std::string_view text) {
 }
 
 bool is_code(std::string_view text) {
-  if (text.starts_with("    ")) return true;
+  if (text.starts_with("    ")) return !trim(text).starts_with("Reason: ");  // kubectl describe
   return std::ranges::any_of(Layers(text), [](auto layer) { return layer.starts_with("    "); });
 }
 
@@ -134,7 +134,7 @@ struct Verdict {
   bool holds;
 };
 
-// "failed (exitcode: -9)", "exits with return code = 1".
+// "failed (exitcode: -9)", "exits with return code = 1"; 247 is what is left of Python's exit(-9).
 Verdict judge_exit_code(std::string_view text, const OutcomeRule& rule) {
   Cursor cursor(text, false);
   cursor.move_to(text.find(rule.anchor) + rule.anchor.size());
@@ -142,7 +142,9 @@ Verdict judge_exit_code(std::string_view text, const OutcomeRule& rule) {
   const auto number = cursor.integer();
   if (!number || *number == 0) return {rule.status, false};
   constexpr int kShell = 128;  // what a shell adds to the number of a signal
-  const std::int64_t code = negative ? kShell + *number : *number;
+  constexpr int kByte = 256;
+  const bool left = !negative && (*number == kByte - 9 || *number == kByte - 15);
+  const std::int64_t code = negative ? kShell + *number : left ? kShell + kByte - *number : *number;
   if (code == 124) return {Status::timeout, true};
   const bool kill = code == kShell + 9 || code == kShell + 15 || code == kShell + 2;
   return {kill ? Status::killed : rule.status, true};

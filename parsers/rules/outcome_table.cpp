@@ -25,6 +25,8 @@ constexpr OutcomeRule kRules[] = {
     {"CUDNN_STATUS_ALLOC_FAILED", "", "", Status::out_of_memory, kMemory},
     {"cudaErrorMemoryAllocation", "", "", Status::out_of_memory, kMemory},
     {"Failed to CUDA calloc", "", "", Status::out_of_memory, kMemory},
+    {"OUT_OF_DEVICE_MEMORY", "", "", Status::out_of_memory, kMemory},         // Level Zero
+    {"PT_DEVMEM Allocation failed", "", "", Status::out_of_memory, kMemory},  // Gaudi
     // gRPC says so of a message that is too large.
     {"RESOURCE_EXHAUSTED", "", "larger than max", Status::out_of_memory, kMemory},
     {"Resource exhausted: ", "lloc", "larger than max", Status::out_of_memory, kMemory},
@@ -36,11 +38,12 @@ constexpr OutcomeRule kRules[] = {
     {"killed due to memory pressure (OOM)", "", "", Status::out_of_memory, kMemory},  // Ray
     {"oom-kill event", "", "", Status::out_of_memory, kMemory},
     {"oom_kill event", "", "", Status::out_of_memory, kMemory},
+    {"out-of-memory handler", "", "", Status::out_of_memory, kMemory},
     {"Exceeded job memory limit", "", "", Status::out_of_memory, kMemory},
     {"Exceeded step memory limit", "", "", Status::out_of_memory, kMemory},
     {"exceeded memory limit", "", "", Status::out_of_memory, kMemory},
     {"TERM_MEMLIMIT", "", "", Status::out_of_memory, kMemory},
-    {"PBS: job killed: mem", "", "", Status::out_of_memory, kMemory},
+    {"PBS: job killed: ", "mem ", "", Status::out_of_memory, kMemory},  // vmem, pmem
     {"std::bad_alloc", "", "", Status::out_of_memory, kMemory},
     {"memory allocation of ", " bytes failed", "", Status::out_of_memory, kMemory},  // Rust
     {"NaN loss during training", "", "", Status::nan, kNan},
@@ -60,6 +63,8 @@ constexpr OutcomeRule kRules[] = {
     {"NCCL operations have failed or timed out", "", "", Status::error, kNamed},
     {"Heartbeat monitor timed out", "", "", Status::error, kNamed},
     {"Timeout at NCCL work", "", "", Status::error, kNamed},
+    {"due to ProcessGroupNCCL watchdog hang", "", "", Status::error, kNamed},
+    {"watchdog got stuck for ", "", "", Status::error, kNamed},
     {"NCCL communicator was aborted", "", "", Status::error, kNamed},
     {"ncclInvalidUsage", "", "", Status::error, kNamed},
     {"ncclInvalidArgument", "", "", Status::error, kNamed},
@@ -85,7 +90,7 @@ constexpr OutcomeRule kRules[] = {
     {"exited with non-zero status", "", "", Status::error, kSignal},
     {"returned a non-zero exit code", "", "", Status::error, kSignal},
     {"a non-zero exit code. Per user-direction", "", "", Status::error, kSignal},
-    {"Exited with exit code ", "srun: error", "", Status::error, kSignal, Reading::exit_code},
+    {"Exited with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // Slurm, LSF
     {"ssh exited with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // pdsh
     {"exits with return code = ", "", "", Status::error, kSignal, Reading::exit_code},
     {"Process completed with exit code ", "", "", Status::error, kSignal, Reading::exit_code},
@@ -117,20 +122,27 @@ constexpr OutcomeRule kRules[] = {
      Status::stalled, kSignal},
     {"DUE TO TIME LIMIT", "", "", Status::timeout, kNamed},
     {"TERM_RUNLIMIT", "", "", Status::timeout, kNamed},
-    {"job killed: walltime", "", "", Status::timeout, kNamed},
-    {"exceeded hard wallclock time", "", "", Status::timeout, kNamed},  // Grid Engine
-    {"timeout: sending signal ", "", "", Status::timeout, kNamed},      // coreutils
-    {"Build timed out (after", "", "", Status::timeout, kNamed},        // Jenkins
+    {"PBS: job killed: ", "walltime ", "", Status::timeout, kNamed},
+    {"PBS: job killed: ", "cput ", "", Status::timeout, kNamed},
+    {"PBS: job killed: ", "", "", Status::killed, kNamed},
+    {": job killed ", "TERM_CPULIMIT", "", Status::timeout, kNamed},                 // LSF
+    {"was active longer than specified deadline", "", "", Status::timeout, kNamed},  // Kubernetes
+    {"exceeded hard wallclock time", "", "", Status::timeout, kNamed},               // Grid Engine
+    {"timeout: sending signal ", "", "", Status::timeout, kNamed},                   // coreutils
+    {"Build timed out (after", "", "", Status::timeout, kNamed},                     // Jenkins
     {"srun: error: Node failure on", "", "", Status::killed, kNamed},
     {"TERM_OWNER", "", "", Status::killed, kNamed},  // LSF
     {"TERM_FORCE_", "", "", Status::killed, kNamed},
     {"TERM_PREEMPT", "", "", Status::killed, kNamed},
+    {": job killed ", "TERM_", "", Status::killed, kNamed},
     {"The operation was canceled.", "", "", Status::killed, kNamed},      // GitHub
     {"program after receiving SIGTERM", "", "", Status::killed, kNamed},  // Megatron
     {"CANCELLED AT", "", "TIME LIMIT", Status::killed, kNamed},
     {"CANCELLED DUE TO", "", "TIME LIMIT", Status::killed, kNamed},
     {"nterrupted by signal", "", "", Status::killed, kNamed},
     {"KeyboardInterrupt", "", "", Status::killed, kNamed},
+    {"srun: Force Terminated ", "", "", Status::killed, kSignal},
+    {"User defined signal ", "", "", Status::killed, kSignal},  // a warning of Slurm's or LSF's
     {"eceived SIGTERM", "", "", Status::killed, kSignal},
     {"eceived SIGINT", "", "", Status::killed, kSignal},
     {"signal 15", "", "", Status::killed, kSignal},

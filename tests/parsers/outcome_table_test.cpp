@@ -100,7 +100,7 @@ TEST(OutcomeTable, TellsHowRunsEnd) {
       {"RuntimeError: Resource exhausted: Failed to allocate request for 5.82GiB on device 0\n",
        Status::out_of_memory, "Failed to allocate"},
       {"OSError: [Errno 12] Cannot allocate memory\n", Status::out_of_memory, "Errno 12"},
-      {"    Reason:       OOMKilled\n", Status::truncated, ""},
+      {"    Reason:       OOMKilled\n", Status::out_of_memory, "OOMKilled"},  // kubectl describe
       {"Reason: OOMKilled\nExit Code: 137\n", Status::out_of_memory, "OOMKilled"},
       {"slurmstepd: error: Step 7.0 exceeded memory limit (64000000 > 62914560), being killed\n"
        "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2019-01-01T00:00:00 ***\n",
@@ -220,6 +220,54 @@ TEST(OutcomeTable, TellsHowRunsEnd) {
     EXPECT_EQ(name(outcome.status), name(ending.status)) << ending.lines;
     EXPECT_THAT(outcome.detail, testing::HasSubstr(ending.detail)) << ending.lines;
     EXPECT_EQ(outcome.step, 2) << ending.lines;
+  }
+}
+
+// What schedulers say less often than they cancel, and devices that are not NVIDIA's.
+TEST(OutcomeTable, TellsHowSchedulersAndOtherDevicesEndRuns) {
+  const std::vector<Ending> endings = {
+      {"RuntimeError: level_zero backend failed with error: 39 "
+       "(UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)\n",
+       Status::out_of_memory, "level_zero"},
+      {"RuntimeError: [Rank:3] FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for "
+       "size::268435456 (256)MB\n",
+       Status::out_of_memory, "PT_DEVMEM"},
+      {"slurmstepd: error: Some of your processes may have been killed by the cgroup "
+       "out-of-memory handler.\n",
+       Status::out_of_memory, "cgroup"},
+      {"=>> PBS: job killed: vmem 4123kb exceeded limit 4000kb\n", Status::out_of_memory, "vmem"},
+      {"=>> PBS: job killed: walltime 3610 exceeded limit 3600\n", Status::timeout, "walltime"},
+      {"=>> PBS: job killed: cput 3610 exceeded limit 3600\n", Status::timeout, "cput"},
+      {"=>> PBS: job killed: ncpus 9.4 exceeded limit 4 (sum)\n", Status::killed, "ncpus"},
+      {"User defined signal 2\n"
+       "TERM_RUNLIMIT: job killed after reaching LSF run time limit.\n"
+       "Exited with exit code 140.\n",
+       Status::timeout, "TERM_RUNLIMIT"},
+      {"TERM_CPULIMIT: job killed after reaching LSF CPU usage limit.\n", Status::timeout, "CPU"},
+      {"TERM_ADMIN: job killed by root or LSF administrator.\nExited with exit code 130.\n",
+       Status::killed, "TERM_ADMIN"},
+      {"Subject: Job 81: <a> in cluster <b> Exited\n\nExited with exit code 3.\n", Status::error,
+       "exit code 3"},
+      {"srun: error: n2: task 1: User defined signal 1\n", Status::killed, "task 1"},
+      {"srun: Force Terminated StepId=77.0\n", Status::killed, "StepId=77.0"},
+      {"  Warning  DeadlineExceeded  1m  job-controller  Job was active longer than specified "
+       "deadline\n",
+       Status::timeout, "DeadlineExceeded"},
+      // The launcher's own exit(-9), as its parent sees it.
+      {"[2024-05-01 10:00:00,000] [ERROR] [launch.py:325:sigkill_handler] ['python', 'a.py'] exits "
+       "with return code = 247\n",
+       Status::killed, "247"},
+      {"[rank1]:[F501 10:00:00.5 ProcessGroupNCCL.cpp:1557] [PG ID 0 Rank 1] Terminating the "
+       "process after attempting to dump debug info, due to ProcessGroupNCCL watchdog hang.\n",
+       Status::error, "watchdog hang"},
+      {"[rank1]:[F ProcessGroupNCCL.cpp:1143] [Rank 1] ProcessGroupNCCL's watchdog got stuck for "
+       "600 seconds without making progress in monitoring enqueued collectives.\n",
+       Status::error, "got stuck"},
+  };
+  for (const Ending& ending : endings) {
+    const Outcome outcome = after_steps(ending.lines);
+    EXPECT_EQ(name(outcome.status), name(ending.status)) << ending.lines;
+    EXPECT_THAT(outcome.detail, testing::HasSubstr(ending.detail)) << ending.lines;
   }
 }
 
