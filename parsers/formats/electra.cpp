@@ -1,0 +1,115 @@
+// electra: the progress lines of ELECTRA's TensorFlow scripts (ETAHook) and those made from them.
+//
+//   100/10000 = 1.0%, SPS: 2.3, ELAP: 43, ETA: 1:11:44 - loss: 30.1234
+//   4000/10000 = 40.0%, SPS: 2.4, ELAP: 1 day, 0:27:46, ETA: 12:41:40       (TPU: no loss)
+//
+// A step is an optimizer step. SPS is the mean since the session began, with one decimal: the clock
+// is ELAP, in whole seconds. Evaluations and predictions print the same lines with a counter and a
+// total of their own, and without a loss.
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include "parsers/format.h"
+#include "parsers/runs/run_builder.h"
+#include "parsers/text/cursor.h"
+#include "parsers/text/decimal.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kAnchors[] = {"%, SPS: "};
+constexpr std::int64_t kMost = 1'000'000'000'000;
+
+// "43", "1:43", "1:02:43", "1 day, 0:27:46"
+std::optional<double> elapsed(Cursor& cursor) {
+  double seconds = 0;
+  auto value = cursor.integer();
+  if (value && (cursor.literal(" days, ") || cursor.literal(" day, "))) {
+    if (*value < 0 || *value > 100'000) return std::nullopt;
+    seconds = 24.0 * static_cast<double>(*value);
+    value = cursor.integer();
+    if (!value || *value < 0 || *value > 23) return std::nullopt;
+    seconds += static_cast<double>(*value);
+  } else if (value) {
+    seconds = static_cast<double>(*value);
+  }
+  if (!value || *value < 0) return std::nullopt;
+  while (cursor.literal(":")) {
+    const auto part = cursor.integer();
+    if (!part || *part < 0 || *part > 59) return std::nullopt;
+    seconds = 60 * seconds + static_cast<double>(*part);
+  }
+  return seconds < 1e10 ? std::optional(seconds) : std::nullopt;
+}
+
+class ElectraParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+
+ private:
+  std::int64_t step_ = 0, all_ = 0;  ///< of the training
+  bool losses_ = false;
+};
+
+bool ElectraParser::parse(const Line& line, RunBuilder& out) {
+  const auto mark = line.text.find("%, SPS: ");
+  const auto equals = mark == std::string_view::npos ? mark : line.text.rfind(" = ", mark);
+  if (equals == std::string_view::npos) return false;
+  const std::size_t total = digits_before(line.text, equals);
+  if (total == equals || total == 0 || line.text[total - 1] != '/') return false;
+  Cursor cursor(line);
+  cursor.move_to(digits_before(line.text, total - 1));
+  const auto step = cursor.integer();
+  const auto all = step && cursor.literal("/") ? cursor.integer() : std::nullopt;
+  if (!all || *step < 0 || *all < 1 || *step > kMost || *all > kMost) return false;
+  if (!cursor.skip_past("%, SPS: ") || !cursor.number() || !cursor.literal(", ELAP: "))
+    return false;
+  const auto clock = elapsed(cursor);
+  if (!clock || !cursor.literal(", ETA: ")) return false;
+  const auto loss = number_after(line, "loss:");
+  RunDraft* open = out.open(WorkKind::training);
+  const bool again = open != nullptr && (*all != all_ || *step < step_);
+  // An evaluation's: what was trained goes on behind it, or has ended.
+  if (again && !loss && (losses_ || *all != all_)) return true;
+  if (again) out.close(WorkKind::training);
+  losses_ = losses_ || loss;
+  step_ = *step;
+  all_ = *all;
+  Sample sample;
+  sample.step = *step;
+  sample.time_s = *clock;
+  sample.loss = loss;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  RunDraft& draft = out.run(WorkKind::training, line.number);
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  draft.log.clock_resolution_s = 1;
+  draft.planned = *all;
+  draft.add(sample);
+  return true;
+}
+
+void ElectraParser::finish(RunBuilder& out) {
+  out.facts.framework.set("tensorflow", FactSource::log);
+  if (losses_) return;
+  for (const auto& draft : out.drafts()) {
+    draft->log.notices.push_back(
+        {0,
+         "the lines show no loss, as those of trainings on TPUs and of all evaluations do: which "
+         "of the two this is they do not tell"});
+  }
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<ElectraParser>(); }
+
+}  // namespace
+
+extern const Format format_electra;
+const Format format_electra = {"electra", "ELECTRA for TensorFlow: steps, SPS, ELAP and ETA",
+                               "https://github.com/google-research/electra "
+                               "util/training_utils.py (ETAHook)",
+                               kAnchors, make};
+
+}  // namespace bertbench
