@@ -3,11 +3,14 @@
 //   I1127 10:22:26.140852 139938806449728 logging_writer.py:48] [100] steps_per_sec=3.20687
 //   I0419 12:00:00.000000 139 logging_writer.py:35] [200] learning_rate=0.1, train_loss=2.303
 //   I0709 15:29:52.025554 128 logging_writer.py:48] [0] collection=train timing/seconds=1.9
+//   I0709 15:29:52.025554 128 local.py:50] Setting work unit notes: 2.0 steps/s, 6.7% (100/1500),
+//       ETA: 11m                                                        (progress; one line)
 //
 // The step stands in brackets; several lines tell of one step. The clock is absl's stamp, which has
 // no year. A writer may run behind the training by an asynchronous step, which shifts its stamps
 // but not their distances. steps_per_sec is over the steps since it was printed last. Metrics whose
-// names say eval, test or valid, or whose collection does, are not of training.
+// names say eval, test or valid, or whose collection does, are not of training. The lines of
+// progress count where there are no metrics; their one decimal is no rate.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -61,13 +64,46 @@ class FlaxParser final : public LineParser {
   void finish(RunBuilder& out) override;
 
  private:
+  bool see_progress(const Line& line, RunBuilder& out);
+
   std::vector<Metric> metrics_;
   bool rates_ = false;
+  bool told_ = false;             ///< metrics were
+  RunDraft* progress_ = nullptr;  ///< a run of lines of progress
 };
+
+double stamp_of(std::string_view text) {
+  if (const auto behind = behind_host_label(text); !behind.empty()) text = behind;
+  return absl_time(text).value_or(kUnknown);
+}
+
+// "2.0 steps/s, 6.7% (100/1500), ETA: 11m (0s : 1.0% checkpoint)"
+bool FlaxParser::see_progress(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("Setting work unit notes: ") || !cursor.number() ||
+      !cursor.literal(" steps/s, ") || !cursor.number() || !cursor.literal("% (")) {
+    return false;
+  }
+  const auto step = cursor.integer();
+  const auto all = step && cursor.literal("/") ? cursor.integer() : std::nullopt;
+  if (!all || *step < 0 || *all < *step || *all > 1'000'000'000'000) return false;
+  if (told_) return true;
+  Sample sample;
+  sample.step = *step;
+  sample.time_s = stamp_of(line.text);
+  sample.line = line.number;
+  sample.rank = line.rank;
+  progress_ = &out.add(WorkKind::training, sample);
+  progress_->log.iteration_unit = IterationUnit::optimizer_step;
+  progress_->log.clock_resolution_s = 1e-6;
+  progress_->log.clock_is_wall = true;
+  progress_->planned = *all;
+  return true;
+}
 
 bool FlaxParser::parse(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
-  if (!cursor.skip_past("logging_writer.py:")) return false;
+  if (!cursor.skip_past("logging_writer.py:")) return see_progress(line, out);
   if (!cursor.integer() || !cursor.literal("] [")) return false;
   const auto step = cursor.integer();
   if (!step || *step < 0 || *step > 1'000'000'000'000 || !cursor.literal("] ")) return false;
@@ -111,9 +147,13 @@ bool FlaxParser::parse(const Line& line, RunBuilder& out) {
   sample.step = *step;
   sample.line = line.number;
   sample.rank = line.rank;
-  std::string_view stamped = line.text;
-  if (const auto behind = behind_host_label(stamped); !behind.empty()) stamped = behind;
-  sample.time_s = absl_time(stamped).value_or(kUnknown);
+  sample.time_s = stamp_of(line.text);
+  told_ = true;
+  if (progress_ != nullptr) {
+    progress_->discard = true;
+    out.close(WorkKind::training);
+    progress_ = nullptr;
+  }
   RunDraft* open = out.open(WorkKind::training);
   // Metrics of one step come in any order and a little late: only a new run begins much earlier.
   if (open != nullptr && open->last() != nullptr && *step < open->last()->step) {

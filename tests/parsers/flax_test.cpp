@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <sstream>
 
 #include "tests/parsers/run_log_text.h"
@@ -33,8 +34,7 @@ TEST(Flax, JoinsTheLinesOfAStepAndLeavesEvaluationsOut) {
 
 TEST(Flax, IsNotTakenInByTensorFlowsStamps) {
   EXPECT_TRUE(
-      read_text("I0501 17:11:00.381370 1404 local.py:41] Setting work unit notes: 0.0 "
-                "steps/s, 0.0% (1/500000), ETA: 541d10h55m\n"
+      read_text("I0501 17:11:00.381370 1404 local.py:41] Setting work unit notes: warming up\n"
                 "I0501 17:11:00.381370 1404 logging_writer.py:48] [7] Hyperparameters: {}\n")
           .empty());
 }
@@ -56,6 +56,24 @@ TEST(Flax, SampleFollowsTheLoopsClock) {
     EXPECT_NEAR((record.time_s - runs[0].records[i - 1].time_s) / truth, 1, 0.05) << step;
     EXPECT_NEAR(record.printed_rate * truth / 20, 1, 0.05) << step;
   }
+}
+
+TEST(Flax, LinesOfProgressCountWhereThereAreNoMetrics) {
+  const auto line = [](const std::string& time, int step) {
+    return "I0714 10:" + time + " 139 local.py:50] Setting work unit notes: 2.0 steps/s, 6.7% (" +
+           std::to_string(step) + "/300), ETA: 11m\n";
+  };
+  const std::string lines = line("00:00.000000", 100) + line("00:50.500000", 200);
+  const auto runs = read_text(lines + line("01:41.000000", 300));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_NEAR(runs[0].records[2].time_s - runs[0].records[0].time_s, 101, 1e-6);
+  EXPECT_TRUE(std::isnan(runs[0].records[2].printed_rate));
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  const auto metrics = read_text(
+      lines + "I0714 10:01:00.000000 139 logging_writer.py:48] [150] train/loss=2.5\n" + lines);
+  ASSERT_EQ(metrics.size(), 1u);
+  EXPECT_EQ(metrics[0].records.size(), 1u);
 }
 
 }  // namespace
