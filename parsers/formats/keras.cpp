@@ -58,6 +58,10 @@ class KerasParser final : public LineParser {
   std::int64_t unfinished_line_ = 0;
   std::int64_t done_ = 0;  ///< iterations of the epochs that ended
   std::int64_t last_epoch_ = 0;
+  /// Workers that write into one log all announce an epoch and end its bar: those of the first one
+  /// count.
+  std::int64_t copies_ = 0, total_ = 0;
+  int rank_ = -1;
   std::optional<std::int64_t> samples_;  ///< "Train on 60000 samples"
   /// The first redraw below the total, and what all of them are multiples of: a bar of samples goes
   /// on by batches from the first one, a bar of steps begins at 1.
@@ -88,6 +92,11 @@ bool KerasParser::see_epoch(const Line& line, RunBuilder& out) {
   if (!epochs || *epoch < 1 || *epochs < *epoch || *epochs > kMostEpochs) return false;
   // Other trainers go on behind the numbers; a terminal may leave bits of a bar there.
   if (!cursor.rest().empty() && cursor.rest().find_first_of("=>.\b \r") != 0) return false;
+  if (open_ && *epoch == epoch_ && *epochs == epochs_ && !unfinished_) {
+    copies_ += line.rank < 0 ? 1 : 0;  // another worker's
+    return false;
+  }
+  copies_ = 0;
   flush(out);
   if (*epoch <= last_epoch_ && open_) return false;
   if (*epoch <= epoch_) {  // fit() was called again
@@ -203,6 +212,7 @@ bool KerasParser::see_training(const KerasBar& bar, const Line& line, RunBuilder
     record_epoch(bar, line.number, out);
   }
   open_ = false;
+  total_ = bar.total;
   return true;
 }
 
@@ -238,6 +248,9 @@ bool KerasParser::parse(const Line& line, RunBuilder& out) {
     return false;
   }
   const auto bar = read_keras_bar(line);
+  if (rank_ < 0 && bar) rank_ = line.rank;
+  const bool others = rank_ >= 0 && line.rank >= 0 && line.rank != rank_;
+  if (others) return bar.has_value();
   if (!bar) {
     see_epoch(line, out);
     return false;
@@ -245,6 +258,10 @@ bool KerasParser::parse(const Line& line, RunBuilder& out) {
   // A loss tells a training bar from a predict() that a callback runs within the epoch.
   if (open_ && bar->loss_known) return see_training(*bar, line, out);
   if (open_ || bar->total == 0) return open_;
+  if (copies_ > 0 && bar->loss_known && bar->total == total_) {
+    copies_ -= bar->done == bar->total && line.terminator != '\r' ? 1 : 0;
+    return true;
+  }
   return see_other(*bar, line, out);
 }
 

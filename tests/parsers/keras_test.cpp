@@ -217,5 +217,27 @@ TEST(Keras, OldVerboseTwoTellsEpochsOnly) {
   EXPECT_TRUE(read_text(" - 6s - loss: 1.3839\n").empty());
 }
 
+// Each worker announces the epochs and ends their bars.
+TEST(Keras, CountsTheEpochsOfOneWorker) {
+  for (const bool labels : {true, false}) {
+    std::string text;
+    for (const char* epoch : {"1", "2", "3"}) {
+      for (const char* what : {"Epoch ", "200/200 - 10s - loss: 2.5 - 10s/epoch - 51ms/step"}) {
+        for (const char* rank : {"[1,0]<stdout>:", "[1,1]<stdout>:"}) {
+          text += (labels ? rank : "") + std::string(what);
+          text += (what[0] == 'E' ? epoch + std::string("/3\n") : "\n");
+        }
+      }
+    }
+    const auto runs = read_text(text + (labels ? "[1,0]<stdout>:" : "") +
+                                "40/40 - 1s - loss: 2.25 - 1s/epoch - 25ms/step\n");
+    ASSERT_EQ(runs.size(), 2u) << labels;
+    EXPECT_EQ(runs[0].records.size(), 3u) << labels;
+    EXPECT_EQ(runs[0].outcome.status, Status::completed) << labels;
+    EXPECT_EQ(runs[1].kind, WorkKind::evaluation) << labels;
+    EXPECT_EQ(runs[1].records.size(), 1u) << labels;
+  }
+}
+
 }  // namespace
 }  // namespace bertbench
