@@ -77,8 +77,7 @@ class MlperfParser final : public LineParser {
   std::int64_t throughput_line_ = 0, eval_line_ = 0, end_line_ = 0, script_line_ = 0;
   std::int64_t stop_line_ = 0;
   std::int64_t step_ = 0;  ///< optimizer steps of the step lines, skipped ones included
-  std::int64_t skipped_ = 0;
-  std::int64_t evals_ = 0;
+  std::int64_t skipped_ = 0, evals_ = 0;
   bool counted_ = false;  ///< the evaluation says samples_count, which needs no guess
   bool success_ = false;
   bool composer_ = false;
@@ -355,7 +354,12 @@ void MlperfParser::conclude() {
 }
 
 void MlperfParser::finish(RunBuilder& out) {
-  if (draft_ != nullptr) tell_facts(*draft_);
+  if (draft_ != nullptr) {
+    tell_facts(*draft_);
+    const auto at = std::max(draft_->last_line, draft_->log.first_line);
+    const Outcome cut{Status::truncated, std::nullopt, at, "the log ends in front of run_stop"};
+    if (draft_->count() == 0) draft_->stated_outcome = cut;
+  }
   conclude();
   // Some submitters name the benchmark after the run.
   for (const auto& draft : out.drafts()) {

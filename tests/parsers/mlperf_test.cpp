@@ -248,5 +248,17 @@ TEST(Mlperf, TheTailOfALogTellsHowTheRunEnded) {
   EXPECT_THAT(well[0].notices[0].text, testing::HasSubstr("run_start is not in this log"));
 }
 
+TEST(Mlperf, ALogThatEndsInFrontOfRunStopIsCut) {
+  const auto runs = read_text(head() + evaluation(5000, 100000));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+  EXPECT_EQ(runs[0].outcome.line, 6);
+  const auto killed = read_text(head() + evaluation(5000, 100000) +
+                                "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to "
+                                "allocate 2.00 GiB\n");
+  ASSERT_EQ(killed.size(), 1u);
+  EXPECT_EQ(killed[0].outcome.status, Status::out_of_memory);
+}
+
 }  // namespace
 }  // namespace bertbench
