@@ -48,7 +48,12 @@ constexpr std::string_view kAnchors[] = {"nThread ",
                                          "float16    none",
                                          "int8     sum",
                                          "int8    none",
-                                         "double     sum"};
+                                         "double     sum",
+                                         "f8e4m3     sum",
+                                         "f8e5m2     sum",
+                                         "int32     sum",
+                                         "float     avg",
+                                         "float16     avg"};
 
 class NcclTestsParser final : public LineParser {
  public:

@@ -114,5 +114,22 @@ TEST(NcclTests, RowsWithoutAHeadProveThemselves) {
                   .empty());
 }
 
+TEST(NcclTests, ReadsTheTypesAndOperationsThatAreSeldomMeasured) {
+  const std::string head =
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     "
+      "time "
+      "  algbw   busbw #wrong\n";
+  for (const char* of : {"  f8e4m3     sum", "  f8e5m2     sum", "   int32     sum",
+                         "   float     avg", "bfloat16     avg"}) {
+    const auto runs =
+        read_text(head + "   536870912     134217728  " + of +
+                  "      -1   5202.3  103.20  193.50      0   5377.7   99.83  187.19   "
+                  "   0\n# Avg bus bandwidth    : 190.345 \n");
+    ASSERT_EQ(runs.size(), 1u) << of;
+    ASSERT_EQ(runs[0].records.size(), 1u) << of;
+    EXPECT_NEAR(runs[0].records[0].seconds, 0.0052023, 1e-12) << of;
+  }
+}
+
 }  // namespace
 }  // namespace bertbench
