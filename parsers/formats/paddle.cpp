@@ -207,10 +207,14 @@ void PaddleParser::see_batch(double ips, double speed, RunLog& run) {
   per_card_ = true;
 }
 
-// PaddleFleetX: "[train] epoch: 0, batch: 10, loss: 10.9, avg_batch_cost: 0.50 sec, ...".
+// PaddleFleetX: "[train] epoch: 0, batch: 10, loss: 10.9, avg_batch_cost: 0.50 sec, ...", since
+// 2022
+// "[train] epoch: [0/1], batch: [10/500000], ...".
 bool PaddleParser::see_epoch_batch(Cursor& cursor, const Line& line, RunBuilder& out) {
+  const bool of = cursor.literal("[");
   const auto epoch = cursor.integer();
-  if (!epoch || !cursor.literal(", batch: ")) return false;
+  if (of && !(cursor.literal("/") && cursor.integer() && cursor.literal("]"))) return false;
+  if (!epoch || !cursor.literal(of ? ", batch: [" : ", batch: ")) return false;
   const auto batch = cursor.integer();
   if (!batch || *batch < 0 || *batch > 1'000'000'000'000 || *epoch < 0) return false;
   if (*epoch != epoch_)

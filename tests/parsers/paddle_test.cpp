@@ -233,5 +233,20 @@ TEST(Paddle, TakesSamplesForSequences) {
   EXPECT_EQ(runs[0].facts.micro_batch_size.value, 32);
 }
 
+TEST(Paddle, ReadsPaddleFleetXWithItsTotals) {
+  const auto line = [](int batch) {
+    return "[2023-02-01 10:00:00,100] [    INFO] - [train] epoch: [0/1], batch: [" +
+           std::to_string(batch) +
+           "/500000], loss: 10.899412345, avg_batch_cost: 0.25000 sec, speed: 4.00 step/s, "
+           "ips_total: 32768 tokens/s, ips: 4096 tokens/s, learning rate: 1.00000e-05\n";
+  };
+  const auto runs = read_text(line(10) + line(20) + line(30));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[2].iterations, 10);
+  EXPECT_NEAR(runs[0].records[2].seconds, 2.5, 1e-12);
+  EXPECT_EQ(runs[0].iteration_unit, IterationUnit::unknown);
+}
+
 }  // namespace
 }  // namespace bertbench
