@@ -26,8 +26,16 @@ constexpr std::string_view kAnchors[] = {"global_step/sec: ",
                                          "Throughput Average (sentences/sec)",
                                          "Total Training Time",
                                          "Total Inference Time",
+                                         " Performance = ",
                                          "Loss for final step",
                                          "***** Running "};
+
+// "0 Total Training Time = 3007.00 ...": the first releases put the rank in front.
+std::string_view without_rank(std::string_view text) {
+  const auto end = text.find_first_not_of("-0123456789");
+  if (end == 0 || end == std::string_view::npos || text[end] != ' ') return text;
+  return text.substr(end + 1);
+}
 
 class TfParser final : public LineParser {
  public:
@@ -39,6 +47,7 @@ class TfParser final : public LineParser {
 
   bool see_message(const TfMessage& message, const Line& line, RunBuilder& out);
   bool see_dle(const Line& line, RunBuilder& out);
+  bool see_performance(std::string_view text, const Line& said, RunBuilder& out);
   void see_loss_step(const TfMessage& message, const Line& line, RunBuilder& out);
   void see_examples_rate(double rate, const Line& line);
   [[nodiscard]] TfRates::DraftAt rate_draft(RunBuilder& out);
@@ -143,9 +152,12 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
     }
     return true;
   }
-  if (starts("Total Training Time = ")) {
+  const std::string_view words = without_rank(message.text);
+  if (see_performance(words, said, out)) return true;
+  if (words.starts_with("Total Training Time = ")) {
     const auto seconds = number_after(said, "Total Training Time = ");
-    const auto sentences = number_after(said, "Sentences = ");
+    auto sentences = number_after(said, "Sentences = ");
+    if (!sentences) sentences = number_after(said, "Sentences processed = ");
     if (seconds && sentences && *sentences >= 0 && *sentences < 1e15) {
       auto& run = statement_draft(line.number, out);
       run.log.totals.training_s = *seconds;
@@ -162,7 +174,23 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
     }
     return true;
   }
-  return starts("Total Training Time W/O") || starts("Total Inference Time");
+  return starts("Total Training Time W/O") || words.starts_with("Total Inference Time");
+}
+
+// "0 Training Performance = 61.3378 sentences/sec" behind SQuAD, in the releases before June 2019.
+bool TfParser::see_performance(std::string_view text, const Line& said, RunBuilder& out) {
+  const bool training = text.starts_with("Training Performance = ");
+  if (!training && !text.starts_with("Inference Performance = ")) return false;
+  const auto rate = number_after(said, " Performance = ");
+  if (!rate || !text.ends_with(" sentences/sec")) return false;
+  if (!training && evaluation_ == nullptr) {
+    evaluation_ = &out.extra(WorkKind::evaluation, said.number);
+  }
+  RunDraft& run = training ? statement_draft(said.number, out) : *evaluation_;
+  run.log.summary = Stated{*rate, RateUnit::sequences_per_second, said.number};
+  run.ended_well = true;
+  run.last_line = said.number;
+  return true;
 }
 
 // "loss = 11.079672, step = 32 (1271.735 sec)": the seconds are those since the loss line before.

@@ -5,6 +5,7 @@
 //   2017-03-28 14:51:04.380095: step 660, loss = 2.85 (729.8 examples/sec; 0.175 sec/batch)
 //   2020-12-23 23:10:53,279 __main__    : INFO     Train step 1400 -- Loss: 11.167, MLM: 10.475,
 //       SOP: 0.693, MLM_acc: 0.000, SOP_acc: 0.529 -- It/s: 1.69     (ALBERT of aws-samples, TF 2)
+//   INFO:tensorflow:[500] | gnorm 0.53 lr 0.000010 | loss 7.12 | pplx 1240.11, bpc 10.27   (XLNet)
 //
 // TensorFlow hands each message to two loggers: see tf.cpp. Slim and the API time the one step in
 // front of the line, however many lie between two lines: its rate is a sample, and the clock is the
@@ -22,8 +23,9 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {" sec/step)", " per-step time ", " sec/batch)",
-                                         "Finished training! Saving model", " -- It/s: "};
+constexpr std::string_view kAnchors[] = {" sec/step)",  " per-step time ",
+                                         " sec/batch)", "Finished training! Saving model",
+                                         " -- It/s: ",  " | gnorm "};
 constexpr std::int64_t kMost = 1'000'000'000'000;
 
 struct Step {
@@ -98,6 +100,20 @@ std::optional<Step> albert_step(const Line& line) {
   return out;
 }
 
+// "[500] | gnorm 0.53 lr 0.000010 | loss 7.12 | pplx 1240.11, bpc 10.2724": the clock is the stamp.
+std::optional<Step> xlnet_step(const Line& said) {
+  Cursor cursor(said);
+  if (!cursor.literal("[")) return std::nullopt;
+  const auto step = cursor.integer();
+  if (!step || !cursor.literal("] | gnorm ")) return std::nullopt;
+  const auto loss = number_after(said, " | loss");
+  if (!loss) return std::nullopt;
+  Step out;
+  out.number = *step;
+  out.loss = loss;
+  return out;
+}
+
 class TfStepsParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -121,7 +137,7 @@ void TfStepsParser::put(const Step& step, double time_s, double resolution_s, co
   if (!intervals && sample.iterations == 1 && step.number == step_ + 1) {
     sample.seconds = step.seconds;
   }
-  one_step_ = one_step_ || (!intervals && sample.iterations > 1);
+  one_step_ = one_step_ || (step.seconds > 0 && !intervals && sample.iterations > 1);
   sample.rate = examples ? step.examples : intervals ? step.steps : 1 / step.seconds;
   sample.time_s = time_s;
   sample.loss = step.loss;
@@ -155,6 +171,7 @@ bool TfStepsParser::parse(const Line& line, RunBuilder& out) {
   }
   auto step = slim_step(Cursor(said));
   if (!step) step = detection_step(said);
+  if (!step) step = xlnet_step(said);
   if (!step) return false;
   if (RunDraft* run = out.open(WorkKind::training);
       run != nullptr && run->last() != nullptr && step->number == step_) {

@@ -89,5 +89,22 @@ TEST(TfSteps, ReadsTheAlbertOfAwsSamples) {
   EXPECT_TRUE(runs[0].notices.empty());
 }
 
+// XLNet tells no time: absl's stamp is the clock.
+TEST(TfSteps, ReadsXlnet) {
+  const auto line = [](const std::string& time, const std::string& step) {
+    const std::string said =
+        "[" + step + "] | gnorm 0.53 lr 0.000010 | loss 7.12 | pplx 1240.11, bpc 10.2724";
+    return "INFO:tensorflow:" + said + "\nI0301 10:" + time + " 1397 train_gpu.py:319] " + said +
+           "\n";
+  };
+  const auto runs = read_text(line("00:00.000000", "500") + line("01:40.000000", "1000"));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].iterations, 500);
+  EXPECT_NEAR(runs[0].records[1].time_s - runs[0].records[0].time_s, 100, 1e-6);
+  EXPECT_EQ(runs[0].records[1].loss, 7.12);
+  EXPECT_TRUE(runs[0].notices.empty());
+}
+
 }  // namespace
 }  // namespace bertbench

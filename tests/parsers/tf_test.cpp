@@ -281,5 +281,39 @@ TEST(Tf, ALoneLossLineOfATpuCountsNoStepsInFrontOfIt) {
   EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
 }
 
+TEST(Tf, ReadsTheLoggerWithAFormatterOfItsOwn) {
+  const std::string head = "2020-05-01 10:00:0", tail = " - tensorflow - INFO - ";
+  const auto runs = read_text(head + "0,250" + tail + "loss = 2.5, step = 0\n" + head + "5,250" +
+                              tail + "global_step/sec: 20\n" + head + "5,251" + tail +
+                              "loss = 1.5, step = 100 (5.001 sec)\n" + head + "9,252" + tail +
+                              "loss = 1.25, step = 180 (4.001 sec)\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 20);
+  EXPECT_NEAR(runs[0].records[2].time_s - runs[0].records[1].time_s, 4.001, 1e-6);
+  EXPECT_EQ(runs[0].records[2].loss, 1.25);
+}
+
+// The first releases put the rank in front, and have other words than the later ones.
+TEST(Tf, ReadsThePerformanceOfNvidiasFirstReleases) {
+  const std::string at = "I0312 23:10:45.137036 140287431493376 run_squad.py:1332] 0 ";
+  const auto runs = read_text(
+      at +
+      "Total Training Time = 110.00 Training Time W/O start up overhead = 100.00 Sentences "
+      "processed = 6400\n" +
+      at + "Training Performance = 64.0000 sentences/sec\n" + at +
+      "Total Inference Time = 12.00 Inference Time W/O start up overhead = 10.00 Sentences "
+      "processed = 900\n" +
+      at + "Inference Performance = 90.0000 sentences/sec\n");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].kind, WorkKind::training);
+  EXPECT_EQ(runs[0].summary->value, 64);
+  EXPECT_EQ(runs[0].totals.training_s, 110);
+  EXPECT_EQ(runs[0].totals.sequences, 6400);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_EQ(runs[1].kind, WorkKind::evaluation);
+  EXPECT_EQ(runs[1].summary->value, 90);
+}
+
 }  // namespace
 }  // namespace bertbench
