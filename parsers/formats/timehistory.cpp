@@ -75,12 +75,15 @@ class TimeHistoryParser final : public LineParser {
   RunDraft& begin(std::int64_t step, std::int64_t steps, Source source, std::int64_t line,
                   RunBuilder& out);
   double clock(const Line& line);
+  double without_evaluation(double time_s);
 
   Source source_ = Source::none;  ///< several kinds stand for the same steps: the best one counts
   RunDraft* run_ = nullptr;
   BatchFromDigits batch_;
   std::int64_t step_ = -1, epoch_base_ = 0;
   double newest_ = kUnknown, wrap_s_ = 0;
+  double trained_until_s_ = kUnknown, evaluated_until_s_ = kUnknown;  ///< orbit's lines
+  double evaluations_s_ = 0;
   std::optional<std::int64_t> stated_batch_;  ///< "Global batch size: 256"
   bool inference_ = false;
 };
@@ -98,6 +101,15 @@ double TimeHistoryParser::clock(const Line& line) {
   if (newest_ - (*stamp + wrap_s_) > kYear / 2) wrap_s_ += kYear;
   newest_ = *stamp + wrap_s_;
   return newest_;
+}
+
+// What lies between the line of an interval and that of the evaluation behind it is no training.
+double TimeHistoryParser::without_evaluation(double time_s) {
+  const double evaluated = evaluated_until_s_ - trained_until_s_;
+  if (evaluated > 0) evaluations_s_ += evaluated;
+  evaluated_until_s_ = kUnknown;
+  trained_until_s_ = time_s;
+  return time_s - evaluations_s_;
 }
 
 // The run that a line of this source belongs to: another one when the counter goes back.
@@ -167,6 +179,7 @@ bool TimeHistoryParser::see_metric(const Line& line, RunBuilder& out) {
   if (by_epoch) {
     step = number_after(line, "'num_batches':");
     rate = number_after(line, "'images_per_second':");
+    if (!rate) rate = number_after(line, "'examples_per_second':");
   }
   const auto seconds = number_after(line, "'time_taken':");
   if (!step || !rate || !seconds || !(*step >= 1 && *step < 1e12) || !(*seconds > 0)) {
@@ -220,7 +233,9 @@ bool TimeHistoryParser::see_loop(const Line& line, RunBuilder& out) {
 bool TimeHistoryParser::see_controller(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
   if (!cursor.skip_past("train | step:")) {
-    return line.text.find("eval | step:") != std::string_view::npos && run_ != nullptr;
+    if (line.text.find("eval | step:") == std::string_view::npos || run_ == nullptr) return false;
+    evaluated_until_s_ = clock(line);
+    return true;
   }
   cursor.blanks();
   const auto step = cursor.integer();
@@ -239,7 +254,7 @@ bool TimeHistoryParser::see_controller(const Line& line, RunBuilder& out) {
   Sample sample;
   sample.step = *step;
   sample.rate = *rate;
-  sample.time_s = clock(line);
+  sample.time_s = without_evaluation(clock(line));
   sample.loss = loss;
   sample.line = line.number;
   sample.rank = line.rank;
@@ -318,6 +333,9 @@ bool TimeHistoryParser::parse(const Line& line, RunBuilder& out) {
 
 void TimeHistoryParser::finish(RunBuilder& out) {
   out.facts.framework.set("tensorflow", FactSource::log);
+  if (evaluations_s_ > 0 && source_ == Source::controller) {
+    run_->log.notices.push_back({0, "the time of the evaluations is taken off the clock"});
+  }
 }
 
 std::unique_ptr<LineParser> make() { return std::make_unique<TimeHistoryParser>(); }

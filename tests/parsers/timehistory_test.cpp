@@ -114,5 +114,40 @@ TEST(TimeHistory, KeepsTheRateOfPredictionApart) {
   EXPECT_EQ(runs[0].summary->value, 50);
 }
 
+// Late in 2018 the line counted the batches of an epoch and its rate was one of examples.
+TEST(TimeHistory, ReadsBatchesOfAnEpochWithExamples) {
+  const auto line = [](int batch) {
+    return "INFO:tensorflow:BenchmarkMetric: {'num_batches':" + std::to_string(batch) +
+           ", 'time_taken': 4.000000,'examples_per_second': 800.000000}\n";
+  };
+  const auto runs = read_text(line(100) + line(200) + line(100) + line(200));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  EXPECT_EQ(runs[0].records[3].step, 400);
+  EXPECT_EQ(runs[0].records[3].seconds, 4);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 32);
+}
+
+TEST(TimeHistory, TakesOrbitsEvaluationsOffTheClock) {
+  const auto at = [](const std::string& time) {
+    return "I0407 10:" + time + " 139 controller.py:479] ";
+  };
+  const auto runs = read_text(
+      at("00:10.000000") +
+      "train | step:    100 | steps/sec:   10.0 | output: {'train_loss': 2.5}\n" +
+      at("00:10.000100") + " eval | step:    100 | running 50 steps of evaluation...\n" +
+      at("00:40.000000") + " eval | step:    100 | eval time:   30.0 sec | output: {'acc': 0.5}\n" +
+      at("00:50.000000") +
+      "train | step:    200 | steps/sec:   10.0 | output: {'train_loss': 1.5}\n" +
+      at("01:00.000000") +
+      "train | step:    300 | steps/sec:   10.0 | output: {'train_loss': 1.0}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_NEAR(runs[0].records[1].time_s - runs[0].records[0].time_s, 10, 1e-6);
+  EXPECT_NEAR(runs[0].records[2].time_s - runs[0].records[0].time_s, 20, 1e-6);
+  ASSERT_EQ(runs[0].notices.size(), 1u);
+  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("taken off the clock"));
+}
+
 }  // namespace
 }  // namespace bertbench
