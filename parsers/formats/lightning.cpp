@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "parsers/bars/nemo_bar.h"
 #include "parsers/core/text.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/table_parser.h"
@@ -26,7 +27,8 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"epoch,", ",epoch", " • ", "train_step_timing in s: "};
+constexpr std::string_view kAnchors[] = {"epoch,", ",epoch", " • ",
+                                         "train_step_timing in s: ", NemoBar::kAnchor};
 
 constexpr double kMost = 1e15;
 constexpr int kStrangers = 16;  ///< lines in a row that are no rows end the table
@@ -86,6 +88,7 @@ class LightningParser final : public TableParser {
   bool see_bar(const Line& line, RunBuilder& out);
   bool see_nemo(const Line& line, RunBuilder& out);
 
+  NemoBar nemo_;
   std::optional<Columns> columns_;
   std::int64_t bar_epoch_ = -1, bar_done_ = 0, base_ = 0;
   double bar_s_ = 0, base_s_ = 0;
@@ -256,7 +259,7 @@ bool LightningParser::see_nemo(const Line& line, RunBuilder& out) {
 }
 
 bool LightningParser::parse(const Line& line, RunBuilder& out) {
-  if (see_nemo(line, out)) return true;
+  if (see_nemo(line, out) || nemo_.see(line, out)) return true;
   if (columns_ && see_row(line, out)) {
     strangers_ = 0;
     return true;

@@ -199,5 +199,35 @@ TEST(LightningBar, SaysThatItReachedItsStepsWhereTheBarDoesNot) {
   }
 }
 
+TEST(Lightning, NemosBarTellsTheTimeOfAStepWhereOthersTellARate) {
+  std::string text = "Sanity Checking DataLoader 0:   0%|          | 0/2 [00:00<?]\n";
+  for (int done = 2; done < 9; ++done) {
+    text += "\rEpoch 0: :   0%|          | " + std::to_string(done) + "/300 [00:" +
+            std::to_string(10 + 2 * done) + "<09:50, v_num=, reduced_train_loss=10." +
+            std::to_string(done) + ", global_step=" + std::to_string(done - 2) +
+            ".000, consumed_samples=" + std::to_string(96 * (done - 1)) +
+            ".0, train_step_timing in s=2.010]";
+    if (done == 5) text += "\rValidation DataLoader 0:  50%|#####     | 5/10 [00:02<00:02]";
+  }
+  const auto runs = read_text(text + "\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "lightning");
+  ASSERT_EQ(runs[0].records.size(), 7u);
+  EXPECT_EQ(runs[0].records[6].step, 7);
+  EXPECT_EQ(runs[0].records[6].seconds, 2.01);
+  EXPECT_EQ(runs[0].facts.sequences_per_optimizer_step(), 96);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+}
+
+TEST(Lightning, NemosBarWithARateIsTqdms) {
+  const auto runs = read_text(
+      "\rEpoch 0:   1%|          | 2/300 [00:04<09:56, 2.00s/it, loss=9.1, global_step=1.000, "
+      "consumed_samples=192.0, train_step_timing in s=2.000]"
+      "\rEpoch 0:   1%|1         | 4/300 [00:08<09:52, 2.00s/it, loss=9.0, global_step=3.000, "
+      "consumed_samples=384.0, train_step_timing in s=2.000]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "tqdm");
+}
+
 }  // namespace
 }  // namespace bertbench
