@@ -44,13 +44,12 @@ struct Track {
 inline bool is_next_end(const Track& track, const TqdmBar& bar, bool named,
                         std::int64_t outer_done) {
   constexpr double kSame = 2, kShare = 0.02;  // seconds; ranks end together
-  if (!track.only_ends || track.created > 0 || track.draft == nullptr || bar.total == 0 ||
-      track.done != bar.total) {
+  if (!track.only_ends || track.created > 0 || track.draft == nullptr || bar.total == 0) {
     return false;
   }
   const double later = bar.elapsed_s - track.elapsed_s;
   if (later < -std::max(kSame, kShare * track.elapsed_s)) return true;
-  if (bar.done != bar.total || !(named || bar.has_loss)) return false;
+  if (track.done != bar.total || bar.done != bar.total || !(named || bar.has_loss)) return false;
   return outer_done > track.outer_at_end || later > std::max(kSame, kShare * track.elapsed_s);
 }
 
