@@ -92,7 +92,7 @@ bool KerasParser::see_epoch(const Line& line, RunBuilder& out) {
   if (!epochs || *epoch < 1 || *epochs < *epoch || *epochs > kMostEpochs) return false;
   // Other trainers go on behind the numbers; a terminal may leave bits of a bar there.
   if (!cursor.rest().empty() && cursor.rest().find_first_of("=>.\b \r") != 0) return false;
-  if (open_ && *epoch == epoch_ && *epochs == epochs_ && !unfinished_) {
+  if (open_ && *epoch == epoch_ && *epochs == epochs_ && !unfinished_ && cursor.rest().empty()) {
     copies_ += line.rank < 0 ? 1 : 0;  // another worker's
     return false;
   }
