@@ -36,9 +36,12 @@
 namespace bertbench {
 namespace {
 
+/// gluon-cv: "Total batch size is set to 200 on 8 GPUs".
+constexpr std::string_view kTotalBatch = "Total batch size is set to ";
+
 constexpr std::string_view kAnchors[] = {
-    " samples/sec", "kv_store=",   "kvstore=",          "Time cost=",
-    "-Speed ",      "num_epochs=", "] Training cost: ", "] train="};
+    " samples/sec", "kv_store=",         "kvstore=", "Time cost=", "-Speed ",
+    "num_epochs=",  "] Training cost: ", "] train=", kTotalBatch};
 
 class SpeedometerParser final : public LineParser {
  public:
@@ -66,7 +69,8 @@ class SpeedometerParser final : public LineParser {
   double newest_s_ = kUnknown;  ///< stamp of the newest line
   double timed_samples_ = 0, timed_batches_ = 0;
   std::int64_t timed_lines_ = 0;
-  std::optional<double> batch_size_;  ///< of the process
+  std::optional<double> batch_size_;                   ///< of the process
+  std::optional<std::int64_t> total_batch_, devices_;  ///< of the process and all its devices
   std::set<int> ranks_;
   std::optional<std::string> store_;
   std::optional<double> epochs_;  ///< planned
@@ -139,6 +143,10 @@ void SpeedometerParser::put(std::int64_t epoch, std::int64_t batch, std::int64_t
   sample.step = base_ + batch;
   sample.iterations = batches;
   sample.rate = rate;
+  // Then the lines' times are known, and slow ones count for as long as they took.
+  if (total_batch_ && rate > 0 && !last_batch_) {
+    sample.seconds = static_cast<double>(*total_batch_ * batches) / rate;
+  }
   if (const auto colon = line.text.find(':'); colon != std::string_view::npos) {
     // "2018-04-01 03:35:35,136 Epoch...", also behind "INFO:root:" or "Training: "
     const auto year = line.text.find("20");
@@ -270,6 +278,18 @@ void SpeedometerParser::see_arguments(const Line& line) {
 
 bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
   see_arguments(line);
+  Cursor total(line);
+  if (total.skip_past(kTotalBatch)) {
+    total_batch_ = devices_ = std::nullopt;
+    const auto batch = total.integer();
+    const auto devices = total.literal(" on ") ? total.integer() : std::nullopt;
+    constexpr std::int64_t kMost = 1'000'000;
+    if (batch && *batch >= 1 && *batch <= kMost && devices && *devices <= kMost) {
+      total_batch_ = batch;
+      if (*devices >= 1) devices_ = devices;
+    }
+    return false;
+  }
   if (see_global_step(line, out) || see_epoch(line, out)) return true;
   const auto place = place_of(line);
   if (!place) {
@@ -320,6 +340,10 @@ void SpeedometerParser::finish(RunBuilder& out) {
   const bool alone = store_ && !several;
   for (const auto& draft : out.drafts()) {
     if (draft->count() == 0 || epochs_only_) continue;
+    if (total_batch_ && !several) {
+      draft->log.facts.global_batch_size.set(*total_batch_, FactSource::log);
+      if (devices_) draft->log.facts.world_size.set(*devices_, FactSource::log);
+    }
     if (epochs_told_ > 0 && draft.get() != speeds_run_) {
       draft->log.notices.push_back(
           {0, fmt::format("the epochs' own lines tell {:.4g} samples/sec from their first batch to "

@@ -195,5 +195,20 @@ TEST(Speedometer, ReadsR) {
   EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
 }
 
+// 400 samples a line: 8 s and 2 s of them are 80 samples/s, whatever the mean of the speeds is.
+TEST(Speedometer, TimesItsLinesByTheTotalBatchOfGluonCv) {
+  const auto runs = read_text(
+      "Namespace(batch_size=10, num_epochs=9)\nTotal batch size is set to 40 on 4 GPUs\n"
+      "Epoch[0] Batch [9]\tSpeed: 40.0 samples/sec\taccuracy=11.5\tlr=0.1\n"
+      "Epoch[0] Batch [19]\tSpeed: 50.0 samples/sec\taccuracy=11.5\tlr=0.1\n"
+      "Epoch[0] Batch [29]\tSpeed: 200.0 samples/sec\taccuracy=11.5\tlr=0.1\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[1].seconds, 8);
+  EXPECT_EQ(runs[0].records[2].seconds, 2);
+  EXPECT_EQ(runs[0].facts.sequences_per_optimizer_step(), 40);
+  EXPECT_EQ(runs[0].facts.world(), 4);
+}
+
 }  // namespace
 }  // namespace bertbench
