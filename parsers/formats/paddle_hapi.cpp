@@ -104,6 +104,7 @@ void PaddleHapiParser::begin_epoch() {
 
 bool PaddleHapiParser::see_epoch(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
+  cursor.blanks();  // a notebook's output is indented
   if (!cursor.literal("Epoch ")) return false;
   const auto epoch = cursor.integer();
   if (epoch && cursor.literal(": Early stopping")) {  // a callback's word: a wanted end

@@ -25,6 +25,10 @@
 //       eta: 0:34:46                                                 (means since the epoch began)
 //   epoch: 0, batch_id: 100, auc:0.6,  avg_reader_cost: 0.01 sec, avg_batch_cost: 0.02000 sec,
 //       avg_samples: 512.00000, ips: 25600.00000 ins/s                  (PaddleRec)
+//   [date] epoch:[  1/25 ] train step:100  loss: 3.4 ... batch_cost: 1.94236 sec,
+//       reader_cost: 1.53779 sec, ips: 32.94963 instance/sec.           (PaddleVideo)
+//   [date] END epoch:1   train loss_avg: 3.9 ... batch_cost_sum: 199.92121 sec,
+//       avg_ips: 47.69879 instance/sec.                                 (PaddleVideo)
 //   INFO:utils.utility:[Pass 0, train batch 10]   loss 21.7, acc1 0.0, lr 0.1,
 //       batch_cost 0.13110 sec, reader_cost 0.00069 sec, ips 976.32917 images/sec
 //       (models of 2020)
@@ -33,7 +37,10 @@
 // is kept as steps/s and the sequences of the job follow from batch and cards. PLSC alone prints
 // the ips of all cards. PaddleClas' two are means since the sixth batch of the epoch, the others'
 // of the batches since the line before. PaddleOCR divides a shorter interval at the end of an epoch
-// by the usual number of batches: its ips is right there, its batch_cost is not.
+// by the usual number of batches: its ips is right there, its batch_cost is not. Until 2021 it
+// counts iterations from 0 and divides the N + 1 batches in front of line N by N: the samples of
+// its first line are more than a batch. A line of PaddleVideo tells of the one batch in front of
+// it, the line that ends an epoch of all: that is the record.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -87,6 +94,7 @@ class PaddleVisionParser final : public LineParser {
   bool see_step(const Line& line, RunBuilder& out);
   void see_batch(double product, double cost, bool whole_interval, const Line& line);
   void see_setting(const Line& line);
+  bool see_epoch_end(const Line& line);
   bool counts_on(const Count& count);
   void see_mean(const Count& count, double cost, Sample& sample);
 
@@ -95,7 +103,9 @@ class PaddleVisionParser final : public LineParser {
   double time_s_ = kUnknown, wrap_s_ = 0;
   std::int64_t mean_epoch_ = -1, mean_step_ = 0;
   double mean_s_ = 0;  ///< since the epoch began
+  std::int64_t ended_epoch_ = -1;
   std::optional<std::int64_t> batch_, global_, world_;
+  bool one_batch_ = false;  ///< lines tell the time of the batch in front of them
   bool in_train_ = false, mean_ = false, all_cards_ = false, untold_length_ = false;
   bool ips_ = false;
 };
@@ -104,7 +114,7 @@ class PaddleVisionParser final : public LineParser {
 bool PaddleVisionParser::counts_on(const Count& count) {
   const bool next = count.epoch > epoch_ && run_ != nullptr && !count.of_run;
   if (next) {
-    if (count.per_epoch == 0) untold_length_ = true;
+    if (count.per_epoch == 0 && ended_epoch_ != epoch_) untold_length_ = true;
     base_ = count.per_epoch > 0 ? base_ + per_epoch_ * (count.epoch - epoch_) : step_;
   }
   const bool on = run_ == nullptr || base_ + count.step >= step_;
@@ -134,7 +144,8 @@ void PaddleVisionParser::see_mean(const Count& count, double cost, Sample& sampl
   mean_s_ = whole_s;
 }
 
-// ips x batch_cost is the batch, where the digits leave no doubt. A partial batch is smaller.
+// ips x batch_cost is the batch, where the digits leave no doubt. A partial batch is smaller, the
+// first of PaddleOCR's old lines holds more than one.
 void PaddleVisionParser::see_batch(double product, double cost, bool whole_interval,
                                    const Line& line) {
   constexpr double kHalfDigit = 6e-5;
@@ -149,6 +160,7 @@ void PaddleVisionParser::see_batch(double product, double cost, bool whole_inter
       std::abs(product - near) > doubt) {
     return;
   }
+  if (run_ == nullptr && has(line, "], iter: ") && has(line, "samples: ")) return;
   if (!batch_ || near > static_cast<double>(*batch_)) batch_ = static_cast<std::int64_t>(near);
 }
 
@@ -175,7 +187,7 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   const std::int64_t iterations = sample.step - step_;
   const bool samples = has(line, "samples: ");
   if (ips && *ips > 0)
-    see_batch(*ips * *cost, *cost, first || iterations == stride_ || !samples, line);
+    see_batch(*ips * *cost, *cost, stride_ == 0 || iterations == stride_ || !samples, line);
   if (!first && iterations > 0) stride_ = std::max(stride_, iterations);
   sample.iterations = first ? 1 : std::max<std::int64_t>(1, iterations);
   double seconds = *cost;
@@ -206,10 +218,45 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   run_->log.clock_is_wall = true;
   if (count->planned > 0) run_->planned = count->planned;
   run_->add(sample);
-  mean_ = mean_ || count->mean_of_epoch;
+  one_batch_ = one_batch_ || has(line, " instance/sec");
+  mean_ = mean_ || (count->mean_of_epoch && !one_batch_);
   all_cards_ = count->all_cards;
   step_ = sample.step;
   time_s_ = sample.time_s;
+  return true;
+}
+
+// The length of an epoch is not told, but follows from its samples: then the epoch is one record.
+bool PaddleVisionParser::see_epoch_end(const Line& line) {
+  Cursor cursor(line);
+  if (run_ == nullptr || !batch_ || !cursor.skip_past("END epoch:")) return false;
+  const auto epoch = cursor.integer();
+  cursor.blanks();
+  if (epoch != epoch_ || !cursor.literal("train ")) return false;
+  const auto seconds = number_after(line, "batch_cost_sum:");
+  const auto ips = number_after(line, " avg_ips:");
+  if (!seconds || !ips || !(*seconds > 0 && *seconds < kMostPaddle) || !(*ips > 0)) return false;
+  const double batches = *ips * *seconds / static_cast<double>(*batch_);
+  const double near = std::round(batches);
+  constexpr double kDoubt = 0.05;
+  const std::int64_t seen = step_ - base_;
+  if (!(near < kMostPaddle) || std::abs(batches - near) > kDoubt ||
+      static_cast<std::int64_t>(near) < seen) {
+    return false;
+  }
+  Sample end;
+  end.step = base_ + static_cast<std::int64_t>(near);
+  end.iterations = static_cast<std::int64_t>(near) - seen;
+  end.time_s = clock_of(line) + wrap_s_;
+  end.line = line.number;
+  end.rank = line.rank;
+  if (end.iterations > 0) run_->add(end);
+  run_->join_records_after(base_);
+  end.seconds = *seconds;
+  end.rate = near / *seconds;
+  run_->add(end);
+  step_ = end.step;
+  ended_epoch_ = epoch_;
   return true;
 }
 
@@ -237,7 +284,7 @@ void PaddleVisionParser::see_setting(const Line& line) {
 }
 
 bool PaddleVisionParser::parse(const Line& line, RunBuilder& out) {
-  if (see_step(line, out)) return true;
+  if (see_step(line, out) || see_epoch_end(line)) return true;
   Cursor last(line);
   if (run_ != nullptr && last.skip_past("[Train][Epoch ")) {
     const auto epoch = last.integer();
@@ -263,6 +310,11 @@ void PaddleVisionParser::finish(RunBuilder& out) {
       continue;
     }
     if (batch_) facts.micro_batch_size.set(*batch_, FactSource::log);
+    if (one_batch_) {
+      tell(
+          "batch_cost and ips are those of the one batch in front of the line, not of all since "
+          "the line before; where the end of an epoch tells its time, that is taken");
+    }
     if (world_ && *world_ >= 1 && *world_ < 1'000'000) {
       facts.world_size.set(*world_, FactSource::log);
     } else if (ips_) {

@@ -102,5 +102,17 @@ TEST(PaddleHapi, SampleFollowsTheCallbacksClock) {
   }
 }
 
+// A notebook indents what a cell printed.
+TEST(PaddleHapi, ReadsIndentedEpochs) {
+  const auto runs = read_text(
+      "    Epoch 1/4\n"
+      "    step  10/40 - loss: 0.2500 - AUC: 0.6250 - 2s/step\n"
+      "    step  20/40 - loss: 0.1250 - AUC: 0.6250 - 2s/step\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].time_s, 40);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -276,5 +276,52 @@ TEST(PaddleVision, ReadsTheTimesOfPaddleDetectionOf2019) {
   EXPECT_TRUE(runs[0].notices.empty()) << "there is no ips to tell of";
 }
 
+// Line 2 of the old layout holds batches 0, 1 and 2 and divides them by two.
+TEST(PaddleVision, TakesNoBatchFromTheFirstLineOfPaddleOcrs) {
+  const auto line = [](int iteration, const char* cost, const char* samples, const char* ips) {
+    return "[2021/03/01 09:52:0" + std::to_string(iteration) +
+           "] root INFO: epoch: [1/50], iter: " + std::to_string(iteration) +
+           ", lr: 0.001000, loss: 31.8, acc: 0.057, reader_cost: 0.10000 s, batch_cost: " + cost +
+           " s, samples: " + samples + ", ips: " + ips + "\n";
+  };
+  const std::string first = line(2, "3.00000", "96", "32.00000");
+  const auto runs = read_text(first + line(4, "1.00000", "64", "64.00000") +
+                              line(6, "1.00000", "64", "64.00000"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 64);
+  EXPECT_EQ(runs[0].records[1].seconds, 2);
+  EXPECT_FALSE(read_text(first).at(0).facts.micro_batch_size.known());
+}
+
+// 40 batches of 16 in 32 s, 8 s of them in front of line 32.
+TEST(PaddleVision, TakesTheEpochsOfPaddleVideoAsRecords) {
+  const auto epoch = [](int n, int minute) {
+    const std::string stamp = "[12/25 14:" + std::to_string(minute) + ":";
+    const std::string at = "] epoch:[  " + std::to_string(n) + "/2  ] train step:";
+    return stamp + "00" + at + "0    loss: 4.5 lr: 0.01 batch_cost: 4.00000 sec, reader_cost: " +
+           "3.0 sec, ips: 4.00000 instance/sec.\n" + stamp + "24" + at +
+           "32   loss: 3.5 lr: 0.01 batch_cost: 0.50000 sec, reader_cost: 0.1 sec, ips: 32.00000 " +
+           "instance/sec.\n" + stamp + "32] END epoch:" + std::to_string(n) +
+           "   train loss_avg: 3.9 avg_batch_cost: 0.45000 sec, avg_reader_cost: 0.1 sec, "
+           "batch_cost_sum: 32.00000 sec, avg_ips: 20.00000 instance/sec.\n" +
+           stamp + "50] END epoch:" + std::to_string(n) +
+           "   val loss_avg: 3.9 batch_cost_sum: 16.00000 sec, avg_ips: 20.0 instance/sec.\n";
+  };
+  const auto runs = read_text(epoch(1, 22) + epoch(2, 23));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  for (const Record& record : runs[0].records) {
+    EXPECT_EQ(record.iterations, 40);
+    EXPECT_EQ(record.seconds, 32);
+  }
+  EXPECT_EQ(runs[0].records[1].step, 80);
+  EXPECT_EQ(runs[0].records[1].time_s, 92);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 16);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("one batch"));
+  for (const Notice& notice : runs[0].notices) {
+    EXPECT_THAT(notice.text, testing::Not(testing::HasSubstr("length of an epoch")));
+  }
+}
+
 }  // namespace
 }  // namespace bertbench
