@@ -360,7 +360,7 @@ void HuggingfaceParser::conclude_json(RunDraft& draft) {
 }
 
 void HuggingfaceParser::finish(RunBuilder& out) {
-  out.facts.framework.set("pytorch", FactSource::log);
+  out.facts.framework.set(banner_.of_other() ? "paddle" : "pytorch", FactSource::log);
   conclude(out);
   banner_.conclude(out);
 }

@@ -12,7 +12,8 @@
 // 8 / 2.2591 s, though ten steps of 8 were run). Where the batch is known the two are told apart;
 // where it is not, the rate is in steps/s.
 //
-// An evaluation, and the checkpoint behind it, lies in the interval of the line that follows.
+// An evaluation, and the checkpoint behind it, lies in the interval of the line that follows. A log
+// that ends behind the banner of a training, before its first line, is one that was cut.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,6 +24,7 @@
 
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
+#include "parsers/runs/trainer_banner.h"
 #include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
 
@@ -31,7 +33,7 @@ namespace {
 
 constexpr std::string_view kAnchors[] = {
     "interval_steps_per_second: ", "train_samples_per_second: ", "eval_samples_per_second: ",
-    "distributed & accumulation) = "};
+    "distributed & accumulation) = ", TrainerBanner::kAnchor};
 
 class PaddlenlpParser final : public LineParser {
  public:
@@ -43,6 +45,7 @@ class PaddlenlpParser final : public LineParser {
   bool see_end(const Line& line, RunBuilder& out);
   void without_evaluation(Sample& sample);
 
+  TrainerBanner banner_{TrainerBanner::Of::paddlenlp};
   std::optional<double> batch_;  ///< of all cards and one optimizer step
   std::int64_t step_ = 0;
   bool too_low_ = false, undecided_ = false;
@@ -147,7 +150,8 @@ bool PaddlenlpParser::see_end(const Line& line, RunBuilder& out) {
   const auto seconds = number_after(line, "train_runtime:");
   const auto samples = number_after(line, "train_samples_per_second:");
   RunDraft* run = out.open(WorkKind::training);
-  if (!seconds || !samples || run == nullptr) return false;
+  if (!seconds || !samples || (run == nullptr && !banner_.stands())) return false;
+  if (run == nullptr) run = &out.run(WorkKind::training, line.number);
   run->log.summary = Stated{*samples, RateUnit::sequences_per_second, line.number};
   run->log.totals.training_s = *seconds;
   run->ended_well = true;
@@ -162,11 +166,12 @@ bool PaddlenlpParser::parse(const Line& line, RunBuilder& out) {
     if (value && *value >= 1 && *value < 1'000'000'000'000) batch_ = static_cast<double>(*value);
     return false;
   }
-  return see_interval(line, out) || see_end(line, out);
+  return banner_.see(line) || see_interval(line, out) || see_end(line, out);
 }
 
 void PaddlenlpParser::finish(RunBuilder& out) {
   out.facts.framework.set("paddle", FactSource::log);
+  banner_.conclude(out);
   for (const auto& draft : out.drafts()) {
     if (draft->log.kind != WorkKind::training || draft->count() == 0) continue;
     if (const auto held = left_out_ + shortened_; held > 0) {

@@ -12,12 +12,12 @@ bool TrainerBanner::see(const Line& line) {
   };
   if (has(kDone)) {
     line_ = 0;
-    return !paddle_;
+    return !other_;
   }
   if (!has(kAnchor)) return false;
-  paddle_ = paddle_ || has("INFO] - ");
-  if (!paddle_) line_ = line.number;
-  return !paddle_;
+  other_ = other_ || has("INFO] - ") != (of_ == Of::paddlenlp);
+  if (!other_) line_ = line.number;
+  return !other_;
 }
 
 void TrainerBanner::conclude(RunBuilder& out) const {

@@ -130,5 +130,35 @@ TEST(Paddlenlp, ThinnedLinesDoNotCountStepsWhoseTimeIsNotTold) {
   EXPECT_NEAR(runs[0].records[1].printed_rate, 80 / 1.5503, 1e-6);
 }
 
+constexpr const char* kBanner =
+    "[2023-04-14 20:52:47,097] [    INFO] - ***** Running training *****\n"
+    "[2023-04-14 20:52:47,097] [    INFO] -   Instantaneous batch size per device = 12\n"
+    "[2023-04-14 20:52:47,098] [    INFO] -   Gradient Accumulation steps = 2\n";
+
+TEST(Paddlenlp, ABannerThatNothingFollowsIsACutLog) {
+  const auto cut = read_text(kBanner);
+  ASSERT_EQ(cut.size(), 1u);
+  EXPECT_EQ(cut[0].format, "paddlenlp");
+  EXPECT_EQ(cut[0].outcome.status, Status::truncated);
+  EXPECT_EQ(cut[0].facts.micro_batch_size.value, 12);
+  const auto failed = read_text(std::string(kBanner) +
+                                "Traceback (most recent call last):\n"
+                                "  File \"run.py\", line 7, in <module>\n    main()\n"
+                                "ValueError: (InvalidArgument) shapes differ\n");
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0].outcome.status, Status::error);
+  EXPECT_EQ(read_text(std::string(kBanner) + interval(10, "2.0", "40.0", "5.0")).size(), 1u);
+}
+
+TEST(Paddlenlp, ABannerAndTheClosingLineAreAWholeRun) {
+  const auto runs = read_text(
+      std::string(kBanner) +
+      "[2023-04-14 20:54:27,098] [    INFO] - train_runtime: 100.0, train_samples_per_second: "
+      "48.0, train_steps_per_second: 2.0, train_loss: 0.5\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_EQ(runs[0].summary->value, 48);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -67,10 +67,12 @@ TEST(TrainerRuns, ABannerThatNothingFollowsIsACutLog) {
 }
 
 TEST(TrainerRuns, TheSameBannerOfPaddleNlpIsNotTheTrainers) {
-  EXPECT_TRUE(read_text("[2023-04-14 20:52:47,097] [    INFO] - ***** Running training *****\n"
-                        "[2023-04-14 20:52:47,097] [    INFO] -   Instantaneous batch size per "
-                        "device = 12\n")
-                  .empty());
+  const auto runs = read_text(
+      "[2023-04-14 20:52:47,097] [    INFO] - ***** Running training *****\n"
+      "[2023-04-14 20:52:47,097] [    INFO] -   Instantaneous batch size per device = 12\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "paddlenlp");
+  EXPECT_EQ(runs[0].facts.framework.value, "paddle");
 }
 
 TEST(TrainerRuns, ABannerWithAFailureBehindItTellsTheFailure) {
