@@ -1,6 +1,8 @@
 // FactRules: how a job was launched, and its switches of half precision.
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "parsers/core/text.h"
@@ -21,6 +23,22 @@ bool dated_since_bf16(const Line& line) {
   if (!cursor.integer() || !cursor.literal("/")) return false;
   const auto year = cursor.integer();
   return year && *year >= 2022 && *year < 10'000;
+}
+
+// What stands behind --nnodes, no number where that is a variable or a range; nullopt: no such
+// option. A range of one number ("2:2") is that number.
+std::optional<std::string_view> node_argument(std::string_view text) {
+  constexpr std::string_view kName = "nnodes";
+  const auto at = text.find(kName);
+  if (at == std::string_view::npos) return std::nullopt;
+  const auto begin = text.find_first_not_of(" =:,\"'", at + kName.size());
+  if (begin == std::string_view::npos) return std::string_view();
+  const std::string_view value =
+      text.substr(begin, text.find_first_of(" \t\"',)}];\\", begin) - begin);
+  const auto colon = value.find(':');
+  const bool one =
+      colon != std::string_view::npos && value.substr(0, colon) == value.substr(colon + 1);
+  return one ? value.substr(0, colon) : value;
 }
 
 }  // namespace
@@ -187,16 +205,34 @@ void FactRules::see_launcher(const Line& line) {
     const auto ranks = argument(line.text, name);
     if (!ranks || !count(*ranks)) continue;
     state(line, Key::gpus_per_node, *ranks);
-    // Both launchers run on one node unless they are told otherwise.
-    const auto nodes = argument(line.text, "nnodes");
-    state(line, Key::nodes, nodes && count(*nodes) ? *nodes : std::string_view("1"));
+    // Both launchers run on one node unless they are told otherwise; "--nnodes=$NODES" and
+    // "--nnodes=1:4" tell no number.
+    const auto nodes = node_argument(line.text);
+    if (nodes && count(*nodes)) {
+      state(line, Key::nodes, *nodes);
+    } else if (!nodes) {
+      state(line, Key::nodes, "1");
+    }
   }
   see_paddle_launch(line);
   see_command(line);
-  if (has(line, "n_gpu: 1") && has(line, "distributed training: False")) {
-    state(line, Key::gpus_per_node, "1");
-    state(line, Key::nodes, "1");
-  }
+  see_process(line);
+}
+
+// "device: cuda n_gpu: 4, distributed training: False": one process drives them all and divides its
+// batch among them. The first scripts write no colons.
+void FactRules::see_process(const Line& line) {
+  if (!has(line, "distributed training: False") && !has(line, "distributed training False")) return;
+  Cursor cursor(line);
+  if (!cursor.skip_past("n_gpu")) return;
+  cursor.literal(":");
+  cursor.blanks();
+  const auto gpus = cursor.integer();
+  if (!gpus || *gpus < 1 || *gpus > 1024) return;
+  const std::string count = std::to_string(*gpus);
+  state(line, Key::gpus_per_node, count);
+  state(line, Key::nodes, "1");
+  state(line, Key::process_gpus, count);
 }
 
 }  // namespace bertbench

@@ -96,6 +96,14 @@ TEST(Facts, CommandLinesOfLaunchersTellWorldAndPrecision) {
        "fp16"},
       {"Selected optimization level O0:  Pure FP32 training.\n", 0, 0, 0, ""},
       {"usage: a.py [--fp16] [--bf16]\n", 0, 0, 0, ""},
+      // A shell function as bash prints it, and torchrun's elastic range.
+      {"    torchrun --nproc_per_node=4 --nnodes=\"${NODES:-3}\" --node_rank=\"$RANK\" a.py\n", 0,
+       4, 0, ""},
+      {"+ torchrun --nproc_per_node 4 --nnodes=$NODES a.py\n", 0, 4, 0, ""},
+      {"+ torchrun --nproc-per-node 4 --nnodes 1:6 a.py\n", 0, 4, 0, ""},
+      {"+ torchrun --nproc-per-node 4 --nnodes 3:3 a.py\n", 3, 4, 12, ""},
+      {"['torchrun', '--nnodes', '2', '--nproc_per_node', '4', 'a.py']\n", 2, 4, 8, ""},
+      {"+ torchrun --nproc_per_node 4 a.py\n", 1, 4, 4, ""},
   };
   for (const Launch& launch : launches) {
     const Facts facts = run_behind(launch.lines).facts;
