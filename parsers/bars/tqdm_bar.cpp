@@ -155,19 +155,45 @@ std::string_view description_before(std::string_view text, std::size_t floor, st
 constexpr std::size_t kLongestPostfix = 4096;
 constexpr std::size_t kLongestClock = 128;  // "[1000:00:00<2000:00:00, 12.34"
 
+// "loss 1.5", "Loss: 1.5", "train_loss=1.5" of scripts that write the postfix as a text; not the
+// loss of a validation, nor "loss_scale".
+std::optional<double> loss_in_words(std::string_view postfix) {
+  for (auto at = postfix.find("oss"); at != std::string_view::npos;
+       at = postfix.find("oss", at + 1)) {
+    if (at == 0 || (postfix[at - 1] != 'l' && postfix[at - 1] != 'L')) continue;
+    const auto comma = postfix.rfind(',', at);
+    const auto begin = comma == std::string_view::npos ? 0 : comma;
+    const std::string_view front = postfix.substr(begin, at - begin);
+    const auto says = [&](std::string_view what) { return front.find(what) != front.npos; };
+    if (says("val") || says("Val") || says("VAL") || says("test") || says("dev")) continue;
+    Cursor cursor(postfix.substr(at + 3), false);
+    const bool blank = cursor.literal(" ");
+    cursor.blanks();
+    if (!cursor.literal(":") && !cursor.literal("=") && !blank) continue;
+    cursor.blanks();
+    if (const auto loss = cursor.number()) return loss;
+  }
+  return std::nullopt;
+}
+
 void read_loss(std::string_view text, std::size_t from, std::size_t close, TqdmBar& bar) {
+  if (close == std::string_view::npos) return;
   const std::string_view postfix = text.substr(from, std::min(close - from, kLongestPostfix));
   auto at = postfix.find("loss=");
   // Lightning shows the validation's beside the training's.
   while (at != std::string_view::npos && postfix.substr(0, at).ends_with("val_")) {
     at = postfix.find("loss=", at + 1);
   }
-  if (at == std::string_view::npos || close == std::string_view::npos) return;
-  Cursor cursor(postfix.substr(at + 5), false);
-  if (const auto loss = cursor.number()) {
-    bar.loss = *loss;
-    bar.has_loss = true;
+  std::optional<double> loss;
+  if (at != std::string_view::npos) {
+    Cursor cursor(postfix.substr(at + 5), false);
+    loss = cursor.number();
+  } else if (!postfix.empty()) {
+    loss = loss_in_words(postfix);
   }
+  if (!loss) return;
+  bar.loss = *loss;
+  bar.has_loss = true;
 }
 
 // "Training loss: 3.05e+00 lr: 6.25e-05", "Epoch 1, loss=0.3"

@@ -26,6 +26,13 @@ bool UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar) {
   return true;
 }
 
+void UnnamedBars::see_other(const TqdmBar& bar, std::int64_t line) {
+  if (!(bar.elapsed_s > longest_other_.elapsed_s)) return;
+  longest_other_.elapsed_s = bar.elapsed_s;
+  longest_other_.line = line;
+  if (longest_other_.name != bar.description) longest_other_.name = bar.description;
+}
+
 RunDraft* UnnamedBars::longest_since(std::int64_t line) const {
   const Bar* longest = nullptr;
   for (const Bar& bar : bars_) {
@@ -81,13 +88,29 @@ void UnnamedBars::discard_copies() {
   }
 }
 
+// A log whose only long bar has a name of its own ("SFT", "Reformer") may be that of a training.
+void UnnamedBars::tell_other(RunBuilder& out) const {
+  constexpr double kLong = 30;
+  constexpr std::size_t kName = 60;
+  if (longest_other_.elapsed_s < kLong || !out.drafts().empty()) return;
+  const std::int64_t line = longest_other_.line;
+  out.extra(WorkKind::training, line)
+      .log.notices.push_back({line,
+                              "no bar says that it is of training: none was taken, not even "
+                              "the longest, named '" +
+                                  longest_other_.name.substr(0, kName) + "'"});
+}
+
 RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
   discard_copies();
   std::vector<Bar*> left;
   for (Bar& bar : bars_) {
     if (!bar.draft->discard) left.push_back(&bar);
   }
-  if (left.empty()) return nullptr;
+  if (left.empty()) {
+    tell_other(out);
+    return nullptr;
+  }
   Bar* longest = left.front();
   for (Bar* bar : left) {
     if (std::pair(bar->elapsed_s, bar->draft->count()) >

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "parsers/bars/tqdm_bar.h"
@@ -22,6 +23,8 @@ class UnnamedBars {
   /// A redraw of the newest bar that fills `draft`. False while a copy of it could still tell
   /// something: whether the bar was written over.
   bool update(const RunDraft& draft, const TqdmBar& bar);
+  /// A redraw of a bar whose name says nothing of training and that shows no loss.
+  void see_other(const TqdmBar& bar, std::int64_t line);
 
   /// Of the bars that began behind `line`, the one that ran longest: what is stated about a run is
   /// about its training, though an evaluation may have drawn since.
@@ -42,8 +45,15 @@ class UnnamedBars {
     WrittenOver written;
   };
   void discard_copies();
+  void tell_other(RunBuilder& out) const;
 
   std::vector<Bar> bars_;
+  struct Other {
+    std::string name;
+    double elapsed_s = 0;
+    std::int64_t line = 0;
+  };
+  Other longest_other_;
 };
 
 }  // namespace bertbench

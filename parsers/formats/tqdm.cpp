@@ -253,7 +253,7 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
     outer_ = {bar.done, bar.total, bar.elapsed_s, bar.seconds_per_iteration, true};
     return;
   }
-  if (role == BarRole::other || known.track == nullptr) return;
+  if (role == BarRole::other || known.track == nullptr) return unnamed_.see_other(bar, line.number);
   Track& track = *known.track;
   if (start_over(known, bar, out)) return;
   if (role == BarRole::unnamed && track.draft == nullptr) {

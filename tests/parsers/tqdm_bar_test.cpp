@@ -58,6 +58,21 @@ TEST(TqdmBar, EndsAnywhere) {
   }
 }
 
+TEST(TqdmBar, ReadsTheLossOfAPostfixThatIsAText) {
+  const auto of = [](const std::string& postfix) {
+    return bars_of("SFT: 5%|5 | 10/200 [00:03<01:00,  3.10it/s, " + postfix + "]").at(0);
+  };
+  for (const char* text : {"loss 1.25", "Loss: 1.25", "lr 1e-5, loss: 1.25", "total_loss = 1.25",
+                           "val_loss=3.5, Loss=1.25", "loss_scale=2, train_loss: 1.25"}) {
+    EXPECT_TRUE(of(text).has_loss) << text;
+    EXPECT_EQ(of(text).loss, 1.25) << text;
+  }
+  for (const char* text : {"val loss 1.25", "eval_loss: 1.25", "loss_scale=2", "loss: n", "lossy 3",
+                           "oss: 3", "loss", "loss "}) {
+    EXPECT_FALSE(of(text).has_loss) << text;
+  }
+}
+
 TEST(TqdmBar, CountsWhatItsUnitSays) {
   const auto batches = bars_of("Training:   3%|3| 32/1000 [00:08<04:02,  4.00batch/s, loss=1.968]");
   ASSERT_EQ(batches.size(), 1u);

@@ -206,9 +206,27 @@ TEST(Tqdm, TakesABarOfAnotherNameForTrainingWhenItShowsALoss) {
   const auto runs = bars(", loss=0.5");
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].records.size(), 2u);
+  // A script may write the postfix as a text.
+  const auto words = bars(", loss 0.5000");
+  ASSERT_EQ(words.size(), 1u);
+  EXPECT_EQ(words[0].records.size(), 2u);
   const auto unknown = bars("");
   ASSERT_EQ(unknown.size(), 1u);
   EXPECT_EQ(unknown[0].outcome.status, Status::no_data);
+}
+
+TEST(Tqdm, SaysThatALongBarOfAnotherNameWasNotTaken) {
+  const auto runs = read_text("Distil: 100%|##| 90/90 [03:00<00:00,  2.00s/it]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].notices.size(), 1u);
+  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("named 'Distil'"));
+  const auto beside = read_text(
+      "Tokenizing: 100%|##| 90/90 [03:00<00:00,  2.00s/it]\n"
+      "Epoch 1: 100%|##| 20/20 [00:20<00:00,  1.00it/s]\n");
+  ASSERT_EQ(beside.size(), 1u);
+  for (const Notice& notice : beside[0].notices) {
+    EXPECT_THAT(notice.text, testing::Not(testing::HasSubstr("named")));
+  }
 }
 
 // Hugging Face's run_mlm_flax.py: desc="Epoch ... " around desc="Training..." and "Evaluating ...".
