@@ -32,6 +32,7 @@ namespace {
 constexpr std::string_view kAnchors[] = {"SamplesPerSec=",
                                          "OVERFLOW! Rank 0",
                                          "Grad overflow on iteration",
+                                         ", skipped=",
                                          "exits successfully.",
                                          "Samples/sec: ",
                                          "|act_loss: ",
@@ -120,6 +121,7 @@ class DeepspeedParser final : public LineParser {
   std::vector<RunDraft*> pipes_;  ///< of "steps:" lines
   RunDraft* chat_ = nullptr;      ///< DeepSpeed-Chat's lines of steps 1 and 2
   std::int64_t skipped_ = 0;
+  std::int64_t counted_ = 0;  ///< "step=1840, skipped=20, lr=...": the engine's own count
   std::set<std::int64_t> overflows_;
   bool ended_ = false;
   /// Megatron-DeepSpeed tells time and global batch of the same steps: its lines speak for the log.
@@ -330,6 +332,9 @@ bool DeepspeedParser::parse(const Line& line, RunBuilder& out) {
   } else if (const auto at = integer_after(line, "Grad overflow on iteration ");
              at && overflows_.size() < 1'000'000) {
     overflows_.insert(*at);  // each rank says it
+  } else if (const auto count = integer_after(line, ", skipped=");
+             count && *count >= 0 && find_text(line.text, " step=") != std::string_view::npos) {
+    counted_ = std::max(counted_, std::min<std::int64_t>(*count, 1'000'000'000));
   } else if (find_text(line.text, "exits successfully.") != std::string_view::npos) {
     ended_ = true;
     for (const auto& draft : out.drafts()) draft->last_line = line.number;
@@ -344,7 +349,7 @@ void DeepspeedParser::finish(RunBuilder& out) {
   for (RunDraft* pipe : pipes_) pipe->discard = beside_megatron_ || most_engines_ > 0;
   const auto shown =
       std::ranges::count_if(out.drafts(), [](const auto& draft) { return !draft->discard; });
-  const auto skipped = std::max(skipped_, static_cast<std::int64_t>(overflows_.size()));
+  const auto skipped = std::max({skipped_, counted_, static_cast<std::int64_t>(overflows_.size())});
   for (const auto& draft : out.drafts()) {
     draft->ended_well = ended_;
     if (draft.get() == end_to_end_) continue;

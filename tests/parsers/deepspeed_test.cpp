@@ -37,6 +37,19 @@ TEST(Deepspeed, ReadsGlobalStepsClockAndBothRates) {
   EXPECT_EQ(run.outcome.status, Status::completed);
 }
 
+TEST(Deepspeed, TakesTheEnginesOwnCountOfSkippedSteps) {
+  const auto runs = read_text(
+      "Grad overflow on iteration 3\n"
+      "[2024-01-05 10:00:07,000] [INFO] [logging.py:96:log_dist] [Rank 0] step=20, skipped=7, "
+      "lr=[1e-05], mom=[(0.9, 0.95)]\n" +
+      timer(7, "epoch=0/micro_step=20/global_step=20",
+            "RunningAvgSamplesPerSec=46.8, CurrSamplesPerSec=46.3") +
+      timer(14, "epoch=0/micro_step=40/global_step=40",
+            "RunningAvgSamplesPerSec=46.5, CurrSamplesPerSec=46.4"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].totals.skipped_steps, 7);
+}
+
 TEST(Deepspeed, CountsMicroStepsOfOldReleasesOnOverEpochs) {
   const auto runs =
       read_text(timer(0, "0/10", "SamplesPerSec=12.5") + timer(1, "0/20", "SamplesPerSec=12.6") +
