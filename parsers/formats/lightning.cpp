@@ -85,11 +85,21 @@ class LightningParser final : public TableParser {
 
  private:
   bool see_row(const Line& line, RunBuilder& out);
+  void see_epoch(std::int64_t step, double seconds, bool from_start, RunDraft& draft,
+                 const Line& line);
   bool see_bar(const Line& line, RunBuilder& out);
   bool see_nemo(const Line& line, RunBuilder& out);
 
+  /// Epochs whose seconds a table tells. How many steps the first one had is known only of epoch 0.
+  struct Epochs {
+    std::int64_t first_step = -1;  ///< at the end of the first
+    bool from_start = false;
+    double later_s = 0;  ///< of the others
+  };
+
   NemoBar nemo_;
   std::optional<Columns> columns_;
+  Epochs epochs_;
   std::int64_t bar_epoch_ = -1, bar_done_ = 0, base_ = 0;
   double bar_s_ = 0, base_s_ = 0;
   bool barred_ = false, clocked_ = false, tabled_ = false;
@@ -115,11 +125,8 @@ bool LightningParser::see_row(const Line& line, RunBuilder& out) {
   const auto rate =
       cell(columns_->job_rate != Columns::kNone ? columns_->job_rate : columns_->device_rate);
   if (const auto seconds = cell(columns_->epoch_time); seconds && *seconds > 0) {
-    RunDraft& draft = out.run(WorkKind::training, line.number);
-    Totals& totals = draft.log.totals;
-    totals.training_s = totals.training_s.value_or(0) + *seconds;
-    totals.iterations = sample.step;
-    draft.last_line = line.number;
+    const bool from_start = cell(columns_->epoch).value_or(-1) == 0;
+    see_epoch(sample.step, *seconds, from_start, out.run(WorkKind::training, line.number), line);
   }
   // A row of train/time without train/batches is the validation's share of the clock.
   const bool timed = batches && time;
@@ -128,6 +135,7 @@ bool LightningParser::see_row(const Line& line, RunBuilder& out) {
   if (open != nullptr && open->goes_back(sample)) {
     out.close(WorkKind::training);
     open = nullptr;
+    epochs_ = {};
   }
   RunDraft& draft = out.run(WorkKind::training, line.number);
   draft.own_facts = true;
@@ -156,6 +164,27 @@ bool LightningParser::see_row(const Line& line, RunBuilder& out) {
   }
   draft.add(sample);
   return true;
+}
+
+void LightningParser::see_epoch(std::int64_t step, double seconds, bool from_start, RunDraft& draft,
+                                const Line& line) {
+  draft.last_line = line.number;
+  Totals& totals = draft.log.totals;
+  if (epochs_.first_step < 0) {
+    epochs_.first_step = step;
+    epochs_.from_start = from_start;
+    if (!from_start) return;
+    totals.training_s = seconds;
+    totals.iterations = step;
+    return;
+  }
+  epochs_.later_s += seconds;
+  const std::int64_t steps = step - epochs_.first_step;
+  totals.training_s = totals.training_s.value_or(0) + seconds;
+  totals.iterations = epochs_.from_start ? step : steps;
+  if (steps <= 0) return;
+  draft.log.summary = Stated{static_cast<double>(steps) / epochs_.later_s,
+                             RateUnit::iterations_per_second, line.number};
 }
 
 // "Epoch 2/2  ━━━━━ 40/40 0:00:02 • 0:00:00 16.82it/s v_num: 0.000 train_loss: 1.1"
@@ -270,6 +299,7 @@ bool LightningParser::parse(const Line& line, RunBuilder& out) {
     if (auto header = read_header(line.text)) {
       if (columns_) out.close(WorkKind::training);
       columns_ = header;
+      epochs_ = {};
       tabled_ = true;
       return true;
     }
@@ -288,7 +318,9 @@ void LightningParser::finish(RunBuilder& out) {
             {0, "the table has no clock: no throughput can be had from it"});
       } else if (!clocked_) {
         draft->log.notices.push_back(
-            {0, "the table has no clock but epoch_time: the rate is that of whole epochs"});
+            {0,
+             "the table has no clock but epoch_time: the rate is that of whole epochs, without the "
+             "first of several"});
       }
     }
     if (barred_) {

@@ -118,6 +118,29 @@ TEST(Lightning, TableWithoutAClockSaysThatThereIsNoThroughput) {
   EXPECT_THAT(notices_of(runs[0]), testing::HasSubstr("no throughput can be had"));
 }
 
+TEST(Lightning, SecondsOfWholeEpochsGiveARateWithoutTheFirst) {
+  const std::string head = "epoch,epoch_time,step,train_loss\n";
+  const std::string later =
+      "2,,249,2.0\n2,10.0,299,\n"
+      "3,,349,1.9\n3,10.0,399,\n";
+  const auto whole = read_text(head + "0,,49,2.5\n0,50.0,99,\n1,,149,2.2\n1,10.0,199,\n" + later);
+  ASSERT_EQ(whole.size(), 1u);
+  ASSERT_TRUE(whole[0].summary);
+  EXPECT_DOUBLE_EQ(whole[0].summary->value, 10);  // steps per second
+  EXPECT_EQ(whole[0].totals.iterations, 400);
+  EXPECT_EQ(whole[0].totals.training_s, 80);
+  EXPECT_THAT(notices_of(whole[0]), testing::HasSubstr("without the first"));
+  // How many steps the first epoch of a table that goes on with a run had is not told.
+  const auto resumed = read_text(head + later);
+  ASSERT_EQ(resumed.size(), 1u);
+  EXPECT_DOUBLE_EQ(resumed[0].summary->value, 10);
+  EXPECT_EQ(resumed[0].totals.iterations, 100);
+  EXPECT_EQ(resumed[0].totals.training_s, 10);
+  const auto one = read_text(head + "0,,49,2.5\n0,50.0,99,\n");
+  EXPECT_FALSE(one.at(0).summary);
+  EXPECT_EQ(one.at(0).totals.training_s, 50);
+}
+
 TEST(Lightning, DevicesRateIsNotTheJobs) {
   const std::string rows = "0,9,10,100.0,320,3.2,2.5\n0,19,20,100.0,640,6.4,2.4\n";
   const std::string head =
@@ -202,8 +225,8 @@ TEST(LightningBar, SaysThatItReachedItsStepsWhereTheBarDoesNot) {
 TEST(Lightning, NemosBarTellsTheTimeOfAStepWhereOthersTellARate) {
   std::string text = "Sanity Checking DataLoader 0:   0%|          | 0/2 [00:00<?]\n";
   for (int done = 2; done < 9; ++done) {
-    text += "\rEpoch 0: :   0%|          | " + std::to_string(done) + "/300 [00:" +
-            std::to_string(10 + 2 * done) + "<09:50, v_num=, reduced_train_loss=10." +
+    text += "\rEpoch 0: :   0%|          | " + std::to_string(done) +
+            "/300 [00:" + std::to_string(10 + 2 * done) + "<09:50, v_num=, reduced_train_loss=10." +
             std::to_string(done) + ", global_step=" + std::to_string(done - 2) +
             ".000, consumed_samples=" + std::to_string(96 * (done - 1)) +
             ".0, train_step_timing in s=2.010]";
