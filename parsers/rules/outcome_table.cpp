@@ -81,12 +81,19 @@ constexpr OutcomeRule kRules[] = {
     {"Fatal Python error", "", "", Status::error, kNamed},
     {"Bus error", "", "", Status::error, kNamed},
     {"CUDA error: ", "", "", Status::error, kNamed},
+    {" ERROR] at file ", "", "", Status::error, kNamed},  // llm.c: CUDA, CUDNN, NCCL, MPI
+    {"[cuBLAS ERROR]: ", "", "", Status::error, kNamed},
     {"illegal memory access was encountered", "", "", Status::error, kNamed},
     {"uncorrectable ECC error", "", "", Status::error, kNamed},
     {"No space left on device", "", "", Status::error, kNamed},
     {".py: error: ", "", "", Status::error, kNamed},  // argparse
     {"EnforceNotMet", "", "", Status::error, kNamed},
     {"MPI_ABORT was invoked", "", "", Status::error, kSignal},
+    // What wandb and swanlab saw of the process that they watched.
+    {"W&B process to finish", "(failed ", "", Status::error, kSignal},
+    {"wandb: Program failed with code ", "", "", Status::error, kSignal, Reading::exit_code},
+    {"swanlab: Error happened while training", "", "", Status::error, kSignal},
+    {"Error in sys.excepthook", "", "", Status::error, kSignal},
     {"exited with non-zero status", "", "", Status::error, kSignal},
     {"returned a non-zero exit code", "", "", Status::error, kSignal},
     {"a non-zero exit code. Per user-direction", "", "", Status::error, kSignal},
@@ -145,6 +152,11 @@ constexpr OutcomeRule kRules[] = {
     {"User defined signal ", "", "", Status::killed, kSignal},  // a warning of Slurm's or LSF's
     {"eceived SIGTERM", "", "", Status::killed, kSignal},
     {"eceived SIGINT", "", "", Status::killed, kSignal},
+    {"Termination signal` is detected", "", "", Status::killed, kSignal},  // Paddle
+    // glog's handler: "*** SIGFPE (@0x8d4166) received by PID 6739 ..."
+    {" received by PID ", "*** SIGTERM", "", Status::killed, kSignal},
+    {" received by PID ", "*** SIGINT", "", Status::killed, kSignal},
+    {" received by PID ", "*** SIG", "", Status::error, kSignal},
     {"signal 15", "", "", Status::killed, kSignal},
     {"ignal: Killed", "", "", Status::killed, kSignal},
     {"signal 9 (Killed)", "", "", Status::killed, kSignal},

@@ -54,6 +54,16 @@ TEST(OutcomeTable, TellsHowRunsEnd) {
       {"Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting "
        "run.\n",
        Status::nan, "loss scale"},
+      // glog's handler of signals, as Paddle prints it.
+      {"FatalError: `Termination signal` is detected by the operating system.\n"
+       "  [SignalInfo: *** SIGTERM (@0x1f3) received by PID 700 (TID 0x7f00) from PID 499 ***]\n",
+       Status::killed, "Termination"},
+      {"ValueError: operands could not be broadcast\n"
+       "FatalError: `Termination signal` is detected by the operating system.\n",
+       Status::error, "broadcast"},
+      {"*** SIGFPE (@0x8d41) received by PID 700 (TID 0x7f00) from PID 92; stack trace: ***\n"
+       "    @     0x7f7837f00530 execute_native_thread_routine\n",
+       Status::error, "SIGFPE"},
       // One rank fails, torchrun ends the others by SIGTERM: the run failed, nobody killed it.
       {"WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 59460 closing signal "
        "SIGTERM\n"
