@@ -24,6 +24,7 @@ struct FactRules::Stated {
   void tell_ranks(RunDraft& run, const std::optional<Statement>& communicator) const;
   void tell_names(Facts& facts) const;
   void tell_batches(RunDraft& run) const;
+  [[nodiscard]] std::optional<std::int64_t> per_gpu(std::optional<std::int64_t> batch) const;
   void tell_batch_argument(RunLog& log) const;
   void tell_loader_batch(RunLog& log) const;
 };
@@ -73,9 +74,15 @@ void FactRules::Stated::tell_names(Facts& facts) const {
   name(facts.framework, Key::framework);
 }
 
+// A script's batch, of which each of its process's GPUs has a part.
+std::optional<std::int64_t> FactRules::Stated::per_gpu(std::optional<std::int64_t> batch) const {
+  const std::int64_t gpus = number(Key::process_gpus).value_or(1);
+  return batch && *batch % gpus == 0 ? std::optional(*batch / gpus) : std::nullopt;
+}
+
 // The argument of scripts that divide it by the accumulation, against what others say of a device.
 void FactRules::Stated::tell_batch_argument(RunLog& log) const {
-  const auto argument = number(Key::batch_argument);
+  const auto argument = per_gpu(number(Key::batch_argument));
   if (!argument) return;
   Fact<std::int64_t>& micro = log.facts.micro_batch_size;
   const std::int64_t accumulation = log.facts.gradient_accumulation_steps.value.value_or(1);
@@ -114,6 +121,7 @@ void FactRules::Stated::tell_batches(RunDraft& run) const {
   Facts& facts = run.log.facts;
   set(facts.gradient_accumulation_steps, number(Key::accumulation));
   set(facts.micro_batch_size, number(Key::micro_batch));
+  set(facts.micro_batch_size, per_gpu(number(Key::script_batch)));
   tell_batch_argument(run.log);
   tell_loader_batch(run.log);
   if (const auto batch = number(Key::tf_batch)) {

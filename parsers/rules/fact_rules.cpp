@@ -25,6 +25,7 @@ constexpr std::string_view kAnchors[] = {"train_batch_size",
                                          "nproc_per_node",
                                          "nproc-per-node",
                                          "n_gpu: ",
+                                         " n_gpu ",
                                          "+ num_gpus=",
                                          "+ precision=",
                                          "+ bert_model=",
@@ -225,7 +226,7 @@ void FactRules::see_arguments(const Line& line) {
   // TensorFlow's is of all devices or of one, by script.
   const bool tensorflow = has(line, "INFO:tensorflow:") || has(line, ".py:");
   if (!has(line, "Instantaneous"))
-    after(tensorflow ? Key::tf_batch : Key::micro_batch, "Batch size");
+    after(tensorflow ? Key::tf_batch : Key::script_batch, "Batch size");
   after(Key::micro_batch, "Instantaneous batch size per device");
   after(Key::global_batch, "distributed & accumulation)");
   after(Key::accumulation, "Gradient Accumulation steps");

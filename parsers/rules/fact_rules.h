@@ -34,6 +34,8 @@ class FactRules {
   enum class Key {
     batch_argument,  ///< divided by the accumulation in NVIDIA's and the first Hugging Face scripts
     micro_batch,
+    script_batch,  ///< "Batch size = 32" of a script: of all GPUs that its process drives
+    process_gpus,  ///< GPUs of one process (torch's DataParallel)
     global_batch,
     tf_batch,  ///< of all devices, or of each: TensorFlow scripts differ
     accumulation,
@@ -66,6 +68,7 @@ class FactRules {
   void see_communicator(const Line& line);
   void see_bert_train(const Line& line);
   void see_launcher(const Line& line);
+  void see_process(const Line& line);
   void see_paddle_launch(const Line& line);
   void see_command(const Line& line);
   void see_announcement(const Line& line);
