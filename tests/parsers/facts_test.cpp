@@ -46,6 +46,33 @@ TEST(Facts, SixteenBitsThatAreOffSayFp32OnlyBeforeTheTrainersBf16) {
   EXPECT_EQ(run_behind(since + "bf16=True,\nfp16=False,\n").facts.precision.value, "bf16");
 }
 
+// Scripts from 2018 on under torch's DataParallel: the batch is that of all GPUs of the process.
+TEST(Facts, OneProcessDividesItsBatchAmongItsGpus) {
+  const std::string stamp = "11/20/2018 10:00:00 - INFO - __main__ -   ";
+  const std::string batch =
+      stamp + "***** Running training *****\n" + stamp + "  Batch size = 24\n";
+  const Facts old =
+      run_behind(stamp + "device cuda n_gpu 4, distributed training False\n" + batch).facts;
+  EXPECT_EQ(old.micro_batch_size.value, 6);
+  EXPECT_EQ(old.world(), 4);
+  const Facts one =
+      run_behind(stamp + "device: cuda n_gpu: 1, distributed training: True\n" + batch).facts;
+  EXPECT_EQ(one.micro_batch_size.value, 24);
+  EXPECT_FALSE(one.world()) << "one of how many processes is not told";
+  const Facts argument =
+      run_behind("run.py --train_batch_size=24\n" + stamp +
+                 "device: cuda n_gpu: 4, distributed training: False, 16-bits training: False\n")
+          .facts;
+  EXPECT_EQ(argument.micro_batch_size.value, 6);
+  const Facts trainer =
+      run_behind(
+          "Process rank: -1, device: cuda:0, n_gpu: 4distributed training: False, 16-bits "
+          "training: False\n***** Running training *****\n"
+          "  Instantaneous batch size per device = 24\n")
+          .facts;
+  EXPECT_EQ(trainer.micro_batch_size.value, 24) << "the Trainer tells that of one GPU";
+}
+
 TEST(Facts, GpusAreCountedAsTheyAreListed) {
   const RunLog torch = run_behind("GPU 0: NVIDIA A100-SXM4-80GB\nGPU 1: NVIDIA A100-SXM4-80GB\n");
   EXPECT_EQ(version(torch, "gpu"), "NVIDIA A100-SXM4-80GB");
