@@ -20,12 +20,14 @@ constexpr std::string_view kThread = "Exception in thread ";           // the ot
 constexpr std::string_view kChain = " above exception";                // between chained tracebacks
 constexpr std::string_view kRootCause = "Root Cause (first observed";  // torchrun's table
 constexpr std::string_view kRankCode = "exitcode  : ";                 // of a rank in it
-// What a launch begins with: nohup, DeepSpeed's runner, torchrun; and what argparse ends it with.
+// What a launch begins with: nohup, DeepSpeed's runner, torchrun, Paddle's process on its device
+// (its workerlog.0 holds one launch behind the other); and what argparse ends it with.
 constexpr std::string_view kNohup = "nohup: ignoring input";
 constexpr std::string_view kRunner = "[runner.py:";
 constexpr std::string_view kTorchrun = "Setting OMP_NUM_THREADS environment variable";
+constexpr std::string_view kPaddle = "Please NOTE: device: ";
 constexpr std::string_view kArgparse = ".py: error: ";
-constexpr std::string_view kLaunches[] = {kNohup, kRunner, kTorchrun, kArgparse};
+constexpr std::string_view kLaunches[] = {kNohup, kRunner, kTorchrun, kPaddle, kArgparse};
 constexpr std::string_view kTracebackAnchors[] = {kTraceback,
                                                   "  File \"",
                                                   "Error",
@@ -38,7 +40,8 @@ constexpr std::string_view kTracebackAnchors[] = {kTraceback,
                                                   kRankCode,
                                                   kNohup,
                                                   kRunner,
-                                                  kTorchrun};
+                                                  kTorchrun,
+                                                  kPaddle};
 // What the other ranks say when one has gone.
 constexpr std::string_view kConsequences[] = {"Connection reset by peer", "Connection closed by",
                                               "Broken pipe", "ncclRemoteError",

@@ -261,6 +261,13 @@ TEST(OutcomeRules, TellTheLastOfSeveralLaunchesThatCameToNoStep) {
   // One that is under way tells nothing yet, and each rank or node may say that it begins.
   EXPECT_EQ(outcome(first + "nohup: ignoring input\nloading\n").line, 5);
   EXPECT_EQ(outcome("nohup: ignoring input\n" + first).detail, "KeyError: 'labels'");
+  const std::string device =
+      "W0501 10:00:00.5   700 gpu_context.cc:244] Please NOTE: device: 0, GPU Compute Capability: "
+      "8.0, Driver API Version: 11.4, Runtime API Version: 11.2\n";
+  EXPECT_EQ(outcome(device + trace + "KeyError: 'labels'\n" + device + trace +
+                    "ValueError: no such split\n")
+                .line,
+            10);
 }
 
 TEST(OutcomeRules, DoNotTakeTheFailureOfALaunchBehindARunForItsOwn) {
@@ -288,6 +295,33 @@ TEST(OutcomeRules, DoNotTakeTheFailureOfALaunchBehindARunForItsOwn) {
   const std::string node =
       "Setting OMP_NUM_THREADS environment variable for each process to be 1\n";
   EXPECT_EQ(outcome(steps + node + next.substr(next.find('\n') + 1)).status, Status::out_of_memory);
+}
+
+TEST(OutcomeRules, BelieveTheTrackersThatWatchedTheProcess) {
+  const std::string done = "Epoch 1: 100%|##| 20/20 [00:20<00:00,  1.00it/s]";
+  for (const char* tail : {"swanlab: Error happened while training\n",
+                           "\nwandb: Waiting for W&B process to finish... (failed 1).\n",
+                           "\nwandb: Program failed with code 1.  Press ctrl-c to abort.\n",
+                           "\nError in sys.excepthook:\nTraceback (most recent call last):\n"}) {
+    EXPECT_EQ(read_text(done + tail).at(0).outcome.status, Status::error) << tail;
+  }
+  EXPECT_EQ(read_text(done + "\nwandb: Waiting for W&B process to finish... (success).\n")
+                .at(0)
+                .outcome.status,
+            Status::completed);
+  const auto cause = after_steps(
+      "torch.cuda.OutOfMemoryError: CUDA out of memory.\n"
+      "wandb: Waiting for W&B process to finish... (failed 1).\n");
+  EXPECT_EQ(cause.status, Status::out_of_memory);
+}
+
+TEST(OutcomeRules, ReadTheErrorsOfLlmC) {
+  EXPECT_EQ(
+      after_steps("[CUDNN ERROR] at file att.cpp:41:\n[cudnn_frontend] Error: no plan\n").status,
+      Status::error);
+  EXPECT_EQ(after_steps("[cuBLAS ERROR]: 13 gpt.cu 77\n").status, Status::error);
+  EXPECT_EQ(after_steps("[CUDA ERROR] at file gpt.cu:77:\nout of memory\n").status,
+            Status::out_of_memory);
 }
 
 TEST(OutcomeRules, TellTheArgumentsThatNoLaunchTook) {
