@@ -208,11 +208,6 @@ void MegatronParser::see_setting(const Line& line) {
     setting_.micro_steps.reset();
     setting_.replicas = count_after(line, "data-parallel-size:");
     if (!setting_.replicas) setting_.replicas = count_after(line, "data-parallel size:");  // 2023
-    // "using world size: 8 and model-parallel size: 2" (2019)
-    const auto each = count_after(line, " and model-parallel size:");
-    if (!setting_.replicas && each && *each >= 1 && *world % *each == 0) {
-      setting_.replicas = *world / *each;
-    }
   }
   for (const std::string_view said :
        {"number of micro-batches to constant", "number of microbatches to constant"}) {

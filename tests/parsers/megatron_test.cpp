@@ -269,17 +269,5 @@ TEST(Megatron, TellsANaNByTheGradientWhereNoLineHasALoss) {
   EXPECT_EQ(log("1.250", "0").outcome.status, Status::truncated);
 }
 
-TEST(Megatron, TheFirstReleasesTellTheReplicasByTheirModelParallelSize) {
-  const auto runs = read_text(
-      "using world size: 16 and model-parallel size: 4 \n"
-      " iteration      100/  320000 | elapsed time per iteration (ms): 620.1 | learning rate "
-      "1.500E-05 | lm loss 9.7E+00 | loss scale 65536.0 |\n"
-      " iteration      200/  320000 | elapsed time per iteration (ms): 600.0 | learning rate "
-      "3.000E-05 | lm loss 8.9E+00 | loss scale 65536.0 |\n");
-  ASSERT_EQ(runs.size(), 1u);
-  EXPECT_EQ(runs[0].facts.world(), 16);
-  EXPECT_EQ(runs[0].facts.axes.at("data_parallel"), "4");
-}
-
 }  // namespace
 }  // namespace bertbench
