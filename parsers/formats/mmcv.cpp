@@ -15,6 +15,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
@@ -26,10 +27,11 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {
-    " - INFO - Iter",   " - INFO - Epoch",          "Epoch(train) ",  // mmengine colours the INFO
-    "Iter(train) ",     "\"data_time\": ",          "GPU number: ",      "gpu_ids = range(0, ",
-    "samples_per_gpu=", "train_dataloader = dict(", "batch_size=",       "max_epochs=",
-    "total_epochs = ",  "accumulative_counts=",     "cumulative_iters=", "Distributed training: "};
+    " - INFO - Iter",    " - INFO - Epoch",       "Epoch(train) ",  // mmengine colours the INFO
+    "Iter(train) ",      "Epoch(val) ",           "Iter(val) ",       "\"data_time\": ",
+    "GPU number: ",      "gpu_ids = range(0, ",   "samples_per_gpu=", "train_dataloader = dict(",
+    "batch_size=",       "max_epochs=",           "total_epochs = ",  "accumulative_counts=",
+    "cumulative_iters=", "Distributed training: "};
 
 constexpr std::int64_t kMost = 1'000'000'000'000;
 
@@ -144,12 +146,15 @@ class MmcvParser final : public LineParser {
   void see_setting(const Line& line);
   void add(const Progress& progress, const Line& line, RunBuilder& out);
   std::int64_t step_of(const Progress& progress);
+  double without_validation(const Progress& progress, std::int64_t iterations);
   void give_facts(RunDraft& draft) const;
 
   std::optional<std::int64_t> world_, micro_batch_, epochs_, accumulation_;
   bool alone_ = false, in_training_loader_ = false, smoothed_ = false, counted_epochs_ = false;
   std::int64_t epoch_ = 0, iteration_ = 0, base_ = 0;
   std::int64_t last_step_ = 0;
+  bool validated_ = false;  ///< since the newest line of training
+  double trained_until_s_ = kUnknown, validations_s_ = 0;
 };
 
 std::int64_t MmcvParser::step_of(const Progress& progress) {
@@ -180,6 +185,15 @@ void MmcvParser::give_facts(RunDraft& draft) const {
   facts.gradient_accumulation_steps.set(accumulation_.value_or(1), FactSource::log);
 }
 
+// mmengine's clock is its stamp: an interval with a validation takes what its iterations do.
+double MmcvParser::without_validation(const Progress& progress, std::int64_t iterations) {
+  const double took = progress.time_s - std::exchange(trained_until_s_, progress.time_s);
+  const double own = *progress.time * static_cast<double>(iterations);
+  if (validated_ && took > own && own > 0) validations_s_ += took - own;
+  validated_ = false;
+  return progress.time_s - validations_s_;
+}
+
 void MmcvParser::add(const Progress& progress, const Line& line, RunBuilder& out) {
   Sample sample;
   sample.step = step_of(progress);
@@ -199,6 +213,7 @@ void MmcvParser::add(const Progress& progress, const Line& line, RunBuilder& out
       first ? std::max<std::int64_t>(1, progress.iteration) : sample.step - last_step_;
   if (progress.smoothed) {
     if (*progress.time > 0) sample.rate = 1 / *progress.time;
+    sample.time_s = without_validation(progress, sample.iterations);
   } else {
     sample.seconds = *progress.time * static_cast<double>(sample.iterations);
   }
@@ -257,6 +272,7 @@ bool MmcvParser::parse(const Line& line, RunBuilder& out) {
     if (progress) add(*progress, line, out);
     return progress.has_value();
   }
+  if (line.text.find("(val) ") != std::string_view::npos) validated_ = true;
   see_setting(line);
   return false;
 }
@@ -268,6 +284,12 @@ void MmcvParser::finish(RunBuilder& out) {
           {0,
            "mmengine's time is the mean of the last ten iterations (window_size), not of all since "
            "the line before"});
+    }
+    if (validations_s_ > 0) {
+      draft->log.notices.push_back(
+          {0,
+           "the time of the validations is taken off the clock: an interval that holds one counts "
+           "with the time of its iterations"});
     }
     if (counted_epochs_) {
       draft->log.notices.push_back(

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "parsers/core/text.h"
 #include "parsers/format.h"
@@ -26,14 +27,10 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {", throughput: ",
-                                         ", samples/s: ",
-                                         "(sentences/sec)",
-                                         "lb.utils.events",
-                                         "batch_size_per_device = ",
-                                         "gpu_num_per_node = ",
-                                         "num_nodes = ",
-                                         "num_accumulation_steps = "};
+constexpr std::string_view kAnchors[] = {
+    ", throughput: ",      ", samples/s: ",  "(sentences/sec)",
+    "lb.utils.events",     "lb.evaluation.", "batch_size_per_device = ",
+    "gpu_num_per_node = ", "num_nodes = ",   "num_accumulation_steps = "};
 
 class OneflowParser final : public LineParser {
  public:
@@ -51,6 +48,8 @@ class OneflowParser final : public LineParser {
   std::optional<std::int64_t> samples_;  ///< consumed, of the line before
   std::int64_t step_ = -1, epoch_ = -1, base_ = 0;
   bool records_ = false;
+  bool evaluated_ = false;  ///< LiBai: since the newest line of training
+  double trained_until_s_ = kUnknown, evaluations_s_ = 0;
 };
 
 void OneflowParser::begin_again(RunBuilder& out) {
@@ -205,6 +204,14 @@ bool OneflowParser::see_libai(const Line& line, RunBuilder& out) {
     }
   }
   const std::int64_t before = step_;
+  // The stamps hold evaluations: an interval with one takes what its iterations do.
+  const double took = sample.time_s - std::exchange(trained_until_s_, sample.time_s);
+  const double own =
+      number_after(line, " time: ").value_or(kUnknown) * static_cast<double>(sample.step - before);
+  if (std::exchange(evaluated_, false) && before >= 0 && own > 0 && took > own) {
+    evaluations_s_ += took - own;
+  }
+  sample.time_s -= evaluations_s_;
   RunDraft& draft = put(sample, out);
   draft.planned = *total;
   draft.log.clock_resolution_s = 1;
@@ -222,10 +229,23 @@ bool OneflowParser::see_libai(const Line& line, RunBuilder& out) {
 }
 
 bool OneflowParser::parse(const Line& line, RunBuilder& out) {
+  if (line.text.find("lb.evaluation.") != std::string_view::npos) {
+    evaluated_ = true;
+    return records_;
+  }
   return see_step(line, out) || see_libai(line, out) || see_header(line);
 }
 
-void OneflowParser::finish(RunBuilder& out) { out.facts.framework.set("oneflow", FactSource::log); }
+void OneflowParser::finish(RunBuilder& out) {
+  out.facts.framework.set("oneflow", FactSource::log);
+  if (!(evaluations_s_ > 0)) return;
+  for (const auto& draft : out.drafts()) {
+    draft->log.notices.push_back(
+        {0,
+         "the time of the evaluations is taken off the clock: an interval that holds one counts "
+         "with the time of its iterations"});
+  }
+}
 
 std::unique_ptr<LineParser> make() { return std::make_unique<OneflowParser>(); }
 

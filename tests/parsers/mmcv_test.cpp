@@ -130,5 +130,28 @@ TEST(Mmcv, SampleFollowsAHooksClock) {
   }
 }
 
+// Between the last line of an epoch and the first of the next stand the epoch's tail, a checkpoint
+// and the validation.
+TEST(Mmcv, TakesMmenginesValidationsOffTheClock) {
+  const auto line = [](const std::string& time, int epoch, int iteration) {
+    return "2023/02/01 10:" + time + " - mmengine - INFO - Epoch(train)  [" +
+           std::to_string(epoch) + "][" + std::to_string(iteration) +
+           "/110]  lr: 1.0e-04  eta: 1:00:00  time: 0.5000  data_time: 0.0112  loss: 2.5\n";
+  };
+  const std::string validation =
+      "2023/02/01 10:03:00 - mmengine - INFO - Epoch(val) [1][50/50]  "
+      "bbox_mAP: 0.1000  data_time: 0.0112  time: 0.0500\n";
+  const auto runs = read_text(line("00:25", 1, 50) + line("00:50", 1, 100) + validation +
+                              line("03:25", 2, 50) + line("03:50", 2, 100));
+  ASSERT_EQ(runs.size(), 1u);
+  const auto& records = runs[0].records;
+  ASSERT_EQ(records.size(), 4u);
+  EXPECT_EQ(records[1].time_s - records[0].time_s, 25);
+  EXPECT_EQ(records[2].iterations, 60);
+  EXPECT_EQ(records[2].time_s - records[1].time_s, 30);
+  EXPECT_EQ(records[3].time_s - records[2].time_s, 25);
+  EXPECT_NE(runs[0].notices.back().text.find("validations is taken off"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace bertbench

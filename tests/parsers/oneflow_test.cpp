@@ -86,5 +86,25 @@ TEST(Oneflow, ReadsTheCnnScriptWithoutItsValidation) {
   EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
 }
 
+TEST(Oneflow, TakesLibaisEvaluationsOffTheClock) {
+  const auto line = [](const std::string& time, int iteration) {
+    return "[09/19 14:" + time +
+           " lb.utils.events]:  eta: 1:00:00  iteration: " + std::to_string(iteration) +
+           "/18660  consumed_samples: " + std::to_string(8 * (iteration + 1)) +
+           "  total_loss: 10.36  time: 0.5000 s/iter  data_time: 0.0011 s/iter "
+           "total_throughput: 16.00 samples/s lr: 1.0e-05\n";
+  };
+  const auto runs = read_text(line("00:10", 19) + line("00:20", 39) +
+                              "[09/19 14:00:20 lb.evaluation.evaluator]: Start inference\n" +
+                              line("02:30", 59) + line("02:40", 79));
+  ASSERT_EQ(runs.size(), 1u);
+  const auto& records = runs[0].records;
+  ASSERT_EQ(records.size(), 4u);
+  EXPECT_NEAR(records[2].time_s - records[1].time_s, 10, 1e-6);
+  EXPECT_NEAR(records[3].time_s - records[2].time_s, 10, 1e-6);
+  ASSERT_EQ(runs[0].notices.size(), 1u);
+  EXPECT_NE(runs[0].notices[0].text.find("evaluations is taken off"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace bertbench
