@@ -239,19 +239,19 @@ void MlperfParser::tell_facts(RunDraft& draft) const {
 // counts the run's when it is stated behind the last evaluation (in front of it, it is the plan or
 // the data set). A fraction counts epochs, of the data set.
 void MlperfParser::tell_samples(RunDraft& draft, double seconds) const {
-  constexpr double kBatches = 10;
-  const double batch = setting_.global_batch.value_or(kUnknown);
+  const bool bert = setting_.benchmark.empty() || setting_.benchmark == "bert";
+  const double untold = bert ? 1e5 : kUnknown;  // a log without its head
+  const double many = setting_.global_batch ? 10 * *setting_.global_batch : untold;
   const bool by_eval =
       eval_samples_ && *eval_samples_ < 1e15 &&
       (counted_ ? *eval_samples_ >= 1 && (evals_ < 2 || *eval_samples_ > *first_eval_samples_)
-                : *eval_samples_ > kBatches * batch && !composer_ && !old_ &&
-                      (setting_.benchmark.empty() || setting_.benchmark == "bert"));
-  const bool by_end = end_samples_ && end_line_ > eval_line_ && *end_samples_ > kBatches * batch &&
-                      *end_samples_ < 1e15;
+                : *eval_samples_ > many && !composer_ && !old_ && bert);
+  const bool by_end =
+      end_samples_ && end_line_ > eval_line_ && *end_samples_ > many && *end_samples_ < 1e15;
   const double done = eval_samples_.value_or(0) * setting_.data_set.value_or(0);
   const bool by_share = !by_eval && !by_end && eval_samples_ && *eval_samples_ < 100 &&
                         *eval_samples_ != std::floor(*eval_samples_) && end_line_ < eval_line_ &&
-                        done > kBatches * batch && done < 1e15;
+                        done > many && done < 1e15;
   if (!by_eval && !by_end && !by_share) {
     if (throughput_) {
       draft.log.summary = Stated{*throughput_, RateUnit::sequences_per_second, throughput_line_};

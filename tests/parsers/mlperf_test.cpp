@@ -260,5 +260,18 @@ TEST(Mlperf, ALogThatEndsInFrontOfRunStopIsCut) {
   EXPECT_EQ(killed[0].outcome.status, Status::out_of_memory);
 }
 
+// Of a log that begins behind the settings: the evaluations count epochs there.
+TEST(Mlperf, TakesTheSamplesOfBertWhereItsBatchIsNotTold) {
+  const auto log = [](const char* samples, const std::string& benchmark) {
+    return read_text(benchmark + mllog(1000, "run_start") + evaluation(9000, 1) +
+                     mllog(10900, "train_samples", samples) +
+                     mllog(11000, "run_stop", "null", kSuccess))
+        .at(0);
+  };
+  EXPECT_EQ(log("2500000", "").summary->value, 250000);
+  EXPECT_FALSE(log("40000", "").summary) << "may be steps";
+  EXPECT_FALSE(log("2500000", mllog(900, "submission_benchmark", "\"ssd\"")).summary);
+}
+
 }  // namespace
 }  // namespace bertbench
