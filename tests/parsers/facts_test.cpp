@@ -131,6 +131,7 @@ TEST(Facts, CommandLinesOfLaunchersTellWorldAndPrecision) {
       {"+ torchrun --nproc-per-node 4 --nnodes 3:3 a.py\n", 3, 4, 12, ""},
       {"['torchrun', '--nnodes', '2', '--nproc_per_node', '4', 'a.py']\n", 2, 4, 8, ""},
       {"+ torchrun --nproc_per_node 4 a.py\n", 1, 4, 4, ""},
+      {"+ accelerate launch --num_machines $N --num_processes 8 a.py\n", 0, 0, 8, ""},
   };
   for (const Launch& launch : launches) {
     const Facts facts = run_behind(launch.lines).facts;
