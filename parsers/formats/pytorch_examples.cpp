@@ -5,6 +5,8 @@
 //   | End of training | test loss  5.21 | test ppl   183.09          (word_language_model,
 //   AWD-LSTM) Train Epoch: 1 [640/60000 (1%)]\tLoss: 2.300825 Test set: Average loss: 0.0500,
 //   Accuracy: 9800/10000 (98%)       (mnist, Horovod's and others)
+//   Train Epoch: 0 [ 51200/2901824 (2%)] Data (t): 0.001 Batch (t): 0.512, 4096.00/s, 512.000/s/gpu
+//   LR: 0.000001 Loss: 6.9 (6.9)                                                    (open_clip)
 //
 // ms/batch is the time since the line before over --log-interval. The first line of an epoch comes
 // after one batch more than that: batch 0, whose time is in it. Batches behind the last line of an
@@ -34,6 +36,7 @@ class PytorchExamplesParser final : public LineParser {
  private:
   bool see_batches(const Line& line, RunBuilder& out);
   bool see_samples(const Line& line, RunBuilder& out);
+  void see_batch_time(Cursor cursor, Sample& sample, RunDraft& draft);
   bool see_end(const Line& line, RunBuilder& out);
   bool follow(std::int64_t epoch, std::int64_t at, std::int64_t total, RunBuilder& out);
   void put_first(RunBuilder& out);
@@ -41,7 +44,7 @@ class PytorchExamplesParser final : public LineParser {
   std::int64_t first_epoch_ = -1, epoch_ = -1, at_ = 0, total_ = 0;
   std::int64_t interval_ = 0;   ///< batches from one line to the next, once it is known
   std::optional<Sample> held_;  ///< first line of an epoch or of the log; seconds are of one batch
-  bool samples_ = false, batches_ = false;
+  bool samples_ = false, batches_ = false, clip_ = false;
 };
 
 // Where the counter stands; false for a copy of the line before. A counter that goes back begins
@@ -124,6 +127,7 @@ bool PytorchExamplesParser::see_samples(const Line& line, RunBuilder& out) {
   if (!cursor.skip_past("Train Epoch: ")) return false;
   const auto epoch = cursor.integer();
   if (!epoch || *epoch < 0 || *epoch > kMostEpochs || !cursor.literal(" [")) return false;
+  cursor.blanks();
   const auto at = cursor.integer();
   if (!at || *at < 0 || !cursor.literal("/")) return false;
   const auto total = cursor.integer();
@@ -137,11 +141,35 @@ bool PytorchExamplesParser::see_samples(const Line& line, RunBuilder& out) {
   sample.line = line.number;
   sample.rank = line.rank;
   at_ = *at;
-  samples_ = true;
   RunDraft& draft = out.run(WorkKind::training, line.number);
   draft.ended_well = false;
+  see_batch_time(cursor, sample, draft);
   draft.add(sample);
   return true;
+}
+
+// "Batch (t): 0.512, 4096.00/s, 512.000/s/gpu": the mean time of the batches since the line before,
+// and the samples/s of the job in its newest. The first open_clip tells but the time of this batch.
+void PytorchExamplesParser::see_batch_time(Cursor cursor, Sample& sample, RunDraft& draft) {
+  if (!cursor.skip_past("Batch (t)")) {
+    samples_ = true;
+    return;
+  }
+  clip_ = true;
+  cursor.literal(":");
+  cursor.blanks();
+  const auto seconds = cursor.number();
+  if (!seconds || !(*seconds > 0)) return;
+  draft.own_facts = true;  // a sample is one sequence
+  if (!cursor.literal(", ")) {
+    sample.iterations = 1;
+    sample.seconds = *seconds;
+    return;
+  }
+  const auto rate = cursor.number();
+  if (!rate || !(*rate > 0) || !cursor.literal("/s")) return;
+  draft.log.rate_unit = RateUnit::sequences_per_second;
+  sample.rate = *rate;
 }
 
 // A test follows every epoch: behind the last one the script is done.
@@ -170,6 +198,10 @@ void PytorchExamplesParser::finish(RunBuilder& out) {
     if (samples_) {
       draft->log.notices.push_back(
           {0, "the lines count samples of one process and tell no time: there is no rate"});
+    }
+    if (clip_) {
+      draft->log.notices.push_back(
+          {0, "the counter is of samples of the job; rates and times are of single batches"});
     }
     if (batches_) {
       draft->log.notices.push_back(

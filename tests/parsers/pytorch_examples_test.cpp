@@ -120,5 +120,28 @@ TEST(PytorchExamples, SampleFollowsTheLoopsClock) {
   }
 }
 
+TEST(PytorchExamples, OpenClipsLinesTellTheSamplesOfTheJob) {
+  const std::string head = "2023-04-01,10:00:0";
+  const auto runs = read_text(
+      head +
+      "1 | INFO | Train Epoch: 0 [   3072/307200 (1%)] Data (t): 0.010 Batch (t): 1.500, "
+      "2048.00/s, 512.000/s/gpu LR: 0.000001 Logit Scale: 14.286 Loss: 8.1 (8.1)\n" +
+      head +
+      "7 | INFO | Train Epoch: 0 [  33792/307200 (11%)] Data (t): 0.001 Batch (t): 0.600, "
+      "5120.00/s, 1280.00/s/gpu LR: 0.000011 Logit Scale: 14.286 Loss: 7.9 (8.0)\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].step, 33792);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 5120);
+  EXPECT_EQ(runs[0].records[1].loss, 7.9);
+  const auto first = read_text(
+      "Train Epoch: 0 [51200/307200 (17%)]\tLoss: 6.900000\tData (t) 0.001\tBatch (t) 0.500\tLR: "
+      "0.000010\tlogit_scale 14.286\n");
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].records[0].seconds, 0.5);
+  EXPECT_EQ(first[0].records[0].iterations, 1);
+}
+
 }  // namespace
 }  // namespace bertbench
