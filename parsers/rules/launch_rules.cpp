@@ -25,13 +25,14 @@ bool dated_since_bf16(const Line& line) {
   return year && *year >= 2022 && *year < 10'000;
 }
 
-// What stands behind --nnodes, no number where that is a variable or a range; nullopt: no such
-// option. A range of one number ("2:2") is that number.
+// What stands behind --nnodes (argparse takes --nnode too), no number where that is a variable or a
+// range; nullopt: no such option. A range of one number ("2:2") is that number.
 std::optional<std::string_view> node_argument(std::string_view text) {
-  constexpr std::string_view kName = "nnodes";
+  constexpr std::string_view kName = "nnode";
   const auto at = text.find(kName);
   if (at == std::string_view::npos) return std::nullopt;
-  const auto begin = text.find_first_not_of(" =:,\"'", at + kName.size());
+  const std::size_t end = at + kName.size() + (text.substr(at).starts_with("nnodes") ? 1 : 0);
+  const auto begin = text.find_first_not_of(" =:,\"'", end);
   if (begin == std::string_view::npos) return std::string_view();
   const std::string_view value =
       text.substr(begin, text.find_first_of(" \t\"',)}];\\", begin) - begin);
