@@ -95,6 +95,20 @@ void say_other_clock(std::span<const Estimate> estimates, const Estimate& chosen
                       std::max(ratio, 1 / ratio), ratio > 1 ? "much" : "little", clock->rate)});
 }
 
+// The clock holds what lies between the lines, the rates on them do not.
+void say_printed_rates(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+  constexpr double kFar = 0.05;
+  constexpr double kOtherSteps = 0.02;
+  const Estimate* printed = find_like(estimates, "printed", chosen);
+  if (printed == nullptr) return;
+  const double gap = printed->rate / chosen.rate - 1;
+  if (!(gap >= std::max(kFar, chosen.resolution + kOtherSteps))) return;
+  trial.notices.push_back(
+      {0, fmt::format("the printed rates are {:.0f} % higher than the counter over the clock ({}): "
+                      "it holds what lies between them, such as evaluation, saving or loading",
+                      100 * gap, rate_with_unit(*printed))});
+}
+
 }  // namespace
 
 void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen,
@@ -103,6 +117,9 @@ void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen
   if (chosen.name == "step_time" && records >= kEnough) say_other_clock(estimates, chosen, trial);
   if (chosen.name.starts_with("printed")) say_clock_of_bar(estimates, chosen, trial);
   if (chosen.name == "counter_clock") say_rates_of_bar(estimates, chosen, trial);
+  if (chosen.name == "counter_clock" && records >= kEnough) {
+    say_printed_rates(estimates, chosen, trial);
+  }
   say_closing_rate(estimates, chosen, trial);
 }
 

@@ -248,6 +248,28 @@ TEST(Estimators, DefaultOrderLeavesOutTheTwoThatMislead) {
   EXPECT_EQ(estimator_names().size(), 7U);
 }
 
+// The lines tell the rate of their own steps; the clock between them holds a validation.
+TEST(MeasureTrial, RatesAboveWhatTheClockGivesAreTold) {
+  RunLog log;
+  log.clock_resolution_s = 1e-6;
+  log.rate_unit = RateUnit::iterations_per_second;
+  for (int i = 1; i <= 8; ++i) {
+    Record record;
+    record.step = 10 * i;
+    record.iterations = 10;
+    record.time_s = 10 * i + (i > 4 ? 20 : 0);
+    record.printed_rate = 1;
+    log.records.push_back(record);
+  }
+  const Trial trial = measure_trial(log, {}, with_window("all"));
+  EXPECT_EQ(trial.estimator, "counter_clock");
+  EXPECT_THAT(notices(trial), HasSubstr("the printed rates are 29 % higher than the counter over "
+                                        "the clock (1 iterations/s)"));
+  for (Record& record : log.records) record.printed_rate = 0.8;
+  EXPECT_THAT(notices(measure_trial(log, {}, with_window("all"))),
+              testing::Not(HasSubstr("the printed rates are")));
+}
+
 // From a run of tqdm that redrew every 50 steps and became twice as slow: a callback counted 11.9
 // steps/s, the bar's clock of whole seconds 10.0, and the mean of its rates was 14.3.
 TEST(MeasureTrial, ACoarseClockIsTakenWhereItRulesOutThePrintedRates) {
