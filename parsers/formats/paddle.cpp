@@ -65,7 +65,7 @@ class PaddleParser final : public LineParser {
                  const RunDraft& draft);
   void put_first(std::int64_t iterations, RunBuilder& out);
 
-  std::optional<std::int64_t> cards_, nodes_, merge_;
+  std::optional<std::int64_t> cards_, nodes_, merge_, max_steps_;
   std::optional<Sample> first_;
   struct Words {
     double words = 0, seconds = 0;
@@ -250,6 +250,7 @@ void PaddleParser::see_launch(const Line& line) {
   if (const auto merge = number_after(line, "gradient_merge_steps=")) {
     if (*merge >= 1 && *merge < 1e9) merge_ = static_cast<std::int64_t>(*merge);
   }
+  if (const auto steps = argument(line.text, "max_steps")) max_steps_ = count(*steps);
   if (find_text(line.text, "run_pretrain.py") == std::string_view::npos) return;
   const bool launcher = find_text(line.text, "paddle.distributed.") != std::string_view::npos;
   if (!launcher) {
@@ -295,6 +296,7 @@ void PaddleParser::finish(RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     Facts& facts = draft->log.facts;
     if (merge_) facts.gradient_accumulation_steps.set(*merge_, FactSource::log);
+    if (!draft->planned) draft->planned = max_steps_;  // counted as its lines count
     if (cards_ == 1) {
       facts.world_size.set(1, FactSource::log);
     } else if (cards_) {

@@ -58,6 +58,21 @@ TEST(Paddle, TakesAPlainCommandForOneCard) {
   EXPECT_EQ(runs.at(0).facts.world(), 1);
 }
 
+TEST(Paddle, ARunThatCameToItsLastStepIsWhole) {
+  const auto status = [](const char* front, const char* behind) {
+    return read_text(front + step(10, "0.2", "480.0") + step(20, "0.2", "480.0") + behind)
+        .at(0)
+        .outcome.status;
+  };
+  EXPECT_EQ(status("Namespace(gradient_merge_steps=4, max_steps=20, seed=4)\n", ""),
+            Status::completed);
+  EXPECT_EQ(status("", "python -u ../bert/run_pretrain.py --max_steps 20 --seed 4\n"),
+            Status::completed);
+  EXPECT_EQ(status("Namespace(gradient_merge_steps=4, max_steps=40, seed=4)\n", ""),
+            Status::truncated);
+  EXPECT_EQ(status("Namespace(gradient_merge_steps=4, max_steps=-1)\n", ""), Status::truncated);
+}
+
 TEST(Paddle, NeverMakesSequencesOfWords) {
   const auto runs = read_text(
       "total step: 10, epoch: 0, batch: 9, loss: 1.0, avg_batch_cost: 0.5 sec, avg_samples: "
