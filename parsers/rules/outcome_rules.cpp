@@ -28,20 +28,10 @@ constexpr std::string_view kTorchrun = "Setting OMP_NUM_THREADS environment vari
 constexpr std::string_view kPaddle = "Please NOTE: device: ";
 constexpr std::string_view kArgparse = ".py: error: ";
 constexpr std::string_view kLaunches[] = {kNohup, kRunner, kTorchrun, kPaddle, kArgparse};
-constexpr std::string_view kTracebackAnchors[] = {kTraceback,
-                                                  "  File \"",
-                                                  "Error",
-                                                  "Exception",
-                                                  "StopIteration",
-                                                  "SystemExit",
-                                                  "BrokenProcessPool",
-                                                  kChain,
-                                                  kRootCause,
-                                                  kRankCode,
-                                                  kNohup,
-                                                  kRunner,
-                                                  kTorchrun,
-                                                  kPaddle};
+constexpr std::string_view kTracebackAnchors[] = {
+    kTraceback,          "  File \"", "Error",    "Exception", "StopIteration", "SystemExit",
+    "BrokenProcessPool", kChain,      kRootCause, kRankCode,   kNohup,          kRunner,
+    kTorchrun,           kPaddle};
 // What the other ranks say when one has gone.
 constexpr std::string_view kConsequences[] = {"Connection reset by peer", "Connection closed by",
                                               "Broken pipe", "ncclRemoteError",
