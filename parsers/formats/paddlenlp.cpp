@@ -10,7 +10,8 @@
 // The samples are those of all cards. Releases up to 2.4 divided the batch of ONE step by the time
 // of all steps of an interval: there interval_samples_per_second is too low by their number (above:
 // 8 / 2.2591 s, though ten steps of 8 were run). Where the batch is known the two are told apart;
-// where it is not, the rate is in steps/s.
+// where it is not, the rate is in steps/s, but for releases whose other keys show them to be newer:
+// there the batch follows from samples and steps.
 //
 // An evaluation, and the checkpoint behind it, lies in the interval of the line that follows. A log
 // that ends behind the banner of a training, before its first line, is one that was cut.
@@ -53,6 +54,22 @@ class PaddlenlpParser final : public LineParser {
   double evaluated_s_ = 0;                                 ///< since the newest interval line
   std::int64_t clean_ = 0, left_out_ = 0, shortened_ = 0;  ///< intervals, by evaluations in them
 };
+
+// Keys that releases up to 2.4 do not know.
+bool is_new(const Line& line) {
+  return line.text.find("interval_tokens_per_second_per_device: ") != std::string_view::npos ||
+         line.text.find("progress_or_epoch: ") != std::string_view::npos;
+}
+
+// The whole number that two rates of four decimals allow, if it is but one.
+std::optional<double> batch_of(double samples_per_s, double steps_per_s) {
+  constexpr double kHalfDigit = 5e-5, kSure = 0.4;
+  if (!(samples_per_s > 0) || !(steps_per_s > 0)) return std::nullopt;
+  const double batch = samples_per_s / steps_per_s, whole = std::round(batch);
+  const double doubt = batch * kHalfDigit * (1 / samples_per_s + 1 / steps_per_s);
+  const bool fits = whole >= 1 && whole < 1e12 && doubt < kSure && std::abs(batch - whole) <= doubt;
+  return fits ? std::optional(whole) : std::nullopt;
+}
 
 // Where intervals without one are the most, they tell the rate; where each has one, as lines and
 // evaluations come at the same steps, the evaluation's own time is taken off.
@@ -114,6 +131,8 @@ bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
   draft.log.clock_is_wall = true;
   draft.log.clock_resolution_s = 1e-3;
   const double per_second = static_cast<double>(sample.iterations) / *seconds;
+  const bool of_all = samples && is_new(line);
+  if (!batch_ && of_all) batch_ = batch_of(*samples, *steps_rate);
   if (batch_) {
     draft.log.facts.global_batch_size.set(static_cast<std::int64_t>(*batch_), FactSource::log);
     draft.log.rate_unit = RateUnit::sequences_per_second;
@@ -123,6 +142,9 @@ bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
       too_low_ = true;
       odd_line_ = line.number;
     }
+  } else if (of_all) {
+    draft.log.rate_unit = RateUnit::sequences_per_second;
+    sample.rate = *samples;
   } else {
     draft.log.rate_unit = RateUnit::iterations_per_second;
     sample.rate = per_second;

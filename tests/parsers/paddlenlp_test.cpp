@@ -160,5 +160,28 @@ TEST(Paddlenlp, ABannerAndTheClosingLineAreAWholeRun) {
   EXPECT_EQ(runs[0].summary->value, 48);
 }
 
+// Keys that old releases do not know tell that the samples are those of all steps.
+TEST(Paddlenlp, TakesTheBatchFromTheRatesOfNewReleases) {
+  const auto line = [](int step, const std::string& samples, const std::string& steps) {
+    return "[2024-10-25 10:00:00,100] [    INFO] - loss: 3.25, learning_rate: 2.9e-05, "
+           "global_step: " +
+           std::to_string(step) +
+           ", interval_runtime: 10.0, interval_samples_per_second: " + samples +
+           ", interval_tokens_per_second_per_device: 4096.0, " +
+           "interval_steps_per_second: " + steps + ", progress_or_epoch: 0.1\n";
+  };
+  const auto runs = read_text(line(20, "16.0", "2.0") + line(40, "16.0", "2.0"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 8);
+  EXPECT_EQ(runs[0].records.at(1).printed_rate, 16);
+  EXPECT_TRUE(runs[0].notices.empty());
+  // Too few digits for one batch: the samples are taken, and no batch.
+  const auto slow = read_text(line(1, "25.6123", "0.0125") + line(2, "25.6123", "0.0125"));
+  ASSERT_EQ(slow.size(), 1u);
+  EXPECT_FALSE(slow[0].facts.global_batch_size.known());
+  EXPECT_EQ(slow[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(slow[0].records.at(1).printed_rate, 25.6123);
+}
+
 }  // namespace
 }  // namespace bertbench
