@@ -22,6 +22,7 @@
 #include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "parsers/runs/closing_lines.h"
+#include "parsers/runs/notebook_bar.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/runs/trainer_banner.h"
 #include "parsers/runs/trainer_checks.h"
@@ -47,6 +48,7 @@ constexpr std::string_view kAnchors[] = {
     "***** Running training",
     TrainerBanner::kAnchor,
     TrainerBanner::kDone,
+    NotebookBar::kAnchor,
     "\"log_history\": [",
     "\"loss\": ",
     "  \"step\": ",  // indented: not within a line of DLLogger or MLPerf
@@ -68,6 +70,7 @@ class HuggingfaceParser final : public LineParser {
   bool see_compact(const Line& line, RunBuilder& out);
   bool see_dict(const Line& line, RunBuilder& out);
   bool see_total(const Line& line);
+  void end_run(RunBuilder& out);
   [[nodiscard]] double steps_per_epoch() const;
   void see_end(const Line& line);
   void conclude(RunBuilder& out);
@@ -76,6 +79,7 @@ class HuggingfaceParser final : public LineParser {
   RunDraft& run(const Line& line, RunBuilder& out);
 
   ClosingLines closing_;
+  std::optional<NotebookBar> bar_;
   TrainerBanner banner_;
   std::optional<double> epochs_, steps_, per_epoch_, examples_, batch_, resumed_at_;
   struct Session {
@@ -106,6 +110,12 @@ RunDraft& HuggingfaceParser::run(const Line& line, RunBuilder& out) {
 
 bool HuggingfaceParser::parse(const Line& line, RunBuilder& out) {
   const std::string_view text = trim(line.text);
+  if (const auto bar = NotebookBar::read(line)) {
+    if (bar_ && !bar->goes_on_from(*bar_)) end_run(out);
+    bar_ = bar;
+    run(line, out);
+    return true;
+  }
   // An overlong line comes in parts, of which only the first has the opening brace.
   if (text.starts_with('{') ? text.starts_with("{\"") : line.number == compact_line_) {
     return see_compact(line, out);
@@ -114,23 +124,23 @@ bool HuggingfaceParser::parse(const Line& line, RunBuilder& out) {
                                : see_console(line, out);
 }
 
-// Newer Trainers group the digits of their totals.
-std::optional<double> total_after(const Line& line, std::string_view key) {
-  Cursor cursor(line);
-  if (!cursor.skip_past(key)) return std::nullopt;
-  const auto total = cursor.grouped_integer();
-  return total ? std::optional(static_cast<double>(*total)) : std::nullopt;
+void HuggingfaceParser::end_run(RunBuilder& out) {
+  RunDraft* open = out.open(WorkKind::training);
+  if (open == nullptr) return;
+  closing_.give_to(*open);
+  conclude_console(*open);
+  out.close(WorkKind::training);
 }
 
 // Totals that the Trainer prints when it begins.
 bool HuggingfaceParser::see_total(const Line& line) {
   const auto take = [&](std::string_view key, std::optional<double>& total) {
     if (line.text.find(key) == std::string_view::npos) return false;
-    if (!total) total = total_after(line, key);  // evaluations tell their examples as well
+    if (!total) total = trainer_total(line, key);  // evaluations tell their examples as well
     return true;
   };
   if (line.text.find("Resuming training from checkpoint with epoch ") != std::string_view::npos) {
-    resumed_at_ = total_after(line, " and global step ");
+    resumed_at_ = trainer_total(line, " and global step ");
     return true;
   }
   return take("Num Epochs = ", epochs_) || take("Total optimization steps = ", steps_) ||
@@ -171,9 +181,7 @@ bool HuggingfaceParser::see_dict(const Line& line, RunBuilder& out) {
   }
   RunDraft* open = out.open(WorkKind::training);
   if (open != nullptr && closing_.said_for(*open)) {
-    closing_.give_to(*open);
-    conclude_console(*open);
-    out.close(WorkKind::training);
+    end_run(out);
     if (!by_epoch_) sample.step = dicts_ = 1;
   }
   run(line, out);
@@ -196,12 +204,7 @@ bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
   if (banner_.see(line)) return true;
   if (see_total(line)) return false;
   // Trainings without a loss between their statements.
-  RunDraft* open = out.open(WorkKind::training);
-  if (open != nullptr && closing_.unlike(line)) {
-    closing_.give_to(*open);
-    conclude_console(*open);
-    out.close(WorkKind::training);
-  }
+  if (closing_.unlike(line)) end_run(out);
   if (line.text.find("'train_runtime':") != std::string_view::npos) see_end(line);
   const bool evaluated = evaluations_.see(line, out);
   if (!closing_.see(line)) return evaluated;
@@ -239,12 +242,8 @@ bool HuggingfaceParser::see_json(const Line& line, RunBuilder& out) {
     run(line, out);
     return true;
   }
-  if (is("\"global_step\": ")) {
-    global_step_ = number_after(line, "\"global_step\":");
-    return false;
-  }
-  if (is("\"max_steps\": ")) {
-    max_steps_ = number_after(line, "\"max_steps\":");
+  if (const bool done = is("\"global_step\": "); done || is("\"max_steps\": ")) {
+    (done ? global_step_ : max_steps_) = number_after(line, "\":");
     return false;
   }
   if (is("\"train_runtime\": ")) {
@@ -307,6 +306,8 @@ void HuggingfaceParser::see_end(const Line& line) {
 }
 
 void HuggingfaceParser::conclude_console(RunDraft& draft) {
+  if (bar_) bar_->give_to(draft);
+  bar_.reset();
   if (!session_) return;
   mend_planned_rate(session_->done, session_->slack, session_->planned, session_->runtime,
                     session_->steps_rate, draft);
@@ -373,7 +374,7 @@ void HuggingfaceParser::conclude(RunBuilder& out) {
   conclude_json(*draft);
   // "train_batch_size" of trainer_state.json is of one process and of one micro-step.
   draft->own_facts = history_;
-  if (history_ || draft->count() > 0) {
+  if (history_ || (draft->last() != nullptr && std::isnan(draft->last()->seconds))) {
     draft->log.notices.push_back(
         {0, "the Trainer's lines have no clock: step times cannot be had from them"});
   }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "parsers/runs/run_builder.h"
+#include "parsers/text/cursor.h"
 
 namespace bertbench {
 
@@ -30,6 +31,13 @@ void TrainerBanner::conclude(RunBuilder& out) const {
   draft.stated_outcome = Outcome{Status::truncated, std::nullopt, line_,
                                  "the log ends behind the Trainer's banner, before it tells of a "
                                  "step"};
+}
+
+std::optional<double> trainer_total(const Line& line, std::string_view key) {
+  Cursor cursor(line);
+  if (!cursor.skip_past(key)) return std::nullopt;
+  const auto total = cursor.grouped_integer();
+  return total ? std::optional(static_cast<double>(*total)) : std::nullopt;
 }
 
 }  // namespace bertbench

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "parsers/format.h"
@@ -35,5 +36,8 @@ class TrainerBanner {
   Of of_;
   bool other_ = false;  ///< the other Trainer says the same in its banner
 };
+
+/// A total of the banner behind `key`. Newer Trainers group the digits.
+[[nodiscard]] std::optional<double> trainer_total(const Line& line, std::string_view key);
 
 }  // namespace bertbench

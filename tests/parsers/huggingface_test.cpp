@@ -344,5 +344,33 @@ TEST(Huggingface, TellsWhereBatchesThatWereNotFullAreCountedAsFull) {
   }
 }
 
+TEST(Huggingface, ANotebooksBarTellsTheStepsAndTheirTime) {
+  const auto runs = read_text(
+      "      [101/101 00:50, Epoch 3/3]\n"
+      "Step\tTraining Loss\n50\t0.61\n"
+      "    \"      [ 42/201 00:20 < 01:19, 2.01 it/s, Epoch 0.20/1]\\n\",\n");
+  ASSERT_EQ(runs.size(), 2u);
+  ASSERT_EQ(runs[0].records.size(), 1u);
+  EXPECT_EQ(runs[0].records[0].step, 101);
+  EXPECT_EQ(runs[0].records[0].iterations, 100) << "the clock begins behind step 1";
+  EXPECT_EQ(runs[0].records[0].seconds, 50);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  ASSERT_EQ(runs[1].records.size(), 1u);
+  EXPECT_EQ(runs[1].records[0].step, 41) << "one more is shown while it goes on";
+  EXPECT_EQ(runs[1].records[0].printed_rate, 2.01);
+  EXPECT_EQ(runs[1].outcome.status, Status::truncated);
+}
+
+TEST(Huggingface, ANotebooksBarYieldsToTheClosingDict) {
+  const auto runs = read_text(
+      "  [101/101 00:50, Epoch 3/3]\n"
+      "TrainOutput(global_step=101, training_loss=0.5, metrics={'train_runtime': 50.5, "
+      "'train_samples_per_second': 64.0, 'train_steps_per_second': 2.0, 'epoch': 3.0})\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_TRUE(runs[0].records.empty());
+  ASSERT_TRUE(runs[0].summary);
+  EXPECT_EQ(runs[0].summary->value, 64);
+}
+
 }  // namespace
 }  // namespace bertbench
