@@ -47,13 +47,12 @@ class GluonnlpParser final : public LineParser {
   bool see_segmentation(const Line& line, RunBuilder& out);
   bool see_epoch_cost(const Line& line, RunBuilder& out);
   void see_arguments(const Line& line, RunBuilder& out);
-  double clock(const GluonStamp& stamp);
   std::int64_t counter(std::int64_t epoch, std::int64_t batch, std::int64_t total, RunBuilder& out);
   RunDraft& put(Sample sample, IterationUnit unit, RateUnit rate, RunBuilder& out);
   void see_begin_of_epoch(Sample& sample);
 
   GluonArguments args_;  ///< of the newest launch
-  double day_s_ = 0, newest_s_ = kUnknown;
+  GluonClock clock_;
   std::int64_t last_step_ = -1;
   std::int64_t base_ = 0, epoch_ = -1, total_ = 0;  ///< batches of the epochs before
   std::int64_t in_epoch_ = 0;
@@ -66,14 +65,6 @@ class GluonnlpParser final : public LineParser {
   bool predicting_ = false;    ///< "start prediction" stands behind the newest training line
   bool closes_epoch_ = false;  ///< the script that trains closes an epoch in prediction's words
 };
-
-// Stamps without a date begin again at midnight.
-double GluonnlpParser::clock(const GluonStamp& stamp) {
-  if (std::isnan(stamp.time_s) || stamp.has_date) return stamp.time_s;
-  if (stamp.time_s + day_s_ < newest_s_ - 43200) day_s_ += 86400;
-  newest_s_ = stamp.time_s + day_s_;
-  return newest_s_;
-}
 
 // Batches of the whole run. Epochs count from 0 or from 1, and their length may differ by a batch.
 std::int64_t GluonnlpParser::counter(std::int64_t epoch, std::int64_t batch, std::int64_t total,
@@ -160,7 +151,7 @@ bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
   // Before 0.8 the line tells no time: the clock is its stamp.
   const GluonStamp stamp = gluon_stamp(line.text);
   sample.seconds = time.value_or(kUnknown);
-  if (!time) sample.time_s = clock(stamp);
+  if (!time) sample.time_s = clock_.at(stamp);
   sample.rate = *rate * (find_text(line.text, "K tks/s") != std::string_view::npos ? 1000 : 1);
   sample.line = line.number;
   sample.rank = line.rank;
@@ -216,7 +207,7 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
   sample.rank = line.rank;
   sample.loss = loss;
   const GluonStamp stamp = gluon_stamp(line.text);
-  sample.time_s = clock(stamp);
+  sample.time_s = clock_.at(stamp);
   RateUnit unit = RateUnit::unknown;
   if (squad) {
     sample.rate = number_after(line, numpy ? "Throughput=" : "Thoughput=").value_or(kUnknown);
@@ -266,7 +257,7 @@ bool GluonnlpParser::see_step_line(const Line& line, RunBuilder& out) {
   }
   if (const auto sum = last_of_sum(line, "/total=")) sample.loss = sum;
   closes_epoch_ = predicting_ = false;
-  sample.time_s = clock(gluon_stamp(line.text));
+  sample.time_s = clock_.at(gluon_stamp(line.text));
   RunDraft& draft = put(sample, IterationUnit::optimizer_step,
                         tokens ? RateUnit::tokens_per_second : RateUnit::sequences_per_second, out);
   draft.planned = total ? total : args_.steps;
@@ -298,6 +289,7 @@ bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
   if (RunDraft* training = out.open(WorkKind::training)) {  // it came as far as this
     training->ended_well = true;
     training->last_line = line.number;
+    clock_.take_off(draft.log.totals.training_s.value_or(0));
   }
   return true;
 }
@@ -379,6 +371,9 @@ void GluonnlpParser::finish(RunBuilder& out) {
       tell("wps counts words of both languages by the script's rule: it is no rate of sequences");
     }
     if (log.kind != WorkKind::training) continue;
+    if (clock_.shortened() && log.clock_is_wall) {
+      tell("the time of evaluations is taken off the clock, that of saving is not");
+    }
     if (timeless_) tell("the log holds losses only: no throughput can be had from it");
     if (args_.one_worker && draft->count() > 0 && log.rate_unit == RateUnit::unknown &&
         !timeless_) {

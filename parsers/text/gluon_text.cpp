@@ -1,5 +1,7 @@
 #include "parsers/text/gluon_text.h"
 
+#include <cmath>
+
 #include "parsers/core/text.h"
 #include "parsers/scan/byte_search.h"
 #include "parsers/text/clock.h"
@@ -16,6 +18,20 @@ GluonStamp gluon_stamp(std::string_view text) {
   if (digits.size() < 8 || digits[2] != ':' || digits[5] != ':') return {};
   const auto time = cursor.duration();
   return time ? GluonStamp{*time, 1, false} : GluonStamp{};
+}
+
+double GluonClock::at(const GluonStamp& stamp) {
+  if (std::isnan(stamp.time_s)) return kUnknown;
+  shortened_ = shortened_ || off_s_ > 0;
+  if (stamp.has_date) return stamp.time_s - off_s_;
+  constexpr double kDay = 86400;
+  if (stamp.time_s + day_s_ < newest_s_ - kDay / 2) day_s_ += kDay;
+  newest_s_ = stamp.time_s + day_s_;
+  return newest_s_ - off_s_;
+}
+
+void GluonClock::take_off(double seconds) {
+  if (seconds > 0 && seconds < 1e9) off_s_ += seconds;
 }
 
 std::optional<double> last_of_sum(const Line& line, std::string_view key) {

@@ -18,6 +18,20 @@ struct GluonStamp {
 };
 [[nodiscard]] GluonStamp gluon_stamp(std::string_view text);
 
+/// The stamps of a log as seconds: those without a date begin again at midnight.
+class GluonClock {
+ public:
+  [[nodiscard]] double at(const GluonStamp& stamp);
+  /// Seconds in front of the stamps that follow were no training.
+  void take_off(double seconds);
+  /// A stamp stands behind such seconds.
+  [[nodiscard]] bool shortened() const { return shortened_; }
+
+ private:
+  double day_s_ = 0, newest_s_ = kUnknown, off_s_ = 0;
+  bool shortened_ = false;
+};
+
 /// The last number of "span/answer/total=0.7/0.1/0.9": the sum of the others.
 [[nodiscard]] std::optional<double> last_of_sum(const Line& line, std::string_view key);
 
