@@ -68,8 +68,15 @@ bool is_lone_exception(std::string_view text) {
   return rest.size() >= 4 && !number && text.front() != '.' && text.find("Warning") > colon;
 }
 
+// "[1]+  " in front of the state of a job that a shell tells of.
+bool is_job(std::string_view text) {
+  Cursor cursor(text, false);
+  const bool number = cursor.literal("[") && cursor.integer() && cursor.literal("]");
+  return number && trim(cursor.rest()).find_first_not_of("+-") == std::string_view::npos;
+}
+
 // "Killed" and "Terminated" are ordinary words: the shell's own message stands alone, or behind the
-// script, line and process ("run.sh: line 3: 4711 Killed   python train.py").
+// script, line and process ("run.sh: line 3: 4711 Killed   python train.py") or a job's number.
 bool is_shell_message(std::string_view text, std::string_view word) {
   if (trim(text) == word || text.find("srun: error") != std::string_view::npos) return true;
   const auto at = text.find(word);
@@ -78,8 +85,8 @@ bool is_shell_message(std::string_view text, std::string_view word) {
   if (at == 0 && number.size() > 2 && number.starts_with(": ") && to_int(trim(number.substr(2)))) {
     return true;
   }
-  return text.find(": line ") < at && at + word.size() < text.size() &&
-         text[at + word.size()] == ' ';
+  if (at + word.size() >= text.size() || text[at + word.size()] != ' ') return false;
+  return text.find(": line ") < at || is_job(text.substr(0, at));
 }
 
 bool quoted_or_advice(std::string_view text) {

@@ -49,6 +49,9 @@ constexpr OutcomeRule kRules[] = {
     {"NaN loss during training", "", "", Status::nan, kNan},
     {"diverged with loss = NaN", "", "", Status::nan, kNan},
     {"oss is nan, stopping", "", "", Status::nan, kNan},
+    {"oss is inf, stopping", "", "", Status::nan, kNan},
+    {"oss is NaN, stopping", "", "", Status::nan, kNan},
+    {"Train loss contains a NaN", "", "", Status::nan, kNan},  // Composer
     {"Error: Loss is NaN", "", "", Status::nan, kNan},
     {"Error: Loss is nan", "", "", Status::nan, kNan},
     {"Error: loss is nan", "", "", Status::nan, kNan},
@@ -79,6 +82,9 @@ constexpr OutcomeRule kRules[] = {
     {"(core dumped)", "", "", Status::error, kNamed},
     {"terminate called after throwing", "", "", Status::error, kSignal},
     {"Fatal Python error", "", "", Status::error, kNamed},
+    {"double free or corruption", "", "", Status::error, kNamed},  // glibc's heap
+    {"corrupted size vs. prev_size", "", "", Status::error, kNamed},
+    {"free(): invalid ", "", "", Status::error, kNamed},
     {"Bus error", "", "", Status::error, kNamed},
     {"CUDA error: ", "", "", Status::error, kNamed},
     {" ERROR] at file ", "", "", Status::error, kNamed},  // llm.c: CUDA, CUDNN, NCCL, MPI
@@ -94,6 +100,11 @@ constexpr OutcomeRule kRules[] = {
     {"wandb: Program failed with code ", "", "", Status::error, kSignal, Reading::exit_code},
     {"swanlab: Error happened while training", "", "", Status::error, kSignal},
     {"Error in sys.excepthook", "", "", Status::error, kSignal},
+    {"crashed with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // Composer
+    {" exited with code ", "Global rank ", "", Status::error, kSignal, Reading::exit_code},
+    {"]+  Exit ", "", "", Status::error, kSignal, Reading::exit_code},  // a shell's jobs
+    {"ERROR conda.cli.main_run", "", "", Status::error, kSignal},
+    {": can't open file '", "python", "", Status::error, kNamed},
     {"exited with non-zero status", "", "", Status::error, kSignal},
     {"returned a non-zero exit code", "", "", Status::error, kSignal},
     {"a non-zero exit code. Per user-direction", "", "", Status::error, kSignal},
@@ -160,6 +171,8 @@ constexpr OutcomeRule kRules[] = {
     {"signal 15", "", "", Status::killed, kSignal},
     {"ignal: Killed", "", "", Status::killed, kSignal},
     {"signal 9 (Killed)", "", "", Status::killed, kSignal},
+    {"ommand terminated by signal ", "signal 9", "", Status::killed, kSignal},  // time
+    {"ommand terminated by signal ", "", "", Status::error, kSignal},
     {"death signal", "", "", Status::killed, kNamed},
     {"got signal: ", "", "", Status::killed, kSignal},
     // "Sending process 7 closing signal SIGTERM" is how torchrun ends the other ranks.

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "tests/parsers/ended_log.h"
 #include "tests/parsers/run_log_text.h"
 
@@ -313,6 +317,30 @@ TEST(OutcomeRules, BelieveTheTrackersThatWatchedTheProcess) {
       "torch.cuda.OutOfMemoryError: CUDA out of memory.\n"
       "wandb: Waiting for W&B process to finish... (failed 1).\n");
   EXPECT_EQ(cause.status, Status::out_of_memory);
+}
+
+TEST(OutcomeRules, KnowWhatLaunchersAndShellsSayOfAProcess) {
+  const std::vector<std::pair<const char*, Status>> lines = {
+      {"ERROR:composer.cli.launcher:Rank 1 crashed with exit code 1.", Status::error},
+      {"ERROR:composer.cli.launcher:Rank 1 crashed with exit code -9.", Status::killed},
+      {"Global rank 0 (PID 81) exited with code 2", Status::error},
+      {"Global rank 0 (PID 81) exited with code 0", Status::truncated},
+      {"[1]+  Killed                  nohup python tune.py", Status::killed},
+      {"[2]-  Terminated              nohup python tune.py", Status::killed},
+      {"[1]+  Exit 1                  nohup python tune.py", Status::error},
+      {"[1]+  Exit 137                python tune.py", Status::killed},
+      {"[1]   We Killed it", Status::truncated},
+      {"Command terminated by signal 9", Status::killed},
+      {"Command terminated by signal 11", Status::error},
+      {"ERROR conda.cli.main_run:execute(49): `conda run python a.py` failed.", Status::error},
+      {"python3: can't open file '/a/tune.py': [Errno 2] No such file", Status::error},
+      {"free(): invalid pointer", Status::error},
+      {"RuntimeError: Train loss contains a NaN.", Status::nan},
+      {"Loss is inf, stopping training", Status::nan},
+  };
+  for (const auto& [line, status] : lines) {
+    EXPECT_EQ(after_steps(std::string(line) + "\n").status, status) << line;
+  }
 }
 
 TEST(OutcomeRules, ReadTheErrorsOfLlmC) {
