@@ -108,6 +108,9 @@ class PaddleVisionParser final : public LineParser {
   bool one_batch_ = false;  ///< lines tell the time of the batch in front of them
   bool in_train_ = false, mean_ = false, all_cards_ = false, untold_length_ = false;
   bool ips_ = false;
+  bool evaluated_ = false;  ///< since the newest line of training
+  double cost_s_ = 0;       ///< of a batch, on that line
+  double evaluations_s_ = 0;
 };
 
 // The counter of the run. False: another run begins.
@@ -204,6 +207,14 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
     wrap_s_ += kYear;
     sample.time_s += kYear;
   }
+  // Where the stamps are the clock, an interval with an evaluation takes what its batches do.
+  const double took = sample.time_s - time_s_;
+  const double own = cost_s_ * static_cast<double>(sample.iterations);
+  if (evaluated_ && !first && count->mean_of_epoch && took > own) evaluations_s_ += took - own;
+  evaluated_ = false;
+  cost_s_ = *cost;
+  time_s_ = sample.time_s;
+  sample.time_s -= evaluations_s_;
   sample.loss = number_after(line, " loss:");
   if (!sample.loss) sample.loss = number_after(line, " loss=");
   if (!sample.loss) sample.loss = number_after(line, "loss ");
@@ -222,7 +233,6 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   mean_ = mean_ || (count->mean_of_epoch && !one_batch_);
   all_cards_ = count->all_cards;
   step_ = sample.step;
-  time_s_ = sample.time_s;
   return true;
 }
 
@@ -247,7 +257,7 @@ bool PaddleVisionParser::see_epoch_end(const Line& line) {
   Sample end;
   end.step = base_ + static_cast<std::int64_t>(near);
   end.iterations = static_cast<std::int64_t>(near) - seen;
-  end.time_s = clock_of(line) + wrap_s_;
+  end.time_s = clock_of(line) + wrap_s_ - evaluations_s_;
   end.line = line.number;
   end.rank = line.rank;
   if (end.iterations > 0) run_->add(end);
@@ -285,6 +295,7 @@ void PaddleVisionParser::see_setting(const Line& line) {
 
 bool PaddleVisionParser::parse(const Line& line, RunBuilder& out) {
   if (see_step(line, out) || see_epoch_end(line)) return true;
+  evaluated_ = evaluated_ || has(line, "[Eval][Epoch ") || has(line, "] val step:");
   Cursor last(line);
   if (run_ != nullptr && last.skip_past("[Train][Epoch ")) {
     const auto epoch = last.integer();
@@ -303,6 +314,11 @@ void PaddleVisionParser::finish(RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     Facts& facts = draft->log.facts;
     const auto tell = [&](const char* what) { draft->log.notices.push_back({0, what}); };
+    if (evaluations_s_ > 0) {
+      tell(
+          "the time of the evaluations is taken off the clock: an interval that holds one counts "
+          "with the time of its batches");
+    }
     if (all_cards_) {
       if (batch_) facts.global_batch_size.set(*batch_, FactSource::log);
       if (batch_) facts.gradient_accumulation_steps.set(1, FactSource::log);

@@ -323,5 +323,30 @@ TEST(PaddleVision, TakesTheEpochsOfPaddleVideoAsRecords) {
   }
 }
 
+TEST(PaddleVision, TakesEvaluationsOffTheClock) {
+  const auto line = [](const std::string& time, int epoch, int iteration) {
+    return "[2024/07/31 20:" + time + "] ppcls INFO: [Train][Epoch " + std::to_string(epoch) +
+           "/3][Iter: " + std::to_string(iteration) +
+           "/25]lr(Piecewise): 0.1, loss: 7.02, batch_cost: 0.50000s, reader_cost: 0.02, ips: "
+           "512.00000 samples/s, eta: 1:00:00\n";
+  };
+  const std::string evaluation =
+      "[2024/07/31 20:04:00] ppcls INFO: [Eval][Epoch 1][Iter: 0/10]loss: 7.0, batch_cost: 0.2s, "
+      "reader_cost: 0.1, ips: 100.0 images/sec\n";
+  const auto runs = read_text(line("00:05", 1, 10) + line("00:10", 1, 20) + evaluation +
+                              line("05:05", 2, 10) + line("05:10", 2, 20));
+  ASSERT_EQ(runs.size(), 1u);
+  const auto& records = runs[0].records;
+  ASSERT_EQ(records.size(), 4u);
+  EXPECT_EQ(records[2].iterations, 15);
+  EXPECT_NEAR(records[2].time_s - records[1].time_s, 7.5, 1e-6);
+  EXPECT_NEAR(records[3].time_s - records[2].time_s, 5, 1e-6);
+  bool told = false;
+  for (const Notice& notice : runs[0].notices) {
+    told = told || notice.text.find("evaluations is taken off") != std::string::npos;
+  }
+  EXPECT_TRUE(told);
+}
+
 }  // namespace
 }  // namespace bertbench
