@@ -11,7 +11,6 @@
 //   [Epoch 0 Batch 800/34064] loss=10.3, ppl=31793.0, throughput=54.01K wps, wc=6521.39K      (NMT)
 //   Time cost=180.52 s, Thoughput=60.01 samples/s          (prediction, behind or between training)
 //   Epoch 0 iteration 0020/1263: training loss 0.151                                    (gluon-cv)
-//
 // tks/s and wps count tokens without padding: they stay tokens/s. The time of a pre-training line
 // is that of its interval and holds loading and checkpoints, which the throughput leaves out.
 #include <algorithm>
@@ -162,10 +161,9 @@ bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
   if (!std::isnan(sample.time_s)) draft.log.clock_resolution_s = stamp.resolution_s;
   draft.log.clock_is_wall = !std::isnan(sample.time_s);
   if (first) {
-    draft.log.notices.push_back(
-        {line.number,
-         "tks/s counts tokens without padding and leaves out loading: the number of "
-         "sequences follows from the times of the intervals, not from it"});
+    draft.log.notices.push_back({line.number,
+                                 "tks/s counts tokens without padding and leaves out loading: "
+                                 "sequences follow from times"});
   }
   return true;
 }
@@ -198,6 +196,7 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
   const bool numpy = squad && !loss;
   if (numpy) loss = last_of_sum(line, "/total=");
   if (!loss) return false;
+  const bool opens = *epoch != epoch_;
   in_epoch_ = *batch + 1;
   predicting_ = false;
   closes_epoch_ = squad && !numpy;
@@ -216,6 +215,12 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
     see_begin_of_epoch(sample);
   } else if (const auto words = number_after(line, "throughput=")) {
     sample.rate = *words * (find_text(line.text, "K wps") != std::string_view::npos ? 1000 : 1);
+    // Words since the line before, or since the epoch began, over their rate: without validation.
+    if (const auto count = number_after(line, "K wps, wc="); count && *words > 0) {
+      sample.seconds = *count / *words;
+      if (opens) sample.iterations = *batch;
+      begins_epoch_ = opens && *batch > 0;
+    }
     unit = RateUnit::tokens_per_second;
   }
   tokens_ = tokens_ || unit == RateUnit::tokens_per_second;

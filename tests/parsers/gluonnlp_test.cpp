@@ -302,5 +302,25 @@ TEST(Gluonnlp, ReadsPretrainingLinesThatTellNoTime) {
   EXPECT_TRUE(std::isnan(runs[0].records[1].seconds));
 }
 
+// The words of an interval over their rate are its time, without the validation in front of it.
+TEST(Gluonnlp, TakesTheTimeOfATranslationsIntervalFromItsWords) {
+  const auto line = [](const std::string& time, int epoch, int batch) {
+    return "2018-06-25 19:" + time + " - root - [Epoch " + std::to_string(epoch) + " Batch " +
+           std::to_string(batch) +
+           "/250] loss=10.5, ppl=31793.5, throughput=50.00K wps, wc=500.00K\n";
+  };
+  const auto runs = read_text(line("00:10,000", 0, 100) + line("00:20,000", 0, 200) +
+                              line("10:35,000", 1, 100) + line("10:45,000", 1, 200));
+  ASSERT_EQ(runs.size(), 1u);
+  const auto& records = runs[0].records;
+  ASSERT_EQ(records.size(), 4u);
+  for (const Record& record : records) {
+    EXPECT_EQ(record.iterations, 100);
+    EXPECT_NEAR(record.seconds, 10, 1e-9);
+  }
+  EXPECT_EQ(records[2].step, 350);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::tokens_per_second);
+}
+
 }  // namespace
 }  // namespace bertbench
