@@ -1,6 +1,7 @@
 // colossalai: step lines of Colossal-AI's examples and its performance evaluator.
 //
 //   ... INFO: [3/10] Loss:9.953, Step time: 2.031s, TFLOPS: 88.102, FWD time: 0.512s, ...
+//   ... INFO: [Epoch 3 / Train]: Loss = 1.1 | LR = 0.1 | Throughput = 512.01          (its Trainer)
 //   num_samples: 24, dp_world_size: 8, flop_megatron: 1e15, flop: 1e15, avg_duration: 12.3,
 //       avg_throughput: 15.6
 //   Throughput: 15.60 samples/sec, TFLOPS per GPU by Megatron: 101.20, TFLOPS per GPU: 99.80
@@ -29,7 +30,7 @@ namespace {
 
 constexpr std::string_view kLogger = "colossalai - INFO: [";
 constexpr std::string_view kAnchors[] = {
-    "Step time: ", "avg_throughput: ", " samples/sec, TFLOPS per GPU", kLogger};
+    "Step time: ", "avg_throughput: ", " samples/sec, TFLOPS per GPU", "| Throughput = ", kLogger};
 
 class ColossalaiParser final : public LineParser {
  public:
@@ -38,12 +39,13 @@ class ColossalaiParser final : public LineParser {
 
  private:
   bool see_step(const Line& line, RunBuilder& out);
+  bool see_epoch(const Line& line, RunBuilder& out);
   bool see_wrapped(const Line& line, RunBuilder& out);
   bool see_evaluator(const Line& line, RunBuilder& out);
 
   std::string begun_;  ///< what stood of a step in front of the line break
   std::int64_t begun_line_ = 0;
-  bool evaluator_ = false;
+  bool evaluator_ = false, epochs_ = false;
 };
 
 // "[3/10] Loss:9.953, Step time: 2.031s, TFLOPS: 88.102"
@@ -74,6 +76,30 @@ bool ColossalaiParser::see_step(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// Its Trainer's samples/s of the job over the steps of an epoch. What it says of a test has no
+// throughput.
+bool ColossalaiParser::see_epoch(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("[Epoch ")) return false;
+  const auto epoch = cursor.integer();
+  if (!epoch || *epoch < 0 || *epoch > 1'000'000'000 || !cursor.literal(" / Train]: "))
+    return false;
+  const auto rate = number_after(line, "| Throughput = ");
+  if (!rate || !(*rate > 0)) return false;
+  Sample sample;
+  sample.step = *epoch + 1;
+  sample.iterations = 1;
+  sample.rate = *rate;
+  sample.loss = number_after(line, "Loss = ");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  RunDraft& draft = out.add(WorkKind::training, sample);
+  draft.own_facts = true;  // an iteration is an epoch here
+  draft.log.rate_unit = RateUnit::sequences_per_second;
+  epochs_ = true;
+  return true;
+}
+
 bool ColossalaiParser::see_wrapped(const Line& line, RunBuilder& out) {
   constexpr std::size_t kWidest = 512;
   const auto logger = line.text.find(kLogger);
@@ -92,7 +118,7 @@ bool ColossalaiParser::see_wrapped(const Line& line, RunBuilder& out) {
   begun_.clear();
   Line joined = line;
   joined.text = whole;
-  return see_step(joined, out);
+  return see_step(joined, out) || see_epoch(joined, out);
 }
 
 bool ColossalaiParser::see_evaluator(const Line& line, RunBuilder& out) {
@@ -130,11 +156,17 @@ bool ColossalaiParser::see_evaluator(const Line& line, RunBuilder& out) {
 }
 
 bool ColossalaiParser::parse(const Line& line, RunBuilder& out) {
-  return see_step(line, out) || see_wrapped(line, out) || see_evaluator(line, out);
+  return see_step(line, out) || see_epoch(line, out) || see_wrapped(line, out) ||
+         see_evaluator(line, out);
 }
 
 void ColossalaiParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
+  for (const auto& draft : out.drafts()) {
+    if (!epochs_) break;
+    draft->log.notices.push_back(
+        {0, "the Trainer's lines are of whole epochs, their samples/s of the steps alone"});
+  }
   if (!evaluator_) return;
   for (const auto& draft : out.drafts()) {
     draft->log.notices.push_back(

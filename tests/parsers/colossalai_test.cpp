@@ -70,5 +70,19 @@ TEST(Colossalai, TheEvaluatorBehindABarTellsTheRateOfTheJob) {
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
+TEST(Colossalai, TheTrainersEpochsTellTheSamplesOfTheJob) {
+  const std::string head = "[01/10/23 10:00:00] INFO     colossalai - colossalai - INFO: ";
+  const auto runs =
+      read_text(head + "[Epoch 0 / Train]: Loss = 2.1 | LR = 0.1 | Throughput = 611.02\n" + head +
+                "[Epoch 0 / Test]: Loss = 1.9 | Accuracy = 0.31\n" + head +
+                "[Epoch 1 / Train]: Loss = 1.7 |\n"
+                "                             LR = 0.1 | Throughput = 640.5\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 640.5);
+  EXPECT_EQ(runs[0].records[1].loss, 1.7);
+}
+
 }  // namespace
 }  // namespace bertbench
