@@ -26,13 +26,20 @@ bool FormatState::parse(const Line& line) {
   constexpr std::int64_t kFew = 2, kEnough = 300;
   if (matched - decorated_ > kFew + decorated_) return false;
   if (decorated_ == 0 && refused_++ > kEnough) return false;
-  for (const std::string_view text : Layers(line.text)) {
+  const auto parse_text = [&](std::string_view text) {
     behind.text = text;
-    if (!parser->parse(behind, *builder)) continue;
+    if (!parser->parse(behind, *builder)) return false;
     ++decorated_;
     return true;
-  }
-  return false;
+  };
+  if (std::ranges::any_of(Layers(line.text), parse_text)) return true;
+  // A page or a notebook indents the whole log; else so many blanks are no decoration.
+  constexpr std::size_t kCode = 4;
+  const auto indent = line.text.find_first_not_of(" \t");
+  if (indent == std::string_view::npos || indent == 0) return false;
+  if (indent < kCode && line.text[0] != '\t') return false;
+  const std::string_view text = line.text.substr(indent);
+  return parse_text(text) || std::ranges::any_of(Layers(text), parse_text);
 }
 
 bool FormatState::has_training_records() const {

@@ -143,5 +143,22 @@ TEST(Decorations, OfTheFirstLineMayBeAMarkOrNulBytes) {
   EXPECT_EQ(read_text(std::string(7, '\0') + text).at(0).records.size(), 2u);
 }
 
+// A page indents what it quotes; in a log that is none, an indented line is something else.
+TEST(Decorations, AWholeLogMayBeIndented) {
+  const auto step = [](int n, const std::string& front) {
+    return front + "iter " + std::to_string(10 * n) + ": loss 9.5000, time 130.10ms, mfu 30.00%\n";
+  };
+  for (const char* front : {"    ", "\t", "        ", "    2024-05-01 10:00:00 - "}) {
+    const auto runs = read_text(step(1, front) + step(2, front) + step(3, front));
+    ASSERT_EQ(runs.size(), 1u) << front;
+    EXPECT_EQ(runs[0].records.size(), 3u) << front;
+  }
+  std::string plain;
+  for (int i = 1; i <= 5; ++i) plain += step(i, "");
+  const auto runs = read_text(plain + step(6, "    "));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 5u);
+}
+
 }  // namespace
 }  // namespace bertbench
