@@ -121,12 +121,18 @@ std::optional<Progress> read_timm(const Line& line) {
   return out;
 }
 
+// Behind "Epoch: [", "Train: [", "Train: data epoch: [" (LAVIS).
+bool skip_to_epoch(Cursor& cursor) {
+  for (const std::string_view head : {"Epoch: [", "Train: [", "TRAIN: [", "Train: data epoch: ["}) {
+    if (cursor.skip_past(head)) return true;
+  }
+  return false;
+}
+
 std::optional<Progress> read_progress(const Line& line) {
   Cursor cursor(line);
   Progress out;
-  if (!cursor.skip_past("Epoch: [")) {
-    if (!cursor.skip_past("Train: [") && !cursor.skip_past("TRAIN: [")) return read_timm(line);
-  }
+  if (!skip_to_epoch(cursor)) return read_timm(line);
   cursor.blanks();
   const auto epoch = cursor.integer();
   if (!epoch || *epoch < 0 || *epoch > kMostEpochs) return std::nullopt;
@@ -288,7 +294,7 @@ void PytorchParser::add(const Progress& progress, const Line& line, RunBuilder& 
 bool PytorchParser::see_end_of_epoch(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
   RunDraft* draft = out.open(WorkKind::training);
-  if (!cursor.skip_past("Epoch: [") || draft == nullptr) return false;
+  if (!skip_to_epoch(cursor) || draft == nullptr) return false;
   const auto epoch = cursor.integer();
   if (!epoch || *epoch != epoch_ || !cursor.skip_past("] Total time: ")) return false;
   if (!cursor.skip_past("(")) return false;

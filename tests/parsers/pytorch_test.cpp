@@ -150,5 +150,19 @@ TEST(Pytorch, SampleFollowsTheLoopsClock) {
   }
 }
 
+TEST(Pytorch, ReadsTheMeterOfLavis) {
+  const std::string head = "2023-05-01 10:00:00,123 [INFO] Train: data epoch: [0]";
+  std::string text;
+  for (const char* at : {"   0/200", "  50/200", " 100/200", " 150/200", " 199/200"}) {
+    text += head + "  [" + at +
+            "]  eta: 0:01:00  lr: 0.000010  loss: 2.1000  time: 0.4000  data: " +
+            "0.0001  max mem: 6789\n";
+  }
+  const auto runs = read_text(text + head + " Total time: 0:01:24 (0.4200 s / it)\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 5u);
+  EXPECT_NEAR(runs[0].totals.training_s.value_or(0), 84, 1e-9);
+}
+
 }  // namespace
 }  // namespace bertbench
