@@ -69,6 +69,7 @@ class FactRules {
   void see_bert_train(const Line& line);
   void see_launcher(const Line& line);
   void see_process(const Line& line);
+  void see_torch_launch(const Line& line);
   void see_paddle_launch(const Line& line);
   void see_command(const Line& line);
   void see_announcement(const Line& line);
@@ -78,6 +79,8 @@ class FactRules {
   std::vector<Statement> statements_;
   EnvironmentRules environment_;
   MemoryRules memory_;
+  /// Newest lines with an option of torchrun's for the nodes, and with one for ranks only.
+  std::int64_t nodes_line_ = -1000, one_node_line_ = -1000;
   bool evaluating_ = false;  ///< between "Running evaluation" and "Running training"
 };
 

@@ -148,6 +148,33 @@ void FactRules::see_engine_batch(const Line& line) {
   state(line, Key::gpus_per_node, std::to_string(*ranks));
 }
 
+// torchrun and torch.distributed.launch run on one node unless they are told otherwise;
+// "--nnodes=$NODES" and "--nnodes=1:4" tell no number. A script that was printed has the options of
+// a command on lines of their own.
+void FactRules::see_torch_launch(const Line& line) {
+  constexpr std::int64_t kCommand = 8;  // lines
+  const auto nodes = node_argument(line.text);
+  const bool number = nodes && count(*nodes);
+  bool ranks = false;
+  for (const std::string_view name : {"nproc_per_node", "nproc-per-node"}) {
+    const auto each = argument(line.text, name);
+    if (!each || !count(*each)) continue;
+    ranks = true;
+    state(line, Key::gpus_per_node, *each);
+  }
+  if (ranks && !nodes && line.number - nodes_line_ > kCommand) {
+    state(line, Key::nodes, "1");
+    one_node_line_ = line.number;
+  }
+  if (!nodes || (!ranks && !has(line, "--nnode"))) return;
+  nodes_line_ = line.number;
+  if (number) {
+    state(line, Key::nodes, *nodes);
+  } else if (line.number - one_node_line_ <= kCommand) {
+    state(line, Key::nodes, "?");
+  }
+}
+
 void FactRules::see_launcher(const Line& line) {
   see_communicator(line);
   see_engine_batch(line);
@@ -202,19 +229,7 @@ void FactRules::see_launcher(const Line& line) {
       state(line, Key::micro_batch, std::to_string(*n));
     }
   }
-  for (const std::string_view name : {"nproc_per_node", "nproc-per-node"}) {
-    const auto ranks = argument(line.text, name);
-    if (!ranks || !count(*ranks)) continue;
-    state(line, Key::gpus_per_node, *ranks);
-    // Both launchers run on one node unless they are told otherwise; "--nnodes=$NODES" and
-    // "--nnodes=1:4" tell no number.
-    const auto nodes = node_argument(line.text);
-    if (nodes && count(*nodes)) {
-      state(line, Key::nodes, *nodes);
-    } else if (!nodes) {
-      state(line, Key::nodes, "1");
-    }
-  }
+  see_torch_launch(line);
   see_paddle_launch(line);
   see_command(line);
   see_process(line);

@@ -130,6 +130,12 @@ TEST(Facts, CommandLinesOfLaunchersTellWorldAndPrecision) {
       {"+ torchrun --nproc-per-node 4 --nnodes 1:6 a.py\n", 0, 4, 0, ""},
       {"+ torchrun --nproc-per-node 4 --nnodes 3:3 a.py\n", 3, 4, 12, ""},
       {"+ torchrun --nproc_per_node 4 --nnode 3 a.py\n", 3, 4, 12, ""},
+      // A script that was printed.
+      {"torchrun --nproc_per_node=4 \\\n  --nnodes=3 \\\n  a.py\n", 3, 4, 12, ""},
+      {"torchrun --nnodes 3 \\\n  --nproc_per_node 4 \\\n  a.py\n", 3, 4, 12, ""},
+      {"torchrun --nproc_per_node=4 \\\n  --nnodes=$NODES \\\n  a.py\n", 0, 4, 0, ""},
+      {"torchrun --nnodes=$NODES \\\n  --nproc_per_node=4 \\\n  a.py\n", 0, 4, 0, ""},
+      {"torchrun --nproc_per_node=4 \\\n  a.py\n", 1, 4, 4, ""},
       {"['torchrun', '--nnodes', '2', '--nproc_per_node', '4', 'a.py']\n", 2, 4, 8, ""},
       {"+ torchrun --nproc_per_node 4 a.py\n", 1, 4, 4, ""},
       {"+ accelerate launch --num_machines $N --num_processes 8 a.py\n", 0, 0, 8, ""},
