@@ -216,7 +216,7 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
   } else if (const auto words = number_after(line, "throughput=")) {
     sample.rate = *words * (find_text(line.text, "K wps") != std::string_view::npos ? 1000 : 1);
     // Words since the line before, or since the epoch began, over their rate: without validation.
-    if (const auto count = number_after(line, "K wps, wc="); count && *words > 0) {
+    if (const auto count = number_after(line, "K wps, wc="); *words > 0 && count > 0.0) {
       sample.seconds = *count / *words;
       if (opens) sample.iterations = *batch;
       begins_epoch_ = opens && *batch > 0;
