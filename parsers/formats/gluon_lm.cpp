@@ -7,6 +7,9 @@
 //   [Epoch 0 Batch 60/62] avg loss 0.0130829, throughput 4.87524K wps           (sentiment, words)
 //   [Epoch 0] train avg loss 0.0134182, dev acc 0.6372, dev avg loss 0.656585, throughput ...K wps
 //
+//   [Epoch 0 Iter 100/3000, Overall 100/30000] loss=6.1, ppl=445.9, throughput=54.01K wps, total
+//       wc=3240.60K, wpb=25.10K, ...                  (translation of release 1.0; one line)
+//
 // A sample is a sequence of bptt tokens on the lines of batches, of all GPUs. The epoch's own line
 // has the same unit and counts tokens instead: it is not read (ordinary lines say "] throughput ").
 #include <optional>
@@ -19,7 +22,8 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {", throughput ", "training throughput "};
+constexpr std::string_view kAnchors[] = {", throughput ", "training throughput ",
+                                         "K wps, total wc="};
 
 class GluonLmParser final : public LineParser {
  public:
@@ -28,6 +32,7 @@ class GluonLmParser final : public LineParser {
 
  private:
   bool see_batch(const Line& line, RunBuilder& out);
+  bool see_update(const Line& line, RunBuilder& out);
 
   std::int64_t epoch_ = -1, base_ = 0, per_epoch_ = 0, step_ = 0;
   bool untold_ = false;
@@ -76,8 +81,44 @@ bool GluonLmParser::see_batch(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// The words of the interval, of all workers and both languages, over their rate are its time.
+bool GluonLmParser::see_update(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("[Epoch ") || !cursor.integer() || !cursor.literal(" Iter ") ||
+      !cursor.integer() || !cursor.literal("/") || !cursor.integer() ||
+      !cursor.literal(", Overall ")) {
+    return false;
+  }
+  const auto step = cursor.integer();
+  const auto all = step && cursor.literal("/") ? cursor.integer() : std::nullopt;
+  if (!all || *step < 1 || *all < *step || *all > 1'000'000'000'000) return false;
+  const auto rate = number_after(line, "throughput="), words = number_after(line, " total wc=");
+  constexpr double kMost = 1e15;
+  if (!rate || !words || !(*rate > 0 && *rate < kMost)) return false;
+  if (!(*words > 0 && *words < kMost)) return false;
+  RunDraft* open = out.open(WorkKind::training);
+  if (open != nullptr && *step < step_) out.close(WorkKind::training);
+  const bool first = out.open(WorkKind::training) == nullptr;
+  Sample sample;
+  sample.step = *step;
+  sample.iterations = first || *step == step_ ? *step : *step - step_;
+  sample.seconds = *words / *rate;
+  sample.rate = *rate * 1000;
+  sample.loss = number_after(line, "] loss=");
+  sample.line = line.number;
+  sample.rank = line.rank;
+  RunDraft& draft = out.run(WorkKind::training, line.number);
+  if (draft.count() == 1) draft.mend_headless(sample);
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  draft.log.rate_unit = RateUnit::tokens_per_second;
+  draft.planned = *all;
+  draft.add(sample);
+  step_ = *step;
+  return true;
+}
+
 bool GluonLmParser::parse(const Line& line, RunBuilder& out) {
-  if (see_batch(line, out)) return true;
+  if (see_batch(line, out) || see_update(line, out)) return true;
   RunDraft* open = out.open(WorkKind::training);
   if (open == nullptr || !line.text.starts_with("Total training throughput ") ||
       line.text.find(" samples/s") == std::string_view::npos) {

@@ -61,5 +61,25 @@ TEST(GluonLm, ReadsTheWordsOfClassifiers) {
   EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("counts words"));
 }
 
+TEST(GluonLm, ReadsTheTranslationOfRelease1) {
+  const auto line = [](int step) {
+    return "2020-09-01 10:00:00,123 - root - INFO - [Epoch 0 Iter " + std::to_string(step) +
+           "/3000, Overall " + std::to_string(step) +
+           "/400] loss=6.125, ppl=445.9, throughput=50.00K wps, total wc=2500.00K, wpb=25.10K, "
+           "LR=0.0001, gnorm=1.2500\n";
+  };
+  const auto runs = read_text(line(100) + line(200) + line(300) + line(400));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  EXPECT_EQ(runs[0].records[2].iterations, 100);
+  EXPECT_EQ(runs[0].records[2].seconds, 50);
+  EXPECT_EQ(runs[0].records[2].loss, 6.125);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::tokens_per_second);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  const auto tail = read_text(line(300) + line(400));
+  ASSERT_EQ(tail.size(), 1u);
+  EXPECT_EQ(tail[0].records.at(0).iterations, 100) << "of a log without its head";
+}
+
 }  // namespace
 }  // namespace bertbench
