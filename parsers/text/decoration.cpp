@@ -114,16 +114,20 @@ std::string_view behind_ray(std::string_view text) {
   return text.substr(end + 2);
 }
 
-// "trainer-1  | " and "trainer_1  | " of docker compose.
+// "trainer-1  | " and "trainer_1  | " of docker compose; any name where a stamp of a container
+// follows.
 std::string_view behind_compose(std::string_view text) {
   const std::size_t name = names_at(text, 0);
   const std::size_t blanks = blanks_at(text, name);
   if (name < 3 || blanks == 0 || !text.substr(name + blanks).starts_with("| ")) return {};
+  const std::string_view rest = text.substr(name + blanks + 2);
+  if (!behind_iso(rest).empty()) return rest;
+  if (is_digit(text[0])) return {};  // "2024-05-01 | "
   std::size_t digits = 0;
   while (digits < name && is_digit(text[name - 1 - digits])) ++digits;
   if (digits == 0 || digits + 1 >= name) return {};
   const char before = text[name - 1 - digits];
-  return before == '-' || before == '_' ? text.substr(name + blanks + 2) : std::string_view{};
+  return before == '-' || before == '_' ? rest : std::string_view{};
 }
 
 // "[pod/worker-0/pytorch] " of kubectl --prefix, "[127.0.0.1.10000::stdout] " of kungfu-run.
@@ -225,6 +229,7 @@ std::string_view without_transport(std::string_view text) {
     std::string_view rest;
     if (is_digit(text[0])) {
       rest = behind_iso(text);
+      if (rest.empty()) rest = behind_compose(text);
     } else if (text[0] == '[') {
       rest = behind_iso(text);
       if (rest.empty()) rest = behind_pod(text);

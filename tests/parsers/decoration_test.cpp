@@ -21,7 +21,8 @@ TEST(Transport, IsTakenOffWhateverRunsInIt) {
         "2024-05-01T10:00:00Z stdout F ", "[2024-05-01T10:00:00.123Z] ", "(train pid=123) ",
         "(RayTrainWorker pid=123, ip=10.0.0.2) ", "[pod/worker-0/pytorch] ", "trainer-1  | ",
         "[127.0.0.1.10000::stdout] ", "[10.0.0.2.10001::stderr] ", "trainer_12 | ",
-        "train\tRun training\t2024-05-01T10:00:00.1234567Z "}) {
+        "train\tRun training\t2024-05-01T10:00:00.1234567Z ",
+        "trainer  | 2024-05-01T10:00:00.123Z ", "2.train       | [2024-05-01T10:00:00Z] "}) {
     EXPECT_EQ(without_transport(std::string(front) + "  File \"a.py\""), "  File \"a.py\"")
         << front;
   }
@@ -31,7 +32,8 @@ TEST(Transport, IsNotSeenWhereThereIsNone) {
   for (const char* line :
        {"2024-05-01 10:00:00,123 - INFO - step 1", "| epoch 001 | loss 2", "5 | loss 8.3",
         "Transformer | epoch 0 | step 10 |", "step    1/10 | loss 7.1", "(0, 470) loss : 1",
-        "[Epoch 0 Batch 100/200] loss=1", "2024-05-01T10", "valid | epoch 001 | loss 2"}) {
+        "2024-05-01 | loss 2", "[Epoch 0 Batch 100/200] loss=1", "2024-05-01T10",
+        "valid | epoch 001 | loss 2"}) {
     EXPECT_EQ(without_transport(line), line);
   }
 }
