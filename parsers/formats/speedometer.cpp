@@ -106,7 +106,7 @@ std::optional<SpeedometerParser::Place> SpeedometerParser::place_of(const Line& 
   }
   auto batch = cursor.integer();
   Place out;
-  if (batch && cursor.literal("-")) {
+  if (batch && *batch >= 0 && cursor.literal("-")) {
     out.from = batch;
     batch = cursor.integer();
   }

@@ -210,5 +210,11 @@ TEST(Speedometer, TimesItsLinesByTheTotalBatchOfGluonCv) {
   EXPECT_EQ(runs[0].facts.world(), 4);
 }
 
+TEST(Speedometer, TakesNoRangeFromBelowZero) {
+  EXPECT_TRUE(read_text("Total batch size is set to 40 on 4 GPUs\n"
+                        "Epoch[0] Batch [-9223372036854775807-40]\tSpeed: 40.0 samples/sec\n")
+                  .empty());
+}
+
 }  // namespace
 }  // namespace bertbench
