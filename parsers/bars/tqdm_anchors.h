@@ -57,7 +57,8 @@ inline constexpr std::string_view kAnchors[] = {"it/s",
                                                 " samples/sec, TFLOPS per GPU",
                                                 "_runtime':",
                                                 "Total optimization steps = ",
-                                                "`Trainer.fit` stopped: `max_"};
+                                                "`Trainer.fit` stopped: `max_",
+                                                "\"learning_rate\": "};
 inline constexpr std::uint64_t kBarAnchors = 0b11;  ///< the first two
 static_assert(kAnchors[0] == "it/s" && kAnchors[1] == "s/it");
 
@@ -71,7 +72,8 @@ consteval std::uint64_t bits_of(std::initializer_list<std::string_view> anchors)
   return bits;
 }
 inline constexpr std::uint64_t kStepLine = bits_of({"Average Loss = "});
-inline constexpr std::uint64_t kLosses = bits_of({": Loss ", "step_loss : ", "{'loss':"});
+inline constexpr std::uint64_t kLosses =
+    bits_of({": Loss ", "step_loss : ", "{'loss':", "\"learning_rate\": "});
 inline constexpr std::uint64_t kTrainer = bits_of(
     {"{'loss':", "***** Running training", "TrainingArguments", "train/global_step", "_runtime':"});
 inline constexpr std::uint64_t kClosing =

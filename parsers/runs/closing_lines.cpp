@@ -208,7 +208,24 @@ bool says_trainer(const Line& line) {
   return has(line, "_runtime':") && has(line, "'epoch':");  // an evaluation within a training
 }
 
+namespace {
+
+// {"learning_rate": 4.8e-05, "loss": NaN, "step": 100}, as the scripts and the Trainer of 2019 and
+// 2020 print it.
+std::optional<double> loss_of_json(const Line& line) {
+  constexpr std::string_view kLoss = "\"loss\": ";
+  const auto has = [&](std::string_view key) { return line.text.find(key) != line.text.npos; };
+  if (!has("\"learning_rate\": ") || !has("\"step\": ") || has("\"log_history\"")) return {};
+  const auto at = line.text.find(kLoss);
+  if (at == std::string_view::npos) return std::nullopt;
+  if (line.text.substr(at + kLoss.size()).starts_with("NaN")) return kUnknown;
+  return number_after(line, kLoss);
+}
+
+}  // namespace
+
 std::optional<double> loss_of_line(const Line& line) {
+  if (const auto loss = loss_of_json(line)) return loss;
   if (line.text.find("{'loss':") != std::string_view::npos) return number_after(line, "{'loss':");
   if (line.text.find("Step ") != std::string_view::npos &&
       line.text.find(": Loss ") != std::string_view::npos) {

@@ -179,6 +179,18 @@ TEST(Tqdm, SaysWhenTheScriptsClosingNumberIsNotTheRate) {
   EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("180.0 % above counter over clock"));
 }
 
+TEST(Tqdm, FindsTheLossesThatTheFirstTrainersPrintAsJson) {
+  const auto runs = read_text(
+      "Iteration:  20%| | 2/10 [00:02<00:08,  1.00it/s]{\"learning_rate\": 4e-05, \"loss\": 1.5, "
+      "\"step\": 2}\n"
+      "Iteration:  40%| | 4/10 [00:04<00:06,  1.00it/s]{\"loss\": NaN, \"learning_rate\": 3e-05, "
+      "\"epoch\": 0.4, \"step\": 4}\n"
+      "Iteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::nan);
+  EXPECT_EQ(runs[0].first_nan_step, 4);
+}
+
 TEST(Tqdm, FindsTheFirstLossThatIsNotANumber) {
   const auto runs = read_text(
       "Iteration:  10%| | 1/10 [00:01<00:09,  1.00it/s]Step:1 Average Loss = 9.1 Step Loss = 9.1 "
