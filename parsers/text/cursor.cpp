@@ -50,7 +50,9 @@ std::optional<double> Cursor::number() {
     if (read.ec != std::errc{} || read.ptr == text_.data() + start) return std::nullopt;
     stop = read.ptr;
   }
-  const auto next = static_cast<std::size_t>(stop - text_.data());
+  auto next = static_cast<std::size_t>(stop - text_.data());
+  // Lightning pads the numbers of its bars to five letters: "nan.0", "inf.0".
+  if (!std::isfinite(value) && text_.substr(next).starts_with(".0")) next += 2;
   // "1.5.2" is a version and "3.08GB" a number with a unit: only a further dot is refused.
   if (!whole(next) || (next < text_.size() && text_[next] == '.' && next + 1 < text_.size() &&
                        text_[next + 1] >= '0' && text_[next + 1] <= '9')) {

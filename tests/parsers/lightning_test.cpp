@@ -242,6 +242,16 @@ TEST(Lightning, NemosBarTellsTheTimeOfAStepWhereOthersTellARate) {
   EXPECT_EQ(runs[0].outcome.status, Status::truncated);
 }
 
+TEST(Lightning, ItsBarsPadALossThatIsNotANumber) {
+  const auto runs = read_text(
+      "Epoch 0:   1%|          | 1/100 [00:01<01:39,  1.00it/s, v_num=0, train_loss=2.310]\r"
+      "Epoch 0:   2%|          | 2/100 [00:02<01:38,  1.00it/s, v_num=0, train_loss=nan.0]\r"
+      "Epoch 0:   3%|          | 3/100 [00:03<01:37,  1.00it/s, v_num=0, train_loss=nan.0]\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::nan);
+  EXPECT_EQ(runs[0].first_nan_step, 2);
+}
+
 TEST(Lightning, NemosBarWithARateIsTqdms) {
   const auto runs = read_text(
       "\rEpoch 0:   1%|          | 2/300 [00:04<09:56, 2.00s/it, loss=9.1, global_step=1.000, "
