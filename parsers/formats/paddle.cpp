@@ -73,6 +73,7 @@ class PaddleParser final : public LineParser {
   std::map<const RunDraft*, Words> words_of_;  ///< those that ips counts
   double told_ = 0, taken_ = 0;  ///< samples of all lines: as told, and by the micro batch
   std::int64_t last_step_ = -1, epoch_ = -1, base_ = 0;
+  int rank_ = -1;
   bool per_card_ = false, words_ = false, ernie_ = false, rough_ = false;
   bool launched_well_ = false;
 };
@@ -90,6 +91,11 @@ void PaddleParser::put_first(std::int64_t iterations, RunBuilder& out) {
 }
 
 RunDraft& PaddleParser::put(Sample sample, RunBuilder& out) {
+  // A step is the job's: of the ranks that print it the first one counts.
+  if (sample.rank != rank_ && sample.rank >= 0 && rank_ >= 0 && sample.step <= last_step_) {
+    return out.run(WorkKind::training, sample.line);
+  }
+  rank_ = sample.rank;
   if (out.open(WorkKind::training) != nullptr && sample.step < last_step_) {
     put_first(1, out);
     out.close(WorkKind::training);

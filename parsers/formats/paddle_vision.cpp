@@ -104,6 +104,8 @@ class PaddleVisionParser final : public LineParser {
   std::int64_t mean_epoch_ = -1, mean_step_ = 0;
   double mean_s_ = 0;  ///< since the epoch began
   std::int64_t ended_epoch_ = -1;
+  std::int64_t at_ = 0;  ///< of the epoch, as the newest line counts
+  int rank_ = -1;
   std::optional<std::int64_t> batch_, global_, world_;
   bool one_batch_ = false;  ///< lines tell the time of the batch in front of them
   bool in_train_ = false, mean_ = false, all_cards_ = false, untold_length_ = false;
@@ -176,6 +178,11 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   if (!cost) cost = number_after(line, " elapse ");
   if (!cost && has(line, "-INFO: iter: ")) cost = number_after(line, "', time:");
   if (!count || !cost || !(*cost > 0 && *cost < kMostPaddle)) return false;
+  // A step is the job's: of the ranks that print it the first one counts.
+  const bool behind = count->epoch < epoch_ || (count->epoch == epoch_ && count->step <= at_);
+  if (line.rank != rank_ && line.rank >= 0 && rank_ >= 0 && run_ != nullptr && behind) return true;
+  rank_ = line.rank;
+  at_ = count->step;
   auto ips = number_after(line, " ips:");
   if (!ips) ips = number_after(line, " ips ");
   if (!ips) ips = number_after(line, " avg_ips:");

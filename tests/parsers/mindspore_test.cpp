@@ -295,5 +295,29 @@ TEST(Mindspore, ReadsMindYolo) {
   EXPECT_EQ(runs[0].outcome.status, Status::truncated);
 }
 
+TEST(Mindspore, CountsTheStepsOfOneRank) {
+  for (const bool labels : {true, false}) {
+    std::string formers, ocr;
+    for (const int step : {20, 40, 60}) {
+      for (const char* rank : {"[1,2]<stdout>:", "[1,0]<stdout>:", "[1,1]<stdout>:"}) {
+        const std::string label = labels ? rank : "";
+        formers += label + "2024-01-01 10:00:" + std::to_string(step / 2) +
+                   ",123 - mindformers[callback.py:529] - INFO - { Epoch:[  1/  1], step:[   " +
+                   std::to_string(step) + "/ 1000], loss: 10.6, per_step_time: 500ms, lr: 1e-05\n";
+        ocr +=
+            label + "epoch: [1/10] step: [" + std::to_string(step) +
+            "/390], loss: 2.1, lr: 0.001, per step time: 500.000 ms, fps per card: 64.00 img/s\n";
+      }
+    }
+    for (const auto& text : {formers, ocr}) {
+      const auto runs = read_text(text);
+      ASSERT_EQ(runs.size(), 1u) << labels;
+      ASSERT_EQ(runs[0].records.size(), 3u) << labels;
+      EXPECT_EQ(runs[0].records[2].iterations, 20) << labels;
+      EXPECT_NEAR(runs[0].records[2].seconds, 10, 1e-9) << labels;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace bertbench

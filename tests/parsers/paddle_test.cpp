@@ -263,5 +263,22 @@ TEST(Paddle, ReadsPaddleFleetXWithItsTotals) {
   EXPECT_EQ(runs[0].iteration_unit, IterationUnit::unknown);
 }
 
+// Labels of mpirun: a step that four ranks print is one step, of as many iterations as before.
+TEST(Paddle, CountsTheStepsOfOneRank) {
+  std::string text;
+  for (const int n : {100, 200, 300}) {
+    for (const char* rank : {"[1,2]<stdout>:", "[1,0]<stdout>:", "[1,1]<stdout>:"}) {
+      text += rank + step(n, "0.20000", "480.0");
+    }
+  }
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  for (const Record& record : runs[0].records) {
+    EXPECT_EQ(record.iterations, 100);
+    EXPECT_NEAR(record.seconds, 20, 1e-9);
+  }
+}
+
 }  // namespace
 }  // namespace bertbench

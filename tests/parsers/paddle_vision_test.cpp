@@ -348,5 +348,22 @@ TEST(PaddleVision, TakesEvaluationsOffTheClock) {
   EXPECT_TRUE(told);
 }
 
+TEST(PaddleVision, CountsTheStepsOfOneRank) {
+  std::string text;
+  for (const int step : {100, 200, 300}) {
+    for (const char* rank : {"[1,2]<stdout>:", "[1,0]<stdout>:", "[1,1]<stdout>:"}) {
+      text += rank + std::string("[07/21 14:0") + std::to_string(step / 100) +
+              ":00] ppdet.engine INFO: Epoch: [0] [" + std::to_string(step) +
+              "/7330] learning_rate: 0.0002 loss: 1.6 eta: 9:00:00 batch_cost: 0.6000 data_cost: "
+              "0.0102 ips: 13.3333 images/s\n";
+    }
+  }
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[2].iterations, 100);
+  EXPECT_NEAR(runs[0].records[2].seconds, 60, 0.01);
+}
+
 }  // namespace
 }  // namespace bertbench
