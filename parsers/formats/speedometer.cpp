@@ -32,6 +32,7 @@
 #include "parsers/text/argument_text.h"
 #include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
+#include "parsers/text/speedometer_place.h"
 
 namespace bertbench {
 namespace {
@@ -49,15 +50,12 @@ class SpeedometerParser final : public LineParser {
   void finish(RunBuilder& out) override;
 
  private:
-  struct Place {
-    std::int64_t epoch = 0, batch = 0;
-    std::optional<std::int64_t> from;  ///< "[20-40]"
-  };
-  [[nodiscard]] std::optional<Place> place_of(const Line& line) const;
+  [[nodiscard]] std::optional<SpeedometerPlace> place_of(const Line& line) const;
   bool see_global_step(const Line& line, RunBuilder& out);
   bool see_epoch(const Line& line, RunBuilder& out);
   bool see_epoch_end(Cursor& cursor, const Line& line, RunBuilder& out);
   void see_epoch_speed(std::int64_t epoch, double speed, const Line& line, RunBuilder& out);
+  void join_epoch(double speed, const Line& line, RunDraft& run);
   void see_arguments(const Line& line);
   void put(std::int64_t epoch, std::int64_t batch, std::int64_t batches, const Line& line,
            double rate, RunBuilder& out);
@@ -71,6 +69,7 @@ class SpeedometerParser final : public LineParser {
   std::int64_t timed_lines_ = 0;
   std::optional<double> batch_size_;                   ///< of the process
   std::optional<std::int64_t> total_batch_, devices_;  ///< of the process and all its devices
+  std::int64_t per_epoch_ = 0;                         ///< batches, where lines tell them
   std::set<int> ranks_;
   std::optional<std::string> store_;
   std::optional<double> epochs_;  ///< planned
@@ -82,38 +81,16 @@ class SpeedometerParser final : public LineParser {
   RunDraft* speeds_run_ = nullptr;                    ///< of epochs without other lines
 };
 
-// "Epoch[3] Batch [20]", "Epoch[3] Batch [0-20]", "Iter[3] Batch[20]", "[Epoch 3][Batch 99]"; R
-// names no epoch: "Batch [20] Speed: ".
-std::optional<SpeedometerParser::Place> SpeedometerParser::place_of(const Line& line) const {
+// R names no epoch: "Batch [20] Speed: ".
+std::optional<SpeedometerPlace> SpeedometerParser::place_of(const Line& line) const {
   Cursor cursor(line);
-  if (cursor.literal("Batch [")) {
-    const auto batch = cursor.integer();
-    if (!batch || *batch < 1 || *batch > 1'000'000'000'000 || !cursor.literal("] Speed: ")) {
-      return std::nullopt;
-    }
-    const std::int64_t epoch = std::max<std::int64_t>(0, epoch_);
-    return Place{epoch + (epoch_ >= 0 && *batch <= batch_ ? 1 : 0), *batch, std::nullopt};
-  }
-  const bool gluon = cursor.skip_past("[Epoch ");
-  if (!gluon && !cursor.skip_past("Epoch[") && !cursor.skip_past("Iter[")) return std::nullopt;
-  const auto epoch = cursor.integer();
-  if (!epoch || !cursor.literal("]")) return std::nullopt;
-  cursor.blanks();
-  if (gluon ? !cursor.literal("[Batch ") : !cursor.literal("Batch")) return std::nullopt;
-  if (!gluon) {
-    cursor.blanks();
-    if (!cursor.literal("[")) return std::nullopt;
-  }
-  auto batch = cursor.integer();
-  Place out;
-  if (batch && *batch >= 0 && cursor.literal("-")) {
-    out.from = batch;
-    batch = cursor.integer();
-  }
-  if (!batch || *epoch < 0 || *batch < 0 || *epoch > 1'000'000'000 || *batch > 1'000'000'000'000) {
+  if (!cursor.literal("Batch [")) return speedometer_place(line);
+  const auto batch = cursor.integer();
+  if (!batch || *batch < 1 || *batch > 1'000'000'000'000 || !cursor.literal("] Speed: ")) {
     return std::nullopt;
   }
-  out.epoch = *epoch;
+  SpeedometerPlace out;
+  out.epoch = std::max<std::int64_t>(0, epoch_) + (epoch_ >= 0 && *batch <= batch_ ? 1 : 0);
   out.batch = *batch;
   return out;
 }
@@ -224,6 +201,24 @@ bool SpeedometerParser::see_epoch(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// Where batch and number of batches are told, the speed of an epoch is the time of all of them;
+// lines leave out those behind the last one, and begin with the start of the loaders.
+void SpeedometerParser::join_epoch(double speed, const Line& line, RunDraft& run) {
+  constexpr double kDigits = 50;  // it is cut to whole samples/s
+  if (!total_batch_ || speed < kDigits || last_batch_ || per_epoch_ <= batch_) return;
+  Sample end;
+  end.step = base_ + per_epoch_;
+  end.iterations = per_epoch_ - batch_;
+  end.line = line.number;
+  end.rank = line.rank;
+  run.add(end);
+  run.join_records_after(base_);
+  end.rate = speed;
+  end.seconds = static_cast<double>(*total_batch_ * per_epoch_) / speed;
+  run.add(end);
+  batch_ = per_epoch_;
+}
+
 // gluon-cv's own mean over the batches of an epoch. Where no batch has a line, the epochs are the
 // records.
 void SpeedometerParser::see_epoch_speed(std::int64_t epoch, double speed, const Line& line,
@@ -261,6 +256,7 @@ bool SpeedometerParser::see_epoch_end(Cursor& cursor, const Line& line, RunBuild
   if (speed && cursor.literal(" samples/sec")) see_epoch_speed(*epoch, *speed, line, out);
   RunDraft* run = out.open(WorkKind::training);
   if (run == nullptr) return false;
+  if (speed && *epoch == epoch_ && run != speeds_run_) join_epoch(*speed, line, *run);
   run->ended_well = epochs_ && static_cast<double>(*epoch) + 1 >= *epochs_;
   run->last_line = line.number;
   return true;
@@ -315,6 +311,7 @@ bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
   const bool digits = unit >= 7 && line.text[unit - 7] == '.';
   if (!last_batch_ && digits && has(line, "accuracy=") && !has(line, "lr="))
     long_speed_ = line.number;
+  per_epoch_ = place->per_epoch;
   const std::int64_t from = place->from.value_or(place->epoch == epoch_ ? batch_ : 0);
   put(place->epoch, place->batch, std::max<std::int64_t>(1, place->batch - from), line, *rate, out);
   return true;

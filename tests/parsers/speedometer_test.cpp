@@ -210,6 +210,27 @@ TEST(Speedometer, TimesItsLinesByTheTotalBatchOfGluonCv) {
   EXPECT_EQ(runs[0].facts.world(), 4);
 }
 
+// 50 batches of 40 at 80 samples/s are 25 s, with those that no line tells of.
+TEST(Speedometer, TakesTheEpochsOfGluonCvAsRecords) {
+  const auto epoch = [](const std::string& n) {
+    return "Epoch[" + n + "] Batch [0019]/[0050]\tSpeed: 50.0 samples/sec\t accuracy=72.5\n" +
+           "Epoch[" + n + "] Batch [0039]/[0050]\tSpeed: 100.0 samples/sec\t accuracy=72.5\n";
+  };
+  const auto runs =
+      read_text("Total batch size is set to 40 on 4 GPUs\n" + epoch("000") +
+                "[Epoch 000] speed: 80 samples/sec\ttime cost: 35.5\n" + epoch("001") +
+                "[Epoch 001] speed: 100 samples/sec\ttime cost: 30.5\n" + epoch("002"));
+  ASSERT_EQ(runs.size(), 1u);
+  const auto& records = runs[0].records;
+  ASSERT_EQ(records.size(), 4u);
+  EXPECT_EQ(records[0].step, 50);
+  EXPECT_EQ(records[0].iterations, 50);
+  EXPECT_EQ(records[0].seconds, 25);
+  EXPECT_EQ(records[1].step, 100);
+  EXPECT_EQ(records[1].printed_rate, 100);
+  EXPECT_EQ(records[2].iterations, 19) << "of an epoch that did not end";
+}
+
 TEST(Speedometer, TakesNoRangeFromBelowZero) {
   EXPECT_TRUE(read_text("Total batch size is set to 40 on 4 GPUs\n"
                         "Epoch[0] Batch [-9223372036854775807-40]\tSpeed: 40.0 samples/sec\n")
