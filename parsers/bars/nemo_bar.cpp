@@ -70,6 +70,7 @@ bool NemoBar::see(const Line& line, RunBuilder& out) {
   draft.log.iteration_unit = IterationUnit::optimizer_step;
   draft.log.clock_resolution_s = 1;
   sample.time_s = base_s_ + elapsed_s_;
+  if (open == nullptr) draft.set_origin(sample.time_s - sample.seconds);  // of its one step
   draft.add(sample);
   see_batch(line, sample.step, out);
   return true;

@@ -238,6 +238,7 @@ TEST(Lightning, NemosBarTellsTheTimeOfAStepWhereOthersTellARate) {
   ASSERT_EQ(runs[0].records.size(), 7u);
   EXPECT_EQ(runs[0].records[6].step, 7);
   EXPECT_EQ(runs[0].records[6].seconds, 2.01);
+  EXPECT_NEAR(runs[0].records[6].time_s - runs[0].records[0].time_s, 12, 1e-9);
   EXPECT_EQ(runs[0].facts.sequences_per_optimizer_step(), 96);
   EXPECT_EQ(runs[0].outcome.status, Status::truncated);
 }
