@@ -294,7 +294,7 @@ bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
   if (RunDraft* training = out.open(WorkKind::training)) {  // it came as far as this
     training->ended_well = true;
     training->last_line = line.number;
-    clock_.take_off(draft.log.totals.training_s.value_or(0));
+    clock_.take_off(draft.log.totals.training_s.value_or(0), line.rank);
   }
   return true;
 }

@@ -30,8 +30,10 @@ double GluonClock::at(const GluonStamp& stamp) {
   return newest_s_ - off_s_;
 }
 
-void GluonClock::take_off(double seconds) {
-  if (seconds > 0 && seconds < 1e9) off_s_ += seconds;
+void GluonClock::take_off(double seconds, int rank) {
+  if (!(seconds > 0 && seconds < 1e9) || rank_.value_or(rank) != rank) return;
+  rank_ = rank;
+  off_s_ += seconds;
 }
 
 std::optional<double> last_of_sum(const Line& line, std::string_view key) {

@@ -22,14 +22,15 @@ struct GluonStamp {
 class GluonClock {
  public:
   [[nodiscard]] double at(const GluonStamp& stamp);
-  /// Seconds in front of the stamps that follow were no training.
-  void take_off(double seconds);
+  /// Seconds in front of the stamps that follow were no training, as the first rank tells.
+  void take_off(double seconds, int rank);
   /// A stamp stands behind such seconds.
   [[nodiscard]] bool shortened() const { return shortened_; }
 
  private:
   double day_s_ = 0, newest_s_ = kUnknown, off_s_ = 0;
   bool shortened_ = false;
+  std::optional<int> rank_;
 };
 
 /// The last number of "span/answer/total=0.7/0.1/0.9": the sum of the others.
