@@ -92,6 +92,7 @@ class PaddleHapiParser final : public LineParser {
   double base_s_ = 0, mean_s_ = 0;       ///< their time; newest mean
   double worst_ = 0;                     ///< largest relative rounding of a mean at an epoch's end
   bool training_ = false, intervals_ = false;
+  int rank_ = -1;  ///< of several that print, the first one's lines count
 };
 
 void PaddleHapiParser::begin_epoch() {
@@ -128,6 +129,7 @@ bool PaddleHapiParser::see_epoch(const Line& line, RunBuilder& out) {
   epoch_ = *epoch;
   epochs_ = *epochs;
   training_ = true;
+  rank_ = line.rank;
   return false;  // Keras begins its epochs likewise
 }
 
@@ -162,6 +164,7 @@ void PaddleHapiParser::add(const Progress& progress, const Line& line, RunBuilde
 }
 
 bool PaddleHapiParser::parse(const Line& line, RunBuilder& out) {
+  if (rank_ >= 0 && line.rank >= 0 && line.rank != rank_) return read_progress(line).has_value();
   if (line.text.find("Eval begin...") != std::string_view::npos ||
       line.text.find("Predict begin...") != std::string_view::npos) {
     training_ = false;

@@ -114,5 +114,20 @@ TEST(PaddleHapi, ReadsIndentedEpochs) {
   EXPECT_EQ(runs[0].outcome.status, Status::truncated);
 }
 
+TEST(PaddleHapi, CountsTheStepsOfOneRank) {
+  std::string text;
+  for (const char* what : {"Epoch 1/2\n", "step 10/10 - loss: 0.6 - 55ms/step\n", "Epoch 2/2\n",
+                           "step 10/10 - loss: 0.5 - 55ms/step\n"}) {
+    for (const char* rank : {"[1,0]<stdout>:", "[1,1]<stdout>:", "[1,2]<stdout>:"}) {
+      text += rank + std::string(what);
+    }
+  }
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].step, 20);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
 }  // namespace
 }  // namespace bertbench

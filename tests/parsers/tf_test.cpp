@@ -315,5 +315,20 @@ TEST(Tf, ReadsThePerformanceOfNvidiasFirstReleases) {
   EXPECT_EQ(runs[1].summary->value, 90);
 }
 
+// The number stands still at a skipped update, but also where several ranks print the step.
+TEST(Tf, CountsTheIterationsOfOneRankOfNvidias) {
+  std::string text;
+  for (const char* step : {"10", "20", "30"}) {
+    for (const char* rank : {"[1,0]<stdout>:", "[1,1]<stdout>:", "[1,2]<stdout>:"}) {
+      text += rank + std::string("DLL 2021-05-01 10:00:") + step + ".123456 - Iteration: " + step +
+              "  throughput_train : 410.5 seq/s mlm_loss : 9.1  total_loss : 9.7 \n";
+    }
+  }
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 3u);
+  EXPECT_FALSE(runs[0].totals.skipped_steps);
+}
+
 }  // namespace
 }  // namespace bertbench
