@@ -1,14 +1,12 @@
 // huggingface: what the Hugging Face Trainer says besides its bars.
 //
-//   {'loss': 1.6612, 'grad_norm': 0.56, 'learning_rate': 2.1e-06, 'epoch': 0.02}     console,
-//   Python
-//   {'train_runtime': 273.0148, 'train_samples_per_second': 3.663, ...}     (values quoted
-//   since 5.0)
+//   {'loss': 1.6612, 'grad_norm': 0.56, 'learning_rate': 2.1e-06, 'epoch': 0.02}     console
+//   {"loss": 1.6612, "learning_rate": 2.1e-06, "epoch": 0.02, "step": 50}     until 3.0
+//   {'train_runtime': 273.0148, 'train_samples_per_second': 3.663, ...}     (quoted since 5.0)
 //     train_runtime            = 0:14:31.66                                  table of log_metrics
 //   "log_history": [ { "epoch": 0.22, "loss": 0.4605, "step": 100 }, ...     trainer_state.json
 //   "train_samples_per_second": 979.773                     train_results.json, all_results.json
-//   {"epoch": 3.0, "global_step": 30, "log_history": [{"loss": 0.46, "step": 10}, ...    on one
-//   line
+//   {"epoch": 3.0, "global_step": 30, "log_history": [{"loss": 0.46, "step": 10}, ... (one line)
 //
 // None of these lines has a clock: the only rate is that of the whole run, start-up included. Where
 // bars are drawn, the format tqdm tells more. Rates of evaluations stand apart.
@@ -92,7 +90,7 @@ class HuggingfaceParser final : public LineParser {
   bool by_epoch_ = true;  ///< every dict's step followed from its epoch
   // JSON.
   bool history_ = false;
-  std::int64_t compact_line_ = 0;  ///< of JSON that stands on one line
+  std::int64_t compact_line_ = 0, dict_line_ = 0;  ///< of JSON that stands on one line
   std::optional<double> loss_, global_step_, max_steps_, runtime_, samples_rate_, steps_rate_;
   TrainerChecks checks_;
   TrainerEvaluations evaluations_;
@@ -217,7 +215,9 @@ bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
 bool HuggingfaceParser::see_compact(const Line& line, RunBuilder& out) {
   const bool state = line.text.find("\"log_history\": [") != std::string_view::npos;
   const bool results = line.text.find("_runtime\": ") != std::string_view::npos;
-  if (!state && !results && line.number != compact_line_) return false;
+  const bool dict = line.number != compact_line_ && loss_of_line(line).has_value();
+  if (!state && !results && !dict && line.number != compact_line_) return false;
+  if (dict) dict_line_ = line.number;
   compact_line_ = line.number;
   bool known = false;
   for (auto colon = line.text.find("\": "); colon != std::string_view::npos;
@@ -266,7 +266,7 @@ bool HuggingfaceParser::see_json(const Line& line, RunBuilder& out) {
     steps_rate_ = number_after(line, "\"train_steps_per_second\":");
     return steps_rate_.has_value();
   }
-  if (!history_) return false;
+  if (!history_ && line.number != dict_line_) return false;
   if (is("\"loss\": ")) {
     loss_ = number_after(line, "\"loss\":");
     // Python writes NaN and Infinity in letters that no number reader of ours takes.

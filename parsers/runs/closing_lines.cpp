@@ -215,9 +215,11 @@ namespace {
 std::optional<double> loss_of_json(const Line& line) {
   constexpr std::string_view kLoss = "\"loss\": ";
   const auto has = [&](std::string_view key) { return line.text.find(key) != line.text.npos; };
-  if (!has("\"learning_rate\": ") || !has("\"step\": ") || has("\"log_history\"")) return {};
+  if (!has("\"learning_rate\": ") || has("\"log_history\"")) return std::nullopt;
   const auto at = line.text.find(kLoss);
-  if (at == std::string_view::npos) return std::nullopt;
+  if (at == std::string_view::npos || line.text.find("\"step\": ", at) == line.text.npos) {
+    return std::nullopt;
+  }
   if (line.text.substr(at + kLoss.size()).starts_with("NaN")) return kUnknown;
   return number_after(line, kLoss);
 }

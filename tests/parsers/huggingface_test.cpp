@@ -344,6 +344,18 @@ TEST(Huggingface, TellsWhereBatchesThatWereNotFullAreCountedAsFull) {
   }
 }
 
+TEST(Huggingface, ReadsTheLossesThatTheFirstReleasesPrintAsJson) {
+  const auto runs = read_text(
+      "{\"learning_rate\": 4.5e-05, \"loss\": 0.71, \"step\": 50}\n"
+      "{\"eval_acc\": 0.8, \"learning_rate\": 4e-05, \"loss\": 0.52, \"step\": 100}\n"
+      "{\"loss\": NaN, \"learning_rate\": 3.5e-05, \"epoch\": 0.4, \"step\": 150}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "huggingface");
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[1].loss, 0.52);
+  EXPECT_EQ(runs[0].first_nan_step, 150);
+}
+
 TEST(Huggingface, ANotebooksBarTellsTheStepsAndTheirTime) {
   const auto runs = read_text(
       "      [101/101 00:50, Epoch 3/3]\n"
