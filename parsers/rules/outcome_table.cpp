@@ -68,6 +68,7 @@ constexpr OutcomeRule kRules[] = {
     {"Timeout at NCCL work", "", "", Status::error, kNamed},
     {"due to ProcessGroupNCCL watchdog hang", "", "", Status::error, kNamed},
     {"watchdog got stuck for ", "", "", Status::error, kNamed},
+    {"detected by watchdog at work", "", "", Status::error, kNamed},
     {"NCCL communicator was aborted", "", "", Status::error, kNamed},
     {"ncclInvalidUsage", "", "", Status::error, kNamed},
     {"ncclInvalidArgument", "", "", Status::error, kNamed},
@@ -91,6 +92,7 @@ constexpr OutcomeRule kRules[] = {
     {"[cuBLAS ERROR]: ", "", "", Status::error, kNamed},
     {"illegal memory access was encountered", "", "", Status::error, kNamed},
     {"uncorrectable ECC error", "", "", Status::error, kNamed},
+    {"GPU has fallen off the bus", "", "", Status::error, kNamed},
     {"No space left on device", "", "", Status::error, kNamed},
     {".py: error: ", "", "", Status::error, kNamed},  // argparse
     {"EnforceNotMet", "", "", Status::error, kNamed},
@@ -111,6 +113,10 @@ constexpr OutcomeRule kRules[] = {
     {"Exited with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // Slurm, LSF
     {"ssh exited with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // pdsh
     {"exits with return code = ", "", "", Status::error, kSignal, Reading::exit_code},
+    {" exited with code ", "", "", Status::error, kSignal, Reading::exit_code},      // Docker
+    {"exit with status code ", "", "", Status::error, kSignal, Reading::exit_code},  // Horovod
+    {"srun: error: Unable to ", "", "", Status::error, kSignal},
+    {"reached the specified backoff limit", "", "", Status::error, kSignal},  // Kubernetes
     {"Process completed with exit code ", "", "", Status::error, kSignal, Reading::exit_code},
     {"terminated with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // kubectl
     {"A worker died or was killed while executing a task", "", "", Status::error, kSignal},  // Ray
@@ -171,6 +177,8 @@ constexpr OutcomeRule kRules[] = {
     {"signal 15", "", "", Status::killed, kSignal},
     {"ignal: Killed", "", "", Status::killed, kSignal},
     {"signal 9 (Killed)", "", "", Status::killed, kSignal},
+    {"exited on signal ", "", "", Status::error, kSignal},  // Open MPI
+    {"Signals.SIGTERM", "", "", Status::killed, kSignal},   // Python's subprocess
     {"ommand terminated by signal ", "signal 9", "", Status::killed, kSignal},  // time
     {"ommand terminated by signal ", "", "", Status::error, kSignal},
     {"death signal", "", "", Status::killed, kNamed},

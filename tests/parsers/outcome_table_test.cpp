@@ -260,6 +260,27 @@ TEST(OutcomeTable, TellsHowSchedulersAndOtherDevicesEndRuns) {
        "exit code 3"},
       {"srun: error: n2: task 1: User defined signal 1\n", Status::killed, "task 1"},
       {"srun: Force Terminated StepId=77.0\n", Status::killed, "StepId=77.0"},
+      {"srun: error: Unable to create step for job 77: Memory required by task is not available\n",
+       Status::error, "job 77"},
+      {"mpirun noticed that process rank 2 with PID 99 on node n1 exited on signal 6 (Aborted).\n",
+       Status::error, "signal 6"},
+      {"mpirun noticed that process rank 2 with PID 99 on node n1 exited on signal 15 "
+       "(Terminated).\n",
+       Status::killed, "signal 15"},
+      {"[0]<stderr>:Process 3 exit with status code 1.\n", Status::error, "Process 3"},
+      {"train_1 exited with code 137\n", Status::killed, "137"},
+      {"  Warning  BackoffLimitExceeded  1m  job-controller  Job has reached the specified backoff "
+       "limit\n",
+       Status::error, "backoff"},
+      {"Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
+       "subprocess.CalledProcessError: Command '['python', 'b.py']' died with <Signals.SIGTERM: "
+       "15>.\n",
+       Status::killed, "SIGTERM"},
+      {"NVRM: Xid (PCI:0000:07:00): 79, pid=9, GPU has fallen off the bus.\n", Status::error,
+       "Xid"},
+      {"[rank1]:[E501 10:00:00.1 ProcessGroupNCCL.cpp:1664] [PG ID 0 Rank 1] Exception (either an "
+       "error or timeout) detected by watchdog at work: 10, last enqueued NCCL work: 11.\n",
+       Status::error, "detected by watchdog"},
       {"  Warning  DeadlineExceeded  1m  job-controller  Job was active longer than specified "
        "deadline\n",
        Status::timeout, "DeadlineExceeded"},
