@@ -6,6 +6,7 @@
 // A step is an optimizer step. SPS is the mean since the session began, with one decimal: the clock
 // is ELAP, in whole seconds. Evaluations and predictions print the same lines with a counter and a
 // total of their own, and without a loss.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -64,8 +65,8 @@ bool ElectraParser::parse(const Line& line, RunBuilder& out) {
   const auto step = cursor.integer();
   const auto all = step && cursor.literal("/") ? cursor.integer() : std::nullopt;
   if (!all || *step < 0 || *all < 1 || *step > kMost || *all > kMost) return false;
-  if (!cursor.skip_past("%, SPS: ") || !cursor.number() || !cursor.literal(", ELAP: "))
-    return false;
+  const auto mean = cursor.skip_past("%, SPS: ") ? cursor.number() : std::nullopt;
+  if (!mean || !cursor.literal(", ELAP: ")) return false;
   const auto clock = elapsed(cursor);
   if (!clock || !cursor.literal(", ETA: ")) return false;
   const auto loss = number_after(line, "loss:");
@@ -87,6 +88,16 @@ bool ElectraParser::parse(const Line& line, RunBuilder& out) {
   draft.log.iteration_unit = IterationUnit::optimizer_step;
   draft.log.clock_resolution_s = 1;
   draft.planned = *all;
+  if (draft.count() == 0) {
+    // A resumed session did as many steps as SPS says, to its one decimal.
+    constexpr double kFar = 1.5, kHalfDigit = 0.05;
+    const double most = std::max(0.0, *mean + kHalfDigit) * (*clock + 1);
+    if (static_cast<double>(*step) > kFar * most + 1) {
+      sample.iterations = std::max<std::int64_t>(1, std::llround(std::fmin(most, 1e12)));
+      draft.begin_at(*step - std::min(*step, sample.iterations));
+    }
+    draft.set_origin(0);
+  }
   draft.add(sample);
   return true;
 }

@@ -27,6 +27,18 @@ TEST(Electra, TakesElapForItsClock) {
   EXPECT_TRUE(run.notices.empty());
 }
 
+TEST(Electra, CountsTheTimeOfTheFirstLineAndTheStepsOfItsSession) {
+  const auto fresh =
+      read_text(line("100/300", "43", " - loss: 3.5") + line("200/300", "1:27", " - loss: 2.5"));
+  ASSERT_EQ(fresh.size(), 1u);
+  EXPECT_EQ(fresh[0].records.at(0).iterations, 100);
+  EXPECT_EQ(fresh[0].records.at(0).time_s, 43);
+  const auto resumed = read_text(line("5100/5300", "43", " - loss: 3.5") +
+                                 line("5200/5300", "1:27", " - loss: 2.5"));
+  ASSERT_EQ(resumed.size(), 1u);
+  EXPECT_NEAR(static_cast<double>(resumed[0].records.at(0).iterations), 100, 5);
+}
+
 TEST(Electra, LeavesEvaluationsOut) {
   const std::string evaluation = line("10/55", "4") + line("20/55", "8") + line("55/55", "20");
   const auto runs =
