@@ -15,6 +15,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
@@ -84,6 +85,8 @@ class TimeHistoryParser final : public LineParser {
   double newest_ = kUnknown, wrap_s_ = 0;
   double trained_until_s_ = kUnknown, evaluated_until_s_ = kUnknown;  ///< orbit's lines
   double evaluations_s_ = 0;
+  std::pair<double, double> metric_{kUnknown, kUnknown};  ///< seconds and rate of the newest line
+  int metric_rank_ = -1;
   std::optional<std::int64_t> stated_batch_;  ///< "Global batch size: 256"
   bool inference_ = false;
 };
@@ -187,7 +190,15 @@ bool TimeHistoryParser::see_metric(const Line& line, RunBuilder& out) {
     return line.text.find("'epoch':") != std::string_view::npos && run_ != nullptr;
   }
   auto at = static_cast<std::int64_t>(*step);
-  // The number of batches starts again with each epoch; nothing else on the line names it.
+  // The number of batches starts again with each epoch; nothing else on the line names it. The same
+  // one may be another worker's.
+  const std::pair<double, double> said{*seconds, *rate};
+  const bool label = line.rank >= 0 && line.rank != metric_rank_;
+  if (by_epoch && run_ != nullptr && at + epoch_base_ == step_ && (label || said == metric_)) {
+    return true;
+  }
+  metric_ = said;
+  metric_rank_ = line.rank;
   if (by_epoch && at + epoch_base_ <= step_ && run_ != nullptr) epoch_base_ = step_;
   if (by_epoch) at += epoch_base_;
   const bool follows = run_ != nullptr && source_ == Source::metric && at > step_;

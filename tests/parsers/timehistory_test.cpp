@@ -120,7 +120,7 @@ TEST(TimeHistory, ReadsBatchesOfAnEpochWithExamples) {
     return "INFO:tensorflow:BenchmarkMetric: {'num_batches':" + std::to_string(batch) +
            ", 'time_taken': 4.000000,'examples_per_second': 800.000000}\n";
   };
-  const auto runs = read_text(line(100) + line(200) + line(100) + line(200));
+  const auto runs = read_text(line(100) + line(200) + line(200) + line(100) + line(200));
   ASSERT_EQ(runs.size(), 1u);
   ASSERT_EQ(runs[0].records.size(), 4u);
   EXPECT_EQ(runs[0].records[3].step, 400);
