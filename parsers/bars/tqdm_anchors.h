@@ -58,7 +58,7 @@ inline constexpr std::string_view kAnchors[] = {"it/s",
                                                 "_runtime':",
                                                 "Total optimization steps = ",
                                                 "`Trainer.fit` stopped: `max_",
-                                                "\"learning_rate\": "};
+                                                "\"loss\": "};
 inline constexpr std::uint64_t kBarAnchors = 0b11;  ///< the first two
 static_assert(kAnchors[0] == "it/s" && kAnchors[1] == "s/it");
 
@@ -73,7 +73,7 @@ consteval std::uint64_t bits_of(std::initializer_list<std::string_view> anchors)
 }
 inline constexpr std::uint64_t kStepLine = bits_of({"Average Loss = "});
 inline constexpr std::uint64_t kLosses =
-    bits_of({": Loss ", "step_loss : ", "{'loss':", "\"learning_rate\": "});
+    bits_of({": Loss ", "step_loss : ", "{'loss':", "\"loss\": "});
 inline constexpr std::uint64_t kTrainer = bits_of(
     {"{'loss':", "***** Running training", "TrainingArguments", "train/global_step", "_runtime':"});
 inline constexpr std::uint64_t kClosing =
