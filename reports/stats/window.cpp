@@ -35,8 +35,8 @@ double first_over_median(std::vector<double> times) {
 }
 
 // What the warm-up is worth where it is not left out: a first record that holds a compilation.
-std::string slow_first(const RunLog& log) {
-  const double ratio = first_over_median(iteration_times(log));
+std::string slow_first(std::span<const double> times) {
+  const double ratio = first_over_median({times.begin(), times.end()});
   if (!(ratio > kMuch) || !std::isfinite(ratio)) return "";
   return fmt::format(
       "; an iteration of the first takes {:.{}f} times as long as the median of the "
@@ -63,17 +63,33 @@ void say_slow_first(const RunLog& log, std::span<const double> times, Window& wi
                    ratio, ratio < 10 ? 2 : 0, 100 * more / all)});
 }
 
-void apply_automatic(const RunLog& log, Window& window) {
+std::string where_it_breaks(const RunLog& log, std::size_t usable) {
+  const std::string step = std::to_string(log.records[usable].step);
+  return log.first_nan_step ? "the loss is NaN or infinite from step " + step
+                            : "the run failed before step " + step;
+}
+
+// Among the first `usable` records: what follows a NaN loss or a failure is no training.
+void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
   use_all(log, window);
   const std::size_t n = log.records.size();
   if (n == 0) return;
   window.rule = "auto (all)";
-  if (n < kFewRecords) {
-    window.notices.push_back({0, "only " + quantity(n, "record") +
-                                     ": all are used, warm-up included" + slow_first(log)});
+  if (usable == 0) return;
+  if (usable < n) {
+    window.last = usable;
+    window.rule = "auto (0:" + std::to_string(usable) + ")";
+    window.notices.push_back({log.records[usable].line, where_it_breaks(log, usable) + ": of " +
+                                                            quantity(n, "record") + " the first " +
+                                                            std::to_string(usable) + " are used"});
+  }
+  const auto all_times = iteration_times(log);
+  const auto times = std::span(all_times).first(std::min(usable, all_times.size()));
+  if (usable < kFewRecords) {
+    window.notices.push_back({0, "only " + quantity(usable, "record") +
+                                     ": all are used, warm-up included" + slow_first(times)});
     return;
   }
-  const auto times = iteration_times(log);
   if (times.empty()) return;
   const auto cut = mser5(times);
   if (!cut) {
@@ -83,7 +99,7 @@ void apply_automatic(const RunLog& log, Window& window) {
   }
   window.first = *cut;
   if (*cut == 0) say_slow_first(log, times, window);
-  window.rule = "auto (mser-5: " + std::to_string(*cut) + ":" + std::to_string(n) + ")";
+  window.rule = "auto (mser-5: " + std::to_string(*cut) + ":" + std::to_string(usable) + ")";
 }
 
 std::int64_t total_records(const RunLog& log) {
@@ -194,9 +210,10 @@ std::size_t usable_records(const RunLog& log) {
 Window apply_window(const RunLog& log, const WindowRule& rule) {
   Window window;
   window.rule = rule.str();
+  const std::size_t usable = usable_records(log);
   switch (rule.kind) {
     case WindowRule::Kind::automatic:
-      apply_automatic(log, window);
+      apply_automatic(log, usable, window);
       break;
     case WindowRule::Kind::all:
       use_all(log, window);
@@ -211,16 +228,11 @@ Window apply_window(const RunLog& log, const WindowRule& rule) {
       apply_steps(log, rule, window);
       break;
   }
-  const std::size_t usable = usable_records(log);
   if (window.covered && window.last > usable) {
     window.covered = false;
-    const bool nan = log.first_nan_step.has_value();
-    const auto at =
-        nan ? "the loss is NaN or infinite from step " + std::to_string(log.records[usable].step)
-            : "the run failed before step " + std::to_string(log.records[usable].step);
-    window.notices.push_back({log.records[usable].line, at + ": of the window " + window.rule +
-                                                            " only the records up to " +
-                                                            std::to_string(usable) + " hold"});
+    window.notices.push_back({log.records[usable].line,
+                              where_it_breaks(log, usable) + ": of the window " + window.rule +
+                                  " only the records up to " + std::to_string(usable) + " hold"});
   }
   if (window.size() > 0) {
     window.first_step = step_before(log.records, window.first);

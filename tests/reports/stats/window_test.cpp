@@ -157,6 +157,25 @@ TEST(Window, CountsWhenTheLossBecomesNanAfterIt) {
   EXPECT_NE(notices(window).find("NaN or infinite from step 250"), std::string::npos);
 }
 
+TEST(Window, AutoChoosesAmongWhatStandsInFrontOfANanLoss) {
+  std::vector<double> seconds(300, 0.1);
+  for (std::size_t i = 0; i < 5; ++i) seconds[i] = 2;
+  RunLog log = log_of_seconds(seconds);
+  log.outcome.status = Status::nan;
+  log.first_nan_step = 250;
+  for (std::size_t i = 249; i < 300; ++i) {
+    log.records[i].loss = kUnknown;
+    log.records[i].seconds = 0.01;
+  }
+  const Window window = apply(log, "auto");
+  EXPECT_TRUE(window.covered);
+  EXPECT_EQ(window.first, 5U);
+  EXPECT_EQ(window.last, 249U);
+  EXPECT_NE(notices(window).find("of 300 records the first 249 are used"), std::string::npos);
+  log.first_nan_step = 1;
+  EXPECT_FALSE(apply(log, "auto").covered);
+}
+
 TEST(Window, AnUnknownLossIsNotANanLoss) {
   RunLog log = log_of_seconds(std::vector<double>(30, 0.1));
   for (Record& record : log.records) record.loss = kUnknown;
