@@ -75,7 +75,8 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
   const std::size_t n = log.records.size();
   if (n == 0) return;
   window.rule = "auto (all)";
-  if (usable == 0) return;
+  // A run that broke before it was well under way has no number: a gate must not pass it.
+  if (usable < std::min(n, kFewRecords)) return;
   if (usable < n) {
     window.last = usable;
     window.rule = "auto (0:" + std::to_string(usable) + ")";
