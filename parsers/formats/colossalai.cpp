@@ -162,10 +162,11 @@ bool ColossalaiParser::parse(const Line& line, RunBuilder& out) {
 
 void ColossalaiParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
-  for (const auto& draft : out.drafts()) {
-    if (!epochs_) break;
-    draft->log.notices.push_back(
-        {0, "the Trainer's lines are of whole epochs, their samples/s of the steps alone"});
+  if (epochs_) {
+    for (const auto& draft : out.drafts()) {
+      draft->log.notices.push_back(
+          {0, "the Trainer's lines are of whole epochs, their samples/s of the steps alone"});
+    }
   }
   if (!evaluator_) return;
   for (const auto& draft : out.drafts()) {

@@ -34,6 +34,7 @@
 #include <utility>
 
 #include "parsers/format.h"
+#include "parsers/runs/first_rank.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
@@ -62,7 +63,6 @@ class MindsporeParser final : public LineParser {
   bool see_images(const Line& line, RunBuilder& out);
   bool see_step(const Line& line, RunBuilder& out);
   RunDraft& put(const Sample& sample, RunBuilder& out);
-  bool of_other_rank(const Line& line, std::int64_t step);
 
   struct Place {
     std::int64_t epoch = 0, step = 0;
@@ -71,7 +71,7 @@ class MindsporeParser final : public LineParser {
   };
   std::optional<Place> place_;  ///< of the newest loss line, for the epoch line behind it
   std::int64_t step_ = 0;       ///< newest counter
-  int rank_ = -1;               ///< whose line that was
+  FirstRank ranks_;
   double stamp_ = kUnknown;     ///< of MindFormers' newest line
   std::optional<bool> of_all_;  ///< its time is that of all steps since the line before
   std::int64_t last_epoch_ = -1;
@@ -126,14 +126,6 @@ bool MindsporeParser::see_loss(const Line& line) {
   if (place.step < 1 || place.step > 1'000'000'000'000) return false;
   place_ = place;
   return true;
-}
-
-// A step is the job's: of the ranks that print it the first one counts.
-bool MindsporeParser::of_other_rank(const Line& line, std::int64_t step) {
-  const bool other = line.rank != rank_ && line.rank >= 0 && rank_ >= 0;
-  if (other && step <= step_) return true;
-  rank_ = line.rank;
-  return false;
 }
 
 RunDraft& MindsporeParser::put(const Sample& sample, RunBuilder& out) {
@@ -220,7 +212,7 @@ bool MindsporeParser::see_mindformers(const Line& line, RunBuilder& out) {
   if (!at) return false;
   Sample sample;
   sample.step = (at->epoch - 1) * at->all + at->step;
-  if (of_other_rank(line, sample.step)) return true;
+  if (ranks_.is_copy(line.rank, sample.step <= step_)) return true;
   sample.line = line.number;
   sample.rank = line.rank;
   sample.loss = at->loss;
@@ -308,7 +300,7 @@ bool MindsporeParser::see_step(const Line& line, RunBuilder& out) {
   if (!at) return false;
   Sample sample;
   sample.step = (at->epoch - 1) * at->all + at->step;
-  if (of_other_rank(line, sample.step)) return true;
+  if (ranks_.is_copy(line.rank, sample.step <= step_)) return true;
   if (sample.step == step_ && line.rank < 0) return true;  // likewise, without its label
   if (sample.step < step_ && line.rank < 0) {
     out.close(WorkKind::training);

@@ -15,10 +15,10 @@
 #include <cmath>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
+#include "parsers/runs/training_clock.h"
 #include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
 #include "parsers/text/line_cleaner.h"
@@ -146,15 +146,13 @@ class MmcvParser final : public LineParser {
   void see_setting(const Line& line);
   void add(const Progress& progress, const Line& line, RunBuilder& out);
   std::int64_t step_of(const Progress& progress);
-  double without_validation(const Progress& progress, std::int64_t iterations);
   void give_facts(RunDraft& draft) const;
 
   std::optional<std::int64_t> world_, micro_batch_, epochs_, accumulation_;
   bool alone_ = false, in_training_loader_ = false, smoothed_ = false, counted_epochs_ = false;
   std::int64_t epoch_ = 0, iteration_ = 0, base_ = 0;
   std::int64_t last_step_ = 0;
-  bool validated_ = false;  ///< since the newest line of training
-  double trained_until_s_ = kUnknown, validations_s_ = 0;
+  TrainingClock clock_;  ///< mmengine's clock is its stamp
 };
 
 std::int64_t MmcvParser::step_of(const Progress& progress) {
@@ -185,15 +183,6 @@ void MmcvParser::give_facts(RunDraft& draft) const {
   facts.gradient_accumulation_steps.set(accumulation_.value_or(1), FactSource::log);
 }
 
-// mmengine's clock is its stamp: an interval with a validation takes what its iterations do.
-double MmcvParser::without_validation(const Progress& progress, std::int64_t iterations) {
-  const double took = progress.time_s - std::exchange(trained_until_s_, progress.time_s);
-  const double own = *progress.time * static_cast<double>(iterations);
-  if (validated_ && took > own && own > 0) validations_s_ += took - own;
-  validated_ = false;
-  return progress.time_s - validations_s_;
-}
-
 void MmcvParser::add(const Progress& progress, const Line& line, RunBuilder& out) {
   Sample sample;
   sample.step = step_of(progress);
@@ -213,7 +202,8 @@ void MmcvParser::add(const Progress& progress, const Line& line, RunBuilder& out
       first ? std::max<std::int64_t>(1, progress.iteration) : sample.step - last_step_;
   if (progress.smoothed) {
     if (*progress.time > 0) sample.rate = 1 / *progress.time;
-    sample.time_s = without_validation(progress, sample.iterations);
+    sample.time_s =
+        clock_.at(progress.time_s, *progress.time * static_cast<double>(sample.iterations));
   } else {
     sample.seconds = *progress.time * static_cast<double>(sample.iterations);
   }
@@ -272,7 +262,7 @@ bool MmcvParser::parse(const Line& line, RunBuilder& out) {
     if (progress) add(*progress, line, out);
     return progress.has_value();
   }
-  if (line.text.find("(val) ") != std::string_view::npos) validated_ = true;
+  if (line.text.find("(val) ") != std::string_view::npos) clock_.see_evaluation();
   see_setting(line);
   return false;
 }
@@ -285,7 +275,7 @@ void MmcvParser::finish(RunBuilder& out) {
            "mmengine's time is the mean of the last ten iterations (window_size), not of all since "
            "the line before"});
     }
-    if (validations_s_ > 0) {
+    if (clock_.off_s() > 0) {
       draft->log.notices.push_back(
           {0,
            "the time of the validations is taken off the clock: an interval that holds one counts "

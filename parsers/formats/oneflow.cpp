@@ -16,11 +16,11 @@
 #include <cmath>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
+#include "parsers/runs/training_clock.h"
 #include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
 
@@ -48,8 +48,7 @@ class OneflowParser final : public LineParser {
   std::optional<std::int64_t> samples_;  ///< consumed, of the line before
   std::int64_t step_ = -1, epoch_ = -1, base_ = 0;
   bool records_ = false;
-  bool evaluated_ = false;  ///< LiBai: since the newest line of training
-  double trained_until_s_ = kUnknown, evaluations_s_ = 0;
+  TrainingClock clock_;  ///< LiBai's stamps
 };
 
 void OneflowParser::begin_again(RunBuilder& out) {
@@ -204,14 +203,8 @@ bool OneflowParser::see_libai(const Line& line, RunBuilder& out) {
     }
   }
   const std::int64_t before = step_;
-  // The stamps hold evaluations: an interval with one takes what its iterations do.
-  const double took = sample.time_s - std::exchange(trained_until_s_, sample.time_s);
-  const double own =
-      number_after(line, " time: ").value_or(kUnknown) * static_cast<double>(sample.step - before);
-  if (std::exchange(evaluated_, false) && before >= 0 && own > 0 && took > own) {
-    evaluations_s_ += took - own;
-  }
-  sample.time_s -= evaluations_s_;
+  const double each = before >= 0 ? number_after(line, " time: ").value_or(kUnknown) : kUnknown;
+  sample.time_s = clock_.at(sample.time_s, each * static_cast<double>(sample.step - before));
   RunDraft& draft = put(sample, out);
   draft.planned = *total;
   draft.log.clock_resolution_s = 1;
@@ -230,7 +223,7 @@ bool OneflowParser::see_libai(const Line& line, RunBuilder& out) {
 
 bool OneflowParser::parse(const Line& line, RunBuilder& out) {
   if (line.text.find("lb.evaluation.") != std::string_view::npos) {
-    evaluated_ = true;
+    clock_.see_evaluation();
     return records_;
   }
   return see_step(line, out) || see_libai(line, out) || see_header(line);
@@ -238,7 +231,7 @@ bool OneflowParser::parse(const Line& line, RunBuilder& out) {
 
 void OneflowParser::finish(RunBuilder& out) {
   out.facts.framework.set("oneflow", FactSource::log);
-  if (!(evaluations_s_ > 0)) return;
+  if (!(clock_.off_s() > 0)) return;
   for (const auto& draft : out.drafts()) {
     draft->log.notices.push_back(
         {0,

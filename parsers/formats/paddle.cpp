@@ -27,6 +27,7 @@
 
 #include "parsers/core/text.h"
 #include "parsers/format.h"
+#include "parsers/runs/first_rank.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/scan/byte_search.h"
 #include "parsers/text/argument_text.h"
@@ -73,7 +74,7 @@ class PaddleParser final : public LineParser {
   std::map<const RunDraft*, Words> words_of_;  ///< those that ips counts
   double told_ = 0, taken_ = 0;  ///< samples of all lines: as told, and by the micro batch
   std::int64_t last_step_ = -1, epoch_ = -1, base_ = 0;
-  int rank_ = -1;
+  FirstRank ranks_;
   bool per_card_ = false, words_ = false, ernie_ = false, rough_ = false;
   bool launched_well_ = false;
 };
@@ -91,11 +92,9 @@ void PaddleParser::put_first(std::int64_t iterations, RunBuilder& out) {
 }
 
 RunDraft& PaddleParser::put(Sample sample, RunBuilder& out) {
-  // A step is the job's: of the ranks that print it the first one counts.
-  if (sample.rank != rank_ && sample.rank >= 0 && rank_ >= 0 && sample.step <= last_step_) {
+  if (ranks_.is_copy(sample.rank, sample.step <= last_step_)) {
     return out.run(WorkKind::training, sample.line);
   }
-  rank_ = sample.rank;
   if (out.open(WorkKind::training) != nullptr && sample.step < last_step_) {
     put_first(1, out);
     out.close(WorkKind::training);
@@ -213,9 +212,8 @@ void PaddleParser::see_batch(double ips, double speed, RunLog& run) {
   per_card_ = true;
 }
 
-// PaddleFleetX: "[train] epoch: 0, batch: 10, loss: 10.9, avg_batch_cost: 0.50 sec, ...", since
-// 2022
-// "[train] epoch: [0/1], batch: [10/500000], ...".
+// PaddleFleetX: "[train] epoch: 0, batch: 10, loss: 10.9, avg_batch_cost: 0.50 sec, ...";
+// since 2022 "[train] epoch: [0/1], batch: [10/500000], ...".
 bool PaddleParser::see_epoch_batch(Cursor& cursor, const Line& line, RunBuilder& out) {
   const bool of = cursor.literal("[");
   const auto epoch = cursor.integer();

@@ -48,7 +48,9 @@
 #include <string>
 
 #include "parsers/format.h"
+#include "parsers/runs/first_rank.h"
 #include "parsers/runs/run_builder.h"
+#include "parsers/runs/training_clock.h"
 #include "parsers/text/argument_text.h"
 #include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
@@ -105,14 +107,13 @@ class PaddleVisionParser final : public LineParser {
   double mean_s_ = 0;  ///< since the epoch began
   std::int64_t ended_epoch_ = -1;
   std::int64_t at_ = 0;  ///< of the epoch, as the newest line counts
-  int rank_ = -1;
+  FirstRank ranks_;
   std::optional<std::int64_t> batch_, global_, world_;
   bool one_batch_ = false;  ///< lines tell the time of the batch in front of them
   bool in_train_ = false, mean_ = false, all_cards_ = false, untold_length_ = false;
   bool ips_ = false;
-  bool evaluated_ = false;  ///< since the newest line of training
-  double cost_s_ = 0;       ///< of a batch, on that line
-  double evaluations_s_ = 0;
+  double cost_s_ = 0;  ///< of a batch, on the newest line of training
+  TrainingClock clock_;
 };
 
 // The counter of the run. False: another run begins.
@@ -178,10 +179,8 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   if (!cost) cost = number_after(line, " elapse ");
   if (!cost && has(line, "-INFO: iter: ")) cost = number_after(line, "', time:");
   if (!count || !cost || !(*cost > 0 && *cost < kMostPaddle)) return false;
-  // A step is the job's: of the ranks that print it the first one counts.
   const bool behind = count->epoch < epoch_ || (count->epoch == epoch_ && count->step <= at_);
-  if (line.rank != rank_ && line.rank >= 0 && rank_ >= 0 && run_ != nullptr && behind) return true;
-  rank_ = line.rank;
+  if (ranks_.is_copy(line.rank, run_ != nullptr && behind)) return true;
   at_ = count->step;
   auto ips = number_after(line, " ips:");
   if (!ips) ips = number_after(line, " ips ");
@@ -215,13 +214,11 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
     sample.time_s += kYear;
   }
   // Where the stamps are the clock, an interval with an evaluation takes what its batches do.
-  const double took = sample.time_s - time_s_;
-  const double own = cost_s_ * static_cast<double>(sample.iterations);
-  if (evaluated_ && !first && count->mean_of_epoch && took > own) evaluations_s_ += took - own;
-  evaluated_ = false;
+  const bool known = !first && count->mean_of_epoch;
+  const double own = known ? cost_s_ * static_cast<double>(sample.iterations) : kUnknown;
   cost_s_ = *cost;
   time_s_ = sample.time_s;
-  sample.time_s -= evaluations_s_;
+  sample.time_s = clock_.at(time_s_, own);
   sample.loss = number_after(line, " loss:");
   if (!sample.loss) sample.loss = number_after(line, " loss=");
   if (!sample.loss) sample.loss = number_after(line, "loss ");
@@ -264,7 +261,7 @@ bool PaddleVisionParser::see_epoch_end(const Line& line) {
   Sample end;
   end.step = base_ + static_cast<std::int64_t>(near);
   end.iterations = static_cast<std::int64_t>(near) - seen;
-  end.time_s = clock_of(line) + wrap_s_ - evaluations_s_;
+  end.time_s = clock_of(line) + wrap_s_ - clock_.off_s();
   end.line = line.number;
   end.rank = line.rank;
   if (end.iterations > 0) run_->add(end);
@@ -302,7 +299,7 @@ void PaddleVisionParser::see_setting(const Line& line) {
 
 bool PaddleVisionParser::parse(const Line& line, RunBuilder& out) {
   if (see_step(line, out) || see_epoch_end(line)) return true;
-  evaluated_ = evaluated_ || has(line, "[Eval][Epoch ") || has(line, "] val step:");
+  if (has(line, "[Eval][Epoch ") || has(line, "] val step:")) clock_.see_evaluation();
   Cursor last(line);
   if (run_ != nullptr && last.skip_past("[Train][Epoch ")) {
     const auto epoch = last.integer();
@@ -321,7 +318,7 @@ void PaddleVisionParser::finish(RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     Facts& facts = draft->log.facts;
     const auto tell = [&](const char* what) { draft->log.notices.push_back({0, what}); };
-    if (evaluations_s_ > 0) {
+    if (clock_.off_s() > 0) {
       tell(
           "the time of the evaluations is taken off the clock: an interval that holds one counts "
           "with the time of its batches");

@@ -9,6 +9,7 @@
 
 #include "parsers/core/text.h"
 #include "parsers/format.h"
+#include "parsers/runs/first_rank.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/runs/tf_rates.h"
 #include "parsers/text/cursor.h"
@@ -68,7 +69,7 @@ class TfParser final : public LineParser {
   std::int64_t loss_step_ = -1;
   double headless_s_ = kUnknown;  ///< seconds of the first loss line, since one that is not there
   std::int64_t dle_step_ = -1;
-  int dle_rank_ = -1;
+  FirstRank dle_ranks_;
   TfTurns turns_;
   bool samples_ = false;  ///< ResNet: rates of single iterations, not of all
 };
@@ -272,9 +273,8 @@ bool TfParser::see_dle(const Line& line, RunBuilder& out) {
     run.ended_well = true;
     return true;
   }
-  const bool other = line.rank != dle_rank_ && line.rank >= 0 && dle_rank_ >= 0;
-  if (other && *read->iteration <= dle_step_) return true;  // no skipped update, a rank's copy
-  dle_rank_ = line.rank;
+  // No skipped update, but a rank's copy.
+  if (dle_ranks_.is_copy(line.rank, *read->iteration <= dle_step_)) return true;
   Sample sample;
   sample.step = *read->iteration;
   sample.rate = read->rate;

@@ -103,7 +103,6 @@ constexpr OutcomeRule kRules[] = {
     {"swanlab: Error happened while training", "", "", Status::error, kSignal},
     {"Error in sys.excepthook", "", "", Status::error, kSignal},
     {"crashed with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // Composer
-    {" exited with code ", "Global rank ", "", Status::error, kSignal, Reading::exit_code},
     {"]+  Exit ", "", "", Status::error, kSignal, Reading::exit_code},  // a shell's jobs
     {"ERROR conda.cli.main_run", "", "", Status::error, kSignal},
     {": can't open file '", "python", "", Status::error, kNamed},
@@ -113,7 +112,7 @@ constexpr OutcomeRule kRules[] = {
     {"Exited with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // Slurm, LSF
     {"ssh exited with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // pdsh
     {"exits with return code = ", "", "", Status::error, kSignal, Reading::exit_code},
-    {" exited with code ", "", "", Status::error, kSignal, Reading::exit_code},      // Docker
+    {" exited with code ", "", "", Status::error, kSignal, Reading::exit_code},  // Docker, Composer
     {"exit with status code ", "", "", Status::error, kSignal, Reading::exit_code},  // Horovod
     {"srun: error: Unable to ", "", "", Status::error, kSignal},
     {"reached the specified backoff limit", "", "", Status::error, kSignal},  // Kubernetes
