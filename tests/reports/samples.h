@@ -51,6 +51,18 @@ inline RunLog log_of_counters(std::int64_t every, std::int64_t last) {
 
 inline WindowRule window(const std::string& text) { return parse_window(text).value(); }
 
+inline MeasureOptions with_window(const std::string& rule) {
+  MeasureOptions options;
+  options.window = window(rule);
+  return options;
+}
+
+inline std::string notices(const Trial& trial) {
+  std::string out;
+  for (const Notice& notice : trial.notices) out += notice.text + "\n";
+  return out;
+}
+
 inline Facts facts(std::int64_t micro, std::int64_t accumulation, std::int64_t nodes,
                    std::int64_t gpus) {
   Facts out;

@@ -1,0 +1,101 @@
+// Rates of one log that contradict one another are told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "reports/measure.h"
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+using samples::facts;
+using samples::log_of_seconds;
+using samples::notices;
+using samples::with_window;
+using testing::HasSubstr;
+
+// The lines tell the rate of their own steps; the clock between them holds a validation.
+TEST(MeasureTrial, RatesAboveWhatTheClockGivesAreTold) {
+  RunLog log;
+  log.clock_resolution_s = 1e-6;
+  log.rate_unit = RateUnit::iterations_per_second;
+  for (int i = 1; i <= 8; ++i) {
+    Record record;
+    record.step = 10 * i;
+    record.iterations = 10;
+    record.time_s = 10 * i + (i > 4 ? 20 : 0);
+    record.printed_rate = 1;
+    log.records.push_back(record);
+  }
+  const Trial trial = measure_trial(log, {}, with_window("all"));
+  EXPECT_EQ(trial.estimator, "counter_clock");
+  EXPECT_THAT(notices(trial), HasSubstr("the printed rates are 29 % higher than the counter over "
+                                        "the clock (1 iterations/s)"));
+  for (Record& record : log.records) record.printed_rate = 0.8;
+  EXPECT_THAT(notices(measure_trial(log, {}, with_window("all"))),
+              testing::Not(HasSubstr("the printed rates are")));
+}
+
+// From a run of tqdm that redrew every 50 steps and became twice as slow: a callback counted 11.9
+// steps/s, the bar's clock of whole seconds 10.0, and the mean of its rates was 14.3.
+TEST(MeasureTrial, ACoarseClockIsTakenWhereItRulesOutThePrintedRates) {
+  RunLog log;
+  log.clock_resolution_s = 1;
+  log.rate_unit = RateUnit::iterations_per_second;
+  for (int i = 1; i <= 6; ++i) {
+    Record record;
+    record.step = 50 * i;
+    record.iterations = 50;
+    record.time_s = 5 * i;
+    record.printed_rate = record.printed_first = i < 4 ? 16.5 : 12;
+    log.records.push_back(record);
+  }
+  const Trial trial = measure_trial(log, {}, with_window("all"));
+  EXPECT_EQ(trial.estimator, "counter_clock");
+  EXPECT_THAT(notices(trial), HasSubstr("the bar's printed rates, smoothed over its newest steps, "
+                                        "are 43 % higher than the counter over its clock"));
+  // Within twice its resolution it rules out nothing; asked for, the rates are told beside it.
+  for (Record& record : log.records) record.printed_rate = 10.7;
+  EXPECT_EQ(measure_trial(log, {}, with_window("all")).estimator, "printed_last");
+  for (Record& record : log.records) record.printed_rate = 14;
+  MeasureOptions asked = with_window("all");
+  asked.estimator = "printed_last";
+  EXPECT_THAT(notices(measure_trial(log, {}, asked)),
+              HasSubstr("the counter over the clock of whole seconds is 29 % lower"));
+}
+
+TEST(MeasureTrial, AClosingRateFarFromThePrintedOnesIsToldBesideThem) {
+  RunLog log = log_of_seconds(std::vector<double>(30, kUnknown));
+  log.rate_unit = RateUnit::sequences_per_second;
+  for (Record& record : log.records) record.printed_rate = 85.84;
+  const auto told = [&](double closing) {
+    log.summary = Stated{closing, RateUnit::sequences_per_second, 0};
+    std::string out;
+    for (const Notice& notice : measure_trial(log, {}, with_window("all")).notices) {
+      out += notice.text + "\n";
+    }
+    return out;
+  };
+  EXPECT_NE(told(81.295).find("closing rate, of the whole run, is 5 % lower than the printed"),
+            std::string::npos);
+  EXPECT_EQ(told(84).find("closing rate"), std::string::npos);
+  log.notices = {{7, "the log's closing statement, 81.295 sequences/s, is 5 % below the clock"}};
+  EXPECT_EQ(told(81.295).find("closing rate"), std::string::npos) << "told once";
+}
+
+// 30 steps of 0.1 s and 2 GPUs of 8 sequences: 160 a second.
+TEST(MeasureTrial, AClosingRateThatNeedsAnotherBatchThanTheFactsIsTold) {
+  RunLog log = log_of_seconds(std::vector<double>(30, 0.1));
+  const auto told = [&](double closing) {
+    log.summary = Stated{closing, RateUnit::sequences_per_second, 0};
+    const Trial trial = measure_trial(log, facts(8, 1, 1, 2), with_window("all"));
+    EXPECT_EQ(trial.estimator, "step_time");
+    return notices(trial);
+  };
+  EXPECT_THAT(told(20), HasSubstr("is 20 sequences/s, 8 times as little as step_time gives"));
+  EXPECT_THAT(told(320), HasSubstr("2 times as much"));
+  EXPECT_THAT(told(120), testing::Not(HasSubstr("closing rate"))) << "evaluation and saving";
+}
+
+}  // namespace
+}  // namespace bertbench
