@@ -31,6 +31,7 @@
 
 #include "parsers/core/text.h"
 #include "parsers/format.h"
+#include "parsers/runs/mllog_samples.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/scan/byte_search.h"
 #include "parsers/text/cursor.h"
@@ -52,13 +53,9 @@ class MlperfParser final : public LineParser {
   void finish(RunBuilder& out) override;
 
  private:
-  struct Setting {
-    std::string benchmark;
-    std::optional<double> global_batch, accumulation, sequence_length, data_set;
-    bool loosely = false;  ///< the batch is stated under round 0.5's key
-    [[nodiscard]] bool in_tokens() const { return benchmark == "transformer"; }
-  };
   void see(const std::string& key, const Json& json, const Line& line, RunBuilder& out);
+  void see_setting(const std::string& key, const Json& value, const Line& line);
+  void start(double time_ms, const Line& line, RunBuilder& out);
   /// Whether a statement of this key would be left out at this place, whatever it says.
   [[nodiscard]] bool passes_over(std::string_view key) const;
   bool see_step(const Line& line);
@@ -66,22 +63,17 @@ class MlperfParser final : public LineParser {
   void conclude();
   void begin_headless(const Line& line, RunBuilder& out);
   bool see_script_rate(const Line& line);
-  void tell_samples(RunDraft& draft, double seconds) const;
   void tell_facts(RunDraft& draft) const;
 
-  Setting setting_;
+  MllogSetting setting_;
+  MllogSamples samples_;         ///< of the newest run
   RunDraft* draft_ = nullptr;    ///< between run_start and run_stop
   RunDraft* stopped_ = nullptr;  ///< a last statement may follow run_stop
   double start_ms_ = kUnknown;
-  std::optional<double> eval_samples_, first_eval_samples_, end_samples_, throughput_, script_rate_;
-  std::int64_t throughput_line_ = 0, eval_line_ = 0, end_line_ = 0, script_line_ = 0;
   std::int64_t stop_line_ = 0;
   std::int64_t step_ = 0;  ///< optimizer steps of the step lines, skipped ones included
-  std::int64_t skipped_ = 0, evals_ = 0;
-  bool counted_ = false;  ///< the evaluation says samples_count, which needs no guess
+  std::int64_t skipped_ = 0;
   bool success_ = false;
-  bool composer_ = false;
-  bool old_ = false;  ///< rounds 0.5 and 0.6
 };
 
 bool MlperfParser::see_step(const Line& line) {
@@ -140,7 +132,7 @@ bool MlperfParser::parse(const Line& line, RunBuilder& out) {
   const std::string key = text(json, "key");
   if (key.empty()) return false;
   if (old) {
-    old_ = true;
+    setting_.old = true;
     if (setting_.benchmark.empty()) setting_.benchmark = text(json, "benchmark");
   }
   see(key, json, line, out);
@@ -158,6 +150,23 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
   const Json& metadata = of("metadata");
   const double time_ms = number(json, "time_ms").value_or(kUnknown);
   if (passes_over(key)) return;
+  if (key == "run_start") {
+    start(time_ms, line, out);
+  } else if (key == "eval_accuracy") {
+    samples_.see_evaluation(metadata, line.number);
+    draft_->last_line = line.number;
+  } else if (key == "tracked_stats") {
+    samples_.see_tracked(value, line.number);
+    (draft_ != nullptr ? draft_ : stopped_)->last_line = line.number;
+  } else if (key == "run_stop") {
+    if (draft_ == nullptr) begin_headless(line, out);
+    stop(metadata, time_ms, line, out);
+  } else {
+    see_setting(key, value, line);
+  }
+}
+
+void MlperfParser::see_setting(const std::string& key, const Json& value, const Line& line) {
   if (key == "submission_benchmark" && value.is_string()) {
     setting_.benchmark = value.get<std::string>();
   } else if (key == "global_batch_size") {
@@ -172,41 +181,19 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
     setting_.accumulation = number(value);
   } else if (key == "max_sequence_length") {
     setting_.sequence_length = number(value);
-  } else if (key == "run_start") {
-    conclude();
-    draft_ = &out.extra(WorkKind::training, line.number);
-    draft_->own_facts = true;
-    draft_->log.iteration_unit = IterationUnit::optimizer_step;
-    start_ms_ = time_ms;
-    step_ = skipped_ = 0;
-    eval_samples_ = first_eval_samples_ = end_samples_ = throughput_ = script_rate_ = std::nullopt;
-    counted_ = false;
-    evals_ = 0;
-  } else if (key == "eval_accuracy") {
-    const auto count = number(metadata, "samples_count");
-    counted_ = count.has_value();
-    if (const auto samples = count ? count : number(metadata, "epoch_num")) {
-      ++evals_;
-      if (!first_eval_samples_) first_eval_samples_ = samples;
-      eval_samples_ = samples;
-    }
-    eval_line_ = line.number;
-    composer_ = text(metadata, "file").find("composer") != std::string::npos;
-    draft_->last_line = line.number;
   } else if (key == "train_samples") {
     setting_.data_set = number(value);
-    end_samples_ = draft_ != nullptr ? setting_.data_set : std::nullopt;
-    end_line_ = line.number;
-  } else if (key == "tracked_stats") {
-    if (const auto rate = number(value, "throughput"); rate && *rate > 0) {
-      throughput_ = rate;
-      throughput_line_ = line.number;
-    }
-    (draft_ != nullptr ? draft_ : stopped_)->last_line = line.number;
-  } else if (key == "run_stop") {
-    if (draft_ == nullptr) begin_headless(line, out);
-    stop(metadata, time_ms, line, out);
+    if (draft_ != nullptr) samples_.see_end(setting_.data_set, line.number);
   }
+}
+
+void MlperfParser::start(double time_ms, const Line& line, RunBuilder& out) {
+  conclude();
+  draft_ = &out.extra(WorkKind::training, line.number);
+  draft_->own_facts = true;
+  draft_->log.iteration_unit = IterationUnit::optimizer_step;
+  start_ms_ = time_ms;
+  step_ = skipped_ = 0;
 }
 
 // The tail of a log tells how the run ended, and neither its time nor its rate.
@@ -234,67 +221,9 @@ void MlperfParser::tell_facts(RunDraft& draft) const {
   if (!setting_.benchmark.empty()) facts.axes["benchmark"] = setting_.benchmark;
 }
 
-// The rule that tells samples from epochs, batches and plans: an evaluation's epoch_num counts
-// samples when it is beyond some batches; its samples_count does so where it grows; train_samples
-// counts the run's when it is stated behind the last evaluation (in front of it, it is the plan or
-// the data set). A fraction counts epochs, of the data set.
-void MlperfParser::tell_samples(RunDraft& draft, double seconds) const {
-  const bool bert = setting_.benchmark.empty() || setting_.benchmark == "bert";
-  const double untold = bert ? 1e5 : kUnknown;  // a log without its head
-  const double many = setting_.global_batch ? 10 * *setting_.global_batch : untold;
-  const bool by_eval =
-      eval_samples_ && *eval_samples_ < 1e15 &&
-      (counted_ ? *eval_samples_ >= 1 && (evals_ < 2 || *eval_samples_ > *first_eval_samples_)
-                : *eval_samples_ > many && !composer_ && !old_ && bert);
-  const bool by_end =
-      end_samples_ && end_line_ > eval_line_ && *end_samples_ > many && *end_samples_ < 1e15;
-  const double done = eval_samples_.value_or(0) * setting_.data_set.value_or(0);
-  const bool by_share = !by_eval && !by_end && eval_samples_ && *eval_samples_ < 100 &&
-                        *eval_samples_ != std::floor(*eval_samples_) && end_line_ < eval_line_ &&
-                        done > many && done < 1e15;
-  if (!by_eval && !by_end && !by_share) {
-    if (throughput_) {
-      draft.log.summary = Stated{*throughput_, RateUnit::sequences_per_second, throughput_line_};
-      if (throughput_line_ < stop_line_) {
-        draft.log.notices.push_back(
-            {throughput_line_,
-             "the last throughput tracked in front of run_stop is that of some interval or of the "
-             "run so far, by submitter: the samples of the whole run are not told"});
-      }
-      return;
-    }
-    draft.log.notices.push_back(
-        {eval_line_,
-         "the samples trained are not told (the evaluation's epoch_num counts "
-         "something else): no throughput can be had from this log"});
-    return;
-  }
-  const double samples = by_share ? done : by_eval ? *eval_samples_ : *end_samples_;
-  draft.log.totals.sequences = static_cast<std::int64_t>(samples);
-  const double rate = samples / seconds;
-  if (throughput_ && throughput_line_ > stop_line_) {
-    draft.log.summary = Stated{*throughput_, RateUnit::sequences_per_second, throughput_line_};
-    const double gap = *throughput_ / rate - 1;
-    if (std::abs(gap) > 0.02) {
-      draft.log.notices.push_back(
-          {throughput_line_,
-           fmt::format("the log's closing throughput, {:.6g}/s, is {:.1f} % {} "
-                       "its samples over its official time ({:.6g}/s)",
-                       *throughput_, 100 * std::abs(gap), gap > 0 ? "above" : "below", rate)});
-    }
-    return;
-  }
-  draft.log.summary = Stated{rate, RateUnit::sequences_per_second, stop_line_};
-  draft.log.notices.push_back(
-      {stop_line_, std::string("the rate is the samples ") +
-                       (by_eval || by_share ? "at the last evaluation" : "stated at the end") +
-                       (by_share ? " (its share of train_samples)" : "") +
-                       " over run_stop minus run_start, evaluations included"});
-}
-
 void MlperfParser::stop(const Json& metadata, double time_ms, const Line& line, RunBuilder& out) {
   const std::string status = text(metadata, "status");
-  success_ = status == "success" || (old_ && status.empty());  // some of round 0.5 say none
+  success_ = status == "success" || (setting_.old && status.empty());  // some of round 0.5 say none
   if (!success_ && draft_->count() > 0) {
     // Its steps look fast and are no result: what is handed on has none.
     RunDraft& bare = out.extra(WorkKind::training, draft_->log.first_line);
@@ -328,28 +257,16 @@ bool MlperfParser::see_script_rate(const Line& line) {
   Cursor cursor(line);
   if (!cursor.skip_past(kKey)) return false;
   cursor.literal("tensor([");
-  script_rate_ = cursor.number();
-  script_line_ = line.number;
+  samples_.see_script_rate(cursor.number(), line.number);
   return true;
 }
 
-// A tracked throughput in front of run_stop is that of some interval; the one behind it is the
-// run's.
+// Statements on a run may follow its run_stop: it is concluded when the next one starts.
 void MlperfParser::conclude() {
   if (stopped_ != nullptr && success_ && stopped_->log.totals.training_s) {
-    tell_samples(*stopped_, *stopped_->log.totals.training_s);
-    const auto& summary = stopped_->log.summary;
-    if (summary && script_rate_ && *script_rate_ > 0 &&
-        std::abs(*script_rate_ / summary->value - 1) > 0.02) {
-      stopped_->log.notices.push_back(
-          {script_line_,
-           fmt::format("the script's own closing rate, {:.6g}/s, is {:.1f} % {} the rate taken: "
-                       "it counts planned steps or leaves out evaluations",
-                       *script_rate_, 100 * std::abs(*script_rate_ / summary->value - 1),
-                       *script_rate_ > summary->value ? "above" : "below")});
-    }
+    samples_.tell(setting_, *stopped_->log.totals.training_s, stop_line_, stopped_->log);
   }
-  script_rate_.reset();
+  samples_ = {};
   stopped_ = nullptr;
 }
 
