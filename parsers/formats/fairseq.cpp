@@ -142,6 +142,8 @@ std::optional<double> stamp(std::string_view text, bool& fine) {
   return date_time(text);
 }
 
+constexpr double kMostUpdates = 1e15;
+
 class FairseqParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -149,6 +151,10 @@ class FairseqParser final : public LineParser {
 
  private:
   bool see_progress(const Line& line, const Fields& fields, RunBuilder& out);
+  static void add_evaluation(Sample& sample, RateUnit unit, RunBuilder& out);
+  void place(const Line& line, const Fields& fields, RateUnit unit, RunDraft& draft,
+             Sample& sample);
+  void see_batch(double bsz, Fact<std::int64_t>& batch);
   void begin_run(const Line& line, RunBuilder& out);
   void see_updates(const Fields& fields, const Sample& sample);
   void end_inner();
@@ -209,43 +215,61 @@ void FairseqParser::begin_run(const Line& line, RunBuilder& out) {
   low_bsz_ = high_bsz_ = kUnknown;
 }
 
+/// Sequences/s where the line tells both, else updates/s.
+RateUnit take_rate(const Fields& fields, Sample& sample) {
+  const bool words = fields.wps && fields.wpb && *fields.wpb > 0;
+  if (words && fields.bsz) {
+    sample.rate = *fields.bsz * *fields.wps / *fields.wpb;
+  } else if (words) {
+    sample.rate = *fields.wps / *fields.wpb;
+  } else if (fields.ups) {
+    sample.rate = *fields.ups;
+  }
+  if (!(sample.rate > 0)) sample.rate = kUnknown;  // 0 on a run's first line: no time has passed
+  return words && fields.bsz ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
+}
+
 // Old releases mean the epoch so far, so that a line's rate is not that of its own updates.
 bool FairseqParser::see_progress(const Line& line, const Fields& fields, RunBuilder& out) {
-  constexpr double kMost = 1e15;
-  if (!fields.updates || !(*fields.updates >= 0 && *fields.updates < kMost)) return false;
+  if (!fields.updates || !(*fields.updates >= 0 && *fields.updates < kMostUpdates)) return false;
   if (!fields.wps && !fields.ups) return false;
   Sample sample;
   sample.step = static_cast<std::int64_t>(*fields.updates);
   sample.line = line.number;
   sample.rank = line.rank;
   sample.loss = fields.loss;
-  bool fine = false;
-  const auto time = stamp(line.text, fine);
-  const bool sentences = fields.bsz && fields.wpb && fields.wps && *fields.wpb > 0;
-  if (sentences) {
-    sample.rate = *fields.bsz * *fields.wps / *fields.wpb;
-  } else if (fields.wps && fields.wpb && *fields.wpb > 0) {
-    sample.rate = *fields.wps / *fields.wpb;
-  } else if (fields.ups) {
-    sample.rate = *fields.ups;
-  }
-  if (!(sample.rate > 0))
-    sample.rate = kUnknown;  // 0 on the first line of a run: no time has passed
-  const RateUnit unit =
-      sentences ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
+  const RateUnit unit = take_rate(fields, sample);
   if (fields.evaluation) {
-    RunDraft& draft = out.run(WorkKind::evaluation, line.number);
-    draft.log.rate_unit = unit;
-    draft.log.facts.framework.set("pytorch", FactSource::log);
-    draft.own_facts = true;
-    sample.distinct = true;
-    sample.iterations = 1;
-    draft.add(sample);
-    draft.ended_well = true;
+    add_evaluation(sample, unit, out);
     return true;
   }
   if (inner_ == nullptr || sample.step < last_update_) begin_run(line, out);
   RunDraft& draft = fields.epoch ? *epochs_ : *inner_;
+  place(line, fields, unit, draft, sample);
+  last_update_ = sample.step;
+  draft.add(sample);
+  if (!fields.epoch) see_updates(fields, sample);
+  inner_->last_line = std::max(inner_->last_line, line.number);
+  if (fields.bsz && !fields.epoch) see_batch(*fields.bsz, draft.log.facts.global_batch_size);
+  return true;
+}
+
+void FairseqParser::add_evaluation(Sample& sample, RateUnit unit, RunBuilder& out) {
+  RunDraft& draft = out.run(WorkKind::evaluation, sample.line);
+  draft.log.rate_unit = unit;
+  draft.log.facts.framework.set("pytorch", FactSource::log);
+  draft.own_facts = true;
+  sample.distinct = true;
+  sample.iterations = 1;
+  draft.add(sample);
+  draft.ended_well = true;
+}
+
+// The clock of a record, and of a run's first one the updates that it covers.
+void FairseqParser::place(const Line& line, const Fields& fields, RateUnit unit, RunDraft& draft,
+                          Sample& sample) {
+  bool fine = false;
+  const auto time = stamp(line.text, fine);
   if (draft.count() == 0) {
     draft.log.rate_unit = unit;
     wall_clock_ = time.has_value();
@@ -263,27 +287,23 @@ bool FairseqParser::see_progress(const Line& line, const Fields& fields, RunBuil
   }
   if (draft.count() == 0 && (sample.step > 1000000 || fields.within)) {
     // A resumed run's first line covers what was done since, not all updates.
-    const double since = fields.within.value_or(1);
-    sample.iterations = std::max<std::int64_t>(
-        1, std::min(sample.step, static_cast<std::int64_t>(std::min(since, kMost))));
+    const double since = std::min(fields.within.value_or(1), kMostUpdates);
+    sample.iterations =
+        std::max<std::int64_t>(1, std::min(sample.step, static_cast<std::int64_t>(since)));
   }
-  last_update_ = sample.step;
-  draft.add(sample);
-  if (!fields.epoch) see_updates(fields, sample);
-  inner_->last_line = std::max(inner_->last_line, line.number);
-  if (fields.bsz && !fields.epoch) {
-    low_bsz_ = std::fmin(low_bsz_, *fields.bsz);
-    high_bsz_ = std::fmax(high_bsz_, *fields.bsz);
-    auto& batch = draft.log.facts.global_batch_size;
-    const bool constant = low_bsz_ == high_bsz_ && low_bsz_ >= 1 && low_bsz_ < 1e9 &&
-                          low_bsz_ == std::floor(low_bsz_);
-    if (constant) {
-      batch.set(static_cast<std::int64_t>(low_bsz_), FactSource::log);
-    } else {
-      batch = {};  // the batch is a number of tokens
-    }
+}
+
+// A batch that is not the same on all lines is a number of tokens.
+void FairseqParser::see_batch(double bsz, Fact<std::int64_t>& batch) {
+  low_bsz_ = std::fmin(low_bsz_, bsz);
+  high_bsz_ = std::fmax(high_bsz_, bsz);
+  const bool constant =
+      low_bsz_ == high_bsz_ && low_bsz_ >= 1 && low_bsz_ < 1e9 && low_bsz_ == std::floor(low_bsz_);
+  if (constant) {
+    batch.set(static_cast<std::int64_t>(low_bsz_), FactSource::log);
+  } else {
+    batch = {};
   }
-  return true;
 }
 
 // MLPerf's translation benchmark runs fairseq: its official time is that between two of its lines.

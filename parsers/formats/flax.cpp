@@ -65,6 +65,8 @@ class FlaxParser final : public LineParser {
 
  private:
   bool see_progress(const Line& line, RunBuilder& out);
+  bool take_metrics(Sample& sample, RateUnit& unit) const;
+  void put(Sample sample, RateUnit unit, RunBuilder& out);
 
   std::vector<Metric> metrics_;
   bool rates_ = false;
@@ -101,6 +103,7 @@ bool FlaxParser::see_progress(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// "[...] [20] collection=train loss=9.9, steps_per_sec=2.1": a step and its metrics.
 bool FlaxParser::parse(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
   if (!cursor.skip_past("logging_writer.py:")) return see_progress(line, out);
@@ -119,22 +122,35 @@ bool FlaxParser::parse(const Line& line, RunBuilder& out) {
   if (metrics_.empty()) return false;
   if (evaluation) return true;
   Sample sample;
+  RateUnit unit = RateUnit::unknown;
+  if (!take_metrics(sample, unit)) return true;  // an evaluation's, or of nothing that is known
+  sample.step = *step;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  sample.time_s = stamp_of(line.text);
+  put(sample, unit, out);
+  return true;
+}
+
+/// Whether the metrics are of training; its loss and its rate.
+bool FlaxParser::take_metrics(Sample& sample, RateUnit& unit) const {
   bool training = false;
-  bool sequences = false;
   for (const Metric& metric : metrics_) {
     if (of_evaluation(metric.name)) continue;
     const auto named = [&](std::string_view what) {
       return metric.name == what || metric.name.ends_with("/" + std::string(what)) ||
              metric.name == "train_" + std::string(what);
     };
+    const auto take = [&](RateUnit of) {
+      if (!(metric.value > 0)) return;
+      sample.rate = metric.value;
+      unit = of;
+    };
     if (named("steps_per_sec") || named("steps_per_second") || named("timing/steps_per_second")) {
-      if (metric.value > 0 && !sequences) sample.rate = metric.value;
+      if (unit != RateUnit::sequences_per_second) take(RateUnit::iterations_per_second);
       training = true;
     } else if (named("seqs_per_second") || named("examples_per_second")) {
-      if (metric.value > 0) {
-        sample.rate = metric.value;
-        sequences = true;
-      }
+      take(RateUnit::sequences_per_second);
       training = true;
     } else if (named("loss") || metric.name == "training_loss" || named("cross_ent_loss")) {
       sample.loss = metric.value;
@@ -143,11 +159,10 @@ bool FlaxParser::parse(const Line& line, RunBuilder& out) {
       training = true;
     }
   }
-  if (!training) return true;  // an evaluation's, or of nothing that is known
-  sample.step = *step;
-  sample.line = line.number;
-  sample.rank = line.rank;
-  sample.time_s = stamp_of(line.text);
+  return training;
+}
+
+void FlaxParser::put(Sample sample, RateUnit unit, RunBuilder& out) {
   told_ = true;
   if (progress_ != nullptr) {
     progress_->discard = true;
@@ -156,23 +171,20 @@ bool FlaxParser::parse(const Line& line, RunBuilder& out) {
   }
   RunDraft* open = out.open(WorkKind::training);
   // Metrics of one step come in any order and a little late: only a new run begins much earlier.
-  if (open != nullptr && open->last() != nullptr && *step < open->last()->step) {
-    if (!open->goes_back(sample)) return true;
+  if (open != nullptr && open->last() != nullptr && sample.step < open->last()->step) {
+    if (!open->goes_back(sample)) return;
     out.close(WorkKind::training);
   }
-  RunDraft& draft = out.run(WorkKind::training, line.number);
+  RunDraft& draft = out.run(WorkKind::training, sample.line);
   draft.log.iteration_unit = IterationUnit::optimizer_step;
   draft.log.clock_resolution_s = 1e-6;
   draft.log.clock_is_wall = true;
   if (!std::isnan(sample.rate)) {
-    const RateUnit unit =
-        sequences ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
     if (draft.log.rate_unit == RateUnit::unknown) draft.log.rate_unit = unit;
     if (draft.log.rate_unit != unit) sample.rate = kUnknown;
     rates_ = true;
   }
   draft.add(sample);
-  return true;
 }
 
 void FlaxParser::finish(RunBuilder& out) {

@@ -41,6 +41,7 @@ class GluonnlpParser final : public LineParser {
  private:
   bool see_pretraining(const Line& line, RunBuilder& out);
   bool see_batch(const Line& line, RunBuilder& out);
+  RateUnit see_rate(const Line& line, const GluonBatch& at, bool opens, Sample& sample);
   bool see_step_line(const Line& line, RunBuilder& out);
   bool see_prediction(const Line& line, RunBuilder& out);
   bool see_segmentation(const Line& line, RunBuilder& out);
@@ -170,59 +171,24 @@ bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
 
 // Fine-tuning and translation. A batch is a micro-step; the clock is the stamp.
 bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  bool squad = false, wraps = false;
-  std::optional<std::int64_t> epoch;
-  if (cursor.skip_past("[Epoch ")) {
-    epoch = cursor.integer();
-    if (!epoch || !cursor.literal(" Batch ")) return false;
-  } else if (cursor.skip_past("Epoch: ")) {
-    squad = true;
-    epoch = cursor.integer();
-    if (!epoch || !cursor.literal(", Batch: ")) return false;
-  } else {
-    if (find_text(line.text, "Thoughput=") == std::string_view::npos) return false;
-    if (!cursor.skip_past(" Batch: ")) return false;
-    squad = wraps = true;
-  }
-  const auto batch = cursor.integer();
-  constexpr std::int64_t kMost = 1'000'000'000;
-  if (!batch || *batch < 0 || *batch > kMost || !cursor.literal("/")) return false;
-  // The batches of an epoch begin again, and nothing names the epoch.
-  if (wraps) epoch = std::max<std::int64_t>(0, epoch_) + (*batch + 1 < in_epoch_ ? 1 : 0);
-  const auto total = cursor.integer();
-  if (!total || *epoch < 0 || *total < 1 || *epoch > 1'000'000 || *total > kMost) return false;
-  auto loss = number_after(line, squad ? "Loss=" : "loss=");
-  const bool numpy = squad && !loss;
-  if (numpy) loss = last_of_sum(line, "/total=");
-  if (!loss) return false;
-  const bool opens = *epoch != epoch_;
-  in_epoch_ = *batch + 1;
+  const auto at = gluon_batch(line);
+  if (!at) return false;
+  // Without an epoch's name: its batches begin again.
+  const std::int64_t epoch =
+      at->epoch.value_or(std::max<std::int64_t>(0, epoch_) + (at->batch + 1 < in_epoch_ ? 1 : 0));
+  if (epoch > 1'000'000) return false;
+  const bool opens = epoch != epoch_;
+  in_epoch_ = at->batch + 1;
   predicting_ = false;
-  closes_epoch_ = squad && !numpy;
+  closes_epoch_ = at->squad && !at->from_one;
   Sample sample;
-  sample.step = counter(*epoch, *batch + (squad && !numpy ? 1 : 0), *total, out);
+  sample.step = counter(epoch, at->batch + (closes_epoch_ ? 1 : 0), at->total, out);
   sample.line = line.number;
   sample.rank = line.rank;
-  sample.loss = loss;
+  sample.loss = at->loss;
   const GluonStamp stamp = gluon_stamp(line.text);
   sample.time_s = clock_.at(stamp);
-  RateUnit unit = RateUnit::unknown;
-  if (squad) {
-    sample.rate = number_after(line, numpy ? "Throughput=" : "Thoughput=").value_or(kUnknown);
-    sample.seconds = number_after(line, "Time cost=").value_or(kUnknown);
-    unit = RateUnit::sequences_per_second;
-    see_begin_of_epoch(sample);
-  } else if (const auto words = number_after(line, "throughput=")) {
-    sample.rate = *words * (find_text(line.text, "K wps") != std::string_view::npos ? 1000 : 1);
-    // Words since the line before, or since the epoch began, over their rate: without validation.
-    if (const auto count = number_after(line, "K wps, wc="); *words > 0 && count > 0.0) {
-      sample.seconds = *count / *words;
-      if (opens) sample.iterations = *batch;
-      begins_epoch_ = opens && *batch > 0;
-    }
-    unit = RateUnit::tokens_per_second;
-  }
+  const RateUnit unit = see_rate(line, *at, opens, sample);
   tokens_ = tokens_ || unit == RateUnit::tokens_per_second;
   // With bucketing by tokens a batch has no fixed number of sequences.
   if (unit == RateUnit::tokens_per_second) args_.batch.reset();
@@ -269,6 +235,28 @@ bool GluonnlpParser::see_step_line(const Line& line, RunBuilder& out) {
   draft.log.clock_resolution_s = gluon_stamp(line.text).resolution_s;
   draft.log.clock_is_wall = true;
   return true;
+}
+
+// The rate that a line tells, and with it the time that its batches took.
+RateUnit GluonnlpParser::see_rate(const Line& line, const GluonBatch& at, bool opens,
+                                  Sample& sample) {
+  if (at.squad) {
+    const auto rate = number_after(line, at.from_one ? "Throughput=" : "Thoughput=");
+    sample.rate = rate.value_or(kUnknown);
+    sample.seconds = number_after(line, "Time cost=").value_or(kUnknown);
+    see_begin_of_epoch(sample);
+    return RateUnit::sequences_per_second;
+  }
+  const auto words = number_after(line, "throughput=");
+  if (!words) return RateUnit::unknown;
+  sample.rate = *words * (find_text(line.text, "K wps") != std::string_view::npos ? 1000 : 1);
+  // Words since the line before, or since the epoch began, over their rate: without validation.
+  if (const auto count = number_after(line, "K wps, wc="); *words > 0 && count > 0.0) {
+    sample.seconds = *count / *words;
+    if (opens) sample.iterations = at.batch;
+    begins_epoch_ = opens && at.batch > 0;
+  }
+  return RateUnit::tokens_per_second;
 }
 
 bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {

@@ -19,6 +19,7 @@
 // batch x GPUs is not, where tensor or pipeline parallelism splits one replica.
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -43,6 +44,55 @@ std::optional<std::int64_t> count_after(const Line& line, std::string_view key) 
   return value && *value >= 0 && *value < 1'000'000'000'000 ? value : std::nullopt;
 }
 
+/// An iteration's line as it stands; what it means follows from those in front of it.
+struct IterationLine {
+  Sample sample;  ///< step, stamp, printed rate, loss
+  double seconds = 0;
+  std::int64_t planned = 0;
+  std::optional<std::int64_t> skipped, batch;
+};
+
+std::optional<double> first_number_after(const Line& line,
+                                         std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    if (const auto value = number_after(line, key)) return value;
+  }
+  return std::nullopt;
+}
+
+std::optional<IterationLine> read_iteration(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("iteration ")) return std::nullopt;
+  cursor.blanks();
+  const auto step = cursor.integer();
+  cursor.blanks();
+  if (!step || *step < 0 || !cursor.literal("/")) return std::nullopt;
+  cursor.blanks();
+  const auto planned = cursor.integer();
+  auto seconds = number_after(line, "elapsed time per iteration (s):");
+  if (const auto ms = number_after(line, "elapsed time per iteration (ms):")) seconds = *ms / 1000;
+  if (!planned || !seconds || !(*seconds > 0)) return std::nullopt;
+  IterationLine out;
+  out.seconds = *seconds;
+  out.planned = *planned;
+  out.sample.step = *step;
+  out.sample.line = line.number;
+  out.sample.rank = line.rank;
+  const auto bracket = line.text.rfind('[', line.text.find("iteration "));
+  if (bracket != std::string_view::npos) {
+    out.sample.time_s = date_time(line.text.substr(bracket + 1)).value_or(kUnknown);
+  }
+  out.sample.rate =
+      first_number_after(line, {"samples per second:", "samples/sec:"}).value_or(kUnknown);
+  // 2019's has no colon, and prints NaN.
+  out.sample.loss = first_number_after(
+      line, {"lm loss:", "lm_loss:", "lm-loss:", "lm-loss-training:", "| lm loss "});
+  out.skipped = count_after(line, "number of skipped iterations:");
+  out.batch = count_after(line, "global batch size:");
+  if (!out.batch) out.batch = count_after(line, "gloabl batch size:");  // ModelLink, Ascend
+  return out;
+}
+
 class MegatronParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -55,6 +105,8 @@ class MegatronParser final : public LineParser {
     std::optional<std::int64_t> micro_steps;   ///< of an iteration, while the batch does not grow
   };
   bool see_iteration(const Line& line, RunBuilder& out);
+  void see_loss(const Line& line, IterationLine& at);
+  void put(IterationLine& at, RunDraft& draft, RunBuilder& out);
   void see_setting(const Line& line);
   RunDraft& run(std::int64_t line, RunBuilder& out);
   void put_first(std::int64_t next_step, RunBuilder& out);
@@ -124,82 +176,61 @@ void MegatronParser::see_global_batch(RunDraft& draft, std::int64_t batch,
   }
 }
 
-bool MegatronParser::see_iteration(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("iteration ")) return false;
-  cursor.blanks();
-  const auto step = cursor.integer();
-  cursor.blanks();
-  if (!step || *step < 0 || !cursor.literal("/")) return false;
-  cursor.blanks();
-  const auto planned = cursor.integer();
-  auto seconds = number_after(line, "elapsed time per iteration (s):");
-  if (const auto ms = number_after(line, "elapsed time per iteration (ms):")) seconds = *ms / 1000;
-  if (!planned || !seconds || !(*seconds > 0)) return false;
-  Sample sample;
-  sample.step = *step;
-  sample.line = line.number;
-  sample.rank = line.rank;
-  const auto bracket = line.text.rfind('[', line.text.find("iteration "));
-  if (bracket != std::string_view::npos) {
-    sample.time_s = date_time(line.text.substr(bracket + 1)).value_or(kUnknown);
-  }
-  sample.rate = number_after(line, "samples per second:").value_or(kUnknown);
-  if (std::isnan(sample.rate)) {
-    sample.rate = number_after(line, "samples/sec:").value_or(kUnknown);
-  }
-  if (std::isnan(sample.rate) && engine_step_ == *step) sample.rate = engine_rate_;
-  sample.loss = number_after(line, "lm loss:");
-  if (!sample.loss) sample.loss = number_after(line, "lm_loss:");
-  if (!sample.loss) sample.loss = number_after(line, "lm-loss:");
-  if (!sample.loss) sample.loss = number_after(line, "lm-loss-training:");
-  if (!sample.loss) sample.loss = number_after(line, "| lm loss ");  // 2019: no colon, NaN printed
-  const auto skipped = count_after(line, "number of skipped iterations:");
-  if (sample.loss) {
+// A loss that is not above zero is left out by the trainer: NaN, where there was one before.
+void MegatronParser::see_loss(const Line& line, IterationLine& at) {
+  if (at.sample.loss) {
     had_loss_ = true;
-  } else if (*step > last_step_ && skipped == 0 && line.terminator != 0 &&
+  } else if (at.sample.step > last_step_ && at.skipped == 0 && line.terminator != 0 &&
              (had_loss_ || line.text.find("| grad norm: nan |") != std::string_view::npos)) {
-    sample.loss = kUnknown;  // the trainer leaves out what is not above zero
+    at.sample.loss = kUnknown;
   }
+}
+
+bool MegatronParser::see_iteration(const Line& line, RunBuilder& out) {
+  auto at = read_iteration(line);
+  if (!at) return false;
+  Sample& sample = at->sample;
+  if (std::isnan(sample.rate) && engine_step_ == sample.step) sample.rate = engine_rate_;
+  see_loss(line, *at);
   const RunDraft* open = out.open(WorkKind::training);
-  const bool copy = *step == last_step_ && open != nullptr && !first_;
+  const bool copy = sample.step == last_step_ && open != nullptr && !first_;
   if (copy) return true;  // another rank's
-  if (first_ && *step == first_->step) return true;
-  if (open != nullptr && (*step < last_step_ || open->ended_well)) {
+  if (first_ && sample.step == first_->step) return true;
+  if (open != nullptr && (sample.step < last_step_ || open->ended_well)) {
     put_first(0, out);
     out.close(WorkKind::training);
     had_loss_ = sample.loss && !std::isnan(*sample.loss);
   }
-  RunDraft& draft = run(line.number, out);
+  put(*at, run(line.number, out), out);
+  return true;
+}
+
+void MegatronParser::put(IterationLine& at, RunDraft& draft, RunBuilder& out) {
+  Sample& sample = at.sample;
   if (draft.count() == 0 && !first_) {
     first_ = sample;
-    mean_s_ = *seconds;
+    mean_s_ = at.seconds;
   } else {
-    put_first(*step, out);
-    sample.iterations = std::max<std::int64_t>(1, *step - last_step_);
-    sample.seconds = *seconds * static_cast<double>(sample.iterations);
+    put_first(sample.step, out);
+    sample.iterations = std::max<std::int64_t>(1, sample.step - last_step_);
+    sample.seconds = at.seconds * static_cast<double>(sample.iterations);
     draft.add(sample);
   }
-  last_step_ = *step;
-  draft.planned = *planned;
-  draft.last_line = line.number;
+  last_step_ = sample.step;
+  draft.planned = at.planned;
+  draft.last_line = sample.line;
   if (!std::isnan(sample.rate)) draft.log.rate_unit = RateUnit::sequences_per_second;
   if (!std::isnan(sample.time_s)) {
     draft.log.clock_is_wall = true;
     // Whole seconds, or microseconds in the newest.
     draft.log.clock_resolution_s = sample.time_s == std::floor(sample.time_s) ? 1 : 1e-6;
   }
-  auto batch = count_after(line, "global batch size:");
-  if (!batch) batch = count_after(line, "gloabl batch size:");  // ModelLink, Ascend
-  if (batch) {
-    see_global_batch(draft, *batch, line.number);
-  } else if (setting_.engine_batch) {
-    see_global_batch(draft, *setting_.engine_batch, line.number);
+  if (const auto batch = at.batch ? at.batch : setting_.engine_batch) {
+    see_global_batch(draft, *batch, sample.line);
   }
-  if (skipped) {
-    draft.log.totals.skipped_steps = draft.log.totals.skipped_steps.value_or(0) + *skipped;
+  if (at.skipped) {
+    draft.log.totals.skipped_steps = draft.log.totals.skipped_steps.value_or(0) + *at.skipped;
   }
-  return true;
 }
 
 void MegatronParser::see_setting(const Line& line) {

@@ -48,6 +48,40 @@ constexpr std::string_view kAnchors[] = {", time ",
                                          "block_size = ",
                                          "iter_dt "};
 
+/// "step:1000/9536 train_loss:4.1 train_time:282155ms step_avg:285.01ms", what it says.
+struct TimedStep {
+  std::int64_t step = 0, planned = 0;
+  double clock_s = 0;
+  std::optional<double> loss;
+  bool has_mean = false;
+  double covered = 0;  ///< steps that the clock is of by that mean; 0 if it is no number of them
+};
+
+std::optional<TimedStep> timed_step(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.literal("step:")) return std::nullopt;
+  const auto step = step_number(cursor);
+  if (!step || !cursor.literal("/")) return std::nullopt;
+  const auto planned = step_number(cursor);
+  Cursor clock(line);
+  if (!planned || !clock.skip_past("train_time:")) return std::nullopt;
+  const auto time = clock.number();
+  if (!time || !(*time >= 0)) return std::nullopt;
+  const bool milliseconds = clock.literal("ms");
+  if (!milliseconds && !clock.literal("s")) return std::nullopt;
+  TimedStep out;
+  out.step = *step;
+  out.planned = *planned;
+  out.clock_s = milliseconds ? *time * 1e-3 : *time;
+  if (line.text.find("train_loss:") != std::string_view::npos) {
+    out.loss = number_after(line, "train_loss:");
+  }
+  const auto mean = number_after(line, "step_avg:");
+  if (mean) out.covered = *mean > 0 ? std::round(out.clock_s * 1000 / *mean) : 0;
+  out.has_mean = mean.has_value();
+  return out;
+}
+
 class NanogptParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -58,6 +92,8 @@ class NanogptParser final : public LineParser {
   bool see_step(const Line& line, RunBuilder& out);
   bool see_columns(const Line& line, RunBuilder& out);
   bool see_dt(const Line& line, RunBuilder& out);
+  void begin_clock(const TimedStep& at, Sample& sample) const;
+  void advance_clock(const TimedStep& at, Sample& sample);
   bool see_mean(const Line& line, RunBuilder& out);
   bool see_losses_only(const Line& line, RunBuilder& out);
   RunDraft& put(const Sample& sample, RunBuilder& out);
@@ -119,78 +155,63 @@ bool NanogptParser::see_iter(const Line& line, RunBuilder& out) {
 }
 
 bool NanogptParser::see_step(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (!cursor.literal("step:")) return false;
-  const auto step = step_number(cursor);
-  if (!step || !cursor.literal("/")) return false;
-  const auto planned = step_number(cursor);
-  Cursor clock(line);
-  if (!planned || !clock.skip_past("train_time:")) return false;
-  const auto time = clock.number();
-  if (!time || !(*time >= 0)) return false;
-  double scale = 0;
-  if (clock.literal("ms")) {
-    scale = 1e-3;
-  } else if (clock.literal("s")) {
-    scale = 1;
-  } else {
-    return false;
-  }
-  const double now = *time * scale;
-  if (*step == clock_step_) {
+  const auto at = timed_step(line);
+  if (!at) return false;
+  if (at->step == clock_step_) {
     // The evaluation's line of a step that has its record: what the clock went on by since belongs
     // to the next one.
     if (RunDraft* draft = out.open(WorkKind::training)) draft->last_line = line.number;
     return true;
   }
-  if (*step < clock_step_) {
+  if (at->step < clock_step_) {
     clock_step_ = -1;
     base_s_ = 0;
     out.close(WorkKind::training);
   }
   Sample sample;
-  sample.step = *step;
+  sample.step = at->step;
   sample.line = line.number;
   sample.rank = line.rank;
-  if (line.text.find("train_loss:") != std::string_view::npos) {
-    sample.loss = number_after(line, "train_loss:");
-  }
-  const std::int64_t steps = *step - clock_step_;
-  // The mean tells how many steps the clock is of, which may have been set back.
-  const auto mean = number_after(line, "step_avg:");
-  const double covered = mean && *mean > 0 ? std::round(now * 1000 / *mean) : 0;
-  if (clock_step_ >= 0 && steps > 0) {
-    sample.iterations = steps;
-    if (covered >= 1 && covered < static_cast<double>(steps)) {  // set back since the line before
-      base_s_ += clock_s_;
-      sample.iterations = static_cast<std::int64_t>(covered);
-      sample.seconds = now;
-    } else if (now >= clock_s_) {
-      sample.seconds = now - clock_s_;
-    } else {
-      base_s_ += clock_s_;
-      if (steps == 1) sample.seconds = now;  // set back in front of this step
-    }
-  } else if (clock_step_ < 0) {
-    sample.iterations = std::max<std::int64_t>(1, *step);
-    if (*step > 0) sample.seconds = now;
-    if (mean && *step > 1) {  // a log without its head
-      if (covered >= 1 && covered <= static_cast<double>(*step)) {
-        sample.iterations = static_cast<std::int64_t>(covered);
-      } else {
-        sample.seconds = kUnknown;
-      }
-    }
-  }
-  sample.time_s = base_s_ + now;
-  clock_s_ = now;
-  clock_step_ = *step;
-  if (*step == 0) return true;  // nothing was trained yet: the clock's start
+  sample.loss = at->loss;
+  clock_step_ < 0 ? begin_clock(*at, sample) : advance_clock(*at, sample);
+  sample.time_s = base_s_ + at->clock_s;
+  clock_s_ = at->clock_s;
+  clock_step_ = at->step;
+  if (at->step == 0) return true;  // nothing was trained yet: the clock's start
   RunDraft& draft = put(sample, out);
   draft.log.clock_resolution_s = 1e-3;
-  draft.planned = *planned;
+  draft.planned = at->planned;
   draft.last_line = line.number;
   return true;
+}
+
+void NanogptParser::begin_clock(const TimedStep& at, Sample& sample) const {
+  sample.iterations = std::max<std::int64_t>(1, at.step);
+  if (at.step > 0) sample.seconds = at.clock_s;
+  if (!at.has_mean || at.step <= 1) return;
+  // A log without its head: the mean tells how many steps the clock is of.
+  if (at.covered >= 1 && at.covered <= static_cast<double>(at.step)) {
+    sample.iterations = static_cast<std::int64_t>(at.covered);
+  } else {
+    sample.seconds = kUnknown;
+  }
+}
+
+// The clock may have been set back since the line before; then the mean tells of how many steps it
+// is.
+void NanogptParser::advance_clock(const TimedStep& at, Sample& sample) {
+  const std::int64_t steps = at.step - clock_step_;
+  sample.iterations = steps;
+  if (at.covered >= 1 && at.covered < static_cast<double>(steps)) {
+    base_s_ += clock_s_;
+    sample.iterations = static_cast<std::int64_t>(at.covered);
+    sample.seconds = at.clock_s;
+  } else if (at.clock_s >= clock_s_) {
+    sample.seconds = at.clock_s - clock_s_;
+  } else {
+    base_s_ += clock_s_;
+    if (steps == 1) sample.seconds = at.clock_s;  // set back in front of this step
+  }
 }
 
 bool NanogptParser::see_columns(const Line& line, RunBuilder& out) {

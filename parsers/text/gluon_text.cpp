@@ -61,6 +61,37 @@ std::optional<GluonSegmentation> gluon_segmentation(const Line& line) {
   return GluonSegmentation{*epoch, *iteration, *total, *loss};
 }
 
+std::optional<GluonBatch> gluon_batch(const Line& line) {
+  constexpr std::int64_t kMost = 1'000'000'000;
+  Cursor cursor(line);
+  GluonBatch out;
+  if (cursor.skip_past("[Epoch ")) {
+    out.epoch = cursor.integer();
+    if (!out.epoch || !cursor.literal(" Batch ")) return std::nullopt;
+  } else if (cursor.skip_past("Epoch: ")) {
+    out.squad = true;
+    out.epoch = cursor.integer();
+    if (!out.epoch || !cursor.literal(", Batch: ")) return std::nullopt;
+  } else {
+    if (find_text(line.text, "Thoughput=") == std::string_view::npos) return std::nullopt;
+    if (!cursor.skip_past(" Batch: ")) return std::nullopt;
+    out.squad = true;
+  }
+  const auto batch = cursor.integer();
+  if (!batch || *batch < 0 || *batch > kMost || !cursor.literal("/")) return std::nullopt;
+  const auto total = cursor.integer();
+  if (!total || *total < 1 || *total > kMost) return std::nullopt;
+  if (out.epoch && (*out.epoch < 0 || *out.epoch > 1'000'000)) return std::nullopt;
+  auto loss = number_after(line, out.squad ? "Loss=" : "loss=");
+  out.from_one = out.squad && !loss;
+  if (out.from_one) loss = last_of_sum(line, "/total=");
+  if (!loss) return std::nullopt;
+  out.batch = *batch;
+  out.total = *total;
+  out.loss = *loss;
+  return out;
+}
+
 GluonArguments gluon_arguments(const Line& line) {
   GluonArguments out;
   const auto has = [&](std::string_view words) {

@@ -43,6 +43,19 @@ struct GluonSegmentation {
 };
 [[nodiscard]] std::optional<GluonSegmentation> gluon_segmentation(const Line& line);
 
+/// The head of a line of fine-tuning or translation:
+///   [Epoch 1 Batch 10/119] ...                     (GLUE, translation)
+///   Epoch: 0, Batch: 299/22161, Loss=5.43 ...      (SQuAD; 1.0: "Loss span/answer/total=")
+///   Batch: 4512/7387, Loss=4.10 ... Thoughput=...  (SQuAD with horovod: no epoch)
+struct GluonBatch {
+  std::optional<std::int64_t> epoch;
+  std::int64_t batch = 0, total = 0;
+  double loss = 0;
+  bool squad = false;
+  bool from_one = false;  ///< batches count from 1 (1.0), not from 0
+};
+[[nodiscard]] std::optional<GluonBatch> gluon_batch(const Line& line);
+
 /// What "Namespace(...)" tells, the scripts' arguments.
 struct GluonArguments {
   std::optional<std::int64_t> world, accumulation, batch, steps, epochs;
