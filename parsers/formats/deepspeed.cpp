@@ -231,8 +231,7 @@ bool DeepspeedParser::see_end_to_end(const Line& line, RunBuilder& out) {
 // "epoch: 0|step: 12|ppo_ep: 1|act_loss: 0.1|cri_loss: 0.2|unsuper_loss: 0.0" of the step that the
 // line in front tells; later releases write it out and put it in front.
 bool DeepspeedParser::see_actor_loss(const Line& line) const {
-  auto loss = number_after(line, "|act_loss:");
-  if (!loss) loss = number_after(line, " | Actor Loss:");
+  auto loss = number_after(line, {"|act_loss:", " | Actor Loss:"});
   if (!loss || end_to_end_ == nullptr || end_to_end_->last() == nullptr) return false;
   end_to_end_->set_loss(*loss, line.number);
   return true;

@@ -78,8 +78,8 @@ void FlagperfParser::see_step(const Line& line, double time_ms, RunBuilder& out)
 
 void FlagperfParser::see_end(const Line& line, RunBuilder& out) {
   RunDraft& draft = out.run(WorkKind::training, line.number);
-  auto rate = number_after(line, "\"training_sequences_per_second\":");
-  if (!rate) rate = number_after(line, "\"training_samples_per_second\":");
+  auto rate = number_after(
+      line, {"\"training_sequences_per_second\":", "\"training_samples_per_second\":"});
   if (rate && *rate > 0) {
     draft.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
   }

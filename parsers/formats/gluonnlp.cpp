@@ -261,8 +261,7 @@ RateUnit GluonnlpParser::see_rate(const Line& line, const GluonBatch& at, bool o
 
 bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
   if (find_text(line.text, "Time cost=") == std::string_view::npos) return false;
-  auto rate = number_after(line, ", throughput=");
-  if (!rate) rate = number_after(line, ", Thoughput=");
+  auto rate = number_after(line, {", throughput=", ", Thoughput="});
   if (!rate) return false;
   if (closes_epoch_ && !predicting_ && out.open(WorkKind::training) != nullptr) {
     RunDraft& training = *out.open(WorkKind::training);

@@ -129,8 +129,7 @@ bool MaskrcnnParser::see_overall(const Line& line, RunBuilder& out) {
 }
 
 bool MaskrcnnParser::see_closing(const Line& line, RunBuilder& out) {
-  auto rate = number_after(line, "Training perf is: ");
-  if (!rate) rate = number_after(line, "Training performance = ");
+  auto rate = number_after(line, {"Training perf is: ", "Training performance = "});
   Cursor cursor(line);
   if (rate && has(line, " FPS")) {
     RunDraft& draft = out.run(WorkKind::training, line.number);

@@ -19,7 +19,6 @@
 // batch x GPUs is not, where tensor or pipeline parallelism splits one replica.
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -52,14 +51,6 @@ struct IterationLine {
   std::optional<std::int64_t> skipped, batch;
 };
 
-std::optional<double> first_number_after(const Line& line,
-                                         std::initializer_list<std::string_view> keys) {
-  for (const std::string_view key : keys) {
-    if (const auto value = number_after(line, key)) return value;
-  }
-  return std::nullopt;
-}
-
 std::optional<IterationLine> read_iteration(const Line& line) {
   Cursor cursor(line);
   if (!cursor.skip_past("iteration ")) return std::nullopt;
@@ -82,11 +73,10 @@ std::optional<IterationLine> read_iteration(const Line& line) {
   if (bracket != std::string_view::npos) {
     out.sample.time_s = date_time(line.text.substr(bracket + 1)).value_or(kUnknown);
   }
-  out.sample.rate =
-      first_number_after(line, {"samples per second:", "samples/sec:"}).value_or(kUnknown);
+  out.sample.rate = number_after(line, {"samples per second:", "samples/sec:"}).value_or(kUnknown);
   // 2019's has no colon, and prints NaN.
-  out.sample.loss = first_number_after(
-      line, {"lm loss:", "lm_loss:", "lm-loss:", "lm-loss-training:", "| lm loss "});
+  out.sample.loss =
+      number_after(line, {"lm loss:", "lm_loss:", "lm-loss:", "lm-loss-training:", "| lm loss "});
   out.skipped = count_after(line, "number of skipped iterations:");
   out.batch = count_after(line, "global batch size:");
   if (!out.batch) out.batch = count_after(line, "gloabl batch size:");  // ModelLink, Ascend

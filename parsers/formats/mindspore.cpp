@@ -120,8 +120,7 @@ bool MindsporeParser::see_loss(const Line& line) {
     if (!step || line.text.find(", outputs are ") == std::string_view::npos) return false;
     place.step = *step;
     place.whole_run = true;
-    place.loss = number_after(line, "value=");
-    if (!place.loss) place.loss = number_after(line, "outputs are (");
+    place.loss = number_after(line, {"value=", "outputs are ("});
   }
   if (place.step < 1 || place.step > 1'000'000'000'000) return false;
   place_ = place;

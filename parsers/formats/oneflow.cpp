@@ -32,6 +32,60 @@ constexpr std::string_view kAnchors[] = {
     "lb.utils.events",     "lb.evaluation.", "batch_size_per_device = ",
     "gpu_num_per_node = ", "num_nodes = ",   "num_accumulation_steps = "};
 
+/// Where a line of training stands.
+struct Place {
+  std::int64_t step = 0;  ///< counted from 1; of its epoch, if the line tells one
+  std::optional<std::int64_t> epoch, total;
+};
+
+// "step: 39, ...", "iter 19, ...", "train: iter 20, ...", "..., epoch: 0/1, iter: 100/625, ...".
+std::optional<Place> place_of(const Line& line) {
+  const auto has = [&](std::string_view what) {
+    return line.text.find(what) != std::string_view::npos;
+  };
+  if (has("alidat") || has("[eval]")) return std::nullopt;
+  Cursor cursor(line);
+  Place out;
+  const bool from_zero = cursor.literal("step: ") || cursor.literal("iter ");
+  if (line.text.starts_with("train: iter ")) {
+    cursor.skip_past("train: iter ");
+  } else if (!from_zero) {
+    if (!has("train")) return std::nullopt;
+    if (cursor.skip_past("epoch: ") || cursor.skip_past("epoch ")) out.epoch = cursor.integer();
+    if (!cursor.skip_past("iter: ") && !cursor.skip_past(", iter ")) return std::nullopt;
+  }
+  const auto number = cursor.integer();
+  if (!number || *number < 0 || *number > 1'000'000'000'000) return std::nullopt;
+  if (cursor.literal("/")) out.total = cursor.integer();
+  if (!cursor.literal(",")) return std::nullopt;
+  out.step = *number + (from_zero ? 1 : 0);
+  return out;
+}
+
+// "speed: 0.861(sec/batch), 5.806(sentences/sec)", "throughput: 734.2 | 2022-02-01 10:00:00.1",
+// "samples/s: 240.3 [1585712345.2]": the rate, and the clock where there is one.
+bool take_rate(const Line& line, Sample& sample) {
+  if (const auto sentences = number_after(line, "(sec/batch), ")) {
+    sample.rate = *sentences;
+    return true;
+  }
+  Cursor behind(line);
+  if (!behind.skip_past(", throughput: ") && !behind.skip_past(", samples/s: ")) return false;
+  const auto value = behind.number();
+  if (!value) return false;
+  sample.rate = *value;
+  behind.blanks();
+  if (behind.literal("|")) behind.blanks();
+  if (behind.rest().starts_with("20")) {
+    sample.time_s = date_time(behind.rest()).value_or(kUnknown);
+    if (!std::isnan(sample.time_s)) return true;
+  }
+  behind.literal("[");
+  constexpr double kEpoch2001 = 1e9;
+  if (const auto stamp = behind.number(); stamp && *stamp > kEpoch2001) sample.time_s = *stamp;
+  return true;
+}
+
 class OneflowParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -95,71 +149,21 @@ bool OneflowParser::see_header(const Line& line) {
   return false;
 }
 
-// "step: 39, ...", "iter 19, ...", "train: iter 20, ...", "..., epoch: 0/1, iter: 100/625, ...".
 bool OneflowParser::see_step(const Line& line, RunBuilder& out) {
-  if (line.text.find("alidat") != std::string_view::npos ||
-      line.text.find("[eval]") != std::string_view::npos) {
-    return false;
-  }
-  Cursor cursor(line);
-  const bool train_first = line.text.starts_with("train: iter ");
-  bool from_zero = false;
-  std::optional<std::int64_t> epoch, total;
-  if (cursor.literal("step: ")) {
-    from_zero = true;
-  } else if (cursor.literal("iter ")) {
-    from_zero = true;
-  } else if (train_first) {
-    cursor.skip_past("train: iter ");
-  } else {
-    if (line.text.find("[train]") == std::string_view::npos &&
-        line.text.find("train") == std::string_view::npos) {
-      return false;
-    }
-    if (cursor.skip_past("epoch: ")) {
-      epoch = cursor.integer();
-    } else if (cursor.skip_past("epoch ")) {
-      epoch = cursor.integer();
-    }
-    if (!cursor.skip_past("iter: ") && !cursor.skip_past(", iter ")) return false;
-  }
-  const auto number = cursor.integer();
-  if (!number || *number < 0 || *number > 1'000'000'000'000) return false;
-  if (cursor.literal("/")) total = cursor.integer();
-  if (!cursor.literal(",")) return false;
+  const auto at = place_of(line);
   Sample sample;
-  double rate = kUnknown;
-  if (const auto sentences = number_after(line, "(sec/batch), ")) {
-    rate = *sentences;  // "speed: 0.861(sec/batch), 5.806(sentences/sec)"
-  } else {
-    Cursor behind(line);
-    if (!behind.skip_past(", throughput: ") && !behind.skip_past(", samples/s: ")) return false;
-    const auto value = behind.number();
-    if (!value) return false;
-    rate = *value;
-    behind.blanks();
-    if (behind.literal("|")) behind.blanks();
-    if (behind.rest().starts_with("20")) {
-      if (const auto stamp = date_time(behind.rest())) sample.time_s = *stamp;
-    }
-    behind.literal("[");
-    constexpr double kEpoch2001 = 1e9;
-    if (std::isnan(sample.time_s)) {
-      if (const auto stamp = behind.number(); stamp && *stamp > kEpoch2001) sample.time_s = *stamp;
-    }
-  }
-  sample.step = *number + (from_zero ? 1 : 0);
-  if (epoch && total && *epoch >= 0 && *total >= 1 && *epoch < 1'000'000 &&
-      *total < 1'000'000'000) {
-    sample.step += *epoch * *total;  // the iterations of an epoch are printed
-  } else if (epoch) {
-    if (epoch_ >= 0 && *epoch > epoch_) base_ = step_;
-    epoch_ = *epoch;
+  if (!at || !take_rate(line, sample)) return false;
+  sample.step = at->step;
+  const bool told = at->epoch && at->total && *at->epoch >= 0 && *at->epoch < 1'000'000 &&
+                    *at->total >= 1 && *at->total < 1'000'000'000;
+  if (told) {
+    sample.step += *at->epoch * *at->total;
+  } else if (at->epoch) {
+    if (epoch_ >= 0 && *at->epoch > epoch_) base_ = step_;
+    epoch_ = *at->epoch;
     sample.step += base_;
   }
-  sample.rate = rate;
-  sample.loss = number_after(line, "loss: ");
-  if (!sample.loss) sample.loss = number_after(line, ", loss ");
+  sample.loss = number_after(line, {"loss: ", ", loss "});
   sample.line = line.number;
   sample.rank = line.rank;
   RunDraft& draft = put(sample, out);

@@ -237,8 +237,7 @@ bool PaddleParser::see_speed(const Line& line, RunBuilder& out) {
   sample.rate = said->speed.value;
   sample.seconds = said->seconds;
   rough_ = rough_ || (said->speed.rough && !(sample.seconds > 0));
-  sample.loss = number_after(line, "loss:");
-  if (!sample.loss) sample.loss = number_after(line, " loss=");
+  sample.loss = number_after(line, {"loss:", " loss="});
   sample.line = line.number;
   sample.rank = line.rank;
   RunDraft& draft = put(sample, out);

@@ -87,6 +87,14 @@ double clock_of(const Line& line) {
   return kUnknown;
 }
 
+/// Seconds of a batch.
+std::optional<double> cost_of(const Line& line) {
+  auto cost =
+      number_after(line, {"batch_cost:", "batch_cost ", "batch_cost=", "elapse:", " elapse "});
+  if (!cost && has(line, "-INFO: iter: ")) cost = number_after(line, "', time:");
+  return cost;
+}
+
 class PaddleVisionParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -99,6 +107,9 @@ class PaddleVisionParser final : public LineParser {
   bool see_epoch_end(const Line& line);
   bool counts_on(const Count& count);
   void see_mean(const Count& count, double cost, Sample& sample);
+  void see_rate(const Count& count, double cost, std::optional<double> ips, const Line& line,
+                Sample& sample);
+  void see_clock(const Count& count, double cost, const Line& line, Sample& sample);
 
   RunDraft* run_ = nullptr;
   std::int64_t epoch_ = -1, base_ = 0, step_ = 0, stride_ = 0, per_epoch_ = 0;
@@ -172,57 +183,22 @@ void PaddleVisionParser::see_batch(double product, double cost, bool whole_inter
 
 bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   const auto count = paddle_count(line);
-  auto cost = number_after(line, "batch_cost:");
-  if (!cost) cost = number_after(line, "batch_cost ");
-  if (!cost) cost = number_after(line, "batch_cost=");
-  if (!cost) cost = number_after(line, "elapse:");
-  if (!cost) cost = number_after(line, " elapse ");
-  if (!cost && has(line, "-INFO: iter: ")) cost = number_after(line, "', time:");
+  const auto cost = cost_of(line);
   if (!count || !cost || !(*cost > 0 && *cost < kMostPaddle)) return false;
   const bool behind = count->epoch < epoch_ || (count->epoch == epoch_ && count->step <= at_);
   if (ranks_.is_copy(line.rank, run_ != nullptr && behind)) return true;
   at_ = count->step;
-  auto ips = number_after(line, " ips:");
-  if (!ips) ips = number_after(line, " ips ");
-  if (!ips) ips = number_after(line, " avg_ips:");
+  const auto ips = number_after(line, {" ips:", " ips ", " avg_ips:"});
   ips_ = ips_ || ips.has_value();
   if (!counts_on(*count) && run_ != nullptr) {
     out.close(WorkKind::training);
     run_ = nullptr;
   }
-  const bool first = run_ == nullptr;
   Sample sample;
   sample.step = base_ + count->step;
-  const std::int64_t iterations = sample.step - step_;
-  const bool samples = has(line, "samples: ");
-  if (ips && *ips > 0)
-    see_batch(*ips * *cost, *cost, stride_ == 0 || iterations == stride_ || !samples, line);
-  if (!first && iterations > 0) stride_ = std::max(stride_, iterations);
-  sample.iterations = first ? 1 : std::max<std::int64_t>(1, iterations);
-  double seconds = *cost;
-  if (samples && batch_ && ips && *ips > 0) seconds = static_cast<double>(*batch_) / *ips;
-  sample.rate = count->all_cards && ips ? *ips : 1 / seconds;
-  if (count->of_epoch) {
-    see_mean(*count, *cost, sample);
-  } else if (!count->mean_of_epoch && !first) {
-    sample.seconds = seconds * static_cast<double>(sample.iterations);
-  }
-  sample.time_s = clock_of(line) + wrap_s_;
-  constexpr double kYear = 366.0 * 86400;
-  if (time_s_ - sample.time_s > kYear / 2) {
-    wrap_s_ += kYear;
-    sample.time_s += kYear;
-  }
-  // Where the stamps are the clock, an interval with an evaluation takes what its batches do.
-  const bool known = !first && count->mean_of_epoch;
-  const double own = known ? cost_s_ * static_cast<double>(sample.iterations) : kUnknown;
-  cost_s_ = *cost;
-  time_s_ = sample.time_s;
-  sample.time_s = clock_.at(time_s_, own);
-  sample.loss = number_after(line, " loss:");
-  if (!sample.loss) sample.loss = number_after(line, " loss=");
-  if (!sample.loss) sample.loss = number_after(line, "loss ");
-  if (!sample.loss) sample.loss = number_after(line, "'loss': '");
+  see_rate(*count, *cost, ips, line, sample);
+  see_clock(*count, *cost, line, sample);
+  sample.loss = number_after(line, {" loss:", " loss=", "loss ", "'loss': '"});
   sample.line = line.number;
   sample.rank = line.rank;
   run_ = &out.run(WorkKind::training, line.number);
@@ -238,6 +214,42 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   all_cards_ = count->all_cards;
   step_ = sample.step;
   return true;
+}
+
+// Iterations since the line before, their time and their rate.
+void PaddleVisionParser::see_rate(const Count& count, double cost, std::optional<double> ips,
+                                  const Line& line, Sample& sample) {
+  const bool first = run_ == nullptr;
+  const bool told = ips && *ips > 0;
+  const std::int64_t iterations = sample.step - step_;
+  const bool samples = has(line, "samples: ");
+  if (told) see_batch(*ips * cost, cost, stride_ == 0 || iterations == stride_ || !samples, line);
+  if (!first && iterations > 0) stride_ = std::max(stride_, iterations);
+  sample.iterations = first ? 1 : std::max<std::int64_t>(1, iterations);
+  double seconds = cost;
+  if (samples && batch_ && told) seconds = static_cast<double>(*batch_) / *ips;
+  sample.rate = count.all_cards && ips ? *ips : 1 / seconds;
+  if (count.of_epoch) {
+    see_mean(count, cost, sample);
+  } else if (!count.mean_of_epoch && !first) {
+    sample.seconds = seconds * static_cast<double>(sample.iterations);
+  }
+}
+
+// Where the stamps are the clock, an interval with an evaluation takes what its batches do.
+void PaddleVisionParser::see_clock(const Count& count, double cost, const Line& line,
+                                   Sample& sample) {
+  constexpr double kYear = 366.0 * 86400;
+  double stamp_s = clock_of(line) + wrap_s_;
+  if (time_s_ - stamp_s > kYear / 2) {
+    wrap_s_ += kYear;
+    stamp_s += kYear;
+  }
+  const bool known = run_ != nullptr && count.mean_of_epoch;
+  const double own = known ? cost_s_ * static_cast<double>(sample.iterations) : kUnknown;
+  cost_s_ = cost;
+  time_s_ = stamp_s;
+  sample.time_s = clock_.at(stamp_s, own);
 }
 
 // The length of an epoch is not told, but follows from its samples: then the epoch is one record.

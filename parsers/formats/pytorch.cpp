@@ -180,6 +180,8 @@ class PytorchParser final : public LineParser {
 
  private:
   void add(const Progress& progress, const Line& line, RunBuilder& out);
+  void place(const Progress& progress, RunBuilder& out);
+  void take_times(const Progress& progress, double done, RunLog& log, Sample& sample);
   void begin_epoch(const Progress& progress);
   bool see_end_of_epoch(const Line& line, RunBuilder& out);
   bool see_validation(const Line& line, RunBuilder& out);
@@ -217,13 +219,13 @@ void PytorchParser::begin_epoch(const Progress& progress) {
   if (progress.index + offset_ == 1 && !std::isnan(progress.mean_s)) cumulative_ = fresh;
 }
 
-void PytorchParser::add(const Progress& progress, const Line& line, RunBuilder& out) {
-  RunDraft* open = out.open(WorkKind::training);
+// Where the line stands among those in front of it: a run of its own, an epoch of its own.
+void PytorchParser::place(const Progress& progress, RunBuilder& out) {
   const bool back = started_ && (progress.epoch < epoch_ ||
                                  (progress.epoch == epoch_ && progress.index < last_index_) ||
                                  (progress.total != total_ && progress.epoch == epoch_));
   if (back || !started_) {
-    if (back && open != nullptr) out.close(WorkKind::training);
+    if (back) out.close(WorkKind::training);
     base_s_ = 0;
     mean_s_ = kUnknown;
     last_index_ = 0;
@@ -241,18 +243,10 @@ void PytorchParser::add(const Progress& progress, const Line& line, RunBuilder& 
   total_ = progress.total;
   epochs_ = progress.epochs;
   last_index_ = progress.index;
-  const std::int64_t in_epoch = std::min(progress.total, progress.index + offset_);
-  Sample sample;
-  // Epochs are counted from that of the first line: 0 or 1, or where a run was resumed.
-  sample.step = (progress.epoch - first_epoch_) * progress.total + in_epoch;
-  sample.line = line.number;
-  sample.rank = line.rank;
-  sample.loss = progress.loss;
-  if (sample.step == 0 || sample.step == last_step_) return;  // nothing done yet, or a copy
-  const auto done = static_cast<double>(in_epoch);
-  RunDraft& draft = out.run(WorkKind::training, line.number);
-  RunLog& log = draft.log;
-  log.iteration_unit = IterationUnit::micro_step;
+}
+
+// What the line's style tells of time and rate. `done`: batches of its epoch.
+void PytorchParser::take_times(const Progress& progress, double done, RunLog& log, Sample& sample) {
   switch (progress.style) {
     case Style::elapsed:
       elapsed_s_ = progress.elapsed_s;
@@ -281,6 +275,21 @@ void PytorchParser::add(const Progress& progress, const Line& line, RunBuilder& 
       }
       break;
   }
+}
+
+void PytorchParser::add(const Progress& progress, const Line& line, RunBuilder& out) {
+  place(progress, out);
+  const std::int64_t in_epoch = std::min(progress.total, progress.index + offset_);
+  Sample sample;
+  // Epochs are counted from that of the first line: 0 or 1, or where a run was resumed.
+  sample.step = (progress.epoch - first_epoch_) * progress.total + in_epoch;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  sample.loss = progress.loss;
+  if (sample.step == 0 || sample.step == last_step_) return;  // nothing done yet, or a copy
+  RunDraft& draft = out.run(WorkKind::training, line.number);
+  draft.log.iteration_unit = IterationUnit::micro_step;
+  take_times(progress, static_cast<double>(in_epoch), draft.log, sample);
   draft.set_origin(0);
   speed_ |= line.text.find("Speed") != std::string_view::npos;
   if (last_step_ >= 0) sample.iterations = std::max<std::int64_t>(1, sample.step - last_step_);

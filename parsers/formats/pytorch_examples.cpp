@@ -136,8 +136,7 @@ bool PytorchExamplesParser::see_samples(const Line& line, RunBuilder& out) {
   if (!follow(*epoch, *at, *total, out)) return true;
   Sample sample;
   sample.step = (*epoch - first_epoch_) * *total + *at;
-  sample.loss = number_after(line, "Loss:");
-  if (!sample.loss) sample.loss = number_after(line, "loss=");
+  sample.loss = number_after(line, {"Loss:", "loss="});
   sample.line = line.number;
   sample.rank = line.rank;
   at_ = *at;

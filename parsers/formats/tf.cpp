@@ -48,6 +48,9 @@ class TfParser final : public LineParser {
 
   bool see_message(const TfMessage& message, const Line& line, RunBuilder& out);
   bool see_dle(const Line& line, RunBuilder& out);
+  bool see_average(std::string_view text, const Line& said, RunBuilder& out);
+  bool see_total(const Line& said, RunBuilder& out);
+  void see_final_loss(const Line& said, RunBuilder& out);
   bool see_performance(std::string_view text, const Line& said, RunBuilder& out);
   void see_loss_step(const TfMessage& message, const Line& line, RunBuilder& out);
   void see_examples_rate(double rate, const Line& line);
@@ -138,45 +141,54 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
     see_loss_step(message, said, out);
     return true;
   }
-  if (starts("Throughput Average (sentences/sec)")) {
-    const bool overhead = message.text.find("with overhead") != std::string_view::npos;
-    const auto value = number_after(said, "= ");
-    if (!value) return false;
-    if (evaluating_) {
-      if (evaluation_ == nullptr) evaluation_ = &out.extra(WorkKind::evaluation, line.number);
-      evaluation_->log.summary = Stated{*value, RateUnit::sequences_per_second, line.number};
-      evaluation_->ended_well = true;
-      evaluation_->last_line = line.number;
-    } else if (!overhead) {
-      auto& run = statement_draft(line.number, out);
-      run.log.summary = Stated{*value, RateUnit::sequences_per_second, line.number};
-      run.ended_well = true;
-    }
-    return true;
-  }
+  if (starts("Throughput Average (sentences/sec)")) return see_average(message.text, said, out);
   const std::string_view words = without_rank(message.text);
   if (see_performance(words, said, out)) return true;
-  if (words.starts_with("Total Training Time = ")) {
-    const auto seconds = number_after(said, "Total Training Time = ");
-    auto sentences = number_after(said, "Sentences = ");
-    if (!sentences) sentences = number_after(said, "Sentences processed = ");
-    if (seconds && sentences && *sentences >= 0 && *sentences < 1e15) {
-      auto& run = statement_draft(line.number, out);
-      run.log.totals.training_s = *seconds;
-      run.log.totals.sequences = std::llround(*sentences);
-    }
-    return seconds.has_value();
-  }
+  if (words.starts_with("Total Training Time = ")) return see_total(said, out);
   if (starts("Loss for final step")) {
-    statement_draft(line.number, out).ended_well = true;
-    if (const auto loss = number_after(said, ": "); loss && !std::isfinite(*loss)) {
-      for (RunDraft* run : series_) {
-        if (run != nullptr && run->last() != nullptr) run->set_loss(*loss, line.number);
-      }
-    }
+    see_final_loss(said, out);
     return true;
   }
   return starts("Total Training Time W/O") || words.starts_with("Total Inference Time");
+}
+
+// "Throughput Average (sentences/sec) with overhead = 50.1" holds start-up: the one without counts.
+bool TfParser::see_average(std::string_view text, const Line& said, RunBuilder& out) {
+  const bool overhead = text.find("with overhead") != std::string_view::npos;
+  const auto value = number_after(said, "= ");
+  if (!value) return false;
+  if (evaluating_) {
+    if (evaluation_ == nullptr) evaluation_ = &out.extra(WorkKind::evaluation, said.number);
+    evaluation_->log.summary = Stated{*value, RateUnit::sequences_per_second, said.number};
+    evaluation_->ended_well = true;
+    evaluation_->last_line = said.number;
+  } else if (!overhead) {
+    auto& run = statement_draft(said.number, out);
+    run.log.summary = Stated{*value, RateUnit::sequences_per_second, said.number};
+    run.ended_well = true;
+  }
+  return true;
+}
+
+// "Total Training Time = 123.4 for Sentences = 87599"
+bool TfParser::see_total(const Line& said, RunBuilder& out) {
+  const auto seconds = number_after(said, "Total Training Time = ");
+  auto sentences = number_after(said, {"Sentences = ", "Sentences processed = "});
+  if (seconds && sentences && *sentences >= 0 && *sentences < 1e15) {
+    auto& run = statement_draft(said.number, out);
+    run.log.totals.training_s = *seconds;
+    run.log.totals.sequences = std::llround(*sentences);
+  }
+  return seconds.has_value();
+}
+
+void TfParser::see_final_loss(const Line& said, RunBuilder& out) {
+  statement_draft(said.number, out).ended_well = true;
+  const auto loss = number_after(said, ": ");
+  if (!loss || std::isfinite(*loss)) return;
+  for (RunDraft* run : series_) {
+    if (run != nullptr && run->last() != nullptr) run->set_loss(*loss, said.number);
+  }
 }
 
 // "0 Training Performance = 61.3378 sentences/sec" behind SQuAD, in the releases before June 2019.

@@ -181,8 +181,7 @@ bool TimeHistoryParser::see_metric(const Line& line, RunBuilder& out) {
   const bool by_epoch = !step;
   if (by_epoch) {
     step = number_after(line, "'num_batches':");
-    rate = number_after(line, "'images_per_second':");
-    if (!rate) rate = number_after(line, "'examples_per_second':");
+    rate = number_after(line, {"'images_per_second':", "'examples_per_second':"});
   }
   const auto seconds = number_after(line, "'time_taken':");
   if (!step || !rate || !seconds || !(*step >= 1 && *step < 1e12) || !(*seconds > 0)) {
@@ -256,8 +255,7 @@ bool TimeHistoryParser::see_controller(const Line& line, RunBuilder& out) {
   cursor.blanks();
   const auto rate = cursor.number();
   if (!rate) return false;
-  std::optional<double> loss = number_after(line, "'train_loss':");
-  if (!loss) loss = number_after(line, "'training_loss':");
+  std::optional<double> loss = number_after(line, {"'train_loss':", "'training_loss':"});
   if (source_ == Source::history || source_ == Source::metric) {
     if (loss && run_ != nullptr) run_->set_loss(*loss, line.number);
     return true;

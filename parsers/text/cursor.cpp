@@ -141,6 +141,13 @@ std::optional<double> number_after(const Line& line, std::string_view key) {
   return cursor.number();
 }
 
+std::optional<double> number_after(const Line& line, std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    if (const auto value = number_after(line, key)) return value;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::int64_t> size_after(const Line& line, std::string_view key) {
   const auto value = number_after(line, key);
   if (!value || !(*value >= 1 && *value < 1e9)) return std::nullopt;

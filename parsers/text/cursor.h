@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 
@@ -47,6 +48,10 @@ class Cursor {
 /// The number right behind `key` (blanks and an opening quote in between allowed), anywhere in the
 /// line.
 [[nodiscard]] std::optional<double> number_after(const Line& line, std::string_view key);
+
+/// That behind the first of the keys, in the order given, which stands in the line with a number.
+[[nodiscard]] std::optional<double> number_after(const Line& line,
+                                                 std::initializer_list<std::string_view> keys);
 /// The same for a size (a batch, ranks, tokens): from 1 to below 10^9, its fraction cut off.
 [[nodiscard]] std::optional<std::int64_t> size_after(const Line& line, std::string_view key);
 
