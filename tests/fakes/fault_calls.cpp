@@ -5,6 +5,7 @@
 //                    read, pread, poll (open counts as openat)
 //   BB_FAULT_NTH     1, 2, 3 ...
 //   BB_FAULT_ERRNO   number, or 0: SIGKILL instead
+//   BB_FAULT_PATH    opens only: those of paths that end so count, all if it is not set
 //   BB_FAULT_FIRED   file that is made when it happens: none means that N is past the last call
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -24,6 +25,7 @@ namespace {
 struct Fault {
   char call[32] = "";
   char fired[512] = "";
+  char path[128] = "";
   long nth = 0;
   int number = 0;
   pid_t process = 0;  // 0: not this program
@@ -41,6 +43,8 @@ const Fault& fault() {
     if (strcmp(program_invocation_short_name, "bertbench") != 0) return out;
     strncpy(out.call, call, sizeof out.call - 1);
     strncpy(out.fired, fired, sizeof out.fired - 1);
+    const char* path = getenv("BB_FAULT_PATH");
+    if (path) strncpy(out.path, path, sizeof out.path - 1);
     out.nth = atol(nth);
     out.number = atoi(number);
     out.process = getpid();
@@ -54,10 +58,16 @@ F* real(const char* name) {
   return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
 }
 
-bool fails(const char* call) {
+bool ends_with(const char* text, const char* end) {
+  const std::size_t size = strlen(text), tail = strlen(end);
+  return size >= tail && strcmp(text + size - tail, end) == 0;
+}
+
+bool fails(const char* call, const char* path = "") {
   static std::atomic<long> count{0};
   const Fault& here = fault();
   if (here.process == 0 || strcmp(call, here.call) != 0 || getpid() != here.process) return false;
+  if (!ends_with(path, here.path)) return false;
   if (++count != here.nth) return false;
   static auto* const open_really = real<int(const char*, int, ...)>("open");
   const int fd = open_really(here.fired, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
@@ -86,7 +96,7 @@ bool fails(const char* call) {
       mode = va_arg(rest, mode_t);                         \
       va_end(rest);                                        \
     }                                                      \
-    if (fails("openat")) return -1;                        \
+    if (fails("openat", path)) return -1;                  \
     return next arguments;                                 \
   }
 BB_CALL(ssize_t, write, "write", (int fd, const void* data, size_t size), (fd, data, size))
