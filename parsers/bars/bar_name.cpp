@@ -68,6 +68,20 @@ bool only_of_training(const Words& words) {
   });
 }
 
+// "Generating test split", "Running tokenizer on validation dataset", "Loading eval data": a data
+// set is made ready, whichever one. Predictions are generated, too.
+bool prepares_data(const Words& words) {
+  constexpr std::string_view kAlways[] = {
+      "map",        "filter",     "downloading", "extracting", "resolving", "fetching",
+      "loading",    "tokenizing", "flattening",  "casting",    "grouping",  "saving",
+      "converting", "caching",    "preparing",   "building",   "reading",   "preprocessing"};
+  if (words.empty()) return false;
+  if (words.front() == "generating" || words.front() == "creating") {
+    return among(words, "split") || among(words, "dataset") || among(words, "data");
+  }
+  return among(kAlways, words.front()) || among(words, "tokenizer");
+}
+
 // "Epoch 3", "[Train] epoch 3/10": the same loop has another name in each epoch.
 bool names_an_epoch(std::string_view description) {
   if (description.starts_with("Epoch ")) return true;
@@ -97,6 +111,7 @@ BarRole role_of(std::string_view description) {
     word.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
   }
   const Words words = words_of(description);
+  if (prepares_data(words)) return BarRole::other;
   const bool train = says(words, {"train", "training", "pretraining", "pretrain", "finetuning"});
   const auto has = [&](std::string_view what) { return word.find(what) != std::string::npos; };
   if (has("eval") || has("valid")) return BarRole::evaluation;

@@ -167,11 +167,13 @@ TEST(TqdmBar, TellsTrainingFromOtherWorkByItsDescription) {
   for (const char* name : {"Epoch 1 [Val]", "Epoch 1 dev", "Val Epoch 3", "Val", "val 3/10"}) {
     EXPECT_EQ(role_of(name), BarRole::evaluation) << name;
   }
-  for (const char* name : {"Epoch 1 Testing", "Epoch 1 [TEST]"}) {
+  for (const char* name : {"Epoch 1 Testing", "Epoch 1 [TEST]", "Generating test predictions"}) {
     EXPECT_EQ(role_of(name), BarRole::inference) << name;
   }
-  for (const char* name : {"Running tokenizer on train dataset", "Train Epoch", "train test split",
-                           "Tokenizing train", "Loading epoch 3"}) {
+  for (const char* name :
+       {"Running tokenizer on train dataset", "Train Epoch", "train test split", "Tokenizing train",
+        "Loading epoch 3", "Generating test split", "Running tokenizer on validation dataset",
+        "Tokenizing dev set", "Loading test data", "Map (num_proc=4)"}) {
     EXPECT_EQ(role_of(name), BarRole::other) << name;
   }
 }
