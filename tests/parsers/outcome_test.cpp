@@ -360,5 +360,24 @@ TEST(OutcomeRules, TellTheArgumentsThatNoLaunchTook) {
   EXPECT_EQ(runs.at(0).outcome.status, Status::error);
 }
 
+// A peer that left tells of a failure where nothing else does; one that had done its work does not.
+TEST(Outcome, APeerThatClosedItsConnectionIsAHint) {
+  const std::string left =
+      "[2026-03-19 19:16:21] node7:1047:1051 [0] misc/socket.cc:72 NCCL WARN socketProgress: "
+      "Connection closed by remote peer node8.example<46776>\n";
+  const auto alone = read_text("building the model ...\n" + left);
+  ASSERT_EQ(alone.size(), 1u);
+  EXPECT_EQ(alone[0].outcome.status, Status::error);
+  const std::string bars =
+      "Iteration:  50%|#| 1/2 [00:01<00:01,  1.00s/it]\n"
+      "Iteration: 100%|##| 2/2 [00:02<00:00,  1.00s/it]\n";
+  const auto done = read_text(bars + left);
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].outcome.status, Status::completed);
+  const auto named = read_text(left + "RuntimeError: shapes do not fit\n");
+  ASSERT_EQ(named.size(), 1u);
+  EXPECT_EQ(named[0].outcome.line, 2);
+}
+
 }  // namespace
 }  // namespace bertbench
