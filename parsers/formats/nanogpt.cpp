@@ -46,6 +46,10 @@ constexpr std::string_view kAnchors[] = {", time ",
                                          "total average iteration time: ",
                                          "tokens per iteration will be: ",
                                          "block_size = ",
+                                         "# batch size, in sequences, across all devices",
+                                         "# sequence length, in tokens",
+                                         "batch_size: int, seq_len=",
+                                         " * 64 * 1024",
                                          "iter_dt "};
 
 /// "step:1000/9536 train_loss:4.1 train_time:282155ms step_avg:285.01ms", what it says.

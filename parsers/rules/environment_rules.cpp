@@ -174,7 +174,7 @@ void EnvironmentRules::see(const Line& line) {
 // "GPU 3: NVIDIA A100-SXM4-80GB (UUID: ...)" of nvidia-smi -L and torch's collect_env, "GPU 0,1:
 // ..." of mmcv, "|   0  Tesla V100-SXM2...  On   | 0000..." of nvidia-smi, "name: Tesla
 // V100-SXM2-32GB major: 7" and "physical GPU (device: 0, name: ..." of TensorFlow, "rank   0: ...;
-// name = ..." of fairseq.
+// name = ..." of fairseq, "Running on device_name=NVIDIA H200 with ..." of modded-nanogpt.
 void EnvironmentRules::see_gpu(const Line& line) {
   std::string_view text = trim(line.text);
   std::string_view name;
@@ -212,6 +212,9 @@ void EnvironmentRules::see_gpu(const Line& line) {
     last = worker.integer();
     if (!worker.literal(": capabilities =") || !worker.skip_past("; name = ")) return;
     name = trim(worker.rest());
+  } else if (Cursor device(line); device.literal("Running on device_name=")) {
+    const auto end = device.rest().find(" with world_size=");
+    if (end != std::string_view::npos) name = device.rest().substr(0, end);
   }
   if (!is_gpu_name(name)) return;
   state(line, "gpu", std::string(name), false);

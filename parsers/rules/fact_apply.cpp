@@ -27,6 +27,7 @@ struct FactRules::Stated {
   [[nodiscard]] std::optional<std::int64_t> per_gpu(std::optional<std::int64_t> batch) const;
   void tell_batch_argument(RunLog& log) const;
   void tell_loader_batch(RunLog& log) const;
+  void tell_estimator(RunDraft& run) const;
 };
 
 namespace {
@@ -117,8 +118,28 @@ void FactRules::Stated::tell_loader_batch(RunLog& log) const {
            "another batch"});
 }
 
+// An Estimator whose configuration has one worker without a strategy, and whose lines tell no
+// examples: the script's batch is that of a step. Horovod would start several of them.
+void FactRules::Stated::tell_estimator(RunDraft& run) const {
+  Facts& facts = run.log.facts;
+  const Statement* strategy = at(Key::estimator_strategy);
+  const auto batch = number(Key::tf_batch);
+  if (strategy == nullptr || strategy->value != "None" || number(Key::estimator_workers) != 1 ||
+      !batch || facts.world() || facts.global_batch_size.known() ||
+      run.log.rate_unit != RateUnit::iterations_per_second) {
+    return;
+  }
+  facts.world_size.set(1, FactSource::log);
+  facts.global_batch_size.set(*batch, FactSource::log);
+  run.log.notices.push_back(
+      {at(Key::estimator_workers)->line,
+       "the world size, 1, is that of the Estimator's configuration: of several processes that "
+       "Horovod started it would be the same"});
+}
+
 void FactRules::Stated::tell_batches(RunDraft& run) const {
   Facts& facts = run.log.facts;
+  tell_estimator(run);
   set(facts.gradient_accumulation_steps, number(Key::accumulation));
   set(facts.micro_batch_size, number(Key::micro_batch));
   set(facts.micro_batch_size, per_gpu(number(Key::script_batch)));

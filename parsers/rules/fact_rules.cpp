@@ -85,7 +85,11 @@ constexpr std::string_view kAnchors[] = {"train_batch_size",
                                          "Model = ",
                                          "Simulated cluster = ",
                                          "PADDLE_TRAINERS_NUM ",
-                                         "LAUNCH INFO "};
+                                         "LAUNCH INFO ",
+                                         "Running on device_name=",
+                                         "'_num_worker_replicas': ",
+                                         "'_train_distribute': ",
+                                         "'_tpu_config': "};
 
 constexpr std::size_t kMaxStatements = 4096;
 

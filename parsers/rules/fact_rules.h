@@ -51,6 +51,8 @@ class FactRules {
     planned,       ///< optimizer steps that the run aims at
     loader_batch,  ///< of a command line beside which DeepSpeed has a configuration of its own
     communicator,  ///< ranks of a communicator of NCCL; 0 = it cannot be of all
+    estimator_workers,
+    estimator_strategy,  ///< "None": what a worker trains is not distributed over devices
     count_
   };
   struct Statement {
@@ -69,6 +71,7 @@ class FactRules {
   void see_bert_train(const Line& line);
   void see_launcher(const Line& line);
   void see_process(const Line& line);
+  void see_estimator(const Line& line);
   void see_torch_launch(const Line& line);
   void see_paddle_launch(const Line& line);
   void see_command(const Line& line);

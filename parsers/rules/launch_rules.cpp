@@ -198,7 +198,8 @@ void FactRules::see_launcher(const Line& line) {
   world("using world size: ", false);
   world("dist_world_size=", false);
   world("world size: ", true);
-  world("world_size:", true);
+  world("world_size:", line.text.find(" grad_accum_steps:") == std::string_view::npos);
+  if (line.text.starts_with("Running on device_name=")) world(" with world_size=", false);
   world("WORLD_SIZE=", true);
   world("+ WORLD_SIZE=", true);
   world("Num GPUs ", true);
@@ -233,6 +234,23 @@ void FactRules::see_launcher(const Line& line) {
   see_paddle_launch(line);
   see_command(line);
   see_process(line);
+  see_estimator(line);
+}
+
+// The configuration of TensorFlow's Estimator: workers, how they are distributed, a TPU's. Horovod
+// is not in it.
+void FactRules::see_estimator(const Line& line) {
+  Cursor workers(line);
+  if (workers.skip_past("'_num_worker_replicas': ")) {
+    if (const auto n = workers.integer(); n && *n >= 1) {
+      state(line, Key::estimator_workers, std::to_string(*n));
+    }
+  }
+  Cursor strategy(line);
+  if (strategy.skip_past("'_train_distribute': ")) {
+    state(line, Key::estimator_strategy, strategy.literal("None") ? "None" : "some");
+  }
+  if (has(line, "'_tpu_config': ")) state(line, Key::estimator_strategy, "some");
 }
 
 // "device: cuda n_gpu: 4, distributed training: False": one process drives them all and divides its

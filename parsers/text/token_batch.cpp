@@ -3,6 +3,41 @@
 #include "parsers/text/cursor.h"
 
 namespace bertbench {
+namespace {
+
+// "8*64", "8 * 64 * 1024"
+std::optional<std::int64_t> product(Cursor& cursor) {
+  constexpr std::int64_t kMost = 1'000'000'000;
+  std::int64_t value = 1;
+  do {
+    cursor.blanks();
+    const auto factor = cursor.integer();
+    if (!factor || *factor < 1 || *factor > kMost / value) return std::nullopt;
+    value *= *factor;
+    cursor.blanks();
+  } while (cursor.literal("*"));
+  return value;
+}
+
+// "    sequence_length : int = 64*1024 # sequence length, in tokens"
+std::optional<std::int64_t> setting_of_source(const Line& line, std::string_view name,
+                                              std::string_view comment) {
+  if (line.text.find(comment) == std::string_view::npos) return std::nullopt;
+  Cursor cursor(line);
+  cursor.blanks();
+  if (!cursor.literal(name)) return std::nullopt;
+  cursor.blanks();
+  if (cursor.literal(":")) {
+    cursor.blanks();
+    if (!cursor.literal("int")) return std::nullopt;
+    cursor.blanks();
+  }
+  if (!cursor.literal("=")) return std::nullopt;
+  const auto value = product(cursor);
+  return cursor.literal("#") ? value : std::nullopt;
+}
+
+}  // namespace
 
 void TokenBatch::see_product(const Line& line) {
   Cursor cursor(line);
@@ -57,6 +92,30 @@ void TokenBatch::see_nanogpt(const Line& line) {
   if (const auto each = cursor.integer(); each && *each >= 1 && *each < kMost) length = each;
 }
 
+// modded-nanogpt's source: settings whose comments say what they count, and the loader of its track
+// 3, whose batch is one of tokens.
+void TokenBatch::see_source(const Line& line) {
+  if (const auto all =
+          setting_of_source(line, "batch_size", "# batch size, in sequences, across all devices")) {
+    sequences_ = all;
+  }
+  if (const auto each =
+          setting_of_source(line, "sequence_length", "# sequence length, in tokens")) {
+    length = each;
+  }
+  Cursor cursor(line);
+  if (cursor.literal("def distributed_data_generator(") &&
+      cursor.skip_past("batch_size: int, seq_len=")) {
+    const auto each = cursor.integer();
+    if (each && *each >= 1 && *each < 1'000'000'000 && cursor.literal("):"))
+      length = loader_length_ = each;
+  } else if (loader_length_ && cursor.literal("batch_size = ")) {
+    const auto all = product(cursor);
+    if (all && cursor.rest().empty()) tokens = all;
+  }
+  if (sequences_ && length) tokens = *sequences_ * *length;
+}
+
 void TokenBatch::see(const Line& line) {
   if (line.text.starts_with("train_batch_tokens:") ||
       (line.text.starts_with("iterations:") &&
@@ -65,6 +124,7 @@ void TokenBatch::see(const Line& line) {
   }
   see_product(line);
   see_nanogpt(line);
+  see_source(line);
 }
 
 void TokenBatch::tell(Facts& facts) const {

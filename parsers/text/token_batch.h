@@ -19,6 +19,8 @@ struct TokenBatch {
   /// "batch_size B=4 * seq_len T=1024 * num_processes=1 and total_batch_size=4096"       (llm.c)
   /// "train_batch_tokens:524288 train_seq_len:1024 ..."                          (parameter-golf)
   /// "tokens per iteration will be: 491,520", "block_size = 1024"                       (nanoGPT)
+  /// "batch_size : int = 8*64 # batch size, in sequences, across all devices"   (the source that
+  /// modded-nanogpt prints in front of its lines)
   void see(const Line& line);
   void tell(Facts& facts) const;
 
@@ -26,6 +28,10 @@ struct TokenBatch {
   void see_product(const Line& line);
   void see_setting(const Line& line);
   void see_nanogpt(const Line& line);
+  void see_source(const Line& line);
+
+  std::optional<std::int64_t> sequences_;      ///< of one step of the job, as the source says
+  std::optional<std::int64_t> loader_length_;  ///< of a loader whose batch is told in tokens
 };
 
 }  // namespace bertbench

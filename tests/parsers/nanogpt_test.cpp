@@ -270,5 +270,42 @@ TEST(Nanogpt, ReadsMinGptsLines) {
   EXPECT_NEAR(runs[0].records[2].seconds, 0.0187, 1e-9);
 }
 
+// The source stands in front of the lines; its comments say what the settings count.
+TEST(Nanogpt, TakesTheBatchFromTheSourceThatIsPrinted) {
+  const std::string steps =
+      "Running on device_name=NVIDIA H200 with world_size=8\n"
+      "step:125/500 val_loss:4.61 train_time:40.000s step_avg:320.00ms\n"
+      "step:250/500 val_loss:4.21 train_time:60.000s step_avg:240.00ms\n"
+      "step:500/500 val_loss:3.91 train_time:100.000s step_avg:200.00ms\n";
+  const auto classed = read_text(
+      "class Hyperparameters:\n"
+      "    # optimization hyperparams\n"
+      "    batch_size : int = 6*32 # batch size, in sequences, across all devices\n"
+      "    device_batch_size : int = 32 # batch size, in sequences, per device\n"
+      "    sequence_length : int = 2*1024 # sequence length, in tokens\n" +
+      steps);
+  ASSERT_EQ(classed.size(), 1u);
+  EXPECT_EQ(classed[0].facts.sequences_per_optimizer_step(), 192);
+  EXPECT_EQ(classed[0].facts.sequence_length.value, 2048);
+  EXPECT_EQ(classed[0].facts.world(), 8);
+  EXPECT_EQ(classed[0].facts.versions.at("gpu"), "NVIDIA H200");
+
+  const std::string loader =
+      "def distributed_data_generator(filename_pattern: str, batch_size: int, seq_len=1024):\n";
+  const auto loaded = read_text(loader + "batch_size = 8 * 64 * 1024\n" + steps);
+  ASSERT_EQ(loaded.size(), 1u);
+  EXPECT_EQ(loaded[0].facts.sequences_per_optimizer_step(), 512);
+  for (const std::string& other :
+       {std::string("batch_size = 8 * 64 * 1024\n"), loader + "batch_size = n * 64 * 1024\n",
+        loader + "batch_size = 8 * 64 * 1024 // world\n",
+        loader + "batch_size = 99999999999 * 64 * 1024\n",
+        std::string(
+            "    batch_size : int = 6*n # batch size, in sequences, across all devices\n")}) {
+    const auto runs = read_text(other + steps);
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_FALSE(runs[0].facts.sequences_per_optimizer_step().has_value()) << other;
+  }
+}
+
 }  // namespace
 }  // namespace bertbench

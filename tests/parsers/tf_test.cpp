@@ -330,5 +330,39 @@ TEST(Tf, CountsTheIterationsOfOneRankOfNvidias) {
   EXPECT_FALSE(runs[0].totals.skipped_steps);
 }
 
+// A plain Estimator of one worker without a strategy: the script's batch is that of a step. With a
+// TPU's configuration, several workers or a strategy nothing follows.
+TEST(Tf, AnEstimatorOfOneWorkerHasItsScriptsBatch) {
+  const auto config = [](const std::string& what) {
+    return "INFO:tensorflow:Using config: {'_num_ps_replicas': 0, '_session_config': gpu_options "
+           "{\n}\n, '_eval_distribute': None, " +
+           what + ", '_task_id': 0}\n";
+  };
+  const std::string steps =
+      "INFO:tensorflow:***** Running training *****\nINFO:tensorflow:  Num examples = 7000\n"
+      "INFO:tensorflow:  Batch size = 64\n"
+      "INFO:tensorflow:loss = 1.02, step = 0\nINFO:tensorflow:global_step/sec: 0.5\n"
+      "INFO:tensorflow:loss = 0.52, step = 100 (200.000 sec)\n"
+      "INFO:tensorflow:global_step/sec: 0.5\n"
+      "INFO:tensorflow:loss = 0.51, step = 200 (200.000 sec)\n"
+      "INFO:tensorflow:Loss for final step: 0.5.\n";
+  const std::string one = "'_train_distribute': None, '_num_worker_replicas': 1";
+  const auto runs = read_text(config(one) + steps);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.sequences_per_optimizer_step(), 64);
+  EXPECT_EQ(runs[0].facts.world(), 1);
+  EXPECT_THAT(runs[0].notices,
+              testing::Contains(testing::Field(&Notice::text, testing::HasSubstr("Horovod"))));
+  for (const std::string& other :
+       {std::string("'_train_distribute': None, '_num_worker_replicas': 2"),
+        std::string("'_train_distribute': <MirroredStrategy>, '_num_worker_replicas': 1"),
+        one + ", '_tpu_config': TPUConfig(num_shards=8)",
+        std::string("'_train_distribute': None")}) {
+    const auto none = read_text(config(other) + steps);
+    ASSERT_EQ(none.size(), 1u);
+    EXPECT_FALSE(none[0].facts.sequences_per_optimizer_step().has_value()) << other;
+  }
+}
+
 }  // namespace
 }  // namespace bertbench

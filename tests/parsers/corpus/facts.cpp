@@ -154,8 +154,8 @@ const Said kSaid[] = {
     {"nanogpt/llmc_main.log", ""},
     {"nanogpt/modded_adamw.log", ""},
     {"nanogpt/modded_muon.log",
-     "framework=pytorch; cuda_driver=12.2; driver=535.129.03; gpu=NVIDIA H100 80GB HBM3; "
-     "gpu_count=8"},
+     "framework=pytorch; sequence_length=1024; global_batch=512; cuda_driver=12.2; "
+     "driver=535.129.03; gpu=NVIDIA H100 80GB HBM3; gpu_count=8"},
     {"nanogpt/modded_soda_fade.log", ""},
     {"nanogpt/nanogpt_5000iter.log", ""},
     {"nanogpt/paramgolf_naive_baseline.log",
