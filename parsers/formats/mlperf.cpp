@@ -74,6 +74,7 @@ class MlperfParser final : public LineParser {
   std::int64_t step_ = 0;  ///< optimizer steps of the step lines, skipped ones included
   std::int64_t skipped_ = 0;
   bool success_ = false;
+  bool goes_on_ = false;  ///< the job trains beyond its run_stop: what it tracks is not the run's
 };
 
 bool MlperfParser::see_step(const Line& line) {
@@ -110,9 +111,11 @@ bool MlperfParser::passes_over(std::string_view key) const {
       "submission_benchmark", "global_batch_size",           "input_batch_size",
       "train_samples",        "gradient_accumulation_steps", "opt_gradient_accumulation_steps",
       "max_sequence_length"};
-  static constexpr std::string_view kOfARun[] = {"eval_accuracy", "run_stop"};
+  static constexpr std::string_view kOfARun[] = {"eval_accuracy", "run_stop",    "epoch_start",
+                                                 "epoch_stop",    "block_start", "block_stop"};
   if (key == "run_start") return draft_ != nullptr;  // another rank's
-  if (key == "tracked_stats") return draft_ == nullptr && stopped_ == nullptr;
+  if (key == "tracked_stats") return draft_ == nullptr && (stopped_ == nullptr || goes_on_);
+  if (key == "epoch_start" && stopped_ != nullptr) return false;
   // Of a log without its head run_stop is the first statement on a run.
   if (key == "run_stop" && stopped_ == nullptr) return false;
   if (std::ranges::find(kOfARun, key) != std::end(kOfARun)) return draft_ == nullptr;
@@ -155,6 +158,10 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
   } else if (key == "eval_accuracy") {
     samples_.see_evaluation(metadata, line.number);
     draft_->last_line = line.number;
+  } else if (key == "epoch_start" && draft_ == nullptr) {
+    goes_on_ = true;
+  } else if (key.ends_with("_start") || (key.ends_with("_stop") && key != "run_stop")) {
+    samples_.see_epoch(key, metadata, time_ms);
   } else if (key == "tracked_stats") {
     samples_.see_tracked(value, line.number);
     (draft_ != nullptr ? draft_ : stopped_)->last_line = line.number;
@@ -182,7 +189,9 @@ void MlperfParser::see_setting(const std::string& key, const Json& value, const 
   } else if (key == "max_sequence_length") {
     setting_.sequence_length = number(value);
   } else if (key == "train_samples") {
-    setting_.data_set = number(value);
+    const auto samples = number(value);
+    setting_.varied = setting_.varied || (setting_.data_set && setting_.data_set != samples);
+    setting_.data_set = samples;
     if (draft_ != nullptr) samples_.see_end(setting_.data_set, line.number);
   }
 }
@@ -194,6 +203,7 @@ void MlperfParser::start(double time_ms, const Line& line, RunBuilder& out) {
   draft_->log.iteration_unit = IterationUnit::optimizer_step;
   start_ms_ = time_ms;
   step_ = skipped_ = 0;
+  goes_on_ = false;
 }
 
 // The tail of a log tells how the run ended, and neither its time nor its rate.

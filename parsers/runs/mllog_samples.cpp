@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 
 #include "parsers/text/mllog.h"
@@ -14,6 +16,19 @@ using mllog::number, mllog::text;
 
 /// Beyond this a stated rate is said to differ from the one taken.
 constexpr double kSameRate = 0.02;
+/// Tracked throughputs leave out evaluations and the start, and are of intervals.
+constexpr double kTrackedRate = 0.1;
+/// Where they are further from the rate that epochs of train_samples give, these are no data set.
+constexpr double kTrackedOrder = 0.5;
+constexpr double kAbsurd = 1e15;  // samples
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+bool is_whole(double number) { return number == std::floor(number); }
 
 }  // namespace
 
@@ -23,10 +38,56 @@ void MllogSamples::see_evaluation(const nlohmann::json& metadata, std::int64_t l
   if (const auto samples = count ? count : number(metadata, "epoch_num")) {
     ++evals_;
     if (!first_eval_) first_eval_ = samples;
+    if (!second_eval_ && *samples > *first_eval_) second_eval_ = samples;
     eval_ = samples;
   }
+  steps_ = number(metadata, "step_num");
   eval_line_ = line;
   composer_ = text(metadata, "file").find("composer") != std::string::npos;
+}
+
+void MllogSamples::Epochs::begin(double number, double many, double time_ms) {
+  if (std::isnan(first_)) first_ = number;
+  begun_ = number;
+  many_ = many;
+  begun_ms_ = time_ms;
+}
+
+// Ranks repeat a statement; a block is named where it stops as where it began, or by its end.
+void MllogSamples::Epochs::stop(double number, double many, double time_ms) {
+  if (std::isnan(first_)) return;
+  const bool newest = number >= begun_ && number <= begun_ + many_;
+  const double end = newest ? begun_ + many_ : number + many;
+  if (end <= end_) return;
+  end_ = end;
+  spent_ms_.push_back((time_ms - begun_ms_) / (newest ? many_ : many));
+}
+
+bool MllogSamples::Epochs::ended_early() const {
+  constexpr double kWhole = 0.8;  // of the others' time
+  if (many_ > 1 || spent_ms_.size() < 3) return false;
+  std::vector<double> others(spent_ms_.begin(), spent_ms_.end() - 1);
+  return spent_ms_.back() < kWhole * median(std::move(others));
+}
+
+double MllogSamples::Epochs::whole() const {
+  return end_ - first_ - static_cast<double>(ended_early());
+}
+
+void MllogSamples::see_epoch(const std::string& key, const nlohmann::json& metadata,
+                             double time_ms) {
+  const bool block = key.starts_with("block");
+  Epochs& epochs = block ? blocks_ : epochs_;
+  const auto named = number(metadata, block ? "first_epoch_num" : "epoch_num");
+  const auto many = block ? number(metadata, "epoch_count").value_or(1) : 1.0;
+  constexpr double kMost = 1e5;  // what counts further are samples
+  const auto fits = [](double n) { return n >= 0 && n < kMost && is_whole(n); };
+  if (!named || !fits(*named) || !fits(many)) return;
+  if (key.ends_with("start")) {
+    epochs.begin(*named, many, time_ms);
+  } else {
+    epochs.stop(*named, many, time_ms);
+  }
 }
 
 void MllogSamples::see_end(std::optional<double> samples, std::int64_t line) {
@@ -37,7 +98,9 @@ void MllogSamples::see_end(std::optional<double> samples, std::int64_t line) {
 void MllogSamples::see_tracked(const nlohmann::json& value, std::int64_t line) {
   const auto rate = number(value, "throughput");
   if (!rate || !(*rate > 0)) return;
-  throughput_ = rate;
+  constexpr std::size_t kMost = 100'000;
+  if (throughputs_.size() >= kMost) throughputs_.pop_back();
+  throughputs_.push_back(*rate);
   throughput_line_ = line;
 }
 
@@ -46,88 +109,184 @@ void MllogSamples::see_script_rate(std::optional<double> rate, std::int64_t line
   script_line_ = line;
 }
 
-double MllogSamples::done(const MllogSetting& setting) const {
-  return eval_.value_or(0) * setting.data_set.value_or(0);
+bool MllogSamples::in_tokens(const MllogSetting& setting) const {
+  if (setting.benchmark.empty() || setting.benchmark == "bert") return false;
+  if (!setting.global_batch || !setting.sequence_length || !(*setting.sequence_length > 1)) {
+    return false;
+  }
+  const double first = first_eval_ ? *first_eval_ : end_.value_or(0);
+  return first >= *setting.global_batch * *setting.sequence_length &&
+         is_whole(first / *setting.sequence_length);
 }
 
-// The rule that tells samples from epochs, batches and plans: an evaluation's epoch_num counts
-// samples when it is beyond some batches; its samples_count does so where it grows; train_samples
-// counts the run's when it is stated behind the last evaluation (in front of it, it is the plan or
-// the data set). A fraction counts epochs, of the data set.
-MllogSamples::Source MllogSamples::source(const MllogSetting& setting) const {
-  constexpr double kAbsurd = 1e15;
+// DLRM's first evaluation at 0.05 of an epoch is called 1.05 by some: an even step back from the
+// first of them is where they count from.
+double MllogSamples::share_origin() const {
+  if (!first_eval_ || *first_eval_ < 1) return 0;
+  if (!second_eval_) return kUnknown;
+  const double step = *second_eval_ - *first_eval_;
+  const double back = *first_eval_ - step;
+  for (const double origin : {0.0, 1.0}) {
+    if (std::abs(back - origin) < 0.1 * step) return origin;
+  }
+  return kUnknown;
+}
+
+double MllogSamples::share(const MllogSetting& setting) const {
+  return (eval_.value_or(0) - share_origin()) * setting.data_set.value_or(0);
+}
+
+const MllogSamples::Epochs& MllogSamples::epochs() const {
+  return epochs_.any() ? epochs_ : blocks_;
+}
+
+// BERT's train_samples is a plan, its only epoch none of it.
+double MllogSamples::whole_epochs(const MllogSetting& setting) const {
+  const double whole = epochs().whole();
+  const bool may_be_bert = setting.benchmark == "bert" || (setting.benchmark.empty() && whole < 2);
+  if (may_be_bert || setting.varied || !(whole >= 1)) return kUnknown;
+  return whole * setting.data_set.value_or(kUnknown);
+}
+
+// The rule that tells samples from epochs, tokens, batches and plans: an evaluation's epoch_num
+// counts samples when it is beyond some batches, and tokens where the first is beyond as many
+// batches as a sequence is long; its samples_count does so where it grows; its step_num counts
+// batches; train_samples counts the run's when it is stated behind the last evaluation (in front of
+// it, it is the plan or the data set). A fraction counts epochs, of the data set; what is left are
+// whole epochs.
+MllogSamples::Source MllogSamples::source(const MllogSetting& setting, double seconds) const {
   const bool bert = setting.benchmark.empty() || setting.benchmark == "bert";
   const double untold = bert ? 1e5 : kUnknown;  // a log without its head
   const double many = setting.global_batch ? 10 * *setting.global_batch : untold;
   if (eval_ && *eval_ < kAbsurd) {
     const bool grows = *eval_ >= 1 && (evals_ < 2 || *eval_ > *first_eval_);
-    const bool beyond = *eval_ > many && !composer_ && !setting.old && bert;
+    const bool beyond = *eval_ > many && !composer_ && !setting.old && (bert || in_tokens(setting));
     if (counted_ ? grows : beyond) return Source::evaluation;
   }
   if (end_ && end_line_ > eval_line_ && *end_ > many && *end_ < kAbsurd) return Source::end;
-  const bool fraction = eval_ && *eval_ < 100 && *eval_ != std::floor(*eval_);
-  const double share = done(setting);
-  return fraction && end_line_ < eval_line_ && share > many && share < kAbsurd ? Source::share
-                                                                               : Source::none;
+  if (steps_ && *steps_ >= 1 && setting.global_batch && !setting.in_tokens()) return Source::steps;
+  const auto sound = [&](double samples) { return samples > many && samples < kAbsurd; };
+  if (eval_ && *eval_ < 100 && !is_whole(*eval_)) {
+    return end_line_ < eval_line_ && sound(share(setting)) ? Source::share : Source::none;
+  }
+  const double whole = whole_epochs(setting);
+  const bool known = setting.global_batch ? sound(whole) : whole < kAbsurd;
+  return known && agrees(whole / seconds) ? Source::epochs : Source::none;
 }
 
 void MllogSamples::tell(const MllogSetting& setting, double seconds, std::int64_t stop_line,
                         RunLog& log) const {
-  switch (const Source from = source(setting)) {
+  const double tokens = in_tokens(setting) ? setting.sequence_length.value_or(1) : 1;
+  switch (const Source from = source(setting, seconds)) {
     case Source::none:
       tell_tracked(stop_line, log);
       break;
     case Source::evaluation:
-      tell_samples(*eval_, from, seconds, stop_line, log);
+      tell_samples(*eval_ / tokens, from, seconds, stop_line, log);
       break;
     case Source::end:
-      tell_samples(*end_, from, seconds, stop_line, log);
+      tell_samples(*end_ / tokens, from, seconds, stop_line, log);
+      break;
+    case Source::steps:
+      tell_samples(*steps_ * *setting.global_batch, from, seconds, stop_line, log);
       break;
     case Source::share:
-      tell_samples(done(setting), from, seconds, stop_line, log);
+      tell_samples(share(setting), from, seconds, stop_line, log);
+      break;
+    case Source::epochs:
+      tell_samples(whole_epochs(setting), from, seconds, stop_line, log);
       break;
   }
+  if (tokens > 1) {
+    log.notices.push_back(
+        {stop_line, "the evaluations count tokens: they are divided by the sequence length"});
+  }
   compare_with_script(log);
+}
+
+double MllogSamples::tracked() const {
+  const double middle = median(throughputs_);
+  const double last = throughputs_.back();
+  return std::abs(last / middle - 1) > kTrackedRate ? middle : last;
+}
+
+bool MllogSamples::agrees(double rate) const {
+  return throughputs_.empty() || std::abs(tracked() / rate - 1) < kTrackedOrder;
 }
 
 // A tracked throughput in front of run_stop is that of some interval; the one behind it is the
 // run's.
 void MllogSamples::tell_tracked(std::int64_t stop_line, RunLog& log) const {
-  if (!throughput_) {
+  if (throughputs_.empty()) {
     log.notices.push_back({eval_line_,
                            "the samples trained are not told (the evaluation's epoch_num counts "
                            "something else): no throughput can be had from this log"});
     return;
   }
-  log.summary = Stated{*throughput_, RateUnit::sequences_per_second, throughput_line_};
-  if (throughput_line_ >= stop_line) return;
+  const bool closing = throughput_line_ >= stop_line;
+  const double rate = closing ? throughputs_.back() : tracked();
+  log.summary = Stated{rate, RateUnit::sequences_per_second, throughput_line_};
+  if (closing) return;
+  const bool last = rate == throughputs_.back();
   log.notices.push_back(
       {throughput_line_,
-       "the last throughput tracked in front of run_stop is that of some interval or of the "
-       "run so far, by submitter: the samples of the whole run are not told"});
+       std::string(last ? "the last throughput tracked in front of run_stop is that of some "
+                          "interval or of the run so far, by submitter"
+                        : "the last throughput tracked in front of run_stop is far from the "
+                          "others, the median of which is taken") +
+           ": the samples of the whole run are not told"});
 }
 
 void MllogSamples::tell_samples(double samples, Source from, double seconds, std::int64_t stop_line,
                                 RunLog& log) const {
   log.totals.sequences = static_cast<std::int64_t>(samples);
   const double rate = samples / seconds;
-  if (throughput_ && throughput_line_ > stop_line) {
-    log.summary = Stated{*throughput_, RateUnit::sequences_per_second, throughput_line_};
-    const double gap = *throughput_ / rate - 1;
+  if (!throughputs_.empty() && throughput_line_ > stop_line) {
+    const double closing = throughputs_.back();
+    log.summary = Stated{closing, RateUnit::sequences_per_second, throughput_line_};
+    const double gap = closing / rate - 1;
     if (std::abs(gap) <= kSameRate) return;
     log.notices.push_back(
         {throughput_line_,
          fmt::format("the log's closing throughput, {:.6g}/s, is {:.1f} % {} "
                      "its samples over its official time ({:.6g}/s)",
-                     *throughput_, 100 * std::abs(gap), gap > 0 ? "above" : "below", rate)});
+                     closing, 100 * std::abs(gap), gap > 0 ? "above" : "below", rate)});
     return;
   }
   log.summary = Stated{rate, RateUnit::sequences_per_second, stop_line};
+  log.notices.push_back({stop_line, "the rate is the samples " + origin(from) +
+                                        " over run_stop minus run_start, evaluations included"});
+  if (from == Source::epochs || from == Source::steps) compare_with_tracked(rate, log);
+}
+
+std::string MllogSamples::origin(Source from) const {
+  switch (from) {
+    case Source::end:
+      return "stated at the end";
+    case Source::steps:
+      return "of the steps at the last evaluation";
+    case Source::share:
+      return "at the last evaluation (its share of train_samples)";
+    case Source::epochs:
+      return fmt::format(
+          "of {:.0f} epochs of train_samples{}", epochs().whole(),
+          epochs().ended_early() ? " (the last one ended early and is left out)" : "");
+    case Source::none:
+    case Source::evaluation:
+      break;
+  }
+  return "at the last evaluation";
+}
+
+// The throughput of an interval, or of the run so far.
+void MllogSamples::compare_with_tracked(double rate, RunLog& log) const {
+  if (throughputs_.empty()) return;
+  const double gap = tracked() / rate - 1;
+  if (std::abs(gap) <= kTrackedRate) return;
   log.notices.push_back(
-      {stop_line, std::string("the rate is the samples ") +
-                      (from == Source::end ? "stated at the end" : "at the last evaluation") +
-                      (from == Source::share ? " (its share of train_samples)" : "") +
-                      " over run_stop minus run_start, evaluations included"});
+      {throughput_line_,
+       fmt::format("the throughput tracked, {:.6g}/s, is {:.1f} % {} the rate taken", tracked(),
+                   100 * std::abs(gap), gap > 0 ? "above" : "below")});
 }
 
 void MllogSamples::compare_with_script(RunLog& log) const {

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "parsers/runs/run_builder.h"
 
@@ -16,15 +17,18 @@ struct MllogSetting {
   std::optional<double> global_batch, accumulation, sequence_length, data_set;
   bool loosely = false;  ///< the batch is stated under round 0.5's key
   bool old = false;      ///< the lines are of rounds 0.5 and 0.6
+  bool varied = false;   ///< train_samples was stated with several values: it is no data set
   [[nodiscard]] bool in_tokens() const { return benchmark == "transformer"; }
 };
 
-/// Samples of a run come from its evaluations (epoch_num or samples_count), from the train_samples
-/// stated at its end, or from its share of the data set; its tracked throughput is what is left
-/// where none of them counts samples.
+/// Samples of a run come from its evaluations (epoch_num or samples_count; a step_num times the
+/// batch), from the train_samples stated at its end, from its share of the data set or from its
+/// whole epochs; its tracked throughput is what is left where none of them counts samples.
 class MllogSamples {
  public:
   void see_evaluation(const nlohmann::json& metadata, std::int64_t line);
+  /// epoch_start, epoch_stop, block_start, block_stop, between run_start and run_stop.
+  void see_epoch(const std::string& key, const nlohmann::json& metadata, double time_ms);
   /// train_samples, stated while the run goes on.
   void see_end(std::optional<double> samples, std::int64_t line);
   /// The value of tracked_stats; only a throughput is kept of it.
@@ -37,15 +41,46 @@ class MllogSamples {
   void tell(const MllogSetting& setting, double seconds, std::int64_t stop_line, RunLog& log) const;
 
  private:
-  enum class Source { none, evaluation, end, share };
-  [[nodiscard]] Source source(const MllogSetting& setting) const;
-  [[nodiscard]] double done(const MllogSetting& setting) const;
+  enum class Source { none, evaluation, end, steps, share, epochs };
+  /// Epochs, or blocks of them, that were begun and ended.
+  class Epochs {
+   public:
+    /// `number`: as it is named, from 0 or 1; `many`: epochs that a block holds.
+    void begin(double number, double many, double time_ms);
+    void stop(double number, double many, double time_ms);
+    [[nodiscard]] bool any() const { return !spent_ms_.empty(); }
+    /// Whole ones; unknown if there are none.
+    [[nodiscard]] double whole() const;
+    /// The last one took much less time than the others: it is not counted.
+    [[nodiscard]] bool ended_early() const;
+
+   private:
+    double first_ = kUnknown, end_ = kUnknown;  ///< end: one past the last
+    double begun_ = kUnknown, many_ = 1, begun_ms_ = kUnknown;
+    std::vector<double> spent_ms_;
+  };
+  [[nodiscard]] Source source(const MllogSetting& setting, double seconds) const;
+  /// What a fraction of an epoch is counted from: 0 or 1, unknown if it cannot be told.
+  [[nodiscard]] double share_origin() const;
+  [[nodiscard]] double share(const MllogSetting& setting) const;
+  [[nodiscard]] const Epochs& epochs() const;
+  [[nodiscard]] double whole_epochs(const MllogSetting& setting) const;
+  /// The counts are tokens, not sequences.
+  [[nodiscard]] bool in_tokens(const MllogSetting& setting) const;
+  /// Of the throughputs tracked: the last, the middle one where that is far off.
+  [[nodiscard]] double tracked() const;
+  /// The tracked throughputs are of the same order as this rate, or there are none.
+  [[nodiscard]] bool agrees(double rate) const;
   void tell_tracked(std::int64_t stop_line, RunLog& log) const;
   void tell_samples(double samples, Source from, double seconds, std::int64_t stop_line,
                     RunLog& log) const;
+  [[nodiscard]] std::string origin(Source from) const;
+  void compare_with_tracked(double rate, RunLog& log) const;
   void compare_with_script(RunLog& log) const;
 
-  std::optional<double> eval_, first_eval_, end_, throughput_, script_rate_;
+  std::optional<double> eval_, first_eval_, second_eval_, end_, script_rate_, steps_;
+  std::vector<double> throughputs_;
+  Epochs epochs_, blocks_;
   std::int64_t eval_line_ = 0, end_line_ = 0, throughput_line_ = 0, script_line_ = 0;
   std::int64_t evals_ = 0;
   bool counted_ = false;   ///< the evaluation says samples_count, which needs no guess
