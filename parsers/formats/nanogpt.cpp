@@ -340,6 +340,11 @@ bool NanogptParser::parse(const Line& line, RunBuilder& out) {
 
 void NanogptParser::finish(RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
+    if (batch_.source_line > 0 && draft->log.facts.global_batch_size.known()) {
+      draft->log.notices.push_back({batch_.source_line,
+                                    "the batch is that of the source that is printed in front of "
+                                    "the lines: no other line tells it"});
+    }
     if (single_) {
       draft->log.notices.push_back(
           {0,

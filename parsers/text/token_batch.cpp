@@ -98,6 +98,7 @@ void TokenBatch::see_source(const Line& line) {
   if (const auto all =
           setting_of_source(line, "batch_size", "# batch size, in sequences, across all devices")) {
     sequences_ = all;
+    source_line = line.number;
   }
   if (const auto each =
           setting_of_source(line, "sequence_length", "# sequence length, in tokens")) {
@@ -111,7 +112,10 @@ void TokenBatch::see_source(const Line& line) {
       length = loader_length_ = each;
   } else if (loader_length_ && cursor.literal("batch_size = ")) {
     const auto all = product(cursor);
-    if (all && cursor.rest().empty()) tokens = all;
+    if (all && cursor.rest().empty()) {
+      tokens = all;
+      source_line = line.number;
+    }
   }
   if (sequences_ && length) tokens = *sequences_ * *length;
 }

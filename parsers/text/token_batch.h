@@ -15,6 +15,7 @@ struct TokenBatch {
   /// nanoGPT divides its gradient_accumulation_steps by the processes, where older ones of it do
   /// not: what the log says of the accumulation is not that of one GPU.
   bool of_all_processes = false;
+  std::int64_t source_line = 0;  ///< of the printed source that tells the batch; 0 = none
 
   /// "batch_size B=4 * seq_len T=1024 * num_processes=1 and total_batch_size=4096"       (llm.c)
   /// "train_batch_tokens:524288 train_seq_len:1024 ..."                          (parameter-golf)

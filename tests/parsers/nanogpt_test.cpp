@@ -289,6 +289,8 @@ TEST(Nanogpt, TakesTheBatchFromTheSourceThatIsPrinted) {
   EXPECT_EQ(classed[0].facts.sequence_length.value, 2048);
   EXPECT_EQ(classed[0].facts.world(), 8);
   EXPECT_EQ(classed[0].facts.versions.at("gpu"), "NVIDIA H200");
+  EXPECT_THAT(classed[0].notices, testing::Contains(testing::Field(
+                                      &Notice::text, testing::HasSubstr("printed in front"))));
 
   const std::string loader =
       "def distributed_data_generator(filename_pattern: str, batch_size: int, seq_len=1024):\n";
@@ -299,6 +301,8 @@ TEST(Nanogpt, TakesTheBatchFromTheSourceThatIsPrinted) {
        {std::string("batch_size = 8 * 64 * 1024\n"), loader + "batch_size = n * 64 * 1024\n",
         loader + "batch_size = 8 * 64 * 1024 // world\n",
         loader + "batch_size = 99999999999 * 64 * 1024\n",
+        std::string("    #batch_size : int = 6*32 # batch size, in sequences, across all devices\n"
+                    "    sequence_length : int = 64 # sequence length, in tokens\n"),
         std::string(
             "    batch_size : int = 6*n # batch size, in sequences, across all devices\n")}) {
     const auto runs = read_text(other + steps);
