@@ -12,8 +12,9 @@
 //
 // "time" is the median of the last 20 iterations and, in brackets, the mean of all: the clock of
 // the stamps has the interval itself. Detectron2's is the mean since the run began, its counter
-// begins at 0. The batch, IMS_PER_BATCH, is that of all GPUs. SSD's line
-// "Done benchmarking. Total images: ..." counts those of one GPU: not taken.
+// begins at 0. The batch, IMS_PER_BATCH, is that of all GPUs; a configuration is shown twice, as
+// the file has it and as the arguments left it, and behind the solver's batch stands the test's.
+// SSD's line "Done benchmarking. Total images: ..." counts those of one GPU: not taken.
 #include <cmath>
 #include <optional>
 #include <string>
@@ -41,8 +42,12 @@ class MaskrcnnParser final : public LineParser {
   bool see_detectron(const Line& line, RunBuilder& out);
   bool see_overall(const Line& line, RunBuilder& out);
   bool see_closing(const Line& line, RunBuilder& out);
+  void see_batch(const Line& line);
 
   std::optional<double> batch_, gpus_;
+  bool argument_ = false;  ///< the batch is an argument's: it overrides the configuration's
+  /// Whose IMS_PER_BATCH comes next in a configuration; Detectron2 has but the solver's.
+  enum class Pair { none, solver, test } pair_ = Pair::none;
   bool median_ = false, mean_ = false;
   double wrap_s_ = 0, newest_s_ = kUnknown;
   bool mlperf_ = false;  ///< a submission: its own statements tell more
@@ -150,6 +155,18 @@ bool MaskrcnnParser::see_closing(const Line& line, RunBuilder& out) {
   return false;
 }
 
+void MaskrcnnParser::see_batch(const Line& line) {
+  if (const auto n = number_after(line, "'SOLVER.IMS_PER_BATCH', '")) {
+    batch_ = *n;
+    argument_ = true;
+  }
+  if (has(line, "maskrcnn_benchmark INFO: ")) pair_ = Pair::solver;
+  const auto told = number_after(line, " IMS_PER_BATCH:");
+  if (!told) return;
+  if (pair_ != Pair::test && !argument_) batch_ = *told;
+  if (pair_ == Pair::solver) pair_ = Pair::test;
+}
+
 bool MaskrcnnParser::parse(const Line& line, RunBuilder& out) {
   mlperf_ = mlperf_ || has(line, ":::MLLOG {");
   if (mlperf_) return false;
@@ -157,8 +174,7 @@ bool MaskrcnnParser::parse(const Line& line, RunBuilder& out) {
       see_closing(line, out)) {
     return true;
   }
-  if (const auto n = number_after(line, " IMS_PER_BATCH:")) batch_ = *n;
-  if (const auto n = number_after(line, "'SOLVER.IMS_PER_BATCH', '")) batch_ = *n;
+  see_batch(line);
   if (const auto n = number_after(line, "maskrcnn_benchmark INFO: Using ")) gpus_ = *n;
   return false;
 }

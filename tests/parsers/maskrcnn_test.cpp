@@ -37,6 +37,26 @@ TEST(Maskrcnn, TakesTheIntervalFromTheStamps) {
   EXPECT_EQ(run.outcome.status, Status::completed);
 }
 
+// Shown twice: as the file has it and as the arguments left it. Behind the solver's batch stands
+// that of the test.
+TEST(Maskrcnn, TakesTheBatchOfTheSolver) {
+  const std::string at = "2020-06-23 19:31:55,609 maskrcnn_benchmark INFO: ";
+  const std::string configurations =
+      at + "Loaded configuration file e2e.yaml\n" + at +
+      "\nSOLVER:\n  MAX_ITER: 90000\n  IMS_PER_BATCH: 1\nTEST:\n  IMS_PER_BATCH: 2\n" + at +
+      "Running with config:\nSOLVER:\n  IMS_PER_BATCH: 96\n  MAX_ITER: 60\nTEST:\n"
+      "  IMS_PER_BATCH: 2\n";
+  const std::string steps = step(20, "32:31,883", "0.5000") + step(40, "32:43,843", "0.5000");
+  const auto told = read_text(configurations + steps);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].facts.sequences_per_optimizer_step(), 96);
+  const auto argued =
+      read_text(at + "Namespace(config_file='e2e.yaml', opts=['SOLVER.IMS_PER_BATCH', '96'])\n" +
+                configurations + steps);
+  ASSERT_EQ(argued.size(), 1u);
+  EXPECT_EQ(argued[0].facts.sequences_per_optimizer_step(), 96);
+}
+
 TEST(Maskrcnn, TakesTheImagesOfAllGpusOfSsd) {
   const auto runs = read_text(
       "Done benchmarking. Total images: 22400\ttotal time: 160.959\tAverage images/sec: "
