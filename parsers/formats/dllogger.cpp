@@ -3,6 +3,7 @@
 //   DLL 2023-07-28 15:23:58.489487 - Training Epoch: 0 Training Iteration: 15  average_loss : 8.77
 //   DLL <date> - (0, 470) step_loss : 3.1                                    (2020)
 //   DLL <date> - (0, 1) glob_iter/iters_per_epoch : 1/3  ... (0, 1) train_iter_time : 1.94
+//   DLL <date> - () train_items_per_sec : 45622.6 items/s                    (Tacotron 2, WaveGlow)
 //   DLL <date> - epoch    1 | iter   1/24 | loss 13.65 | ... | took 6.11 s   (FastPitch, QuartzNet)
 //   DLL <date> - (0,) train_throughput : 1.325e+08 samples/s ... train_epoch_time : 0.749 s   (NCF)
 //   DLL <date> - (26,) train_time : 9.89  eval_time : 0.67  hr@10 : 0.95     (NCF of 2020)
@@ -16,6 +17,7 @@
 #include <string>
 
 #include "parsers/dll/dll_run.h"
+#include "parsers/dll/stated_speeds.h"
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/text/clock.h"
@@ -132,6 +134,13 @@ bool DlloggerParser::see_speech(const Line& said, double time_s, RunBuilder& out
     run->last_line = said.number;
     return true;
   }
+  if (cursor.literal("() train_items_per_sec : ")) {
+    const auto items = cursor.number();
+    RunDraft* run = out.open(WorkKind::training);
+    if (!items || run == nullptr || !speech_loss_ || said.terminator == 0) return false;
+    run->log.notices.push_back(stated_items(*items, said.number));
+    return true;
+  }
   if (!cursor.literal("(") || !cursor.integer() || !cursor.literal(", ") || !cursor.integer() ||
       !cursor.literal(") ")) {
     return false;
@@ -192,6 +201,8 @@ bool DlloggerParser::see_epoch(const Line& said, RunBuilder& out) {
     if (run == nullptr) return false;
     run->ended_well = true;
     run->last_line = said.number;
+    const auto best = cursor.number();
+    if (best && said.terminator != 0) state_best_epoch(*best, said.number, run->log);
     return true;
   }
   if (!cursor.literal("(")) return false;

@@ -9,13 +9,16 @@
 //   :::NVLOGv0.1.0 ncf 1592941017.797375202 (ncf.py:318) train_throughput: 7465549.97  (of an
 //   epoch)
 //
+//   :::NVLOGv0.1.0 ncf 1592941044.1 (ncf.py:356) best_train_throughput: 7534442.31
+//
 // total_ips and imgs_per_sec count the images of all GPUs. Tacotron's items are frames: its rate is
-// that of the iterations.
+// that of the iterations, and train_epoch_avg_items/sec, the mean over an epoch, is told besides.
 #include <cmath>
 #include <optional>
 #include <string>
 
 #include "parsers/core/text.h"
+#include "parsers/dll/stated_speeds.h"
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/text/cursor.h"
@@ -40,6 +43,8 @@ class NvlogParser final : public LineParser {
   std::optional<std::int64_t> named_;  ///< iteration named, its rate or time not seen yet
   std::int64_t epoch_ = -1, base_ = 0, step_ = 0;
   std::optional<std::int64_t> world_, batch_;
+  std::optional<double> items_;  ///< of the newest epoch
+  std::int64_t items_line_ = 0;
   std::string_view framework_;
 };
 
@@ -104,6 +109,13 @@ bool NvlogParser::see(std::string_view key, std::string_view value, const Line& 
     sample.iterations = 1;
     sample.rate = *number;
     put(sample, line, out);
+  } else if (key == "best_train_throughput" && number) {
+    if (RunDraft* draft = out.open(WorkKind::training)) {
+      state_best_epoch(*number, line.number, draft->log);
+    }
+  } else if (key == "train_epoch_avg_items/sec" && number) {
+    items_ = *number;
+    items_line_ = line.number;
   } else if ((key == "total_loss" || key == "train_iteration_loss") && number) {
     if (RunDraft* draft = out.open(WorkKind::training)) draft->set_loss(*number, line.number);
   } else if ((key == "Average total_ips" || key == "Average imgs_per_sec") && number) {
@@ -142,6 +154,9 @@ bool NvlogParser::parse(const Line& line, RunBuilder& out) {
 
 void NvlogParser::finish(RunBuilder& out) {
   if (!framework_.empty()) out.facts.framework.set(std::string(framework_), FactSource::log);
+  if (items_ && !out.drafts().empty()) {
+    out.drafts().back()->log.notices.push_back(stated_items(*items_, items_line_));
+  }
   for (const auto& draft : out.drafts()) {
     if (world_) draft->log.facts.world_size.set(*world_, FactSource::log);
     if (batch_ && draft->log.iteration_unit != IterationUnit::unknown) {

@@ -230,7 +230,9 @@ TEST(Dllogger, TakesTheTimeOfAnIterationOfTacotronAndWaveGlow) {
                 "6:07.260853 - (1, 0) train_loss : 0.0022 \n" + at +
                 "6:08.343309 - (1, 0) train_items_per_sec : 4027720.5242770086 items/s\n" + at +
                 "6:08.343378 - (1, 0) train_iter_time : 1.5 \n" + at +
-                "6:11.890064 - () run_time : 83.8 s\n");
+                "6:11.890064 - () run_time : 83.8 s\n" + at +
+                "6:11.890078 - () train_items_per_sec : 4457824.375 items/s\n" + at +
+                "6:11.890085 - () val_items_per_sec : 311497.211229012 items/s\n");
   ASSERT_EQ(runs.size(), 1u);
   ASSERT_EQ(runs[0].records.size(), 2u);
   EXPECT_EQ(runs[0].records[0].step, 3);
@@ -239,6 +241,9 @@ TEST(Dllogger, TakesTheTimeOfAnIterationOfTacotronAndWaveGlow) {
   EXPECT_EQ(runs[0].records[1].loss, 0.0022);
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
   EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown) << "items are no sequences";
+  EXPECT_FALSE(runs[0].summary);
+  ASSERT_EQ(runs[0].notices.size(), 1u);
+  EXPECT_THAT(runs[0].notices[0].text, ::testing::HasSubstr("4457824.375 items/s"));
 }
 
 TEST(Dllogger, ReadsTheEpochsOfNcf) {
@@ -257,6 +262,8 @@ TEST(Dllogger, ReadsTheEpochsOfNcf) {
   EXPECT_EQ(runs[0].records[1].step, 2);
   EXPECT_EQ(runs[0].records[1].loss, 0.6);
   EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(runs[0].summary->value, 2.5e8);
+  EXPECT_THAT(runs[0].notices.at(0).text, ::testing::HasSubstr("its best epoch"));
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 

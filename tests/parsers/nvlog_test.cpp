@@ -48,8 +48,12 @@ TEST(Nvlog, CountsTacotronsIterationsOverEpochs) {
               said(time, "train_iteration_loss: 47.5");
     }
   }
+  for (const char* items : {"12997.5", "20468.25"}) {
+    text += said("49.0", std::string("train_epoch_avg_items/sec: ") + items);
+  }
   const auto runs = read_text(text + said("50.0", "run_stop"));
   ASSERT_EQ(runs.size(), 1u);
+  EXPECT_THAT(runs[0].notices.at(0).text, ::testing::HasSubstr(" 20468.25 items/s"));
   ASSERT_EQ(runs[0].records.size(), 6u);
   EXPECT_EQ(runs[0].records.back().step, 6);
   EXPECT_EQ(runs[0].records.back().seconds, 3);
@@ -64,12 +68,14 @@ TEST(Nvlog, TakesTheTrainingThroughputOfNcfAndNotThatOfItsEvaluation) {
       said("11.0", "train_epoch_start: 0") + said("24.0", "train_throughput: 7465549.5") +
       said("25.0", "eval_throughput: 21611266.5") + said("26.0", "train_epoch_start: 1") +
       said("39.0", "train_throughput: 7534442.5") + said("40.0", "eval_throughput: 21539841.1") +
+      said("41.0", "best_train_throughput: 7534442.5") +
       said("41.0", "best_eval_throughput: 21611266.5") +
       said("42.0", "run_stop: {\"success\": false}"));
   ASSERT_EQ(runs.size(), 1u);
   ASSERT_EQ(runs[0].records.size(), 2u);
   EXPECT_EQ(runs[0].records[1].printed_rate, 7534442.5);
   EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(runs[0].summary->value, 7534442.5);
 }
 
 }  // namespace
