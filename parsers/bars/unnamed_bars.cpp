@@ -101,6 +101,32 @@ void UnnamedBars::tell_other(RunBuilder& out) const {
                                   longest_other_.name.substr(0, kName) + "'"});
 }
 
+// A bar without a name is any loop (tokenizing, downloading) until something speaks of training.
+UnnamedBars::Bar* UnnamedBars::written_over(const std::vector<Bar*>& left) {
+  const auto longer = [](const Bar* a, const Bar* b) {
+    return std::pair(a->written.every() > 0, a->elapsed_s) <
+           std::pair(b->written.every() > 0, b->elapsed_s);
+  };
+  Bar* written = *std::ranges::max_element(left, longer);
+  if (written->written.every() <= 0) return nullptr;
+  written->draft->log.notices.push_back(
+      {written->line, "the bar has no name: that something was written over it every " +
+                          std::to_string(written->written.every()) +
+                          " steps, as the Trainer does when it logs, was taken as a sign of "
+                          "training"});
+  return written;
+}
+
+void UnnamedBars::tell_none(const Bar& first, RunBuilder& out) {
+  for (const auto& draft : out.drafts()) {
+    if (!draft->discard) return;
+  }
+  out.extra(WorkKind::training, first.line)
+      .log.notices.push_back({first.line,
+                              "the bars have no name and nothing says which of them, if any, "
+                              "is training: none was taken"});
+}
+
 RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
   discard_copies();
   std::vector<Bar*> left;
@@ -118,22 +144,11 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
       longest = bar;
     }
   }
-  // A bar without a name is any loop (tokenizing, downloading) until something speaks of training.
   bool sure = !named && (trainer || longest->has_loss);
   if (!sure && !named) {
-    const auto longer = [](const Bar* a, const Bar* b) {
-      return std::pair(a->written.every() > 0, a->elapsed_s) <
-             std::pair(b->written.every() > 0, b->elapsed_s);
-    };
-    Bar* written = *std::ranges::max_element(left, longer);
-    if (written->written.every() > 0) {
+    if (Bar* written = written_over(left)) {
       longest = written;
       sure = true;
-      longest->draft->log.notices.push_back(
-          {longest->line, "the bar has no name: that something was written over it every " +
-                              std::to_string(longest->written.every()) +
-                              " steps, as the Trainer does when it logs, was taken as a sign of "
-                              "training"});
     }
   }
   RunDraft* chosen = nullptr;
@@ -142,23 +157,14 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
     // The Trainer trains several times in one process (folds, seeds) with bars of equal length, or
     // says of each what it came to.
     const bool again = bar->total == longest->total || draft.log.summary.has_value();
-    const bool training = sure && (bar == longest || (trainer && again));
-    if (training) {
-      if (trainer) draft.log.iteration_unit = IterationUnit::optimizer_step;
-      if (bar->total > 0) draft.planned = bar->total;
-      chosen = &draft;
-      continue;
-    }
-    draft.discard = true;
+    draft.discard = !sure || (bar != longest && !(trainer && again));
+    if (draft.discard) continue;
+    if (trainer) draft.log.iteration_unit = IterationUnit::optimizer_step;
+    if (bar->total > 0) draft.planned = bar->total;
+    chosen = &draft;
   }
   if (!sure && !named) {
-    for (const auto& draft : out.drafts()) {
-      if (!draft->discard) return nullptr;
-    }
-    out.extra(WorkKind::training, left.front()->line)
-        .log.notices.push_back({left.front()->line,
-                                "the bars have no name and nothing says which of them, if any, "
-                                "is training: none was taken"});
+    tell_none(*left.front(), out);
     return nullptr;
   }
   if (left.size() > 1 && sure) {

@@ -46,6 +46,9 @@ class UnnamedBars {
   };
   void discard_copies();
   void tell_other(RunBuilder& out) const;
+  /// The longest bar that something was written over, with a notice; null if there is none.
+  static Bar* written_over(const std::vector<Bar*>& left);
+  static void tell_none(const Bar& first, RunBuilder& out);
 
   std::vector<Bar> bars_;
   struct Other {

@@ -18,47 +18,57 @@ RunDraft& DllRun::run(const Line& line, RunBuilder& out) {
   return run;
 }
 
-void DllRun::see_step(const DllStep& step, const Line& line, RunBuilder& out) {
-  if (!(step.iteration >= 0 && step.iteration < 1e15)) return;
-  auto iteration = static_cast<std::int64_t>(step.iteration) + base_;
-  // Vision examples count the iterations of an epoch: the next one begins again.
-  const bool next_epoch = !closed_ && iteration_ >= 0 && iteration < iteration_ && step.epoch &&
-                          epoch_ && *step.epoch > *epoch_ &&
-                          step.iteration <= static_cast<double>(stride_);
+// Vision examples count the iterations of an epoch: the next one begins again.
+bool DllRun::begins_epoch(const DllStep& step) {
+  const std::int64_t iteration = static_cast<std::int64_t>(step.iteration) + base_;
+  const bool next = !closed_ && iteration_ >= 0 && iteration < iteration_ && step.epoch && epoch_ &&
+                    *step.epoch > *epoch_ && step.iteration <= static_cast<double>(stride_);
   if (step.epoch) epoch_ = step.epoch;
-  if (next_epoch) {
-    iteration += iteration_ - base_;
-    base_ = iteration_;
-    time_s_ = kUnknown;  // the end of the epoch and its validation are in between
-  }
-  const bool back = iteration_ >= 0 && iteration < iteration_;
-  if (closed_ || back) {
-    out.close(WorkKind::training);
-    iteration_ = -1;
-    iteration -= base_;
-    base_ = 0;
-    skipped_ = 0;
-    stride_ = 1;
-    time_s_ = kUnknown;
-    closed_ = told_ = false;
-  }
-  const bool first = iteration_ < 0;
-  std::int64_t skipped = skipped_, skipped_in_all = 0;
+  if (!next) return false;
+  base_ = iteration_;
+  time_s_ = kUnknown;  // the end of the epoch and its validation are in between
+  return true;
+}
+
+void DllRun::begin_run(RunBuilder& out) {
+  out.close(WorkKind::training);
+  iteration_ = -1;
+  base_ = 0;
+  skipped_ = 0;
+  stride_ = 1;
+  time_s_ = kUnknown;
+  closed_ = told_ = false;
+}
+
+DllRun::Count DllRun::count(const DllStep& step) const {
+  Count out{static_cast<std::int64_t>(step.iteration) + base_, skipped_, 0};
   if (step.skipped && *step.skipped >= 0 && *step.skipped < 1e15) {
-    skipped = std::max(skipped, static_cast<std::int64_t>(*step.skipped));
-  } else if (iteration == iteration_) {
-    ++skipped;  // older revisions do not print the number
-  } else if (step.last && !first && stride_ <= 1 && iteration > iteration_ + 1 &&
-             iteration - iteration_ - 1 <= skipped_ + 1) {
+    out.skipped = std::max(skipped_, static_cast<std::int64_t>(*step.skipped));
+  } else if (out.iteration == iteration_) {
+    ++out.skipped;  // older revisions do not print the number
+  } else if (step.last && iteration_ >= 0 && stride_ <= 1 && out.iteration > iteration_ + 1 &&
+             out.iteration - iteration_ - 1 <= skipped_ + 1) {
     // Older revisions: the last line alone counts the skipped updates as well, one that was in
     // front of the first line included.
-    skipped_in_all = iteration - iteration_ - 1;
-    iteration = iteration_ + 1;
+    out.skipped_in_all = out.iteration - iteration_ - 1;
+    out.iteration = iteration_ + 1;
   }
-  if (!first && iteration > iteration_) stride_ = iteration - iteration_;
-  const std::int64_t before = iteration_ + skipped_;
+  out.skipped_in_all = std::max(out.skipped_in_all, out.skipped);
+  return out;
+}
+
+void DllRun::see_step(const DllStep& step, const Line& line, RunBuilder& out) {
+  if (!(step.iteration >= 0 && step.iteration < 1e15)) return;
+  const bool next_epoch = begins_epoch(step);
+  const bool back =
+      iteration_ >= 0 && static_cast<std::int64_t>(step.iteration) + base_ < iteration_;
+  if (closed_ || back) begin_run(out);
+  const bool first = iteration_ < 0;
+  const Count at = count(step);
+  if (!first && at.iteration > iteration_) stride_ = at.iteration - iteration_;
   Sample sample;
-  sample.step = iteration + skipped;
+  sample.step = at.iteration + at.skipped;
+  const std::int64_t before = iteration_ + skipped_;
   sample.iterations = first ? 1 : std::max<std::int64_t>(1, sample.step - before);
   sample.time_s = step.time_s;
   if (!first && step.time_s > time_s_) sample.seconds = step.time_s - time_s_;
@@ -66,7 +76,7 @@ void DllRun::see_step(const DllStep& step, const Line& line, RunBuilder& out) {
   sample.line = line.number;
   sample.rank = line.rank;
   // A skipped update comes from an overflow: its loss may be anything.
-  const bool overflow = !first && skipped > skipped_;
+  const bool overflow = !first && at.skipped > skipped_;
   if (step.loss && (!overflow || std::isfinite(*step.loss))) sample.loss = step.loss;
   RunDraft& draft = run(line, out);
   if (!std::isnan(step.rate)) draft.log.rate_unit = RateUnit::sequences_per_second;
@@ -78,11 +88,10 @@ void DllRun::see_step(const DllStep& step, const Line& line, RunBuilder& out) {
          "iterations are counted by epoch and its length is not told: those behind the last line "
          "of an epoch are not counted"});
   }
-  skipped_in_all = std::max(skipped_in_all, skipped);
-  if (skipped_in_all > 0) draft.log.totals.skipped_steps = skipped_in_all;
+  if (at.skipped_in_all > 0) draft.log.totals.skipped_steps = at.skipped_in_all;
   draft.ended_well = draft.ended_well || step.last;
-  iteration_ = iteration;
-  skipped_ = skipped;
+  iteration_ = at.iteration;
+  skipped_ = at.skipped;
   time_s_ = step.time_s;
 }
 

@@ -40,7 +40,15 @@ class DllRun {
   void see_micro_batch(std::int64_t sequences) { micro_batch_ = sequences; }
 
  private:
+  /// The counters behind a line: applied iterations of the run, updates skipped so far.
+  struct Count {
+    std::int64_t iteration = 0, skipped = 0;
+    std::int64_t skipped_in_all = 0;  ///< as this line tells, for the whole run
+  };
   RunDraft& run(const Line& line, RunBuilder& out);
+  bool begins_epoch(const DllStep& step);
+  void begin_run(RunBuilder& out);
+  [[nodiscard]] Count count(const DllStep& step) const;
 
   std::optional<std::int64_t> micro_batch_;
   std::int64_t iteration_ = -1, skipped_ = 0;  ///< of the record before

@@ -37,17 +37,20 @@ class ComposerParser final : public LineParser {
   void finish(RunBuilder& out) override;
 
  private:
-  bool see_head(const Line& line, RunBuilder& out);
-  bool see_value(const Line& line);
-  void see_setting(const Line& line);
-  void flush(RunBuilder& out);
-
   struct Block {
     std::int64_t batch = 0, planned = 0, line = 0;
     int rank = -1;
     bool any = false;  ///< some line of the block was seen
     std::optional<double> samples_rate, batches_rate, device_rate, time, samples, loss;
   };
+  bool see_head(const Line& line, RunBuilder& out);
+  bool see_value(const Line& line);
+  void see_setting(const Line& line);
+  void flush(RunBuilder& out);
+  RunDraft& run(std::int64_t line, RunBuilder& out) const;
+  void take_rate(const Block& block, RunLog& log, Sample& sample);
+  void see_batch_size(const Block& block, Fact<std::int64_t>& batch);
+
   std::optional<Block> block_;
   bool evaluating_ = false;
   std::int64_t last_batch_ = 0;
@@ -120,40 +123,54 @@ void ComposerParser::flush(RunBuilder& out) {
   const Block block = *block_;
   block_.reset();
   if (!block.any || block.batch == 0) return;
-  RunDraft* open = out.open(WorkKind::training);
-  if (open != nullptr && block.batch < last_batch_) {
+  if (out.open(WorkKind::training) != nullptr && block.batch < last_batch_) {
     out.close(WorkKind::training);
     samples_before_ = kUnknown;
-    open = nullptr;
   }
-  RunDraft& draft = out.run(WorkKind::training, block.line);
-  RunLog& log = draft.log;
-  if (open == nullptr) {
-    draft.own_facts = true;
-    log.iteration_unit = IterationUnit::optimizer_step;
-    log.facts.framework.set("pytorch", FactSource::log);
-    if (world_) log.facts.world_size.set(*world_, FactSource::log);
-    if (nodes_) log.facts.nodes.set(*nodes_, FactSource::log);
-    if (gpus_) log.facts.gpus_per_node.set(*gpus_, FactSource::log);
-    if (batch_) log.facts.global_batch_size.set(*batch_, FactSource::log);
-  }
+  RunDraft& draft = run(block.line, out);
   last_batch_ = block.batch;
   Sample sample;
   sample.step = block.batch;
   sample.line = block.line;
   sample.rank = block.rank;
   sample.loss = block.loss;
+  take_rate(block, draft.log, sample);
+  see_batch_size(block, draft.log.facts.global_batch_size);
+  if (block.time && *block.time >= 0) {
+    draft.set_origin(0);
+    sample.time_s = *block.time * 3600;
+    draft.log.clock_resolution_s = 0.36;  // four digits of an hour
+  }
+  draft.add(sample);
+  if (block.planned > 0) draft.planned = block.planned;
+}
+
+RunDraft& ComposerParser::run(std::int64_t line, RunBuilder& out) const {
+  const bool fresh = out.open(WorkKind::training) == nullptr;
+  RunDraft& draft = out.run(WorkKind::training, line);
+  if (!fresh) return draft;
+  draft.own_facts = true;
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  Facts& facts = draft.log.facts;
+  facts.framework.set("pytorch", FactSource::log);
+  if (world_) facts.world_size.set(*world_, FactSource::log);
+  if (nodes_) facts.nodes.set(*nodes_, FactSource::log);
+  if (gpus_) facts.gpus_per_node.set(*gpus_, FactSource::log);
+  if (batch_) facts.global_batch_size.set(*batch_, FactSource::log);
+  return draft;
+}
+
+void ComposerParser::take_rate(const Block& block, RunLog& log, Sample& sample) {
   if (block.samples_rate && *block.samples_rate > 0) {
     sample.rate = *block.samples_rate;
     log.rate_unit = RateUnit::sequences_per_second;
     no_rate_ = false;
     // Both rates are of the same batches, so that their ratio is the number of GPUs.
-    if (block.device_rate && *block.device_rate > 0 && !log.facts.world()) {
-      const double world = *block.samples_rate / *block.device_rate;
-      const double whole = std::round(world);
-      if (whole >= 1 && whole < 1e6 && std::abs(world / whole - 1) < 0.001) {
-        log.facts.world_size.set(static_cast<std::int64_t>(whole), FactSource::log);
-      }
+    if (!block.device_rate || !(*block.device_rate > 0) || log.facts.world()) return;
+    const double world = *block.samples_rate / *block.device_rate;
+    const double whole = std::round(world);
+    if (whole >= 1 && whole < 1e6 && std::abs(world / whole - 1) < 0.001) {
+      log.facts.world_size.set(static_cast<std::int64_t>(whole), FactSource::log);
     }
   } else if (block.batches_rate && *block.batches_rate > 0 &&
              log.rate_unit != RateUnit::sequences_per_second) {
@@ -161,24 +178,20 @@ void ComposerParser::flush(RunBuilder& out) {
     log.rate_unit = RateUnit::iterations_per_second;
     no_rate_ = false;
   }
-  // Samples per batch by the two counters; a last, smaller batch does not divide.
+}
+
+// Samples per batch by the two counters; a last, smaller batch does not divide.
+void ComposerParser::see_batch_size(const Block& block, Fact<std::int64_t>& batch) {
   if (block.samples && !std::isnan(samples_before_) && block.batch > batch_before_ &&
-      !log.facts.global_batch_size.known()) {
+      !batch.known()) {
     const double size =
         (*block.samples - samples_before_) / static_cast<double>(block.batch - batch_before_);
     if (size >= 1 && size < 1e9 && size == std::floor(size)) {
-      log.facts.global_batch_size.set(static_cast<std::int64_t>(size), FactSource::log);
+      batch.set(static_cast<std::int64_t>(size), FactSource::log);
     }
   }
   if (block.samples) samples_before_ = *block.samples;
   batch_before_ = block.batch;
-  if (block.time && *block.time >= 0) {
-    draft.set_origin(0);
-    sample.time_s = *block.time * 3600;
-    log.clock_resolution_s = 0.36;  // four digits of an hour
-  }
-  draft.add(sample);
-  if (block.planned > 0) draft.planned = block.planned;
 }
 
 void ComposerParser::see_setting(const Line& line) {

@@ -28,6 +28,31 @@ constexpr std::string_view kAnchors[] = {
     "done training in ", "Total training time",     "Training throughput: ", "VALIDATION [",
     "train_iter_size=",  "Experiment dir : LM-TFM", "    - batch_size : ",   "    - tgt_len : "};
 
+/// "TRAIN [0][100/3880]\tTime 0.330 (0.340)...": a batch, its time and the epoch's mean.
+struct TrainBatch {
+  std::int64_t epoch = 0, batch = 0, total = 0;
+  double value_s = 0, mean_s = 0;
+};
+
+std::optional<TrainBatch> read_batch(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("TRAIN [")) return std::nullopt;
+  const auto epoch = cursor.integer();
+  if (!epoch || !cursor.literal("][")) return std::nullopt;
+  const auto batch = cursor.integer();
+  if (!batch || !cursor.literal("/")) return std::nullopt;
+  const auto total = cursor.integer();
+  if (!total || !cursor.literal("]\tTime ")) return std::nullopt;
+  const auto value = cursor.number();
+  if (!value || !cursor.literal(" (")) return std::nullopt;
+  const auto mean = cursor.number();
+  if (!mean || *epoch < 0 || *epoch > 1'000'000 || *batch < 0 || *total < 1 || *batch >= *total ||
+      *total > 1'000'000'000) {
+    return std::nullopt;
+  }
+  return TrainBatch{*epoch, *batch, *total, *value, *mean};
+}
+
 class GnmtParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -35,6 +60,7 @@ class GnmtParser final : public LineParser {
 
  private:
   bool see_gnmt(const Line& line, RunBuilder& out);
+  void begin_epoch(std::int64_t epoch, RunBuilder& out);
   bool see_performance(const Line& line, RunBuilder& out);
   bool see_transformer(const Line& line, RunBuilder& out);
   bool see_transformer_xl(const Line& line, RunBuilder& out);
@@ -74,70 +100,60 @@ RunDraft& GnmtParser::put(Sample sample, IterationUnit unit, RunBuilder& out) {
 }
 
 bool GnmtParser::see_gnmt(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (line.text.find("VALIDATION [") != std::string_view::npos) {
-    return script_ == Script::gnmt;
-  }
-  if (!cursor.skip_past("TRAIN [")) return false;
-  const auto epoch = cursor.integer();
-  if (!epoch || !cursor.literal("][")) return false;
-  const auto batch = cursor.integer();
-  if (!batch || !cursor.literal("/")) return false;
-  const auto total = cursor.integer();
-  if (!total || !cursor.literal("]\tTime ")) return false;
-  const auto value = cursor.number();
-  if (!value || !cursor.literal(" (")) return false;
-  const auto mean = cursor.number();
-  if (!mean || *epoch < 0 || *epoch > 1'000'000 || *batch < 0 || *total < 1 || *batch >= *total ||
-      *total > 1'000'000'000) {
-    return false;
-  }
+  if (line.text.find("VALIDATION [") != std::string_view::npos) return script_ == Script::gnmt;
+  const auto at = read_batch(line);
+  if (!at) return false;
   script_ = Script::gnmt;
   pairs_ = true;
   top_rank_ = std::max(top_rank_, line.rank);
-  if (*epoch != epoch_) {
-    if (*epoch < epoch_ || (epoch_ >= 0 && *epoch > epoch_ + 1)) {  // launched again, or a gap
-      out.close(WorkKind::training);
-      step_ = -1;
-      base_s_ = epoch_s_ = 0;
-      last_batch_ = 0;
-      unclocked_ = false;
-      epoch_ = -1;
-    }
-    // The batches behind the epoch's last line are taken at its mean: the counter holds them too.
-    // Where only the first iteration of an epoch was printed, the time of the others is unknown.
-    if (epoch_ >= 0 && *epoch > epoch_ && last_batch_ == 0 && total_ > 1) unclocked_ = true;
-    base_s_ += epoch_s_;
-    if (last_batch_ > 0 && total_ > last_batch_ + 1) {
-      base_s_ += epoch_s_ / static_cast<double>(last_batch_) *
-                 static_cast<double>(total_ - 1 - last_batch_);
-    }
-    epoch_s_ = 0;
-    last_batch_ = 0;
-    epoch_ = *epoch;
-  }
-  total_ = *total;
-  last_batch_ = std::max(last_batch_, *batch);
+  if (at->epoch != epoch_) begin_epoch(at->epoch, out);
+  total_ = at->total;
+  last_batch_ = std::max(last_batch_, at->batch);
   Sample sample;
-  sample.step = *epoch * *total + *batch + 1;
+  sample.step = at->epoch * at->total + at->batch + 1;
   sample.line = line.number;
   sample.rank = line.rank;
   sample.loss = number_after(line, "Loss/tok");
   // The mean leaves out the epoch's first iteration, whose own time is its value.
   const bool first_of_run = out.open(WorkKind::training) == nullptr;
-  if (*batch == 0) {
-    if (!first_of_run && first_ != sample.step) base_s_ += *value;
+  if (at->batch == 0) {
+    if (!first_of_run && first_ != sample.step) base_s_ += at->value_s;
     first_ = sample.step;
     sample.time_s = base_s_;
   } else {
-    epoch_s_ = std::max(epoch_s_, *mean * static_cast<double>(*batch));
-    sample.time_s = base_s_ + *mean * static_cast<double>(*batch);
+    const double so_far_s = at->mean_s * static_cast<double>(at->batch);
+    epoch_s_ = std::max(epoch_s_, so_far_s);
+    sample.time_s = base_s_ + so_far_s;
   }
   if (unclocked_) sample.time_s = kUnknown;
   RunDraft& draft = put(sample, IterationUnit::micro_step, out);
   draft.log.clock_is_wall = true;
-  if (*mean > 0 && !unclocked_) draft.log.clock_resolution_s = 0.0005 / *mean * sample.time_s;
+  if (at->mean_s > 0 && !unclocked_) {
+    draft.log.clock_resolution_s = 0.0005 / at->mean_s * sample.time_s;
+  }
   return true;
+}
+
+// The batches behind the last epoch's last line are taken at its mean: the counter holds them too.
+void GnmtParser::begin_epoch(std::int64_t epoch, RunBuilder& out) {
+  if (epoch < epoch_ || (epoch_ >= 0 && epoch > epoch_ + 1)) {  // launched again, or a gap
+    out.close(WorkKind::training);
+    step_ = -1;
+    base_s_ = epoch_s_ = 0;
+    last_batch_ = 0;
+    unclocked_ = false;
+    epoch_ = -1;
+  }
+  // Where only the first iteration of an epoch was printed, the time of the others is unknown.
+  if (epoch_ >= 0 && epoch > epoch_ && last_batch_ == 0 && total_ > 1) unclocked_ = true;
+  base_s_ += epoch_s_;
+  if (last_batch_ > 0 && total_ > last_batch_ + 1) {
+    base_s_ +=
+        epoch_s_ / static_cast<double>(last_batch_) * static_cast<double>(total_ - 1 - last_batch_);
+  }
+  epoch_s_ = 0;
+  last_batch_ = 0;
+  epoch_ = epoch;
 }
 
 bool GnmtParser::see_performance(const Line& line, RunBuilder& out) {

@@ -27,6 +27,51 @@ constexpr std::string_view kAnchors[] = {
     "iter time: ", "Training time: ", ", time: ", "'gradient_accumulation_iters': "};
 constexpr std::int64_t kMost = 1'000'000'000'000;
 
+/// A line of an iteration, in any release's words.
+struct Iteration {
+  std::int64_t iteration = 0, step = 0;
+  double loss = 0, time_ms = 0;
+  bool stepping = false;  ///< it ended an update
+};
+
+// "Epoch 1 | iter 100 step 50 | loss train: 1.9, ... | iter time: 20.1 ms (step)", "Ep 1 | iter
+// ...", "iter 100 | step 50: loss 1.9, iter time: ...", "iter 100: loss 1.9, time: 20.1ms". One
+// release wrote "stEp".
+std::optional<Iteration> read_iteration(const Line& line) {
+  Cursor cursor(line);
+  Iteration out;
+  if (cursor.literal("Ep")) {
+    cursor.literal("och");
+    cursor.blanks();
+    if (!cursor.integer() || !cursor.literal(" | ")) return std::nullopt;
+  }
+  if (!cursor.literal("iter ")) return std::nullopt;
+  const auto iteration = cursor.integer();
+  if (!iteration || *iteration < 0 || *iteration > kMost) return std::nullopt;
+  out.iteration = *iteration;
+  const bool old = cursor.literal(": loss ");
+  if (!old) {
+    cursor.literal(" |");
+    if (!cursor.literal(" step ") && !cursor.literal(" stEp ")) return std::nullopt;
+    const auto number = cursor.integer();
+    if (!number || *number < 0 || *number > kMost) return std::nullopt;
+    out.step = *number;
+    if (!cursor.literal(": loss ") && !cursor.literal(" | loss ")) return std::nullopt;
+    cursor.literal("train");
+    cursor.literal(" (curr)");
+    cursor.literal(": ");
+  }
+  const auto loss = cursor.number();
+  if (!loss || !cursor.skip_past(old ? ", time: " : "iter time: ")) return std::nullopt;
+  const auto time = cursor.number();
+  cursor.blanks();
+  if (!time || !(*time > 0) || !cursor.literal("ms")) return std::nullopt;
+  out.loss = *loss;
+  out.time_ms = *time;
+  out.stepping = cursor.rest().starts_with(" (");
+  return out;
+}
+
 class LitgptParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -34,6 +79,7 @@ class LitgptParser final : public LineParser {
 
  private:
   void see_update(std::int64_t iteration, std::int64_t step);
+  static bool see_end(const Line& line, RunBuilder& out);
 
   bool stepping_only_ = true, leaps_ = false;
   std::int64_t update_ = -1, update_iteration_ = 0;  ///< newest line of an update
@@ -62,60 +108,38 @@ bool LitgptParser::parse(const Line& line, RunBuilder& out) {
     devices_ = size_after(line, "'devices':");
     return false;
   }
-  Cursor cursor(line);
-  if (cursor.literal("Training time: ")) {
-    const auto seconds = cursor.number();
-    RunDraft* run = out.open(WorkKind::training);
-    if (!seconds || !cursor.literal("s") || run == nullptr) return false;
-    run->log.totals.training_s = *seconds;
-    run->ended_well = true;
-    run->last_line = line.number;
-    return true;
-  }
-  if (cursor.literal("Ep")) {
-    cursor.literal("och");
-    cursor.blanks();
-    if (!cursor.integer() || !cursor.literal(" | ")) return false;
-  }
-  if (!cursor.literal("iter ")) return false;
-  const auto iteration = cursor.integer();
-  if (!iteration || *iteration < 0 || *iteration > kMost) return false;
-  const bool old = cursor.literal(": loss ");
-  std::int64_t step = 0;
-  if (!old) {
-    cursor.literal(" |");
-    if (!cursor.literal(" step ") && !cursor.literal(" stEp "))
-      return false;  // "stEp": one release
-    const auto number = cursor.integer();
-    if (!number || *number < 0 || *number > kMost) return false;
-    step = *number;
-    if (!cursor.literal(": loss ") && !cursor.literal(" | loss ")) return false;
-    cursor.literal("train");
-    cursor.literal(" (curr)");
-    cursor.literal(": ");
-  }
-  const auto loss = cursor.number();
-  if (!loss || !cursor.skip_past(old ? ", time: " : "iter time: ")) return false;
-  const auto time = cursor.number();
-  cursor.blanks();
-  if (!time || !(*time > 0) || !cursor.literal("ms")) return false;
-  const bool stepping = cursor.rest().starts_with(" (");
+  if (see_end(line, out)) return true;
+  const auto at = read_iteration(line);
+  if (!at) return false;
   const RunDraft* open = out.open(WorkKind::training);
   if (open != nullptr && open->last() != nullptr) {
-    leaps_ = leaps_ || *iteration > open->last()->step + 1;
-    if (*iteration < open->last()->step) update_ = -1;  // another run
+    leaps_ = leaps_ || at->iteration > open->last()->step + 1;
+    if (at->iteration < open->last()->step) update_ = -1;  // another run
   }
-  if (stepping) see_update(*iteration, step);
-  stepping_only_ = stepping_only_ && stepping;
+  if (at->stepping) see_update(at->iteration, at->step);
+  stepping_only_ = stepping_only_ && at->stepping;
   Sample sample;
-  sample.step = *iteration;
+  sample.step = at->iteration;
   sample.iterations = 1;
-  sample.seconds = *time / 1000;
-  sample.loss = *loss;
+  sample.seconds = at->time_ms / 1000;
+  sample.loss = at->loss;
   sample.line = line.number;
   sample.rank = line.rank;
   RunDraft& draft = out.add(WorkKind::training, sample);
   draft.log.iteration_unit = IterationUnit::micro_step;
+  return true;
+}
+
+// "Training time: 123.45s"
+bool LitgptParser::see_end(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  RunDraft* run = out.open(WorkKind::training);
+  if (run == nullptr || !cursor.literal("Training time: ")) return false;
+  const auto seconds = cursor.number();
+  if (!seconds || !cursor.literal("s")) return false;
+  run->log.totals.training_s = *seconds;
+  run->ended_well = true;
+  run->last_line = line.number;
   return true;
 }
 

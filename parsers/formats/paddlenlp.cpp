@@ -43,6 +43,7 @@ class PaddlenlpParser final : public LineParser {
 
  private:
   bool see_interval(const Line& line, RunBuilder& out);
+  void see_rate(const Line& line, double steps_rate, RunLog& log, Sample& sample);
   bool see_end(const Line& line, RunBuilder& out);
   void without_evaluation(Sample& sample);
 
@@ -91,19 +92,14 @@ void PaddlenlpParser::without_evaluation(Sample& sample) {
 bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
   const auto step = number_after(line, "global_step:");
   const auto seconds = number_after(line, "interval_runtime:");
-  const auto samples = number_after(line, "interval_samples_per_second:");
   const auto steps_rate = number_after(line, "interval_steps_per_second:");
   if (!step || !seconds || !steps_rate || !(*step >= 1 && *step < 1e12) ||
       !(*seconds > 0 && *seconds < 1e12)) {
     return false;
   }
   const auto at = static_cast<std::int64_t>(*step);
-  RunDraft* open = out.open(WorkKind::training);
-  if (open != nullptr && at < step_) {
-    out.close(WorkKind::training);
-    open = nullptr;
-  }
-  if (open == nullptr) {
+  if (out.open(WorkKind::training) != nullptr && at < step_) out.close(WorkKind::training);
+  if (out.open(WorkKind::training) == nullptr) {
     step_ = 0;
     evaluated_s_ = 0;
   }
@@ -130,12 +126,23 @@ bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
   draft.log.iteration_unit = IterationUnit::optimizer_step;
   draft.log.clock_is_wall = true;
   draft.log.clock_resolution_s = 1e-3;
-  const double per_second = static_cast<double>(sample.iterations) / *seconds;
+  see_rate(line, *steps_rate, draft.log, sample);
+  without_evaluation(sample);
+  draft.add(sample);
+  return true;
+}
+
+// The printed rate of samples is of all cards in new releases, of one in old ones; the batch that
+// follows from it decides once for the whole log.
+void PaddlenlpParser::see_rate(const Line& line, double steps_rate, RunLog& log, Sample& sample) {
+  const auto samples = number_after(line, "interval_samples_per_second:");
+  const double per_second = static_cast<double>(sample.iterations) / sample.seconds;
   const bool of_all = samples && is_new(line);
-  if (!batch_ && of_all) batch_ = batch_of(*samples, *steps_rate);
+  if (!batch_ && of_all) batch_ = batch_of(*samples, steps_rate);
+  log.rate_unit =
+      batch_ || of_all ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
   if (batch_) {
-    draft.log.facts.global_batch_size.set(static_cast<std::int64_t>(*batch_), FactSource::log);
-    draft.log.rate_unit = RateUnit::sequences_per_second;
+    log.facts.global_batch_size.set(static_cast<std::int64_t>(*batch_), FactSource::log);
     sample.rate = *batch_ * per_second;
     constexpr double kDigits = 0.02;
     if (samples && std::abs(*samples / sample.rate - 1) > kDigits) {
@@ -143,16 +150,11 @@ bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
       odd_line_ = line.number;
     }
   } else if (of_all) {
-    draft.log.rate_unit = RateUnit::sequences_per_second;
     sample.rate = *samples;
   } else {
-    draft.log.rate_unit = RateUnit::iterations_per_second;
     sample.rate = per_second;
     undecided_ = true;
   }
-  without_evaluation(sample);
-  draft.add(sample);
-  return true;
 }
 
 bool PaddlenlpParser::see_end(const Line& line, RunBuilder& out) {
