@@ -24,6 +24,8 @@ constexpr std::size_t kSeries = 10;
 Evidence::Kind kind_of(const RunDraft& run) {
   const Record* last = run.last();
   if (last == nullptr) return run.log.summary ? Evidence::statement : Evidence::lines;
+  const bool alone = run.count() == 1 && std::isnan(last->seconds) && run.log.clock_is_wall;
+  if (alone && std::isnan(last->printed_rate)) return Evidence::lines;
   if (!std::isnan(last->seconds) || !std::isnan(last->time_s)) return Evidence::times;
   return std::isnan(last->printed_rate) ? Evidence::losses : Evidence::rates;
 }
@@ -78,6 +80,20 @@ void move_stated_evaluations(RunBuilder& from, RunBuilder& to) {
     const auto others = std::stable_partition(drafts.begin(), drafts.end(), std::not_fn(of_kind));
     std::move(others, drafts.end(), std::back_inserter(to.drafts()));
     drafts.erase(others, drafts.end());
+  }
+}
+
+void copy_official_end(const RunBuilder& from, RunBuilder& to) {
+  for (const auto& official : from.drafts()) {
+    if (!official->official_end || official->discard) continue;
+    for (const auto& run : to.drafts()) {
+      const std::int64_t line = run->log.first_line;
+      if (run->log.kind != WorkKind::training || line > official->last_line) continue;
+      const bool headless = official->log.first_line == official->last_line;
+      if (!headless && line < official->log.first_line) continue;
+      run->ended_well = run->ended_well || official->ended_well;
+      if (!run->stated_outcome) run->stated_outcome = official->stated_outcome;
+    }
   }
 }
 

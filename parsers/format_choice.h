@@ -6,7 +6,7 @@
 //   0. a record or a statement of the user's own format (--format-file);
 //   1. what the training runs hold: records with a clock or step times, records with printed rates,
 //      records with losses only, no record but a closing statement, a run of which it has lines
-//      only, lines of none;
+//      only (or one record, which has a clock and nothing else), lines of none;
 //   2. ten records or more with a clock that is fine enough for 1 % of the run before a clock that
 //      is not (a bar's elapsed field shows whole seconds) or fewer records;
 //   3. more lines of the format;
@@ -36,5 +36,9 @@ struct Evidence {
 /// are shown all the same, where the one that does (`to`) states none of that kind: the bar of an
 /// evaluation counts batches. Both have finished.
 void move_stated_evaluations(RunBuilder& from, RunBuilder& to);
+
+/// How the job ended by its official statement (RunDraft::official_end), for the training runs in
+/// front of it that another format reads.
+void copy_official_end(const RunBuilder& from, RunBuilder& to);
 
 }  // namespace bertbench

@@ -208,6 +208,7 @@ struct LogReader::State final : CandidateSink {
     for (FormatState& state : formats) {
       if (&state == best || state.matched == 0) continue;
       move_stated_evaluations(*state.builder, *best->builder);
+      copy_official_end(*state.builder, *best->builder);
       if (!state.has_training_records()) continue;
       others += (others.empty() ? "" : ", ") + std::string(state.name);
     }

@@ -14,6 +14,9 @@
 //    1593109119.4}
 //
 // training_steps counts micro-steps there; applied and skipped updates together are the steps.
+// NVIDIA's SSD of rounds 0.5 to 1.1 prints samples/s of all GPUs since the line before:
+//
+//   Iteration:   4500, Loss function: 2.893, Average Loss: 3.757, avg. samples / sec: 4056.38
 //
 // Rounds 0.5 and 0.6 write the same statements in lines of their own; their evaluations count
 // epochs, so that the official time is all that such a log tells:
@@ -42,8 +45,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kAnchors[] = {":::MLLOG {", "'seq/s': ", ":::MLL ", ":::MLPv0.",
-                                         "'training_sequences_per_second': "};
+constexpr std::string_view kAnchors[] = {":::MLLOG {",
+                                         "'seq/s': ",
+                                         ":::MLL ",
+                                         ":::MLPv0.",
+                                         "'training_sequences_per_second': ",
+                                         ", avg. samples / sec: "};
 
 using mllog::key_at_sight, mllog::number, mllog::object_of, mllog::old_statement, mllog::text;
 
@@ -59,6 +66,7 @@ class MlperfParser final : public LineParser {
   /// Whether a statement of this key would be left out at this place, whatever it says.
   [[nodiscard]] bool passes_over(std::string_view key) const;
   bool see_step(const Line& line);
+  bool see_speed(const Line& line);
   void stop(const Json& metadata, double time_ms, const Line& line, RunBuilder& out);
   void conclude();
   void begin_headless(const Line& line, RunBuilder& out);
@@ -106,6 +114,23 @@ bool MlperfParser::see_step(const Line& line) {
   return true;
 }
 
+bool MlperfParser::see_speed(const Line& line) {
+  const auto step = number_after(line, "Iteration:");
+  const auto rate = number_after(line, ", avg. samples / sec:");
+  if (draft_ == nullptr || !step || !rate || !(*step >= 0 && *step < 1e12) || !(*rate > 0)) {
+    return false;
+  }
+  if (*step == 0) return true;  // of no iteration
+  Sample sample;
+  sample.step = static_cast<std::int64_t>(*step);
+  sample.rate = *rate;
+  sample.loss = number_after(line, "Loss function:");
+  sample.line = line.number;
+  draft_->log.rate_unit = RateUnit::sequences_per_second;
+  draft_->add(sample);
+  return true;
+}
+
 bool MlperfParser::passes_over(std::string_view key) const {
   static constexpr std::string_view kSettings[] = {
       "submission_benchmark", "global_batch_size",           "input_batch_size",
@@ -124,6 +149,9 @@ bool MlperfParser::passes_over(std::string_view key) const {
 
 bool MlperfParser::parse(const Line& line, RunBuilder& out) {
   if (find_text(line.text, "'seq/s': ") != std::string_view::npos) return see_step(line);
+  if (find_text(line.text, ", avg. samples / sec: ") != std::string_view::npos) {
+    return see_speed(line);
+  }
   const auto at = find_text(line.text, ":::MLLOG {");
   if (at == std::string_view::npos && see_script_rate(line)) return false;
   const bool old = at == std::string_view::npos;
@@ -252,6 +280,7 @@ void MlperfParser::stop(const Json& metadata, double time_ms, const Line& line, 
   const double seconds = (time_ms - start_ms_) / 1000;
   if (seconds > 0) draft.log.totals.training_s = seconds;
   draft.ended_well = success_;
+  draft.official_end = true;
   if (success_) return;
   draft.stated_outcome = Outcome{Status::error, std::nullopt, line.number,
                                  "MLPerf run_stop: status " + escape_for_terminal(status)};

@@ -218,6 +218,7 @@ bool MllogSamples::agrees(double rate) const {
 // run's.
 void MllogSamples::tell_tracked(std::int64_t stop_line, RunLog& log) const {
   if (throughputs_.empty()) {
+    if (log.rate_unit != RateUnit::unknown) return;  // its records tell
     log.notices.push_back({eval_line_,
                            "the samples trained are not told (the evaluation's epoch_num counts "
                            "something else): no throughput can be had from this log"});

@@ -68,7 +68,8 @@ class RunDraft {
   std::optional<std::int64_t> planned;    ///< last counter value that the run aims at
   bool ended_well = false;                ///< a closing statement was seen
   std::optional<Outcome> stated_outcome;  ///< the log says itself how it ended
-  bool discard = false;                   ///< not to be handed on
+  bool official_end = false;   ///< what is stated of its end holds for the job, whatever reads it
+  bool discard = false;        ///< not to be handed on
   bool own_facts = false;      ///< batches and world are stated by the format: FactRules add none
   std::int64_t last_line = 0;  ///< of a record or a statement
 

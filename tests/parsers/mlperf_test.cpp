@@ -360,6 +360,22 @@ TEST(Mlperf, ALogThatEndsInFrontOfRunStopIsCut) {
   EXPECT_EQ(killed[0].outcome.status, Status::out_of_memory);
 }
 
+TEST(Mlperf, ReadsTheSpeedsOfSsd) {
+  const auto speed = [](int iteration, const std::string& rate) {
+    return "Iteration: " + std::to_string(iteration) +
+           ", Loss function: 2.9, Average Loss: 3.8, avg. samples / sec: " + rate + "\n";
+  };
+  const auto runs = read_text(speed(0, "9000.5") + mllog(1000, "run_start") + speed(0, "9000.5") +
+                              speed(20, "1900.25") + speed(40, "4000.5") + evaluation(9000, 1) +
+                              mllog(11000, "run_stop", "null", kSuccess));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].step, 40);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 4000.5);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_TRUE(runs[0].notices.empty());
+}
+
 // Of a log that begins behind the settings: the evaluations count epochs there.
 TEST(Mlperf, TakesTheSamplesOfBertWhereItsBatchIsNotTold) {
   const auto log = [](const char* samples, const std::string& benchmark) {

@@ -50,5 +50,53 @@ TEST(SeveralRunsInOneLog, RunsBeyondTheBoundAreLeftOutWithANotice) {
   EXPECT_THAT(runs.back().notices.back().text, ::testing::HasSubstr("left out"));
 }
 
+// MLPerf states officially how the job ended: that holds for the runs that other formats read of
+// it.
+TEST(SeveralRuns, EndAsTheJobsOfficialStatementSays) {
+  const auto mlperf = [](const std::string& key, const std::string& metadata) {
+    return ":::MLLOG {\"namespace\": \"\", \"time_ms\": 9000, \"key\": \"" + key +
+           "\", \"value\": null, \"metadata\": {" + metadata + "}}\n";
+  };
+  std::string speeds;
+  for (int i = 0; i < 5; ++i) {
+    speeds += "2024-03-01 10:00:0" + std::to_string(i) + ",250 Node[0] Epoch[3] Batch [" +
+              std::to_string(20 * i) + "-" + std::to_string(20 * i + 20) +
+              "]\tSpeed: 2600.50 samples/sec\taccuracy=0.5\n";
+  }
+  const std::string start = mlperf("run_start", "\"lineno\": 1");
+  const std::string aborted = mlperf("run_stop", "\"status\": \"aborted\"");
+  auto runs = read_text(start + speeds + aborted);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "speedometer");
+  EXPECT_EQ(runs[0].outcome.status, Status::error);
+  EXPECT_EQ(read_text(speeds + aborted).at(0).outcome.status, Status::error) << "without its head";
+  EXPECT_NE(read_text(start + aborted + speeds).at(0).outcome.status, Status::error) << "another";
+  // Lines of a training that was cut, but for that statement.
+  const std::string cut =
+      "Epoch: [4]  [   0/4572]  eta: 0:08:39    time: 0.1137  data: 0.0009  max mem: 19774\n"
+      "Epoch: [4]  [  20/4572]  eta: 0:08:44    time: 0.1154  data: 0.0010  max mem: 19774\n";
+  const std::string success = mlperf("run_stop", "\"status\": \"success\"");
+  EXPECT_EQ(read_text(start + cut).at(0).outcome.status, Status::truncated);
+  EXPECT_EQ(read_text(start + cut + success).at(0).outcome.status, Status::completed);
+}
+
+// One record with the time of day and nothing else gives no rate; a closing statement does.
+TEST(SeveralRuns, AStatementSpeaksBeforeOneStampedRecord) {
+  const auto mlperf = [](int time_ms, const std::string& rest) {
+    return ":::MLLOG {\"namespace\": \"\", \"time_ms\": " + std::to_string(time_ms) + ", " + rest +
+           "}\n";
+  };
+  const auto runs = read_text(
+      mlperf(1000, R"("key": "run_start", "value": null, "metadata": {"lineno": 1})") +
+      "DLL 2024-03-01 10:00:06.444116 - epoch    2 | iter  456/544 | loss  201.50 | utts/s     6 | "
+      "took 92.01 s | lrate 6.20e-03\n" +
+      mlperf(9000, R"("key": "tracked_stats", "value": {"throughput": 2500.5}, "metadata": {})") +
+      mlperf(11000, R"("key": "run_stop", "value": null, "metadata": {"status": "success"})"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "mlperf");
+  ASSERT_TRUE(runs[0].summary);
+  EXPECT_EQ(runs[0].summary->value, 2500.5);
+}
+
 }  // namespace
 }  // namespace bertbench
