@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "reports/stats/clock.h"
@@ -34,33 +37,46 @@ double first_over_median(std::vector<double> times) {
   return first / *middle;
 }
 
+struct SlowFirst {
+  double ratio = 0;    ///< of an iteration of the first record to the median of the others
+  double share = 0;    ///< of the window's time that it takes more than that
+  std::string remedy;  ///< what leaving it out would give, and how
+};
+
 // What the warm-up is worth where it is not left out: a first record that holds a compilation.
-std::string slow_first(std::span<const double> times) {
+std::optional<SlowFirst> slow_first(const RunLog& log, std::span<const double> times) {
   const double ratio = first_over_median({times.begin(), times.end()});
-  if (!(ratio > kMuch) || !std::isfinite(ratio)) return "";
-  return fmt::format(
-      "; an iteration of the first takes {:.{}f} times as long as the median of the "
-      "others",
-      ratio, ratio < 10 ? 2 : 0);
+  if (!(ratio > kMuch) || !std::isfinite(ratio)) return std::nullopt;
+  double all_s = 0, all = 0;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    all += static_cast<double>(log.records[i].iterations);
+    all_s += times[i] * static_cast<double>(log.records[i].iterations);
+  }
+  const auto first = static_cast<double>(log.records.front().iterations);
+  const double first_s = times.front() * first;
+  const double higher = (all - first) / (all_s - first_s) / (all / all_s) - 1;
+  SlowFirst out;
+  out.ratio = ratio;
+  out.share = first_s * (1 - 1 / ratio) / all_s;
+  out.remedy = fmt::format("without it, as by --window 1:{}, the rate is {:.{}f} % higher",
+                           times.size(), 100 * higher, higher < 0.1 ? 1 : 0);
+  return out;
+}
+
+std::string times_as_long(const SlowFirst& first) {
+  return fmt::format("{:.{}f} times as long as the median of the others", first.ratio,
+                     first.ratio < 10 ? 2 : 0);
 }
 
 // MSER-5 leaves out five records or none: among so many that differ a slow first one may stay.
 void say_slow_first(const RunLog& log, std::span<const double> times, Window& window) {
   constexpr double kWorthAWord = 0.02;
-  const double ratio = first_over_median({times.begin(), times.end()});
-  if (!(ratio > kMuch) || !std::isfinite(ratio)) return;
-  double all = 0;
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    all += times[i] * static_cast<double>(log.records[i].iterations);
-  }
-  const double more =
-      times.front() * (1 - 1 / ratio) * static_cast<double>(log.records.front().iterations);
-  if (!(more > kWorthAWord * all)) return;
+  const auto first = slow_first(log, times);
+  if (!first || !(first->share > kWorthAWord)) return;
   window.notices.push_back(
-      {0,
-       fmt::format("the warm-up is in the window: an iteration of the first record takes {:.{}f} "
-                   "times as long as the median of the others, {:.0f} % of the window's time",
-                   ratio, ratio < 10 ? 2 : 0, 100 * more / all)});
+      {0, fmt::format("the warm-up is in the window: an iteration of the first record takes {}, "
+                      "{:.0f} % of the window's time; {}",
+                      times_as_long(*first), 100 * first->share, first->remedy)});
 }
 
 std::string where_it_breaks(const RunLog& log, std::size_t usable) {
@@ -87,8 +103,11 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
   const auto all_times = iteration_times(log);
   const auto times = std::span(all_times).first(std::min(usable, all_times.size()));
   if (usable < kFewRecords) {
-    window.notices.push_back({0, "only " + quantity(usable, "record") +
-                                     ": all are used, warm-up included" + slow_first(times)});
+    std::string text = "only " + quantity(usable, "record") + ": all are used, warm-up included";
+    if (const auto first = slow_first(log, times)) {
+      text += "; an iteration of the first takes " + times_as_long(*first) + ": " + first->remedy;
+    }
+    window.notices.push_back({0, std::move(text)});
     return;
   }
   if (times.empty()) return;
