@@ -148,6 +148,18 @@ double MllogSamples::whole_epochs(const MllogSetting& setting) const {
   return whole * setting.data_set.value_or(kUnknown);
 }
 
+// What round 0.7's BERT of Google calls an epoch is a step: what they make is near the plan.
+std::optional<double> MllogSamples::steps(const MllogSetting& setting) const {
+  if (setting.in_tokens()) return std::nullopt;
+  if (steps_ && *steps_ >= 1) return steps_;
+  const double whole = blocks_.whole();
+  const double plan = setting.data_set.value_or(kUnknown);
+  const double part = whole * setting.global_batch.value_or(kUnknown) / plan;
+  const bool steps = setting.benchmark == "bert" && !composer_ && blocks_.in_one() > 1 &&
+                     part > 0.3 && part < 1.05;
+  return steps ? std::optional(whole) : std::nullopt;
+}
+
 // The rule that tells samples from epochs, tokens, batches and plans: an evaluation's epoch_num
 // counts samples when it is beyond some batches, and tokens where the first is beyond as many
 // batches as a sequence is long; its samples_count does so where it grows; its step_num counts
@@ -164,7 +176,7 @@ MllogSamples::Source MllogSamples::source(const MllogSetting& setting, double se
     if (counted_ ? grows : beyond) return Source::evaluation;
   }
   if (end_ && end_line_ > eval_line_ && *end_ > many && *end_ < kAbsurd) return Source::end;
-  if (steps_ && *steps_ >= 1 && setting.global_batch && !setting.in_tokens()) return Source::steps;
+  if (setting.global_batch && steps(setting)) return Source::steps;
   const auto sound = [&](double samples) { return samples > many && samples < kAbsurd; };
   if (eval_ && *eval_ < 100 && !is_whole(*eval_)) {
     return end_line_ < eval_line_ && sound(share(setting)) ? Source::share : Source::none;
@@ -188,7 +200,7 @@ void MllogSamples::tell(const MllogSetting& setting, double seconds, std::int64_
       tell_samples(*end_ / tokens, from, seconds, stop_line, log);
       break;
     case Source::steps:
-      tell_samples(*steps_ * *setting.global_batch, from, seconds, stop_line, log);
+      tell_samples(*steps(setting) * *setting.global_batch, from, seconds, stop_line, log);
       break;
     case Source::share:
       tell_samples(share(setting), from, seconds, stop_line, log);
@@ -265,7 +277,7 @@ std::string MllogSamples::origin(Source from) const {
     case Source::end:
       return "stated at the end";
     case Source::steps:
-      return "of the steps at the last evaluation";
+      return "of the steps that are told, times the batch,";
     case Source::share:
       return "at the last evaluation (its share of train_samples)";
     case Source::epochs:

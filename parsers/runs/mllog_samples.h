@@ -53,6 +53,7 @@ class MllogSamples {
     [[nodiscard]] double whole() const;
     /// The last one took much less time than the others: it is not counted.
     [[nodiscard]] bool ended_early() const;
+    [[nodiscard]] double in_one() const { return many_; }
 
    private:
     double first_ = kUnknown, end_ = kUnknown;  ///< end: one past the last
@@ -65,6 +66,8 @@ class MllogSamples {
   [[nodiscard]] double share(const MllogSetting& setting) const;
   [[nodiscard]] const Epochs& epochs() const;
   [[nodiscard]] double whole_epochs(const MllogSetting& setting) const;
+  /// Batches, by the last evaluation's step_num or by the blocks of Google's BERT.
+  [[nodiscard]] std::optional<double> steps(const MllogSetting& setting) const;
   /// The counts are tokens, not sequences.
   [[nodiscard]] bool in_tokens(const MllogSetting& setting) const;
   /// Of the throughputs tracked: the last, the middle one where that is far off.

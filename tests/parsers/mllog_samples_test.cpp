@@ -1,0 +1,138 @@
+// The samples of an MLPerf run by its epochs, blocks, steps and tracked throughputs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+std::string mllog(std::int64_t time_ms, const std::string& key, const std::string& value = "null",
+                  const std::string& metadata = "\"lineno\": 1") {
+  return ":::MLLOG {\"namespace\": \"\", \"time_ms\": " + std::to_string(time_ms) +
+         ", \"event_type\": \"POINT_IN_TIME\", \"key\": \"" + key + "\", \"value\": " + value +
+         ", \"metadata\": {" + metadata + "}}\n";
+}
+std::string evaluation(std::int64_t time_ms, int epoch) {
+  return mllog(time_ms, "eval_accuracy", "0.7", "\"epoch_num\": " + std::to_string(epoch));
+}
+const std::string kSuccess = "\"status\": \"success\"";
+
+// Vision, speech and HPC: what is trained are epochs, of the data set.
+std::string epochs(const std::string& said, const std::string& setting = "") {
+  return mllog(900, "submission_benchmark", "\"resnet\"") + mllog(900, "global_batch_size", "100") +
+         setting + mllog(1000, "run_start") + mllog(1000, "train_samples", "50000") + said;
+}
+std::string of_epoch(std::int64_t time_ms, const std::string& key, int number,
+                     const std::string& more = "") {
+  const char* name = key.starts_with("block") ? "first_epoch_num" : "epoch_num";
+  return mllog(time_ms, key, "null",
+               "\"" + std::string(name) + "\":" + std::to_string(number) + more);
+}
+std::string epoch(std::int64_t from_ms, std::int64_t to_ms, int number) {
+  return of_epoch(from_ms, "epoch_start", number) + of_epoch(to_ms, "epoch_stop", number) +
+         of_epoch(to_ms, "epoch_stop", number);  // another rank's
+}
+
+TEST(MllogSamples, CountsWholeEpochsOfTheDataSet) {
+  const std::string stop = mllog(21000, "run_stop", "null", kSuccess);
+  const std::string two = epoch(1000, 9000, 1) + epoch(9100, 17000, 2) + evaluation(17500, 2);
+  auto runs = read_text(epochs(two + stop));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].totals.sequences, 100000);
+  EXPECT_EQ(runs[0].summary->value, 5000);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("of 2 epochs of train_samples"));
+  const std::string begun = of_epoch(17100, "epoch_start", 3);
+  EXPECT_EQ(read_text(epochs(two + begun + stop)).at(0).totals.sequences, 100000);
+  runs = read_text(epochs(two + epoch(17600, 19000, 3) + stop));
+  EXPECT_EQ(runs.at(0).totals.sequences, 100000) << "the third took a sixth of the time";
+  EXPECT_THAT(runs.at(0).notices.at(0).text, testing::HasSubstr("ended early"));
+  // Another data set each time, as of self-play, and what is said to be one but cannot be.
+  EXPECT_FALSE(read_text(epochs(mllog(1000, "train_samples", "49000") + two + stop)).at(0).summary);
+  const auto tracked = mllog(9000, "tracked_stats", "{\"throughput\": 13000.5}");
+  EXPECT_EQ(read_text(epochs(two + tracked + stop)).at(0).summary->value, 13000.5);
+  EXPECT_FALSE(
+      read_text(epochs(two + stop, mllog(900, "submission_benchmark", "\"bert\""))).at(0).summary)
+      << "a plan";
+}
+
+TEST(MllogSamples, CountsBlocksOfEpochsHoweverTheirEndIsNamed) {
+  for (const int end : {4, 8, 7}) {
+    const auto runs = read_text(epochs(of_epoch(1000, "block_start", 0, ", \"epoch_count\": 4") +
+                                       of_epoch(9000, "block_stop", 0, ", \"epoch_count\": 4") +
+                                       of_epoch(9000, "block_start", 4, ", \"epoch_count\": 4") +
+                                       of_epoch(17000, "block_stop", end, ", \"epoch_count\": 4") +
+                                       evaluation(17500, 7) +
+                                       of_epoch(17500, "block_start", 8, ", \"epoch_count\": 4") +
+                                       mllog(21000, "run_stop", "null", kSuccess)));
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_EQ(runs[0].totals.sequences, 400000) << end;
+  }
+}
+
+TEST(MllogSamples, LeavesOutWhatIsTrackedOfTrainingBehindTheRun) {
+  const auto tracked = [](int time, const std::string& rate) {
+    return mllog(time, "tracked_stats", "{\"throughput\": " + rate + "}");
+  };
+  const std::string end = mllog(21000, "run_stop", "null", kSuccess);
+  auto runs = read_text(epochs(epoch(1000, 20000, 1) + tracked(20500, "2600") + end +
+                               of_epoch(21000, "epoch_start", 2) + tracked(31000, "2900")));
+  EXPECT_EQ(runs.at(0).summary->value, 2500);
+  runs = read_text(
+      epochs(epoch(1000, 20000, 1) + tracked(20500, "2600") + end + tracked(21001, "2500.5")));
+  EXPECT_EQ(runs.at(0).summary->value, 2500.5);
+}
+
+TEST(MllogSamples, TakesTheMiddleOfTheTrackedThroughputsWhereTheLastIsFarOff) {
+  const auto log = [](const std::string& last) {
+    std::string text = mllog(900, "submission_benchmark", "\"ssd\"") + mllog(1000, "run_start");
+    for (const std::string& rate : {std::string("2000"), std::string("2090"), last}) {
+      text += mllog(5000, "tracked_stats", "{\"throughput\": " + rate + "}");
+    }
+    return read_text(text + evaluation(9000, 3) + mllog(11000, "run_stop", "null", kSuccess)).at(0);
+  };
+  EXPECT_EQ(log("2050.5").summary->value, 2050.5);
+  EXPECT_EQ(log("285.5").summary->value, 2000);
+  EXPECT_THAT(log("285.5").notices.at(0).text, testing::HasSubstr("far from the others"));
+}
+
+TEST(MllogSamples, DividesTokensByTheSequenceLengthAndMultipliesSteps) {
+  const auto log = [](const std::string& evaluated, const std::string& behind) {
+    return read_text(mllog(900, "submission_benchmark", "\"gpt3\"") +
+                     mllog(900, "global_batch_size", "1000") +
+                     mllog(900, "max_sequence_length", "2048") + mllog(1000, "run_start") +
+                     mllog(9000, "eval_accuracy", "2.7", evaluated) + behind +
+                     mllog(11000, "run_stop", "null", kSuccess))
+        .at(0);
+  };
+  const std::string tokens = std::to_string(2048 * 16000);
+  const std::string evaluated = "\"epoch_num\": " + tokens;
+  EXPECT_EQ(log(evaluated, "").totals.sequences, 16000);
+  EXPECT_EQ(log(evaluated, mllog(9500, "train_samples", tokens)).summary->value, 1600);
+  EXPECT_THAT(log(evaluated, "").notices.at(1).text, testing::HasSubstr("count tokens"));
+  const auto counted = log("\"samples_count\": 16384", "");
+  EXPECT_EQ(counted.totals.sequences, 16384) << "a multiple of the length, and no tokens";
+  EXPECT_EQ(log("\"epoch_num\": 3, \"step_num\": 174", "").totals.sequences, 174000);
+}
+
+// Round 0.7's BERT of Google: blocks of steps; the evaluations count the blocks.
+TEST(MllogSamples, CountsTheStepsOfBertsBlocks) {
+  const auto log = [](const char* plan, const std::string& file) {
+    std::string text = mllog(900, "submission_benchmark", "\"bert\"") +
+                       mllog(900, "global_batch_size", "440") + mllog(900, "train_samples", plan) +
+                       mllog(1000, "run_start");
+    for (int i = 0; i < 6; ++i) {
+      text += of_epoch(1000 + 1000 * i, "block_start", 1137 * i, ", \"epoch_count\": 1137") +
+              of_epoch(1900 + 1000 * i, "block_stop", 1137 * i);
+    }
+    text += mllog(7500, "eval_accuracy", "0.7", "\"epoch_num\": 6, \"file\": \"" + file + "\"");
+    return read_text(text + mllog(11000, "run_stop", "null", kSuccess)).at(0);
+  };
+  EXPECT_EQ(log("3565320", "run.py").totals.sequences, 6 * 1137 * 440);
+  EXPECT_THAT(log("3565320", "run.py").notices.at(0).text, testing::HasSubstr("steps"));
+  EXPECT_FALSE(log("156811560", "run.py").summary) << "far from the plan";
+  EXPECT_FALSE(log("3565320", "composer/mlperf.py").summary);
+}
+
+}  // namespace
+}  // namespace bertbench
