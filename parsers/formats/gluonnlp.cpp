@@ -98,6 +98,7 @@ RunDraft& GluonnlpParser::put(Sample sample, IterationUnit unit, RateUnit rate, 
     sample.rate = kUnknown;
   }
   Facts& facts = draft.log.facts;
+  draft.own_facts = draft.own_facts || args_.divided;
   if (args_.all) facts.global_batch_size.set(*args_.all, FactSource::log);
   if (args_.world) facts.world_size.set(*args_.world, FactSource::log);
   auto& accumulation = facts.gradient_accumulation_steps;
@@ -124,13 +125,13 @@ void GluonnlpParser::see_begin_of_epoch(Sample& sample) {
     interval_.iterations = last_step_ < 0 ? 0 : both;
     return;
   }
-  if (std::abs(in_epoch_ - interval_.iterations) > 1) return;  // lines were left out
   // Time and samples are each what is nearer to the line before.
   const double more = static_cast<double>(both) / static_cast<double>(interval_.iterations);
   const double middle = (1 + more) / 2;
   if (!(sample.seconds < middle * interval_.seconds)) return;
   begins_epoch_ = true;
   sample.iterations = interval_.iterations;
+  if (std::abs(in_epoch_ - interval_.iterations) > 1) return;  // lines were left out
   if (sample.rate * sample.seconds > middle * interval_.rate * interval_.seconds) {
     sample.rate /= more;
   }

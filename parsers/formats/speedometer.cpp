@@ -32,17 +32,18 @@
 #include "parsers/text/argument_text.h"
 #include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
+#include "parsers/text/gluon_text.h"
 #include "parsers/text/speedometer_place.h"
 
 namespace bertbench {
 namespace {
 
-/// gluon-cv: "Total batch size is set to 200 on 8 GPUs".
-constexpr std::string_view kTotalBatch = "Total batch size is set to ";
+/// Behind the last validation of gluon-cv's R-CNN: "Total Training with validation: 1543.1 secs".
+constexpr std::string_view kTrained = "Total Training with validation: ";
 
 constexpr std::string_view kAnchors[] = {
-    " samples/sec", "kv_store=",         "kvstore=", "Time cost=", "-Speed ",
-    "num_epochs=",  "] Training cost: ", "] train=", kTotalBatch};
+    " samples/sec",      "kv_store=", "kvstore=",       "Time cost=",    "-Speed ", "num_epochs=",
+    "] Training cost: ", "] train=",  kGluonTotalBatch, "save_prefix='", kTrained};
 
 class SpeedometerParser final : public LineParser {
  public:
@@ -50,50 +51,35 @@ class SpeedometerParser final : public LineParser {
   void finish(RunBuilder& out) override;
 
  private:
-  [[nodiscard]] std::optional<SpeedometerPlace> place_of(const Line& line) const;
   bool see_global_step(const Line& line, RunBuilder& out);
   bool see_epoch(const Line& line, RunBuilder& out);
   bool see_epoch_end(Cursor& cursor, const Line& line, RunBuilder& out);
   void see_epoch_speed(std::int64_t epoch, double speed, const Line& line, RunBuilder& out);
-  void join_epoch(double speed, const Line& line, RunDraft& run);
+  void join_epoch(std::int64_t batches, double rate, double seconds, const Line& line,
+                  RunDraft& run);
   void see_arguments(const Line& line);
   void put(std::int64_t epoch, std::int64_t batch, std::int64_t batches, const Line& line,
            double rate, RunBuilder& out);
 
   std::int64_t epoch_ = -1, batch_ = 0, base_ = 0, interval_ = 0, step_ = -1;
-  /// How many workers' batches Speed counts, by the stamps; 0 if these do not tell of several.
-  [[nodiscard]] double workers_in_speed() const;
-
   double newest_s_ = kUnknown;  ///< stamp of the newest line
-  double timed_samples_ = 0, timed_batches_ = 0;
-  std::int64_t timed_lines_ = 0;
+  SpeedTimes times_;
   std::optional<double> batch_size_;                   ///< of the process
   std::optional<std::int64_t> total_batch_, devices_;  ///< of the process and all its devices
   std::int64_t per_epoch_ = 0;                         ///< batches, where lines tell them
   std::set<int> ranks_;
   std::optional<std::string> store_;
-  std::optional<double> epochs_;  ///< planned
-  bool last_batch_ = false;       ///< gluon-cv's detection scripts
-  bool epochs_only_ = false;
+  std::optional<std::int64_t> epochs_;  ///< planned
+  bool last_batch_ = false;             ///< gluon-cv's detection scripts
+  GluonDetection detection_;
+  SpeedJumps rcnn_;
+  bool epochs_only_ = false, joined_ = false;
   std::int64_t long_speed_ = 0;  ///< newest line of six digits without a learning rate
-  double costs_s_ = 0, cost_batches_ = 0;
+  GluonEpochCosts costs_;
+  double cifar_images_ = 0;                           ///< of an epoch
   double epochs_told_ = 0, epochs_per_sample_s_ = 0;  ///< that tell their own speed
   RunDraft* speeds_run_ = nullptr;                    ///< of epochs without other lines
 };
-
-// R names no epoch: "Batch [20] Speed: ".
-std::optional<SpeedometerPlace> SpeedometerParser::place_of(const Line& line) const {
-  Cursor cursor(line);
-  if (!cursor.literal("Batch [")) return speedometer_place(line);
-  const auto batch = cursor.integer();
-  if (!batch || *batch < 1 || *batch > 1'000'000'000'000 || !cursor.literal("] Speed: ")) {
-    return std::nullopt;
-  }
-  SpeedometerPlace out;
-  out.epoch = std::max<std::int64_t>(0, epoch_) + (epoch_ >= 0 && *batch <= batch_ ? 1 : 0);
-  out.batch = *batch;
-  return out;
-}
 
 // How many batches an epoch has is not printed: it is at least what was seen of it, and the speeds
 // of the lines stand on their own, so the counter may miss the tail of an epoch.
@@ -133,11 +119,7 @@ void SpeedometerParser::put(std::int64_t epoch, std::int64_t batch, std::int64_t
     if (stamp) sample.time_s = *stamp;
   }
   const double took = sample.time_s - std::exchange(newest_s_, sample.time_s);
-  if (since > 0 && took > 0) {
-    timed_samples_ += rate * took;
-    timed_batches_ += static_cast<double>(since);
-    ++timed_lines_;
-  }
+  times_.add(rate, since, took);
   sample.line = line.number;
   sample.rank = line.rank;
   std::optional<double> loss;
@@ -187,36 +169,42 @@ bool SpeedometerParser::see_epoch(const Line& line, RunBuilder& out) {
   sample.loss = number_after(line, " loss=");
   sample.line = line.number;
   sample.rank = line.rank;
-  RunDraft& draft = out.add(WorkKind::training, sample);
   // Its seconds are none of a step: a batch given by the user would make sequences of epochs.
+  if (cifar_images_ > 0) sample.rate = cifar_images_ / *seconds;
+  RunDraft& draft = out.add(WorkKind::training, sample);
   if (draft.count() == 1) {
     draft.log.notices.push_back(
         {line.number,
-         "the log tells times of whole epochs, validation included, and how many batches they have "
-         "it does not: no throughput can be had from it"});
+         cifar_images_ > 0
+             ? "an epoch is taken for the 50,000 images of CIFAR-10, as the model's "
+               "name says; its time holds the validation: the rate is no more"
+             : "the log tells times of whole epochs, validation included, and how many "
+               "batches they have it does not: no throughput can be had from it"});
   }
   draft.log.iteration_unit = IterationUnit::unknown;
-  draft.ended_well = epochs_ && static_cast<double>(*epoch) + 1 >= *epochs_;
+  if (cifar_images_ > 0) draft.log.rate_unit = RateUnit::sequences_per_second;
+  draft.ended_well = epochs_ && *epoch + 1 >= *epochs_;
   epochs_only_ = true;
   return true;
 }
 
-// Where batch and number of batches are told, the speed of an epoch is the time of all of them;
-// lines leave out those behind the last one, and begin with the start of the loaders.
-void SpeedometerParser::join_epoch(double speed, const Line& line, RunDraft& run) {
-  constexpr double kDigits = 50;  // it is cut to whole samples/s
-  if (!total_batch_ || speed < kDigits || last_batch_ || per_epoch_ <= batch_) return;
+// Where batch and number of batches are told, the time of an epoch is that of all of them; lines
+// leave out those behind the last one, and begin with the start of the loaders.
+void SpeedometerParser::join_epoch(std::int64_t batches, double rate, double seconds,
+                                   const Line& line, RunDraft& run) {
+  if (batches <= batch_) return;
+  joined_ = true;
   Sample end;
-  end.step = base_ + per_epoch_;
-  end.iterations = per_epoch_ - batch_;
+  end.step = base_ + batches;
+  end.iterations = batches - batch_;
   end.line = line.number;
   end.rank = line.rank;
   run.add(end);
   run.join_records_after(base_);
-  end.rate = speed;
-  end.seconds = static_cast<double>(*total_batch_ * per_epoch_) / speed;
+  end.rate = rate;
+  end.seconds = seconds;
   run.add(end);
-  batch_ = per_epoch_;
+  batch_ = batches;
 }
 
 // gluon-cv's own mean over the batches of an epoch. Where no batch has a line, the epochs are the
@@ -246,8 +234,14 @@ bool SpeedometerParser::see_epoch_end(Cursor& cursor, const Line& line, RunBuild
     RunDraft* run = out.open(WorkKind::training);
     const auto seconds = cursor.number();
     if (run == nullptr || !seconds || !(*seconds > 0) || *epoch != epoch_) return false;
-    costs_s_ += *seconds;
-    cost_batches_ += static_cast<double>(batch_ + 1);
+    costs_.add(*seconds, batch_ + 1, interval_);
+    if (detection_.samples && total_batch_ && *seconds < 1e9 && !rcnn_.any()) {
+      const auto samples = static_cast<double>(*detection_.samples);
+      const auto batches = std::llround(samples / static_cast<double>(*total_batch_));
+      if (batches <= batch_ + 1 + interval_)
+        join_epoch(batches, samples / *seconds, *seconds, line, *run);
+    }
+    run->ended_well = epochs_ && *epoch + 1 >= *epochs_;
     run->last_line = line.number;
     return true;
   }
@@ -256,14 +250,28 @@ bool SpeedometerParser::see_epoch_end(Cursor& cursor, const Line& line, RunBuild
   if (speed && cursor.literal(" samples/sec")) see_epoch_speed(*epoch, *speed, line, out);
   RunDraft* run = out.open(WorkKind::training);
   if (run == nullptr) return false;
-  if (speed && *epoch == epoch_ && run != speeds_run_) join_epoch(*speed, line, *run);
-  run->ended_well = epochs_ && static_cast<double>(*epoch) + 1 >= *epochs_;
+  constexpr double kDigits = 50;  // it is cut to whole samples/s
+  if (speed && *epoch == epoch_ && run != speeds_run_ && total_batch_ && *speed >= kDigits &&
+      !last_batch_) {
+    join_epoch(per_epoch_, *speed, static_cast<double>(*total_batch_ * per_epoch_) / *speed, line,
+               *run);
+  }
+  run->ended_well = epochs_ && *epoch + 1 >= *epochs_;
   run->last_line = line.number;
   return true;
 }
 
 void SpeedometerParser::see_arguments(const Line& line) {
-  if (const auto epochs = number_after(line, " num_epochs=")) epochs_ = *epochs;
+  if (const auto detection = gluon_detection(line)) {
+    detection_ = *detection;
+    total_batch_ = detection->batch;
+    devices_ = detection->devices;
+    epochs_ = detection->epochs;
+  }
+  if (has(line, "Namespace(")) cifar_images_ = gluon_cifar_images(line);
+  if (const auto epochs = number_after(line, " num_epochs=");
+      epochs && *epochs >= 1 && *epochs < 1e9)
+    epochs_ = static_cast<std::int64_t>(*epochs);
   if (const auto batch = number_after(line, " batch_size=")) batch_size_ = *batch;
   for (const std::string_view key : {"kv_store='", "kvstore='", "kv_store=", "kvstore="}) {
     Cursor cursor(line);
@@ -274,38 +282,34 @@ void SpeedometerParser::see_arguments(const Line& line) {
 
 bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
   see_arguments(line);
-  Cursor total(line);
-  if (total.skip_past(kTotalBatch)) {
-    total_batch_ = devices_ = std::nullopt;
-    const auto batch = total.integer();
-    const auto devices = total.literal(" on ") ? total.integer() : std::nullopt;
-    constexpr std::int64_t kMost = 1'000'000;
-    if (batch && *batch >= 1 && *batch <= kMost && devices && *devices <= kMost) {
-      total_batch_ = batch;
-      if (*devices >= 1) devices_ = devices;
-    }
+  if (const auto total = gluon_total_batch(line)) {
+    total_batch_ = total->batch;
+    devices_ = total->devices;
     return false;
   }
-  if (see_global_step(line, out) || see_epoch(line, out)) return true;
-  const auto place = place_of(line);
-  if (!place) {
-    // "Epoch[0] Time cost=50.885" ends an epoch.
-    Cursor cursor(line);
-    if (cursor.skip_past("[Epoch ")) return see_epoch_end(cursor, line, out);
-    if (!cursor.skip_past("Epoch[") || !cursor.integer() || !cursor.literal("] Time cost=")) {
-      return false;
-    }
+  const auto end = [&] {
     if (RunDraft* run = out.open(WorkKind::training)) {
       run->ended_well = true;
       run->last_line = line.number;
       return true;
     }
     return false;
+  };
+  if (has(line, kTrained)) return end();
+  if (see_global_step(line, out) || see_epoch(line, out)) return true;
+  const auto place = speedometer_place(line, epoch_, batch_);
+  if (!place) {
+    // "Epoch[0] Time cost=50.885" ends an epoch.
+    Cursor cursor(line);
+    if (cursor.skip_past("[Epoch ")) return see_epoch_end(cursor, line, out);
+    return cursor.skip_past("Epoch[") && cursor.integer() && cursor.literal("] Time cost=") &&
+           end();
   }
   const auto rate = number_after(line, "Speed:");
   if (!rate || !(*rate >= 0) || line.text.find(" samples/sec") == std::string_view::npos) {
     return false;
   }
+  if (has(line, "RPN_Conf=")) rcnn_.add(*rate);
   last_batch_ = last_batch_ || has(line, "][Batch ");
   const auto unit = line.text.find(" samples/sec");
   const bool digits = unit >= 7 && line.text[unit - 7] == '.';
@@ -317,24 +321,17 @@ bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
   return true;
 }
 
-double SpeedometerParser::workers_in_speed() const {
-  constexpr std::int64_t kEnough = 4;
-  constexpr double kNear = 0.03;
-  // The speed of single batches tells nothing beside the time of all.
-  const bool single = last_batch_ || long_speed_ > 0;
-  if (timed_lines_ < kEnough || !batch_size_ || ranks_.size() > 1 || single) return 0;
-  const double ratio = timed_samples_ / timed_batches_ / *batch_size_;
-  if (!(ratio > 1.5 && ratio < 1e6)) return 0;
-  const double whole = std::round(ratio);
-  return std::abs(ratio / whole - 1) < kNear ? whole : 0;
-}
-
 void SpeedometerParser::finish(RunBuilder& out) {
+  // Those of R-CNN tell of one batch until 2019, then of all of an interval and of all workers.
+  const bool rcnn = rcnn_.steady();
+  if (rcnn) last_batch_ = false;
   const bool distributed = store_ && (store_->starts_with("dist") || *store_ == "horovod");
-  const double workers = workers_in_speed();
+  // The speed of single batches tells nothing beside the time of all.
+  const bool single = last_batch_ || long_speed_ > 0 || ranks_.size() > 1;
+  const double workers = batch_size_ && !single ? times_.workers(*batch_size_) : 0;
   const bool of_job = distributed && workers > 0;
   const bool several = ranks_.size() > 1 || (distributed && !of_job);
-  const bool alone = store_ && !several;
+  const bool alone = (store_ || rcnn || detection_.devices) && !several;
   for (const auto& draft : out.drafts()) {
     if (draft->count() == 0 || epochs_only_) continue;
     if (total_batch_ && !several) {
@@ -350,12 +347,9 @@ void SpeedometerParser::finish(RunBuilder& out) {
     if (last_batch_) {
       draft->log.notices.push_back(
           {0,
-           fmt::format("most of gluon-cv's detection scripts print the Speed of the one batch in "
-                       "front of the line, not of all since the line before{}",
-                       costs_s_ > 0 ? fmt::format("; the epochs' own times tell about {:.3g} "
-                                                  "batches/s",
-                                                  cost_batches_ / costs_s_)
-                                    : std::string())});
+           "most of gluon-cv's detection scripts print the Speed of the one batch in front of "
+           "the line, not of all since the line before" +
+               (joined_ ? detection_.text() : costs_.text())});
     }
     if (long_speed_ > 0) {
       draft->log.notices.push_back(

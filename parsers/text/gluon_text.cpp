@@ -1,5 +1,8 @@
 #include "parsers/text/gluon_text.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <cmath>
 
 #include "parsers/core/text.h"
@@ -116,12 +119,98 @@ GluonArguments gluon_arguments(const Line& line) {
   out.all = count(" total_batch_size=");
   out.batch = count(" batch_size=");
   if (!out.batch) out.batch = count("(batch_size=");
+  // XLNet's scripts divide their batch among as many GPUs as "gpu=" says; elsewhere that is a GPU's
+  // number.
+  const auto gpus_used = has("='xlnet_") ? count(" gpu=") : std::nullopt;
+  if (gpus_used && out.batch) {
+    out.divided = true;
+    out.world = gpus_used;
+    if (out.accumulation) out.all = *out.batch * *out.accumulation;
+    if (*out.batch % *gpus_used == 0) {
+      out.batch = *out.batch / *gpus_used;
+    } else {
+      out.batch.reset();
+    }
+  }
   // gluon-cv's batch is of all its devices.
   if (has("ngpus=")) {
     out.world = count("ngpus=");
     out.batch.reset();
   }
   return out;
+}
+
+std::optional<GluonDetection> gluon_detection(const Line& line) {
+  const auto has = [&](std::string_view words) {
+    return find_text(line.text, words) != std::string_view::npos;
+  };
+  if (!has("Namespace(") || !has("save_prefix='")) return std::nullopt;
+  const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
+    auto value = number_after(line, fmt::format(" {}=", key));
+    if (!value) value = number_after(line, fmt::format("({}=", key));
+    if (!value || !(*value >= 1 && *value <= 1e9)) return std::nullopt;
+    return static_cast<std::int64_t>(*value);
+  };
+  GluonDetection out;
+  out.batch = count("batch_size");
+  if (out.batch > 1'000'000) out.batch.reset();
+  out.epochs = count("epochs");
+  out.samples = count("num_samples");
+  if (!out.samples) {  // trainval of 2007 and 2012; train2017's images that have objects
+    out.usual = true;
+    if (has("dataset='voc'")) out.samples = 16'551;
+    if (has("dataset='coco'")) out.samples = 117'266;
+  }
+  Cursor gpus(line);
+  if (!has("horovod=True") && gpus.skip_past(" gpus='")) {
+    if (const auto list = gpus.until("'")) {
+      out.devices = static_cast<std::int64_t>(split(*list, ',').size());
+    }
+  }
+  return out;
+}
+
+std::string GluonDetection::text() const {
+  if (!samples) return {};
+  return fmt::format(": where an epoch tells its time, that is taken, for {} images{}", *samples,
+                     usual ? " as the dataset's name has it" : "");
+}
+
+void GluonEpochCosts::add(double seconds, std::int64_t batches, std::int64_t interval) {
+  if (!(seconds > 0 && seconds < 1e9)) return;
+  seconds_ += seconds;
+  least_ += static_cast<double>(batches);
+  most_ += static_cast<double>(batches + std::max<std::int64_t>(0, interval - 1));
+}
+
+std::string GluonEpochCosts::text() const {
+  if (!(seconds_ > 0)) return {};
+  return fmt::format("; the epochs' own times tell {:.3g} to {:.3g} batches/s", least_ / seconds_,
+                     most_ / seconds_);
+}
+
+std::optional<GluonTotalBatch> gluon_total_batch(const Line& line) {
+  constexpr std::int64_t kMost = 1'000'000;
+  Cursor cursor(line);
+  if (!cursor.skip_past(kGluonTotalBatch)) return std::nullopt;
+  GluonTotalBatch out;
+  const auto batch = cursor.integer();
+  const auto devices = cursor.literal(" on ") ? cursor.integer() : std::nullopt;
+  if (batch && *batch >= 1 && *batch <= kMost && devices && *devices <= kMost) {
+    out.batch = batch;
+    if (*devices >= 1) out.devices = devices;
+  }
+  return out;
+}
+
+double gluon_cifar_images(const Line& line) {
+  constexpr double kImages = 50'000;
+  if (find_text(line.text, "model='cifar_") == std::string_view::npos) return 0;
+  const auto each = number_after(line, {"(batch_size=", " batch_size="});
+  const auto gpus = number_after(line, " num_gpus=");
+  if (!each || !gpus || !(*each >= 1 && *gpus >= 0)) return 0;
+  const double batch = *each * std::max(1.0, *gpus);
+  return batch <= kImages ? std::floor(kImages / batch) * batch : 0;
 }
 
 }  // namespace bertbench

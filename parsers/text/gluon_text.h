@@ -1,8 +1,10 @@
-// What stands in the lines of gluon-nlp's scripts; parsers/formats/gluonnlp.cpp makes runs of them.
+// What stands in the lines of gluon-nlp's and gluon-cv's scripts; parsers/formats/gluonnlp.cpp and
+// speedometer.cpp make runs of them.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "parsers/core/record.h"
@@ -62,9 +64,47 @@ struct GluonArguments {
   std::optional<std::int64_t> all;  ///< "total_batch_size": of an optimizer step of all workers
   bool one_worker = false;          ///< horovod, BytePS: rates are of the worker that prints
   bool length = false;              ///< the sequences' length is told
+  bool divided = false;             ///< "batch_size" is that of all GPUs of the process
   /// Whether tokens/s would become a wrong number of sequences/s.
   [[nodiscard]] bool no_tokens() const { return one_worker || length; }
 };
 [[nodiscard]] GluonArguments gluon_arguments(const Line& line);
+
+/// gluon-cv's detection scripts (SSD, YOLO, CenterNet, Faster and Mask R-CNN), which
+/// parsers/formats/speedometer.cpp reads:
+///   Namespace(batch_size=64, ..., gpus='0,1', num_samples=16551, save_prefix='yolo3_voc', ...)
+struct GluonDetection {
+  std::optional<std::int64_t> batch;    ///< of all devices, with horovod of all workers
+  std::optional<std::int64_t> devices;  ///< unknown with horovod
+  std::optional<std::int64_t> epochs;
+  std::optional<std::int64_t> samples;  ///< of an epoch
+  bool usual = false;                   ///< samples are those the dataset's name stands for
+  /// What a notice adds where the time of whole epochs is taken.
+  [[nodiscard]] std::string text() const;
+};
+[[nodiscard]] std::optional<GluonDetection> gluon_detection(const Line& line);
+
+/// "Training cost: 50.8" of epochs whose last batches have no line.
+class GluonEpochCosts {
+ public:
+  /// `batches` were seen of the epoch, the next line would have told of `interval` more.
+  void add(double seconds, std::int64_t batches, std::int64_t interval);
+  /// "; the epochs' own times tell 1.5 to 1.8 batches/s"; nothing without epochs.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  double seconds_ = 0, least_ = 0, most_ = 0;
+};
+
+/// "Total batch size is set to 200 on 8 GPUs" of gluon-cv.
+inline constexpr std::string_view kGluonTotalBatch = "Total batch size is set to ";
+struct GluonTotalBatch {
+  std::optional<std::int64_t> batch, devices;
+};
+[[nodiscard]] std::optional<GluonTotalBatch> gluon_total_batch(const Line& line);
+
+/// Of an epoch of gluon-cv's scripts for CIFAR-10, which leave out the batch that is not full; 0 of
+/// other "Namespace(...)".
+[[nodiscard]] double gluon_cifar_images(const Line& line);
 
 }  // namespace bertbench

@@ -1,5 +1,8 @@
 #include "parsers/text/speedometer_place.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "parsers/text/cursor.h"
 
 namespace bertbench {
@@ -22,10 +25,25 @@ bool read_batch(Cursor& cursor, SpeedometerPlace& out) {
   return true;
 }
 
+/// Of R, behind "Batch [".
+std::optional<SpeedometerPlace> place_without_epoch(Cursor& cursor, std::int64_t epoch,
+                                                    std::int64_t newest) {
+  const auto batch = cursor.integer();
+  if (!batch || *batch < 1 || *batch > kMostBatches || !cursor.literal("] Speed: ")) {
+    return std::nullopt;
+  }
+  SpeedometerPlace out;
+  out.epoch = std::max<std::int64_t>(0, epoch) + (epoch >= 0 && *batch <= newest ? 1 : 0);
+  out.batch = *batch;
+  return out;
+}
+
 }  // namespace
 
-std::optional<SpeedometerPlace> speedometer_place(const Line& line) {
+std::optional<SpeedometerPlace> speedometer_place(const Line& line, std::int64_t newest_epoch,
+                                                  std::int64_t newest_batch) {
   Cursor cursor(line);
+  if (cursor.literal("Batch [")) return place_without_epoch(cursor, newest_epoch, newest_batch);
   const bool gluon = cursor.skip_past("[Epoch ");
   if (!gluon && !cursor.skip_past("Epoch[") && !cursor.skip_past("Iter[")) return std::nullopt;
   const auto epoch = cursor.integer();
@@ -41,5 +59,34 @@ std::optional<SpeedometerPlace> speedometer_place(const Line& line) {
   if (!read_batch(cursor, out)) return std::nullopt;
   return out;
 }
+
+void SpeedTimes::add(double speed, std::int64_t batches, double seconds) {
+  if (batches < 1 || !(seconds > 0)) return;
+  samples_ += speed * seconds;
+  batches_ += static_cast<double>(batches);
+  ++lines_;
+}
+
+double SpeedTimes::workers(double batch_size) const {
+  constexpr std::int64_t kEnough = 4;
+  constexpr double kNear = 0.03;
+  if (lines_ < kEnough) return 0;
+  const double ratio = samples_ / batches_ / batch_size;
+  if (!(ratio > 1.5 && ratio < 1e6)) return 0;
+  const double whole = std::round(ratio);
+  return std::abs(ratio / whole - 1) < kNear ? whole : 0;
+}
+
+void SpeedJumps::add(double speed) {
+  constexpr double kJump = 1.3;
+  if (!(speed > 0)) return;
+  if (newest_ > 0) {
+    ++lines_;
+    if (std::max(speed, newest_) > kJump * std::min(speed, newest_)) ++jumps_;
+  }
+  newest_ = speed;
+}
+
+bool SpeedJumps::steady() const { return lines_ > 0 && jumps_ * 8 <= lines_; }
 
 }  // namespace bertbench

@@ -133,6 +133,20 @@ TEST(Gluonnlp, TakesTheSamplesOfTheEpochBeforeOffTheFirstRate) {
   EXPECT_EQ(through[0].records.at(2).iterations, 90);
 }
 
+// The time of a line is that of its own 50 batches, however many are missing in front of it.
+TEST(Gluonnlp, CountsAnIntervalWhereLinesWereLeftOut) {
+  const auto line = [](const std::string& batch) {
+    return "INFO:gluonnlp:06:10:43 Epoch: 0, Batch: " + batch +
+           "/940, Loss=1.4, lr=0.0000020 Time cost=40.0 Thoughput=15.00 samples/s\n";
+  };
+  const auto runs = read_text(line("49") + line("99") + line("849") + line("899"));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  EXPECT_EQ(runs[0].records[2].step, 850);
+  EXPECT_EQ(runs[0].records[2].iterations, 50);
+  EXPECT_EQ(runs[0].records[2].printed_rate, 15);
+}
+
 TEST(Gluonnlp, ReadsSquadWithoutEpochs) {
   const std::string head = "INFO:gluonnlp:11:22:";
   const std::string tail = "/7387, Loss=4.1048, lr=0.0000065 Thoughput=45.02 samples/s\n";
@@ -269,6 +283,30 @@ TEST(Gluonnlp, TheLastOfThePlannedEpochsEndsTheRun) {
     EXPECT_EQ(read_text(log(stamp, 2)).at(0).outcome.status, Status::completed) << stamp;
     EXPECT_EQ(read_text(log(stamp, 1)).at(0).outcome.status, Status::truncated) << stamp;
   }
+}
+
+TEST(Gluonnlp, XlnetDividesItsBatchAmongItsGpus) {
+  const std::string lines =
+      " - root - INFO - [Epoch 1 Batch 10/40] loss=0.5, lr=0.0000294, metrics:accuracy:0.5\n";
+  const auto log = [&](const std::string& batch, const std::string& gpus) {
+    return read_text(
+               "2019-10-01 02:00:00,000 - root - INFO - Namespace(accumulate=None, batch_size=" +
+               batch + ", cpu=None, epochs=3, gpu=" + gpus +
+               ", max_len=128, model_name='xlnet_cased_l12_h768_a12', task_name='RTE')\n"
+               "2019-10-01 02:00:10,000" +
+               lines)
+        .at(0)
+        .facts;
+  };
+  Facts facts = log("32", "4");
+  EXPECT_EQ(facts.micro_batch_size.value, 8);
+  EXPECT_EQ(facts.global_batch_size.value, 32);
+  EXPECT_EQ(facts.world_size.value, 4);
+  EXPECT_EQ(facts.gradient_accumulation_steps.value, 1);
+  facts = log("30", "4");
+  EXPECT_FALSE(facts.micro_batch_size.known());
+  EXPECT_EQ(facts.global_batch_size.value, 30);
+  EXPECT_EQ(log("32", "None").micro_batch_size.value, 32);
 }
 
 // The time of the first line is that of 300 batches, not of all 3900 that its counter tells.

@@ -143,7 +143,64 @@ TEST(Speedometer, TellsThatGluonCvTimesOneBatch) {
       "[Epoch 7] Training cost: 500.0, ObjLoss=5.5, ClassLoss=1.25\n");
   ASSERT_EQ(runs.size(), 1u);
   ASSERT_FALSE(runs[0].notices.empty());
-  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("0.4 batches/s"));
+  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("0.4 to 0.598 batches/s"));
+}
+
+// 1000 images in batches of 10: 100 batches, of which the lines leave out the last ten.
+TEST(Speedometer, TakesTheEpochsOfGluonCvsDetection) {
+  const auto log = [](const std::string& arguments) {
+    std::string text = "INFO:root:Namespace(" + arguments +
+                       ", epochs=2, gpus='0,1', save_prefix='yolo3_mobilenet1.0_voc', seed=1)\n";
+    for (const std::string epoch : {"0", "1"}) {
+      for (const std::string batch : {"29", "59", "89"}) {
+        text += "[Epoch " + epoch + "][Batch " + batch + "], Speed: 175.5 samples/sec, Loss=5.5\n";
+      }
+      text += "[Epoch " + epoch + "] Training cost: 12.5, Loss=5.5\n";
+    }
+    return read_text(text);
+  };
+  const auto told = log("batch_size=10, dataset='voc', num_samples=1000");
+  ASSERT_EQ(told.size(), 1u);
+  ASSERT_EQ(told[0].records.size(), 2u);
+  EXPECT_EQ(told[0].records[1].step, 200);
+  EXPECT_EQ(told[0].records[1].iterations, 100);
+  EXPECT_EQ(told[0].records[1].printed_rate, 80);
+  EXPECT_EQ(told[0].records[1].seconds, 12.5);
+  EXPECT_EQ(told[0].facts.world(), 2);
+  EXPECT_EQ(told[0].facts.sequences_per_optimizer_step(), 10);
+  EXPECT_EQ(told[0].outcome.status, Status::completed) << "two epochs were planned";
+  ASSERT_EQ(told[0].notices.size(), 1u);
+  EXPECT_THAT(told[0].notices[0].text, testing::HasSubstr("for 1000 images"));
+  // 16551 images are 100 batches of 165, and would be 1655 of 10, which the lines contradict.
+  const auto named = log("batch_size=165, dataset='voc', num_samples=-1");
+  ASSERT_EQ(named.size(), 1u);
+  ASSERT_EQ(named[0].records.size(), 2u);
+  EXPECT_NEAR(named[0].records[0].printed_rate, 16551 / 12.5, 1e-9);
+  EXPECT_THAT(named[0].notices.at(0).text, testing::HasSubstr("as the dataset's name has it"));
+  const auto other = log("batch_size=10, dataset='voc', num_samples=-1");
+  ASSERT_EQ(other.size(), 1u);
+  EXPECT_EQ(other[0].records.size(), 6u);
+  EXPECT_THAT(other[0].notices.at(0).text, testing::HasSubstr("7.2 to 9.52 batches/s"));
+}
+
+// R-CNN's scripts tell of one batch in old releases, of an interval in newer ones.
+TEST(Speedometer, TellsTheReleasesOfGluonCvsRcnnByTheirJumps) {
+  const auto log = [](const std::string& other, const std::string& end) {
+    std::string text;
+    for (int i = 1; i <= 6; ++i) {
+      text += "INFO:root:[Epoch 3][Batch " + std::to_string(100 * i - 1) +
+              "], Speed: " + (i % 2 == 0 ? other : "9.125") + " samples/sec, RPN_Conf=0.25\n";
+    }
+    return read_text(text + end);
+  };
+  const auto steady = log("9.25", "INFO:root:Total Training with validation: 1543.5 secs\n");
+  ASSERT_EQ(steady.size(), 1u);
+  EXPECT_TRUE(steady[0].notices.empty());
+  EXPECT_EQ(steady[0].outcome.status, Status::completed);
+  const auto jumping = log("2.5", "[Epoch 3] Training cost: 100.0, RPN_Conf=0.25\n");
+  ASSERT_EQ(jumping.size(), 1u);
+  EXPECT_EQ(jumping[0].outcome.status, Status::truncated);
+  EXPECT_THAT(jumping[0].notices.at(0).text, testing::HasSubstr("6 to 6.99 batches/s"));
 }
 
 TEST(Speedometer, ReadsTheEpochsOfGluonCvOnCifar) {
@@ -166,6 +223,13 @@ TEST(Speedometer, ReadsTheEpochsOfGluonCvOnCifar) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].outcome.status, Status::nan);
   EXPECT_EQ(runs[0].outcome.step, 2);
+  runs = read_text(
+      "INFO:root:Namespace(batch_size=64, model='cifar_resnet20_v1', num_epochs=3, num_gpus=2)\n" +
+      epoch("0", "1.5", "16.0"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.at(0).printed_rate, 49920 / 16.0) << "without the rest of 80 images";
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("CIFAR-10"));
 }
 
 TEST(Speedometer, SaysThatGluonsExamplePrintsTheSpeedOfOneBatch) {

@@ -149,7 +149,8 @@ const Said kSaid[] = {
      "optimizer=adam"},
     {"mxnet/gluonnlp_transformer_ende.log", "framework=mxnet; world=4; optimizer=adam"},
     {"mxnet/gluonnlp_xlnet_sst.log",
-     "framework=mxnet; sequence_length=128; micro_batch=32; accumulation=1"},
+     "framework=mxnet; sequence_length=128; micro_batch=4; accumulation=1; world=8; "
+     "global_batch=32"},
     {"nanogpt/bob_llama_stopiteration.log", ""},
     {"nanogpt/llmc_main.log", ""},
     {"nanogpt/modded_adamw.log", ""},
