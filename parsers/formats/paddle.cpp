@@ -13,6 +13,7 @@
 //   [train][1] progress: 1/1 step: 100, time: 6.095, speed: 16.406 steps/s                 (Knover)
 //   [date] [   TRAIN] - step 10 / 231: loss=0.82945 f1=0.37425 [step/sec: 4.88]         (PaddleHub)
 //   [date] [   TRAIN] - Epoch=1/3, Step=10/77 loss=0.8 lr=0.000050 step/sec=6.19 | ETA 00:03:46
+//   date - INFO - Epoch: 0, using time 345.59 second, ips 15914.49 example/sec.       (PaddleRec)
 //
 // ips is avg_samples / avg_batch_cost of ONE card. A step is the job's all the same: the printed
 // rate is kept as steps/s, so that the sequences of the whole job follow from micro batch and
@@ -24,6 +25,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "parsers/core/text.h"
 #include "parsers/format.h"
@@ -47,7 +49,8 @@ constexpr std::string_view kAnchors[] = {"avg_batch_cost:",
                                          " steps/s",
                                          "[step/sec: ",
                                          " step/sec=",
-                                         "] Local processes completed."};
+                                         "] Local processes completed.",
+                                         "] trainers: "};
 
 class PaddleParser final : public LineParser {
  public:
@@ -59,6 +62,7 @@ class PaddleParser final : public LineParser {
   bool see_global_step(std::int64_t step, const Line& line, RunBuilder& out);
   bool see_epoch_batch(Cursor& cursor, const Line& line, RunBuilder& out);
   bool see_speed(const Line& line, RunBuilder& out);
+  bool see_epoch(const Line& line, RunBuilder& out);
   void see_batch(double ips, double speed, RunLog& run);
   void see_launch(const Line& line);
   RunDraft& put(Sample sample, RunBuilder& out);
@@ -74,6 +78,8 @@ class PaddleParser final : public LineParser {
   std::map<const RunDraft*, Words> words_of_;  ///< those that ips counts
   double told_ = 0, taken_ = 0;  ///< samples of all lines: as told, and by the micro batch
   std::int64_t last_step_ = -1, epoch_ = -1, base_ = 0;
+  std::optional<std::int64_t> trainers_;
+  std::int64_t example_epoch_ = -1;
   FirstRank ranks_;
   bool per_card_ = false, words_ = false, ernie_ = false, rough_ = false;
   bool launched_well_ = false;
@@ -248,10 +254,55 @@ bool PaddleParser::see_speed(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// The end of an epoch of PaddleRec on parameter servers: its ips is that of all threads of the
+// trainer that prints it, where the lines of batches are of one thread.
+bool PaddleParser::see_epoch(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("Epoch: ")) return false;
+  const auto epoch = cursor.integer();
+  if (!epoch || *epoch < 0 || *epoch > 1'000'000'000) return false;
+  if (example_epoch_ >= 0 && cursor.literal(", Batch: ") &&
+      out.open(WorkKind::training) != nullptr) {
+    out.open(WorkKind::training)->ended_well = false;
+  }
+  if (!cursor.literal(", using time ")) return false;
+  const auto seconds = cursor.number();
+  const auto ips = number_after(line, " second, ips ");
+  const bool words = has(line, "word/sec");
+  if (!words && !(has(line, " example/sec") && ips && *ips > 0 && *ips < 1e12)) return false;
+  const bool first = example_epoch_ < 0;
+  if (!words && *epoch <= std::exchange(example_epoch_, *epoch)) out.close(WorkKind::training);
+  RunDraft& draft = out.run(WorkKind::training, line.number);
+  draft.ended_well = true;
+  draft.last_line = line.number;
+  if (words) {
+    see_words(line, ips, seconds.value_or(kUnknown), draft);
+    return true;
+  }
+  Sample sample;
+  sample.step = *epoch + 1;
+  sample.iterations = 1;
+  if (trainers_) sample.rate = *ips * static_cast<double>(*trainers_);
+  sample.line = line.number;
+  sample.rank = line.rank;
+  draft.add(sample);
+  draft.log.rate_unit = RateUnit::sequences_per_second;
+  if (first) {
+    std::string text = fmt::format("ips is of one trainer, {:.6g} in this epoch, ", *ips);
+    text += trainers_ ? fmt::format("and is taken {} times, for all of them", *trainers_)
+                      : "and how many there are is not told: no rate of the job is taken from it";
+    draft.log.notices.push_back({line.number, text});
+  }
+  return true;
+}
+
 // The command line stands in front of the log or, with `set -x` behind `tee`, after it.
 void PaddleParser::see_launch(const Line& line) {
   if (const auto merge = number_after(line, "gradient_merge_steps=")) {
     if (*merge >= 1 && *merge < 1e9) merge_ = static_cast<std::int64_t>(*merge);
+  }
+  if (const auto trainers = number_after(line, "] trainers: ")) {
+    if (*trainers >= 1 && *trainers < 1e6) trainers_ = static_cast<std::int64_t>(*trainers);
   }
   if (const auto steps = argument(line.text, "max_steps")) max_steps_ = count(*steps);
   if (find_text(line.text, "run_pretrain.py") == std::string_view::npos) return;
@@ -274,15 +325,7 @@ void PaddleParser::see_launch(const Line& line) {
 
 bool PaddleParser::parse(const Line& line, RunBuilder& out) {
   if (see_step(line, out) || see_speed(line, out)) return true;
-  if (find_text(line.text, ", using time ") != std::string_view::npos &&
-      find_text(line.text, "word/sec") != std::string_view::npos) {
-    RunDraft& draft = out.run(WorkKind::training, line.number);
-    draft.ended_well = true;
-    draft.last_line = line.number;
-    see_words(line, number_after(line, " ips "),
-              number_after(line, ", using time ").value_or(kUnknown), draft);
-    return true;
-  }
+  if (see_epoch(line, out)) return true;
   // The launcher's word, on the other stream: the last steps may stand behind it.
   if (find_text(line.text, "] Local processes completed.") != std::string_view::npos) {
     launched_well_ = true;

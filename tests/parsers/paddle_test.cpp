@@ -199,6 +199,34 @@ TEST(Paddle, TakesTheWordOfTheLauncherThatAllWentWell) {
   EXPECT_EQ(runs[0].outcome.status, Status::truncated);
 }
 
+// PaddleRec on parameter servers: the lines of batches are of one thread, those of epochs of one
+// trainer.
+TEST(Paddle, TakesTheEpochsOfPaddleRecTimesItsTrainers) {
+  const std::string trainers = "I0222 09:10:47.360702 10131 communicator.h:205] trainers: 8\n";
+  const std::string batch =
+      "2021-02-22 09:13:22,124 - INFO - Epoch: 0, Batch: 100, auc: [0.66], cost: [0.52],  "
+      "avg_batch_cost: 1.00782 sec, avg_samples: 1000.00000, ips: 992.24492 example/sec\n";
+  const auto epoch = [](const std::string& n) {
+    return "2021-02-22 09:17:26,930 - INFO - Epoch: " + n +
+           ", using time 340.5 second, ips 15500.5 example/sec.\n";
+  };
+  auto runs = read_text(trainers + batch + epoch("0") + batch + epoch("1"));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].printed_rate, 124004);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(runs[0].iteration_unit, IterationUnit::unknown);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  ASSERT_EQ(runs[0].notices.size(), 1u);
+  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("8 times"));
+  runs = read_text(batch + epoch("0") + batch);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_TRUE(std::isnan(runs[0].records.at(0).printed_rate)) << "of how many trainers?";
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("15500.5"));
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated) << "another epoch began";
+  EXPECT_EQ(read_text(trainers + epoch("0") + epoch("1") + epoch("0")).size(), 2u);
+}
+
 TEST(Paddle, ReadsKnover) {
   const auto runs = read_text(
       "[train][1] progress: 1/1 step: 100, time: 8.000, speed: 12.500 steps/s\n"
