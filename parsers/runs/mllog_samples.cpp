@@ -82,7 +82,8 @@ void MllogSamples::see_epoch(const std::string& key, const nlohmann::json& metad
   const auto many = block ? number(metadata, "epoch_count").value_or(1) : 1.0;
   constexpr double kMost = 1e5;  // what counts further are samples
   const auto fits = [](double n) { return n >= 0 && n < kMost && is_whole(n); };
-  if (!named || !fits(*named) || !fits(many)) return;
+  if (!named || !fits(*named) || !fits(many) || many < 1) return;
+  if (!std::isfinite(time_ms)) return;  // nor could times be put in order
   if (key.ends_with("start")) {
     epochs.begin(*named, many, time_ms);
   } else {
