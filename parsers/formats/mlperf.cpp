@@ -35,6 +35,7 @@
 #include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "parsers/runs/mllog_samples.h"
+#include "parsers/runs/ncf_epochs.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/scan/byte_search.h"
 #include "parsers/text/cursor.h"
@@ -62,6 +63,7 @@ class MlperfParser final : public LineParser {
  private:
   void see(const std::string& key, const Json& json, const Line& line, RunBuilder& out);
   void see_setting(const std::string& key, const Json& value, const Line& line);
+  void see_ncf(const std::string& key, const Json& value, double time_ms, const Line& line);
   void start(double time_ms, const Line& line, RunBuilder& out);
   /// Whether a statement of this key would be left out at this place, whatever it says.
   [[nodiscard]] bool passes_over(std::string_view key) const;
@@ -74,7 +76,8 @@ class MlperfParser final : public LineParser {
   void tell_facts(RunDraft& draft) const;
 
   MllogSetting setting_;
-  MllogSamples samples_;         ///< of the newest run
+  MllogSamples samples_;  ///< of the newest run
+  NcfEpochs ncf_;
   RunDraft* draft_ = nullptr;    ///< between run_start and run_stop
   RunDraft* stopped_ = nullptr;  ///< a last statement may follow run_stop
   double start_ms_ = kUnknown;
@@ -180,6 +183,7 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
   const Json& value = of("value");
   const Json& metadata = of("metadata");
   const double time_ms = number(json, "time_ms").value_or(kUnknown);
+  if (setting_.old && setting_.benchmark == "ncf") see_ncf(key, value, time_ms, line);
   if (passes_over(key)) return;
   if (key == "run_start") {
     start(time_ms, line, out);
@@ -199,6 +203,22 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
   } else {
     see_setting(key, value, line);
   }
+}
+
+void MlperfParser::see_ncf(const std::string& key, const Json& value, double time_ms,
+                           const Line& line) {
+  auto sample = ncf_.see(key, number(value), time_ms);
+  if (!sample || draft_ == nullptr) return;
+  if (draft_->count() == 0) {
+    draft_->log.notices.push_back(
+        {line.number,
+         "a record is an epoch of NCF, from train_epoch to eval_start: its samples are input_size "
+         "times 1 + input_hp_num_neg"});
+  }
+  sample->line = line.number;
+  draft_->log.iteration_unit = IterationUnit::unknown;
+  draft_->log.rate_unit = RateUnit::sequences_per_second;
+  draft_->add(*sample);
 }
 
 void MlperfParser::see_setting(const std::string& key, const Json& value, const Line& line) {

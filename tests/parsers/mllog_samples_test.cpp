@@ -134,5 +134,30 @@ TEST(MllogSamples, CountsTheStepsOfBertsBlocks) {
   EXPECT_FALSE(log("3565320", "composer/mlperf.py").summary);
 }
 
+TEST(MllogSamples, ReadsTheEpochsOfNcf) {
+  const auto said = [](const char* time, const std::string& what) {
+    return "\n:::MLPv0.5.0 ncf 15417318" + std::string(time) + " (ncf.py:1) " + what + "\n";
+  };
+  const auto log = [&](const std::string& negatives) {
+    std::string text = said("58.9", "run_start") + said("60.5", "input_size: 2000000") +
+                       said("61.6", "input_batch_size: 1000");
+    for (int i = 0; i < 3; ++i) {
+      text +=
+          said((std::to_string(62 + 2 * i) + ".25").c_str(), "train_epoch: " + std::to_string(i)) +
+          negatives + "  5%|1         | 5/95 [00:00<00:00, 94.65it/s]\r" +
+          said((std::to_string(63 + 2 * i) + ".25").c_str(), "eval_start");
+    }
+    return read_text(text + said("70.5", "run_stop: {\"success\": true}")).at(0);
+  };
+  const auto run = log(said("62.3", "input_hp_num_neg: 4"));
+  EXPECT_EQ(run.format, "mlperf");
+  ASSERT_EQ(run.records.size(), 3u);
+  EXPECT_NEAR(run.records[2].printed_rate, 1e7, 1);
+  EXPECT_EQ(run.records[2].step, 3);
+  EXPECT_EQ(run.outcome.status, Status::completed);
+  EXPECT_THAT(run.notices.at(0).text, testing::HasSubstr("an epoch of NCF"));
+  EXPECT_TRUE(log("").records.empty());
+}
+
 }  // namespace
 }  // namespace bertbench
