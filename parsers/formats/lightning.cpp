@@ -77,6 +77,45 @@ std::optional<Columns> read_header(std::string_view text) {
   return ours ? std::optional(out) : std::nullopt;
 }
 
+/// "Epoch 2/2  ━━━━━ 40/40 0:00:02 • 0:00:00 16.82it/s v_num: 0.000 train_loss: 1.1"
+struct RichBar {
+  std::int64_t epoch = 0, last_epoch = 0;  ///< the latter -2 where no end is set
+  std::int64_t done = 0, total = 0;
+  double elapsed_s = 0, rate = kUnknown;
+};
+
+std::optional<RichBar> read_rich_bar(const Line& line) {
+  const auto bullet = line.text.find(" • ");
+  const auto epoch_at = line.text.find("Epoch ");
+  if (epoch_at == std::string_view::npos || epoch_at > bullet) return std::nullopt;
+  Cursor cursor(line);
+  cursor.move_to(epoch_at + 6);
+  const auto epoch = cursor.integer();
+  if (!epoch || *epoch < 0 || *epoch > 100'000'000 || !cursor.literal("/")) return std::nullopt;
+  const auto last = cursor.integer();
+  const auto slash = line.text.rfind('/', bullet);
+  if (!last || slash == std::string_view::npos || slash < cursor.at()) return std::nullopt;
+  std::size_t begin = slash;
+  while (begin > 0 && is_digit(line.text[begin - 1])) --begin;
+  cursor.move_to(begin);
+  const auto done = cursor.integer();
+  if (!done || !cursor.literal("/")) return std::nullopt;
+  const auto total = cursor.integer();
+  cursor.blanks();
+  const auto elapsed = cursor.duration();
+  if (!total || *done < 0 || *total < *done || *total > 1'000'000'000 || !elapsed) {
+    return std::nullopt;
+  }
+  const auto unit = line.text.find("it/s", bullet);
+  if (unit == std::string_view::npos) return std::nullopt;
+  std::size_t digits = unit;
+  while (digits > 0 && (is_digit(line.text[digits - 1]) || line.text[digits - 1] == '.')) --digits;
+  RichBar out{*epoch, *last, *done, *total, *elapsed, kUnknown};
+  const auto rate = to_double(line.text.substr(digits, unit - digits));
+  if (rate && *rate > 0) out.rate = *rate;
+  return out;
+}
+
 class LightningParser final : public TableParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -87,6 +126,7 @@ class LightningParser final : public TableParser {
   bool see_row(const Line& line, RunBuilder& out);
   void see_epoch(std::int64_t step, double seconds, bool from_start, RunDraft& draft,
                  const Line& line);
+  void see_batch(double samples, double batches, double steps, Facts& facts) const;
   bool see_bar(const Line& line, RunBuilder& out);
   bool see_nemo(const Line& line, RunBuilder& out);
 
@@ -149,21 +189,26 @@ bool LightningParser::see_row(const Line& line, RunBuilder& out) {
       sample.rate = *rate;
       draft.log.rate_unit = RateUnit::sequences_per_second;
     }
-    const auto samples = cell(columns_->samples);
-    if (samples && *batches >= 1 && *batches < kMost && *samples >= *batches &&
-        *samples < 1e9 * *batches && std::fmod(*samples, *batches) == 0) {
-      Facts& facts = draft.log.facts;
-      facts.micro_batch_size.set(static_cast<std::int64_t>(*samples / *batches), FactSource::log);
-      if (columns_->job_rate == Columns::kNone) facts.world_size.set(1, FactSource::log);
-      // Batches per optimizer step: only a ratio that comes out whole counts.
-      const double ratio = *batches / (*step + 1);
-      if (ratio >= 1 && ratio == std::floor(ratio) && ratio < 1e6) {
-        facts.gradient_accumulation_steps.set(static_cast<std::int64_t>(ratio), FactSource::log);
-      }
+    if (const auto samples = cell(columns_->samples)) {
+      see_batch(*samples, *batches, *step + 1, draft.log.facts);
     }
   }
   draft.add(sample);
   return true;
+}
+
+// Only a batch that comes out whole counts, and so do the batches of an optimizer step.
+void LightningParser::see_batch(double samples, double batches, double steps, Facts& facts) const {
+  if (!(batches >= 1 && batches < kMost && samples >= batches && samples < 1e9 * batches) ||
+      std::fmod(samples, batches) != 0) {
+    return;
+  }
+  facts.micro_batch_size.set(static_cast<std::int64_t>(samples / batches), FactSource::log);
+  if (columns_->job_rate == Columns::kNone) facts.world_size.set(1, FactSource::log);
+  const double ratio = batches / steps;
+  if (ratio >= 1 && ratio == std::floor(ratio) && ratio < 1e6) {
+    facts.gradient_accumulation_steps.set(static_cast<std::int64_t>(ratio), FactSource::log);
+  }
 }
 
 void LightningParser::see_epoch(std::int64_t step, double seconds, bool from_start, RunDraft& draft,
@@ -187,64 +232,38 @@ void LightningParser::see_epoch(std::int64_t step, double seconds, bool from_sta
                              RateUnit::iterations_per_second, line.number};
 }
 
-// "Epoch 2/2  ━━━━━ 40/40 0:00:02 • 0:00:00 16.82it/s v_num: 0.000 train_loss: 1.1"
 bool LightningParser::see_bar(const Line& line, RunBuilder& out) {
-  const auto bullet = line.text.find(" • ");
-  const auto epoch_at = line.text.find("Epoch ");
-  if (epoch_at == std::string_view::npos || epoch_at > bullet) return false;
-  Cursor cursor(line);
-  cursor.move_to(epoch_at + 6);
-  const auto epoch = cursor.integer();
-  if (!epoch || *epoch < 0 || *epoch > 100'000'000 || !cursor.literal("/")) return false;
-  const auto last = cursor.integer();  // -2 where no end is set
-  auto slash = line.text.rfind('/', bullet);
-  if (!last || slash == std::string_view::npos || slash < cursor.at()) return false;
-  std::size_t begin = slash;
-  while (begin > 0 && line.text[begin - 1] >= '0' && line.text[begin - 1] <= '9') --begin;
-  cursor.move_to(begin);
-  const auto done = cursor.integer();
-  if (!done || !cursor.literal("/")) return false;
-  const auto total = cursor.integer();
-  cursor.blanks();
-  const auto elapsed = cursor.duration();
-  if (!total || *done < 0 || *total < *done || *total > 1'000'000'000 || !elapsed) return false;
-  const auto unit = line.text.find("it/s", bullet);
-  if (unit == std::string_view::npos) return false;
-  if (*epoch < bar_epoch_) {
+  const auto bar = read_rich_bar(line);
+  if (!bar) return false;
+  if (bar->epoch < bar_epoch_) {
     out.close(WorkKind::training);
     base_ = 0;
     base_s_ = 0;
     bar_epoch_ = -1;
   }
-  if (*epoch != bar_epoch_ && bar_epoch_ >= 0) {
+  if (bar->epoch != bar_epoch_ && bar_epoch_ >= 0) {
     base_ += bar_done_;
     base_s_ += bar_s_;
   }
-  bar_epoch_ = *epoch;
-  bar_done_ = *done;
-  bar_s_ = *elapsed;
+  bar_epoch_ = bar->epoch;
+  bar_done_ = bar->done;
+  bar_s_ = bar->elapsed_s;
   barred_ = true;
-  if (*done == 0) return true;
+  if (bar->done == 0) return true;
   Sample sample;
-  sample.step = base_ + *done;
+  sample.step = base_ + bar->done;
   sample.line = line.number;
   sample.rank = line.rank;
-  sample.time_s = base_s_ + *elapsed;
-  std::size_t digits = unit;
-  while (digits > 0 && ((line.text[digits - 1] >= '0' && line.text[digits - 1] <= '9') ||
-                        line.text[digits - 1] == '.')) {
-    --digits;
-  }
-  if (const auto rate = to_double(line.text.substr(digits, unit - digits)); rate && *rate > 0) {
-    sample.rate = *rate;
-  }
+  sample.time_s = base_s_ + bar->elapsed_s;
+  sample.rate = bar->rate;
   RunDraft& draft = out.run(WorkKind::training, line.number);
   draft.set_origin(0);
   draft.log.iteration_unit = IterationUnit::micro_step;
   draft.log.rate_unit = RateUnit::iterations_per_second;
-  draft.log.clock_resolution_s = 1 + static_cast<double>(*epoch);
+  draft.log.clock_resolution_s = 1 + static_cast<double>(bar->epoch);
   draft.add(sample);
-  draft.ended_well = *last >= 0 && *epoch == *last && *done == *total;
+  draft.ended_well =
+      bar->last_epoch >= 0 && bar->epoch == bar->last_epoch && bar->done == bar->total;
   return true;
 }
 
