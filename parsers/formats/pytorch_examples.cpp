@@ -7,26 +7,54 @@
 //   Accuracy: 9800/10000 (98%)       (mnist, Horovod's and others)
 //   Train Epoch: 0 [ 51200/2901824 (2%)] Data (t): 0.001 Batch (t): 0.512, 4096.00/s, 512.000/s/gpu
 //   LR: 0.000001 Loss: 6.9 (6.9)                                                    (open_clip)
+//   2021-08-05 11:40:22,317 - INFO - main.py - train - 52 - 【train】 epoch:0 118/360 loss:0.2040
 //
 // ms/batch is the time since the line before over --log-interval. The first line of an epoch comes
 // after one batch more than that: batch 0, whose time is in it. Batches behind the last line of an
 // epoch are in no line, and neither are evaluations. mnist counts samples (of its process) and
-// tells no time at all.
+// tells no time at all. The last kind, of many BERT scripts in Chinese, numbers the batches of all
+// epochs from 0 on; its clock is the logger's stamp.
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
+#include "parsers/runs/training_clock.h"
+#include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
 
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {" batches | lr ", "| End of training | ",
-                                         "Train Epoch: ", "Test set: Average loss: "};
+constexpr std::string_view kAnchors[] = {
+    " batches | lr ",  "| End of training | ", "Train Epoch: ", "Test set: Average loss: ",
+    "【train】 epoch", "[eval] loss",          "【dev】 loss",  "Use single gpu in: "};
 
 constexpr std::int64_t kMostEpochs = 1'000'000, kMostBatches = 1'000'000'000;
+
+/// Time of the stamped lines without the evaluations between them: an interval that holds one
+/// counts as long as its iterations took in the newest that held none.
+class StampedClock {
+ public:
+  void see_evaluation() {
+    evaluated_ = true;
+    clock_.see_evaluation();
+  }
+  double at(double stamp_s, std::int64_t step) {
+    const double took = stamp_s - std::exchange(stamp_s_, stamp_s);
+    const auto iterations = static_cast<double>(step - std::exchange(step_, step));
+    if (!std::exchange(evaluated_, false) && iterations > 0) each_s_ = took / iterations;
+    return clock_.at(stamp_s, each_s_ * iterations);
+  }
+
+ private:
+  TrainingClock clock_;
+  bool evaluated_ = false;
+  std::int64_t step_ = 0;
+  double stamp_s_ = kUnknown, each_s_ = kUnknown;
+};
 
 class PytorchExamplesParser final : public LineParser {
  public:
@@ -36,6 +64,7 @@ class PytorchExamplesParser final : public LineParser {
  private:
   bool see_batches(const Line& line, RunBuilder& out);
   bool see_samples(const Line& line, RunBuilder& out);
+  bool see_stamped(const Line& line, RunBuilder& out);
   void see_batch_time(Cursor cursor, Sample& sample, RunDraft& draft);
   bool see_end(const Line& line, RunBuilder& out);
   bool follow(std::int64_t epoch, std::int64_t at, std::int64_t total, RunBuilder& out);
@@ -45,7 +74,38 @@ class PytorchExamplesParser final : public LineParser {
   std::int64_t interval_ = 0;   ///< batches from one line to the next, once it is known
   std::optional<Sample> held_;  ///< first line of an epoch or of the log; seconds are of one batch
   bool samples_ = false, batches_ = false, clip_ = false;
+  StampedClock clock_;
+  bool one_gpu_ = false;
 };
+
+// A colon of ASCII or the full-width one.
+bool colon(Cursor& cursor) { return cursor.literal(":") || cursor.literal("："); }
+
+/// "【train】 epoch:0 118/360 loss:0.2040", "【train】 epoch：0/3 step：118/360 loss：0.2040".
+struct StampedBatch {
+  std::int64_t step = 0, total = 0;
+  double loss = 0;
+};
+
+std::optional<StampedBatch> stamped_batch(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("【train】 epoch") || !colon(cursor) || !cursor.integer()) {
+    return std::nullopt;
+  }
+  if (cursor.literal("/") && !cursor.integer()) return std::nullopt;
+  cursor.blanks();
+  if (cursor.literal("step") && !colon(cursor)) return std::nullopt;
+  const auto step = cursor.integer();
+  if (!step || *step < 0 || !cursor.literal("/")) return std::nullopt;
+  const auto total = cursor.integer();
+  if (!total || *total < 1 || *total > kMostBatches || *step > *total) return std::nullopt;
+  cursor.blanks();
+  if (!cursor.literal("loss") || !colon(cursor)) return std::nullopt;
+  cursor.blanks();
+  const auto loss = cursor.number();
+  if (!loss) return std::nullopt;
+  return StampedBatch{*step, *total, *loss};
+}
 
 // Where the counter stands; false for a copy of the line before. A counter that goes back begins
 // another run.
@@ -171,6 +231,40 @@ void PytorchExamplesParser::see_batch_time(Cursor cursor, Sample& sample, RunDra
   sample.rate = *rate;
 }
 
+bool PytorchExamplesParser::see_stamped(const Line& line, RunBuilder& out) {
+  if (line.text.find("[eval] loss") != std::string_view::npos ||
+      line.text.find("【dev】 loss") != std::string_view::npos) {
+    clock_.see_evaluation();
+    return false;
+  }
+  one_gpu_ |= line.text.find("Use single gpu in: [") != std::string_view::npos;
+  const auto at = stamped_batch(line);
+  if (!at) return false;
+  RunDraft* open = out.open(WorkKind::training);
+  if (open != nullptr && open->last() != nullptr && at->step < open->last()->step) {
+    out.close(WorkKind::training);
+    clock_ = {};
+    open = nullptr;
+  }
+  Sample sample;
+  sample.step = at->step + 1;
+  sample.loss = at->loss;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  if (const auto stamp = date_time(line.text)) {
+    sample.time_s = clock_.at(*stamp, at->step);
+  }
+  if (open == nullptr || open->last() == nullptr) sample.iterations = 1;
+  RunDraft& draft = out.run(WorkKind::training, line.number);
+  draft.log.iteration_unit = IterationUnit::micro_step;
+  draft.log.clock_resolution_s = 1e-3;
+  draft.log.clock_is_wall = true;
+  draft.planned = at->total;
+  if (one_gpu_) draft.log.facts.world_size.set(1, FactSource::log);
+  draft.add(sample);
+  return true;
+}
+
 // A test follows every epoch: behind the last one the script is done.
 bool PytorchExamplesParser::see_end(const Line& line, RunBuilder& out) {
   put_first(out);
@@ -186,7 +280,8 @@ bool PytorchExamplesParser::see_end(const Line& line, RunBuilder& out) {
 }
 
 bool PytorchExamplesParser::parse(const Line& line, RunBuilder& out) {
-  return see_batches(line, out) || see_samples(line, out) || see_end(line, out);
+  return see_batches(line, out) || see_samples(line, out) || see_stamped(line, out) ||
+         see_end(line, out);
 }
 
 void PytorchExamplesParser::finish(RunBuilder& out) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -141,6 +142,67 @@ TEST(PytorchExamples, OpenClipsLinesTellTheSamplesOfTheJob) {
   ASSERT_EQ(first.size(), 1u);
   EXPECT_EQ(first[0].records[0].seconds, 0.5);
   EXPECT_EQ(first[0].records[0].iterations, 1);
+}
+
+// Steps from first to last, one every 0.3 s from 11:39:03.8 on, `late_ms` later.
+std::string stamped(int first, int last, int late_ms) {
+  std::string text;
+  for (int step = first; step <= last; ++step) {
+    const int stamp_ms = 3800 + 300 * step + late_ms;
+    char line[160];
+    std::snprintf(line, sizeof line,
+                  "2021-08-05 11:39:%02d,%03d - INFO - main.py - train - 52 - 【train】 epoch:%d "
+                  "%d/20 loss:%.4f\n",
+                  stamp_ms / 1000, stamp_ms % 1000, step / 10, step, 3.6 - 0.1 * step);
+    text += line;
+  }
+  return text;
+}
+
+TEST(PytorchExamples, StampedLinesAreTimedWithoutTheEvaluations) {
+  const auto runs = read_text(
+      "2021-08-05 11:39:03,407 - INFO - main.py - <module> - 178 - Namespace(dropout_prob=0.1, "
+      "max_seq_len=150, train_batch_size=32, train_epochs=2)\n"
+      "2021-08-05 11:39:03,500 - INFO - trainUtils.py - load_model_and_parallel - 97 - Use single "
+      "gpu in: ['0']\n" +
+      stamped(0, 9, 0) +
+      "2021-08-05 11:39:12,000 - INFO - main.py - train - 68 - [eval] loss:12.1 "
+      "precision=0.8 recall=0.7 f1_score=0.75\n" +
+      stamped(10, 19, 5000));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "pytorch-examples");
+  EXPECT_EQ(runs[0].iteration_unit, IterationUnit::micro_step);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 32);
+  EXPECT_EQ(runs[0].facts.world_size.value, 1);
+  ASSERT_EQ(runs[0].records.size(), 20u);
+  EXPECT_EQ(runs[0].records[0].step, 1);
+  EXPECT_EQ(runs[0].records[3].loss, 3.3);
+  EXPECT_NEAR(runs[0].records[19].time_s - runs[0].records[0].time_s, 19 * 0.3, 1e-6);
+}
+
+TEST(PytorchExamples, AStampedCounterThatGoesBackIsAnotherRun) {
+  const auto runs = read_text(stamped(0, 9, 0) + stamped(0, 5, 30000));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].records.size(), 10u);
+  ASSERT_EQ(runs[1].records.size(), 6u);
+  EXPECT_NEAR(runs[1].records[5].time_s - runs[1].records[0].time_s, 1.5, 1e-6);
+}
+
+TEST(PytorchExamples, BracketedLinesComeInManySpellings) {
+  const auto runs = read_text(
+      "【train】 epoch：0/3 step：0/300 loss：1.5\n【train】 epoch:0 step:1/300 loss: nan\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[0].loss, 1.5);
+  EXPECT_TRUE(std::isnan(runs[0].records[0].time_s)) << "no stamp";
+  EXPECT_EQ(runs[0].outcome.status, Status::nan);
+  EXPECT_EQ(runs[0].outcome.step, 2);
+  for (const char* other : {"【train】 epoch:0 loss:1.5\n", "【train】 epoch:0 7/5 loss:1.5\n",
+                            "【train】 epoch:0 -1/5 loss:1.5\n", "【train】 epoch:0 1/5 acc:1.5\n",
+                            "【train】 epoch 0 1/5 loss:1.5\n", "【train】 epoch:0/ 1/5 loss:1.5\n",
+                            "【dev】 loss:1.5 accuracy:0.5\n"}) {
+    EXPECT_TRUE(read_text(other).empty()) << other;
+  }
 }
 
 }  // namespace
