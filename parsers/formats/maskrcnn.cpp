@@ -14,7 +14,8 @@
 // the stamps has the interval itself. Detectron2's is the mean since the run began, its counter
 // begins at 0. The batch, IMS_PER_BATCH, is that of all GPUs; a configuration is shown twice, as
 // the file has it and as the arguments left it, and behind the solver's batch stands the test's.
-// SSD's line "Done benchmarking. Total images: ..." counts those of one GPU: not taken.
+// SSD's line "Done benchmarking. Total images: ..." counts those of one GPU: not taken, yet where
+// these lines add up to the rate of all GPUs, one was printed for each.
 #include <cmath>
 #include <optional>
 #include <string>
@@ -29,8 +30,9 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {
-    "maskrcnn_benchmark", "IMS_PER_BATCH",           ":::MLLOG {",         " d2.utils.events]: ",
-    "Training perf is: ", "Training performance = ", " d2.engine.hooks]: "};
+    "maskrcnn_benchmark",  "IMS_PER_BATCH",        ":::MLLOG {",
+    " d2.utils.events]: ", "Training perf is: ",   "Training performance = ",
+    " d2.engine.hooks]: ", "  eval batch size : ", "Done benchmarking. "};
 
 class MaskrcnnParser final : public LineParser {
  public:
@@ -42,9 +44,14 @@ class MaskrcnnParser final : public LineParser {
   bool see_detectron(const Line& line, RunBuilder& out);
   bool see_overall(const Line& line, RunBuilder& out);
   bool see_closing(const Line& line, RunBuilder& out);
+  bool see_ssd(const Line& line);
   void see_batch(const Line& line);
+  void tell(Facts& facts) const;
 
   std::optional<double> batch_, gpus_;
+  std::optional<double> each_;            ///< SSD's batch, of one GPU
+  double medians_ = 0, benchmarked_ = 0;  ///< SSD's GPUs so far: their rates together, their number
+  bool amp_ = false;
   bool argument_ = false;  ///< the batch is an argument's: it overrides the configuration's
   /// Whose IMS_PER_BATCH comes next in a configuration; Detectron2 has but the solver's.
   enum class Pair { none, solver, test } pair_ = Pair::none;
@@ -141,6 +148,8 @@ bool MaskrcnnParser::see_closing(const Line& line, RunBuilder& out) {
     draft.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
     draft.ended_well = true;
     draft.last_line = line.number;
+    if (medians_ > 0 && std::abs(medians_ / *rate - 1) < 1e-4) gpus_ = benchmarked_;
+    medians_ = benchmarked_ = 0;
     return true;
   }
   if (cursor.skip_past(".trainer INFO: Total training time: ")) {
@@ -151,6 +160,23 @@ bool MaskrcnnParser::see_closing(const Line& line, RunBuilder& out) {
     draft->ended_well = true;
     draft->last_line = line.number;
     return true;
+  }
+  return false;
+}
+
+// "DLL 2022-11-18 00:29:48.925775 - PARAMETER dataset path : /data/object_detection  epochs : 1
+// batch size : 448  eval batch size : 32 ... AMP : True  precision : amp"; every rank says so.
+bool MaskrcnnParser::see_ssd(const Line& line) {
+  if (has(line, "  eval batch size : ")) {
+    if (!has(line, " - PARAMETER ")) return false;
+    each_ = number_after(line, "  batch size : ");
+    amp_ = has(line, " AMP : True ");
+    return true;
+  }
+  if (!has(line, "Done benchmarking. ")) return false;
+  if (const auto median = number_after(line, "Median images/sec: "); median && *median > 0) {
+    medians_ += *median;
+    benchmarked_ += 1;
   }
   return false;
 }
@@ -171,7 +197,7 @@ bool MaskrcnnParser::parse(const Line& line, RunBuilder& out) {
   mlperf_ = mlperf_ || has(line, ":::MLLOG {");
   if (mlperf_) return false;
   if (see_step(line, out) || see_detectron(line, out) || see_overall(line, out) ||
-      see_closing(line, out)) {
+      see_closing(line, out) || see_ssd(line)) {
     return true;
   }
   see_batch(line);
@@ -179,17 +205,24 @@ bool MaskrcnnParser::parse(const Line& line, RunBuilder& out) {
   return false;
 }
 
+void MaskrcnnParser::tell(Facts& facts) const {
+  const auto set = [](Fact<std::int64_t>& fact, const std::optional<double>& value) {
+    if (value && *value >= 1 && *value < 1e9) {
+      fact.set(static_cast<std::int64_t>(*value), FactSource::log);
+    }
+  };
+  set(facts.global_batch_size, batch_);
+  set(facts.micro_batch_size, each_);
+  if (each_) facts.gradient_accumulation_steps.set(1, FactSource::log);  // SSD knows no other
+  set(facts.world_size, gpus_);
+  if (amp_) facts.precision.set("fp16", FactSource::log);
+}
+
 void MaskrcnnParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
+  if (out.drafts().empty()) tell(out.facts);  // failed before its first iteration
   for (const auto& draft : out.drafts()) {
-    Facts& facts = draft->log.facts;
-    const auto set = [](Fact<std::int64_t>& fact, const std::optional<double>& value) {
-      if (value && *value >= 1 && *value < 1e9) {
-        fact.set(static_cast<std::int64_t>(*value), FactSource::log);
-      }
-    };
-    set(facts.global_batch_size, batch_);
-    set(facts.world_size, gpus_);
+    tell(draft->log.facts);
     draft->log.notices.push_back({0, "sequences are images"});
     if (mean_) {
       draft->log.notices.push_back(

@@ -69,6 +69,37 @@ TEST(Maskrcnn, TakesTheImagesOfAllGpusOfSsd) {
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
+TEST(Maskrcnn, TellsTheBatchAndTheGpusOfSsd) {
+  const std::string argued =
+      "DLL 2022-11-18 00:29:48.925775 - PARAMETER dataset path : /data/object_detection  epochs : "
+      "1  "
+      "batch size : 448  eval batch size : 32  no cuda : False  seed : None  AMP : True  precision "
+      ": "
+      "amp \n";
+  const auto done = [](const std::string& median) {
+    return "Done benchmarking. Total images: 358400\ttotal time: 170.750\tAverage images/sec: "
+           "2097.122\tMedian images/sec: " +
+           median + "\n";
+  };
+  const auto runs = read_text(argued + argued + done("2099.122") + done("2100.131") +
+                              "Training performance = 4199.25341796875 FPS\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 448);
+  EXPECT_EQ(runs[0].facts.world(), 2);
+  EXPECT_EQ(runs[0].facts.precision.value, "fp16");
+
+  const auto cut = read_text(argued + done("2099.122") + "Training performance = 4199.253 FPS\n");
+  ASSERT_EQ(cut.size(), 1u);
+  EXPECT_FALSE(cut[0].facts.world()) << "the lines of one of two GPUs";
+
+  const auto failed = read_text(argued +
+                                "Using seed = 4198\nFileNotFoundError: [Errno 2] No such "
+                                "file or directory: 'instances_val2017.json'\n");
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0].facts.micro_batch_size.value, 448);
+  EXPECT_EQ(failed[0].outcome.status, Status::error);
+}
+
 // The counter begins at 0, the printed time is a mean since then.
 TEST(Maskrcnn, ReadsDetectron2) {
   const auto line = [](const std::string& stamp, int iter, const std::string& loss) {
