@@ -161,6 +161,13 @@ std::optional<double> MllogSamples::steps(const MllogSetting& setting) const {
   return steps ? std::optional(whole) : std::nullopt;
 }
 
+// Behind whole epochs it is the data set all the same; far beyond the count of the evaluations it
+// is of another unit.
+bool MllogSamples::odd_end(double many, bool bert) const {
+  const bool beyond = eval_ && *eval_ > many && *end_ > 10 * *eval_;
+  return beyond || (!bert && epochs().whole() >= 2);
+}
+
 // The rule that tells samples from epochs, tokens, batches and plans: an evaluation's epoch_num
 // counts samples when it is beyond some batches, and tokens where the first is beyond as many
 // batches as a sequence is long; its samples_count does so where it grows; its step_num counts
@@ -176,7 +183,9 @@ MllogSamples::Source MllogSamples::source(const MllogSetting& setting, double se
     const bool beyond = *eval_ > many && !composer_ && !setting.old && (bert || in_tokens(setting));
     if (counted_ ? grows : beyond) return Source::evaluation;
   }
-  if (end_ && end_line_ > eval_line_ && *end_ > many && *end_ < kAbsurd) return Source::end;
+  if (end_ && end_line_ > eval_line_ && *end_ > many && *end_ < kAbsurd && !odd_end(many, bert)) {
+    return Source::end;
+  }
   if (setting.global_batch && steps(setting)) return Source::steps;
   const auto sound = [&](double samples) { return samples > many && samples < kAbsurd; };
   if (eval_ && *eval_ < 100 && !is_whole(*eval_)) {

@@ -68,6 +68,8 @@ class MllogSamples {
   [[nodiscard]] double whole_epochs(const MllogSetting& setting) const;
   /// Batches, by the last evaluation's step_num or by the blocks of Google's BERT.
   [[nodiscard]] std::optional<double> steps(const MllogSetting& setting) const;
+  /// train_samples at the end is not what the run trained on.
+  [[nodiscard]] bool odd_end(double many, bool bert) const;
   /// The counts are tokens, not sequences.
   [[nodiscard]] bool in_tokens(const MllogSetting& setting) const;
   /// Of the throughputs tracked: the last, the middle one where that is far off.

@@ -47,6 +47,10 @@ TEST(MllogSamples, CountsWholeEpochsOfTheDataSet) {
   runs = read_text(epochs(two + epoch(17600, 19000, 3) + stop));
   EXPECT_EQ(runs.at(0).totals.sequences, 100000) << "the third took a sixth of the time";
   EXPECT_THAT(runs.at(0).notices.at(0).text, testing::HasSubstr("ended early"));
+  EXPECT_EQ(
+      read_text(epochs(two + mllog(17900, "train_samples", "50000") + stop)).at(0).totals.sequences,
+      100000)
+      << "the data set, stated again";
   // Another data set each time, as of self-play, and what is said to be one but cannot be.
   EXPECT_FALSE(read_text(epochs(mllog(1000, "train_samples", "49000") + two + stop)).at(0).summary);
   const auto tracked = mllog(9000, "tracked_stats", "{\"throughput\": 13000.5}");
@@ -110,6 +114,8 @@ TEST(MllogSamples, DividesTokensByTheSequenceLengthAndMultipliesSteps) {
   EXPECT_EQ(log(evaluated, "").totals.sequences, 16000);
   EXPECT_EQ(log(evaluated, mllog(9500, "train_samples", tokens)).summary->value, 1600);
   EXPECT_THAT(log(evaluated, "").notices.at(1).text, testing::HasSubstr("count tokens"));
+  EXPECT_FALSE(log("\"epoch_num\": 16000", mllog(9500, "train_samples", tokens)).summary)
+      << "samples, and tokens at the end";
   const auto counted = log("\"samples_count\": 16384", "");
   EXPECT_EQ(counted.totals.sequences, 16384) << "a multiple of the length, and no tokens";
   EXPECT_EQ(log("\"epoch_num\": 3, \"step_num\": 174", "").totals.sequences, 174000);
