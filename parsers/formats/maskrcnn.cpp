@@ -44,7 +44,7 @@ class MaskrcnnParser final : public LineParser {
   bool see_detectron(const Line& line, RunBuilder& out);
   bool see_overall(const Line& line, RunBuilder& out);
   bool see_closing(const Line& line, RunBuilder& out);
-  bool see_ssd(const Line& line);
+  bool see_ssd(const Line& line, RunBuilder& out);
   void see_batch(const Line& line);
   void tell(Facts& facts) const;
 
@@ -148,8 +148,10 @@ bool MaskrcnnParser::see_closing(const Line& line, RunBuilder& out) {
     draft.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
     draft.ended_well = true;
     draft.last_line = line.number;
-    if (medians_ > 0 && std::abs(medians_ / *rate - 1) < 1e-4) gpus_ = benchmarked_;
+    if (benchmarked_ > 0) gpus_.reset();
+    if (std::abs(medians_ / *rate - 1) < 1e-4) gpus_ = benchmarked_;
     medians_ = benchmarked_ = 0;
+    if (each_) tell(draft.log.facts);
     return true;
   }
   if (cursor.skip_past(".trainer INFO: Total training time: ")) {
@@ -166,9 +168,11 @@ bool MaskrcnnParser::see_closing(const Line& line, RunBuilder& out) {
 
 // "DLL 2022-11-18 00:29:48.925775 - PARAMETER dataset path : /data/object_detection  epochs : 1
 // batch size : 448  eval batch size : 32 ... AMP : True  precision : amp"; every rank says so.
-bool MaskrcnnParser::see_ssd(const Line& line) {
+bool MaskrcnnParser::see_ssd(const Line& line, RunBuilder& out) {
   if (has(line, "  eval batch size : ")) {
     if (!has(line, " - PARAMETER ")) return false;
+    const RunDraft* before = out.open(WorkKind::training);
+    if (before != nullptr && before->log.summary) out.close(WorkKind::training);
     each_ = number_after(line, "  batch size : ");
     amp_ = has(line, " AMP : True ");
     return true;
@@ -197,7 +201,7 @@ bool MaskrcnnParser::parse(const Line& line, RunBuilder& out) {
   mlperf_ = mlperf_ || has(line, ":::MLLOG {");
   if (mlperf_) return false;
   if (see_step(line, out) || see_detectron(line, out) || see_overall(line, out) ||
-      see_closing(line, out) || see_ssd(line)) {
+      see_closing(line, out) || see_ssd(line, out)) {
     return true;
   }
   see_batch(line);
@@ -222,7 +226,7 @@ void MaskrcnnParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
   if (out.drafts().empty()) tell(out.facts);  // failed before its first iteration
   for (const auto& draft : out.drafts()) {
-    tell(draft->log.facts);
+    if (!draft->log.facts.micro_batch_size.known()) tell(draft->log.facts);
     draft->log.notices.push_back({0, "sequences are images"});
     if (mean_) {
       draft->log.notices.push_back(

@@ -92,6 +92,20 @@ TEST(Maskrcnn, TellsTheBatchAndTheGpusOfSsd) {
   ASSERT_EQ(cut.size(), 1u);
   EXPECT_FALSE(cut[0].facts.world()) << "the lines of one of two GPUs";
 
+  std::string other = argued;
+  other.replace(other.find("AMP : True"), 10, "AMP : False");
+  other.replace(other.find("448"), 3, "256");
+  const auto two = read_text(argued + done("2099.122") + "Training performance = 2099.122 FPS\n" +
+                             other + done("900.5") + "Training performance = 1801.5 FPS\n");
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[0].facts.precision.value, "fp16");
+  EXPECT_EQ(two[0].facts.micro_batch_size.value, 448);
+  EXPECT_EQ(two[0].facts.world(), 1);
+  EXPECT_FALSE(two[1].facts.precision.known());
+  EXPECT_EQ(two[1].facts.micro_batch_size.value, 256);
+  EXPECT_FALSE(two[1].facts.world());
+  EXPECT_EQ(two[1].summary->value, 1801.5);
+
   const auto failed = read_text(argued +
                                 "Using seed = 4198\nFileNotFoundError: [Errno 2] No such "
                                 "file or directory: 'instances_val2017.json'\n");
