@@ -60,6 +60,7 @@ class DlloggerParser final : public LineParser {
   void finish(RunBuilder& out) override {
     DllRun::finish(out);
     out.facts.framework.set(mxnet_ ? "mxnet" : "pytorch", FactSource::log);
+    if (out.drafts().empty()) tell_arguments(out.facts);  // failed before its first record
     for (const auto& draft : out.drafts()) tell_arguments(draft->log.facts);
     if (notice_.line > 0) {
       for (const auto& draft : out.drafts()) draft->log.notices.push_back(notice_);
@@ -81,15 +82,17 @@ class DlloggerParser final : public LineParser {
   std::optional<std::int64_t> speech_iteration_;  ///< Tacotron 2, WaveGlow: from "glob_iter"
   std::optional<double> speech_loss_;
   std::optional<std::int64_t> world_, batch_;  ///< the arguments'; the batch is of one GPU
-  std::optional<std::int64_t> images_;         ///< Mask R-CNN's batch, of all GPUs
+  std::optional<std::int64_t> accumulation_;   ///< NCF's
+  std::optional<std::int64_t> whole_;          ///< Mask R-CNN's and NCF's batch, of all GPUs
   bool mxnet_ = false, iterations_ = false, speech_ = false;
+  bool amp_ = false, no_amp_ = false;
 };
 
 bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   const auto at = line.text.find("DLL 20");
   if (at == std::string_view::npos) {
     // Of the solver; behind it stands the test's.
-    if (world_ && !images_) images_ = size_after(line, "  IMS_PER_BATCH:");
+    if (world_ && !whole_) whole_ = size_after(line, "  IMS_PER_BATCH:");
     return false;
   }
   const auto time = date_time(line.text.substr(at + 4));
@@ -260,7 +263,9 @@ bool DlloggerParser::see_image_epoch(const Line& said, RunBuilder& out) {
 // each argument. The batch_size of NCF and DLRM is of all GPUs.
 void DlloggerParser::tell_arguments(Facts& facts) const {
   if (world_) facts.world_size.set(*world_, FactSource::log);
-  if (images_) facts.global_batch_size.set(*images_, FactSource::log);
+  if (whole_) facts.global_batch_size.set(*whole_, FactSource::log);
+  if (accumulation_) facts.gradient_accumulation_steps.set(*accumulation_, FactSource::log);
+  if (amp_ && !no_amp_) facts.precision.set("fp16", FactSource::log);
   if (!world_ || !batch_) return;
   facts.micro_batch_size.set(*batch_, FactSource::log);
   if (speech_) facts.gradient_accumulation_steps.set(1, FactSource::log);  // knows no other
@@ -276,6 +281,12 @@ bool DlloggerParser::see_parameter(const Line& said) {
   if (speech_ || convnet) {
     if (const auto batch = size_after(said, " batch_size :")) batch_ = batch;
   }
+  if (has(said.text, " negative_samples :")) {  // NCF
+    if (const auto batch = size_after(said, " batch_size :")) whole_ = batch;
+    accumulation_ = size_after(said, " grads_accumulated :");
+  }
+  amp_ = amp_ || has(said.text, " amp : True");
+  no_amp_ = no_amp_ || has(said.text, " amp : False");
   mxnet_ = mxnet_ || has(said.text, "kv_store :");
   const bool told = number_after(said, "batch_size_per_gpu :").has_value();
   if (const auto batch = size_after(said, "batch_size_per_gpu :")) run_.see_micro_batch(*batch);

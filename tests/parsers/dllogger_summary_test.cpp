@@ -61,6 +61,17 @@ TEST(Dllogger, TakesRanksAndBatchFromTheArguments) {
   ASSERT_EQ(ncf.size(), 1u);
   EXPECT_EQ(ncf[0].facts.world(), 2);
   EXPECT_FALSE(ncf[0].facts.micro_batch_size.known()) << "that of all GPUs";
+
+  const auto failed = read_text(
+      "DLL 2022-11-18 00:21:40.106649 - PARAMETER epochs : 2  batch_size : 64000000  "
+      "valid_batch_size : 1048576  factors : 64  negative_samples : 4  grads_accumulated : 1  amp "
+      ": "
+      "True  log_path : log.json  world_size : 4  distributed : True  local_rank : 0 \n"
+      "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 15.26 GiB\n");
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0].facts.world(), 4);
+  EXPECT_EQ(failed[0].facts.sequences_per_optimizer_step(), 64'000'000);
+  EXPECT_EQ(failed[0].facts.precision.value, "fp16");
 }
 
 TEST(Dllogger, ReadsTheClosingRateOfMaskRcnn) {
