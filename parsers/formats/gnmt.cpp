@@ -18,6 +18,7 @@
 
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
+#include "parsers/text/argument_text.h"
 #include "parsers/text/cursor.h"
 
 namespace bertbench {
@@ -53,6 +54,13 @@ std::optional<TrainBatch> read_batch(const Line& line) {
   return TrainBatch{*epoch, *batch, *total, *value, *mean};
 }
 
+/// "Tok/s 34950 (34830)": the mean.
+double bracketed_tokens(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("Tok/s ") || !cursor.number() || !cursor.literal(" (")) return 0;
+  return cursor.number().value_or(0);
+}
+
 class GnmtParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -73,7 +81,9 @@ class GnmtParser final : public LineParser {
   std::int64_t last_batch_ = 0, total_ = 0;  ///< newest of the epoch; batches of an epoch
   std::int64_t first_ = -1;                  ///< counter of the epoch's first iteration
   double performance_ = 0, performances_ = 0;
-  int top_rank_ = 0;                            ///< GNMT: every rank prints, or rank 0 alone
+  int top_rank_ = -1;                           ///< GNMT: every rank prints, or rank 0 alone
+  bool all_print_ = false;                      ///< the arguments say the former
+  double tokens_ = 0;                           ///< tokens/s of a rank, since the epoch began
   std::optional<std::int64_t> accumulation_;    ///< GNMT
   bool unclocked_ = false;                      ///< GNMT: epochs too short for a second line
   bool pairs_ = false;                          ///< of sentences: GNMT's batch has a fixed number
@@ -114,6 +124,7 @@ bool GnmtParser::see_gnmt(const Line& line, RunBuilder& out) {
   sample.line = line.number;
   sample.rank = line.rank;
   sample.loss = number_after(line, "Loss/tok");
+  tokens_ = bracketed_tokens(line);
   // The mean leaves out the epoch's first iteration, whose own time is its value.
   const bool first_of_run = out.open(WorkKind::training) == nullptr;
   if (at->batch == 0) {
@@ -165,6 +176,8 @@ bool GnmtParser::see_performance(const Line& line, RunBuilder& out) {
   if (run == nullptr) return false;
   run->ended_well = true;
   run->last_line = line.number;
+  // More than the ranks that were shown: a part of the job's lines.
+  if (tokens_ > 0 && *training / tokens_ > top_rank_ + 1.5) all_print_ = false;
   performance_ += *training;
   performances_ += 1;
   run->log.summary = Stated{performance_ / performances_, RateUnit::tokens_per_second, line.number};
@@ -258,6 +271,7 @@ bool GnmtParser::parse(const Line& line, RunBuilder& out) {
   }
   if (script_ == Script::none && !accumulation_) {
     accumulation_ = size_after(line, "train_iter_size=");
+    all_print_ = accumulation_ && has(line, "log_all_ranks=True");
   }
   if (lm_tfm_ && script_ == Script::none) see_argument(line);
   return see_gnmt(line, out) || see_performance(line, out) || see_transformer(line, out) ||
@@ -281,7 +295,8 @@ void GnmtParser::finish(RunBuilder& out) {
     if (pairs_ && accumulation_) {
       draft->log.facts.gradient_accumulation_steps.set(*accumulation_, FactSource::log);
     }
-    if (pairs_ && top_rank_ > 0) draft->log.facts.world_size.set(top_rank_ + 1, FactSource::log);
+    if (pairs_ && (top_rank_ > 0 || (top_rank_ == 0 && all_print_)))
+      draft->log.facts.world_size.set(top_rank_ + 1, FactSource::log);
     draft->log.notices.push_back(
         {0, pairs_ ? "Tok/s counts the tokens of both languages; a sequence is a pair of sentences"
                    : "the log counts tokens, and a batch has no fixed number of sequences: "

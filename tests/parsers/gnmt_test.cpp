@@ -59,6 +59,19 @@ TEST(Gnmt, TakesTheAccumulationFromTheArguments) {
   EXPECT_FALSE(runs[0].facts.world_size.known()) << "rank 0 alone may print for all";
 }
 
+TEST(Gnmt, ASingleRankThatPrintsIsTheWholeJobWhereAllDo) {
+  const std::string lines =
+      "0: Run arguments: Namespace(log_all_ranks=True, train_batch_size=64, "
+      "train_iter_size=1)\n" +
+      train(0, 0, 0, "2.000 (0.000)") + train(0, 0, 10, "0.5 (0.5)");
+  const auto runs = read_text(lines + "0: Performance: Epoch: 0\tTraining: 34840 Tok/s\tx\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.world_size.value, 1);
+  const auto cut = read_text(lines + "0: Performance: Epoch: 0\tTraining: 69600 Tok/s\tx\n");
+  ASSERT_EQ(cut.size(), 1u);
+  EXPECT_FALSE(cut[0].facts.world_size.known()) << "of rank 0 alone were the lines kept";
+}
+
 TEST(Gnmt, ClocksTheBatchesBehindTheLastLineOfAnEpoch) {
   const std::string tail = "\tTok/s 34950 (34950)\tLoss/tok 10.5 (10.5)\tLR 2.0e-05\n";
   const auto runs =
