@@ -13,6 +13,7 @@
 //
 // Pairs are "key : value unit"; the unit may be absent, a word or "None". The lines of NVIDIA's
 // BERT for TensorFlow ("throughput_train") belong to the format tf.
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -70,6 +71,7 @@ class DlloggerParser final : public LineParser {
  private:
   bool see_parameter(const Line& said);
   void tell_arguments(Facts& facts) const;
+  void tell_mxnet(Facts& facts) const;
   bool see_closing(const Line& said, RunBuilder& out);
   static bool see_epoch(const Line& said, RunBuilder& out);
   static bool see_benchmark(const Line& said, RunBuilder& out);
@@ -84,6 +86,7 @@ class DlloggerParser final : public LineParser {
   std::optional<std::int64_t> world_, batch_;  ///< the arguments'; the batch is of one GPU
   std::optional<std::int64_t> accumulation_;   ///< NCF's
   std::optional<std::int64_t> whole_;          ///< Mask R-CNN's and NCF's batch, of all GPUs
+  std::optional<std::int64_t> mxnet_gpus_, mxnet_batch_;  ///< of a node; of all of the run's GPUs
   bool mxnet_ = false, iterations_ = false, speech_ = false;
   bool amp_ = false, no_amp_ = false;
 };
@@ -122,6 +125,7 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   if (!step.loss) return false;  // no training iteration, or cut by the end of input
   step.rate = image_rate(said).value_or(kUnknown);
   run_.see_step(step, line, out);
+  if (mxnet_) tell_mxnet(out.run(WorkKind::training, line.number).log.facts);
   iterations_ = true;
   return true;
 }
@@ -271,6 +275,14 @@ void DlloggerParser::tell_arguments(Facts& facts) const {
   if (speech_) facts.gradient_accumulation_steps.set(1, FactSource::log);  // knows no other
 }
 
+// ResNet for MXNet, of which one log may hold several runs.
+void DlloggerParser::tell_mxnet(Facts& facts) const {
+  if (mxnet_gpus_) facts.gpus_per_node.set(*mxnet_gpus_, FactSource::log);
+  if (!mxnet_batch_) return;
+  facts.global_batch_size.set(*mxnet_batch_, FactSource::log);
+  facts.gradient_accumulation_steps.set(1, FactSource::log);  // knows no other
+}
+
 // A log that fails before its first step holds nothing else.
 bool DlloggerParser::see_parameter(const Line& said) {
   speech_ = speech_ || has(said.text, " model_name : Tacotron2") ||
@@ -287,7 +299,16 @@ bool DlloggerParser::see_parameter(const Line& said) {
   }
   amp_ = amp_ || has(said.text, " amp : True");
   no_amp_ = no_amp_ || has(said.text, " amp : False");
-  mxnet_ = mxnet_ || has(said.text, "kv_store :");
+  if (has(said.text, "kv_store :")) {
+    mxnet_ = true;
+    // The workers of a distributed store have a batch each.
+    const bool whole = !has(said.text, "kv_store : dist");
+    mxnet_batch_ = whole ? size_after(said, " batch_size :") : std::nullopt;
+    Cursor cursor(said);
+    const auto gpus = cursor.skip_past(" gpus : [") ? cursor.until("]") : std::nullopt;
+    mxnet_gpus_.reset();
+    if (gpus) mxnet_gpus_ = 1 + std::count(gpus->begin(), gpus->end(), ',');
+  }
   const bool told = number_after(said, "batch_size_per_gpu :").has_value();
   if (const auto batch = size_after(said, "batch_size_per_gpu :")) run_.see_micro_batch(*batch);
   return told || has(said.text, "Config :") || has(said.text, "train_start :") ||

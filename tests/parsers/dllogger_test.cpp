@@ -290,6 +290,24 @@ TEST(Dllogger, ReadsEpochsWhereNoIterationIsShown) {
   EXPECT_EQ(iterations[0].records.size(), 1u) << "means of iterations that are shown";
 }
 
+TEST(Dllogger, TakesTheArgumentsOfEachRunOfMxnet) {
+  const std::string at = "DLL 2021-05-28 10:02:";
+  std::string text;
+  for (const std::string said : {"gpus : [0]  kv_store : horovod  batch_size : 96 ",
+                                 "gpus : [0, 1]  kv_store : horovod  batch_size : 192 "}) {
+    text += at + "08.782766 - PARAMETER arch : resnetv15  " + said + "\n";
+    text += at + "40.4 - Epoch: 0 Iteration: 19  train.loss : 6.9  train.ips : 800.0\n";
+    text += at + "44.4 - Epoch: 0 Iteration: 39  train.loss : 6.8  train.ips : 960.0\n";
+    text += at + "48.4 - Summary: train.loss : 6.8  train.ips : 870.0\n";
+  }
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].facts.gpus_per_node.value, 1);
+  EXPECT_EQ(runs[0].facts.sequences_per_optimizer_step(), 96);
+  EXPECT_EQ(runs[1].facts.gpus_per_node.value, 2);
+  EXPECT_EQ(runs[1].facts.sequences_per_optimizer_step(), 192);
+}
+
 // FastPitch: of a run of 27 ms an iteration. "step": [1] holds the means of an epoch.
 TEST(DlloggerJson, ReadsTheThreeNumbersOfFastPitch) {
   const auto at = [](const char* stamp, const char* step, const char* data) {
