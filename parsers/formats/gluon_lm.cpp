@@ -23,7 +23,7 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {", throughput ", "training throughput ",
-                                         "K wps, total wc="};
+                                         "K wps, total wc=", ", bptt="};
 
 class GluonLmParser final : public LineParser {
  public:
@@ -35,6 +35,8 @@ class GluonLmParser final : public LineParser {
   bool see_update(const Line& line, RunBuilder& out);
 
   std::int64_t epoch_ = -1, base_ = 0, per_epoch_ = 0, step_ = 0;
+  std::int64_t last_batch_ = 0;         ///< that an epoch before told of
+  std::optional<std::int64_t> epochs_;  ///< planned
   bool untold_ = false;
 };
 
@@ -62,6 +64,7 @@ bool GluonLmParser::see_batch(const Line& line, RunBuilder& out) {
   RunDraft* open = out.open(WorkKind::training);
   if (open != nullptr && *epoch > epoch_) {
     untold_ = untold_ || per_epoch_ < 1;
+    last_batch_ = step_ - base_;
     base_ = per_epoch_ > 0 ? base_ + per_epoch_ * (*epoch - epoch_) : step_;
   } else if (open != nullptr && (*epoch < epoch_ || base_ + *batch < step_)) {
     out.close(WorkKind::training);
@@ -77,6 +80,8 @@ bool GluonLmParser::see_batch(const Line& line, RunBuilder& out) {
   RunDraft& draft = out.add(WorkKind::training, sample);
   draft.log.iteration_unit = IterationUnit::optimizer_step;
   draft.log.rate_unit = words ? RateUnit::tokens_per_second : RateUnit::sequences_per_second;
+  // Nothing else that is rare stands behind the big RNN's last epoch.
+  draft.ended_well = all == 0 && epochs_ && *epoch + 1 == *epochs_ && *batch == last_batch_;
   step_ = sample.step;
   return true;
 }
@@ -119,6 +124,7 @@ bool GluonLmParser::see_update(const Line& line, RunBuilder& out) {
 
 bool GluonLmParser::parse(const Line& line, RunBuilder& out) {
   if (see_batch(line, out) || see_update(line, out)) return true;
+  if (line.text.starts_with("Namespace(")) epochs_ = size_after(line, " epochs=");
   RunDraft* open = out.open(WorkKind::training);
   if (open == nullptr || !line.text.starts_with("Total training throughput ") ||
       line.text.find(" samples/s") == std::string_view::npos) {

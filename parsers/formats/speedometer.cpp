@@ -54,6 +54,7 @@ class SpeedometerParser final : public LineParser {
   bool see_global_step(const Line& line, RunBuilder& out);
   bool see_epoch(const Line& line, RunBuilder& out);
   bool see_epoch_end(Cursor& cursor, const Line& line, RunBuilder& out);
+  bool see_epoch_rate(std::int64_t epoch, Cursor& cursor, const Line& line, RunBuilder& out);
   void see_epoch_speed(std::int64_t epoch, double speed, const Line& line, RunBuilder& out);
   void join_epoch(std::int64_t batches, double rate, double seconds, const Line& line,
                   RunDraft& run);
@@ -245,23 +246,32 @@ bool SpeedometerParser::see_epoch_end(Cursor& cursor, const Line& line, RunBuild
     run->last_line = line.number;
     return true;
   }
-  if (!cursor.literal("] speed: ")) return false;
+  return cursor.literal("] speed: ") && see_epoch_rate(*epoch, cursor, line, out);
+}
+
+// "75 samples/sec", cut to whole ones.
+bool SpeedometerParser::see_epoch_rate(std::int64_t epoch, Cursor& cursor, const Line& line,
+                                       RunBuilder& out) {
   const auto speed = cursor.number();
-  if (speed && cursor.literal(" samples/sec")) see_epoch_speed(*epoch, *speed, line, out);
+  if (speed && cursor.literal(" samples/sec")) see_epoch_speed(epoch, *speed, line, out);
   RunDraft* run = out.open(WorkKind::training);
   if (run == nullptr) return false;
-  constexpr double kDigits = 50;  // it is cut to whole samples/s
-  if (speed && *epoch == epoch_ && run != speeds_run_ && total_batch_ && *speed >= kDigits &&
+  constexpr double kDigits = 50;
+  if (speed && epoch == epoch_ && run != speeds_run_ && total_batch_ && *speed >= kDigits &&
       !last_batch_) {
     join_epoch(per_epoch_, *speed, static_cast<double>(*total_batch_ * per_epoch_) / *speed, line,
                *run);
   }
-  run->ended_well = epochs_ && *epoch + 1 >= *epochs_;
+  run->ended_well = epochs_ && epoch + 1 >= *epochs_;
   run->last_line = line.number;
   return true;
 }
 
 void SpeedometerParser::see_arguments(const Line& line) {
+  if (const auto total = gluon_total_batch(line)) {
+    total_batch_ = total->batch;
+    devices_ = total->devices;
+  }
   if (const auto detection = gluon_detection(line)) {
     detection_ = *detection;
     total_batch_ = detection->batch;
@@ -282,11 +292,6 @@ void SpeedometerParser::see_arguments(const Line& line) {
 
 bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
   see_arguments(line);
-  if (const auto total = gluon_total_batch(line)) {
-    total_batch_ = total->batch;
-    devices_ = total->devices;
-    return false;
-  }
   const auto end = [&] {
     if (RunDraft* run = out.open(WorkKind::training)) {
       run->ended_well = true;
@@ -299,11 +304,14 @@ bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
   if (see_global_step(line, out) || see_epoch(line, out)) return true;
   const auto place = speedometer_place(line, epoch_, batch_);
   if (!place) {
-    // "Epoch[0] Time cost=50.885" ends an epoch.
     Cursor cursor(line);
     if (cursor.skip_past("[Epoch ")) return see_epoch_end(cursor, line, out);
-    return cursor.skip_past("Epoch[") && cursor.integer() && cursor.literal("] Time cost=") &&
-           end();
+    // "Epoch[0] Time cost=50.885" ends an epoch, "Epoch[0]\t\tSpeed: 1281 samples/sec over 116
+    // secs" one of the poses'.
+    const auto epoch = cursor.skip_past("Epoch[") ? cursor.integer() : std::nullopt;
+    if (!epoch || *epoch < 0 || *epoch > 1'000'000'000) return false;
+    if (cursor.literal("] Time cost=")) return end();
+    return cursor.literal("]\t\tSpeed: ") && see_epoch_rate(*epoch, cursor, line, out);
   }
   const auto rate = number_after(line, "Speed:");
   if (!rate || !(*rate >= 0) || line.text.find(" samples/sec") == std::string_view::npos) {

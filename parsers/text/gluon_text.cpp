@@ -192,8 +192,22 @@ std::string GluonEpochCosts::text() const {
 std::optional<GluonTotalBatch> gluon_total_batch(const Line& line) {
   constexpr std::int64_t kMost = 1'000'000;
   Cursor cursor(line);
-  if (!cursor.skip_past(kGluonTotalBatch)) return std::nullopt;
   GluonTotalBatch out;
+  if (!cursor.skip_past(kGluonTotalBatch)) {
+    if (find_text(line.text, "Namespace(") == std::string_view::npos ||
+        find_text(line.text, " last_gamma=") == std::string_view::npos) {
+      return std::nullopt;
+    }
+    const auto each = number_after(line, {"(batch_size=", " batch_size="});
+    const auto gpus = number_after(line, " num_gpus=");
+    if (!each || !gpus || !(*each >= 1 && *each <= 1e6) || !(*gpus >= 0 && *gpus <= 1e6)) {
+      return std::nullopt;
+    }
+    const auto all = std::max<std::int64_t>(1, static_cast<std::int64_t>(*gpus));
+    out.batch = static_cast<std::int64_t>(*each) * all;
+    if (*gpus >= 1) out.devices = all;
+    return out;
+  }
   const auto batch = cursor.integer();
   const auto devices = cursor.literal(" on ") ? cursor.integer() : std::nullopt;
   if (batch && *batch >= 1 && *batch <= kMost && devices && *devices <= kMost) {

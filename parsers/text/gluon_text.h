@@ -101,6 +101,8 @@ inline constexpr std::string_view kGluonTotalBatch = "Total batch size is set to
 struct GluonTotalBatch {
   std::optional<std::int64_t> batch, devices;
 };
+/// That line, or the arguments of the scripts for classification and poses, which name the batch of
+/// one GPU.
 [[nodiscard]] std::optional<GluonTotalBatch> gluon_total_batch(const Line& line);
 
 /// Of an epoch of gluon-cv's scripts for CIFAR-10, which leave out the batch that is not full; 0 of

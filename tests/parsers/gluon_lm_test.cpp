@@ -42,6 +42,14 @@ TEST(GluonLm, ReadsTheBigRnnWhoseEpochsHaveNoLength) {
   ASSERT_EQ(runs[0].records.size(), 4u);
   EXPECT_EQ(runs[0].records.back().step, 4000);
   EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("length of an epoch"));
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated) << "how many epochs are planned?";
+  const auto planned = [&](const std::string& epochs) {
+    return read_text("Namespace(batch_size=256, bptt=20, epochs=" + epochs + ", k=8192,\n" + text)
+        .at(0)
+        .outcome.status;
+  };
+  EXPECT_EQ(planned("2"), Status::completed);
+  EXPECT_EQ(planned("3"), Status::truncated);
 }
 
 // The classifiers count words.

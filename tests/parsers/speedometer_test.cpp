@@ -135,6 +135,26 @@ TEST(Speedometer, TellsTheSpeedOfGluonCvsEpochs) {
   EXPECT_EQ(alone[0].iteration_unit, IterationUnit::unknown);
 }
 
+// Classification and poses: the arguments name the batch of one GPU.
+TEST(Speedometer, ReadsGluonCvsPoses) {
+  const auto epoch = [](const std::string& n) {
+    return "Epoch[" + n + "] Batch [99]\tSpeed: 320.000000 samples/sec\tloss=0.001\tlr=0.001\n" +
+           "Epoch[" + n + "] Batch [199]\tSpeed: 800.000000 samples/sec\tloss=0.001\tlr=0.001\n" +
+           "Epoch[" + n + "]\t\tSpeed: 500 samples/sec over 50 secs\tloss=0.001\n\n";
+  };
+  const std::string head =
+      "Namespace(batch_size=8, last_gamma=False, model='simple_pose', num_epochs=2, num_gpus=4)\n";
+  const auto runs = read_text(head + epoch("0") + epoch("1"));
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  EXPECT_EQ(runs[0].records[1].seconds, 4) << "100 batches of 32";
+  EXPECT_EQ(runs[0].facts.world(), 4);
+  EXPECT_EQ(runs[0].facts.sequences_per_optimizer_step(), 32);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("tell 500 samples/sec"));
+  EXPECT_EQ(read_text(head + epoch("0")).at(0).outcome.status, Status::truncated);
+}
+
 // The data loader may be slower by far than the one batch whose speed is printed.
 TEST(Speedometer, TellsThatGluonCvTimesOneBatch) {
   const auto runs = read_text(
