@@ -81,7 +81,9 @@ class MlperfParser final : public LineParser {
   RunDraft* draft_ = nullptr;    ///< between run_start and run_stop
   RunDraft* stopped_ = nullptr;  ///< a last statement may follow run_stop
   double start_ms_ = kUnknown;
-  std::int64_t stop_line_ = 0;
+  std::optional<double>
+      behind_;  ///< train_samples behind the run_stop; of the last run or the next
+  std::int64_t stop_line_ = 0, behind_line_ = 0;
   std::int64_t step_ = 0;  ///< optimizer steps of the step lines, skipped ones included
   std::int64_t skipped_ = 0;
   bool success_ = false;
@@ -238,6 +240,11 @@ void MlperfParser::see_setting(const std::string& key, const Json& value, const 
     setting_.sequence_length = number(value);
   } else if (key == "train_samples") {
     const auto samples = number(value);
+    if (draft_ == nullptr && stopped_ != nullptr && !setting_.data_set) {
+      behind_ = samples;
+      behind_line_ = line.number;
+      return;
+    }
     setting_.varied = setting_.varied || (setting_.data_set && setting_.data_set != samples);
     setting_.data_set = samples;
     if (draft_ != nullptr) samples_.see_end(setting_.data_set, line.number);
@@ -246,6 +253,8 @@ void MlperfParser::see_setting(const std::string& key, const Json& value, const 
 
 void MlperfParser::start(double time_ms, const Line& line, RunBuilder& out) {
   conclude();
+  if (behind_) setting_.data_set = behind_;  // it was of this run
+  behind_.reset();
   draft_ = &out.extra(WorkKind::training, line.number);
   draft_->own_facts = true;
   draft_->log.iteration_unit = IterationUnit::optimizer_step;
@@ -336,6 +345,7 @@ void MlperfParser::finish(RunBuilder& out) {
     const Outcome cut{Status::truncated, std::nullopt, at, "the log ends in front of run_stop"};
     if (draft_->count() == 0) draft_->stated_outcome = cut;
   }
+  if (behind_ && !goes_on_) samples_.see_end(behind_, behind_line_);
   conclude();
   // Some submitters name the benchmark after the run.
   for (const auto& draft : out.drafts()) {

@@ -145,7 +145,8 @@ const MllogSamples::Epochs& MllogSamples::epochs() const {
 double MllogSamples::whole_epochs(const MllogSetting& setting) const {
   const double whole = epochs().whole();
   const bool may_be_bert = setting.benchmark == "bert" || (setting.benchmark.empty() && whole < 2);
-  if (may_be_bert || setting.varied || !(whole >= 1)) return kUnknown;
+  const bool self_play = setting.benchmark == "minigo";
+  if (may_be_bert || self_play || setting.varied || !(whole >= 1)) return kUnknown;
   return whole * setting.data_set.value_or(kUnknown);
 }
 

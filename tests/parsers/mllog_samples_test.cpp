@@ -100,6 +100,24 @@ TEST(MllogSamples, TakesTheMiddleOfTheTrackedThroughputsWhereTheLastIsFarOff) {
   EXPECT_THAT(log("285.5").notices.at(0).text, testing::HasSubstr("far from the others"));
 }
 
+TEST(MllogSamples, TakesTrainSamplesBehindTheRunForItsOwn) {
+  const std::string end = mllog(11000, "run_stop", "null", kSuccess);
+  const auto shares = [](double last) {
+    return mllog(900, "submission_benchmark", "\"dlrm\"") + mllog(1000, "run_start") +
+           mllog(2000, "eval_accuracy", "0.7", "\"epoch_num\": 1.05") +
+           mllog(9000, "eval_accuracy", "0.8", "\"epoch_num\": " + std::to_string(last));
+  };
+  const std::string behind =
+      mllog(11001, "global_batch_size", "100") + mllog(11001, "train_samples", "90000");
+  auto runs = read_text(shares(1.9) + end + behind);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].totals.sequences, 90000);
+  EXPECT_EQ(runs[0].summary->value, 9000);
+  runs = read_text(shares(1.9) + end + behind + mllog(21000, "run_start"));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_FALSE(runs[0].summary) << "of the next run";
+}
+
 TEST(MllogSamples, DividesTokensByTheSequenceLengthAndMultipliesSteps) {
   const auto log = [](const std::string& evaluated, const std::string& behind) {
     return read_text(mllog(900, "submission_benchmark", "\"gpt3\"") +
