@@ -13,7 +13,7 @@
 // after one batch more than that: batch 0, whose time is in it. Batches behind the last line of an
 // epoch are in no line, and neither are evaluations. mnist counts samples (of its process) and
 // tells no time at all. The last kind, of many BERT scripts in Chinese, numbers the batches of all
-// epochs from 0 on; its clock is the logger's stamp.
+// epochs, most from 0 on; its clock is the logger's stamp.
 #include <cmath>
 #include <optional>
 #include <string>
@@ -75,6 +75,7 @@ class PytorchExamplesParser final : public LineParser {
   std::optional<Sample> held_;  ///< first line of an epoch or of the log; seconds are of one batch
   bool samples_ = false, batches_ = false, clip_ = false;
   StampedClock clock_;
+  std::int64_t from_zero_ = 0;  ///< 1 where they number the first batch 0
   bool one_gpu_ = false;
 };
 
@@ -241,13 +242,18 @@ bool PytorchExamplesParser::see_stamped(const Line& line, RunBuilder& out) {
   const auto at = stamped_batch(line);
   if (!at) return false;
   RunDraft* open = out.open(WorkKind::training);
-  if (open != nullptr && open->last() != nullptr && at->step < open->last()->step) {
-    out.close(WorkKind::training);
-    clock_ = {};
-    open = nullptr;
+  if (open != nullptr && open->last() != nullptr) {
+    const std::int64_t before = open->last()->step, now = at->step + from_zero_;
+    if (now == before) return true;  // a copy of the line, of a logger with two handlers
+    if (now < before) {
+      out.close(WorkKind::training);
+      clock_ = {};
+      open = nullptr;
+    }
   }
+  if (open == nullptr) from_zero_ = at->step == 0 ? 1 : 0;
   Sample sample;
-  sample.step = at->step + 1;
+  sample.step = at->step + from_zero_;
   sample.loss = at->loss;
   sample.line = line.number;
   sample.rank = line.rank;

@@ -188,6 +188,27 @@ TEST(PytorchExamples, AStampedCounterThatGoesBackIsAnotherRun) {
   EXPECT_NEAR(runs[1].records[5].time_s - runs[1].records[0].time_s, 1.5, 1e-6);
 }
 
+TEST(PytorchExamples, StampedCountersBeginAtZeroOrOne) {
+  const auto zero = read_text(stamped(0, 19, 0)), one = read_text(stamped(1, 20, 0));
+  ASSERT_EQ(zero.size(), 1u);
+  ASSERT_EQ(one.size(), 1u);
+  for (const RunLog& run : {zero[0], one[0]}) {
+    ASSERT_EQ(run.records.size(), 20u);
+    EXPECT_EQ(run.records[0].step, 1);
+    EXPECT_EQ(run.records[19].step, 20);
+    EXPECT_EQ(run.records[19].iterations, 1);
+    EXPECT_EQ(run.outcome.status, Status::completed);
+  }
+}
+
+TEST(PytorchExamples, ACopyOfAStampedLineIsNoBatch) {
+  std::string text;
+  for (int step = 0; step < 20; ++step) text += stamped(step, step, 0) + stamped(step, step, 1);
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 20u);
+}
+
 TEST(PytorchExamples, BracketedLinesComeInManySpellings) {
   const auto runs = read_text(
       "【train】 epoch：0/3 step：0/300 loss：1.5\n【train】 epoch:0 step:1/300 loss: nan\n");
