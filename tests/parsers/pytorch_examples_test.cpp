@@ -226,5 +226,68 @@ TEST(PytorchExamples, BracketedLinesComeInManySpellings) {
   }
 }
 
+// One line a 100 batches, of 0.3 s each, from the first on.
+std::string counted(int lines, int late_s, const char* days = "") {
+  std::string text = "180000it [00:21, 8557.04it/s]\nTime usage: 0:00:23\nEpoch [1/3]\n";
+  for (int i = 0; i < lines; ++i) {
+    const int since_s = 6 + 30 * i + late_s;
+    char line[160];
+    std::snprintf(line, sizeof line,
+                  "Iter: %6d,  Train Loss: %5.2f,  Train Acc: 90.62%%,  Val Loss:  0.34,  Val Acc: "
+                  "89.74%%,  Time: %s%d:%02d:%02d *\n",
+                  i * 100, 2.4 / (i + 1), days, since_s / 3600, since_s / 60 % 60, since_s % 60);
+    text += line;
+  }
+  return text;
+}
+
+TEST(PytorchExamples, TextClassificationCountsTheTimeSinceTheStart) {
+  const auto runs = read_text(counted(39, 0) +
+                              "No optimization for a long time, auto-stopping...\n"
+                              "Test Loss:  0.18,  Test Acc: 94.45%\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "pytorch-examples");
+  EXPECT_EQ(runs[0].iteration_unit, IterationUnit::optimizer_step);
+  EXPECT_FALSE(runs[0].facts.framework.known()) << "of TensorFlow or PyTorch";
+  EXPECT_FALSE(runs[0].facts.world_size.known());
+  EXPECT_EQ(runs[0].clock_resolution_s, 1);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  ASSERT_EQ(runs[0].records.size(), 39u);
+  EXPECT_EQ(runs[0].records[0].step, 1);
+  EXPECT_EQ(runs[0].records[0].iterations, 1);
+  EXPECT_EQ(runs[0].records[1].iterations, 100);
+  EXPECT_EQ(runs[0].records[1].loss, 1.2);
+  EXPECT_EQ(runs[0].records[38].time_s - runs[0].records[0].time_s, 38 * 30);
+  ASSERT_FALSE(runs[0].notices.empty());
+  EXPECT_NE(runs[0].notices[0].text.find("evaluation in front of every line"), std::string::npos);
+}
+
+TEST(PytorchExamples, TextClassificationMayBeCutOrStartedAgain) {
+  const auto runs = read_text(counted(5, 0) + counted(4, 7, "1 day, "));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+  ASSERT_EQ(runs[1].records.size(), 4u);
+  EXPECT_EQ(runs[1].records[3].time_s - runs[1].records[0].time_s, 90);
+  const auto narrow = read_text(
+      "Iter:   2800, Train Loss:  0.005, Train Acc: 100.00%, Val Loss:   0.28, Time: 23:59:35\n"
+      "Iter:   2900, Train Loss:    nan, Train Acc: 100.00%, Val Loss:   0.28, Time: 1 day, "
+      "0:00:05\n");
+  ASSERT_EQ(narrow.size(), 1u);
+  ASSERT_EQ(narrow[0].records.size(), 2u);
+  EXPECT_EQ(narrow[0].records[1].iterations, 100);
+  EXPECT_EQ(narrow[0].records[1].time_s - narrow[0].records[0].time_s, 30);
+  EXPECT_EQ(narrow[0].outcome.status, Status::nan);
+  for (const char* other :
+       {"Iter: 100,  Train Loss: 0.4,  Train Acc: 86.72%\n",
+        "Iter: 100,  Train Loss: 0.4,  Time:\n",
+        "Iter: 100/200,  Train Loss: 0.4,  Time: 0:00:37\n",
+        "Iter: 7, Train Loss: , Time: 0:00:37\n", "Iter: -1,  Train Loss: 0.4,  Time: 0:00:37\n",
+        "Iter: 1, Train Loss: 0.4, Time: 0:60:00\n",
+        "Iter: 1, Train Loss: 0.4, Time: 3 days 0:00:01\n",
+        "Test Loss: 0.18, Test Acc: 94.45%\n"}) {
+    EXPECT_TRUE(read_text(other).empty()) << other;
+  }
+}
+
 }  // namespace
 }  // namespace bertbench
