@@ -28,6 +28,7 @@ constexpr std::string_view kAnchors[] = {"global_step/sec: ",
                                          "Total Training Time",
                                          "Total Inference Time",
                                          " Performance = ",
+                                         " precision training performance: ",
                                          "Loss for final step",
                                          "***** Running "};
 
@@ -48,6 +49,7 @@ class TfParser final : public LineParser {
 
   bool see_message(const TfMessage& message, const Line& line, RunBuilder& out);
   bool see_dle(const Line& line, RunBuilder& out);
+  bool see_script(const Line& line, RunBuilder& out);
   bool see_average(std::string_view text, const Line& said, RunBuilder& out);
   bool see_total(const Line& said, RunBuilder& out);
   void see_final_loss(const Line& said, RunBuilder& out);
@@ -74,7 +76,8 @@ class TfParser final : public LineParser {
   std::int64_t dle_step_ = -1;
   FirstRank dle_ranks_;
   TfTurns turns_;
-  bool samples_ = false;  ///< ResNet: rates of single iterations, not of all
+  std::int64_t images_ = 0;  ///< SSD: the line of the closing rate
+  bool samples_ = false;     ///< ResNet: rates of single iterations, not of all
 };
 
 RunDraft& TfParser::draft(Series series, std::int64_t line, RunBuilder& out) {
@@ -108,6 +111,7 @@ bool TfParser::parse(const Line& line, RunBuilder& out) {
       line.text.find(") total_ips : ") != std::string_view::npos) {
     return see_dle(line, out);
   }
+  if (see_script(line, out)) return true;
   const auto message = tf_message(line.text);
   return message && see_message(*message, line, out);
 }
@@ -204,6 +208,19 @@ bool TfParser::see_performance(std::string_view text, const Line& said, RunBuild
   run.log.summary = Stated{*rate, RateUnit::sequences_per_second, said.number};
   run.ended_well = true;
   run.last_line = said.number;
+  return true;
+}
+
+// "Single GPU mixed precision training performance: 71.11968 img/s": what the script of SSD makes
+// of the last quarter of global_step/sec, times the batches of all GPUs (the words in front stay as
+// they are where a user changed their number).
+bool TfParser::see_script(const Line& line, RunBuilder& out) {
+  const auto rate = number_after(line, " precision training performance: ");
+  if (!rate || !(*rate > 0) || !line.text.ends_with(" img/s")) return false;
+  RunDraft& run = statement_draft(line.number, out);
+  run.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
+  run.ended_well = true;
+  images_ = line.number;
   return true;
 }
 
@@ -360,6 +377,11 @@ void TfParser::end_run(RunBuilder& out) {
 void TfParser::finish(RunBuilder& out) {
   end_run(out);
   for (const auto& draft : out.drafts()) {
+    if (images_ > 0 && draft->log.summary && !draft->discard) {
+      draft->log.notices.push_back({images_,
+                                    "the log's closing rate is that of the last quarter of "
+                                    "global_step/sec; sequences are images"});
+    }
     if (!turns_.several() || draft->log.kind != WorkKind::training || draft->discard) continue;
     draft->log.rate_unit = RateUnit::unknown;
     draft->log.notices.push_back(

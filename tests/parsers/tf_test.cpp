@@ -316,6 +316,30 @@ TEST(Tf, ReadsThePerformanceOfNvidiasFirstReleases) {
 }
 
 // The number stands still at a skipped update, but also where several ranks print the step.
+TEST(Tf, ReadsTheRateThatTheScriptOfSsdClosesWith) {
+  const auto runs =
+      read_text(twice("0216 04:50:42.985284", "loss = 3.7328167, step = 0") +
+                twice("0216 04:51:41.454830", "global_step/sec: 1.71028") +
+                twice("0216 04:51:41.456007", "loss = 2.8271012, step = 100 (58.471 sec)") +
+                twice("0216 04:52:26.331918", "global_step/sec: 2.22831") +
+                twice("0216 04:52:26.333273", "loss = 2.7136445, step = 200 (44.877 sec)") +
+                twice("0216 04:54:42.794376", "Loss for final step: 2.3226864.") +
+                "Single GPU single precision training performance: 71.30592 img/s\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 3u);
+  ASSERT_TRUE(runs[0].summary);
+  EXPECT_EQ(runs[0].summary->value, 71.30592);
+  EXPECT_EQ(runs[0].summary->unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_THAT(runs[0].notices,
+              testing::Contains(testing::Field(&Notice::text, testing::HasSubstr("last quarter"))));
+
+  const auto none = read_text(twice("0216 04:50:42.985284", "loss = 3.7328167, step = 0") +
+                              "Single GPU single precision training performance: nan img/s\n");
+  ASSERT_EQ(none.size(), 1u);
+  EXPECT_FALSE(none[0].summary) << "no line to take the mean of";
+}
+
 TEST(Tf, CountsTheIterationsOfOneRankOfNvidias) {
   std::string text;
   for (const char* step : {"10", "20", "30"}) {
