@@ -23,7 +23,7 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAnchors[] = {", throughput ", "training throughput ",
-                                         "K wps, total wc=", ", bptt="};
+                                         "K wps, total wc=", ", bptt=", "save_prefix='"};
 
 class GluonLmParser final : public LineParser {
  public:
@@ -33,6 +33,7 @@ class GluonLmParser final : public LineParser {
  private:
   bool see_batch(const Line& line, RunBuilder& out);
   bool see_update(const Line& line, RunBuilder& out);
+  bool see_epoch(const Line& line, RunBuilder& out) const;
 
   std::int64_t epoch_ = -1, base_ = 0, per_epoch_ = 0, step_ = 0;
   std::int64_t last_batch_ = 0;         ///< that an epoch before told of
@@ -122,8 +123,20 @@ bool GluonLmParser::see_update(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// "[Epoch 2] train avg loss 0.0134182, ..." of the classifiers.
+bool GluonLmParser::see_epoch(const Line& line, RunBuilder& out) const {
+  Cursor cursor(line);
+  RunDraft* open = out.open(WorkKind::training);
+  if (open == nullptr || !cursor.skip_past("[Epoch ")) return false;
+  const auto epoch = cursor.integer();
+  if (!epoch || *epoch != epoch_ || !cursor.literal("] train avg loss ")) return false;
+  open->ended_well = epochs_ && *epoch + 1 == *epochs_;
+  open->last_line = line.number;
+  return true;
+}
+
 bool GluonLmParser::parse(const Line& line, RunBuilder& out) {
-  if (see_batch(line, out) || see_update(line, out)) return true;
+  if (see_batch(line, out) || see_update(line, out) || see_epoch(line, out)) return true;
   if (line.text.starts_with("Namespace(")) epochs_ = size_after(line, " epochs=");
   RunDraft* open = out.open(WorkKind::training);
   if (open == nullptr || !line.text.starts_with("Total training throughput ") ||

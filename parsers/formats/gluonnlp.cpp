@@ -17,6 +17,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "parsers/core/text.h"
 #include "parsers/format.h"
@@ -29,9 +30,10 @@
 namespace bertbench {
 namespace {
 
+constexpr std::string_view kAllTrained = "Total training time is ";  ///< gluon-cv's depth
 constexpr std::string_view kAnchors[] = {
-    "tks/s",    " wps, wc=",   "Thoughput=",   "[Epoch ",       "samples/s", ": training loss ",
-    "kvstore=", "accumulate=", "tart predict", "comm_backend=", "Time cost="};
+    "tks/s",    " wps, wc=",   "Thoughput=",   "[Epoch ",       "samples/s",  ": training loss ",
+    "kvstore=", "accumulate=", "tart predict", "comm_backend=", "Time cost=", kAllTrained};
 
 class GluonnlpParser final : public LineParser {
  public:
@@ -55,7 +57,7 @@ class GluonnlpParser final : public LineParser {
   GluonClock clock_;
   std::int64_t last_step_ = -1;
   std::int64_t base_ = 0, epoch_ = -1, total_ = 0;  ///< batches of the epochs before
-  std::int64_t in_epoch_ = 0;
+  std::int64_t in_epoch_ = 0, iteration_ = 0;
   Sample interval_;            ///< the newest line of SQuAD that does not begin an epoch
   bool begins_epoch_ = false;  ///< the iterations of the record are known
   bool tokens_ = false, timeless_ = false;
@@ -327,7 +329,11 @@ bool GluonnlpParser::see_segmentation(const Line& line, RunBuilder& out) {
   sample.rank = line.rank;
   sample.loss = at->loss;
   timeless_ = true;
-  put(sample, IterationUnit::optimizer_step, RateUnit::unknown, out).own_facts = true;
+  RunDraft& draft = put(sample, IterationUnit::optimizer_step, RateUnit::unknown, out);
+  draft.own_facts = true;
+  const std::int64_t stride = at->iteration - std::exchange(iteration_, at->iteration);
+  draft.ended_well = args_.epochs && at->epoch + 1 >= *args_.epochs && stride > 0 &&
+                     at->iteration + stride >= at->total;  // the last line of the last epoch
   return true;
 }
 
@@ -349,6 +355,12 @@ bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
   if (find_text(line.text, "tart predict") != std::string_view::npos) {
     predicting_ = true;
     return false;
+  }
+  RunDraft* run = out.open(WorkKind::training);
+  if (run != nullptr && timeless_ && find_text(line.text, kAllTrained) != std::string_view::npos) {
+    run->ended_well = true;
+    run->last_line = line.number;
+    return true;
   }
   return see_pretraining(line, out) || see_step_line(line, out) || see_batch(line, out) ||
          see_prediction(line, out) || see_epoch_cost(line, out) || see_segmentation(line, out);

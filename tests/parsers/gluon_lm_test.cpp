@@ -69,6 +69,20 @@ TEST(GluonLm, ReadsTheWordsOfClassifiers) {
   EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("counts words"));
 }
 
+// Cross-validation: each part has all epochs, and its last one ends it.
+TEST(GluonLm, EndsAClassifierBehindItsLastEpoch) {
+  const auto epoch = [](const std::string& n) {
+    return "[Epoch " + n +
+           " Batch 30/75] avg loss 0.0139, throughput 5.5K wps\nBegin Testing...\n" + "[Epoch " +
+           n + "] train avg loss 0.0149, dev acc 0.61, throughput 0.95K wps\n";
+  };
+  const auto runs = read_text("Namespace(batch_size=50, epochs=2, gpu=0, save_prefix='model')\n" +
+                              epoch("0") + epoch("1") + epoch("0"));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_EQ(runs[1].outcome.status, Status::truncated);
+}
+
 TEST(GluonLm, ReadsTheTranslationOfRelease1) {
   const auto line = [](int step) {
     return "2020-09-01 10:00:00,123 - root - INFO - [Epoch 0 Iter " + std::to_string(step) +

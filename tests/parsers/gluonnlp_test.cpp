@@ -309,6 +309,21 @@ TEST(Gluonnlp, XlnetDividesItsBatchAmongItsGpus) {
   EXPECT_EQ(log("32", "None").micro_batch_size.value, 32);
 }
 
+TEST(Gluonnlp, SegmentationEndsWithTheLastLineOfItsLastEpoch) {
+  const std::string head = "Namespace(batch_size=16, epochs=2, kvstore='device', ngpus=8)\n";
+  const auto line = [](const std::string& at) {
+    return "Epoch " + at + "/1263: training loss 0.150\n";
+  };
+  const std::string log = head + line("0 iteration 1250") + line("1 iteration 1240");
+  const auto status = [](const std::string& text) { return read_text(text).at(0).outcome.status; };
+  EXPECT_EQ(status(log), Status::truncated);
+  EXPECT_EQ(status(log + line("1 iteration 1260") + "Epoch 1 validation pixAcc: 0.813\n"),
+            Status::completed);
+  EXPECT_EQ(status(line("0 iteration 1250") + line("1 iteration 1250")), Status::truncated);
+  EXPECT_EQ(status(line("1 iteration 1250") + "Training Finished! Total training time is 5h 8m\n"),
+            Status::completed);
+}
+
 // The time of the first line is that of 300 batches, not of all 3900 that its counter tells.
 TEST(Gluonnlp, ALogWithoutItsHeadCountsItsFirstLineAsOneInterval) {
   const auto runs = read_text(
