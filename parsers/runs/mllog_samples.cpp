@@ -48,6 +48,7 @@ void MllogSamples::see_evaluation(const nlohmann::json& metadata, std::int64_t l
 
 void MllogSamples::Epochs::begin(double number, double many, double time_ms) {
   if (std::isnan(first_)) first_ = number;
+  follows_ = follows_ || number == end_;
   begun_ = number;
   many_ = many;
   begun_ms_ = time_ms;
@@ -71,6 +72,7 @@ bool MllogSamples::Epochs::ended_early() const {
 }
 
 double MllogSamples::Epochs::whole() const {
+  if (first_ > 1 || (spent_ms_.size() > 1 && !follows_)) return kUnknown;
   return end_ - first_ - static_cast<double>(ended_early());
 }
 
@@ -137,6 +139,23 @@ double MllogSamples::share(const MllogSetting& setting) const {
   return (eval_.value_or(0) - share_origin()) * setting.data_set.value_or(0);
 }
 
+bool MllogSamples::named_by_samples(const MllogSetting& setting) const {
+  if (!setting.global_batch || !eval_ || eval_ < epochs_.first()) return false;
+  const auto batches = [&](double samples) { return samples / *setting.global_batch; };
+  return batches(epochs_.first()) > 10 && is_whole(batches(epochs_.first())) &&
+         is_whole(batches(*eval_));
+}
+
+// SSD's train_samples counts batches with some: those that hold the images of OpenImages' subset.
+double MllogSamples::data_set(const MllogSetting& setting) {
+  constexpr double kImages = 1'170'301;
+  const double stated = setting.data_set.value_or(kUnknown);
+  const double batch = setting.global_batch.value_or(kUnknown);
+  const bool batches =
+      setting.benchmark == "ssd" && batch > 1 && std::abs(stated * batch - kImages) <= batch;
+  return batches ? kImages : stated;
+}
+
 const MllogSamples::Epochs& MllogSamples::epochs() const {
   return epochs_.any() ? epochs_ : blocks_;
 }
@@ -147,7 +166,7 @@ double MllogSamples::whole_epochs(const MllogSetting& setting) const {
   const bool may_be_bert = setting.benchmark == "bert" || (setting.benchmark.empty() && whole < 2);
   const bool self_play = setting.benchmark == "minigo";
   if (may_be_bert || self_play || setting.varied || !(whole >= 1)) return kUnknown;
-  return whole * setting.data_set.value_or(kUnknown);
+  return whole * data_set(setting);
 }
 
 // What round 0.7's BERT of Google calls an epoch is a step: what they make is near the plan.
@@ -166,7 +185,7 @@ std::optional<double> MllogSamples::steps(const MllogSetting& setting) const {
 // is of another unit.
 bool MllogSamples::odd_end(double many, bool bert) const {
   const bool beyond = eval_ && *eval_ > many && *end_ > 10 * *eval_;
-  return beyond || (!bert && epochs().whole() >= 2);
+  return beyond || (!bert && epochs().any() && !(epochs().whole() < 2));
 }
 
 // The rule that tells samples from epochs, tokens, batches and plans: an evaluation's epoch_num
@@ -181,7 +200,8 @@ MllogSamples::Source MllogSamples::source(const MllogSetting& setting, double se
   const double many = setting.global_batch ? 10 * *setting.global_batch : untold;
   if (eval_ && *eval_ < kAbsurd) {
     const bool grows = *eval_ >= 1 && (evals_ < 2 || *eval_ > *first_eval_);
-    const bool beyond = *eval_ > many && !composer_ && !setting.old && (bert || in_tokens(setting));
+    const bool beyond = *eval_ > many && !composer_ && !setting.old &&
+                        (bert || in_tokens(setting) || named_by_samples(setting));
     if (counted_ ? grows : beyond) return Source::evaluation;
   }
   if (end_ && end_line_ > eval_line_ && *end_ > many && *end_ < kAbsurd && !odd_end(many, bert)) {
@@ -189,7 +209,7 @@ MllogSamples::Source MllogSamples::source(const MllogSetting& setting, double se
   }
   if (setting.global_batch && steps(setting)) return Source::steps;
   const auto sound = [&](double samples) { return samples > many && samples < kAbsurd; };
-  if (eval_ && *eval_ < 100 && !is_whole(*eval_)) {
+  if (eval_ && *eval_ < 100 && !(is_whole(*eval_) && is_whole(*first_eval_))) {
     return end_line_ < eval_line_ && sound(share(setting)) ? Source::share : Source::none;
   }
   const double whole = whole_epochs(setting);
@@ -202,7 +222,7 @@ void MllogSamples::tell(const MllogSetting& setting, double seconds, std::int64_
   const double tokens = in_tokens(setting) ? setting.sequence_length.value_or(1) : 1;
   switch (const Source from = source(setting, seconds)) {
     case Source::none:
-      tell_tracked(stop_line, log);
+      tell_tracked(setting, stop_line, log);
       break;
     case Source::evaluation:
       tell_samples(*eval_ / tokens, from, seconds, stop_line, log);
@@ -234,13 +254,15 @@ double MllogSamples::tracked() const {
 }
 
 bool MllogSamples::agrees(double rate) const {
-  return throughputs_.empty() || std::abs(tracked() / rate - 1) < kTrackedOrder;
+  return throughputs_.empty() || tracked() / rate - 1 < kTrackedOrder;
 }
 
 // A tracked throughput in front of run_stop is that of some interval; the one behind it is the
 // run's.
-void MllogSamples::tell_tracked(std::int64_t stop_line, RunLog& log) const {
-  if (throughputs_.empty()) {
+void MllogSamples::tell_tracked(const MllogSetting& setting, std::int64_t stop_line,
+                                RunLog& log) const {
+  const bool self_play = setting.benchmark == "minigo";  // it tracks generations
+  if (throughputs_.empty() || self_play) {
     if (log.rate_unit != RateUnit::unknown) return;  // its records tell
     log.notices.push_back({eval_line_,
                            "the samples trained are not told (the evaluation's epoch_num counts "
@@ -250,6 +272,10 @@ void MllogSamples::tell_tracked(std::int64_t stop_line, RunLog& log) const {
   const bool closing = throughput_line_ >= stop_line;
   const double rate = closing ? throughputs_.back() : tracked();
   log.summary = Stated{rate, RateUnit::sequences_per_second, throughput_line_};
+  if (setting.benchmark == "ssd") {
+    log.notices.push_back(
+        {throughput_line_, "the throughput tracked by SSD's script is that of one process"});
+  }
   if (closing) return;
   const bool last = rate == throughputs_.back();
   log.notices.push_back(
@@ -265,10 +291,10 @@ void MllogSamples::tell_samples(double samples, Source from, double seconds, std
                                 RunLog& log) const {
   log.totals.sequences = static_cast<std::int64_t>(samples);
   const double rate = samples / seconds;
-  if (!throughputs_.empty() && throughput_line_ > stop_line) {
-    const double closing = throughputs_.back();
+  const double closing = throughputs_.empty() ? kUnknown : throughputs_.back();
+  const double gap = closing / rate - 1;  // far below: it is one process's
+  if (throughput_line_ > stop_line && gap > -kTrackedOrder) {
     log.summary = Stated{closing, RateUnit::sequences_per_second, throughput_line_};
-    const double gap = closing / rate - 1;
     if (std::abs(gap) <= kSameRate) return;
     log.notices.push_back(
         {throughput_line_,
@@ -280,7 +306,8 @@ void MllogSamples::tell_samples(double samples, Source from, double seconds, std
   log.summary = Stated{rate, RateUnit::sequences_per_second, stop_line};
   log.notices.push_back({stop_line, "the rate is the samples " + origin(from) +
                                         " over run_stop minus run_start, evaluations included"});
-  if (from == Source::epochs || from == Source::steps) compare_with_tracked(rate, log);
+  const bool closes = throughput_line_ > stop_line;
+  if (closes || from == Source::epochs || from == Source::steps) compare_with_tracked(rate, log);
 }
 
 std::string MllogSamples::origin(Source from) const {

@@ -49,22 +49,28 @@ class MllogSamples {
     void begin(double number, double many, double time_ms);
     void stop(double number, double many, double time_ms);
     [[nodiscard]] bool any() const { return !spent_ms_.empty(); }
-    /// Whole ones; unknown if there are none.
+    /// Whole ones; unknown if there are none, or if they are named by what was trained.
     [[nodiscard]] double whole() const;
     /// The last one took much less time than the others: it is not counted.
     [[nodiscard]] bool ended_early() const;
     [[nodiscard]] double in_one() const { return many_; }
+    [[nodiscard]] double first() const { return first_; }
 
    private:
     double first_ = kUnknown, end_ = kUnknown;  ///< end: one past the last
     double begun_ = kUnknown, many_ = 1, begun_ms_ = kUnknown;
+    bool follows_ = false;  ///< one begins where another ends
     std::vector<double> spent_ms_;
   };
   [[nodiscard]] Source source(const MllogSetting& setting, double seconds) const;
   /// What a fraction of an epoch is counted from: 0 or 1, unknown if it cannot be told.
   [[nodiscard]] double share_origin() const;
   [[nodiscard]] double share(const MllogSetting& setting) const;
+  /// The epochs are named by the samples trained, as OpenFold's are.
+  [[nodiscard]] bool named_by_samples(const MllogSetting& setting) const;
   [[nodiscard]] const Epochs& epochs() const;
+  /// Samples of an epoch; unknown if train_samples does not tell them.
+  [[nodiscard]] static double data_set(const MllogSetting& setting);
   [[nodiscard]] double whole_epochs(const MllogSetting& setting) const;
   /// Batches, by the last evaluation's step_num or by the blocks of Google's BERT.
   [[nodiscard]] std::optional<double> steps(const MllogSetting& setting) const;
@@ -74,9 +80,10 @@ class MllogSamples {
   [[nodiscard]] bool in_tokens(const MllogSetting& setting) const;
   /// Of the throughputs tracked: the last, the middle one where that is far off.
   [[nodiscard]] double tracked() const;
-  /// The tracked throughputs are of the same order as this rate, or there are none.
+  /// The tracked throughputs are of the same order as this rate or of one process's share of it,
+  /// or there are none.
   [[nodiscard]] bool agrees(double rate) const;
-  void tell_tracked(std::int64_t stop_line, RunLog& log) const;
+  void tell_tracked(const MllogSetting& setting, std::int64_t stop_line, RunLog& log) const;
   void tell_samples(double samples, Source from, double seconds, std::int64_t stop_line,
                     RunLog& log) const;
   [[nodiscard]] std::string origin(Source from) const;

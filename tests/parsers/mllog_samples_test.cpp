@@ -97,7 +97,14 @@ TEST(MllogSamples, TakesTheMiddleOfTheTrackedThroughputsWhereTheLastIsFarOff) {
   };
   EXPECT_EQ(log("2050.5").summary->value, 2050.5);
   EXPECT_EQ(log("285.5").summary->value, 2000);
-  EXPECT_THAT(log("285.5").notices.at(0).text, testing::HasSubstr("far from the others"));
+  EXPECT_THAT(log("285.5").notices.at(1).text, testing::HasSubstr("far from the others"));
+}
+
+TEST(MllogSamples, TakesAWholeEpochOfSharesForOne) {
+  const std::string shares = mllog(2000, "eval_accuracy", "0.7", "\"epoch_num\": 0.95") +
+                             mllog(9000, "eval_accuracy", "0.8", "\"epoch_num\": 1.0");
+  const auto runs = read_text(epochs(shares + mllog(21000, "run_stop", "null", kSuccess)));
+  EXPECT_EQ(runs.at(0).totals.sequences, 50000);
 }
 
 TEST(MllogSamples, TakesTrainSamplesBehindTheRunForItsOwn) {
@@ -116,6 +123,56 @@ TEST(MllogSamples, TakesTrainSamplesBehindTheRunForItsOwn) {
   runs = read_text(shares(1.9) + end + behind + mllog(21000, "run_start"));
   ASSERT_EQ(runs.size(), 2u);
   EXPECT_FALSE(runs[0].summary) << "of the next run";
+}
+
+TEST(MllogSamples, CountsEpochsThatAreNamedByTheSamplesTrained) {
+  const std::string openfold = mllog(900, "submission_benchmark", "\"openfold\"") +
+                               mllog(900, "global_batch_size", "100") + mllog(1000, "run_start") +
+                               mllog(1000, "train_samples", "594595") + epoch(1000, 9000, 4000) +
+                               evaluation(9500, 4000);
+  const std::string end = mllog(21000, "run_stop", "null", kSuccess);
+  EXPECT_EQ(read_text(openfold + end).at(0).totals.sequences, 4000);
+  auto runs = read_text(openfold + epoch(10000, 19000, 8000) + evaluation(19500, 8000) + end);
+  EXPECT_EQ(runs.at(0).totals.sequences, 8000);
+  EXPECT_EQ(runs[0].summary->value, 400);
+  EXPECT_FALSE(read_text(epochs(epoch(1000, 9000, 7) + end)).at(0).summary) << "no first one";
+  EXPECT_FALSE(read_text(epochs(epoch(1000, 9000, 0) + epoch(9000, 19000, 10) + end)).at(0).summary)
+      << "in leaps";
+}
+
+TEST(MllogSamples, TakesNoGenerationsOfSelfPlayForSamples) {
+  const std::string head = mllog(900, "submission_benchmark", "\"minigo\"") +
+                           mllog(1000, "run_start") + mllog(1000, "train_samples", "50000");
+  const std::string tracked = mllog(9000, "tracked_stats", "{\"throughput\": 0.0044}");
+  const std::string end = evaluation(17000, 2) + mllog(21000, "run_stop", "null", kSuccess);
+  const auto runs =
+      read_text(head + epoch(1000, 9000, 1) + tracked + epoch(9000, 16000, 2) + tracked + end);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_FALSE(runs[0].summary);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("samples trained are not told"));
+}
+
+TEST(MllogSamples, KnowsBatchesOfTheOpenImagesFromSamples) {
+  const auto tracked = [](int time, const std::string& rate) {
+    return mllog(time, "tracked_stats", "{\"throughput\": " + rate + "}");
+  };
+  const std::string head = mllog(900, "submission_benchmark", "\"ssd\"") +
+                           mllog(900, "global_batch_size", "320") + mllog(1000, "run_start");
+  const std::string trained = epoch(1000, 1001000, 0) + tracked(1001000, "117.5") +
+                              epoch(1001000, 2001000, 1) + tracked(2001000, "117.5") +
+                              of_epoch(2001000, "epoch_start", 2);
+  const std::string end = mllog(2001000, "run_stop", "null", kSuccess);
+  const std::string behind = of_epoch(2001001, "epoch_stop", 2) + tracked(2001001, "125");
+  for (const std::string& tail : {std::string(), behind}) {
+    const auto runs = read_text(head + mllog(1000, "train_samples", "3658") + trained + end + tail);
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_EQ(runs[0].totals.sequences, 2 * 1170301);
+    EXPECT_NEAR(runs[0].summary->value, 1170.301, 1e-3) << "not one process's";
+    EXPECT_THAT(runs[0].notices.at(1).text, testing::HasSubstr("below the rate taken"));
+  }
+  const auto runs = read_text(head + trained + end);
+  EXPECT_EQ(runs.at(0).summary->value, 117.5);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("of one process"));
 }
 
 TEST(MllogSamples, DividesTokensByTheSequenceLengthAndMultipliesSteps) {
