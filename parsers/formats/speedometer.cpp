@@ -339,7 +339,7 @@ void SpeedometerParser::finish(RunBuilder& out) {
   const double workers = batch_size_ && !single ? times_.workers(*batch_size_) : 0;
   const bool of_job = distributed && workers > 0;
   const bool several = ranks_.size() > 1 || (distributed && !of_job);
-  const bool alone = (store_ || rcnn || detection_.devices) && !several;
+  const bool alone = (store_ || rcnn || devices_) && !several;
   for (const auto& draft : out.drafts()) {
     if (draft->count() == 0 || epochs_only_) continue;
     if (total_batch_ && !several) {
