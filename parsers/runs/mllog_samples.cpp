@@ -113,7 +113,7 @@ void MllogSamples::see_script_rate(std::optional<double> rate, std::int64_t line
 }
 
 bool MllogSamples::in_tokens(const MllogSetting& setting) const {
-  if (setting.benchmark.empty() || setting.benchmark == "bert") return false;
+  if (setting.benchmark.empty() || setting.benchmark == "bert" || counted_) return false;
   if (!setting.global_batch || !setting.sequence_length || !(*setting.sequence_length > 1)) {
     return false;
   }
