@@ -24,10 +24,19 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {
-    "TRAIN [",           "Performance: Epoch: ",    "Transformer | ",        "| ms/batch ",
-    "done training in ", "Total training time",     "Training throughput: ", "VALIDATION [",
-    "train_iter_size=",  "Experiment dir : LM-TFM", "    - batch_size : ",   "    - tgt_len : "};
+constexpr std::string_view kAnchors[] = {"TRAIN [",
+                                         "Performance: Epoch: ",
+                                         "Transformer | ",
+                                         "| ms/batch ",
+                                         "done training in ",
+                                         "Total training time",
+                                         "Training throughput: ",
+                                         "VALIDATION [",
+                                         "train_iter_size=",
+                                         "Experiment dir : LM-TFM",
+                                         "    - batch_size : ",
+                                         "    - tgt_len : ",
+                                         "    - batch_chunk : "};
 
 /// "TRAIN [0][100/3880]\tTime 0.330 (0.340)...": a batch, its time and the epoch's mean.
 struct TrainBatch {
@@ -74,6 +83,7 @@ class GnmtParser final : public LineParser {
   bool see_transformer_xl(const Line& line, RunBuilder& out);
   bool see_end(const Line& line, RunBuilder& out);
   void see_argument(const Line& line);
+  void tell_arguments(Facts& facts) const;
   RunDraft& put(Sample sample, IterationUnit unit, RunBuilder& out);
 
   std::int64_t epoch_ = -1, step_ = -1;
@@ -84,7 +94,7 @@ class GnmtParser final : public LineParser {
   int top_rank_ = -1;                           ///< GNMT: every rank prints, or rank 0 alone
   bool all_print_ = false;                      ///< the arguments say the former
   double tokens_ = 0;                           ///< tokens/s of a rank, since the epoch began
-  std::optional<std::int64_t> accumulation_;    ///< GNMT
+  std::optional<std::int64_t> accumulation_;    ///< GNMT, Transformer-XL
   bool unclocked_ = false;                      ///< GNMT: epochs too short for a second line
   bool pairs_ = false;                          ///< of sentences: GNMT's batch has a fixed number
   bool lm_tfm_ = false;                         ///< Transformer-XL's arguments follow
@@ -261,6 +271,7 @@ void GnmtParser::see_argument(const Line& line) {
     if (const auto told = size_after(line, key)) value = told;
   };
   keep("    - batch_size :", batch_);
+  keep("    - batch_chunk :", accumulation_);
   keep("    - tgt_len :", length_);
 }
 
@@ -278,8 +289,15 @@ bool GnmtParser::parse(const Line& line, RunBuilder& out) {
          see_transformer_xl(line, out) || see_end(line, out);
 }
 
+void GnmtParser::tell_arguments(Facts& facts) const {
+  if (batch_) facts.global_batch_size.set(*batch_, FactSource::log);
+  if (accumulation_) facts.gradient_accumulation_steps.set(*accumulation_, FactSource::log);
+  if (length_) facts.sequence_length.set(*length_, FactSource::log);
+}
+
 void GnmtParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
+  if (out.drafts().empty()) tell_arguments(out.facts);  // failed before its first iteration
   for (const auto& draft : out.drafts()) {
     if (draft->count() == 0) continue;
     if (unclocked_) {
@@ -287,8 +305,7 @@ void GnmtParser::finish(RunBuilder& out) {
           {0, "each epoch shows its first iteration alone: nothing tells the time of the others"});
     }
     if (script_ == Script::transformer_xl && batch_) {
-      draft->log.facts.global_batch_size.set(*batch_, FactSource::log);
-      if (length_) draft->log.facts.sequence_length.set(*length_, FactSource::log);
+      tell_arguments(draft->log.facts);
       draft->log.notices.push_back({0, "the log counts tokens; a sequence has tgt_len of them"});
       continue;
     }

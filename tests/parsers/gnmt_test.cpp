@@ -136,13 +136,16 @@ TEST(Gnmt, ReadsTransformerXl) {
 
 // With or without --local_batch_size the arguments show the batch of all GPUs.
 TEST(Gnmt, TakesTheBatchOfTransformerXlFromItsArguments) {
-  const auto runs = read_text(
+  const std::string arguments =
       "Experiment dir : LM-TFM\n"
       "    - batch_size : 64\n"
       "    - local_batch_size : None\n"
+      "    - batch_chunk : 2\n"
       "    - tgt_len : 256\n"
       "    - eval_tgt_len : 128\n"
-      "    - eval_batch_size : 16\n"
+      "    - eval_batch_size : 16\n";
+  const auto runs = read_text(
+      arguments +
       "| epoch   1 step       10 | batches     10 / 6301 | lr 0.000e+00 | ms/batch 1862.3 | tok/s  "
       " "
       "20914 | loss 12.73 | ppl 337768.13\n"
@@ -151,7 +154,13 @@ TEST(Gnmt, TakesTheBatchOfTransformerXlFromItsArguments) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].facts.global_batch_size.value, 64);
   EXPECT_EQ(runs[0].facts.sequence_length.value, 256);
+  EXPECT_EQ(runs[0].facts.gradient_accumulation_steps.value, 2);
   EXPECT_EQ(runs[0].iteration_unit, IterationUnit::optimizer_step);
+
+  const auto failed = read_text(arguments + "RuntimeError: CUDA out of memory.\n");
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0].facts.global_batch_size.value, 64);
+  EXPECT_EQ(failed[0].facts.sequence_length.value, 256);
 }
 
 // Of the epochs that a log lacks, the clock knows nothing.
