@@ -45,11 +45,12 @@ bool GluonLmParser::see_batch(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
   if (!cursor.skip_past("[Epoch ")) return false;
   const auto epoch = cursor.integer();
-  if (!epoch || *epoch < 0 || !cursor.literal(" Batch ")) return false;
+  if (!epoch || *epoch < 0 || *epoch > 1'000'000 || !cursor.literal(" Batch ")) return false;
   const auto batch = cursor.integer();
   if (!batch || *batch < 1 || *batch > 1'000'000'000'000) return false;
   std::int64_t all = 0;
   if (cursor.literal("/")) all = cursor.integer().value_or(0);
+  if (all > 1'000'000'000) return false;
   if (!cursor.literal("] ")) return false;
   const bool words = cursor.literal("avg ");
   if (!words) cursor.literal("current ");
@@ -82,7 +83,7 @@ bool GluonLmParser::see_batch(const Line& line, RunBuilder& out) {
   draft.log.iteration_unit = IterationUnit::optimizer_step;
   draft.log.rate_unit = words ? RateUnit::tokens_per_second : RateUnit::sequences_per_second;
   // Nothing else that is rare stands behind the big RNN's last epoch.
-  draft.ended_well = all == 0 && epochs_ && *epoch + 1 == *epochs_ && *batch == last_batch_;
+  draft.ended_well = all == 0 && epochs_ && *epoch == *epochs_ - 1 && *batch == last_batch_;
   step_ = sample.step;
   return true;
 }
@@ -130,7 +131,7 @@ bool GluonLmParser::see_epoch(const Line& line, RunBuilder& out) const {
   if (open == nullptr || !cursor.skip_past("[Epoch ")) return false;
   const auto epoch = cursor.integer();
   if (!epoch || *epoch != epoch_ || !cursor.literal("] train avg loss ")) return false;
-  open->ended_well = epochs_ && *epoch + 1 == *epochs_;
+  open->ended_well = epochs_ && *epoch == *epochs_ - 1;
   open->last_line = line.number;
   return true;
 }

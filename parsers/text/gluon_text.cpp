@@ -205,6 +205,7 @@ std::optional<GluonTotalBatch> gluon_total_batch(const Line& line) {
     }
     const auto all = std::max<std::int64_t>(1, static_cast<std::int64_t>(*gpus));
     out.batch = static_cast<std::int64_t>(*each) * all;
+    if (*out.batch > kMost) return std::nullopt;
     if (*gpus >= 1) out.devices = all;
     return out;
   }

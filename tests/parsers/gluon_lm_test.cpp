@@ -52,6 +52,12 @@ TEST(GluonLm, ReadsTheBigRnnWhoseEpochsHaveNoLength) {
   EXPECT_EQ(planned("3"), Status::truncated);
 }
 
+TEST(GluonLm, TakesNoCountersThatWouldOverflow) {
+  EXPECT_TRUE(read_text("[Epoch 9223372036854775807 Batch 10] loss 6.59, throughput 8.5 samples/s\n"
+                        "[Epoch 1 Batch 10/9223372036854775807] loss 6.5, throughput 8 samples/s\n")
+                  .empty());
+}
+
 // The classifiers count words.
 TEST(GluonLm, ReadsTheWordsOfClassifiers) {
   const auto runs = read_text(

@@ -315,6 +315,14 @@ TEST(Speedometer, TakesTheEpochsOfGluonCvAsRecords) {
   EXPECT_EQ(records[2].iterations, 19) << "of an epoch that did not end";
 }
 
+TEST(Speedometer, TakesNoBatchThatWouldOverflow) {
+  const auto runs = read_text(
+      "Namespace(batch_size=999999, last_gamma=False, num_gpus=999999)\n"
+      "Epoch[0] Batch [999999999999]\tSpeed: 40.0 samples/sec\tlr=0.1\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_FALSE(runs[0].facts.global_batch_size.known());
+}
+
 TEST(Speedometer, TakesNoRangeFromBelowZero) {
   EXPECT_TRUE(read_text("Total batch size is set to 40 on 4 GPUs\n"
                         "Epoch[0] Batch [-9223372036854775807-40]\tSpeed: 40.0 samples/sec\n")
