@@ -22,28 +22,6 @@ namespace {
 constexpr std::string_view kAnchors[] = {"%, SPS: "};
 constexpr std::int64_t kMost = 1'000'000'000'000;
 
-// "43", "1:43", "1:02:43", "1 day, 0:27:46"
-std::optional<double> elapsed(Cursor& cursor) {
-  double seconds = 0;
-  auto value = cursor.integer();
-  if (value && (cursor.literal(" days, ") || cursor.literal(" day, "))) {
-    if (*value < 0 || *value > 100'000) return std::nullopt;
-    seconds = 24.0 * static_cast<double>(*value);
-    value = cursor.integer();
-    if (!value || *value < 0 || *value > 23) return std::nullopt;
-    seconds += static_cast<double>(*value);
-  } else if (value) {
-    seconds = static_cast<double>(*value);
-  }
-  if (!value || *value < 0) return std::nullopt;
-  while (cursor.literal(":")) {
-    const auto part = cursor.integer();
-    if (!part || *part < 0 || *part > 59) return std::nullopt;
-    seconds = 60 * seconds + static_cast<double>(*part);
-  }
-  return seconds < 1e10 ? std::optional(seconds) : std::nullopt;
-}
-
 class ElectraParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -67,7 +45,7 @@ bool ElectraParser::parse(const Line& line, RunBuilder& out) {
   if (!all || *step < 0 || *all < 1 || *step > kMost || *all > kMost) return false;
   const auto mean = cursor.skip_past("%, SPS: ") ? cursor.number() : std::nullopt;
   if (!mean || !cursor.literal(", ELAP: ")) return false;
-  const auto clock = elapsed(cursor);
+  const auto clock = cursor.duration();
   if (!clock || !cursor.literal(", ETA: ")) return false;
   const auto loss = number_after(line, "loss:");
   RunDraft* open = out.open(WorkKind::training);

@@ -98,7 +98,17 @@ std::optional<std::int64_t> Cursor::grouped_integer() {
 }
 
 std::optional<double> Cursor::duration() {
+  constexpr double kDay_s = 86'400, kMostDays = 1e6;
   const std::size_t start = at_;
+  const std::size_t digits = std::min(text_.find_first_not_of("0123456789", at_), text_.size());
+  if (digits > at_ && text_.substr(digits).starts_with(" day")) {
+    const auto days = integer();
+    if (days && *days < kMostDays && (literal(" day, ") || literal(" days, "))) {
+      if (const auto rest = duration()) return static_cast<double>(*days) * kDay_s + *rest;
+    }
+    at_ = start;
+    return std::nullopt;
+  }
   double total = 0;
   for (int part = 0; part < 3; ++part) {
     const std::size_t before = at_;

@@ -32,7 +32,8 @@ class Cursor {
   std::optional<std::int64_t> integer();
   /// "12,500" as Python's `:,` writes it, or plain digits.
   std::optional<std::int64_t> grouped_integer();
-  /// [[h:]mm:]ss[.fraction] in seconds; hours may exceed 24.
+  /// [[h:]mm:]ss[.fraction] in seconds; hours may exceed 24. "1 day, 0:27:46", "2 days, ..." of
+  /// Python's timedelta as well.
   std::optional<double> duration();
   /// Bytes up to the first of `stops` (not taken) or the end; nullopt when empty.
   std::optional<std::string_view> until(std::string_view stops);
