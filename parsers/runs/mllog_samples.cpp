@@ -225,19 +225,19 @@ void MllogSamples::tell(const MllogSetting& setting, double seconds, std::int64_
       tell_tracked(setting, stop_line, log);
       break;
     case Source::evaluation:
-      tell_samples(*eval_ / tokens, from, seconds, stop_line, log);
+      tell_samples(*eval_ / tokens, tokens, from, seconds, stop_line, log);
       break;
     case Source::end:
-      tell_samples(*end_ / tokens, from, seconds, stop_line, log);
+      tell_samples(*end_ / tokens, tokens, from, seconds, stop_line, log);
       break;
     case Source::steps:
-      tell_samples(*steps(setting) * *setting.global_batch, from, seconds, stop_line, log);
+      tell_samples(*steps(setting) * *setting.global_batch, 1, from, seconds, stop_line, log);
       break;
     case Source::share:
-      tell_samples(share(setting), from, seconds, stop_line, log);
+      tell_samples(share(setting), 1, from, seconds, stop_line, log);
       break;
     case Source::epochs:
-      tell_samples(whole_epochs(setting), from, seconds, stop_line, log);
+      tell_samples(whole_epochs(setting), 1, from, seconds, stop_line, log);
       break;
   }
   if (tokens > 1) {
@@ -287,11 +287,12 @@ void MllogSamples::tell_tracked(const MllogSetting& setting, std::int64_t stop_l
            ": the samples of the whole run are not told"});
 }
 
-void MllogSamples::tell_samples(double samples, Source from, double seconds, std::int64_t stop_line,
-                                RunLog& log) const {
+void MllogSamples::tell_samples(double samples, double tokens, Source from, double seconds,
+                                std::int64_t stop_line, RunLog& log) const {
   log.totals.sequences = static_cast<std::int64_t>(samples);
   const double rate = samples / seconds;
-  const double closing = throughputs_.empty() ? kUnknown : throughputs_.back();
+  const double tracked = throughputs_.empty() ? kUnknown : throughputs_.back();
+  const double closing = tracked / rate > 0.5 * tokens ? tracked / tokens : tracked;
   const double gap = closing / rate - 1;  // far below: it is one process's
   if (throughput_line_ > stop_line && gap > -kTrackedOrder) {
     log.summary = Stated{closing, RateUnit::sequences_per_second, throughput_line_};

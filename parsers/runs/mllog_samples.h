@@ -84,8 +84,9 @@ class MllogSamples {
   /// or there are none.
   [[nodiscard]] bool agrees(double rate) const;
   void tell_tracked(const MllogSetting& setting, std::int64_t stop_line, RunLog& log) const;
-  void tell_samples(double samples, Source from, double seconds, std::int64_t stop_line,
-                    RunLog& log) const;
+  /// `tokens`: in a sequence, where the log counts those; else 1.
+  void tell_samples(double samples, double tokens, Source from, double seconds,
+                    std::int64_t stop_line, RunLog& log) const;
   [[nodiscard]] std::string origin(Source from) const;
   void compare_with_tracked(double rate, RunLog& log) const;
   void compare_with_script(RunLog& log) const;

@@ -176,12 +176,13 @@ TEST(MllogSamples, KnowsBatchesOfTheOpenImagesFromSamples) {
 }
 
 TEST(MllogSamples, DividesTokensByTheSequenceLengthAndMultipliesSteps) {
-  const auto log = [](const std::string& evaluated, const std::string& behind) {
+  const auto log = [](const std::string& evaluated, const std::string& behind,
+                      const std::string& closing = "") {
     return read_text(mllog(900, "submission_benchmark", "\"gpt3\"") +
                      mllog(900, "global_batch_size", "1000") +
                      mllog(900, "max_sequence_length", "2048") + mllog(1000, "run_start") +
                      mllog(9000, "eval_accuracy", "2.7", evaluated) + behind +
-                     mllog(11000, "run_stop", "null", kSuccess))
+                     mllog(11000, "run_stop", "null", kSuccess) + closing)
         .at(0);
   };
   const std::string tokens = std::to_string(2048 * 16000);
@@ -189,6 +190,8 @@ TEST(MllogSamples, DividesTokensByTheSequenceLengthAndMultipliesSteps) {
   EXPECT_EQ(log(evaluated, "").totals.sequences, 16000);
   EXPECT_EQ(log(evaluated, mllog(9500, "train_samples", tokens)).summary->value, 1600);
   EXPECT_THAT(log(evaluated, "").notices.at(1).text, testing::HasSubstr("count tokens"));
+  const std::string rate = mllog(11001, "tracked_stats", "{\"throughput\": 3278848}");
+  EXPECT_EQ(log(evaluated, "", rate).summary->value, 1601) << "tokens, too";
   EXPECT_FALSE(log("\"epoch_num\": 16000", mllog(9500, "train_samples", tokens)).summary)
       << "samples, and tokens at the end";
   for (const int samples : {16384, 2048 * 16000}) {
