@@ -12,6 +12,7 @@
 #include "parsers/runs/first_rank.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/runs/tf_rates.h"
+#include "parsers/runs/tf_series.h"
 #include "parsers/text/cursor.h"
 #include "parsers/text/tf_message.h"
 
@@ -39,14 +40,14 @@ std::string_view without_rank(std::string_view text) {
   return text.substr(end + 1);
 }
 
+using Series = TfSeries::Kind;
+
 class TfParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
   void finish(RunBuilder& out) override;
 
  private:
-  enum class Series { loss_step, rate_only, dle };
-
   bool see_message(const TfMessage& message, const Line& line, RunBuilder& out);
   bool see_dle(const Line& line, RunBuilder& out);
   bool see_script(const Line& line, RunBuilder& out);
@@ -57,13 +58,9 @@ class TfParser final : public LineParser {
   void see_loss_step(const TfMessage& message, const Line& line, RunBuilder& out);
   void see_examples_rate(double rate, const Line& line);
   [[nodiscard]] TfRates::DraftAt rate_draft(RunBuilder& out);
-  RunDraft& draft(Series series, std::int64_t line, RunBuilder& out);
-  RunDraft& statement_draft(std::int64_t line, RunBuilder& out);
   void end_run(RunBuilder& out);
 
-  /// One run's lines come in up to three series; the best one becomes the RunLog.
-  RunDraft* series_[3] = {nullptr, nullptr, nullptr};
-  RunDraft* statements_ = nullptr;  ///< what is said about the whole training run
+  TfSeries series_;
   RunDraft* evaluation_ = nullptr;
   bool evaluating_ = false;
   TfClock clock_;
@@ -80,29 +77,10 @@ class TfParser final : public LineParser {
   bool samples_ = false;     ///< ResNet: rates of single iterations, not of all
 };
 
-RunDraft& TfParser::draft(Series series, std::int64_t line, RunBuilder& out) {
-  RunDraft*& slot = series_[static_cast<std::size_t>(series)];
-  if (slot == nullptr) {
-    slot = &out.extra(WorkKind::training, line);
-    slot->log.iteration_unit = IterationUnit::optimizer_step;
-    slot->log.clock_resolution_s = 1e-6;
-    slot->log.clock_is_wall = true;
-  }
-  return *slot;
-}
-
 TfRates::DraftAt TfParser::rate_draft(RunBuilder& out) {
-  return
-      [this, &out](std::int64_t line) -> RunDraft& { return draft(Series::rate_only, line, out); };
-}
-
-RunDraft& TfParser::statement_draft(std::int64_t line, RunBuilder& out) {
-  if (statements_ == nullptr) {
-    statements_ = &out.extra(WorkKind::training, line);
-    statements_->discard = true;
-  }
-  statements_->last_line = line;
-  return *statements_;
+  return [this, &out](std::int64_t line) -> RunDraft& {
+    return series_.at(Series::rate_only, line, out);
+  };
 }
 
 bool TfParser::parse(const Line& line, RunBuilder& out) {
@@ -121,7 +99,8 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
   const auto starts = [&](std::string_view what) { return message.text.starts_with(what); };
   if (starts("***** Running ")) {
     evaluating_ = !starts("***** Running training");
-    if (!evaluating_ && statements_ != nullptr && statements_->ended_well) end_run(out);
+    if (!evaluating_ && series_.statements() != nullptr && series_.statements()->ended_well)
+      end_run(out);
     return true;
   }
   if (starts("global_step/sec: ")) {
@@ -167,7 +146,7 @@ bool TfParser::see_average(std::string_view text, const Line& said, RunBuilder& 
     evaluation_->ended_well = true;
     evaluation_->last_line = said.number;
   } else if (!overhead) {
-    auto& run = statement_draft(said.number, out);
+    auto& run = series_.statements(said.number, out);
     run.log.summary = Stated{*value, RateUnit::sequences_per_second, said.number};
     run.ended_well = true;
   }
@@ -179,7 +158,7 @@ bool TfParser::see_total(const Line& said, RunBuilder& out) {
   const auto seconds = number_after(said, "Total Training Time = ");
   auto sentences = number_after(said, {"Sentences = ", "Sentences processed = "});
   if (seconds && sentences && *sentences >= 0 && *sentences < 1e15) {
-    auto& run = statement_draft(said.number, out);
+    auto& run = series_.statements(said.number, out);
     run.log.totals.training_s = *seconds;
     run.log.totals.sequences = std::llround(*sentences);
   }
@@ -187,12 +166,10 @@ bool TfParser::see_total(const Line& said, RunBuilder& out) {
 }
 
 void TfParser::see_final_loss(const Line& said, RunBuilder& out) {
-  statement_draft(said.number, out).ended_well = true;
+  series_.statements(said.number, out).ended_well = true;
   const auto loss = number_after(said, ": ");
   if (!loss || std::isfinite(*loss)) return;
-  for (RunDraft* run : series_) {
-    if (run != nullptr && run->last() != nullptr) run->set_loss(*loss, said.number);
-  }
+  series_.set_loss(*loss, said.number);
 }
 
 // "0 Training Performance = 61.3378 sentences/sec" behind SQuAD, in the releases before June 2019.
@@ -204,7 +181,7 @@ bool TfParser::see_performance(std::string_view text, const Line& said, RunBuild
   if (!training && evaluation_ == nullptr) {
     evaluation_ = &out.extra(WorkKind::evaluation, said.number);
   }
-  RunDraft& run = training ? statement_draft(said.number, out) : *evaluation_;
+  RunDraft& run = training ? series_.statements(said.number, out) : *evaluation_;
   run.log.summary = Stated{*rate, RateUnit::sequences_per_second, said.number};
   run.ended_well = true;
   run.last_line = said.number;
@@ -217,7 +194,7 @@ bool TfParser::see_performance(std::string_view text, const Line& said, RunBuild
 bool TfParser::see_script(const Line& line, RunBuilder& out) {
   const auto rate = number_after(line, " precision training performance: ");
   if (!rate || !(*rate > 0) || !line.text.ends_with(" img/s")) return false;
-  RunDraft& run = statement_draft(line.number, out);
+  RunDraft& run = series_.statements(line.number, out);
   run.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
   run.ended_well = true;
   images_ = line.number;
@@ -235,20 +212,21 @@ void TfParser::see_loss_step(const TfMessage& message, const Line& said, RunBuil
   sample.line = said.number;
   sample.rank = said.rank;
   sample.time_s = clock_.unwrapped(message.time_s);
-  RunDraft* run = series_[static_cast<std::size_t>(Series::loss_step)];
+  RunDraft* run = series_.find(Series::loss_step);
   if (run != nullptr && run->last() != nullptr) {
     sample.seconds = tf_refined(sample.seconds, sample.step - run->last()->step, step_rate_);
   }
   if (run != nullptr && run->goes_back(sample)) end_run(out);
-  RunDraft& target = draft(Series::loss_step, said.number, out);
+  RunDraft& target = series_.at(Series::loss_step, said.number, out);
   // Without the log's head the seconds, in both copies, are since a line that is not there.
   const Record* newest = target.last();
   if (newest == nullptr) headless_s_ = sample.seconds;
   const bool copy = newest != nullptr && target.count() == 1 && newest->step == sample.step;
   if (newest == nullptr || copy) sample.seconds = kUnknown;
   // train_and_evaluate() says "Loss for final step" of every round; the next one has begun.
-  if (statements_ != nullptr && !statements_->log.summary && sample.step > loss_step_) {
-    statements_->ended_well = false;
+  if (RunDraft* before = series_.statements();
+      before != nullptr && !before->log.summary && sample.step > loss_step_) {
+    before->ended_well = false;
   }
   if (sample.step != loss_step_) {
     const bool follows = newest != nullptr && sample.step > newest->step;
@@ -274,7 +252,7 @@ void TfParser::see_examples_rate(double rate, const Line& line) {
   constexpr double kSame = 1e-3;
   step_examples_ = rate;
   rates_.see_examples(rate);
-  RunDraft* run = series_[static_cast<std::size_t>(Series::loss_step)];
+  RunDraft* run = series_.find(Series::loss_step);
   if (run == nullptr) return;
   const double steps = step_rate_ * headless_s_;  // whole: of the same interval
   const bool first = run->count() == 1 && std::isnan(run->last()->printed_rate) && steps >= 1 &&
@@ -295,7 +273,7 @@ bool TfParser::see_dle(const Line& line, RunBuilder& out) {
   const auto read = tf_dle_line(line);
   if (!read) return false;
   if (!read->iteration) {
-    auto& run = statement_draft(line.number, out);
+    auto& run = series_.statements(line.number, out);
     if (!run.log.summary) {
       run.log.summary = Stated{read->rate, RateUnit::sequences_per_second, line.number};
     }
@@ -315,7 +293,7 @@ bool TfParser::see_dle(const Line& line, RunBuilder& out) {
     end_run(out);
     sample.iterations = 1;
   }
-  RunDraft& run = draft(Series::dle, line.number, out);
+  RunDraft& run = series_.at(Series::dle, line.number, out);
   samples_ = read->sample;
   run.log.rate_unit = RateUnit::sequences_per_second;
   sample.distinct = sample.step == dle_step_;
@@ -326,50 +304,14 @@ bool TfParser::see_dle(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// The best series of the run becomes its RunLog, with the statements on the whole run.
 void TfParser::end_run(RunBuilder& out) {
   const auto batch = rates_.batch();
   rates_.end(rate_draft(out));
-  if (samples_ && series_[2] != nullptr && statements_ != nullptr && statements_->log.summary) {
-    series_[2]->discard = true;  // the closing mean is of all iterations
-    series_[2] = nullptr;
-  }
-  RunDraft* const loss = series_[0];
-  RunDraft* const rates = series_[1];
-  RunDraft* const dle = series_[2];
-  RunDraft* best = dle;
-  if (best == nullptr) best = loss;
-  if (best == nullptr ||
-      (dle == nullptr && rates != nullptr && rates->count() > 4 * best->count())) {
-    best = rates;
-  }
-  for (RunDraft* run : series_) {
-    if (run == nullptr || run == best) continue;
-    run->discard = true;
-    if (best != nullptr && run->log.first_nan_step && !best->log.first_nan_step) {
-      best->log.first_nan_step = run->log.first_nan_step;
-    }
-  }
-  if (best == nullptr && statements_ != nullptr) {
-    statements_->discard = false;
-  } else if (best != nullptr) {
-    if (statements_ != nullptr) {
-      best->log.summary = statements_->log.summary;
-      best->log.totals.training_s = statements_->log.totals.training_s;
-      best->log.totals.sequences = statements_->log.totals.sequences;
-      best->ended_well = statements_->ended_well;
-      best->last_line = std::max(best->last_line, statements_->last_line);
-    }
-    std::int64_t iterations = 0;
-    for (const Record& record : best->records()) iterations += record.iterations;
-    best->log.totals.iterations = iterations;
-  }
-  RunDraft* const taken = best != nullptr ? best : statements_;
-  if (batch && taken != nullptr && !turns_.several() && dle == nullptr) {
+  RunDraft* const nvidia = series_.find(Series::dle);
+  RunDraft* const taken = series_.end(samples_);
+  if (batch && taken != nullptr && !turns_.several() && taken != nvidia) {
     taken->log.facts.global_batch_size.set(*batch, FactSource::log);
   }
-  for (RunDraft*& run : series_) run = nullptr;
-  statements_ = nullptr;
   step_rate_ = step_examples_ = loss_rate_ = kUnknown;
   loss_step_ = dle_step_ = -1;
 }
