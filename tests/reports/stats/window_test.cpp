@@ -111,6 +111,18 @@ TEST(Window, AutoTellsHowMuchSlowerTheFirstOfFewRecordsIs) {
             std::string::npos);
 }
 
+// TensorFlow's step 0 is one iteration without a time, the compilation is in the hundred behind it.
+TEST(Window, AutoCountsARecordWithoutATimeToTheSlowFirst) {
+  RunLog log = log_of_seconds({kUnknown, 600, 400, 400, 400});
+  log.records[0].iterations = 1;
+  for (std::size_t i = 1; i < 5; ++i) log.records[i].iterations = 100;
+  EXPECT_NE(notices(apply(log, "auto"))
+                .find("an iteration of the first takes 1.50 times as long as the median of the "
+                      "others: without it, as by --window 2:5, the rate is 13 % higher"),
+            std::string::npos)
+      << notices(apply(log, "auto"));
+}
+
 TEST(Window, AutoNamesTheCutThatItFound) {
   std::vector<double> seconds(200, 0.1);
   for (std::size_t i = 0; i < 30; ++i) seconds[i] = 0.3;
