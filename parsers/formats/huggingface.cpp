@@ -10,8 +10,6 @@
 //
 // None of these lines has a clock: the only rate is that of the whole run, start-up included. Where
 // bars are drawn, the format tqdm tells more. Rates of evaluations stand apart.
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -25,6 +23,7 @@
 #include "parsers/runs/trainer_banner.h"
 #include "parsers/runs/trainer_checks.h"
 #include "parsers/runs/trainer_evaluations.h"
+#include "parsers/runs/trainer_files.h"
 #include "parsers/text/cursor.h"
 
 namespace bertbench {
@@ -64,8 +63,6 @@ class HuggingfaceParser final : public LineParser {
 
  private:
   bool see_console(const Line& line, RunBuilder& out);
-  bool see_json(const Line& line, RunBuilder& out);
-  bool see_compact(const Line& line, RunBuilder& out);
   bool see_dict(const Line& line, RunBuilder& out);
   bool see_total(const Line& line);
   void end_run(RunBuilder& out);
@@ -73,7 +70,6 @@ class HuggingfaceParser final : public LineParser {
   void see_end(const Line& line);
   void conclude(RunBuilder& out);
   void conclude_console(RunDraft& draft);
-  void conclude_json(RunDraft& draft);
   RunDraft& run(const Line& line, RunBuilder& out);
 
   ClosingLines closing_;
@@ -88,15 +84,8 @@ class HuggingfaceParser final : public LineParser {
   std::string last_dict_;
   std::int64_t dicts_ = 0;
   bool by_epoch_ = true;  ///< every dict's step followed from its epoch
-  // JSON.
-  bool history_ = false;
-  std::int64_t compact_line_ = 0, dict_line_ = 0;  ///< of JSON that stands on one line
-  std::optional<double> loss_, global_step_, max_steps_, runtime_, samples_rate_, steps_rate_;
-  TrainerChecks checks_;
+  TrainerFiles files_;
   TrainerEvaluations evaluations_;
-  std::int64_t rate_line_ = 0;
-  double entry_step_ = 0;  ///< of the newest entry of the history
-  double session_ended_ = 0, session_began_ = 0;
 };
 
 RunDraft& HuggingfaceParser::run(const Line& line, RunBuilder& out) {
@@ -114,12 +103,12 @@ bool HuggingfaceParser::parse(const Line& line, RunBuilder& out) {
     run(line, out);
     return true;
   }
-  // An overlong line comes in parts, of which only the first has the opening brace.
-  if (text.starts_with('{') ? text.starts_with("{\"") : line.number == compact_line_) {
-    return see_compact(line, out);
+  if (text.starts_with('{') ? text.starts_with("{\"") : files_.goes_on(line)) {
+    return files_.see_compact(line, evaluations_, out);
   }
-  return text.starts_with('"') ? see_json({text, line.number, line.terminator, line.rank}, out)
-                               : see_console(line, out);
+  if (!text.starts_with('"')) return see_console(line, out);
+  const Line member{text, line.number, line.terminator, line.rank};
+  return files_.see_member(member, evaluations_, out);
 }
 
 void HuggingfaceParser::end_run(RunBuilder& out) {
@@ -210,84 +199,6 @@ bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// trainer_state.json and all_results.json without line breaks: member by member, as if each stood
-// on a line.
-bool HuggingfaceParser::see_compact(const Line& line, RunBuilder& out) {
-  const bool state = line.text.find("\"log_history\": [") != std::string_view::npos;
-  const bool results = line.text.find("_runtime\": ") != std::string_view::npos;
-  const bool dict = line.number != compact_line_ && loss_of_line(line).has_value();
-  if (!state && !results && !dict && line.number != compact_line_) return false;
-  if (dict) dict_line_ = line.number;
-  compact_line_ = line.number;
-  bool known = false;
-  for (auto colon = line.text.find("\": "); colon != std::string_view::npos;
-       colon = line.text.find("\": ", colon + 3)) {
-    const auto quote = colon == 0 ? std::string_view::npos : line.text.rfind('"', colon - 1);
-    if (quote == std::string_view::npos || colon - quote > 64) continue;
-    const auto comma = line.text.find_first_of(",}]", colon);
-    const std::size_t end = comma == std::string_view::npos ? line.text.size() : comma + 1;
-    Line member = line;
-    member.text = line.text.substr(quote, end - quote);
-    member.terminator = comma == std::string_view::npos ? line.terminator : '\n';
-    known |= see_json(member, out);
-  }
-  return known;
-}
-
-// Keys stand in the order of the alphabet: a loss comes before its step.
-bool HuggingfaceParser::see_json(const Line& line, RunBuilder& out) {
-  const auto is = [&](std::string_view key) { return line.text.starts_with(key); };
-  if (is("\"log_history\": [")) {
-    history_ = true;
-    run(line, out);
-    return true;
-  }
-  if (const bool done = is("\"global_step\": "); done || is("\"max_steps\": ")) {
-    (done ? global_step_ : max_steps_) = number_after(line, "\":");
-    return false;
-  }
-  if (is("\"train_runtime\": ")) {
-    if (runtime_) session_began_ = session_ended_;  // an earlier session's stands in the history
-    checks_.end_session(history_);
-    session_ended_ = entry_step_;
-    runtime_ = number_after(line, "\"train_runtime\":");
-    if (runtime_) run(line, out);
-    return runtime_.has_value();
-  }
-  if (evaluations_.see(line, out)) return true;
-  if (checks_.see_member(line)) return false;
-  if (is("\"train_samples_per_second\": ")) {
-    samples_rate_ = number_after(line, "\"train_samples_per_second\":");
-    rate_line_ = line.number;
-    if (samples_rate_) run(line, out);
-    return samples_rate_.has_value();
-  }
-  if (is("\"train_steps_per_second\": ")) {
-    steps_rate_ = number_after(line, "\"train_steps_per_second\":");
-    return steps_rate_.has_value();
-  }
-  if (!history_ && line.number != dict_line_) return false;
-  if (is("\"loss\": ")) {
-    loss_ = number_after(line, "\"loss\":");
-    // Python writes NaN and Infinity in letters that no number reader of ours takes.
-    if (!loss_ && line.text.find("NaN") != std::string_view::npos) loss_ = kUnknown;
-    return loss_.has_value();
-  }
-  if (!is("\"step\": ")) return false;
-  const auto step = number_after(line, "\"step\":");
-  entry_step_ = step.value_or(0);
-  if (step && loss_ && *step >= 0 && *step < 1e15) {
-    Sample sample;
-    sample.step = static_cast<std::int64_t>(*step);
-    sample.loss = loss_;
-    sample.line = line.number;
-    run(line, out);
-    out.add(WorkKind::training, sample);
-  }
-  loss_.reset();
-  return step.has_value();
-}
-
 // The next run's totals may follow before this one is concluded.
 void HuggingfaceParser::see_end(const Line& line) {
   const auto epoch = number_after(line, "'epoch':");
@@ -319,47 +230,6 @@ void HuggingfaceParser::conclude_console(RunDraft& draft) {
   session_.reset();
 }
 
-void HuggingfaceParser::conclude_json(RunDraft& draft) {
-  if (runtime_) {
-    draft.log.totals.training_s = runtime_;
-    draft.ended_well = true;
-  }
-  if (max_steps_ && *max_steps_ >= 1 && *max_steps_ < 1e15) {
-    draft.planned = static_cast<std::int64_t>(*max_steps_);
-    draft.ended_well = draft.ended_well || (global_step_ && *global_step_ >= *max_steps_);
-  }
-  if (!samples_rate_) return;
-  const bool counts_steps = !steps_rate_;
-  draft.log.summary = Stated{
-      *samples_rate_,
-      counts_steps ? RateUnit::iterations_per_second : RateUnit::sequences_per_second, rate_line_};
-  if (!counts_steps) {
-    if (runtime_) checks_.judge(*runtime_, draft);
-    if (global_step_ && max_steps_ && runtime_) {
-      mend_planned_rate(*global_step_ - session_began_, 0, *max_steps_, *runtime_, *steps_rate_,
-                        draft);
-    }
-    if (draft.log.summary && draft.log.summary->value == *samples_rate_) {
-      draft.log.notices.push_back(
-          {rate_line_,
-           "train_samples_per_second divides all planned steps by the runtime of the last session: "
-           "it is too high if that began at a checkpoint, which this file does not tell"});
-    }
-    return;
-  }
-  const bool proved = global_step_ && runtime_ && *runtime_ > 0 &&
-                      std::abs(*global_step_ / *runtime_ / *samples_rate_ - 1) < 1e-3;
-  const std::string how =
-      proved ? fmt::format("{:.0f} steps / {} s", *global_step_, shortest(*runtime_))
-             : std::string("the global step over the runtime");
-  draft.log.notices.push_back(
-      {rate_line_,
-       fmt::format("train_samples_per_second = {} is no rate of samples: this old release of "
-                   "transformers divided steps ({}), and after a resume the runtime is that of the "
-                   "last session only, while the steps are all",
-                   shortest(*samples_rate_), how)});
-}
-
 void HuggingfaceParser::finish(RunBuilder& out) {
   out.facts.framework.set(banner_.of_other() ? "paddle" : "pytorch", FactSource::log);
   conclude(out);
@@ -371,10 +241,10 @@ void HuggingfaceParser::conclude(RunBuilder& out) {
   if (draft == nullptr) return;
   closing_.give_to(*draft);
   conclude_console(*draft);
-  conclude_json(*draft);
+  files_.conclude(*draft);
   // "train_batch_size" of trainer_state.json is of one process and of one micro-step.
-  draft->own_facts = history_;
-  if (history_ || (draft->last() != nullptr && std::isnan(draft->last()->seconds))) {
+  draft->own_facts = files_.history();
+  if (files_.history() || (draft->last() != nullptr && std::isnan(draft->last()->seconds))) {
     draft->log.notices.push_back(
         {0, "the Trainer's lines have no clock: step times cannot be had from them"});
   }
