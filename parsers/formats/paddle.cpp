@@ -1,11 +1,10 @@
 // paddle: training lines of PaddlePaddle's BERT (PaddleNLP) and lines like them.
 //
 //   total step: 420, epoch: 0, batch: 419, loss: 10.8, avg_reader_cost: 0.00009 sec,
-//   avg_batch_cost:
-//       0.14328 sec, avg_samples: 96.00000, ips: 669.60702 sequences/sec
-//   tobal step: 410, epoch: ...                                     (so spelt in multi-node
-//   revisions) [date] [    INFO] - step_idx: 100, epoch: 0, batch: 100, avg loss: 8.1, ...
-//   avg_speed: 6.62 step/s
+//       avg_batch_cost: 0.14328 sec, avg_samples: 96.00000, ips: 669.60702 sequences/sec
+//   tobal step: 410, epoch: ...                           (so spelt in multi-node revisions)
+//   [date] [    INFO] - step_idx: 100, epoch: 0, batch: 100, avg loss: 8.1, ...
+//       avg_speed: 6.62 step/s
 //   global step 10, epoch: 0, batch: 9, loss: 10.9, ... avg_batch_cost: 0.5 sec, ... ips: ...
 //   global step: 10, epoch: 0, batch: 9, ...                          (BERT since PaddleNLP 2.3)
 //   global step 100, epoch: 1, batch: 99, loss: 0.5, speed: 2.34 step/s               (fine-tuning)
@@ -30,6 +29,7 @@
 #include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "parsers/runs/first_rank.h"
+#include "parsers/runs/paddle_launch.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/scan/byte_search.h"
 #include "parsers/text/argument_text.h"
@@ -64,13 +64,12 @@ class PaddleParser final : public LineParser {
   bool see_speed(const Line& line, RunBuilder& out);
   bool see_epoch(const Line& line, RunBuilder& out);
   void see_batch(double ips, double speed, RunLog& run);
-  void see_launch(const Line& line);
   RunDraft& put(Sample sample, RunBuilder& out);
   void see_words(const Line& line, std::optional<double> ips, double seconds,
                  const RunDraft& draft);
   void put_first(std::int64_t iterations, RunBuilder& out);
 
-  std::optional<std::int64_t> cards_, nodes_, merge_, max_steps_;
+  PaddleLaunch launch_;
   std::optional<Sample> first_;
   struct Words {
     double words = 0, seconds = 0;
@@ -78,11 +77,9 @@ class PaddleParser final : public LineParser {
   std::map<const RunDraft*, Words> words_of_;  ///< those that ips counts
   double told_ = 0, taken_ = 0;  ///< samples of all lines: as told, and by the micro batch
   std::int64_t last_step_ = -1, epoch_ = -1, base_ = 0;
-  std::optional<std::int64_t> trainers_;
   std::int64_t example_epoch_ = -1;
   FirstRank ranks_;
   bool per_card_ = false, words_ = false, ernie_ = false, rough_ = false;
-  bool launched_well_ = false;
 };
 
 // The first line of a log may stand for many steps or, after a resume, for few: the distance to the
@@ -282,73 +279,35 @@ bool PaddleParser::see_epoch(const Line& line, RunBuilder& out) {
   Sample sample;
   sample.step = *epoch + 1;
   sample.iterations = 1;
-  if (trainers_) sample.rate = *ips * static_cast<double>(*trainers_);
+  const auto trainers = launch_.trainers();
+  if (trainers) sample.rate = *ips * static_cast<double>(*trainers);
   sample.line = line.number;
   sample.rank = line.rank;
   draft.add(sample);
   draft.log.rate_unit = RateUnit::sequences_per_second;
   if (first) {
     std::string text = fmt::format("ips is of one trainer, {:.6g} in this epoch, ", *ips);
-    text += trainers_ ? fmt::format("and is taken {} times, for all of them", *trainers_)
-                      : "and how many there are is not told: no rate of the job is taken from it";
+    text += trainers ? fmt::format("and is taken {} times, for all of them", *trainers)
+                     : "and how many there are is not told: no rate of the job is taken from it";
     draft.log.notices.push_back({line.number, text});
   }
   return true;
 }
 
-// The command line stands in front of the log or, with `set -x` behind `tee`, after it.
-void PaddleParser::see_launch(const Line& line) {
-  if (const auto merge = number_after(line, "gradient_merge_steps=")) {
-    if (*merge >= 1 && *merge < 1e9) merge_ = static_cast<std::int64_t>(*merge);
-  }
-  if (const auto trainers = number_after(line, "] trainers: ")) {
-    if (*trainers >= 1 && *trainers < 1e6) trainers_ = static_cast<std::int64_t>(*trainers);
-  }
-  if (const auto steps = argument(line.text, "max_steps")) max_steps_ = count(*steps);
-  if (find_text(line.text, "run_pretrain.py") == std::string_view::npos) return;
-  const bool launcher = find_text(line.text, "paddle.distributed.") != std::string_view::npos;
-  if (!launcher) {
-    const auto python = find_text(line.text, "python");
-    if (python != std::string_view::npos && python < find_text(line.text, "run_pretrain.py"))
-      cards_ = 1;
-    return;
-  }
-  Cursor gpus(line);
-  if (!gpus.skip_past("--gpus=") && !gpus.skip_past("--gpus ")) return;
-  const auto list = gpus.until(" \t\"'");
-  if (list) cards_ = static_cast<std::int64_t>(split(*list, ',').size());
-  nodes_ = 1;
-  for (const std::string_view several : {"--ips", "--cluster_node_ips", "--nnodes", "--master"}) {
-    if (line.text.find(several) != std::string_view::npos) nodes_.reset();
-  }
-}
-
 bool PaddleParser::parse(const Line& line, RunBuilder& out) {
-  if (see_step(line, out) || see_speed(line, out)) return true;
-  if (see_epoch(line, out)) return true;
-  // The launcher's word, on the other stream: the last steps may stand behind it.
-  if (find_text(line.text, "] Local processes completed.") != std::string_view::npos) {
-    launched_well_ = true;
-    return false;
-  }
-  see_launch(line);
+  if (see_step(line, out) || see_speed(line, out) || see_epoch(line, out)) return true;
+  launch_.see(line);
   return false;
 }
 
 void PaddleParser::finish(RunBuilder& out) {
   put_first(1, out);
   out.facts.framework.set("paddle", FactSource::log);
-  if (launched_well_ && !out.drafts().empty()) out.drafts().back()->ended_well = true;
+  if (launch_.ended_well() && !out.drafts().empty()) out.drafts().back()->ended_well = true;
   for (const auto& draft : out.drafts()) {
     Facts& facts = draft->log.facts;
-    if (merge_) facts.gradient_accumulation_steps.set(*merge_, FactSource::log);
-    if (!draft->planned) draft->planned = max_steps_;  // counted as its lines count
-    if (cards_ == 1) {
-      facts.world_size.set(1, FactSource::log);
-    } else if (cards_) {
-      facts.gpus_per_node.set(*cards_, FactSource::log);
-      if (nodes_) facts.nodes.set(*nodes_, FactSource::log);
-    }
+    launch_.give_to(facts);
+    if (!draft->planned) draft->planned = launch_.max_steps();
     if (per_card_ && !words_ && !facts.world()) {
       draft->log.notices.push_back(
           {0,
