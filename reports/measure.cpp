@@ -64,15 +64,17 @@ struct Estimates {
 Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& conversion,
                       const Facts& facts, IterationUnit unit, Trial& trial) {
   std::vector<Estimate> converted;
-  std::string left_out, tokens;
+  std::string left_out, tokens, in_tokens;
   for (Estimate estimate : estimates) {
     if (const auto rate = in_sequences(estimate, conversion)) {
       estimate.rate = *rate;
       estimate.unit = RateUnit::sequences_per_second;
       converted.push_back(estimate);
     } else {
-      left_out += fmt::format("{}{}", left_out.empty() ? "" : ", ", estimate.name);
-      if (estimate.unit == RateUnit::tokens_per_second) {
+      const bool of_tokens = estimate.unit == RateUnit::tokens_per_second;
+      std::string& names = of_tokens ? in_tokens : left_out;
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", estimate.name);
+      if (of_tokens) {
         tokens += fmt::format("{}{:.6g} tokens/s by {}", tokens.empty() ? "" : ", ", estimate.rate,
                               estimate.name);
       }
@@ -87,6 +89,10 @@ Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& convers
       trial.notices.push_back(
           {0, "left out, as the sequences per iteration are unknown: " + left_out + remedy});
     }
+    if (!in_tokens.empty()) {
+      trial.notices.push_back({0, "left out, as the tokens of a sequence are unknown: " +
+                                      in_tokens + "; give --sequence-length"});
+    }
     return {std::move(converted), true};
   }
   std::erase_if(estimates, [](const Estimate& estimate) {
@@ -95,7 +101,7 @@ Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& convers
   if (!estimates.empty()) {
     trial.notices.push_back(
         {0, "rates stay in iterations/s, as the sequences per iteration are unknown" + remedy});
-  } else if (!left_out.empty()) {
+  } else if (!left_out.empty() || !in_tokens.empty()) {
     trial.notices.push_back({0, "rates in tokens/s need --sequence-length"});
   }
   return {std::move(estimates), false};

@@ -165,6 +165,17 @@ TEST(MeasureTrial, TokensPerSecondNeedTheSequenceLength) {
   EXPECT_FALSE(unknown.sequences_per_second);
   EXPECT_THAT(notices(unknown), HasSubstr("--sequence-length"));
   EXPECT_THAT(notices(unknown), HasSubstr("12800 tokens/s by printed"));
+  // Where the clock gives sequences/s, the tokens are what is missing, not the batch.
+  log = log_of_seconds(std::vector<double>(30, 0.1));
+  log.rate_unit = RateUnit::tokens_per_second;
+  for (Record& record : log.records) record.printed_rate = 12800;
+  Facts no_length = facts(8, 1, 1, 1);
+  no_length.sequence_length = {};
+  const Trial clock = measure_trial(log, no_length, with_window("all"));
+  EXPECT_NEAR(clock.sequences_per_second.value_or(0), 80, 1e-9);
+  EXPECT_THAT(notices(clock), HasSubstr("the tokens of a sequence are unknown: printed; give "
+                                        "--sequence-length"));
+  EXPECT_THAT(notices(clock), Not(HasSubstr("sequences per iteration")));
 }
 
 TEST(MeasureTrial, AClosingStatementAloneStandsForTheWholeRunOnly) {
