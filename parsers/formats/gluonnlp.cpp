@@ -10,6 +10,7 @@
 //   [Epoch 1 Batch 10/119] loss=0.6015, lr=0.0000032, metrics:...                            (GLUE)
 //   [Epoch 0 Batch 800/34064] loss=10.3, ppl=31793.0, throughput=54.01K wps, wc=6521.39K      (NMT)
 //   Time cost=180.52 s, Thoughput=60.01 samples/s          (prediction, behind or between training)
+//   [Epoch 0] valid loss=0.478, valid acc=0.8154, best valid acc=0.8154              (inference)
 //   Epoch 0 iteration 0020/1263: training loss 0.151                                    (gluon-cv)
 // tks/s and wps count tokens without padding: they stay tokens/s. The time of a pre-training line
 // is that of its interval and holds loading and checkpoints, which the throughput leaves out.
@@ -33,7 +34,8 @@ namespace {
 constexpr std::string_view kAllTrained = "Total training time is ";  ///< gluon-cv's depth
 constexpr std::string_view kAnchors[] = {
     "tks/s",    " wps, wc=",   "Thoughput=",   "[Epoch ",       "samples/s",  ": training loss ",
-    "kvstore=", "accumulate=", "tart predict", "comm_backend=", "Time cost=", kAllTrained};
+    "kvstore=", "accumulate=", "tart predict", "comm_backend=", "Time cost=", kAllTrained,
+    kGluonDict};
 
 class GluonnlpParser final : public LineParser {
  public:
@@ -48,17 +50,17 @@ class GluonnlpParser final : public LineParser {
   bool see_prediction(const Line& line, RunBuilder& out);
   bool see_segmentation(const Line& line, RunBuilder& out);
   bool see_epoch_cost(const Line& line, RunBuilder& out);
-  void see_arguments(const Line& line, RunBuilder& out);
+  bool see_end(const Line& line, RunBuilder& out) const;
+  bool see_arguments(const Line& line, RunBuilder& out);
   std::int64_t counter(std::int64_t epoch, std::int64_t batch, std::int64_t total, RunBuilder& out);
   RunDraft& put(Sample sample, IterationUnit unit, RateUnit rate, RunBuilder& out);
-  void see_begin_of_epoch(Sample& sample);
 
   GluonArguments args_;  ///< of the newest launch
   GluonClock clock_;
   std::int64_t last_step_ = -1;
   std::int64_t base_ = 0, epoch_ = -1, total_ = 0;  ///< batches of the epochs before
   std::int64_t in_epoch_ = 0, iteration_ = 0;
-  Sample interval_;            ///< the newest line of SQuAD that does not begin an epoch
+  GluonIntervals intervals_;   ///< of SQuAD's lines
   bool begins_epoch_ = false;  ///< the iterations of the record are known
   bool tokens_ = false, timeless_ = false;
   std::int64_t epochs_ended_ = 0;  ///< of the newest launch
@@ -116,27 +118,6 @@ RunDraft& GluonnlpParser::put(Sample sample, IterationUnit unit, RateUnit rate, 
   draft.ended_well = false;  // what ended was an epoch
   draft.add(sample);
   return draft;
-}
-
-// The scripts start the clock anew with an epoch, but go on to count the samples: the rate of the
-// first line holds those behind the last line of the epoch before, whose time no line tells.
-void GluonnlpParser::see_begin_of_epoch(Sample& sample) {
-  const std::int64_t both = sample.step - last_step_;
-  if (last_step_ < 0 || both <= interval_.iterations || interval_.iterations < 2) {
-    interval_ = sample;
-    interval_.iterations = last_step_ < 0 ? 0 : both;
-    return;
-  }
-  // Time and samples are each what is nearer to the line before.
-  const double more = static_cast<double>(both) / static_cast<double>(interval_.iterations);
-  const double middle = (1 + more) / 2;
-  if (!(sample.seconds < middle * interval_.seconds)) return;
-  begins_epoch_ = true;
-  sample.iterations = interval_.iterations;
-  if (std::abs(in_epoch_ - interval_.iterations) > 1) return;  // lines were left out
-  if (sample.rate * sample.seconds > middle * interval_.rate * interval_.seconds) {
-    sample.rate /= more;
-  }
 }
 
 bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
@@ -247,7 +228,13 @@ RateUnit GluonnlpParser::see_rate(const Line& line, const GluonBatch& at, bool o
     const auto rate = number_after(line, at.from_one ? "Throughput=" : "Thoughput=");
     sample.rate = rate.value_or(kUnknown);
     sample.seconds = number_after(line, "Time cost=").value_or(kUnknown);
-    see_begin_of_epoch(sample);
+    GluonInterval interval{last_step_ < 0 ? 0 : sample.step - last_step_, sample.seconds,
+                           sample.rate};
+    begins_epoch_ = intervals_.begins_epoch(interval, in_epoch_);
+    if (begins_epoch_) {
+      sample.iterations = interval.iterations;
+      sample.rate = interval.rate;
+    }
     return RateUnit::sequences_per_second;
   }
   const auto words = number_after(line, "throughput=");
@@ -337,33 +324,42 @@ bool GluonnlpParser::see_segmentation(const Line& line, RunBuilder& out) {
   return true;
 }
 
-void GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
-  if (find_text(line.text, "Namespace(") == std::string_view::npos) return;
+// What stands behind the batches of an epoch, or of all.
+bool GluonnlpParser::see_end(const Line& line, RunBuilder& out) const {
+  RunDraft* run = out.open(WorkKind::training);
+  if (run == nullptr) return false;
+  const auto epoch = gluon_validated(line);
+  if (epoch ? *epoch != epoch_
+            : !timeless_ || find_text(line.text, kAllTrained) == std::string_view::npos) {
+    return false;
+  }
+  run->ended_well = !epoch || (args_.epochs && epoch_ + 1 >= *args_.epochs);
+  run->last_line = line.number;
+  return true;
+}
+
+bool GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
+  if (find_text(line.text, "Namespace(") == std::string_view::npos &&
+      find_text(line.text, kGluonDict) == std::string_view::npos) {
+    return false;
+  }
   out.close(WorkKind::training);  // printed by each launch
   last_step_ = epoch_ = -1;
   in_epoch_ = epochs_ended_ = 0;
-  interval_ = Sample();
+  intervals_ = GluonIntervals();
   args_ = gluon_arguments(line);
+  return true;
 }
 
 bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
-  if (find_text(line.text, "accumulate=") != std::string_view::npos ||
-      find_text(line.text, "Namespace(") != std::string_view::npos) {
-    see_arguments(line, out);
-    return false;
-  }
+  if (see_arguments(line, out)) return false;
   if (find_text(line.text, "tart predict") != std::string_view::npos) {
     predicting_ = true;
     return false;
   }
-  RunDraft* run = out.open(WorkKind::training);
-  if (run != nullptr && timeless_ && find_text(line.text, kAllTrained) != std::string_view::npos) {
-    run->ended_well = true;
-    run->last_line = line.number;
-    return true;
-  }
   return see_pretraining(line, out) || see_step_line(line, out) || see_batch(line, out) ||
-         see_prediction(line, out) || see_epoch_cost(line, out) || see_segmentation(line, out);
+         see_prediction(line, out) || see_epoch_cost(line, out) || see_end(line, out) ||
+         see_segmentation(line, out);
 }
 
 void GluonnlpParser::finish(RunBuilder& out) {

@@ -95,6 +95,29 @@ std::optional<GluonBatch> gluon_batch(const Line& line) {
   return out;
 }
 
+std::optional<std::int64_t> gluon_validated(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("[Epoch ")) return std::nullopt;
+  const auto epoch = cursor.integer();
+  return cursor.literal("] valid ") ? epoch : std::nullopt;
+}
+
+bool GluonIntervals::begins_epoch(GluonInterval& line, std::int64_t in_epoch) {
+  if (line.iterations <= newest_.iterations || newest_.iterations < 2) {
+    newest_ = line;
+    return false;
+  }
+  // Time and samples are each what is nearer to the line before.
+  const double more =
+      static_cast<double>(line.iterations) / static_cast<double>(newest_.iterations);
+  const double middle = (1 + more) / 2;
+  if (!(line.seconds < middle * newest_.seconds)) return false;
+  line.iterations = newest_.iterations;
+  if (std::abs(in_epoch - newest_.iterations) > 1) return true;  // lines were left out
+  if (line.rate * line.seconds > middle * newest_.rate * newest_.seconds) line.rate /= more;
+  return true;
+}
+
 GluonArguments gluon_arguments(const Line& line) {
   GluonArguments out;
   const auto has = [&](std::string_view words) {
@@ -113,6 +136,12 @@ GluonArguments gluon_arguments(const Line& line) {
     if (!value || *value < 1 || *value > 1e9) return std::nullopt;
     return static_cast<std::int64_t>(*value);
   };
+  if (has(kGluonDict)) {
+    out.epochs = count("'epochs': ");
+    out.batch = count("'batch_size': ");
+    if (has("'gpu_id': ")) out.world = 1;
+    return out;
+  }
   out.accumulation = has("accumulate=None") ? 1 : count("accumulate=");
   out.steps = count("num_steps=");
   out.epochs = count(" epochs=");

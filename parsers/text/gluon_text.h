@@ -58,7 +58,31 @@ struct GluonBatch {
 };
 [[nodiscard]] std::optional<GluonBatch> gluon_batch(const Line& line);
 
-/// What "Namespace(...)" tells, the scripts' arguments.
+/// The epoch of "[Epoch 0] valid loss=0.478, valid acc=0.8154, ...", which follows its batches.
+[[nodiscard]] std::optional<std::int64_t> gluon_validated(const Line& line);
+
+/// What a line of SQuAD's scripts tells. They start the clock anew with an epoch, but go on to
+/// count the samples: the rate of the first line holds those behind the last line of the epoch
+/// before, whose time no line tells.
+struct GluonInterval {
+  std::int64_t iterations = 0;  ///< since the line before; 0 = there is none
+  double seconds = kUnknown, rate = kUnknown;
+};
+class GluonIntervals {
+ public:
+  /// Whether a line, `in_epoch` batches into its epoch, is such a first one: then its iterations
+  /// and rate become those of its time.
+  [[nodiscard]] bool begins_epoch(GluonInterval& line, std::int64_t in_epoch);
+
+ private:
+  GluonInterval newest_;  ///< that does not begin an epoch
+};
+
+/// Stands in the arguments that the script of natural language inference prints as a dictionary:
+///   main.py:train_model: {'gpu_id': 0, ..., 'batch_size': 32, 'print_interval': 5000, ...}
+inline constexpr std::string_view kGluonDict = "'print_interval': ";
+
+/// What "Namespace(...)" or that dictionary tells, the scripts' arguments.
 struct GluonArguments {
   std::optional<std::int64_t> world, accumulation, batch, steps, epochs;
   std::optional<std::int64_t> all;  ///< "total_batch_size": of an optimizer step of all workers

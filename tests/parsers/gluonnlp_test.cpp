@@ -325,6 +325,27 @@ TEST(Gluonnlp, SegmentationEndsWithTheLastLineOfItsLastEpoch) {
 }
 
 // The time of the first line is that of 300 batches, not of all 3900 that its counter tells.
+// An epoch's last batches have no line.
+TEST(Gluonnlp, InferenceEndsWithTheValidationOfItsLastEpoch) {
+  const auto epoch = [](int number) {
+    const std::string name = "main.py:train_model: [Epoch " + std::to_string(number);
+    return name + " Batch 400/900] loss=0.8788, acc=0.5817\n" + name +
+           " Batch 800/900] loss=0.6767, acc=0.7151\n" + name +
+           "] valid loss=0.4780, valid acc=0.8154, best valid acc=0.8154\n";
+  };
+  const std::string head =
+      "main.py:train_model: {'gpu_id': 0, 'train_file': 'data/train.txt', 'batch_size': 24, "
+      "'print_interval': 400, 'model': 'esim', 'epochs': 2, 'seed': 0}\n";
+  const auto whole = read_text(head + epoch(0) + epoch(1));
+  ASSERT_EQ(whole.size(), 1u);
+  EXPECT_EQ(whole[0].outcome.status, Status::completed);
+  EXPECT_EQ(whole[0].facts.micro_batch_size.value, 24);
+  EXPECT_EQ(whole[0].facts.world(), 1);
+  for (const std::string& cut : {head + epoch(0), epoch(0) + epoch(1)}) {
+    EXPECT_EQ(read_text(cut).at(0).outcome.status, Status::truncated) << cut;
+  }
+}
+
 TEST(Gluonnlp, ALogWithoutItsHeadCountsItsFirstLineAsOneInterval) {
   const auto runs = read_text(
       "2020-07-11 00:37:18,464 - root - INFO - Epoch: 1, Batch: 3900/8164, Loss "
