@@ -92,8 +92,11 @@ void TokenBatch::see_nanogpt(const Line& line) {
   if (const auto each = cursor.integer(); each && *each >= 1 && *each < kMost) length = each;
 }
 
-// modded-nanogpt's source: settings whose comments say what they count, and the loader of its track
-// 3, whose batch is one of tokens.
+// modded-nanogpt's source: settings whose comments say what they count, the loader of its track 3,
+// whose batch is one of tokens, and that of 2025, which gives each process one long sequence:
+//   train_seq_len = 48*1024 # FlexAttention sequence length
+//   assert world_size == 8 # this code is designed for 8xH100
+//   train_loader = distributed_data_generator(args.train_files, world_size * args.train_seq_len,...
 void TokenBatch::see_source(const Line& line) {
   if (const auto all =
           setting_of_source(line, "batch_size", "# batch size, in sequences, across all devices")) {
@@ -118,6 +121,21 @@ void TokenBatch::see_source(const Line& line) {
     }
   }
   if (sequences_ && length) tokens = *sequences_ * *length;
+  if (const auto each =
+          setting_of_source(line, "train_seq_len", "# FlexAttention sequence length")) {
+    process_length_ = each;
+  }
+  Cursor check(line);
+  if (check.literal("assert world_size == ")) processes_ = check.integer();
+  if (line.text.starts_with("train_loader = ") && process_length_ && processes_ &&
+      *processes_ >= 1 && *processes_ <= 1'000'000 &&
+      line.text.find(", world_size * args.train_seq_len, ") != std::string_view::npos) {
+    length = process_length_;
+    world = processes_;
+    micro = 1;
+    tokens = *length * *world;
+    source_line = line.number;
+  }
 }
 
 void TokenBatch::see(const Line& line) {

@@ -33,6 +33,7 @@ struct TokenBatch {
 
   std::optional<std::int64_t> sequences_;      ///< of one step of the job, as the source says
   std::optional<std::int64_t> loader_length_;  ///< of a loader whose batch is told in tokens
+  std::optional<std::int64_t> process_length_, processes_;  ///< of a sequence for each process
 };
 
 }  // namespace bertbench

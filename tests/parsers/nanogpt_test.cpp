@@ -311,5 +311,36 @@ TEST(Nanogpt, TakesTheBatchFromTheSourceThatIsPrinted) {
   }
 }
 
+// Each process has one sequence a step; the validation's are longer.
+TEST(Nanogpt, TakesTheBatchOfOneSequenceForEachProcessFromThePrintedSource) {
+  const std::string length =
+      "    train_seq_len = 48*1024 # FlexAttention sequence length\n"
+      "    val_seq_len = 4*64*1024 # FlexAttention sequence length for validation\n";
+  const std::string world = "assert world_size == 4 # this code is designed for 4xH100\n";
+  const std::string loader =
+      "train_loader = distributed_data_generator(args.train_files, world_size * "
+      "args.train_seq_len, rank, world_size)\n";
+  const std::string steps =
+      "step:1/3 train_time:200ms step_avg:200.00ms\n"
+      "step:2/3 train_time:400ms step_avg:200.00ms\n"
+      "step:3/3 train_time:600ms step_avg:200.00ms\n";
+  const auto told = read_text(length + world + loader + steps);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].facts.sequences_per_optimizer_step(), 4);
+  EXPECT_EQ(told[0].facts.sequence_length.value, 48 * 1024);
+  EXPECT_EQ(told[0].facts.world(), 4);
+  EXPECT_THAT(told[0].notices, testing::Contains(testing::Field(
+                                   &Notice::text, testing::HasSubstr("printed in front"))));
+  for (const std::string& other :
+       {length + loader, world + loader, length + world,
+        length + "assert world_size == 0 # none\n" + loader,
+        length + "assert world_size == n\n" + loader,
+        length + world + "val_loader = f(args.val_files, world_size * args.train_seq_len, 0)\n"}) {
+    const auto runs = read_text(other + steps);
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_FALSE(runs[0].facts.sequences_per_optimizer_step().has_value()) << other;
+  }
+}
+
 }  // namespace
 }  // namespace bertbench
