@@ -53,6 +53,8 @@ constexpr std::string_view kAnchors[] = {":::MLLOG {",
                                          "'training_sequences_per_second': ",
                                          ", avg. samples / sec: "};
 
+bool begins_a_part(std::string_view key) { return key == "epoch_start" || key == "block_start"; }
+
 using mllog::key_at_sight, mllog::number, mllog::object_of, mllog::old_statement, mllog::text;
 
 class MlperfParser final : public LineParser {
@@ -140,12 +142,15 @@ bool MlperfParser::passes_over(std::string_view key) const {
   static constexpr std::string_view kSettings[] = {
       "submission_benchmark", "global_batch_size",           "input_batch_size",
       "train_samples",        "gradient_accumulation_steps", "opt_gradient_accumulation_steps",
-      "max_sequence_length"};
+      "max_sequence_length",  "samples_per_epoch",           "num_train_examples"};
   static constexpr std::string_view kOfARun[] = {"eval_accuracy", "run_stop",    "epoch_start",
                                                  "epoch_stop",    "block_start", "block_stop"};
   if (key == "run_start") return draft_ != nullptr;  // another rank's
-  if (key == "tracked_stats") return draft_ == nullptr && (stopped_ == nullptr || goes_on_);
-  if (key == "epoch_start" && stopped_ != nullptr) return false;
+  if (key == "tracked_stats") {
+    // Behind run_stop SSD tells of an epoch that it did not finish.
+    return draft_ == nullptr && (stopped_ == nullptr || goes_on_ || setting_.is_ssd());
+  }
+  if (begins_a_part(key) && stopped_ != nullptr) return false;
   // Of a log without its head run_stop is the first statement on a run.
   if (key == "run_stop" && stopped_ == nullptr) return false;
   if (std::ranges::find(kOfARun, key) != std::end(kOfARun)) return draft_ == nullptr;
@@ -192,7 +197,7 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
   } else if (key == "eval_accuracy") {
     samples_.see_evaluation(metadata, line.number);
     draft_->last_line = line.number;
-  } else if (key == "epoch_start" && draft_ == nullptr) {
+  } else if (begins_a_part(key) && draft_ == nullptr) {
     goes_on_ = true;
   } else if (key.ends_with("_start") || (key.ends_with("_stop") && key != "run_stop")) {
     samples_.see_epoch(key, metadata, time_ms);
@@ -238,7 +243,9 @@ void MlperfParser::see_setting(const std::string& key, const Json& value, const 
     setting_.accumulation = number(value);
   } else if (key == "max_sequence_length") {
     setting_.sequence_length = number(value);
-  } else if (key == "train_samples") {
+  } else if (key == "samples_per_epoch") {
+    setting_.epoch_samples = number(value);
+  } else if (key == "train_samples" || key == "num_train_examples") {
     const auto samples = number(value);
     if (draft_ == nullptr && stopped_ != nullptr && !setting_.data_set) {
       behind_ = samples;

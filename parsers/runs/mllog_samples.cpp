@@ -47,7 +47,10 @@ void MllogSamples::see_evaluation(const nlohmann::json& metadata, std::int64_t l
 }
 
 void MllogSamples::Epochs::begin(double number, double many, double time_ms) {
-  if (std::isnan(first_)) first_ = number;
+  if (std::isnan(first_)) {
+    first_ = number;
+    named_by_end_ = many > 1 && number == many;
+  }
   follows_ = follows_ || number == end_;
   begun_ = number;
   many_ = many;
@@ -72,7 +75,7 @@ bool MllogSamples::Epochs::ended_early() const {
 }
 
 double MllogSamples::Epochs::whole() const {
-  if (first_ > 1 || (spent_ms_.size() > 1 && !follows_)) return kUnknown;
+  if ((first_ > 1 && !named_by_end_) || (spent_ms_.size() > 1 && !follows_)) return kUnknown;
   return end_ - first_ - static_cast<double>(ended_early());
 }
 
@@ -139,8 +142,15 @@ double MllogSamples::share(const MllogSetting& setting) const {
   return (eval_.value_or(0) - share_origin()) * setting.data_set.value_or(0);
 }
 
+// UNet3D of round 4.0 says how many samples it calls an epoch, and counts them.
 bool MllogSamples::named_by_samples(const MllogSetting& setting) const {
   if (!setting.global_batch || !eval_ || eval_ < epochs_.first()) return false;
+  if (const double in_one = setting.epoch_samples.value_or(0); in_one > 1) {
+    constexpr double kFew = 10;  // epochs
+    const double first = first_eval_.value_or(0);
+    if (first >= kFew * in_one && is_whole(first / in_one) && is_whole(*eval_ / in_one))
+      return true;
+  }
   const auto batches = [&](double samples) { return samples / *setting.global_batch; };
   return batches(epochs_.first()) > 10 && is_whole(batches(epochs_.first())) &&
          is_whole(batches(*eval_));
@@ -151,8 +161,7 @@ double MllogSamples::data_set(const MllogSetting& setting) {
   constexpr double kImages = 1'170'301;
   const double stated = setting.data_set.value_or(kUnknown);
   const double batch = setting.global_batch.value_or(kUnknown);
-  const bool batches =
-      setting.benchmark == "ssd" && batch > 1 && std::abs(stated * batch - kImages) <= batch;
+  const bool batches = setting.is_ssd() && batch > 1 && std::abs(stated * batch - kImages) <= batch;
   return batches ? kImages : stated;
 }
 
@@ -272,7 +281,7 @@ void MllogSamples::tell_tracked(const MllogSetting& setting, std::int64_t stop_l
   const bool closing = throughput_line_ >= stop_line;
   const double rate = closing ? throughputs_.back() : tracked();
   log.summary = Stated{rate, RateUnit::sequences_per_second, throughput_line_};
-  if (setting.benchmark == "ssd") {
+  if (setting.is_ssd()) {
     log.notices.push_back(
         {throughput_line_, "the throughput tracked by SSD's script is that of one process"});
   }

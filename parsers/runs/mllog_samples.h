@@ -15,10 +15,12 @@ namespace bertbench {
 struct MllogSetting {
   std::string benchmark;
   std::optional<double> global_batch, accumulation, sequence_length, data_set;
-  bool loosely = false;  ///< the batch is stated under round 0.5's key
-  bool old = false;      ///< the lines are of rounds 0.5 and 0.6
-  bool varied = false;   ///< train_samples was stated with several values: it is no data set
+  std::optional<double> epoch_samples;  ///< samples that the log calls an epoch
+  bool loosely = false;                 ///< the batch is stated under round 0.5's key
+  bool old = false;                     ///< the lines are of rounds 0.5 and 0.6
+  bool varied = false;  ///< train_samples was stated with several values: it is no data set
   [[nodiscard]] bool in_tokens() const { return benchmark == "transformer"; }
+  [[nodiscard]] bool is_ssd() const { return benchmark == "ssd" || benchmark == "retinanet"; }
 };
 
 /// Samples of a run come from its evaluations (epoch_num or samples_count; a step_num times the
@@ -59,7 +61,8 @@ class MllogSamples {
    private:
     double first_ = kUnknown, end_ = kUnknown;  ///< end: one past the last
     double begun_ = kUnknown, many_ = 1, begun_ms_ = kUnknown;
-    bool follows_ = false;  ///< one begins where another ends
+    bool follows_ = false;       ///< one begins where another ends
+    bool named_by_end_ = false;  ///< the first block already: Google's of rounds 0.6 and 0.7
     std::vector<double> spent_ms_;
   };
   [[nodiscard]] Source source(const MllogSetting& setting, double seconds) const;

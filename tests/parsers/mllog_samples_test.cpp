@@ -140,6 +140,64 @@ TEST(MllogSamples, CountsEpochsThatAreNamedByTheSamplesTrained) {
       << "in leaps";
 }
 
+// Google's of rounds 0.6 and 0.7: already the first block has the number of its last epoch.
+TEST(MllogSamples, CountsBlocksThatAreNamedByTheirEnds) {
+  const auto blocks = [](int first, int many) {
+    std::string text;
+    for (int i = 0; i < 3; ++i) {
+      const std::string count = ", \"epoch_count\": " + std::to_string(many);
+      const int at = 1000 + 5000 * i;
+      text += of_epoch(at, "block_start", first + many * i, count) +
+              of_epoch(at + 5000, "block_stop", first + many * i);
+    }
+    return text + mllog(17000, "run_stop", "null", kSuccess);
+  };
+  EXPECT_EQ(read_text(epochs(blocks(4, 4))).at(0).totals.sequences, 12 * 50000);
+  EXPECT_FALSE(read_text(epochs(blocks(5, 4))).at(0).summary) << "the first ones are missing";
+  std::string bert = mllog(900, "submission_benchmark", "\"bert\"") +
+                     mllog(900, "global_batch_size", "8000") + mllog(1000, "run_start") +
+                     mllog(1000, "train_samples", "1600000") + evaluation(1500, 60) +
+                     blocks(60, 60);
+  EXPECT_EQ(read_text(bert).at(0).totals.sequences, 180 * 8000);
+  std::string old;
+  for (const std::string key : {"num_train_examples: {\"value\": 50000, \"metadata\": {}}",
+                                "run_start: {\"value\": null, \"metadata\": {}}"}) {
+    old += ":::MLL 1558639120.209 " + key + "\n";
+  }
+  const auto line = [](const char* seconds, const std::string& what, const char* metadata) {
+    return ":::MLL 15586391" + std::string(seconds) + " " + what +
+           ": {\"value\": null, \"metadata\": {" + metadata + "}}\n";
+  };
+  old += line("20.300", "block_start", "\"first_epoch_num\": 4, \"epoch_count\": 4") +
+         line("30.300", "block_stop", "\"first_epoch_num\": 4") +
+         line("30.300", "block_start", "\"first_epoch_num\": 8, \"epoch_count\": 4") +
+         line("40.200", "block_stop", "\"first_epoch_num\": 8") +
+         line("40.209", "run_stop", "\"status\": \"success\"");
+  EXPECT_NEAR(read_text(old).at(0).summary->value, 20000, 1);
+}
+
+// UNet3D of round 4.0 trains on for a block behind its run_stop.
+TEST(MllogSamples, CountsSamplesThatItsEpochsAreNamedBy) {
+  const auto tracked = [](int time, const std::string& rate) {
+    return mllog(time, "tracked_stats", "{\"throughput\": " + rate + "}");
+  };
+  const std::string log =
+      mllog(900, "submission_benchmark", "\"unet3d\"") + mllog(1000, "run_start") +
+      mllog(1000, "train_samples", "168") + mllog(1000, "global_batch_size", "56") + "%" +
+      of_epoch(1000, "block_start", 168, ", \"epoch_count\": 3360") + tracked(9000, "560.5") +
+      evaluation(9500, 3360) + evaluation(20500, 6720) +
+      mllog(21000, "run_stop", "null", kSuccess) +
+      of_epoch(21000, "block_start", 6720, ", \"epoch_count\": 3360") + tracked(25000, "569.5");
+  const auto with = [&](const std::string& setting) {
+    std::string text = log;
+    return read_text(text.replace(text.find('%'), 1, setting)).at(0);
+  };
+  const auto run = with(mllog(1000, "samples_per_epoch", "168"));
+  EXPECT_EQ(run.totals.sequences, 6720);
+  EXPECT_EQ(run.summary->value, 336);
+  EXPECT_EQ(with("").summary->value, 560.5) << "what follows the run is not its closing rate";
+}
+
 TEST(MllogSamples, TakesNoGenerationsOfSelfPlayForSamples) {
   const std::string head = mllog(900, "submission_benchmark", "\"minigo\"") +
                            mllog(1000, "run_start") + mllog(1000, "train_samples", "50000");
