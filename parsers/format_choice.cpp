@@ -45,11 +45,21 @@ bool states_sequences(const RunDraft& run) {
          !std::isnan(run.last()->printed_rate);
 }
 
+bool counts_work(const RunDraft& run) {
+  const auto counts = [](RateUnit unit) {
+    return unit == RateUnit::sequences_per_second || unit == RateUnit::tokens_per_second;
+  };
+  return counts(run.log.rate_unit) || (run.log.summary && counts(run.log.summary->unit));
+}
+
 }  // namespace
 
 bool Evidence::beats(const Evidence& other) const {
   const bool mine = given && kind >= statement;
   if (mine != (other.given && other.kind >= statement)) return mine;
+  const auto iterations_only = [](const Evidence& of) { return of.records && !of.counts; };
+  if (official && iterations_only(other)) return true;
+  if (other.official && iterations_only(*this)) return false;
   if (kind != other.kind) return kind > other.kind;
   if (fine_clock != other.fine_clock) return fine_clock;
   return matched > other.matched;
@@ -62,6 +72,9 @@ Evidence evidence_of(const RunBuilder& found, std::int64_t matched) {
     if (draft->discard) continue;
     out.kind = std::max(out.kind, Evidence::lines);
     if (draft->log.kind != WorkKind::training) continue;
+    out.official = out.official || (draft->official_end && states_sequences(*draft));
+    out.records = out.records || draft->last() != nullptr;
+    out.counts = out.counts || counts_work(*draft);
     const Evidence::Kind kind = kind_of(*draft);
     if (kind < out.kind) continue;
     out.fine_clock = has_fine_clock(*draft) || (kind == out.kind && out.fine_clock);

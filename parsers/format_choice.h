@@ -3,7 +3,9 @@
 // Logs are mixtures: a Hugging Face run under DeepSpeed draws tqdm bars, prints the Trainer's dicts
 // and DeepSpeed's timer lines. Each format reads its own lines; one of them gives the runs that are
 // shown, the others are named in a notice. The rule, first difference decides:
-//   0. a record or a statement of the user's own format (--format-file);
+//   0. a record or a statement of the user's own format (--format-file); samples/s over the
+//   official
+//      time of a benchmark before records of iterations only;
 //   1. what the training runs hold: records with a clock or step times, records with printed rates,
 //      records with losses only, no record but a closing statement, a run of which it has lines
 //      only (or one record, which has a clock and nothing else), lines of none;
@@ -22,7 +24,10 @@ class RunBuilder;
 struct Evidence {
   enum Kind { nothing, lines, statement, losses, rates, times };
   Kind kind = nothing;
-  bool given = false;  ///< the user's own format
+  bool given = false;     ///< the user's own format
+  bool official = false;  ///< sequences/s by the job's official statement
+  bool records = false;
+  bool counts = false;  ///< sequences or tokens, not only iterations
   bool fine_clock = false;
   std::int64_t matched = 0;  ///< lines of the format
 

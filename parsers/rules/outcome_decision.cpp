@@ -161,6 +161,12 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
     return {Status::nan, run.log.first_nan_step, at != records.end() ? at->line : 0,
             "the loss is not finite"};
   }
+  // What befalls a job behind its official end is not the run's.
+  if (best != nullptr && run.official_end && run.ended_well && best->line > run.last_line) {
+    return {Status::completed, step, run.last_line,
+            "behind its end: " + std::string(name(best->status)) + " (line " +
+                std::to_string(best->line) + "): " + whole_detail(*best) + behind(best->detail)};
+  }
   if (best != nullptr) {
     const std::string before = failure_of("a launch before this one", 0, launch, best->detail);
     return {best->status, step, best->line,

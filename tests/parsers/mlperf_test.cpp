@@ -292,5 +292,35 @@ TEST(Mlperf, TakesTheSamplesOfBertWhereItsBatchIsNotTold) {
   EXPECT_FALSE(log("2500000", mllog(900, "submission_benchmark", "\"ssd\"")).summary);
 }
 
+// SSD prints lines of iterations beside its statements, and hangs when all is done.
+TEST(Mlperf, GoesBeforeLinesOfIterationsAndEndsWithItsRunStop) {
+  std::string text = mllog(900, "submission_benchmark", "\"retinanet\"") +
+                     mllog(900, "global_batch_size", "256") + mllog(1000, "run_start") +
+                     mllog(1000, "train_samples", "4572");
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    const std::string number = "\"epoch_num\": " + std::to_string(epoch);
+    text += mllog(1000 + 1000000 * epoch, "epoch_start", "0", number);
+    for (int i = 0; i < 1000; i += 20) {
+      char line[160];
+      std::snprintf(line, sizeof line,
+                    "Epoch: [%d]  [%4d/4572]  eta: 0:18:39    time: 0.2539  data: 0.2521  max mem: "
+                    "19506\n",
+                    epoch, i);
+      text += line;
+    }
+    text += mllog(1001000 + 1000000 * epoch, "epoch_stop", "0", number);
+  }
+  text += mllog(2001000, "eval_accuracy", "0.34", "\"epoch_num\": 2") +
+          mllog(2001000, "run_stop", "null", "\"status\": \"success\"") +
+          mllog(2001001, "tracked_stats", "{\"throughput\": 1300.5}") +
+          "slurmstepd: error: *** STEP 252.13 ON node014 CANCELLED AT 2025-10-09T19:36:56 ***\n";
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "mlperf");
+  EXPECT_NEAR(runs[0].summary->value, 1170.301, 1e-3);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_THAT(runs[0].outcome.detail, testing::HasSubstr("behind its end: killed"));
+}
+
 }  // namespace
 }  // namespace bertbench
