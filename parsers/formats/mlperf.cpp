@@ -139,10 +139,9 @@ bool MlperfParser::see_speed(const Line& line) {
 }
 
 bool MlperfParser::passes_over(std::string_view key) const {
-  static constexpr std::string_view kSettings[] = {
-      "submission_benchmark", "global_batch_size",           "input_batch_size",
-      "train_samples",        "gradient_accumulation_steps", "opt_gradient_accumulation_steps",
-      "max_sequence_length",  "samples_per_epoch",           "num_train_examples"};
+  static constexpr std::string_view kSettings[] = {"submission_benchmark", "global_batch_size",
+                                                   "input_batch_size", "train_samples",
+                                                   "num_train_examples"};
   static constexpr std::string_view kOfARun[] = {"eval_accuracy", "run_stop",    "epoch_start",
                                                  "epoch_stop",    "block_start", "block_stop"};
   if (key == "run_start") return draft_ != nullptr;  // another rank's
@@ -154,7 +153,8 @@ bool MlperfParser::passes_over(std::string_view key) const {
   // Of a log without its head run_stop is the first statement on a run.
   if (key == "run_stop" && stopped_ == nullptr) return false;
   if (std::ranges::find(kOfARun, key) != std::end(kOfARun)) return draft_ == nullptr;
-  return std::ranges::find(kSettings, key) == std::end(kSettings);
+  return MllogSetting::number_of(key) == nullptr &&
+         std::ranges::find(kSettings, key) == std::end(kSettings);
 }
 
 bool MlperfParser::parse(const Line& line, RunBuilder& out) {
@@ -229,7 +229,9 @@ void MlperfParser::see_ncf(const std::string& key, const Json& value, double tim
 }
 
 void MlperfParser::see_setting(const std::string& key, const Json& value, const Line& line) {
-  if (key == "submission_benchmark" && value.is_string()) {
+  if (const auto setting = MllogSetting::number_of(key)) {
+    setting_.*setting = number(value);
+  } else if (key == "submission_benchmark" && value.is_string()) {
     setting_.benchmark = value.get<std::string>();
   } else if (key == "global_batch_size") {
     setting_.global_batch = number(value);
@@ -239,12 +241,6 @@ void MlperfParser::see_setting(const std::string& key, const Json& value, const 
     if (setting_.global_batch) return;
     setting_.global_batch = number(value);
     setting_.loosely = setting_.global_batch.has_value();
-  } else if (key == "gradient_accumulation_steps" || key == "opt_gradient_accumulation_steps") {
-    setting_.accumulation = number(value);
-  } else if (key == "max_sequence_length") {
-    setting_.sequence_length = number(value);
-  } else if (key == "samples_per_epoch") {
-    setting_.epoch_samples = number(value);
   } else if (key == "train_samples" || key == "num_train_examples") {
     const auto samples = number(value);
     if (draft_ == nullptr && stopped_ != nullptr && !setting_.data_set) {
@@ -291,6 +287,14 @@ void MlperfParser::tell_facts(RunDraft& draft) const {
   if (!setting_.in_tokens()) set(facts.global_batch_size, setting_.global_batch);
   set(facts.gradient_accumulation_steps, setting_.accumulation);
   set(facts.sequence_length, setting_.sequence_length);
+  if (setting_.accelerators) {  // else the ranks may be of CPUs
+    const double all = setting_.nodes.value_or(kUnknown) * *setting_.accelerators;
+    set(facts.world_size, setting_.ranks ? setting_.ranks : all);
+    if (all == setting_.ranks.value_or(all)) {
+      set(facts.nodes, setting_.nodes);
+      set(facts.gpus_per_node, setting_.accelerators);
+    }
+  }
   if (setting_.benchmark == "bert") facts.model.set("bert-large", FactSource::log);
   if (!setting_.benchmark.empty()) facts.axes["benchmark"] = setting_.benchmark;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "parsers/text/mllog.h"
 
@@ -31,6 +32,23 @@ double median(std::vector<double> values) {
 bool is_whole(double number) { return number == std::floor(number); }
 
 }  // namespace
+
+std::optional<double> MllogSetting::*MllogSetting::number_of(std::string_view key) {
+  using Setting = MllogSetting;
+  static constexpr std::pair<std::string_view, std::optional<double> Setting::*> kNumbers[] = {
+      {"gradient_accumulation_steps", &Setting::accumulation},
+      {"opt_gradient_accumulation_steps", &Setting::accumulation},
+      {"gradient_accumulation_frequency", &Setting::accumulation},
+      {"max_sequence_length", &Setting::sequence_length},
+      {"samples_per_epoch", &Setting::epoch_samples},
+      {"number_of_ranks", &Setting::ranks},
+      {"number_of_nodes", &Setting::nodes},
+      {"accelerators_per_node", &Setting::accelerators}};
+  for (const auto& [name, setting] : kNumbers) {
+    if (key == name) return setting;
+  }
+  return nullptr;
+}
 
 void MllogSamples::see_evaluation(const nlohmann::json& metadata, std::int64_t line) {
   const auto count = number(metadata, "samples_count");

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "parsers/runs/run_builder.h"
@@ -15,10 +16,13 @@ namespace bertbench {
 struct MllogSetting {
   std::string benchmark;
   std::optional<double> global_batch, accumulation, sequence_length, data_set;
-  std::optional<double> epoch_samples;  ///< samples that the log calls an epoch
-  bool loosely = false;                 ///< the batch is stated under round 0.5's key
-  bool old = false;                     ///< the lines are of rounds 0.5 and 0.6
-  bool varied = false;  ///< train_samples was stated with several values: it is no data set
+  std::optional<double> epoch_samples;               ///< samples that the log calls an epoch
+  std::optional<double> ranks, nodes, accelerators;  ///< of a run of the HPC benchmarks
+  /// Where the value of this key goes that is a number and no more; or null.
+  [[nodiscard]] static std::optional<double> MllogSetting::*number_of(std::string_view key);
+  bool loosely = false;  ///< the batch is stated under round 0.5's key
+  bool old = false;      ///< the lines are of rounds 0.5 and 0.6
+  bool varied = false;   ///< train_samples was stated with several values: it is no data set
   [[nodiscard]] bool in_tokens() const { return benchmark == "transformer"; }
   [[nodiscard]] bool is_ssd() const { return benchmark == "ssd" || benchmark == "retinanet"; }
 };

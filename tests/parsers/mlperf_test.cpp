@@ -322,5 +322,20 @@ TEST(Mlperf, GoesBeforeLinesOfIterationsAndEndsWithItsRunStop) {
   EXPECT_THAT(runs[0].outcome.detail, testing::HasSubstr("behind its end: killed"));
 }
 
+TEST(Mlperf, ReadsTheNodesOfTheHpcBenchmarks) {
+  const auto facts = [](const std::string& said) {
+    return read_text(mllog(900, "global_batch_size", "512") + said + mllog(1000, "run_start") +
+                     evaluation(9000, 9000) + mllog(11000, "run_stop", "null", kSuccess))
+        .at(0)
+        .facts;
+  };
+  const std::string nodes = mllog(900, "number_of_nodes", "128");
+  const std::string each = mllog(900, "accelerators_per_node", "4");
+  EXPECT_EQ(facts(nodes + each).world(), 512);
+  const std::string ranks = mllog(900, "number_of_ranks", "64");
+  EXPECT_EQ(facts(ranks + nodes + each).world(), 64) << "one of several runs side by side";
+  EXPECT_FALSE(facts(ranks + nodes).world()) << "of CPUs, or of how many accelerators each";
+}
+
 }  // namespace
 }  // namespace bertbench
