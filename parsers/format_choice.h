@@ -4,8 +4,7 @@
 // and DeepSpeed's timer lines. Each format reads its own lines; one of them gives the runs that are
 // shown, the others are named in a notice. The rule, first difference decides:
 //   0. a record or a statement of the user's own format (--format-file); samples/s over the
-//   official
-//      time of a benchmark before records of iterations only;
+//      official time of a benchmark before records of iterations only;
 //   1. what the training runs hold: records with a clock or step times, records with printed rates,
 //      records with losses only, no record but a closing statement, a run of which it has lines
 //      only (or one record, which has a clock and nothing else), lines of none;

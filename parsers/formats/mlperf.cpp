@@ -229,27 +229,28 @@ void MlperfParser::see_ncf(const std::string& key, const Json& value, double tim
 }
 
 void MlperfParser::see_setting(const std::string& key, const Json& value, const Line& line) {
+  auto size = number(value);
+  if (size && !(*size > 0)) size.reset();  // a damaged line: no batch or data set is of none
   if (const auto setting = MllogSetting::number_of(key)) {
-    setting_.*setting = number(value);
+    setting_.*setting = size;
   } else if (key == "submission_benchmark" && value.is_string()) {
     setting_.benchmark = value.get<std::string>();
   } else if (key == "global_batch_size") {
-    setting_.global_batch = number(value);
+    setting_.global_batch = size;
     setting_.loosely = false;
   } else if (key == "input_batch_size") {
     // Round 0.5. What follows a first one is the evaluation's.
     if (setting_.global_batch) return;
-    setting_.global_batch = number(value);
+    setting_.global_batch = size;
     setting_.loosely = setting_.global_batch.has_value();
   } else if (key == "train_samples" || key == "num_train_examples") {
-    const auto samples = number(value);
     if (draft_ == nullptr && stopped_ != nullptr && !setting_.data_set) {
-      behind_ = samples;
+      behind_ = size;
       behind_line_ = line.number;
       return;
     }
-    setting_.varied = setting_.varied || (setting_.data_set && setting_.data_set != samples);
-    setting_.data_set = samples;
+    setting_.varied = setting_.varied || (setting_.data_set && setting_.data_set != size);
+    setting_.data_set = size;
     if (draft_ != nullptr) samples_.see_end(setting_.data_set, line.number);
   }
 }

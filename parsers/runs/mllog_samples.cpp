@@ -234,7 +234,9 @@ MllogSamples::Source MllogSamples::source(const MllogSetting& setting, double se
   if (end_ && end_line_ > eval_line_ && *end_ > many && *end_ < kAbsurd && !odd_end(many, bert)) {
     return Source::end;
   }
-  if (setting.global_batch && steps(setting)) return Source::steps;
+  const double by_steps =
+      steps(setting).value_or(kUnknown) * setting.global_batch.value_or(kUnknown);
+  if (by_steps > 0 && by_steps < kAbsurd) return Source::steps;
   const auto sound = [&](double samples) { return samples > many && samples < kAbsurd; };
   if (eval_ && *eval_ < 100 && !(is_whole(*eval_) && is_whole(*first_eval_))) {
     return end_line_ < eval_line_ && sound(share(setting)) ? Source::share : Source::none;

@@ -303,5 +303,23 @@ TEST(MllogSamples, ReadsTheEpochsOfNcf) {
   EXPECT_TRUE(log("").records.empty());
 }
 
+// What a damaged line says: no rate of it may be negative or beyond all numbers.
+TEST(MllogSamples, DamagedSizesAreNone) {
+  const std::string stop = mllog(21000, "run_stop", "null", kSuccess);
+  const std::string two = epoch(1000, 9000, 1) + epoch(9100, 17000, 2);
+  for (const char* size : {"-50000", "0", "\"-1e300\"", "1e300"}) {
+    const std::string set =
+        mllog(900, "global_batch_size", size) + mllog(900, "train_samples", size);
+    const std::string steps =
+        mllog(17000, "eval_accuracy", "0.7", "\"step_num\": " + std::string(size));
+    for (const std::string& said : {two, steps, two + steps}) {
+      for (const RunLog& run : read_text(epochs(said + stop, set))) {
+        EXPECT_GT(run.summary.value_or(Stated{1, RateUnit::unknown, 1}).value, 0) << size;
+        EXPECT_GT(run.totals.sequences.value_or(1), 0) << size;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace bertbench
