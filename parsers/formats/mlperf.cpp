@@ -189,7 +189,7 @@ void MlperfParser::see(const std::string& key, const Json& json, const Line& lin
   };
   const Json& value = of("value");
   const Json& metadata = of("metadata");
-  const double time_ms = number(json, "time_ms").value_or(kUnknown);
+  const double time_ms = mllog::time_ms(json).value_or(kUnknown);
   if (setting_.old && setting_.benchmark == "ncf") see_ncf(key, value, time_ms, line);
   if (passes_over(key)) return;
   if (key == "run_start") {

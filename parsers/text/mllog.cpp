@@ -19,6 +19,12 @@ std::optional<double> number(const Json& object, const char* key) {
   return at != object.end() ? number(*at) : std::nullopt;
 }
 
+std::optional<double> time_ms(const Json& statement) {
+  if (const auto milliseconds = number(statement, "time_ms")) return milliseconds;
+  const auto seconds = number(statement, "time_s");
+  return seconds ? std::optional(*seconds * 1000) : std::nullopt;
+}
+
 std::string text(const Json& object, const char* key) {
   if (!object.is_object()) return {};
   const auto at = object.find(key);

@@ -15,6 +15,8 @@ using Json = nlohmann::json;
 /// A number, also one that is written as a string.
 [[nodiscard]] std::optional<double> number(const Json& value);
 [[nodiscard]] std::optional<double> number(const Json& object, const char* key);
+/// When a statement was made; some submitters write "time_s" in place of "time_ms".
+[[nodiscard]] std::optional<double> time_ms(const Json& statement);
 /// Empty where there is none.
 [[nodiscard]] std::string text(const Json& object, const char* key);
 

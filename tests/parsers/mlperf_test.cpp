@@ -56,6 +56,19 @@ TEST(Mlperf, ReadsStatementsWhoseKeyDoesNotStandFirst) {
             Status::completed);
 }
 
+TEST(Mlperf, ReadsTimesInSeconds) {
+  const auto at = [](const char* time_s, const std::string& key, const std::string& said) {
+    return ":::MLLOG {\"value\": null, \"metadata\": {" + said + "}, \"key\": \"" + key +
+           "\", \"namespace\": \"\", \"time_s\": " + time_s + ", \"event_type\": \"X\" }\n";
+  };
+  const auto runs = read_text(at("1600000000.500", "run_start", "") +
+                              at("1600000005.000", "eval_accuracy", "\"epoch_num\": 100000") +
+                              at("1600000010.500", "eval_accuracy", "\"epoch_num\": 250000") +
+                              at("1600000010.750", "run_stop", kSuccess));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].totals.training_s, 10.25);
+}
+
 TEST(Mlperf, TakesTheTrackedThroughputBehindTheEndAndChecksIt) {
   const auto log = [](const std::string& rate) {
     return head() + mllog(3000, "tracked_stats", "{\"throughput\": 99.0}") +
