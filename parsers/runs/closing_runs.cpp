@@ -73,6 +73,7 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
     ends[i] = std::exchange(next[static_cast<std::size_t>(log.kind)], log.first_line);
   }
   std::vector<RunLog> out;
+  std::int64_t training = 0;  // first line of the newest one
   for (std::size_t i = 0; i < drafts.size(); ++i) {
     RunDraft& draft = *drafts[i];
     // Statements in front of a run are its own.
@@ -86,7 +87,10 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
     // several).
     if (draft.log.facts.framework.known()) others_say.framework = {};
     draft.log.facts = merge_facts(draft.log.facts, others_say, draft.log.notices);
-    draft.log.outcome = rules.outcomes.decide(draft, first ? 0 : begin, end);
+    // What failed in front of the training was another launch: its evaluation did not end of that.
+    if (draft.log.kind == WorkKind::training) training = draft.log.first_line;
+    const std::int64_t own = draft.log.kind == WorkKind::training ? 0 : training;
+    draft.log.outcome = rules.outcomes.decide(draft, std::max(first ? 0 : begin, own), end);
     draft.log.marks = rules.marks.of(first ? 0 : begin, end);
     if (draft.log.kind == WorkKind::training && !draft.log.totals.skipped_steps) {
       draft.log.totals.skipped_steps =

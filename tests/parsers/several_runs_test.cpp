@@ -98,5 +98,27 @@ TEST(SeveralRuns, AStatementSpeaksBeforeOneStampedRecord) {
   EXPECT_EQ(runs[0].summary->value, 2500.5);
 }
 
+// The evaluation behind a training ended of nothing that an earlier launch failed of.
+TEST(SeveralRuns, AnEvaluationIsNotOfALaunchThatFailedBefore) {
+  const std::string start =
+      "INFO:root:Namespace(accumulate=None, batch_size=16, gpu=1, epochs=1)\n";
+  const std::string failure =
+      "Traceback (most recent call last):\n  File \"tune.py\", line 7, in <module>\n    main()\n"
+      "AssertionError: no lengths\n";
+  const std::string training =
+      "INFO:root:[Epoch 1 Batch 10/20] loss=0.6015, lr=0.0000032, metrics:accuracy:0.7\n"
+      "INFO:root:[Epoch 1 Batch 20/20] loss=0.5015, lr=0.0000032, metrics:accuracy:0.7\n";
+  const std::string evaluation = "INFO:root:Time cost=1.14s, throughput=357.62 samples/s\n";
+  const std::string trained = training + evaluation + "INFO:root:Time cost=12.00s\n";
+  const auto well = read_text(start + failure + start + trained + evaluation);
+  ASSERT_EQ(well.size(), 2u);
+  EXPECT_EQ(well[0].outcome.status, Status::completed);
+  EXPECT_EQ(well[1].kind, WorkKind::inference);
+  EXPECT_EQ(well[1].outcome.status, Status::completed);
+  const auto failed = read_text(start + training + evaluation + failure);
+  ASSERT_EQ(failed.size(), 2u);
+  EXPECT_EQ(failed[1].outcome.status, Status::error) << "behind the training";
+}
+
 }  // namespace
 }  // namespace bertbench
