@@ -55,7 +55,7 @@ TEST_P(Sample, IsClaimedByItsOwnFormatOnly) {
 TEST_P(Sample, GivesTheSameRunsHoweverItIsCutInTwo) {
   const std::string text = log();
   const std::string whole = to_test_text(read_text(text));
-  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+  for (std::size_t cut = 0; cut <= text.size(); cut += BB_CUT_STRIDE) {
     ASSERT_EQ(to_test_text(read_text_cut(text, cut)), whole) << "cut at " << cut;
   }
 }
