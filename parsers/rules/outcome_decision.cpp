@@ -148,7 +148,10 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
     const bool last_of_all = end_line == std::numeric_limits<std::int64_t>::max();
     return last_of_all ? failure_of("a launch behind it", end, end_line, told) : std::string();
   };
-  const Sign* best = sign_of_end(run, done, std::max(begin_line, launch), end);
+  // What failed in front of an official start with a good official end was another launch.
+  const bool official = run.official_end && run.ended_well && run.log.totals.training_s;
+  const std::int64_t start = official ? run.log.first_line : 0;
+  const Sign* best = sign_of_end(run, done, std::max({begin_line, launch, start}), end);
   const bool only_cut = run.stated_outcome && run.stated_outcome->status == Status::truncated;
   if (only_cut && best == nullptr) return *run.stated_outcome;
   if (run.stated_outcome && !only_cut && is_failure(run.stated_outcome->status) &&

@@ -120,5 +120,22 @@ TEST(SeveralRuns, AnEvaluationIsNotOfALaunchThatFailedBefore) {
   EXPECT_EQ(failed[1].outcome.status, Status::error) << "behind the training";
 }
 
+TEST(SeveralRuns, AnOfficialRunIsNotOfALaunchThatFailedBefore) {
+  const auto mlperf = [](int time_ms, const std::string& rest) {
+    return ":::MLLOG {\"namespace\": \"\", \"time_ms\": " + std::to_string(time_ms) + ", " + rest +
+           "}\n";
+  };
+  const std::string failure =
+      "Traceback (most recent call last):\n  File \"run.py\", line 7, in <module>\n    main()\n"
+      "ValueError: bad seed\n";
+  const std::string start =
+      mlperf(1000, R"("key": "run_start", "value": null, "metadata": {"lineno": 1})");
+  const std::string stop =
+      mlperf(11000, R"("key": "run_stop", "value": null, "metadata": {"status": "success"})");
+  EXPECT_EQ(read_text(failure + start + stop).at(0).outcome.status, Status::completed);
+  EXPECT_EQ(read_text(start + failure + stop).at(0).outcome.status, Status::error);
+  EXPECT_EQ(read_text(failure + stop).at(0).outcome.status, Status::error) << "of which start?";
+}
+
 }  // namespace
 }  // namespace bertbench
