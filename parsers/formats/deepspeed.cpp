@@ -18,6 +18,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parsers/format.h"
@@ -120,7 +121,7 @@ class DeepspeedParser final : public LineParser {
   bool engine_steps_ = false, chat_steps_ = false;
   std::vector<RunDraft*> pipes_;  ///< of "steps:" lines
   RunDraft* chat_ = nullptr;      ///< DeepSpeed-Chat's lines of steps 1 and 2
-  std::int64_t skipped_ = 0;
+  std::int64_t skipped_ = 0, skipped_line_ = 0;
   std::int64_t counted_ = 0;  ///< "step=1840, skipped=20, lr=...": the engine's own count
   std::set<std::int64_t> overflows_;
   bool ended_ = false;
@@ -327,7 +328,8 @@ bool DeepspeedParser::parse(const Line& line, RunBuilder& out) {
   }
   if (see_actor_loss(line)) return true;
   if (find_text(line.text, "OVERFLOW! Rank 0") != std::string_view::npos) {
-    ++skipped_;
+    // A line that is left to other formats comes again without the stamps in front of it.
+    if (std::exchange(skipped_line_, line.number) != line.number) ++skipped_;
   } else if (const auto at = integer_after(line, "Grad overflow on iteration ");
              at && overflows_.size() < 1'000'000) {
     overflows_.insert(*at);  // each rank says it

@@ -50,6 +50,19 @@ TEST(Deepspeed, TakesTheEnginesOwnCountOfSkippedSteps) {
   EXPECT_EQ(runs[0].totals.skipped_steps, 7);
 }
 
+TEST(Deepspeed, CountsASkippedStepOnce) {
+  const std::string overflow =
+      "[2024-01-05 10:00:01,000] [INFO] [loss_scaler.py:183:update_scale] [deepspeed] OVERFLOW! "
+      "Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768\n";
+  const auto runs = read_text(overflow + overflow +
+                              timer(7, "epoch=0/micro_step=10/global_step=10",
+                                    "RunningAvgSamplesPerSec=46.8, CurrSamplesPerSec=46.3") +
+                              timer(14, "epoch=0/micro_step=20/global_step=20",
+                                    "RunningAvgSamplesPerSec=46.5, CurrSamplesPerSec=46.4"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].totals.skipped_steps, 2);
+}
+
 TEST(Deepspeed, CountsMicroStepsOfOldReleasesOnOverEpochs) {
   const auto runs =
       read_text(timer(0, "0/10", "SamplesPerSec=12.5") + timer(1, "0/20", "SamplesPerSec=12.6") +
