@@ -81,6 +81,10 @@ void read_tail(const Line& line, std::size_t from, KerasBar& bar) {
     }
     break;
   }
+  if (Cursor at = cursor; at.literal("ETA: ")) {
+    const auto left = at.duration();
+    if (left && (at.literal("s ") || at.literal(" "))) bar.left_s = *left;
+  }
   Cursor rest = cursor;
   while (rest.skip_past("/")) {  // "- 26s/epoch - 13ms/step" behind the metrics
     std::size_t begin = rest.at() - 1;

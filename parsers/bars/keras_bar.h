@@ -12,6 +12,7 @@ namespace bertbench {
 struct KerasBar {
   std::int64_t done = 0, total = 0;
   double elapsed_s = kUnknown;  ///< only of a bar that is full
+  double left_s = kUnknown;     ///< time left, of bars before Keras 3: whole seconds, cut off
   double step_s = kUnknown, step_resolution_s = 0;
   bool per_sample = false, per_step = false;
   bool modern = false;      ///< Keras 3, or tf.keras from 2.4 on: it counts steps

@@ -47,6 +47,7 @@ class KerasParser final : public LineParser {
   void record(const KerasBar& bar, std::int64_t line, RunBuilder& out, bool whole);
   void record_epoch(const KerasBar& bar, std::int64_t line, RunBuilder& out);
   void flush(RunBuilder& out);
+  void record_first(RunBuilder& out);
   [[nodiscard]] bool goes_by_batches() const {
     constexpr std::int64_t kEnough = 4;
     return stride_ > 1 && first_ == stride_ && redraws_ >= kEnough;
@@ -69,6 +70,7 @@ class KerasParser final : public LineParser {
   bool old_keras_ = false;  ///< before 2.4, where a bar may count samples and call them steps
   double worst_ = 0;        ///< largest relative rounding of an epoch's time
   bool validated_ = false, counts_samples_ = false, unsure_ = false, uncounted_ = false;
+  bool from_left_ = false;  ///< the only record is of record_first()
 };
 
 bool KerasParser::see_epoch(const Line& line, RunBuilder& out) {
@@ -188,6 +190,25 @@ void KerasParser::flush(RunBuilder& out) {
   unfinished_.reset();
 }
 
+// A log that ends within its first epoch. Bars before Keras 3 tell the time left: the mean time of
+// a step so far times the steps that are missing, cut off to whole seconds.
+void KerasParser::record_first(RunBuilder& out) {
+  const auto recorded = [](const auto& draft) { return draft->last() != nullptr; };
+  if (!unfinished_ || std::ranges::any_of(out.drafts(), recorded)) return;
+  KerasBar bar = *unfinished_;
+  if (bar.done >= bar.total || std::isnan(bar.left_s)) return;
+  constexpr double kMostError = 0.02;
+  const double left = bar.left_s + 0.5, error = 0.5 / left;
+  if (error <= kMostError) {
+    bar.elapsed_s =
+        left * static_cast<double>(bar.done) / static_cast<double>(bar.total - bar.done);
+    worst_ = error;
+    from_left_ = true;
+  }
+  record(bar, unfinished_line_, out, false);
+  unfinished_.reset();
+}
+
 bool KerasParser::see_training(const KerasBar& bar, const Line& line, RunBuilder& out) {
   if (bar.done < bar.total || std::isnan(bar.elapsed_s)) {
     unfinished_ = bar;
@@ -266,6 +287,7 @@ bool KerasParser::parse(const Line& line, RunBuilder& out) {
 }
 
 void KerasParser::finish(RunBuilder& out) {
+  record_first(out);
   flush(out);
   for (const auto& draft : out.drafts()) {
     if (draft->log.kind != WorkKind::training) continue;
@@ -276,6 +298,9 @@ void KerasParser::finish(RunBuilder& out) {
     }
     if (validated_) {
       say("the time of an epoch holds its validation: the training itself is faster");
+    }
+    if (from_left_) {
+      say("the epoch did not end: the time of its steps is taken from the time left at its end");
     }
     if (counts_samples_) say("the bar counts samples, not steps");
     if (uncounted_) say("the lines tell the time of an epoch, not its steps: there is no rate");

@@ -115,6 +115,37 @@ TEST(Keras, KnowsABarOfSamplesByItsBatches) {
   EXPECT_THAT(notices_of(tiny[0]), testing::HasSubstr("does not say which"));
 }
 
+TEST(Keras, TakesAnEpochThatDidNotEndByItsTimeLeft) {
+  const std::string epoch =
+      "Epoch 1/50\n\n"
+      "  1/90 [..............................] - ETA: 31:09 - loss: 2.4638 - accuracy: 0.5647\n"
+      "  2/90 [..............................] - ETA: 20:32 - loss: 2.4510 - accuracy: 0.5506\n"
+      " 59/90 [==================>...........] - ETA: 5:12 - loss: 2.2415 - accuracy: 0.5775 \n";
+  const auto runs = read_text(epoch +
+                              " 60/90 [===================>..........] - ETA: 5:00 - loss: "
+                              "2.2429 - accuracy: 0.5774");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 1u);
+  EXPECT_EQ(runs[0].records[0].step, 60);
+  EXPECT_NEAR(runs[0].records[0].seconds, 600, 1.1) << "30 steps in 300 to 301 s";
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+  EXPECT_THAT(notices_of(runs[0]), testing::HasSubstr("from the time left"));
+  // Few seconds tell no rate, but where it ended.
+  const auto late = read_text(epoch +
+                              " 89/90 [============================>.] - ETA: 9s - loss: "
+                              "2.2429 - accuracy: 0.5774\n");
+  ASSERT_EQ(late.size(), 1u);
+  ASSERT_EQ(late[0].records.size(), 1u);
+  EXPECT_EQ(late[0].records[0].step, 89);
+  EXPECT_TRUE(std::isnan(late[0].records[0].seconds));
+  // An epoch that ended has a better clock.
+  const auto whole = read_text(
+      "Epoch 1/2\n90/90 [==============================] - 901s 10s/step - loss: 2.2\nEpoch 2/2\n"
+      " 45/90 [==============>...............] - ETA: 7:30 - loss: 2.1\n");
+  ASSERT_EQ(whole.size(), 1u);
+  EXPECT_EQ(whole[0].records.size(), 1u);
+}
+
 TEST(Keras, ReadsVerbose2OfThreeReleases) {
   for (const char* line :
        {"1875/1875 - 26s - loss: 0.48 - accuracy: 0.83 - 26s/epoch - 14ms/step\n",
