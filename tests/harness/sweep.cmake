@@ -27,7 +27,7 @@ add_dependencies(launchers_test fake_trainer)
 # A Slurm of emulated nodes, started and stopped by the tests themselves; scripts/test --all. It
 # mostly waits: first, beside others. They look for fake_trainer's processes by what these were told
 # to do, hence the lock.
-bb_add_test(slurm_test WHOLE TIMEOUT 600 LOCK fake_trainer COST 1000 LABELS slurm LIBS bb::sweep bb::reports bb::parsers bb::core
+bb_add_test(slurm_test WHOLE SERIAL TIMEOUT 600 LABELS slurm LIBS bb::sweep bb::reports bb::parsers bb::core
   fmt::fmt
   SOURCES sweep/launchers_injection_test.cpp sweep/launchers_slurm_test.cpp
     sweep/slurm_cluster.cpp sweep/ssh_server.cpp sweep/whole_main.cpp)

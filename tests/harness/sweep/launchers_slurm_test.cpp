@@ -67,7 +67,8 @@ TEST_F(SlurmLauncher, RunsTheWholeGridOfFourNodesByEight) {
   for (const int world : {1, 4, 8, 16, 32}) expect_ranks(world);
   ASSERT_EQ(outcome->result.cells.size(), 5u);
   for (const auto& cell : outcome->result.cells) {
-    EXPECT_EQ(cell.trials.at(0).outcome.status, Status::completed) << cell.key;
+    const Outcome& end = cell.trials.at(0).outcome;
+    EXPECT_EQ(end.status, Status::completed) << cell.key << ": " << end.detail;
     EXPECT_TRUE(cell.emulated);
     if (cell.identity.nodes == 4) {
       EXPECT_THAT(cell.warnings, Contains("nodes are emulated: 4 nodes are ranks of one machine"));
