@@ -24,9 +24,8 @@ bb_add_test(launchers_test SERIAL TIMEOUT 300 LIBS bb::sweep bb::reports bb::par
 target_compile_definitions(launchers_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
 add_dependencies(launchers_test fake_trainer)
 
-# A Slurm of emulated nodes, started and stopped by the tests themselves; scripts/test --all. It
-# mostly waits: first, beside others. They look for fake_trainer's processes by what these were told
-# to do, hence the lock.
+# A Slurm of emulated nodes, started and stopped by the tests themselves; scripts/test --all. Alone:
+# its 32 tasks on a few cores do not bear others beside them.
 bb_add_test(slurm_test WHOLE SERIAL TIMEOUT 600 LABELS slurm LIBS bb::sweep bb::reports bb::parsers bb::core
   fmt::fmt
   SOURCES sweep/launchers_injection_test.cpp sweep/launchers_slurm_test.cpp
