@@ -60,8 +60,8 @@ struct TimedStep {
   std::int64_t step = 0, planned = 0;
   double clock_s = 0;
   std::optional<double> loss;
-  bool has_mean = false;
-  double covered = 0;  ///< steps that the clock is of by that mean; 0 if it is no number of them
+  /// Steps that the clock is of by its own mean; 0 if that is no number of them.
+  std::optional<double> covered;
 };
 
 std::optional<TimedStep> timed_step(const Line& line) {
@@ -85,7 +85,6 @@ std::optional<TimedStep> timed_step(const Line& line) {
   }
   const auto mean = number_after(line, "step_avg:");
   if (mean) out.covered = *mean > 0 ? std::round(out.clock_s * 1000 / *mean) : 0;
-  out.has_mean = mean.has_value();
   return out;
 }
 
@@ -180,7 +179,11 @@ bool NanogptParser::see_step(const Line& line, RunBuilder& out) {
   sample.line = line.number;
   sample.rank = line.rank;
   sample.loss = at->loss;
-  clock_step_ < 0 ? begin_clock(*at, sample) : advance_clock(*at, sample);
+  if (clock_step_ < 0) {
+    begin_clock(*at, sample);
+  } else {
+    advance_clock(*at, sample);
+  }
   sample.time_s = base_s_ + at->clock_s;
   clock_s_ = at->clock_s;
   clock_step_ = at->step;
@@ -195,10 +198,10 @@ bool NanogptParser::see_step(const Line& line, RunBuilder& out) {
 void NanogptParser::begin_clock(const TimedStep& at, Sample& sample) const {
   sample.iterations = std::max<std::int64_t>(1, at.step);
   if (at.step > 0) sample.seconds = at.clock_s;
-  if (!at.has_mean || at.step <= 1) return;
+  if (!at.covered || at.step <= 1) return;
   // A log without its head: the mean tells how many steps the clock is of.
-  if (at.covered >= 1 && at.covered <= static_cast<double>(at.step)) {
-    sample.iterations = static_cast<std::int64_t>(at.covered);
+  if (*at.covered >= 1 && *at.covered <= static_cast<double>(at.step)) {
+    sample.iterations = static_cast<std::int64_t>(*at.covered);
   } else {
     sample.seconds = kUnknown;
   }
@@ -209,9 +212,9 @@ void NanogptParser::begin_clock(const TimedStep& at, Sample& sample) const {
 void NanogptParser::advance_clock(const TimedStep& at, Sample& sample) {
   const std::int64_t steps = at.step - clock_step_;
   sample.iterations = steps;
-  if (at.covered >= 1 && at.covered < static_cast<double>(steps)) {
+  if (at.covered && *at.covered >= 1 && *at.covered < static_cast<double>(steps)) {
     base_s_ += clock_s_;
-    sample.iterations = static_cast<std::int64_t>(at.covered);
+    sample.iterations = static_cast<std::int64_t>(*at.covered);
     sample.seconds = at.clock_s;
   } else if (at.clock_s >= clock_s_) {
     sample.seconds = at.clock_s - clock_s_;

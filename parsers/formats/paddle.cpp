@@ -190,8 +190,7 @@ bool PaddleParser::see_global_step(std::int64_t step, const Line& line, RunBuild
   sample.rank = line.rank;
   RunDraft& draft = put(sample, out);
   draft.log.iteration_unit = IterationUnit::unknown;
-  auto ips = number_after(line, " ips:");
-  if (!ips) ips = number_after(line, " ips :");  // the first revision
+  const auto ips = number_after(line, {" ips:", " ips :"});  // the latter the first revision's
   if (!cost && ips && speed && find_text(line.text, " sequences/s") != std::string_view::npos) {
     see_batch(*ips, speed->value, draft.log);
   }

@@ -279,9 +279,7 @@ void SpeedometerParser::see_arguments(const Line& line) {
     epochs_ = detection->epochs;
   }
   if (has(line, "Namespace(")) cifar_images_ = gluon_cifar_images(line);
-  if (const auto epochs = number_after(line, " num_epochs=");
-      epochs && *epochs >= 1 && *epochs < 1e9)
-    epochs_ = static_cast<std::int64_t>(*epochs);
+  if (const auto epochs = size_after(line, " num_epochs=")) epochs_ = epochs;
   if (const auto batch = number_after(line, " batch_size=")) batch_size_ = *batch;
   for (const std::string_view key : {"kv_store='", "kvstore='", "kv_store=", "kvstore="}) {
     Cursor cursor(line);

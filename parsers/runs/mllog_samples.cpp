@@ -23,7 +23,8 @@ constexpr double kTrackedRate = 0.1;
 constexpr double kTrackedOrder = 0.5;
 constexpr double kAbsurd = 1e15;  // samples
 
-double median(std::vector<double> values) {
+/// The middle one; of an even number the upper of both.
+double middle_of(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
@@ -89,7 +90,7 @@ bool MllogSamples::Epochs::ended_early() const {
   constexpr double kWhole = 0.8;  // of the others' time
   if (many_ > 1 || spent_ms_.size() < 3) return false;
   std::vector<double> others(spent_ms_.begin(), spent_ms_.end() - 1);
-  return spent_ms_.back() < kWhole * median(std::move(others));
+  return spent_ms_.back() < kWhole * middle_of(std::move(others));
 }
 
 double MllogSamples::Epochs::whole() const {
@@ -277,7 +278,7 @@ void MllogSamples::tell(const MllogSetting& setting, double seconds, std::int64_
 }
 
 double MllogSamples::tracked() const {
-  const double middle = median(throughputs_);
+  const double middle = middle_of(throughputs_);
   const double last = throughputs_.back();
   return std::abs(last / middle - 1) > kTrackedRate ? middle : last;
 }

@@ -2,17 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/parsers/mllog_line.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
 namespace {
 
-std::string mllog(std::int64_t time_ms, const std::string& key, const std::string& value = "null",
-                  const std::string& metadata = "\"lineno\": 1") {
-  return ":::MLLOG {\"namespace\": \"\", \"time_ms\": " + std::to_string(time_ms) +
-         ", \"event_type\": \"POINT_IN_TIME\", \"key\": \"" + key + "\", \"value\": " + value +
-         ", \"metadata\": {" + metadata + "}}\n";
-}
 std::string evaluation(std::int64_t time_ms, int epoch) {
   return mllog(time_ms, "eval_accuracy", "0.7", "\"epoch_num\": " + std::to_string(epoch));
 }

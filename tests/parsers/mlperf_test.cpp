@@ -1,17 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/parsers/mllog_line.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
 namespace {
 
-std::string mllog(std::int64_t time_ms, const std::string& key, const std::string& value = "null",
-                  const std::string& metadata = "\"lineno\": 1") {
-  return ":::MLLOG {\"namespace\": \"\", \"time_ms\": " + std::to_string(time_ms) +
-         ", \"event_type\": \"POINT_IN_TIME\", \"key\": \"" + key + "\", \"value\": " + value +
-         ", \"metadata\": {" + metadata + "}}\n";
-}
 std::string head() {
   return mllog(900, "submission_benchmark", "\"bert\"") + mllog(900, "global_batch_size", "1024") +
          mllog(900, "max_sequence_length", "512") + mllog(900, "train_samples", "156811560") +
