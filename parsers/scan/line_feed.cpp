@@ -120,7 +120,7 @@ std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size
   if (end == std::string_view::npos) {
     end = reach;
     if (!in_unbroken) unbroken_ = begin;
-    unbroken_end_ = reach;
+    unbroken_end_ = in_unbroken ? std::max(unbroken_end_, reach) : reach;
     if (reach == hit + kReach && !from_its_begin()) {
       begin = std::max(begin, hit - std::min(hit, kNearFront));
       end = end_of_part(first, reach);
@@ -254,6 +254,7 @@ void LineFeed::commit(std::size_t n, CandidateSink& sink) {
     keep_from(tail);
     return;
   }
+  scan_.set_unbroken(tail, data.size() - (data.back() == '\r' ? 1 : 0));
   scan_.scan(data, history_, data.size() - kReach - kLongestLiteral, false, sink);
   keep_from(data.size() - kUnfinished);
 }

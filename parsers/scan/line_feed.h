@@ -98,6 +98,12 @@ class LineScan {
   /// Other data come next; the number of the line goes on.
   void forget() { owned_ = taken_ = unbroken_ = unbroken_end_ = 0; }
 
+  /// The caller has seen that no line break lies in [begin, end): it is not looked for again.
+  void set_unbroken(std::size_t begin, std::size_t end) {
+    unbroken_ = begin;
+    unbroken_end_ = end;
+  }
+
   /// Number of the line that the end of what was scanned lies in.
   [[nodiscard]] std::int64_t line() const { return line_; }
   void set_line(std::int64_t number) { line_ = number; }
