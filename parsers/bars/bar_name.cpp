@@ -83,15 +83,13 @@ bool prepares_data(const Words& words) {
 }
 
 // "Epoch 3", "[Train] epoch 3/10": the same loop has another name in each epoch.
-bool names_an_epoch(std::string_view description) {
+bool names_an_epoch(std::string_view description, const Words& words) {
   if (description.starts_with("Epoch ")) return true;
-  const Words words = words_of(description);
   return std::ranges::any_of(words, is_epoch) && std::ranges::any_of(words, is_number);
 }
 
 // The number of the epoch and that of all epochs.
-void read_epoch(std::string_view description, BarName& name) {
-  const Words words = words_of(description);
+void read_epoch(std::string_view description, const Words& words, BarName& name) {
   auto word = std::ranges::find_if(words, is_epoch);
   // "train 3/10", but not "Training loss 0.25".
   if (word == words.end() && description.find('.') == std::string_view::npos) word = words.begin();
@@ -102,15 +100,12 @@ void read_epoch(std::string_view description, BarName& name) {
   if (word != words.end() && is_number(*word)) name.epochs = to_int(*word).value_or(-1);
 }
 
-}  // namespace
-
-BarRole role_of(std::string_view description) {
+BarRole role_of(std::string_view description, const Words& words) {
   if (description.empty()) return BarRole::unnamed;
   std::string word;
   for (const char c : description) {
     word.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
   }
-  const Words words = words_of(description);
   if (prepares_data(words)) return BarRole::other;
   const bool train = says(words, {"train", "training", "pretraining", "pretrain", "finetuning"});
   const auto has = [&](std::string_view what) { return word.find(what) != std::string::npos; };
@@ -134,20 +129,27 @@ BarRole role_of(std::string_view description) {
   return BarRole::other;
 }
 
+}  // namespace
+
+BarRole role_of(std::string_view description) {
+  return role_of(description, words_of(description));
+}
+
 BarName name_of(std::string_view description) {
   description = without_front(description);
-  BarName name{role_of(description), {}, -1, -1};
+  const Words words = words_of(description);
+  BarName name{role_of(description, words), {}, -1, -1};
   if (name.role == BarRole::outer) return name;
   // "Epoch 1", "Epoch 2": one loop, whose bar has another name in each epoch. Losses change, too.
   if (name.role == BarRole::unnamed) return name;
-  read_epoch(description, name);
-  if (names_an_epoch(description)) {
+  read_epoch(description, words, name);
+  if (names_an_epoch(description, words)) {
     name.key = "Epoch";
     if (name.role == BarRole::inference) name.key += 'i';
     if (name.role == BarRole::evaluation) name.key += 'e';
     if (name.role != BarRole::other) return name;
   }
-  for (const std::string& word : words_of(description)) {
+  for (const std::string& word : words) {
     if (!is_digit(word[0])) name.key += letters_of(word) + ' ';
   }
   return name;
