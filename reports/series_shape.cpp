@@ -124,6 +124,50 @@ void describe_periodic(const RunLog& log, const Window& window, std::span<const 
                       work.period, work.extra_s, 100 * work.share, said)});
 }
 
+/// Whether the log speaks of an evaluation or a checkpoint on the lines behind `after`, up to
+/// `upto`.
+bool marked_between(std::span<const Mark> marks, std::int64_t after, std::int64_t upto) {
+  const auto first = std::ranges::upper_bound(marks, after, {}, &Mark::line);
+  return first != marks.end() && first->line <= upto;
+}
+
+// Too few for a period: records behind a line that tells of an evaluation or a checkpoint, where
+// these take clearly longer than the others do.
+void describe_marked(const RunLog& log, const Window& window, std::span<const double> times,
+                     Trial& trial) {
+  constexpr double kLonger = 1.1, kTold = 0.01;
+  const auto& rate =
+      trial.sequences_per_second ? trial.sequences_per_second : trial.iterations_per_second;
+  if (log.marks.empty() || trial.periodic || !rate) return;
+  std::vector<double> plain;
+  std::vector<double> marked;
+  for (std::size_t i = window.first; i < window.last; ++i) {
+    const bool is_marked =
+        i > 0 && marked_between(log.marks, log.records[i - 1].line, log.records[i].line);
+    (is_marked ? marked : plain).push_back(times[i]);
+  }
+  if (marked.empty() || plain.size() < 3 || plain.size() < marked.size()) return;
+  const double usual = median(plain);
+  double all = 0, extra = 0;
+  std::size_t slow = 0;
+  for (const double t : plain) all += t;
+  for (const double t : marked) {
+    all += t;
+    if (!(t > kLonger * usual)) continue;
+    extra += t - usual;
+    ++slow;
+  }
+  if (!(extra > kTold * all)) return;
+  const double without = *rate * all / (all - extra);
+  const std::string said = trial.sequences_per_second ? fmt::format("{:.2f} sequences/s", without)
+                                                      : fmt::format("{:.4g} iterations/s", without);
+  trial.notices.push_back(
+      {0, fmt::format(
+              "{} of the window's {} records hold{} an evaluation or a checkpoint, {:.1f} % "
+              "of its time; {} without",
+              slow, plain.size() + marked.size(), slow == 1 ? "s" : "", 100 * extra / all, said)});
+}
+
 }  // namespace
 
 void describe_series(const RunLog& log, const Window& window, Trial& trial, bool notices_only) {
@@ -136,7 +180,10 @@ void describe_series(const RunLog& log, const Window& window, Trial& trial, bool
   if (times.empty()) return;
   const bool comparable = window.covered && window.size() > 0 &&
                           is_even(std::span(log.records).subspan(window.first, window.size()));
-  if (comparable) describe_periodic(log, window, times, trial);
+  if (comparable) {
+    describe_periodic(log, window, times, trial);
+    describe_marked(log, window, times, trial);
+  }
   describe_steadiness(log, window, std::span(times).first(usable_records(log)), trial);
   if (!comparable || notices_only) return;
   const bool measured = trial.estimator == "step_time" || trial.estimator == "counter_clock";

@@ -14,8 +14,11 @@
 // so sentences/s = bsz * wps / wpb. Since 0.9 an inner line covers the updates since the one
 // before; earlier, and in the lines of an epoch, it is the mean of the epoch. An update is an
 // optimizer step: --update-freq is in bsz. Lines of validation have the same keys behind `valid`.
+// NVIDIA's releases of 2020 (MLPerf 0.7) count bsz of one GPU, wpb of all.
 // On TPUs the releases of 2020 see only the update that is logged, so that ups and wps are of one
 // update over the time of all ("this causes wps to be misreported", fairseq/trainer.py).
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -25,6 +28,7 @@
 #include "parsers/runs/run_builder.h"
 #include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
+#include "parsers/text/fairseq_fields.h"
 #include "parsers/text/line_cleaner.h"
 
 namespace bertbench {
@@ -32,107 +36,7 @@ namespace {
 
 constexpr std::string_view kAnchors[] = {"num_updates",     "training on ",  "done training in ",
                                          "max tokens per ", "\"run_start\"", "\"run_stop\"",
-                                         ", wpb="};
-
-struct Fields {
-  std::optional<double> updates, wps, ups, wpb, bsz, loss, wall;
-  std::optional<double> within;  ///< "85 / 282": batches of the epoch
-  bool epoch = false;            ///< mean of an epoch
-  bool evaluation = false;
-};
-
-// "key=1", "key 1", "\"key\": \"1\"": a key stands behind no letter, so that "loss" is not found in
-// "nll_loss".
-std::optional<double> field(const Line& line, std::string_view key) {
-  for (auto at = line.text.find(key); at != std::string_view::npos;
-       at = line.text.find(key, at + 1)) {
-    const char before = at > 0 ? line.text[at - 1] : ' ';
-    if (before != ' ' && before != '"' && before != '|') continue;
-    Cursor cursor(line);
-    cursor.move_to(at + key.size());
-    if (!cursor.literal("=") && !cursor.literal("\": ") && !cursor.literal(" ")) continue;
-    cursor.literal("\"");
-    if (const auto value = cursor.number()) return value;
-    if (cursor.literal("NaN")) return kUnknown;  // JSON as Python writes it
-    return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-std::optional<Fields> read_simple(const Line& line) {
-  Cursor cursor(line);
-  const bool old = cursor.literal("| epoch ");
-  if (!old && !cursor.literal("epoch ") && !cursor.skip_past(" | epoch ")) return std::nullopt;
-  Fields out;
-  const auto epoch = cursor.integer();
-  if (!epoch) return std::nullopt;
-  std::optional<double> counted;
-  if (cursor.literal(":") || cursor.literal("  ")) {
-    cursor.blanks();
-    auto batch = cursor.integer();
-    if (cursor.literal("%|")) {
-      cursor.skip_past("| ");
-      batch = cursor.integer();
-    }
-    cursor.blanks();
-    if (!batch || !cursor.literal("/")) return std::nullopt;
-    cursor.blanks();
-    const auto total = cursor.integer();
-    if (!total) return std::nullopt;
-    out.within = static_cast<double>(*batch);
-    counted = (static_cast<double>(*epoch) - 1) * static_cast<double>(*total) + *out.within;
-  } else if (cursor.literal(" | ")) {
-    out.epoch = true;
-    out.evaluation = line.text.find(" | valid on ") != std::string_view::npos ||
-                     line.text.find("| valid_loss ") != std::string_view::npos ||
-                     line.text.find(" | valid | ") != std::string_view::npos;
-  } else {
-    return std::nullopt;
-  }
-  const std::string_view prefix = out.evaluation && field(line, "valid_wps") ? "valid_" : "";
-  const auto get = [&](std::string_view key) {
-    return field(line, std::string(prefix) + std::string(key));
-  };
-  out.updates = field(line, "num_updates");
-  if (!out.updates) out.updates = get("num_updates");
-  if (!out.updates) out.updates = counted;  // 2017: a batch is an update
-  out.wps = get("wps");
-  out.ups = get("ups");
-  out.wpb = get("wpb");
-  out.bsz = get("bsz");
-  out.loss = get("loss");
-  out.wall = field(line, "wall");
-  return out;
-}
-
-std::optional<Fields> read_json(const Line& line) {
-  const auto begin = line.text.find("{\"epoch\": ");
-  if (begin == std::string_view::npos) return std::nullopt;
-  Fields out;
-  std::string prefix;
-  if (field(line, "train_num_updates")) {
-    prefix = "train_";
-    out.epoch = true;
-  } else if (!field(line, "num_updates")) {
-    // A subset's name stands in front of its keys: valid_, test_, dev-other_.
-    const auto key = line.text.find("_num_updates\": ", begin);
-    const auto quote = key == std::string_view::npos ? key : line.text.rfind('"', key);
-    if (quote == std::string_view::npos || quote < begin) return std::nullopt;
-    prefix = std::string(line.text.substr(quote + 1, key - quote));
-    out.epoch = out.evaluation = true;
-  } else if (!field(line, "update")) {
-    out.epoch = true;  // releases whose epoch lines have no prefix
-  }
-  const auto get = [&](std::string_view key) { return field(line, prefix + std::string(key)); };
-  out.updates = get("num_updates");
-  out.wps = get("wps");
-  out.ups = get("ups");
-  out.wpb = get("wpb");
-  out.bsz = get("bsz");
-  out.loss = get("loss");
-  out.wall = get("wall");
-  return out;
-}
+                                         ", wpb=",          "\"train_samples\""};
 
 /// "2023-06-13 17:31:08 | INFO", "[2022-04-08 18:48:05,372][train_inner]".
 std::optional<double> stamp(std::string_view text, bool& fine) {
@@ -150,13 +54,14 @@ class FairseqParser final : public LineParser {
   void finish(RunBuilder& out) override;
 
  private:
-  bool see_progress(const Line& line, const Fields& fields, RunBuilder& out);
+  bool see_progress(const Line& line, FairseqFields fields, RunBuilder& out);
+  void see_epoch_size(const FairseqFields& fields);
   static void add_evaluation(Sample& sample, RateUnit unit, RunBuilder& out);
-  void place(const Line& line, const Fields& fields, RateUnit unit, RunDraft& draft,
+  void place(const Line& line, const FairseqFields& fields, RateUnit unit, RunDraft& draft,
              Sample& sample);
   void see_batch(double bsz, Fact<std::int64_t>& batch);
   void begin_run(const Line& line, RunBuilder& out);
-  void see_updates(const Fields& fields, const Sample& sample);
+  void see_updates(const FairseqFields& fields, const Sample& sample);
   void end_inner();
   void see_mlperf(const Line& line);
 
@@ -165,6 +70,8 @@ class FairseqParser final : public LineParser {
   std::optional<std::int64_t> world_;
   double low_bsz_ = kUnknown, high_bsz_ = kUnknown;
   double official_start_ms_ = kUnknown;
+  double examples_ = kUnknown;  ///< of an epoch, as MLPerf's line tells it
+  std::int64_t shares_ = 1;     ///< GPUs, where bsz is of one of them
   std::int64_t last_update_ = 0;
   bool old_ = false, wall_clock_ = false;
   std::int64_t intervals_ = 0;      ///< inner lines with an earlier one of their run
@@ -174,7 +81,7 @@ class FairseqParser final : public LineParser {
 };
 
 // One update over the time of at least kFew: no rounding and no pause makes a rate that low.
-void FairseqParser::see_updates(const Fields& fields, const Sample& sample) {
+void FairseqParser::see_updates(const FairseqFields& fields, const Sample& sample) {
   constexpr std::int64_t kFew = 4;
   constexpr double kNear = 0.25;
   const double seconds = sample.time_s - inner_time_s_;
@@ -216,7 +123,7 @@ void FairseqParser::begin_run(const Line& line, RunBuilder& out) {
 }
 
 /// Sequences/s where the line tells both, else updates/s.
-RateUnit take_rate(const Fields& fields, Sample& sample) {
+RateUnit take_rate(const FairseqFields& fields, Sample& sample) {
   const bool words = fields.wps && fields.wpb && *fields.wpb > 0;
   if (words && fields.bsz) {
     sample.rate = *fields.bsz * *fields.wps / *fields.wpb;
@@ -229,8 +136,19 @@ RateUnit take_rate(const Fields& fields, Sample& sample) {
   return words && fields.bsz ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
 }
 
+// bsz times the batches of an epoch are its examples; those that are too long are left out, up to
+// 8 % in MLPerf's logs.
+void FairseqParser::see_epoch_size(const FairseqFields& fields) {
+  constexpr double kNear = 0.2;
+  if (fields.evaluation || shares_ > 1 || !world_ || *world_ < 2) return;
+  if (!fields.batches || !fields.bsz) return;
+  const double told = *fields.batches * *fields.bsz;
+  const auto all = static_cast<double>(*world_);
+  if (told > 0 && std::abs(examples_ / told / all - 1) <= kNear) shares_ = *world_;
+}
+
 // Old releases mean the epoch so far, so that a line's rate is not that of its own updates.
-bool FairseqParser::see_progress(const Line& line, const Fields& fields, RunBuilder& out) {
+bool FairseqParser::see_progress(const Line& line, FairseqFields fields, RunBuilder& out) {
   if (!fields.updates || !(*fields.updates >= 0 && *fields.updates < kMostUpdates)) return false;
   if (!fields.wps && !fields.ups) return false;
   Sample sample;
@@ -238,6 +156,8 @@ bool FairseqParser::see_progress(const Line& line, const Fields& fields, RunBuil
   sample.line = line.number;
   sample.rank = line.rank;
   sample.loss = fields.loss;
+  see_epoch_size(fields);
+  if (fields.bsz) *fields.bsz *= static_cast<double>(shares_);
   const RateUnit unit = take_rate(fields, sample);
   if (fields.evaluation) {
     add_evaluation(sample, unit, out);
@@ -266,7 +186,7 @@ void FairseqParser::add_evaluation(Sample& sample, RateUnit unit, RunBuilder& ou
 }
 
 // The clock of a record, and of a run's first one the updates that it covers.
-void FairseqParser::place(const Line& line, const Fields& fields, RateUnit unit, RunDraft& draft,
+void FairseqParser::place(const Line& line, const FairseqFields& fields, RateUnit unit, RunDraft& draft,
                           Sample& sample) {
   bool fine = false;
   const auto time = stamp(line.text, fine);
@@ -309,6 +229,10 @@ void FairseqParser::see_batch(double bsz, Fact<std::int64_t>& batch) {
 // MLPerf's translation benchmark runs fairseq: its official time is that between two of its lines.
 void FairseqParser::see_mlperf(const Line& line) {
   if (line.text.find(":::MLL") == std::string_view::npos) return;
+  if (line.text.find("\"train_samples\"") != std::string_view::npos) {
+    examples_ = number_after(line, "\"value\":").value_or(kUnknown);
+    return;
+  }
   const auto time_ms = number_after(line, "\"time_ms\":");
   if (!time_ms) return;
   if (line.text.find("\"run_start\"") != std::string_view::npos) {
@@ -326,8 +250,8 @@ void FairseqParser::see_mlperf(const Line& line) {
 bool FairseqParser::parse(const Line& line, RunBuilder& out) {
   if (line.text.find("num_updates") != std::string_view::npos ||
       line.text.find(", wpb=") != std::string_view::npos) {
-    if (const auto fields = read_json(line)) return see_progress(line, *fields, out);
-    if (const auto fields = read_simple(line)) {
+    if (const auto fields = read_fairseq_json(line)) return see_progress(line, *fields, out);
+    if (const auto fields = read_fairseq_line(line)) {
       old_ |= line.text.starts_with("| epoch ");
       return see_progress(line, *fields, out);
     }
@@ -374,6 +298,12 @@ void FairseqParser::finish(RunBuilder& out) {
           {0,
            "fairseq before 0.9: the rates of a line are means of its epoch so far, not of the "
            "updates since the line before"});
+    }
+    if (shares_ > 1) {
+      used.log.notices.push_back(
+          {0, fmt::format("bsz is of one GPU, as the examples of an epoch show: the sentences are "
+                          "{} times as many",
+                          shares_)});
     }
     if (inner.count() == 0) {
       used.log.notices.push_back({0, "the log holds one mean an epoch, no lines within epochs"});

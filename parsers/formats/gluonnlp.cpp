@@ -3,8 +3,7 @@
 //   [step 249]\tmlm_loss=9.2\t...\tthroughput=122.0K tks/s\tlr=0.0000025 time=163.24 (pre-training)
 //   Epoch: 0, Batch: 299/22161, Loss=5.43, lr=... Time cost=83.7 Thoughput=14.33 samples/s (SQuAD)
 //   Epoch: 1, Batch: 3900/8164, Loss span/answer/total=0.7/0.1/0.9, ... Time cost=90.67,
-//       Throughput=52.94 samples/s ETA=1.70h             (1.0: SQuAD by batch; "Step: 50/7387,
-//       ...")
+//       Throughput=52.94 samples/s ETA=1.70h       (1.0: SQuAD by batch; "Step: 50/7387, ...")
 //   [step 100], Loss mlm/nsp=7.1/0.6, ... Time cost=21.0 s, Throughput=122.0K tks/s, ETA=9.9 h
 //   Batch: 4512/7387, Loss=4.10, lr=0.0000065 Thoughput=45.02 samples/s        (SQuAD, horovod)
 //   [Epoch 1 Batch 10/119] loss=0.6015, lr=0.0000032, metrics:...                            (GLUE)
@@ -35,7 +34,7 @@ constexpr std::string_view kAllTrained = "Total training time is ";  ///< gluon-
 constexpr std::string_view kAnchors[] = {
     "tks/s",    " wps, wc=",   "Thoughput=",   "[Epoch ",       "samples/s",  ": training loss ",
     "kvstore=", "accumulate=", "tart predict", "comm_backend=", "Time cost=", kAllTrained,
-    kGluonDict};
+    kGluonDict, kGluonSaved};
 
 class GluonnlpParser final : public LineParser {
  public:
@@ -164,6 +163,7 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
   const bool opens = epoch != epoch_;
   in_epoch_ = at->batch + 1;
   predicting_ = false;
+  clock_.trains();
   closes_epoch_ = at->squad && !at->from_one;
   Sample sample;
   sample.step = counter(epoch, at->batch + (closes_epoch_ ? 1 : 0), at->total, out);
@@ -191,9 +191,8 @@ bool GluonnlpParser::see_step_line(const Line& line, RunBuilder& out) {
   const auto step = cursor.integer();
   std::optional<std::int64_t> total;
   if (fine_tuning) {
-    if (!cursor.literal("/")) return false;
-    total = cursor.integer();
-    if (!cursor.literal(", Loss span")) return false;
+    total = cursor.literal("/") ? cursor.integer() : std::nullopt;
+    if (!total || !cursor.literal(", Loss span")) return false;
   } else if (!cursor.literal("], Loss mlm/")) {
     return false;
   }
@@ -271,7 +270,7 @@ bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
   if (RunDraft* training = out.open(WorkKind::training)) {  // it came as far as this
     training->ended_well = true;
     training->last_line = line.number;
-    clock_.take_off(draft.log.totals.training_s.value_or(0), line.rank);
+    clock_.evaluated(draft.log.totals.training_s.value_or(0), line.rank, gluon_stamp(line.text));
   }
   return true;
 }
@@ -284,15 +283,17 @@ bool GluonnlpParser::see_epoch_cost(const Line& line, RunBuilder& out) {
       total_ < 1 || find_text(line.text, "houghput=") != std::string_view::npos) {
     return false;
   }
+  const double evaluations = clock_.evaluations();
   const bool all = ++epochs_ended_ == args_.epochs;
   run->ended_well = run->ended_well || all;
   if (!std::isnan(run->last()->time_s) || timeless_ || epoch_ < 0) return true;
   if (run != cost_run_) {
     epochs_s_ = 0;
-    run->log.notices.push_back(
-        {line.number, "the times of epochs hold their evaluation and saving: the rate is no more"});
+    run->log.notices.push_back({line.number, std::string("the times of epochs hold ") +
+                                                 (evaluations > 0 ? "" : "their evaluation and ") +
+                                                 "saving: the rate is no more"});
   }
-  epochs_s_ += *seconds;
+  epochs_s_ += evaluations < *seconds ? *seconds - evaluations : *seconds;
   Sample sample;
   sample.step = base_ + total_;
   sample.time_s = epochs_s_;
@@ -346,6 +347,7 @@ bool GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
   out.close(WorkKind::training);  // printed by each launch
   last_step_ = epoch_ = -1;
   in_epoch_ = epochs_ended_ = 0;
+  clock_.evaluations();  // those of a launch that ended within an epoch
   intervals_ = GluonIntervals();
   args_ = gluon_arguments(line);
   return true;
@@ -357,6 +359,7 @@ bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
     predicting_ = true;
     return false;
   }
+  clock_.saved(line);
   return see_pretraining(line, out) || see_step_line(line, out) || see_batch(line, out) ||
          see_prediction(line, out) || see_epoch_cost(line, out) || see_end(line, out) ||
          see_segmentation(line, out);
@@ -372,9 +375,7 @@ void GluonnlpParser::finish(RunBuilder& out) {
       tell("wps counts words of both languages by the script's rule: it is no rate of sequences");
     }
     if (log.kind != WorkKind::training) continue;
-    if (clock_.shortened() && log.clock_is_wall) {
-      tell("the time of evaluations is taken off the clock, that of saving is not");
-    }
+    if (clock_.shortened_by() != nullptr && log.clock_is_wall) tell(clock_.shortened_by());
     if (timeless_) tell("the log holds losses only: no throughput can be had from it");
     if (args_.one_worker && draft->count() > 0 && log.rate_unit == RateUnit::unknown &&
         !timeless_) {

@@ -50,7 +50,8 @@ constexpr std::string_view kAnchors[] = {"avg_batch_cost:",
                                          "[step/sec: ",
                                          " step/sec=",
                                          "] Local processes completed.",
-                                         "] trainers: "};
+                                         "] trainers: ",
+                                         "training_script_args: ["};
 
 class PaddleParser final : public LineParser {
  public:

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 namespace bertbench {
 namespace {
@@ -198,25 +201,47 @@ void LineScan::emit_next_line(std::string_view data, std::size_t history, Candid
 
 namespace {
 
-/// Memory of a feed that is gone, for the thread's next one: fresh pages cost as much as reading a
-/// small log.
-thread_local std::unique_ptr<char[]> spare;
+// Memory of feeds that are gone, for the next ones: fresh pages cost as much as reading a small log.
+// Of all threads together, as large logs are read one at a time but each by another thread.
+class SpareMemory {
+ public:
+  std::unique_ptr<char[]> take() {
+    {
+      const std::lock_guard guard(mutex_);
+      if (!spare_.empty()) {
+        auto memory = std::move(spare_.back());
+        spare_.pop_back();
+        return memory;
+      }
+    }
+    return std::unique_ptr<char[]>(new char[kCarry + LineFeed::kBlock + kPage]);
+  }
 
-std::unique_ptr<char[]> take_memory() {
-  if (spare) return std::move(spare);
-  return std::unique_ptr<char[]>(new char[kCarry + LineFeed::kBlock + kPage]);
+  void give_back(std::unique_ptr<char[]> memory) {
+    const std::lock_guard guard(mutex_);
+    spare_.push_back(std::move(memory));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<char[]>> spare_;  ///< the one that was used last is taken first
+};
+
+SpareMemory& spare_memory() {
+  static SpareMemory memory;
+  return memory;
 }
 
 }  // namespace
 
 LineFeed::LineFeed(const AnchorScanner& scanner, std::span<const std::uint64_t> owners)
-    : scan_(scanner, owners), memory_(take_memory()) {
+    : scan_(scanner, owners), memory_(spare_memory().take()) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory_.get()) + kCarry;
   block_ = memory_.get() + kCarry + (kPage - address % kPage) % kPage;
   begin_ = end_ = block_;
 }
 
-LineFeed::~LineFeed() { spare = std::move(memory_); }
+LineFeed::~LineFeed() { spare_memory().give_back(std::move(memory_)); }
 
 std::span<char> LineFeed::room() { return {block_, kBlock}; }
 

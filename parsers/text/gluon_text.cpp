@@ -11,6 +11,11 @@
 #include "parsers/text/cursor.h"
 
 namespace bertbench {
+namespace {
+
+constexpr double kDay = 86400;
+
+}  // namespace
 
 GluonStamp gluon_stamp(std::string_view text) {
   if (const auto time = date_time(text)) return {*time, 1e-3, true};
@@ -27,16 +32,39 @@ double GluonClock::at(const GluonStamp& stamp) {
   if (std::isnan(stamp.time_s)) return kUnknown;
   shortened_ = shortened_ || off_s_ > 0;
   if (stamp.has_date) return stamp.time_s - off_s_;
-  constexpr double kDay = 86400;
   if (stamp.time_s + day_s_ < newest_s_ - kDay / 2) day_s_ += kDay;
   newest_s_ = stamp.time_s + day_s_;
   return newest_s_ - off_s_;
 }
 
-void GluonClock::take_off(double seconds, int rank) {
-  if (!(seconds > 0 && seconds < 1e9) || rank_.value_or(rank) != rank) return;
+bool GluonClock::take_off(double seconds, int rank) {
+  if (!(seconds > 0 && seconds < 1e9) || rank_.value_or(rank) != rank) return false;
   rank_ = rank;
   off_s_ += seconds;
+  return true;
+}
+
+void GluonClock::evaluated(double seconds, int rank, const GluonStamp& stamp) {
+  if (!take_off(seconds, rank)) return;
+  evaluations_s_ += seconds;
+  evaluated_ = stamp;
+}
+
+void GluonClock::saved(const Line& line) {
+  if (!evaluated_ || rank_ != line.rank) return;
+  if (find_text(line.text, kGluonSaved) == std::string_view::npos) return;
+  const GluonStamp stamp = gluon_stamp(line.text);
+  if (evaluated_->has_date != stamp.has_date) return;
+  const double seconds = stamp.time_s - evaluated_->time_s;
+  const bool next_day = seconds < 0 && !stamp.has_date;
+  if (take_off(next_day ? seconds + kDay : seconds, line.rank)) saving_too_ = true;
+  evaluated_.reset();
+}
+
+const char* GluonClock::shortened_by() const {
+  if (!shortened_) return nullptr;
+  return saving_too_ ? "the time of evaluations and of saving behind them is taken off the clock"
+                     : "the time of evaluations is taken off the clock, that of saving is not";
 }
 
 std::optional<double> last_of_sum(const Line& line, std::string_view key) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "parsers/core/record.h"
 #include "parsers/format.h"
@@ -20,19 +21,31 @@ struct GluonStamp {
 };
 [[nodiscard]] GluonStamp gluon_stamp(std::string_view text);
 
+inline constexpr std::string_view kGluonSaved = "params saved in: ";
+
 /// The stamps of a log as seconds: those without a date begin again at midnight.
 class GluonClock {
  public:
   [[nodiscard]] double at(const GluonStamp& stamp);
-  /// Seconds in front of the stamps that follow were no training, as the first rank tells.
-  void take_off(double seconds, int rank);
-  /// A stamp stands behind such seconds.
-  [[nodiscard]] bool shortened() const { return shortened_; }
+  /// An evaluation of so many seconds ended at `stamp`, as the first rank tells: the stamps that
+  /// follow are shortened by it.
+  void evaluated(double seconds, int rank, const GluonStamp& stamp);
+  /// Likewise the saving behind it, if `line` holds kGluonSaved.
+  void saved(const Line& line);
+  /// Training goes on: what is saved from here on does not begin with the evaluation's end.
+  void trains() { evaluated_.reset(); }
+  /// Seconds of the evaluations since this was asked.
+  [[nodiscard]] double evaluations() { return std::exchange(evaluations_s_, 0); }
+  /// A notice of what the stamps are shortened by; null if by nothing.
+  [[nodiscard]] const char* shortened_by() const;
 
  private:
-  double day_s_ = 0, newest_s_ = kUnknown, off_s_ = 0;
-  bool shortened_ = false;
+  bool take_off(double seconds, int rank);
+
+  double day_s_ = 0, newest_s_ = kUnknown, off_s_ = 0, evaluations_s_ = 0;
+  bool shortened_ = false, saving_too_ = false;
   std::optional<int> rank_;
+  std::optional<GluonStamp> evaluated_;
 };
 
 /// The last number of "span/answer/total=0.7/0.1/0.9": the sum of the others.
