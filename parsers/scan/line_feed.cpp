@@ -201,8 +201,8 @@ void LineScan::emit_next_line(std::string_view data, std::size_t history, Candid
 
 namespace {
 
-// Memory of feeds that are gone, for the next ones: fresh pages cost as much as reading a small log.
-// Of all threads together, as large logs are read one at a time but each by another thread.
+// Memory of feeds that are gone, for the next ones: fresh pages cost as much as reading a small
+// log. Of all threads together, as large logs are read one at a time but each by another thread.
 class SpareMemory {
  public:
   std::unique_ptr<char[]> take() {
