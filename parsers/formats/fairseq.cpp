@@ -34,8 +34,8 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"num_updates",     "training on ",  "done training in ",
-                                         "max tokens per ", "\"run_start\"", "\"run_stop\"",
+constexpr std::string_view kAnchors[] = {"num_updates",     "training on ",     "done training in ",
+                                         "max tokens per ", "\"run_start\"",    "\"run_stop\"",
                                          ", wpb=",          "\"train_samples\""};
 
 /// "2023-06-13 17:31:08 | INFO", "[2022-04-08 18:48:05,372][train_inner]".
@@ -186,8 +186,8 @@ void FairseqParser::add_evaluation(Sample& sample, RateUnit unit, RunBuilder& ou
 }
 
 // The clock of a record, and of a run's first one the updates that it covers.
-void FairseqParser::place(const Line& line, const FairseqFields& fields, RateUnit unit, RunDraft& draft,
-                          Sample& sample) {
+void FairseqParser::place(const Line& line, const FairseqFields& fields, RateUnit unit,
+                          RunDraft& draft, Sample& sample) {
   bool fine = false;
   const auto time = stamp(line.text, fine);
   if (draft.count() == 0) {
@@ -301,8 +301,8 @@ void FairseqParser::finish(RunBuilder& out) {
     }
     if (shares_ > 1) {
       used.log.notices.push_back(
-          {0, fmt::format("bsz is of one GPU, as the examples of an epoch show: the sentences are "
-                          "{} times as many",
+          {0, fmt::format("bsz is of one GPU, as the examples of an epoch show: it is taken {} "
+                          "times, as if the batches of the others were alike",
                           shares_)});
     }
     if (inner.count() == 0) {

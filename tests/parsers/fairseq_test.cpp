@@ -150,5 +150,56 @@ TEST(Fairseq, ReadsTheLinesOf2017) {
   EXPECT_NEAR(runs[0].records[1].printed_rate, 32.0 * 962 / 908, 1e-9);
 }
 
+// 30 batches of 8 GPUs with 240 sentences in all; one of 10 examples is too long and left out.
+TEST(Fairseq, TakesABatchOfOneGpuTimesTheGpusWhereTheExamplesOfAnEpochSayIt) {
+  const auto log = [](int examples, const char* bsz, int gpus) {
+    const std::string mllog = R"(:::MLLOG {"namespace": "", "time_ms": )";
+    return fmt::format("| training on {} GPUs\n", gpus) + mllog +
+           R"(1000, "key": "run_start", "value": null})"
+           "\n" +
+           mllog + fmt::format(R"(1010, "key": "train_samples", "value": {}}})", examples) + "\n" +
+           mllog + R"(1020, "key": "eval_samples", "value": 3003})" + "\n" +
+           fmt::format(
+               "| epoch 001:     20 / 30 loss=8.1, wps=64000, ups=10.0, wpb=6400, bsz={}, "
+               "num_updates=18, wall=3\n",
+               bsz) +
+           fmt::format(
+               "| epoch 001 | loss 8.1 | wps 64000 | ups 10.0 | wpb 6400 | bsz {} | "
+               "num_updates 28 | wall 4\n",
+               bsz) +
+           mllog + R"(5000, "key": "run_stop", "value": null, "metadata": {"status": "success"}})" +
+           "\n";
+  };
+  const auto one = read_text(log(8000, "30", 8), {.format = "fairseq"});
+  ASSERT_EQ(one.size(), 1u);
+  ASSERT_EQ(one[0].records.size(), 1u);
+  EXPECT_DOUBLE_EQ(one[0].records[0].printed_rate, 8 * 30 * 10);
+  EXPECT_EQ(one[0].facts.global_batch_size.value, 240);
+  EXPECT_THAT(one[0].notices.at(1).text, testing::HasSubstr("taken 8 times"));
+
+  const auto all = read_text(log(8000, "240", 8), {.format = "fairseq"});
+  EXPECT_DOUBLE_EQ(all.at(0).records.at(0).printed_rate, 240 * 10);
+  const auto neither = read_text(log(8000, "90", 8), {.format = "fairseq"});
+  EXPECT_DOUBLE_EQ(neither.at(0).records.at(0).printed_rate, 90 * 10);
+}
+
+// A run of many GPUs shows its epochs only: the updates of one are its batches.
+TEST(Fairseq, KnowsTheBatchesOfAnEpochByItsUpdates) {
+  std::string text =
+      "| training on 160 GPUs\n"
+      R"(:::MLLOG {"namespace": "", "time_ms": 1010, "key": "train_samples", "value": 4500000})"
+      "\n";
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    text += fmt::format(
+        "| epoch {:03} | loss 20176.4 | nll_loss 0.0 | wps 1.2e+07 | ups 16.9 | wpb 600000 | bsz "
+        "{} | num_updates {} | wall {}\n",
+        epoch, 139 + epoch, 195 * epoch, 20 + 12 * epoch);
+  }
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_DOUBLE_EQ(runs[0].records[2].printed_rate, 142 * 160 * 20);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -68,6 +68,8 @@ TEST(Paddle, ARunThatCameToItsLastStepIsWhole) {
             Status::completed);
   EXPECT_EQ(status("", "python -u ../bert/run_pretrain.py --max_steps 20 --seed 4\n"),
             Status::completed);
+  EXPECT_EQ(status("training_script_args: ['--batch_size', '96', '--max_steps', '20']\n", ""),
+            Status::completed);
   EXPECT_EQ(status("Namespace(gradient_merge_steps=4, max_steps=40, seed=4)\n", ""),
             Status::truncated);
   EXPECT_EQ(status("Namespace(gradient_merge_steps=4, max_steps=-1)\n", ""), Status::truncated);
