@@ -289,6 +289,13 @@ std::vector<double> iteration_times(const RunLog& log) {
   const auto printed = [&](std::size_t i) { return 1 / records[i].printed_rate; };
   const bool fine = std::isfinite(log.clock_resolution_s) && log.clock_resolution_s < 0.5;
   if (!fill(own) && !(fine && fill(ticks)) && !fill(printed) && !fill(ticks)) return {};
+  // Most clocks begin with the first record, and it may be the one that holds a compilation: its
+  // printed rate tells it, beside the second's.
+  if (std::isnan(times.front()) && records.size() > 1) {
+    constexpr double kWarmUp = 2;
+    const double slower = records[1].printed_rate / records[0].printed_rate;
+    if (std::isfinite(slower) && slower > kWarmUp) times.front() = times[1] * slower;
+  }
   double neighbour = *std::ranges::find_if(times, [](double t) { return std::isfinite(t); });
   for (double& t : times) {
     if (std::isnan(t)) t = neighbour;

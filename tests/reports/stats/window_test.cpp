@@ -133,6 +133,20 @@ TEST(Window, AutoNamesTheCutThatItFound) {
 }
 
 // Pauses here and there hide the first record from MSER-5.
+// The clock begins with the first record; that it held a compilation only its rate says.
+TEST(Window, AutoLeavesOutAFirstRecordThatIsSlowByItsPrintedRateAlone) {
+  RunLog log = log_of_seconds(std::vector<double>(60, 0.1));
+  log.records.front().seconds = kUnknown;
+  for (Record& record : log.records) record.printed_rate = 640;
+  EXPECT_EQ(apply(log, "auto").first, 0U);
+  log.records.front().printed_rate = 48;
+  EXPECT_EQ(apply(log, "auto").first, 5U);
+  log.records.front().printed_rate = 590;
+  EXPECT_EQ(apply(log, "auto").first, 0U) << "8 % are no warm-up";
+  log.records.front().printed_rate = 0;
+  EXPECT_EQ(apply(log, "auto").first, 0U) << "a rate of 0 says nothing";
+}
+
 TEST(Window, AutoTellsASlowFirstRecordThatItKeeps) {
   std::vector<double> seconds(25, 0.1);
   for (const std::size_t slow : {6, 13, 19, 23}) seconds[slow] = 0.2;
