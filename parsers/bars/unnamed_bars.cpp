@@ -7,8 +7,13 @@
 
 namespace bertbench {
 
-void UnnamedBars::add(RunDraft& draft, const TqdmBar& bar, std::int64_t line) {
-  if (!full()) bars_.push_back({&draft, bar.total, 0, bar.has_loss, line, {}});
+bool makes_first_batch(const TqdmBar& bar, std::string_view text) {
+  constexpr std::string_view kRemark = "You're using a ";  // "... BertTokenizerFast tokenizer."
+  return bar.done == 0 && bar.end < text.size() && text.substr(bar.end).starts_with(kRemark);
+}
+
+void UnnamedBars::add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_batch) {
+  if (!full()) bars_.push_back({&draft, bar.total, 0, bar.has_loss, line, first_batch, {}});
 }
 
 bool UnnamedBars::holds(const RunDraft& draft) const {
@@ -117,6 +122,28 @@ UnnamedBars::Bar* UnnamedBars::written_over(const std::vector<Bar*>& left) {
   return written;
 }
 
+// A process remarks on its tokenizer once, so of several trainings only the first has the sign. A
+// longer bar without it is another training, or, where the one with it never ended, an evaluation
+// in which the log was cut.
+UnnamedBars::Bar* UnnamedBars::by_first_batch(const std::vector<Bar*>& left, const Bar& longest) {
+  Bar* found = nullptr;
+  for (Bar* bar : left) {
+    if (bar->first_batch && (found == nullptr || bar->elapsed_s > found->elapsed_s)) found = bar;
+  }
+  if (found == nullptr || found == &longest) return found;
+  const Record* last = found->draft->last();
+  const bool ended = last == nullptr || last->step >= found->total;
+  return ended || longest.line < found->line ? nullptr : found;
+}
+
+void UnnamedBars::tell_first_batch(const Bar& first, bool other) {
+  std::string text =
+      "the bar has no name: that its first batch was padded in front of its first "
+      "step, as the Trainer's is, was taken as a sign of training";
+  if (other) text += "; a longer one began before it ended, as an evaluation does";
+  first.draft->log.notices.push_back({first.line, std::move(text)});
+}
+
 void UnnamedBars::tell_none(const Bar& first, RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     if (!draft->discard) return;
@@ -145,6 +172,14 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
     }
   }
   bool sure = !named && (trainer || longest->has_loss);
+  bool told = false;
+  if (Bar* first = named ? nullptr : by_first_batch(left, *longest)) {
+    const bool other = first != longest;
+    told = other || !sure;
+    if (told) tell_first_batch(*first, other);
+    longest = first;
+    sure = true;
+  }
   if (!sure && !named) {
     if (Bar* written = written_over(left)) {
       longest = written;
@@ -167,7 +202,7 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
     tell_none(*left.front(), out);
     return nullptr;
   }
-  if (left.size() > 1 && sure) {
+  if (left.size() > 1 && sure && !told) {
     longest->draft->log.notices.push_back(
         {longest->line, "the longest of " + std::to_string(left.size()) +
                             " unnamed bars was taken as training, others as loops beside it"});

@@ -107,5 +107,42 @@ TEST(TrainerEvaluations, TellsWhatEvaluationsTookOfTheRuntime) {
   EXPECT_TRUE(told(state[0]));
 }
 
+// The Trainer draws its bar before the first batch is made, that of an evaluation behind the first
+// prediction: a tokenizer's remark tells which one it is, also where the log is cut in a long
+// evaluation.
+TEST(Tqdm, KnowsTheTrainersBarByTheFirstBatchThatIsPaddedBehindIt) {
+  const std::string remark =
+      "You're using a RobertaTokenizerFast tokenizer. Please note that with a fast tokenizer, "
+      "using the `__call__` method is faster than using a method to encode the text.\n";
+  const auto training = [](const std::string& behind) {
+    return "\r  0%| | 0/9000 [00:00<?, ?it/s]" + behind +
+           "\r  0%| | 40/9000 [00:20<1:14:40,  2.00it/s]\r  1%| | 80/9000 [00:40<1:14:20,  "
+           "2.00it/s]";
+  };
+  const std::string evaluation =
+      "\n\r  0%| | 2/700 [00:01<08:00,  1.50it/s]\x1b[A\n\r 50%|#| 350/700 [04:10<04:10,  "
+      "1.40it/s]\x1b[A";
+  const auto runs = read_text(training(remark) + evaluation);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.back().step, 80);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("a longer one began before it ended"));
+  const auto alone = read_text(training(remark));
+  ASSERT_EQ(alone.size(), 1u);
+  EXPECT_EQ(alone[0].records.size(), 2u);
+  EXPECT_THAT(alone[0].notices.at(0).text, testing::HasSubstr("a sign of training"));
+  // Without it, nothing speaks of training.
+  const auto silent = read_text(training("") + evaluation);
+  ASSERT_EQ(silent.size(), 1u);
+  EXPECT_TRUE(silent[0].records.empty());
+  // A longer training behind one that has ended: the remark comes once in a process.
+  const auto second = read_text("\r  0%| | 0/40 [00:00<?, ?it/s]" + remark +
+                                "\r100%|#| 40/40 [00:20<00:00,  2.00it/s]\n{'loss': 0.5, 'epoch': "
+                                "1.0}\n\r  0%| | 0/90 [00:00<?, ?it/s]"
+                                "\r100%|#| 90/90 [00:45<00:00,  2.00it/s]\n");
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_EQ(second[0].records.back().step, 90);
+}
+
 }  // namespace
 }  // namespace bertbench
