@@ -109,12 +109,31 @@ void say_printed_rates(std::span<const Estimate> estimates, const Estimate& chos
                       100 * gap, rate_with_unit(*printed))});
 }
 
+// One step that took much longer than its line says, or a counter that jumped between two lines,
+// stands in the times of all steps and hardly in the mean of the rates.
+void say_rates_beside_times(std::span<const Estimate> estimates, const Estimate& chosen,
+                            Trial& trial) {
+  constexpr double kApart = 1.5;
+  const Estimate* printed = find_like(estimates, "printed", chosen);
+  if (printed == nullptr) return;
+  const double ratio = printed->rate / chosen.rate;
+  if (!(std::max(ratio, 1 / ratio) >= kApart)) return;
+  trial.notices.push_back(
+      {0, fmt::format("the mean of the printed rates, {}, is {:.3g} times as {} as the times of "
+                      "the steps give: single steps differ much, or the counter jumped",
+                      rate_with_unit(*printed), std::max(ratio, 1 / ratio),
+                      ratio > 1 ? "much" : "little")});
+}
+
 }  // namespace
 
 void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen,
                      std::size_t records, Trial& trial) {
   constexpr std::size_t kEnough = 4;  // of few records, single steps make the difference
-  if (chosen.name == "step_time" && records >= kEnough) say_other_clock(estimates, chosen, trial);
+  if (chosen.name == "step_time" && records >= kEnough) {
+    say_other_clock(estimates, chosen, trial);
+    say_rates_beside_times(estimates, chosen, trial);
+  }
   if (chosen.name.starts_with("printed")) say_clock_of_bar(estimates, chosen, trial);
   if (chosen.name == "counter_clock") say_rates_of_bar(estimates, chosen, trial);
   if (chosen.name == "counter_clock" && records >= kEnough) {

@@ -36,6 +36,27 @@ TEST(MeasureTrial, RatesAboveWhatTheClockGivesAreTold) {
               testing::Not(HasSubstr("the printed rates are")));
 }
 
+// The counter jumps over what a part of the log that is not there held: the times of the steps
+// count it, the printed rates do not.
+TEST(MeasureTrial, PrintedRatesFarFromTheTimesOfTheStepsAreTold) {
+  RunLog log = log_of_seconds(std::vector<double>(25, 40.0));
+  log.rate_unit = RateUnit::iterations_per_second;
+  for (std::size_t i = 0; i < log.records.size(); ++i) {
+    Record& record = log.records[i];
+    record.iterations = 100;
+    record.step = 100 * (static_cast<std::int64_t>(i) + 1);
+    record.printed_rate = 2.5;
+  }
+  EXPECT_THAT(notices(measure_trial(log, {}, with_window("all"))),
+              testing::Not(HasSubstr("mean of the printed rates")));
+  log.records.back().iterations = 50100;
+  log.records.back().step += 50000;
+  const Trial trial = measure_trial(log, {}, with_window("all"));
+  EXPECT_EQ(trial.estimator, "step_time");
+  EXPECT_THAT(notices(trial), HasSubstr("the mean of the printed rates, 2.5 iterations/s, is 21 "
+                                        "times as little as the times of the steps give"));
+}
+
 // From a run of tqdm that redrew every 50 steps and became twice as slow: a callback counted 11.9
 // steps/s, the bar's clock of whole seconds 10.0, and the mean of its rates was 14.3.
 TEST(MeasureTrial, ACoarseClockIsTakenWhereItRulesOutThePrintedRates) {
