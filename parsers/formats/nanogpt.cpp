@@ -26,6 +26,7 @@
 #include "parsers/text/cursor.h"
 #include "parsers/text/token_batch.h"
 #include "parsers/text/token_lines.h"
+#include "parsers/text/told_again.h"
 
 namespace bertbench {
 namespace {
@@ -98,6 +99,7 @@ class NanogptParser final : public LineParser {
   bool see_step(const Line& line, RunBuilder& out);
   bool see_columns(const Line& line, RunBuilder& out);
   bool see_dt(const Line& line, RunBuilder& out);
+  bool told_again(const Line& line, const TimedStep& at, RunBuilder& out);
   void begin_clock(const TimedStep& at, Sample& sample) const;
   void advance_clock(const TimedStep& at, Sample& sample);
   bool see_mean(const Line& line, RunBuilder& out);
@@ -109,6 +111,7 @@ class NanogptParser final : public LineParser {
   std::int64_t evaluated_ = -1;            ///< iteration in front of which an evaluation stood
   std::int64_t clock_step_ = -1;
   double clock_s_ = 0, base_s_ = 0;  ///< train_time of the line before; of the clocks before
+  ToldAgain told_;                   ///< evaluations of this run and those before
   bool single_ = false, timeless_ = false;
   bool validated_ = false;  ///< a validation stood in front of the next line
 };
@@ -160,12 +163,32 @@ bool NanogptParser::see_iter(const Line& line, RunBuilder& out) {
   return true;
 }
 
+// What stands behind a run a second time; a step 0 there may begin the next.
+bool NanogptParser::told_again(const Line& line, const TimedStep& at, RunBuilder& out) {
+  const bool evaluation = line.text.find(" val_loss:") != std::string_view::npos;
+  const bool goes_back = at.step < clock_step_;
+  const bool again = evaluation && goes_back && told_.holds(line.text);
+  const auto start = told_.take_start();
+  if (again) {
+    if (at.step == 0) told_.keep_start(at.clock_s);
+    return true;
+  }
+  if (goes_back && start) {
+    out.close(WorkKind::training);
+    clock_step_ = 0;
+    clock_s_ = *start;
+    base_s_ = 0;
+  }
+  if (evaluation) told_.see(line.text);
+  return false;
+}
+
 bool NanogptParser::see_step(const Line& line, RunBuilder& out) {
   const auto at = timed_step(line);
   if (!at) return false;
+  if (told_again(line, *at, out)) return true;
   if (at->step == clock_step_) {
-    // The evaluation's line of a step that has its record: what the clock went on by since belongs
-    // to the next one.
+    // The evaluation's line of a step that has its record: the clock since belongs to the next one.
     if (RunDraft* draft = out.open(WorkKind::training)) draft->last_line = line.number;
     return true;
   }
@@ -207,8 +230,7 @@ void NanogptParser::begin_clock(const TimedStep& at, Sample& sample) const {
   }
 }
 
-// The clock may have been set back since the line before; then the mean tells of how many steps it
-// is.
+// If the clock was set back since the line before, the mean tells of how many steps it is.
 void NanogptParser::advance_clock(const TimedStep& at, Sample& sample) {
   const std::int64_t steps = at.step - clock_step_;
   sample.iterations = steps;

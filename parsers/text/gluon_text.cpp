@@ -56,7 +56,7 @@ void GluonClock::saved(const Line& line) {
   const GluonStamp stamp = gluon_stamp(line.text);
   if (evaluated_->has_date != stamp.has_date) return;
   const double seconds = stamp.time_s - evaluated_->time_s;
-  const bool next_day = seconds < 0 && !stamp.has_date;
+  const bool next_day = seconds < -kDay / 2 && !stamp.has_date;
   if (take_off(next_day ? seconds + kDay : seconds, line.rank)) saving_too_ = true;
   evaluated_.reset();
 }

@@ -342,5 +342,31 @@ TEST(Nanogpt, TakesTheBatchOfOneSequenceForEachProcessFromThePrintedSource) {
   }
 }
 
+// A driver prints the evaluations of each run again behind it; the next run has the same seed.
+TEST(Nanogpt, EvaluationsToldAgainAreNoRun) {
+  const auto timed = [](int step, const std::string& said, int ms) {
+    return "step:" + std::to_string(step) + "/4 " + said + "train_time:" + std::to_string(ms) +
+           "ms step_avg:" + (step == 0 ? "0.02" : std::to_string(ms / step) + ".00") + "ms\n";
+  };
+  const auto run = [&](int ms) {
+    std::string steps, told = timed(0, "val_loss:10.8260 ", 0);
+    for (int step = 1; step <= 4; ++step) {
+      steps += timed(step, "", step * ms);
+      if (step % 2 != 0) continue;
+      const std::string evaluation = timed(step, "val_loss:4.5 ", step * ms + 1);
+      steps += evaluation;
+      told += evaluation;
+    }
+    return timed(0, "val_loss:10.8260 ", 0) + steps + "peak memory allocated: 9 MiB\n" + told;
+  };
+  const auto runs = read_text(run(50) + "PASS 1\n" + run(60) + "PASS 2\n" + run(70));
+  ASSERT_EQ(runs.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    ASSERT_EQ(runs[i].records.size(), 4u);
+    EXPECT_NEAR(runs[i].records[0].seconds, 0.05 + 0.01 * double(i), 1e-9) << "since its step 0";
+    EXPECT_EQ(runs[i].outcome.status, Status::completed);
+  }
+}
+
 }  // namespace
 }  // namespace bertbench

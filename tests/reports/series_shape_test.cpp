@@ -129,5 +129,20 @@ TEST(SeriesShape, WhatComesAfterAFailureIsNotLookedAt) {
   EXPECT_EQ(trial.steady_state->state, Steadiness::flat);
 }
 
+// Too few for a period, but the log speaks of what stands in front of the slow record.
+TEST(SeriesShape, ARecordBehindAnEvaluationIsTold) {
+  RunLog log = run(40);
+  for (std::size_t i = 0; i < log.records.size(); ++i)
+    log.records[i].line = 10 * std::int64_t(i + 1);
+  log.records[20].seconds *= 5;
+  EXPECT_THAT(measured(log, "all").notices, Not(says("evaluation")));
+  log.marks = {{MarkKind::evaluation, 205}};
+  EXPECT_THAT(measured(log, "all").notices,
+              says("1 of the window's 40 records holds an evaluation or a checkpoint, 9.1 % of its "
+                   "time; 40."));
+  log.records[20].seconds /= 5;
+  EXPECT_THAT(measured(log, "all").notices, Not(says("evaluation"))) << "it took no longer";
+}
+
 }  // namespace
 }  // namespace bertbench
