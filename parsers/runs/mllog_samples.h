@@ -23,7 +23,13 @@ struct MllogSetting {
   bool loosely = false;  ///< the batch is stated under round 0.5's key
   bool old = false;      ///< the lines are of rounds 0.5 and 0.6
   bool varied = false;   ///< train_samples was stated with several values: it is no data set
-  [[nodiscard]] bool in_tokens() const { return benchmark == "transformer"; }
+  /// Of the Transformer: Google's are sentences, 2048 of up to 256 tokens. As tokens these would be
+  /// a few of the longest sentences for thousands of chips.
+  [[nodiscard]] bool in_tokens() const {
+    constexpr double kLongest = 32;
+    const bool few = global_batch && *global_batch < kLongest * sequence_length.value_or(0);
+    return benchmark == "transformer" && !few;
+  }
   [[nodiscard]] bool is_ssd() const { return benchmark == "ssd" || benchmark == "retinanet"; }
 };
 

@@ -173,6 +173,8 @@ TEST(Mlperf, ReadsTheOfficialTimeOfRound06) {
   EXPECT_FALSE(words[0].facts.global_batch_size.known());
   ASSERT_FALSE(words[0].notices.empty());
   EXPECT_THAT(words[0].notices[0].text, testing::HasSubstr("is counted in tokens"));
+  const auto sentences = read_text(mll("1560881690", "max_sequence_length", "80") + tokens);
+  EXPECT_EQ(sentences.at(0).facts.global_batch_size.value, 4) << "not of the longest sentence";
   EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("no throughput"));
   const auto aborted =
       read_text(head + mll("1560888652.056", "run_stop", "null", "\"status\": \"aborted\", "));
