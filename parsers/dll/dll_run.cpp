@@ -9,13 +9,33 @@ namespace bertbench {
 
 RunDraft& DllRun::run(const Line& line, RunBuilder& out) {
   RunDraft& run = out.run(WorkKind::training, line.number);
-  run.log.iteration_unit = IterationUnit::optimizer_step;
+  // ConvNets' own images/s leave out what its clock holds between the lines.
+  run.log.iteration_unit = accumulation_ ? IterationUnit::unknown : IterationUnit::optimizer_step;
   run.log.clock_resolution_s = 1e-6;
   run.log.clock_is_wall = true;
   if (micro_batch_ && *micro_batch_ >= 1 && !run.log.facts.micro_batch_size.known()) {
     run.log.facts.micro_batch_size.set(*micro_batch_, FactSource::log);
   }
   return run;
+}
+
+void DllRun::see_convnet(std::int64_t batch, std::int64_t world, std::int64_t optimizer_batch) {
+  if (batch < 1 || batch >= 1'000'000 || world < 1 || world >= 1'000'000) return;
+  micro_batch_ = batch;
+  world_ = world;
+  const std::int64_t iteration = batch * world;
+  // Of one iteration it is not told: that would let its clock go before its images/s.
+  accumulation_.reset();
+  if (optimizer_batch > iteration && optimizer_batch % iteration == 0) {
+    accumulation_ = optimizer_batch / iteration;
+  }
+}
+
+void DllRun::tell_convnet(Facts& facts) const {
+  if (!world_) return;
+  facts.world_size.set(*world_, FactSource::log);
+  facts.micro_batch_size.set(*micro_batch_, FactSource::log);
+  if (accumulation_) facts.gradient_accumulation_steps.set(*accumulation_, FactSource::log);
 }
 
 // Vision examples count the iterations of an epoch: the next one begins again.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "parsers/core/facts.h"
 #include "parsers/core/record.h"
 #include "parsers/format.h"
 
@@ -38,6 +39,11 @@ class DllRun {
   /// Where the lines stand for several iterations each, so does the first of a run.
   static void finish(RunBuilder& out);
   void see_micro_batch(std::int64_t sequences) { micro_batch_ = sequences; }
+  /// ConvNets' arguments: the batch of one GPU, and that of an update of the weights, of which an
+  /// iteration may be a part (-1: is all).
+  void see_convnet(std::int64_t batch, std::int64_t world, std::int64_t optimizer_batch);
+  /// What see_convnet tells, to a run that may have no records.
+  void tell_convnet(Facts& facts) const;
 
  private:
   /// The counters behind a line: applied iterations of the run, updates skipped so far.
@@ -51,8 +57,9 @@ class DllRun {
   [[nodiscard]] Count count(const DllStep& step) const;
 
   std::optional<std::int64_t> micro_batch_;
-  std::int64_t iteration_ = -1, skipped_ = 0;  ///< of the record before
-  std::int64_t base_ = 0;                      ///< iterations of the epochs before
+  std::optional<std::int64_t> world_, accumulation_;  ///< ConvNets'
+  std::int64_t iteration_ = -1, skipped_ = 0;         ///< of the record before
+  std::int64_t base_ = 0;                             ///< iterations of the epochs before
   std::optional<double> epoch_;
   std::int64_t stride_ = 1;  ///< iterations from one line to the next
   double time_s_ = kUnknown;

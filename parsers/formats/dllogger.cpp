@@ -14,6 +14,7 @@
 // Pairs are "key : value unit"; the unit may be absent, a word or "None". The lines of NVIDIA's
 // BERT for TensorFlow ("throughput_train") belong to the format tf.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 
@@ -263,13 +264,14 @@ bool DlloggerParser::see_image_epoch(const Line& said, RunBuilder& out) {
   return true;
 }
 
-// The ranks, and the batch of one GPU: ConvNets in one line, Tacotron 2 and WaveGlow in a line for
-// each argument. The batch_size of NCF and DLRM is of all GPUs.
+// The ranks, and the batch of one GPU: Tacotron 2 and WaveGlow tell an argument in a line of its
+// own. The batch_size of NCF and DLRM is of all GPUs.
 void DlloggerParser::tell_arguments(Facts& facts) const {
   if (world_) facts.world_size.set(*world_, FactSource::log);
   if (whole_) facts.global_batch_size.set(*whole_, FactSource::log);
   if (accumulation_) facts.gradient_accumulation_steps.set(*accumulation_, FactSource::log);
   if (amp_ && !no_amp_) facts.precision.set("fp16", FactSource::log);
+  run_.tell_convnet(facts);
   if (!world_ || !batch_) return;
   facts.micro_batch_size.set(*batch_, FactSource::log);
   if (speech_) facts.gradient_accumulation_steps.set(1, FactSource::log);  // knows no other
@@ -289,12 +291,14 @@ bool DlloggerParser::see_parameter(const Line& said) {
             has(said.text, " model_name : WaveGlow");
   if (const auto world = size_after(said, " world_size :")) world_ = world;
   if (const auto gpus = size_after(said, "PARAMETER gpu_count :")) world_ = gpus;  // Mask R-CNN
-  const bool convnet = has(said.text, " arch :") && has(said.text, " optimizer_batch_size : -1 ");
-  if (speech_ || convnet) {
-    if (const auto batch = size_after(said, " batch_size :")) batch_ = batch;
+  const auto batch = size_after(said, " batch_size :");
+  const auto update = number_after(said, " optimizer_batch_size :");
+  if (speech_ && batch) batch_ = batch;
+  if (has(said.text, " arch :") && batch && update && std::abs(*update) < 1e9) {
+    run_.see_convnet(*batch, world_.value_or(0), static_cast<std::int64_t>(*update));
   }
   if (has(said.text, " negative_samples :")) {  // NCF
-    if (const auto batch = size_after(said, " batch_size :")) whole_ = batch;
+    if (batch) whole_ = batch;
     accumulation_ = size_after(said, " grads_accumulated :");
   }
   amp_ = amp_ || has(said.text, " amp : True");
@@ -303,14 +307,14 @@ bool DlloggerParser::see_parameter(const Line& said) {
     mxnet_ = true;
     // The workers of a distributed store have a batch each.
     const bool whole = !has(said.text, "kv_store : dist");
-    mxnet_batch_ = whole ? size_after(said, " batch_size :") : std::nullopt;
+    mxnet_batch_ = whole ? batch : std::nullopt;
     Cursor cursor(said);
     const auto gpus = cursor.skip_past(" gpus : [") ? cursor.until("]") : std::nullopt;
     mxnet_gpus_.reset();
     if (gpus) mxnet_gpus_ = 1 + std::count(gpus->begin(), gpus->end(), ',');
   }
   const bool told = number_after(said, "batch_size_per_gpu :").has_value();
-  if (const auto batch = size_after(said, "batch_size_per_gpu :")) run_.see_micro_batch(*batch);
+  if (const auto each = size_after(said, "batch_size_per_gpu :")) run_.see_micro_batch(*each);
   return told || has(said.text, "Config :") || has(said.text, "train_start :") ||
          has(said.text, "SEED :") || has(said.text, "batch_size :");
 }

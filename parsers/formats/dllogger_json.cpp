@@ -3,6 +3,7 @@
 // Times are strings. "step" is "PARAMETER", [] for the closing line, or [epoch, iteration]; the
 // last iteration may be a float that counts the skipped updates as well.
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -40,9 +41,16 @@ class DlloggerJsonParser final : public RunParser {
   void finish(RunBuilder& out) override {
     DllRun::finish(out);
     out.facts.framework.set("pytorch", FactSource::log);
+    tell_arguments(out.facts);
+    for (const auto& draft : out.drafts()) tell_arguments(draft->log.facts);
   }
 
  private:
+  void see_parameters(const Json& data);
+  void tell_arguments(Facts& facts) const {
+    run_.tell_convnet(facts);
+    if (amp_) facts.precision.set("fp16", FactSource::log);
+  }
   void see_usual(DllStep& usual, const Line& line, RunBuilder& out);
   bool see_speech(const Json& step, const Json& json, const Json& data, const Line& line,
                   RunBuilder& out);
@@ -50,6 +58,7 @@ class DlloggerJsonParser final : public RunParser {
   bool of_an_epoch(double iteration, const Line& line, std::optional<double>& epoch);
   DllRun run_;
   DllReader reader_;
+  bool amp_ = false;          ///< ConvNets'
   bool pairs_ = false;        ///< an iteration's step is [epoch, iteration]
   double newest_ = kUnknown;  ///< iteration
 };
@@ -117,10 +126,7 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
   const auto data = json.find("data");
   if (step == json.end() || data == json.end() || !data->is_object()) return false;
   if (step->is_string()) {
-    const auto batch = number(*data, "batch_size_per_gpu");
-    if (batch && *batch >= 1 && *batch < 1e9) {
-      run_.see_micro_batch(static_cast<std::int64_t>(*batch));
-    }
+    see_parameters(*data);
     return true;
   }
   if (step->is_array() && step->empty()) {
@@ -146,6 +152,19 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
   if (const auto stamp = number(json, "timestamp")) all["timestamp"] = *stamp;
   see_iteration(step->back().get<double>(), all, line, out);
   return true;
+}
+
+// BERT tells the batch of one GPU in a line of its own, ConvNets all arguments in one.
+void DlloggerJsonParser::see_parameters(const Json& data) {
+  const auto size = [&](const char* key) -> std::int64_t {
+    const double value = number(data, key).value_or(0);
+    return std::abs(value) < 1e9 ? static_cast<std::int64_t>(value) : 0;  // a NaN is not less
+  };
+  if (const auto batch = size("batch_size_per_gpu"); batch >= 1) run_.see_micro_batch(batch);
+  if (!data.contains("arch") || !data.contains("optimizer_batch_size")) return;
+  run_.see_convnet(size("batch_size"), size("world_size"), size("optimizer_batch_size"));
+  const auto amp = data.find("amp");
+  amp_ = amp != data.end() && amp->is_boolean() && amp->get<bool>();
 }
 
 // Three numbers are an evaluation's, but FastPitch's are epoch, iteration and iterations of an

@@ -74,6 +74,52 @@ TEST(Dllogger, TakesRanksAndBatchFromTheArguments) {
   EXPECT_EQ(failed[0].facts.precision.value, "fp16");
 }
 
+// An update of ConvNets may take several iterations; its images/s are told of each line.
+TEST(Dllogger, AnUpdateOfConvNetsMayTakeSeveralIterations) {
+  const auto text = [](const std::string& update) {
+    return read_text(
+        "DLL 2024-05-02 04:17:57.495855 - PARAMETER data : /data/imagenet  arch : resnet50  "
+        "batch_size : 64  optimizer_batch_size : " +
+        update +
+        "  lr : 0.1  world_size : 4 \n"
+        "DLL 2024-05-02 04:18:06.572030 - Epoch: 0 Iteration: 100  train.loss : 6.7 None "
+        "train.compute_ips : 5555.8 images/s train.total_ips : 5554.2 images/s train.lr : 0.1 \n");
+  };
+  const auto runs = text("1024");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 64);
+  EXPECT_EQ(runs[0].facts.gradient_accumulation_steps.value, 4);
+  EXPECT_EQ(runs[0].iteration_unit, IterationUnit::unknown);
+  EXPECT_EQ(runs[0].records.at(0).printed_rate, 5554.2);
+  for (const char* odd : {"-1", "0", "256", "300", "nan"}) {
+    EXPECT_FALSE(text(odd).at(0).facts.gradient_accumulation_steps.known()) << odd;
+  }
+}
+
+TEST(DlloggerJson, TakesTheArgumentsOfConvNets) {
+  const auto text = [](const std::string& arguments) {
+    return read_text(
+        R"(DLLL {"timestamp": "1609395313.0", "type": "LOG", "step": "PARAMETER", "data": {)" +
+        arguments +
+        R"(}}
+DLLL {"timestamp": "1609395368.5", "type": "LOG", "step": [0, 50], "data": {"train.loss": 2.8, "train.total_ips": 3100.5}}
+)");
+  };
+  const auto runs = text(
+      R"("arch": "resnet50", "batch_size": 96, "optimizer_batch_size": 768, "amp": true, "world_size": 4)");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.world(), 4);
+  EXPECT_EQ(runs[0].facts.sequences_per_optimizer_step(), 768);
+  EXPECT_EQ(runs[0].facts.gradient_accumulation_steps.value, 2);
+  EXPECT_EQ(runs[0].facts.precision.value, "fp16");
+  for (const char* odd :
+       {R"("arch": "r", "batch_size": 96, "optimizer_batch_size": -1)",
+        R"("arch": "r", "batch_size": 1e300, "optimizer_batch_size": -1, "world_size": 2)",
+        R"("arch": "r", "batch_size": "nan", "optimizer_batch_size": 8, "world_size": null)"}) {
+    EXPECT_FALSE(text(odd).at(0).facts.micro_batch_size.known()) << odd;
+  }
+}
+
 TEST(Dllogger, ReadsTheClosingRateOfMaskRcnn) {
   const auto runs = read_text(
       "DLL 2021-12-02 06:02:19.910228 - PARAMETER gpu_count : 4 \n"
