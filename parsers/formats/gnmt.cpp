@@ -36,7 +36,8 @@ constexpr std::string_view kAnchors[] = {"TRAIN [",
                                          "Experiment dir : LM-TFM",
                                          "    - batch_size : ",
                                          "    - tgt_len : ",
-                                         "    - batch_chunk : "};
+                                         "    - batch_chunk : ",
+                                         "batch_chunk="};
 
 /// "TRAIN [0][100/3880]\tTime 0.330 (0.340)...": a batch, its time and the epoch's mean.
 struct TrainBatch {
@@ -273,6 +274,15 @@ void GnmtParser::see_argument(const Line& line) {
   keep("    - batch_size :", batch_);
   keep("    - batch_chunk :", accumulation_);
   keep("    - tgt_len :", length_);
+  if (!has(line, "batch_chunk=")) return;
+  // "Namespace(..., batch_chunk=1, batch_size=64, ...)", all that a run shows which fails early.
+  const auto take = [&](std::string_view key, std::optional<std::int64_t>& value) {
+    const auto told = argument(line.text, key);
+    if (told && count(*told)) value = count(*told);
+  };
+  take("batch_size", batch_);
+  take("batch_chunk", accumulation_);
+  take("tgt_len", length_);
 }
 
 bool GnmtParser::parse(const Line& line, RunBuilder& out) {

@@ -89,7 +89,8 @@ constexpr std::string_view kAnchors[] = {"train_batch_size",
                                          "Running on device_name=",
                                          "'_num_worker_replicas': ",
                                          "'_train_distribute': ",
-                                         "'_tpu_config': "};
+                                         "'_tpu_config': ",
+                                         " - PARAMETER "};
 
 constexpr std::size_t kMaxStatements = 4096;
 
@@ -127,6 +128,7 @@ void FactRules::see(const Line& line) {
   see_launcher(line);
   see_framework(line);
   see_bert_train(line);
+  see_dll_parameter(line);
   if (!evaluating_) see_arguments(line);
 }
 
@@ -177,6 +179,17 @@ void FactRules::see_bert_train(const Line& line) {
       state(line, Key::gpus_per_node, std::to_string(topology->gpus_per_node));
     }
   }
+}
+
+// Arguments in DLLogger's lines, for the formats whose records stand beside them: bars, and those
+// of TensorFlow.
+void FactRules::see_dll_parameter(const Line& line) {
+  if (!has(line, " - PARAMETER ")) return;
+  const auto batch = number_after(line, "PARAMETER batch_size_per_gpu :");
+  if (batch && *batch >= 1 && *batch < 1e9) {
+    state(line, Key::micro_batch, std::to_string(static_cast<std::int64_t>(*batch)));
+  }
+  if (has(line, " amp : True")) state(line, Key::precision, "fp16");
 }
 
 void FactRules::see_arguments(const Line& line) {

@@ -69,6 +69,7 @@ class FactRules {
   void see_engine_batch(const Line& line);
   void see_communicator(const Line& line);
   void see_bert_train(const Line& line);
+  void see_dll_parameter(const Line& line);
   void see_launcher(const Line& line);
   void see_process(const Line& line);
   void see_estimator(const Line& line);

@@ -241,6 +241,16 @@ TEST(Facts, TheSquadScriptOfGluonTellsItsGpus) {
       << "there it is a number of GPUs, of none when 0";
 }
 
+// DLLogger's lines beside a bar, or TensorFlow's.
+TEST(Facts, TakesTheArgumentsOfDllogger) {
+  const std::string line = "DLL 2020-12-17 09:07:06.465419 - PARAMETER ";
+  EXPECT_EQ(run_behind(line + "batch_size_per_gpu : 48\n").facts.micro_batch_size.value, 48);
+  EXPECT_EQ(run_behind(line + "mode : train  amp : True  xla : True \n").facts.precision.value,
+            "fp16");
+  EXPECT_FALSE(run_behind(line + "mode : train  amp : False \n").facts.precision.known())
+      << "fp32 or tf32";
+}
+
 TEST(Facts, CommunicatorsOfOneSizeTellTheWorld) {
   const std::string line = "[0] NCCL INFO comm 0x7f4c9c0 rank 0 nranks ";
   const RunLog run = run_behind(line + "32 cudaDev 0 nvmlDev 0 - Init COMPLETE\n");

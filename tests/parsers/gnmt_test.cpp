@@ -161,6 +161,17 @@ TEST(Gnmt, TakesTheBatchOfTransformerXlFromItsArguments) {
   ASSERT_EQ(failed.size(), 1u);
   EXPECT_EQ(failed[0].facts.global_batch_size.value, 64);
   EXPECT_EQ(failed[0].facts.sequence_length.value, 256);
+
+  // Without its data it ends in front of the list.
+  const auto early = read_text(
+      "Experiment dir : LM-TFM\n"
+      "Namespace(work_dir='LM-TFM', fp16=True, batch_size=96, local_batch_size=None, "
+      "batch_chunk=2, tgt_len=160, eval_tgt_len=128, eval_batch_size=16, local_rank=0)\n"
+      "world size: 2\nAssertionError\n");
+  ASSERT_EQ(early.size(), 1u);
+  EXPECT_EQ(early[0].facts.global_batch_size.value, 96);
+  EXPECT_EQ(early[0].facts.sequence_length.value, 160);
+  EXPECT_EQ(early[0].facts.gradient_accumulation_steps.value, 2);
 }
 
 // Of the epochs that a log lacks, the clock knows nothing.

@@ -172,7 +172,8 @@ const Said kSaid[] = {
      "framework=pytorch; micro_batch=648; accumulation=1; world=2; optimizer=adam; cuda=11.2.142; "
      "cudnn=8.1.1; driver=460.84; gpu=A40; gpu_count=8; torch=1.9.0a0+df837d0"},
     {"nvidia-dle-pytorch/lambda_2xh100_transformerxl_childfailed.log",
-     "framework=pytorch; precision=fp16; world=2; optimizer=jitlamb; cuda=12.4.99; cudnn=9.0.0; "
+     "framework=pytorch; precision=fp16; sequence_length=192; accumulation=1; world=2; "
+     "global_batch=208; optimizer=jitlamb; cuda=12.4.99; cudnn=9.0.0; "
      "driver=535.129.03; gpu=NVIDIA H100 80GB HBM3; gpu_count=8; torch=2.3.0a0+40ec155e58.nv24.03"},
     {"nvidia-dle-pytorch/lambda_4x2080ti_squad_large_fp16.log",
      "precision=fp32; sequence_length=384; micro_batch=2; nodes=1; gpus_per_node=1"},
@@ -220,7 +221,7 @@ const Said kSaid[] = {
      "accumulation=88; world=8; optimizer=lamb; xla=true; cuda=11.0; cudnn=8; gpu=Tesla "
      "V100-SXM2-32GB; gpu_count=8"},
     {"nvidia-dle-tensorflow/resnet50_v100_amp_gpu8.log",
-     "framework=tensorflow; micro_batch=256; world=8"},
+     "framework=tensorflow; precision=fp16; micro_batch=256; world=8"},
     {"paddle/bert_a100_fp16_n1c1.log",
      "framework=paddle; precision=fp16; micro_batch=96; accumulation=88; world=1; "
      "gradient_clipping=1; cuda=11.2; cuda_driver=12.0; cudnn=8.1"},
