@@ -24,6 +24,7 @@
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/text/cursor.h"
+#include "parsers/text/loss_lines.h"
 #include "parsers/text/token_batch.h"
 #include "parsers/text/token_lines.h"
 #include "parsers/text/told_again.h"
@@ -31,11 +32,14 @@
 namespace bertbench {
 namespace {
 
+constexpr std::string_view kMean = "total average iteration time: ";
 constexpr std::string_view kAnchors[] = {", time ",
                                          ": train loss ",
                                          " step_avg:",
                                          " | loss ",
                                          " trl:",
+                                         " tel:",
+                                         " hella ",
                                          "stopping_early:",
                                          "train_batch_tokens:",
                                          " | dt: ",
@@ -44,15 +48,15 @@ constexpr std::string_view kAnchors[] = {", time ",
                                          "validation loss: ",
                                          "max_iters = ",
                                          "* seq_len T=",
-                                         "total average iteration time: ",
-                                         "tokens per iteration will be: ",
+                                         kMean,
+                                         kTokensOfIteration,
                                          "block_size = ",
-                                         "# batch size, in sequences, across all devices",
-                                         "# sequence length, in tokens",
-                                         "# FlexAttention sequence length",
-                                         "assert world_size == ",
-                                         ", world_size * args.train_seq_len, ",
-                                         "batch_size: int, seq_len=",
+                                         kBatchOfAll,
+                                         kLengthInTokens,
+                                         kFlexLength,
+                                         kOneWorld,
+                                         kEachItsLength,
+                                         kLoaderOfTokens,
                                          " * 64 * 1024",
                                          "iter_dt "};
 
@@ -99,7 +103,6 @@ class NanogptParser final : public LineParser {
   bool see_step(const Line& line, RunBuilder& out);
   bool see_columns(const Line& line, RunBuilder& out);
   bool see_dt(const Line& line, RunBuilder& out);
-  bool told_again(const Line& line, const TimedStep& at, RunBuilder& out);
   void begin_clock(const TimedStep& at, Sample& sample) const;
   void advance_clock(const TimedStep& at, Sample& sample);
   bool see_mean(const Line& line, RunBuilder& out);
@@ -111,7 +114,8 @@ class NanogptParser final : public LineParser {
   std::int64_t evaluated_ = -1;            ///< iteration in front of which an evaluation stood
   std::int64_t clock_step_ = -1;
   double clock_s_ = 0, base_s_ = 0;  ///< train_time of the line before; of the clocks before
-  ToldAgain told_;                   ///< evaluations of this run and those before
+  LossLines losses_;
+  ToldAgain told_;  ///< evaluations of this run and those before
   bool single_ = false, timeless_ = false;
   bool validated_ = false;  ///< a validation stood in front of the next line
 };
@@ -163,30 +167,16 @@ bool NanogptParser::see_iter(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// What stands behind a run a second time; a step 0 there may begin the next.
-bool NanogptParser::told_again(const Line& line, const TimedStep& at, RunBuilder& out) {
-  const bool evaluation = line.text.find(" val_loss:") != std::string_view::npos;
-  const bool goes_back = at.step < clock_step_;
-  const bool again = evaluation && goes_back && told_.holds(line.text);
-  const auto start = told_.take_start();
-  if (again) {
-    if (at.step == 0) told_.keep_start(at.clock_s);
-    return true;
-  }
-  if (goes_back && start) {
+bool NanogptParser::see_step(const Line& line, RunBuilder& out) {
+  const auto at = timed_step(line);
+  if (!at) return false;
+  if (told_.again(line.text, at->step, at->clock_s, clock_step_)) return true;
+  if (const auto start = told_.take_start()) {
     out.close(WorkKind::training);
     clock_step_ = 0;
     clock_s_ = *start;
     base_s_ = 0;
   }
-  if (evaluation) told_.see(line.text);
-  return false;
-}
-
-bool NanogptParser::see_step(const Line& line, RunBuilder& out) {
-  const auto at = timed_step(line);
-  if (!at) return false;
-  if (told_again(line, *at, out)) return true;
   if (at->step == clock_step_) {
     // The evaluation's line of a step that has its record: the clock since belongs to the next one.
     if (RunDraft* draft = out.open(WorkKind::training)) draft->last_line = line.number;
@@ -267,7 +257,6 @@ bool NanogptParser::see_columns(const Line& line, RunBuilder& out) {
 
 // llm.c's last words: the mean of all iterations but the first.
 bool NanogptParser::see_mean(const Line& line, RunBuilder& out) {
-  constexpr std::string_view kMean = "total average iteration time: ";
   Cursor cursor(line);
   if (!cursor.literal(kMean)) return false;
   const auto mean = cursor.number();
@@ -327,19 +316,23 @@ bool NanogptParser::see_dt(const Line& line, RunBuilder& out) {
 }
 
 bool NanogptParser::see_losses_only(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (!cursor.literal("s:")) return false;
-  const auto step = step_number(cursor);
-  if (!step || !cursor.literal(" trl:")) return false;
-  const auto loss = cursor.number();
-  if (!loss) return false;
+  const auto said = losses_.see(line);
+  if (!said) return false;
+  RunDraft* open = out.open(WorkKind::training);
+  const bool behind = open != nullptr && open->last() != nullptr && said->step > open->last()->step;
+  if (said->closing && behind) {
+    open->ended_well = true;
+    open->last_line = line.number;
+    return true;
+  }
+  if (!said->trained && line.text.starts_with("s:")) return true;
   Sample sample;
-  sample.step = *step;
-  sample.loss = *loss;
+  sample.step = said->step;
+  sample.loss = said->loss;
   sample.line = line.number;
   sample.rank = line.rank;
   timeless_ = true;
-  put(sample, out);
+  put(sample, out).ended_well = false;
   return true;
 }
 

@@ -80,7 +80,7 @@ void TokenBatch::see_setting(const Line& line) {
 void TokenBatch::see_nanogpt(const Line& line) {
   constexpr std::int64_t kMost = 1'000'000'000'000;
   Cursor cursor(line);
-  if (cursor.literal("tokens per iteration will be: ")) {
+  if (cursor.literal(kTokensOfIteration)) {
     const auto total = cursor.grouped_integer();
     if (!total || *total < 1 || *total >= kMost) return;
     tokens = total;
@@ -98,18 +98,15 @@ void TokenBatch::see_nanogpt(const Line& line) {
 //   assert world_size == 8 # this code is designed for 8xH100
 //   train_loader = distributed_data_generator(args.train_files, world_size * args.train_seq_len,...
 void TokenBatch::see_source(const Line& line) {
-  if (const auto all =
-          setting_of_source(line, "batch_size", "# batch size, in sequences, across all devices")) {
+  if (const auto all = setting_of_source(line, "batch_size", kBatchOfAll)) {
     sequences_ = all;
     source_line = line.number;
   }
-  if (const auto each =
-          setting_of_source(line, "sequence_length", "# sequence length, in tokens")) {
+  if (const auto each = setting_of_source(line, "sequence_length", kLengthInTokens)) {
     length = each;
   }
   Cursor cursor(line);
-  if (cursor.literal("def distributed_data_generator(") &&
-      cursor.skip_past("batch_size: int, seq_len=")) {
+  if (cursor.literal("def distributed_data_generator(") && cursor.skip_past(kLoaderOfTokens)) {
     const auto each = cursor.integer();
     if (each && *each >= 1 && *each < 1'000'000'000 && cursor.literal("):"))
       length = loader_length_ = each;
@@ -121,15 +118,14 @@ void TokenBatch::see_source(const Line& line) {
     }
   }
   if (sequences_ && length) tokens = *sequences_ * *length;
-  if (const auto each =
-          setting_of_source(line, "train_seq_len", "# FlexAttention sequence length")) {
+  if (const auto each = setting_of_source(line, "train_seq_len", kFlexLength)) {
     process_length_ = each;
   }
   Cursor check(line);
-  if (check.literal("assert world_size == ")) processes_ = check.integer();
+  if (check.literal(kOneWorld)) processes_ = check.integer();
   if (line.text.starts_with("train_loader = ") && process_length_ && processes_ &&
       *processes_ >= 1 && *processes_ <= 1'000'000 &&
-      line.text.find(", world_size * args.train_seq_len, ") != std::string_view::npos) {
+      line.text.find(kEachItsLength) != std::string_view::npos) {
     length = process_length_;
     world = processes_;
     micro = 1;

@@ -3,11 +3,21 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "parsers/core/facts.h"
 #include "parsers/format.h"
 
 namespace bertbench {
+
+/// Words of the lines that tell it, some of them in the source that a trainer prints.
+inline constexpr std::string_view kBatchOfAll = "# batch size, in sequences, across all devices";
+inline constexpr std::string_view kLengthInTokens = "# sequence length, in tokens";
+inline constexpr std::string_view kFlexLength = "# FlexAttention sequence length";
+inline constexpr std::string_view kOneWorld = "assert world_size == ";
+inline constexpr std::string_view kEachItsLength = ", world_size * args.train_seq_len, ";
+inline constexpr std::string_view kLoaderOfTokens = "batch_size: int, seq_len=";
+inline constexpr std::string_view kTokensOfIteration = "tokens per iteration will be: ";
 
 struct TokenBatch {
   std::optional<std::int64_t> tokens;  ///< of one step of the job

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -13,24 +14,27 @@ namespace bertbench {
 
 class ToldAgain {
  public:
-  /// An evaluation's line.
-  void see(std::string_view text) {
-    if (told_.size() < kMost) told_.insert(std::hash<std::string_view>{}(text));
+  /// Whether the line of `step`, at `clock_s`, is an evaluation that was seen before with all its
+  /// times; `newest` is the step of the line before. That of step 0 may as well be of a new run
+  /// with the same seed: the line behind it tells.
+  [[nodiscard]] bool again(std::string_view text, std::int64_t step, double clock_s,
+                           std::int64_t newest) {
+    const bool evaluation = text.find(" val_loss:") != std::string_view::npos;
+    const std::size_t line = evaluation ? std::hash<std::string_view>{}(text) : 0;
+    const bool goes_back = step < newest;
+    const bool told = evaluation && goes_back && told_.contains(line);
+    began_ = goes_back && !told ? start_ : std::nullopt;
+    start_ = told && step == 0 ? std::optional(clock_s) : std::nullopt;
+    if (evaluation && !told && told_.size() < kMost) told_.insert(line);
+    return told;
   }
-  /// Whether that very line was seen, with all its times.
-  [[nodiscard]] bool holds(std::string_view text) const {
-    return told_.contains(std::hash<std::string_view>{}(text));
-  }
-  /// A step 0 that is told again may as well be that of a new run with the same seed: the line
-  /// behind it tells. Until then this keeps the clock that it shows.
-  void keep_start(double clock_s) { start_s_ = clock_s; }
-  /// The clock of such a step 0 in front of this line; nothing if there is none.
-  [[nodiscard]] std::optional<double> take_start() { return std::exchange(start_s_, std::nullopt); }
+  /// The clock of a step 0 in front of this line which did begin a run; nothing if none does.
+  [[nodiscard]] std::optional<double> take_start() { return std::exchange(began_, std::nullopt); }
 
  private:
   static constexpr std::size_t kMost = 10'000;
   std::unordered_set<std::size_t> told_;
-  std::optional<double> start_s_;
+  std::optional<double> start_, began_;
 };
 
 }  // namespace bertbench

@@ -368,5 +368,27 @@ TEST(Nanogpt, EvaluationsToldAgainAreNoRun) {
   }
 }
 
+// llm.c evaluates at the end, wherever that is; build-nanogpt's file of losses is read by its
+// evaluations.
+TEST(Nanogpt, AnEvaluationOffTheirDistanceIsTheLast) {
+  std::string text = "s:0 tel:11.0\n";
+  for (int step = 0; step < 25; ++step) {
+    text += "s:" + std::to_string(step) + " trl:9.5 lr:0.0006 norm:0.50\n";
+    if (step % 10 == 9) text += "s:" + std::to_string(step + 1) + " tel:9.4\n";
+  }
+  EXPECT_EQ(read_text(text).at(0).outcome.status, Status::truncated);
+  const auto whole = read_text(text + "s:25 tel:9.1\n");
+  ASSERT_EQ(whole.size(), 1u);
+  EXPECT_EQ(whole[0].records.size(), 25u);
+  EXPECT_EQ(whole[0].outcome.status, Status::completed);
+  const std::string file = "0 val 10.9\n0 hella 0.2500\n0 train 10.95\n1 train 10.90\n" +
+                           std::string("250 val 6.1\n250 hella 0.2520\n250 train 6.05\n");
+  EXPECT_EQ(read_text(file).at(0).outcome.status, Status::truncated);
+  const auto runs = read_text(file + "499 val 5.5\n499 hella 0.2610\n499 train 5.45\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_TRUE(read_text("I said hella 3 times\n12 hella 4 of them\n").empty());
+}
+
 }  // namespace
 }  // namespace bertbench
