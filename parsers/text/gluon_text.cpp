@@ -189,6 +189,12 @@ GluonArguments gluon_arguments(const Line& line) {
       out.batch.reset();
     }
   }
+  // "batch_size" counts tokens then.
+  if (has("by_token=True") || has("use_avg_len=True")) {
+    out.divided = true;
+    out.batch.reset();
+    out.all.reset();
+  }
   // gluon-cv's batch is of all its devices.
   if (has("ngpus=")) {
     out.world = count("ngpus=");

@@ -101,7 +101,7 @@ struct GluonArguments {
   std::optional<std::int64_t> all;  ///< "total_batch_size": of an optimizer step of all workers
   bool one_worker = false;          ///< horovod, BytePS: rates are of the worker that prints
   bool length = false;              ///< the sequences' length is told
-  bool divided = false;             ///< "batch_size" is that of all GPUs of the process
+  bool divided = false;             ///< "batch_size" is not the sequences of one GPU
   /// Whether tokens/s would become a wrong number of sequences/s.
   [[nodiscard]] bool no_tokens() const { return one_worker || length; }
 };

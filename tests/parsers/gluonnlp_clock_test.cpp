@@ -41,5 +41,14 @@ TEST(Gluonnlp, TakesEvaluationsOffTheTimesOfEpochs) {
   EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("epochs hold saving"));
 }
 
+TEST(Gluonnlp, ABatchThatCountsTokensIsNoneOfSequences) {
+  const std::string line = "]\tmlm_loss=7.5\tthroughput=99.0K tks/s\tlr=0.0000025 time=16.0\n";
+  const auto runs =
+      read_text("INFO:root:Namespace(accumulate=1, batch_size=4096, by_token=True)\n" +
+                ("INFO:root:[step 249" + line) + "INFO:root:[step 499" + line);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_FALSE(runs[0].facts.micro_batch_size.known());
+}
+
 }  // namespace
 }  // namespace bertbench
