@@ -301,10 +301,11 @@ void FairseqParser::finish(RunBuilder& out) {
     }
     if (shares_ > 1) {
       used.log.notices.push_back(
-          {0, fmt::format("bsz is of one GPU, as the examples of an epoch show: it is taken {} "
-                          "times, as if the batches of the others were alike; by bsz as printed the "
-                          "rates would be 1/{} of these",
-                          shares_, shares_)});
+          {0,
+           fmt::format("bsz is of one GPU, as the examples of an epoch show: it is taken {} "
+                       "times, as if the batches of the others were alike; by bsz as printed the "
+                       "rates would be 1/{} of these",
+                       shares_, shares_)});
     }
     if (inner.count() == 0) {
       used.log.notices.push_back({0, "the log holds one mean an epoch, no lines within epochs"});

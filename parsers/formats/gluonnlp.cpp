@@ -283,7 +283,7 @@ bool GluonnlpParser::see_epoch_cost(const Line& line, RunBuilder& out) {
       total_ < 1 || find_text(line.text, "houghput=") != std::string_view::npos) {
     return false;
   }
-  const double evaluations = clock_.evaluations();
+  const double evaluations = clock_.take_evaluations();
   const bool all = ++epochs_ended_ == args_.epochs;
   run->ended_well = run->ended_well || all;
   if (!std::isnan(run->last()->time_s) || timeless_ || epoch_ < 0) return true;
@@ -347,7 +347,7 @@ bool GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
   out.close(WorkKind::training);  // printed by each launch
   last_step_ = epoch_ = -1;
   in_epoch_ = epochs_ended_ = 0;
-  clock_.evaluations();  // those of a launch that ended within an epoch
+  clock_.take_evaluations();  // those of a launch that ended within an epoch
   intervals_ = GluonIntervals();
   args_ = gluon_arguments(line);
   return true;

@@ -34,8 +34,8 @@ class GluonClock {
   void saved(const Line& line);
   /// Training goes on: what is saved from here on does not begin with the evaluation's end.
   void trains() { evaluated_.reset(); }
-  /// Seconds of the evaluations since this was asked.
-  [[nodiscard]] double evaluations() { return std::exchange(evaluations_s_, 0); }
+  /// Seconds of the evaluations since the last call; counts anew.
+  double take_evaluations() { return std::exchange(evaluations_s_, 0); }
   /// A notice of what the stamps are shortened by; null if by nothing.
   [[nodiscard]] const char* shortened_by() const;
 
