@@ -34,7 +34,7 @@ struct Track {
   bool of_epochs = true;  ///< its counter went along with the epoch in its name: 1 at "Epoch 0"
   BarLeaps::First first;
   bool only_ends = true;          ///< no redraw below its total
-  bool first_batch = false;       ///< its newest bar stood at 0 when its first batch was made
+  bool first_step = false;        ///< its newest bar stood at 0 when the first step was taken
   std::int64_t outer_at_end = 0;  ///< where the bar around it stood
   std::int64_t ends = 1;          ///< bars of which nothing but the end is kept
 };

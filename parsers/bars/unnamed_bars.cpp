@@ -7,13 +7,22 @@
 
 namespace bertbench {
 
-bool makes_first_batch(const TqdmBar& bar, std::string_view text) {
-  constexpr std::string_view kRemark = "You're using a ";  // "... BertTokenizerFast tokenizer."
-  return bar.done == 0 && bar.end < text.size() && text.substr(bar.end).starts_with(kRemark);
+bool takes_first_step(const TqdmBar& bar, std::string_view text) {
+  constexpr std::string_view kRemarks[] = {
+      "You're using a ",  // "... BertTokenizerFast tokenizer. Please note that ..."
+      "`use_cache=True` is incompatible with ", "Could not estimate the number of tokens of ",
+      "Gradient overflow."};
+  constexpr std::string_view kFiles[] = {"torch/utils/checkpoint.py:", "torch/optim/",
+                                         "optimization.py:"};
+  constexpr std::size_t kFar = 300;
+  if (bar.done != 0 || bar.end >= text.size()) return false;
+  const std::string_view behind = text.substr(bar.end, kFar);
+  return std::ranges::any_of(kRemarks, [&](auto what) { return behind.starts_with(what); }) ||
+         std::ranges::any_of(kFiles, [&](auto file) { return behind.find(file) != behind.npos; });
 }
 
-void UnnamedBars::add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_batch) {
-  if (!full()) bars_.push_back({&draft, bar.total, 0, bar.has_loss, line, first_batch, {}});
+void UnnamedBars::add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_step) {
+  if (!full()) bars_.push_back({&draft, bar.total, 0, bar.has_loss, line, first_step, {}});
 }
 
 bool UnnamedBars::holds(const RunDraft& draft) const {
@@ -122,13 +131,13 @@ UnnamedBars::Bar* UnnamedBars::written_over(const std::vector<Bar*>& left) {
   return written;
 }
 
-// A process remarks on its tokenizer once, so of several trainings only the first has the sign. A
+// A process writes such a remark once, so of several trainings only the first has the sign. A
 // longer bar without it is another training, or, where the one with it never ended, an evaluation
 // in which the log was cut.
-UnnamedBars::Bar* UnnamedBars::by_first_batch(const std::vector<Bar*>& left, const Bar& longest) {
+UnnamedBars::Bar* UnnamedBars::by_first_step(const std::vector<Bar*>& left, const Bar& longest) {
   Bar* found = nullptr;
   for (Bar* bar : left) {
-    if (bar->first_batch && (found == nullptr || bar->elapsed_s > found->elapsed_s)) found = bar;
+    if (bar->first_step && (found == nullptr || bar->elapsed_s > found->elapsed_s)) found = bar;
   }
   if (found == nullptr || found == &longest) return found;
   const Record* last = found->draft->last();
@@ -136,10 +145,10 @@ UnnamedBars::Bar* UnnamedBars::by_first_batch(const std::vector<Bar*>& left, con
   return ended || longest.line < found->line ? nullptr : found;
 }
 
-void UnnamedBars::tell_first_batch(const Bar& first, bool other) {
+void UnnamedBars::tell_first_step(const Bar& first, bool other) {
   std::string text =
-      "the bar has no name: that its first batch was padded in front of its first "
-      "step, as the Trainer's is, was taken as a sign of training";
+      "the bar has no name: that what the first step of a training writes stands behind it at 0 "
+      "was taken as a sign of training";
   if (other) text += "; a longer one began before it ended, as an evaluation does";
   first.draft->log.notices.push_back({first.line, std::move(text)});
 }
@@ -173,10 +182,10 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
   }
   bool sure = !named && (trainer || longest->has_loss);
   bool told = false;
-  if (Bar* first = named ? nullptr : by_first_batch(left, *longest)) {
+  if (Bar* first = named ? nullptr : by_first_step(left, *longest)) {
     const bool other = first != longest;
     told = other || !sure;
-    if (told) tell_first_batch(*first, other);
+    if (told) tell_first_step(*first, other);
     longest = first;
     sure = true;
   }

@@ -14,18 +14,18 @@
 
 namespace bertbench {
 
-/// A bar at 0 behind which, on its line, a tokenizer remarks that it pads a batch: the bar was
-/// there before the first batch. The Trainer draws its bar of training so, that of an evaluation
-/// behind the first prediction only.
-[[nodiscard]] bool makes_first_batch(const TqdmBar& bar, std::string_view text);
+/// A bar at 0 behind which, on its line, stands what the first step of a training writes: a
+/// tokenizer's remark that it pads a batch, gradient checkpointing's, an optimizer's. The Trainer
+/// draws its bar of training so, that of an evaluation behind the first prediction only.
+[[nodiscard]] bool takes_first_step(const TqdmBar& bar, std::string_view text);
 
 class UnnamedBars {
  public:
   static constexpr std::size_t kMax = 4096;  ///< hostile input: a new bar on every line
 
   [[nodiscard]] bool full() const { return bars_.size() >= kMax; }
-  /// `first_batch`: it stood at 0 when its first batch was made, see makes_first_batch().
-  void add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_batch);
+  /// `first_step`: it stood at 0 when the first step was taken, see takes_first_step().
+  void add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_step);
   [[nodiscard]] bool holds(const RunDraft& draft) const;
   /// A redraw of the newest bar that fills `draft`. False while a copy of it could still tell
   /// something: whether the bar was written over.
@@ -49,14 +49,14 @@ class UnnamedBars {
     double elapsed_s = 0;
     bool has_loss = false;  ///< in its postfix
     std::int64_t line = 0;
-    bool first_batch = false;
+    bool first_step = false;
     WrittenOver written;
   };
   void discard_copies();
   void tell_other(RunBuilder& out) const;
-  /// The bar that is of training where one stood at 0 when the first batch was made, else null.
-  static Bar* by_first_batch(const std::vector<Bar*>& left, const Bar& longest);
-  static void tell_first_batch(const Bar& first, bool other);
+  /// The bar that is of training where one stood at 0 when the first step was taken, else null.
+  static Bar* by_first_step(const std::vector<Bar*>& left, const Bar& longest);
+  static void tell_first_step(const Bar& first, bool other);
   /// The longest bar that something was written over, with a notice; null if there is none.
   static Bar* written_over(const std::vector<Bar*>& left);
   static void tell_none(const Bar& first, RunBuilder& out);

@@ -139,7 +139,7 @@ RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, 
                                                      : WorkKind::training;
   if (role == BarRole::unnamed) {
     track.draft = &out.extra(kind, line.number);
-    unnamed_.add(*track.draft, bar, line.number, std::exchange(track.first_batch, false));
+    unnamed_.add(*track.draft, bar, line.number, std::exchange(track.first_step, false));
   } else {
     track.draft = &out.run(kind, line.number);
     named_training_ |= kind == WorkKind::training;
@@ -255,7 +255,7 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   }
   if (role == BarRole::other || known.track == nullptr) return unnamed_.see_other(bar, line.number);
   Track& track = *known.track;
-  track.first_batch |= makes_first_batch(bar, line.text);
+  track.first_step |= takes_first_step(bar, line.text);
   if (start_over(known, bar, out)) return;
   if (role == BarRole::unnamed && track.draft == nullptr) {
     if (unnamed_.full()) return;

@@ -110,7 +110,7 @@ TEST(TrainerEvaluations, TellsWhatEvaluationsTookOfTheRuntime) {
 // The Trainer draws its bar before the first batch is made, that of an evaluation behind the first
 // prediction: a tokenizer's remark tells which one it is, also where the log is cut in a long
 // evaluation.
-TEST(Tqdm, KnowsTheTrainersBarByTheFirstBatchThatIsPaddedBehindIt) {
+TEST(Tqdm, KnowsTheTrainersBarByWhatTheFirstStepWritesBehindIt) {
   const std::string remark =
       "You're using a RobertaTokenizerFast tokenizer. Please note that with a fast tokenizer, "
       "using the `__call__` method is faster than using a method to encode the text.\n";
@@ -131,6 +131,20 @@ TEST(Tqdm, KnowsTheTrainersBarByTheFirstBatchThatIsPaddedBehindIt) {
   ASSERT_EQ(alone.size(), 1u);
   EXPECT_EQ(alone[0].records.size(), 2u);
   EXPECT_THAT(alone[0].notices.at(0).text, testing::HasSubstr("a sign of training"));
+  // So do gradient checkpointing and an optimizer.
+  for (
+      const std::string text :
+      {"`use_cache=True` is incompatible with gradient checkpointing. Setting `use_cache=False`...",
+       "/venv/lib/python3.10/site-packages/torch/utils/checkpoint.py:429: UserWarning: please pass",
+       "/venv/lib/python3.10/site-packages/torch/optim/lr_scheduler.py:139: UserWarning: "
+       "Detected"}) {
+    EXPECT_EQ(read_text(training(text + "\n")).at(0).records.size(), 2u) << text;
+  }
+  // A tokenizer's warning of long rows is of a loop that tokenizes.
+  EXPECT_TRUE(read_text(training("Token indices sequence length is longer than the specified "
+                                 "maximum sequence length for this model (560 > 512).\n"))
+                  .at(0)
+                  .records.empty());
   // Without it, nothing speaks of training.
   const auto silent = read_text(training("") + evaluation);
   ASSERT_EQ(silent.size(), 1u);
