@@ -40,7 +40,8 @@ constexpr std::string_view kAnchors[] = {"SamplesPerSec=",
                                          " | Actor Loss: ",
                                          "bing_bert_progress: step=",
                                          "elapsed time per iteration (",
-                                         " iter time (s): "};
+                                         " iter time (s): ",
+                                         "Total optimization steps"};
 
 struct TimerLine {
   std::optional<std::int64_t> epoch, global_step;
@@ -125,6 +126,7 @@ class DeepspeedParser final : public LineParser {
   std::int64_t counted_ = 0;  ///< "step=1840, skipped=20, lr=...": the engine's own count
   std::set<std::int64_t> overflows_;
   bool ended_ = false;
+  std::optional<std::int64_t> total_;  ///< of the banner that scripts took over from the Trainer
   /// Megatron-DeepSpeed tells time and global batch of the same steps: its lines speak for the log.
   bool beside_megatron_ = false;
   /// "steps: 10 loss: 1.2 iter time (s): 0.5 samples/sec: 512": the engine of pipelines, whose
@@ -336,6 +338,9 @@ bool DeepspeedParser::parse(const Line& line, RunBuilder& out) {
   } else if (const auto count = integer_after(line, ", skipped=");
              count && *count >= 0 && find_text(line.text, " step=") != std::string_view::npos) {
     counted_ = std::max(counted_, std::min<std::int64_t>(*count, 1'000'000'000));
+  } else if (const auto total = integer_after(line, "Total optimization steps = ");
+             total && *total >= 1) {
+    total_ = total;
   } else if (find_text(line.text, "exits successfully.") != std::string_view::npos) {
     ended_ = true;
     for (const auto& draft : out.drafts()) draft->last_line = line.number;
@@ -354,6 +359,8 @@ void DeepspeedParser::finish(RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     draft->ended_well = ended_;
     if (draft.get() == end_to_end_) continue;
+    // Some scripts count micro-steps, some updates: either number is reached at the end only.
+    draft->ended_well |= total_ && draft->last() != nullptr && draft->last()->step >= *total_;
     if (pipeline_) draft->log.iteration_unit = IterationUnit::optimizer_step;
     if (skipped > 0 && shown == 1) draft->log.totals.skipped_steps = skipped;
     if (most_engines_ > 1 || end_to_end_ != nullptr) {

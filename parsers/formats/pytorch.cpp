@@ -26,8 +26,9 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"Epoch: [", "Train: ",   "TRAIN: [",         " s / it)",
-                                         "* Acc@1 ", "* Prec@1 ", "*** Best metric: "};
+constexpr std::string_view kFold = "== fold: ";
+constexpr std::string_view kAnchors[] = {"Epoch: [", "Train: ",   "TRAIN: [",          " s / it)",
+                                         "* Acc@1 ", "* Prec@1 ", "*** Best metric: ", kFold};
 
 constexpr std::int64_t kMostEpochs = 1'000'000, kMostBatches = 1'000'000'000;
 constexpr double kRounding_s = 0.0005;  ///< of a printed mean
@@ -185,8 +186,10 @@ class PytorchParser final : public LineParser {
   void begin_epoch(const Progress& progress);
   bool see_end_of_epoch(const Line& line, RunBuilder& out);
   bool see_validation(const Line& line, RunBuilder& out);
+  bool see_fold(const Line& line, RunBuilder& out);
 
   bool started_ = false;
+  bool fold_ended_ = false;  ///< a Kaggle script said so of the run
   std::int64_t epoch_ = 0, total_ = 0, last_index_ = -1, last_step_ = 0;
   std::int64_t first_epoch_ = 0;
   std::int64_t offset_ = 0;             ///< 1 where the first batch of an epoch is batch 0
@@ -234,6 +237,7 @@ void PytorchParser::place(const Progress& progress, RunBuilder& out) {
     whole_s_ = 0;
     whole_ = 0;
     first_epoch_ = progress.epoch;
+    fold_ended_ = false;
     begin_epoch(progress);
   } else if (progress.epoch != epoch_) {
     begin_epoch(progress);
@@ -296,7 +300,19 @@ void PytorchParser::add(const Progress& progress, const Line& line, RunBuilder& 
   last_step_ = sample.step;
   draft.add(sample);
   const bool last_epoch = progress.epochs && progress.epoch + 1 >= *progress.epochs;
-  draft.ended_well = last_epoch && in_epoch == progress.total;
+  draft.ended_well = fold_ended_ || (last_epoch && in_epoch == progress.total);
+}
+
+// "========== fold: 0 result ==========": a training of several is over. Its last lines may come
+// behind, from another stream.
+bool PytorchParser::see_fold(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  RunDraft* draft = out.open(WorkKind::training);
+  if (draft == nullptr || !cursor.skip_past(kFold)) return false;
+  if (!cursor.integer() || !cursor.literal(" result ==")) return false;
+  fold_ended_ = draft->ended_well = true;
+  draft->last_line = line.number;
+  return true;
 }
 
 // "Epoch: [0] Total time: 0:13:06 (0.6291 s / it)"
@@ -334,7 +350,7 @@ bool PytorchParser::see_validation(const Line& line, RunBuilder& out) {
 }
 
 bool PytorchParser::parse(const Line& line, RunBuilder& out) {
-  if (see_validation(line, out)) return true;
+  if (see_validation(line, out) || see_fold(line, out)) return true;
   if (line.text.find(" s / it)") != std::string_view::npos) return see_end_of_epoch(line, out);
   const auto progress = read_progress(line);
   if (!progress) return false;

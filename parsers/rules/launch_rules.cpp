@@ -45,7 +45,8 @@ std::optional<std::string_view> node_argument(std::string_view text) {
 }  // namespace
 
 // Switches of half precision. One that is off says fp32 only where no other one is on: arguments
-// stand on lines of their own, and a log may switch one on and leave the other off.
+// stand on lines of their own, and a log may switch one on and leave the other off. DeepSpeed's of
+// bf16 says nothing without that of fp16, which stands in another place of its list.
 void FactRules::see_precision(const Line& line) {
   bool off = has(line, "16-bits training: False") &&
              !(has(line, "Process rank: ") && dated_since_bf16(line));
@@ -66,7 +67,8 @@ void FactRules::see_precision(const Line& line) {
     if (*value == "True" || *value == "true" || *value == "1") {
       state(line, Key::precision, precision);
     } else if (*value == "False" || *value == "false" || *value == "0") {
-      off = off || *name == 'f' || *name == 'b' || std::string_view(name) == "use_amp";
+      const std::string_view key = name;
+      off = off || key.starts_with('f') || key == "bf16" || key == "use_amp";
     } else if (*value != "None") {
       unclear = true;
     }

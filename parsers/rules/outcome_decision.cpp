@@ -67,7 +67,8 @@ const OutcomeRules::Sign& OutcomeRules::cause_of(const Sign& best) const {
 }
 
 // Slurm ends a job without fail, but gives it time (KillWait, --signal): a trainer that bypasses
-// the signal goes on until then.
+// the signal goes on until then. What a launcher says last may stand in front of what its trainers
+// had still to write.
 std::int64_t OutcomeRules::grace_line(const RunDraft& run) {
   constexpr std::size_t kGrace = 100;  // records
   const auto& records = run.records();
@@ -125,7 +126,8 @@ const OutcomeRules::Sign* OutcomeRules::sign_of_end(const RunDraft& run, bool do
   const Sign* best = nullptr;
   for (const Sign& sign : signs_) {
     if (sign.line < from || sign.line >= end) continue;
-    const bool cancelled = sign.detail.find(" CANCELLED AT ") != std::string::npos;
+    const bool cancelled = sign.detail.find(" CANCELLED AT ") != std::string::npos ||
+                           sign.detail.find(" Exit with signal ") != std::string::npos;
     const bool at_the_end = sign.strength >= kNamed && sign.line > (cancelled ? grace : survived);
     if (sign.line < last_record && !at_the_end) continue;
     if (done && sign.strength == kHint) continue;

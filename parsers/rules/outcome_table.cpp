@@ -175,6 +175,7 @@ constexpr OutcomeRule kRules[] = {
     {" received by PID ", "*** SIGTERM", "", Status::killed, kSignal},
     {" received by PID ", "*** SIGINT", "", Status::killed, kSignal},
     {" received by PID ", "*** SIG", "", Status::error, kSignal},
+    {" Exit with signal ", "LAUNCH INFO", "", Status::killed, kNamed},  // Paddle's launcher
     {"signal 15", "", "", Status::killed, kSignal},
     {"ignal: Killed", "", "", Status::killed, kSignal},
     {"signal 9 (Killed)", "", "", Status::killed, kSignal},

@@ -168,6 +168,24 @@ TEST(Deepspeed, CountsAStepOnceThatTheEngineAndChatTell) {
   EXPECT_EQ(other[0].records[0].printed_rate, 1.57);
 }
 
+TEST(Deepspeed, EndsWhereTheBannersTotalIsReached) {
+  const auto log = [](int last) {
+    std::string text =
+        "  Total optimization steps = 30\n"
+        "[2022-03-01 10:00:20,123] [INFO] [config.py:982:print]   bfloat16_enabled ....... False\n";
+    for (int step = 10; step <= last; step += 10) {
+      text += "[2022-03-01 10:00:" + std::to_string(20 + step) +
+              ",123] [INFO] [timer.py:154:stop] 0/" + std::to_string(step) +
+              ", SamplesPerSec=512.5\n";
+    }
+    return read_text(text).at(0);
+  };
+  EXPECT_EQ(log(30).outcome.status, Status::completed);
+  EXPECT_EQ(log(20).outcome.status, Status::truncated);
+  // fp16 may be on: its switch is another line.
+  EXPECT_FALSE(log(30).facts.precision.known());
+}
+
 TEST(Deepspeed, KnowsThatThePipelinesTimerCountsOptimizerSteps) {
   const auto log = [](const std::string& engine) {
     std::string text;

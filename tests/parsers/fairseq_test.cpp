@@ -170,16 +170,18 @@ TEST(Fairseq, TakesABatchOfOneGpuTimesTheGpusWhereTheExamplesOfAnEpochSayIt) {
            mllog + R"(5000, "key": "run_stop", "value": null, "metadata": {"status": "success"}})" +
            "\n";
   };
-  const auto one = read_text(log(8000, "30", 8), {.format = "fairseq"});
+  ReadOptions of_fairseq;
+  of_fairseq.format = "fairseq";
+  const auto one = read_text(log(8000, "30", 8), of_fairseq);
   ASSERT_EQ(one.size(), 1u);
   ASSERT_EQ(one[0].records.size(), 1u);
   EXPECT_DOUBLE_EQ(one[0].records[0].printed_rate, 8 * 30 * 10);
   EXPECT_EQ(one[0].facts.global_batch_size.value, 240);
   EXPECT_THAT(one[0].notices.at(1).text, testing::HasSubstr("taken 8 times"));
 
-  const auto all = read_text(log(8000, "240", 8), {.format = "fairseq"});
+  const auto all = read_text(log(8000, "240", 8), of_fairseq);
   EXPECT_DOUBLE_EQ(all.at(0).records.at(0).printed_rate, 240 * 10);
-  const auto neither = read_text(log(8000, "90", 8), {.format = "fairseq"});
+  const auto neither = read_text(log(8000, "90", 8), of_fairseq);
   EXPECT_DOUBLE_EQ(neither.at(0).records.at(0).printed_rate, 90 * 10);
 }
 

@@ -246,6 +246,19 @@ TEST(Outcome, StepsOfTheGraceTimeDoNotUndoATimeLimit) {
   EXPECT_EQ(runs[0].outcome.line, 2);
 }
 
+// Paddle's launcher writes at once what its trainers' buffers write later.
+TEST(Outcome, StepsBehindTheLastWordOfALauncherDoNotUndoIt) {
+  std::string text = kSteps + "LAUNCH INFO 2024-01-10 15:27:25,004 Exit with signal 15\n";
+  for (int i = 3; i < 9; ++i) {
+    text += "Iteration:  30%| | " + std::to_string(i) + "/10 [00:0" + std::to_string(i) +
+            "<00:01,  1.00it/s]\n";
+  }
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::killed);
+  EXPECT_EQ(runs[0].outcome.line, 2);
+}
+
 TEST(OutcomeRules, TellTheLastOfSeveralLaunchesThatCameToNoStep) {
   const std::string trace =
       "Traceback (most recent call last):\n  File \"tune.py\", line 9, in <module>\n    main()\n";

@@ -150,6 +150,26 @@ TEST(Pytorch, SampleFollowsTheLoopsClock) {
   }
 }
 
+TEST(Pytorch, EndsATrainingOfSeveralWithTheResultOfItsFold) {
+  const auto steps = [](int last) {
+    std::string text;
+    for (int i = 0; i < last; i += 20) {
+      text += "Epoch: [1][" + std::to_string(i) + "/100] Elapsed 0m " + std::to_string(i / 2) +
+              "s (remain 0m 9s) Loss: 0.5(0.6)\n";
+    }
+    return text;
+  };
+  const std::string result = "[2022-01-02 03:04:05] - ========== fold: 0 result ==========\n";
+  const std::string next = "[2022-01-02 03:04:06] - ========== fold: 1 training ==========\n";
+  // The second training was cut. What a buffer held comes behind the result.
+  const auto runs =
+      read_text(steps(80) + result + steps(99).substr(steps(80).size()) + next + steps(60));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_EQ(runs[0].records.back().step, 81);
+  EXPECT_EQ(runs[1].outcome.status, Status::truncated);
+}
+
 TEST(Pytorch, ReadsTheMeterOfLavis) {
   const std::string head = "2023-05-01 10:00:00,123 [INFO] Train: data epoch: [0]";
   std::string text;
