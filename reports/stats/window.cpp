@@ -27,7 +27,6 @@ void use_all(const RunLog& log, Window& window) {
 }
 
 constexpr double kMuch = 1.05;
-constexpr double kWarmUp = 2;  ///< a first iteration that takes longer than so many others
 
 // An iteration of the first record over the median of the others.
 double first_over_median(std::vector<double> times, std::size_t least = 3) {
@@ -39,10 +38,8 @@ double first_over_median(std::vector<double> times, std::size_t least = 3) {
 }
 
 struct SlowFirst {
-  double ratio = 0;   ///< of an iteration of the first record to the median of the others
-  double share = 0;   ///< of the window's time that it takes more than that
-  double higher = 0;  ///< the rate without it over that with it, less one
-  std::size_t records = 1;
+  double ratio = 0;    ///< of an iteration of the first record to the median of the others
+  double share = 0;    ///< of the window's time that it takes more than that
   std::string remedy;  ///< what leaving it out would give, and how
 };
 
@@ -66,8 +63,6 @@ std::optional<SlowFirst> slow_first(const RunLog& log, std::span<const double> t
   const double higher = (all - first) / (all_s - first_s) / (all / all_s) - 1;
   SlowFirst out;
   out.ratio = ratio;
-  out.higher = higher;
-  out.records = slow;
   out.share = first_s * (1 - 1 / ratio) / all_s;
   out.remedy = fmt::format("without it, as by --window {}:{}, the rate is {:.{}f} % higher", slow,
                            times.size(), 100 * higher, higher < 0.1 ? 1 : 0);
@@ -96,30 +91,19 @@ std::string where_it_breaks(const RunLog& log, std::size_t usable) {
                             : "the run failed before step " + step;
 }
 
-// Of few records the first, where it is clearly the warm-up: what it takes beyond the others would
-// be a large part of the rate. An epoch is long enough to hold all of it and to need less to show.
-bool leave_out_first(const RunLog& log, std::span<const double> times, Window& window) {
-  // Beyond these the others are rather by a clock that did not wait for the device.
-  constexpr double kNoWarmUpEpoch = 20, kNoWarmUp = 100;
-  if (log.epochs) {
-    const double ratio = first_over_median({times.begin(), times.end()}, 2);
-    if (!(ratio > kMuch) || !(ratio < kNoWarmUpEpoch)) return false;
-    window.first = 1;
-    window.notices.push_back(
-        {0, fmt::format("only {}: the first, an epoch with the warm-up, is left out: it takes "
-                        "{:.{}f} times as long as the median of the others",
-                        quantity(window.last, "record"), ratio, ratio < 10 ? 2 : 0)});
-  } else {
-    const auto first = slow_first(log, times);
-    if (!first || !(first->ratio > kWarmUp) || !(first->ratio < kNoWarmUp)) return false;
-    window.first = first->records;
-    window.notices.push_back(
-        {0, fmt::format("only {}: of the first, the warm-up, an iteration takes {}: it is left "
-                        "out, with it the rate is {:.0f} % lower",
-                        quantity(window.last, "record"), times_as_long(*first),
-                        100 * (1 - 1 / (1 + first->higher)))});
-  }
-  window.rule = "auto (" + std::to_string(window.first) + ":" + std::to_string(window.last) + ")";
+// Of few epochs the first, where it is the slower one: unlike an iteration it is long enough to
+// hold all of the warm-up, and the others to do without it.
+bool leave_out_first_epoch(std::span<const double> times, Window& window) {
+  constexpr double kNoWarmUp = 20;  // rather another epoch's clock that did not wait for the GPU
+  const double ratio = first_over_median({times.begin(), times.end()}, 2);
+  if (!(ratio > kMuch) || !(ratio < kNoWarmUp)) return false;
+  window.first = 1;
+  window.rule = "auto (1:" + std::to_string(window.last) + ")";
+  window.notices.push_back(
+      {0,
+       fmt::format("only {}: the first, an epoch with the warm-up, is left out: it takes {:.{}f} "
+                   "times as long as the median of the others",
+                   quantity(window.last, "record"), ratio, ratio < 10 ? 2 : 0)});
   return true;
 }
 
@@ -141,7 +125,7 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
   const auto all_times = iteration_times(log);
   const auto times = std::span(all_times).first(std::min(usable, all_times.size()));
   if (usable < kFewRecords) {
-    if (leave_out_first(log, times, window)) return;
+    if (log.epochs && leave_out_first_epoch(times, window)) return;
     std::string text = "only " + quantity(usable, "record") + ": all are used, warm-up included";
     if (const auto first = slow_first(log, times)) {
       text += "; an iteration of the first takes " + times_as_long(*first) + ": " + first->remedy;
@@ -325,6 +309,7 @@ std::vector<double> iteration_times(const RunLog& log) {
   // Most clocks begin with the first record, and it may be the one that holds a compilation: its
   // printed rate tells it, beside the second's.
   if (std::isnan(times.front()) && records.size() > 1) {
+    constexpr double kWarmUp = 2;
     const double slower = records[1].printed_rate / records[0].printed_rate;
     if (std::isfinite(slower) && slower > kWarmUp) times.front() = times[1] * slower;
   }
