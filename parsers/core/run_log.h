@@ -61,7 +61,6 @@ struct RunLog {
   WorkKind kind = WorkKind::training;
   IterationUnit iteration_unit = IterationUnit::unknown;
   RateUnit rate_unit = RateUnit::unknown;  ///< of Record::printed_rate and printed_first
-  bool epochs = false;                     ///< a record is an epoch: the first is the warm-up's
   Facts facts;                             ///< from the log alone
   std::vector<Record> records;             ///< in order of steps of this run
   std::int64_t records_seen = 0;           ///< before neighbours were merged to stay in bounds

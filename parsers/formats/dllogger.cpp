@@ -197,7 +197,6 @@ void put_epoch(std::int64_t epoch, double rate, std::optional<double> loss, cons
   RunDraft& draft = out.run(WorkKind::training, said.number);
   draft.log.iteration_unit = IterationUnit::unknown;
   draft.log.rate_unit = RateUnit::sequences_per_second;
-  draft.log.epochs = true;
   draft.add(sample);
 }
 

@@ -103,9 +103,7 @@ bool NvlogParser::see(std::string_view key, std::string_view value, const Line& 
     named_.reset();
   } else if (key == "train_throughput" && number && epoch_ >= 0) {
     framework_ = "pytorch";
-    RunDraft& draft = run(line, out);
-    draft.log.rate_unit = RateUnit::sequences_per_second;
-    draft.log.epochs = true;
+    run(line, out).log.rate_unit = RateUnit::sequences_per_second;
     Sample sample;
     sample.step = epoch_ + 1;
     sample.iterations = 1;

@@ -29,8 +29,8 @@ void use_all(const RunLog& log, Window& window) {
 constexpr double kMuch = 1.05;
 
 // An iteration of the first record over the median of the others.
-double first_over_median(std::vector<double> times, std::size_t least = 3) {
-  if (times.size() < least) return kUnknown;
+double first_over_median(std::vector<double> times) {
+  if (times.size() < 3) return kUnknown;
   const double first = times.front();
   const auto middle = times.begin() + 1 + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
   std::nth_element(times.begin() + 1, middle, times.end());
@@ -91,22 +91,6 @@ std::string where_it_breaks(const RunLog& log, std::size_t usable) {
                             : "the run failed before step " + step;
 }
 
-// Of few epochs the first, where it is the slower one: unlike an iteration it is long enough to
-// hold all of the warm-up, and the others to do without it.
-bool leave_out_first_epoch(std::span<const double> times, Window& window) {
-  constexpr double kNoWarmUp = 20;  // rather another epoch's clock that did not wait for the GPU
-  const double ratio = first_over_median({times.begin(), times.end()}, 2);
-  if (!(ratio > kMuch) || !(ratio < kNoWarmUp)) return false;
-  window.first = 1;
-  window.rule = "auto (1:" + std::to_string(window.last) + ")";
-  window.notices.push_back(
-      {0,
-       fmt::format("only {}: the first, an epoch with the warm-up, is left out: it takes {:.{}f} "
-                   "times as long as the median of the others",
-                   quantity(window.last, "record"), ratio, ratio < 10 ? 2 : 0)});
-  return true;
-}
-
 // Among the first `usable` records: what follows a NaN loss or a failure is no training.
 void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
   use_all(log, window);
@@ -125,7 +109,6 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
   const auto all_times = iteration_times(log);
   const auto times = std::span(all_times).first(std::min(usable, all_times.size()));
   if (usable < kFewRecords) {
-    if (log.epochs && leave_out_first_epoch(times, window)) return;
     std::string text = "only " + quantity(usable, "record") + ": all are used, warm-up included";
     if (const auto first = slow_first(log, times)) {
       text += "; an iteration of the first takes " + times_as_long(*first) + ": " + first->remedy;
