@@ -80,8 +80,10 @@ DllRun::Count DllRun::count(const DllStep& step) const {
 void DllRun::see_step(const DllStep& step, const Line& line, RunBuilder& out) {
   if (!(step.iteration >= 0 && step.iteration < 1e15)) return;
   const bool next_epoch = begins_epoch(step);
+  // An update that is taken back counts as skipped: where that count goes on the run does.
+  const bool goes_on = step.skipped && *step.skipped > static_cast<double>(skipped_);
   const bool back =
-      iteration_ >= 0 && static_cast<std::int64_t>(step.iteration) + base_ < iteration_;
+      !goes_on && iteration_ >= 0 && static_cast<std::int64_t>(step.iteration) + base_ < iteration_;
   if (closed_ || back) begin_run(out);
   const bool first = iteration_ < 0;
   const Count at = count(step);

@@ -59,6 +59,7 @@ void MllogSamples::see_evaluation(const nlohmann::json& metadata, std::int64_t l
     if (!first_eval_) first_eval_ = samples;
     if (!second_eval_ && *samples > *first_eval_) second_eval_ = samples;
     eval_ = samples;
+    blocks_.evaluated(*samples);
   }
   steps_ = number(metadata, "step_num");
   eval_line_ = line;
@@ -69,6 +70,11 @@ void MllogSamples::Epochs::begin(double number, double many, double time_ms) {
   if (std::isnan(first_)) {
     first_ = number;
     named_by_end_ = many > 1 && number == many;
+  }
+  // "1, 20, 40": only the first block is named by its first epoch, the others by those done.
+  if (spent_ms_.size() == 1 && many > 1 && first_ == 1 && number == many && end_ == number + 1) {
+    first_ = 0;
+    end_ = number;
   }
   follows_ = follows_ || number == end_;
   begun_ = number;
@@ -91,6 +97,10 @@ bool MllogSamples::Epochs::ended_early() const {
   if (many_ > 1 || spent_ms_.size() < 3) return false;
   std::vector<double> others(spent_ms_.begin(), spent_ms_.end() - 1);
   return spent_ms_.back() < kWhole * middle_of(std::move(others));
+}
+
+void MllogSamples::Epochs::evaluated(double number) {
+  if (many_ > 1 && number == begun_ + many_ && number > end_) end_ = number;
 }
 
 double MllogSamples::Epochs::whole() const {

@@ -42,6 +42,8 @@ TEST(Dllogger, CountsSkippedUpdatesAsStepsOfFullLength) {
   EXPECT_EQ(run.totals.training_s, 10.25);
   EXPECT_EQ(run.totals.wall_s, 20.5);
   EXPECT_EQ(run.outcome.status, Status::completed) << "an overflow's loss is no NaN of the run";
+  const auto taken_back = read_text(step(1, 1, 0) + step(2, 2, 0) + step(3, 1, 2) + step(4, 2, 2));
+  EXPECT_EQ(taken_back.size(), 1u) << "the second update, in place of which the third was made";
 }
 
 TEST(Dllogger, ReadsLinesOfOlderRevisionsWithoutASkipCountOrUnits) {

@@ -69,6 +69,24 @@ TEST(MllogSamples, CountsBlocksOfEpochsHoweverTheirEndIsNamed) {
   }
 }
 
+// NVIDIA's UNet3D: the first block is "1", the others are named by the epochs that are done. The
+// last one stops behind the run.
+TEST(MllogSamples, CountsBlocksThatAreNamedByTheEpochsDone) {
+  const auto block = [](int time, const char* key, int number) {
+    return of_epoch(time, key, number, ", \"epoch_count\": 4");
+  };
+  const std::string two = block(1000, "block_start", 1) + block(7000, "block_stop", 4) +
+                          block(7000, "block_start", 4) + block(14000, "block_stop", 8);
+  const std::string third = block(14000, "block_start", 8);
+  const std::string stop = mllog(21000, "run_stop", "null", kSuccess);
+  const auto done = [&](const std::string& said) {
+    return read_text(epochs(two + said + stop)).at(0).totals.sequences;
+  };
+  EXPECT_EQ(done(third + block(20000, "block_stop", 12)), 600000);
+  EXPECT_EQ(done(third + evaluation(20900, 12)), 600000);
+  EXPECT_EQ(done(third + evaluation(20900, 10)), 400000) << "within the third";
+}
+
 TEST(MllogSamples, LeavesOutWhatIsTrackedOfTrainingBehindTheRun) {
   const auto tracked = [](int time, const std::string& rate) {
     return mllog(time, "tracked_stats", "{\"throughput\": " + rate + "}");
