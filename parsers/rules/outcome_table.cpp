@@ -193,6 +193,7 @@ constexpr OutcomeRule kRules[] = {
     {"zsh: segmentation fault", "", "", Status::error, kNamed},
     {"Terminated", "", "", Status::killed, kSignal, Reading::shell},
     {"Killed", "", "", Status::killed, kSignal, Reading::shell},
+    {"Hangup", "", "", Status::killed, kSignal, Reading::shell},
     {"Aborted", "", "", Status::error, kSignal, Reading::shell},
 };
 

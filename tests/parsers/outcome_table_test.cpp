@@ -36,6 +36,8 @@ TEST(OutcomeTable, TellsHowRunsEnd) {
        Status::out_of_memory, "DefaultCPUAllocator"},
       {"[ERROR] PRE_ACT: Device(id:0) memory isn't enough and alloc failed, kernel name: Add\n",
        Status::out_of_memory, "alloc failed"},
+      {"run.sh: line 28: 152 Hangup                  \"${CMD[@]}\" 2>&1\n", Status::killed,
+       "Hangup"},
       {"run.sh: line 28:  8156 Killed                  python3 main.py\n"
        "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=191.batch cgroup.\n",
        Status::out_of_memory, "oom-kill"},
