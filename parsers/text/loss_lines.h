@@ -1,7 +1,7 @@
-// Lines that tell losses and no time:
-//   s:0 tel:11.0095 / s:250 trl:6.1166 lr:0.000215 norm:0.74 / s:19560 tel:3.2722   (llm.c,
-//   main.log) 250 hella 0.2437                                          (build-nanogpt, log.txt:
-//   evaluations)
+// Lines that tell losses and no time.
+//
+//   s:0 tel:11.0095 / s:250 trl:6.1166 lr:0.000215 norm:0.74    (llm.c, main.log)
+//   250 hella 0.2437                             (build-nanogpt, log.txt: evaluations)
 #pragma once
 
 #include <cstdint>
