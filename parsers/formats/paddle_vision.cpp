@@ -42,9 +42,10 @@
 // its first line are more than a batch. A line of PaddleVideo tells of the one batch in front of
 // it, the line that ends an epoch of all: that is the record.
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "parsers/format.h"
@@ -52,7 +53,6 @@
 #include "parsers/runs/run_builder.h"
 #include "parsers/runs/training_clock.h"
 #include "parsers/text/argument_text.h"
-#include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
 #include "parsers/text/paddle_counts.h"
 
@@ -61,31 +61,20 @@ namespace {
 
 using Count = PaddleCount;
 
-constexpr std::string_view kAnchors[] = {
-    "batch_cost: ",  ", batch_cost=",           "init nccl context nranks: ",
-    " train step:",  ", train batch ",          "-INFO: iter: ",
-    "][Avg]",        " distributed : False",    "pipeline with num_shards: ",
-    "GPUs used: ",   "INFO:     batch_size : ", "INFO: TRAIN : ",
-    "INFO: VALID : "};
-
-// "2024/07/31 20:24:32", "2021-05-19 18:05:06", "07/21 14:40:44": the last names no year.
-double clock_of(const Line& line) {
-  constexpr std::size_t kLabel = 48;
-  const auto text = line.text;
-  for (std::size_t at = 0; at < std::min(kLabel, text.size()); ++at) {
-    if (at > 0 && (text[at - 1] != '[' && text[at - 1] != ' ')) continue;
-    std::array<char, 26> stamp{};
-    std::size_t n = 0;
-    if (text.substr(at).size() > 5 && text[at + 2] == '/' && text[at + 5] == ' ') {
-      for (const char c : std::string_view("2000-")) stamp[n++] = c;
-    }
-    for (std::size_t i = at; i < text.size() && n < stamp.size(); ++i, ++n) {
-      stamp[n] = text[i] == '/' ? '-' : text[i];
-    }
-    if (const auto time = date_time({stamp.data(), n})) return *time;
-  }
-  return kUnknown;
-}
+constexpr std::string_view kAnchors[] = {"batch_cost: ",
+                                         ", batch_cost=",
+                                         "init nccl context nranks: ",
+                                         " train step:",
+                                         ", train batch ",
+                                         "-INFO: iter: ",
+                                         "][Avg]",
+                                         " distributed : False",
+                                         "pipeline with num_shards: ",
+                                         "GPUs used: ",
+                                         "INFO:     batch_size : ",
+                                         "INFO: TRAIN : ",
+                                         "INFO: VALID : ",
+                                         "] Local processes completed."};
 
 /// Seconds of a batch.
 std::optional<double> cost_of(const Line& line) {
@@ -101,7 +90,13 @@ class PaddleVisionParser final : public LineParser {
   void finish(RunBuilder& out) override;
 
  private:
+  /// What one run of several in a file has for itself.
+  struct Own {
+    std::optional<std::int64_t> batch, world;
+  };
   bool see_step(const Line& line, RunBuilder& out);
+  void close(RunBuilder& out);
+  [[nodiscard]] Own common_own() const;
   void see_batch(double product, double cost, bool whole_interval, const Line& line);
   void see_setting(const Line& line);
   bool see_epoch_end(const Line& line);
@@ -119,7 +114,9 @@ class PaddleVisionParser final : public LineParser {
   std::int64_t ended_epoch_ = -1;
   std::int64_t at_ = 0;  ///< of the epoch, as the newest line counts
   FirstRank ranks_;
-  std::optional<std::int64_t> batch_, global_, world_;
+  std::optional<std::int64_t> batch_;           ///< of a card, in the open run
+  std::optional<std::int64_t> global_, world_;  ///< as told last
+  std::map<const RunDraft*, Own> own_;
   bool one_batch_ = false;  ///< lines tell the time of the batch in front of them
   bool in_train_ = false, mean_ = false, all_cards_ = false, untold_length_ = false;
   bool ips_ = false;
@@ -181,6 +178,12 @@ void PaddleVisionParser::see_batch(double product, double cost, bool whole_inter
   if (!batch_ || near > static_cast<double>(*batch_)) batch_ = static_cast<std::int64_t>(near);
 }
 
+void PaddleVisionParser::close(RunBuilder& out) {
+  out.close(WorkKind::training);
+  run_ = nullptr;
+  batch_.reset();
+}
+
 bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   const auto count = paddle_count(line);
   const auto cost = cost_of(line);
@@ -190,10 +193,9 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   at_ = count->step;
   const auto ips = number_after(line, {" ips:", " ips ", " avg_ips:"});
   ips_ = ips_ || ips.has_value();
-  if (!counts_on(*count) && run_ != nullptr) {
-    out.close(WorkKind::training);
-    run_ = nullptr;
-  }
+  // Other cards than at the run's first line: the launch behind it, wherever it goes on counting.
+  if (run_ != nullptr && world_ && own_[run_].world && *world_ != *own_[run_].world) close(out);
+  if (!counts_on(*count) && run_ != nullptr) close(out);
   Sample sample;
   sample.step = base_ + count->step;
   see_rate(*count, *cost, ips, line, sample);
@@ -202,6 +204,9 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   sample.line = line.number;
   sample.rank = line.rank;
   run_ = &out.run(WorkKind::training, line.number);
+  Own& own = own_[run_];
+  if (!own.world) own.world = world_;
+  own.batch = batch_;
   run_->log.iteration_unit = IterationUnit::micro_step;
   run_->log.rate_unit =
       count->all_cards ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
@@ -240,7 +245,7 @@ void PaddleVisionParser::see_rate(const Count& count, double cost, std::optional
 void PaddleVisionParser::see_clock(const Count& count, double cost, const Line& line,
                                    Sample& sample) {
   constexpr double kYear = 366.0 * 86400;
-  double stamp_s = clock_of(line) + wrap_s_;
+  double stamp_s = paddle_stamp(line) + wrap_s_;
   if (time_s_ - stamp_s > kYear / 2) {
     wrap_s_ += kYear;
     stamp_s += kYear;
@@ -273,7 +278,7 @@ bool PaddleVisionParser::see_epoch_end(const Line& line) {
   Sample end;
   end.step = base_ + static_cast<std::int64_t>(near);
   end.iterations = static_cast<std::int64_t>(near) - seen;
-  end.time_s = clock_of(line) + wrap_s_ - clock_.off_s();
+  end.time_s = paddle_stamp(line) + wrap_s_ - clock_.off_s();
   end.line = line.number;
   end.rank = line.rank;
   if (end.iterations > 0) run_->add(end);
@@ -313,9 +318,10 @@ bool PaddleVisionParser::parse(const Line& line, RunBuilder& out) {
   if (see_step(line, out) || see_epoch_end(line)) return true;
   if (has(line, "[Eval][Epoch ") || has(line, "] val step:")) clock_.see_evaluation();
   Cursor last(line);
-  if (run_ != nullptr && last.skip_past("[Train][Epoch ")) {
+  const bool launched = has(line, "] Local processes completed.");
+  if (run_ != nullptr && (launched || last.skip_past("[Train][Epoch "))) {
     const auto epoch = last.integer();
-    if (!epoch || !last.literal("/") || last.integer() != epoch) return false;
+    if (!launched && (!epoch || !last.literal("/") || last.integer() != epoch)) return false;
     run_->ended_well = true;
     run_->last_line = line.number;
     return true;
@@ -324,11 +330,29 @@ bool PaddleVisionParser::parse(const Line& line, RunBuilder& out) {
   return false;
 }
 
+// For the runs that tell nothing of their own: what all others agree on.
+PaddleVisionParser::Own PaddleVisionParser::common_own() const {
+  std::set<std::int64_t> batches, worlds;
+  for (const auto& [run, own] : own_) {
+    if (own.batch) batches.insert(*own.batch);
+    if (own.world) worlds.insert(*own.world);
+  }
+  Own common;
+  if (batches.size() == 1) common.batch = *batches.begin();
+  if (worlds.empty() || (worlds.size() == 1 && worlds.contains(world_.value_or(0)))) {
+    common.world = world_;
+  }
+  return common;
+}
+
 void PaddleVisionParser::finish(RunBuilder& out) {
   out.facts.framework.set("paddle", FactSource::log);
-  if (!world_ && global_ && batch_ && *global_ % *batch_ == 0) world_ = *global_ / *batch_;
+  const Own common = common_own();
   for (const auto& draft : out.drafts()) {
     Facts& facts = draft->log.facts;
+    const auto batch = own_[draft.get()].batch ? own_[draft.get()].batch : common.batch;
+    auto world = own_[draft.get()].world ? own_[draft.get()].world : common.world;
+    if (!world && global_ && batch && *global_ % *batch == 0) world = *global_ / *batch;
     const auto tell = [&](const char* what) { draft->log.notices.push_back({0, what}); };
     if (clock_.off_s() > 0) {
       tell(
@@ -336,19 +360,19 @@ void PaddleVisionParser::finish(RunBuilder& out) {
           "with the time of its batches");
     }
     if (all_cards_) {
-      if (batch_) facts.global_batch_size.set(*batch_, FactSource::log);
-      if (batch_) facts.gradient_accumulation_steps.set(1, FactSource::log);
+      if (batch) facts.global_batch_size.set(*batch, FactSource::log);
+      if (batch) facts.gradient_accumulation_steps.set(1, FactSource::log);
       tell("ips is taken to be that of all cards, as PLSC prints it");
       continue;
     }
-    if (batch_) facts.micro_batch_size.set(*batch_, FactSource::log);
+    if (batch) facts.micro_batch_size.set(*batch, FactSource::log);
     if (one_batch_) {
       tell(
           "batch_cost and ips are those of the one batch in front of the line, not of all since "
           "the line before; where the end of an epoch tells its time, that is taken");
     }
-    if (world_ && *world_ >= 1 && *world_ < 1'000'000) {
-      facts.world_size.set(*world_, FactSource::log);
+    if (world && *world >= 1 && *world < 1'000'000) {
+      facts.world_size.set(*world, FactSource::log);
     } else if (ips_) {
       tell(
           "ips is of one card: where the log does not tell how many there are, --nodes and "

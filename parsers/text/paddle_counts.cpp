@@ -1,8 +1,11 @@
 #include "parsers/text/paddle_counts.h"
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "parsers/text/argument_text.h"
+#include "parsers/text/clock.h"
 #include "parsers/text/cursor.h"
 
 namespace bertbench {
@@ -149,6 +152,24 @@ std::optional<Count> paddle_count(const Line& line) {
   if (!count) count = batch_id_count(line);
   if (!count) count = iter_count(line);
   return count;
+}
+
+double paddle_stamp(const Line& line) {
+  constexpr std::size_t kLabel = 48;
+  const auto text = line.text;
+  for (std::size_t at = 0; at < std::min(kLabel, text.size()); ++at) {
+    if (at > 0 && (text[at - 1] != '[' && text[at - 1] != ' ')) continue;
+    std::array<char, 26> stamp{};
+    std::size_t n = 0;
+    if (text.substr(at).size() > 5 && text[at + 2] == '/' && text[at + 5] == ' ') {
+      for (const char c : std::string_view("2000-")) stamp[n++] = c;
+    }
+    for (std::size_t i = at; i < text.size() && n < stamp.size(); ++i, ++n) {
+      stamp[n] = text[i] == '/' ? '-' : text[i];
+    }
+    if (const auto time = date_time({stamp.data(), n})) return *time;
+  }
+  return kUnknown;
 }
 
 }  // namespace bertbench

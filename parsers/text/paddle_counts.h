@@ -1,4 +1,4 @@
-// The counters of PaddlePaddle's vision suites.
+// The counters and stamps of PaddlePaddle's vision suites.
 #pragma once
 
 #include <cstdint>
@@ -26,5 +26,9 @@ struct PaddleCount {
 /// Of a training line of PaddleClas, PaddleOCR, PaddleDetection, PaddleSeg, PLSC, the models of
 /// 2020 or the template of reproductions; lines of evaluations have none.
 [[nodiscard]] std::optional<PaddleCount> paddle_count(const Line& line);
+
+/// "2024/07/31 20:24:32", "2021-05-19 18:05:06", "07/21 14:40:44": the last names no year. NaN:
+/// none in front of the line.
+[[nodiscard]] double paddle_stamp(const Line& line);
 
 }  // namespace bertbench

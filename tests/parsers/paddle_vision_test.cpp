@@ -365,5 +365,18 @@ TEST(PaddleVision, CountsTheStepsOfOneRank) {
   EXPECT_NEAR(runs[0].records[2].seconds, 60, 0.01);
 }
 
+TEST(PaddleVision, BelievesTheLauncher) {
+  const std::string steps =
+      "GPUs used: 2\n"
+      "2021-03-24 12:40:10 [INFO]\t[TRAIN] epoch: 1, iter: 10/900, loss: 2.5, lr: 0.009, "
+      "batch_cost: 1.0000, reader_cost: 0.01, ips: 2.0000 samples/sec | ETA 00:20:00\n";
+  EXPECT_EQ(read_text(steps).at(0).outcome.status, Status::truncated);
+  EXPECT_EQ(read_text(steps + "INFO 2021-03-24 12:41:00,603 launch.py:402] Local processes "
+                              "completed.\n")
+                .at(0)
+                .outcome.status,
+            Status::completed);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -137,5 +137,36 @@ TEST(SeveralRuns, AnOfficialRunIsNotOfALaunchThatFailedBefore) {
   EXPECT_EQ(read_text(failure + stop).at(0).outcome.status, Status::error) << "of which start?";
 }
 
+// A file that launches append to: each has cards and a batch of its own, whoever tells them.
+TEST(SeveralRuns, HaveCardsAndBatchOfTheirOwnLaunch) {
+  const auto line = [](int step, const std::string& cost, const std::string& ips, int second) {
+    return "2021-03-24 12:40:" + std::to_string(second) +
+           " [INFO]\t[TRAIN] epoch: 1, iter: " + std::to_string(step) +
+           "/900, loss: 2.5, lr: 0.009, batch_cost: " + cost + ", reader_cost: 0.01, ips: " + ips +
+           " samples/sec | ETA 00:20:00\n";
+  };
+  const std::string two =
+      "GPUs used: 2\n" + line(10, "1.0000", "2.0000", 10) + line(20, "1.0000", "2.0000", 20);
+  const std::string four =
+      "GPUs used: 4\n" + line(10, "2.0000", "4.0000", 30) + line(20, "2.0000", "4.0000", 50);
+  const auto runs = read_text(two + four);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].facts.world(), 2);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 2);
+  EXPECT_EQ(runs[1].facts.world(), 4);
+  EXPECT_EQ(runs[1].facts.micro_batch_size.value, 8);
+
+  const auto on = read_text(two + "GPUs used: 4\n" + line(30, "2.0000", "4.0000", 30) +
+                            line(40, "2.0000", "4.0000", 50));
+  ASSERT_EQ(on.size(), 2u) << "went on with other cards";
+  EXPECT_EQ(on[0].facts.world(), 2);
+  EXPECT_EQ(on[1].facts.world(), 4);
+
+  const auto headless =
+      read_text(line(10, "1.0000", "2.0000", 5) + line(20, "1.0000", "2.0000", 15) + two + four);
+  ASSERT_EQ(headless.size(), 3u);
+  EXPECT_FALSE(headless[0].facts.world().has_value()) << "2 or 4";
+}
+
 }  // namespace
 }  // namespace bertbench
