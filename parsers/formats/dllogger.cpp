@@ -32,7 +32,7 @@ constexpr std::string_view kAnchors[] = {"DLL 20", "  IMS_PER_BATCH: "};
 
 constexpr std::string_view kLosses[] = {
     "step_loss :",  "average_loss :", "final_loss :", "train.loss :",
-    "train_loss :", " loss :",        "| loss"};
+    "train_loss :", " loss :",        "| loss",       "| d loss"};
 
 bool has(std::string_view text, std::string_view what) {
   return text.find(what) != std::string_view::npos;
@@ -349,6 +349,8 @@ bool DlloggerParser::see_closing(const Line& said, RunBuilder& out) {
   }
   closing.wall_s = number_after(said, "e2e_train_time :");
   closing.training_s = number_after(said, "raw_train_time :");
+  const bool ssd = said.text.starts_with("() total time : ");  // of its epochs, not the evaluations
+  if (ssd) closing.training_s = number_after(said, "() total time :");
   if (!closing.rate && said.text.starts_with("Summary:")) {
     closing.rate = image_rate(said);
     const auto compute = number_after(said, "train.compute_ips :");
@@ -358,7 +360,7 @@ bool DlloggerParser::see_closing(const Line& said, RunBuilder& out) {
                  "train.compute_ips does not; both count images"};
     }
   }
-  if (!closing.rate && !closing.wall_s) return false;
+  if (!closing.rate && !closing.wall_s && !(ssd && closing.training_s)) return false;
   if (closing.rate) part_runs(WorkKind::training, *closing.rate, out);
   run_.see_closing(closing, said, out);
   return true;

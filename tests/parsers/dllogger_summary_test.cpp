@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
@@ -148,6 +150,30 @@ TEST(Dllogger, AnEpochOfNcfThatTellsOnlyItsTimeIsAnIteration) {
   EXPECT_NEAR(runs[0].records.at(0).seconds, 9.889576196670532, 1e-12);
   EXPECT_EQ(runs[0].records[0].iterations, 1);
   EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("an iteration is an epoch"));
+}
+
+TEST(Dllogger, ReadsTheColumnsOfHifiGanByTheDiscriminatorsLoss) {
+  const auto runs = read_text(
+      "DLL 2026-03-01 10:00:05.828323 - epoch    1 | iter   1/24 | d loss  7.966 | g loss 95.839 | "
+      "mel loss 87.291 |  3092.31 frames/s | took 13.25 s | g lr 3.00e-04 | d lr 3.00e-04\n"
+      "DLL 2026-03-01 10:00:07.078323 - epoch    1 | iter   2/24 | d loss  7.957 | g loss 96.151 | "
+      "mel loss 87.627 | 35109.29 frames/s | took 1.25 s | g lr 3.00e-04 | d lr 3.00e-04\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[1].loss, 7.957);
+  EXPECT_NEAR(runs[0].records[1].seconds, 1.25, 1e-6);
+  EXPECT_TRUE(std::isnan(runs[0].records[1].printed_rate)) << "frames are no samples";
+}
+
+TEST(Dllogger, SsdsTotalTimeClosesTheRun) {
+  const auto runs = read_text(
+      "DLL 2026-03-01 08:50:05.114827 - PARAMETER epochs : 65  batch size : 32  AMP : False\n"
+      "DLL 2026-03-01 21:16:48.691423 - (64,) mAP : 0.24894283339490403 \n"
+      "DLL 2026-03-01 21:16:48.691518 - () total time : 44247.04624032974 \n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_EQ(runs[0].totals.training_s, 44247.04624032974);
+  EXPECT_FALSE(runs[0].summary);
 }
 
 }  // namespace
