@@ -9,7 +9,6 @@
 //   [Epoch 1 Batch 10/119] loss=0.6015, lr=0.0000032, metrics:...                            (GLUE)
 //   [Epoch 0 Batch 800/34064] loss=10.3, ppl=31793.0, throughput=54.01K wps, wc=6521.39K      (NMT)
 //   Time cost=180.52 s, Thoughput=60.01 samples/s          (prediction, behind or between training)
-//   [Epoch 0] valid loss=0.478, valid acc=0.8154, best valid acc=0.8154              (inference)
 //   Epoch 0 iteration 0020/1263: training loss 0.151                                    (gluon-cv)
 // tks/s and wps count tokens without padding: they stay tokens/s. The time of a pre-training line
 // is that of its interval and holds loading and checkpoints, which the throughput leaves out.
@@ -56,9 +55,8 @@ class GluonnlpParser final : public LineParser {
 
   GluonArguments args_;  ///< of the newest launch
   GluonClock clock_;
-  std::int64_t last_step_ = -1;
   std::int64_t base_ = 0, epoch_ = -1, total_ = 0;  ///< batches of the epochs before
-  std::int64_t in_epoch_ = 0, iteration_ = 0;
+  std::int64_t last_step_ = -1, in_epoch_ = 0, iteration_ = 0;
   GluonIntervals intervals_;   ///< of SQuAD's lines
   bool begins_epoch_ = false;  ///< the iterations of the record are known
   bool tokens_ = false, timeless_ = false;
@@ -68,6 +66,11 @@ class GluonnlpParser final : public LineParser {
   bool predicting_ = false;    ///< "start prediction" stands behind the newest training line
   bool closes_epoch_ = false;  ///< the script that trains closes an epoch in prediction's words
 };
+
+void end_well(RunDraft& run, const Line& line) {
+  run.ended_well = true;
+  run.last_line = line.number;
+}
 
 // Batches of the whole run. Epochs count from 0 or from 1, and their length may differ by a batch.
 std::int64_t GluonnlpParser::counter(std::int64_t epoch, std::int64_t batch, std::int64_t total,
@@ -254,8 +257,7 @@ bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
   if (!rate) return false;
   if (closes_epoch_ && !predicting_ && out.open(WorkKind::training) != nullptr) {
     RunDraft& training = *out.open(WorkKind::training);
-    training.ended_well = true;
-    training.last_line = line.number;
+    end_well(training, line);
     // Since training began, over all epochs; behind "Epoch: 0, " it counts batches as samples.
     if (!args_.one_worker && find_text(line.text, "Epoch: ") == std::string_view::npos) {
       training.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
@@ -265,11 +267,9 @@ bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
   RunDraft& draft = out.run(WorkKind::inference, line.number);
   draft.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
   draft.log.totals.training_s = number_after(line, "Time cost=");
-  draft.ended_well = true;
-  draft.last_line = line.number;
+  end_well(draft, line);
   if (RunDraft* training = out.open(WorkKind::training)) {  // it came as far as this
-    training->ended_well = true;
-    training->last_line = line.number;
+    end_well(*training, line);
     clock_.evaluated(draft.log.totals.training_s.value_or(0), line.rank, gluon_stamp(line.text));
   }
   return true;
@@ -320,8 +320,8 @@ bool GluonnlpParser::see_segmentation(const Line& line, RunBuilder& out) {
   RunDraft& draft = put(sample, IterationUnit::optimizer_step, RateUnit::unknown, out);
   draft.own_facts = true;
   const std::int64_t stride = at->iteration - std::exchange(iteration_, at->iteration);
-  draft.ended_well = args_.epochs && at->epoch + 1 >= *args_.epochs && stride > 0 &&
-                     at->iteration + stride >= at->total;  // the last line of the last epoch
+  draft.ended_well = args_.last_epoch(at->epoch) && stride > 0 &&
+                     at->iteration + stride >= at->total;  // its last line
   return true;
 }
 
@@ -334,7 +334,7 @@ bool GluonnlpParser::see_end(const Line& line, RunBuilder& out) const {
             : !timeless_ || find_text(line.text, kAllTrained) == std::string_view::npos) {
     return false;
   }
-  run->ended_well = !epoch || (args_.epochs && epoch_ + 1 >= *args_.epochs);
+  run->ended_well = !epoch || args_.last_epoch(epoch_);
   run->last_line = line.number;
   return true;
 }
@@ -357,6 +357,9 @@ bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
   if (see_arguments(line, out)) return false;
   if (find_text(line.text, "tart predict") != std::string_view::npos) {
     predicting_ = true;
+    // The first script for SQuAD says no more of training, and tells no time of the prediction.
+    RunDraft* run = out.open(WorkKind::training);
+    if (run != nullptr && closes_epoch_ && args_.last_epoch(epoch_)) end_well(*run, line);
     return false;
   }
   clock_.saved(line);

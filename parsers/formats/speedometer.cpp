@@ -40,10 +40,12 @@ namespace {
 
 /// Behind the last validation of gluon-cv's R-CNN: "Total Training with validation: 1543.1 secs".
 constexpr std::string_view kTrained = "Total Training with validation: ";
+/// Sockeye: "Training finished. Best checkpoint: 12. Best validation perplexity: 9.8".
+constexpr std::string_view kBest = ". Best checkpoint: ";
 
 constexpr std::string_view kAnchors[] = {
     " samples/sec",      "kv_store=", "kvstore=",       "Time cost=",    "-Speed ", "num_epochs=",
-    "] Training cost: ", "] train=",  kGluonTotalBatch, "save_prefix='", kTrained};
+    "] Training cost: ", "] train=",  kGluonTotalBatch, "save_prefix='", kTrained,  kBest};
 
 class SpeedometerParser final : public LineParser {
  public:
@@ -298,7 +300,7 @@ bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
     }
     return false;
   };
-  if (has(line, kTrained)) return end();
+  if (has(line, kTrained) || has(line, kBest)) return end();
   if (see_global_step(line, out) || see_epoch(line, out)) return true;
   const auto place = speedometer_place(line, epoch_, batch_);
   if (!place) {

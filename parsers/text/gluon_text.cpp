@@ -189,6 +189,7 @@ GluonArguments gluon_arguments(const Line& line) {
       out.batch.reset();
     }
   }
+  if (!out.one_worker && has(" gpu=True,")) out.world = 1;  // the first script: not which one
   // "batch_size" counts tokens then.
   if (has("by_token=True") || has("use_avg_len=True")) {
     out.divided = true;

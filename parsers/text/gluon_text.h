@@ -104,6 +104,8 @@ struct GluonArguments {
   bool divided = false;             ///< "batch_size" is not the sequences of one GPU
   /// Whether tokens/s would become a wrong number of sequences/s.
   [[nodiscard]] bool no_tokens() const { return one_worker || length; }
+  /// Of epochs that count from 0; false where their number is not told.
+  [[nodiscard]] bool last_epoch(std::int64_t epoch) const { return epochs && epoch + 1 >= *epochs; }
 };
 [[nodiscard]] GluonArguments gluon_arguments(const Line& line);
 

@@ -41,6 +41,25 @@ TEST(Gluonnlp, TakesEvaluationsOffTheTimesOfEpochs) {
   EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("epochs hold saving"));
 }
 
+// The first script for SQuAD tells no time of its prediction; "gpu=True" is one GPU.
+TEST(Gluonnlp, TrainedWhereThePredictionBegins) {
+  const auto log = [](const std::string& epoch) {
+    const std::string head = "INFO:gluonnlp:07:05:1";
+    return head +
+           "0 Namespace(accumulate=None, batch_size=8, epochs=2, gpu=True, log_interval=50)\n" +
+           head + "4 Epoch: " + epoch + ", Batch: 49/120, Loss=2.5, lr=0.00001 Time cost=4.0\n" +
+           head + "8 Epoch: " + epoch + ", Batch: 99/120, Loss=2.0, lr=0.00001 Time cost=4.0\n" +
+           head + "9 Start predict\n";
+  };
+  auto runs = read_text(log("1"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_EQ(runs[0].facts.world_size.value, 1);
+  runs = read_text(log("0"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated) << "an epoch is left";
+}
+
 TEST(Gluonnlp, ABatchThatCountsTokensIsNoneOfSequences) {
   const std::string line = "]\tmlm_loss=7.5\tthroughput=99.0K tks/s\tlr=0.0000025 time=16.0\n";
   const auto runs =

@@ -323,6 +323,21 @@ TEST(Speedometer, TakesNoBatchThatWouldOverflow) {
   EXPECT_FALSE(runs[0].facts.global_batch_size.known());
 }
 
+// Sockeye prints Speedometer's lines and an end of its own.
+TEST(Speedometer, EndsWithSockeye) {
+  const std::string lines =
+      "[INFO:root] Epoch[0] Batch [50]\tSpeed: 310.25 samples/sec\tperplexity=812.40\n"
+      "[INFO:root] Epoch[0] Batch [100]\tSpeed: 312.75 samples/sec\tperplexity=540.10\n";
+  auto runs = read_text(lines);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+  runs = read_text(lines +
+                   "[INFO:sockeye.training] Training finished. Best checkpoint: 0. Best validation "
+                   "perplexity: inf\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+}
+
 TEST(Speedometer, TakesNoRangeFromBelowZero) {
   EXPECT_TRUE(read_text("Total batch size is set to 40 on 4 GPUs\n"
                         "Epoch[0] Batch [-9223372036854775807-40]\tSpeed: 40.0 samples/sec\n")
