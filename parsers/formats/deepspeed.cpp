@@ -40,7 +40,9 @@ constexpr std::string_view kAnchors[] = {"SamplesPerSec=",
                                          " | Actor Loss: ",
                                          "bing_bert_progress: step=",
                                          "elapsed time per iteration (",
+                                         "elapsed_time_per_iteration_ms=",
                                          " iter time (s): ",
+                                         "[after training is done]",
                                          "Total optimization steps"};
 
 struct TimerLine {
@@ -316,7 +318,8 @@ bool DeepspeedParser::parse(const Line& line, RunBuilder& out) {
     const auto timer = timer_line(line);
     return timer && see_timer(*timer, line, out) && !beside_megatron_;
   }
-  if (find_text(line.text, "elapsed time per iteration (") != std::string_view::npos) {
+  if (find_text(line.text, "elapsed time per iteration (") != std::string_view::npos ||
+      find_text(line.text, "elapsed_time_per_iteration_ms=") != std::string_view::npos) {
     beside_megatron_ = true;
     return false;
   }
@@ -329,6 +332,11 @@ bool DeepspeedParser::parse(const Line& line, RunBuilder& out) {
     return see_progress(line);
   }
   if (see_actor_loss(line)) return true;
+  // Megatron's word: the lines of a node without the last stage are the engine's alone.
+  if (find_text(line.text, "[after training is done]") != std::string_view::npos) {
+    if (!pipes_.empty()) pipes_.back()->ended_well = true;
+    return false;
+  }
   if (find_text(line.text, "OVERFLOW! Rank 0") != std::string_view::npos) {
     // A line that is left to other formats comes again without the stamps in front of it.
     if (std::exchange(skipped_line_, line.number) != line.number) ++skipped_;
@@ -357,7 +365,7 @@ void DeepspeedParser::finish(RunBuilder& out) {
       std::ranges::count_if(out.drafts(), [](const auto& draft) { return !draft->discard; });
   const auto skipped = std::max({skipped_, counted_, static_cast<std::int64_t>(overflows_.size())});
   for (const auto& draft : out.drafts()) {
-    draft->ended_well = ended_;
+    draft->ended_well |= ended_;
     if (draft.get() == end_to_end_) continue;
     // Some scripts count micro-steps, some updates: either number is reached at the end only.
     draft->ended_well |= total_ && draft->last() != nullptr && draft->last()->step >= *total_;

@@ -10,6 +10,9 @@
 //    iteration    12695/  115311 | ... | elapsed time per iteration (s): 105.22 | ...  (BigScience)
 //    samples/sec: 12.3 | iteration      100/  320000 | elapsed time per iteration (ms): 1300.2 |
 //    ... | lm_loss: 1.05E+01 | ...                                               (GPT-NeoX)
+//    [<date>][INFO][training:1251] -  iteration=       2/  317892 | consumed_samples=         512 |
+//    ... | elapsed_time_per_iteration_ms=16030.6 | ... | global_batch_size=  256 | lm loss=11.2 |
+//    ... | samples_per_second=15.969 | ...                                (Argonne's fork)
 //   steps: 1 loss: 12.6706 iter time (s): 20.110 samples/sec: 0.796     (pipeline engine:
 //       the same step)
 //
@@ -30,10 +33,18 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {
-    "batches to constant ", "elapsed time per iteration (", "samples/sec: ",
-    "using world size:",    "[after training is done]",     "[exiting program a",
-    "seq_length ....",      "micro_batch_size ....",        "train_batch_size ...."};
+constexpr std::string_view kElapsedMs = "elapsed_time_per_iteration_ms=";
+
+constexpr std::string_view kAnchors[] = {"batches to constant ",
+                                         "elapsed time per iteration (",
+                                         kElapsedMs,
+                                         "samples/sec: ",
+                                         "using world size:",
+                                         "[after training is done]",
+                                         "[exiting program a",
+                                         "seq_length ....",
+                                         "micro_batch_size ....",
+                                         "train_batch_size ...."};
 
 std::optional<std::int64_t> count_after(const Line& line, std::string_view key) {
   Cursor cursor(line);
@@ -52,8 +63,10 @@ struct IterationLine {
 };
 
 std::optional<IterationLine> read_iteration(const Line& line) {
+  const bool equals = line.text.find(kElapsedMs) != std::string_view::npos;
+  const std::string_view name = equals ? "iteration=" : "iteration ";
   Cursor cursor(line);
-  if (!cursor.skip_past("iteration ")) return std::nullopt;
+  if (!cursor.skip_past(name)) return std::nullopt;
   cursor.blanks();
   const auto step = cursor.integer();
   cursor.blanks();
@@ -61,7 +74,9 @@ std::optional<IterationLine> read_iteration(const Line& line) {
   cursor.blanks();
   const auto planned = cursor.integer();
   auto seconds = number_after(line, "elapsed time per iteration (s):");
-  if (const auto ms = number_after(line, "elapsed time per iteration (ms):")) seconds = *ms / 1000;
+  if (const auto ms = number_after(line, {"elapsed time per iteration (ms):", kElapsedMs})) {
+    seconds = *ms / 1000;
+  }
   if (!planned || !seconds || !(*seconds > 0)) return std::nullopt;
   IterationLine out;
   out.seconds = *seconds;
@@ -69,16 +84,21 @@ std::optional<IterationLine> read_iteration(const Line& line) {
   out.sample.step = *step;
   out.sample.line = line.number;
   out.sample.rank = line.rank;
-  const auto bracket = line.text.rfind('[', line.text.find("iteration "));
+  // The fork's logger names a line of its source behind the date.
+  const auto bracket =
+      equals ? line.text.find('[') : line.text.rfind('[', line.text.find("iteration "));
   if (bracket != std::string_view::npos) {
     out.sample.time_s = date_time(line.text.substr(bracket + 1)).value_or(kUnknown);
   }
-  out.sample.rate = number_after(line, {"samples per second:", "samples/sec:"}).value_or(kUnknown);
+  out.sample.rate =
+      number_after(line, {"samples per second:", "samples/sec:", "samples_per_second="})
+          .value_or(kUnknown);
   // 2019's has no colon, and prints NaN.
-  out.sample.loss =
-      number_after(line, {"lm loss:", "lm_loss:", "lm-loss:", "lm-loss-training:", "| lm loss "});
-  out.skipped = count_after(line, "number of skipped iterations:");
-  out.batch = count_after(line, "global batch size:");
+  out.sample.loss = number_after(
+      line, {"lm loss:", "lm_loss:", "lm-loss:", "lm-loss-training:", "lm loss=", "| lm loss "});
+  out.skipped =
+      count_after(line, equals ? "number_of_skipped_iterations=" : "number of skipped iterations:");
+  out.batch = count_after(line, equals ? "global_batch_size=" : "global batch size:");
   if (!out.batch) out.batch = count_after(line, "gloabl batch size:");  // ModelLink, Ascend
   return out;
 }
@@ -256,7 +276,8 @@ void MegatronParser::see_setting(const Line& line) {
 }
 
 bool MegatronParser::parse(const Line& line, RunBuilder& out) {
-  if (line.text.find("elapsed time per iteration (") != std::string_view::npos) {
+  if (line.text.find("elapsed time per iteration (") != std::string_view::npos ||
+      line.text.find(kElapsedMs) != std::string_view::npos) {
     return see_iteration(line, out);
   }
   if (line.text.find("samples/sec: ") != std::string_view::npos) {

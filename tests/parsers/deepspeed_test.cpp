@@ -239,6 +239,11 @@ TEST(Deepspeed, ReadsTheLinesOfThePipelineEngine) {
   EXPECT_EQ(runs[0].records[2].loss, 2.5);
   EXPECT_EQ(runs[0].facts.global_batch_size.value, 64);
   EXPECT_EQ(runs[0].iteration_unit, IterationUnit::optimizer_step);
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+  const std::string done = "[after training is done] datetime: 2026-03-20 20:58:20 \n";
+  runs = read_text(lines + done);
+  ASSERT_EQ(runs.size(), 1u) << "of a node without Megatron's last stage";
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
   EXPECT_EQ(read_text(lines + step("10", "0.5", "128.0")).size(), 2u) << "launched again";
   runs = read_text(lines +
                    "[2023-04-18 01:46:59,171] [INFO] [timer.py:199:stop] "

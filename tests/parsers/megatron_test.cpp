@@ -243,6 +243,32 @@ TEST(Megatron, SpeaksForALogThatDeepSpeedTimesAsWell) {
   EXPECT_EQ(runs[0].records.size(), 3u);
 }
 
+// Argonne's fork. The timer beside it is of one micro-step, and would tell five times the rate.
+TEST(Megatron, ReadsKeysWithEqualsSigns) {
+  std::string log;
+  for (int i = 1; i <= 3; ++i) {
+    const std::string step = std::to_string(i), stamp = "[2024-05-02 10:00:1" + step;
+    log += stamp + ",250] [INFO] [timer.py:260:stop] epoch=0/micro_step=" + step +
+           "/global_step=" + step +
+           ", RunningAvgSamplesPerSec=160.5, CurrSamplesPerSec=160.5, MemAllocated=4.5GB\n" +
+           stamp + "][INFO][training:1251] -  iteration=       " + step +
+           "/  120000 | consumed_samples=         128 | elapsed_time_per_iteration_ms=4000.0 | "
+           "learning_rate=0.000000 | global_batch_size=  128 | lm loss=11.125 | loss_scale=65536.0 "
+           "| number_of_skipped_iterations=  1 | number_of_nan_iterations=  0 | "
+           "samples_per_second=32.000 | TFLOPs=120.5 |\n";
+  }
+  const auto runs = read_text(log);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "megatron");
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 128);
+  EXPECT_EQ(runs[0].totals.skipped_steps, 3);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_NEAR(runs[0].records[2].seconds, 4, 1e-9);
+  EXPECT_EQ(runs[0].records[2].printed_rate, 32);
+  EXPECT_EQ(runs[0].records[2].loss, 11.125);
+  EXPECT_NEAR(runs[0].records[2].time_s - runs[0].records[1].time_s, 1, 1e-9);
+}
+
 // ModelLink writes the key so.
 TEST(Megatron, ReadsTheMisspeltGlobalBatch) {
   const auto runs = read_text(
