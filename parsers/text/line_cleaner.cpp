@@ -215,8 +215,9 @@ void clean_line(std::string_view text, std::string& buffer, std::vector<Piece>& 
 }
 
 std::string_view behind_host_label(std::string_view text) {
+  constexpr std::size_t kLongest = 253;  // of a host's name, and of a pod's
   std::size_t i = 0;
-  while (i < text.size() && i < 64 &&
+  while (i < text.size() && i < kLongest &&
          (is_digit(text[i]) || (text[i] >= 'a' && text[i] <= 'z') ||
           (text[i] >= 'A' && text[i] <= 'Z') || text[i] == '-' || text[i] == '.' ||
           text[i] == '_')) {

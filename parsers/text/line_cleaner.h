@@ -28,8 +28,8 @@ void split_by_launcher(std::string_view line, std::vector<Piece>& pieces);
 /// strip_ansi, then split_by_launcher. The pieces point into `text` or `buffer`.
 void clean_line(std::string_view text, std::string& buffer, std::vector<Piece>& pieces);
 
-/// The text behind a pdsh label ("host: "), empty if there is none. Any word could be a label, so
-/// this is tried only when a line is not of the format with it.
+/// The text behind a label of pdsh ("host: ") or of Argo ("pod: "), empty if there is none. Any
+/// word could be a label, so this is tried only when a line is not of the format with it.
 [[nodiscard]] std::string_view behind_host_label(std::string_view text);
 
 /// What stands behind both labels of "localhost: [rank1]: text"; else `text` itself.
