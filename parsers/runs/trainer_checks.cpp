@@ -50,6 +50,11 @@ void TrainerChecks::end_session(bool timely) {
   evaluating_s_ = 0;
 }
 
+bool TrainerChecks::outlast(double runtime) const {
+  constexpr double kBeyondDoubt = 1.01;
+  return runtime > 0 && evaluated_s_ > kBeyondDoubt * runtime;
+}
+
 void TrainerChecks::judge(double runtime, RunDraft& run) const {
   if (!run.log.summary || !(runtime > 0)) return;
   const Stated& stated = *run.log.summary;

@@ -23,6 +23,10 @@ class TrainerChecks {
   /// The runtime was stated: evaluations from here on are not within it. In files without a history
   /// (`timely` false) none is known to be.
   void end_session(bool timely);
+  /// The evaluations of the session that ended took longer than the runtime it stated: some of them
+  /// belong to an earlier one, whose runtime the history does not hold.
+  [[nodiscard]] bool outlast(double runtime) const;
+  [[nodiscard]] double evaluated_s() const { return evaluated_s_; }
   /// Says in notices of `run`, whose closing rate is known, what speaks against it.
   void judge(double runtime, RunDraft& run) const;
 

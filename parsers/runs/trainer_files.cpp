@@ -65,7 +65,7 @@ bool TrainerFiles::see_member(const Line& line, TrainerEvaluations& evaluations,
     return runtime_.has_value();
   }
   if (evaluations.see(line, out)) return true;
-  if (checks_.see_member(line)) return false;
+  if (checks_.see_member(line)) return history_;  // what is not taken comes again, unindented
   return see_rate(line, out) || see_entry(line, out);
 }
 
@@ -106,8 +106,9 @@ bool TrainerFiles::see_entry(const Line& line, RunBuilder& out) {
 }
 
 void TrainerFiles::conclude(RunDraft& draft) const {
+  const bool outlasted = runtime_ && checks_.outlast(*runtime_);
   if (runtime_) {
-    draft.log.totals.training_s = runtime_;
+    if (!outlasted) draft.log.totals.training_s = runtime_;
     draft.ended_well = true;
   }
   if (max_steps_ && *max_steps_ >= 1 && *max_steps_ < kMostSteps) {
@@ -117,6 +118,15 @@ void TrainerFiles::conclude(RunDraft& draft) const {
   if (!samples_rate_) return;
   if (!steps_rate_) {
     tell_old_rate(draft);
+    return;
+  }
+  if (outlasted) {
+    draft.log.notices.push_back(
+        {rate_line_,
+         fmt::format("train_samples_per_second = {} divides all steps by the runtime of the last "
+                     "session, which began at a checkpoint: the evaluations that the history holds "
+                     "took {:.0f} s, longer than its {:.0f} s. It is not taken",
+                     shortest(*samples_rate_), checks_.evaluated_s(), *runtime_)});
     return;
   }
   draft.log.summary = Stated{*samples_rate_, RateUnit::sequences_per_second, rate_line_};
