@@ -17,6 +17,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "parsers/dll/dll_run.h"
 #include "parsers/dll/stated_speeds.h"
@@ -63,7 +64,10 @@ class DlloggerParser final : public LineParser {
     DllRun::finish(out);
     out.facts.framework.set(mxnet_ ? "mxnet" : "pytorch", FactSource::log);
     if (out.drafts().empty()) tell_arguments(out.facts);  // failed before its first record
-    for (const auto& draft : out.drafts()) tell_arguments(draft->log.facts);
+    for (const auto& draft : out.drafts()) {  // of several, those that were not told at their head
+      Facts& facts = draft->log.facts;
+      if (out.drafts().size() == 1 || !facts.world_size.known()) tell_arguments(facts);
+    }
     if (notice_.line > 0) {
       for (const auto& draft : out.drafts()) draft->log.notices.push_back(notice_);
     }
@@ -81,6 +85,7 @@ class DlloggerParser final : public LineParser {
   bool see_speech(const Line& said, double time_s, RunBuilder& out);
 
   DllRun run_;
+  const RunDraft* told_ = nullptr;  ///< the arguments in front of it
   Notice notice_;
   std::optional<std::int64_t> speech_iteration_;  ///< Tacotron 2, WaveGlow: from "glob_iter"
   std::optional<double> speech_loss_;
@@ -126,7 +131,9 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   if (!step.loss) return false;  // no training iteration, or cut by the end of input
   step.rate = image_rate(said).value_or(kUnknown);
   run_.see_step(step, line, out);
-  if (mxnet_) tell_mxnet(out.run(WorkKind::training, line.number).log.facts);
+  RunDraft& draft = out.run(WorkKind::training, line.number);
+  if (mxnet_) tell_mxnet(draft.log.facts);
+  if (std::exchange(told_, &draft) != &draft) tell_arguments(draft.log.facts);
   iterations_ = true;
   return true;
 }

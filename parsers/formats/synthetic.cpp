@@ -51,6 +51,7 @@ class SyntheticParser final : public LineParser {
   bool see_total(const Line& line, RunBuilder& out);
   void see_setting(const Line& line);
   void see_own_mean(RunDraft& draft);
+  void tell_setting(Facts& facts) const;
 
   WorkKind kind_ = WorkKind::training;
   std::optional<std::int64_t> batch_, global_, world_;
@@ -96,6 +97,7 @@ bool SyntheticParser::see_mean(const Line& line, RunBuilder& out) {
   mean_ = *rate;
   line_ = line.number;
   RunDraft& draft = out.run(kind_, line.number);
+  tell_setting(draft.log.facts);
   draft.log.iteration_unit = IterationUnit::optimizer_step;
   draft.ended_well = false;
   draft.add(sample);
@@ -119,6 +121,7 @@ bool SyntheticParser::see_round(const Line& line, RunBuilder& out) {
   sample.line = line.number;
   sample.rank = line.rank;
   RunDraft& draft = out.add(kind_, sample);
+  tell_setting(draft.log.facts);
   draft.log.iteration_unit = IterationUnit::unknown;
   draft.log.rate_unit = RateUnit::sequences_per_second;
   return true;
@@ -136,6 +139,7 @@ bool SyntheticParser::see_total(const Line& line, RunBuilder& out) {
   }
   if (!total || !(*total > 0)) return false;
   RunDraft& draft = out.run(kind_, line.number);
+  tell_setting(draft.log.facts);
   draft.log.summary = Stated{*total, RateUnit::sequences_per_second, line.number};
   draft.ended_well = true;
   draft.last_line = line.number;
@@ -186,13 +190,17 @@ void SyntheticParser::see_own_mean(RunDraft& draft) {
        "horovod it is one worker's"});
 }
 
+// As told when the line stands there: the next run of the file may have other settings.
+void SyntheticParser::tell_setting(Facts& facts) const {
+  if (batch_) facts.micro_batch_size.set(*batch_, FactSource::log);
+  if (global_) facts.global_batch_size.set(*global_, FactSource::log);
+  if (world_) facts.world_size.set(*world_, FactSource::log);
+}
+
 void SyntheticParser::finish(RunBuilder& out) {
   if (!rounds_) out.facts.framework.set("tensorflow", FactSource::log);
   for (const auto& draft : out.drafts()) {
-    Facts& facts = draft->log.facts;
-    if (batch_) facts.micro_batch_size.set(*batch_, FactSource::log);
-    if (global_) facts.global_batch_size.set(*global_, FactSource::log);
-    if (world_) facts.world_size.set(*world_, FactSource::log);
+    if (out.drafts().size() == 1) tell_setting(draft->log.facts);
     draft->log.notices.push_back({0, "sequences are images"});
     if (untold_world_) {
       draft->log.notices.push_back(

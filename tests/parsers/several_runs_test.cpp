@@ -168,5 +168,24 @@ TEST(SeveralRuns, HaveCardsAndBatchOfTheirOwnLaunch) {
   EXPECT_FALSE(headless[0].facts.world().has_value()) << "2 or 4";
 }
 
+TEST(SeveralRuns, OfDlloggerHaveTheArgumentsInFrontOfThem) {
+  const auto launch = [](int hour, int batch, int world, const std::string& rate) {
+    const std::string at = "DLL 2026-03-01 1" + std::to_string(hour) + ":00:0";
+    const std::string ips = " None train.compute_ips : " + rate +
+                            " images/s train.total_ips : " + rate + " images/s train.lr : 0.1 \n";
+    return at + "0.500000 - PARAMETER arch : resnet50  batch_size : " + std::to_string(batch) +
+           "  optimizer_batch_size : -1  amp : False  world_size : " + std::to_string(world) +
+           " \n" + at + "1.000000 - Epoch: 0 Iteration: 1  train.loss : 7.0" + ips + at +
+           "2.000000 - Epoch: 0 Iteration: 2  train.loss : 6.9" + ips + at +
+           "3.000000 - Summary: train.loss : 6.9" + ips;
+  };
+  const auto runs = read_text(launch(0, 128, 1, "400.00") + launch(1, 256, 8, "6000.00"));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].facts.world(), 1);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 128);
+  EXPECT_EQ(runs[1].facts.world(), 8);
+  EXPECT_EQ(runs[1].facts.micro_batch_size.value, 256);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -74,5 +74,23 @@ TEST(Synthetic, MultipliesHorovodsRatesByItsGpus) {
   EXPECT_EQ(runs[0].summary->value, 404);
 }
 
+// A sweep appended to one file: what one launch says of itself is not the others'.
+TEST(Synthetic, EachRunHasTheSettingsInFrontOfIt) {
+  const auto launch = [](int gpus, int batch, const char* total) {
+    const std::string n = std::to_string(gpus);
+    return "Model: resnet50\nBatch size: " + std::to_string(batch) + "\nNumber of GPUs: " + n +
+           "\nRunning benchmark...\nIter #0: 100.0 img/sec per GPU\nIter #1: 101.0 img/sec per "
+           "GPU\n"
+           "Total img/sec on " +
+           n + " GPU(s): " + total + " +-1.0\n";
+  };
+  const auto runs = read_text(launch(1, 32, "100.5") + launch(4, 64, "402.0"));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].facts.world_size.value, 1);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 32);
+  EXPECT_EQ(runs[1].facts.world_size.value, 4);
+  EXPECT_EQ(runs[1].facts.micro_batch_size.value, 64);
+}
+
 }  // namespace
 }  // namespace bertbench
