@@ -38,13 +38,17 @@ std::string OutcomeRules::what_followed(const Sign& cause, std::int64_t end_line
   return {};
 }
 
-// Paddle tells an exception's name on one line and its message further down.
+// Paddle tells an exception's name on one line and its message further down; torch's spawn tells
+// that of the process that failed, by a traceback.
 std::string OutcomeRules::whole_detail(const Sign& sign) const {
-  constexpr std::int64_t kReach = 4;
+  constexpr std::int64_t kReach = 4, kLongestTraceback = 200;
   if (!sign.detail.ends_with(':')) return sign.detail;
+  std::int64_t end = sign.line + kReach;
   for (const Sign& next : signs_) {
-    if (next.line > sign.line && next.line - sign.line <= kReach && next.status == sign.status &&
-        next.strength == sign.strength) {
+    if (next.line <= sign.line || next.line > end) continue;
+    if (next.strength == kHint && next.detail.starts_with("Traceback")) {
+      end = next.line + kLongestTraceback;
+    } else if (next.status == sign.status && next.strength == sign.strength) {
       return sign.detail + " " + next.detail;
     }
   }

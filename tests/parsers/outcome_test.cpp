@@ -51,6 +51,21 @@ TEST(OutcomeRules, TakeTheLastLineOfATraceback) {
       "AssertionError");
 }
 
+// torch.multiprocessing.spawn raises an exception whose message is the child's whole traceback.
+TEST(OutcomeRules, TakeTheErrorOfASpawnedProcess) {
+  const std::string spawn =
+      "Traceback (most recent call last):\n  File \"main.py\", line 90, in <module>\n    launch()\n"
+      "torch.multiprocessing.spawn.ProcessRaisedException: \n\n"
+      "-- Process 3 terminated with the following error:\n";
+  const std::string child =
+      "Traceback (most recent call last):\n  File \"spawn.py\", line 74, in _wrap\n    fn(i)\n"
+      "  File \"main.py\", line 31, in work\n    init()\n";
+  EXPECT_EQ(after_steps(spawn + child + "ValueError: rank 3 knows no peer\n").detail,
+            "torch.multiprocessing.spawn.ProcessRaisedException: ValueError: rank 3 knows no peer");
+  EXPECT_EQ(after_steps(spawn + child).detail,
+            "torch.multiprocessing.spawn.ProcessRaisedException:");
+}
+
 TEST(OutcomeRules, KnowNcclErrorsSignalsAndTheScheduler) {
   EXPECT_EQ(after_steps("[rank2]:[E ProcessGroupNCCL.cpp:616] [Rank 2] Watchdog caught collective "
                         "operation timeout: WorkNCCL(SeqNum=1)\n")
