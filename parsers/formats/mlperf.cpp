@@ -75,7 +75,6 @@ class MlperfParser final : public LineParser {
   void conclude();
   void begin_headless(const Line& line, RunBuilder& out);
   bool see_script_rate(const Line& line);
-  void tell_facts(RunDraft& draft) const;
 
   MllogSetting setting_;
   MllogSamples samples_;  ///< of the newest run
@@ -153,7 +152,7 @@ bool MlperfParser::passes_over(std::string_view key) const {
   // Of a log without its head run_stop is the first statement on a run.
   if (key == "run_stop" && stopped_ == nullptr) return false;
   if (std::ranges::find(kOfARun, key) != std::end(kOfARun)) return draft_ == nullptr;
-  return MllogSetting::number_of(key) == nullptr &&
+  return MllogSetting::number_of(key) == nullptr && !MllogSetting::names_precision(key) &&
          std::ranges::find(kSettings, key) == std::end(kSettings);
 }
 
@@ -233,6 +232,8 @@ void MlperfParser::see_setting(const std::string& key, const Json& value, const 
   if (size && !(*size > 0)) size.reset();  // a damaged line: no batch or data set is of none
   if (const auto setting = MllogSetting::number_of(key)) {
     setting_.*setting = size;
+  } else if (MllogSetting::names_precision(key) && value.is_string()) {
+    setting_.see_precision(value.get<std::string>());
   } else if (key == "submission_benchmark" && value.is_string()) {
     setting_.benchmark = value.get<std::string>();
   } else if (key == "global_batch_size") {
@@ -278,28 +279,6 @@ void MlperfParser::begin_headless(const Line& line, RunBuilder& out) {
   start_ms_ = kUnknown;
 }
 
-void MlperfParser::tell_facts(RunDraft& draft) const {
-  Facts& facts = draft.log.facts;
-  const auto set = [](Fact<std::int64_t>& fact, const std::optional<double>& value) {
-    if (value && *value >= 1 && *value < 1e12 && !fact.known()) {
-      fact.set(static_cast<std::int64_t>(*value), FactSource::log);
-    }
-  };
-  if (!setting_.in_tokens()) set(facts.global_batch_size, setting_.global_batch);
-  set(facts.gradient_accumulation_steps, setting_.accumulation);
-  set(facts.sequence_length, setting_.sequence_length);
-  if (setting_.accelerators) {  // else the ranks may be of CPUs
-    const double all = setting_.nodes.value_or(kUnknown) * *setting_.accelerators;
-    set(facts.world_size, setting_.ranks ? setting_.ranks : all);
-    if (all == setting_.ranks.value_or(all)) {
-      set(facts.nodes, setting_.nodes);
-      set(facts.gpus_per_node, setting_.accelerators);
-    }
-  }
-  if (setting_.benchmark == "bert") facts.model.set("bert-large", FactSource::log);
-  if (!setting_.benchmark.empty()) facts.axes["benchmark"] = setting_.benchmark;
-}
-
 void MlperfParser::stop(const Json& metadata, double time_ms, const Line& line, RunBuilder& out) {
   const std::string status = text(metadata, "status");
   success_ = status == "success" || (setting_.old && status.empty());  // some of round 0.5 say none
@@ -317,7 +296,7 @@ void MlperfParser::stop(const Json& metadata, double time_ms, const Line& line, 
   stopped_ = draft_;
   draft_ = nullptr;
   draft.last_line = stop_line_ = line.number;
-  tell_facts(draft);
+  setting_.tell(draft.log.facts);
   const double seconds = (time_ms - start_ms_) / 1000;
   if (seconds > 0) draft.log.totals.training_s = seconds;
   draft.ended_well = success_;
@@ -352,7 +331,7 @@ void MlperfParser::conclude() {
 
 void MlperfParser::finish(RunBuilder& out) {
   if (draft_ != nullptr) {
-    tell_facts(*draft_);
+    setting_.tell(draft_->log.facts);
     const auto at = std::max(draft_->last_line, draft_->log.first_line);
     const Outcome cut{Status::truncated, std::nullopt, at, "the log ends in front of run_stop"};
     if (draft_->count() == 0) draft_->stated_outcome = cut;
@@ -362,7 +341,7 @@ void MlperfParser::finish(RunBuilder& out) {
   // Some submitters name the benchmark after the run.
   for (const auto& draft : out.drafts()) {
     if (draft->log.facts.axes.contains("benchmark") || setting_.benchmark.empty()) continue;
-    tell_facts(*draft);
+    setting_.tell(draft->log.facts);
   }
   for (const auto& draft : out.drafts()) {
     if (setting_.global_batch && setting_.in_tokens()) {

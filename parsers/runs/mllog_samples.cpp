@@ -34,23 +34,6 @@ bool is_whole(double number) { return number == std::floor(number); }
 
 }  // namespace
 
-std::optional<double> MllogSetting::*MllogSetting::number_of(std::string_view key) {
-  using Setting = MllogSetting;
-  static constexpr std::pair<std::string_view, std::optional<double> Setting::*> kNumbers[] = {
-      {"gradient_accumulation_steps", &Setting::accumulation},
-      {"opt_gradient_accumulation_steps", &Setting::accumulation},
-      {"gradient_accumulation_frequency", &Setting::accumulation},
-      {"max_sequence_length", &Setting::sequence_length},
-      {"samples_per_epoch", &Setting::epoch_samples},
-      {"number_of_ranks", &Setting::ranks},
-      {"number_of_nodes", &Setting::nodes},
-      {"accelerators_per_node", &Setting::accelerators}};
-  for (const auto& [name, setting] : kNumbers) {
-    if (key == name) return setting;
-  }
-  return nullptr;
-}
-
 void MllogSamples::see_evaluation(const nlohmann::json& metadata, std::int64_t line) {
   const auto count = number(metadata, "samples_count");
   counted_ = count.has_value();
@@ -374,7 +357,9 @@ std::string MllogSamples::origin(Source from) const {
 void MllogSamples::compare_with_tracked(double rate, RunLog& log) const {
   if (throughputs_.empty()) return;
   const double gap = tracked() / rate - 1;
-  if (std::abs(gap) <= kTrackedRate) return;
+  const double processes = static_cast<double>(log.facts.world().value_or(1));
+  const bool of_one = std::abs(processes * tracked() / rate - 1) <= kTrackedRate;
+  if (of_one || std::abs(gap) <= kTrackedRate) return;
   log.notices.push_back(
       {throughput_line_,
        fmt::format("the throughput tracked, {:.6g}/s, is {:.1f} % {} the rate taken", tracked(),

@@ -8,30 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "parsers/runs/mllog_setting.h"
 #include "parsers/runs/run_builder.h"
 
 namespace bertbench {
-
-/// What a log states once, for all of its runs.
-struct MllogSetting {
-  std::string benchmark;
-  std::optional<double> global_batch, accumulation, sequence_length, data_set;
-  std::optional<double> epoch_samples;               ///< samples that the log calls an epoch
-  std::optional<double> ranks, nodes, accelerators;  ///< of a run of the HPC benchmarks
-  /// Where the value of this key goes that is a number and no more; or null.
-  [[nodiscard]] static std::optional<double> MllogSetting::*number_of(std::string_view key);
-  bool loosely = false;  ///< the batch is stated under round 0.5's key
-  bool old = false;      ///< the lines are of rounds 0.5 and 0.6
-  bool varied = false;   ///< train_samples was stated with several values: it is no data set
-  /// Of the Transformer: Google's are sentences, 2048 of up to 256 tokens. As tokens these would be
-  /// a few of the longest sentences for thousands of chips.
-  [[nodiscard]] bool in_tokens() const {
-    constexpr double kLongest = 32;
-    const bool few = global_batch && *global_batch < kLongest * sequence_length.value_or(0);
-    return benchmark == "transformer" && !few;
-  }
-  [[nodiscard]] bool is_ssd() const { return benchmark == "ssd" || benchmark == "retinanet"; }
-};
 
 /// Samples of a run come from its evaluations (epoch_num or samples_count; a step_num times the
 /// batch), from the train_samples stated at its end, from its share of the data set or from its

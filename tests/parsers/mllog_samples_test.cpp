@@ -55,6 +55,40 @@ TEST(MllogSamples, CountsWholeEpochsOfTheDataSet) {
       << "a plan";
 }
 
+// NVIDIA's SSD of rounds 2.0 on: what one process takes and makes.
+TEST(MllogSamples, TellsTheProcessesOfSsdByTheBatchOfOne) {
+  const auto log = [](const std::string& local, const std::string& tracked) {
+    const std::string rate = "{\"throughput\": " + tracked + "}";
+    return read_text(epochs(epoch(1000, 9000, 1) + epoch(9100, 17000, 2) +
+                                mllog(17100, "tracked_stats", rate) + evaluation(17500, 2) +
+                                mllog(21000, "run_stop", "null", kSuccess),
+                            mllog(900, "submission_benchmark", "\"ssd\"") +
+                                mllog(900, "local_batch_size", local)))
+        .at(0);
+  };
+  auto run = log("25", "1300.5");
+  EXPECT_EQ(run.facts.micro_batch_size.value, 25);
+  EXPECT_EQ(run.facts.world(), 4);
+  EXPECT_EQ(run.summary->value, 5000);
+  EXPECT_EQ(run.notices.size(), 2u) << "a quarter of the rate is that of one of four";
+  run = log("25", "1500.5");
+  EXPECT_THAT(run.notices.at(1).text, testing::HasSubstr("70.0 % below the rate taken"));
+  run = log("30", "1300.5");
+  EXPECT_FALSE(run.facts.micro_batch_size.known()) << "no whole number of processes";
+  EXPECT_FALSE(run.facts.world());
+}
+
+TEST(MllogSamples, TakesTheLowestPrecisionOfLinearLayers) {
+  const auto log = [](const std::string& key, const std::string& name) {
+    return read_text(epochs(epoch(1000, 9000, 1), mllog(900, key, "\"" + name + "\"")))
+        .at(0)
+        .facts.precision;
+  };
+  EXPECT_EQ(log("lowest_numerical_precision_linear", "fp8").value, "fp8");
+  EXPECT_EQ(log("lowest_numerical_precision_in_linear", "bf16").value, "bf16");
+  EXPECT_FALSE(log("lowest_numerical_precision_linear", "mxfp4").known()) << "no name for it";
+}
+
 TEST(MllogSamples, CountsBlocksOfEpochsHoweverTheirEndIsNamed) {
   for (const int end : {4, 8, 7}) {
     const auto runs = read_text(epochs(of_epoch(1000, "block_start", 0, ", \"epoch_count\": 4") +
