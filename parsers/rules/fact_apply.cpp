@@ -41,8 +41,10 @@ void set(Fact<std::int64_t>& fact, std::optional<std::int64_t> value) {
 void FactRules::Stated::tell_ranks(RunDraft& run,
                                    const std::optional<Statement>& communicator) const {
   Facts& facts = run.log.facts;
-  // A format that knows the batches itself may still know nothing of GPUs.
-  if (!run.own_facts || !facts.world()) {
+  const auto each = number(Key::gpus_per_node), nodes = number(Key::nodes);
+  // A format that knows the batches itself may still know nothing of GPUs, or of nodes.
+  const bool agrees = each && nodes && facts.world() == *each * *nodes;
+  if (!run.own_facts || !facts.world() || agrees) {
     set(facts.gpus_per_node, number(Key::gpus_per_node));
     set(facts.nodes, number(Key::nodes));
     set(facts.world_size, number(Key::world));
@@ -54,7 +56,6 @@ void FactRules::Stated::tell_ranks(RunDraft& run,
         {communicator->line, "the world size, " + communicator->value +
                                  ", is that of NCCL's communicators: no other line tells it"});
   }
-  const auto each = number(Key::gpus_per_node), nodes = number(Key::nodes);
   const auto world = number(Key::world);
   if (!run.own_facts && each && nodes && world && *world != *each * *nodes) {
     run.log.notices.push_back(

@@ -157,6 +157,23 @@ TEST(Facts, AWorldOfAnotherSizeThanTheLauncherStartsIsANotice) {
   EXPECT_EQ(run.notices[0].line, 2);
 }
 
+TEST(Facts, TheLauncherTellsTheNodesOfAWorldThatTheFormatKnows) {
+  const auto facts = [](const std::string& launch) {
+    return read_text(launch + "using world size: 12, data-parallel-size: 6 \n" +
+                     " iteration        1/       9 | elapsed time per iteration (ms): 250.5 | "
+                     "global batch size:    48 | number of skipped iterations:   0 |\n")
+        .at(0)
+        .facts;
+  };
+  const Facts told = facts("torchrun --nproc_per_node=4 --nnodes=3 a.py\n");
+  EXPECT_EQ(told.nodes.value, 3);
+  EXPECT_EQ(told.gpus_per_node.value, 4);
+  EXPECT_EQ(told.world(), 12);
+  const Facts other = facts("torchrun --nproc_per_node=4 --nnodes=2 a.py\n");
+  EXPECT_FALSE(other.nodes.known()) << "of another world than the trainer's";
+  EXPECT_EQ(other.world(), 12);
+}
+
 TEST(Facts, VersionsOfWhatABuildUsedAreNotThoseOfTheLibrary) {
   const RunLog run = run_behind(
       "CUDA used to build PyTorch: 11.6\nPyTorch version: 1.12.0\n"

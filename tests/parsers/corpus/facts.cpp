@@ -27,7 +27,8 @@ const Said kSaid[] = {
      "optimizer=fusedadam; deepspeed=0.16.2; memory_MiB=8816"},
     {"deepspeed/dschat_step3_rlhf.log", "framework=pytorch; accumulation=1"},
     {"fairseq/mlperf_v0.7_dell_c4140_transformer.log",
-     "framework=pytorch; precision=fp16; world=4; gradient_clipping=0; optimizer=adam"},
+     "framework=pytorch; precision=fp16; nodes=1; gpus_per_node=4; world=4; gradient_clipping=0; "
+     "optimizer=adam"},
     {"fairseq/wav2vec2_hydra_train_json.log",
      "framework=pytorch; precision=fp16; world=8; gradient_clipping=0; optimizer=adam; gpu=Tesla "
      "V100-SXM2-32GB; gpu_count=8"},
@@ -45,11 +46,10 @@ const Said kSaid[] = {
     {"keras/keras_terminal_overwrite.log", "framework=keras"},
     {"lightning/slm_metrics_v0.csv", "framework=pytorch"},
     {"megatron/bigscience_meg_base_n4_cancelled.log",
-     "framework=pytorch; precision=fp16; sequence_length=1024; accumulation=4; world=16; "
-     "global_batch=4; "
-     "data_parallel=1; gradient_clipping=1; optimizer=adam; cuda=10.2; cuda_driver=11.2; "
-     "cudnn=8.0.4.30; driver=460.32.03; gpu=Tesla V100-SXM2; gpu_count=4; nccl=2.8.3; "
-     "memory_MiB=26204"},
+     "framework=pytorch; precision=fp16; sequence_length=1024; accumulation=4; nodes=4; "
+     "gpus_per_node=4; world=16; global_batch=4; data_parallel=1; gradient_clipping=1; "
+     "optimizer=adam; cuda=10.2; cuda_driver=11.2; cudnn=8.0.4.30; driver=460.32.03; gpu=Tesla "
+     "V100-SXM2; gpu_count=4; nccl=2.8.3; memory_MiB=26204"},
     {"megatron/bigscience_meg_perf_n16.log",
      "framework=pytorch; precision=fp16; sequence_length=1024; accumulation=256; world=64; "
      "global_batch=1024; "
@@ -59,40 +59,37 @@ const Said kSaid[] = {
      "gradient_clipping=1; optimizer=fusedadam; deepspeed=0.4.0+unknown; nccl=2.7.8; "
      "memory_MiB=19976"},
     {"megatron/bigscience_megdszero_killed.log",
-     "framework=pytorch; precision=fp16; sequence_length=1024; world=64; global_batch=768; "
-     "gradient_clipping=1; optimizer=adamw; cuda=10.2; cuda_driver=11.2; cudnn=8.0.4.30; "
-     "deepspeed=0.4.0+unknown; driver=460.32.03; gpu=Tesla V100-SXM2; gpu_count=4; nccl=2.7.8; "
-     "memory_MiB=26118"},
+     "framework=pytorch; precision=fp16; sequence_length=1024; nodes=16; gpus_per_node=4; "
+     "world=64; global_batch=768; gradient_clipping=1; optimizer=adamw; cuda=10.2; "
+     "cuda_driver=11.2; cudnn=8.0.4.30; deepspeed=0.4.0+unknown; driver=460.32.03; gpu=Tesla "
+     "V100-SXM2; gpu_count=4; nccl=2.7.8; memory_MiB=26118"},
     {"megatron/bigscience_megdszero_nbs48.log",
      "framework=pytorch; precision=fp16; sequence_length=1024; world=64; global_batch=768; "
      "gradient_clipping=1; optimizer=adamw; deepspeed=0.3.17+unknown; memory_MiB=26118"},
     {"megatron/lockclock_4runs_concatenated.log",
-     "framework=pytorch; precision=bf16; sequence_length=2048; accumulation=2; world=16; "
-     "global_batch=16; "
-     "data_parallel=8; gradient_clipping=1; optimizer=adam; cuda=12.8; deepspeed=0.18.3; "
-     "torch=2.9.1+cu128; memory_MiB=20242"},
+     "framework=pytorch; precision=bf16; sequence_length=2048; accumulation=2; nodes=1; "
+     "gpus_per_node=16; world=16; global_batch=16; data_parallel=8; gradient_clipping=1; "
+     "optimizer=adam; cuda=12.8; deepspeed=0.18.3; torch=2.9.1+cu128; memory_MiB=20242"},
     {"megatron/lockclock_nccl_watchdog_timeout.log",
      "precision=bf16; sequence_length=2048; nodes=2; gpus_per_node=8; world=16; global_batch=16; "
      "gradient_clipping=1; optimizer=adam; cuda=12.8; deepspeed=0.18.3; nccl=2.27.5; "
      "torch=2.9.1+cu128"},
     {"megatron/lockclock_qwen7b_baseline.log",
-     "framework=pytorch; precision=bf16; sequence_length=2048; accumulation=2; world=8; "
-     "global_batch=4; "
-     "data_parallel=2; gradient_clipping=1; optimizer=deepspeedcpuadam; cuda=12.8; "
-     "deepspeed=0.14.0; nccl=2.27.5; torch=2.10.0+cu128; memory_MiB=11208"},
+     "framework=pytorch; precision=bf16; sequence_length=2048; accumulation=2; nodes=2; "
+     "gpus_per_node=4; world=8; global_batch=4; data_parallel=2; gradient_clipping=1; "
+     "optimizer=deepspeedcpuadam; cuda=12.8; deepspeed=0.14.0; nccl=2.27.5; torch=2.10.0+cu128; "
+     "memory_MiB=11208"},
     {"megatron/lockclock_tp1pp2dp8_oom.log",
-     "framework=pytorch; precision=bf16; sequence_length=2048; accumulation=2; world=16; "
-     "global_batch=16; "
-     "data_parallel=8; gradient_clipping=1; optimizer=adam; cuda=12.8; deepspeed=0.18.3; "
-     "torch=2.9.1+cu128; memory_MiB=22573"},
+     "framework=pytorch; precision=bf16; sequence_length=2048; accumulation=2; nodes=1; "
+     "gpus_per_node=16; world=16; global_batch=16; data_parallel=8; gradient_clipping=1; "
+     "optimizer=adam; cuda=12.8; deepspeed=0.18.3; torch=2.9.1+cu128; memory_MiB=22573"},
     {"megatron/lumi_srun_barrier_timeout.log",
      "framework=pytorch; precision=bf16; sequence_length=2048; world=256; global_batch=1024; "
      "gradient_clipping=1; optimizer=adam; deepspeed=0.8.1; torch=1.13.1+rocm5.2"},
     {"megatron/megds_gpt3_0.125b_randomltd.log",
      "framework=pytorch; precision=fp16; sequence_length=2048; micro_batch=4; accumulation=8; "
-     "world=8; "
-     "global_batch=256; gradient_clipping=1; optimizer=adam; cuda=11.3; deepspeed=0.7.3+d505437d; "
-     "nccl=2.10.3; torch=1.11.0+cu113; memory_MiB=7321"},
+     "nodes=1; gpus_per_node=8; world=8; global_batch=256; gradient_clipping=1; optimizer=adam; "
+     "cuda=11.3; deepspeed=0.7.3+d505437d; nccl=2.10.3; torch=1.11.0+cu113; memory_MiB=7321"},
     {"mlperf/v0.7_google_tpu8192_jax_result1.log",
      "model=bert-large; sequence_length=512; global_batch=8192; benchmark=bert"},
     {"mlperf/v0.7_google_v100_tf2_result1.log",
