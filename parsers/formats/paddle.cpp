@@ -107,6 +107,8 @@ RunDraft& PaddleParser::put(Sample sample, RunBuilder& out) {
   RunDraft& draft = out.run(WorkKind::training, sample.line);
   draft.log.iteration_unit = IterationUnit::micro_step;
   draft.log.rate_unit = RateUnit::iterations_per_second;
+  launch_.give_to(draft.log.facts);  // as told by now: the file's next launch may have others
+  if (launch_.max_steps()) draft.planned = launch_.max_steps();
   if (last_step_ < 0) {
     first_ = sample;
   } else {
@@ -297,16 +299,18 @@ bool PaddleParser::see_epoch(const Line& line, RunBuilder& out) {
 bool PaddleParser::parse(const Line& line, RunBuilder& out) {
   if (see_step(line, out) || see_speed(line, out) || see_epoch(line, out)) return true;
   launch_.see(line);
+  RunDraft* run = out.open(WorkKind::training);
+  if (run != nullptr && has(line, "] Local processes completed.")) run->ended_well = true;
   return false;
 }
 
 void PaddleParser::finish(RunBuilder& out) {
   put_first(1, out);
   out.facts.framework.set("paddle", FactSource::log);
-  if (launch_.ended_well() && !out.drafts().empty()) out.drafts().back()->ended_well = true;
+  if (launch_.ended_well() && out.drafts().size() == 1) out.drafts()[0]->ended_well = true;
   for (const auto& draft : out.drafts()) {
     Facts& facts = draft->log.facts;
-    launch_.give_to(facts);
+    if (out.drafts().size() == 1 || !facts.world()) launch_.give_to(facts);
     if (!draft->planned) draft->planned = launch_.max_steps();
     if (per_card_ && !words_ && !facts.world()) {
       draft->log.notices.push_back(

@@ -187,5 +187,28 @@ TEST(SeveralRuns, OfDlloggerHaveTheArgumentsInFrontOfThem) {
   EXPECT_EQ(runs[1].facts.micro_batch_size.value, 256);
 }
 
+TEST(SeveralRuns, OfPaddleHaveTheCardsOfTheirCommandLine) {
+  const auto steps = [](int hour) {
+    std::string text;
+    for (int i = 1; i <= 3; ++i) {
+      text += "[2026-03-01 1" + std::to_string(hour) + ":00:0" + std::to_string(i) +
+              ",000] [    INFO] - global step: " + std::to_string(10 * i) +
+              ", epoch: 0, batch: 9, loss: 11.2, avg_reader_cost: 0.00 sec, avg_batch_cost: "
+              "0.10000 sec, avg_samples: 96.00, ips: 960.00 sequences/sec\n";
+    }
+    return text;
+  };
+  const auto runs = read_text(
+      "+ python -u run_pretrain.py --model_type bert --max_steps 30\n" + steps(0) +
+      "INFO 2026-03-01 10:00:05,000 launch.py:402] Local processes completed.\n"
+      "+ python -m paddle.distributed.launch --gpus=0,1,2,3 run_pretrain.py --max_steps 90\n" +
+      steps(1));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].facts.world(), 1);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  EXPECT_EQ(runs[1].facts.world(), 4);
+  EXPECT_EQ(runs[1].outcome.status, Status::truncated);
+}
+
 }  // namespace
 }  // namespace bertbench
