@@ -38,6 +38,7 @@ class NvlogParser final : public LineParser {
   void see_arguments(const Line& line);
   void put(Sample sample, const Line& line, RunBuilder& out);
   RunDraft& run(const Line& line, RunBuilder& out);
+  void tell(RunLog& log) const;
 
   double time_s_ = kUnknown;           ///< of this line
   std::optional<std::int64_t> named_;  ///< iteration named, its rate or time not seen yet
@@ -61,7 +62,14 @@ void NvlogParser::put(Sample sample, const Line& line, RunBuilder& out) {
   sample.rank = line.rank;
   run(line, out);
   step_ = sample.step;
-  out.add(WorkKind::training, sample);
+  tell(out.add(WorkKind::training, sample).log);  // with another run's in a file, where it began
+}
+
+void NvlogParser::tell(RunLog& log) const {
+  if (world_) log.facts.world_size.set(*world_, FactSource::log);
+  if (batch_ && log.iteration_unit != IterationUnit::unknown) {
+    log.facts.micro_batch_size.set(*batch_, FactSource::log);
+  }
 }
 
 // {"batch_size": 72, ..., "world_size": 1}
@@ -157,12 +165,7 @@ void NvlogParser::finish(RunBuilder& out) {
   if (items_ && !out.drafts().empty()) {
     out.drafts().back()->log.notices.push_back(stated_items(*items_, items_line_));
   }
-  for (const auto& draft : out.drafts()) {
-    if (world_) draft->log.facts.world_size.set(*world_, FactSource::log);
-    if (batch_ && draft->log.iteration_unit != IterationUnit::unknown) {
-      draft->log.facts.micro_batch_size.set(*batch_, FactSource::log);
-    }
-  }
+  if (out.drafts().size() == 1) tell(out.drafts()[0]->log);
 }
 
 std::unique_ptr<LineParser> make() { return std::make_unique<NvlogParser>(); }

@@ -210,5 +210,26 @@ TEST(SeveralRuns, OfPaddleHaveTheCardsOfTheirCommandLine) {
   EXPECT_EQ(runs[1].outcome.status, Status::truncated);
 }
 
+TEST(SeveralRuns, OfNvlogHaveTheArgumentsInFrontOfThem) {
+  const auto launch = [](const char* gpus, const char* batch) {
+    const auto line = [](int second, const std::string& said) {
+      return ":::NVLOGv0.2.3 resnet 1551882000." + std::to_string(second) +
+             "00000000 (training/hooks.py:100) " + said + "\n";
+    };
+    std::string text = line(1, std::string("Num GPUs: ") + gpus) +
+                       line(1, std::string("Per-GPU Batch Size: ") + batch);
+    for (int i = 0; i < 4; ++i) {
+      text += line(i + 2, "iteration: " + std::to_string(i)) + line(i + 2, "total_ips: 800.0");
+    }
+    return text + line(7, "Ending Model Training ...");
+  };
+  const auto runs = read_text(launch("1", "64") + launch("8", "128"));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].facts.world(), 1);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 64);
+  EXPECT_EQ(runs[1].facts.world(), 8);
+  EXPECT_EQ(runs[1].facts.micro_batch_size.value, 128);
+}
+
 }  // namespace
 }  // namespace bertbench
