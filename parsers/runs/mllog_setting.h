@@ -17,9 +17,9 @@ struct MllogSetting {
   std::optional<double> ranks, nodes, accelerators;  ///< of a run of the HPC benchmarks
   std::optional<double> local_batch;                 ///< of one process
   std::string precision;  ///< the lowest one of linear layers; empty if it has no name here
-  bool loosely = false;  ///< the batch is stated under round 0.5's key
-  bool old = false;      ///< the lines are of rounds 0.5 and 0.6
-  bool varied = false;   ///< train_samples was stated with several values: it is no data set
+  bool loosely = false;   ///< the batch is stated under round 0.5's key
+  bool old = false;       ///< the lines are of rounds 0.5 and 0.6
+  bool varied = false;    ///< train_samples was stated with several values: it is no data set
   /// Of the Transformer: Google's are sentences, 2048 of up to 256 tokens. As tokens these would be
   /// a few of the longest sentences for thousands of chips.
   [[nodiscard]] bool in_tokens() const {
