@@ -84,6 +84,7 @@ class GnmtParser final : public LineParser {
   bool see_transformer_xl(const Line& line, RunBuilder& out);
   bool see_end(const Line& line, RunBuilder& out);
   void see_argument(const Line& line);
+  static void see_math(const Line& line, Facts& facts);
   void tell_arguments(Facts& facts) const;
   RunDraft& put(Sample sample, IterationUnit unit, RunBuilder& out);
 
@@ -285,6 +286,17 @@ void GnmtParser::see_argument(const Line& line) {
   take("tgt_len", length_);
 }
 
+// "math='fp16'", of GNMT's arguments; manual_fp16 is without a scaler of Apex's.
+void GnmtParser::see_math(const Line& line, Facts& facts) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("math='")) return;
+  cursor.literal("manual_");
+  const auto name = cursor.until("'");
+  if (name == "fp16" || name == "fp32" || name == "tf32") {
+    facts.precision.set(std::string(*name), FactSource::log);
+  }
+}
+
 bool GnmtParser::parse(const Line& line, RunBuilder& out) {
   if (line.text.starts_with("Experiment dir : LM-TFM")) {  // Transformer-XL begins
     lm_tfm_ = true;
@@ -293,6 +305,7 @@ bool GnmtParser::parse(const Line& line, RunBuilder& out) {
   if (script_ == Script::none && !accumulation_) {
     accumulation_ = size_after(line, "train_iter_size=");
     all_print_ = accumulation_ && has(line, "log_all_ranks=True");
+    if (accumulation_) see_math(line, out.facts);
   }
   if (lm_tfm_ && script_ == Script::none) see_argument(line);
   return see_gnmt(line, out) || see_performance(line, out) || see_transformer(line, out) ||

@@ -59,6 +59,20 @@ TEST(Gnmt, TakesTheAccumulationFromTheArguments) {
   EXPECT_FALSE(runs[0].facts.world_size.known()) << "rank 0 alone may print for all";
 }
 
+TEST(Gnmt, TakesThePrecisionFromTheArguments) {
+  const auto precision = [](const std::string& math) {
+    return read_text("0: Run arguments: Namespace(" + math + "train_iter_size=1)\n" +
+                     train(0, 0, 0, "2.000 (0.000)") + train(0, 0, 10, "0.5 (0.5)"))
+        .at(0)
+        .facts.precision;
+  };
+  EXPECT_EQ(precision("math='fp16', ").value, "fp16");
+  EXPECT_EQ(precision("math='manual_fp16', ").value, "fp16");
+  EXPECT_EQ(precision("math='tf32', ").value, "tf32");
+  EXPECT_FALSE(precision("math='int4', ").known());
+  EXPECT_FALSE(precision("").known());
+}
+
 TEST(Gnmt, ASingleRankThatPrintsIsTheWholeJobWhereAllDo) {
   const std::string lines =
       "0: Run arguments: Namespace(log_all_ranks=True, train_batch_size=64, "

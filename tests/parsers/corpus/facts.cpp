@@ -166,8 +166,8 @@ const Said kSaid[] = {
     {"nvidia-dle-pytorch/lambda_1080ti_squad_base_fp32.log",
      "precision=fp32; sequence_length=384; micro_batch=10; nodes=1; gpus_per_node=1"},
     {"nvidia-dle-pytorch/lambda_2xa40_gnmt_fp32_oom.log",
-     "framework=pytorch; micro_batch=648; accumulation=1; world=2; optimizer=adam; cuda=11.2.142; "
-     "cudnn=8.1.1; driver=460.84; gpu=A40; gpu_count=8; torch=1.9.0a0+df837d0"},
+     "framework=pytorch; precision=fp32; micro_batch=648; accumulation=1; world=2; optimizer=adam; "
+     "cuda=11.2.142; cudnn=8.1.1; driver=460.84; gpu=A40; gpu_count=8; torch=1.9.0a0+df837d0"},
     {"nvidia-dle-pytorch/lambda_2xh100_transformerxl_childfailed.log",
      "framework=pytorch; precision=fp16; sequence_length=192; accumulation=1; world=2; "
      "global_batch=208; optimizer=jitlamb; cuda=12.4.99; cudnn=9.0.0; "
