@@ -33,6 +33,9 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kMean = "total average iteration time: ";
+/// Of parameter-golf's own limit, of nanochat's and autoresearch's closing summaries.
+constexpr std::string_view kEnds[] = {"stopping_early:", "Total training time",
+                                      "training_seconds: "};
 constexpr std::string_view kAnchors[] = {", time ",
                                          ": train loss ",
                                          " step_avg:",
@@ -40,7 +43,11 @@ constexpr std::string_view kAnchors[] = {", time ",
                                          " trl:",
                                          " tel:",
                                          " hella ",
-                                         "stopping_early:",
+                                         kEnds[0],
+                                         kEnds[1],
+                                         kEnds[2],
+                                         kTokensOfRank,
+                                         kAccumulatedBatch,
                                          "train_batch_tokens:",
                                          " | dt: ",
                                          " tok/s)",
@@ -341,11 +348,11 @@ bool NanogptParser::parse(const Line& line, RunBuilder& out) {
       see_losses_only(line, out) || see_mean(line, out)) {
     return true;
   }
-  if (line.text.starts_with("stopping_early:")) {
-    if (RunDraft* draft = out.open(WorkKind::training)) {
-      draft->ended_well = true;  // the trainer's own limit: a wanted end
-      draft->last_line = line.number;
-    }
+  RunDraft* open = out.open(WorkKind::training);
+  if (open != nullptr &&
+      std::ranges::any_of(kEnds, [&](auto end) { return line.text.starts_with(end); })) {
+    open->ended_well = true;
+    open->last_line = line.number;
     return true;
   }
   batch_.see(line);

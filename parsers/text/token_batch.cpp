@@ -92,6 +92,31 @@ void TokenBatch::see_nanogpt(const Line& line) {
   if (const auto each = cursor.integer(); each && *each >= 1 && *each < kMost) length = each;
 }
 
+// The processes are what the batch holds of them, each with as many backward passes a step.
+void TokenBatch::see_nanochat(const Line& line) {
+  constexpr std::int64_t kMost = 1'000'000'000;
+  Cursor cursor(line);
+  if (cursor.literal(kTokensOfRank)) {
+    const auto sequences = cursor.integer();
+    if (!sequences || *sequences < 1 || *sequences >= kMost || !cursor.literal(" x ")) return;
+    const auto each = cursor.integer();
+    if (!each || *each < 1 || *each >= kMost) return;
+    micro = sequences;
+    length = each;
+    tokens = world = std::nullopt;
+    return;
+  }
+  if (!micro || !length || !cursor.literal("Total batch size ")) return;
+  const auto total = cursor.grouped_integer();
+  if (!total || *total < 1 || !cursor.literal(kAccumulatedBatch)) return;
+  const auto passes = cursor.integer();
+  if (!passes || *passes < 1 || *passes >= kMost) return;
+  const std::int64_t pass = *total / *passes;
+  if (*total % *passes != 0 || pass % (*micro * *length) != 0) return;
+  tokens = total;
+  world = pass / (*micro * *length);
+}
+
 // modded-nanogpt's source: settings whose comments say what they count, the loader of its track 3,
 // whose batch is one of tokens, and that of 2025, which gives each process one long sequence:
 //   train_seq_len = 48*1024 # FlexAttention sequence length
@@ -142,6 +167,7 @@ void TokenBatch::see(const Line& line) {
   }
   see_product(line);
   see_nanogpt(line);
+  see_nanochat(line);
   see_source(line);
 }
 

@@ -18,6 +18,8 @@ inline constexpr std::string_view kOneWorld = "assert world_size == ";
 inline constexpr std::string_view kEachItsLength = ", world_size * args.train_seq_len, ";
 inline constexpr std::string_view kLoaderOfTokens = "batch_size: int, seq_len=";
 inline constexpr std::string_view kTokensOfIteration = "tokens per iteration will be: ";
+inline constexpr std::string_view kTokensOfRank = "Tokens / micro-batch / rank: ";
+inline constexpr std::string_view kAccumulatedBatch = " => gradient accumulation steps: ";
 
 struct TokenBatch {
   std::optional<std::int64_t> tokens;  ///< of one step of the job
@@ -30,6 +32,8 @@ struct TokenBatch {
   /// "batch_size B=4 * seq_len T=1024 * num_processes=1 and total_batch_size=4096"       (llm.c)
   /// "train_batch_tokens:524288 train_seq_len:1024 ..."                          (parameter-golf)
   /// "tokens per iteration will be: 491,520", "block_size = 1024"                       (nanoGPT)
+  /// "Tokens / micro-batch / rank: 32 x 2048 = 65,536",
+  /// "Total batch size 524,288 => gradient accumulation steps: 1"                     (nanochat)
   /// "batch_size : int = 8*64 # batch size, in sequences, across all devices"   (the source that
   /// modded-nanogpt prints in front of its lines)
   void see(const Line& line);
@@ -39,6 +43,7 @@ struct TokenBatch {
   void see_product(const Line& line);
   void see_setting(const Line& line);
   void see_nanogpt(const Line& line);
+  void see_nanochat(const Line& line);
   void see_source(const Line& line);
 
   std::optional<std::int64_t> sequences_;      ///< of one step of the job, as the source says
