@@ -76,6 +76,7 @@ bool MaskrcnnParser::see_step(const Line& line, RunBuilder& out) {
   sample.line = line.number;
   sample.rank = line.rank;
   RunDraft& draft = out.add(WorkKind::training, sample);
+  tell(draft.log.facts);  // as told by now: a file's next launch may have others
   draft.log.iteration_unit = IterationUnit::optimizer_step;
   draft.log.rate_unit = RateUnit::iterations_per_second;
   draft.log.clock_resolution_s = 1e-3;
@@ -111,6 +112,7 @@ bool MaskrcnnParser::see_detectron(const Line& line, RunBuilder& out) {
   sample.line = line.number;
   sample.rank = line.rank;
   RunDraft& draft = out.add(WorkKind::training, sample);
+  tell(draft.log.facts);
   draft.log.iteration_unit = IterationUnit::optimizer_step;
   draft.log.rate_unit = RateUnit::iterations_per_second;
   draft.log.clock_resolution_s = 1;
@@ -226,7 +228,9 @@ void MaskrcnnParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
   if (out.drafts().empty()) tell(out.facts);  // failed before its first iteration
   for (const auto& draft : out.drafts()) {
-    if (!draft->log.facts.micro_batch_size.known()) tell(draft->log.facts);
+    Facts& facts = draft->log.facts;
+    const bool told = facts.global_batch_size.known() || facts.world_size.known();
+    if (!facts.micro_batch_size.known() && (out.drafts().size() == 1 || !told)) tell(facts);
     draft->log.notices.push_back({0, "sequences are images"});
     if (mean_) {
       draft->log.notices.push_back(

@@ -231,5 +231,22 @@ TEST(SeveralRuns, OfNvlogHaveTheArgumentsInFrontOfThem) {
   EXPECT_EQ(runs[1].facts.micro_batch_size.value, 128);
 }
 
+// Detectron2 appends to log.txt.
+TEST(SeveralRuns, OfDetectronHaveTheBatchOfTheirOwnConfiguration) {
+  const auto launch = [](int hour, const char* batch) {
+    std::string text = std::string("SOLVER:\n  IMS_PER_BATCH: ") + batch + "\n  MAX_ITER: 90\n";
+    for (int i = 0; i < 3; ++i) {
+      text += "[11/01 1" + std::to_string(hour) + ":27:0" + std::to_string(i) +
+              " d2.utils.events]:  eta: 0:08:00  iter: " + std::to_string(20 * i + 19) +
+              "  total_loss: 1.9  time: 0.05  data_time: 0.01  lr: 0.01  max_mem: 900M\n";
+    }
+    return text;
+  };
+  const auto runs = read_text(launch(0, "16") + launch(1, "4"));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 16);
+  EXPECT_EQ(runs[1].facts.global_batch_size.value, 4);
+}
+
 }  // namespace
 }  // namespace bertbench
