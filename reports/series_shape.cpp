@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -93,6 +95,25 @@ void describe_steadiness(const RunLog& log, const Window& window, std::span<cons
                       percent(off), before)});
 }
 
+// Whether the rate taken is one of printed rates that leave out what makes some records longer, as
+// MXNet's Speedometer does what lies between two epochs: the work of such a record, by its rate
+// and its time, is then as much too large as its time is longer.
+bool leaves_out(const RunLog& log, const Window& window, std::span<const double> times,
+                const Trial& trial, const std::function<bool(std::size_t)>& is_long) {
+  if (!trial.estimator.starts_with("printed")) return false;
+  std::vector<double> long_times, long_work, usual_times, usual_work;
+  for (std::size_t i = window.first; i < window.last; ++i) {
+    const double work = log.records[i].printed_rate * times[i];
+    if (!(work > 0)) continue;
+    const bool is_one = is_long(i);
+    (is_one ? long_times : usual_times).push_back(times[i]);
+    (is_one ? long_work : usual_work).push_back(work);
+  }
+  if (long_work.empty() || usual_work.empty()) return false;
+  const double longer = median(long_times) / median(usual_times);
+  return longer > 1 && median(long_work) / median(usual_work) > std::sqrt(longer);
+}
+
 void describe_periodic(const RunLog& log, const Window& window, std::span<const double> times,
                        Trial& trial) {
   const auto records = std::span(log.records).subspan(window.first, window.size());
@@ -112,16 +133,20 @@ void describe_periodic(const RunLog& log, const Window& window, std::span<const 
   for (const double s : seconds) all += s;
   const double with = static_cast<double>(seconds.size()) / all;
   const double without = static_cast<double>(found->left_without) / found->seconds_without;
-  const double rate_without = *rate * without / with;
-  if (trial.sequences_per_second) trial.periodic->sequences_per_second_without = rate_without;
   const PeriodicWork& work = found->work;
+  const bool left_out = leaves_out(log, window, times, trial, [&](std::size_t i) {
+    return log.records[i].step % work.period == work.phase;
+  });
+  const double rate_without = left_out ? *rate : *rate * without / with;
+  if (trial.sequences_per_second) trial.periodic->sequences_per_second_without = rate_without;
   const std::string said = trial.sequences_per_second
                                ? fmt::format("{:.2f} sequences/s", rate_without)
                                : fmt::format("{:.4g} iterations/s", rate_without);
   trial.notices.push_back(
       {0, fmt::format("an iteration in {} takes {:.3g} s longer, {:.1f} % of the window's time "
-                      "(checkpoint, evaluation?); {} without",
-                      work.period, work.extra_s, 100 * work.share, said)});
+                      "(checkpoint, evaluation?); {}",
+                      work.period, work.extra_s, 100 * work.share,
+                      left_out ? "the printed rates leave it out" : said + " without")});
 }
 
 /// Whether the log speaks of an evaluation or a checkpoint on the lines behind `after`, up to
@@ -141,10 +166,11 @@ void describe_marked(const RunLog& log, const Window& window, std::span<const do
   if (log.marks.empty() || trial.periodic || !rate) return;
   std::vector<double> plain;
   std::vector<double> marked;
+  const auto is_marked = [&](std::size_t i) {
+    return i > 0 && marked_between(log.marks, log.records[i - 1].line, log.records[i].line);
+  };
   for (std::size_t i = window.first; i < window.last; ++i) {
-    const bool is_marked =
-        i > 0 && marked_between(log.marks, log.records[i - 1].line, log.records[i].line);
-    (is_marked ? marked : plain).push_back(times[i]);
+    (is_marked(i) ? marked : plain).push_back(times[i]);
   }
   if (marked.empty() || plain.size() < 3 || plain.size() < marked.size()) return;
   const double usual = median(plain);
@@ -158,14 +184,18 @@ void describe_marked(const RunLog& log, const Window& window, std::span<const do
     ++slow;
   }
   if (!(extra > kTold * all)) return;
+  const bool left_out = leaves_out(log, window, times, trial, [&](std::size_t i) {
+    return is_marked(i) && times[i] > kLonger * usual;
+  });
   const double without = *rate * all / (all - extra);
   const std::string said = trial.sequences_per_second ? fmt::format("{:.2f} sequences/s", without)
                                                       : fmt::format("{:.4g} iterations/s", without);
   trial.notices.push_back(
-      {0, fmt::format(
-              "{} of the window's {} records hold{} an evaluation or a checkpoint, {:.1f} % "
-              "of its time; {} without",
-              slow, plain.size() + marked.size(), slow == 1 ? "s" : "", 100 * extra / all, said)});
+      {0,
+       fmt::format("{} of the window's {} records hold{} an evaluation or a checkpoint, {:.1f} % "
+                   "of its time; {}",
+                   slow, plain.size() + marked.size(), slow == 1 ? "s" : "", 100 * extra / all,
+                   left_out ? "the printed rates leave it out" : said + " without")});
 }
 
 }  // namespace

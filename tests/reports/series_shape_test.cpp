@@ -95,6 +95,30 @@ TEST(SeriesShape, PeriodicWorkIsToldWithTheRateWithoutIt) {
   EXPECT_THAT(bare.notices, says(" iterations/s without"));
 }
 
+// A trainer whose printed rates are of its iterations alone, and one that divides by all the time.
+TEST(SeriesShape, PeriodicWorkThatPrintedRatesLeaveOutDoesNotRaiseThem) {
+  const auto trial = [](double held) {
+    RunLog log = run(200);
+    log.rate_unit = RateUnit::sequences_per_second;
+    for (std::size_t i = 0; i < 200; ++i) {
+      const double pause = i % 20 == 19 ? 0.4 : 0;
+      log.records[i].printed_rate = 4 / (log.records[i].seconds + held * pause);
+      log.records[i].seconds += pause;
+    }
+    MeasureOptions options;
+    options.window = samples::window("all");
+    options.estimator = "printed";
+    return measure_trial(log, samples::facts(4, 1, 1, 1), options);
+  };
+  const Trial out = trial(0);
+  EXPECT_THAT(out.notices, says("the printed rates leave it out"));
+  ASSERT_TRUE(out.periodic && out.sequences_per_second);
+  EXPECT_EQ(out.periodic->sequences_per_second_without, out.sequences_per_second);
+  const Trial in = trial(1);
+  EXPECT_THAT(in.notices, says(" sequences/s without"));
+  EXPECT_GT(*in.periodic->sequences_per_second_without, 1.1 * *in.sequences_per_second);
+}
+
 TEST(SeriesShape, PeriodicWorkIsNoChangeOfLevel) {
   RunLog log = run(60);
   for (std::size_t i = 9; i < 60; i += 10) log.records[i].seconds *= 3;
