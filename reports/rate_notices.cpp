@@ -88,11 +88,14 @@ void say_other_clock(std::span<const Estimate> estimates, const Estimate& chosen
   if (clock == nullptr || clock->resolution > kSure) return;
   const double ratio = clock->rate / chosen.rate;
   if (!(std::max(ratio, 1 / ratio) >= kApart)) return;
+  const bool faster = ratio > 1;  // the clock holds less than the steps take
   trial.notices.push_back(
-      {0, fmt::format("the log's clock shows {:.2g} times as {} as the times of its steps: "
-                      "counter_clock is {:.6g}; evaluation, saving or loading between the steps, "
-                      "or times that are not those of the steps",
-                      std::max(ratio, 1 / ratio), ratio > 1 ? "much" : "little", clock->rate)});
+      {0, fmt::format("by the log's clock the rate is {:.2g} times as {} as by the times of its "
+                      "steps: counter_clock is {:.6g}; {}, or times that are not those of the "
+                      "steps",
+                      std::max(ratio, 1 / ratio), faster ? "high" : "low", clock->rate,
+                      faster ? "long first steps, which the clock begins behind"
+                             : "evaluation, saving or loading between the steps")});
 }
 
 // The clock holds what lies between the lines, the rates on them do not.

@@ -69,8 +69,8 @@ TEST(MeasureTrial, StepTimesFarFromTheLogsOwnClockAreTold) {
   };
   const Trial trial = measured(0.1);
   EXPECT_EQ(trial.estimator, "step_time");
-  EXPECT_THAT(notices(trial), HasSubstr("shows 5 times as much"));
-  EXPECT_THAT(notices(measured(2)), HasSubstr("shows 4 times as little"));
+  EXPECT_THAT(notices(trial), HasSubstr("5 times as high as by the times"));
+  EXPECT_THAT(notices(measured(2)), HasSubstr("4 times as low as by the times"));
   EXPECT_THAT(notices(measured(0.55)), testing::Not(HasSubstr("the log's clock")));
 }
 
