@@ -13,8 +13,7 @@
 //       eta: ... batch_cost: 1.7087 data_cost: 0.0102 ips: 11.1193 images/s
 //   2020-09-25 15:11:54,840-INFO: iter: 2, lr: 0.000035, 'loss': '1264.2', batch_cost: 20.69376 s,
 //       eta: 6:53:11, ips: 0.38659 images/sec                            (PaddleDetection, 2020)
-//   2020-06-01 11:03:46,417-INFO: iter: 20, lr: 0.005000, 'loss': '38.3', time: 0.888,
-//       eta: 14:48:05                                                 (before September 2020)
+//   date-INFO: iter: 20, lr: 0.005, 'loss': '38.3', time: 0.888, eta: 14:48:05  (before September)
 //   date [INFO] [TRAIN] epoch: 1, iter: 20/500, loss: 2.0, lr: 0.009, batch_cost: 0.5344,
 //       reader_cost: 0.07273, ips: 3.7425 samples/sec | ETA 00:04:16     (PaddleSeg)
 //   [Epoch 59, iter: 900] lr: 4e-05, loss: -0.89, avg_reader_cost: 0.00019 sec,
@@ -26,12 +25,11 @@
 //   epoch: 0, batch_id: 100, auc:0.6,  avg_reader_cost: 0.01 sec, avg_batch_cost: 0.02000 sec,
 //       avg_samples: 512.00000, ips: 25600.00000 ins/s                  (PaddleRec)
 //   [date] epoch:[  1/25 ] train step:100  loss: 3.4 ... batch_cost: 1.94236 sec,
-//       reader_cost: 1.53779 sec, ips: 32.94963 instance/sec.           (PaddleVideo)
+//       reader_cost: 1.53779 sec, ips: 32.94963 instance/sec.
 //   [date] END epoch:1   train loss_avg: 3.9 ... batch_cost_sum: 199.92121 sec,
-//       avg_ips: 47.69879 instance/sec.                                 (PaddleVideo)
-//   INFO:utils.utility:[Pass 0, train batch 10]   loss 21.7, acc1 0.0, lr 0.1,
-//       batch_cost 0.13110 sec, reader_cost 0.00069 sec, ips 976.32917 images/sec
-//       (models of 2020)
+//       avg_ips: 47.69879 instance/sec.                                 (both: PaddleVideo)
+//   INFO:utils.utility:[Pass 0, train batch 10]   loss 21.7, lr 0.1, batch_cost 0.13110 sec,
+//       reader_cost 0.00069 sec, ips 976.32917 images/sec               (models of 2020)
 //
 // ips is the batch of ONE card over batch_cost; a step is the job's all the same, so that the rate
 // is kept as steps/s and the sequences of the job follow from batch and cards. PLSC alone prints
@@ -330,18 +328,15 @@ bool PaddleVisionParser::parse(const Line& line, RunBuilder& out) {
   return false;
 }
 
-// For the runs that tell nothing of their own: what all others agree on.
+// For runs that tell nothing: the batch that all others have, and cards that none was told ahead.
 PaddleVisionParser::Own PaddleVisionParser::common_own() const {
-  std::set<std::int64_t> batches, worlds;
+  Own common{std::nullopt, world_};
+  std::set<std::int64_t> batches;
   for (const auto& [run, own] : own_) {
     if (own.batch) batches.insert(*own.batch);
-    if (own.world) worlds.insert(*own.world);
+    if (own.world) common.world.reset();
   }
-  Own common;
   if (batches.size() == 1) common.batch = *batches.begin();
-  if (worlds.empty() || (worlds.size() == 1 && worlds.contains(world_.value_or(0)))) {
-    common.world = world_;
-  }
   return common;
 }
 
@@ -350,8 +345,9 @@ void PaddleVisionParser::finish(RunBuilder& out) {
   const Own common = common_own();
   for (const auto& draft : out.drafts()) {
     Facts& facts = draft->log.facts;
-    const auto batch = own_[draft.get()].batch ? own_[draft.get()].batch : common.batch;
-    auto world = own_[draft.get()].world ? own_[draft.get()].world : common.world;
+    auto [batch, world] = own_[draft.get()];
+    if (!batch) batch = common.batch;
+    if (!world) world = common.world;
     if (!world && global_ && batch && *global_ % *batch == 0) world = *global_ / *batch;
     const auto tell = [&](const char* what) { draft->log.notices.push_back({0, what}); };
     if (clock_.off_s() > 0) {
@@ -381,8 +377,7 @@ void PaddleVisionParser::finish(RunBuilder& out) {
     if (mean_) {
       tell(
           "batch_cost and ips are means since the sixth batch of the epoch: printed rates hold "
-          "less "
-          "of what changes within one than the clock does");
+          "less of what changes within one than the clock does");
     }
     if (untold_length_) {
       tell("the length of an epoch is not told: the batches behind its last line are not counted");
