@@ -8,8 +8,9 @@
 //   "train_samples_per_second": 979.773                     train_results.json, all_results.json
 //   {"epoch": 3.0, "global_step": 30, "log_history": [{"loss": 0.46, "step": 10}, ... (one line)
 //
-// None of these lines has a clock: the only rate is that of the whole run, start-up included. Where
-// bars are drawn, the format tqdm tells more. Rates of evaluations stand apart.
+// None of these lines has a clock, but where a script adds one (trainer_progress.h): the only rate
+// is that of the whole run, start-up included. Where bars are drawn, the format tqdm tells more.
+// Rates of evaluations stand apart.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -24,6 +25,7 @@
 #include "parsers/runs/trainer_checks.h"
 #include "parsers/runs/trainer_evaluations.h"
 #include "parsers/runs/trainer_files.h"
+#include "parsers/runs/trainer_progress.h"
 #include "parsers/text/cursor.h"
 
 namespace bertbench {
@@ -64,6 +66,7 @@ class HuggingfaceParser final : public LineParser {
  private:
   bool see_console(const Line& line, RunBuilder& out);
   bool see_dict(const Line& line, RunBuilder& out);
+  bool see_progress(const TrainerProgress& at, const Line& line, RunBuilder& out);
   bool see_total(const Line& line);
   void end_run(RunBuilder& out);
   [[nodiscard]] double steps_per_epoch() const;
@@ -86,6 +89,8 @@ class HuggingfaceParser final : public LineParser {
   bool by_epoch_ = true;  ///< every dict's step followed from its epoch
   TrainerFiles files_;
   TrainerEvaluations evaluations_;
+  EvaluationsBetween between_;
+  double elapsed_s_ = 0;  ///< of the newest step that tells it
 };
 
 RunDraft& HuggingfaceParser::run(const Line& line, RunBuilder& out) {
@@ -102,6 +107,13 @@ bool HuggingfaceParser::parse(const Line& line, RunBuilder& out) {
     bar_ = bar;
     run(line, out);
     return true;
+  }
+  if (text.starts_with("{\"")) {
+    const auto at = TrainerProgress::read(line);
+    // ms-swift adds its keys to an evaluation and to the closing line as well.
+    if (at && (at->loss || text.starts_with("{\"current_steps")))
+      return see_progress(*at, line, out);
+    between_.see(line);
   }
   if (text.starts_with('{') ? text.starts_with("{\"") : files_.goes_on(line)) {
     return files_.see_compact(line, evaluations_, out);
@@ -149,6 +161,7 @@ double HuggingfaceParser::steps_per_epoch() const {
 bool HuggingfaceParser::see_dict(const Line& line, RunBuilder& out) {
   const auto loss = number_after(line, "{'loss':");
   if (!loss) return false;
+  if (const auto at = TrainerProgress::read(line)) return see_progress(*at, line, out);
   if (line.text == last_dict_) return true;  // each process prints it
   last_dict_ = std::string(line.text);
   const auto epoch = number_after(line, "'epoch':");
@@ -176,6 +189,35 @@ bool HuggingfaceParser::see_dict(const Line& line, RunBuilder& out) {
   return true;
 }
 
+bool HuggingfaceParser::see_progress(const TrainerProgress& at, const Line& line, RunBuilder& out) {
+  if (line.text == last_dict_) return true;  // each process prints it
+  last_dict_ = std::string(line.text);
+  RunDraft* open = out.open(WorkKind::training);
+  constexpr double kApart_s = 5;  // of processes that print the same step
+  const bool behind = open != nullptr && open->last() != nullptr &&
+                      (at.step < open->last()->step || at.elapsed_s < elapsed_s_ - kApart_s);
+  if (open != nullptr && (behind || closing_.said_for(*open))) end_run(out);
+  RunDraft& draft = run(line, out);
+  draft.planned = at.planned;
+  draft.ended_well = at.step == at.planned;
+  if (!at.loss) {
+    between_.see(line);
+    return true;
+  }
+  between_.step();
+  elapsed_s_ = at.elapsed_s;
+  Sample sample;
+  sample.step = at.step;
+  sample.time_s = at.elapsed_s;
+  sample.loss = at.loss;
+  sample.line = line.number;
+  sample.rank = line.rank;
+  draft.log.clock_is_wall = true;  // does not stop between the lines
+  draft.log.clock_resolution_s = std::fmax(draft.log.clock_resolution_s, at.resolution_s);
+  out.add(WorkKind::training, sample);
+  return true;
+}
+
 bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
   if (line.text.find("{'loss':") != std::string_view::npos) {
     // tf-models prints the statistics of its run like that.
@@ -194,6 +236,7 @@ bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
   if (closing_.unlike(line)) end_run(out);
   if (line.text.find("'train_runtime':") != std::string_view::npos) see_end(line);
   const bool evaluated = evaluations_.see(line, out);
+  if (evaluated) between_.see(line);
   if (!closing_.see(line)) return evaluated;
   run(line, out);
   return true;
@@ -219,6 +262,7 @@ void HuggingfaceParser::see_end(const Line& line) {
 void HuggingfaceParser::conclude_console(RunDraft& draft) {
   if (bar_) bar_->give_to(draft);
   bar_.reset();
+  between_.conclude(draft);
   if (!session_) return;
   mend_planned_rate(session_->done, session_->slack, session_->planned, session_->runtime,
                     session_->steps_rate, draft);
@@ -244,7 +288,9 @@ void HuggingfaceParser::conclude(RunBuilder& out) {
   files_.conclude(*draft);
   // "train_batch_size" of trainer_state.json is of one process and of one micro-step.
   draft->own_facts = files_.history();
-  if (files_.history() || (draft->last() != nullptr && std::isnan(draft->last()->seconds))) {
+  const Record* last = draft->last();
+  const bool clock = last != nullptr && !(std::isnan(last->seconds) && std::isnan(last->time_s));
+  if (files_.history() || (last != nullptr && !clock)) {
     draft->log.notices.push_back(
         {0, "the Trainer's lines have no clock: step times cannot be had from them"});
   }

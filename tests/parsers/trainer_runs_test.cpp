@@ -117,5 +117,88 @@ TEST(TrainerRuns, ABannerInFrontOfStepsChangesNothing) {
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
+// ms-swift's: the speed is the step over the seconds that it tells cut off.
+std::string swift(int step, const char* elapsed, const char* speed, const char* loss = "1.5") {
+  return std::string("{'loss': ") + loss + ", 'epoch': 0." + std::to_string(step) + ", " +
+         "'global_step/max_steps': '" + std::to_string(step) + "/60', 'percentage': '1.0%', " +
+         "'elapsed_time': '" + elapsed + "', 'remaining_time': '2m 1s', " +
+         "'train_speed(iter/s)': " + speed + "}\n";
+}
+
+std::string as_json(std::string text) {
+  for (char& c : text) c = c == '\'' ? '"' : c;
+  return text;
+}
+
+TEST(TrainerRuns, TheLinesOfSwiftTellStepAndClock) {
+  // 12.5 s and 65.25 s; the last speed is another's than the time says.
+  const std::string text = swift(5, "12s", "0.4") + swift(5, "12s", "0.4") +
+                           swift(25, "1m 5s", "0.383142") + swift(30, "1h 1m 20s", "0.5");
+  for (const std::string& form : {text, as_json(text)}) {
+    const auto runs = read_text(form);
+    ASSERT_EQ(runs.size(), 1u) << form;
+    EXPECT_EQ(runs[0].format, "huggingface");
+    EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+    ASSERT_EQ(runs[0].records.size(), 3u);
+    EXPECT_EQ(runs[0].records[1].step, 25);
+    EXPECT_EQ(runs[0].records[1].iterations, 20);
+    EXPECT_NEAR(runs[0].records[1].time_s, 52.75, 1e-3);
+    EXPECT_NEAR(runs[0].records[2].time_s, 3680 - 12.5, 1e-3);
+    EXPECT_EQ(runs[0].clock_resolution_s, 1);
+    EXPECT_TRUE(runs[0].notices.empty());
+  }
+}
+
+TEST(TrainerRuns, AnEvaluationOfSwiftLiesInItsTimes) {
+  const auto evaluation = [](int step, const char* elapsed) {
+    return "{'eval_loss': 1.25, 'eval_runtime': 20.5, 'eval_samples_per_second': 8.0, " +
+           swift(step, elapsed, "0.1").substr(14);
+  };
+  const std::string text = swift(10, "20s", "0.5") + swift(20, "40s", "0.5") +
+                           evaluation(20, "1m 0s") + swift(30, "1m 20s", "0.375") +
+                           swift(60, "2m 20s", "0.428571") + evaluation(60, "2m 40s") +
+                           "{'train_runtime': 161.0, 'train_samples_per_second': 2.98, "
+                           "'train_steps_per_second': 0.373, " +
+                           swift(60, "2m 41s", "0.372671").substr(14);
+  for (const std::string& form : {text, as_json(text)}) {
+    const auto runs = read_text(form);
+    ASSERT_EQ(runs.size(), 2u) << form;
+    EXPECT_EQ(runs[0].outcome.status, Status::completed);
+    EXPECT_EQ(runs[0].records.size(), 4u);
+    ASSERT_TRUE(runs[0].summary);
+    EXPECT_EQ(runs[0].summary->value, 2.98);
+    ASSERT_FALSE(runs[0].notices.empty());
+    EXPECT_EQ(runs[0].notices[0].text, "the times between the steps hold 1 evaluation, of 20.5 s");
+    EXPECT_EQ(runs[1].kind, WorkKind::evaluation);
+    EXPECT_EQ(runs[1].records.size(), 2u);
+  }
+}
+
+TEST(TrainerRuns, TheLogOfLlamaFactoryTellsStepAndClock) {
+  const auto line = [](int step, const char* elapsed, const char* rest) {
+    return R"({"current_steps": )" + std::to_string(step) + R"(, "total_steps": 40, )" + rest +
+           R"("epoch": 0.5, "percentage": 2.0, "elapsed_time": ")" + elapsed +
+           R"(", "remaining_time": "0:00:30"})" + "\n";
+  };
+  const char* loss = R"("loss": 2.5, "eval_loss": null, "lr": 1e-05, )";
+  const std::string begun = line(10, "0:00:12", loss) + line(20, "23:59:12", loss);
+  const auto runs = read_text(begun + line(20, "23:59:20", R"("eval_loss": 1.5, )") +
+                              line(30, "1 day, 0:00:12", loss) + line(40, "1 day, 0:00:22", "") +
+                              "{\"current_steps\": 1}\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[2].time_s, 86400);
+  EXPECT_EQ(runs[0].clock_resolution_s, 1);
+  ASSERT_EQ(runs[0].notices.size(), 1u);
+  EXPECT_EQ(runs[0].notices[0].text, "the times between the steps hold 1 evaluation");
+
+  // From a checkpoint on: the clock begins anew, the steps do not.
+  const auto two = read_text(begun + line(30, "0:00:11", loss));
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[0].records.size(), 2u);
+  EXPECT_EQ(two[1].records.size(), 1u);
+}
+
 }  // namespace
 }  // namespace bertbench
