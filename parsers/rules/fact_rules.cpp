@@ -192,7 +192,26 @@ void FactRules::see_dll_parameter(const Line& line) {
   if (has(line, " amp : True")) state(line, Key::precision, "fp16");
 }
 
+// gluon-cv's scripts of segmentation and depth print "Namespace(..., batch_size=16, ...,
+// ctx=[gpu(0), gpu(1)], ...)": their loader's batch is divided among these GPUs, and each is one
+// step.
+void FactRules::see_contexts(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("ctx=[gpu(")) return;
+  const auto batch = argument(line.text, "batch_size");
+  if (!batch || !count(*batch)) return;
+  std::int64_t gpus = 1;
+  while (cursor.integer() && cursor.literal("), gpu(")) ++gpus;
+  const bool even = *count(*batch) % gpus == 0;
+  state(line, Key::framework, "mxnet");
+  state(line, Key::world, std::to_string(gpus));
+  state(line, even ? Key::micro_batch : Key::global_batch,
+        std::to_string(even ? *count(*batch) / gpus : *count(*batch)));
+  state(line, Key::accumulation, "1");
+}
+
 void FactRules::see_arguments(const Line& line) {
+  see_contexts(line);
   const auto take = [&](Key key, std::string_view name) {
     if (const auto value = argument(line.text, name); value && count(*value)) {
       state(line, key, std::to_string(*count(*value)));

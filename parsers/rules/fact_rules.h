@@ -65,6 +65,7 @@ class FactRules {
   [[nodiscard]] std::optional<Statement> one_communicator(std::int64_t begin_line,
                                                           std::int64_t end_line) const;
   void see_arguments(const Line& line);
+  void see_contexts(const Line& line);
   void see_megatron_command(const Line& line);
   void see_engine_batch(const Line& line);
   void see_communicator(const Line& line);

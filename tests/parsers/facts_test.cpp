@@ -174,6 +174,22 @@ TEST(Facts, TheLauncherTellsTheNodesOfAWorldThatTheFormatKnows) {
   EXPECT_EQ(other.world(), 12);
 }
 
+TEST(Facts, TheLoadersBatchIsDividedAmongTheContextsOfMxnet) {
+  const auto facts = [](const std::string& batch, const std::string& contexts) {
+    return run_behind("Namespace(aux=True, batch_size=" + batch + ", ctx=" + contexts +
+                      ", lr=0.1, test_batch_size=7)\n")
+        .facts;
+  };
+  const Facts even = facts("18", "[gpu(0), gpu(2), gpu(5)]");
+  EXPECT_EQ(even.world(), 3);
+  EXPECT_EQ(even.micro_batch_size.value, 6);
+  EXPECT_EQ(even.sequences_per_optimizer_step(), 18);
+  const Facts uneven = facts("20", "[gpu(0), gpu(1), gpu(2)]");
+  EXPECT_FALSE(uneven.micro_batch_size.known());
+  EXPECT_EQ(uneven.sequences_per_micro_step(), 20);
+  EXPECT_FALSE(facts("18", "cpu(0)").world());
+}
+
 TEST(Facts, VersionsOfWhatABuildUsedAreNotThoseOfTheLibrary) {
   const RunLog run = run_behind(
       "CUDA used to build PyTorch: 11.6\nPyTorch version: 1.12.0\n"
