@@ -76,6 +76,7 @@ class DlloggerParser final : public LineParser {
  private:
   bool see_parameter(const Line& said);
   void tell_arguments(Facts& facts) const;
+  void tell_open(RunBuilder& out);
   void tell_mxnet(Facts& facts) const;
   bool see_closing(const Line& said, RunBuilder& out);
   static bool see_epoch(const Line& said, RunBuilder& out);
@@ -109,7 +110,10 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   if (!time || dash == std::string_view::npos) return false;
   Line said = line;
   said.text = line.text.substr(dash + 3);
-  if (see_epoch(said, out) || (!iterations_ && see_image_epoch(said, out))) return true;
+  if (see_epoch(said, out) || (!iterations_ && see_image_epoch(said, out))) {
+    tell_open(out);
+    return true;
+  }
   if (see_benchmark(said, out)) return true;
   if (has(said.text, "throughput_train") || has(said.text, "train_throughput")) return false;
   if (said.text.starts_with("PARAMETER ")) return see_parameter(said);
@@ -131,9 +135,8 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   if (!step.loss) return false;  // no training iteration, or cut by the end of input
   step.rate = image_rate(said).value_or(kUnknown);
   run_.see_step(step, line, out);
-  RunDraft& draft = out.run(WorkKind::training, line.number);
-  if (mxnet_) tell_mxnet(draft.log.facts);
-  if (std::exchange(told_, &draft) != &draft) tell_arguments(draft.log.facts);
+  if (mxnet_) tell_mxnet(out.run(WorkKind::training, line.number).log.facts);
+  tell_open(out);
   iterations_ = true;
   return true;
 }
@@ -201,10 +204,12 @@ void put_epoch(std::int64_t epoch, double rate, std::optional<double> loss, cons
   sample.rate = rate;
   sample.loss = loss;
   sample.line = said.number;
-  RunDraft& draft = out.run(WorkKind::training, said.number);
+  const RunDraft* open = out.open(WorkKind::training);
+  const bool behind = open != nullptr && open->last() != nullptr && epoch < open->last()->step;
+  if (behind && open->ended_well) out.close(WorkKind::training);  // the file's next launch
+  RunDraft& draft = out.add(WorkKind::training, sample);
   draft.log.iteration_unit = IterationUnit::unknown;
   draft.log.rate_unit = RateUnit::sequences_per_second;
-  draft.add(sample);
 }
 
 // NCF: "(0,) train_throughput : 1.325e+08 samples/s ... train_epoch_time : 0.749 s", and behind the
@@ -282,6 +287,12 @@ void DlloggerParser::tell_arguments(Facts& facts) const {
   if (!world_ || !batch_) return;
   facts.micro_batch_size.set(*batch_, FactSource::log);
   if (speech_) facts.gradient_accumulation_steps.set(1, FactSource::log);  // knows no other
+}
+
+// The arguments in front of a run, not those of the file's next one.
+void DlloggerParser::tell_open(RunBuilder& out) {
+  RunDraft* draft = out.open(WorkKind::training);
+  if (draft != nullptr && std::exchange(told_, draft) != draft) tell_arguments(draft->log.facts);
 }
 
 // ResNet for MXNet, of which one log may hold several runs.

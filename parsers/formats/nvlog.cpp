@@ -60,7 +60,9 @@ void NvlogParser::put(Sample sample, const Line& line, RunBuilder& out) {
   sample.time_s = time_s_;
   sample.line = line.number;
   sample.rank = line.rank;
-  run(line, out);
+  const RunDraft& open = run(line, out);
+  const bool behind = open.last() != nullptr && sample.step <= open.last()->step;
+  if (behind && open.ended_well) out.close(WorkKind::training);  // the file's next launch
   step_ = sample.step;
   tell(out.add(WorkKind::training, sample).log);  // with another run's in a file, where it began
 }

@@ -74,14 +74,6 @@ constexpr std::string_view kAnchors[] = {"batch_cost: ",
                                          "INFO: VALID : ",
                                          "] Local processes completed."};
 
-/// Seconds of a batch.
-std::optional<double> cost_of(const Line& line) {
-  auto cost =
-      number_after(line, {"batch_cost:", "batch_cost ", "batch_cost=", "elapse:", " elapse "});
-  if (!cost && has(line, "-INFO: iter: ")) cost = number_after(line, "', time:");
-  return cost;
-}
-
 class PaddleVisionParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -184,15 +176,19 @@ void PaddleVisionParser::close(RunBuilder& out) {
 
 bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   const auto count = paddle_count(line);
-  const auto cost = cost_of(line);
+  const auto cost = paddle_cost(line);
   if (!count || !cost || !(*cost > 0 && *cost < kMostPaddle)) return false;
   const bool behind = count->epoch < epoch_ || (count->epoch == epoch_ && count->step <= at_);
   if (ranks_.is_copy(line.rank, run_ != nullptr && behind)) return true;
+  const bool again = !count->of_run &&
+                     (count->epoch + 1 < epoch_ || (count->epoch < epoch_ && count->step <= at_));
   at_ = count->step;
   const auto ips = number_after(line, {" ips:", " ips ", " avg_ips:"});
   ips_ = ips_ || ips.has_value();
-  // Other cards than at the run's first line: the launch behind it, wherever it goes on counting.
-  if (run_ != nullptr && world_ && own_[run_].world && *world_ != *own_[run_].world) close(out);
+  // An epoch again, or other cards than at the run's first line: another launch, wherever it
+  // counts.
+  const bool other = run_ != nullptr && own_[run_].world && world_ != own_[run_].world;
+  if (run_ != nullptr && (other || again)) close(out);
   if (!counts_on(*count) && run_ != nullptr) close(out);
   Sample sample;
   sample.step = base_ + count->step;

@@ -154,6 +154,13 @@ std::optional<Count> paddle_count(const Line& line) {
   return count;
 }
 
+std::optional<double> paddle_cost(const Line& line) {
+  auto cost =
+      number_after(line, {"batch_cost:", "batch_cost ", "batch_cost=", "elapse:", " elapse "});
+  if (!cost && has(line, "-INFO: iter: ")) cost = number_after(line, "', time:");
+  return cost;
+}
+
 double paddle_stamp(const Line& line) {
   constexpr std::size_t kLabel = 48;
   const auto text = line.text;

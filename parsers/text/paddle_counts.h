@@ -27,6 +27,9 @@ struct PaddleCount {
 /// 2020 or the template of reproductions; lines of evaluations have none.
 [[nodiscard]] std::optional<PaddleCount> paddle_count(const Line& line);
 
+/// Seconds of a batch.
+[[nodiscard]] std::optional<double> paddle_cost(const Line& line);
+
 /// "2024/07/31 20:24:32", "2021-05-19 18:05:06", "07/21 14:40:44": the last names no year. NaN:
 /// none in front of the line.
 [[nodiscard]] double paddle_stamp(const Line& line);

@@ -168,6 +168,21 @@ TEST(SeveralRuns, HaveCardsAndBatchOfTheirOwnLaunch) {
   EXPECT_FALSE(headless[0].facts.world().has_value()) << "another launch's are not its own";
 }
 
+// The first line of a launch may stand further in its epoch than the last of the one before.
+TEST(SeveralRuns, BeginAgainWithAnEarlierEpoch) {
+  const auto line = [](int epoch, int step, int second) {
+    return "[07/21 14:40:" + std::to_string(second) + "] ppdet.engine INFO: Epoch: [" +
+           std::to_string(epoch) + "] [" + std::to_string(step) +
+           "/200] learning_rate: 2e-05 loss: 1.6 eta: 0:10:00 batch_cost: 0.5000 data_cost: "
+           "0.0102 ips: 16.0000 images/s\n";
+  };
+  const auto runs = read_text(line(4, 100, 10) + line(5, 0, 15) + line(0, 100, 30) +
+                              line(1, 0, 40) + line(1, 100, 50));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[1].records.size(), 3u);
+}
+
 TEST(SeveralRuns, OfDlloggerHaveTheArgumentsInFrontOfThem) {
   const auto launch = [](int hour, int batch, int world, const std::string& rate) {
     const std::string at = "DLL 2026-03-01 1" + std::to_string(hour) + ":00:0";
@@ -185,6 +200,28 @@ TEST(SeveralRuns, OfDlloggerHaveTheArgumentsInFrontOfThem) {
   EXPECT_EQ(runs[0].facts.micro_batch_size.value, 128);
   EXPECT_EQ(runs[1].facts.world(), 8);
   EXPECT_EQ(runs[1].facts.micro_batch_size.value, 256);
+}
+
+TEST(SeveralRuns, OfNcfAreNotOne) {
+  const auto launch = [](int hour, int batch, int world, const std::string& rate) {
+    const std::string at = "DLL 2026-03-01 1" + std::to_string(hour) + ":00:0";
+    std::string text = at + "0.500000 - PARAMETER batch_size : " + std::to_string(batch) +
+                       "  negative_samples : 4  world_size : " + std::to_string(world) +
+                       "  grads_accumulated : 1 \n";
+    for (int i = 0; i < 4; ++i) {
+      text += at + std::to_string(i + 1) + ".000000 - (" + std::to_string(i) +
+              ",) train_throughput : " + rate + " samples/s train_epoch_time : 0.749 s\n";
+    }
+    return text + at + "6.000000 - () best_train_throughput : " + rate + " samples/s \n";
+  };
+  const auto runs = read_text(launch(0, 1024, 1, "2000.0") + launch(1, 4096, 8, "9000.0"));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].records.size(), 4u);
+  EXPECT_EQ(runs[0].records[3].printed_rate, 2000);
+  EXPECT_EQ(runs[0].facts.world(), 1);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 1024);
+  EXPECT_EQ(runs[1].records[3].printed_rate, 9000);
+  EXPECT_EQ(runs[1].facts.world(), 8);
 }
 
 TEST(SeveralRuns, OfPaddleHaveTheCardsOfTheirCommandLine) {
@@ -229,6 +266,23 @@ TEST(SeveralRuns, OfNvlogHaveTheArgumentsInFrontOfThem) {
   EXPECT_EQ(runs[0].facts.micro_batch_size.value, 64);
   EXPECT_EQ(runs[1].facts.world(), 8);
   EXPECT_EQ(runs[1].facts.micro_batch_size.value, 128);
+}
+
+TEST(SeveralRuns, OfNcfInNvlogAreNotOne) {
+  const auto launch = [](const std::string& rate) {
+    std::string text;
+    for (int i = 0; i < 4; ++i) {
+      const std::string at =
+          ":::NVLOGv0.2.3 ncf 155188200" + std::to_string(i) + ".0 (ncf.py:300) ";
+      text += at + "train_epoch_start: " + std::to_string(i) + "\n" + at +
+              "train_throughput: " + rate + "\n";
+    }
+    return text + ":::NVLOGv0.2.3 ncf 1551882005.0 (ncf.py:363) run_final\n";
+  };
+  const auto runs = read_text(launch("2000.0") + launch("9000.0"));
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].records.at(3).printed_rate, 2000);
+  EXPECT_EQ(runs[1].records.at(3).printed_rate, 9000);
 }
 
 // Detectron2 appends to log.txt.
