@@ -21,7 +21,11 @@ std::optional<double> MllogSetting::*MllogSetting::number_of(std::string_view ke
       {"number_of_ranks", &Setting::ranks},
       {"number_of_nodes", &Setting::nodes},
       {"accelerators_per_node", &Setting::accelerators},
-      {"local_batch_size", &Setting::local_batch}};
+      {"local_batch_size", &Setting::local_batch},
+      {"micro_batch_size", &Setting::micro_batch},
+      {"tensor_parallelism", &Setting::tensor},
+      {"pipeline_parallelism", &Setting::pipeline},
+      {"context_parallelism", &Setting::context}};
   for (const auto& [name, setting] : kNumbers) {
     if (key == name) return setting;
   }
@@ -39,9 +43,18 @@ void MllogSetting::see_precision(std::string_view name) {
   precision = known ? name : std::string_view();
 }
 
+// Each process of SSD has a GPU. A micro batch is that of a replica of the model, which takes one
+// where nothing splits it.
+std::optional<double> MllogSetting::batch_of_one() const {
+  if (is_ssd()) return local_batch;
+  const bool whole = tensor == 1 && pipeline == 1 && context == 1;
+  return whole ? micro_batch : std::nullopt;
+}
+
 std::optional<double> MllogSetting::processes() const {
-  if (!global_batch || !local_batch) return std::nullopt;
-  const double many = *global_batch / (*local_batch * accumulation.value_or(1));
+  const auto one = batch_of_one();
+  if (!global_batch || !one) return std::nullopt;
+  const double many = *global_batch / (*one * accumulation.value_or(1));
   return many >= 1 && many == std::floor(many) ? std::optional(many) : std::nullopt;
 }
 
@@ -61,9 +74,9 @@ void MllogSetting::tell(Facts& facts) const {
       set(facts.nodes, nodes);
       set(facts.gpus_per_node, accelerators);
     }
-  } else if (is_ssd() && processes()) {  // each of one GPU
+  } else if (processes()) {
     set(facts.world_size, processes());
-    set(facts.micro_batch_size, local_batch);
+    set(facts.micro_batch_size, batch_of_one());
   }
   if (benchmark == "bert") facts.model.set("bert-large", FactSource::log);
   if (!benchmark.empty()) facts.axes["benchmark"] = benchmark;

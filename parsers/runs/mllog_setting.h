@@ -16,6 +16,7 @@ struct MllogSetting {
   std::optional<double> epoch_samples;               ///< samples that the log calls an epoch
   std::optional<double> ranks, nodes, accelerators;  ///< of a run of the HPC benchmarks
   std::optional<double> local_batch;                 ///< of one process
+  std::optional<double> micro_batch, tensor, pipeline, context;  ///< from round 5.1 on
   std::string precision;  ///< the lowest one of linear layers; empty if it has no name here
   bool loosely = false;   ///< the batch is stated under round 0.5's key
   bool old = false;       ///< the lines are of rounds 0.5 and 0.6
@@ -29,7 +30,9 @@ struct MllogSetting {
   }
   /// Where the value of this key goes that is a number and no more; or null.
   [[nodiscard]] static std::optional<double> MllogSetting::*number_of(std::string_view key);
-  /// That share the batch evenly, where both batches are stated.
+  /// The batch of one GPU, where none shares it with others.
+  [[nodiscard]] std::optional<double> batch_of_one() const;
+  /// GPUs that share the batch evenly.
   [[nodiscard]] std::optional<double> processes() const;
   [[nodiscard]] static bool names_precision(std::string_view key);
   void see_precision(std::string_view name);

@@ -78,6 +78,24 @@ TEST(MllogSamples, TellsTheProcessesOfSsdByTheBatchOfOne) {
   EXPECT_FALSE(run.facts.world());
 }
 
+TEST(MllogSamples, TellsTheGpusByTheMicroBatchOfAModelThatIsNotSplit) {
+  const auto facts = [](const std::string& tensor, const std::string& more) {
+    return read_text(epochs(epoch(1000, 9000, 1), mllog(900, "micro_batch_size", "5") +
+                                                      mllog(900, "tensor_parallelism", tensor) +
+                                                      mllog(900, "pipeline_parallelism", "1") +
+                                                      more))
+        .at(0)
+        .facts;
+  };
+  const std::string context = mllog(900, "context_parallelism", "1");
+  const Facts twice = facts("1", context + mllog(900, "gradient_accumulation_steps", "2"));
+  EXPECT_EQ(twice.micro_batch_size.value, 5);
+  EXPECT_EQ(twice.world(), 10);
+  EXPECT_FALSE(facts("2", context).micro_batch_size.known()) << "of two GPUs";
+  EXPECT_FALSE(facts("2", context).world());
+  EXPECT_FALSE(facts("1", "").world()) << "it may be split by the sequence";
+}
+
 TEST(MllogSamples, TakesTheLowestPrecisionOfLinearLayers) {
   const auto log = [](const std::string& key, const std::string& name) {
     return read_text(epochs(epoch(1000, 9000, 1), mllog(900, key, "\"" + name + "\"")))
