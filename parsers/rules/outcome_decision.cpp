@@ -187,6 +187,11 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   if (done) {
     return {Status::completed, step, run.last_line, behind("")};
   }
+  const std::int64_t first = run.records().empty() ? 0 : run.records().front().line;
+  if (const auto closed = closing_.behind(first, last->line, end);
+      closed && run.log.kind == WorkKind::training) {
+    return {Status::completed, step, *closed, behind("")};
+  }
   constexpr std::string_view kCut = "the log ends without a closing statement";
   return {Status::truncated, step, run.last_line, std::string(kCut) + behind(kCut)};
 }

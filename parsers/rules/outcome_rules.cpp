@@ -184,6 +184,8 @@ const std::vector<std::size_t>& rule_places() {
 std::vector<std::string_view> make_anchors() {
   std::vector<std::string_view> out(std::begin(kTracebackAnchors), std::end(kTracebackAnchors));
   for (const OutcomeRule& rule : outcome_table()) out.push_back(rule.anchor);
+  const auto closing = ClosingWords::anchors();
+  out.insert(out.end(), closing.begin(), closing.end());
   return out;
 }
 
@@ -281,6 +283,7 @@ void OutcomeRules::see_launch(const Line& line) {
 
 void OutcomeRules::see(const Line& line) {
   see_launch(line);
+  if (may_hold(line, anchors().size() - 1)) closing_.see(line);  // the last of the list
   const bool follows_failure = killed_after_failure(line);
   std::string_view exception;
   const Part part = see_traceback(line, exception);

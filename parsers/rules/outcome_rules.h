@@ -11,6 +11,7 @@
 
 #include "parsers/core/outcome.h"
 #include "parsers/format.h"
+#include "parsers/rules/closing_words.h"
 
 namespace bertbench {
 
@@ -37,7 +38,8 @@ class OutcomeRules {
   /// unless these are its last few, and of launches of which none came to a step the last that
   /// failed is told; what the interpreter ignores at exit is none, and a line of
   /// success after an error does not undo it. Without any sign: `completed` when the
-  /// run reached its plan or printed a closing statement, else `truncated`.
+  /// run reached its plan or printed a closing statement, or a script, launcher or scheduler said
+  /// behind it that it is over, else `truncated`.
   [[nodiscard]] Outcome decide(const RunDraft& run, std::int64_t begin_line,
                                std::int64_t end_line) const;
 
@@ -71,6 +73,7 @@ class OutcomeRules {
   [[nodiscard]] std::string whole_detail(const Sign& sign) const;
   [[nodiscard]] std::string what_followed(const Sign& cause, std::int64_t end_line) const;
 
+  ClosingWords closing_;
   std::vector<Launch> launches_;         ///< where they begin, or fail of their arguments
   std::vector<Sign> signs_;              ///< bounded: repeats of one kind are dropped
   std::int64_t traceback_line_ = -1000;  ///< newest 'File "..."' or "Traceback" line

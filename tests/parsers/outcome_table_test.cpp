@@ -158,7 +158,7 @@ TEST(OutcomeTable, TellsHowRunsEnd) {
       {"Build timed out (after 60 minutes). Marking the build as aborted.\nFinished: ABORTED\n",
        Status::timeout, "60 minutes"},
       {"Finished: FAILURE\n", Status::error, "FAILURE"},
-      {"Finished: SUCCESS\n", Status::truncated, ""},
+      {"Finished: SUCCESS\n", Status::completed, ""},
       {"ERROR: Job failed: execution took longer than 1h0m0s seconds\n", Status::timeout, "1h0m0s"},
       {"TERM_OWNER: job killed by owner.\n", Status::killed, "owner"},
       {"Job 12 exceeded hard wallclock time: job killed\n", Status::timeout, "wallclock"},
