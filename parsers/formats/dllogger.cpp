@@ -11,8 +11,7 @@
 //   DLL <date> -  e2e_train_time : 439.92  train_perf_fps : 130.93           (Mask R-CNN)
 //   DLL <date> -  e2e_train_time : 428.12 s training_sequences_per_second : 5055.56 sequences/s
 //
-// Pairs are "key : value unit"; the unit may be absent, a word or "None". The lines of NVIDIA's
-// BERT for TensorFlow ("throughput_train") belong to the format tf.
+// Pairs are "key : value[ unit]". "throughput_train" of BERT for TensorFlow is the format tf's.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -82,7 +81,6 @@ class DlloggerParser final : public LineParser {
   static bool see_epoch(const Line& said, RunBuilder& out);
   static bool see_benchmark(const Line& said, RunBuilder& out);
   static bool see_image_epoch(const Line& said, RunBuilder& out);
-
   bool see_speech(const Line& said, double time_s, RunBuilder& out);
 
   DllRun run_;
@@ -141,8 +139,14 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// Tacotron 2 and WaveGlow tell an iteration in four lines: its number over all epochs, loss,
-// items/s (frames or audio samples, not sequences) and time.
+// A step again behind the run's closing statement: the file's next launch.
+void close_ended(std::int64_t step, RunBuilder& out) {
+  const RunDraft* open = out.open(WorkKind::training);
+  const bool ended = open != nullptr && open->ended_well && open->last() != nullptr;
+  if (ended && step <= open->last()->step) out.close(WorkKind::training);
+}
+
+// Four lines an iteration: its number over all epochs, loss, items/s (no sequences) and time.
 bool DlloggerParser::see_speech(const Line& said, double time_s, RunBuilder& out) {
   Cursor cursor(said);
   if (cursor.literal("() run_time : ")) {
@@ -186,11 +190,13 @@ bool DlloggerParser::see_speech(const Line& said, double time_s, RunBuilder& out
   sample.loss = speech_loss_;
   sample.line = said.number;
   sample.rank = said.rank;
+  close_ended(sample.step, out);
   RunDraft& draft = out.run(WorkKind::training, said.number);
   draft.log.iteration_unit = IterationUnit::optimizer_step;
   draft.log.clock_is_wall = true;
   draft.log.clock_resolution_s = 1e-6;
   draft.add(sample);
+  tell_open(out);
   return true;
 }
 
@@ -204,16 +210,13 @@ void put_epoch(std::int64_t epoch, double rate, std::optional<double> loss, cons
   sample.rate = rate;
   sample.loss = loss;
   sample.line = said.number;
-  const RunDraft* open = out.open(WorkKind::training);
-  const bool behind = open != nullptr && open->last() != nullptr && epoch < open->last()->step;
-  if (behind && open->ended_well) out.close(WorkKind::training);  // the file's next launch
+  close_ended(sample.step, out);
   RunDraft& draft = out.add(WorkKind::training, sample);
   draft.log.iteration_unit = IterationUnit::unknown;
   draft.log.rate_unit = RateUnit::sequences_per_second;
 }
 
-// NCF: "(0,) train_throughput : 1.325e+08 samples/s ... train_epoch_time : 0.749 s", and behind the
-// last epoch "() best_train_throughput : ... ". A record is an epoch, of unknown iterations.
+// NCF, a record an epoch; behind the last one stands "() best_train_throughput : ... ".
 bool DlloggerParser::see_epoch(const Line& said, RunBuilder& out) {
   Cursor cursor(said);
   if (cursor.literal("() best_train_throughput : ")) {
@@ -276,8 +279,7 @@ bool DlloggerParser::see_image_epoch(const Line& said, RunBuilder& out) {
   return true;
 }
 
-// The ranks, and the batch of one GPU: Tacotron 2 and WaveGlow tell an argument in a line of its
-// own. The batch_size of NCF and DLRM is of all GPUs.
+// The ranks, and the batch of one GPU. The batch_size of NCF and DLRM is of all GPUs.
 void DlloggerParser::tell_arguments(Facts& facts) const {
   if (world_) facts.world_size.set(*world_, FactSource::log);
   if (whole_) facts.global_batch_size.set(*whole_, FactSource::log);

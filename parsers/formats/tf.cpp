@@ -99,8 +99,9 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
   const auto starts = [&](std::string_view what) { return message.text.starts_with(what); };
   if (starts("***** Running ")) {
     evaluating_ = !starts("***** Running training");
-    if (!evaluating_ && series_.statements() != nullptr && series_.statements()->ended_well)
-      end_run(out);
+    const bool ended = series_.statements() != nullptr && series_.statements()->ended_well;
+    // Said before the first step, and so of the next launch where steps were seen.
+    if (!evaluating_ && (ended || series_.begun())) end_run(out);
     return true;
   }
   if (starts("global_step/sec: ")) {

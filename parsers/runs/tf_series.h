@@ -18,6 +18,8 @@ class TfSeries {
   RunDraft& at(Kind kind, std::int64_t line, RunBuilder& out);
   /// Null if there is none.
   [[nodiscard]] RunDraft* find(Kind kind) const { return runs_[static_cast<std::size_t>(kind)]; }
+  /// Some line of a step was seen.
+  [[nodiscard]] bool begun() const { return best() != nullptr; }
   /// A loss that is no number, said behind the run: of every series that has records.
   void set_loss(double loss, std::int64_t line);
 

@@ -302,5 +302,30 @@ TEST(SeveralRuns, OfDetectronHaveTheBatchOfTheirOwnConfiguration) {
   EXPECT_EQ(runs[1].facts.global_batch_size.value, 4);
 }
 
+// The first launch of each was killed or has ended; the second begins from scratch.
+TEST(SeveralRuns, OfTfBeginWithTheirBanner) {
+  const std::string tf = "INFO:tensorflow:";
+  std::string launch = tf + "***** Running training *****\n" + tf + "  Batch size = 32\n";
+  for (int i = 0; i < 3; ++i) launch += tf + "global_step/sec: 2." + std::to_string(i) + "\n";
+  const auto runs = read_text(launch + launch);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].records.size(), runs[1].records.size());
+}
+
+TEST(SeveralRuns, OfTacotronBehindTheEndOfTheLast) {
+  std::string launch = "DLL 2020-03-24 12:48:27.1 - PARAMETER model_name : Tacotron2\n";
+  for (int i = 0; i < 3; ++i) {
+    const std::string at =
+        "DLL 2020-03-24 12:48:3" + std::to_string(i) + ".5 - (0, " + std::to_string(i) + ") ";
+    launch += at + "glob_iter/iters_per_epoch : " + std::to_string(i) + "/3\n" + at +
+              "train_loss : 5.1\n" + at + "train_iter_time : 1.5\n";
+  }
+  launch += "DLL 2020-03-24 12:48:40.5 - () run_time : 13.5\n";
+  const auto runs = read_text(launch + launch);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[1].records.size(), 3u);
+}
+
 }  // namespace
 }  // namespace bertbench
