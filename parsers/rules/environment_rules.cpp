@@ -237,11 +237,10 @@ void EnvironmentRules::see_gpu_index(const Line& line, std::int64_t index) {
   state(line, "gpu_count", std::to_string(gpus_), false);
 }
 
-void EnvironmentRules::apply(Facts& facts, std::int64_t begin_line, std::int64_t end_line,
-                             std::int64_t first_record) const {
+void EnvironmentRules::apply(Facts& facts, std::int64_t end_line, std::int64_t first_record) const {
   std::map<std::string_view, const Statement*> known;
   for (const Statement& statement : statements_) {
-    if (statement.line < begin_line || statement.line >= end_line) continue;
+    if (statement.line >= end_line) continue;
     const Statement*& slot = known[statement.key];
     if (slot == nullptr || statement.line <= first_record) slot = &statement;
   }

@@ -21,10 +21,9 @@ class EnvironmentRules {
 
   void see(const Line& line);
 
-  /// Adds what was stated in lines [begin_line, end_line) and is not known yet. Up to
-  /// `first_record` the last word wins, behind it only what is still unknown is taken.
-  void apply(Facts& facts, std::int64_t begin_line, std::int64_t end_line,
-             std::int64_t first_record) const;
+  /// Adds what was stated in front of `end_line` and is not known yet. Up to `first_record` the
+  /// last word wins, behind it only what is still unknown is taken.
+  void apply(Facts& facts, std::int64_t end_line, std::int64_t first_record) const;
 
  private:
   struct Statement {

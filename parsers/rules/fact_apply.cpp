@@ -156,24 +156,73 @@ void FactRules::Stated::tell_batches(RunDraft& run) const {
   }
 }
 
-void FactRules::apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_line) const {
+// Several launches in one file: one that tells of its ranks, or of its precision, tells all of it,
+// so that what an earlier one said does not hold any more. And what stands behind a run in front of
+// the next one is the head of that, if it tells what the run's own head has told.
+FactRules::Stated FactRules::stated_of(const RunDraft& run, std::int64_t before_line,
+                                       std::int64_t end_line) const {
+  enum Group : std::uint8_t { ranks, precision, batches, none };
+  constexpr std::size_t kGroups = 3;
+  const auto group_of = [](Key key) {
+    switch (key) {
+      case Key::gpus_per_node:
+      case Key::nodes:
+      case Key::world:
+      case Key::process_gpus:
+        return ranks;
+      case Key::precision:
+      case Key::no_half:
+        return precision;
+      case Key::batch_argument:
+      case Key::micro_batch:
+      case Key::script_batch:
+      case Key::global_batch:
+      case Key::tf_batch:
+      case Key::accumulation:
+        return batches;
+      default:
+        return none;
+    }
+  };
   const auto& records = run.records();
   const std::int64_t first_record =
       records.empty() ? end_line : std::min(records.front().line, end_line);
+  const bool last_run = end_line == std::numeric_limits<std::int64_t>::max();
+  std::array<bool, kGroups> in_head{}, in_run{};  // stated there
+  for (const Statement& statement : statements_) {
+    const Group group = group_of(statement.key);
+    if (group == none || statement.line >= end_line) continue;
+    in_head[group] |= statement.line <= first_record && statement.newest_line > before_line;
+    in_run[group] |= statement.line <= run.last_line;
+  }
   Stated stated;
   for (const Statement& statement : statements_) {
-    if (statement.line < begin_line || statement.line >= end_line) continue;
+    if (statement.line >= end_line) continue;
+    const Group group = group_of(statement.key);
+    const bool of_before = before_line > 0 && (group == ranks || group == precision) &&
+                           in_head[group] && statement.newest_line <= before_line;
+    const bool of_next =
+        !last_run && group != none && in_run[group] && statement.line > run.last_line;
+    if (of_before || of_next) continue;
     auto& slot = stated.of[static_cast<std::size_t>(statement.key)];
     if (slot == nullptr || statement.line <= first_record) slot = &statement;
   }
+  return stated;
+}
+
+void FactRules::apply(RunDraft& run, std::int64_t before_line, std::int64_t end_line) const {
+  const auto& records = run.records();
+  const std::int64_t first_record =
+      records.empty() ? end_line : std::min(records.front().line, end_line);
+  const Stated stated = stated_of(run, before_line, end_line);
   Facts& facts = run.log.facts;
-  stated.tell_ranks(run, one_communicator(begin_line, end_line));
+  stated.tell_ranks(run, one_communicator(end_line));
   set(facts.sequence_length, stated.number(Key::sequence_length));
   stated.tell_names(facts);
-  environment_.apply(facts, begin_line, end_line, first_record);
+  environment_.apply(facts, end_line, first_record);
   if (const Statement* cuda = stated.at(Key::cuda)) facts.versions.emplace("cuda", cuda->value);
   const bool trains = run.log.kind == WorkKind::training;
-  if (trains && !run.log.memory) run.log.memory = memory_.most(begin_line, end_line);
+  if (trains && !run.log.memory) run.log.memory = memory_.most(0, end_line);
   // What is stated of batches is stated of training.
   if (trains && !run.own_facts) stated.tell_batches(run);
 }

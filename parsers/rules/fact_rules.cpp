@@ -111,11 +111,12 @@ void FactRules::state(const Line& line, Key key, std::string_view value) {
   // Ranks repeat what rank 0 said.
   for (auto it = statements_.rbegin(); it != statements_.rend(); ++it) {
     if (it->key != key) continue;
-    if (it->value == value) return;
-    break;
+    if (it->value != value) break;
+    it->newest_line = line.number;
+    return;
   }
   if (statements_.size() < kMaxStatements)
-    statements_.push_back({line.number, key, std::string(value)});
+    statements_.push_back({line.number, key, std::string(value), line.number});
 }
 
 void FactRules::see(const Line& line) {

@@ -23,10 +23,12 @@ class FactRules {
 
   void see(const Line& line);
 
-  /// Adds to a run what was stated in lines [begin_line, end_line): in front of its first record
-  /// the last word wins, after it only what is still unknown is taken. Statements that disagree are
-  /// notices. What the format itself found stays.
-  void apply(RunDraft& run, std::int64_t begin_line, std::int64_t end_line) const;
+  /// Adds to a run what was stated in front of `end_line`, where the next run begins: in front of
+  /// its first record the last word wins, after it only what is still unknown is taken. Behind
+  /// `before_line`, where the run before ended (0: none), a launch that tells of its ranks or its
+  /// precision tells all of it. Statements that disagree are notices. What the format itself found
+  /// stays.
+  void apply(RunDraft& run, std::int64_t before_line, std::int64_t end_line) const;
   /// What the log has told so far of a run that is still going on.
   [[nodiscard]] Facts so_far(const RunDraft& run) const;
 
@@ -59,11 +61,14 @@ class FactRules {
     std::int64_t line = 0;
     Key key = Key::count_;
     std::string value;
+    std::int64_t newest_line = 0;  ///< where it was stated again
   };
   struct Stated;  ///< what holds of one run
   void state(const Line& line, Key key, std::string_view value);
-  [[nodiscard]] std::optional<Statement> one_communicator(std::int64_t begin_line,
-                                                          std::int64_t end_line) const;
+  [[nodiscard]] std::optional<Statement> one_communicator(std::int64_t end_line) const;
+  /// Those of other launches are left out.
+  [[nodiscard]] Stated stated_of(const RunDraft& run, std::int64_t before_line,
+                                 std::int64_t end_line) const;
   void see_arguments(const Line& line);
   void see_contexts(const Line& line);
   void see_megatron_command(const Line& line);

@@ -118,14 +118,10 @@ void FactRules::see_communicator(const Line& line) {
 }
 
 // The ranks of all communicators, when all have as many.
-std::optional<FactRules::Statement> FactRules::one_communicator(std::int64_t begin_line,
-                                                                std::int64_t end_line) const {
+std::optional<FactRules::Statement> FactRules::one_communicator(std::int64_t end_line) const {
   std::optional<Statement> found;
   for (const Statement& statement : statements_) {
-    if (statement.key != Key::communicator || statement.line < begin_line ||
-        statement.line >= end_line) {
-      continue;
-    }
+    if (statement.key != Key::communicator || statement.line >= end_line) continue;
     if (statement.value == "0" || (found && found->value != statement.value)) return std::nullopt;
     if (!found) found = statement;
   }

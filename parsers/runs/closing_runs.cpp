@@ -81,7 +81,7 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
         std::exchange(last[static_cast<std::size_t>(draft.log.kind)], draft.last_line);
     const std::int64_t end = ends[i];
     const bool first = begin == 0;
-    rules.facts.apply(draft, 0, end);
+    rules.facts.apply(draft, begin, end);
     Facts others_say = builder.facts;
     // A format stands for a framework only where the log names none (bert_train speaks like
     // several).

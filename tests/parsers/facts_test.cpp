@@ -284,6 +284,33 @@ TEST(Facts, TakesTheArgumentsOfDllogger) {
       << "fp32 or tf32";
 }
 
+TEST(Facts, OfSeveralLaunchesInOneFileEachHasItsOwn) {
+  const auto bars = [](const std::string& total) {
+    return "Iteration:  10%| | 1/" + total + " [00:01<00:09,  1.00it/s]\rIteration: 100%| | " +
+           total + "/" + total + " [00:10<00:00,  1.00it/s]\n";
+  };
+  const std::string eight =
+      "python   -m torch.distributed.launch --nproc_per_node=8 run_squad.py --train_batch_size=4\n"
+      "device: cuda:0 n_gpu: 1, distributed training: True, 16-bits training: False\n" +
+      bars("10");
+  const std::string one =
+      "python   run_squad.py --train_batch_size=32\n"
+      "device: cuda n_gpu: 1, distributed training: False, 16-bits training: True\n" +
+      bars("20");
+  for (const bool first : {true, false}) {
+    const auto runs = read_text(first ? one + eight : eight + one);
+    ASSERT_EQ(runs.size(), 2u);
+    const Facts& of_one = runs[first ? 0 : 1].facts;
+    const Facts& of_eight = runs[first ? 1 : 0].facts;
+    EXPECT_EQ(of_one.world(), 1) << first;
+    EXPECT_EQ(of_eight.world(), 8) << first;
+    EXPECT_EQ(of_one.precision.value, "fp16") << first;
+    EXPECT_EQ(of_eight.precision.value, "fp32") << first;
+    EXPECT_EQ(of_one.micro_batch_size.value, 32) << first;
+    EXPECT_EQ(of_eight.micro_batch_size.value, 4) << first;
+  }
+}
+
 TEST(Facts, CommunicatorsOfOneSizeTellTheWorld) {
   const std::string line = "[0] NCCL INFO comm 0x7f4c9c0 rank 0 nranks ";
   const RunLog run = run_behind(line + "32 cudaDev 0 nvmlDev 0 - Init COMPLETE\n");

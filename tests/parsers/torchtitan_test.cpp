@@ -18,8 +18,8 @@ const std::string kHead =
     "(warmup 2)\n";
 
 std::string step(int number, const std::string& time, const std::string& tps) {
-  return "[titan] 2025-05-20 12:00:" + time + " - root - INFO - \x1b[31mstep: " +
-         (number < 10 ? " " : "") + std::to_string(number) +
+  return "[titan] 2025-05-20 12:00:" + time +
+         " - root - INFO - \x1b[31mstep: " + (number < 10 ? " " : "") + std::to_string(number) +
          "  \x1b[32mloss:  8.5000  \x1b[38;2;180;60;0mgrad_norm:  2.5000  \x1b[38;2;54;234;195m"
          "memory:  8.44GiB(13.20%)  \x1b[34mtps: " +
          tps + "  \x1b[36mtflops: 62.26  \x1b[35mmfu: 20.88%\x1b[39m\n";
