@@ -69,7 +69,8 @@ std::optional<std::int64_t> devices_of(std::string_view mesh) {
 
 void TorchtitanParser::see_mesh(const Line& line) {
   Cursor cursor(line);
-  if (cursor.skip_past("Building ") && cursor.skip_past(kMesh)) devices_ = devices_of(cursor.rest());
+  if (cursor.skip_past("Building ") && cursor.skip_past(kMesh))
+    devices_ = devices_of(cursor.rest());
 }
 
 void TorchtitanParser::see_sizes(const Line& line) {

@@ -13,8 +13,8 @@ TEST(ClosingWords, EndARunOfAnyFormat) {
   for (const char* line :
        {"Training finished.", "2024-05-02 11:12:13,456 - INFO - Finished Training",
         "Training completed in 35.2s", "Training Complete! Model saved to out/model.pt",
-        "INFO:root:End of training", "==== TRAINING COMPLETE ====", "训练完成！", "训练结束：305.2s",
-        "wandb: Find logs at: ./wandb/run-20240502_111213-abcdefgh/logs",
+        "INFO:root:End of training", "==== TRAINING COMPLETE ====", "训练完成！",
+        "训练结束：305.2s", "wandb: Find logs at: ./wandb/run-20240502_111213-abcdefgh/logs",
         "[2024-05-02 11:12:13,456] [INFO] [launch.py:348:main] Process 418 exits successfully.",
         "State: COMPLETED (exit code 0)", "Successfully completed.", "Finished: SUCCESS"}) {
     const auto outcome = after_steps(std::string("saved\n") + line + "\n");
