@@ -296,32 +296,6 @@ TEST(Huggingface, TellsTheSessionWhoseRuntimeAStateFileHolds) {
   EXPECT_NEAR(two[0].summary->value, 128, 1e-9);
 }
 
-// The evaluations of all sessions stand in the history, the runtime is that of the last one.
-TEST(Huggingface, TakesNoRateWhoseRuntimeIsTooShortForTheEvaluations) {
-  const auto state = [](const std::string& evaluation) {
-    const auto at = [&](const std::string& step) {
-      return "    {\n      \"epoch\": 0.5,\n      \"eval_runtime\": " + evaluation +
-             ",\n      \"eval_samples_per_second\": 25.0,\n      \"step\": " + step + "\n    },\n";
-    };
-    return read_text("{\n  \"epoch\": 1.0,\n  \"global_step\": 1000,\n  \"log_history\": [\n" +
-                     at("500") + at("1000") +
-                     "    {\n      \"epoch\": 1.0,\n      \"step\": 1000,\n      "
-                     "\"train_runtime\": 100.0,\n"
-                     "      \"train_samples_per_second\": 320.0,\n      "
-                     "\"train_steps_per_second\": 10.0\n"
-                     "    }\n  ],\n  \"max_steps\": 1000\n}\n")
-        .at(0);
-  };
-  const auto within = state("40.0"), beyond = state("60.0");
-  EXPECT_EQ(within.kind, WorkKind::training);
-  ASSERT_TRUE(within.summary);
-  EXPECT_EQ(within.summary->value, 320);
-  EXPECT_FALSE(beyond.summary);
-  EXPECT_FALSE(beyond.totals.training_s);
-  EXPECT_EQ(beyond.outcome.status, Status::completed);
-  EXPECT_THAT(beyond.notices.at(0).text, testing::HasSubstr("took 120 s, longer than its 100 s"));
-}
-
 TEST(Huggingface, CountsSamplesInReleasesThatQuoteTheirValues) {
   const auto runs = read_text(
       "{'loss': '3.41', 'grad_norm': '5.312', 'learning_rate': '0.0002', 'epoch': '1'}\n"

@@ -302,33 +302,6 @@ TEST(OutcomeRules, TellTheLastOfSeveralLaunchesThatCameToNoStep) {
             10);
 }
 
-TEST(OutcomeRules, DoNotTakeTheFailureOfALaunchBehindARunForItsOwn) {
-  const std::string steps =
-      "nohup: ignoring input\niter 0: loss 9.5, time 130.10ms, mfu 30.00%\n"
-      "iter 10: loss 8.5, time 130.20ms, mfu 30.00%\n";
-  const std::string next =
-      "nohup: ignoring input\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 "
-      "GiB\n";
-  const auto outcome = [](const std::string& text) { return read_text(text).at(0).outcome; };
-  EXPECT_EQ(outcome(steps + next).status, Status::truncated);
-  EXPECT_THAT(outcome(steps + next).detail,
-              testing::HasSubstr("; a launch behind it: out_of_memory (line 5): torch.Out"));
-  const auto failed = outcome(steps + "Traceback (most recent call last):\n" +
-                              "  File \"tune.py\", line 9, in f\n    g()\nKeyError: 'a'\n" + next);
-  EXPECT_EQ(failed.status, Status::error);
-  EXPECT_THAT(failed.detail, testing::StartsWith("KeyError: 'a'; a launch behind it: out_of_mem"));
-  const std::string done =
-      "{'loss': 2.5, 'epoch': 0.02}\n{'train_runtime': 50.5, 'train_samples_per_second': 65.25, "
-      "'train_steps_per_second': 2.125, 'epoch': 2.0}\n";
-  EXPECT_EQ(outcome(done + next).status, Status::completed);
-  EXPECT_THAT(outcome(done + next).detail, testing::StartsWith("a launch behind it: out_of_mem"));
-  EXPECT_EQ(outcome(done).detail, "");
-  // torchrun says so on each node: logs one behind the other may be those of one job.
-  const std::string node =
-      "Setting OMP_NUM_THREADS environment variable for each process to be 1\n";
-  EXPECT_EQ(outcome(steps + node + next.substr(next.find('\n') + 1)).status, Status::out_of_memory);
-}
-
 TEST(OutcomeRules, BelieveTheTrackersThatWatchedTheProcess) {
   const std::string done = "Epoch 1: 100%|##| 20/20 [00:20<00:00,  1.00it/s]";
   for (const char* tail : {"swanlab: Error happened while training\n",
