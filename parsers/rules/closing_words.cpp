@@ -37,8 +37,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // Not "Finished training it 640/128028", "training complete for epoch 3", "Training complete: 12%".
 bool says_no_more(std::string_view rest) {
   constexpr std::string_view kGoOn[] = {"in", "after", "with", "and", "at", "successfully"};
-  if (rest.starts_with("d")) rest.remove_prefix(1);  // "completed"
-  if (rest.starts_with("D")) rest.remove_prefix(1);
+  if (rest.starts_with('d') || rest.starts_with('D')) rest.remove_prefix(1);  // "completed"
   if (!rest.empty() && is_letter(rest.front())) return false;
   if (rest.find("poch ") != std::string_view::npos || rest.find('%') != std::string_view::npos) {
     return false;

@@ -29,7 +29,7 @@ class ClosingWords {
     std::int64_t line = 0;
     std::size_t words = 0;  ///< place in anchors()
   };
-  std::vector<Said> said_;  ///< bounded: the newest of each words
+  std::vector<Said> said_;  ///< in the order of lines; bounded: the oldest are forgotten
 };
 
 }  // namespace bertbench

@@ -36,6 +36,12 @@ void set(Fact<std::int64_t>& fact, std::optional<std::int64_t> value) {
   if (value && !fact.known()) fact.set(*value, FactSource::log);
 }
 
+/// The line that the head of a run ends with; where it has no records, all in front of the next.
+std::int64_t first_record_line(const RunDraft& run, std::int64_t end_line) {
+  const auto& records = run.records();
+  return records.empty() ? end_line : std::min(records.front().line, end_line);
+}
+
 }  // namespace
 
 void FactRules::Stated::tell_ranks(RunDraft& run,
@@ -184,9 +190,7 @@ FactRules::Stated FactRules::stated_of(const RunDraft& run, std::int64_t before_
         return none;
     }
   };
-  const auto& records = run.records();
-  const std::int64_t first_record =
-      records.empty() ? end_line : std::min(records.front().line, end_line);
+  const std::int64_t first_record = first_record_line(run, end_line);
   const bool last_run = end_line == std::numeric_limits<std::int64_t>::max();
   std::array<bool, kGroups> in_head{}, in_run{};  // stated there
   for (const Statement& statement : statements_) {
@@ -211,15 +215,12 @@ FactRules::Stated FactRules::stated_of(const RunDraft& run, std::int64_t before_
 }
 
 void FactRules::apply(RunDraft& run, std::int64_t before_line, std::int64_t end_line) const {
-  const auto& records = run.records();
-  const std::int64_t first_record =
-      records.empty() ? end_line : std::min(records.front().line, end_line);
   const Stated stated = stated_of(run, before_line, end_line);
   Facts& facts = run.log.facts;
   stated.tell_ranks(run, one_communicator(end_line));
   set(facts.sequence_length, stated.number(Key::sequence_length));
   stated.tell_names(facts);
-  environment_.apply(facts, end_line, first_record);
+  environment_.apply(facts, end_line, first_record_line(run, end_line));
   if (const Statement* cuda = stated.at(Key::cuda)) facts.versions.emplace("cuda", cuda->value);
   const bool trains = run.log.kind == WorkKind::training;
   if (trains && !run.log.memory) run.log.memory = memory_.most(0, end_line);
