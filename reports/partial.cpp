@@ -146,7 +146,7 @@ Result<Shard> read_shard(ResultSet results, const std::string& where) {
                 "whole results need no merge; bertbench report joins their cells");
   }
   std::optional<Error> error;
-  JsonReader in(results.partial, "$.partial", error, where);
+  JsonReader in(*results.partial, "$.partial", error, where);
   for (const char* key : {"shard", "of", "logs", "list", "sources"}) in.require(key);
   Shard shard;
   constexpr std::int64_t kMost = 1'000'000'000;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "parsers/core/text.h"
 #include "reports/cell_table.h"
@@ -203,7 +204,7 @@ std::map<std::string, int> flops_formulas(const ResultSet& set) {
 
 std::vector<std::pair<std::string, std::string>> environment_lines(const ResultSet& set) {
   std::vector<std::pair<std::string, std::string>> out;
-  flatten(set.environment, "", out);
+  flatten(*set.environment, "", out);
   return out;
 }
 

@@ -32,8 +32,8 @@ void look_at(const Trial& trial, Seen& seen) {
   }
   if (!trial.telemetry.is_object()) return;
   ++seen.watched;
-  const auto marks = trial.telemetry.find("marks");
-  seen.marked += marks != trial.telemetry.end() && marks->is_array() && !marks->empty();
+  const auto marks = trial.telemetry->find("marks");
+  seen.marked += marks != trial.telemetry->end() && marks->is_array() && !marks->empty();
 }
 
 Seen look_at(const ResultSet& set) {

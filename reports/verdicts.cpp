@@ -76,7 +76,7 @@ void set_tolerance(Baseline& base, double floor) {
 std::string compare_environments(const ResultSet& result, const ResultSet& baseline,
                                  const GateOptions& options, std::vector<Notice>& notices) {
   std::string blocked;
-  for (const auto& difference : context_differences(result.environment, baseline.environment)) {
+  for (const auto& difference : context_differences(*result.environment, *baseline.environment)) {
     if (difference.a.empty() || difference.b.empty()) {
       notices.push_back({0, fmt::format("{} is known only for the {}", difference.key,
                                         difference.a.empty() ? "baseline" : "result")});
@@ -200,7 +200,7 @@ class Gate {
     int other_machine = 0;
     for (std::size_t i = runs.size(); i > 0 && runs_.size() < kStoredRuns; --i) {
       const auto differences =
-          context_differences(runs[i - 1].environment, runs.back().environment);
+          context_differences(*runs[i - 1].environment, *runs.back().environment);
       const bool same = std::ranges::none_of(differences, &ContextDifference::blocking);
       if (same) {
         runs_.insert(runs_.begin(), &runs[i - 1]);

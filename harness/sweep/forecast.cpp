@@ -48,8 +48,8 @@ void add_seconds(ByCell& seconds, const ResultSet& results) {
   for (const Cell& cell : results.cells) {
     for (const Trial& trial : cell.trials) {
       if (!trial.telemetry.is_object()) continue;
-      const auto it = trial.telemetry.find("seconds");
-      if (it != trial.telemetry.end() && it->is_number()) {
+      const auto it = trial.telemetry->find("seconds");
+      if (it != trial.telemetry->end() && it->is_number()) {
         seconds[cell.key].push_back(it->get<double>());
       }
     }

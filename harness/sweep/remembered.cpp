@@ -46,7 +46,7 @@ std::string outcome_text(const Json& outcome, const Plan& plan, std::size_t cell
   one.cells.back().identity = plan.cells[cell].identity;
   one.cells.back().kind = measured.kind;
   one.cells.back().trials.push_back(measured.trial);
-  one.environment = {{"read_as", read_as(plan)}, {"software", measured.versions}};
+  *one.environment = {{"read_as", read_as(plan)}, {"software", measured.versions}};
   text.resize(text.size() - 2);  // "\n}"
   return text + std::string(kMeasured) + std::string(trim(to_text(one))) + "\n}\n";
 }
@@ -59,11 +59,11 @@ std::optional<MeasuredAttempt> recall_measured(std::string_view text, const Plan
   if (!result || result->cells.size() != 1 || result->cells[0].trials.size() != 1) {
     return std::nullopt;
   }
-  if (result->environment.value("read_as", "") != read_as(plan)) return std::nullopt;
+  if (result->environment->value("read_as", "") != read_as(plan)) return std::nullopt;
   MeasuredAttempt out;
   out.trial = std::move(result->cells[0].trials[0]);
   out.kind = result->cells[0].kind;
-  if (const auto it = result->environment.find("software"); it != result->environment.end()) {
+  if (const auto it = result->environment->find("software"); it != result->environment->end()) {
     for (const auto& [name, value] : it->items()) {
       if (value.is_string()) out.versions[name] = value.get<std::string>();
     }

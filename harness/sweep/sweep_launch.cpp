@@ -130,7 +130,7 @@ ResultSet SweepRun::collect() {
   for (const auto& [id, kept] : kept_) {
     for (const auto& [name, value] : kept.measured.versions) versions[name].insert(value);
   }
-  add_software(result.environment, versions);
+  add_software(*result.environment, versions);
   std::map<std::string_view, const PlannedCell*> by_key;
   for (const auto& planned : plan_.cells) by_key.emplace(planned.key, &planned);
   for (auto& cell : result.cells) {

@@ -329,9 +329,10 @@ bool DlloggerParser::see_parameter(const Line& said) {
     const bool whole = !has(said.text, "kv_store : dist");
     mxnet_batch_ = whole ? batch : std::nullopt;
     Cursor cursor(said);
-    const auto gpus = cursor.skip_past(" gpus : [") ? cursor.until("]") : std::nullopt;
     mxnet_gpus_.reset();
-    if (gpus) mxnet_gpus_ = 1 + std::count(gpus->begin(), gpus->end(), ',');
+    if (cursor.skip_past(" gpus : [")) {
+      if (const auto gpus = cursor.until("]")) mxnet_gpus_ = 1 + std::ranges::count(*gpus, ',');
+    }
   }
   const bool told = number_after(said, "batch_size_per_gpu :").has_value();
   if (const auto each = size_after(said, "batch_size_per_gpu :")) run_.see_micro_batch(*each);

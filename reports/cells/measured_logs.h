@@ -71,8 +71,8 @@ class MeasuredLogs {
   std::set<std::string, std::less<>> estimators_;
   Words words_;
   Spool spool_;
-  std::map<std::size_t, std::vector<Notice>> told_;            ///< after the log was measured
-  std::map<std::uint64_t, nlohmann::ordered_json> telemetry_;  ///< by Entry::at
+  std::map<std::size_t, std::vector<Notice>> told_;  ///< after the log was measured
+  std::map<std::uint64_t, JsonBox> telemetry_;       ///< by Entry::at
   std::string bytes_;
 };
 

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "parsers/core/outcome.h"
 #include "parsers/core/run_log.h"
 #include "reports/model/identity.h"
+#include "reports/model/json_box.h"
 #include "reports/model/periodic_work.h"
 #include "reports/model/steadiness.h"
 
@@ -94,8 +94,7 @@ struct Trial {
   std::optional<PeriodicRecord> periodic;
   std::optional<TimeRecord> time_parts;
   std::optional<MemoryRecord> memory;
-  nlohmann::ordered_json
-      telemetry;                   ///< what the harness saw meanwhile (docs/telemetry.md); or null
+  JsonBox telemetry;               ///< what the harness saw meanwhile (docs/telemetry.md); or null
   std::optional<double> energy_j;  ///< of the GPUs, start-up included
   std::optional<double> energy_per_sequence_j;  ///< mean power while training over the rate
   std::optional<double> loss_first, loss_last;
@@ -156,9 +155,9 @@ struct Cell {
 struct ResultSet {
   std::string tool_version, tool_commit;
   std::string created;  ///< RFC 3339, UTC
-  nlohmann::ordered_json environment = nlohmann::ordered_json::object();
+  JsonBox environment = JsonBox::object();
   std::vector<Cell> cells;
-  nlohmann::ordered_json partial;  ///< of one shard (reports/partial.h); null for a whole result
+  JsonBox partial;  ///< of one shard (reports/partial.h); null for a whole result
 };
 
 }  // namespace bertbench

@@ -163,7 +163,7 @@ Json write(const Trial& trial) {
   if (trial.periodic) json["periodic"] = write(*trial.periodic);
   if (trial.time_parts) json["time_parts"] = to_json(*trial.time_parts);
   if (trial.memory) json["memory"] = write(*trial.memory);
-  if (!trial.telemetry.is_null()) json["telemetry"] = trial.telemetry;
+  if (!trial.telemetry.is_null()) json["telemetry"] = *trial.telemetry;
   put(json, "energy_j", trial.energy_j);
   put(json, "energy_per_sequence_j", trial.energy_per_sequence_j);
   if (trial.loss_first || trial.loss_last) {
@@ -257,8 +257,8 @@ Json head_of(const ResultSet& results) {
   json["schema"] = kResultSchema;
   json["tool"] = {{"version", results.tool_version}, {"commit", results.tool_commit}};
   put(json, "created", results.created);
-  json["environment"] = results.environment;
-  if (!results.partial.is_null()) json["partial"] = results.partial;
+  json["environment"] = *results.environment;
+  if (!results.partial.is_null()) json["partial"] = *results.partial;
   return json;
 }
 

@@ -149,7 +149,7 @@ Result<Added> Store::add(const ResultSet& results, const AddOptions& options) {
   Statement run(state_->db,
                 "INSERT INTO run(added, created, machine, commit_id, label, result) "
                 "VALUES(?, ?, ?, ?, ?, ?)");
-  run.bind(now()).bind(results.created).bind(machine_text(results.environment));
+  run.bind(now()).bind(results.created).bind(machine_text(*results.environment));
   run.bind(options.commit.empty() ? results.tool_commit : options.commit).bind(options.label);
   run.bind(text);
   if (run.step() != SQLITE_DONE) return give_up();
@@ -209,7 +209,7 @@ Result<std::vector<ResultSet>> Store::baseline(const ResultSet& results,
   for (const std::int64_t id : with_cell) {
     auto run = load(id);
     if (!run) return tl::unexpected(run.error());
-    if (std::ranges::all_of(context_differences(results.environment, run->environment),
+    if (std::ranges::all_of(context_differences(*results.environment, *run->environment),
                             may_differ)) {
       same.push_back(std::move(*run));
       if (same.size() == most) break;

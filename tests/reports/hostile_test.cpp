@@ -85,8 +85,8 @@ ResultSet attacked(const std::string& text) {
   }
   ResultSet set = samples::result_set(std::move(cells));
   for (Cell& cell : set.cells) cell.warnings.push_back(text);
-  set.environment = {{"cpu", text}};
-  set.environment[nlohmann::ordered_json(text).dump(
+  *set.environment = {{"cpu", text}};
+  (*set.environment)[nlohmann::ordered_json(text).dump(
       -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)] = {text};
   set.tool_version = set.tool_commit = set.created = text;
   return set;

@@ -137,7 +137,7 @@ ResultSet full() {
   failed.trials[0].sequences_per_second.reset();
   failed.trials[0].estimator.clear();
   ResultSet results = samples::result_set({one, big, mixed, unknown, failed});
-  results.environment = {{"cpu", {{"model", "x"}}}, {"kernel", "6.1"}};
+  *results.environment = {{"cpu", {{"model", "x"}}}, {"kernel", "6.1"}};
   return results;
 }
 

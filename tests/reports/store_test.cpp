@@ -24,7 +24,7 @@ using testing::SizeIs;
 ResultSet results(double rate, const std::string& cpu = "EPYC 7763") {
   ResultSet set = samples::result_set({samples::cell(
       samples::identity(1, 8), {rate, rate * 1.001, rate * 0.999, rate * 1.002, rate * 0.998})});
-  set.environment = {{"cpu", cpu}, {"cores_usable", 64}};
+  *set.environment = {{"cpu", cpu}, {"cores_usable", 64}};
   return set;
 }
 

@@ -179,9 +179,9 @@ TEST(Check, ACellThatGivesNoNumberAnyMoreIsARegression) {
 TEST(Check, DifferentHardwareIsNotComparableUnlessAllowed) {
   ResultSet now = grid();
   ResultSet base = grid(1.1);
-  now.environment = {
+  *now.environment = {
       {"cpu", {{"model", "A"}, {"mhz", 2100}}}, {"compiler", "gcc 12"}, {"load", 0.1}};
-  base.environment = {
+  *base.environment = {
       {"cpu", {{"mhz", 3000}, {"model", "B"}}}, {"compiler", "gcc 13"}, {"load", 7}};
   const GateReport report = check(now, base);
   EXPECT_EQ(report.exit_status, 4);
@@ -197,7 +197,7 @@ TEST(Check, DifferentHardwareIsNotComparableUnlessAllowed) {
 TEST(Check, AContextKeyAbsentOnBothSidesIsEqualAndOnOneSideANotice) {
   ResultSet now = grid();
   EXPECT_TRUE(check(now, grid()).notices.empty());
-  now.environment = {{"driver", "550.54"}};
+  *now.environment = {{"driver", "550.54"}};
   const GateReport report = check(now, grid());
   EXPECT_EQ(report.exit_status, 0);
   ASSERT_EQ(report.notices.size(), 1U);
@@ -207,21 +207,21 @@ TEST(Check, AContextKeyAbsentOnBothSidesIsEqualAndOnOneSideANotice) {
 TEST(Check, FrequenciesAndLoadsDoNotMakeTheSameMachineAnother) {
   ResultSet now = grid();
   ResultSet base = grid();
-  now.environment = {{"cpu", {{"model", "A"}, {"mhz", 2100}}}, {"load", 0.1}};
-  base.environment = {{"load", 5}, {"cpu", {{"mhz", 3000}, {"model", "A"}}}};
+  *now.environment = {{"cpu", {{"model", "A"}, {"mhz", 2100}}}, {"load", 0.1}};
+  *base.environment = {{"load", 5}, {"cpu", {{"mhz", 3000}, {"model", "A"}}}};
   EXPECT_TRUE(check(now, base).notices.empty());
 }
 
 TEST(Check, AnotherCommitOrLoadOfTheSameMachineIsNoNotice) {
   ResultSet now = grid();
   ResultSet base = grid();
-  now.environment = {{"load_1min", 0.1}, {"bertbench", {{"commit", "a"}, {"compiler", "gcc 12"}}}};
-  base.environment = {{"load_1min", 3}, {"bertbench", {{"commit", "b"}, {"compiler", "gcc 12"}}}};
+  *now.environment = {{"load_1min", 0.1}, {"bertbench", {{"commit", "a"}, {"compiler", "gcc 12"}}}};
+  *base.environment = {{"load_1min", 3}, {"bertbench", {{"commit", "b"}, {"compiler", "gcc 12"}}}};
   EXPECT_TRUE(check(now, base).notices.empty());
-  base.environment["bertbench"]["compiler"] = "gcc 13";
+  (*base.environment)["bertbench"]["compiler"] = "gcc 13";
   EXPECT_EQ(check(now, base).notices.size(), 1U);
-  base.environment["cores_usable"] = 1;
-  now.environment["cores_usable"] = 2;
+  (*base.environment)["cores_usable"] = 1;
+  (*now.environment)["cores_usable"] = 2;
   EXPECT_EQ(check(now, base).exit_status, 4);
 }
 
@@ -286,10 +286,10 @@ TEST(Check, OnlyTheLastFiveStoredRunsOfTheSameMachineCount) {
   std::vector<ResultSet> runs;
   for (int i = 0; i < 8; ++i) {
     runs.push_back(result_set({cell(identity(1, 1), kFive)}));
-    runs.back().environment = {{"cpu", i == 6 ? "other" : "this"}};
+    *runs.back().environment = {{"cpu", i == 6 ? "other" : "this"}};
   }
   ResultSet now = result_set({cell(identity(1, 1), kFive)});
-  now.environment = {{"cpu", "this"}};
+  *now.environment = {{"cpu", "this"}};
   const GateReport report = check(now, runs);
   EXPECT_EQ(last(report).n_base, 25);
   ASSERT_EQ(report.notices.size(), 1U);

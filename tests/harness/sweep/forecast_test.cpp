@@ -12,7 +12,7 @@ Trial trial_of(double seconds, double rate) {
   Trial trial;
   trial.window.covered = true;
   trial.sequences_per_second = rate;
-  trial.telemetry = {{"seconds", seconds}};
+  *trial.telemetry = {{"seconds", seconds}};
   return trial;
 }
 

@@ -73,9 +73,9 @@ TEST_F(SshLauncher, WatchesTheMachineOfTheRanksAndSaysWhatIsMissing) {
   ASSERT_TRUE(outcome);
   const auto& trial = outcome->result.cells.at(0).trials.at(0);
   // Two hosts that are one machine: watched once, all four ranks seen.
-  ASSERT_EQ(trial.telemetry["nodes"].size(), 1u) << trial.telemetry;
-  EXPECT_GE(trial.telemetry["samples"], 2);
-  EXPECT_GT(trial.telemetry["resident_peak_bytes"], 4 << 20);
+  ASSERT_EQ((*trial.telemetry)["nodes"].size(), 1u) << *trial.telemetry;
+  EXPECT_GE((*trial.telemetry)["samples"], 2);
+  EXPECT_GT((*trial.telemetry)["resident_peak_bytes"], 4 << 20);
   EXPECT_FALSE(std::filesystem::exists(attempt("2n2g", "telemetry.0.json")));
   EXPECT_FALSE(std::filesystem::exists(attempt("2n2g", "training")));
 

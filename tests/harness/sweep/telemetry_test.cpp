@@ -206,12 +206,12 @@ TEST(TelemetryOfASweep, IsInTheResultAndSurvivesAResume) {
   ASSERT_TRUE(outcome);
   const Trial trial = outcome->result.cells.at(0).trials.at(0);
   ASSERT_TRUE(trial.telemetry.is_object());
-  EXPECT_GT(trial.telemetry["seconds"], 0.0);
+  EXPECT_GT((*trial.telemetry)["seconds"], 0.0);
   const auto resumed = run_sweep(plan, quick(folder.path("run")), again);
   ASSERT_TRUE(resumed);
   EXPECT_EQ(again.started.size(), 0U);
-  EXPECT_EQ(resumed->result.cells.at(0).trials.at(0).telemetry.dump(), trial.telemetry.dump());
-  const auto& environment = resumed->result.environment;
+  EXPECT_EQ(resumed->result.cells.at(0).trials.at(0).telemetry->dump(), trial.telemetry->dump());
+  const auto& environment = *resumed->result.environment;
   EXPECT_TRUE(environment.contains("command"));
   EXPECT_EQ(environment["configuration"].get<std::string>().size(), 32U);
   EXPECT_FALSE(environment.contains("hostname"));
