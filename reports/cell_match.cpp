@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "parsers/rules/trainer_options.h"
 namespace bertbench {
 namespace {
 
@@ -82,8 +83,9 @@ std::string joined(const std::set<std::string>& words) {
 
 }  // namespace
 
-CellIndex::CellIndex(const ResultSet& results) {
+CellIndex::CellIndex(const ResultSet& results) : results_(results) {
   for (const Cell& cell : results.cells) {
+    (cell.identity.simulated() ? simulated_ : measured_) = true;
     by_identity_[cell_name(cell)].push_back(&cell);
     by_key_.emplace(key_name(cell), &cell);
   }
@@ -146,6 +148,76 @@ std::vector<ContextDifference> context_differences(const nlohmann::ordered_json&
     out.push_back({key, pair.first, pair.second, both && contains(kBlocking, key)});
   }
   return out;
+}
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words words_of(const Json& value) {
+  Words out;
+  if (!value.is_array()) return {text_of(value)};
+  for (const Json& word : value) out.push_back(text_of(word));
+  return out;
+}
+
+/// Words of `a` that `b` has not, or has less often, in their order.
+std::string words_beyond(const Words& a, const Words& b) {
+  constexpr std::size_t kMostWords = 12;
+  std::map<std::string, int> left;
+  for (const std::string& word : b) ++left[word];
+  std::string out;
+  std::size_t count = 0;
+  for (const std::string& word : a) {
+    if (left[word]-- > 0) continue;
+    if (++count <= kMostWords) out += (out.empty() ? "" : " ") + word;
+  }
+  if (count > kMostWords) out += " ... (" + std::to_string(count) + " words)";
+  return out.empty() ? "none" : out;
+}
+
+}  // namespace
+
+std::vector<ContextDifference> context_differences(const Cell& a, const Cell& b) {
+  std::vector<ContextDifference> out;
+  const Json &mine = *a.context, &others = *b.context;
+  for (const auto& [key, value] : mine.items()) {
+    const auto other = others.find(key);
+    if (other == others.end()) {
+      out.push_back({key, text_of(value), "", false});
+    } else if (value != *other) {
+      const Words now = words_of(value), then = words_of(*other);
+      ContextDifference difference{key, words_beyond(now, then), words_beyond(then, now), true};
+      if (difference.a == difference.b) {  // the same words in another order
+        difference.a = text_of(value);
+        difference.b = text_of(*other);
+      }
+      out.push_back(std::move(difference));
+    }
+  }
+  for (const auto& [key, value] : others.items()) {
+    if (!mine.contains(key)) out.push_back({key, "", text_of(value), false});
+  }
+  return out;
+}
+
+const Cell* CellIndex::simulated_twin(const Cell& cell) const {
+  if (!(cell.identity.simulated() ? measured_ : simulated_)) return nullptr;
+  const auto measured = [](Identity identity, bool with_topology) {
+    identity.axes.erase(kSimulatedAxis);
+    if (!with_topology) identity.nodes = identity.gpus_per_node = std::nullopt;
+    return identity;
+  };
+  for (const bool with_topology : {true, false}) {
+    const Identity wanted = measured(cell.identity, with_topology);
+    for (const Cell& other : results_.cells) {
+      if (other.kind == cell.kind && other.identity.simulated() != cell.identity.simulated() &&
+          measured(other.identity, with_topology) == wanted) {
+        return &other;
+      }
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace bertbench

@@ -15,11 +15,17 @@ namespace bertbench {
 /// "#2" is given in order of appearance, so it is no name to rely on.
 class CellIndex {
  public:
+  /// `results` lives as long.
   explicit CellIndex(const ResultSet& results);
   /// The cell of the same identity and kind; else that of the same key and kind. Null if none.
   [[nodiscard]] const Cell* find(const Cell& cell) const;
+  /// A cell that differs only in that one of the two was simulated, or in that and the topology:
+  /// one number must not be taken for the other. Null if there is none.
+  [[nodiscard]] const Cell* simulated_twin(const Cell& cell) const;
 
  private:
+  const ResultSet& results_;
+  bool simulated_ = false, measured_ = false;  ///< holds such cells
   std::map<std::string, std::vector<const Cell*>> by_identity_;
   std::map<std::string, const Cell*> by_key_;
 };
@@ -41,5 +47,8 @@ struct ContextDifference {
 };
 [[nodiscard]] std::vector<ContextDifference> context_differences(const nlohmann::ordered_json& a,
                                                                  const nlohmann::ordered_json& b);
+/// The same of what two cells' numbers rest on (Cell::context): every difference that is known on
+/// both sides is blocking. Of lists of words those that the other side has not.
+[[nodiscard]] std::vector<ContextDifference> context_differences(const Cell& a, const Cell& b);
 
 }  // namespace bertbench

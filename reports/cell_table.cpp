@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <unordered_map>
 
@@ -27,6 +28,12 @@ std::string interval_cell(const Cell& cell) {
   if (!shown) return {};
   return fmt::format("{} to {}{}", number_text(shown->interval.low),
                      number_text(shown->interval.high), shown->of_mean ? " (t)" : "");
+}
+
+/// Losses and scores are published with two or three decimals; a spread may be much smaller.
+std::string quality_text(double value) {
+  const double size = std::fabs(value);
+  return size == 0 || size >= 0.001 ? fmt::format("{:.4f}", value) : fmt::format("{:.2g}", value);
 }
 
 template <class T, class Text>
@@ -106,6 +113,32 @@ Table cell_table(const ResultSet& set) {
     row.push_back(cell.scaling);
     row.push_back(failures_text(cell));
     table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table stability_table(const CellSource& cells) {
+  Table table{{{"cell"},
+               {"quality"},
+               {"n", true},
+               {"mean", true},
+               {"standard deviation", true},
+               {"least", true},
+               {"most", true}},
+              {}};
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Cell cell = cells.cell(i);
+    for (const char* quality : kQualities) {
+      const auto found = cell.stability.find(quality);
+      if (found == cell.stability.end()) continue;
+      const Spread& spread = found->second;
+      const bool loss = quality == kQualities[0];
+      table.rows.push_back({key_with_kind(cell.key, cell.kind),
+                            loss ? "final loss" : std::string(quality) + ", %",
+                            std::to_string(spread.n), quality_text(spread.mean),
+                            spread.stddev ? quality_text(*spread.stddev) : "",
+                            quality_text(spread.min), quality_text(spread.max)});
+    }
   }
   return table;
 }

@@ -15,6 +15,10 @@ namespace bertbench {
 /// how it failed. Use varying_columns(table, cell_table_keep(table), ...) for what to show.
 [[nodiscard]] Table cell_table(const ResultSet& set);
 
+/// Cell::stability of every cell that has one, a row each quality: cell, quality, n, mean, standard
+/// deviation (n - 1), least, most. Without rows where no cell has any.
+[[nodiscard]] Table stability_table(const CellSource& cells);
+
 /// Headings that stay even when all rows agree: the measured columns.
 [[nodiscard]] std::vector<std::string> cell_table_keep(const Table& table);
 

@@ -47,6 +47,14 @@ CellComparison compare_cells(const Cell& cell_a, const Cell& cell_b) {
   }
   note_difference(out, "estimator", a.estimator, b.estimator);
   note_difference(out, "window", a.window, b.window);
+  for (const auto& difference : context_differences(cell_a, cell_b)) {
+    if (difference.blocking) {
+      note_difference(out, difference.key.c_str(), difference.a, difference.b);
+    } else {
+      out.notes.push_back(difference.key + " is known only for " +
+                          (difference.a.empty() ? "B" : "A"));
+    }
+  }
   const Shift shift = relative_shift(a.values, b.values);
   out.change = shift.change;
   out.interval = shift.interval;
@@ -58,7 +66,7 @@ CellComparison compare_cells(const Cell& cell_a, const Cell& cell_b) {
   return out;
 }
 
-CellComparison only_in(const Cell& cell, bool in_a) {
+CellComparison only_in(const Cell& cell, bool in_a, const CellIndex& other) {
   CellComparison out;
   out.key = cell.key;
   out.kind = cell.kind;
@@ -70,26 +78,31 @@ CellComparison only_in(const Cell& cell, bool in_a) {
     (in_a ? out.cv_a : out.cv_b) = variation(sample.values);
   }
   out.notes.push_back(in_a ? "only in A" : "only in B");
+  if (const Cell* twin = other.simulated_twin(cell)) {
+    out.notes.push_back(fmt::format(
+        "{}, {} in {}: not comparable", cell.identity.simulated() ? "simulated" : "measured",
+        twin->identity.simulated() ? "simulated" : "measured", in_a ? "B" : "A"));
+  }
   return out;
 }
 
 }  // namespace
 
 std::vector<CellComparison> compare(const ResultSet& a, const ResultSet& b, double alpha) {
-  const CellIndex index(b);
+  const CellIndex index(b), index_a(a);
   std::set<const Cell*> matched;
   std::vector<CellComparison> out;
   for (const Cell& cell : a.cells) {
     const Cell* other = index.find(cell);
     if (other == nullptr) {
-      out.push_back(only_in(cell, true));
+      out.push_back(only_in(cell, true, index));
     } else {
       matched.insert(other);
       out.push_back(compare_cells(cell, *other));
     }
   }
   for (const Cell& cell : b.cells) {
-    if (!matched.contains(&cell)) out.push_back(only_in(cell, false));
+    if (!matched.contains(&cell)) out.push_back(only_in(cell, false, index_a));
   }
   std::vector<double> p;
   for (const CellComparison& row : out) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "parsers/core/text.h"
+#include "parsers/rules/trainer_options.h"
 #include "reports/present.h"
 
 namespace bertbench {
@@ -18,7 +19,9 @@ std::string variant(const Identity& id) {
   if (id.sequence_length) text += "_s" + std::to_string(*id.sequence_length);
   if (id.gradient_accumulation_steps)
     text += "_a" + std::to_string(*id.gradient_accumulation_steps);
-  for (const auto& [axis, value] : id.axes) text += "_" + axis + "=" + value;
+  for (const auto& [axis, value] : id.axes) {
+    if (axis != kSimulatedAxis) text += "_" + axis + "=" + value;  // in the model's name
+  }
   return text;
 }
 
@@ -35,7 +38,9 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-std::string model_of(const Cell& cell) { return cell.identity.model.value_or("?"); }
+std::string model_of(const Cell& cell) {
+  return cell.identity.model.value_or("?") + (cell.identity.simulated() ? "_simulated" : "");
+}
 
 bool usable(const Cell& cell) {
   const Identity& id = cell.identity;

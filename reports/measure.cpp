@@ -289,6 +289,7 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
   trial.outcome = log.outcome;
   trial.notices = log.notices;
   const Facts facts = deduce_facts(merged, trial.notices);
+  trial.simulated = identity_of(facts).simulated();
 
   Window window = apply_window(log, options.window);
   cover_by_summary(log, options.window, window, trial);

@@ -171,10 +171,16 @@ std::string_view estimator_meaning(std::string_view estimator) {
   return {};
 }
 
+std::string_view gpu_word(const Cell& cell) {
+  if (cell.identity.simulated()) return "simulated GPU";
+  return cell.emulated ? "rank" : "GPU";
+}
+
 Provenance provenance(const ResultSet& set) {
   Provenance out;
   for (const Cell& cell : set.cells) {
     out.emulated = out.emulated || cell.emulated;
+    out.simulated = out.simulated || cell.identity.simulated();
     for (const Trial& trial : cell.trials) {
       ++out.trials;
       if (is_failure(trial.outcome.status)) ++out.failed;

@@ -78,7 +78,7 @@ struct Provenance {
   std::map<std::string, int> estimators;  ///< "step_time"
   std::map<std::string, int> formats;
   int trials = 0, counted = 0, failed = 0, retried = 0;
-  bool emulated = false;  ///< any cell
+  bool emulated = false, simulated = false;  ///< any cell
 };
 [[nodiscard]] Provenance provenance(const ResultSet& set);
 
@@ -93,5 +93,12 @@ struct Provenance {
 inline constexpr std::string_view kEmulatedNote =
     "CPU ranks stand in for GPUs (or emulated nodes for nodes): these figures show how the trainer "
     "scales over ranks on this machine, not how fast GPUs are.";
+/// The sentence every report carries when a cluster was simulated.
+inline constexpr std::string_view kSimulatedNote =
+    "SIMULATED: the ranks that ran stand for all GPUs of the cluster, and communication lasts as a "
+    "model of the cluster says. No such cluster was measured.";
+
+/// What one of the job's GPUs is: "GPU", "rank" where a CPU rank stands in for it, "simulated GPU".
+[[nodiscard]] std::string_view gpu_word(const Cell& cell);
 
 }  // namespace bertbench

@@ -106,6 +106,23 @@ void summarize_energy(Cell& cell, std::span<const TrialFigures> trials) {
   cell.power_w = median(power);
 }
 
+void summarize_quality(Cell& cell, std::span<const TrialFigures> trials) {
+  cell.stability.clear();
+  for (std::size_t q = 0; q < std::size(kQualities); ++q) {
+    std::vector<double> values;
+    for (const TrialFigures& trial : trials) {
+      if (std::isfinite(trial.quality[q])) values.push_back(trial.quality[q]);
+    }
+    if (values.size() < 2) continue;
+    Spread& spread = cell.stability[kQualities[q]];
+    spread.n = static_cast<int>(values.size());
+    spread.mean = mean(values);
+    spread.stddev = standard_deviation(values);
+    spread.min = *std::ranges::min_element(values);
+    spread.max = *std::ranges::max_element(values);
+  }
+}
+
 }  // namespace
 
 TrialFigures figures_of(const Trial& trial) {
@@ -121,6 +138,13 @@ TrialFigures figures_of(const Trial& trial) {
   out.status = trial.outcome.status;
   out.estimator = trial.estimator;
   if (out.gives != Gives::nothing) out.mark = mark_of(trial, out.rate);
+  if (trial.outcome.status == Status::completed) {
+    for (std::size_t q = 0; q < std::size(kQualities); ++q) {
+      const auto score = trial.scores.find(kQualities[q]);
+      if (score != trial.scores.end()) out.quality[q] = score->second;
+    }
+    out.quality[0] = trial.loss_last.value_or(kUnknown);
+  }
   return out;
 }
 
@@ -132,6 +156,7 @@ double rate_of(const Cell& cell) {
 void summarize_trials(Cell& cell, std::span<const TrialFigures> trials, bool compat_dlperf) {
   summarize_throughput(cell, trials, compat_dlperf);
   summarize_energy(cell, trials);
+  summarize_quality(cell, trials);
   cell.sequences_per_second_per_gpu = std::nullopt;
   cell.time_to_train_speedup = std::nullopt;
   const auto world = cell.world_size();

@@ -100,6 +100,7 @@ std::vector<TrustCheck> trust_checks(const ResultSet& set) {
     add(false, fmt::format("{} estimators are mixed", made.estimators.size()));
   }
   if (seen.warned > 0) add(false, "warnings on " + counted(seen.warned, "cell"));
+  if (made.simulated) add(false, "simulated: no cluster was measured");
   if (made.emulated) add(false, "stand-ins: no statement about GPUs");
   return out;
 }

@@ -114,6 +114,9 @@ std::string compare_samples(const Cell& now_cell, const Sample& now, const Cell&
   differ("window", now.window, base.window);
   differ("emulated", now_cell.emulated ? "yes" : "no", base_cell.emulated ? "yes" : "no");
   if (!now_cell.gpu.empty() && !base_cell.gpu.empty()) differ("gpu", now_cell.gpu, base_cell.gpu);
+  for (const auto& difference : context_differences(now_cell, base_cell)) {
+    if (difference.blocking) differ(difference.key.c_str(), difference.a, difference.b);
+  }
   return blocked;
 }
 
@@ -257,10 +260,10 @@ class Gate {
     out.n_new = static_cast<int>(test.now.values.size());
     if (!test.now.values.empty()) out.median_new = median(test.now.values);
     if (others.empty()) {
-      out.verdict = Verdict::new_cell;
-      out.reason = "the baseline has no such cell";
+      look_at_stranger(cell, out);
       return;
     }
+    note_context(cell, *others.back());
     const std::string context = pool_baseline(cell, others, test);
     out.n_base = static_cast<int>(test.base.pooled.size());
     if (test.base.pooled.empty()) {
@@ -299,6 +302,32 @@ class Gate {
     tests_.push_back(std::move(test));
   }
 
+  /// A cell that no run of the baseline holds. What was simulated is no new cell beside what was
+  /// measured: whoever compares the two must hear that they are not comparable.
+  void look_at_stranger(const Cell& cell, CellVerdict& out) {
+    const Cell* twin = runs_.empty() ? nullptr : indexes_.back().simulated_twin(cell);
+    if (twin == nullptr) {
+      out.verdict = Verdict::new_cell;
+      out.reason = "the baseline has no such cell";
+      return;
+    }
+    seen_.insert(twin);
+    out.verdict = Verdict::not_comparable;
+    out.reason = fmt::format(
+        "{} now, {} in the baseline ({}): a simulation is never compared with a measurement",
+        cell.identity.simulated() ? "simulated" : "measured",
+        twin->identity.simulated() ? "simulated" : "measured", twin->key);
+  }
+
+  /// Context that only one side knows is told once, not for each cell.
+  void note_context(const Cell& cell, const Cell& other) {
+    for (const auto& difference : context_differences(cell, other)) {
+      if (difference.blocking || !noted_.insert(difference.key).second) continue;
+      report_.notices.push_back({0, fmt::format("{} is known only for the {}", difference.key,
+                                                difference.a.empty() ? "baseline" : "result")});
+    }
+  }
+
   void add_missing() {
     if (runs_.empty()) return;
     for (const Cell& cell : runs_.back()->cells) {
@@ -322,6 +351,10 @@ class Gate {
       why = "the result holds no cells";
     } else if (empty_baseline) {
       why = "the baseline holds no cells";
+    } else if (std::ranges::any_of(report_.cells, [](const CellVerdict& cell) {
+                 return cell.verdict == Verdict::not_comparable;
+               })) {
+      why = "what the baseline holds was simulated and the result measured, or the other way round";
     } else if (seen_.empty()) {
       why = "no cell of the result is in the baseline; cells are paired by identity, see `key`";
     }
@@ -349,6 +382,7 @@ class Gate {
   std::vector<const ResultSet*> runs_;  // oldest first
   std::deque<CellIndex> indexes_;       // of runs_
   std::set<const Cell*> seen_;          // cells of runs_ that the result has too
+  std::set<std::string> noted_;         // context keys that one side alone knows
   std::string blocked_;                 // why no cell is comparable, if so
   std::vector<Tested> tests_;
   GateReport report_;

@@ -11,6 +11,7 @@
 #include "harness/cli/number_text.h"
 #include "parsers/core/parallel.h"
 #include "parsers/core/text.h"
+#include "reports/cell_table.h"
 #include "reports/estimators.h"
 #include "reports/present.h"
 #include "reports/remarks.h"
@@ -36,9 +37,12 @@ std::string_view unit_of(const Cell& cell) {
 
 std::string heading(const Console& console, const Cell& cell) {
   std::string facts(name(cell.kind));
+  if (cell.identity.simulated()) facts = "simulated " + facts;
   if (const auto& framework = cell.identity.framework) facts += ", " + *framework;
   if (const auto world = cell.world_size()) {
-    facts += ", " + counted(*world, cell.emulated ? "emulated GPU" : "GPU");
+    facts += ", " + counted(*world, cell.identity.simulated() ? "simulated GPU"
+                                    : cell.emulated           ? "emulated GPU"
+                                                              : "GPU");
   }
   if (const auto batch = cell.identity.global_batch_size()) {
     facts += fmt::format(", global batch {}", *batch);
@@ -266,6 +270,21 @@ void print_cells(Console& console, const CellSource& cells) {
               [&](std::string_view text) { console.print(text); });
 }
 
+/// Losses and scores over the trials of a cell, as far as a reader takes them in.
+void print_stability(Console& console, const CellSource& cells) {
+  constexpr std::size_t kMostRows = 60;
+  const Table table = stability_table(cells);
+  if (table.rows.empty()) return;
+  if (table.rows.size() > kMostRows) {
+    console.print(fmt::format("\n{} of losses and scores over trials: in the JSON and CSV forms\n",
+                              counted(static_cast<long long>(table.rows.size()), "row")));
+    return;
+  }
+  TextTableOptions look;
+  look.most_columns = console.most_columns();
+  console.print("\n" + text_table(table, look));
+}
+
 }  // namespace
 
 std::string outcome_text(const Outcome& outcome) {
@@ -300,6 +319,7 @@ void print_results(Console& console, const CellSource& cells, const ViewOptions&
     if (!options.summary_only) console.print("\n");
     print_cells(console, cells);
   }
+  print_stability(console, cells);
 }
 
 void print_notices(Console& console, const ResultSet& set) {

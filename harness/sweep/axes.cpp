@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "harness/sweep/trainer_options.h"
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
 #include "parsers/rules/config_reader.h"
+#include "parsers/rules/trainer_options.h"
 
 namespace bertbench {
 namespace {
@@ -77,7 +77,7 @@ Result<void> check_axis_name(const std::string& name, const Workload& workload) 
 
 Result<void> check_axis_value(const std::string& axis, const std::string& value,
                               const Workload& workload) {
-  if (axis == "topology") {
+  if (axis == "topology" || (axis == "sim_topology" && workload.is_bert_train)) {
     if (parse_topology(value)) return {};
     return fail("", fmt::format("'{}' is an impossible topology", value),
                 "write NnGg: N nodes of G GPUs, both at least 1, as 1n8g or 4n8g");

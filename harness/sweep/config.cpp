@@ -12,10 +12,10 @@
 #include "harness/sweep/hosts.h"
 #include "harness/sweep/launcher_options.h"
 #include "harness/sweep/paths.h"
-#include "harness/sweep/trainer_options.h"
 #include "harness/sweep/workload.h"
 #include "parsers/core/text.h"
 #include "parsers/rules/config_reader.h"
+#include "parsers/rules/trainer_options.h"
 
 namespace bertbench {
 namespace {
@@ -28,7 +28,7 @@ const std::vector<std::string> kKeys{"name",       "workload",        "grid",
                                      "retries",    "order",           "mpi",
                                      "ssh",        "slurm",           "trials_min",
                                      "trials_max", "trials_interval", "record_hostname",
-                                     "$schema"};
+                                     "seed",       "$schema"};
 
 /// Scalar or list of scalars, as text.
 std::optional<std::vector<std::string>> values_of(ConfigReader& in, const Json& value,
@@ -189,7 +189,7 @@ void read_exclude(ConfigReader& in, const Workload& workload, SweepConfig& confi
   }
 }
 
-void check_args(ConfigReader& in, const SweepConfig& config) {
+void check_args(ConfigReader& in, const Workload& workload, const SweepConfig& config) {
   std::vector<std::string> names;
   for (const auto& option : trainer_options()) names.emplace_back(option.name);
   for (std::size_t i = 0; i < config.args.size(); ++i) {
@@ -210,6 +210,12 @@ void check_args(ConfigReader& in, const SweepConfig& config) {
                  name == "steps" ? "use the key 'steps'" : "leave it out");
     } else if (config.axis(axis_name(name))) {
       in.fail_at(at, fmt::format("--{} is an axis of this grid as well", name), "keep one of them");
+    }
+  }
+  const auto simulated = simulated_topology(given_options(config.args));
+  if (simulated && !simulated->empty()) {
+    if (auto good = check_axis_value("sim_topology", *simulated, workload); !good) {
+      in.fail_at("/args", good.error().what, good.error().hint);
     }
   }
 }
@@ -265,6 +271,30 @@ void read_trials(ConfigReader& in, SweepConfig& config) {
   config.trials_interval = width.get<double>();
 }
 
+/// "seed": a whole number, or "per_trial". One place gives it: here, an axis or "args".
+void read_seed(ConfigReader& in, const Workload& workload, SweepConfig& config) {
+  if (!in.root().contains("seed")) return;
+  const auto text = in.scalar(in.root()["seed"], "/seed");
+  if (!text) return;
+  const auto number = to_int(*text);
+  if (*text != "per_trial" && !(number && *number >= 0)) {
+    in.fail_at("/seed", fmt::format("'{}' is no seed", *text),
+               "give a whole number of at least 0, or \"per_trial\": trial n then has seed n");
+    return;
+  }
+  config.seed = *text;
+  if (config.axis("seed"))
+    in.fail_at("/seed", "is an axis of this grid as well", "keep one of them");
+  if (!workload.is_bert_train) {
+    if (!names_placeholder(workload, "seed")) {
+      in.fail_at("/seed", fmt::format("the template {} has no place for {{seed}}", workload.name),
+                 "put {seed} into its args, or leave the key out");
+    }
+  } else if (given_options(config.args).contains("seed")) {
+    in.fail_at("/seed", "is in args as well", "keep one of them");
+  }
+}
+
 void read_scalars(ConfigReader& in, SweepConfig& config) {
   const auto& root = in.root();
   std::int64_t retries = config.retries;
@@ -309,6 +339,11 @@ void read_scalars(ConfigReader& in, SweepConfig& config) {
 
 }  // namespace
 
+std::optional<std::int64_t> SweepConfig::seed_of(int trial) const {
+  if (seed_per_trial()) return trial;
+  return to_int(seed);
+}
+
 const Axis* SweepConfig::axis(const std::string& wanted) const {
   for (const auto& axis : grid) {
     if (axis.name == wanted) return &axis;
@@ -332,12 +367,13 @@ Result<SweepConfig> parse_config(const std::string& text, const std::string& sou
   if (workload) {
     read_scalars(*reader, config);
     read_grid(*reader, *workload, config);
+    if (!reader->error()) read_seed(*reader, *workload, config);
     if (!reader->error()) read_zip(*reader, config);
     if (!reader->error()) check_repeats(*reader, config);
     if (!reader->error()) read_exclude(*reader, *workload, config);
     read_hosts(*reader, source, config);
     read_launcher_options(*reader, config);
-    if (workload->is_bert_train) check_args(*reader, config);
+    if (workload->is_bert_train) check_args(*reader, *workload, config);
   }
   if (reader->error()) return tl::unexpected(*reader->error());
   return config;
@@ -387,6 +423,11 @@ std::string config_to_json(const SweepConfig& config) {
     json["trials_interval"] = config.trials_interval;
   }
   if (config.record_hostname) json["record_hostname"] = true;
+  if (const auto seed = to_int(config.seed)) {
+    json["seed"] = *seed;
+  } else if (!config.seed.empty()) {
+    json["seed"] = config.seed;
+  }
   add_launcher_options(config, json);
   return json.dump(2) + "\n";
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,7 +73,9 @@ struct SweepConfig {
   double trials_interval = 0.01;           ///< with auto_trials: width asked for, over the median
   bool record_hostname = false;            ///< names this machine in the environment
   std::int64_t steps = 60;                 ///< optimizer steps of a trial
-  WindowRule window;                       ///< what of a trial is measured
+  /// "seed": empty, a whole number for every trial, or "per_trial": trial n has seed n.
+  std::string seed;
+  WindowRule window;  ///< what of a trial is measured
   std::string launcher = "local";
   double timeout_s = 3600;       ///< of one attempt
   double stall_timeout_s = 300;  ///< without a byte of output, start-up included
@@ -84,6 +87,9 @@ struct SweepConfig {
   SlurmOptions slurm;
   Order order = Order::interleaved;
 
+  [[nodiscard]] bool seed_per_trial() const { return seed == "per_trial"; }
+  /// Of that trial, where the configuration gives one.
+  [[nodiscard]] std::optional<std::int64_t> seed_of(int trial) const;
   [[nodiscard]] const Axis* axis(const std::string& name) const;
 };
 

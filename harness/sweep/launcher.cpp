@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "harness/sweep/trainer_options.h"
 #include "parsers/core/text.h"
+#include "parsers/rules/trainer_options.h"
 
 namespace bertbench {
 namespace {
@@ -73,6 +73,7 @@ std::map<std::string, std::string> placeholders(const Plan& plan, const PlannedT
   values["host_slots"] = local ? fmt::format("localhost:{}", cell.topology.world_size()) : slots;
   values["steps"] = std::to_string(plan.config.steps);
   values["trial"] = std::to_string(trial.trial);
+  if (const auto seed = plan.config.seed_of(trial.trial)) values["seed"] = std::to_string(*seed);
   values["dir"] = place.directory;
   values["threads"] = std::to_string(threads_per_rank(plan, ranks_per_machine));
   values["master_addr"] = !local && cell.topology.nodes > 1 ? host_of(plan, 0) : "127.0.0.1";
@@ -80,42 +81,60 @@ std::map<std::string, std::string> placeholders(const Plan& plan, const PlannedT
   return values;
 }
 
-Result<std::vector<std::string>> template_args(const Plan& plan, const PlannedTrial& trial,
-                                               const LaunchPlace& place, int ranks_per_machine) {
-  const auto values = placeholders(plan, trial, place, ranks_per_machine);
-  const auto& workload = plan.workload;
-  const std::string where = "template " + workload.name;
-  std::vector<std::string> args;
-  const auto add = [&](const std::vector<std::string>& list) -> Result<void> {
-    for (const auto& arg : list) {
-      auto text = fill(arg, values, where);
-      if (!text) return tl::unexpected(text.error());
-      args.push_back(std::move(*text));
-    }
-    return {};
+/// The template's arguments for a cell whose axes (and whatever else is known of it) are `values`,
+/// placeholders as they stand.
+Result<std::vector<std::string>> template_words(const Workload& workload,
+                                                const std::map<std::string, std::string>& values) {
+  std::vector<std::string> words = workload.args;
+  const auto add = [&](const std::vector<std::string>& list) {
+    words.insert(words.end(), list.begin(), list.end());
   };
-  if (auto done = add(workload.args); !done) return tl::unexpected(done.error());
   for (const auto& [axis, list] : workload.axes) {
     // A boolean axis gives its arguments when true; false leaves them out.
     const auto it = values.find(axis);
-    if (it == values.end() || it->second == "false") continue;
-    if (auto done = add(list); !done) return tl::unexpected(done.error());
+    if (it != values.end() && it->second != "false") add(list);
   }
-  for (const auto& [axis, words] : workload.values) {
+  for (const auto& [axis, by_value] : workload.values) {
     const auto it = values.find(axis);
     if (it == values.end()) continue;
-    auto word = words.find(it->second);
-    if (word == words.end()) word = words.find("*");
-    if (word == words.end()) {
-      return fail(where, fmt::format("has no word for {} = '{}'", axis, it->second));
+    auto word = by_value.find(it->second);
+    if (word == by_value.end()) word = by_value.find("*");
+    if (word == by_value.end()) {
+      return fail("template " + workload.name,
+                  fmt::format("has no word for {} = '{}'", axis, it->second));
     }
-    if (auto done = add(word->second); !done) return tl::unexpected(done.error());
+    add(word->second);
   }
-  args.insert(args.end(), plan.config.args.begin(), plan.config.args.end());
+  return words;
+}
+
+Result<std::vector<std::string>> template_args(const Plan& plan, const PlannedTrial& trial,
+                                               const LaunchPlace& place, int ranks_per_machine) {
+  const auto values = placeholders(plan, trial, place, ranks_per_machine);
+  auto args = template_words(plan.workload, values);
+  if (!args) return args;
+  for (auto& arg : *args) {
+    auto text = fill(arg, values, "template " + plan.workload.name);
+    if (!text) return tl::unexpected(text.error());
+    arg = std::move(*text);
+  }
+  args->insert(args->end(), plan.config.args.begin(), plan.config.args.end());
   return args;
 }
 
 }  // namespace
+
+std::vector<std::string> template_command(const std::map<std::string, std::string>& point,
+                                          const SweepConfig& config, const Workload& workload) {
+  std::vector<std::string> out;
+  for (const auto& [name, value] : workload.env) out.push_back(fmt::format("{}={}", name, value));
+  out.push_back(workload.program);
+  // A value without a word is an error of the launch, which names it.
+  const auto words = template_words(workload, point).value_or(workload.args);
+  out.insert(out.end(), words.begin(), words.end());
+  out.insert(out.end(), config.args.begin(), config.args.end());
+  return out;
+}
 
 Result<std::vector<std::string>> trainer_args(const Plan& plan, const PlannedTrial& trial,
                                               const LaunchPlace& place, int ranks_per_machine) {
@@ -129,11 +148,7 @@ Result<std::vector<std::string>> trainer_args(const Plan& plan, const PlannedTri
     args.push_back(fmt::format("--{}", name));
     args.push_back(value);
   };
-  const auto in_args = [&](std::string_view name) {
-    return std::any_of(config.args.begin(), config.args.end(), [&](const std::string& arg) {
-      return arg == fmt::format("--{}", name) || arg.starts_with(fmt::format("--{}=", name));
-    });
-  };
+  const OptionValues in_args = given_options(config.args);
   for (const auto& option : trainer_options()) {
     const auto it = cell.point.find(axis_name(option.name));
     if (it != cell.point.end()) {
@@ -148,7 +163,9 @@ Result<std::vector<std::string>> trainer_args(const Plan& plan, const PlannedTri
       add(option.name, place.directory + "/timings.jsonl");
     } else if (option.name == "expect-world-size") {
       add(option.name, std::to_string(cell.topology.world_size()));
-    } else if (option.name == "threads" && !in_args(option.name)) {
+    } else if (option.name == "seed" && config.seed_of(trial.trial)) {
+      add(option.name, std::to_string(*config.seed_of(trial.trial)));
+    } else if (option.name == "threads" && !in_args.contains("threads")) {
       add(option.name, std::to_string(threads_per_rank(plan, ranks_per_machine)));
     }
   }

@@ -3,6 +3,7 @@
 // docs are derived from that list.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,6 +64,12 @@ struct Launcher {
 /// All launchers, in list order. Generated from CMakeLists.txt.
 std::span<const Launcher* const> all_launchers();
 Result<const Launcher*> find_launcher(std::string_view name);
+
+/// What a template and the configuration say of a foreign trainer's command for a cell: program and
+/// arguments with their placeholders as they stand, variables of the template as NAME=VALUE before
+/// them. What of the command changes the work is in here or in the cell's axes.
+std::vector<std::string> template_command(const std::map<std::string, std::string>& point,
+                                          const SweepConfig& config, const Workload& workload);
 
 /// Arguments of the trainer for a trial (without program): the same for every rank.
 Result<std::vector<std::string>> trainer_args(const Plan& plan, const PlannedTrial& trial,

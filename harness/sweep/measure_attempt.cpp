@@ -126,6 +126,7 @@ Facts facts_of(const PlannedCell& cell) {
   if (id.nodes) facts.nodes.set(*id.nodes, source);
   if (id.gpus_per_node) facts.gpus_per_node.set(*id.gpus_per_node, source);
   facts.axes = id.axes;
+  facts.axes.erase("seed");  // of a trial of its own the cell says only that
   return facts;
 }
 
@@ -162,6 +163,7 @@ MeasuredAttempt measure_attempt(const Plan& plan, const PlannedTrial& planned, i
   }
   out.trial.window.chosen_by = plan.config.window.chosen_by_user ? "config" : "default";
   out.trial.trial = planned.trial;
+  out.trial.seed = plan.config.seed_of(planned.trial);
   out.trial.attempt = attempt;
   out.trial.log = log_path;
   if (run) {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "parsers/core/text.h"
+#include "parsers/rules/trainer_options.h"
 
 namespace bertbench {
 
@@ -61,13 +62,9 @@ bool ranks_are_cpus(const PlannedCell& cell, const SweepConfig& config, const Wo
   if (const auto it = cell.point.find("backend"); it != cell.point.end()) {
     return it->second == "cpu";
   }
-  for (std::size_t i = 0; i < config.args.size(); ++i) {
-    if (config.args[i].starts_with("--backend=")) return config.args[i].substr(10) == "cpu";
-    if (config.args[i] == "--backend" && i + 1 < config.args.size()) {
-      return config.args[i + 1] == "cpu";
-    }
-  }
-  return true;
+  const OptionValues given = given_options(config.args);
+  const auto backend = given.find("backend");
+  return backend == given.end() || backend->second == "cpu";
 }
 
 }  // namespace bertbench

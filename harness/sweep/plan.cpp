@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "harness/sweep/axes.h"
@@ -12,6 +13,7 @@
 #include "harness/sweep/paths.h"
 #include "harness/sweep/placement.h"
 #include "parsers/core/text.h"
+#include "parsers/rules/trainer_options.h"
 
 namespace bertbench {
 namespace {
@@ -66,6 +68,55 @@ bool matches(const Point& point, const Exclude& exclude) {
   });
 }
 
+/// Of a variable: its value is a credential, which changes no work and must not be published.
+bool is_secret(const std::string& variable) {
+  constexpr std::string_view kWords[] = {"TOKEN",       "SECRET", "PASSWORD", "PASSWD",
+                                         "CREDENTIALS", "APIKEY", "ACCESSKEY"};
+  std::string before;
+  for (const auto word : split(variable, '_')) {
+    std::string upper;
+    for (const char c : word) {
+      upper += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    }
+    const std::string pair = before + upper;  // API_KEY, ACCESS_KEY
+    if (std::ranges::any_of(kWords, [&](auto w) { return w == upper || w == pair; })) return true;
+    before = std::move(upper);
+  }
+  return false;
+}
+
+/// What the trainer is given as options: the cell's axes and what "args" holds beside them.
+OptionValues options_of(const Point& point, const SweepConfig& config) {
+  OptionValues given = given_options(config.args);
+  for (const auto& [name, value] : point) given[name] = value;
+  given["steps"] = std::to_string(config.steps);
+  if (!config.seed.empty() && !config.seed_per_trial()) given["seed"] = config.seed;
+  return given;
+}
+
+/// Of a cell on a simulated cluster. With sim_topology given, topology says which ranks run;
+/// without it topology is what is simulated, by one rank.
+void simulate(PlannedCell& cell, Point& point, const OptionValues& given) {
+  const auto named = simulated_topology(given);
+  if (!named) return;
+  Topology cluster = cell.topology;
+  if (named->empty()) {
+    cell.topology = {1, 1};
+    point["sim_topology"] = cluster.str();
+  } else {
+    cluster = parse_topology(*named).value_or(cluster);
+  }
+  cell.identity.nodes = cluster.nodes;
+  cell.identity.gpus_per_node = cluster.gpus_per_node;
+  cell.identity.axes.erase("comm");
+  cell.identity.axes.erase("sim_topology");
+  cell.identity.axes[kSimulatedAxis] = "true";
+  cell.warnings.push_back(fmt::format(
+      "simulated: {} of {} {}, whose communication lasts as a model of the cluster says",
+      cluster.str(), cell.topology.world_size(),
+      cell.topology.world_size() == 1 ? "rank" : "ranks"));
+}
+
 Identity identity_of_point(const Point& point, const Topology& topology, const Workload& workload) {
   Identity identity;
   identity.framework = workload.framework;
@@ -109,6 +160,35 @@ void label(PlannedCell& cell, const SweepConfig& config, const Workload& workloa
   }
 }
 
+/// Threads of a rank as they were chosen: how many, or "auto" for cores / ranks.
+std::string threads_chosen(const OptionValues& given, const SweepConfig& config) {
+  if (const auto it = given.find("threads"); it != given.end()) return it->second;
+  const bool by_slurm = config.launcher == "slurm" && config.slurm.cpus_per_task > 0;
+  return by_slurm ? std::to_string(config.slurm.cpus_per_task) : "auto";
+}
+
+/// Everything by which the cell is known in results; `point` gets what a simulation adds.
+void identify(PlannedCell& cell, Point& point, const SweepConfig& config,
+              const Workload& workload) {
+  cell.identity = identity_of_point(point, cell.topology, workload);
+  auto& axes = cell.identity.axes;
+  for (const auto& [name, value] : config.env) {
+    if (!is_secret(name)) axes.emplace("env." + name, value);
+  }
+  if (config.seed_per_trial() || (!workload.is_bert_train && !config.seed.empty())) {
+    axes["seed"] = config.seed;
+  }
+  if (workload.is_bert_train) {
+    const OptionValues given = options_of(point, config);
+    axes.merge(work_options(given));
+    simulate(cell, point, given);
+    cell.threads = threads_chosen(given, config);
+  } else {
+    cell.command = template_command(point, config, workload);
+  }
+  cell.key = cell.identity.key();
+}
+
 std::vector<PlannedCell> expand(const SweepConfig& config, const Workload& workload, int cores) {
   const auto loops = loops_of(config);
   std::vector<PlannedCell> cells;
@@ -123,8 +203,7 @@ std::vector<PlannedCell> expand(const SweepConfig& config, const Workload& workl
     const bool excluded = std::any_of(config.exclude.begin(), config.exclude.end(),
                                       [&](const auto& entry) { return matches(point, entry); });
     if (!excluded) {
-      cell.identity = identity_of_point(point, cell.topology, workload);
-      cell.key = cell.identity.key();
+      identify(cell, point, config, workload);
       cell.point = std::move(point);
       label(cell, config, workload, cores);
       cells.push_back(std::move(cell));
@@ -344,8 +423,9 @@ Result<std::vector<std::string>> dry_run(const Plan& plan, const std::string& ou
     auto processes = (*launcher)->processes(plan, trial, place);
     if (!processes) return tl::unexpected(processes.error());
     std::string line =
-        fmt::format("{} trial={} world_size={} launcher={}", escape_for_terminal(cell.key),
-                    trial.trial, cell.topology.world_size(), (*launcher)->name);
+        fmt::format("{} trial={} world_size={}{} launcher={}", escape_for_terminal(cell.key),
+                    trial.trial, cell.identity.world_size().value_or(0),
+                    cell.identity.simulated() ? " simulated" : "", (*launcher)->name);
     if (const auto* queue = (*launcher)->queue()) {
       const auto job = job_of_group(plan, trial, out);
       line += fmt::format(" job={} :", job.name);

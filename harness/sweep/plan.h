@@ -21,9 +21,13 @@ struct PlannedCell {
   std::string
       folder;  ///< safe name of its folder below <out>: no '/', no leading '.', <= 120 bytes
   std::map<std::string, std::string> point;  ///< axis -> value, topology always included
-  Topology topology;
-  bool emulated = false;              ///< nodes or GPUs are stand-ins on this machine
-  bool cpu_stands_in = false;         ///< a CPU rank stands in for a GPU
+  Topology topology;      ///< of the processes that run; a simulated cell's own is in its identity
+  bool emulated = false;  ///< nodes or GPUs are stand-ins on this machine
+  bool cpu_stands_in = false;  ///< a CPU rank stands in for a GPU
+  /// Of a foreign trainer what its template and configuration say, placeholders as they stand: the
+  /// context key "command" of the result. Empty for bert_train, whose options are in the identity.
+  std::vector<std::string> command;
+  std::string threads;  ///< of a rank of bert_train as they were chosen, "auto" = cores / ranks
   std::vector<std::string> warnings;  ///< "nodes are emulated: ..." and the like, for the report
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <future>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <string_view>
@@ -136,6 +137,8 @@ ResultSet SweepRun::collect() {
   for (auto& cell : result.cells) {
     const auto planned = by_key.find(cell.key);
     if (planned == by_key.end()) continue;
+    if (!planned->second->command.empty()) (*cell.context)["command"] = planned->second->command;
+    if (!planned->second->threads.empty()) (*cell.context)["threads"] = planned->second->threads;
     auto warnings = planned->second->warnings;
     const auto index = static_cast<std::size_t>(planned->second - plan_.cells.data());
     if (const auto it = placement_.find(index); it != placement_.end()) {

@@ -30,23 +30,6 @@ bool holds_text(const std::string& path) {
   return lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
 }
 
-/// The arguments of a workload name the number of the trial.
-bool tells_trials_apart(const Workload& workload) {
-  const auto names_it = [](const std::string& text) {
-    return text.find("{trial}") != std::string::npos;
-  };
-  const auto any = [&](const std::vector<std::string>& words) {
-    return std::ranges::any_of(words, names_it);
-  };
-  return any(workload.args) ||
-         std::ranges::any_of(workload.env, [&](const auto& one) { return names_it(one.second); }) ||
-         std::ranges::any_of(workload.axes, [&](const auto& one) { return any(one.second); }) ||
-         std::ranges::any_of(workload.values, [&](const auto& axis) {
-           return std::ranges::any_of(axis.second,
-                                      [&](const auto& one) { return any(one.second); });
-         });
-}
-
 }  // namespace
 
 std::optional<MeasuredAttempt> SweepRun::recall(const AttemptState& attempt,
@@ -191,7 +174,7 @@ std::vector<Result<SweepRun::Found>> SweepRun::look_at_all(
   std::vector<Result<Found>> found(trials.size());
   std::vector<std::vector<std::size_t>> by_cell(plan_.cells.size());
   for (std::size_t i = 0; i < trials.size(); ++i) by_cell[trials[i].cell].push_back(i);
-  const bool apart = tells_trials_apart(plan_.workload);
+  const bool apart = plan_.config.seed_per_trial() || names_placeholder(plan_.workload, "trial");
   for_each_index(by_cell.size(), 16, [&](std::size_t cell) {
     std::optional<std::string> command;
     for (const auto i : by_cell[cell]) {

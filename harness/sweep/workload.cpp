@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -98,6 +99,22 @@ Result<Workload> parse_workload(const std::string& name, const std::string& text
   if (workload.framework.empty()) in->fail_at("/framework", "a template needs a framework");
   if (in->error()) return tl::unexpected(*in->error());
   return workload;
+}
+
+bool names_placeholder(const Workload& workload, const std::string& name) {
+  const auto names_it = [placeholder = "{" + name + "}"](const std::string& text) {
+    return text.find(placeholder) != std::string::npos;
+  };
+  const auto any = [&](const std::vector<std::string>& words) {
+    return std::ranges::any_of(words, names_it);
+  };
+  return any(workload.args) ||
+         std::ranges::any_of(workload.env, [&](const auto& one) { return names_it(one.second); }) ||
+         std::ranges::any_of(workload.axes, [&](const auto& one) { return any(one.second); }) ||
+         std::ranges::any_of(workload.values, [&](const auto& axis) {
+           return std::ranges::any_of(axis.second,
+                                      [&](const auto& one) { return any(one.second); });
+         });
 }
 
 std::vector<std::string> workload_names() {

@@ -30,6 +30,8 @@ struct Workload {
 /// "bert_train" or a template. `trainer`: path of bert_train, or empty to look for it.
 Result<Workload> find_workload(const std::string& name, const std::string& trainer = {});
 std::vector<std::string> workload_names();
+/// An argument or a variable of the template holds {name}.
+bool names_placeholder(const Workload& workload, const std::string& name);
 
 /// Full path of an executable: with a '/' checked as it is, else searched on PATH; empty if none.
 std::string find_program(const std::string& name);

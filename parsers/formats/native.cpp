@@ -1,13 +1,16 @@
 // native: bert_train's own log, one JSON object per line: a header with every fact of the run, one
 // line per logged optimizer step, a summary. NaN and infinity are the strings "nan", "inf", "-inf".
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
 #include "parsers/format.h"
+#include "parsers/rules/trainer_options.h"
 #include "parsers/runs/run_builder.h"
 
 namespace bertbench {
@@ -50,10 +53,31 @@ class NativeParser final : public LineParser {
   bool parse(const Line& line, RunBuilder& out) override;
 
  private:
-  static void see_header(const Json& json, const Line& line, RunBuilder& out);
-  static bool see_step(const Json& json, const Line& line, RunBuilder& out);
-  static bool see_summary(const Json& json, const Line& line, RunBuilder& out);
+  void see_header(const Json& json, const Line& line, RunBuilder& out);
+  void see_simulated(const Topology& topology, Facts& facts);
+  bool see_step(const Json& json, const Line& line, RunBuilder& out) const;
+  bool see_summary(const Json& json, const Line& line, RunBuilder& out) const;
+
+  /// Sequences of the job over those that the log counts: above 1 only in logs of a simulated
+  /// cluster by versions that counted the ranks which ran.
+  std::int64_t job_over_counted_ = 1;
+  [[nodiscard]] std::int64_t of_job(std::int64_t counted) const {
+    std::int64_t out = 0;
+    return __builtin_mul_overflow(counted, job_over_counted_, &out) ? counted : out;
+  }
 };
+
+/// The options that change the work, as the command line in the header gives them.
+std::map<std::string, std::string> options_of(const Json& header) {
+  const auto command = header.find("command");
+  std::vector<std::string> words;
+  if (command != header.end() && command->is_array()) {
+    for (const Json& word : *command) {
+      if (word.is_string()) words.push_back(word.get<std::string>());
+    }
+  }
+  return work_options(given_options(words));
+}
 
 RunDraft& begin_run(const Line& line, RunBuilder& out) {
   RunDraft& run = out.run(WorkKind::training, line.number);
@@ -89,6 +113,16 @@ bool NativeParser::parse(const Line& line, RunBuilder& out) {
   return type == "summary" && see_summary(json, line, out);
 }
 
+void NativeParser::see_simulated(const Topology& topology, Facts& facts) {
+  const std::int64_t counted = facts.world().value_or(1), world = topology.world_size();
+  facts.nodes.set(topology.nodes, FactSource::log);
+  facts.gpus_per_node.set(topology.gpus_per_node, FactSource::log);
+  facts.world_size.set(world, FactSource::log);
+  if (world % counted != 0) return;
+  job_over_counted_ = world / counted;
+  if (auto& batch = facts.global_batch_size; batch.known()) *batch.value = of_job(*batch.value);
+}
+
 void NativeParser::see_header(const Json& json, const Line& line, RunBuilder& out) {
   out.close(WorkKind::training);
   RunDraft& run = begin_run(line, out);
@@ -103,6 +137,17 @@ void NativeParser::see_header(const Json& json, const Line& line, RunBuilder& ou
   set(facts.gpus_per_node, json, "gpus_per_node");
   set(facts.world_size, json, "world_size");
   set(facts.global_batch_size, json, "global_batch_size");
+  facts.axes = options_of(json);
+  job_over_counted_ = 1;
+  const auto simulated = json.find("simulated");
+  if (simulated != json.end() && *simulated == true) {
+    facts.axes.emplace(kSimulatedAxis, "true");
+    const auto named = json.find("simulated_topology");
+    const auto topology = named != json.end() && named->is_string()
+                              ? parse_topology(named->get_ref<const std::string&>())
+                              : std::nullopt;
+    if (topology) see_simulated(*topology, facts);
+  }
   const auto versions = json.find("versions");
   if (versions != json.end() && versions->is_object()) {
     for (const auto& [name, value] : versions->items()) {
@@ -114,7 +159,7 @@ void NativeParser::see_header(const Json& json, const Line& line, RunBuilder& ou
   run.planned = integer(json, "last_step");
 }
 
-bool NativeParser::see_step(const Json& json, const Line& line, RunBuilder& out) {
+bool NativeParser::see_step(const Json& json, const Line& line, RunBuilder& out) const {
   const auto step = integer(json, "step");
   const auto steps = integer(json, "steps");
   const auto seconds = number(json, "seconds");
@@ -124,7 +169,8 @@ bool NativeParser::see_step(const Json& json, const Line& line, RunBuilder& out)
   sample.iterations = *steps;
   sample.seconds = *seconds * static_cast<double>(*steps);
   sample.time_s = number(json, "elapsed").value_or(kUnknown);
-  sample.rate = number(json, "sequences_per_second").value_or(kUnknown);
+  const auto over = static_cast<double>(job_over_counted_);
+  sample.rate = number(json, "sequences_per_second").value_or(kUnknown) * over;
   sample.loss = number(json, "loss");
   sample.line = line.number;
   sample.rank = line.rank;
@@ -137,7 +183,7 @@ bool NativeParser::see_step(const Json& json, const Line& line, RunBuilder& out)
   return true;
 }
 
-bool NativeParser::see_summary(const Json& json, const Line& line, RunBuilder& out) {
+bool NativeParser::see_summary(const Json& json, const Line& line, RunBuilder& out) const {
   const auto outcome = json.find("outcome");
   const auto sequences = integer(json, "sequences");
   if (outcome == json.end() || !outcome->is_string() || !sequences) return false;
@@ -146,11 +192,12 @@ bool NativeParser::see_summary(const Json& json, const Line& line, RunBuilder& o
   run->last_line = line.number;
   RunLog& log = run->log;
   if (const auto rate = number(json, "sequences_per_second"); rate && *rate > 0) {
-    log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
+    log.summary = Stated{*rate * static_cast<double>(job_over_counted_),
+                         RateUnit::sequences_per_second, line.number};
   }
   log.totals.training_s = number(json, "training_s");
   log.totals.wall_s = number(json, "wall_s");
-  log.totals.sequences = sequences;
+  log.totals.sequences = of_job(*sequences);
   log.totals.iterations = log.totals.optimizer_steps = integer(json, "steps");
   if (const auto bytes = integer(json, "peak_bytes"); bytes && *bytes > 0) {
     log.memory = MemoryUse{*bytes, integer(json, "capacity_bytes").value_or(0)};

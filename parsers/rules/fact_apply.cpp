@@ -214,13 +214,30 @@ FactRules::Stated FactRules::stated_of(const RunDraft& run, std::int64_t before_
   return stated;
 }
 
+/// The newest command line in front of the run's first record; of the run before it none.
+const FactRules::OptionStatement* FactRules::options_of(const RunDraft& run,
+                                                        std::int64_t before_line,
+                                                        std::int64_t end_line) const {
+  const std::int64_t first_record = first_record_line(run, end_line);
+  const OptionStatement* found = nullptr;
+  for (const OptionStatement& statement : options_) {
+    if (statement.line > before_line && statement.line <= first_record) found = &statement;
+  }
+  return found;
+}
+
 void FactRules::apply(RunDraft& run, std::int64_t before_line, std::int64_t end_line) const {
   const Stated stated = stated_of(run, before_line, end_line);
   Facts& facts = run.log.facts;
   stated.tell_ranks(run, one_communicator(end_line));
   set(facts.sequence_length, stated.number(Key::sequence_length));
   stated.tell_names(facts);
+  const OptionStatement* options = options_of(run, before_line, end_line);
+  if (options != nullptr) facts.axes = options->axes;
+  // The command line of our own trainer tells every option; lines that repeat some add nothing.
+  const auto axes = facts.axes;
   environment_.apply(facts, end_line, first_record_line(run, end_line));
+  if (options != nullptr || run.log.format == "native") facts.axes = axes;
   if (const Statement* cuda = stated.at(Key::cuda)) facts.versions.emplace("cuda", cuda->value);
   const bool trains = run.log.kind == WorkKind::training;
   if (trains && !run.log.memory) run.log.memory = memory_.most(0, end_line);

@@ -4,6 +4,7 @@
 
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
+#include "parsers/rules/trainer_options.h"
 #include "parsers/text/argument_text.h"
 #include "parsers/text/cursor.h"
 
@@ -151,7 +152,7 @@ void FactRules::see_bert_train(const Line& line) {
     option(Key::micro_batch, "--micro-batch-size");
     option(Key::accumulation, "--gradient-accumulation-steps");
     option(Key::sequence_length, "--sequence-length");
-    option(Key::world, "--expect-world-size");
+    state_options(line, line.text.substr(program));
     return;
   }
   const auto after = [&](Key key, std::string_view what) {
@@ -178,8 +179,26 @@ void FactRules::see_bert_train(const Line& line) {
     if (topology) {
       state(line, Key::nodes, std::to_string(topology->nodes));
       state(line, Key::gpus_per_node, std::to_string(topology->gpus_per_node));
+      if (options_.empty()) options_.push_back({line.number, {}});
+      options_.back().axes.emplace(kSimulatedAxis, "true");
     }
   }
+}
+
+void FactRules::state_options(const Line& line, std::string_view command) {
+  std::vector<std::string> words;
+  for (const auto word : split(command, ' ')) words.emplace_back(word);
+  const OptionValues given = given_options(words);
+  const auto simulated = simulated_topology(given);
+  // Of a simulated job that option counts the ranks that run.
+  const auto ranks = given.find("expect_world_size");
+  if (!simulated && ranks != given.end() && count(ranks->second)) {
+    state(line, Key::world, ranks->second);
+  }
+  if (options_.size() >= kMaxStatements) return;
+  OptionStatement statement{line.number, work_options(given)};
+  if (simulated) statement.axes.emplace(kSimulatedAxis, "true");
+  options_.push_back(std::move(statement));
 }
 
 // Arguments in DLLogger's lines, for the formats whose records stand beside them: bars, and those

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,8 +64,16 @@ class FactRules {
     std::string value;
     std::int64_t newest_line = 0;  ///< where it was stated again
   };
+  /// A command line of bert_train: the part of the identity that lies in its options.
+  struct OptionStatement {
+    std::int64_t line = 0;
+    std::map<std::string, std::string> axes;
+  };
   struct Stated;  ///< what holds of one run
   void state(const Line& line, Key key, std::string_view value);
+  void state_options(const Line& line, std::string_view command);
+  [[nodiscard]] const OptionStatement* options_of(const RunDraft& run, std::int64_t before_line,
+                                                  std::int64_t end_line) const;
   [[nodiscard]] std::optional<Statement> one_communicator(std::int64_t end_line) const;
   /// Those of other launches are left out.
   [[nodiscard]] Stated stated_of(const RunDraft& run, std::int64_t before_line,
@@ -87,6 +96,7 @@ class FactRules {
   void see_framework(const Line& line);
 
   std::vector<Statement> statements_;
+  std::vector<OptionStatement> options_;  ///< of bert_train, in order
   EnvironmentRules environment_;
   MemoryRules memory_;
   /// Newest lines with an option of torchrun's for the nodes, and with one for ranks only.

@@ -77,6 +77,7 @@ MeasuredLogs::Entry MeasuredLogs::packed(MeasuredLog log) {
   const TrialFigures figures = figures_of(log.trial);
   out.rate = figures.rate;
   out.energy = figures.energy;
+  out.quality = figures.quality;
   out.gives = figures.gives;
   out.mark = figures.mark;
   out.status = static_cast<std::uint8_t>(figures.status);
@@ -131,7 +132,7 @@ MeasuredLog MeasuredLogs::get(std::size_t log) const {
 TrialFigures MeasuredLogs::figures(std::size_t log) const {
   const Entry& entry = entries_[log];
   return {entry.gives,      entry.rate, entry.energy, static_cast<Status>(entry.status),
-          *entry.estimator, entry.mark};
+          *entry.estimator, entry.mark, entry.quality};
 }
 
 }  // namespace bertbench

@@ -1,6 +1,7 @@
 // Measured logs, kept in few bytes each until all are read and grouped.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -57,6 +58,7 @@ class MeasuredLogs {
     std::uint64_t at = 0;
     std::uint32_t size = 0, facts = 0, mark = 0;
     double rate = kUnknown, energy = kUnknown;
+    std::array<double, std::size(kQualities)> quality = TrialFigures::unknown_quality();
     const std::string* estimator = nullptr;
     TrialFigures::Gives gives = TrialFigures::Gives::nothing;
     std::uint8_t status = 0;

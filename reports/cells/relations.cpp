@@ -110,7 +110,9 @@ void speedups_over_a_key(Cells cells, const SummaryOptions& options, std::vector
   }
   const auto base_index = static_cast<std::uint32_t>(base - cells.begin());
   for (std::uint32_t i = 0; i < cells.size(); ++i) {
-    if (cells[i].has_rate() && cells[i].kind == base->kind) {
+    const bool alike = cells[i].kind == base->kind &&
+                       cells[i].identity->simulated() == base->identity->simulated();
+    if (cells[i].has_rate() && alike) {
       apply_base(cells, i, base_index, options.compat_dlperf);
     }
   }

@@ -1,7 +1,9 @@
 // The few figures of a trial that its cell's are made of.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string_view>
 
@@ -21,6 +23,14 @@ struct TrialFigures {
   /// A hash of rate, steps and losses. Two runs never agree in all of them, so trials that do are
   /// one run counted twice. 0: too few records to tell.
   std::uint32_t mark = 0;
+  /// By kQualities; NaN where a trial does not state it, or did not complete.
+  std::array<double, std::size(kQualities)> quality = unknown_quality();
+
+  static constexpr std::array<double, std::size(kQualities)> unknown_quality() {
+    std::array<double, std::size(kQualities)> out{};
+    out.fill(kUnknown);
+    return out;
+  }
 };
 
 [[nodiscard]] TrialFigures figures_of(const Trial& trial);

@@ -84,6 +84,7 @@ void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
                              "flops_formula",
                              "peak",
                              "emulated",
+                             "simulated",
                              "failures",
                              "warnings"}) {
     first.emplace_back(column);

@@ -34,7 +34,7 @@ void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
        {"trial", "attempt", "log", "format", "outcome_status", "outcome_step", "outcome_line",
         "outcome_detail", "iterations_seen", "iterations_dropped", "iterations_used", "window_rule",
         "window_chosen_by", "window_covered", "sequences_per_second", "estimator", "loss_first",
-        "loss_last"})
+        "loss_last", "simulated"})
     first.emplace_back(column);
   CsvTable table(std::move(first));
   each_row(cells, [&](const nlohmann::ordered_json& row) { table.see(row); });

@@ -135,6 +135,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
   const Table shown = varying_columns(all, cell_table_keep(all), constants, true);
   page.header = facts_line(constants);
   const Provenance made = provenance(set);
+  if (made.simulated) page.body += fmt::format("<p class=\"note\">{}</p>\n", kSimulatedNote);
   if (made.emulated) page.body += fmt::format("<p class=\"note\">{}</p>\n", kEmulatedNote);
   const auto figure_of = [&](const std::optional<plot::Figure>& figure) {
     return figure ? figures.add(*figure) : std::string();
@@ -154,6 +155,13 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
         section("Scaling", figures_side_by_side(plot::scaling_figures(set), "plots", figures));
     page.body += section("Cells", cells_table(shown, set));
     page.body += html::heat_section(set);
+    const Table stability = stability_table(SetSource(set));
+    if (!stability.rows.empty()) {
+      page.body += section(
+          "Stability",
+          html::sortable_table(
+              {.table = stability, .id = "stability", .noun = "rows", .titles = {}, .failed = {}}));
+    }
     page.body += section("Trials", figure_of(plot::trials_figure(set)));
     page.body +=
         section("Throughput over iterations", iterations(set, options.run_folder, figures));

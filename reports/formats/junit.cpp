@@ -55,6 +55,7 @@ void test_case(const Cell& cell, const std::vector<const Trial*>& attempts, Juni
   }
   if (!last.estimator.empty()) facts.emplace_back("estimator", last.estimator);
   if (!last.window.rule.empty()) facts.emplace_back("window", last.window.rule);
+  if (last.simulated) facts.emplace_back("simulated", "true");
   facts.emplace_back("attempts", std::to_string(last.attempt));
   if (!last.log.empty()) facts.emplace_back("log", last.log);
   out += junit_output(facts) + "    </testcase>\n";

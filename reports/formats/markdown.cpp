@@ -153,6 +153,7 @@ void comparison(const ResultSet& set, const ReportOptions& options, std::ostream
 Result<void> render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
   out << "# " << markdown_text(options.title.empty() ? "BERT training throughput" : options.title)
       << "\n\n";
+  if (provenance(set).simulated) out << "> **" << kSimulatedNote << "**\n\n";
   if (provenance(set).emulated) out << "> **" << kEmulatedNote << "**\n\n";
   if (set.cells.empty()) {
     out << "No cells: nothing was measured.\n";
@@ -167,6 +168,8 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
   if (!constants.empty()) out << "\n\n";
   out << markdown_table(shown);
   plots(set, options, out);
+  const Table stability = stability_table(SetSource(set));
+  if (!stability.rows.empty()) out << "\n## Stability\n\n" << markdown_table(stability);
   comparison(set, options, out);
   out << "\n";
   legend(set, out);

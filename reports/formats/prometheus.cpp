@@ -36,6 +36,7 @@ std::string labels_of(const Cell& cell) {
   count("micro_batch_size", id.micro_batch_size);
   count("nodes", id.nodes);
   count("gpus_per_node", id.gpus_per_node);
+  if (id.simulated()) out += ",simulated=\"true\"";
   return out + fmt::format(",kind=\"{}\"}}", name(cell.kind));
 }
 

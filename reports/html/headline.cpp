@@ -81,15 +81,15 @@ std::string how_fast(const ResultSet& set, const std::vector<std::string>& names
   }
   if (best->sequences_per_second_per_gpu) {
     lines.push_back(number_text(*best->sequences_per_second_per_gpu) + " " + best->throughput.unit +
-                    (best->emulated ? " per rank" : " per GPU"));
+                    fmt::format(" per {}", gpu_word(*best)));
   }
   if (best->mfu) {
     lines.push_back("MFU " + percent_text(*best->mfu) + " of " + best->peak + ", " +
                     best->flops_formula);
   } else if (best->tflops_per_gpu) {
-    lines.push_back(number_text(*best->tflops_per_gpu) + " TFLOPS per " +
-                    (best->emulated ? "rank" : "GPU") + " by " + best->flops_formula +
-                    "; no peak known, so no MFU");
+    lines.push_back(fmt::format("{} TFLOPS per {} by {}; no peak known, so no MFU",
+                                number_text(*best->tflops_per_gpu), gpu_word(*best),
+                                best->flops_formula));
   }
   if (best->energy_per_sequence_j && best->power_w) {
     lines.push_back(fmt::format("{} a sequence at {} of GPU power",
@@ -127,11 +127,10 @@ std::string how_well(const ResultSet& set, const std::vector<std::string>& names
     low = std::min(low, *cell.scaling_efficiency);
     high = std::max(high, *cell.scaling_efficiency);
     if (lines.size() < 4) {
-      lines.push_back(fmt::format("{}: {}, {} on {} {}{}", names[at],
-                                  percent_text(*cell.scaling_efficiency),
-                                  ratio_text(cell.speedup->value), *cell.identity.world_size(),
-                                  cell.emulated ? "ranks" : "GPUs",
-                                  cell.scaling.empty() ? "" : ", " + cell.scaling + " scaling"));
+      lines.push_back(
+          fmt::format("{}: {}, {} on {} {}s{}", names[at], percent_text(*cell.scaling_efficiency),
+                      ratio_text(cell.speedup->value), *cell.identity.world_size(), gpu_word(cell),
+                      cell.scaling.empty() ? "" : ", " + cell.scaling + " scaling"));
     }
   }
   if (largest.size() > lines.size()) {

@@ -12,6 +12,7 @@ Cell without_trials(const Cell& cell) {
   out.identity = cell.identity;
   out.kind = cell.kind;
   out.throughput = cell.throughput;
+  out.stability = cell.stability;
   out.sequences_per_second_per_gpu = cell.sequences_per_second_per_gpu;
   out.speedup = cell.speedup;
   out.scaling_efficiency = cell.scaling_efficiency;
@@ -31,6 +32,7 @@ Cell without_trials(const Cell& cell) {
   out.gpu = cell.gpu;
   out.emulated = cell.emulated;
   out.warnings = cell.warnings;
+  out.context = cell.context;
   return out;
 }
 

@@ -1,5 +1,7 @@
 #include "reports/model/identity.h"
 
+#include "parsers/rules/trainer_options.h"
+
 namespace bertbench {
 namespace {
 
@@ -10,6 +12,11 @@ std::string text_of(const std::optional<std::int64_t>& value) {
 
 }  // namespace
 
+bool Identity::simulated() const {
+  const auto axis = axes.find(kSimulatedAxis);
+  return axis != axes.end() && axis->second == "true";
+}
+
 bool Identity::complete() const {
   return framework && model && precision && sequence_length && micro_batch_size &&
          gradient_accumulation_steps && nodes && gpus_per_node;
@@ -19,7 +26,9 @@ std::string Identity::key() const {
   std::string key = text_of(model) + "." + text_of(precision) + ".s" + text_of(sequence_length) +
                     ".b" + text_of(micro_batch_size) + ".a" + text_of(gradient_accumulation_steps) +
                     "." + text_of(nodes) + "n" + text_of(gpus_per_node) + "g";
-  for (const auto& [axis, value] : axes) key += "+" + axis + "=" + value;
+  for (const auto& [axis, value] : axes) {
+    key += "+" + axis + (axis == kSimulatedAxis && value == "true" ? "" : "=" + value);
+  }
   return key;
 }
 

@@ -19,7 +19,10 @@ struct Identity {
 
   /// All eight facts are known: only then may separate logs join one cell.
   [[nodiscard]] bool complete() const;
-  /// "bert-large.bf16.s128.b64.a1.2n8g+optimizer=lamb"; unknown facts as '?'. The framework is
+  /// A model of a cluster made its communication last: never compared with what was measured.
+  [[nodiscard]] bool simulated() const;
+  /// "bert-large.bf16.s128.b64.a1.2n8g+optimizer=lamb"; unknown facts as '?', a simulated run
+  /// with "+simulated". The framework is
   /// not in the key; cells of one result set whose keys would be equal get "#2", "#3".
   [[nodiscard]] std::string key() const;
   [[nodiscard]] std::optional<std::int64_t> world_size() const;

@@ -168,6 +168,9 @@ void read_trial(JsonReader& in, Trial& trial) {
     trial.loss_first = o.number("first");
     trial.loss_last = o.number("last");
   });
+  trial.simulated = in.flag("simulated").value_or(false);
+  trial.seed = in.count("seed");
+  in.object("scores", [&](JsonReader& o) { trial.scores = read_numbers(o); });
   trial.iterations_file = in.text("iterations_file").value_or("");
   in.objects("notices", [&](JsonReader& o) {
     trial.notices.push_back({o.count("line").value_or(0), o.text("text").value_or("")});
@@ -183,6 +186,17 @@ void read_throughput(JsonReader& in, ThroughputSummary& summary) {
   summary.cv = in.number("cv");
   in.object("median_interval", [&](JsonReader& o) { summary.median_interval = read_interval(o); });
   in.object("mean_interval", [&](JsonReader& o) { summary.mean_interval = read_interval(o); });
+}
+
+Spread read_spread(JsonReader& in) {
+  for (const char* key : {"n", "mean", "min", "max"}) in.require(key);
+  Spread out;
+  out.n = static_cast<int>(std::min<std::int64_t>(in.count("n").value_or(0), 1'000'000'000));
+  out.mean = in.number("mean").value_or(0);
+  out.stddev = in.number("stddev");
+  out.min = in.number("min").value_or(0);
+  out.max = in.number("max").value_or(0);
+  return out;
 }
 
 }  // namespace
@@ -208,8 +222,14 @@ void read_cell(JsonReader& in, Cell& cell) {
   cell.stated_global_batch_size = in.count("global_batch_size", 1);
   cell.gpu = in.text("gpu").value_or("");
   cell.emulated = in.flag("emulated").value_or(false);
+  in.object("context", [&](JsonReader& o) { cell.context = o.json(); });
   in.objects("trials", [&](JsonReader& o) { read_trial(o, cell.trials.emplace_back()); });
   in.object("throughput", [&](JsonReader& o) { read_throughput(o, cell.throughput); });
+  in.object("stability", [&](JsonReader& o) {
+    for (const char* what : kQualities) {
+      o.object(what, [&](JsonReader& one) { cell.stability[what] = read_spread(one); });
+    }
+  });
   cell.sequences_per_second_per_gpu = in.number("sequences_per_second_per_gpu");
   in.object("speedup", [&](JsonReader& o) { cell.speedup = read_ratio(o); });
   cell.scaling_efficiency = in.number("scaling_efficiency");

@@ -98,6 +98,9 @@ struct Trial {
   std::optional<double> energy_j;  ///< of the GPUs, start-up included
   std::optional<double> energy_per_sequence_j;  ///< mean power while training over the rate
   std::optional<double> loss_first, loss_last;
+  bool simulated = false;            ///< see Identity::simulated()
+  std::optional<std::int64_t> seed;  ///< of weights, data and dropout, where each trial has its own
+  std::map<std::string, double> scores;  ///< RunLog::scores
   std::string iterations_file;
   std::vector<Notice> notices;
 
@@ -113,6 +116,17 @@ struct ThroughputSummary {
   std::optional<Interval> mean_interval;    ///< Student t, n >= 2
 };
 
+/// What Cell::stability is of: the last loss, and scores in percent.
+inline constexpr const char* kQualities[] = {"loss", "exact_match", "f1", "accuracy"};
+
+/// One quality over the trials of a cell.
+struct Spread {
+  int n = 0;  ///< trials that state it
+  double mean = 0;
+  std::optional<double> stddev;  ///< of a sample (n - 1), n >= 2
+  double min = 0, max = 0;
+};
+
 struct Ratio {
   double value = 0;
   std::string base;  ///< key of the base cell
@@ -124,6 +138,8 @@ struct Cell {
   WorkKind kind = WorkKind::training;
   std::vector<Trial> trials;
   ThroughputSummary throughput;
+  /// By kQualities, over the trials that completed and state it, where these are two or more.
+  std::map<std::string, Spread> stability;
   std::optional<double> sequences_per_second_per_gpu;
   std::optional<Ratio> speedup;
   std::optional<double> scaling_efficiency;
@@ -140,6 +156,10 @@ struct Cell {
   std::string gpu;        ///< its name as the log or the environment says ("Tesla V100-SXM2-16GB")
   bool emulated = false;  ///< nodes or GPUs are stand-ins: emulated nodes, one CPU rank a "GPU"
   std::vector<std::string> warnings;
+  /// What the numbers rest on beside the identity, an object of scalars and lists, or null:
+  /// "command" (the words of a foreign trainer that no placeholder made), "threads". Cells that
+  /// differ in a key that both have are not comparable.
+  JsonBox context;
 
   /// From the identity, else as stated by the log.
   [[nodiscard]] std::optional<std::int64_t> world_size() const {

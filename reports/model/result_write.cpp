@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "parsers/core/parallel.h"
+#include "parsers/rules/trainer_options.h"
 #include "reports/model/json_put.h"
 #include "reports/model/result_io.h"
 
@@ -57,7 +58,13 @@ Json write(const Identity& identity) {
   put(json, "gradient_accumulation_steps", identity.gradient_accumulation_steps);
   put(json, "nodes", identity.nodes);
   put(json, "gpus_per_node", identity.gpus_per_node);
-  for (const auto& [axis, value] : identity.axes) json[axis] = value;
+  for (const auto& [axis, value] : identity.axes) {
+    if (axis == kSimulatedAxis && value == "true") {
+      json[axis] = true;
+    } else {
+      json[axis] = value;
+    }
+  }
   return json;
 }
 
@@ -172,6 +179,9 @@ Json write(const Trial& trial) {
     put(loss, "last", trial.loss_last);
     json["loss"] = std::move(loss);
   }
+  json["simulated"] = trial.simulated;
+  put(json, "seed", trial.seed);
+  if (!trial.scores.empty()) json["scores"] = write(trial.scores);
   put(json, "iterations_file", trial.iterations_file);
   if (!trial.notices.empty()) json["notices"] = write(trial.notices);
   return json;
@@ -187,6 +197,19 @@ Json write(const ThroughputSummary& summary) {
   put(json, "cv", summary.cv);
   if (summary.median_interval) json["median_interval"] = write(*summary.median_interval);
   if (summary.mean_interval) json["mean_interval"] = write(*summary.mean_interval);
+  return json;
+}
+
+Json write(const std::map<std::string, Spread>& stability) {
+  Json json = Json::object();
+  for (const auto& [what, spread] : stability) {
+    Json& one = json[what];
+    one["n"] = spread.n;
+    put(one, "mean", spread.mean);
+    put(one, "stddev", spread.stddev);
+    put(one, "min", spread.min);
+    put(one, "max", spread.max);
+  }
   return json;
 }
 
@@ -215,8 +238,11 @@ Json write(const Cell& cell) {
   put(json, "global_batch_size", cell.global_batch_size());
   put(json, "gpu", cell.gpu);
   if (cell.emulated) json["emulated"] = true;
+  if (cell.identity.simulated()) json["simulated"] = true;
+  if (!cell.context.is_null()) json["context"] = *cell.context;
   json[kTrials] = write(cell.trials);
   json["throughput"] = write(cell.throughput);
+  if (!cell.stability.empty()) json["stability"] = write(cell.stability);
   put(json, "sequences_per_second_per_gpu", cell.sequences_per_second_per_gpu);
   if (cell.speedup) json["speedup"] = write(*cell.speedup);
   put(json, "scaling_efficiency", cell.scaling_efficiency);

@@ -78,18 +78,16 @@ void put(const Cell& cell, const std::string& unit, Tile& place) {
 HeatMap map_of(const CellGroup& group, std::size_t number) {
   std::set<std::int64_t> batches;
   std::set<Column> topologies;
-  bool emulated = false;
   for (const Cell* cell : group.cells) {
     batches.insert(*cell->identity.micro_batch_size);
     topologies.insert(column_of(*cell));
-    emulated = emulated || cell->emulated;
   }
   HeatMap map;
   map.id = fmt::format("heat-{}", number);
   map.title = group.name;
   map.column_label = "topology";
   map.row_label = "micro batch";
-  map.unit = emulated ? "sequences/s per rank" : "sequences/s per GPU";
+  map.unit = fmt::format("sequences/s per {}", gpu_word(*group.cells.front()));
   for (const std::int64_t batch : batches) map.rows.push_back(std::to_string(batch));
   for (const Column& column : topologies) map.columns.push_back(column.second);
   map.tiles.resize(map.rows.size() * map.columns.size());

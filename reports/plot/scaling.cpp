@@ -28,7 +28,7 @@ std::vector<Family> families_of(const ResultSet& set) {
 }
 
 /// The axis of GPUs. Doublings up to large jobs want logarithms, where the ideal stays straight.
-Axis gpu_axis(const std::vector<Family>& families, bool emulated) {
+Axis gpu_axis(const std::vector<Family>& families, const char* label) {
   std::vector<double> counts;
   for (const Family& family : families) {
     for (const Cell* cell : family.cells) counts.push_back(gpus(*cell));
@@ -36,7 +36,7 @@ Axis gpu_axis(const std::vector<Family>& families, bool emulated) {
   std::ranges::sort(counts);
   counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   Axis axis;
-  axis.label = emulated ? "ranks (each stands in for a GPU)" : "GPUs";
+  axis.label = label;
   axis.ticks = counts;
   if (counts.back() / counts.front() > 4) {
     axis.scale = Scale::log2;
@@ -137,12 +137,15 @@ std::vector<Figure> scaling_figures(const ResultSet& set) {
   std::vector<Family> families = families_of(set);
   if (families.empty()) return {};
   if (families.size() > kMostFamilies) families.resize(kMostFamilies);
-  const bool emulated = std::ranges::any_of(set.cells, [](const Cell& c) { return c.emulated; });
+  const Provenance made = provenance(set);
+  const char* gpu_label = made.simulated  ? "simulated GPUs"
+                          : made.emulated ? "ranks (each stands in for a GPU)"
+                                          : "GPUs";
 
   Figure rate;
   rate.id = "throughput";
   rate.title = "Throughput of the whole job: median, interval, trials; dashed: ideal from the base";
-  rate.x = gpu_axis(families, emulated);
+  rate.x = gpu_axis(families, gpu_label);
   // The range of what is drawn at first; the page fits it anew to series that are chosen.
   std::vector<Family> shown = families;
   if (shown.size() > static_cast<std::size_t>(rate.groups_shown)) {

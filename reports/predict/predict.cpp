@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "parsers/rules/trainer_options.h"
+
 namespace bertbench {
 namespace {
 
@@ -15,7 +17,9 @@ std::string group_of(const Identity& identity) {
   std::string out =
       fmt::format("{}.{}.s{}", identity.model.value_or("?"), identity.precision.value_or("?"),
                   length ? std::to_string(*length) : "?");
-  for (const auto& [key, value] : identity.axes) out += fmt::format("+{}={}", key, value);
+  for (const auto& [key, value] : identity.axes) {
+    out += key == kSimulatedAxis ? "+simulated" : fmt::format("+{}={}", key, value);
+  }
   return out + " (" + identity.framework.value_or("?") + ")";
 }
 
@@ -36,6 +40,7 @@ class Group {
   PredictedGroup run(const std::string& name, const std::vector<Topology>& topologies) {
     PredictedGroup out;
     out.name = name;
+    out.simulated = cells_.front()->identity.simulated();
     std::vector<ScalingCell> points;
     std::set<std::int64_t> global;
     for (const Cell* cell : cells_) {

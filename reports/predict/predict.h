@@ -20,7 +20,8 @@ struct PredictedCell {
 
 /// Cells that differ in batch, accumulation and topology only, and their common model.
 struct PredictedGroup {
-  std::string name;  ///< "bert-base.fp32.s128"
+  std::string name;        ///< "bert-base.fp32.s128"
+  bool simulated = false;  ///< its cells were not measured, but simulated
   std::optional<ScalingFit> fit;
   std::string reason;  ///< why there is none
   std::vector<PredictedCell> cells;

@@ -10,12 +10,13 @@ endif()
 # The real programs, as users run them. One ctest test a file, so that a suite sweeps once and not
 # once for each of its tests.
 if(TARGET bertbench AND TARGET bert_train)
-  foreach(name accuracy streams sweep)
+  foreach(name accuracy identity streams sweep)
     add_executable(e2e_${name}_test ../e2e/${name}_test.cpp)
     target_link_libraries(e2e_${name}_test PRIVATE
       nlohmann_json::nlohmann_json GTest::gmock GTest::gtest_main bb::warnings)
     target_include_directories(e2e_${name}_test PRIVATE ${PROJECT_SOURCE_DIR})
     target_compile_definitions(e2e_${name}_test PRIVATE
+      BB_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
       BB_BERTBENCH="$<TARGET_FILE:bertbench>" BB_BERT_TRAIN="$<TARGET_FILE:bert_train>")
     set_target_properties(e2e_${name}_test PROPERTIES
       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "tests/parsers/run_log_text.h"
 
@@ -118,6 +119,75 @@ TEST(Native, RecognisesALogThatHoldsNothingButItsFailure) {
   EXPECT_EQ(runs[0].outcome.line, 1);
   EXPECT_TRUE(runs[0].records.empty());
   EXPECT_EQ(runs[0].facts.framework.value, "bert_train");
+}
+
+std::string header_with(const std::string& more) {
+  return kHeader.substr(0, kHeader.size() - 2) + "," + more + "}\n";
+}
+
+TEST(Native, TakesTheIdentityOfItsOptionsFromTheCommandLine) {
+  const auto runs = read_text(
+      header_with(R"("optimizer":"lamb","command":["/b/bert_train","--model","bert-tiny",)"
+                  R"("--threads","2","--timings","t.jsonl","--optimizer","lamb",)"
+                  R"("--learning-rate=2e-3","--dropout","0.10","--activation-checkpointing"])") +
+      step(1, 1, 1));
+  EXPECT_EQ(runs.at(0).facts.axes,
+            (std::map<std::string, std::string>{{"optimizer", "lamb"},
+                                                {"activation_checkpointing", "true"}}));
+}
+
+const char* const kSimulated =
+    R"("simulated":true,"simulated_topology":"4n8g","command":["bert_train","--comm","sim",)"
+    R"("--sim-topology","4n8g","--sim-cross-gbps","25"])";
+
+TEST(Native, ASimulatedClusterIsTheJob) {
+  std::string header = header_with(kSimulated);
+  header.replace(header.find("\"nodes\":2"), 9, "\"nodes\":4");
+  header.replace(header.find("\"gpus_per_node\":4"), 17, "\"gpus_per_node\":8");
+  header.replace(header.find("\"world_size\":8"), 14, "\"world_size\":32");
+  header.replace(header.find("\"global_batch_size\":48"), 22, "\"global_batch_size\":192");
+  const auto runs = read_text(header + step(1, 1, 1));
+  const Facts& facts = runs.at(0).facts;
+  EXPECT_EQ(facts.axes,
+            (std::map<std::string, std::string>{{"sim_cross_gbps", "25"}, {"simulated", "true"}}));
+  EXPECT_EQ(facts.nodes.value, 4);
+  EXPECT_EQ(facts.gpus_per_node.value, 8);
+  EXPECT_EQ(facts.sequences_per_optimizer_step(), 192);
+  EXPECT_EQ(runs[0].records.at(0).printed_rate, 48) << "as it is printed";
+  EXPECT_TRUE(runs[0].notices.empty());
+}
+
+// Up to version 0.1 the header and the rates were of the ranks that ran: 8 of the 32 GPUs.
+TEST(Native, OfAnOlderSimulationTheRatesBecomeTheWholeJobs) {
+  const auto runs =
+      read_text(header_with(kSimulated) + step(1, 1, 1) +
+                R"({"type":"summary","outcome":"completed","step":1,"steps":1,"sequences":48,)"
+                R"("training_s":1.0,"sequences_per_second":48.0})"
+                "\n");
+  EXPECT_EQ(runs.at(0).facts.world(), 32);
+  EXPECT_EQ(runs[0].facts.sequences_per_optimizer_step(), 192);
+  EXPECT_EQ(runs[0].records.at(0).printed_rate, 192);
+  EXPECT_EQ(runs[0].summary->value, 192);
+  EXPECT_EQ(runs[0].totals.sequences, 192);
+}
+
+TEST(BertTrain, OtherLogStylesTellTheSameIdentityByTheirCommandLine) {
+  const std::string bar = "Iteration: 100%|##########| 4/4 [00:04<00:00,  1.00it/s]\n";
+  const auto runs = read_text(
+      "+ /b/bert_train --model bert-tiny --precision fp32 --micro-batch-size 2 "
+      "--gradient-accumulation-steps 1 --sequence-length 64 --steps 4 --expect-world-size 1 "
+      "--log-style tqdm --comm sim --sim-topology 4n8g --optimizer lamb\n"
+      "  World size = 32\n  Simulated cluster = 4n8g\n"
+      "Iteration:  25%|##5       | 1/4 [00:01<00:03,  1.00it/s]\n" +
+      bar);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].facts.axes,
+            (std::map<std::string, std::string>{{"optimizer", "lamb"}, {"simulated", "true"}}));
+  EXPECT_EQ(runs[0].facts.world(), 32);
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 2);
+  for (const auto& notice : runs[0].notices) {
+    EXPECT_EQ(notice.text.find("world size"), std::string::npos) << notice.text;
+  }
 }
 
 TEST(LiveView, FollowsTheRun) {

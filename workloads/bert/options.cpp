@@ -73,7 +73,7 @@ struct Raw {
   double learning_rate = 0;
   std::int64_t decay_steps = 0;
   bool no_bias_correction = false;
-  std::string topology = "1n1g";
+  std::string topology;  // empty: the ranks that run
   std::string matmul_epilogues = "auto";
   std::string gelu;  // empty: the model's own
   std::string loss_scale = "dynamic";
@@ -250,8 +250,10 @@ void add_machine(CLI::App& app, Raw& raw) {
   app.add_option("--expect-world-size", o.expect_world_size, "End with status 2 in another world")
       ->check(at_least(0))
       ->group(group);
-  app.add_option("--sim-topology", raw.topology, "--comm sim: cluster to simulate, NnGg")
-      ->group(group);
+  app.add_option("--sim-topology", raw.topology,
+                 "--comm sim: cluster to simulate, NnGg [the ranks that run]")
+      ->group(group)
+      ->default_str("");
   app.add_option("--sim-node-gbps", raw.node_gbps, "--comm sim: GB/s inside a node [200]")
       ->check(not_negative())
       ->group(group)
@@ -305,11 +307,14 @@ Result<TrainOptions> finished(CLI::App& app, Raw& raw) {
   if (o.checkpoint_every > 0 && o.checkpoint.empty()) {
     return usage_error("--checkpoint-every needs --checkpoint DIR");
   }
-  auto cluster = parse_simulated_topology(raw.topology);
-  if (!cluster) {
-    return tl::unexpected(cluster.error());
+  if (!raw.topology.empty()) {
+    auto cluster = parse_simulated_topology(raw.topology);
+    if (!cluster) {
+      return tl::unexpected(cluster.error());
+    }
+    o.cluster = *cluster;
+    o.cluster_named = true;
   }
-  o.cluster = *cluster;
   const auto set = [](double value, double unit, double& target) {
     target = value > 0 ? value * unit : target;
   };

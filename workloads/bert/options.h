@@ -52,7 +52,8 @@ struct TrainOptions {
   bool matmul_epilogues = true;
   double memory_limit_mb = 0;  ///< 2^20 bytes that this rank may plan to use, 0 = what there is
   SimulatedCluster cluster;
-  int expect_world_size = 0;  ///< 0: not checked
+  bool cluster_named = false;  ///< else its topology is that of the ranks that run
+  int expect_world_size = 0;   ///< 0: not checked
 
   std::vector<std::string> command;  ///< argv as given, for the log
 };

@@ -110,9 +110,17 @@ RunFacts describe(const TrainOptions& options, const LaunchEnvironment& environm
   const ModelConfig model = configured_model(options);
   f.masked_per_sequence = model.predicted_positions(options.sequence_length);
   f.next_word = model.objective == Objective::next_word;
+  f.ranks = environment.world_size;
   f.world_size = environment.world_size;
   f.nodes = environment.nodes();
   f.gpus_per_node = f.nodes > 0 ? environment.local_world_size : 0;
+  if (options.comm == "sim") {
+    // What is printed and timed is the simulated job: each of its GPUs works as a rank here does.
+    f.simulated_topology = options.cluster.label();
+    f.world_size = options.cluster.world_size();
+    f.nodes = options.cluster.nodes;
+    f.gpus_per_node = options.cluster.gpus_per_node;
+  }
   f.threads = options.threads;
   for (const Parameter& parameter : backend.parameters()) {
     f.parameters += parameter.size;
@@ -130,7 +138,6 @@ RunFacts describe(const TrainOptions& options, const LaunchEnvironment& environm
   f.activation_checkpointing = options.activation_checkpointing;
   f.deterministic = options.deterministic;
   f.variable_lengths = options.variable_lengths;
-  f.simulated_topology = options.comm == "sim" ? options.cluster.label() : "";
   f.launcher = environment.source;
   f.host = host_name();
   f.checkpoint = options.checkpoint;
@@ -180,6 +187,23 @@ CommunicatorRequest communicator_request(const TrainOptions& options) {
   return request;
 }
 
+// A cluster that is not named is that of the ranks that run; it has at least as many GPUs as they
+// are.
+Result<void> complete_cluster(TrainOptions& options, const LaunchEnvironment& environment) {
+  SimulatedCluster& cluster = options.cluster;
+  if (!options.cluster_named) {
+    cluster.nodes = std::max(1, environment.nodes());
+    cluster.gpus_per_node = environment.world_size / cluster.nodes;
+  }
+  if (options.comm == "sim" && cluster.world_size() < environment.world_size) {
+    return usage_error(fmt::format(
+        "--sim-topology {}: fewer GPUs than the {} ranks that run: name a larger cluster, or start "
+        "fewer ranks",
+        cluster.label(), environment.world_size));
+  }
+  return {};
+}
+
 Result<RunEnd> run(TrainOptions options, const LaunchEnvironment& environment, Clock& clock,
                    std::ostream& out, const std::function<void(const std::string&)>& warn) {
   if (options.expect_world_size > 0 && options.expect_world_size != environment.world_size) {
@@ -191,6 +215,9 @@ Result<RunEnd> run(TrainOptions options, const LaunchEnvironment& environment, C
   }
   if (options.threads == 0) {
     options.threads = std::max(1, own_cores() / environment.local_world_size);
+  }
+  if (auto complete = complete_cluster(options, environment); !complete) {
+    return tl::unexpected(complete.error());
   }
   const DataOptions data = data_options(options);
   auto source = open_source(data);

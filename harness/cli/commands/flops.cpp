@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"

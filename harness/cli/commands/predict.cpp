@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
@@ -29,6 +30,7 @@ ordered_json to_json(const std::vector<PredictedGroup>& groups) {
   ordered_json rows = ordered_json::array();
   for (const PredictedGroup& group : groups) {
     ordered_json row{{"group", group.name}};
+    if (group.simulated) row["simulated"] = true;
     if (!group.fit) {
       row["reason"] = group.reason;
       rows.push_back(std::move(row));
@@ -64,7 +66,8 @@ ordered_json to_json(const std::vector<PredictedGroup>& groups) {
 void print(Console& console, const std::vector<PredictedGroup>& groups) {
   bool first = true;
   for (const PredictedGroup& group : groups) {
-    console.print(fmt::format("{}PREDICTED, not measured: {}\n", first ? "" : "\n",
+    console.print(fmt::format("{}PREDICTED{}, not measured: {}\n", first ? "" : "\n",
+                              group.simulated ? " from simulated cells" : "",
                               escape_for_terminal(group.name)));
     first = false;
     if (!group.fit) {
@@ -95,11 +98,12 @@ void print(Console& console, const std::vector<PredictedGroup>& groups) {
                  {"efficiency", true}},
                 {}};
     for (const PredictedCell& cell : group.cells) {
-      table.rows.push_back({cell.identity.key() + (cell.measured ? " (measured too)" : ""),
-                            fmt::format("{}", cell.topology.world_size()),
-                            rate_text(cell.sequences_per_second),
-                            rate_text(cell.interval.low) + " .. " + rate_text(cell.interval.high),
-                            cell.scaling_efficiency ? share_text(*cell.scaling_efficiency) : "-"});
+      table.rows.push_back(
+          {cell.identity.key() +
+               (cell.measured ? (group.simulated ? " (simulated too)" : " (measured too)") : ""),
+           fmt::format("{}", cell.topology.world_size()), rate_text(cell.sequences_per_second),
+           rate_text(cell.interval.low) + " .. " + rate_text(cell.interval.high),
+           cell.scaling_efficiency ? share_text(*cell.scaling_efficiency) : "-"});
     }
     console.print("\n" + text_table(table));
   }

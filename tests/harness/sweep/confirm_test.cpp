@@ -27,33 +27,45 @@ Ran run(const std::vector<std::string>& args) {
   return ran;
 }
 
-/// Two cells, six trials; FAKE_SECONDS is the time of a step.
+/// Two cells, six trials. How long a step takes is the machine's business, not the configuration's:
+/// see SpeedOfTheMachine.
 std::string config(const ScratchFolder& folder, const std::string& name,
-                   const std::string& seconds) {
+                   const std::string& trials = "6") {
   const std::string path = folder.path(name);
   write(path, R"({"name": "gate", "workload": "bert_train",
  "grid": {"topology": ["1n1g"], "model": ["bert-tiny"], "micro_batch_size": [4, 8],
           "sequence_length": [64]},
- "trials": 6, "steps": 20, "window": "steps:10:20", "timeout_s": 60, "stall_timeout_s": 30,
- "retries": 0, "env": {"FAKE_SECONDS": ")" +
-                  seconds + "\"}}");
+ "trials": )" + trials +
+                  R"(, "steps": 20, "window": "steps:10:20", "timeout_s": 60,
+ "stall_timeout_s": 30, "retries": 0})");
   return path;
 }
+
+/// The time of a step of every fake trainer that is started meanwhile.
+class SpeedOfTheMachine {
+ public:
+  explicit SpeedOfTheMachine(const char* seconds) { setenv("FAKE_SECONDS", seconds, 1); }
+  SpeedOfTheMachine(const SpeedOfTheMachine&) = delete;
+  SpeedOfTheMachine& operator=(const SpeedOfTheMachine&) = delete;
+  ~SpeedOfTheMachine() { unsetenv("FAKE_SECONDS"); }
+};
+constexpr const char* kUsual = "0.010";
+constexpr const char* kSlow = "0.011";
 
 class ConfirmTest : public testing::Test {
  protected:
   void SetUp() override {
-    usual = config(folder, "usual.json", "0.010");
-    slow = config(folder, "slow.json", "0.011");
-    measure(usual, "base");
-    measure(slow, "slow");
+    grid = config(folder, "grid.json");
+    measure(kUsual, "base");
+    measure(kSlow, "slow");
   }
-  void measure(const std::string& config, const std::string& name) const {
-    const Ran ran =
-        run({"sweep", config, "--out", folder.path(name), "--trainer", BB_FAKE_TRAINER});
+  void measure(const char* speed, const std::string& name) const {
+    const SpeedOfTheMachine machine(speed);
+    const Ran ran = run({"sweep", grid, "--out", folder.path(name), "--trainer", BB_FAKE_TRAINER});
     ASSERT_EQ(ran.status, 0) << ran.err;
   }
-  Ran check(const std::vector<std::string>& more) const {
+  Ran check(const std::vector<std::string>& more, const char* speed = kUsual) const {
+    const SpeedOfTheMachine machine(speed);
     std::vector<std::string> args{
         "check",     folder.path("slow"), "--baseline", folder.path("base"),
         "--trainer", BB_FAKE_TRAINER,     "--json"};
@@ -62,18 +74,18 @@ class ConfirmTest : public testing::Test {
   }
 
   ScratchFolder folder;
-  std::string usual, slow;
+  std::string grid;
 };
 
 TEST_F(ConfirmTest, ALossThatARerunRepeatsFailsAndOneThatItDoesNotPasses) {
   ASSERT_EQ(check({}).status, 1);
-  const Ran repeated = check({"--confirm", slow});
+  const Ran repeated = check({"--confirm", grid}, kSlow);
   EXPECT_EQ(repeated.status, 1) << repeated.err;
   EXPECT_THAT(json::parse(repeated.out)["cells"][0]["reason"].get<std::string>(),
               HasSubstr("confirmed by a rerun"));
   EXPECT_TRUE(std::filesystem::exists(folder.path("slow/confirm-1/results.json")));
 
-  const Ran cleared = check({"--confirm", usual});
+  const Ran cleared = check({"--confirm", grid});
   EXPECT_EQ(cleared.status, 0) << cleared.err;
   const json verdict = json::parse(cleared.out)["cells"][0];
   EXPECT_EQ(verdict["verdict"], "pass");
@@ -87,19 +99,19 @@ TEST_F(ConfirmTest, OnlyFlaggedCellsAreMeasuredAgain) {
   json result = json::parse(read(folder.path("slow/results.json")));
   result["cells"][1] = json::parse(read(folder.path("base/results.json")))["cells"][1];
   write(folder.path("slow/results.json"), result.dump());
-  const Ran ran = check({"--confirm", usual, "--confirm-out", folder.path("again")});
+  const Ran ran = check({"--confirm", grid, "--confirm-out", folder.path("again")});
   EXPECT_EQ(ran.status, 0) << ran.err;
   const json again = json::parse(read(folder.path("again/results.json")));
   ASSERT_EQ(again["cells"].size(), 1U);
   EXPECT_EQ(again["cells"][0]["micro_batch_size"], 4);
-  const Ran used = check({"--confirm", usual, "--confirm-out", folder.path("again")});
+  const Ran used = check({"--confirm", grid, "--confirm-out", folder.path("again")});
   EXPECT_EQ(used.status, 2);
   EXPECT_THAT(used.err, HasSubstr("holds a sweep already"));
 }
 
 TEST_F(ConfirmTest, WithoutARegressionNothingIsRun) {
   const Ran ran = run({"check", folder.path("base"), "--baseline", folder.path("base"), "--confirm",
-                       usual, "--trainer", BB_FAKE_TRAINER});
+                       grid, "--trainer", BB_FAKE_TRAINER});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_FALSE(std::filesystem::exists(folder.path("base/confirm-1")));
 }
@@ -113,11 +125,11 @@ TEST_F(ConfirmTest, AConfigurationWithoutTheCellLeavesTheVerdict) {
 }
 
 TEST_F(ConfirmTest, ThePlanTellsDurationNoiseAndLosses) {
-  const Ran before = run({"sweep", usual, "--plan", "--trainer", BB_FAKE_TRAINER});
+  const Ran before = run({"sweep", grid, "--plan", "--trainer", BB_FAKE_TRAINER});
   EXPECT_EQ(before.status, 0) << before.err;
   EXPECT_THAT(before.out, HasSubstr("estimated duration: unknown"));
   EXPECT_THAT(before.out, HasSubstr("assumed"));
-  const Ran after = run({"sweep", usual, "--plan", "--out", folder.path("base"), "--trials", "8",
+  const Ran after = run({"sweep", grid, "--plan", "--out", folder.path("base"), "--trials", "8",
                          "--trainer", BB_FAKE_TRAINER, "--json"});
   ASSERT_EQ(after.status, 0) << after.err;
   const json plan = json::parse(after.out);
@@ -126,7 +138,7 @@ TEST_F(ConfirmTest, ThePlanTellsDurationNoiseAndLosses) {
   EXPECT_GT(plan["seconds_left"], 0.0);
   EXPECT_EQ(plan["noise"]["cells"], 2);
   EXPECT_NEAR(plan["losses"][0]["smallest_loss"].get<double>(), 0.02, 0.002) << "the floor";
-  const Ran few = run({"sweep", usual, "--plan", "--trials", "3", "--json", "--trainer",
+  const Ran few = run({"sweep", grid, "--plan", "--trials", "3", "--json", "--trainer",
                        BB_FAKE_TRAINER, "--history", folder.path("base")});
   ASSERT_EQ(few.status, 0) << few.err;
   EXPECT_FALSE(json::parse(few.out)["losses"][0].contains("smallest_loss"))
@@ -135,10 +147,10 @@ TEST_F(ConfirmTest, ThePlanTellsDurationNoiseAndLosses) {
 
 TEST_F(ConfirmTest, TrialsIsANumberOrAuto) {
   for (const char* trials : {"0", "x", "-1", "2.5"}) {
-    EXPECT_EQ(run({"sweep", usual, "--dry-run", fmt::format("--trials={}", trials)}).status, 2)
+    EXPECT_EQ(run({"sweep", grid, "--dry-run", fmt::format("--trials={}", trials)}).status, 2)
         << trials;
   }
-  EXPECT_EQ(run({"sweep", usual, "--dry-run", "--trials", "auto"}).status, 0);
+  EXPECT_EQ(run({"sweep", grid, "--dry-run", "--trials", "auto"}).status, 0);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "harness/sweep/run_state.h"
 #include "tests/harness/sweep/support.h"
 

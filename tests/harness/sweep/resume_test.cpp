@@ -130,7 +130,7 @@ TEST(SweepResume, MeasuresAnewWhatHasAnotherCommand) {
   ScratchFolder temp;
   Recorder first, second, third;
   ASSERT_TRUE(run_sweep(plan_of(small_config()), quick(temp.path("run")), first));
-  const auto other = plan_of(small_config(R"(, "args": ["--seed", "7"])"));
+  const auto other = plan_of(small_config(R"(, "args": ["--threads", "7"])"));
   const auto outcome = run_sweep(other, quick(temp.path("run")), second);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(second.started.size(), 2u);

@@ -6,7 +6,8 @@
 #include <set>
 
 #include "harness/sweep/process.h"
-#include "harness/sweep/trainer_options.h"
+#include "parsers/core/text.h"
+#include "parsers/rules/trainer_options.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {
@@ -25,6 +26,32 @@ TEST(TrainerOptions, AreExactlyThoseOfBertTrainsHelp) {
   printed.erase("version");
   for (const auto& entry : trainer_options()) known.emplace(entry.name);
   EXPECT_EQ(known, printed);
+}
+
+// The identity of a sweep leaves out what is at its default, so both programs must mean the same.
+TEST(TrainerOptions, HaveTheDefaultsOfBertTrainsHelp) {
+  prepare_to_run_processes();
+  const auto help = capture_output({BB_BERT_TRAIN, "--help"}, std::chrono::seconds(60));
+  ASSERT_TRUE(help);
+  int compared = 0;
+  for (const auto& option : trainer_options()) {
+    // "  --dropout FLOAT:range [0.1]  Of hidden layers ..."; "[200]" at the end of the text else.
+    const std::regex line("\n  --" + std::string(option.name) + "[ \n]([^\n]*(?:\n {20,}[^\n]*)*)");
+    std::smatch found;
+    ASSERT_TRUE(std::regex_search(*help, found, line)) << option.name;
+    const std::string text = found[1];
+    std::smatch value;
+    if (option.flag || !std::regex_search(text, value, std::regex("\\[([^\\] ]+)\\]"))) continue;
+    if (option.usual.empty()) continue;
+    ++compared;
+    const auto number = to_double(option.usual);
+    if (number) {
+      EXPECT_EQ(to_double(value[1].str()), number) << option.name << text;
+    } else {
+      EXPECT_EQ(value[1].str(), option.usual) << option.name << text;
+    }
+  }
+  EXPECT_GT(compared, 30);
 }
 
 TEST(TrainerSweep, MeasuresTheRealTrainerOnOneAndTwoRanks) {

@@ -381,7 +381,36 @@ TEST(Program, ASimulatedClusterIsLabelled) {
   const auto header = nlohmann::json::parse(done.out.substr(0, done.out.find('\n')));
   EXPECT_EQ(header["simulated"], true);
   EXPECT_EQ(header["simulated_topology"], "4n8g");
-  EXPECT_EQ(header["world_size"], 1);
+  EXPECT_EQ(header["nodes"], 4);
+  EXPECT_EQ(header["gpus_per_node"], 8);
+  EXPECT_EQ(header["world_size"], 32);
+  EXPECT_EQ(header["global_batch_size"], 32 * header["micro_batch_size"].get<int>());
+  EXPECT_EQ(header["ranks"], 1);
+}
+
+TEST(Program, WhatASimulatedClusterPrintsAndTimesIsTheWholeJob) {
+  const std::string path = temporary_folder("simulated") + "/t.jsonl";
+  const Finished done =
+      run(small({"--steps", "3", "--comm", "sim", "--sim-topology", "4n8g", "--timings", path}));
+  ASSERT_EQ(done.status, 0) << done.err;
+  std::istringstream log(done.out);
+  std::string line;
+  std::getline(log, line);
+  const auto header = nlohmann::json::parse(line);
+  std::getline(log, line);
+  const auto step = nlohmann::json::parse(line);
+  EXPECT_NEAR(step["sequences_per_second"].get<double>() * step["seconds"].get<double>(),
+              header["global_batch_size"].get<double>(), 1e-6);
+  std::ifstream in(path);
+  std::getline(in, line);
+  EXPECT_EQ(nlohmann::json::parse(line)["sequences"], header["global_batch_size"]);
+}
+
+TEST(Program, ASimulatedClusterThatIsNotNamedIsThatOfTheRanks) {
+  const Finished done = run(small({"--steps", "2", "--comm", "sim"}));
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto header = nlohmann::json::parse(done.out.substr(0, done.out.find('\n')));
+  EXPECT_EQ(header["simulated_topology"], "1n1g");
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct SimulatedCluster {
   double bandwidth_per_node = 11e9;  ///< bytes/s between nodes
 
   [[nodiscard]] std::string label() const;  ///< "4n8g"
+  [[nodiscard]] int world_size() const { return nodes * gpus_per_node; }
 };
 
 /// "4n8g" into nodes and gpus_per_node.

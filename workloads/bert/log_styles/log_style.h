@@ -20,7 +20,9 @@ struct RunFacts {
   std::int64_t micro_batch_size = 0, gradient_accumulation_steps = 0, sequence_length = 0;
   std::int64_t masked_per_sequence = 0;  ///< predicted positions
   bool next_word = false;  ///< GPT-2: they are all, and masked_lm is the loss of the next word
-  int world_size = 1, nodes = 0, gpus_per_node = 0;  ///< a rank counts as a GPU; 0 = unknown
+  /// A rank counts as a GPU; 0 = unknown. With --comm sim those of the simulated cluster.
+  int world_size = 1, nodes = 0, gpus_per_node = 0;
+  int ranks = 1;  ///< that run
   int threads = 1;
   std::int64_t parameters = 0;
   std::int64_t first_step = 1, last_step = 0;  ///< optimizer steps this run intends

@@ -85,6 +85,7 @@ class NativeStyle : public LogStyle {
     if (!f.settings.empty()) line["settings"] = f.settings;
     if (!f.simulated_topology.empty()) {
       line["simulated_topology"] = f.simulated_topology;
+      line["ranks"] = f.ranks;
     }
     print(line);
     last_stamp_ = now;
