@@ -8,6 +8,8 @@
 #include <cstring>
 
 #include "parsers/anchor_tables.h"
+#include "parsers/bars/tqdm_anchors.h"
+#include "parsers/bars/tqdm_bar.h"
 #include "parsers/core/text.h"
 #include "parsers/format.h"
 #include "parsers/format_choice.h"
@@ -37,6 +39,13 @@ namespace {
 std::string only_format(const ReadOptions& options) {
   const auto known = check_format_name(options.format, options.user_format.get());
   return options.format == "auto" || !known ? "" : options.format;
+}
+
+/// The owner's bit of the format that reads tqdm's bars.
+std::size_t bar_bit() {
+  static const auto bit = static_cast<std::size_t>(
+      std::ranges::find(all_formats(), "tqdm", &Format::name) - all_formats().begin());
+  return bit;
 }
 
 constexpr std::string_view kNoFormat = "unknown";  ///< RunLog::format of a log without any
@@ -137,11 +146,25 @@ struct LogReader::State final : CandidateSink {
     outcome_line = found.number;
   }
 
+  /// A bar leaves the cursor at its end: what is written next stands on its line, and is one of its
+  /// own for all but the bar's format. Empty where there is no bar or nothing behind it.
+  std::string_view behind_bar(const Line& line, const Candidate& found) {
+    if ((found.owners & ~(std::uint64_t{1} << bar_bit() | kMarkOwner)) == 0) return {};
+    Line bar = line;
+    bar.anchors = tables->anchors_of(bar_bit(), found.hits);
+    if ((bar.anchors & tqdm_anchors::kBarAnchors) == 0) return {};
+    find_bars(bar, bars);
+    if (bars.empty()) return {};
+    const std::string_view rest = line.text.substr(bars.back().end);
+    return trim(rest).empty() ? std::string_view() : rest;
+  }
+
   /// `repeats` more copies of the line follow.
   void dispatch(Line& line, const Candidate& found, std::int64_t repeats) {
     std::uint64_t owners = found.owners;
+    const std::string_view behind = behind_bar(line, found);
     if ((owners & (kMarkOwner | kFactOwner | kOutcomeOwner)) != 0) {
-      show_rules(line, found, repeats);
+      show_rules(line, found, repeats, behind);
       owners &= ~(kMarkOwner | kFactOwner | kOutcomeOwner);
     }
     bool table = false;
@@ -150,8 +173,11 @@ struct LogReader::State final : CandidateSink {
       FormatState& state = format_of(bit);
       table = table || state.table != nullptr;
       line.anchors = bit == kUserBit ? ~std::uint64_t{0} : tables->anchors_of(bit, found.hits);
+      const bool glued = !behind.empty() && bit != bar_bit();
+      Line rest = line;
+      if (glued) rest.text = behind;
       for (std::int64_t n = 0; n <= repeats; ++n) {
-        if (!state.parse(line)) continue;
+        if (!(glued && state.parse(rest)) && !state.parse(line)) continue;
         ++state.matched;
         if (state.run != nullptr) run_owner = &state;
         if (n == repeats || !state.parser->settled()) continue;
@@ -167,16 +193,19 @@ struct LogReader::State final : CandidateSink {
     }
   }
 
-  void show_rules(Line& line, const Candidate& found, std::int64_t repeats) {
+  void show_rules(Line& line, const Candidate& found, std::int64_t repeats,
+                  std::string_view behind) {
     if ((found.owners & kMarkOwner) != 0) {
       line.anchors = tables->anchors_of(kMarkBit, found.hits);
       marks.see(line);
     }
-    if ((found.owners & kFactOwner) != 0) facts.see(line);
+    Line said = line;
+    if (!behind.empty()) said.text = behind;
+    if ((found.owners & kFactOwner) != 0) facts.see(said);
     if ((found.owners & kOutcomeOwner) == 0) return;
-    line.anchors = tables->anchors_of(kOutcomeBit, found.hits);
-    Line shown = line;
-    shown.text = without_host_and_rank(line.text);
+    line.anchors = said.anchors = tables->anchors_of(kOutcomeBit, found.hits);
+    Line shown = said;
+    shown.text = without_host_and_rank(said.text);
     replay_traceback(found);
     constexpr std::int64_t kEnough = 32;  // signs of one kind that are kept
     for (std::int64_t n = 0; n <= std::min(repeats, kEnough); ++n) outcomes.see(shown);
@@ -239,6 +268,7 @@ struct LogReader::State final : CandidateSink {
   MarkRules marks;
   std::string ansi;
   std::vector<Piece> pieces;
+  std::vector<TqdmBar> bars;
   std::string file_ansi;
   std::vector<Piece> file_pieces;
   std::int64_t outcome_line = 0;  ///< of the newest candidate of the outcome rules

@@ -372,7 +372,7 @@ std::unique_ptr<DlperfScript> dlperf_script(std::string_view format, const Dlper
                 static_cast<NgcPytorch*>(nullptr));
   }
   if (format == "tf") {
-    return make("LanguageModeling/BERT/extract_tensorflow_logs.py", "printed", {20, 120},
+    return make("LanguageModeling/BERT/extract_tensorflow_logs.py", "printed_mean", {20, 120},
                 static_cast<NgcTensorflow*>(nullptr));
   }
   if (format == "timehistory") {
@@ -380,7 +380,7 @@ std::unique_ptr<DlperfScript> dlperf_script(std::string_view format, const Dlper
                 static_cast<Tensorflow*>(nullptr));
   }
   if (format == "paddle") {
-    return make("PaddlePaddle/bert/extract_paddle_logs.py", "printed", {20, 120},
+    return make("PaddlePaddle/bert/extract_paddle_logs.py", "printed_mean", {20, 120},
                 static_cast<Paddle*>(nullptr));
   }
   if (format == "mindspore") {

@@ -12,14 +12,20 @@
 
 namespace bertbench {
 
-/// Names in the default order, then the two that are never chosen by default:
+/// Names in the order that decides between equal errors, then those that are never chosen by
+/// default:
 ///   step_time      iterations over the sum of per-step latencies in the window
 ///   counter_clock  counter difference over elapsed or time stamps in the window
-///   printed_last   mean over the window of the last redraw of a bar per step
-///   printed        mean over the window of printed rates (logs without redraws)
+///   unsmoothed     counter difference over the moments that a bar's smoothed rates imply, within
+///                  the whole seconds that it shows (stats/bar_clock.h)
+///   printed_last   work over the time that the last redraws of a bar per step imply
+///   printed        work over the time that the printed rates imply, their harmonic mean by work
+///                  (logs without redraws)
 ///   log_summary    the log's own closing statement, of the whole run
-///   printed_first  mean over the window of the first redraw per step; shown because scripts take
-///   it total_time     all work over all time
+///   printed_mean   arithmetic mean of the printed rates, of last redraws where a bar is redrawn: a
+///                  mean of rates is never below work over time; shown because scripts take it
+///   printed_first  arithmetic mean of the first redraws per step; shown because scripts take it
+///   total_time     all work over all time
 [[nodiscard]] std::span<const std::string_view> estimator_names();
 [[nodiscard]] bool chosen_by_default(std::string_view estimator);
 
@@ -29,6 +35,9 @@ struct Estimate {
   RateUnit unit = RateUnit::iterations_per_second;
   double resolution = 0;       ///< relative error that the clock's steps allow; 0 = negligible
   bool whole_seconds = false;  ///< from a clock that shows whole seconds
+  /// Expected relative error as the rate of the window (expected_error.h); unknown for those of the
+  /// whole run until there is a rate of the window beside them.
+  double error = kUnknown;
 };
 
 /// All estimates that the log allows, in the order of estimator_names(). Those of the window are
@@ -38,14 +47,23 @@ struct Estimate {
     const RunLog& log, const Window& window,
     std::optional<std::int64_t> sequences_per_optimizer_step = {});
 
-/// A bar's smoothed rates that even a coarse clock beside them rules out, by twice its resolution
-/// and 5 %: they are those of the newest steps, not of the window.
-[[nodiscard]] bool rules_out(const Estimate& clock, const Estimate& bar);
+/// What the estimates of one unit say of one another: printed rates that leave what the clock of
+/// the same window allows are off by at least that much, and what is of the whole run is off the
+/// window by what lies between it and the best of the window. Rates and errors are those of
+/// estimate_all(), converted to one unit.
+void compare_errors(std::span<Estimate> estimates);
 
-/// The default among estimates: the first in order; a whole-second clock whose resolution exceeds
-/// 1 % only when nothing else is there, or a bar's printed rates that it rules out. Null when
-/// nothing may be chosen.
+/// The default among estimates: the one with the least expected error, of several below kToldApart
+/// the first in order; log_summary only when nothing else is there. Null when nothing may be
+/// chosen.
 [[nodiscard]] const Estimate* default_estimate(std::span<const Estimate> estimates);
+
+/// All work over all time is of another stretch than the records where it is more than twice off
+/// every other rate of the log: that of a log without its head, say, whose stated time is that of
+/// the whole run. `rates`: of all other estimators, in its unit; false when there are none.
+/// `by_own_times`: the time is the sum of the records' own times, and so of their work.
+[[nodiscard]] bool total_is_of_other_work(double total, std::span<const double> rates,
+                                          bool by_own_times);
 
 /// Seconds of the whole run as the log states them (the process, else training); NaN = unknown.
 [[nodiscard]] double seconds_of_run(const RunLog& log);

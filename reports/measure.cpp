@@ -70,7 +70,7 @@ Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& convers
       estimate.rate = *rate;
       estimate.unit = RateUnit::sequences_per_second;
       converted.push_back(estimate);
-    } else {
+    } else if (estimate.name != "printed_mean") {  // what is told of printed holds for it
       const bool of_tokens = estimate.unit == RateUnit::tokens_per_second;
       std::string& names = of_tokens ? in_tokens : left_out;
       names += fmt::format("{}{}", names.empty() ? "" : ", ", estimate.name);
@@ -107,6 +107,23 @@ Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& convers
   return {std::move(estimates), false};
 }
 
+// All work over all time where they are not of one stretch of the run, as in the tail of a log.
+void leave_out_total(const RunLog& log, Estimates& shown, Trial& trial) {
+  const auto total = std::ranges::find(shown.list, "total_time", &Estimate::name);
+  if (total == shown.list.end()) return;
+  std::vector<double> others;
+  for (const Estimate& estimate : shown.list) {
+    if (estimate.name != "total_time") others.push_back(estimate.rate);
+  }
+  if (!total_is_of_other_work(total->rate, others, std::isnan(seconds_of_run(log)))) return;
+  trial.notices.push_back(
+      {0,
+       fmt::format("total_time is left out: all work over all time, {:.6g} {}, is more than twice "
+                   "off every other estimate, so the two are not of the same stretch of the run",
+                   total->rate, name(total->unit))});
+  shown.list.erase(total);
+}
+
 // What a trial shows: outside a covered window only what speaks of the whole run.
 Estimates shown_estimates(const RunLog& log, const Window& window, const Conversion& conversion,
                           const Facts& facts, bool compat_dlperf, Trial& trial) {
@@ -117,15 +134,22 @@ Estimates shown_estimates(const RunLog& log, const Window& window, const Convers
     });
   }
   Estimates shown = in_one_unit(std::move(all), conversion, facts, log.iteration_unit, trial);
+  leave_out_total(log, shown, trial);
+  compare_errors(shown.list);
   for (Estimate& estimate : shown.list) {
     if (compat_dlperf) estimate.rate = round_dlperf(estimate.rate);
     trial.estimators[std::string(estimate.name)] = estimate.rate;
     if (estimate.resolution > 0) {
       trial.resolution[std::string(estimate.name)] = estimate.resolution;
     }
+    if (std::isfinite(estimate.error)) {
+      trial.expected_error[std::string(estimate.name)] = estimate.error;
+    }
   }
   return shown;
 }
+
+constexpr double kUncertain = 0.01;  // an expected error that a reader should know of
 
 const Estimate* choose(std::span<const Estimate> estimates, const MeasureOptions& options,
                        Trial& trial) {
@@ -137,10 +161,10 @@ const Estimate* choose(std::span<const Estimate> estimates, const MeasureOptions
       trial.notices.push_back(
           {0, std::string("the log gives no rate") +
                   (whole ? " but that of all its time, which --estimator total_time takes" : "")});
-    } else if (chosen != nullptr && chosen->whole_seconds && chosen->resolution > 0.01) {
+    } else if (chosen != nullptr && chosen->whole_seconds && chosen->error > kUncertain) {
       trial.notices.push_back({0, fmt::format("counter_clock is uncertain by {:.1f} %: the clock "
                                               "shows whole seconds and the window is short",
-                                              100 * chosen->resolution)});
+                                              100 * chosen->error)});
     }
     return chosen;
   }
@@ -173,10 +197,10 @@ void choose_rate(const RunLog& log, const Window& window, const Estimates& estim
   (estimates.in_sequences ? trial.sequences_per_second : trial.iterations_per_second) =
       chosen->rate;
   if (chosen->name == "log_summary" && window.size() > 0) {
-    say("log_summary measures the whole run, not the window");
+    say("log_summary is the log's own statement of its run, not of the window");
   }
   say_other_rates(estimates.list, *chosen, window.size(), trial);
-  if (chosen->name.starts_with("printed")) say(mean_of_rates_misleads(records, log.rate_unit));
+  if (chosen->name == "printed_mean") say(mean_of_rates_misleads(records, log.rate_unit));
 }
 
 // Seconds per optimizer step in the window: the records' own, else differences of a clock that is
@@ -310,6 +334,7 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
   if (!trial.sequences_per_second && !estimates.in_sequences && !trial.iterations_per_second) {
     trial.estimators.clear();
     trial.resolution.clear();
+    trial.expected_error.clear();
   }
   if (window.covered && !options.summary_only) {
     if (const auto steps = step_seconds(log, window, facts); !steps.empty()) {

@@ -157,11 +157,15 @@ std::optional<ShownInterval> shown_interval(const Cell& cell) {
 }
 
 std::string_view estimator_meaning(std::string_view estimator) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kMeanings = {{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kMeanings = {{
       {"step_time", "sequences of the window over the sum of the step times that the log prints"},
       {"counter_clock", "difference of the log's counter over the difference of its clock"},
-      {"printed_last", "mean of the rate in the last redraw of each step"},
-      {"printed", "mean of the rates that the log prints"},
+      {"unsmoothed",
+       "difference of a bar's counter over the moments that its smoothed rates imply within the "
+       "seconds it shows"},
+      {"printed_last", "work over the time that the last redraws of each step imply"},
+      {"printed", "work over the time that the rates imply which the log prints"},
+      {"printed_mean", "arithmetic mean of the printed rates, as scripts take it"},
       {"printed_first", "mean of the rate in the first redraw of each step, as scripts take it"},
       {"log_summary", "the throughput that the log itself states at its end"},
       {"total_time", "all sequences over all time, start-up and pauses included"},

@@ -36,12 +36,15 @@ void say_clock_of_bar(std::span<const Estimate> estimates, const Estimate& chose
                       100 * std::abs(gap), gap < 0 ? "lower" : "higher", rate_with_unit(*clock))});
 }
 
-// A clock of whole seconds was taken that is coarse: because the bar's rates are ruled out by it.
+// The clock of a bar was taken and its printed rates are out of what that allows: they are those of
+// the newest steps, not of the window.
 void say_rates_of_bar(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
-  if (!chosen.whole_seconds || default_estimate(estimates) != &chosen) return;
+  constexpr double kFar = 0.05, kSure = 2;
+  if (!chosen.whole_seconds) return;
   const Estimate* bar = find_like(estimates, "printed_last", chosen);
-  if (bar == nullptr || !rules_out(chosen, *bar)) return;
+  if (bar == nullptr) return;
   const double gap = bar->rate / chosen.rate - 1;
+  if (std::abs(gap) < std::max(kFar, kSure * chosen.error)) return;
   trial.notices.push_back(
       {0, fmt::format("the bar's printed rates, smoothed over its newest steps, are {:.0f} % {} "
                       "than the counter over its clock ({}): more than the clock leaves open",
@@ -64,18 +67,19 @@ void say_closing_rate(std::span<const Estimate> estimates, const Estimate& chose
   if (chosen.name.starts_with("printed")) {
     if (std::abs(ratio - 1) < kFar) return;
     trial.notices.push_back(
-        {0, fmt::format("the log's own closing rate, of the whole run, is {:.0f} % {} than the "
-                        "printed rates ({})",
-                        100 * std::abs(ratio - 1), ratio < 1 ? "lower" : "higher",
-                        rate_with_unit(*closing))});
+        {0,
+         fmt::format("the log's own closing rate, not of the window alone, is {:.0f} % {} than the "
+                     "printed rates ({})",
+                     100 * std::abs(ratio - 1), ratio < 1 ? "lower" : "higher",
+                     rate_with_unit(*closing))});
   } else if (std::max(ratio, 1 / ratio) >= kApart) {
     trial.notices.push_back(
-        {0,
-         fmt::format("the log's own closing rate, of the whole run, is {}, {:.3g} times as {} as "
-                     "{} gives: the batch, the world size or the accumulation may differ from "
-                     "the facts, or much of the run was not training",
-                     rate_with_unit(*closing), std::max(ratio, 1 / ratio),
-                     ratio > 1 ? "much" : "little", chosen.name)});
+        {0, fmt::format(
+                "the log's own closing rate, not of the window alone, is {}, {:.3g} times as {} as "
+                "{} gives: the batch, the world size or the accumulation may differ from "
+                "the facts, or much of the run was not training",
+                rate_with_unit(*closing), std::max(ratio, 1 / ratio), ratio > 1 ? "much" : "little",
+                chosen.name)});
   }
 }
 

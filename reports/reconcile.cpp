@@ -16,7 +16,7 @@
 namespace bertbench {
 namespace {
 
-constexpr double kIncredible = 2;  // a total this far from every estimate does not fit its run
+constexpr const char* kSumOfSteps = "sum of the steps";
 
 struct Clocked {
   std::optional<double> seconds;
@@ -34,7 +34,7 @@ Clocked seconds_of(const RunLog& log) {
   for (const Record& record : log.records) {
     if (record.seconds > 0) sum += record.seconds;
   }
-  if (sum > 0) return {sum, "sum of the steps"};
+  if (sum > 0) return {sum, kSumOfSteps};
   return {};
 }
 
@@ -264,17 +264,14 @@ class Reconciler {
 
   void doubt_total() {
     if (!out_.rate || out_.estimates.empty()) return;
-    const bool far = std::ranges::all_of(out_.estimates, [&](const ReconciledEstimate& estimate) {
-      const double ratio = estimate.rate / *out_.rate;
-      return ratio > kIncredible || ratio < 1 / kIncredible;
-    });
-    if (!far) return;
+    std::vector<double> rates;
+    for (const ReconciledEstimate& estimate : out_.estimates) rates.push_back(estimate.rate);
+    if (!total_is_of_other_work(*out_.rate, rates, out_.seconds_source == kSumOfSteps)) return;
     out_.notices.push_back(
-        {0, fmt::format("the total of {:.6g} {} is more than {:.0f} times off every estimate: work "
-                        "and time are not of the same stretch of the run, so there is no gap; give "
-                        "--optimizer-steps "
-                        "and --total-seconds",
-                        *out_.rate, out_.unit, kIncredible)});
+        {0, fmt::format("the total of {:.6g} {} is more than 2 times off every estimate: work and "
+                        "time are not of the same stretch of the run, so there is no gap; give "
+                        "--optimizer-steps and --total-seconds",
+                        *out_.rate, out_.unit)});
     out_.rate.reset();
     for (ReconciledEstimate& estimate : out_.estimates) {
       estimate.gap.reset();

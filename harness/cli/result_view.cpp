@@ -139,6 +139,7 @@ void print_estimators(Console& console, const Cell& cell) {
   }
   if (single) table.columns.push_back({"vs used", true});
   if (single) table.columns.push_back({"resolution", true});
+  if (single) table.columns.push_back({"expected error", true});
   for (const std::string_view each : estimator_names()) {
     const std::string key(each);
     const bool any = std::any_of(cell.trials.begin(), cell.trials.end(), [&](const Trial& trial) {
@@ -162,6 +163,8 @@ void print_estimators(Console& console, const Cell& cell) {
       row.push_back(resolution == trial.resolution.end() || resolution->second <= 0
                         ? ""
                         : share_text(resolution->second));
+      const auto error = trial.expected_error.find(key);
+      row.push_back(error == trial.expected_error.end() ? "" : share_text(error->second));
     }
     table.rows.push_back(std::move(row));
   }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "parsers/bars/bar_leaps.h"
+#include "parsers/bars/bar_times.h"
 #include "parsers/bars/tqdm_bar.h"
 #include "parsers/runs/run_builder.h"
 
@@ -20,6 +21,7 @@ struct Track {
   std::int64_t done = 0;  ///< of the bar that runs now
   double elapsed_s = 0;
   double rate = kUnknown;  ///< of its newest redraw
+  BarTimes times;          ///< of the bar that runs now
   /// Drawn at 0 with a rate: its counter began at -1, as in Lightning before 1.5, and its rates
   /// count one iteration too many.
   bool one_ahead = false;

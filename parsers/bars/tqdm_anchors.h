@@ -58,7 +58,10 @@ inline constexpr std::string_view kAnchors[] = {"it/s",
                                                 "_runtime':",
                                                 "Total optimization steps = ",
                                                 "`Trainer.fit` stopped: `max_",
-                                                "\"loss\": "};
+                                                "\"loss\": ",
+                                                "Total Steps:",
+                                                "bing_bert_progress: step=",
+                                                "SamplesPerSec="};
 inline constexpr std::uint64_t kBarAnchors = 0b11;  ///< the first two
 static_assert(kAnchors[0] == "it/s" && kAnchors[1] == "s/it");
 
@@ -71,7 +74,10 @@ consteval std::uint64_t bits_of(std::initializer_list<std::string_view> anchors)
   }
   return bits;
 }
-inline constexpr std::uint64_t kStepLine = bits_of({"Average Loss = "});
+inline constexpr std::uint64_t kProgress = bits_of({"bing_bert_progress: step="});
+inline constexpr std::uint64_t kStepLine = bits_of({"Average Loss = ", "Total Steps:"}) | kProgress;
+/// DeepSpeed's timer, whose lines have a clock and a format of their own.
+inline constexpr std::uint64_t kTimer = bits_of({"SamplesPerSec="});
 inline constexpr std::uint64_t kLosses =
     bits_of({": Loss ", "step_loss : ", "{'loss':", "\"loss\": "});
 inline constexpr std::uint64_t kTrainer = bits_of(

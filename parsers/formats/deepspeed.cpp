@@ -3,7 +3,9 @@
 //   [<date>] [INFO] [timer.py:199:stop] epoch=0/micro_step=20/global_step=10,
 //       RunningAvgSamplesPerSec=46.98, CurrSamplesPerSec=50.87, MemAllocated=5.53GB, ...
 //   [<date>] [INFO] [timer.py:154:stop] 0/10, SamplesPerSec=12.3 ...                 (before 0.6)
-//   bing_bert_progress: step=10, loss=9.28, lr=1e-05, sample_count=640     (the BERT example)
+//   bing_bert_progress: step=10, loss=9.28, lr=1e-05, sample_count=640     (the BERT example, in
+//       front of the timer's line of this step)
+//    At step 20, the throughput is 8.918134 Samples/s      (likewise: of its last 20 micro-steps)
 //   |E2E latency=7.99s |Gather latency=... |CurSamplesPerSec=8.01 |AvgSamplesPerSec=8.01
 //   End-to-End => Latency: 5.26s, TFLOPs: 1.2, Samples/sec: 12.17, ..., Batch Size: 64, Total Seq.
 //   ... Model Parameters: 1.316 B, Latency: 0.53s, TFLOPs: 40.2, Samples/sec: 7.55, Time/seq 0.13s,
@@ -43,7 +45,9 @@ constexpr std::string_view kAnchors[] = {"SamplesPerSec=",
                                          "elapsed_time_per_iteration_ms=",
                                          " iter time (s): ",
                                          "[after training is done]",
-                                         "Total optimization steps"};
+                                         "Total optimization steps",
+                                         "the throughput is ",
+                                         " termination due to max steps limit"};
 
 struct TimerLine {
   std::optional<std::int64_t> epoch, global_step;
@@ -88,8 +92,9 @@ std::optional<TimerLine> timer_line(const Line& line) {
       out.micro_step > kMost || global > kMost) {
     return std::nullopt;
   }
-  const auto stamp = line.text.find('[');
-  if (stamp != std::string_view::npos) {
+  // What other processes wrote on the same line may have brackets too.
+  for (auto stamp = line.text.find('['); stamp != std::string_view::npos && std::isnan(out.time_s);
+       stamp = line.text.find('[', stamp + 1)) {
     out.time_s = date_time(line.text.substr(stamp + 1)).value_or(kUnknown);
   }
   return out;
@@ -109,7 +114,9 @@ class DeepspeedParser final : public LineParser {
   bool see_timer(const TimerLine& timer, const Line& line, RunBuilder& out);
   bool see_end_to_end(const Line& line, RunBuilder& out);
   bool see_chat(const Line& line, RunBuilder& out);
-  bool see_progress(const Line& line);
+  bool see_progress(const Line& line, RunBuilder& out);
+  bool see_throughput(const Line& line);
+  void see_samples(std::int64_t step, std::int64_t samples);
   bool see_pipeline(const Line& line, RunBuilder& out);
   bool see_actor_loss(const Line& line) const;
   void add_end_to_end(double seconds, double rate, const Line& line, RunBuilder& out);
@@ -124,6 +131,17 @@ class DeepspeedParser final : public LineParser {
   bool engine_steps_ = false, chat_steps_ = false;
   std::vector<RunDraft*> pipes_;  ///< of "steps:" lines
   RunDraft* chat_ = nullptr;      ///< DeepSpeed-Chat's lines of steps 1 and 2
+  /// Lines of bing_bert: a run for where no engine tells its times.
+  RunDraft* progress_ = nullptr;
+  struct Progress {
+    std::int64_t step = 0, samples = 0, line = 0;
+    double loss = kUnknown;
+  };
+  Progress newest_;                       ///< of its lines
+  std::int64_t batch_ = 0;                ///< sequences a step, 0 = not known, -1 = they differ
+  std::vector<RunDraft*> progress_runs_;  ///< of which progress_ is the newest
+  bool stopped_ = false;                  ///< it has said that it did the steps it was asked for
+  std::int64_t stopped_at_ = 0;           ///< their number, 0 = not told
   std::int64_t skipped_ = 0, skipped_line_ = 0;
   std::int64_t counted_ = 0;  ///< "step=1840, skipped=20, lr=...": the engine's own count
   std::set<std::int64_t> overflows_;
@@ -181,6 +199,10 @@ bool DeepspeedParser::see_timer(const TimerLine& timer, const Line& line, RunBui
   sample.rate = timer.current.value_or(kUnknown);
   sample.line = line.number;
   engine.draft->add(sample);
+  const bool counts_updates = engine.draft->log.iteration_unit == IterationUnit::optimizer_step;
+  if (counts_updates && newest_.line > 0 && newest_.step == sample.step) {
+    engine.draft->set_loss(newest_.loss, newest_.line);
+  }
   engine.draft->log.summary = Stated{*timer.running, RateUnit::sequences_per_second, line.number};
   return true;
 }
@@ -296,18 +318,64 @@ bool DeepspeedParser::see_chat(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// The timer's line of this step stands in front of it; in the first steps there is none yet.
-bool DeepspeedParser::see_progress(const Line& line) {
+// The sequences of all ranks since the beginning.
+void DeepspeedParser::see_samples(std::int64_t step, std::int64_t samples) {
+  constexpr std::int64_t kMost = 1'000'000'000'000;
+  if (samples < 1 || samples > kMost || batch_ < 0 || newest_.samples < 1) return;
+  const std::int64_t steps = step - newest_.step, more = samples - newest_.samples;
+  if (steps < 1) return;
+  const std::int64_t each = more > 0 && more % steps == 0 ? more / steps : -1;
+  batch_ = batch_ == 0 || batch_ == each ? each : -1;
+}
+
+// The timer's line of this step stands behind it; in the first steps there is none yet.
+bool DeepspeedParser::see_progress(const Line& line, RunBuilder& out) {
   const auto step = integer_after(line, "bing_bert_progress: step=");
   const auto loss = number_after(line, ", loss=");
-  if (!step || !loss) return false;
-  for (const Engine& engine : engines_) {
+  if (!step || *step < 0 || *step > 1'000'000'000'000 || !loss) return false;
+  const auto samples = integer_after(line, ", sample_count=");
+  if (samples) see_samples(*step, *samples);
+  newest_ = {*step, samples.value_or(0), line.number, *loss};
+  for (const Engine& engine : engines_) {  // as bert_train printed it before
     if (engine.draft->last() != nullptr && engine.draft->last()->step == *step) {
       engine.draft->set_loss(*loss, line.number);
       return true;
     }
   }
-  return false;
+  if (progress_ != nullptr && progress_->last() != nullptr && *step < progress_->last()->step) {
+    progress_ = nullptr;  // another launch
+  }
+  if (progress_ == nullptr) {
+    progress_ = &out.extra(WorkKind::training, line.number);
+    progress_->log.iteration_unit = IterationUnit::optimizer_step;
+    progress_runs_.push_back(progress_);
+  }
+  Sample sample;
+  sample.step = *step;
+  if (progress_->count() == 0) sample.iterations = 1;  // of a run that was resumed
+  sample.loss = *loss;
+  sample.line = line.number;
+  progress_->add(sample);
+  return true;
+}
+
+// "At step 20, the throughput is 6.691626 Samples/s": of the 20 micro-steps up to there, by the
+// times of the steps alone.
+bool DeepspeedParser::see_throughput(const Line& line) {
+  const auto step = integer_after(line, "At step ");
+  const auto rate = number_after(line, "the throughput is ");
+  if (!step || *step < 1 || !rate || !(*rate > 0) ||
+      find_text(line.text, " Samples/s") == std::string_view::npos) {
+    return false;
+  }
+  if (progress_ == nullptr || progress_->last() == nullptr) return false;
+  Sample sample;
+  sample.step = progress_->last()->step;
+  sample.rate = *rate;
+  sample.line = line.number;
+  progress_->log.rate_unit = RateUnit::sequences_per_second;
+  progress_->add(sample);
+  return true;
 }
 
 bool DeepspeedParser::parse(const Line& line, RunBuilder& out) {
@@ -329,7 +397,17 @@ bool DeepspeedParser::parse(const Line& line, RunBuilder& out) {
   }
   if (find_text(line.text, "Samples/sec: ") != std::string_view::npos) return see_chat(line, out);
   if (find_text(line.text, "bing_bert_progress: step=") != std::string_view::npos) {
-    return see_progress(line);
+    return see_progress(line, out);
+  }
+  if (find_text(line.text, "the throughput is ") != std::string_view::npos) {
+    return see_throughput(line);
+  }
+  if (find_text(line.text, " termination due to max steps limit") != std::string_view::npos) {
+    stopped_ = true;
+    if (const auto at = number_after(line, {"global_step=", "global step ="})) {
+      stopped_at_ = static_cast<std::int64_t>(std::clamp(*at, 0.0, 1e12));
+    }
+    return false;
   }
   if (see_actor_loss(line)) return true;
   // Megatron's word: the lines of a node without the last stage are the engine's alone.
@@ -361,12 +439,28 @@ void DeepspeedParser::finish(RunBuilder& out) {
   // The engine's own timer is finer, and of all ranks.
   if (chat_ != nullptr && out.drafts().size() > 1) chat_->discard = true;
   for (RunDraft* pipe : pipes_) pipe->discard = beside_megatron_ || most_engines_ > 0;
+  for (RunDraft* run : progress_runs_) run->discard = most_engines_ > 0;
+  if (batch_ > 0) out.facts.global_batch_size.set(batch_, FactSource::log);
+  const std::int64_t reached = std::max(newest_.step, stopped_at_);
   const auto shown =
       std::ranges::count_if(out.drafts(), [](const auto& draft) { return !draft->discard; });
   const auto skipped = std::max({skipped_, counted_, static_cast<std::int64_t>(overflows_.size())});
   for (const auto& draft : out.drafts()) {
     draft->ended_well |= ended_;
     if (draft.get() == end_to_end_) continue;
+    // What the steps behind the last line of the timer came to.
+    const bool newest =
+        most_engines_ > 0
+            ? std::ranges::any_of(engines_,
+                                  [&](const Engine& engine) { return engine.draft == draft.get(); })
+            : draft.get() == progress_;
+    if (newest && draft->log.iteration_unit == IterationUnit::optimizer_step && reached > 0) {
+      draft->reached = reached;
+      draft->ended_well |= stopped_;
+      if (!std::isfinite(newest_.loss) && newest_.line > 0 && !draft->log.first_nan_step) {
+        draft->log.first_nan_step = newest_.step;
+      }
+    }
     // Some scripts count micro-steps, some updates: either number is reached at the end only.
     draft->ended_well |= total_ && draft->last() != nullptr && draft->last()->step >= *total_;
     if (pipeline_) draft->log.iteration_unit = IterationUnit::optimizer_step;

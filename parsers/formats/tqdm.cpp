@@ -80,7 +80,10 @@ class TqdmParser final : public LineParser {
   bool lightning1_ = false;        ///< a bar of Lightning before 2.0
   bool named_training_ = false;    ///< a bar that says it is training made a record
   bool trainer_evidence_ = false;  ///< a line of the Hugging Face Trainer was seen
-  double clock_error_ = 0;         ///< seconds that the ended bars of the training run leave open
+  /// bing_bert speaks of its steps; DeepSpeed's timer tells them with a finer clock.
+  bool progress_lines_ = false;
+  std::int64_t timer_lines_ = 0;
+  double clock_error_ = 0;  ///< seconds that the ended bars of the training run leave open
   StepLines steps_;
 };
 
@@ -102,6 +105,8 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   settled_ = false;
   const auto any = [&](std::uint64_t anchors) { return (line.anchors & anchors) != 0; };
   if (any(kFailures)) failed_at_ = line.number;
+  progress_lines_ |= any(kProgress);
+  if (any(kTimer)) ++timer_lines_;
   if (any(kResumed)) leaps_.see_resumed(line.text);
   if (any(kPlan)) planned_steps_ = size_after(line, "Total optimization steps =");
   const bool step_line = any(kStepLine);
@@ -164,6 +169,7 @@ void TqdmParser::next_generation(Track& track, BarRole role, RunBuilder& out) {
   track.done = 0;
   track.elapsed_s = 0;
   track.rate = kUnknown;
+  track.times = BarTimes{};
   ++track.starts;
   if (role == BarRole::training) clock_error_ += ended.error;
   // An unnamed bar that starts over is another loop; a named one continues, one per data file or
@@ -196,8 +202,10 @@ bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, RunBuilder& 
     if (!track.progressed) {
       // Ranks step together: before the first step of any, each has drawn its bar.
       track.per_start = track.created;
+      track.times.begin(0);
     } else if (track.created >= track.per_start * (track.starts + 1)) {
       next_generation(track, role, out);
+      track.times.begin(0);
     }
     return true;
   }
@@ -292,6 +300,10 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
     const auto done = static_cast<double>(bar.done);
     sample.rate *= done / (done + 1);
   }
+  if (!bar.counts_examples && !bar.rounded) {
+    sample.bar_s = track.times.see(bar.done, sample.rate, bar.elapsed_s);
+    for (float& s : sample.bar_s) s += static_cast<float>(track.base_s);
+  }
   if (bar.has_loss) sample.loss = bar.loss;
   sample.line = line.number;
   sample.rank = line.rank;
@@ -340,7 +352,13 @@ void TqdmParser::discard_epochs() {
 void TqdmParser::finish(RunBuilder& out) {
   discard_epochs();
   settle_closing(std::numeric_limits<std::int64_t>::max());
-  RunDraft* chosen = unnamed_.choose(trainer_evidence_, named_training_, out);
+  constexpr std::int64_t kFewTimers = 2;  // a clock needs two
+  const bool progress = progress_lines_ && timer_lines_ < kFewTimers;
+  RunDraft* chosen = unnamed_.choose(trainer_evidence_ || progress, named_training_, out);
+  if (chosen != nullptr && progress) {  // it counts what its data loader gives
+    chosen->log.iteration_unit = IterationUnit::micro_step;
+    chosen->planned.reset();  // which is more than the steps that are asked for
+  }
   if (chosen != nullptr) newest_ = chosen;
   // A bar that was no training may have drawn last: the statements are of the one that was.
   if (newest_ != nullptr && newest_->discard) newest_ = out.open(WorkKind::training);

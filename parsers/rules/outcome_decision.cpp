@@ -146,7 +146,9 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   const Record* last = run.last();
   const bool no_step = last == nullptr && !run.ended_well;
   const std::int64_t launch = no_step ? last_failed_launch(begin_line, end_line) : 0;
-  const auto step = last != nullptr ? std::optional(last->step) : std::nullopt;
+  const auto step = last != nullptr
+                        ? std::optional(std::max(last->step, run.reached.value_or(last->step)))
+                        : std::nullopt;
   const bool done =
       run.ended_well || (run.planned && last != nullptr && last->step >= *run.planned);
   const std::int64_t end = no_step ? end_line : launch_behind(run, done, end_line);

@@ -55,6 +55,43 @@ void compare_summary(RunLog& run) {
                    gap > 0 ? "above" : "below", what, rate)});
 }
 
+// NVIDIA's BERT does not print how many GPUs it ran on, but a closing rate of all digits: times the
+// time beside it that is the sequences of the micro-steps it counts, which are all of them, or, in
+// releases that leave the warm-up out, all but the first four.
+void tell_world(RunLog& run) {
+  constexpr std::int64_t kWarmUp = 4;
+  constexpr double kExact = 1e-7;  // the digits of a double that was printed whole, and divided
+  const Facts& facts = run.facts;
+  const bool updates = run.iteration_unit == IterationUnit::optimizer_step;
+  if (!run.summary || run.summary->unit != RateUnit::sequences_per_second ||
+      !run.totals.training_s || run.records.empty() || !facts.micro_batch_size.known() ||
+      (updates && !facts.gradient_accumulation_steps.known()) ||
+      run.outcome.status != Status::completed) {
+    return;
+  }
+  const Record& first = run.records.front();
+  const std::int64_t iterations = run.records.back().step - (first.step - first.iterations);
+  const std::int64_t micro_steps =
+      iterations * (updates ? *facts.gradient_accumulation_steps.value : 1);
+  const double batches = run.summary->value * *run.totals.training_s /
+                         static_cast<double>(*facts.micro_batch_size.value);
+  for (const std::int64_t left_out : {std::int64_t{0}, kWarmUp}) {
+    if (micro_steps <= left_out) continue;
+    const double world = batches / static_cast<double>(micro_steps - left_out);
+    const double whole = std::round(world);
+    if (whole < 1 || whole > 1e6 || std::abs(world / whole - 1) > kExact) continue;
+    const auto known = facts.world();
+    if (known && *known != static_cast<std::int64_t>(whole)) continue;
+    if (!known) run.facts.world_size.set(static_cast<std::int64_t>(whole), FactSource::log);
+    if (left_out > 0) {
+      run.notices.push_back(
+          {run.summary->line,
+           fmt::format("the closing rate is of all micro-steps but the first {}", left_out)});
+    }
+    return;
+  }
+}
+
 }  // namespace
 
 std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
@@ -101,6 +138,7 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
           {0, "the log also has training records of " + others + "; --format takes those"});
     }
     out.push_back(draft.take());
+    tell_world(out.back());
     compare_summary(out.back());
   }
   return out;

@@ -23,6 +23,7 @@ void join(Record& a, const Record& b) {
   a.iterations += b.iterations;
   a.seconds += b.seconds;  // unknown if one is
   a.time_s = b.time_s;
+  a.bar_s = b.bar_s;
   a.printed_rate = mean_of(a.printed_rate, a.merged, b.printed_rate, b.merged);
   a.printed_first = mean_of(a.printed_first, a.merged, b.printed_first, b.merged);
   if (std::isnan(a.first_time_s)) a.first_time_s = b.first_time_s;

@@ -16,7 +16,7 @@ class RecordStore;
 /// 10,000 short runs, or one that four formats understand, must fit as well as one long run.
 class RecordBudget {
  public:
-  static constexpr std::size_t kRecords = std::size_t{1} << 18;  ///< 23 MB
+  static constexpr std::size_t kRecords = std::size_t{1} << 18;  ///< 27 MB
 
   explicit RecordBudget(std::size_t records = kRecords) : limit_(records) {}
   void join(RecordStore* store) { stores_.push_back(store); }

@@ -97,6 +97,7 @@ void RunDraft::add(const Sample& sample) {
         record.printed_rate = sample.rate;
         if (std::isnan(record.printed_first)) record.printed_first = sample.rate;
       }
+      if (std::isnan(record.bar_s[two_means])) record.bar_s = sample.bar_s;
       if (!std::isnan(time_s)) {
         // The clock of a step is that of its first line from each of the ranks taken together.
         if (!(record.time_s > time_s)) record.time_s = time_s;
@@ -122,6 +123,7 @@ void RunDraft::add(const Sample& sample) {
   record.first_time_s = std::isnan(sample.first_time_s) ? time_s : sample.first_time_s - origin_;
   record.printed_rate = sample.rate;
   record.printed_first = std::isnan(sample.first_rate) ? sample.rate : sample.first_rate;
+  record.bar_s = sample.bar_s;
   record.line = sample.line;
   if (sample.loss) note_loss(record, *sample.loss);
   if (sample.rank >= 0) add_rank_seconds(record, sample);

@@ -25,6 +25,7 @@ struct Sample {
   double rate = kUnknown;
   double first_rate = kUnknown;  ///< first redraw, if it was another; likewise the time
   double first_time_s = kUnknown;
+  BarSeconds bar_s = kNoBarSeconds;
   std::optional<double> loss;  ///< NaN is a printed NaN
   std::int64_t line = 0;
   int rank = -1;
@@ -64,8 +65,10 @@ class RunDraft {
   [[nodiscard]] std::int64_t count() const { return store_.seen(); }
   [[nodiscard]] const std::vector<Record>& records() const { return store_.records(); }
 
-  RunLog log;                             ///< everything but the records
-  std::optional<std::int64_t> planned;    ///< last counter value that the run aims at
+  RunLog log;                           ///< everything but the records
+  std::optional<std::int64_t> planned;  ///< last counter value that the run aims at
+  /// Counter that lines without a record of their own say was reached, behind the last record's.
+  std::optional<std::int64_t> reached;
   bool ended_well = false;                ///< a closing statement was seen
   std::optional<Outcome> stated_outcome;  ///< the log says itself how it ended
   bool official_end = false;   ///< what is stated of its end holds for the job, whatever reads it

@@ -82,15 +82,15 @@ template <class Codec, Either<Trial> T>
 void members(Codec& c, T& v) {
   auto& [trial, attempt, log, format, outcome, iterations, skipped_steps, window,
          sequences_per_second, iterations_per_second, estimator, estimators, resolution,
-         reconciliation, step_time, rate_interval, steady_state, periodic, time_parts, memory,
-         telemetry, energy_j, energy_per_sequence_j, loss_first, loss_last, simulated, seed, scores,
-         iterations_file, notices] = v;
+         expected_error, reconciliation, step_time, rate_interval, steady_state, periodic,
+         time_parts, memory, telemetry, energy_j, energy_per_sequence_j, loss_first, loss_last,
+         simulated, seed, scores, iterations_file, notices] = v;
   c.all(trial, attempt);
   c.own(log);
   c.all(format, outcome, iterations, skipped_steps, window, sequences_per_second,
-        iterations_per_second, estimator, estimators, resolution, reconciliation, step_time,
-        rate_interval, steady_state, periodic, time_parts, memory, energy_j, energy_per_sequence_j,
-        loss_first, loss_last, simulated, seed, scores);
+        iterations_per_second, estimator, estimators, resolution, expected_error, reconciliation,
+        step_time, rate_interval, steady_state, periodic, time_parts, memory, energy_j,
+        energy_per_sequence_j, loss_first, loss_last, simulated, seed, scores);
   c.own(iterations_file);
   c.all(notices);
   (void)telemetry;  // few trials have any: MeasuredLogs keeps it apart

@@ -146,6 +146,7 @@ void read_trial(JsonReader& in, Trial& trial) {
   trial.estimator = in.text("estimator").value_or("");
   in.object("estimators", [&](JsonReader& o) { trial.estimators = read_numbers(o); });
   in.object("resolution", [&](JsonReader& o) { trial.resolution = read_numbers(o); });
+  in.object("expected_error", [&](JsonReader& o) { trial.expected_error = read_numbers(o); });
   in.object("reconciliation",
             [&](JsonReader& o) { read_reconciliation(o, trial.reconciliation.emplace()); });
   in.object("step_time", [&](JsonReader& o) {

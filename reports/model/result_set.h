@@ -85,6 +85,8 @@ struct Trial {
   std::string estimator;                        ///< which estimator gave the number
   std::map<std::string, double> estimators;     ///< name -> sequences/s (iterations/s if unknown)
   std::map<std::string, double> resolution;     ///< estimator -> relative resolution of its clock
+  /// estimator -> expected relative error as the rate of the window (reports/expected_error.h)
+  std::map<std::string, double> expected_error;
   std::optional<Reconciliation> reconciliation;
   std::optional<StepTimes> step_time;
   /// Of sequences_per_second, from the scatter of this run's own iterations (moving-block

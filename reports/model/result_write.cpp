@@ -163,6 +163,7 @@ Json write(const Trial& trial) {
   put(json, "estimator", trial.estimator);
   if (!trial.estimators.empty()) json["estimators"] = write(trial.estimators);
   if (!trial.resolution.empty()) json["resolution"] = write(trial.resolution);
+  if (!trial.expected_error.empty()) json["expected_error"] = write(trial.expected_error);
   if (trial.reconciliation) json["reconciliation"] = write(*trial.reconciliation);
   if (trial.step_time) json["step_time"] = write(*trial.step_time);
   if (trial.rate_interval) json["rate_interval"] = write(*trial.rate_interval);

@@ -9,8 +9,11 @@ namespace {
 // One stretch in which counter and clock both go forward.
 struct Stretch {
   double iterations = 0, seconds = 0;
-  double error = 0;  // seconds by which the clock difference may be off
+  double error = 0;     // seconds by which the clock difference between the marks may be off
+  double variance = 0;  // of all seconds
 };
+
+double variance_of_uniform(double width) { return width * width / 12; }
 
 // By how much the time at a mark may be off: a clock of whole seconds by no more than the time
 // since the record before. What a clock's step has above a second was lost by the bars whose times
@@ -19,8 +22,59 @@ double error_at_mark(double clock_step, double gap) {
   return std::min({clock_step, 1.0, gap}) + std::max(clock_step - 1, 0.0);
 }
 
+// The variance of the time at a mark: within it each moment is as likely as another.
+double variance_at_mark(double clock_step, double gap) {
+  return variance_of_uniform(std::min({clock_step, 1.0, gap})) +
+         variance_of_uniform(std::max(clock_step - 1, 0.0));
+}
+
+// Seconds an iteration near record `mark`, by the marks `kNear_s` away from it on the side where
+// `step` leads; where there is none that far, by the farthest, and without any `overall`.
+template <class RollsOver>
+double pace_near(std::span<const Record> records, std::size_t mark, int step, double overall,
+                 const RollsOver& rolls_over) {
+  constexpr double kNear_s = 4;  // one second counts steps too coarsely, the run's pace may change
+  double pace = overall;
+  for (std::size_t i = mark; i < records.size(); i += static_cast<std::size_t>(step)) {
+    if (i == mark || !rolls_over(i)) continue;
+    const double seconds = std::abs(clock_of(records[i]) - clock_of(records[mark]));
+    const auto iterations = static_cast<double>(std::abs(records[i].step - records[mark].step));
+    if (iterations > 0) pace = seconds / iterations;
+    if (seconds >= kNear_s) break;
+  }
+  return pace;
+}
+
+// The time of `iterations` after the newest mark of a clock of whole seconds: all of them lie
+// within the second that began there.
+double seconds_after_mark(double iterations, double pace, double gap) {
+  return std::min(iterations * pace, 1 - std::min(gap, 1.0) / 2);
+}
+
 bool goes_on(const Record& before, const Record& after) {
   return clock_of(after) >= clock_of(before) && after.step >= before.step;
+}
+
+// What lies between the window's ends and the marks: `begin` is where the window begins.
+template <class RollsOver>
+void add_ends(std::span<const Record> records, std::size_t begin, std::size_t first,
+              std::size_t last, const RollsOver& rolls_over, Stretch& out) {
+  const double gap = out.seconds / out.iterations;
+  const auto add = [&](std::int64_t iterations, double seconds) {
+    out.iterations += static_cast<double>(iterations);
+    out.seconds += seconds;
+    out.variance += variance_of_uniform(std::min(seconds, 1.0));
+  };
+  if (const std::int64_t head = records[first].step - records[begin].step; head > 0) {
+    const double shown = clock_of(records[first]) - clock_of(records[begin]);
+    const double by_pace =
+        static_cast<double>(head) * pace_near(records, first, 1, gap, rolls_over);
+    add(head, std::clamp(by_pace, std::max(0.0, shown - 1), shown + std::min(gap, 1.0) / 2));
+  }
+  if (const std::int64_t tail = records.back().step - records[last].step; tail > 0) {
+    const double pace = pace_near(records, last, -1, gap, rolls_over);
+    add(tail, seconds_after_mark(static_cast<double>(tail), pace, gap));
+  }
 }
 
 Stretch measure(std::span<const Record> records, bool has_record_in_front, double clock_step) {
@@ -49,6 +103,9 @@ Stretch measure(std::span<const Record> records, bool has_record_in_front, doubl
     return static_cast<double>(iterations) * per_iteration;
   };
   out.error = error_at_mark(clock_step, std::max(step_gap(first), step_gap(last)));
+  out.variance =
+      variance_at_mark(clock_step, step_gap(first)) + variance_at_mark(clock_step, step_gap(last));
+  if (clock_step >= 1) add_ends(records, has_record_in_front ? 1 : 0, first, last, rolls_over, out);
   return out;
 }
 
@@ -73,12 +130,23 @@ std::optional<ClockRate> from_zero(const RunLog& log, const Window& window) {
   const auto& records = log.records;
   std::size_t last = window.last - 1;
   while (last > 0 && !(clock_of(records[last]) > clock_of(records[last - 1]))) --last;
-  const double seconds = clock_of(records[last]);
-  if (last == 0 || !(seconds > 0)) return std::nullopt;
+  const double shown = clock_of(records[last]);
+  if (last == 0 || !(shown > 0)) return std::nullopt;
   const auto iterations = static_cast<double>(records[last].step);
-  const double gap =
-      static_cast<double>(records[last].step - records[last - 1].step) * seconds / iterations;
-  return ClockRate{iterations, seconds, error_at_mark(log.clock_resolution_s, gap) / seconds};
+  const double pace = shown / iterations;
+  const double gap = static_cast<double>(records[last].step - records[last - 1].step) * pace;
+  const auto used = std::span(records).first(window.last);
+  const auto rolls_over = [&](std::size_t i) {
+    return i > 0 && clock_of(used[i]) > clock_of(used[i - 1]);
+  };
+  // The counter was reached while the second began: on the average half a gap after that.
+  const auto tail = static_cast<double>(used.back().step - used[last].step);
+  const double after = seconds_after_mark(tail, pace_near(used, last, -1, pace, rolls_over), gap);
+  const double seconds = shown + std::min({gap, log.clock_resolution_s, 1.0}) / 2 + after;
+  const double variance =
+      variance_at_mark(log.clock_resolution_s, gap) + variance_of_uniform(std::min(after, 1.0));
+  return ClockRate{iterations + tail, seconds, error_at_mark(log.clock_resolution_s, gap) / seconds,
+                   std::sqrt(variance) / seconds};
 }
 
 }  // namespace
@@ -90,7 +158,7 @@ std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& win
   // whether the second rolled over there.
   const std::size_t from = window.first - std::min<std::size_t>(2, window.first);
   ClockRate rate;
-  double error = 0;
+  double error = 0, variance = 0;
   const double clock_step = std::isnan(log.clock_resolution_s) ? 0 : log.clock_resolution_s;
   std::size_t begin = from;
   const auto close = [&](std::size_t end) {
@@ -100,6 +168,7 @@ std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& win
       rate.iterations += stretch.iterations;
       rate.seconds += stretch.seconds;
       error += stretch.error;
+      variance += stretch.variance;
     }
     begin = end;
   };
@@ -114,6 +183,7 @@ std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& win
   close(window.last);
   if (rate.seconds <= 0) return std::nullopt;
   rate.resolution = error / rate.seconds;
+  rate.error = std::sqrt(variance) / rate.seconds;
   return rate;
 }
 

@@ -17,9 +17,10 @@ namespace bertbench {
 }
 
 struct ClockRate {
-  double iterations = 0;  ///< counter difference between the marks
-  double seconds = 0;     ///< clock difference between the marks, > 0
-  double resolution = 0;  ///< bound of the relative error that the clock's steps allow
+  double iterations = 0;  ///< counter difference over the window's stretches
+  double seconds = 0;     ///< clock difference over them, > 0
+  double resolution = 0;  ///< bound of the relative error that the clock's steps at the marks allow
+  double error = 0;       ///< expected relative error, one standard deviation
 };
 
 /// Counter difference over clock difference within the window.
@@ -28,9 +29,11 @@ struct ClockRate {
 /// true time lies between the shown second and the time since the record before. So the marks are
 /// the first and the last such record, the record in front of the window included as it ends where
 /// the window begins. When each record shows a new second, the first record is a mark too. The
-/// error of a mark is then at most min(clock step, time between two records). A clock or counter
-/// that begins anew (a bar per data file) ends a stretch; the stretches are added up. Nothing when
-/// no two marks differ.
+/// error of a mark is then at most min(clock step, time between two records), uniform. What the
+/// window holds before the first mark and after the last one takes the time that the nearest
+/// seconds' pace gives, but no more than the second shown there leaves: its error is taken as
+/// uniform over that time. A clock or counter that begins anew (a bar per data file) ends a
+/// stretch; the stretches are added up. Nothing when no two marks differ.
 [[nodiscard]] std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& window);
 
 }  // namespace bertbench

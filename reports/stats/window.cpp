@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reports/stats/clock.h"
+#include "reports/stats/summary.h"
 
 namespace bertbench {
 namespace {
@@ -27,6 +28,8 @@ void use_all(const RunLog& log, Window& window) {
 }
 
 constexpr double kMuch = 1.05;
+constexpr double kMatters = 0.005;  // of the window's time
+constexpr std::size_t kStart = 2;  // a first record, with one before it that has no time of its own
 
 // An iteration of the first record over the median of the others.
 double first_over_median(std::vector<double> times) {
@@ -38,10 +41,26 @@ double first_over_median(std::vector<double> times) {
 }
 
 struct SlowFirst {
-  double ratio = 0;    ///< of an iteration of the first record to the median of the others
-  double share = 0;    ///< of the window's time that it takes more than that
-  std::string remedy;  ///< what leaving it out would give, and how
+  std::size_t records = 0;  ///< at the front: a record without a time of its own has the next one's
+  bool start_up = false;    ///< see holds_start()
+  double ratio = 0;         ///< of an iteration of the first record to the median of the others
+  double share = 0;         ///< of the window's time that it takes more than that
+  std::string remedy;       ///< what leaving it out would give, and how
 };
+
+// Whether the first of `times` is of another kind than all that follow it: beyond their far fence
+// (Tukey 1977: three interquartile ranges above the upper quartile), which of a thousand normal
+// values less than one passes, and twice as far above that quartile as any of them, as pauses are
+// no start. It then holds what the run begins with, building a graph or filling caches. Of fewer
+// than five others no quartile can be told.
+bool holds_start(std::span<const double> times) {
+  constexpr std::size_t kFewest = 5;
+  if (times.size() < kFewest + 1) return false;
+  const std::vector<double> others(times.begin() + 1, times.end());
+  const double lower = quantile(others, 0.25), upper = quantile(others, 0.75);
+  const double above = times.front() - upper;
+  return above > 3 * (upper - lower) && above > 2 * (*std::ranges::max_element(others) - upper);
+}
 
 // What the warm-up is worth where it is not left out: a first record that holds a compilation.
 std::optional<SlowFirst> slow_first(const RunLog& log, std::span<const double> times) {
@@ -62,8 +81,10 @@ std::optional<SlowFirst> slow_first(const RunLog& log, std::span<const double> t
   }
   const double higher = (all - first) / (all_s - first_s) / (all / all_s) - 1;
   SlowFirst out;
+  out.records = slow;
   out.ratio = ratio;
   out.share = first_s * (1 - 1 / ratio) / all_s;
+  out.start_up = slow <= kStart && out.share > kMatters && holds_start(rest);
   out.remedy = fmt::format("without it, as by --window {}:{}, the rate is {:.{}f} % higher", slow,
                            times.size(), 100 * higher, higher < 0.1 ? 1 : 0);
   return out;
@@ -75,14 +96,25 @@ std::string times_as_long(const SlowFirst& first) {
 }
 
 // MSER-5 leaves out five records or none: among so many that differ a slow first one may stay.
-void say_slow_first(const RunLog& log, std::span<const double> times, Window& window) {
+void say_slow_first(const SlowFirst& first, Window& window) {
   constexpr double kWorthAWord = 0.02;
-  const auto first = slow_first(log, times);
-  if (!first || !(first->share > kWorthAWord)) return;
+  if (!(first.share > kWorthAWord)) return;
   window.notices.push_back(
       {0, fmt::format("the warm-up is in the window: an iteration of the first record takes {}, "
                       "{:.0f} % of the window's time; {}",
-                      times_as_long(*first), 100 * first->share, first->remedy)});
+                      times_as_long(first), 100 * first.share, first.remedy)});
+}
+
+// The start of a run is no part of its throughput, however short the run is.
+void leave_out_start(const SlowFirst& first, std::size_t usable, const std::string& others,
+                     Window& window) {
+  window.first = first.records;
+  window.rule = "auto (start-up left out: " + std::to_string(first.records) + ":" +
+                std::to_string(usable) + ")";
+  window.notices.push_back(
+      {0, fmt::format("{}; the first holds the start of the run, an iteration of it takes {}: "
+                      "--window all takes it as well",
+                      others, times_as_long(first))});
 }
 
 std::string where_it_breaks(const RunLog& log, std::size_t usable) {
@@ -108,9 +140,15 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
   }
   const auto all_times = iteration_times(log);
   const auto times = std::span(all_times).first(std::min(usable, all_times.size()));
+  const auto first = slow_first(log, times);
   if (usable < kFewRecords) {
+    if (first && first->start_up) {
+      leave_out_start(*first, usable,
+                      "only " + quantity(usable, "record") + ": all others are used", window);
+      return;
+    }
     std::string text = "only " + quantity(usable, "record") + ": all are used, warm-up included";
-    if (const auto first = slow_first(log, times)) {
+    if (first) {
       text += "; an iteration of the first takes " + times_as_long(*first) + ": " + first->remedy;
     }
     window.notices.push_back({0, std::move(text)});
@@ -118,13 +156,21 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
   }
   if (times.empty()) return;
   const auto cut = mser5(times);
+  if (first && first->start_up && cut.value_or(0) == 0) {
+    leave_out_start(*first, usable,
+                    cut ? "all others are used (MSER-5)"
+                        : "no steady state in the first half of the run (MSER-5): all others are "
+                          "used",
+                    window);
+    return;
+  }
   if (!cut) {
     window.notices.push_back(
         {0, "no steady state in the first half of the run (MSER-5): all records are used"});
     return;
   }
   window.first = *cut;
-  if (*cut == 0) say_slow_first(log, times, window);
+  if (*cut == 0 && first) say_slow_first(*first, window);
   window.rule = "auto (mser-5: " + std::to_string(*cut) + ":" + std::to_string(usable) + ")";
 }
 

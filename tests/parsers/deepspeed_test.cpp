@@ -37,6 +37,99 @@ TEST(Deepspeed, ReadsGlobalStepsClockAndBothRates) {
   EXPECT_EQ(run.outcome.status, Status::completed);
 }
 
+// Both go to one file: a bar leaves the cursor at its end.
+TEST(Deepspeed, ReadsALineThatABarStandsBefore) {
+  const std::string bar = " 2%|1         | 10/512 [00:14<15:15,  1.82s/it]";
+  const auto runs =
+      read_text(timer(0, "epoch=0/micro_step=10/global_step=10",
+                      "RunningAvgSamplesPerSec=12.6, CurrSamplesPerSec=8.8, MemAllocated=0.78GB") +
+                bar +
+                timer(20, "epoch=0/micro_step=20/global_step=20",
+                      "RunningAvgSamplesPerSec=8.9, CurrSamplesPerSec=10.0, MemAllocated=0.78GB") +
+                bar + bar +
+                timer(41, "epoch=0/micro_step=30/global_step=30",
+                      "RunningAvgSamplesPerSec=8.2, CurrSamplesPerSec=7.1, MemAllocated=0.78GB"));
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].format, "deepspeed");
+  ASSERT_EQ(runs[0].records.size(), 3u);
+  EXPECT_EQ(runs[0].records[1].time_s, 20);
+  EXPECT_EQ(runs[0].records[2].time_s, 41);
+}
+
+std::string progress(int step, double loss, int batch) {
+  return "bing_bert_progress: step=" + std::to_string(step) + ", loss=" + std::to_string(loss) +
+         ", lr=1e-05, sample_count=" + std::to_string(step * batch) + "\n";
+}
+
+// The example prints the loss between backward and step, the engine its rates in step.
+TEST(Deepspeed, TheProgressLineInFrontOfTheTimersHasItsLoss) {
+  std::string log;
+  for (int step = 1; step <= 13; ++step) {
+    log += progress(step, step, 64);
+    if (step % 5 != 0) continue;
+    log += timer(
+        step,
+        "epoch=0/micro_step=" + std::to_string(2 * step) + "/global_step=" + std::to_string(step),
+        "RunningAvgSamplesPerSec=46.9, CurrSamplesPerSec=50.8");
+  }
+  log += "Warning: Early training termination due to max steps limit, epoch=1, global_step=13\n";
+  const auto runs = read_text(log);
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[0].loss, 5);
+  EXPECT_EQ(runs[0].records[1].loss, 10);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 64);
+  EXPECT_EQ(runs[0].outcome.step, 13) << "behind the last line of the timer";
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  const auto before = read_text(timer(0, "epoch=0/micro_step=4/global_step=2",
+                                      "RunningAvgSamplesPerSec=46.9, CurrSamplesPerSec=50.8") +
+                                progress(2, 8.5, 64));
+  EXPECT_EQ(before.at(0).records.at(0).loss, 8.5) << "as bert_train printed it until 2026-11";
+}
+
+// steps_per_print 1000 and a log without stderr: the example's own lines are all there is.
+TEST(Deepspeed, ReadsTheExamplesThroughputWhereTheTimerIsSilent) {
+  std::string log;
+  for (int step = 1; step <= 45; ++step) {
+    log += progress(step, 7.5, 8);
+    if (step % 20 == 0) {
+      log += " At step " + std::to_string(step) + ", the throughput is " +
+             (step == 20 ? "6.691626" : "6.668795") + " Samples/s\n";
+    }
+  }
+  const auto runs = read_text(log);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 45u);
+  EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
+  EXPECT_EQ(runs[0].records[19].printed_rate, 6.691626);
+  EXPECT_EQ(runs[0].records[39].printed_rate, 6.668795);
+  EXPECT_EQ(runs[0].facts.global_batch_size.value, 8);
+}
+
+// With its bar, which counts micro-steps, there is a clock as well.
+TEST(Deepspeed, TheBarOfTheExampleIsThatOfItsTraining) {
+  std::string log = "\n  0%|          | 0/512 [00:00<?, ?it/s]";
+  for (int step = 1; step <= 30; ++step) {
+    for (int micro = 0; micro < 2; ++micro) {
+      if (micro == 1) log += progress(step, 7.5, 16);
+      const int done = 2 * (step - 1) + micro + 1;
+      if (done == 60) break;  // the loop is left within the last step
+      log += "\n  1%|          | " + std::to_string(done) + "/512 [00:" + (done < 20 ? "0" : "") +
+             std::to_string(done / 2) + "<10:05,  2.00it/s]";
+    }
+  }
+  log += "\nWarning: Early training termination due to max steps limit, epoch=1, global_step=30\n";
+  const auto runs = read_text(log);
+  ASSERT_EQ(runs.size(), 1u);
+  const RunLog& run = runs[0];
+  EXPECT_EQ(run.format, "tqdm");
+  EXPECT_EQ(run.iteration_unit, IterationUnit::micro_step);
+  EXPECT_EQ(run.facts.gradient_accumulation_steps.value, 2);
+  EXPECT_EQ(run.facts.global_batch_size.value, 16);
+  EXPECT_EQ(run.records.back().time_s, 29);
+  EXPECT_EQ(run.outcome.step, 60);
+}
+
 TEST(Deepspeed, TakesTheEnginesOwnCountOfSkippedSteps) {
   const auto runs = read_text(
       "Grad overflow on iteration 3\n"

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/parsers/run_log_text.h"
@@ -20,6 +21,38 @@ TEST(Dllogger, ClosingLinesAloneOfTwoRunsAreTwoRuns) {
   ASSERT_EQ(runs.size(), 2u);
   EXPECT_NEAR(runs[0].summary->value, 517.415, 1e-9);
   EXPECT_NEAR(runs[1].summary->value, 240.419, 1e-9);
+}
+
+// NVIDIA's BERT: the closing rate is of all micro-steps, since 2022 of all but the first four, and
+// nothing else tells the world size.
+TEST(Dllogger, TheClosingRateAndItsTimeTellTheWorldSize) {
+  const auto run_of = [](const std::string& rate, const std::string& accumulation = "2") {
+    std::string log =
+        "DLL 2026-11-23 09:31:29.701898 - PARAMETER Config : [\"Namespace("
+        "gradient_accumulation_steps=" +
+        accumulation +
+        ", fp16=False)\"] \nDLL 2026-11-23 09:31:29.7 - PARAMETER "
+        "batch_size_per_gpu : 8 \n";
+    for (int step = 1; step <= 9; ++step) {
+      log += "DLL 2026-11-23 09:31:3" + std::to_string(step) +
+             ".000000 - Training Epoch: 0 Training Iteration: " + std::to_string(step) +
+             "  average_loss : 7.5  learning_rate : 0.001  skipped_steps : 0 \n";
+    }
+    log +=
+        "DLL 2026-11-23 09:31:40.000000 - Training Epoch: 0 Training Iteration: 10  final_loss : "
+        "7.5 None\nDLL 2026-11-23 09:31:41.000000 -  e2e_train_time : 12.0 s "
+        "training_sequences_per_second : " +
+        rate + " sequences/s final_loss : 7.5 None raw_train_time : 10.0 s\n";
+    return read_text(log).at(0);
+  };
+  EXPECT_EQ(run_of("64").facts.world_size.value, 4) << "4 x 8 sequences x 20 micro-steps in 10 s";
+  const RunLog warm = run_of("51.2");
+  EXPECT_EQ(warm.facts.world_size.value, 4) << "4 x 8 x 16";
+  EXPECT_EQ(
+      std::ranges::count(warm.notices, "the closing rate is of all micro-steps but the first 4",
+                         &Notice::text),
+      1);
+  EXPECT_FALSE(run_of("60.1").facts.world_size.known()) << "no whole number of GPUs";
 }
 
 TEST(Dllogger, ReadsTheBenchmarkOfNnUnet) {

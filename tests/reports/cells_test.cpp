@@ -32,6 +32,7 @@ Trial full_trial() {
   out.iterations_per_second = 0.1;
   out.estimators = {{"step_time", 412.5}, {"printed", 400}};
   out.resolution = {{"counter_clock", 0.01}};
+  out.expected_error = {{"counter_clock", 0.004}};
   out.reconciliation = Reconciliation{1e9, 2.5, std::nullopt, 4e8, {{"printed", -0.03}}};
   out.step_time = StepTimes{0.1, 0.2, 0.3};
   out.rate_interval = Interval{400, 420, 0.95};

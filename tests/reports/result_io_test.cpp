@@ -48,6 +48,7 @@ TEST(ResultIo, WhatIsWrittenReadsBackAsTheSameText) {
   trial.outcome = {.status = Status::stalled, .step = 7, .line = 8, .detail = "no output for 60 s"};
   trial.estimators = {{"step_time", 1841.41}};
   trial.resolution = {{"counter_clock", 0.01}};
+  trial.expected_error = {{"counter_clock", 0.004}};
   trial.reconciliation = Reconciliation{1.0, 2.0, 3.0, 4.0, {{"printed", 0.5}}};
   trial.step_time = StepTimes{0.1, 0.2, 0.3};
   trial.memory = MemoryRecord{1, 2, "nvml"};

@@ -120,6 +120,7 @@ ResultSet full() {
   trial.window.last_step = 200;
   trial.estimators = {{"step_time", 1500}, {"printed", 1490}, {"total_time", 1400}};
   trial.resolution = {{"counter_clock", 0.008}};
+  trial.expected_error = {{"counter_clock", 0.003}, {"printed_mean", 0.02}};
   trial.reconciliation =
       Reconciliation{461242368.0, 143449.7, 148313.2, 3109.92, {{"printed", 0.01}}};
   trial.step_time = StepTimes{0.1, 0.2, 0.3};

@@ -312,7 +312,7 @@ CommandRun declare(CLI::App& app) {
   add_window(app, options->window, "auto");
   add_text(app, "--estimator", options->estimator, "NAME",
            fmt::format("How a rate is taken from the log: {}.", fmt::join(estimator_names(), ", ")))
-      ->default_str("the first of these that the log allows, without the last two");
+      ->default_str("the one with the least expected error, never one of the last three");
   add_text(app, "--base", options->base, "CELL",
            "Base of speedups: a cell's key or a topology such as 1n8g.")
       ->default_str("one GPU");

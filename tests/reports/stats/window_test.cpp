@@ -111,6 +111,26 @@ TEST(Window, AutoTellsHowMuchSlowerTheFirstOfFewRecordsIs) {
             std::string::npos);
 }
 
+// Building the graph is no training, and of a short run it is most of the time.
+TEST(Window, AutoLeavesOutAFirstRecordThatHoldsTheStartOfTheRun) {
+  std::vector<double> seconds{2.7, 0.09, 0.07, 0.08, 0.07, 0.08, 0.07};
+  const Window few = apply(log_of_seconds(seconds), "auto");
+  EXPECT_EQ(few.first, 1U);
+  EXPECT_TRUE(few.covered);
+  EXPECT_EQ(few.rule, "auto (start-up left out: 1:7)");
+  EXPECT_NE(notices(few).find("the first holds the start of the run, an iteration of it takes 34 "
+                              "times as long"),
+            std::string::npos)
+      << notices(few);
+  EXPECT_EQ(apply(log_of_seconds(seconds), "all").first, 0U);
+  // Others as slow are no start, and of so few nothing can be told.
+  seconds[3] = 2.5;
+  EXPECT_EQ(apply(log_of_seconds(seconds), "auto").first, 0U);
+  EXPECT_EQ(apply(log_of_seconds({2.7, 0.09, 0.07, 0.08}), "auto").first, 0U);
+  // The start of one that takes a thousandth of the time is no matter.
+  EXPECT_EQ(apply(log_of_seconds({0.1002, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1}), "auto").first, 0U);
+}
+
 // TensorFlow's step 0 is one iteration without a time, the compilation is in the hundred behind it.
 TEST(Window, AutoCountsARecordWithoutATimeToTheSlowFirst) {
   RunLog log = log_of_seconds({kUnknown, 600, 400, 400, 400});

@@ -41,6 +41,10 @@ class DeepspeedStyle : public LogStyle {
     ++steps_;
     if (steps_ > kStartStep) timed_s_ += seconds;
     if (f.step % facts_.log_every != 0) return;
+    // The example prints it between backward and step, the engine its lines at the end of step.
+    out_ << fmt::format("bing_bert_progress: step={}, loss={}, lr={}, sample_count={}\n", f.step,
+                        python_float(f.loss), python_float(f.learning_rate),
+                        f.step * facts_.global_batch_size());
     say(now, "logging.py:96:log_dist",
         fmt::format("[Rank 0] step={}, skipped=0, lr=[{}], mom=[(0.9, 0.999)]", f.step,
                     python_float(f.learning_rate)));
@@ -54,10 +58,7 @@ class DeepspeedStyle : public LogStyle {
                       python_float(batch / seconds), gigabytes(facts_.planned_bytes),
                       gigabytes(facts_.planned_bytes)));
     }
-    out_ << fmt::format("bing_bert_progress: step={}, loss={}, lr={}, sample_count={}\n", f.step,
-                        python_float(f.loss), python_float(f.learning_rate),
-                        f.step * facts_.global_batch_size())
-         << std::flush;
+    out_ << std::flush;
   }
 
   void end(const RunEnd& e, Stamp now) override {

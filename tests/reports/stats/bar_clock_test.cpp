@@ -1,0 +1,127 @@
+#include "reports/stats/bar_clock.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "reports/estimators.h"
+#include "reports/measure.h"
+#include "reports/stats/clock.h"
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+// A bar of steps of these seconds whose moments are read as `way`, the others' running away from
+// its clock; `shift`: of the moments, as where a log has lost its head.
+RunLog bar(const std::vector<double>& steps, BarReading way, double shift = 0) {
+  RunLog log;
+  log.format = "tqdm";
+  log.iteration_unit = IterationUnit::micro_step;
+  log.rate_unit = RateUnit::iterations_per_second;
+  log.clock_resolution_s = 1;
+  log.outcome.status = Status::completed;
+  double now = 0;
+  for (const double step : steps) {
+    now += step;
+    Record record;
+    record.step = static_cast<std::int64_t>(log.records.size()) + 1;
+    record.time_s = record.first_time_s = std::floor(now);
+    record.printed_rate = record.printed_first = 1 / step;
+    for (std::size_t i = 0; i < kBarReadings; ++i) {
+      const double pace = i == way ? 1 : 1.3 + 0.2 * static_cast<double>(i);
+      record.bar_s[i] = static_cast<float>(pace * now + shift);
+    }
+    log.records.push_back(record);
+  }
+  log.records_seen = static_cast<std::int64_t>(log.records.size());
+  return log;
+}
+
+// The pace changes within the run: slow, then quick at the end, as with two ranks on a busy
+// machine.
+std::vector<double> changing() {
+  std::vector<double> out(50, 0.3);
+  out.resize(60, 0.1);
+  return out;
+}
+
+std::optional<BarRate> rate(const RunLog& log, const std::string& rule) {
+  return counter_over_bar_rates(log, apply_window(log, samples::window(rule)));
+}
+
+TEST(BarClock, TheWayThatFitsTheShownSecondsIsTaken) {
+  for (const BarReading way : {two_means, mean_of_times, newest_interval, overall_mean}) {
+    for (const double shift : {0.0, -0.4}) {
+      const auto found = rate(bar(changing(), way, shift), "5:60");
+      ASSERT_TRUE(found) << way;
+      EXPECT_EQ(found->iterations, 55);
+      EXPECT_NEAR(found->seconds, 45 * 0.3 + 1, 0.01) << way;
+      EXPECT_LT(found->error, 0.005);
+    }
+  }
+}
+
+TEST(BarClock, MomentsThatMissTheShownSecondsGiveNothing) {
+  RunLog log = bar(changing(), two_means);
+  for (Record& record : log.records) {
+    for (float& s : record.bar_s) s *= 1.3F;
+  }
+  EXPECT_FALSE(rate(log, "all"));
+  for (Record& record : log.records) record.bar_s = kNoBarSeconds;
+  EXPECT_FALSE(rate(log, "all"));
+  EXPECT_FALSE(rate(bar({0.3, 0.3}, two_means), "all"));
+}
+
+TEST(BarClock, FromItsCreationTheFirstStepCounts) {
+  std::vector<double> steps(40, 0.3);
+  steps[0] = 2.5;
+  const auto found = rate(bar(steps, two_means), "all");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->iterations, 40);
+  EXPECT_NEAR(found->seconds, 2.5 + 39 * 0.3, 0.01);
+}
+
+// A bar that is closed shows its mean rate: what the smoothing's solution makes of that is no time.
+TEST(BarClock, TheLastRedrawOfAClosedBarIsNoMarkWhereItShowsTheMean) {
+  RunLog log = bar(changing(), two_means);
+  log.records.back().bar_s[two_means] += 0.3F;
+  log.records.back().bar_s[overall_mean] = static_cast<float>(log.records.back().time_s) + 0.2F;
+  const auto found = rate(log, "5:60");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->iterations, 55);
+  EXPECT_NEAR(found->seconds, 45 * 0.3 + 1, 0.01) << "at the rate before";
+  EXPECT_GT(found->error, 0.003);
+}
+
+TEST(BarClock, WaysThatFitAlikeAddTheirSpread) {
+  RunLog log = bar(std::vector<double>(12, 0.1), two_means);
+  for (Record& record : log.records) {
+    record.bar_s[mean_of_times] = record.bar_s[two_means] * 0.9F;
+  }
+  const auto found = rate(log, "2:12");
+  ASSERT_TRUE(found);
+  EXPECT_GT(found->error, 0.08);
+}
+
+TEST(BarClock, OfSeveralBarsTheSecondsThatWereCutOffAreAnError) {
+  RunLog log = bar(changing(), two_means);
+  const double alone = rate(log, "5:60")->error;
+  log.clock_resolution_s = 1.5;
+  EXPECT_NEAR(rate(log, "5:60")->error, std::hypot(alone, 0.5 / 14.5), 1e-4);
+}
+
+TEST(BarClock, StandsBesideTheWholeSecondsAndIsTakenWhereTheseAreCoarse) {
+  const RunLog log = bar(changing(), two_means);
+  const Trial trial = measure_trial(log, samples::facts(8, 1, 1, 2), samples::with_window("5:60"));
+  EXPECT_EQ(trial.estimator, "unsmoothed");
+  EXPECT_NEAR(*trial.sequences_per_second, 16 * 55 / 14.5, 0.1);
+  EXPECT_LT(trial.expected_error.at("unsmoothed"), 0.005);
+  EXPECT_GT(trial.expected_error.at("counter_clock"), 0.01);
+  EXPECT_LT(std::abs(trial.estimators.at("counter_clock") / (16 * 55 / 14.5) - 1),
+            2 * trial.expected_error.at("counter_clock"));
+}
+
+}  // namespace
+}  // namespace bertbench
