@@ -17,6 +17,13 @@ void divide(Count& to, const Count& whole, std::optional<std::int64_t> part, Fac
   to.set(*whole.value / *part, weaker(whole.source, source));
 }
 
+// One GPU in all is one node of one.
+void place_one(Facts& facts) {
+  if (facts.world_size.value != 1) return;
+  if (!facts.nodes.known()) facts.nodes.set(1, facts.world_size.source);
+  if (!facts.gpus_per_node.known()) facts.gpus_per_node.set(1, facts.world_size.source);
+}
+
 std::optional<std::int64_t> product(std::optional<std::int64_t> a, std::optional<std::int64_t> b) {
   if (!a || !b) return std::nullopt;
   std::int64_t out = 0;
@@ -38,10 +45,7 @@ std::optional<std::int64_t> fewer_replicas(const Facts& facts) {
 }  // namespace
 
 Facts deduce_facts(Facts facts, std::vector<Notice>& notices) {
-  if (facts.world_size.value == 1) {
-    if (!facts.nodes.known()) facts.nodes.set(1, facts.world_size.source);
-    if (!facts.gpus_per_node.known()) facts.gpus_per_node.set(1, facts.world_size.source);
-  }
+  place_one(facts);
   divide(facts.gpus_per_node, facts.world_size, facts.nodes.value, facts.nodes.source);
   divide(facts.nodes, facts.world_size, facts.gpus_per_node.value, facts.gpus_per_node.source);
 
@@ -61,6 +65,7 @@ Facts deduce_facts(Facts facts, std::vector<Notice>& notices) {
   if (!facts.world() && !replicas) {
     if (const auto per_gpu = product(micro.value, accumulation.value)) {
       divide(facts.world_size, global, per_gpu, weaker(micro.source, accumulation.source));
+      place_one(facts);
     }
   }
   const auto computed =

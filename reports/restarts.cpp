@@ -24,6 +24,13 @@ bool counts_own_numbers(const RunLog& log) {
   return log.iteration_unit == IterationUnit::optimizer_step;
 }
 
+/// By how much a log that counts optimizer steps numbers its lines above the updates done.
+std::int64_t ahead_of_updates(const RunLog& log) {
+  const auto& done = log.totals.last_optimizer_step;
+  if (!done || !counts_own_numbers(log) || log.records.empty()) return 0;
+  return std::max<std::int64_t>(0, log.records.back().step - *done);
+}
+
 /// The sum of a total over the parts, where all of them state it.
 template <class T>
 std::optional<T> sum_of(std::span<const RunLog> parts, std::optional<T> Totals::*value) {
@@ -54,12 +61,13 @@ void append_records(RunLog& out, RunLog& part, const StepRange& begin, const Ste
   const auto base = counts_own_numbers(out)
                         ? 0
                         : std::llround(static_cast<double>(steps.first - begin.first) * per_step);
-  const std::int64_t keep = counts_own_numbers(out) ? steps.first : base;
+  const std::int64_t keep = counts_own_numbers(out) ? steps.first + ahead_of_updates(out) : base;
   while (!records.empty() && records.back().step > keep) records.pop_back();
   if (!part.records.empty()) {
     Record& first = part.records.front();
     if (counts_own_numbers(part)) {
-      first.iterations = std::max<std::int64_t>(1, first.step - steps.first);
+      first.iterations =
+          std::max<std::int64_t>(1, first.step - ahead_of_updates(part) - steps.first);
     }
     const double before = first_seconds(part);
     for (Record record : part.records) {

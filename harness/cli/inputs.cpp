@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <numeric>
+#include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "parsers/core/parallel.h"
+#include "parsers/core/text.h"
 
 namespace bertbench {
 namespace {
@@ -25,6 +29,16 @@ constexpr std::string_view kOwnFiles[] = {"command.json",  "environment.json", "
                                           "outcome.json",  "results.json",     "sweep.json",
                                           "timings.jsonl", "report.json"};
 
+/// "phase1_log.3": what stands in front of the rank, and the rank.
+std::optional<std::pair<std::string, std::int64_t>> rank_of(const std::string& name) {
+  constexpr std::string_view kLog = "_log";
+  const auto dot = name.rfind('.');
+  if (dot == std::string::npos || !std::string_view(name).substr(0, dot).ends_with(kLog)) return {};
+  const auto rank = to_int(std::string_view(name).substr(dot + 1));
+  if (!rank || *rank < 0) return {};
+  return std::pair{name.substr(0, dot), *rank};
+}
+
 bool looks_like_log(const fs::path& path) {
   std::string name = path.filename().string();
   if (name.empty() || name.front() == '.') return false;
@@ -34,8 +48,38 @@ bool looks_like_log(const fs::path& path) {
   for (const std::string_view ending : kCompressed) {
     if (name.ends_with(ending)) name.resize(name.size() - ending.size());
   }
-  return std::any_of(std::begin(kEndings), std::end(kEndings),
+  return rank_of(name) ||
+         std::any_of(std::begin(kEndings), std::end(kEndings),
                      [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+/// Of the logs of a run's ranks that of the first one stays.
+void leave_out_ranks(std::vector<Input>& logs, std::vector<std::string>& left_out) {
+  std::map<std::string, std::pair<std::int64_t, int>> runs;  // first rank, ranks
+  const auto run_of = [](const Input& log) -> std::optional<std::pair<std::string, std::int64_t>> {
+    const fs::path path(log.path);
+    auto rank = rank_of(path.filename().string());
+    if (rank) rank->first = (path.parent_path() / rank->first).string();
+    return rank;
+  };
+  for (const Input& log : logs) {
+    const auto run = run_of(log);
+    if (!run) continue;
+    auto& [first, ranks] = runs.try_emplace(run->first, run->second, 0).first->second;
+    first = std::min(first, run->second);
+    ++ranks;
+  }
+  std::erase_if(logs, [&](const Input& log) {
+    const auto run = run_of(log);
+    return run && runs.at(run->first).first != run->second;
+  });
+  for (const auto& [path, run] : runs) {
+    if (run.second < 2) continue;
+    left_out.push_back(
+        fmt::format("{}.{}: the logs of {} ranks tell the same steps: this one is read, the others "
+                    "are left out",
+                    path, run.first, run.second));
+  }
 }
 
 bool is_packed(const Input& log) {
@@ -109,6 +153,7 @@ Inputs find_inputs(const std::vector<std::string>& paths) {
                                            "themselves",
                                            fmt::join(kEndings, " "))});
     }
+    leave_out_ranks(found, inputs.left_out);
     if (inputs.logs.empty()) {
       inputs.logs = std::move(found);
     } else {

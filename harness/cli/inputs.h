@@ -25,13 +25,16 @@ struct Input {
 }
 
 struct Inputs {
-  std::vector<Input> logs;    ///< in the order given; below a folder sorted by path
-  std::vector<Error> errors;  ///< paths that do not exist, folders without a log
+  std::vector<Input> logs;            ///< in the order given; below a folder sorted by path
+  std::vector<Error> errors;          ///< paths that do not exist, folders without a log
+  std::vector<std::string> left_out;  ///< whole sentences: logs below a folder that are copies
 };
 
 /// Files stand for themselves whatever their name. Folders are searched for files whose name ends
 /// in .log .txt .out .err .json .jsonl or .stdout, also with .gz or .zst behind; hidden ones and,
-/// in a run folder, everything but the trials' logs are left out. A path named twice is read once.
+/// in a run folder, everything but the trials' logs are left out. gluon-nlp's "phase1_log.0" is one
+/// as well; of the files of several ranks, which tell the same steps, that of the first is taken. A
+/// path named twice is read once.
 [[nodiscard]] Inputs find_inputs(const std::vector<std::string>& paths);
 
 /// Of logs that are read at the same time, beside what one needs by itself.

@@ -60,8 +60,8 @@ class Watch {
     }
     end_.exit = group_.status();
     group_.end_helpers(kHelpersEnd);
-    end_.escaped = group_.kill_all();
     end_.seconds = seconds_since(begin_);
+    end_.escaped = group_.kill_all();
     if (auto done = close_log(); !done) return tl::unexpected(done.error());
     end_.kernel_oom = oom_kills() > kills_before;
     return std::move(end_);

@@ -185,27 +185,45 @@ void ProcessGroup::signal(int number) {
   }
 }
 
+namespace {
+
+/// Living children of this process that are no older than `begin`; those that ended are reaped.
+std::vector<pid_t> younger_children(unsigned long long begin) {
+  std::vector<pid_t> out;
+  for (const auto& child : proc::children_of(getpid())) {
+    if (child.start_time < begin) continue;
+    if (child.state != 'Z') out.push_back(child.pid);
+    waitpid(child.pid, nullptr, WNOHANG);
+  }
+  return out;
+}
+
+}  // namespace
+
 int ProcessGroup::kill_all() {
   release_stdin();
   end_helpers(std::chrono::milliseconds(0));
   if (members_.empty()) return 0;
+  const bool ended = !running();
   // Once every member is reaped the group's number may belong to someone else.
   if (running()) kill(-group_, SIGKILL);
   while (running()) wait(std::chrono::milliseconds(20));
   // Whoever lived on was handed to us when its parent died. Killing one may hand over more.
   const auto begin = members_.front().first.start_time;
+  // Launchers (horovodrun) and Python start processes that end when they see their parent gone,
+  // some milliseconds after it: those were not left behind.
+  constexpr auto kEnding = std::chrono::milliseconds(1000);
+  const auto deadline = std::chrono::steady_clock::now() + kEnding;
+  while (ended && !younger_children(begin).empty() && std::chrono::steady_clock::now() < deadline) {
+    poll(nullptr, 0, 2);
+  }
   int escaped = 0;
   for (int round = 0; round < 500; ++round) {
-    int left = 0;
-    for (const auto& child : proc::children_of(getpid())) {
-      if (child.start_time < begin) continue;
-      if (child.state != 'Z') {
-        ++left;
-        if (kill(child.pid, SIGKILL) == 0 && round == 0) ++escaped;
-      }
-      waitpid(child.pid, nullptr, WNOHANG);
+    const auto left = younger_children(begin);
+    if (left.empty()) break;
+    for (const pid_t child : left) {
+      if (kill(child, SIGKILL) == 0 && round == 0) ++escaped;
     }
-    if (left == 0) break;
     poll(nullptr, 0, 2);
   }
   group_ = 0;

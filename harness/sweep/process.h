@@ -82,7 +82,8 @@ class ProcessGroup {
   /// trainer is elsewhere, and what runs here must stay to bring its last words and its status.
   void signal(int number);
   /// Ends what is left for good: SIGKILL to the group, then to every descendant that escaped from
-  /// it (they come to this process, which is their subreaper). Returns how many had escaped.
+  /// it (they come to this process, which is their subreaper). Where all members have ended by
+  /// themselves, descendants have a second to follow them. Returns how many had escaped.
   int kill_all();
 
  private:

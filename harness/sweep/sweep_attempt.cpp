@@ -159,11 +159,18 @@ void SweepRun::tell_progress(OpenAttempt& attempt, const LiveView& live, double 
   }
   progress.sequences_per_second = live_rate(live, plan_.cells[attempt.trial.cell]);
   progress.elapsed_s = elapsed;
-  // Steps take alike, so what is left of this trial follows from its own pace.
+  // Steps take alike, so what is left of this trial follows from its own pace, but for the first
+  // one: a start and a compilation of minutes stand in front of it.
   double remaining = kUnknown;
   if (progress.step > 0) {
-    const double left = static_cast<double>(progress.steps - progress.step);
-    remaining = std::max(0.0, elapsed * left / static_cast<double>(progress.step));
+    if (!attempt.first_step_at) attempt.first_step_at = {progress.step, elapsed};
+    const auto [first, first_s] = *attempt.first_step_at;
+    const auto left = static_cast<double>(progress.steps - progress.step);
+    if (left <= 0) {
+      remaining = 0;
+    } else if (progress.step > first) {
+      remaining = left * (elapsed - first_s) / static_cast<double>(progress.step - first);
+    }
   }
   progress.eta_s = eta(attempt.trial, remaining);
   observer_.trial_progress(progress);
@@ -245,7 +252,9 @@ Result<MeasuredAttempt> SweepRun::measure_ended(OpenAttempt& open, const Attempt
   }
   if (end.escaped > 0) {
     result.notices.push_back(
-        {0, fmt::format("{} processes that the trainer left behind were ended", end.escaped)});
+        {0, fmt::format("{} that the trainer left behind {} ended",
+                        end.escaped == 1 ? "a process" : fmt::format("{} processes", end.escaped),
+                        end.escaped == 1 ? "was" : "were")});
   }
   apply_telemetry(result, open.telemetry);
   return measured;

@@ -31,6 +31,8 @@ struct OpenAttempt {
   TrialProgress progress;
   nlohmann::ordered_json telemetry;  ///< null: nothing was seen
   bool training_told = false;        ///< the samplers of its nodes know that steps are logged
+  /// The first step that was seen, and when: up to there the trainer started up and compiled.
+  std::optional<std::pair<std::int64_t, double>> first_step_at;
 
   OpenAttempt(PlannedTrial t, int number, std::string where, Folder f);
   OpenAttempt(OpenAttempt&& other) noexcept;

@@ -1,7 +1,9 @@
 // dllogger-json: the JSON file of NVIDIA's DLLogger, one object a line behind "DLLL ".
 //
 // Times are strings. "step" is "PARAMETER", [] for the closing line, or [epoch, iteration]; the
-// last iteration may be a float that counts the skipped updates as well.
+// last iteration may be a float that counts the skipped updates as well. BERT for TensorFlow has
+// the number alone, one above the updates done, and rates: "step": 2, "data": {"throughput_train":
+// ...}.
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -15,6 +17,7 @@
 #include "parsers/format.h"
 #include "parsers/runs/run_builder.h"
 #include "parsers/runs/run_parser.h"
+#include "parsers/runs/tf_updates.h"
 #include "parsers/scan/byte_search.h"
 #include "parsers/text/cursor.h"
 
@@ -24,6 +27,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kAnchors[] = {"DLLL {"};
+constexpr std::string_view kTrained = "\"throughput_train\"";
 
 std::optional<double> number(const Json& object, const char* key) {
   const auto at = object.find(key);
@@ -39,8 +43,12 @@ class DlloggerJsonParser final : public RunParser {
   LinesTaken take_run(const RunOffer& offer, RunBuilder& out) override;
   [[nodiscard]] std::shared_ptr<const RunReader> run_reader() const override;
   void finish(RunBuilder& out) override {
-    DllRun::finish(out);
-    out.facts.framework.set("pytorch", FactSource::log);
+    if (tensorflow_) {
+      updates_.end(out.open(WorkKind::training));
+    } else {
+      DllRun::finish(out);
+    }
+    out.facts.framework.set(tensorflow_ ? "tensorflow" : "pytorch", FactSource::log);
     tell_arguments(out.facts);
     for (const auto& draft : out.drafts()) tell_arguments(draft->log.facts);
   }
@@ -54,10 +62,16 @@ class DlloggerJsonParser final : public RunParser {
   void see_usual(DllStep& usual, const Line& line, RunBuilder& out);
   bool see_speech(const Json& step, const Json& json, const Json& data, const Line& line,
                   RunBuilder& out);
-  void see_iteration(double iteration, const Json& json, const Line& line, RunBuilder& out);
+  void see_iteration(double iteration, const Json& json, const Json& data, const Line& line,
+                     RunBuilder& out);
+  bool see_update(double iteration, const Json& json, const Json& data, const Line& line,
+                  RunBuilder& out);
+  void see_closing(const Json& data, const Line& line, RunBuilder& out);
   bool of_an_epoch(double iteration, const Line& line, std::optional<double>& epoch);
   DllRun run_;
   DllReader reader_;
+  TfUpdates updates_;  ///< TensorFlow's
+  bool tensorflow_ = false;
   bool amp_ = false;          ///< ConvNets'
   bool pairs_ = false;        ///< an iteration's step is [epoch, iteration]
   double newest_ = kUnknown;  ///< iteration
@@ -116,7 +130,8 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
   const auto at = line.text.starts_with(kAnchors[0]) ? 0 : line.text.find(kAnchors[0]);
   if (at == std::string_view::npos) return false;
   DllStep usual;
-  if (reader_.read(line.text.substr(at + 5), usual)) {
+  if (!tensorflow_ && reader_.read(line.text.substr(at + 5), usual) &&
+      (usual.loss || find_text(line.text, kTrained) == std::string_view::npos)) {
     see_usual(usual, line, out);
     return true;
   }
@@ -130,17 +145,11 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
     return true;
   }
   if (step->is_array() && step->empty()) {
-    DllClosing closing;
-    closing.rate = number(*data, "training_sequences_per_second");
-    closing.wall_s = number(*data, "e2e_train_time");
-    closing.training_s = number(*data, "raw_train_time");
-    if (!closing.rate) closing.rate = number(*data, "train.total_ips");
-    if (!closing.rate) closing.rate = number(*data, "mean_train_throughput");  // NCF
-    if (closing.rate || closing.wall_s) run_.see_closing(closing, line, out);
+    see_closing(*data, line, out);
     return true;
   }
   if (step->is_number()) {
-    see_iteration(step->get<double>(), *data, line, out);
+    see_iteration(step->get<double>(), json, *data, line, out);
     return true;
   }
   if (!step->is_array() || step->empty() || !step->back().is_number()) return true;
@@ -148,9 +157,63 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
   if (step->size() > 3) return true;
   if (step->size() == 1 && pairs_) return true;
   pairs_ = pairs_ || step->size() == 2;
-  Json all = *data;
-  if (const auto stamp = number(json, "timestamp")) all["timestamp"] = *stamp;
-  see_iteration(step->back().get<double>(), all, line, out);
+  see_iteration(step->back().get<double>(), json, *data, line, out);
+  return true;
+}
+
+void DlloggerJsonParser::see_closing(const Json& data, const Line& line, RunBuilder& out) {
+  DllClosing closing;
+  closing.rate = number(data, "training_sequences_per_second");
+  closing.wall_s = number(data, "e2e_train_time");
+  closing.training_s = number(data, "raw_train_time");
+  // ConvNets, NCF, BERT for TensorFlow and nnU-Net, ResNet for TensorFlow
+  for (const char* key :
+       {"train.total_ips", "mean_train_throughput", "throughput_train", "train_throughput"}) {
+    if (!closing.rate) closing.rate = number(data, key);
+  }
+  if (const auto rate = number(data, "throughput_val"); rate && tensorflow_) {
+    RunDraft& evaluation = out.run(WorkKind::evaluation, line.number);
+    evaluation.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
+    evaluation.ended_well = true;
+    evaluation.last_line = line.number;
+  }
+  if (!closing.rate && !closing.wall_s) return;
+  if (!tensorflow_) {
+    run_.see_closing(closing, line, out);
+    return;
+  }
+  RunDraft& run = out.run(WorkKind::training, line.number);
+  run.log.summary = Stated{*closing.rate, RateUnit::sequences_per_second, line.number};
+  run.ended_well = true;
+  run.last_line = line.number;
+}
+
+// An iteration of BERT for TensorFlow.
+bool DlloggerJsonParser::see_update(double iteration, const Json& json, const Json& data,
+                                    const Line& line, RunBuilder& out) {
+  const auto rate = number(data, "throughput_train");
+  if (!rate || !(*rate >= 0) || !data.contains("mlm_loss")) return false;
+  if (!(iteration >= 0 && iteration < 1e12)) return true;
+  tensorflow_ = true;
+  TfDleLine read;
+  read.iteration = static_cast<std::int64_t>(iteration);
+  read.rate = *rate;
+  read.time_s = number(json, "timestamp").value_or(kUnknown);
+  read.loss = number(data, "total_loss");
+  read.one_ahead = true;
+  read.scaled = data.contains("loss_scaler");
+  RunDraft* open = out.open(WorkKind::training);
+  const bool ended = open != nullptr && open->ended_well;
+  if (updates_.begins_anew(*read.iteration) || (ended && updates_.stands_still(*read.iteration))) {
+    updates_.end(open);
+    out.close(WorkKind::training);
+  }
+  updates_.see_head();
+  RunDraft& run = out.run(WorkKind::training, line.number);
+  run.log.iteration_unit = IterationUnit::optimizer_step;
+  run.log.clock_resolution_s = 1e-6;
+  run.log.clock_is_wall = true;
+  updates_.see_step(read, line, run);
   return true;
 }
 
@@ -190,6 +253,7 @@ void DlloggerJsonParser::see_usual(DllStep& usual, const Line& line, RunBuilder&
 
 LinesTaken DlloggerJsonParser::take_run(const RunOffer& offer, RunBuilder& out) {
   LinesTaken taken;
+  if (tensorflow_) return taken;  // what the reader takes has no rates
   Line line;
   line.number = offer.number;
   const auto take = [&](const DllLine& read) {
@@ -225,12 +289,13 @@ std::shared_ptr<const RunReader> DlloggerJsonParser::run_reader() const {
   return reader_.kind().empty() ? nullptr : std::make_shared<const DllRunReader>(reader_);
 }
 
-void DlloggerJsonParser::see_iteration(double iteration, const Json& data, const Line& line,
-                                       RunBuilder& out) {
+void DlloggerJsonParser::see_iteration(double iteration, const Json& json, const Json& data,
+                                       const Line& line, RunBuilder& out) {
+  if (see_update(iteration, json, data, line, out)) return;
   DllStep step;
   step.iteration = iteration;
   step.skipped = number(data, "skipped_steps");
-  step.time_s = number(data, "timestamp").value_or(kUnknown);
+  step.time_s = number(data, "timestamp").value_or(number(json, "timestamp").value_or(kUnknown));
   step.last = data.contains("final_loss");
   for (const char* key : {"step_loss", "average_loss", "final_loss", "train.loss", "train_loss"}) {
     if (!step.loss) step.loss = number(data, key);

@@ -1,6 +1,7 @@
 // gluonnlp: training lines of MXNet's gluon-nlp scripts and gluon-cv's segmentation script.
 //
 //   [step 249]\tmlm_loss=9.2\t...\tthroughput=122.0K tks/s\tlr=0.0000025 time=163.24 (pre-training)
+//   Running evaluation ... / [step 1]\tmlm_loss=6.1 ... / Eval cost=1.8s        (between its lines)
 //   Epoch: 0, Batch: 299/22161, Loss=5.43, lr=... Time cost=83.7 Thoughput=14.33 samples/s (SQuAD)
 //   Epoch: 1, Batch: 3900/8164, Loss span/answer/total=0.7/0.1/0.9, ... Time cost=90.67,
 //       Throughput=52.94 samples/s ETA=1.70h       (1.0: SQuAD by batch; "Step: 50/7387, ...")
@@ -12,11 +13,14 @@
 //   Epoch 0 iteration 0020/1263: training loss 0.151                                    (gluon-cv)
 // tks/s and wps count tokens without padding: they stay tokens/s. The time of a pre-training line
 // is that of its interval and holds loading and checkpoints, which the throughput leaves out.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "parsers/core/text.h"
 #include "parsers/format.h"
@@ -30,10 +34,13 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kAllTrained = "Total training time is ";  ///< gluon-cv's depth
+constexpr std::string_view kEvaluates[] = {"Running evaluation ...", "Using evaluation data at "};
+constexpr std::string_view kEvaluated = "Eval cost=", kTrained = "Train cost=";
 constexpr std::string_view kAnchors[] = {
-    "tks/s",    " wps, wc=",   "Thoughput=",   "[Epoch ",       "samples/s",  ": training loss ",
-    "kvstore=", "accumulate=", "tart predict", "comm_backend=", "Time cost=", kAllTrained,
-    kGluonDict, kGluonSaved};
+    "tks/s",    " wps, wc=",   "Thoughput=",   "[Epoch ",       "samples/s",   ": training loss ",
+    "kvstore=", "accumulate=", "tart predict", "comm_backend=", "Time cost=",  kAllTrained,
+    kGluonDict, kGluonSaved,   kGluonSaving,   kGluonWorkers,   kEvaluates[0], kEvaluates[1],
+    kEvaluated, kTrained};
 
 class GluonnlpParser final : public LineParser {
  public:
@@ -42,6 +49,13 @@ class GluonnlpParser final : public LineParser {
 
  private:
   bool see_pretraining(const Line& line, RunBuilder& out);
+  bool see_evaluation(const Line& line, RunBuilder& out);
+  bool see_trained(const Line& line, RunBuilder& out);
+  void end_pretraining(RunBuilder& out);
+  void see_tokens(const GluonStep& step, std::int64_t iterations);
+  void tell_workers(RunDraft& run) const;
+  void put_evaluation(const GluonStep& step, const Line& line, RunBuilder& out);
+  [[nodiscard]] auto evaluating(int rank) { return std::ranges::find(evaluating_, rank); }
   bool see_batch(const Line& line, RunBuilder& out);
   RateUnit see_rate(const Line& line, const GluonBatch& at, bool opens, Sample& sample);
   bool see_step_line(const Line& line, RunBuilder& out);
@@ -63,6 +77,11 @@ class GluonnlpParser final : public LineParser {
   std::int64_t epochs_ended_ = 0;  ///< of the newest launch
   double epochs_s_ = 0;            ///< times of the epochs of the run below, together
   RunDraft* cost_run_ = nullptr;
+  std::vector<int> evaluating_;         ///< ranks within an evaluation
+  std::int64_t evaluated_ = 0;          ///< steps of the evaluations that ended
+  std::optional<int> evaluation_rank_;  ///< whose evaluations count
+  double fewest_ = 0, most_ = 0;        ///< workers, by the tokens/s of one; most 0: not told
+  double evaluations_s_ = 0;            ///< within the open training, between its lines
   bool predicting_ = false;    ///< "start prediction" stands behind the newest training line
   bool closes_epoch_ = false;  ///< the script that trains closes an epoch in prediction's words
 };
@@ -110,6 +129,7 @@ RunDraft& GluonnlpParser::put(Sample sample, IterationUnit unit, RateUnit rate, 
   auto& accumulation = facts.gradient_accumulation_steps;
   if (args_.accumulation) accumulation.set(*args_.accumulation, FactSource::log);
   if (args_.batch) facts.micro_batch_size.set(*args_.batch, FactSource::log);
+  if (!args_.model.empty()) facts.model.set(args_.model, FactSource::log);
   // Counters start at 0: "Batch: 299" is the 300th.
   if (last_step_ >= 0 && !begins_epoch_) {
     sample.iterations = std::max<std::int64_t>(1, sample.step - last_step_);
@@ -122,29 +142,164 @@ RunDraft& GluonnlpParser::put(Sample sample, IterationUnit unit, RateUnit rate, 
   return draft;
 }
 
-bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("[step ")) return false;
-  const auto step = cursor.integer();
-  if (!step || !cursor.literal("]")) return false;
-  const auto rate = number_after(line, "throughput=");
-  const auto time = number_after(line, " time=");
-  const auto loss = number_after(line, "mlm_loss=");
-  if (!rate || !loss || *step < 0 || *step > 1'000'000'000'000) return false;
+// An evaluation counts its own steps in the words of training; they are neither its records nor the
+// beginning of another launch.
+void GluonnlpParser::put_evaluation(const GluonStep& step, const Line& line, RunBuilder& out) {
+  if (evaluation_rank_.value_or(line.rank) != line.rank) return;  // every rank evaluates all
+  evaluation_rank_ = line.rank;
+  RunDraft& draft = out.run(WorkKind::evaluation, line.number);
+  draft.log.iteration_unit = IterationUnit::micro_step;
+  draft.own_facts = true;
+  Facts& facts = draft.log.facts;
+  facts.gradient_accumulation_steps.set(1, FactSource::log);
+  if (args_.world) facts.world_size.set(*args_.world, FactSource::log);
+  if (!args_.model.empty()) facts.model.set(args_.model, FactSource::log);
+  if (args_.evaluation && args_.world && args_.accumulation) {
+    const std::int64_t parts = *args_.world * *args_.accumulation;
+    if (*args_.evaluation % parts == 0) {
+      facts.micro_batch_size.set(*args_.evaluation / parts, FactSource::log);
+    }
+  }
   Sample sample;
-  sample.step = *step + 1;
-  sample.iterations = *step + 1;
+  sample.step = evaluated_ + step.step;
+  sample.seconds = step.seconds;
+  sample.loss = step.loss;
+  sample.line = line.number;
+  draft.add(sample);
+}
+
+// "Running evaluation ... ", its steps, "Eval mlm_loss=6.070 ...", "Eval cost=1.8s".
+bool GluonnlpParser::see_evaluation(const Line& line, RunBuilder& out) {
+  const auto has = [&](std::string_view words) {
+    return find_text(line.text, words) != std::string_view::npos;
+  };
+  if (has(kEvaluates[0]) || has(kEvaluates[1])) {
+    if (evaluating(line.rank) == evaluating_.end()) evaluating_.push_back(line.rank);
+    return out.open(WorkKind::training) != nullptr;
+  }
+  if (!has(kEvaluated)) return false;
+  if (const auto at = evaluating(line.rank); at != evaluating_.end()) evaluating_.erase(at);
+  const auto seconds = number_after(line, kEvaluated);
+  RunDraft* const run = out.open(WorkKind::evaluation);
+  if (!seconds || !(*seconds >= 0 && *seconds < 1e9)) return false;
+  if (evaluation_rank_.value_or(line.rank) != line.rank) return true;
+  RunDraft* const training = out.open(WorkKind::training);
+  if (training != nullptr && !training->ended_well) evaluations_s_ += *seconds;
+  if (run == nullptr) return training != nullptr;
+  auto& total = run->log.totals.training_s;
+  total = total.value_or(0) + *seconds;
+  end_well(*run, line);
+  if (run->last() != nullptr) evaluated_ = run->last()->step;
+  return true;
+}
+
+// What tells how far a training came behind its last line, and its whole time with saving and the
+// evaluations within it: "[step 10] Saving model params to ...", "Train cost=47.5s".
+bool GluonnlpParser::see_trained(const Line& line, RunBuilder& out) {
+  RunDraft* const run = out.open(WorkKind::training);
+  if (run == nullptr || run->log.iteration_unit != IterationUnit::optimizer_step) return false;
+  if (const auto saved = gluon_saving(line)) {
+    if (run->last() != nullptr && *saved < run->last()->step) return false;
+    run->log.totals.last_optimizer_step = saved;
+    return true;
+  }
+  const auto seconds = number_after(line, kTrained);
+  if (!seconds || !(*seconds > 0 && *seconds < 1e9)) return false;
+  run->log.totals.training_s = *seconds;
+  end_well(*run, line);
+  return true;
+}
+
+// With Horovod tokens/s are of the worker that prints, to the nearest 100. Synthetic data has no
+// padding: the batch of all workers tells how many of them there may be.
+void GluonnlpParser::see_tokens(const GluonStep& step, std::int64_t iterations) {
+  constexpr double kRounding = 50;  // tokens/s
+  if (!args_.one_worker || !args_.synthetic || !args_.all || args_.world || iterations < 1 ||
+      !(step.seconds > 0)) {
+    return;
+  }
+  const double all = static_cast<double>(*args_.all) * static_cast<double>(*args_.synthetic) *
+                     static_cast<double>(iterations) / step.seconds;
+  const double most = step.tokens_per_second > kRounding
+                          ? all / (step.tokens_per_second - kRounding)
+                          : static_cast<double>(*args_.all);
+  fewest_ = std::max(fewest_, all / (step.tokens_per_second + kRounding));
+  most_ = most_ > 0 ? std::min(most_, most) : most;
+}
+
+// The one number of workers among which the script could have divided its batch.
+void GluonnlpParser::tell_workers(RunDraft& run) const {
+  constexpr double kOfTime = 1e-3;  // what rounds the times
+  if (!(most_ > 0) || args_.world || run.log.facts.world()) return;
+  const std::int64_t parts = *args_.all / args_.accumulation.value_or(1);
+  std::optional<std::int64_t> found;
+  const double most = std::min(most_ * (1 + kOfTime), 1e6);
+  for (std::int64_t n = 1; static_cast<double>(n) <= most; ++n) {
+    if (parts % n != 0 || static_cast<double>(n) < fewest_ * (1 - kOfTime)) continue;
+    if (found) return;
+    found = n;
+  }
+  if (!found) return;
+  run.log.facts.world_size.set(*found, FactSource::log);
+  run.log.notices.push_back(
+      {0,
+       fmt::format("the world size, {}, follows from the tokens/s of one worker and the batch of "
+                   "all, as synthetic data has no padding",
+                   *found)});
+}
+
+// The steps of the whole run, where a checkpoint behind the newest line tells of more than that.
+void GluonnlpParser::end_pretraining(RunBuilder& out) {
+  const double evaluations = std::exchange(evaluations_s_, 0);
+  RunDraft* const run = out.open(WorkKind::training);
+  if (run != nullptr && run->last() != nullptr) tell_workers(*run);
+  fewest_ = most_ = 0;
+  if (run == nullptr || run->last() == nullptr) return;
+  if (evaluations > 0) {
+    run->log.notices.push_back(
+        {0, fmt::format("the time of a line behind an evaluation holds it, as the script counts: "
+                        "{:.1f} s in all",
+                        evaluations)});
+  }
+  Totals& totals = run->log.totals;
+  if (!totals.last_optimizer_step) return;
+  const Record& first = run->records().front();
+  const std::int64_t begin = totals.first_optimizer_step.value_or(first.step - first.iterations);
+  totals.first_optimizer_step = begin;
+  totals.last_optimizer_step = std::max(*totals.last_optimizer_step, run->last()->step);
+  totals.optimizer_steps = totals.iterations = *totals.last_optimizer_step - begin;
+}
+
+bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
+  const auto read = gluon_step(line);
+  if (!read) return false;
+  if (const auto at = evaluating(line.rank); at != evaluating_.end()) {
+    if (!read->trains) {
+      put_evaluation(*read, line, out);
+      return true;
+    }
+    evaluating_.erase(at);  // its end was not told
+  }
+  // The first releases print the step in front of a whole interval: "[step 249]", "[step 499]".
+  const std::int64_t interval = args_.interval.value_or(1);
+  const bool before = !read->counts_done || (interval > 1 && (read->step + 1) % interval == 0);
+  Sample sample;
+  sample.step = read->step + (before ? 1 : 0);
+  const bool first = out.open(WorkKind::training) == nullptr;
+  const std::int64_t begin = args_.start.value_or(0);
+  if (first) sample.iterations = sample.step > begin ? sample.step - begin : sample.step;
   // Before 0.8 the line tells no time: the clock is its stamp.
   const GluonStamp stamp = gluon_stamp(line.text);
-  sample.seconds = time.value_or(kUnknown);
-  if (!time) sample.time_s = clock_.at(stamp);
-  sample.rate = *rate * (find_text(line.text, "K tks/s") != std::string_view::npos ? 1000 : 1);
+  sample.seconds = read->seconds;
+  if (std::isnan(sample.seconds)) sample.time_s = clock_.at(stamp);
+  sample.rate = read->tokens_per_second;
   sample.line = line.number;
   sample.rank = line.rank;
-  sample.loss = loss;
-  const bool first = out.open(WorkKind::training) == nullptr;
+  sample.loss = read->loss;
   RunDraft& draft = put(sample, IterationUnit::optimizer_step, RateUnit::tokens_per_second, out);
   draft.planned = args_.steps;
+  see_tokens(*read, draft.last()->iterations);
+  if (first && args_.start) draft.log.totals.first_optimizer_step = begin;
   if (!std::isnan(sample.time_s)) draft.log.clock_resolution_s = stamp.resolution_s;
   draft.log.clock_is_wall = !std::isnan(sample.time_s);
   if (first) {
@@ -344,10 +499,14 @@ bool GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
       find_text(line.text, kGluonDict) == std::string_view::npos) {
     return false;
   }
+  end_pretraining(out);
   out.close(WorkKind::training);  // printed by each launch
   last_step_ = epoch_ = -1;
   in_epoch_ = epochs_ended_ = 0;
   clock_.take_evaluations();  // those of a launch that ended within an epoch
+  out.close(WorkKind::evaluation);
+  evaluating_.clear();
+  evaluated_ = 0;
   intervals_ = GluonIntervals();
   args_ = gluon_arguments(line);
   return true;
@@ -355,6 +514,11 @@ bool GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
 
 bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
   if (see_arguments(line, out)) return false;
+  if (const auto workers = gluon_workers(line)) {
+    args_.world = *workers * args_.devices;
+    return false;
+  }
+  if (see_evaluation(line, out)) return true;
   if (find_text(line.text, "tart predict") != std::string_view::npos) {
     predicting_ = true;
     // The first script for SQuAD says no more of training, and tells no time of the prediction.
@@ -363,12 +527,13 @@ bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
     return false;
   }
   clock_.saved(line);
-  return see_pretraining(line, out) || see_step_line(line, out) || see_batch(line, out) ||
-         see_prediction(line, out) || see_epoch_cost(line, out) || see_end(line, out) ||
-         see_segmentation(line, out);
+  return see_pretraining(line, out) || see_trained(line, out) || see_step_line(line, out) ||
+         see_batch(line, out) || see_prediction(line, out) || see_epoch_cost(line, out) ||
+         see_end(line, out) || see_segmentation(line, out);
 }
 
 void GluonnlpParser::finish(RunBuilder& out) {
+  end_pretraining(out);
   out.facts.framework.set("mxnet", FactSource::log);
   for (const auto& draft : out.drafts()) {
     const RunLog& log = draft->log;

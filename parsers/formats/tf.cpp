@@ -13,12 +13,21 @@
 #include "parsers/runs/run_builder.h"
 #include "parsers/runs/tf_rates.h"
 #include "parsers/runs/tf_series.h"
+#include "parsers/runs/tf_updates.h"
 #include "parsers/text/cursor.h"
 #include "parsers/text/tf_message.h"
 
 namespace bertbench {
 namespace {
 
+constexpr std::string_view kSaving = "Saving checkpoints for ";
+constexpr std::string_view kLeftOut = "Skipping time record for ";
+// NVIDIA's scripts print their options where Horovod starts them, the head misspelled.
+constexpr std::string_view kOptions = "***** Configuaration *****";
+constexpr std::string_view kPlanned = "  num_train_steps: ";
+constexpr std::string_view kBatch = "  Batch size = ", kMicroSteps = "  num_accumulation_steps: ";
+// Horovod's processes each see one GPU of their node.
+constexpr std::string_view kHorovod = "'_session_config': gpu_options {";
 constexpr std::string_view kAnchors[] = {"global_step/sec: ",
                                          "examples/sec: ",
                                          ", step = ",
@@ -31,7 +40,16 @@ constexpr std::string_view kAnchors[] = {"global_step/sec: ",
                                          " Performance = ",
                                          " precision training performance: ",
                                          "Loss for final step",
-                                         "***** Running "};
+                                         "***** Running ",
+                                         kTfRestoring,
+                                         kSaving,
+                                         kLeftOut,
+                                         kPlanned,
+                                         kBatch,
+                                         kMicroSteps,
+                                         kOptions,
+                                         kHorovod,
+                                         kTfThroughput};
 
 // "0 Total Training Time = 3007.00 ...": the first releases put the rank in front.
 std::string_view without_rank(std::string_view text) {
@@ -49,7 +67,9 @@ class TfParser final : public LineParser {
 
  private:
   bool see_message(const TfMessage& message, const Line& line, RunBuilder& out);
+  bool see_counts(const TfMessage& message, const Line& said, RunBuilder& out);
   bool see_dle(const Line& line, RunBuilder& out);
+  bool put_dle(const TfDleLine& read, const Line& line, RunBuilder& out);
   bool see_script(const Line& line, RunBuilder& out);
   bool see_average(std::string_view text, const Line& said, RunBuilder& out);
   bool see_total(const Line& said, RunBuilder& out);
@@ -70,7 +90,9 @@ class TfParser final : public LineParser {
   double loss_rate_ = kUnknown;  ///< steps/s by the newest loss line's seconds, if it has no rate
   std::int64_t loss_step_ = -1;
   double headless_s_ = kUnknown;  ///< seconds of the first loss line, since one that is not there
-  std::int64_t dle_step_ = -1;
+  TfUpdates updates_;
+  bool one_process_ = false;  ///< "Running training" without Horovod's signs in front of it
+  bool horovod_ = false;
   FirstRank dle_ranks_;
   TfTurns turns_;
   std::int64_t images_ = 0;  ///< SSD: the line of the closing rate
@@ -90,6 +112,15 @@ bool TfParser::parse(const Line& line, RunBuilder& out) {
     return see_dle(line, out);
   }
   if (see_script(line, out)) return true;
+  if (line.text.starts_with(kLeftOut)) {
+    Cursor cursor(line);
+    cursor.literal(kLeftOut);
+    cursor.blanks();
+    if (const auto updates = cursor.integer()) updates_.see_left_out(*updates);
+    return false;
+  }
+  if (const auto first = tf_first_dle_line(line)) return put_dle(*first, line, out);
+  if (line.text.find(kHorovod) != std::string_view::npos) horovod_ = true;
   const auto message = tf_message(line.text);
   return message && see_message(*message, line, out);
 }
@@ -102,8 +133,10 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
     const bool ended = series_.statements() != nullptr && series_.statements()->ended_well;
     // Said before the first step, and so of the next launch where steps were seen.
     if (!evaluating_ && (ended || series_.begun())) end_run(out);
+    if (!evaluating_) one_process_ = !horovod_;
     return true;
   }
+  if (see_counts(message, said, out)) return false;
   if (starts("global_step/sec: ")) {
     const auto rate = number_after(said, "global_step/sec: ");
     const bool taken = turns_.see(message, line.rank, rate.value_or(kUnknown));
@@ -133,7 +166,50 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
     see_final_loss(said, out);
     return true;
   }
-  return starts("Total Training Time W/O") || words.starts_with("Total Inference Time");
+  if (starts("Total Training Time W/O")) {
+    const auto steady = number_after(said, "Sentences = ");
+    if (steady && *steady >= 0 && *steady < 1e15) {
+      updates_.see_sentences(std::llround(*steady), true);
+    }
+    return true;
+  }
+  return words.starts_with("Total Inference Time");
+}
+
+// What tells how many updates were done, and which launch a line is of. None is a record.
+bool TfParser::see_counts(const TfMessage& message, const Line& said, RunBuilder& out) {
+  if (message.text.starts_with(kOptions)) {
+    // In front of the next launch's first words.
+    const RunDraft* statements = series_.statements();
+    const bool ended = statements != nullptr && statements->ended_well;
+    if (ended || series_.begun()) end_run(out);
+    horovod_ = true;
+    return true;
+  }
+  if (message.text.starts_with(kPlanned)) {
+    const auto steps = size_after(said, kPlanned);
+    if (steps) updates_.see_planned(*steps);
+    return true;
+  }
+  for (const std::string_view key : {kBatch, kMicroSteps}) {
+    if (!message.text.starts_with(key)) continue;
+    const auto size = size_after(said, key);
+    if (size && key == kMicroSteps) updates_.see_accumulation(*size);
+    if (size && key == kBatch && !evaluating_) updates_.see_batch(*size);
+    return true;
+  }
+  if (const auto restored = tf_restored(message.text)) {
+    if (!evaluating_ && !series_.begun()) updates_.see_restored(*restored);
+    return true;
+  }
+  if (!message.text.starts_with(kSaving)) return false;
+  Cursor cursor(said);
+  cursor.literal(kSaving);
+  const auto updates = cursor.integer();
+  if (!evaluating_ && updates && *updates >= 0 && *updates < 1'000'000'000'000) {
+    updates_.see_saved(*updates);
+  }
+  return true;
 }
 
 // "Throughput Average (sentences/sec) with overhead = 50.1" holds start-up: the one without counts.
@@ -162,6 +238,7 @@ bool TfParser::see_total(const Line& said, RunBuilder& out) {
     auto& run = series_.statements(said.number, out);
     run.log.totals.training_s = *seconds;
     run.log.totals.sequences = std::llround(*sentences);
+    updates_.see_sentences(std::llround(*sentences), false);
   }
   return seconds.has_value();
 }
@@ -281,27 +358,15 @@ bool TfParser::see_dle(const Line& line, RunBuilder& out) {
     run.ended_well = true;
     return true;
   }
+  return put_dle(*read, line, out);
+}
+
+bool TfParser::put_dle(const TfDleLine& read, const Line& line, RunBuilder& out) {
   // No skipped update, but a rank's copy.
-  if (dle_ranks_.is_copy(line.rank, *read->iteration <= dle_step_)) return true;
-  Sample sample;
-  sample.step = *read->iteration;
-  sample.rate = read->rate;
-  sample.time_s = read->time_s;
-  sample.loss = read->loss;
-  sample.line = line.number;
-  sample.iterations = std::max<std::int64_t>(1, sample.step - dle_step_);
-  if (sample.step < dle_step_) {
-    end_run(out);
-    sample.iterations = 1;
-  }
-  RunDraft& run = series_.at(Series::dle, line.number, out);
-  samples_ = read->sample;
-  run.log.rate_unit = RateUnit::sequences_per_second;
-  sample.distinct = sample.step == dle_step_;
-  if (sample.distinct) run.log.totals.skipped_steps = run.log.totals.skipped_steps.value_or(0) + 1;
-  if (dle_step_ < 0) sample.iterations = 1;
-  dle_step_ = sample.step;
-  run.add(sample);
+  if (dle_ranks_.is_copy(line.rank, updates_.stands_still(*read.iteration))) return true;
+  if (updates_.begins_anew(*read.iteration)) end_run(out);
+  samples_ = read.sample;
+  updates_.see_step(read, line, series_.at(Series::dle, line.number, out));
   return true;
 }
 
@@ -310,11 +375,16 @@ void TfParser::end_run(RunBuilder& out) {
   rates_.end(rate_draft(out));
   RunDraft* const nvidia = series_.find(Series::dle);
   RunDraft* const taken = series_.end(samples_);
+  if (taken != nullptr && taken == nvidia && one_process_ && !horovod_) {
+    taken->log.facts.world_size.set(1, FactSource::unknown);
+  }
+  one_process_ = horovod_ = false;
+  updates_.end(taken);
   if (batch && taken != nullptr && !turns_.several() && taken != nvidia) {
     taken->log.facts.global_batch_size.set(*batch, FactSource::log);
   }
   step_rate_ = step_examples_ = loss_rate_ = kUnknown;
-  loss_step_ = dle_step_ = -1;
+  loss_step_ = -1;
 }
 
 void TfParser::finish(RunBuilder& out) {

@@ -58,6 +58,9 @@ constexpr Rule kRules[] = {
     {", optimizer='", "optimizer", Kind::word, true},
     {" optimizer : ", "optimizer", Kind::word, true},
     {"optimizer_type: ", "optimizer", Kind::word, true},
+    {"Initializing LAMB Optimizer", "optimizer", Kind::fixed, true,
+     "lamb"},  // NVIDIA's, TensorFlow
+    {"Initializing ADAM Weight Decay Optimizer", "optimizer", Kind::fixed, true, "adam"},
     {"max_grad_norm=", "gradient_clipping", Kind::number, true},
     {"\"gradient_clipping\": ", "gradient_clipping", Kind::number, true},
     {"gradient_clipping ....", "gradient_clipping", Kind::number, true},
@@ -74,6 +77,7 @@ constexpr Rule kRules[] = {
     {"'optimizer': {'_name': ", "optimizer", Kind::word, true},
     {"use_xla: ", "xla", Kind::word, true},
     {"XLA activated", "xla", Kind::fixed, true, "true"},
+    {"global_jit_level: ON_", "xla", Kind::fixed, true, "true"},  // TensorFlow's session
 };
 
 constexpr std::string_view kGpuAnchors[] = {

@@ -23,6 +23,7 @@ struct FactRules::Stated {
 
   void tell_ranks(RunDraft& run, const std::optional<Statement>& communicator) const;
   void tell_names(Facts& facts) const;
+  void tell_implied(RunDraft& run) const;
   void tell_batches(RunDraft& run) const;
   [[nodiscard]] std::optional<std::int64_t> per_gpu(std::optional<std::int64_t> batch) const;
   void tell_batch_argument(RunLog& log) const;
@@ -32,8 +33,14 @@ struct FactRules::Stated {
 
 namespace {
 
+/// Known, and not only seen to follow.
+template <class T>
+bool is_stated(const Fact<T>& fact) {
+  return fact.known() && fact.source != FactSource::unknown;
+}
+
 void set(Fact<std::int64_t>& fact, std::optional<std::int64_t> value) {
-  if (value && !fact.known()) fact.set(*value, FactSource::log);
+  if (value && !is_stated(fact)) fact.set(*value, FactSource::log);
 }
 
 /// The line that the head of a run ends with; where it has no records, all in front of the next.
@@ -48,6 +55,8 @@ void FactRules::Stated::tell_ranks(RunDraft& run,
                                    const std::optional<Statement>& communicator) const {
   Facts& facts = run.log.facts;
   const auto each = number(Key::gpus_per_node), nodes = number(Key::nodes);
+  const bool told = (each && nodes) || number(Key::world) || communicator;
+  if (told && !is_stated(facts.world_size)) facts.world_size = {};
   // A format that knows the batches itself may still know nothing of GPUs, or of nodes.
   const bool agrees = each && nodes && facts.world() == *each * *nodes;
   if (!run.own_facts || !facts.world() || agrees) {
@@ -74,12 +83,36 @@ void FactRules::Stated::tell_ranks(RunDraft& run,
 
 void FactRules::Stated::tell_names(Facts& facts) const {
   const auto name = [&](Fact<std::string>& fact, Key key) {
-    if (at(key) != nullptr && !fact.known()) fact.set(at(key)->value, FactSource::log);
+    if (at(key) != nullptr && !is_stated(fact)) fact.set(at(key)->value, FactSource::log);
   };
   name(facts.precision, Key::precision);
   name(facts.precision, Key::no_half);
   name(facts.model, Key::model);
   name(facts.framework, Key::framework);
+}
+
+// What no line states, but a format sees to follow (FactSource::unknown): it holds where nothing
+// else was found.
+void FactRules::Stated::tell_implied(RunDraft& run) const {
+  Facts& facts = run.log.facts;
+  const bool alone = facts.world_size.known() && facts.world_size.source == FactSource::unknown;
+  if (alone && run.log.kind == WorkKind::training) {
+    run.log.notices.push_back(
+        {run.log.first_line,
+         "the world size, 1, follows from what is missing: the script prints its options and the "
+         "GPU of each process where Horovod starts it"});
+  }
+  for (auto* fact : {&facts.world_size, &facts.nodes, &facts.gpus_per_node}) {
+    if (fact->known() && fact->source == FactSource::unknown) fact->source = FactSource::log;
+  }
+  if (facts.precision.known()) facts.precision.source = FactSource::log;
+  const Statement* left_out = at(Key::no_amp);
+  if (left_out == nullptr || facts.precision.value != "fp16") return;
+  facts.precision.set("fp32", FactSource::log);
+  run.log.notices.push_back(
+      {left_out->line,
+       "mixed precision was asked for, but TensorFlow found no GPU for it and left it out: the "
+       "precision is fp32"});
 }
 
 // A script's batch, of which each of its process's GPUs has a part.
@@ -178,6 +211,7 @@ FactRules::Stated FactRules::stated_of(const RunDraft& run, std::int64_t before_
         return ranks;
       case Key::precision:
       case Key::no_half:
+      case Key::no_amp:
         return precision;
       case Key::batch_argument:
       case Key::micro_batch:
@@ -243,6 +277,7 @@ void FactRules::apply(RunDraft& run, std::int64_t before_line, std::int64_t end_
   if (trains && !run.log.memory) run.log.memory = memory_.most(0, end_line);
   // What is stated of batches is stated of training.
   if (trains && !run.own_facts) stated.tell_batches(run);
+  stated.tell_implied(run);
 }
 
 Facts FactRules::so_far(const RunDraft& run) const {

@@ -7,6 +7,7 @@
 #include "parsers/rules/trainer_options.h"
 #include "parsers/text/argument_text.h"
 #include "parsers/text/cursor.h"
+#include "parsers/text/tf_message.h"
 
 namespace bertbench {
 namespace {
@@ -91,7 +92,13 @@ constexpr std::string_view kAnchors[] = {"train_batch_size",
                                          "'_num_worker_replicas': ",
                                          "'_train_distribute': ",
                                          "'_tpu_config': ",
-                                         " - PARAMETER "};
+                                         " - PARAMETER ",
+                                         "environ({",
+                                         "  amp: ",
+                                         "  manual_fp16: ",
+                                         "  use_fp16: ",
+                                         "  bert_config_file: ",
+                                         "skipping auto_mixed_precision"};
 
 constexpr std::size_t kMaxStatements = 4096;
 
@@ -240,7 +247,13 @@ void FactRules::see_arguments(const Line& line) {
   const bool shell = line.text.starts_with("+ ");
   // DeepSpeed's configuration calls the global batch train_batch_size.
   const bool deepspeed = has(line, "\"train_batch_size\"") || has(line, "train_batch_size ...");
-  take(deepspeed ? Key::global_batch : Key::batch_argument, "train_batch_size");
+  see_nvidia_options(line);
+  // Of one micro-step of one GPU in NVIDIA's BERT for TensorFlow, which prints an option a line.
+  const bool option = has(line, "  train_batch_size: ") && tf_message(line.text);
+  take(deepspeed ? Key::global_batch
+       : option  ? Key::micro_batch
+                 : Key::batch_argument,
+       "train_batch_size");
   take(Key::micro_batch, "per_device_train_batch_size");
   take(Key::micro_batch, "train_micro_batch_size_per_gpu");
   take(Key::accumulation, "gradient_accumulation_steps");
@@ -306,6 +319,22 @@ void FactRules::see_arguments(const Line& line) {
       state(line, Key::micro_batch, std::to_string(*batch));
       state(line, Key::sequence_length, std::to_string(*length));
     }
+  }
+}
+
+// "INFO:tensorflow:  num_accumulation_steps: 4": options as NVIDIA's scripts for TensorFlow print
+// them. The shape of the model stands in the name of the released configuration's folder.
+void FactRules::see_nvidia_options(const Line& line) {
+  if (has(line, "  num_accumulation_steps: ")) {
+    const auto steps = size_after(line, "  num_accumulation_steps: ");
+    if (steps) state(line, Key::accumulation, std::to_string(*steps));
+  }
+  if (has(line, "  bert_config_file: ")) {
+    if (has(line, "_L-12_H-768_A-12")) state(line, Key::model, "bert-base");
+    if (has(line, "_L-24_H-1024_A-16")) state(line, Key::model, "bert-large");
+  }
+  if (has(line, "skipping auto_mixed_precision graph optimizer")) {
+    state(line, Key::no_amp, "fp32");
   }
 }
 

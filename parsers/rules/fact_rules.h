@@ -48,6 +48,7 @@ class FactRules {
     sequence_length,
     precision,
     no_half,  ///< a switch of half precision is off
+    no_amp,   ///< automatic mixed precision was asked for and left out
     model,
     framework,
     cuda,
@@ -88,6 +89,8 @@ class FactRules {
   void see_launcher(const Line& line);
   void see_process(const Line& line);
   void see_estimator(const Line& line);
+  void see_environment(const Line& line);
+  void see_nvidia_options(const Line& line);
   void see_torch_launch(const Line& line);
   void see_paddle_launch(const Line& line);
   void see_command(const Line& line);

@@ -1,5 +1,6 @@
 // FactRules: how a job was launched, and its switches of half precision.
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,13 +54,10 @@ void FactRules::see_precision(const Line& line) {
   if (has(line, "16-bits training: True") || has(line, "fp16 activated!")) {
     state(line, Key::precision, "fp16");
   }
-  constexpr std::pair<const char*, const char*> kSwitches[] = {{"fp16", "fp16"},
-                                                               {"bf16", "bf16"},
-                                                               {"use_amp", "fp16"},
-                                                               {"amp", "fp16"},
-                                                               {"use_pure_fp16", "fp16"},
-                                                               {"fp16_enabled", "fp16"},
-                                                               {"bfloat16_enabled", "bf16"}};
+  constexpr std::pair<const char*, const char*> kSwitches[] = {
+      {"fp16", "fp16"},     {"bf16", "bf16"},          {"use_amp", "fp16"},
+      {"amp", "fp16"},      {"use_pure_fp16", "fp16"}, {"manual_fp16", "fp16"},
+      {"use_fp16", "fp16"}, {"fp16_enabled", "fp16"},  {"bfloat16_enabled", "bf16"}};
   bool unclear = false;  // "amp=O1", "mixed_precision=..."
   for (const auto& [name, precision] : kSwitches) {
     const auto value = argument(line.text, name);
@@ -68,7 +66,8 @@ void FactRules::see_precision(const Line& line) {
       state(line, Key::precision, precision);
     } else if (*value == "False" || *value == "false" || *value == "0") {
       const std::string_view key = name;
-      off = off || key.starts_with('f') || key == "bf16" || key == "use_amp";
+      off =
+          off || key.starts_with('f') || key == "bf16" || key == "use_amp" || key == "manual_fp16";
     } else if (*value != "None") {
       unclear = true;
     }
@@ -173,7 +172,32 @@ void FactRules::see_torch_launch(const Line& line) {
   }
 }
 
+// "environ({'LANG': 'C.UTF-8', 'OMPI_COMM_WORLD_SIZE': '2', ...})": Python's print of what a
+// launcher set for its ranks.
+void FactRules::see_environment(const Line& line) {
+  if (!has(line, "environ({")) return;
+  const auto first =
+      [&](std::initializer_list<std::string_view> names) -> std::optional<std::int64_t> {
+    for (const std::string_view name : names) {
+      const auto value = number_after(line, std::string("'") + std::string(name) + "': ");
+      if (value && *value >= 1 && *value <= 1e6) return static_cast<std::int64_t>(*value);
+    }
+    return std::nullopt;
+  };
+  const auto all = first({"OMPI_COMM_WORLD_SIZE", "HOROVOD_SIZE", "PMI_SIZE", "WORLD_SIZE"});
+  const auto each = first(
+      {"OMPI_COMM_WORLD_LOCAL_SIZE", "HOROVOD_LOCAL_SIZE", "MPI_LOCALNRANKS", "LOCAL_WORLD_SIZE"});
+  if (!all) return;
+  if (each && *all % *each == 0) {
+    state(line, Key::gpus_per_node, std::to_string(*each));
+    state(line, Key::nodes, std::to_string(*all / *each));
+  } else {
+    state(line, Key::world, std::to_string(*all));
+  }
+}
+
 void FactRules::see_launcher(const Line& line) {
+  see_environment(line);
   see_communicator(line);
   see_engine_batch(line);
   // srun's own arguments; tasks of one a node do other work (clearing caches).

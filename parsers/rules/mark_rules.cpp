@@ -23,10 +23,16 @@ constexpr Rule kRules[] = {
     {"] valid Loss=", MarkKind::evaluation},          {"***** Evaluating ", MarkKind::evaluation},
 };
 
+// How a training begins, or the launch that has it.
+constexpr std::string_view kTraining[] = {"unning training", "raining started", "tarting training",
+                                          "Namespace("};
+
+constexpr std::size_t kOverflow = std::size(kRules), kBegins = kOverflow + 1;
 constexpr auto kAnchors = [] {
-  std::array<std::string_view, std::size(kRules) + 1> out;
+  std::array<std::string_view, kBegins + std::size(kTraining)> out;
   for (std::size_t i = 0; i < std::size(kRules); ++i) out[i] = kRules[i].anchor;
-  out.back() = OverflowRules::kAnchor;
+  out[kOverflow] = OverflowRules::kAnchor;
+  for (std::size_t i = 0; i < std::size(kTraining); ++i) out[kBegins + i] = kTraining[i];
   return out;
 }();
 
@@ -35,7 +41,15 @@ constexpr auto kAnchors = [] {
 std::span<const std::string_view> MarkRules::anchors() { return kAnchors; }
 
 void MarkRules::see(const Line& line) {
-  if (may_hold(line, std::size(kRules))) overflows_.see(line);
+  if (may_hold(line, kOverflow)) overflows_.see(line);
+  for (std::size_t i = 0; i < std::size(kTraining); ++i) {
+    if (trainings_.size() >= kMostMarks || !may_hold(line, kBegins + i) ||
+        line.text.find(kTraining[i]) == std::string_view::npos) {
+      continue;
+    }
+    trainings_.push_back(line.number);
+    break;
+  }
   if (marks_.size() >= kMostMarks) return;
   for (std::size_t i = 0; i < std::size(kRules); ++i) {
     const Rule& rule = kRules[i];
@@ -46,6 +60,22 @@ void MarkRules::see(const Line& line) {
     marks_.push_back({rule.kind, line.number});
     return;
   }
+}
+
+bool MarkRules::evaluates(std::int64_t after_line, std::int64_t before_line) const {
+  const auto end = std::ranges::lower_bound(marks_, before_line, {}, &Mark::line);
+  for (auto at = end; at != marks_.begin();) {
+    --at;
+    if (at->line <= after_line) return false;
+    if (at->kind != MarkKind::evaluation) continue;
+    return !trains(at->line, before_line);
+  }
+  return false;
+}
+
+bool MarkRules::trains(std::int64_t after_line, std::int64_t before_line) const {
+  const auto next = std::ranges::upper_bound(trainings_, after_line);
+  return next != trainings_.end() && *next < before_line;
 }
 
 std::vector<Mark> MarkRules::of(std::int64_t begin_line, std::int64_t end_line) const {

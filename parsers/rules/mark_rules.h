@@ -21,10 +21,16 @@ class MarkRules {
   /// Marks on the lines [begin_line, end_line), in order.
   [[nodiscard]] std::vector<Mark> of(std::int64_t begin_line, std::int64_t end_line) const;
   [[nodiscard]] const OverflowRules& overflows() const { return overflows_; }
+  /// Whether an evaluation begins on one of the lines (after_line, before_line), and nothing on
+  /// those that follow it up to there says that a training does.
+  [[nodiscard]] bool evaluates(std::int64_t after_line, std::int64_t before_line) const;
+  /// Whether a training or a launch begins on one of the lines (after_line, before_line).
+  [[nodiscard]] bool trains(std::int64_t after_line, std::int64_t before_line) const;
 
  private:
   static constexpr std::size_t kMostMarks = 4096;  ///< bounded: a log may speak of nothing else
   std::vector<Mark> marks_;
+  std::vector<std::int64_t> trainings_;  ///< lines on which a training or a launch begins
   OverflowRules overflows_;
 };
 

@@ -141,14 +141,32 @@ const OutcomeRules::Sign* OutcomeRules::sign_of_end(const RunDraft& run, bool do
   return best != nullptr ? &cause_of(*best) : nullptr;
 }
 
+namespace {
+
+// By how much the log's own step numbers are above the updates done, of which the format tells.
+std::int64_t ahead_of_updates(const RunDraft& run) {
+  const auto& done = run.log.totals.last_optimizer_step;
+  if (!done || run.last() == nullptr) return 0;
+  if (run.log.iteration_unit != IterationUnit::optimizer_step) return 0;
+  return std::max<std::int64_t>(0, run.last()->step - *done);
+}
+
+// How far a run came: by its newest line, by a checkpoint after it, or by a line without a record.
+std::optional<std::int64_t> step_done(const RunDraft& run) {
+  if (run.last() == nullptr) return std::nullopt;
+  if (run.reached) return std::max(run.last()->step, *run.reached);
+  const bool updates = run.log.iteration_unit == IterationUnit::optimizer_step;
+  return updates ? run.log.totals.last_optimizer_step.value_or(run.last()->step) : run.last()->step;
+}
+
+}  // namespace
+
 Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
                              std::int64_t end_line) const {
   const Record* last = run.last();
   const bool no_step = last == nullptr && !run.ended_well;
   const std::int64_t launch = no_step ? last_failed_launch(begin_line, end_line) : 0;
-  const auto step = last != nullptr
-                        ? std::optional(std::max(last->step, run.reached.value_or(last->step)))
-                        : std::nullopt;
+  const auto step = step_done(run);
   const bool done =
       run.ended_well || (run.planned && last != nullptr && last->step >= *run.planned);
   const std::int64_t end = no_step ? end_line : launch_behind(run, done, end_line);
@@ -157,7 +175,9 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
     return last_of_all ? failure_of("a launch behind it", end, end_line, told) : std::string();
   };
   // What failed in front of an official start with a good official end was another launch.
-  const bool official = run.official_end && run.ended_well && run.log.totals.training_s;
+  // A closing statement without a record, such as a notebook prints, speaks for no line before it.
+  const bool official = run.official_end && run.ended_well &&
+                        (run.log.totals.training_s || (last == nullptr && run.log.summary));
   const std::int64_t start = official ? run.log.first_line : 0;
   const Sign* best = sign_of_end(run, done, std::max({begin_line, launch, start}), end);
   const bool only_cut = run.stated_outcome && run.stated_outcome->status == Status::truncated;
@@ -169,8 +189,8 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   if (run.log.first_nan_step && (best == nullptr || best->strength < kNan)) {
     const auto& records = run.records();
     const auto at = std::ranges::find(records, *run.log.first_nan_step, &Record::step);
-    return {Status::nan, run.log.first_nan_step, at != records.end() ? at->line : 0,
-            "the loss is not finite"};
+    return {Status::nan, *run.log.first_nan_step - ahead_of_updates(run),
+            at != records.end() ? at->line : 0, "the loss is not finite"};
   }
   // What befalls a job behind its official end is not the run's.
   if (best != nullptr && run.official_end && run.ended_well && best->line > run.last_line) {

@@ -12,6 +12,7 @@
 #include "parsers/rules/fact_rules.h"
 #include "parsers/rules/mark_rules.h"
 #include "parsers/rules/outcome_rules.h"
+#include "parsers/runs/evaluation_blocks.h"
 #include "parsers/runs/run_builder.h"
 
 namespace bertbench {
@@ -139,8 +140,9 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
     }
     out.push_back(draft.take());
     tell_world(out.back());
-    compare_summary(out.back());
   }
+  part_evaluations(out, rules.marks);
+  for (RunLog& run : out) compare_summary(run);
   return out;
 }
 

@@ -15,7 +15,14 @@ LiveView view_of(const RunDraft& draft) {
   out.ended_well = draft.ended_well;
   const auto& records = draft.records();
   if (records.empty()) return out;
+  // Of a log that numbers its lines otherwise, both by the updates.
   out.last_step = records.back().step;
+  const auto& done = draft.log.totals.last_optimizer_step;
+  const std::int64_t ahead = done ? records.back().step - *done : 0;
+  if (ahead > 0 && out.iteration_unit == IterationUnit::optimizer_step) {
+    if (out.planned) *out.planned -= ahead;
+    out.last_step = *done;
+  }
   for (auto it = records.rbegin(); it != records.rend() && std::isnan(out.last_loss); ++it) {
     out.last_loss = it->loss;
   }

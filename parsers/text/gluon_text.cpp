@@ -157,6 +157,7 @@ GluonArguments gluon_arguments(const Line& line) {
   if (!out.one_worker && gpus.skip_past("gpus='")) {
     if (const auto list = gpus.until("'")) {
       out.world = static_cast<std::int64_t>(split(*list, ',').size());
+      out.devices = *out.world;
     }
   }
   const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
@@ -171,7 +172,20 @@ GluonArguments gluon_arguments(const Line& line) {
     return out;
   }
   out.accumulation = has("accumulate=None") ? 1 : count("accumulate=");
-  out.steps = count("num_steps=");
+  out.steps = count(" num_steps=");
+  if (!out.steps) out.steps = count("(num_steps=");
+  out.interval = count("log_interval=");
+  out.start = count("start_step=");
+  // The second phase counts from 0 again.
+  if (const auto before = count("phase1_num_steps="); before && has("phase2=True")) {
+    out.start = out.start > *before ? std::optional(*out.start - *before) : std::nullopt;
+  }
+  out.evaluation = count(" total_batch_size_eval=");
+  if (has("synthetic_data=True")) out.synthetic = count(" max_seq_length=");
+  if (has("model='bert_12_768_12'")) out.model = "bert-base";
+  if (has("model='bert_24_1024_16'")) out.model = "bert-large";
+  // Without a list the pre-training script computes on the CPU, in one process.
+  if (has("comm_backend='device'") && (has("gpus=None") || has("gpus=''"))) out.world = 1;
   out.epochs = count(" epochs=");
   out.all = count(" total_batch_size=");
   out.batch = count(" batch_size=");
@@ -202,6 +216,61 @@ GluonArguments gluon_arguments(const Line& line) {
     out.batch.reset();
   }
   return out;
+}
+
+std::optional<std::int64_t> gluon_workers(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past(kGluonWorkers) || !cursor.integer() || !cursor.literal(", num_workers: ")) {
+    return std::nullopt;
+  }
+  const auto workers = cursor.integer();
+  if (!workers || *workers < 1 || *workers > 1'000'000) return std::nullopt;
+  return workers;
+}
+
+std::optional<GluonStep> gluon_step(const Line& line) {
+  constexpr std::int64_t kMost = 1'000'000'000'000;
+  Cursor cursor(line);
+  if (!cursor.skip_past("[step ")) return std::nullopt;
+  const auto step = cursor.integer();
+  if (!step || *step < 0 || *step > kMost || !cursor.literal("]")) return std::nullopt;
+  const auto rate = number_after(line, "throughput=");
+  const auto loss = number_after(line, "mlm_loss=");
+  if (!rate || !loss) return std::nullopt;
+  GluonStep out;
+  out.step = *step;
+  out.tokens_per_second =
+      *rate * (find_text(line.text, "K tks/s") != std::string_view::npos ? 1000 : 1);
+  out.loss = *loss;
+  const auto learning_rate = number_after(line, "\tlr=");
+  out.trains = !learning_rate || *learning_rate != 0;
+  const auto time = number_after(line, " time=");
+  if (time) out.seconds = *time;
+  // The latency is the time over the interval's steps: 0.1 ms of each, where the time has 10 ms.
+  const auto latency = number_after(line, " latency=");
+  out.counts_done = latency && find_text(line.text, " ms/step") != std::string_view::npos;
+  if (time && latency && *latency > 0 && *latency < 1e12) {
+    constexpr double kRounding = 0.005, kLatency = 0.05e-3;  // halves of the last digits
+    const double steps = std::round(*time * 1e3 / *latency);
+    const double finer = steps * *latency / 1e3;
+    if (steps >= 1 && steps * kLatency < kRounding &&
+        std::abs(finer - *time) <= kRounding + steps * kLatency) {
+      out.seconds = finer;
+    }
+  }
+  return out;
+}
+
+std::optional<std::int64_t> gluon_saving(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("[step ")) return std::nullopt;
+  const auto step = cursor.integer();
+  if (!step || *step < 0 || *step > 1'000'000'000'000) return std::nullopt;
+  if (!cursor.literal("] Saving trainer states to ") &&
+      !cursor.literal("] Saving model params to ")) {
+    return std::nullopt;
+  }
+  return step;
 }
 
 std::optional<GluonDetection> gluon_detection(const Line& line) {

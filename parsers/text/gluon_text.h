@@ -98,16 +98,43 @@ inline constexpr std::string_view kGluonDict = "'print_interval': ";
 /// What "Namespace(...)" or that dictionary tells, the scripts' arguments.
 struct GluonArguments {
   std::optional<std::int64_t> world, accumulation, batch, steps, epochs;
+  std::int64_t devices = 1;         ///< of the process that prints
   std::optional<std::int64_t> all;  ///< "total_batch_size": of an optimizer step of all workers
-  bool one_worker = false;          ///< horovod, BytePS: rates are of the worker that prints
-  bool length = false;              ///< the sequences' length is told
-  bool divided = false;             ///< "batch_size" is not the sequences of one GPU
+  std::optional<std::int64_t> evaluation;  ///< likewise "total_batch_size_eval"
+  std::optional<std::int64_t> interval;    ///< steps from one line to the next
+  std::optional<std::int64_t> start;       ///< updates that an earlier launch did
+  std::string model;                       ///< "bert-base"; empty: not told
+  bool one_worker = false;                 ///< horovod, BytePS: rates are of the worker that prints
+  std::optional<std::int64_t> synthetic;   ///< tokens of each sequence, where no data is read
+  bool length = false;                     ///< the sequences' length is told
+  bool divided = false;                    ///< "batch_size" is not the sequences of one GPU
   /// Whether tokens/s would become a wrong number of sequences/s.
   [[nodiscard]] bool no_tokens() const { return one_worker || length; }
   /// Of epochs that count from 0; false where their number is not told.
   [[nodiscard]] bool last_epoch(std::int64_t epoch) const { return epochs && epoch + 1 >= *epochs; }
 };
 [[nodiscard]] GluonArguments gluon_arguments(const Line& line);
+
+/// "args.num_buckets: 1, num_workers: 2, rank: 0": the workers among which the data is divided.
+inline constexpr std::string_view kGluonWorkers = "args.num_buckets: ";
+[[nodiscard]] std::optional<std::int64_t> gluon_workers(const Line& line);
+
+/// A line of pre-training, or of the evaluation within it, which has the same words:
+///   [step 249]\tmlm_loss=9.2\t...\tthroughput=122.0K tks/s\tlr=0.0000025 time=163.24
+///   [step 10]\tmlm_loss=9.2\t...\tlr=0.0000900 time=7.20, latency=719.9 ms/step
+struct GluonStep {
+  std::int64_t step = 0;
+  double tokens_per_second = 0;  ///< without padding; with horovod of one worker
+  double seconds = kUnknown;     ///< of the interval; the finer of the two that the line tells
+  double loss = 0;
+  bool trains = true;        ///< false where the learning rate is 0, as in all of an evaluation
+  bool counts_done = false;  ///< releases with a latency by step count the updates done
+};
+[[nodiscard]] std::optional<GluonStep> gluon_step(const Line& line);
+
+/// The updates done as "[step 10] Saving trainer states to ..." (or "model params") tells them.
+inline constexpr std::string_view kGluonSaving = "] Saving ";
+[[nodiscard]] std::optional<std::int64_t> gluon_saving(const Line& line);
 
 /// gluon-cv's detection scripts (SSD, YOLO, CenterNet, Faster and Mask R-CNN), which
 /// parsers/formats/speedometer.cpp reads:

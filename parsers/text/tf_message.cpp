@@ -121,8 +121,51 @@ std::optional<TfDleLine> tf_dle_line(const Line& line) {
   out.rate = *rate;
   Cursor head(line);
   if (head.skip_past("Iteration: ")) out.iteration = head.integer();
+  if (out.iteration && (*out.iteration < 0 || *out.iteration > 1'000'000'000'000)) {
+    return std::nullopt;
+  }
   out.loss = number_after(line, "total_loss : ");
+  out.one_ahead = line.text.find(" mlm_loss : ") != std::string_view::npos;
+  out.scaled = line.text.find(" loss_scaler : ") != std::string_view::npos;
   return out;
+}
+
+std::optional<TfDleLine> tf_first_dle_line(const Line& line) {
+  Cursor cursor(line);
+  if (cursor.literal("Rank = ")) {
+    cursor.blanks();
+    if (!cursor.integer() || !cursor.literal(" :: ")) return std::nullopt;
+  }
+  if (!cursor.literal("Step = ")) return std::nullopt;
+  cursor.blanks();
+  TfDleLine out;
+  out.iteration = cursor.integer();
+  if (!out.iteration || *out.iteration < 0 || !cursor.literal(kTfThroughput)) return std::nullopt;
+  cursor.blanks();
+  const auto rate = cursor.number();
+  if (!rate || !(*rate >= 0) || !cursor.literal(" MLM Loss = ")) return std::nullopt;
+  out.rate = *rate;
+  if (cursor.skip_past(" NSP Loss = ")) {
+    cursor.blanks();
+    if (cursor.number() && cursor.literal(" Loss = ")) {
+      cursor.blanks();
+      out.loss = cursor.number();
+    }
+  }
+  out.one_ahead = true;
+  out.scaled = line.text.find(" Loss scale = ") != std::string_view::npos;
+  return out;
+}
+
+std::optional<std::int64_t> tf_restored(std::string_view message) {
+  if (!message.starts_with(kTfRestoring)) return std::nullopt;
+  constexpr std::string_view kCheckpoint = ".ckpt-";
+  const auto at = message.rfind(kCheckpoint);
+  if (at == std::string_view::npos) return std::nullopt;
+  Cursor cursor(message.substr(at + kCheckpoint.size()), false);
+  const auto updates = cursor.integer();
+  if (!updates || *updates < 0 || *updates > 1'000'000'000'000) return std::nullopt;
+  return updates;
 }
 
 }  // namespace bertbench

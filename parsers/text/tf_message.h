@@ -67,11 +67,22 @@ struct TfLossStep {
 /// without an iteration. Rates are of all ranks.
 struct TfDleLine {
   std::optional<std::int64_t> iteration;
-  double rate = 0;      ///< sequences/s
-  bool sample = false;  ///< of one iteration of those since the line before
+  double rate = 0;         ///< sequences/s
+  bool sample = false;     ///< of one iteration of those since the line before
+  bool one_ahead = false;  ///< pre-training's number, one above the updates done
+  bool scaled = false;     ///< with the loss scale that half precision has
   double time_s = kUnknown;
   std::optional<double> loss;
 };
 [[nodiscard]] std::optional<TfDleLine> tf_dle_line(const Line& line);
+
+/// "Step =     10 Throughput =        410.5 MLM Loss = 9.1e+00 NSP Loss = ... Loss =  9.700 ...",
+/// as the releases of 2019 print it, of all ranks: without a stamp.
+inline constexpr std::string_view kTfThroughput = " Throughput = ";
+[[nodiscard]] std::optional<TfDleLine> tf_first_dle_line(const Line& line);
+
+/// The updates of "Restoring parameters from /results/model.ckpt-60".
+inline constexpr std::string_view kTfRestoring = "Restoring parameters from ";
+[[nodiscard]] std::optional<std::int64_t> tf_restored(std::string_view message);
 
 }  // namespace bertbench

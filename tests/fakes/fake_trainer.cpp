@@ -9,6 +9,7 @@
 //   FAKE_RANK        rank that does so (default 0); the others go on and wait
 //   FAKE_SECONDS     seconds a step, as printed (default 0.01)
 //   FAKE_DELAY_MS    real time a step takes (default 0)
+//   FAKE_START_MS    real time in front of the first step (default 0)
 //   FAKE_BURST       steps of which it waits once and writes the lines at once (default 1)
 //   FAKE_NOISE       bytes of other text after each step (default 0)
 //   FAKE_DUMP        file to which rank 0 writes its arguments and FAKE_ variables, NUL-ended
@@ -253,6 +254,7 @@ int main(int argc, char** argv) {
   const long global = std::atol(options.batch.c_str()) * std::atol(options.accumulation.c_str()) *
                       std::atol(world.c_str());
   if (mine && at == 0) misbehave(mode, 0);
+  usleep(static_cast<useconds_t>(std::atol(env("FAKE_START_MS", "0").c_str())) * 1000);
   const bool speaks = rank == "0";
   const std::string header = header_of(options, world, global);
   if (speaks) put(header);

@@ -92,7 +92,8 @@ TEST(Corpus, GivesNoTrainingRecordFromLogsOfOtherFormats) {
     const std::string path = entry.path().string();
     const bool listed = std::ranges::any_of(
         all_answers(), [&](const Expected& want) { return path.ends_with(want.file); });
-    if (listed) continue;
+    // Known answers of these are held by tests of their own, against independent clocks.
+    if (listed || path.find("/seed-systems/") != std::string::npos) continue;
     ++others;
     const auto runs = read_log(path, {});
     if (!runs) continue;

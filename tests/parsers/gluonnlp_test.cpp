@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 
 #include "tests/parsers/run_log_text.h"
 
@@ -45,6 +46,131 @@ TEST(Gluonnlp, MakesNoSequencesOfTheTokensOfAWorker) {
     EXPECT_EQ(runs[0].records.at(1).seconds, 32) << backend;
     EXPECT_EQ(runs[0].facts.global_batch_size.value, 256) << backend;
   }
+}
+
+// A line of 0.10: the time, and the latency of a step, which is finer.
+std::string step_line(int step, double latency_ms, const char* learning_rate = "0.0000900",
+                      int interval = 1) {
+  const double seconds = latency_ms * interval / 1000;
+  char text[256];
+  std::snprintf(
+      text, sizeof text,
+      "INFO:root:[step %d]\tmlm_loss=7.25000\tmlm_acc=1.50\tnsp_loss= 0.62\tnsp_acc=50.00\t"
+      "throughput=0.1K tks/s\tlr=%s time=%.2f, latency=%.1f ms/step\n",
+      step, learning_rate, seconds, latency_ms);
+  return text;
+}
+
+std::string evaluation_of(int steps, const char* cost) {
+  std::string out = "INFO:root:1 files are found.\nINFO:root:Running evaluation ... \n";
+  for (int step = 1; step <= steps; ++step) out += step_line(step, 400.0, "0.0000000");
+  return out + "INFO:root:Eval mlm_loss=6.070\tmlm_acc=0.0\tnsp_loss=5.340\tnsp_acc=50.0\t\n" +
+         "INFO:root:Eval cost=" + cost + "s\n";
+}
+
+const std::string kPretraining =
+    "INFO:root:Namespace(ckpt_dir='out', log_interval=1, model='bert_24_1024_16', "
+    "total_batch_size=8, accumulate=2, num_steps=7, optimizer='bertadam', start_step=0, "
+    "dtype='float32', total_batch_size_eval=4, max_seq_length=32, phase2=False, "
+    "phase1_num_steps=None, comm_backend='device', gpus=None)\n"
+    "INFO:root:environ({'LANG': 'C.UTF-8'})\nINFO:root:Training started\n";
+
+TEST(GluonnlpEvaluation, WithinATrainingIsNoneOfItsStepsAndDoesNotEndIt) {
+  const auto runs = read_text(kPretraining + step_line(1, 7198.6) + step_line(2, 3848.4) +
+                              step_line(3, 3848.4) + evaluation_of(4, "1.8") +
+                              step_line(4, 5800.4) + step_line(5, 3848.4) + step_line(6, 3848.4) +
+                              "INFO:root:[step 7] Saving trainer states to out/0000007.states.00.\n"
+                              "INFO:root:[step 7] Saving model params to out/0000007.params.\n"
+                              "INFO:root:Train cost=40.5s\n" +
+                              evaluation_of(4, "1.7"));
+  ASSERT_EQ(runs.size(), 2u);
+  const RunLog& run = runs[0];
+  EXPECT_EQ(run.kind, WorkKind::training);
+  ASSERT_EQ(run.records.size(), 6u);
+  EXPECT_EQ(run.records[0].step, 1);
+  EXPECT_EQ(run.records[0].iterations, 1);
+  EXPECT_EQ(run.records[5].step, 6);
+  EXPECT_DOUBLE_EQ(run.records[1].seconds, 3.8484) << "of the latency, not 3.85 of the time";
+  EXPECT_DOUBLE_EQ(run.records[3].seconds, 5.8004) << "as the script counts, evaluation included";
+  EXPECT_EQ(run.outcome.status, Status::completed);
+  EXPECT_EQ(run.outcome.step, 7) << "a checkpoint tells of the step that has no line";
+  EXPECT_EQ(run.totals.training_s, 40.5);
+  EXPECT_EQ(run.totals.optimizer_steps, 7);
+  EXPECT_EQ(run.totals.first_optimizer_step, 0);
+  EXPECT_THAT(run.notices,
+              testing::Contains(testing::Field(&Notice::text, testing::HasSubstr("1.8 s in all"))));
+  EXPECT_EQ(run.facts.model.value, "bert-large");
+  EXPECT_EQ(run.facts.world(), 1);
+  EXPECT_EQ(run.facts.global_batch_size.value, 8);
+  EXPECT_EQ(run.facts.gradient_accumulation_steps.value, 2);
+  EXPECT_EQ(run.facts.precision.value, "fp32");
+  EXPECT_EQ(run.facts.sequence_length.value, 32);
+  EXPECT_EQ(runs[1].kind, WorkKind::evaluation);
+  EXPECT_EQ(runs[1].records.size(), 8u) << "both evaluations";
+  EXPECT_EQ(runs[1].records.back().step, 8);
+  EXPECT_NEAR(*runs[1].totals.training_s, 3.5, 1e-9);
+  EXPECT_EQ(runs[1].facts.sequences_per_micro_step(), 2);
+  EXPECT_EQ(runs[1].outcome.status, Status::completed);
+}
+
+TEST(GluonnlpEvaluation, ThatIsCutLeavesTheTrainingAsItWas) {
+  const std::string head = kPretraining + step_line(1, 4000) + step_line(2, 4000);
+  const auto cut =
+      read_text(head + "INFO:root:Running evaluation ... \n" + step_line(1, 400, "0.0000000"));
+  ASSERT_EQ(cut.size(), 2u);
+  EXPECT_EQ(cut[0].records.size(), 2u);
+  EXPECT_EQ(cut[0].outcome.status, Status::truncated);
+  EXPECT_EQ(cut[1].kind, WorkKind::evaluation);
+  // Its end was not told, but a learning rate is training's.
+  const auto on = read_text(head + "INFO:root:Running evaluation ... \n" +
+                            step_line(1, 400, "0.0000000") + step_line(3, 4000));
+  ASSERT_EQ(on.size(), 2u);
+  EXPECT_EQ(on[0].records.size(), 3u);
+  EXPECT_EQ(on[1].records.size(), 1u);
+}
+
+TEST(Gluonnlp, AResumedRunCountsItsOwnSteps) {
+  std::string head = kPretraining;
+  head.replace(head.find("start_step=0"), 12, "start_step=40");
+  head.replace(head.find("log_interval=1"), 14, "log_interval=5");
+  const auto runs = read_text(head + step_line(45, 4000.0, "0.0000100", 5) +
+                              step_line(50, 3000.0, "0.0000100", 5) +
+                              "INFO:root:[step 50] Saving model params to out/0000050.params.\n"
+                              "INFO:root:Train cost=36.0s\n");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.at(0).iterations, 5);
+  EXPECT_EQ(runs[0].records.at(0).seconds, 20);
+  EXPECT_EQ(runs[0].totals.first_optimizer_step, 40);
+  EXPECT_EQ(runs[0].totals.optimizer_steps, 10);
+}
+
+TEST(Gluonnlp, TellsTheWorkersOfHorovod) {
+  std::string head = kPretraining;
+  head.replace(head.find("comm_backend='device'"), 21, "comm_backend='horovod'");
+  const std::string steps = step_line(1, 4000) + step_line(2, 4000);
+  EXPECT_FALSE(read_text(head + steps).at(0).facts.world()) << "nothing tells of them";
+  const auto told =
+      read_text(head + "INFO:root:args.num_buckets: 1, num_workers: 2, rank: 0\n" + steps);
+  EXPECT_EQ(told.at(0).facts.world(), 2);
+  // Of 8 x 32 tokens a step in 4 s one worker has 64, 32 or less: 0.1K is one worker's, 0.0K is
+  // not.
+  std::string synthetic = head;
+  synthetic.replace(synthetic.find("phase2=False"), 12, "synthetic_data=True");
+  const auto printed = [](std::string line, const char* rate) {
+    return line.replace(line.find("throughput=0.1K"), 15, std::string("throughput=") + rate);
+  };
+  const auto tokens = read_text(synthetic + printed(step_line(1, 4000), "0.0K") +
+                                printed(step_line(2, 2400), "0.1K"));
+  EXPECT_EQ(tokens.at(0).facts.world(), 2);
+  EXPECT_THAT(tokens[0].notices, testing::Contains(testing::Field(
+                                     &Notice::text, testing::HasSubstr("tokens/s of one worker"))));
+  EXPECT_FALSE(read_text(synthetic + printed(step_line(1, 4000), "0.0K")).at(0).facts.world())
+      << "2 or 4";
+  head.replace(head.find("{'LANG'"), 7,
+               "{'OMPI_COMM_WORLD_SIZE': '4', 'OMPI_COMM_WORLD_LOCAL_SIZE': '2', 'LANG'");
+  const auto launched = read_text(head + steps);
+  EXPECT_EQ(launched.at(0).facts.nodes.value, 2);
+  EXPECT_EQ(launched.at(0).facts.gpus_per_node.value, 2);
 }
 
 TEST(Gluonnlp, ReadsFineTuningByItsStampsAndPredictionApart) {

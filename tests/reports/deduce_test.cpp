@@ -25,6 +25,20 @@ TEST(Deduce, OneGpuInAllIsOneNodeOfOne) {
   EXPECT_EQ(facts.nodes.source, kLog);
 }
 
+TEST(Deduce, OneGpuByTheBatchesIsOneNodeOfOneToo) {
+  const auto facts_of = [](std::int64_t global) {
+    std::vector<Notice> notices;
+    return deduce_facts(logged({{&Facts::global_batch_size, global},
+                                {&Facts::micro_batch_size, 4},
+                                {&Facts::gradient_accumulation_steps, 4}}),
+                        notices);
+  };
+  EXPECT_EQ(facts_of(16).world_size.value, 1);
+  EXPECT_EQ(facts_of(16).nodes.value, 1);
+  EXPECT_EQ(facts_of(32).world_size.value, 2);
+  EXPECT_FALSE(facts_of(32).nodes.known());
+}
+
 TEST(Deduce, SixteenGpusMayBeManyTopologiesSoNoneIsGuessed) {
   Facts facts = logged({{&Facts::world_size, 16}});
   std::vector<Notice> notices;

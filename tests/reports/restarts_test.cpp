@@ -97,6 +97,26 @@ TEST(Restarts, EachStepCountsOnceAndLostTimeStays) {
   EXPECT_THAT(notices_of(run), HasSubstr("20 steps were lost and done again by b.log"));
 }
 
+// NVIDIA's BERT for TensorFlow prints 46 behind update 45; its checkpoint was made behind 30.
+TEST(Restarts, ALogThatNumbersItsLinesOneAheadLosesNoUpdate) {
+  const auto ahead = [](RunLog log, std::int64_t first, std::int64_t last) {
+    for (Record& record : log.records) ++record.step;
+    log.records.front().iterations = 1;
+    log.totals.first_optimizer_step = first;
+    log.totals.last_optimizer_step = last;
+    return log;
+  };
+  const RunLog joined =
+      join_restarts({ahead(part("a", 0, 45, 1), 0, 45), ahead(part("b", 30, 60, 1), 30, 60)});
+  ASSERT_THAT(joined.records, SizeIs(60));
+  for (std::size_t i = 0; i < joined.records.size(); ++i) {
+    EXPECT_EQ(joined.records[i].step, static_cast<std::int64_t>(i) + 2);
+    EXPECT_EQ(joined.records[i].iterations, 1);
+  }
+  EXPECT_EQ(joined.totals.last_optimizer_step, 60);
+  EXPECT_THAT(notices_of(joined), HasSubstr("15 steps were lost"));
+}
+
 TEST(Restarts, StepsThatNoLogTellsOfAreNamed) {
   const RunLog run = join_restarts({part("a", 0, 100), part("b", 110, 200)});
   EXPECT_THAT(notices_of(run), HasSubstr("no log tells of the steps 101 to 110"));

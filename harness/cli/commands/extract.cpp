@@ -70,6 +70,7 @@ class Extraction {
     // A shard may hold one part of a run only, and a script that is replayed joined nothing.
     joins_ = !options_.no_join && !shard && options_.compat.empty();
     for (const Error& error : inputs.errors) failed(error, true);
+    for (const std::string& text : inputs.left_out) console_.note(text);
     bool interrupted = false;
     if (options_.follow) {
       if (!inputs.errors.empty()) return ExitCode::nothing_read;

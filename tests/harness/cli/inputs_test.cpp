@@ -33,6 +33,19 @@ TEST_F(InputsTest, FoldersAreSearchedInOrderOfPath) {
                                                              "bz32/4n8g/bert_b32_fp32_2.log"}));
 }
 
+// gluon-nlp writes CKPT_DIR/phase1_log.RANK, all ranks the same steps.
+TEST_F(InputsTest, OfTheLogsOfAllRanksTheFirstIsTaken) {
+  for (const char* name : {"a/phase1_log.0", "a/phase1_log.1", "a/phase1_log.10", "a/phase2_log.0",
+                           "b/phase1_log.3", "a/0000010.params", "a/notes.1"}) {
+    put(name, "x");
+  }
+  const Inputs inputs = find_inputs({folder.string()});
+  EXPECT_EQ(names(inputs, folder),
+            (std::vector<std::string>{"a/phase1_log.0", "a/phase2_log.0", "b/phase1_log.3"}));
+  ASSERT_EQ(inputs.left_out.size(), 1U);
+  EXPECT_NE(inputs.left_out[0].find("phase1_log.0: the logs of 3 ranks"), std::string::npos);
+}
+
 TEST_F(InputsTest, OfARunFolderOnlyTheLogsOfTrialsAreTaken) {
   for (const char* name : {"sweep.json", "journal.jsonl", "results.json", "environment.json"}) {
     put(name, "{}");

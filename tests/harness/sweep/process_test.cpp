@@ -110,6 +110,15 @@ TEST_F(Processes, DoesNotWaitForAPipeThatAGrandchildHolds) {
   for (const auto& child : proc::children_of(getpid())) EXPECT_EQ(child.state, 'Z') << child.pid;
 }
 
+// As horovodrun's helpers and Python's resource tracker do: they see that their parent is gone.
+TEST_F(Processes, GivesThoseThatEndByThemselvesTheTime) {
+  ProcessGroup group;
+  ASSERT_TRUE(group.start(sh("setsid sh -c 'sleep 0.2' & exit 0"), log_));
+  while (group.running()) group.wait(1000ms);
+  EXPECT_EQ(group.kill_all(), 0);
+  for (const auto& child : proc::children_of(getpid())) EXPECT_EQ(child.state, 'Z') << child.pid;
+}
+
 TEST_F(Processes, EndsAProcessThatIsStoppedOrIgnoresSigterm) {
   for (const char* script : {"kill -STOP $$", "trap '' TERM; while :; do sleep 1; done"}) {
     ProcessGroup group;

@@ -106,6 +106,22 @@ TEST(Sweep, ShowsProgressOfTheRunningTrial) {
   EXPECT_TRUE(eta);
 }
 
+// A compilation in front of the first step is not what a step takes.
+TEST(Sweep, ForetellsTheEndByTheStepsBehindTheFirst) {
+  ScratchFolder temp;
+  Recorder seen;
+  const auto plan =
+      plan_of(small_config(), {"trials=1", "env.FAKE_START_MS=1500", "env.FAKE_DELAY_MS=50"});
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
+  bool eta = false;
+  for (const auto& at : seen.progress) {
+    if (!(at.eta_s >= 0)) continue;
+    eta = true;
+    EXPECT_LT(at.eta_s, 8) << "at step " << at.step << ": 20 steps of 50 ms; 28 s with the start";
+  }
+  EXPECT_TRUE(eta);
+}
+
 TEST(Sweep, FindsImpossibleThingsBeforeTheFirstLaunch) {
   ScratchFolder temp;
   Recorder seen;

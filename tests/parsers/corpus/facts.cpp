@@ -138,11 +138,13 @@ const Said kSaid[] = {
     {"mxnet/gluonnlp_bert_base_pretrain.log",
      "framework=mxnet; precision=fp16; micro_batch=16; accumulation=2; world=8"},
     {"mxnet/gluonnlp_mrpc.log",
-     "framework=mxnet; precision=fp32; sequence_length=128; micro_batch=32; accumulation=1; "
+     "framework=mxnet; model=bert-base; precision=fp32; sequence_length=128; micro_batch=32; "
+     "accumulation=1; "
      "world=1; "
      "optimizer=bertadam"},
     {"mxnet/gluonnlp_squad_large.log",
-     "framework=mxnet; sequence_length=384; micro_batch=4; accumulation=6; world=1; "
+     "framework=mxnet; model=bert-large; sequence_length=384; micro_batch=4; accumulation=6; "
+     "world=1; "
      "optimizer=adam"},
     {"mxnet/gluonnlp_transformer_ende.log", "framework=mxnet; world=4; optimizer=adam"},
     {"mxnet/gluonnlp_xlnet_sst.log",
@@ -206,16 +208,20 @@ const Said kSaid[] = {
      "optimizer=adam"},
     {"nvidia-dle-tensorflow/paddleperf_a100_fp16_gpu1.log",
      "framework=tensorflow; model=bert-base; precision=fp16; sequence_length=128; micro_batch=128; "
-     "accumulation=528; world=1; optimizer=lamb; xla=true; cuda=11.0; cudnn=8; gpu=NVIDIA "
+     "accumulation=528; world=1; global_batch=67584; optimizer=lamb; xla=true; cuda=11.0; cudnn=8; "
+     "gpu=NVIDIA "
      "A100-SXM4-40GB; gpu_count=8"},
-    {"nvidia-dle-tensorflow/paddleperf_v100_fp16_gpu32_mpirun.log", "framework=tensorflow"},
+    {"nvidia-dle-tensorflow/paddleperf_v100_fp16_gpu32_mpirun.log",
+     "framework=tensorflow; precision=fp16"},
     {"nvidia-dle-tensorflow/paddleperf_v100_fp16_gpu8.log",
      "framework=tensorflow; model=bert-base; precision=fp16; sequence_length=128; micro_batch=96; "
-     "accumulation=88; world=8; optimizer=lamb; xla=true; cuda=11.0; cudnn=8; gpu=Tesla "
+     "accumulation=88; world=8; global_batch=67584; optimizer=lamb; xla=true; cuda=11.0; cudnn=8; "
+     "gpu=Tesla "
      "V100-SXM2-32GB; gpu_count=8"},
     {"nvidia-dle-tensorflow/paddleperf_v100_fp32_gpu8.log",
      "framework=tensorflow; model=bert-base; precision=fp32; sequence_length=128; micro_batch=96; "
-     "accumulation=88; world=8; optimizer=lamb; xla=true; cuda=11.0; cudnn=8; gpu=Tesla "
+     "accumulation=88; world=8; global_batch=67584; optimizer=lamb; xla=true; cuda=11.0; cudnn=8; "
+     "gpu=Tesla "
      "V100-SXM2-32GB; gpu_count=8"},
     {"nvidia-dle-tensorflow/resnet50_v100_amp_gpu8.log",
      "framework=tensorflow; precision=fp16; micro_batch=256; world=8"},
