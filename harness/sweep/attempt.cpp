@@ -8,7 +8,6 @@
 #include <chrono>
 #include <csignal>
 
-#include "harness/sweep/log_watch.h"
 #include "harness/sweep/paths.h"
 #include "harness/sweep/proc_fs.h"
 #include "parsers/core/text.h"
@@ -36,13 +35,9 @@ std::int64_t oom_kills() {
 
 class Watch {
  public:
-  Watch(int log_fd, const AttemptLimits& limits, LogReader reader, const AttemptHooks& hooks,
+  Watch(int log_fd, const AttemptLimits& limits, TrialLogs logs, const AttemptHooks& hooks,
         const StopSignals& signals)
-      : log_fd_(log_fd),
-        limits_(limits),
-        log_(log_fd, std::move(reader)),
-        hooks_(hooks),
-        signals_(signals) {}
+      : log_fd_(log_fd), limits_(limits), log_(std::move(logs)), hooks_(hooks), signals_(signals) {}
 
   Result<AttemptEnd> run(const std::vector<ProcessSpec>& processes) {
     const auto kills_before = oom_kills();
@@ -95,16 +90,14 @@ class Watch {
   /// journal says so.
   Result<void> close_log() {
     // What was written between the limit and the kill is given back to the disk.
-    if (log_.size() > limits_.log_bytes && ftruncate(log_fd_, limits_.log_bytes) == 0) {
+    if (log_.printed_size() > limits_.log_bytes && ftruncate(log_fd_, limits_.log_bytes) == 0) {
       end_.cause = EndCause::log_limit;
     }
-    log_.read(limits_.log_bytes);
+    log_.read_last(limits_.log_bytes);
     if (fsync(log_fd_) < 0 && errno != EINVAL) {
       return tl::unexpected(file_error("log.txt", "cannot sync the trial's log", errno));
     }
-    end_.log_bytes = log_.bytes_read();
-    end_.log_cuts = log_.cuts();
-    end_.runs = log_.finish();
+    end_.take(log_);
     return {};
   }
 
@@ -146,7 +139,7 @@ class Watch {
 
   int log_fd_;
   const AttemptLimits& limits_;
-  LogWatch log_;
+  TrialLogs log_;
   const AttemptHooks& hooks_;
   const StopSignals& signals_;
   ProcessGroup group_;
@@ -157,10 +150,21 @@ class Watch {
 
 }  // namespace
 
+void AttemptEnd::take(TrialLogs& logs) {
+  log_bytes = logs.bytes_read();
+  log_cuts = logs.cuts();
+  own_path = logs.own_path();
+  own_bytes = logs.own_bytes();
+  auto said_by = logs.finish();
+  runs = std::move(said_by.runs);
+  own_log = said_by.own;
+  said = std::move(said_by.said);
+}
+
 Result<AttemptEnd> run_attempt(const std::vector<ProcessSpec>& processes, int log_fd,
-                               const AttemptLimits& limits, LogReader reader,
+                               const AttemptLimits& limits, TrialLogs logs,
                                const AttemptHooks& hooks, const StopSignals& signals) {
-  return Watch(log_fd, limits, std::move(reader), hooks, signals).run(processes);
+  return Watch(log_fd, limits, std::move(logs), hooks, signals).run(processes);
 }
 
 }  // namespace bertbench

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/sweep/log_watch.h"
 #include "harness/sweep/process.h"
 #include "harness/sweep/stop_signals.h"
 #include "parsers/core/error.h"
@@ -26,9 +27,16 @@ struct AttemptEnd {
   bool kernel_oom = false;         ///< the kernel's out-of-memory killer was at work meanwhile
   double seconds = 0;              ///< by the monotonic clock
   std::int64_t log_bytes = 0;
-  int log_cuts = 0;          ///< times somebody made the log shorter meanwhile
-  int escaped = 0;           ///< processes the trainer left behind, ended by the harness
-  std::vector<RunLog> runs;  ///< what its log said
+  int log_cuts = 0;             ///< times somebody made the log shorter meanwhile
+  int escaped = 0;              ///< processes the trainer left behind, ended by the harness
+  std::vector<RunLog> runs;     ///< what its log said
+  bool own_log = false;         ///< `runs` are of the log that the trainer wrote itself
+  std::optional<Outcome> said;  ///< a failure that log.txt names, where `own_log`
+  std::string own_path;         ///< of the trainer's own log, and the bytes of it that count
+  std::int64_t own_bytes = 0;
+
+  /// Takes what the logs say now that nobody writes any more.
+  void take(TrialLogs& logs);
 };
 
 struct AttemptLimits {
@@ -51,11 +59,11 @@ struct AttemptHooks {
   std::function<bool()> stop;  ///< asked for from elsewhere
 };
 
-/// Runs the processes with their output in `log_fd` (readable, O_APPEND). An Error is one of
-/// hooks.launched or a log that cannot be synced; everything that happens to the trainer is in the
-/// AttemptEnd.
+/// Runs the processes with their output in `log_fd` (readable, O_APPEND), which `logs` watches. An
+/// Error is one of hooks.launched or a log that cannot be synced; everything that happens to the
+/// trainer is in the AttemptEnd.
 Result<AttemptEnd> run_attempt(const std::vector<ProcessSpec>& processes, int log_fd,
-                               const AttemptLimits& limits, LogReader reader,
+                               const AttemptLimits& limits, TrialLogs logs,
                                const AttemptHooks& hooks, const StopSignals& signals);
 
 }  // namespace bertbench

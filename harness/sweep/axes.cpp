@@ -18,13 +18,17 @@ bool contains(const std::vector<std::string>& list, const std::string& text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-Result<void> one_of(const std::string& value, std::string_view allowed) {
-  std::vector<std::string> names;
-  for (const auto word : split(allowed, ' ')) names.emplace_back(word);
+Result<void> one_of(const std::string& value, const std::vector<std::string>& names) {
   if (contains(names, value)) return {};
   const auto near = nearest_name(value, names);
   return fail("", fmt::format("'{}' is not one of {}", value, fmt::join(names, ", ")),
               near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+}
+
+Result<void> one_of(const std::string& value, std::string_view allowed) {
+  std::vector<std::string> names;
+  for (const auto word : split(allowed, ' ')) names.emplace_back(word);
+  return one_of(value, names);
 }
 
 }  // namespace
@@ -44,8 +48,7 @@ std::vector<std::string> known_axes(const Workload& workload) {
       if (!contains(names, name)) names.push_back(name);
     }
   } else {
-    for (const auto& [name, args] : workload.axes) names.push_back(name);
-    for (const auto& [name, words] : workload.values) {
+    for (const auto& name : workload.own_axes()) {
       if (!contains(names, name)) names.push_back(name);
     }
   }
@@ -93,10 +96,7 @@ Result<void> check_axis_value(const std::string& axis, const std::string& value,
     if (auto good = one_of(value, kPrecisions); !good) return good;
   }
   if (axis == "model" && value.empty()) return fail("", "a model needs a name");
-  if (const auto words = workload.values.find(axis);
-      words != workload.values.end() && !words->second.contains("*")) {
-    std::string allowed;
-    for (const auto& [word, args] : words->second) allowed += (allowed.empty() ? "" : " ") + word;
+  if (const auto allowed = workload.values_of(axis); !allowed.empty()) {
     if (auto good = one_of(value, allowed); !good) return good;
   }
   if (workload.is_bert_train && !axis.starts_with("env.")) {

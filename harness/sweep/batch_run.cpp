@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "harness/sweep/slurm_jobs.h"
+#include "harness/sweep/template_call.h"
 #include "parsers/core/text.h"
 
 namespace bertbench {
@@ -87,7 +88,7 @@ Result<void> BatchRun::take_over() {
       auto open = run_.take_over_attempt(pending.trial, pending.attempt);
       if (!open) return tl::unexpected(open.error());
       const int fd = open->log_fd;
-      LogWatch log(fd, run_.reader_of(*open));
+      TrialLogs log(fd, open->own_logs, run_.readers_of(*open));
       job.members.push_back(Member{std::move(*open), std::move(log), {}});
       job.members.back().last_attempt = pending.attempt + run_.plan_.config.retries;
       job.members.back().taken_over = true;
@@ -138,10 +139,10 @@ Result<void> BatchRun::write_launch(const Member& member, const std::string& job
 Result<void> BatchRun::submit(std::vector<Wanted> trials) {
   auto jobs = run_.root_->child("jobs");
   if (!jobs) return tl::unexpected(jobs.error());
-  const auto& topology = run_.plan_.cells[trials.front().trial.cell].topology;
+  const auto& first = run_.plan_.cells[trials.front().trial.cell];
   BatchJob request;
   request.name = slurm_name(run_.state_.run_id + ":", "-" + random_id().substr(0, 8));
-  request.nodes = run_.plan_.workload.single_process ? 1 : topology.nodes;
+  request.nodes = process_count(run_.plan_, first).nodes;
   request.timeout_s = run_.plan_.config.timeout_s;
   auto folder = jobs->child(request.name);
   if (!folder) return tl::unexpected(folder.error());
@@ -149,20 +150,19 @@ Result<void> BatchRun::submit(std::vector<Wanted> trials) {
   auto& job = jobs_.emplace_back(Job{request.name, std::move(*folder), {}, {}, {}, {}, {}, {}, {}});
   std::vector<std::string> paths;
   for (auto& one : trials) {
-    const auto& cell = run_.plan_.cells[one.trial.cell].topology;
-    request.gpus_per_node = std::max(request.gpus_per_node, cell.gpus_per_node);
+    const auto& cell = run_.plan_.cells[one.trial.cell];
+    request.gpus_per_node = std::max(request.gpus_per_node, cell.topology.gpus_per_node);
+    request.processes_per_node =
+        std::max(request.processes_per_node, process_count(run_.plan_, cell).per_node);
     run_.position_ = static_cast<std::size_t>(++handed_in_);
     auto open = run_.begin_attempt(one.trial, one.attempt);
     if (!open) return tl::unexpected(open.error());
     paths.push_back(open->folder.path());
-    LogWatch log(open->log_fd, run_.reader_of(*open));
+    TrialLogs log(open->log_fd, open->own_logs, run_.readers_of(*open));
     job.members.push_back(Member{std::move(*open), std::move(log), std::move(one.earlier)});
     job.members.back().last_attempt = one.last_attempt;
     if (auto done = write_launch(job.members.back(), job.name); !done) return done;
   }
-  const auto& workload = run_.plan_.workload;
-  request.processes_per_node =
-      workload.process_per_gpu && !workload.single_process ? request.gpus_per_node : 1;
   if (auto done = job.folder.write("trials", nul_ended(paths)); !done) return done;
   if (auto done = job.folder.write("script.sh", batch_.script); !done) return done;
   if (auto done = job.folder.sync(); !done) return done;

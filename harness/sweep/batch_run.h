@@ -39,7 +39,7 @@ class BatchRun {
   /// An attempt that a job runs.
   struct Member {
     OpenAttempt open;
-    LogWatch log;
+    TrialLogs log;
     std::vector<Notice> earlier;
     int last_attempt = 1;     // the number up to which it is tried again
     bool taken_over = false;  // handed in by an earlier start of the harness

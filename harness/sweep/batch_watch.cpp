@@ -227,11 +227,9 @@ Result<void> BatchRun::give_up(Job& job, Member& member, Status status, const st
 
 Result<void> BatchRun::conclude(Job& job, Member& member, AttemptEnd end) {
   member.over = true;
-  member.log.read(run_.plan_.config.log_limit_bytes);
+  member.log.read_last(run_.plan_.config.log_limit_bytes);
   fsync(member.open.log_fd);
-  end.log_bytes = member.log.bytes_read();
-  end.log_cuts = member.log.cuts();
-  end.runs = member.log.finish();
+  end.take(member.log);
   if (!member.started.empty()) run_.take_telemetry_of_nodes(member.open);
   const auto fields = split(member.started, ' ');
   if (const auto restarts = fields.size() > 1 ? to_int(fields[1]).value_or(0) : 0; restarts > 0) {

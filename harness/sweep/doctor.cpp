@@ -186,7 +186,7 @@ std::vector<DoctorFinding> doctor(const std::string& path) {
         static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
   }
   if (const auto workload = find_workload("bert_train")) {
-    input.programs["bert_train"] = find_program(workload->program);
+    input.programs["bert_train"] = find_program(workload->launch.front().words.front());
   }
   for (const auto* launcher : all_launchers()) {
     if (launcher->program.empty()) continue;

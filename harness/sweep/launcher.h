@@ -65,23 +65,15 @@ struct Launcher {
 std::span<const Launcher* const> all_launchers();
 Result<const Launcher*> find_launcher(std::string_view name);
 
-/// What a template and the configuration say of a foreign trainer's command for a cell: program and
-/// arguments with their placeholders as they stand, variables of the template as NAME=VALUE before
-/// them. What of the command changes the work is in here or in the cell's axes.
-std::vector<std::string> template_command(const std::map<std::string, std::string>& point,
-                                          const SweepConfig& config, const Workload& workload);
-
-/// Arguments of the trainer for a trial (without program): the same for every rank.
-Result<std::vector<std::string>> trainer_args(const Plan& plan, const PlannedTrial& trial,
-                                              const LaunchPlace& place, int ranks_per_machine);
+/// Program and arguments of a trial: the same for every rank.
+Result<std::vector<std::string>> trainer_words(const Plan& plan, const PlannedTrial& trial,
+                                               const LaunchPlace& place, int ranks_per_machine);
 /// Variables set for the trainer besides the launcher's: config env, env.NAME axes, template env.
 Result<Variables> trainer_env(const Plan& plan, const PlannedTrial& trial,
                               const LaunchPlace& place);
 /// `host` of node i: of the config, else "<host1>" ...
 std::string host_of(const Plan& plan, std::int64_t node);
-/// Full path of the trainer where this machine has it, as launchers on several machines need it;
-/// else as the workload names it.
-std::string full_program(const Plan& plan);
+int threads_per_rank(const Plan& plan, int ranks_per_machine);
 /// Text that a POSIX shell reads back as `text`; for messages and for ssh, never to run a shell
 /// here.
 std::string shell_quote(std::string_view text);

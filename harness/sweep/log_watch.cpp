@@ -1,5 +1,6 @@
 #include "harness/sweep/log_watch.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,8 +11,9 @@
 namespace bertbench {
 namespace {
 
-constexpr double kShare = 0.0006;      // of one core, for one log: 32 logs cost 2 %
-constexpr double kAllowance_s = 0.01;  // so that a log of ordinary size never lags
+constexpr double kShare = 0.0006;                      // of one core, for one log: 32 logs cost 2 %
+constexpr std::chrono::milliseconds kLookForOwn{250};  // a listing of one or two folders
+constexpr double kAllowance_s = 0.01;                  // so that a log of ordinary size never lags
 
 double cpu_seconds() {
   timespec now{};
@@ -67,6 +69,57 @@ bool LogWatch::read(std::int64_t at_most) {
     read_ += got;
   }
   return read_ > begin;
+}
+
+TrialLogs::Own::~Own() { close(fd); }
+
+TrialLogs::TrialLogs(int log_fd, OwnLogs own, Readers readers)
+    : printed_(log_fd, readers("log.txt")), names_(std::move(own)), readers_(std::move(readers)) {}
+
+void TrialLogs::look_for_own() {
+  if (names_.empty()) return;
+  looked_ = std::chrono::steady_clock::now();
+  const auto path = names_.first();
+  if (path.empty() || (own_ && own_->path == path)) return;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd >= 0) own_ = std::make_unique<Own>(path, fd, readers_(kTrainerLog));
+}
+
+void TrialLogs::look_now_and_then() {
+  if (!names_.empty() && std::chrono::steady_clock::now() - looked_ >= kLookForOwn) look_for_own();
+}
+
+bool TrialLogs::follow() {
+  look_now_and_then();
+  const bool printed = printed_.follow();
+  return (own_ && own_->watch.follow()) || printed;
+}
+
+void TrialLogs::read_last(std::int64_t at_most) {
+  look_for_own();
+  read(at_most);
+}
+
+bool TrialLogs::read(std::int64_t at_most) {
+  look_now_and_then();
+  const bool printed = printed_.read(at_most);
+  return (own_ && own_->watch.read(at_most)) || printed;
+}
+
+std::int64_t TrialLogs::size() const {
+  return std::max(printed_.size(), own_ ? own_->watch.size() : 0);
+}
+
+LiveView TrialLogs::live() const {
+  if (own_) {
+    if (auto view = own_->watch.live(); view.records > 0) return view;
+  }
+  return printed_.live();
+}
+
+TrialRuns TrialLogs::finish() {
+  auto own = own_ ? own_->watch.finish() : std::vector<RunLog>{};
+  return choose_runs(std::move(own), printed_.finish());
 }
 
 }  // namespace bertbench

@@ -176,7 +176,15 @@ MeasuredAttempt measure_attempt(const Plan& plan, const PlannedTrial& planned, i
 
 Outcome join_outcomes(const std::optional<Outcome>& log, const AttemptEnd& end,
                       const SweepConfig& config, std::optional<std::int64_t> last_step) {
-  auto out = judge(log, end, config, last_step);
+  // The trainer's own log has its steps, the terminal what ended it.
+  auto heard = log;
+  const bool failed = end.exit && !end.exit->success();
+  if (end.said && failed && heard &&
+      (!is_failure(heard->status) || heard->status == Status::truncated)) {
+    heard = end.said;
+    heard->step = last_step;
+  }
+  auto out = judge(heard, end, config, last_step);
   if (out.line == 0 && is_failure(out.status)) {
     // No line says it, so the last one in front of it is the place to look at.
     for (const auto& run : end.runs) {

@@ -5,10 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -26,6 +28,21 @@ std::string lower(std::string text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return text;
+}
+
+constexpr std::int64_t kWhole = std::numeric_limits<std::int64_t>::max();
+
+/// From the beginning of `from`, at most `bytes`; false (errno) when either cannot be done.
+bool copy_bytes(int from, int to, std::int64_t bytes) {
+  char block[1 << 16];
+  ssize_t got = 0;
+  for (std::int64_t at = 0; at < bytes; at += got) {
+    const auto room = std::min<std::int64_t>(sizeof block, bytes - at);
+    got = pread(from, block, static_cast<std::size_t>(room), at);
+    if (got == 0) return true;
+    if (got < 0 || !write_all(to, {block, static_cast<std::size_t>(got)})) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -181,16 +198,18 @@ Result<bool> Folder::restore(const std::string& name, int fd) const {
   if (fstat(fd, &here) < 0) return tl::unexpected(file_error(path_of(name), "is lost", errno));
   const bool found = fstatat(fd_, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
   if (found && here.st_ino == there.st_ino && here.st_dev == there.st_dev) return false;
-  auto done = replace(name, true, [&](int copy) {
-    char block[1 << 16];
-    ssize_t got = 0;
-    for (off_t at = 0; (got = pread(fd, block, sizeof block, at)) > 0; at += got) {
-      if (!write_all(copy, {block, static_cast<std::size_t>(got)})) return false;
-    }
-    return got == 0;
-  });
+  auto done = replace(name, true, [&](int copy) { return copy_bytes(fd, copy, kWhole); });
   if (!done) return tl::unexpected(done.error());
   return true;
+}
+
+Result<void> Folder::keep(const std::string& name, const std::string& path,
+                          std::int64_t bytes) const {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return tl::unexpected(file_error(path, "cannot read", errno));
+  auto done = replace(name, true, [&](int copy) { return copy_bytes(fd, copy, bytes); });
+  close(fd);
+  return done;
 }
 
 void Folder::remove(const std::string& name) const { unlinkat(fd_, name.c_str(), 0); }

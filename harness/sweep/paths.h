@@ -2,6 +2,7 @@
 // is ever followed, and written so that a file is either whole or not there.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,9 @@ class Folder {
   /// When `name` is no longer the file that `fd` has open (removed, renamed, replaced): writes it
   /// again from there. True if that was so.
   [[nodiscard]] Result<bool> restore(const std::string& name, int fd) const;
+  /// `name` becomes a synced copy of the first `bytes` of another file, which is no link.
+  [[nodiscard]] Result<void> keep(const std::string& name, const std::string& path,
+                                  std::int64_t bytes) const;
   void remove(const std::string& name) const;
   [[nodiscard]] bool holds(const std::string& name) const;  ///< a plain file of that name
   [[nodiscard]] Result<void> sync() const;

@@ -12,6 +12,7 @@
 #include "harness/sweep/launcher.h"
 #include "harness/sweep/paths.h"
 #include "harness/sweep/placement.h"
+#include "harness/sweep/template_call.h"
 #include "parsers/core/text.h"
 #include "parsers/rules/trainer_options.h"
 
@@ -137,7 +138,7 @@ Identity identity_of_point(const Point& point, const Topology& topology, const W
 /// What of the cell is a stand-in, said in the report.
 void label(PlannedCell& cell, const SweepConfig& config, const Workload& workload, int cores) {
   // A trainer with a launcher of its own (deepspeed) finds other machines by itself.
-  if (workload.single_process) return;
+  if (workload.launch[cell.way].each == Each::job && config.launcher != "local") return;
   const auto nodes = cell.topology.nodes;
   // What Slurm gives is known when it has given it: see placement.h.
   const bool known = config.launcher != "slurm";
@@ -183,13 +184,12 @@ void identify(PlannedCell& cell, Point& point, const SweepConfig& config,
     axes.merge(work_options(given));
     simulate(cell, point, given);
     cell.threads = threads_chosen(given, config);
-  } else {
-    cell.command = template_command(point, config, workload);
   }
   cell.key = cell.identity.key();
 }
 
-std::vector<PlannedCell> expand(const SweepConfig& config, const Workload& workload, int cores) {
+Result<std::vector<PlannedCell>> expand(const SweepConfig& config, const Workload& workload,
+                                        int cores) {
   const auto loops = loops_of(config);
   std::vector<PlannedCell> cells;
   std::vector<std::size_t> at(loops.size(), 0);
@@ -198,6 +198,7 @@ std::vector<PlannedCell> expand(const SweepConfig& config, const Workload& workl
     for (std::size_t i = 0; i < loops.size(); ++i) {
       for (const auto* axis : loops[i].axes) point[axis->name] = axis->values[at[i]];
     }
+    for (const auto& [axis, value] : workload.defaults) point.try_emplace(axis, value);
     PlannedCell cell;
     cell.topology = complete(point);
     const bool excluded = std::any_of(config.exclude.begin(), config.exclude.end(),
@@ -205,6 +206,10 @@ std::vector<PlannedCell> expand(const SweepConfig& config, const Workload& workl
     if (!excluded) {
       identify(cell, point, config, workload);
       cell.point = std::move(point);
+      const auto way = choose_way(workload, cell, config.launcher);
+      if (!way) return tl::unexpected(way.error());
+      cell.way = *way;
+      if (!workload.is_bert_train) cell.command = template_command(config, workload, cell);
       label(cell, config, workload, cores);
       cells.push_back(std::move(cell));
     }
@@ -333,7 +338,9 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   plan.workload = std::move(*workload);
   plan.cores = options.cores > 0 ? options.cores : usable_cores();
 
-  plan.cells = expand(plan.config, plan.workload, plan.cores);
+  auto cells = expand(plan.config, plan.workload, plan.cores);
+  if (!cells) return tl::unexpected(cells.error());
+  plan.cells = std::move(*cells);
   if (plan.cells.empty()) {
     return fail(config.source, "the excludes leave no cell of the grid",
                 "remove an entry of 'exclude'");
@@ -354,6 +361,9 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
     return fail("--only", "together these leave no cell", "loosen one of them");
   }
   plan.notices = notices_of(plan);
+  auto missing = missing_needs(plan);
+  if (!missing) return tl::unexpected(missing.error());
+  plan.missing = std::move(*missing);
   return plan;
 }
 
@@ -374,14 +384,14 @@ BatchJob job_of_group(const Plan& plan, const PlannedTrial& trial, const std::st
   const auto group = batch_group(plan, trial);
   job.name = "bb-<run>-" + group;
   job.folder = fmt::format("{}/jobs/{}", out.empty() ? "<out>" : out, job.name);
-  job.nodes = plan.workload.single_process ? 1 : plan.cells[trial.cell].topology.nodes;
+  job.nodes = process_count(plan, plan.cells[trial.cell]).nodes;
   job.timeout_s = plan.config.timeout_s;
   for (const auto& other : plan.trials) {
     if (batch_group(plan, other) != group) continue;
-    job.gpus_per_node = std::max(job.gpus_per_node, plan.cells[other.cell].topology.gpus_per_node);
+    const auto& cell = plan.cells[other.cell];
+    job.gpus_per_node = std::max(job.gpus_per_node, cell.topology.gpus_per_node);
+    job.processes_per_node = std::max(job.processes_per_node, process_count(plan, cell).per_node);
   }
-  job.processes_per_node =
-      plan.workload.process_per_gpu && !plan.workload.single_process ? job.gpus_per_node : 1;
   return job;
 }
 

@@ -22,6 +22,7 @@ struct PlannedCell {
       folder;  ///< safe name of its folder below <out>: no '/', no leading '.', <= 120 bytes
   std::map<std::string, std::string> point;  ///< axis -> value, topology always included
   Topology topology;      ///< of the processes that run; a simulated cell's own is in its identity
+  std::size_t way = 0;    ///< in which it is started: index into Workload::launch
   bool emulated = false;  ///< nodes or GPUs are stand-ins on this machine
   bool cpu_stands_in = false;  ///< a CPU rank stands in for a GPU
   /// Of a foreign trainer what its template and configuration say, placeholders as they stand: the
@@ -52,7 +53,9 @@ struct Plan {
   std::vector<PlannedCell> cells;    ///< the whole grid, --only or not
   std::vector<PlannedTrial> trials;  ///< what --only leaves, in order of launch
   std::vector<std::string> notices;  ///< for stderr
-  int cores = 1;                     ///< of this machine, for threads per rank
+  /// Options that the template needs and nobody gave: nothing is started before they are there.
+  std::vector<Need> missing;
+  int cores = 1;  ///< of this machine, for threads per rank
 };
 
 /// Product of the axes, first axis slowest, zipped groups as one axis at the place of their first

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/sweep/own_logs.h"
 #include "parsers/core/text.h"
 #include "reports/model/result_io.h"
 
@@ -29,6 +30,12 @@ std::string file_stamp(const std::string& path) {
   if (lstat(path.c_str(), &info) < 0 || !S_ISREG(info.st_mode)) return {};
   return fmt::format("{}-{}.{:09}-{}.{:09}", info.st_size, info.st_mtim.tv_sec,
                      info.st_mtim.tv_nsec, info.st_ctim.tv_sec, info.st_ctim.tv_nsec);
+}
+
+std::string logs_stamp(const std::string& folder) {
+  const auto printed = file_stamp(folder + "/log.txt");
+  const auto own = file_stamp(folder + "/" + kTrainerLog);
+  return printed.empty() || own.empty() ? printed : printed + "+" + own;
 }
 
 std::string program_stamp(const std::string& path) {

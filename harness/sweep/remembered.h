@@ -16,6 +16,8 @@ namespace bertbench {
 /// Size, time of change of the content and of the inode: who alters a file alters one of them, as
 /// no program can set the last. Empty when there is no plain file.
 std::string file_stamp(const std::string& path);
+/// The same of the logs in the folder of an attempt: log.txt, and trainer.log where there is one.
+std::string logs_stamp(const std::string& folder);
 
 /// Identity of a program's file: a program built anew is another one, even at the same place.
 std::string program_stamp(const std::string& path);

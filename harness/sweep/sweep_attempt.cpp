@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "harness/sweep/node_telemetry.h"
@@ -63,6 +64,7 @@ OpenAttempt::OpenAttempt(OpenAttempt&& other) noexcept
       log_fd(std::exchange(other.log_fd, -1)),
       place(std::move(other.place)),
       processes(std::move(other.processes)),
+      own_logs(std::move(other.own_logs)),
       progress(other.progress),
       telemetry(std::move(other.telemetry)),
       training_told(other.training_told) {}
@@ -76,7 +78,8 @@ Json OpenAttempt::who(const PlannedCell& cell) const {
 }
 
 Result<void> SweepRun::write_command(const Folder& folder, const PlannedTrial& trial,
-                                     const std::vector<ProcessSpec>& processes) const {
+                                     const std::vector<ProcessSpec>& processes,
+                                     const std::vector<TrialFile>& files) const {
   const auto& cell = plan_.cells[trial.cell];
   Json json = {{"cell", cell.key},
                {"trial", trial.trial},
@@ -88,19 +91,34 @@ Result<void> SweepRun::write_command(const Folder& folder, const PlannedTrial& t
     for (const auto& [key, value] : one.set) set[key] = value;
     json["processes"].push_back({{"argv", one.argv}, {"set", set}, {"unset", one.unset}});
   }
+  for (const auto& file : files) json["files"][file.name] = file.text;
   return folder.write_unsynced("command.json", text_of(json));
+}
+
+void SweepRun::clear_attempt(const Folder& folder, const OwnLogs& own) const {
+  for (const char* old :
+       {"outcome.json", "iterations.csv", "timings.jsonl", kTrainingMark, kTrainerLog}) {
+    folder.remove(old);
+  }
+  // A trainer that finds its checkpoints goes on from there. Of a link the link itself goes.
+  std::error_code ec;
+  for (const char* old : {kOutputFolder, kFilesFolder}) {
+    std::filesystem::remove_all(folder.path_of(old), ec);
+  }
+  for (const auto& log : own.find()) std::filesystem::remove(log, ec);
 }
 
 Result<OpenAttempt> SweepRun::begin_attempt(const PlannedTrial& trial, int attempt) {
   auto folder = attempt_folder(trial, attempt);
   if (!folder) return tl::unexpected(folder.error());
-  for (const char* old : {"outcome.json", "iterations.csv", "timings.jsonl", kTrainingMark}) {
-    folder->remove(old);
-  }
+  auto own = own_logs(plan_, trial, {folder->path(), 0, ""});
+  if (!own) return tl::unexpected(own.error());
+  clear_attempt(*folder, *own);
   OpenAttempt out(trial, attempt, attempt_path(trial, attempt), std::move(*folder));
   const auto log_fd = out.folder.create_log("log.txt");
   if (!log_fd) return tl::unexpected(log_fd.error());
   out.log_fd = *log_fd;
+  out.own_logs = std::move(*own);
 
   out.place = {out.folder.path(), free_port(),
                // A job outlives the harness: resume must not take it for a survivor.
@@ -108,9 +126,19 @@ Result<OpenAttempt> SweepRun::begin_attempt(const PlannedTrial& trial, int attem
   auto processes = launcher_.processes(plan_, trial, out.place);
   if (!processes) return tl::unexpected(processes.error());
   out.processes = std::move(*processes);
+  const auto files = trial_files(plan_, trial, out.place);
+  if (!files) return tl::unexpected(files.error());
+  if (!plan_.workload.is_bert_train) {
+    if (auto made = out.folder.child(kOutputFolder); !made) return tl::unexpected(made.error());
+  }
+  for (const auto& file : *files) {
+    const auto into = out.folder.child(kFilesFolder);
+    if (!into) return tl::unexpected(into.error());
+    if (auto done = into->write(file.name, file.text); !done) return tl::unexpected(done.error());
+  }
   const auto command = command_digest(trial);
   if (!command) return tl::unexpected(command.error());
-  if (auto done = write_command(out.folder, trial, out.processes); !done) {
+  if (auto done = write_command(out.folder, trial, out.processes, *files); !done) {
     return tl::unexpected(done.error());
   }
   Json started = {{"event", "started"}};
@@ -130,6 +158,9 @@ Result<OpenAttempt> SweepRun::take_over_attempt(const PlannedTrial& trial, int a
   const auto log_fd = out.folder.open_append("log.txt");
   if (!log_fd) return tl::unexpected(log_fd.error());
   out.log_fd = *log_fd;
+  auto own = own_logs(plan_, trial, {out.folder.path(), 0, ""});
+  if (!own) return tl::unexpected(own.error());
+  out.own_logs = std::move(*own);
   out.progress = progress_of(trial, attempt);
   return out;
 }
@@ -146,9 +177,11 @@ void SweepRun::label_placement(const PlannedTrial& trial, const std::string& nod
   if (known.empty()) placement_.erase(trial.cell);
 }
 
-LogReader SweepRun::reader_of(const OpenAttempt& attempt) const {
-  return LogReader({plan_.workload.format, plan_.config.window},
-                   root_->path_of(attempt.path + "/log.txt"));
+TrialLogs::Readers SweepRun::readers_of(const OpenAttempt& attempt) const {
+  const ReadOptions options{plan_.workload.format, plan_.config.window};
+  return [options, folder = root_->path_of(attempt.path)](const std::string& file) {
+    return LogReader(options, folder + "/" + file);
+  };
 }
 
 void SweepRun::tell_progress(OpenAttempt& attempt, const LiveView& live, double elapsed) {
@@ -222,7 +255,8 @@ Result<bool> SweepRun::run_one(const PlannedTrial& trial, int attempt,
   const AttemptLimits limits{plan_.config.timeout_s, plan_.config.stall_timeout_s, options_.grace_s,
                              plan_.config.log_limit_bytes, options_.progress_s};
   const auto end =
-      run_attempt(open->processes, open->log_fd, limits, reader_of(*open), hooks, signals_);
+      run_attempt(open->processes, open->log_fd, limits,
+                  TrialLogs(open->log_fd, open->own_logs, readers_of(*open)), hooks, signals_);
   if (!end) return tl::unexpected(end.error());
   if (telemetry) open->telemetry = telemetry->finish();
   take_telemetry_of_nodes(*open);
@@ -235,7 +269,8 @@ Result<bool> SweepRun::run_one(const PlannedTrial& trial, int attempt,
 Result<MeasuredAttempt> SweepRun::measure_ended(OpenAttempt& open, const AttemptEnd& end,
                                                 std::optional<std::int64_t> last_step) const {
   auto measured =
-      measure_attempt(plan_, open.trial, open.attempt, end.runs, open.path + "/log.txt");
+      measure_attempt(plan_, open.trial, open.attempt, end.runs,
+                      fmt::format("{}/{}", open.path, end.own_log ? kTrainerLog : "log.txt"));
   auto& result = measured.trial;
   const bool has_log = !end.runs.empty();
   result.outcome = join_outcomes(has_log ? std::optional(result.outcome) : std::nullopt, end,
@@ -243,6 +278,10 @@ Result<MeasuredAttempt> SweepRun::measure_ended(OpenAttempt& open, const Attempt
   if (end.log_cuts > 0) {
     result.notices.push_back(
         {0, "its log was cut while it ran; what was written after that counts"});
+  }
+  if (!end.own_path.empty()) {
+    auto kept = open.folder.keep(kTrainerLog, end.own_path, end.own_bytes);
+    if (!kept) return tl::unexpected(kept.error());
   }
   const auto restored = open.folder.restore("log.txt", open.log_fd);
   if (!restored) return tl::unexpected(restored.error());
@@ -274,7 +313,7 @@ Result<void> SweepRun::record_end(const OpenAttempt& open, const AttemptEnd& end
   if (!open.telemetry.is_null()) outcome["telemetry"] = open.telemetry;
   const auto text = outcome_text(outcome, plan_, open.trial.cell, measured);
   if (auto done = open.folder.write("outcome.json", text); !done) return done;
-  finished["log"] = file_stamp(open.folder.path_of("log.txt"));
+  finished["log"] = logs_stamp(open.folder.path());
   finished["outcome"] = fmt::format("{:08x}", crc32c(text));
   return journal_->append(finished);
 }

@@ -10,12 +10,28 @@
 #include "harness/sweep/proc_fs.h"
 #include "harness/sweep/remembered.h"
 #include "harness/sweep/sweep_run.h"
+#include "harness/sweep/template_call.h"
 #include "parsers/core/text.h"
 #include "parsers/log_reader.h"
 #include "reports/version.h"
 
 namespace bertbench {
 namespace {
+
+/// Slurm chooses nodes when a job starts, so no file and no word of a template can name them.
+Result<void> check_hosts_known(const Plan& plan) {
+  if (plan.config.launcher != "slurm") return {};
+  for (const auto& trial : plan.trials) {
+    const auto words = template_names_hosts(plan, trial);
+    if (!words) return tl::unexpected(words.error());
+    if (!*words) continue;
+    return fail("template " + plan.workload.name,
+                fmt::format("{} names its hosts on its command line, and Slurm chooses them later",
+                            plan.cells[trial.cell].key),
+                "use launcher ssh or mpi with 'hosts', or a way of 'launch' that needs no hosts");
+  }
+  return {};
+}
 
 Result<void> check_programs(const Plan& plan, const Launcher& launcher) {
   if (!launcher.runs) {
@@ -26,12 +42,18 @@ Result<void> check_programs(const Plan& plan, const Launcher& launcher) {
     return fail("launcher " + std::string(launcher.name),
                 fmt::format("{} is not on PATH", launcher.program), "install it");
   }
-  if (find_program(plan.workload.program).empty()) {
-    return fail(plan.workload.program, "the trainer program is missing or cannot be run",
+  for (const auto& program : programs_of(plan)) {
+    if (!find_program(program).empty()) continue;
+    return fail(program, "the trainer program is missing or cannot be run",
                 plan.workload.is_bert_train
                     ? "build it (scripts/quickstart), or name it with --trainer"
-                    : "install it, or correct 'program' of the template");
+                    : "install it, or correct the template's program");
   }
+  if (!plan.missing.empty()) {
+    return fail("template " + plan.workload.name, "needs " + plan.missing.front().option,
+                plan.missing.front().what);
+  }
+  if (auto good = check_hosts_known(plan); !good) return good;
   if (launcher.check) {
     if (auto good = launcher.check(plan); !good) return good;
   }
@@ -159,7 +181,11 @@ Result<std::string> SweepRun::command_digest(const PlannedTrial& trial) const {
     all.push_back({{"argv", one.argv}, {"set", one.set}, {"unset", one.unset}});
   }
   const auto text = all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  return digest(fmt::format("{}\n{}", launcher_.name, text));
+  auto canonical = fmt::format("{}\n{}", launcher_.name, text);
+  const auto files = trial_files(plan_, trial, {"<dir>", 0, ""});
+  if (!files) return tl::unexpected(files.error());
+  for (const auto& file : *files) canonical += fmt::format("\n{}\n{}", file.name, file.text);
+  return digest(canonical);
 }
 
 std::string SweepRun::attempt_path(const PlannedTrial& trial, int attempt) const {

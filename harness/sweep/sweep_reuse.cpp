@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "harness/sweep/batch_run.h"
@@ -37,29 +39,56 @@ std::optional<MeasuredAttempt> SweepRun::recall(const AttemptState& attempt,
   if (!attempt.finished || !attempt.covered || attempt.log_stamp.empty()) return std::nullopt;
   if (own_id_.empty() || attempt.read_by != own_id_) return std::nullopt;
   const auto path = root_->path_of(folder);
-  if (file_stamp(path + "/log.txt") != attempt.log_stamp) return std::nullopt;
+  if (logs_stamp(path) != attempt.log_stamp) return std::nullopt;
   if (!holds_text(path + "/iterations.csv")) return std::nullopt;
   const auto text = proc::read_file(path + "/outcome.json");
   if (fmt::format("{:08x}", crc32c(text)) != attempt.outcome_crc) return std::nullopt;
   return recall_measured(text, plan_);
 }
 
+/// The copy beside log.txt; where an earlier start did not live to make it, it is made now.
+Result<std::vector<RunLog>> SweepRun::read_own_log(const PlannedTrial& trial, int attempt,
+                                                   const ReadOptions& options) const {
+  if (plan_.workload.logs.empty()) return std::vector<RunLog>{};
+  const auto path = root_->path_of(attempt_path(trial, attempt));
+  if (!holds_text(path + "/" + kTrainerLog)) {
+    const auto names = own_logs(plan_, trial, {path, 0, ""});
+    if (!names) return tl::unexpected(names.error());
+    const auto found = names->first();
+    if (found.empty()) return std::vector<RunLog>{};
+    std::error_code ec;
+    const auto bytes = std::filesystem::file_size(found, ec);
+    const auto place = attempt_folder(trial, attempt);
+    if (!place) return tl::unexpected(place.error());
+    if (ec) return std::vector<RunLog>{};
+    auto kept = place->keep(kTrainerLog, found, static_cast<std::int64_t>(bytes));
+    if (!kept) return tl::unexpected(kept.error());
+  }
+  return read_log(path + "/" + kTrainerLog, options).value_or(std::vector<RunLog>{});
+}
+
 Result<SweepRun::ReadAgain> SweepRun::read_again(const PlannedTrial& trial,
                                                  const AttemptState& attempt,
                                                  const std::string& folder) const {
   const auto path = folder + "/log.txt";
-  const auto runs = read_log(root_->path_of(path), {plan_.workload.format, plan_.config.window});
+  const ReadOptions options{plan_.workload.format, plan_.config.window};
+  const auto printed = read_log(root_->path_of(path), options);
+  auto own = read_own_log(trial, attempt.attempt, options);
+  if (!own) return tl::unexpected(own.error());
   // A log that is whole and cannot be read now (EIO, no descriptors, no right) is not lost.
-  if (attempt.covered && !runs && log_is_whole(root_->path_of(path), attempt.log_bytes)) {
-    return tl::unexpected(runs.error());
+  if (attempt.covered && own->empty() && !printed &&
+      log_is_whole(root_->path_of(path), attempt.log_bytes)) {
+    return tl::unexpected(printed.error());
   }
+  const bool legible = printed.has_value() || !own->empty();
+  const auto said = choose_runs(std::move(*own), printed.value_or(std::vector<RunLog>{}));
   // iterations.csv is not synced; after a crash of the machine it may be missing or empty.
-  const bool again = runs && !holds_text(root_->path_of(folder) + "/iterations.csv");
+  const bool again = legible && !holds_text(root_->path_of(folder) + "/iterations.csv");
   ReadAgain out;
-  out.measured =
-      measure_attempt(plan_, trial, attempt.attempt, runs.value_or(std::vector<RunLog>{}), path,
-                      again ? IterationsText::yes : IterationsText::no);
-  out.legible = runs.has_value();
+  out.measured = measure_attempt(plan_, trial, attempt.attempt, said.runs,
+                                 said.own ? fmt::format("{}/{}", folder, kTrainerLog) : path,
+                                 again ? IterationsText::yes : IterationsText::no);
+  out.legible = legible;
   if (!out.measured.iterations_csv.empty()) {
     auto place = attempt_folder(trial, attempt.attempt);
     if (place) (void)place->write_unsynced("iterations.csv", out.measured.iterations_csv);
@@ -174,7 +203,7 @@ std::vector<Result<SweepRun::Found>> SweepRun::look_at_all(
   std::vector<Result<Found>> found(trials.size());
   std::vector<std::vector<std::size_t>> by_cell(plan_.cells.size());
   for (std::size_t i = 0; i < trials.size(); ++i) by_cell[trials[i].cell].push_back(i);
-  const bool apart = plan_.config.seed_per_trial() || names_placeholder(plan_.workload, "trial");
+  const bool apart = plan_.config.seed_per_trial() || plan_.workload.placeholders.contains("trial");
   for_each_index(by_cell.size(), 16, [&](std::size_t cell) {
     std::optional<std::string> command;
     for (const auto i : by_cell[cell]) {
@@ -217,7 +246,10 @@ void SweepRun::tell_cells_left_out() {
 }
 
 Result<void> SweepRun::reuse() {
-  program_id_ = program_stamp(find_program(plan_.workload.program));
+  program_id_.clear();
+  for (const auto& program : programs_of(plan_)) {
+    program_id_ += (program_id_.empty() ? "" : "+") + program_stamp(find_program(program));
+  }
   own_id_ = program_stamp("/proc/self/exe");
   const auto trials = trials_to_report();
   auto found = look_at_all(trials);

@@ -16,6 +16,7 @@
 #include "harness/sweep/runner.h"
 #include "harness/sweep/stop_signals.h"
 #include "harness/sweep/telemetry.h"
+#include "harness/sweep/template_call.h"
 
 namespace bertbench {
 
@@ -28,6 +29,7 @@ struct OpenAttempt {
   int log_fd = -1;  ///< log.txt, readable, O_APPEND; closed with this
   LaunchPlace place;
   std::vector<ProcessSpec> processes;
+  OwnLogs own_logs;  ///< that the trainer writes itself
   TrialProgress progress;
   nlohmann::ordered_json telemetry;  ///< null: nothing was seen
   bool training_told = false;        ///< the samplers of its nodes know that steps are logged
@@ -95,6 +97,8 @@ class SweepRun {
     MeasuredAttempt measured;
     bool settles = false;  ///< its trial: a rate, or an end that a further launch would meet again
   };
+  Result<std::vector<RunLog>> read_own_log(const PlannedTrial& trial, int attempt,
+                                           const ReadOptions& options) const;
   Result<ReadAgain> read_again(const PlannedTrial& trial, const AttemptState& attempt,
                                const std::string& folder) const;
   /// What this program measured of it before, if its log is as it was then.
@@ -111,7 +115,9 @@ class SweepRun {
   void tell_cells_left_out();
   Result<void> run_trial(Pending pending);
   Result<bool> run_one(const PlannedTrial& trial, int attempt, std::vector<Notice>& earlier);
-  /// Folder, empty log, command.json, "started" in the journal.
+  /// What an earlier start left in the folder of an attempt that begins again.
+  void clear_attempt(const Folder& folder, const OwnLogs& own) const;
+  /// Folder, empty log, files, command.json, "started" in the journal.
   Result<OpenAttempt> begin_attempt(const PlannedTrial& trial, int attempt);
   /// An attempt that a job of an earlier start runs: its log and its start
   /// stay.
@@ -120,7 +126,7 @@ class SweepRun {
   /// the report.
   void label_placement(const PlannedTrial& trial, const std::string& nodes);
   void tell_progress(OpenAttempt& attempt, const LiveView& live, double elapsed);
-  [[nodiscard]] LogReader reader_of(const OpenAttempt& attempt) const;
+  [[nodiscard]] TrialLogs::Readers readers_of(const OpenAttempt& attempt) const;
   /// Measures it, writes its files and "finished"; true if another attempt is worth making. What
   /// came of it goes to `earlier`, as a notice for the next one.
   Result<bool> end_attempt(OpenAttempt& open, const AttemptEnd& end, std::vector<Notice>& earlier);
@@ -131,7 +137,8 @@ class SweepRun {
   Result<void> record_end(const OpenAttempt& open, const AttemptEnd& end,
                           const MeasuredAttempt& measured);
   Result<void> write_command(const Folder& folder, const PlannedTrial& trial,
-                             const std::vector<ProcessSpec>& processes) const;
+                             const std::vector<ProcessSpec>& processes,
+                             const std::vector<TrialFile>& files) const;
   Result<void> write_results(bool always);
   ResultSet collect();
   TrialProgress progress_of(const PlannedTrial& trial, int attempt) const;

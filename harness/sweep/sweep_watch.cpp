@@ -10,6 +10,7 @@
 #include "harness/sweep/machine.h"
 #include "harness/sweep/node_telemetry.h"
 #include "harness/sweep/sweep_run.h"
+#include "harness/sweep/template_call.h"
 
 namespace bertbench {
 
@@ -39,7 +40,7 @@ void SweepRun::take_telemetry_of_nodes(OpenAttempt& open) {
       nodes.push_back(one.node);
     }
   } else {
-    nodes.resize(static_cast<std::size_t>(plan_.workload.single_process ? 1 : cell.topology.nodes));
+    nodes.resize(static_cast<std::size_t>(process_count(plan_, cell).nodes));
     std::iota(nodes.begin(), nodes.end(), 0);
   }
   open.telemetry = take_node_telemetry(open.folder, nodes);

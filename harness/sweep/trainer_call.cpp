@@ -1,23 +1,30 @@
 #include "harness/sweep/trainer_call.h"
 
+#include "harness/sweep/template_call.h"
+
 namespace bertbench {
 
 Result<TrainerCall> trainer_call(const Plan& plan, const PlannedTrial& trial,
                                  const LaunchPlace& place, std::int64_t nodes_per_machine,
                                  bool full_path) {
   const auto& topology = plan.cells[trial.cell].topology;
-  auto args = trainer_args(plan, trial, place,
-                           static_cast<int>(nodes_per_machine * topology.gpus_per_node));
-  if (!args) return tl::unexpected(args.error());
+  auto words = trainer_words(plan, trial, place,
+                             static_cast<int>(nodes_per_machine * topology.gpus_per_node));
+  if (!words) return tl::unexpected(words.error());
   auto env = trainer_env(plan, trial, place);
   if (!env) return tl::unexpected(env.error());
   TrainerCall call;
-  call.words = {full_path ? full_program(plan) : plan.workload.program};
-  call.words.insert(call.words.end(), args->begin(), args->end());
+  call.words = std::move(*words);
+  // Other machines may have another PATH; where this one lacks the program, its name must do.
+  if (const auto path = full_path ? find_program(call.words.front()) : ""; !path.empty()) {
+    call.words.front() = path;
+  }
   call.env = std::move(*env);
-  call.per_rank = plan.workload.process_per_gpu;
-  call.nodes = plan.workload.single_process ? 1 : topology.nodes;
-  call.per_node = call.per_rank && !plan.workload.single_process ? topology.gpus_per_node : 1;
+  const auto& cell = plan.cells[trial.cell];
+  const auto count = process_count(plan, cell);
+  call.per_rank = way_of(plan, cell).each == Each::gpu;
+  call.nodes = count.nodes;
+  call.per_node = count.per_node;
   call.ranks_per_node = topology.gpus_per_node;
   call.port = place.master_port ? std::to_string(place.master_port) : "<port>";
   return call;
@@ -35,7 +42,10 @@ Variables place_variables(const TrainerCall& call, std::int64_t process,
            {"GROUP_RANK", std::to_string(node)}};
   } else {
     out = {{"NODE_RANK", std::to_string(node)},
-           {"PET_NODE_RANK", std::to_string(node)}};  // what torchrun reads
+           // What torchrun reads in place of its options.
+           {"PET_NODE_RANK", std::to_string(node)},
+           {"PET_MASTER_ADDR", master},
+           {"PET_MASTER_PORT", call.port}};
   }
   out.emplace_back("MASTER_ADDR", master);
   out.emplace_back("MASTER_PORT", call.port);

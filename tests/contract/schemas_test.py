@@ -5,6 +5,7 @@ Ends with 77 (skipped) where python3-jsonschema is not installed."""
 import copy
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -201,6 +202,20 @@ class Schemas(unittest.TestCase):
     def test_list(self):
         value = self.conforms("list", answer("list", "formats,reports,launchers,models,hardware", "--json"))
         self.assertTrue(all(value[kind] for kind in value))
+
+    def test_shipped_templates_and_sweeps(self):
+        def read(path):
+            with open(path) as source:
+                # A comment, or a string that may hold its marks.
+                return json.loads(re.sub(r'("(?:[^"\\]|\\.)*")|//[^\n]*', lambda m: m[1] or "", source.read()))
+        for name, folder in (("template", "workloads/external"), ("sweep", "configs")):
+            files = [file for file in os.listdir(os.path.join(SOURCE, folder))
+                     if file.endswith(".json") and file != "hardware.json"]
+            self.assertGreater(len(files), 8)
+            for file in files:
+                errors = list(jsonschema.Draft202012Validator(schema_of(name)).iter_errors(
+                    read(os.path.join(SOURCE, folder, file))))
+                self.assertEqual([error.message for error in errors], [], file)
 
     def test_sweep_without_running(self):
         config = os.path.join(SOURCE, "configs/quickstart.json")

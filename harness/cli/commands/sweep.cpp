@@ -198,6 +198,23 @@ ExitCode run(const Options& options, Console& console) {
   const auto plan = plan_of(options);
   if (!plan) return console.error(plan.error());
   for (const std::string& notice : plan->notices) console.note(notice);
+  const bool starts = !options.dry_run && !options.plan;
+  for (const Need& need : plan->missing) {
+    const auto text = fmt::format("template {} needs {}: {}", plan->workload.name,
+                                  need.option.substr(0, need.option.find('|')), need.what);
+    if (starts) {
+      console.error({"", text, ""});
+    } else {
+      console.note(text);
+    }
+  }
+  if (starts && !plan->missing.empty()) {
+    const auto option = plan->missing.front().option;
+    return console.error(
+        {options.config, "options that only you can give are missing, nothing was started",
+         fmt::format("give them as \"args\": [\"{}=...\"] of the sweep, or as axes of its grid",
+                     option.substr(0, option.find('|')))});
+  }
   if (options.dry_run) return show_plan(options, *plan, console);
   if (options.plan) return show_forecast(options, *plan, console);
   return launch(options, *plan, console);

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "harness/sweep/hosts.h"
+#include "harness/sweep/template_call.h"
 #include "harness/sweep/trainer_call.h"
 
 namespace bertbench {
@@ -65,7 +66,7 @@ Result<void> check_words(const std::vector<std::string>& words) {
 Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial& trial,
                                            const LaunchPlace& place) {
   const auto& options = plan.config.mpi;
-  const auto nodes = plan.workload.single_process ? 1 : plan.cells[trial.cell].topology.nodes;
+  const auto nodes = process_count(plan, plan.cells[trial.cell]).nodes;
   const auto shares = shares_of(plan.config.hosts, nodes);
   std::int64_t most = 1;  // nodes that one machine stands for
   for (const auto& share : shares) most = std::max(most, share.nodes);
@@ -81,6 +82,14 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
   const auto& first = shares.front().host;
   call->env.emplace_back("MASTER_ADDR", first == "localhost" ? "127.0.0.1" : first);
   call->env.emplace_back("MASTER_PORT", call->port);
+  if (!call->per_rank && call->processes() > 1) {
+    // torchrun on each node learns from mpirun neither which node it is nor who begins: they meet.
+    call->env.emplace_back("PET_RDZV_BACKEND", "c10d");
+    call->env.emplace_back("PET_RDZV_ID", "bertbench");
+    call->env.emplace_back(
+        "PET_RDZV_ENDPOINT",
+        fmt::format("{}:{}", first == "localhost" ? "127.0.0.1" : first, call->port));
+  }
 
   const auto program = program_of(options.implementation);
   const auto implementation =

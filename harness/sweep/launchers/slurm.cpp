@@ -46,6 +46,7 @@ if ! getent hosts "$first" >/dev/null 2>&1; then
   first=${address:-$first}
 fi
 export MASTER_ADDR="$first" MASTER_PORT="$port"
+[ "$kind" = rank ] || export PET_MASTER_ADDR="$first" PET_MASTER_PORT="$port"
 # Not exported here: the supervisor ends whatever carries the mark of its rank.
 if [ -n "$marker" ]; then
   marker="$marker#$SLURM_PROCID"

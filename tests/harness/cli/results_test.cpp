@@ -109,7 +109,7 @@ TEST_F(ResultsTest, CheckNamesADifferentMachine) {
   ResultSet here = results();
   (*here.environment)["kernel"] = "6.1";
   ResultSet there = results();
-  t(*here.environment)["kernel"] = "5.10";
+  (*there.environment)["kernel"] = "5.10";
   const std::string a = store("a.json", here);
   const std::string b = store("b.json", there);
   const Ran refused = run({"check", a, "--baseline", b});

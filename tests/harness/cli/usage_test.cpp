@@ -114,5 +114,28 @@ TEST(UsageErrorTest, HostileArgumentsAreEscaped) {
   EXPECT_EQ(ran.err.find('\x1b'), std::string::npos);
 }
 
+TEST(SweepNeeds, AllAreNamedAtOnceAndNothingStarts) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("needs." + std::to_string(getpid()));
+  std::filesystem::remove_all(folder);
+  write_file(folder / "c.json", R"({"workload": "gluonnlp-bert", "grid": {"topology": "1n1g",
+    "model": "bert-base", "micro_batch_size": 32, "sequence_length": 128}})");
+  const auto config = (folder / "c.json").string(), out = (folder / "run").string();
+  const Ran bare = run({"sweep", config, "--out", out});
+  EXPECT_EQ(bare.status, 2);
+  EXPECT_EQ(bare.out, "");
+  EXPECT_NE(bare.err.find("template gluonnlp-bert needs --data: training data"), std::string::npos)
+      << bare.err;
+  EXPECT_NE(bare.err.find("template gluonnlp-bert needs --data_eval: evaluation data"),
+            std::string::npos);
+  EXPECT_NE(bare.err.find("nothing was started"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(out));
+  const Ran dry = run({"sweep", config, "--dry-run"});
+  EXPECT_EQ(dry.status, 0);
+  EXPECT_NE(dry.out.find("--data_eval '<data_eval>'"), std::string::npos) << dry.out;
+  EXPECT_NE(dry.err.find("needs --data_eval"), std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace bertbench::test

@@ -208,24 +208,6 @@ TEST(SweepConfig, TheSchemaNamesTheSameKeys) {
   }
 }
 
-TEST(SweepConfig, EveryTemplateCanBePlannedUnderEveryLauncher) {
-  for (const auto& name : workload_names()) {
-    for (const char* launcher : {"local", "mpi", "slurm", "ssh"}) {
-      const auto config =
-          parse_config(small_config(), "sweep.json",
-                       {"workload=" + name, "grid.topology=2n4g", "grid.model=bert-large"});
-      ASSERT_TRUE(config) << config.error().message();
-      PlanOptions options;
-      options.launcher = launcher;
-      const auto plan = make_plan(*config, options);
-      ASSERT_TRUE(plan) << plan.error().message();
-      const auto lines = dry_run(*plan, "run");
-      ASSERT_TRUE(lines) << lines.error().message();
-      EXPECT_THAT(lines->front(), HasSubstr("world_size=8")) << name;
-    }
-  }
-}
-
 TEST(SweepConfig, EveryShippedConfigCanBePlanned) {
   int seen = 0;
   for (const auto& entry : std::filesystem::directory_iterator(BB_SOURCE_DIR "/configs")) {
@@ -237,7 +219,7 @@ TEST(SweepConfig, EveryShippedConfigCanBePlanned) {
     EXPECT_TRUE(dry_run(*plan, "")) << entry.path();
     ++seen;
   }
-  EXPECT_GE(seen, 7);
+  EXPECT_GE(seen, 11);
 }
 
 }  // namespace
