@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "harness/sweep/batch_run.h"
 #include "harness/sweep/environment.h"

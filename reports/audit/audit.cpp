@@ -68,6 +68,8 @@ std::vector<Relation> choose(const Grid& grid, std::vector<RuleReadings> rules, 
 }
 
 std::int64_t line_of(const Grid& grid, const CellId& cell) {
+  const auto& own = grid.rows[cell.row].cell_lines;
+  if (cell.column < own.size()) return own[cell.column];
   return grid.transposed && grid.columns[cell.column].line > 0 ? grid.columns[cell.column].line
                                                                : grid.rows[cell.row].line;
 }
@@ -224,14 +226,23 @@ TableAudit audit_table(const SourceTable& source, const AuditOptions& options) {
   return out;
 }
 
+PageAudit audit_page(std::string_view text, std::string_view path, const AuditOptions& options) {
+  PageOptions page_options;
+  page_options.format = options.format;
+  for (const auto& [role, heading] : options.grid.columns) page_options.names.push_back(heading);
+  Page page = read_page(text, path, page_options);
+  PageAudit out;
+  for (const SourceTable& table : page.tables) {
+    out.tables.push_back(audit_table(table, options));
+    out.tables.back().file = std::string(path);
+  }
+  out.notices = std::move(page.notices);
+  return out;
+}
+
 std::vector<TableAudit> audit_text(std::string_view text, std::string_view path,
                                    const AuditOptions& options) {
-  std::vector<TableAudit> out;
-  for (const SourceTable& table : read_tables(text, path, options.format)) {
-    out.push_back(audit_table(table, options));
-    out.back().file = std::string(path);
-  }
-  return out;
+  return audit_page(text, path, options).tables;
 }
 
 Counts count(const std::vector<TableAudit>& tables) {

@@ -60,7 +60,15 @@ struct Counts {
 
 [[nodiscard]] TableAudit audit_table(const SourceTable& table, const AuditOptions& options);
 
-/// Every table of a file; empty when it has none. `path` is for messages and the format.
+struct PageAudit {
+  std::vector<TableAudit> tables;
+  std::vector<Notice> notices;  ///< lines that look like a table and could not be read
+};
+
+/// Every table of a file; none when it has none. `path` is for messages and the format.
+[[nodiscard]] PageAudit audit_page(std::string_view text, std::string_view path,
+                                   const AuditOptions& options);
+/// Likewise, the tables alone.
 [[nodiscard]] std::vector<TableAudit> audit_text(std::string_view text, std::string_view path,
                                                  const AuditOptions& options);
 
@@ -72,9 +80,17 @@ struct Counts {
 /// "24.46 in [24.4574, 24.4593]" style text of an interval, with digits that tell its ends apart.
 [[nodiscard]] std::string interval_text(const Interval& interval);
 
+/// What was noticed in a file outside of its tables.
+struct FileNotices {
+  std::string file;
+  std::vector<Notice> notices;
+};
+
 /// {"schema": "bertbench.audit/1", "counts": {}, "tables": [{"file", "line", "title", "columns",
-/// "cells": [], "readings": [], "notices": []}]}. `all_cells`: not only findings.
+/// "cells": [], "readings": [], "notices": []}], "notices": [{"file", "line", "text"}]}.
+/// `all_cells`: not only findings.
 [[nodiscard]] nlohmann::ordered_json audit_to_json(const std::vector<TableAudit>& tables,
+                                                   const std::vector<FileNotices>& notices,
                                                    bool all_cells);
 
 }  // namespace bertbench::audit

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <unordered_set>
 
 #include "parsers/core/text.h"
 
@@ -66,9 +67,11 @@ std::string without_connectors(std::string_view text) {
   return std::string(trim(out));
 }
 
+constexpr std::string_view kReplicates[] = {"seed", "run", "trial", "repeat", "replicate"};
+
 // "seed 3", "run#2", "trial 10": one of several measurements of the same thing.
 bool is_replicate(std::string_view text) {
-  for (const std::string_view word : {"seed", "run", "trial", "repeat", "replicate"}) {
+  for (const std::string_view word : kReplicates) {
     if (text.substr(0, word.size()) != word) continue;
     std::string_view rest = trim(text.substr(word.size()));
     if (!rest.empty() && rest.front() == '#') rest = trim(rest.substr(1));
@@ -78,6 +81,33 @@ bool is_replicate(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_variant(std::string_view text) {
+  const std::string words = normal(text);
+  return std::any_of(std::begin(kVariants), std::end(kVariants),
+                     [&](const VariantWord& each) { return each.word == words; });
+}
+
+bool begins_heading(std::string_view word) {
+  static const std::unordered_set<std::string_view> known = [] {
+    std::unordered_set<std::string_view> out;
+    const auto first_word = [&](std::string_view words) {
+      out.insert(words.substr(0, words.find(' ')));
+    };
+    for (const std::string_view words : known_words()) first_word(words);
+    for (const VariantWord& each : kVariants) first_word(each.word);
+    for (const std::string_view each : kReplicates) out.insert(each);
+    return out;
+  }();
+  constexpr std::size_t kLongestWord = 48;  // bytes, with emphasis and a unit in parentheses
+  if (word.size() > kLongestWord) return false;
+  const std::string plain = normal(word);
+  std::string_view first = std::string_view(plain).substr(0, plain.find_first_of(" ([,:"));
+  if (known.contains(first)) return true;
+  while (!first.empty() && is_digit(first.back())) first.remove_suffix(1);  // "seed0", "run#2"
+  while (!first.empty() && first.back() == '#') first.remove_suffix(1);
+  return known.contains(first);
+}
 
 Heading read_heading(std::string_view text) {
   Heading heading;

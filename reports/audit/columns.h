@@ -33,6 +33,7 @@ enum class Role {
   per_gpu,     ///< throughput per GPU
   tokens_per_second,
   steps,
+  epochs,
   calculated_time,
   corrected_time,
   train_time,
@@ -52,6 +53,8 @@ enum class Role {
   mean,
   median,
   deviation,
+  score,   ///< quality: loss, accuracy, exact match, F1; nothing is derived from it
+  memory,  ///< of one device
 };
 
 /// "batch_size": for --column, JSON and messages.
@@ -61,12 +64,23 @@ enum class Role {
 
 /// The role that has these words, in their normal form, in its list (roles.cpp); else none.
 [[nodiscard]] Role role_of_words(std::string_view words);
+/// All words of those lists.
+[[nodiscard]] std::vector<std::string_view> known_words();
+
+/// Whether a column's name may begin with this word: spares reading lines that are no heading.
+[[nodiscard]] bool begins_heading(std::string_view word);
 
 /// Whether values are whole numbers that nobody rounds: GPUs, batch sizes, steps.
 [[nodiscard]] bool is_count(Role role);
 
+/// Whether cells of the column hold numbers; otherwise they may be words.
+[[nodiscard]] bool holds_numbers(Role role);
+
 /// Whether rows that differ here are different configurations, each with its own base row.
 [[nodiscard]] bool tells_apart(Role role);
+
+/// The words of a precision or a phase ("mixed precision", "tf32"): whether `text` is one of them.
+[[nodiscard]] bool is_variant(std::string_view text);
 
 struct Heading {
   Role role = Role::none;

@@ -27,7 +27,8 @@ nlohmann::ordered_json to_json(const CheckedCell& cell) {
 
 }  // namespace
 
-nlohmann::ordered_json audit_to_json(const std::vector<TableAudit>& tables, bool all_cells) {
+nlohmann::ordered_json audit_to_json(const std::vector<TableAudit>& tables,
+                                     const std::vector<FileNotices>& notices, bool all_cells) {
   const Counts counts = count(tables);
   nlohmann::ordered_json json = {{"schema", "bertbench.audit/1"},
                                  {"counts",
@@ -56,6 +57,13 @@ nlohmann::ordered_json audit_to_json(const std::vector<TableAudit>& tables, bool
       out["notices"].push_back({{"line", notice.line}, {"text", notice.text}});
     }
     json["tables"].push_back(std::move(out));
+  }
+  json["notices"] = nlohmann::ordered_json::array();
+  for (const FileNotices& file : notices) {
+    for (const Notice& notice : file.notices) {
+      json["notices"].push_back(
+          {{"file", file.file}, {"line", notice.line}, {"text", notice.text}});
+    }
   }
   return json;
 }

@@ -23,28 +23,6 @@ bool numeric(std::string_view cell) {
   return !parse_numbers(cell, NumberStyle{.decimal_comma = false, .slash_pairs = true}).empty();
 }
 
-// Rows above the first that holds numbers. Markdown can mark only one heading row, so tables with
-// two or three ("batch" over "size") print the rest as body.
-std::size_t count_heading_rows(const SourceTable& table) {
-  std::size_t rows = std::max<std::size_t>(1, table.heading_rows);
-  while (rows < std::min(table.rows.size(), kMaxHeadingRows)) {
-    const auto& cells = table.rows[rows].cells;
-    std::size_t filled = 0, numbers = 0;
-    for (const std::string& cell : cells) {
-      if (cell.empty()) continue;
-      ++filled;
-      numbers += numeric(cell) ? 1 : 0;
-    }
-    const bool names = filled > 0 && numbers == 0 &&
-                       std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
-                         return read_heading(cell).role != Role::none;
-                       });
-    if (!names) break;
-    ++rows;
-  }
-  return std::min(rows, table.rows.size() - 1);
-}
-
 // The heading nearest to the numbers that means something, joined upwards as far as needed.
 std::string heading_of(const SourceTable& table, std::size_t heading_rows, std::size_t column,
                        Heading& heading) {
@@ -221,6 +199,26 @@ bool gpus_are_per_node(const Grid& grid) {
 
 }  // namespace
 
+std::size_t count_heading_rows(const SourceTable& table) {
+  std::size_t rows = std::max<std::size_t>(1, table.heading_rows);
+  while (rows < std::min(table.rows.size(), kMaxHeadingRows)) {
+    const auto& cells = table.rows[rows].cells;
+    std::size_t filled = 0, numbers = 0;
+    for (const std::string& cell : cells) {
+      if (cell.empty()) continue;
+      ++filled;
+      numbers += numeric(cell) ? 1 : 0;
+    }
+    const bool names = filled > 0 && numbers == 0 &&
+                       std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
+                         return read_heading(cell).role != Role::none;
+                       });
+    if (!names) break;
+    ++rows;
+  }
+  return std::min(rows, table.rows.size() - 1);
+}
+
 std::optional<Grid::Place> Grid::find(Role role, std::string_view variant) const {
   std::optional<Place> shared;
   for (std::size_t n = 0; n < columns.size(); ++n) {
@@ -261,6 +259,7 @@ Grid make_grid(const SourceTable& source, const GridOptions& options) {
   for (const std::string& each : source.context) {
     grid.title += (grid.title.empty() ? "" : " / ") + each;
   }
+  grid.notices = source.notices;
   grid.facts = options.facts;
   grid.words = options.words;
   for (auto each = source.context.rbegin(); each != source.context.rend(); ++each) {
@@ -303,6 +302,7 @@ Grid make_grid(const SourceTable& source, const GridOptions& options) {
     }
     Row row;
     row.line = table.rows[n].line;
+    if (!grid.transposed) row.cell_lines = table.rows[n].cell_lines;
     row.cells.resize(width);
     for (std::size_t c = 0; c < std::min(width, texts.size()); ++c) row.cells[c].text = texts[c];
     grid.rows.push_back(std::move(row));

@@ -29,7 +29,8 @@ struct Cell {
 
 struct Row {
   std::int64_t line = 0;
-  std::vector<Cell> cells;  ///< as many as columns
+  std::vector<Cell> cells;               ///< as many as columns
+  std::vector<std::int64_t> cell_lines;  ///< of each cell; empty: all stand on `line`
 };
 
 struct Grid {
@@ -54,6 +55,10 @@ struct Grid {
   /// Every variant named by a column of one of `roles`; {""} when none is.
   [[nodiscard]] std::vector<std::string> variants_of(const std::vector<Role>& roles) const;
 };
+
+/// Heading rows of a table, those that it prints as body included: a Markdown heading is one row,
+/// so tables with two or three ("batch" over "size") print the rest below the alignment row.
+[[nodiscard]] std::size_t count_heading_rows(const SourceTable& table);
 
 /// What the user states about tables: --column and --fact.
 struct GridOptions {

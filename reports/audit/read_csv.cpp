@@ -135,7 +135,7 @@ std::vector<SourceTable> read_csv_tables(std::string_view text) {
       comments_open = false;
       if (table.rows.empty()) table.line = record.line;
       cells += record.cells.size();
-      table.rows.push_back({record.line, std::move(record.cells)});
+      table.rows.push_back({record.line, std::move(record.cells), {}});
     }
     more = has_ahead;
     record = std::move(ahead);

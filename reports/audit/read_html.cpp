@@ -55,7 +55,7 @@ class TableBuilder {
 
   void open_row(std::int64_t line) {
     close_row();
-    table_.rows.push_back({line, {}});
+    table_.rows.push_back({line, {}, {}});
     in_row_ = true;
     row_all_th_ = true;
   }

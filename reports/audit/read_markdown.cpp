@@ -2,29 +2,11 @@
 #include <cctype>
 
 #include "parsers/core/text.h"
+#include "reports/audit/lines.h"
 #include "reports/audit/source_table.h"
 
 namespace bertbench::audit {
 namespace {
-
-struct Line {
-  std::string_view text;
-  std::int64_t number;
-};
-
-std::vector<Line> lines_of(std::string_view text) {
-  std::vector<Line> lines;
-  std::int64_t number = 0;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    lines.push_back({line, ++number});
-    if (end == std::string_view::npos) break;
-    text.remove_prefix(end + 1);
-  }
-  return lines;
-}
 
 // Cells between unescaped pipes. A leading and a trailing pipe are borders, not cells.
 std::vector<std::string> cells_of(std::string_view line) {
@@ -103,17 +85,26 @@ int heading_level(std::string_view line, std::string& text) {
   return 0;
 }
 
+// The rest of a row that was broken where a cell begins: "c |" after "| a | b |" of a table of
+// three columns. Asked where rows begin with a pipe.
+bool goes_on(const SourceTable& table, std::string_view line, const std::vector<std::string>& row) {
+  line = trim(line);
+  if (table.rows.size() < 2 || line.front() == '|' || line.back() != '|') return false;
+  const std::size_t before = table.rows.back().cells.size();
+  return before + row.size() == table.rows.front().cells.size();
+}
+
 }  // namespace
 
 std::vector<SourceTable> read_markdown_tables(std::string_view text) {
-  const std::vector<Line> lines = lines_of(text);
   std::vector<SourceTable> tables;
   std::string headings[8];
   std::string above;  // the last line of prose since the last heading or table
   std::size_t cells = 0;
   bool fenced = false;
-  for (std::size_t i = 0; i < lines.size() && tables.size() < kMaxTables; ++i) {
-    const std::string_view line = trim(lines[i].text);
+  Lines at(text);
+  while (tables.size() < kMaxTables && at.next()) {
+    const std::string_view line = trim(at.text);
     if (line.substr(0, 3) == "```" || line.substr(0, 3) == "~~~") {
       fenced = !fenced;
       continue;
@@ -126,25 +117,31 @@ std::vector<SourceTable> read_markdown_tables(std::string_view text) {
       above.clear();
       continue;
     }
-    const bool table_here =
-        has_pipe(line) && i + 1 < lines.size() && is_alignment_row(lines[i + 1].text);
+    Lines ahead = at;
+    const bool table_here = has_pipe(line) && ahead.next() && is_alignment_row(ahead.text);
     if (!table_here) {
       above = std::string(line.substr(0, 400));
       continue;
     }
     SourceTable table;
-    table.line = lines[i].number;
+    table.line = at.number;
     for (const std::string& each : headings) {
       if (!each.empty()) table.context.push_back(each);
     }
     if (!above.empty()) table.context.push_back(above);
-    table.rows.push_back({lines[i].number, cells_of(line)});
-    for (i += 2; i < lines.size() && cells < kMaxCells; ++i) {
-      if (!has_pipe(lines[i].text)) break;
-      table.rows.push_back({lines[i].number, cells_of(lines[i].text)});
-      cells += table.rows.back().cells.size();
+    table.rows.push_back({at.number, cells_of(line), {}});
+    at = ahead;
+    while (cells < kMaxCells && ahead.next() && has_pipe(ahead.text)) {
+      std::vector<std::string> row = cells_of(ahead.text);
+      cells += row.size();
+      if (line.front() == '|' && goes_on(table, ahead.text, row)) {
+        auto& broken = table.rows.back().cells;
+        broken.insert(broken.end(), row.begin(), row.end());
+      } else {
+        table.rows.push_back({ahead.number, std::move(row), {}});
+      }
+      at = ahead;
     }
-    --i;
     above.clear();
     if (table.rows.size() >= 2) tables.push_back(std::move(table));
   }

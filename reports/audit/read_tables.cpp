@@ -2,6 +2,7 @@
 #include <cctype>
 
 #include "parsers/core/text.h"
+#include "reports/audit/printed.h"
 #include "reports/audit/source_table.h"
 
 namespace bertbench::audit {
@@ -24,15 +25,60 @@ bool ends_with(std::string_view path, std::string_view ending) {
   });
 }
 
+void sort_by_line(std::vector<SourceTable>& tables) {
+  std::stable_sort(tables.begin(), tables.end(),
+                   [](const auto& a, const auto& b) { return a.line < b.line; });
+}
+
+void append(std::vector<SourceTable>& to, std::vector<SourceTable> more) {
+  for (SourceTable& table : more) to.push_back(std::move(table));
+}
+
 std::vector<SourceTable> markdown_with_html(std::string_view text) {
   std::vector<SourceTable> tables = read_markdown_tables(text);
   if (text.find("<table") != std::string_view::npos ||
       text.find("<TABLE") != std::string_view::npos) {
-    for (SourceTable& table : read_html_tables(text)) tables.push_back(std::move(table));
-    std::stable_sort(tables.begin(), tables.end(),
-                     [](const auto& a, const auto& b) { return a.line < b.line; });
+    append(tables, read_html_tables(text));
+    sort_by_line(tables);
   }
   return tables;
+}
+
+// Adds what stands outside of the tables that are there.
+void add_pasted(std::string_view text, const std::vector<std::string>& names, Page& page) {
+  std::vector<LineSpan> taken;
+  for (const SourceTable& table : page.tables) {
+    taken.push_back({table.line, table.rows.back().line});
+  }
+  Page pasted = read_pasted_tables(text, names, taken);
+  append(page.tables, std::move(pasted.tables));
+  append(page.tables, read_record_tables(text));
+  sort_by_line(page.tables);
+  page.notices = std::move(pasted.notices);
+}
+
+// "1,058.6", "95%", "7.9x"; not "2 of them".
+bool is_plain_number(std::string_view cell) {
+  return cell.find_first_not_of("0123456789.,%+-eExKM ") == std::string_view::npos &&
+         !parse_numbers(cell, NumberStyle{}).empty();
+}
+
+bool holds_number(const std::vector<std::string>& cells) {
+  return std::any_of(cells.begin(), cells.end(), is_plain_number);
+}
+
+// Anything has commas. In text that no name calls a table, each row must have as many cells as the
+// heading, whose cells are names, and each must hold a number.
+bool is_plainly_csv(const SourceTable& table) {
+  const auto& heading = table.rows.front().cells;
+  if (holds_number(heading)) return false;
+  for (const std::string& cell : heading) {
+    constexpr std::size_t kLongestName = 80;  // bytes; more is a sentence
+    if (cell.size() > kLongestName) return false;
+  }
+  return std::all_of(table.rows.begin() + 1, table.rows.end(), [&](const SourceRow& row) {
+    return row.cells.size() == heading.size() && holds_number(row.cells);
+  });
 }
 
 }  // namespace
@@ -76,26 +122,48 @@ std::string decode_entities(std::string_view text) {
   return out;
 }
 
-std::vector<SourceTable> read_tables(std::string_view text, std::string_view path,
-                                     TableFormat format) {
+Page read_page(std::string_view text, std::string_view path, const PageOptions& options) {
+  TableFormat format = options.format;
+  bool pasted_too = false;
   if (format == TableFormat::automatic) {
     if (ends_with(path, ".csv") || ends_with(path, ".tsv")) format = TableFormat::csv;
     if (ends_with(path, ".html") || ends_with(path, ".htm")) format = TableFormat::html;
-    if (ends_with(path, ".md") || ends_with(path, ".markdown")) format = TableFormat::markdown;
+    if (ends_with(path, ".md") || ends_with(path, ".markdown")) {
+      format = TableFormat::markdown;
+      pasted_too = true;  // a README also shows what programs print
+    }
   }
+  Page page;
   switch (format) {
     case TableFormat::markdown:
-      return markdown_with_html(text);
+      page.tables = markdown_with_html(text);
+      if (pasted_too) add_pasted(text, options.names, page);
+      return page;
     case TableFormat::html:
-      return read_html_tables(text);
+      page.tables = read_html_tables(text);
+      return page;
     case TableFormat::csv:
-      return read_csv_tables(text);
+      page.tables = read_csv_tables(text);
+      return page;
+    case TableFormat::text:
+      add_pasted(text, options.names, page);
+      return page;
     case TableFormat::automatic:
       break;
   }
-  // Pipes with an alignment row and <table> are unmistakable; anything has commas.
-  std::vector<SourceTable> tables = markdown_with_html(text);
-  return tables.empty() ? read_csv_tables(text) : tables;
+  // Pipes with an alignment row, <table> and known names are unmistakable; anything has commas.
+  page.tables = markdown_with_html(text);
+  add_pasted(text, options.names, page);
+  if (page.tables.empty()) {
+    page.tables = read_csv_tables(text);
+    std::erase_if(page.tables, [](const SourceTable& table) { return !is_plainly_csv(table); });
+  }
+  return page;
+}
+
+std::vector<SourceTable> read_tables(std::string_view text, std::string_view path,
+                                     TableFormat format) {
+  return read_page(text, path, {format, {}}).tables;
 }
 
 }  // namespace bertbench::audit

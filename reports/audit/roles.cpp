@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "parsers/core/text.h"
 #include "reports/audit/columns.h"
@@ -121,8 +122,8 @@ const std::vector<RoleRow>& roles() {
        "variant",
        false,
        true,
-       {"optimizer", "xla", "dataset", "phase", "hardware", "gpu type", "system", "dgx system",
-        "platform", "configuration", "config", "p2p"}},
+       {"optimizer", "optim", "xla", "dataset", "phase", "hardware", "gpu type", "system",
+        "dgx system", "platform", "configuration", "config", "p2p"}},
       {Role::iterations_per_second,
        "iterations_per_second",
        false,
@@ -187,7 +188,13 @@ const std::vector<RoleRow>& roles() {
        true,
        false,
        {"total steps", "steps", "num steps", "training steps", "iterations", "iteration count",
-        "max steps", "optimizer steps", "number of steps", "step count", "global steps"}},
+        "max steps", "optimizer steps", "number of steps", "step count", "global steps",
+        "stepping"}},
+      {Role::epochs,
+       "epochs",
+       true,
+       false,
+       {"epochs", "epoch", "num epochs", "fine tuning epochs"}},
       {Role::calculated_time,
        "calculated_time",
        false,
@@ -259,6 +266,20 @@ const std::vector<RoleRow>& roles() {
        false,
        {"standard deviation", "std", "stddev", "std dev", "sd", "std. dev.", "stdev",
         "std deviation"}},
+      {Role::score,
+       "score",
+       false,
+       false,
+       {"loss", "final loss", "train loss", "training loss", "eval loss", "validation loss",
+        "perplexity", "accuracy", "acc", "acc.", "f1", "f1 score", "exact match", "em",
+        "mlm accuracy"}},
+      {Role::memory,
+       "memory",
+       false,
+       false,
+       {"memory", "gpu memory", "peak memory", "peak gpu memory", "memory used", "used memory",
+        "memory usage", "gpu memory usage", "used gpu memory", "total used gpu memory",
+        "max memory", "gpu mem", "mem", "peak mem"}},
   };
   return rows;
 }
@@ -266,12 +287,22 @@ const std::vector<RoleRow>& roles() {
 }  // namespace
 
 Role role_of_words(std::string_view text) {
-  for (const RoleRow& row : roles()) {
-    if (std::find(row.synonyms.begin(), row.synonyms.end(), text) != row.synonyms.end()) {
-      return row.role;
+  static const std::unordered_map<std::string_view, Role> known = [] {
+    std::unordered_map<std::string_view, Role> out;
+    for (const RoleRow& row : roles()) {
+      for (const std::string_view words : row.synonyms) out.emplace(words, row.role);
     }
-  }
-  return Role::none;
+    return out;
+  }();
+  const auto at = known.find(text);
+  return at == known.end() ? Role::none : at->second;
+}
+
+std::vector<std::string_view> known_words() {
+  std::vector<std::string_view> out;
+  for (const RoleRow& row : roles())
+    out.insert(out.end(), row.synonyms.begin(), row.synonyms.end());
+  return out;
 }
 
 std::string_view name(Role role) {
@@ -303,6 +334,23 @@ bool is_count(Role role) {
     if (row.role == role) return row.count;
   }
   return false;
+}
+
+bool holds_numbers(Role role) {
+  switch (role) {
+    case Role::none:
+    case Role::ignore:
+    case Role::topology:
+    case Role::model:
+    case Role::precision:
+    case Role::framework:
+    case Role::checkpointing:
+    case Role::variant:
+    case Role::metric:
+      return false;
+    default:
+      return true;
+  }
 }
 
 bool tells_apart(Role role) {

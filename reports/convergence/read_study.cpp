@@ -8,13 +8,15 @@
 #include <fstream>
 
 #include "parsers/core/text.h"
+#include "reports/audit/grid.h"
 #include "reports/audit/source_table.h"
 #include "reports/convergence/study.h"
 
 namespace bertbench {
 namespace {
 
-constexpr std::size_t kLargest = std::size_t{256} << 20U;  // bytes of a file: scores come last
+constexpr std::size_t kLargest = std::size_t{256} << 20U;     // bytes of a file: scores come last
+constexpr std::size_t kLargestPage = std::size_t{64} << 20U;  // bytes; a larger text is a log
 
 Result<std::string> read_text(const std::string& path) {
   errno = 0;
@@ -173,8 +175,7 @@ Result<bool> read_study_tables(std::string_view text, const std::string& path, S
   for (const audit::SourceTable& table : audit::read_tables(text, path)) {
     if (table.rows.size() < 2) continue;
     // Published tables spread a heading over two rows.
-    const std::size_t head =
-        std::max<std::size_t>(1, std::min(table.heading_rows, table.rows.size() - 1));
+    const std::size_t head = audit::count_heading_rows(table);
     std::vector<std::string> columns;
     for (std::size_t r = 0; r < head; ++r) {
       const auto& cells = table.rows[r].cells;
@@ -189,6 +190,9 @@ Result<bool> read_study_tables(std::string_view text, const std::string& path, S
     };
     if (!has("step") || (!has("exact_match") && !has("f1") && !has("log"))) continue;
     found = true;
+    for (const Notice& notice : table.notices) {
+      study.notices.push_back({notice.line, path + ": " + notice.text});
+    }
     for (std::size_t r = head; r < table.rows.size(); ++r) {
       const auto added = add_row(columns, table.rows[r], path, study);
       if (!added) return tl::unexpected(added.error());
@@ -200,10 +204,13 @@ Result<bool> read_study_tables(std::string_view text, const std::string& path, S
 Result<void> read_study(const std::string& path, Study& study) {
   const auto text = read_text(path);
   if (!text) return tl::unexpected(text.error());
-  if (is_table(path)) {
+  const bool table = is_table(path);
+  if (table || text->size() <= kLargestPage) {
     const auto found = read_study_tables(*text, path, study);
     if (!found) return tl::unexpected(found.error());
     if (*found) return {};
+  }
+  if (table) {
     return fail(path, "holds no table with a column step and one of exact match, F1 and log",
                 "columns: step, phase, sequence_length, from_step, hours, epochs, seed, "
                 "exact_match, f1, log");
@@ -213,8 +220,10 @@ Result<void> read_study(const std::string& path, Study& study) {
   facts_of_path(path, row);
   const SquadScore score = squad_score(*text);
   if (!score.exact_match && !score.f1) {
-    return fail(path, "holds no exact match and no F1",
-                "give SQuAD logs, their JSON, or a CSV table");
+    return fail(
+        path, "holds no exact match and no F1",
+        "give SQuAD logs, their JSON, or a table with a column step and one of exact match, "
+        "F1 and log");
   }
   row.exact_match = score.exact_match;
   row.f1 = score.f1;

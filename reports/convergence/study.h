@@ -51,10 +51,10 @@ struct SquadScore {
 };
 [[nodiscard]] SquadScore squad_score(std::string_view text);
 
-/// Adds what a file holds: a table (CSV, Markdown, HTML) with columns out of step, phase,
-/// sequence_length, from_step, hours, epochs, seed, exact_match, f1, log (a file beside the table
-/// that holds the score); or a SQuAD log or JSON whose path tells step, phase, seed and epochs
-/// (ckpt_8574, phase2, seed42, epochs2).
+/// Adds what a file holds: tables (CSV, Markdown, HTML, or pasted in a text) with columns out of
+/// step, phase, sequence_length, from_step, hours, epochs, seed, exact_match, f1, log (a file in
+/// the folder of the table that holds the score); a file without such a table is a SQuAD log or
+/// JSON whose path holds step, phase, seed and epochs (ckpt_8574, phase2, seed42, epochs2).
 [[nodiscard]] Result<void> read_study(const std::string& path, Study& study);
 /// Rows of every table of `text` that has such columns; false when none has.
 [[nodiscard]] Result<bool> read_study_tables(std::string_view text, const std::string& path,

@@ -37,17 +37,20 @@ void sweep_config(std::string_view input) {
 void tables(std::string_view input) {
   if (input.empty()) return;
   const std::string_view text = input.substr(1);
-  constexpr const char* kPaths[] = {"fuzz.md", "fuzz.html", "fuzz.csv", "fuzz"};
+  constexpr const char* kPaths[] = {"fuzz.md", "fuzz.html", "fuzz.csv", "fuzz.txt"};
   const char* path = kPaths[static_cast<unsigned char>(input.front()) % 4];
   std::size_t cells = 0;
   for (const audit::SourceTable& table : audit::read_tables(text, path)) {
     for (const audit::SourceRow& row : table.rows) {
       require(row.line >= 1, "a row without a line");
       require(row.cells.size() <= audit::kMaxColumns, "too many columns");
+      require(row.cell_lines.empty() || row.cell_lines.size() == row.cells.size(),
+              "a cell without a line");
       cells += row.cells.size();
     }
   }
-  require(cells <= audit::kMaxCells + audit::kMaxColumns, "too many cells");
+  // Markdown, HTML, pasted rows and records each have their own bound.
+  require(cells <= 4 * (audit::kMaxCells + audit::kMaxColumns), "too many cells");
   (void)audit::count(audit::audit_text(text, path, {}));
 }
 

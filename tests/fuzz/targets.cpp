@@ -45,7 +45,12 @@ std::vector<Target> all_targets() {
       {"compressed", compressed, {"\x1f\x8b\x08", "\x28\xb5\x2f\xfd"}},
       {"result-set", result_set, {"bertbench.result/1", "\"cells\"", "\"trials\"", "\"outcome\""}},
       {"sweep-config", sweep_config, {"\"grid\"", "\"topology\"", "\"zip\"", "\"exclude\""}},
-      {"tables", tables, {"<table>", "<tr>", "<td", "colspan=\"", "| --- |", "&nbsp;"}},
+      {"tables",
+       tables,
+       {"<table>", "<tr>", "<td", "colspan=\"", "| --- |", "&nbsp;",
+        "gpu_num samples/s speedup\n1 100 1", "GPUs\t", "batch size / GPU (TF32 and FP16)",
+        "Throughput - TF32", "Seed 0", "GPUs: 1",
+        "speedup: ", "@dataclass\nclass C:", "gpus: str = '0'", "os.environ[\"A\"] = \"1\""}},
       {"journal", journal, {"\"crc\"", "\"event\"", "\"started\"", "\"finished\""}},
   };
   for (Target& target : formats) out.push_back(std::move(target));

@@ -43,6 +43,41 @@ TEST(Convergence, ReadsTheSeventeenCheckpointsOfThePublishedTable) {
   EXPECT_EQ(last.f1, 88.45);
 }
 
+// The note as it lies: Markdown in a .txt file, a heading over two rows, blank rows between groups.
+TEST(Convergence, ThePageAsItLiesGivesTheSameCheckpoints) {
+  const std::string path = BB_SOURCE_DIR "/../shared/seeds/000_3474513dc4720f47.txt";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "the third-party page is not here: " << path;
+  Study study;
+  const auto read = read_study(path, study);
+  ASSERT_TRUE(read) << read.error().message();
+  derive(study, {});
+  const Study copied = published();
+  ASSERT_THAT(study.checkpoints, SizeIs(17));
+  for (std::size_t i = 0; i < 17; ++i) {
+    const Checkpoint &a = study.checkpoints[i], &b = copied.checkpoints[i];
+    EXPECT_EQ(
+        std::tie(a.step, a.sequence_length, a.phase, a.from_step, a.hours, a.exact_match, a.f1),
+        std::tie(b.step, b.sequence_length, b.phase, b.from_step, b.hours, b.exact_match, b.f1))
+        << a.source;
+  }
+  EXPECT_TRUE(study.checkpoints[0].source.ends_with(":163")) << study.checkpoints[0].source;
+}
+
+TEST(Convergence, ATablePastedWithBlanksOrOneCellALineIsRead) {
+  for (const char* text : {"Scores\n\nstepping last seq len exact match f1\n4981 128 72.39 81.29\n",
+                           "step  seq_len  exact_match  f1\n4981  128      72.39        81.29\n",
+                           "stepping\nlast seq len\nexact match\nf1\n4981\n128\n72.39\n81.29\n"}) {
+    Study study;
+    const auto found = read_study_tables(text, "page.txt", study);
+    ASSERT_TRUE(found) << text;
+    ASSERT_TRUE(*found) << text;
+    ASSERT_THAT(study.checkpoints, SizeIs(1)) << text;
+    EXPECT_EQ(study.checkpoints[0].step, 4981);
+    EXPECT_EQ(study.checkpoints[0].sequence_length, 128);
+    EXPECT_EQ(study.checkpoints[0].f1, 81.29);
+  }
+}
+
 // Hours are steps times seconds a step: 8.19 s in phase 1, 19.93 to 20.02 s in phase 2, in every
 // row (also in that of step 8186, which looks like a slip for 8168 and is none).
 TEST(Convergence, EveryRowImpliesTheSameSecondsAStep) {

@@ -64,9 +64,11 @@ Result<AuditOptions> audit_options(const Options& options) {
     out.format = Format::html;
   else if (options.format == "csv")
     out.format = Format::csv;
+  else if (options.format == "text")
+    out.format = Format::text;
   else if (options.format != "auto") {
     return fail("--format", fmt::format("'{}' is no format of tables", options.format),
-                "give auto, markdown, html or csv");
+                "give auto, markdown, html, csv or text");
   }
   const auto pair = [](const std::string& option,
                        const std::string& text) -> Result<std::pair<audit::Role, std::string>> {
@@ -198,19 +200,23 @@ ExitCode run(const Options& options, Console& console) {
   const auto settings = audit_options(options);
   if (!settings) return console.error(settings.error());
   std::vector<TableAudit> tables;
+  std::vector<audit::FileNotices> notices;
   for (const std::string& path : options.tables) {
     const auto text = read_file(path);
     if (!text) {
       (void)console.error(text.error());
       continue;
     }
-    auto found = audit_text(*text, path, *settings);
-    if (found.empty()) {
-      (void)console.error({path, "holds no table",
-                           "Markdown (with its |---| row), HTML and CSV tables are read; "
-                           "say which by --format"});
+    auto found = audit_page(*text, path, *settings);
+    for (const Notice& notice : found.notices) console.note(path, notice);
+    notices.push_back({path, std::move(found.notices)});
+    if (found.tables.empty()) {
+      (void)console.error(
+          {path, "holds no table",
+           "Markdown (with its |---| row), HTML and CSV tables are read, and pasted "
+           "text whose headings are known names; name others by --column"});
     }
-    for (TableAudit& table : found) {
+    for (TableAudit& table : found.tables) {
       // A page has other tables too; those without a column of a benchmark are nobody's business.
       if (understood(table)) {
         for (const Notice& notice : table.notices) console.note(path, notice);
@@ -229,7 +235,7 @@ ExitCode run(const Options& options, Console& console) {
   }
   return answer(
       console, options.output, status,
-      [&](const std::string&) { return json_text(audit_to_json(tables, options.all)); },
+      [&](const std::string&) { return json_text(audit_to_json(tables, notices, options.all)); },
       [&] { print(console, tables, options.all); });
 }
 
@@ -237,10 +243,11 @@ CommandRun declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   add_arguments(app, "TABLE", options->tables, "Files with tables; - for stdin.")->required();
   add_text(app, "--format", options->format, "NAME",
-           "auto, markdown, html or csv (separated by comma, semicolon or tab).")
+           "auto, markdown, html, csv (separated by comma, semicolon or tab) or text (pasted: "
+           "columns between tabs, bars or blanks, one cell a line, or records NAME: NUMBER).")
       ->default_str("auto");
   add_list(app, "--column", options->columns, "ROLE=HEADING",
-           "What the column of this heading holds, where its name does not tell: "
+           "What the column of this heading holds, where its name is not known: "
            "throughput, gpus, batch_size, speedup, ... or ignore.");
   add_list(app, "--fact", options->facts, "ROLE=VALUE",
            "What no column says: batch_size=64, accumulation=4, sequence_length=128, "
@@ -252,7 +259,8 @@ CommandRun declare(CLI::App& app) {
 }
 
 constexpr Example kExamples[] = {
-    {"bertbench audit README.md", "Every table of a page; names the cells that cannot be."},
+    {"bertbench audit README.md page.txt",
+     "Every table of a page, also of one pasted as text; names the cells that cannot be."},
     {"bertbench audit new.csv --column throughput=rate --fact batch_size=64 --all",
      "Headings of one's own, a batch size that is not in the table, every cell listed."},
 };

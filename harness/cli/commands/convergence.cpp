@@ -97,8 +97,10 @@ ExitCode run(const Options& options, Console& console) {
 
 CommandRun declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  add_arguments(app, "PATH", options->paths,
-                "Tables (.csv, .md, .html) of checkpoints, or SQuAD logs and JSON files.");
+  add_arguments(
+      app, "PATH", options->paths,
+      "Tables of checkpoints (.csv, .md, .html, or in a page pasted as text), or SQuAD logs "
+      "and JSON files.");
   add_list(app, "--seconds-per-step", options->seconds_per_step, "LENGTH=S",
            "For rows without hours: seconds of a step at this sequence length; repeatable.");
   add_text(app, "--plots", options->plots, "DIR", "Write the plots as SVG files.");
@@ -110,6 +112,7 @@ CommandRun declare(CLI::App& app) {
 
 constexpr Example kExamples[] = {
     {"bertbench convergence study.csv -o study.html", "Table, plots and spread over seeds."},
+    {"bertbench convergence page.txt", "The table of checkpoints in a page copied from a browser."},
     {"bertbench convergence squad_ckpt_*/phase*_seed*.log", "Scores out of fine-tuning logs."},
     {"bertbench convergence study.md --seconds-per-step 128=8.19",
      "Hours from steps, where the table has none."},

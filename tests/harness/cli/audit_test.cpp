@@ -63,6 +63,36 @@ TEST_F(AuditTest, StatusFourWhenNothingFollowsAndFiveWhenThereIsNoTable) {
   EXPECT_EQ(run({"audit", (folder_ / "absent.md").string()}).status, 5);
 }
 
+TEST_F(AuditTest, APagePastedAsTextIsReadAndProseIsNoTable) {
+  const std::string page = file("page.txt",
+                                "BERT-base FP32\n\nnode_num gpu_num samples/s speedup\n"
+                                "1 1 100.0 1\n1 8 700.0 7.9\n1 16 x\n\nThat was all.\n");
+  const Ran ran = run({"audit", page});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_THAT(ran.out, HasSubstr("2 derived cells in 1 table"));
+  EXPECT_EQ(run({"audit", page, "--format", "csv"}).status, 5);
+  const Ran prose = run({"audit", file("prose.txt",
+                                       "With 8 GPUs, 1,058 samples/s, 7.05 times as many\n"
+                                       "as with 1, in 3 trials, of 5 minutes, each.\n")});
+  EXPECT_EQ(prose.status, 5);
+  EXPECT_THAT(prose.err, HasSubstr("holds no table"));
+}
+
+TEST_F(AuditTest, LinesThatCannotBeReadAreNamedInTextAndJson) {
+  const std::string page = file("page.txt", "GPUs speed warmth speedup efficiency\n1 100 3 1 1\n");
+  EXPECT_EQ(run({"audit", page}).status, 5);
+  const std::string two = file("two.txt",
+                               "gpu_num samples/s speedup warmth\n1 100.0 1 3\n\n"
+                               "gpu_num samples/s speedup\n1 100.0 1\n8 700.0\n16 1400.0 14.0\n");
+  const Ran ran = run({"audit", two, "--json"});
+  EXPECT_THAT(ran.err, HasSubstr("two.txt:1: "));
+  EXPECT_THAT(ran.err, HasSubstr("'warmth'"));
+  const json out = json::parse(ran.out);
+  ASSERT_EQ(out["notices"].size(), 1U);
+  EXPECT_EQ(out["notices"][0]["line"], 1);
+  EXPECT_EQ(out["tables"][0]["notices"][0]["line"], 6);
+}
+
 TEST_F(AuditTest, WrongUsageNamesTheOption) {
   const std::string table = file("a.csv", "a,b\n1,2\n");
   EXPECT_THAT(run({"audit", table, "--column", "speedupp=b"}).err,

@@ -78,7 +78,9 @@ TEST(Headings, AreRecognisedInTheSpellingsOfThePublishedTables) {
   EXPECT_THAT(batch.variants, testing::ElementsAre("tf32", "mixed"));
   EXPECT_EQ(read_heading("Time to train speedup (TF32 to mixed precision)").role,
             Role::time_speedup);
-  EXPECT_EQ(read_heading("exact match").role, Role::none);
+  EXPECT_EQ(read_heading("exact match").role, Role::score);
+  EXPECT_EQ(read_heading("Final Loss - TF32").role, Role::score);
+  EXPECT_EQ(read_heading("warmth").role, Role::none);
 }
 
 TEST(Lattice, TenAccuraciesGiveAwayTheSizeOfTheirDataSet) {

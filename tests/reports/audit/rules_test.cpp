@@ -126,7 +126,7 @@ TEST(Json, NamesCellVerdictIntervalAndSources) {
   const auto tables = audit_markdown(
       "# FP16\n\n| gpu_num | samples/s | speedup |\n|---|---|---|\n| 1 | 544.31 | 1 |\n"
       "| 32 | 14822.31 | 27.33 |\n");
-  const auto json = audit_to_json(tables, false);
+  const auto json = audit_to_json(tables, {}, false);
   EXPECT_EQ(json["schema"], "bertbench.audit/1");
   EXPECT_EQ(json["counts"]["impossible"], 1);
   ASSERT_EQ(json["tables"][0]["cells"].size(), 1U);
@@ -136,7 +136,7 @@ TEST(Json, NamesCellVerdictIntervalAndSources) {
   EXPECT_EQ(cell["should_be"], "27.23");
   EXPECT_EQ(cell["verdict"], "impossible");
   EXPECT_EQ(cell["from"][1]["text"], "544.31");
-  EXPECT_EQ(audit_to_json(tables, true)["tables"][0]["cells"].size(), 2U);
+  EXPECT_EQ(audit_to_json(tables, {}, true)["tables"][0]["cells"].size(), 2U);
 }
 
 }  // namespace
