@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "reports/model/result_set.h"
 
@@ -10,10 +11,12 @@ namespace bertbench {
 struct Assumptions {
   std::optional<double> peak_tflops;      ///< dense peak of one GPU, where the list has none
   std::optional<double> train_sequences;  ///< sequences of a whole training
+  std::string flops_formula = {};         ///< a key of flops_formulas(); empty: as it was
 };
 
-/// MFU and HFU against the stated peak (of every cell whose model is known), time to train at the
-/// measured rate. Nothing else changes: medians and speedups stay as they were measured.
+/// TFLOPS, MFU and HFU by the stated formula and against the stated peak (of every cell whose model
+/// is known), time to train at the measured rate. Nothing else changes: medians and speedups stay
+/// as they were measured.
 void assume(ResultSet& results, const Assumptions& what);
 
 }  // namespace bertbench

@@ -70,13 +70,14 @@ Table cell_table(const ResultSet& set) {
   table.columns.push_back({"n", true});
   table.columns.push_back({rate_heading(set), true});
   for (const char* heading :
-       {"interval", "cv", "speedup", "efficiency", "per GPU", "TFLOPS/GPU", "MFU", "HFU", "power",
-        "energy/sequence", "time to train", "time speedup"})
+       {"interval", "cv", "speedup", "efficiency", "per GPU", "TFLOPS/GPU", "MFU", "HFU",
+        "peak memory", "power", "energy/sequence", "time to train", "time speedup"})
     table.columns.push_back({heading, true});
   table.columns.push_back({"scaling"});
   table.columns.push_back({"failures"});
 
   const bool say_unit = !one_unit(set);
+  const bool several_sources = memory_sources(set).size() > 1;
   for (const Cell& cell : set.cells) {
     const Identity& id = cell.identity;
     const auto percent = [](double value) { return percent_text(value); };
@@ -105,6 +106,8 @@ Table cell_table(const ResultSet& set) {
     row.push_back(maybe(cell.tflops_per_gpu, number_text));
     row.push_back(maybe(cell.mfu, percent));
     row.push_back(maybe(cell.hfu, percent));
+    row.push_back(memory_text(cell.memory) +
+                  (several_sources && cell.memory ? " (" + cell.memory->source + ")" : ""));
     row.push_back(maybe(cell.power_w, power_text));
     row.push_back(maybe(cell.energy_per_sequence_j, energy_text));
     row.push_back(maybe(cell.time_to_train_s, duration_text));

@@ -11,8 +11,9 @@
 namespace bertbench {
 
 /// All columns, in reading order: facts, further axes, then n, rate, interval, cv, speedup,
-/// efficiency, per GPU, TFLOPS, MFU, HFU, failures. Unknown cells are empty, a failed cell says
-/// how it failed. Use varying_columns(table, cell_table_keep(table), ...) for what to show.
+/// efficiency, per GPU, TFLOPS, MFU, HFU, peak memory, power, energy, times, failures. Unknown
+/// cells are empty, a failed cell says how it failed. Use varying_columns(table,
+/// cell_table_keep(table), ...) for what to show.
 [[nodiscard]] Table cell_table(const ResultSet& set);
 
 /// Cell::stability of every cell that has one, a row each quality: cell, quality, n, mean, standard

@@ -24,6 +24,10 @@ void note_difference(CellComparison& out, const char* what, const std::string& a
   if (a != b) out.notes.push_back(fmt::format("{} differs: {} and {}", what, a, b));
 }
 
+std::optional<double> peak_memory(const Cell& cell) {
+  return cell.memory ? std::optional(static_cast<double>(cell.memory->peak_bytes)) : std::nullopt;
+}
+
 CellComparison compare_cells(const Cell& cell_a, const Cell& cell_b) {
   CellComparison out;
   out.key = cell_a.key;
@@ -37,6 +41,11 @@ CellComparison compare_cells(const Cell& cell_a, const Cell& cell_b) {
   if (!b.values.empty()) out.median_b = median(b.values);
   out.cv_a = variation(a.values);
   out.cv_b = variation(b.values);
+  out.peak_memory_a = peak_memory(cell_a);
+  out.peak_memory_b = peak_memory(cell_b);
+  if (out.peak_memory_a && out.peak_memory_b) {
+    note_difference(out, "source of memory", cell_a.memory->source, cell_b.memory->source);
+  }
   if (a.values.empty() || b.values.empty()) {
     out.notes.push_back(a.values.empty() ? "no number in A" : "no number in B");
     return out;
@@ -77,6 +86,7 @@ CellComparison only_in(const Cell& cell, bool in_a, const CellIndex& other) {
     (in_a ? out.median_a : out.median_b) = median(sample.values);
     (in_a ? out.cv_a : out.cv_b) = variation(sample.values);
   }
+  (in_a ? out.peak_memory_a : out.peak_memory_b) = peak_memory(cell);
   out.notes.push_back(in_a ? "only in A" : "only in B");
   if (const Cell* twin = other.simulated_twin(cell)) {
     out.notes.push_back(fmt::format(

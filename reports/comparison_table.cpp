@@ -40,6 +40,12 @@ Table comparison_table(const std::vector<CellComparison>& cells, Remarks remarks
                {"after Holm", true}},
               {}};
   if (!training_only) table.columns.insert(table.columns.begin() + 1, {"kind"});
+  const bool memory = std::ranges::any_of(
+      cells, [](const CellComparison& cell) { return cell.peak_memory_a || cell.peak_memory_b; });
+  if (memory) {
+    table.columns.push_back({"memory A", true});
+    table.columns.push_back({"memory B", true});
+  }
   if (remarks == Remarks::last_column) table.columns.push_back({"remarks"});
   for (const CellComparison& cell : cells) {
     const std::string unit = one_unit || cell.unit.empty() ? std::string() : " " + cell.unit;
@@ -55,6 +61,11 @@ Table comparison_table(const std::vector<CellComparison>& cells, Remarks remarks
     if (!training_only) {
       auto& row = table.rows.back();
       row.insert(row.begin() + 1, std::string(name(cell.kind)));
+    }
+    if (memory) {
+      for (const auto& bytes : {cell.peak_memory_a, cell.peak_memory_b}) {
+        table.rows.back().push_back(bytes ? bytes_text(*bytes) : "-");
+      }
     }
     if (remarks == Remarks::last_column) {
       table.rows.back().push_back(fmt::format("{}", fmt::join(cell.notes, "; ")));

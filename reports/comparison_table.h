@@ -11,8 +11,8 @@ namespace bertbench {
 
 enum class Remarks { last_column, left_out };
 
-/// cell, kind (where one is no training), A, B, change, interval, n, p, after Holm, remarks; "~"
-/// where a change is not significant.
+/// cell, kind (where one is no training), A, B, change, interval, n, p, after Holm, peak memory of
+/// both (where one is known), remarks; "~" where a change is not significant.
 [[nodiscard]] Table comparison_table(const std::vector<CellComparison>& cells,
                                      Remarks remarks = Remarks::last_column);
 

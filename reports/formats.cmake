@@ -27,6 +27,38 @@ endfunction()
 
 bb_embed(bb_reports kHardwareJson ${PROJECT_SOURCE_DIR}/configs/hardware.json)
 
+# Published values: a new page is one file configs/published/<name>.json and its name in this list.
+set(published_names
+  bing-bert dgx2-bert dlperf-mxnet dlperf-oneflow-insightface dlperf-paddle-resnet50 hf-notebook
+  ngc-bert-pytorch)
+set(published_declared "")
+set(published_listed "")
+foreach(name ${published_names})
+  string(MAKE_C_IDENTIFIER ${name} id)
+  bb_embed(bb_reports kPublished_${id} ${PROJECT_SOURCE_DIR}/configs/published/${name}.json)
+  string(APPEND published_declared "extern const char* const kPublished_${id};\n")
+  string(APPEND published_listed "    {\"${name}\", kPublished_${id}},\n")
+endforeach()
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/published_files.cpp @ONLY CONTENT
+"// Generated from the list in reports/formats.cmake; do not edit.
+#include <span>
+namespace bertbench {
+struct EmbeddedPublished {
+  const char* name;
+  const char* text;
+};
+@published_declared@
+extern const std::span<const EmbeddedPublished> kPublishedFiles;
+namespace {
+const EmbeddedPublished kFiles[] = {
+@published_listed@};
+}  // namespace
+const std::span<const EmbeddedPublished> kPublishedFiles{kFiles};
+}  // namespace bertbench
+")
+target_sources(bb_reports PRIVATE
+  published/beside.cpp published/published.cpp ${CMAKE_CURRENT_BINARY_DIR}/published_files.cpp)
+
 # Plots: what they show, and how they are drawn.
 target_sources(bb_reports PRIVATE
   comparison_table.cpp gate_reports.cpp iterations_file.cpp junit_xml.cpp trust.cpp plot/chart_data.cpp plot/figure.cpp plot/groups.cpp plot/heat.cpp plot/heat_svg.cpp plot/iterations.cpp plot/rows.cpp

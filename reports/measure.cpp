@@ -299,7 +299,9 @@ IterationCounts count_iterations(const RunLog& log, const Window& window) {
 }
 
 std::optional<MemoryRecord> memory_of(const RunLog& log) {
-  if (log.memory) return MemoryRecord{log.memory->peak_bytes, log.memory->capacity_bytes, "log"};
+  if (log.memory) {
+    return MemoryRecord{log.memory->peak_bytes, log.memory->capacity_bytes, "log"};
+  }
   if (log.outcome.status != Status::out_of_memory) return std::nullopt;
   return memory_of_failure(log.outcome.detail);
 }

@@ -23,6 +23,7 @@ struct MeasureOptions {
   bool summary_only = false;
   std::string
       base;  ///< base of speedups: a cell's key or a topology ("1n8g"); empty = world size 1
+  std::string flops_formula;  ///< a key of flops_formulas() (stats/flops.h); empty = the default
 };
 
 /// One run log under one window. `merged` are the facts that hold for the run (given > log > path).
@@ -36,6 +37,8 @@ struct SummaryOptions {
   /// Results of several runs, one behind the other: the index of the first cell of each run but the
   /// first one. A cell's base is one of its own run, if that has one.
   std::vector<std::size_t> run_begins = {};
+  /// As MeasureOptions::flops_formula; empty = the one that a cell names already, else the default.
+  std::string flops_formula = {};
 };
 
 /// Fills everything of every cell that follows from its trials and from the other cells: n, mean,

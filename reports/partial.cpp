@@ -206,6 +206,7 @@ Result<ResultSet> merge_shards(std::vector<NamedShard> shards, std::vector<Notic
   };
   MeasureOptions how;
   how.base = option("base");
+  how.flops_formula = option("flops-formula");
   ResultBuilder builder(how);
   for (ShardLog& log : all) builder.add(std::move(log.measured));
   ResultSet results = builder.finish();

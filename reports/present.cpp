@@ -212,6 +212,23 @@ std::map<std::string, int> flops_formulas(const ResultSet& set) {
   return out;
 }
 
+std::string memory_text(const std::optional<MemoryRecord>& memory, bool with_capacity) {
+  if (!memory || memory->peak_bytes <= 0) return {};
+  const std::string peak = bytes_text(static_cast<double>(memory->peak_bytes));
+  if (!with_capacity || memory->capacity_bytes <= 0) return peak;
+  return peak + " of " + bytes_text(static_cast<double>(memory->capacity_bytes));
+}
+
+std::map<std::string, int> memory_sources(const ResultSet& set) {
+  std::map<std::string, int> out;
+  for (const Cell& cell : set.cells) {
+    if (!memory_text(cell.memory).empty()) {
+      ++out[cell.memory->source.empty() ? "unknown" : cell.memory->source];
+    }
+  }
+  return out;
+}
+
 std::vector<std::pair<std::string, std::string>> environment_lines(const ResultSet& set) {
   std::vector<std::pair<std::string, std::string>> out;
   flatten(*set.environment, "", out);

@@ -85,6 +85,13 @@ struct Provenance {
 /// "masked_head, peak H200 bf16 dense 989.5 TFLOPS" with how many cells.
 [[nodiscard]] std::map<std::string, int> flops_formulas(const ResultSet& set);
 
+/// "10.1 GiB", if asked for with the capacity where it is known: "10.1 GiB of 15.8 GiB"; empty for
+/// none.
+[[nodiscard]] std::string memory_text(const std::optional<MemoryRecord>& memory,
+                                      bool with_capacity = false);
+/// Who told the peak memory ("log", "nvml") with how many cells.
+[[nodiscard]] std::map<std::string, int> memory_sources(const ResultSet& set);
+
 /// The environment as path -> text ("cpu.model" -> "..."), scalars only, in order.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment_lines(
     const ResultSet& set);

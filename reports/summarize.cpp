@@ -123,6 +123,15 @@ void summarize_quality(Cell& cell, std::span<const TrialFigures> trials) {
   }
 }
 
+void summarize_memory(Cell& cell, std::span<const TrialFigures> trials) {
+  cell.memory = std::nullopt;
+  for (const TrialFigures& trial : trials) {
+    take_more(cell.memory,
+              {trial.peak_bytes, trial.capacity_bytes, std::string(trial.memory_source)},
+              trial.status);
+  }
+}
+
 }  // namespace
 
 TrialFigures figures_of(const Trial& trial) {
@@ -137,6 +146,11 @@ TrialFigures figures_of(const Trial& trial) {
   out.energy = trial.energy_per_sequence_j.value_or(kUnknown);
   out.status = trial.outcome.status;
   out.estimator = trial.estimator;
+  if (trial.memory) {
+    out.peak_bytes = trial.memory->peak_bytes;
+    out.capacity_bytes = trial.memory->capacity_bytes;
+    out.memory_source = trial.memory->source;
+  }
   if (out.gives != Gives::nothing) out.mark = mark_of(trial, out.rate);
   if (trial.outcome.status == Status::completed) {
     for (std::size_t q = 0; q < std::size(kQualities); ++q) {
@@ -157,6 +171,7 @@ void summarize_trials(Cell& cell, std::span<const TrialFigures> trials, bool com
   summarize_throughput(cell, trials, compat_dlperf);
   summarize_energy(cell, trials);
   summarize_quality(cell, trials);
+  summarize_memory(cell, trials);
   cell.sequences_per_second_per_gpu = std::nullopt;
   cell.time_to_train_speedup = std::nullopt;
   const auto world = cell.world_size();
@@ -185,7 +200,7 @@ std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options)
   }
   Relations found = relate(figures, options);
   for (std::size_t i = 0; i < figures.size(); ++i) {
-    put_relations(results.cells[i], figures[i], figures);
+    put_relations(results.cells[i], figures[i], figures, options.flops_formula);
   }
   for (auto& [i, warning] : found.warnings) {
     results.cells[i].warnings.push_back(std::move(warning));

@@ -101,7 +101,8 @@ struct CellComparison {
   std::optional<double> p;           ///< exact two-sided Mann-Whitney, not adjusted
   std::optional<double> p_adjusted;  ///< after Holm over the cells of this comparison
   bool significant = false;          ///< p_adjusted <= alpha; print `~` otherwise
-  std::vector<std::string> notes;    ///< "need >= 4 trials", differing context, only in A ...
+  std::optional<double> peak_memory_a, peak_memory_b;  ///< bytes on one GPU, as Cell::memory
+  std::vector<std::string> notes;  ///< "need >= 4 trials", differing context, only in A ...
 };
 
 [[nodiscard]] std::vector<CellComparison> compare(const ResultSet& a, const ResultSet& b,

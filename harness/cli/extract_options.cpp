@@ -59,6 +59,7 @@ std::map<std::string, std::string> deciding(const ExtractOptions& options) {
   if (options.window) put("window", options.window->str());
   put("estimator", options.estimator);
   put("base", options.base);
+  put("flops-formula", options.flops_formula);
   return out;
 }
 

@@ -20,7 +20,7 @@ struct ExtractOptions {
   std::string format = "auto", format_file;
   Facts facts;
   std::optional<WindowRule> window;
-  std::string estimator, base, compat, iterations, shard_text;
+  std::string estimator, base, flops_formula, compat, iterations, shard_text;
   bool summary = false, strict = false, follow = false, no_join = false;
   std::optional<std::int64_t> stall_after;
   std::optional<std::int64_t> threads;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "parsers/core/text.h"
+#include "reports/stats/flops.h"
 
 namespace bertbench {
 namespace {
@@ -136,6 +137,22 @@ CLI::Option* add_window(CLI::App& app, std::optional<WindowRule>& rule,
           "steps:A:B goes by the log's own step numbers, last:N, all, or auto (MSER-5 finds the "
           "end of the warm-up).")
       ->type_name("RULE")
+      ->default_str(default_text);
+}
+
+CLI::Option* add_flops_formula(CLI::App& app, std::string& formula,
+                               const std::string& default_text) {
+  return app
+      .add_option_function<std::string>(
+          "--flops-formula",
+          [&formula](const std::string& text) {
+            const auto found = flops_formula(text, "--flops-formula");
+            if (!found) throw UsageError(found.error());
+            formula = (*found)->key;
+          },
+          "Formula of TFLOPS, MFU and HFU: masked_head, notebook, megatron, palm or another of "
+          "`bertbench flops`; the JSON form has all.")
+      ->type_name("NAME")
       ->default_str(default_text);
 }
 

@@ -53,6 +53,10 @@ CLI::Option* add_arguments(CLI::App& app, const std::string& name, std::vector<s
 CLI::Option* add_window(CLI::App& app, std::optional<WindowRule>& rule,
                         const std::string& default_text);
 
+/// --flops-formula: a key of flops_formulas().
+CLI::Option* add_flops_formula(CLI::App& app, std::string& formula,
+                               const std::string& default_text);
+
 /// --nodes, --micro-batch-size and so on: facts the user states, trusted before the log's own.
 void add_facts(CLI::App& app, Facts& facts);
 

@@ -81,6 +81,17 @@ void print_single(Console& console, const Cell& cell, const ViewOptions& options
   row("window", fmt::format("{}, {} of {} records", window_text(trial), trial.iterations.used,
                             trial.iterations.seen));
   row("throughput", console.styled(Style::bold, rate_and_unit(cell, trial)));
+  if (cell.tflops_per_gpu) {
+    row("FLOPs",
+        fmt::format("{} TFLOPS per {} by {}{}", number_text(*cell.tflops_per_gpu),
+                    cell.emulated ? "rank" : "GPU", escape_for_terminal(cell.flops_formula),
+                    cell.mfu ? fmt::format(", MFU {} of {}", share_text(*cell.mfu),
+                                           escape_for_terminal(cell.peak))
+                             : ""));
+  }
+  if (const std::string memory = memory_text(cell.memory, true); !memory.empty()) {
+    row("memory", memory + " at most, by " + escape_for_terminal(cell.memory->source));
+  }
   if (cell.energy_per_sequence_j && cell.power_w) {
     row("energy", fmt::format("{} a sequence at {} of GPU power",
                               energy_text(*cell.energy_per_sequence_j), power_text(*cell.power_w)));
@@ -187,6 +198,13 @@ std::string summary_line(const Cell& cell) {
   if (cell.sequences_per_second_per_gpu && cell.identity.world_size().value_or(1) > 1) {
     text += fmt::format(", {} per GPU", rate_text(*cell.sequences_per_second_per_gpu));
   }
+  if (cell.tflops_per_gpu) {
+    text += fmt::format(", {} TFLOPS per {} by {}", number_text(*cell.tflops_per_gpu),
+                        cell.emulated ? "rank" : "GPU", escape_for_terminal(cell.flops_formula));
+  }
+  if (const std::string memory = memory_text(cell.memory); !memory.empty()) {
+    text += ", peak memory " + memory;
+  }
   if (cell.energy_per_sequence_j && cell.power_w) {
     text += fmt::format(", {} a sequence at {}", energy_text(*cell.energy_per_sequence_j),
                         power_text(*cell.power_w));
@@ -198,8 +216,7 @@ std::string optional_share(const std::optional<double>& value) {
   return value ? share_text(*value) : "";
 }
 
-std::vector<std::string> row_of(const CellSource& cells, std::size_t i) {
-  const Cell cell = cells.cell(i);
+std::vector<std::string> row_of(const CellSource& cells, std::size_t i, const Cell& cell) {
   FailureWords failures;
   std::string log;
   cells.each_trial(i, [&](const Trial& trial) {
@@ -220,7 +237,9 @@ std::vector<std::string> row_of(const CellSource& cells, std::size_t i) {
           cell.sequences_per_second_per_gpu ? rate_text(*cell.sequences_per_second_per_gpu) : "",
           cell.speedup ? fmt::format("{:.2f}", cell.speedup->value) : "",
           optional_share(cell.scaling_efficiency),
+          cell.tflops_per_gpu ? number_text(*cell.tflops_per_gpu) : "",
           optional_share(cell.mfu),
+          memory_text(cell.memory),
           cell.energy_per_sequence_j ? rate_text(*cell.energy_per_sequence_j) : "",
           cell.power_w ? power_text(*cell.power_w) : "",
           failures.text(),
@@ -247,20 +266,32 @@ void print_cells(Console& console, const CellSource& cells) {
                    {"per GPU", true},
                    {"speedup", true},
                    {"efficiency", true},
+                   {"TFLOPS/GPU", true},
                    {"MFU", true},
+                   {"memory", true},
                    {"J/sequence", true},
                    {"power", true},
                    {"failures"},
                    {"log"}});
   bool beside = false;
+  std::set<std::string> formulas, sources;  // of FLOPs, of memory: said below the table
   // Of very many cells the cores share the making of rows.
   constexpr std::size_t kBlock = 64, kBlocks = 32, kLeastBlocks = 4;
   for (std::size_t begin = 0; begin < cells.size(); begin += kBlock * kBlocks) {
     std::vector<std::vector<std::string>> rows(std::min(cells.size() - begin, kBlock * kBlocks));
+    std::vector<std::pair<std::string, std::string>> by(rows.size());
     for_each_index((rows.size() + kBlock - 1) / kBlock, kLeastBlocks, [&](std::size_t block) {
       const std::size_t end = std::min(rows.size(), (block + 1) * kBlock);
-      for (std::size_t i = block * kBlock; i < end; ++i) rows[i] = row_of(cells, begin + i);
+      for (std::size_t i = block * kBlock; i < end; ++i) {
+        const Cell cell = cells.cell(begin + i);
+        rows[i] = row_of(cells, begin + i, cell);
+        by[i] = {cell.flops_formula, cell.memory ? cell.memory->source : std::string()};
+      }
     });
+    for (const auto& [formula, source] : by) {
+      if (!formula.empty()) formulas.insert(formula);
+      if (!source.empty()) sources.insert(source);
+    }
     if (begin == 0) beside = log_beside_cell(rows, console.most_columns());
     for (auto& row : rows) {
       if (beside && !row.back().empty()) row.front() += "  " + std::exchange(row.back(), "");
@@ -271,6 +302,15 @@ void print_cells(Console& console, const CellSource& cells) {
   look.most_columns = console.most_columns();
   table.print({"cell", "n", "median", "unit", "cv"}, look,
               [&](std::string_view text) { console.print(text); });
+  std::string legend;
+  if (!formulas.empty()) {
+    legend = fmt::format("TFLOPS and MFU by the formula {}", fmt::join(formulas, ", "));
+  }
+  if (!sources.empty()) {
+    legend += fmt::format("{}peak memory of one GPU by {}", legend.empty() ? "" : "; ",
+                          fmt::join(sources, ", "));
+  }
+  if (!legend.empty()) console.print("\n" + escape_for_terminal(legend) + "\n");
 }
 
 /// Losses and scores over the trials of a cell, as far as a reader takes them in.

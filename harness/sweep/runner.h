@@ -18,6 +18,7 @@ struct SweepOptions {
   double grace_s = 10;         ///< between SIGTERM and SIGKILL
   double progress_s = 0.25;    ///< between trial_progress calls
   bool handle_signals = true;  ///< SIGINT, SIGTERM and SIGHUP stop the sweep cleanly
+  std::string flops_formula;   ///< as MeasureOptions::flops_formula
   const std::atomic<bool>* stop = nullptr;  ///< another way to ask for a stop
 };
 

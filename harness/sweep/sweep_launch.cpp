@@ -13,6 +13,7 @@
 #include "harness/sweep/batch_run.h"
 #include "harness/sweep/environment.h"
 #include "harness/sweep/sweep_run.h"
+#include "reports/cell_flops.h"
 #include "reports/measure.h"
 #include "reports/model/result_io.h"
 #include "reports/render.h"
@@ -115,9 +116,23 @@ Result<void> SweepRun::run_trial(Pending pending) {
   return {};
 }
 
+namespace {
+
+/// The GPU of all that are in `environment`, where they have one name.
+std::string gpu_of_machine(const nlohmann::ordered_json& environment) {
+  std::set<std::string> names;
+  for (const auto& gpu : environment.value("gpus", nlohmann::ordered_json::array())) {
+    names.insert(gpu.value("name", std::string()));
+  }
+  return names.size() == 1 ? *names.begin() : std::string();
+}
+
+}  // namespace
+
 ResultSet SweepRun::collect() {
   MeasureOptions options;
   options.window = plan_.config.window;
+  options.flops_formula = options_.flops_formula;
   ResultBuilder builder(options);
   for (const auto& [id, kept] : kept_) {
     const auto& cell = plan_.cells[id.first];
@@ -134,6 +149,22 @@ ResultSet SweepRun::collect() {
   add_software(*result.environment, versions);
   std::map<std::string_view, const PlannedCell*> by_key;
   for (const auto& planned : plan_.cells) by_key.emplace(planned.key, &planned);
+  // MFU needs the GPU: the one that the trainers' logs name, else this machine's where they ran on
+  // it. A rank that stands in for a GPU has none.
+  std::map<std::string_view, std::set<std::string>> gpus;
+  for (const auto& [id, kept] : kept_) {
+    const auto gpu = kept.measured.versions.find("gpu");
+    if (gpu != kept.measured.versions.end()) gpus[plan_.cells[id.first].key].insert(gpu->second);
+  }
+  const std::string own =
+      plan_.config.launcher == "local" ? gpu_of_machine(*result.environment) : std::string();
+  for (auto& cell : result.cells) {
+    if (cell.emulated) continue;
+    const auto named = gpus.find(cell.key);
+    if (named == gpus.end()) cell.gpu = own;
+    if (named != gpus.end() && named->second.size() == 1) cell.gpu = *named->second.begin();
+    if (!cell.gpu.empty()) count_flops(cell, options.flops_formula);
+  }
   for (auto& cell : result.cells) {
     const auto planned = by_key.find(cell.key);
     if (planned == by_key.end()) continue;

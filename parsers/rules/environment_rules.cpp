@@ -13,7 +13,8 @@ enum class Kind {
   version,  ///< begins with a digit; '+' and what follows belong to it, but not in NCCL's
   number,   ///< a plain number; 0 is stated as well
   word,     ///< letters, digits, '_', in lower case
-  fixed     ///< the anchor itself says it: Rule::value
+  fixed,    ///< the anchor itself says it: Rule::value
+  flag      ///< an option of a command line that is on, unless "False" or "0" stands after it
 };
 
 struct Rule {
@@ -23,6 +24,8 @@ struct Rule {
   bool axis = false;
   std::string_view value{};
 };
+
+constexpr std::string_view kRecompute = "activation_checkpointing";
 
 // What stands between anchor and value: blanks, dots, ':', '=' and quotes.
 constexpr Rule kRules[] = {
@@ -78,6 +81,15 @@ constexpr Rule kRules[] = {
     {"use_xla: ", "xla", Kind::word, true},
     {"XLA activated", "xla", Kind::fixed, true, "true"},
     {"global_jit_level: ON_", "xla", Kind::fixed, true, "true"},  // TensorFlow's session
+    // That activations are computed again is said where it is so: by the Trainer's arguments,
+    // NVIDIA's, bert_train's header, and command lines.
+    {"gradient_checkpointing=", kRecompute, Kind::word, true},
+    {"checkpoint_activations=", kRecompute, Kind::word, true},
+    {"\"activation_checkpointing\":true", kRecompute, Kind::fixed, true, "true"},
+    {"--gradient_checkpointing", kRecompute, Kind::flag, true},
+    {"--checkpoint_activations", kRecompute, Kind::flag, true},
+    {"--checkpoint-activations", kRecompute, Kind::flag, true},
+    {"--activation-checkpointing", kRecompute, Kind::flag, true},
 };
 
 constexpr std::string_view kGpuAnchors[] = {
@@ -92,10 +104,25 @@ bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+/// "true" of a switch at [begin, end); empty where it is off, part of a longer name, or in a usage
+/// line ("[--gradient_checkpointing]").
+std::string value_of_flag(std::string_view text, std::size_t begin, std::size_t end) {
+  if (begin > 0 && text[begin - 1] == '[') return {};
+  if (end < text.size() && (is_word(text[end]) || text[end] == '-')) return {};
+  std::string_view rest = text.substr(end);
+  rest.remove_prefix(std::min(rest.find_first_not_of(" =\"',"), rest.size()));
+  for (const std::string_view off : {"False", "false", "0", "no"}) {
+    if (rest.starts_with(off) && (rest.size() == off.size() || !is_word(rest[off.size()])))
+      return {};
+  }
+  return "true";
+}
+
 /// The value of a rule behind its anchor; empty when there is none.
 std::string value_of(const Rule& rule, const Line& line) {
   if (rule.kind == Kind::fixed) return std::string(rule.value);
   const std::size_t at = line.text.find(rule.anchor);
+  if (rule.kind == Kind::flag) return value_of_flag(line.text, at, at + rule.anchor.size());
   // "CUDA used to build PyTorch: 11.6" names another version.
   if (rule.anchor == "PyTorch: " && at > 0) return {};
   // "use_distributed_optimizer ......" is another setting.
@@ -167,6 +194,7 @@ void EnvironmentRules::see(const Line& line) {
     if (line.text.find(rule.anchor) == std::string_view::npos) continue;
     std::string value = value_of(rule, line);
     if (value.empty()) continue;
+    if (rule.key == kRecompute && value != "true") continue;
     if (rule.key == "xla" && value != "true" && value != "false") continue;
     if (value == "optimizernames" || value == "none") continue;
     if (line.text.find("Could not load") != std::string_view::npos) continue;

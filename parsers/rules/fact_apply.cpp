@@ -274,7 +274,9 @@ void FactRules::apply(RunDraft& run, std::int64_t before_line, std::int64_t end_
   if (options != nullptr || run.log.format == "native") facts.axes = axes;
   if (const Statement* cuda = stated.at(Key::cuda)) facts.versions.emplace("cuda", cuda->value);
   const bool trains = run.log.kind == WorkKind::training;
-  if (trains && !run.log.memory) run.log.memory = memory_.most(0, end_line);
+  if (trains && !run.log.memory) {
+    memory_.tell(run.log, first_record_line(run, end_line), end_line);
+  }
   // What is stated of batches is stated of training.
   if (trains && !run.own_facts) stated.tell_batches(run);
   stated.tell_implied(run);

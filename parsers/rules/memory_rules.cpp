@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <utility>
 
 #include "parsers/text/cursor.h"
 
@@ -28,13 +30,33 @@ constexpr Rule kRules[] = {
     {"device memory usage: ", kMiB},           // llm.c, "12345 MiB / 81559 MiB"
 };
 
+// Of the Trainer's keys one literal each; the CPU's keys have another middle.
+constexpr std::string_view kTrainer = "_mem_gpu";
+constexpr std::string_view kNvidiaSmi = "MiB / ";  // "| N/A 45C P0 44W / 300W | 0MiB / 32510MiB |"
+
 constexpr auto kAnchors = [] {
-  std::array<std::string_view, std::size(kRules)> out;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = kRules[i].anchor;
+  std::array<std::string_view, std::size(kRules) + 2> out;
+  for (std::size_t i = 0; i < std::size(kRules); ++i) out[i] = kRules[i].anchor;
+  out[std::size(kRules)] = kTrainer;
+  out[std::size(kRules) + 1] = kNvidiaSmi;
   return out;
 }();
 
 constexpr std::size_t kMaxStatements = 4096;
+constexpr double kMostBytes = 1e15;
+
+/// The number of a key: `'key': 123`, `'key': '123'`, `"key": 123,`, `  key   =   123MB`.
+std::optional<double> bytes_of(const Line& line, std::string_view key) {
+  Cursor cursor(line);
+  if (!cursor.skip_past(key)) return std::nullopt;
+  std::string_view rest = cursor.rest();
+  const auto value = rest.find_first_not_of("'\": =\t");
+  if (value == std::string_view::npos) return std::nullopt;
+  cursor.move_to(cursor.at() + value);
+  const auto number = cursor.number();
+  if (!number || !(std::abs(*number) < kMostBytes)) return std::nullopt;
+  return *number * (cursor.literal("MB") ? kMiB : 1);
+}
 
 }  // namespace
 
@@ -52,21 +74,88 @@ bool MemoryRules::see(const Line& line) {
         found.use.capacity_bytes = static_cast<std::int64_t>(*all * rule.unit);
       }
     }
-    const bool more =
-        statements_.empty() || found.use.peak_bytes != statements_.back().use.peak_bytes;
-    if (more && statements_.size() < kMaxStatements) statements_.push_back(found);
+    state(found);
     return true;
   }
-  return false;
+  return see_trainer(line) || see_nvidia_smi(line);
 }
 
-std::optional<MemoryUse> MemoryRules::most(std::int64_t begin_line, std::int64_t end_line) const {
-  std::optional<MemoryUse> out;
-  for (const Statement& statement : statements_) {
-    if (statement.line < begin_line || statement.line >= end_line) continue;
-    if (!out || statement.use.peak_bytes > out->peak_bytes) out = statement.use;
+void MemoryRules::state(const Statement& statement) {
+  const bool known = !statements_.empty() &&
+                     statement.use.peak_bytes == statements_.back().use.peak_bytes &&
+                     statement.moment == statements_.back().moment;
+  if (!known && statements_.size() < kMaxStatements) statements_.push_back(statement);
+}
+
+// The closing dict says it all in one line, which tells the rates as well; the table and the files
+// have a line a key, by the alphabet, so that train_..._peaked_delta is the last one of them.
+bool MemoryRules::see_trainer(const Line& line) {
+  if (line.text.find(kTrainer) == std::string_view::npos) return false;
+  const auto take = [&](std::string_view key, std::optional<double>& to) {
+    const auto bytes = bytes_of(line, key);
+    if (bytes) to = bytes;
+    return bytes.has_value();
+  };
+  bool known = take("before_init_mem_gpu", stages_.before);
+  known |= take("init_mem_gpu_alloc_delta", stages_.init_alloc);
+  known |= take("init_mem_gpu_peaked_delta", stages_.init_peaked);
+  known |= take("train_mem_gpu_alloc_delta", stages_.train_alloc);
+  const bool last = take("train_mem_gpu_peaked_delta", stages_.train_peaked);
+  if (last) {
+    const Stages said = std::exchange(stages_, {});
+    // A Trainer that trains again does not say what it began with: that is no peak.
+    if (said.init_alloc && said.train_alloc) {
+      const double begin = said.before.value_or(0);
+      const double init = begin + *said.init_alloc + said.init_peaked.value_or(0);
+      const double train = begin + *said.init_alloc + *said.train_alloc + *said.train_peaked;
+      const double peak = std::max(init, train);
+      if (peak > 0 && peak < kMostBytes) {
+        state({line.number, {static_cast<std::int64_t>(peak), 0}});
+      }
+    }
   }
-  return out;
+  return (known || last) && line.text.find("_runtime") == std::string_view::npos;
+}
+
+bool MemoryRules::see_nvidia_smi(const Line& line) {
+  const auto unit = line.text.find(kNvidiaSmi);
+  if (unit == std::string_view::npos || line.text.find('|') > unit) return false;
+  std::size_t begin = unit;
+  while (begin > 0 && line.text[begin - 1] >= '0' && line.text[begin - 1] <= '9') --begin;
+  Cursor cursor(line);
+  cursor.move_to(begin);
+  const auto used = cursor.number();
+  if (!used || !cursor.literal(kNvidiaSmi)) return false;
+  cursor.blanks();
+  const auto all = cursor.number();
+  if (!all || !cursor.literal("MiB |") || !(*all >= *used && *all > 0 && *all < 1e9)) return false;
+  const auto bytes = [](double mib) { return static_cast<std::int64_t>(mib * kMiB); };
+  state({line.number, {bytes(*used), bytes(*all)}, true});
+  return true;
+}
+
+void MemoryRules::tell(RunLog& run, std::int64_t first_record, std::int64_t end_line) const {
+  // A trainer's own statement is a peak, nvidia-smi's is of a moment: the first kind that there is.
+  std::optional<MemoryUse> own;
+  std::optional<Statement> seen;
+  std::int64_t capacity = 0;
+  for (const Statement& statement : statements_) {
+    if (statement.line >= end_line) break;
+    capacity = std::max(capacity, statement.use.capacity_bytes);
+    if (!statement.moment) {
+      if (!own || statement.use.peak_bytes > own->peak_bytes) own = statement.use;
+    } else if (statement.line >= first_record && statement.use.peak_bytes > 0) {
+      if (!seen || statement.use.peak_bytes > seen->use.peak_bytes) seen = statement;
+    }
+  }
+  if (!own && seen) {
+    own = seen->use;
+    run.notices.push_back({seen->line,
+                           "the peak memory is the most that nvidia-smi showed while the run went "
+                           "on: of a moment, and of all that used the GPU"});
+  }
+  if (own && own->capacity_bytes == 0) own->capacity_bytes = capacity;
+  run.memory = own;
 }
 
 }  // namespace bertbench

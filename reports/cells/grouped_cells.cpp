@@ -273,7 +273,7 @@ Cell GroupedCells::summarized(const Place& place) const {
 
 Cell GroupedCells::cell(std::size_t i) const {
   Cell out = summarized(cells_[i]);
-  put_relations(out, figures_[i], figures_);
+  put_relations(out, figures_[i], figures_, options_.flops_formula);
   const auto its =
       std::ranges::equal_range(found_.warnings, i, {}, &std::pair<std::size_t, std::string>::first);
   for (const auto& [of, warning] : its) out.warnings.push_back(warning);

@@ -81,9 +81,14 @@ MeasuredLogs::Entry MeasuredLogs::packed(MeasuredLog log) {
   out.gives = figures.gives;
   out.mark = figures.mark;
   out.status = static_cast<std::uint8_t>(figures.status);
-  auto estimator = estimators_.find(figures.estimator);
-  if (estimator == estimators_.end()) estimator = estimators_.emplace(figures.estimator).first;
-  out.estimator = &*estimator;
+  const auto kept = [&](std::string_view text) {
+    const auto found = names_.find(text);
+    return found == names_.end() ? &*names_.emplace(text).first : &*found;
+  };
+  out.estimator = kept(figures.estimator);
+  out.peak_bytes = figures.peak_bytes;
+  out.capacity_bytes = figures.capacity_bytes;
+  out.memory_source = kept(figures.memory_source);
   out.numbered = log.numbered;
   out.facts = facts_number(log);
   bytes_.clear();
@@ -131,8 +136,10 @@ MeasuredLog MeasuredLogs::get(std::size_t log) const {
 
 TrialFigures MeasuredLogs::figures(std::size_t log) const {
   const Entry& entry = entries_[log];
-  return {entry.gives,      entry.rate, entry.energy, static_cast<Status>(entry.status),
-          *entry.estimator, entry.mark, entry.quality};
+  return {
+      entry.gives,          entry.rate,          entry.energy,  static_cast<Status>(entry.status),
+      *entry.estimator,     entry.mark,          entry.quality, entry.peak_bytes,
+      entry.capacity_bytes, *entry.memory_source};
 }
 
 }  // namespace bertbench

@@ -59,7 +59,9 @@ class MeasuredLogs {
     std::uint32_t size = 0, facts = 0, mark = 0;
     double rate = kUnknown, energy = kUnknown;
     std::array<double, std::size(kQualities)> quality = TrialFigures::unknown_quality();
+    std::int64_t peak_bytes = 0, capacity_bytes = 0;
     const std::string* estimator = nullptr;
+    const std::string* memory_source = nullptr;
     TrialFigures::Gives gives = TrialFigures::Gives::nothing;
     std::uint8_t status = 0;
     bool numbered = false, dropped = false;
@@ -70,7 +72,7 @@ class MeasuredLogs {
   std::vector<Entry> entries_;
   std::deque<CellFacts> facts_;  // groups point to them
   std::unordered_multimap<std::size_t, std::uint32_t> facts_by_hash_;
-  std::set<std::string, std::less<>> estimators_;
+  std::set<std::string, std::less<>> names_;  ///< of estimators and of sources
   Words words_;
   Spool spool_;
   std::map<std::size_t, std::vector<Notice>> told_;  ///< after the log was measured

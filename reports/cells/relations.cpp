@@ -10,7 +10,8 @@
 #include <unordered_map>
 
 #include "parsers/core/topology.h"
-#include "reports/stats/hardware.h"
+#include "reports/cell_flops.h"
+#include "reports/stats/flops.h"
 #include "reports/stats/scaling.h"
 #include "reports/stats/summary.h"
 
@@ -263,33 +264,6 @@ void warn_of_varying_lengths(Cells cells, Relations& out) {
   }
 }
 
-bool says_yes(const std::map<std::string, std::string>& axes, const char* axis) {
-  const auto it = axes.find(axis);
-  return it != axes.end() && it->second != "false" && it->second != "0" && it->second != "off" &&
-         it->second != "no";
-}
-
-void count_flops(Cell& cell) {
-  const Identity& id = cell.identity;
-  if (cell.kind != WorkKind::training || !cell.sequences_per_second_per_gpu || !id.model ||
-      !id.sequence_length || id.model->find_first_of("/.") != std::string::npos) {
-    return;  // a model named by a log is never taken for a path
-  }
-  const auto shape = model_shape(*id.model);
-  if (!shape) return;
-  const auto peak =
-      cell.gpu.empty() || !id.precision ? std::nullopt : peak_of(cell.gpu, *id.precision);
-  const Utilization used =
-      utilization(*shape, *id.sequence_length, says_yes(id.axes, "activation_checkpointing"),
-                  *cell.sequences_per_second_per_gpu, peak);
-  cell.tflops_per_gpu = used.tflops_per_gpu;
-  cell.mfu = used.mfu;
-  cell.hfu = used.hfu;
-  cell.flops_formula = used.formula;
-  cell.peak = used.peak ? used.peak->str() : std::string();
-  cell.warnings.insert(cell.warnings.end(), used.warnings.begin(), used.warnings.end());
-}
-
 }  // namespace
 
 std::string CellFigures::unique_key() const {
@@ -309,7 +283,8 @@ Relations relate(Cells cells, const SummaryOptions& options) {
   return out;
 }
 
-void put_relations(Cell& cell, const CellFigures& figures, std::span<const CellFigures> all) {
+void put_relations(Cell& cell, const CellFigures& figures, std::span<const CellFigures> all,
+                   std::string_view flops_formula) {
   cell.key = figures.unique_key();
   cell.speedup = cell.precision_speedup = std::nullopt;
   cell.scaling_efficiency = std::nullopt;
@@ -322,10 +297,7 @@ void put_relations(Cell& cell, const CellFigures& figures, std::span<const CellF
     cell.precision_speedup =
         Ratio{figures.precision_speedup, all[figures.precision_base].unique_key()};
   }
-  cell.tflops_per_gpu = cell.mfu = cell.hfu = std::nullopt;
-  cell.flops_formula.clear();
-  cell.peak.clear();
-  count_flops(cell);
+  count_flops(cell, flops_formula);
 }
 
 }  // namespace bertbench

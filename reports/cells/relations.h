@@ -46,7 +46,9 @@ struct Relations {
 /// `cells` in the order of the result. Only `compat_dlperf` and `base` of the options count.
 [[nodiscard]] Relations relate(std::span<CellFigures> cells, const SummaryOptions& options);
 
-/// Writes into a cell that was summarized what relate() found for it; its FLOPs with it.
-void put_relations(Cell& cell, const CellFigures& figures, std::span<const CellFigures> all);
+/// Writes into a cell that was summarized what relate() found for it; its FLOPs with it, by
+/// `flops_formula` as of count_flops().
+void put_relations(Cell& cell, const CellFigures& figures, std::span<const CellFigures> all,
+                   std::string_view flops_formula);
 
 }  // namespace bertbench

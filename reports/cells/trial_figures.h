@@ -31,12 +31,14 @@ struct TrialFigures {
     out.fill(kUnknown);
     return out;
   }
+  std::int64_t peak_bytes = 0, capacity_bytes = 0;  ///< of memory, 0: unknown
+  std::string_view memory_source;                   ///< must live as long
 };
 
 [[nodiscard]] TrialFigures figures_of(const Trial& trial);
 
 /// Fills what of a cell follows from its trials alone: n, mean, median, spread, intervals, energy,
-/// rate per GPU, warnings (which it begins anew). The cell's own trials are not looked at.
+/// memory, rate per GPU, warnings (which it begins anew). The cell's own trials are not looked at.
 void summarize_trials(Cell& cell, std::span<const TrialFigures> trials, bool compat_dlperf);
 
 /// The median of a summarized cell in sequences/s where it is above 0, else NaN.

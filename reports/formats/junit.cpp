@@ -54,6 +54,10 @@ void test_case(const Cell& cell, const std::vector<const Trial*>& attempts, Juni
     facts.emplace_back("sequences_per_second", shortest(*last.sequences_per_second));
   }
   if (!last.estimator.empty()) facts.emplace_back("estimator", last.estimator);
+  if (last.memory && last.memory->peak_bytes > 0) {
+    facts.emplace_back("peak_memory_bytes", std::to_string(last.memory->peak_bytes));
+    if (!last.memory->source.empty()) facts.emplace_back("memory_source", last.memory->source);
+  }
   if (!last.window.rule.empty()) facts.emplace_back("window", last.window.rule);
   if (last.simulated) facts.emplace_back("simulated", "true");
   facts.emplace_back("attempts", std::to_string(last.attempt));

@@ -76,6 +76,15 @@ void legend(const ResultSet& set, std::ostream& out) {
     }
     out << "\n";
   }
+  if (const auto sources = memory_sources(set); !sources.empty()) {
+    out << "- peak memory: of one GPU, the most of a cell's trials, as told by ";
+    const char* separator = "";
+    for (const auto& entry : sources) {
+      out << separator << markdown_text(entry.first);
+      separator = ", ";
+    }
+    out << "\n";
+  }
   out << fmt::format("- {}: {} count, {} failed, {} retried\n", counted(made.trials, "trial"),
                      made.counted, made.failed, made.retried);
 }

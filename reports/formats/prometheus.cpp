@@ -44,7 +44,12 @@ struct Metric {
   const char* name;
   const char* help;
   std::optional<double> (*value)(const Cell&);
+  /// One more label and its value; the value empty: none.
+  const char* label = nullptr;
+  std::string (*label_of)(const Cell&) = nullptr;
 };
+
+std::string formula_of(const Cell& cell) { return cell.flops_formula; }
 
 std::optional<double> median_in(const Cell& cell, std::string_view unit) {
   return cell.throughput.unit == unit ? cell.throughput.median : std::nullopt;
@@ -74,9 +79,17 @@ constexpr Metric kMetrics[] = {
     {"bertbench_scaling_efficiency_ratio", "Speedup over the ratio of GPUs.",
      [](const Cell& cell) { return cell.scaling_efficiency; }},
     {"bertbench_tflops_per_gpu", "Model TFLOPS per GPU by the formula of the result.",
-     [](const Cell& cell) { return cell.tflops_per_gpu; }},
+     [](const Cell& cell) { return cell.tflops_per_gpu; }, "formula", formula_of},
     {"bertbench_mfu_ratio", "Model FLOPs utilization of the dense peak.",
-     [](const Cell& cell) { return cell.mfu; }},
+     [](const Cell& cell) { return cell.mfu; }, "formula", formula_of},
+    {"bertbench_hfu_ratio", "The same with recomputation counted.",
+     [](const Cell& cell) { return cell.hfu; }, "formula", formula_of},
+    {"bertbench_peak_memory_bytes", "Most memory that a trial used on one GPU.",
+     [](const Cell& cell) {
+       return cell.memory ? std::optional(static_cast<double>(cell.memory->peak_bytes))
+                          : std::nullopt;
+     },
+     "source", [](const Cell& cell) { return cell.memory ? cell.memory->source : std::string(); }},
     {"bertbench_power_watts", "Power of all GPUs of the job while it trains.",
      [](const Cell& cell) { return cell.power_w; }},
     {"bertbench_energy_per_sequence_joules", "That power over the throughput.",
@@ -96,7 +109,13 @@ Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& ou
         out << fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n", metric.name, metric.help);
       }
       first = false;
-      out << metric.name << labels[i] << ' ' << shortest(*value) << '\n';
+      std::string with = labels[i];
+      if (metric.label_of != nullptr) {
+        if (const std::string more = metric.label_of(set.cells[i]); !more.empty()) {
+          with.insert(with.size() - 1, fmt::format(",{}=\"{}\"", metric.label, label_value(more)));
+        }
+      }
+      out << metric.name << with << ' ' << shortest(*value) << '\n';
     }
   }
   out << "# HELP bertbench_cells Cells of the result.\n# TYPE bertbench_cells gauge\n"

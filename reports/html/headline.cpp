@@ -91,6 +91,10 @@ std::string how_fast(const ResultSet& set, const std::vector<std::string>& names
                                 number_text(*best->tflops_per_gpu), gpu_word(*best),
                                 best->flops_formula));
   }
+  if (const std::string memory = memory_text(best->memory, true); !memory.empty()) {
+    lines.push_back("peak memory " + memory +
+                    (best->memory->source.empty() ? "" : " (" + best->memory->source + ")"));
+  }
   if (best->energy_per_sequence_j && best->power_w) {
     lines.push_back(fmt::format("{} a sequence at {} of GPU power",
                                 energy_text(*best->energy_per_sequence_j),

@@ -22,6 +22,8 @@ Cell without_trials(const Cell& cell) {
   out.time_to_train_speedup = cell.time_to_train_speedup;
   out.power_w = cell.power_w;
   out.energy_per_sequence_j = cell.energy_per_sequence_j;
+  out.memory = cell.memory;
+  out.flops = cell.flops;
   out.tflops_per_gpu = cell.tflops_per_gpu;
   out.mfu = cell.mfu;
   out.hfu = cell.hfu;

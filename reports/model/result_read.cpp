@@ -121,6 +121,11 @@ void read_periodic(JsonReader& in, PeriodicRecord& record) {
   record.sequences_per_second_without = in.number("sequences_per_second_without");
 }
 
+MemoryRecord read_memory(JsonReader& in) {
+  return {in.count("peak_bytes").value_or(0), in.count("capacity_bytes").value_or(0),
+          in.text("source").value_or("")};
+}
+
 void read_trial(JsonReader& in, Trial& trial) {
   const auto small = [&](const char* key) {
     return static_cast<int>(std::min<std::int64_t>(in.count(key, 1).value_or(1), 1'000'000'000));
@@ -157,11 +162,7 @@ void read_trial(JsonReader& in, Trial& trial) {
   in.object("steady_state", [&](JsonReader& o) { read_steady(o, trial.steady_state.emplace()); });
   in.object("periodic", [&](JsonReader& o) { read_periodic(o, trial.periodic.emplace()); });
   in.object("time_parts", [&](JsonReader& o) { read_time_parts(o, trial.time_parts.emplace()); });
-  in.object("memory", [&](JsonReader& o) {
-    trial.memory =
-        MemoryRecord{o.count("peak_bytes").value_or(0), o.count("capacity_bytes").value_or(0),
-                     o.text("source").value_or("")};
-  });
+  in.object("memory", [&](JsonReader& o) { trial.memory = read_memory(o); });
   in.object("telemetry", [&](JsonReader& o) { trial.telemetry = o.json(); });
   trial.energy_j = in.number("energy_j");
   trial.energy_per_sequence_j = in.number("energy_per_sequence_j");
@@ -241,6 +242,23 @@ void read_cell(JsonReader& in, Cell& cell) {
             [&](JsonReader& o) { cell.time_to_train_speedup = read_ratio(o); });
   cell.power_w = in.number("power_w");
   cell.energy_per_sequence_j = in.number("energy_per_sequence_j");
+  // Files of before 0.2 have it in the trials alone.
+  for (const Trial& trial : cell.trials) {
+    if (trial.memory) take_more(cell.memory, *trial.memory, trial.outcome.status);
+  }
+  in.object("memory", [&](JsonReader& o) { cell.memory = read_memory(o); });
+  in.object("flops", [&](JsonReader& o) {
+    std::vector<std::string> formulas;
+    o.members([&](std::string_view name, const JsonTree&, JsonTree::Index) {
+      formulas.emplace_back(name);
+    });
+    for (const std::string& formula : formulas) {
+      o.object(formula, [&](JsonReader& use) {
+        cell.flops[formula] = {use.number("tflops_per_gpu").value_or(0), use.number("mfu"),
+                               use.number("hfu")};
+      });
+    }
+  });
   cell.tflops_per_gpu = in.number("tflops_per_gpu");
   cell.mfu = in.number("mfu");
   cell.hfu = in.number("hfu");

@@ -69,8 +69,15 @@ struct TimeRecord {
 
 struct MemoryRecord {
   std::int64_t peak_bytes = 0, capacity_bytes = 0;
-  std::string source;  ///< "log", "nvml" ...
+  std::string source;  ///< "log", "nvml", "proc" (host memory of the processes)
 };
+
+/// The more of what trials used. What one wanted that ran out of memory is told with its failure:
+/// it is no use of memory.
+inline void take_more(std::optional<MemoryRecord>& most, const MemoryRecord& one, Status status) {
+  if (one.peak_bytes <= 0 || status == Status::out_of_memory) return;
+  if (!most || one.peak_bytes > most->peak_bytes) most = one;
+}
 
 struct Trial {
   int trial = 1;
@@ -129,6 +136,12 @@ struct Spread {
   double min = 0, max = 0;
 };
 
+/// What one FLOP formula makes of a cell's rate (reports/stats/flops.h).
+struct FlopsUse {
+  double tflops_per_gpu = 0;
+  std::optional<double> mfu, hfu;  ///< absent without a peak
+};
+
 struct Ratio {
   double value = 0;
   std::string base;  ///< key of the base cell
@@ -151,8 +164,11 @@ struct Cell {
   std::optional<Ratio> time_to_train_speedup;  ///< the base's time over this cell's
   /// Medians over the trials that count and were watched: all GPUs of the job while it trains.
   std::optional<double> power_w, energy_per_sequence_j;
-  std::optional<double> tflops_per_gpu, mfu, hfu;
-  std::string flops_formula, peak;                ///< "masked_head"; "H200 bf16 dense 989.5 TFLOPS"
+  std::map<std::string, FlopsUse> flops;           ///< by every formula
+  std::optional<double> tflops_per_gpu, mfu, hfu;  ///< by the formula below
+  std::string flops_formula, peak;  ///< "masked_head"; "H200 bf16 dense 989.5 TFLOPS"
+  /// Of the trial that used most, on one GPU; trials that ran out of memory are left out.
+  std::optional<MemoryRecord> memory;
   std::optional<std::int64_t> stated_world_size;  ///< the log says only the product
   std::optional<std::int64_t> stated_global_batch_size;
   std::string gpu;        ///< its name as the log or the environment says ("Tesla V100-SXM2-16GB")

@@ -137,6 +137,17 @@ Json write(const MemoryRecord& memory) {
   return json;
 }
 
+Json write(const std::map<std::string, FlopsUse>& flops) {
+  Json json = Json::object();
+  for (const auto& [formula, use] : flops) {
+    Json& each = json[formula] = Json::object();
+    put(each, "tflops_per_gpu", use.tflops_per_gpu);
+    put(each, "mfu", use.mfu);
+    put(each, "hfu", use.hfu);
+  }
+  return json;
+}
+
 Json write(const std::vector<Notice>& notices) {
   Json json = Json::array();
   for (const Notice& notice : notices) {
@@ -254,11 +265,13 @@ Json write(const Cell& cell) {
     json["time_to_train_speedup"] = write(*cell.time_to_train_speedup);
   put(json, "power_w", cell.power_w);
   put(json, "energy_per_sequence_j", cell.energy_per_sequence_j);
+  if (cell.memory) json["memory"] = write(*cell.memory);
   put(json, "tflops_per_gpu", cell.tflops_per_gpu);
   put(json, "mfu", cell.mfu);
   put(json, "hfu", cell.hfu);
   put(json, "flops_formula", cell.flops_formula);
   put(json, "peak", cell.peak);
+  if (!cell.flops.empty()) json["flops"] = write(cell.flops);
   if (!cell.warnings.empty()) json["warnings"] = cell.warnings;
   return json;
 }

@@ -138,21 +138,42 @@ FlopsPerSequence flops_per_sequence(const ModelShape& m, std::int64_t sequence_l
 const std::vector<FlopsFormula>& flops_formulas() {
   static const std::vector<FlopsFormula> table = {
       {"masked_head", "model FLOPs: layers, attention, head at the predicted positions, pooler; x3",
-       "default of bertbench, numerator of MFU", &FlopsPerSequence::masked_head},
+       "default of bertbench, numerator of MFU", &FlopsPerSequence::masked_head,
+       Recomputation::added},
       {"hardware", "masked_head and, when checkpointing, one more forward of the layers",
-       "numerator of HFU", &FlopsPerSequence::hardware},
+       "numerator of HFU", &FlopsPerSequence::hardware, Recomputation::counted},
       {"all_positions", "masked_head with logits at every position",
-       "what a trainer does that computes all logits", &FlopsPerSequence::all_positions},
+       "what a trainer does that computes all logits", &FlopsPerSequence::all_positions,
+       Recomputation::added},
       {"notebook", "3 (L (4hs^2 + 24sh^2) + 2shV); x4/3 when checkpointing, head included",
-       "Transformers benchmark notebook (M. Li)", &FlopsPerSequence::notebook},
+       "Transformers benchmark notebook (M. Li)", &FlopsPerSequence::notebook,
+       Recomputation::counted},
       {"megatron", "72 s L h^2 (1 + s/6h + V/12Lh); checkpointing: 96 and V/16Lh",
-       "Narayanan et al. 2021, arXiv:2104.04473", &FlopsPerSequence::megatron},
+       "Narayanan et al. 2021, arXiv:2104.04473", &FlopsPerSequence::megatron,
+       Recomputation::counted},
       {"palm", "s (6N + 12Lhs), N = all parameters", "Chowdhery et al. 2022, arXiv:2204.02311",
-       &FlopsPerSequence::palm},
+       &FlopsPerSequence::palm, Recomputation::unknown},
       {"palm_encoder", "s (6N + 12Lhs), N without embeddings",
-       "Chowdhery et al. 2022, arXiv:2204.02311", &FlopsPerSequence::palm_encoder},
+       "Chowdhery et al. 2022, arXiv:2204.02311", &FlopsPerSequence::palm_encoder,
+       Recomputation::unknown},
   };
   return table;
+}
+
+Result<const FlopsFormula*> flops_formula(std::string_view key, const std::string& where) {
+  const std::vector<FlopsFormula>& all = flops_formulas();
+  if (key.empty()) return &all.front();
+  const auto at = std::ranges::find(all, key, &FlopsFormula::key);
+  if (at != all.end()) return &*at;
+  std::vector<std::string> names;
+  std::string list;
+  for (const FlopsFormula& formula : all) {
+    names.emplace_back(formula.key);
+    list += (list.empty() ? "" : ", ") + names.back();
+  }
+  const std::string near = nearest_name(key, names);
+  return fail(where, "'" + std::string(key) + "' is no formula of FLOPs",
+              near.empty() ? "use one of " + list : "did you mean " + near + "?");
 }
 
 }  // namespace bertbench

@@ -90,12 +90,25 @@ struct FlopsPerSequence {
 /// ceil(20/128 s): 20 at 128, 80 at 512, as NVIDIA's DeepLearningExamples; 15 % rounded up.
 [[nodiscard]] std::int64_t masked_positions(std::int64_t sequence_length);
 
+/// What a formula makes of activation checkpointing.
+enum class Recomputation {
+  added,    ///< not in the formula; one more forward of the layers makes its hardware FLOPs
+  counted,  ///< in the formula itself
+  unknown,  ///< the formula says nothing of it: no hardware FLOPs when checkpointing
+};
+
 /// One formula, for tables and help: its JSON key, what it counts, where it comes from.
 struct FlopsFormula {
   std::string_view key, counts, source;
   double FlopsPerSequence::*value;
+  Recomputation recomputation;
 };
 /// All of them, the default (masked_head) first.
 [[nodiscard]] const std::vector<FlopsFormula>& flops_formulas();
+
+/// The formula of that key; empty means the default. Unknown: an Error of `where` with the nearest
+/// name.
+[[nodiscard]] Result<const FlopsFormula*> flops_formula(std::string_view key,
+                                                        const std::string& where);
 
 }  // namespace bertbench

@@ -142,22 +142,36 @@ std::optional<Peak> peak_of(std::string_view gpu_name, std::string_view precisio
 }
 
 Utilization utilization(const ModelShape& shape, std::int64_t sequence_length, bool checkpointing,
-                        double rate, const std::optional<Peak>& peak,
-                        std::optional<std::int64_t> masked) {
-  const FlopsPerSequence flops = flops_per_sequence(shape, sequence_length, checkpointing, masked);
+                        double rate, const std::optional<Peak>& peak, std::string_view formula) {
+  const FlopsPerSequence plain = flops_per_sequence(shape, sequence_length);
+  const FlopsPerSequence done = flops_per_sequence(shape, sequence_length, checkpointing);
   Utilization out;
-  out.tflops_per_gpu = flops.masked_head * rate / 1e12;
-  out.counted = fmt::format("linear, attention, head at {} of {} positions{}; x3", flops.masked,
+  const FlopsFormula* chosen = &flops_formulas().front();
+  if (peak && peak->tflops > 0) out.peak = peak;
+  for (const FlopsFormula& each : flops_formulas()) {
+    if (each.key == formula) chosen = &each;
+    FormulaUse& use = out.by_formula[std::string(each.key)];
+    const double stated = done.*each.value;
+    use.tflops_per_gpu = stated * rate / 1e12;
+    if (!out.peak) continue;
+    const auto share = [&](double flops) { return flops * rate / 1e12 / peak->tflops; };
+    use.mfu = share(plain.*each.value);
+    // What the recomputation of the layers costs is the same in every formula that adds it.
+    const double extra =
+        each.recomputation == Recomputation::added ? done.hardware - done.masked_head : 0;
+    if (!checkpointing || each.recomputation != Recomputation::unknown) {
+      use.hfu = share(stated + extra);
+    }
+  }
+  out.formula = chosen->key;
+  out.chosen = out.by_formula[out.formula];
+  out.counted = fmt::format("linear, attention, head at {} of {} positions{}; x3", done.masked,
                             sequence_length, shape.family == ModelFamily::bert ? ", pooler" : "");
-  if (!peak || !(peak->tflops > 0)) return out;
-  out.peak = peak;
-  out.mfu = out.tflops_per_gpu / peak->tflops;
-  out.hfu = flops.hardware * rate / 1e12 / peak->tflops;
-  if (*out.mfu > 1)
+  if (out.chosen.mfu && *out.chosen.mfu > 1)
     out.warnings.push_back(fmt::format(
         "MFU {:.0f} % is above 100 % of {}: the rate, the sequence length, the model or the "
         "precision is not what it says",
-        100 * *out.mfu, peak->str()));
+        100 * *out.chosen.mfu, peak->str()));
   return out;
 }
 

@@ -1,6 +1,7 @@
 // Dense peaks of GPUs, and the share of them that a training run reaches (MFU, HFU).
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,21 +50,30 @@ struct Hardware {
 /// The peak, if the GPU and its figure for `precision` are known.
 [[nodiscard]] std::optional<Peak> peak_of(std::string_view gpu_name, std::string_view precision);
 
+/// What one formula makes of a rate.
+struct FormulaUse {
+  /// The formula as its source states it x sequences/s per GPU: with recomputation where it counts
+  /// that (Recomputation::counted), without it elsewhere.
+  double tflops_per_gpu = 0;
+  std::optional<double>
+      mfu;  ///< without recomputation / peak, 1 = all of it; absent without a peak
+  std::optional<double> hfu;  ///< with recomputation / peak; absent too where that is unknown
+};
+
 /// How much of the peak a rate uses, and what that statement rests on.
 struct Utilization {
-  double tflops_per_gpu = 0;  ///< model FLOPs (masked_head) x sequences/s per GPU
-  std::optional<double> mfu;  ///< model FLOPs / peak, 1 = all of it; absent without a peak
-  std::optional<double> hfu;  ///< hardware FLOPs / peak, recomputation included
-  std::string formula = "masked_head";
-  std::string counted;  ///< "linear, attention, head at 20 of 128 positions, pooler; x3"
+  std::map<std::string, FormulaUse> by_formula;  ///< every one of flops_formulas()
+  std::string formula;                           ///< the one that was chosen
+  FormulaUse chosen;                             ///< what that says
+  std::string counted;  ///< of masked_head: "linear, attention, head at 20 of 128 positions ..."
   std::optional<Peak> peak;
   std::vector<std::string> warnings;  ///< MFU above 1: the row cannot be what it says
 };
 
-/// `sequences_per_second_per_gpu` > 0.
+/// `sequences_per_second_per_gpu` > 0; `formula` as of flops_formulas(), the default if it is none.
 [[nodiscard]] Utilization utilization(const ModelShape& shape, std::int64_t sequence_length,
                                       bool checkpointing, double sequences_per_second_per_gpu,
                                       const std::optional<Peak>& peak,
-                                      std::optional<std::int64_t> masked = {});
+                                      std::string_view formula = {});
 
 }  // namespace bertbench

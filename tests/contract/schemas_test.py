@@ -128,6 +128,22 @@ class Schemas(unittest.TestCase):
         checked["cells"][0]["verdict"] = "good"
         self.refuses("check", checked)
 
+    def test_compare_with_published_values(self):
+        value = answer("compare", os.path.join(RESULTS, "dlperf_mxnet.json"), "--published", "dlperf-mxnet", "--json")
+        self.conforms("compare-published", value)
+        self.assertTrue(any("ratio" in cell for cell in value["cells"]))
+        del value["cells"][0]["published"]
+        self.refuses("compare-published", value)
+
+    def test_published_files(self):
+        folder = os.path.join(SOURCE, "configs/published")
+        names = {os.path.splitext(name)[0] for name in os.listdir(folder)}
+        for name in names:
+            with open(os.path.join(folder, name + ".json")) as source:
+                self.conforms("published", json.load(source))
+        listed = self.conforms("list", answer("list", "published", "--json"))["published"]
+        self.assertEqual({page["name"] for page in listed}, names)
+
     def test_predict(self):
         self.conforms("predict", answer("predict", os.path.join(RESULTS, "dlperf_mxnet.json"),
                                         "--topologies", "8n8g,16n8g", "--json"))
@@ -200,7 +216,7 @@ class Schemas(unittest.TestCase):
         self.refuses("plan", plan)
 
     def test_list(self):
-        value = self.conforms("list", answer("list", "formats,reports,launchers,models,hardware", "--json"))
+        value = self.conforms("list", answer("list", "formats,reports,launchers,models,hardware,published", "--json"))
         self.assertTrue(all(value[kind] for kind in value))
 
     def test_shipped_templates_and_sweeps(self):

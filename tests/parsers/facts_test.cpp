@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
@@ -205,6 +207,101 @@ TEST(Facts, ThePeakOfMemoryIsTheMostThatWasSaid) {
       "[Rank 0] memory (MB) | allocated: 10.5 | max allocated: 19.5 | reserved: 30\n");
   ASSERT_TRUE(run.memory);
   EXPECT_EQ(run.memory->peak_bytes, static_cast<std::int64_t>(20.5 * (1 << 20)));
+}
+
+// alloc_delta + peaked_delta of the training upon what stood before it (memory_rules.h).
+TEST(Facts, TheTrainersMemoryIsWhatItBeganWithAndWhatTheTrainingAdded) {
+  const std::string keys =
+      "'init_mem_cpu_alloc_delta': 7, 'init_mem_gpu_alloc_delta': 1000, "
+      "'init_mem_cpu_peaked_delta': 9, 'init_mem_gpu_peaked_delta': 0, "
+      "'train_mem_cpu_alloc_delta': 11, 'train_mem_gpu_alloc_delta': 3000, "
+      "'train_mem_cpu_peaked_delta': 13, 'train_mem_gpu_peaked_delta': 20000";
+  const auto dict = [](const std::string& more) {
+    return read_text(
+               "{'loss': 1.5, 'learning_rate': 1e-05, 'epoch': 0.5}\n"
+               "{'train_runtime': 10.0, 'train_samples_per_second': 8.0, "
+               "'train_steps_per_second': 1.0, 'train_loss': 1.5, " +
+               more + ", 'epoch': 1.0}\n")
+        .front();
+  };
+  const RunLog run = dict(keys);
+  ASSERT_TRUE(run.memory);
+  EXPECT_EQ(run.memory->peak_bytes, 24000);
+  ASSERT_TRUE(run.summary) << "the dict tells its rate as well";
+  EXPECT_EQ(run.summary->value, 8.0);
+  EXPECT_EQ(
+      dict(keys + ", 'before_init_mem_cpu': 5, 'before_init_mem_gpu': 500").memory->peak_bytes,
+      24500);
+  EXPECT_EQ(dict("'init_mem_gpu_alloc_delta': '1000', 'init_mem_gpu_peaked_delta': '90000', "
+                 "'train_mem_gpu_alloc_delta': '-400', 'train_mem_gpu_peaked_delta': '50'")
+                .memory->peak_bytes,
+            91000)
+      << "transformers 5 quotes, and the model's placing may have needed more";
+  EXPECT_FALSE(dict("'train_mem_gpu_alloc_delta': 3000, 'train_mem_gpu_peaked_delta': 1").memory)
+      << "what a second training began with is not said";
+}
+
+TEST(Facts, TheTableOfTheTrainersMetricsTellsItsMemoryInMiB) {
+  const RunLog run = read_text(
+                         "{'loss': 1.5, 'learning_rate': 1e-05, 'epoch': 0.5}\n"
+                         "***** train metrics *****\n"
+                         "  before_init_mem_gpu        =        0MB\n"
+                         "  epoch                      =        1.0\n"
+                         "  init_mem_cpu_alloc_delta   =      802MB\n"
+                         "  init_mem_gpu_alloc_delta   =     1282MB\n"
+                         "  init_mem_gpu_peaked_delta  =        0MB\n"
+                         "  train_mem_gpu_alloc_delta  =     3870MB\n"
+                         "  train_mem_gpu_peaked_delta =    17000MB\n"
+                         "  train_runtime              = 0:00:31.51\n"
+                         "  train_samples_per_second   =       88.9\n"
+                         "  train_steps_per_second     =      1.587\n")
+                         .front();
+  ASSERT_TRUE(run.memory);
+  EXPECT_EQ(run.memory->peak_bytes, std::int64_t{1282 + 3870 + 17000} << 20);
+}
+
+TEST(Facts, NvidiaSmiTellsOfARunOnlyWhileItRuns) {
+  const std::string bars = "Iteration:  10%|#| 1/10 [00:01<00:09,  1.00it/s]\n";
+  const std::string more = "Iteration:  20%|##| 2/10 [00:02<00:08,  1.00it/s]\n";
+  const auto table = [](int used) {
+    return "| N/A   45C    P0    44W / 300W |  " + std::to_string(used) +
+           "MiB / 16160MiB |      0%      Default |\n";
+  };
+  EXPECT_FALSE(read_text(table(11) + bars + more).front().memory) << "the GPU is still empty";
+  const RunLog run = read_text(table(11) + bars + table(10317) + more + table(9000)).front();
+  ASSERT_TRUE(run.memory);
+  EXPECT_EQ(run.memory->peak_bytes, std::int64_t{10317} << 20);
+  EXPECT_EQ(run.memory->capacity_bytes, std::int64_t{16160} << 20);
+  const auto says_so = [](const RunLog& log) {
+    return std::ranges::any_of(log.notices, [](const Notice& notice) {
+      return notice.text.find("nvidia-smi showed") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(says_so(run));
+  const RunLog own =
+      read_text(bars + "[Rank 0] memory (MB) | allocated: 1 | max allocated: 20.5 | \n" +
+                table(10317) + more)
+          .front();
+  ASSERT_TRUE(own.memory);
+  EXPECT_EQ(own.memory->peak_bytes, static_cast<std::int64_t>(20.5 * (1 << 20)))
+      << "a trainer's peak goes before a moment's";
+  EXPECT_FALSE(says_so(own));
+  EXPECT_EQ(own.memory->capacity_bytes, std::int64_t{16160} << 20);
+}
+
+TEST(Facts, RecomputedActivationsAreSaidWhereTheyAreOn) {
+  const auto axis = [](const std::string& head) {
+    const RunLog run = run_behind(head);
+    const auto at = run.facts.axes.find("activation_checkpointing");
+    return at == run.facts.axes.end() ? std::string("-") : at->second;
+  };
+  EXPECT_EQ(axis("gradient_accumulation_steps=4,\ngradient_checkpointing=True,\n"), "true");
+  EXPECT_EQ(axis("gradient_checkpointing=False,\n"), "-");
+  EXPECT_EQ(axis("+ python run_mlm.py --gradient_checkpointing True --max_steps 5\n"), "true");
+  EXPECT_EQ(axis("+ python run_mlm.py --gradient_checkpointing --max_steps 5\n"), "true");
+  EXPECT_EQ(axis("+ python run_mlm.py --gradient_checkpointing False --max_steps 5\n"), "-");
+  EXPECT_EQ(axis("usage: run_mlm.py [--gradient_checkpointing [GRADIENT_CHECKPOINTING]]\n"), "-");
+  EXPECT_EQ(axis("+ python x.py --gradient_checkpointing_kwargs {}\n"), "-");
 }
 
 TEST(Facts, MegatronBridgeUnderRayTellsWorkersAndMemory) {

@@ -57,6 +57,18 @@ TEST(Assume, AStatedPeakGivesMfuAndItsWarning) {
   EXPECT_THAT(set.cells[0].warnings[0], HasSubstr("above 100 %"));
 }
 
+TEST(Assume, AStatedFormulaCountsAnewAndAllStandBesideIt) {
+  ResultSet set = samples::result_set({large(128, 200)});
+  EXPECT_EQ(set.cells[0].flops_formula, "masked_head");
+  const double before = *set.cells[0].tflops_per_gpu;
+  assume(set, {{}, {}, "notebook"});
+  EXPECT_EQ(set.cells[0].flops_formula, "notebook");
+  EXPECT_EQ(*set.cells[0].tflops_per_gpu, set.cells[0].flops.at("notebook").tflops_per_gpu);
+  EXPECT_EQ(before, set.cells[0].flops.at("masked_head").tflops_per_gpu);
+  (void)summarize(set);
+  EXPECT_EQ(set.cells[0].flops_formula, "notebook") << "stays when results are joined";
+}
+
 TEST(Assume, TimeToTrainIsWorkOverTheMedianRate) {
   ResultSet set = samples::result_set({large(128, 3215.36)});
   assume(set, {{}, 461242368.0});

@@ -99,10 +99,10 @@ TEST(UtilizationTest, MatchesTheSeedRowsComputedByHand) {
   const auto shape = model_shape("bert-large");
   const Utilization got =
       utilization(*shape, 128, false, 204, peak_of("Tesla V100-SXM3-32GB", "fp16"));
-  EXPECT_NEAR(got.tflops_per_gpu, 49.1, 0.05);
-  ASSERT_TRUE(got.mfu);
-  EXPECT_NEAR(*got.mfu, 0.39, 0.005);
-  EXPECT_EQ(*got.hfu, *got.mfu);
+  EXPECT_NEAR(got.chosen.tflops_per_gpu, 49.1, 0.05);
+  ASSERT_TRUE(got.chosen.mfu);
+  EXPECT_NEAR(*got.chosen.mfu, 0.39, 0.005);
+  EXPECT_EQ(*got.chosen.hfu, *got.chosen.mfu);
   EXPECT_EQ(got.formula, "masked_head");
   EXPECT_EQ(got.counted, "linear, attention, head at 20 of 128 positions, pooler; x3");
   EXPECT_TRUE(got.warnings.empty());
@@ -113,8 +113,45 @@ TEST(UtilizationTest, CheckpointingRaisesOnlyHfu) {
   const auto peak = peak_of("NVIDIA H200", "bf16");
   const Utilization plain = utilization(*shape, 128, false, 1000, peak);
   const Utilization saved = utilization(*shape, 128, true, 1000, peak);
-  EXPECT_EQ(*plain.mfu, *saved.mfu);
-  EXPECT_NEAR(*saved.hfu / *saved.mfu, 319.6 / 240.6, 0.001);
+  EXPECT_EQ(*plain.chosen.mfu, *saved.chosen.mfu);
+  EXPECT_NEAR(*saved.chosen.hfu / *saved.chosen.mfu, 319.6 / 240.6, 0.001);
+}
+
+TEST(UtilizationTest, EveryFormulaStandsBesideTheChosenOne) {
+  const auto shape = model_shape("bert-large");
+  const auto peak = peak_of("Tesla V100-SXM2-16GB", "fp16");
+  const Utilization got = utilization(*shape, 128, false, 133.5, peak, "notebook");
+  EXPECT_EQ(got.formula, "notebook");
+  EXPECT_EQ(got.by_formula.size(), flops_formulas().size());
+  for (const FlopsFormula& formula : flops_formulas()) {
+    const FormulaUse& use = got.by_formula.at(std::string(formula.key));
+    EXPECT_NEAR(use.tflops_per_gpu, flops_per_sequence(*shape, 128).*formula.value * 133.5 / 1e12,
+                1e-9);
+    EXPECT_NEAR(*use.mfu, use.tflops_per_gpu / 125, 1e-12) << formula.key;
+    EXPECT_EQ(*use.hfu, *use.mfu) << formula.key;
+  }
+  EXPECT_EQ(got.chosen.tflops_per_gpu, got.by_formula.at("notebook").tflops_per_gpu);
+  EXPECT_EQ(utilization(*shape, 128, false, 1, peak, "no such").formula, "masked_head");
+}
+
+// 4/3 in the notebook's TFLOPS is recomputation: hardware FLOPs, so no part of MFU.
+TEST(UtilizationTest, RecomputationIsInTheTflopsOfAFormulaThatCountsItAndInNoMfu) {
+  const auto shape = model_shape("bert-large");
+  const auto peak = peak_of("NVIDIA H200", "bf16");
+  const auto use = [&](bool checkpointing, const char* formula) {
+    return utilization(*shape, 128, checkpointing, 139.2, peak, formula).chosen;
+  };
+  EXPECT_NEAR(use(true, "notebook").tflops_per_gpu, 48.4, 0.05);
+  EXPECT_NEAR(use(true, "notebook").tflops_per_gpu / use(false, "notebook").tflops_per_gpu, 4 / 3.0,
+              1e-12);
+  for (const FlopsFormula& formula : flops_formulas()) {
+    const std::string key(formula.key);
+    EXPECT_EQ(*use(true, key.c_str()).mfu, *use(false, key.c_str()).mfu) << key;
+  }
+  EXPECT_GT(*use(true, "notebook").hfu, *use(true, "notebook").mfu);
+  EXPECT_GT(*use(true, "all_positions").hfu, *use(true, "all_positions").mfu);
+  EXPECT_FALSE(use(true, "palm").hfu) << "its source counts no recomputation";
+  EXPECT_TRUE(use(false, "palm").hfu);
 }
 
 TEST(UtilizationTest, MoreThanThePeakIsAWarning) {
@@ -126,9 +163,9 @@ TEST(UtilizationTest, MoreThanThePeakIsAWarning) {
 
 TEST(UtilizationTest, WithoutAPeakThereIsARateAndNoShare) {
   const Utilization got = utilization(*model_shape("bert-base"), 128, false, 10, {});
-  EXPECT_GT(got.tflops_per_gpu, 0);
-  EXPECT_FALSE(got.mfu);
-  EXPECT_FALSE(got.hfu);
+  EXPECT_GT(got.chosen.tflops_per_gpu, 0);
+  EXPECT_FALSE(got.chosen.mfu);
+  EXPECT_FALSE(got.chosen.hfu);
 }
 
 }  // namespace

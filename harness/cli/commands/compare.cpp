@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/cli/command.h"
@@ -15,6 +17,8 @@
 #include "parsers/core/text.h"
 #include "reports/comparison_table.h"
 #include "reports/model/result_io.h"
+#include "reports/present.h"
+#include "reports/published/beside.h"
 #include "reports/render.h"
 #include "reports/table.h"
 #include "reports/verdicts.h"
@@ -25,7 +29,7 @@ namespace {
 using nlohmann::ordered_json;
 
 struct Options {
-  std::string a, b, to;
+  std::string a, b, to, published;
   double alpha = 0.05;
   OutputOptions output;
 };
@@ -55,6 +59,8 @@ ordered_json to_json(const Options& options, const std::vector<CellComparison>& 
     put(row, "p", cell.p);
     put(row, "p_adjusted", cell.p_adjusted);
     row["significant"] = cell.significant;
+    put(row, "peak_memory_bytes_a", cell.peak_memory_a);
+    put(row, "peak_memory_bytes_b", cell.peak_memory_b);
     row["notes"] = cell.notes;
     rows.push_back(std::move(row));
   }
@@ -111,6 +117,239 @@ void print(Console& console, const Options& options, const std::vector<CellCompa
   print_notes(console, cells);
 }
 
+ordered_json names(const std::vector<std::string>& list) {
+  ordered_json out = ordered_json::array();
+  for (const std::string& name : list) out.push_back(name);
+  return out;
+}
+
+ordered_json to_json(const Options& options, const Published& page, const Beside& found) {
+  ordered_json software = ordered_json::object();
+  for (const auto& [name, version] : page.software) software[name] = version;
+  ordered_json rows = ordered_json::array();
+  for (const BesideRow& each : found.rows) {
+    const PublishedTable& table = page.tables[each.table];
+    ordered_json row{{"key", each.key}, {"kind", name(each.kind)}, {"table", table.title}};
+    if (each.row.line > 0) row["line"] = each.row.line;
+    if (each.emulated) row["emulated"] = true;
+    if (each.simulated) row["simulated"] = true;
+    row["unit"] = "sequences/s";
+    row["published"] = each.published;
+    put(row, "ours", each.ours);
+    row["n"] = each.n;
+    put(row, "ratio", each.ratio);
+    if (each.interval) {
+      row["interval"] = {{"low", each.interval->low},
+                         {"high", each.interval->high},
+                         {"coverage", each.interval->coverage}};
+    }
+    const auto both = [&](const char* key, const std::optional<double>& published,
+                          const std::optional<double>& ours) {
+      if (!published && !ours) return;
+      ordered_json pair = ordered_json::object();
+      put(pair, "published", published);
+      put(pair, "ours", ours);
+      pair["base"] = each.speedup_base;
+      row[key] = std::move(pair);
+    };
+    both("speedup", each.speedup_published, each.speedup_ours);
+    both("scaling_efficiency", each.efficiency_published, each.efficiency_ours);
+    ordered_json values = ordered_json::array();
+    for (const BesideValue& value : each.values) {
+      values.push_back({{"what", value.what},
+                        {"unit", value.unit},
+                        {"published", value.published},
+                        {"ours", value.ours},
+                        {"ratio", value.ratio()}});
+    }
+    row["values"] = std::move(values);
+    row["unknown_to_page"] = names(each.unknown_to_page);
+    row["unknown_to_us"] = names(each.unknown_to_us);
+    ordered_json differs = ordered_json::array();
+    for (const BesideDifference& one : each.differences) {
+      differs.push_back({{"fact", one.fact}, {"published", one.published}, {"ours", one.ours}});
+    }
+    row["differences"] = std::move(differs);
+    row["doubts"] = names(each.row.doubts);
+    rows.push_back(std::move(row));
+  }
+  ordered_json unmatched = ordered_json::array();
+  for (const Beside::Unmatched& cell : found.unmatched) {
+    unmatched.push_back({{"key", cell.key}, {"reason", cell.reason}});
+  }
+  return {{"schema", "bertbench.compare-published/1"},
+          {"result", options.a},
+          {"published",
+           {{"name", page.name},
+            {"title", page.title},
+            {"document", page.document},
+            {"repository", page.repository},
+            {"method", page.method},
+            {"gpu", page.gpu},
+            {"machine", page.machine},
+            {"software", software}}},
+          {"cells", rows},
+          {"unmatched", unmatched}};
+}
+
+std::string pair_text(const std::optional<double>& ours, const std::optional<double>& published,
+                      std::string (*text)(double)) {
+  if (!ours && !published) return {};
+  return fmt::format("{} ({})", ours ? text(*ours) : "-", published ? text(*published) : "-");
+}
+
+/// A remark once, with the cells that it is about.
+class Remarked {
+ public:
+  void add(std::string text, const std::string& key) {
+    for (auto& [known, keys] : all_) {
+      if (known != text) continue;
+      if (keys.empty() || keys.back() != key) keys.push_back(key);
+      return;
+    }
+    all_.push_back({std::move(text), {key}});
+  }
+  /// `cells`: how many there are; what holds for all of them names none.
+  void print(Console& console, std::size_t cells) const {
+    for (const auto& [text, keys] : all_) {
+      const std::string who =
+          keys.size() == cells ? std::string() : named_cells({keys.begin(), keys.end()}) + ": ";
+      console.print(escape_for_terminal(who + text) + "\n");
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::vector<std::string>>> all_;
+};
+
+void print_remarks(Console& console, const Published& page, const Beside& found) {
+  Remarked remarks;
+  std::set<std::string> keys;
+  for (const BesideRow& row : found.rows) {
+    keys.insert(row.key);
+    for (const BesideDifference& one : row.differences) {
+      remarks.add(
+          fmt::format("unlike {}: published on {}, ours on {}", one.fact,
+                      one.published.empty() ? "one that the page does not name" : one.published,
+                      one.ours.empty() ? "one that the result does not name" : one.ours),
+          row.key);
+    }
+    if (row.emulated) remarks.add(std::string(kEmulatedNote), row.key);
+    if (row.simulated) remarks.add(std::string(kSimulatedNote), row.key);
+    if (!row.unknown_to_page.empty()) {
+      remarks.add(fmt::format("the page does not tell {}", fmt::join(row.unknown_to_page, ", ")),
+                  row.key);
+    }
+    if (!row.unknown_to_us.empty()) {
+      remarks.add(fmt::format("the result does not tell {}", fmt::join(row.unknown_to_us, ", ")),
+                  row.key);
+    }
+    for (const std::string& doubt : row.row.doubts) {
+      const std::string line =
+          row.row.line > 0 ? fmt::format("line {}", row.row.line) : page.tables[row.table].title;
+      remarks.add(fmt::format("doubt of the page's {}: {}", line, doubt), row.key);
+    }
+  }
+  console.print("\n");
+  remarks.print(console, keys.size());
+}
+
+void print(Console& console, const Options& options, const Published& page, const Beside& found) {
+  const auto line = [&](std::string_view what, const std::string& text) {
+    if (!text.empty())
+      console.print(escape_for_terminal(fmt::format("{:<11}{}", what, text)) + "\n");
+  };
+  line("ours", options.a);
+  line("published", fmt::format("{}: {}", page.name, page.title));
+  line("source", page.document + (page.repository.empty() ? "" : ", " + page.repository));
+  line("hardware",
+       page.gpu + (page.gpu.empty() || page.machine.empty() ? "" : ", ") + page.machine);
+  std::string software;
+  for (const auto& [name, version] : page.software) {
+    software += fmt::format("{}{} {}", software.empty() ? "" : ", ", name, version);
+  }
+  line("software", software);
+  line("method", page.method);
+  if (found.rows.empty()) return;
+  Table table{{{"cell"},
+               {"line", true},
+               {"published", true},
+               {"ours", true},
+               {"ratio", true},
+               {"interval"},
+               {"n", true},
+               {"speedup (pub.)", true},
+               {"efficiency (pub.)", true}},
+              {}};
+  Table further{
+      {{"cell"}, {"line", true}, {"what"}, {"published", true}, {"ours", true}, {"ratio", true}},
+      {}};
+  for (const BesideRow& row : found.rows) {
+    const std::string at = row.row.line > 0 ? std::to_string(row.row.line) : "";
+    table.rows.push_back(
+        {key_with_kind(row.key, row.kind), at, number_text(row.published),
+         row.ours ? number_text(*row.ours) : "-", row.ratio ? number_text(*row.ratio) : "-",
+         row.interval ? fmt::format("{} to {}", number_text(row.interval->low),
+                                    number_text(row.interval->high))
+                      : "",
+         std::to_string(row.n), pair_text(row.speedup_ours, row.speedup_published, number_text),
+         pair_text(row.efficiency_ours, row.efficiency_published,
+                   [](double value) { return percent_text(value); })});
+    for (const BesideValue& value : row.values) {
+      const bool bytes = value.unit == "bytes";
+      const auto text = [&](double number) {
+        return bytes ? bytes_text(number) : number_text(number);
+      };
+      further.rows.push_back({key_with_kind(row.key, row.kind), at,
+                              bytes ? "peak memory of one GPU" : value.unit + " per GPU",
+                              text(value.published), text(value.ours), number_text(value.ratio())});
+    }
+  }
+  TextTableOptions look;
+  look.most_columns = console.most_columns();
+  std::vector<Constant> gone;
+  const std::vector<std::string> keep = {"cell", "line", "published", "ours", "ratio", "n"};
+  console.print("\n" + text_table(varying_columns(table, keep, gone, true), look));
+  console.print(
+      "\npublished, ours: sequences/s of the whole job, ours the median of n trials. ratio: ours "
+      "over\n"
+      "published, with the interval of ours; the page tells no spread. In brackets: as "
+      "published.\n");
+  if (!further.rows.empty()) console.print("\n" + text_table(further, look));
+  print_remarks(console, page, found);
+}
+
+ExitCode run_published(const Options& options, Console& console) {
+  if (!options.b.empty() || !options.to.empty()) {
+    return console.error({"--published", "stands in place of B, and has no report of its own",
+                          "leave out " + (options.b.empty() ? std::string("--to") : options.b)});
+  }
+  const auto page = published_values(options.published, "--published");
+  if (!page) return console.error(page.error());
+  const auto ours = read_result_set(options.a);
+  if (!ours) return console.error(ours.error(), ExitCode::nothing_read);
+  const Beside found = set_beside(*ours, *page);
+  const bool any = found.compared() > 0;
+  const ExitCode status = answer(
+      console, options.output, any ? ExitCode::good : ExitCode::not_comparable,
+      [&](const std::string&) { return json_text(to_json(options, *page, found)); },
+      [&] { print(console, options, *page, found); });
+  for (const auto& group :
+       in_groups(found.unmatched,
+                 [](const Beside::Unmatched& cell) -> std::string_view { return cell.reason; })) {
+    std::vector<std::string_view> keys;
+    for (const Beside::Unmatched* cell : group) keys.push_back(cell->key);
+    console.note(named_cells(keys), {0, group.front()->reason});
+  }
+  if (status == ExitCode::not_comparable) {
+    return console.error({"compare", "nothing in common with " + page->name,
+                          "`bertbench list published` names other pages; facts that a log does "
+                          "not tell can be given to `extract`"},
+                         status);
+  }
+  return status;
+}
+
 // B as a report for people, with A beside it.
 ExitCode write_report(const Options& options, const ResultSet& a, const ResultSet& b,
                       Console& console) {
@@ -140,6 +379,11 @@ ExitCode write_report(const Options& options, const ResultSet& a, const ResultSe
 }
 
 ExitCode run(const Options& options, Console& console) {
+  if (!options.published.empty()) return run_published(options, console);
+  if (options.b.empty()) {
+    return console.error(
+        {"compare", "B is required", "name a second result, or published values: --published"});
+  }
   const auto a = read_result_set(options.a);
   if (!a) return console.error(a.error(), ExitCode::nothing_read);
   const auto b = read_result_set(options.b);
@@ -164,7 +408,11 @@ ExitCode run(const Options& options, Console& console) {
 CommandRun declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   add_argument(app, "A", options->a, "The earlier result: a result file or a run folder.");
-  add_argument(app, "B", options->b, "The later one; a positive change means that B is faster.");
+  add_argument(app, "B", options->b, "The later one; a positive change means that B is faster.")
+      ->required(false);
+  add_text(app, "--published", options->published, "NAME",
+           "In place of B the values of a page, as in `bertbench list published`, or of a file "
+           "that ends in .json: ratios of A to them, where the work is the same.");
   add_share(app, "--alpha", options->alpha, "Chance of calling noise a difference, over all cells.")
       ->default_str("0.05");
   add_text(app, "--to", options->to, "NAME",
@@ -177,21 +425,24 @@ constexpr Example kExamples[] = {
     {"bertbench compare before after", "Two run folders side by side."},
     {"bertbench compare before after --to html -o change.html", "A page with plots."},
     {"bertbench compare v1.json v2.json --json", "The same for a script."},
+    {"bertbench compare run --published dlperf-mxnet", "Beside the table that DLPerf published."},
 };
 constexpr ExitCodeRow kStatuses[] = {
     {ExitCode::good, "compared, whatever came out"},
     {ExitCode::usage},
-    {ExitCode::not_comparable, "no cell has a number on both sides"},
+    {ExitCode::not_comparable, "no cell has a number on both sides, or none is of published work"},
     {ExitCode::nothing_read}};
 
 }  // namespace
 
 extern const Command command_compare{
     "compare",
-    "two results side by side: change, interval, n, p",
-    "A B",
+    "two results side by side: change, interval, n, p; or one beside published values",
+    "A B | A --published NAME",
     "The trial is the unit of replication. With fewer than four trials a side no test can tell a "
-    "difference from noise, and the table says ~. For a verdict and an exit status use `check`.",
+    "difference from noise, and the table says ~. For a verdict and an exit status use `check`. "
+    "Published values are matched by the facts of the work that both tell; what one side does not "
+    "tell, and frameworks and GPUs that differ, are named.",
     kExamples,
     kStatuses,
     declare};

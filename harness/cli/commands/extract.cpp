@@ -134,6 +134,7 @@ class Extraction {
     measure.estimator = options_.estimator;
     measure.compat_dlperf = options_.compat == "dlperf";
     measure.base = options_.base;
+    measure.flops_formula = options_.flops_formula;
     measure.summary_only = options_.summary && !options_.output.json &&
                            options_.output.path.empty() && options_.shard_text.empty() &&
                            options_.iterations.empty();
@@ -317,6 +318,7 @@ CommandRun declare(CLI::App& app) {
   add_text(app, "--base", options->base, "CELL",
            "Base of speedups: a cell's key or a topology such as 1n8g.")
       ->default_str("one GPU");
+  add_flops_formula(app, options->flops_formula, "masked_head");
   add_text(app, "--compat", options->compat, "dlperf",
            "Round and aggregate as DLPerf's scripts do, to repeat its published tables.");
   add_text(app, "--iterations", options->iterations, "FILE",

@@ -11,6 +11,7 @@
 #include "harness/sweep/launcher.h"
 #include "parsers/core/text.h"
 #include "parsers/format.h"
+#include "reports/published/published.h"
 #include "reports/report.h"
 #include "reports/stats/flops.h"
 #include "reports/stats/hardware.h"
@@ -88,11 +89,23 @@ ordered_json hardware() {
   return rows;
 }
 
-constexpr Kind kKinds[] = {{"formats", formats},
-                           {"reports", reports},
-                           {"launchers", launchers},
-                           {"models", models},
-                           {"hardware", hardware}};
+ordered_json published() {
+  ordered_json rows = ordered_json::array();
+  for (const std::string& name : published_names()) {
+    const auto page = published_values(name, "list");
+    if (!page) continue;  // a test reads every one
+    rows.push_back({{"name", name},
+                    {"title", page->title},
+                    {"tables", page->tables.size()},
+                    {"rows", page->rows()},
+                    {"gpu", page->gpu},
+                    {"reference", page->document + ", " + page->repository}});
+  }
+  return rows;
+}
+
+constexpr Kind kKinds[] = {{"formats", formats}, {"reports", reports},   {"launchers", launchers},
+                           {"models", models},   {"hardware", hardware}, {"published", published}};
 
 std::string cell_text(const ordered_json& value) {
   if (value.is_null()) return "-";
@@ -159,7 +172,7 @@ ExitCode run(const Options& options, Console& console) {
 CommandRun declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   add_argument(app, "KIND", options->kinds,
-               "formats, reports, launchers, models or hardware; several with commas.");
+               "formats, reports, launchers, models, hardware or published; several with commas.");
   add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }
@@ -173,7 +186,7 @@ constexpr ExitCodeRow kStatuses[] = {{ExitCode::good}, {ExitCode::usage}};
 }  // namespace
 
 extern const Command command_list{
-    "list",    "log formats, reports, launchers, models, GPUs that are known",
+    "list",    "log formats, reports, launchers, models, GPUs, published values that are known",
     "KIND",    "Names printed here are what the options of the other commands take.",
     kExamples, kStatuses,
     declare};

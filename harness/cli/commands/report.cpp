@@ -25,6 +25,7 @@ struct Options {
   std::string to, path, title, baseline;
   double alpha = 0.05;
   std::optional<double> peak, sequences;
+  std::string flops_formula;
   bool json = false;
 };
 
@@ -112,7 +113,7 @@ ExitCode run(const Options& options, Console& console) {
   }
   auto set = read_all(options.results, console);
   if (!set) return console.error(set.error(), ExitCode::nothing_read);
-  assume(*set, {options.peak, options.sequences});
+  assume(*set, {options.peak, options.sequences, options.flops_formula});
   std::optional<ResultSet> baseline;
   if (!options.baseline.empty()) {
     auto read = read_result_set(options.baseline);
@@ -159,6 +160,7 @@ CommandRun declare(CLI::App& app) {
       ->default_str("0.05");
   add_positive(app, "--peak", options->peak, "TFLOPS",
                "Dense peak of one GPU, for MFU and HFU, where the list of hardware has none.");
+  add_flops_formula(app, options->flops_formula, "that of the result");
   add_positive(app, "--train-sequences", options->sequences, "N",
                "Sequences of a whole training: adds the time that it takes at each rate.");
   add_flag(app, "--json", options->json, "The same as --to json.");

@@ -30,6 +30,7 @@ struct Options {
   std::vector<std::string> set, only, history;
   bool dry_run = false, plan = false;
   double noise = 0.01;
+  std::string flops_formula;
   OutputOptions output;
 };
 
@@ -151,6 +152,7 @@ ExitCode launch(const Options& options, const Plan& plan, Console& console) {
   SweepView view(console);
   SweepOptions how;
   how.out = options.out;
+  how.flops_formula = options.flops_formula;
   const auto outcome = run_sweep(plan, how, view);
   console.progress().stop();
   if (!outcome) return console.error(outcome.error());
@@ -242,6 +244,7 @@ CommandRun declare(CLI::App& app) {
       ->default_str("as configured");
   add_text(app, "--trainer", options->trainer, "PATH", "The bert_train to measure.")
       ->default_str("beside bertbench, else on PATH");
+  add_flops_formula(app, options->flops_formula, "masked_head");
   add_output(app, options->output,
              "Also write the result to FILE, as the ending says; - for JSON on stdout.");
   return [options](Console& console) { return run(*options, console); };

@@ -1,0 +1,22 @@
+// FLOPs of a cell: what each formula makes of its rate.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "reports/model/result_set.h"
+
+namespace bertbench {
+
+/// Fills Cell::flops with what every formula says of a training cell whose model, sequence length
+/// and rate per GPU are known, and tflops_per_gpu, mfu, hfu, flops_formula and peak with what
+/// `formula` says (empty: the one that the cell names, else the default). The peak is
+/// `peak_tflops`, dense and of one GPU, else that of the cell's GPU and precision in the list of
+/// hardware. Everything else of these fields, and warnings of an MFU, is taken away first.
+void count_flops(Cell& cell, std::string_view formula = {}, std::optional<double> peak_tflops = {});
+
+/// The identity says that activations are computed again, by the name that bert_train, transformers
+/// or NVIDIA's scripts have for it.
+[[nodiscard]] bool recomputes_activations(const Identity& identity);
+
+}  // namespace bertbench
