@@ -324,13 +324,16 @@ namespace {
 
 constexpr std::int64_t kWorthChunks = 4 << 20;
 
-/// The first line of a file, with its end; empty when there is none within reach.
-std::string first_line(int file) {
-  std::string text(LineFeed::kReach, '\0');
+/// The whole lines at the beginning of a file, as far as a page has its settings.
+std::string first_lines(int file) {
+  constexpr std::size_t kHeadBytes = 64 << 10;
+  static_assert(kHeadBytes >= LineFeed::kReach);
+  std::string text(kHeadBytes, '\0');
   const ssize_t n = ::pread(file, text.data(), text.size(), 0);
   text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-  const auto end = text.find('\n');
-  return end == std::string::npos ? std::string() : text.substr(0, end + 1);
+  const auto end = text.rfind('\n');
+  text.resize(end == std::string::npos ? 0 : end + 1);
+  return text;
 }
 
 /// Chunks for a file that is large enough, nothing for all else.
@@ -372,8 +375,13 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
   if (chunks) {
     // The rows of a table hold no anchor: only one reader of the whole file knows them.
     LogReader probe(options, path);
-    probe.feed(first_line((*source)->plain_file()));
-    if (probe.state_->wants_every_line()) chunks.reset();
+    const std::string head = first_lines((*source)->plain_file());
+    const std::size_t first = head.find('\n') + 1;  // 0 where there is no line
+    for (const auto part :
+         {std::string_view(head).substr(0, first), std::string_view(head).substr(first)}) {
+      probe.feed(part);
+      if (probe.state_->wants_every_line()) chunks.reset();
+    }
   }
   if (chunks) {
     const auto done = scan_chunks((*source)->plain_file(), path, state.tables->scanner(),

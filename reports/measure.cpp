@@ -261,12 +261,13 @@ void reconcile(const RunLog& log, std::optional<std::int64_t> per_step,
   trial.reconciliation = std::move(out);
 }
 
-void describe_losses(const RunLog& log, Trial& trial) {
+void describe_quality(const RunLog& log, Trial& trial) {
   for (const Record& record : log.records) {
     if (!std::isfinite(record.loss)) continue;
     if (!trial.loss_first) trial.loss_first = record.loss;
     trial.loss_last = record.loss;
   }
+  trial.scores = log.scores;
 }
 
 // The counters of all readers go on in a skipped update: its micro-steps were done.
@@ -351,7 +352,7 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
   }
   describe_skipped_steps(log, trial);
   trial.memory = memory_of(log);
-  describe_losses(log, trial);
+  describe_quality(log, trial);
   return trial;
 }
 

@@ -286,7 +286,7 @@ void read_seed(ConfigReader& in, const Workload& workload, SweepConfig& config) 
   if (config.axis("seed"))
     in.fail_at("/seed", "is an axis of this grid as well", "keep one of them");
   if (!workload.is_bert_train) {
-    if (!names_placeholder(workload, "seed")) {
+    if (!workload.placeholders.contains("seed")) {
       in.fail_at("/seed", fmt::format("the template {} has no place for {{seed}}", workload.name),
                  "put {seed} into its args, or leave the key out");
     }

@@ -107,6 +107,7 @@ Texts base_texts(const Plan& plan, const PlannedTrial& trial, const LaunchPlace&
   values["warmup_steps"] =
       std::to_string(std::max<std::int64_t>(1, plan.config.steps / kStepsOfOneWarmUpStep));
   values["trial"] = std::to_string(trial.trial);
+  if (const auto seed = plan.config.seed_of(trial.trial)) values["seed"] = std::to_string(*seed);
   values["dir"] = place.directory;
   values["output"] = place.directory + "/" + kOutputFolder;
   for (const auto& [name, file] : plan.workload.files) {

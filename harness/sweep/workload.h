@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,7 +67,8 @@ struct Workload {
   std::vector<std::string> logs;                ///< files that the trainer writes, see own_logs.h
   std::vector<Need> needs;
   std::string format = "auto";  ///< format of its log
-  bool names_trials = false;    ///< some text of it holds {trial}: trials of a cell differ
+  /// Names in braces anywhere in its text: with "trial" or "seed", trials of a cell differ.
+  std::set<std::string> placeholders;
   bool is_bert_train = false;
 
   /// Axes that the template itself knows, in alphabetical order.
@@ -81,8 +83,6 @@ Result<Workload> find_workload(const std::string& name, const std::string& train
 Result<Workload> parse_workload(const std::string& name, const std::string& text,
                                 const std::string& source);
 std::vector<std::string> workload_names();
-/// An argument or a variable of the template holds {name}.
-bool names_placeholder(const Workload& workload, const std::string& name);
 
 /// Full path of an executable: with a '/' checked as it is, else searched on PATH; empty if none.
 std::string find_program(const std::string& name);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,6 +70,8 @@ struct RunLog {
   std::optional<Stated> summary;  ///< the log's own closing throughput
   Totals totals;
   std::optional<MemoryUse> memory;
+  /// Quality of the model as the log states it last, in percent: "exact_match", "f1", "accuracy".
+  std::map<std::string, double> scores;
   std::optional<std::int64_t> first_nan_step;  ///< first record with a NaN or infinite loss
   Outcome outcome;
   std::vector<Mark> marks;  ///< in order, at most 4096

@@ -1,4 +1,5 @@
-// notebook: what a notebook of benchmarks prints of its runs, as a page or an exported script has it.
+// notebook: what a notebook of benchmarks prints of its runs, as a page or an exported script has
+// it.
 //
 //   bert_2 = Config('bert-large-uncased', 128, 56, bf16=True)
 //   run_bert(bert_2)
@@ -177,7 +178,8 @@ class NotebookParser final : public TableParser {
           Outcome{Status::out_of_memory, std::nullopt, line.number, std::string(kOutOfMemory)};
       return true;
     }
-    // A line that is not taken is shown again without what may be a label: settings are as they lie.
+    // A line that is not taken is shown again without what may be a label: settings are as they
+    // lie.
     if (line.number != seen_) settings_.see(line.text, line.number);
     seen_ = line.number;
     return false;

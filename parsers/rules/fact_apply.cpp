@@ -274,6 +274,7 @@ void FactRules::apply(RunDraft& run, std::int64_t before_line, std::int64_t end_
   if (options != nullptr || run.log.format == "native") facts.axes = axes;
   if (const Statement* cuda = stated.at(Key::cuda)) facts.versions.emplace("cuda", cuda->value);
   const bool trains = run.log.kind == WorkKind::training;
+  if (run.log.scores.empty()) run.log.scores = scores_.last(run.log.first_line, end_line);
   if (trains && !run.log.memory) {
     memory_.tell(run.log, first_record_line(run, end_line), end_line);
   }

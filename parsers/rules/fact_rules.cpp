@@ -107,7 +107,8 @@ constexpr std::size_t kMaxStatements = 4096;
 std::span<const std::string_view> FactRules::anchors() {
   static const std::vector<std::string_view> list = [] {
     std::vector<std::string_view> out(std::begin(kAnchors), std::end(kAnchors));
-    for (const auto further : {EnvironmentRules::anchors(), MemoryRules::anchors()}) {
+    for (const auto further :
+         {EnvironmentRules::anchors(), MemoryRules::anchors(), ScoreRules::anchors()}) {
       out.insert(out.end(), further.begin(), further.end());
     }
     return out;
@@ -133,6 +134,7 @@ void FactRules::see(const Line& line) {
     return;
   }
   if (memory_.see(line)) return;
+  scores_.see(line);
   environment_.see(line);
   see_launcher(line);
   see_framework(line);

@@ -13,6 +13,7 @@
 #include "parsers/format.h"
 #include "parsers/rules/environment_rules.h"
 #include "parsers/rules/memory_rules.h"
+#include "parsers/rules/score_rules.h"
 
 namespace bertbench {
 
@@ -102,6 +103,7 @@ class FactRules {
   std::vector<OptionStatement> options_;  ///< of bert_train, in order
   EnvironmentRules environment_;
   MemoryRules memory_;
+  ScoreRules scores_;
   /// Newest lines with an option of torchrun's for the nodes, and with one for ranks only.
   std::int64_t nodes_line_ = -1000, one_node_line_ = -1000;
   bool evaluating_ = false;  ///< between "Running evaluation" and "Running training"

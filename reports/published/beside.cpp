@@ -108,7 +108,8 @@ Agreement agreement(const Cell& cell, const PublishedRow& row) {
     fact(axis.c_str(), known, std::optional(value), same_value);
   }
   for (const auto& [axis, value] : our_axes) {
-    if (!their_axes.contains(axis) && axis != "task") out.unknown_to_page.push_back(axis);
+    if (!their_axes.contains(axis) && axis != "task" && axis != "simulated")
+      out.unknown_to_page.push_back(axis);
   }
   // A fine-tuning has other sequences and another head: it is no pre-training unless both say so.
   const auto task = our_axes.find("task");
@@ -122,9 +123,12 @@ std::vector<BesideDifference> differences(const Cell& cell, const PublishedRow& 
   if (framework && cell.identity.framework && *framework != *cell.identity.framework) {
     out.push_back({"framework", *framework, *cell.identity.framework});
   }
-  const std::string ours = cell.emulated ? "stand-ins" : cell.gpu;
+  const bool real = !cell.emulated && !cell.identity.simulated();
+  const std::string ours = cell.identity.simulated() ? "simulated GPUs"
+                           : cell.emulated           ? "stand-ins"
+                                                     : cell.gpu;
   if (ours.empty() && row.gpu.empty()) return out;
-  if (row.gpu.empty() || ours.empty() || cell.emulated || !same_gpu(row.gpu, ours)) {
+  if (row.gpu.empty() || ours.empty() || !real || !same_gpu(row.gpu, ours)) {
     out.push_back({"gpu", row.gpu, ours});
   }
   return out;
@@ -226,6 +230,7 @@ BesideRow beside(const ResultSet& set, const Cell& cell, const Published& page,
   out.key = cell.key;
   out.kind = cell.kind;
   out.emulated = cell.emulated;
+  out.simulated = cell.identity.simulated();
   out.table = candidate.table;
   out.row = table.rows[candidate.row];
   out.published = *out.row.value("sequences_per_second");

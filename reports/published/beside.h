@@ -27,7 +27,7 @@ struct BesideDifference {
 struct BesideRow {
   std::string key;  ///< of the cell
   WorkKind kind = WorkKind::training;
-  bool emulated = false;
+  bool emulated = false, simulated = false;
   std::size_t table = 0;  ///< index of Published::tables
   PublishedRow row;
   double published = 0;         ///< sequences/s of the whole job

@@ -9,7 +9,11 @@ import time
 from fault_run import Sweep, config, read_journal, wait_for
 
 SLOW = {"FAKE_DELAY_MS": "25"}  # a trial lasts long enough for something to happen in it
-CELL = "bert-tiny.fp32.s16.b2.a1.1n1g"
+
+
+def cell_of(env):
+    """The cell's folder: its variables are in its key."""
+    return "bert-tiny.fp32.s16.b2.a1.1n1g" + "".join(f"+env.{k}={v}" for k, v in sorted(env.items()))
 
 
 def expect(sweep, text, pattern, what):
@@ -35,7 +39,7 @@ def in_trial(tools, act, env=None):
     """Starts a slow sweep, calls act(sweep, log of trial 1) once that log has grown, waits."""
     sweep = Sweep(tools, config(env=env or SLOW))
     harness = sweep.start()
-    log = sweep.run / CELL / "trial_1/log.txt"
+    log = sweep.run / cell_of(env or SLOW) / "trial_1/log.txt"
     if not wait_for(lambda: log.exists() and log.stat().st_size > 500):
         sweep.problems.append("the trial never wrote to its log")
     act(sweep, log)

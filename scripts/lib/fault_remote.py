@@ -80,7 +80,7 @@ def ssh_cut(tools, sshd):
     sweep = Sweep(tools, ssh_settings(sshd))
     sweep.known.add(sshd.process.pid)
     harness = sweep.start()
-    log = sweep.run / "bert-tiny.fp32.s16.b2.a1.1n1g/trial_1/log.txt"
+    log = sweep.run / "bert-tiny.fp32.s16.b2.a1.1n1g+env.FAKE_DELAY_MS=100/trial_1/log.txt"
     wait_for(lambda: log.exists() and log.stat().st_size > 500)
     sshd.cut()
     harness.wait(120)

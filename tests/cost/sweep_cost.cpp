@@ -16,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -168,16 +169,23 @@ double cpu_of(pid_t pid) {
   return static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-void cost_of_watching(const std::string& what, const std::string& env, int seconds) {
+void cost_of_watching(const std::string& what, const std::map<std::string, std::string>& variables,
+                      int seconds) {
   constexpr int kLogs = 32;
   const test::ScratchFolder place;
+  std::string env;
+  std::string cell = "bert-tiny.fp32.s16.b2.a1.1n1g";  // with its variables, as its key has them
+  for (const auto& [name, value] : variables) {
+    env += fmt::format(R"({}"{}": "{}")", env.empty() ? "" : ", ", name, value);
+    cell += fmt::format("+env.{}={}", name, value);
+  }
   std::ofstream(place.path("sweep.json"))
       << config("", R"("trials": 1, "steps": 100000000, "timeout_s": 600, "env": {)" + env + "}");
   std::vector<pid_t> harnesses;
   std::vector<std::string> logs;
   for (int i = 0; i < kLogs; ++i) {
     const auto run = fmt::format("{}/run{}", place.path(), i);
-    logs.push_back(run + "/bert-tiny.fp32.s16.b2.a1.1n1g/trial_1/log.txt");
+    logs.push_back(run + "/" + cell + "/trial_1/log.txt");
     harnesses.push_back(spawn({BB_BERTBENCH, "sweep", place.path("sweep.json"), "--out", run,
                                "--trainer", BB_FAKE_TRAINER},
                               "/dev/null"));
@@ -262,10 +270,11 @@ int main_of(int argc, char** argv) {
   };
   if (wants("launch")) cost_of_launch(std::min(trials, 300));
   if (wants("watch")) {
-    cost_of_watching("a line a second", R"("FAKE_DELAY_MS": "1000")", seconds);
+    cost_of_watching("a line a second", {{"FAKE_DELAY_MS", "1000"}}, seconds);
     cost_of_watching("a step in 10 kB of other lines",
-                     R"("FAKE_DELAY_MS": "10", "FAKE_NOISE": "9900")", seconds);
-    cost_of_watching("every line a step", R"("FAKE_DELAY_MS": "50", "FAKE_BURST": "390")", seconds);
+                     {{"FAKE_DELAY_MS", "10"}, {"FAKE_NOISE", "9900"}}, seconds);
+    cost_of_watching("every line a step", {{"FAKE_DELAY_MS", "50"}, {"FAKE_BURST", "390"}},
+                     seconds);
   }
   if (wants("journal")) cost_of_journal(trials);
   return all_good ? 0 : 1;

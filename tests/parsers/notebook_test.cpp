@@ -23,8 +23,10 @@ std::vector<RunLog> read(std::string_view text) {
 
 constexpr std::string_view kSettings =
     "Python says 'CUDA out of memory' if it's too large.\n"
-    "@dataclass\nclass Config:\n    model: str  # it's a name\n    seq_len: int\n    batch_size: int\n"
-    "    bf16: bool = False\n    fp16: bool = False\n    grad_accum: int = 1\n    gpus: str = '0'\n\n"
+    "@dataclass\nclass Config:\n    model: str  # it's a name\n    seq_len: int\n    batch_size: "
+    "int\n"
+    "    bf16: bool = False\n    fp16: bool = False\n    grad_accum: int = 1\n    gpus: str = "
+    "'0'\n\n"
     "    def world(self):\n        return 1\n\n";
 
 TEST(Notebook, ARunWithoutACallHasItsRateAndNoSettings) {
@@ -102,8 +104,9 @@ std::string setting(const std::optional<NotebookRun>& run, std::string_view name
 
 TEST(NotebookSettings, TwoNamesAreOneObjectAndWhatIsNoLiteralIsUnknown) {
   const std::string page(kSettings);
-  auto settings = after(page + "a = Config('m', 128,\n    batch_size=8)\nb = a\nb.batch_size = 16\n"
-                               "a.seq_len = 2 * 64\nrun(a)\n");
+  auto settings = after(page +
+                        "a = Config('m', 128,\n    batch_size=8)\nb = a\nb.batch_size = 16\n"
+                        "a.seq_len = 2 * 64\nrun(a)\n");
   const auto run = settings.take_run();
   EXPECT_EQ(setting(run, "batch_size"), "16");
   EXPECT_EQ(setting(run, "seq_len"), "absent");

@@ -59,7 +59,7 @@ TEST(Trust, AMarkOfTelemetryIsADoubt) {
   ResultSet set = one_cell();
   for (Trial& trial : set.cells[0].trials) *trial.telemetry = {{"samples", 3}};
   EXPECT_THAT(trust_checks(set), Each(Field(&TrustCheck::good, true)));
-  set.cells[0].trials[1].telemetry["marks"] = {{{"kind", "shared"}, {"text", "x"}}};
+  (*set.cells[0].trials[1].telemetry)["marks"] = {{{"kind", "shared"}, {"text", "x"}}};
   EXPECT_THAT(trust_checks(set), doubt("1 of 5 trials shared the machine or were throttled"));
 }
 

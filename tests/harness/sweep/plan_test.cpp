@@ -146,11 +146,11 @@ TEST(SweepPlan, DryRunShowsTheExactCommandAndNeedsNeitherTrainerNorHosts) {
       *dry_run(plan_of(small_config(R"(, "args": ["--seed", "3"])"), {}, options), "");
   EXPECT_EQ(local.size(), 2u);
   EXPECT_EQ(local[0],
-            "bert-tiny.fp32.s64.b4.a1.1n1g trial=1 world_size=1 launcher=local : RANK=0 "
+            "bert-tiny.fp32.s64.b4.a1.1n1g+seed=3 trial=1 world_size=1 launcher=local : RANK=0 "
             "LOCAL_RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1 GROUP_RANK=0 MASTER_ADDR=127.0.0.1 "
             "MASTER_PORT='<port>' /nowhere/bert_train --model bert-tiny --precision fp32 "
             "--micro-batch-size 4 --gradient-accumulation-steps 1 --sequence-length 64 --steps 20 "
-            "--timings '<out>/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/timings.jsonl' "
+            "--timings '<out>/bert-tiny.fp32.s64.b4.a1.1n1g+seed=3/trial_1/timings.jsonl' "
             "--expect-world-size 1 --threads 2 --seed 3");
   for (const char* launcher : {"mpi", "slurm", "ssh"}) {
     options.launcher = launcher;

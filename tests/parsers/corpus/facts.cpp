@@ -34,22 +34,22 @@ const Said kSaid[] = {
      "V100-SXM2-32GB; gpu_count=8"},
     {"huggingface/bigscience_hf_ds_base_n16.log",
      "framework=pytorch; precision=fp16; micro_batch=4; accumulation=1; nodes=16; gpus_per_node=4; "
-     "global_batch=256; gradient_clipping=1; optimizer=deepspeedcpuadam; cuda=10.2; "
-     "cuda_driver=11.2; cudnn=8.0.4.30; deepspeed=0.3.17+unknown; driver=460.32.03; gpu=Tesla "
-     "V100-SXM2; gpu_count=4; nccl=2.8.3"},
+     "global_batch=256; activation_checkpointing=true; gradient_clipping=1; "
+     "optimizer=deepspeedcpuadam; cuda=10.2; cuda_driver=11.2; cudnn=8.0.4.30; "
+     "deepspeed=0.3.17+unknown; driver=460.32.03; gpu=Tesla V100-SXM2; gpu_count=4; nccl=2.8.3"},
     {"huggingface/dnabert2_trainer_state.json", "framework=pytorch"},
     {"huggingface/korquad_autotrain_aborted.log", ""},
     {"huggingface/trl_reward_crash_in_eval.log", ""},
     {"huggingface/trl_sge_stderr.log", ""},
-    {"huggingface/tunbert_train_results.json", "framework=pytorch"},
+    {"huggingface/tunbert_train_results.json", "framework=pytorch; memory_MiB=1618"},
     {"huggingface/tunbert_trainer_state.json", "framework=pytorch"},
     {"keras/keras_terminal_overwrite.log", "framework=keras"},
     {"lightning/slm_metrics_v0.csv", "framework=pytorch"},
     {"megatron/bigscience_meg_base_n4_cancelled.log",
      "framework=pytorch; precision=fp16; sequence_length=1024; accumulation=4; nodes=4; "
-     "gpus_per_node=4; world=16; global_batch=4; data_parallel=1; gradient_clipping=1; "
-     "optimizer=adam; cuda=10.2; cuda_driver=11.2; cudnn=8.0.4.30; driver=460.32.03; gpu=Tesla "
-     "V100-SXM2; gpu_count=4; nccl=2.8.3; memory_MiB=26204"},
+     "gpus_per_node=4; world=16; global_batch=4; activation_checkpointing=true; data_parallel=1; "
+     "gradient_clipping=1; optimizer=adam; cuda=10.2; cuda_driver=11.2; cudnn=8.0.4.30; "
+     "driver=460.32.03; gpu=Tesla V100-SXM2; gpu_count=4; nccl=2.8.3; memory_MiB=26204"},
     {"megatron/bigscience_meg_perf_n16.log",
      "framework=pytorch; precision=fp16; sequence_length=1024; accumulation=256; world=64; "
      "global_batch=1024; "
@@ -60,9 +60,9 @@ const Said kSaid[] = {
      "memory_MiB=19976"},
     {"megatron/bigscience_megdszero_killed.log",
      "framework=pytorch; precision=fp16; sequence_length=1024; nodes=16; gpus_per_node=4; "
-     "world=64; global_batch=768; gradient_clipping=1; optimizer=adamw; cuda=10.2; "
-     "cuda_driver=11.2; cudnn=8.0.4.30; deepspeed=0.4.0+unknown; driver=460.32.03; gpu=Tesla "
-     "V100-SXM2; gpu_count=4; nccl=2.7.8; memory_MiB=26118"},
+     "world=64; global_batch=768; activation_checkpointing=true; gradient_clipping=1; "
+     "optimizer=adamw; cuda=10.2; cuda_driver=11.2; cudnn=8.0.4.30; deepspeed=0.4.0+unknown; "
+     "driver=460.32.03; gpu=Tesla V100-SXM2; gpu_count=4; nccl=2.7.8; memory_MiB=26118"},
     {"megatron/bigscience_megdszero_nbs48.log",
      "framework=pytorch; precision=fp16; sequence_length=1024; world=64; global_batch=768; "
      "gradient_clipping=1; optimizer=adamw; deepspeed=0.3.17+unknown; memory_MiB=26118"},
@@ -85,7 +85,8 @@ const Said kSaid[] = {
      "optimizer=adam; cuda=12.8; deepspeed=0.18.3; torch=2.9.1+cu128; memory_MiB=22573"},
     {"megatron/lumi_srun_barrier_timeout.log",
      "framework=pytorch; precision=bf16; sequence_length=2048; world=256; global_batch=1024; "
-     "gradient_clipping=1; optimizer=adam; deepspeed=0.8.1; torch=1.13.1+rocm5.2"},
+     "activation_checkpointing=true; gradient_clipping=1; optimizer=adam; deepspeed=0.8.1; "
+     "torch=1.13.1+rocm5.2"},
     {"megatron/megds_gpt3_0.125b_randomltd.log",
      "framework=pytorch; precision=fp16; sequence_length=2048; micro_batch=4; accumulation=8; "
      "nodes=1; gpus_per_node=8; world=8; global_batch=256; gradient_clipping=1; optimizer=adam; "
@@ -161,7 +162,8 @@ const Said kSaid[] = {
     {"nanogpt/paramgolf_naive_baseline.log",
      "sequence_length=1024; world=8; global_batch=512; nccl=2.27.5; memory_MiB=10184"},
     {"nvidia-dle-pytorch/eventbert_dllogger.json.log",
-     "framework=pytorch; precision=fp16; sequence_length=512; micro_batch=10; accumulation=512"},
+     "framework=pytorch; precision=fp16; sequence_length=512; micro_batch=10; accumulation=512; "
+     "world=2"},
     {"nvidia-dle-pytorch/eventbert_nohup_crash.log",
      "framework=pytorch; precision=fp16; sequence_length=512; micro_batch=8; accumulation=512; "
      "nodes=1; gpus_per_node=2; optimizer=lamb"},

@@ -225,8 +225,8 @@ TEST_P(PublishedValues, AreReadAndNameTheirSource) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PublishedValues, testing::ValuesIn(published_names()),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& of) {
+                           std::string name = of.param;
                            std::ranges::replace(name, '-', '_');
                            return name;
                          });

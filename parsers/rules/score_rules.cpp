@@ -1,0 +1,155 @@
+#include "parsers/rules/score_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+
+#include "parsers/core/text.h"
+
+namespace bertbench {
+namespace {
+
+// With a word for the evaluation before it a name is a score wherever it stands. Without one only
+// SQuAD's are: a bare "accuracy" or "f1" in a line of training is that of a batch.
+constexpr std::string_view kAnchors[] = {
+    "exact_match", "exact match", "Exact match",   "eval_acc", "eval_f1", "eval:acc",
+    "eval:f1",     "eval_exact",  "test_acc",      "test_f1",  "val_acc", "val_f1",
+    "  acc = ",    "  f1 = ",     "  accuracy = ", "F1 : "};
+constexpr std::string_view kEvaluations[] = {"eval",       "test", "val",    "valid",
+                                             "validation", "dev",  "predict"};
+constexpr std::size_t kMostStatements = 4096;
+
+struct Name {
+  std::string_view text, score;
+};
+constexpr std::array<Name, 8> kNames = {{{"exact_match", "exact_match"},
+                                         {"exact match", "exact_match"},
+                                         {"exact", "exact_match"},
+                                         {"em", "exact_match"},
+                                         {"f1", "f1"},
+                                         {"f1_score", "f1"},
+                                         {"accuracy", "accuracy"},
+                                         {"acc", "accuracy"}}};
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool is_name_char(char c) {
+  return (std::isalnum(static_cast<unsigned char>(c)) != 0) || c == '_' || c == ':' || c == '/';
+}
+
+/// The number that stands after `at`: quotes, blanks and one ':' or '=' between.
+std::optional<double> value_after(std::string_view line, std::size_t at) {
+  const auto skip = [&](std::string_view of) {
+    while (at < line.size() && of.find(line[at]) != std::string_view::npos) ++at;
+  };
+  skip("\"'");
+  skip(" \t");
+  if (at >= line.size() || (line[at] != ':' && line[at] != '=')) return std::nullopt;
+  ++at;
+  skip(" \t\"'");
+  std::size_t end = at;
+  while (end < line.size() && (std::isdigit(static_cast<unsigned char>(line[end])) != 0 ||
+                               line[end] == '.' || line[end] == 'e' || line[end] == '-')) {
+    ++end;
+  }
+  if (end < line.size() && line[end] == '%') ++end;  // "88.2%"
+  auto digits = line.substr(at, end - at);
+  if (digits.ends_with('%')) digits.remove_suffix(1);
+  while (digits.ends_with('.') || digits.ends_with('e') || digits.ends_with('-')) {
+    digits.remove_suffix(1);
+  }
+  const auto number = to_double(digits);
+  if (!number || !(*number >= 0) || *number > 100) return std::nullopt;
+  return number;
+}
+
+/// A whole name, in lower case, split into the word of the evaluation and the rest.
+struct Parts {
+  bool evaluation = false;
+  std::string rest;
+};
+Parts parts_of(std::string_view name) {
+  Parts out;
+  for (const char c : name) out.rest += c == ':' || c == '/' ? '_' : lower(c);
+  for (const auto word : kEvaluations) {
+    if (out.rest.starts_with(std::string(word) + "_")) {
+      out.evaluation = true;
+      out.rest.erase(0, word.size() + 1);
+      break;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::span<const std::string_view> ScoreRules::anchors() { return kAnchors; }
+
+void ScoreRules::see(const Line& line) {
+  const std::string_view text = line.text;
+  if (std::ranges::none_of(kAnchors, [&](std::string_view anchor) {
+        return text.find(anchor) != std::string_view::npos;
+      })) {
+    return;
+  }
+  struct Found {
+    std::string_view score;
+    double value = 0;
+    bool sure = false;  // by its name alone
+  };
+  std::vector<Found> found;
+  bool squad = false;
+  for (std::size_t at = 0; at < text.size();) {
+    if (!is_name_char(text[at])) {
+      ++at;
+      continue;
+    }
+    std::size_t end = at;
+    while (end < text.size() && is_name_char(text[end])) ++end;
+    std::string_view name = text.substr(at, end - at);
+    while (name.ends_with(':')) name.remove_suffix(1);
+    std::size_t after = at + name.size();
+    // "exact match" is two words.
+    if (parts_of(name).rest == "exact" && text.substr(after).starts_with(" match")) after += 6;
+    const Parts parts = parts_of(name);
+    for (const Name& known : kNames) {
+      if (parts.rest != known.text) continue;
+      const auto value = value_after(text, after);
+      if (!value) break;
+      squad = squad || known.text.starts_with("exact_match") || after > at + name.size();
+      found.push_back({known.score, *value, parts.evaluation});
+      break;
+    }
+    at = std::max(end, after);
+  }
+  // GLUE's scripts print a score alone on its line: "  acc = 0.8676".
+  const bool alone =
+      found.size() == 1 && text.starts_with("  ") && text.find(" = ") != std::string_view::npos;
+  const bool f1_beside = text.find("F1 : ") != std::string_view::npos;
+  for (const Found& one : found) {
+    if (!one.sure && !squad && !alone && !f1_beside) continue;
+    if (statements_.size() >= kMostStatements) {
+      statements_.erase(statements_.begin(), statements_.begin() + kMostStatements / 2);
+    }
+    statements_.push_back({line.number, one.score, one.value});
+  }
+}
+
+std::map<std::string, double> ScoreRules::last(std::int64_t begin_line,
+                                               std::int64_t end_line) const {
+  std::map<std::string, double> out;
+  for (const Statement& statement : statements_) {
+    if (statement.line >= begin_line && statement.line < end_line) {
+      out[std::string(statement.score)] = statement.value;
+    }
+  }
+  const bool fractions =
+      std::ranges::all_of(out, [](const auto& entry) { return entry.second <= 1; });
+  if (fractions) {
+    for (auto& [score, value] : out) value *= 100;
+  }
+  return out;
+}
+
+}  // namespace bertbench
