@@ -199,7 +199,7 @@ std::string summary_line(const Cell& cell) {
     text += fmt::format(", {} per GPU", rate_text(*cell.sequences_per_second_per_gpu));
   }
   if (cell.tflops_per_gpu) {
-    text += fmt::format(", {} TFLOPS per {} by {}", number_text(*cell.tflops_per_gpu),
+    text += fmt::format("\n  {} TFLOPS per {} by {}", number_text(*cell.tflops_per_gpu),
                         cell.emulated ? "rank" : "GPU", escape_for_terminal(cell.flops_formula));
   }
   if (const std::string memory = memory_text(cell.memory); !memory.empty()) {

@@ -191,7 +191,7 @@ Json write(const Trial& trial) {
     put(loss, "last", trial.loss_last);
     json["loss"] = std::move(loss);
   }
-  json["simulated"] = trial.simulated;
+  if (trial.simulated) json["simulated"] = true;
   put(json, "seed", trial.seed);
   if (!trial.scores.empty()) json["scores"] = write(trial.scores);
   put(json, "iterations_file", trial.iterations_file);

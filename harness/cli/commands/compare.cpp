@@ -437,7 +437,7 @@ constexpr ExitCodeRow kStatuses[] = {
 
 extern const Command command_compare{
     "compare",
-    "two results side by side: change, interval, n, p; or one beside published values",
+    "two results side by side, or one and published values",
     "A B | A --published NAME",
     "The trial is the unit of replication. With fewer than four trials a side no test can tell a "
     "difference from noise, and the table says ~. For a verdict and an exit status use `check`. "

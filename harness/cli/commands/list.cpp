@@ -186,7 +186,7 @@ constexpr ExitCodeRow kStatuses[] = {{ExitCode::good}, {ExitCode::usage}};
 }  // namespace
 
 extern const Command command_list{
-    "list",    "log formats, reports, launchers, models, GPUs, published values that are known",
+    "list",    "formats, reports, launchers, models, GPUs, published pages",
     "KIND",    "Names printed here are what the options of the other commands take.",
     kExamples, kStatuses,
     declare};

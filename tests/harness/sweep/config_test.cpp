@@ -198,8 +198,8 @@ TEST(SweepConfig, NamesAPathThatCannotBeRead) {
 TEST(SweepConfig, TheSchemaNamesTheSameKeys) {
   const auto schema = nlohmann::json::parse(
       test::read(BB_SOURCE_DIR "/configs/schema/sweep.schema.json"))["properties"];
-  const auto config =
-      parse_config(small_config(), "sweep.json", {"trials=auto", "record_hostname=true"});
+  const auto config = parse_config(small_config(), "sweep.json",
+                                   {"trials=auto", "record_hostname=true", "seed=per_trial"});
   ASSERT_TRUE(config);
   const auto keys = nlohmann::json::parse(config_to_json(*config));
   for (const auto& [key, value] : keys.items()) EXPECT_TRUE(schema.contains(key)) << key;

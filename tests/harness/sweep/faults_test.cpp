@@ -144,10 +144,12 @@ TEST(SweepFaults, TryAgainInAFolderOfItsOwnAndCountTheTrialOnce) {
   ASSERT_EQ(outcome->result.cells[0].trials.size(), 1u);
   const auto& trial = outcome->result.cells[0].trials[0];
   EXPECT_EQ(trial.attempt, 2);
-  EXPECT_EQ(trial.log, "bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/attempt_2/log.txt");
+  const std::filesystem::path log(trial.log);
+  EXPECT_THAT(trial.log, ::testing::EndsWith("/trial_1/attempt_2/log.txt"));
   EXPECT_EQ(seen.started.size(), 2u);
-  EXPECT_THAT(test::read(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/outcome.json")),
-              HasSubstr("\"error\""));
+  EXPECT_THAT(
+      test::read(temp.path("run/" + (log.parent_path().parent_path() / "outcome.json").string())),
+      HasSubstr("\"error\""));
 }
 
 TEST(SweepFaults, DoNotRetryWhatWouldEndTheSame) {
@@ -207,7 +209,7 @@ TEST(SweepFaults, KeepTheJournalReadableWhenTheDiskFillsDuringATrial) {
     expect_nothing_left_running();
     // Room again: the same folder goes on, and the first trial is there once.
     std::filesystem::resize_file(
-        temp.path("small/run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/log.txt"), 0);
+        temp.path("small/run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE=flood/trial_1/log.txt"), 0);
     const auto again = run_sweep(plan_of(small_config(), {"env.FAKE=ok", "trials=1"}),
                                  quick(temp.path("small/run")), seen);
     EXPECT_TRUE(again) << (again ? "" : again.error().message());

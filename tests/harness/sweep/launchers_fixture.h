@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "tests/harness/sweep/launchers_support.h"
@@ -51,7 +53,14 @@ class LauncherTest : public ::testing::Test {
   }
   /// A file of the first trial's folder, as text.
   [[nodiscard]] std::string attempt(const std::string& topology, const std::string& file) const {
-    return temp_.path("run/bert-tiny.fp32.s64.b4.a1." + topology + "/trial_1/" + file);
+    const std::string cell = "bert-tiny.fp32.s64.b4.a1." + topology;
+    std::error_code none;  // nothing is there yet
+    for (const auto& entry : std::filesystem::directory_iterator(temp_.path("run"), none)) {
+      // Variables follow in the name: "...4n2g+env.FAKE_NOTE=...".
+      const std::string name = entry.path().filename();
+      if (name == cell || name.starts_with(cell + "+")) return entry.path() / "trial_1" / file;
+    }
+    return temp_.path("run/" + cell + "/trial_1/" + file);
   }
 
   /// `starts` ranks of each number below `world` noted down their place.

@@ -291,7 +291,7 @@ TEST_F(SlurmLauncher, WatchesTheNodesOfAJob) {
   if (!getenv("BERTBENCH_SAMPLER")) GTEST_SKIP() << "bertbench is not built";
   const auto outcome = sweep(plan({"env.FAKE_DELAY_MS=50"}, "4n2g"));
   ASSERT_TRUE(outcome);
-  const auto& seen = outcome->result.cells.at(0).trials.at(0).telemetry;
+  const auto& seen = *outcome->result.cells.at(0).trials.at(0).telemetry;
   // Four nodes that are one machine count once.
   ASSERT_EQ(seen["nodes"].size(), 1u) << seen;
   EXPECT_FALSE(seen["nodes"][0].contains("missing")) << seen;

@@ -83,7 +83,7 @@ TEST_F(SshLauncher, WatchesTheMachineOfTheRanksAndSaysWhatIsMissing) {
   const auto without = sweep(plan({"env.FAKE_DELAY_MS=21"}, "2n2g"));
   ASSERT_TRUE(without);
   EXPECT_EQ(without->exit_status, 0);
-  EXPECT_THAT(without->result.cells.at(0).trials.at(0).telemetry.dump(),
+  EXPECT_THAT(without->result.cells.at(0).trials.at(0).telemetry->dump(),
               HasSubstr("bertbench is not on this node"));
   EXPECT_THAT(seen_.notices, Contains(HasSubstr("no telemetry of node 0: bertbench is not")));
 }

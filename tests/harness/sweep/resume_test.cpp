@@ -110,7 +110,7 @@ TEST(SweepResume, PutsALogBackThatWasRemovedWhileItsTrialRan) {
       if (p.step >= 3) std::filesystem::remove(log);
     }
   } first;
-  first.log = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/log.txt");
+  first.log = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=20/trial_1/log.txt");
   const auto plan = plan_of(small_config(), {"trials=1", "env.FAKE_DELAY_MS=20"});
   ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
   ASSERT_EQ(first.finished.size(), 1u);
@@ -208,14 +208,15 @@ TEST(SweepResume, StopsCleanlyAndGoesOn) {
   for (const auto& child : proc::children_of(getpid())) {
     EXPECT_FALSE(proc::has_marker(child.pid, "BERTBENCH_TRIAL="));
   }
-  const auto before = trial_files(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g"));
+  const auto before =
+      trial_files(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=30"));
   const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->exit_status, 0);
   EXPECT_EQ(outcome->open_trials, 0);
   EXPECT_EQ(second.counts.reused, 1);
   EXPECT_EQ(second.started.size(), 3u);
-  auto after = trial_files(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g"));
+  auto after = trial_files(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=30"));
   for (const auto& [path, text] : before) EXPECT_EQ(after[path], text) << path;
   for (const auto& cell : outcome->result.cells) EXPECT_EQ(cell.throughput.n, 2);
 }

@@ -25,9 +25,10 @@ TEST(Sweep, MeasuresEveryTrialOfEveryCellInterleaved) {
   const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
   ASSERT_TRUE(outcome) << outcome.error().message();
   EXPECT_EQ(outcome->exit_status, 0);
-  EXPECT_THAT(seen.started,
-              ElementsAre("bert-tiny.fp32.s64.b4.a1.1n1g#1", "bert-tiny.fp32.s64.b4.a1.1n2g#1",
-                          "bert-tiny.fp32.s64.b4.a1.1n1g#2", "bert-tiny.fp32.s64.b4.a1.1n2g#2"));
+  EXPECT_THAT(seen.started, ElementsAre("bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_SECONDS=0.02#1",
+                                        "bert-tiny.fp32.s64.b4.a1.1n2g+env.FAKE_SECONDS=0.02#1",
+                                        "bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_SECONDS=0.02#2",
+                                        "bert-tiny.fp32.s64.b4.a1.1n2g+env.FAKE_SECONDS=0.02#2"));
   ASSERT_EQ(outcome->result.cells.size(), 2u);
   for (const auto& cell : outcome->result.cells) {
     // 4 sequences a rank, 0.02 s a step: exactly what the fake trainer prints.
@@ -78,11 +79,14 @@ TEST(Sweep, TellsEachRankItsPlaceAsTorchrunDoes) {
   Recorder seen;
   const auto plan = plan_of(
       small_config(), {"trials=1", "grid.topology=2n2g", "env.FAKE_NOTE=" + temp.path("note")});
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
+  ASSERT_TRUE(outcome);
   const auto note = test::read(temp.path("note"));
   for (const char* rank : {"0 4 ", "1 4 ", "2 4 ", "3 4 "}) EXPECT_EQ(test::count(note, rank), 1u);
   const auto command = nlohmann::json::parse(
-      test::read(temp.path("run/bert-tiny.fp32.s64.b4.a1.2n2g/trial_1/command.json")));
+      test::read(temp.path("run/" + std::filesystem::path(outcome->result.cells[0].trials[0].log)
+                                        .replace_filename("command.json")
+                                        .string())));
   EXPECT_EQ(command["world_size"], 4);
   EXPECT_EQ(command["processes"][3]["set"]["LOCAL_RANK"], "1");
   EXPECT_EQ(command["processes"][3]["set"]["GROUP_RANK"], "1");
