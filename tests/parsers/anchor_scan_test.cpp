@@ -198,7 +198,7 @@ TEST(AnchorsOfFormats, PassFewFalsePlacesToTheComparison) {
   const std::string text = ordinary_lines(random, 2'000'000);
   // The kernel of nibbles sees less of a place. Without the table of places: hundreds.
   for (const auto& [kernel, most] :
-       {std::pair(ScanKernel::portable, 8.0), std::pair(ScanKernel::avx2, 120.0)}) {
+       {std::pair(ScanKernel::portable, 8.0), std::pair(ScanKernel::avx2, 200.0)}) {
     if (kernel > best_scan_kernel()) continue;
     const AnchorScanner scanner(format_anchors(), kernel);
     const double per_kilobyte = static_cast<double>(scanner.count_candidates(text)) /
@@ -260,7 +260,7 @@ TEST(FindText, IsWhatFindGives) {
 
 TEST(LineBegins, AreFoundFromEveryPlace) {
   std::mt19937 random(29);
-  for (std::size_t n = 0; n < 120; ++n) {
+  for (std::size_t n = 0; n < 200; ++n) {
     std::string data;
     for (std::size_t i = 0; i < n; ++i) data.push_back("abcdefghijklmnop\n\r"[random() % 18]);
     for (std::size_t at = 0; at <= n; ++at) {
