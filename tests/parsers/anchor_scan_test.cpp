@@ -260,7 +260,7 @@ TEST(FindText, IsWhatFindGives) {
 
 TEST(LineBegins, AreFoundFromEveryPlace) {
   std::mt19937 random(29);
-  for (std::size_t n = 0; n < 200; ++n) {
+  for (std::size_t n = 0; n < 120; ++n) {
     std::string data;
     for (std::size_t i = 0; i < n; ++i) data.push_back("abcdefghijklmnop\n\r"[random() % 18]);
     for (std::size_t at = 0; at <= n; ++at) {
