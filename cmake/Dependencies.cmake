@@ -43,6 +43,9 @@ if(BB_BUILD_HARNESS)
   bb_require(Boost "libboost-dev libboost-filesystem-dev" COMPONENTS filesystem)
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
+  # Its -pthread is what Threads::Threads adds where it is needed; precompiled headers need the same
+  # flags everywhere.
+  set_property(TARGET PkgConfig::re2 PROPERTY INTERFACE_COMPILE_OPTIONS)
   find_package(ZLIB REQUIRED)
   pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
   bb_note("Boost" "${Boost_VERSION_STRING}")

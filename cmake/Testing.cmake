@@ -8,24 +8,12 @@
 #   BB_TEST_DATA_DIR   the folder of the CMakeLists.txt that adds the test
 include(GoogleTest)
 
-# What most tests include, compiled once for all test programs: these headers were 40 % of the time
-# that compiling a test took. A test still includes what it uses.
-function(bb_add_test_headers)
-  if(TARGET bb_test_headers)
-    return()
-  endif()
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_headers.cpp CONTENT "")
-  add_library(bb_test_headers OBJECT ${CMAKE_BINARY_DIR}/test_headers.cpp)
-  target_link_libraries(bb_test_headers PRIVATE GTest::gmock GTest::gtest bb::warnings)
-  target_compile_options(bb_test_headers PRIVATE -O0)
-  if(BB_BUILD_HARNESS)
-    target_link_libraries(bb_test_headers PRIVATE nlohmann_json::nlohmann_json fmt::fmt)
-    target_precompile_headers(bb_test_headers PRIVATE <nlohmann/json.hpp> <fmt/format.h>)
-  endif()
-  target_precompile_headers(bb_test_headers PRIVATE
-    <gmock/gmock.h> <gtest/gtest.h> <algorithm> <cmath> <filesystem> <fstream>
-    <functional> <map> <optional> <random> <set> <sstream> <string> <thread> <vector>)
-endfunction()
+set(bb_test_header_files <gmock/gmock.h> <gtest/gtest.h> <random> <thread>)
+if(BB_BUILD_HARNESS)
+  list(APPEND bb_test_header_files <fmt/format.h>)
+endif()
+bb_add_header_set(bb_test_headers HEADERS ${bb_standard_headers} ${bb_test_header_files}
+  LIBS ${bb_common_libs} GTest::gmock GTest::gtest OPTIONS -O0)
 
 function(bb_add_test name)
   cmake_parse_arguments(ARG "SERIAL;WHOLE" "TIMEOUT;LOCK;COST" "SOURCES;LIBS;LABELS;ENV" ${ARGN})
@@ -49,12 +37,11 @@ function(bb_add_test name)
     list(APPEND more COST ${ARG_COST})
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main bb::warnings)
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} ${bb_common_libs} GTest::gmock GTest::gtest_main bb::warnings)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   # A test's own source is compiled quickly (40 % of a whole build's time went into optimising tests);
   # the code under test keeps the optimisation of its build type.
   target_compile_options(${name} PRIVATE -O0)
-  bb_add_test_headers()
   target_precompile_headers(${name} REUSE_FROM bb_test_headers)
   target_compile_definitions(${name} PRIVATE
     BB_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BB_TEST_DATA_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
