@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
 
@@ -34,48 +33,15 @@ ExitCode unknown_command(Console& console, const std::string& name) {
                                      : fmt::format("did you mean `{}`?", near)});
 }
 
-// What CLI11 says about a command line, in our words. An argument that fits nowhere is named
-// first: what is missing may well be that argument, misspelt.
-Error usage_error(const Command& command, const CLI::App& app, const CLI::ParseError& error) {
-  const std::string where(command.name);
-  const std::string see = fmt::format("see `bertbench {} --help`", command.name);
-  const std::vector<std::string> extras = app.remaining();
-  if (extras.empty()) {
-    const std::string text = error.what();
-    const bool no_value =
-        error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch);
-    const std::string option = text.substr(0, text.find(':'));
-    return {where, no_value ? option + " takes one value" : text, see};
-  }
-  const std::string& extra = extras.front();
-  if (extra.front() != '-' || extra.find_first_not_of('-') == std::string::npos) {
-    return {where, fmt::format("'{}' is one argument too many", extra), see};
-  }
-  const std::string name = extra.substr(0, extra.find('='));
-  std::vector<std::string> known;
-  for (const CLI::Option* option : app.get_options()) {
-    const auto& names = option->get_lnames();
-    known.insert(known.end(), names.begin(), names.end());
-  }
-  const std::string near = nearest_name(name.substr(name.find_first_not_of('-')), known);
-  return {where, "unknown option " + name,
-          near.empty() ? see : fmt::format("did you mean --{}?", near)};
-}
-
 ExitCode run_command(const Command& command, const std::vector<std::string>& args,
                      Console& console) {
-  CLI::App app;
-  app.set_help_flag("-h,--help", "Print this help.");
-  const CommandRun run = command.declare(app);
-  try {
-    app.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // CLI11 takes them reversed
-  } catch (const CLI::CallForHelp&) {
+  CommandLine line;
+  const CommandRun run = command.declare(line);
+  const auto parsed = line.parse(std::string(command.name), args);
+  if (!parsed) return console.error(parsed.error());
+  if (*parsed == CommandLine::Parsed::help) {
     console.print(command_help(command));
     return ExitCode::good;
-  } catch (const CLI::ParseError& error) {
-    return console.error(usage_error(command, app, error));
-  } catch (const UsageError& error) {
-    return console.error(error.error());
   }
   return run(console);
 }

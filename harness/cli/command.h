@@ -9,12 +9,9 @@
 
 #include "harness/cli/exit_status.h"
 
-namespace CLI {
-class App;
-}
-
 namespace bertbench {
 
+class CommandLine;
 class Console;
 
 /// A command line that can be pasted, and what it does.
@@ -32,8 +29,8 @@ struct Command {
   std::string_view details;    ///< paragraphs of the command's own --help, wrapped when printed
   std::span<const Example> examples;
   std::span<const ExitCodeRow> statuses;  ///< those it can end with; empty meaning: the usual
-  /// Declares the options on `app` and returns what runs once they are parsed.
-  CommandRun (*declare)(CLI::App& app);
+  /// Declares the options on `line` and returns what runs once they are parsed.
+  CommandRun (*declare)(CommandLine& line);
 };
 
 /// All commands, in list order. Generated from harness/cli/CMakeLists.txt.

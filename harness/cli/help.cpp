@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "parsers/core/text.h"
@@ -23,24 +22,15 @@ std::string row(std::string_view left, std::string_view right) {
   return text + "\n" + wrapped;
 }
 
-std::string option_left(const CLI::Option& option) {
-  std::string left;
-  for (const std::string& name : option.get_snames()) left += (left.empty() ? "-" : ", -") + name;
-  for (const std::string& name : option.get_lnames()) left += (left.empty() ? "--" : ", --") + name;
-  if (option.get_positional()) left = option.get_name();
-  const std::string type = option.get_positional() ? std::string() : option.get_type_name();
-  return type.empty() ? left : left + " " + type;
-}
-
-std::string options_text(const CLI::App& app, bool positional) {
+std::string options_text(const CommandLine& line, bool arguments) {
   std::string text;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_positional() != positional) continue;
-    std::string description = option->get_description();
-    if (!option->get_default_str().empty()) {
-      description += fmt::format(" [default: {}]", option->get_default_str());
+  for (const OptionHelp& option : line.help()) {
+    if (option.argument != arguments) continue;
+    std::string description = option.description;
+    if (!option.default_text.empty()) {
+      description += fmt::format(" [default: {}]", option.default_text);
     }
-    text += row(option_left(*option), description);
+    text += row(option.names, description);
   }
   return text;
 }
@@ -126,16 +116,15 @@ std::string program_help() {
 }
 
 std::string command_help(const Command& command) {
-  CLI::App app;
-  app.set_help_flag("-h,--help", "Print this help.");
-  const CommandRun run = command.declare(app);
+  CommandLine line;
+  const CommandRun run = command.declare(line);
   std::string text =
       fmt::format("bertbench {}: {}\n\nusage: bertbench {} [options]{}{}\n\n{}\n", command.name,
                   command.purpose, command.name, command.arguments.empty() ? "" : " ",
                   command.arguments, wrap(command.details, 0));
-  const std::string positionals = options_text(app, true);
+  const std::string positionals = options_text(line, true);
   if (!positionals.empty()) text += "arguments:\n" + positionals + "\n";
-  text += "options:\n" + options_text(app, false) + "\n";
+  text += "options:\n" + options_text(line, false) + "\n";
   return text + examples_text(command.examples) + "\n" + statuses_text(command.statuses);
 }
 

@@ -29,7 +29,7 @@ constexpr std::string_view kOwnFiles[] = {"command.json",  "environment.json", "
                                           "outcome.json",  "results.json",     "sweep.json",
                                           "timings.jsonl", "report.json"};
 
-/// "phase1_log.3": what stands in front of the rank, and the rank.
+/// "phase1_log.3": what precedes the rank, and the rank.
 std::optional<std::pair<std::string, std::int64_t>> rank_of(const std::string& name) {
   constexpr std::string_view kLog = "_log";
   const auto dot = name.rfind('.');
@@ -76,7 +76,7 @@ void leave_out_ranks(std::vector<Input>& logs, std::vector<std::string>& left_ou
   for (const auto& [path, run] : runs) {
     if (run.second < 2) continue;
     left_out.push_back(
-        fmt::format("{}.{}: the logs of {} ranks tell the same steps: this one is read, the others "
+        fmt::format("{}.{}: the logs of {} ranks have the same steps: this one is read, the others "
                     "are left out",
                     path, run.first, run.second));
   }

@@ -33,7 +33,7 @@ struct Inputs {
 /// Files stand for themselves whatever their name. Folders are searched for files whose name ends
 /// in .log .txt .out .err .json .jsonl or .stdout, also with .gz or .zst behind; hidden ones and,
 /// in a run folder, everything but the trials' logs are left out. gluon-nlp's "phase1_log.0" is one
-/// as well; of the files of several ranks, which tell the same steps, that of the first is taken. A
+/// as well; of the files of several ranks, which have the same steps, that of the first is taken. A
 /// path named twice is read once.
 [[nodiscard]] Inputs find_inputs(const std::vector<std::string>& paths);
 

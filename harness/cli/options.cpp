@@ -36,23 +36,17 @@ double share_of(const std::string& option, std::string_view text) {
 // The long name is what errors call an option.
 std::string long_name(const std::string& names) { return names.substr(names.find("--")); }
 
-void add_count_fact(CLI::App& app, const std::string& name, Fact<std::int64_t>& fact,
+void add_count_fact(CommandLine& line, const std::string& name, Fact<std::int64_t>& fact,
                     const std::string& description) {
-  app.add_option_function<std::string>(
-         name,
-         [&fact, name](const std::string& text) {
-           fact.set(count_of(name, text, 1), FactSource::command_line);
-         },
-         description)
-      ->type_name("N");
+  line.add_value(name, "N", description, [&fact, name](const std::string& text) {
+    fact.set(count_of(name, text, 1), FactSource::command_line);
+  });
 }
 
-void add_text_fact(CLI::App& app, const std::string& name, Fact<std::string>& fact,
+void add_text_fact(CommandLine& line, const std::string& name, Fact<std::string>& fact,
                    const std::string& type, const std::string& description) {
-  app.add_option_function<std::string>(
-         name, [&fact](const std::string& text) { fact.set(text, FactSource::command_line); },
-         description)
-      ->type_name(type);
+  line.add_value(name, type, description,
+                 [&fact](const std::string& text) { fact.set(text, FactSource::command_line); });
 }
 
 // A slip of the pen would make a cell of its own, which nothing is ever compared with.
@@ -66,63 +60,42 @@ std::string precision_of(const std::string& text) {
 
 }  // namespace
 
-CLI::Option* add_count(CLI::App& app, const std::string& names, std::optional<std::int64_t>& value,
-                       std::int64_t minimum, const std::string& description) {
-  return app
-      .add_option_function<std::string>(
-          names,
-          [&value, option = long_name(names), minimum](const std::string& text) {
-            value = count_of(option, text, minimum);
-          },
-          description)
-      ->type_name("N");
+Option add_count(CommandLine& line, const std::string& names, std::optional<std::int64_t>& value,
+                 std::int64_t minimum, const std::string& description) {
+  return line.add_value(names, "N", description,
+                        [&value, option = long_name(names), minimum](const std::string& text) {
+                          value = count_of(option, text, minimum);
+                        });
 }
 
-CLI::Option* add_share(CLI::App& app, const std::string& names, double& value,
-                       const std::string& description) {
-  return app
-      .add_option_function<std::string>(
-          names,
-          [&value, option = long_name(names)](const std::string& text) {
-            value = share_of(option, text);
-          },
-          description)
-      ->type_name("SHARE");
+Option add_share(CommandLine& line, const std::string& names, double& value,
+                 const std::string& description) {
+  return line.add_value(names, "SHARE", description,
+                        [&value, option = long_name(names)](const std::string& text) {
+                          value = share_of(option, text);
+                        });
 }
 
-CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& value,
-                      const std::string& type, const std::string& description) {
-  return app.add_option(names, value, description)->type_name(type);
+Option add_positive(CommandLine& line, const std::string& name, std::optional<double>& value,
+                    const std::string& type, const std::string& description) {
+  return line.add_value(name, type, description, [&value, name](const std::string& text) {
+    const auto number = to_double(trim(text));
+    if (!number || !(*number > 0) || *number > 1e18) {
+      throw UsageError({name, "'" + text + "' is not a number above 0",
+                        fmt::format("for example {} 1000", name)});
+    }
+    value = number;
+  });
 }
 
-CLI::Option* add_list(CLI::App& app, const std::string& names, std::vector<std::string>& values,
-                      const std::string& type, const std::string& description) {
-  return app.add_option(names, values, description)
-      ->type_name(type)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-}
-
-CLI::Option* add_flag(CLI::App& app, const std::string& names, bool& value,
-                      const std::string& description) {
-  return app.add_flag(names, value, description);
-}
-
-CLI::Option* add_argument(CLI::App& app, const std::string& name, std::string& value,
-                          const std::string& description) {
-  return app.add_option(name, value, description)->required();
-}
-
-CLI::Option* add_arguments(CLI::App& app, const std::string& name, std::vector<std::string>& values,
-                           const std::string& description) {
-  return app.add_option(name, values, description)->required();
-}
-
-CLI::Option* add_window(CLI::App& app, std::optional<WindowRule>& rule,
-                        const std::string& default_text) {
-  return app
-      .add_option_function<std::string>(
-          "--window",
+Option add_window(CommandLine& line, std::optional<WindowRule>& rule,
+                  const std::string& default_text) {
+  return line
+      .add_value(
+          "--window", "RULE",
+          "Which records are measured: A:B drops the first A and uses those up to the B-th, "
+          "steps:A:B goes by the log's own step numbers, last:N, all, or auto (MSER-5 finds the "
+          "end of the warm-up).",
           [&rule](const std::string& text) {
             auto parsed = parse_window(text);
             if (!parsed) {
@@ -132,46 +105,37 @@ CLI::Option* add_window(CLI::App& app, std::optional<WindowRule>& rule,
             }
             rule = *parsed;
             rule->chosen_by_user = true;
-          },
-          "Which records are measured: A:B drops the first A and uses those up to the B-th, "
-          "steps:A:B goes by the log's own step numbers, last:N, all, or auto (MSER-5 finds the "
-          "end of the warm-up).")
-      ->type_name("RULE")
-      ->default_str(default_text);
+          })
+      .default_text(default_text);
 }
 
-CLI::Option* add_flops_formula(CLI::App& app, std::string& formula,
-                               const std::string& default_text) {
-  return app
-      .add_option_function<std::string>(
-          "--flops-formula",
+Option add_flops_formula(CommandLine& line, std::string& formula, const std::string& default_text) {
+  return line
+      .add_value(
+          "--flops-formula", "NAME",
+          "Formula of TFLOPS, MFU and HFU: masked_head, notebook, megatron, palm or another of "
+          "`bertbench flops`; the JSON form has all.",
           [&formula](const std::string& text) {
             const auto found = flops_formula(text, "--flops-formula");
             if (!found) throw UsageError(found.error());
             formula = (*found)->key;
-          },
-          "Formula of TFLOPS, MFU and HFU: masked_head, notebook, megatron, palm or another of "
-          "`bertbench flops`; the JSON form has all.")
-      ->type_name("NAME")
-      ->default_str(default_text);
+          })
+      .default_text(default_text);
 }
 
-void add_facts(CLI::App& app, Facts& facts) {
-  add_count_fact(app, "--nodes", facts.nodes, "Nodes of the job.");
-  add_count_fact(app, "--gpus-per-node", facts.gpus_per_node, "GPUs on each node.");
-  add_count_fact(app, "--micro-batch-size", facts.micro_batch_size,
+void add_facts(CommandLine& line, Facts& facts) {
+  add_count_fact(line, "--nodes", facts.nodes, "Nodes of the job.");
+  add_count_fact(line, "--gpus-per-node", facts.gpus_per_node, "GPUs on each node.");
+  add_count_fact(line, "--micro-batch-size", facts.micro_batch_size,
                  "Sequences per GPU and micro-step.");
-  add_count_fact(app, "--gradient-accumulation-steps", facts.gradient_accumulation_steps,
+  add_count_fact(line, "--gradient-accumulation-steps", facts.gradient_accumulation_steps,
                  "Micro-steps per optimizer step.");
-  add_count_fact(app, "--sequence-length", facts.sequence_length, "Tokens per sequence.");
-  add_text_fact(app, "--model", facts.model, "NAME", "Model, as in `bertbench list models`.");
-  app.add_option_function<std::string>(
-         "--precision",
-         [&facts](const std::string& text) {
-           facts.precision.set(precision_of(text), FactSource::command_line);
-         },
-         "fp32, tf32, bf16, fp16 or fp8.")
-      ->type_name("NAME");
+  add_count_fact(line, "--sequence-length", facts.sequence_length, "Tokens per sequence.");
+  add_text_fact(line, "--model", facts.model, "NAME", "Model, as in `bertbench list models`.");
+  line.add_value("--precision", "NAME", "fp32, tf32, bf16, fp16 or fp8.",
+                 [&facts](const std::string& text) {
+                   facts.precision.set(precision_of(text), FactSource::command_line);
+                 });
 }
 
 }  // namespace bertbench

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -20,9 +19,9 @@
 
 namespace bertbench {
 
-void add_output(CLI::App& app, OutputOptions& output, const std::string& file_help) {
-  add_flag(app, "--json", output.json, "Print the machine form (JSON) instead of the table.");
-  add_text(app, "-o,--output", output.path, "FILE", file_help);
+void add_output(CommandLine& line, OutputOptions& output, const std::string& file_help) {
+  line.add_flag("--json", output.json, "Print the machine form (JSON) instead of the table.");
+  line.add_text("-o,--output", output.path, "FILE", file_help);
 }
 
 ExitCode answer(Console& console, const OutputOptions& output, ExitCode status,

@@ -11,11 +11,9 @@
 #include "reports/model/cell_source.h"
 #include "reports/model/result_set.h"
 
-namespace CLI {
-class App;
-}
-
 namespace bertbench {
+
+class CommandLine;
 
 /// --json: the machine form on stdout instead of the table. -o FILE: the machine form into FILE,
 /// the table still on stdout. -o -: the same as --json.
@@ -26,7 +24,7 @@ struct OutputOptions {
   [[nodiscard]] bool machine_on_stdout() const { return json || path == "-"; }
 };
 
-void add_output(CLI::App& app, OutputOptions& output, const std::string& file_help);
+void add_output(CommandLine& line, OutputOptions& output, const std::string& file_help);
 
 /// Gives an answer in the form asked for. `machine` makes the text of the machine form for stdout
 /// (path "-") or for the file named; `human` prints the table. Returns `status`, or `usage` when

@@ -239,22 +239,23 @@ ExitCode run(const Options& options, Console& console) {
       [&] { print(console, tables, options.all); });
 }
 
-CommandRun declare(CLI::App& app) {
+CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_arguments(app, "TABLE", options->tables, "Files with tables; - for stdin.")->required();
-  add_text(app, "--format", options->format, "NAME",
-           "auto, markdown, html, csv (separated by comma, semicolon or tab) or text (pasted: "
-           "columns between tabs, bars or blanks, one cell a line, or records NAME: NUMBER).")
-      ->default_str("auto");
-  add_list(app, "--column", options->columns, "ROLE=HEADING",
-           "What the column of this heading holds, where its name is not known: "
-           "throughput, gpus, batch_size, speedup, ... or ignore.");
-  add_list(app, "--fact", options->facts, "ROLE=VALUE",
-           "What no column says: batch_size=64, accumulation=4, sequence_length=128, "
-           "model=bert-large, peak_tflops=312; corrected_time=1.034 is measured over calculated "
-           "time.");
-  add_flag(app, "--all", options->all, "List every cell that was checked, not only findings.");
-  add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
+  line.add_arguments("TABLE", options->tables, "Files with tables; - for stdin.").required();
+  line.add_text("--format", options->format, "NAME",
+                "auto, markdown, html, csv (separated by comma, semicolon or tab) or text (pasted: "
+                "columns between tabs, bars or blanks, one cell a line, or records NAME: NUMBER).")
+      .default_text("auto");
+  line.add_list("--column", options->columns, "ROLE=HEADING",
+                "What the column of this heading holds, where its name is not known: "
+                "throughput, gpus, batch_size, speedup, ... or ignore.");
+  line.add_list(
+      "--fact", options->facts, "ROLE=VALUE",
+      "What no column says: batch_size=64, accumulation=4, sequence_length=128, "
+      "model=bert-large, peak_tflops=312; corrected_time=1.034 is measured over calculated "
+      "time.");
+  line.add_flag("--all", options->all, "List every cell that was checked, not only findings.");
+  add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }
 

@@ -251,37 +251,37 @@ ExitCode run(const Options& options, Console& console) {
       [&] { print(console, options, report); });
 }
 
-CommandRun declare(CLI::App& app) {
+CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
   GateOptions& gate = options->gate;
-  add_argument(app, "RESULT", options->result,
-               "What was measured now: a result file or run folder.");
-  add_text(app, "--baseline", options->baseline, "FILE-OR-DB",
-           "What it is held against: a result file, a run folder or a store.")
-      ->required();
-  add_share(app, "--floor", gate.floor, "A smaller loss never fails.")->default_str("2%");
-  add_share(app, "--alpha", gate.alpha, "Chance of a false alarm, over all cells together.")
-      ->default_str("0.05");
-  add_list(app, "--allow-context", gate.allow_context, "KEY",
-           "Compare although this key of the environment differs; repeatable, or all.");
-  add_flag(app, "--allow-missing", gate.allow_missing,
-           "A cell of the baseline that was not measured is no failure.");
-  add_flag(app, "--accept-inconclusive", gate.accept_inconclusive,
-           "Too few trials to tell is no failure.");
-  add_text(app, "--junit", options->junit, "FILE", "Write the verdicts as JUnit XML.");
-  add_flag(app, "--github", options->github,
-           "Print annotations of GitHub Actions; add to $GITHUB_STEP_SUMMARY.");
+  line.add_argument("RESULT", options->result,
+                    "What was measured now: a result file or run folder.");
+  line.add_text("--baseline", options->baseline, "FILE-OR-DB",
+                "What it is held against: a result file, a run folder or a store.")
+      .required();
+  add_share(line, "--floor", gate.floor, "A smaller loss never fails.").default_text("2%");
+  add_share(line, "--alpha", gate.alpha, "Chance of a false alarm, over all cells together.")
+      .default_text("0.05");
+  line.add_list("--allow-context", gate.allow_context, "KEY",
+                "Compare although this key of the environment differs; repeatable, or all.");
+  line.add_flag("--allow-missing", gate.allow_missing,
+                "A cell of the baseline that was not measured is no failure.");
+  line.add_flag("--accept-inconclusive", gate.accept_inconclusive,
+                "Too few trials to tell is no failure.");
+  line.add_text("--junit", options->junit, "FILE", "Write the verdicts as JUnit XML.");
+  line.add_flag("--github", options->github,
+                "Print annotations of GitHub Actions; add to $GITHUB_STEP_SUMMARY.");
   ConfirmOptions& confirm = options->confirm;
-  add_text(
-      app, "--confirm", confirm.config, "CONFIG",
+  line.add_text(
+      "--confirm", confirm.config, "CONFIG",
       "Measure the flagged cells again by this sweep configuration; only what that repeats is a "
       "regression.");
-  add_text(app, "--confirm-out", confirm.out, "DIR", "Run folder of that, not used before.")
-      ->default_str("beside the result");
-  add_list(app, "--confirm-set", confirm.set, "KEY=VALUE", "As sweep --set; repeatable.");
-  add_text(app, "--trainer", confirm.trainer, "PATH", "The bert_train of --confirm.")
-      ->default_str("beside bertbench, else on PATH");
-  add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
+  line.add_text("--confirm-out", confirm.out, "DIR", "Run folder of that, not used before.")
+      .default_text("beside the result");
+  line.add_list("--confirm-set", confirm.set, "KEY=VALUE", "As sweep --set; repeatable.");
+  line.add_text("--trainer", confirm.trainer, "PATH", "The bert_train of --confirm.")
+      .default_text("beside bertbench, else on PATH");
+  add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }
 

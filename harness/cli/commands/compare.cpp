@@ -237,11 +237,11 @@ void print_remarks(Console& console, const Published& page, const Beside& found)
     if (row.emulated) remarks.add(std::string(kEmulatedNote), row.key);
     if (row.simulated) remarks.add(std::string(kSimulatedNote), row.key);
     if (!row.unknown_to_page.empty()) {
-      remarks.add(fmt::format("the page does not tell {}", fmt::join(row.unknown_to_page, ", ")),
+      remarks.add(fmt::format("the page does not state {}", fmt::join(row.unknown_to_page, ", ")),
                   row.key);
     }
     if (!row.unknown_to_us.empty()) {
-      remarks.add(fmt::format("the result does not tell {}", fmt::join(row.unknown_to_us, ", ")),
+      remarks.add(fmt::format("the result does not state {}", fmt::join(row.unknown_to_us, ", ")),
                   row.key);
     }
     for (const std::string& doubt : row.row.doubts) {
@@ -313,7 +313,7 @@ void print(Console& console, const Options& options, const Published& page, cons
   console.print(
       "\npublished, ours: sequences/s of the whole job, ours the median of n trials. ratio: ours "
       "over\n"
-      "published, with the interval of ours; the page tells no spread. In brackets: as "
+      "published, with the interval of ours; the page states no spread. In brackets: as "
       "published.\n");
   if (!further.rows.empty()) console.print("\n" + text_table(further, look));
   print_remarks(console, page, found);
@@ -344,7 +344,7 @@ ExitCode run_published(const Options& options, Console& console) {
   if (status == ExitCode::not_comparable) {
     return console.error({"compare", "nothing in common with " + page->name,
                           "`bertbench list published` names other pages; facts that a log does "
-                          "not tell can be given to `extract`"},
+                          "not state can be given to `extract`"},
                          status);
   }
   return status;
@@ -405,19 +405,21 @@ ExitCode run(const Options& options, Console& console) {
   return status;
 }
 
-CommandRun declare(CLI::App& app) {
+CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_argument(app, "A", options->a, "The earlier result: a result file or a run folder.");
-  add_argument(app, "B", options->b, "The later one; a positive change means that B is faster.")
-      ->required(false);
-  add_text(app, "--published", options->published, "NAME",
-           "In place of B the values of a page, as in `bertbench list published`, or of a file "
-           "that ends in .json: ratios of A to them, where the work is the same.");
-  add_share(app, "--alpha", options->alpha, "Chance of calling noise a difference, over all cells.")
-      ->default_str("0.05");
-  add_text(app, "--to", options->to, "NAME",
-           "html or markdown: a report of B with A beside it, to stdout or to -o.");
-  add_output(app, options->output, "Write the JSON form, or that report, to FILE (-: stdout).");
+  line.add_argument("A", options->a, "The earlier result: a result file or a run folder.");
+  line.add_argument("B", options->b, "The later one; a positive change means that B is faster.")
+      .required(false);
+  line.add_text(
+      "--published", options->published, "NAME",
+      "In place of B the values of a page, as in `bertbench list published`, or of a file "
+      "that ends in .json: ratios of A to them, where the work is the same.");
+  add_share(line, "--alpha", options->alpha,
+            "Chance of calling noise a difference, over all cells.")
+      .default_text("0.05");
+  line.add_text("--to", options->to, "NAME",
+                "html or markdown: a report of B with A beside it, to stdout or to -o.");
+  add_output(line, options->output, "Write the JSON form, or that report, to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }
 
@@ -441,8 +443,8 @@ extern const Command command_compare{
     "A B | A --published NAME",
     "The trial is the unit of replication. With fewer than four trials a side no test can tell a "
     "difference from noise, and the table says ~. For a verdict and an exit status use `check`. "
-    "Published values are matched by the facts of the work that both tell; what one side does not "
-    "tell, and frameworks and GPUs that differ, are named.",
+    "Published values are matched by the facts of the work that both state; what one side does not "
+    "state, and frameworks and GPUs that differ, are named.",
     kExamples,
     kStatuses,
     declare};

@@ -95,18 +95,18 @@ ExitCode run(const Options& options, Console& console) {
       [&] { print(console, study); });
 }
 
-CommandRun declare(CLI::App& app) {
+CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_arguments(
-      app, "PATH", options->paths,
+  line.add_arguments(
+      "PATH", options->paths,
       "Tables of checkpoints (.csv, .md, .html, or in a page pasted as text), or SQuAD logs "
       "and JSON files.");
-  add_list(app, "--seconds-per-step", options->seconds_per_step, "LENGTH=S",
-           "For rows without hours: seconds of a step at this sequence length; repeatable.");
-  add_text(app, "--plots", options->plots, "DIR", "Write the plots as SVG files.");
-  add_text(app, "--title", options->title, "TEXT", "Heading of Markdown and HTML.")
-      ->default_str("Convergence study");
-  add_output(app, options->output, "Write FILE: .html, .md with its plots, .csv, else JSON.");
+  line.add_list("--seconds-per-step", options->seconds_per_step, "LENGTH=S",
+                "For rows without hours: seconds of a step at this sequence length; repeatable.");
+  line.add_text("--plots", options->plots, "DIR", "Write the plots as SVG files.");
+  line.add_text("--title", options->title, "TEXT", "Heading of Markdown and HTML.")
+      .default_text("Convergence study");
+  add_output(line, options->output, "Write FILE: .html, .md with its plots, .csv, else JSON.");
   return [options](Console& console) { return run(*options, console); };
 }
 

@@ -95,11 +95,11 @@ ExitCode run(const Options& options, Console& console) {
       [&] { print(console, findings); });
 }
 
-CommandRun declare(CLI::App& app) {
+CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_text(app, "--out", options->path, "DIR", "Where a sweep would write, for its free space.")
-      ->default_str("the current folder");
-  add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
+  line.add_text("--out", options->path, "DIR", "Where a sweep would write, for its free space.")
+      .default_text("the current folder");
+  add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }
 

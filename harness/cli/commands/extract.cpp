@@ -302,43 +302,48 @@ ExitCode run(const Options& options, Console& console) {
   return Extraction(options, std::move(user_format), console).run(shard);
 }
 
-CommandRun declare(CLI::App& app) {
+CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_arguments(app, "PATH", options->paths,
-                "Logs, folders that are searched for logs, or - for stdin; .gz and .zst too.");
-  add_text(app, "--format", options->format, "NAME", "Log format, as in `bertbench list formats`.")
-      ->default_str("auto");
-  add_text(app, "--format-file", options->format_file, "FILE",
-           "A log format of your own: literals and RE2 patterns in JSON, see docs/formats.md.");
-  add_facts(app, options->facts);
-  add_window(app, options->window, "auto");
-  add_text(app, "--estimator", options->estimator, "NAME",
-           fmt::format("How a rate is taken from the log: {}.", fmt::join(estimator_names(), ", ")))
-      ->default_str("the one with the least expected error, never one of the last three");
-  add_text(app, "--base", options->base, "CELL",
-           "Base of speedups: a cell's key or a topology such as 1n8g.")
-      ->default_str("one GPU");
-  add_flops_formula(app, options->flops_formula, "masked_head");
-  add_text(app, "--compat", options->compat, "dlperf",
-           "Round and aggregate as DLPerf's scripts do, to repeat its published tables.");
-  add_text(app, "--iterations", options->iterations, "FILE",
-           "Write every record as CSV; - for stdout, in place of the table.");
-  add_flag(app, "--summary", options->summary, "One row a cell, without its trials.");
-  add_flag(app, "--follow", options->follow,
-           "Stay with logs that are still written: rate, time left, NaN, out of memory, stalls; "
-           "Ctrl-C ends it with the table.");
-  add_count(app, "--stall-after", options->stall_after, 1,
+  line.add_arguments("PATH", options->paths,
+                     "Logs, folders that are searched for logs, or - for stdin; .gz and .zst too.");
+  line.add_text("--format", options->format, "NAME", "Log format, as in `bertbench list formats`.")
+      .default_text("auto");
+  line.add_text(
+      "--format-file", options->format_file, "FILE",
+      "A log format of your own: literals and RE2 patterns in JSON, see docs/formats.md.");
+  add_facts(line, options->facts);
+  add_window(line, options->window, "auto");
+  line.add_text(
+          "--estimator", options->estimator, "NAME",
+          fmt::format("How a rate is taken from the log: {}.", fmt::join(estimator_names(), ", ")))
+      .default_text("the one with the least expected error, never one of the last three");
+  line.add_text("--base", options->base, "CELL",
+                "Base of speedups: a cell's key or a topology such as 1n8g.")
+      .default_text("one GPU");
+  add_flops_formula(line, options->flops_formula, "masked_head");
+  line.add_text("--compat", options->compat, "dlperf",
+                "Round and aggregate as DLPerf's scripts do, to repeat its published tables.");
+  line.add_text("--iterations", options->iterations, "FILE",
+                "Write every record as CSV; - for stdout, in place of the table.");
+  line.add_flag("--summary", options->summary, "One row a cell, without its trials.");
+  line.add_flag(
+      "--follow", options->follow,
+      "Stay with logs that are still written: rate, time left, NaN, out of memory, stalls; "
+      "Ctrl-C ends it with the table.");
+  add_count(line, "--stall-after", options->stall_after, 1,
             "Seconds without output after which --follow calls a log stalled.")
-      ->default_str("60");
-  add_flag(app, "--no-join", options->no_join,
-           "Every log is a trial of its own, also one that goes on where another ended (restarts "
-           "of one run, which are joined otherwise; never under --shard or --compat).");
-  add_flag(app, "--strict", options->strict, "Status 1 if any log could not be used.");
-  add_text(app, "--shard", options->shard_text, "I/N",
-           "Read part I of N of the logs, for `bertbench merge`; every part gets the same PATHs.");
-  add_count(app, "--threads", options->threads, 1, "Logs read at the same time.")
-      ->default_str("number of cores");
-  add_output(app, options->output,
+      .default_text("60");
+  line.add_flag(
+      "--no-join", options->no_join,
+      "Every log is a trial of its own, also one that goes on where another ended (restarts "
+      "of one run, which are joined otherwise; never under --shard or --compat).");
+  line.add_flag("--strict", options->strict, "Status 1 if any log could not be used.");
+  line.add_text(
+      "--shard", options->shard_text, "I/N",
+      "Read part I of N of the logs, for `bertbench merge`; every part gets the same PATHs.");
+  add_count(line, "--threads", options->threads, 1, "Logs read at the same time.")
+      .default_text("number of cores");
+  add_output(line, options->output,
              "Write the result to FILE, as the ending says (.json .csv .md ...); - for JSON on "
              "stdout.");
   return [options](Console& console) { return run(*options, console); };

@@ -81,19 +81,19 @@ ExitCode run(const Options& options, Console& console) {
       [&] { print(console, flops, *shape, length); });
 }
 
-CommandRun declare(CLI::App& app) {
+CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_text(app, "--model", options->model, "NAME",
-           "A name of `bertbench list models`, or a JSON file as in configs/models.")
-      ->required();
-  add_count(app, "--sequence-length", options->sequence_length, 1, "Tokens per sequence.")
-      ->required();
-  add_count(app, "--masked", options->masked, 0,
+  line.add_text("--model", options->model, "NAME",
+                "A name of `bertbench list models`, or a JSON file as in configs/models.")
+      .required();
+  add_count(line, "--sequence-length", options->sequence_length, 1, "Tokens per sequence.")
+      .required();
+  add_count(line, "--masked", options->masked, 0,
             "Predicted positions per sequence; all of them for a gpt2 model.")
-      ->default_str("20/128 of the tokens, rounded up");
-  add_flag(app, "--activation-checkpointing", options->checkpointing,
-           "Count the forward pass that recomputes activations, where a formula does.");
-  add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
+      .default_text("20/128 of the tokens, rounded up");
+  line.add_flag("--activation-checkpointing", options->checkpointing,
+                "Count the forward pass that recomputes activations, where a formula does.");
+  add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }
 

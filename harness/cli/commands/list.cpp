@@ -169,11 +169,12 @@ ExitCode run(const Options& options, Console& console) {
       });
 }
 
-CommandRun declare(CLI::App& app) {
+CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_argument(app, "KIND", options->kinds,
-               "formats, reports, launchers, models, hardware or published; several with commas.");
-  add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
+  line.add_argument(
+      "KIND", options->kinds,
+      "formats, reports, launchers, models, hardware or published; several with commas.");
+  add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }
 

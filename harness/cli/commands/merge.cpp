@@ -47,11 +47,11 @@ ExitCode run(const Options& options, Console& console) {
       });
 }
 
-CommandRun declare(CLI::App& app) {
+CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_arguments(app, "RESULT", options->parts, "What `extract --shard` wrote, in any order.");
-  add_flag(app, "--summary", options->summary, "One row a cell, without its trials.");
-  add_output(app, options->output,
+  line.add_arguments("RESULT", options->parts, "What `extract --shard` wrote, in any order.");
+  line.add_flag("--summary", options->summary, "One row a cell, without its trials.");
+  add_output(line, options->output,
              "Write the result to FILE, as the ending says (.json .csv .md ...); - for JSON on "
              "stdout.");
   return [options](Console& console) { return run(*options, console); };

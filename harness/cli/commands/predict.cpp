@@ -135,13 +135,13 @@ ExitCode run(const Options& options, Console& console) {
       [&] { print(console, groups); });
 }
 
-CommandRun declare(CLI::App& app) {
+CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_argument(app, "RESULT", options->result, "What was measured: a result file or run folder.");
-  add_text(app, "--topologies", options->topologies, "LIST",
-           "What to predict, for example 8n8g,16n8g.")
-      ->required();
-  add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
+  line.add_argument("RESULT", options->result, "What was measured: a result file or run folder.");
+  line.add_text("--topologies", options->topologies, "LIST",
+                "What to predict, for example 8n8g,16n8g.")
+      .required();
+  add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }
 

@@ -247,35 +247,26 @@ ExitCode run(const Options& options, Console& console) {
       [&] { print(console, *result); });
 }
 
-CommandRun declare(CLI::App& app) {
+CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  app.add_option("LOG", options->logs,
-                 "The logs of one run, its restarts in order; - for stdin; .gz and .zst too.");
-  add_text(app, "--plan", options->plan, "FILE",
-           "Reckon a training plan instead: phases with steps, accumulation, rate (JSON).");
+  line.add_arguments("LOG", options->logs,
+                     "The logs of one run, its restarts in order; - for stdin; .gz and .zst too.")
+      .required(false);
+  line.add_text("--plan", options->plan, "FILE",
+                "Reckon a training plan instead: phases with steps, accumulation, rate (JSON).");
   ReconcileOptions& reconcile = options->reconcile;
-  add_count(app, "--optimizer-steps", reconcile.optimizer_steps, 1,
+  add_count(line, "--optimizer-steps", reconcile.optimizer_steps, 1,
             "Applied updates of the whole run, where the logs do not tell.");
-  add_count(app, "--sequences", reconcile.sequences, 1, "Sequences of the whole run, likewise.");
-  app.add_option_function<std::string>(
-         "--total-seconds",
-         [options](const std::string& text) {
-           const auto seconds = to_double(trim(text));
-           if (!seconds || !(*seconds > 0) || *seconds > 1e12) {
-             throw UsageError({"--total-seconds", "'" + text + "' is not a time in seconds",
-                               "for example --total-seconds 149858.6"});
-           }
-           options->reconcile.seconds = *seconds;
-         },
-         "Time of the whole run, likewise.")
-      ->type_name("S");
-  add_text(app, "--format", options->format, "NAME", "Log format, as in `bertbench list formats`.")
-      ->default_str("auto");
-  add_text(app, "--format-file", options->format_file, "FILE",
-           "A log format of your own: literals and RE2 patterns in JSON, see docs/formats.md.");
-  add_facts(app, reconcile.given);
-  add_window(app, options->window, "auto");
-  add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
+  add_count(line, "--sequences", reconcile.sequences, 1, "Sequences of the whole run, likewise.");
+  add_positive(line, "--total-seconds", reconcile.seconds, "S", "Time of the whole run, likewise.");
+  line.add_text("--format", options->format, "NAME", "Log format, as in `bertbench list formats`.")
+      .default_text("auto");
+  line.add_text(
+      "--format-file", options->format_file, "FILE",
+      "A log format of your own: literals and RE2 patterns in JSON, see docs/formats.md.");
+  add_facts(line, reconcile.given);
+  add_window(line, options->window, "auto");
+  add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }
 

@@ -124,46 +124,31 @@ ExitCode run(const Options& options, Console& console) {
   return written ? ExitCode::good : console.error(written.error());
 }
 
-void add_positive(CLI::App& app, const std::string& name, std::optional<double>& value,
-                  const std::string& type, const std::string& description) {
-  app.add_option_function<std::string>(
-         name,
-         [&value, name](const std::string& text) {
-           const auto number = to_double(text);
-           if (!number || !(*number > 0) || *number > 1e18) {
-             throw UsageError({name, "'" + text + "' is not a number above 0", ""});
-           }
-           value = number;
-         },
-         description)
-      ->type_name(type);
-}
-
-CommandRun declare(CLI::App& app) {
+CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_arguments(app, "RESULT", options->results,
-                "Result files or run folders; the cells of several make one report.");
+  line.add_arguments("RESULT", options->results,
+                     "Result files or run folders; the cells of several make one report.");
   std::vector<std::string> names;
   for (const Report* report : all_reports()) names.emplace_back(report->name);
-  add_text(
-      app, "--to", options->to, "NAMES",
-      fmt::format("Reports to write, separated by commas: {}, or all.", fmt::join(names, ", ")))
-      ->default_str("by the ending of -o, else markdown");
-  add_text(app, "-o,--output", options->path, "PATH",
-           "A file; for several reports a folder; - for stdout.")
-      ->default_str("-");
-  add_text(app, "--title", options->title, "TEXT", "Heading of Markdown and HTML.")
-      ->default_str("the folder's name");
-  add_text(app, "--baseline", options->baseline, "RESULT",
-           "An earlier result: Markdown and HTML show what changed since.");
-  add_share(app, "--alpha", options->alpha, "Of that comparison, over all cells.")
-      ->default_str("0.05");
-  add_positive(app, "--peak", options->peak, "TFLOPS",
+  line.add_text(
+          "--to", options->to, "NAMES",
+          fmt::format("Reports to write, separated by commas: {}, or all.", fmt::join(names, ", ")))
+      .default_text("by the ending of -o, else markdown");
+  line.add_text("-o,--output", options->path, "PATH",
+                "A file; for several reports a folder; - for stdout.")
+      .default_text("-");
+  line.add_text("--title", options->title, "TEXT", "Heading of Markdown and HTML.")
+      .default_text("the folder's name");
+  line.add_text("--baseline", options->baseline, "RESULT",
+                "An earlier result: Markdown and HTML show what changed since.");
+  add_share(line, "--alpha", options->alpha, "Of that comparison, over all cells.")
+      .default_text("0.05");
+  add_positive(line, "--peak", options->peak, "TFLOPS",
                "Dense peak of one GPU, for MFU and HFU, where the list of hardware has none.");
-  add_flops_formula(app, options->flops_formula, "that of the result");
-  add_positive(app, "--train-sequences", options->sequences, "N",
+  add_flops_formula(line, options->flops_formula, "that of the result");
+  add_positive(line, "--train-sequences", options->sequences, "N",
                "Sequences of a whole training: adds the time that it takes at each rate.");
-  add_flag(app, "--json", options->json, "The same as --to json.");
+  line.add_flag("--json", options->json, "The same as --to json.");
   return [options](Console& console) { return run(*options, console); };
 }
 

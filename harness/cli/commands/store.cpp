@@ -209,17 +209,18 @@ ExitCode run(const Options& options, Console& console) {
   return show(options, *store, console);
 }
 
-CommandRun declare(CLI::App& app) {
+CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_argument(app, "ACTION", options->action, "add, list, show, export or trend.");
-  app.add_option("OPERAND", options->operands,
-                 "add: result files or run folders; show and export: the number of a run.");
-  add_text(app, "--db", options->db, "FILE", "The store; add makes it.")->required();
-  add_text(app, "--commit", options->add.commit, "ID", "add: what was measured.")
-      ->default_str("the commit of bertbench itself");
-  add_text(app, "--label", options->add.label, "TEXT", "add: a word to find the run by.");
-  add_text(app, "--cell", options->cell, "KEY", "trend: this cell only.");
-  add_output(app, options->output, "Write the machine form, or a trend's .html page, to FILE.");
+  line.add_argument("ACTION", options->action, "add, list, show, export or trend.");
+  line.add_arguments("OPERAND", options->operands,
+                     "add: result files or run folders; show and export: the number of a run.")
+      .required(false);
+  line.add_text("--db", options->db, "FILE", "The store; add makes it.").required();
+  line.add_text("--commit", options->add.commit, "ID", "add: what was measured.")
+      .default_text("the commit of bertbench itself");
+  line.add_text("--label", options->add.label, "TEXT", "add: a word to find the run by.");
+  line.add_text("--cell", options->cell, "KEY", "trend: this cell only.");
+  add_output(line, options->output, "Write the machine form, or a trend's .html page, to FILE.");
   return [options](Console& console) { return run(*options, console); };
 }
 

@@ -222,30 +222,31 @@ ExitCode run(const Options& options, Console& console) {
   return launch(options, *plan, console);
 }
 
-CommandRun declare(CLI::App& app) {
+CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_argument(app, "CONFIG", options->config, "What to run, as JSON; see configs/.");
-  add_text(app, "--out", options->out, "DIR", "Run folder; one that holds a sweep is resumed.");
-  add_flag(app, "--dry-run", options->dry_run, "Print the command of each trial, run nothing.");
-  add_list(app, "--set", options->set, "KEY=VALUE",
-           "Change the configuration, as in steps=100 or grid.model=[\"bert-base\"]; repeatable.");
-  add_list(app, "--only", options->only, "KEY=V1,V2",
-           "Run the cells with one of these values of an axis; repeatable, all must hold.");
-  add_flag(app, "--plan", options->plan,
-           "Print how long it will take and which losses it could show, run nothing.");
-  add_list(app, "--history", options->history, "RESULT",
-           "With --plan: earlier results, for durations and noise; repeatable.");
-  add_share(app, "--noise", options->noise, "With --plan: cv of trials, where no result tells it.")
-      ->default_str("1%");
-  add_text(app, "--trials", options->trials, "N|auto",
-           "Launches of each cell; auto: until the interval of its median is narrow.")
-      ->default_str("as configured");
-  add_text(app, "--launcher", options->launcher, "NAME", "As in `bertbench list launchers`.")
-      ->default_str("as configured");
-  add_text(app, "--trainer", options->trainer, "PATH", "The bert_train to measure.")
-      ->default_str("beside bertbench, else on PATH");
-  add_flops_formula(app, options->flops_formula, "masked_head");
-  add_output(app, options->output,
+  line.add_argument("CONFIG", options->config, "What to run, as JSON; see configs/.");
+  line.add_text("--out", options->out, "DIR", "Run folder; one that holds a sweep is resumed.");
+  line.add_flag("--dry-run", options->dry_run, "Print the command of each trial, run nothing.");
+  line.add_list(
+      "--set", options->set, "KEY=VALUE",
+      "Change the configuration, as in steps=100 or grid.model=[\"bert-base\"]; repeatable.");
+  line.add_list("--only", options->only, "KEY=V1,V2",
+                "Run the cells with one of these values of an axis; repeatable, all must hold.");
+  line.add_flag("--plan", options->plan,
+                "Print how long it will take and which losses it could show, run nothing.");
+  line.add_list("--history", options->history, "RESULT",
+                "With --plan: earlier results, for durations and noise; repeatable.");
+  add_share(line, "--noise", options->noise, "With --plan: cv of trials, where no result tells it.")
+      .default_text("1%");
+  line.add_text("--trials", options->trials, "N|auto",
+                "Launches of each cell; auto: until the interval of its median is narrow.")
+      .default_text("as configured");
+  line.add_text("--launcher", options->launcher, "NAME", "As in `bertbench list launchers`.")
+      .default_text("as configured");
+  line.add_text("--trainer", options->trainer, "PATH", "The bert_train to measure.")
+      .default_text("beside bertbench, else on PATH");
+  add_flops_formula(line, options->flops_formula, "masked_head");
+  add_output(line, options->output,
              "Also write the result to FILE, as the ending says; - for JSON on stdout.");
   return [options](Console& console) { return run(*options, console); };
 }

@@ -110,20 +110,20 @@ ExitCode run(const Options& options, Console& console) {
       [&] { print(console, seen); });
 }
 
-CommandRun declare(CLI::App& app) {
+CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_text(app, "--marker", options->marker, "TEXT",
-           "The ranks are the processes whose variable BERTBENCH_TRIAL begins so.")
-      ->required();
-  add_count(app, "--seconds", options->seconds, 1, "Ends after that many seconds.");
-  add_flag(app, "--until-input-ends", options->until_input_ends, "Ends when stdin does.");
+  line.add_text("--marker", options->marker, "TEXT",
+                "The ranks are the processes whose variable BERTBENCH_TRIAL begins so.")
+      .required();
+  add_count(line, "--seconds", options->seconds, 1, "Ends after that many seconds.");
+  line.add_flag("--until-input-ends", options->until_input_ends, "Ends when stdin does.");
   add_count(
-      app, "--gpus", options->gpus, 0,
+      line, "--gpus", options->gpus, 0,
       "GPUs of this machine that the ranks use: those of CUDA_VISIBLE_DEVICES by number, else "
       "the first N.");
-  add_text(app, "--training-mark", options->training_mark, "FILE",
-           "Is there once steps are logged: from then on power counts as training power.");
-  add_output(app, options->output, "Write the JSON form to FILE (-: stdout).");
+  line.add_text("--training-mark", options->training_mark, "FILE",
+                "Is there once steps are logged: from then on power counts as training power.");
+  add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }
 

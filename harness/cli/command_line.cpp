@@ -1,0 +1,133 @@
+#include "harness/cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "parsers/core/text.h"
+
+namespace bertbench {
+namespace {
+
+// An argument that fits nowhere is named first: what is missing may well be that argument, misspelt.
+Error usage_error(const std::string& where, const CLI::App& app, const CLI::ParseError& error) {
+  const std::string help = fmt::format("see `bertbench {} --help`", where);
+  const std::vector<std::string> extras = app.remaining();
+  if (extras.empty()) {
+    const std::string text = error.what();
+    const bool no_value =
+        error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch);
+    const std::string option = text.substr(0, text.find(':'));
+    return {where, no_value ? option + " takes one value" : text, help};
+  }
+  const std::string& extra = extras.front();
+  if (extra.front() != '-' || extra.find_first_not_of('-') == std::string::npos) {
+    return {where, fmt::format("'{}' is one argument too many", extra), help};
+  }
+  const std::string name = extra.substr(0, extra.find('='));
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    const auto& names = option->get_lnames();
+    known.insert(known.end(), names.begin(), names.end());
+  }
+  const std::string near = nearest_name(name.substr(name.find_first_not_of('-')), known);
+  return {where, "unknown option " + name,
+          near.empty() ? help : fmt::format("did you mean --{}?", near)};
+}
+
+std::string names_of(const CLI::Option& option) {
+  if (option.get_positional()) return option.get_name();
+  std::string names;
+  for (const std::string& name : option.get_snames()) {
+    names += (names.empty() ? "-" : ", -") + name;
+  }
+  for (const std::string& name : option.get_lnames()) {
+    names += (names.empty() ? "--" : ", --") + name;
+  }
+  const std::string type = option.get_type_name();
+  return type.empty() ? names : names + " " + type;
+}
+
+}  // namespace
+
+struct CommandLine::Impl {
+  CLI::App app;
+};
+
+Option Option::required(bool required) {
+  option_->required(required);
+  return *this;
+}
+
+Option Option::default_text(const std::string& text) {
+  option_->default_str(text);
+  return *this;
+}
+
+CommandLine::CommandLine() : impl_(std::make_unique<Impl>()) {
+  impl_->app.set_help_flag("-h,--help", "Print this help.");
+}
+
+CommandLine::~CommandLine() = default;
+
+Option CommandLine::add_value(const std::string& names, const std::string& type,
+                              const std::string& description,
+                              std::function<void(const std::string& text)> handle) {
+  return Option(
+      *impl_->app.add_option_function<std::string>(names, std::move(handle), description)
+           ->type_name(type));
+}
+
+Option CommandLine::add_text(const std::string& names, std::string& value, const std::string& type,
+                             const std::string& description) {
+  return Option(*impl_->app.add_option(names, value, description)->type_name(type));
+}
+
+Option CommandLine::add_list(const std::string& names, std::vector<std::string>& values,
+                             const std::string& type, const std::string& description) {
+  return Option(*impl_->app.add_option(names, values, description)
+                     ->type_name(type)
+                     ->allow_extra_args(false)
+                     ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll));
+}
+
+Option CommandLine::add_flag(const std::string& names, bool& value,
+                             const std::string& description) {
+  return Option(*impl_->app.add_flag(names, value, description));
+}
+
+Option CommandLine::add_argument(const std::string& name, std::string& value,
+                                 const std::string& description) {
+  return Option(*impl_->app.add_option(name, value, description)->required());
+}
+
+Option CommandLine::add_arguments(const std::string& name, std::vector<std::string>& values,
+                                  const std::string& description) {
+  return Option(*impl_->app.add_option(name, values, description)->required());
+}
+
+Result<CommandLine::Parsed> CommandLine::parse(const std::string& where,
+                                               const std::vector<std::string>& args) {
+  try {
+    // CLI11 takes arguments in reverse order.
+    impl_->app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
+  } catch (const CLI::CallForHelp&) {
+    return Parsed::help;
+  } catch (const CLI::ParseError& error) {
+    return tl::unexpected(usage_error(where, impl_->app, error));
+  } catch (const UsageError& error) {
+    return tl::unexpected(error.error());
+  }
+  return Parsed::options;
+}
+
+std::vector<OptionHelp> CommandLine::help() const {
+  std::vector<OptionHelp> all;
+  for (const CLI::Option* option : std::as_const(impl_->app).get_options()) {
+    all.push_back({names_of(*option), option->get_description(), option->get_default_str(),
+                   option->get_positional()});
+  }
+  return all;
+}
+
+}  // namespace bertbench
