@@ -147,8 +147,8 @@ struct LogReader::State final : CandidateSink {
   }
 
   /// A bar leaves the cursor at its end: what is written next stands on its line, and is one of its
-  /// own for all but the bar's format. Empty where there is no bar or nothing behind it.
-  std::string_view behind_bar(const Line& line, const Candidate& found) {
+  /// own for all but the bar's format. Empty where there is no bar or nothing after it.
+  std::string_view after_bar(const Line& line, const Candidate& found) {
     if ((found.owners & ~(std::uint64_t{1} << bar_bit() | kMarkOwner)) == 0) return {};
     Line bar = line;
     bar.anchors = tables->anchors_of(bar_bit(), found.hits);
@@ -162,9 +162,9 @@ struct LogReader::State final : CandidateSink {
   /// `repeats` more copies of the line follow.
   void dispatch(Line& line, const Candidate& found, std::int64_t repeats) {
     std::uint64_t owners = found.owners;
-    const std::string_view behind = behind_bar(line, found);
+    const std::string_view rest_of_line = after_bar(line, found);
     if ((owners & (kMarkOwner | kFactOwner | kOutcomeOwner)) != 0) {
-      show_rules(line, found, repeats, behind);
+      show_rules(line, found, repeats, rest_of_line);
       owners &= ~(kMarkOwner | kFactOwner | kOutcomeOwner);
     }
     bool table = false;
@@ -173,9 +173,9 @@ struct LogReader::State final : CandidateSink {
       FormatState& state = format_of(bit);
       table = table || state.table != nullptr;
       line.anchors = bit == kUserBit ? ~std::uint64_t{0} : tables->anchors_of(bit, found.hits);
-      const bool glued = !behind.empty() && bit != bar_bit();
+      const bool glued = !rest_of_line.empty() && bit != bar_bit();
       Line rest = line;
-      if (glued) rest.text = behind;
+      if (glued) rest.text = rest_of_line;
       for (std::int64_t n = 0; n <= repeats; ++n) {
         if (!(glued && state.parse(rest)) && !state.parse(line)) continue;
         ++state.matched;
@@ -194,13 +194,13 @@ struct LogReader::State final : CandidateSink {
   }
 
   void show_rules(Line& line, const Candidate& found, std::int64_t repeats,
-                  std::string_view behind) {
+                  std::string_view rest_of_line) {
     if ((found.owners & kMarkOwner) != 0) {
       line.anchors = tables->anchors_of(kMarkBit, found.hits);
       marks.see(line);
     }
     Line said = line;
-    if (!behind.empty()) said.text = behind;
+    if (!rest_of_line.empty()) said.text = rest_of_line;
     if ((found.owners & kFactOwner) != 0) facts.see(said);
     if ((found.owners & kOutcomeOwner) == 0) return;
     line.anchors = said.anchors = tables->anchors_of(kOutcomeBit, found.hits);

@@ -44,7 +44,7 @@ double mean_of(std::span<const Record> records, double Record::*value) {
   return n > 0 ? sum / static_cast<double>(n) : kUnknown;
 }
 
-// Work over the time that rates imply, which is told in units of the first one's: of equal rates
+// Work over the time that rates imply, which is counted in units of the first one's: of equal rates
 // the mean is each of them to the last digit.
 double work_over_time(std::span<const Record> records, double Record::*rate) {
   double iterations = 0;
@@ -231,7 +231,7 @@ const Estimate* default_estimate(std::span<const Estimate> estimates) {
     if (!chosen_by_default(estimate.name)) continue;
     if (estimate.name == "log_summary") {
       closing = &estimate;
-    } else if (best == nullptr || std::max(estimate.error, kToldApart) < best->error) {
+    } else if (best == nullptr || std::max(estimate.error, kEqualErrors) < best->error) {
       best = &estimate;
     }
   }

@@ -36,7 +36,7 @@ struct Estimate {
   double resolution = 0;       ///< relative error that the clock's steps allow; 0 = negligible
   bool whole_seconds = false;  ///< from a clock that shows whole seconds
   /// Expected relative error as the rate of the window (expected_error.h); unknown for those of the
-  /// whole run until there is a rate of the window beside them.
+  /// whole run until there is a rate of the window to compare with.
   double error = kUnknown;
 };
 
@@ -53,9 +53,9 @@ struct Estimate {
 /// estimate_all(), converted to one unit.
 void compare_errors(std::span<Estimate> estimates);
 
-/// The default among estimates: the one with the least expected error, of several below kToldApart
-/// the first in order; log_summary only when nothing else is there. Null when nothing may be
-/// chosen.
+/// The default among estimates: the one with the least expected error, of several below
+/// kEqualErrors the first in order; log_summary only when nothing else is there. Null when nothing
+/// may be chosen.
 [[nodiscard]] const Estimate* default_estimate(std::span<const Estimate> estimates);
 
 /// All work over all time is of another stretch than the records where it is more than twice off

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "reports/stats/summary.h"
+
 namespace bertbench {
 namespace {
 
@@ -26,18 +28,8 @@ double digit_of(std::span<const double> values) {
   return 0;
 }
 
-struct Sums {
-  double n = 0, mean = 0, deviation = 0;  ///< deviation: standard, n - 1
-};
-
-Sums sums_of(std::span<const double> values) {
-  Sums out;
-  out.n = static_cast<double>(values.size());
-  for (const double value : values) out.mean += value / out.n;
-  double squares = 0;
-  for (const double value : values) squares += square(value - out.mean);
-  out.deviation = out.n > 1 ? std::sqrt(squares / (out.n - 1)) : 0;
-  return out;
+double deviation_of(std::span<const double> values) {
+  return values.size() > 1 ? standard_deviation(values) : 0;
 }
 
 }  // namespace
@@ -60,11 +52,10 @@ double error_of_printed(std::span<const Record> window, double Record::*value) {
     times.push_back(rates ? 1 / own : own / work);
   }
   if (values.empty()) return kUnknown;
-  const Sums of_values = sums_of(values);
-  const Sums of_times = sums_of(times);
-  const double n = of_times.n;
-  const double digits = digit_of(values) / std::sqrt(12.0) / of_values.mean / std::sqrt(n);
-  const double variation = of_times.mean > 0 ? of_times.deviation / of_times.mean : 0;
+  const auto n = static_cast<double>(times.size());
+  const double digits = digit_of(values) / std::sqrt(12.0) / mean(values) / std::sqrt(n);
+  const double mean_time = mean(times);
+  const double variation = mean_time > 0 ? deviation_of(times) / mean_time : 0;
   // The sum of own seconds is that of all iterations by what a record is: only rates may be of one.
   const double per_record = iterations / n;
   const double sampled = rates ? std::max(0.0, 1 - 1 / per_record) : 0;

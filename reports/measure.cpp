@@ -70,7 +70,7 @@ Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& convers
       estimate.rate = *rate;
       estimate.unit = RateUnit::sequences_per_second;
       converted.push_back(estimate);
-    } else if (estimate.name != "printed_mean") {  // what is told of printed holds for it
+    } else if (estimate.name != "printed_mean") {  // what is reported of printed holds for it
       const bool of_tokens = estimate.unit == RateUnit::tokens_per_second;
       std::string& names = of_tokens ? in_tokens : left_out;
       names += fmt::format("{}{}", names.empty() ? "" : ", ", estimate.name);
@@ -300,9 +300,7 @@ IterationCounts count_iterations(const RunLog& log, const Window& window) {
 }
 
 std::optional<MemoryRecord> memory_of(const RunLog& log) {
-  if (log.memory) {
-    return MemoryRecord{log.memory->peak_bytes, log.memory->capacity_bytes, "log"};
-  }
+  if (log.memory) return MemoryRecord{log.memory->peak_bytes, log.memory->capacity_bytes, "log"};
   if (log.outcome.status != Status::out_of_memory) return std::nullopt;
   return memory_of_failure(log.outcome.detail);
 }

@@ -89,7 +89,7 @@ struct Provenance {
 /// none.
 [[nodiscard]] std::string memory_text(const std::optional<MemoryRecord>& memory,
                                       bool with_capacity = false);
-/// Who told the peak memory ("log", "nvml") with how many cells.
+/// Where the peak memory comes from ("log", "nvml") with how many cells.
 [[nodiscard]] std::map<std::string, int> memory_sources(const ResultSet& set);
 
 /// The environment as path -> text ("cpu.model" -> "..."), scalars only, in order.

@@ -302,7 +302,7 @@ class Gate {
     tests_.push_back(std::move(test));
   }
 
-  /// A cell that no run of the baseline holds. What was simulated is no new cell beside what was
+  /// A cell that no run of the baseline holds. What was simulated is no new cell next to what was
   /// measured: whoever compares the two must hear that they are not comparable.
   void look_at_stranger(const Cell& cell, CellVerdict& out) {
     const Cell* twin = runs_.empty() ? nullptr : indexes_.back().simulated_twin(cell);
@@ -319,7 +319,7 @@ class Gate {
         twin->identity.simulated() ? "simulated" : "measured", twin->key);
   }
 
-  /// Context that only one side knows is told once, not for each cell.
+  /// Context that only one side knows is reported once, not for each cell.
   void note_context(const Cell& cell, const Cell& other) {
     for (const auto& difference : context_differences(cell, other)) {
       if (difference.blocking || !noted_.insert(difference.key).second) continue;

@@ -1,6 +1,6 @@
-// OwnLogs: logs that a trainer writes into files itself, beside what it prints. The first of them
-// (rank 0's) is read as it grows, and kept as trainer.log beside log.txt. Where it holds a training
-// it is the log of the trial; log.txt still tells why a trainer failed.
+// OwnLogs: logs that a trainer writes into files itself, in addition to what it prints. The first
+// of them (rank 0's) is read as it grows, and kept as trainer.log next to log.txt. Where it holds a
+// training it is the log of the trial; log.txt still shows why a trainer failed.
 #pragma once
 
 #include <functional>

@@ -86,7 +86,7 @@ bool is_secret(const std::string& variable) {
   return false;
 }
 
-/// What the trainer is given as options: the cell's axes and what "args" holds beside them.
+/// What the trainer is given as options: the cell's axes and what "args" adds to them.
 OptionValues options_of(const Point& point, const SweepConfig& config) {
   OptionValues given = given_options(config.args);
   for (const auto& [name, value] : point) given[name] = value;

@@ -194,7 +194,7 @@ void SweepRun::tell_progress(OpenAttempt& attempt, const LiveView& live, double 
   progress.sequences_per_second = live_rate(live, plan_.cells[attempt.trial.cell]);
   progress.elapsed_s = elapsed;
   // Steps take alike, so what is left of this trial follows from its own pace, but for the first
-  // one: a start and a compilation of minutes stand in front of it.
+  // one: a start and a compilation of minutes precede it.
   double remaining = kUnknown;
   if (progress.step > 0) {
     if (!attempt.first_step_at) attempt.first_step_at = {progress.step, elapsed};

@@ -46,7 +46,7 @@ std::optional<MeasuredAttempt> SweepRun::recall(const AttemptState& attempt,
   return recall_measured(text, plan_);
 }
 
-/// The copy beside log.txt; where an earlier start did not live to make it, it is made now.
+/// The copy next to log.txt; where an earlier start did not live to make it, it is made now.
 Result<std::vector<RunLog>> SweepRun::read_own_log(const PlannedTrial& trial, int attempt,
                                                    const ReadOptions& options) const {
   if (plan_.workload.logs.empty()) return std::vector<RunLog>{};

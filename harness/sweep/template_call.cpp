@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Texts = std::map<std::string, std::string>;
 
-/// The share of the steps during which a learning rate rises, where a script must be told: less
+/// The share of the steps during which a learning rate rises, where a script requires it: less
 /// than all of them, or Adam of BERT's TensorFlow script never starts.
 constexpr std::int64_t kStepsOfOneWarmUpStep = 10;
 

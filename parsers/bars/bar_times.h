@@ -7,7 +7,7 @@
 
 namespace bertbench {
 
-/// A bar shows its elapsed time in whole seconds and beside it a rate of three digits. At each
+/// A bar shows its elapsed time in whole seconds and next to it a rate of three digits. At each
 /// update that it draws, dn iterations and dt seconds after the one before, tqdm (std.py) computes
 ///   two_means        rate = E(dn) / E(dt), E the exponential mean of weight 0.3: releases from
 ///                    4.58 on (the correction for the first calls is the same above and below)

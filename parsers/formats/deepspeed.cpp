@@ -131,7 +131,7 @@ class DeepspeedParser final : public LineParser {
   bool engine_steps_ = false, chat_steps_ = false;
   std::vector<RunDraft*> pipes_;  ///< of "steps:" lines
   RunDraft* chat_ = nullptr;      ///< DeepSpeed-Chat's lines of steps 1 and 2
-  /// Lines of bing_bert: a run for where no engine tells its times.
+  /// Lines of bing_bert: a run for where no engine prints its times.
   RunDraft* progress_ = nullptr;
   struct Progress {
     std::int64_t step = 0, samples = 0, line = 0;
@@ -141,7 +141,7 @@ class DeepspeedParser final : public LineParser {
   std::int64_t batch_ = 0;                ///< sequences a step, 0 = not known, -1 = they differ
   std::vector<RunDraft*> progress_runs_;  ///< of which progress_ is the newest
   bool stopped_ = false;                  ///< it has said that it did the steps it was asked for
-  std::int64_t stopped_at_ = 0;           ///< their number, 0 = not told
+  std::int64_t stopped_at_ = 0;           ///< their number, 0 = unknown
   std::int64_t skipped_ = 0, skipped_line_ = 0;
   std::int64_t counted_ = 0;  ///< "step=1840, skipped=20, lr=...": the engine's own count
   std::set<std::int64_t> overflows_;
@@ -328,7 +328,7 @@ void DeepspeedParser::see_samples(std::int64_t step, std::int64_t samples) {
   batch_ = batch_ == 0 || batch_ == each ? each : -1;
 }
 
-// The timer's line of this step stands behind it; in the first steps there is none yet.
+// The timer's line of this step follows it; in the first steps there is none yet.
 bool DeepspeedParser::see_progress(const Line& line, RunBuilder& out) {
   const auto step = integer_after(line, "bing_bert_progress: step=");
   const auto loss = number_after(line, ", loss=");
@@ -448,7 +448,7 @@ void DeepspeedParser::finish(RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     draft->ended_well |= ended_;
     if (draft.get() == end_to_end_) continue;
-    // What the steps behind the last line of the timer came to.
+    // What the steps after the last line of the timer came to.
     const bool newest =
         most_engines_ > 0
             ? std::ranges::any_of(engines_,

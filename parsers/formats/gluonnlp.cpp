@@ -80,7 +80,7 @@ class GluonnlpParser final : public LineParser {
   std::vector<int> evaluating_;         ///< ranks within an evaluation
   std::int64_t evaluated_ = 0;          ///< steps of the evaluations that ended
   std::optional<int> evaluation_rank_;  ///< whose evaluations count
-  double fewest_ = 0, most_ = 0;        ///< workers, by the tokens/s of one; most 0: not told
+  double fewest_ = 0, most_ = 0;        ///< workers, by the tokens/s of one; most 0: unknown
   double evaluations_s_ = 0;            ///< within the open training, between its lines
   bool predicting_ = false;    ///< "start prediction" stands behind the newest training line
   bool closes_epoch_ = false;  ///< the script that trains closes an epoch in prediction's words
@@ -193,8 +193,8 @@ bool GluonnlpParser::see_evaluation(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// What tells how far a training came behind its last line, and its whole time with saving and the
-// evaluations within it: "[step 10] Saving model params to ...", "Train cost=47.5s".
+// Lines that show how far a training came after its last line, and its whole time with saving and
+// the evaluations within it: "[step 10] Saving model params to ...", "Train cost=47.5s".
 bool GluonnlpParser::see_trained(const Line& line, RunBuilder& out) {
   RunDraft* const run = out.open(WorkKind::training);
   if (run == nullptr || run->log.iteration_unit != IterationUnit::optimizer_step) return false;
@@ -211,7 +211,7 @@ bool GluonnlpParser::see_trained(const Line& line, RunBuilder& out) {
 }
 
 // With Horovod tokens/s are of the worker that prints, to the nearest 100. Synthetic data has no
-// padding: the batch of all workers tells how many of them there may be.
+// padding: the batch of all workers bounds how many of them there may be.
 void GluonnlpParser::see_tokens(const GluonStep& step, std::int64_t iterations) {
   constexpr double kRounding = 50;  // tokens/s
   if (!args_.one_worker || !args_.synthetic || !args_.all || args_.world || iterations < 1 ||
@@ -248,7 +248,7 @@ void GluonnlpParser::tell_workers(RunDraft& run) const {
                    *found)});
 }
 
-// The steps of the whole run, where a checkpoint behind the newest line tells of more than that.
+// The steps of the whole run, where a checkpoint after the newest line names more than that.
 void GluonnlpParser::end_pretraining(RunBuilder& out) {
   const double evaluations = std::exchange(evaluations_s_, 0);
   RunDraft* const run = out.open(WorkKind::training);
@@ -257,7 +257,7 @@ void GluonnlpParser::end_pretraining(RunBuilder& out) {
   if (run == nullptr || run->last() == nullptr) return;
   if (evaluations > 0) {
     run->log.notices.push_back(
-        {0, fmt::format("the time of a line behind an evaluation holds it, as the script counts: "
+        {0, fmt::format("the time of a line after an evaluation includes it, as the script counts: "
                         "{:.1f} s in all",
                         evaluations)});
   }
@@ -278,9 +278,9 @@ bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
       put_evaluation(*read, line, out);
       return true;
     }
-    evaluating_.erase(at);  // its end was not told
+    evaluating_.erase(at);  // its end was not printed
   }
-  // The first releases print the step in front of a whole interval: "[step 249]", "[step 499]".
+  // The first releases print the step before a whole interval: "[step 249]", "[step 499]".
   const std::int64_t interval = args_.interval.value_or(1);
   const bool before = !read->counts_done || (interval > 1 && (read->step + 1) % interval == 0);
   Sample sample;

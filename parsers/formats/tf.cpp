@@ -91,7 +91,7 @@ class TfParser final : public LineParser {
   std::int64_t loss_step_ = -1;
   double headless_s_ = kUnknown;  ///< seconds of the first loss line, since one that is not there
   TfUpdates updates_;
-  bool one_process_ = false;  ///< "Running training" without Horovod's signs in front of it
+  bool one_process_ = false;  ///< "Running training" without Horovod's signs before it
   bool horovod_ = false;
   FirstRank dle_ranks_;
   TfTurns turns_;
@@ -176,7 +176,7 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
   return words.starts_with("Total Inference Time");
 }
 
-// What tells how many updates were done, and which launch a line is of. None is a record.
+// Lines that show how many updates were done, and which launch a line is of. None is a record.
 bool TfParser::see_counts(const TfMessage& message, const Line& said, RunBuilder& out) {
   if (message.text.starts_with(kOptions)) {
     // In front of the next launch's first words.

@@ -80,7 +80,7 @@ class TqdmParser final : public LineParser {
   bool lightning1_ = false;        ///< a bar of Lightning before 2.0
   bool named_training_ = false;    ///< a bar that says it is training made a record
   bool trainer_evidence_ = false;  ///< a line of the Hugging Face Trainer was seen
-  /// bing_bert speaks of its steps; DeepSpeed's timer tells them with a finer clock.
+  /// bing_bert prints its steps; DeepSpeed's timer prints them with a finer clock.
   bool progress_lines_ = false;
   std::int64_t timer_lines_ = 0;
   double clock_error_ = 0;  ///< seconds that the ended bars of the training run leave open

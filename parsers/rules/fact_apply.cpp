@@ -55,8 +55,8 @@ void FactRules::Stated::tell_ranks(RunDraft& run,
                                    const std::optional<Statement>& communicator) const {
   Facts& facts = run.log.facts;
   const auto each = number(Key::gpus_per_node), nodes = number(Key::nodes);
-  const bool told = (each && nodes) || number(Key::world) || communicator;
-  if (told && !is_stated(facts.world_size)) facts.world_size = {};
+  const bool world_known = (each && nodes) || number(Key::world) || communicator;
+  if (world_known && !is_stated(facts.world_size)) facts.world_size = {};
   // A format that knows the batches itself may still know nothing of GPUs, or of nodes.
   const bool agrees = each && nodes && facts.world() == *each * *nodes;
   if (!run.own_facts || !facts.world() || agrees) {
@@ -248,7 +248,7 @@ FactRules::Stated FactRules::stated_of(const RunDraft& run, std::int64_t before_
   return stated;
 }
 
-/// The newest command line in front of the run's first record; of the run before it none.
+/// The newest command line before the run's first record; of the run before it none.
 const FactRules::OptionStatement* FactRules::options_of(const RunDraft& run,
                                                         std::int64_t before_line,
                                                         std::int64_t end_line) const {
@@ -268,7 +268,7 @@ void FactRules::apply(RunDraft& run, std::int64_t before_line, std::int64_t end_
   stated.tell_names(facts);
   const OptionStatement* options = options_of(run, before_line, end_line);
   if (options != nullptr) facts.axes = options->axes;
-  // The command line of our own trainer tells every option; lines that repeat some add nothing.
+  // The command line of our own trainer has every option; lines that repeat some add nothing.
   const auto axes = facts.axes;
   environment_.apply(facts, end_line, first_record_line(run, end_line));
   if (options != nullptr || run.log.format == "native") facts.axes = axes;
@@ -276,7 +276,7 @@ void FactRules::apply(RunDraft& run, std::int64_t before_line, std::int64_t end_
   const bool trains = run.log.kind == WorkKind::training;
   if (run.log.scores.empty()) run.log.scores = scores_.last(run.log.first_line, end_line);
   if (trains && !run.log.memory) {
-    memory_.tell(run.log, first_record_line(run, end_line), end_line);
+    memory_.set_memory(run.log, first_record_line(run, end_line), end_line);
   }
   // What is stated of batches is stated of training.
   if (trains && !run.own_facts) stated.tell_batches(run);

@@ -87,7 +87,7 @@ void MemoryRules::state(const Statement& statement) {
   if (!known && statements_.size() < kMaxStatements) statements_.push_back(statement);
 }
 
-// The closing dict says it all in one line, which tells the rates as well; the table and the files
+// The closing dict says it all in one line, which holds the rates as well; the table and the files
 // have a line a key, by the alphabet, so that train_..._peaked_delta is the last one of them.
 bool MemoryRules::see_trainer(const Line& line) {
   if (line.text.find(kTrainer) == std::string_view::npos) return false;
@@ -134,7 +134,7 @@ bool MemoryRules::see_nvidia_smi(const Line& line) {
   return true;
 }
 
-void MemoryRules::tell(RunLog& run, std::int64_t first_record, std::int64_t end_line) const {
+void MemoryRules::set_memory(RunLog& run, std::int64_t first_record, std::int64_t end_line) const {
   // A trainer's own statement is a peak, nvidia-smi's is of a moment: the first kind that there is.
   std::optional<MemoryUse> own;
   std::optional<Statement> seen;

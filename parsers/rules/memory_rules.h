@@ -35,12 +35,12 @@ class MemoryRules {
  public:
   [[nodiscard]] static std::span<const std::string_view> anchors();
 
-  /// True when the line is one of these and tells nothing else.
+  /// True when the line is one of these and holds nothing else.
   bool see(const Line& line);
 
-  /// Sets RunLog::memory to the most that lines [0, end_line) tell of a run whose first record is
-  /// in line `first_record`; to nothing when they tell of none.
-  void tell(RunLog& run, std::int64_t first_record, std::int64_t end_line) const;
+  /// Sets RunLog::memory to the most that lines [0, end_line) state of a run whose first record is
+  /// in line `first_record`; to nothing when they state none.
+  void set_memory(RunLog& run, std::int64_t first_record, std::int64_t end_line) const;
 
  private:
   struct Statement {

@@ -143,7 +143,7 @@ const OutcomeRules::Sign* OutcomeRules::sign_of_end(const RunDraft& run, bool do
 
 namespace {
 
-// By how much the log's own step numbers are above the updates done, of which the format tells.
+// By how much the log's own step numbers are above the updates done, which the format counts.
 std::int64_t ahead_of_updates(const RunDraft& run) {
   const auto& done = run.log.totals.last_optimizer_step;
   if (!done || run.last() == nullptr) return 0;

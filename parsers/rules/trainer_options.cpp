@@ -14,7 +14,7 @@ constexpr std::string_view kLogOnly = "only how its progress is printed";
 constexpr std::string_view kAfterTheLastStep =
     "the name of a folder, which is written after the last step; checkpoint-every writes meanwhile";
 constexpr std::string_view kHowTheMachineIsUsed =
-    "the same work on more or fewer cores; kept beside the cell as its context key 'threads'";
+    "the same work on more or fewer cores; kept with the cell as its context key 'threads'";
 constexpr std::string_view kOnlyOfADeadPeer = "only how long a dead peer is waited for";
 
 constexpr TrainerOption kOptions[] = {

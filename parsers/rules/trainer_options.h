@@ -46,7 +46,7 @@ using OptionValues = std::map<std::string, std::string>;
 /// out.
 OptionValues given_options(std::span<const std::string> arguments);
 
-/// The value that the trainer takes for an option that is not given beside `given`: of
+/// The value that the trainer takes for an option that is not in `given`: of
 /// learning_rate that of the optimizer, of gelu that of the model, of decay_steps the steps.
 std::string default_value(const TrainerOption& option, const OptionValues& given);
 

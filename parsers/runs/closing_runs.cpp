@@ -57,7 +57,7 @@ void compare_summary(RunLog& run) {
 }
 
 // NVIDIA's BERT does not print how many GPUs it ran on, but a closing rate of all digits: times the
-// time beside it that is the sequences of the micro-steps it counts, which are all of them, or, in
+// time next to it that is the sequences of the micro-steps it counts, which are all of them, or, in
 // releases that leave the warm-up out, all but the first four.
 void tell_world(RunLog& run) {
   constexpr std::int64_t kWarmUp = 4;

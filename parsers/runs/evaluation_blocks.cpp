@@ -20,10 +20,10 @@ std::int64_t interval_of(const RunLog& run) {
   return std::max<std::int64_t>(1, records.back().step - records[records.size() - 2].step);
 }
 
-/// Whether a counter is that of the training's next line, or of the one behind it.
+/// Whether a counter is that of the training's next line, or of the one after it.
 bool goes_on(const RunLog& training, std::int64_t step) {
-  const std::int64_t behind = step - training.records.back().step;
-  return behind > 0 && behind <= 2 * interval_of(training);
+  const std::int64_t ahead = step - training.records.back().step;
+  return ahead > 0 && ahead <= 2 * interval_of(training);
 }
 
 /// Where the block's own counting ends and the training's goes on; its size where it does not. A
@@ -104,17 +104,18 @@ void part_evaluations(std::vector<RunLog>& runs, const MarkRules& marks) {
     const std::size_t end = end_of_block(*at, *block);
     const auto next = std::find_if(block + 1, runs.end(), trains);
     const bool within = end < block->records.size();
-    const bool behind = !within && next != runs.end() && goes_on(*at, next->records.front().step) &&
-                        !marks.trains(block->records.back().line, next->records.front().line);
+    const bool follows = !within && next != runs.end() &&
+                         goes_on(*at, next->records.front().step) &&
+                         !marks.trains(block->records.back().line, next->records.front().line);
     // The last block of a training, unless it came further than that: another launch then.
-    if (!within && !behind && block->records.back().step > last.step) {
+    if (!within && !follows && block->records.back().step > last.step) {
       ++at;
       continue;
     }
     if (within) go_on_with(*at, *block, end);
-    if (behind) go_on_with(*at, *next, 0);
+    if (follows) go_on_with(*at, *next, 0);
     make_evaluation(*block);
-    if (behind) runs.erase(next);
+    if (follows) runs.erase(next);
   }
 }
 

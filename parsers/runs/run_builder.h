@@ -67,7 +67,7 @@ class RunDraft {
 
   RunLog log;                           ///< everything but the records
   std::optional<std::int64_t> planned;  ///< last counter value that the run aims at
-  /// Counter that lines without a record of their own say was reached, behind the last record's.
+  /// Counter that lines without a record of their own state as reached, after the last record's.
   std::optional<std::int64_t> reached;
   bool ended_well = false;                ///< a closing statement was seen
   std::optional<Outcome> stated_outcome;  ///< the log says itself how it ended

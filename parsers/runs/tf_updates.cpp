@@ -42,7 +42,7 @@ void TfUpdates::see_step(const TfDleLine& read, const Line& line, RunDraft& run)
   if (first) {
     ahead_ = read.one_ahead ? 1 : 0;
     if (restored_) begin_ = restored_;
-    // Told of each of the first updates: the first of them is the one behind the checkpoint.
+    // Printed for each of the first updates: the first of them is the one after the checkpoint.
     if (!begin_ && left_out_ && *left_out_ > 0) begin_ = *left_out_ - 1;
     const std::int64_t done = sample.step - ahead_;
     if (ahead_ > 0 && begin_ && done > *begin_) sample.iterations = done - *begin_;
@@ -88,7 +88,7 @@ void TfUpdates::tell_steps(RunDraft& run) const {
 }
 
 /// By rate and time of each line: sequences of an iteration, of which the lower quartile is taken,
-/// as what stands between two steps makes it more. Nothing where few lines tell both.
+/// as what stands between two steps makes it more. Nothing where few lines have both.
 std::optional<double> batch_by_rates(const std::vector<Record>& records) {
   constexpr std::size_t kEnough = 8;
   std::vector<double> batches;
@@ -105,8 +105,8 @@ std::optional<double> batch_by_rates(const std::vector<Record>& records) {
 }
 
 // Rates of the whole job over nearly all time between two lines are a batch an iteration: whole
-// micro batches of all GPUs and micro-steps (sequences, where the script's file tells no batch), as
-// few as are told apart for certain.
+// micro batches of all GPUs and micro-steps (sequences, where the script's file states no batch),
+// as few as can be distinguished for certain.
 void TfUpdates::tell_batch_by_rates(RunDraft& run) const {
   constexpr double kLess = 0.003, kMore = 0.03, kMost = 16;
   auto& global = run.log.facts.global_batch_size;
@@ -125,7 +125,7 @@ void TfUpdates::tell_batch_by_rates(RunDraft& run) const {
                    *global.value)});
 }
 
-// Updates of a checkpoint that the run went on from; 0 also where nothing tells.
+// Updates of a checkpoint that the run went on from; 0 also where no line states it.
 std::int64_t TfUpdates::done_before(const RunDraft& run) const {
   if (begin_) return *begin_;
   if (restored_) return *restored_;

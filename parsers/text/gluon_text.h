@@ -103,10 +103,10 @@ struct GluonArguments {
   std::optional<std::int64_t> evaluation;  ///< likewise "total_batch_size_eval"
   std::optional<std::int64_t> interval;    ///< steps from one line to the next
   std::optional<std::int64_t> start;       ///< updates that an earlier launch did
-  std::string model;                       ///< "bert-base"; empty: not told
+  std::string model;                       ///< "bert-base"; empty: unknown
   bool one_worker = false;                 ///< horovod, BytePS: rates are of the worker that prints
   std::optional<std::int64_t> synthetic;   ///< tokens of each sequence, where no data is read
-  bool length = false;                     ///< the sequences' length is told
+  bool length = false;                     ///< the sequences' length is stated
   bool divided = false;                    ///< "batch_size" is not the sequences of one GPU
   /// Whether tokens/s would become a wrong number of sequences/s.
   [[nodiscard]] bool no_tokens() const { return one_worker || length; }
@@ -125,14 +125,14 @@ inline constexpr std::string_view kGluonWorkers = "args.num_buckets: ";
 struct GluonStep {
   std::int64_t step = 0;
   double tokens_per_second = 0;  ///< without padding; with horovod of one worker
-  double seconds = kUnknown;     ///< of the interval; the finer of the two that the line tells
+  double seconds = kUnknown;     ///< of the interval; the finer of the two that the line holds
   double loss = 0;
   bool trains = true;        ///< false where the learning rate is 0, as in all of an evaluation
   bool counts_done = false;  ///< releases with a latency by step count the updates done
 };
 [[nodiscard]] std::optional<GluonStep> gluon_step(const Line& line);
 
-/// The updates done as "[step 10] Saving trainer states to ..." (or "model params") tells them.
+/// The updates done as "[step 10] Saving trainer states to ..." (or "model params") states them.
 inline constexpr std::string_view kGluonSaving = "] Saving ";
 [[nodiscard]] std::optional<std::int64_t> gluon_saving(const Line& line);
 

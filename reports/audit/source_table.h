@@ -42,7 +42,8 @@ inline constexpr std::size_t kMaxTables = 10000, kMaxColumns = 1024, kMaxCells =
 
 struct PageOptions {
   TableFormat format = TableFormat::automatic;
-  /// Names of columns beside the known ones, for headings of pasted text: those of --column.
+  /// Names of columns in addition to the known ones, for headings of pasted text: those of
+  /// --column.
   std::vector<std::string> names;
 };
 

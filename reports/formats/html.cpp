@@ -110,7 +110,7 @@ std::string how_made(const ResultSet& set) {
       "Student t</li>\n<li>cv: standard deviation (n - 1) over mean; speedup: ratio of medians; "
       "efficiency: speedup over the ratio of GPUs</li>\n";
   list("FLOPs by formula", flops_formulas(set), "cell");
-  list("peak memory of one GPU, as told by", memory_sources(set), "cell");
+  list("peak memory of one GPU, source", memory_sources(set), "cell");
   return out + "</ul>";
 }
 

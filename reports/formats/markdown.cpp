@@ -77,7 +77,7 @@ void legend(const ResultSet& set, std::ostream& out) {
     out << "\n";
   }
   if (const auto sources = memory_sources(set); !sources.empty()) {
-    out << "- peak memory: of one GPU, the most of a cell's trials, as told by ";
+    out << "- peak memory: of one GPU, the most of a cell's trials, source ";
     const char* separator = "";
     for (const auto& entry : sources) {
       out << separator << markdown_text(entry.first);

@@ -72,8 +72,8 @@ struct MemoryRecord {
   std::string source;  ///< "log", "nvml", "proc" (host memory of the processes)
 };
 
-/// The more of what trials used. What one wanted that ran out of memory is told with its failure:
-/// it is no use of memory.
+/// The more of what trials used. What one wanted that ran out of memory is reported with its
+/// failure: it is no use of memory.
 inline void take_more(std::optional<MemoryRecord>& most, const MemoryRecord& one, Status status) {
   if (one.peak_bytes <= 0 || status == Status::out_of_memory) return;
   if (!most || one.peak_bytes > most->peak_bytes) most = one;
@@ -174,7 +174,7 @@ struct Cell {
   std::string gpu;        ///< its name as the log or the environment says ("Tesla V100-SXM2-16GB")
   bool emulated = false;  ///< nodes or GPUs are stand-ins: emulated nodes, one CPU rank a "GPU"
   std::vector<std::string> warnings;
-  /// What the numbers rest on beside the identity, an object of scalars and lists, or null:
+  /// What the numbers rest on in addition to the identity, an object of scalars and lists, or null:
   /// "command" (the words of a foreign trainer that no placeholder made), "threads". Cells that
   /// differ in a key that both have are not comparable.
   JsonBox context;

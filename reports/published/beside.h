@@ -1,4 +1,4 @@
-// A result beside published values: which rows of a page are about the same work, and the ratios.
+// A result next to published values: which rows of a page are about the same work, and the ratios.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ struct BesideDifference {
   std::string published, ours;
 };
 
-/// A cell of ours and a row of the page that tell the same work by every fact which both know.
+/// A cell of ours and a row of the page that are of the same work by every fact that both know.
 struct BesideRow {
   std::string key;  ///< of the cell
   WorkKind kind = WorkKind::training;
@@ -35,14 +35,14 @@ struct BesideRow {
   int n = 0;                    ///< trials of ours that count
   std::optional<double> ratio;  ///< ours / published
   /// Of the ratio: the interval of ours (ShownInterval) over the published value, which is taken
-  /// as exact, as pages tell no spread.
+  /// as exact, as pages state no spread.
   std::optional<Interval> interval;
   /// Over the cell that stands for the page's base: the same work on that many GPUs.
   std::optional<double> speedup_published, speedup_ours;
   std::optional<double> efficiency_published, efficiency_ours;
   std::string speedup_base;                                 ///< "1n1g"
   std::vector<BesideValue> values;                          ///< further figures
-  std::vector<std::string> unknown_to_page, unknown_to_us;  ///< facts that one side tells
+  std::vector<std::string> unknown_to_page, unknown_to_us;  ///< facts that only one side states
   std::vector<BesideDifference> differences;
 };
 
@@ -52,12 +52,12 @@ struct Beside {
     std::string key, reason;
   };
   std::vector<Unmatched> unmatched;  ///< cells of ours
-  /// Rows that stand beside one of ours with a number.
+  /// Rows that are compared with one of ours that has a number.
   [[nodiscard]] std::size_t compared() const;
 };
 
 /// Rows are matched by model, precision, sequence length, batch, accumulation, GPUs, and every
-/// further axis that both tell. Model and GPUs must be known to both. Of several rows that fit a
+/// further axis that both state. Model and GPUs must be known to both. Of several rows that fit a
 /// cell those with the most facts in common are taken; all of them, where they are equally near.
 /// Framework and GPU are what is compared: they are named where they differ.
 [[nodiscard]] Beside set_beside(const ResultSet& ours, const Published& page);

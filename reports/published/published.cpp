@@ -192,7 +192,7 @@ class Reader {
         }
       }
       take_doubts(list(json, at, "doubts"), at + ".doubts", static_cast<std::int64_t>(r) + 1, row);
-      // The page tells GPUs in all, and how many nodes: these are those of each node.
+      // The page states GPUs in all, and how many nodes: these are those of each node.
       if (row.world_size && row.identity.nodes && !row.identity.gpus_per_node &&
           *row.world_size % *row.identity.nodes == 0) {
         row.identity.gpus_per_node = *row.world_size / *row.identity.nodes;

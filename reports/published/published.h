@@ -19,11 +19,11 @@
 
 namespace bertbench {
 
-/// One row, as far as it can stand beside a cell.
+/// One row, as far as it can be compared with a cell.
 struct PublishedRow {
   std::int64_t line = 0;                   ///< of the page; 0: the page has none
   Identity identity;                       ///< a fact in doubt as it should be; absent is unknown
-  std::optional<std::int64_t> world_size;  ///< where the page tells only the product
+  std::optional<std::int64_t> world_size;  ///< where the page states only the product
   std::string task;                        ///< of a fine-tuning; empty: pre-training
   std::string gpu;                         ///< empty: the page does not say
   std::map<std::string, double> values;    ///< as printed: "sequences_per_second", "speedup" ...

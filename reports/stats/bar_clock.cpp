@@ -16,7 +16,7 @@ namespace {
 constexpr double kHalfDigit = 0.005;  ///< of a rate with two decimals, it/s or s/it
 constexpr std::size_t kFewest = 3;    ///< redraws
 /// Seconds that lie between the moment that a rate is of and the one that the bar's clock shows
-/// beside it: the bar is formatted in between.
+/// next to it: the bar is formatted in between.
 constexpr double kFormatting_s = 0.01;
 constexpr double kSure = 3;           ///< standard deviations
 constexpr std::size_t kAround = 512;  ///< records before and after the window
@@ -46,11 +46,11 @@ class Reader {
   Reader(const RunLog& log, const Window& window)
       : records_(log.records), begin_(window.first), end_(window.last), log_(log) {
     window_first_ = begin_;
-    // The record in front of the window ends where the window begins.
+    // The record before the window ends where the window begins.
     if (begin_ > 0) --begin_;
     while (begin_ < end_ && !known(begin_)) ++begin_;
     while (end_ > begin_ && !known(end_ - 1)) --end_;
-    // What stands around a short window tells as well how the bar smooths.
+    // What stands around a short window also shows how the bar smooths.
     from_ = begin_;
     upto_ = end_;
     if (begin_ == end_) return;
@@ -127,7 +127,7 @@ class Reader {
   }
 
   // A bar is created at counter 0. Not where a log has lost its head: what it shows first is then
-  // far from 0 beside its other intervals.
+  // far from 0 next to its other intervals.
   [[nodiscard]] bool from_zero() const {
     const Record& first = records_[0];
     if (from_ != 0 || first.step != first.iterations) return false;
@@ -152,7 +152,7 @@ class Reader {
       if (fits && std::abs(as_mean - moment(last)) > kFormatting_s) --last;
     }
     if (last < begin_ + kFewest - 1) return std::nullopt;
-    // The log's last redraw may be that of a bar that was closed: it tells nothing of the
+    // The log's last redraw may be that of a bar that was closed: it says nothing of the
     // smoothing.
     std::size_t fit_end = upto_ == end_ ? last + 1 : upto_;
     if (fit_end == records_.size() && upto_ > end_) --fit_end;
@@ -201,8 +201,9 @@ class Reader {
   }
 
   std::span<const Record> records_;
-  std::size_t begin_, end_;          ///< marks of the window
-  std::size_t from_ = 0, upto_ = 0;  ///< what the ways of smoothing are told apart by
+  std::size_t begin_, end_;  ///< marks of the window
+  std::size_t from_ = 0,
+              upto_ = 0;  ///< the redraws by which the ways of smoothing are distinguished
   std::size_t window_first_ = 0;
   const RunLog& log_;
 };

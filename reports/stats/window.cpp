@@ -52,7 +52,7 @@ struct SlowFirst {
 // (Tukey 1977: three interquartile ranges above the upper quartile), which of a thousand normal
 // values less than one passes, and twice as far above that quartile as any of them, as pauses are
 // no start. It then holds what the run begins with, building a graph or filling caches. Of fewer
-// than five others no quartile can be told.
+// than five others no quartile can be estimated.
 bool holds_start(std::span<const double> times) {
   constexpr std::size_t kFewest = 5;
   if (times.size() < kFewest + 1) return false;

@@ -98,7 +98,7 @@ TEST_F(PublishedTest, TheTableFitsAHundredColumnsAndNamesWhatIsUnlike) {
   EXPECT_THAT(ran.out, HasSubstr("unlike gpu: published on Tesla V100-SXM2-16GB, ours on NVIDIA "
                                  "H200\n"));
   EXPECT_THAT(ran.out, HasSubstr("unlike framework: published on mxnet, ours on bert_train\n"));
-  EXPECT_THAT(ran.out, HasSubstr("the page does not tell sequence_length"));
+  EXPECT_THAT(ran.out, HasSubstr("the page does not state sequence_length"));
   EXPECT_THAT(ran.out, HasSubstr("7.052 (7.050)"));
   std::istringstream lines(ran.out);
   bool table = false;
