@@ -1,7 +1,8 @@
 # bb_registry(<target> KIND <kind> TYPE <type> HEADER <header> NAMES <name>...)
 #
 # The list of plug-ins of one kind. Adds formats/<name>.cpp style sources (SOURCE_DIR, default
-# "formats") to <target> and generates <kind>_table.cpp with
+# "formats") to <target>, or formats/<folder>/<name>.cpp for a name "<folder>/<name>",
+# and generates <kind>_table.cpp with
 #   extern const <type> <kind>_<name>;  and  std::span<const <type>* const> all_<kind>s();
 # in list order. An array of addresses is used, not self-registration: the linker drops
 # unreferenced objects of static libraries, and their order would be unknown.
@@ -13,8 +14,9 @@ function(bb_registry target)
   set(externs "")
   set(entries "")
   foreach(name IN LISTS ARG_NAMES)
-    string(REPLACE "-" "_" ident ${name})
-    target_sources(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SOURCE_DIR}/${ident}.cpp)
+    string(REPLACE "-" "_" file ${name})
+    get_filename_component(ident ${file} NAME)
+    target_sources(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SOURCE_DIR}/${file}.cpp)
     string(APPEND externs "extern const ${ARG_TYPE} ${ARG_KIND}_${ident};\n")
     string(APPEND entries "    &${ARG_KIND}_${ident},\n")
   endforeach()

@@ -9,7 +9,7 @@
 #include "harness/cli/help.h"
 #include "harness/cli/options.h"
 #include "parsers/core/text.h"
-#include "reports/version.h"
+#include "reports/model/version.h"
 
 namespace bertbench {
 namespace {

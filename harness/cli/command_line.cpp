@@ -9,7 +9,8 @@
 namespace bertbench {
 namespace {
 
-// An argument that fits nowhere is named first: what is missing may well be that argument, misspelt.
+// An argument that fits nowhere is named first: what is missing may well be that argument,
+// misspelt.
 Error usage_error(const std::string& where, const CLI::App& app, const CLI::ParseError& error) {
   const std::string help = fmt::format("see `bertbench {} --help`", where);
   const std::vector<std::string> extras = app.remaining();
@@ -73,9 +74,8 @@ CommandLine::~CommandLine() = default;
 Option CommandLine::add_value(const std::string& names, const std::string& type,
                               const std::string& description,
                               std::function<void(const std::string& text)> handle) {
-  return Option(
-      *impl_->app.add_option_function<std::string>(names, std::move(handle), description)
-           ->type_name(type));
+  return Option(*impl_->app.add_option_function<std::string>(names, std::move(handle), description)
+                     ->type_name(type));
 }
 
 Option CommandLine::add_text(const std::string& names, std::string& value, const std::string& type,

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "harness/cli/number_text.h"
-#include "harness/sweep/config.h"
-#include "harness/sweep/plan.h"
-#include "harness/sweep/runner.h"
+#include "harness/sweep/config/config.h"
+#include "harness/sweep/execute/runner.h"
+#include "harness/sweep/plan/plan.h"
 #include "parsers/core/text.h"
 
 namespace bertbench {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "harness/cli/console.h"
-#include "reports/verdicts.h"
+#include "reports/gate/verdicts.h"
 
 namespace bertbench {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "parsers/input/input.h"
-#include "reports/dlperf_scripts.h"
+#include "reports/output/dlperf_scripts.h"
 
 namespace bertbench {
 namespace {

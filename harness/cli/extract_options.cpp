@@ -6,8 +6,8 @@
 
 #include "harness/cli/shard.h"
 #include "parsers/core/text.h"
-#include "parsers/log_reader.h"
-#include "reports/estimators.h"
+#include "parsers/reader/log_reader.h"
+#include "reports/measure/estimators.h"
 
 namespace bertbench {
 

@@ -11,7 +11,7 @@
 #include "parsers/core/error.h"
 #include "parsers/core/facts.h"
 #include "parsers/core/window_rule.h"
-#include "parsers/user/user_format.h"
+#include "parsers/described/user_format.h"
 
 namespace bertbench {
 

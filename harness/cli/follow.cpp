@@ -11,7 +11,7 @@
 #include "harness/cli/number_text.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/result_view.h"
-#include "harness/sweep/stop_signals.h"
+#include "harness/sweep/process/stop_signals.h"
 #include "parsers/core/text.h"
 #include "parsers/input/log_tail.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "harness/cli/console.h"
-#include "parsers/log_reader.h"
+#include "parsers/reader/log_reader.h"
 
 namespace bertbench {
 

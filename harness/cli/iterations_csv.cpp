@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
-#include "reports/deduce.h"
-#include "reports/iterations.h"
+#include "reports/measure/deduce.h"
+#include "reports/output/iterations.h"
 
 namespace bertbench {
 namespace {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "harness/cli/inputs.h"
-#include "parsers/log_reader.h"
+#include "parsers/reader/log_reader.h"
 #include "reports/cells/measured_logs.h"
-#include "reports/measure.h"
-#include "reports/restarts.h"
+#include "reports/measure/measure.h"
+#include "reports/measure/restarts.h"
 
 namespace bertbench {
 

@@ -14,8 +14,8 @@
 #include "harness/cli/fd_stream.h"
 #include "harness/cli/options.h"
 #include "harness/cli/progress.h"
-#include "reports/markup.h"
-#include "reports/render.h"
+#include "reports/output/markup.h"
+#include "reports/output/render.h"
 
 namespace bertbench {
 

@@ -7,7 +7,7 @@
 #include "harness/cli/number_text.h"
 #include "harness/cli/progress.h"
 #include "parsers/core/text.h"
-#include "reports/table.h"
+#include "reports/output/table.h"
 
 namespace bertbench {
 namespace {

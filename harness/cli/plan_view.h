@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "harness/cli/console.h"
-#include "harness/sweep/forecast.h"
+#include "harness/sweep/plan/forecast.h"
 
 namespace bertbench {
 

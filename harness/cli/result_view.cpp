@@ -11,11 +11,11 @@
 #include "harness/cli/number_text.h"
 #include "parsers/core/parallel.h"
 #include "parsers/core/text.h"
-#include "reports/cell_table.h"
-#include "reports/estimators.h"
-#include "reports/present.h"
-#include "reports/remarks.h"
-#include "reports/table.h"
+#include "reports/measure/estimators.h"
+#include "reports/output/cell_table.h"
+#include "reports/output/present.h"
+#include "reports/output/remarks.h"
+#include "reports/output/table.h"
 
 namespace bertbench {
 namespace {

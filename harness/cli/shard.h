@@ -7,7 +7,7 @@
 #include "harness/cli/inputs.h"
 #include "parsers/core/error.h"
 #include "parsers/core/facts.h"
-#include "reports/partial.h"
+#include "reports/cells/partial.h"
 
 namespace bertbench {
 

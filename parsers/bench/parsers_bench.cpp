@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "parsers/anchor_tables.h"
-#include "parsers/bars/tqdm_bar.h"
-#include "parsers/dll/dll_fast.h"
-#include "parsers/log_reader.h"
-#include "parsers/text/decimal.h"
+#include "parsers/formats/dllogger/dll_fast.h"
+#include "parsers/formats/tqdm/tqdm_bar.h"
+#include "parsers/lines/decimal.h"
+#include "parsers/reader/anchor_tables.h"
+#include "parsers/reader/log_reader.h"
 
 namespace bertbench {
 namespace {

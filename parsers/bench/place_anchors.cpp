@@ -23,7 +23,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "parsers/anchor_tables.h"
+#include "parsers/reader/anchor_tables.h"
 #include "parsers/scan/anchor_kernels.h"
 #include "parsers/scan/anchor_placement.h"
 

@@ -3,8 +3,12 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace bertbench {
+
+/// How the notice of a closing rate that its run contradicts begins.
+inline constexpr std::string_view kClosingStatement = "the log's closing statement";
 
 /// A bad line, a disagreement of facts, a fallback taken. Never a reason to stop reading.
 struct Notice {

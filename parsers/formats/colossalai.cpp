@@ -20,10 +20,10 @@
 #include <optional>
 #include <string>
 
+#include "parsers/assemble/run_builder.h"
 #include "parsers/core/text.h"
-#include "parsers/format.h"
-#include "parsers/runs/run_builder.h"
-#include "parsers/text/cursor.h"
+#include "parsers/formats/format.h"
+#include "parsers/lines/cursor.h"
 
 namespace bertbench {
 namespace {

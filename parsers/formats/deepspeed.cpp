@@ -23,11 +23,11 @@
 #include <utility>
 #include <vector>
 
-#include "parsers/format.h"
-#include "parsers/runs/run_builder.h"
+#include "parsers/assemble/run_builder.h"
+#include "parsers/formats/format.h"
+#include "parsers/lines/clock.h"
+#include "parsers/lines/cursor.h"
 #include "parsers/scan/byte_search.h"
-#include "parsers/text/clock.h"
-#include "parsers/text/cursor.h"
 
 namespace bertbench {
 namespace {

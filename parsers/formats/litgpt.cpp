@@ -15,10 +15,10 @@
 #include <optional>
 #include <string_view>
 
-#include "parsers/format.h"
-#include "parsers/runs/run_builder.h"
-#include "parsers/text/argument_text.h"
-#include "parsers/text/cursor.h"
+#include "parsers/assemble/run_builder.h"
+#include "parsers/formats/format.h"
+#include "parsers/lines/argument_text.h"
+#include "parsers/lines/cursor.h"
 
 namespace bertbench {
 namespace {

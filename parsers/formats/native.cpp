@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "parsers/assemble/run_builder.h"
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
-#include "parsers/format.h"
-#include "parsers/rules/trainer_options.h"
-#include "parsers/runs/run_builder.h"
+#include "parsers/core/trainer_options.h"
+#include "parsers/formats/format.h"
 
 namespace bertbench {
 namespace {

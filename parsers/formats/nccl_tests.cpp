@@ -23,10 +23,10 @@
 #include <utility>
 #include <vector>
 
+#include "parsers/assemble/run_builder.h"
 #include "parsers/core/text.h"
-#include "parsers/format.h"
-#include "parsers/runs/run_builder.h"
-#include "parsers/text/cursor.h"
+#include "parsers/formats/format.h"
+#include "parsers/lines/cursor.h"
 
 namespace bertbench {
 namespace {

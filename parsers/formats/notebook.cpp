@@ -16,11 +16,11 @@
 #include <string>
 #include <utility>
 
+#include "parsers/assemble/run_builder.h"
 #include "parsers/core/text.h"
-#include "parsers/runs/run_builder.h"
-#include "parsers/table_parser.h"
-#include "parsers/text/cursor.h"
-#include "parsers/text/notebook_settings.h"
+#include "parsers/formats/table_parser.h"
+#include "parsers/lines/cursor.h"
+#include "parsers/lines/notebook_settings.h"
 
 namespace bertbench {
 namespace {

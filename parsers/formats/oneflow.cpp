@@ -17,12 +17,12 @@
 #include <optional>
 #include <string>
 
+#include "parsers/assemble/run_builder.h"
+#include "parsers/assemble/training_clock.h"
 #include "parsers/core/text.h"
-#include "parsers/format.h"
-#include "parsers/runs/run_builder.h"
-#include "parsers/runs/training_clock.h"
-#include "parsers/text/clock.h"
-#include "parsers/text/cursor.h"
+#include "parsers/formats/format.h"
+#include "parsers/lines/clock.h"
+#include "parsers/lines/cursor.h"
 
 namespace bertbench {
 namespace {

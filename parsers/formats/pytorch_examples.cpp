@@ -18,9 +18,9 @@
 #include <optional>
 #include <string>
 
-#include "parsers/format.h"
-#include "parsers/runs/run_builder.h"
-#include "parsers/text/cursor.h"
+#include "parsers/assemble/run_builder.h"
+#include "parsers/formats/format.h"
+#include "parsers/lines/cursor.h"
 
 namespace bertbench {
 namespace {

@@ -9,10 +9,10 @@
 #include <optional>
 #include <string_view>
 
-#include "parsers/format.h"
-#include "parsers/runs/run_builder.h"
-#include "parsers/text/cursor.h"
-#include "parsers/text/token_lines.h"
+#include "parsers/assemble/run_builder.h"
+#include "parsers/formats/format.h"
+#include "parsers/lines/cursor.h"
+#include "parsers/lines/token_lines.h"
 
 namespace bertbench {
 namespace {

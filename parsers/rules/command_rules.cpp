@@ -4,9 +4,9 @@
 #include <string>
 
 #include "parsers/core/text.h"
+#include "parsers/lines/argument_text.h"
+#include "parsers/lines/cursor.h"
 #include "parsers/rules/fact_rules.h"
-#include "parsers/text/argument_text.h"
-#include "parsers/text/cursor.h"
 
 namespace bertbench {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "parsers/core/text.h"
-#include "parsers/text/cursor.h"
+#include "parsers/lines/cursor.h"
 
 namespace bertbench {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "parsers/core/facts.h"
-#include "parsers/format.h"
+#include "parsers/core/line.h"
 
 namespace bertbench {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "parsers/assemble/run_builder.h"
+#include "parsers/lines/argument_text.h"
 #include "parsers/rules/fact_rules.h"
-#include "parsers/runs/run_builder.h"
-#include "parsers/text/argument_text.h"
 
 namespace bertbench {
 

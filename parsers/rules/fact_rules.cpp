@@ -4,10 +4,10 @@
 
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
-#include "parsers/rules/trainer_options.h"
-#include "parsers/text/argument_text.h"
-#include "parsers/text/cursor.h"
-#include "parsers/text/tf_message.h"
+#include "parsers/core/trainer_options.h"
+#include "parsers/lines/argument_text.h"
+#include "parsers/lines/cursor.h"
+#include "parsers/lines/tf_message.h"
 
 namespace bertbench {
 namespace {

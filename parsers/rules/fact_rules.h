@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsers/format.h"
+#include "parsers/core/line.h"
 #include "parsers/rules/environment_rules.h"
 #include "parsers/rules/memory_rules.h"
 #include "parsers/rules/score_rules.h"

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "parsers/core/text.h"
+#include "parsers/lines/argument_text.h"
+#include "parsers/lines/cursor.h"
 #include "parsers/rules/fact_rules.h"
-#include "parsers/text/argument_text.h"
-#include "parsers/text/cursor.h"
 
 namespace bertbench {
 

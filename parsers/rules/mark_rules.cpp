@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "parsers/anchor_tables.h"
+#include "parsers/core/line.h"
 
 namespace bertbench {
 namespace {

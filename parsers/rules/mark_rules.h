@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "parsers/core/line.h"
 #include "parsers/core/run_log.h"
-#include "parsers/format.h"
 #include "parsers/rules/overflow_rules.h"
 
 namespace bertbench {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "parsers/text/cursor.h"
+#include "parsers/lines/cursor.h"
 
 namespace bertbench {
 namespace {

@@ -26,8 +26,8 @@
 #include <string_view>
 #include <vector>
 
+#include "parsers/core/line.h"
 #include "parsers/core/run_log.h"
-#include "parsers/format.h"
 
 namespace bertbench {
 

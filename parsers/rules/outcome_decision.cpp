@@ -3,9 +3,9 @@
 #include <limits>
 #include <string>
 
+#include "parsers/assemble/run_builder.h"
 #include "parsers/rules/outcome_rules.h"
 #include "parsers/rules/outcome_table.h"
-#include "parsers/runs/run_builder.h"
 
 namespace bertbench {
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "parsers/anchor_tables.h"
+#include "parsers/assemble/run_builder.h"
+#include "parsers/core/line.h"
 #include "parsers/core/text.h"
+#include "parsers/lines/cursor.h"
+#include "parsers/lines/decoration.h"
+#include "parsers/lines/line_cleaner.h"
 #include "parsers/rules/outcome_table.h"
-#include "parsers/runs/run_builder.h"
-#include "parsers/text/cursor.h"
-#include "parsers/text/decoration.h"
-#include "parsers/text/line_cleaner.h"
 
 namespace bertbench {
 namespace {

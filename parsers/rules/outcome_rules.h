@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "parsers/core/line.h"
 #include "parsers/core/outcome.h"
-#include "parsers/format.h"
 #include "parsers/rules/closing_words.h"
 
 namespace bertbench {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "parsers/text/cursor.h"
+#include "parsers/lines/cursor.h"
 
 namespace bertbench {
 

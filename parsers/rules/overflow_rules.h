@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsers/format.h"
+#include "parsers/core/line.h"
 
 namespace bertbench {
 

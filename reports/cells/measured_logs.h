@@ -14,7 +14,7 @@
 #include "reports/cells/spool.h"
 #include "reports/cells/trial_codec.h"
 #include "reports/cells/trial_figures.h"
-#include "reports/measure.h"
+#include "reports/measure/measure.h"
 
 namespace bertbench {
 

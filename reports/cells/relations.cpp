@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "parsers/core/topology.h"
-#include "reports/cell_flops.h"
+#include "reports/cells/cell_flops.h"
 #include "reports/stats/flops.h"
 #include "reports/stats/scaling.h"
 #include "reports/stats/summary.h"

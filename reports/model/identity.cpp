@@ -1,6 +1,6 @@
 #include "reports/model/identity.h"
 
-#include "parsers/rules/trainer_options.h"
+#include "parsers/core/trainer_options.h"
 
 namespace bertbench {
 namespace {

@@ -56,7 +56,7 @@ struct PeriodicRecord {
   std::optional<double> sequences_per_second_without;
 };
 
-/// Where the run's time went (reports/time_parts.h); seconds by the part's name.
+/// Where the run's time went (reports/measure/time_parts.h); seconds by the part's name.
 struct TimeRecord {
   double total_s = 0;
   std::map<std::string, double> parts_s;
@@ -92,7 +92,8 @@ struct Trial {
   std::string estimator;                        ///< which estimator gave the number
   std::map<std::string, double> estimators;     ///< name -> sequences/s (iterations/s if unknown)
   std::map<std::string, double> resolution;     ///< estimator -> relative resolution of its clock
-  /// estimator -> expected relative error as the rate of the window (reports/expected_error.h)
+  /// estimator -> expected relative error as the rate of the window
+  /// (reports/measure/expected_error.h)
   std::map<std::string, double> expected_error;
   std::optional<Reconciliation> reconciliation;
   std::optional<StepTimes> step_time;
@@ -195,7 +196,7 @@ struct ResultSet {
   std::string created;  ///< RFC 3339, UTC
   JsonBox environment = JsonBox::object();
   std::vector<Cell> cells;
-  JsonBox partial;  ///< of one shard (reports/partial.h); null for a whole result
+  JsonBox partial;  ///< of one shard (reports/cells/partial.h); null for a whole result
 };
 
 }  // namespace bertbench

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "parsers/core/parallel.h"
-#include "parsers/rules/trainer_options.h"
+#include "parsers/core/trainer_options.h"
 #include "reports/model/json_put.h"
 #include "reports/model/result_io.h"
 

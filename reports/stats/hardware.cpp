@@ -10,7 +10,7 @@
 
 namespace bertbench {
 
-// configs/hardware.json as it was when bertbench was built (reports/formats.cmake).
+// configs/hardware.json as it was when bertbench was built (reports/output/output.cmake).
 extern const char* const kHardwareJson;
 
 namespace {

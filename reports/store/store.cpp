@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "reports/cell_match.h"
+#include "reports/model/cell_match.h"
 #include "reports/model/result_io.h"
 #include "reports/store/statement.h"
 

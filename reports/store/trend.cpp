@@ -3,7 +3,7 @@
 #include <map>
 #include <tuple>
 
-#include "reports/cell_match.h"
+#include "reports/model/cell_match.h"
 #include "reports/stats/change_points.h"
 #include "reports/stats/summary.h"
 

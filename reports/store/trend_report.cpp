@@ -6,10 +6,10 @@
 #include <sstream>
 
 #include "parsers/core/text.h"
-#include "reports/html/sections.h"
-#include "reports/present.h"
+#include "reports/model/version.h"
+#include "reports/output/html/sections.h"
+#include "reports/output/present.h"
 #include "reports/stats/change_points.h"
-#include "reports/version.h"
 
 namespace bertbench {
 namespace {

@@ -21,10 +21,10 @@
 #include <thread>
 #include <vector>
 
-#include "harness/sweep/paths.h"
-#include "harness/sweep/plan.h"
-#include "harness/sweep/proc_fs.h"
-#include "harness/sweep/runner.h"
+#include "harness/sweep/execute/runner.h"
+#include "harness/sweep/plan/plan.h"
+#include "harness/sweep/process/folder.h"
+#include "harness/sweep/process/proc_fs.h"
 #include "parsers/core/text.h"
 #include "tests/scratch_folder.h"
 

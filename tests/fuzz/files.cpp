@@ -1,10 +1,10 @@
 // Our own files, as anybody may have altered them: result sets, sweep configs, journals, and the
 // tables that `audit` reads.
-#include "harness/sweep/config.h"
-#include "harness/sweep/journal.h"
-#include "reports/audit/audit.h"
-#include "reports/audit/source_table.h"
+#include "harness/sweep/config/config.h"
+#include "harness/sweep/journal/journal.h"
 #include "reports/model/result_io.h"
+#include "reports/studies/audit/audit.h"
+#include "reports/studies/audit/source_table.h"
 #include "tests/fuzz/targets.h"
 
 namespace bertbench::fuzz {

@@ -1,8 +1,8 @@
 // Logs: whatever the bytes are, the runs are sound, and the same however the bytes are cut.
 #include <cmath>
 
-#include "parsers/log_reader.h"
-#include "parsers/user/user_format.h"
+#include "parsers/described/user_format.h"
+#include "parsers/reader/log_reader.h"
 #include "tests/fuzz/same_runs.h"
 #include "tests/fuzz/targets.h"
 

@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "parsers/core/text.h"
-#include "parsers/format.h"
+#include "parsers/formats/format.h"
+#include "parsers/lines/cursor.h"
+#include "parsers/lines/line_cleaner.h"
 #include "parsers/scan/anchor_scan.h"
 #include "parsers/scan/line_feed.h"
-#include "parsers/text/cursor.h"
-#include "parsers/text/line_cleaner.h"
 #include "tests/fuzz/targets.h"
 
 namespace bertbench::fuzz {

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "parsers/format.h"
+#include "parsers/formats/format.h"
 #include "parsers/rules/fact_rules.h"
 #include "parsers/rules/outcome_rules.h"
 

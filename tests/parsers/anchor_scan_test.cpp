@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "parsers/format.h"
+#include "parsers/formats/format.h"
 
 namespace bertbench {
 namespace {

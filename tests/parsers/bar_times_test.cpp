@@ -1,5 +1,5 @@
 // A bar's smoothed rates, computed as tqdm computes them and printed as it prints them, read back.
-#include "parsers/bars/bar_times.h"
+#include "parsers/formats/tqdm/bar_times.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <random>
 
-#include "parsers/log_reader.h"
+#include "parsers/reader/log_reader.h"
 #include "tests/parsers/run_log_text.h"
 #include "tests/scratch_folder.h"
 

@@ -1,5 +1,5 @@
 // What loggers, containers and CI put in front of lines.
-#include "parsers/text/decoration.h"
+#include "parsers/lines/decoration.h"
 
 #include <gtest/gtest.h>
 

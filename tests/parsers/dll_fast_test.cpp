@@ -1,5 +1,5 @@
 // The hand reader of DLLogger lines reads what the JSON library reads.
-#include "parsers/dll/dll_fast.h"
+#include "parsers/formats/dllogger/dll_fast.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <random>
 
 #include "parsers/core/text.h"
-#include "parsers/text/decimal.h"
+#include "parsers/lines/decimal.h"
 
 namespace bertbench {
 namespace {

@@ -1,5 +1,5 @@
 // Lines that are one another's but for their digits.
-#include "parsers/dll/dll_layouts.h"
+#include "parsers/formats/dllogger/dll_layouts.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <string>
 
 #include "parsers/core/text.h"
-#include "parsers/dll/dll_ahead.h"
-#include "parsers/dll/dll_fast.h"
+#include "parsers/formats/dllogger/dll_ahead.h"
+#include "parsers/formats/dllogger/dll_fast.h"
 
 namespace bertbench {
 namespace {

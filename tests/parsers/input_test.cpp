@@ -10,7 +10,7 @@
 #include <fstream>
 #include <thread>
 
-#include "parsers/format.h"
+#include "parsers/formats/format.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "parsers/text/line_cleaner.h"
+#include "parsers/lines/line_cleaner.h"
 
 namespace bertbench {
 namespace {

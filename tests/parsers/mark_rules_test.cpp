@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "parsers/log_reader.h"
+#include "parsers/reader/log_reader.h"
 
 namespace bertbench {
 namespace {

@@ -13,7 +13,7 @@
 #include <random>
 
 #include "parsers/core/text.h"
-#include "parsers/format.h"
+#include "parsers/formats/format.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {

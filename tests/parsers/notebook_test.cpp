@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "parsers/log_reader.h"
-#include "parsers/text/notebook_settings.h"
+#include "parsers/lines/notebook_settings.h"
+#include "parsers/reader/log_reader.h"
 
 namespace bertbench {
 namespace {

@@ -1,4 +1,4 @@
-#include "parsers/runs/record_store.h"
+#include "parsers/assemble/record_store.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "parsers/runs/run_gate.h"
+#include "parsers/scan/run_gate.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "parsers/log_reader.h"
+#include "parsers/reader/log_reader.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {

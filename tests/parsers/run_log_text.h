@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "parsers/core/run_log.h"
-#include "parsers/log_reader.h"
+#include "parsers/reader/log_reader.h"
 
 namespace bertbench {
 

@@ -10,7 +10,7 @@
 #include <random>
 #include <sstream>
 
-#include "parsers/format.h"
+#include "parsers/formats/format.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {

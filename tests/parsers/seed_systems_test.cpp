@@ -19,9 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include "parsers/log_reader.h"
-#include "reports/deduce.h"
-#include "reports/measure.h"
+#include "parsers/reader/log_reader.h"
+#include "reports/measure/deduce.h"
+#include "reports/measure/measure.h"
 
 namespace bertbench {
 namespace {

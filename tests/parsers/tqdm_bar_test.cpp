@@ -1,10 +1,10 @@
-#include "parsers/bars/tqdm_bar.h"
+#include "parsers/formats/tqdm/tqdm_bar.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "parsers/bars/bar_name.h"
+#include "parsers/formats/tqdm/bar_name.h"
 
 namespace bertbench {
 namespace {

@@ -1,5 +1,5 @@
 // Format files: what they read, and what is said about those that cannot be used.
-#include "parsers/user/user_format.h"
+#include "parsers/described/user_format.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

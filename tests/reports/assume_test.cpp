@@ -1,4 +1,4 @@
-#include "reports/assume.h"
+#include "reports/cells/assume.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,9 +10,9 @@
 #include "reports/cells/spool.h"
 #include "reports/cells/trial_codec.h"
 #include "reports/model/result_io.h"
-#include "reports/remarks.h"
-#include "reports/render.h"
-#include "reports/table.h"
+#include "reports/output/remarks.h"
+#include "reports/output/render.h"
+#include "reports/output/table.h"
 #include "tests/reports/samples.h"
 #include "tests/scratch_folder.h"
 

@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "reports/comparison_table.h"
-#include "reports/verdicts.h"
+#include "reports/gate/verdicts.h"
+#include "reports/output/comparison_table.h"
 #include "tests/reports/samples.h"
 
 namespace bertbench {

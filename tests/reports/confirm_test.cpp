@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "reports/gate_reports.h"
+#include "reports/output/gate_reports.h"
 #include "tests/reports/samples.h"
 #include "tests/reports/xml_check.h"
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "reports/convergence/study_report.h"
+#include "reports/studies/convergence/study_report.h"
 #include "tests/scratch_folder.h"
 
 namespace bertbench {

@@ -1,4 +1,4 @@
-#include "reports/csv.h"
+#include "reports/output/csv.h"
 
 #include <gtest/gtest.h>
 

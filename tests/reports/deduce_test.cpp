@@ -1,4 +1,4 @@
-#include "reports/deduce.h"
+#include "reports/measure/deduce.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "reports/dlperf.h"
+#include "reports/output/dlperf.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "reports/expected_error.h"
+#include "reports/measure/expected_error.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-#include "reports/estimators.h"
+#include "reports/measure/estimators.h"
 
 namespace bertbench {
 namespace {

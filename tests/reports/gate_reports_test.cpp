@@ -1,4 +1,4 @@
-#include "reports/gate_reports.h"
+#include "reports/output/gate_reports.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Heat maps: what they hold, and that what is drawn is what they hold.
-#include "reports/plot/heat.h"
+#include "reports/output/plot/heat.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

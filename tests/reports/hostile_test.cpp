@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "parsers/core/text.h"
-#include "reports/gate_reports.h"
-#include "reports/markup.h"
-#include "reports/plot/figures.h"
-#include "reports/plot/svg.h"
+#include "reports/output/gate_reports.h"
+#include "reports/output/markup.h"
+#include "reports/output/plot/figures.h"
+#include "reports/output/plot/svg.h"
 #include "tests/reports/result_files.h"
 #include "tests/reports/samples.h"
 #include "tests/reports/xml_check.h"

@@ -1,4 +1,4 @@
-#include "reports/measure.h"
+#include "reports/measure/measure.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "reports/estimators.h"
+#include "reports/measure/estimators.h"
 #include "reports/stats/window.h"
 #include "tests/reports/samples.h"
 

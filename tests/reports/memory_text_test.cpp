@@ -1,4 +1,4 @@
-#include "reports/memory_text.h"
+#include "reports/measure/memory_text.h"
 
 #include <gtest/gtest.h>
 

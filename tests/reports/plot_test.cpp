@@ -8,9 +8,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "reports/plot/chart_data.h"
-#include "reports/plot/figures.h"
-#include "reports/plot/svg.h"
+#include "reports/output/plot/chart_data.h"
+#include "reports/output/plot/figures.h"
+#include "reports/output/plot/svg.h"
 #include "tests/reports/samples.h"
 #include "tests/scratch_folder.h"
 

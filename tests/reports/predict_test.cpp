@@ -1,5 +1,5 @@
 // The published DLPerf MXNet tables: 16 GPUs and fewer predict 32.
-#include "reports/predict/predict.h"
+#include "reports/studies/predict/predict.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

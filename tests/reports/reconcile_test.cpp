@@ -1,4 +1,4 @@
-#include "reports/reconcile.h"
+#include "reports/studies/reconcile/reconcile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

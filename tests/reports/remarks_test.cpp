@@ -1,4 +1,4 @@
-#include "reports/remarks.h"
+#include "reports/output/remarks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "reports/render.h"
+#include "reports/output/render.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "reports/restarts.h"
+#include "reports/measure/restarts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

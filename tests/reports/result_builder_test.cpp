@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "reports/measure.h"
+#include "reports/measure/measure.h"
 #include "tests/reports/samples.h"
 
 namespace bertbench {

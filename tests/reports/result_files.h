@@ -9,7 +9,7 @@
 #include <string>
 
 #include "reports/model/result_io.h"
-#include "reports/render.h"
+#include "reports/output/render.h"
 
 namespace bertbench::result_files {
 

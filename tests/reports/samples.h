@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "parsers/core/run_log.h"
-#include "reports/measure.h"
+#include "reports/measure/measure.h"
 #include "reports/model/result_set.h"
 
 namespace bertbench::samples {

@@ -1,11 +1,11 @@
-#include "reports/series_shape.h"
+#include "reports/measure/series_shape.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "reports/measure.h"
+#include "reports/measure/measure.h"
 #include "tests/reports/samples.h"
 
 namespace bertbench {

@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reports/cell_table.h"
-#include "reports/measure.h"
+#include "reports/measure/measure.h"
 #include "reports/model/result_io.h"
+#include "reports/output/cell_table.h"
 #include "tests/reports/samples.h"
 
 namespace bertbench {

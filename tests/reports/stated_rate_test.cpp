@@ -1,4 +1,4 @@
-#include "reports/stated_rate.h"
+#include "reports/measure/stated_rate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

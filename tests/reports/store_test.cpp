@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "reports/gate/verdicts.h"
 #include "reports/model/result_io.h"
-#include "reports/present.h"
+#include "reports/output/present.h"
 #include "reports/store/trend.h"
-#include "reports/verdicts.h"
 #include "tests/reports/samples.h"
 
 namespace bertbench {

@@ -1,9 +1,9 @@
-#include "reports/table.h"
+#include "reports/output/table.h"
 
 #include <gtest/gtest.h>
 
-#include "reports/cell_table.h"
-#include "reports/present.h"
+#include "reports/output/cell_table.h"
+#include "reports/output/present.h"
 #include "tests/reports/result_files.h"
 
 namespace bertbench {

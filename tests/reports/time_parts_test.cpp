@@ -1,4 +1,4 @@
-#include "reports/time_parts.h"
+#include "reports/measure/time_parts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The two-phase plan of the DGX-2 note: every number its author derived, from the raw inputs.
-#include "reports/training_plan.h"
+#include "reports/studies/reconcile/training_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The third card of the HTML report: what makes a result doubtful, and what makes it worthless.
-#include "reports/trust.h"
+#include "reports/output/trust.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

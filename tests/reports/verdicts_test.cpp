@@ -1,4 +1,4 @@
-#include "reports/verdicts.h"
+#include "reports/gate/verdicts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // bertbench audit: do the numbers of a published table agree with each other?
-#include "reports/audit/audit.h"
+#include "reports/studies/audit/audit.h"
 
 #include <fmt/format.h>
 
@@ -20,8 +20,8 @@
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
+#include "reports/output/table.h"
 #include "reports/stats/flops.h"
-#include "reports/table.h"
 
 namespace bertbench {
 namespace {

@@ -16,15 +16,15 @@
 #include "harness/cli/output.h"
 #include "harness/cli/said_once.h"
 #include "parsers/core/text.h"
-#include "reports/gate_reports.h"
 #include "reports/model/result_io.h"
-#include "reports/present.h"
-#include "reports/render.h"
+#include "reports/output/gate_reports.h"
+#include "reports/output/present.h"
+#include "reports/output/render.h"
 #ifdef BB_HAVE_STORE
 #include "reports/store/store.h"
 #endif
-#include "reports/table.h"
-#include "reports/verdicts.h"
+#include "reports/gate/verdicts.h"
+#include "reports/output/table.h"
 
 namespace bertbench {
 namespace {

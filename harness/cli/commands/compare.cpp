@@ -15,13 +15,13 @@
 #include "harness/cli/output.h"
 #include "harness/cli/said_once.h"
 #include "parsers/core/text.h"
-#include "reports/comparison_table.h"
+#include "reports/gate/verdicts.h"
 #include "reports/model/result_io.h"
-#include "reports/present.h"
-#include "reports/published/beside.h"
-#include "reports/render.h"
-#include "reports/table.h"
-#include "reports/verdicts.h"
+#include "reports/output/comparison_table.h"
+#include "reports/output/present.h"
+#include "reports/output/render.h"
+#include "reports/output/table.h"
+#include "reports/studies/published/beside.h"
 
 namespace bertbench {
 namespace {

@@ -10,9 +10,9 @@
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
-#include "reports/convergence/study_report.h"
-#include "reports/plot/svg.h"
-#include "reports/render.h"
+#include "reports/output/plot/svg.h"
+#include "reports/output/render.h"
+#include "reports/studies/convergence/study_report.h"
 
 namespace bertbench {
 namespace {

@@ -11,9 +11,9 @@
 #include "harness/cli/help.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
-#include "harness/sweep/environment.h"
+#include "harness/sweep/observe/environment.h"
 #include "parsers/core/text.h"
-#include "reports/table.h"
+#include "reports/output/table.h"
 
 namespace bertbench {
 namespace {

@@ -22,12 +22,12 @@
 #include "harness/cli/result_view.h"
 #include "harness/cli/shard.h"
 #include "parsers/core/text.h"
-#include "parsers/log_reader.h"
-#include "parsers/user/user_format.h"
-#include "reports/estimators.h"
-#include "reports/measure.h"
+#include "parsers/described/user_format.h"
+#include "parsers/reader/log_reader.h"
+#include "reports/cells/partial.h"
+#include "reports/measure/estimators.h"
+#include "reports/measure/measure.h"
 #include "reports/model/result_io.h"
-#include "reports/partial.h"
 #include "reports/stats/flops.h"
 
 namespace bertbench {

@@ -13,7 +13,7 @@
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
-#include "reports/table.h"
+#include "reports/output/table.h"
 
 namespace bertbench {
 namespace {

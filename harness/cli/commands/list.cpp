@@ -8,14 +8,14 @@
 #include "harness/cli/console.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
-#include "harness/sweep/launcher.h"
+#include "harness/sweep/plan/launcher.h"
 #include "parsers/core/text.h"
-#include "parsers/format.h"
-#include "reports/published/published.h"
-#include "reports/report.h"
+#include "parsers/formats/format.h"
+#include "reports/output/report.h"
+#include "reports/output/table.h"
 #include "reports/stats/flops.h"
 #include "reports/stats/hardware.h"
-#include "reports/table.h"
+#include "reports/studies/published/published.h"
 
 namespace bertbench {
 namespace {

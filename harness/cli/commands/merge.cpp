@@ -6,8 +6,8 @@
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "harness/cli/result_view.h"
+#include "reports/cells/partial.h"
 #include "reports/model/result_io.h"
-#include "reports/partial.h"
 
 namespace bertbench {
 namespace {

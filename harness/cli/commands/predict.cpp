@@ -1,5 +1,5 @@
 // bertbench predict: larger jobs from measured ones, always labelled as predicted.
-#include "reports/predict/predict.h"
+#include "reports/studies/predict/predict.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
 #include "reports/model/result_io.h"
-#include "reports/table.h"
+#include "reports/output/table.h"
 
 namespace bertbench {
 namespace {

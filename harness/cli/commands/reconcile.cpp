@@ -1,6 +1,6 @@
 // bertbench reconcile: the rates a run's logs give, beside all its work over all its time; and the
 // same arithmetic for a training plan.
-#include "reports/reconcile.h"
+#include "reports/studies/reconcile/reconcile.h"
 
 #include <fmt/format.h>
 
@@ -18,11 +18,11 @@
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
-#include "parsers/log_reader.h"
-#include "parsers/user/user_format.h"
+#include "parsers/described/user_format.h"
+#include "parsers/reader/log_reader.h"
 #include "reports/model/json_put.h"
 #include "reports/model/result_io.h"
-#include "reports/table.h"
+#include "reports/output/table.h"
 
 namespace bertbench {
 namespace {

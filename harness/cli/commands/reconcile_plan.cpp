@@ -6,7 +6,7 @@
 
 #include "harness/cli/console.h"
 #include "reports/model/json_put.h"
-#include "reports/table.h"
+#include "reports/output/table.h"
 
 namespace bertbench {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "reports/training_plan.h"
+#include "reports/studies/reconcile/training_plan.h"
 
 namespace bertbench {
 

@@ -10,10 +10,10 @@
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
-#include "reports/assume.h"
-#include "reports/measure.h"
+#include "reports/cells/assume.h"
+#include "reports/measure/measure.h"
 #include "reports/model/result_io.h"
-#include "reports/render.h"
+#include "reports/output/render.h"
 
 namespace bertbench {
 namespace {

@@ -16,11 +16,11 @@
 #include "harness/cli/result_view.h"
 #include "parsers/core/text.h"
 #include "reports/model/result_io.h"
-#include "reports/present.h"
+#include "reports/output/present.h"
+#include "reports/output/table.h"
 #include "reports/stats/change_points.h"
 #include "reports/store/trend.h"
 #include "reports/store/trend_report.h"
-#include "reports/table.h"
 
 namespace bertbench {
 namespace {

@@ -1,6 +1,6 @@
 // bertbench telemetry: watches this machine while the ranks of a trial run. A sweep starts it on
-// every node that it reaches through ssh or Slurm (harness/sweep/node_telemetry.h).
-#include "harness/sweep/telemetry.h"
+// every node that it reaches through ssh or Slurm (harness/sweep/observe/node_telemetry.h).
+#include "harness/sweep/observe/telemetry.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -15,11 +15,11 @@
 #include "harness/cli/console.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
-#include "harness/sweep/machine.h"
-#include "harness/sweep/run_state.h"
-#include "harness/sweep/stop_signals.h"
-#include "reports/present.h"
-#include "reports/table.h"
+#include "harness/sweep/journal/run_state.h"
+#include "harness/sweep/observe/machine.h"
+#include "harness/sweep/process/stop_signals.h"
+#include "reports/output/present.h"
+#include "reports/output/table.h"
 
 namespace bertbench {
 namespace {

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "reports/audit/source_table.h"
-#include "reports/measure.h"
+#include "reports/measure/measure.h"
 #include "reports/model/result_io.h"
+#include "reports/studies/audit/source_table.h"
 #include "tests/harness/cli/cli_fixture.h"
 
 namespace bertbench::test {

@@ -1,4 +1,4 @@
-#include "harness/sweep/config.h"
+#include "harness/sweep/config/config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

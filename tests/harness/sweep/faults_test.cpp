@@ -4,9 +4,9 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include "harness/sweep/journal.h"
-#include "harness/sweep/proc_fs.h"
-#include "harness/sweep/process.h"
+#include "harness/sweep/journal/journal.h"
+#include "harness/sweep/process/proc_fs.h"
+#include "harness/sweep/process/process.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {

@@ -1,5 +1,5 @@
 // What is known of a grid before it runs, from results of earlier runs.
-#include "harness/sweep/forecast.h"
+#include "harness/sweep/plan/forecast.h"
 
 #include <gtest/gtest.h>
 

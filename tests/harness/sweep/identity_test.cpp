@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "harness/sweep/launcher.h"
-#include "parsers/rules/trainer_options.h"
-#include "reports/verdicts.h"
+#include "harness/sweep/plan/launcher.h"
+#include "parsers/core/trainer_options.h"
+#include "reports/gate/verdicts.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {

@@ -1,4 +1,4 @@
-#include "harness/sweep/journal.h"
+#include "harness/sweep/journal/journal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "harness/sweep/run_state.h"
+#include "harness/sweep/journal/run_state.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "harness/sweep/launcher.h"
+#include "harness/sweep/plan/launcher.h"
 #include "tests/harness/sweep/launchers_support.h"
 #include "tests/harness/sweep/slurm_cluster.h"
 #include "tests/harness/sweep/ssh_server.h"

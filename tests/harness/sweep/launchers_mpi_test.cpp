@@ -1,7 +1,7 @@
 // Launcher mpi with the real mpirun of Open MPI, and of MPICH where it is there.
 #include <nlohmann/json.hpp>
 
-#include "harness/sweep/launcher.h"
+#include "harness/sweep/plan/launcher.h"
 #include "tests/harness/sweep/launchers_fixture.h"
 
 namespace bertbench {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "harness/sweep/launcher.h"
-#include "harness/sweep/slurm_jobs.h"
+#include "harness/sweep/launch/slurm_jobs.h"
+#include "harness/sweep/plan/launcher.h"
 #include "tests/harness/sweep/launchers_fixture.h"
 #include "tests/harness/sweep/slurm_cluster.h"
 

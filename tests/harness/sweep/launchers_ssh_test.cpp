@@ -1,5 +1,5 @@
 // Launcher ssh with the real ssh against an sshd that the test starts on loopback.
-#include "harness/sweep/process.h"
+#include "harness/sweep/process/process.h"
 #include "tests/harness/sweep/launchers_fixture.h"
 #include "tests/harness/sweep/ssh_server.h"
 

@@ -1,11 +1,11 @@
 // A log that is read while it grows, is cut, is long.
-#include "harness/sweep/log_watch.h"
+#include "harness/sweep/execute/log_watch.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "harness/sweep/paths.h"
+#include "harness/sweep/process/folder.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {

@@ -1,12 +1,12 @@
-#include "harness/sweep/machine.h"
+#include "harness/sweep/observe/machine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "harness/sweep/doctor.h"
-#include "harness/sweep/environment.h"
+#include "harness/sweep/observe/environment.h"
+#include "harness/sweep/plan/doctor.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {

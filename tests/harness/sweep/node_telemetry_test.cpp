@@ -1,5 +1,5 @@
 // Telemetry of several nodes made one.
-#include "harness/sweep/node_telemetry.h"
+#include "harness/sweep/observe/node_telemetry.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "harness/sweep/telemetry.h"
-#include "harness/sweep/trial_processes.h"
+#include "harness/sweep/observe/telemetry.h"
+#include "harness/sweep/process/trial_processes.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {

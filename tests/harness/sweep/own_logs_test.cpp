@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "harness/sweep/template_call.h"
+#include "harness/sweep/plan/template_call.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {

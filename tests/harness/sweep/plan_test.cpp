@@ -1,12 +1,12 @@
-#include "harness/sweep/plan.h"
+#include "harness/sweep/plan/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "harness/sweep/launcher.h"
-#include "harness/sweep/paths.h"
+#include "harness/sweep/plan/launcher.h"
+#include "harness/sweep/process/folder.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {

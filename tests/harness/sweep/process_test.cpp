@@ -1,4 +1,4 @@
-#include "harness/sweep/process.h"
+#include "harness/sweep/process/process.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 
 #include <csignal>
 
-#include "harness/sweep/proc_fs.h"
+#include "harness/sweep/process/proc_fs.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {

@@ -1,5 +1,5 @@
 // What was measured once is not measured again, as long as its log is as it was.
-#include "harness/sweep/remembered.h"
+#include "harness/sweep/execute/remembered.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "harness/sweep/journal.h"
+#include "harness/sweep/journal/journal.h"
 #include "parsers/core/text.h"
 #include "reports/model/result_io.h"
 #include "tests/harness/sweep/support.h"

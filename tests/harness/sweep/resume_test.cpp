@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "harness/sweep/proc_fs.h"
-#include "harness/sweep/process.h"
+#include "harness/sweep/process/proc_fs.h"
+#include "harness/sweep/process/process.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/sweep/process.h"
+#include "harness/sweep/process/process.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench::test {

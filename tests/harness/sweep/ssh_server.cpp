@@ -12,9 +12,9 @@
 #include <chrono>
 #include <thread>
 
-#include "harness/sweep/proc_fs.h"
-#include "harness/sweep/process.h"
-#include "harness/sweep/workload.h"
+#include "harness/sweep/config/workload.h"
+#include "harness/sweep/process/proc_fs.h"
+#include "harness/sweep/process/process.h"
 
 namespace bertbench::test {
 namespace {

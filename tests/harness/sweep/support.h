@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/sweep/config.h"
-#include "harness/sweep/plan.h"
-#include "harness/sweep/runner.h"
+#include "harness/sweep/config/config.h"
+#include "harness/sweep/execute/runner.h"
+#include "harness/sweep/plan/plan.h"
 #include "tests/scratch_folder.h"
 
 namespace bertbench::test {

@@ -1,5 +1,5 @@
 // Telemetry: GPUs through a simulated driver library, CPU and memory for real.
-#include "harness/sweep/telemetry.h"
+#include "harness/sweep/observe/telemetry.h"
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "harness/sweep/doctor.h"
-#include "harness/sweep/machine.h"
+#include "harness/sweep/observe/machine.h"
+#include "harness/sweep/plan/doctor.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench::test {

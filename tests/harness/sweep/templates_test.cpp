@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "harness/sweep/axes.h"
-#include "harness/sweep/template_call.h"
+#include "harness/sweep/config/axes.h"
+#include "harness/sweep/plan/template_call.h"
 #include "parsers/core/text.h"
 #include "tests/harness/sweep/support.h"
 

@@ -5,9 +5,9 @@
 #include <regex>
 #include <set>
 
-#include "harness/sweep/process.h"
+#include "harness/sweep/process/process.h"
 #include "parsers/core/text.h"
-#include "parsers/rules/trainer_options.h"
+#include "parsers/core/trainer_options.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {

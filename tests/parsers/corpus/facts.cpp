@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "parsers/log_reader.h"
+#include "parsers/reader/log_reader.h"
 
 namespace bertbench::corpus {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/audit/audit.h"
+#include "reports/studies/audit/audit.h"
 
 namespace bertbench::audit {
 

@@ -1,4 +1,4 @@
-#include "reports/audit/blame.h"
+#include "reports/studies/audit/blame.h"
 
 #include <gmock/gmock.h>
 

@@ -6,8 +6,8 @@
 #include <random>
 #include <sstream>
 
-#include "reports/audit/words.h"
 #include "reports/stats/flops.h"
+#include "reports/studies/audit/words.h"
 #include "tests/reports/audit/audit_cases.h"
 
 namespace bertbench::audit {
@@ -270,8 +270,9 @@ TEST(NoTable, InProseLogsConfigurationAndSourceCode) {
 
 TEST(NoTable, InOwnDocumentsBesideTheirTables) {
   // Lines of the source tree as text: nothing is checked in code that only speaks of tables.
-  const std::string text = slurp(std::string(BB_SOURCE_DIR) + "/reports/audit/read_pasted.cpp") +
-                           slurp(std::string(BB_SOURCE_DIR) + "/CONTRIBUTING.md");
+  const std::string text =
+      slurp(std::string(BB_SOURCE_DIR) + "/reports/studies/audit/read_pasted.cpp") +
+      slurp(std::string(BB_SOURCE_DIR) + "/CONTRIBUTING.md");
   ASSERT_GT(text.size(), 10000U);
   EXPECT_THAT(pasted(text).tables, IsEmpty());
 }

@@ -1,9 +1,9 @@
-#include "reports/audit/printed.h"
+#include "reports/studies/audit/printed.h"
 
 #include <gmock/gmock.h>
 
-#include "reports/audit/columns.h"
-#include "reports/audit/series.h"
+#include "reports/studies/audit/columns.h"
+#include "reports/studies/audit/series.h"
 
 namespace bertbench::audit {
 namespace {

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "parsers/core/text.h"
-#include "reports/published/published.h"
+#include "reports/studies/published/published.h"
 #include "tests/reports/audit/audit_cases.h"
 
 namespace bertbench::audit {

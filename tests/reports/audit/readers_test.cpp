@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "reports/audit/source_table.h"
+#include "reports/studies/audit/source_table.h"
 #include "tests/reports/audit/audit_cases.h"
 
 namespace bertbench::audit {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "reports/estimators.h"
-#include "reports/measure.h"
+#include "reports/measure/estimators.h"
+#include "reports/measure/measure.h"
 #include "reports/stats/clock.h"
 #include "tests/reports/samples.h"
 

@@ -1,0 +1,111 @@
+#include "harness/sweep/config/axes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "parsers/core/config_reader.h"
+#include "parsers/core/text.h"
+#include "parsers/core/topology.h"
+#include "parsers/core/trainer_options.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kPrecisions = "fp32 tf32 bf16 fp16 fp8";
+
+bool contains(const std::vector<std::string>& list, const std::string& text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+Result<void> one_of(const std::string& value, const std::vector<std::string>& names) {
+  if (contains(names, value)) return {};
+  const auto near = nearest_name(value, names);
+  return fail("", fmt::format("'{}' is not one of {}", value, fmt::join(names, ", ")),
+              near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+}
+
+Result<void> one_of(const std::string& value, std::string_view allowed) {
+  std::vector<std::string> names;
+  for (const auto word : split(allowed, ' ')) names.emplace_back(word);
+  return one_of(value, names);
+}
+
+}  // namespace
+
+const std::vector<std::string>& fact_axes() {
+  static const std::vector<std::string> kNames{"topology",        "model",
+                                               "precision",       "micro_batch_size",
+                                               "sequence_length", "gradient_accumulation_steps",
+                                               "nodes",           "gpus_per_node"};
+  return kNames;
+}
+
+std::vector<std::string> known_axes(const Workload& workload) {
+  std::vector<std::string> names = fact_axes();
+  if (workload.is_bert_train) {
+    for (const auto& name : axis_option_names()) {
+      if (!contains(names, name)) names.push_back(name);
+    }
+  } else {
+    for (const auto& name : workload.own_axes()) {
+      if (!contains(names, name)) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+std::string canonical_axis(const std::string& name) {
+  return name.starts_with("env.") ? name : axis_name(name);
+}
+
+bool is_count_axis(const std::string& axis) {
+  return axis == "nodes" || axis == "gpus_per_node" || axis == "micro_batch_size" ||
+         axis == "sequence_length" || axis == "gradient_accumulation_steps";
+}
+
+Result<void> check_axis_name(const std::string& name, const Workload& workload) {
+  if (name.starts_with("env.")) {
+    if (is_variable_name(name.substr(4))) return {};
+    return fail("", fmt::format("'{}' cannot name an environment variable", name.substr(4)),
+                "use letters, digits and _, no digit first");
+  }
+  const auto known = known_axes(workload);
+  if (contains(known, name)) return {};
+  const auto near = nearest_name(name, known);
+  return fail("", fmt::format("unknown axis '{}' of workload {}", name, workload.name),
+              near.empty() ? fmt::format("known: {}, env.NAME", fmt::join(known, ", "))
+                           : fmt::format("did you mean '{}'?", near));
+}
+
+Result<void> check_axis_value(const std::string& axis, const std::string& value,
+                              const Workload& workload) {
+  if (axis == "topology" || (axis == "sim_topology" && workload.is_bert_train)) {
+    if (parse_topology(value)) return {};
+    return fail("", fmt::format("'{}' is an impossible topology", value),
+                "write NnGg: N nodes of G GPUs, both at least 1, as 1n8g or 4n8g");
+  }
+  if (axis == "micro_batch_size" && value == kLargestBatch) return {};
+  if (is_count_axis(axis)) {
+    const auto number = to_int(value);
+    if (number && *number >= 1 && *number <= 999999) return {};
+    return fail("", fmt::format("'{}' is impossible", value),
+                "use a whole number from 1 to 999999");
+  }
+  if (axis == "precision") {
+    if (auto good = one_of(value, kPrecisions); !good) return good;
+  }
+  if (axis == "model" && value.empty()) return fail("", "a model needs a name");
+  if (const auto allowed = workload.values_of(axis); !allowed.empty()) {
+    if (auto good = one_of(value, allowed); !good) return good;
+  }
+  if (workload.is_bert_train && !axis.starts_with("env.")) {
+    if (const auto* option = find_trainer_option(axis)) {
+      if (option->flag) return one_of(value, "true false");
+      if (!option->values.empty()) return one_of(value, option->values);
+    }
+  }
+  return {};
+}
+
+}  // namespace bertbench

@@ -1,0 +1,37 @@
+// Axes: which names a grid may use and which values each takes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/sweep/config/workload.h"
+#include "parsers/core/error.h"
+
+namespace bertbench {
+
+/// Value of the axis micro_batch_size that asks for the largest batch that fits
+/// (harness/sweep/execute/batch_search.h).
+inline constexpr std::string_view kLargestBatch = "max";
+
+/// The facts of a cell that every grid has: topology, model, precision, micro_batch_size,
+/// sequence_length, gradient_accumulation_steps, and nodes and gpus_per_node.
+const std::vector<std::string>& fact_axes();
+
+/// Every axis that the workload knows by name ("env.NAME" apart).
+std::vector<std::string> known_axes(const Workload& workload);
+
+/// "activation-checkpointing" -> "activation_checkpointing"; "env.NAME" stays.
+std::string canonical_axis(const std::string& name);
+
+/// The axis takes whole numbers from 1 on.
+bool is_count_axis(const std::string& axis);
+
+/// Why `name` is no axis of the workload, with a hint; or nothing to say.
+Result<void> check_axis_name(const std::string& name, const Workload& workload);
+
+/// Why `value` is impossible for the axis; or nothing to say.
+Result<void> check_axis_value(const std::string& axis, const std::string& value,
+                              const Workload& workload);
+
+}  // namespace bertbench

@@ -1,0 +1,435 @@
+#include "harness/sweep/config/config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "harness/sweep/config/axes.h"
+#include "harness/sweep/config/hosts.h"
+#include "harness/sweep/config/launcher_options.h"
+#include "harness/sweep/config/workload.h"
+#include "harness/sweep/process/folder.h"
+#include "parsers/core/config_reader.h"
+#include "parsers/core/text.h"
+#include "parsers/core/trainer_options.h"
+
+namespace bertbench {
+namespace {
+
+const std::vector<std::string> kKeys{"name",       "workload",        "grid",
+                                     "zip",        "exclude",         "args",
+                                     "env",        "hosts",           "trials",
+                                     "steps",      "window",          "launcher",
+                                     "timeout_s",  "stall_timeout_s", "log_limit_bytes",
+                                     "retries",    "order",           "mpi",
+                                     "ssh",        "slurm",           "trials_min",
+                                     "trials_max", "trials_interval", "record_hostname",
+                                     "seed",       "$schema"};
+
+/// Scalar or list of scalars, as text.
+std::optional<std::vector<std::string>> values_of(ConfigReader& in, const Json& value,
+                                                  const std::string& at) {
+  std::vector<std::string> values;
+  const bool list = value.is_array();
+  for (std::size_t i = 0; i < (list ? value.size() : 1); ++i) {
+    const auto text =
+        in.scalar(list ? value[i] : value, list ? child_pointer(at, std::to_string(i)) : at);
+    if (!text) return std::nullopt;
+    values.push_back(*text);
+  }
+  return values;
+}
+
+void read_grid(ConfigReader& in, const Workload& workload, SweepConfig& config) {
+  if (!in.root().contains("grid") || !in.root()["grid"].is_object()) {
+    in.fail_at("/grid", "a sweep needs a grid, an object of axes",
+               R"(as {"topology": ["1n1g"], "model": ["bert-tiny"], ...})");
+    return;
+  }
+  for (const auto& [name, value] : in.root()["grid"].items()) {
+    const std::string at = child_pointer("/grid", name);
+    const std::string axis = canonical_axis(name);
+    if (auto good = check_axis_name(axis, workload); !good) {
+      in.fail_at(at, good.error().what, good.error().hint);
+      return;
+    }
+    if (config.axis(axis)) {
+      in.fail_at(at, fmt::format("axis '{}' is there twice", axis), "keep one spelling");
+      return;
+    }
+    const auto values = values_of(in, value, at);
+    if (!values) return;
+    if (values->empty()) {
+      in.fail_at(at, "an axis needs at least one value", "give a value or remove the axis");
+      return;
+    }
+    for (std::size_t i = 0; i < values->size(); ++i) {
+      if (auto good = check_axis_value(axis, (*values)[i], workload); !good) {
+        in.fail_at(value.is_array() ? child_pointer(at, std::to_string(i)) : at, good.error().what,
+                   good.error().hint);
+        return;
+      }
+    }
+    config.grid.push_back({axis, *values});
+  }
+  const bool nodes = config.axis("nodes"), gpus = config.axis("gpus_per_node");
+  if (config.axis("topology") ? nodes || gpus : !nodes || !gpus) {
+    in.fail_at("/grid", "needs either topology, or nodes and gpus_per_node");
+    return;
+  }
+  for (const char* needed : {"model", "micro_batch_size", "sequence_length"}) {
+    if (!config.axis(needed)) {
+      in.fail_at("/grid", fmt::format("needs the axis '{}'", needed), "give it one value or more");
+      return;
+    }
+  }
+}
+
+void read_zip(ConfigReader& in, SweepConfig& config) {
+  if (!in.root().contains("zip")) return;
+  const auto& groups = in.root()["zip"];
+  if (!groups.is_array()) {
+    in.fail_at("/zip", "must be a list of lists of axis names",
+               R"(as [["micro_batch_size", "gradient_accumulation_steps"]])");
+    return;
+  }
+  std::set<std::string> used;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const std::string at = child_pointer("/zip", std::to_string(g));
+    if (!groups[g].is_array() || groups[g].size() < 2) {
+      in.fail_at(at, "must be a list of two or more axis names");
+      return;
+    }
+    std::vector<std::string> group;
+    for (std::size_t i = 0; i < groups[g].size(); ++i) {
+      const std::string here = child_pointer(at, std::to_string(i));
+      const auto text = in.scalar(groups[g][i], here);
+      if (!text) return;
+      const auto name = canonical_axis(*text);
+      const Axis* axis = config.axis(name);
+      if (!axis) {
+        std::vector<std::string> names;
+        for (const auto& a : config.grid) names.push_back(a.name);
+        in.fail_at(here, fmt::format("'{}' is no axis of the grid", *text),
+                   fmt::format("axes: {}", fmt::join(names, ", ")));
+        return;
+      }
+      if (!used.insert(name).second) {
+        in.fail_at(here, fmt::format("'{}' is zipped twice", name));
+        return;
+      }
+      if (!group.empty()) {
+        const Axis* first = config.axis(group[0]);
+        if (first->values.size() != axis->values.size()) {
+          in.fail_at(here,
+                     fmt::format("zipped axes need equally many values: {} has {}, {} has {}",
+                                 first->name, first->values.size(), name, axis->values.size()));
+          return;
+        }
+      }
+      group.push_back(name);
+    }
+    config.zip.push_back(std::move(group));
+  }
+}
+
+/// A value twice in one axis would be one cell twice; in a zipped axis it is usual.
+void check_repeats(ConfigReader& in, const SweepConfig& config) {
+  for (const auto& axis : config.grid) {
+    const bool zipped = std::any_of(config.zip.begin(), config.zip.end(), [&](const auto& group) {
+      return std::find(group.begin(), group.end(), axis.name) != group.end();
+    });
+    std::set<std::string> seen;
+    for (const auto& value : axis.values) {
+      if (!zipped && !seen.insert(value).second) {
+        in.fail_at(child_pointer("/grid", axis.name), fmt::format("'{}' is there twice", value),
+                   "list each value once");
+        return;
+      }
+    }
+  }
+}
+
+void read_exclude(ConfigReader& in, const Workload& workload, SweepConfig& config) {
+  if (!in.root().contains("exclude")) return;
+  const auto& list = in.root()["exclude"];
+  if (!list.is_array()) {
+    in.fail_at("/exclude", "must be a list of objects",
+               R"(as [{"topology": "4n8g", "micro_batch_size": 96}])");
+    return;
+  }
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string at = child_pointer("/exclude", std::to_string(i));
+    if (!list[i].is_object() || list[i].empty()) {
+      in.fail_at(at, "must be an object of axes and the values to leave out");
+      return;
+    }
+    Exclude exclude;
+    for (const auto& [name, value] : list[i].items()) {
+      const std::string here = child_pointer(at, name);
+      const auto axis = canonical_axis(name);
+      if (auto good = check_axis_name(axis, workload); !good) {
+        in.fail_at(here, good.error().what, good.error().hint);
+        return;
+      }
+      const auto& facts = fact_axes();
+      if (!config.axis(axis) && std::find(facts.begin(), facts.end(), axis) == facts.end()) {
+        in.fail_at(here, fmt::format("'{}' is no axis of the grid, so it excludes nothing", axis));
+        return;
+      }
+      const auto values = values_of(in, value, here);
+      if (!values) return;
+      exclude[axis] = *values;
+    }
+    config.exclude.push_back(std::move(exclude));
+  }
+}
+
+void check_args(ConfigReader& in, const Workload& workload, const SweepConfig& config) {
+  std::vector<std::string> names;
+  for (const auto& option : trainer_options()) names.emplace_back(option.name);
+  for (std::size_t i = 0; i < config.args.size(); ++i) {
+    const auto& arg = config.args[i];
+    if (!arg.starts_with("--")) continue;
+    const std::string at = child_pointer("/args", std::to_string(i));
+    const std::string name = arg.substr(2, arg.find('=') - 2);
+    const auto* option = find_trainer_option(name);
+    if (!option) {
+      const auto near = nearest_name(name, names);
+      in.fail_at(at, fmt::format("bert_train has no option --{}", name),
+                 near.empty() ? "see bert_train --help" : fmt::format("did you mean --{}?", near));
+    } else if (option->owner == OptionOwner::grid) {
+      in.fail_at(at, fmt::format("--{} is an axis of every cell", name),
+                 fmt::format("give it in the grid as {}", axis_name(name)));
+    } else if (option->owner == OptionOwner::harness) {
+      in.fail_at(at, fmt::format("--{} is set by the harness", name),
+                 name == "steps" ? "use the key 'steps'" : "leave it out");
+    } else if (config.axis(axis_name(name))) {
+      in.fail_at(at, fmt::format("--{} is an axis of this grid as well", name), "keep one of them");
+    }
+  }
+  const auto simulated = simulated_topology(given_options(config.args));
+  if (simulated && !simulated->empty()) {
+    if (auto good = check_axis_value("sim_topology", *simulated, workload); !good) {
+      in.fail_at("/args", good.error().what, good.error().hint);
+    }
+  }
+}
+
+void read_hosts(ConfigReader& in, const std::string& source, SweepConfig& config) {
+  if (!in.root().contains("hosts")) return;
+  if (in.root()["hosts"].is_string()) {
+    const auto named = in.root()["hosts"].get<std::string>();
+    const auto path = std::filesystem::path(source).parent_path() / named;
+    auto hosts = read_hostfile(path.string());
+    if (!hosts) {
+      in.fail_at("/hosts", hosts.error().message());
+      return;
+    }
+    config.hosts = *hosts;
+    return;
+  }
+  in.texts(in.root(), "", "hosts", config.hosts);
+  for (std::size_t i = 0; i < config.hosts.size(); ++i) {
+    if (auto good = check_host(config.hosts[i]); !good) {
+      in.fail_at(child_pointer("/hosts", std::to_string(i)), good.error().what, good.error().hint);
+    }
+  }
+}
+
+/// "trials": a number, or "auto" with trials_min, trials_max and trials_interval.
+void read_trials(ConfigReader& in, SweepConfig& config) {
+  const auto& root = in.root();
+  config.auto_trials = root.contains("trials") && root["trials"] == "auto";
+  std::int64_t trials = config.trials, least = config.trials_min, most = 30;
+  if (!config.auto_trials) {
+    for (const char* key : {"trials_min", "trials_max", "trials_interval"}) {
+      if (root.contains(key)) {
+        in.fail_at(child_pointer("", key), "is only for \"trials\": \"auto\"", "remove it");
+      }
+    }
+    in.integer(root, "", "trials", trials, 1, 100000);
+    config.trials = static_cast<int>(trials);
+    return;
+  }
+  in.integer(root, "", "trials_min", least, 6, 100000);
+  in.integer(root, "", "trials_max", most, 6, 100000);
+  if (most < least) in.fail_at("/trials_max", "is less than trials_min", "raise it");
+  config.trials_min = static_cast<int>(least);
+  config.trials = static_cast<int>(most);
+  if (!root.contains("trials_interval")) return;
+  const auto& width = root["trials_interval"];
+  if (!width.is_number() || !(width.get<double>() > 0) || width.get<double>() >= 1) {
+    in.fail_at("/trials_interval", "must be a share of the median between 0 and 1",
+               "0.01 asks for an interval no wider than 1 %");
+    return;
+  }
+  config.trials_interval = width.get<double>();
+}
+
+/// "seed": a whole number, or "per_trial". One place gives it: here, an axis or "args".
+void read_seed(ConfigReader& in, const Workload& workload, SweepConfig& config) {
+  if (!in.root().contains("seed")) return;
+  const auto text = in.scalar(in.root()["seed"], "/seed");
+  if (!text) return;
+  const auto number = to_int(*text);
+  if (*text != "per_trial" && !(number && *number >= 0)) {
+    in.fail_at("/seed", fmt::format("'{}' is no seed", *text),
+               "give a whole number of at least 0, or \"per_trial\": trial n then has seed n");
+    return;
+  }
+  config.seed = *text;
+  if (config.axis("seed"))
+    in.fail_at("/seed", "is an axis of this grid as well", "keep one of them");
+  if (!workload.is_bert_train) {
+    if (!workload.placeholders.contains("seed")) {
+      in.fail_at("/seed", fmt::format("the template {} has no place for {{seed}}", workload.name),
+                 "put {seed} into its args, or leave the key out");
+    }
+  } else if (given_options(config.args).contains("seed")) {
+    in.fail_at("/seed", "is in args as well", "keep one of them");
+  }
+}
+
+void read_scalars(ConfigReader& in, SweepConfig& config) {
+  const auto& root = in.root();
+  std::int64_t retries = config.retries;
+  in.text(root, "", "name", config.name);
+  in.texts(root, "", "args", config.args);
+  in.variables(root, "", "env", config.env);
+  read_trials(in, config);
+  if (root.contains("record_hostname")) {
+    if (root["record_hostname"].is_boolean()) {
+      config.record_hostname = root["record_hostname"].get<bool>();
+    } else {
+      in.fail_at("/record_hostname", "must be true or false");
+    }
+  }
+  in.integer(root, "", "retries", retries, 0, 100);
+  in.integer(root, "", "steps", config.steps, 1, std::int64_t{1} << 40);
+  in.seconds(root, "", "timeout_s", config.timeout_s);
+  in.seconds(root, "", "stall_timeout_s", config.stall_timeout_s);
+  in.integer(root, "", "log_limit_bytes", config.log_limit_bytes, 4096, std::int64_t{1} << 50);
+  in.text(root, "", "launcher", config.launcher);
+  config.retries = static_cast<int>(retries);
+  std::string order = "interleaved", window = "auto";
+  in.text(root, "", "order", order);
+  if (order != "interleaved" && order != "sequential") {
+    in.fail_at("/order", fmt::format("'{}' is not one of interleaved, sequential", order));
+  }
+  config.order = order == "sequential" ? Order::sequential : Order::interleaved;
+  in.text(root, "", "window", window);
+  auto rule = parse_window(window);
+  if (!rule) {
+    in.fail_at("/window", rule.error().what, rule.error().hint);
+    return;
+  }
+  config.window = *rule;
+  config.window.chosen_by_user = root.contains("window");
+  if (rule->kind == WindowRule::Kind::steps && rule->end > config.steps) {
+    in.fail_at("/window",
+               fmt::format("ends at step {}, but a trial has {} steps", rule->end, config.steps),
+               "raise steps or end the window earlier");
+  }
+}
+
+}  // namespace
+
+std::optional<std::int64_t> SweepConfig::seed_of(int trial) const {
+  if (seed_per_trial()) return trial;
+  return to_int(seed);
+}
+
+const Axis* SweepConfig::axis(const std::string& wanted) const {
+  for (const auto& axis : grid) {
+    if (axis.name == wanted) return &axis;
+  }
+  return nullptr;
+}
+
+Result<SweepConfig> parse_config(const std::string& text, const std::string& source,
+                                 const std::vector<std::string>& sets) {
+  auto reader = ConfigReader::open(text, source, sets);
+  if (!reader) return tl::unexpected(reader.error());
+  SweepConfig config;
+  config.source = source;
+  config.name = std::filesystem::path(source).stem().string();
+  config.workload = "bert_train";
+  reader->check_keys(reader->root(), "", kKeys, "key");
+  reader->text(reader->root(), "", "workload", config.workload);
+  if (reader->error()) return tl::unexpected(*reader->error());
+  auto workload = find_workload(config.workload);
+  if (!workload) reader->fail_at("/workload", workload.error().what, workload.error().hint);
+  if (workload) {
+    read_scalars(*reader, config);
+    read_grid(*reader, *workload, config);
+    if (!reader->error()) read_seed(*reader, *workload, config);
+    if (!reader->error()) read_zip(*reader, config);
+    if (!reader->error()) check_repeats(*reader, config);
+    if (!reader->error()) read_exclude(*reader, *workload, config);
+    read_hosts(*reader, source, config);
+    read_launcher_options(*reader, config);
+    if (workload->is_bert_train) check_args(*reader, *workload, config);
+  }
+  if (reader->error()) return tl::unexpected(*reader->error());
+  return config;
+}
+
+Result<SweepConfig> load_config(const std::string& path, const std::vector<std::string>& sets) {
+  const auto text = read_text(path);
+  if (!text) {
+    return fail(path, fmt::format("cannot be read: {}", std::strerror(errno)),
+                "name a config file, as configs/quickstart.json");
+  }
+  return parse_config(*text, path, sets);
+}
+
+std::string config_to_json(const SweepConfig& config) {
+  Json grid = Json::object(), exclude = Json::array();
+  for (const auto& axis : config.grid) {
+    // Counts as numbers, as the schema has them.
+    grid[axis.name] = Json::array();
+    for (const auto& value : axis.values) {
+      const auto number = is_count_axis(axis.name) ? to_int(value) : std::nullopt;
+      grid[axis.name].push_back(number ? Json(*number) : Json(value));
+    }
+  }
+  for (const auto& entry : config.exclude) exclude.push_back(entry);
+  Json json = {{"name", config.name},
+               {"workload", config.workload},
+               {"grid", grid},
+               {"zip", config.zip},
+               {"exclude", exclude},
+               {"args", config.args},
+               {"env", config.env},
+               {"hosts", config.hosts},
+               {"trials", config.trials},
+               {"steps", config.steps},
+               {"window", config.window.str()},
+               {"launcher", config.launcher},
+               {"timeout_s", config.timeout_s},
+               {"stall_timeout_s", config.stall_timeout_s},
+               {"log_limit_bytes", config.log_limit_bytes},
+               {"retries", config.retries},
+               {"order", config.order == Order::interleaved ? "interleaved" : "sequential"}};
+  if (config.auto_trials) {
+    json["trials"] = "auto";
+    json["trials_min"] = config.trials_min;
+    json["trials_max"] = config.trials;
+    json["trials_interval"] = config.trials_interval;
+  }
+  if (config.record_hostname) json["record_hostname"] = true;
+  if (const auto seed = to_int(config.seed)) {
+    json["seed"] = *seed;
+  } else if (!config.seed.empty()) {
+    json["seed"] = config.seed;
+  }
+  add_launcher_options(config, json);
+  return json.dump(2) + "\n";
+}
+
+}  // namespace bertbench

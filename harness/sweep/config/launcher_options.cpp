@@ -1,0 +1,119 @@
+#include "harness/sweep/config/launcher_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace bertbench {
+namespace {
+
+/// The section `key`, or null when it is not there or no object (which is then reported).
+const Json* section(ConfigReader& in, const std::string& key,
+                    const std::vector<std::string>& known) {
+  if (!in.root().contains(key)) return nullptr;
+  const auto& object = in.root()[key];
+  if (!object.is_object()) {
+    in.fail_at("/" + key, "must be an object", fmt::format("keys: {}", fmt::join(known, ", ")));
+    return nullptr;
+  }
+  in.check_keys(object, "/" + key, known, "key");
+  return &object;
+}
+
+/// A word that Slurm takes as it is: no blank, nothing that a shell or a file name would act on.
+void check_plain(ConfigReader& in, const std::string& pointer, const std::string& value,
+                 const std::string& also) {
+  const bool good = !value.starts_with('-') && std::all_of(value.begin(), value.end(), [&](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.' || also.find(c) != std::string::npos;
+  });
+  if (!good) {
+    in.fail_at(pointer, fmt::format("'{}' holds a character that is not allowed here", value),
+               fmt::format("letters, digits and _-.{}, not beginning with '-'", also));
+  }
+}
+
+void check_word(ConfigReader& in, const std::string& pointer, const std::string& value,
+                const std::vector<std::string>& allowed) {
+  if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return;
+  in.fail_at(pointer, fmt::format("'{}' is not one of {}", value, fmt::join(allowed, ", ")));
+}
+
+void read_slurm(ConfigReader& in, SlurmOptions& options) {
+  const std::string at = "/slurm";
+  const auto* slurm = section(in, "slurm",
+                              {"job", "max_jobs", "account", "partition", "qos", "constraint",
+                               "reservation", "gres", "exclusive", "time_limit", "queue_timeout_s",
+                               "controller_timeout_s", "cpus_per_task", "mpi"});
+  if (!slurm) return;
+  in.text(*slurm, at, "job", options.job);
+  check_word(in, at + "/job", options.job, {"cell", "nodes", "trial"});
+  in.integer(*slurm, at, "max_jobs", options.max_jobs, 1, 1000);
+  const auto plain = [&](const char* key, std::string& value, const char* also) {
+    in.text(*slurm, at, key, value);
+    check_plain(in, at + "/" + key, value, also);
+  };
+  plain("account", options.account, "");
+  plain("partition", options.partition, ",");
+  plain("qos", options.qos, "");
+  plain("constraint", options.constraint, "&|[]()*,:!");
+  plain("reservation", options.reservation, ",");
+  plain("gres", options.gres, ":,={}");
+  plain("time_limit", options.time_limit, ":");
+  plain("mpi", options.mpi, "");
+  if (slurm->contains("exclusive")) {
+    const auto& value = (*slurm)["exclusive"];
+    if (value.is_boolean()) {
+      options.exclusive = value.get<bool>();
+    } else {
+      in.fail_at(at + "/exclusive", "must be true or false, not " + value.dump());
+    }
+  }
+  if (slurm->value("queue_timeout_s", Json()) != 0) {
+    in.seconds(*slurm, at, "queue_timeout_s", options.queue_timeout_s);
+  }
+  in.seconds(*slurm, at, "controller_timeout_s", options.controller_timeout_s);
+  in.integer(*slurm, at, "cpus_per_task", options.cpus_per_task, 0, 4096);
+}
+
+}  // namespace
+
+void read_launcher_options(ConfigReader& in, SweepConfig& config) {
+  if (const auto* mpi = section(in, "mpi", {"implementation", "bind_to"})) {
+    in.text(*mpi, "/mpi", "implementation", config.mpi.implementation);
+    in.text(*mpi, "/mpi", "bind_to", config.mpi.bind_to);
+    check_word(in, "/mpi/implementation", config.mpi.implementation, {"auto", "openmpi", "mpich"});
+    check_word(in, "/mpi/bind_to", config.mpi.bind_to,
+               {"none", "core", "hwthread", "socket", "numa"});
+  }
+  if (const auto* ssh = section(in, "ssh", {"port", "identity_file", "config_file"})) {
+    in.integer(*ssh, "/ssh", "port", config.ssh.port, 0, 65535);
+    in.text(*ssh, "/ssh", "identity_file", config.ssh.identity_file);
+    in.text(*ssh, "/ssh", "config_file", config.ssh.config_file);
+  }
+  read_slurm(in, config.slurm);
+}
+
+void add_launcher_options(const SweepConfig& config, Json& json) {
+  json["mpi"] = {{"implementation", config.mpi.implementation}, {"bind_to", config.mpi.bind_to}};
+  json["ssh"] = {{"port", config.ssh.port},
+                 {"identity_file", config.ssh.identity_file},
+                 {"config_file", config.ssh.config_file}};
+  const auto& slurm = config.slurm;
+  json["slurm"] = {{"job", slurm.job},
+                   {"max_jobs", slurm.max_jobs},
+                   {"account", slurm.account},
+                   {"partition", slurm.partition},
+                   {"qos", slurm.qos},
+                   {"constraint", slurm.constraint},
+                   {"reservation", slurm.reservation},
+                   {"gres", slurm.gres},
+                   {"exclusive", slurm.exclusive},
+                   {"time_limit", slurm.time_limit},
+                   {"queue_timeout_s", slurm.queue_timeout_s},
+                   {"controller_timeout_s", slurm.controller_timeout_s},
+                   {"cpus_per_task", slurm.cpus_per_task},
+                   {"mpi", slurm.mpi}};
+}
+
+}  // namespace bertbench

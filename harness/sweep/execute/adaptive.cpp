@@ -1,0 +1,17 @@
+#include "harness/sweep/execute/adaptive.h"
+
+#include "reports/stats/summary.h"
+
+namespace bertbench {
+
+bool enough_trials(std::span<const double> rates, int launches, bool hopeless,
+                   const AdaptiveRule& rule) {
+  if (launches >= rule.most) return true;
+  if (hopeless && rates.empty()) return true;
+  if (rates.empty()) return launches >= rule.least;
+  if (static_cast<int>(rates.size()) < rule.least) return false;
+  const auto interval = median_interval(rates);
+  return interval && interval->high - interval->low <= rule.interval * median(rates);
+}
+
+}  // namespace bertbench

@@ -1,0 +1,125 @@
+#include "harness/sweep/execute/log_watch.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace bertbench {
+namespace {
+
+constexpr double kShare = 0.0006;                      // of one core, for one log: 32 logs cost 2 %
+constexpr std::chrono::milliseconds kLookForOwn{250};  // a listing of one or two folders
+constexpr double kAllowance_s = 0.01;                  // so that a log of ordinary size never lags
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+}  // namespace
+
+std::int64_t LogWatch::size() const {
+  struct stat info {};
+  return fstat(fd_, &info) == 0 ? info.st_size : seen_;
+}
+
+std::int64_t LogWatch::look() {
+  const auto now = size();
+  if (now < seen_) {
+    // Resume will judge the trial by the file as it is, so this start must as well.
+    (void)reader_.finish();
+    read_ = 0;
+    ++cuts_;
+  }
+  seen_ = now;
+  return now;
+}
+
+bool LogWatch::follow() {
+  const auto before = seen_;
+  const int cuts_before = cuts_;
+  if (look() == before && cuts_ == cuts_before && read_ == seen_) return false;
+  const bool grew = seen_ != before || cuts_ != cuts_before;
+  const double age =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  const double begin = cpu_seconds();
+  double spent = 0;
+  while (spent_s_ + spent < kAllowance_s + kShare * age && read(1 << 16)) {
+    spent = cpu_seconds() - begin;
+  }
+  spent_s_ += spent;
+  return grew;
+}
+
+bool LogWatch::read(std::int64_t at_most) {
+  if (look() <= read_) return false;
+  char block[1 << 16];
+  const auto begin = read_;
+  while (read_ - begin < at_most) {
+    const auto room = std::min<std::int64_t>(sizeof block, at_most - (read_ - begin));
+    const ssize_t got = pread(fd_, block, static_cast<std::size_t>(room), read_);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    reader_.feed({block, static_cast<std::size_t>(got)});
+    read_ += got;
+  }
+  return read_ > begin;
+}
+
+TrialLogs::Own::~Own() { close(fd); }
+
+TrialLogs::TrialLogs(int log_fd, OwnLogs own, Readers readers)
+    : printed_(log_fd, readers("log.txt")), names_(std::move(own)), readers_(std::move(readers)) {}
+
+void TrialLogs::look_for_own() {
+  if (names_.empty()) return;
+  looked_ = std::chrono::steady_clock::now();
+  const auto path = names_.first();
+  if (path.empty() || (own_ && own_->path == path)) return;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd >= 0) own_ = std::make_unique<Own>(path, fd, readers_(kTrainerLog));
+}
+
+void TrialLogs::look_now_and_then() {
+  if (!names_.empty() && std::chrono::steady_clock::now() - looked_ >= kLookForOwn) look_for_own();
+}
+
+bool TrialLogs::follow() {
+  look_now_and_then();
+  const bool printed = printed_.follow();
+  return (own_ && own_->watch.follow()) || printed;
+}
+
+void TrialLogs::read_last(std::int64_t at_most) {
+  look_for_own();
+  read(at_most);
+}
+
+bool TrialLogs::read(std::int64_t at_most) {
+  look_now_and_then();
+  const bool printed = printed_.read(at_most);
+  return (own_ && own_->watch.read(at_most)) || printed;
+}
+
+std::int64_t TrialLogs::size() const {
+  return std::max(printed_.size(), own_ ? own_->watch.size() : 0);
+}
+
+LiveView TrialLogs::live() const {
+  if (own_) {
+    if (auto view = own_->watch.live(); view.records > 0) return view;
+  }
+  return printed_.live();
+}
+
+TrialRuns TrialLogs::finish() {
+  auto own = own_ ? own_->watch.finish() : std::vector<RunLog>{};
+  return choose_runs(std::move(own), printed_.finish());
+}
+
+}  // namespace bertbench

@@ -1,0 +1,97 @@
+// LogWatch: the log of a running trial, read as it grows. What it is told at the end is what the
+// file holds, also when somebody cuts the file meanwhile.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/sweep/plan/own_logs.h"
+#include "parsers/core/run_log.h"
+#include "parsers/reader/log_reader.h"
+
+namespace bertbench {
+
+class LogWatch {
+ public:
+  /// `fd` must be readable and stay open for the life of this object, which does not close it.
+  LogWatch(int fd, LogReader reader) : fd_(fd), reader_(std::move(reader)) {}
+
+  /// While the trial runs. True when the log has grown since the last call. Reads what is new only
+  /// as far as all reading so far has cost less than 0.06 % of one core (and 10 ms): the
+  /// trainer needs the cores, and what a dense log leaves over is read when the trial has ended.
+  /// live() lags by as much.
+  bool follow();
+  /// Reads what is new, at most `at_most` bytes. True when there was something.
+  bool read(std::int64_t at_most);
+  [[nodiscard]] std::int64_t bytes_read() const { return read_; }
+  /// Of the file now; what has not been read yet included.
+  [[nodiscard]] std::int64_t size() const;
+  /// Times the file became shorter: each time it is read again from its beginning.
+  [[nodiscard]] int cuts() const { return cuts_; }
+  [[nodiscard]] LiveView live() const { return reader_.live(); }
+  [[nodiscard]] std::vector<RunLog> finish() { return reader_.finish(); }
+
+ private:
+  /// Size of the file now; begins again when it is shorter than it was.
+  std::int64_t look();
+
+  int fd_;
+  LogReader reader_;
+  std::int64_t read_ = 0;
+  std::int64_t seen_ = 0;  // size at the last look
+  int cuts_ = 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  double spent_s_ = 0;  // CPU time of follow()
+};
+
+/// All logs of a running trial: what it prints, and the one that it writes itself, from when that
+/// exists.
+class TrialLogs {
+ public:
+  /// A reader for a file of the attempt's folder: "log.txt" or kTrainerLog.
+  using Readers = std::function<LogReader(const std::string& file)>;
+  TrialLogs(int log_fd, OwnLogs own, Readers readers);
+
+  bool follow();                    ///< as LogWatch; true when either has grown
+  bool read(std::int64_t at_most);  ///< as LogWatch, of each
+  /// The same when nobody writes any more: a log that has just come is not missed.
+  void read_last(std::int64_t at_most);
+  /// Of the longest, and of what was printed.
+  [[nodiscard]] std::int64_t size() const;
+  [[nodiscard]] std::int64_t printed_size() const { return printed_.size(); }
+  [[nodiscard]] std::int64_t bytes_read() const { return printed_.bytes_read(); }
+  [[nodiscard]] int cuts() const { return printed_.cuts(); }
+  /// Of the trainer's own log once it holds a step.
+  [[nodiscard]] LiveView live() const;
+  [[nodiscard]] TrialRuns finish();
+  /// Path of the trainer's own log and the bytes of it that were read; "" where there is none.
+  [[nodiscard]] std::string own_path() const { return own_ ? own_->path : ""; }
+  [[nodiscard]] std::int64_t own_bytes() const { return own_ ? own_->watch.bytes_read() : 0; }
+
+ private:
+  struct Own {
+    Own(std::string where, int descriptor, LogReader reader)
+        : path(std::move(where)), fd(descriptor), watch(descriptor, std::move(reader)) {}
+    Own(const Own&) = delete;
+    Own& operator=(const Own&) = delete;
+    ~Own();
+    std::string path;
+    int fd;
+    LogWatch watch;
+  };
+  /// Opens the trainer's own log when it has come, or when another one counts now.
+  void look_for_own();
+  void look_now_and_then();
+
+  LogWatch printed_;
+  OwnLogs names_;
+  Readers readers_;
+  std::unique_ptr<Own> own_;
+  std::chrono::steady_clock::time_point looked_{};
+};
+
+}  // namespace bertbench

@@ -1,0 +1,246 @@
+#include "harness/sweep/journal/journal.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <utility>
+
+#include "parsers/core/parallel.h"
+#include "parsers/core/text.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kCrcKey = ",\"crc\":\"";
+
+/// pid of the last harness that opened the journal, for the message of the second one.
+std::string holder_of(int fd) {
+  std::string text;
+  char block[65536];
+  ssize_t got = 0;
+  for (off_t at = 0; (got = pread(fd, block, sizeof block, at)) > 0; at += got) {
+    text.append(block, static_cast<std::size_t>(got));
+  }
+  std::string pid;
+  for (const auto line : split(text, '\n')) {
+    const auto record = parse_journal_line(line);
+    if (record && record->value("event", "") == "opened") {
+      pid = std::to_string(record->value("pid", 0));
+    }
+  }
+  return pid;
+}
+
+/// The line in front of its checksum, or nothing when the line is torn or altered.
+std::optional<std::string_view> body_of(std::string_view line) {
+  const auto at = line.rfind(kCrcKey);
+  if (at == std::string_view::npos || line.size() != at + kCrcKey.size() + 10) return std::nullopt;
+  const auto body = line.substr(0, at);
+  if (line.substr(at + kCrcKey.size()) != fmt::format("{:08x}\"}}", crc32c(body))) {
+    return std::nullopt;
+  }
+  return body;
+}
+
+}  // namespace
+
+std::uint32_t crc32c(std::string_view bytes) {
+  // Four bytes at a time: table k is the table of a byte with k bytes of zeros behind it.
+  static const auto kTables = [] {
+    std::array<std::array<std::uint32_t, 256>, 4> tables{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t value = i;
+      for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ (value & 1 ? 0x82F63B78U : 0U);
+      tables[0][i] = value;
+    }
+    for (std::size_t k = 1; k < 4; ++k) {
+      for (std::size_t i = 0; i < 256; ++i) {
+        const auto before = tables[k - 1][i];
+        tables[k][i] = tables[0][before & 255U] ^ (before >> 8);
+      }
+    }
+    return tables;
+  }();
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+  std::uint32_t crc = ~0U;
+  std::size_t i = 0;
+  for (; i + 4 <= bytes.size(); i += 4) {
+    crc ^= byte(i) | byte(i + 1) << 8 | byte(i + 2) << 16 |
+           static_cast<std::uint32_t>(byte(i + 3)) << 24;
+    crc = kTables[3][crc & 255U] ^ kTables[2][(crc >> 8) & 255U] ^ kTables[1][(crc >> 16) & 255U] ^
+          kTables[0][crc >> 24];
+  }
+  for (; i < bytes.size(); ++i) crc = kTables[0][(crc ^ byte(i)) & 255U] ^ (crc >> 8);
+  return ~crc;
+}
+
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+std::string journal_line(const JournalRecord& record) {
+  std::string text = record.dump(-1, ' ', false, JournalRecord::error_handler_t::replace);
+  text.pop_back();  // the closing brace
+  const auto crc = crc32c(text);
+  return fmt::format("{}{}{:08x}\"}}", text, kCrcKey, crc);
+}
+
+std::optional<JournalRecord> parse_journal_line(std::string_view line) {
+  const auto body = body_of(line);
+  if (!body) return std::nullopt;
+  auto record = JournalRecord::parse(std::string(*body) + "}", nullptr, /*allow_exceptions=*/false);
+  if (!record.is_object()) return std::nullopt;
+  return record;
+}
+
+Journal::Journal(Journal&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      text_(std::move(other.text_)),
+      broken_(other.broken_),
+      path_(std::move(other.path_)),
+      notices_(std::move(other.notices_)),
+      next_(other.next_) {}
+
+Journal::~Journal() {
+  if (fd_ >= 0) close(fd_);  // and with it the lock
+}
+
+Result<Journal> Journal::open(const Folder& folder) {
+  const auto fd = folder.open_append("journal.jsonl");
+  if (!fd) return tl::unexpected(fd.error());
+  Journal journal(*fd, folder.path_of("journal.jsonl"));
+  if (flock(*fd, LOCK_EX | LOCK_NB) < 0) {
+    if (errno != EWOULDBLOCK) {
+      return tl::unexpected(file_error(journal.path_, "cannot be locked", errno));
+    }
+    const auto pid = holder_of(*fd);
+    return fail(folder.path(),
+                fmt::format("another bertbench{} is running this sweep",
+                            pid.empty() ? "" : fmt::format(" (pid {})", pid)),
+                "wait for it, stop it, or use another --out");
+  }
+  if (auto done = journal.load(); !done) return tl::unexpected(done.error());
+  if (auto done = folder.sync(); !done) return tl::unexpected(done.error());
+  return journal;
+}
+
+std::vector<JournalRecord> Journal::records() const {
+  // Each line has been held against its checksum when it was read or written.
+  auto lines = split(text_, '\n');
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  std::vector<JournalRecord> out(lines.size());
+  constexpr std::size_t kBlock = 256;
+  for_each_index((lines.size() + kBlock - 1) / kBlock, 4, [&](std::size_t block) {
+    const auto end = std::min(lines.size(), (block + 1) * kBlock);
+    for (std::size_t i = block * kBlock; i < end; ++i) {
+      out[i] = JournalRecord::parse(lines[i], nullptr, /*allow_exceptions=*/false);
+      if (!out[i].is_object()) out[i] = JournalRecord::object();
+    }
+  });
+  return out;
+}
+
+Result<void> Journal::load() {
+  std::string text;
+  char block[65536];
+  ssize_t got = 0;
+  for (off_t at = 0; (got = pread(fd_, block, sizeof block, at)) > 0; at += got) {
+    text.append(block, static_cast<std::size_t>(got));
+  }
+  if (got < 0) return tl::unexpected(file_error(path_, "cannot be read", errno));
+  std::size_t good = 0;
+  int line = 0;
+  std::string_view last;
+  while (good < text.size()) {
+    const auto end = text.find('\n', good);
+    if (end == std::string::npos) break;
+    const auto whole = std::string_view(text).substr(good, end - good);
+    if (!body_of(whole)) break;
+    last = whole;
+    ++line;
+    good = end + 1;
+  }
+  if (const auto record = parse_journal_line(last)) next_ = record->value("n", next_) + 1;
+  text_ = text.substr(0, good);
+  if (good == text.size()) return {};
+  // A line is synced before the next event begins, so only the last one can be torn. Damage further
+  // up is not ours to guess about: what stands behind it may be true and may not.
+  const auto rest = std::string_view(text).substr(good);
+  const auto newline = rest.find('\n');
+  if (newline != std::string_view::npos && newline + 1 < rest.size()) {
+    return fail(fmt::format("{}:{}", path_, line + 1), "the journal is damaged in the middle",
+                "restore it, or use another --out");
+  }
+  notices_.push_back(fmt::format("{}:{}: the last record was torn ({} bytes) and is dropped", path_,
+                                 line + 1, rest.size()));
+  if (ftruncate(fd_, static_cast<off_t>(good)) < 0 || fdatasync(fd_) < 0) {
+    return tl::unexpected(file_error(path_, "cannot be repaired", errno));
+  }
+  return {};
+}
+
+/// The lock is on the file that was opened. When the name leads elsewhere, a second harness would
+/// take that for an unlocked sweep; so the name and the size are looked at before each record.
+Result<void> Journal::guard() {
+  struct stat here {
+  }, there{};
+  if (fstat(fd_, &here) < 0) return tl::unexpected(file_error(path_, "cannot be read", errno));
+  if (lstat(path_.c_str(), &there) < 0) {
+    if (errno != ENOENT) return tl::unexpected(file_error(path_, "cannot be read", errno));
+    const int fd =
+        ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0) return tl::unexpected(file_error(path_, "was removed and cannot be made", errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+      close(fd);
+      return fail(path_, "was removed, and another harness has made a new one",
+                  "stop one of the two");
+    }
+    close(std::exchange(fd_, fd));
+    return write_again("was removed while the sweep ran");
+  }
+  if (here.st_ino != there.st_ino || here.st_dev != there.st_dev) {
+    return fail(path_, "was replaced by another file while the sweep ran",
+                "put the old one back, or use another --out");
+  }
+  const auto size = static_cast<off_t>(text_.size());
+  if (here.st_size < size) return write_again("was cut while the sweep ran");
+  if (here.st_size > size) {
+    return fail(path_, "was written to by somebody else", "use another --out");
+  }
+  return {};
+}
+
+Result<void> Journal::write_again(const std::string& why) {
+  if (ftruncate(fd_, 0) < 0 || !write_all(fd_, text_) || fsync(fd_) < 0) {
+    broken_ = true;
+    return tl::unexpected(file_error(path_, why + " and cannot be written again", errno));
+  }
+  notices_.push_back(fmt::format("{}: {}; it is written again", path_, why));
+  return {};
+}
+
+Result<void> Journal::append(JournalRecord record) {
+  if (broken_) return fail(path_, "could not be written before", "run the same command again");
+  if (auto good = guard(); !good) return good;
+  JournalRecord full = {{"n", next_}, {"time", utc_now()}};
+  full.update(record);
+  const auto line = journal_line(full) + "\n";
+  if (!write_all(fd_, line) || fdatasync(fd_) < 0) {
+    const int error_number = errno;
+    broken_ = ftruncate(fd_, static_cast<off_t>(text_.size())) < 0 || fdatasync(fd_) < 0;
+    return tl::unexpected(file_error(path_, "cannot be written", error_number));
+  }
+  text_ += line;
+  ++next_;
+  return {};
+}
+
+}  // namespace bertbench

@@ -1,0 +1,146 @@
+// slurm: one srun starts all ranks of a trial: in the allocation around the harness, or else in a
+// job that sbatch hands in (slurm_jobs.cpp).
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "harness/sweep/launch/slurm_jobs.h"
+#include "harness/sweep/observe/node_telemetry.h"
+#include "harness/sweep/plan/trainer_call.h"
+#include "harness/sweep/process/rank_supervisor.h"
+#include "parsers/core/text.h"
+
+namespace bertbench {
+namespace {
+
+// From Slurm's variables to torchrun's, then the supervisor of a rank. $1 processes of a node, $2
+// port, $3 "rank" or "node", $4 marker, $5 how many words call the sampler of a node (0: none), $6
+// folder of the attempt; then those words, then the command. A node's name that does not resolve
+// has an address in Slurm's own records.
+constexpr std::string_view kPlace = R"sh(
+per_node=$1 port=$2 kind=$3 marker=$4 words=$5 folder=$6; shift 6
+sampler=
+if [ "$words" -gt 0 ] && [ "$SLURM_LOCALID" = 0 ]; then
+  file=$folder/telemetry.$SLURM_NODEID.json
+  rm -f "$file"
+  (
+    given=$# i=0
+    for word do i=$((i + 1)); [ "$i" -gt "$words" ] || set -- "$@" "$word"; done
+    shift "$given"
+    set -C            # never through a link
+    exec 2>/dev/null  # a folder that this node does not see is no line of the trial's log
+    exec sh -c "$@" </dev/null >"$file" 2>&1
+  ) & sampler=$!
+fi
+shift "$words"
+if [ "$kind" = rank ]; then
+  export RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID" WORLD_SIZE="$SLURM_STEP_NUM_TASKS"
+  export LOCAL_WORLD_SIZE="$per_node" GROUP_RANK="$SLURM_NODEID"
+else
+  export NODE_RANK="$SLURM_NODEID" PET_NODE_RANK="$SLURM_NODEID"
+fi
+first=$(scontrol show hostnames "$SLURM_STEP_NODELIST" </dev/null | head -n 1)
+if ! getent hosts "$first" >/dev/null 2>&1; then
+  address=$(scontrol show node "$first" --oneliner </dev/null 2>/dev/null |
+    sed -n 's/.* NodeAddr=\([^ ]*\) .*/\1/p')
+  first=${address:-$first}
+fi
+export MASTER_ADDR="$first" MASTER_PORT="$port"
+[ "$kind" = rank ] || export PET_MASTER_ADDR="$first" PET_MASTER_PORT="$port"
+# Not exported here: the supervisor ends whatever carries the mark of its rank.
+if [ -n "$marker" ]; then
+  marker="$marker#$SLURM_PROCID"
+  set -- "$marker" 1 "BERTBENCH_TRIAL=$marker" "$@"
+else
+  set -- "" 0 "$@"
+fi
+)sh";
+
+/// The words that call the sampler of a node; none where a trial is only planned.
+std::vector<std::string> sampler_words(const Plan& plan, const PlannedTrial& trial,
+                                       const LaunchPlace& place) {
+  const auto program = place.marker.empty() ? "" : sampler_program();
+  if (program.empty()) return {};
+  const auto& cell = plan.cells[trial.cell];
+  std::vector<std::string> words{std::string(sampler_script()), "bertbench", program};
+  for (auto& word :
+       sampler_arguments(place.marker, cell.cpu_stands_in ? 0 : cell.topology.gpus_per_node,
+                         place.directory + "/" + kTrainingMark)) {
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial& trial,
+                                           const LaunchPlace& place) {
+  const auto& options = plan.config.slurm;
+  const auto call = trainer_call(plan, trial, place, 1, true);
+  if (!call) return tl::unexpected(call.error());
+  ProcessSpec one;
+  one.argv = {"srun",
+              fmt::format("--nodes={}", call->nodes),
+              fmt::format("--ntasks={}", call->processes()),
+              fmt::format("--ntasks-per-node={}", call->per_node),
+              "--kill-on-bad-exit=1",
+              "--input=all",
+              "--export=ALL",
+              "--mpi=" + options.mpi,
+              "--job-name=" + slurm_name(place.marker, "")};
+  if (options.cpus_per_task > 0) {
+    one.argv.push_back(fmt::format("--cpus-per-task={}", options.cpus_per_task));
+  }
+  one.argv.insert(one.argv.end(), {"sh", "-c", std::string(kPlace) + std::string(rank_supervisor()),
+                                   "bertbench", std::to_string(call->per_node), call->port,
+                                   call->per_rank ? "rank" : "node", place.marker});
+  const auto watch = sampler_words(plan, trial, place);
+  one.argv.push_back(std::to_string(watch.size()));
+  one.argv.push_back(place.directory);
+  one.argv.insert(one.argv.end(), watch.begin(), watch.end());
+  one.argv.insert(one.argv.end(), call->words.begin(), call->words.end());
+  one.set = call->env;
+  one.unset = {"RANK",       "LOCAL_RANK",  "WORLD_SIZE",  "LOCAL_WORLD_SIZE",
+               "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_*",
+               "PMI_*",      "PMIX_*",      "OMPI_COMM_*"};
+  // srun ends its ranks at once when it gets SIGTERM; the end of stdin lets them end themselves.
+  one.hold_stdin = true;
+  return std::vector<ProcessSpec>{std::move(one)};
+}
+
+Result<void> check(const Plan& plan) {
+  if (!slurm_batch.wanted()) {
+    const char* nodes = std::getenv("SLURM_JOB_NUM_NODES");
+    const auto there = to_int(nodes ? nodes : "").value_or(0);
+    for (const auto& trial : plan.trials) {
+      const auto wanted = plan.cells[trial.cell].topology.nodes;
+      if (there > 0 && wanted > there) {
+        return fail("launcher slurm",
+                    fmt::format("the allocation has {} nodes, the grid cells of {}", there, wanted),
+                    "ask for more (salloc -N), leave cells out with --only, or start outside an "
+                    "allocation: then each job asks for its own nodes");
+      }
+    }
+    return {};
+  }
+  if (find_program("sbatch").empty() || find_program("squeue").empty()) {
+    return fail("launcher slurm", "sbatch or squeue is not on PATH",
+                "run it where jobs are handed in, or inside an allocation (salloc)");
+  }
+  return {};
+}
+
+}  // namespace
+
+extern const Launcher launcher_slurm;
+const Launcher launcher_slurm{"slurm",
+                              "srun in an allocation, else jobs by sbatch",
+                              "srun",
+                              true,
+                              processes,
+                              check,
+                              nullptr,
+                              &slurm_batch,
+                              end_slurm_steps,
+                              read_slurm_nodes,
+                              true};
+
+}  // namespace bertbench

@@ -1,0 +1,114 @@
+#include "harness/sweep/plan/launcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/sweep/plan/template_call.h"
+#include "parsers/core/text.h"
+#include "parsers/core/trainer_options.h"
+
+namespace bertbench {
+
+int threads_per_rank(const Plan& plan, int ranks_per_machine) {
+  if (plan.config.launcher == "slurm" && plan.config.slurm.cpus_per_task > 0) {
+    return static_cast<int>(plan.config.slurm.cpus_per_task);
+  }
+  return std::max(1, plan.cores / std::max(1, ranks_per_machine));
+}
+
+Result<std::vector<std::string>> trainer_words(const Plan& plan, const PlannedTrial& trial,
+                                               const LaunchPlace& place, int ranks_per_machine) {
+  if (!plan.workload.is_bert_train) {
+    return template_words(plan, trial, place, ranks_per_machine);
+  }
+  const auto& cell = plan.cells[trial.cell];
+  const auto& config = plan.config;
+  std::vector<std::string> words = plan.workload.launch.front().words;
+  const auto add = [&](std::string_view name, const std::string& value) {
+    words.push_back(fmt::format("--{}", name));
+    words.push_back(value);
+  };
+  const OptionValues in_args = given_options(config.args);
+  for (const auto& option : trainer_options()) {
+    const auto it = cell.point.find(axis_name(option.name));
+    if (it != cell.point.end()) {
+      if (!option.flag) {
+        add(option.name, it->second);
+      } else if (it->second == "true") {
+        words.push_back(fmt::format("--{}", option.name));
+      }
+    } else if (option.name == "steps") {
+      add(option.name, std::to_string(config.steps));
+    } else if (option.name == "timings") {
+      add(option.name, place.directory + "/timings.jsonl");
+    } else if (option.name == "expect-world-size") {
+      add(option.name, std::to_string(cell.topology.world_size()));
+    } else if (option.name == "seed" && config.seed_of(trial.trial)) {
+      add(option.name, std::to_string(*config.seed_of(trial.trial)));
+    } else if (option.name == "threads" && !in_args.contains("threads")) {
+      add(option.name, std::to_string(threads_per_rank(plan, ranks_per_machine)));
+    }
+  }
+  words.insert(words.end(), config.args.begin(), config.args.end());
+  return words;
+}
+
+Result<Variables> trainer_env(const Plan& plan, const PlannedTrial& trial,
+                              const LaunchPlace& place) {
+  const auto& cell = plan.cells[trial.cell];
+  auto env = template_env(plan, trial, place);
+  if (!env) return tl::unexpected(env.error());
+  for (const auto& [name, value] : plan.config.env) (*env)[name] = value;
+  for (const auto& [axis, value] : cell.point) {
+    if (axis.starts_with("env.")) (*env)[axis.substr(4)] = value;
+  }
+  if (!place.marker.empty()) (*env)["BERTBENCH_TRIAL"] = place.marker;
+  return Variables(env->begin(), env->end());
+}
+
+std::string host_of(const Plan& plan, std::int64_t node) {
+  const auto index = static_cast<std::size_t>(node);
+  return index < plan.config.hosts.size() ? plan.config.hosts[index]
+                                          : fmt::format("<host{}>", node + 1);
+}
+
+Result<const Launcher*> find_launcher(std::string_view wanted) {
+  std::vector<std::string> names;
+  for (const auto* launcher : all_launchers()) {
+    if (launcher->name == wanted) return launcher;
+    names.emplace_back(launcher->name);
+  }
+  const auto near = nearest_name(wanted, names);
+  return fail("launcher", fmt::format("unknown launcher '{}'", wanted),
+              near.empty() ? fmt::format("known: {}", fmt::join(names, ", "))
+                           : fmt::format("did you mean '{}'?", near));
+}
+
+std::string shell_quote(std::string_view text) {
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           std::string_view("_./:=,+-@%").find(c) != std::string_view::npos;
+  });
+  if (plain) return std::string(text);
+  const bool control = std::any_of(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  });
+  // $'...' keeps a command with a newline in it on one line.
+  std::string out = control ? "$'" : "'";
+  for (const char c : text) {
+    if (control && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    } else if (control && (c == '\'' || c == '\\')) {
+      out += '\\';
+      out += c;
+    } else if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
+}  // namespace bertbench

@@ -1,0 +1,81 @@
+// Launcher: from one planned trial to the processes that make it up. launchers/<name>.cpp defines
+// one `extern const Launcher launcher_<name>;` and CMakeLists.txt lists its name; help, tests and
+// docs are derived from that list.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/sweep/plan/batch_system.h"
+#include "harness/sweep/plan/plan.h"
+#include "harness/sweep/process/process.h"
+#include "parsers/core/error.h"
+
+namespace bertbench {
+
+/// What is only known when a trial is about to start. The same values for every planned trial give
+/// the canonical command, by which resume tells whether a finished trial may be reused.
+struct LaunchPlace {
+  std::string directory;  ///< of the attempt, absolute
+  int master_port = 0;    ///< free TCP port; 0 = placeholder
+  std::string marker;     ///< value of BERTBENCH_TRIAL in every trainer's environment
+};
+
+/// The process that watches a node while a trial runs on it.
+struct NodeSampler {
+  std::int64_t node = 0;  ///< of the topology: the first that falls on its machine
+  ProcessSpec process;
+};
+
+struct Launcher {
+  std::string_view name;
+  std::string_view title;    ///< one line: what it runs on
+  std::string_view program;  ///< what must be on PATH; empty = nothing
+  bool runs = true;          ///< false: --dry-run only in this version
+  /// Processes that this machine starts. Never a shell: argv arrays.
+  Result<std::vector<ProcessSpec>> (*processes)(const Plan&, const PlannedTrial&,
+                                                const LaunchPlace&);
+  /// What of the config or this machine keeps it from running; before the first launch. May be
+  /// null.
+  Result<void> (*check)(const Plan&) = nullptr;
+  /// What an exit status of its own program means, empty when it is the trainer's. May be null.
+  std::string (*name_exit)(const ExitStatus&) = nullptr;
+  /// The queue that runs trials while the harness only watches. May be null.
+  const BatchSystem* batch = nullptr;
+  /// Ends what an earlier start of this run left running where signals do not reach. May be null.
+  void (*end_leftovers)(const std::string& run_id) = nullptr;
+  /// "node host" a line for the nodes of the allocation around the harness. May be null.
+  std::string (*nodes)() = nullptr;
+  /// Ranks run on nodes where `bertbench telemetry` looks on (node_telemetry.h).
+  bool watches_nodes = false;
+  /// The samplers, where they are processes of this machine; null: the ranks bring theirs.
+  std::vector<NodeSampler> (*samplers)(const Plan&, const PlannedTrial&,
+                                       const LaunchPlace&) = nullptr;
+
+  /// The queue, where it is used here and now.
+  [[nodiscard]] const BatchSystem* queue() const {
+    return batch && batch->wanted() ? batch : nullptr;
+  }
+};
+
+/// All launchers, in list order. Generated from CMakeLists.txt.
+std::span<const Launcher* const> all_launchers();
+Result<const Launcher*> find_launcher(std::string_view name);
+
+/// Program and arguments of a trial: the same for every rank.
+Result<std::vector<std::string>> trainer_words(const Plan& plan, const PlannedTrial& trial,
+                                               const LaunchPlace& place, int ranks_per_machine);
+/// Variables set for the trainer besides the launcher's: config env, env.NAME axes, template env.
+Result<Variables> trainer_env(const Plan& plan, const PlannedTrial& trial,
+                              const LaunchPlace& place);
+/// `host` of node i: of the config, else "<host1>" ...
+std::string host_of(const Plan& plan, std::int64_t node);
+int threads_per_rank(const Plan& plan, int ranks_per_machine);
+/// Text that a POSIX shell reads back as `text`; for messages and for ssh, never to run a shell
+/// here.
+std::string shell_quote(std::string_view text);
+
+}  // namespace bertbench

@@ -1,0 +1,70 @@
+#include "harness/sweep/plan/placement.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+#include "parsers/core/text.h"
+#include "parsers/core/trainer_options.h"
+
+namespace bertbench {
+
+std::string emulated_nodes_text(std::int64_t nodes, std::int64_t machines) {
+  return machines == 1 ? fmt::format("nodes are emulated: {} nodes are ranks of one machine", nodes)
+                       : fmt::format("nodes are emulated: {} nodes are ranks of {} machines", nodes,
+                                     machines);
+}
+
+std::string outnumbered_text(std::int64_t ranks, std::int64_t cores) {
+  return fmt::format("ranks outnumber cores: {} ranks on {} {}", ranks, cores,
+                     cores == 1 ? "core" : "cores");
+}
+
+std::vector<NodePlace> parse_nodes(std::string_view text) {
+  std::vector<NodePlace> out;
+  for (const auto line : split(text, '\n')) {
+    const auto words = split(trim(line), ' ');
+    if (words.size() == 2) out.push_back({std::string(words[0]), std::string(words[1])});
+  }
+  return out;
+}
+
+std::vector<std::string> placement_warnings(const Plan& plan, const PlannedCell& cell,
+                                            const std::vector<NodePlace>& nodes) {
+  std::vector<std::string> out;
+  // Of an allocation larger than the cell, srun takes the first nodes.
+  std::map<std::string, std::int64_t> hosts;
+  const auto wanted = static_cast<std::size_t>(cell.topology.nodes);
+  for (std::size_t i = 0; i < std::min(nodes.size(), wanted); ++i) ++hosts[nodes[i].host];
+  if (nodes.size() < wanted) return out;
+  if (hosts.size() < wanted) {
+    out.push_back(
+        emulated_nodes_text(cell.topology.nodes, static_cast<std::int64_t>(hosts.size())));
+  }
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0) return out;
+  std::string here = name;
+  here = here.substr(0, here.find('.'));
+  for (const auto& [host, count] : hosts) {
+    const auto ranks = count * cell.topology.gpus_per_node;
+    if (host.substr(0, host.find('.')) == here && ranks > plan.cores &&
+        ranks_are_cpus(cell, plan.config, plan.workload)) {
+      out.push_back(outnumbered_text(ranks, plan.cores));
+    }
+  }
+  return out;
+}
+
+bool ranks_are_cpus(const PlannedCell& cell, const SweepConfig& config, const Workload& workload) {
+  if (!workload.is_bert_train) return false;
+  if (const auto it = cell.point.find("backend"); it != cell.point.end()) {
+    return it->second == "cpu";
+  }
+  const OptionValues given = given_options(config.args);
+  const auto backend = given.find("backend");
+  return backend == given.end() || backend->second == "cpu";
+}
+
+}  // namespace bertbench

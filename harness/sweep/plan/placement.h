@@ -1,0 +1,30 @@
+// Placement: what it means for a measurement where the ranks of a cell ran.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/sweep/plan/plan.h"
+
+namespace bertbench {
+
+std::string emulated_nodes_text(std::int64_t nodes, std::int64_t machines);
+std::string outnumbered_text(std::int64_t ranks, std::int64_t cores);
+
+/// A node's machine.
+struct NodePlace {
+  std::string node, host;
+};
+/// "node host" a line; lines of another form are left out.
+std::vector<NodePlace> parse_nodes(std::string_view text);
+
+/// Warnings of a cell whose nodes were these: nodes that share a machine, more CPU ranks than this
+/// machine (where it is one of them) has cores.
+std::vector<std::string> placement_warnings(const Plan& plan, const PlannedCell& cell,
+                                            const std::vector<NodePlace>& nodes);
+
+/// Ranks are CPU processes that stand in for GPUs.
+bool ranks_are_cpus(const PlannedCell& cell, const SweepConfig& config, const Workload& workload);
+
+}  // namespace bertbench

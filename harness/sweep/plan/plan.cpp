@@ -1,0 +1,452 @@
+#include "harness/sweep/plan/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "harness/sweep/config/axes.h"
+#include "harness/sweep/config/hosts.h"
+#include "harness/sweep/observe/environment.h"
+#include "harness/sweep/plan/launcher.h"
+#include "harness/sweep/plan/placement.h"
+#include "harness/sweep/plan/template_call.h"
+#include "harness/sweep/process/folder.h"
+#include "parsers/core/text.h"
+#include "parsers/core/trainer_options.h"
+
+namespace bertbench {
+namespace {
+
+using Point = std::map<std::string, std::string>;
+
+/// Axes with zipped groups joined: each entry is one loop of the product.
+struct Loop {
+  std::vector<const Axis*> axes;  // one, or a zipped group
+  std::size_t length = 0;
+};
+
+std::vector<Loop> loops_of(const SweepConfig& config) {
+  std::vector<Loop> loops;
+  std::set<std::string> done;
+  for (const auto& axis : config.grid) {
+    if (done.contains(axis.name)) continue;
+    Loop loop{{&axis}, axis.values.size()};
+    for (const auto& group : config.zip) {
+      if (std::find(group.begin(), group.end(), axis.name) == group.end()) continue;
+      loop.axes.clear();
+      for (const auto& name : group) loop.axes.push_back(config.axis(name));
+    }
+    for (const auto* member : loop.axes) done.insert(member->name);
+    loops.push_back(std::move(loop));
+  }
+  return loops;
+}
+
+/// Adds what every cell has: topology from nodes and GPUs or back, and the defaults.
+Topology complete(Point& point) {
+  Topology topology;
+  if (const auto it = point.find("topology"); it != point.end()) {
+    topology = parse_topology(it->second).value_or(Topology{});
+  } else {
+    topology.nodes = to_int(point["nodes"]).value_or(1);
+    topology.gpus_per_node = to_int(point["gpus_per_node"]).value_or(1);
+    point["topology"] = topology.str();
+  }
+  point["nodes"] = std::to_string(topology.nodes);
+  point["gpus_per_node"] = std::to_string(topology.gpus_per_node);
+  point.try_emplace("precision", "fp32");
+  point.try_emplace("gradient_accumulation_steps", "1");
+  return topology;
+}
+
+bool matches(const Point& point, const Exclude& exclude) {
+  return std::all_of(exclude.begin(), exclude.end(), [&](const auto& entry) {
+    const auto it = point.find(entry.first);
+    return it != point.end() &&
+           std::find(entry.second.begin(), entry.second.end(), it->second) != entry.second.end();
+  });
+}
+
+/// Of a variable: its value is a credential, which changes no work and must not be published.
+bool is_secret(const std::string& variable) {
+  constexpr std::string_view kWords[] = {"TOKEN",       "SECRET", "PASSWORD", "PASSWD",
+                                         "CREDENTIALS", "APIKEY", "ACCESSKEY"};
+  std::string before;
+  for (const auto word : split(variable, '_')) {
+    std::string upper;
+    for (const char c : word) {
+      upper += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    }
+    const std::string pair = before + upper;  // API_KEY, ACCESS_KEY
+    if (std::ranges::any_of(kWords, [&](auto w) { return w == upper || w == pair; })) return true;
+    before = std::move(upper);
+  }
+  return false;
+}
+
+/// What the trainer is given as options: the cell's axes and what "args" adds to them.
+OptionValues options_of(const Point& point, const SweepConfig& config) {
+  OptionValues given = given_options(config.args);
+  for (const auto& [name, value] : point) given[name] = value;
+  given["steps"] = std::to_string(config.steps);
+  if (!config.seed.empty() && !config.seed_per_trial()) given["seed"] = config.seed;
+  return given;
+}
+
+/// Of a cell on a simulated cluster. With sim_topology given, topology says which ranks run;
+/// without it topology is what is simulated, by one rank.
+void simulate(PlannedCell& cell, Point& point, const OptionValues& given) {
+  const auto named = simulated_topology(given);
+  if (!named) return;
+  Topology cluster = cell.topology;
+  if (named->empty()) {
+    cell.topology = {1, 1};
+    point["sim_topology"] = cluster.str();
+  } else {
+    cluster = parse_topology(*named).value_or(cluster);
+  }
+  cell.identity.nodes = cluster.nodes;
+  cell.identity.gpus_per_node = cluster.gpus_per_node;
+  cell.identity.axes.erase("comm");
+  cell.identity.axes.erase("sim_topology");
+  cell.identity.axes[kSimulatedAxis] = "true";
+  cell.warnings.push_back(fmt::format(
+      "simulated: {} of {} {}, whose communication lasts as a model of the cluster says",
+      cluster.str(), cell.topology.world_size(),
+      cell.topology.world_size() == 1 ? "rank" : "ranks"));
+}
+
+Identity identity_of_point(const Point& point, const Topology& topology, const Workload& workload) {
+  Identity identity;
+  identity.framework = workload.framework;
+  identity.model = point.at("model");
+  identity.precision = point.at("precision");
+  identity.sequence_length = to_int(point.at("sequence_length"));
+  identity.micro_batch_size = to_int(point.at("micro_batch_size"));
+  identity.gradient_accumulation_steps = to_int(point.at("gradient_accumulation_steps"));
+  identity.nodes = topology.nodes;
+  identity.gpus_per_node = topology.gpus_per_node;
+  const auto& facts = fact_axes();
+  for (const auto& [name, value] : point) {
+    if (std::find(facts.begin(), facts.end(), name) == facts.end()) identity.axes[name] = value;
+  }
+  return identity;
+}
+
+/// What of the cell is a stand-in, said in the report.
+void label(PlannedCell& cell, const SweepConfig& config, const Workload& workload, int cores) {
+  // A trainer with a launcher of its own (deepspeed) finds other machines by itself.
+  if (workload.launch[cell.way].each == Each::job && config.launcher != "local") return;
+  const auto nodes = cell.topology.nodes;
+  // What Slurm gives is known when it has given it: see placement.h.
+  const bool known = config.launcher != "slurm";
+  const auto shares = config.launcher == "local" ? std::vector<HostShare>{{"localhost", nodes}}
+                                                 : shares_of(config.hosts, nodes);
+  const auto machines = static_cast<std::int64_t>(shares.size());
+  if (known && machines < nodes) {
+    cell.emulated = true;
+    cell.warnings.push_back(emulated_nodes_text(nodes, machines));
+  }
+  if (!ranks_are_cpus(cell, config, workload)) return;
+  cell.emulated = cell.cpu_stands_in = true;
+  cell.warnings.emplace_back("one CPU rank stands in for a GPU");
+  // Cores are known of this machine only.
+  for (const auto& share : shares) {
+    const auto ranks = share.nodes * cell.topology.gpus_per_node;
+    if (known && share.host == "localhost" && ranks > cores) {
+      cell.warnings.push_back(outnumbered_text(ranks, cores));
+    }
+  }
+}
+
+/// Threads of a rank as they were chosen: how many, or "auto" for cores / ranks.
+std::string threads_chosen(const OptionValues& given, const SweepConfig& config) {
+  if (const auto it = given.find("threads"); it != given.end()) return it->second;
+  const bool by_slurm = config.launcher == "slurm" && config.slurm.cpus_per_task > 0;
+  return by_slurm ? std::to_string(config.slurm.cpus_per_task) : "auto";
+}
+
+/// Everything by which the cell is known in results; `point` gets what a simulation adds.
+void identify(PlannedCell& cell, Point& point, const SweepConfig& config,
+              const Workload& workload) {
+  cell.identity = identity_of_point(point, cell.topology, workload);
+  auto& axes = cell.identity.axes;
+  for (const auto& [name, value] : config.env) {
+    if (!is_secret(name)) axes.emplace("env." + name, value);
+  }
+  if (config.seed_per_trial() || (!workload.is_bert_train && !config.seed.empty())) {
+    axes["seed"] = config.seed;
+  }
+  if (workload.is_bert_train) {
+    const OptionValues given = options_of(point, config);
+    axes.merge(work_options(given));
+    simulate(cell, point, given);
+    cell.threads = threads_chosen(given, config);
+  }
+  cell.key = cell.identity.key();
+}
+
+Result<std::vector<PlannedCell>> expand(const SweepConfig& config, const Workload& workload,
+                                        int cores) {
+  const auto loops = loops_of(config);
+  std::vector<PlannedCell> cells;
+  std::vector<std::size_t> at(loops.size(), 0);
+  for (bool more = true; more;) {
+    Point point;
+    for (std::size_t i = 0; i < loops.size(); ++i) {
+      for (const auto* axis : loops[i].axes) point[axis->name] = axis->values[at[i]];
+    }
+    for (const auto& [axis, value] : workload.defaults) point.try_emplace(axis, value);
+    PlannedCell cell;
+    cell.topology = complete(point);
+    const bool excluded = std::any_of(config.exclude.begin(), config.exclude.end(),
+                                      [&](const auto& entry) { return matches(point, entry); });
+    if (!excluded) {
+      identify(cell, point, config, workload);
+      cell.point = std::move(point);
+      const auto way = choose_way(workload, cell, config.launcher);
+      if (!way) return tl::unexpected(way.error());
+      cell.way = *way;
+      if (!workload.is_bert_train) cell.command = template_command(config, workload, cell);
+      label(cell, config, workload, cores);
+      cells.push_back(std::move(cell));
+    }
+    more = false;
+    for (std::size_t i = loops.size(); i-- > 0;) {
+      if (++at[i] < loops[i].length) {
+        more = true;
+        break;
+      }
+      at[i] = 0;
+    }
+  }
+  return cells;
+}
+
+/// --only key=v1,v2 over all cells; returns which cells stay.
+Result<std::vector<bool>> select(const std::vector<PlannedCell>& cells,
+                                 const std::vector<std::string>& only) {
+  std::vector<bool> keep(cells.size(), true);
+  for (const auto& text : only) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return fail("--only " + text, "has no value", "write it as --only model=bert-tiny,bert-mini");
+    }
+    const auto name = canonical_axis(text.substr(0, equals));
+    std::vector<std::string> names{"key"};
+    for (const auto& [axis, value] : cells.front().point) names.push_back(axis);
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      const auto near = nearest_name(name, names);
+      return fail("--only " + text, fmt::format("'{}' is no axis of this sweep", name),
+                  near.empty() ? fmt::format("axes: {}", fmt::join(names, ", "))
+                               : fmt::format("did you mean '{}'?", near));
+    }
+    const auto value_of = [&](const PlannedCell& cell) {
+      return name == "key" ? cell.key : cell.point.at(name);
+    };
+    const std::string list = text.substr(equals + 1);
+    std::set<std::string> wanted;
+    for (const auto value : split(list, ',')) wanted.emplace(value);
+    for (const auto& value : wanted) {
+      if (std::any_of(cells.begin(), cells.end(),
+                      [&](const auto& cell) { return value_of(cell) == value; })) {
+        continue;
+      }
+      std::set<std::string> there;
+      for (const auto& cell : cells) there.insert(value_of(cell));
+      return fail("--only " + text, fmt::format("no cell has {} = '{}'", name, value),
+                  fmt::format("values: {}", fmt::join(there, ", ")));
+    }
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (!wanted.contains(value_of(cells[i]))) keep[i] = false;
+    }
+  }
+  return keep;
+}
+
+/// What the command line says above the configuration.
+void override_config(SweepConfig& config, const PlanOptions& options) {
+  if (options.trials > 0) {
+    config.trials = options.trials;
+    config.auto_trials = false;
+  }
+  if (options.auto_trials && !config.auto_trials) {
+    config.auto_trials = true;
+    config.trials = 30;
+  }
+  if (!options.launcher.empty()) config.launcher = options.launcher;
+}
+
+void name_folders(std::vector<PlannedCell>& cells) {
+  std::vector<std::string> keys;
+  for (const auto& cell : cells) keys.push_back(cell.key);
+  const auto folders = safe_names(keys);
+  for (std::size_t i = 0; i < cells.size(); ++i) cells[i].folder = folders[i];
+}
+
+/// The trials of the cells that `keep` names, in the order in which they run.
+std::vector<PlannedTrial> order_trials(const SweepConfig& config, const std::vector<bool>& keep) {
+  std::vector<PlannedTrial> out;
+  if (config.order == Order::interleaved) {
+    for (int trial = 1; trial <= config.trials; ++trial) {
+      for (std::size_t cell = 0; cell < keep.size(); ++cell) {
+        if (keep[cell]) out.push_back({cell, trial});
+      }
+    }
+  } else {
+    for (std::size_t cell = 0; cell < keep.size(); ++cell) {
+      for (int trial = 1; keep[cell] && trial <= config.trials; ++trial) {
+        out.push_back({cell, trial});
+      }
+    }
+  }
+  return out;
+}
+
+/// What is worth a thought before the start; what else warns of a cell is for the report.
+std::vector<std::string> notices_of(const Plan& plan) {
+  std::vector<std::string> out;
+  std::set<std::string> said;
+  for (const auto& cell : plan.cells) {
+    for (const auto& warning : cell.warnings) {
+      const bool early = warning.starts_with("nodes are") || warning.starts_with("ranks outnumber");
+      if (early && said.insert(warning).second) out.push_back(warning);
+    }
+  }
+  if (plan.config.launcher == "local" && !plan.config.hosts.empty()) {
+    out.emplace_back("launcher local starts every rank here; 'hosts' is not used");
+  }
+  if (plan.config.launcher == "slurm" && !plan.config.hosts.empty()) {
+    out.emplace_back("Slurm chooses the nodes; 'hosts' is not used");
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
+  Plan plan;
+  plan.config = config;
+  override_config(plan.config, options);
+  if (auto launcher = find_launcher(plan.config.launcher); !launcher) {
+    return tl::unexpected(launcher.error());
+  }
+  auto workload = find_workload(config.workload, options.trainer);
+  if (!workload) return fail(config.source, workload.error().message());
+  plan.workload = std::move(*workload);
+  plan.cores = options.cores > 0 ? options.cores : usable_cores();
+
+  auto cells = expand(plan.config, plan.workload, plan.cores);
+  if (!cells) return tl::unexpected(cells.error());
+  plan.cells = std::move(*cells);
+  if (plan.cells.empty()) {
+    return fail(config.source, "the excludes leave no cell of the grid",
+                "remove an entry of 'exclude'");
+  }
+  std::set<std::string> keys;
+  for (const auto& cell : plan.cells) {
+    if (!keys.insert(cell.key).second) {
+      return fail(config.source, fmt::format("the grid holds the cell {} twice", cell.key),
+                  "zipped rows must differ");
+    }
+  }
+  name_folders(plan.cells);
+
+  const auto keep = select(plan.cells, options.only);
+  if (!keep) return tl::unexpected(keep.error());
+  plan.trials = order_trials(plan.config, *keep);
+  if (plan.trials.empty()) {
+    return fail("--only", "together these leave no cell", "loosen one of them");
+  }
+  plan.notices = notices_of(plan);
+  auto missing = missing_needs(plan);
+  if (!missing) return tl::unexpected(missing.error());
+  plan.missing = std::move(*missing);
+  return plan;
+}
+
+void set_micro_batch(Plan& plan, std::size_t index, std::int64_t micro_batch_size) {
+  PlannedCell& cell = plan.cells[index];
+  cell.identity.micro_batch_size = micro_batch_size;
+  cell.point["micro_batch_size"] = std::to_string(micro_batch_size);
+  cell.key = cell.identity.key();
+  name_folders(plan.cells);
+}
+
+namespace {
+
+/// The job that would hold a trial, with placeholders for what is drawn at the
+/// start.
+BatchJob job_of_group(const Plan& plan, const PlannedTrial& trial, const std::string& out) {
+  BatchJob job;
+  const auto group = batch_group(plan, trial);
+  job.name = "bb-<run>-" + group;
+  job.folder = fmt::format("{}/jobs/{}", out.empty() ? "<out>" : out, job.name);
+  job.nodes = process_count(plan, plan.cells[trial.cell]).nodes;
+  job.timeout_s = plan.config.timeout_s;
+  for (const auto& other : plan.trials) {
+    if (batch_group(plan, other) != group) continue;
+    const auto& cell = plan.cells[other.cell];
+    job.gpus_per_node = std::max(job.gpus_per_node, cell.topology.gpus_per_node);
+    job.processes_per_node = std::max(job.processes_per_node, process_count(plan, cell).per_node);
+  }
+  return job;
+}
+
+/// " NAME=VALUE ... ARG ...", quoted. Ranks of one program differ in a few variables only: those
+/// are shown as a range, and only one rank is.
+std::string text_of(const std::vector<ProcessSpec>& processes) {
+  const auto& first = processes.front();
+  const auto& last = processes.back();
+  const bool same_argv = std::all_of(processes.begin(), processes.end(),
+                                     [&](const auto& p) { return p.argv == first.argv; });
+  const std::size_t shown = same_argv ? 1 : processes.size();
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& one = processes[i];
+    if (i) text += " ;";
+    for (std::size_t v = 0; v < one.set.size(); ++v) {
+      const auto& [name, value] = one.set[v];
+      text += fmt::format(" {}={}", name, shell_quote(value));
+      if (!same_argv || v >= last.set.size()) continue;
+      const auto& [last_name, last_value] = last.set[v];
+      if (last_name == name && last_value != value) text += ".." + shell_quote(last_value);
+    }
+    for (const auto& arg : one.argv) text += " " + shell_quote(arg);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> dry_run(const Plan& plan, const std::string& out) {
+  const auto launcher = find_launcher(plan.config.launcher);
+  if (!launcher) return tl::unexpected(launcher.error());
+  std::vector<std::string> lines;
+  for (const auto& trial : plan.trials) {
+    const auto& cell = plan.cells[trial.cell];
+    LaunchPlace place;
+    place.directory =
+        fmt::format("{}/{}/trial_{}", out.empty() ? "<out>" : out, cell.folder, trial.trial);
+    auto processes = (*launcher)->processes(plan, trial, place);
+    if (!processes) return tl::unexpected(processes.error());
+    std::string line =
+        fmt::format("{} trial={} world_size={}{} launcher={}", escape_for_terminal(cell.key),
+                    trial.trial, cell.identity.world_size().value_or(0),
+                    cell.identity.simulated() ? " simulated" : "", (*launcher)->name);
+    if (const auto* queue = (*launcher)->queue()) {
+      const auto job = job_of_group(plan, trial, out);
+      line += fmt::format(" job={} :", job.name);
+      for (const auto& word : queue->submit_command(plan, job)) line += " " + shell_quote(word);
+      line += " ; in the job";
+    }
+    if (processes->size() > 1) line += fmt::format(" processes={}", processes->size());
+    line += " :" + text_of(*processes);
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace bertbench

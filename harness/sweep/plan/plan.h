@@ -1,0 +1,74 @@
+// Plan: the cells of a grid and the order in which their trials are launched. Pure: needs neither
+// the trainer, the launcher's program, the hosts nor the run folder.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/sweep/config/config.h"
+#include "harness/sweep/config/workload.h"
+#include "parsers/core/topology.h"
+#include "reports/model/identity.h"
+
+namespace bertbench {
+
+struct PlannedCell {
+  Identity identity;
+  std::string key;  ///< identity.key()
+  std::string
+      folder;  ///< safe name of its folder below <out>: no '/', no leading '.', <= 120 bytes
+  std::map<std::string, std::string> point;  ///< axis -> value, topology always included
+  Topology topology;      ///< of the processes that run; a simulated cell's own is in its identity
+  std::size_t way = 0;    ///< in which it is started: index into Workload::launch
+  bool emulated = false;  ///< nodes or GPUs are stand-ins on this machine
+  bool cpu_stands_in = false;  ///< a CPU rank stands in for a GPU
+  /// Of a foreign trainer what its template and configuration say, placeholders as they stand: the
+  /// context key "command" of the result. Empty for bert_train, whose options are in the identity.
+  std::vector<std::string> command;
+  std::string threads;  ///< of a rank of bert_train as they were chosen, "auto" = cores / ranks
+  std::vector<std::string> warnings;  ///< "nodes are emulated: ..." and the like, for the report
+};
+
+struct PlannedTrial {
+  std::size_t cell = 0;  ///< index into Plan::cells
+  int trial = 1;         ///< 1-based
+  bool operator==(const PlannedTrial&) const = default;
+};
+
+struct PlanOptions {
+  std::vector<std::string> only;  ///< "key=v1,v2", ANDed; keys: axes, nodes, gpus_per_node, key
+  int trials = 0;                 ///< > 0 overrides the config
+  bool auto_trials = false;       ///< overrides the config: "trials": "auto"
+  std::string launcher;           ///< overrides the config
+  std::string trainer;            ///< path of bert_train; empty: beside bertbench, else on PATH
+  int cores = 0;                  ///< of this machine; 0 = look
+};
+
+struct Plan {
+  SweepConfig config;  ///< with the overrides applied
+  Workload workload;
+  std::vector<PlannedCell> cells;    ///< the whole grid, --only or not
+  std::vector<PlannedTrial> trials;  ///< what --only leaves, in order of launch
+  std::vector<std::string> notices;  ///< for stderr
+  /// Options that the template needs and nobody gave: nothing is started before they are there.
+  std::vector<Need> missing;
+  int cores = 1;  ///< of this machine, for threads per rank
+};
+
+/// Product of the axes, first axis slowest, zipped groups as one axis at the place of their first
+/// member; then excludes, then --only. Errors: unknown launcher or template, an --only that names
+/// no axis or matches no cell, a grid that is empty after excludes.
+Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options = {});
+
+/// Gives the cell another micro batch: its identity, key, folder and point. The key must stay
+/// unique in the plan.
+void set_micro_batch(Plan& plan, std::size_t cell, std::int64_t micro_batch_size);
+
+/// One line a trial, for --dry-run: key, trial, world_size= and the exact command. `out` is the run
+/// folder as given, or empty.
+Result<std::vector<std::string>> dry_run(const Plan& plan, const std::string& out);
+
+}  // namespace bertbench

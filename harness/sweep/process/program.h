@@ -1,0 +1,11 @@
+// Where a program is that a sweep starts.
+#pragma once
+
+#include <string>
+
+namespace bertbench {
+
+/// Full path of an executable: with a '/' checked as it is, else searched on PATH; empty if none.
+std::string find_program(const std::string& name);
+
+}  // namespace bertbench

@@ -1,0 +1,242 @@
+#include "parsers/assemble/closing_lines.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "parsers/assemble/run_builder.h"
+#include "parsers/lines/cursor.h"
+#include "parsers/scan/byte_search.h"
+
+namespace bertbench {
+namespace {
+
+bool has(const Line& line, std::string_view what) {
+  return find_text(line.text, what) != std::string_view::npos;
+}
+
+// bash's `time`: "real\t25m29.228s"
+std::optional<double> shell_time(const Line& line) {
+  if (!line.text.starts_with("real\t")) return std::nullopt;
+  Cursor cursor(line);
+  cursor.literal("real\t");
+  const auto minutes = cursor.integer();
+  if (!minutes || !cursor.literal("m")) return std::nullopt;
+  const auto seconds = cursor.number();
+  if (!seconds || !cursor.literal("s")) return std::nullopt;
+  return static_cast<double>(*minutes) * 60 + *seconds;
+}
+
+// Python's timedelta: "3:04:33.01", "1 day, 3:04:33.01", "12 days, 3:04:33.01"
+std::optional<double> timedelta(Cursor& cursor) {
+  Cursor whole = cursor;
+  const auto days = whole.integer();
+  if (!days || !whole.literal(" day")) return cursor.duration();
+  whole.literal("s");
+  if (*days < 0 || *days > 100'000 || !whole.literal(", ")) return std::nullopt;
+  const auto rest = whole.duration();
+  if (!rest) return std::nullopt;
+  return static_cast<double>(*days) * 86'400 + *rest;
+}
+
+// "  train_runtime            =     0:14:31.66"
+std::optional<double> runtime_of_table(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("train_runtime ")) return std::nullopt;
+  cursor.blanks();
+  if (!cursor.literal("=")) return std::nullopt;
+  cursor.blanks();
+  return timedelta(cursor);
+}
+
+}  // namespace
+
+// {'train_runtime': 273.0148, 'train_samples_per_second': 3.663, 'train_steps_per_second': 0.007}
+// and, in a table, "train_runtime            = 0:14:31.66".
+bool ClosingLines::see_trainer(const Line& line) {
+  if (has(line, "'train_runtime':")) {
+    const auto runtime = number_after(line, "'train_runtime':");
+    const auto samples = number_after(line, "'train_samples_per_second':");
+    if (!runtime) return false;
+    trainer_ = ended_ = true;
+    if (training_s_ && summary_) {  // another process says the same
+      ++alike_;
+      return true;
+    }
+    training_s_ = *runtime;
+    checks_.end_session(true);
+    // Releases from 5.0 on, which quote their values, count samples wherever they say so.
+    if (samples &&
+        (has(line, "'train_steps_per_second':") || has(line, "'train_samples_per_second': '"))) {
+      summary_ = Stated{*samples, RateUnit::sequences_per_second, line.number};
+    } else if (samples) {
+      // Releases before train_steps_per_second existed divided the steps by the runtime.
+      summary_ = Stated{*samples, RateUnit::unknown, line.number};
+      call_steps(line.number);
+    }
+    return true;
+  }
+  if (has(line, "train_runtime ")) {
+    const auto runtime = runtime_of_table(line);
+    if (!runtime) return false;
+    trainer_ = ended_ = true;
+    if (!training_s_) training_s_ = *runtime;
+    return true;
+  }
+  Cursor cursor(line);
+  if (cursor.skip_past("train_samples_per_second ")) {
+    cursor.blanks();
+    if (!cursor.literal("=")) return false;
+    cursor.blanks();
+    const auto samples = cursor.number();
+    if (samples && !summary_) {
+      summary_ = Stated{*samples, RateUnit::sequences_per_second, line.number};
+      table_ = true;
+    }
+    return samples.has_value();
+  }
+  if (cursor.skip_past("train_steps_per_second ")) {
+    cursor.blanks();
+    if (!cursor.literal("=")) return false;
+    table_ = false;  // a release that has both rates: the one before is of samples
+    return true;
+  }
+  return false;
+}
+
+void ClosingLines::call_steps(std::int64_t line) {
+  summary_->unit = RateUnit::iterations_per_second;
+  notices_.push_back({line,
+                      "train_samples_per_second of this old release of transformers "
+                      "counts steps, not samples, and after a resume divides all of them by the "
+                      "time of the last session"});
+}
+
+// "num_samples: 24, ..., avg_duration: 12.5, avg_throughput: 15.363", then with fewer digits
+// "Throughput: 15.36 samples/sec, TFLOPS per GPU by Megatron: 101.20, ..."
+bool ClosingLines::see_evaluator(const Line& line) {
+  const bool exact = has(line, "num_samples: ") && has(line, "avg_duration: ");
+  if (!exact && !has(line, " samples/sec, TFLOPS per GPU")) return false;
+  const auto rate = number_after(line, exact ? "avg_throughput: " : "Throughput: ");
+  if (!rate || !(*rate > 0)) return false;
+  ended_ = true;
+  if (summary_) return true;
+  summary_ = Stated{*rate, RateUnit::sequences_per_second, line.number};
+  notices_.push_back(
+      {line.number, "the evaluator's throughput leaves out its warm-up steps (ignore_steps)"});
+  return true;
+}
+
+bool ClosingLines::unlike(const Line& line) const {
+  if (!training_s_ || !summary_) return false;
+  const auto runtime = has(line, "'train_runtime':") ? number_after(line, "'train_runtime':")
+                                                     : runtime_of_table(line);
+  constexpr double kSame = 0.02;  // processes of one run end together
+  return runtime && std::abs(*runtime - *training_s_) > std::max(1.0, kSame * *training_s_);
+}
+
+bool ClosingLines::see(const Line& line) {
+  bool known = false;
+  if (!training_s_ && checks_.see_dict(line)) return false;
+  if (has(line, "training throughput")) {
+    Cursor cursor(line);
+    cursor.skip_past("training throughput");
+    // " phase1: 2723.84 sequences/second" or ": 28"; a crash leaves the number out.
+    if (cursor.until(":") || cursor.rest().starts_with(':')) {
+      cursor.literal(":");
+      cursor.blanks();
+      if (const auto value = cursor.number()) {
+        summary_ = Stated{*value, RateUnit::sequences_per_second, line.number};
+        known = ended_ = true;
+      }
+    }
+  } else if (has(line, "training_sequences_per_second")) {
+    if (const auto value = number_after(line, "training_sequences_per_second :")) {
+      summary_ = Stated{*value, RateUnit::sequences_per_second, line.number};
+      known = ended_ = true;
+      if (const auto raw = number_after(line, "raw_train_time :")) training_s_ = *raw;
+      if (const auto whole = number_after(line, "e2e_train_time :")) wall_s_ = *whole;
+    }
+  } else if (has(line, "Total time taken")) {
+    if (const auto value = number_after(line, "Total time taken")) {
+      wall_s_ = *value;
+      known = ended_ = true;
+    }
+  } else if (has(line, "train_runtime") || has(line, "train_samples_per_second") ||
+             has(line, "train_steps_per_second ")) {
+    known = see_trainer(line);
+  } else if (has(line, "avg_throughput: ") || has(line, " samples/sec, TFLOPS per GPU")) {
+    known = see_evaluator(line);
+  } else if (const auto value = shell_time(line)) {
+    shell_s_ = *value;
+    line_ = line.number;
+    return false;  // any command may be timed
+  }
+  if (known) line_ = line.number;
+  return known;
+}
+
+bool ClosingLines::said_for(const RunDraft& run) const {
+  return ended_ && run.last() != nullptr && line_ > run.last()->line;
+}
+
+void ClosingLines::give_to(RunDraft& run) {
+  if (table_ && summary_) call_steps(summary_->line);
+  if (summary_) run.log.summary = summary_;
+  if (training_s_) {
+    run.log.totals.training_s = training_s_;
+    checks_.judge(*training_s_, run);
+  }
+  if (alike_ > 0) {
+    notices_.push_back({line_, std::to_string(alike_ + 1) +
+                                   " statements of nearly the same train_runtime: the first is "
+                                   "taken, the others as those of other processes"});
+  }
+  if (wall_s_) run.log.totals.wall_s = wall_s_;
+  if (!run.log.totals.wall_s && shell_s_) run.log.totals.wall_s = shell_s_;
+  run.ended_well = run.ended_well || ended_;
+  run.last_line = std::max(run.last_line, line_);
+  for (Notice& notice : notices_) run.log.notices.push_back(std::move(notice));
+  *this = ClosingLines{};
+}
+
+bool says_trainer(const Line& line) {
+  for (const std::string_view sign :
+       {"TrainingArguments", "train/global_step", "***** Running training", "{'loss':"}) {
+    if (line.text.find(sign) != std::string_view::npos) return true;
+  }
+  return has(line, "_runtime':") && has(line, "'epoch':");  // an evaluation within a training
+}
+
+namespace {
+
+// {"learning_rate": 4.8e-05, "loss": NaN, "step": 100}, as the scripts and the Trainer of 2019 and
+// 2020 print it.
+std::optional<double> loss_of_json(const Line& line) {
+  constexpr std::string_view kLoss = "\"loss\": ";
+  const auto has = [&](std::string_view key) { return line.text.find(key) != line.text.npos; };
+  if (!has("\"learning_rate\": ") || has("\"log_history\"")) return std::nullopt;
+  const auto at = line.text.find(kLoss);
+  if (at == std::string_view::npos || line.text.find("\"step\": ", at) == line.text.npos) {
+    return std::nullopt;
+  }
+  if (line.text.substr(at + kLoss.size()).starts_with("NaN")) return kUnknown;
+  return number_after(line, kLoss);
+}
+
+}  // namespace
+
+std::optional<double> loss_of_line(const Line& line) {
+  if (const auto loss = loss_of_json(line)) return loss;
+  if (line.text.find("{'loss':") != std::string_view::npos) return number_after(line, "{'loss':");
+  if (line.text.find("Step ") != std::string_view::npos &&
+      line.text.find(": Loss ") != std::string_view::npos) {
+    return number_after(line, ": Loss ");
+  }
+  if (line.text.find("step_loss : ") != std::string_view::npos) {
+    return number_after(line, "step_loss : ");
+  }
+  return std::nullopt;
+}
+
+}  // namespace bertbench

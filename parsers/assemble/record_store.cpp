@@ -1,0 +1,193 @@
+#include "parsers/assemble/record_store.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kLongRun = std::size_t{1} << 14;
+
+double mean_of(double a, std::int64_t count_a, double b, std::int64_t count_b) {
+  if (std::isnan(a)) return b;
+  if (std::isnan(b)) return a;
+  const auto x = static_cast<double>(count_a);
+  const auto y = static_cast<double>(count_b);
+  return (a * x + b * y) / (x + y);
+}
+
+// `a` becomes both.
+void join(Record& a, const Record& b) {
+  a.step = b.step;
+  a.iterations += b.iterations;
+  a.seconds += b.seconds;  // unknown if one is
+  a.time_s = b.time_s;
+  a.bar_s = b.bar_s;
+  a.printed_rate = mean_of(a.printed_rate, a.merged, b.printed_rate, b.merged);
+  a.printed_first = mean_of(a.printed_first, a.merged, b.printed_first, b.merged);
+  if (std::isnan(a.first_time_s)) a.first_time_s = b.first_time_s;
+  a.rank_spread =
+      std::isnan(a.rank_spread) || b.rank_spread > a.rank_spread ? b.rank_spread : a.rank_spread;
+  if (!std::isnan(b.loss)) a.loss = b.loss;
+  a.line = b.line;
+  a.merged += b.merged;
+}
+
+}  // namespace
+
+void RecordBudget::shrink() {
+  for (const bool windows : {false, true}) {
+    // Stores of at least half the mean hold half of all records or more.
+    const std::size_t least = used_ / (2 * std::max<std::size_t>(stores_.size(), 1));
+    for (RecordStore* store : stores_) {
+      if (store->records().size() >= std::max<std::size_t>(least, 8)) store->shrink(windows);
+    }
+    if (used_ <= limit_ - limit_ / 8) return;
+  }
+}
+
+RecordStore::RecordStore(WindowRule window, std::size_t capacity, RecordBudget* budget)
+    : window_(window), capacity_(std::max<std::size_t>(capacity, 4)), budget_(budget) {
+  const std::int64_t length =
+      window_.kind == WindowRule::Kind::last ? window_.begin : window_.end - window_.begin;
+  if (length > kMaxWindow) {
+    window_.kind = WindowRule::Kind::all;
+    window_merged_ = true;
+  }
+  if (budget_ != nullptr) budget_->join(this);
+}
+
+RecordStore::~RecordStore() {
+  if (budget_ == nullptr) return;
+  budget_->count(-std::ssize(records_));
+  budget_->leave(this);
+}
+
+void RecordStore::resized(std::size_t before) {
+  if (budget_ != nullptr)
+    budget_->count(std::ssize(records_) - static_cast<std::ptrdiff_t>(before));
+}
+
+// Newest records that stay as they are.
+std::size_t RecordStore::tail() const {
+  constexpr std::size_t kEnough = 128;
+  return std::min(kEnough, capacity_ / 8);
+}
+
+Record& RecordStore::push() {
+  // Once merging has begun, new records are brought to the others' stride in small batches: they
+  // are still in the cache, and the whole is gone over only when the stride doubles.
+  if (stride_ > 1 && records_.size() - even_ >= 2 * std::max<std::size_t>(tail(), 1)) merge_new();
+  if (records_.size() >= capacity_) merge_all();
+  ++seen_;
+  if (budget_ != nullptr) {
+    budget_->count(1);
+    if (budget_->spent()) budget_->shrink();
+  }
+  // A long run's memory is had at once: pages that are never written cost nothing, copies do.
+  if (records_.size() == kLongRun) records_.reserve(std::max(capacity_, kLongRun + 1));
+  // A copy: to build one in place is to clear it first, by the slowest instruction there is.
+  static constexpr Record kNothing;
+  records_.push_back(kNothing);
+  return records_.back();
+}
+
+std::vector<Record> RecordStore::take() {
+  if (budget_ != nullptr) budget_->count(-std::ssize(records_));
+  even_ = 0;
+  return std::exchange(records_, {});
+}
+
+void RecordStore::shrink(bool windows) {
+  if (windows && has_fixed_window()) {
+    window_.kind = WindowRule::Kind::all;
+    window_merged_ = true;
+  }
+  stride_ *= 2;
+  merge(0, records_.size() - std::min(records_.size() / 8, tail()), 0, false);
+}
+
+void RecordStore::join_after(std::int64_t step) {
+  std::size_t first = records_.size();
+  while (first > 0 && records_[first - 1].step > step) --first;
+  if (first + 1 >= records_.size()) return;
+  const std::size_t before = records_.size();
+  Record out = records_.back();
+  const Record& begin = records_[first];
+  out.first_time_s = begin.first_time_s;
+  out.printed_first = begin.printed_first;
+  out.iterations = 0;
+  out.seconds = 0;
+  std::int64_t merged = 0;
+  for (std::size_t i = first; i < records_.size(); ++i) {
+    out.iterations += records_[i].iterations;
+    out.seconds += records_[i].seconds;
+    merged += records_[i].merged;
+  }
+  out.merged = 1;
+  while (even_ > first) even_index_ -= records_[--even_].merged;
+  records_.resize(first);
+  records_.push_back(out);
+  seen_ -= merged - 1;
+  resized(before);
+}
+
+bool RecordStore::has_fixed_window() const {
+  return window_.kind != WindowRule::Kind::all && window_.kind != WindowRule::Kind::automatic;
+}
+
+// `index` counts records of the log, merged ones too, from 0. The record in front of a window is
+// kept as well: a counter's difference over a window starts at it.
+bool RecordStore::is_protected(const Record& record, std::int64_t index) const {
+  switch (window_.kind) {
+    case WindowRule::Kind::records:
+      return index + 1 >= window_.begin && index < window_.end;
+    case WindowRule::Kind::steps:
+      return record.step >= window_.begin && record.step <= window_.end;
+    case WindowRule::Kind::last:
+      return index + window_.begin + 1 >= seen_;
+    default:
+      return false;
+  }
+}
+
+void RecordStore::merge_new() { merge(even_, records_.size() - tail(), even_index_, even_open_); }
+
+void RecordStore::merge_all() {
+  for (int round = 0; round < 2; ++round) {
+    if (round == 1) stride_ *= 2;
+    merge(0, records_.size() - std::min(tail(), records_.size()), 0, false);
+    // Room for a quarter more, or nothing is left to merge at this stride.
+    if (records_.size() <= capacity_ - capacity_ / 4) return;
+  }
+}
+
+// Merges records [from, to) in place; `index` is the first one's place in the log, `open` says that
+// the record in front of it may take it.
+void RecordStore::merge(std::size_t from, std::size_t to, std::int64_t index, bool open) {
+  const std::size_t before = records_.size();
+  const bool fixed = has_fixed_window();
+  std::size_t end = from;  // behind the last record that stays
+  for (std::size_t i = from; i < to; ++i) {
+    const Record& record = records_[i];
+    const bool keep =
+        fixed && (is_protected(record, index) || is_protected(record, index + record.merged - 1));
+    index += record.merged;
+    if (!keep && open && records_[end - 1].merged + record.merged <= stride_) {
+      join(records_[end - 1], record);
+    } else {
+      if (end != i) records_[end] = record;
+      ++end;
+    }
+    open = !keep;
+  }
+  even_ = end;
+  even_index_ = index;
+  even_open_ = open && end > 0;
+  records_.erase(records_.begin() + static_cast<std::ptrdiff_t>(end),
+                 records_.begin() + static_cast<std::ptrdiff_t>(to));
+  resized(before);
+}
+
+}  // namespace bertbench

@@ -1,0 +1,220 @@
+#include "parsers/assemble/run_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kRankGroups = 16;
+constexpr double kLongest_s = 1e15;  ///< a time beyond it is a damaged number; sums stay finite
+constexpr std::int64_t kStragglerRecords = 2;  ///< for lines that carry no rank
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t n = values.size();
+  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+}  // namespace
+
+RunDraft::RunDraft(std::string path, std::string_view format, WorkKind kind, WindowRule window,
+                   std::int64_t first_line, RecordBudget* budget)
+    : last_line(first_line), store_(window, RecordStore::kCapacity, budget) {
+  log.path = std::move(path);
+  log.format = format;
+  log.kind = kind;
+  log.first_line = first_line;
+}
+
+bool RunDraft::goes_back(const Sample& sample) const {
+  const auto& records = store_.records();
+  if (records.empty() || sample.distinct || sample.step >= records.back().step) return false;
+  const auto allowed =
+      sample.rank >= 0 ? static_cast<std::int64_t>(kRankGroups) : kStragglerRecords;
+  const auto n = static_cast<std::int64_t>(records.size());
+  for (std::int64_t k = 2; k <= std::min(n, allowed + 1); ++k) {
+    if (records[static_cast<std::size_t>(n - k)].step == sample.step) {
+      // A short run that starts over looks like a straggler: the clock or the first step tells.
+      const bool clock_says_new = !std::isnan(sample.time_s) &&
+                                  !std::isnan(records.back().time_s) && sample.time_s - origin_ < 0;
+      return clock_says_new || (sample.rank < 0 && n - k == 0);
+    }
+  }
+  return true;
+}
+
+void RunDraft::note_loss(Record& record, double loss) {
+  record.loss = loss;
+  if (!std::isfinite(loss) && !log.first_nan_step) log.first_nan_step = record.step;
+}
+
+void RunDraft::add_rank_seconds(Record& record, const Sample& sample) {
+  if (sample.rank < 0 || std::isnan(sample.seconds)) return;
+  auto group = std::ranges::find(ranks_, sample.step, &RankGroup::step);
+  if (group == ranks_.end()) {
+    if (ranks_.size() == kRankGroups) ranks_.pop_front();
+    ranks_.push_back({sample.step, {}});
+    group = std::prev(ranks_.end());
+  }
+  const auto same = std::ranges::find(group->seconds, sample.rank, &std::pair<int, double>::first);
+  if (same != group->seconds.end()) return;  // a doubled line
+  group->seconds.emplace_back(sample.rank, sample.seconds);
+  std::vector<double> values;
+  for (const auto& [rank, seconds] : group->seconds) values.push_back(seconds);
+  double low = sample.seconds, high = sample.seconds;
+  for (const double value : values) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  record.seconds = median(std::move(values));
+  if (group->seconds.size() > 1 && record.seconds > 0) {
+    record.rank_spread = (high - low) / record.seconds;
+  }
+}
+
+void RunDraft::add(const Sample& sample) {
+  const bool no_time = sample.seconds < 0 || sample.seconds > kLongest_s;
+  const bool no_clock = std::abs(sample.time_s) > kLongest_s;
+  if (no_time || no_clock) {  // a damaged line; no format means anything by it
+    Sample known = sample;
+    if (no_time) known.seconds = kUnknown;
+    if (no_clock) known.time_s = kUnknown;
+    return add(known);
+  }
+  if (std::isnan(origin_)) origin_ = sample.time_s;
+  const double time_s = sample.time_s - origin_;
+  last_line = std::max(last_line, sample.line);
+  auto& records = store_.records();
+  if (!sample.distinct) {
+    for (std::size_t k = 1; k <= std::min(records.size(), kRankGroups + 1); ++k) {
+      Record& record = records[records.size() - k];
+      if (record.step > sample.step) continue;
+      if (record.step < sample.step) break;
+      if (!std::isnan(sample.rate)) {
+        record.printed_rate = sample.rate;
+        if (std::isnan(record.printed_first)) record.printed_first = sample.rate;
+      }
+      if (std::isnan(record.bar_s[two_means])) record.bar_s = sample.bar_s;
+      if (!std::isnan(time_s)) {
+        // The clock of a step is that of its first line from each of the ranks taken together.
+        if (!(record.time_s > time_s)) record.time_s = time_s;
+        if (std::isnan(record.first_time_s)) record.first_time_s = time_s;
+      }
+      if (sample.loss && std::isnan(record.loss)) note_loss(record, *sample.loss);
+      if (sample.rank >= 0) {
+        add_rank_seconds(record, sample);
+      } else if (std::isnan(record.seconds)) {
+        record.seconds = sample.seconds;
+      }
+      return;
+    }
+    if (!records.empty() && sample.step < records.back().step) return;  // late, and never seen
+  }
+  const std::int64_t difference = records.empty() ? sample.step : sample.step - records.back().step;
+  Record& record = store_.push();
+  record.step = sample.step;
+  record.iterations =
+      sample.iterations > 0 ? sample.iterations : std::max<std::int64_t>(1, difference);
+  record.seconds = sample.seconds;
+  record.time_s = time_s;
+  record.first_time_s = std::isnan(sample.first_time_s) ? time_s : sample.first_time_s - origin_;
+  record.printed_rate = sample.rate;
+  record.printed_first = std::isnan(sample.first_rate) ? sample.rate : sample.first_rate;
+  record.bar_s = sample.bar_s;
+  record.line = sample.line;
+  if (sample.loss) note_loss(record, *sample.loss);
+  if (sample.rank >= 0) add_rank_seconds(record, sample);
+}
+
+void RunDraft::mend_headless(const Sample& second) {
+  if (store_.empty()) return;
+  Record& first = store_.records().front();
+  const std::int64_t stride = second.step - first.step;
+  if (stride < 1 || first.iterations / 2 <= stride) return;
+  const double as_counted = first.seconds / static_cast<double>(first.iterations);
+  const double as_seen = second.seconds / static_cast<double>(stride);
+  if (2 * as_counted < as_seen) first.iterations = stride;
+}
+
+void RunDraft::join_records_after(std::int64_t step) { store_.join_after(step); }
+
+void RunDraft::set_loss(double loss, std::int64_t line) {
+  last_line = std::max(last_line, line);
+  if (store_.empty()) return;
+  note_loss(store_.back(), loss);
+}
+
+RunLog RunDraft::take() {
+  log.records_seen = store_.seen();
+  if (store_.window_merged()) {
+    log.notices.push_back(
+        {0, "the window holds more records than are kept: neighbours were merged"});
+  }
+  log.records = store_.take();
+  if (begins_at_ > 0) {
+    const auto begin = std::ranges::find_if(
+        log.records, [&](const Record& record) { return record.step >= begins_at_; });
+    if (begin != log.records.end()) {
+      begin->iterations = std::clamp<std::int64_t>(begin->step - begins_at_, 1, begin->iterations);
+    }
+    log.records_seen -= begin - log.records.begin();
+    log.records.erase(log.records.begin(), begin);
+  }
+  return std::move(log);
+}
+
+RunBuilder::RunBuilder(std::string_view format, std::string path, WindowRule window,
+                       RecordBudget* budget)
+    : format_(format), path_(std::move(path)), window_(window), budget_(budget) {}
+
+RunDraft& RunBuilder::begin(WorkKind kind, std::int64_t line) {
+  if (drafts_.size() >= kMaxRuns) {
+    // Input that begins runs without end: the rest goes to one run that nobody sees.
+    if (!overflow_) {
+      overflow_ = std::make_unique<RunDraft>(path_, format_, kind, window_, line, budget_);
+      overflow_->discard = true;
+      drafts_.back()->log.notices.push_back(
+          {line,
+           fmt::format("here begins run {} of this file: it and all that follow are left out; "
+                       "split the file to have them read",
+                       kMaxRuns + 1)});
+    }
+    return *overflow_;
+  }
+  drafts_.push_back(std::make_unique<RunDraft>(path_, format_, kind, window_, line, budget_));
+  return *drafts_.back();
+}
+
+RunDraft& RunBuilder::run(WorkKind kind, std::int64_t line) {
+  RunDraft*& slot = open_[static_cast<std::size_t>(kind)];
+  if (slot == nullptr) slot = &begin(kind, line);
+  return *slot;
+}
+
+RunDraft* RunBuilder::open(WorkKind kind) const { return open_[static_cast<std::size_t>(kind)]; }
+
+void RunBuilder::close(WorkKind kind) { open_[static_cast<std::size_t>(kind)] = nullptr; }
+
+RunDraft& RunBuilder::extra(WorkKind kind, std::int64_t line) { return begin(kind, line); }
+
+RunDraft& RunBuilder::add(WorkKind kind, const Sample& sample) {
+  if (RunDraft* draft = open(kind); draft != nullptr && draft->goes_back(sample)) close(kind);
+  RunDraft& draft = run(kind, sample.line);
+  draft.add(sample);
+  return draft;
+}
+
+const RunDraft* RunBuilder::current() const {
+  const RunDraft* any = nullptr;
+  for (auto it = drafts_.rbegin(); it != drafts_.rend(); ++it) {
+    if ((*it)->discard || (*it)->count() == 0) continue;
+    if ((*it)->log.kind == WorkKind::training) return it->get();
+    if (any == nullptr) any = it->get();
+  }
+  return any;
+}
+
+}  // namespace bertbench

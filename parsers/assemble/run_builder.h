@@ -1,0 +1,135 @@
+// RunBuilder: what line parsers find becomes RunLogs. One per format and log.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "parsers/assemble/record_store.h"
+#include "parsers/core/run_log.h"
+#include "parsers/core/window_rule.h"
+
+namespace bertbench {
+
+/// One line's worth of progress, in RunLog units. NaN and 0 are unknown.
+struct Sample {
+  std::int64_t step = 0;        ///< the log's own counter
+  std::int64_t iterations = 0;  ///< 0: the difference of the counter to the record before
+  double seconds = kUnknown;
+  double time_s = kUnknown;  ///< clock, any origin that stays the same within the run
+  double rate = kUnknown;
+  double first_rate = kUnknown;  ///< first redraw, if it was another; likewise the time
+  double first_time_s = kUnknown;
+  BarSeconds bar_s = kNoBarSeconds;
+  std::optional<double> loss;  ///< NaN is a printed NaN
+  std::int64_t line = 0;
+  int rank = -1;
+  bool distinct =
+      false;  ///< a record of its own even if the counter stands still (skipped updates)
+};
+
+/// One run of one kind while it is read.
+class RunDraft {
+ public:
+  RunDraft(std::string path, std::string_view format, WorkKind kind, WindowRule window,
+           std::int64_t first_line, RecordBudget* budget = nullptr);
+
+  /// A sample of the same counter value is merged: last and first rate and clock are kept, and the
+  /// ranks' seconds become their median and spread. One that is at most a few records late (another
+  /// rank's line) is merged where it belongs.
+  void add(const Sample& sample);
+  /// The counter is behind what was seen by more than a straggling rank explains.
+  [[nodiscard]] bool goes_back(const Sample& sample) const;
+  /// Clock values count from `time_s` instead of the first sample's (a bar's elapsed starts at 0).
+  void set_origin(double time_s) { origin_ = time_s; }
+  /// The records with a counter above `step` become one: first redraw of the first, last redraw of
+  /// the last, their iterations together.
+  void join_records_after(std::int64_t step);
+  /// Of a log without its head the first line's time is not of as many steps as its counter tells.
+  /// Where `second`, the line behind it, shows that, the one record there is counts for as many
+  /// steps as `second` does.
+  void mend_headless(const Sample& second);
+  /// A resumed run, which did none of the steps up to this one: take() leaves them out.
+  void begin_at(std::int64_t step) { begins_at_ = step; }
+  /// A loss printed on another line than the counter belongs to the newest record.
+  void set_loss(double loss, std::int64_t line);
+
+  [[nodiscard]] const Record* last() const {
+    return store_.empty() ? nullptr : &store_.records().back();
+  }
+  [[nodiscard]] std::int64_t count() const { return store_.seen(); }
+  [[nodiscard]] const std::vector<Record>& records() const { return store_.records(); }
+
+  RunLog log;                           ///< everything but the records
+  std::optional<std::int64_t> planned;  ///< last counter value that the run aims at
+  /// Counter that lines without a record of their own state as reached, after the last record's.
+  std::optional<std::int64_t> reached;
+  bool ended_well = false;                ///< a closing statement was seen
+  std::optional<Outcome> stated_outcome;  ///< the log says itself how it ended
+  bool official_end = false;   ///< what is stated of its end holds for the job, whatever reads it
+  bool discard = false;        ///< not to be handed on
+  bool own_facts = false;      ///< batches and world are stated by the format: FactRules add none
+  std::int64_t last_line = 0;  ///< of a record or a statement
+
+  [[nodiscard]] RunLog take();
+
+ private:
+  struct RankGroup {
+    std::int64_t step = 0;
+    std::vector<std::pair<int, double>> seconds;
+  };
+  void add_rank_seconds(Record& record, const Sample& sample);
+  void note_loss(Record& record, double loss);
+
+  RecordStore store_;
+  std::int64_t begins_at_ = 0;
+  std::deque<RankGroup> ranks_;  ///< newest steps only
+  double origin_ = kUnknown;     ///< first clock value
+};
+
+class RunBuilder {
+ public:
+  RunBuilder(std::string_view format, std::string path, WindowRule window,
+             RecordBudget* budget = nullptr);
+
+  /// The open run of this kind; begins one at `line` if none is open.
+  RunDraft& run(WorkKind kind, std::int64_t line);
+  /// The open run of this kind, null if there is none.
+  [[nodiscard]] RunDraft* open(WorkKind kind) const;
+  /// Ends the open run: the next record of the kind begins another.
+  void close(WorkKind kind);
+  /// A run beside the open ones, e.g. one bar among several; the caller decides in finish().
+  RunDraft& extra(WorkKind kind, std::int64_t line);
+
+  /// run(sample's kind).add(sample), with a new run when the counter goes back.
+  RunDraft& add(WorkKind kind, const Sample& sample);
+
+  /// Facts of the whole log that this format knows (framework ...): under the runs' own.
+  Facts facts;
+
+  [[nodiscard]] const std::vector<std::unique_ptr<RunDraft>>& drafts() const { return drafts_; }
+  [[nodiscard]] std::vector<std::unique_ptr<RunDraft>>& drafts() { return drafts_; }
+  [[nodiscard]] std::string_view format() const { return format_; }
+  /// The run that a status line should show: newest training run, else the newest of any kind.
+  [[nodiscard]] const RunDraft* current() const;
+
+ private:
+  /// Of one file; at 6 to 11 KB each they keep the memory bound. What follows is left out, told.
+  static constexpr std::size_t kMaxRuns = 3'000;
+  RunDraft& begin(WorkKind kind, std::int64_t line);
+
+  std::string_view format_;
+  std::string path_;
+  WindowRule window_;
+  RecordBudget* budget_ = nullptr;
+  std::vector<std::unique_ptr<RunDraft>> drafts_;
+  std::unique_ptr<RunDraft> overflow_;
+  RunDraft* open_[3] = {nullptr, nullptr, nullptr};
+};
+
+}  // namespace bertbench

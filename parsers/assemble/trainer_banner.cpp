@@ -1,0 +1,43 @@
+#include "parsers/assemble/trainer_banner.h"
+
+#include <optional>
+
+#include "parsers/assemble/run_builder.h"
+#include "parsers/lines/cursor.h"
+
+namespace bertbench {
+
+bool TrainerBanner::see(const Line& line) {
+  const auto has = [&](std::string_view words) {
+    return line.text.find(words) != std::string_view::npos;
+  };
+  if (has(kDone)) {
+    line_ = 0;
+    return !other_;
+  }
+  if (!has(kAnchor)) return false;
+  other_ = other_ || has("INFO] - ") != (of_ == Of::paddlenlp);
+  if (!other_) line_ = line.number;
+  return !other_;
+}
+
+void TrainerBanner::conclude(RunBuilder& out) const {
+  if (line_ == 0) return;
+  const RunDraft* open = out.open(WorkKind::training);
+  if (open != nullptr && open->last_line >= line_) return;
+  out.close(WorkKind::training);
+  RunDraft& draft = out.run(WorkKind::training, line_);
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  draft.stated_outcome = Outcome{Status::truncated, std::nullopt, line_,
+                                 "the log ends behind the Trainer's banner, before it tells of a "
+                                 "step"};
+}
+
+std::optional<double> trainer_total(const Line& line, std::string_view key) {
+  Cursor cursor(line);
+  if (!cursor.skip_past(key)) return std::nullopt;
+  const auto total = cursor.grouped_integer();
+  return total ? std::optional(static_cast<double>(*total)) : std::nullopt;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,43 @@
+// TrainerBanner: what the Trainers of Hugging Face and of PaddleNLP print when a training begins,
+// and behind which a log may end before the first step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "parsers/core/line.h"
+
+namespace bertbench {
+
+class RunBuilder;
+
+class TrainerBanner {
+ public:
+  /// One line of the banner that no other trainer but PaddleNLP's prints.
+  static constexpr std::string_view kAnchor = "Instantaneous batch size per device = ";
+  /// The Trainer's last words; in a notebook nothing else may stand in between.
+  static constexpr std::string_view kDone = "Training completed. Do not forget to share";
+
+  enum class Of { huggingface, paddlenlp };
+  explicit TrainerBanner(Of of = Of::huggingface) : of_(of) {}
+
+  /// True when the line is one of these, and of this Trainer.
+  bool see(const Line& line);
+  /// A banner behind all that the training runs printed begins one of its own, which was cut.
+  void conclude(RunBuilder& out) const;
+  /// A training was begun, and nothing said yet that it is over.
+  [[nodiscard]] bool stands() const { return line_ > 0; }
+  /// The other Trainer's banner was seen.
+  [[nodiscard]] bool of_other() const { return other_; }
+
+ private:
+  std::int64_t line_ = 0;  ///< of the newest, if its training did not say that it is over
+  Of of_;
+  bool other_ = false;  ///< the other Trainer says the same in its banner
+};
+
+/// A total of the banner behind `key`. Newer Trainers group the digits.
+[[nodiscard]] std::optional<double> trainer_total(const Line& line, std::string_view key);
+
+}  // namespace bertbench

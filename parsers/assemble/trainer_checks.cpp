@@ -1,0 +1,106 @@
+#include "parsers/assemble/trainer_checks.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "parsers/assemble/run_builder.h"
+#include "parsers/core/text.h"
+#include "parsers/lines/cursor.h"
+
+namespace bertbench {
+
+bool TrainerChecks::see_dict(const Line& line) {
+  const std::string_view text = trim(line.text);
+  if (!text.starts_with("{'") || text.find("'train_") != std::string_view::npos) return false;
+  const auto seconds = number_after(line, "_runtime':");
+  if (!seconds) return false;
+  const auto epoch = number_after(line, "'epoch':");
+  if (!epoch || !(*epoch > 0) || !(*seconds > 0) || text == last_) return true;
+  last_ = std::string(text);
+  evaluating_s_ += *seconds;
+  return true;
+}
+
+bool TrainerChecks::see_member(const Line& line) {
+  if (line.text.starts_with("\"epoch\": ")) {
+    epochs_ = number_after(line, "\"epoch\":");
+    // Releases before 5 round it to two digits behind the point.
+    const auto point = line.text.find('.');
+    const auto end = line.text.find_last_of("0123456789");
+    const bool fine =
+        point != std::string_view::npos && end != std::string_view::npos && end > point + 2;
+    epoch_error_ = fine ? 0 : 0.005;
+    return true;
+  }
+  if (line.text.starts_with("\"train_samples\": ")) {
+    samples_ = number_after(line, "\"train_samples\":");
+    return true;
+  }
+  const auto colon = line.text.find("_runtime\": ");
+  if (colon == std::string_view::npos || line.text.starts_with("\"train_")) return false;
+  const auto seconds = number_after(line, "_runtime\":");
+  if (seconds && *seconds > 0) evaluating_s_ += *seconds;
+  return true;
+}
+
+void TrainerChecks::end_session(bool timely) {
+  evaluated_s_ = timely ? evaluating_s_ : 0;
+  evaluating_s_ = 0;
+}
+
+bool TrainerChecks::outlast(double runtime) const {
+  constexpr double kBeyondDoubt = 1.01;
+  return runtime > 0 && evaluated_s_ > kBeyondDoubt * runtime;
+}
+
+void TrainerChecks::judge(double runtime, RunDraft& run) const {
+  if (!run.log.summary || !(runtime > 0)) return;
+  const Stated& stated = *run.log.summary;
+  constexpr double kWorthAWord = 0.02;
+  const double share = evaluated_s_ / runtime;
+  if (share >= kWorthAWord && share <= 1) {
+    run.log.notices.push_back(
+        {stated.line,
+         fmt::format("evaluations took {:.0f} of the {:.0f} s of train_runtime ({:.0f} %): the "
+                     "closing rate holds them",
+                     evaluated_s_, runtime, 100 * share)});
+  }
+  if (!epochs_ || !samples_ || !(*epochs_ > 0) || !(*samples_ > 0)) return;
+  const double done = *samples_ * *epochs_ / runtime;
+  const double rounding = epoch_error_ / *epochs_ + 5e-4 / stated.value;
+  const double above = stated.value / done - 1;
+  if (!(above > kWorthAWord + rounding) || !std::isfinite(above)) return;
+  run.log.notices.push_back(
+      {stated.line,
+       fmt::format(
+           "train_samples_per_second = {} is {:.0f} % above train_samples x epoch / "
+           "train_runtime ({:.4g}): it counts every batch as a full one, or steps that were "
+           "not done, or leaves the first ones out (optimum-habana)",
+           shortest(stated.value), 100 * above, done)});
+}
+
+void mend_planned_rate(double done, double slack, double planned, double runtime, double steps_rate,
+                       RunDraft& draft) {
+  if (!draft.log.summary || !(runtime > 0) || !(steps_rate > 0) || !(planned >= 1)) return;
+  const double counted = steps_rate * runtime;
+  const double rounding = std::max(5e-4 / steps_rate, 6e-4);  // three decimals, or four digits
+  const bool all = std::abs(counted / planned - 1) <= 2 * rounding + 1e-3;
+  if (!all || done + slack >= 0.98 * planned) return;
+  const double printed = draft.log.summary->value;
+  const bool sure = done > 0 && slack <= 0.01 * done;
+  draft.log.notices.push_back(
+      {draft.log.summary->line,
+       fmt::format("train_samples_per_second = {} is that of all {:.0f} planned steps, of which "
+                   "this session did about {:.0f} (it began at a checkpoint or stopped early): {}",
+                   shortest(printed), planned, std::max(done, 0.0),
+                   sure ? "their share is taken" : "it is not taken")});
+  if (sure) {
+    draft.log.summary->value = printed * done / planned;
+  } else {
+    draft.log.summary.reset();
+  }
+}
+
+}  // namespace bertbench

@@ -1,0 +1,46 @@
+// TrainerChecks: what the Hugging Face Trainer says beside its closing rate, and what speaks
+// against that rate.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "parsers/core/line.h"
+
+namespace bertbench {
+
+class RunDraft;
+
+/// {'eval_loss': 0.7, 'eval_runtime': 29.78, ..., 'epoch': 3.0} on the console, and the members of
+/// trainer_state.json and all_results.json one by one. train_runtime holds the evaluations between
+/// its steps, and so does the rate that is made from it.
+class TrainerChecks {
+ public:
+  /// True when the line is the dict of an evaluation. One from before the training has no epoch.
+  bool see_dict(const Line& line);
+  /// True when the line, which begins with a key, is a member that is kept here.
+  bool see_member(const Line& line);
+  /// The runtime was stated: evaluations from here on are not within it. In files without a history
+  /// (`timely` false) none is known to be.
+  void end_session(bool timely);
+  /// The evaluations of the session that ended took longer than the runtime it stated: some of them
+  /// belong to an earlier one, whose runtime the history does not hold.
+  [[nodiscard]] bool outlast(double runtime) const;
+  [[nodiscard]] double evaluated_s() const { return evaluated_s_; }
+  /// Says in notices of `run`, whose closing rate is known, what speaks against it.
+  void judge(double runtime, RunDraft& run) const;
+
+ private:
+  double evaluating_s_ = 0, evaluated_s_ = 0;  ///< since the session began; within the runtime
+  std::optional<double> epochs_, samples_;     ///< of the run; of the data set
+  double epoch_error_ = 0;
+  std::string last_;  ///< each process prints its dict
+};
+
+/// Releases to 5 divide all planned samples and steps by the runtime, also where the session began
+/// at a checkpoint or stopped early: the rates are then those of work that was not done. `slack` is
+/// what rounding leaves open in `done`.
+void mend_planned_rate(double done, double slack, double planned, double runtime, double steps_rate,
+                       RunDraft& draft);
+
+}  // namespace bertbench

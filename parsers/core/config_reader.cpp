@@ -1,0 +1,272 @@
+#include "parsers/core/config_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "parsers/core/text.h"
+
+namespace bertbench {
+namespace {
+
+const char* kind_of(const Json& value) {
+  if (value.is_null()) return "null";
+  if (value.is_boolean()) return "true or false";
+  if (value.is_number()) return "a number";
+  if (value.is_string()) return "text";
+  return value.is_array() ? "a list" : "an object";
+}
+
+int line_at_byte(std::string_view text, std::size_t byte) {
+  const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.size()));
+  return 1 + static_cast<int>(std::count(text.begin(), end, '\n'));
+}
+
+constexpr int kMaxDepth = 64;
+
+// The line on which nesting exceeds kMaxDepth, 0 if it never does: the readers below recurse.
+int too_deep(std::string_view text) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
+    } else if (text.substr(i, 2) == "//") {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (text.substr(i, 2) == "/*") {
+      i = std::min(text.find("*/", i + 2), text.size() - 1);
+    } else if (text[i] == '[' || text[i] == '{') {
+      if (++depth > kMaxDepth) return line_at_byte(text, i);
+    } else if (text[i] == ']' || text[i] == '}') {
+      --depth;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool is_variable_name(std::string_view text) {
+  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+std::string path_of(const std::string& pointer) {
+  std::string path;
+  for (const auto piece : split(pointer, '/')) {
+    if (piece.empty()) continue;
+    if (to_int(piece)) {
+      path += fmt::format("[{}]", piece);
+    } else {
+      if (!path.empty()) path += '.';
+      for (std::size_t i = 0; i < piece.size(); ++i) {
+        if (piece[i] == '~' && i + 1 < piece.size()) {
+          path += piece[++i] == '1' ? '/' : '~';
+        } else {
+          path += piece[i];
+        }
+      }
+    }
+  }
+  return path;
+}
+
+Result<ConfigReader> ConfigReader::open(const std::string& text, const std::string& source,
+                                        const std::vector<std::string>& sets,
+                                        const std::string& what) {
+  ConfigReader reader;
+  reader.source_ = source;
+  if (trim(text).empty()) return fail(source, "is empty", what + " is a JSON object");
+  if (const int line = too_deep(text)) {
+    return fail(fmt::format("{}:{}", source, line),
+                fmt::format("is nested more than {} levels deep", kMaxDepth));
+  }
+  try {
+    reader.root_ = Json::parse(text, nullptr, true, /*ignore_comments=*/true);
+  } catch (const Json::parse_error& e) {
+    std::string why = e.what();
+    // "[json.exception.parse_error.101] parse error at line 3, column 5: syntax error while ..."
+    if (const auto colon = why.find(": "); colon != std::string::npos) why.erase(0, colon + 2);
+    return fail(fmt::format("{}:{}", source, line_at_byte(text, e.byte ? e.byte - 1 : 0)),
+                "is not JSON: " + why, "comments are allowed, trailing commas are not");
+  } catch (const Json::out_of_range&) {
+    return fail(source, "holds a number that no double can hold", "write a smaller one");
+  }
+  reader.lines_ = find_json_lines(text);
+  if (!reader.root_.is_object()) {
+    return fail(source + ":1",
+                what + " is a JSON object, not " + std::string(kind_of(reader.root_)));
+  }
+  if (!reader.lines_.duplicates.empty()) {
+    const auto& twice = reader.lines_.duplicates.front();
+    return fail(
+        fmt::format("{}:{}", source, twice.line),
+        fmt::format("{}: named twice, first on line {}", path_of(twice.pointer), twice.first_line),
+        "keep one of them");
+  }
+  for (const auto& set : sets) {
+    if (auto done = reader.apply_set(set); !done) return tl::unexpected(done.error());
+  }
+  return reader;
+}
+
+Result<void> ConfigReader::apply_set(const std::string& set) {
+  const auto equals = set.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return fail("--set " + set, "has no value", "write it as --set key=value, as trials=3");
+  }
+  const std::string path = set.substr(0, equals), text = set.substr(equals + 1);
+  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded()) value = text;
+  try {
+    (void)value.dump();
+  } catch (const Json::exception&) {
+    return fail("--set " + path, "is not UTF-8 text");
+  }
+  // "grid" and "env" hold free names, which may have dots of their own (grid.env.NAME).
+  const auto dot = path.find('.');
+  const std::string head = path.substr(0, dot);
+  std::string pointer = child_pointer("", head);
+  if (dot == std::string::npos) {
+    root_[head] = std::move(value);
+  } else {
+    const std::string rest = path.substr(dot + 1);
+    if (rest.empty() || (root_.contains(head) && !root_[head].is_object())) {
+      return fail("--set " + set, fmt::format("'{}' has no members", head));
+    }
+    root_[head][rest] = std::move(value);
+    pointer = child_pointer(pointer, rest);
+  }
+  set_pointers_[pointer] = "--set " + path;
+  return {};
+}
+
+bool ConfigReader::fail_at(const std::string& pointer, const std::string& what,
+                           const std::string& hint) {
+  if (error_) return false;
+  std::string where = fmt::format("{}:{}", source_, lines_.line_of(pointer));
+  for (const auto& [set, name] : set_pointers_) {
+    if (pointer == set || pointer.starts_with(set + "/")) where = name;
+  }
+  const std::string path = path_of(pointer);
+  const bool said = path.empty() || where == "--set " + path;
+  error_ = Error{where, said ? what : path + ": " + what, hint};
+  return false;
+}
+
+void ConfigReader::check_keys(const Json& object, const std::string& pointer,
+                              const std::vector<std::string>& known, const std::string& what) {
+  for (const auto& [key, value] : object.items()) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    const std::string near = nearest_name(key, known);
+    fail_at(child_pointer(pointer, key), fmt::format("unknown {} '{}'", what, key),
+            near.empty() ? fmt::format("known: {}", fmt::join(known, ", "))
+                         : fmt::format("did you mean '{}'?", near));
+    return;
+  }
+}
+
+void ConfigReader::text(const Json& object, const std::string& pointer, const char* key,
+                        std::string& out) {
+  if (!object.contains(key)) return;
+  const auto& value = object[key];
+  if (!value.is_string()) {
+    fail_at(child_pointer(pointer, key), fmt::format("must be text, not {}", kind_of(value)));
+    return;
+  }
+  out = value.get<std::string>();
+  if (out.find('\0') != std::string::npos) {
+    fail_at(child_pointer(pointer, key), "holds a NUL byte", "no program can be given one");
+  }
+}
+
+void ConfigReader::integer(const Json& object, const std::string& pointer, const char* key,
+                           std::int64_t& out, std::int64_t low, std::int64_t high) {
+  if (!object.contains(key)) return;
+  const auto& value = object[key];
+  const std::string rule = fmt::format("must be a whole number from {} to {}", low, high);
+  // Unsigned values above 2^63 would turn negative in an int64.
+  if (!value.is_number_integer() ||
+      (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{1} << 62)) {
+    fail_at(child_pointer(pointer, key), fmt::format("{}, not {}", rule, value.dump()));
+    return;
+  }
+  const auto number = value.get<std::int64_t>();
+  if (number < low || number > high) {
+    fail_at(child_pointer(pointer, key), fmt::format("{}, not {}", rule, number));
+    return;
+  }
+  out = number;
+}
+
+void ConfigReader::seconds(const Json& object, const std::string& pointer, const char* key,
+                           double& out) {
+  if (!object.contains(key)) return;
+  const auto& value = object[key];
+  if (!value.is_number() || !(value.get<double>() > 0) || value.get<double>() > 1e9) {
+    fail_at(child_pointer(pointer, key),
+            fmt::format("must be seconds, a number above 0, not {}", value.dump()));
+    return;
+  }
+  out = value.get<double>();
+}
+
+std::optional<std::string> ConfigReader::scalar(const Json& value, const std::string& pointer) {
+  if (value.is_string()) {
+    auto text = value.get<std::string>();
+    if (text.find('\0') == std::string::npos) return text;
+    fail_at(pointer, "holds a NUL byte", "no program can be given one");
+  } else if (value.is_boolean()) {
+    return value.get<bool>() ? "true" : "false";
+  } else if (value.is_number_integer()) {
+    return value.dump();
+  } else if (value.is_number_float() && std::isfinite(value.get<double>())) {
+    return shortest(value.get<double>());
+  } else {
+    fail_at(pointer, fmt::format("must be text, a number, true or false, not {}", kind_of(value)));
+  }
+  return std::nullopt;
+}
+
+void ConfigReader::texts(const Json& object, const std::string& pointer, const char* key,
+                         std::vector<std::string>& out) {
+  if (!object.contains(key)) return;
+  const auto& list = object[key];
+  const std::string here = child_pointer(pointer, key);
+  if (!list.is_array()) {
+    fail_at(here, fmt::format("must be a list of text, not {}", kind_of(list)));
+    return;
+  }
+  out.clear();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const auto value = scalar(list[i], child_pointer(here, std::to_string(i)));
+    if (!value) return;
+    out.push_back(*value);
+  }
+}
+
+void ConfigReader::variables(const Json& object, const std::string& pointer, const char* key,
+                             std::map<std::string, std::string>& out) {
+  if (!object.contains(key)) return;
+  const auto& members = object[key];
+  const std::string here = child_pointer(pointer, key);
+  if (!members.is_object()) {
+    fail_at(here, fmt::format("must be an object of names and values, not {}", kind_of(members)));
+    return;
+  }
+  for (const auto& [name, value] : members.items()) {
+    const std::string at = child_pointer(here, name);
+    if (!is_variable_name(name)) {
+      fail_at(at, fmt::format("'{}' cannot name an environment variable", name),
+              "use letters, digits and _, no digit first");
+      return;
+    }
+    const auto text = scalar(value, at);
+    if (!text) return;
+    out[name] = *text;
+  }
+}
+
+}  // namespace bertbench

@@ -1,0 +1,65 @@
+// ConfigReader: checked access to a JSON tree. Each error names file:line (or the --set that gave
+// the value), the JSON path, the rule and the nearest known key. The first error stays.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsers/core/error.h"
+#include "parsers/core/json_lines.h"
+
+namespace bertbench {
+
+using Json = nlohmann::ordered_json;
+
+class ConfigReader {
+ public:
+  /// Parses `text` (comments allowed; at most 64 levels) and applies the sets. `what` names the
+  /// thing in errors: "a sweep".
+  static Result<ConfigReader> open(const std::string& text, const std::string& source,
+                                   const std::vector<std::string>& sets,
+                                   const std::string& what = "a sweep");
+
+  [[nodiscard]] const Json& root() const { return root_; }
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+
+  /// Keeps the first error. Always returns false, so that checks can be chained.
+  bool fail_at(const std::string& pointer, const std::string& what, const std::string& hint = {});
+  /// Every key of the object must be in `known`.
+  void check_keys(const Json& object, const std::string& pointer,
+                  const std::vector<std::string>& known, const std::string& what);
+
+  // Reads of members of an object; a missing member leaves `out` as it is.
+  void text(const Json& object, const std::string& pointer, const char* key, std::string& out);
+  void integer(const Json& object, const std::string& pointer, const char* key, std::int64_t& out,
+               std::int64_t low, std::int64_t high);
+  void seconds(const Json& object, const std::string& pointer, const char* key, double& out);
+  /// A list of text, or nothing.
+  void texts(const Json& object, const std::string& pointer, const char* key,
+             std::vector<std::string>& out);
+  /// An object of names and text or numbers.
+  void variables(const Json& object, const std::string& pointer, const char* key,
+                 std::map<std::string, std::string>& out);
+  /// A scalar as text: "64", "bf16", "true"; nothing (and an error) for anything else.
+  std::optional<std::string> scalar(const Json& value, const std::string& pointer);
+
+ private:
+  Result<void> apply_set(const std::string& set);
+  std::string source_;
+  Json root_;
+  JsonLines lines_;
+  std::map<std::string, std::string> set_pointers_;  // pointer -> "--set a.b"
+  std::optional<Error> error_;
+};
+
+/// "[A-Za-z_][A-Za-z0-9_]*", what may name an environment variable.
+bool is_variable_name(std::string_view text);
+/// "/grid/model/0" -> "grid.model[0]"
+std::string path_of(const std::string& pointer);
+
+}  // namespace bertbench

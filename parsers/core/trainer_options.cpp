@@ -1,0 +1,183 @@
+#include "parsers/core/trainer_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "parsers/core/text.h"
+
+namespace bertbench {
+namespace {
+using enum OptionOwner;
+
+constexpr std::string_view kLogOnly = "only how its progress is printed";
+constexpr std::string_view kAfterTheLastStep =
+    "the name of a folder, which is written after the last step; checkpoint-every writes meanwhile";
+constexpr std::string_view kHowTheMachineIsUsed =
+    "the same work on more or fewer cores; kept with the cell as its context key 'threads'";
+constexpr std::string_view kOnlyOfADeadPeer = "only how long a dead peer is waited for";
+
+constexpr TrainerOption kOptions[] = {
+    {"model", grid, false, "", "bert-tiny", ""},
+    {"precision", grid, false, "fp32 tf32 bf16 fp16 fp8", "fp32", ""},
+    {"micro-batch-size", grid, false, "", "8", ""},
+    {"gradient-accumulation-steps", grid, false, "", "1", ""},
+    {"sequence-length", grid, false, "", "128", ""},
+    {"steps", harness, false, "", "100", ""},
+    {"timings", harness, false, "", "", ""},
+    {"expect-world-size", harness, false, "", "0", ""},
+    {"threads", user, false, "", "0", kHowTheMachineIsUsed},
+    {"backend", user, false, "cpu cuda", "cpu", ""},
+    {"comm", user, false, "auto self tcp mpi nccl sim", "auto", ""},
+    {"seed", user, false, "", "1", ""},
+    {"data", user, false, "", "synthetic", ""},
+    {"variable-lengths", user, true, "", "false", ""},
+    {"dropout", user, false, "", "0.1", ""},
+    {"activation-checkpointing", user, true, "", "false", ""},
+    {"gelu", user, false, "erf tanh", "", ""},
+    {"unpadded", user, true, "", "false", ""},
+    {"inference", user, true, "", "false", ""},
+    {"optimizer", user, false, "adamw lamb", "adamw", ""},
+    {"learning-rate", user, false, "", "", ""},
+    {"warmup-steps", user, false, "", "0", ""},
+    {"decay-steps", user, false, "", "", ""},
+    {"decay-power", user, false, "", "1", ""},
+    {"weight-decay", user, false, "", "0.01", ""},
+    {"beta1", user, false, "", "0.9", ""},
+    {"beta2", user, false, "", "0.999", ""},
+    {"epsilon", user, false, "", "1e-6", ""},
+    {"no-bias-correction", user, true, "", "false", ""},
+    {"gradient-clipping", user, false, "", "1", ""},
+    {"loss-scale", user, false, "", "dynamic", ""},
+    {"loss-scale-initial", user, false, "", "65536", ""},
+    {"loss-scale-growth-interval", user, false, "", "2000", ""},
+    {"lamb-pre-normalization", user, true, "", "false", ""},
+    {"lamb-trust-without-decay", user, true, "", "false", ""},
+    {"lamb-min-trust", user, false, "", "0", ""},
+    {"lamb-max-trust", user, false, "", "0", ""},
+    {"log-style", user, false, "", "native", kLogOnly},
+    {"log-every", user, false, "", "1", kLogOnly},
+    {"checkpoint", user, false, "", "", kAfterTheLastStep},
+    {"checkpoint-every", user, false, "", "0", ""},
+    {"resume", user, false, "", "", ""},
+    {"deterministic", user, true, "", "false", ""},
+    {"comm-timeout", user, false, "", "120", kOnlyOfADeadPeer},
+    {"bucket-mb", user, false, "", "8", ""},
+    {"zero", user, false, "0 1", "0", ""},
+    {"algorithm-cache", user, false, "", "", ""},
+    {"matmul-epilogues", user, false, "auto off", "auto", ""},
+    {"memory-limit-mb", user, false, "", "0", ""},
+    {"sim-topology", user, false, "", "", ""},
+    {"sim-node-gbps", user, false, "", "200", ""},
+    {"sim-cross-gbps", user, false, "", "11", ""},
+    {"sim-node-us", user, false, "", "5", ""},
+    {"sim-cross-us", user, false, "", "20", ""},
+};
+
+/// One spelling for equal numbers: "1e-4" and "0.0001" are one value. Whole numbers stay digit by
+/// digit, as a double does not hold every seed.
+std::string one_spelling(const std::string& value) {
+  const bool digits = !value.empty() && std::all_of(value.begin(), value.end(),
+                                                    [](char c) { return c >= '0' && c <= '9'; });
+  if (digits) {
+    const auto first = value.find_first_not_of('0');
+    return first == std::string::npos ? "0" : value.substr(first);
+  }
+  const auto number = to_double(value);
+  return number ? fmt::format("{}", *number) : value;
+}
+
+/// The words that CLI11 takes for a flag's value; a number above 0 is yes.
+std::string flag_value(std::string value) {
+  std::transform(value.begin(), value.end(), value.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  for (const char* no : {"false", "off", "no", "disable", "0", "f", "n", "-"}) {
+    if (value == no) return "false";
+  }
+  const auto number = to_double(value);
+  return number && *number <= 0 ? "false" : "true";
+}
+
+std::string value_in(const OptionValues& given, const std::string& axis) {
+  const auto it = given.find(axis);
+  if (it != given.end()) return it->second;
+  return std::string(find_trainer_option(axis)->usual);
+}
+
+}  // namespace
+
+std::span<const TrainerOption> trainer_options() { return kOptions; }
+
+std::string axis_name(std::string_view option) {
+  std::string text(option);
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+
+const TrainerOption* find_trainer_option(std::string_view name) {
+  for (const auto& option : kOptions) {
+    if (axis_name(option.name) == axis_name(name)) return &option;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> axis_option_names() {
+  std::vector<std::string> names;
+  for (const auto& option : kOptions) {
+    if (option.owner != harness) names.push_back(axis_name(option.name));
+  }
+  return names;
+}
+
+OptionValues given_options(std::span<const std::string> arguments) {
+  OptionValues out;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (!word.starts_with("--")) continue;
+    const auto equals = word.find('=');
+    const auto* option = find_trainer_option(word.substr(2, equals - 2));
+    if (!option) continue;
+    const auto axis = axis_name(option->name);
+    if (equals != std::string::npos) {
+      const auto value = word.substr(equals + 1);
+      out[axis] = option->flag ? flag_value(value) : value;
+    } else if (option->flag) {
+      out[axis] = "true";
+    } else if (i + 1 < arguments.size()) {
+      out[axis] = arguments[++i];
+    }
+  }
+  return out;
+}
+
+std::string default_value(const TrainerOption& option, const OptionValues& given) {
+  if (option.name == "learning-rate") {
+    return value_in(given, "optimizer") == "lamb" ? "2e-3" : "1e-4";
+  }
+  if (option.name == "gelu") {
+    return value_in(given, "model").starts_with("gpt2") ? "tanh" : "erf";
+  }
+  if (option.name == "decay-steps") return value_in(given, "steps");
+  return std::string(option.usual);
+}
+
+OptionValues work_options(const OptionValues& given) {
+  OptionValues out;
+  const bool simulated = simulated_topology(given).has_value();
+  for (const auto& option : kOptions) {
+    const auto axis = axis_name(option.name);
+    const auto it = given.find(axis);
+    if (it == given.end() || option.owner != user || !option.no_work.empty()) continue;
+    if (simulated && (option.name == "comm" || option.name == "sim-topology")) continue;
+    auto value = one_spelling(it->second);
+    if (value != one_spelling(default_value(option, given))) out.emplace(axis, std::move(value));
+  }
+  return out;
+}
+
+std::optional<std::string> simulated_topology(const OptionValues& given) {
+  if (value_in(given, "comm") != "sim") return std::nullopt;
+  return value_in(given, "sim_topology");
+}
+
+}  // namespace bertbench

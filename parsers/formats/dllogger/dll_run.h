@@ -1,0 +1,69 @@
+// DllRun: what both writings of NVIDIA's DLLogger (text and JSON) say, made into runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "parsers/core/facts.h"
+#include "parsers/core/line.h"
+#include "parsers/core/record.h"
+
+namespace bertbench {
+
+class RunBuilder;
+class RunDraft;
+
+/// One line of a training iteration.
+struct DllStep {
+  double iteration = 0;
+  std::optional<double> epoch;    ///< told at least where the iteration goes back
+  std::optional<double> skipped;  ///< updates skipped so far by the loss scaler, if it says so
+  std::optional<double> loss;
+  double time_s = kUnknown;
+  double rate = kUnknown;  ///< samples/s of the whole job
+  bool last = false;       ///< the line with the final loss
+};
+
+/// The closing line. Rates are of the whole job.
+struct DllClosing {
+  std::optional<double> rate;
+  std::optional<double> training_s, wall_s;
+};
+
+class DllRun {
+ public:
+  /// The iteration's number stands still while the loss scaler skips updates, yet those steps take
+  /// their full time: the counter of a record is the applied and the skipped updates together.
+  void see_step(const DllStep& step, const Line& line, RunBuilder& out);
+  void see_closing(const DllClosing& closing, const Line& line, RunBuilder& out);
+  /// Where the lines stand for several iterations each, so does the first of a run.
+  static void finish(RunBuilder& out);
+  void see_micro_batch(std::int64_t sequences) { micro_batch_ = sequences; }
+  /// ConvNets' arguments: the batch of one GPU, and that of an update of the weights, of which an
+  /// iteration may be a part (-1: is all).
+  void see_convnet(std::int64_t batch, std::int64_t world, std::int64_t optimizer_batch);
+  /// What see_convnet tells, to a run that may have no records.
+  void tell_convnet(Facts& facts) const;
+
+ private:
+  /// The counters behind a line: applied iterations of the run, updates skipped so far.
+  struct Count {
+    std::int64_t iteration = 0, skipped = 0;
+    std::int64_t skipped_in_all = 0;  ///< as this line tells, for the whole run
+  };
+  RunDraft& run(const Line& line, RunBuilder& out);
+  bool begins_epoch(const DllStep& step);
+  void begin_run(RunBuilder& out);
+  [[nodiscard]] Count count(const DllStep& step) const;
+
+  std::optional<std::int64_t> micro_batch_;
+  std::optional<std::int64_t> world_, accumulation_;  ///< ConvNets'
+  std::int64_t iteration_ = -1, skipped_ = 0;         ///< of the record before
+  std::int64_t base_ = 0;                             ///< iterations of the epochs before
+  std::optional<double> epoch_;
+  std::int64_t stride_ = 1;  ///< iterations from one line to the next
+  double time_s_ = kUnknown;
+  bool closed_ = false, told_ = false;
+};
+
+}  // namespace bertbench

@@ -1,0 +1,316 @@
+// dllogger-json: the JSON file of NVIDIA's DLLogger, one object a line behind "DLLL ".
+//
+// Times are strings. "step" is "PARAMETER", [] for the closing line, or [epoch, iteration]; the
+// last iteration may be a float that counts the skipped updates as well. BERT for TensorFlow has
+// the number alone, one above the updates done, and rates: "step": 2, "data": {"throughput_train":
+// ...}.
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "parsers/assemble/run_builder.h"
+#include "parsers/assemble/tf_updates.h"
+#include "parsers/core/text.h"
+#include "parsers/formats/dllogger/dll_ahead.h"
+#include "parsers/formats/dllogger/dll_fast.h"
+#include "parsers/formats/dllogger/dll_run.h"
+#include "parsers/formats/format.h"
+#include "parsers/formats/run_parser.h"
+#include "parsers/lines/cursor.h"
+#include "parsers/scan/byte_search.h"
+
+namespace bertbench {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kAnchors[] = {"DLLL {"};
+constexpr std::string_view kTrained = "\"throughput_train\"";
+
+std::optional<double> number(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  if (at == object.end()) return std::nullopt;
+  if (at->is_number()) return at->get<double>();
+  if (at->is_string()) return to_double(at->get_ref<const std::string&>());
+  return std::nullopt;
+}
+
+class DlloggerJsonParser final : public RunParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override;
+  LinesTaken take_run(const RunOffer& offer, RunBuilder& out) override;
+  [[nodiscard]] std::shared_ptr<const RunReader> run_reader() const override;
+  void finish(RunBuilder& out) override {
+    if (tensorflow_) {
+      updates_.end(out.open(WorkKind::training));
+    } else {
+      DllRun::finish(out);
+    }
+    out.facts.framework.set(tensorflow_ ? "tensorflow" : "pytorch", FactSource::log);
+    tell_arguments(out.facts);
+    for (const auto& draft : out.drafts()) tell_arguments(draft->log.facts);
+  }
+
+ private:
+  void see_parameters(const Json& data);
+  void tell_arguments(Facts& facts) const {
+    run_.tell_convnet(facts);
+    if (amp_) facts.precision.set("fp16", FactSource::log);
+  }
+  void see_usual(DllStep& usual, const Line& line, RunBuilder& out);
+  bool see_speech(const Json& step, const Json& json, const Json& data, const Line& line,
+                  RunBuilder& out);
+  void see_iteration(double iteration, const Json& json, const Json& data, const Line& line,
+                     RunBuilder& out);
+  bool see_update(double iteration, const Json& json, const Json& data, const Line& line,
+                  RunBuilder& out);
+  void see_closing(const Json& data, const Line& line, RunBuilder& out);
+  bool of_an_epoch(double iteration, const Line& line, std::optional<double>& epoch);
+  DllRun run_;
+  DllReader reader_;
+  TfUpdates updates_;  ///< TensorFlow's
+  bool tensorflow_ = false;
+  bool amp_ = false;          ///< ConvNets'
+  bool pairs_ = false;        ///< an iteration's step is [epoch, iteration]
+  double newest_ = kUnknown;  ///< iteration
+};
+
+// "step": [epoch, iteration]
+std::optional<double> epoch_of(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("\"step\":")) return std::nullopt;
+  cursor.blanks();
+  if (!cursor.literal("[")) return std::nullopt;
+  const auto epoch = cursor.number();
+  return epoch && cursor.literal(",") ? epoch : std::nullopt;
+}
+
+// "step": [epoch] holds the means of an epoch where iterations have two numbers, or values that no
+// iteration has; else it is the number of an iteration.
+bool DlloggerJsonParser::of_an_epoch(double iteration, const Line& line,
+                                     std::optional<double>& epoch) {
+  if (pairs_ && iteration == newest_ + 1) return false;
+  const auto own = epoch_of(line);
+  pairs_ = pairs_ || own.has_value();
+  // The reader leaves out the epoch, which matters where the iteration goes back only.
+  if (!(iteration >= newest_)) epoch = own;
+  if (own) return false;
+  return pairs_ || find_text(line.text, "\"val_loss\"") != std::string_view::npos ||
+         find_text(line.text, "\"test_bleu\"") != std::string_view::npos;
+}
+
+// Python writes a NaN bare, which is no JSON: null would hide it, so it becomes a string.
+Json parse_line(std::string_view text) {
+  Json json = Json::parse(text, nullptr, false);
+  const auto has = [&](std::string_view word) {
+    return find_text(text, word) != std::string_view::npos;
+  };
+  if (!json.is_discarded() || !(has("NaN") || has("Infinity"))) return json;
+  std::string quoted;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = text.substr(i);
+    const bool value = i > 1 && text[i - 1] == ' ' && text[i - 2] == ':';
+    std::string_view word;
+    for (const std::string_view bare : {"NaN", "Infinity", "-Infinity"}) {
+      if (value && rest.starts_with(bare)) word = bare;
+    }
+    if (word.empty()) {
+      quoted.push_back(text[i]);
+      continue;
+    }
+    quoted += word == "NaN" ? "\"nan\"" : word == "Infinity" ? "\"inf\"" : "\"-inf\"";
+    i += word.size() - 1;
+  }
+  return Json::parse(quoted, nullptr, false);
+}
+
+bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
+  const auto at = line.text.starts_with(kAnchors[0]) ? 0 : line.text.find(kAnchors[0]);
+  if (at == std::string_view::npos) return false;
+  DllStep usual;
+  if (!tensorflow_ && reader_.read(line.text.substr(at + 5), usual) &&
+      (usual.loss || find_text(line.text, kTrained) == std::string_view::npos)) {
+    see_usual(usual, line, out);
+    return true;
+  }
+  const Json json = parse_line(line.text.substr(at + 5));
+  if (!json.is_object()) return false;
+  const auto step = json.find("step");
+  const auto data = json.find("data");
+  if (step == json.end() || data == json.end() || !data->is_object()) return false;
+  if (step->is_string()) {
+    see_parameters(*data);
+    return true;
+  }
+  if (step->is_array() && step->empty()) {
+    see_closing(*data, line, out);
+    return true;
+  }
+  if (step->is_number()) {
+    see_iteration(step->get<double>(), json, *data, line, out);
+    return true;
+  }
+  if (!step->is_array() || step->empty() || !step->back().is_number()) return true;
+  if (step->size() == 3) return see_speech(*step, json, *data, line, out);
+  if (step->size() > 3) return true;
+  if (step->size() == 1 && pairs_) return true;
+  pairs_ = pairs_ || step->size() == 2;
+  see_iteration(step->back().get<double>(), json, *data, line, out);
+  return true;
+}
+
+void DlloggerJsonParser::see_closing(const Json& data, const Line& line, RunBuilder& out) {
+  DllClosing closing;
+  closing.rate = number(data, "training_sequences_per_second");
+  closing.wall_s = number(data, "e2e_train_time");
+  closing.training_s = number(data, "raw_train_time");
+  // ConvNets, NCF, BERT for TensorFlow and nnU-Net, ResNet for TensorFlow
+  for (const char* key :
+       {"train.total_ips", "mean_train_throughput", "throughput_train", "train_throughput"}) {
+    if (!closing.rate) closing.rate = number(data, key);
+  }
+  if (const auto rate = number(data, "throughput_val"); rate && tensorflow_) {
+    RunDraft& evaluation = out.run(WorkKind::evaluation, line.number);
+    evaluation.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
+    evaluation.ended_well = true;
+    evaluation.last_line = line.number;
+  }
+  if (!closing.rate && !closing.wall_s) return;
+  if (!tensorflow_) {
+    run_.see_closing(closing, line, out);
+    return;
+  }
+  RunDraft& run = out.run(WorkKind::training, line.number);
+  run.log.summary = Stated{*closing.rate, RateUnit::sequences_per_second, line.number};
+  run.ended_well = true;
+  run.last_line = line.number;
+}
+
+// An iteration of BERT for TensorFlow.
+bool DlloggerJsonParser::see_update(double iteration, const Json& json, const Json& data,
+                                    const Line& line, RunBuilder& out) {
+  const auto rate = number(data, "throughput_train");
+  if (!rate || !(*rate >= 0) || !data.contains("mlm_loss")) return false;
+  if (!(iteration >= 0 && iteration < 1e12)) return true;
+  tensorflow_ = true;
+  TfDleLine read;
+  read.iteration = static_cast<std::int64_t>(iteration);
+  read.rate = *rate;
+  read.time_s = number(json, "timestamp").value_or(kUnknown);
+  read.loss = number(data, "total_loss");
+  read.one_ahead = true;
+  read.scaled = data.contains("loss_scaler");
+  RunDraft* open = out.open(WorkKind::training);
+  const bool ended = open != nullptr && open->ended_well;
+  if (updates_.begins_anew(*read.iteration) || (ended && updates_.stands_still(*read.iteration))) {
+    updates_.end(open);
+    out.close(WorkKind::training);
+  }
+  updates_.see_head();
+  RunDraft& run = out.run(WorkKind::training, line.number);
+  run.log.iteration_unit = IterationUnit::optimizer_step;
+  run.log.clock_resolution_s = 1e-6;
+  run.log.clock_is_wall = true;
+  updates_.see_step(read, line, run);
+  return true;
+}
+
+// BERT tells the batch of one GPU in a line of its own, ConvNets all arguments in one.
+void DlloggerJsonParser::see_parameters(const Json& data) {
+  const auto size = [&](const char* key) -> std::int64_t {
+    const double value = number(data, key).value_or(0);
+    return std::abs(value) < 1e9 ? static_cast<std::int64_t>(value) : 0;  // a NaN is not less
+  };
+  if (const auto batch = size("batch_size_per_gpu"); batch >= 1) run_.see_micro_batch(batch);
+  if (!data.contains("arch") || !data.contains("optimizer_batch_size")) return;
+  run_.see_convnet(size("batch_size"), size("world_size"), size("optimizer_batch_size"));
+  const auto amp = data.find("amp");
+  amp_ = amp != data.end() && amp->is_boolean() && amp->get<bool>();
+}
+
+// Three numbers are an evaluation's, but FastPitch's are epoch, iteration and iterations of an
+// epoch: "step": [1, 2, 40], "data": {"train_loss": 31.5, ..., "train_took": 5.5}.
+bool DlloggerJsonParser::see_speech(const Json& step, const Json& json, const Json& data,
+                                    const Line& line, RunBuilder& out) {
+  if (!number(data, "train_took") || !step[0].is_number() || !step[1].is_number()) return true;
+  pairs_ = true;
+  DllStep said;
+  said.epoch = step[0].get<double>();
+  said.iteration = step[1].get<double>();
+  said.loss = number(data, "train_loss");
+  said.time_s = number(json, "timestamp").value_or(kUnknown);
+  if (said.loss) run_.see_step(said, line, out);
+  return true;
+}
+
+void DlloggerJsonParser::see_usual(DllStep& usual, const Line& line, RunBuilder& out) {
+  if (!usual.loss || of_an_epoch(usual.iteration, line, usual.epoch)) return;
+  newest_ = usual.iteration;
+  run_.see_step(usual, line, out);
+}
+
+LinesTaken DlloggerJsonParser::take_run(const RunOffer& offer, RunBuilder& out) {
+  LinesTaken taken;
+  if (tensorflow_) return taken;  // what the reader takes has no rates
+  Line line;
+  line.number = offer.number;
+  const auto take = [&](const DllLine& read) {
+    DllStep usual = DllReader::step_of(read.values);
+    line.text = offer.after.substr(taken.bytes, read.size);
+    see_usual(usual, line, out);
+    taken.bytes += read.size + 1;
+    ++taken.lines;
+    ++line.number;
+  };
+  // Lines that another thread has read are taken for as long as one follows the other.
+  const auto* const ahead = dynamic_cast<const DllAhead*>(offer.ahead);
+  std::span<const DllLine> read_ahead;
+  if (ahead != nullptr && ahead->kind() == reader_.kind()) {
+    read_ahead = ahead->from(offer.after.data());
+  }
+  std::array<DllLine, 64> lines;
+  while (true) {
+    while (!read_ahead.empty() &&
+           ahead->text() + read_ahead.front().begin == offer.after.data() + taken.bytes) {
+      take(read_ahead.front());
+      read_ahead = read_ahead.subspan(1);
+    }
+    // One where another thread has read the others.
+    const auto room = std::span(lines).first(read_ahead.empty() ? lines.size() : 1);
+    const std::size_t count = reader_.read_lines(offer.after.substr(taken.bytes), room);
+    if (count == 0) return taken;
+    for (const DllLine& read : room.first(count)) take(read);
+  }
+}
+
+std::shared_ptr<const RunReader> DlloggerJsonParser::run_reader() const {
+  return reader_.kind().empty() ? nullptr : std::make_shared<const DllRunReader>(reader_);
+}
+
+void DlloggerJsonParser::see_iteration(double iteration, const Json& json, const Json& data,
+                                       const Line& line, RunBuilder& out) {
+  if (see_update(iteration, json, data, line, out)) return;
+  DllStep step;
+  step.iteration = iteration;
+  step.skipped = number(data, "skipped_steps");
+  step.time_s = number(data, "timestamp").value_or(number(json, "timestamp").value_or(kUnknown));
+  step.last = data.contains("final_loss");
+  for (const char* key : {"step_loss", "average_loss", "final_loss", "train.loss", "train_loss"}) {
+    if (!step.loss) step.loss = number(data, key);
+  }
+  step.rate = number(data, "train.total_ips").value_or(kUnknown);
+  if (step.loss) run_.see_step(step, line, out);
+}
+
+std::unique_ptr<LineParser> make() { return std::make_unique<DlloggerJsonParser>(); }
+
+}  // namespace
+
+extern const Format format_dllogger_json;
+const Format format_dllogger_json = {"dllogger-json", "NVIDIA DLLogger, JSON: DeepLearningExamples",
+                                     "https://github.com/NVIDIA/dllogger (JSONStreamBackend)",
+                                     kAnchors, make};
+
+}  // namespace bertbench

@@ -1,0 +1,162 @@
+#include "parsers/formats/tqdm/bar_name.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "parsers/core/text.h"
+#include "parsers/lines/decoration.h"
+
+namespace bertbench {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words words_of(std::string_view text) {
+  constexpr std::size_t kMost = 16;
+  Words words(1);
+  for (const char c : text) {
+    const char low = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if ((low >= 'a' && low <= 'z') || is_digit(low)) {
+      words.back().push_back(low);
+    } else if (!words.back().empty()) {
+      if (words.size() == kMost) break;
+      words.emplace_back();
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+template <typename List>
+bool among(const List& list, std::string_view word) {
+  return std::ranges::find(list, word) != std::end(list);
+}
+
+bool is_number(std::string_view word) {
+  return word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// "e" of "e12".
+std::string letters_of(const std::string& word) {
+  return word.substr(0, word.find_last_not_of("0123456789") + 1);
+}
+
+bool is_epoch(std::string_view word) { return word == "epoch" || word == "epochs" || word == "ep"; }
+
+// "Epoch 3 [Val]" is of a validation, "Epoch 3, val_loss 0.2" is not.
+bool says(const Words& words, std::initializer_list<std::string_view> what) {
+  constexpr std::string_view kMetrics[] = {"loss", "acc", "accuracy", "ppl",
+                                           "f1",   "auc", "score",    "perplexity"};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (among(what, words[i]) && (i + 1 == words.size() || !among(kMetrics, words[i + 1]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Nothing but words of training loops and numbers: "Train Epoch 3", "[Epoch 3/10]".
+bool only_of_training(const Words& words) {
+  constexpr std::string_view kKnown[] = {
+      "train", "training", "pretraining", "pretrain", "finetuning", "epoch",     "epochs",
+      "ep",    "e",        "step",        "steps",    "iter",       "iteration", "batch",
+      "fold",  "of",       "rank",        "running",  "progress"};
+  return std::ranges::all_of(words, [&](const std::string& word) {
+    return is_number(word) || among(kKnown, letters_of(word));
+  });
+}
+
+// "Generating test split", "Running tokenizer on validation dataset", "Loading eval data": a data
+// set is made ready, whichever one. Predictions are generated, too.
+bool prepares_data(const Words& words) {
+  constexpr std::string_view kAlways[] = {
+      "map",        "filter",     "downloading", "extracting", "resolving", "fetching",
+      "loading",    "tokenizing", "flattening",  "casting",    "grouping",  "saving",
+      "converting", "caching",    "preparing",   "building",   "reading",   "preprocessing"};
+  if (words.empty()) return false;
+  if (words.front() == "generating" || words.front() == "creating") {
+    return among(words, "split") || among(words, "dataset") || among(words, "data");
+  }
+  return among(kAlways, words.front()) || among(words, "tokenizer");
+}
+
+// "Epoch 3", "[Train] epoch 3/10": the same loop has another name in each epoch.
+bool names_an_epoch(std::string_view description, const Words& words) {
+  if (description.starts_with("Epoch ")) return true;
+  return std::ranges::any_of(words, is_epoch) && std::ranges::any_of(words, is_number);
+}
+
+// The number of the epoch and that of all epochs.
+void read_epoch(std::string_view description, const Words& words, BarName& name) {
+  auto word = std::ranges::find_if(words, is_epoch);
+  // "train 3/10", but not "Training loss 0.25".
+  if (word == words.end() && description.find('.') == std::string_view::npos) word = words.begin();
+  word = std::find_if(word, words.end(), is_number);
+  if (word == words.end()) return;
+  name.epoch = to_int(*word).value_or(-1);
+  if (++word != words.end() && *word == "of") ++word;
+  if (word != words.end() && is_number(*word)) name.epochs = to_int(*word).value_or(-1);
+}
+
+BarRole role_of(std::string_view description, const Words& words) {
+  if (description.empty()) return BarRole::unnamed;
+  std::string word;
+  for (const char c : description) {
+    word.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+  }
+  if (prepares_data(words)) return BarRole::other;
+  const bool train = says(words, {"train", "training", "pretraining", "pretrain", "finetuning"});
+  const auto has = [&](std::string_view what) { return word.find(what) != std::string::npos; };
+  if (has("eval") || has("valid")) return BarRole::evaluation;
+  if (says(words, {"val", "dev"})) return train ? BarRole::other : BarRole::evaluation;
+  if (has("predict") || has("infer")) return BarRole::inference;
+  if (says(words, {"test", "testing"})) return train ? BarRole::other : BarRole::inference;
+  // "Epoch ... (1/3)" of Flax scripts keeps its number for the whole run.
+  if (word == "epoch" || word == "epochs" || word.starts_with("epoch ...")) return BarRole::outer;
+  if (word.starts_with("epoch") || word == "iteration" || word == "iterations" || word == "step" ||
+      word == "steps" || word == "iter" || word == "iters" || word == "train" ||
+      word.starts_with("training") || word == "fine-tuning") {
+    return BarRole::training;
+  }
+  // "Train Epoch" without a number may count the epochs.
+  const bool epoch = std::ranges::any_of(words, is_epoch);
+  const bool numbered = !epoch || std::ranges::any_of(words, is_number);
+  if ((train || epoch) && numbered && only_of_training(words)) {
+    return BarRole::training;
+  }
+  return BarRole::other;
+}
+
+}  // namespace
+
+BarRole role_of(std::string_view description) {
+  return role_of(description, words_of(description));
+}
+
+BarName name_of(std::string_view description) {
+  description = without_front(description);
+  const Words words = words_of(description);
+  BarName name{role_of(description, words), {}, -1, -1};
+  if (name.role == BarRole::outer) return name;
+  // "Epoch 1", "Epoch 2": one loop, whose bar has another name in each epoch. Losses change, too.
+  if (name.role == BarRole::unnamed) return name;
+  read_epoch(description, words, name);
+  if (names_an_epoch(description, words)) {
+    name.key = "Epoch";
+    if (name.role == BarRole::inference) name.key += 'i';
+    if (name.role == BarRole::evaluation) name.key += 'e';
+    if (name.role != BarRole::other) return name;
+  }
+  for (const std::string& word : words) {
+    if (!is_digit(word[0])) name.key += letters_of(word) + ' ';
+  }
+  return name;
+}
+
+bool BarName::counts_epochs(std::int64_t done, std::int64_t total) const {
+  return epochs > 0 && total == epochs && done - epoch <= 1 && epoch - done <= 1;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,332 @@
+#include "parsers/formats/tqdm/tqdm_bar.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsers/core/text.h"
+#include "parsers/lines/cursor.h"
+#include "parsers/lines/decimal.h"
+#include "parsers/scan/byte_search.h"
+
+namespace bertbench {
+namespace {
+
+// The factor of the prefix that unit_scale puts behind a number; 1: there is none.
+double scale_of(char c) {
+  switch (c) {
+    case 'k':
+      return 1e3;
+    case 'M':
+      return 1e6;
+    case 'G':
+      return 1e9;
+    default:
+      return 1;
+  }
+}
+
+// The rate in front of the unit at `unit`: a number, or '?' (unknown). nullopt: not a bar's rate.
+struct Rate {
+  std::size_t begin = 0;
+  double value = kUnknown;
+};
+std::optional<Rate> rate_before(std::string_view text, std::size_t unit) {
+  if (unit > 0 && text[unit - 1] == ' ') --unit;  // unit=" examples"
+  if (unit == 0) return std::nullopt;
+  if (text[unit - 1] == '?') return Rate{unit - 1, kUnknown};
+  const double scale = scale_of(text[unit - 1]);
+  if (scale > 1) --unit;
+  std::size_t i = unit;
+  while (i > 0 && (is_digit(text[i - 1]) || text[i - 1] == '.')) --i;
+  const Decimal plain = read_plain_decimal(text.data() + i, text.data() + unit);
+  if (plain.stop == text.data() + unit) return Rate{i, plain.value * scale};
+  const auto value = to_double(text.substr(i, unit - i));
+  if (i == unit || !value) return std::nullopt;
+  return Rate{i, *value * scale};
+}
+
+// The count that ends at `end`, with unit_scale's "3.20k" and "32.0".
+struct Count {
+  std::size_t begin = 0;
+  std::int64_t value = 0;
+  bool rounded = false;
+};
+std::optional<Count> count_before(std::string_view text, std::size_t end) {
+  Count count;
+  count.begin = digits_before(text, end);
+  const bool point = count.begin > 0 && text[count.begin - 1] == '.';
+  const double scale = end > 0 ? scale_of(text[end - 1]) : 1;
+  if (count.begin < end && !point) {
+    constexpr std::size_t kFits = 18;  // digits
+    if (end - count.begin > kFits) return std::nullopt;
+    for (const char c : text.substr(count.begin, end - count.begin)) {
+      count.value = count.value * 10 + (c - '0');
+    }
+    return count;
+  }
+  const std::size_t digits = scale > 1 ? end - 1 : end;
+  count.begin = digits;
+  while (count.begin > 0 && (is_digit(text[count.begin - 1]) || text[count.begin - 1] == '.')) {
+    --count.begin;
+  }
+  const auto value = to_double(text.substr(count.begin, digits - count.begin));
+  if (!value || !(*value < 1e9)) return std::nullopt;
+  count.value = std::llround(*value * scale);
+  count.rounded = scale > 1;
+  return count;
+}
+
+// Lightning's bar over data of unknown length: "Epoch 0: |          | 5/? ". `end` is behind it.
+bool read_endless(std::string_view text, std::size_t end, std::size_t floor, TqdmBar& bar) {
+  const auto done = count_before(text, end - 2);
+  if (!done || done->begin < floor || done->begin == end - 2) return false;
+  bar.done = done->value;
+  bar.rounded = done->rounded;
+  bar.begin = done->begin;
+  const std::string_view head = text.substr(floor, done->begin - floor);
+  const auto right = head.find_last_not_of(' ');
+  if (right == std::string_view::npos || head[right] != '|' || right == 0) return true;
+  const auto left = head.rfind('|', right - 1);
+  if (left != std::string_view::npos) bar.begin = floor + left;
+  return true;
+}
+
+// Reads leftwards from the bracket: "33%|███▎ | 3655/11057 " or "123it " where no total is known.
+bool read_counter(std::string_view text, std::size_t bracket, std::size_t floor,
+                  std::string_view unit, TqdmBar& bar) {
+  std::size_t i = bracket;
+  while (i > floor && text[i - 1] == ' ') --i;
+  if (text.substr(floor, i - floor).ends_with(unit)) {
+    std::size_t end = i - unit.size();
+    if (end > floor && text[end - 1] == ' ') --end;
+    const auto done = count_before(text, end);
+    if (!done || done->begin < floor) return false;
+    bar.done = done->value;
+    bar.rounded = done->rounded;
+    bar.begin = done->begin;
+    return true;
+  }
+  if (text.substr(floor, i - floor).ends_with("/?")) return read_endless(text, i, floor, bar);
+  const auto total = count_before(text, i);
+  if (!total || total->begin <= floor + 1 || text[total->begin - 1] != '/') return false;
+  const auto done = count_before(text, total->begin - 1);
+  if (!done || done->begin < floor) return false;
+  bar.done = done->value;
+  bar.total = total->value;
+  bar.rounded = done->rounded;
+  bar.begin = done->begin;
+  const auto percent = text.substr(floor, done->begin - floor).rfind('%');
+  if (percent == std::string_view::npos) return true;  // its head is cut off
+  bar.begin = digits_before(text, floor + percent);
+  return true;
+}
+
+// "1/3", "3.05e+00 lr", "loss 1.2": not a name by itself, but what a name goes on with.
+bool continues_name(std::string_view piece) {
+  return piece.empty() || is_digit(piece[0]) || piece.starts_with("loss") ||
+         piece.starts_with("Loss") || piece.starts_with("nan");
+}
+
+std::string_view description_before(std::string_view text, std::size_t floor, std::size_t& begin) {
+  std::string_view head = trim(text.substr(floor, begin - floor));
+  if (!head.ends_with(':')) return {};
+  head.remove_suffix(1);
+  // "node7: Iteration", "... WARNING: Epoch 1": the words behind the last ": " describe the bar, or
+  // those in front as well ("node7: Epoch: 1/3", "Training loss: 3.05e+00 lr: 6.25e-05").
+  constexpr int kMostPieces = 6;
+  auto colon = head.rfind(": ");
+  for (int n = 0; n < kMostPieces && colon != std::string_view::npos && colon > 0; ++n) {
+    if (!continues_name(trim(head.substr(colon + 2)))) {
+      head.remove_prefix(colon + 2);
+      break;
+    }
+    colon = head.rfind(": ", colon - 1);
+  }
+  if (head.starts_with("^M")) head.remove_prefix(2);  // a redraw as less and vi show it
+  begin = static_cast<std::size_t>(head.data() - text.data());
+  return trim(head);
+}
+
+constexpr std::size_t kLongestPostfix = 4096;
+constexpr std::size_t kLongestClock = 128;  // "[1000:00:00<2000:00:00, 12.34"
+
+// "loss 1.5", "Loss: 1.5", "train_loss=1.5" of scripts that write the postfix as a text; not the
+// loss of a validation, nor "loss_scale".
+std::optional<double> loss_in_words(std::string_view postfix) {
+  for (auto at = postfix.find("oss"); at != std::string_view::npos;
+       at = postfix.find("oss", at + 1)) {
+    if (at == 0 || (postfix[at - 1] != 'l' && postfix[at - 1] != 'L')) continue;
+    const auto comma = postfix.rfind(',', at);
+    const auto begin = comma == std::string_view::npos ? 0 : comma;
+    const std::string_view front = postfix.substr(begin, at - begin);
+    const auto says = [&](std::string_view what) { return front.find(what) != front.npos; };
+    if (says("val") || says("Val") || says("VAL") || says("test") || says("dev")) continue;
+    Cursor cursor(postfix.substr(at + 3), false);
+    const bool blank = cursor.literal(" ");
+    cursor.blanks();
+    if (!cursor.literal(":") && !cursor.literal("=") && !blank) continue;
+    cursor.blanks();
+    if (const auto loss = cursor.number()) return loss;
+  }
+  return std::nullopt;
+}
+
+void read_loss(std::string_view text, std::size_t from, std::size_t close, TqdmBar& bar) {
+  if (close == std::string_view::npos) return;
+  const std::string_view postfix = text.substr(from, std::min(close - from, kLongestPostfix));
+  auto at = postfix.find("loss=");
+  // Lightning shows the validation's beside the training's.
+  while (at != std::string_view::npos && postfix.substr(0, at).ends_with("val_")) {
+    at = postfix.find("loss=", at + 1);
+  }
+  std::optional<double> loss;
+  if (at != std::string_view::npos) {
+    Cursor cursor(postfix.substr(at + 5), false);
+    loss = cursor.number();
+  } else if (!postfix.empty()) {
+    loss = loss_in_words(postfix);
+  }
+  if (!loss) return;
+  bar.loss = *loss;
+  bar.has_loss = true;
+}
+
+// "Training loss: 3.05e+00 lr: 6.25e-05", "Epoch 1, loss=0.3"
+void read_named_loss(TqdmBar& bar) {
+  const std::string_view name = bar.description;
+  const auto at = name.find("oss");
+  if (at == std::string_view::npos || name.substr(0, at).ends_with("val_l")) return;
+  Cursor cursor(name.substr(at + 3), false);
+  if (!cursor.literal(":")) cursor.literal("=");
+  cursor.blanks();
+  if (const auto loss = cursor.number()) {
+    bar.loss = *loss;
+    bar.has_loss = true;
+  }
+}
+
+constexpr double kRoughRate = 0.25;  ///< two decimals tell it to 2 %
+
+constexpr std::uint64_t kItAnchors = 0b11;  ///< the format's first two: "it/s", "s/it"
+
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+
+// Where a rate's unit stands: "batch/s", "s/batch".
+struct Unit {
+  std::size_t at = std::string_view::npos;
+  std::size_t end = 0;
+  std::string_view word;
+  bool per_second = false, examples = false;
+};
+
+// 0: no unit of a training bar, 1: an iteration, 2: an example.
+int kind_of_unit(std::string_view word) {
+  constexpr std::string_view kIterations[] = {"batch", "batches", "ba",   "step",
+                                              "steps", "iter",    "iters"};
+  constexpr std::string_view kExamples[] = {"example", "examples", "ex",        "sample",
+                                            "samples", "img",      "imgs",      "images",
+                                            "seq",     "seqs",     "sequences", "sentences"};
+  if (std::ranges::find(kIterations, word) != std::end(kIterations)) return 1;
+  return std::ranges::find(kExamples, word) != std::end(kExamples) ? 2 : 0;
+}
+
+// The next unit that is not "it".
+Unit other_unit(std::string_view text, std::size_t from) {
+  for (auto slash = text.find('/', from); slash != std::string_view::npos;
+       slash = text.find('/', slash + 1)) {
+    const auto behind = [&](std::size_t n) {
+      return slash + n < text.size() ? text[slash + n] : ' ';
+    };
+    if (slash == 0 || !is_lower(text[slash - 1])) continue;
+    std::size_t begin = slash, end = slash + 1;
+    if (behind(1) == 's' && !is_lower(behind(2))) {
+      while (begin > from && is_lower(text[begin - 1])) --begin;
+      // "3.10kbatch/s"
+      if (slash - begin > 4 && text[begin] == 'k') ++begin;
+      const std::string_view word = text.substr(begin, slash - begin);
+      if (const int kind = kind_of_unit(word)) return {begin, slash + 2, word, true, kind == 2};
+    }
+    if (text[slash - 1] == 's' && (slash < 2 || !is_lower(text[slash - 2]))) {
+      if (end < text.size() && text[end] == ' ') ++end;
+      const std::size_t start = end;
+      while (end < text.size() && is_lower(text[end])) ++end;
+      const std::string_view word = text.substr(start, end - start);
+      if (const int kind = kind_of_unit(word)) return {slash - 1, end, word, false, kind == 2};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void find_bars(const Line& line, std::vector<TqdmBar>& bars) {
+  bars.clear();
+  const std::string_view text = line.text;
+  std::size_t floor = 0;  // end of the bar before
+  std::size_t from = 0;
+  // The next of each in the text. Looked for again only behind it: a line may hold thousands.
+  const auto first = [&](std::size_t anchor, std::string_view unit) {
+    return (line.anchors >> anchor & 1u) != 0 ? find_text(text, unit) : std::string_view::npos;
+  };
+  std::size_t per_second = first(0, "it/s"), per_iteration = first(1, "s/it");
+  std::size_t close = 0, open = 0;
+  const bool more = (line.anchors & ~kItAnchors) != 0;
+  Unit other = more ? other_unit(text, 0) : Unit{};
+  const auto move_on = [&] {
+    const auto behind = [&](std::size_t at) { return at != std::string_view::npos && at < from; };
+    if (behind(per_second)) per_second = find_text(text, "it/s", from);
+    if (behind(per_iteration)) per_iteration = find_text(text, "s/it", from);
+    if (behind(other.at)) other = other_unit(text, from);
+    if (behind(close)) close = text.find(']', from);
+    if (behind(open)) open = text.find('[', from);
+  };
+  while (true) {
+    Unit unit{std::min(per_second, per_iteration), 0, "it", per_second < per_iteration, false};
+    unit.end = unit.at + 4;
+    if (other.at < unit.at) unit = other;
+    if (unit.at == std::string_view::npos) return;
+    from = unit.end;
+    move_on();
+    TqdmBar bar;
+    const auto rate = rate_before(text, unit.at);
+    if (!rate || rate->begin < floor) continue;
+    const std::size_t back = rate->begin - std::min(rate->begin - floor, kLongestClock);
+    const auto found = text.substr(back, rate->begin - back).rfind('[');
+    if (found == std::string_view::npos) continue;
+    const std::size_t bracket = back + found;
+    Cursor cursor(text.substr(bracket + 1, rate->begin - bracket - 1), false);
+    const auto elapsed = cursor.duration();
+    if (!elapsed || !read_counter(text, bracket, floor, unit.word, bar)) continue;
+    bar.elapsed_s = *elapsed;
+    bar.counts_examples = unit.examples;
+    if (unit.per_second) {
+      // Lightning's "0.01it/s" is no better than half of it; tqdm would print s/it.
+      if (!(rate->value > 0 && rate->value < kRoughRate)) bar.rate = rate->value;
+    } else {
+      bar.seconds_per_iteration = rate->value;
+      if (rate->value > 0) bar.rate = 1 / rate->value;
+    }
+    bar.description = description_before(text, floor, bar.begin);
+    read_loss(text, from, close, bar);
+    if (!bar.has_loss && !bar.description.empty()) read_named_loss(bar);
+    bar.end = close == std::string_view::npos ? from : close + 1;
+    floor = from;
+    if (close != std::string_view::npos && open > close) floor = close + 1;
+    bars.push_back(bar);
+  }
+}
+
+bool of_lightning_1(const TqdmBar& bar, const Line& line) {
+  if (!bar.description.starts_with("Epoch ")) return false;
+  const std::string_view text = line.text.substr(bar.begin, bar.end - bar.begin);
+  const auto loss = text.find("it, loss="), loss_s = text.find("it/s, loss=");
+  const auto version = text.find(", v_num=");
+  return version != std::string_view::npos && std::min(loss, loss_s) < version;
+}
+
+}  // namespace bertbench

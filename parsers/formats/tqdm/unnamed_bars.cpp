@@ -1,0 +1,222 @@
+#include "parsers/formats/tqdm/unnamed_bars.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace bertbench {
+
+bool takes_first_step(const TqdmBar& bar, std::string_view text) {
+  constexpr std::string_view kRemarks[] = {
+      "You're using a ",  // "... BertTokenizerFast tokenizer. Please note that ..."
+      "`use_cache=True` is incompatible with ", "Could not estimate the number of tokens of ",
+      "Gradient overflow."};
+  constexpr std::string_view kFiles[] = {"torch/utils/checkpoint.py:", "torch/optim/",
+                                         "optimization.py:"};
+  constexpr std::size_t kFar = 300;
+  if (bar.done != 0 || bar.end >= text.size()) return false;
+  const std::string_view behind = text.substr(bar.end, kFar);
+  return std::ranges::any_of(kRemarks, [&](auto what) { return behind.starts_with(what); }) ||
+         std::ranges::any_of(kFiles, [&](auto file) { return behind.find(file) != behind.npos; });
+}
+
+void UnnamedBars::add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_step) {
+  if (!full()) bars_.push_back({&draft, bar.total, 0, bar.has_loss, line, first_step, {}});
+}
+
+bool UnnamedBars::holds(const RunDraft& draft) const {
+  return std::ranges::any_of(bars_, [&](const Bar& bar) { return bar.draft == &draft; });
+}
+
+bool UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar) {
+  for (auto it = bars_.rbegin(); it != bars_.rend(); ++it) {
+    if (it->draft != &draft) continue;
+    it->elapsed_s = std::max(it->elapsed_s, bar.elapsed_s);
+    it->has_loss |= bar.has_loss;
+    it->written.see(bar);
+    return !it->written.undecided();
+  }
+  return true;
+}
+
+void UnnamedBars::see_other(const TqdmBar& bar, std::int64_t line) {
+  if (!(bar.elapsed_s > longest_other_.elapsed_s)) return;
+  longest_other_.elapsed_s = bar.elapsed_s;
+  longest_other_.line = line;
+  if (longest_other_.name != bar.description) longest_other_.name = bar.description;
+}
+
+RunDraft* UnnamedBars::longest_since(std::int64_t line) const {
+  const Bar* longest = nullptr;
+  for (const Bar& bar : bars_) {
+    if (bar.line <= line) continue;
+    if (longest == nullptr || bar.elapsed_s > longest->elapsed_s) longest = &bar;
+  }
+  return longest != nullptr ? longest->draft : nullptr;
+}
+
+namespace {
+
+// What was stated about a copy is about the first one.
+void inherit(RunDraft& first, const RunDraft& copy) {
+  Totals& totals = first.log.totals;
+  const Totals& stated = copy.log.totals;
+  if (!stated.training_s && !stated.wall_s && !copy.log.summary) return;
+  if (!first.log.summary) first.log.summary = copy.log.summary;
+  if (!totals.training_s) totals.training_s = stated.training_s;
+  if (!totals.wall_s) totals.wall_s = stated.wall_s;
+  first.ended_well = first.ended_well || copy.ended_well;
+  const auto& notices = copy.log.notices;
+  first.log.notices.insert(first.log.notices.end(), notices.begin(), notices.end());
+}
+
+}  // namespace
+
+// Ranks without labels, whose output was written one after the other: the same counters at the same
+// seconds. Only the first copy stays.
+void UnnamedBars::discard_copies() {
+  constexpr double kLongEnough = 10;
+  for (std::size_t i = 0; i < bars_.size(); ++i) {
+    RunDraft& first = *bars_[i].draft;
+    if (first.discard || bars_[i].elapsed_s < kLongEnough) continue;
+    std::int64_t copies = 0;
+    for (std::size_t k = i + 1; k < bars_.size(); ++k) {
+      RunDraft& other = *bars_[k].draft;
+      if (other.discard || bars_[k].total != bars_[i].total) continue;
+      const bool same = std::ranges::equal(
+          first.records(), other.records(), [](const Record& a, const Record& b) {
+            return a.step == b.step && std::abs(a.time_s - b.time_s) <= 1;
+          });
+      if (!same) continue;
+      other.discard = true;
+      inherit(first, other);
+      ++copies;
+      first.last_line = std::max(first.last_line, other.last_line);
+    }
+    if (copies > 0) {
+      first.log.notices.push_back({0, "the same bar stands " + std::to_string(copies + 1) +
+                                          " times, at the same counters and seconds: taken as one "
+                                          "run that as many ranks print"});
+    }
+  }
+}
+
+// A log whose only long bar has a name of its own ("SFT", "Reformer") may be that of a training.
+void UnnamedBars::tell_other(RunBuilder& out) const {
+  constexpr double kLong = 30;
+  constexpr std::size_t kName = 60;
+  if (longest_other_.elapsed_s < kLong || !out.drafts().empty()) return;
+  const std::int64_t line = longest_other_.line;
+  out.extra(WorkKind::training, line)
+      .log.notices.push_back({line,
+                              "no bar says that it is of training: none was taken, not even "
+                              "the longest, named '" +
+                                  longest_other_.name.substr(0, kName) + "'"});
+}
+
+// A bar without a name is any loop (tokenizing, downloading) until something speaks of training.
+UnnamedBars::Bar* UnnamedBars::written_over(const std::vector<Bar*>& left) {
+  const auto longer = [](const Bar* a, const Bar* b) {
+    return std::pair(a->written.every() > 0, a->elapsed_s) <
+           std::pair(b->written.every() > 0, b->elapsed_s);
+  };
+  Bar* written = *std::ranges::max_element(left, longer);
+  if (written->written.every() <= 0) return nullptr;
+  written->draft->log.notices.push_back(
+      {written->line, "the bar has no name: that something was written over it every " +
+                          std::to_string(written->written.every()) +
+                          " steps, as the Trainer does when it logs, was taken as a sign of "
+                          "training"});
+  return written;
+}
+
+// A process writes such a remark once, so of several trainings only the first has the sign. A
+// longer bar without it is another training, or, where the one with it never ended, an evaluation
+// in which the log was cut.
+UnnamedBars::Bar* UnnamedBars::by_first_step(const std::vector<Bar*>& left, const Bar& longest) {
+  Bar* found = nullptr;
+  for (Bar* bar : left) {
+    if (bar->first_step && (found == nullptr || bar->elapsed_s > found->elapsed_s)) found = bar;
+  }
+  if (found == nullptr || found == &longest) return found;
+  const Record* last = found->draft->last();
+  const bool ended = last == nullptr || last->step >= found->total;
+  return ended || longest.line < found->line ? nullptr : found;
+}
+
+void UnnamedBars::tell_first_step(const Bar& first, bool other) {
+  std::string text =
+      "the bar has no name: that what the first step of a training writes stands behind it at 0 "
+      "was taken as a sign of training";
+  if (other) text += "; a longer one began before it ended, as an evaluation does";
+  first.draft->log.notices.push_back({first.line, std::move(text)});
+}
+
+void UnnamedBars::tell_none(const Bar& first, RunBuilder& out) {
+  for (const auto& draft : out.drafts()) {
+    if (!draft->discard) return;
+  }
+  out.extra(WorkKind::training, first.line)
+      .log.notices.push_back({first.line,
+                              "the bars have no name and nothing says which of them, if any, "
+                              "is training: none was taken"});
+}
+
+RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
+  discard_copies();
+  std::vector<Bar*> left;
+  for (Bar& bar : bars_) {
+    if (!bar.draft->discard) left.push_back(&bar);
+  }
+  if (left.empty()) {
+    tell_other(out);
+    return nullptr;
+  }
+  Bar* longest = left.front();
+  for (Bar* bar : left) {
+    if (std::pair(bar->elapsed_s, bar->draft->count()) >
+        std::pair(longest->elapsed_s, longest->draft->count())) {
+      longest = bar;
+    }
+  }
+  bool sure = !named && (trainer || longest->has_loss);
+  bool told = false;
+  if (Bar* first = named ? nullptr : by_first_step(left, *longest)) {
+    const bool other = first != longest;
+    told = other || !sure;
+    if (told) tell_first_step(*first, other);
+    longest = first;
+    sure = true;
+  }
+  if (!sure && !named) {
+    if (Bar* written = written_over(left)) {
+      longest = written;
+      sure = true;
+    }
+  }
+  RunDraft* chosen = nullptr;
+  for (Bar* bar : left) {
+    RunDraft& draft = *bar->draft;
+    // The Trainer trains several times in one process (folds, seeds) with bars of equal length, or
+    // says of each what it came to.
+    const bool again = bar->total == longest->total || draft.log.summary.has_value();
+    draft.discard = !sure || (bar != longest && !(trainer && again));
+    if (draft.discard) continue;
+    if (trainer) draft.log.iteration_unit = IterationUnit::optimizer_step;
+    if (bar->total > 0) draft.planned = bar->total;
+    chosen = &draft;
+  }
+  if (!sure && !named) {
+    tell_none(*left.front(), out);
+    return nullptr;
+  }
+  if (left.size() > 1 && sure && !told) {
+    longest->draft->log.notices.push_back(
+        {longest->line, "the longest of " + std::to_string(left.size()) +
+                            " unnamed bars was taken as training, others as loops beside it"});
+  }
+  return chosen;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,73 @@
+// UnnamedBars: progress bars without a description may be training, evaluation or a mere loop
+// (tokenizing, downloading). Which one is training is known only at the end of the log.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/assemble/run_builder.h"
+#include "parsers/formats/tqdm/tqdm_bar.h"
+#include "parsers/formats/tqdm/written_over.h"
+
+namespace bertbench {
+
+/// A bar at 0 behind which, on its line, stands what the first step of a training writes: a
+/// tokenizer's remark that it pads a batch, gradient checkpointing's, an optimizer's. The Trainer
+/// draws its bar of training so, that of an evaluation behind the first prediction only.
+[[nodiscard]] bool takes_first_step(const TqdmBar& bar, std::string_view text);
+
+class UnnamedBars {
+ public:
+  static constexpr std::size_t kMax = 4096;  ///< hostile input: a new bar on every line
+
+  [[nodiscard]] bool full() const { return bars_.size() >= kMax; }
+  /// `first_step`: it stood at 0 when the first step was taken, see takes_first_step().
+  void add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_step);
+  [[nodiscard]] bool holds(const RunDraft& draft) const;
+  /// A redraw of the newest bar that fills `draft`. False while a copy of it could still tell
+  /// something: whether the bar was written over.
+  bool update(const RunDraft& draft, const TqdmBar& bar);
+  /// A redraw of a bar whose name says nothing of training and that shows no loss.
+  void see_other(const TqdmBar& bar, std::int64_t line);
+
+  /// Of the bars that began behind `line`, the one that ran longest: what is stated about a run is
+  /// about its training, though an evaluation may have drawn since.
+  [[nodiscard]] RunDraft* longest_since(std::int64_t line) const;
+
+  /// Discards the drafts that are not training. `trainer`: lines of the Hugging Face Trainer were
+  /// seen; `named`: another bar says that it is training. Returns the last training draft, null if
+  /// none was taken, and then says so in a notice of an empty run.
+  RunDraft* choose(bool trainer, bool named, RunBuilder& out);
+
+ private:
+  struct Bar {
+    RunDraft* draft = nullptr;
+    std::int64_t total = 0;
+    double elapsed_s = 0;
+    bool has_loss = false;  ///< in its postfix
+    std::int64_t line = 0;
+    bool first_step = false;
+    WrittenOver written;
+  };
+  void discard_copies();
+  void tell_other(RunBuilder& out) const;
+  /// The bar that is of training where one stood at 0 when the first step was taken, else null.
+  static Bar* by_first_step(const std::vector<Bar*>& left, const Bar& longest);
+  static void tell_first_step(const Bar& first, bool other);
+  /// The longest bar that something was written over, with a notice; null if there is none.
+  static Bar* written_over(const std::vector<Bar*>& left);
+  static void tell_none(const Bar& first, RunBuilder& out);
+
+  std::vector<Bar> bars_;
+  struct Other {
+    std::string name;
+    double elapsed_s = 0;
+    std::int64_t line = 0;
+  };
+  Other longest_other_;
+};
+
+}  // namespace bertbench

@@ -1,0 +1,22 @@
+// Arguments as programs print them: "--name=4", "--name 4", "name=4,", "'name': 4", "name : 4",
+// "name ......... 4".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "parsers/core/line.h"
+
+namespace bertbench {
+
+/// The value of `name` as an argument; nullopt when it is not there as a whole word, or empty.
+[[nodiscard]] std::optional<std::string_view> argument(std::string_view text,
+                                                       std::string_view name);
+
+/// A count of 1 or more, also "4.0".
+[[nodiscard]] std::optional<std::int64_t> count(std::string_view text);
+
+[[nodiscard]] bool has(const Line& line, std::string_view what);
+
+}  // namespace bertbench

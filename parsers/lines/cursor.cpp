@@ -1,0 +1,167 @@
+#include "parsers/lines/cursor.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "parsers/lines/decimal.h"
+#include "parsers/scan/byte_search.h"
+
+namespace bertbench {
+
+bool Cursor::skip_past(std::string_view literal) {
+  const auto found = find_text(text_, literal, at_);
+  if (found == std::string_view::npos) return false;
+  at_ = found + literal.size();
+  return true;
+}
+
+bool Cursor::literal(std::string_view literal) {
+  if (!rest().starts_with(literal)) return false;
+  at_ += literal.size();
+  return true;
+}
+
+void Cursor::blanks() {
+  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
+}
+
+namespace {
+
+// "1,234.5" with the first digits taken: what was read is a part of a number, not a number. Without
+// the point it may be a list.
+bool goes_on_behind_comma(std::string_view text, std::size_t first, std::size_t next) {
+  const auto digit = [&](std::size_t i) {
+    return i < text.size() && text[i] >= '0' && text[i] <= '9';
+  };
+  if (next >= text.size() || text[next] != ',' || next - first > 3) return false;
+  return digit(next + 1) && digit(next + 2) && digit(next + 3) && next + 4 < text.size() &&
+         text[next + 4] == '.' && digit(next + 5);
+}
+
+}  // namespace
+
+std::optional<double> Cursor::number() {
+  std::size_t start = at_;
+  if (start < text_.size() && text_[start] == '+') ++start;
+  const char* end = text_.data() + text_.size();
+  auto [value, stop] = read_plain_decimal(text_.data() + start, end);
+  if (stop == nullptr) {
+    const auto read = std::from_chars(text_.data() + start, end, value);
+    if (read.ec != std::errc{} || read.ptr == text_.data() + start) return std::nullopt;
+    stop = read.ptr;
+  }
+  auto next = static_cast<std::size_t>(stop - text_.data());
+  // Lightning pads the numbers of its bars to five letters: "nan.0", "inf.0".
+  if (!std::isfinite(value) && text_.substr(next).starts_with(".0")) next += 2;
+  // "1.5.2" is a version and "3.08GB" a number with a unit: only a further dot is refused.
+  if (!whole(next) || (next < text_.size() && text_[next] == '.' && next + 1 < text_.size() &&
+                       text_[next + 1] >= '0' && text_[next + 1] <= '9')) {
+    return std::nullopt;
+  }
+  if (goes_on_behind_comma(text_, start, next)) return std::nullopt;
+  // "INFO" begins like infinity. A nan may have its unit behind it ("nanms").
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (std::isinf(value) && next < text_.size() && is_letter(text_[next])) return std::nullopt;
+  at_ = next;
+  return value;
+}
+
+std::optional<std::int64_t> Cursor::integer() {
+  std::int64_t value = 0;
+  const char* end = text_.data() + text_.size();
+  const auto [stop, error] = std::from_chars(text_.data() + at_, end, value);
+  const auto next = static_cast<std::size_t>(stop - text_.data());
+  if (error != std::errc{} || next == at_ || !whole(next)) return std::nullopt;
+  at_ = next;
+  return value;
+}
+
+std::optional<std::int64_t> Cursor::grouped_integer() {
+  const std::size_t start = at_;
+  auto value = integer();
+  if (!value || *value < 0 || at_ - start > 3) return value;
+  const auto digit = [this](std::size_t i) {
+    return i < text_.size() && text_[i] >= '0' && text_[i] <= '9';
+  };
+  while (at_ < text_.size() && text_[at_] == ',' && digit(at_ + 1) && digit(at_ + 2) &&
+         digit(at_ + 3) && !digit(at_ + 4)) {
+    ++at_;
+    std::int64_t thousands = 0;
+    const auto group = integer();
+    if (!group || __builtin_mul_overflow(*value, 1000, &thousands) ||
+        __builtin_add_overflow(thousands, *group, &*value)) {
+      at_ = start;
+      return std::nullopt;
+    }
+  }
+  return value;
+}
+
+std::optional<double> Cursor::duration() {
+  constexpr double kDay_s = 86'400, kMostDays = 1e6;
+  const std::size_t start = at_;
+  const std::size_t digits = std::min(text_.find_first_not_of("0123456789", at_), text_.size());
+  if (digits > at_ && text_.substr(digits).starts_with(" day")) {
+    const auto days = integer();
+    if (days && *days < kMostDays && (literal(" day, ") || literal(" days, "))) {
+      if (const auto rest = duration()) return static_cast<double>(*days) * kDay_s + *rest;
+    }
+    at_ = start;
+    return std::nullopt;
+  }
+  double total = 0;
+  for (int part = 0; part < 3; ++part) {
+    const std::size_t before = at_;
+    if (at_ >= text_.size() || text_[at_] < '0' || text_[at_] > '9') break;
+    std::int64_t value = 0;
+    const char* end = text_.data() + text_.size();
+    const auto [stop, error] = std::from_chars(text_.data() + at_, end, value);
+    const auto next = static_cast<std::size_t>(stop - text_.data());
+    if (error != std::errc{} || value > 100'000'000) break;
+    if (next < text_.size() && text_[next] == ':' && part < 2) {
+      total = (total + static_cast<double>(value)) * 60;
+      at_ = next + 1;
+      continue;
+    }
+    if (const auto seconds = number()) return total + *seconds;  // at_ is still before the digits
+    at_ = before;
+    break;
+  }
+  at_ = start;
+  return std::nullopt;
+}
+
+std::optional<std::string_view> Cursor::until(std::string_view stops) {
+  auto end = text_.find_first_of(stops, at_);
+  if (end == std::string_view::npos) {
+    if (cut_) return std::nullopt;
+    end = text_.size();
+  }
+  if (end == at_) return std::nullopt;
+  const auto out = text_.substr(at_, end - at_);
+  at_ = end;
+  return out;
+}
+
+std::optional<double> number_after(const Line& line, std::string_view key) {
+  Cursor cursor(line);
+  if (!cursor.skip_past(key)) return std::nullopt;
+  cursor.blanks();
+  if (!cursor.literal("'")) cursor.literal("\"");
+  return cursor.number();
+}
+
+std::optional<double> number_after(const Line& line, std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    if (const auto value = number_after(line, key)) return value;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> size_after(const Line& line, std::string_view key) {
+  const auto value = number_after(line, key);
+  if (!value || !(*value >= 1 && *value < 1e9)) return std::nullopt;
+  return static_cast<std::int64_t>(*value);
+}
+
+}  // namespace bertbench

@@ -1,0 +1,59 @@
+// Cursor: reads fields of one candidate line by hand.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+
+#include "parsers/core/line.h"
+
+namespace bertbench {
+
+/// Every read moves on only when it succeeds. A number that touches the end of a line which was cut
+/// by the end of input is no number: its last digits may be missing.
+class Cursor {
+ public:
+  explicit Cursor(const Line& line) : text_(line.text), cut_(line.terminator == 0) {}
+  Cursor(std::string_view text, bool cut) : text_(text), cut_(cut) {}
+
+  [[nodiscard]] std::string_view rest() const { return text_.substr(at_); }
+  [[nodiscard]] std::size_t at() const { return at_; }
+  void move_to(std::size_t at) { at_ = at < text_.size() ? at : text_.size(); }
+
+  /// Moves behind the next occurrence of `literal`.
+  bool skip_past(std::string_view literal);
+  /// Moves behind `literal` if it stands here.
+  bool literal(std::string_view literal);
+  void blanks();
+
+  /// Digits with an optional sign, or `nan`, `inf`; also "1,234.5" only up to the comma.
+  std::optional<double> number();
+  std::optional<std::int64_t> integer();
+  /// "12,500" as Python's `:,` writes it, or plain digits.
+  std::optional<std::int64_t> grouped_integer();
+  /// [[h:]mm:]ss[.fraction] in seconds; hours may exceed 24. "1 day, 0:27:46", "2 days, ..." of
+  /// Python's timedelta as well.
+  std::optional<double> duration();
+  /// Bytes up to the first of `stops` (not taken) or the end; nullopt when empty.
+  std::optional<std::string_view> until(std::string_view stops);
+
+ private:
+  [[nodiscard]] bool whole(std::size_t end) const { return !(cut_ && end == text_.size()); }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  bool cut_ = false;
+};
+
+/// The number right behind `key` (blanks and an opening quote in between allowed), anywhere in the
+/// line.
+[[nodiscard]] std::optional<double> number_after(const Line& line, std::string_view key);
+
+/// That behind the first of the keys, in the order given, which stands in the line with a number.
+[[nodiscard]] std::optional<double> number_after(const Line& line,
+                                                 std::initializer_list<std::string_view> keys);
+/// The same for a size (a batch, ranks, tokens): from 1 to below 10^9, its fraction cut off.
+[[nodiscard]] std::optional<std::int64_t> size_after(const Line& line, std::string_view key);
+
+}  // namespace bertbench

@@ -1,0 +1,234 @@
+#include "parsers/lines/line_cleaner.h"
+
+#include <charconv>
+#include <optional>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "parsers/core/text.h"
+#include "parsers/lines/decoration.h"
+
+namespace bertbench {
+namespace {
+
+constexpr char kEscape = '\x1b';
+
+// End of the sequence that begins with the ESC at `at`; text.size() when it is cut.
+std::size_t end_of_sequence(std::string_view text, std::size_t at) {
+  std::size_t i = at + 1;
+  if (i >= text.size()) return text.size();
+  if (text[i] == '[') {
+    for (++i; i < text.size(); ++i) {
+      const auto c = static_cast<unsigned char>(text[i]);
+      if (c >= 0x40 && c <= 0x7e) return i + 1;
+      if (c < 0x20 || c > 0x3f) return i;  // not a CSI after all
+    }
+    return text.size();
+  }
+  if (text[i] == ']') {
+    for (++i; i < text.size(); ++i) {
+      if (text[i] == '\a') return i + 1;
+      if (text[i] == kEscape) return i + 1 < text.size() && text[i + 1] == '\\' ? i + 2 : i;
+    }
+    return text.size();
+  }
+  return i + 1;
+}
+
+// "Thu Jun  9 09:15:21 2022" at the end of `text` is 24 bytes long.
+std::string_view without_trailing_date(std::string_view text) {
+  constexpr std::size_t kLength = 24;
+  if (text.size() < kLength) return text;
+  const std::string_view date = text.substr(text.size() - kLength);
+  const bool looks = date[3] == ' ' && date[7] == ' ' && date[10] == ' ' && date[13] == ':' &&
+                     date[16] == ':' && date[19] == ' ' && is_digit(date[20]) && is_digit(date[23]);
+  return looks ? text.substr(0, text.size() - kLength) : text;
+}
+
+std::optional<int> small_int(std::string_view digits) {
+  int value = 0;
+  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc{} || stop != digits.data() + digits.size() || value < 0) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::size_t digits_at(std::string_view text, std::size_t at) {
+  std::size_t n = 0;
+  while (at + n < text.size() && is_digit(text[at + n])) ++n;
+  return n;
+}
+
+struct MpirunLabel {
+  std::size_t begin = 0, end = 0;
+  int rank = -1;
+};
+
+// "1,3" of mpirun, "prterun-n1-42@1,3" of Open MPI 5, "1,mpirank:3,algo-1" of SageMaker, "3" of
+// horovodrun: the rank.
+std::optional<int> rank_in_label(std::string_view inside) {
+  const auto comma = inside.find(',');
+  if (comma == std::string_view::npos) return small_int(inside);
+  const std::string_view job = inside.substr(0, comma);
+  std::string_view rank = inside.substr(comma + 1);
+  if (!small_int(job.substr(job.rfind('@') + 1))) return std::nullopt;
+  constexpr std::string_view kMpirank = "mpirank:";
+  if (rank.starts_with(kMpirank)) {
+    rank = rank.substr(kMpirank.size(), rank.find(',') - kMpirank.size());
+  }
+  return small_int(rank);
+}
+
+std::optional<MpirunLabel> next_mpirun_label(std::string_view text, std::size_t from) {
+  for (std::size_t hit = text.find("]<std", from); hit != std::string_view::npos;
+       hit = text.find("]<std", hit + 1)) {
+    const auto open = text.rfind('[', hit);
+    if (open == std::string_view::npos || open < from) continue;
+    const auto rank = rank_in_label(text.substr(open + 1, hit - open - 1));
+    const auto close = text.find(">:", hit);
+    if (!rank || close == std::string_view::npos || close > hit + 12) continue;
+    return MpirunLabel{open, close + 2, *rank};
+  }
+  return std::nullopt;
+}
+
+bool may_have_label(std::string_view text) {
+  return text[0] == '[' || text[0] == ' ' || text[0] == '(' || is_digit(text[0]);
+}
+
+// Labels in front, by one launcher inside another ("localhost: [rank1]: " is left to pdsh).
+Piece without_front_labels(Piece piece) {
+  piece.text = without_transport(piece.text);
+  for (int round = 0; round < 2; ++round) {
+    const std::string_view text = piece.text;
+    if (text.empty() || !may_have_label(text)) return piece;
+    std::size_t blank = 0;
+    while (blank < text.size() && blank < 6 && text[blank] == ' ') ++blank;
+    const std::size_t digits = digits_at(text, blank);
+    if (digits > 0 && digits <= 6 && text.substr(blank + digits).starts_with(": ")) {
+      piece.rank = small_int(text.substr(blank, digits)).value_or(-1);
+      piece.text = text.substr(blank + digits + 2);
+      continue;
+    }
+    if (text.empty() || text[0] != '[') return piece;
+    std::size_t word = 1;
+    while (word < text.size() && text[word] >= 'a' && text[word] <= 'z') ++word;
+    const std::string_view label = text.substr(1, word - 1);
+    const std::size_t n = digits_at(text, word);
+    const std::string_view after = n > 0 ? text.substr(word + n) : std::string_view{};
+    const bool torch =
+        !label.empty() && (after.starts_with("]:") || (label == "rank" && after.starts_with("] ")));
+    const bool intel = label.empty() && after.starts_with("] ");
+    if (!torch && !intel) return piece;
+    piece.rank = small_int(text.substr(word, n)).value_or(-1);
+    piece.text = after.substr(2);
+    if (torch && piece.text.starts_with(' ')) piece.text.remove_prefix(1);
+  }
+  return piece;
+}
+
+}  // namespace
+
+std::string_view strip_ansi(std::string_view text, std::string& buffer) {
+  std::size_t at = text.find(kEscape);
+  if (at == std::string_view::npos) return text;
+  buffer.clear();
+  std::size_t from = 0;
+  while (at != std::string_view::npos) {
+    buffer.append(text.substr(from, at - from));
+    from = end_of_sequence(text, at);
+    at = text.find(kEscape, from);
+  }
+  if (from < text.size()) buffer.append(text.substr(from));
+  return buffer;
+}
+
+void split_by_launcher(std::string_view line, std::vector<Piece>& pieces) {
+  pieces.clear();
+  int rank = -1;
+  std::size_t from = 0;
+  const auto put = [&](std::string_view text) {
+    if (!text.empty()) pieces.push_back(without_front_labels({text, rank}));
+  };
+  while (const auto label = next_mpirun_label(line, from)) {
+    put(without_trailing_date(line.substr(from, label->begin - from)));
+    rank = label->rank;
+    from = label->end;
+  }
+  put(line.substr(from));
+}
+
+namespace {
+
+// No ESC and no "]<": nearly every line, so both are looked for in one pass.
+bool plain_portable(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == kEscape || (text[i] == '<' && i > 0 && text[i - 1] == ']')) return false;
+  }
+  return true;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) bool plain_avx2(std::string_view text) {
+  const __m256i escape = _mm256_set1_epi8(kEscape);
+  const __m256i close = _mm256_set1_epi8(']'), less = _mm256_set1_epi8('<');
+  const char* p = text.data();
+  const auto odd_at = [&](std::size_t i) __attribute__((target("avx2"))) {
+    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + i));
+    const __m256i y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + i + 1));
+    const __m256i label = _mm256_and_si256(_mm256_cmpeq_epi8(x, close), _mm256_cmpeq_epi8(y, less));
+    const __m256i odd = _mm256_or_si256(_mm256_cmpeq_epi8(x, escape), label);
+    return _mm256_movemask_epi8(odd) != 0;
+  };
+  constexpr std::size_t kNeeded = 33;  // bytes that one step looks at
+  std::size_t i = 0;
+  for (; i + kNeeded <= text.size(); i += 32) {
+    if (odd_at(i)) return false;
+  }
+  // The last step may look at some bytes twice.
+  if (i > 0) return !odd_at(text.size() - kNeeded) && text.back() != kEscape;
+  return plain_portable(text);
+}
+#endif
+
+bool is_plain(std::string_view text) {
+#if defined(__x86_64__)
+  static const bool avx2 = __builtin_cpu_supports("avx2") > 0;
+  if (avx2) return plain_avx2(text);
+#endif
+  return plain_portable(text);
+}
+
+}  // namespace
+
+bool is_bare(std::string_view text) {
+  return !text.empty() && !may_have_label(text) && is_plain(text);
+}
+
+void clean_line(std::string_view text, std::string& buffer, std::vector<Piece>& pieces) {
+  if (!is_plain(text)) return split_by_launcher(strip_ansi(text, buffer), pieces);
+  pieces.clear();
+  if (!text.empty()) pieces.push_back(without_front_labels({text, -1}));
+}
+
+std::string_view behind_host_label(std::string_view text) {
+  constexpr std::size_t kLongest = 253;  // of a host's name, and of a pod's
+  std::size_t i = 0;
+  while (i < text.size() && i < kLongest &&
+         (is_digit(text[i]) || (text[i] >= 'a' && text[i] <= 'z') ||
+          (text[i] >= 'A' && text[i] <= 'Z') || text[i] == '-' || text[i] == '.' ||
+          text[i] == '_')) {
+    ++i;
+  }
+  return i > 0 && text.substr(i).starts_with(": ") ? text.substr(i + 2) : std::string_view{};
+}
+
+std::string_view without_host_and_rank(std::string_view text) {
+  const std::string_view behind = behind_host_label(text);
+  return behind.starts_with("[rank") ? without_front_labels({behind, -1}).text : text;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,409 @@
+#include "parsers/reader/log_reader.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "parsers/assemble/run_builder.h"
+#include "parsers/core/text.h"
+#include "parsers/described/user_format.h"
+#include "parsers/formats/format.h"
+#include "parsers/formats/run_parser.h"
+#include "parsers/formats/table_parser.h"
+#include "parsers/input/input.h"
+#include "parsers/input/read_ahead.h"
+#include "parsers/lines/decoration.h"
+#include "parsers/lines/line_cleaner.h"
+#include "parsers/reader/anchor_tables.h"
+#include "parsers/reader/closing_runs.h"
+#include "parsers/reader/format_choice.h"
+#include "parsers/reader/format_state.h"
+#include "parsers/reader/live_view.h"
+#include "parsers/rules/fact_rules.h"
+#include "parsers/rules/mark_rules.h"
+#include "parsers/rules/outcome_rules.h"
+#include "parsers/scan/byte_search.h"
+#include "parsers/scan/chunk_scan.h"
+#include "parsers/scan/line_feed.h"
+#include "parsers/scan/run_gate.h"
+
+namespace bertbench {
+namespace {
+
+/// The format that options ask for; empty = all of them.
+std::string only_format(const ReadOptions& options) {
+  const auto known = check_format_name(options.format, options.user_format.get());
+  return options.format == "auto" || !known ? "" : options.format;
+}
+
+/// The owner's bit of the format that reads bars.
+std::size_t bar_bit() {
+  static const auto bit = static_cast<std::size_t>(
+      std::ranges::find_if(all_formats(),
+                           [](const Format* format) { return format->redraw_end != nullptr; }) -
+      all_formats().begin());
+  return bit;
+}
+
+constexpr std::string_view kNoFormat = "unknown";  ///< RunLog::format of a log without any
+
+}  // namespace
+
+struct LogReader::State final : CandidateSink {
+  State(ReadOptions o, std::string p)
+      : options(std::move(o)),
+        path(std::move(p)),
+        tables(AnchorTables::of(only_format(options), options.user_format)),
+        feed(tables->scanner(), tables->owners()),
+        formats(all_formats().size() + 1) {}
+
+  /// The format of an owner's bit; the user's own is the last one.
+  FormatState& format_of(std::size_t bit) {
+    const auto known = all_formats();
+    FormatState& state = formats[std::min(bit, known.size())];
+    if (state.parser) return state;
+    const bool users = bit == kUserBit;
+    const std::string_view name = users ? options.user_format->name() : known[bit]->name;
+    state.make(name, users ? options.user_format->make(options.world) : known[bit]->make(),
+               std::make_unique<RunBuilder>(name, path, options.window, &budget));
+    return state;
+  }
+
+  void candidate(const Candidate& found) override {
+    run_owner = nullptr;
+    Line line;
+    line.number = found.number;
+    const std::string_view text = without_holes(found.text, found.number == 1);
+    if (is_bare(text)) {
+      line.text = text;
+      line.terminator = found.terminator;
+      dispatch(line, found, found.repeats);
+      if (run_owner != nullptr) {
+        if (found.repeats > 0 || !std::has_single_bit(found.owners)) run_owner = nullptr;
+        run_gate.set(found.text);
+      }
+      return;
+    }
+    clean_line(text, ansi, pieces);
+    // A line of one piece is repeated piece by piece; of several each copy is gone through in turn.
+    const bool one = pieces.size() == 1;
+    for (std::int64_t copy = 0; copy <= (one ? 0 : found.repeats); ++copy) {
+      for (std::size_t i = 0; i < pieces.size(); ++i) {
+        line.text = pieces[i].text;
+        line.rank = pieces[i].rank;
+        // Only the last piece can be cut by the end of input.
+        line.terminator = i + 1 < pieces.size() ? '\n' : found.terminator;
+        dispatch(line, found, one ? found.repeats : 0);
+      }
+    }
+  }
+
+  [[nodiscard]] bool wants_every_line() const override { return every_line != 0; }
+
+  /// Lines that differ from the candidate before in their numbers only are its format's alone, as
+  /// that one was, unless some literal may come about by a number.
+  LinesTaken take_run(const RunOffer& offer) override {
+    FormatState* const owner = std::exchange(run_owner, nullptr);
+    if (owner == nullptr || every_line != 0 ||
+        !run_gate.opens(offer.after, tables->numbered_literals())) {
+      return {};
+    }
+    const LinesTaken taken = owner->run->take_run(offer, *owner->builder);
+    owner->matched += taken.lines;
+    run_gate.took(taken.lines);
+    if (taken.lines > 0) last_run = owner->run;
+    return taken;
+  }
+  [[nodiscard]] std::shared_ptr<const RunReader> run_reader() const override {
+    return last_run == nullptr ? nullptr : last_run->run_reader();
+  }
+
+  /// Shows the outcome rules the 'File' lines in front of a candidate of theirs that they have not
+  /// seen yet.
+  void replay_traceback(const Candidate& found) {
+    std::string_view text = found.before;
+    std::int64_t number = found.number - count_newlines(text);
+    // The first line may be cut at its front.
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(find_line_break(text, at), text.size());
+      const std::string_view whole = text.substr(at, end - at);
+      if (number > outcome_line && find_text(whole, kFileLine) != std::string_view::npos) {
+        clean_line(whole, file_ansi, file_pieces);
+        for (const Piece& piece : file_pieces) {
+          Line line;
+          line.text = piece.text;
+          line.number = number;
+          line.rank = piece.rank;
+          outcomes.see(line);
+        }
+      }
+      if (end < text.size() && text[end] == '\n') ++number;
+      at = end + 1;
+    }
+    outcome_line = found.number;
+  }
+
+  /// What follows the bars of a line; empty where there is no bar or nothing after it.
+  std::string_view after_bar(const Line& line, const Candidate& found) {
+    if ((found.owners & ~(std::uint64_t{1} << bar_bit() | kMarkOwner)) == 0) return {};
+    Line bar = line;
+    bar.anchors = tables->anchors_of(bar_bit(), found.hits);
+    const std::size_t end = all_formats()[bar_bit()]->redraw_end(bar);
+    if (end == 0) return {};
+    const std::string_view rest = line.text.substr(end);
+    return trim(rest).empty() ? std::string_view() : rest;
+  }
+
+  /// `repeats` more copies of the line follow.
+  void dispatch(Line& line, const Candidate& found, std::int64_t repeats) {
+    std::uint64_t owners = found.owners;
+    const std::string_view rest_of_line = after_bar(line, found);
+    if ((owners & (kMarkOwner | kFactOwner | kOutcomeOwner)) != 0) {
+      show_rules(line, found, repeats, rest_of_line);
+      owners &= ~(kMarkOwner | kFactOwner | kOutcomeOwner);
+    }
+    bool table = false;
+    for (owners |= every_line; owners != 0; owners &= owners - 1) {
+      const auto bit = static_cast<std::size_t>(std::countr_zero(owners));
+      FormatState& state = format_of(bit);
+      table = table || state.table != nullptr;
+      line.anchors = bit == kUserBit ? ~std::uint64_t{0} : tables->anchors_of(bit, found.hits);
+      const bool glued = !rest_of_line.empty() && bit != bar_bit();
+      Line rest = line;
+      if (glued) rest.text = rest_of_line;
+      for (std::int64_t n = 0; n <= repeats; ++n) {
+        if (!(glued && state.parse(rest)) && !state.parse(line)) continue;
+        ++state.matched;
+        if (state.run != nullptr) run_owner = &state;
+        if (n == repeats || !state.parser->settled()) continue;
+        state.matched += repeats - n;
+        break;
+      }
+    }
+    if (!table) return;
+    every_line = 0;
+    for (std::size_t i = 0; i < formats.size(); ++i) {
+      const bool wants = formats[i].table != nullptr && formats[i].table->wants_every_line();
+      every_line |= std::uint64_t{wants} << i;
+    }
+  }
+
+  void show_rules(Line& line, const Candidate& found, std::int64_t repeats,
+                  std::string_view rest_of_line) {
+    if ((found.owners & kMarkOwner) != 0) {
+      line.anchors = tables->anchors_of(kMarkBit, found.hits);
+      marks.see(line);
+    }
+    Line said = line;
+    if (!rest_of_line.empty()) said.text = rest_of_line;
+    if ((found.owners & kFactOwner) != 0) facts.see(said);
+    if ((found.owners & kOutcomeOwner) == 0) return;
+    line.anchors = said.anchors = tables->anchors_of(kOutcomeBit, found.hits);
+    Line shown = said;
+    shown.text = without_host_and_rank(said.text);
+    replay_traceback(found);
+    constexpr std::int64_t kEnough = 32;  // signs of one kind that are kept
+    for (std::int64_t n = 0; n <= std::min(repeats, kEnough); ++n) outcomes.see(shown);
+  }
+
+  /// The format whose runs are shown: see parsers/reader/format_choice.h.
+  [[nodiscard]] const FormatState* leading() const {
+    const FormatState* best = nullptr;
+    Evidence of_best;
+    for (const FormatState& state : formats) {
+      if (state.matched == 0) continue;
+      Evidence evidence = evidence_of(*state.builder, state.matched);
+      evidence.given = options.user_format && state.name == options.user_format->name();
+      if (best != nullptr && !evidence.beats(of_best)) continue;
+      best = &state;
+      of_best = evidence;
+    }
+    return best;
+  }
+
+  [[nodiscard]] std::vector<RunLog> finish() {
+    feed.finish(*this);
+    for (FormatState& state : formats) {
+      if (state.matched > 0) state.parser->finish(*state.builder);
+    }
+    const FormatState* best = leading();
+    if (best == nullptr) return failed_only();
+    std::string others;
+    for (FormatState& state : formats) {
+      if (&state == best || state.matched == 0) continue;
+      move_stated_evaluations(*state.builder, *best->builder);
+      copy_official_end(*state.builder, *best->builder);
+      if (!state.has_training_records()) continue;
+      others += (others.empty() ? "" : ", ") + std::string(state.name);
+    }
+    return close_runs(*best->builder, {facts, outcomes, marks}, others);
+  }
+
+  /// No line is of a known format, but the log says how the job failed: before its first step, or
+  /// in a file of its own.
+  [[nodiscard]] std::vector<RunLog> failed_only() const {
+    if (!outcomes.names_a_failure()) return {};
+    RunBuilder nothing(kNoFormat, path, options.window);
+    return close_runs(nothing, {facts, outcomes, marks}, "");
+  }
+
+  ReadOptions options;
+  std::string path;
+  std::shared_ptr<const AnchorTables> tables;
+  LineFeed feed;
+  RecordBudget budget;  ///< outlives the formats' runs
+  std::vector<FormatState> formats;
+  std::uint64_t every_line = 0;  ///< bits of those that are in a table
+  /// Of the candidate before, if a run may follow it.
+  FormatState* run_owner = nullptr;
+  const RunParser* last_run = nullptr;  ///< that took lines
+  RunGate run_gate;
+  FactRules facts;
+  OutcomeRules outcomes;
+  MarkRules marks;
+  std::string ansi;
+  std::vector<Piece> pieces;
+  std::string file_ansi;
+  std::vector<Piece> file_pieces;
+  std::int64_t outcome_line = 0;  ///< of the newest candidate of the outcome rules
+};
+
+LogReader::LogReader(ReadOptions options, std::string path_for_messages)
+    : state_(std::make_unique<State>(std::move(options), std::move(path_for_messages))) {}
+LogReader::LogReader(LogReader&&) noexcept = default;
+LogReader& LogReader::operator=(LogReader&&) noexcept = default;
+LogReader::~LogReader() = default;
+
+void LogReader::feed(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::span<char> room = state_->feed.room();
+    const std::size_t n = std::min(room.size(), bytes.size());
+    std::memcpy(room.data(), bytes.data(), n);
+    state_->feed.commit(n, *state_);
+    bytes.remove_prefix(n);
+  }
+}
+
+LiveView LogReader::live() const {
+  LiveView out;
+  const FormatState* best = state_->leading();
+  std::int64_t survived_line = 0;
+  if (best != nullptr) {
+    if (const RunDraft* draft = best->builder->current()) {
+      out = view_of(*draft);
+      out.facts = state_->facts.so_far(*draft);
+      survived_line = OutcomeRules::survived_line(*draft);
+    }
+  }
+  // A format may keep losses apart from rates until it knows how they belong together.
+  if (best != nullptr) {
+    for (const auto& draft : best->builder->drafts()) {
+      if (draft->discard || !draft->log.first_nan_step) continue;
+      out.trouble = Outcome{Status::nan, draft->log.first_nan_step, 0, "the loss is not finite"};
+    }
+  }
+  if (auto trouble = state_->outcomes.trouble(survived_line)) {
+    if (!out.trouble || trouble->status == Status::out_of_memory) out.trouble = std::move(trouble);
+  }
+  return out;
+}
+
+std::vector<RunLog> LogReader::finish() {
+  std::vector<RunLog> out = state_->finish();
+  state_ = std::make_unique<State>(state_->options, state_->path);
+  return out;
+}
+
+namespace {
+
+constexpr std::int64_t kWorthChunks = 4 << 20;
+
+/// The whole lines at the beginning of a file, as far as a page has its settings.
+std::string first_lines(int file) {
+  constexpr std::size_t kHeadBytes = 64 << 10;
+  static_assert(kHeadBytes >= LineFeed::kReach);
+  std::string text(kHeadBytes, '\0');
+  const ssize_t n = ::pread(file, text.data(), text.size(), 0);
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  const auto end = text.rfind('\n');
+  text.resize(end == std::string::npos ? 0 : end + 1);
+  return text;
+}
+
+/// Chunks for a file that is large enough, nothing for all else.
+std::optional<ChunkOptions> chunks_for(const ByteSource& source, const ReadOptions& options) {
+  struct stat info {};
+  if (options.threads < 2 || source.plain_file() < 0 || ::fstat(source.plain_file(), &info) != 0 ||
+      (options.chunk == 0 && info.st_size < kWorthChunks)) {
+    return std::nullopt;
+  }
+  ChunkOptions out;
+  out.threads = options.threads;
+  if (options.chunk > 0) out.chunk = options.chunk;
+  return out;
+}
+
+// The source writes straight behind the unfinished line: no copy of the block.
+Result<std::string> read_all(ByteSource& source, LineFeed& feed, CandidateSink& sink) {
+  while (true) {
+    auto got = source.read(feed.room());
+    if (!got) return tl::unexpected(got.error());
+    if (*got == 0) return source.problem();
+    feed.commit(*got, sink);
+  }
+}
+
+}  // namespace
+
+Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions& options) {
+  if (auto known = check_format_name(options.format, options.user_format.get()); !known) {
+    return tl::unexpected(known.error());
+  }
+  auto source = open_source(path);
+  if (!source) return tl::unexpected(source.error());
+  LogReader reader(options, path);
+  LogReader::State& state = *reader.state_;
+  Result<std::string> problem;
+  std::int64_t bytes = 0;
+  auto chunks = chunks_for(**source, options);
+  if (chunks) {
+    // The rows of a table hold no anchor: only one reader of the whole file knows them.
+    LogReader probe(options, path);
+    const std::string head = first_lines((*source)->plain_file());
+    const std::size_t first = head.find('\n') + 1;  // 0 where there is no line
+    for (const auto part :
+         {std::string_view(head).substr(0, first), std::string_view(head).substr(first)}) {
+      probe.feed(part);
+      if (probe.state_->wants_every_line()) chunks.reset();
+    }
+  }
+  if (chunks) {
+    const auto done = scan_chunks((*source)->plain_file(), path, state.tables->scanner(),
+                                  state.tables->owners(), *chunks, state, bytes);
+    if (!done) return tl::unexpected(done.error());
+  } else {
+    if (options.threads > 1) *source = read_ahead(std::move(*source));
+    problem = read_all(**source, state.feed, state);
+    if (!problem) return tl::unexpected(problem.error());
+    bytes = state.feed.bytes();
+  }
+  if (bytes == 0 && problem->empty()) {
+    return fail(path, "is empty", "was anything written to it yet?");
+  }
+  std::vector<RunLog> runs = state.finish();  // the reader's finish() would begin anew
+  if (runs.empty()) {
+    const std::string which =
+        options.format == "auto" ? "any known format" : "the format '" + options.format + "'";
+    return fail(path, "no line is of " + which + (problem->empty() ? "" : " (" + *problem + ")"),
+                "see the formats with `bertbench list formats`");
+  }
+  if (!problem->empty()) {
+    for (RunLog& run : runs) run.notices.push_back({0, *problem});
+  }
+  return runs;
+}
+
+}  // namespace bertbench

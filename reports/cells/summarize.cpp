@@ -1,0 +1,211 @@
+// Trials -> the numbers of a cell.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/container_hash/hash.hpp>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "reports/cells/relations.h"
+#include "reports/cells/trial_figures.h"
+#include "reports/measure/measure.h"
+#include "reports/stats/summary.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kSequences = "sequences/s";
+constexpr std::string_view kIterations = "iterations/s";
+
+using Gives = TrialFigures::Gives;
+
+constexpr std::int64_t kTellApart = 20;  // records whose times no other run repeats
+
+std::uint32_t mark_of(const Trial& trial, double rate) {
+  if (trial.iterations.used < kTellApart || !trial.loss_first || !trial.loss_last) return 0;
+  std::size_t hash = 0;
+  const auto add = [&](auto value) { boost::hash_combine(hash, value); };
+  add(rate);
+  add(*trial.loss_first);
+  add(*trial.loss_last);
+  add(trial.iterations.seen);
+  add(trial.iterations.used);
+  add(trial.window.first_step.value_or(0));
+  add(trial.window.last_step.value_or(0));
+  return static_cast<std::uint32_t>(hash) | 1U;
+}
+
+/// Trials whose numbers are those of an earlier one to the last digit.
+std::size_t repeated(std::span<const TrialFigures> trials) {
+  std::set<std::uint32_t> seen;
+  std::size_t out = 0;
+  for (const TrialFigures& trial : trials) {
+    if (trial.mark != 0 && !seen.insert(trial.mark).second) ++out;
+  }
+  return out;
+}
+
+void summarize_throughput(Cell& cell, std::span<const TrialFigures> trials, bool compat_dlperf) {
+  std::vector<double> sequences;
+  std::vector<double> iterations;
+  std::set<std::string_view> estimators;
+  for (const TrialFigures& trial : trials) {
+    if (trial.gives == Gives::nothing) continue;
+    (trial.gives == Gives::sequences ? sequences : iterations).push_back(trial.rate);
+    estimators.insert(trial.estimator);
+  }
+  const bool known = !sequences.empty() || iterations.empty();
+  auto& sample = known ? sequences : iterations;
+  if (compat_dlperf) {
+    for (double& x : sample) x = round_dlperf(x);
+  }
+  cell.throughput = summarize_sample(sample, compat_dlperf);
+  cell.throughput.unit = known ? kSequences : kIterations;
+
+  cell.warnings.clear();
+  const auto warn = [&](std::string text) { cell.warnings.push_back(std::move(text)); };
+  if (sample.size() < trials.size()) {
+    std::map<std::string_view, int> outcomes;
+    for (const TrialFigures& trial : trials) {
+      if (trial.gives != Gives::sequences) ++outcomes[name(trial.status)];
+    }
+    std::string why;
+    for (const auto& [status, n] : outcomes) {
+      why += fmt::format("{}{} x{}", why.empty() ? "" : ", ", status, n);
+    }
+    warn(fmt::format("{} of {} trials give no number ({})", trials.size() - sample.size(),
+                     trials.size(), why));
+  }
+  if (const std::size_t n = compat_dlperf ? 0 : repeated(trials); n > 0) {
+    warn(
+        fmt::format("{} of {} trials {} another in every digit of rate, steps and losses: is a run "
+                    "counted twice? Its spread says nothing then",
+                    n, trials.size(), n == 1 ? "equals" : "equal"));
+  }
+  if (estimators.size() > 1) {
+    std::string names;
+    for (const auto& estimator : estimators) {
+      names += (names.empty() ? "" : ", ") + std::string(estimator);
+    }
+    warn("trials were measured by different estimators: " + names);
+  }
+}
+
+// A trial has an energy of a sequence where its GPUs were watched; its power follows.
+void summarize_energy(Cell& cell, std::span<const TrialFigures> trials) {
+  std::vector<double> energy, power;
+  for (const TrialFigures& trial : trials) {
+    if (trial.gives != Gives::sequences || std::isnan(trial.energy)) continue;
+    energy.push_back(trial.energy);
+    power.push_back(trial.energy * trial.rate);
+  }
+  cell.energy_per_sequence_j = cell.power_w = std::nullopt;
+  if (energy.empty()) return;
+  cell.energy_per_sequence_j = median(energy);
+  cell.power_w = median(power);
+}
+
+void summarize_quality(Cell& cell, std::span<const TrialFigures> trials) {
+  cell.stability.clear();
+  for (std::size_t q = 0; q < std::size(kQualities); ++q) {
+    std::vector<double> values;
+    for (const TrialFigures& trial : trials) {
+      if (std::isfinite(trial.quality[q])) values.push_back(trial.quality[q]);
+    }
+    if (values.size() < 2) continue;
+    Spread& spread = cell.stability[kQualities[q]];
+    spread.n = static_cast<int>(values.size());
+    spread.mean = mean(values);
+    spread.stddev = standard_deviation(values);
+    spread.min = *std::ranges::min_element(values);
+    spread.max = *std::ranges::max_element(values);
+  }
+}
+
+void summarize_memory(Cell& cell, std::span<const TrialFigures> trials) {
+  cell.memory = std::nullopt;
+  for (const TrialFigures& trial : trials) {
+    take_more(cell.memory,
+              {trial.peak_bytes, trial.capacity_bytes, std::string(trial.memory_source)},
+              trial.status);
+  }
+}
+
+}  // namespace
+
+TrialFigures figures_of(const Trial& trial) {
+  TrialFigures out;
+  if (trial.counts()) {
+    out.gives = Gives::sequences;
+    out.rate = *trial.sequences_per_second;
+  } else if (trial.window.covered && trial.iterations_per_second) {
+    out.gives = Gives::iterations;
+    out.rate = *trial.iterations_per_second;
+  }
+  out.energy = trial.energy_per_sequence_j.value_or(kUnknown);
+  out.status = trial.outcome.status;
+  out.estimator = trial.estimator;
+  if (trial.memory) {
+    out.peak_bytes = trial.memory->peak_bytes;
+    out.capacity_bytes = trial.memory->capacity_bytes;
+    out.memory_source = trial.memory->source;
+  }
+  if (out.gives != Gives::nothing) out.mark = mark_of(trial, out.rate);
+  if (trial.outcome.status == Status::completed) {
+    for (std::size_t q = 0; q < std::size(kQualities); ++q) {
+      const auto score = trial.scores.find(kQualities[q]);
+      if (score != trial.scores.end()) out.quality[q] = score->second;
+    }
+    out.quality[0] = trial.loss_last.value_or(kUnknown);
+  }
+  return out;
+}
+
+double rate_of(const Cell& cell) {
+  const auto& median = cell.throughput.median;
+  return cell.throughput.unit == kSequences && median && *median > 0 ? *median : kUnknown;
+}
+
+void summarize_trials(Cell& cell, std::span<const TrialFigures> trials, bool compat_dlperf) {
+  summarize_throughput(cell, trials, compat_dlperf);
+  summarize_energy(cell, trials);
+  summarize_quality(cell, trials);
+  summarize_memory(cell, trials);
+  cell.sequences_per_second_per_gpu = std::nullopt;
+  cell.time_to_train_speedup = std::nullopt;
+  const auto world = cell.world_size();
+  const double rate = rate_of(cell);
+  if (rate > 0 && world) cell.sequences_per_second_per_gpu = rate / static_cast<double>(*world);
+}
+
+std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options) {
+  std::vector<std::string> keys;
+  keys.reserve(results.cells.size());
+  std::vector<CellFigures> figures;
+  for (Cell& cell : results.cells) {
+    std::vector<TrialFigures> trials;
+    for (const Trial& trial : cell.trials) trials.push_back(figures_of(trial));
+    summarize_trials(cell, trials, options.compat_dlperf);
+    CellFigures& its = figures.emplace_back();
+    its.identity = &cell.identity;
+    its.key = &keys.emplace_back(cell.identity.key());
+    its.kind = cell.kind;
+    its.emulated = cell.emulated;
+    its.world = cell.world_size();
+    its.global_batch = cell.global_batch_size();
+    its.rate = rate_of(cell);
+    const auto later = std::ranges::upper_bound(options.run_begins, figures.size() - 1);
+    its.run = static_cast<std::size_t>(later - options.run_begins.begin());
+  }
+  Relations found = relate(figures, options);
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    put_relations(results.cells[i], figures[i], figures, options.flops_formula);
+  }
+  for (auto& [i, warning] : found.warnings) {
+    results.cells[i].warnings.push_back(std::move(warning));
+  }
+  return std::move(found.notices);
+}
+
+}  // namespace bertbench

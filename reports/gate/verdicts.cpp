@@ -1,0 +1,434 @@
+#include "reports/gate/verdicts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <set>
+
+#include "reports/model/cell_match.h"
+#include "reports/stats/gate_noise.h"
+#include "reports/stats/multiple_testing.h"
+#include "reports/stats/rank_test.h"
+#include "reports/stats/summary.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kStoredRuns = 5;  // newest runs that make the baseline
+
+struct Baseline {
+  std::vector<double> pooled;   // trials of all runs
+  std::vector<double> medians;  // one a run, oldest first
+  double reference = 0;         // median of the medians
+  double tolerance = 0;
+  std::string tolerance_text;
+};
+
+// A cell that has numbers on both sides and a context that allows to compare them.
+struct Tested {
+  std::size_t verdict = 0;  // index in GateReport::cells
+  Sample now;
+  Baseline base;
+  double median = 0, change = 0;  // of the values of now; against the baseline's reference
+  double p_slower = 1, p_faster = 1;
+};
+
+bool allowed(const GateOptions& options, const std::string& key) {
+  return std::ranges::any_of(options.allow_context,
+                             [&](const std::string& name) { return name == key || name == "all"; });
+}
+
+std::string percent(double fraction) {
+  return fmt::format("{:.{}f} %", 100 * fraction, std::abs(fraction) < 0.001 ? 2 : 1);
+}
+std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", 100 * fraction); }
+
+std::string outcomes_of(const Cell& cell) {
+  std::map<std::string_view, int> counts;
+  for (const Trial& trial : cell.trials) {
+    const bool uncovered = !is_failure(trial.outcome.status);
+    ++counts[uncovered ? "window not covered" : name(trial.outcome.status)];
+  }
+  std::string out;
+  for (const auto& [status, n] : counts) {
+    out += fmt::format("{}{} x{}", out.empty() ? "" : ", ", status, n);
+  }
+  return out.empty() ? "no trials" : out;
+}
+
+void set_tolerance(Baseline& base, double floor) {
+  const double noise = gate_noise(base.pooled, base.medians, base.reference);
+  const std::string rule =
+      base.medians.size() >= kRunsForNoise
+          ? fmt::format("3 sd of the medians of {} runs", base.medians.size())
+          : fmt::format("3 x 1.4826 MAD of the baseline's {} trials, as it holds fewer than 3 runs",
+                        base.pooled.size());
+  base.tolerance = std::max(floor, noise);
+  base.tolerance_text = noise > floor ? fmt::format("tolerance {} ({})", percent(noise), rule)
+                                      : fmt::format("tolerance {} (the floor; the noise is {}: {})",
+                                                    percent(floor), percent(noise), rule);
+}
+
+// The environments of both sides. Returns why nothing can be compared, or nothing.
+std::string compare_environments(const ResultSet& result, const ResultSet& baseline,
+                                 const GateOptions& options, std::vector<Notice>& notices) {
+  std::string blocked;
+  for (const auto& difference : context_differences(*result.environment, *baseline.environment)) {
+    if (difference.a.empty() || difference.b.empty()) {
+      notices.push_back({0, fmt::format("{} is known only for the {}", difference.key,
+                                        difference.a.empty() ? "baseline" : "result")});
+      continue;
+    }
+    const std::string text = fmt::format("{} differs: \"{}\" now, \"{}\" in the baseline",
+                                         difference.key, difference.a, difference.b);
+    if (difference.blocking && !allowed(options, difference.key)) {
+      blocked += fmt::format("{}{} (--allow-context {})", blocked.empty() ? "" : "; ", text,
+                             difference.key);
+    } else {
+      notices.push_back({0, text});
+    }
+  }
+  if (result.tool_version != baseline.tool_version) {
+    notices.push_back({0, "the result is by bertbench " + result.tool_version +
+                              ", the baseline by " + baseline.tool_version});
+  }
+  return blocked;
+}
+
+// What the numbers of the two cells rest on.
+std::string compare_samples(const Cell& now_cell, const Sample& now, const Cell& base_cell,
+                            const Sample& base, const GateOptions& options) {
+  std::string blocked;
+  const auto differ = [&](const char* key, const std::string& a, const std::string& b) {
+    if (a == b || allowed(options, key)) return;
+    blocked += fmt::format("{}{} differs: {} now, {} in the baseline (--allow-context {})",
+                           blocked.empty() ? "" : "; ", key, a, b, key);
+  };
+  if (now.unit != base.unit) {
+    blocked = "unit differs: " + now.unit + " now, " + base.unit + " in the baseline";
+  }
+  differ("estimator", now.estimator, base.estimator);
+  differ("window", now.window, base.window);
+  differ("emulated", now_cell.emulated ? "yes" : "no", base_cell.emulated ? "yes" : "no");
+  if (!now_cell.gpu.empty() && !base_cell.gpu.empty()) differ("gpu", now_cell.gpu, base_cell.gpu);
+  for (const auto& difference : context_differences(now_cell, base_cell)) {
+    if (difference.blocking) differ(difference.key.c_str(), difference.a, difference.b);
+  }
+  return blocked;
+}
+
+std::string numbers(const Tested& test, const CellVerdict& verdict) {
+  std::string interval;
+  if (verdict.interval.coverage > 0) {
+    interval =
+        fmt::format(", {:.1f} % interval {} to {}", 100 * verdict.interval.coverage,
+                    signed_percent(verdict.interval.low), signed_percent(verdict.interval.high));
+  }
+  return fmt::format("{:.2f} against {:.2f} {}{}, n = {} against {}", test.median,
+                     test.base.reference, test.now.unit, interval, verdict.n_new, verdict.n_base);
+}
+
+std::string p_text(double p, double adjusted) {
+  return fmt::format("p = {:.2g}, {:.2g} after Holm", p, adjusted);
+}
+
+void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
+           const GateOptions& options, CellVerdict& out) {
+  const double change = test.change;
+  const std::string values = numbers(test, out);
+  const std::string direction = change == 0 ? std::string("no change")
+                                            : fmt::format("{} {}", percent(std::abs(change)),
+                                                          change < 0 ? "slower" : "faster");
+  const auto n = test.now.values.size();
+  const auto m = test.base.pooled.size();
+  const double level = options.alpha / static_cast<double>(tests);
+  const double least = smallest_p(n, m);
+  if (least > level) {
+    out.verdict = Verdict::inconclusive;
+    const std::size_t both = trials_needed(level);
+    const std::size_t more = trials_needed(level, m);
+    std::string need = both > 0 ? fmt::format("need {} trials a side", both)
+                                : std::string("no number of trials would do");
+    if (more > n) need += fmt::format(", or {} now against the {} of the baseline", more, m);
+    out.reason = fmt::format(
+        "{} against {} trials cannot decide {} cell{}: the smallest p is {:.2g}, the level {:.2g}; "
+        "{} ({}, {})",
+        n, m, tests, tests == 1 ? "" : "s", least, level, need, direction, values);
+    return;
+  }
+  const bool slower = out.p_adjusted <= options.alpha;
+  if (-change > test.base.tolerance && slower) {
+    out.verdict = Verdict::regression;
+    out.reason = fmt::format("{}: {}, {}, {}", direction, values, p_text(out.p, out.p_adjusted),
+                             test.base.tolerance_text);
+  } else if (change > test.base.tolerance && p_faster_adjusted <= options.alpha) {
+    out.verdict = Verdict::improvement;
+    out.reason = fmt::format("{}: {}, {}, {}", direction, values,
+                             p_text(test.p_faster, p_faster_adjusted), test.base.tolerance_text);
+  } else {
+    out.verdict = Verdict::pass;
+    const char* why =
+        -change <= test.base.tolerance ? "within the" : "but not significant, beyond the";
+    if (change > test.base.tolerance) why = "but not significant, beyond the";
+    out.reason = fmt::format("{}: {}, {}, {} {}", direction, values, p_text(out.p, out.p_adjusted),
+                             why, test.base.tolerance_text);
+  }
+}
+
+class Gate {
+ public:
+  Gate(const ResultSet& result, std::span<const ResultSet> runs, const GateOptions& options)
+      : result_(result), options_(options) {
+    choose_runs(runs);
+  }
+
+  GateReport run() {
+    if (!runs_.empty()) {
+      blocked_ = compare_environments(result_, *runs_.back(), options_, report_.notices);
+    }
+    for (const Cell& cell : result_.cells) look_at(cell);
+    add_missing();
+    test_all();
+    if (report_.compared == 0) say_why_nothing_was_compared();
+    report_.exit_status = gate_exit_status(report_, options_);
+    return std::move(report_);
+  }
+
+ private:
+  // The newest runs on the machine of the newest one.
+  void choose_runs(std::span<const ResultSet> runs) {
+    int other_machine = 0;
+    for (std::size_t i = runs.size(); i > 0 && runs_.size() < kStoredRuns; --i) {
+      const auto differences =
+          context_differences(*runs[i - 1].environment, *runs.back().environment);
+      const bool same = std::ranges::none_of(differences, &ContextDifference::blocking);
+      if (same) {
+        runs_.insert(runs_.begin(), &runs[i - 1]);
+      } else {
+        ++other_machine;
+      }
+    }
+    if (other_machine > 0) {
+      report_.notices.push_back(
+          {0, fmt::format("{} stored run{} of another machine or system left out", other_machine,
+                          other_machine == 1 ? "" : "s")});
+    }
+    for (const ResultSet* run : runs_) indexes_.emplace_back(*run);
+  }
+
+  // The same cell in each run that has it, oldest first.
+  std::vector<const Cell*> baseline_cells(const Cell& cell) const {
+    std::vector<const Cell*> found;
+    for (const CellIndex& index : indexes_) {
+      if (const Cell* other = index.find(cell)) found.push_back(other);
+    }
+    return found;
+  }
+
+  // Fills test.base from the baseline's cells, the newest first. What makes the newest one's
+  // numbers incomparable; runs before it that were measured in another way than the newest are left
+  // out.
+  std::string pool_baseline(const Cell& cell, const std::vector<const Cell*>& others,
+                            Tested& test) const {
+    std::string context;
+    for (auto other = others.rbegin(); other != others.rend(); ++other) {
+      const Sample sample = sample_of(**other);
+      if (sample.values.empty()) continue;
+      if (!test.now.values.empty()) {
+        const std::string differs = compare_samples(cell, test.now, **other, sample, options_);
+        if (!differs.empty() && test.base.pooled.empty()) context = differs;
+        if (!differs.empty() && !test.base.pooled.empty()) continue;
+      }
+      test.base.pooled.insert(test.base.pooled.end(), sample.values.begin(), sample.values.end());
+      test.base.medians.insert(test.base.medians.begin(), median(sample.values));
+    }
+    return context;
+  }
+
+  void look_at(const Cell& cell) {
+    CellVerdict& out = report_.cells.emplace_back();
+    out.key = cell.key;
+    out.kind = cell.kind;
+    const auto others = baseline_cells(cell);
+    seen_.insert(others.begin(), others.end());
+    Tested test;
+    test.verdict = report_.cells.size() - 1;
+    test.now = sample_of(cell);
+    out.n_new = static_cast<int>(test.now.values.size());
+    if (!test.now.values.empty()) out.median_new = median(test.now.values);
+    if (others.empty()) {
+      look_at_stranger(cell, out);
+      return;
+    }
+    note_context(cell, *others.back());
+    const std::string context = pool_baseline(cell, others, test);
+    out.n_base = static_cast<int>(test.base.pooled.size());
+    if (test.base.pooled.empty()) {
+      out.verdict = out.n_new > 0 ? Verdict::new_cell : Verdict::pass;
+      out.reason = out.n_new > 0
+                       ? "the baseline has no number for it (" + outcomes_of(*others.back()) + ")"
+                       : "no number on either side (" + outcomes_of(cell) + ")";
+      return;
+    }
+    ++report_.compared;
+    test.base.reference = median(test.base.medians);
+    out.reference = test.base.reference;
+    set_tolerance(test.base, options_.floor);
+    out.tolerance = test.base.tolerance;
+    if (out.n_new == 0) {
+      out.verdict = Verdict::regression;
+      out.reason =
+          fmt::format("no trial gives a number any more ({}); {:.2f} {} in the baseline",
+                      outcomes_of(cell), test.base.reference, sample_of(*others.back()).unit);
+      return;
+    }
+    test.median = median(test.now.values);
+    test.change = test.median / test.base.reference - 1;
+    out.change = test.change;
+    if (!blocked_.empty() || !context.empty()) {
+      out.verdict = Verdict::not_comparable;
+      out.reason = blocked_.empty() ? context : blocked_;
+      return;
+    }
+    const Shift shift = relative_shift(test.base.pooled, test.now.values);
+    if (shift.interval) out.interval = *shift.interval;
+    const MannWhitney ranks = mann_whitney(test.now.values, test.base.pooled);
+    test.p_slower = ranks.p_greater;
+    test.p_faster = ranks.p_less;
+    out.p = test.p_slower;
+    tests_.push_back(std::move(test));
+  }
+
+  /// A cell that no run of the baseline holds. What was simulated is no new cell next to what was
+  /// measured: whoever compares the two must hear that they are not comparable.
+  void look_at_stranger(const Cell& cell, CellVerdict& out) {
+    const Cell* twin = runs_.empty() ? nullptr : indexes_.back().simulated_twin(cell);
+    if (twin == nullptr) {
+      out.verdict = Verdict::new_cell;
+      out.reason = "the baseline has no such cell";
+      return;
+    }
+    seen_.insert(twin);
+    out.verdict = Verdict::not_comparable;
+    out.reason = fmt::format(
+        "{} now, {} in the baseline ({}): a simulation is never compared with a measurement",
+        cell.identity.simulated() ? "simulated" : "measured",
+        twin->identity.simulated() ? "simulated" : "measured", twin->key);
+  }
+
+  /// Context that only one side knows is reported once, not for each cell.
+  void note_context(const Cell& cell, const Cell& other) {
+    for (const auto& difference : context_differences(cell, other)) {
+      if (difference.blocking || !noted_.insert(difference.key).second) continue;
+      report_.notices.push_back({0, fmt::format("{} is known only for the {}", difference.key,
+                                                difference.a.empty() ? "baseline" : "result")});
+    }
+  }
+
+  void add_missing() {
+    if (runs_.empty()) return;
+    for (const Cell& cell : runs_.back()->cells) {
+      if (seen_.contains(&cell)) continue;
+      const Sample sample = sample_of(cell);
+      CellVerdict& out = report_.cells.emplace_back();
+      out.key = cell.key;
+      out.kind = cell.kind;
+      out.verdict = Verdict::missing;
+      out.n_base = static_cast<int>(sample.values.size());
+      if (!sample.values.empty()) out.reference = median(sample.values);
+      out.reason = "in the baseline, but not in the result";
+    }
+  }
+
+  void say_why_nothing_was_compared() {
+    const bool empty_baseline =
+        std::ranges::all_of(runs_, [](const ResultSet* run) { return run->cells.empty(); });
+    std::string why = "no cell has a number on both sides";
+    if (result_.cells.empty()) {
+      why = "the result holds no cells";
+    } else if (empty_baseline) {
+      why = "the baseline holds no cells";
+    } else if (std::ranges::any_of(report_.cells, [](const CellVerdict& cell) {
+                 return cell.verdict == Verdict::not_comparable;
+               })) {
+      why = "what the baseline holds was simulated and the result measured, or the other way round";
+    } else if (seen_.empty()) {
+      why = "no cell of the result is in the baseline; cells are paired by identity, see `key`";
+    }
+    report_.notices.push_back({0, "nothing was compared: " + why});
+  }
+
+  void test_all() {
+    std::vector<double> slower;
+    std::vector<double> faster;
+    for (const Tested& test : tests_) {
+      slower.push_back(test.p_slower);
+      faster.push_back(test.p_faster);
+    }
+    const auto slower_adjusted = holm(slower);
+    const auto faster_adjusted = holm(faster);
+    for (std::size_t i = 0; i < tests_.size(); ++i) {
+      CellVerdict& out = report_.cells[tests_[i].verdict];
+      out.p_adjusted = slower_adjusted[i];
+      judge(tests_[i], faster_adjusted[i], tests_.size(), options_, out);
+    }
+  }
+
+  const ResultSet& result_;
+  const GateOptions& options_;
+  std::vector<const ResultSet*> runs_;  // oldest first
+  std::deque<CellIndex> indexes_;       // of runs_
+  std::set<const Cell*> seen_;          // cells of runs_ that the result has too
+  std::set<std::string> noted_;         // context keys that one side alone knows
+  std::string blocked_;                 // why no cell is comparable, if so
+  std::vector<Tested> tests_;
+  GateReport report_;
+};
+
+}  // namespace
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass:
+      return "pass";
+    case Verdict::regression:
+      return "regression";
+    case Verdict::improvement:
+      return "improvement";
+    case Verdict::inconclusive:
+      return "inconclusive";
+    case Verdict::not_comparable:
+      return "not_comparable";
+    case Verdict::missing:
+      return "missing";
+    case Verdict::new_cell:
+      return "new";
+  }
+  return "pass";
+}
+
+int gate_exit_status(const GateReport& report, const GateOptions& options) {
+  const auto any = [&](Verdict verdict) {
+    return std::ranges::any_of(report.cells,
+                               [&](const CellVerdict& cell) { return cell.verdict == verdict; });
+  };
+  if (report.compared == 0) return 4;
+  if (any(Verdict::regression) || (any(Verdict::missing) && !options.allow_missing)) return 1;
+  if (any(Verdict::not_comparable)) return 4;
+  if (any(Verdict::inconclusive) && !options.accept_inconclusive) return 3;
+  return 0;
+}
+
+GateReport check(const ResultSet& result, std::span<const ResultSet> runs,
+                 const GateOptions& options) {
+  return Gate(result, runs, options).run();
+}
+
+GateReport check(const ResultSet& result, const ResultSet& baseline, const GateOptions& options) {
+  return check(result, std::span(&baseline, 1), options);
+}
+
+}  // namespace bertbench

@@ -1,0 +1,357 @@
+#include "reports/measure/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "parsers/core/text.h"
+#include "reports/measure/deduce.h"
+#include "reports/measure/estimators.h"
+#include "reports/measure/memory_text.h"
+#include "reports/measure/rate_notices.h"
+#include "reports/measure/series_shape.h"
+#include "reports/measure/stated_rate.h"
+#include "reports/stats/clock.h"
+#include "reports/stats/summary.h"
+#include "reports/stats/window.h"
+
+namespace bertbench {
+namespace {
+
+struct Conversion {
+  std::optional<std::int64_t> per_iteration;    // sequences
+  std::optional<std::int64_t> sequence_length;  // tokens per sequence
+};
+
+std::optional<double> in_sequences(const Estimate& estimate, const Conversion& facts) {
+  switch (estimate.unit) {
+    case RateUnit::sequences_per_second:
+      return estimate.rate;
+    case RateUnit::iterations_per_second:
+      if (facts.per_iteration) return estimate.rate * static_cast<double>(*facts.per_iteration);
+      return std::nullopt;
+    case RateUnit::tokens_per_second:
+      if (facts.sequence_length) return estimate.rate / static_cast<double>(*facts.sequence_length);
+      return std::nullopt;
+    case RateUnit::unknown:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::string missing_facts(const Facts& facts, IterationUnit unit) {
+  std::string out;
+  const auto add = [&](bool known, const char* option) {
+    if (!known) out += std::string(out.empty() ? "" : ", ") + option;
+  };
+  add(facts.micro_batch_size.known(), "--micro-batch-size");
+  add(facts.world().has_value() || facts.nodes.known(), "--nodes");
+  add(facts.world().has_value() || facts.gpus_per_node.known(), "--gpus-per-node");
+  if (unit != IterationUnit::micro_step) {
+    add(facts.gradient_accumulation_steps.known(), "--gradient-accumulation-steps");
+  }
+  return out;
+}
+
+// Estimates of one unit: sequences/s where one of them allows it, else iterations/s.
+struct Estimates {
+  std::vector<Estimate> list;
+  bool in_sequences = false;
+};
+
+Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& conversion,
+                      const Facts& facts, IterationUnit unit, Trial& trial) {
+  std::vector<Estimate> converted;
+  std::string left_out, tokens, in_tokens;
+  for (Estimate estimate : estimates) {
+    if (const auto rate = in_sequences(estimate, conversion)) {
+      estimate.rate = *rate;
+      estimate.unit = RateUnit::sequences_per_second;
+      converted.push_back(estimate);
+    } else if (estimate.name != "printed_mean") {  // what is reported of printed holds for it
+      const bool of_tokens = estimate.unit == RateUnit::tokens_per_second;
+      std::string& names = of_tokens ? in_tokens : left_out;
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", estimate.name);
+      if (of_tokens) {
+        tokens += fmt::format("{}{:.6g} tokens/s by {}", tokens.empty() ? "" : ", ", estimate.rate,
+                              estimate.name);
+      }
+    }
+  }
+  // What the log says is told all the same where no fact makes sequences of it.
+  if (!tokens.empty()) trial.notices.push_back({0, "as the log counts them: " + tokens});
+  const std::string missing = missing_facts(facts, unit);
+  const std::string remedy = missing.empty() ? std::string() : "; give " + missing;
+  if (!converted.empty()) {
+    if (!left_out.empty()) {
+      trial.notices.push_back(
+          {0, "left out, as the sequences per iteration are unknown: " + left_out + remedy});
+    }
+    if (!in_tokens.empty()) {
+      trial.notices.push_back({0, "left out, as the tokens of a sequence are unknown: " +
+                                      in_tokens + "; give --sequence-length"});
+    }
+    return {std::move(converted), true};
+  }
+  std::erase_if(estimates, [](const Estimate& estimate) {
+    return estimate.unit != RateUnit::iterations_per_second;
+  });
+  if (!estimates.empty()) {
+    trial.notices.push_back(
+        {0, "rates stay in iterations/s, as the sequences per iteration are unknown" + remedy});
+  } else if (!left_out.empty() || !in_tokens.empty()) {
+    trial.notices.push_back({0, "rates in tokens/s need --sequence-length"});
+  }
+  return {std::move(estimates), false};
+}
+
+// All work over all time where they are not of one stretch of the run, as in the tail of a log.
+void leave_out_total(const RunLog& log, Estimates& shown, Trial& trial) {
+  const auto total = std::ranges::find(shown.list, "total_time", &Estimate::name);
+  if (total == shown.list.end()) return;
+  std::vector<double> others;
+  for (const Estimate& estimate : shown.list) {
+    if (estimate.name != "total_time") others.push_back(estimate.rate);
+  }
+  if (!total_is_of_other_work(total->rate, others, std::isnan(seconds_of_run(log)))) return;
+  trial.notices.push_back(
+      {0,
+       fmt::format("total_time is left out: all work over all time, {:.6g} {}, is more than twice "
+                   "off every other estimate, so the two are not of the same stretch of the run",
+                   total->rate, name(total->unit))});
+  shown.list.erase(total);
+}
+
+// What a trial shows: outside a covered window only what speaks of the whole run.
+Estimates shown_estimates(const RunLog& log, const Window& window, const Conversion& conversion,
+                          const Facts& facts, bool compat_dlperf, Trial& trial) {
+  auto all = estimate_all(log, window, facts.sequences_per_optimizer_step());
+  if (!window.covered) {
+    std::erase_if(all, [](const Estimate& estimate) {
+      return estimate.name != "log_summary" && estimate.name != "total_time";
+    });
+  }
+  Estimates shown = in_one_unit(std::move(all), conversion, facts, log.iteration_unit, trial);
+  leave_out_total(log, shown, trial);
+  compare_errors(shown.list);
+  for (Estimate& estimate : shown.list) {
+    if (compat_dlperf) estimate.rate = round_dlperf(estimate.rate);
+    trial.estimators[std::string(estimate.name)] = estimate.rate;
+    if (estimate.resolution > 0) {
+      trial.resolution[std::string(estimate.name)] = estimate.resolution;
+    }
+    if (std::isfinite(estimate.error)) {
+      trial.expected_error[std::string(estimate.name)] = estimate.error;
+    }
+  }
+  return shown;
+}
+
+constexpr double kUncertain = 0.01;  // an expected error that a reader should know of
+
+const Estimate* choose(std::span<const Estimate> estimates, const MeasureOptions& options,
+                       Trial& trial) {
+  if (options.estimator.empty()) {
+    const Estimate* chosen = default_estimate(estimates);
+    if (chosen == nullptr && trial.window.covered) {
+      const bool whole =
+          std::ranges::find(estimates, "total_time", &Estimate::name) != estimates.end();
+      trial.notices.push_back(
+          {0, std::string("the log gives no rate") +
+                  (whole ? " but that of all its time, which --estimator total_time takes" : "")});
+    } else if (chosen != nullptr && chosen->whole_seconds && chosen->error > kUncertain) {
+      trial.notices.push_back({0, fmt::format("counter_clock is uncertain by {:.1f} %: the clock "
+                                              "shows whole seconds and the window is short",
+                                              100 * chosen->error)});
+    }
+    return chosen;
+  }
+  for (const Estimate& estimate : estimates) {
+    if (estimate.name == options.estimator) return &estimate;
+  }
+  std::string there;
+  for (const Estimate& estimate : estimates) {
+    there += fmt::format("{}{}", there.empty() ? "" : ", ", estimate.name);
+  }
+  trial.notices.push_back(
+      {0, "the log does not allow the estimator " + options.estimator +
+              (there.empty() ? std::string("; it allows none") : "; it allows " + there)});
+  return nullptr;
+}
+
+// The rate of a covered window, and what speaks against the estimate that gives it.
+void choose_rate(const RunLog& log, const Window& window, const Estimates& estimates,
+                 const Conversion& conversion, const MeasureOptions& options, Trial& trial) {
+  const auto say = [&](const std::optional<std::string>& remark) {
+    if (remark) trial.notices.push_back({0, *remark});
+  };
+  const auto records = std::span(log.records).subspan(window.first, window.size());
+  if (estimates.in_sequences && conversion.per_iteration) {
+    say(stated_rate_is_apart(log, records, *conversion.per_iteration));
+  }
+  const Estimate* chosen = choose(estimates.list, options, trial);
+  if (chosen == nullptr) return;
+  trial.estimator = chosen->name;
+  (estimates.in_sequences ? trial.sequences_per_second : trial.iterations_per_second) =
+      chosen->rate;
+  if (chosen->name == "log_summary" && window.size() > 0) {
+    say("log_summary is the log's own statement of its run, not of the window");
+  }
+  say_other_rates(estimates.list, *chosen, window.size(), trial);
+  if (chosen->name == "printed_mean") say(mean_of_rates_misleads(records, log.rate_unit));
+}
+
+// Seconds per optimizer step in the window: the records' own, else differences of a clock that is
+// fine enough. Micro-steps are joined to whole optimizer steps; nothing when the unit is unknown.
+std::vector<double> step_seconds(const RunLog& log, const Window& window, const Facts& facts) {
+  const auto accumulation = facts.gradient_accumulation_steps.value;
+  std::int64_t per_step = 1;  // iterations of the log's counter per optimizer step
+  if (log.iteration_unit != IterationUnit::optimizer_step) {
+    if (!accumulation || (log.iteration_unit == IterationUnit::unknown && *accumulation != 1)) {
+      return {};
+    }
+    per_step = *accumulation;
+  }
+  const bool fine = std::isfinite(log.clock_resolution_s) && log.clock_resolution_s <= 1e-3;
+  std::vector<double> out;
+  double seconds = 0;
+  std::int64_t iterations = 0;
+  for (std::size_t i = window.first; i < window.last; ++i) {
+    const Record& record = log.records[i];
+    double own = record.seconds;
+    if (!(own > 0) && fine && i > 0) own = clock_of(record) - clock_of(log.records[i - 1]);
+    if (!(own > 0) || record.iterations < 1) {
+      seconds = 0;
+      iterations = 0;
+      continue;
+    }
+    seconds += own;
+    iterations += record.iterations;
+    const bool boundary = per_step == 1 || record.step % per_step == 0;
+    if (!boundary) continue;
+    if (iterations % per_step == 0) {
+      out.push_back(seconds * static_cast<double>(per_step) / static_cast<double>(iterations));
+    }
+    seconds = 0;
+    iterations = 0;
+  }
+  return out;
+}
+
+void reconcile(const RunLog& log, std::optional<std::int64_t> per_step,
+               std::optional<std::int64_t> per_iteration, bool sequences, Trial& trial) {
+  Reconciliation out;
+  out.sequences = sequences_of_run(log, per_step);
+  if (!out.sequences && log.totals.iterations && per_iteration) {
+    out.sequences =
+        static_cast<double>(*log.totals.iterations) * static_cast<double>(*per_iteration);
+  }
+  out.training_s = log.totals.training_s;
+  out.wall_s = log.totals.wall_s;
+  const double seconds = seconds_of_run(log);
+  if (!out.sequences || !(seconds > 0)) return;
+  out.rate = *out.sequences / seconds;
+  if (sequences && *out.rate > 0) {
+    for (const auto& [estimator, rate] : trial.estimators) {
+      if (estimator != "total_time") out.gaps[estimator] = rate / *out.rate - 1;
+    }
+  }
+  trial.reconciliation = std::move(out);
+}
+
+void describe_quality(const RunLog& log, Trial& trial) {
+  for (const Record& record : log.records) {
+    if (!std::isfinite(record.loss)) continue;
+    if (!trial.loss_first) trial.loss_first = record.loss;
+    trial.loss_last = record.loss;
+  }
+  trial.scores = log.scores;
+}
+
+// The counters of all readers go on in a skipped update: its micro-steps were done.
+void describe_skipped_steps(const RunLog& log, Trial& trial) {
+  if (!log.totals.skipped_steps || *log.totals.skipped_steps < 1) return;
+  trial.skipped_steps = log.totals.skipped_steps;
+  trial.notices.push_back({0, counted(*trial.skipped_steps, "optimizer step") +
+                                  " skipped after fp16 overflows: time and sequences of these "
+                                  "count, their updates were not applied"});
+}
+
+// A closing statement measures the whole run: alone it can stand for `auto` and `all` only.
+void cover_by_summary(const RunLog& log, const WindowRule& rule, Window& window, Trial& trial) {
+  const bool whole = rule.kind == WindowRule::Kind::automatic || rule.kind == WindowRule::Kind::all;
+  if (!log.records.empty() || !whole || !log.summary || log.first_nan_step) return;
+  window.covered = true;
+  window.rule = rule.kind == WindowRule::Kind::all ? "all" : "auto (all)";
+  trial.notices.push_back(
+      {log.summary->line, "the log states only one rate, of the whole run with its warm-up"});
+}
+
+IterationCounts count_iterations(const RunLog& log, const Window& window) {
+  IterationCounts out;
+  out.seen = std::max(log.records_seen, std::int64_t(log.records.size()));
+  for (std::size_t i = 0; i < window.last; ++i) {
+    (i < window.first ? out.dropped : out.used) += log.records[i].merged;
+  }
+  if (!window.covered) out.used = 0;
+  return out;
+}
+
+std::optional<MemoryRecord> memory_of(const RunLog& log) {
+  if (log.memory) return MemoryRecord{log.memory->peak_bytes, log.memory->capacity_bytes, "log"};
+  if (log.outcome.status != Status::out_of_memory) return std::nullopt;
+  return memory_of_failure(log.outcome.detail);
+}
+
+}  // namespace
+
+Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions& options) {
+  Trial trial;
+  trial.log = log.path;
+  trial.format = log.format;
+  trial.outcome = log.outcome;
+  trial.notices = log.notices;
+  const Facts facts = deduce_facts(merged, trial.notices);
+  trial.simulated = identity_of(facts).simulated();
+
+  Window window = apply_window(log, options.window);
+  cover_by_summary(log, options.window, window, trial);
+  trial.notices.insert(trial.notices.end(), window.notices.begin(), window.notices.end());
+  trial.window = {.rule = window.rule,
+                  .chosen_by = options.window.chosen_by_user ? "user" : "default",
+                  .covered = window.covered,
+                  .first_step = window.first_step,
+                  .last_step = window.last_step};
+  trial.iterations = count_iterations(log, window);
+
+  const Conversion conversion{sequences_per_iteration(facts, log.iteration_unit),
+                              facts.sequence_length.value};
+  const Estimates estimates =
+      shown_estimates(log, window, conversion, facts, options.compat_dlperf, trial);
+  if (window.covered) choose_rate(log, window, estimates, conversion, options, trial);
+  // A trial without a rate does not tell the unit of its estimates, which is then sequences/s.
+  if (!trial.sequences_per_second && !estimates.in_sequences && !trial.iterations_per_second) {
+    trial.estimators.clear();
+    trial.resolution.clear();
+    trial.expected_error.clear();
+  }
+  if (window.covered && !options.summary_only) {
+    if (const auto steps = step_seconds(log, window, facts); !steps.empty()) {
+      const auto times = quantiles(steps, {0.5, 0.9, 0.99});
+      trial.step_time = {times[0], times[1], times[2]};
+    }
+  }
+  describe_series(log, window, trial, options.summary_only);
+  if (!options.summary_only) {
+    reconcile(log, facts.sequences_per_optimizer_step(), conversion.per_iteration,
+              estimates.in_sequences, trial);
+  }
+  describe_skipped_steps(log, trial);
+  trial.memory = memory_of(log);
+  describe_quality(log, trial);
+  return trial;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,152 @@
+#include "reports/measure/rate_notices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "parsers/core/notice.h"
+
+namespace bertbench {
+namespace {
+
+std::string rate_with_unit(const Estimate& estimate) {
+  return fmt::format("{:.6g} {}", estimate.rate, name(estimate.unit));
+}
+
+const Estimate* find_like(std::span<const Estimate> estimates, std::string_view estimator,
+                          const Estimate& chosen) {
+  const auto at = std::ranges::find(estimates, estimator, &Estimate::name);
+  return at != estimates.end() && at->unit == chosen.unit ? &*at : nullptr;
+}
+
+// A bar smooths its rates, and a mean of rates is above work over time: what the bar's own clock
+// says is told where it is far from them.
+void say_clock_of_bar(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+  constexpr double kFar = 0.05;
+  constexpr double kOtherSteps = 0.02;  // the clock's marks lie inside the window
+  const Estimate* clock = find_like(estimates, "counter_clock", chosen);
+  if (clock == nullptr) return;
+  const double gap = clock->rate / chosen.rate - 1;
+  if (std::abs(gap) < std::max(kFar, clock->resolution + kOtherSteps)) return;
+  trial.notices.push_back(
+      {0, fmt::format("the counter over the clock of whole seconds is {:.0f} % {} than the printed "
+                      "rates ({})",
+                      100 * std::abs(gap), gap < 0 ? "lower" : "higher", rate_with_unit(*clock))});
+}
+
+// The clock of a bar was taken and its printed rates are out of what that allows: they are those of
+// the newest steps, not of the window.
+void say_rates_of_bar(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+  constexpr double kFar = 0.05, kSure = 2;
+  if (!chosen.whole_seconds) return;
+  const Estimate* bar = find_like(estimates, "printed_last", chosen);
+  if (bar == nullptr) return;
+  const double gap = bar->rate / chosen.rate - 1;
+  if (std::abs(gap) < std::max(kFar, kSure * chosen.error)) return;
+  trial.notices.push_back(
+      {0, fmt::format("the bar's printed rates, smoothed over its newest steps, are {:.0f} % {} "
+                      "than the counter over its clock ({}): more than the clock leaves open",
+                      100 * std::abs(gap), gap < 0 ? "lower" : "higher", rate_with_unit(*bar))});
+}
+
+// The log's own closing rate is told where it is far from the rate that is used: 5 % from printed
+// ones. Times may rightly differ from it by evaluation and saving; twice as much is another batch.
+void say_closing_rate(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+  constexpr double kFar = 0.05;
+  constexpr double kApart = 2;
+  const Estimate* closing = find_like(estimates, "log_summary", chosen);
+  if (closing == nullptr || closing->rate == chosen.rate) return;
+  // The reader says it where it knows the sequences of the log's steps.
+  const auto is_told = [](const Notice& notice) {
+    return notice.text.starts_with(kClosingStatement);
+  };
+  if (std::ranges::any_of(trial.notices, is_told)) return;
+  const double ratio = closing->rate / chosen.rate;
+  if (chosen.name.starts_with("printed")) {
+    if (std::abs(ratio - 1) < kFar) return;
+    trial.notices.push_back(
+        {0,
+         fmt::format("the log's own closing rate, not of the window alone, is {:.0f} % {} than the "
+                     "printed rates ({})",
+                     100 * std::abs(ratio - 1), ratio < 1 ? "lower" : "higher",
+                     rate_with_unit(*closing))});
+  } else if (std::max(ratio, 1 / ratio) >= kApart) {
+    trial.notices.push_back(
+        {0, fmt::format(
+                "the log's own closing rate, not of the window alone, is {}, {:.3g} times as {} as "
+                "{} gives: the batch, the world size or the accumulation may differ from "
+                "the facts, or much of the run was not training",
+                rate_with_unit(*closing), std::max(ratio, 1 / ratio), ratio > 1 ? "much" : "little",
+                chosen.name)});
+  }
+}
+
+// Times that the log states are one thing, what its clock shows another: a timer that was not
+// reset, or steps that the counter leaves out.
+void say_other_clock(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+  constexpr double kApart = 1.5;
+  constexpr double kSure = 0.1;
+  const Estimate* clock = find_like(estimates, "counter_clock", chosen);
+  if (clock == nullptr || clock->resolution > kSure) return;
+  const double ratio = clock->rate / chosen.rate;
+  if (!(std::max(ratio, 1 / ratio) >= kApart)) return;
+  const bool faster = ratio > 1;  // the clock holds less than the steps take
+  trial.notices.push_back(
+      {0, fmt::format("by the log's clock the rate is {:.2g} times as {} as by the times of its "
+                      "steps: counter_clock is {:.6g}; {}, or times that are not those of the "
+                      "steps",
+                      std::max(ratio, 1 / ratio), faster ? "high" : "low", clock->rate,
+                      faster ? "long first steps, which the clock begins behind"
+                             : "evaluation, saving or loading between the steps")});
+}
+
+// The clock holds what lies between the lines, the rates on them do not.
+void say_printed_rates(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+  constexpr double kFar = 0.05;
+  constexpr double kOtherSteps = 0.02;
+  const Estimate* printed = find_like(estimates, "printed", chosen);
+  if (printed == nullptr) return;
+  const double gap = printed->rate / chosen.rate - 1;
+  if (!(gap >= std::max(kFar, chosen.resolution + kOtherSteps))) return;
+  trial.notices.push_back(
+      {0, fmt::format("the printed rates are {:.0f} % higher than the counter over the clock ({}): "
+                      "it holds what lies between them, such as evaluation, saving or loading",
+                      100 * gap, rate_with_unit(*printed))});
+}
+
+// One step that took much longer than its line says, or a counter that jumped between two lines,
+// stands in the times of all steps and hardly in the mean of the rates.
+void say_rates_beside_times(std::span<const Estimate> estimates, const Estimate& chosen,
+                            Trial& trial) {
+  constexpr double kApart = 1.5;
+  const Estimate* printed = find_like(estimates, "printed", chosen);
+  if (printed == nullptr) return;
+  const double ratio = printed->rate / chosen.rate;
+  if (!(std::max(ratio, 1 / ratio) >= kApart)) return;
+  trial.notices.push_back(
+      {0, fmt::format("the mean of the printed rates, {}, is {:.3g} times as {} as the times of "
+                      "the steps give: single steps differ much, or the counter jumped",
+                      rate_with_unit(*printed), std::max(ratio, 1 / ratio),
+                      ratio > 1 ? "much" : "little")});
+}
+
+}  // namespace
+
+void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen,
+                     std::size_t records, Trial& trial) {
+  constexpr std::size_t kEnough = 4;  // of few records, single steps make the difference
+  if (chosen.name == "step_time" && records >= kEnough) {
+    say_other_clock(estimates, chosen, trial);
+    say_rates_beside_times(estimates, chosen, trial);
+  }
+  if (chosen.name.starts_with("printed")) say_clock_of_bar(estimates, chosen, trial);
+  if (chosen.name == "counter_clock") say_rates_of_bar(estimates, chosen, trial);
+  if (chosen.name == "counter_clock" && records >= kEnough) {
+    say_printed_rates(estimates, chosen, trial);
+  }
+  say_closing_rate(estimates, chosen, trial);
+}
+
+}  // namespace bertbench

@@ -1,0 +1,17 @@
+// What the other estimates of a log say against the one that is used.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "reports/measure/estimators.h"
+#include "reports/model/result_set.h"
+
+namespace bertbench {
+
+/// Adds notices to `trial` where the log's clock or its own closing rate is far from `chosen`,
+/// which is one of `estimates` (all in one unit). `records`: in the window.
+void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen,
+                     std::size_t records, Trial& trial);
+
+}  // namespace bertbench

@@ -1,0 +1,217 @@
+#include "reports/output/cell_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <unordered_map>
+
+#include "reports/output/present.h"
+
+namespace bertbench {
+namespace {
+
+std::string integer(const std::optional<std::int64_t>& value) {
+  return value ? std::to_string(*value) : std::string();
+}
+
+std::string rate_cell(const Cell& cell, bool say_unit) {
+  if (!cell.throughput.median) return std::string(no_rate_text(cell));
+  std::string text = number_text(*cell.throughput.median);
+  if (say_unit) text += " " + cell.throughput.unit;
+  return text;
+}
+
+std::string interval_cell(const Cell& cell) {
+  const auto shown = shown_interval(cell);
+  if (!shown) return {};
+  return fmt::format("{} to {}{}", number_text(shown->interval.low),
+                     number_text(shown->interval.high), shown->of_mean ? " (t)" : "");
+}
+
+/// Losses and scores are published with two or three decimals; a spread may be much smaller.
+std::string quality_text(double value) {
+  const double size = std::fabs(value);
+  return size == 0 || size >= 0.001 ? fmt::format("{:.4f}", value) : fmt::format("{:.2g}", value);
+}
+
+template <class T, class Text>
+std::string maybe(const std::optional<T>& value, Text text) {
+  return value ? text(*value) : std::string();
+}
+
+bool one_unit(const ResultSet& set) {
+  return std::all_of(set.cells.begin(), set.cells.end(), [&](const Cell& cell) {
+    return cell.throughput.unit == set.cells.front().throughput.unit;
+  });
+}
+
+}  // namespace
+
+std::string rate_heading(const ResultSet& set) {
+  if (set.cells.empty()) return "sequences/s";
+  return one_unit(set) ? set.cells.front().throughput.unit : "throughput";
+}
+
+Table cell_table(const ResultSet& set) {
+  std::set<std::string> axes;
+  for (const Cell& cell : set.cells)
+    for (const auto& axis : cell.identity.axes) axes.insert(axis.first);
+
+  Table table;
+  table.columns = {{"model"}, {"framework"}, {"precision"}};
+  for (const char* heading :
+       {"sequence length", "micro batch", "accumulation", "topology", "GPUs", "global batch"})
+    table.columns.push_back({heading, true});
+  table.columns.push_back({"kind"});
+  for (const std::string& axis : axes) table.columns.push_back({axis});
+  table.columns.push_back({"stand-ins"});
+  table.columns.push_back({"n", true});
+  table.columns.push_back({rate_heading(set), true});
+  for (const char* heading :
+       {"interval", "cv", "speedup", "efficiency", "per GPU", "TFLOPS/GPU", "MFU", "HFU",
+        "peak memory", "power", "energy/sequence", "time to train", "time speedup"})
+    table.columns.push_back({heading, true});
+  table.columns.push_back({"scaling"});
+  table.columns.push_back({"failures"});
+
+  const bool say_unit = !one_unit(set);
+  const bool several_sources = memory_sources(set).size() > 1;
+  for (const Cell& cell : set.cells) {
+    const Identity& id = cell.identity;
+    const auto percent = [](double value) { return percent_text(value); };
+    std::vector<std::string> row = {id.model.value_or(""),
+                                    id.framework.value_or(""),
+                                    id.precision.value_or(""),
+                                    integer(id.sequence_length),
+                                    integer(id.micro_batch_size),
+                                    integer(id.gradient_accumulation_steps),
+                                    topology_text(id),
+                                    integer(id.world_size()),
+                                    integer(id.global_batch_size()),
+                                    std::string(name(cell.kind))};
+    for (const std::string& axis : axes) {
+      const auto found = id.axes.find(axis);
+      row.push_back(found == id.axes.end() ? "" : found->second);
+    }
+    row.emplace_back(cell.emulated ? "yes" : "");
+    row.push_back(std::to_string(cell.throughput.n));
+    row.push_back(rate_cell(cell, say_unit));
+    row.push_back(interval_cell(cell));
+    row.push_back(maybe(cell.throughput.cv, [](double v) { return percent_text(v, 2); }));
+    row.push_back(maybe(cell.speedup, [](const Ratio& r) { return ratio_text(r.value); }));
+    row.push_back(maybe(cell.scaling_efficiency, percent));
+    row.push_back(maybe(cell.sequences_per_second_per_gpu, number_text));
+    row.push_back(maybe(cell.tflops_per_gpu, number_text));
+    row.push_back(maybe(cell.mfu, percent));
+    row.push_back(maybe(cell.hfu, percent));
+    row.push_back(memory_text(cell.memory) +
+                  (several_sources && cell.memory ? " (" + cell.memory->source + ")" : ""));
+    row.push_back(maybe(cell.power_w, power_text));
+    row.push_back(maybe(cell.energy_per_sequence_j, energy_text));
+    row.push_back(maybe(cell.time_to_train_s, duration_text));
+    row.push_back(
+        maybe(cell.time_to_train_speedup, [](const Ratio& r) { return ratio_text(r.value); }));
+    row.push_back(cell.scaling);
+    row.push_back(failures_text(cell));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table stability_table(const CellSource& cells) {
+  Table table{{{"cell"},
+               {"quality"},
+               {"n", true},
+               {"mean", true},
+               {"standard deviation", true},
+               {"least", true},
+               {"most", true}},
+              {}};
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Cell cell = cells.cell(i);
+    for (const char* quality : kQualities) {
+      const auto found = cell.stability.find(quality);
+      if (found == cell.stability.end()) continue;
+      const Spread& spread = found->second;
+      const bool loss = quality == kQualities[0];
+      table.rows.push_back({key_with_kind(cell.key, cell.kind),
+                            loss ? "final loss" : std::string(quality) + ", %",
+                            std::to_string(spread.n), quality_text(spread.mean),
+                            spread.stddev ? quality_text(*spread.stddev) : "",
+                            quality_text(spread.min), quality_text(spread.max)});
+    }
+  }
+  return table;
+}
+
+std::vector<std::string> cell_table_keep(const Table& table) {
+  static const std::set<std::string> kFacts = {
+      "model",        "framework",    "precision", "sequence length",
+      "micro batch",  "accumulation", "topology",  "GPUs",
+      "global batch", "kind",         "stand-ins", "scaling"};
+  std::vector<std::string> keep;
+  bool measured = false;
+  for (const TableColumn& column : table.columns) {
+    measured = measured || column.heading == "n";
+    // Columns without any value still vanish: only what was measured is kept.
+    const auto index = static_cast<std::size_t>(&column - table.columns.data());
+    const bool filled = std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+      return index < row.size() && !row[index].empty();
+    });
+    if (measured && filled && kFacts.count(column.heading) == 0) keep.push_back(column.heading);
+  }
+  return keep;
+}
+
+std::vector<std::string> short_names(const ResultSet& set) { return short_names(SetSource(set)); }
+
+std::vector<std::string> short_names(const CellSource& cells) {
+  const auto facts = [](const Cell& cell) {
+    const Identity& id = cell.identity;
+    const auto with = [](const char* letter, const std::optional<std::int64_t>& value) {
+      return value ? letter + std::to_string(*value) : std::string();
+    };
+    std::vector<std::string> out = {
+        id.framework.value_or(""),
+        id.model.value_or(""),
+        id.precision.value_or(""),
+        with("s", id.sequence_length),
+        with("b", id.micro_batch_size),
+        with("a", id.gradient_accumulation_steps),
+        topology_text(id),
+        cell.kind == WorkKind::training ? "" : std::string(name(cell.kind))};
+    std::string axes;
+    for (const auto& [axis, value] : id.axes)
+      axes += (axes.empty() ? "" : " ") + axis + "=" + value;
+    out.push_back(axes);
+    return out;
+  };
+  std::vector<std::string> first;
+  std::vector<bool> varies;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const auto its = facts(cells.cell(i));
+    if (i == 0) first = its;
+    varies.resize(its.size());
+    for (std::size_t f = 0; f < its.size(); ++f) varies[f] = varies[f] || its[f] != first[f];
+  }
+  std::vector<std::string> names;
+  std::unordered_map<std::string, int> seen;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Cell cell = cells.cell(i);
+    const auto its = facts(cell);
+    std::string name;
+    for (std::size_t f = 0; f < its.size(); ++f) {
+      if (varies[f] && !its[f].empty()) name += (name.empty() ? "" : " ") + its[f];
+    }
+    names.push_back(name.empty() ? cell.key : name);
+    ++seen[names.back()];
+  }
+  // Two cells that differ in nothing known (separate logs): only their keys tell them apart.
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (seen[names[i]] > 1) names[i] = cells.cell(i).key;
+  return names;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,33 @@
+// The table of cells that people read: one row per cell, every column that can be known.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/model/cell_source.h"
+#include "reports/model/result_set.h"
+#include "reports/output/table.h"
+
+namespace bertbench {
+
+/// All columns, in reading order: facts, further axes, then n, rate, interval, cv, speedup,
+/// efficiency, per GPU, TFLOPS, MFU, HFU, peak memory, power, energy, times, failures. Unknown
+/// cells are empty, a failed cell says how it failed. Use varying_columns(table,
+/// cell_table_keep(table), ...) for what to show.
+[[nodiscard]] Table cell_table(const ResultSet& set);
+
+/// Cell::stability of every cell that has one, a row each quality: cell, quality, n, mean, standard
+/// deviation (n - 1), least, most. Without rows where no cell has any.
+[[nodiscard]] Table stability_table(const CellSource& cells);
+
+/// Headings that stay even when all rows agree: the measured columns.
+[[nodiscard]] std::vector<std::string> cell_table_keep(const Table& table);
+
+/// "sequences/s", or "throughput" when the cells differ in unit.
+[[nodiscard]] std::string rate_heading(const ResultSet& set);
+
+/// "bert-large bf16 s128 b64 2n8g", of the facts that vary over the set only; the key if none do.
+[[nodiscard]] std::vector<std::string> short_names(const ResultSet& set);
+[[nodiscard]] std::vector<std::string> short_names(const CellSource& cells);
+
+}  // namespace bertbench

@@ -1,0 +1,108 @@
+#include "reports/output/csv.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "reports/model/result_io.h"
+#include "reports/output/formats/csv_columns.h"
+#include "reports/output/present.h"
+#include "reports/output/report.h"
+
+namespace bertbench {
+
+const std::vector<std::string>& csv_cell_facts() {
+  static const std::vector<std::string> kFacts = {"key",
+                                                  "kind",
+                                                  "model",
+                                                  "framework",
+                                                  "precision",
+                                                  "sequence_length",
+                                                  "nodes",
+                                                  "gpus_per_node",
+                                                  "world_size",
+                                                  "micro_batch_size",
+                                                  "gradient_accumulation_steps",
+                                                  "global_batch_size"};
+  return kFacts;
+}
+
+nlohmann::ordered_json csv_identity(const nlohmann::ordered_json& cell) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : cell.items()) {
+    if (key == "trials") continue;
+    if (key != "identity") {
+      out[key] = value;
+      continue;
+    }
+    // The eight facts stand beside it under their own names.
+    for (const auto& [fact, known] : value.items())
+      if (!cell.contains(fact)) out["identity"][fact] = known;
+  }
+  return out;
+}
+
+namespace {
+
+nlohmann::ordered_json row_of(const CellSource& cells, std::size_t i) {
+  auto row = csv_flat(csv_identity(to_json(cells.cell(i))));
+  // Not a key of the JSON, where it follows from the trials: a table of cells has no trials.
+  FailureWords failures;
+  cells.each_trial(i, [&](const Trial& trial) { failures.see(trial); });
+  row["failures"] = failures.text();
+  return row;
+}
+
+void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
+  std::vector<std::string> first = csv_cell_facts();
+  for (const char* column : {"throughput_unit",
+                             "throughput_n",
+                             "throughput_mean",
+                             "throughput_median",
+                             "throughput_stddev",
+                             "throughput_cv",
+                             "throughput_median_interval_low",
+                             "throughput_median_interval_high",
+                             "throughput_median_interval_coverage",
+                             "throughput_mean_interval_low",
+                             "throughput_mean_interval_high",
+                             "throughput_mean_interval_coverage",
+                             "sequences_per_second_per_gpu",
+                             "speedup_value",
+                             "speedup_base",
+                             "scaling_efficiency",
+                             "scaling",
+                             "precision_speedup_value",
+                             "precision_speedup_base",
+                             "time_to_train_s",
+                             "time_to_train_speedup_value",
+                             "time_to_train_speedup_base",
+                             "power_w",
+                             "energy_per_sequence_j",
+                             "memory_peak_bytes",
+                             "memory_capacity_bytes",
+                             "memory_source",
+                             "tflops_per_gpu",
+                             "mfu",
+                             "hfu",
+                             "flops_formula",
+                             "peak",
+                             "emulated",
+                             "simulated",
+                             "failures",
+                             "warnings"}) {
+    first.emplace_back(column);
+  }
+  CsvTable table(std::move(first));
+  for (std::size_t i = 0; i < cells.size(); ++i) table.see(row_of(cells, i));
+  out(table.header());
+  for (std::size_t i = 0; i < cells.size(); ++i) out(table.line(row_of(cells, i)));
+}
+
+}  // namespace
+
+extern const Report report_csv;
+const Report report_csv{"csv",   "one row per cell, for spreadsheets and data frames",
+                        ".csv",  &render_cells<write>,
+                        nullptr, &write};
+
+}  // namespace bertbench

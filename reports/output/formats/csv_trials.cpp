@@ -1,0 +1,51 @@
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "reports/model/result_io.h"
+#include "reports/output/csv.h"
+#include "reports/output/formats/csv_columns.h"
+#include "reports/output/report.h"
+
+namespace bertbench {
+namespace {
+
+void each_row(const CellSource& cells,
+              const std::function<void(const nlohmann::ordered_json&)>& see) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const nlohmann::ordered_json cell = to_json(cells.cell(i));
+    nlohmann::ordered_json facts = nlohmann::ordered_json::object();
+    for (const std::string& key : csv_cell_facts())
+      if (cell.contains(key)) facts[key] = cell[key];
+    const nlohmann::ordered_json identity = csv_identity(cell);
+    if (identity.contains("identity")) facts["identity"] = identity["identity"];
+    const nlohmann::ordered_json flat = csv_flat(facts);
+    cells.each_trial(i, [&](const Trial& trial) {
+      nlohmann::ordered_json row = flat;
+      row.update(csv_flat(to_json(trial)));
+      see(row);
+    });
+  }
+}
+
+void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
+  std::vector<std::string> first = csv_cell_facts();
+  for (const char* column :
+       {"trial", "attempt", "log", "format", "outcome_status", "outcome_step", "outcome_line",
+        "outcome_detail", "iterations_seen", "iterations_dropped", "iterations_used", "window_rule",
+        "window_chosen_by", "window_covered", "sequences_per_second", "estimator", "loss_first",
+        "loss_last", "simulated"})
+    first.emplace_back(column);
+  CsvTable table(std::move(first));
+  each_row(cells, [&](const nlohmann::ordered_json& row) { table.see(row); });
+  out(table.header());
+  each_row(cells, [&](const nlohmann::ordered_json& row) { out(table.line(row)); });
+}
+
+}  // namespace
+
+extern const Report report_csv_trials;
+const Report report_csv_trials{
+    "csv-trials", "one row per trial", ".trials.csv", &render_cells<write>, nullptr, &write};
+
+}  // namespace bertbench

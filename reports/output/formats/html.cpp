@@ -1,0 +1,196 @@
+// The HTML report: one page that answers how fast, how well it scales, and whether to trust it.
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "parsers/core/text.h"
+#include "reports/output/cell_table.h"
+#include "reports/output/html/sections.h"
+#include "reports/output/markup.h"
+#include "reports/output/plot/figures.h"
+#include "reports/output/present.h"
+#include "reports/output/remarks.h"
+#include "reports/output/report.h"
+
+namespace bertbench {
+namespace {
+
+using html::Figures;
+using html::section;
+using html::small;
+
+constexpr std::size_t kMostRemarks = 100;
+
+std::string facts_line(const std::vector<Constant>& constants) {
+  std::string out;
+  for (const Constant& constant : constants) {
+    out += (out.empty() ? "" : " · ") + escape_markup(constant.heading) + " <b>" +
+           escape_markup(constant.value) + "</b>";
+  }
+  return "<p class=\"facts\">" + out + "</p>\n";
+}
+
+std::string cells_table(const Table& table, const ResultSet& set) {
+  html::SortableTable what{table, "cells", "cells", {}, {}};
+  for (const Cell& cell : set.cells) {
+    what.titles.push_back(cell.key);
+    what.failed.push_back(!cell.throughput.median);
+  }
+  return html::sortable_table(what);
+}
+
+std::string figures_side_by_side(const std::vector<plot::Figure>& figures, const char* css,
+                                 Figures& page) {
+  std::string out;
+  for (const plot::Figure& figure : figures) out += page.add(figure);
+  return out.empty() ? out : fmt::format("<div class=\"{}\">{}</div>\n", css, out);
+}
+
+std::string iterations(const ResultSet& set, const std::string& run_folder, Figures& page) {
+  const plot::IterationFigures found = plot::iteration_figures(set, run_folder);
+  if (found.figures.empty()) return {};
+  std::string out =
+      small("A line a trial. Shaded: what was cut as warm-up, then the window that was measured.");
+  out += figures_side_by_side(found.figures, "panels", page);
+  if (found.figures.size() < found.cells) {
+    out +=
+        small(fmt::format("The first {} of {} cells with iterations; the report csv-iterations "
+                          "has all.",
+                          found.figures.size(), found.cells));
+  }
+  return out;
+}
+
+std::string remark_item(const RemarkGroup& group) {
+  const std::string summary = escape_markup(group.summary());
+  if (group.remarks.size() == 1) return "<li>" + summary + "</li>\n";
+  std::string out = "<li><details><summary>" + summary + "</summary><ul>\n";
+  for (std::size_t i = 0; i < group.remarks.size() && i < kMostRemarks; ++i) {
+    out +=
+        "<li>" + escape_markup(group.remarks[i].who() + ": " + group.remarks[i].text) + "</li>\n";
+  }
+  if (group.remarks.size() > kMostRemarks) {
+    out += fmt::format("<li>and {} more; the JSON report has all</li>\n",
+                       group.remarks.size() - kMostRemarks);
+  }
+  return out + "</ul></details></li>\n";
+}
+
+std::string remarks(const ResultSet& set) {
+  const std::vector<RemarkGroup> all = grouped_remarks(set);
+  if (all.empty()) return {};
+  std::string out = "<ul class=\"remarks\">\n";
+  for (std::size_t i = 0; i < all.size() && i < kMostRemarks; ++i) out += remark_item(all[i]);
+  out += "</ul>";
+  if (all.size() > kMostRemarks) {
+    out += small(fmt::format("and {} more; the JSON report has all.", all.size() - kMostRemarks));
+  }
+  return out;
+}
+
+std::string how_made(const ResultSet& set) {
+  std::string out =
+      "<ul>\n<li>throughput is of the whole job: the median over the trials that count</li>\n";
+  const auto list = [&](const char* what, const std::map<std::string, int>& counts,
+                        const char* unit) {
+    for (const auto& [text, n] : counts) {
+      out += fmt::format("<li>{}: <b>{}</b>", what, escape_markup(text));
+      if (counts.size() > 1) out += " (" + counted(n, unit) + ")";
+      const std::string_view meaning = estimator_meaning(text);
+      if (!meaning.empty()) out += fmt::format(", {}", meaning);
+      out += "</li>\n";
+    }
+  };
+  const Provenance made = provenance(set);
+  list("window of a trial", made.windows, "trial");
+  list("estimator", made.estimators, "trial");
+  list("log format", made.formats, "trial");
+  out +=
+      "<li>interval: of the median by order statistics from 6 trials on; marked (t): of the mean, "
+      "Student t</li>\n<li>cv: standard deviation (n - 1) over mean; speedup: ratio of medians; "
+      "efficiency: speedup over the ratio of GPUs</li>\n";
+  list("FLOPs by formula", flops_formulas(set), "cell");
+  list("peak memory of one GPU, source", memory_sources(set), "cell");
+  return out + "</ul>";
+}
+
+std::string environment(const ResultSet& set) {
+  const auto lines = environment_lines(set);
+  if (lines.empty()) return {};
+  std::string out =
+      fmt::format("<details><summary>{} about machine and software</summary><table><tbody>\n",
+                  counted(static_cast<long long>(lines.size()), "fact"));
+  for (const auto& [key, value] : lines) {
+    out += "<tr><th scope=\"row\">" + escape_markup(key) + "</th><td class=\"wrap\">" +
+           escape_markup(value) + "</td></tr>\n";
+  }
+  return out + "</tbody></table></details>";
+}
+
+Result<void> render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
+  Figures figures;
+  html::PageText page;
+  page.title = options.title.empty() ? "BERT training throughput" : options.title;
+  std::vector<Constant> constants;
+  const Table all = cell_table(set);
+  const Table shown = varying_columns(all, cell_table_keep(all), constants, true);
+  page.header = facts_line(constants);
+  const Provenance made = provenance(set);
+  if (made.simulated) page.body += fmt::format("<p class=\"note\">{}</p>\n", kSimulatedNote);
+  if (made.emulated) page.body += fmt::format("<p class=\"note\">{}</p>\n", kEmulatedNote);
+  const auto figure_of = [&](const std::optional<plot::Figure>& figure) {
+    return figure ? figures.add(*figure) : std::string();
+  };
+  if (set.cells.empty()) {
+    page.body +=
+        "<p class=\"note\">No cells: nothing was measured.</p>\n"
+        "<p><code>bertbench sweep CONFIG --out DIR</code> measures a grid, "
+        "<code>bertbench extract LOG... -o results.json</code> reads what others left "
+        "behind.</p>\n";
+  } else {
+    page.body += html::headline(set);
+    if (options.baseline != nullptr) {
+      page.body += html::comparison_section(*options.baseline, set, options, figures);
+    }
+    page.body +=
+        section("Scaling", figures_side_by_side(plot::scaling_figures(set), "plots", figures));
+    page.body += section("Cells", cells_table(shown, set));
+    page.body += html::heat_section(set);
+    const Table stability = stability_table(SetSource(set));
+    if (!stability.rows.empty()) {
+      page.body += section(
+          "Stability",
+          html::sortable_table(
+              {.table = stability, .id = "stability", .noun = "rows", .titles = {}, .failed = {}}));
+    }
+    page.body += section("Trials", figure_of(plot::trials_figure(set)));
+    page.body +=
+        section("Throughput over iterations", iterations(set, options.run_folder, figures));
+    if (const std::string plot = figure_of(plot::reconciliation_figure(set)); !plot.empty()) {
+      page.body += section(
+          "Reconciliation",
+          small("One log holds several answers to \"how fast\". What each would claim too much or "
+                "too little:") +
+              "<div class=\"scroll\">" + plot + "</div>");
+    }
+    if (const std::string plot = figure_of(plot::timeline_figure(set)); !plot.empty()) {
+      page.body += section("Where the time went", "<div class=\"scroll\">" + plot + "</div>");
+    }
+    page.body += section("Failures, warnings, notices", remarks(set));
+    page.body += section("How the numbers were made", how_made(set));
+  }
+  page.body += section("Environment", environment(set));
+  page.footer = "bertbench " + set.tool_version;
+  if (!set.tool_commit.empty()) page.footer += " (" + set.tool_commit + ")";
+  if (!set.created.empty()) page.footer += ", " + set.created;
+  html::write_page(page, figures, out);
+  return {};
+}
+
+}  // namespace
+
+extern const Report report_html;
+const Report report_html{"html", "one self-contained page with plots, for people to look at",
+                         ".html", &render};
+
+}  // namespace bertbench

@@ -1,0 +1,19 @@
+#include "reports/model/result_io.h"
+#include "reports/output/markup.h"
+#include "reports/output/report.h"
+
+namespace bertbench {
+namespace {
+
+void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
+  write_text(cells, [&](std::string_view text) { out(printable_json(std::string(text))); });
+}
+
+}  // namespace
+
+extern const Report report_json;
+const Report report_json{"json",  "everything, bertbench.result/1, for programs",
+                         ".json", &render_cells<write>,
+                         nullptr, &write};
+
+}  // namespace bertbench

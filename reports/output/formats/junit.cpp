@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "parsers/core/text.h"
+#include "reports/output/junit_xml.h"
+#include "reports/output/markup.h"
+#include "reports/output/present.h"
+#include "reports/output/report.h"
+
+namespace bertbench {
+namespace {
+
+std::string message(const Outcome& outcome) {
+  std::string text(name(outcome.status));
+  if (outcome.step) text += fmt::format(" at step {}", *outcome.step);
+  if (!outcome.detail.empty()) text += ": " + outcome.detail;
+  return text;
+}
+
+/// All attempts of one trial, first to last. The last one decides; earlier ones are retries,
+/// written as Maven Surefire does (flakyFailure when the trial passed in the end, rerunFailure when
+/// not).
+void test_case(const Cell& cell, const std::vector<const Trial*>& attempts, JunitCounts& counts,
+               std::string& out) {
+  const Trial& last = *attempts.back();
+  const bool failed = is_failure(last.outcome.status);
+  const bool unmeasured = !failed && !last.window.covered;
+  ++counts.tests;
+  counts.failures += failed ? 1 : 0;
+  counts.skipped += unmeasured ? 1 : 0;
+  out += "    <testcase" + junit_attribute("classname", cell.key) +
+         junit_attribute("name", fmt::format("trial {}", last.trial)) + ">\n";
+  const auto element = [&](const char* tag, const Outcome& outcome) {
+    std::string where = last.log;
+    if (outcome.line > 0) where += fmt::format(":{}", outcome.line);
+    out += fmt::format("      <{}", tag) + junit_attribute("type", name(outcome.status)) +
+           junit_attribute("message", message(outcome)) + ">" + escape_markup(where) +
+           fmt::format("</{}>\n", tag);
+  };
+  if (failed) element("failure", last.outcome);
+  const char* retry = failed ? "rerunFailure" : "flakyFailure";
+  for (std::size_t i = 0; i + 1 < attempts.size(); ++i) element(retry, attempts[i]->outcome);
+  // A result set may keep only the attempt that counts.
+  for (auto i = static_cast<int>(attempts.size()); i < last.attempt; ++i)
+    out += fmt::format("      <{}", retry) + junit_attribute("type", "retried") +
+           junit_attribute("message", "an earlier attempt did not complete") + "/>\n";
+  if (unmeasured)
+    out += "      <skipped" +
+           junit_attribute("message", "the log does not cover the window " + last.window.rule) +
+           "/>\n";
+  std::vector<std::pair<std::string, std::string>> facts;
+  if (last.sequences_per_second) {
+    facts.emplace_back("sequences_per_second", shortest(*last.sequences_per_second));
+  }
+  if (!last.estimator.empty()) facts.emplace_back("estimator", last.estimator);
+  if (last.memory && last.memory->peak_bytes > 0) {
+    facts.emplace_back("peak_memory_bytes", std::to_string(last.memory->peak_bytes));
+    if (!last.memory->source.empty()) facts.emplace_back("memory_source", last.memory->source);
+  }
+  if (!last.window.rule.empty()) facts.emplace_back("window", last.window.rule);
+  if (last.simulated) facts.emplace_back("simulated", "true");
+  facts.emplace_back("attempts", std::to_string(last.attempt));
+  if (!last.log.empty()) facts.emplace_back("log", last.log);
+  out += junit_output(facts) + "    </testcase>\n";
+}
+
+Result<void> render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
+  JunitCounts counts;
+  std::string body;
+  for (const Cell& cell : set.cells) {
+    std::map<int, std::vector<const Trial*>> trials;
+    for (const Trial& trial : cell.trials) trials[trial.trial].push_back(&trial);
+    // Logs without a trial number of their own may share one: those are no retries.
+    for (auto& [number, attempts] : trials) {
+      bool retries = true;
+      for (std::size_t i = 1; i < attempts.size(); ++i)
+        retries = retries && attempts[i]->attempt > attempts[i - 1]->attempt;
+      if (retries) {
+        test_case(cell, attempts, counts, body);
+      } else {
+        for (const Trial* trial : attempts) test_case(cell, {trial}, counts, body);
+      }
+    }
+  }
+  out << junit_file(options.title, counts, set.created, body);
+  return {};
+}
+
+}  // namespace
+
+extern const Report report_junit;
+const Report report_junit{"junit", "one test case per trial, for CI systems", ".junit.xml",
+                          &render};
+
+}  // namespace bertbench

@@ -1,0 +1,206 @@
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "parsers/core/text.h"
+#include "reports/output/cell_table.h"
+#include "reports/output/comparison_table.h"
+#include "reports/output/plot/figures.h"
+#include "reports/output/plot/heat.h"
+#include "reports/output/plot/svg.h"
+#include "reports/output/present.h"
+#include "reports/output/remarks.h"
+#include "reports/output/report.h"
+
+namespace bertbench {
+namespace {
+
+void list_counts(const char* what, const std::map<std::string, int>& counts, std::ostream& out) {
+  out << "- " << what << ": ";
+  const char* separator = "";
+  for (const auto& [text, n] : counts) {
+    out << separator << markdown_text(text);
+    if (counts.size() > 1) out << " (" << counted(n, "trial") << ")";
+    separator = "; ";
+  }
+  out << "\n";
+}
+
+/// What a reader needs to judge the numbers; docs/how-a-number-is-made.md says it at length.
+void legend(const ResultSet& set, std::ostream& out) {
+  const Provenance made = provenance(set);
+  out << "## How the numbers were made\n\n";
+  out << "- " << rate_heading(set) << ": of the whole job; median over the n trials that count\n";
+  if (!made.windows.empty()) list_counts("window of a trial", made.windows, out);
+  if (!made.estimators.empty()) list_counts("estimator", made.estimators, out);
+  for (const auto& [estimator, n] : made.estimators) {
+    const std::string_view meaning = estimator_meaning(estimator);
+    if (!meaning.empty()) out << "    - " << estimator << ": " << meaning << "\n";
+  }
+  bool median = false, mean = false, base = false, flops = false;
+  double coverage_median = 1, coverage_mean = 1;
+  for (const Cell& cell : set.cells) {
+    if (const auto shown = shown_interval(cell)) {
+      (shown->of_mean ? mean : median) = true;
+      double& least = shown->of_mean ? coverage_mean : coverage_median;
+      least = std::min(least, shown->interval.coverage);
+    }
+    base = base || cell.speedup.has_value();
+    flops = flops || cell.tflops_per_gpu.has_value();
+  }
+  if (median)
+    out << "- interval: of the median, exact order statistics, coverage "
+        << percent_text(coverage_median) << (mean ? " or more" : " at least") << "\n";
+  if (mean)
+    out << "- interval marked (t): of the mean, Student t, coverage " << percent_text(coverage_mean)
+        << " (fewer than 6 trials give no interval of the median)\n";
+  out << "- cv: standard deviation (n - 1) over mean\n";
+  if (base) {
+    std::map<std::string, int> bases;
+    for (const Cell& cell : set.cells)
+      if (cell.speedup) ++bases[cell.speedup->base];
+    out << "- speedup: ratio of medians; efficiency: speedup over the ratio of GPUs; base ";
+    const char* separator = "";
+    for (const auto& entry : bases) {
+      out << separator << markdown_text(entry.first);
+      separator = ", ";
+    }
+    out << "\n";
+  }
+  if (flops) {
+    out << "- TFLOPS, MFU (model FLOPs) and HFU (with recomputation) by formula ";
+    const char* separator = "";
+    for (const auto& entry : flops_formulas(set)) {
+      out << separator << markdown_text(entry.first);
+      separator = "; ";
+    }
+    out << "\n";
+  }
+  if (const auto sources = memory_sources(set); !sources.empty()) {
+    out << "- peak memory: of one GPU, the most of a cell's trials, source ";
+    const char* separator = "";
+    for (const auto& entry : sources) {
+      out << separator << markdown_text(entry.first);
+      separator = ", ";
+    }
+    out << "\n";
+  }
+  out << fmt::format("- {}: {} count, {} failed, {} retried\n", counted(made.trials, "trial"),
+                     made.counted, made.failed, made.retried);
+}
+
+void remarks(const ResultSet& set, std::ostream& out) {
+  const std::vector<RemarkGroup> all = grouped_remarks(set);
+  if (all.empty()) return;
+  out << "\n## Failures, warnings and notices\n\n";
+  for (const RemarkGroup& group : all) out << "- " << markdown_text(group.summary()) << "\n";
+}
+
+/// A plot that lies beside the text as a file of its own.
+struct Picture {
+  std::string id, title, svg;
+};
+
+std::vector<Picture> pictures_of(const ResultSet& set, const ReportOptions& options) {
+  std::vector<plot::Figure> all = plot::scaling_figures(set);
+  if (auto figure = plot::trials_figure(set)) all.push_back(std::move(*figure));
+  if (auto figure = plot::reconciliation_figure(set)) all.push_back(std::move(*figure));
+  if (auto figure = plot::timeline_figure(set)) all.push_back(std::move(*figure));
+  if (options.baseline != nullptr) {
+    if (auto figure =
+            plot::comparison_figure(compare(*options.baseline, set, options.alpha), set)) {
+      all.push_back(std::move(*figure));
+    }
+  }
+  std::vector<Picture> out;
+  for (plot::Figure& figure : all) {
+    out.push_back({figure.id, figure.title, plot::svg_file(std::move(figure))});
+  }
+  for (const plot::HeatMap& map : plot::heat_maps(set).maps) {
+    out.push_back({map.id, map.title + ": " + map.unit, plot::svg_file(map)});
+  }
+  return out;
+}
+
+std::string file_of(const Picture& picture, const ReportOptions& options) {
+  return options.companion_stem + "-" + picture.id + ".svg";
+}
+
+std::vector<Companion> companions(const ResultSet& set, const ReportOptions& options) {
+  std::vector<Companion> out;
+  for (Picture& picture : pictures_of(set, options)) {
+    out.push_back({file_of(picture, options), std::move(picture.svg)});
+  }
+  return out;
+}
+
+void plots(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
+  if (options.companion_stem.empty()) return;
+  for (const Picture& picture : pictures_of(set, options)) {
+    // Blanks and brackets of a file name would end the reference early.
+    std::string target;
+    for (const char c : file_of(picture, options)) {
+      const bool plain =
+          std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+      target += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+    out << "\n![" << markdown_text(picture.title) << "](" << target << ")\n";
+  }
+}
+
+void comparison(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
+  if (options.baseline == nullptr) return;
+  const auto cells = compare(*options.baseline, set, options.alpha);
+  out << "\n## A against B\n\n- A: "
+      << markdown_text(options.baseline_name.empty() ? "baseline" : options.baseline_name)
+      << "\n- B: "
+      << markdown_text(options.result_name.empty() ? "this result" : options.result_name) << "\n\n"
+      << summary_of(cells).sentence << "\n\n"
+      << markdown_table(comparison_table(cells)) << "\n";
+}
+
+Result<void> render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
+  out << "# " << markdown_text(options.title.empty() ? "BERT training throughput" : options.title)
+      << "\n\n";
+  if (provenance(set).simulated) out << "> **" << kSimulatedNote << "**\n\n";
+  if (provenance(set).emulated) out << "> **" << kEmulatedNote << "**\n\n";
+  if (set.cells.empty()) {
+    out << "No cells: nothing was measured.\n";
+    return {};
+  }
+  std::vector<Constant> constants;
+  const Table all = cell_table(set);
+  const Table shown = varying_columns(all, cell_table_keep(all), constants, true);
+  for (std::size_t i = 0; i < constants.size(); ++i)
+    out << (i == 0 ? "" : " · ") << markdown_text(constants[i].heading) << " **"
+        << markdown_text(constants[i].value) << "**";
+  if (!constants.empty()) out << "\n\n";
+  out << markdown_table(shown);
+  plots(set, options, out);
+  const Table stability = stability_table(SetSource(set));
+  if (!stability.rows.empty()) out << "\n## Stability\n\n" << markdown_table(stability);
+  comparison(set, options, out);
+  out << "\n";
+  legend(set, out);
+  remarks(set, out);
+  const auto environment = environment_lines(set);
+  if (!environment.empty()) {
+    out << "\n## Environment\n\n";
+    Table table{{{"what"}, {"value"}}, {}};
+    for (const auto& [key, value] : environment) table.rows.push_back({key, value});
+    out << markdown_table(table);
+  }
+  out << "\nbertbench " << markdown_text(set.tool_version);
+  if (!set.tool_commit.empty()) out << " (" << markdown_text(set.tool_commit) << ")";
+  if (!set.created.empty()) out << ", " << markdown_text(set.created);
+  out << "\n";
+  return {};
+}
+
+}  // namespace
+
+extern const Report report_markdown;
+const Report report_markdown{"markdown", "a table for a README or an issue: only what varies",
+                             ".md", &render, &companions};
+
+}  // namespace bertbench

@@ -1,0 +1,149 @@
+#include "reports/output/gate_reports.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "parsers/core/text.h"
+#include "reports/output/junit_xml.h"
+#include "reports/output/markup.h"
+#include "reports/output/present.h"
+#include "reports/output/table.h"
+
+namespace bertbench {
+namespace {
+
+enum class Level { fine, skipped, failure, error };
+
+Level level_of(Verdict verdict, const GateOptions& options) {
+  switch (verdict) {
+    case Verdict::pass:
+    case Verdict::improvement:
+      return Level::fine;
+    case Verdict::regression:
+      return Level::failure;
+    case Verdict::missing:
+      return options.allow_missing ? Level::skipped : Level::failure;
+    case Verdict::not_comparable:
+      return Level::error;
+    case Verdict::inconclusive:
+    case Verdict::new_cell:
+      return Level::skipped;
+  }
+  return Level::error;
+}
+
+/// https://docs.github.com/actions/reference/workflow-commands: % first, then what ends a command.
+std::string command_text(std::string_view text, bool property) {
+  std::string out;
+  for (const char c : escape_for_terminal(text)) {
+    if (c == '%') {
+      out += "%25";
+    } else if (property && (c == ':' || c == ',')) {
+      out += c == ':' ? "%3A" : "%2C";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string command(const char* level, const std::string& title, const std::string& text) {
+  return fmt::format("::{} title={}::{}\n", level, command_text(title, true),
+                     command_text(text, false));
+}
+
+std::string change_words(const CellVerdict& cell) {
+  return cell.change ? fmt::format("{:+.1f} %", *cell.change * 100) : "-";
+}
+
+std::string verdict_words(const CellVerdict& cell) {
+  return std::string(name(cell.verdict)) + (cell.cleared() ? " (rerun)" : "");
+}
+
+std::string counts_of(const GateReport& report) {
+  std::map<std::string_view, int> count;
+  for (const CellVerdict& cell : report.cells) ++count[name(cell.verdict)];
+  std::string text = counted(report.compared, "cell") + " compared";
+  for (const auto& [verdict, n] : count) text += fmt::format(", {} {}", n, verdict);
+  return text;
+}
+
+}  // namespace
+
+std::string gate_junit(const GateReport& report, const GateOptions& options,
+                       const std::string& name_of_gate) {
+  JunitCounts counts;
+  std::string cases;
+  for (const CellVerdict& cell : report.cells) {
+    const Level level = level_of(cell.verdict, options);
+    ++counts.tests;
+    const std::string verdict(name(cell.verdict));
+    cases += "    <testcase" + junit_attribute("classname", "bertbench.check") +
+             junit_attribute("name", key_with_kind(cell.key, cell.kind)) + ">\n";
+    const std::string message = junit_attribute("message", cell.reason);
+    if (level == Level::skipped) {
+      ++counts.skipped;
+      cases += "      <skipped" + message + "/>\n";
+    } else if (level != Level::fine) {
+      ++(level == Level::error ? counts.errors : counts.failures);
+      cases += fmt::format("      <{}", level == Level::error ? "error" : "failure") +
+               junit_attribute("type", verdict) + message + "/>\n";
+    }
+    std::vector<std::pair<std::string, std::string>> facts{{"verdict", verdict}};
+    if (cell.change) facts.emplace_back("change", shortest(*cell.change));
+    if (cell.rerun) {
+      facts.emplace_back("first_verdict", name(Verdict::regression));
+      facts.emplace_back("rerun_verdict", name(cell.rerun->verdict));
+      if (cell.rerun->change) facts.emplace_back("rerun_change", shortest(*cell.rerun->change));
+      facts.emplace_back("cleared_by_rerun", cell.cleared() ? "true" : "false");
+    }
+    facts.emplace_back("reason", cell.reason);
+    cases += junit_output(facts) + "    </testcase>\n";
+  }
+  return junit_file(name_of_gate, counts, "", cases);
+}
+
+std::string github_annotations(const GateReport& report, const GateOptions& options) {
+  std::string out;
+  for (const CellVerdict& cell : report.cells) {
+    const Level level = level_of(cell.verdict, options);
+    const std::string title =
+        fmt::format("{}: {}", name(cell.verdict), key_with_kind(cell.key, cell.kind));
+    if (level == Level::failure || level == Level::error) {
+      out += command("error", title, cell.reason);
+    } else if (cell.verdict == Verdict::inconclusive) {
+      out += command(options.accept_inconclusive ? "notice" : "warning", title, cell.reason);
+    } else if (cell.verdict != Verdict::pass || cell.cleared()) {
+      out += command("notice", title, cell.reason);
+    }
+  }
+  for (const Notice& notice : report.notices) {
+    out += command("notice", "bertbench check", notice.text);
+  }
+  if (report.compared == 0) {
+    out += command("error", "bertbench check", "nothing was compared: see the notices");
+  }
+  return out;
+}
+
+std::string gate_markdown(const GateReport& report, const std::string& name_of_gate) {
+  const char* outcome = report.exit_status == 0   ? "passed"
+                        : report.exit_status == 1 ? "failed"
+                        : report.exit_status == 3 ? "inconclusive"
+                                                  : "not comparable";
+  std::string out = "### " + markdown_text(name_of_gate.empty() ? "bertbench" : name_of_gate) +
+                    ": " + outcome + "\n\n" + counts_of(report) + "\n";
+  Table table{{{"verdict"}, {"cell"}, {"change", true}, {"n", true}, {"reason"}}, {}};
+  for (const CellVerdict& cell : report.cells) {
+    if (cell.verdict == Verdict::pass && !cell.cleared()) continue;
+    table.rows.push_back({verdict_words(cell), key_with_kind(cell.key, cell.kind),
+                          change_words(cell), fmt::format("{}+{}", cell.n_base, cell.n_new),
+                          cell.reason});
+  }
+  if (!table.rows.empty()) out += "\n" + markdown_table(table);
+  for (const Notice& notice : report.notices) out += "\n- " + markdown_text(notice.text);
+  return out + (report.notices.empty() ? "" : "\n");
+}
+
+}  // namespace bertbench

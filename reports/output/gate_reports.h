@@ -1,0 +1,23 @@
+// A gate's verdicts for CI systems: JUnit, GitHub annotations, a job summary.
+#pragma once
+
+#include <string>
+
+#include "reports/gate/verdicts.h"
+
+namespace bertbench {
+
+/// One test case a cell. Regression and missing: failure; not comparable: error; inconclusive and
+/// new: skipped; each with the verdict's reason. What --accept-inconclusive or --allow-missing let
+/// pass is skipped, never a failure.
+[[nodiscard]] std::string gate_junit(const GateReport& report, const GateOptions& options,
+                                     const std::string& name);
+
+/// Workflow commands of GitHub Actions, a line each: ::error for what fails the gate, ::warning for
+/// what it cannot decide, ::notice for improvements and the gate's own notices.
+[[nodiscard]] std::string github_annotations(const GateReport& report, const GateOptions& options);
+
+/// Markdown for $GITHUB_STEP_SUMMARY: the outcome, then a table of the cells that did not pass.
+[[nodiscard]] std::string gate_markdown(const GateReport& report, const std::string& name);
+
+}  // namespace bertbench

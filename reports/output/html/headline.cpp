@@ -1,0 +1,177 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "parsers/core/text.h"
+#include "reports/output/cell_table.h"
+#include "reports/output/html/sections.h"
+#include "reports/output/markup.h"
+#include "reports/output/present.h"
+#include "reports/output/trust.h"
+
+namespace bertbench::html {
+namespace {
+
+/// "84.4 %" in one piece, however narrow the card.
+std::string unbroken(std::string text) {
+  for (std::size_t at = 0; (at = text.find(" %", at)) != std::string::npos;) {
+    text.replace(at, 1, "\u00A0");
+  }
+  return text;
+}
+
+std::string card(const std::string& question, const std::string& answer, const std::string& unit,
+                 const std::vector<std::string>& lines) {
+  std::string out =
+      "<article><h2>" + question + "</h2><p class=\"big\">" + escape_markup(unbroken(answer)) +
+      (unit.empty() ? "" : " <small>" + escape_markup(unit) + "</small>") + "</p><ul>";
+  for (const std::string& line : lines) out += "<li>" + escape_markup(line) + "</li>";
+  return out + "</ul></article>\n";
+}
+
+/// "5510040" -> "5 510 040" with narrow blanks that do not break: a number to be read aloud.
+std::string grouped(const std::string& number) {
+  if (number.size() < 5 ||
+      !std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; })) {
+    return number;
+  }
+  std::string out;
+  for (std::size_t i = 0; i < number.size(); ++i) {
+    if (i > 0 && (number.size() - i) % 3 == 0) out += "\u202F";
+    out += number[i];
+  }
+  return out;
+}
+
+/// Training before evaluation, sequences before iterations: only like is compared with like.
+std::tuple<bool, bool, double> rank(const Cell& cell) {
+  return {cell.kind == WorkKind::training,
+          cell.throughput.unit == name(RateUnit::sequences_per_second), *cell.throughput.median};
+}
+
+std::string how_fast(const ResultSet& set, const std::vector<std::string>& names) {
+  const Cell* best = nullptr;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < set.cells.size(); ++i) {
+    const Cell& cell = set.cells[i];
+    if (!cell.throughput.median) continue;
+    if (best == nullptr || rank(*best) < rank(cell)) {
+      best = &cell;
+      at = i;
+    }
+  }
+  if (best == nullptr) {
+    return card("How fast?", "no number", "",
+                {"no trial covered its window; see the failures below"});
+  }
+  std::vector<std::string> lines;
+  lines.push_back((set.cells.size() > 1 ? "fastest cell: " : "") + names[at]);
+  if (best->kind != WorkKind::training) {
+    lines.push_back(std::string(name(best->kind)) + ": no training has a number");
+  }
+  if (const auto shown = shown_interval(*best)) {
+    lines.push_back(fmt::format("{} to {} ({} interval of the {}, n\u00A0=\u00A0{})",
+                                number_text(shown->interval.low), number_text(shown->interval.high),
+                                percent_text(shown->interval.coverage, 0),
+                                shown->of_mean ? "mean" : "median", best->throughput.n));
+  } else {
+    lines.push_back(fmt::format("n = {}: no interval from so few trials", best->throughput.n));
+  }
+  if (best->sequences_per_second_per_gpu) {
+    lines.push_back(number_text(*best->sequences_per_second_per_gpu) + " " + best->throughput.unit +
+                    fmt::format(" per {}", gpu_word(*best)));
+  }
+  if (best->mfu) {
+    lines.push_back("MFU " + percent_text(*best->mfu) + " of " + best->peak + ", " +
+                    best->flops_formula);
+  } else if (best->tflops_per_gpu) {
+    lines.push_back(fmt::format("{} TFLOPS per {} by {}; no peak known, so no MFU",
+                                number_text(*best->tflops_per_gpu), gpu_word(*best),
+                                best->flops_formula));
+  }
+  if (const std::string memory = memory_text(best->memory, true); !memory.empty()) {
+    lines.push_back("peak memory " + memory +
+                    (best->memory->source.empty() ? "" : " (" + best->memory->source + ")"));
+  }
+  if (best->energy_per_sequence_j && best->power_w) {
+    lines.push_back(fmt::format("{} a sequence at {} of GPU power",
+                                energy_text(*best->energy_per_sequence_j),
+                                power_text(*best->power_w)));
+  }
+  return card("How fast?", grouped(number_text(*best->throughput.median)), best->throughput.unit,
+              lines);
+}
+
+std::string how_well(const ResultSet& set, const std::vector<std::string>& names) {
+  // The largest job of each base, in the order of the bases.
+  std::vector<std::size_t> largest;
+  std::map<std::string, std::size_t> place;  // of a base in `largest`
+  for (std::size_t i = 0; i < set.cells.size(); ++i) {
+    const Cell& cell = set.cells[i];
+    if (!cell.scaling_efficiency || !cell.speedup || !cell.identity.world_size()) continue;
+    if (cell.speedup->base == cell.key) continue;
+    const auto [found, added] = place.emplace(cell.speedup->base, largest.size());
+    if (added) {
+      largest.push_back(i);
+    } else if (std::size_t& known = largest[found->second];
+               *set.cells[known].identity.world_size() < *cell.identity.world_size()) {
+      known = i;
+    }
+  }
+  if (largest.empty()) {
+    return card("How well does it scale?", "not measured", "",
+                {"that needs a cell and its base: the same configuration on fewer GPUs"});
+  }
+  double low = 1e9, high = 0;
+  std::vector<std::string> lines;
+  for (const std::size_t at : largest) {
+    const Cell& cell = set.cells[at];
+    low = std::min(low, *cell.scaling_efficiency);
+    high = std::max(high, *cell.scaling_efficiency);
+    if (lines.size() < 4) {
+      lines.push_back(
+          fmt::format("{}: {}, {} on {} {}s{}", names[at], percent_text(*cell.scaling_efficiency),
+                      ratio_text(cell.speedup->value), *cell.identity.world_size(), gpu_word(cell),
+                      cell.scaling.empty() ? "" : ", " + cell.scaling + " scaling"));
+    }
+  }
+  if (largest.size() > lines.size()) {
+    lines.push_back(fmt::format("and {} more", largest.size() - lines.size()));
+  }
+  const std::string answer = high - low < 0.0005
+                                 ? percent_text(high)
+                                 : fmt::format("{} to {}", percent_text(low), percent_text(high));
+  return card("How well does it scale?", answer, "efficiency at the largest job", lines);
+}
+
+std::string can_i_trust(const ResultSet& set) {
+  const std::vector<TrustCheck> checks = trust_checks(set);
+  const auto doubts = std::ranges::count(checks, false, &TrustCheck::good);
+  std::string lines;
+  for (const TrustCheck& check : checks) {
+    lines += fmt::format("<li class=\"{}\"><span aria-hidden=\"true\">{}</span> {}</li>",
+                         check.good ? "good" : "doubt", check.good ? "✓" : "✗",
+                         escape_markup(check.text));
+  }
+  const bool grave = std::ranges::any_of(checks, &TrustCheck::grave);
+  const std::string answer = grave ? "no" : doubts == 0 ? "yes" : "with care";
+  const std::string small =
+      doubts == 0 ? fmt::format("all {} checks hold", checks.size())
+                  : fmt::format("{} of {} {} not hold", doubts,
+                                counted(static_cast<long long>(checks.size()), "check"),
+                                doubts == 1 ? "does" : "do");
+  return "<article class=\"trust\"><h2>Can I trust it?</h2><p class=\"big\">" + answer +
+         " <small>" + small + "</small></p><ul>" + lines + "</ul></article>\n";
+}
+
+}  // namespace
+
+std::string headline(const ResultSet& set) {
+  const std::vector<std::string> names = short_names(set);
+  return "<div class=\"cards\">\n" + how_fast(set, names) + how_well(set, names) +
+         can_i_trust(set) + "</div>\n";
+}
+
+}  // namespace bertbench::html

@@ -1,0 +1,113 @@
+#include "reports/output/html/page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "reports/output/markup.h"
+#include "reports/output/plot/chart_data.h"
+#include "reports/output/plot/svg.h"
+
+namespace bertbench {
+
+extern const char* const kReportStyle;
+extern const char* const kFigureStyle;
+extern const char* const kHeatScript;
+extern const char* const kHeatScriptSha256;
+extern const char* const kTablesScript;
+extern const char* const kTablesScriptSha256;
+extern const char* const kChartsScript;
+extern const char* const kChartsScriptSha256;
+extern const char* const kChartLibrary;  // empty when it was not there at build time
+extern const char* const kChartLibrarySha256;
+
+namespace html {
+namespace {
+
+/// A policy wants base64 where CMake gives hexadecimal digits.
+std::string base64_of_hex(std::string_view hex) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const auto nibble = [](char c) {
+    return static_cast<unsigned>(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+  };
+  std::string out;
+  for (std::size_t i = 0; i < hex.size(); i += 6) {  // 3 bytes, 4 digits of base 64
+    unsigned bits = 0;
+    for (std::size_t k = i; k < i + 6; ++k)
+      bits = bits << 4U | (k < hex.size() ? nibble(hex[k]) : 0);
+    const std::size_t bytes = std::min<std::size_t>(3, (hex.size() - i) / 2);
+    for (std::size_t d = 0; d < 4; ++d) {
+      out += d <= bytes ? kDigits[bits >> (18 - 6 * d) & 63U] : '=';
+    }
+  }
+  return out;
+}
+
+struct Script {
+  const char* text;
+  std::string_view sha256;
+};
+
+std::vector<Script> scripts() {
+  std::vector<Script> all{{kHeatScript, kHeatScriptSha256}};
+  if (has_chart_library()) all.push_back({kChartLibrary, kChartLibrarySha256});
+  all.push_back({kTablesScript, kTablesScriptSha256});
+  if (has_chart_library()) all.push_back({kChartsScript, kChartsScriptSha256});
+  return all;
+}
+
+}  // namespace
+
+bool has_chart_library() { return *kChartLibrary != '\0'; }
+
+std::string Figures::add(const plot::Figure& figure) {
+  std::string out = "<figure class=\"plot\" id=\"plot-" + escape_markup(figure.id) +
+                    "\" data-plot=\"" + std::to_string(data_.size()) + "\">" +
+                    plot::legend(figure) + plot::inline_svg(figure) + "<figcaption>" +
+                    escape_markup(figure.title);
+  if (figure.groups.size() > static_cast<std::size_t>(figure.groups_shown)) {
+    out += fmt::format(" (the first {} of {} series)", figure.groups_shown, figure.groups.size());
+  }
+  data_.push_back(escape_json_for_script(plot::chart_data(figure).dump(
+      -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
+  return out + "</figcaption></figure>\n";
+}
+
+std::string Figures::data() const { return fmt::format("[\n{}\n]", fmt::join(data_, ",\n")); }
+
+std::string section(std::string_view title, const std::string& body) {
+  if (body.empty()) return {};
+  return fmt::format("<section><h2>{}</h2>\n{}</section>\n", escape_markup(title), body);
+}
+
+std::string small(std::string_view text) {
+  return "<p class=\"small\">" + escape_markup(text) + "</p>\n";
+}
+
+void write_page(const PageText& text, const Figures& figures, std::ostream& out) {
+  const std::vector<Script> all = scripts();
+  std::string hashes;
+  for (const Script& script : all) hashes += " 'sha256-" + base64_of_hex(script.sha256) + "'";
+  out << "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+         "'unsafe-inline'; script-src"
+      << hashes
+      << "; base-uri 'none'; form-action 'none'\">\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>"
+      << escape_markup(text.title) << "</title>\n<style>\n"
+      << kFigureStyle << kReportStyle << "</style></head><body>\n<header><h1>"
+      << escape_markup(text.title) << "</h1>\n"
+      << text.header << "</header>\n<main>\n"
+      << text.body << "</main>\n<footer>" << escape_markup(text.footer) << "</footer>\n";
+  if (has_chart_library()) {
+    out << "<script type=\"application/json\" id=\"figures\">" << figures.data() << "</script>\n";
+  }
+  for (const Script& script : all) out << "<script>" << script.text << "</script>\n";
+  out << "</body></html>\n";
+}
+
+}  // namespace html
+}  // namespace bertbench

@@ -1,0 +1,43 @@
+# The parts of bb_reports that render: included by reports/CMakeLists.txt after the target.
+# A new report is one file reports/output/formats/<name>.cpp and its name in this list.
+bb_registry(bb_reports KIND report TYPE Report HEADER reports/output/report.h SOURCE_DIR output/formats
+  NAMES
+  json csv csv-trials csv-iterations markdown html dlperf dlperf-text junit prometheus)
+
+# bb_embed(<target> <variable> <file>): the bytes of a file as `extern const char* const <variable>`
+# of namespace bertbench, and their SHA-256 as <variable>Sha256. Editing the file configures again.
+function(bb_embed target variable file)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} text)
+  file(SHA256 ${file} hash)
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/embedded_${variable}.cpp @ONLY CONTENT
+"// Generated from @file@; do not edit.
+namespace bertbench {
+extern const char* const @variable@;
+extern const char* const @variable@Sha256;
+const char* const @variable@ = R\"bb_text(@text@)bb_text\";
+const char* const @variable@Sha256 = \"@hash@\";
+}  // namespace bertbench
+")
+  target_sources(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/embedded_${variable}.cpp)
+endfunction()
+
+bb_embed(bb_reports kHardwareJson ${PROJECT_SOURCE_DIR}/configs/hardware.json)
+
+# Style and scripts of the HTML report are files of their own. The chart library
+# is Debian's libjs-chart.js (Chart.js, MIT licence, named in the file's own first comment); without
+# it the page has static plots only.
+find_file(BB_CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js NO_DEFAULT_PATH
+  DOC "Chart.js for interactive plots of the HTML report")
+set(chart_library ${BB_CHART_JS})
+if(NOT chart_library)
+  message(STATUS "bertbench: no libjs-chart.js, the HTML report gets static plots only")
+  set(chart_library ${CMAKE_CURRENT_BINARY_DIR}/no_chart_library.js)
+  file(WRITE ${chart_library} "")
+endif()
+bb_embed(bb_reports kFigureStyle ${CMAKE_CURRENT_SOURCE_DIR}/output/plot/figure.css)
+bb_embed(bb_reports kReportStyle ${CMAKE_CURRENT_SOURCE_DIR}/output/html/style.css)
+bb_embed(bb_reports kHeatScript ${CMAKE_CURRENT_SOURCE_DIR}/output/html/heat.js)
+bb_embed(bb_reports kTablesScript ${CMAKE_CURRENT_SOURCE_DIR}/output/html/tables.js)
+bb_embed(bb_reports kChartsScript ${CMAKE_CURRENT_SOURCE_DIR}/output/html/charts.js)
+bb_embed(bb_reports kChartLibrary ${chart_library})

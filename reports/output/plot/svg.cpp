@@ -1,0 +1,293 @@
+#include "reports/output/plot/svg.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "reports/output/markup.h"
+#include "reports/output/plot/svg_parts.h"
+#include "reports/output/table.h"
+
+namespace bertbench::plot {
+namespace {
+
+constexpr double kRowMargin = 16, kRowLetter = 6.3;  // of the names of rows, at 11 px
+
+/// A name without its middle where it has more than `most` columns: its end (the topology) tells
+/// rows apart as its beginning does.
+std::string shortened(const std::string& name, std::size_t most) {
+  if (display_width(name) <= most || most < 3) return name;
+  const auto is_start = [&](std::size_t i) { return (name[i] & 0xC0) != 0x80; };
+  const std::size_t head = (most - 1) / 2, tail = most - 1 - head;
+  std::size_t from = name.size(), to = 0;
+  while (from > 0 && display_width(std::string_view(name).substr(from)) < tail) {
+    do --from;
+    while (from > 0 && !is_start(from));
+  }
+  while (to < from && display_width(std::string_view(name).substr(0, to)) < head) {
+    do ++to;
+    while (to < from && !is_start(to));
+  }
+  return name.substr(0, to) + "\u2026" + name.substr(from);
+}
+
+/// Where things are: data units to the view box.
+struct Frame {
+  const Figure& figure;
+  double left, right, top, bottom;  ///< edges of the plot area
+
+  static double share(const Axis& axis, double value) {
+    if (axis.scale == Scale::log2) {
+      return (std::log2(value) - std::log2(axis.low)) /
+             (std::log2(axis.high) - std::log2(axis.low));
+    }
+    return (value - axis.low) / (axis.high - axis.low);
+  }
+  // Clamped far outside: a value beyond the axis is still drawn as leaving the area.
+  [[nodiscard]] double px(double x) const {
+    return left + std::clamp(share(figure.x, x), -0.05, 1.05) * (right - left);
+  }
+  [[nodiscard]] double py(double y) const {
+    const double at = std::clamp(share(figure.y, y), -0.05, 1.05);
+    return figure.y.rows.empty() ? bottom - at * (bottom - top) : top + at * (bottom - top);
+  }
+};
+
+std::string title_of(const std::string& tip) {
+  return tip.empty() ? std::string() : "<title>" + escape_markup(tip) + "</title>";
+}
+
+/// Circle, square, triangle, diamond: told apart without colour.
+std::string dot(double x, double y, int colour, double r, const char* css, const std::string& tip) {
+  const std::string head = fmt::format("class=\"dot c{}{}\"", colour % kColours, css);
+  const std::string tail = tip.empty() ? "/>\n" : ">" + title_of(tip);
+  const auto path = [&](const std::string& d) {
+    return fmt::format("<path {} d=\"{}\"{}{}", head, d, tail, tip.empty() ? "" : "</path>\n");
+  };
+  switch (colour % 4) {
+    case 1:
+      return path(
+          fmt::format("M{:.1f} {:.1f}h{:.1f}v{:.1f}h-{:.1f}z", x - r, y - r, 2 * r, 2 * r, 2 * r));
+    case 2:
+      return path(fmt::format("M{:.1f} {:.1f}l{:.1f} {:.1f}h-{:.1f}z", x, y - 1.2 * r, 1.2 * r,
+                              2.1 * r, 2.4 * r));
+    case 3:
+      return path(fmt::format("M{:.1f} {:.1f}l{:.1f} {:.1f}l-{:.1f} {:.1f}l-{:.1f} -{:.1f}z", x,
+                              y - 1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r));
+    default:
+      return fmt::format("<circle {} cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"{}{}", head, x, y, r, tail,
+                         tip.empty() ? "" : "</circle>\n");
+  }
+}
+
+std::string path_of(const Frame& frame, const Series& series, const char* css) {
+  std::string d;
+  for (const Point& point : series.points) {
+    d +=
+        fmt::format("{}{:.1f} {:.1f}", d.empty() ? "M" : "L", frame.px(point.x), frame.py(point.y));
+  }
+  return d.empty() ? d
+                   : fmt::format("<path class=\"line c{}{}\" d=\"{}\"/>\n",
+                                 series.colour % kColours, css, d);
+}
+
+std::string interval_of(const Frame& frame, const Series& series, const Point& point) {
+  if (!point.interval) return {};
+  const auto [low, high] = *point.interval;
+  if (!std::isfinite(low) || !std::isfinite(high)) return {};
+  std::string d;
+  if (frame.figure.y.rows.empty()) {
+    const double x = frame.px(point.x), a = frame.py(low), b = frame.py(high);
+    d = fmt::format("M{0:.1f} {1:.1f}L{0:.1f} {2:.1f}M{3:.1f} {1:.1f}h8M{3:.1f} {2:.1f}h8", x, a, b,
+                    x - 4);
+  } else {
+    const double y = frame.py(point.y), a = frame.px(low), b = frame.px(high);
+    d = fmt::format("M{1:.1f} {0:.1f}L{2:.1f} {0:.1f}M{1:.1f} {3:.1f}v8M{2:.1f} {3:.1f}v8", y, a, b,
+                    y - 4);
+  }
+  return fmt::format("<path class=\"line c{}\" d=\"{}\"/>\n", series.colour % kColours, d);
+}
+
+std::string bar(const Frame& frame, const Series& series, const Point& point) {
+  constexpr double kThick = 7;
+  double x = frame.px(point.x), y = frame.py(point.y), width = kThick, height = kThick;
+  if (frame.figure.y.rows.empty()) {
+    const double zero = frame.py(std::max(0.0, frame.figure.y.low));
+    height = std::fabs(zero - y);
+    y = std::min(zero, y);
+    x -= kThick / 2;
+  } else {
+    const double zero = frame.px(0);
+    width = std::fabs(zero - x);
+    x = std::min(zero, x);
+    y -= kThick / 2;
+  }
+  return fmt::format(
+      "<rect class=\"dot c{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\">{}"
+      "</rect>\n",
+      series.colour % kColours, x, y, std::max(1.0, width), std::max(1.0, height),
+      title_of(point.tip));
+}
+
+std::string span(const Frame& frame, const Series& series, const Point& point) {
+  constexpr double kThick = 12;
+  if (!point.interval) return {};
+  const double a = frame.px(point.interval->first), b = frame.px(point.interval->second);
+  return fmt::format(
+      "<rect class=\"dot c{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
+      "height=\"{}\">{}</rect>\n",
+      series.colour % kColours, a, frame.py(point.y) - kThick / 2, std::max(1.0, b - a), kThick,
+      title_of(point.tip));
+}
+
+std::string draw(const Frame& frame, const Series& series) {
+  std::string out;
+  if (series.mark == Mark::spans) {
+    for (const Point& point : series.points) out += span(frame, series, point);
+    return out;
+  }
+  if (series.mark == Mark::line) return path_of(frame, series, " thin");
+  if (series.mark == Mark::dashed) return path_of(frame, series, " dashed");
+  if (series.mark == Mark::line_and_points) out += path_of(frame, series, "");
+  const bool faint = series.mark == Mark::faint_points;
+  for (const Point& point : series.points) {
+    out += interval_of(frame, series, point);
+    out += series.mark == Mark::bars ? bar(frame, series, point)
+                                     : dot(frame.px(point.x), frame.py(point.y), series.colour,
+                                           faint ? 2.2 : 4, faint ? " faint" : "", point.tip);
+  }
+  return out;
+}
+
+std::string axes(const Frame& frame) {
+  const Figure& figure = frame.figure;
+  std::string out;
+  for (const double tick : figure.y.ticks) {
+    const double y = frame.py(tick);
+    const bool row = !figure.y.rows.empty();
+    out += fmt::format(
+        "<path class=\"grid\" d=\"M{} {:.1f}H{}\"/><text class=\"tick\" x=\"{}\" y=\"{:.1f}\" "
+        "text-anchor=\"end\">{}</text>\n",
+        frame.left, y, frame.right, frame.left - 6, y + 4,
+        row ? escape_markup(
+                  shortened(figure.y.rows[static_cast<std::size_t>(tick)],
+                            static_cast<std::size_t>((frame.left - kRowMargin) / kRowLetter)))
+            : tick_text(tick, figure.y.percent));
+  }
+  for (const double tick : figure.x.ticks) {
+    out += fmt::format(
+        "<path class=\"grid\" d=\"M{:.1f} {}V{}\"/><text class=\"tick\" x=\"{:.1f}\" y=\"{}\" "
+        "text-anchor=\"middle\">{}</text>\n",
+        frame.px(tick), frame.top, frame.bottom, frame.px(tick), frame.bottom + 16,
+        tick_text(tick, figure.x.percent));
+  }
+  out += fmt::format("<path class=\"axis\" d=\"M{} {}V{}H{}\"/>\n", frame.left, frame.top,
+                     frame.bottom, frame.right);
+  return out;
+}
+
+std::string references(const Frame& frame) {
+  std::string out;
+  for (const Reference& line : frame.figure.references) {
+    if (frame.figure.y.rows.empty()) {
+      const double y = frame.py(line.at);
+      out += fmt::format(
+          "<path class=\"ideal\" d=\"M{} {:.1f}H{}\"/><text class=\"tick\" x=\"{}\" y=\"{:.1f}\" "
+          "text-anchor=\"end\">{}</text>\n",
+          frame.left, y, frame.right, frame.right, y - 4, escape_markup(line.label));
+    } else {
+      const double x = frame.px(line.at);
+      out += fmt::format("<path class=\"ideal\" d=\"M{:.1f} {}V{}\">{}</path>\n", x, frame.top,
+                         frame.bottom, title_of(line.label));
+    }
+  }
+  return out;
+}
+
+std::string labels(const Frame& frame) {
+  const Figure& figure = frame.figure;
+  std::string out =
+      fmt::format("<text class=\"label\" x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+                  (frame.left + frame.right) / 2, frame.bottom + 38, escape_markup(figure.x.label));
+  if (figure.y.rows.empty()) {
+    out += fmt::format(
+        "<text class=\"label\" transform=\"translate(14 {:.0f}) rotate(-90)\" "
+        "text-anchor=\"middle\">{}</text>\n",
+        (frame.top + frame.bottom) / 2, escape_markup(figure.y.label));
+  }
+  return out;
+}
+
+/// The legend inside a file: names in rows above the plot area.
+std::string drawn_legend(const Figure& figure, double& top) {
+  std::string out;
+  double x = 10, y = top + 10;
+  for (const Series& series : figure.series) {
+    if (series.name.empty()) continue;
+    const double width = 26 + text_width(series.name);
+    if (x > 10 && x + width > figure.width) {
+      x = 10;
+      y += 18;
+    }
+    out += dot(x + 6, y - 4, series.colour, 4, "", "") +
+           fmt::format("<text class=\"label\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", x + 16, y,
+                       escape_markup(series.name));
+    x += width;
+  }
+  if (!out.empty()) top = y + 8;
+  return out;
+}
+
+std::string drawn(Figure& figure, bool file) {
+  settle(figure);
+  drop_hidden_groups(figure);
+  double left = 66;
+  if (!figure.y.rows.empty()) {
+    std::size_t widest = 0;
+    for (const std::string& row : figure.y.rows) widest = std::max(widest, display_width(row));
+    left = std::min(0.5 * figure.width, kRowMargin + kRowLetter * static_cast<double>(widest));
+  }
+  double top = 14;
+  std::string head;
+  if (file) {
+    head = title_line(figure.title);
+    top = 30;
+    head += drawn_legend(figure, top);
+  }
+  const double extra = top - 14;
+  const Frame frame{figure, left, figure.width - 16.0, top, figure.height - 46.0 + extra};
+  std::string body = head;
+  for (const Band& band : figure.bands) {
+    const double a = frame.px(std::max(band.from, figure.x.low));
+    const double b = frame.px(std::min(band.to, figure.x.high));
+    body += fmt::format(
+        "<rect class=\"band c{}\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{:.1f}\">{}"
+        "</rect>\n",
+        band.colour % kColours, a, frame.top, std::max(0.0, b - a), frame.bottom - frame.top,
+        title_of(band.label));
+  }
+  body += axes(frame) + references(frame);
+  for (const Series& series : figure.series) body += draw(frame, series);
+  body += labels(frame);
+  return svg_element(
+      {static_cast<double>(figure.width), figure.height + extra, figure.title, body, file});
+}
+
+}  // namespace
+
+std::string inline_svg(Figure figure) { return drawn(figure, false); }
+std::string svg_file(Figure figure) { return drawn(figure, true); }
+
+std::string legend(const Figure& figure) {
+  std::string out;
+  for (const Series& series : figure.series) {
+    if (series.name.empty() || series.group >= figure.groups_shown) continue;
+    out += fmt::format("<li><span class=\"swatch c{}\"></span>{}</li>", series.colour % kColours,
+                       escape_markup(series.name));
+  }
+  return out.empty() ? out : "<ul class=\"legend\">" + out + "</ul>\n";
+}
+
+}  // namespace bertbench::plot

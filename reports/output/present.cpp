@@ -1,0 +1,238 @@
+#include "reports/output/present.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "parsers/core/text.h"
+#include "reports/output/cell_table.h"
+
+namespace bertbench {
+namespace {
+
+std::string flat_value(const nlohmann::ordered_json& json) {
+  if (json.is_string()) return json.get<std::string>();
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+void flatten(const nlohmann::ordered_json& json, const std::string& path,
+             std::vector<std::pair<std::string, std::string>>& out) {
+  if (json.is_null() || (json.is_structured() && json.empty())) return;
+  if (json.is_object()) {
+    for (const auto& [key, value] : json.items())
+      flatten(value, path.empty() ? key : path + "." + key, out);
+    return;
+  }
+  if (json.is_array() && json.front().is_structured()) {
+    for (std::size_t i = 0; i < json.size(); ++i)
+      flatten(json[i], fmt::format("{}[{}]", path, i), out);
+    return;
+  }
+  if (json.is_array()) {
+    std::string list;
+    for (const auto& item : json) list += (list.empty() ? "" : ", ") + flat_value(item);
+    out.emplace_back(path, list);
+    return;
+  }
+  out.emplace_back(path, flat_value(json));
+}
+
+}  // namespace
+
+std::string number_text(double value) {
+  if (!std::isfinite(value)) return "-";
+  const double size = std::fabs(value);
+  if (size >= 1e15) return fmt::format("{:.3e}", value);
+  if (size >= 10000) return fmt::format("{:.0f}", value);
+  if (size >= 100) return fmt::format("{:.1f}", value);
+  if (size >= 10) return fmt::format("{:.2f}", value);
+  if (size >= 0.1 || size == 0) return fmt::format("{:.3f}", value);
+  return fmt::format("{:.3g}", value);
+}
+
+std::string percent_text(double fraction, int decimals) {
+  if (!std::isfinite(fraction)) return "-";
+  return fmt::format("{:.{}f} %", fraction * 100, decimals);
+}
+
+std::string ratio_text(double ratio) {
+  return std::isfinite(ratio) ? fmt::format("{:.2f}x", ratio) : "-";
+}
+
+std::string duration_text(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0) return "-";
+  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
+  if (seconds < 60) return fmt::format("{:.3g} s", seconds);
+  if (seconds > 1e12) return fmt::format("{:.3g} s", seconds);
+  const auto whole = static_cast<std::int64_t>(std::llround(seconds));
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
+}
+
+std::string power_text(double watts) {
+  return watts < 10000 ? number_text(watts) + " W" : number_text(watts / 1000) + " kW";
+}
+
+std::string energy_text(double joules) {
+  if (joules < 0.1) return number_text(joules * 1000) + " mJ";
+  return joules < 10000 ? number_text(joules) + " J" : number_text(joules / 1000) + " kJ";
+}
+
+std::string bytes_text(double bytes) {
+  static constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < kUnits.size()) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, kUnits[unit]);
+}
+
+std::string key_with_kind(const std::string& key, WorkKind kind) {
+  return kind == WorkKind::training ? key : key + " (" + std::string(name(kind)) + ")";
+}
+
+std::string topology_text(const Identity& identity) {
+  if (!identity.nodes && !identity.gpus_per_node) return {};
+  const auto part = [](const std::optional<std::int64_t>& value) {
+    return value ? std::to_string(*value) : std::string("?");
+  };
+  return part(identity.nodes) + "n" + part(identity.gpus_per_node) + "g";
+}
+
+void FailureWords::see(const Trial& trial) {
+  // "nan at step 120" and "nan at step 130" are told apart; trials that only miss the window are
+  // no failures, but a reader must see why they do not count.
+  if (is_failure(trial.outcome.status)) {
+    std::string words(name(trial.outcome.status));
+    if (trial.outcome.step) words += fmt::format(" at step {}", *trial.outcome.step);
+    ++count_[words];
+  } else if (!trial.window.covered) {
+    ++count_["window not covered"];
+  } else if (!trial.sequences_per_second && !trial.iterations_per_second) {
+    ++count_["no rate"];
+  }
+  ++trials_;
+  if (trial.outcome.status == Status::out_of_memory && !trial.window.covered) ++out_of_memory_;
+  if (memory_.empty() && trial.memory && trial.memory->capacity_bytes > 0) {
+    constexpr double kGiB = 1 << 30;
+    memory_ =
+        fmt::format("{:.2f} of {:.2f} GiB", static_cast<double>(trial.memory->peak_bytes) / kGiB,
+                    static_cast<double>(trial.memory->capacity_bytes) / kGiB);
+  }
+}
+
+std::string FailureWords::out_of_memory_text() const {
+  return ran_out_of_memory() ? memory_ : std::string();
+}
+
+std::string FailureWords::text() const {
+  std::string text;
+  for (const auto& [words, n] : count_)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, words);
+  const auto memory = out_of_memory_text();
+  return memory.empty() ? text : text + ": " + memory;
+}
+
+FailureWords failures_of(const Cell& cell) {
+  FailureWords out;
+  for (const Trial& trial : cell.trials) out.see(trial);
+  return out;
+}
+
+bool ran_out_of_memory(const Cell& cell) { return failures_of(cell).ran_out_of_memory(); }
+std::string_view no_rate_text(const Cell& cell) { return failures_of(cell).no_rate_text(); }
+std::string out_of_memory_text(const Cell& cell) { return failures_of(cell).out_of_memory_text(); }
+std::string failures_text(const Cell& cell) { return failures_of(cell).text(); }
+
+std::optional<ShownInterval> shown_interval(const Cell& cell) {
+  if (cell.throughput.median_interval)
+    return ShownInterval{*cell.throughput.median_interval, false};
+  if (cell.throughput.mean_interval) return ShownInterval{*cell.throughput.mean_interval, true};
+  return {};
+}
+
+std::string_view estimator_meaning(std::string_view estimator) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kMeanings = {{
+      {"step_time", "sequences of the window over the sum of the step times that the log prints"},
+      {"counter_clock", "difference of the log's counter over the difference of its clock"},
+      {"unsmoothed",
+       "difference of a bar's counter over the moments that its smoothed rates imply within the "
+       "seconds it shows"},
+      {"printed_last", "work over the time that the last redraws of each step imply"},
+      {"printed", "work over the time that the rates imply which the log prints"},
+      {"printed_mean", "arithmetic mean of the printed rates, as scripts take it"},
+      {"printed_first", "mean of the rate in the first redraw of each step, as scripts take it"},
+      {"log_summary", "the throughput that the log itself states at its end"},
+      {"total_time", "all sequences over all time, start-up and pauses included"},
+  }};
+  for (const auto& [known, meaning] : kMeanings)
+    if (known == estimator) return meaning;
+  return {};
+}
+
+std::string_view gpu_word(const Cell& cell) {
+  if (cell.identity.simulated()) return "simulated GPU";
+  return cell.emulated ? "rank" : "GPU";
+}
+
+Provenance provenance(const ResultSet& set) {
+  Provenance out;
+  for (const Cell& cell : set.cells) {
+    out.emulated = out.emulated || cell.emulated;
+    out.simulated = out.simulated || cell.identity.simulated();
+    for (const Trial& trial : cell.trials) {
+      ++out.trials;
+      if (is_failure(trial.outcome.status)) ++out.failed;
+      if (trial.attempt > 1) ++out.retried;
+      if (!trial.format.empty()) ++out.formats[trial.format];
+      const bool has_rate = trial.sequences_per_second || trial.iterations_per_second;
+      if (!trial.window.covered || !has_rate) continue;
+      ++out.counted;
+      std::string window = trial.window.rule.empty() ? "unknown" : trial.window.rule;
+      if (!trial.window.chosen_by.empty()) window += " (chosen by " + trial.window.chosen_by + ")";
+      ++out.windows[window];
+      ++out.estimators[trial.estimator.empty() ? "unknown" : trial.estimator];
+    }
+  }
+  return out;
+}
+
+std::map<std::string, int> flops_formulas(const ResultSet& set) {
+  std::map<std::string, int> out;
+  for (const Cell& cell : set.cells) {
+    if (!cell.tflops_per_gpu) continue;
+    const std::string peak = cell.peak.empty() ? "no peak known" : "peak " + cell.peak;
+    ++out[(cell.flops_formula.empty() ? "unknown" : cell.flops_formula) + ", " + peak];
+  }
+  return out;
+}
+
+std::string memory_text(const std::optional<MemoryRecord>& memory, bool with_capacity) {
+  if (!memory || memory->peak_bytes <= 0) return {};
+  const std::string peak = bytes_text(static_cast<double>(memory->peak_bytes));
+  if (!with_capacity || memory->capacity_bytes <= 0) return peak;
+  return peak + " of " + bytes_text(static_cast<double>(memory->capacity_bytes));
+}
+
+std::map<std::string, int> memory_sources(const ResultSet& set) {
+  std::map<std::string, int> out;
+  for (const Cell& cell : set.cells) {
+    if (!memory_text(cell.memory).empty()) {
+      ++out[cell.memory->source.empty() ? "unknown" : cell.memory->source];
+    }
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> environment_lines(const ResultSet& set) {
+  std::vector<std::pair<std::string, std::string>> out;
+  flatten(*set.environment, "", out);
+  return out;
+}
+
+}  // namespace bertbench

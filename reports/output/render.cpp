@@ -1,0 +1,246 @@
+#include "reports/output/render.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+
+#include "parsers/core/text.h"
+#include "reports/model/result_io.h"
+
+namespace bertbench {
+namespace {
+
+std::string remedy(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return "free some space or write elsewhere";
+    case ENOENT:
+    case ENOTDIR:
+      return "make its folder first, or write elsewhere";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "check the permissions of its folder, or write elsewhere";
+    case EISDIR:
+      return "name a file, not a folder";
+    default:
+      return "write elsewhere";
+  }
+}
+
+tl::unexpected<Error> cannot_write(const std::string& path, int error) {
+  return fail(path, std::string("cannot be written: ") + std::strerror(error), remedy(error));
+}
+
+int write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(descriptor, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+using Fill = std::function<Result<void>(const TextSink&)>;
+
+/// Pieces gathered to some size, into a descriptor.
+class FileText {
+ public:
+  explicit FileText(int descriptor) : descriptor_(descriptor) {}
+
+  /// What `fill` says; `error` is that of writing.
+  Result<void> take(const Fill& fill, int& error) {
+    const auto done = fill([&](std::string_view text) {
+      waiting_ += text;
+      if (waiting_.size() >= kAtOnce) write(error);
+    });
+    write(error);
+    return done;
+  }
+
+ private:
+  static constexpr std::size_t kAtOnce = 1 << 18;
+
+  void write(int& error) {
+    if (error == 0) error = write_all(descriptor_, waiting_);
+    waiting_.clear();
+  }
+
+  int descriptor_;
+  std::string waiting_;
+};
+
+/// Devices and pipes cannot be replaced by a rename.
+Result<void> write_in_place(const std::string& path, const Fill& fill) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0) return cannot_write(path, errno);
+  int error = 0;
+  const auto filled = FileText(descriptor).take(fill, error);
+  if (::close(descriptor) != 0 && error == 0) error = errno;
+  if (!filled) return filled;
+  if (error != 0) return cannot_write(path, error);
+  return {};
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> out;
+  for (const Report* report : all_reports()) out.emplace_back(report->name);
+  return out;
+}
+
+}  // namespace
+
+Result<const Report*> find_report(std::string_view name) {
+  for (const Report* report : all_reports())
+    if (report->name == name) return report;
+  std::string list;
+  for (const std::string& known : names()) list += (list.empty() ? "" : ", ") + known;
+  const std::string near = nearest_name(name, names());
+  return fail("report '" + std::string(name) + "'", "is not known",
+              (near.empty() ? "" : "did you mean " + near + "? ") + "known: " + list);
+}
+
+Result<std::vector<const Report*>> find_reports(std::string_view list) {
+  std::vector<const Report*> out;
+  const auto add = [&](const Report* report) {
+    if (std::find(out.begin(), out.end(), report) == out.end()) out.push_back(report);
+  };
+  for (const std::string_view piece : split(list, ',')) {
+    if (trim(piece) == "all") {
+      for (const Report* report : all_reports()) add(report);
+      continue;
+    }
+    const auto report = find_report(trim(piece));
+    if (!report) return tl::unexpected(report.error());
+    add(*report);
+  }
+  return out;
+}
+
+const Report* report_for_path(std::string_view path) {
+  const Report* best = nullptr;
+  for (const Report* report : all_reports())
+    if (path.ends_with(report->extension) &&
+        (best == nullptr || report->extension.size() > best->extension.size()))
+      best = report;
+  return best;
+}
+
+Result<std::string> render_text(const Report& report, const ResultSet& set,
+                                const ReportOptions& options) {
+  std::ostringstream out;
+  const auto done = report.render(set, options, out);
+  if (!done) return tl::unexpected(done.error());
+  return std::move(out).str();
+}
+
+Result<void> write_report(const Report& report, const CellSource& cells,
+                          const ReportOptions& options, const TextSink& out) {
+  if (report.write != nullptr) {
+    report.write(cells, options, out);
+    return {};
+  }
+  const auto text = render_text(report, cells.whole(), options);
+  if (!text) return tl::unexpected(text.error());
+  out(*text);
+  return {};
+}
+
+Result<void> render_file(const Report& report, const ResultSet& set, const ReportOptions& options,
+                         const std::string& path) {
+  namespace fs = std::filesystem;
+  ReportOptions how = options;
+  std::error_code unknown;
+  const bool replaceable = !fs::exists(path, unknown) || fs::is_regular_file(path, unknown);
+  if (report.companions != nullptr && replaceable) {
+    const fs::path file(path);
+    how.companion_stem = file.filename().string();
+    if (how.companion_stem.ends_with(report.extension)) {
+      how.companion_stem.resize(how.companion_stem.size() - report.extension.size());
+    }
+  }
+  const auto text = render_text(report, set, how);
+  if (!text) return tl::unexpected(text.error());
+  if (!how.companion_stem.empty()) {
+    for (const Companion& companion : report.companions(set, how)) {
+      const auto beside = fs::path(path).replace_filename(companion.name).string();
+      const auto written = write_file_atomically(beside, companion.text);
+      if (!written) return written;
+    }
+  }
+  return write_file_atomically(path, *text);
+}
+
+Result<std::vector<std::string>> render_folder(const std::vector<const Report*>& reports,
+                                               const ResultSet& set, const ReportOptions& options,
+                                               const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return cannot_write(folder, error.value());
+  std::vector<std::string> paths;
+  for (const Report* report : reports) {
+    paths.push_back((std::filesystem::path(folder) / "report").string() +
+                    std::string(report->extension));
+    const auto done = render_file(*report, set, options, paths.back());
+    if (!done) return tl::unexpected(done.error());
+  }
+  return paths;
+}
+
+std::string run_folder_of(const std::string& result) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(result, ignored)) return result;
+  const std::filesystem::path file(result);
+  return file.filename() == kResultsFile ? file.parent_path().string() : std::string();
+}
+
+Result<void> write_file_atomically(const std::string& path, std::string_view text) {
+  return write_file_atomically(path, [&](const TextSink& out) -> Result<void> {
+    out(text);
+    return {};
+  });
+}
+
+Result<void> write_file_atomically(const std::string& path, const Fill& fill) {
+  if (path.empty()) return fail("output path", "is empty", "name a file");
+  // A symbolic link stays one: its target is replaced.
+  std::error_code unknown;
+  std::string target = path;
+  if (std::filesystem::is_symlink(path, unknown)) {
+    const auto resolved = std::filesystem::weakly_canonical(path, unknown);
+    if (!unknown) target = resolved.string();
+  }
+  struct stat info {};
+  const bool exists = ::stat(target.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) return cannot_write(path, EISDIR);
+  if (exists && !S_ISREG(info.st_mode)) return write_in_place(path, fill);
+
+  // In the same folder: a rename across file systems would not be atomic.
+  std::string temporary = target + ".tmp-XXXXXX";
+  const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (descriptor < 0) return cannot_write(path, errno);
+  int error = 0;
+  const auto filled = FileText(descriptor).take(fill, error);
+  // mkostemp makes files that only their owner reads; a report is for everybody the umask lets.
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  if (error == 0 && ::fchmod(descriptor, exists ? info.st_mode & 07777 : 0666 & ~mask) != 0)
+    error = errno;
+  if (error == 0 && ::fsync(descriptor) != 0 && errno != EINVAL) error = errno;
+  if (::close(descriptor) != 0 && error == 0) error = errno;
+  if (filled && error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
+  if (!filled || error != 0) ::unlink(temporary.c_str());
+  if (!filled) return filled;
+  if (error != 0) return cannot_write(path, error);
+  return {};
+}
+
+}  // namespace bertbench

@@ -1,0 +1,96 @@
+// audit: recomputes what published tables derive from their own numbers.
+//
+// A printed 1.92 stands for every value that rounds to it, so each derived cell is recomputed as
+// an interval. Where no values fit, the cell that must be wrong is looked for (blame.h), which
+// may be one of the inputs: a batch size of 3 where three other cells ask for 8.
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/studies/audit/relation.h"
+
+namespace bertbench::audit {
+
+struct Operand {
+  std::string heading, text;
+  std::int64_t line = 0;
+};
+
+/// One cell that was checked, or that was found wrong while others were.
+struct CheckedCell {
+  std::int64_t line = 0;  ///< of the file
+  std::size_t row = 0, column = 0, part = 0;
+  std::string heading, text;  ///< the printed cell, whole
+  std::string number;         ///< the number meant, of an "a and b" cell
+  Role role = Role::none;
+  Verdict verdict = Verdict::exact;
+  double computed = 0;
+  Interval interval;
+  std::string should_be;  ///< the recomputed value with the digits of its column
+  std::string rule;
+  std::vector<Operand> from;
+  bool base = false;  ///< the base row of a ratio: 1 by definition
+  std::string note;   ///< what else a reader should know
+};
+
+struct TableAudit {
+  std::string file;
+  std::int64_t line = 0;
+  std::string title;
+  std::vector<Column> columns;
+  std::vector<CheckedCell> cells;     ///< in the order of rows, then columns
+  std::vector<std::string> readings;  ///< how columns were understood, where not the usual way
+  std::vector<Notice> notices;
+};
+
+struct AuditOptions {
+  TableFormat format = TableFormat::automatic;
+  GridOptions grid;
+  FlopsLookup flops = nullptr;
+};
+
+struct Counts {
+  std::size_t exact = 0, possible = 0, truncated = 0, impossible = 0;
+  [[nodiscard]] std::size_t all() const { return exact + possible + truncated + impossible; }
+};
+
+[[nodiscard]] TableAudit audit_table(const SourceTable& table, const AuditOptions& options);
+
+struct PageAudit {
+  std::vector<TableAudit> tables;
+  std::vector<Notice> notices;  ///< lines that look like a table and could not be read
+};
+
+/// Every table of a file; none when it has none. `path` is for messages and the format.
+[[nodiscard]] PageAudit audit_page(std::string_view text, std::string_view path,
+                                   const AuditOptions& options);
+/// Likewise, the tables alone.
+[[nodiscard]] std::vector<TableAudit> audit_text(std::string_view text, std::string_view path,
+                                                 const AuditOptions& options);
+
+[[nodiscard]] Counts count(const std::vector<TableAudit>& tables);
+
+/// Worth telling: impossible, truncated, or with a note.
+[[nodiscard]] bool is_finding(const CheckedCell& cell);
+
+/// "24.46 in [24.4574, 24.4593]" style text of an interval, with digits that tell its ends apart.
+[[nodiscard]] std::string interval_text(const Interval& interval);
+
+/// What was noticed in a file outside of its tables.
+struct FileNotices {
+  std::string file;
+  std::vector<Notice> notices;
+};
+
+/// {"schema": "bertbench.audit/1", "counts": {}, "tables": [{"file", "line", "title", "columns",
+/// "cells": [], "readings": [], "notices": []}], "notices": [{"file", "line", "text"}]}.
+/// `all_cells`: not only findings.
+[[nodiscard]] nlohmann::ordered_json audit_to_json(const std::vector<TableAudit>& tables,
+                                                   const std::vector<FileNotices>& notices,
+                                                   bool all_cells);
+
+}  // namespace bertbench::audit

@@ -1,0 +1,316 @@
+#include "reports/studies/audit/grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <limits>
+
+#include "parsers/core/text.h"
+#include "reports/studies/audit/lower_case.h"
+
+namespace bertbench::audit {
+namespace {
+
+constexpr std::size_t kMaxHeadingRows = 4;
+
+bool same_heading(std::string_view a, std::string_view b) {
+  return lower_case(trim(a)) == lower_case(trim(b));
+}
+
+bool numeric(std::string_view cell) {
+  return !parse_numbers(cell, NumberStyle{.decimal_comma = false, .slash_pairs = true}).empty();
+}
+
+// The heading nearest to the numbers that means something, joined upwards as far as needed.
+std::string heading_of(const SourceTable& table, std::size_t heading_rows, std::size_t column,
+                       Heading& heading) {
+  std::string joined;
+  std::string nearest;
+  for (std::size_t n = heading_rows; n-- > 0;) {
+    const auto& cells = table.rows[n].cells;
+    if (column >= cells.size() || cells[column].empty() || cells[column] == joined) continue;
+    joined = joined.empty() ? cells[column] : cells[column] + " " + joined;
+    if (nearest.empty()) nearest = joined;
+    heading = read_heading(joined);
+    if (heading.role != Role::none) return joined;
+  }
+  heading = read_heading(nearest);
+  return nearest;
+}
+
+std::size_t roles_in(const std::vector<std::string>& cells) {
+  return static_cast<std::size_t>(
+      std::count_if(cells.begin(), cells.end(), [](const std::string& cell) {
+        const Role role = read_heading(cell).role;
+        return role != Role::none && role != Role::ignore;
+      }));
+}
+
+// "Parameters | 128 Sequence | 512 Sequence": each row is a parameter. Columns of line numbers
+// before the parameters are left out.
+std::optional<SourceTable> transposed(const SourceTable& table) {
+  const auto& headings = table.rows.front().cells;
+  std::size_t names = 0;
+  while (names < headings.size() && read_heading(headings[names]).role == Role::ignore) ++names;
+  std::vector<std::string> parameters;
+  std::size_t width = 0;
+  for (std::size_t n = 0; n < table.rows.size(); ++n) {
+    const auto& cells = table.rows[n].cells;
+    width = std::max(width, cells.size());
+    if (n > 0 && names < cells.size()) parameters.push_back(cells[names]);
+  }
+  const std::size_t down = roles_in(parameters);
+  if (down < 2 || down <= roles_in(headings)) return std::nullopt;
+  if (width * table.rows.size() > kMaxCells) return std::nullopt;
+  SourceTable turned;
+  turned.line = table.line;
+  turned.context = table.context;
+  for (std::size_t column = names; column < width; ++column) {
+    SourceRow row;
+    row.line = table.line;
+    for (const SourceRow& source : table.rows) {
+      row.cells.push_back(column < source.cells.size() ? source.cells[column] : std::string());
+    }
+    turned.rows.push_back(std::move(row));
+  }
+  return turned;
+}
+
+// "| batch size | num_gpu |  | it/s |" over "|  | 3 | 16 | 4.72 |": as many filled cells as named
+// columns, but not under them. The cells belong to the names in order.
+bool set_right(std::vector<std::string>& cells, const std::vector<Column>& columns) {
+  std::vector<std::size_t> named, filled;
+  bool outside = false;
+  for (std::size_t n = 0; n < columns.size(); ++n) {
+    if (!columns[n].heading.empty()) named.push_back(n);
+    if (n < cells.size() && !cells[n].empty()) {
+      filled.push_back(n);
+      outside = outside || columns[n].heading.empty();
+    }
+  }
+  if (!outside || named.size() != filled.size() || named.size() < 3) return false;
+  std::vector<std::string> right(columns.size());
+  for (std::size_t n = 0; n < named.size(); ++n) right[named[n]] = cells[filled[n]];
+  cells = std::move(right);
+  return true;
+}
+
+// "Batch size = 64 & W/O xla": every NAME = NUMBER whose name is a role.
+void read_facts(const std::string& text, Grid& grid) {
+  for (std::size_t at = 0; (at = text.find_first_of("=:", at)) != std::string::npos; ++at) {
+    std::size_t from = at;
+    const auto is_name = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) || c == ' ' || c == '_' || c == '-' ||
+             c == '/';
+    };
+    while (from > 0 && is_name(text[from - 1])) --from;
+    std::string_view label = trim(std::string_view(text).substr(from, at - from));
+    std::string_view rest = trim(std::string_view(text).substr(at + 1));
+    std::size_t size = 0;
+    while (size < rest.size() && (std::isdigit(static_cast<unsigned char>(rest[size])))) ++size;
+    const auto value = to_int(rest.substr(0, size));
+    if (!value || (size < rest.size() &&
+                   (std::isalpha(static_cast<unsigned char>(rest[size])) || rest[size] == '.'))) {
+      continue;
+    }
+    // "BERT large, batch size = 64": the last words that name a role.
+    while (!label.empty()) {
+      const Role role = read_heading(label).role;
+      if (role != Role::none && is_count(role)) {
+        grid.facts.emplace(role, static_cast<double>(*value));
+        break;
+      }
+      const auto blank = label.find(' ');
+      label = blank == std::string_view::npos ? std::string_view() : trim(label.substr(blank));
+    }
+  }
+}
+
+void read_cells(Grid& grid) {
+  for (std::size_t n = 0; n < grid.columns.size(); ++n) {
+    Column& column = grid.columns[n];
+    std::vector<std::string> texts;
+    for (const Row& row : grid.rows) texts.push_back(row.cells[n].text);
+    NumberStyle style;
+    style.decimal_comma = uses_decimal_comma(texts);
+    style.slash_pairs = column.variants.size() > 1;
+    bool any = false, text = false;
+    column.digit = std::numeric_limits<double>::infinity();
+    for (Row& row : grid.rows) {
+      Cell& cell = row.cells[n];
+      cell.numbers = parse_numbers(cell.text, style);
+      for (Printed& number : cell.numbers) {
+        any = true;
+        // "98.2" in a column "efficiency (%)" is a percentage too.
+        if (!number.percent && column.unit == "%" && column.role == Role::efficiency) {
+          number.percent = true;
+          number.value /= 100;
+          number.unit /= 100;
+        }
+        column.digit = std::min(column.digit, number.unit);
+      }
+      text = text || (cell.numbers.empty() && !cell.text.empty());
+    }
+    if (!any) column.digit = 1;
+    // A column "GPU" of names tells hardware, not counts.
+    if (!any && text && is_count(column.role)) column.role = Role::variant;
+  }
+}
+
+void settle_roles(Grid& grid) {
+  std::vector<std::string> rates;
+  for (const Column& column : grid.columns) {
+    if (column.role != Role::throughput) continue;
+    for (const std::string& variant : column.variants) rates.push_back(variant);
+  }
+  for (Column& column : grid.columns) {
+    if (column.role == Role::precision_speedup && rates.size() < 2 && column.variants.size() < 2) {
+      column.role = Role::speedup;
+    }
+  }
+}
+
+// Whether the GPU column counts those of one node: with several nodes, the number stays what one
+// node has instead of growing with the nodes.
+bool gpus_are_per_node(const Grid& grid) {
+  const auto gpu_place = grid.find(Role::gpus, ""), node_place = grid.find(Role::nodes, "");
+  if (!gpu_place || !node_place) return false;
+  const std::size_t gpus = gpu_place->column, nodes = node_place->column;
+  double largest_of_one = 0, same = 0, grown = 0;
+  for (const Row& row : grid.rows) {
+    const auto& n = row.cells[nodes].numbers;
+    const auto& g = row.cells[gpus].numbers;
+    if (!n.empty() && !g.empty() && n[0].value == 1) {
+      largest_of_one = std::max(largest_of_one, g[0].value);
+    }
+  }
+  for (const Row& row : grid.rows) {
+    const auto& n = row.cells[nodes].numbers;
+    const auto& g = row.cells[gpus].numbers;
+    if (n.empty() || g.empty() || !(n[0].value > 1)) continue;
+    if (g[0].value < n[0].value || std::fmod(g[0].value, n[0].value) != 0) return true;
+    same += g[0].value == largest_of_one ? 1 : 0;
+    grown += g[0].value == largest_of_one * n[0].value ? 1 : 0;
+  }
+  return same > grown;
+}
+
+}  // namespace
+
+std::size_t count_heading_rows(const SourceTable& table) {
+  std::size_t rows = std::max<std::size_t>(1, table.heading_rows);
+  while (rows < std::min(table.rows.size(), kMaxHeadingRows)) {
+    const auto& cells = table.rows[rows].cells;
+    std::size_t filled = 0, numbers = 0;
+    for (const std::string& cell : cells) {
+      if (cell.empty()) continue;
+      ++filled;
+      numbers += numeric(cell) ? 1 : 0;
+    }
+    const bool names = filled > 0 && numbers == 0 &&
+                       std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
+                         return read_heading(cell).role != Role::none;
+                       });
+    if (!names) break;
+    ++rows;
+  }
+  return std::min(rows, table.rows.size() - 1);
+}
+
+std::optional<Grid::Place> Grid::find(Role role, std::string_view variant) const {
+  std::optional<Place> shared;
+  for (std::size_t n = 0; n < columns.size(); ++n) {
+    const Column& column = columns[n];
+    if (column.role != role) continue;
+    const auto at = std::find(column.variants.begin(), column.variants.end(), variant);
+    if (at != column.variants.end()) {
+      return Place{n, static_cast<std::size_t>(at - column.variants.begin())};
+    }
+    if ((column.variants.empty() || variant.empty()) && !shared) shared = Place{n, 0};
+  }
+  return shared;
+}
+
+bool Grid::has(Role role) const {
+  return std::any_of(columns.begin(), columns.end(),
+                     [&](const Column& column) { return column.role == role; });
+}
+
+std::vector<std::string> Grid::variants_of(const std::vector<Role>& roles) const {
+  std::vector<std::string> all;
+  for (const Column& column : columns) {
+    if (std::find(roles.begin(), roles.end(), column.role) == roles.end()) continue;
+    for (const std::string& variant : column.variants) {
+      if (std::find(all.begin(), all.end(), variant) == all.end()) all.push_back(variant);
+    }
+  }
+  if (all.empty()) all.emplace_back();
+  return all;
+}
+
+Grid make_grid(const SourceTable& source, const GridOptions& options) {
+  Grid grid;
+  const std::optional<SourceTable> turned = transposed(source);
+  const SourceTable& table = turned ? *turned : source;
+  grid.transposed = turned.has_value();
+  grid.line = source.line;
+  for (const std::string& each : source.context) {
+    grid.title += (grid.title.empty() ? "" : " / ") + each;
+  }
+  grid.notices = source.notices;
+  grid.facts = options.facts;
+  grid.words = options.words;
+  for (auto each = source.context.rbegin(); each != source.context.rend(); ++each) {
+    read_facts(*each, grid);  // innermost first: emplace keeps what is there
+  }
+
+  const std::size_t heading_rows = grid.transposed ? 1 : count_heading_rows(table);
+  std::size_t width = 0;
+  for (std::size_t n = 0; n < heading_rows; ++n) {
+    width = std::max(width, table.rows[n].cells.size());
+  }
+  for (std::size_t n = 0; n < width; ++n) {
+    Column column;
+    Heading heading;
+    column.heading = heading_of(table, heading_rows, n, heading);
+    column.role = heading.role;
+    column.variants = heading.variants;
+    column.unit = heading.unit;
+    if (grid.transposed && n < source.rows.size()) column.line = source.rows[n].line;
+    for (const auto& [role, text] : options.columns) {
+      if (same_heading(column.heading, text)) column.role = role;
+    }
+    grid.columns.push_back(std::move(column));
+  }
+  for (const auto& [role, text] : options.columns) {
+    const bool there = std::any_of(grid.columns.begin(), grid.columns.end(),
+                                   [&](const auto& c) { return same_heading(c.heading, text); });
+    if (!there) {
+      grid.notices.push_back({grid.line, fmt::format("no column is headed '{}'", text)});
+    }
+  }
+  for (std::size_t n = heading_rows; n < table.rows.size(); ++n) {
+    std::vector<std::string> texts = table.rows[n].cells;
+    const bool blank = std::all_of(texts.begin(), texts.end(),
+                                   [](const std::string& cell) { return cell.empty(); });
+    if (blank) continue;
+    if (!grid.transposed && set_right(texts, grid.columns)) {
+      grid.notices.push_back(
+          {table.rows[n].line, "cells are not under their headings; read in order instead"});
+    }
+    Row row;
+    row.line = table.rows[n].line;
+    if (!grid.transposed) row.cell_lines = table.rows[n].cell_lines;
+    row.cells.resize(width);
+    for (std::size_t c = 0; c < std::min(width, texts.size()); ++c) row.cells[c].text = texts[c];
+    grid.rows.push_back(std::move(row));
+  }
+  read_cells(grid);
+  settle_roles(grid);
+  grid.gpus_are_per_node = gpus_are_per_node(grid);
+  return grid;
+}
+
+}  // namespace bertbench::audit

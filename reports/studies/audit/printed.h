@@ -1,0 +1,54 @@
+// Numbers as tables print them: the digits say how far the true value may be away.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/studies/audit/interval.h"
+
+namespace bertbench::audit {
+
+/// One printed number. "1.92" has the value 1.92 and two decimals, so its true value lies in
+/// [1.915, 1.925] when it was rounded and in [1.92, 1.93] when digits were cut off.
+struct Printed {
+  std::string text;  ///< as printed, without Markdown emphasis
+  double value = 0;  ///< percentages as a fraction, "16K" as 16000 (see `binary_value`)
+  double unit = 1;   ///< of the last digit: 0.01 for "1.92", 0.001 for "98.2%", 1 for "42"
+  bool percent = false;
+  bool times = false;                  ///< written with an "x": a factor
+  bool has_point = false;              ///< a decimal point was printed
+  std::optional<double> binary_value;  ///< 16384 for "16K"
+  std::optional<double> deviation;     ///< 0.3 of "12.5 ± 0.3"
+
+  [[nodiscard]] Interval rounded() const { return {value - unit / 2, value + unit / 2}; }
+  /// As if truncated toward zero at a digit worth `digit`.
+  [[nodiscard]] Interval truncated(double digit) const {
+    return value >= 0 ? Interval{value, value + digit} : Interval{value - digit, value};
+  }
+};
+
+/// How numbers of one column are written.
+struct NumberStyle {
+  bool decimal_comma = false;  ///< "1,92" is 1.92; otherwise commas group thousands
+  bool slash_pairs = false;    ///< "32/32" is two numbers
+};
+
+/// The numbers of a cell: none (text, "-", "OOM", "310-NaN"), one, or the several of "a and b".
+/// Understands thousands separators (comma, apostrophe, thin and no-break space), a sign, %, a
+/// trailing x, K/M/G/B, units after a blank ("156.76 samples/s"), "~", "± s", footnote marks and
+/// Markdown emphasis. Anything else around the digits makes the cell text: never half a number.
+[[nodiscard]] std::vector<Printed> parse_numbers(std::string_view cell, const NumberStyle& style);
+
+/// Whether a column writes decimal commas: some cell has a comma not followed by three digits,
+/// and none has a point.
+[[nodiscard]] bool uses_decimal_comma(const std::vector<std::string>& cells);
+
+/// `value` with `decimals` digits after the point, at most 12.
+[[nodiscard]] std::string fixed_digits(double value, int decimals);
+
+/// Digits after the point of a unit: 2 for 0.01, 0 for 1.
+[[nodiscard]] int decimals_of(double unit);
+
+}  // namespace bertbench::audit

@@ -1,0 +1,145 @@
+#include "reports/studies/audit/relation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "reports/studies/audit/series.h"
+
+namespace bertbench::audit {
+namespace {
+
+constexpr double kSame = 1e-9;  // relative; rounding errors of doubles, far below printed digits
+
+const Printed* printed(const Grid& grid, const CellId& id) {
+  if (id.row >= grid.rows.size() || id.column >= grid.columns.size()) return nullptr;
+  const auto& numbers = grid.rows[id.row].cells[id.column].numbers;
+  if (numbers.empty()) return nullptr;
+  return &numbers[id.part < numbers.size() ? id.part : 0];
+}
+
+Quantity power_of(Quantity value, int power) {
+  Quantity out{1, Interval::point(1)};
+  for (int n = 0; n < std::abs(power); ++n) {
+    out.nominal *= value.nominal;
+    out.interval = out.interval * value.interval;
+  }
+  if (power < 0) {
+    out.nominal = 1 / out.nominal;
+    out.interval = Interval::point(1) / out.interval;
+  }
+  return out;
+}
+
+std::optional<Quantity> value_of(const Grid& grid, const CellId& cell, const Overrides& overrides) {
+  const auto at = overrides.find(cell);
+  return at == overrides.end() ? quantity(grid, cell) : std::optional<Quantity>(at->second);
+}
+
+std::optional<Quantity> value_of(const Grid& grid, const Term& term, const Overrides& overrides) {
+  return term.cell ? value_of(grid, *term.cell, overrides) : std::optional<Quantity>(term.constant);
+}
+
+}  // namespace
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::exact:
+      return "exact";
+    case Verdict::possible:
+      return "possible";
+    case Verdict::truncated:
+      return "truncated";
+    case Verdict::impossible:
+      return "impossible";
+  }
+  return "";
+}
+
+std::optional<Quantity> quantity(const Grid& grid, const CellId& id) {
+  const Printed* number = printed(grid, id);
+  if (number == nullptr) return std::nullopt;
+  const Role role = grid.columns[id.column].role;
+  if (is_count(role) && !number->has_point) {
+    // "16K" of a batch is 16384; "3M sequences" was rounded.
+    const bool batch =
+        role == Role::batch_size || role == Role::global_batch || role == Role::accumulated_batch;
+    if (number->binary_value && number->unit == 1e3 && batch) {
+      return Quantity{*number->binary_value, Interval::point(*number->binary_value)};
+    }
+    if (!number->binary_value && number->unit <= 1) {
+      return Quantity{number->value, Interval::point(number->value)};
+    }
+  }
+  return Quantity{number->value, number->rounded()};
+}
+
+Quantity evaluate(const Grid& grid, const Relation& relation, const Overrides& overrides) {
+  if (relation.kind != Relation::Kind::product) {
+    std::vector<Quantity> values;
+    for (const Term& term : relation.terms) {
+      const auto value = value_of(grid, term, overrides);
+      if (value) values.push_back(*value);
+    }
+    return evaluate_series(relation.kind, values);
+  }
+  Quantity out{relation.factor, Interval::point(relation.factor)};
+  for (const Term& term : relation.terms) {
+    const auto value = value_of(grid, term, overrides);
+    if (!value) return {};
+    const Quantity raised = power_of(*value, term.power);
+    out.nominal *= raised.nominal;
+    out.interval = out.interval * raised.interval;
+  }
+  if (!std::isfinite(out.nominal) || !std::isfinite(out.interval.low) ||
+      !std::isfinite(out.interval.high)) {
+    out.interval = {};
+  }
+  return out;
+}
+
+Quantity solve(const Grid& grid, const Relation& relation, const CellId& cell,
+               const Overrides& overrides) {
+  if (cell == relation.target) return evaluate(grid, relation, overrides);
+  if (relation.kind != Relation::Kind::product) return {};
+  int power = 0;
+  for (const Term& term : relation.terms) {
+    if (term.cell == cell) power += term.power;
+  }
+  if (power != 1 && power != -1) return {};
+  // target = rest * cell^power, so cell = (target / rest)^power.
+  Relation rest = relation;
+  std::erase_if(rest.terms, [&](const Term& term) { return term.cell == cell; });
+  const Quantity others = evaluate(grid, rest, overrides);
+  const auto target = value_of(grid, relation.target, overrides);
+  if (!target || !others.interval.valid()) return {};
+  const Quantity ratio{target->nominal / others.nominal, target->interval / others.interval};
+  return power_of(ratio, power);
+}
+
+Verdict judge(const Grid& grid, const CellId& target, const Quantity& computed,
+              const Overrides& overrides) {
+  const Printed* number = printed(grid, target);
+  if (number == nullptr || !computed.interval.valid()) return Verdict::possible;
+  const auto near = [](double a, double b, double within) {
+    return std::fabs(a - b) <= within + kSame * std::max(std::fabs(a), std::fabs(b));
+  };
+  if (const auto at = overrides.find(target); at != overrides.end()) {
+    return computed.interval.meets(at->second.interval) ? Verdict::exact : Verdict::impossible;
+  }
+  const Quantity own = *quantity(grid, target);
+  const bool count = own.interval.low == own.interval.high;
+  const double half = count ? 0 : number->unit / 2;
+  // A tie (7.125 printed 7.12) rounds up; printed otherwise it is one of several possible.
+  const bool tie = half > 0 && near(computed.nominal, own.nominal + half, 0);
+  if (near(computed.nominal, own.nominal, half) && !tie) return Verdict::exact;
+  if (computed.interval.meets(own.interval)) return Verdict::possible;
+  // 10.2 in a column of hundredths is 10.20 for this purpose: 10.28 was not cut to it.
+  const double digit = std::min(number->unit, grid.columns[target.column].digit);
+  if (!count && computed.interval.meets(number->truncated(digit)) &&
+      !near(computed.interval.low, number->value + digit, 0)) {
+    return Verdict::truncated;
+  }
+  return Verdict::impossible;
+}
+
+}  // namespace bertbench::audit

@@ -1,0 +1,198 @@
+#include "reports/studies/audit/series.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace bertbench::audit {
+namespace {
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+double sum_of_squares(const std::vector<double>& values) {  // about the mean, two passes
+  const double mean = mean_of(values);
+  double sum = 0;
+  for (const double value : values) sum += (value - mean) * (value - mean);
+  return sum;
+}
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// Minimum over c of a convex function, by golden section.
+template <class F>
+double least(F f, double low, double high) {
+  constexpr double kGolden = 0.6180339887498949;
+  for (int n = 0; n < 200 && high - low > 1e-15 * std::max(1.0, std::fabs(high)); ++n) {
+    const double a = high - kGolden * (high - low), b = low + kGolden * (high - low);
+    (f(a) < f(b) ? high : low) = f(a) < f(b) ? b : a;
+  }
+  return f((low + high) / 2);
+}
+
+// Sum of squares about the mean is min over c of sum (x - c)^2, so its least value over the boxes
+// is exact below; its greatest is bounded from above (minimum and maximum exchanged), which can
+// only widen the interval, never raise a false alarm.
+Interval sum_of_squares(const std::vector<Quantity>& values) {
+  double low = values.front().interval.low, high = values.front().interval.high;
+  for (const Quantity& value : values) {
+    low = std::min(low, value.interval.low);
+    high = std::max(high, value.interval.high);
+  }
+  const auto nearest = [&](double c) {
+    double sum = 0;
+    for (const Quantity& value : values) {
+      const double d = std::max({value.interval.low - c, c - value.interval.high, 0.0});
+      sum += d * d;
+    }
+    return sum;
+  };
+  const auto farthest = [&](double c) {
+    double sum = 0;
+    for (const Quantity& value : values) {
+      const double d =
+          std::max(std::fabs(value.interval.low - c), std::fabs(value.interval.high - c));
+      sum += d * d;
+    }
+    return sum;
+  };
+  return {least(nearest, low, high), least(farthest, low, high)};
+}
+
+Relation over_replicates(const Grid& grid, std::size_t row, std::size_t column, Relation::Kind kind,
+                         std::string rule) {
+  Relation relation;
+  relation.kind = kind;
+  relation.target = {row, column, 0};
+  relation.rule = std::move(rule);
+  for (std::size_t n = 0; n < grid.columns.size(); ++n) {
+    if (grid.columns[n].role != Role::replicate || grid.rows[row].cells[n].numbers.empty())
+      continue;
+    relation.terms.push_back({CellId{row, n, 0}, 1, {}, grid.columns[n].heading});
+  }
+  return relation;
+}
+
+}  // namespace
+
+Quantity evaluate_series(Relation::Kind kind, const std::vector<Quantity>& values) {
+  const std::size_t needed = kind == Relation::Kind::deviation ? 2 : 1;
+  if (values.size() < needed) return {};
+  std::vector<double> nominal, low, high;
+  for (const Quantity& value : values) {
+    nominal.push_back(value.nominal);
+    low.push_back(value.interval.low);
+    high.push_back(value.interval.high);
+  }
+  const double n = static_cast<double>(values.size());
+  switch (kind) {
+    case Relation::Kind::mean:
+      return {mean_of(nominal), {mean_of(low), mean_of(high)}};
+    case Relation::Kind::median:
+      return {median_of(nominal), {median_of(low), median_of(high)}};
+    case Relation::Kind::deviation:
+    case Relation::Kind::deviation_population: {
+      const double freedom = kind == Relation::Kind::deviation ? n - 1 : n;
+      const Interval squares = sum_of_squares(values);
+      return {std::sqrt(sum_of_squares(nominal) / freedom),
+              {std::sqrt(squares.low / freedom), std::sqrt(squares.high / freedom)}};
+    }
+    case Relation::Kind::product:
+      break;
+  }
+  return {};
+}
+
+double rounding_error_of_deviation(const std::vector<Quantity>& values, double printed_unit) {
+  std::vector<double> nominal;
+  double half = 0;
+  for (const Quantity& value : values) {
+    nominal.push_back(value.nominal);
+    half = std::max(half, (value.interval.high - value.interval.low) / 2);
+  }
+  // d sd / d x_i = (x_i - mean) / ((n-1) sd); summed in quadrature that is 1/sqrt(n-1). A uniform
+  // error of half-width h has the standard deviation h/sqrt(3).
+  const double freedom = static_cast<double>(std::max<std::size_t>(values.size(), 2) - 1);
+  const double inputs = half / std::sqrt(3.0) / std::sqrt(freedom);
+  const double own = printed_unit / 2 / std::sqrt(3.0);
+  return std::hypot(inputs, own);
+}
+
+std::string doubt_about_deviation(const Grid& grid, const Relation& relation,
+                                  const Quantity& computed) {
+  std::vector<Quantity> values;
+  std::vector<double> nominal;
+  double unit = 0;
+  for (const Term& term : relation.terms) {
+    const auto value = quantity(grid, *term.cell);
+    if (!value) continue;
+    values.push_back(*value);
+    nominal.push_back(value->nominal);
+    unit = std::max(unit, value->interval.high - value->interval.low);
+  }
+  const Printed& printed = grid.rows[relation.target.row].cells[relation.target.column].numbers[0];
+  const double error = rounding_error_of_deviation(values, printed.unit);
+  const double off = std::fabs(printed.value - computed.nominal) / error;
+  if (!(off > 2)) return {};
+  const int digits = decimals_of(printed.unit);
+  std::string text = fmt::format(
+      "the printed values give {}; rounding them seldom moves it that far ({:.1f} standard errors)",
+      fixed_digits(computed.nominal, digits + 1), off);
+  if (const auto lattice = find_lattice(nominal, unit)) {
+    std::vector<Quantity> exact;
+    for (const double value : lattice->values) exact.push_back({value, Interval::point(value)});
+    const double deviation = evaluate_series(relation.kind, exact).nominal;
+    const bool agrees = std::fabs(deviation - printed.value) <= printed.unit / 2 * (1 + 1e-9);
+    text += fmt::format(
+        "; as accuracies over {} examples{} they give {}, so the print is {}", lattice->examples,
+        lattice->known_as.empty() ? "" : fmt::format(" ({})", lattice->known_as),
+        fixed_digits(deviation, digits + 1), agrees ? "right" : "wrong all the same");
+  }
+  return text;
+}
+
+std::vector<RuleReadings> series_rules(const Grid& grid) {
+  std::vector<RuleReadings> rules;
+  const auto replicates = std::count_if(grid.columns.begin(), grid.columns.end(),
+                                        [](const auto& c) { return c.role == Role::replicate; });
+  if (replicates < 2) return rules;
+  for (std::size_t column = 0; column < grid.columns.size(); ++column) {
+    const Role role = grid.columns[column].role;
+    const auto reading = [&](Relation::Kind kind, const std::string& name,
+                             const std::string& rule) {
+      Reading out{name, {}};
+      for (std::size_t row = 0; row < grid.rows.size(); ++row) {
+        if (grid.rows[row].cells[column].numbers.empty()) continue;
+        Relation relation = over_replicates(grid, row, column, kind, rule);
+        if (relation.terms.size() >= 2) out.relations.push_back(std::move(relation));
+      }
+      return out;
+    };
+    if (role == Role::mean) {
+      rules.push_back(
+          {"mean", true, {reading(Relation::Kind::mean, "mean", "mean of the replicates")}});
+    } else if (role == Role::median) {
+      rules.push_back({"median",
+                       true,
+                       {reading(Relation::Kind::median, "median", "median of the replicates")}});
+    } else if (role == Role::deviation) {
+      rules.push_back({"standard deviation",
+                       true,
+                       {reading(Relation::Kind::deviation, "n - 1",
+                                "standard deviation (n-1) of the replicates"),
+                        reading(Relation::Kind::deviation_population, "population",
+                                "standard deviation (n) of the replicates")}});
+    }
+  }
+  return rules;
+}
+
+}  // namespace bertbench::audit

@@ -1,0 +1,74 @@
+"""The rooms of the source tree: which folder may include which. Reads every #include.
+
+usage: rooms_test.py BERTBENCH SOURCE
+"""
+import collections
+import pathlib
+import re
+import sys
+
+# Lowest first: a file includes files of its own folder and of those listed before it.
+FLOORS = """
+parsers/core parsers/input parsers/scan parsers/lines parsers/assemble parsers/rules parsers/formats
+parsers/described parsers/reader
+reports/model reports/stats reports/measure reports/cells reports/gate reports/output reports/store
+reports/studies
+harness/sweep/process harness/sweep/config harness/sweep/journal harness/sweep/observe
+harness/sweep/plan harness/sweep/launch harness/sweep/execute
+harness/cli
+""".split()
+TREES = ["parsers", "reports", "harness"]
+# Programs that measure single parts; nothing includes them.
+BESIDE = ["parsers/bench"]
+
+
+def floor_of(folder):
+    fits = [floor for floor in FLOORS if folder == floor or folder.startswith(floor + "/")]
+    return FLOORS.index(fits[0]) if fits else None
+
+
+def problems(source):
+    found = []
+    pairs = collections.defaultdict(list)
+    for tree in TREES:
+        for path in sorted((source / tree).rglob("*")):
+            if path.suffix not in (".h", ".cpp"):
+                continue
+            name = path.relative_to(source).as_posix()
+            folder = path.parent.relative_to(source).as_posix()
+            if folder in BESIDE:
+                continue
+            if floor_of(folder) is None:
+                found.append(f"{name}: lies in no folder of the list in tests/contract/rooms_test.py")
+                continue
+            for target in re.findall(r'^#include "([^"]+)"', path.read_text(), re.M):
+                if not (source / target).exists():
+                    continue  # generated
+                other = str(pathlib.PurePosixPath(target).parent)
+                if other == folder:
+                    continue
+                pairs[folder, other].append(f"{name} includes {target}")
+                if floor_of(other) is None:
+                    found.append(f"{name}: includes {target}, which no library may")
+                elif floor_of(other) > floor_of(folder):
+                    found.append(f"{name}: includes {target}, which is on a higher floor")
+                family = re.match(r"parsers/formats/[^/]+/", target)
+                if family and not name.startswith(family.group()):
+                    found.append(f"{name}: includes {target}, which is its family's own")
+    for (one, other), lines in sorted(pairs.items()):
+        if one < other and (other, one) in pairs:
+            found += [f"{one} and {other} include each other: {lines[0]}; {pairs[other, one][0]}"]
+    return found
+
+
+def main():
+    source = pathlib.Path(sys.argv[2])
+    found = problems(source)
+    # The test reads what it claims to read.
+    assert len(list((source / "parsers").rglob("*.h"))) > 50
+    for line in found:
+        print(line)
+    sys.exit(1 if found else 0)
+
+
+main()
