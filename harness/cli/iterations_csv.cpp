@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "reports/measure/deduce.h"
+#include "reports/measure/deduced_facts.h"
 #include "reports/output/iterations.h"
 
 namespace bertbench {

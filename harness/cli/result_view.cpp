@@ -13,9 +13,9 @@
 #include "parsers/core/text.h"
 #include "reports/measure/estimators.h"
 #include "reports/output/cell_table.h"
-#include "reports/output/present.h"
 #include "reports/output/remarks.h"
 #include "reports/output/table.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench {
 namespace {

@@ -14,8 +14,9 @@ struct Line {
   std::int64_t number = 0;  ///< 1-based count of '\n' before it, plus one
   char terminator = '\n';   ///< '\n', '\r' (a redraw) or 0 (cut by the end of input)
   int rank = -1;            ///< from a launcher prefix ("[1,3]<stdout>:", "3: ", "[rank3]:")
-  /// Bit i: the owner's i-th anchor (Format::anchors) stands on the line, other pieces of it included (bit 63: any from
-  /// the 64th on). A bit that is not set spares a search; all are set where nobody looked.
+  /// Bit i: the owner's i-th anchor (Format::anchors) stands on the line, other pieces of it
+  /// included (bit 63: any from the 64th on). A bit that is not set spares a search; all are set
+  /// where nobody looked.
   std::uint64_t anchors = ~std::uint64_t{0};
 };
 

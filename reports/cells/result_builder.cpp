@@ -8,7 +8,7 @@
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
 #include "reports/cells/grouped_cells.h"
-#include "reports/measure/deduce.h"
+#include "reports/measure/deduced_facts.h"
 #include "reports/measure/measure.h"
 #include "reports/model/version.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "parsers/core/text.h"
-#include "reports/measure/deduce.h"
+#include "reports/measure/deduced_facts.h"
 #include "reports/measure/estimators.h"
 #include "reports/measure/memory_text.h"
 #include "reports/measure/rate_notices.h"

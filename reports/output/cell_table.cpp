@@ -7,7 +7,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "reports/output/present.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "parsers/core/text.h"
-#include "reports/output/present.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "parsers/core/text.h"
 #include "parsers/core/trainer_options.h"
-#include "reports/output/present.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench {
 namespace {

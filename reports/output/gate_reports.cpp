@@ -7,8 +7,8 @@
 #include "parsers/core/text.h"
 #include "reports/output/junit_xml.h"
 #include "reports/output/markup.h"
-#include "reports/output/present.h"
 #include "reports/output/table.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench {
 namespace {

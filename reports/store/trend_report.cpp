@@ -8,7 +8,7 @@
 #include "parsers/core/text.h"
 #include "reports/model/version.h"
 #include "reports/output/html/sections.h"
-#include "reports/output/present.h"
+#include "reports/output/value_text.h"
 #include "reports/stats/change_points.h"
 
 namespace bertbench {

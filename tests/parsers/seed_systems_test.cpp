@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "parsers/reader/log_reader.h"
-#include "reports/measure/deduce.h"
+#include "reports/measure/deduced_facts.h"
 #include "reports/measure/measure.h"
 
 namespace bertbench {

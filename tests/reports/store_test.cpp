@@ -12,7 +12,7 @@
 
 #include "reports/gate/verdicts.h"
 #include "reports/model/result_io.h"
-#include "reports/output/present.h"
+#include "reports/output/value_text.h"
 #include "reports/store/trend.h"
 #include "tests/reports/samples.h"
 

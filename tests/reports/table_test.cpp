@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "reports/output/cell_table.h"
-#include "reports/output/present.h"
+#include "reports/output/value_text.h"
 #include "tests/reports/result_files.h"
 
 namespace bertbench {

@@ -8,18 +8,18 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/cli/cell_groups.h"
 #include "harness/cli/command.h"
 #include "harness/cli/confirm_run.h"
 #include "harness/cli/console.h"
 #include "harness/cli/number_text.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
-#include "harness/cli/said_once.h"
 #include "parsers/core/text.h"
 #include "reports/model/result_io.h"
 #include "reports/output/gate_reports.h"
-#include "reports/output/present.h"
 #include "reports/output/render.h"
+#include "reports/output/value_text.h"
 #ifdef BB_HAVE_STORE
 #include "reports/store/store.h"
 #endif

@@ -9,19 +9,19 @@
 #include <utility>
 #include <vector>
 
+#include "harness/cli/cell_groups.h"
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
-#include "harness/cli/said_once.h"
 #include "parsers/core/text.h"
 #include "reports/gate/verdicts.h"
 #include "reports/model/result_io.h"
 #include "reports/output/comparison_table.h"
-#include "reports/output/present.h"
 #include "reports/output/render.h"
 #include "reports/output/table.h"
-#include "reports/studies/published/beside.h"
+#include "reports/output/value_text.h"
+#include "reports/studies/published/compared_rows.h"
 
 namespace bertbench {
 namespace {
@@ -127,7 +127,7 @@ ordered_json to_json(const Options& options, const Published& page, const Beside
   ordered_json software = ordered_json::object();
   for (const auto& [name, version] : page.software) software[name] = version;
   ordered_json rows = ordered_json::array();
-  for (const BesideRow& each : found.rows) {
+  for (const ComparedRow& each : found.rows) {
     const PublishedTable& table = page.tables[each.table];
     ordered_json row{{"key", each.key}, {"kind", name(each.kind)}, {"table", table.title}};
     if (each.row.line > 0) row["line"] = each.row.line;
@@ -155,7 +155,7 @@ ordered_json to_json(const Options& options, const Published& page, const Beside
     both("speedup", each.speedup_published, each.speedup_ours);
     both("scaling_efficiency", each.efficiency_published, each.efficiency_ours);
     ordered_json values = ordered_json::array();
-    for (const BesideValue& value : each.values) {
+    for (const ComparedValue& value : each.values) {
       values.push_back({{"what", value.what},
                         {"unit", value.unit},
                         {"published", value.published},
@@ -166,7 +166,7 @@ ordered_json to_json(const Options& options, const Published& page, const Beside
     row["unknown_to_page"] = names(each.unknown_to_page);
     row["unknown_to_us"] = names(each.unknown_to_us);
     ordered_json differs = ordered_json::array();
-    for (const BesideDifference& one : each.differences) {
+    for (const StatedDifference& one : each.differences) {
       differs.push_back({{"fact", one.fact}, {"published", one.published}, {"ours", one.ours}});
     }
     row["differences"] = std::move(differs);
@@ -225,9 +225,9 @@ class Remarked {
 void print_remarks(Console& console, const Published& page, const Beside& found) {
   Remarked remarks;
   std::set<std::string> keys;
-  for (const BesideRow& row : found.rows) {
+  for (const ComparedRow& row : found.rows) {
     keys.insert(row.key);
-    for (const BesideDifference& one : row.differences) {
+    for (const StatedDifference& one : row.differences) {
       remarks.add(
           fmt::format("unlike {}: published on {}, ours on {}", one.fact,
                       one.published.empty() ? "one that the page does not name" : one.published,
@@ -284,7 +284,7 @@ void print(Console& console, const Options& options, const Published& page, cons
   Table further{
       {{"cell"}, {"line", true}, {"what"}, {"published", true}, {"ours", true}, {"ratio", true}},
       {}};
-  for (const BesideRow& row : found.rows) {
+  for (const ComparedRow& row : found.rows) {
     const std::string at = row.row.line > 0 ? std::to_string(row.row.line) : "";
     table.rows.push_back(
         {key_with_kind(row.key, row.kind), at, number_text(row.published),
@@ -295,7 +295,7 @@ void print(Console& console, const Options& options, const Published& page, cons
          std::to_string(row.n), pair_text(row.speedup_ours, row.speedup_published, number_text),
          pair_text(row.efficiency_ours, row.efficiency_published,
                    [](double value) { return percent_text(value); })});
-    for (const BesideValue& value : row.values) {
+    for (const ComparedValue& value : row.values) {
       const bool bytes = value.unit == "bytes";
       const auto text = [&](double number) {
         return bytes ? bytes_text(number) : number_text(number);

@@ -10,7 +10,7 @@
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
-#include "reports/cells/assume.h"
+#include "reports/cells/assumptions.h"
 #include "reports/measure/measure.h"
 #include "reports/model/result_io.h"
 #include "reports/output/render.h"
@@ -113,7 +113,7 @@ ExitCode run(const Options& options, Console& console) {
   }
   auto set = read_all(options.results, console);
   if (!set) return console.error(set.error(), ExitCode::nothing_read);
-  assume(*set, {options.peak, options.sequences, options.flops_formula});
+  apply_assumptions(*set, {options.peak, options.sequences, options.flops_formula});
   std::optional<ResultSet> baseline;
   if (!options.baseline.empty()) {
     auto read = read_result_set(options.baseline);

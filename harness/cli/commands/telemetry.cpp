@@ -18,8 +18,8 @@
 #include "harness/sweep/journal/run_state.h"
 #include "harness/sweep/observe/machine.h"
 #include "harness/sweep/process/stop_signals.h"
-#include "reports/output/present.h"
 #include "reports/output/table.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench {
 namespace {

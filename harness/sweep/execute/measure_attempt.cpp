@@ -7,7 +7,7 @@
 
 #include "harness/sweep/plan/launcher.h"
 #include "parsers/core/text.h"
-#include "reports/measure/deduce.h"
+#include "reports/measure/deduced_facts.h"
 #include "reports/measure/measure.h"
 #include "reports/output/iterations.h"
 

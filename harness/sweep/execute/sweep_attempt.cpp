@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "harness/sweep/execute/remembered.h"
+#include "harness/sweep/execute/measured_outcome.h"
 #include "harness/sweep/execute/sweep_run.h"
 #include "harness/sweep/observe/node_telemetry.h"
 #include "harness/sweep/plan/placement.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/sweep/execute/batch_run.h"
-#include "harness/sweep/execute/remembered.h"
+#include "harness/sweep/execute/measured_outcome.h"
 #include "harness/sweep/execute/sweep_run.h"
 #include "harness/sweep/observe/environment.h"
 #include "harness/sweep/observe/machine.h"
@@ -115,7 +115,7 @@ Result<void> SweepRun::end_earlier_processes(const std::string& boot) {
   // Jobs that go on without us hold logs as well, and may run on this very
   // machine.
   const auto folder = ec || launcher_.queue() ? std::string() : real;
-  if (const int killed = kill_survivors(state_.run_id + ":", known, folder); killed > 0) {
+  if (const int killed = kill_leftover_processes(state_.run_id + ":", known, folder); killed > 0) {
     observer_.notice(fmt::format("{} {} of an earlier start still ran and {} ended", killed,
                                  killed == 1 ? "process" : "processes",
                                  killed == 1 ? "was" : "were"));

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "harness/sweep/execute/batch_run.h"
-#include "harness/sweep/execute/remembered.h"
+#include "harness/sweep/execute/measured_outcome.h"
 #include "harness/sweep/execute/sweep_run.h"
 #include "harness/sweep/process/proc_fs.h"
 #include "parsers/core/parallel.h"
@@ -43,7 +43,7 @@ std::optional<MeasuredAttempt> SweepRun::recall(const AttemptState& attempt,
   if (!holds_text(path + "/iterations.csv")) return std::nullopt;
   const auto text = proc::read_file(path + "/outcome.json");
   if (fmt::format("{:08x}", crc32c(text)) != attempt.outcome_crc) return std::nullopt;
-  return recall_measured(text, plan_);
+  return read_measured_outcome(text, plan_);
 }
 
 /// The copy next to log.txt; where an earlier start did not live to make it, it is made now.

@@ -114,7 +114,7 @@ std::optional<std::string> capture_output(const std::vector<std::string>& argv,
 /// BERTBENCH_TRIAL=<marker prefix>..., each of `known` with its group, and every process that has a
 /// log.txt below `run_folder` (empty: none) open for appending. Returns how many were killed. Only
 /// processes of this user are seen.
-int kill_survivors(const std::string& marker_prefix, const std::vector<ProcessId>& known,
-                   const std::string& run_folder = "");
+int kill_leftover_processes(const std::string& marker_prefix, const std::vector<ProcessId>& known,
+                            const std::string& run_folder = "");
 
 }  // namespace bertbench

@@ -33,7 +33,7 @@
 #include <string>
 #include <utility>
 
-#include "parsers/assemble/first_rank.h"
+#include "parsers/assemble/rank_copies.h"
 #include "parsers/assemble/run_builder.h"
 #include "parsers/formats/format.h"
 #include "parsers/formats/mindspore/mindspore_text.h"
@@ -71,7 +71,7 @@ class MindsporeParser final : public LineParser {
   };
   std::optional<Place> place_;  ///< of the newest loss line, for the epoch line behind it
   std::int64_t step_ = 0;       ///< newest counter
-  FirstRank ranks_;
+  RankCopies ranks_;
   double stamp_ = kUnknown;     ///< of MindFormers' newest line
   std::optional<bool> of_all_;  ///< its time is that of all steps since the line before
   std::int64_t last_epoch_ = -1;

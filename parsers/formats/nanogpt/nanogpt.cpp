@@ -24,8 +24,8 @@
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
 #include "parsers/formats/nanogpt/loss_lines.h"
+#include "parsers/formats/nanogpt/repeated_evaluations.h"
 #include "parsers/formats/nanogpt/token_batch.h"
-#include "parsers/formats/nanogpt/told_again.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/token_lines.h"
 
@@ -122,7 +122,7 @@ class NanogptParser final : public LineParser {
   std::int64_t clock_step_ = -1;
   double clock_s_ = 0, base_s_ = 0;  ///< train_time of the line before; of the clocks before
   LossLines losses_;
-  ToldAgain told_;  ///< evaluations of this run and those before
+  RepeatedEvaluations told_;  ///< evaluations of this run and those before
   bool single_ = false, timeless_ = false;
   bool validated_ = false;  ///< a validation stood in front of the next line
 };

@@ -26,7 +26,7 @@
 #include <string>
 #include <utility>
 
-#include "parsers/assemble/first_rank.h"
+#include "parsers/assemble/rank_copies.h"
 #include "parsers/assemble/run_builder.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
@@ -79,7 +79,7 @@ class PaddleParser final : public LineParser {
   double told_ = 0, taken_ = 0;  ///< samples of all lines: as told, and by the micro batch
   std::int64_t last_step_ = -1, epoch_ = -1, base_ = 0;
   std::int64_t example_epoch_ = -1;
-  FirstRank ranks_;
+  RankCopies ranks_;
   bool per_card_ = false, words_ = false, ernie_ = false, rough_ = false;
 };
 

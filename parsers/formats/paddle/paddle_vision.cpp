@@ -46,7 +46,7 @@
 #include <set>
 #include <string>
 
-#include "parsers/assemble/first_rank.h"
+#include "parsers/assemble/rank_copies.h"
 #include "parsers/assemble/run_builder.h"
 #include "parsers/assemble/training_clock.h"
 #include "parsers/formats/format.h"
@@ -103,7 +103,7 @@ class PaddleVisionParser final : public LineParser {
   double mean_s_ = 0;  ///< since the epoch began
   std::int64_t ended_epoch_ = -1;
   std::int64_t at_ = 0;  ///< of the epoch, as the newest line counts
-  FirstRank ranks_;
+  RankCopies ranks_;
   std::optional<std::int64_t> batch_;           ///< of a card, in the open run
   std::optional<std::int64_t> global_, world_;  ///< as told last
   std::map<const RunDraft*, Own> own_;

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "parsers/assemble/first_rank.h"
+#include "parsers/assemble/rank_copies.h"
 #include "parsers/assemble/run_builder.h"
 #include "parsers/assemble/tf_updates.h"
 #include "parsers/core/text.h"
@@ -93,7 +93,7 @@ class TfParser final : public LineParser {
   TfUpdates updates_;
   bool one_process_ = false;  ///< "Running training" without Horovod's signs before it
   bool horovod_ = false;
-  FirstRank dle_ranks_;
+  RankCopies dle_ranks_;
   TfTurns turns_;
   std::int64_t images_ = 0;  ///< SSD: the line of the closing rate
   bool samples_ = false;     ///< ResNet: rates of single iterations, not of all

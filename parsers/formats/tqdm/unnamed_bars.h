@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "parsers/assemble/run_builder.h"
+#include "parsers/formats/tqdm/repeated_redraws.h"
 #include "parsers/formats/tqdm/tqdm_bar.h"
-#include "parsers/formats/tqdm/written_over.h"
 
 namespace bertbench {
 
@@ -50,7 +50,7 @@ class UnnamedBars {
     bool has_loss = false;  ///< in its postfix
     std::int64_t line = 0;
     bool first_step = false;
-    WrittenOver written;
+    RepeatedRedraws written;
   };
   void discard_copies();
   void tell_other(RunBuilder& out) const;

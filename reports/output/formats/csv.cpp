@@ -5,8 +5,8 @@
 
 #include "reports/model/result_io.h"
 #include "reports/output/formats/csv_columns.h"
-#include "reports/output/present.h"
 #include "reports/output/report.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench {
 

@@ -8,9 +8,9 @@
 #include "reports/output/html/sections.h"
 #include "reports/output/markup.h"
 #include "reports/output/plot/figures.h"
-#include "reports/output/present.h"
 #include "reports/output/remarks.h"
 #include "reports/output/report.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench {
 namespace {

@@ -8,8 +8,8 @@
 #include "reports/output/cell_table.h"
 #include "reports/output/html/sections.h"
 #include "reports/output/markup.h"
-#include "reports/output/present.h"
-#include "reports/output/trust.h"
+#include "reports/output/result_checks.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench::html {
 namespace {
@@ -147,15 +147,15 @@ std::string how_well(const ResultSet& set, const std::vector<std::string>& names
 }
 
 std::string can_i_trust(const ResultSet& set) {
-  const std::vector<TrustCheck> checks = trust_checks(set);
-  const auto doubts = std::ranges::count(checks, false, &TrustCheck::good);
+  const std::vector<ResultCheck> checks = result_checks(set);
+  const auto doubts = std::ranges::count(checks, false, &ResultCheck::good);
   std::string lines;
-  for (const TrustCheck& check : checks) {
+  for (const ResultCheck& check : checks) {
     lines += fmt::format("<li class=\"{}\"><span aria-hidden=\"true\">{}</span> {}</li>",
                          check.good ? "good" : "doubt", check.good ? "✓" : "✗",
                          escape_markup(check.text));
   }
-  const bool grave = std::ranges::any_of(checks, &TrustCheck::grave);
+  const bool grave = std::ranges::any_of(checks, &ResultCheck::grave);
   const std::string answer = grave ? "no" : doubts == 0 ? "yes" : "with care";
   const std::string small =
       doubts == 0 ? fmt::format("all {} checks hold", checks.size())

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "reports/output/plot/groups.h"
-#include "reports/output/present.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench::plot {
 namespace {

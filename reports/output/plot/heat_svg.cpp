@@ -8,7 +8,7 @@
 #include "reports/output/markup.h"
 #include "reports/output/plot/heat.h"
 #include "reports/output/plot/svg_parts.h"
-#include "reports/output/present.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench::plot {
 namespace {

@@ -6,7 +6,7 @@
 #include "reports/output/cell_table.h"
 #include "reports/output/plot/figures.h"
 #include "reports/output/plot/groups.h"
-#include "reports/output/present.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench::plot {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 #include <span>
 
-#include "reports/studies/audit/blame.h"
+#include "reports/studies/audit/culprits.h"
 #include "reports/studies/audit/series.h"
 
 namespace bertbench::audit {
@@ -204,7 +204,7 @@ TableAudit audit_table(const SourceTable& source, const AuditOptions& options) {
     for (RuleReadings& rule : (*more)(grid)) rules.push_back(std::move(rule));
   }
   const std::vector<Relation> relations = choose(grid, std::move(rules), out);
-  const Blame blame = find_culprits(grid, relations);
+  const Culprits blame = find_culprits(grid, relations);
 
   std::map<CellId, CheckedCell> cells;
   for (const Culprit& culprit : blame.culprits) {

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "parsers/core/text.h"
-#include "reports/measure/deduce.h"
+#include "reports/measure/deduced_facts.h"
 #include "reports/measure/estimators.h"
 #include "reports/measure/measure.h"
 #include "reports/stats/clock.h"

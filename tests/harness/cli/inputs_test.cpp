@@ -3,7 +3,7 @@
 #include <atomic>
 #include <thread>
 
-#include "harness/cli/in_order.h"
+#include "harness/cli/ordered_work.h"
 #include "tests/harness/cli/cli_fixture.h"
 
 namespace bertbench::test {

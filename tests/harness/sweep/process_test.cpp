@@ -172,12 +172,12 @@ TEST_F(Processes, FindsSurvivorsByTheirMarker) {
   const auto id =
       group.start({{"sleep", "300"}, {{"BERTBENCH_TRIAL", "feed:cell/trial_1"}}, {}, ""}, log_);
   ASSERT_TRUE(id);
-  EXPECT_EQ(kill_survivors("beef:", {}), 0);
+  EXPECT_EQ(kill_leftover_processes("beef:", {}), 0);
   EXPECT_TRUE(is_alive(*id));
   // A pid that now belongs to another process is not touched.
-  EXPECT_EQ(kill_survivors("beef:", {{id->pid, id->start_time + 1}}), 0);
+  EXPECT_EQ(kill_leftover_processes("beef:", {{id->pid, id->start_time + 1}}), 0);
   EXPECT_TRUE(is_alive(*id));
-  EXPECT_EQ(kill_survivors("feed:", {}), 1);
+  EXPECT_EQ(kill_leftover_processes("feed:", {}), 1);
   while (group.running()) group.wait(100ms);
   EXPECT_EQ(group.status()->signal, SIGKILL);
 }
@@ -191,8 +191,8 @@ TEST_F(Processes, FindsSurvivorsByTheLogTheyHoldButNotThoseWhoOnlyReadIt) {
   ASSERT_TRUE(writer.start({{"env", "-i", "/bin/sleep", "300"}, {}, {}, ""}, log));
   ASSERT_TRUE(reader.start({{"tail", "-f", path}, {}, {}, ""}, log_));
   reader.wait(100ms);
-  EXPECT_EQ(kill_survivors("feed:", {}, run.path("other")), 0);
-  EXPECT_EQ(kill_survivors("feed:", {}, run.path()), 1);
+  EXPECT_EQ(kill_leftover_processes("feed:", {}, run.path("other")), 0);
+  EXPECT_EQ(kill_leftover_processes("feed:", {}, run.path()), 1);
   while (writer.running()) writer.wait(100ms);
   EXPECT_EQ(writer.status()->signal, SIGKILL);
   EXPECT_TRUE(reader.running());

@@ -10,7 +10,7 @@
 namespace bertbench {
 
 /// A figure that both have.
-struct BesideValue {
+struct ComparedValue {
   std::string what;  ///< key of the result set: "tflops_per_gpu", "memory.peak_bytes"
   std::string unit;  ///< "TFLOPS by notebook", "bytes"
   double published = 0, ours = 0;
@@ -18,13 +18,13 @@ struct BesideValue {
 };
 
 /// A fact in which system or place differ and not the work: named, and no hindrance.
-struct BesideDifference {
+struct StatedDifference {
   std::string fact;  ///< "framework", "gpu"
   std::string published, ours;
 };
 
 /// A cell of ours and a row of the page that are of the same work by every fact that both know.
-struct BesideRow {
+struct ComparedRow {
   std::string key;  ///< of the cell
   WorkKind kind = WorkKind::training;
   bool emulated = false, simulated = false;
@@ -41,13 +41,13 @@ struct BesideRow {
   std::optional<double> speedup_published, speedup_ours;
   std::optional<double> efficiency_published, efficiency_ours;
   std::string speedup_base;                                 ///< "1n1g"
-  std::vector<BesideValue> values;                          ///< further figures
+  std::vector<ComparedValue> values;                        ///< further figures
   std::vector<std::string> unknown_to_page, unknown_to_us;  ///< facts that only one side states
-  std::vector<BesideDifference> differences;
+  std::vector<StatedDifference> differences;
 };
 
 struct Beside {
-  std::vector<BesideRow> rows;  ///< in the order of our cells, then of the page
+  std::vector<ComparedRow> rows;  ///< in the order of our cells, then of the page
   struct Unmatched {
     std::string key, reason;
   };

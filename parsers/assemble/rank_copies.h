@@ -1,9 +1,9 @@
-// FirstRank: a step is the job's, and of several ranks that print it into one log one counts.
+// RankCopies: a step is the job's, and of several ranks that print it into one log one counts.
 #pragma once
 
 namespace bertbench {
 
-class FirstRank {
+class RankCopies {
  public:
   /// True when a line of `rank` (below 0: no label) is another rank's copy of a step that was
   /// `seen` already; else that rank is the one that counts from here on.

@@ -1,4 +1,4 @@
-#include "reports/cells/assume.h"
+#include "reports/cells/assumptions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,13 +46,13 @@ TEST(VaryingLengths, StandInsAreLeftAlone) {
 TEST(Assume, AStatedPeakGivesMfuAndItsWarning) {
   ResultSet set = samples::result_set({large(128, 200)});
   EXPECT_FALSE(set.cells[0].mfu);
-  assume(set, {125, {}});
+  apply_assumptions(set, {125, {}});
   ASSERT_TRUE(set.cells[0].mfu);
   EXPECT_NEAR(*set.cells[0].mfu, 0.385, 0.003);  // DeepSpeed tutorial: 48.1 TFLOPS of 125
   EXPECT_THAT(set.cells[0].peak, HasSubstr("dense 125 TFLOPS"));
   EXPECT_THAT(set.cells[0].warnings, IsEmpty());
-  assume(set, {10, {}});
-  assume(set, {10, {}});
+  apply_assumptions(set, {10, {}});
+  apply_assumptions(set, {10, {}});
   ASSERT_THAT(set.cells[0].warnings, SizeIs(1));
   EXPECT_THAT(set.cells[0].warnings[0], HasSubstr("above 100 %"));
 }
@@ -61,7 +61,7 @@ TEST(Assume, AStatedFormulaCountsAnewAndAllStandBesideIt) {
   ResultSet set = samples::result_set({large(128, 200)});
   EXPECT_EQ(set.cells[0].flops_formula, "masked_head");
   const double before = *set.cells[0].tflops_per_gpu;
-  assume(set, {{}, {}, "notebook"});
+  apply_assumptions(set, {{}, {}, "notebook"});
   EXPECT_EQ(set.cells[0].flops_formula, "notebook");
   EXPECT_EQ(*set.cells[0].tflops_per_gpu, set.cells[0].flops.at("notebook").tflops_per_gpu);
   EXPECT_EQ(before, set.cells[0].flops.at("masked_head").tflops_per_gpu);
@@ -71,7 +71,7 @@ TEST(Assume, AStatedFormulaCountsAnewAndAllStandBesideIt) {
 
 TEST(Assume, TimeToTrainIsWorkOverTheMedianRate) {
   ResultSet set = samples::result_set({large(128, 3215.36)});
-  assume(set, {{}, 461242368.0});
+  apply_assumptions(set, {{}, 461242368.0});
   EXPECT_NEAR(*set.cells[0].time_to_train_s, 143449.7, 0.05);  // 7038 steps of the DGX-2 note
 }
 
@@ -79,7 +79,7 @@ TEST(Assume, TheSpeedupOfTheTimeToTrainIsTheBasesTimeOverTheCells) {
   ResultSet set = samples::result_set({samples::cell(samples::identity(1, 1), {100}),
                                        samples::cell(samples::identity(2, 8), {1200}),
                                        samples::cell(samples::identity(1, 2, 7), {150})});
-  assume(set, {{}, 3.6e6});
+  apply_assumptions(set, {{}, 3.6e6});
   EXPECT_EQ(*set.cells[0].time_to_train_s, 36000);
   EXPECT_EQ(*set.cells[1].time_to_train_s, 3000);
   ASSERT_TRUE(set.cells[1].time_to_train_speedup);

@@ -1,4 +1,4 @@
-#include "reports/output/present.h"
+#include "reports/output/value_text.h"
 
 #include <fmt/format.h>
 

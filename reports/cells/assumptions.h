@@ -17,6 +17,6 @@ struct Assumptions {
 /// TFLOPS, MFU and HFU by the stated formula and against the stated peak (of every cell whose model
 /// is known), time to train at the measured rate. Nothing else changes: medians and speedups stay
 /// as they were measured.
-void assume(ResultSet& results, const Assumptions& what);
+void apply_assumptions(ResultSet& results, const Assumptions& what);
 
 }  // namespace bertbench

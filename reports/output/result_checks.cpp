@@ -1,4 +1,4 @@
-#include "reports/output/trust.h"
+#include "reports/output/result_checks.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "parsers/core/text.h"
-#include "reports/output/present.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench {
 namespace {
@@ -55,7 +55,7 @@ Seen look_at(const ResultSet& set) {
   return seen;
 }
 
-TrustCheck spread(const Seen& seen) {
+ResultCheck spread(const Seen& seen) {
   if (seen.noisiest == nullptr) return {false, "no spread is known: one trial in a cell", false};
   const double worst = *seen.noisiest->throughput.cv;
   std::string text = "largest spread (cv) " + percent_text(worst);
@@ -65,11 +65,11 @@ TrustCheck spread(const Seen& seen) {
 
 }  // namespace
 
-std::vector<TrustCheck> trust_checks(const ResultSet& set) {
+std::vector<ResultCheck> result_checks(const ResultSet& set) {
   const Provenance made = provenance(set);
   const Seen seen = look_at(set);
   if (seen.measured == 0) return {{false, "no cell has a number", true}};
-  std::vector<TrustCheck> out;
+  std::vector<ResultCheck> out;
   const auto add = [&](bool good, std::string text) { out.push_back({good, std::move(text)}); };
   const bool all = seen.unmeasured == 0;
   add(all,

@@ -1,4 +1,4 @@
-#include "reports/studies/audit/blame.h"
+#include "reports/studies/audit/culprits.h"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(Blame, TheInputThatThreeRulesContradictIsWrongNotTheThreeResults) {
+TEST(Culprits, TheInputThatThreeRulesContradictIsWrongNotTheThreeResults) {
   const auto tables = audit_rows(
       {"batch size | num_gpu | it/s | global seq/sec | seq/sec/gpu | agg_size | global agg size",
        "3 | 16 | 4.72 | 604.16 | 37.76 | 256 | 32768"});
@@ -17,27 +17,27 @@ TEST(Blame, TheInputThatThreeRulesContradictIsWrongNotTheThreeResults) {
   EXPECT_EQ(count(tables).exact, 3U);  // the results hold with a batch of 8
 }
 
-TEST(Blame, CellsThatSlippedOneColumnAreReadInOrder) {
+TEST(Culprits, CellsThatSlippedOneColumnAreReadInOrder) {
   const auto tables = audit_rows(
       {"batch size | num_gpu | | it/s | global seq/sec | seq/sec/gpu | agg_size | global agg size",
        "| 3 | 16 | 4.72 | 604.16 | 37.76 | 256 | 32768"});
   EXPECT_THAT(findings(tables), ElementsAre("impossible 3 -> 8"));
 }
 
-TEST(Blame, AThroughputThatTwoColumnsContradictIsWrong) {
+TEST(Culprits, AThroughputThatTwoColumnsContradictIsWrong) {
   const auto tables =
       audit_rows({"GPUs | samples/s | speedup | seq/sec/gpu", "1 | 100.0 | 1 | 100.0",
                   "2 | 190.0 | 1.90 | 95.0", "4 | 630.0 | 3.60 | 90.0"});
   EXPECT_THAT(findings(tables), ElementsAre("impossible 630.0 -> 360.0"));
 }
 
-TEST(Blame, AWrongBaseRowIsFoundWhenItsOwnCellsContradictIt) {
+TEST(Culprits, AWrongBaseRowIsFoundWhenItsOwnCellsContradictIt) {
   const auto tables = audit_rows({"GPUs | samples/s | speedup", "1 | 110.0 | 1", "2 | 190.0 | 1.90",
                                   "4 | 360.0 | 3.60", "8 | 700.0 | 7.00"});
   EXPECT_THAT(findings(tables), ElementsAre("impossible 110.0 -> 100.0"));
 }
 
-TEST(Blame, AnAccumulationMustBeWhole) {
+TEST(Culprits, AnAccumulationMustBeWhole) {
   const auto tables = audit_rows({"batch size | accumulation steps | accumulated batch size",
                                   "126 | 64 | 8192", "128 | 32 | 4096"});
   EXPECT_THAT(findings(tables), ElementsAre("impossible 126 -> 128"));

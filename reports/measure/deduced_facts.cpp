@@ -1,4 +1,4 @@
-#include "reports/measure/deduce.h"
+#include "reports/measure/deduced_facts.h"
 
 #include <charconv>
 #include <string>

@@ -1,5 +1,5 @@
 // The third card of the HTML report: what makes a result doubtful, and what makes it worthless.
-#include "reports/output/trust.h"
+#include "reports/output/result_checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,47 +26,49 @@ ResultSet one_cell(const std::vector<double>& rates = kFive) {
 }
 
 auto doubt(const char* text) {
-  return Contains(AllOf(Field(&TrustCheck::good, false), Field(&TrustCheck::text, HasSubstr(text)),
-                        Field(&TrustCheck::grave, false)));
+  return Contains(AllOf(Field(&ResultCheck::good, false),
+                        Field(&ResultCheck::text, HasSubstr(text)),
+                        Field(&ResultCheck::grave, false)));
 }
 
 TEST(Trust, FiveQuietTrialsHoldEveryCheck) {
-  EXPECT_THAT(trust_checks(one_cell()), Each(Field(&TrustCheck::good, true)));
+  EXPECT_THAT(result_checks(one_cell()), Each(Field(&ResultCheck::good, true)));
 }
 
 TEST(Trust, FewTrialsAndOneTrialAreDoubts) {
-  EXPECT_THAT(trust_checks(one_cell({100, 101, 102})), doubt("as few as 3 trials in a cell"));
-  EXPECT_THAT(trust_checks(one_cell({100})), doubt("no spread is known"));
+  EXPECT_THAT(result_checks(one_cell({100, 101, 102})), doubt("as few as 3 trials in a cell"));
+  EXPECT_THAT(result_checks(one_cell({100})), doubt("no spread is known"));
 }
 
 TEST(Trust, ASpreadOfAFifthSaysThatTheNumbersAreWorthless) {
   ResultSet set = one_cell();
   set.cells[0].throughput.cv = 0.06;
-  EXPECT_THAT(trust_checks(set), doubt("largest spread (cv) 6.0 %"));
+  EXPECT_THAT(result_checks(set), doubt("largest spread (cv) 6.0 %"));
   set.cells[0].throughput.cv = 0.21;
-  EXPECT_THAT(trust_checks(set), Contains(Field(&TrustCheck::grave, true)));
+  EXPECT_THAT(result_checks(set), Contains(Field(&ResultCheck::grave, true)));
 }
 
 TEST(Trust, TrialsThatChangeSpeedAreADoubtUnlessTheyAreFew) {
   ResultSet set = one_cell();
   for (Trial& trial : set.cells[0].trials) trial.steady_state.emplace();
-  EXPECT_THAT(trust_checks(set), Contains(Field(&TrustCheck::text, "iteration times are steady")));
+  EXPECT_THAT(result_checks(set),
+              Contains(Field(&ResultCheck::text, "iteration times are steady")));
   set.cells[0].trials[0].steady_state->state = Steadiness::no_steady_state;
-  EXPECT_THAT(trust_checks(set), doubt("1 of 5 trials changed speed on the way"));
+  EXPECT_THAT(result_checks(set), doubt("1 of 5 trials changed speed on the way"));
 }
 
 TEST(Trust, AMarkOfTelemetryIsADoubt) {
   ResultSet set = one_cell();
   for (Trial& trial : set.cells[0].trials) *trial.telemetry = {{"samples", 3}};
-  EXPECT_THAT(trust_checks(set), Each(Field(&TrustCheck::good, true)));
+  EXPECT_THAT(result_checks(set), Each(Field(&ResultCheck::good, true)));
   (*set.cells[0].trials[1].telemetry)["marks"] = {{{"kind", "shared"}, {"text", "x"}}};
-  EXPECT_THAT(trust_checks(set), doubt("1 of 5 trials shared the machine or were throttled"));
+  EXPECT_THAT(result_checks(set), doubt("1 of 5 trials shared the machine or were throttled"));
 }
 
 TEST(Trust, WithoutAnyNumberThereIsOneCheckAndItIsGrave) {
   ResultSet set = one_cell();
   set.cells[0].throughput = {};
-  const auto checks = trust_checks(set);
+  const auto checks = result_checks(set);
   ASSERT_EQ(checks.size(), 1U);
   EXPECT_TRUE(checks[0].grave);
 }

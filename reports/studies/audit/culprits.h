@@ -14,7 +14,7 @@ struct Culprit {
   std::vector<std::size_t> relations;  ///< the violated ones that it settles
 };
 
-struct Blame {
+struct Culprits {
   std::vector<Culprit> culprits;
   Overrides corrected;  ///< the culprits' values, for judging the other cells
 };
@@ -22,6 +22,6 @@ struct Blame {
 /// A cell is accused when changing it alone settles more violated relations than any other cell
 /// would, minus those that hold now and would break. On a tie: the one whose correction is a power
 /// of two while its print is not (batch sizes, GPUs), then the derived cell of the relation.
-[[nodiscard]] Blame find_culprits(const Grid& grid, const std::vector<Relation>& relations);
+[[nodiscard]] Culprits find_culprits(const Grid& grid, const std::vector<Relation>& relations);
 
 }  // namespace bertbench::audit

@@ -1,4 +1,4 @@
-// WrittenOver: a bar that something is written over at regular steps.
+// RepeatedRedraws: a bar that something is written over at regular steps.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace bertbench {
 
 /// tqdm.write() clears the bar, writes, and draws it again unchanged. The Hugging Face Trainer does
 /// so every logging_steps, and the redraws show it where what it wrote went to another file.
-class WrittenOver {
+class RepeatedRedraws {
  public:
   /// A redraw of the bar, copies of the one before included.
   void see(const TqdmBar& bar);

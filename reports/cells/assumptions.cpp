@@ -1,4 +1,4 @@
-#include "reports/cells/assume.h"
+#include "reports/cells/assumptions.h"
 
 #include <map>
 
@@ -23,7 +23,7 @@ void time_to_train_speedups(ResultSet& results) {
 
 }  // namespace
 
-void assume(ResultSet& results, const Assumptions& what) {
+void apply_assumptions(ResultSet& results, const Assumptions& what) {
   for (Cell& cell : results.cells) {
     if (what.peak_tflops || !what.flops_formula.empty()) {
       count_flops(cell, what.flops_formula, what.peak_tflops);

@@ -17,8 +17,8 @@ std::optional<unsigned long long> start_time_of(pid_t pid) {
 
 bool is_alive(const ProcessId& process) { return start_time_of(process.pid) == process.start_time; }
 
-int kill_survivors(const std::string& marker_prefix, const std::vector<ProcessId>& known,
-                   const std::string& run_folder) {
+int kill_leftover_processes(const std::string& marker_prefix, const std::vector<ProcessId>& known,
+                            const std::string& run_folder) {
   const std::string marker = "BERTBENCH_TRIAL=" + marker_prefix;
   std::set<pid_t> killed;
   // A process may fork between the look and the kill, or end while a child that it forked behind

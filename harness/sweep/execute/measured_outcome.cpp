@@ -1,4 +1,4 @@
-#include "harness/sweep/execute/remembered.h"
+#include "harness/sweep/execute/measured_outcome.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -58,7 +58,7 @@ std::string outcome_text(const Json& outcome, const Plan& plan, std::size_t cell
   return text + std::string(kMeasured) + std::string(trim(to_text(one))) + "\n}\n";
 }
 
-std::optional<MeasuredAttempt> recall_measured(std::string_view text, const Plan& plan) {
+std::optional<MeasuredAttempt> read_measured_outcome(std::string_view text, const Plan& plan) {
   const auto at = text.find(kMeasured);
   if (at == std::string_view::npos || !text.ends_with("\n}\n")) return std::nullopt;
   const auto begin = at + kMeasured.size();

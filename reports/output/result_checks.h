@@ -8,13 +8,13 @@
 
 namespace bertbench {
 
-struct TrustCheck {
+struct ResultCheck {
   bool good = false;
   std::string text;    ///< "largest spread (cv) 1.5 %"
   bool grave = false;  ///< not good, and enough by itself to distrust the whole result
 };
 
 /// Every check, in the order in which a reader wants them; one alone where nothing has a number.
-[[nodiscard]] std::vector<TrustCheck> trust_checks(const ResultSet& set);
+[[nodiscard]] std::vector<ResultCheck> result_checks(const ResultSet& set);
 
 }  // namespace bertbench

@@ -1,5 +1,5 @@
 // What was measured once is not measured again, as long as its log is as it was.
-#include "harness/sweep/execute/remembered.h"
+#include "harness/sweep/execute/measured_outcome.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,8 +1,8 @@
-#include "parsers/formats/tqdm/written_over.h"
+#include "parsers/formats/tqdm/repeated_redraws.h"
 
 namespace bertbench {
 
-void WrittenOver::see(const TqdmBar& bar) {
+void RepeatedRedraws::see(const TqdmBar& bar) {
   if (!undecided()) return;
   const bool same = bar.done == done_ && bar.elapsed_s == elapsed_s_ && bar.rate == rate_;
   done_ = bar.done;

@@ -1,4 +1,4 @@
-#include "reports/studies/audit/blame.h"
+#include "reports/studies/audit/culprits.h"
 
 #include <algorithm>
 #include <cmath>
@@ -39,7 +39,7 @@ class Search {
     }
   }
 
-  Blame run() {
+  Culprits run() {
     if (violated_.size() > kMostViolations) {
       for (const std::size_t n : violated_) accuse_target(n);
       return std::move(blame_);
@@ -163,12 +163,12 @@ class Search {
   const std::vector<Relation>& relations_;
   std::map<CellId, std::vector<std::size_t>> by_cell_;
   std::set<std::size_t> violated_;
-  Blame blame_;
+  Culprits blame_;
 };
 
 }  // namespace
 
-Blame find_culprits(const Grid& grid, const std::vector<Relation>& relations) {
+Culprits find_culprits(const Grid& grid, const std::vector<Relation>& relations) {
   return Search(grid, relations).run();
 }
 

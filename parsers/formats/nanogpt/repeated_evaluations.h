@@ -12,7 +12,7 @@
 
 namespace bertbench {
 
-class ToldAgain {
+class RepeatedEvaluations {
  public:
   /// Whether the line of `step`, at `clock_s`, is an evaluation that was seen before with all its
   /// times; `newest` is the step of the line before. That of step 0 may as well be of a new run

@@ -1,4 +1,4 @@
-#include "reports/studies/published/beside.h"
+#include "reports/studies/published/compared_rows.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cctype>
 
 #include "parsers/core/text.h"
-#include "reports/output/present.h"
+#include "reports/output/value_text.h"
 #include "reports/stats/flops.h"
 #include "reports/stats/scaling.h"
 
@@ -117,8 +117,8 @@ Agreement agreement(const Cell& cell, const PublishedRow& row) {
   return out;
 }
 
-std::vector<BesideDifference> differences(const Cell& cell, const PublishedRow& row) {
-  std::vector<BesideDifference> out;
+std::vector<StatedDifference> differences(const Cell& cell, const PublishedRow& row) {
+  std::vector<StatedDifference> out;
   const auto& framework = row.identity.framework;
   if (framework && cell.identity.framework && *framework != *cell.identity.framework) {
     out.push_back({"framework", *framework, *cell.identity.framework});
@@ -134,9 +134,9 @@ std::vector<BesideDifference> differences(const Cell& cell, const PublishedRow& 
   return out;
 }
 
-std::vector<BesideValue> further_values(const Cell& cell, const PublishedTable& table,
-                                        const PublishedRow& row) {
-  std::vector<BesideValue> out;
+std::vector<ComparedValue> further_values(const Cell& cell, const PublishedTable& table,
+                                          const PublishedRow& row) {
+  std::vector<ComparedValue> out;
   if (const auto tflops = row.value("tflops_per_gpu"); tflops && *tflops > 0) {
     const auto ours = cell.flops.find(table.flops_formula);
     if (ours != cell.flops.end()) {
@@ -181,7 +181,7 @@ const Cell* base_cell(const ResultSet& set, const Cell& cell, const Topology& ba
 }
 
 void put_speedups(const ResultSet& set, const Cell& cell, const PublishedTable& table,
-                  BesideRow& out) {
+                  ComparedRow& out) {
   const auto world = cell.world_size();
   if (!table.base || !world) return;
   out.speedup_base = table.base->str();
@@ -223,10 +223,10 @@ std::vector<Candidate> nearest_rows(const Cell& cell, const Published& page) {
   return out;
 }
 
-BesideRow beside(const ResultSet& set, const Cell& cell, const Published& page,
-                 Candidate candidate) {
+ComparedRow beside(const ResultSet& set, const Cell& cell, const Published& page,
+                   Candidate candidate) {
   const PublishedTable& table = page.tables[candidate.table];
-  BesideRow out;
+  ComparedRow out;
   out.key = cell.key;
   out.kind = cell.kind;
   out.emulated = cell.emulated;
@@ -255,7 +255,7 @@ BesideRow beside(const ResultSet& set, const Cell& cell, const Published& page,
 
 std::size_t Beside::compared() const {
   return static_cast<std::size_t>(
-      std::ranges::count_if(rows, [](const BesideRow& row) { return row.ratio.has_value(); }));
+      std::ranges::count_if(rows, [](const ComparedRow& row) { return row.ratio.has_value(); }));
 }
 
 bool same_gpu(const std::string& published, const std::string& ours) {

@@ -28,6 +28,6 @@ std::string outcome_text(const nlohmann::ordered_json& outcome, const Plan& plan
 
 /// The "measured" of such a text, which outcome_text() made; nothing when it holds none, or when
 /// the plan reads logs otherwise now (another window, another format).
-std::optional<MeasuredAttempt> recall_measured(std::string_view text, const Plan& plan);
+std::optional<MeasuredAttempt> read_measured_outcome(std::string_view text, const Plan& plan);
 
 }  // namespace bertbench
