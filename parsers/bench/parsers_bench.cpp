@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsers/formats/dllogger/dll_fast.h"
+#include "parsers/formats/dllogger/dll_line.h"
 #include "parsers/formats/tqdm/tqdm_bar.h"
 #include "parsers/lines/decimal.h"
 #include "parsers/reader/anchor_tables.h"
@@ -137,7 +137,7 @@ std::vector<std::string> objects_of_dll_lines() {
 
 void dll_line_by_hand(benchmark::State& state) {
   const auto lines = objects_of_dll_lines();
-  DllReader reader;
+  DllLineReader reader;
   std::size_t i = 0;
   for (auto _ : state) {
     DllStep step;

@@ -37,7 +37,7 @@ constexpr std::string_view kAnchors[] = {
     ": Test failure ", "float     sum", "float   sum", "float    none", "half     sum",
     "half    none", "float16     sum", "float16    none", "int8     sum", "int8    none",
     "double     sum",
-    // f8e4m3 and f8e5m2, whose whole names a number with an exponent could make: see RunGate.
+    // f8e4m3 and f8e5m2.
     "m3     sum", "m2     sum", "int32     sum", "float     avg", "float16     avg"};
 
 class NcclTestsParser final : public LineParser {

@@ -47,40 +47,9 @@ inline const char* take_digits(const char* p, const char* end, std::uint64_t& ma
   return p;
 }
 
-/// Value of the `n` digits, 1 to 8, in front of `end`; 8 bytes in front of it must be readable.
-inline std::uint64_t value_of_up_to_eight(const char* end, std::size_t n) {
-  std::uint64_t chunk = 0;
-  std::memcpy(&chunk, end - sizeof chunk, sizeof chunk);
-  const std::uint64_t digits = ~std::uint64_t{0} << (64 - 8 * n);
-  return value_of_eight((chunk & digits) | (0x3030303030303030u & ~digits));
-}
-
-/// Of 1 to 16; as many bytes must be readable.
-inline std::uint64_t value_of_digits(const char* end, std::size_t n) {
-  if (n <= 8) return value_of_up_to_eight(end, n);
-  return value_of_up_to_eight(end - 8, n - 8) * 100'000'000 + value_of_up_to_eight(end, 8);
-}
-
 inline constexpr double kTens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-inline constexpr std::uint64_t kIntegerTens[] = {1,
-                                                 10,
-                                                 100,
-                                                 1'000,
-                                                 10'000,
-                                                 100'000,
-                                                 1'000'000,
-                                                 10'000'000,
-                                                 100'000'000,
-                                                 1'000'000'000,
-                                                 10'000'000'000,
-                                                 100'000'000'000,
-                                                 1'000'000'000'000,
-                                                 10'000'000'000'000,
-                                                 100'000'000'000'000,
-                                                 1'000'000'000'000'000,
-                                                 10'000'000'000'000'000};
 inline constexpr std::uint64_t kExact = std::uint64_t{1} << 53;
 
 }  // namespace detail
@@ -142,25 +111,6 @@ inline Decimal read_plain_decimal(const char* p, const char* end) {
   if (digits > kDigits || mantissa > detail::kExact) return {};
   if (p != end && (*p == 'e' || *p == 'E')) return {};
   return {static_cast<double>(static_cast<std::int64_t>(mantissa)) / detail::kTens[fraction], p};
-}
-
-/// Bytes in front of a number that counted_decimal may read.
-inline constexpr std::size_t kReadInFrontOfDecimal = 8;
-
-/// The same value for a number whose digits were counted before: it ends at `end`, with `fraction`
-/// digits behind the point, if any, and `whole` in front of it. No sign.
-inline double counted_decimal(const char* end, std::size_t whole, std::size_t fraction) {
-  const std::size_t dot = fraction > 0 ? 1 : 0;
-  if (whole + fraction <= 16 && whole > 0) {
-    std::uint64_t mantissa = detail::value_of_digits(end - fraction - dot, whole);
-    if (fraction > 0) {
-      mantissa = mantissa * detail::kIntegerTens[fraction] + detail::value_of_digits(end, fraction);
-    }
-    if (mantissa <= detail::kExact) {  // a signed number is one instruction to convert
-      return static_cast<double>(static_cast<std::int64_t>(mantissa)) / detail::kTens[fraction];
-    }
-  }
-  return read_decimal(end - fraction - dot - whole, end).value;
 }
 
 }  // namespace bertbench

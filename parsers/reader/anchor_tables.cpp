@@ -9,7 +9,6 @@
 #include "parsers/rules/fact_rules.h"
 #include "parsers/rules/mark_rules.h"
 #include "parsers/rules/outcome_rules.h"
-#include "parsers/scan/run_gate.h"
 
 namespace bertbench {
 
@@ -42,9 +41,6 @@ AnchorTables::Lists AnchorTables::collect(std::string_view only, const UserForma
       out.literals.emplace_back(literal);
       out.owners.push_back(0);
       out.places.emplace_back().fill(kNone);
-      if (literal.find_first_of("0123456789.-") != std::string_view::npos) {
-        out.numbered.push_back(number_blind(literal));
-      }
     }
     out.owners.back() |= std::uint64_t{1} << owner;
     // Of an anchor that its owner names twice the first place counts.

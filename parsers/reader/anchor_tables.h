@@ -41,8 +41,6 @@ class AnchorTables {
   [[nodiscard]] const AnchorScanner& scanner() const { return scanner_; }
   /// In the scanner's order.
   [[nodiscard]] const std::vector<std::string>& literals() const { return lists_.literals; }
-  /// number_blind() of the literals with a digit, a point or a minus sign in them.
-  [[nodiscard]] std::span<const std::string> numbered_literals() const { return lists_.numbered; }
   /// Of each literal of the scanner.
   [[nodiscard]] std::span<const std::uint64_t> owners() const { return lists_.owners; }
   /// Which anchors of an owner stand on the line of `hits`: Line::anchors.
@@ -58,7 +56,7 @@ class AnchorTables {
  private:
   static constexpr std::uint8_t kNone = 0xff;
   struct Lists {
-    std::vector<std::string> literals, numbered;
+    std::vector<std::string> literals;
     std::vector<std::uint64_t> owners;
     /// [literal][owner's bit]: which of the owner's anchors the literal is, kNone if none of them.
     std::vector<std::array<std::uint8_t, 64>> places;

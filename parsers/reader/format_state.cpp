@@ -14,7 +14,6 @@ void FormatState::make(std::string_view format, std::unique_ptr<LineParser> its_
   parser = std::move(its_parser);
   builder = std::move(its_builder);
   table = dynamic_cast<const TableParser*>(parser.get());
-  run = dynamic_cast<RunParser*>(parser.get());
 }
 
 bool FormatState::parse(const Line& line) {

@@ -7,7 +7,6 @@
 
 #include "parsers/assemble/run_builder.h"
 #include "parsers/formats/format.h"
-#include "parsers/formats/run_parser.h"
 #include "parsers/formats/table_parser.h"
 
 namespace bertbench {
@@ -18,7 +17,6 @@ struct FormatState {
   std::unique_ptr<RunBuilder> builder;
   std::unique_ptr<LineParser> parser;
   const TableParser* table = nullptr;  ///< the parser, if it is one
-  RunParser* run = nullptr;            ///< likewise
   std::int64_t matched = 0;            ///< lines that are of the format
 
   void make(std::string_view format, std::unique_ptr<LineParser> its_parser,

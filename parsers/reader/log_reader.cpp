@@ -11,7 +11,6 @@
 #include "parsers/core/text.h"
 #include "parsers/described/user_format.h"
 #include "parsers/formats/format.h"
-#include "parsers/formats/run_parser.h"
 #include "parsers/formats/table_parser.h"
 #include "parsers/input/input.h"
 #include "parsers/input/read_ahead.h"
@@ -28,7 +27,6 @@
 #include "parsers/scan/byte_search.h"
 #include "parsers/scan/chunk_scan.h"
 #include "parsers/scan/line_feed.h"
-#include "parsers/scan/run_gate.h"
 
 namespace bertbench {
 namespace {
@@ -73,7 +71,6 @@ struct LogReader::State final : CandidateSink {
   }
 
   void candidate(const Candidate& found) override {
-    run_owner = nullptr;
     Line line;
     line.number = found.number;
     const std::string_view text = without_holes(found.text, found.number == 1);
@@ -81,10 +78,6 @@ struct LogReader::State final : CandidateSink {
       line.text = text;
       line.terminator = found.terminator;
       dispatch(line, found, found.repeats);
-      if (run_owner != nullptr) {
-        if (found.repeats > 0 || !std::has_single_bit(found.owners)) run_owner = nullptr;
-        run_gate.set(found.text);
-      }
       return;
     }
     clean_line(text, ansi, pieces);
@@ -102,24 +95,6 @@ struct LogReader::State final : CandidateSink {
   }
 
   [[nodiscard]] bool wants_every_line() const override { return every_line != 0; }
-
-  /// Lines that differ from the candidate before in their numbers only are its format's alone, as
-  /// that one was, unless some literal may come about by a number.
-  LinesTaken take_run(const RunOffer& offer) override {
-    FormatState* const owner = std::exchange(run_owner, nullptr);
-    if (owner == nullptr || every_line != 0 ||
-        !run_gate.opens(offer.after, tables->numbered_literals())) {
-      return {};
-    }
-    const LinesTaken taken = owner->run->take_run(offer, *owner->builder);
-    owner->matched += taken.lines;
-    run_gate.took(taken.lines);
-    if (taken.lines > 0) last_run = owner->run;
-    return taken;
-  }
-  [[nodiscard]] std::shared_ptr<const RunReader> run_reader() const override {
-    return last_run == nullptr ? nullptr : last_run->run_reader();
-  }
 
   /// Shows the outcome rules the 'File' lines in front of a candidate of theirs that they have not
   /// seen yet.
@@ -177,7 +152,6 @@ struct LogReader::State final : CandidateSink {
       for (std::int64_t n = 0; n <= repeats; ++n) {
         if (!(glued && state.parse(rest)) && !state.parse(line)) continue;
         ++state.matched;
-        if (state.run != nullptr) run_owner = &state;
         if (n == repeats || !state.parser->settled()) continue;
         state.matched += repeats - n;
         break;
@@ -257,10 +231,6 @@ struct LogReader::State final : CandidateSink {
   RecordBudget budget;  ///< outlives the formats' runs
   std::vector<FormatState> formats;
   std::uint64_t every_line = 0;  ///< bits of those that are in a table
-  /// Of the candidate before, if a run may follow it.
-  FormatState* run_owner = nullptr;
-  const RunParser* last_run = nullptr;  ///< that took lines
-  RunGate run_gate;
   FactRules facts;
   OutcomeRules outcomes;
   MarkRules marks;

@@ -30,44 +30,21 @@ struct Found {
   std::uint64_t owners = 0;
 };
 
-/// Offers a sink runs with what was read of them ahead, and counts what it takes. Of a table a
-/// chunk knows nothing.
-class RunCount final : public CandidateSink {
- public:
-  RunCount(CandidateSink& sink, const LinesAhead* ahead) : sink_(sink), ahead_(ahead) {}
-  void candidate(const Candidate& line) override { sink_.candidate(line); }
-  LinesTaken take_run(const RunOffer& offer) override {
-    const LinesTaken taken = sink_.take_run({offer.after, offer.number, ahead_});
-    bytes += taken.bytes;
-    return taken;
-  }
-
-  std::size_t bytes = 0;
-
- private:
-  CandidateSink& sink_;
-  const LinesAhead* ahead_;
-};
-
 /// Bytes of a chunk and what was found in them.
 class Chunk final : public CandidateSink {
  public:
   Chunk(const AnchorScanner& scanner, std::span<const std::uint64_t> owners, std::size_t size)
       : scanner_(scanner), owners_(owners), memory_(new char[kFar + size]) {}
 
-  /// errno of a failed read, else 0. Lines [begin, end) of the file are there then; begin == end
-  /// when the chunk holds no line break. They are searched for candidates at once, or, where lines
-  /// come in runs that `runs` reads, when handed on.
-  int read(int file, std::int64_t start, std::int64_t stop, const RunReader* runs);
-  /// True when most of the chunk was taken in runs. `scan` searches a chunk that was not yet; it
-  /// knows from the chunks before how often lines repeat themselves.
-  bool hand_on(std::int64_t first_line, LineScan& scan, CandidateSink& sink);
+  /// errno of a failed read, else 0. Lines [begin, end) of the file are there then, and searched
+  /// for candidates; begin == end when the chunk holds no line break.
+  int read(int file, std::int64_t start, std::int64_t stop);
+  void hand_on(std::int64_t first_line, CandidateSink& sink) const;
 
   std::int64_t begin = 0, end = 0;
-  std::int64_t newlines = 0;  ///< known when the chunk was handed on
+  std::int64_t newlines = 0;
 
  private:
-  void replay(std::int64_t first_line, CandidateSink& sink) const;
   void candidate(const Candidate& line) override;
   int fill(int file, std::int64_t from, std::int64_t to, std::int64_t& got);
   [[nodiscard]] char* at(std::int64_t offset) const { return memory_.get() + (offset - origin_); }
@@ -78,8 +55,6 @@ class Chunk final : public CandidateSink {
   std::int64_t origin_ = 0;  ///< offset in the file of memory_[0]
   std::string_view text_;    ///< the lines
   std::size_t before_ = 0;   ///< bytes in front of them that may be looked at
-  bool searched_ = false;
-  std::unique_ptr<LinesAhead> ahead_;  ///< of text_
   std::vector<Found> found_;
   std::vector<AnchorHit> hits_;
 };
@@ -96,8 +71,7 @@ int Chunk::fill(int file, std::int64_t from, std::int64_t to, std::int64_t& got)
   return 0;
 }
 
-int Chunk::read(int file, std::int64_t start, std::int64_t stop, const RunReader* runs) {
-  auto spent = std::move(ahead_);
+int Chunk::read(int file, std::int64_t start, std::int64_t stop) {
   found_.clear();
   hits_.clear();
   newlines = 0;
@@ -137,14 +111,9 @@ int Chunk::read(int file, std::int64_t start, std::int64_t stop, const RunReader
   if (end == begin) return 0;
   text_ = text(begin, end);
   before_ = static_cast<std::size_t>(begin - held);
-  searched_ = runs == nullptr;
-  if (!searched_) {
-    ahead_ = runs->read_ahead(text_, std::move(spent));
-  } else {
-    LineScan scan(scanner_, owners_);
-    scan.scan(text_, before_, text_.size(), true, *this);
-    newlines = scan.line() - 1;
-  }
+  LineScan scan(scanner_, owners_);
+  scan.scan(text_, before_, text_.size(), true, *this);
+  newlines = scan.line() - 1;
   return 0;
 }
 
@@ -163,23 +132,8 @@ void Chunk::candidate(const Candidate& line) {
   found_.push_back(found);
 }
 
-bool Chunk::hand_on(std::int64_t first_line, LineScan& scan, CandidateSink& sink) {
-  RunCount counted(sink, ahead_.get());
-  if (searched_) {
-    replay(first_line, counted);
-  } else {
-    scan.forget();
-    scan.set_line(first_line);
-    scan.scan(text_, before_, text_.size(), true, counted);
-    newlines = scan.line() - first_line;
-  }
-  return counted.bytes > text_.size() / 2;
-}
-
-void Chunk::replay(std::int64_t first_line, CandidateSink& sink) const {
-  std::size_t taken = 0;  // bytes in front of it are done with
+void Chunk::hand_on(std::int64_t first_line, CandidateSink& sink) const {
   for (const Found& found : found_) {
-    if (found.begin < taken) continue;
     Candidate line;
     line.text = text_.substr(found.begin, found.size);
     line.number = first_line + found.number - 1;
@@ -189,9 +143,6 @@ void Chunk::replay(std::int64_t first_line, CandidateSink& sink) const {
     line.repeats = found.repeats;
     line.before = {line.text.data() - found.before, found.before};
     sink.candidate(line);
-    const std::size_t behind = std::size_t{found.begin} + found.size;
-    if (found.terminator != '\n' || found.repeats > 0 || text_[behind] != '\n') continue;
-    taken = behind + 1 + sink.take_run({text_.substr(behind + 1), line.number + 1}).bytes;
   }
 }
 
@@ -215,8 +166,7 @@ class ChunkedFile {
         step_(static_cast<std::int64_t>(chunk)),
         chunks_((size + step_ - 1) / step_),
         sink_(sink),
-        rest_(scanner, owners),
-        scan_(scanner, owners) {
+        rest_(scanner, owners) {
     const auto most = static_cast<std::size_t>(chunks_);
     const std::size_t rooms = std::min(rooms_for(threads), most);
     for (std::size_t i = 0; i < rooms; ++i) {
@@ -239,7 +189,6 @@ class ChunkedFile {
   const std::int64_t size_, step_, chunks_;
   CandidateSink& sink_;
   LineFeed rest_;
-  LineScan scan_;
   std::vector<std::unique_ptr<Chunk>> rooms_;  ///< chunk k lies in room k modulo their number
 
   std::mutex mutex_;
@@ -249,8 +198,6 @@ class ChunkedFile {
   bool handing_on_ = false;
   std::thread::id last_hander_;  ///< that handed on the newest chunk
   int error_ = 0;
-  /// Where lines come in runs: who takes them needs no search of each, so the others read ahead.
-  std::shared_ptr<const RunReader> runs_;
 
   // Only of the thread that hands on.
   std::int64_t position_ = 0;  ///< lines in front of it were handed on
@@ -280,10 +227,8 @@ void ChunkedFile::work() {
     } else if (has_room) {
       const std::int64_t k = taken_++;
       const auto room = static_cast<std::size_t>(k % rooms);
-      const auto runs = runs_;
       lock.unlock();
-      const int error =
-          rooms_[room]->read(file_, k * step_, std::min(size_, (k + 1) * step_), runs.get());
+      const int error = rooms_[room]->read(file_, k * step_, std::min(size_, (k + 1) * step_));
       lock.lock();
       if (error != 0) error_ = error;
       ready_[room] = true;
@@ -304,11 +249,7 @@ void ChunkedFile::hand_on(Chunk& chunk) {
       return;
     }
   }
-  auto runs = chunk.hand_on(line_, scan_, sink_) ? sink_.run_reader() : nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    runs_ = std::move(runs);
-  }
+  chunk.hand_on(line_, sink_);
   line_ += chunk.newlines;
   position_ = chunk.end;
 }

@@ -67,12 +67,6 @@ void LineScan::scan(std::string_view all, std::size_t history, std::size_t end, 
     std::size_t done = std::min(stop, end);
     for (std::size_t index = 0; index < hits_.size() && hits_[index].offset < end;) {
       const std::size_t behind = emit(data, history, index, sink);
-      if (whole && behind == 0 && offer_run(data, sink)) {
-        done = owned_;
-        newlines = 0;
-        step_ = kShortStep / 2;
-        break;
-      }
       // In an overlong line, what the last part holds was seen with it.
       if (!whole) done = std::max(end, taken_);
       if (whole && sink.wants_every_line()) {
@@ -148,20 +142,9 @@ std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size
   }
   line.hits = std::span(hits_).subspan(first, index - first);
   line.number = line_ + hits_[first].newlines;
-  emitted_ = line.terminator == '\n' ? line.number : 0;
   taken_ = std::max(end, behind);
   sink.candidate(line);
   return behind;
-}
-
-// What follows the line that was handed on last; true when lines of it were taken.
-bool LineScan::offer_run(std::string_view data, CandidateSink& sink) {
-  if (emitted_ == 0 || taken_ >= data.size() || data[taken_] != '\n') return false;
-  const LinesTaken taken = sink.take_run({data.substr(taken_ + 1), emitted_ + 1});
-  if (taken.bytes == 0) return false;
-  owned_ = taken_ = taken_ + 1 + taken.bytes;
-  line_ = emitted_ + 1 + taken.lines;
-  return true;
 }
 
 // The line that begins at owned_, whatever it holds.

@@ -30,36 +30,6 @@ struct Candidate {
   std::string_view before;  ///< what stands in front of the text: up to kHistory bytes
 };
 
-/// Whole lines, their line breaks included, each ended by one '\n'.
-struct LinesTaken {
-  std::size_t bytes = 0;
-  std::int64_t lines = 0;
-};
-
-/// Lines that one thread read ahead of the one that takes them: what is in it is the affair of the
-/// format that they are of.
-class LinesAhead {
- public:
-  virtual ~LinesAhead() = default;
-};
-
-/// Reads lines of a run ahead: any thread may ask, at any time.
-class RunReader {
- public:
-  virtual ~RunReader() = default;
-  /// `text`, whole lines, stays where it is for as long as the result is used. `spent`: lines that
-  /// are done with, whose memory may be used again, or null.
-  [[nodiscard]] virtual std::unique_ptr<LinesAhead> read_ahead(
-      std::string_view text, std::unique_ptr<LinesAhead> spent) const = 0;
-};
-
-/// What follows a candidate that '\n' ended.
-struct RunOffer {
-  std::string_view after;             ///< whole lines
-  std::int64_t number = 0;            ///< of the first
-  const LinesAhead* ahead = nullptr;  ///< of a text that holds `after`, or nothing
-};
-
 class CandidateSink {
  public:
   virtual ~CandidateSink() = default;
@@ -68,10 +38,6 @@ class CandidateSink {
   /// follows, anchors or not, until it is false again. A line beyond kReach comes cut, and without
   /// its hits.
   [[nodiscard]] virtual bool wants_every_line() const { return false; }
-  /// Lines at the front that the sink takes are neither searched nor handed on.
-  virtual LinesTaken take_run(const RunOffer& /*offer*/) { return {}; }
-  /// What reads more lines like those of the run that was taken last; null if nothing does.
-  [[nodiscard]] virtual std::shared_ptr<const RunReader> run_reader() const { return nullptr; }
 };
 
 /// Finds the candidates of a block. What a line gives does not depend on where blocks begin or end.
@@ -111,7 +77,6 @@ class LineScan {
  private:
   std::size_t emit(std::string_view data, std::size_t history, std::size_t& index,
                    CandidateSink& sink);
-  bool offer_run(std::string_view data, CandidateSink& sink);
   [[nodiscard]] std::size_t end_of_part(std::size_t index, std::size_t reach) const;
   void emit_next_line(std::string_view data, std::size_t history, CandidateSink& sink);
 
@@ -124,7 +89,6 @@ class LineScan {
   std::size_t unbroken_ = 0, unbroken_end_ = 0;
   std::size_t step_;  ///< bytes scanned at a time: fewer while lines repeat themselves
   std::int64_t line_ = 1;
-  std::int64_t emitted_ = 0;  ///< number of the line that was handed on last; 0: not of its end
   std::vector<AnchorHit> hits_;
 };
 

@@ -175,9 +175,8 @@ TEST(Threads, DoNotChangeWhatASampleLogGives) {
   EXPECT_GT(logs, 10u);
 }
 
-// Where a chunk was taken in runs the lines of the next ones are read ahead of the thread that
-// takes them. Their numbers have many lengths, and lines of another kind stand in between.
-TEST(Threads, DoNotChangeWhatIsTakenInRuns) {
+// Records on nearly every line, whose numbers have many lengths, with other lines in between.
+TEST(Threads, DoNotChangeALogOfRecords) {
   const test::ScratchFolder folder;
   const std::string path = folder.path("run.log");
   std::ofstream out(path, std::ios::binary);

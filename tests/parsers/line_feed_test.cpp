@@ -179,40 +179,6 @@ TEST(LineFeed, KeepsLittleAroundAnAnchorFarFromBothEndsOfALine) {
   EXPECT_TRUE(end[0].text.ends_with("-x"));
 }
 
-/// Takes the lines "step ..." that follow one.
-class Taker final : public CandidateSink {
- public:
-  void candidate(const Candidate& line) override { numbers.push_back(line.number); }
-  LinesTaken take_run(const RunOffer& offer) override {
-    std::string_view after = offer.after;
-    LinesTaken taken;
-    while (after.starts_with("step")) {
-      const std::size_t size = after.find('\n') + 1;
-      numbers.push_back(offer.number + taken.lines++);
-      taken.bytes += size;
-      after.remove_prefix(size);
-    }
-    return taken;
-  }
-  std::vector<std::int64_t> numbers;
-};
-
-TEST(LineFeed, GoesOnBehindTheLinesThatTheSinkTookHoweverTheInputIsCut) {
-  std::string text = "noise\nstep 1\nstep 2\nstep it/s\nnoise\nloss\r\nstep\n\nstep\nstep\nloss\n";
-  const std::vector<std::int64_t> want = {2, 3, 4, 6, 7, 9, 10, 11};
-  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
-    LineFeed lines(scanner(), kOwners);
-    Taker out;
-    for (const std::string& block : {text.substr(0, cut), text.substr(cut)}) {
-      std::memcpy(lines.room().data(), block.data(), block.size());
-      lines.commit(block.size(), out);
-    }
-    lines.finish(out);
-    EXPECT_EQ(out.numbers, want) << "cut at " << cut;
-    EXPECT_EQ(lines.line(), 12) << "cut at " << cut;
-  }
-}
-
 TEST(LineFeed, CountsLinesThatItDoesNotHandOn) {
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += "nothing here\n";

@@ -4,7 +4,6 @@
 // last iteration may be a float that counts the skipped updates as well. BERT for TensorFlow has
 // the number alone, one above the updates done, and rates: "step": 2, "data": {"throughput_train":
 // ...}.
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,11 +12,9 @@
 #include "parsers/assemble/run_builder.h"
 #include "parsers/assemble/tf_updates.h"
 #include "parsers/core/text.h"
-#include "parsers/formats/dllogger/dll_ahead.h"
-#include "parsers/formats/dllogger/dll_fast.h"
+#include "parsers/formats/dllogger/dll_line.h"
 #include "parsers/formats/dllogger/dll_run.h"
 #include "parsers/formats/format.h"
-#include "parsers/formats/run_parser.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/scan/byte_search.h"
 
@@ -37,11 +34,9 @@ std::optional<double> number(const Json& object, const char* key) {
   return std::nullopt;
 }
 
-class DlloggerJsonParser final : public RunParser {
+class DlloggerJsonParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
-  LinesTaken take_run(const RunOffer& offer, RunBuilder& out) override;
-  [[nodiscard]] std::shared_ptr<const RunReader> run_reader() const override;
   void finish(RunBuilder& out) override {
     if (tensorflow_) {
       updates_.end(out.open(WorkKind::training));
@@ -69,7 +64,7 @@ class DlloggerJsonParser final : public RunParser {
   void see_closing(const Json& data, const Line& line, RunBuilder& out);
   bool of_an_epoch(double iteration, const Line& line, std::optional<double>& epoch);
   DllRun run_;
-  DllReader reader_;
+  DllLineReader reader_;
   TfUpdates updates_;  ///< TensorFlow's
   bool tensorflow_ = false;
   bool amp_ = false;          ///< ConvNets'
@@ -249,44 +244,6 @@ void DlloggerJsonParser::see_usual(DllStep& usual, const Line& line, RunBuilder&
   if (!usual.loss || of_an_epoch(usual.iteration, line, usual.epoch)) return;
   newest_ = usual.iteration;
   run_.see_step(usual, line, out);
-}
-
-LinesTaken DlloggerJsonParser::take_run(const RunOffer& offer, RunBuilder& out) {
-  LinesTaken taken;
-  if (tensorflow_) return taken;  // what the reader takes has no rates
-  Line line;
-  line.number = offer.number;
-  const auto take = [&](const DllLine& read) {
-    DllStep usual = DllReader::step_of(read.values);
-    line.text = offer.after.substr(taken.bytes, read.size);
-    see_usual(usual, line, out);
-    taken.bytes += read.size + 1;
-    ++taken.lines;
-    ++line.number;
-  };
-  // Lines that another thread has read are taken for as long as one follows the other.
-  const auto* const ahead = dynamic_cast<const DllAhead*>(offer.ahead);
-  std::span<const DllLine> read_ahead;
-  if (ahead != nullptr && ahead->kind() == reader_.kind()) {
-    read_ahead = ahead->from(offer.after.data());
-  }
-  std::array<DllLine, 64> lines;
-  while (true) {
-    while (!read_ahead.empty() &&
-           ahead->text() + read_ahead.front().begin == offer.after.data() + taken.bytes) {
-      take(read_ahead.front());
-      read_ahead = read_ahead.subspan(1);
-    }
-    // One where another thread has read the others.
-    const auto room = std::span(lines).first(read_ahead.empty() ? lines.size() : 1);
-    const std::size_t count = reader_.read_lines(offer.after.substr(taken.bytes), room);
-    if (count == 0) return taken;
-    for (const DllLine& read : room.first(count)) take(read);
-  }
-}
-
-std::shared_ptr<const RunReader> DlloggerJsonParser::run_reader() const {
-  return reader_.kind().empty() ? nullptr : std::make_shared<const DllRunReader>(reader_);
 }
 
 void DlloggerJsonParser::see_iteration(double iteration, const Json& json, const Json& data,
