@@ -1,21 +1,23 @@
-// Searches for the places of the anchors' fingerprints, offline, and prints the table that
-// parsers/scan/anchor_placement_table.cpp holds:
+// Two steps of the build (parsers/CMakeLists.txt):
 //
-//   place_anchors SECONDS LOG... > parsers/scan/anchor_placement_table.cpp
+//   place_anchors list > LITERALS                     the literals of all formats and rules, a line
+//   each place_anchors search LITERALS TEXT... > CPP       the table of the places of their
+//   fingerprints
 //
-// Give it logs of all formats, and ordinary lines more than anything. The lines that no anchor
-// stands on are what counts: there each place that passes the tables is in vain. Nothing but speed
-// depends on the table, and a literal that it lacks is placed at start-up, less well.
-#include <fmt/core.h>
+// The texts are logs and prose. The lines that no literal stands on are what counts: there each
+// place that passes the scanner's tables is in vain. Nothing but speed depends on the table. The
+// search takes a fixed number of rounds from a fixed seed, so that equal sources give equal
+// programs.
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <iostream>
 #include <map>
 #include <random>
 #include <string>
@@ -39,6 +41,7 @@ constexpr double kInVain = 1.5;           // a fingerprint without its literal c
 constexpr double kNibbles = 0.05;         // weight of the tables of nibbles
 constexpr double kRandom = 5;             // places per KB, were each byte drawn alone
 constexpr std::size_t kTried = 10;        // places of a literal
+constexpr int kRounds = 2500;             // of the search: about 5 s
 
 /// Four bytes in a row, how often they stand in a KB of the sample.
 struct Window {
@@ -55,11 +58,12 @@ std::uint32_t word_at(std::string_view text, std::size_t at) {
 
 class Sample {
  public:
-  Sample(const AnchorTables& tables, std::size_t literals) : tables_(tables), hits_(literals) {}
+  explicit Sample(const std::vector<std::string>& literals)
+      : scanner_(literals), hits_(literals.size()) {}
 
   void add(const std::string& text) {
     std::vector<AnchorHit> hits;
-    tables_.scanner().scan(text, 0, text.size(), hits);
+    scanner_.scan(text, 0, text.size(), hits);
     bytes_ += static_cast<double>(text.size());
     auto hit = hits.begin();
     for (std::size_t at = 0; at < text.size();) {
@@ -91,7 +95,7 @@ class Sample {
 
  private:
   [[nodiscard]] double per_kilobyte(double count) const { return 1e3 * count / bytes_; }
-  const AnchorTables& tables_;
+  AnchorScanner scanner_;
   std::unordered_map<std::uint32_t, double> counts_;
   std::vector<double> hits_;
   double bytes_ = 0;
@@ -249,16 +253,13 @@ class Search {
     for (const std::size_t i : order_) put(i);
   }
 
-  void run(double seconds) {
-    using Clock = std::chrono::steady_clock;
-    const auto begin = Clock::now();
+  void run() {
     std::uniform_real_distribution<double> unit(0, 1);
     double now = cost(), best = now;
     auto best_places = places_;
     const double warmth = now / 300;
-    while (true) {
-      const double spent = std::chrono::duration<double>(Clock::now() - begin).count() / seconds;
-      if (spent >= 1) break;
+    for (int round = 0; round < kRounds; ++round) {
+      const double spent = static_cast<double>(round) / kRounds;
       const auto places = places_;
       const auto exact = exact_;
       const auto nibble = nibble_;
@@ -278,7 +279,6 @@ class Search {
       }
     }
     places_ = best_places;
-    fmt::print(stderr, "cost {:.3f}\n", best);
   }
   [[nodiscard]] const std::vector<Placement>& places() const { return places_; }
 
@@ -346,14 +346,37 @@ class Search {
   std::mt19937 random_{1};
 };
 
+// A line of the list: control characters and the backslash as \\xHH.
+std::string escaped(std::string_view literal) {
+  std::string out;
+  for (const char c : literal) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += byte < 0x20 || c == '\\' ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+  }
+  return out;
+}
+
+std::string unescaped(std::string_view line) {
+  std::string out;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] != '\\') {
+      out += line[i];
+      continue;
+    }
+    out += static_cast<char>(std::stoi(std::string(line.substr(i + 2, 2)), nullptr, 16));
+    i += 3;
+  }
+  return out;
+}
+
 void print_table(const std::vector<std::string>& literals, const std::vector<Placement>& places) {
   std::map<std::uint32_t, Placement> table;
   for (std::size_t i = 0; i < literals.size(); ++i) {
     if (literals[i].size() >= kWidth) table[key_of(literals[i])] = places[i];
   }
   fmt::print(
-      "// Made by parsers/bench/place_anchors.cpp, see there. Not to be edited.\n"
-      "#include \"parsers/scan/anchor_placement_table.h\"\n\nnamespace bertbench {{\n\n"
+      "// Made by place_anchors at the build; not to be edited.\n"
+      "#include \"parsers/scan/anchor_placement.h\"\n\nnamespace bertbench {{\n\n"
       "// clang-format off\n"
       "constexpr PlacedLiteral kTable[] = {{");
   std::size_t column = 0;
@@ -366,23 +389,34 @@ void print_table(const std::vector<std::string>& literals, const std::vector<Pla
       "return kTable; }}\n\n}}  // namespace bertbench\n");
 }
 
+std::string text_of(const char* path, std::size_t most) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(most, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
 int run(int count, char** arguments) {
-  if (count < 3) {
-    fmt::print(stderr, "usage: place_anchors SECONDS LOG... > anchor_placement_table.cpp\n");
+  const std::string_view step = count > 1 ? arguments[1] : "";
+  if (step == "list") {
+    const AnchorTables tables("", nullptr);
+    for (const std::string& literal : tables.literals()) {
+      std::cout << escaped(literal) << '\n';
+    }
+    return 0;
+  }
+  if (step != "search" || count < 4) {
+    std::cerr << "usage: place_anchors list | place_anchors search LITERALS TEXT...\n";
     return 2;
   }
-  const AnchorTables tables("", nullptr);
-  const auto literals = tables.literals();
-  Sample sample(tables, literals.size());
-  for (int i = 2; i < count; ++i) {
-    std::ifstream file(arguments[i], std::ios::binary);
-    std::string text(kMostOfAFile, '\0');
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(file.gcount()));
-    sample.add(text);
-  }
+  std::vector<std::string> literals;
+  std::ifstream list(arguments[2]);
+  for (std::string line; std::getline(list, line);) literals.push_back(unescaped(line));
+  Sample sample(literals);
+  for (int i = 3; i < count; ++i) sample.add(text_of(arguments[i], kMostOfAFile));
   Search search(literals, sample);
-  search.run(std::stod(arguments[1]));
+  search.run();
   print_table(literals, search.places());
   return 0;
 }

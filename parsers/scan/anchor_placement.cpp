@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "parsers/scan/anchor_kernels.h"
-#include "parsers/scan/anchor_placement_table.h"
 
 namespace bertbench {
 namespace {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "harness/sweep/config/workload.h"
+#include "harness/sweep/process/program.h"
 #include "tests/e2e/programs.h"
 #include "tests/harness/sweep/slurm_cluster.h"
 #include "tests/harness/sweep/ssh_server.h"

@@ -14,6 +14,7 @@
 #include "harness/sweep/execute/measured_outcome.h"
 #include "harness/sweep/execute/sweep_run.h"
 #include "harness/sweep/process/proc_fs.h"
+#include "harness/sweep/process/program.h"
 #include "parsers/core/parallel.h"
 #include "parsers/reader/log_reader.h"
 

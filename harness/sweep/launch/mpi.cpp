@@ -10,6 +10,7 @@
 #include "harness/sweep/config/hosts.h"
 #include "harness/sweep/plan/template_call.h"
 #include "harness/sweep/plan/trainer_call.h"
+#include "harness/sweep/process/program.h"
 
 namespace bertbench {
 namespace {

@@ -7,6 +7,7 @@
 #include "harness/sweep/launch/slurm_jobs.h"
 #include "harness/sweep/observe/node_telemetry.h"
 #include "harness/sweep/plan/trainer_call.h"
+#include "harness/sweep/process/program.h"
 #include "harness/sweep/process/rank_supervisor.h"
 #include "parsers/core/text.h"
 

@@ -14,6 +14,8 @@
 
 namespace bertbench {
 
+class RunBuilder;
+
 class NemoBar {
  public:
   static constexpr std::string_view kAnchor = "train_step_timing in s=";

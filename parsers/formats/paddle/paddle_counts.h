@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "parsers/core/line.h"
+#include "parsers/core/record.h"
 
 namespace bertbench {
 

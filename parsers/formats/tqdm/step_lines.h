@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "parsers/core/facts.h"
 #include "parsers/core/line.h"
 
 namespace bertbench {

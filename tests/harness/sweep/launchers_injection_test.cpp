@@ -10,6 +10,7 @@
 #include <set>
 
 #include "harness/sweep/plan/launcher.h"
+#include "harness/sweep/process/program.h"
 #include "tests/harness/sweep/launchers_support.h"
 #include "tests/harness/sweep/slurm_cluster.h"
 #include "tests/harness/sweep/ssh_server.h"

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/sweep/plan/launcher.h"
+#include "harness/sweep/process/program.h"
 #include "tests/harness/sweep/launchers_fixture.h"
 
 namespace bertbench {

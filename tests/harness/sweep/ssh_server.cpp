@@ -15,6 +15,7 @@
 #include "harness/sweep/config/workload.h"
 #include "harness/sweep/process/proc_fs.h"
 #include "harness/sweep/process/process.h"
+#include "harness/sweep/process/program.h"
 
 namespace bertbench::test {
 namespace {
