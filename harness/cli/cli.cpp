@@ -6,8 +6,8 @@
 #include <exception>
 
 #include "harness/cli/command.h"
+#include "harness/cli/command_line.h"
 #include "harness/cli/help.h"
-#include "harness/cli/options.h"
 #include "parsers/core/text.h"
 #include "reports/model/version.h"
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/cli/command_line.h"
 #include "parsers/core/text.h"
 
 namespace bertbench {
