@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 import deepspeed
 import torch
 import transformers
+from deepspeed.accelerator import get_accelerator
 from tqdm import tqdm
 from update_clock import UpdateClock
 
@@ -53,6 +54,8 @@ def main():
     print("Running Config File: ", a.job_name)
     print("Args =", a)
     deepspeed.init_distributed()
+    # DeepSpeed takes fp16 for CPUs with an instruction set for it only; torch computes it on all.
+    get_accelerator().is_fp16_supported = lambda: True
     torch.manual_seed(a.seed)
     model = transformers.BertForPreTraining(transformers.BertConfig(**config["bert_model_config"]))
     engine, _, _, _ = deepspeed.initialize(args=a, model=model, model_parameters=model.parameters())
