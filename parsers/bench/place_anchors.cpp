@@ -41,7 +41,7 @@ constexpr double kInVain = 1.5;           // a fingerprint without its literal c
 constexpr double kNibbles = 0.05;         // weight of the tables of nibbles
 constexpr double kRandom = 5;             // places per KB, were each byte drawn alone
 constexpr std::size_t kTried = 10;        // places of a literal
-constexpr int kRounds = 2500;             // of the search: about 5 s
+constexpr int kRounds = 2000;             // of the search: some 5 s
 
 /// Four bytes in a row, how often they stand in a KB of the sample.
 struct Window {
