@@ -197,9 +197,9 @@ TEST(AnchorsOfFormats, PassFewFalsePlacesToTheComparison) {
   std::mt19937 random(19);
   const std::string text = ordinary_lines(random, 2'000'000);
   // The kernel of nibbles looks up less of a place. Without the table of places: 660 and 830. The
-  // build's search never had these lines: 38 and 225 with it.
+  // build's search never had these lines: 38 to 65 and 225 to 280 with it, by the compiler.
   for (const auto& [kernel, most] :
-       {std::pair(ScanKernel::portable, 60.0), std::pair(ScanKernel::avx2, 300.0)}) {
+       {std::pair(ScanKernel::portable, 150.0), std::pair(ScanKernel::avx2, 450.0)}) {
     if (kernel > best_scan_kernel()) continue;
     const AnchorScanner scanner(format_anchors(), kernel);
     const double per_kilobyte = static_cast<double>(scanner.count_candidates(text)) /
