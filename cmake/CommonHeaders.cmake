@@ -1,7 +1,8 @@
 # bb_common_headers(<target>): the headers of other projects that most files include are compiled once
 # for all of the target's sources. They were more than half of the time that a build took. A file
 # still includes what it uses: the build without precompiled headers (CMAKE_DISABLE_PRECOMPILE_HEADERS)
-# must pass. nlohmann/json.hpp is not among them: loading it takes each file 0.7 s.
+# must pass. nlohmann/json.hpp is not among them: loading it takes each file 0.7 s. It is in a set of its
+# own for the harness, where nearly every second file includes it.
 function(bb_add_header_set name)
   cmake_parse_arguments(ARG "" "" "HEADERS;LIBS;OPTIONS" ${ARGN})
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${name}.cpp CONTENT "")
@@ -14,16 +15,30 @@ endfunction()
 set(bb_standard_headers
   <algorithm> <array> <charconv> <cmath> <cstdint> <filesystem> <fstream> <functional> <map> <memory>
   <optional> <set> <span> <sstream> <string> <string_view> <utility> <variant> <vector>)
+# The harness starts processes and prints tables: no loop of it is worth the time that -O2 takes with
+# JSON's templates (a fifth of a file's).
+set(bb_quick_to_compile $<$<NOT:$<CONFIG:Debug>>:-O1>)
 set(bb_common_libs Threads::Threads)
 if(BB_BUILD_HARNESS)
   list(APPEND bb_common_libs fmt::fmt tl::expected)
   bb_add_header_set(bb_headers
     HEADERS ${bb_standard_headers} <fmt/format.h> <tl/expected.hpp>
     LIBS ${bb_common_libs})
+  bb_add_header_set(bb_json_headers
+    HEADERS ${bb_standard_headers} <fmt/format.h> <nlohmann/json.hpp> <tl/expected.hpp>
+    LIBS ${bb_common_libs} nlohmann_json::nlohmann_json
+    OPTIONS ${bb_quick_to_compile})
 endif()
 
 # The target links what the headers belong to: their definitions must be the same.
 function(bb_common_headers target)
   target_link_libraries(${target} PRIVATE ${bb_common_libs})
   target_precompile_headers(${target} REUSE_FROM bb_headers)
+endfunction()
+
+# The same for the harness: with JSON, and optimised less.
+function(bb_harness_headers target)
+  target_link_libraries(${target} PRIVATE ${bb_common_libs})
+  target_compile_options(${target} PRIVATE ${bb_quick_to_compile})
+  target_precompile_headers(${target} REUSE_FROM bb_json_headers)
 endfunction()

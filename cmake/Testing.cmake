@@ -15,6 +15,20 @@ endif()
 bb_add_header_set(bb_test_headers HEADERS ${bb_standard_headers} ${bb_test_header_files}
   LIBS ${bb_common_libs} GTest::gmock GTest::gtest OPTIONS -O0)
 
+# bb_test_program(<target> LIBS <target>...): what all GoogleTest programs have.
+function(bb_test_program name)
+  cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} ${bb_common_libs} GTest::gmock GTest::gtest_main bb::warnings)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  # A test's own source is compiled quickly (40 % of a whole build's time went into optimising tests);
+  # the code under test keeps the optimisation of its build type.
+  target_compile_options(${name} PRIVATE -O0)
+  target_precompile_headers(${name} REUSE_FROM bb_test_headers)
+  target_compile_definitions(${name} PRIVATE
+    BB_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BB_TEST_DATA_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+endfunction()
+
 function(bb_add_test name)
   cmake_parse_arguments(ARG "SERIAL;WHOLE" "TIMEOUT;LOCK;COST" "SOURCES;LIBS;LABELS;ENV" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -37,15 +51,7 @@ function(bb_add_test name)
     list(APPEND more COST ${ARG_COST})
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_LIBS} ${bb_common_libs} GTest::gmock GTest::gtest_main bb::warnings)
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  # A test's own source is compiled quickly (40 % of a whole build's time went into optimising tests);
-  # the code under test keeps the optimisation of its build type.
-  target_compile_options(${name} PRIVATE -O0)
-  target_precompile_headers(${name} REUSE_FROM bb_test_headers)
-  target_compile_definitions(${name} PRIVATE
-    BB_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BB_TEST_DATA_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  bb_test_program(${name} LIBS ${ARG_LIBS})
   if(ARG_WHOLE)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77 ${more})

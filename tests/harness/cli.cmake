@@ -12,14 +12,9 @@ endif()
 if(TARGET bertbench AND TARGET bert_train)
   foreach(name accuracy identity streams sweep)
     add_executable(e2e_${name}_test ../e2e/${name}_test.cpp)
-    target_link_libraries(e2e_${name}_test PRIVATE
-      nlohmann_json::nlohmann_json GTest::gmock GTest::gtest_main bb::warnings)
-    target_include_directories(e2e_${name}_test PRIVATE ${PROJECT_SOURCE_DIR})
+    bb_test_program(e2e_${name}_test LIBS nlohmann_json::nlohmann_json)
     target_compile_definitions(e2e_${name}_test PRIVATE
-      BB_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
       BB_BERTBENCH="$<TARGET_FILE:bertbench>" BB_BERT_TRAIN="$<TARGET_FILE:bert_train>")
-    set_target_properties(e2e_${name}_test PROPERTIES
-      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     add_dependencies(e2e_${name}_test bertbench bert_train)
     add_test(NAME e2e.${name} COMMAND e2e_${name}_test)
     # Trainers measure time: two of these at once would disturb each other.
@@ -29,13 +24,10 @@ if(TARGET bertbench AND TARGET bert_train)
   # With the daemons that it starts: sshd, and a Slurm of emulated nodes.
   add_executable(e2e_launchers_test ../e2e/launchers_test.cpp sweep/slurm_cluster.cpp
     sweep/ssh_server.cpp)
-  target_link_libraries(e2e_launchers_test PRIVATE
-    bb::sweep bb::core GTest::gmock GTest::gtest_main bb::warnings)
-  target_compile_definitions(e2e_launchers_test PRIVATE BB_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+  bb_test_program(e2e_launchers_test LIBS bb::sweep bb::core)
+  target_compile_definitions(e2e_launchers_test PRIVATE
     BB_BERTBENCH="$<TARGET_FILE:bertbench>" BB_BERT_TRAIN="$<TARGET_FILE:bert_train>"
     BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
-  set_target_properties(e2e_launchers_test PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_dependencies(e2e_launchers_test bertbench bert_train fake_trainer)
   add_test(NAME e2e.launchers COMMAND e2e_launchers_test)
   set_tests_properties(e2e.launchers PROPERTIES TIMEOUT 900 LABELS "e2e;slurm" RUN_SERIAL TRUE)

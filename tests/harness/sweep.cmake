@@ -70,6 +70,15 @@ if(TARGET bertbench)
   add_dependencies(sweep_cost bertbench fake_trainer)
 endif()
 
+# The yardstick of scripts/scan_speed, for `cmake --build ... --target hyperscan_literals` where
+# libhyperscan-dev is installed.
+pkg_check_modules(hyperscan QUIET IMPORTED_TARGET libhs)
+if(hyperscan_FOUND)
+  add_executable(hyperscan_literals EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/cost/hyperscan_literals.cpp)
+  target_link_libraries(hyperscan_literals PRIVATE PkgConfig::hyperscan bb::warnings)
+  set_target_properties(hyperscan_literals PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+endif()
+
 # Telemetry, batch search, adaptive trials, confirmation. fake_nvml is loaded as the driver's library
 # would be; what it tells is simulated.
 if(TARGET bb_cli)

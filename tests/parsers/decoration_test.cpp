@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "parsers/core/text.h"
 #include "tests/parsers/run_log_text.h"
 

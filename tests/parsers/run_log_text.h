@@ -1,7 +1,7 @@
 // A RunLog as JSON, for golden files and for comparing whole runs in tests.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
