@@ -68,7 +68,7 @@ Result<GateReport> confirm_by_rerun(GateReport first, const std::string& result,
   });
   for (const std::string& key : wanted) {
     if (!held.contains(key)) {
-      console.note("check", {0, options.config + " has no cell " + key + "; it is not rerun"});
+      console.note("check", make_notice(NoticeCode::not_rerun, 0, options.config, key));
     }
   }
   if (plan->trials.empty()) return first;

@@ -117,10 +117,10 @@ void Console::note(std::string_view where, const Notice& notice) {
   if (notice.line > 0) place += fmt::format(":{}", notice.line);
   if (!place.empty()) place += ": ";
   to_err("bertbench: " + styled_err(Style::yellow, "note:") + " " + place +
-         escape_for_terminal(notice.text));
+         escape_for_terminal(text_of(notice)));
 }
 
-void Console::note(std::string_view text) { note("", Notice{0, std::string(text)}); }
+void Console::note(std::string_view text) { note("", foreign_notice(0, std::string(text))); }
 
 void Console::status(std::string_view text, Style style) {
   to_err(styled_err(style, escape_for_terminal(text)));

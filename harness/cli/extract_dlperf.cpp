@@ -44,7 +44,9 @@ Result<void> feed(const std::string& path, DlperfScript& script) {
   return {};
 }
 
-void note(Trial& trial, std::string text) { trial.notices.push_back({0, std::move(text)}); }
+void not_applied(Trial& trial, std::string why) {
+  trial.notices.push_back(make_notice(NoticeCode::dlperf_not_applied, 0, std::move(why)));
+}
 
 void apply_to(Trial& trial, const Identity& identity, std::optional<DlperfWindow> batches) {
   DlperfPlace place;
@@ -53,17 +55,17 @@ void apply_to(Trial& trial, const Identity& identity, std::optional<DlperfWindow
   place.batch_size_per_device = identity.micro_batch_size.value_or(0);
   const auto script = dlperf_script(trial.format, place, batches);
   if (!script) {
-    return note(trial, "DLPerf has no script for BERT logs of the format " + trial.format +
-                           ": the number is this tool's own");
+    return not_applied(trial, "DLPerf has no script for BERT logs of the format " + trial.format);
   }
   if (trial.log == "-" || place.nodes < 1 || place.gpus_per_node < 1 ||
       place.batch_size_per_device < 1) {
-    return note(
-        trial,
-        "DLPerf's scripts take nodes, GPUs and batch from the place of a log "
-        "(4n8g/bert_b32_fp32_4.log), which this one does not tell: the number is this tool's own");
+    return not_applied(trial,
+                       "DLPerf's scripts take nodes, GPUs and batch from the place of a log "
+                       "(4n8g/bert_b32_fp32_4.log), which this one does not show");
   }
-  if (const auto read = feed(trial.log, *script); !read) return note(trial, read.error().message());
+  if (const auto read = feed(trial.log, *script); !read) {
+    return not_applied(trial, read.error().message());
+  }
   DlperfSpeed speed = script->finish();
   for (Notice& notice : speed.notices) trial.notices.push_back(std::move(notice));
   const auto own = trial.sequences_per_second;
@@ -76,8 +78,8 @@ void apply_to(Trial& trial, const Identity& identity, std::optional<DlperfWindow
   trial.estimators[trial.estimator] = *speed.speed;
   constexpr double kWorthSaying = 0.005;
   if (own && std::abs(*own / *speed.speed - 1) > kWorthSaying) {
-    note(trial, fmt::format("DLPerf {} takes {:.2f} sequences/s; without --compat it is {:.2f}",
-                            speed.script, *speed.speed, *own));
+    trial.notices.push_back(
+        make_notice(NoticeCode::dlperf_differs, 0, speed.script, *speed.speed, *own));
   }
 }
 

@@ -153,7 +153,7 @@ void Follower::look_for_trouble() {
   if (!view.trouble || view.trouble->status == told_) return;
   told_ = view.trouble->status;
   std::string text = outcome_text(*view.trouble);
-  if (!view.trouble->detail.empty()) text += ": " + view.trouble->detail;
+  if (!view.trouble->details.empty()) text += ": " + detail_text(*view.trouble);
   tell(text, Style::red);
 }
 
@@ -186,7 +186,8 @@ Result<std::vector<RunLog>> Follower::finish() {
   Outcome& outcome = runs.back().outcome;
   if (stalled_ && outcome.status == Status::truncated) {
     outcome.status = Status::stalled;
-    outcome.detail = fmt::format("no output for {}", format_duration(seconds_since(last_byte_)));
+    outcome.details = {
+        make_notice(NoticeCode::no_output, 0, format_duration(seconds_since(last_byte_)))};
   }
   return runs;
 }

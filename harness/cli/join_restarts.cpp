@@ -53,12 +53,8 @@ std::vector<std::vector<std::size_t>> RestartJoiner::join(MeasuredLogs& logs,
       const std::string path = path_of(i);
       if (names.find(path) == std::string::npos) names += " " + path;
     }
-    logs.add_notice(
-        held_[doubt.run].log,
-        {0, fmt::format("begins behind step {}, as if it went on where another log ended, but more "
-                        "than one choice fits (of{}): not joined; `bertbench reconcile` takes the "
-                        "logs of one run",
-                        spans_[doubt.run].steps->first, names)});
+    logs.add_notice(held_[doubt.run].log, make_notice(NoticeCode::restart_ambiguous, 0,
+                                                      spans_[doubt.run].steps->first, names));
   }
   std::vector<std::vector<std::size_t>> chains;
   for (const auto& chain : found.chains) {

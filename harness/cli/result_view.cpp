@@ -76,7 +76,9 @@ void print_single(Console& console, const Cell& cell, const ViewOptions& options
     row("log", fmt::format("{} ({})", escape_for_terminal(place_name(trial.log)), trial.format));
   }
   std::string outcome = outcome_text(trial.outcome);
-  if (!trial.outcome.detail.empty()) outcome += ": " + escape_for_terminal(trial.outcome.detail);
+  if (!trial.outcome.details.empty()) {
+    outcome += ": " + escape_for_terminal(detail_text(trial.outcome));
+  }
   row("outcome", is_failure(trial.outcome.status) ? console.styled(Style::red, outcome) : outcome);
   row("window", fmt::format("{}, {} of {} records", window_text(trial), trial.iterations.used,
                             trial.iterations.seen));
@@ -380,8 +382,8 @@ void print_notices(Console& console, const CellSource& cells) {
       if (std::exchange(log, trial.log) != trial.log) said.clear();
       std::size_t shown = 0, more = 0;
       for (const Notice& notice : trial.notices) {
-        if (common.contain(notice.text)) continue;
-        if (!said.emplace(notice.line, notice.text).second) continue;
+        if (common.contain(notice)) continue;
+        if (!said.emplace(notice.line, text_of(notice)).second) continue;
         if (shown < kMostNoticesOfALog) {
           console.note(trial.log, notice);
           ++shown;
@@ -390,32 +392,33 @@ void print_notices(Console& console, const CellSource& cells) {
         }
       }
       if (more > 0) {
-        console.note(trial.log, {0, fmt::format("{} more, all in the JSON form",
-                                                counted(static_cast<long long>(more), "notice"))});
+        console.note(trial.log, make_notice(NoticeCode::more_notices, 0,
+                                            counted(static_cast<long long>(more), "notice")));
       }
     });
   }
   // What holds for many cells is said once.
   struct Warning {
-    std::string text, first_cell;
+    Notice notice;
+    std::string first_cell;
     long long cells = 0;
   };
   std::vector<Warning> warnings;
   std::unordered_map<std::string, std::size_t> index;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const Cell cell = cells.cell(i);
-    for (const std::string& text : cell.warnings) {
+    for (const Notice& warning : cell.warnings) {
       // Of a single trial its outcome says why there is no number.
-      if (cells.trials(i) == 1 && text.starts_with("1 of 1 trials")) continue;
-      const auto [at, fresh] = index.emplace(text, warnings.size());
-      if (fresh) warnings.push_back({text, cell.key});
+      if (cells.trials(i) == 1 && warning.code == NoticeCode::trials_without_number) continue;
+      const auto [at, fresh] = index.emplace(text_of(warning), warnings.size());
+      if (fresh) warnings.push_back({warning, cell.key});
       ++warnings[at->second].cells;
     }
   }
   for (const std::string& text : common.summaries()) console.note(text);
   for (const Warning& warning : warnings) {
     console.note(warning.cells == 1 ? warning.first_cell : counted(warning.cells, "cell"),
-                 {0, warning.text});
+                 warning.notice);
   }
 }
 

@@ -106,10 +106,7 @@ bool ClosingLines::see_trainer(const Line& line) {
 
 void ClosingLines::call_steps(std::int64_t line) {
   summary_->unit = RateUnit::iterations_per_second;
-  notices_.push_back({line,
-                      "train_samples_per_second of this old release of transformers "
-                      "counts steps, not samples, and after a resume divides all of them by the "
-                      "time of the last session"});
+  notices_.push_back(make_notice(NoticeCode::old_release_counts_steps, line));
 }
 
 // "num_samples: 24, ..., avg_duration: 12.5, avg_throughput: 15.363", then with fewer digits
@@ -122,8 +119,7 @@ bool ClosingLines::see_evaluator(const Line& line) {
   ended_ = true;
   if (summary_) return true;
   summary_ = Stated{*rate, RateUnit::sequences_per_second, line.number};
-  notices_.push_back(
-      {line.number, "the evaluator's throughput leaves out its warm-up steps (ignore_steps)"});
+  notices_.push_back(make_notice(NoticeCode::warmup_left_out_by_evaluator, line.number));
   return true;
 }
 
@@ -188,9 +184,7 @@ void ClosingLines::give_to(RunDraft& run) {
     checks_.judge(*training_s_, run);
   }
   if (alike_ > 0) {
-    notices_.push_back({line_, std::to_string(alike_ + 1) +
-                                   " statements of nearly the same train_runtime: the first is "
-                                   "taken, the others as those of other processes"});
+    notices_.push_back(make_notice(NoticeCode::summaries_of_other_processes, line_, alike_ + 1));
   }
   if (wall_s_) run.log.totals.wall_s = wall_s_;
   if (!run.log.totals.wall_s && shell_s_) run.log.totals.wall_s = shell_s_;

@@ -150,8 +150,7 @@ void RunDraft::set_loss(double loss, std::int64_t line) {
 RunLog RunDraft::take() {
   log.records_seen = store_.seen();
   if (store_.window_merged()) {
-    log.notices.push_back(
-        {0, "the window holds more records than are kept: neighbours were merged"});
+    log.notices.push_back(make_notice(NoticeCode::window_of_records_merged, 0));
   }
   log.records = store_.take();
   if (begins_at_ > 0) {
@@ -177,10 +176,7 @@ RunDraft& RunBuilder::begin(WorkKind kind, std::int64_t line) {
       overflow_ = std::make_unique<RunDraft>(path_, format_, kind, window_, line, budget_);
       overflow_->discard = true;
       drafts_.back()->log.notices.push_back(
-          {line,
-           fmt::format("here begins run {} of this file: it and all that follow are left out; "
-                       "split the file to have them read",
-                       kMaxRuns + 1)});
+          make_notice(NoticeCode::too_many_runs, line, kMaxRuns + 1));
     }
     return *overflow_;
   }

@@ -82,9 +82,7 @@ void TfUpdates::tell_steps(RunDraft& run) const {
   for (const Record& record : run.records()) iterations += record.iterations;
   totals.iterations = iterations;
   run.log.notices.push_back(
-      {first.line, fmt::format("the log prints a step's number one above the updates done: step {} "
-                               "is update {}",
-                               run.last()->step, done)});
+      make_notice(NoticeCode::steps_one_above_updates, first.line, run.last()->step, done));
 }
 
 /// By rate and time of each line: sequences of an iteration, of which the lower quartile is taken,
@@ -119,10 +117,7 @@ void TfUpdates::tell_batch_by_rates(RunDraft& run) const {
   if (!(whole >= 1 && whole <= kMost) || parts / whole - 1 > kMore) return;
   global.set(static_cast<std::int64_t>(whole) * each, FactSource::log);
   run.log.notices.push_back(
-      {run.log.first_line,
-       fmt::format("the global batch, {}, is what the printed rates make of the "
-                   "time between their lines",
-                   *global.value)});
+      make_notice(NoticeCode::global_batch_from_rates, run.log.first_line, *global.value));
 }
 
 // Updates of a checkpoint that the run went on from; 0 also where no line states it.
@@ -146,10 +141,8 @@ void TfUpdates::tell_work(RunDraft& run) const {
     const std::int64_t batch = *sentences_ / *all;
     if (!run.log.facts.global_batch_size.known()) {
       run.log.facts.global_batch_size.set(batch, FactSource::log);
-      run.log.notices.push_back(
-          {run.last_line, fmt::format("the global batch, {}, is what the log closes with: {} "
-                                      "sentences of {} updates",
-                                      batch, *sentences_, *all)});
+      run.log.notices.push_back(make_notice(NoticeCode::global_batch_from_totals, run.last_line,
+                                            batch, *sentences_, *all));
     }
     if (begin > 0) totals.sequences = std::max<std::int64_t>(0, *all - begin) * batch;
     if (begin <= 0 || !run.log.summary) return;
@@ -159,23 +152,16 @@ void TfUpdates::tell_work(RunDraft& run) const {
       Stated& stated = *run.log.summary;
       const double printed = stated.value;
       stated.value *= static_cast<double>(of_this) / static_cast<double>(steady);
-      run.log.notices.push_back(
-          {stated.line,
-           fmt::format("the log's own closing rate, {:.6g} sequences/s, counts the {} updates that "
-                       "were done before this run resumed: over its own work it is {:.6g}",
-                       printed, begin, stated.value)});
+      run.log.notices.push_back(make_notice(NoticeCode::closing_rate_counts_resumed, stated.line,
+                                            printed, begin, stated.value));
       return;
     }
   } else if (begin > 0) {
     totals.sequences.reset();
   }
   if (begin <= 0 || !run.log.summary) return;
-  run.log.notices.push_back(
-      {run.log.summary->line,
-       fmt::format(
-           "the log's own closing rate, {:.6g} sequences/s, counts the {} updates that were "
-           "done before this run resumed: it is left out",
-           run.log.summary->value, begin)});
+  run.log.notices.push_back(make_notice(NoticeCode::closing_rate_counts_resumed_left_out,
+                                        run.log.summary->line, run.log.summary->value, begin));
   run.log.summary.reset();
 }
 

@@ -28,9 +28,8 @@ void TrainerBanner::conclude(RunBuilder& out) const {
   out.close(WorkKind::training);
   RunDraft& draft = out.run(WorkKind::training, line_);
   draft.log.iteration_unit = IterationUnit::optimizer_step;
-  draft.stated_outcome = Outcome{Status::truncated, std::nullopt, line_,
-                                 "the log ends behind the Trainer's banner, before it tells of a "
-                                 "step"};
+  draft.stated_outcome = Outcome{
+      Status::truncated, std::nullopt, line_, {make_notice(NoticeCode::cut_after_banner, 0)}};
 }
 
 std::optional<double> trainer_total(const Line& line, std::string_view key) {

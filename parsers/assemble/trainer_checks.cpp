@@ -61,24 +61,16 @@ void TrainerChecks::judge(double runtime, RunDraft& run) const {
   constexpr double kWorthAWord = 0.02;
   const double share = evaluated_s_ / runtime;
   if (share >= kWorthAWord && share <= 1) {
-    run.log.notices.push_back(
-        {stated.line,
-         fmt::format("evaluations took {:.0f} of the {:.0f} s of train_runtime ({:.0f} %): the "
-                     "closing rate holds them",
-                     evaluated_s_, runtime, 100 * share)});
+    run.log.notices.push_back(make_notice(NoticeCode::closing_rate_holds_evaluations, stated.line,
+                                          evaluated_s_, runtime, 100 * share));
   }
   if (!epochs_ || !samples_ || !(*epochs_ > 0) || !(*samples_ > 0)) return;
   const double done = *samples_ * *epochs_ / runtime;
   const double rounding = epoch_error_ / *epochs_ + 5e-4 / stated.value;
   const double above = stated.value / done - 1;
   if (!(above > kWorthAWord + rounding) || !std::isfinite(above)) return;
-  run.log.notices.push_back(
-      {stated.line,
-       fmt::format(
-           "train_samples_per_second = {} is {:.0f} % above train_samples x epoch / "
-           "train_runtime ({:.4g}): it counts every batch as a full one, or steps that were "
-           "not done, or leaves the first ones out (optimum-habana)",
-           shortest(stated.value), 100 * above, done)});
+  run.log.notices.push_back(make_notice(NoticeCode::closing_rate_above_samples, stated.line,
+                                        shortest(stated.value), 100 * above, done));
 }
 
 void mend_planned_rate(double done, double slack, double planned, double runtime, double steps_rate,
@@ -90,12 +82,9 @@ void mend_planned_rate(double done, double slack, double planned, double runtime
   if (!all || done + slack >= 0.98 * planned) return;
   const double printed = draft.log.summary->value;
   const bool sure = done > 0 && slack <= 0.01 * done;
-  draft.log.notices.push_back(
-      {draft.log.summary->line,
-       fmt::format("train_samples_per_second = {} is that of all {:.0f} planned steps, of which "
-                   "this session did about {:.0f} (it began at a checkpoint or stopped early): {}",
-                   shortest(printed), planned, std::max(done, 0.0),
-                   sure ? "their share is taken" : "it is not taken")});
+  draft.log.notices.push_back(make_notice(
+      NoticeCode::closing_rate_of_planned_steps, draft.log.summary->line, shortest(printed),
+      planned, std::max(done, 0.0), sure ? "their share is taken" : "it is not taken"));
   if (sure) {
     draft.log.summary->value = printed * done / planned;
   } else {

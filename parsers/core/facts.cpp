@@ -29,10 +29,9 @@ void merge_fact(const char* name, Fact<T>& better, const Fact<T>& worse,
   if (!better.known()) {
     better = worse;
   } else if (*better.value != *worse.value) {
-    notices.push_back(
-        {0, std::string(name) + " is " + text_of(*better.value) + " by " +
-                std::string(source_name(better.source)) + " but " + text_of(*worse.value) + " by " +
-                std::string(source_name(worse.source)) + "; used " + text_of(*better.value)});
+    notices.push_back(make_notice(NoticeCode::facts_disagree, 0, name, text_of(*better.value),
+                                  source_name(better.source), text_of(*worse.value),
+                                  source_name(worse.source)));
   }
 }
 
@@ -76,8 +75,8 @@ Facts merge_facts(const Facts& better, const Facts& worse, std::vector<Notice>& 
   for (const auto& [name, value] : worse.axes) {
     const auto [at, fresh] = out.axes.emplace(name, value);
     if (fresh || at->second == value) continue;
-    notices.push_back({0, name + " is " + at->second + " by one source but " + value +
-                              " by a less trusted one; used " + at->second});
+    notices.push_back(make_notice(NoticeCode::facts_disagree, 0, name, at->second, "one source",
+                                  value, "a less trusted one"));
   }
   for (const auto& [name, value] : worse.versions) out.versions.emplace(name, value);
   return out;

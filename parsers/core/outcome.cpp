@@ -32,4 +32,24 @@ std::optional<Status> parse_status(std::string_view text) {
   return std::nullopt;
 }
 
+std::string detail_text(const Outcome& outcome) {
+  std::string out;
+  for (const Notice& detail : outcome.details) {
+    // What failed, by the harness, then the log's own words.
+    const bool quote = detail.code == NoticeCode::log_line;
+    if (!out.empty()) out += quote ? ": " : "; ";
+    out += text_of(detail);
+  }
+  return out;
+}
+
+Notice log_line(std::string text) { return make_notice(NoticeCode::log_line, 0, std::move(text)); }
+
+std::string_view quoted_line(const Outcome& outcome) {
+  for (const Notice& detail : outcome.details) {
+    if (detail.code == NoticeCode::log_line) return std::get<std::string>(detail.values.at(0));
+  }
+  return {};
+}
+
 }  // namespace bertbench

@@ -5,6 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "parsers/core/notice.h"
 
 namespace bertbench {
 
@@ -29,8 +32,15 @@ struct Outcome {
   Status status = Status::no_data;
   std::optional<std::int64_t> step;  ///< the log's step number at which it happened
   std::int64_t line = 0;             ///< 1-based line that shows it, 0 = not from a line
-  std::string detail;                ///< one line: the message, signal or limit
+  std::vector<Notice> details;       ///< the message, signal or limit, then what went with it
   bool operator==(const Outcome&) const = default;
 };
+
+/// The details as one line for people. It may quote the log: escape it when printing.
+[[nodiscard]] std::string detail_text(const Outcome& outcome);
+/// A detail that is a line of the log, as the log prints it.
+[[nodiscard]] Notice log_line(std::string text);
+/// The first such line; empty if there is none.
+[[nodiscard]] std::string_view quoted_line(const Outcome& outcome);
 
 }  // namespace bertbench

@@ -307,7 +307,8 @@ bool UserParser::see(const UserRule& rule, const Said& said, const Line& line, R
                                    said.step         ? said.step
                                    : last != nullptr ? std::optional(last->step)
                                                      : std::nullopt,
-                                   line.number, std::string(trim(line.text).substr(0, kDetail))};
+                                   line.number,
+                                   {log_line(std::string(trim(line.text).substr(0, kDetail)))}};
   }
   return true;
 }
@@ -318,10 +319,7 @@ void UserParser::finish(RunBuilder& out) {
     std::vector<Notice> none;
     draft->log.facts = merge_facts(draft->log.facts, rules_.facts, none);
     if (rules_.rate_of_one_gpu && draft->log.rate_unit == RateUnit::unknown) {
-      draft->log.notices.push_back(
-          {0,
-           "the rates are of one GPU and the log does not say how many there are: --nodes and "
-           "--gpus-per-node give the rate of the job"});
+      draft->log.notices.push_back(make_notice(NoticeCode::rate_of_one_gpu, 0, "the printed rate"));
     }
   }
 }

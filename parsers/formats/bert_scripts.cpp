@@ -193,8 +193,8 @@ void BertScriptsParser::finish(RunBuilder& out) {
   if (!iterations_) return;
   for (const auto& draft : out.drafts()) {
     if (draft->count() == 0) continue;
-    draft->log.notices.push_back(
-        {0, "the times hold an evaluation in front of every line: rates are of both"});
+    draft->log.notices.push_back(foreign_notice(
+        0, "the times hold an evaluation in front of every line: rates are of both"));
   }
 }
 

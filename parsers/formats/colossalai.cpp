@@ -164,14 +164,14 @@ void ColossalaiParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
   if (epochs_) {
     for (const auto& draft : out.drafts()) {
-      draft->log.notices.push_back(
-          {0, "the Trainer's lines are of whole epochs, their samples/s of the steps alone"});
+      draft->log.notices.push_back(foreign_notice(
+          0, "the Trainer's lines are of whole epochs, their samples/s of the steps alone"));
     }
   }
   if (!evaluator_) return;
   for (const auto& draft : out.drafts()) {
-    draft->log.notices.push_back(
-        {0, "the evaluator's throughput leaves out its warm-up steps (ignore_steps)"});
+    draft->log.notices.push_back(foreign_notice(
+        0, "the evaluator's throughput leaves out its warm-up steps (ignore_steps)"));
   }
 }
 

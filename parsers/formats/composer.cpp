@@ -216,11 +216,12 @@ void ComposerParser::finish(RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     RunLog& log = draft->log;
     if (no_rate_) {
-      log.notices.push_back({0, "without a SpeedMonitor the log states no throughput"});
+      log.notices.push_back(
+          make_notice(NoticeCode::no_rate_in_log, 0, "no lines of a SpeedMonitor"));
       continue;
     }
-    log.notices.push_back(
-        {0, "the rates are means over the SpeedMonitor's window (100 batches unless set)"});
+    log.notices.push_back(make_notice(NoticeCode::rate_is_mean_of_window, 0, "the rate",
+                                      "the SpeedMonitor's window (100 batches unless set)"));
     if (std::isnan(log.clock_resolution_s)) continue;
     // time/train is in hours unless the monitor was told otherwise: the rates tell.
     const auto& records = draft->records();
@@ -232,10 +233,7 @@ void ComposerParser::finish(RunBuilder& out) {
                             static_cast<double>(*batch) / span;
     const double ratio = by_clock / records.back().printed_rate;
     if (ratio < 0.2 || ratio > 5) {
-      log.notices.push_back(
-          {0,
-           "time/train does not fit the rates as hours (another time_unit?): its clock is not to "
-           "be trusted"});
+      log.notices.push_back(make_notice(NoticeCode::clock_unit_unknown, 0));
     }
   }
 }

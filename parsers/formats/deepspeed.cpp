@@ -270,10 +270,7 @@ void DeepspeedParser::add_end_to_end(double seconds, double rate, const Line& li
     end_to_end_ = &out.extra(WorkKind::training, line.number);
     end_to_end_->log.iteration_unit = IterationUnit::unknown;
     end_to_end_->log.rate_unit = RateUnit::sequences_per_second;
-    end_to_end_->log.notices.push_back(
-        {line.number,
-         "steps of reinforcement learning from end to end, generation included: "
-         "not the engines' CurrSamplesPerSec"});
+    end_to_end_->log.notices.push_back(make_notice(NoticeCode::end_to_end_steps, line.number));
   }
   Sample sample;
   sample.step = end_to_end_->last() != nullptr ? end_to_end_->last()->step + 1 : 1;
@@ -305,9 +302,8 @@ bool DeepspeedParser::see_chat(const Line& line, RunBuilder& out) {
     chat_->log.iteration_unit = IterationUnit::micro_step;
     chat_->log.facts.micro_batch_size.set(*batch, FactSource::log);
     if (*length >= 1) chat_->log.facts.sequence_length.set(*length, FactSource::log);
-    chat_->log.notices.push_back(
-        {line.number,
-         "Samples/sec of DeepSpeed-Chat's steps 1 and 2 is of one GPU: it was not taken"});
+    chat_->log.notices.push_back(make_notice(NoticeCode::rate_of_one_process_left_out, line.number,
+                                             "Samples/sec of DeepSpeed-Chat's steps 1 and 2"));
   }
   Sample sample;
   sample.step = chat_->last() != nullptr ? chat_->last()->step + 1 : 1;
@@ -466,10 +462,7 @@ void DeepspeedParser::finish(RunBuilder& out) {
     if (pipeline_) draft->log.iteration_unit = IterationUnit::optimizer_step;
     if (skipped > 0 && shown == 1) draft->log.totals.skipped_steps = skipped;
     if (most_engines_ > 1 || end_to_end_ != nullptr) {
-      draft->log.notices.push_back(
-          {0,
-           "the log holds several measures of one job (engines, steps from end to end): their "
-           "rates stand apart and do not add up"});
+      draft->log.notices.push_back(make_notice(NoticeCode::several_measures, 0));
     }
   }
 }

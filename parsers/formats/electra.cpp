@@ -84,10 +84,10 @@ void ElectraParser::finish(RunBuilder& out) {
   out.facts.framework.set("tensorflow", FactSource::log);
   if (losses_) return;
   for (const auto& draft : out.drafts()) {
-    draft->log.notices.push_back(
-        {0,
-         "the lines show no loss, as those of trainings on TPUs and of all evaluations do: which "
-         "of the two this is they do not tell"});
+    draft->log.notices.push_back(foreign_notice(
+        0,
+        "the lines show no loss, as those of trainings on TPUs and of all evaluations do: which "
+        "of the two this is they do not tell"));
   }
 }
 

@@ -121,10 +121,10 @@ bool FlagperfParser::parse(const Line& line, RunBuilder& out) {
 void FlagperfParser::finish(RunBuilder& out) {
   if (!rates_) return;
   for (const auto& draft : out.drafts()) {
-    draft->log.notices.push_back(
-        {0,
-         "seq/s is that of the one optimizer step in front of the line, not of all since the line "
-         "before: printed rates are a sample"});
+    draft->log.notices.push_back(foreign_notice(
+        0,
+        "seq/s is that of the one optimizer step in front of the line, not of all since the line "
+        "before: printed rates are a sample"));
   }
 }
 

@@ -190,10 +190,9 @@ void FlaxParser::put(Sample sample, RateUnit unit, RunBuilder& out) {
 void FlaxParser::finish(RunBuilder& out) {
   out.facts.framework.set("jax", FactSource::log);
   for (const auto& draft : out.drafts()) {
-    draft->log.notices.push_back(
-        {0,
-         "the stamps are those of the metric writer: what lies between two of them holds the "
-         "evaluations as well"});
+    draft->log.notices.push_back(make_notice(NoticeCode::time_includes, 0,
+                                             "the time between two stamps of the metric writer",
+                                             "evaluations"));
   }
 }
 

@@ -324,12 +324,13 @@ void GnmtParser::finish(RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     if (draft->count() == 0) continue;
     if (unclocked_) {
-      draft->log.notices.push_back(
-          {0, "each epoch shows its first iteration alone: nothing tells the time of the others"});
+      draft->log.notices.push_back(make_notice(NoticeCode::no_rate_in_log, 0,
+                                               "the time of each epoch's first iteration alone"));
     }
     if (script_ == Script::transformer_xl && batch_) {
       tell_arguments(draft->log.facts);
-      draft->log.notices.push_back({0, "the log counts tokens; a sequence has tgt_len of them"});
+      draft->log.notices.push_back(make_notice(NoticeCode::counts_tokens, 0, "Tok/s", "tokens",
+                                               "a sequence has tgt_len of them"));
       continue;
     }
     if (pairs_ && accumulation_) {
@@ -338,9 +339,11 @@ void GnmtParser::finish(RunBuilder& out) {
     if (pairs_ && (top_rank_ > 0 || (top_rank_ == 0 && all_print_)))
       draft->log.facts.world_size.set(top_rank_ + 1, FactSource::log);
     draft->log.notices.push_back(
-        {0, pairs_ ? "Tok/s counts the tokens of both languages; a sequence is a pair of sentences"
-                   : "the log counts tokens, and a batch has no fixed number of sequences: "
-                     "tokens/s and iterations/s are all that it tells"});
+        pairs_ ? make_notice(NoticeCode::counts_tokens, 0, "Tok/s", "the tokens of both languages",
+                             "a sequence is a pair of sentences")
+               : make_notice(NoticeCode::counts_tokens, 0, "Tok/s", "tokens",
+                             "a batch has no fixed number of sequences, so tokens/s and "
+                             "iterations/s are all that the log gives"));
   }
 }
 

@@ -106,14 +106,13 @@ void GoogleBenchmarkParser::add(const Entry& entry, double seconds, RunBuilder& 
   }
   run->last_line = entry.line;
   if (!entry.error.empty()) {
-    run->stated_outcome = Outcome{Status::error, std::nullopt, entry.line, entry.error};
+    run->stated_outcome = Outcome{Status::error, std::nullopt, entry.line, {log_line(entry.error)}};
     return;
   }
   run->ended_well = true;
   if (entry.iterations < 1) return;
   if (!(seconds > 0)) {
-    run->log.notices.push_back(
-        {entry.line, "the time is shown as 0 of its unit: there is no rate"});
+    run->log.notices.push_back(make_notice(NoticeCode::time_shown_as_zero, entry.line));
     return;
   }
   means_ |= entry.mean;
@@ -278,26 +277,19 @@ bool GoogleBenchmarkParser::see_json(const Line& line, RunBuilder& out) {
 void GoogleBenchmarkParser::finish(RunBuilder& out) {
   put_held(false, out);
   for (const auto& draft : out.drafts()) {
-    draft->log.notices.push_back(
-        {0, "a kernel benchmark: iterations/s of one function by its real time, no training"});
+    draft->log.notices.push_back(make_notice(NoticeCode::kernel_benchmark, 0));
     if (threads_) {
-      draft->log.notices.push_back(
-          {0,
-           "with several threads real_time is that of one thread from release 1.9 on, and was "
-           "divided by their number before: iterations/s are of one thread or of all, by release"});
+      draft->log.notices.push_back(make_notice(NoticeCode::threads_by_release, 0));
     }
     if (means_) {
-      draft->log.notices.push_back(
-          {0, "where only aggregates are printed, the mean of the repetitions is taken"});
+      draft->log.notices.push_back(make_notice(NoticeCode::mean_of_repetitions, 0));
     }
     if (worst_ > 0.01) {
-      draft->log.notices.push_back(
-          {0, fmt::format("the table rounds its times: they are good to {:.0f} % at worst",
-                          100 * std::min(worst_, 1.0))});
+      draft->log.notices.push_back(make_notice(
+          NoticeCode::rounded_times, 0, "the time in the table", 100 * std::min(worst_, 1.0)));
     }
     if (debug_) {
-      draft->log.notices.push_back(
-          {0, "the benchmark library is a debug build: its own overhead may show in short times"});
+      draft->log.notices.push_back(make_notice(NoticeCode::debug_build, 0));
     }
   }
 }

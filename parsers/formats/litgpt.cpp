@@ -152,11 +152,11 @@ void LitgptParser::finish(RunBuilder& out) {
     if (micro_batch_) facts.micro_batch_size.set(*micro_batch_, FactSource::log);
     if (devices_) facts.gpus_per_node.set(*devices_, FactSource::log);
     if (leaps_ && draft->count() > 0) {
-      draft->log.notices.push_back(
-          {0, stepping_only_ ? "a line tells the time of its own iteration only, and only of those "
-                               "that step, which take longer: step times are a sample"
-                             : "a line tells the time of its own iteration only: step times are a "
-                               "sample"});
+      draft->log.notices.push_back(foreign_notice(
+          0, stepping_only_ ? "a line tells the time of its own iteration only, and only of those "
+                              "that step, which take longer: step times are a sample"
+                            : "a line tells the time of its own iteration only: step times are a "
+                              "sample"));
     }
   }
 }

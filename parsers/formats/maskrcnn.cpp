@@ -231,15 +231,13 @@ void MaskrcnnParser::finish(RunBuilder& out) {
     Facts& facts = draft->log.facts;
     const bool told = facts.global_batch_size.known() || facts.world_size.known();
     if (!facts.micro_batch_size.known() && (out.drafts().size() == 1 || !told)) tell(facts);
-    draft->log.notices.push_back({0, "sequences are images"});
+    draft->log.notices.push_back(make_notice(NoticeCode::unit_of_sequences, 0, "images"));
     if (mean_) {
       draft->log.notices.push_back(
-          {0, "the printed time is the mean since the run began: the stamps tell the intervals"});
+          make_notice(NoticeCode::rate_is_mean_of_window, 0, "the printed time", "the run so far"));
     }
     if (median_) {
-      draft->log.notices.push_back(
-          {0,
-           "the printed time is the median of 20 iterations: its rate is none of work over time"});
+      draft->log.notices.push_back(make_notice(NoticeCode::rate_is_median, 0, 20));
     }
   }
 }

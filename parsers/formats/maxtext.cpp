@@ -74,10 +74,10 @@ void MaxtextParser::finish(RunBuilder& out) {
   out.facts.framework.set("jax", FactSource::log);
   if (!coarse_) return;
   for (const auto& draft : out.drafts()) {
-    draft->log.notices.push_back(
-        {0,
-         "the seconds of a step have three decimals: those below 0.05 are left out, as they tell "
-         "it worse than to 1 %"});
+    draft->log.notices.push_back(foreign_notice(
+        0,
+        "the seconds of a step have three decimals: those below 0.05 are left out, as they tell "
+        "it worse than to 1 %"));
   }
 }
 

@@ -151,10 +151,8 @@ RunDraft& MegatronParser::run(std::int64_t line, RunBuilder& out) {
     facts.micro_batch_size.set(*setting_.micro_batch, FactSource::log);
   } else if (setting_.replicas && setting_.world && *setting_.replicas != *setting_.world) {
     facts.axes["data_parallel"] = std::to_string(*setting_.replicas);
-    draft.log.notices.push_back({line, "one replica of the model takes several GPUs (" +
-                                           std::to_string(*setting_.world) + " GPUs, " +
-                                           std::to_string(*setting_.replicas) +
-                                           " replicas): the batch of one GPU is not told"});
+    draft.log.notices.push_back(make_notice(NoticeCode::replica_of_several_gpus, line,
+                                            *setting_.world, *setting_.replicas));
   }
   return draft;
 }
@@ -179,9 +177,7 @@ void MegatronParser::see_global_batch(RunDraft& draft, std::int64_t batch,
     fact.set(batch, FactSource::log);
   } else if (fact.known()) {
     draft.log.notices.push_back(
-        {line, "the global batch changes from " + std::to_string(*fact.value) + " to " +
-                   std::to_string(batch) +
-                   ": one number of sequences per iteration would be wrong"});
+        make_notice(NoticeCode::global_batch_changes, line, *fact.value, batch));
     fact = {};
   }
 }

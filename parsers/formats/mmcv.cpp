@@ -270,22 +270,17 @@ bool MmcvParser::parse(const Line& line, RunBuilder& out) {
 void MmcvParser::finish(RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     if (smoothed_) {
-      draft->log.notices.push_back(
-          {0,
-           "mmengine's time is the mean of the last ten iterations (window_size), not of all since "
-           "the line before"});
+      draft->log.notices.push_back(make_notice(NoticeCode::rate_is_mean_of_window, 0,
+                                               "mmengine's time",
+                                               "the last ten iterations (window_size)"));
     }
     if (clock_.off_s() > 0) {
-      draft->log.notices.push_back(
-          {0,
-           "the time of the validations is taken off the clock: an interval that holds one counts "
-           "with the time of its iterations"});
+      draft->log.notices.push_back(make_notice(NoticeCode::evaluations_off_the_clock, 0));
     }
     if (counted_epochs_) {
       draft->log.notices.push_back(
-          {0,
-           "the JSON log does not tell the length of an epoch: iterations behind its last line "
-           "are not counted"});
+          make_notice(NoticeCode::iterations_in_no_line, 0,
+                      "iterations after the last line of an epoch of unknown length"));
     }
   }
 }

@@ -115,9 +115,9 @@ bool NanotronParser::parse(const Line& line, RunBuilder& out) {
 void NanotronParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
   for (const auto& draft : out.drafts()) {
-    draft->log.notices.push_back(
-        {0,
-         "nanotron prints three digits: where its times are alike the rate is off by up to 0.5 %"});
+    draft->log.notices.push_back(foreign_notice(
+        0,
+        "nanotron prints three digits: where its times are alike the rate is off by up to 0.5 %"));
   }
 }
 

@@ -207,9 +207,11 @@ bool NativeParser::see_summary(const Json& json, const Line& line, RunBuilder& o
   }
   if (*outcome == "interrupted") {
     const auto signal = integer(json, "signal");
-    run->stated_outcome =
-        Outcome{Status::killed, integer(json, "step"), line.number,
-                signal ? "signal " + std::to_string(*signal) : std::string("interrupted")};
+    run->stated_outcome = Outcome{Status::killed,
+                                  integer(json, "step"),
+                                  line.number,
+                                  {signal ? make_notice(NoticeCode::ended_by_signal, 0, *signal)
+                                          : make_notice(NoticeCode::interrupted, 0)}};
   } else {
     run->ended_well = *outcome == "completed";
   }

@@ -135,20 +135,13 @@ void NcclTestsParser::end_table(RunBuilder& out) {
   sample.seconds = row.time_us * 1e-6;
   sample.line = row.line;
   draft.add(sample);
-  draft.log.notices.push_back(
-      {row.line,
-       fmt::format("largest of {} messages: {:.0f} bytes in {:.6g} us, algorithm bandwidth {:.6g} "
-                   "GB/s, bus bandwidth {:.6g} GB/s{}; the iteration is this collective, no "
-                   "training step",
-                   rows_, row.bytes, row.time_us, row.algbw, row.busbw,
-                   std::isnan(row.in_place_busbw)
-                       ? std::string()
-                       : fmt::format(" (in place {:.6g})", row.in_place_busbw))});
+  draft.log.notices.push_back(make_notice(
+      NoticeCode::collective_bandwidth, row.line, rows_, row.bytes, row.time_us, row.algbw,
+      row.busbw,
+      std::isnan(row.in_place_busbw) ? std::string()
+                                     : fmt::format(" (in place {:.6g})", row.in_place_busbw)));
   if (std::exchange(headless_, false)) {
-    draft.log.notices.push_back(
-        {table_line_,
-         "the head of the table is missing: columns are taken as nccl-tests prints "
-         "them, and smaller messages in front may be missing"});
+    draft.log.notices.push_back(make_notice(NoticeCode::table_head_missing, table_line_));
   }
   rows_ = 0;
   draft.stated_outcome = std::exchange(failure_, std::nullopt);
@@ -192,15 +185,15 @@ bool NcclTestsParser::parse(const Line& line, RunBuilder& out) {
     end_table(out);
     RunDraft& draft = *out.drafts().back();
     draft.last_line = line.number;
-    draft.log.notices.push_back(
-        {line.number, fmt::format("the log's mean bus bandwidth over all sizes: {:.6g} GB/s, small "
-                                  "messages included",
-                                  *mean)});
+    draft.log.notices.push_back(make_notice(NoticeCode::mean_bus_bandwidth, line.number, *mean));
     draft.ended_well = !wrong_ && !low;
     if (wrong_ || low) {
-      draft.stated_outcome =
-          Outcome{Status::error, std::nullopt, line.number,
-                  wrong_ ? "results out of bounds" : "bus bandwidth below the demanded one"};
+      draft.stated_outcome = Outcome{
+          Status::error,
+          std::nullopt,
+          line.number,
+          {make_notice(wrong_ ? NoticeCode::results_out_of_bounds : NoticeCode::bus_bandwidth_low,
+                       0)}};
     }
     return true;
   }
@@ -209,8 +202,10 @@ bool NcclTestsParser::parse(const Line& line, RunBuilder& out) {
     const auto at = line.text.find(key);
     if (at == std::string_view::npos) continue;
     if (table_ && !failure_) {
-      failure_ = Outcome{Status::error, std::nullopt, line.number,
-                         std::string(trim(line.text.substr(at + 2)))};
+      failure_ = Outcome{Status::error,
+                         std::nullopt,
+                         line.number,
+                         {log_line(std::string(trim(line.text.substr(at + 2))))}};
     }
     return table_;
   }

@@ -122,8 +122,8 @@ void NeuronParser::finish(RunBuilder& out) {
     if (batch_) facts.micro_batch_size.set(*batch_, FactSource::log);
     if (accumulation_) facts.gradient_accumulation_steps.set(*accumulation_, FactSource::log);
     if (length_) facts.sequence_length.set(*length_, FactSource::log);
-    draft->log.notices.push_back(
-        {0, "throughput is a mean of up to ten steps: neighbouring lines tell much the same"});
+    draft->log.notices.push_back(foreign_notice(
+        0, "throughput is a mean of up to ten steps: neighbouring lines tell much the same"));
   }
 }
 

@@ -174,8 +174,8 @@ class NotebookParser final : public TableParser {
       return true;
     }
     if (text.starts_with(kOutOfMemory)) {
-      begin(line, out).stated_outcome =
-          Outcome{Status::out_of_memory, std::nullopt, line.number, std::string(kOutOfMemory)};
+      begin(line, out).stated_outcome = Outcome{
+          Status::out_of_memory, std::nullopt, line.number, {log_line(std::string(kOutOfMemory))}};
       return true;
     }
     // A line that is not taken is shown again without what may be a label: settings are as they

@@ -237,10 +237,10 @@ void OneflowParser::finish(RunBuilder& out) {
   out.facts.framework.set("oneflow", FactSource::log);
   if (!(clock_.off_s() > 0)) return;
   for (const auto& draft : out.drafts()) {
-    draft->log.notices.push_back(
-        {0,
-         "the time of the evaluations is taken off the clock: an interval that holds one counts "
-         "with the time of its iterations"});
+    draft->log.notices.push_back(foreign_notice(
+        0,
+        "the time of the evaluations is taken off the clock: an interval that holds one counts "
+        "with the time of its iterations"));
   }
 }
 

@@ -362,25 +362,21 @@ void PytorchParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
   for (const auto& draft : out.drafts()) {
     if (window_) {
-      draft->log.notices.push_back({0,
-                                    "the lines' time is the mean of the last 20 iterations; the "
-                                    "summary is of whole epochs"});
+      draft->log.notices.push_back(
+          make_notice(NoticeCode::rate_is_mean_of_window, 0, "the time of a line",
+                      "the last 20 iterations, the summary over whole epochs"));
     }
     if (rounding_ > 0.01 && cumulative_) {
-      draft->log.notices.push_back(
-          {0,
-           fmt::format("the means have three digits: the clock that they make is good to {:.0f} %",
-                       100 * std::min(rounding_, 1.0))});
+      draft->log.notices.push_back(make_notice(NoticeCode::rounded_times, 0,
+                                               "the mean of a line, which the clock is made of,",
+                                               100 * std::min(rounding_, 1.0)));
     }
     if (speed_) {
       draft->log.notices.push_back(
-          {0, "Speed is of one process or of the job, by script: it was not taken"});
+          make_notice(NoticeCode::rate_scope_unknown, 0, "Speed", "the script"));
     }
     if (!cumulative_) {
-      draft->log.notices.push_back(
-          {0,
-           "the means do not begin with their epoch: there is no clock, the rates are of single "
-           "iterations"});
+      draft->log.notices.push_back(make_notice(NoticeCode::no_clock_of_means, 0));
     }
   }
 }

@@ -197,16 +197,17 @@ void PytorchExamplesParser::finish(RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     if (draft->count() == 0) continue;
     if (samples_) {
-      draft->log.notices.push_back(
-          {0, "the lines count samples of one process and tell no time: there is no rate"});
+      draft->log.notices.push_back(make_notice(NoticeCode::no_rate_in_log, 0,
+                                               "counters of samples of one process and no time"));
     }
     if (clip_) {
       draft->log.notices.push_back(
-          {0, "the counter is of samples of the job; rates and times are of single batches"});
+          make_notice(NoticeCode::rate_of_single_iterations, 0, "a printed rate or time"));
     }
     if (batches_) {
       draft->log.notices.push_back(
-          {0, "the batches behind the last line of an epoch, and its validation, are in no line"});
+          make_notice(NoticeCode::iterations_in_no_line, 0,
+                      "the batches after the last line of an epoch, and its validation,"));
     }
   }
 }

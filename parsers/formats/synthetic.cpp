@@ -177,17 +177,17 @@ void SyntheticParser::see_own_mean(RunDraft& draft) {
   }
   const bool several = copies_ > 0 || (global_ && batch_ && *global_ > *batch_);
   if (several) {
-    draft.log.notices.push_back(
-        {line_,
-         "the log ends before its total; its lines tell the mean speed of the process that prints "
-         "them, and several print: no rate of the job is taken from them"});
+    draft.log.notices.push_back(foreign_notice(
+        line_,
+        "the log ends before its total; its lines tell the mean speed of the process that prints "
+        "them, and several print: no rate of the job is taken from them"));
     return;
   }
   draft.log.summary = Stated{mean_, RateUnit::sequences_per_second, line_};
-  draft.log.notices.push_back(
-      {line_,
-       "the log ends before its total: the newest mean since the first timed step is taken; under "
-       "horovod it is one worker's"});
+  draft.log.notices.push_back(foreign_notice(
+      line_,
+      "the log ends before its total: the newest mean since the first timed step is taken; under "
+      "horovod it is one worker's"));
 }
 
 // As told when the line stands there: the next run of the file may have other settings.
@@ -201,10 +201,10 @@ void SyntheticParser::finish(RunBuilder& out) {
   if (!rounds_) out.facts.framework.set("tensorflow", FactSource::log);
   for (const auto& draft : out.drafts()) {
     if (out.drafts().size() == 1) tell_setting(draft->log.facts);
-    draft->log.notices.push_back({0, "sequences are images"});
+    draft->log.notices.push_back(foreign_notice(0, "sequences are images"));
     if (untold_world_) {
-      draft->log.notices.push_back(
-          {0, "img/sec is that of one GPU, and the log does not tell how many there are"});
+      draft->log.notices.push_back(foreign_notice(
+          0, "img/sec is that of one GPU, and the log does not tell how many there are"));
     }
     if (!rounds_) see_own_mean(*draft);
   }

@@ -151,8 +151,8 @@ void TorchtitanParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
   if (!of_a_device_) return;
   for (const auto& draft : out.drafts()) {
-    draft->log.notices.push_back(
-        {0, "tps are of one device, and no mesh tells how many there are: they are not taken"});
+    draft->log.notices.push_back(foreign_notice(
+        0, "tps are of one device, and no mesh tells how many there are: they are not taken"));
   }
 }
 

@@ -49,11 +49,9 @@ void compare_summary(RunLog& run) {
   const double rate = iterations * static_cast<double>(*sequences) / seconds;
   const double gap = run.summary->value / rate - 1;
   if (!(std::abs(gap) > kTolerance + resolution / seconds)) return;
-  run.notices.push_back(
-      {run.summary->line,
-       fmt::format("{}, {:.6g} sequences/s, is {:.1f} % {} {} ({:.6g} sequences/s)",
-                   kClosingStatement, run.summary->value, std::abs(gap) * 100,
-                   gap > 0 ? "above" : "below", what, rate)});
+  run.notices.push_back(make_notice(NoticeCode::closing_rate_contradicted, run.summary->line,
+                                    run.summary->value, std::abs(gap) * 100,
+                                    gap > 0 ? "above" : "below", what, rate));
 }
 
 // NVIDIA's BERT does not print how many GPUs it ran on, but a closing rate of all digits: times the
@@ -86,8 +84,7 @@ void tell_world(RunLog& run) {
     if (!known) run.facts.world_size.set(static_cast<std::int64_t>(whole), FactSource::log);
     if (left_out > 0) {
       run.notices.push_back(
-          {run.summary->line,
-           fmt::format("the closing rate is of all micro-steps but the first {}", left_out)});
+          make_notice(NoticeCode::closing_rate_without_warmup, run.summary->line, left_out));
     }
     return;
   }
@@ -135,8 +132,7 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
           rules.marks.overflows().steps(first ? 0 : begin, end, draft.log.facts.world());
     }
     if (!others.empty()) {
-      draft.log.notices.push_back(
-          {0, "the log also has training records of " + others + "; --format takes those"});
+      draft.log.notices.push_back(make_notice(NoticeCode::other_formats_records, 0, others));
     }
     out.push_back(draft.take());
     tell_world(out.back());

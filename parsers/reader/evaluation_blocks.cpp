@@ -80,7 +80,7 @@ void make_evaluation(RunLog& block) {
   block.first_nan_step.reset();
   block.marks.clear();
   const Record& last = block.records.back();
-  block.outcome = {Status::completed, last.step, last.line, ""};
+  block.outcome = {Status::completed, last.step, last.line, {}};
 }
 
 }  // namespace

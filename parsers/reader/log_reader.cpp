@@ -272,7 +272,8 @@ LiveView LogReader::live() const {
   if (best != nullptr) {
     for (const auto& draft : best->builder->drafts()) {
       if (draft->discard || !draft->log.first_nan_step) continue;
-      out.trouble = Outcome{Status::nan, draft->log.first_nan_step, 0, "the loss is not finite"};
+      out.trouble = Outcome{
+          Status::nan, draft->log.first_nan_step, 0, {make_notice(NoticeCode::loss_not_finite, 0)}};
     }
   }
   if (auto trouble = state_->outcomes.trouble(survived_line)) {
@@ -371,7 +372,8 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
                 "see the formats with `bertbench list formats`");
   }
   if (!problem->empty()) {
-    for (RunLog& run : runs) run.notices.push_back({0, *problem});
+    for (RunLog& run : runs)
+      run.notices.push_back(make_notice(NoticeCode::input_damaged, 0, *problem));
   }
   return runs;
 }

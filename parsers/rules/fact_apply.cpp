@@ -67,17 +67,14 @@ void FactRules::Stated::tell_ranks(RunDraft& run,
   const auto ranks = communicator ? count(communicator->value) : std::nullopt;
   if (ranks && !facts.world()) {
     facts.world_size.set(*ranks, FactSource::log);
-    run.log.notices.push_back(
-        {communicator->line, "the world size, " + communicator->value +
-                                 ", is that of NCCL's communicators: no other line tells it"});
+    run.log.notices.push_back(make_notice(NoticeCode::world_size_of_communicators,
+                                          communicator->line, communicator->value));
   }
   const auto world = number(Key::world);
   if (!run.own_facts && each && nodes && world && *world != *each * *nodes) {
-    run.log.notices.push_back(
-        {at(Key::world)->line, "the world size is " + at(Key::world)->value +
-                                   " but the launcher starts " + at(Key::gpus_per_node)->value +
-                                   " ranks on each of " + at(Key::nodes)->value +
-                                   " nodes; used the latter"});
+    run.log.notices.push_back(make_notice(NoticeCode::world_size_of_launcher, at(Key::world)->line,
+                                          at(Key::world)->value, at(Key::gpus_per_node)->value,
+                                          at(Key::nodes)->value));
   }
 }
 
@@ -98,9 +95,7 @@ void FactRules::Stated::tell_implied(RunDraft& run) const {
   const bool alone = facts.world_size.known() && facts.world_size.source == FactSource::unknown;
   if (alone && run.log.kind == WorkKind::training) {
     run.log.notices.push_back(
-        {run.log.first_line,
-         "the world size, 1, follows from what is missing: the script prints its options and the "
-         "GPU of each process where Horovod starts it"});
+        make_notice(NoticeCode::world_size_without_horovod, run.log.first_line));
   }
   for (auto* fact : {&facts.world_size, &facts.nodes, &facts.gpus_per_node}) {
     if (fact->known() && fact->source == FactSource::unknown) fact->source = FactSource::log;
@@ -109,10 +104,7 @@ void FactRules::Stated::tell_implied(RunDraft& run) const {
   const Statement* left_out = at(Key::no_amp);
   if (left_out == nullptr || facts.precision.value != "fp16") return;
   facts.precision.set("fp32", FactSource::log);
-  run.log.notices.push_back(
-      {left_out->line,
-       "mixed precision was asked for, but TensorFlow found no GPU for it and left it out: the "
-       "precision is fp32"});
+  run.log.notices.push_back(make_notice(NoticeCode::precision_left_out, left_out->line));
 }
 
 // A script's batch, of which each of its process's GPUs has a part.
@@ -132,10 +124,8 @@ void FactRules::Stated::tell_batch_argument(RunLog& log) const {
     return;
   }
   if (*micro.value == *argument || *micro.value * accumulation == *argument) return;
-  log.notices.push_back(
-      {at(Key::batch_argument)->line, "train_batch_size is " + at(Key::batch_argument)->value +
-                                          " but another line says " + std::to_string(*micro.value) +
-                                          " per device; used the latter"});
+  log.notices.push_back(make_notice(NoticeCode::batch_of_device_line, at(Key::batch_argument)->line,
+                                    at(Key::batch_argument)->value, *micro.value));
 }
 
 // The batch of a command line beside which DeepSpeed counts by a configuration of its own.
@@ -150,12 +140,8 @@ void FactRules::Stated::tell_loader_batch(RunLog& log) const {
       loader == facts.sequences_per_optimizer_step()) {
     return;
   }
-  log.notices.push_back(
-      {at(Key::loader_batch)->line,
-       "the command line's batch is " + std::to_string(*loader) + " but DeepSpeed counts " +
-           std::to_string(micro) +
-           " per device: if the script loads its own batches, all rates in samples/s are of "
-           "another batch"});
+  log.notices.push_back(make_notice(NoticeCode::batch_of_loader_differs,
+                                    at(Key::loader_batch)->line, *loader, micro));
 }
 
 // An Estimator whose configuration has one worker without a strategy, and whose lines tell no
@@ -172,9 +158,7 @@ void FactRules::Stated::tell_estimator(RunDraft& run) const {
   facts.world_size.set(1, FactSource::log);
   facts.global_batch_size.set(*batch, FactSource::log);
   run.log.notices.push_back(
-      {at(Key::estimator_workers)->line,
-       "the world size, 1, is that of the Estimator's configuration: of several processes that "
-       "Horovod started it would be the same"});
+      make_notice(NoticeCode::world_size_of_estimator, at(Key::estimator_workers)->line));
 }
 
 void FactRules::Stated::tell_batches(RunDraft& run) const {

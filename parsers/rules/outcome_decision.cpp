@@ -16,7 +16,7 @@ std::optional<Outcome> OutcomeRules::trouble(std::int64_t survived_line) const {
     if (best == nullptr || sign.strength >= best->strength) best = &sign;
   }
   if (best == nullptr) return std::nullopt;
-  return Outcome{best->status, std::nullopt, best->line, best->detail};
+  return Outcome{best->status, std::nullopt, best->line, {log_line(best->text)}};
 }
 
 std::int64_t OutcomeRules::survived_line(const RunDraft& run) {
@@ -25,45 +25,41 @@ std::int64_t OutcomeRules::survived_line(const RunDraft& run) {
   return records.empty() ? 0 : records[records.size() - std::min(records.size(), kLate)].line;
 }
 
-// A rank that dies leaves the others waiting: the timeout that ends the job is told as well.
-std::string OutcomeRules::what_followed(const Sign& cause, std::int64_t end_line) const {
-  constexpr std::string_view kTimeout = "collective operation timeout";
-  if (cause.detail.find(kTimeout) != std::string::npos) return {};
-  for (const Sign& sign : signs_) {
-    if (sign.line > cause.line && sign.line < end_line &&
-        sign.detail.find(kTimeout) != std::string::npos) {
-      return "; then NCCL: " + std::string(kTimeout) + " (line " + std::to_string(sign.line) + ")";
-    }
-  }
-  return {};
+// A rank that dies leaves the others waiting: the timeout that ends the job is reported as well.
+void OutcomeRules::add_timeout_after(const Sign& cause, std::int64_t end_line,
+                                     std::vector<Notice>& details) const {
+  if (cause.collective_timeout) return;
+  const auto at = std::ranges::find_if(signs_, [&](const Sign& sign) {
+    return sign.collective_timeout && sign.line > cause.line && sign.line < end_line;
+  });
+  if (at == signs_.end()) return;
+  details.push_back(make_notice(NoticeCode::collective_timeout_followed, 0, at->line));
 }
 
-// Paddle tells an exception's name on one line and its message further down; torch's spawn tells
-// that of the process that failed, by a traceback.
-std::string OutcomeRules::whole_detail(const Sign& sign) const {
-  constexpr std::int64_t kReach = 4, kLongestTraceback = 200;
-  if (!sign.detail.ends_with(':')) return sign.detail;
+// Paddle prints an exception's name on one line and its message further down; torch's spawn prints
+// that of the process that failed, after a traceback.
+std::string OutcomeRules::whole_text(const Sign& sign) const {
+  constexpr std::int64_t kReach = 4, kLongestTraceback = 200;  // lines
+  if (!sign.names_only) return sign.text;
   std::int64_t end = sign.line + kReach;
   for (const Sign& next : signs_) {
     if (next.line <= sign.line || next.line > end) continue;
-    if (next.strength == kHint && next.detail.starts_with("Traceback")) {
+    if (next.strength == kHint && next.traceback) {
       end = next.line + kLongestTraceback;
     } else if (next.status == sign.status && next.strength == sign.strength) {
-      return sign.detail + " " + next.detail;
+      return sign.text + " " + next.text;
     }
   }
-  return sign.detail;
+  return sign.text;
 }
 
 // srun cancels a step when one of its tasks has failed, and says that first.
 const OutcomeRules::Sign& OutcomeRules::cause_of(const Sign& best) const {
   constexpr std::int64_t kReach = 200;
-  if (best.detail.find("CANCELLED AT") == std::string::npos || best.status != Status::killed) {
-    return best;
-  }
+  if (!best.cancelled_at || best.status != Status::killed) return best;
   for (const Sign& sign : signs_) {
     if (sign.line < best.line && best.line - sign.line < kReach && sign.status == Status::error &&
-        sign.detail.find("Exited with exit code ") != std::string::npos) {
+        sign.task_exited) {
       return sign;
     }
   }
@@ -104,18 +100,16 @@ std::int64_t OutcomeRules::launch_behind(const RunDraft& run, bool done,
   return end_line;
 }
 
-// What another launch failed of, unless it is told already.
-std::string OutcomeRules::failure_of(std::string_view which, std::int64_t from, std::int64_t to,
-                                     std::string_view told) const {
+// What another launch failed of, unless that is `reported` already.
+void OutcomeRules::add_failure(NoticeCode which, std::int64_t from, std::int64_t to,
+                               std::string_view reported, std::vector<Notice>& details) const {
   const Sign* worst = nullptr;
   for (const Sign& sign : signs_) {
     if (sign.line < from || sign.line >= to || sign.strength == kHint) continue;
     if (worst == nullptr || sign.strength > worst->strength) worst = &sign;
   }
-  if (worst == nullptr || worst->detail == told) return {};
-  return std::string(told.empty() ? "" : "; ") + std::string(which) + ": " +
-         std::string(name(worst->status)) + " (line " + std::to_string(worst->line) +
-         "): " + worst->detail;
+  if (worst == nullptr || worst->text == reported) return;
+  details.push_back(make_notice(which, 0, name(worst->status), worst->line, worst->text));
 }
 
 // What ended a run of which `done` says whether it did all that it had to do: the strongest sign in
@@ -130,9 +124,8 @@ const OutcomeRules::Sign* OutcomeRules::sign_of_end(const RunDraft& run, bool do
   const Sign* best = nullptr;
   for (const Sign& sign : signs_) {
     if (sign.line < from || sign.line >= end) continue;
-    const bool cancelled = sign.detail.find(" CANCELLED AT ") != std::string::npos ||
-                           sign.detail.find(" Exit with signal ") != std::string::npos;
-    const bool at_the_end = sign.strength >= kNamed && sign.line > (cancelled ? grace : survived);
+    const bool at_the_end =
+        sign.strength >= kNamed && sign.line > (sign.cancelled ? grace : survived);
     if (sign.line < last_record && !at_the_end) continue;
     if (done && sign.strength == kHint) continue;
     const bool hint = sign.strength == kHint && best != nullptr && best->strength == kHint;
@@ -170,9 +163,12 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   const bool done =
       run.ended_well || (run.planned && last != nullptr && last->step >= *run.planned);
   const std::int64_t end = no_step ? end_line : launch_behind(run, done, end_line);
-  const auto behind = [&](std::string_view told) {
-    const bool last_of_all = end_line == std::numeric_limits<std::int64_t>::max();
-    return last_of_all ? failure_of("a launch behind it", end, end_line, told) : std::string();
+  // The details of an outcome, with what a later launch failed of, if this is the file's last run.
+  const auto with_later_launch = [&](std::vector<Notice> details, std::string_view reported) {
+    if (end_line == std::numeric_limits<std::int64_t>::max()) {
+      add_failure(NoticeCode::launch_after_failed, end, end_line, reported, details);
+    }
+    return details;
   };
   // What failed in front of an official start with a good official end was another launch.
   // A closing statement without a record, such as a notebook prints, speaks for no line before it.
@@ -189,33 +185,37 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   if (run.log.first_nan_step && (best == nullptr || best->strength < kNan)) {
     const auto& records = run.records();
     const auto at = std::ranges::find(records, *run.log.first_nan_step, &Record::step);
-    return {Status::nan, *run.log.first_nan_step - ahead_of_updates(run),
-            at != records.end() ? at->line : 0, "the loss is not finite"};
+    return {Status::nan,
+            *run.log.first_nan_step - ahead_of_updates(run),
+            at != records.end() ? at->line : 0,
+            {make_notice(NoticeCode::loss_not_finite, 0)}};
   }
   // What befalls a job behind its official end is not the run's.
   if (best != nullptr && run.official_end && run.ended_well && best->line > run.last_line) {
     return {Status::completed, step, run.last_line,
-            "behind its end: " + std::string(name(best->status)) + " (line " +
-                std::to_string(best->line) + "): " + whole_detail(*best) + behind(best->detail)};
+            with_later_launch({make_notice(NoticeCode::failed_after_end, 0, name(best->status),
+                                           best->line, whole_text(*best))},
+                              best->text)};
   }
   if (best != nullptr) {
-    const std::string before = failure_of("a launch before this one", 0, launch, best->detail);
-    return {best->status, step, best->line,
-            whole_detail(*best) + what_followed(*best, end) + before + behind(best->detail)};
+    std::vector<Notice> details = {log_line(whole_text(*best))};
+    add_timeout_after(*best, end, details);
+    add_failure(NoticeCode::launch_before_failed, 0, launch, best->text, details);
+    return {best->status, step, best->line, with_later_launch(std::move(details), best->text)};
   }
   if (no_step) {
-    return {Status::no_data, std::nullopt, 0, "no step in the log"};
+    return {Status::no_data, std::nullopt, 0, {make_notice(NoticeCode::no_step, 0)}};
   }
   if (done) {
-    return {Status::completed, step, run.last_line, behind("")};
+    return {Status::completed, step, run.last_line, with_later_launch({}, "")};
   }
   const std::int64_t first = run.records().empty() ? 0 : run.records().front().line;
   if (const auto closed = closing_.behind(first, last->line, end);
       closed && run.log.kind == WorkKind::training) {
-    return {Status::completed, step, *closed, behind("")};
+    return {Status::completed, step, *closed, with_later_launch({}, "")};
   }
-  constexpr std::string_view kCut = "the log ends without a closing statement";
-  return {Status::truncated, step, run.last_line, std::string(kCut) + behind(kCut)};
+  return {Status::truncated, step, run.last_line,
+          with_later_launch({make_notice(NoticeCode::no_closing_statement, 0)}, "")};
 }
 
 }  // namespace bertbench

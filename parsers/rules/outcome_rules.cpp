@@ -97,8 +97,8 @@ bool quoted_or_advice(std::string_view text) {
          text.find("might run out of memory") != std::string_view::npos;
 }
 
-std::string detail_of(std::string_view text) {
-  constexpr std::size_t kLength = 300;
+std::string shortened(std::string_view text) {
+  constexpr std::size_t kLength = 300;  // bytes: a message, and no dump of tensors
   text = trim(text);
   return std::string(text.substr(0, kLength));
 }
@@ -196,7 +196,21 @@ std::span<const std::string_view> OutcomeRules::anchors() {
   return list;
 }
 
-void OutcomeRules::add(std::int64_t line, Status status, int strength, std::string_view detail) {
+OutcomeRules::Sign OutcomeRules::make_sign(std::int64_t line, Status status, int strength,
+                                           std::string_view text) {
+  Sign out{.line = line, .status = status, .strength = strength, .text = shortened(text)};
+  const auto holds = [&](std::string_view words) { return has_text(out.text, words); };
+  out.collective_timeout = holds("collective operation timeout");
+  out.cancelled = holds(" CANCELLED AT ") || holds(" Exit with signal ");
+  out.cancelled_at = holds("CANCELLED AT");
+  out.task_exited = holds("Exited with exit code ");
+  out.rank_killed = holds("received by PID");
+  out.traceback = out.text.starts_with("Traceback");
+  out.names_only = out.text.ends_with(':');
+  return out;
+}
+
+void OutcomeRules::add(std::int64_t line, Status status, int strength, std::string_view text) {
   if (signs_.size() >= kMaxSigns) {
     // A run that survives trouble over and over must not hide how it ends: forget the oldest half.
     signs_.erase(signs_.begin() + 1, signs_.begin() + kMaxSigns / 2);
@@ -205,7 +219,7 @@ void OutcomeRules::add(std::int64_t line, Status status, int strength, std::stri
     return sign.status == status && sign.strength == strength && line - sign.line < 2000;
   });
   if (static_cast<std::size_t>(same) >= kMaxPerStatus) return;
-  signs_.push_back({line, status, strength, detail_of(detail)});
+  signs_.push_back(make_sign(line, status, strength, text));
 }
 
 OutcomeRules::Part OutcomeRules::see_traceback(const Line& line, std::string_view& exception) {
@@ -243,8 +257,8 @@ bool OutcomeRules::continues_chain(const Line& line, std::string_view exception)
     if (it->strength != kNamed || it->status != Status::error || line.number - it->line > kReach) {
       return false;
     }
-    it->line = line.number;
-    it->detail = detail_of(std::string(trim(exception)) + "; after " + it->detail);
+    *it = make_sign(line.number, it->status, it->strength,
+                    std::string(trim(exception)) + "; after " + it->text);
     return true;
   }
   return false;
@@ -263,7 +277,7 @@ bool OutcomeRules::killed_after_failure(const Line& line) {
     if (itself && line.number - root_cause_line_ <= kEntry) {
       for (Sign& sign : signs_) {
         const bool listed = line.number - sign.line < kLongestTable;
-        if (listed && has_text(sign.detail, kKill)) sign.strength = kSignal;
+        if (listed && sign.rank_killed) sign.strength = kSignal;
       }
     } else if (itself) {
       rank_failed_line_ = line.number;

@@ -48,10 +48,19 @@ class OutcomeRules {
     std::int64_t line = 0;
     Status status = Status::error;
     int strength = 0;  ///< how near to the cause
-    std::string detail;
+    std::string text;  ///< of its line, trimmed
+    // What the line is, where a decision rests on it.
+    bool collective_timeout = false;  ///< NCCL's watchdog: a rank waited in vain
+    bool cancelled = false;     ///< by the scheduler or the launcher, which give the trainer time
+    bool cancelled_at = false;  ///< Slurm's "CANCELLED AT", which may follow from a task's failure
+    bool task_exited = false;   ///< srun's "Exited with exit code"
+    bool rank_killed = false;   ///< torchrun's table: "received by PID"
+    bool traceback = false;     ///< its first line: the exception is yet to come
+    bool names_only = false;    ///< an exception's name, whose message stands on another line
   };
+  static Sign make_sign(std::int64_t line, Status status, int strength, std::string_view text);
   enum class Part { other, exception, of_thread, ignored };  ///< what a line is of a traceback
-  void add(std::int64_t line, Status status, int strength, std::string_view detail);
+  void add(std::int64_t line, Status status, int strength, std::string_view text);
   Part see_traceback(const Line& line, std::string_view& exception);
   bool continues_chain(const Line& line, std::string_view exception);
   bool killed_after_failure(const Line& line);
@@ -64,14 +73,15 @@ class OutcomeRules {
                                                 std::int64_t end_line) const;
   [[nodiscard]] std::int64_t launch_behind(const RunDraft& run, bool done,
                                            std::int64_t end_line) const;
-  [[nodiscard]] std::string failure_of(std::string_view which, std::int64_t from, std::int64_t to,
-                                       std::string_view told) const;
+  void add_failure(NoticeCode which, std::int64_t from, std::int64_t to, std::string_view reported,
+                   std::vector<Notice>& details) const;
   [[nodiscard]] static std::int64_t grace_line(const RunDraft& run);
   [[nodiscard]] const Sign* sign_of_end(const RunDraft& run, bool done, std::int64_t from,
                                         std::int64_t end) const;
   [[nodiscard]] const Sign& cause_of(const Sign& best) const;
-  [[nodiscard]] std::string whole_detail(const Sign& sign) const;
-  [[nodiscard]] std::string what_followed(const Sign& cause, std::int64_t end_line) const;
+  [[nodiscard]] std::string whole_text(const Sign& sign) const;
+  void add_timeout_after(const Sign& cause, std::int64_t end_line,
+                         std::vector<Notice>& details) const;
 
   ClosingWords closing_;
   std::vector<Launch> launches_;         ///< where they begin, or fail of their arguments

@@ -42,7 +42,8 @@ void count_flops(Cell& cell, std::string_view formula, std::optional<double> pea
   cell.tflops_per_gpu = cell.mfu = cell.hfu = std::nullopt;
   cell.flops_formula.clear();
   cell.peak.clear();
-  std::erase_if(cell.warnings, [](const std::string& text) { return text.starts_with("MFU "); });
+  std::erase_if(cell.warnings,
+                [](const Notice& warning) { return warning.code == NoticeCode::mfu_above_one; });
 
   const Identity& id = cell.identity;
   const auto rate = cell.sequences_per_second_per_gpu;

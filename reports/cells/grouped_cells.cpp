@@ -69,10 +69,9 @@ void keep_last_attempts(std::vector<Trial>& trials) {
     Trial& other = kept[it->second];
     if (trial.attempt == other.attempt) ++trial.attempt;  // begun anew within one log
     if (trial.attempt < other.attempt) std::swap(trial, other);
-    std::string text = "attempt " + std::to_string(other.attempt) + " ended as " +
-                       std::string(name(other.outcome.status));
-    if (!other.outcome.detail.empty()) text += ": " + other.outcome.detail;
-    trial.notices.push_back({0, std::move(text)});
+    trial.notices.push_back(
+        make_notice(NoticeCode::earlier_attempt, 0, other.attempt, name(other.outcome.status),
+                    other.outcome.details.empty() ? "" : ": " + detail_text(other.outcome)));
     other = std::move(trial);
   }
   trials = std::move(kept);
@@ -207,7 +206,7 @@ GroupedCells::GroupedCells(MeasuredLogs logs, const std::set<std::string>& emula
     }
   });
   found_ = relate(figures_, options_);
-  std::ranges::stable_sort(found_.warnings, {}, &std::pair<std::size_t, std::string>::first);
+  std::ranges::stable_sort(found_.warnings, {}, &std::pair<std::size_t, Notice>::first);
 }
 
 void GroupedCells::group() {
@@ -275,7 +274,7 @@ Cell GroupedCells::cell(std::size_t i) const {
   Cell out = summarized(cells_[i]);
   put_relations(out, figures_[i], figures_, options_.flops_formula);
   const auto its =
-      std::ranges::equal_range(found_.warnings, i, {}, &std::pair<std::size_t, std::string>::first);
+      std::ranges::equal_range(found_.warnings, i, {}, &std::pair<std::size_t, Notice>::first);
   for (const auto& [of, warning] : its) out.warnings.push_back(warning);
   return out;
 }

@@ -115,7 +115,7 @@ Trial MeasuredLogs::trial(std::size_t log) const {
   Trial out;
   if (!spool_.read(entry.at, entry.size, bytes) || !unpack_trial(bytes, words_, out)) {
     out = {};
-    out.notices.push_back({0, "its figures could not be read back from the temporary file"});
+    out.notices.push_back(make_notice(NoticeCode::figures_lost, 0));
   }
   if (const auto told = told_.find(log); told != told_.end()) {
     out.notices.insert(out.notices.end(), told->second.begin(), told->second.end());

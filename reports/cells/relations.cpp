@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "parsers/core/text.h"
 #include "parsers/core/topology.h"
 #include "reports/cells/cell_flops.h"
 #include "reports/stats/flops.h"
@@ -104,9 +105,8 @@ void speedups_over_a_key(Cells cells, const SummaryOptions& options, std::vector
   const auto base = std::ranges::find(cells, options.base, &CellFigures::unique_key);
   if (base == cells.end() || !base->has_rate()) {
     notices.push_back(
-        {0, "the base " + options.base +
-                (base == cells.end() ? " is no cell's key or topology" : " has no sequences/s") +
-                "; no speedup is given"});
+        make_notice(NoticeCode::base_unusable, 0, options.base,
+                    base == cells.end() ? "is no cell's key or topology" : "has no sequences/s"));
     return;
   }
   const auto base_index = static_cast<std::uint32_t>(base - cells.begin());
@@ -171,15 +171,13 @@ void speedups(Cells cells, const SummaryOptions& options, std::vector<Notice>& n
     if (cells[i].base == i && !used[i]) cells[i].speedup = cells[i].efficiency = kUnknown;
   }
   if (such.index && such.other) {
-    notices.push_back(
-        {0, fmt::format("no speedup of {} cell{}: more than one log fits as the base "
-                        "({}, {}); extract --base KEY chooses",
-                        undecided, undecided == 1 ? "" : "s", cells[*such.index].unique_key(),
-                        cells[*such.other].unique_key())});
+    notices.push_back(make_notice(
+        NoticeCode::base_ambiguous, 0, counted(static_cast<long long>(undecided), "cell"),
+        cells[*such.index].unique_key(), cells[*such.other].unique_key()));
   }
   if (topology && !found && undecided == 0) {
-    notices.push_back(
-        {0, "no cell of topology " + options.base + " gives a rate; no speedup is given"});
+    notices.push_back(make_notice(NoticeCode::base_unusable, 0, options.base,
+                                  "is a topology of which no cell gives a rate"));
   }
 }
 
@@ -254,10 +252,8 @@ void warn_of_varying_lengths(Cells cells, Relations& out) {
           return flops_per_sequence(*shape, s).masked_head / static_cast<double>(s);
         };
         if (cost(length) < kDearer * cost(shorter) || tokens(i) < tokens(other)) continue;
-        out.warnings.emplace_back(
-            i, fmt::format("{:.0f} tokens/s per GPU at length {} are no fewer than {:.0f} at {}: "
-                           "lengths are probably not constant",
-                           tokens(i), length, tokens(other), shorter));
+        out.warnings.emplace_back(i, make_notice(NoticeCode::lengths_not_constant, 0, tokens(i),
+                                                 length, tokens(other), shorter));
         break;
       }
     }

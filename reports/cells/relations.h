@@ -39,8 +39,8 @@ struct CellFigures {
 };
 
 struct Relations {
-  std::vector<Notice> notices;                                ///< what a reader should know
-  std::vector<std::pair<std::size_t, std::string>> warnings;  ///< of cells by their index
+  std::vector<Notice> notices;                           ///< what a reader should know
+  std::vector<std::pair<std::size_t, Notice>> warnings;  ///< of cells by their index
 };
 
 /// `cells` in the order of the result. Only `compat_dlperf` and `base` of the options count.

@@ -64,7 +64,9 @@ void summarize_throughput(Cell& cell, std::span<const TrialFigures> trials, bool
   cell.throughput.unit = known ? kSequences : kIterations;
 
   cell.warnings.clear();
-  const auto warn = [&](std::string text) { cell.warnings.push_back(std::move(text)); };
+  const auto warn = [&](NoticeCode code, const auto&... values) {
+    cell.warnings.push_back(make_notice(code, 0, values...));
+  };
   if (sample.size() < trials.size()) {
     std::map<std::string_view, int> outcomes;
     for (const TrialFigures& trial : trials) {
@@ -74,21 +76,17 @@ void summarize_throughput(Cell& cell, std::span<const TrialFigures> trials, bool
     for (const auto& [status, n] : outcomes) {
       why += fmt::format("{}{} x{}", why.empty() ? "" : ", ", status, n);
     }
-    warn(fmt::format("{} of {} trials give no number ({})", trials.size() - sample.size(),
-                     trials.size(), why));
+    warn(NoticeCode::trials_without_number, trials.size() - sample.size(), trials.size(), why);
   }
   if (const std::size_t n = compat_dlperf ? 0 : repeated(trials); n > 0) {
-    warn(
-        fmt::format("{} of {} trials {} another in every digit of rate, steps and losses: is a run "
-                    "counted twice? Its spread says nothing then",
-                    n, trials.size(), n == 1 ? "equals" : "equal"));
+    warn(NoticeCode::trials_equal, n, trials.size(), n == 1 ? "equals" : "equal");
   }
   if (estimators.size() > 1) {
     std::string names;
     for (const auto& estimator : estimators) {
       names += (names.empty() ? "" : ", ") + std::string(estimator);
     }
-    warn("trials were measured by different estimators: " + names);
+    warn(NoticeCode::estimators_differ, names);
   }
 }
 

@@ -14,9 +14,8 @@ concept Either = std::same_as<std::remove_const_t<T>, U>;
 // members of a type: one that is added does not compile before it is listed here.
 template <class Codec, Either<Outcome> T>
 void members(Codec& c, T& v) {
-  auto& [status, step, line, detail] = v;
-  c.all(status, step, line);
-  c.own(detail);
+  auto& [status, step, line, details] = v;
+  c.all(status, step, line, details);
 }
 template <class Codec, Either<IterationCounts> T>
 void members(Codec& c, T& v) {
@@ -75,8 +74,8 @@ void members(Codec& c, T& v) {
 }
 template <class Codec, Either<Notice> T>
 void members(Codec& c, T& v) {
-  auto& [line, text] = v;
-  c.all(line, text);
+  auto& [code, line, values, log] = v;
+  c.all(code, line, values, log);
 }
 template <class Codec, Either<Trial> T>
 void members(Codec& c, T& v) {
@@ -118,6 +117,10 @@ class Packer {
     char bytes[sizeof value];
     std::memcpy(bytes, &value, sizeof value);
     out_.append(bytes, sizeof value);
+  }
+  void put(const NoticeValue& value) {
+    out_ += static_cast<char>(value.index());
+    std::visit([&](const auto& one) { put(one); }, value);
   }
   void put(const std::string& text) {
     const std::int64_t word = words_.number_of(text);
@@ -185,6 +188,14 @@ class Unpacker {
     if (in_.size() < sizeof value) return fail();
     std::memcpy(&value, in_.data(), sizeof value);
     in_.remove_prefix(sizeof value);
+  }
+  void take(NoticeValue& value) {
+    const std::int64_t which = in_.empty() ? -1 : in_.front();
+    in_.remove_prefix(std::min<std::size_t>(1, in_.size()));
+    if (which == 0) return take(value.emplace<std::int64_t>());
+    if (which == 1) return take(value.emplace<double>());
+    if (which == 2) return take(value.emplace<std::string>());
+    fail();
   }
   void take(std::string& text) {
     const std::int64_t word = number();

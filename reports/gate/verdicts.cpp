@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "parsers/core/text.h"
 #include "reports/model/cell_match.h"
 #include "reports/stats/gate_noise.h"
 #include "reports/stats/multiple_testing.h"
@@ -78,8 +79,8 @@ std::string compare_environments(const ResultSet& result, const ResultSet& basel
   std::string blocked;
   for (const auto& difference : context_differences(*result.environment, *baseline.environment)) {
     if (difference.a.empty() || difference.b.empty()) {
-      notices.push_back({0, fmt::format("{} is known only for the {}", difference.key,
-                                        difference.a.empty() ? "baseline" : "result")});
+      notices.push_back(make_notice(NoticeCode::context_one_sided, 0, difference.key,
+                                    difference.a.empty() ? "baseline" : "result"));
       continue;
     }
     const std::string text = fmt::format("{} differs: \"{}\" now, \"{}\" in the baseline",
@@ -88,12 +89,13 @@ std::string compare_environments(const ResultSet& result, const ResultSet& basel
       blocked += fmt::format("{}{} (--allow-context {})", blocked.empty() ? "" : "; ", text,
                              difference.key);
     } else {
-      notices.push_back({0, text});
+      notices.push_back(
+          make_notice(NoticeCode::context_differs, 0, difference.key, difference.a, difference.b));
     }
   }
   if (result.tool_version != baseline.tool_version) {
-    notices.push_back({0, "the result is by bertbench " + result.tool_version +
-                              ", the baseline by " + baseline.tool_version});
+    notices.push_back(make_notice(NoticeCode::tool_version_differs, 0, result.tool_version,
+                                  baseline.tool_version));
   }
   return blocked;
 }
@@ -213,8 +215,8 @@ class Gate {
     }
     if (other_machine > 0) {
       report_.notices.push_back(
-          {0, fmt::format("{} stored run{} of another machine or system left out", other_machine,
-                          other_machine == 1 ? "" : "s")});
+          make_notice(NoticeCode::stored_runs_left_out, 0,
+                      counted(static_cast<long long>(other_machine), "stored run")));
     }
     for (const ResultSet* run : runs_) indexes_.emplace_back(*run);
   }
@@ -323,8 +325,8 @@ class Gate {
   void note_context(const Cell& cell, const Cell& other) {
     for (const auto& difference : context_differences(cell, other)) {
       if (difference.blocking || !noted_.insert(difference.key).second) continue;
-      report_.notices.push_back({0, fmt::format("{} is known only for the {}", difference.key,
-                                                difference.a.empty() ? "baseline" : "result")});
+      report_.notices.push_back(make_notice(NoticeCode::context_one_sided, 0, difference.key,
+                                            difference.a.empty() ? "baseline" : "result"));
     }
   }
 
@@ -358,7 +360,7 @@ class Gate {
     } else if (seen_.empty()) {
       why = "no cell of the result is in the baseline; cells are paired by identity, see `key`";
     }
-    report_.notices.push_back({0, "nothing was compared: " + why});
+    report_.notices.push_back(make_notice(NoticeCode::nothing_compared, 0, why));
   }
 
   void test_all() {

@@ -71,12 +71,9 @@ Facts deduce_facts(Facts facts, std::vector<Notice>& notices) {
   const auto computed =
       product(product(micro.value, accumulation.value), replicas ? replicas : facts.world());
   if (computed && global.known() && *computed != *global.value) {
-    notices.push_back({0, "the global batch is stated as " + std::to_string(*global.value) +
-                              ", but " + std::to_string(*micro.value) + " sequences x " +
-                              std::to_string(*accumulation.value) + " micro-steps x " +
-                              (replicas ? std::to_string(*replicas) + " replicas are "
-                                        : std::to_string(*facts.world()) + " GPUs are ") +
-                              std::to_string(*computed) + "; used " + std::to_string(*computed)});
+    notices.push_back(make_notice(
+        NoticeCode::global_batch_contradicted, 0, *global.value, *micro.value, *accumulation.value,
+        replicas ? *replicas : *facts.world(), replicas ? "replicas" : "GPUs", *computed));
     global.value = computed;
   } else if (computed && !global.known()) {
     global.set(*computed, weaker(micro.source, weaker(accumulation.source, world_source)));

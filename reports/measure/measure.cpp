@@ -81,17 +81,16 @@ Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& convers
     }
   }
   // What the log says is told all the same where no fact makes sequences of it.
-  if (!tokens.empty()) trial.notices.push_back({0, "as the log counts them: " + tokens});
+  if (!tokens.empty()) trial.notices.push_back(make_notice(NoticeCode::rates_in_tokens, 0, tokens));
   const std::string missing = missing_facts(facts, unit);
   const std::string remedy = missing.empty() ? std::string() : "; give " + missing;
   if (!converted.empty()) {
     if (!left_out.empty()) {
       trial.notices.push_back(
-          {0, "left out, as the sequences per iteration are unknown: " + left_out + remedy});
+          make_notice(NoticeCode::sequences_unknown_left_out, 0, left_out, remedy));
     }
     if (!in_tokens.empty()) {
-      trial.notices.push_back({0, "left out, as the tokens of a sequence are unknown: " +
-                                      in_tokens + "; give --sequence-length"});
+      trial.notices.push_back(make_notice(NoticeCode::tokens_unknown_left_out, 0, in_tokens));
     }
     return {std::move(converted), true};
   }
@@ -99,10 +98,9 @@ Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& convers
     return estimate.unit != RateUnit::iterations_per_second;
   });
   if (!estimates.empty()) {
-    trial.notices.push_back(
-        {0, "rates stay in iterations/s, as the sequences per iteration are unknown" + remedy});
+    trial.notices.push_back(make_notice(NoticeCode::rates_in_iterations, 0, remedy));
   } else if (!left_out.empty() || !in_tokens.empty()) {
-    trial.notices.push_back({0, "rates in tokens/s need --sequence-length"});
+    trial.notices.push_back(make_notice(NoticeCode::rates_need_sequence_length, 0));
   }
   return {std::move(estimates), false};
 }
@@ -117,10 +115,7 @@ void leave_out_total(const RunLog& log, Estimates& shown, Trial& trial) {
   }
   if (!total_is_of_other_work(total->rate, others, std::isnan(seconds_of_run(log)))) return;
   trial.notices.push_back(
-      {0,
-       fmt::format("total_time is left out: all work over all time, {:.6g} {}, is more than twice "
-                   "off every other estimate, so the two are not of the same stretch of the run",
-                   total->rate, name(total->unit))});
+      make_notice(NoticeCode::total_time_left_out, 0, total->rate, name(total->unit)));
   shown.list.erase(total);
 }
 
@@ -158,13 +153,12 @@ const Estimate* choose(std::span<const Estimate> estimates, const MeasureOptions
     if (chosen == nullptr && trial.window.covered) {
       const bool whole =
           std::ranges::find(estimates, "total_time", &Estimate::name) != estimates.end();
-      trial.notices.push_back(
-          {0, std::string("the log gives no rate") +
-                  (whole ? " but that of all its time, which --estimator total_time takes" : "")});
+      trial.notices.push_back(make_notice(
+          NoticeCode::no_rate, 0,
+          whole ? " but that of all its time, which --estimator total_time takes" : ""));
     } else if (chosen != nullptr && chosen->whole_seconds && chosen->error > kUncertain) {
-      trial.notices.push_back({0, fmt::format("counter_clock is uncertain by {:.1f} %: the clock "
-                                              "shows whole seconds and the window is short",
-                                              100 * chosen->error)});
+      trial.notices.push_back(
+          make_notice(NoticeCode::counter_clock_uncertain, 0, 100 * chosen->error));
     }
     return chosen;
   }
@@ -175,21 +169,20 @@ const Estimate* choose(std::span<const Estimate> estimates, const MeasureOptions
   for (const Estimate& estimate : estimates) {
     there += fmt::format("{}{}", there.empty() ? "" : ", ", estimate.name);
   }
-  trial.notices.push_back(
-      {0, "the log does not allow the estimator " + options.estimator +
-              (there.empty() ? std::string("; it allows none") : "; it allows " + there)});
+  trial.notices.push_back(make_notice(NoticeCode::estimator_not_allowed, 0, options.estimator,
+                                      there.empty() ? "none" : there));
   return nullptr;
 }
 
 // The rate of a covered window, and what speaks against the estimate that gives it.
 void choose_rate(const RunLog& log, const Window& window, const Estimates& estimates,
                  const Conversion& conversion, const MeasureOptions& options, Trial& trial) {
-  const auto say = [&](const std::optional<std::string>& remark) {
-    if (remark) trial.notices.push_back({0, *remark});
+  const auto add = [&](const std::optional<Notice>& notice) {
+    if (notice) trial.notices.push_back(*notice);
   };
   const auto records = std::span(log.records).subspan(window.first, window.size());
   if (estimates.in_sequences && conversion.per_iteration) {
-    say(stated_rate_is_apart(log, records, *conversion.per_iteration));
+    add(stated_rate_is_apart(log, records, *conversion.per_iteration));
   }
   const Estimate* chosen = choose(estimates.list, options, trial);
   if (chosen == nullptr) return;
@@ -197,10 +190,10 @@ void choose_rate(const RunLog& log, const Window& window, const Estimates& estim
   (estimates.in_sequences ? trial.sequences_per_second : trial.iterations_per_second) =
       chosen->rate;
   if (chosen->name == "log_summary" && window.size() > 0) {
-    say("log_summary is the log's own statement of its run, not of the window");
+    add(make_notice(NoticeCode::closing_rate_of_run, 0));
   }
   say_other_rates(estimates.list, *chosen, window.size(), trial);
-  if (chosen->name == "printed_mean") say(mean_of_rates_misleads(records, log.rate_unit));
+  if (chosen->name == "printed_mean") add(mean_of_rates_misleads(records, log.rate_unit));
 }
 
 // Seconds per optimizer step in the window: the records' own, else differences of a clock that is
@@ -274,9 +267,8 @@ void describe_quality(const RunLog& log, Trial& trial) {
 void describe_skipped_steps(const RunLog& log, Trial& trial) {
   if (!log.totals.skipped_steps || *log.totals.skipped_steps < 1) return;
   trial.skipped_steps = log.totals.skipped_steps;
-  trial.notices.push_back({0, counted(*trial.skipped_steps, "optimizer step") +
-                                  " skipped after fp16 overflows: time and sequences of these "
-                                  "count, their updates were not applied"});
+  trial.notices.push_back(
+      make_notice(NoticeCode::skipped_steps, 0, counted(*trial.skipped_steps, "optimizer step")));
 }
 
 // A closing statement measures the whole run: alone it can stand for `auto` and `all` only.
@@ -285,8 +277,7 @@ void cover_by_summary(const RunLog& log, const WindowRule& rule, Window& window,
   if (!log.records.empty() || !whole || !log.summary || log.first_nan_step) return;
   window.covered = true;
   window.rule = rule.kind == WindowRule::Kind::all ? "all" : "auto (all)";
-  trial.notices.push_back(
-      {log.summary->line, "the log states only one rate, of the whole run with its warm-up"});
+  trial.notices.push_back(make_notice(NoticeCode::only_closing_rate, log.summary->line));
 }
 
 IterationCounts count_iterations(const RunLog& log, const Window& window) {
@@ -302,7 +293,7 @@ IterationCounts count_iterations(const RunLog& log, const Window& window) {
 std::optional<MemoryRecord> memory_of(const RunLog& log) {
   if (log.memory) return MemoryRecord{log.memory->peak_bytes, log.memory->capacity_bytes, "log"};
   if (log.outcome.status != Status::out_of_memory) return std::nullopt;
-  return memory_of_failure(log.outcome.detail);
+  return memory_of_failure(quoted_line(log.outcome));
 }
 
 }  // namespace

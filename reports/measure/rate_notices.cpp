@@ -30,10 +30,8 @@ void say_clock_of_bar(std::span<const Estimate> estimates, const Estimate& chose
   if (clock == nullptr) return;
   const double gap = clock->rate / chosen.rate - 1;
   if (std::abs(gap) < std::max(kFar, clock->resolution + kOtherSteps)) return;
-  trial.notices.push_back(
-      {0, fmt::format("the counter over the clock of whole seconds is {:.0f} % {} than the printed "
-                      "rates ({})",
-                      100 * std::abs(gap), gap < 0 ? "lower" : "higher", rate_with_unit(*clock))});
+  trial.notices.push_back(make_notice(NoticeCode::bar_clock_differs, 0, 100 * std::abs(gap),
+                                      gap < 0 ? "lower" : "higher", rate_with_unit(*clock)));
 }
 
 // The clock of a bar was taken and its printed rates are out of what that allows: they are those of
@@ -45,10 +43,8 @@ void say_rates_of_bar(std::span<const Estimate> estimates, const Estimate& chose
   if (bar == nullptr) return;
   const double gap = bar->rate / chosen.rate - 1;
   if (std::abs(gap) < std::max(kFar, kSure * chosen.error)) return;
-  trial.notices.push_back(
-      {0, fmt::format("the bar's printed rates, smoothed over its newest steps, are {:.0f} % {} "
-                      "than the counter over its clock ({}): more than the clock leaves open",
-                      100 * std::abs(gap), gap < 0 ? "lower" : "higher", rate_with_unit(*bar))});
+  trial.notices.push_back(make_notice(NoticeCode::bar_rates_differ, 0, 100 * std::abs(gap),
+                                      gap < 0 ? "lower" : "higher", rate_with_unit(*bar)));
 }
 
 // The log's own closing rate is told where it is far from the rate that is used: 5 % from printed
@@ -60,26 +56,20 @@ void say_closing_rate(std::span<const Estimate> estimates, const Estimate& chose
   if (closing == nullptr || closing->rate == chosen.rate) return;
   // The reader says it where it knows the sequences of the log's steps.
   const auto is_told = [](const Notice& notice) {
-    return notice.text.starts_with(kClosingStatement);
+    return notice.code == NoticeCode::closing_rate_contradicted ||
+           notice.code == NoticeCode::closing_rate_of_best_epoch;
   };
   if (std::ranges::any_of(trial.notices, is_told)) return;
   const double ratio = closing->rate / chosen.rate;
   if (chosen.name.starts_with("printed")) {
     if (std::abs(ratio - 1) < kFar) return;
-    trial.notices.push_back(
-        {0,
-         fmt::format("the log's own closing rate, not of the window alone, is {:.0f} % {} than the "
-                     "printed rates ({})",
-                     100 * std::abs(ratio - 1), ratio < 1 ? "lower" : "higher",
-                     rate_with_unit(*closing))});
+    trial.notices.push_back(make_notice(NoticeCode::closing_rate_differs, 0,
+                                        100 * std::abs(ratio - 1), ratio < 1 ? "lower" : "higher",
+                                        rate_with_unit(*closing)));
   } else if (std::max(ratio, 1 / ratio) >= kApart) {
-    trial.notices.push_back(
-        {0, fmt::format(
-                "the log's own closing rate, not of the window alone, is {}, {:.3g} times as {} as "
-                "{} gives: the batch, the world size or the accumulation may differ from "
-                "the facts, or much of the run was not training",
-                rate_with_unit(*closing), std::max(ratio, 1 / ratio), ratio > 1 ? "much" : "little",
-                chosen.name)});
+    trial.notices.push_back(make_notice(NoticeCode::closing_rate_far_off, 0,
+                                        rate_with_unit(*closing), std::max(ratio, 1 / ratio),
+                                        ratio > 1 ? "much" : "little", chosen.name));
   }
 }
 
@@ -93,13 +83,11 @@ void say_other_clock(std::span<const Estimate> estimates, const Estimate& chosen
   const double ratio = clock->rate / chosen.rate;
   if (!(std::max(ratio, 1 / ratio) >= kApart)) return;
   const bool faster = ratio > 1;  // the clock holds less than the steps take
-  trial.notices.push_back(
-      {0, fmt::format("by the log's clock the rate is {:.2g} times as {} as by the times of its "
-                      "steps: counter_clock is {:.6g}; {}, or times that are not those of the "
-                      "steps",
-                      std::max(ratio, 1 / ratio), faster ? "high" : "low", clock->rate,
-                      faster ? "long first steps, which the clock begins behind"
-                             : "evaluation, saving or loading between the steps")});
+  trial.notices.push_back(make_notice(NoticeCode::clock_differs_from_steps, 0,
+                                      std::max(ratio, 1 / ratio), faster ? "high" : "low",
+                                      clock->rate,
+                                      faster ? "long first steps, which the clock begins after"
+                                             : "evaluation, saving or loading between the steps"));
 }
 
 // The clock holds what lies between the lines, the rates on them do not.
@@ -111,9 +99,7 @@ void say_printed_rates(std::span<const Estimate> estimates, const Estimate& chos
   const double gap = printed->rate / chosen.rate - 1;
   if (!(gap >= std::max(kFar, chosen.resolution + kOtherSteps))) return;
   trial.notices.push_back(
-      {0, fmt::format("the printed rates are {:.0f} % higher than the counter over the clock ({}): "
-                      "it holds what lies between them, such as evaluation, saving or loading",
-                      100 * gap, rate_with_unit(*printed))});
+      make_notice(NoticeCode::printed_rates_above_clock, 0, 100 * gap, rate_with_unit(*printed)));
 }
 
 // One step that took much longer than its line says, or a counter that jumped between two lines,
@@ -125,11 +111,9 @@ void say_rates_beside_times(std::span<const Estimate> estimates, const Estimate&
   if (printed == nullptr) return;
   const double ratio = printed->rate / chosen.rate;
   if (!(std::max(ratio, 1 / ratio) >= kApart)) return;
-  trial.notices.push_back(
-      {0, fmt::format("the mean of the printed rates, {}, is {:.3g} times as {} as the times of "
-                      "the steps give: single steps differ much, or the counter jumped",
-                      rate_with_unit(*printed), std::max(ratio, 1 / ratio),
-                      ratio > 1 ? "much" : "little")});
+  trial.notices.push_back(make_notice(NoticeCode::printed_rates_far_off, 0,
+                                      rate_with_unit(*printed), std::max(ratio, 1 / ratio),
+                                      ratio > 1 ? "much" : "little"));
 }
 
 }  // namespace

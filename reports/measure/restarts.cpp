@@ -192,14 +192,12 @@ JoinedWork work_of(std::span<const RunLog> parts, const StepRange& begin) {
       out.told += ", " + steps_text(parts[i], steps);
       const StepOverlap overlap = overlap_of(done, steps);
       if (overlap.redone > 0) {
-        out.notices.push_back({0, fmt::format("{} steps were lost and done again by {}: their time "
-                                              "counts, their work once",
-                                              overlap.redone, parts[i].path)});
+        out.notices.push_back(
+            make_notice(NoticeCode::steps_done_again, 0, overlap.redone, parts[i].path));
       }
       if (overlap.missing > 0) {
-        out.notices.push_back({0, fmt::format("no log tells of the steps {} to {}, in front of "
-                                              "{}: the clock lacks their time",
-                                              done + 1, steps.first, parts[i].path)});
+        out.notices.push_back(
+            make_notice(NoticeCode::steps_in_no_log, 0, done + 1, steps.first, parts[i].path));
       }
       share =
           1 - static_cast<double>(overlap.redone) / static_cast<double>(steps.last - steps.first);
@@ -245,7 +243,7 @@ RunLog join_restarts(std::vector<RunLog> parts) {
     out.outcome = part.outcome;
     for (const Notice& notice : part.notices) {
       if (part.summary && notice.line == part.summary->line) continue;
-      out.notices.push_back({notice.line, part.path + ": " + notice.text});
+      out.notices.push_back(of_log(part.path, notice));
     }
   }
   // A loss that was not finite in lost steps was not what the run went on with.
@@ -259,12 +257,9 @@ RunLog join_restarts(std::vector<RunLog> parts) {
   out.marks.clear();  // their lines are of one log
   out.totals = work.totals;
   std::vector<Notice>& notices = work.notices;
-  notices.insert(notices.begin(),
-                 {0, "joined with its restarts: " + work.told + "; --no-join keeps them apart"});
+  notices.insert(notices.begin(), make_notice(NoticeCode::joined_restarts, 0, work.told));
   if (summary) {
-    notices.push_back({0,
-                       "closing rates are of one part each and are left out; `bertbench "
-                       "reconcile` shows them"});
+    notices.push_back(make_notice(NoticeCode::closing_rates_of_parts, 0));
   }
   out.notices.insert(out.notices.begin(), notices.begin(), notices.end());
   return out;

@@ -74,25 +74,18 @@ void describe_steadiness(const RunLog& log, const Window& window, std::span<cons
   out.change = change;
   const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * std::abs(share)); };
   if (out.state == Steadiness::no_steady_state) {
-    trial.notices.push_back(
-        {0, fmt::format("no steady state: the iteration times change by {} after "
-                        "step {}, close to the end of the run",
-                        percent(change), before)});
+    trial.notices.push_back(make_notice(NoticeCode::rate_changes_late, 0, percent(change), before));
     return;
   }
   if (out.state == Steadiness::slow_down && window.last > first) {
-    trial.notices.push_back({0, fmt::format("the run slows down: iterations take {} longer after "
-                                            "step {} than at their fastest before",
-                                            percent(change), before)});
+    trial.notices.push_back(make_notice(NoticeCode::run_slows_down, 0, percent(change), before));
     return;
   }
   if (in_window.empty() || window.first >= first) return;
   const double off = mean(in_window) / found->level - 1;
   if (off <= kSameLevel) return;
   trial.notices.push_back(
-      {0, fmt::format("the window begins in the warm-up: its iterations take {} "
-                      "longer than those after step {}",
-                      percent(off), before)});
+      make_notice(NoticeCode::window_begins_in_warmup, 0, percent(off), before));
 }
 
 // Whether the rate taken is one of printed rates that leave out what makes some records longer, as
@@ -142,11 +135,9 @@ void describe_periodic(const RunLog& log, const Window& window, std::span<const 
   const std::string said = trial.sequences_per_second
                                ? fmt::format("{:.2f} sequences/s", rate_without)
                                : fmt::format("{:.4g} iterations/s", rate_without);
-  trial.notices.push_back(
-      {0, fmt::format("an iteration in {} takes {:.3g} s longer, {:.1f} % of the window's time "
-                      "(checkpoint, evaluation?); {}",
-                      work.period, work.extra_s, 100 * work.share,
-                      left_out ? "the printed rates leave it out" : said + " without")});
+  trial.notices.push_back(make_notice(
+      NoticeCode::periodic_slow_iteration, 0, work.period, work.extra_s, 100 * work.share,
+      left_out ? "the printed rates leave it out" : said + " without"));
 }
 
 /// Whether the log speaks of an evaluation or a checkpoint on the lines behind `after`, up to
@@ -190,12 +181,9 @@ void describe_marked(const RunLog& log, const Window& window, std::span<const do
   const double without = *rate * all / (all - extra);
   const std::string said = trial.sequences_per_second ? fmt::format("{:.2f} sequences/s", without)
                                                       : fmt::format("{:.4g} iterations/s", without);
-  trial.notices.push_back(
-      {0,
-       fmt::format("{} of the window's {} records hold{} an evaluation or a checkpoint, {:.1f} % "
-                   "of its time; {}",
-                   slow, plain.size() + marked.size(), slow == 1 ? "s" : "", 100 * extra / all,
-                   left_out ? "the printed rates leave it out" : said + " without")});
+  trial.notices.push_back(make_notice(
+      NoticeCode::marked_work_in_window, 0, slow, plain.size() + marked.size(), 100 * extra / all,
+      left_out ? "the printed rates leave it out" : said + " without"));
 }
 
 }  // namespace

@@ -29,20 +29,17 @@ std::vector<double> ratios_of(const RunLog& log, std::span<const Record> window,
 
 }  // namespace
 
-std::optional<std::string> stated_rate_is_apart(const RunLog& log, std::span<const Record> window,
-                                                std::int64_t per_iteration) {
+std::optional<Notice> stated_rate_is_apart(const RunLog& log, std::span<const Record> window,
+                                           std::int64_t per_iteration) {
   const auto ratios = ratios_of(log, window, per_iteration);
   if (ratios.size() < kEnough) return std::nullopt;
   const double ratio = quantile(ratios, 0.5);
   if (!(std::max(ratio, 1 / ratio) >= kApart)) return std::nullopt;
-  return fmt::format(
-      "{:.3g} times as {} sequences/s by the log's times and the facts as it states in the same "
-      "lines: a batch, the world size or the accumulation differs from the facts, or the stated "
-      "rate is not the whole job's; check the facts, or choose by --estimator",
-      std::max(ratio, 1 / ratio), ratio > 1 ? "many" : "few");
+  return make_notice(NoticeCode::stated_rate_apart, 0, std::max(ratio, 1 / ratio),
+                     ratio > 1 ? "many" : "few");
 }
 
-std::optional<std::string> mean_of_rates_misleads(std::span<const Record> window, RateUnit unit) {
+std::optional<Notice> mean_of_rates_misleads(std::span<const Record> window, RateUnit unit) {
   constexpr double kMisleads = 0.03;
   double sum = 0, lines = 0, iterations = 0, time = 0;
   for (const Record& record : window) {
@@ -56,10 +53,8 @@ std::optional<std::string> mean_of_rates_misleads(std::span<const Record> window
   if (lines < 2 || !(time > 0)) return std::nullopt;
   const double above = sum / lines / (iterations / time) - 1;
   if (!(above >= kMisleads)) return std::nullopt;
-  return fmt::format(
-      "the printed rates differ: their mean, {:.6g} {}, is {:.0f} % above all work over the time "
-      "that they add up to ({:.6g})",
-      sum / lines, name(unit), 100 * above, iterations / time);
+  return make_notice(NoticeCode::mean_of_rates_misleads, 0, sum / lines, name(unit), 100 * above,
+                     iterations / time);
 }
 
 }  // namespace bertbench

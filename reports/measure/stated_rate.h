@@ -15,14 +15,14 @@ namespace bertbench {
 /// accumulation is wrong, or the stated rate is one card's. Each record of the window is compared
 /// with itself and the median taken, so that warm-up and stalls do not matter. Nothing when they
 /// agree or fewer than three records tell both. `per_iteration`: sequences by the facts.
-[[nodiscard]] std::optional<std::string> stated_rate_is_apart(const RunLog& log,
-                                                              std::span<const Record> window,
-                                                              std::int64_t per_iteration);
+[[nodiscard]] std::optional<Notice> stated_rate_is_apart(const RunLog& log,
+                                                         std::span<const Record> window,
+                                                         std::int64_t per_iteration);
 
 /// What to tell when the plain mean of the window's printed rates is 3 % or more above the work
 /// over the time that they add up to. Rates of intervals that differ, by a warm-up or an evaluation
 /// within, have no mean that is a throughput. Nothing when they agree. `unit`: of the rates.
-[[nodiscard]] std::optional<std::string> mean_of_rates_misleads(std::span<const Record> window,
-                                                                RateUnit unit);
+[[nodiscard]] std::optional<Notice> mean_of_rates_misleads(std::span<const Record> window,
+                                                           RateUnit unit);
 
 }  // namespace bertbench

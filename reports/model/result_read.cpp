@@ -9,6 +9,36 @@
 namespace bertbench {
 namespace {
 
+// A notice of an older result, or of a release that knows other codes, keeps its text.
+Notice read_notice(JsonReader& in) {
+  const auto line = in.count("line").value_or(0);
+  const auto code = parse_notice_code(in.text("code").value_or(""));
+  if (code.value_or(NoticeCode::foreign) == NoticeCode::foreign) {
+    return foreign_notice(line, in.text("text").value_or(""));
+  }
+  Notice out{*code, line, {}, in.text("log").value_or("")};
+  std::map<std::string, NoticeValue, std::less<>> values;
+  in.object("values", [&](JsonReader& o) {
+    o.members([&](std::string_view name, const JsonTree& tree, JsonTree::Index node) {
+      if (tree.type(node) == JsonTree::Type::text) {
+        values.emplace(name, std::string(tree.text(node)));
+      } else if (tree.type(node) == JsonTree::Type::real) {
+        values.emplace(name, tree.number(node));
+      } else if (tree.is_number(node)) {
+        values.emplace(name, static_cast<std::int64_t>(tree.number(node)));
+      } else if (tree.type(node) == JsonTree::Type::null) {
+        values.emplace(name, kUnknown);  // JSON has no NaN
+      }
+    });
+  });
+  for (const std::string_view name : value_names(kind_of(out.code).text)) {
+    const auto at = values.find(name);
+    if (at == values.end()) return foreign_notice(line, in.text("text").value_or(""));
+    out.values.push_back(at->second);
+  }
+  return out;
+}
+
 using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 8> kFacts{"framework",
@@ -74,7 +104,10 @@ void read_outcome(JsonReader& in, Outcome& outcome) {
   }
   outcome.step = in.count("step");
   outcome.line = in.count("line").value_or(0);
-  outcome.detail = in.text("detail").value_or("");
+  if (auto detail = in.text("detail"); detail && !in.has("detail_notices")) {
+    outcome.details.push_back(foreign_notice(0, std::move(*detail)));
+  }
+  in.objects("detail_notices", [&](JsonReader& o) { outcome.details.push_back(read_notice(o)); });
 }
 
 void read_window(JsonReader& in, WindowUsed& window) {
@@ -174,9 +207,7 @@ void read_trial(JsonReader& in, Trial& trial) {
   trial.seed = in.count("seed");
   in.object("scores", [&](JsonReader& o) { trial.scores = read_numbers(o); });
   trial.iterations_file = in.text("iterations_file").value_or("");
-  in.objects("notices", [&](JsonReader& o) {
-    trial.notices.push_back({o.count("line").value_or(0), o.text("text").value_or("")});
-  });
+  in.objects("notices", [&](JsonReader& o) { trial.notices.push_back(read_notice(o)); });
 }
 
 void read_throughput(JsonReader& in, ThroughputSummary& summary) {
@@ -264,7 +295,11 @@ void read_cell(JsonReader& in, Cell& cell) {
   cell.hfu = in.number("hfu");
   cell.flops_formula = in.text("flops_formula").value_or("");
   cell.peak = in.text("peak").value_or("");
-  cell.warnings = in.texts("warnings");
+  for (std::string& warning : in.texts("warnings")) {
+    cell.warnings.push_back(foreign_notice(0, std::move(warning)));
+  }
+  if (in.has("warning_notices")) cell.warnings.clear();
+  in.objects("warning_notices", [&](JsonReader& o) { cell.warnings.push_back(read_notice(o)); });
 }
 
 // Head of a result set: everything but its cells.

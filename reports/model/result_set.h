@@ -174,7 +174,7 @@ struct Cell {
   std::optional<std::int64_t> stated_global_batch_size;
   std::string gpu;        ///< its name as the log or the environment says ("Tesla V100-SXM2-16GB")
   bool emulated = false;  ///< nodes or GPUs are stand-ins: emulated nodes, one CPU rank a "GPU"
-  std::vector<std::string> warnings;
+  std::vector<Notice> warnings;
   /// What the numbers rest on in addition to the identity, an object of scalars and lists, or null:
   /// "command" (the words of a foreign trainer that no placeholder made), "threads". Cells that
   /// differ in a key that both have are not comparable.

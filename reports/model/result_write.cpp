@@ -68,12 +68,42 @@ Json write(const Identity& identity) {
   return json;
 }
 
+Json write(const Notice& notice) {
+  Json json = {{"code", name(notice.code)}};
+  if (notice.line > 0) json["line"] = notice.line;
+  if (!notice.log.empty()) json["log"] = notice.log;
+  const bool foreign = notice.code == NoticeCode::foreign;  // its text is all that there is
+  const auto names =
+      foreign ? std::vector<std::string_view>() : value_names(kind_of(notice.code).text);
+  for (std::size_t i = 0; i < std::min(names.size(), notice.values.size()); ++i) {
+    std::visit([&](const auto& value) { json["values"][std::string(names[i])] = value; },
+               notice.values[i]);
+  }
+  json["text"] = text_of(notice);
+  return json;
+}
+
+Json write(const std::vector<Notice>& notices) {
+  Json json = Json::array();
+  for (const Notice& notice : notices) json.push_back(write(notice));
+  return json;
+}
+
+// Texts without a code are in the plain list already.
+bool has_codes(const std::vector<Notice>& notices) {
+  return std::ranges::any_of(
+      notices, [](const Notice& notice) { return notice.code != NoticeCode::foreign; });
+}
+
 Json write(const Outcome& outcome) {
   Json json = Json::object();
   json["status"] = name(outcome.status);
   put(json, "step", outcome.step);
   if (outcome.line > 0) json["line"] = outcome.line;
-  put(json, "detail", outcome.detail);
+  if (!outcome.details.empty()) {
+    json["detail"] = detail_text(outcome);
+    if (has_codes(outcome.details)) json["detail_notices"] = write(outcome.details);
+  }
   return json;
 }
 
@@ -144,17 +174,6 @@ Json write(const std::map<std::string, FlopsUse>& flops) {
     put(each, "tflops_per_gpu", use.tflops_per_gpu);
     put(each, "mfu", use.mfu);
     put(each, "hfu", use.hfu);
-  }
-  return json;
-}
-
-Json write(const std::vector<Notice>& notices) {
-  Json json = Json::array();
-  for (const Notice& notice : notices) {
-    Json entry = Json::object();
-    if (notice.line > 0) entry["line"] = notice.line;
-    entry["text"] = notice.text;
-    json.push_back(std::move(entry));
   }
   return json;
 }
@@ -272,7 +291,10 @@ Json write(const Cell& cell) {
   put(json, "flops_formula", cell.flops_formula);
   put(json, "peak", cell.peak);
   if (!cell.flops.empty()) json["flops"] = write(cell.flops);
-  if (!cell.warnings.empty()) json["warnings"] = cell.warnings;
+  if (!cell.warnings.empty()) {
+    json["warnings"] = texts_of(cell.warnings);
+    if (has_codes(cell.warnings)) json["warning_notices"] = write(cell.warnings);
+  }
   return json;
 }
 

@@ -135,7 +135,7 @@ Table stability_table(const CellSource& cells) {
       const auto found = cell.stability.find(quality);
       if (found == cell.stability.end()) continue;
       const Spread& spread = found->second;
-      const bool loss = quality == kQualities[0];
+      const bool loss = std::string_view(quality) == kQualities[0];
       table.rows.push_back({key_with_kind(cell.key, cell.kind),
                             loss ? "final loss" : std::string(quality) + ", %",
                             std::to_string(spread.n), quality_text(spread.mean),

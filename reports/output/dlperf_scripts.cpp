@@ -43,7 +43,8 @@ class Script : public DlperfScript {
 
  protected:
   void note(std::string text, std::int64_t line = 0) {
-    out_.notices.push_back({line, fmt::format("DLPerf {}: {}", out_.script, std::move(text))});
+    out_.notices.push_back(
+        make_notice(NoticeCode::dlperf_script, line, out_.script, std::move(text)));
   }
   [[nodiscard]] double world() const {
     return static_cast<double>(place_.nodes * place_.gpus_per_node);

@@ -119,7 +119,7 @@ std::string github_annotations(const GateReport& report, const GateOptions& opti
     }
   }
   for (const Notice& notice : report.notices) {
-    out += command("notice", "bertbench check", notice.text);
+    out += command("notice", "bertbench check", text_of(notice));
   }
   if (report.compared == 0) {
     out += command("error", "bertbench check", "nothing was compared: see the notices");
@@ -142,7 +142,7 @@ std::string gate_markdown(const GateReport& report, const std::string& name_of_g
                           cell.reason});
   }
   if (!table.rows.empty()) out += "\n" + markdown_table(table);
-  for (const Notice& notice : report.notices) out += "\n- " + markdown_text(notice.text);
+  for (const Notice& notice : report.notices) out += "\n- " + markdown_text(text_of(notice));
   return out + (report.notices.empty() ? "" : "\n");
 }
 

@@ -27,6 +27,19 @@ std::string without_numbers(std::string_view text) {
   return out;
 }
 
+// Notices that differ in numbers alone: of one code and one wording.
+std::string like_of(const Notice& notice) {
+  std::string out(name(notice.code));
+  for (const NoticeValue& value : notice.values) {
+    if (const auto* text = std::get_if<std::string>(&value)) out += "\n" + without_numbers(*text);
+  }
+  return out;
+}
+
+bool same_text(const Notice& a, const Notice& b) {
+  return a.code == b.code && a.values == b.values && a.log == b.log;
+}
+
 }  // namespace
 
 std::string Remark::who() const {
@@ -40,24 +53,27 @@ std::vector<Remark> remarks_of(const ResultSet& set) {
   const std::vector<std::string> names = short_names(set);
   std::vector<Remark> out;
   for (std::size_t i = 0; i < set.cells.size(); ++i) {
-    for (const std::string& warning : set.cells[i].warnings) {
-      out.push_back({Remark::Kind::warning, names[i], 0, 0, warning});
+    for (const Notice& warning : set.cells[i].warnings) {
+      out.push_back({Remark::Kind::warning, names[i], 0, 0, text_of(warning), like_of(warning)});
     }
     for (const Trial& trial : set.cells[i].trials) {
       const Outcome& outcome = trial.outcome;
       if (is_failure(outcome.status)) {
         std::string text(name(outcome.status));
         if (outcome.step) text += fmt::format(" at step {}", *outcome.step);
-        if (!outcome.detail.empty()) text += ": " + outcome.detail;
+        if (!outcome.details.empty()) text += ": " + detail_text(outcome);
         if (!trial.log.empty()) {
           text += " (" + trial.log;
           if (outcome.line > 0) text += fmt::format(", line {}", outcome.line);
           text += ")";
         }
-        out.push_back({Remark::Kind::failure, names[i], trial.trial, 0, std::move(text)});
+        std::string like = without_numbers(text);
+        out.push_back(
+            {Remark::Kind::failure, names[i], trial.trial, 0, std::move(text), std::move(like)});
       }
       for (const Notice& notice : trial.notices) {
-        out.push_back({Remark::Kind::notice, names[i], trial.trial, notice.line, notice.text});
+        out.push_back({Remark::Kind::notice, names[i], trial.trial, notice.line, text_of(notice),
+                       like_of(notice)});
       }
     }
   }
@@ -90,8 +106,7 @@ std::vector<RemarkGroup> grouped_remarks(const ResultSet& set) {
   std::vector<RemarkGroup> groups;
   std::map<std::pair<Remark::Kind, std::string>, std::size_t> index;
   for (Remark& remark : remarks_of(set)) {
-    const auto [found, added] =
-        index.emplace(std::pair(remark.kind, without_numbers(remark.text)), groups.size());
+    const auto [found, added] = index.emplace(std::pair(remark.kind, remark.like), groups.size());
     if (added) groups.emplace_back();
     groups[found->second].remarks.push_back(std::move(remark));
   }
@@ -101,7 +116,7 @@ std::vector<RemarkGroup> grouped_remarks(const ResultSet& set) {
 
 CommonNotices::CommonNotices(const CellSource& cells, std::size_t at_least) {
   struct Group {
-    std::string first;
+    Notice first;
     std::size_t trials = 0, cell = 0, last_cell = 0;
     int last_trial = 0;
     bool same = true, one_cell = true;
@@ -109,22 +124,17 @@ CommonNotices::CommonNotices(const CellSource& cells, std::size_t at_least) {
   };
   std::vector<Group> groups;
   std::unordered_map<std::string, std::size_t> index;
-  std::unordered_map<std::string, std::size_t> firsts;  // most say the same word for word
-  const auto group_of = [&](const std::string& text) {
-    if (const auto known = firsts.find(text); known != firsts.end()) return known->second;
-    const auto [at, fresh] = index.emplace(without_numbers(text), groups.size());
-    if (fresh) {
-      groups.emplace_back().first = text;
-      firsts.emplace(text, at->second);
-    }
+  const auto group_of = [&](const Notice& notice) {
+    const auto [at, fresh] = index.emplace(like_of(notice), groups.size());
+    if (fresh) groups.emplace_back().first = notice;
     return at->second;
   };
   for (std::size_t i = 0; i < cells.size(); ++i) {
     cells.each_trial(i, [&](const Trial& trial) {
       for (const Notice& notice : trial.notices) {
-        Group& group = groups[group_of(notice.text)];
+        Group& group = groups[group_of(notice)];
         if (group.trials == 0) group.cell = i;
-        group.same = group.same && notice.text == group.first;
+        group.same = group.same && same_text(notice, group.first);
         group.one_cell = group.one_cell && i == group.cell;
         if (group.trials > 0 && group.last_cell == i && group.last_trial == trial.trial) continue;
         if (++group.trials < at_least) {
@@ -141,21 +151,22 @@ CommonNotices::CommonNotices(const CellSource& cells, std::size_t at_least) {
   for (const Group& group : groups) {
     cells_of_others_.insert(cells_of_others_.end(), group.cells.begin(), group.cells.end());
     if (group.trials < at_least) continue;
-    texts_.insert(without_numbers(group.first));
+    likes_.insert(like_of(group.first));
     std::string who = counted(static_cast<long long>(group.trials), "trial");
     if (group.one_cell) {
       if (names.empty()) names = short_names(cells);
       who = names[group.cell] + ", " + who;
     }
-    summaries_.push_back(fmt::format("{}{}: {}", who, group.same ? "" : ", such as", group.first));
+    summaries_.push_back(
+        fmt::format("{}{}: {}", who, group.same ? "" : ", such as", text_of(group.first)));
   }
   std::ranges::sort(cells_of_others_);
   const auto doubles = std::ranges::unique(cells_of_others_);
   cells_of_others_.erase(doubles.begin(), doubles.end());
 }
 
-bool CommonNotices::contain(const std::string& text) const {
-  return !texts_.empty() && texts_.contains(without_numbers(text));
+bool CommonNotices::contain(const Notice& notice) const {
+  return !likes_.empty() && likes_.contains(like_of(notice));
 }
 
 }  // namespace bertbench

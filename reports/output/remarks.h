@@ -17,6 +17,7 @@ struct Remark {
   int trial = 0;          ///< 0: of the cell as a whole
   std::int64_t line = 0;  ///< of the log, 0: none
   std::string text;
+  std::string like;  ///< what remarks that differ in numbers alone have in common
 
   /// "bert-base 1n2g, trial 3, line 77".
   [[nodiscard]] std::string who() const;
@@ -46,12 +47,12 @@ class CommonNotices {
 
   /// RemarkGroup::summary() of each, in the order of the cells.
   [[nodiscard]] const std::vector<std::string>& summaries() const { return summaries_; }
-  [[nodiscard]] bool contain(const std::string& text) const;
+  [[nodiscard]] bool contain(const Notice& notice) const;
   /// Cells with notices that are not common, in their order.
   [[nodiscard]] const std::vector<std::size_t>& cells_of_others() const { return cells_of_others_; }
 
  private:
-  std::unordered_set<std::string> texts_;  ///< without their numbers
+  std::unordered_set<std::string> likes_;  ///< Remark::like of each
   std::vector<std::string> summaries_;
   std::vector<std::size_t> cells_of_others_;
 };

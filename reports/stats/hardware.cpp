@@ -168,10 +168,8 @@ Utilization utilization(const ModelShape& shape, std::int64_t sequence_length, b
   out.counted = fmt::format("linear, attention, head at {} of {} positions{}; x3", done.masked,
                             sequence_length, shape.family == ModelFamily::bert ? ", pooler" : "");
   if (out.chosen.mfu && *out.chosen.mfu > 1)
-    out.warnings.push_back(fmt::format(
-        "MFU {:.0f} % is above 100 % of {}: the rate, the sequence length, the model or the "
-        "precision is not what it says",
-        100 * *out.chosen.mfu, peak->str()));
+    out.warnings.push_back(
+        make_notice(NoticeCode::mfu_above_one, 0, 100 * *out.chosen.mfu, peak->str()));
   return out;
 }
 

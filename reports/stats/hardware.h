@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "parsers/core/error.h"
+#include "parsers/core/notice.h"
 #include "reports/stats/flops.h"
 
 namespace bertbench {
@@ -67,7 +68,7 @@ struct Utilization {
   FormulaUse chosen;                             ///< what that says
   std::string counted;  ///< of masked_head: "linear, attention, head at 20 of 128 positions ..."
   std::optional<Peak> peak;
-  std::vector<std::string> warnings;  ///< MFU above 1: the row cannot be what it says
+  std::vector<Notice> warnings;  ///< MFU above 1: the row cannot be what it says
 };
 
 /// `sequences_per_second_per_gpu` > 0; `formula` as of flops_formulas(), the default if it is none.

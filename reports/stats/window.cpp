@@ -99,10 +99,8 @@ std::string times_as_long(const SlowFirst& first) {
 void say_slow_first(const SlowFirst& first, Window& window) {
   constexpr double kWorthAWord = 0.02;
   if (!(first.share > kWorthAWord)) return;
-  window.notices.push_back(
-      {0, fmt::format("the warm-up is in the window: an iteration of the first record takes {}, "
-                      "{:.0f} % of the window's time; {}",
-                      times_as_long(first), 100 * first.share, first.remedy)});
+  window.notices.push_back(make_notice(NoticeCode::warmup_in_window, 0, times_as_long(first),
+                                       100 * first.share, first.remedy));
 }
 
 // The start of a run is no part of its throughput, however short the run is.
@@ -112,9 +110,7 @@ void leave_out_start(const SlowFirst& first, std::size_t usable, const std::stri
   window.rule = "auto (start-up left out: " + std::to_string(first.records) + ":" +
                 std::to_string(usable) + ")";
   window.notices.push_back(
-      {0, fmt::format("{}; the first holds the start of the run, an iteration of it takes {}: "
-                      "--window all takes it as well",
-                      others, times_as_long(first))});
+      make_notice(NoticeCode::warmup_taken_off, 0, others, times_as_long(first)));
 }
 
 std::string where_it_breaks(const RunLog& log, std::size_t usable) {
@@ -134,9 +130,9 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
   if (usable < n) {
     window.last = usable;
     window.rule = "auto (0:" + std::to_string(usable) + ")";
-    window.notices.push_back({log.records[usable].line, where_it_breaks(log, usable) + ": of " +
-                                                            quantity(n, "record") + " the first " +
-                                                            std::to_string(usable) + " are used"});
+    window.notices.push_back(make_notice(NoticeCode::records_after_break_left_out,
+                                         log.records[usable].line, where_it_breaks(log, usable),
+                                         quantity(n, "record"), usable));
   }
   const auto all_times = iteration_times(log);
   const auto times = std::span(all_times).first(std::min(usable, all_times.size()));
@@ -147,11 +143,12 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
                       "only " + quantity(usable, "record") + ": all others are used", window);
       return;
     }
-    std::string text = "only " + quantity(usable, "record") + ": all are used, warm-up included";
+    std::string more;
     if (first) {
-      text += "; an iteration of the first takes " + times_as_long(*first) + ": " + first->remedy;
+      more = "; an iteration of the first takes " + times_as_long(*first) + ": " + first->remedy;
     }
-    window.notices.push_back({0, std::move(text)});
+    window.notices.push_back(
+        make_notice(NoticeCode::few_records, 0, quantity(usable, "record"), more));
     return;
   }
   if (times.empty()) return;
@@ -165,8 +162,7 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
     return;
   }
   if (!cut) {
-    window.notices.push_back(
-        {0, "no steady state in the first half of the run (MSER-5): all records are used"});
+    window.notices.push_back(make_notice(NoticeCode::no_steady_state_in_first_half, 0));
     return;
   }
   window.first = *cut;
@@ -190,9 +186,9 @@ std::size_t index_after(const RunLog& log, std::int64_t count) {
 }
 
 void say_too_short(std::int64_t total, Window& window) {
-  window.notices.push_back({0, "the log has " +
-                                   quantity(static_cast<std::size_t>(total), "record") +
-                                   ", too few for the window " + window.rule});
+  window.notices.push_back(make_notice(NoticeCode::too_few_records, 0,
+                                       quantity(static_cast<std::size_t>(total), "record"),
+                                       window.rule));
 }
 
 void apply_records(const RunLog& log, const WindowRule& rule, Window& window) {
@@ -229,7 +225,7 @@ void apply_steps(const RunLog& log, const WindowRule& rule, Window& window) {
     const std::string seen = n == 0 ? std::string("has no records")
                                     : "prints steps " + std::to_string(records.front().step) +
                                           " to " + std::to_string(records.back().step);
-    window.notices.push_back({0, "the log " + seen + ": none inside the window " + rule.str()});
+    window.notices.push_back(make_notice(NoticeCode::no_step_in_window, 0, seen, rule.str()));
     return;
   }
   const std::int64_t begin = step_before(records, first);
@@ -244,12 +240,11 @@ void apply_steps(const RunLog& log, const WindowRule& rule, Window& window) {
                        (log.outcome.status == Status::completed && end + interval >= rule.end);
   window.covered = begins && reached;
   if (!window.covered) {
-    window.notices.push_back({0, "the log covers steps " + std::to_string(begin) + " to " +
-                                     std::to_string(end) + " of the window " + rule.str()});
+    window.notices.push_back(
+        make_notice(NoticeCode::window_not_covered, 0, begin, end, rule.str()));
   } else if (begin != rule.begin || end != rule.end) {
-    window.notices.push_back({0, "the nearest printed counters inside " + rule.str() +
-                                     " are used: steps " + std::to_string(begin) +
-                                     " < n <= " + std::to_string(end)});
+    window.notices.push_back(
+        make_notice(NoticeCode::window_moved_to_counters, 0, rule.str(), begin, end));
   }
 }
 
@@ -302,9 +297,8 @@ Window apply_window(const RunLog& log, const WindowRule& rule) {
   }
   if (window.covered && window.last > usable) {
     window.covered = false;
-    window.notices.push_back({log.records[usable].line,
-                              where_it_breaks(log, usable) + ": of the window " + window.rule +
-                                  " only the records up to " + std::to_string(usable) + " hold"});
+    window.notices.push_back(make_notice(NoticeCode::window_broken, log.records[usable].line,
+                                         where_it_breaks(log, usable), window.rule, usable));
   }
   if (window.size() > 0) {
     window.first_step = step_before(log.records, window.first);

@@ -85,7 +85,7 @@ TEST(FactsTest, DisagreementIsANoticeAndTheBetterSourceWins) {
   EXPECT_EQ(merged.micro_batch_size.value, 48);
   EXPECT_EQ(merged.nodes.value, 4);
   ASSERT_EQ(notices.size(), 1U);
-  EXPECT_EQ(notices[0].text, "micro_batch_size is 48 by the log but 32 by the path; used 48");
+  EXPECT_EQ(text_of(notices[0]), "micro_batch_size is 48 by the log but 32 by the path; used 48");
 }
 
 }  // namespace

@@ -43,8 +43,8 @@ int main(int argc, char** argv) {
   hs_database_t* database = nullptr;
   hs_compile_error_t* problem = nullptr;
   const auto count = static_cast<unsigned>(literals.size());
-  if (hs_compile_lit_multi(texts.data(), flags.data(), ids.data(), sizes.data(), count, HS_MODE_STREAM,
-                           nullptr, &database, &problem) != HS_SUCCESS) {
+  if (hs_compile_lit_multi(texts.data(), flags.data(), ids.data(), sizes.data(), count,
+                           HS_MODE_STREAM, nullptr, &database, &problem) != HS_SUCCESS) {
     std::fprintf(stderr, "hyperscan_literals: %s: %s\n", argv[1], problem->message);
     return 2;
   }
@@ -63,7 +63,8 @@ int main(int argc, char** argv) {
   std::vector<char> block(2U << 20);
   for (ssize_t got = 0; (got = read(log, block.data(), block.size())) > 0;) {
     const auto size = static_cast<unsigned>(got);
-    if (fails(hs_scan_stream(stream, block.data(), size, 0, scratch, count_match, &matches), "scan")) {
+    if (fails(hs_scan_stream(stream, block.data(), size, 0, scratch, count_match, &matches),
+              "scan")) {
       return 2;
     }
   }

@@ -50,7 +50,7 @@ void check_run(const RunLog& run) {
     require(!count->known() || *count->value >= 1, "a count below 1");
   }
   require(run.outcome.status != Status::no_data || run.records.empty(), "no_data with records");
-  require(run.outcome.detail.find('\n') == std::string::npos, "a detail of several lines");
+  require(detail_text(run.outcome).find('\n') == std::string::npos, "a detail of several lines");
 }
 
 void check(std::string_view input, const ReadOptions& options) {

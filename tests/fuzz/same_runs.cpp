@@ -52,7 +52,7 @@ std::string difference_of(const RunLog& a, const RunLog& b) {
   if (a.kind != b.kind || a.first_line != b.first_line) return "kind or first line";
   if (a.iteration_unit != b.iteration_unit || a.rate_unit != b.rate_unit) return "units";
   if (!(a.outcome == b.outcome)) {
-    return "outcome '" + a.outcome.detail + "' | '" + b.outcome.detail + "'";
+    return "outcome '" + detail_text(a.outcome) + "' | '" + detail_text(b.outcome) + "'";
   }
   if (a.first_nan_step != b.first_nan_step) return "first NaN";
   if (!same(a.facts, b.facts)) return "facts";

@@ -123,7 +123,8 @@ TEST(BertScripts, TextClassificationCountsTheTimeSinceTheStart) {
   EXPECT_EQ(runs[0].records[1].loss, 1.2);
   EXPECT_EQ(runs[0].records[38].time_s - runs[0].records[0].time_s, 38 * 30);
   ASSERT_FALSE(runs[0].notices.empty());
-  EXPECT_NE(runs[0].notices[0].text.find("evaluation in front of every line"), std::string::npos);
+  EXPECT_NE(text_of(runs[0].notices[0]).find("evaluation in front of every line"),
+            std::string::npos);
 }
 
 TEST(BertScripts, TextClassificationMayBeCutOrStartedAgain) {

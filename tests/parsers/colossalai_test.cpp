@@ -51,7 +51,7 @@ TEST(Colossalai, TakesTheEvaluatorsThroughputWithAllItsDigits) {
   EXPECT_DOUBLE_EQ(runs[0].summary->value, 15.363);
   EXPECT_EQ(runs[0].summary->unit, RateUnit::sequences_per_second);
   EXPECT_EQ(runs[0].totals.sequences, 192);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("warm-up"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("warm-up"));
 }
 
 // The examples draw a bar of their steps and let the evaluator have the last word.

@@ -51,7 +51,7 @@ TEST(Composer, CountsBatchesThroughTheEpochs) {
   ASSERT_EQ(runs[0].records.size(), 2u);
   EXPECT_EQ(runs[0].records[1].step, 50);
   EXPECT_EQ(runs[0].records[1].iterations, 10);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("no throughput"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("no throughput"));
 }
 
 TEST(Composer, SaysWhenTheClockIsNotInHours) {
@@ -67,7 +67,7 @@ TEST(Composer, SaysWhenTheClockIsNotInHours) {
   const auto runs = read_text(text);
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
-  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("not to be trusted"));
+  EXPECT_THAT(text_of(runs[0].notices.back()), testing::HasSubstr("not to be trusted"));
 }
 
 TEST(Composer, SampleFollowsACallbacksClock) {

@@ -37,7 +37,7 @@ TEST_P(Corpus, GivesTheKnownAnswers) {
   EXPECT_EQ(run.kind, WorkKind::training);
   EXPECT_EQ(run.format, want.format);
   EXPECT_EQ(static_cast<std::int64_t>(run.records.size()), want.records);
-  EXPECT_EQ(name(run.outcome.status), name(want.outcome)) << run.outcome.detail;
+  EXPECT_EQ(name(run.outcome.status), name(want.outcome)) << detail_text(run.outcome);
   for (const Answer& answer : want.answers) {
     const double ours = answer.ours(run);
     const double gap = ours / answer.answer - 1;
@@ -46,7 +46,7 @@ TEST_P(Corpus, GivesTheKnownAnswers) {
     EXPECT_LE(std::abs(gap), answer.tolerance) << answer.what << ": " << ours;
   }
   std::string notices;
-  for (const Notice& notice : run.notices) notices += notice.text + "\n";
+  for (const Notice& notice : run.notices) notices += text_of(notice) + "\n";
   if (*want.notice != '\0') {
     EXPECT_THAT(notices, testing::HasSubstr(want.notice));
   } else {

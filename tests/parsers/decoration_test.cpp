@@ -125,8 +125,8 @@ TEST(Decorations, ChangeNeitherRecordsNorOutcome) {
       EXPECT_EQ(to_test_json(runs[0])["records"], to_test_json(plain)["records"])
           << log.name << " behind " << front;
       EXPECT_EQ(name(runs[0].outcome.status), name(plain.outcome.status)) << front;
-      EXPECT_NE(runs[0].outcome.detail.find("ValueError: shapes differ"), std::string::npos)
-          << log.name << " behind " << front << ": " << runs[0].outcome.detail;
+      EXPECT_NE(detail_text(runs[0].outcome).find("ValueError: shapes differ"), std::string::npos)
+          << log.name << " behind " << front << ": " << detail_text(runs[0].outcome);
     }
   }
 }

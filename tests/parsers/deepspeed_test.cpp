@@ -190,7 +190,7 @@ TEST(Deepspeed, KeepsTwoEnginesAndTheirEndToEndStepsApart) {
   EXPECT_EQ(runs[1].records[2].printed_rate, 81.5);
   EXPECT_EQ(runs[2].records.size(), 3u);
   EXPECT_EQ(runs[2].records[2].printed_rate, 91.5);
-  EXPECT_THAT(runs[1].notices.back().text, testing::HasSubstr("do not add up"));
+  EXPECT_THAT(text_of(runs[1].notices.back()), testing::HasSubstr("do not add up"));
 }
 
 TEST(Deepspeed, BeginsAnotherRunWhenTheCounterStartsOver) {
@@ -228,7 +228,7 @@ TEST(Deepspeed, DoesNotTakeChatsRateOfOneGpuForTheJobs) {
   EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown);
   EXPECT_EQ(runs[0].facts.micro_batch_size.value, 4);
   EXPECT_EQ(runs[0].facts.sequence_length.value, 512);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("of one GPU"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("of one GPU"));
 }
 
 TEST(Deepspeed, ReadsChatsNewerEndToEndLines) {

@@ -48,10 +48,9 @@ TEST(Dllogger, TheClosingRateAndItsTimeTellTheWorldSize) {
   EXPECT_EQ(run_of("64").facts.world_size.value, 4) << "4 x 8 sequences x 20 micro-steps in 10 s";
   const RunLog warm = run_of("51.2");
   EXPECT_EQ(warm.facts.world_size.value, 4) << "4 x 8 x 16";
-  EXPECT_EQ(
-      std::ranges::count(warm.notices, "the closing rate is of all micro-steps but the first 4",
-                         &Notice::text),
-      1);
+  EXPECT_EQ(std::ranges::count(texts_of(warm.notices),
+                               "the closing rate is of all micro-steps but the first 4"),
+            1);
   EXPECT_FALSE(run_of("60.1").facts.world_size.known()) << "no whole number of GPUs";
 }
 
@@ -182,7 +181,7 @@ TEST(Dllogger, AnEpochOfNcfThatTellsOnlyItsTimeIsAnIteration) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_NEAR(runs[0].records.at(0).seconds, 9.889576196670532, 1e-12);
   EXPECT_EQ(runs[0].records[0].iterations, 1);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("an iteration is an epoch"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("an iteration is an epoch"));
 }
 
 TEST(Dllogger, ReadsTheColumnsOfHifiGanByTheDiscriminatorsLoss) {

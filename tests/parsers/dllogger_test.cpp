@@ -137,7 +137,7 @@ TEST(FormatChoice, PrefersAFineClockOverABarsWholeSeconds) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].format, "dllogger");
   ASSERT_FALSE(runs[0].notices.empty());
-  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("tqdm"));
+  EXPECT_THAT(text_of(runs[0].notices.back()), testing::HasSubstr("tqdm"));
 }
 
 TEST(Dllogger, KeepsThePredictionOfSquadApart) {
@@ -170,7 +170,7 @@ TEST(Dllogger, FollowsIterationsThatAreCountedByEpoch) {
   EXPECT_EQ(runs[0].records[2].iterations, 20);
   EXPECT_TRUE(std::isnan(runs[0].records[2].seconds)) << "validation is in between";
   EXPECT_EQ(runs[0].records[3].seconds, 6);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("by epoch"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("by epoch"));
   // Launched again: the epoch does not grow.
   EXPECT_EQ(read_text(at("10", "Epoch: 0 Iteration: 20") + at("16", "Epoch: 0 Iteration: 40") +
                       at("30", "Epoch: 0 Iteration: 20"))
@@ -245,7 +245,7 @@ TEST(Dllogger, TakesTheTimeOfAnIterationOfTacotronAndWaveGlow) {
   EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown) << "items are no sequences";
   EXPECT_FALSE(runs[0].summary);
   ASSERT_EQ(runs[0].notices.size(), 1u);
-  EXPECT_THAT(runs[0].notices[0].text, ::testing::HasSubstr("4457824.375 items/s"));
+  EXPECT_THAT(text_of(runs[0].notices[0]), ::testing::HasSubstr("4457824.375 items/s"));
 }
 
 TEST(Dllogger, ReadsTheEpochsOfNcf) {
@@ -265,7 +265,7 @@ TEST(Dllogger, ReadsTheEpochsOfNcf) {
   EXPECT_EQ(runs[0].records[1].loss, 0.6);
   EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
   EXPECT_EQ(runs[0].summary->value, 2.5e8);
-  EXPECT_THAT(runs[0].notices.at(0).text, ::testing::HasSubstr("its best epoch"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), ::testing::HasSubstr("its best epoch"));
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 

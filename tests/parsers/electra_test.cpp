@@ -57,7 +57,7 @@ TEST(Electra, AnotherTrialIsAnotherRunAndLinesWithoutALossAreTold) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].outcome.status, Status::truncated);
   ASSERT_EQ(runs[0].notices.size(), 1u);
-  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("no loss"));
+  EXPECT_THAT(text_of(runs[0].notices[0]), testing::HasSubstr("no loss"));
 }
 
 TEST(Electra, IsNotMisledByOtherLines) {

@@ -155,7 +155,7 @@ TEST(Facts, AWorldOfAnotherSizeThanTheLauncherStartsIsANotice) {
   const RunLog run = run_behind("torchrun --nproc_per_node=8 --nnodes=2 a.py\nWORLD_SIZE=8\n");
   EXPECT_EQ(run.facts.world(), 16);
   ASSERT_EQ(run.notices.size(), 1u);
-  EXPECT_THAT(run.notices[0].text, testing::HasSubstr("world size is 8"));
+  EXPECT_THAT(text_of(run.notices[0]), testing::HasSubstr("world size is 8"));
   EXPECT_EQ(run.notices[0].line, 2);
 }
 
@@ -274,7 +274,7 @@ TEST(Facts, NvidiaSmiTellsOfARunOnlyWhileItRuns) {
   EXPECT_EQ(run.memory->capacity_bytes, std::int64_t{16160} << 20);
   const auto says_so = [](const RunLog& log) {
     return std::ranges::any_of(log.notices, [](const Notice& notice) {
-      return notice.text.find("nvidia-smi showed") != std::string::npos;
+      return text_of(notice).find("nvidia-smi showed") != std::string::npos;
     });
   };
   EXPECT_TRUE(says_so(run));
@@ -352,7 +352,7 @@ TEST(Facts, DeepspeedsLauncherTellsNodesAndItsCommandTheBatch) {
   EXPECT_EQ(other.facts.gpus_per_node.value, 4);
   EXPECT_EQ(other.facts.sequence_length.value, 512);
   ASSERT_FALSE(other.notices.empty());
-  EXPECT_THAT(other.notices.front().text,
+  EXPECT_THAT(text_of(other.notices.front()),
               testing::HasSubstr("batch is 128 but DeepSpeed counts 32 per device"));
   EXPECT_TRUE(run_behind(launcher + "128\n").notices.empty());
 }
@@ -412,7 +412,7 @@ TEST(Facts, CommunicatorsOfOneSizeTellTheWorld) {
   const std::string line = "[0] NCCL INFO comm 0x7f4c9c0 rank 0 nranks ";
   const RunLog run = run_behind(line + "32 cudaDev 0 nvmlDev 0 - Init COMPLETE\n");
   EXPECT_EQ(run.facts.world(), 32);
-  EXPECT_THAT(run.notices.at(0).text, testing::HasSubstr("NCCL's communicators"));
+  EXPECT_THAT(text_of(run.notices.at(0)), testing::HasSubstr("NCCL's communicators"));
   EXPECT_FALSE(
       run_behind(line + "4 cudaDev 0 - Init COMPLETE\n" + line + "2 cudaDev 0 - Init COMPLETE\n")
           .facts.world());

@@ -67,7 +67,7 @@ TEST(Fairseq, TakesTheMeansOfEpochsWhereNothingElseIsPrinted) {
   ASSERT_EQ(runs[0].records.size(), 2u);
   EXPECT_DOUBLE_EQ(runs[0].records[0].printed_rate, 180);
   EXPECT_EQ(runs[0].records[1].iterations, 52);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("one mean an epoch"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("one mean an epoch"));
 }
 
 TEST(Fairseq, BeginsARunWhereTheUpdatesStartOver) {
@@ -83,7 +83,7 @@ TEST(Fairseq, BeginsARunWhereTheUpdatesStartOver) {
   EXPECT_DOUBLE_EQ(runs[0].records[0].time_s, 323) << "wall counts from the start";
   EXPECT_DOUBLE_EQ(runs[0].records[1].time_s, 639);
   EXPECT_EQ(runs[0].outcome.status, Status::truncated) << "oom=0 is no out of memory";
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("before 0.9"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("before 0.9"));
 }
 
 TEST(Fairseq, KnowsUpdatesPerSecondOnlyWhereTheBatchIsNotPrinted) {
@@ -132,7 +132,7 @@ TEST(Fairseq, TakesNoRateFromLinesThatCountOneUpdate) {
   EXPECT_EQ(tpu[0].rate_unit, RateUnit::unknown);
   EXPECT_EQ(tpu[0].records[2].time_s, 58);
   EXPECT_EQ(tpu[0].records[2].iterations, 100);
-  EXPECT_THAT(tpu[0].notices.at(0).text, testing::HasSubstr("one update a line"));
+  EXPECT_THAT(text_of(tpu[0].notices.at(0)), testing::HasSubstr("one update a line"));
 
   const auto gpu =
       read_text(line("11:02", "5730", "1613", 2800) + line("11:31", "5350", "1504", 2900));
@@ -177,7 +177,7 @@ TEST(Fairseq, TakesABatchOfOneGpuTimesTheGpusWhereTheExamplesOfAnEpochSayIt) {
   ASSERT_EQ(one[0].records.size(), 1u);
   EXPECT_DOUBLE_EQ(one[0].records[0].printed_rate, 8 * 30 * 10);
   EXPECT_EQ(one[0].facts.global_batch_size.value, 240);
-  EXPECT_THAT(one[0].notices.at(1).text, testing::HasSubstr("taken 8 times"));
+  EXPECT_THAT(text_of(one[0].notices.at(1)), testing::HasSubstr("taken 8 times"));
 
   const auto all = read_text(log(8000, "240", 8), of_fairseq);
   EXPECT_DOUBLE_EQ(all.at(0).records.at(0).printed_rate, 240 * 10);

@@ -54,7 +54,7 @@ TEST(Flagperf, ReadsTheStepsOfAllRanksOnceAndTheClosingRate) {
   EXPECT_EQ(run.totals.training_s, 12);
   EXPECT_EQ(run.totals.wall_s, 20.5);
   EXPECT_EQ(run.outcome.status, Status::completed);
-  EXPECT_THAT(run.notices.front().text, testing::HasSubstr("one optimizer step"));
+  EXPECT_THAT(text_of(run.notices.front()), testing::HasSubstr("one optimizer step"));
 }
 
 TEST(Flagperf, TakesTheClosingRateAloneAndSeesNan) {

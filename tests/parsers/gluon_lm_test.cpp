@@ -25,7 +25,7 @@ TEST(GluonLm, TakesTheRateOfBatchesAndNotTheTokensOfTheEpoch) {
   EXPECT_EQ(runs[0].records[1].loss, 7.74);
   EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
   EXPECT_FALSE(runs[0].summary);
-  EXPECT_THAT(runs[0].notices.at(1).text, testing::HasSubstr("counts tokens"));
+  EXPECT_THAT(text_of(runs[0].notices.at(1)), testing::HasSubstr("counts tokens"));
 }
 
 TEST(GluonLm, ReadsTheBigRnnWhoseEpochsHaveNoLength) {
@@ -41,7 +41,7 @@ TEST(GluonLm, ReadsTheBigRnnWhoseEpochsHaveNoLength) {
   ASSERT_EQ(runs.size(), 1u);
   ASSERT_EQ(runs[0].records.size(), 4u);
   EXPECT_EQ(runs[0].records.back().step, 4000);
-  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("length of an epoch"));
+  EXPECT_THAT(text_of(runs[0].notices.back()), testing::HasSubstr("length of an epoch"));
   EXPECT_EQ(runs[0].outcome.status, Status::truncated) << "how many epochs are planned?";
   const auto planned = [&](const std::string& epochs) {
     return read_text("Namespace(batch_size=256, bptt=20, epochs=" + epochs + ", k=8192,\n" + text)
@@ -72,7 +72,7 @@ TEST(GluonLm, ReadsTheWordsOfClassifiers) {
   EXPECT_EQ(runs[0].records[2].step, 105);
   EXPECT_EQ(runs[0].records[2].loss, 0.0139);
   EXPECT_EQ(runs[0].rate_unit, RateUnit::tokens_per_second);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("counts words"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("counts words"));
 }
 
 // Cross-validation: each part has all epochs, and its last one ends it.

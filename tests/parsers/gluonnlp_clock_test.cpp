@@ -23,7 +23,7 @@ TEST(Gluonnlp, TakesSavingBehindAnEvaluationOffTheClock) {
   ASSERT_EQ(records.size(), 6u);
   EXPECT_NEAR(records[5].time_s - records[0].time_s, 5, 1e-9) << "a second for ten batches";
   ASSERT_FALSE(runs[0].notices.empty());
-  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("and of saving behind them"));
+  EXPECT_THAT(text_of(runs[0].notices.back()), testing::HasSubstr("and of saving behind them"));
 }
 
 // Of these lines without stamps the evaluation's own time is taken off the epoch's.
@@ -38,7 +38,7 @@ TEST(Gluonnlp, TakesEvaluationsOffTheTimesOfEpochs) {
   ASSERT_GE(runs.size(), 1u);
   EXPECT_EQ(runs[0].totals.training_s, 60);
   ASSERT_FALSE(runs[0].notices.empty());
-  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("epochs hold saving"));
+  EXPECT_THAT(text_of(runs[0].notices[0]), testing::HasSubstr("epochs hold saving"));
 }
 
 // The first script for SQuAD tells no time of its prediction; "gpu=True" is one GPU.

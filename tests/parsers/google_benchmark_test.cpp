@@ -35,7 +35,7 @@ TEST(GoogleBenchmark, AnErrorIsTheOutcome) {
       "\"error_occurred\": true,\n      \"error_message\": \"no device\",\n");
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].outcome.status, Status::error);
-  EXPECT_EQ(runs[0].outcome.detail, "no device");
+  EXPECT_EQ(detail_text(runs[0].outcome), "no device");
 }
 
 TEST(GoogleBenchmark, SaysWhatTheTimeOfSeveralThreadsMayBe) {
@@ -44,7 +44,7 @@ TEST(GoogleBenchmark, SaysWhatTheTimeOfSeveralThreadsMayBe) {
   const auto runs = read_text("{\n  \"benchmarks\": [\n" + text + "  ]\n}\n");
   ASSERT_EQ(runs.size(), 1u);
   ASSERT_EQ(runs[0].notices.size(), 2u);
-  EXPECT_NE(runs[0].notices[1].text.find("of one thread or of all"), std::string::npos);
+  EXPECT_NE(text_of(runs[0].notices[1]).find("of one thread or of all"), std::string::npos);
 }
 
 TEST(GoogleBenchmark, TakesTheMeanWhereOnlyAggregatesArePrinted) {
@@ -79,7 +79,7 @@ TEST(GoogleBenchmark, ReadsTheConsolesTable) {
   ASSERT_EQ(runs[1].records.size(), 2u);
   EXPECT_NEAR(runs[1].records[0].seconds / 13, 2.084808e-3, 5e-6);
   EXPECT_EQ(runs[3].outcome.status, Status::error);
-  EXPECT_EQ(runs[3].outcome.detail, "no device");
+  EXPECT_EQ(detail_text(runs[3].outcome), "no device");
 }
 
 TEST(GoogleBenchmark, ANameMayEndInMean) {
@@ -104,7 +104,7 @@ TEST(GoogleBenchmark, ATimeOfZeroIsNoRateAndRowsNeedTheirHead) {
   const auto runs = read_text(kHead + row);
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_TRUE(runs[0].records.empty());
-  EXPECT_NE(runs[0].notices[0].text.find("shown as 0 of its unit"), std::string::npos);
+  EXPECT_NE(text_of(runs[0].notices[0]).find("shown as 0 of its unit"), std::string::npos);
   EXPECT_TRUE(read_text("gemm    12.5 ms   12.1 ms   100\n").empty());
 }
 

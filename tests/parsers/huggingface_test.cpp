@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "tests/notice_text.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
@@ -101,7 +102,7 @@ TEST(Huggingface, TakesTheShareOfASessionThatBeganAtACheckpointOrStoppedEarly) {
   ASSERT_EQ(resumed.size(), 1u);
   EXPECT_EQ(resumed[0].records.at(0).step, 2'000);
   EXPECT_DOUBLE_EQ(resumed[0].summary->value, 128);
-  EXPECT_THAT(resumed[0].notices.at(0).text, testing::HasSubstr("all 4000 planned steps"));
+  EXPECT_THAT(text_of(resumed[0].notices.at(0)), testing::HasSubstr("all 4000 planned steps"));
   const auto stopped = read_text(begin + evaluated + end + "2.0}\n");
   EXPECT_DOUBLE_EQ(stopped.at(0).summary->value, 256);
   const auto whole = read_text(begin + evaluated + end + "4.0}\n");
@@ -183,7 +184,7 @@ TEST(Huggingface, SaysWhyTheRateOfAnOldReleaseIsNoRateOfSamples) {
       "      \"train_samples_per_second\": 979.773\n    }\n  ],\n  \"max_steps\": 585540\n}\n");
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].summary->unit, RateUnit::iterations_per_second);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("585540 steps / 597.6283 s"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("585540 steps / 597.6283 s"));
 }
 
 TEST(Huggingface, LeavesAStateThatStopsEarlyTruncatedAndItsEvaluationsApart) {
@@ -266,7 +267,7 @@ TEST(Huggingface, KnowsTheTableOfReleasesThatDividedSteps) {
   const auto old = read_text(table);
   ASSERT_EQ(old.size(), 1u);
   EXPECT_EQ(old[0].summary->unit, RateUnit::iterations_per_second);
-  EXPECT_THAT(old[0].notices.at(0).text, testing::HasSubstr("counts steps"));
+  EXPECT_THAT(text_of(old[0].notices.at(0)), testing::HasSubstr("counts steps"));
   const auto later = read_text(table + "  train_steps_per_second   =  0.15\n");
   ASSERT_EQ(later.size(), 1u);
   EXPECT_EQ(later[0].summary->unit, RateUnit::sequences_per_second);
@@ -287,7 +288,8 @@ TEST(Huggingface, TellsTheSessionWhoseRuntimeAStateFileHolds) {
   const auto one = state("");
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(one[0].summary->value, 320);
-  EXPECT_THAT(one[0].notices.at(0).text, testing::HasSubstr("too high if that began at a check"));
+  EXPECT_THAT(text_of(one[0].notices.at(0)),
+              testing::HasSubstr("too high if that began at a check"));
   // 600 of the 1000 steps were done by a session that ended in peace.
   const auto two = state(
       "    {\n      \"epoch\": 0.6,\n      \"step\": 600,\n      \"train_loss\": 0.45,\n      "
@@ -321,7 +323,7 @@ TEST(Huggingface, TellsTrainingsThatStateTheirRuntimesOneAfterTheOther) {
   const auto ranks = read_text(said("12.51", "0.64") + said("12.53", "0.639"));
   ASSERT_EQ(ranks.size(), 1u);
   EXPECT_EQ(ranks[0].summary->value, 0.64);
-  EXPECT_THAT(ranks[0].notices.at(0).text, testing::HasSubstr("those of other processes"));
+  EXPECT_THAT(text_of(ranks[0].notices.at(0)), testing::HasSubstr("those of other processes"));
 }
 
 // 250 steps of 16, said to be 4000 samples; an epoch of 40 samples ends with a batch of 8.
@@ -335,13 +337,13 @@ TEST(Huggingface, TellsWhereBatchesThatWereNotFullAreCountedAsFull) {
   const auto runs = results("83.33");
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].summary->value, 4);
-  EXPECT_THAT(runs[0].notices,
-              testing::Contains(testing::Field(
-                  &Notice::text, testing::HasSubstr("is 20 % above train_samples x epoch"))));
+  EXPECT_THAT(
+      runs[0].notices,
+      testing::Contains(NoticeText(testing::HasSubstr("is 20 % above train_samples x epoch"))));
   const auto whole = results("99.5");
   ASSERT_EQ(whole.size(), 1u);
   for (const auto& notice : whole[0].notices) {
-    EXPECT_THAT(notice.text, testing::Not(testing::HasSubstr("above train_samples")));
+    EXPECT_THAT(text_of(notice), testing::Not(testing::HasSubstr("above train_samples")));
   }
 }
 

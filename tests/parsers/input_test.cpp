@@ -88,14 +88,14 @@ TEST_F(Input, ReadsATruncatedOrDamagedMemberUpToThereAndSaysSo) {
     const auto runs = read_log(put("cut", packed.substr(0, packed.size() - 6)), {});
     ASSERT_TRUE(runs) << runs.error().message();
     ASSERT_FALSE(runs->at(0).notices.empty());
-    EXPECT_THAT(runs->at(0).notices.back().text, HasSubstr("truncated"));
+    EXPECT_THAT(text_of(runs->at(0).notices.back()), HasSubstr("truncated"));
   }
   std::string damaged = gzip(sample());
   damaged += "not a member";
   const auto runs = read_log(put("damaged", damaged), {});
   ASSERT_TRUE(runs);
   EXPECT_EQ(runs->at(0).records.size(), 29u);
-  EXPECT_THAT(runs->at(0).notices.back().text, HasSubstr("damaged"));
+  EXPECT_THAT(text_of(runs->at(0).notices.back()), HasSubstr("damaged"));
 }
 
 /// A frame whose reader has to give 2^`log` bytes.
@@ -122,7 +122,7 @@ TEST_F(Input, GivesAZstdFrameNoMoreThanEightMegabytesAndSaysSo) {
   const auto behind = read_log(put("later", zstd(sample()) + zstd_of_window(sample(), 24)), {});
   ASSERT_TRUE(behind);
   EXPECT_EQ(behind->at(0).records.size(), 29u);
-  EXPECT_THAT(behind->at(0).notices.back().text, HasSubstr("more than 8 MiB"));
+  EXPECT_THAT(text_of(behind->at(0).notices.back()), HasSubstr("more than 8 MiB"));
 }
 
 std::string utf16(std::string_view ascii, bool big) {

@@ -13,7 +13,7 @@ namespace {
 
 std::string notices_of(const RunLog& run) {
   std::string out;
-  for (const Notice& notice : run.notices) out += notice.text + "\n";
+  for (const Notice& notice : run.notices) out += text_of(notice) + "\n";
   return out;
 }
 
@@ -239,13 +239,13 @@ TEST(Keras, OldVerboseTwoTellsEpochsOnly) {
   EXPECT_TRUE(std::isnan(runs[0].records[2].seconds));
   EXPECT_TRUE(std::isnan(runs[0].records[2].printed_rate));
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
-  EXPECT_NE(runs[0].notices.at(0).text.find("not its steps"), std::string::npos);
+  EXPECT_NE(text_of(runs[0].notices.at(0)).find("not its steps"), std::string::npos);
 
   const auto told = read_text("Train on 640 samples, validate on 160 samples\n" + epochs);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].records[2].printed_rate, 128);
   EXPECT_EQ(told[0].rate_unit, RateUnit::sequences_per_second);
-  EXPECT_NE(told[0].notices.at(0).text.find("good to 10 %"), std::string::npos);
+  EXPECT_NE(text_of(told[0].notices.at(0)).find("good to 10 %"), std::string::npos);
   EXPECT_TRUE(read_text(" - 6s - loss: 1.3839\n").empty());
 }
 

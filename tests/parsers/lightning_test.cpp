@@ -27,7 +27,7 @@ std::vector<double> ends(const char* file) {
 
 std::string notices_of(const RunLog& run) {
   std::string out;
-  for (const Notice& notice : run.notices) out += notice.text + "\n";
+  for (const Notice& notice : run.notices) out += text_of(notice) + "\n";
   return out;
 }
 

@@ -40,7 +40,7 @@ TEST(Litgpt, CountsTheIterationsOfAnUpdateByTwoOfThem) {
   EXPECT_EQ(runs[0].facts.gradient_accumulation_steps.value, 16);
   EXPECT_EQ(runs[0].facts.micro_batch_size.value, 1);
   EXPECT_EQ(runs[0].facts.gpus_per_node.value, 2);
-  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("only of those that step"));
+  EXPECT_THAT(text_of(runs[0].notices.back()), testing::HasSubstr("only of those that step"));
 }
 
 TEST(Litgpt, ReadsIterationsWithoutSteps) {

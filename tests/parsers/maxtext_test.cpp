@@ -46,7 +46,7 @@ TEST(Maxtext, LeavesSecondsOfTooFewDigitsOut) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_TRUE(std::isnan(runs[0].records.at(1).seconds));
   ASSERT_EQ(runs[0].notices.size(), 1u);
-  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("three decimals"));
+  EXPECT_THAT(text_of(runs[0].notices[0]), testing::HasSubstr("three decimals"));
   EXPECT_TRUE(read_text("completed step: load data\ncompleted step: 3, second: 4\n").empty());
 }
 

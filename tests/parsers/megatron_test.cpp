@@ -114,7 +114,7 @@ TEST(Megatron, GivesNoSequencesPerIterationWhileTheBatchGrows) {
                               iteration(3, "1000.0", "", 32) + iteration(4, "1000.0", "", 48));
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_FALSE(runs[0].facts.global_batch_size.known());
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("changes from 16 to 32"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("changes from 16 to 32"));
 }
 
 TEST(Megatron, TellsANanLoss) {

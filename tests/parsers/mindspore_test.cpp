@@ -50,7 +50,7 @@ TEST(Mindspore, CountsTheLinesOfSeveralRanksOnce) {
 TEST(Mindspore, SaysThatRanksCannotBeToldWithoutSteps) {
   const auto runs = read_text("epoch time: 1000.000 ms, per step time: 10.000 ms\n");
   ASSERT_EQ(runs.size(), 1u);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("several ranks"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("several ranks"));
 }
 
 // Seconds of one decimal tell the steps of an epoch to a few; the loss line counts them.
@@ -141,7 +141,7 @@ TEST(Mindspore, LeavesWholeMillisecondsOfFastStepsToTheClock) {
       "per_step_time: 7ms\n");
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_TRUE(std::isnan(runs[0].records[0].seconds));
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("too coarse"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("too coarse"));
 }
 
 TEST(Mindspore, ReadsTheEpochLinesOfTheModelZoo) {
@@ -230,7 +230,7 @@ TEST(Mindspore, TellsThatTheTimesOfAnEpochContradictItsSteps) {
   EXPECT_EQ(runs[0].records.at(0).iterations, 5004);
   ASSERT_EQ(runs[0].notices.size(), 1u);
   EXPECT_EQ(runs[0].notices[0].line, 4);
-  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("fewer steps than the loss line"));
+  EXPECT_THAT(text_of(runs[0].notices[0]), testing::HasSubstr("fewer steps than the loss line"));
 }
 
 std::string ocr(int epoch, int step, const std::string& fps) {
@@ -262,7 +262,7 @@ TEST(Mindspore, TakesNoBatchFromMindOcrsRateOfCardsUntold) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_FALSE(runs[0].facts.micro_batch_size.known());
   EXPECT_FALSE(runs[0].facts.global_batch_size.known());
-  EXPECT_NE(runs[0].notices.at(0).text.find("in some revisions of MindOCR"), std::string::npos);
+  EXPECT_NE(text_of(runs[0].notices.at(0)).find("in some revisions of MindOCR"), std::string::npos);
 }
 
 TEST(Mindspore, ReadsAnEpochLineThatTellsItsSteps) {

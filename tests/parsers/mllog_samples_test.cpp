@@ -36,12 +36,12 @@ TEST(MllogSamples, CountsWholeEpochsOfTheDataSet) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].totals.sequences, 100000);
   EXPECT_EQ(runs[0].summary->value, 5000);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("of 2 epochs of train_samples"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("of 2 epochs of train_samples"));
   const std::string begun = of_epoch(17100, "epoch_start", 3);
   EXPECT_EQ(read_text(epochs(two + begun + stop)).at(0).totals.sequences, 100000);
   runs = read_text(epochs(two + epoch(17600, 19000, 3) + stop));
   EXPECT_EQ(runs.at(0).totals.sequences, 100000) << "the third took a sixth of the time";
-  EXPECT_THAT(runs.at(0).notices.at(0).text, testing::HasSubstr("ended early"));
+  EXPECT_THAT(text_of(runs.at(0).notices.at(0)), testing::HasSubstr("ended early"));
   EXPECT_EQ(
       read_text(epochs(two + mllog(17900, "train_samples", "50000") + stop)).at(0).totals.sequences,
       100000)
@@ -72,7 +72,7 @@ TEST(MllogSamples, TellsTheProcessesOfSsdByTheBatchOfOne) {
   EXPECT_EQ(run.summary->value, 5000);
   EXPECT_EQ(run.notices.size(), 2u) << "a quarter of the rate is that of one of four";
   run = log("25", "1500.5");
-  EXPECT_THAT(run.notices.at(1).text, testing::HasSubstr("70.0 % below the rate taken"));
+  EXPECT_THAT(text_of(run.notices.at(1)), testing::HasSubstr("70.0 % below the rate taken"));
   run = log("30", "1300.5");
   EXPECT_FALSE(run.facts.micro_batch_size.known()) << "no whole number of processes";
   EXPECT_FALSE(run.facts.world());
@@ -162,7 +162,7 @@ TEST(MllogSamples, TakesTheMiddleOfTheTrackedThroughputsWhereTheLastIsFarOff) {
   };
   EXPECT_EQ(log("2050.5").summary->value, 2050.5);
   EXPECT_EQ(log("285.5").summary->value, 2000);
-  EXPECT_THAT(log("285.5").notices.at(1).text, testing::HasSubstr("far from the others"));
+  EXPECT_THAT(text_of(log("285.5").notices.at(1)), testing::HasSubstr("far from the others"));
 }
 
 TEST(MllogSamples, TakesAWholeEpochOfSharesForOne) {
@@ -272,7 +272,7 @@ TEST(MllogSamples, TakesNoGenerationsOfSelfPlayForSamples) {
       read_text(head + epoch(1000, 9000, 1) + tracked + epoch(9000, 16000, 2) + tracked + end);
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_FALSE(runs[0].summary);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("samples trained are not told"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("samples trained are not told"));
 }
 
 TEST(MllogSamples, KnowsBatchesOfTheOpenImagesFromSamples) {
@@ -291,11 +291,11 @@ TEST(MllogSamples, KnowsBatchesOfTheOpenImagesFromSamples) {
     ASSERT_EQ(runs.size(), 1u);
     EXPECT_EQ(runs[0].totals.sequences, 2 * 1170301);
     EXPECT_NEAR(runs[0].summary->value, 1170.301, 1e-3) << "not one process's";
-    EXPECT_THAT(runs[0].notices.at(1).text, testing::HasSubstr("below the rate taken"));
+    EXPECT_THAT(text_of(runs[0].notices.at(1)), testing::HasSubstr("below the rate taken"));
   }
   const auto runs = read_text(head + trained + end);
   EXPECT_EQ(runs.at(0).summary->value, 117.5);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("of one process"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("of one process"));
 }
 
 TEST(MllogSamples, DividesTokensByTheSequenceLengthAndMultipliesSteps) {
@@ -312,7 +312,7 @@ TEST(MllogSamples, DividesTokensByTheSequenceLengthAndMultipliesSteps) {
   const std::string evaluated = "\"epoch_num\": " + tokens;
   EXPECT_EQ(log(evaluated, "").totals.sequences, 16000);
   EXPECT_EQ(log(evaluated, mllog(9500, "train_samples", tokens)).summary->value, 1600);
-  EXPECT_THAT(log(evaluated, "").notices.at(1).text, testing::HasSubstr("count tokens"));
+  EXPECT_THAT(text_of(log(evaluated, "").notices.at(1)), testing::HasSubstr("count tokens"));
   const std::string rate = mllog(11001, "tracked_stats", "{\"throughput\": 3278848}");
   EXPECT_EQ(log(evaluated, "", rate).summary->value, 1601) << "tokens, too";
   EXPECT_FALSE(log("\"epoch_num\": 16000", mllog(9500, "train_samples", tokens)).summary)
@@ -338,7 +338,7 @@ TEST(MllogSamples, CountsTheStepsOfBertsBlocks) {
     return read_text(text + mllog(11000, "run_stop", "null", kSuccess)).at(0);
   };
   EXPECT_EQ(log("3565320", "run.py").totals.sequences, 6 * 1137 * 440);
-  EXPECT_THAT(log("3565320", "run.py").notices.at(0).text, testing::HasSubstr("steps"));
+  EXPECT_THAT(text_of(log("3565320", "run.py").notices.at(0)), testing::HasSubstr("steps"));
   EXPECT_FALSE(log("156811560", "run.py").summary) << "far from the plan";
   EXPECT_FALSE(log("3565320", "composer/mlperf.py").summary);
 }
@@ -364,7 +364,7 @@ TEST(MllogSamples, ReadsTheEpochsOfNcf) {
   EXPECT_NEAR(run.records[2].printed_rate, 1e7, 1);
   EXPECT_EQ(run.records[2].step, 3);
   EXPECT_EQ(run.outcome.status, Status::completed);
-  EXPECT_THAT(run.notices.at(0).text, testing::HasSubstr("an epoch of NCF"));
+  EXPECT_THAT(text_of(run.notices.at(0)), testing::HasSubstr("an epoch of NCF"));
   EXPECT_TRUE(log("").records.empty());
 }
 

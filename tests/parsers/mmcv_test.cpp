@@ -68,7 +68,7 @@ TEST(Mmcv, SaysThatMmenginesTimeIsOfTenIterations) {
   EXPECT_EQ(run.facts.micro_batch_size.value, 16) << "the training loader's, not the last one";
   EXPECT_EQ(run.facts.world_size.value, 2);
   EXPECT_EQ(run.outcome.status, Status::completed);
-  EXPECT_THAT(run.notices.at(0).text, testing::HasSubstr("last ten iterations"));
+  EXPECT_THAT(text_of(run.notices.at(0)), testing::HasSubstr("last ten iterations"));
 }
 
 TEST(Mmcv, ReadsTheColouredConsoleOfMmengine) {
@@ -99,7 +99,7 @@ TEST(Mmcv, ReadsTheJsonOfBoth) {
   ASSERT_EQ(old[0].records.size(), 2u);
   EXPECT_DOUBLE_EQ(old[0].records[1].seconds, 25);
   EXPECT_EQ(old[0].records[1].step, 100);
-  EXPECT_THAT(old[0].notices.at(0).text, testing::HasSubstr("length of an epoch"));
+  EXPECT_THAT(text_of(old[0].notices.at(0)), testing::HasSubstr("length of an epoch"));
   EXPECT_TRUE(
       read_text("{\"mode\": \"train\", \"step\": 3, \"data_time\": 0.1, \"time\": 0.4}\n").empty());
   const auto engine = read_text(
@@ -151,7 +151,7 @@ TEST(Mmcv, TakesMmenginesValidationsOffTheClock) {
   EXPECT_EQ(records[2].iterations, 60);
   EXPECT_EQ(records[2].time_s - records[1].time_s, 30);
   EXPECT_EQ(records[3].time_s - records[2].time_s, 25);
-  EXPECT_NE(runs[0].notices.back().text.find("validations is taken off"), std::string::npos);
+  EXPECT_NE(text_of(runs[0].notices.back()).find("validations is taken off"), std::string::npos);
 }
 
 }  // namespace

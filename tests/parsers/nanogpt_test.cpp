@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tests/notice_text.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
@@ -83,7 +84,7 @@ TEST(Nanogpt, SaysThatLossesAloneGiveNoThroughput) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].records.size(), 2u);
   EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("no throughput can be had"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("no throughput can be had"));
 }
 
 TEST(Nanogpt, IsNotMisledByLinesThatOnlyLookAlike) {
@@ -190,7 +191,7 @@ TEST(Nanogpt, LeavesOutTheEvaluationWithinAnIterationOfLlama2) {
   ASSERT_EQ(runs[0].records.size(), 3u);
   EXPECT_DOUBLE_EQ(runs[0].records[0].seconds, 8.06078);
   EXPECT_TRUE(std::isnan(runs[0].records[1].seconds));
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("those that evaluate"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("those that evaluate"));
 }
 
 TEST(Nanogpt, TakesTheBatchAndTheLastWordsOfLlmC) {
@@ -289,8 +290,8 @@ TEST(Nanogpt, TakesTheBatchFromTheSourceThatIsPrinted) {
   EXPECT_EQ(classed[0].facts.sequence_length.value, 2048);
   EXPECT_EQ(classed[0].facts.world(), 8);
   EXPECT_EQ(classed[0].facts.versions.at("gpu"), "NVIDIA H200");
-  EXPECT_THAT(classed[0].notices, testing::Contains(testing::Field(
-                                      &Notice::text, testing::HasSubstr("printed in front"))));
+  EXPECT_THAT(classed[0].notices,
+              testing::Contains(NoticeText(testing::HasSubstr("printed in front"))));
 
   const std::string loader =
       "def distributed_data_generator(filename_pattern: str, batch_size: int, seq_len=1024):\n";
@@ -329,8 +330,8 @@ TEST(Nanogpt, TakesTheBatchOfOneSequenceForEachProcessFromThePrintedSource) {
   EXPECT_EQ(told[0].facts.sequences_per_optimizer_step(), 4);
   EXPECT_EQ(told[0].facts.sequence_length.value, 48 * 1024);
   EXPECT_EQ(told[0].facts.world(), 4);
-  EXPECT_THAT(told[0].notices, testing::Contains(testing::Field(
-                                   &Notice::text, testing::HasSubstr("printed in front"))));
+  EXPECT_THAT(told[0].notices,
+              testing::Contains(NoticeText(testing::HasSubstr("printed in front"))));
   for (const std::string& other :
        {length + loader, world + loader, length + world,
         length + "assert world_size == 0 # none\n" + loader,

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "tests/notice_text.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
@@ -34,8 +35,7 @@ TEST(Nanotron, ReadsTimesWithSuffixesAndTheBatchOfTheJob) {
   EXPECT_EQ(runs[0].facts.global_batch_size.value, 96);
   EXPECT_EQ(runs[0].facts.world_size.value, 4);
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
-  EXPECT_THAT(runs[0].notices,
-              testing::Contains(testing::Field(&Notice::text, testing::HasSubstr("three digits"))));
+  EXPECT_THAT(runs[0].notices, testing::Contains(NoticeText(testing::HasSubstr("three digits"))));
 }
 
 TEST(Nanotron, TakesNoBatchThatIsRounded) {

@@ -63,7 +63,7 @@ TEST(Native, IsKilledWhenItsSummarySaysInterrupted) {
                 R"("sequences":48,"training_s":1.0})"
                 "\n");
   EXPECT_EQ(runs[0].outcome.status, Status::killed);
-  EXPECT_EQ(runs[0].outcome.detail, "signal 15");
+  EXPECT_EQ(detail_text(runs[0].outcome), "signal 15");
 }
 
 TEST(Native, IsTruncatedWithoutASummaryUnlessItReachedItsPlan) {
@@ -186,7 +186,7 @@ TEST(BertTrain, OtherLogStylesTellTheSameIdentityByTheirCommandLine) {
   EXPECT_EQ(runs[0].facts.world(), 32);
   EXPECT_EQ(runs[0].facts.micro_batch_size.value, 2);
   for (const auto& notice : runs[0].notices) {
-    EXPECT_EQ(notice.text.find("world size"), std::string::npos) << notice.text;
+    EXPECT_EQ(text_of(notice).find("world size"), std::string::npos) << text_of(notice);
   }
 }
 

@@ -24,8 +24,8 @@ TEST(NcclTests, GivesTheLargestMessageAndTheBandwidthsAsNotices) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].kind, WorkKind::inference);
   EXPECT_NEAR(runs[0].records.at(0).seconds, 0.081958, 1e-12);
-  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("bus bandwidth 196.52 GB/s"));
-  EXPECT_THAT(runs[0].notices[1].text, testing::HasSubstr("194.675 GB/s"));
+  EXPECT_THAT(text_of(runs[0].notices[0]), testing::HasSubstr("bus bandwidth 196.52 GB/s"));
+  EXPECT_THAT(text_of(runs[0].notices[1]), testing::HasSubstr("194.675 GB/s"));
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
@@ -79,7 +79,7 @@ TEST(NcclTests, QuotedAsMarkdownTheHeadAndTheFootHaveLostTheirMarks) {
   ASSERT_EQ(runs.size(), 1u);
   ASSERT_EQ(runs[0].records.size(), 1u);
   EXPECT_NEAR(runs[0].records[0].seconds, 0.0045, 1e-12);
-  EXPECT_THAT(runs[0].notices[1].text, testing::HasSubstr("61.25 GB/s"));
+  EXPECT_THAT(text_of(runs[0].notices[1]), testing::HasSubstr("61.25 GB/s"));
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
 }
 
@@ -95,8 +95,8 @@ TEST(NcclTests, ReadsTheColumnsThatNewBuildsOfRcclAdd) {
       "# Avg bus bandwidth    : 249.115 \n");
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_NEAR(runs[0].records.at(0).seconds, 1377.7e-6, 1e-12);
-  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("bus bandwidth 365.33 GB/s (in place "
-                                                          "365.76)"));
+  EXPECT_THAT(text_of(runs[0].notices[0]), testing::HasSubstr("bus bandwidth 365.33 GB/s (in place "
+                                                              "365.76)"));
 }
 
 TEST(NcclTests, RowsWithoutAHeadProveThemselves) {
@@ -109,7 +109,7 @@ TEST(NcclTests, RowsWithoutAHeadProveThemselves) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_DOUBLE_EQ(runs[0].records[0].seconds, 195.40e-6);
   EXPECT_EQ(runs[0].outcome.status, Status::truncated);
-  EXPECT_NE(runs[0].notices.at(1).text.find("head of the table is missing"), std::string::npos);
+  EXPECT_NE(text_of(runs[0].notices.at(1)).find("head of the table is missing"), std::string::npos);
   EXPECT_TRUE(read_text("1048576 262144 float     sum -1 27.76 12.00 66.11 0 27.49 38.15 66.76 0\n")
                   .empty());
 }

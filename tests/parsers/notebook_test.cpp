@@ -67,7 +67,7 @@ TEST(Notebook, EveryRunOfThePageHasRateMemoryAndSettings) {
     ASSERT_TRUE(run.summary && run.memory);
     rates.push_back(run.summary->value);
     gigabytes.push_back(static_cast<double>(run.memory->peak_bytes) / 1e9);
-    EXPECT_EQ(run.outcome.status, Status::completed) << run.first_line << run.outcome.detail;
+    EXPECT_EQ(run.outcome.status, Status::completed) << run.first_line << detail_text(run.outcome);
     EXPECT_TRUE(run.facts.model.known() && run.facts.precision.known());
     EXPECT_TRUE(run.facts.sequences_per_optimizer_step()) << run.first_line;
   }

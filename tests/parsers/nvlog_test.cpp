@@ -53,7 +53,7 @@ TEST(Nvlog, CountsTacotronsIterationsOverEpochs) {
   }
   const auto runs = read_text(text + said("50.0", "run_stop"));
   ASSERT_EQ(runs.size(), 1u);
-  EXPECT_THAT(runs[0].notices.at(0).text, ::testing::HasSubstr(" 20468.25 items/s"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), ::testing::HasSubstr(" 20468.25 items/s"));
   ASSERT_EQ(runs[0].records.size(), 6u);
   EXPECT_EQ(runs[0].records.back().step, 6);
   EXPECT_EQ(runs[0].records.back().seconds, 3);

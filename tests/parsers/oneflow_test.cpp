@@ -103,7 +103,7 @@ TEST(Oneflow, TakesLibaisEvaluationsOffTheClock) {
   EXPECT_NEAR(records[2].time_s - records[1].time_s, 10, 1e-6);
   EXPECT_NEAR(records[3].time_s - records[2].time_s, 10, 1e-6);
   ASSERT_EQ(runs[0].notices.size(), 1u);
-  EXPECT_NE(runs[0].notices[0].text.find("evaluations is taken off"), std::string::npos);
+  EXPECT_NE(text_of(runs[0].notices[0]).find("evaluations is taken off"), std::string::npos);
 }
 
 }  // namespace

@@ -230,7 +230,7 @@ TEST(OutcomeTable, TellsHowRunsEnd) {
   for (const Ending& ending : endings) {
     const Outcome outcome = after_steps(ending.lines);
     EXPECT_EQ(name(outcome.status), name(ending.status)) << ending.lines;
-    EXPECT_THAT(outcome.detail, testing::HasSubstr(ending.detail)) << ending.lines;
+    EXPECT_THAT(detail_text(outcome), testing::HasSubstr(ending.detail)) << ending.lines;
     EXPECT_EQ(outcome.step, 2) << ending.lines;
   }
 }
@@ -300,7 +300,7 @@ TEST(OutcomeTable, TellsHowSchedulersAndOtherDevicesEndRuns) {
   for (const Ending& ending : endings) {
     const Outcome outcome = after_steps(ending.lines);
     EXPECT_EQ(name(outcome.status), name(ending.status)) << ending.lines;
-    EXPECT_THAT(outcome.detail, testing::HasSubstr(ending.detail)) << ending.lines;
+    EXPECT_THAT(detail_text(outcome), testing::HasSubstr(ending.detail)) << ending.lines;
   }
 }
 

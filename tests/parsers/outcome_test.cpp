@@ -43,12 +43,11 @@ TEST(OutcomeRules, TakeTheLastLineOfATraceback) {
       "         ^^^^^^^\n  File \"t.py\", line 5, in train\n    raise ValueError(\"x\")\n"
       "ValueError: operands could not be broadcast\n");
   EXPECT_EQ(outcome.status, Status::error);
-  EXPECT_EQ(outcome.detail, "ValueError: operands could not be broadcast");
-  EXPECT_EQ(
-      after_steps("Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\n"
-                  "AssertionError\n")
-          .detail,
-      "AssertionError");
+  EXPECT_EQ(detail_text(outcome), "ValueError: operands could not be broadcast");
+  EXPECT_EQ(detail_text(after_steps(
+                "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\n"
+                "AssertionError\n")),
+            "AssertionError");
 }
 
 // torch.multiprocessing.spawn raises an exception whose message is the child's whole traceback.
@@ -60,9 +59,9 @@ TEST(OutcomeRules, TakeTheErrorOfASpawnedProcess) {
   const std::string child =
       "Traceback (most recent call last):\n  File \"spawn.py\", line 74, in _wrap\n    fn(i)\n"
       "  File \"main.py\", line 31, in work\n    init()\n";
-  EXPECT_EQ(after_steps(spawn + child + "ValueError: rank 3 knows no peer\n").detail,
+  EXPECT_EQ(detail_text(after_steps(spawn + child + "ValueError: rank 3 knows no peer\n")),
             "torch.multiprocessing.spawn.ProcessRaisedException: ValueError: rank 3 knows no peer");
-  EXPECT_EQ(after_steps(spawn + child).detail,
+  EXPECT_EQ(detail_text(after_steps(spawn + child)),
             "torch.multiprocessing.spawn.ProcessRaisedException:");
 }
 
@@ -188,7 +187,7 @@ TEST(OutcomeRules, LeaveOutWhatTheInterpreterIgnores) {
   const auto second = after_steps(ignored + traceback +
                                   "Traceback (most recent call last):\n  File \"a.py\", line 9, in "
                                   "g\nValueError: a real one\n");
-  EXPECT_EQ(second.detail, "ValueError: a real one");
+  EXPECT_EQ(detail_text(second), "ValueError: a real one");
 }
 
 TEST(OutcomeRules, TellTheLastExceptionOfAChainAndWhereItCameFrom) {
@@ -199,8 +198,8 @@ TEST(OutcomeRules, TellTheLastExceptionOfAChainAndWhereItCameFrom) {
       "RuntimeError: no batch\n";
   const auto outcome = after_steps(
       first + "During handling of the above exception, another exception occurred:\n" + second);
-  EXPECT_EQ(outcome.detail, "RuntimeError: no batch; after KeyError: 'labels'");
-  EXPECT_EQ(after_steps(first + second).detail, "KeyError: 'labels'") << "of two ranks";
+  EXPECT_EQ(detail_text(outcome), "RuntimeError: no batch; after KeyError: 'labels'");
+  EXPECT_EQ(detail_text(after_steps(first + second)), "KeyError: 'labels'") << "of two ranks";
   const auto oom = after_steps(
       "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
       "torch.cuda.OutOfMemoryError: CUDA out of memory.\n\n"
@@ -216,7 +215,7 @@ TEST(OutcomeRules, DoNotTakeAThreadForTheProcess) {
   const std::string done = "Iteration: 100%| | 10/10 [00:10<00:00,  1.00it/s]\n";
   EXPECT_EQ(after_steps(done + thread).status, Status::completed);
   EXPECT_EQ(after_steps(thread).status, Status::error);
-  EXPECT_EQ(after_steps(thread).detail, "OSError: the tracker is away");
+  EXPECT_EQ(detail_text(after_steps(thread)), "OSError: the tracker is away");
   EXPECT_EQ(after_steps(thread + "Killed\n").status, Status::killed);
 }
 
@@ -283,7 +282,7 @@ TEST(OutcomeRules, TellTheLastOfSeveralLaunchesThatCameToNoStep) {
   const auto both = outcome(first + second);
   EXPECT_EQ(both.status, Status::error);
   EXPECT_EQ(both.line, 10);
-  EXPECT_EQ(both.detail,
+  EXPECT_EQ(detail_text(both),
             "ValueError: no such split; a launch before this one: error (line 5): "
             "KeyError: 'labels'");
   const std::string memory =
@@ -292,7 +291,7 @@ TEST(OutcomeRules, TellTheLastOfSeveralLaunchesThatCameToNoStep) {
   EXPECT_EQ(outcome(second + memory).status, Status::out_of_memory);
   // One that is under way tells nothing yet, and each rank or node may say that it begins.
   EXPECT_EQ(outcome(first + "nohup: ignoring input\nloading\n").line, 5);
-  EXPECT_EQ(outcome("nohup: ignoring input\n" + first).detail, "KeyError: 'labels'");
+  EXPECT_EQ(detail_text(outcome("nohup: ignoring input\n" + first)), "KeyError: 'labels'");
   const std::string device =
       "W0501 10:00:00.5   700 gpu_context.cc:244] Please NOTE: device: 0, GPU Compute Capability: "
       "8.0, Driver API Version: 11.4, Runtime API Version: 11.2\n";

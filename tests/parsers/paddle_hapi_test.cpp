@@ -35,7 +35,7 @@ TEST(PaddleHapi, TheMeanOfTheEpochMakesTheClock) {
   EXPECT_EQ(runs[0].records[3].loss, 0.7416);
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
   ASSERT_EQ(runs[0].notices.size(), 1u);
-  EXPECT_NE(runs[0].notices[0].text.find("good to 2 % at worst"), std::string::npos);
+  EXPECT_NE(text_of(runs[0].notices[0]).find("good to 2 % at worst"), std::string::npos);
 }
 
 TEST(PaddleHapi, CostsOfReaderAndBatchAreFiner) {

@@ -38,7 +38,7 @@ TEST(Paddle, ReadsTheMisspeltKeyAndSaysThatTheCardsAreNotTold) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].records.size(), 2u);
   EXPECT_FALSE(runs[0].facts.world());
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("--gpus-per-node"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("--gpus-per-node"));
 }
 
 // The last batches of a data file are smaller.
@@ -48,8 +48,8 @@ TEST(Paddle, TellsWhereStepsHoldOtherThanTheFirstOnesSamples) {
   const auto runs = read_text(step(10, "0.2", "480.0") + step(20, "0.2", "480.0") + small);
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].facts.micro_batch_size.value, 96);
-  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("avg_samples is 80 in the mean"));
-  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("20 % too many"));
+  EXPECT_THAT(text_of(runs[0].notices.back()), testing::HasSubstr("avg_samples is 80 in the mean"));
+  EXPECT_THAT(text_of(runs[0].notices.back()), testing::HasSubstr("20 % too many"));
 }
 
 TEST(Paddle, TakesAPlainCommandForOneCard) {
@@ -82,7 +82,7 @@ TEST(Paddle, NeverMakesSequencesOfWords) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_TRUE(std::isnan(runs[0].records[0].printed_rate));
   EXPECT_FALSE(runs[0].facts.micro_batch_size.known());
-  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("8192 a second"));
+  EXPECT_THAT(text_of(runs[0].notices.back()), testing::HasSubstr("8192 a second"));
 }
 
 TEST(Paddle, ReadsStepsPerSecond) {
@@ -119,7 +119,7 @@ TEST(Paddle, ReadsErnieAndFineTuning) {
       "0.625000, speed: 0.849662 steps/s, file: ./data/demo_train_set.gz, mask_type: mask_word\n");
   ASSERT_EQ(ernie.size(), 1u);
   EXPECT_EQ(ernie[0].records[0].printed_rate, 0.849662);
-  EXPECT_THAT(ernie[0].notices.at(0).text, testing::HasSubstr("several nodes"));
+  EXPECT_THAT(text_of(ernie[0].notices.at(0)), testing::HasSubstr("several nodes"));
   const auto glue =
       read_text("global step 100, epoch: 1, batch: 99, loss: 0.5, speed: 2.34 step/s\n");
   ASSERT_EQ(glue.size(), 1u);
@@ -148,7 +148,7 @@ TEST(Paddle, TakesNoRateFromASpeedOfTooFewDigits) {
   ASSERT_EQ(slow.size(), 1u);
   ASSERT_EQ(slow[0].records.size(), 2u);
   EXPECT_TRUE(std::isnan(slow[0].records[1].printed_rate));
-  EXPECT_THAT(slow[0].notices.at(0).text, testing::HasSubstr("few digits"));
+  EXPECT_THAT(text_of(slow[0].notices.at(0)), testing::HasSubstr("few digits"));
   const auto fine = read_text(
       "epoch: 1, progress: 1/1, step: 30, loss: 10.5, speed: 0.049662 steps/s, file: a\n"
       "epoch: 1, progress: 1/1, step: 40, loss: 10.5, speed: 0.049762 steps/s, file: a\n");
@@ -220,11 +220,11 @@ TEST(Paddle, TakesTheEpochsOfPaddleRecTimesItsTrainers) {
   EXPECT_EQ(runs[0].iteration_unit, IterationUnit::unknown);
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
   ASSERT_EQ(runs[0].notices.size(), 1u);
-  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("8 times"));
+  EXPECT_THAT(text_of(runs[0].notices[0]), testing::HasSubstr("8 times"));
   runs = read_text(batch + epoch("0") + batch);
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_TRUE(std::isnan(runs[0].records.at(0).printed_rate)) << "of how many trainers?";
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("15500.5"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("15500.5"));
   EXPECT_EQ(runs[0].outcome.status, Status::truncated) << "another epoch began";
   EXPECT_EQ(read_text(trainers + epoch("0") + epoch("1") + epoch("0")).size(), 2u);
 }

@@ -38,7 +38,7 @@ TEST(PaddleVision, KeepsTheRateOfOneCardOfPaddleClasAsStepsOfTheJob) {
   EXPECT_EQ(run.facts.sequences_per_micro_step(), 16 * 8);
   EXPECT_EQ(run.facts.framework.value, "paddle");
   EXPECT_EQ(run.outcome.status, Status::completed);
-  EXPECT_THAT(run.notices.at(1).text, testing::HasSubstr("sixth batch"));
+  EXPECT_THAT(text_of(run.notices.at(1)), testing::HasSubstr("sixth batch"));
 }
 
 TEST(PaddleVision, TakesPlscsRateForAllCards) {
@@ -113,7 +113,7 @@ TEST(PaddleVision, ReadsPaddleDetectionPaddleSegAndTheModelsOf2020) {
   EXPECT_EQ(det[0].records[2].step, 201);
   EXPECT_EQ(det[0].facts.micro_batch_size.value, 32);
   EXPECT_FALSE(det[0].facts.world());
-  EXPECT_THAT(det[0].notices.at(0).text, testing::HasSubstr("--gpus-per-node"));
+  EXPECT_THAT(text_of(det[0].notices.at(0)), testing::HasSubstr("--gpus-per-node"));
 
   const auto seg = read_text(
       "2021-03-30 06:55:57 [INFO]\t[TRAIN] epoch: 1, iter: 20/500, loss: 2.0859, lr: 0.009657, "
@@ -317,9 +317,9 @@ TEST(PaddleVision, TakesTheEpochsOfPaddleVideoAsRecords) {
   EXPECT_EQ(runs[0].records[1].step, 80);
   EXPECT_EQ(runs[0].records[1].time_s, 92);
   EXPECT_EQ(runs[0].facts.micro_batch_size.value, 16);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("one batch"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("one batch"));
   for (const Notice& notice : runs[0].notices) {
-    EXPECT_THAT(notice.text, testing::Not(testing::HasSubstr("length of an epoch")));
+    EXPECT_THAT(text_of(notice), testing::Not(testing::HasSubstr("length of an epoch")));
   }
 }
 
@@ -343,7 +343,7 @@ TEST(PaddleVision, TakesEvaluationsOffTheClock) {
   EXPECT_NEAR(records[3].time_s - records[2].time_s, 5, 1e-6);
   bool told = false;
   for (const Notice& notice : runs[0].notices) {
-    told = told || notice.text.find("evaluations is taken off") != std::string::npos;
+    told = told || text_of(notice).find("evaluations is taken off") != std::string::npos;
   }
   EXPECT_TRUE(told);
 }

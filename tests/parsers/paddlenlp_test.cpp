@@ -28,7 +28,7 @@ TEST(Paddlenlp, CorrectsTheSamplesOfOldReleases) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_NEAR(runs[0].records[0].printed_rate, 80 / 2.2591, 1e-9);
   EXPECT_EQ(runs[0].facts.global_batch_size.value, 8);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("old releases"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("old releases"));
 }
 
 TEST(Paddlenlp, ReadsABatchWithGroupedDigits) {
@@ -56,7 +56,7 @@ TEST(Paddlenlp, StaysInStepsWithoutTheBatch) {
   const auto runs = read_text(interval(10, "2.2591", "3.541", "4.427"));
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].rate_unit, RateUnit::iterations_per_second);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("steps/s"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("steps/s"));
 }
 
 TEST(Paddlenlp, CountsTheStepsOfAResumedRunByItsRate) {
@@ -96,7 +96,7 @@ TEST(Paddlenlp, LeavesOutAnIntervalThatHoldsAnEvaluation) {
   EXPECT_EQ(run.records[2].iterations, 10);
   EXPECT_EQ(run.records[3].printed_rate, 80);
   ASSERT_EQ(run.notices.size(), 1u);
-  EXPECT_EQ(run.notices[0].text,
+  EXPECT_EQ(text_of(run.notices[0]),
             "1 of 4 interval lines holds an evaluation: it is left out of the rate");
 }
 
@@ -110,7 +110,7 @@ TEST(Paddlenlp, TakesEvaluationsOffWhereEachIntervalHoldsOne) {
   EXPECT_NEAR(run.records[1].printed_rate, 80, 1e-9);
   EXPECT_EQ(run.records[2].seconds, 1.5);
   ASSERT_EQ(run.notices.size(), 1u);
-  EXPECT_THAT(run.notices[0].text, testing::HasSubstr("its eval_runtime is taken off"));
+  EXPECT_THAT(text_of(run.notices[0]), testing::HasSubstr("its eval_runtime is taken off"));
 }
 
 // Every fifth line of a log: the counter runs on, the time is that of ten steps.

@@ -92,7 +92,7 @@ TEST(PytorchExamples, MnistTellsNoTime) {
   }
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
   ASSERT_EQ(runs[0].notices.size(), 1u);
-  EXPECT_NE(runs[0].notices[0].text.find("tell no time"), std::string::npos);
+  EXPECT_NE(text_of(runs[0].notices[0]).find("tell no time"), std::string::npos);
 }
 
 TEST(PytorchExamples, ACounterThatGoesBackIsAnotherRun) {

@@ -39,7 +39,7 @@ TEST(Pytorch, DoesNotMakeAClockOfMeansThatRunOnThroughTheEpochs) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_TRUE(std::isnan(runs[0].records.back().time_s));
   EXPECT_DOUBLE_EQ(runs[0].records.back().printed_rate, 2);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("there is no clock"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("there is no clock"));
 }
 
 TEST(Pytorch, LeavesASpeedThatMayBeOfOneProcess) {
@@ -49,7 +49,7 @@ TEST(Pytorch, LeavesASpeedThatMayBeOfOneProcess) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown);
   EXPECT_DOUBLE_EQ(runs[0].records[1].time_s, 15);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("Speed"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("Speed"));
 }
 
 TEST(Pytorch, ReadsMetricLoggerAndItsSumOfAnEpoch) {
@@ -128,7 +128,7 @@ TEST(Pytorch, SaysHowFarTheDigitsOfAMeanCarry) {
     return read_text(text).at(0).notices;
   };
   ASSERT_EQ(of("0.025").size(), 1u);
-  EXPECT_NE(of("0.025")[0].text.find("good to 2 %"), std::string::npos);
+  EXPECT_NE(text_of(of("0.025")[0]).find("good to 2 %"), std::string::npos);
   EXPECT_TRUE(of("0.251").empty());
 }
 

@@ -46,7 +46,7 @@ nlohmann::ordered_json to_test_json(const RunLog& run) {
                {"rate_unit", name(run.rate_unit)},
                {"outcome", name(run.outcome.status)},
                {"outcome_line", run.outcome.line},
-               {"outcome_detail", run.outcome.detail}};
+               {"outcome_detail", detail_text(run.outcome)}};
   put(json, "outcome_step", run.outcome.step);
   put(json, "first_nan_step", run.first_nan_step);
   put(json, "clock_resolution_s", run.clock_resolution_s);
@@ -77,7 +77,7 @@ nlohmann::ordered_json to_test_json(const RunLog& run) {
   if (run.memory) json["peak_bytes"] = run.memory->peak_bytes;
   json["notices"] = Json::array();
   for (const Notice& notice : run.notices) {
-    json["notices"].push_back({{"line", notice.line}, {"text", notice.text}});
+    json["notices"].push_back({{"line", notice.line}, {"text", text_of(notice)}});
   }
   json["records_seen"] = run.records_seen;
   json["records"] = Json::array();

@@ -164,7 +164,7 @@ TEST_P(SeedSystems, TheFactsOfTheListAreFoundOrGiven) {
 }
 
 TEST_P(SeedSystems, TheOutcomeIsFoundWithItsStep) {
-  EXPECT_EQ(name(trial_.outcome.status), listed_.outcome) << trial_.outcome.detail;
+  EXPECT_EQ(name(trial_.outcome.status), listed_.outcome) << detail_text(trial_.outcome);
   ASSERT_TRUE(trial_.outcome.step);
   EXPECT_EQ(updates_at(*trial_.outcome.step + GetParam().ahead),
             static_cast<double>(listed_.updates + GetParam().unprinted));

@@ -47,7 +47,7 @@ TEST(SeveralRunsInOneLog, RunsBeyondTheBoundAreLeftOutWithANotice) {
   EXPECT_EQ(runs.size(), 3'000u);
   ASSERT_FALSE(runs.back().notices.empty());
   EXPECT_EQ(runs.back().notices.back().line, 6'001);
-  EXPECT_THAT(runs.back().notices.back().text, ::testing::HasSubstr("left out"));
+  EXPECT_THAT(text_of(runs.back().notices.back()), ::testing::HasSubstr("left out"));
 }
 
 // MLPerf states officially how the job ended: that holds for the runs that other formats read of
@@ -336,18 +336,20 @@ TEST(SeveralRuns, DoNotTakeTheFailureOfALaunchBehindARunForItsOwn) {
       "GiB\n";
   const auto outcome = [](const std::string& text) { return read_text(text).at(0).outcome; };
   EXPECT_EQ(outcome(steps + next).status, Status::truncated);
-  EXPECT_THAT(outcome(steps + next).detail,
-              testing::HasSubstr("; a launch behind it: out_of_memory (line 5): torch.Out"));
+  EXPECT_THAT(detail_text(outcome(steps + next)),
+              testing::HasSubstr("; a launch after it: out_of_memory (line 5): torch.Out"));
   const auto failed = outcome(steps + "Traceback (most recent call last):\n" +
                               "  File \"tune.py\", line 9, in f\n    g()\nKeyError: 'a'\n" + next);
   EXPECT_EQ(failed.status, Status::error);
-  EXPECT_THAT(failed.detail, testing::StartsWith("KeyError: 'a'; a launch behind it: out_of_mem"));
+  EXPECT_THAT(detail_text(failed),
+              testing::StartsWith("KeyError: 'a'; a launch after it: out_of_mem"));
   const std::string done =
       "{'loss': 2.5, 'epoch': 0.02}\n{'train_runtime': 50.5, 'train_samples_per_second': 65.25, "
       "'train_steps_per_second': 2.125, 'epoch': 2.0}\n";
   EXPECT_EQ(outcome(done + next).status, Status::completed);
-  EXPECT_THAT(outcome(done + next).detail, testing::StartsWith("a launch behind it: out_of_mem"));
-  EXPECT_EQ(outcome(done).detail, "");
+  EXPECT_THAT(detail_text(outcome(done + next)),
+              testing::StartsWith("a launch after it: out_of_mem"));
+  EXPECT_EQ(detail_text(outcome(done)), "");
   // torchrun says so on each node: logs one behind the other may be those of one job.
   const std::string node =
       "Setting OMP_NUM_THREADS environment variable for each process to be 1\n";

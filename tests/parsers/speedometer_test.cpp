@@ -61,7 +61,7 @@ TEST(Speedometer, TakesNoRateOfTheJobFromOneOfSeveralWorkers) {
       "INFO:root:start with arguments Namespace(batch_size=128, kv_store='dist_device_sync')\n"
       "INFO:root:Epoch[0] Batch [20]\tSpeed: 520.85 samples/sec\n");
   EXPECT_EQ(store.at(0).rate_unit, RateUnit::unknown);
-  EXPECT_THAT(store.at(0).notices.at(0).text, testing::HasSubstr("several"));
+  EXPECT_THAT(text_of(store.at(0).notices.at(0)), testing::HasSubstr("several"));
 }
 
 // NVIDIA's script for MLPerf hands Speedometer the batch of all workers.
@@ -79,7 +79,7 @@ TEST(Speedometer, TellsByTheStampsThatSpeedIsThatOfAllWorkers) {
   const auto job = log("8000.00");  // 2 s for 20 batches of 8 workers
   ASSERT_EQ(job.size(), 1u);
   EXPECT_EQ(job[0].rate_unit, RateUnit::sequences_per_second);
-  EXPECT_THAT(job[0].notices.at(0).text, testing::HasSubstr("8 times batch_size"));
+  EXPECT_THAT(text_of(job[0].notices.at(0)), testing::HasSubstr("8 times batch_size"));
   EXPECT_EQ(log("1000.00").at(0).rate_unit, RateUnit::unknown) << "of one worker";
   EXPECT_EQ(log("2500.00").at(0).rate_unit, RateUnit::unknown) << "2.5 batches";
 }
@@ -126,7 +126,7 @@ TEST(Speedometer, TellsTheSpeedOfGluonCvsEpochs) {
     ASSERT_EQ(runs.size(), 1u);
     EXPECT_EQ(runs[0].records.at(0).printed_rate, 45.5);
     ASSERT_FALSE(runs[0].notices.empty());
-    EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("tell 72 samples/sec"));
+    EXPECT_THAT(text_of(runs[0].notices[0]), testing::HasSubstr("tell 72 samples/sec"));
   }
   const auto alone = read_text(epoch("000", "60") + epoch("001", "90"));
   ASSERT_EQ(alone.size(), 1u);
@@ -151,7 +151,7 @@ TEST(Speedometer, ReadsGluonCvsPoses) {
   EXPECT_EQ(runs[0].facts.world(), 4);
   EXPECT_EQ(runs[0].facts.sequences_per_optimizer_step(), 32);
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("tell 500 samples/sec"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("tell 500 samples/sec"));
   EXPECT_EQ(read_text(head + epoch("0")).at(0).outcome.status, Status::truncated);
 }
 
@@ -163,7 +163,7 @@ TEST(Speedometer, TellsThatGluonCvTimesOneBatch) {
       "[Epoch 7] Training cost: 500.0, ObjLoss=5.5, ClassLoss=1.25\n");
   ASSERT_EQ(runs.size(), 1u);
   ASSERT_FALSE(runs[0].notices.empty());
-  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("0.4 to 0.598 batches/s"));
+  EXPECT_THAT(text_of(runs[0].notices[0]), testing::HasSubstr("0.4 to 0.598 batches/s"));
 }
 
 // 1000 images in batches of 10: 100 batches, of which the lines leave out the last ten.
@@ -190,17 +190,17 @@ TEST(Speedometer, TakesTheEpochsOfGluonCvsDetection) {
   EXPECT_EQ(told[0].facts.sequences_per_optimizer_step(), 10);
   EXPECT_EQ(told[0].outcome.status, Status::completed) << "two epochs were planned";
   ASSERT_EQ(told[0].notices.size(), 1u);
-  EXPECT_THAT(told[0].notices[0].text, testing::HasSubstr("for 1000 images"));
+  EXPECT_THAT(text_of(told[0].notices[0]), testing::HasSubstr("for 1000 images"));
   // 16551 images are 100 batches of 165, and would be 1655 of 10, which the lines contradict.
   const auto named = log("batch_size=165, dataset='voc', num_samples=-1");
   ASSERT_EQ(named.size(), 1u);
   ASSERT_EQ(named[0].records.size(), 2u);
   EXPECT_NEAR(named[0].records[0].printed_rate, 16551 / 12.5, 1e-9);
-  EXPECT_THAT(named[0].notices.at(0).text, testing::HasSubstr("as the dataset's name has it"));
+  EXPECT_THAT(text_of(named[0].notices.at(0)), testing::HasSubstr("as the dataset's name has it"));
   const auto other = log("batch_size=10, dataset='voc', num_samples=-1");
   ASSERT_EQ(other.size(), 1u);
   EXPECT_EQ(other[0].records.size(), 6u);
-  EXPECT_THAT(other[0].notices.at(0).text, testing::HasSubstr("7.2 to 9.52 batches/s"));
+  EXPECT_THAT(text_of(other[0].notices.at(0)), testing::HasSubstr("7.2 to 9.52 batches/s"));
 }
 
 // R-CNN's scripts tell of one batch in old releases, of an interval in newer ones.
@@ -220,7 +220,7 @@ TEST(Speedometer, TellsTheReleasesOfGluonCvsRcnnByTheirJumps) {
   const auto jumping = log("2.5", "[Epoch 3] Training cost: 100.0, RPN_Conf=0.25\n");
   ASSERT_EQ(jumping.size(), 1u);
   EXPECT_EQ(jumping[0].outcome.status, Status::truncated);
-  EXPECT_THAT(jumping[0].notices.at(0).text, testing::HasSubstr("6 to 6.99 batches/s"));
+  EXPECT_THAT(text_of(jumping[0].notices.at(0)), testing::HasSubstr("6 to 6.99 batches/s"));
 }
 
 TEST(Speedometer, ReadsTheEpochsOfGluonCvOnCifar) {
@@ -237,7 +237,7 @@ TEST(Speedometer, ReadsTheEpochsOfGluonCvOnCifar) {
   EXPECT_EQ(runs[0].iteration_unit, IterationUnit::unknown);
   EXPECT_EQ(runs[0].outcome.status, Status::truncated);
   ASSERT_EQ(runs[0].notices.size(), 1u);
-  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("no throughput"));
+  EXPECT_THAT(text_of(runs[0].notices[0]), testing::HasSubstr("no throughput"));
   runs = read_text(head + epoch("0", "1.5", "16.5") + epoch("1", "nan", "15.5") +
                    epoch("2", "nan", "15.5"));
   ASSERT_EQ(runs.size(), 1u);
@@ -249,13 +249,13 @@ TEST(Speedometer, ReadsTheEpochsOfGluonCvOnCifar) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].records.at(0).printed_rate, 49920 / 16.0) << "without the rest of 80 images";
   EXPECT_EQ(runs[0].rate_unit, RateUnit::sequences_per_second);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("CIFAR-10"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("CIFAR-10"));
 }
 
 TEST(Speedometer, SaysThatGluonsExamplePrintsTheSpeedOfOneBatch) {
   const auto said = [](const std::string& behind) {
     const auto runs = read_text("INFO:root:Epoch[0] Batch [49]\tSpeed: " + behind);
-    return runs.at(0).notices.at(0).text.find("one batch in front") != std::string::npos;
+    return text_of(runs.at(0).notices.at(0)).find("one batch in front") != std::string::npos;
   };
   EXPECT_TRUE(said("829.012392 samples/sec\taccuracy=0.172578\n"));
   EXPECT_FALSE(said("829.012392 samples/sec\taccuracy=0.172578\tlr=0.05\n"));

@@ -45,7 +45,7 @@ TEST(TfSteps, TakesTheClockOfTheObjectDetectionApi) {
   EXPECT_EQ(runs[0].records[2].printed_rate, 2);
   EXPECT_EQ(runs[0].records[2].loss, 1.125);
   ASSERT_FALSE(runs[0].notices.empty());
-  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("one step in front of it"));
+  EXPECT_THAT(text_of(runs[0].notices[0]), testing::HasSubstr("one step in front of it"));
   runs = read_text(line("00:00.000000", "100", "") + line("01:00.000000", "200", ""));
   ASSERT_EQ(runs.size(), 1u) << "later releases tell the losses on other lines";
   EXPECT_EQ(runs[0].records.size(), 2u);

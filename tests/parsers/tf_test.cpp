@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tests/notice_text.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
@@ -173,7 +174,7 @@ TEST(Tf, TakesNoRateOfTheJobFromProcessesThatPrintInTurn) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown);
   ASSERT_FALSE(runs[0].notices.empty());
-  EXPECT_THAT(runs[0].notices.back().text, testing::HasSubstr("in turn"));
+  EXPECT_THAT(text_of(runs[0].notices.back()), testing::HasSubstr("in turn"));
   runs =
       read_text(rate("10:05.0", "1401", "0.5", "16") + rate("10:05.1", "1402", "0.49", "15.7") +
                 rate("10:05.2", "1403", "0.48", "15.4") + rate("10:07.0", "1401", "0.51", "16.3"));
@@ -332,8 +333,7 @@ TEST(Tf, ReadsTheRateThatTheScriptOfSsdClosesWith) {
   EXPECT_EQ(runs[0].summary->value, 71.30592);
   EXPECT_EQ(runs[0].summary->unit, RateUnit::sequences_per_second);
   EXPECT_EQ(runs[0].outcome.status, Status::completed);
-  EXPECT_THAT(runs[0].notices,
-              testing::Contains(testing::Field(&Notice::text, testing::HasSubstr("last quarter"))));
+  EXPECT_THAT(runs[0].notices, testing::Contains(NoticeText(testing::HasSubstr("last quarter"))));
 
   const auto none = read_text(twice("0216 04:50:42.985284", "loss = 3.7328167, step = 0") +
                               "Single GPU single precision training performance: nan img/s\n");
@@ -376,8 +376,7 @@ TEST(Tf, AnEstimatorOfOneWorkerHasItsScriptsBatch) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].facts.sequences_per_optimizer_step(), 64);
   EXPECT_EQ(runs[0].facts.world(), 1);
-  EXPECT_THAT(runs[0].notices,
-              testing::Contains(testing::Field(&Notice::text, testing::HasSubstr("Horovod"))));
+  EXPECT_THAT(runs[0].notices, testing::Contains(NoticeText(testing::HasSubstr("Horovod"))));
   for (const std::string& other :
        {std::string("'_train_distribute': None, '_num_worker_replicas': 2"),
         std::string("'_train_distribute': <MirroredStrategy>, '_num_worker_replicas': 1"),

@@ -58,7 +58,7 @@ std::string closing(int planned, int batch, double seconds) {
 
 std::string texts(const RunLog& run) {
   std::string out;
-  for (const Notice& notice : run.notices) out += notice.text + "\n";
+  for (const Notice& notice : run.notices) out += text_of(notice) + "\n";
   return out;
 }
 

@@ -146,7 +146,7 @@ TEST(TimeHistory, TakesOrbitsEvaluationsOffTheClock) {
   EXPECT_NEAR(runs[0].records[1].time_s - runs[0].records[0].time_s, 10, 1e-6);
   EXPECT_NEAR(runs[0].records[2].time_s - runs[0].records[0].time_s, 20, 1e-6);
   ASSERT_EQ(runs[0].notices.size(), 1u);
-  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("taken off the clock"));
+  EXPECT_THAT(text_of(runs[0].notices[0]), testing::HasSubstr("taken off the clock"));
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ TEST(Torchtitan, TakesNoRateOfOneDeviceForThatOfTheJob) {
   EXPECT_EQ(runs[0].records[1].time_s - runs[0].records[0].time_s, 9);
   EXPECT_EQ(runs[0].outcome.status, Status::nan);
   ASSERT_EQ(runs[0].notices.size(), 1u);
-  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("tps are of one device"));
+  EXPECT_THAT(text_of(runs[0].notices[0]), testing::HasSubstr("tps are of one device"));
 }
 
 TEST(Torchtitan, LeavesOtherLinesAlone) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tests/notice_text.h"
 #include "tests/parsers/published_tail.h"
 #include "tests/parsers/run_log_text.h"
 
@@ -219,13 +220,13 @@ TEST(Tqdm, SaysThatALongBarOfAnotherNameWasNotTaken) {
   const auto runs = read_text("Distil: 100%|##| 90/90 [03:00<00:00,  2.00s/it]\n");
   ASSERT_EQ(runs.size(), 1u);
   ASSERT_EQ(runs[0].notices.size(), 1u);
-  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("named 'Distil'"));
+  EXPECT_THAT(text_of(runs[0].notices[0]), testing::HasSubstr("named 'Distil'"));
   const auto beside = read_text(
       "Tokenizing: 100%|##| 90/90 [03:00<00:00,  2.00s/it]\n"
       "Epoch 1: 100%|##| 20/20 [00:20<00:00,  1.00it/s]\n");
   ASSERT_EQ(beside.size(), 1u);
   for (const Notice& notice : beside[0].notices) {
-    EXPECT_THAT(notice.text, testing::Not(testing::HasSubstr("named")));
+    EXPECT_THAT(text_of(notice), testing::Not(testing::HasSubstr("named")));
   }
 }
 
@@ -264,7 +265,7 @@ TEST(Tqdm, GivesTheRateOfABarOfExamplesAsSequencesAndSaysWhose) {
   EXPECT_FALSE(runs[0].totals.iterations);
   EXPECT_FALSE(runs[0].facts.micro_batch_size.known()) << "it would multiply the examples";
   ASSERT_EQ(runs[0].notices.size(), 1u);
-  EXPECT_THAT(runs[0].notices[0].text, testing::HasSubstr("counts examples"));
+  EXPECT_THAT(text_of(runs[0].notices[0]), testing::HasSubstr("counts examples"));
   const auto ranks = read_text(
       "[1,0]<stderr>:Train:   3%| | 960/32000 [00:07<04:03, 128.00 examples/s]\n"
       "[1,1]<stderr>:Train:   3%| | 960/32000 [00:07<04:03, 128.00 examples/s]\n");
@@ -301,7 +302,7 @@ TEST(Tqdm, TakesNoPrintedRateOfABarThatLeapsToWhereTheRunGoesOn) {
   EXPECT_EQ(runs[0].rate_unit, RateUnit::unknown);
   EXPECT_FALSE(runs[0].summary);
   EXPECT_EQ(runs[0].totals.iterations, 999);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("leaps from 0 to 99001"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)), testing::HasSubstr("leaps from 0 to 99001"));
 }
 
 // From a run of transformers 4.12 that was resumed at step 50: 31 steps/s by a callback. The leap
@@ -353,8 +354,7 @@ TEST(Tqdm, CountsTheBarsOfWhichATerminalKeptTheEndsOnly) {
   ASSERT_EQ(runs[0].records.size(), 3u);
   EXPECT_EQ(runs[0].records.back().step, 240);
   EXPECT_DOUBLE_EQ(runs[0].records.back().time_s, 500);
-  EXPECT_THAT(runs[0].notices,
-              testing::Contains(testing::Field(&Notice::text, testing::HasSubstr("of 3 bars"))));
+  EXPECT_THAT(runs[0].notices, testing::Contains(NoticeText(testing::HasSubstr("of 3 bars"))));
 }
 
 TEST(Tqdm, GoesOnBehindTheEndsThatATerminalKept) {
@@ -374,8 +374,7 @@ TEST(Tqdm, TakesTheLongestBarWithoutANameOfWhichATerminalKeptTheEnds) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].records.back().time_s, 200);
   EXPECT_EQ(runs[0].records.back().printed_rate, 0.4);
-  EXPECT_THAT(runs[0].notices,
-              testing::Contains(testing::Field(&Notice::text, testing::HasSubstr("longest of 3"))));
+  EXPECT_THAT(runs[0].notices, testing::Contains(NoticeText(testing::HasSubstr("longest of 3"))));
 }
 
 // The Trainer's, when all is saved.

@@ -82,7 +82,7 @@ TEST(TrainerEvaluations, TellsWhatEvaluationsTookOfTheRuntime) {
   const std::string loss = "{'loss': 0.5, 'learning_rate': 1e-05, 'epoch': 1.0}\n";
   const auto told = [](const RunLog& run) {
     return std::ranges::any_of(run.notices, [](const Notice& notice) {
-      return notice.text.find("evaluations took 40 of the 100 s") != std::string::npos;
+      return text_of(notice).find("evaluations took 40 of the 100 s") != std::string::npos;
     });
   };
   const std::string first = eval(", 'epoch': 1.0", "15.0");
@@ -126,11 +126,12 @@ TEST(Tqdm, KnowsTheTrainersBarByWhatTheFirstStepWritesBehindIt) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].records.back().step, 80);
   EXPECT_EQ(runs[0].outcome.status, Status::truncated);
-  EXPECT_THAT(runs[0].notices.at(0).text, testing::HasSubstr("a longer one began before it ended"));
+  EXPECT_THAT(text_of(runs[0].notices.at(0)),
+              testing::HasSubstr("a longer one began before it ended"));
   const auto alone = read_text(training(remark));
   ASSERT_EQ(alone.size(), 1u);
   EXPECT_EQ(alone[0].records.size(), 2u);
-  EXPECT_THAT(alone[0].notices.at(0).text, testing::HasSubstr("a sign of training"));
+  EXPECT_THAT(text_of(alone[0].notices.at(0)), testing::HasSubstr("a sign of training"));
   // So do gradient checkpointing and an optimizer.
   for (
       const std::string text :
@@ -181,7 +182,8 @@ TEST(TrainerEvaluations, TakesNoRateWhoseRuntimeIsTooShortForTheEvaluations) {
   EXPECT_FALSE(beyond.summary);
   EXPECT_FALSE(beyond.totals.training_s);
   EXPECT_EQ(beyond.outcome.status, Status::completed);
-  EXPECT_THAT(beyond.notices.at(0).text, testing::HasSubstr("took 120 s, longer than its 100 s"));
+  EXPECT_THAT(text_of(beyond.notices.at(0)),
+              testing::HasSubstr("took 120 s, longer than its 100 s"));
 }
 
 }  // namespace

@@ -168,7 +168,8 @@ TEST(TrainerRuns, AnEvaluationOfSwiftLiesInItsTimes) {
     ASSERT_TRUE(runs[0].summary);
     EXPECT_EQ(runs[0].summary->value, 2.98);
     ASSERT_FALSE(runs[0].notices.empty());
-    EXPECT_EQ(runs[0].notices[0].text, "the times between the steps hold 1 evaluation, of 20.5 s");
+    EXPECT_EQ(text_of(runs[0].notices[0]),
+              "the times between the steps hold 1 evaluation, of 20.5 s");
     EXPECT_EQ(runs[1].kind, WorkKind::evaluation);
     EXPECT_EQ(runs[1].records.size(), 2u);
   }
@@ -191,7 +192,7 @@ TEST(TrainerRuns, TheLogOfLlamaFactoryTellsStepAndClock) {
   EXPECT_EQ(runs[0].records[2].time_s, 86400);
   EXPECT_EQ(runs[0].clock_resolution_s, 1);
   ASSERT_EQ(runs[0].notices.size(), 1u);
-  EXPECT_EQ(runs[0].notices[0].text, "the times between the steps hold 1 evaluation");
+  EXPECT_EQ(text_of(runs[0].notices[0]), "the times between the steps hold 1 evaluation");
 
   // From a checkpoint on: the clock begins anew, the steps do not.
   const auto two = read_text(begun + line(30, "0:00:11", loss));

@@ -77,7 +77,7 @@ TEST(UserFormat, ARateOfOneGpuNeedsToKnowHowManyThereAre) {
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_TRUE(std::isnan(runs[0].records[1].printed_rate));
   ASSERT_FALSE(runs[0].notices.empty());
-  EXPECT_THAT(runs[0].notices[0].text, HasSubstr("--gpus-per-node"));
+  EXPECT_THAT(text_of(runs[0].notices[0]), HasSubstr("--gpus-per-node"));
   options.world = 4;
   runs = read_text(log, options);
   EXPECT_DOUBLE_EQ(runs[0].records[1].printed_rate, 48);
@@ -157,7 +157,7 @@ TEST(UserFormat, ItsOutcomeIsTheRunsOutcome) {
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs[0].outcome.status, Status::out_of_memory);
   EXPECT_EQ(runs[0].outcome.line, 2);
-  EXPECT_THAT(runs[0].outcome.detail, HasSubstr("gave up"));
+  EXPECT_THAT(detail_text(runs[0].outcome), HasSubstr("gave up"));
 }
 
 TEST(UserFormat, ReadsNumbersAsLogsPrintThem) {

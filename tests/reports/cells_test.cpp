@@ -26,7 +26,7 @@ Trial full_trial() {
   out.attempt = 2;
   out.log = "runs/1n8g/log_3.txt";
   out.format = "megatron";
-  out.outcome = {Status::nan, 120, 340, "the loss is not finite"};
+  out.outcome = {Status::nan, 120, 340, {log_line("the loss is not finite")}};
   out.iterations = {1'000'000'000'000, 20, 300};
   out.window = {"auto (mser-5: 30:200)", "default", true, -1, 200};
   out.iterations_per_second = 0.1;
@@ -46,7 +46,8 @@ Trial full_trial() {
   out.loss_first = 11.2;
   out.loss_last = -0.0;
   out.iterations_file = "trial_3/iterations.csv";
-  out.notices = {{77, "odd line"}, {0, std::string("a NUL: \0, no UTF-8: \xff", 22)}};
+  out.notices = {foreign_notice(77, "odd line"),
+                 foreign_notice(0, std::string("a NUL: \0, no UTF-8: \xff", 22))};
   return out;
 }
 
@@ -79,7 +80,7 @@ TEST(TrialCodec, TextsBeyondTheRoomForWordsStandInTheTrial) {
   std::string bytes;
   for (int i = 0; i < 20'000; ++i) {
     Trial trial;
-    trial.notices = {{0, "notice " + std::to_string(i)}};
+    trial.notices = {foreign_notice(0, "notice " + std::to_string(i))};
     bytes.clear();
     pack_trial(trial, words, bytes);
     Trial back;
@@ -146,7 +147,7 @@ TEST(GroupedCellsTest, AreTheResultThatIsInMemory) {
   const ResultSet whole = cells->whole();
   ASSERT_EQ(cells->size(), 3U);
   EXPECT_EQ(cells->trials(2), 2U);  // the first attempt is told on the second
-  EXPECT_EQ(whole.cells[2].trials[1].notices.back().text, "attempt 1 ended as completed");
+  EXPECT_EQ(text_of(whole.cells[2].trials[1].notices.back()), "attempt 1 ended as completed");
   EXPECT_TRUE(cells->cell(1).trials.empty());
   EXPECT_EQ(cells->cell(1).speedup->base, whole.cells[0].key);
   EXPECT_EQ(text_of(*cells), to_text(whole));
@@ -171,12 +172,12 @@ TEST(GroupedCellsTest, ADroppedLogIsGoneAndANoticeIsToldBehindItsOwn) {
   builder.add_log(log_at("a.log", samples::facts(8, 1, 1, 1)));
   builder.add_log(log_at("b.log", samples::facts(8, 1, 1, 1)));
   builder.logs().drop(0);
-  builder.logs().add_notice(1, {0, "said later"});
+  builder.logs().add_notice(1, foreign_notice(0, "said later"));
   const ResultSet results = builder.finish();
   ASSERT_EQ(results.cells.size(), 1U);
   ASSERT_EQ(results.cells[0].trials.size(), 1U);
   EXPECT_EQ(results.cells[0].trials[0].log, "b.log");
-  EXPECT_EQ(results.cells[0].trials[0].notices.back().text, "said later");
+  EXPECT_EQ(text_of(results.cells[0].trials[0].notices.back()), "said later");
 }
 
 TEST(LongTableTest, IsTheTableOfVaryingColumns) {
@@ -222,11 +223,12 @@ TEST(CommonNoticesTest, SayWhatTheGroupsOfRemarksSay) {
   for (Cell& cell : set.cells) {
     cell.warnings.clear();
     for (Trial& trial : cell.trials) {
-      trial.notices = {{0, "took " + std::to_string(trial.trial) + ".5 s"}, {1, "all the same"}};
+      trial.notices = {foreign_notice(0, "took " + std::to_string(trial.trial) + ".5 s"),
+                       foreign_notice(1, "all the same")};
     }
   }
-  for (Trial& trial : set.cells[1].trials) trial.notices.push_back({2, "here only"});
-  set.cells[0].trials[0].notices.push_back({3, "once"});
+  for (Trial& trial : set.cells[1].trials) trial.notices.push_back(foreign_notice(2, "here only"));
+  set.cells[0].trials[0].notices.push_back(foreign_notice(3, "once"));
   std::vector<std::string> expected;
   for (const RemarkGroup& group : grouped_remarks(set)) {
     if (group.trials() >= 3) expected.push_back(group.summary());
@@ -236,8 +238,8 @@ TEST(CommonNoticesTest, SayWhatTheGroupsOfRemarksSay) {
   EXPECT_THAT(common.summaries(),
               ElementsAre("6 trials, such as: took 1.5 s", "6 trials: all the same",
                           "1n2g, 3 trials: here only"));
-  EXPECT_TRUE(common.contain("took 77 s"));
-  EXPECT_FALSE(common.contain("once"));
+  EXPECT_TRUE(common.contain(foreign_notice(0, "took 77 s")));
+  EXPECT_FALSE(common.contain(foreign_notice(0, "once")));
   EXPECT_THAT(common.cells_of_others(), ElementsAre(0U));
 }
 

@@ -92,7 +92,7 @@ TEST(Deduce, AContradictingGlobalBatchIsANotice) {
   std::vector<Notice> notices;
   facts = deduce_facts(facts, notices);
   ASSERT_EQ(notices.size(), 1U);
-  EXPECT_NE(notices[0].text.find("stated as 48"), std::string::npos);
+  EXPECT_NE(text_of(notices[0]).find("stated as 48"), std::string::npos);
   EXPECT_EQ(facts.global_batch_size.value, 24);
 }
 

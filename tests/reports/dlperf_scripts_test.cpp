@@ -24,7 +24,7 @@ DlperfSpeed speed_of(std::string_view format, DlperfPlace place,
 
 std::string notices(const DlperfSpeed& speed) {
   std::string out;
-  for (const Notice& notice : speed.notices) out += notice.text + "\n";
+  for (const Notice& notice : speed.notices) out += text_of(notice) + "\n";
   return out;
 }
 

@@ -158,7 +158,8 @@ TEST(UtilizationTest, MoreThanThePeakIsAWarning) {
   const Utilization got =
       utilization(*model_shape("bert-large"), 512, false, 210, peak_of("Tesla T4", "fp16"));
   ASSERT_EQ(got.warnings.size(), 1U);
-  EXPECT_THAT(got.warnings[0], testing::HasSubstr("above 100 % of T4 fp16 dense 65 TFLOPS"));
+  EXPECT_THAT(text_of(got.warnings[0]),
+              testing::HasSubstr("above 100 % of T4 fp16 dense 65 TFLOPS"));
 }
 
 TEST(UtilizationTest, WithoutAPeakThereIsARateAndNoShare) {

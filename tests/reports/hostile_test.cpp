@@ -76,15 +76,16 @@ ResultSet attacked(const std::string& text) {
       trial.estimators = {{text, rate}, {"total_time", rate * 0.9}};
       trial.window.rule = text;
       trial.window.chosen_by = text;
-      trial.notices = {{3, text}};
+      trial.notices = {foreign_notice(3, text)};
       trial.memory = MemoryRecord{1, 2, text};
       trial.iterations_file = text;
     }
-    cell.trials[0].outcome = {.status = Status::nan, .step = 7, .line = 8, .detail = text};
+    cell.trials[0].outcome = {
+        .status = Status::nan, .step = 7, .line = 8, .details = {log_line(text)}};
     cells.push_back(std::move(cell));
   }
   ResultSet set = samples::result_set(std::move(cells));
-  for (Cell& cell : set.cells) cell.warnings.push_back(text);
+  for (Cell& cell : set.cells) cell.warnings.push_back(foreign_notice(0, text));
   *set.environment = {{"cpu", text}};
   (*set.environment)[nlohmann::ordered_json(text).dump(
       -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)] = {text};

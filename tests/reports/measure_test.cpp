@@ -77,8 +77,10 @@ TEST(MeasureTrial, StepTimesFarFromTheLogsOwnClockAreTold) {
 
 TEST(MeasureTrial, AnUncoveredWindowKeepsItsOutcomeAndGivesNoRate) {
   RunLog log = log_of_seconds(std::vector<double>(150, 0.1));
-  log.outcome = {
-      .status = Status::out_of_memory, .step = 150, .line = 150, .detail = "CUDA out of memory"};
+  log.outcome = {.status = Status::out_of_memory,
+                 .step = 150,
+                 .line = 150,
+                 .details = {log_line("CUDA out of memory")}};
   const Trial trial = measure_trial(log, facts(8, 1, 1, 2), with_window("100:200"));
   EXPECT_FALSE(trial.window.covered);
   EXPECT_FALSE(trial.sequences_per_second);

@@ -93,7 +93,7 @@ TEST(MeasureTrial, AClosingRateFarFromThePrintedOnesIsToldBesideThem) {
     log.summary = Stated{closing, RateUnit::sequences_per_second, 0};
     std::string out;
     for (const Notice& notice : measure_trial(log, {}, with_window("all")).notices) {
-      out += notice.text + "\n";
+      out += text_of(notice) + "\n";
     }
     return out;
   };
@@ -101,8 +101,9 @@ TEST(MeasureTrial, AClosingRateFarFromThePrintedOnesIsToldBesideThem) {
       told(81.295).find("closing rate, not of the window alone, is 5 % lower than the printed"),
       std::string::npos);
   EXPECT_EQ(told(84).find("closing rate"), std::string::npos);
-  log.notices = {{7, "the log's closing statement, 81.295 sequences/s, is 5 % below the clock"}};
-  EXPECT_EQ(told(81.295).find("closing rate"), std::string::npos) << "told once";
+  log.notices = {make_notice(NoticeCode::closing_rate_contradicted, 7, 81.295, 5.0, "below",
+                             "the clock", 85.84)};
+  EXPECT_EQ(told(81.295).find("of the window alone"), std::string::npos) << "reported once";
 }
 
 // 30 steps of 0.1 s and 2 GPUs of 8 sequences: 160 a second.

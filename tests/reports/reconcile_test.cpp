@@ -65,7 +65,7 @@ const ReconciledEstimate& estimate(const ReconciledRun& run, const std::string& 
 
 std::string notices(const ReconciledRun& run) {
   std::string out;
-  for (const Notice& notice : run.notices) out += notice.text + "\n";
+  for (const Notice& notice : run.notices) out += text_of(notice) + "\n";
   return out;
 }
 
@@ -168,7 +168,7 @@ TEST(Reconcile, NamesStepsThatNoLogTellsOf) {
   RunLog late = log_of_counters(10, 100);
   late.records.erase(late.records.begin(), late.records.begin() + 6);
   const ReconciledRun run = reconciled({log_of_counters(10, 50), late}, given(facts(8, 1, 1, 2)));
-  EXPECT_THAT(notices(run), HasSubstr("no log tells of the steps 51 to 60"));
+  EXPECT_THAT(notices(run), HasSubstr("no log has the steps 51 to 60"));
 }
 
 TEST(Reconcile, LeavesEvaluationOut) {

@@ -35,7 +35,7 @@ RunLog part(const char* path, std::int64_t first, std::int64_t last, std::int64_
 
 std::string notices_of(const RunLog& run) {
   std::string out;
-  for (const Notice& notice : run.notices) out += notice.text + "\n";
+  for (const Notice& notice : run.notices) out += text_of(notice) + "\n";
   return out;
 }
 
@@ -119,7 +119,7 @@ TEST(Restarts, ALogThatNumbersItsLinesOneAheadLosesNoUpdate) {
 
 TEST(Restarts, StepsThatNoLogTellsOfAreNamed) {
   const RunLog run = join_restarts({part("a", 0, 100), part("b", 110, 200)});
-  EXPECT_THAT(notices_of(run), HasSubstr("no log tells of the steps 101 to 110"));
+  EXPECT_THAT(notices_of(run), HasSubstr("no log has the steps 101 to 110"));
 }
 
 TEST(Restarts, TotalsAddUpOnlyWhereEveryPartStatesThem) {

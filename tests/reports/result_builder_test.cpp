@@ -73,7 +73,8 @@ TEST(ResultBuilder, ALogThatBrokeOffEarlyJoinsItsCellFolder) {
   RunLog broken = log_at("logs/1n8g/bert_base_b32_fp32_3.log", Facts{});
   broken.records.clear();
   broken.records_seen = 0;
-  broken.outcome = {.status = Status::out_of_memory, .step = {}, .line = 4, .detail = "OOM"};
+  broken.outcome = {
+      .status = Status::out_of_memory, .step = {}, .line = 4, .details = {log_line("OOM")}};
   const ResultSet results = build({broken, log_at("logs/1n8g/bert_base_b32_fp32_1.log", partial()),
                                    log_at("logs/1n8g/bert_base_b32_fp32_2.log", partial(), 0.11)});
   ASSERT_EQ(results.cells.size(), 1U);
@@ -83,12 +84,13 @@ TEST(ResultBuilder, ALogThatBrokeOffEarlyJoinsItsCellFolder) {
   EXPECT_EQ(cell.identity.sequence_length, 128);
   EXPECT_EQ(cell.trials[2].outcome.status, Status::out_of_memory);
   ASSERT_EQ(cell.warnings.size(), 1U);
-  EXPECT_EQ(cell.warnings[0], "1 of 3 trials give no number (out_of_memory x1)");
+  EXPECT_EQ(text_of(cell.warnings[0]), "1 of 3 trials give no number (out_of_memory x1)");
 }
 
 TEST(ResultBuilder, TrialsAndAttemptsOfARunFolderAreNumberedByTheTree) {
   RunLog first = log_at("run/KEY/trial_2/log.txt", partial());
-  first.outcome = {.status = Status::stalled, .step = {}, .line = 0, .detail = "no output"};
+  first.outcome = {
+      .status = Status::stalled, .step = {}, .line = 0, .details = {log_line("no output")}};
   const ResultSet results = build({log_at("run/KEY/trial_2/attempt_2/log.txt", partial(), 0.2),
                                    first, log_at("run/KEY/trial_1/log.txt", partial())});
   ASSERT_EQ(results.cells.size(), 1U);
@@ -96,7 +98,8 @@ TEST(ResultBuilder, TrialsAndAttemptsOfARunFolderAreNumberedByTheTree) {
   ASSERT_EQ(trials.size(), 2U);
   EXPECT_EQ(trials[1].trial, 2);
   EXPECT_EQ(trials[1].attempt, 2);
-  EXPECT_THAT(trials[1].notices.back().text, HasSubstr("attempt 1 ended as stalled: no output"));
+  EXPECT_THAT(text_of(trials[1].notices.back()),
+              HasSubstr("attempt 1 ended as stalled: no output"));
 }
 
 TEST(ResultBuilder, GivenFactsBeatTheLogWhichBeatsThePathWithANotice) {
@@ -111,7 +114,7 @@ TEST(ResultBuilder, GivenFactsBeatTheLogWhichBeatsThePathWithANotice) {
   EXPECT_EQ(cell.identity.micro_batch_size, 48);
   EXPECT_EQ(cell.identity.gpus_per_node, 4);
   std::string text;
-  for (const Notice& notice : cell.trials[0].notices) text += notice.text + "\n";
+  for (const Notice& notice : cell.trials[0].notices) text += text_of(notice) + "\n";
   EXPECT_THAT(text, HasSubstr("micro_batch_size is 48 by the command line but 64 by the log"));
   EXPECT_THAT(text, HasSubstr("gpus_per_node is 4 by the log but 8 by the path"));
 }

@@ -45,7 +45,8 @@ TEST(ResultIo, WhatIsWrittenReadsBackAsTheSameText) {
   trial.skipped_steps = 9;
   trial.energy_per_sequence_j = 0.25;
   trial.log = "a/b <script>.log";
-  trial.outcome = {.status = Status::stalled, .step = 7, .line = 8, .detail = "no output for 60 s"};
+  trial.outcome = {
+      .status = Status::stalled, .step = 7, .line = 8, .details = {log_line("no output for 60 s")}};
   trial.estimators = {{"step_time", 1841.41}};
   trial.resolution = {{"counter_clock", 0.01}};
   trial.expected_error = {{"counter_clock", 0.004}};
@@ -53,7 +54,7 @@ TEST(ResultIo, WhatIsWrittenReadsBackAsTheSameText) {
   trial.step_time = StepTimes{0.1, 0.2, 0.3};
   trial.memory = MemoryRecord{1, 2, "nvml"};
   trial.loss_first = 1.5;
-  trial.notices = {{3, "text"}};
+  trial.notices = {foreign_notice(3, "text")};
   trial.window.first_step = 100;
   cell.trials[0].window.first_step = -1;  // a counter from 0 on: the window begins before it
   ResultSet results = samples::result_set({cell, samples::cell(samples::identity(1, 1), {150})});

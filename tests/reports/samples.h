@@ -59,7 +59,7 @@ inline MeasureOptions with_window(const std::string& rule) {
 
 inline std::string notices(const Trial& trial) {
   std::string out;
-  for (const Notice& notice : trial.notices) out += notice.text + "\n";
+  for (const Notice& notice : trial.notices) out += text_of(notice) + "\n";
   return out;
 }
 

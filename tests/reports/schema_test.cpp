@@ -114,7 +114,8 @@ ResultSet full() {
   Trial& trial = big.trials[0];
   trial.log = "4n8g/\xff<script>alert(1)</script>\x1b[31m.log";
   trial.format = "tqdm";
-  trial.outcome = {.status = Status::nan, .step = 250, .line = 9731, .detail = "loss is nan"};
+  trial.outcome = {
+      .status = Status::nan, .step = 250, .line = 9731, .details = {log_line("loss is nan")}};
   trial.iterations = {200, 100, 100};
   trial.window.first_step = 100;
   trial.window.last_step = 200;
@@ -128,7 +129,7 @@ ResultSet full() {
   trial.loss_first = 11.1;
   trial.loss_last = 7.3;
   trial.iterations_file = "iterations.csv";
-  trial.notices = {{3, "a line"}, {0, "the log"}};
+  trial.notices = {foreign_notice(3, "a line"), foreign_notice(0, "the log")};
   Cell unknown;  // nothing known, iterations/s only
   unknown.trials.push_back(samples::trial(1, 1));
   unknown.trials[0].sequences_per_second.reset();

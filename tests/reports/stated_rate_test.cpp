@@ -20,8 +20,10 @@ RunLog log_of(std::vector<double> seconds, double batch) {
   }
   return log;
 }
+const Notice none = foreign_notice(0, "");
+
 std::string told(const RunLog& log, std::int64_t per_iteration) {
-  return stated_rate_is_apart(log, log.records, per_iteration).value_or("");
+  return text_of(stated_rate_is_apart(log, log.records, per_iteration).value_or(none));
 }
 
 TEST(StatedRate, OfOneCardIsTold) {
@@ -57,7 +59,7 @@ TEST(MeanOfRates, IsToldWhereAWarmUpLiftsItAboveWorkOverTime) {
     records.push_back(record);
   }
   const auto unit = RateUnit::tokens_per_second;
-  EXPECT_EQ(mean_of_rates_misleads(records, unit).value_or(""),
+  EXPECT_EQ(text_of(mean_of_rates_misleads(records, unit).value_or(none)),
             "the printed rates differ: their mean, 420 tokens/s, is 46 % above all work over the "
             "time that they add up to (288.235)");
   records.front().printed_rate = 480;

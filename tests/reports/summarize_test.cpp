@@ -19,7 +19,7 @@ TEST(Summarize, OnlyTrialsThatCountAreAveragedAndNeverAsZero) {
   const ResultSet results = result_set({one});
   EXPECT_EQ(results.cells[0].throughput.n, 2);
   EXPECT_EQ(results.cells[0].throughput.mean, 102);
-  EXPECT_EQ(results.cells[0].warnings.front(), "1 of 3 trials give no number (killed x1)");
+  EXPECT_EQ(text_of(results.cells[0].warnings.front()), "1 of 3 trials give no number (killed x1)");
 }
 
 TEST(Summarize, SpeedupIsOverTheSameIdentityAtOneGpu) {
@@ -62,7 +62,7 @@ TEST(Summarize, ARunCountedTwiceIsSaid) {
     trial.loss_first = 9.5;
     trial.loss_last = 2.25;
   }
-  const auto warnings = [](const Cell& of) { return result_set({of}).cells[0].warnings; };
+  const auto warnings = [](const Cell& of) { return texts_of(result_set({of}).cells[0].warnings); };
   EXPECT_THAT(
       warnings(copied),
       testing::ElementsAre(testing::HasSubstr("1 of 3 trials equals another in every digit")));
@@ -100,7 +100,7 @@ TEST(Summarize, OfTwoLogsThatFitAlikeNeitherIsTheBase) {
   for (const Cell& each : results.cells) EXPECT_FALSE(each.speedup) << each.key;
   const auto notices = summarize(results);
   ASSERT_EQ(notices.size(), 1U);
-  EXPECT_EQ(notices[0].text,
+  EXPECT_EQ(text_of(notices[0]),
             "no speedup of 1 cell: more than one log fits as the base "
             "(bert-base.fp32.s128.b32.a1.1n1g, bert-base.fp32.s128.b32.a1.1n1g#2); "
             "extract --base KEY chooses");
@@ -155,7 +155,7 @@ TEST(Summarize, AnUnknownBaseIsANoticeAndNoSpeedup) {
   ResultSet results = result_set({cell(identity(1, 1), {100})});
   const auto notices = summarize(results, {false, "no-such-key"});
   ASSERT_EQ(notices.size(), 1U);
-  EXPECT_THAT(notices[0].text, HasSubstr("no-such-key is no cell's key or topology"));
+  EXPECT_THAT(text_of(notices[0]), HasSubstr("no-such-key is no cell's key or topology"));
   EXPECT_FALSE(results.cells[0].speedup);
   EXPECT_EQ(summarize(results, {false, "9n9g"}).size(), 1U);
 }
@@ -187,7 +187,7 @@ TEST(Summarize, IterationRatesAreSummarizedInTheirOwnUnitWithoutSpeedup) {
 TEST(Summarize, DifferentEstimatorsInOneCellAreAWarning) {
   Cell one = cell(identity(1, 1), {100, 101});
   one.trials[1].estimator = "printed";
-  EXPECT_THAT(result_set({one}).cells[0].warnings.front(),
+  EXPECT_THAT(text_of(result_set({one}).cells[0].warnings.front()),
               HasSubstr("different estimators: printed, step_time"));
 }
 

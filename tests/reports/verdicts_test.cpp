@@ -137,7 +137,7 @@ TEST(Check, AContextThatOnlyOneSideKnowsIsANotice) {
   const GateReport report = check(now, older);
   EXPECT_EQ(report.exit_status, 0);
   ASSERT_EQ(report.notices.size(), 1U) << "once, not for each cell";
-  EXPECT_EQ(report.notices[0].text, "threads is known only for the result");
+  EXPECT_EQ(text_of(report.notices[0]), "threads is known only for the result");
 }
 
 TEST(Check, ALossWithinTheFloorPassesHoweverSignificant) {
@@ -268,7 +268,7 @@ TEST(Check, AContextKeyAbsentOnBothSidesIsEqualAndOnOneSideANotice) {
   const GateReport report = check(now, grid());
   EXPECT_EQ(report.exit_status, 0);
   ASSERT_EQ(report.notices.size(), 1U);
-  EXPECT_EQ(report.notices[0].text, "driver is known only for the result");
+  EXPECT_EQ(text_of(report.notices[0]), "driver is known only for the result");
 }
 
 TEST(Check, FrequenciesAndLoadsDoNotMakeTheSameMachineAnother) {
@@ -360,7 +360,7 @@ TEST(Check, OnlyTheLastFiveStoredRunsOfTheSameMachineCount) {
   const GateReport report = check(now, runs);
   EXPECT_EQ(last(report).n_base, 25);
   ASSERT_EQ(report.notices.size(), 1U);
-  EXPECT_THAT(report.notices[0].text, HasSubstr("1 stored run of another machine"));
+  EXPECT_THAT(text_of(report.notices[0]), HasSubstr("1 stored run of another machine"));
 }
 
 TEST(Check, CleanGridsSeldomFailAndSlowdownsAreFound) {

@@ -174,17 +174,35 @@ class Page {
   std::string out_;
 };
 
-std::string text_of(const Notice& notice) {
-  const auto& [line, text] = notice;
-  return (line == 0 ? "" : fmt::format("line {}: ", line)) + escape_for_terminal(text);
+/// "few_records: records 2": the sentence is made of these by one table.
+std::string line_of(const Notice& notice) {
+  const auto& [code, line, values, log] = notice;
+  Fields out;
+  out.put("log", log);
+  const auto names = value_names(kind_of(code).text);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string key(i < names.size() ? names[i] : "?");
+    std::visit(
+        [&]<class T>(const T& value) {
+          if constexpr (std::same_as<T, std::string>) {
+            out.put(key, few_words(value));
+          } else {
+            out.put(key, value);
+          }
+        },
+        values[i]);
+  }
+  std::string head(name(code));
+  if (line != 0) head += fmt::format(", line {}", line);
+  return out.text().empty() ? head : head + ": " + out.text();
 }
 
 std::string text_of(const Outcome& outcome) {
-  const auto& [status, step, line, detail] = outcome;
+  const auto& [status, step, line, details] = outcome;
   Fields more;
   more.put("step", step);
   if (line != 0) more.put("line", line);
-  more.put("detail", few_words(detail));
+  for (const Notice& detail : details) more.put("detail", line_of(detail));
   return std::string(name(status)) + (more.text().empty() ? "" : ", " + more.text());
 }
 
@@ -273,7 +291,7 @@ void write(Page& page, const RunLog& run) {
     marks_text.push_back(fmt::format("{} line {}", word(mark), line));
   }
   page.list("marks", marks_text, marks_text.size());
-  for (const Notice& notice : notices) page.line("notice", text_of(notice));
+  for (const Notice& notice : notices) page.line("notice", line_of(notice));
   constexpr std::size_t kBlock = 64;
   std::vector<std::string> lines;
   lines.reserve(records.size());
@@ -389,11 +407,11 @@ void write(Page& page, const MeasuredLog& measured, const RunLog& run) {
   write_parts(page, whole_trial);
   // Those of the run stand above.
   for (const Notice& notice : notices) {
-    if (std::ranges::count(run.notices, notice) == 0) page.line("trial notice", text_of(notice));
+    if (std::ranges::count(run.notices, notice) == 0) page.line("trial notice", line_of(notice));
   }
   for (const Notice& notice : run.notices) {
     if (std::ranges::count(notices, notice) == 0) {
-      page.line("notice that the trial lacks", text_of(notice));
+      page.line("notice that the trial lacks", line_of(notice));
     }
   }
 }
@@ -421,7 +439,12 @@ std::string text_of_log(const std::string& file, const std::string& name) {
   std::string out;
   for (RunLog& run : *runs) {
     run.path = name;
-    for (Notice& notice : run.notices) notice.text = with_name(notice.text, file, name);
+    for (Notice& notice : run.notices) {
+      notice.log = with_name(notice.log, file, name);
+      for (NoticeValue& value : notice.values) {
+        if (auto* text = std::get_if<std::string>(&value)) *text = with_name(*text, file, name);
+      }
+    }
     Page page;
     write(page, run);
     write(page, measure_log(run, {}), run);

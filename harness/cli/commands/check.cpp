@@ -68,7 +68,7 @@ ordered_json to_json(const Options& options, const GateReport& report) {
     rows.push_back(std::move(row));
   }
   ordered_json notices = ordered_json::array();
-  for (const Notice& notice : report.notices) notices.push_back(notice.text);
+  for (const Notice& notice : report.notices) notices.push_back(text_of(notice));
   return {{"schema", "bertbench.check/1"},
           {"result", options.result},
           {"baseline", options.baseline},

@@ -88,7 +88,7 @@ void print_notes(Console& console, const std::vector<CellComparison>& cells) {
   for (const auto& group : in_groups(notes, [](const Note& note) { return note.text; })) {
     std::vector<std::string_view> keys;
     for (const Note* note : group) keys.push_back(note->cell);
-    console.note(named_cells(keys), {0, std::string(group.front()->text)});
+    console.note(named_cells(keys), foreign_notice(0, std::string(group.front()->text)));
   }
 }
 
@@ -339,7 +339,7 @@ ExitCode run_published(const Options& options, Console& console) {
                  [](const Beside::Unmatched& cell) -> std::string_view { return cell.reason; })) {
     std::vector<std::string_view> keys;
     for (const Beside::Unmatched* cell : group) keys.push_back(cell->key);
-    console.note(named_cells(keys), {0, group.front()->reason});
+    console.note(named_cells(keys), foreign_notice(0, group.front()->reason));
   }
   if (status == ExitCode::not_comparable) {
     return console.error({"compare", "nothing in common with " + page->name,

@@ -6,9 +6,11 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
+#include "harness/cli/help.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "harness/sweep/plan/launcher.h"
+#include "parsers/core/notice.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
 #include "reports/output/report.h"
@@ -104,8 +106,19 @@ ordered_json published() {
   return rows;
 }
 
+ordered_json notices() {
+  ordered_json rows = ordered_json::array();
+  for (const NoticeKind& kind : notice_kinds()) {
+    ordered_json row{{"code", kind.name}, {"text", kind.text}, {"meaning", kind.meaning}};
+    if (!kind.remedy.empty()) row["remedy"] = kind.remedy;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 constexpr Kind kKinds[] = {{"formats", formats}, {"reports", reports},   {"launchers", launchers},
-                           {"models", models},   {"hardware", hardware}, {"published", published}};
+                           {"models", models},   {"hardware", hardware}, {"published", published},
+                           {"notices", notices}};
 
 std::string cell_text(const ordered_json& value) {
   if (value.is_null()) return "-";
@@ -113,7 +126,22 @@ std::string cell_text(const ordered_json& value) {
   return value.is_number_float() ? shortest(value.get<double>()) : value.dump();
 }
 
+// Sentences do not fit into columns.
+void print_notices(Console& console, const ordered_json& rows) {
+  constexpr std::size_t kIndent = 11;  // columns: the longest key and two spaces before and after
+  for (const ordered_json& row : rows) {
+    console.print(fmt::format("{}\n", console.styled(Style::bold, cell_text(row["code"]))));
+    for (const auto& [key, value] : row.items()) {
+      if (key == "code") continue;
+      std::string text = wrap(cell_text(value), kIndent);
+      text.replace(2, key.size(), key);  // in the room that the indent leaves
+      console.print(text);
+    }
+  }
+}
+
 void print(Console& console, const Kind& kind, const ordered_json& rows) {
+  if (kind.name == "notices") return print_notices(console, rows);
   Table table;
   for (const ordered_json& row : rows) {
     std::vector<std::string> cells;
@@ -173,7 +201,7 @@ CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
   line.add_argument(
       "KIND", options->kinds,
-      "formats, reports, launchers, models, hardware or published; several with commas.");
+      "formats, reports, launchers, models, hardware, published or notices; several with commas.");
   add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }
@@ -181,13 +209,14 @@ CommandRun declare(CommandLine& line) {
 constexpr Example kExamples[] = {
     {"bertbench list formats", "Log formats that `extract` knows."},
     {"bertbench list models,hardware --json", "Model shapes and GPU peaks for a script."},
+    {"bertbench list notices", "What each notice means, and what can be done about it."},
 };
 constexpr ExitCodeRow kStatuses[] = {{ExitCode::good}, {ExitCode::usage}};
 
 }  // namespace
 
 extern const Command command_list{
-    "list",    "formats, reports, launchers, models, GPUs, published pages",
+    "list",    "formats, reports, launchers, models, GPUs, notices and more",
     "KIND",    "Names printed here are what the options of the other commands take.",
     kExamples, kStatuses,
     declare};

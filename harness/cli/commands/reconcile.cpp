@@ -76,7 +76,7 @@ ordered_json to_json(const ReconciledRun& run) {
     json["logs"].push_back(std::move(row));
   }
   json["notices"] = ordered_json::array();
-  for (const Notice& notice : run.notices) json["notices"].push_back(notice.text);
+  for (const Notice& notice : run.notices) json["notices"].push_back(text_of(notice));
   return json;
 }
 
@@ -190,8 +190,8 @@ void print_notices(Console& console, const ReconciledRun& run) {
   for (const Notice& notice : run.notices) {
     if (run.parts.size() == 1) {
       console.note(run.parts.front().log, notice);
-    } else if (said.insert(notice.text).second) {
-      console.note(notice.text);
+    } else if (said.insert(text_of(notice)).second) {
+      console.note(text_of(notice));
     }
   }
 }

@@ -41,8 +41,7 @@ Result<ResultSet> read_all(const std::vector<std::string>& paths, Console& conso
       continue;
     }
     if (set->environment != all.environment) {
-      console.note(path, {0, "was measured in another environment than " + paths.front() +
-                                 "; the report shows that of the first"});
+      console.note(path, make_notice(NoticeCode::other_environment, 0, paths.front()));
     }
     several.run_begins.push_back(all.cells.size());
     for (Cell& cell : set->cells) all.cells.push_back(std::move(cell));

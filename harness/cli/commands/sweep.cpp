@@ -81,7 +81,7 @@ class SweepView : public SweepObserver {
     const bool rate = trial.sequences_per_second.has_value();
     if (rate) text += rate_text(*trial.sequences_per_second) + " sequences/s";
     if (!rate || !good) text += (rate ? ", " : "") + outcome_text(trial.outcome);
-    if (!trial.outcome.detail.empty() && !good) text += ": " + trial.outcome.detail;
+    if (!trial.outcome.details.empty() && !good) text += ": " + detail_text(trial.outcome);
     if (!trial.window.covered) text += ", window not covered";
     text += fmt::format(" ({})", format_duration(at.elapsed_s));
     console_.status(text, good ? Style::plain : Style::red);

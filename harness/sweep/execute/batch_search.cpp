@@ -58,7 +58,7 @@ class Search {
     Probe out{Fit::failed, "gave no result"};
     if (!outcome->result.cells.empty() && !outcome->result.cells.front().trials.empty()) {
       const Trial& trial = outcome->result.cells.front().trials.back();
-      out.detail = trial.outcome.detail;
+      out.detail = detail_text(trial.outcome);
       if (trial.outcome.status == Status::out_of_memory) {
         out.fit = Fit::out_of_memory;
       } else if (!is_failure(trial.outcome.status) && trial.window.covered) {
@@ -153,7 +153,7 @@ Result<std::optional<Plan>> resolve_batches(const Plan& plan, const SweepOptions
       continue;
     }
     set_micro_batch(out, cell, *identity.micro_batch_size);
-    out.cells[cell].warnings.push_back(found_text(*found));
+    out.cells[cell].warnings.push_back(make_notice(NoticeCode::batch_found, 0, found_text(*found)));
   }
   std::erase_if(out.trials,
                 [&](const PlannedTrial& trial) { return dropped.contains(trial.cell); });

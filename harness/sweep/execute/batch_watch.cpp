@@ -233,8 +233,9 @@ Result<void> BatchRun::conclude(Job& job, Member& member, AttemptEnd end) {
   if (!member.started.empty()) run_.take_telemetry_of_nodes(member.open);
   const auto fields = split(member.started, ' ');
   if (const auto restarts = fields.size() > 1 ? to_int(fields[1]).value_or(0) : 0; restarts > 0) {
-    member.earlier.push_back({0, fmt::format("{} queued the job again {} {}", batch_.title,
-                                             restarts, restarts == 1 ? "time" : "times")});
+    member.earlier.push_back(
+        make_notice(NoticeCode::queued_again, 0, batch_.title,
+                    fmt::format("{} {}", restarts, restarts == 1 ? "time" : "times")));
   }
   const auto again = run_.end_attempt(member.open, end, member.earlier);
   if (!again) return tl::unexpected(again.error());
@@ -267,10 +268,9 @@ void BatchRun::label(const Job& job, Member& member) {
       if (&other == &job || !running(beside)) continue;
       for (const auto& host : member.hosts) {
         if (!beside.hosts.contains(host)) continue;
-        const auto note =
-            fmt::format("shared the machine {} with another trial of this sweep", host);
-        member.earlier.push_back({0, note});
-        beside.earlier.push_back({0, note});
+        const Notice note = make_notice(NoticeCode::machine_shared, 0, host);
+        member.earlier.push_back(note);
+        beside.earlier.push_back(note);
         break;
       }
     }

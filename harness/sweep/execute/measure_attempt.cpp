@@ -33,9 +33,9 @@ std::string csv_of(const RunLog& run, const Facts& facts, const Trial& trial) {
   return text;
 }
 
-Outcome outcome_of(Status status, std::string detail, const std::optional<Outcome>& log,
+Outcome outcome_of(Status status, std::vector<Notice> details, const std::optional<Outcome>& log,
                    std::optional<std::int64_t> last_step) {
-  Outcome out{status, last_step, 0, std::move(detail)};
+  Outcome out{status, last_step, 0, std::move(details)};
   // That the log was cut follows from the cause; a message of the trainer says more.
   const bool message = log && is_failure(log->status) && log->status != Status::truncated &&
                        log->status != Status::no_data;
@@ -43,68 +43,71 @@ Outcome outcome_of(Status status, std::string detail, const std::optional<Outcom
     // The log's own message says more than "exit status 1".
     out.line = log->line;
     if (log->step) out.step = log->step;
-    if (!log->detail.empty()) out.detail += (out.detail.empty() ? "" : ": ") + log->detail;
+    out.details.insert(out.details.end(), log->details.begin(), log->details.end());
   }
   return out;
 }
 
 Outcome judge(const std::optional<Outcome>& log, const AttemptEnd& end, const SweepConfig& config,
               std::optional<std::int64_t> last_step) {
-  const auto joined = [&](Status status, std::string detail) {
-    return outcome_of(status, std::move(detail), log, last_step);
+  const auto joined = [&](Status status, std::vector<Notice> details) {
+    return outcome_of(status, std::move(details), log, last_step);
+  };
+  const auto exited = [](std::string text) {
+    return std::vector{make_notice(NoticeCode::exit_status, 0, std::move(text))};
   };
   switch (end.cause) {
     case EndCause::not_started:
-      return {Status::error, std::nullopt, 0, end.detail};
+      return {
+          Status::error, std::nullopt, 0, {make_notice(NoticeCode::not_started, 0, end.detail)}};
     case EndCause::stopped:
-      return joined(Status::killed, "stopped by the user");
+      return joined(Status::killed, {make_notice(NoticeCode::stopped_by_user, 0)});
     case EndCause::timeout:
-      return joined(Status::timeout, fmt::format("ran longer than {} s", config.timeout_s));
+      return joined(Status::timeout, {make_notice(NoticeCode::ran_too_long, 0, config.timeout_s)});
     case EndCause::stalled:
-      return joined(Status::stalled, fmt::format("no output for {} s", config.stall_timeout_s));
+      return joined(Status::stalled, {make_notice(NoticeCode::no_output, 0,
+                                                  fmt::format("{} s", config.stall_timeout_s))});
     case EndCause::log_limit:
-      return joined(
-          Status::error,
-          fmt::format("its log grew beyond the {} bytes allowed (log_limit_bytes) and was "
-                      "cut there",
-                      config.log_limit_bytes));
+      return joined(Status::error,
+                    {make_notice(NoticeCode::log_too_long, 0, config.log_limit_bytes)});
     case EndCause::lost:
-      return joined(end.lost_as, end.detail);
+      return joined(end.lost_as, {make_notice(NoticeCode::lost, 0, end.detail)});
     case EndCause::exited:
       break;
   }
   const auto exit = end.exit.value_or(ExitStatus{});
   const bool log_oom = log && log->status == Status::out_of_memory;
   if (log_oom || exit.code == 12) {
-    return joined(Status::out_of_memory, exit.code == 12 ? exit.str() : "");
+    return joined(Status::out_of_memory,
+                  exit.code == 12 ? exited(exit.str()) : std::vector<Notice>{});
   }
   if (log && log->status == Status::nan) return *log;
   if (const auto launcher = find_launcher(config.launcher); launcher && (*launcher)->name_exit) {
     if (const auto text = (*launcher)->name_exit(exit); !text.empty()) {
-      return joined(Status::error, exit.str() + ": " + text);
+      return joined(Status::error, exited(exit.str() + ": " + text));
     }
   }
   if (exit.signal) {
     const int number = *exit.signal;
     if (number == SIGKILL && end.kernel_oom) {
-      return joined(Status::out_of_memory, "ended by the kernel's out-of-memory killer");
+      return joined(Status::out_of_memory, {make_notice(NoticeCode::kernel_out_of_memory, 0)});
     }
     const bool sent = number == SIGKILL || number == SIGTERM || number == SIGINT ||
                       number == SIGHUP || number == SIGQUIT;
-    return joined(sent ? Status::killed : Status::error, exit.str());
+    return joined(sent ? Status::killed : Status::error, exited(exit.str()));
   }
   // A launcher between us and the trainer tells a signal as 128 + its number.
   if (exit.code == 128 + SIGKILL && end.kernel_oom) {
-    return joined(Status::out_of_memory, "ended by the kernel's out-of-memory killer");
+    return joined(Status::out_of_memory, {make_notice(NoticeCode::kernel_out_of_memory, 0)});
   }
   if (exit.code && *exit.code != 0) {
     const bool sent = *exit.code == 130 || *exit.code == 137 || *exit.code == 143;
-    return joined(sent ? Status::killed : Status::error, exit.str());
+    return joined(sent ? Status::killed : Status::error, exited(exit.str()));
   }
-  if (!log) return {Status::no_data, std::nullopt, 0, "no line of a known log format"};
+  if (!log) return {Status::no_data, std::nullopt, 0, {make_notice(NoticeCode::no_known_line, 0)}};
   // Formats without a closing line cannot tell a whole log from a cut one; exit status 0 can.
   if (log->status == Status::truncated && last_step.value_or(0) >= config.steps) {
-    return {Status::completed, last_step, 0, ""};
+    return {Status::completed, last_step, 0, {}};
   }
   return *log;
 }
@@ -150,15 +153,15 @@ MeasuredAttempt measure_attempt(const Plan& plan, const PlannedTrial& planned, i
           runs.begin(), runs.end(), [](const RunLog& r) { return r.kind == WorkKind::training; });
       if (training > 1) {
         out.trial.notices.push_back(
-            {run->first_line,
-             fmt::format("the log holds {} training runs; the last one counts", training)});
+            make_notice(NoticeCode::last_run_of_log_counts, run->first_line, training));
       }
     }
     out.kind = run->kind;
     out.versions = run->facts.versions;
     out.trial.outcome = run->outcome;
   } else {
-    out.trial.outcome = {Status::no_data, std::nullopt, 0, "no line of a known log format"};
+    out.trial.outcome = {
+        Status::no_data, std::nullopt, 0, {make_notice(NoticeCode::no_known_line, 0)}};
     out.trial.window.rule = plan.config.window.str();
   }
   out.trial.window.chosen_by = plan.config.window.chosen_by_user ? "config" : "default";

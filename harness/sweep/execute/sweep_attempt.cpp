@@ -43,7 +43,7 @@ Json outcome_json(const Trial& trial, const AttemptEnd& end) {
   Json out = {{"status", name(trial.outcome.status)}};
   if (trial.outcome.step) out["step"] = *trial.outcome.step;
   if (trial.outcome.line) out["line"] = trial.outcome.line;
-  if (!trial.outcome.detail.empty()) out["detail"] = trial.outcome.detail;
+  if (!trial.outcome.details.empty()) out["detail"] = detail_text(trial.outcome);
   if (end.exit && end.exit->code) out["exit_code"] = *end.exit->code;
   if (end.exit && end.exit->signal) out["signal"] = *end.exit->signal;
   out["seconds"] = end.seconds;
@@ -169,10 +169,10 @@ Result<OpenAttempt> SweepRun::take_over_attempt(const PlannedTrial& trial, int a
 void SweepRun::label_placement(const PlannedTrial& trial, const std::string& nodes) {
   const auto& cell = plan_.cells[trial.cell];
   auto& known = placement_[trial.cell];
-  for (auto& text : placement_warnings(plan_, cell, parse_nodes(nodes))) {
-    if (std::find(known.begin(), known.end(), text) == known.end()) {
-      observer_.notice(fmt::format("{}: {}", cell.key, text));
-      known.push_back(std::move(text));
+  for (auto& warning : placement_warnings(plan_, cell, parse_nodes(nodes))) {
+    if (std::find(known.begin(), known.end(), warning) == known.end()) {
+      observer_.notice(fmt::format("{}: {}", cell.key, text_of(warning)));
+      known.push_back(std::move(warning));
     }
   }
   if (known.empty()) placement_.erase(trial.cell);
@@ -277,8 +277,7 @@ Result<MeasuredAttempt> SweepRun::measure_ended(OpenAttempt& open, const Attempt
   result.outcome = join_outcomes(has_log ? std::optional(result.outcome) : std::nullopt, end,
                                  plan_.config, last_step);
   if (end.log_cuts > 0) {
-    result.notices.push_back(
-        {0, "its log was cut while it ran; what was written after that counts"});
+    result.notices.push_back(make_notice(NoticeCode::log_cut_while_running, 0));
   }
   if (!end.own_path.empty()) {
     auto kept = open.folder.keep(kTrainerLog, end.own_path, end.own_bytes);
@@ -287,14 +286,13 @@ Result<MeasuredAttempt> SweepRun::measure_ended(OpenAttempt& open, const Attempt
   const auto restored = open.folder.restore("log.txt", open.log_fd);
   if (!restored) return tl::unexpected(restored.error());
   if (*restored) {
-    result.notices.push_back(
-        {0, "its log was removed or replaced while it ran; it is written again"});
+    result.notices.push_back(make_notice(NoticeCode::log_replaced_while_running, 0));
   }
   if (end.escaped > 0) {
     result.notices.push_back(
-        {0, fmt::format("{} that the trainer left behind {} ended",
-                        end.escaped == 1 ? "a process" : fmt::format("{} processes", end.escaped),
-                        end.escaped == 1 ? "was" : "were")});
+        make_notice(NoticeCode::processes_left_behind, 0,
+                    end.escaped == 1 ? "a process" : fmt::format("{} processes", end.escaped),
+                    end.escaped == 1 ? "was" : "were"));
   }
   apply_telemetry(result, open.telemetry);
   return measured;
@@ -341,9 +339,10 @@ Result<bool> SweepRun::end_attempt(OpenAttempt& open, const AttemptEnd& end,
   if (auto done = record_end(open, end, *measured); !done) return tl::unexpected(done.error());
   const bool again =
       !covered && end.cause != EndCause::log_limit && worth_retrying(result.outcome, end.exit);
-  earlier.push_back(
-      {0, fmt::format("attempt {} ended with {}{}{}", open.attempt, name(result.outcome.status),
-                      result.outcome.detail.empty() ? "" : ": ", result.outcome.detail)});
+  earlier.push_back(make_notice(
+      NoticeCode::attempt_before, 0, open.attempt,
+      fmt::format("{}{}{}", name(result.outcome.status), result.outcome.details.empty() ? "" : ": ",
+                  detail_text(result.outcome))));
   if (covered) durations_[trial.cell].push_back(end.seconds);
   progress.elapsed_s = end.seconds;
   progress.step = last_step.value_or(progress.step);

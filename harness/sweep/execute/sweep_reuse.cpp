@@ -113,8 +113,8 @@ Result<SweepRun::Reviewed> SweepRun::review(const PlannedTrial& trial,
     result.outcome = *attempt.outcome;
   } else if (covered && is_failure(result.outcome.status)) {
     // The harness died between the window's end and the trainer's.
-    result.outcome = {Status::killed, result.outcome.step, 0,
-                      "the harness was ended before the trainer"};
+    result.outcome = {
+        Status::killed, result.outcome.step, 0, {make_notice(NoticeCode::harness_ended_first, 0)}};
   }
   const auto status = result.outcome.status;
   const bool final = attempt.finished && read->legible &&
@@ -129,8 +129,7 @@ Result<SweepRun::Reviewed> SweepRun::review(const PlannedTrial& trial,
     }
   }
   if (!attempt.program.empty() && attempt.program != program_id_) {
-    result.notices.push_back(
-        {0, "measured with another build of the trainer than the one there now"});
+    result.notices.push_back(make_notice(NoticeCode::trainer_build_changed, 0));
   }
   return out;
 }

@@ -181,7 +181,7 @@ class SweepRun {
   std::unique_ptr<Nvml> nvml_;                // null where there is no GPU
   std::optional<std::int64_t> memory_bytes_;  // of this machine or our cgroup
   bool one_machine_ = false;                  // nodes of the queue are stand-ins on one machine
-  std::map<std::size_t, std::vector<std::string>> placement_;  // cell -> warnings
+  std::map<std::size_t, std::vector<Notice>> placement_;  // cell -> warnings
 };
 
 /// run_sweep of a plan in which no batch is left to be searched.

@@ -66,7 +66,9 @@ RunState replay(const std::vector<JournalRecord>& records) {
       attempt.seconds = record.value("seconds", 0.0);
       Outcome outcome;
       outcome.status = parse_status(record.value("status", "error")).value_or(Status::error);
-      outcome.detail = record.value("detail", "");
+      if (const std::string detail = record.value("detail", ""); !detail.empty()) {
+        outcome.details = {foreign_notice(0, detail)};
+      }
       outcome.line = record.value("line", std::int64_t{0});
       if (record.contains("step")) outcome.step = record.value("step", std::int64_t{0});
       attempt.outcome = outcome;

@@ -352,7 +352,8 @@ void apply_telemetry(Trial& trial, const nlohmann::ordered_json& telemetry) {
     if (kind == mark.end() || text == mark.end() || !kind->is_string() || !text->is_string()) {
       continue;
     }
-    trial.notices.push_back({0, kind->get<std::string>() + ": " + text->get<std::string>()});
+    trial.notices.push_back(make_notice(NoticeCode::machine_mark, 0, kind->get<std::string>(),
+                                        text->get<std::string>()));
   }
 }
 

@@ -99,8 +99,8 @@ TrialRuns choose_runs(std::vector<RunLog> own, std::vector<RunLog> printed) {
     out.said = run.outcome;
   }
   if (out.said) {
-    out.said->detail = fmt::format("log.txt:{}{}{}", out.said->line,
-                                   out.said->detail.empty() ? "" : ": ", out.said->detail);
+    auto& details = out.said->details;
+    details.insert(details.begin(), make_notice(NoticeCode::printed_in_log_txt, 0, out.said->line));
     out.said->line = 0;  // lines of the result are those of the trainer's own log
   }
   return out;

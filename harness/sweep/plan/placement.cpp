@@ -11,15 +11,13 @@
 
 namespace bertbench {
 
-std::string emulated_nodes_text(std::int64_t nodes, std::int64_t machines) {
-  return machines == 1 ? fmt::format("nodes are emulated: {} nodes are ranks of one machine", nodes)
-                       : fmt::format("nodes are emulated: {} nodes are ranks of {} machines", nodes,
-                                     machines);
+Notice emulated_nodes(std::int64_t nodes, std::int64_t machines) {
+  return make_notice(NoticeCode::nodes_emulated, 0, nodes,
+                     machines == 1 ? "one machine" : fmt::format("{} machines", machines));
 }
 
-std::string outnumbered_text(std::int64_t ranks, std::int64_t cores) {
-  return fmt::format("ranks outnumber cores: {} ranks on {} {}", ranks, cores,
-                     cores == 1 ? "core" : "cores");
+Notice outnumbered(std::int64_t ranks, std::int64_t cores) {
+  return make_notice(NoticeCode::ranks_outnumber_cores, 0, ranks, counted(cores, "core"));
 }
 
 std::vector<NodePlace> parse_nodes(std::string_view text) {
@@ -31,17 +29,16 @@ std::vector<NodePlace> parse_nodes(std::string_view text) {
   return out;
 }
 
-std::vector<std::string> placement_warnings(const Plan& plan, const PlannedCell& cell,
-                                            const std::vector<NodePlace>& nodes) {
-  std::vector<std::string> out;
+std::vector<Notice> placement_warnings(const Plan& plan, const PlannedCell& cell,
+                                       const std::vector<NodePlace>& nodes) {
+  std::vector<Notice> out;
   // Of an allocation larger than the cell, srun takes the first nodes.
   std::map<std::string, std::int64_t> hosts;
   const auto wanted = static_cast<std::size_t>(cell.topology.nodes);
   for (std::size_t i = 0; i < std::min(nodes.size(), wanted); ++i) ++hosts[nodes[i].host];
   if (nodes.size() < wanted) return out;
   if (hosts.size() < wanted) {
-    out.push_back(
-        emulated_nodes_text(cell.topology.nodes, static_cast<std::int64_t>(hosts.size())));
+    out.push_back(emulated_nodes(cell.topology.nodes, static_cast<std::int64_t>(hosts.size())));
   }
   char name[256] = {};
   if (gethostname(name, sizeof name - 1) != 0) return out;
@@ -51,7 +48,7 @@ std::vector<std::string> placement_warnings(const Plan& plan, const PlannedCell&
     const auto ranks = count * cell.topology.gpus_per_node;
     if (host.substr(0, host.find('.')) == here && ranks > plan.cores &&
         ranks_are_cpus(cell, plan.config, plan.workload)) {
-      out.push_back(outnumbered_text(ranks, plan.cores));
+      out.push_back(outnumbered(ranks, plan.cores));
     }
   }
   return out;

@@ -9,8 +9,8 @@
 
 namespace bertbench {
 
-std::string emulated_nodes_text(std::int64_t nodes, std::int64_t machines);
-std::string outnumbered_text(std::int64_t ranks, std::int64_t cores);
+Notice emulated_nodes(std::int64_t nodes, std::int64_t machines);
+Notice outnumbered(std::int64_t ranks, std::int64_t cores);
 
 /// A node's machine.
 struct NodePlace {
@@ -21,8 +21,8 @@ std::vector<NodePlace> parse_nodes(std::string_view text);
 
 /// Warnings of a cell whose nodes were these: nodes that share a machine, more CPU ranks than this
 /// machine (where it is one of them) has cores.
-std::vector<std::string> placement_warnings(const Plan& plan, const PlannedCell& cell,
-                                            const std::vector<NodePlace>& nodes);
+std::vector<Notice> placement_warnings(const Plan& plan, const PlannedCell& cell,
+                                       const std::vector<NodePlace>& nodes);
 
 /// Ranks are CPU processes that stand in for GPUs.
 bool ranks_are_cpus(const PlannedCell& cell, const SweepConfig& config, const Workload& workload);

@@ -112,10 +112,8 @@ void simulate(PlannedCell& cell, Point& point, const OptionValues& given) {
   cell.identity.axes.erase("comm");
   cell.identity.axes.erase("sim_topology");
   cell.identity.axes[kSimulatedAxis] = "true";
-  cell.warnings.push_back(fmt::format(
-      "simulated: {} of {} {}, whose communication lasts as a model of the cluster says",
-      cluster.str(), cell.topology.world_size(),
-      cell.topology.world_size() == 1 ? "rank" : "ranks"));
+  cell.warnings.push_back(make_notice(NoticeCode::simulated_cluster, 0, cluster.str(),
+                                      counted(cell.topology.world_size(), "rank")));
 }
 
 Identity identity_of_point(const Point& point, const Topology& topology, const Workload& workload) {
@@ -147,16 +145,16 @@ void label(PlannedCell& cell, const SweepConfig& config, const Workload& workloa
   const auto machines = static_cast<std::int64_t>(shares.size());
   if (known && machines < nodes) {
     cell.emulated = true;
-    cell.warnings.push_back(emulated_nodes_text(nodes, machines));
+    cell.warnings.push_back(emulated_nodes(nodes, machines));
   }
   if (!ranks_are_cpus(cell, config, workload)) return;
   cell.emulated = cell.cpu_stands_in = true;
-  cell.warnings.emplace_back("one CPU rank stands in for a GPU");
+  cell.warnings.push_back(make_notice(NoticeCode::cpu_stands_in, 0));
   // Cores are known of this machine only.
   for (const auto& share : shares) {
     const auto ranks = share.nodes * cell.topology.gpus_per_node;
     if (known && share.host == "localhost" && ranks > cores) {
-      cell.warnings.push_back(outnumbered_text(ranks, cores));
+      cell.warnings.push_back(outnumbered(ranks, cores));
     }
   }
 }
@@ -308,11 +306,13 @@ std::vector<PlannedTrial> order_trials(const SweepConfig& config, const std::vec
 /// What is worth a thought before the start; what else warns of a cell is for the report.
 std::vector<std::string> notices_of(const Plan& plan) {
   std::vector<std::string> out;
-  std::set<std::string> said;
+  std::set<std::string> added;
   for (const auto& cell : plan.cells) {
     for (const auto& warning : cell.warnings) {
-      const bool early = warning.starts_with("nodes are") || warning.starts_with("ranks outnumber");
-      if (early && said.insert(warning).second) out.push_back(warning);
+      const bool early = warning.code == NoticeCode::nodes_emulated ||
+                         warning.code == NoticeCode::ranks_outnumber_cores;
+      if (!early) continue;
+      if (std::string text = text_of(warning); added.insert(text).second) out.push_back(text);
     }
   }
   if (plan.config.launcher == "local" && !plan.config.hosts.empty()) {

@@ -29,7 +29,7 @@ struct PlannedCell {
   /// context key "command" of the result. Empty for bert_train, whose options are in the identity.
   std::vector<std::string> command;
   std::string threads;  ///< of a rank of bert_train as they were chosen, "auto" = cores / ranks
-  std::vector<std::string> warnings;  ///< "nodes are emulated: ..." and the like, for the report
+  std::vector<Notice> warnings;  ///< "nodes are emulated: ..." and the like, for the report
 };
 
 struct PlannedTrial {

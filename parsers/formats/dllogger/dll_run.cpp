@@ -106,9 +106,8 @@ void DllRun::see_step(const DllStep& step, const Line& line, RunBuilder& out) {
   if (next_epoch && !told_) {
     told_ = true;
     draft.log.notices.push_back(
-        {line.number,
-         "iterations are counted by epoch and its length is not told: those behind the last line "
-         "of an epoch are not counted"});
+        make_notice(NoticeCode::iterations_in_no_line, line.number,
+                    "iterations after the last line of an epoch of unknown length"));
   }
   if (at.skipped_in_all > 0) draft.log.totals.skipped_steps = at.skipped_in_all;
   draft.ended_well = draft.ended_well || step.last;

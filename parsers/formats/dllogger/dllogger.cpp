@@ -238,9 +238,7 @@ bool DlloggerParser::see_epoch(const Line& said, RunBuilder& out) {
     put_epoch(*epoch, kUnknown, std::nullopt, said, out, *seconds);
     if (first) {
       out.run(WorkKind::training, said.number)
-          .log.notices.push_back({said.number,
-                                  "the log tells times of epochs only: an iteration "
-                                  "is an epoch here"});
+          .log.notices.push_back(make_notice(NoticeCode::times_of_epochs, said.number, "times"));
     }
     return true;
   }
@@ -366,7 +364,7 @@ bool DlloggerParser::see_closing(const Line& said, RunBuilder& out) {
   closing.rate = number_after(said, "training_sequences_per_second :");
   if (const auto fps = number_after(said, "train_perf_fps :"); fps && !closing.rate) {
     closing.rate = fps;  // Mask R-CNN: the batch of all GPUs over the mean time of an iteration
-    notice_ = {said.number, "sequences are images"};
+    notice_ = make_notice(NoticeCode::unit_of_sequences, said.number, "images");
   }
   closing.wall_s = number_after(said, "e2e_train_time :");
   closing.training_s = number_after(said, "raw_train_time :");
@@ -376,9 +374,7 @@ bool DlloggerParser::see_closing(const Line& said, RunBuilder& out) {
     closing.rate = image_rate(said);
     const auto compute = number_after(said, "train.compute_ips :");
     if (closing.rate && compute) {
-      notice_ = {said.number,
-                 "the log states two rates: train.total_ips, used here, holds the loading of data; "
-                 "train.compute_ips does not; both count images"};
+      notice_ = make_notice(NoticeCode::two_rates_of_images, said.number);
     }
   }
   if (!closing.rate && !closing.wall_s && !(ssd && closing.training_s)) return false;

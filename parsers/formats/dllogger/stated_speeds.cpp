@@ -9,17 +9,13 @@
 namespace bertbench {
 
 Notice stated_items(double per_second, std::int64_t line) {
-  return {line, fmt::format("as the log counts them: {:.10g} items/s in the last epoch; items are "
-                            "frames (Tacotron 2) or audio samples (WaveGlow), no sequences",
-                            per_second)};
+  return make_notice(NoticeCode::items_per_second, line, per_second);
 }
 
 void state_best_epoch(double rate, std::int64_t line, RunLog& log) {
   if (!(rate > 0) || !std::isfinite(rate)) return;
   log.summary = Stated{rate, RateUnit::sequences_per_second, line};
-  log.notices.push_back(
-      {line, fmt::format("{}, {:.10g} sequences/s, is the rate of its best epoch, not the run's",
-                         kClosingStatement, rate)});
+  log.notices.push_back(make_notice(NoticeCode::closing_rate_of_best_epoch, line, rate));
 }
 
 }  // namespace bertbench

@@ -98,10 +98,7 @@ void FairseqParser::see_updates(const FairseqFields& fields, const Sample& sampl
 void FairseqParser::end_inner() {
   if (inner_ != nullptr && !old_ && of_one_ > 0 && 2 * of_one_ > intervals_) {
     inner_->log.rate_unit = RateUnit::unknown;
-    inner_->log.notices.push_back(
-        {0,
-         "ups and wps count one update a line, as fairseq does on TPUs, though the counter tells "
-         "more: no rate is taken from them"});
+    inner_->log.notices.push_back(make_notice(NoticeCode::ups_of_one_update, 0));
   }
   intervals_ = of_one_ = 0;
   inner_time_s_ = kUnknown;
@@ -294,21 +291,15 @@ void FairseqParser::finish(RunBuilder& out) {
     unused.discard = true;
     RunDraft& used = inner.count() > 0 ? inner : epochs;
     if (old_) {
-      used.log.notices.push_back(
-          {0,
-           "fairseq before 0.9: the rates of a line are means of its epoch so far, not of the "
-           "updates since the line before"});
+      used.log.notices.push_back(make_notice(NoticeCode::rate_is_mean_of_window, 0,
+                                             "the rate of a line of fairseq before 0.9",
+                                             "its epoch so far"));
     }
     if (shares_ > 1) {
-      used.log.notices.push_back(
-          {0,
-           fmt::format("bsz is of one GPU, as the examples of an epoch show: it is taken {} "
-                       "times, as if the batches of the others were alike; by bsz as printed the "
-                       "rates would be 1/{} of these",
-                       shares_, shares_)});
+      used.log.notices.push_back(make_notice(NoticeCode::same_batch_size_assumed, 0, shares_));
     }
     if (inner.count() == 0) {
-      used.log.notices.push_back({0, "the log holds one mean an epoch, no lines within epochs"});
+      used.log.notices.push_back(make_notice(NoticeCode::times_of_epochs, 0, "means"));
     }
     ++i;
   }

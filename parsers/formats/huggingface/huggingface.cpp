@@ -291,13 +291,11 @@ void HuggingfaceParser::conclude(RunBuilder& out) {
   const Record* last = draft->last();
   const bool clock = last != nullptr && !(std::isnan(last->seconds) && std::isnan(last->time_s));
   if (files_.history() || (last != nullptr && !clock)) {
-    draft->log.notices.push_back(
-        {0, "the Trainer's lines have no clock: step times cannot be had from them"});
+    draft->log.notices.push_back(make_notice(NoticeCode::no_step_times, 0));
   }
   if (!by_epoch_) {
     draft->log.iteration_unit = IterationUnit::unknown;
-    draft->log.notices.push_back(
-        {0, "the log does not tell the step of its losses: they are counted"});
+    draft->log.notices.push_back(make_notice(NoticeCode::steps_counted, 0));
   }
 }
 

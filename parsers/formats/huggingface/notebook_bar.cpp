@@ -57,10 +57,7 @@ void NotebookBar::give_to(RunDraft& run) const {
   sample.rank = rank;
   run.add(sample);
   run.planned = total;
-  run.log.notices.push_back(
-      {line,
-       "a notebook's bar: whole seconds since step 1 of the session, evaluations included; too "
-       "fast if the session began at a checkpoint, which the bar does not tell"});
+  run.log.notices.push_back(make_notice(NoticeCode::notebook_bar, line));
 }
 
 }  // namespace bertbench

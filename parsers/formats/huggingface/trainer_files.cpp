@@ -121,12 +121,9 @@ void TrainerFiles::conclude(RunDraft& draft) const {
     return;
   }
   if (outlasted) {
-    draft.log.notices.push_back(
-        {rate_line_,
-         fmt::format("train_samples_per_second = {} divides all steps by the runtime of the last "
-                     "session, which began at a checkpoint: the evaluations that the history holds "
-                     "took {:.0f} s, longer than its {:.0f} s. It is not taken",
-                     shortest(*samples_rate_), checks_.evaluated_s(), *runtime_)});
+    draft.log.notices.push_back(make_notice(NoticeCode::closing_rate_of_all_sessions, rate_line_,
+                                            shortest(*samples_rate_), checks_.evaluated_s(),
+                                            *runtime_));
     return;
   }
   draft.log.summary = Stated{*samples_rate_, RateUnit::sequences_per_second, rate_line_};
@@ -136,10 +133,7 @@ void TrainerFiles::conclude(RunDraft& draft) const {
                       draft);
   }
   if (draft.log.summary && draft.log.summary->value == *samples_rate_) {
-    draft.log.notices.push_back(
-        {rate_line_,
-         "train_samples_per_second divides all planned steps by the runtime of the last session: "
-         "it is too high if that began at a checkpoint, which this file does not tell"});
+    draft.log.notices.push_back(make_notice(NoticeCode::closing_rate_may_be_resumed, rate_line_));
   }
 }
 
@@ -152,11 +146,7 @@ void TrainerFiles::tell_old_rate(RunDraft& draft) const {
       proved ? fmt::format("{:.0f} steps / {} s", *global_step_, shortest(*runtime_))
              : std::string("the global step over the runtime");
   draft.log.notices.push_back(
-      {rate_line_,
-       fmt::format("train_samples_per_second = {} is no rate of samples: this old release of "
-                   "transformers divided steps ({}), and after a resume the runtime is that of the "
-                   "last session only, while the steps are all",
-                   shortest(*samples_rate_), how)});
+      make_notice(NoticeCode::closing_rate_is_of_steps, rate_line_, shortest(*samples_rate_), how));
 }
 
 }  // namespace bertbench

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "parsers/assemble/run_builder.h"
+#include "parsers/core/text.h"
 #include "parsers/lines/cursor.h"
 
 namespace bertbench {
@@ -118,11 +119,9 @@ void EvaluationsBetween::step() {
 
 void EvaluationsBetween::conclude(RunDraft& run) {
   if (between_.n > 0) {
-    const std::string_view plural = between_.n == 1 ? "" : "s";
-    std::string what =
-        fmt::format("the times between the steps hold {} evaluation{}", between_.n, plural);
-    if (between_.seconds > 0) what += fmt::format(", of {:.4g} s", between_.seconds);
-    run.log.notices.push_back({0, std::move(what)});
+    run.log.notices.push_back(
+        make_notice(NoticeCode::evaluations_between_steps, 0, counted(between_.n, "evaluation"),
+                    between_.seconds > 0 ? fmt::format(", of {:.4g} s", between_.seconds) : ""));
   }
   *this = {};
 }

@@ -291,20 +291,17 @@ void KerasParser::finish(RunBuilder& out) {
   flush(out);
   for (const auto& draft : out.drafts()) {
     if (draft->log.kind != WorkKind::training) continue;
-    auto say = [&](std::string text) { draft->log.notices.push_back({0, std::move(text)}); };
+    const auto add = [&](NoticeCode code, const auto&... values) {
+      draft->log.notices.push_back(make_notice(code, 0, values...));
+    };
     if (worst_ > 0.01) {
-      say(fmt::format("Keras rounds its times: an epoch's is good to {:.0f} % at worst",
-                      100 * std::min(worst_, 1.0)));
+      add(NoticeCode::rounded_times, "Keras' time of an epoch", 100 * std::min(worst_, 1.0));
     }
-    if (validated_) {
-      say("the time of an epoch holds its validation: the training itself is faster");
-    }
-    if (from_left_) {
-      say("the epoch did not end: the time of its steps is taken from the time left at its end");
-    }
-    if (counts_samples_) say("the bar counts samples, not steps");
-    if (uncounted_) say("the lines tell the time of an epoch, not its steps: there is no rate");
-    if (unsure_) say("this old bar counts samples or steps, it does not say which");
+    if (validated_) add(NoticeCode::time_includes, "the time of an epoch", "its validation");
+    if (from_left_) add(NoticeCode::epoch_not_ended);
+    if (counts_samples_) add(NoticeCode::bar_counts_samples);
+    if (uncounted_) add(NoticeCode::no_rate_in_log, "the time of an epoch and not its steps");
+    if (unsure_) add(NoticeCode::counter_unit_unknown);
   }
 }
 

@@ -293,9 +293,8 @@ bool LightningParser::see_nemo(const Line& line, RunBuilder& out) {
   if (batch && *batch >= 1 && *batch < 1e9 && first) {
     fact.set(static_cast<std::int64_t>(*batch), FactSource::log);
   } else if (batch && fact.known() && static_cast<double>(*fact.value) != *batch) {
-    draft.log.notices.push_back({line.number,
-                                 "the global batch changes: one number of sequences per iteration "
-                                 "would be wrong"});
+    draft.log.notices.push_back(
+        make_notice(NoticeCode::global_batch_changes, line.number, *fact.value, *batch));
     fact = {};
   }
   draft.add(sample);
@@ -331,19 +330,16 @@ void LightningParser::finish(RunBuilder& out) {
   out.facts.framework.set("pytorch", FactSource::log);
   for (const auto& draft : out.drafts()) {
     if (tabled_) {
-      draft->log.notices.push_back({0, "a table of metrics does not tell how the run ended"});
+      draft->log.notices.push_back(make_notice(NoticeCode::outcome_not_in_table, 0));
       if (!clocked_ && !draft->log.totals.training_s) {
         draft->log.notices.push_back(
-            {0, "the table has no clock: no throughput can be had from it"});
+            make_notice(NoticeCode::no_rate_in_log, 0, "a table without a clock"));
       } else if (!clocked_) {
-        draft->log.notices.push_back(
-            {0,
-             "the table has no clock but epoch_time: the rate is that of whole epochs, without the "
-             "first of several"});
+        draft->log.notices.push_back(make_notice(NoticeCode::rate_of_epochs, 0));
       }
     }
     if (barred_) {
-      draft->log.notices.push_back({0, "a bar counts batches, and its seconds are whole"});
+      draft->log.notices.push_back(make_notice(NoticeCode::bar_of_whole_seconds, 0));
     }
   }
 }

@@ -19,7 +19,7 @@ void NemoBar::see_batch(const Line& line, std::int64_t step, RunBuilder& out) {
       fact.set(static_cast<std::int64_t>(batch), FactSource::log);
     } else if (fact.known() && static_cast<double>(*fact.value) != batch) {
       draft->log.notices.push_back(
-          {line.number, "the samples of a step change: one number of sequences would be wrong"});
+          make_notice(NoticeCode::global_batch_changes, line.number, *fact.value, batch));
       fact = {};
     }
   }

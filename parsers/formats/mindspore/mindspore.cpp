@@ -341,16 +341,11 @@ void MindsporeParser::finish(RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     if (draft->count() == 0) continue;
     if (unplaced_) {
-      draft->log.notices.push_back(
-          {0,
-           "the epoch times stand without epoch and step: if several ranks wrote this log, their "
-           "lines are counted as epochs of their own"});
+      draft->log.notices.push_back(make_notice(NoticeCode::epochs_without_counter, 0));
     }
     if (newest_.images_per_s > 0 && !newest_.per_card) {
       draft->log.notices.push_back(
-          {0,
-           "fps is of one card in some revisions of MindOCR and of all in others: neither rate nor "
-           "batch is taken from it"});
+          make_notice(NoticeCode::rate_scope_unknown, 0, "fps", "the revision of MindOCR"));
     } else if (images_ && !odd_images_ && newest_.per_card) {
       draft->log.facts.micro_batch_size.set(static_cast<std::int64_t>(*images_), FactSource::log);
     } else if (images_ && !odd_images_) {
@@ -359,15 +354,11 @@ void MindsporeParser::finish(RunBuilder& out) {
       facts.gradient_accumulation_steps.set(1, FactSource::log);
     }
     if (odd_times_ > 0) {
-      draft->log.notices.push_back(
-          {odd_times_,
-           "the time of the epoch over that of a step gives fewer steps than the loss line "
-           "counted: one of the two times is wrong, and the rate with it may be"});
+      draft->log.notices.push_back(make_notice(NoticeCode::clocks_disagree, odd_times_));
     }
     if (coarse_) {
-      draft->log.notices.push_back({0,
-                                    "per_step_time shows whole milliseconds, too coarse for steps "
-                                    "this short: the clock is the time stamps"});
+      draft->log.notices.push_back(
+          make_notice(NoticeCode::times_too_coarse, 0, "per_step_time, in whole milliseconds,"));
     }
   }
 }

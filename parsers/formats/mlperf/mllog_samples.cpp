@@ -264,8 +264,9 @@ void MllogSamples::tell(const MllogSetting& setting, double seconds, std::int64_
       break;
   }
   if (tokens > 1) {
-    log.notices.push_back(
-        {stop_line, "the evaluations count tokens: they are divided by the sequence length"});
+    log.notices.push_back(make_notice(NoticeCode::counts_tokens, stop_line,
+                                      "the evaluations' sample count", "tokens",
+                                      "they are divided by the sequence length"));
   }
   compare_with_script(log);
 }
@@ -287,27 +288,21 @@ void MllogSamples::tell_tracked(const MllogSetting& setting, std::int64_t stop_l
   const bool self_play = setting.benchmark == "minigo";  // it tracks generations
   if (throughputs_.empty() || self_play) {
     if (log.rate_unit != RateUnit::unknown) return;  // its records tell
-    log.notices.push_back({eval_line_,
-                           "the samples trained are not told (the evaluation's epoch_num counts "
-                           "something else): no throughput can be had from this log"});
+    log.notices.push_back(make_notice(NoticeCode::samples_unknown, eval_line_));
     return;
   }
   const bool closing = throughput_line_ >= stop_line;
   const double rate = closing ? throughputs_.back() : tracked();
   log.summary = Stated{rate, RateUnit::sequences_per_second, throughput_line_};
   if (setting.is_ssd()) {
-    log.notices.push_back(
-        {throughput_line_, "the throughput tracked by SSD's script is that of one process"});
+    log.notices.push_back(make_notice(NoticeCode::rate_of_one_process, throughput_line_,
+                                      "the throughput that SSD's script tracks"));
   }
   if (closing) return;
   const bool last = rate == throughputs_.back();
   log.notices.push_back(
-      {throughput_line_,
-       std::string(last ? "the last throughput tracked in front of run_stop is that of some "
-                          "interval or of the run so far, by submitter"
-                        : "the last throughput tracked in front of run_stop is far from the "
-                          "others, the median of which is taken") +
-           ": the samples of the whole run are not told"});
+      make_notice(last ? NoticeCode::tracked_rate_of_interval : NoticeCode::tracked_rate_odd,
+                  throughput_line_));
 }
 
 void MllogSamples::tell_samples(double samples, double tokens, Source from, double seconds,
@@ -320,16 +315,14 @@ void MllogSamples::tell_samples(double samples, double tokens, Source from, doub
   if (throughput_line_ > stop_line && gap > -kTrackedOrder) {
     log.summary = Stated{closing, RateUnit::sequences_per_second, throughput_line_};
     if (std::abs(gap) <= kSameRate) return;
-    log.notices.push_back(
-        {throughput_line_,
-         fmt::format("the log's closing throughput, {:.6g}/s, is {:.1f} % {} "
-                     "its samples over its official time ({:.6g}/s)",
-                     closing, 100 * std::abs(gap), gap > 0 ? "above" : "below", rate)});
+    log.notices.push_back(make_notice(
+        NoticeCode::closing_rate_off_official, throughput_line_, "the log's closing throughput",
+        closing, 100 * std::abs(gap), gap > 0 ? "above" : "below",
+        fmt::format("its samples over its official time ({:.6g}/s)", rate)));
     return;
   }
   log.summary = Stated{rate, RateUnit::sequences_per_second, stop_line};
-  log.notices.push_back({stop_line, "the rate is the samples " + origin(from) +
-                                        " over run_stop minus run_start, evaluations included"});
+  log.notices.push_back(make_notice(NoticeCode::rate_over_official_time, stop_line, origin(from)));
   const bool closes = throughput_line_ > stop_line;
   if (closes || from == Source::epochs || from == Source::steps) compare_with_tracked(rate, log);
 }
@@ -360,21 +353,19 @@ void MllogSamples::compare_with_tracked(double rate, RunLog& log) const {
   const double processes = static_cast<double>(log.facts.world().value_or(1));
   const bool of_one = std::abs(processes * tracked() / rate - 1) <= kTrackedRate;
   if (of_one || std::abs(gap) <= kTrackedRate) return;
-  log.notices.push_back(
-      {throughput_line_,
-       fmt::format("the throughput tracked, {:.6g}/s, is {:.1f} % {} the rate taken", tracked(),
-                   100 * std::abs(gap), gap > 0 ? "above" : "below")});
+  log.notices.push_back(make_notice(NoticeCode::closing_rate_off_official, throughput_line_,
+                                    "the throughput tracked", tracked(), 100 * std::abs(gap),
+                                    gap > 0 ? "above" : "below", "the rate taken"));
 }
 
 void MllogSamples::compare_with_script(RunLog& log) const {
   if (!log.summary || !script_rate_ || !(*script_rate_ > 0)) return;
   const double gap = *script_rate_ / log.summary->value - 1;
   if (std::abs(gap) <= kSameRate) return;
-  log.notices.push_back(
-      {script_line_,
-       fmt::format("the script's own closing rate, {:.6g}/s, is {:.1f} % {} the rate taken: "
-                   "it counts planned steps or leaves out evaluations",
-                   *script_rate_, 100 * std::abs(gap), gap > 0 ? "above" : "below")});
+  log.notices.push_back(make_notice(
+      NoticeCode::closing_rate_off_official, script_line_, "the script's own closing rate",
+      *script_rate_, 100 * std::abs(gap), gap > 0 ? "above" : "below",
+      "the rate taken: it counts planned steps or leaves out evaluations"));
 }
 
 }  // namespace bertbench

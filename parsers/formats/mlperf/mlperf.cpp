@@ -216,10 +216,7 @@ void MlperfParser::see_ncf(const std::string& key, const Json& value, double tim
   auto sample = ncf_.see(key, number(value), time_ms);
   if (!sample || draft_ == nullptr) return;
   if (draft_->count() == 0) {
-    draft_->log.notices.push_back(
-        {line.number,
-         "a record is an epoch of NCF, from train_epoch to eval_start: its samples are input_size "
-         "times 1 + input_hp_num_neg"});
+    draft_->log.notices.push_back(make_notice(NoticeCode::record_is_epoch_of_ncf, line.number));
   }
   sample->line = line.number;
   draft_->log.iteration_unit = IterationUnit::unknown;
@@ -273,9 +270,7 @@ void MlperfParser::begin_headless(const Line& line, RunBuilder& out) {
   draft_ = &out.extra(WorkKind::training, line.number);
   draft_->own_facts = true;
   draft_->log.iteration_unit = IterationUnit::optimizer_step;
-  draft_->log.notices.push_back(
-      {line.number,
-       "run_start is not in this log: the official time is not told, and no rate is taken"});
+  draft_->log.notices.push_back(make_notice(NoticeCode::official_start_missing, line.number));
   start_ms_ = kUnknown;
 }
 
@@ -302,11 +297,11 @@ void MlperfParser::stop(const Json& metadata, double time_ms, const Line& line, 
   draft.ended_well = success_;
   draft.official_end = true;
   if (success_) return;
-  draft.stated_outcome = Outcome{Status::error, std::nullopt, line.number,
-                                 "MLPerf run_stop: status " + escape_for_terminal(status)};
-  draft.log.notices.push_back({line.number,
-                               "the run did not reach its target: its time is no result, and no "
-                               "rate is taken from it"});
+  draft.stated_outcome = Outcome{Status::error,
+                                 std::nullopt,
+                                 line.number,
+                                 {make_notice(NoticeCode::mlperf_status, 0, std::string(status))}};
+  draft.log.notices.push_back(make_notice(NoticeCode::target_not_reached, line.number));
 }
 
 // BERT's script ends with "{'e2e_time': 280.4, 'training_sequences_per_second': tensor([1440.5],
@@ -333,7 +328,8 @@ void MlperfParser::finish(RunBuilder& out) {
   if (draft_ != nullptr) {
     setting_.tell(draft_->log.facts);
     const auto at = std::max(draft_->last_line, draft_->log.first_line);
-    const Outcome cut{Status::truncated, std::nullopt, at, "the log ends in front of run_stop"};
+    const Outcome cut{
+        Status::truncated, std::nullopt, at, {make_notice(NoticeCode::cut_before_run_stop, 0)}};
     if (draft_->count() == 0) draft_->stated_outcome = cut;
   }
   if (behind_ && !goes_on_) samples_.see_end(behind_, behind_line_);
@@ -347,21 +343,16 @@ void MlperfParser::finish(RunBuilder& out) {
     if (setting_.global_batch && setting_.in_tokens()) {
       draft->log.facts.global_batch_size = {};
       draft->log.notices.push_back(
-          {0,
-           fmt::format("the batch of the benchmark transformer, {:.0f}, is counted in tokens: it "
-                       "is not taken for sequences",
-                       *setting_.global_batch)});
+          make_notice(NoticeCode::batch_in_tokens, 0, "transformer", *setting_.global_batch));
     } else if (setting_.loosely) {
-      draft->log.notices.push_back(
-          {0,
-           "input_batch_size is the whole job's with most submitters, that of one process with "
-           "some"});
+      draft->log.notices.push_back(make_notice(NoticeCode::input_batch_scope, 0));
     }
   }
   if (!setting_.benchmark.empty() && setting_.benchmark != "bert") {
     for (const auto& draft : out.drafts()) {
       draft->log.notices.push_back(
-          {0, "sequences are samples of the benchmark " + escape_for_terminal(setting_.benchmark)});
+          make_notice(NoticeCode::unit_of_sequences, 0,
+                      "samples of the benchmark " + escape_for_terminal(setting_.benchmark)));
     }
   }
 }

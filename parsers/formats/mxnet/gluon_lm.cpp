@@ -153,7 +153,7 @@ void GluonLmParser::finish(RunBuilder& out) {
   out.facts.framework.set("mxnet", FactSource::log);
   for (const auto& draft : out.drafts()) {
     const auto tell = [&](std::int64_t line, const char* what) {
-      draft->log.notices.push_back({line, what});
+      draft->log.notices.push_back(foreign_notice(line, what));
     };
     if (draft->log.rate_unit == RateUnit::tokens_per_second) {
       tell(0, "wps counts words by the script's rule: it is no rate of sequences");

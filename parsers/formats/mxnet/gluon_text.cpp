@@ -61,10 +61,9 @@ void GluonClock::saved(const Line& line) {
   evaluated_.reset();
 }
 
-const char* GluonClock::shortened_by() const {
-  if (!shortened_) return nullptr;
-  return saving_too_ ? "the time of evaluations and of saving behind them is taken off the clock"
-                     : "the time of evaluations is taken off the clock, that of saving is not";
+std::optional<NoticeCode> GluonClock::shortened_by() const {
+  if (!shortened_) return std::nullopt;
+  return saving_too_ ? NoticeCode::saving_off_the_clock : NoticeCode::saving_on_the_clock;
 }
 
 std::optional<double> last_of_sum(const Line& line, std::string_view key) {
@@ -303,10 +302,10 @@ std::optional<GluonDetection> gluon_detection(const Line& line) {
   return out;
 }
 
-std::string GluonDetection::text() const {
-  if (!samples) return {};
-  return fmt::format(": where an epoch tells its time, that is taken, for {} images{}", *samples,
-                     usual ? " as the dataset's name has it" : "");
+std::optional<Notice> GluonDetection::notice() const {
+  if (!samples) return std::nullopt;
+  return make_notice(NoticeCode::epoch_of_images, 0, *samples,
+                     usual ? "as the dataset's name suggests" : "as the log states");
 }
 
 void GluonEpochCosts::add(double seconds, std::int64_t batches, std::int64_t interval) {
@@ -316,10 +315,9 @@ void GluonEpochCosts::add(double seconds, std::int64_t batches, std::int64_t int
   most_ += static_cast<double>(batches + std::max<std::int64_t>(0, interval - 1));
 }
 
-std::string GluonEpochCosts::text() const {
-  if (!(seconds_ > 0)) return {};
-  return fmt::format("; the epochs' own times tell {:.3g} to {:.3g} batches/s", least_ / seconds_,
-                     most_ / seconds_);
+std::optional<Notice> GluonEpochCosts::notice() const {
+  if (!(seconds_ > 0)) return std::nullopt;
+  return make_notice(NoticeCode::epochs_give_batches, 0, least_ / seconds_, most_ / seconds_);
 }
 
 std::optional<GluonTotalBatch> gluon_total_batch(const Line& line) {

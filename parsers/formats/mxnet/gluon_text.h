@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "parsers/core/line.h"
+#include "parsers/core/notice.h"
 #include "parsers/core/record.h"
 
 namespace bertbench {
@@ -37,7 +38,7 @@ class GluonClock {
   /// Seconds of the evaluations since the last call; counts anew.
   double take_evaluations() { return std::exchange(evaluations_s_, 0); }
   /// A notice of what the stamps are shortened by; null if by nothing.
-  [[nodiscard]] const char* shortened_by() const;
+  [[nodiscard]] std::optional<NoticeCode> shortened_by() const;
 
  private:
   bool take_off(double seconds, int rank);
@@ -146,7 +147,7 @@ struct GluonDetection {
   std::optional<std::int64_t> samples;  ///< of an epoch
   bool usual = false;                   ///< samples are those the dataset's name stands for
   /// What a notice adds where the time of whole epochs is taken.
-  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::optional<Notice> notice() const;
 };
 [[nodiscard]] std::optional<GluonDetection> gluon_detection(const Line& line);
 
@@ -156,7 +157,7 @@ class GluonEpochCosts {
   /// `batches` were seen of the epoch, the next line would have told of `interval` more.
   void add(double seconds, std::int64_t batches, std::int64_t interval);
   /// "; the epochs' own times tell 1.5 to 1.8 batches/s"; nothing without epochs.
-  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::optional<Notice> notice() const;
 
  private:
   double seconds_ = 0, least_ = 0, most_ = 0;

@@ -241,11 +241,7 @@ void GluonnlpParser::tell_workers(RunDraft& run) const {
   }
   if (!found) return;
   run.log.facts.world_size.set(*found, FactSource::log);
-  run.log.notices.push_back(
-      {0,
-       fmt::format("the world size, {}, follows from the tokens/s of one worker and the batch of "
-                   "all, as synthetic data has no padding",
-                   *found)});
+  run.log.notices.push_back(make_notice(NoticeCode::world_size_from_tokens, 0, *found));
 }
 
 // The steps of the whole run, where a checkpoint after the newest line names more than that.
@@ -257,9 +253,8 @@ void GluonnlpParser::end_pretraining(RunBuilder& out) {
   if (run == nullptr || run->last() == nullptr) return;
   if (evaluations > 0) {
     run->log.notices.push_back(
-        {0, fmt::format("the time of a line after an evaluation includes it, as the script counts: "
-                        "{:.1f} s in all",
-                        evaluations)});
+        make_notice(NoticeCode::time_includes, 0, "the time of a line after an evaluation",
+                    fmt::format("that evaluation ({:.1f} s in all)", evaluations)));
   }
   Totals& totals = run->log.totals;
   if (!totals.last_optimizer_step) return;
@@ -303,9 +298,9 @@ bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
   if (!std::isnan(sample.time_s)) draft.log.clock_resolution_s = stamp.resolution_s;
   draft.log.clock_is_wall = !std::isnan(sample.time_s);
   if (first) {
-    draft.log.notices.push_back({line.number,
-                                 "tks/s counts tokens without padding and leaves out loading: "
-                                 "sequences follow from times"});
+    draft.log.notices.push_back(make_notice(NoticeCode::counts_tokens, line.number, "tks/s",
+                                            "tokens without padding and leaves out loading",
+                                            "sequences follow from times"));
   }
   return true;
 }
@@ -444,9 +439,9 @@ bool GluonnlpParser::see_epoch_cost(const Line& line, RunBuilder& out) {
   if (!std::isnan(run->last()->time_s) || timeless_ || epoch_ < 0) return true;
   if (run != cost_run_) {
     epochs_s_ = 0;
-    run->log.notices.push_back({line.number, std::string("the times of epochs hold ") +
-                                                 (evaluations > 0 ? "" : "their evaluation and ") +
-                                                 "saving: the rate is no more"});
+    run->log.notices.push_back(
+        make_notice(NoticeCode::time_includes, line.number, "the time of an epoch",
+                    evaluations > 0 ? "saving" : "its evaluation and saving"));
   }
   epochs_s_ += evaluations < *seconds ? *seconds - evaluations : *seconds;
   Sample sample;
@@ -537,17 +532,20 @@ void GluonnlpParser::finish(RunBuilder& out) {
   out.facts.framework.set("mxnet", FactSource::log);
   for (const auto& draft : out.drafts()) {
     const RunLog& log = draft->log;
-    const auto tell = [&](const char* what) { draft->log.notices.push_back({0, what}); };
+    const auto add = [&](NoticeCode code, const auto&... values) {
+      draft->log.notices.push_back(make_notice(code, 0, values...));
+    };
     if (tokens_ && log.rate_unit == RateUnit::tokens_per_second &&
         log.iteration_unit == IterationUnit::micro_step) {
-      tell("wps counts words of both languages by the script's rule: it is no rate of sequences");
+      add(NoticeCode::counts_tokens, "wps", "words of both languages by the script's rule",
+          "it is no rate of sequences");
     }
     if (log.kind != WorkKind::training) continue;
-    if (clock_.shortened_by() != nullptr && log.clock_is_wall) tell(clock_.shortened_by());
-    if (timeless_) tell("the log holds losses only: no throughput can be had from it");
+    if (clock_.shortened_by() && log.clock_is_wall) add(*clock_.shortened_by());
+    if (timeless_) add(NoticeCode::no_rate_in_log, "losses only");
     if (args_.one_worker && draft->count() > 0 && log.rate_unit == RateUnit::unknown &&
         !timeless_) {
-      tell("with horovod the printed rate is of one worker: no rate of the job is taken from it");
+      add(NoticeCode::rate_of_one_process_left_out, "the printed rate");
     }
   }
 }

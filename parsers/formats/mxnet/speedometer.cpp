@@ -176,13 +176,9 @@ bool SpeedometerParser::see_epoch(const Line& line, RunBuilder& out) {
   if (cifar_images_ > 0) sample.rate = cifar_images_ / *seconds;
   RunDraft& draft = out.add(WorkKind::training, sample);
   if (draft.count() == 1) {
-    draft.log.notices.push_back(
-        {line.number,
-         cifar_images_ > 0
-             ? "an epoch is taken for the 50,000 images of CIFAR-10, as the model's "
-               "name says; its time holds the validation: the rate is no more"
-             : "the log tells times of whole epochs, validation included, and how many "
-               "batches they have it does not: no throughput can be had from it"});
+    draft.log.notices.push_back(make_notice(
+        cifar_images_ > 0 ? NoticeCode::epoch_of_cifar : NoticeCode::epoch_without_length,
+        line.number));
   }
   draft.log.iteration_unit = IterationUnit::unknown;
   if (cifar_images_ > 0) draft.log.rate_unit = RateUnit::sequences_per_second;
@@ -347,40 +343,31 @@ void SpeedometerParser::finish(RunBuilder& out) {
       if (devices_) draft->log.facts.world_size.set(*devices_, FactSource::log);
     }
     if (epochs_told_ > 0 && draft.get() != speeds_run_) {
-      draft->log.notices.push_back(
-          {0, fmt::format("the epochs' own lines tell {:.4g} samples/sec from their first batch to "
-                          "their last",
-                          epochs_told_ / epochs_per_sample_s_)});
+      draft->log.notices.push_back(make_notice(NoticeCode::rate_of_epochs_own_lines, 0,
+                                               epochs_told_ / epochs_per_sample_s_));
     }
     if (last_batch_) {
       draft->log.notices.push_back(
-          {0,
-           "most of gluon-cv's detection scripts print the Speed of the one batch in front of "
-           "the line, not of all since the line before" +
-               (joined_ ? detection_.text() : costs_.text())});
+          make_notice(NoticeCode::rate_of_single_iterations, 0,
+                      "the Speed of most of gluon-cv's detection scripts"));
+      if (const auto more = joined_ ? detection_.notice() : costs_.notice()) {
+        draft->log.notices.push_back(*more);
+      }
     }
     if (long_speed_ > 0) {
       draft->log.notices.push_back(
-          {long_speed_,
-           "image_classification.py of MXNet's gluon examples, which prints six digits and no "
-           "learning rate like this log, prints the Speed of the one batch in front of the line"});
+          make_notice(NoticeCode::rate_of_single_iterations, long_speed_,
+                      "the Speed of image_classification.py of MXNet's gluon examples (six digits, "
+                      "no learning rate)"));
     }
     if (of_job) {
-      draft->log.notices.push_back(
-          {0, fmt::format("Speed is taken for that of all workers: by the stamps a batch holds "
-                          "{:.0f} times batch_size",
-                          workers)});
+      draft->log.notices.push_back(make_notice(NoticeCode::rate_taken_for_all_workers, 0, workers));
     } else if (several) {
       draft->log.rate_unit = RateUnit::unknown;
       draft->log.notices.push_back(
-          {0,
-           "Speed is what one worker trains and the job has several: no rate of the job is taken "
-           "from it"});
+          make_notice(NoticeCode::rate_of_one_process_left_out, 0, "Speed"));
     } else if (!alone) {
-      draft->log.notices.push_back(
-          {0,
-           "Speed is what the process that prints it trains on all of its devices: if the job has "
-           "several workers, it is one worker's share"});
+      draft->log.notices.push_back(make_notice(NoticeCode::rate_of_one_process, 0, "Speed"));
     }
   }
 }

@@ -369,19 +369,15 @@ bool NanogptParser::parse(const Line& line, RunBuilder& out) {
 void NanogptParser::finish(RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     if (batch_.source_line > 0 && draft->log.facts.global_batch_size.known()) {
-      draft->log.notices.push_back({batch_.source_line,
-                                    "the batch is that of the source that is printed in front of "
-                                    "the lines: no other line tells it"});
+      draft->log.notices.push_back(make_notice(NoticeCode::batch_from_source, batch_.source_line));
     }
     if (single_) {
       draft->log.notices.push_back(
-          {0,
-           "a line tells the time of its own iteration only: step times are a sample, without "
-           "the first one and those that evaluate"});
+          make_notice(NoticeCode::rate_of_single_iterations, 0,
+                      "the time of a line, never the first or one that evaluates,"));
     }
     if (timeless_) {
-      draft->log.notices.push_back(
-          {0, "the log holds losses only: no throughput can be had from it"});
+      draft->log.notices.push_back(make_notice(NoticeCode::no_rate_in_log, 0, "losses only"));
     }
   }
 }

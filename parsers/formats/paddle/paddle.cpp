@@ -288,10 +288,10 @@ bool PaddleParser::see_epoch(const Line& line, RunBuilder& out) {
   draft.add(sample);
   draft.log.rate_unit = RateUnit::sequences_per_second;
   if (first) {
-    std::string text = fmt::format("ips is of one trainer, {:.6g} in this epoch, ", *ips);
-    text += trainers ? fmt::format("and is taken {} times, for all of them", *trainers)
-                     : "and how many there are is not told: no rate of the job is taken from it";
-    draft.log.notices.push_back({line.number, text});
+    draft.log.notices.push_back(
+        trainers
+            ? make_notice(NoticeCode::rate_of_one_trainer_multiplied, line.number, *ips, *trainers)
+            : make_notice(NoticeCode::rate_of_one_trainer_left_out, line.number, *ips));
   }
   return true;
 }
@@ -313,39 +313,29 @@ void PaddleParser::finish(RunBuilder& out) {
     if (out.drafts().size() == 1 || !facts.world()) launch_.give_to(facts);
     if (!draft->planned) draft->planned = launch_.max_steps();
     if (per_card_ && !words_ && !facts.world()) {
-      draft->log.notices.push_back(
-          {0,
-           "ips is of one card: where the log does not tell how many there are, --nodes and "
-           "--gpus-per-node give the rate of the job"});
+      draft->log.notices.push_back(make_notice(NoticeCode::rate_of_one_gpu, 0, "ips"));
     }
     const auto& micro = facts.micro_batch_size;
     if (micro.known() && told_ > 0 && std::abs(told_ - taken_) > 0.01 * taken_) {
-      draft->log.notices.push_back(
-          {0,
-           fmt::format("avg_samples is {:.4g} in the mean of its lines: counted with the batch of "
-                       "the first one, the sequences are {:.0f} % too {}",
-                       told_ / taken_ * static_cast<double>(*micro.value),
-                       100 * std::abs(taken_ / told_ - 1), taken_ > told_ ? "many" : "few")});
+      draft->log.notices.push_back(make_notice(
+          NoticeCode::samples_vary, 0, told_ / taken_ * static_cast<double>(*micro.value),
+          100 * std::abs(taken_ / told_ - 1), taken_ > told_ ? "many" : "few"));
     }
     if (ernie_ && !(facts.nodes.known() && *facts.nodes.value == 1)) {
-      draft->log.notices.push_back(
-          {0,
-           "on several nodes some revisions of this script multiply steps/s by the number of "
-           "nodes: check the rate against the clock"});
+      draft->log.notices.push_back(make_notice(NoticeCode::rate_multiplied_by_nodes, 0));
     }
     if (rough_) {
       draft->log.notices.push_back(
-          {0,
-           "the speed is shown with so few digits that they tell it worse than to 2 %: no rate is "
-           "taken from such lines"});
+          make_notice(NoticeCode::times_too_coarse, 0, "the speed of some lines"));
     }
     if (words_) {
-      std::string text = "ips counts the words of one trainer";
+      std::string words = "the words of one trainer";
       if (const auto of = words_of_.find(draft.get()); of != words_of_.end()) {
-        text += fmt::format(", {:.6g} a second over these lines",
-                            of->second.words / of->second.seconds);
+        words += fmt::format(", {:.6g} a second over these lines",
+                             of->second.words / of->second.seconds);
       }
-      draft->log.notices.push_back({0, text + ": no rate of sequences is taken from it"});
+      draft->log.notices.push_back(make_notice(NoticeCode::counts_tokens, 0, "ips", words,
+                                               "no rate of sequences is taken from it"));
     }
   }
 }

@@ -183,9 +183,8 @@ void PaddleHapiParser::finish(RunBuilder& out) {
   out.facts.framework.set("paddle", FactSource::log);
   for (const auto& draft : out.drafts()) {
     if (worst_ > 0.01 && !intervals_) {
-      draft->log.notices.push_back(
-          {0, fmt::format("Paddle rounds the time of a step: it is good to {:.0f} % at worst",
-                          100 * std::min(worst_, 1.0))});
+      draft->log.notices.push_back(make_notice(
+          NoticeCode::rounded_times, 0, "Paddle's time of a step", 100 * std::min(worst_, 1.0)));
     }
   }
 }

@@ -345,38 +345,35 @@ void PaddleVisionParser::finish(RunBuilder& out) {
     if (!batch) batch = common.batch;
     if (!world) world = common.world;
     if (!world && global_ && batch && *global_ % *batch == 0) world = *global_ / *batch;
-    const auto tell = [&](const char* what) { draft->log.notices.push_back({0, what}); };
+    const auto add = [&](NoticeCode code, const auto&... values) {
+      draft->log.notices.push_back(make_notice(code, 0, values...));
+    };
     if (clock_.off_s() > 0) {
-      tell(
-          "the time of the evaluations is taken off the clock: an interval that holds one counts "
-          "with the time of its batches");
+      add(NoticeCode::evaluations_off_the_clock);
     }
     if (all_cards_) {
       if (batch) facts.global_batch_size.set(*batch, FactSource::log);
       if (batch) facts.gradient_accumulation_steps.set(1, FactSource::log);
-      tell("ips is taken to be that of all cards, as PLSC prints it");
+      add(NoticeCode::rate_taken_as_of_job, "ips", "PLSC");
       continue;
     }
     if (batch) facts.micro_batch_size.set(*batch, FactSource::log);
     if (one_batch_) {
-      tell(
-          "batch_cost and ips are those of the one batch in front of the line, not of all since "
-          "the line before; where the end of an epoch tells its time, that is taken");
+      add(NoticeCode::rate_of_single_iterations,
+          "a batch_cost or ips, where no line gives the time of the epoch,");
     }
     if (world && *world >= 1 && *world < 1'000'000) {
       facts.world_size.set(*world, FactSource::log);
     } else if (ips_) {
-      tell(
-          "ips is of one card: where the log does not tell how many there are, --nodes and "
-          "--gpus-per-node give the rate of the job");
+      add(NoticeCode::rate_of_one_gpu, "ips");
     }
     if (mean_) {
-      tell(
-          "batch_cost and ips are means since the sixth batch of the epoch: printed rates hold "
-          "less of what changes within one than the clock does");
+      add(NoticeCode::rate_is_mean_of_window, "a batch_cost or ips",
+          "all batches of the epoch since the sixth");
     }
     if (untold_length_) {
-      tell("the length of an epoch is not told: the batches behind its last line are not counted");
+      add(NoticeCode::iterations_in_no_line,
+          "the batches after the last line of an epoch of unknown length");
     }
   }
 }

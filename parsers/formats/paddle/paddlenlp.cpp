@@ -206,19 +206,12 @@ void PaddlenlpParser::finish(RunBuilder& out) {
             "slower than the rate";
       }
       draft->log.notices.push_back(
-          {0, fmt::format("{} of {} interval lines hold{} an evaluation: {}", held, clean_ + held,
-                          held == 1 ? "s" : "", what)});
+          make_notice(NoticeCode::intervals_hold_evaluations, 0, held, clean_ + held, what));
     }
     if (too_low_) {
-      draft->log.notices.push_back(
-          {odd_line_,
-           "interval_samples_per_second is not batch x steps / time: old releases divided the "
-           "samples of one step by the time of the whole interval; not used"});
+      draft->log.notices.push_back(make_notice(NoticeCode::old_interval_rate, odd_line_));
     } else if (undecided_) {
-      draft->log.notices.push_back(
-          {0,
-           "interval_samples_per_second holds the samples of one step or of all, by release, and "
-           "the log does not tell the batch: rates stay in steps/s"});
+      draft->log.notices.push_back(make_notice(NoticeCode::interval_rate_unclear, 0));
     }
   }
 }

@@ -391,16 +391,13 @@ void TfParser::finish(RunBuilder& out) {
   end_run(out);
   for (const auto& draft : out.drafts()) {
     if (images_ > 0 && draft->log.summary && !draft->discard) {
-      draft->log.notices.push_back({images_,
-                                    "the log's closing rate is that of the last quarter of "
-                                    "global_step/sec; sequences are images"});
+      draft->log.notices.push_back(make_notice(NoticeCode::closing_rate_of_last_quarter, images_));
     }
     if (!turns_.several() || draft->log.kind != WorkKind::training || draft->discard) continue;
     draft->log.rate_unit = RateUnit::unknown;
     draft->log.notices.push_back(
-        {0,
-         "several processes print global_step/sec and examples/sec in turn: the rates are of each, "
-         "and no rate of the job is taken from them"});
+        make_notice(NoticeCode::rate_of_one_process_left_out, 0,
+                    "global_step/sec, which several processes print in turn,"));
   }
   out.facts.framework.set("tensorflow", FactSource::log);
 }

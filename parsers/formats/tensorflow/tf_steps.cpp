@@ -194,10 +194,10 @@ void TfStepsParser::finish(RunBuilder& out) {
   out.facts.framework.set("tensorflow", FactSource::log);
   if (!one_step_) return;
   for (const auto& draft : out.drafts()) {
-    draft->log.notices.push_back(
-        {0,
-         "a line's time is that of the one step in front of it, not of all since the line before: "
-         "printed rates are a sample"});
+    draft->log.notices.push_back(foreign_notice(
+        0,
+        "a line's time is that of the one step in front of it, not of all since the line before: "
+        "printed rates are a sample"));
   }
 }
 

@@ -343,7 +343,7 @@ bool TimeHistoryParser::parse(const Line& line, RunBuilder& out) {
 void TimeHistoryParser::finish(RunBuilder& out) {
   out.facts.framework.set("tensorflow", FactSource::log);
   if (evaluations_s_ > 0 && source_ == Source::controller) {
-    run_->log.notices.push_back({0, "the time of the evaluations is taken off the clock"});
+    run_->log.notices.push_back(make_notice(NoticeCode::evaluations_off_the_clock, 0));
   }
 }
 

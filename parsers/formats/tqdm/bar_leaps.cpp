@@ -74,10 +74,7 @@ void BarLeaps::conclude() {
     if (leap.drawn) continue;
     log.rate_unit = RateUnit::unknown;
     log.summary.reset();
-    log.notices.push_back(
-        {leap.line, "the bar leaps from 0 to " + std::to_string(leap.to) +
-                        " as that of a resumed run does: rates that the bar and the trainer print "
-                        "hold the leap and were not taken"});
+    log.notices.push_back(make_notice(NoticeCode::bar_leaps, leap.line, leap.to));
   }
 }
 

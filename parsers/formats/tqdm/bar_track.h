@@ -58,9 +58,7 @@ inline bool is_next_end(const Track& track, const TqdmBar& bar, bool named,
 
 inline void tell_ends(const Track& track, RunDraft& draft) {
   if (track.ends < 2) return;
-  draft.log.notices.push_back(
-      {0, "of " + std::to_string(track.ends) +
-              " bars, one after the other, only the ends are kept: the steps are those of all"});
+  draft.log.notices.push_back(make_notice(NoticeCode::bars_one_after_other, 0, track.ends));
 }
 
 /// How long a bar ran that has ended. Its elapsed field is cut to whole seconds; where its last

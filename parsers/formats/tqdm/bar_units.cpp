@@ -28,16 +28,12 @@ void BarUnits::conclude() {
     RunLog& log = seen.draft->log;
     if (seen.examples) {
       if (seen.several_ranks) log.rate_unit = RateUnit::unknown;
-      log.notices.push_back(
-          {0, seen.several_ranks
-                  ? "the bars of several ranks count examples: it is unknown whether their own or "
-                    "those of the job, no rate was taken"
-                  : "the bar counts examples, not iterations: its rate is that of the process that "
-                    "draws it"});
+      log.notices.push_back(make_notice(
+          seen.several_ranks ? NoticeCode::bar_of_several_ranks : NoticeCode::bar_of_one_process,
+          0));
     }
     if (seen.rounded) {
-      log.notices.push_back(
-          {0, "the bar rounds its counter to three digits (unit_scale), and steps are no better"});
+      log.notices.push_back(make_notice(NoticeCode::counter_rounded, 0));
     }
   }
 }

@@ -370,20 +370,17 @@ void TqdmParser::finish(RunBuilder& out) {
     if (track.draft == &draft) tell_ends(track, draft);
   }
   if (lightning1_ && out.open(WorkKind::evaluation) != nullptr) {
-    draft.log.notices.push_back(
-        {0,
-         "Lightning before 2.0: the bar counts the batches of the validation as well, so its "
-         "rate is of both"});
+    draft.log.notices.push_back(make_notice(NoticeCode::time_includes, 0,
+                                            "the bar of Lightning before 2.0",
+                                            "the batches of the validation"));
   }
   if (const Record* last = draft.last(); last != nullptr && !std::isnan(last->time_s)) {
     constexpr double kLongStep = 20, kFewSteps = 100;
     const auto steps = static_cast<double>(last->step);
     draft.log.totals.iterations = last->step;
     if (!trainer_evidence_ && steps <= kFewSteps && last->time_s >= kLongStep * steps) {
-      draft.log.notices.push_back(
-          {last->line, "the bar counts few steps, of " +
-                           std::to_string(std::llround(last->time_s / steps)) +
-                           " s each: it may count epochs"});
+      draft.log.notices.push_back(make_notice(NoticeCode::bar_may_count_epochs, last->line,
+                                              std::llround(last->time_s / steps)));
     }
   }
   draft.log.clock_resolution_s = 1 + clock_error_;

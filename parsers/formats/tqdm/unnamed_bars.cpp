@@ -95,9 +95,7 @@ void UnnamedBars::discard_copies() {
       first.last_line = std::max(first.last_line, other.last_line);
     }
     if (copies > 0) {
-      first.log.notices.push_back({0, "the same bar stands " + std::to_string(copies + 1) +
-                                          " times, at the same counters and seconds: taken as one "
-                                          "run that as many ranks print"});
+      first.log.notices.push_back(make_notice(NoticeCode::bars_of_ranks, 0, copies + 1));
     }
   }
 }
@@ -109,10 +107,8 @@ void UnnamedBars::tell_other(RunBuilder& out) const {
   if (longest_other_.elapsed_s < kLong || !out.drafts().empty()) return;
   const std::int64_t line = longest_other_.line;
   out.extra(WorkKind::training, line)
-      .log.notices.push_back({line,
-                              "no bar says that it is of training: none was taken, not even "
-                              "the longest, named '" +
-                                  longest_other_.name.substr(0, kName) + "'"});
+      .log.notices.push_back(
+          make_notice(NoticeCode::no_bar_of_training, line, longest_other_.name.substr(0, kName)));
 }
 
 // A bar without a name is any loop (tokenizing, downloading) until something speaks of training.
@@ -124,10 +120,7 @@ UnnamedBars::Bar* UnnamedBars::written_over(const std::vector<Bar*>& left) {
   Bar* written = *std::ranges::max_element(left, longer);
   if (written->written.every() <= 0) return nullptr;
   written->draft->log.notices.push_back(
-      {written->line, "the bar has no name: that something was written over it every " +
-                          std::to_string(written->written.every()) +
-                          " steps, as the Trainer does when it logs, was taken as a sign of "
-                          "training"});
+      make_notice(NoticeCode::unnamed_bar_written_over, written->line, written->written.every()));
   return written;
 }
 
@@ -146,11 +139,9 @@ UnnamedBars::Bar* UnnamedBars::by_first_step(const std::vector<Bar*>& left, cons
 }
 
 void UnnamedBars::tell_first_step(const Bar& first, bool other) {
-  std::string text =
-      "the bar has no name: that what the first step of a training writes stands behind it at 0 "
-      "was taken as a sign of training";
-  if (other) text += "; a longer one began before it ended, as an evaluation does";
-  first.draft->log.notices.push_back({first.line, std::move(text)});
+  first.draft->log.notices.push_back(
+      make_notice(NoticeCode::unnamed_bar_before_first_step, first.line,
+                  other ? "; a longer one began before it ended, as an evaluation does" : ""));
 }
 
 void UnnamedBars::tell_none(const Bar& first, RunBuilder& out) {
@@ -158,9 +149,7 @@ void UnnamedBars::tell_none(const Bar& first, RunBuilder& out) {
     if (!draft->discard) return;
   }
   out.extra(WorkKind::training, first.line)
-      .log.notices.push_back({first.line,
-                              "the bars have no name and nothing says which of them, if any, "
-                              "is training: none was taken"});
+      .log.notices.push_back(make_notice(NoticeCode::no_unnamed_bar_taken, first.line));
 }
 
 RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
@@ -213,8 +202,7 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
   }
   if (left.size() > 1 && sure && !told) {
     longest->draft->log.notices.push_back(
-        {longest->line, "the longest of " + std::to_string(left.size()) +
-                            " unnamed bars was taken as training, others as loops beside it"});
+        make_notice(NoticeCode::longest_unnamed_bar_taken, longest->line, left.size()));
   }
   return chosen;
 }

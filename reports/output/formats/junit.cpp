@@ -14,7 +14,7 @@ namespace {
 std::string message(const Outcome& outcome) {
   std::string text(name(outcome.status));
   if (outcome.step) text += fmt::format(" at step {}", *outcome.step);
-  if (!outcome.detail.empty()) text += ": " + outcome.detail;
+  if (!outcome.details.empty()) text += ": " + detail_text(outcome);
   return text;
 }
 

@@ -51,11 +51,9 @@ std::vector<Relation> choose(const Grid& grid, std::vector<RuleReadings> rules, 
         static_cast<double>(std::count_if(reading.relations.begin(), reading.relations.end(),
                                           [](const Relation& r) { return !r.base; }));
     if (!rule.definitional && checked >= 3 && most < checked / 3) {
-      out.notices.push_back(
-          {grid.line, fmt::format("'{}' holds in {} of {} cells: {} is taken for another quantity "
-                                  "and not checked by it",
-                                  reading.relations.front().rule, most, checked,
-                                  grid.columns[reading.relations.front().target.column].heading)});
+      out.notices.push_back(make_notice(
+          NoticeCode::rule_rarely_holds, grid.line, reading.relations.front().rule, most, checked,
+          grid.columns[reading.relations.front().target.column].heading));
       continue;
     }
     if (best > 0 && !reading.name.empty()) {
@@ -185,8 +183,7 @@ std::string why_nothing_is_checked(std::span<const Column> columns) {
     if (column.role == Role::none || column.role == Role::ignore) continue;
     known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", column.heading, name(column.role));
   }
-  return known.empty() ? "nothing to check: no column is understood"
-                       : fmt::format("nothing to check: no rule ties {}", known);
+  return known.empty() ? "no column is understood" : fmt::format("no rule ties {}", known);
 }
 
 }  // namespace
@@ -222,7 +219,9 @@ TableAudit audit_table(const SourceTable& source, const AuditOptions& options) {
     cells.insert_or_assign(relation.target, judged_cell(grid, relation, computed, verdict));
   }
   for (auto& [id, cell] : cells) out.cells.push_back(std::move(cell));
-  if (out.cells.empty()) out.notices.push_back({out.line, why_nothing_is_checked(out.columns)});
+  if (out.cells.empty())
+    out.notices.push_back(
+        make_notice(NoticeCode::nothing_to_check, out.line, why_nothing_is_checked(out.columns)));
   return out;
 }
 

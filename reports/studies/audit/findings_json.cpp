@@ -54,15 +54,18 @@ nlohmann::ordered_json audit_to_json(const std::vector<TableAudit>& tables,
     out["readings"] = table.readings;
     out["notices"] = nlohmann::ordered_json::array();
     for (const Notice& notice : table.notices) {
-      out["notices"].push_back({{"line", notice.line}, {"text", notice.text}});
+      out["notices"].push_back(
+          {{"code", name(notice.code)}, {"line", notice.line}, {"text", text_of(notice)}});
     }
     json["tables"].push_back(std::move(out));
   }
   json["notices"] = nlohmann::ordered_json::array();
   for (const FileNotices& file : notices) {
     for (const Notice& notice : file.notices) {
-      json["notices"].push_back(
-          {{"file", file.file}, {"line", notice.line}, {"text", notice.text}});
+      json["notices"].push_back({{"file", file.file},
+                                 {"code", name(notice.code)},
+                                 {"line", notice.line},
+                                 {"text", text_of(notice)}});
     }
   }
   return json;

@@ -288,7 +288,7 @@ Grid make_grid(const SourceTable& source, const GridOptions& options) {
     const bool there = std::any_of(grid.columns.begin(), grid.columns.end(),
                                    [&](const auto& c) { return same_heading(c.heading, text); });
     if (!there) {
-      grid.notices.push_back({grid.line, fmt::format("no column is headed '{}'", text)});
+      grid.notices.push_back(make_notice(NoticeCode::heading_unknown, grid.line, text));
     }
   }
   for (std::size_t n = heading_rows; n < table.rows.size(); ++n) {
@@ -297,8 +297,7 @@ Grid make_grid(const SourceTable& source, const GridOptions& options) {
                                    [](const std::string& cell) { return cell.empty(); });
     if (blank) continue;
     if (!grid.transposed && set_right(texts, grid.columns)) {
-      grid.notices.push_back(
-          {table.rows[n].line, "cells are not under their headings; read in order instead"});
+      grid.notices.push_back(make_notice(NoticeCode::cells_not_under_headings, table.rows[n].line));
     }
     Row row;
     row.line = table.rows[n].line;

@@ -476,11 +476,13 @@ class PastedReader {
   }
 
   static void note(SourceTable& table, std::int64_t line, std::string text) {
-    if (table.notices.size() < kNoticesOfTable) table.notices.push_back({line, std::move(text)});
+    if (table.notices.size() < kNoticesOfTable)
+      table.notices.push_back(make_notice(NoticeCode::table_unreadable, line, std::move(text)));
   }
   void note_page(std::string text) {
     if (page_.notices.size() < kNoticesOfPage)
-      page_.notices.push_back({at_.number, std::move(text)});
+      page_.notices.push_back(
+          make_notice(NoticeCode::table_unreadable, at_.number, std::move(text)));
   }
 
   Lines at_;

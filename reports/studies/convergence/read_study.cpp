@@ -191,7 +191,7 @@ Result<bool> read_study_tables(std::string_view text, const std::string& path, S
     if (!has("step") || (!has("exact_match") && !has("f1") && !has("log"))) continue;
     found = true;
     for (const Notice& notice : table.notices) {
-      study.notices.push_back({notice.line, path + ": " + notice.text});
+      study.notices.push_back(of_log(path, notice));
     }
     for (std::size_t r = head; r < table.rows.size(); ++r) {
       const auto added = add_row(columns, table.rows[r], path, study);

@@ -120,7 +120,7 @@ void derive(Study& study, const std::map<std::int64_t, double>& seconds_per_step
   summarize_seeds(study);
   for (const Checkpoint& row : study.checkpoints) {
     if (!row.exact_match && !row.f1) {
-      study.notices.push_back({0, row.source + ": no exact match and no F1"});
+      study.notices.push_back(make_notice(NoticeCode::no_score, 0, row.source));
     }
   }
 }

@@ -107,7 +107,7 @@ Json study_json(const Study& study) {
     groups.push_back(std::move(json));
   }
   Json notices = Json::array();
-  for (const Notice& notice : study.notices) notices.push_back(notice.text);
+  for (const Notice& notice : study.notices) notices.push_back(text_of(notice));
   return {{"schema", "bertbench.convergence/1"},
           {"checkpoints", rows},
           {"stability", groups},

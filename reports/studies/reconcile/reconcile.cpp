@@ -85,8 +85,8 @@ class Reconciler {
   }
 
   void note(const RunLog& log, Notice notice) {
-    if (logs_.size() > 1) notice.text = log.path + ": " + notice.text;
-    out_.notices.push_back(std::move(notice));
+    out_.notices.push_back(logs_.size() > 1 ? of_log(log.path, std::move(notice))
+                                            : std::move(notice));
   }
 
   // Sequences where every log allows it: rates of different units cannot be joined.
@@ -97,10 +97,9 @@ class Reconciler {
     sequences_ = sequences;
     out_.unit = sequences ? "sequences/s" : "iterations/s";
     if (!sequences) {
-      out_.notices.push_back(
-          {0,
-           "rates stay in iterations/s, as the sequences per iteration are unknown; give "
-           "--micro-batch-size, --nodes and --gpus-per-node (and --gradient-accumulation-steps)"});
+      out_.notices.push_back(make_notice(NoticeCode::rates_in_iterations, 0,
+                                         "; give --micro-batch-size, --nodes and --gpus-per-node "
+                                         "(and --gradient-accumulation-steps)"));
     }
   }
 
@@ -135,9 +134,7 @@ class Reconciler {
     if (!options_.optimizer_steps || !sequences_) return false;
     const auto known = std::ranges::find_if(per_step_, [](const auto& n) { return n.has_value(); });
     if (known == per_step_.end()) {
-      out_.notices.push_back({0,
-                              "the given optimizer steps say nothing: the sequences of one are "
-                              "unknown; give --gradient-accumulation-steps"});
+      out_.notices.push_back(make_notice(NoticeCode::optimizer_steps_useless, 0));
       return false;
     }
     out_.work = as_double(*options_.optimizer_steps) * as_double(**known);
@@ -165,7 +162,7 @@ class Reconciler {
             overlap_of(i == 0 ? *part.first_step : done, {*part.first_step, *part.last_step});
         if (overlap.missing > 0) {
           out_.notices.push_back(
-              {0, fmt::format("no log tells of the steps {} to {}", done + 1, *part.first_step)});
+              make_notice(NoticeCode::steps_missing, 0, done + 1, *part.first_step));
         }
         part.redone_steps = overlap.redone;
         if (length > 0) share = 1 - as_double(part.redone_steps) / as_double(length);
@@ -177,15 +174,11 @@ class Reconciler {
     }
     if (work_of_user()) return;
     if (!known) {
-      out_.notices.push_back({0,
-                              "the logs do not tell the whole work; give --optimizer-steps or "
-                              "--sequences"});
+      out_.notices.push_back(make_notice(NoticeCode::work_unknown, 0));
       return;
     }
     if (logs_.size() > 1 && !numbered) {
-      out_.notices.push_back({0,
-                              "the logs do not number optimizer steps: work that a restart did "
-                              "again cannot be told and is counted"});
+      out_.notices.push_back(make_notice(NoticeCode::steps_not_numbered, 0));
     }
     out_.work = once;
     out_.work_source = steps > 0 && numbered && sequences_
@@ -195,9 +188,7 @@ class Reconciler {
     const RunPart& first = out_.parts.front();
     if (first.first_step && *first.first_step > 0) {
       out_.notices.push_back(
-          {0, fmt::format("the log begins after step {}: earlier work is not counted, though its "
-                          "time may be; give --optimizer-steps",
-                          *first.first_step)});
+          make_notice(NoticeCode::earlier_work_not_counted, 0, *first.first_step));
     }
   }
 
@@ -210,8 +201,7 @@ class Reconciler {
     double sum = 0;
     for (const RunPart& part : out_.parts) {
       if (!part.seconds) {
-        out_.notices.push_back(
-            {0, part.log + " tells no time; give the whole with --total-seconds"});
+        out_.notices.push_back(make_notice(NoticeCode::part_without_time, 0, part.log));
         return;
       }
       sum += *part.seconds;
@@ -223,9 +213,7 @@ class Reconciler {
     const bool own_clock = out_.seconds_source.find("process") != std::string::npos ||
                            out_.seconds_source.find("training") != std::string::npos;
     if (!own_clock) {
-      out_.notices.push_back({0,
-                              "no log states a total time: the clock is that of the records, "
-                              "without start-up and end"});
+      out_.notices.push_back(make_notice(NoticeCode::clock_of_records, 0));
     }
   }
 
@@ -268,10 +256,7 @@ class Reconciler {
     for (const ReconciledEstimate& estimate : out_.estimates) rates.push_back(estimate.rate);
     if (!total_is_of_other_work(*out_.rate, rates, out_.seconds_source == kSumOfSteps)) return;
     out_.notices.push_back(
-        {0, fmt::format("the total of {:.6g} {} is more than 2 times off every estimate: work and "
-                        "time are not of the same stretch of the run, so there is no gap; give "
-                        "--optimizer-steps and --total-seconds",
-                        *out_.rate, out_.unit)});
+        make_notice(NoticeCode::total_off_every_estimate, 0, *out_.rate, out_.unit));
     out_.rate.reset();
     for (ReconciledEstimate& estimate : out_.estimates) {
       estimate.gap.reset();
@@ -339,9 +324,8 @@ Result<ReconciledRun> reconcile_run(std::span<const RunLog> logs, const Reconcil
   ReconciledRun run = Reconciler(std::move(chosen), options).run();
   run.time = time;
   if (left_out > 0) {
-    run.notices.push_back({0, fmt::format("{} run{} of another kind (evaluation, inference) left "
-                                          "out",
-                                          left_out, left_out == 1 ? "" : "s")});
+    run.notices.push_back(make_notice(NoticeCode::other_kinds_left_out, 0,
+                                      counted(static_cast<long long>(left_out), "run")));
   }
   return run;
 }

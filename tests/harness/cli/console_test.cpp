@@ -25,7 +25,7 @@ TEST(ConsoleTest, AnswersAndMessagesGoDifferentWays) {
   Streams s;
   Console console(s.out, s.err);
   console.print("answer\n");
-  console.note("run.log", {7, "odd line"});
+  console.note("run.log", foreign_notice(7, "odd line"));
   console.status("going on");
   EXPECT_EQ(console.error({"here", "broken", "mend it"}), ExitCode::usage);
   EXPECT_EQ(s.out.str(), "answer\n");
@@ -36,7 +36,7 @@ TEST(ConsoleTest, AnswersAndMessagesGoDifferentWays) {
 TEST(ConsoleTest, TextFromLogsCannotDriveTheTerminal) {
   Streams s;
   Console console(s.out, s.err, {true, true, true, 80});
-  console.note("a\x1b]0;title\x07.log", {1, "line\r\nwith \xe2\x80\xae bidi"});
+  console.note("a\x1b]0;title\x07.log", foreign_notice(1, "line\r\nwith \xe2\x80\xae bidi"));
   const std::string err = s.err.str();
   EXPECT_EQ(err.find("\x1b]"), std::string::npos) << err;
   EXPECT_EQ(err.find('\r'), std::string::npos) << err;

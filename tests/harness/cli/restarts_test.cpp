@@ -62,7 +62,7 @@ TEST_F(RestartsTest, TwoThatFitAreLeftApartAndSaidSo) {
   put("logs/b.log", steps(10, 100));
   put("logs/c.log", steps(90, 200));
   const Ran ran = run({"extract", path("logs")});
-  EXPECT_THAT(ran.err, HasSubstr("more than one choice fits"));
+  EXPECT_THAT(ran.err, HasSubstr("more than one log fits"));
 }
 
 TEST_F(RestartsTest, OneFileThatARestartWasAppendedToIsOneTrial) {

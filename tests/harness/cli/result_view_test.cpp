@@ -48,9 +48,9 @@ TEST(ResultView, WhatFourTrialsShareIsSaidOnceAndTheRestWithItsLog) {
   Cell noisy = cell(identity(1, 1), {100, 101, 102, 103});
   for (Trial& trial : noisy.trials) {
     trial.log = "trial_" + std::to_string(trial.trial) + "/log.txt";
-    trial.notices = {{0, "others took 1." + std::to_string(trial.trial) + " cores"}};
+    trial.notices = {foreign_notice(0, "others took 1." + std::to_string(trial.trial) + " cores")};
   }
-  noisy.trials[2].notices.push_back({7, "odd line"});
+  noisy.trials[2].notices.push_back(foreign_notice(7, "odd line"));
   const std::string err = seen(result_set({noisy})).err;
   EXPECT_EQ(err,
             "bertbench: note: trial_3/log.txt:7: odd line\n"
@@ -98,7 +98,7 @@ TEST(ResultView, RunsOfOneLogSayTheSameOnce) {
   ResultSet set = result_set({unknown_log("a.log"), unknown_log("a.log"), unknown_log("b.log")});
   for (Cell& run : set.cells) {
     run.warnings.clear();
-    run.trials[0].notices = {{3, "rounded"}};
+    run.trials[0].notices = {foreign_notice(3, "rounded")};
   }
   EXPECT_EQ(seen(set).err,
             "bertbench: note: a.log:3: rounded\nbertbench: note: b.log:3: rounded\n");
@@ -107,15 +107,15 @@ TEST(ResultView, RunsOfOneLogSayTheSameOnce) {
 TEST(ResultView, WhatCameOverStdinIsNamedSo) {
   ResultSet set = result_set({unknown_log("-")});
   set.cells[0].trials[0].format = "tqdm";
-  set.cells[0].trials[0].notices = {{3, "rounded"}};
+  set.cells[0].trials[0].notices = {foreign_notice(3, "rounded")};
   EXPECT_THAT(seen(set).out, HasSubstr("  log         <stdin> (tqdm)\n"));
   EXPECT_EQ(seen(set).err, "bertbench: note: <stdin>:3: rounded\n");
 }
 
 TEST(ResultView, ASingleTrialWithoutANumberIsNotToldTwice) {
   ResultSet set = result_set({cell(identity(1, 1), {100}), cell(identity(1, 2), {100, 101})});
-  set.cells[0].warnings = {"1 of 1 trials give no number (nan x1)"};
-  set.cells[1].warnings = {"1 of 2 trials give no number (nan x1)"};
+  set.cells[0].warnings = {make_notice(NoticeCode::trials_without_number, 0, 1, 1, "nan x1")};
+  set.cells[1].warnings = {make_notice(NoticeCode::trials_without_number, 0, 1, 2, "nan x1")};
   EXPECT_EQ(seen(set).err,
             "bertbench: note: bert-base.fp32.s128.b32.a1.1n2g: 1 of 2 trials give no number "
             "(nan x1)\n");

@@ -93,7 +93,8 @@ TEST(BatchSearch, MeasuresTheLargestBatchThatFitsAndDoesNotSearchAgain) {
   const Cell& cell = outcome->result.cells[0];
   EXPECT_EQ(cell.identity.micro_batch_size, 37);
   EXPECT_EQ(cell.throughput.n, 2);
-  EXPECT_THAT(cell.warnings, testing::Contains(HasSubstr("37 by search, 38 is out of memory")));
+  EXPECT_THAT(texts_of(cell.warnings),
+              testing::Contains(HasSubstr("37 by search, 38 is out of memory")));
   const std::size_t launches = count(read(folder.path("asked")), "\n");
   EXPECT_GT(launches, 5U);
 

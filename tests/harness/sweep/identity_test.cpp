@@ -183,7 +183,7 @@ TEST(SimulatedSweep, TopologyIsWhatOneRankSimulates) {
   EXPECT_THAT(lines.back(), HasSubstr("world_size=32 simulated"));
   EXPECT_THAT(lines.back(), HasSubstr("--sim-topology 4n8g"));
   EXPECT_THAT(lines.back(), HasSubstr("--expect-world-size 1"));
-  EXPECT_THAT(cell.warnings, Contains(HasSubstr("simulated: 4n8g of 1 rank")));
+  EXPECT_THAT(texts_of(cell.warnings), Contains(HasSubstr("simulated: 4n8g of 1 rank")));
 }
 
 // Seen: the cell was keyed 1n1g and compared with a measured one.

@@ -95,9 +95,9 @@ class LauncherTest : public ::testing::Test {
   void expect_ends_decoded(const std::vector<std::string>& sets = {}) {
     auto ends = ends_of(R"("oom_exit","exit:7","signal:11","leave_child")", sets);
     EXPECT_EQ(ends["oom_exit"].status, Status::out_of_memory);
-    EXPECT_THAT(ends["exit:7"].detail, ::testing::HasSubstr("exit status 7"));
+    EXPECT_THAT(detail_text(ends["exit:7"]), ::testing::HasSubstr("exit status 7"));
     EXPECT_EQ(ends["signal:11"].status, Status::error);
-    EXPECT_THAT(ends["signal:11"].detail, ::testing::HasSubstr("139"));
+    EXPECT_THAT(detail_text(ends["signal:11"]), ::testing::HasSubstr("139"));
     EXPECT_EQ(ends["leave_child"].status, Status::completed);
     // A child in a session of its own is ended with its rank.
     EXPECT_EQ(processes_with("FAKE=leave_child"), 0);

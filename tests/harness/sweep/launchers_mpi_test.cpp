@@ -40,9 +40,9 @@ TEST_P(MpiLauncher, GivesEightRanksTheirPlaceAndLabelsThem) {
   EXPECT_EQ(cell.identity.world_size(), 8);
   EXPECT_EQ(cell.trials.at(0).outcome.status, Status::completed);
   EXPECT_TRUE(cell.emulated);
-  EXPECT_THAT(cell.warnings,
+  EXPECT_THAT(texts_of(cell.warnings),
               Contains(HasSubstr("nodes are emulated: 4 nodes are ranks of one machine")));
-  EXPECT_THAT(cell.warnings, Contains("ranks outnumber cores: 8 ranks on 2 cores"));
+  EXPECT_THAT(texts_of(cell.warnings), Contains("ranks outnumber cores: 8 ranks on 2 cores"));
   const auto command = nlohmann::json::parse(test::read(attempt("4n2g", "command.json")));
   EXPECT_EQ(command["processes"].size(), 1u);
   EXPECT_THAT(command["processes"][0]["argv"].dump(), HasSubstr("localhost:8"));
@@ -76,8 +76,8 @@ TEST_P(MpiLauncher, DecodesHowRanksEnd) {
     return mpich ? ::testing::Matcher<std::string>(::testing::AnyOf(HasSubstr(text), lost))
                  : ::testing::Matcher<std::string>(HasSubstr(text));
   };
-  EXPECT_THAT(ends["exit:7"].detail, told("exit status 7"));
-  EXPECT_THAT(ends["signal:11"].detail, told(mpich ? "exit status 11" : "exit status 139"));
+  EXPECT_THAT(detail_text(ends["exit:7"]), told("exit status 7"));
+  EXPECT_THAT(detail_text(ends["signal:11"]), told(mpich ? "exit status 11" : "exit status 139"));
 }
 
 class MpiLauncherOfOpenMpi : public MpiLauncher {
@@ -94,7 +94,7 @@ TEST_P(MpiLauncherOfOpenMpi, ThirtyTwoShortRanksEndEveryTime) {
   EXPECT_EQ(outcome->exit_status, 0);
   expect_ranks(32, 8);
   const auto& cell = outcome->result.cells.at(0);
-  EXPECT_THAT(cell.warnings, Contains("ranks outnumber cores: 32 ranks on 2 cores"));
+  EXPECT_THAT(texts_of(cell.warnings), Contains("ranks outnumber cores: 32 ranks on 2 cores"));
   for (const auto& trial : cell.trials) EXPECT_EQ(trial.outcome.status, Status::completed);
 }
 
@@ -128,7 +128,7 @@ TEST(MpiCommand, NamesEachHostOnceAndPassesVariablesByName) {
   EXPECT_THAT(line, HasSubstr(" -x SECRET "));
   EXPECT_THAT(line, Not(HasSubstr("s3cret")));
   EXPECT_FALSE(plan.cells[0].warnings.empty());
-  EXPECT_THAT(plan.cells[0].warnings, Not(Contains(HasSubstr("emulated"))));
+  EXPECT_THAT(texts_of(plan.cells[0].warnings), Not(Contains(HasSubstr("emulated"))));
 }
 
 TEST(MpiCommand, NeedsAHostForEveryNode) {

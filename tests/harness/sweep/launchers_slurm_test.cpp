@@ -68,11 +68,12 @@ TEST_F(SlurmLauncher, RunsTheWholeGridOfFourNodesByEight) {
   ASSERT_EQ(outcome->result.cells.size(), 5u);
   for (const auto& cell : outcome->result.cells) {
     const Outcome& end = cell.trials.at(0).outcome;
-    EXPECT_EQ(end.status, Status::completed) << cell.key << ": " << end.detail;
+    EXPECT_EQ(end.status, Status::completed) << cell.key << ": " << detail_text(end);
     EXPECT_TRUE(cell.emulated);
     if (cell.identity.nodes == 4) {
-      EXPECT_THAT(cell.warnings, Contains("nodes are emulated: 4 nodes are ranks of one machine"));
-      EXPECT_THAT(cell.warnings, Contains("ranks outnumber cores: 32 ranks on 2 cores"));
+      EXPECT_THAT(texts_of(cell.warnings),
+                  Contains("nodes are emulated: 4 nodes are ranks of one machine"));
+      EXPECT_THAT(texts_of(cell.warnings), Contains("ranks outnumber cores: 32 ranks on 2 cores"));
     }
   }
   // One job for each number of nodes; its text holds nothing of the config.
@@ -149,7 +150,8 @@ TEST_F(SlurmLauncher, AJobThatTheControllerForgotIsNamedAndTriedAgain) {
   EXPECT_EQ(trial.attempt, 2);
   EXPECT_EQ(trial.outcome.status, Status::completed);
   ASSERT_FALSE(trial.notices.empty());
-  EXPECT_THAT(trial.notices.back().text, HasSubstr("vanished: the controller does not know it"));
+  EXPECT_THAT(text_of(trial.notices.back()),
+              HasSubstr("vanished: the controller does not know it"));
 }
 
 TEST_F(SlurmLauncher, ARunningJobThatTheControllerForgotIsNamed) {
@@ -158,7 +160,7 @@ TEST_F(SlurmLauncher, ARunningJobThatTheControllerForgotIsNamed) {
   ASSERT_TRUE(outcome);
   const auto& end = outcome->result.cells.at(0).trials.at(0).outcome;
   EXPECT_NE(end.status, Status::completed);
-  EXPECT_FALSE(end.detail.empty());
+  EXPECT_FALSE(detail_text(end).empty());
   EXPECT_TRUE(test::eventually([] { return test::processes_with("FAKE_DELAY_MS=1500") == 0; }));
 }
 
@@ -168,7 +170,7 @@ TEST_F(SlurmLauncher, AJobCancelledByOthersIsNamed) {
   ASSERT_TRUE(outcome);
   const auto& end = outcome->result.cells.at(0).trials.at(0).outcome;
   EXPECT_EQ(end.status, Status::killed);
-  EXPECT_THAT(end.detail, HasSubstr("CANCELLED"));
+  EXPECT_THAT(detail_text(end), HasSubstr("CANCELLED"));
 }
 
 TEST_F(SlurmLauncher, ALostNodeQueuesTheJobAgainAndTheLogHoldsTwoRuns) {
@@ -198,12 +200,12 @@ TEST_F(SlurmLauncher, ALostNodeQueuesTheJobAgainAndTheLogHoldsTwoRuns) {
   ASSERT_TRUE(outcome);
   const auto& trial = outcome->result.cells.at(0).trials.at(0);
   EXPECT_EQ(trial.outcome.status, Status::completed)
-      << trial.outcome.detail << test::read(attempt("4n1g", "log.txt"))
+      << detail_text(trial.outcome) << test::read(attempt("4n1g", "log.txt"))
       << cluster_->log("slurmctld.log");
   EXPECT_EQ(trial.attempt, 1);
   EXPECT_EQ(trial.iterations.seen, 20);
   std::vector<std::string> texts;
-  for (const auto& notice : trial.notices) texts.push_back(notice.text);
+  for (const auto& notice : trial.notices) texts.push_back(text_of(notice));
   EXPECT_THAT(texts, Contains(HasSubstr("Slurm queued the job again")));
   EXPECT_THAT(texts, Contains(HasSubstr("the log holds 2 training runs; the last one counts")));
 }
@@ -283,7 +285,7 @@ TEST_F(SlurmLauncher, ASilentControllerIsNamedAndEndsTheSweep) {
   EXPECT_EQ(cluster_->run("start-controller"), 0);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->exit_status, 1);
-  EXPECT_THAT(outcome->result.cells.at(0).trials.at(0).outcome.detail,
+  EXPECT_THAT(detail_text(outcome->result.cells.at(0).trials.at(0).outcome),
               HasSubstr("has not answered"));
 }
 
@@ -307,7 +309,7 @@ TEST_F(SlurmLauncher, ARefusedJobIsAnErrorOfItsTrials) {
   const auto outcome = sweep(plan({"slurm.partition=nowhere"}));
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->exit_status, 1);
-  EXPECT_THAT(outcome->result.cells.at(0).trials.at(0).outcome.detail,
+  EXPECT_THAT(detail_text(outcome->result.cells.at(0).trials.at(0).outcome),
               HasSubstr("refused the job: sbatch: error: invalid partition"));
 }
 

@@ -29,7 +29,7 @@ TEST_F(SshLauncher, GivesRanksTheirPlaceOverFourHosts) {
   const auto& cell = outcome->result.cells.at(0);
   EXPECT_EQ(cell.trials.at(0).outcome.status, Status::completed);
   EXPECT_EQ(cell.trials.at(0).iterations.seen, 20);
-  EXPECT_THAT(cell.warnings, Contains(HasSubstr("nodes are emulated")));
+  EXPECT_THAT(texts_of(cell.warnings), Contains(HasSubstr("nodes are emulated")));
 }
 
 TEST_F(SshLauncher, LetsNoTextBecomeACommandOverThere) { expect_text_stays_text(); }
@@ -54,7 +54,7 @@ TEST_F(SshLauncher, ACutConnectionEndsTheRanksAndIsNamed) {
   ASSERT_TRUE(outcome);
   const auto& end = outcome->result.cells.at(0).trials.at(0).outcome;
   EXPECT_EQ(end.status, Status::error);
-  EXPECT_THAT(end.detail, HasSubstr("ssh could not reach a host or lost it"));
+  EXPECT_THAT(detail_text(end), HasSubstr("ssh could not reach a host or lost it"));
   EXPECT_TRUE(test::eventually([] { return test::processes_with("FAKE_DELAY_MS=300") == 0; }));
 }
 
@@ -62,7 +62,7 @@ TEST_F(SshLauncher, AnUnreachableHostIsAnErrorOfTheTrial) {
   const auto outcome = sweep(plan({"hosts=[\"127.0.0.9\"]"}, "1n1g"));
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->exit_status, 1);
-  EXPECT_THAT(outcome->result.cells.at(0).trials.at(0).outcome.detail,
+  EXPECT_THAT(detail_text(outcome->result.cells.at(0).trials.at(0).outcome),
               HasSubstr("ssh could not reach a host"));
 }
 

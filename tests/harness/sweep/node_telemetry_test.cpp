@@ -45,7 +45,7 @@ TEST(NodeTelemetry, AddsNodesUpAndTellsTheFullestAndEachOnesOwn) {
   EXPECT_EQ(trial.energy_j, 15.0);
   EXPECT_EQ(trial.memory->peak_bytes, 700);
   ASSERT_EQ(trial.notices.size(), 1u);
-  EXPECT_THAT(trial.notices[0].text, HasSubstr("throttled: node 1"));
+  EXPECT_THAT(text_of(trial.notices[0]), HasSubstr("throttled: node 1"));
 }
 
 TEST(NodeTelemetry, CountsNodesOfOneMachineOnce) {

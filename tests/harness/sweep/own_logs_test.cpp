@@ -116,7 +116,7 @@ TEST(OwnLogs, LeaveTheReasonOfAFailureToTheTerminal) {
   ASSERT_TRUE(outcome) << outcome.error().message();
   const auto& trial = outcome->result.cells.at(0).trials.at(0);
   EXPECT_EQ(trial.outcome.status, Status::out_of_memory);
-  EXPECT_THAT(trial.outcome.detail, HasSubstr("log.txt:1"));
+  EXPECT_THAT(detail_text(trial.outcome), HasSubstr("log.txt:1"));
   EXPECT_THAT(trial.log, EndsWith("/trainer.log"));
 }
 

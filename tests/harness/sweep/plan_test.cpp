@@ -116,7 +116,7 @@ TEST(SweepPlan, LabelsWhatIsEmulatedHere) {
   options.cores = 2;
   const auto plan = plan_of(small_config(), {"grid.topology=[\"2n2g\"]"}, options);
   EXPECT_TRUE(plan.cells[0].emulated);
-  EXPECT_THAT(plan.cells[0].warnings,
+  EXPECT_THAT(texts_of(plan.cells[0].warnings),
               ElementsAre(HasSubstr("nodes are emulated"), HasSubstr("stands in for a GPU"),
                           "ranks outnumber cores: 4 ranks on 2 cores"));
   const auto cuda = plan_of(small_config(R"(, "args": ["--backend", "cuda"])"));

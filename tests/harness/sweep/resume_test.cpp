@@ -116,7 +116,7 @@ TEST(SweepResume, PutsALogBackThatWasRemovedWhileItsTrialRan) {
   ASSERT_EQ(first.finished.size(), 1u);
   bool said = false;
   for (const auto& n : first.finished[0].notices) {
-    said = said || n.text.find("removed or replaced while it ran") != std::string::npos;
+    said = said || text_of(n).find("removed or replaced while it ran") != std::string::npos;
   }
   EXPECT_TRUE(said);
   Recorder second;

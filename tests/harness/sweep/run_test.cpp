@@ -39,7 +39,7 @@ TEST(Sweep, MeasuresEveryTrialOfEveryCellInterleaved) {
     EXPECT_EQ(cell.trials[0].iterations.used, 10);
     EXPECT_EQ(cell.trials[0].window.chosen_by, "config");
     EXPECT_TRUE(cell.emulated);
-    EXPECT_THAT(cell.warnings, ::testing::Contains("one CPU rank stands in for a GPU"));
+    EXPECT_THAT(texts_of(cell.warnings), ::testing::Contains("one CPU rank stands in for a GPU"));
   }
 }
 

@@ -66,12 +66,13 @@ TEST(TrainerSweep, MeasuresTheRealTrainerOnOneAndTwoRanks) {
   ASSERT_EQ(outcome->result.cells.size(), 2u);
   for (const auto& cell : outcome->result.cells) {
     ASSERT_EQ(cell.trials.size(), 1u);
-    EXPECT_EQ(cell.trials[0].outcome.status, Status::completed) << cell.trials[0].outcome.detail;
+    EXPECT_EQ(cell.trials[0].outcome.status, Status::completed)
+        << detail_text(cell.trials[0].outcome);
     EXPECT_EQ(cell.throughput.n, 1);
     EXPECT_GT(cell.throughput.median.value_or(0), 0);
     // The log says the same facts as the plan: no notice that they disagree.
     for (const auto& notice : cell.trials[0].notices) {
-      EXPECT_EQ(notice.text.find("disagree"), std::string::npos) << notice.text;
+      EXPECT_EQ(text_of(notice).find("disagree"), std::string::npos) << text_of(notice);
     }
   }
   const auto folder = temp.path("run/bert-tiny.fp32.s16.b2.a1.1n2g/trial_1/");
@@ -102,7 +103,8 @@ TEST(TrainerSweep, FindsTheLargestBatchOfTheRealTrainerUnderAMemoryLimit) {
   EXPECT_EQ(too_large.memory->capacity_bytes, 160 << 20);
   EXPECT_GT(too_large.memory->peak_bytes, too_large.memory->capacity_bytes);
   // The plan that fits is just below the limit: one more sequence was refused.
-  EXPECT_THAT(found.warnings, testing::Contains(testing::HasSubstr("160 MiB are available")));
+  EXPECT_THAT(texts_of(found.warnings),
+              testing::Contains(testing::HasSubstr("160 MiB are available")));
   const auto resumed = run_sweep(plan, test::quick(temp.path("run")), again);
   ASSERT_TRUE(resumed);
   EXPECT_TRUE(again.started.empty());

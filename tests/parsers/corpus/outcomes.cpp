@@ -70,8 +70,8 @@ TEST_F(CollectedLogs, EndAsTheirContentSays) {
     }
     ASSERT_GT(training.size(), want.run);
     const Outcome& outcome = training[want.run]->outcome;
-    EXPECT_EQ(name(outcome.status), name(want.status)) << outcome.detail;
-    EXPECT_THAT(outcome.detail, testing::HasSubstr(want.detail));
+    EXPECT_EQ(name(outcome.status), name(want.status)) << detail_text(outcome);
+    EXPECT_THAT(detail_text(outcome), testing::HasSubstr(want.detail));
     if (want.step >= 0) {
       EXPECT_EQ(outcome.step, want.step);
     }

@@ -194,7 +194,7 @@ TEST(Pasted, ARowThatFitsNoHeadingOrMoreThanOneIsNamed) {
   ASSERT_THAT(page.tables, SizeIs(1));
   ASSERT_THAT(page.tables[0].notices, SizeIs(1));
   EXPECT_EQ(page.tables[0].notices[0].line, 3);
-  EXPECT_THAT(page.tables[0].notices[0].text, HasSubstr("cannot be assigned"));
+  EXPECT_THAT(text_of(page.tables[0].notices[0]), HasSubstr("cannot be assigned"));
   EXPECT_THAT(cells(page), SizeIs(2));
 }
 
@@ -205,7 +205,7 @@ TEST(Pasted, AnUnknownNameIsNamedAndCanBeStated) {
   EXPECT_THAT(unread.tables, IsEmpty());
   ASSERT_THAT(unread.notices, SizeIs(1));
   EXPECT_EQ(unread.notices[0].line, 1);
-  EXPECT_THAT(unread.notices[0].text, HasSubstr("'frobnication'"));
+  EXPECT_THAT(text_of(unread.notices[0]), HasSubstr("'frobnication'"));
   AuditOptions options;
   options.grid.columns = {{Role::ignore, "frobnication"}};
   EXPECT_THAT(findings(pasted(text, options).tables), ElementsAre("impossible 7.9 -> 7.0"));

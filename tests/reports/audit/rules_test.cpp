@@ -92,20 +92,21 @@ TEST(Rows, ColumnsAndFactsCanBeStated) {
       {Role::gpus, "cards in job"}, {Role::throughput, "Rate"}, {Role::speedup, "faster"}};
   EXPECT_THAT(findings(audit_markdown(text, options)), ElementsAre("impossible 7.9 -> 7.0"));
   options.grid.columns.push_back({Role::nodes, "absent"});
-  EXPECT_THAT(audit_markdown(text, options)[0].notices[0].text, HasSubstr("no column is headed"));
+  EXPECT_THAT(text_of(audit_markdown(text, options)[0].notices[0]),
+              HasSubstr("no column is headed"));
 }
 
 TEST(Rows, ARuleThatHardlyARowFollowsIsLeftOutAndSaidSo) {
   const auto tables = audit_rows({"GPUs | batch size | it/s | samples/s", "1 | 8 | 3.0 | 77.0",
                                   "2 | 8 | 3.0 | 99.0", "4 | 8 | 2.9 | 123.0"});
   EXPECT_THAT(findings(tables), IsEmpty());
-  EXPECT_THAT(tables[0].notices[0].text, HasSubstr("taken for another quantity"));
+  EXPECT_THAT(text_of(tables[0].notices[0]), HasSubstr("taken as another quantity"));
 }
 
 TEST(Rows, WithoutDerivedColumnsNothingIsChecked) {
   const auto tables = audit_rows({"GPUs | samples/s", "1 | 100", "2 | 150"});
   EXPECT_EQ(count(tables).all(), 0U);
-  EXPECT_THAT(tables[0].notices[0].text, HasSubstr("nothing to check"));
+  EXPECT_THAT(text_of(tables[0].notices[0]), HasSubstr("nothing to check"));
 }
 
 TEST(Series, MeansAndDeviationsOverSeeds) {

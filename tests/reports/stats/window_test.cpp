@@ -16,7 +16,7 @@ Window apply(const RunLog& log, const std::string& rule) {
 
 std::string notices(const Window& window) {
   std::string out;
-  for (const Notice& notice : window.notices) out += notice.text + "\n";
+  for (const Notice& notice : window.notices) out += text_of(notice) + "\n";
   return out;
 }
 
@@ -233,7 +233,7 @@ TEST(Window, AnUnknownLossIsNotANanLoss) {
 
 TEST(Window, RecordsAfterTheLineOfAFailureDoNotCount) {
   RunLog log = log_of_seconds(std::vector<double>(100, 0.1));
-  log.outcome = {.status = Status::out_of_memory, .step = 60, .line = 60, .detail = ""};
+  log.outcome = {.status = Status::out_of_memory, .step = 60, .line = 60, .details = {}};
   EXPECT_EQ(usable_records(log), 60U);
   EXPECT_TRUE(apply(log, "10:60").covered);
   EXPECT_FALSE(apply(log, "10:61").covered);

@@ -1,0 +1,917 @@
+// Every notice that bertbench gives: its code, its text and what it means.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "parsers/core/notice.h"
+
+namespace bertbench {
+namespace {
+
+constexpr auto kKinds = std::to_array<NoticeKind>({
+    {NoticeCode::foreign, "foreign", "{text}",
+     "A text without a code: of a result that an older release wrote, or of another program."},
+    {NoticeCode::format_note, "format_note", "{text}",
+     "What the format's description says of the numbers that it takes."},
+
+    // Facts.
+    {NoticeCode::facts_disagree, "facts_disagree",
+     "{fact} is {used} by {source} but {other} by {other_source}; used {used}",
+     "Two sources give different values for one fact.",
+     "Give the fact on the command line: that wins."},
+    {NoticeCode::global_batch_contradicted, "global_batch_contradicted",
+     "the global batch is stated as {stated}, but {micro_batch} sequences x {accumulation} "
+     "micro-steps x {replicas} {of} are {product}; used {product}",
+     "The log states a global batch that its parts do not multiply to.",
+     "Check --micro-batch-size, --gradient-accumulation-steps and the number of GPUs."},
+    {NoticeCode::world_size_of_communicators, "world_size_of_communicators",
+     "the world size, {world}, is that of NCCL's communicators: no other line states it",
+     "The number of GPUs was taken from NCCL's own lines.",
+     "Give --nodes and --gpus-per-node if it is another."},
+    {NoticeCode::world_size_of_launcher, "world_size_of_launcher",
+     "the world size is {stated} but the launcher starts {ranks} ranks on each of {nodes} nodes; "
+     "used the latter",
+     "The log states a world size other than its launcher's."},
+    {NoticeCode::world_size_without_horovod, "world_size_without_horovod",
+     "the world size, 1, follows from what is missing: the script prints its options and the GPU "
+     "of each process where Horovod starts it",
+     "The script prints its processes only under Horovod, and this log has none of these lines.",
+     "Give --gpus-per-node if there were more."},
+    {NoticeCode::precision_left_out, "precision_left_out",
+     "mixed precision was asked for, but TensorFlow found no GPU for it and left it out: the "
+     "precision is fp32",
+     "TensorFlow printed that it does not use the mixed precision that was asked for."},
+    {NoticeCode::batch_of_device_line, "batch_of_device_line",
+     "train_batch_size is {stated} but another line gives {per_device} per device; used the latter",
+     "Two lines of the log give different batches of one device.", "Give --micro-batch-size."},
+    {NoticeCode::batch_of_loader_differs, "batch_of_loader_differs",
+     "the command line's batch is {loader} but DeepSpeed counts {engine} per device: if the script "
+     "loads its own batches, all rates in samples/s are of another batch",
+     "DeepSpeed's train_micro_batch_size_per_gpu differs from the batch of the command line.",
+     "Give --micro-batch-size: the one that the script really loads."},
+    {NoticeCode::world_size_of_estimator, "world_size_of_estimator",
+     "the world size, 1, is that of the Estimator's configuration: of several processes that "
+     "Horovod started it would be the same",
+     "The Estimator's own number of workers is 1 in each process under Horovod as well.",
+     "Give --gpus-per-node if Horovod started several."},
+    {NoticeCode::world_size_from_tokens, "world_size_from_tokens",
+     "the world size, {world}, follows from the tokens/s of one worker and the batch of all, as "
+     "synthetic data has no padding",
+     "gluon-nlp prints a rate of one worker next to the batch of all.",
+     "Give --gpus-per-node if it is another."},
+    {NoticeCode::global_batch_from_rates, "global_batch_from_rates",
+     "the global batch, {batch}, is what the printed rates make of the time between their lines",
+     "No line states the batch: it follows from printed samples/s and the clock.",
+     "Give the batch if it is another."},
+    {NoticeCode::global_batch_from_totals, "global_batch_from_totals",
+     "the global batch, {batch}, is what the log closes with: {sentences} sentences of {updates} "
+     "updates",
+     "No line states the batch: it follows from the closing totals.",
+     "Give the batch if it is another."},
+    {NoticeCode::global_batch_changes, "global_batch_changes",
+     "the global batch changes from {before} to {after}: one number of sequences per iteration "
+     "would be wrong",
+     "The batch grows or shrinks during the run, so no rate in sequences is given."},
+    {NoticeCode::replica_of_several_gpus, "replica_of_several_gpus",
+     "one replica of the model takes several GPUs ({gpus} GPUs, {replicas} replicas): the batch of "
+     "one GPU is unknown",
+     "Tensor or pipeline parallelism splits a replica over GPUs."},
+    {NoticeCode::batch_from_source, "batch_from_source",
+     "the batch is that of the source that is printed before the lines: no other line states it",
+     "The log begins with the trainer's own source.",
+     "Give --micro-batch-size if it was changed later."},
+    {NoticeCode::batch_in_tokens, "batch_in_tokens",
+     "the batch of the benchmark {benchmark}, {batch:.0f}, is counted in tokens: it is not taken "
+     "as sequences",
+     "The benchmark counts its batch in tokens."},
+    {NoticeCode::input_batch_scope, "input_batch_scope",
+     "input_batch_size is the whole job's with most submitters, that of one process with some",
+     "An MLPerf key whose meaning depends on the submitter.",
+     "Compare it with the submission's global_batch_size."},
+    {NoticeCode::unit_of_sequences, "unit_of_sequences", "sequences are {unit}",
+     "What this log counts as a sequence."},
+    {NoticeCode::memory_of_nvidia_smi, "memory_of_nvidia_smi",
+     "the peak memory is the most that nvidia-smi showed while the run went on: of a moment, and "
+     "of all that used the GPU",
+     "No allocator's peak is in the log, but nvidia-smi's table is."},
+
+    // Whose work a rate counts.
+    {NoticeCode::rate_of_one_gpu, "rate_of_one_gpu",
+     "{rate} is of one GPU and the log does not print how many there are: --nodes and "
+     "--gpus-per-node give the rate of the job",
+     "The log prints the rate of one GPU and not their number.",
+     "Give --nodes and --gpus-per-node."},
+    {NoticeCode::rate_of_one_process, "rate_of_one_process",
+     "{rate} is of one process: if the job has several, it is the share of one of them",
+     "The rate counts what the process that prints it trains.",
+     "Multiply by the number of processes, if there are several."},
+    {NoticeCode::rate_of_one_process_left_out, "rate_of_one_process_left_out",
+     "{rate} is of one process of a job of several: it is not taken",
+     "The rate of one process is not the rate of the job."},
+    {NoticeCode::rate_scope_unknown, "rate_scope_unknown",
+     "{rate} is of one process or of the whole job, depending on {on}: it is not taken",
+     "Whose work the rate counts is unknown.",
+     "Give --nodes and --gpus-per-node and use an estimator of times."},
+    {NoticeCode::rate_taken_for_all_workers, "rate_taken_for_all_workers",
+     "Speed is taken as the rate of all workers: by the stamps a batch holds {workers:.0f} times "
+     "batch_size",
+     "Speedometer's rate times its clock fits the batch of all workers."},
+    {NoticeCode::rate_multiplied_by_nodes, "rate_multiplied_by_nodes",
+     "on several nodes some revisions of this script multiply steps/s by the number of nodes",
+     "A known fault of ERNIE's script.", "Check the rate against the clock (counter_clock)."},
+    {NoticeCode::bar_of_several_ranks, "bar_of_several_ranks",
+     "the bars of several ranks count examples, their own or those of the job: no rate is taken",
+     "Whether a bar counts the work of its rank or of all is unknown."},
+    {NoticeCode::bar_of_one_process, "bar_of_one_process",
+     "the bar counts examples, not iterations: its rate is that of the process that draws it",
+     "A bar in a unit other than iterations."},
+    {NoticeCode::same_batch_size_assumed, "same_batch_size_assumed",
+     "bsz is of one GPU, as the examples of an epoch show: it is taken {times} times, as if the "
+     "batches of the others were alike; by bsz as printed the rates would be 1/{times} of these",
+     "Old fairseq prints the batch of one GPU."},
+
+    // What a printed time or rate covers.
+    {NoticeCode::rate_of_single_iterations, "rate_of_single_iterations",
+     "{printed} is of one iteration, not of all since the previous line: printed rates are a "
+     "sample",
+     "What lies between the lines is in no printed rate.",
+     "Where the log has a clock, --estimator counter_clock covers all of it."},
+    {NoticeCode::rate_is_mean_of_window, "rate_is_mean_of_window",
+     "{printed} is a mean over {span}, not over the iterations since the previous line",
+     "Printed numbers overlap or leave out iterations.",
+     "Where the log has a clock, --estimator counter_clock covers all of it."},
+    {NoticeCode::rate_is_median, "rate_is_median",
+     "the printed time is the median of {iterations} iterations: its rate is not work over time",
+     "A median leaves out slow iterations."},
+    {NoticeCode::rounded_times, "rounded_times",
+     "{printed} is rounded: the rate is good to {percent:.0f} % at worst",
+     "The digits of the log limit what can be had from it."},
+    {NoticeCode::times_too_coarse, "times_too_coarse",
+     "{printed} has too few digits for steps this short: it is not taken",
+     "A rate from so few digits would be worse than another one that the log has, or than none."},
+    {NoticeCode::time_shown_as_zero, "time_shown_as_zero",
+     "the time is shown as 0 of its unit: there is no rate", "The unit of the table is too coarse.",
+     "Run the benchmark with --benchmark_time_unit=ns."},
+    {NoticeCode::counter_rounded, "counter_rounded",
+     "the bar rounds its counter to three digits (unit_scale), and steps are no better",
+     "tqdm's unit_scale prints 1.23k for 1,234."},
+    {NoticeCode::no_rate_in_log, "no_rate_in_log",
+     "the log prints {what}: no throughput can be had from it",
+     "Neither a rate nor a time is in the log.",
+     "Give the total with `reconcile --total-seconds`."},
+    {NoticeCode::no_step_times, "no_step_times",
+     "the Trainer's lines have no clock: there are no step times",
+     "The Hugging Face Trainer prints losses without a time."},
+    {NoticeCode::no_clock_of_means, "no_clock_of_means",
+     "the means do not begin with their epoch: there is no clock, the rates are of single "
+     "iterations",
+     "Without its first line, an epoch's running means give no clock."},
+    {NoticeCode::steps_counted, "steps_counted",
+     "the log does not print the step of its losses: they are counted",
+     "Losses without a step are numbered in order."},
+    {NoticeCode::times_of_epochs, "times_of_epochs",
+     "the log prints {what} of whole epochs: an iteration is an epoch here",
+     "There are no lines within epochs."},
+    {NoticeCode::rate_of_epochs, "rate_of_epochs",
+     "the table has no clock but epoch_time: the rate is that of whole epochs, without the first "
+     "of several",
+     "Lightning's CSV has one time an epoch."},
+    {NoticeCode::epoch_of_cifar, "epoch_of_cifar",
+     "an epoch is taken as the 50,000 images of CIFAR-10, as the model's name suggests; its time "
+     "includes the validation: the rate is no more",
+     "The log names a CIFAR model and prints times of epochs only."},
+    {NoticeCode::epoch_of_images, "epoch_of_images",
+     "the time of an epoch, where it is printed, is of {images} images, {source}",
+     "The rate of an epoch is its images over its time."},
+    {NoticeCode::epochs_give_batches, "epochs_give_batches",
+     "the epochs' own times give {least:.3g} to {most:.3g} batches/s",
+     "The times of whole epochs cover what lies between the printed lines."},
+    {NoticeCode::epoch_without_length, "epoch_without_length",
+     "the log prints times of whole epochs, validation included, and not how many batches they "
+     "have: no throughput can be had from it",
+     "An epoch of unknown length gives no rate."},
+    {NoticeCode::iterations_in_no_line, "iterations_in_no_line",
+     "{iterations} are in no line and are not counted",
+     "Counters do not reach the end of an epoch whose length is not printed."},
+    {NoticeCode::evaluations_off_the_clock, "evaluations_off_the_clock",
+     "the time of the evaluations is taken off the clock: an interval that holds one counts with "
+     "the time of its iterations",
+     "Evaluations between two lines are left out of the rate."},
+    {NoticeCode::time_includes, "time_includes",
+     "{time} includes {what}: the training itself is faster",
+     "The printed time covers more than training steps."},
+    {NoticeCode::notebook_bar, "notebook_bar",
+     "a notebook's bar: whole seconds since step 1 of the session, evaluations included; too fast "
+     "if the session began at a checkpoint, which the bar does not show",
+     "What a notebook keeps of the Trainer's bar."},
+    {NoticeCode::bar_of_whole_seconds, "bar_of_whole_seconds",
+     "a bar counts batches, and its seconds are whole",
+     "The clock of the bar limits the rate of short runs."},
+    {NoticeCode::clock_unit_unknown, "clock_unit_unknown",
+     "time/train does not fit the rates as hours (another time_unit?): its clock is not to be "
+     "trusted",
+     "Composer's SpeedMonitor was given another time unit.", "Use --estimator printed."},
+    {NoticeCode::clocks_disagree, "clocks_disagree",
+     "the time of the epoch over that of a step gives fewer steps than the loss line counted: one "
+     "of the two times is wrong, and the rate with it may be",
+     "MindSpore's two monitors contradict each other."},
+    {NoticeCode::epochs_without_counter, "epochs_without_counter",
+     "the epoch times have no epoch and step: if several ranks wrote this log, their lines are "
+     "counted as epochs of their own",
+     "TimeMonitor's lines alone do not show which rank wrote them."},
+    {NoticeCode::window_of_records_merged, "window_of_records_merged",
+     "the window holds more records than are kept: neighbours were merged",
+     "Very long logs are kept at lower detail.", "Choose a shorter window."},
+    {NoticeCode::too_many_runs, "too_many_runs",
+     "here begins run {run} of this file: it and all that follow are left out; split the file to "
+     "have them read",
+     "A file with more runs than are read.", "Split the file."},
+    {NoticeCode::outcome_not_in_table, "outcome_not_in_table",
+     "a table of metrics does not show how the run ended", "CSV files of metrics have no ending.",
+     "Read the console log as well."},
+    {NoticeCode::several_measures, "several_measures",
+     "the log holds several measures of one job (engines, steps from end to end): their rates are "
+     "of different work and do not add up",
+     "DeepSpeed-Chat prints engines' rates and end-to-end steps."},
+    {NoticeCode::end_to_end_steps, "end_to_end_steps",
+     "steps of reinforcement learning from end to end, generation included: not the engines' "
+     "CurrSamplesPerSec",
+     "What DeepSpeed-Chat's step 3 prints."},
+
+    // Units other than sequences.
+    {NoticeCode::counts_tokens, "counts_tokens", "{rate} counts {tokens}: {then}",
+     "The log's rate is in tokens or words.",
+     "Give --sequence-length where sequences have a fixed length."},
+    {NoticeCode::ups_of_one_update, "ups_of_one_update",
+     "ups and wps count one update a line, as fairseq does on TPUs, though the counter shows more: "
+     "no rate is taken from them",
+     "fairseq on TPUs prints rates of one update."},
+    {NoticeCode::samples_vary, "samples_vary",
+     "avg_samples is {mean:.4g} in the mean of its lines: counted with the batch of the first one, "
+     "the sequences are {percent:.0f} % too {direction}",
+     "Lines of the log have batches of different sizes."},
+    {NoticeCode::old_interval_rate, "old_interval_rate",
+     "interval_samples_per_second is not batch x steps / time: old releases divided the samples of "
+     "one step by the time of the whole interval; not used",
+     "A fault of old releases of PaddleNLP."},
+    {NoticeCode::interval_rate_unclear, "interval_rate_unclear",
+     "interval_samples_per_second counts the samples of one step or of all, by release, and the "
+     "log does not print the batch: rates stay in steps/s",
+     "The unit of PaddleNLP's rate depends on its release.",
+     "Give --micro-batch-size, --nodes and --gpus-per-node."},
+    {NoticeCode::intervals_hold_evaluations, "intervals_hold_evaluations",
+     "{held} of {all} interval lines include an evaluation: {then}",
+     "Evaluations lie within the intervals of PaddleNLP's lines."},
+    {NoticeCode::rate_of_epochs_own_lines, "rate_of_epochs_own_lines",
+     "the epochs' own lines give {rate:.4g} samples/sec from their first batch to their last",
+     "MXNet prints a rate an epoch as well."},
+
+    // Closing statements, total times, official times.
+    {NoticeCode::closing_rate_contradicted, "closing_rate_contradicted",
+     "the log's closing statement, {stated:.6g} sequences/s, is {percent:.1f} % {direction} {by} "
+     "({rate:.6g} sequences/s)",
+     "The log's own closing rate differs from what its steps and times give.",
+     "Look which of the two covers the stretch that you mean: `--estimator log_summary` takes the "
+     "statement."},
+    {NoticeCode::closing_rate_of_best_epoch, "closing_rate_of_best_epoch",
+     "the log's closing statement, {stated:.10g} sequences/s, is the rate of its best epoch, not "
+     "the run's",
+     "Some DLLogger scripts close with the best epoch."},
+    {NoticeCode::closing_rate_without_warmup, "closing_rate_without_warmup",
+     "the closing rate is of all micro-steps but the first {steps}",
+     "NVIDIA's BERT leaves its warm-up out of the closing rate."},
+    {NoticeCode::closing_rate_of_last_quarter, "closing_rate_of_last_quarter",
+     "the log's closing rate is that of the last quarter of global_step/sec; sequences are images",
+     "What a TensorFlow script for images closes with."},
+    {NoticeCode::closing_rate_counts_resumed, "closing_rate_counts_resumed",
+     "the log's own closing rate, {printed:.6g} sequences/s, counts the {updates} updates that "
+     "were done before this run resumed: over its own work it is {own:.6g}",
+     "The rate of a resumed run divides all updates by the time of the last session."},
+    {NoticeCode::closing_rate_counts_resumed_left_out, "closing_rate_counts_resumed_left_out",
+     "the log's own closing rate, {printed:.6g} sequences/s, counts the {updates} updates that "
+     "were done before this run resumed: it is left out",
+     "The rate of a resumed run divides all updates by the time of the last session."},
+    {NoticeCode::steps_one_above_updates, "steps_one_above_updates",
+     "the log prints a step's number one above the updates done: step {step} is update {update}",
+     "How TensorFlow counts after a restart."},
+    {NoticeCode::old_release_counts_steps, "old_release_counts_steps",
+     "train_samples_per_second of this old release of transformers counts steps, not samples, and "
+     "after a resume divides all of them by the time of the last session",
+     "A fault of transformers before 4.2.", "Use an estimator of times."},
+    {NoticeCode::warmup_left_out_by_evaluator, "warmup_left_out_by_evaluator",
+     "the evaluator's throughput leaves out its warm-up steps (ignore_steps)",
+     "How ColossalAI's PerformanceEvaluator counts."},
+    {NoticeCode::summaries_of_other_processes, "summaries_of_other_processes",
+     "{statements} statements of nearly the same train_runtime: the first is taken, the others as "
+     "those of other processes",
+     "Several processes print the Trainer's summary."},
+    {NoticeCode::closing_rate_holds_evaluations, "closing_rate_holds_evaluations",
+     "evaluations took {evaluations_s:.0f} of the {runtime_s:.0f} s of train_runtime "
+     "({percent:.0f} %): the closing rate includes them",
+     "The Trainer's runtime covers evaluations."},
+    {NoticeCode::closing_rate_above_samples, "closing_rate_above_samples",
+     "train_samples_per_second = {stated} is {percent:.0f} % above train_samples x epoch / "
+     "train_runtime ({rate:.4g}): it counts every batch as a full one, or steps that were not "
+     "done, or leaves the first ones out (optimum-habana)",
+     "The Trainer's closing rate contradicts its own samples and time."},
+    {NoticeCode::closing_rate_of_planned_steps, "closing_rate_of_planned_steps",
+     "train_samples_per_second = {stated} is that of all {planned:.0f} planned steps, of which "
+     "this session did about {done:.0f} (it began at a checkpoint or stopped early): {then}",
+     "The Trainer divides planned samples by the time of the session."},
+    {NoticeCode::closing_rate_of_all_sessions, "closing_rate_of_all_sessions",
+     "train_samples_per_second = {stated} divides all steps by the runtime of the last session, "
+     "which began at a checkpoint: the evaluations of the history took {evaluations_s:.0f} s, "
+     "longer than its {runtime_s:.0f} s. It is not taken",
+     "The rate of a resumed Trainer is too high."},
+    {NoticeCode::closing_rate_may_be_resumed, "closing_rate_may_be_resumed",
+     "train_samples_per_second divides all planned steps by the runtime of the last session: it is "
+     "too high if that began at a checkpoint, which this file does not show",
+     "trainer_state.json does not show where its session began.", "Read the console log."},
+    {NoticeCode::closing_rate_is_of_steps, "closing_rate_is_of_steps",
+     "train_samples_per_second = {stated} is no rate of samples: this old release of transformers "
+     "divided steps ({how}), and after a resume the runtime is that of the last session only, "
+     "while the steps are all",
+     "A fault of transformers before 4.2.", "Use an estimator of times."},
+    {NoticeCode::evaluations_between_steps, "evaluations_between_steps",
+     "the times between the steps include {evaluations}{seconds}",
+     "Step times of a progress bar cover what happened between the steps."},
+    {NoticeCode::other_formats_records, "other_formats_records",
+     "the log also has training records of {formats}; --format takes those",
+     "Two formats claim training records: one is chosen.", "Use --format NAME for the other."},
+    {NoticeCode::input_damaged, "input_damaged", "{problem}",
+     "The compressed input ended early or is damaged: what came before is read.",
+     "Get the file again."},
+    {NoticeCode::rate_over_official_time, "rate_over_official_time",
+     "the rate is the samples {origin} over run_stop minus run_start, evaluations included",
+     "How MLPerf's official time makes a rate."},
+    {NoticeCode::samples_unknown, "samples_unknown",
+     "the samples trained are not printed (the evaluation's epoch_num counts something else): no "
+     "throughput can be had from this log",
+     "MLPerf's log lacks its samples."},
+    {NoticeCode::tracked_rate_of_interval, "tracked_rate_of_interval",
+     "the last throughput tracked before run_stop is that of some interval or of the run so far, "
+     "by submitter: the samples of the whole run are unknown",
+     "MLPerf's tracked_stats without a number of samples."},
+    {NoticeCode::tracked_rate_odd, "tracked_rate_odd",
+     "the last throughput tracked before run_stop is far from the others, the median of which is "
+     "taken: the samples of the whole run are unknown",
+     "MLPerf's tracked_stats without a number of samples."},
+    {NoticeCode::closing_rate_off_official, "closing_rate_off_official",
+     "{rate_name}, {stated:.6g}/s, is {percent:.1f} % {direction} {by}",
+     "A rate that the submission prints differs from samples over official time."},
+    {NoticeCode::record_is_epoch_of_ncf, "record_is_epoch_of_ncf",
+     "a record is an epoch of NCF, from train_epoch to eval_start: its samples are input_size "
+     "times 1 + input_hp_num_neg",
+     "How samples of MLPerf's NCF are counted."},
+    {NoticeCode::official_start_missing, "official_start_missing",
+     "run_start is not in this log: the official time is unknown, and no rate is taken",
+     "The log begins after MLPerf's run_start.", "Give the whole log."},
+    {NoticeCode::target_not_reached, "target_not_reached",
+     "the run did not reach its target: its time is no result, and no rate is taken from it",
+     "MLPerf's run_stop has a status other than success."},
+
+    // Progress bars.
+    {NoticeCode::bar_leaps, "bar_leaps",
+     "the bar leaps from 0 to {step} as that of a resumed run does: rates that the bar and the "
+     "trainer print include the leap and were not taken",
+     "A resumed Trainer draws the skipped steps at once."},
+    {NoticeCode::bars_one_after_other, "bars_one_after_other",
+     "of {bars} bars, one after the other, only the ends are kept: the steps are those of all",
+     "A loop draws a new bar each epoch or chunk."},
+    {NoticeCode::bar_may_count_epochs, "bar_may_count_epochs",
+     "the bar counts few steps, of {seconds} s each: it may count epochs",
+     "A bar with few long steps."},
+    {NoticeCode::bars_of_ranks, "bars_of_ranks",
+     "the same bar is there {bars} times, at the same counters and seconds: taken as one run that "
+     "many ranks print",
+     "Each rank draws the bar of the job."},
+    {NoticeCode::no_bar_of_training, "no_bar_of_training",
+     "no bar is named as one of training: none was taken, not even the longest, named '{name}'",
+     "Only bars of other work, or under a name of its own.", "--format tqdm takes it."},
+    {NoticeCode::unnamed_bar_written_over, "unnamed_bar_written_over",
+     "the bar has no name: that something was written over it every {steps} steps, as the Trainer "
+     "does when it logs, was taken as a sign of training",
+     "An unnamed bar was taken as training.", "--format tqdm or another format overrules it."},
+    {NoticeCode::unnamed_bar_before_first_step, "unnamed_bar_before_first_step",
+     "the bar has no name: that what the first step of a training writes follows it at 0 was taken "
+     "as a sign of training{more}",
+     "An unnamed bar was taken as training.", "--format tqdm or another format overrules it."},
+    {NoticeCode::items_per_second, "items_per_second",
+     "as the log counts them: {rate:.10g} items/s in the last epoch; items are frames (Tacotron 2) "
+     "or audio samples (WaveGlow), no sequences",
+     "A rate of something else than sequences."},
+    {NoticeCode::saving_off_the_clock, "saving_off_the_clock",
+     "the time of evaluations, and of saving after them, is taken off the clock",
+     "gluon-nlp's evaluations lie between its lines."},
+    {NoticeCode::saving_on_the_clock, "saving_on_the_clock",
+     "the time of evaluations is taken off the clock, that of saving is not",
+     "gluon-nlp's evaluations lie between its lines."},
+    {NoticeCode::epoch_not_ended, "epoch_not_ended",
+     "the epoch did not end: the time of its steps is taken from the time left at its end",
+     "Keras' bar of the last epoch was cut."},
+    {NoticeCode::bar_counts_samples, "bar_counts_samples", "the bar counts samples, not steps",
+     "Old Keras counts samples."},
+    {NoticeCode::counter_unit_unknown, "counter_unit_unknown",
+     "this old bar counts samples or steps: which of them it does not show",
+     "Old Keras prints no unit.", "Give --micro-batch-size."},
+    {NoticeCode::rate_of_one_trainer_multiplied, "rate_of_one_trainer_multiplied",
+     "ips is of one trainer, {rate:.6g} in this epoch, and is taken {times} times, for all of them",
+     "Paddle prints the rate of one trainer."},
+    {NoticeCode::rate_of_one_trainer_left_out, "rate_of_one_trainer_left_out",
+     "ips is of one trainer, {rate:.6g} in this epoch, and their number is unknown: no rate of the "
+     "job is taken from it",
+     "Paddle prints the rate of one trainer."},
+    {NoticeCode::rate_taken_as_of_job, "rate_taken_as_of_job",
+     "{printed} is taken as that of all cards, as {program} prints it",
+     "Whose rate it is follows from the program."},
+    {NoticeCode::no_unnamed_bar_taken, "no_unnamed_bar_taken",
+     "the bars have no name and nothing shows which of them, if any, is training: none was taken",
+     "Bars without names may be any loop.", "--format tqdm takes the longest."},
+    {NoticeCode::longest_unnamed_bar_taken, "longest_unnamed_bar_taken",
+     "the longest of {bars} unnamed bars was taken as training, others as other loops",
+     "Several unnamed bars, one much longer."},
+
+    // Benchmarks of kernels and collectives.
+    {NoticeCode::kernel_benchmark, "kernel_benchmark",
+     "a kernel benchmark: iterations/s of one function by its real time, no training",
+     "Google Benchmark's output."},
+    {NoticeCode::threads_by_release, "threads_by_release",
+     "with several threads real_time is that of one thread from release 1.9 on, and was divided by "
+     "their number before: iterations/s are of one thread or of all, by release",
+     "Google Benchmark changed what real_time means."},
+    {NoticeCode::mean_of_repetitions, "mean_of_repetitions",
+     "where only aggregates are printed, the mean of the repetitions is taken",
+     "Google Benchmark's --benchmark_report_aggregates_only."},
+    {NoticeCode::debug_build, "debug_build",
+     "the benchmark library is a debug build: its own overhead may show in short times",
+     "Google Benchmark warns of it.", "Build the library with -O2."},
+    {NoticeCode::collective_bandwidth, "collective_bandwidth",
+     "largest of {sizes} messages: {bytes:.0f} bytes in {time_us:.6g} us, algorithm bandwidth "
+     "{algbw:.6g} GB/s, bus bandwidth {busbw:.6g} GB/s{in_place}; the iteration is this "
+     "collective, no training step",
+     "What nccl-tests measured."},
+    {NoticeCode::table_head_missing, "table_head_missing",
+     "the head of the table is missing: columns are taken as nccl-tests prints them, and smaller "
+     "messages before may be missing",
+     "The log of nccl-tests begins within its table."},
+    {NoticeCode::mean_bus_bandwidth, "mean_bus_bandwidth",
+     "the log's mean bus bandwidth over all sizes: {busbw:.6g} GB/s, small messages included",
+     "nccl-tests' closing line."},
+
+    // Window and estimators.
+    {NoticeCode::warmup_in_window, "warmup_in_window",
+     "the warm-up is in the window: an iteration of the first record takes {times}, {percent:.0f} "
+     "% of the window's time; {remedy}",
+     "All records are used and the first is much slower.", "Choose a window that leaves it out."},
+    {NoticeCode::warmup_taken_off, "warmup_taken_off",
+     "{records}; the first holds the start of the run, an iteration of it takes {times}: --window "
+     "all takes it as well",
+     "With few records, the first is left out where it is slow.", "--window all."},
+    {NoticeCode::records_after_break_left_out, "records_after_break_left_out",
+     "{break}: of {records} the first {used} are used",
+     "After a NaN or a failure the records do not count."},
+    {NoticeCode::few_records, "few_records", "only {records}: all are used, warm-up included{more}",
+     "Too few records for a rule that looks for the steady state.",
+     "Run longer, or choose a window."},
+    {NoticeCode::no_steady_state_in_first_half, "no_steady_state_in_first_half",
+     "no steady state in the first half of the run (MSER-5): all records are used",
+     "The rule for the warm-up would leave out more than half.", "Run longer, or choose a window."},
+    {NoticeCode::too_few_records, "too_few_records",
+     "the log has {records}, too few for the window {window}",
+     "The window asks for more records than there are.", "Choose a shorter window."},
+    {NoticeCode::no_step_in_window, "no_step_in_window",
+     "the log {has}: none inside the window {window}", "The window's steps are not in the log.",
+     "Choose steps of the log."},
+    {NoticeCode::window_not_covered, "window_not_covered",
+     "the log covers steps {first} to {last} of the window {window}",
+     "The log lacks a part of the window: no rate is given.", "Choose steps of the log."},
+    {NoticeCode::window_moved_to_counters, "window_moved_to_counters",
+     "the nearest printed counters inside {window} are used: steps {first} < n <= {last}",
+     "The window's ends are no printed steps."},
+    {NoticeCode::window_broken, "window_broken",
+     "{break}: of the window {window} only the records up to {records} hold",
+     "A NaN or a failure lies inside the window: no rate is given."},
+    {NoticeCode::rates_in_tokens, "rates_in_tokens", "as the log counts them: {rates}",
+     "Rates in tokens/s of which no fact makes sequences.", "Give --sequence-length."},
+    {NoticeCode::sequences_unknown_left_out, "sequences_unknown_left_out",
+     "left out, as the sequences per iteration are unknown: {estimators}{remedy}",
+     "These estimators count iterations.", "Give the facts that are named."},
+    {NoticeCode::tokens_unknown_left_out, "tokens_unknown_left_out",
+     "left out, as the tokens of a sequence are unknown: {estimators}; give --sequence-length",
+     "These estimators count tokens.", "Give --sequence-length."},
+    {NoticeCode::rates_in_iterations, "rates_in_iterations",
+     "rates stay in iterations/s, as the sequences per iteration are unknown{remedy}",
+     "The log does not print its batch.", "Give the facts that are named."},
+    {NoticeCode::rates_need_sequence_length, "rates_need_sequence_length",
+     "rates in tokens/s need --sequence-length", "The log prints tokens/s only.",
+     "Give --sequence-length."},
+    {NoticeCode::total_time_left_out, "total_time_left_out",
+     "total_time is left out: all work over all time, {rate:.6g} {unit}, is more than twice off "
+     "every other estimate, so the two are not of the same stretch of the run",
+     "Work and time of the whole log do not belong together."},
+    {NoticeCode::no_rate, "no_rate", "the log gives no rate{but}",
+     "No estimator of the window has a rate."},
+    {NoticeCode::counter_clock_uncertain, "counter_clock_uncertain",
+     "counter_clock is uncertain by {percent:.1f} %: the clock shows whole seconds and the window "
+     "is short",
+     "A coarse clock over a short window.", "Run longer."},
+    {NoticeCode::estimator_not_allowed, "estimator_not_allowed",
+     "the log does not allow the estimator {estimator}; it allows {allowed}",
+     "The log lacks what the estimator needs.", "Choose one that is named."},
+    {NoticeCode::stated_rate_apart, "stated_rate_apart",
+     "{times:.3g} times as {direction} sequences/s by the log's times and the facts as it states "
+     "in the same lines: a batch, the world size or the accumulation differs from the facts, or "
+     "the stated rate is not the whole job's; check the facts, or choose by --estimator",
+     "Printed rates and times of the same lines are off by a factor.",
+     "Check the facts, or choose by --estimator."},
+    {NoticeCode::mean_of_rates_misleads, "mean_of_rates_misleads",
+     "the printed rates differ: their mean, {mean:.6g} {unit}, is {percent:.0f} % above all work "
+     "over the time that they add up to ({rate:.6g})",
+     "The mean of rates is above work over time.", "--estimator printed is work over time."},
+    {NoticeCode::closing_rate_of_run, "closing_rate_of_run",
+     "log_summary is the log's own statement of its run, not of the window",
+     "The only rate of the log covers the whole run."},
+    {NoticeCode::skipped_steps, "skipped_steps",
+     "{skipped} skipped after fp16 overflows: time and sequences of these count, their updates "
+     "were not applied",
+     "Loss scaling skipped updates."},
+    {NoticeCode::only_closing_rate, "only_closing_rate",
+     "the log states only one rate, of the whole run with its warm-up",
+     "There are no records: the closing statement stands for the run."},
+    {NoticeCode::bar_clock_differs, "bar_clock_differs",
+     "the counter over the clock of whole seconds is {percent:.0f} % {direction} than the printed "
+     "rates ({clock})",
+     "A bar's smoothed rates differ from work over time."},
+    {NoticeCode::bar_rates_differ, "bar_rates_differ",
+     "the bar's printed rates, smoothed over its newest steps, are {percent:.0f} % {direction} "
+     "than the counter over its clock ({printed}): more than the clock leaves open",
+     "A bar's smoothed rates differ from work over time."},
+    {NoticeCode::closing_rate_differs, "closing_rate_differs",
+     "the log's own closing rate, not of the window alone, is {percent:.0f} % {direction} than the "
+     "printed rates ({closing})",
+     "The closing rate covers another stretch, or counts otherwise."},
+    {NoticeCode::closing_rate_far_off, "closing_rate_far_off",
+     "the log's own closing rate, not of the window alone, is {closing}, {times:.3g} times as "
+     "{direction} as {estimator} gives: the batch, the world size or the accumulation may differ "
+     "from the facts, or much of the run was not training",
+     "The closing rate is off by a factor.", "Check the facts against the log."},
+    {NoticeCode::clock_differs_from_steps, "clock_differs_from_steps",
+     "by the log's clock the rate is {times:.2g} times as {direction} as by the times of its "
+     "steps: counter_clock is {clock:.6g}; {cause}, or times that are not those of the steps",
+     "Printed times of steps and the log's clock contradict each other.",
+     "Compare the estimators in the JSON form."},
+    {NoticeCode::printed_rates_above_clock, "printed_rates_above_clock",
+     "the printed rates are {percent:.0f} % higher than the counter over the clock ({printed}): it "
+     "covers what lies between them, such as evaluation, saving or loading",
+     "Printed rates leave out what lies between the lines."},
+    {NoticeCode::printed_rates_far_off, "printed_rates_far_off",
+     "the mean of the printed rates, {printed}, is {times:.3g} times as {direction} as the times "
+     "of the steps give: single steps differ much, or the counter jumped",
+     "Printed rates and times of steps contradict each other."},
+    {NoticeCode::steps_done_again, "steps_done_again",
+     "{steps} steps were lost and done again by {log}: their time counts, their work once",
+     "A restart repeated steps."},
+    {NoticeCode::joined_restarts, "joined_restarts",
+     "joined with its restarts: {logs}; --no-join keeps them apart",
+     "Several logs are of one training.", "--no-join keeps them apart."},
+    {NoticeCode::steps_in_no_log, "steps_in_no_log",
+     "no log has the steps {first} to {last}, before {log}: the clock lacks their time",
+     "A log of the training is missing.", "Add the missing log."},
+    {NoticeCode::closing_rates_of_parts, "closing_rates_of_parts",
+     "closing rates are of one part each and are left out; `bertbench reconcile` shows them",
+     "Logs of one training were joined."},
+    {NoticeCode::rate_changes_late, "rate_changes_late",
+     "no steady state: the iteration times change by {change} after step {step}, close to the end "
+     "of the run",
+     "The end of the run differs from the rest.", "Run longer."},
+    {NoticeCode::run_slows_down, "run_slows_down",
+     "the run slows down: iterations take {change} longer after step {step} than at their fastest "
+     "before",
+     "Throttling, a leak or a neighbour.", "Look at clocks and temperature in the telemetry."},
+    {NoticeCode::window_begins_in_warmup, "window_begins_in_warmup",
+     "the window begins in the warm-up: its iterations take {change} longer than those after step "
+     "{step}",
+     "The window's first iterations are slow.", "Choose a later window."},
+    {NoticeCode::periodic_slow_iteration, "periodic_slow_iteration",
+     "an iteration in {period} takes {extra_s:.3g} s longer, {percent:.1f} % of the window's time "
+     "(checkpoint, evaluation?); {without}",
+     "Regular work between the steps."},
+    {NoticeCode::marked_work_in_window, "marked_work_in_window",
+     "an evaluation or a checkpoint is within {records} of the window's {all} records, "
+     "{percent:.1f} % of its time; {without}",
+     "Marked work lies inside the window."},
+
+    // How a run ended: the details of an outcome.
+    {NoticeCode::log_line, "log_line", "{text}",
+     "The line of the log that names what happened, as the log prints it."},
+    {NoticeCode::loss_not_finite, "loss_not_finite", "the loss is not finite",
+     "A printed loss is NaN or infinite.",
+     "Look at the learning rate, the loss scale and the data of that step."},
+    {NoticeCode::no_closing_statement, "no_closing_statement",
+     "the log ends without a closing statement",
+     "No line after the last step shows that the run ended.",
+     "Was the log copied while the run went on, or the process killed?"},
+    {NoticeCode::no_step, "no_step", "no step in the log",
+     "Lines of the format are there, but none of a step."},
+    {NoticeCode::no_known_line, "no_known_line", "no line of a known log format",
+     "The log holds nothing that a format reads.",
+     "See `bertbench list formats`, or describe the log with --format-file."},
+    {NoticeCode::cut_after_banner, "cut_after_banner",
+     "the log ends after the Trainer's banner, before its first step",
+     "A training began and printed no step."},
+    {NoticeCode::cut_before_run_stop, "cut_before_run_stop", "the log ends before run_stop",
+     "An MLPerf run began and did not end."},
+    {NoticeCode::mlperf_status, "mlperf_status", "MLPerf run_stop: status {status}",
+     "The run's own end is not a success."},
+    {NoticeCode::ended_by_signal, "ended_by_signal", "signal {signal}",
+     "The trainer printed that a signal ended it."},
+    {NoticeCode::interrupted, "interrupted", "interrupted",
+     "The trainer printed that it was interrupted."},
+    {NoticeCode::results_out_of_bounds, "results_out_of_bounds", "results out of bounds",
+     "nccl-tests found wrong results."},
+    {NoticeCode::bus_bandwidth_low, "bus_bandwidth_low", "bus bandwidth below the demanded one",
+     "nccl-tests was given a bandwidth to reach."},
+    {NoticeCode::collective_timeout_followed, "collective_timeout_followed",
+     "then NCCL: collective operation timeout (line {at})",
+     "A rank that dies leaves the others waiting until NCCL gives up."},
+    {NoticeCode::launch_before_failed, "launch_before_failed",
+     "a launch before this one: {status} (line {at}): {text}",
+     "The log holds several launches; an earlier one failed of another cause."},
+    {NoticeCode::launch_after_failed, "launch_after_failed",
+     "a launch after it: {status} (line {at}): {text}",
+     "The log holds several launches; a later one failed."},
+    {NoticeCode::failed_after_end, "failed_after_end",
+     "after its end: {status} (line {at}): {text}",
+     "What failed after the run's official end is not the run's."},
+    {NoticeCode::stopped_by_user, "stopped_by_user", "stopped by the user",
+     "The sweep was interrupted while the trial ran.", "The same command again goes on with it."},
+    {NoticeCode::ran_too_long, "ran_too_long", "ran longer than {seconds} s",
+     "The trial reached timeout_s.", "Raise timeout_s, or lower steps."},
+    {NoticeCode::no_output, "no_output", "no output for {time}",
+     "The trial printed nothing for stall_timeout_s.",
+     "Raise stall_timeout_s if the trainer may be silent for longer."},
+    {NoticeCode::log_too_long, "log_too_long",
+     "its log grew beyond the {bytes} bytes allowed (log_limit_bytes) and was cut there",
+     "A trainer that prints without end would fill the disk.",
+     "Raise log_limit_bytes, or let the trainer print less."},
+    {NoticeCode::not_started, "not_started", "{text}", "The trainer could not be started."},
+    {NoticeCode::lost, "lost", "{text}",
+     "A batch system or a lost node ended the job, not the trainer itself."},
+    {NoticeCode::exit_status, "exit_status", "{text}",
+     "The exit status or signal of the trainer, in words."},
+    {NoticeCode::kernel_out_of_memory, "kernel_out_of_memory",
+     "ended by the kernel's out-of-memory killer",
+     "The kernel ended processes while the trial ran.",
+     "Use a smaller batch or fewer ranks on the machine."},
+    {NoticeCode::harness_ended_first, "harness_ended_first",
+     "the harness was ended before the trainer", "Nobody was there to see how the trainer ended."},
+    {NoticeCode::printed_in_log_txt, "printed_in_log_txt", "log.txt:{at}",
+     "The failure is in what the trainer printed, not in the log that it wrote itself."},
+
+    // Cells.
+    {NoticeCode::earlier_attempt, "earlier_attempt", "attempt {attempt} ended as {status}{detail}",
+     "A trial was repeated: the last attempt counts."},
+    {NoticeCode::figures_lost, "figures_lost",
+     "its figures could not be read back from the temporary file",
+     "The disk of temporary files failed.", "Free space in TMPDIR and repeat."},
+    {NoticeCode::base_unusable, "base_unusable", "the base {base} {why}; no speedup is given",
+     "--base names no cell with a rate.", "Choose a cell that the table shows."},
+    {NoticeCode::base_ambiguous, "base_ambiguous",
+     "no speedup of {cells}: more than one log fits as the base ({first}, {second}); extract "
+     "--base KEY chooses",
+     "Several cells could be the base of a speedup.", "Use --base KEY."},
+    {NoticeCode::trials_without_number, "trials_without_number",
+     "{without} of {trials} trials give no number ({why})",
+     "Some trials failed or cover no window.", "Look at their outcomes."},
+    {NoticeCode::trials_equal, "trials_equal",
+     "{equal} of {trials} trials {verb} another in every digit of rate, steps and losses: is a run "
+     "counted twice? Its spread means nothing then",
+     "Two logs of one run were given as two trials.", "Give each run once."},
+    {NoticeCode::estimators_differ, "estimators_differ",
+     "trials were measured by different estimators: {estimators}",
+     "Trials of a cell are not of one kind.", "Choose one by --estimator."},
+    {NoticeCode::lengths_not_constant, "lengths_not_constant",
+     "{tokens:.0f} tokens/s per GPU at length {length} are no fewer than {shorter_tokens:.0f} at "
+     "{shorter}: lengths are probably not constant",
+     "Longer sequences cost more per token; here they do not.", "Check the sequence length."},
+    {NoticeCode::mfu_above_one, "mfu_above_one",
+     "MFU {percent:.0f} % is above 100 % of {peak}: the rate, the sequence length, the model or "
+     "the precision is not what it is given as",
+     "More work per second than the hardware can do.", "Check the facts, or give --peak-tflops."},
+
+    // The gate.
+    {NoticeCode::context_one_sided, "context_one_sided", "{key} is known only for the {side}",
+     "A key of the context is absent on one side."},
+    {NoticeCode::context_differs, "context_differs",
+     "{key} differs: \"{now}\" now, \"{before}\" in the baseline",
+     "A key of the context differs and does not forbid the comparison."},
+    {NoticeCode::tool_version_differs, "tool_version_differs",
+     "the result is by bertbench {now}, the baseline by {before}",
+     "The two sides were written by different releases."},
+    {NoticeCode::stored_runs_left_out, "stored_runs_left_out",
+     "{runs} of another machine or system left out", "The store holds runs of other machines."},
+    {NoticeCode::nothing_compared, "nothing_compared", "nothing was compared: {why}",
+     "No cell has a twin with a number.",
+     "Check that both sides come from the same configuration."},
+
+    // Audit of published tables.
+    {NoticeCode::rule_rarely_holds, "rule_rarely_holds",
+     "'{rule}' holds in {holds} of {checked} cells: {column} is taken as another quantity and not "
+     "checked by it",
+     "A column seems to be something else than its heading.", "--column assigns headings."},
+    {NoticeCode::nothing_to_check, "nothing_to_check", "nothing to check: {why}",
+     "No rule applies to the table's columns.", "--column assigns headings."},
+    {NoticeCode::heading_unknown, "heading_unknown", "no column is headed '{heading}'",
+     "--column names a heading that the table lacks.", "Use a heading of the table."},
+    {NoticeCode::cells_not_under_headings, "cells_not_under_headings",
+     "cells are not under their headings; read in order instead",
+     "A table of text is not aligned."},
+    {NoticeCode::table_unreadable, "table_unreadable", "{text}",
+     "A line that looks like a table could not be read."},
+
+    // Convergence and reconciliation.
+    {NoticeCode::no_score, "no_score", "{source}: no exact match and no F1",
+     "A row of the study has no score."},
+    {NoticeCode::optimizer_steps_useless, "optimizer_steps_useless",
+     "the given optimizer steps do not help: the sequences of one are unknown; give "
+     "--gradient-accumulation-steps",
+     "reconcile needs the sequences of a step.", "Give --gradient-accumulation-steps."},
+    {NoticeCode::steps_missing, "steps_missing", "no log has the steps {first} to {last}",
+     "A log of the training is missing.", "Add the missing log."},
+    {NoticeCode::work_unknown, "work_unknown",
+     "the logs do not print the whole work; give --optimizer-steps or --sequences",
+     "reconcile needs the work of the run.", "Give --optimizer-steps or --sequences."},
+    {NoticeCode::steps_not_numbered, "steps_not_numbered",
+     "the logs do not number optimizer steps: work that a restart did again cannot be found and is "
+     "counted",
+     "Restarts may count work twice."},
+    {NoticeCode::earlier_work_not_counted, "earlier_work_not_counted",
+     "the log begins after step {step}: earlier work is not counted, though its time may be; give "
+     "--optimizer-steps",
+     "The log is of a resumed run.", "Give --optimizer-steps."},
+    {NoticeCode::part_without_time, "part_without_time",
+     "{log} has no time; give the whole with --total-seconds",
+     "reconcile needs the time of the run.", "Give --total-seconds."},
+    {NoticeCode::clock_of_records, "clock_of_records",
+     "no log states a total time: the clock is that of the records, without start-up and end",
+     "The time of the run is taken from its records.", "Give --total-seconds."},
+    {NoticeCode::total_off_every_estimate, "total_off_every_estimate",
+     "the total of {rate:.6g} {unit} is more than 2 times off every estimate: work and time are "
+     "not of the same stretch of the run, so there is no gap; give --optimizer-steps and "
+     "--total-seconds",
+     "Work and time do not belong together.", "Give --optimizer-steps and --total-seconds."},
+    {NoticeCode::other_kinds_left_out, "other_kinds_left_out",
+     "{runs} of another kind (evaluation, inference) left out", "reconcile is of training."},
+
+    // The original scripts of DLPerf.
+    {NoticeCode::dlperf_script, "dlperf_script", "DLPerf {script}: {text}",
+     "What the original DLPerf script does with this log."},
+    {NoticeCode::dlperf_not_applied, "dlperf_not_applied", "{why}: the number is this tool's own",
+     "--compat dlperf does not apply to this log."},
+    {NoticeCode::dlperf_differs, "dlperf_differs",
+     "DLPerf {script} takes {dlperf:.2f} sequences/s; without --compat it is {own:.2f}",
+     "The original script and this tool give different rates."},
+
+    // The sweep.
+    {NoticeCode::last_run_of_log_counts, "last_run_of_log_counts",
+     "the log holds {runs} training runs; the last one counts", "A trial's log with several runs."},
+    {NoticeCode::log_cut_while_running, "log_cut_while_running",
+     "its log was cut while it ran; what was written after that counts",
+     "Something truncated the log of a running trial."},
+    {NoticeCode::log_replaced_while_running, "log_replaced_while_running",
+     "its log was removed or replaced while it ran; it is written again",
+     "Something replaced the log of a running trial."},
+    {NoticeCode::processes_left_behind, "processes_left_behind",
+     "{processes} that the trainer left running {were} ended", "The trainer left processes.",
+     "Let the trainer wait for its children."},
+    {NoticeCode::trainer_build_changed, "trainer_build_changed",
+     "measured with another build of the trainer than the one there now",
+     "A kept trial was measured with an older build.", "Measure again in another folder."},
+    {NoticeCode::machine_mark, "machine_mark", "{kind}: {text}",
+     "What the harness saw of the machine during the trial."},
+    {NoticeCode::simulated_cluster, "simulated_cluster",
+     "simulated: {cluster} of {ranks}, whose communication lasts as a model of the cluster "
+     "computes",
+     "The cell ran on a simulated cluster."},
+    {NoticeCode::nodes_emulated, "nodes_emulated",
+     "nodes are emulated: {nodes} nodes are ranks of {machines}",
+     "Several nodes of the cell are one machine."},
+    {NoticeCode::cpu_stands_in, "cpu_stands_in", "one CPU rank stands in for a GPU",
+     "The cell ran without GPUs."},
+    {NoticeCode::ranks_outnumber_cores, "ranks_outnumber_cores",
+     "ranks outnumber cores: {ranks} ranks on {cores}", "Ranks of the cell share cores.",
+     "Use fewer ranks or more cores."},
+    {NoticeCode::batch_found, "batch_found", "{text}",
+     "The batch of the cell was found by a search."},
+    {NoticeCode::queued_again, "queued_again", "{launcher} queued the job again {times}",
+     "The batch system started the job of the trial more than once.",
+     "Look into the batch system's log for the nodes that failed."},
+    {NoticeCode::machine_shared, "machine_shared",
+     "shared the machine {host} with another trial of this sweep",
+     "Two trials ran on one machine at the same time.", "Ask for whole nodes."},
+    {NoticeCode::attempt_before, "attempt_before", "attempt {attempt} ended with {outcome}",
+     "An earlier attempt of the trial failed and was repeated."},
+    {NoticeCode::not_rerun, "not_rerun", "{config} has no cell {cell}; it is not rerun",
+     "The configuration of --confirm does not hold a flagged cell.",
+     "Give the configuration that the result was measured with."},
+    {NoticeCode::restart_ambiguous, "restart_ambiguous",
+     "begins after step {step}, as if it continued another log, but more than one log fits "
+     "(of{logs}): not joined; `bertbench reconcile` takes the logs of one run",
+     "A log could be the restart of several others.",
+     "Name the logs of one run to `bertbench reconcile`."},
+    {NoticeCode::other_environment, "other_environment",
+     "was measured in another environment than {first}; the report shows that of the first",
+     "A report of several results shows one environment."},
+    {NoticeCode::more_notices, "more_notices", "{notices} more, all in the JSON form",
+     "A log has more notices than the terminal shows.", "Use --json."},
+    {NoticeCode::two_rates_of_images, "two_rates_of_images",
+     "the log states two rates: train.total_ips, used here, includes the loading of data; "
+     "train.compute_ips does not; both count images",
+     "DLLogger's summary of an image classifier."},
+});
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < kKinds.size(); ++i) {
+    if (static_cast<std::size_t>(kKinds[i].code) != i) return false;
+  }
+  return true;
+}
+static_assert(in_order(), "a row of the table stands where its code does in NoticeCode");
+
+// The name and the format of the field that begins at `at`, where a '{' is.
+struct Field {
+  std::string_view name, format;
+};
+Field field_at(std::string_view text, std::size_t at) {
+  const std::string_view inside = text.substr(at + 1, text.find('}', at) - at - 1);
+  const std::size_t colon = inside.find(':');
+  return {inside.substr(0, colon), colon == std::string_view::npos ? "" : inside.substr(colon)};
+}
+
+}  // namespace
+
+std::span<const NoticeKind> notice_kinds() { return kKinds; }
+
+const NoticeKind& kind_of(NoticeCode code) { return kKinds.at(static_cast<std::size_t>(code)); }
+
+std::string_view name(NoticeCode code) { return kind_of(code).name; }
+
+std::optional<NoticeCode> parse_notice_code(std::string_view name) {
+  const auto at = std::ranges::find(kKinds, name, &NoticeKind::name);
+  return at == kKinds.end() ? std::nullopt : std::optional(at->code);
+}
+
+std::vector<std::string_view> value_names(std::string_view text) {
+  std::vector<std::string_view> out;
+  for (auto at = text.find('{'); at != std::string_view::npos; at = text.find('{', at + 1)) {
+    const Field field = field_at(text, at);
+    if (std::ranges::count(out, field.name) == 0) out.push_back(field.name);
+  }
+  return out;
+}
+
+std::string text_of(const Notice& notice) {
+  const std::string_view text = kind_of(notice.code).text;
+  const std::vector<std::string_view> names = value_names(text);
+  std::string out = notice.log.empty() ? std::string() : notice.log + ": ";
+  std::size_t from = 0;
+  for (auto at = text.find('{'); at != std::string_view::npos; at = text.find('{', from)) {
+    out += text.substr(from, at - from);
+    from = text.find('}', at) + 1;
+    const Field field = field_at(text, at);
+    const auto which =
+        static_cast<std::size_t>(std::ranges::find(names, field.name) - names.begin());
+    if (which >= notice.values.size()) continue;  // a result of another release
+    const NoticeValue& value = notice.values[which];
+    const std::string format = fmt::format("{{{}}}", field.format);
+    if (const auto* text_value = std::get_if<std::string>(&value)) {
+      out += *text_value;
+    } else if (const auto* count = std::get_if<std::int64_t>(&value);
+               count && field.format.empty()) {
+      out += std::to_string(*count);
+    } else {
+      const double number = count ? static_cast<double>(*count) : std::get<double>(value);
+      out += fmt::format(fmt::runtime(format), number);
+    }
+  }
+  out += text.substr(from);
+  return out;
+}
+
+std::vector<std::string> texts_of(std::span<const Notice> notices) {
+  std::vector<std::string> out;
+  for (const Notice& notice : notices) out.push_back(text_of(notice));
+  return out;
+}
+
+Notice of_log(std::string path, Notice notice) {
+  notice.log = std::move(path);
+  return notice;
+}
+
+Notice foreign_notice(std::int64_t line, std::string text) {
+  return make_notice(NoticeCode::foreign, line, std::move(text));
+}
+
+}  // namespace bertbench
