@@ -7,21 +7,33 @@
 #include <utility>
 
 #include "reports/model/json_reader.h"
+#include "reports/model/json_writer.h"
 
 namespace bertbench {
+
+// What stands in "partial"; the cells hold the rest.
+template <Of<ShardLog> S, class V>
+void fields(S& s, V& v) {
+  v("log", s.log, {.required = true});
+  v("run", s.run, {.zero_unknown = true});
+  v("tree", s.measured.tree);
+  v("numbered", s.measured.numbered);
+}
+
+template <Of<Shard> S, class V>
+void fields(S& s, V& v) {
+  auto& [shard, of, logs, list, options, measured] = s;
+  v("shard", shard, {.required = true, .least = 1});
+  v("of", of, {.required = true, .least = 1});
+  v("logs", logs, {.required = true});
+  v("list", list, {.required = true, .always = true});
+  v("options", options, {.always = true});
+  v("sources", measured, {.required = true, .always = true});
+}
+
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr const char* kRemedy = "write the shards again with bertbench extract --shard i/n";
-
-Json source_of(const ShardLog& log) {
-  Json source = {{"log", log.log}};
-  if (log.run > 0) source["run"] = log.run;
-  if (!log.measured.tree.empty()) source["tree"] = log.measured.tree;
-  if (log.measured.numbered) source["numbered"] = true;
-  return source;
-}
 
 Cell cell_of(MeasuredLog log) {
   Cell cell;
@@ -34,15 +46,14 @@ Cell cell_of(MeasuredLog log) {
   return cell;
 }
 
-MeasuredLog measured_of(Cell cell) {
-  MeasuredLog log;
+/// The rest of a log that cell_of made a cell.
+void add(Cell cell, MeasuredLog& log) {
   log.identity = std::move(cell.identity);
   log.kind = cell.kind;
   log.world_size = cell.stated_world_size;
   log.global_batch_size = cell.stated_global_batch_size;
   log.gpu = std::move(cell.gpu);
   log.trial = std::move(cell.trials.front());
-  return log;
 }
 
 std::optional<Error> difference(const NamedShard& first, const NamedShard& other) {
@@ -118,18 +129,10 @@ std::string digest_of(const std::vector<std::string>& names) {
 }
 
 ResultSet partial_result(Shard shard) {
-  Json partial = {{"shard", shard.shard},
-                  {"of", shard.of},
-                  {"logs", shard.logs},
-                  {"list", shard.list},
-                  {"options", shard.options}};
-  Json& sources = partial["sources"] = Json::array();
+  JsonBox partial = JsonWriter::json_of(shard);
   // An empty builder stamps the set with version and time.
   ResultSet results = ResultBuilder(MeasureOptions{}).finish();
-  for (ShardLog& log : shard.measured) {
-    sources.push_back(source_of(log));
-    results.cells.push_back(cell_of(std::move(log.measured)));
-  }
+  for (ShardLog& log : shard.measured) results.cells.push_back(cell_of(std::move(log.measured)));
   (void)summarize(results);  // each cell for itself, so that the part can be looked at
   for (Cell& cell : results.cells) {
     cell.speedup = cell.precision_speedup = std::nullopt;
@@ -145,48 +148,23 @@ Result<Shard> read_shard(ResultSet results, const std::string& where) {
     return fail(where, "is no part of a sharded extraction",
                 "whole results need no merge; bertbench report joins their cells");
   }
-  std::optional<Error> error;
-  JsonReader in(*results.partial, "$.partial", error, where);
-  for (const char* key : {"shard", "of", "logs", "list", "sources"}) in.require(key);
   Shard shard;
-  constexpr std::int64_t kMost = 1'000'000'000;
-  shard.shard = static_cast<int>(std::min(in.count("shard", 1).value_or(1), kMost));
-  shard.of = static_cast<int>(std::min(in.count("of", 1).value_or(1), kMost));
-  shard.logs = static_cast<std::size_t>(in.count("logs").value_or(0));
-  shard.list = in.text("list").value_or("");
-  in.object("options", [&](JsonReader& o) {
-    o.members([&](std::string_view key, const JsonTree&, JsonTree::Index) {
-      shard.options[std::string(key)] = o.text(key).value_or("");
-    });
-  });
-  std::vector<ShardLog> sources;
-  in.objects("sources", [&](JsonReader& o) {
-    ShardLog& log = sources.emplace_back();
-    o.require("log");
-    log.log = static_cast<std::size_t>(o.count("log").value_or(0));
-    log.run = static_cast<std::size_t>(o.count("run").value_or(0));
-    log.measured.tree = o.text("tree").value_or("");
-    log.measured.numbered = o.flag("numbered").value_or(false);
-    if (log.log >= shard.logs) o.report("log", "an index into the list of logs");
-  });
-  if (!error && shard.shard > shard.of) in.report("shard", "at most the number of shards");
-  if (!error && sources.size() != results.cells.size()) {
-    in.report("sources", "one entry for each cell");
+  JsonReader in(slot_of(shard), where, "$.partial");
+  auto error = in.tree(*results.partial);
+  const auto require = [&](bool good, const std::string& key, const char* rule) {
+    if (!good && !error)
+      error = Error{where + ": $.partial." + key, "must be " + std::string(rule), {}};
+  };
+  std::vector<ShardLog>& logs = shard.measured;
+  require(shard.shard <= shard.of, "shard", "at most the number of shards");
+  require(logs.size() == results.cells.size(), "sources", "one entry for each cell");
+  for (std::size_t i = 0; !error && i < logs.size(); ++i) {
+    require(logs[i].log < shard.logs, fmt::format("sources[{}].log", i),
+            "an index into the list of logs");
+    require(results.cells[i].trials.size() == 1, "sources", "of cells of one trial each");
+    if (!error) add(std::move(results.cells[i]), logs[i].measured);
   }
-  for (std::size_t i = 0; !error && i < sources.size(); ++i) {
-    if (results.cells[i].trials.size() != 1) in.report("sources", "of cells of one trial each");
-  }
-  if (error) {
-    error->hint = kRemedy;
-    return tl::unexpected(*error);
-  }
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    MeasuredLog measured = measured_of(std::move(results.cells[i]));
-    measured.tree = std::move(sources[i].measured.tree);
-    measured.numbered = sources[i].measured.numbered;
-    sources[i].measured = std::move(measured);
-  }
-  shard.measured = std::move(sources);
+  if (error) return fail(error->where, error->what, kRemedy);
   return shard;
 }
 

@@ -131,8 +131,8 @@ const std::vector<Notice>& ResultBuilder::notices() const { return state_->notic
 
 std::unique_ptr<CellSource> ResultBuilder::finish_cells() {
   ResultSet head;
-  head.tool_version = tool_version();
-  head.tool_commit = tool_commit();
+  head.tool.version = tool_version();
+  head.tool.commit = tool_commit();
   head.created = now_rfc3339();
   auto cells = std::make_unique<GroupedCells>(
       std::exchange(state_->logs, {}), state_->emulated,

@@ -23,12 +23,13 @@ using Gives = TrialFigures::Gives;
 constexpr std::int64_t kTellApart = 20;  // records whose times no other run repeats
 
 std::uint32_t mark_of(const Trial& trial, double rate) {
-  if (trial.iterations.used < kTellApart || !trial.loss_first || !trial.loss_last) return 0;
+  if (trial.iterations.used < kTellApart || !trial.loss || !trial.loss->first || !trial.loss->last)
+    return 0;
   std::size_t hash = 0;
   const auto add = [&](auto value) { boost::hash_combine(hash, value); };
   add(rate);
-  add(*trial.loss_first);
-  add(*trial.loss_last);
+  add(*trial.loss->first);
+  add(*trial.loss->last);
   add(trial.iterations.seen);
   add(trial.iterations.used);
   add(trial.window.first_step.value_or(0));
@@ -155,7 +156,7 @@ TrialFigures figures_of(const Trial& trial) {
       const auto score = trial.scores.find(kQualities[q]);
       if (score != trial.scores.end()) out.quality[q] = score->second;
     }
-    out.quality[0] = trial.loss_last.value_or(kUnknown);
+    out.quality[0] = trial.loss ? trial.loss->last.value_or(kUnknown) : kUnknown;
   }
   return out;
 }

@@ -93,9 +93,9 @@ std::string compare_environments(const ResultSet& result, const ResultSet& basel
           make_notice(NoticeCode::context_differs, 0, difference.key, difference.a, difference.b));
     }
   }
-  if (result.tool_version != baseline.tool_version) {
-    notices.push_back(make_notice(NoticeCode::tool_version_differs, 0, result.tool_version,
-                                  baseline.tool_version));
+  if (result.tool.version != baseline.tool.version) {
+    notices.push_back(make_notice(NoticeCode::tool_version_differs, 0, result.tool.version,
+                                  baseline.tool.version));
   }
   return blocked;
 }

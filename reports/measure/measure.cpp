@@ -257,8 +257,8 @@ void reconcile(const RunLog& log, std::optional<std::int64_t> per_step,
 void describe_quality(const RunLog& log, Trial& trial) {
   for (const Record& record : log.records) {
     if (!std::isfinite(record.loss)) continue;
-    if (!trial.loss_first) trial.loss_first = record.loss;
-    trial.loss_last = record.loss;
+    if (!trial.loss) trial.loss = {record.loss, {}};
+    trial.loss->last = record.loss;
   }
   trial.scores = log.scores;
 }

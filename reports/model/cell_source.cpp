@@ -5,41 +5,45 @@
 namespace bertbench {
 namespace {
 
-// Copies of single members: a cell's trials may be many.
+// Member by member: a cell's trials may be many. One that is added does not compile before it is
+// here.
 Cell without_trials(const Cell& cell) {
-  Cell out;
-  out.key = cell.key;
-  out.identity = cell.identity;
-  out.kind = cell.kind;
-  out.throughput = cell.throughput;
-  out.stability = cell.stability;
-  out.sequences_per_second_per_gpu = cell.sequences_per_second_per_gpu;
-  out.speedup = cell.speedup;
-  out.scaling_efficiency = cell.scaling_efficiency;
-  out.scaling = cell.scaling;
-  out.precision_speedup = cell.precision_speedup;
-  out.time_to_train_s = cell.time_to_train_s;
-  out.time_to_train_speedup = cell.time_to_train_speedup;
-  out.power_w = cell.power_w;
-  out.energy_per_sequence_j = cell.energy_per_sequence_j;
-  out.memory = cell.memory;
-  out.flops = cell.flops;
-  out.tflops_per_gpu = cell.tflops_per_gpu;
-  out.mfu = cell.mfu;
-  out.hfu = cell.hfu;
-  out.flops_formula = cell.flops_formula;
-  out.peak = cell.peak;
-  out.stated_world_size = cell.stated_world_size;
-  out.stated_global_batch_size = cell.stated_global_batch_size;
-  out.gpu = cell.gpu;
-  out.emulated = cell.emulated;
-  out.warnings = cell.warnings;
-  out.context = cell.context;
-  return out;
+  const auto& [key, identity, kind, trials, throughput, stability, rate_per_gpu, speedup,
+               efficiency, scaling, precision_speedup, time_to_train, time_to_train_speedup, power,
+               energy, flops, tflops, mfu, hfu, formula, peak, memory, world_size, batch_size, gpu,
+               emulated, warnings, context] = cell;
+  return {key,
+          identity,
+          kind,
+          {},
+          throughput,
+          stability,
+          rate_per_gpu,
+          speedup,
+          efficiency,
+          scaling,
+          precision_speedup,
+          time_to_train,
+          time_to_train_speedup,
+          power,
+          energy,
+          flops,
+          tflops,
+          mfu,
+          hfu,
+          formula,
+          peak,
+          memory,
+          world_size,
+          batch_size,
+          gpu,
+          emulated,
+          warnings,
+          context};
 }
 
 ResultSet without_cells(const ResultSet& set) {
-  return {set.tool_version, set.tool_commit, set.created, set.environment, {}, set.partial};
+  return {set.tool, set.created, set.environment, {}, set.partial};
 }
 
 }  // namespace

@@ -1,190 +1,318 @@
-// Typed access to a JSON object with errors that name the file and the JSON path.
+// A struct with fields() from the events of a JSON text, straight into its members: no tree of the
+// text is made. Errors name the file, the path in it and the rule.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "parsers/core/error.h"
-#include "reports/model/json_tree.h"
+#include "reports/model/fields.h"
 
 namespace bertbench {
 
-/// Reads one object. The first error stays; later reads return defaults, so that a caller checks
-/// once at the end. Unknown keys are left alone.
+/// A value of a JSON text that holds no others; the first for one that does.
+using JsonScalar =
+    std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string_view>;
+
+/// What a type does with a value; null where it does not apply.
+struct JsonKind;
+
+/// Where the next value goes.
+struct JsonSlot {
+  void* at = nullptr;
+  const JsonKind* kind = nullptr;  ///< null: nobody wants the value
+  MemberRule rule{};
+  unsigned place = 0;  ///< among the members of its struct
+};
+
+struct JsonKind {
+  enum class Holds { scalar, object, list, json };
+  Holds holds = Holds::scalar;
+  bool keeps_null = false;  ///< of an object: null is a value of its members
+  /// Takes the value or returns what it must be: "a number".
+  std::string (*take)(void* at, const JsonScalar& value, const MemberRule& rule) = nullptr;
+  /// Begins an object or a list; the answer is the `at` of its members. `scratch` lives until its
+  /// end.
+  void* (*open)(void* at, std::shared_ptr<void>& scratch) = nullptr;
+  JsonSlot (*member)(void* at, std::string_view key) = nullptr;
+  JsonSlot (*element)(void* at) = nullptr;
+  /// The first required key whose place is not in `seen`.
+  const char* (*missing)(void* at, std::uint64_t seen) = nullptr;
+  /// Of what began with `scratch`.
+  void (*close)(void* at, void* scratch) = nullptr;
+};
+
+template <class T>
+[[nodiscard]] JsonSlot slot_of(T& member, MemberRule rule = {}, unsigned place = 0);
+
 class JsonReader {
  public:
-  using Json = nlohmann::ordered_json;
-  using Type = JsonTree::Type;
-  using Index = JsonTree::Index;
+  /// `path` is the path of `root` in the file, `where` the file.
+  JsonReader(JsonSlot root, std::string where, std::string path = "$")
+      : root_(root), where_(std::move(where)), path_(std::move(path)) {}
 
-  /// `tree` outlives the reader.
-  JsonReader(const JsonTree& tree, std::string path, std::optional<Error>& error, std::string where)
-      : tree_(&tree), error_(error), root_(std::move(path)), where_(std::move(where)) {
-    if (tree.type(node_) != Type::object) report("", "an object");
-  }
-  JsonReader(const Json& json, std::string path, std::optional<Error>& error, std::string where)
-      : copy_(std::make_unique<JsonTree>()),
-        tree_(copy_.get()),
-        error_(error),
-        root_(std::move(path)),
-        where_(std::move(where)) {
-    copy_->add(json);
-    if (!json.is_object()) report("", "an object");
-  }
+  /// Reads a whole text; null is as if the key were not there, keys that nobody wants are left out.
+  [[nodiscard]] std::optional<Error> text(std::string text);
+  [[nodiscard]] std::optional<Error> tree(const nlohmann::ordered_json& json);
 
-  [[nodiscard]] bool failed() const { return error_.has_value(); }
-  [[nodiscard]] std::string path() const {
-    if (parent_ == nullptr) return root_;
-    std::string out = parent_->path() + "." + std::string(key_);
-    return index_ ? out + "[" + std::to_string(*index_) + "]" : out;
-  }
-  [[nodiscard]] Json json() const { return tree_->json(node_); }
-  [[nodiscard]] bool has(std::string_view key) const { return find(key).has_value(); }
-
-  [[nodiscard]] std::optional<std::string> text(std::string_view key) {
-    const auto value = find(key);
-    if (!value) return std::nullopt;
-    if (tree_->type(*value) != Type::text) return report(key, "a string"), std::nullopt;
-    return std::string(tree_->text(*value));
-  }
-  [[nodiscard]] std::optional<double> number(std::string_view key) {
-    const auto value = find(key);
-    if (!value) return std::nullopt;
-    if (!tree_->is_number(*value)) return report(key, "a number"), std::nullopt;
-    return tree_->number(*value);
-  }
-  /// A whole number in [least, 2^53].
-  [[nodiscard]] std::optional<std::int64_t> count(std::string_view key, std::int64_t least = 0) {
-    const auto value = find(key);
-    if (!value) return std::nullopt;
-    constexpr std::int64_t kTop = std::int64_t{1} << 53;
-    std::optional<std::int64_t> n;
-    if (tree_->type(*value) == Type::count) {
-      const auto u = tree_->count(*value);
-      if (u <= static_cast<std::uint64_t>(kTop)) n = static_cast<std::int64_t>(u);
-    } else if (tree_->type(*value) == Type::integer) {
-      n = tree_->integer(*value);
-    } else if (tree_->type(*value) == Type::real) {
-      const double d = tree_->number(*value);
-      if (d >= -9.0e15 && d <= 9.0e15 && d == static_cast<double>(static_cast<std::int64_t>(d))) {
-        n = static_cast<std::int64_t>(d);
-      }
-    }
-    if (!n || *n < least) {
-      return report(key, "a whole number of at least " + std::to_string(least)), std::nullopt;
-    }
-    return n;
-  }
-  [[nodiscard]] std::optional<bool> flag(std::string_view key) {
-    const auto value = find(key);
-    if (!value) return std::nullopt;
-    if (tree_->type(*value) != Type::flag) return report(key, "true or false"), std::nullopt;
-    return tree_->flag(*value);
-  }
-  /// The strings of an array; empty when there is none.
-  [[nodiscard]] std::vector<std::string> texts(std::string_view key) {
-    std::vector<std::string> out;
-    const auto value = find(key);
-    if (!value) return out;
-    bool good = tree_->type(*value) == Type::array;
-    for (Index i = tree_->first(*value); good && i < tree_->end(*value); i = tree_->end(i)) {
-      good = tree_->type(i) == Type::text;
-      if (good) out.emplace_back(tree_->text(i));
-    }
-    if (!good) report(key, "an array of strings");
-    return out;
-  }
-  /// Calls `read(name, tree, node)` for each member that is not null.
-  template <class Read>
-  void members(Read&& read) {
-    if (failed()) return;
-    for (Index i = tree_->first(node_); i < tree_->end(node_); i = tree_->end(i)) {
-      if (tree_->type(i) != Type::null) read(tree_->name(i), *tree_, i);
-    }
-  }
-  /// Calls `read(JsonReader&)` for the object at `key`, if there is one.
-  template <class Read>
-  void object(std::string_view key, Read&& read) {
-    const auto value = find(key);
-    if (!value) return;
-    JsonReader child(*this, *value, key, std::nullopt);
-    if (!failed()) read(child);
-  }
-  /// Calls `read(JsonReader&)` for each object of the array at `key`, if there is one.
-  template <class Read>
-  void objects(std::string_view key, Read&& read) {
-    const auto value = find(key);
-    if (!value) return;
-    if (tree_->type(*value) != Type::array) return report(key, "an array");
-    std::size_t index = 0;
-    for (Index i = tree_->first(*value); i < tree_->end(*value); i = tree_->end(i)) {
-      JsonReader child(*this, i, key, index++);
-      if (failed()) return;
-      read(child);
-    }
-  }
-  /// Says that `key` is required.
-  void require(std::string_view key) {
-    if (!failed() && !has(key)) {
-      error_ =
-          Error{where() + ": " + path(), "the key \"" + std::string(key) + "\" is missing", {}};
-    }
-  }
-  void report(std::string_view key, const std::string& expected) {
-    if (failed()) return;
-    const std::string at = key.empty() ? path() : path() + "." + std::string(key);
-    error_ = Error{where() + ": " + at, "must be " + expected, {}};
-  }
+  // The events of a text. Each returns false at the first error. Keys live as long as the reader.
+  bool value(const JsonScalar& value);
+  bool key(std::string_view name);
+  bool open(bool list);
+  bool close();
 
  private:
-  // A member or an element; its path is put together only when an error needs it.
-  JsonReader(const JsonReader& parent, Index node, std::string_view key,
-             std::optional<std::size_t> index)
-      : tree_(parent.tree_),
-        error_(parent.error_),
-        node_(node),
-        parent_(&parent),
-        key_(key),
-        index_(index) {
-    if (tree_->type(node) != Type::object) report("", "an object");
-  }
+  struct Frame {
+    JsonSlot slot;
+    void* at = nullptr;     ///< of its members
+    std::string_view key;   ///< in the object around it
+    std::size_t count = 0;  ///< of the elements so far
+    std::uint64_t seen = 0;
+    std::shared_ptr<void> scratch{};
+  };
 
-  [[nodiscard]] const std::string& where() const {
-    return parent_ == nullptr ? where_ : parent_->where();
-  }
-  // null means unknown, like an absent key.
-  [[nodiscard]] std::optional<Index> find(std::string_view key) const {
-    if (failed() || tree_->type(node_) != Type::object) return std::nullopt;
-    // Readers ask in about the order in which keys are written, so a search goes on from the last
-    // hit and begins again once.
-    const Index first = tree_->first(node_), end = tree_->end(node_);
-    for (const auto& [from, to] : {std::pair{next_ < first ? first : next_, end},
-                                   std::pair{first, next_ < first ? first : next_}}) {
-      for (Index i = from; i < to; i = tree_->end(i)) {
-        if (tree_->name(i) != key) continue;
-        next_ = tree_->end(i);
-        if (tree_->type(i) == Type::null) return std::nullopt;
-        return i;
-      }
-    }
-    return std::nullopt;
-  }
+  bool events(const nlohmann::ordered_json& json);
+  [[nodiscard]] JsonSlot next();
+  /// Of the value to come, or of the object or list around it.
+  [[nodiscard]] std::string path(bool of_value) const;
+  bool fail(const std::string& path, std::string rule);
+  nlohmann::ordered_json& add(nlohmann::ordered_json value);
 
-  std::unique_ptr<JsonTree> copy_;
-  const JsonTree* tree_;
-  std::optional<Error>& error_;
-  Index node_ = 0;
-  mutable Index next_ = 0;  // the member behind the last hit
-  const JsonReader* parent_ = nullptr;
-  std::string_view key_;
-  std::optional<std::size_t> index_;
-  std::string root_, where_;  // of the root only
+  JsonSlot root_;
+  std::string where_, path_;
+  std::optional<Error> error_;
+  std::vector<Frame> frames_;
+  std::string_view key_;                        // of the value to come
+  std::size_t depth_ = 0, skipped_ = 0;         // levels in all, and in a value that nobody wants
+  std::vector<nlohmann::ordered_json*> boxed_;  // the levels inside a JsonBox
 };
+
+// What each type does with a value.
+
+/// A whole number in [least, 2^53], or nothing.
+[[nodiscard]] std::optional<std::int64_t> whole_number(const JsonScalar& value, std::int64_t least);
+[[nodiscard]] std::optional<double> number(const JsonScalar& value);
+/// Texts as they are, other scalars as they stand in JSON.
+[[nodiscard]] std::string scalar_text(const JsonScalar& value);
+
+template <class T>
+std::string take(T& out, const JsonScalar& value, const MemberRule& rule) {
+  if constexpr (std::is_same_v<T, bool>) {
+    const bool* flag = std::get_if<bool>(&value);
+    if (flag == nullptr) return "true or false";
+    out = *flag;
+  } else if constexpr (std::is_integral_v<T>) {
+    const auto n = whole_number(value, rule.least);
+    if (!n) return "a whole number of at least " + std::to_string(rule.least);
+    constexpr std::int64_t kMost = sizeof(T) < 8 ? 1'000'000'000 : std::int64_t{1} << 53;
+    out = static_cast<T>(std::min(*n, kMost));
+  } else if constexpr (std::is_same_v<T, double>) {
+    const auto n = number(value);
+    if (!n) return "a number";
+    if (rule.above_zero && !(*n > 0)) return "a rate above 0";
+    out = *n;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    const auto* text = std::get_if<std::string_view>(&value);
+    if (text == nullptr) return "a string";
+    out = *text;
+  } else if constexpr (std::is_same_v<T, NoticeValue>) {
+    std::string text;
+    double real = 0;
+    if (const auto n = whole_number(value, INT64_MIN); n && value.index() != 4) {
+      out = *n;
+    } else if (take(real, value, rule).empty()) {
+      out = real;
+    } else if (take(text, value, rule).empty()) {
+      out = std::move(text);
+    } else {
+      out = kUnknown;  // JSON has no NaN
+    }
+  } else if constexpr (std::is_enum_v<T>) {
+    const auto* text = std::get_if<std::string_view>(&value);
+    std::string names;
+    for (int i = 0; i <= static_cast<int>(last_of(T())); ++i) {
+      const T one = static_cast<T>(i);
+      if (text != nullptr && *text == name(one)) return out = one, std::string();
+      names += (i == 0 ? "" : one == last_of(T()) ? " or " : ", ") + std::string(name(one));
+    }
+    return names;
+  } else {
+    return "an object";
+  }
+  return {};
+}
+
+/// Finds the member of a key by visiting all.
+class JsonFinder {
+ public:
+  explicit JsonFinder(std::string_view key) : key_(key) {}
+  [[nodiscard]] JsonSlot slot() const { return slot_; }
+
+  template <class T>
+  void operator()(const char* key, T& member, MemberRule rule = {}) {
+    if (!is(key)) return;
+    if constexpr (requires { member.has_value(); }) {
+      if (rule.copy && member) return;
+    }
+    slot_ = slot_of(member, rule, place_ - 1);
+  }
+  template <class T>
+  void computed(const char* key, const T&, T& member, MemberRule rule = {}) {
+    (*this)(key, member, rule);
+  }
+  template <class T>
+  void written(const char* key, const T&) {
+    (void)is(key);
+  }
+  void constant(const char* key, const std::string_view& value);
+  template <class Text>
+  void notices(const char* text_key, const char* key, std::vector<Notice>& notices, Text&&) {
+    texts(text_key, notices);
+    (*this)(key, notices);
+  }
+  void other_keys(std::map<std::string, std::string>& values);
+
+ private:
+  /// Where no notices are read yet, which say the same.
+  void texts(const char* key, std::vector<Notice>& notices);
+  [[nodiscard]] bool is(const char* key) {
+    ++place_;
+    if (known_ || key_ != key) return false;
+    return known_ = true;
+  }
+
+  std::string_view key_;
+  JsonSlot slot_;
+  unsigned place_ = 0;
+  bool known_ = false;
+};
+
+/// The first required key that is not seen, in the order of JsonFinder.
+struct JsonMissing {
+  std::uint64_t seen = 0;
+  const char* key = nullptr;
+
+  void look(const char* one, bool required) {
+    if (key == nullptr && required && (seen & 1U) == 0) key = one;
+    seen >>= 1U;
+  }
+  template <class T>
+  void operator()(const char* one, T&, MemberRule rule = {}) {
+    look(one, rule.required);
+  }
+  template <class T>
+  void computed(const char* one, const T&, T&, MemberRule = {}) {
+    look(one, false);
+  }
+  template <class T>
+  void written(const char* one, const T&) {
+    look(one, false);
+  }
+  void constant(const char* one, const std::string_view&) { look(one, true); }
+  template <class Text>
+  void notices(const char* one, const char* other, std::vector<Notice>&, Text&&) {
+    look(one, false);
+    look(other, false);
+  }
+  void other_keys(std::map<std::string, std::string>&) {}
+};
+
+template <class T>
+constexpr JsonKind json_kind();
+template <class T>
+inline constexpr JsonKind kJsonKind = json_kind<T>();
+
+template <class T>
+constexpr JsonKind json_kind() {
+  using Holds = JsonKind::Holds;
+  JsonKind kind;
+  kind.take = [](void* at, const JsonScalar& value, const MemberRule& rule) {
+    return take(*static_cast<T*>(at), value, rule);
+  };
+  if constexpr (std::is_same_v<T, JsonBox>) {
+    kind.holds = Holds::json;
+  } else if constexpr (requires(T t) { t.has_value(); }) {  // an optional
+    using Inner = typename T::value_type;
+    kind = kJsonKind<Inner>;
+    kind.take = [](void* at, const JsonScalar& value, const MemberRule& rule) {
+      Inner inner{};
+      std::string wrong = take(inner, value, rule);
+      if (wrong.empty()) *static_cast<T*>(at) = std::move(inner);
+      return wrong;
+    };
+    kind.open = [](void* at, std::shared_ptr<void>& scratch) {
+      return kJsonKind<Inner>.open(&static_cast<T*>(at)->emplace(), scratch);
+    };
+  } else if constexpr (std::is_same_v<T, Notice>) {
+    kind = kJsonKind<NoticeText>;
+    kind.open = [](void*, std::shared_ptr<void>& scratch) {
+      scratch = std::make_shared<NoticeText>();
+      return scratch.get();
+    };
+    kind.close = [](void* at, void* scratch) {
+      *static_cast<Notice*>(at) = notice_of(std::move(*static_cast<NoticeText*>(scratch)));
+    };
+  } else if constexpr (requires(T t) { t.push_back({}); } && !std::is_same_v<T, std::string>) {
+    kind.open = [](void* at, std::shared_ptr<void>&) {
+      static_cast<T*>(at)->clear();
+      return at;
+    };
+    using Element = typename T::value_type;
+    if constexpr (requires(Element e) { e.second; }) {
+      kind.holds = Holds::object;
+      kind.keeps_null = true;
+      kind.member = [](void* at, std::string_view key) {
+        return slot_of(
+            static_cast<T*>(at)->emplace_back(key, typename Element::second_type()).second);
+      };
+    } else {
+      kind.holds = Holds::list;
+      kind.take = [](void*, const JsonScalar&, const MemberRule&) {
+        return std::string("an array");
+      };
+      kind.element = [](void* at) { return slot_of(static_cast<T*>(at)->emplace_back()); };
+    }
+  } else if constexpr (requires { typename T::mapped_type; }) {
+    kind.holds = Holds::object;
+    kind.open = [](void* at, std::shared_ptr<void>&) {
+      static_cast<T*>(at)->clear();
+      return at;
+    };
+    kind.member = [](void* at, std::string_view key) {
+      return slot_of((*static_cast<T*>(at))[std::string(key)]);
+    };
+  } else if constexpr (requires(T t, JsonFinder finder) { fields(t, finder); }) {
+    kind.holds = Holds::object;
+    kind.open = [](void* at, std::shared_ptr<void>&) { return at; };
+    kind.member = [](void* at, std::string_view key) {
+      JsonFinder finder(key);
+      fields(*static_cast<T*>(at), finder);
+      return finder.slot();
+    };
+    kind.missing = [](void* at, std::uint64_t seen) {
+      JsonMissing missing{seen};
+      fields(*static_cast<T*>(at), missing);
+      return missing.key;
+    };
+  }
+  return kind;
+}
+
+template <class T>
+JsonSlot slot_of(T& member, MemberRule rule, unsigned place) {
+  return {&member, &kJsonKind<T>, rule, place};
+}
 
 }  // namespace bertbench

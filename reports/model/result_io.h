@@ -11,7 +11,6 @@
 
 namespace bertbench {
 
-inline constexpr std::string_view kResultSchema = "bertbench.result/1";
 inline constexpr std::string_view kResultsFile = "results.json";  ///< of a run folder
 
 /// Where a run's time went, as `time_parts` of a trial and of `reconcile --json`.

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "parsers/core/notice.h"
@@ -17,6 +18,8 @@
 #include "reports/model/steadiness.h"
 
 namespace bertbench {
+
+inline constexpr std::string_view kResultSchema = "bertbench.result/1";
 
 struct Interval {
   double low = 0, high = 0, coverage = 0;
@@ -67,6 +70,11 @@ struct TimeRecord {
   std::vector<Span> timeline;
 };
 
+/// Losses of the first and the last record that print one.
+struct LossEnds {
+  std::optional<double> first, last;
+};
+
 struct MemoryRecord {
   std::int64_t peak_bytes = 0, capacity_bytes = 0;
   std::string source;  ///< "log", "nvml", "proc" (host memory of the processes)
@@ -107,7 +115,7 @@ struct Trial {
   JsonBox telemetry;               ///< what the harness saw meanwhile (docs/telemetry.md); or null
   std::optional<double> energy_j;  ///< of the GPUs, start-up included
   std::optional<double> energy_per_sequence_j;  ///< mean power while training over the rate
-  std::optional<double> loss_first, loss_last;
+  std::optional<LossEnds> loss;
   bool simulated = false;            ///< see Identity::simulated()
   std::optional<std::int64_t> seed;  ///< of weights, data and dropout, where each trial has its own
   std::map<std::string, double> scores;  ///< RunLog::scores
@@ -191,8 +199,13 @@ struct Cell {
   }
 };
 
+/// The bertbench that made a result.
+struct ToolStamp {
+  std::string version, commit;
+};
+
 struct ResultSet {
-  std::string tool_version, tool_commit;
+  ToolStamp tool;
   std::string created;  ///< RFC 3339, UTC
   JsonBox environment = JsonBox::object();
   std::vector<Cell> cells;

@@ -150,7 +150,7 @@ Result<Added> Store::add(const ResultSet& results, const AddOptions& options) {
                 "INSERT INTO run(added, created, machine, commit_id, label, result) "
                 "VALUES(?, ?, ?, ?, ?, ?)");
   run.bind(now()).bind(results.created).bind(machine_text(*results.environment));
-  run.bind(options.commit.empty() ? results.tool_commit : options.commit).bind(options.label);
+  run.bind(options.commit.empty() ? results.tool.commit : options.commit).bind(options.label);
   run.bind(text);
   if (run.step() != SQLITE_DONE) return give_up();
   const std::int64_t id = sqlite3_last_insert_rowid(state_->db);

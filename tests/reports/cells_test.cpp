@@ -43,8 +43,7 @@ Trial full_trial() {
   out.energy_j = 1234.5;
   out.skipped_steps = 9;
   out.energy_per_sequence_j = 0.25;
-  out.loss_first = 11.2;
-  out.loss_last = -0.0;
+  out.loss = {11.2, -0.0};
   out.iterations_file = "trial_3/iterations.csv";
   out.notices = {foreign_notice(77, "odd line"),
                  foreign_notice(0, std::string("a NUL: \0, no UTF-8: \xff", 22))};

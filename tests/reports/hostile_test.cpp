@@ -89,7 +89,7 @@ ResultSet attacked(const std::string& text) {
   *set.environment = {{"cpu", text}};
   (*set.environment)[nlohmann::ordered_json(text).dump(
       -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)] = {text};
-  set.tool_version = set.tool_commit = set.created = text;
+  set.tool.version = set.tool.commit = set.created = text;
   return set;
 }
 

@@ -258,8 +258,8 @@ TEST(MeasureTrial, NanLossesAreNotTheFirstOrLastLoss) {
   log.records[28].loss = 7.3;
   log.records[29].loss = kUnknown;
   const Trial trial = measure_trial(log, facts(8, 1, 1, 1), with_window("0:29"));
-  EXPECT_EQ(trial.loss_first, 11.1);
-  EXPECT_EQ(trial.loss_last, 7.3);
+  EXPECT_EQ(trial.loss.value().first, 11.1);
+  EXPECT_EQ(trial.loss.value().last, 7.3);
 }
 
 TEST(MeasureTrial, CompatRoundsTheTrialAsDlperfDoes) {

@@ -167,7 +167,7 @@ TEST(ResultBuilder, SweptTrialsJoinByIdentityAndCarryTheMarkOfEmulation) {
   EXPECT_EQ(results.cells[0].trials[0].trial, 1);
   EXPECT_EQ(results.cells[0].throughput.n, 2);
   EXPECT_FALSE(results.created.empty());
-  EXPECT_FALSE(results.tool_version.empty());
+  EXPECT_FALSE(results.tool.version.empty());
 }
 
 }  // namespace

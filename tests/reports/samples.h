@@ -108,8 +108,8 @@ inline Cell cell(const Identity& identity, const std::vector<double>& rates) {
 
 inline ResultSet result_set(std::vector<Cell> cells, const SummaryOptions& options = {}) {
   ResultSet out;
-  out.tool_version = "0.1.0";
-  out.tool_commit = "0123456789ab";
+  out.tool.version = "0.1.0";
+  out.tool.commit = "0123456789ab";
   out.created = "2026-01-02T03:04:05Z";
   out.cells = std::move(cells);
   summarize(out, options);

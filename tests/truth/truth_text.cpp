@@ -377,8 +377,8 @@ void write(Page& page, const MeasuredLog& measured, const RunLog& run) {
                                 window, sequences_per_second, iterations_per_second, estimator,
                                 estimators, resolution, expected_error, reconciliation, step_time,
                                 rate_interval, steady_state, periodic, time_parts, memory,
-                                telemetry, energy_j, energy_per_sequence_j, loss_first, loss_last,
-                                simulated, seed, scores, iterations_file, notices] = whole_trial;
+                                telemetry, energy_j, energy_per_sequence_j, loss, simulated, seed,
+                                scores, iterations_file, notices] = whole_trial;
   const auto& [rule, chosen_by, covered, first_step, last_step] = window;
   Fields used;
   used.put("rule", rule).put("chosen_by", chosen_by).put("covered", covered);
@@ -386,8 +386,8 @@ void write(Page& page, const MeasuredLog& measured, const RunLog& run) {
   const auto& [seen, dropped, in_use] = iterations;
   Fields head;
   head.put("records", seen).put("dropped", dropped).put("used", in_use);
-  head.put("skipped_steps", skipped_steps).put("loss_first", loss_first);
-  head.put("loss_last", loss_last).put("seed", seed);
+  head.put("skipped_steps", skipped_steps).put("loss_first", loss ? loss->first : std::nullopt);
+  head.put("loss_last", loss ? loss->last : std::nullopt).put("seed", seed);
   if (numbered) head.put("trial", trial);
   if (attempt != 1) head.put("attempt", attempt);
   if (simulated) head.put("simulated", simulated);

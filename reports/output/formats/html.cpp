@@ -180,8 +180,8 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
     page.body += section("How the numbers were made", how_made(set));
   }
   page.body += section("Environment", environment(set));
-  page.footer = "bertbench " + set.tool_version;
-  if (!set.tool_commit.empty()) page.footer += " (" + set.tool_commit + ")";
+  page.footer = "bertbench " + set.tool.version;
+  if (!set.tool.commit.empty()) page.footer += " (" + set.tool.commit + ")";
   if (!set.created.empty()) page.footer += ", " + set.created;
   html::write_page(page, figures, out);
   return {};

@@ -190,8 +190,8 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
     for (const auto& [key, value] : environment) table.rows.push_back({key, value});
     out << markdown_table(table);
   }
-  out << "\nbertbench " << markdown_text(set.tool_version);
-  if (!set.tool_commit.empty()) out << " (" << markdown_text(set.tool_commit) << ")";
+  out << "\nbertbench " << markdown_text(set.tool.version);
+  if (!set.tool.commit.empty()) out << " (" << markdown_text(set.tool.commit) << ")";
   if (!set.created.empty()) out << ", " << markdown_text(set.created);
   out << "\n";
   return {};
