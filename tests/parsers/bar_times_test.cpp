@@ -117,25 +117,5 @@ TEST(BarTimes, WithoutARateNothingIsTold) {
   EXPECT_TRUE(std::isnan(times.see(0, 1.0, 2)[overall_mean]));
 }
 
-TEST(Tqdm, ReadsTheMomentsOfItsRedraws) {
-  std::string log = "Iteration:   0%|          | 0/60 [00:00<?, ?it/s]";
-  TqdmRate rate(two_means);
-  double now = 0;
-  int done = 0;
-  for (const double seconds : uneven_steps(40)) {
-    now += seconds;
-    const double shown = rate.next(1, seconds);
-    log += fmt::format(
-        "\rIteration:   {}%|          | {}/60 [00:{:02}<00:10, {}]", done, done + 1,
-        static_cast<int>(now),
-        shown > 1 ? fmt::format("{:5.2f}it/s", shown) : fmt::format("{:5.2f}s/it", 1 / shown));
-    ++done;
-  }
-  const auto runs = read_text(log + "\n");
-  ASSERT_EQ(runs.size(), 1u);
-  ASSERT_EQ(runs[0].records.size(), 40u);
-  EXPECT_NEAR(runs[0].records.back().bar_s[two_means], now, 0.02);
-}
-
 }  // namespace
 }  // namespace bertbench

@@ -207,5 +207,23 @@ TEST(Threads, DoNotChangeALogOfRecords) {
   }
 }
 
+// A table is read by one thread whatever was asked for, as its rows hold nothing to search for.
+TEST(Threads, ReadALargeTableWhole) {
+  const test::ScratchFolder folder;
+  const std::string path = folder.path("metrics.csv");
+  std::string text = "epoch,step,train_loss\n";
+  for (int step = 0; step < 20'000; ++step) {
+    text += "0," + std::to_string(step) + ",2." + std::to_string(step % 97) + "\n";
+  }
+  std::ofstream(path, std::ios::binary) << text;
+  ReadOptions options;
+  options.threads = 4;
+  options.chunk = 16 << 10;
+  const auto runs = read_log(path, options);
+  ASSERT_TRUE(runs) << runs.error().message();
+  EXPECT_EQ(runs->front().records_seen, 20'000);
+  EXPECT_EQ(runs->front().records.back().step, 20'000);
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -131,38 +131,5 @@ TEST(Decorations, ChangeNeitherRecordsNorOutcome) {
   }
 }
 
-TEST(Decorations, HideNoEvaluationFromALogWithoutThem) {
-  const auto runs = read_text(
-      "iter 1: loss 4.5, time 260.00ms, mfu 8.92%\niter 2: loss 4.5, time 260.00ms, mfu 8.92%\n"
-      "iter 3: loss 4.5, time 260.00ms, mfu 8.92%\n"
-      "eval - iter 9: loss 4.5, time 10.00ms, mfu 8.92%\n");
-  ASSERT_EQ(runs.size(), 1u);
-  EXPECT_EQ(runs[0].records.size(), 3u);
-}
-
-TEST(Decorations, OfTheFirstLineMayBeAMarkOrNulBytes) {
-  const std::string text =
-      "iter 1: loss 4.5, time 260.00ms, mfu 8.92%\niter 2: loss 4.5, time 260.00ms, mfu 8.92%\n";
-  EXPECT_EQ(read_text("\xef\xbb\xbf" + text).at(0).records.size(), 2u);
-  EXPECT_EQ(read_text(std::string(7, '\0') + text).at(0).records.size(), 2u);
-}
-
-// A page indents what it quotes; in a log that is none, an indented line is something else.
-TEST(Decorations, AWholeLogMayBeIndented) {
-  const auto step = [](int n, const std::string& front) {
-    return front + "iter " + std::to_string(10 * n) + ": loss 9.5000, time 130.10ms, mfu 30.00%\n";
-  };
-  for (const char* front : {"    ", "\t", "        ", "    2024-05-01 10:00:00 - "}) {
-    const auto runs = read_text(step(1, front) + step(2, front) + step(3, front));
-    ASSERT_EQ(runs.size(), 1u) << front;
-    EXPECT_EQ(runs[0].records.size(), 3u) << front;
-  }
-  std::string plain;
-  for (int i = 1; i <= 5; ++i) plain += step(i, "");
-  const auto runs = read_text(plain + step(6, "    "));
-  ASSERT_EQ(runs.size(), 1u);
-  EXPECT_EQ(runs[0].records.size(), 5u);
-}
-
 }  // namespace
 }  // namespace bertbench

@@ -11,15 +11,6 @@ namespace bertbench {
 namespace {
 
 using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Pair;
-using testing::SizeIs;
-
-std::vector<RunLog> read(std::string_view text) {
-  LogReader reader({}, "page.txt");
-  reader.feed(text);
-  return reader.finish();
-}
 
 constexpr std::string_view kSettings =
     "Python says 'CUDA out of memory' if it's too large.\n"
@@ -28,34 +19,6 @@ constexpr std::string_view kSettings =
     "    bf16: bool = False\n    fp16: bool = False\n    grad_accum: int = 1\n    gpus: str = "
     "'0'\n\n"
     "    def world(self):\n        return 1\n\n";
-
-TEST(Notebook, ARunWithoutACallHasItsRateAndNoSettings) {
-  const auto runs = read("Total used GPU memory:\t23.0 GB\n# samples per second:\t88.9\n");
-  ASSERT_THAT(runs, SizeIs(1));
-  ASSERT_TRUE(runs[0].summary);
-  EXPECT_EQ(runs[0].summary->value, 88.9);
-  EXPECT_EQ(runs[0].summary->unit, RateUnit::sequences_per_second);
-  ASSERT_TRUE(runs[0].memory);
-  EXPECT_EQ(runs[0].memory->peak_bytes, 23'000'000'000);
-  EXPECT_FALSE(runs[0].facts.model.known());
-}
-
-TEST(Notebook, ABatchThatNoCommandTakesIsNotTakenForThatOfOneGpu) {
-  const std::string page(kSettings);
-  const std::string call = "a = Config('bert-large-uncased', 128, 56, bf16=True)\nrun(a)\n";
-  const std::string output = "# samples per second:\t88.9\n";
-  const auto unknown = read(page + call + output);
-  ASSERT_THAT(unknown, SizeIs(1));
-  EXPECT_EQ(unknown[0].facts.sequence_length.value, 128);
-  EXPECT_EQ(unknown[0].facts.precision.value, "bf16");
-  EXPECT_FALSE(unknown[0].facts.micro_batch_size.known());
-  EXPECT_THAT(unknown[0].facts.axes, ElementsAre(Pair("batch_size", "56")));
-  const auto known =
-      read(page + "cmd = f'--per_device_train_batch_size {c.batch_size}'\n" + call + output);
-  ASSERT_THAT(known, SizeIs(1));
-  EXPECT_EQ(known[0].facts.micro_batch_size.value, 56);
-  EXPECT_EQ(known[0].outcome.status, Status::completed);  // whatever the prose above says
-}
 
 TEST(Notebook, EveryRunOfThePageHasRateMemoryAndSettings) {
   const std::string path = BB_SOURCE_DIR "/../shared/seeds/002_067bbe9d8c135acb.txt";

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <string>
+
+#include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
 namespace {
@@ -125,6 +128,31 @@ TEST(RecordStore, JoinsRecordsBehindAStep) {
   EXPECT_EQ(store.back().printed_rate, 10);
   EXPECT_EQ(store.back().first_time_s, 4);
   EXPECT_EQ(store.back().seconds, 1.5);
+}
+
+// Memory is bounded, so the number of runs is; what is left out is told where it begins.
+TEST(LogReader, LeavesOutRunsBeyondTheBound) {
+  constexpr int kRuns = 3'200;
+  std::string text;
+  for (int i = 0; i < kRuns; ++i) {
+    text +=
+        "{\"type\":\"header\",\"format\":\"bert_train/1\",\"micro_batch_size\":2}\n"
+        "{\"type\":\"step\",\"step\":1,\"seconds\":0.5}\n";
+  }
+  const auto runs = read_text(text);
+  EXPECT_EQ(runs.size(), 3'000u);
+  ASSERT_FALSE(runs.back().notices.empty());
+  EXPECT_EQ(runs.back().notices.back().line, 6'001);
+  EXPECT_EQ(runs.back().notices.back().code, NoticeCode::too_many_runs);
+}
+
+TEST(LogReader, KeepsABoundedNumberOfClosingWords) {
+  std::string text;
+  for (int i = 1; i <= 3000; ++i) {
+    text += "iter " + std::to_string(i) + ": loss 8.5, time 130.20ms, mfu 30.00%\n";
+    text += "Training finished.\n";
+  }
+  EXPECT_EQ(read_text(text).at(0).outcome.status, Status::truncated);
 }
 
 }  // namespace

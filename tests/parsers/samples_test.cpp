@@ -1,13 +1,12 @@
-// Every format against its sample in parsers/samples/<format>/: made by our own runs of bert_train.
+// What holds for every sample in parsers/samples, which our own runs made. What a sample gives is
+// in tests/golden/runs/samples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
+#include <map>
 #include <random>
 #include <sstream>
 
@@ -26,18 +25,6 @@ class Sample : public testing::TestWithParam<const Format*> {
   [[nodiscard]] std::string_view format() const { return GetParam()->name; }
   [[nodiscard]] std::string log() const { return slurp(folder_of(format()) + "/sample.log"); }
 };
-
-TEST_P(Sample, GivesTheExpectedRuns) {
-  auto runs = read_log(folder_of(format()) + "/sample.log", {});
-  ASSERT_TRUE(runs) << runs.error().message();
-  const std::string text = to_test_text(*runs);
-  const std::string path = folder_of(format()) + "/expected.json";
-  if (std::getenv("BB_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream(path, std::ios::binary) << text;
-    GTEST_SKIP() << "rewrote " << path;
-  }
-  EXPECT_EQ(text, slurp(path)) << "BB_UPDATE_GOLDEN=1 rewrites " << path;
-}
 
 TEST_P(Sample, IsClaimedByItsOwnFormatOnly) {
   for (const Format* other : all_formats()) {
@@ -110,44 +97,6 @@ TEST_P(Sample, KeepsTheRecordsInFrontOfACut) {
   }
 }
 
-TEST_P(Sample, DamagedAtRandomNeverCrashesAndNeverGivesARecordThatIsNotANumber) {
-  const std::string text = log();
-  std::mt19937 random(20);
-  for (int round = 0; round < 400; ++round) {
-    std::string damaged = text;
-    const int edits = 1 + static_cast<int>(random() % 20);
-    for (int k = 0; k < edits && !damaged.empty(); ++k) {
-      const std::size_t at = random() % damaged.size();
-      switch (random() % 6) {
-        case 0:
-          damaged[at] = static_cast<char>(random() % 256);
-          break;
-        case 1:
-          damaged.erase(at, random() % 40);
-          break;
-        case 2:
-          damaged.insert(at, damaged.substr(random() % damaged.size(), random() % 200));
-          break;
-        case 3:
-          damaged.insert(at, "\x1b[A\r");
-          break;
-        case 4:
-          damaged.insert(at, std::string(1 + random() % 30, "9.e-["[random() % 5]));
-          break;
-        default:
-          damaged.resize(at + 1);
-          break;
-      }
-    }
-    for (const RunLog& run : read_text(damaged)) {
-      for (const Record& record : run.records) {
-        ASSERT_GE(record.iterations, 1);
-        ASSERT_GE(record.line, 1);
-      }
-    }
-  }
-}
-
 // Each anchor must be needed for a line of some test or sample: here, that a format without it has
 // lines to lose is shown for those that its own sample holds.
 TEST_P(Sample, HoldsARecordLineForSomeAnchorOfItsFormat) {
@@ -162,8 +111,8 @@ TEST_P(Sample, HoldsARecordLineForSomeAnchorOfItsFormat) {
   }
 }
 
-// Formats of trainers that do not run here have no sample: corpus_test.cpp and their own tests
-// carry them. Their parsers see the other formats' samples all the same.
+// Formats of trainers that do not run here have no sample: tests/golden/quoted and the collected
+// logs carry them. Their parsers see the other formats' samples all the same.
 std::vector<const Format*> with_sample() {
   std::vector<const Format*> out;
   for (const Format* format : all_formats()) {
@@ -178,55 +127,89 @@ INSTANTIATE_TEST_SUITE_P(Formats, Sample, testing::ValuesIn(with_sample()), [](c
   return out;
 });
 
-// The trainer's own clock, beside each log: {"step", "seconds", "sequences", "end"}.
-struct Truth {
-  std::vector<double> end;
-  double sequences = 0;
-};
-Truth truth_of(std::string_view format) {
-  Truth out;
-  std::istringstream in(slurp(folder_of(format) + "/timings.jsonl"));
-  for (std::string line; std::getline(in, line);) {
-    const auto json = nlohmann::json::parse(line);
-    out.end.push_back(json["end"].get<double>());
-    out.sequences = json["sequences"].get<double>();
-  }
-  return out;
-}
-
-TEST(SampleTruth, TfStepTimesAreThoseOfTheTrainersClock) {
-  const auto runs = read_text(slurp(folder_of("tf") + "/sample.log"));
-  const Truth truth = truth_of("tf");
-  ASSERT_EQ(runs.size(), 1u);
-  const auto& records = runs[0].records;
-  ASSERT_EQ(records.size(), 8u);
-  for (std::size_t i = 1; i < records.size(); ++i) {
-    // The sample counts from 0, as TensorFlow 1.14 and later do: "step = 5" ends the sixth step.
-    const auto last = static_cast<std::size_t>(records[i].step);
-    const auto before = static_cast<std::size_t>(records[i - 1].step);
-    const double seconds = truth.end[last] - truth.end[before];
-    EXPECT_NEAR(records[i].seconds / seconds, 1, 0.005) << "step " << last;
-    EXPECT_NEAR((records[i].time_s - records[i - 1].time_s) / seconds, 1, 0.005);
-    EXPECT_NEAR(records[i].printed_rate / (5 * truth.sequences / seconds), 1, 0.005);
+// DeepLearningExamples' scripts for TensorFlow print DLLogger's lines with words of their own.
+TEST(Dllogger, LeavesTensorFlowsLinesToTheFormatTf) {
+  ReadOptions options;
+  options.format = "dllogger";
+  const std::string stamp = "DLL 2023-07-28 15:18:01.250000 - ";
+  for (const char* line : {"Iteration: 1  throughput_train : 278.6 sequences/s mlm_loss : 10\n",
+                           "() train_throughput : 9421.3 images/s\n"}) {
+    EXPECT_TRUE(read_text(stamp + line, options).empty()) << line;
   }
 }
 
-TEST(SampleTruth, TqdmCountersAreWithinTheirSecondOfTheTrainersClock) {
-  const auto runs = read_text(slurp(folder_of("tqdm") + "/sample.log"));
-  const Truth truth = truth_of("tqdm");
-  ASSERT_EQ(runs.size(), 1u);
-  ASSERT_EQ(runs[0].facts.gradient_accumulation_steps.value, 4);
-  ASSERT_EQ(runs[0].records.back().step, 120);
-  int whole_steps = 0;
-  for (const Record& record : runs[0].records) {
-    if (record.step % 4 != 0) continue;  // the clock of a step's end is known
-    ++whole_steps;
-    // The bar starts a little before the first step's work, and shows whole seconds.
-    const double end = truth.end[static_cast<std::size_t>(record.step / 4 - 1)];
-    EXPECT_LE(record.time_s, end + 0.05) << record.step;
-    EXPECT_GE(record.time_s, end - 1.3) << record.step;
+// All formats and rules have lines there: what they give is in tests/golden/runs/quoted.
+const std::map<std::string, std::string>& quoted() {
+  static const auto logs = [] {
+    std::map<std::string, std::string> out;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(BB_SOURCE_DIR "/tests/golden/quoted")) {
+      out[entry.path().filename()] = slurp(entry.path());
+    }
+    return out;
+  }();
+  return logs;
+}
+
+TEST(QuotedLogs, GiveTheSameRunsWhereverTheyAreCutInTwo) {
+  std::mt19937 random(3);
+  for (const auto& [name, text] : quoted()) {
+    const std::string whole = to_test_text(read_text(text));
+    for (int round = 0; round < 3; ++round) {
+      const std::size_t cut = random() % (text.size() + 1);
+      EXPECT_EQ(to_test_text(read_text_cut(text, cut)), whole) << name << " cut at " << cut;
+    }
   }
-  EXPECT_GE(whole_steps, 5);
+}
+
+TEST(QuotedLogs, DamagedAtRandomNeverCrashAndNeverGiveARecordThatIsNone) {
+  std::mt19937 random(20);
+  for (const auto& [name, text] : quoted()) {
+    for (int round = 0; round < 6; ++round) {
+      std::string damaged = text;
+      for (std::size_t edits = 1 + random() % 6; edits > 0 && !damaged.empty(); --edits) {
+        const std::size_t at = random() % damaged.size();
+        switch (random() % 6) {
+          case 0:
+            damaged[at] = static_cast<char>(random() % 256);
+            break;
+          case 1:
+            damaged.erase(at, random() % 40);
+            break;
+          case 2:
+            damaged.insert(at, damaged.substr(random() % damaged.size(), random() % 200));
+            break;
+          case 3:
+            damaged.insert(at, "\x1b[A\r");
+            break;
+          case 4:
+            damaged.insert(at, std::string(1 + random() % 30, "9.e-["[random() % 5]));
+            break;
+          default:
+            damaged.resize(at + 1);
+            break;
+        }
+      }
+      for (const RunLog& run : read_text(damaged)) {
+        for (const Record& record : run.records) {
+          ASSERT_GE(record.iterations, 1) << name;
+          ASSERT_GE(record.line, 1) << name;
+        }
+      }
+    }
+  }
+}
+
+// Redraws of a bar, carriage returns and closing lines: the log of the published note.
+TEST(QuotedLogs, TheNotebooksGivesTheSameRunsCutAtEachByte) {
+  const std::string text =
+      slurp(BB_SOURCE_DIR
+            "/tests/golden/quoted/"
+            "tqdm.keeps_first_and_last_redraw_of_each_optimizer_step_of_the_notebook.log");
+  const std::string whole = to_test_text(read_text(text));
+  for (std::size_t cut = 0; cut <= text.size(); cut += BB_CUT_STRIDE) {
+    ASSERT_EQ(to_test_text(read_text_cut(text, cut)), whole) << "cut at " << cut;
+  }
 }
 
 }  // namespace

@@ -43,19 +43,5 @@ TEST(Scores, OfATrainingBatchAreNone) {
   EXPECT_EQ(scores_of("eval_accuracy: 187.5"), Scores{});  // no share of anything
 }
 
-TEST(Scores, TheLastOneOfARunCounts) {
-  std::string log;
-  for (int step = 1; step <= 30; ++step) {
-    log += "{'loss': 2.5, 'learning_rate': 1e-05, 'epoch': " + std::to_string(step) + "}\n";
-    if (step % 10 == 0) {
-      log += "{'eval_loss': 0.4, 'eval_accuracy': 0." + std::to_string(60 + step) +
-             ", 'eval_runtime': 1.5, 'epoch': " + std::to_string(step) + "}\n";
-    }
-  }
-  const auto runs = read_text(log);
-  ASSERT_FALSE(runs.empty());
-  EXPECT_EQ(runs.front().scores, (Scores{{"accuracy", 90}})) << runs.front().format;
-}
-
 }  // namespace
 }  // namespace bertbench

@@ -126,6 +126,9 @@ TEST(TqdmBar, IsReadWithTheScaledCountsOfUnitScale) {
   EXPECT_EQ(small.done, 32);
   EXPECT_EQ(small.total, 640);
   EXPECT_FALSE(small.rounded);
+  const auto large = bars_of("Training:   0%|0| 1.50M/3.00G [00:01<00:31, 1.50Mit/s]").at(0);
+  EXPECT_EQ(large.done, 1'500'000);
+  EXPECT_EQ(large.total, 3'000'000'000);
 }
 
 TEST(TqdmBar, IsFoundBehindAndInFrontOfOtherTextAndCutCharacters) {

@@ -36,13 +36,7 @@ struct Answer {
 
 struct Expected {
   const char* file;
-  const char* format;
-  std::int64_t records;
-  Status outcome;
   std::vector<Answer> answers;
-  const char* notice;     ///< part of a notice that must be there; empty = none about the rate
-  double evaluation = 0;  ///< summary of the evaluation run, 0 = there is none
-  std::vector<double> further = {};  ///< summaries of further runs, NaN = none stated
 };
 
 std::vector<Expected> nvidia_answers();
