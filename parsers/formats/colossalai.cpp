@@ -14,7 +14,8 @@
 //
 // A step's time is that of this step. The evaluator's throughput is num_samples (of one replica)
 // times dp_world_size over the mean duration of the ranks, so it is of the whole job, without its
-// warm-up steps. The bars of the examples are tqdm's.
+// warm-up steps. The bars of the examples are tqdm's. It needs a GPU and did not run here: the
+// lines are those of examples/language/gpt/gemini/train_gpt_demo.py and performance_evaluator.py.
 #include <algorithm>
 #include <cmath>
 #include <optional>

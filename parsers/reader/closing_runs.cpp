@@ -56,7 +56,7 @@ void compare_summary(RunLog& run) {
 
 // NVIDIA's BERT does not print how many GPUs it ran on, but a closing rate of all digits: times the
 // time next to it that is the sequences of the micro-steps it counts, which are all of them, or, in
-// releases that leave the warm-up out, all but the first four.
+// releases since 2022, which leave the warm-up out, all but the first four.
 void tell_world(RunLog& run) {
   constexpr std::int64_t kWarmUp = 4;
   constexpr double kExact = 1e-7;  // the digits of a double that was printed whole, and divided
