@@ -1,4 +1,5 @@
-// Every report of every result set. BB_UPDATE_GOLDEN=1 rewrites tests/golden/reports.
+// Every report of every result set. BB_UPDATE_GOLDEN=1 rewrites tests/golden/reports: of these
+// dlperf_mxnet.dlperf-text is no choice of ours (dlperf_test.cpp).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,29 +49,6 @@ TEST_P(GoldenTest, JsonHoldsAllThatWasReadAndNothingElse) {
   EXPECT_EQ(nlohmann::json::diff(stored, written).dump(1), "[]");
 }
 
-TEST_P(GoldenTest, EveryReportIsUtf8WithoutControlCharactersAndEndsItsLastLine) {
-  const ResultSet set = read(GetParam());
-  for (const Report* report : all_reports()) {
-    if (report->name == "html") continue;
-    const std::string text = render(*report, set);
-    ASSERT_FALSE(text.empty()) << report->name;
-    EXPECT_EQ(text.back(), '\n') << report->name;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      const auto c = static_cast<unsigned char>(text[i]);
-      const bool line_end = c == '\n' || (c == '\r' && text[i + 1] == '\n');
-      ASSERT_TRUE((c >= 0x20 && (c != 0x7F || report->name == "json")) || line_end)
-          << report->name << " holds a control character behind "
-          << text.substr(0, i).substr(i < 60 ? 0 : i - 60);
-    }
-    // An invalid byte would be written as an escape, so text that stays as it is was valid.
-    if (report->name == "json") continue;
-    std::string printable;
-    for (const char c : text)
-      if (c != '\r' && c != '\n') printable += c;
-    EXPECT_EQ(escape_for_terminal(printable), printable) << report->name;
-  }
-}
-
 TEST_P(GoldenTest, JunitIsWellFormedAndItsCountsAreThoseOfItsElements) {
   const xml::Document document = xml::parse(render("junit", read(GetParam())));
   ASSERT_EQ(document.error, "");
@@ -99,17 +77,6 @@ TEST(XmlCheckTest, RefusesWhatIsNotWellFormed) {
     EXPECT_NE(xml::parse(head + bad).error, "") << bad;
 }
 
-TEST(JunitTest, ARetryThatPassedIsFlakyAndNoFailure) {
-  const xml::Document document = xml::parse(render("junit", read("failures")));
-  ASSERT_EQ(document.error, "");
-  // Five out of memory and one NaN failed; the stalled trial passed at its second attempt.
-  EXPECT_EQ(document.named("failure").size(), 6U);
-  const auto flaky = document.named("flakyFailure");
-  ASSERT_EQ(flaky.size(), 1U);
-  EXPECT_EQ(flaky[0].attributes.at("message"), "stalled at step 31: no output for 60 s");
-  EXPECT_TRUE(document.named("rerunFailure").empty());
-}
-
 TEST(JunitTest, AWindowThatTheLogDoesNotCoverIsSkipped) {
   ResultSet set = read("quickstart");
   Trial& trial = set.cells[0].trials[0];
@@ -122,25 +89,7 @@ TEST(JunitTest, AWindowThatTheLogDoesNotCoverIsSkipped) {
   EXPECT_TRUE(document.named("failure").empty());
 }
 
-TEST(HostileTextTest, NoMarkupOfALogReachesMarkdownOrXml) {
-  const ResultSet set = read("hostile");
-  for (const char* report : {"markdown", "junit"}) {
-    const std::string text = render(report, set);
-    for (const char* tag :
-         {"<script", "</script", "<img", "<svg", "<b>", "<i>", "&amp;\\x00.-1+1<"})
-      EXPECT_THAT(text, Not(HasSubstr(tag))) << report;
-    EXPECT_THAT(text, HasSubstr("&lt;script&gt;alert(1)")) << report;
-  }
-}
-
-TEST(HostileTextTest, MarkdownShowsLinksCodeAndMentionsAsTheyStand) {
-  const std::string text = render("markdown", read("hostile"));
-  for (const char* live : {"](http", "http://", "`code`", "@SUM", "| pipe"})
-    EXPECT_THAT(text, Not(HasSubstr(live)));
-  EXPECT_THAT(text, HasSubstr("&#91;link&#93;(http&#58;//evil.example)"));
-}
-
-TEST(HostileTextTest, EveryRowOfAMarkdownTableHasTheCellsOfItsHeading) {
+TEST(MarkdownTest, EveryRowOfAMarkdownTableHasTheCellsOfItsHeading) {
   for (const char* name : result_files::kNames) {
     std::size_t expected = 0;
     const std::string text = render("markdown", read(name));
@@ -155,18 +104,6 @@ TEST(HostileTextTest, EveryRowOfAMarkdownTableHasTheCellsOfItsHeading) {
       }
     }
   }
-}
-
-TEST(MarkdownTest, SaysThatRanksAreStandIns) {
-  const std::string note = "CPU ranks stand in for GPUs";
-  EXPECT_THAT(render("markdown", read("quickstart")), HasSubstr(note));
-  EXPECT_THAT(render("markdown", read("dlperf_mxnet")), Not(HasSubstr(note)));
-}
-
-TEST(MarkdownTest, WhatAllCellsShareStandsAboveTheTableOnce) {
-  const std::string text = render("markdown", read("dlperf_mxnet"));
-  EXPECT_THAT(text, HasSubstr("model **bert** · framework **mxnet** · precision **fp32**"));
-  EXPECT_THAT(text, Not(HasSubstr("| mxnet")));
 }
 
 TEST(HtmlHeadline, AnEvaluationIsNeverTheFastestTrainingNorAreIterationsSequences) {
