@@ -7,7 +7,6 @@
 #include <set>
 
 #include "harness/sweep/config/axes.h"
-#include "harness/sweep/execute/sweep_run.h"
 
 namespace bertbench {
 namespace {

@@ -1,5 +1,5 @@
-// run_sweep: launches the trials of a plan one after the other, watches them, measures them and
-// keeps the run folder such that any process may die at any instant.
+// run_sweep: launches the trials of a plan, watches them, measures them and keeps the run folder
+// such that any process may die at any instant.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,7 @@ struct TrialProgress {
   double eta_s = std::numeric_limits<double>::quiet_NaN();  ///< of the whole sweep; NaN unknown
 };
 
-/// What run_sweep tells while it runs. All calls come from the calling thread.
+/// What run_sweep reports while it runs. All calls come from the calling thread.
 class SweepObserver {
  public:
   virtual ~SweepObserver() = default;
@@ -65,5 +65,9 @@ struct SweepOutcome {
 /// folder not writable, no space left, another harness in the folder (names its pid).
 Result<SweepOutcome> run_sweep(const Plan& plan, const SweepOptions& options,
                                SweepObserver& observer);
+
+/// run_sweep of a plan in which no batch is left to be searched.
+Result<SweepOutcome> run_planned(const Plan& plan, const SweepOptions& options,
+                                 SweepObserver& observer);
 
 }  // namespace bertbench

@@ -29,6 +29,9 @@ namespace bertbench {
 //   void         by the harness: whatever comes of this job no longer counts
 //   closed       by the harness: all its attempts are measured
 
+/// How long a queue may take to answer before it counts as silent.
+inline constexpr std::chrono::milliseconds kQueueAnswerLimit{10'000};
+
 struct BatchJob {
   std::string name;    ///< unique; what the queue is asked for, as it may forget an id
   std::string folder;  ///< absolute
@@ -62,8 +65,5 @@ struct BatchSystem {
   /// Several of its nodes are one machine: jobs side by side would disturb each other.
   bool (*nodes_share_machines)();
 };
-
-/// The job of a trial, as the config groups them: trials of equal text share one.
-std::string batch_group(const Plan& plan, const PlannedTrial& trial);
 
 }  // namespace bertbench

@@ -96,12 +96,13 @@ TrialRuns choose_runs(std::vector<RunLog> own, std::vector<RunLog> printed) {
   for (const auto& run : printed) {
     const auto status = run.outcome.status;
     if (!is_failure(status) || status == Status::truncated || status == Status::no_data) continue;
-    out.said = run.outcome;
+    out.printed_failure = run.outcome;
   }
-  if (out.said) {
-    auto& details = out.said->details;
-    details.insert(details.begin(), make_notice(NoticeCode::printed_in_log_txt, 0, out.said->line));
-    out.said->line = 0;  // lines of the result are those of the trainer's own log
+  if (out.printed_failure) {
+    auto& details = out.printed_failure->details;
+    details.insert(details.begin(),
+                   make_notice(NoticeCode::printed_in_log_txt, 0, out.printed_failure->line));
+    out.printed_failure->line = 0;  // lines of the result are those of the trainer's own log
   }
   return out;
 }

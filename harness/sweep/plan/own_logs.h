@@ -35,8 +35,8 @@ struct OwnLogs {
 /// What the two logs of an attempt say together.
 struct TrialRuns {
   std::vector<RunLog> runs;
-  bool own = false;             ///< they are of the trainer's own log
-  std::optional<Outcome> said;  ///< a failure that log.txt names, where `own`
+  bool own = false;                        ///< they are of the trainer's own log
+  std::optional<Outcome> printed_failure;  ///< that log.txt names, where `own`
 };
 TrialRuns choose_runs(std::vector<RunLog> own, std::vector<RunLog> printed);
 

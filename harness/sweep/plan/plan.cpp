@@ -375,10 +375,17 @@ void set_micro_batch(Plan& plan, std::size_t index, std::int64_t micro_batch_siz
   name_folders(plan.cells);
 }
 
+std::string batch_group(const Plan& plan, const PlannedTrial& trial) {
+  const auto& kind = plan.config.slurm.job;
+  const auto nodes = plan.cells[trial.cell].topology.nodes;
+  if (kind == "nodes") return fmt::format("n{}", nodes);
+  if (kind == "cell") return fmt::format("c{}", trial.cell);
+  return fmt::format("c{}t{}", trial.cell, trial.trial);
+}
+
 namespace {
 
-/// The job that would hold a trial, with placeholders for what is drawn at the
-/// start.
+/// The job that would hold a trial, with placeholders for what is drawn at the start.
 BatchJob job_of_group(const Plan& plan, const PlannedTrial& trial, const std::string& out) {
   BatchJob job;
   const auto group = batch_group(plan, trial);

@@ -67,6 +67,9 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options = {
 /// unique in the plan.
 void set_micro_batch(Plan& plan, std::size_t cell, std::int64_t micro_batch_size);
 
+/// The job of a trial in a queue, as the config groups them: trials of equal text share one.
+std::string batch_group(const Plan& plan, const PlannedTrial& trial);
+
 /// One line a trial, for --dry-run: key, trial, world_size= and the exact command. `out` is the run
 /// folder as given, or empty.
 Result<std::vector<std::string>> dry_run(const Plan& plan, const std::string& out);

@@ -15,9 +15,11 @@
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <set>
+#include <thread>
 
 #include "harness/sweep/process/proc_fs.h"
-#include "harness/sweep/process/process_internal.h"
+#include "harness/sweep/process/process_boost.h"
 #include "harness/sweep/process/program.h"
 
 extern char** environ;
@@ -57,17 +59,13 @@ std::string ExitStatus::str() const {
   return name ? fmt::format("signal {} (SIG{})", *signal, name) : fmt::format("signal {}", *signal);
 }
 
-void close_on_exec_from(int first) {
-#ifdef SYS_close_range
-  constexpr unsigned kCloexec = 1U << 2;  // CLOSE_RANGE_CLOEXEC
-  if (syscall(SYS_close_range, static_cast<unsigned>(first), ~0U, kCloexec) == 0) return;
-#endif
-  const long limit = std::min(sysconf(_SC_OPEN_MAX), 65536L);
-  for (int fd = first; fd < limit; ++fd) {
-    const int flags = fcntl(fd, F_GETFD);
-    if (flags >= 0) fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
-  }
+std::optional<unsigned long long> start_time_of(pid_t pid) {
+  const auto info = proc::stat(pid);
+  if (!info || info->state == 'Z' || info->state == 'X') return std::nullopt;
+  return info->start_time;
 }
+
+bool is_alive(const ProcessId& process) { return start_time_of(process.pid) == process.start_time; }
 
 ProcessGroup::~ProcessGroup() { kill_all(); }
 
@@ -271,6 +269,40 @@ std::optional<std::string> capture_output(const std::vector<std::string>& argv,
   }
   close(memory);
   return out;
+}
+
+int kill_leftover_processes(const std::string& marker_prefix, const std::vector<ProcessId>& known,
+                            const std::string& run_folder) {
+  const std::string marker = "BERTBENCH_TRIAL=" + marker_prefix;
+  std::set<pid_t> killed;
+  // A process may fork between the look and the kill, or end while a child that it forked after
+  // the look goes on: look until nothing was left twice.
+  int empty = 0;
+  for (int round = 0; round < 200 && empty < 2; ++round) {
+    std::set<pid_t> found;
+    for (const auto& process : known) {
+      if (!is_alive(process)) continue;
+      found.insert(process.pid);
+      // Its group is ours to end only while the leader is the process the journal named.
+      const auto info = proc::stat(process.pid);
+      if (info && info->group == process.pid && info->group != getpgrp()) {
+        kill(-info->group, SIGKILL);
+      }
+    }
+    for (const pid_t pid : proc::all_pids()) {
+      if (pid == getpid()) continue;
+      // A descendant may have cleaned its environment; it still holds the log it was given.
+      const bool ours = proc::has_marker(pid, marker) ||
+                        (!run_folder.empty() && proc::appends_to_log_below(pid, run_folder));
+      if (ours && start_time_of(pid)) found.insert(pid);
+    }
+    empty = found.empty() ? empty + 1 : 0;
+    for (const pid_t pid : found) {
+      if (kill(pid, SIGKILL) == 0) killed.insert(pid);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return static_cast<int>(killed.size());
 }
 
 }  // namespace bertbench

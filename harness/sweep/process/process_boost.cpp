@@ -1,9 +1,13 @@
-// The only file that includes Boost.Process (version 1 of it, which 1.74 and 1.83 both have).
+#include "harness/sweep/process/process_boost.h"
+
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+// Version 1 of Boost.Process, which 1.74 and 1.83 both have.
+#include <algorithm>
 #include <boost/process/args.hpp>
 #include <boost/process/child.hpp>
 #include <boost/process/env.hpp>
@@ -15,13 +19,23 @@
 #include <csignal>
 #include <cstdio>
 
-#include "harness/sweep/process/process.h"
-#include "harness/sweep/process/process_internal.h"
-
 namespace bertbench {
 namespace bp = boost::process;
 
 namespace {
+
+/// Sets close-on-exec on every descriptor from `first` on. Async-signal-safe.
+void close_on_exec_from(int first) {
+#ifdef SYS_close_range
+  constexpr unsigned kCloexec = 1U << 2;  // CLOSE_RANGE_CLOEXEC
+  if (syscall(SYS_close_range, static_cast<unsigned>(first), ~0U, kCloexec) == 0) return;
+#endif
+  const long limit = std::min(sysconf(_SC_OPEN_MAX), 65536L);
+  for (int fd = first; fd < limit; ++fd) {
+    const int flags = fcntl(fd, F_GETFD);
+    if (flags >= 0) fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+  }
+}
 
 /// Runs in the child between fork and exec: async-signal-safe calls only.
 struct ChildSetup : bp::extend::handler {

@@ -1,4 +1,5 @@
-// What process.cpp needs of process_boost.cpp.
+// How process.cpp starts a process. The body is the only file that includes Boost.Process, which
+// takes long to compile.
 #pragma once
 
 #include <sys/types.h>
@@ -17,8 +18,5 @@ namespace bertbench {
 Result<pid_t> spawn_process(const std::string& program, const std::vector<std::string>& argv,
                             const std::map<std::string, std::string>& environment,
                             const std::string& cwd, int log_fd, int stdin_fd, pid_t group);
-
-/// Sets close-on-exec on every descriptor from `first` on. Async-signal-safe.
-void close_on_exec_from(int first);
 
 }  // namespace bertbench

@@ -1,0 +1,232 @@
+#include "harness/sweep/execute/earlier_trials.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "harness/sweep/execute/job_folder.h"
+#include "harness/sweep/execute/measured_outcome.h"
+#include "harness/sweep/observe/telemetry.h"
+#include "harness/sweep/plan/template_call.h"
+#include "harness/sweep/process/proc_fs.h"
+#include "parsers/core/parallel.h"
+#include "parsers/reader/log_reader.h"
+
+namespace bertbench {
+namespace {
+
+/// False when the log is gone or has another size than when its trial finished.
+bool log_is_whole(const std::string& path, std::int64_t bytes) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) < 0) return errno != ENOENT && errno != ENOTDIR;
+  return S_ISREG(info.st_mode) && bytes >= 0 && info.st_size == bytes;
+}
+
+bool holds_text(const std::string& path) {
+  struct stat info {};
+  return lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
+}
+
+/// What this program measured of an attempt before, if its log is as it was then.
+std::optional<MeasuredAttempt> recall(const OpenSweep& sweep, const AttemptState& attempt,
+                                      const std::string& folder) {
+  if (!attempt.finished || !attempt.covered || attempt.log_stamp.empty()) return std::nullopt;
+  if (sweep.own_id.empty() || attempt.read_by != sweep.own_id) return std::nullopt;
+  const auto path = sweep.root.path_of(folder);
+  if (logs_stamp(path) != attempt.log_stamp) return std::nullopt;
+  if (!holds_text(path + "/iterations.csv")) return std::nullopt;
+  const auto text = proc::read_file(path + "/outcome.json");
+  if (fmt::format("{:08x}", crc32c(text)) != attempt.outcome_crc) return std::nullopt;
+  return read_measured_outcome(text, sweep.plan);
+}
+
+/// The copy next to log.txt; where an earlier start did not live to make it, it is made now.
+Result<std::vector<RunLog>> read_own_log(const OpenSweep& sweep, const PlannedTrial& trial,
+                                         int attempt, const ReadOptions& options) {
+  if (sweep.plan.workload.logs.empty()) return std::vector<RunLog>{};
+  const auto path = sweep.root.path_of(sweep.attempt_path(trial, attempt));
+  if (!holds_text(path + "/" + kTrainerLog)) {
+    const auto names = own_logs(sweep.plan, trial, {path, 0, ""});
+    if (!names) return tl::unexpected(names.error());
+    const auto found = names->first();
+    if (found.empty()) return std::vector<RunLog>{};
+    std::error_code ec;
+    const auto bytes = std::filesystem::file_size(found, ec);
+    const auto place = sweep.attempt_folder(trial, attempt);
+    if (!place) return tl::unexpected(place.error());
+    if (ec) return std::vector<RunLog>{};
+    auto kept = place->keep(kTrainerLog, found, static_cast<std::int64_t>(bytes));
+    if (!kept) return tl::unexpected(kept.error());
+  }
+  return read_log(path + "/" + kTrainerLog, options).value_or(std::vector<RunLog>{});
+}
+
+struct ReadAgain {
+  MeasuredAttempt measured;
+  bool legible = false;  // there is a log of a known format
+};
+
+Result<ReadAgain> read_again(const OpenSweep& sweep, const PlannedTrial& trial,
+                             const AttemptState& attempt, const std::string& folder) {
+  const auto path = folder + "/log.txt";
+  const ReadOptions options{sweep.plan.workload.format, sweep.plan.config.window};
+  const auto printed = read_log(sweep.root.path_of(path), options);
+  auto own = read_own_log(sweep, trial, attempt.attempt, options);
+  if (!own) return tl::unexpected(own.error());
+  // A log that is whole and cannot be read now (EIO, no descriptors, no right) is not lost.
+  if (attempt.covered && own->empty() && !printed &&
+      log_is_whole(sweep.root.path_of(path), attempt.log_bytes)) {
+    return tl::unexpected(printed.error());
+  }
+  const bool legible = printed.has_value() || !own->empty();
+  const auto chosen = choose_runs(std::move(*own), printed.value_or(std::vector<RunLog>{}));
+  // iterations.csv is not synced; after a crash of the machine it may be missing or empty.
+  const bool again = legible && !holds_text(sweep.root.path_of(folder) + "/iterations.csv");
+  ReadAgain out;
+  out.measured = measure_attempt(sweep.plan, trial, attempt.attempt, chosen.runs,
+                                 chosen.own ? fmt::format("{}/{}", folder, kTrainerLog) : path,
+                                 again ? IterationsText::yes : IterationsText::no);
+  out.legible = legible;
+  if (!out.measured.iterations_csv.empty()) {
+    auto place = sweep.attempt_folder(trial, attempt.attempt);
+    if (place) (void)place->write_unsynced("iterations.csv", out.measured.iterations_csv);
+    out.measured.iterations_csv.clear();
+  }
+  return out;
+}
+
+/// An attempt of an earlier start, as it counts now.
+struct Reviewed {
+  MeasuredAttempt measured;
+  bool settles = false;  // its trial: a rate, or an end that a further launch would meet again
+};
+
+/// Measured (or recalled), with the outcome that the journal knows and the telemetry.
+Result<Reviewed> review(const OpenSweep& sweep, const PlannedTrial& trial,
+                        const AttemptState& attempt) {
+  const auto folder = sweep.attempt_path(trial, attempt.attempt);
+  auto recalled = recall(sweep, attempt, folder);
+  const bool known = recalled.has_value();
+  auto read = known ? Result<ReadAgain>(ReadAgain{std::move(*recalled), true})
+                    : read_again(sweep, trial, attempt, folder);
+  if (!read) return tl::unexpected(read.error());
+  Reviewed out{std::move(read->measured), false};
+  Trial& result = out.measured.trial;
+  const bool covered = result.window.covered;
+  if (attempt.finished && attempt.outcome) {
+    result.outcome = *attempt.outcome;
+  } else if (covered && is_failure(result.outcome.status)) {
+    // The harness died between the window's end and the trainer's.
+    result.outcome = {
+        Status::killed, result.outcome.step, 0, {make_notice(NoticeCode::harness_ended_first, 0)}};
+  }
+  const auto status = result.outcome.status;
+  const bool final = attempt.finished && read->legible &&
+                     (status == Status::out_of_memory || status == Status::nan);
+  out.settles = covered || final;
+  if (!out.settles) return out;
+  if (attempt.finished && !known) {
+    const auto file = sweep.root.path_of(folder + "/outcome.json");
+    const auto outcome = nlohmann::ordered_json::parse(proc::read_file(file), nullptr, false);
+    if (outcome.is_object() && outcome.contains("telemetry")) {
+      apply_telemetry(result, outcome["telemetry"]);
+    }
+  }
+  if (!attempt.program.empty() && attempt.program != sweep.trainer_id) {
+    result.notices.push_back(make_notice(NoticeCode::trainer_build_changed, 0));
+  }
+  return out;
+}
+
+/// `cells_command`: digest of the command, where the trials of the cell share it; filled in.
+Result<void> review_trial(const OpenSweep& sweep, EarlierTrial& out,
+                          std::optional<std::string>& cells_command) {
+  const auto& trial = out.trial;
+  const auto it = sweep.earlier.trials.find({sweep.plan.cells[trial.cell].key, trial.trial});
+  if (it == sweep.earlier.trials.end()) return {};
+  if (!cells_command) {
+    auto digest = command_digest(sweep, trial);
+    if (!digest) return tl::unexpected(digest.error());
+    cells_command = std::move(*digest);
+  }
+  const auto& command = *cells_command;
+  const auto& attempts = it->second;
+  out.command_changed = true;
+  for (auto a = attempts.rbegin(); a != attempts.rend() && !out.settled; ++a) {
+    if (a->command != command) continue;
+    out.command_changed = false;
+    if (!a->finished && sweep.launcher.queue()) {
+      const auto folder = sweep.attempt_folder(trial, a->attempt);
+      if (!folder) return tl::unexpected(folder.error());
+      if (auto job = job_of(sweep.root, *folder)) {
+        out.job = std::move(*job);
+        out.next_attempt = a->attempt;
+        return {};
+      }
+    }
+    auto reviewed = review(sweep, trial, *a);
+    if (!reviewed) return tl::unexpected(reviewed.error());
+    if (!reviewed->settles) {
+      // The last failure stands in the report until a launch does better.
+      if (a->finished && !out.measured) out.measured = std::move(reviewed->measured);
+      continue;
+    }
+    out.settled = true;
+    out.seconds = a->seconds;
+    out.measured = std::move(reviewed->measured);
+    if (sweep.launcher.queue()) {
+      const auto folder = sweep.attempt_folder(trial, a->attempt);
+      if (folder) out.nodes = read_mark(*folder, "nodes");
+    }
+  }
+  // An attempt that was cut short by the harness's own end is made again under its number.
+  const auto& last = attempts.back();
+  out.next_attempt = last.finished || last.command != command ? last.attempt + 1 : last.attempt;
+  return {};
+}
+
+std::vector<EarlierTrial> trials_to_report(const OpenSweep& sweep) {
+  const auto& plan = sweep.plan;
+  std::vector<EarlierTrial> out;
+  std::set<std::pair<std::size_t, int>> wanted;
+  for (const auto& trial : plan.trials) {
+    out.push_back({trial, true});
+    wanted.emplace(trial.cell, trial.trial);
+  }
+  for (std::size_t cell = 0; cell < plan.cells.size(); ++cell) {
+    for (int trial = 1; trial <= plan.config.trials; ++trial) {
+      if (wanted.contains({cell, trial})) continue;
+      if (!sweep.earlier.trials.contains({plan.cells[cell].key, trial})) continue;
+      out.push_back({{cell, trial}, false});
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<EarlierTrial>> review_earlier_trials(const OpenSweep& sweep) {
+  const auto& plan = sweep.plan;
+  auto trials = trials_to_report(sweep);
+  std::vector<std::vector<std::size_t>> by_cell(plan.cells.size());
+  for (std::size_t i = 0; i < trials.size(); ++i) by_cell[trials[i].trial.cell].push_back(i);
+  const bool differ = plan.config.seed_per_trial() || plan.workload.placeholders.contains("trial");
+  std::vector<Result<void>> done(trials.size());
+  for_each_index(by_cell.size(), 16, [&](std::size_t cell) {
+    std::optional<std::string> command;
+    for (const auto i : by_cell[cell]) {
+      if (differ) command.reset();
+      done[i] = review_trial(sweep, trials[i], command);
+    }
+  });
+  for (const auto& one : done) {
+    if (!one) return tl::unexpected(one.error());
+  }
+  return trials;
+}
+
+}  // namespace bertbench

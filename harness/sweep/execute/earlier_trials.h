@@ -1,0 +1,31 @@
+// What earlier starts left of each trial in the run folder. A trial is done when its log says so: a
+// log that is not as it was when this program measured it is read again, on all cores, as there may
+// be ten thousand of them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/sweep/execute/measure_attempt.h"
+#include "harness/sweep/execute/open_sweep.h"
+
+namespace bertbench {
+
+struct EarlierTrial {
+  PlannedTrial trial;
+  bool wanted = false;   ///< by this start, which launches it unless it is settled
+  bool settled = false;  ///< needs no further launch
+  bool command_changed = false;
+  int next_attempt = 1;
+  double seconds = 0;   ///< the settled attempt took
+  std::string nodes{};  ///< that it ran on, where a launcher records them
+  std::string job{};    ///< of a queue, that runs the attempt since an earlier start
+  std::optional<MeasuredAttempt> measured{};
+};
+
+/// The trials of this start, then those of which earlier starts left something: --only leaves cells
+/// out of this start, not out of the result.
+Result<std::vector<EarlierTrial>> review_earlier_trials(const OpenSweep& sweep);
+
+}  // namespace bertbench

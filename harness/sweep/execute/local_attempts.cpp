@@ -1,0 +1,240 @@
+#include "harness/sweep/execute/local_attempts.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+
+#include "harness/sweep/config/hosts.h"
+#include "harness/sweep/observe/machine.h"
+#include "harness/sweep/observe/node_telemetry.h"
+#include "harness/sweep/observe/telemetry.h"
+#include "harness/sweep/process/proc_fs.h"
+#include "parsers/core/text.h"
+
+namespace bertbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Over a connection, from the order to the last output.
+constexpr std::chrono::seconds kHelpersEnd{3};
+// After the first rank has failed the others have so long to print why.
+constexpr double kLastMessages_s = 2;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Times the kernel's out-of-memory killer struck since boot.
+std::int64_t oom_kills() {
+  const std::string text = proc::read_file("/proc/vmstat");
+  const auto at = text.find("\noom_kill ");
+  if (at == std::string::npos) return 0;
+  const auto rest = std::string_view(text).substr(at + 10);
+  return to_int(rest.substr(0, rest.find('\n'))).value_or(0);
+}
+
+std::optional<std::int64_t> memory_of_this_machine() {
+  const Machine machine = look_at_machine("", /*with_gpus=*/false);
+  if (machine.memory_limit_bytes && machine.memory_limit_bytes < machine.memory_bytes) {
+    return machine.memory_limit_bytes;
+  }
+  return machine.memory_bytes;
+}
+
+bool runs_here(const OpenSweep& sweep) {
+  return sweep.launcher.name == "local" ||
+         (sweep.launcher.name == "mpi" &&
+          std::ranges::all_of(sweep.plan.config.hosts, is_loopback));
+}
+
+/// Null where the trainers do not run on this machine.
+std::unique_ptr<Telemetry> telemetry_of(const OpenSweep& sweep, const PlannedCell& cell,
+                                        const Nvml* nvml, std::optional<std::int64_t> memory) {
+  if (!runs_here(sweep)) return nullptr;
+  TelemetryOptions options;
+  options.cores = sweep.plan.cores;
+  options.memory_bytes = memory;
+  if (nvml && !cell.cpu_stands_in) {
+    options.nvml = nvml;
+    const auto& env = sweep.plan.config.env;
+    const auto named = env.find("CUDA_VISIBLE_DEVICES");
+    const char* inherited = std::getenv("CUDA_VISIBLE_DEVICES");
+    std::string visible = inherited != nullptr ? inherited : "";
+    if (named != env.end()) visible = named->second;
+    // Emulated nodes share this machine's GPUs.
+    options.gpus = gpus_in_use(*nvml, cell.topology.gpus_per_node * cell.topology.nodes, visible);
+  }
+  return std::make_unique<Telemetry>(std::move(options));
+}
+
+}  // namespace
+
+struct LocalAttempts::Running {
+  std::unique_ptr<OpenAttempt> open;
+  std::unique_ptr<Telemetry> telemetry;
+  std::vector<int> sampler_logs;
+  ProcessGroup group;
+  AttemptEnd end;
+  std::int64_t oom_kills_before = oom_kills();
+  Clock::time_point begin = Clock::now(), last_output = begin, reported{};
+  std::optional<Clock::time_point> ending, failed_at;
+
+  explicit Running(std::unique_ptr<OpenAttempt> attempt) : open(std::move(attempt)) {}
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  ~Running() {
+    for (const int fd : sampler_logs) ::close(fd);
+  }
+
+  void begin_to_end(EndCause cause) {
+    end.cause = cause;
+    ending = Clock::now();
+    group.signal(SIGTERM);
+  }
+};
+
+LocalAttempts::LocalAttempts(OpenSweep& sweep, AttemptQueue& queue, PlacementLabels& placement)
+    : AttemptRunner(sweep, queue, placement),
+      nvml_(Nvml::open()),
+      memory_bytes_(memory_of_this_machine()) {}
+
+LocalAttempts::~LocalAttempts() = default;
+
+Result<void> LocalAttempts::start() {
+  if (running_ || queue_.empty()) return {};
+  auto begun = begin(queue_.take());
+  if (!begun) return tl::unexpected(begun.error());
+  auto& open = **begun;
+  if (sweep_.launcher.nodes) {
+    const auto nodes = sweep_.launcher.nodes();
+    if (auto done = open.folder.write("nodes", nodes); !done) return done;
+    placement_.add(open.wanted.trial.cell, nodes);
+  }
+  sweep_.observer.trial_started(open.progress);
+  auto telemetry = telemetry_of(sweep_, open.cell, nvml_.get(), memory_bytes_);
+  running_ = std::make_unique<Running>(std::move(*begun));
+  running_->telemetry = std::move(telemetry);
+  if (auto done = start_samplers(*running_); !done) return done;
+  return start_ranks(*running_);
+}
+
+Result<void> LocalAttempts::start_samplers(Running& now) {
+  if (!sweep_.launcher.samplers || sampler_program().empty()) return {};
+  for (const auto& sampler :
+       sweep_.launcher.samplers(sweep_.plan, now.open->wanted.trial, now.open->place)) {
+    const auto fd = now.open->folder.create_log(node_file(sampler.node));
+    if (!fd) return tl::unexpected(fd.error());
+    now.sampler_logs.push_back(*fd);
+    // One that does not start leaves its reason in its output; the trial does not need it.
+    const auto started = now.group.start_helper(sampler.process, *fd);
+    if (!started) write_all(*fd, started.error().message());
+  }
+  return {};
+}
+
+Result<void> LocalAttempts::start_ranks(Running& now) {
+  auto launched = nlohmann::ordered_json{{"event", "launched"}};
+  launched.update(now.open->who());
+  auto& processes = launched["processes"] = nlohmann::ordered_json::array();
+  std::vector<pid_t> ranks;
+  for (const auto& spec : now.open->processes) {
+    const auto id = now.group.start(spec, now.open->log_fd);
+    if (!id) {
+      now.end.cause = EndCause::not_started;
+      now.end.detail = id.error().message();
+      now.group.kill_all();
+      return {};
+    }
+    processes.push_back({{"pid", id->pid}, {"start_time", id->start_time}});
+    ranks.push_back(id->pid);
+  }
+  if (now.telemetry) now.telemetry->watch(std::move(ranks));
+  return sweep_.journal.append(launched);
+}
+
+void LocalAttempts::watch(Running& now) {
+  const auto& config = sweep_.plan.config;
+  auto& open = *now.open;
+  auto& group = now.group;
+  // A trial of a fraction of a second is looked at before it ends; later looks cost less.
+  const double share = seconds_since(now.begin) < 1 ? 0.25 : 1;
+  const double tick_s = std::clamp(share * sweep_.options.progress_s, 0.01, 0.25);
+  group.wait(std::chrono::milliseconds(static_cast<int>(tick_s * 1000)), sweep_.signals.wake_fd());
+  sweep_.signals.drain();
+  if (open.log.follow()) now.last_output = Clock::now();
+
+  const auto status = group.status();
+  if (now.ending) {
+    if (seconds_since(*now.ending) > sweep_.options.grace_s || sweep_.signals.count() > 1) {
+      group.signal(SIGKILL);
+    }
+  } else if (seconds_since(now.begin) > config.timeout_s) {
+    now.begin_to_end(EndCause::timeout);
+  } else if (seconds_since(now.last_output) > config.stall_timeout_s) {
+    now.begin_to_end(EndCause::stalled);
+  } else if (open.log.size() > config.log_limit_bytes) {
+    now.begin_to_end(EndCause::log_limit);
+    group.signal(SIGKILL);  // a flood that gets time to end fills the disk
+  } else if (status && !status->success()) {
+    // One rank is gone for good. The others get a moment to print why, then they go as well.
+    if (!now.failed_at) now.failed_at = Clock::now();
+    if (seconds_since(*now.failed_at) > kLastMessages_s) now.begin_to_end(EndCause::exited);
+  }
+
+  if (seconds_since(now.reported) < sweep_.options.progress_s) return;
+  now.reported = Clock::now();
+  if (now.telemetry) now.telemetry->sample(open.log.live().last_step.has_value());
+  report_progress(open, seconds_since(now.begin));
+}
+
+Result<std::vector<EndedAttempt>> LocalAttempts::poll() {
+  if (!running_) return std::vector<EndedAttempt>{};
+  if (running_->group.running()) watch(*running_);
+  if (running_->group.running()) return std::vector<EndedAttempt>{};
+  return conclude();
+}
+
+Result<std::vector<EndedAttempt>> LocalAttempts::stop() {
+  if (!running_) return std::vector<EndedAttempt>{};
+  if (!running_->ending && running_->group.running()) running_->begin_to_end(EndCause::stopped);
+  while (running_->group.running()) watch(*running_);
+  return conclude();
+}
+
+Result<std::vector<EndedAttempt>> LocalAttempts::conclude() {
+  const auto now = std::move(running_);
+  auto& open = *now->open;
+  auto& end = now->end;
+  end.exit = now->group.status();
+  now->group.end_helpers(kHelpersEnd);
+  end.seconds = seconds_since(now->begin);
+  end.escaped = now->group.kill_all();
+  // What was written between the limit and the kill is given back to the disk.
+  const auto limit = sweep_.plan.config.log_limit_bytes;
+  if (open.log.printed_size() > limit && ftruncate(open.log_fd, limit) == 0) {
+    end.cause = EndCause::log_limit;
+  }
+  open.log.read_last(limit);
+  // The log is on disk before the journal says that it has ended.
+  if (fsync(open.log_fd) < 0 && errno != EINVAL) {
+    return tl::unexpected(file_error("log.txt", "cannot sync the trial's log", errno));
+  }
+  end.take(open.log);
+  end.kernel_oom = oom_kills() > now->oom_kills_before;
+  if (now->telemetry) open.telemetry = now->telemetry->finish();
+  take_node_telemetry(open);
+  if (sweep_.launcher.end_leftovers && end.cause != EndCause::exited) {
+    sweep_.launcher.end_leftovers(sweep_.earlier.run_id);
+  }
+  std::vector<EndedAttempt> ended;
+  ended.push_back({std::move(now->open), std::move(end)});
+  return ended;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,148 @@
+#include "harness/sweep/execute/open_attempt.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "harness/sweep/observe/node_telemetry.h"
+#include "harness/sweep/plan/template_call.h"
+
+namespace bertbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A port that is free now. Two sweeps of one machine may draw the same one; then a rank fails to
+/// listen and the trial is tried again with another.
+int free_port() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return 29500;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* raw = reinterpret_cast<sockaddr*>(&address);
+  const bool good = bind(fd, raw, length) == 0 && getsockname(fd, raw, &length) == 0;
+  close(fd);
+  return good ? ntohs(address.sin_port) : 29500;
+}
+
+/// Removes what an earlier start left in the folder of an attempt that begins again.
+void clear_attempt(const Folder& folder, const OwnLogs& own) {
+  for (const char* old :
+       {"outcome.json", "iterations.csv", "timings.jsonl", kTrainingMark, kTrainerLog}) {
+    folder.remove(old);
+  }
+  // A trainer that finds its checkpoints goes on from there. Of a link the link itself goes.
+  std::error_code ec;
+  for (const char* old : {kOutputFolder, kFilesFolder}) {
+    std::filesystem::remove_all(folder.path_of(old), ec);
+  }
+  for (const auto& log : own.find()) std::filesystem::remove(log, ec);
+}
+
+Result<void> write_command(const OpenSweep& sweep, const OpenAttempt& open,
+                           const std::vector<TrialFile>& files) {
+  Json json = {{"cell", open.cell.key},
+               {"trial", open.wanted.trial.trial},
+               {"launcher", std::string(sweep.launcher.name)},
+               {"world_size", open.cell.topology.world_size()}};
+  json["processes"] = Json::array();
+  for (const auto& one : open.processes) {
+    Json set = Json::object();
+    for (const auto& [key, value] : one.set) set[key] = value;
+    json["processes"].push_back({{"argv", one.argv}, {"set", set}, {"unset", one.unset}});
+  }
+  for (const auto& file : files) json["files"][file.name] = file.text;
+  return open.folder.write_unsynced(
+      "command.json", json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+Result<void> write_files(const OpenSweep& sweep, const Folder& attempt,
+                         const std::vector<TrialFile>& files) {
+  if (!sweep.plan.workload.is_bert_train) {
+    if (auto made = attempt.child(kOutputFolder); !made) return tl::unexpected(made.error());
+  }
+  for (const auto& file : files) {
+    const auto into = attempt.child(kFilesFolder);
+    if (!into) return tl::unexpected(into.error());
+    if (auto done = into->write(file.name, file.text); !done) return done;
+  }
+  return {};
+}
+
+TrialLogs::Readers readers_of(const OpenSweep& sweep, const std::string& path) {
+  const ReadOptions options{sweep.plan.workload.format, sweep.plan.config.window};
+  return [options, folder = sweep.root.path_of(path)](const std::string& file) {
+    return LogReader(options, folder + "/" + file);
+  };
+}
+
+}  // namespace
+
+OpenAttempt::OpenAttempt(const OpenSweep& sweep, WantedAttempt w, Folder f, int fd, OwnLogs own)
+    : wanted(std::move(w)),
+      cell(sweep.plan.cells[wanted.trial.cell]),
+      path(sweep.attempt_path(wanted.trial, wanted.attempt)),
+      folder(std::move(f)),
+      log_fd(fd),
+      log(fd, std::move(own), readers_of(sweep, path)) {}
+
+OpenAttempt::~OpenAttempt() { close(log_fd); }
+
+Json OpenAttempt::who() const {
+  return {{"cell", cell.key}, {"trial", wanted.trial.trial}, {"attempt", wanted.attempt}};
+}
+
+Result<std::unique_ptr<OpenAttempt>> OpenAttempt::begin(OpenSweep& sweep, WantedAttempt wanted) {
+  const auto trial = wanted.trial;
+  auto folder = sweep.attempt_folder(trial, wanted.attempt);
+  if (!folder) return tl::unexpected(folder.error());
+  auto own = own_logs(sweep.plan, trial, {folder->path(), 0, ""});
+  if (!own) return tl::unexpected(own.error());
+  clear_attempt(*folder, *own);
+  const auto log_fd = folder->create_log("log.txt");
+  if (!log_fd) return tl::unexpected(log_fd.error());
+  auto open = std::make_unique<OpenAttempt>(sweep, std::move(wanted), std::move(*folder), *log_fd,
+                                            std::move(*own));
+
+  open->place = {open->folder.path(), free_port(),
+                 // A job outlives the harness: resume must not take it for a survivor.
+                 fmt::format("{}{}:{}", sweep.launcher.queue() ? "job:" : "", sweep.earlier.run_id,
+                             open->path)};
+  auto processes = sweep.launcher.processes(sweep.plan, trial, open->place);
+  if (!processes) return tl::unexpected(processes.error());
+  open->processes = std::move(*processes);
+  const auto files = trial_files(sweep.plan, trial, open->place);
+  if (!files) return tl::unexpected(files.error());
+  if (auto done = write_files(sweep, open->folder, *files); !done) {
+    return tl::unexpected(done.error());
+  }
+  const auto command = command_digest(sweep, trial);
+  if (!command) return tl::unexpected(command.error());
+  if (auto done = write_command(sweep, *open, *files); !done) return tl::unexpected(done.error());
+  Json started = {{"event", "started"}};
+  started.update(open->who());
+  started["command"] = *command;
+  started["program"] = sweep.trainer_id;
+  if (auto done = sweep.journal.append(started); !done) return tl::unexpected(done.error());
+  return open;
+}
+
+Result<std::unique_ptr<OpenAttempt>> OpenAttempt::take_over(const OpenSweep& sweep,
+                                                            WantedAttempt wanted) {
+  auto folder = sweep.attempt_folder(wanted.trial, wanted.attempt);
+  if (!folder) return tl::unexpected(folder.error());
+  auto own = own_logs(sweep.plan, wanted.trial, {folder->path(), 0, ""});
+  if (!own) return tl::unexpected(own.error());
+  const auto log_fd = folder->open_append("log.txt");
+  if (!log_fd) return tl::unexpected(log_fd.error());
+  return std::make_unique<OpenAttempt>(sweep, std::move(wanted), std::move(*folder), *log_fd,
+                                       std::move(*own));
+}
+
+}  // namespace bertbench

@@ -1,0 +1,47 @@
+// OpenAttempt: an attempt whose start is in the journal and whose end is not.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/sweep/execute/attempt_queue.h"
+#include "harness/sweep/execute/log_watch.h"
+#include "harness/sweep/execute/open_sweep.h"
+
+namespace bertbench {
+
+struct OpenAttempt {
+  /// Folder, empty log, files, command.json, "started" in the journal.
+  static Result<std::unique_ptr<OpenAttempt>> begin(OpenSweep& sweep, WantedAttempt wanted);
+  /// An attempt that a job of an earlier start runs: its log and its start stay.
+  static Result<std::unique_ptr<OpenAttempt>> take_over(const OpenSweep& sweep,
+                                                        WantedAttempt wanted);
+
+  WantedAttempt wanted;
+  const PlannedCell& cell;
+  std::string path;  ///< of its folder, below the run folder
+  Folder folder;
+  int log_fd;     ///< log.txt, readable, O_APPEND; closed with this
+  TrialLogs log;  ///< reads log_fd, and what the trainer writes itself
+  LaunchPlace place{};
+  std::vector<ProcessSpec> processes{};
+  TrialProgress progress{};
+  nlohmann::ordered_json telemetry{};  ///< null: nothing was watched
+  bool training_marked = false;        ///< the samplers of its nodes know that steps are logged
+  /// The first step that was read, and when: up to there the trainer started up and compiled.
+  std::optional<std::pair<std::int64_t, double>> first_step_at{};
+
+  OpenAttempt(const OpenSweep& sweep, WantedAttempt w, Folder f, int fd, OwnLogs own);
+  OpenAttempt(const OpenAttempt&) = delete;
+  OpenAttempt& operator=(const OpenAttempt&) = delete;
+  ~OpenAttempt();
+  /// The members that name it in a journal record.
+  [[nodiscard]] nlohmann::ordered_json who() const;
+};
+
+}  // namespace bertbench

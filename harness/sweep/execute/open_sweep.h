@@ -1,0 +1,63 @@
+// OpenSweep: the run folder as this start of the harness has opened it, and what all parts of the
+// start work with.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "harness/sweep/execute/runner.h"
+#include "harness/sweep/journal/journal.h"
+#include "harness/sweep/journal/run_state.h"
+#include "harness/sweep/plan/launcher.h"
+#include "harness/sweep/process/stop_signals.h"
+
+namespace bertbench {
+
+struct OpenSweep {
+  /// Everything that can be found wrong before the first launch is found here. Processes and jobs
+  /// of earlier starts that would disturb this one have ended when it returns.
+  static Result<OpenSweep> open(const Plan& plan, const SweepOptions& options,
+                                SweepObserver& observer, const Launcher& launcher,
+                                const StopSignals& signals);
+
+  const Plan& plan;
+  const SweepOptions& options;
+  SweepObserver& observer;
+  const Launcher& launcher;
+  const StopSignals& signals;
+  Folder root;
+  Journal journal;
+  RunState earlier;                    ///< what earlier starts left, and the id of the folder
+  nlohmann::ordered_json environment;  ///< of the start that made the folder
+  std::string trainer_id;              ///< program_stamp() of the trainers, joined by '+'
+  std::string own_id;                  ///< program_stamp() of this program
+
+  [[nodiscard]] bool stopping() const;
+  /// Of an attempt, below the root: "<cell>/trial_1", further ones "<cell>/trial_1/attempt_2".
+  [[nodiscard]] std::string attempt_path(const PlannedTrial& trial, int attempt) const;
+  [[nodiscard]] Result<Folder> attempt_folder(const PlannedTrial& trial, int attempt) const;
+  /// Hands what the journal noticed since the last call to the observer.
+  void report_journal_notices();
+
+ private:
+  std::size_t journal_notices_reported_ = 0;
+
+  OpenSweep(const Plan& p, const SweepOptions& o, SweepObserver& w, const Launcher& l,
+            const StopSignals& s, Folder folder, Journal lines)
+      : plan(p),
+        options(o),
+        observer(w),
+        launcher(l),
+        signals(s),
+        root(std::move(folder)),
+        journal(std::move(lines)) {}
+  Result<void> replay_journal();
+  Result<void> end_earlier_processes(const std::string& boot);
+  Result<void> note_environment(const std::string& config);
+};
+
+/// Digest of the command of a trial: everything but what differs from launch to launch by nature.
+Result<std::string> command_digest(const OpenSweep& sweep, const PlannedTrial& trial);
+
+}  // namespace bertbench

@@ -1,0 +1,42 @@
+// SweepResults: what was measured of each trial so far, as the result set, results.json and the
+// report of the sweep.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+#include "harness/sweep/execute/measure_attempt.h"
+#include "harness/sweep/execute/open_sweep.h"
+#include "harness/sweep/execute/placement_labels.h"
+
+namespace bertbench {
+
+class SweepResults {
+ public:
+  SweepResults(const OpenSweep& sweep, const PlacementLabels& placement)
+      : sweep_(sweep), placement_(placement) {}
+
+  /// The attempt that stands for its trial from now on.
+  const Trial& keep(const PlannedTrial& trial, MeasuredAttempt measured);
+  /// With trials "auto": the cell has been measured often enough.
+  [[nodiscard]] bool settled(std::size_t cell) const;
+  /// results.json as of now. Journal and logs are the truth: unless `always`, the file may lag a
+  /// little when writing it gets expensive.
+  Result<void> write(bool always);
+  /// Results and report, and how the trials of this start came out.
+  [[nodiscard]] Result<SweepOutcome> finish(bool interrupted);
+
+ private:
+  [[nodiscard]] ResultSet collect() const;
+  void count_failures(SweepOutcome& out) const;
+
+  const OpenSweep& sweep_;
+  const PlacementLabels& placement_;
+  std::map<std::pair<std::size_t, int>, MeasuredAttempt> kept_;  // (cell, trial)
+  std::chrono::steady_clock::time_point written_{};
+  double write_cost_s_ = 0;
+};
+
+}  // namespace bertbench
