@@ -230,12 +230,17 @@ struct JsonMissing {
 };
 
 template <class T>
-constexpr JsonKind json_kind();
+JsonKind make_json_kind();
+
+/// How a T is read; made at the first use.
 template <class T>
-inline constexpr JsonKind kJsonKind = json_kind<T>();
+const JsonKind& json_kind() {
+  static const JsonKind kind = make_json_kind<T>();
+  return kind;
+}
 
 template <class T>
-constexpr JsonKind json_kind() {
+JsonKind make_json_kind() {
   using Holds = JsonKind::Holds;
   JsonKind kind;
   kind.take = [](void* at, const JsonScalar& value, const MemberRule& rule) {
@@ -245,7 +250,7 @@ constexpr JsonKind json_kind() {
     kind.holds = Holds::json;
   } else if constexpr (requires(T t) { t.has_value(); }) {  // an optional
     using Inner = typename T::value_type;
-    kind = kJsonKind<Inner>;
+    kind = json_kind<Inner>();
     kind.take = [](void* at, const JsonScalar& value, const MemberRule& rule) {
       Inner inner{};
       std::string wrong = take(inner, value, rule);
@@ -253,10 +258,10 @@ constexpr JsonKind json_kind() {
       return wrong;
     };
     kind.open = [](void* at, std::shared_ptr<void>& scratch) {
-      return kJsonKind<Inner>.open(&static_cast<T*>(at)->emplace(), scratch);
+      return json_kind<Inner>().open(&static_cast<T*>(at)->emplace(), scratch);
     };
   } else if constexpr (std::is_same_v<T, Notice>) {
-    kind = kJsonKind<NoticeText>;
+    kind = json_kind<NoticeText>();
     kind.open = [](void*, std::shared_ptr<void>& scratch) {
       scratch = std::make_shared<NoticeText>();
       return scratch.get();
@@ -312,7 +317,7 @@ constexpr JsonKind json_kind() {
 
 template <class T>
 JsonSlot slot_of(T& member, MemberRule rule, unsigned place) {
-  return {&member, &kJsonKind<T>, rule, place};
+  return {&member, &json_kind<T>(), rule, place};
 }
 
 }  // namespace bertbench
