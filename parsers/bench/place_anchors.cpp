@@ -400,7 +400,7 @@ std::string text_of(const char* path, std::size_t most) {
 int run(int count, char** arguments) {
   const std::string_view step = count > 1 ? arguments[1] : "";
   if (step == "list") {
-    const AnchorTables tables("", nullptr);
+    const AnchorTables tables(all_formats(), nullptr);
     for (const std::string& literal : tables.literals()) {
       std::cout << escaped(literal) << '\n';
     }

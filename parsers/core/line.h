@@ -4,25 +4,42 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace bertbench {
 
-/// One candidate line: a line (ended by \n, \r, \r\n or the end of input) that holds an anchor.
+/// A place where a literal stands that an owner (a format, a set of rules) has in its table.
+struct LiteralAt {
+  std::uint32_t owner = 0;  ///< as the reader numbers them
+  std::uint32_t row = 0;    ///< of the owner's table
+  const char* begin = nullptr;
+  auto operator<=>(const LiteralAt&) const = default;
+};
+
+/// One candidate line: a line (ended by \n, \r, \r\n or the end of input) that holds a literal.
 struct Line {
   std::string_view text;    ///< without terminator, ANSI sequences and launcher prefix
   std::int64_t number = 0;  ///< 1-based count of '\n' before it, plus one
   char terminator = '\n';   ///< '\n', '\r' (a redraw) or 0 (cut by the end of input)
   int rank = -1;            ///< from a launcher prefix ("[1,3]<stdout>:", "3: ", "[rank3]:")
-  /// Bit i: the owner's i-th anchor (Format::anchors) stands on the line, other pieces of it
-  /// included (bit 63: any from the 64th on). A bit that is not set spares a search; all are set
-  /// where nobody looked.
-  std::uint64_t anchors = ~std::uint64_t{0};
+  /// The places of one owner's literals, in order of rows. Those before `text`, where that is the
+  /// end of a longer line, do not count.
+  std::span<const LiteralAt> literals{};
 };
 
-/// Whether the owner's `i`-th anchor may stand on the line: false spares the search for it.
-[[nodiscard]] inline bool may_hold(const Line& line, std::size_t i) {
-  return (line.anchors >> std::min<std::size_t>(i, 63) & 1u) != 0;
+/// Calls `visit(row, at)` for each of the owner's rows whose literal stands in the text, in order
+/// of rows, with the first place, until one returns true. Returns whether one did.
+template <class Visit>
+bool any_row(const Line& line, Visit&& visit) {
+  const char* const begin = line.text.data();
+  for (std::size_t i = 0; i < line.literals.size(); ++i) {
+    const LiteralAt& found = line.literals[i];
+    if (found.begin < begin) continue;
+    if (visit(found.row, static_cast<std::size_t>(found.begin - begin))) return true;
+    while (i + 1 < line.literals.size() && line.literals[i + 1].row == found.row) ++i;
+  }
+  return false;
 }
 
 }  // namespace bertbench

@@ -1,5 +1,6 @@
 #include "parsers/reader/anchor_tables.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -12,45 +13,58 @@
 
 namespace bertbench {
 
-AnchorTables::Lists AnchorTables::collect(std::string_view only, const UserFormat* user_format) {
-  // Each with its owner's bit and its place among the owner's anchors.
-  std::vector<std::tuple<std::string_view, std::size_t, std::uint8_t>> found;
-  const auto add = [&](std::size_t owner, std::span<const std::string_view> anchors) {
-    for (std::size_t i = 0; i < anchors.size(); ++i) {
-      if (anchors[i] == kFileLine) continue;
-      found.emplace_back(anchors[i], owner,
-                         static_cast<std::uint8_t>(std::min<std::size_t>(i, 63)));
+AnchorTables::Lists AnchorTables::collect(std::span<const Format* const> formats,
+                                          const UserFormat* user_format) {
+  std::vector<std::tuple<std::string_view, std::uint32_t, std::uint32_t>> found;
+  const auto add = [&](std::uint32_t owner, const auto& literals) {
+    for (std::uint32_t row = 0; const std::string_view literal : literals) {
+      if (literal != kFileLine) found.emplace_back(literal, owner, row);
+      ++row;
     }
   };
-  const auto formats = all_formats();
-  for (std::size_t i = 0; i < formats.size(); ++i) {
-    if (only.empty() || formats[i]->name == only) add(i, formats[i]->anchors);
-  }
-  add(kMarkBit, MarkRules::anchors());
-  add(kFactBit, FactRules::anchors());
-  add(kOutcomeBit, OutcomeRules::anchors());
-  if (user_format != nullptr && (only.empty() || only == user_format->name())) {
-    for (const std::string& literal : user_format->literals()) {
-      found.emplace_back(literal, kUserBit, kNone);
-    }
-  }
+  add(kMarks, MarkRules::anchors());
+  add(kFacts, FactRules::anchors());
+  add(kOutcomes, OutcomeRules::anchors());
+  std::uint32_t owner = kFormats;
+  for (const Format* format : formats) add(owner++, format->anchors);
+  if (user_format != nullptr) add(owner, user_format->literals());
   std::ranges::sort(found);
   Lists out;
-  for (const auto& [literal, owner, place] : found) {
+  for (const auto& [literal, of, row] : found) {
     if (out.literals.empty() || out.literals.back() != literal) {
       out.literals.emplace_back(literal);
-      out.owners.push_back(0);
-      out.places.emplace_back().fill(kNone);
+      out.first.push_back(out.rows.size());
     }
-    out.owners.back() |= std::uint64_t{1} << owner;
-    // Of an anchor that its owner names twice the first place counts.
-    out.places.back()[owner] = std::min(out.places.back()[owner], place);
+    out.rows.push_back({of, row});
   }
+  out.first.push_back(out.rows.size());
   return out;
 }
 
-AnchorTables::AnchorTables(std::string_view only, const UserFormat* user_format)
-    : lists_(collect(only, user_format)), scanner_(lists_.literals) {}
+AnchorTables::AnchorTables(std::span<const Format* const> formats, const UserFormat* user_format)
+    : formats_(formats.begin(), formats.end()),
+      lists_(collect(formats, user_format)),
+      scanner_(lists_.literals) {}
+
+void AnchorTables::places(std::string_view text, const char* data, std::span<const AnchorHit> hits,
+                          std::vector<LiteralAt>& out) const {
+  out.clear();
+  for (const AnchorHit& hit : hits) {
+    const char* const begin = data + scanner_.begin_of(hit);
+    const char* const end = begin + lists_.literals[hit.literal].size();
+    if (begin < text.data() || end > text.data() + text.size()) continue;
+    for (std::size_t i = lists_.first[hit.literal]; i < lists_.first[hit.literal + 1]; ++i) {
+      out.push_back({lists_.rows[i].owner, lists_.rows[i].row, begin});
+    }
+  }
+  if (out.size() > 1) std::ranges::sort(out);
+}
+
+void AnchorTables::places(std::string_view text, std::vector<LiteralAt>& out) const {
+  std::vector<AnchorHit> hits;
+  scanner_.scan(text, 0, text.size(), hits);
+  places(text, text.data(), hits, out);
+}
 
 std::shared_ptr<const AnchorTables> AnchorTables::of(
     const std::string& only, const std::shared_ptr<const UserFormat>& user_format) {
@@ -66,9 +80,14 @@ std::shared_ptr<const AnchorTables> AnchorTables::of(
     return entry.first.second != nullptr && entry.second.user_format.expired();
   });
   Entry& entry = entries[{only, user_format.get()}];
-  if (!entry.tables) {
-    entry = {user_format, std::make_shared<const AnchorTables>(only, user_format.get())};
+  if (entry.tables) return entry.tables;
+  std::vector<const Format*> formats;
+  for (const Format* format : all_formats()) {
+    if (only.empty() || format->name == only) formats.push_back(format);
   }
+  const bool users = user_format && (only.empty() || only == user_format->name());
+  entry = {user_format,
+           std::make_shared<const AnchorTables>(formats, users ? user_format.get() : nullptr)};
   return entry.tables;
 }
 

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
+#include <functional>
 
 #include "parsers/assemble/run_builder.h"
 #include "parsers/core/text.h"
@@ -37,35 +37,32 @@ std::string only_format(const ReadOptions& options) {
   return options.format == "auto" || !known ? "" : options.format;
 }
 
-/// The owner's bit of the format that reads bars.
-std::size_t bar_bit() {
-  static const auto bit = static_cast<std::size_t>(
-      std::ranges::find_if(all_formats(),
-                           [](const Format* format) { return format->redraw_end != nullptr; }) -
-      all_formats().begin());
-  return bit;
-}
-
 constexpr std::string_view kNoFormat = "unknown";  ///< RunLog::format of a log without any
 
 }  // namespace
 
 struct LogReader::State final : CandidateSink {
-  State(ReadOptions o, std::string p)
+  State(std::shared_ptr<const AnchorTables> t, ReadOptions o, std::string p)
       : options(std::move(o)),
         path(std::move(p)),
-        tables(AnchorTables::of(only_format(options), options.user_format)),
-        feed(tables->scanner(), tables->owners()),
-        formats(all_formats().size() + 1) {}
+        tables(std::move(t)),
+        feed(tables->scanner()),
+        formats(tables->formats().size() + 1),
+        bars(static_cast<std::uint32_t>(
+            kFormats + (std::ranges::find_if(
+                            tables->formats(),
+                            [](const Format* format) { return format->redraw_end != nullptr; }) -
+                        tables->formats().begin()))) {}
 
-  /// The format of an owner's bit; the user's own is the last one.
-  FormatState& format_of(std::size_t bit) {
-    const auto known = all_formats();
-    FormatState& state = formats[std::min(bit, known.size())];
+  /// The format of an owner; the user's own is the last one.
+  FormatState& format_of(std::uint32_t owner) {
+    const auto known = tables->formats();
+    const std::size_t i = owner - kFormats;
+    FormatState& state = formats[i];
     if (state.parser) return state;
-    const bool users = bit == kUserBit;
-    const std::string_view name = users ? options.user_format->name() : known[bit]->name;
-    state.make(name, users ? options.user_format->make(options.world) : known[bit]->make(),
+    const bool users = i == known.size();
+    const std::string_view name = users ? options.user_format->name() : known[i]->name;
+    state.make(name, users ? options.user_format->make(options.world) : known[i]->make(),
                std::make_unique<RunBuilder>(name, path, options.window, &budget));
     return state;
   }
@@ -75,6 +72,7 @@ struct LogReader::State final : CandidateSink {
     line.number = found.number;
     const std::string_view text = without_holes(found.text, found.number == 1);
     if (is_bare(text)) {
+      tables->places(text, found.data, found.hits, places);
       line.text = text;
       line.terminator = found.terminator;
       dispatch(line, found, found.repeats);
@@ -83,18 +81,30 @@ struct LogReader::State final : CandidateSink {
     clean_line(text, ansi, pieces);
     // A line of one piece is repeated piece by piece; of several each copy is gone through in turn.
     const bool one = pieces.size() == 1;
+    const bool copied = std::ranges::any_of(
+        pieces, [&](const Piece& piece) { return !lies_in(piece.text, found.text); });
     for (std::int64_t copy = 0; copy <= (one ? 0 : found.repeats); ++copy) {
       for (std::size_t i = 0; i < pieces.size(); ++i) {
         line.text = pieces[i].text;
         line.rank = pieces[i].rank;
         // Only the last piece can be cut by the end of input.
         line.terminator = i + 1 < pieces.size() ? '\n' : found.terminator;
+        if (copied) {
+          tables->places(line.text, places);
+        } else {
+          tables->places(line.text, found.data, found.hits, places);
+        }
         dispatch(line, found, one ? found.repeats : 0);
       }
     }
   }
 
-  [[nodiscard]] bool wants_every_line() const override { return every_line != 0; }
+  static bool lies_in(std::string_view part, std::string_view text) {
+    return std::less_equal<>()(text.data(), part.data()) &&
+           std::less_equal<>()(part.data() + part.size(), text.data() + text.size());
+  }
+
+  [[nodiscard]] bool wants_every_line() const override { return !every_line.empty(); }
 
   /// Shows the outcome rules the 'File' lines in front of a candidate of theirs that they have not
   /// seen yet.
@@ -121,12 +131,25 @@ struct LogReader::State final : CandidateSink {
     outcome_line = found.number;
   }
 
+  /// Those of the places found that begin with the first of `rest` and are of the same owner.
+  static std::span<const LiteralAt> first_owner(std::span<const LiteralAt> rest) {
+    std::size_t n = 0;
+    while (n < rest.size() && rest[n].owner == rest[0].owner) ++n;
+    return rest.first(n);
+  }
+
   /// What follows the bars of a line; empty where there is no bar or nothing after it.
-  std::string_view after_bar(const Line& line, const Candidate& found) {
-    if ((found.owners & ~(std::uint64_t{1} << bar_bit() | kMarkOwner)) == 0) return {};
+  std::string_view after_bar(const Line& line) const {
     Line bar = line;
-    bar.anchors = tables->anchors_of(bar_bit(), found.hits);
-    const std::size_t end = all_formats()[bar_bit()]->redraw_end(bar);
+    bool others = false;
+    for (std::span<const LiteralAt> rest = places; !rest.empty();) {
+      const auto of = first_owner(rest);
+      if (of[0].owner == bars) bar.literals = of;
+      others = others || (of[0].owner != bars && of[0].owner != kMarks);
+      rest = rest.subspan(of.size());
+    }
+    if (!others || bar.literals.empty()) return {};
+    const std::size_t end = tables->formats()[bars - kFormats]->redraw_end(bar);
     if (end == 0) return {};
     const std::string_view rest = line.text.substr(end);
     return trim(rest).empty() ? std::string_view() : rest;
@@ -134,53 +157,59 @@ struct LogReader::State final : CandidateSink {
 
   /// `repeats` more copies of the line follow.
   void dispatch(Line& line, const Candidate& found, std::int64_t repeats) {
-    std::uint64_t owners = found.owners;
-    const std::string_view rest_of_line = after_bar(line, found);
-    if ((owners & (kMarkOwner | kFactOwner | kOutcomeOwner)) != 0) {
-      show_rules(line, found, repeats, rest_of_line);
-      owners &= ~(kMarkOwner | kFactOwner | kOutcomeOwner);
-    }
+    const std::string_view rest_of_line = after_bar(line);
     bool table = false;
-    for (owners |= every_line; owners != 0; owners &= owners - 1) {
-      const auto bit = static_cast<std::size_t>(std::countr_zero(owners));
-      FormatState& state = format_of(bit);
-      table = table || state.table != nullptr;
-      line.anchors = bit == kUserBit ? ~std::uint64_t{0} : tables->anchors_of(bit, found.hits);
-      const bool glued = !rest_of_line.empty() && bit != bar_bit();
-      Line rest = line;
-      if (glued) rest.text = rest_of_line;
-      for (std::int64_t n = 0; n <= repeats; ++n) {
-        if (!(glued && state.parse(rest)) && !state.parse(line)) continue;
-        ++state.matched;
-        if (n == repeats || !state.parser->settled()) continue;
-        state.matched += repeats - n;
-        break;
+    for (std::span<const LiteralAt> rest = places; !rest.empty();) {
+      line.literals = first_owner(rest);
+      rest = rest.subspan(line.literals.size());
+      if (line.literals[0].owner < kFormats) {
+        show_rules(line, found, repeats, rest_of_line);
+      } else {
+        table |= show_format(line, line.literals[0].owner, repeats, rest_of_line);
       }
     }
+    for (const std::uint32_t owner : every_line) {
+      const auto same = [&](const LiteralAt& at) { return at.owner == owner; };
+      if (std::ranges::any_of(places, same)) continue;
+      line.literals = {};
+      table |= show_format(line, owner, repeats, rest_of_line);
+    }
     if (!table) return;
-    every_line = 0;
-    for (std::size_t i = 0; i < formats.size(); ++i) {
-      const bool wants = formats[i].table != nullptr && formats[i].table->wants_every_line();
-      every_line |= std::uint64_t{wants} << i;
+    every_line.clear();
+    for (std::uint32_t i = 0; i < formats.size(); ++i) {
+      const TableParser* const of = formats[i].table;
+      if (of != nullptr && of->wants_every_line()) every_line.push_back(kFormats + i);
     }
   }
 
-  void show_rules(Line& line, const Candidate& found, std::int64_t repeats,
-                  std::string_view rest_of_line) {
-    if ((found.owners & kMarkOwner) != 0) {
-      line.anchors = tables->anchors_of(kMarkBit, found.hits);
-      marks.see(line);
+  /// Whether the format may be in a table of its own.
+  bool show_format(const Line& line, std::uint32_t owner, std::int64_t repeats,
+                   std::string_view rest_of_line) {
+    FormatState& state = format_of(owner);
+    const bool glued = !rest_of_line.empty() && owner != bars;
+    Line rest = line;
+    if (glued) rest.text = rest_of_line;
+    for (std::int64_t n = 0; n <= repeats; ++n) {
+      if (!(glued && state.parse(rest)) && !state.parse(line)) continue;
+      ++state.matched;
+      if (n == repeats || !state.parser->settled()) continue;
+      state.matched += repeats - n;
+      break;
     }
+    return state.table != nullptr;
+  }
+
+  void show_rules(const Line& line, const Candidate& found, std::int64_t repeats,
+                  std::string_view rest_of_line) {
+    const std::uint32_t owner = line.literals[0].owner;
+    if (owner == kMarks) return marks.see(line);
     Line said = line;
     if (!rest_of_line.empty()) said.text = rest_of_line;
-    if ((found.owners & kFactOwner) != 0) facts.see(said);
-    if ((found.owners & kOutcomeOwner) == 0) return;
-    line.anchors = said.anchors = tables->anchors_of(kOutcomeBit, found.hits);
-    Line shown = said;
-    shown.text = without_host_and_rank(said.text);
+    if (owner == kFacts) return facts.see(said);
+    said.text = without_host_and_rank(said.text);
     replay_traceback(found);
     constexpr std::int64_t kEnough = 32;  // signs of one kind that are kept
-    for (std::int64_t n = 0; n <= std::min(repeats, kEnough); ++n) outcomes.see(shown);
+    for (std::int64_t n = 0; n <= std::min(repeats, kEnough); ++n) outcomes.see(said);
   }
 
   /// The format whose runs are shown: see parsers/reader/format_choice.h.
@@ -230,7 +259,9 @@ struct LogReader::State final : CandidateSink {
   LineFeed feed;
   RecordBudget budget;  ///< outlives the formats' runs
   std::vector<FormatState> formats;
-  std::uint64_t every_line = 0;  ///< bits of those that are in a table
+  const std::uint32_t bars;               ///< owner of the format that reads bars
+  std::vector<std::uint32_t> every_line;  ///< owners that are in a table
+  std::vector<LiteralAt> places;              ///< of the literals on the line
   FactRules facts;
   OutcomeRules outcomes;
   MarkRules marks;
@@ -242,7 +273,12 @@ struct LogReader::State final : CandidateSink {
 };
 
 LogReader::LogReader(ReadOptions options, std::string path_for_messages)
-    : state_(std::make_unique<State>(std::move(options), std::move(path_for_messages))) {}
+    : LogReader(AnchorTables::of(only_format(options), options.user_format), options,
+                std::move(path_for_messages)) {}
+LogReader::LogReader(std::shared_ptr<const AnchorTables> tables, ReadOptions options,
+                     std::string path_for_messages)
+    : state_(std::make_unique<State>(std::move(tables), std::move(options),
+                                     std::move(path_for_messages))) {}
 LogReader::LogReader(LogReader&&) noexcept = default;
 LogReader& LogReader::operator=(LogReader&&) noexcept = default;
 LogReader::~LogReader() = default;
@@ -284,7 +320,7 @@ LiveView LogReader::live() const {
 
 std::vector<RunLog> LogReader::finish() {
   std::vector<RunLog> out = state_->finish();
-  state_ = std::make_unique<State>(state_->options, state_->path);
+  state_ = std::make_unique<State>(state_->tables, state_->options, state_->path);
   return out;
 }
 
@@ -352,8 +388,8 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
     }
   }
   if (chunks) {
-    const auto done = scan_chunks((*source)->plain_file(), path, state.tables->scanner(),
-                                  state.tables->owners(), *chunks, state, bytes);
+    const auto done =
+        scan_chunks((*source)->plain_file(), path, state.tables->scanner(), *chunks, state, bytes);
     if (!done) return tl::unexpected(done.error());
   } else {
     if (options.threads > 1) *source = read_ahead(std::move(*source));

@@ -16,6 +16,7 @@
 
 namespace bertbench {
 
+class AnchorTables;
 class UserFormat;
 
 struct ReadOptions {
@@ -56,6 +57,9 @@ class LogReader {
   /// `options.format` must have passed check_format_name (an unknown name reads as "auto").
   /// `path_for_messages` becomes RunLog::path.
   LogReader(ReadOptions options, std::string path_for_messages);
+  /// With other formats than the built-in ones.
+  LogReader(std::shared_ptr<const AnchorTables> tables, ReadOptions options,
+            std::string path_for_messages);
   LogReader(LogReader&&) noexcept;
   LogReader& operator=(LogReader&&) noexcept;
   ~LogReader();

@@ -62,22 +62,19 @@ bool of_a_part(std::string_view front) {
 
 std::span<const std::string_view> ClosingWords::anchors() { return kWords; }
 
-void ClosingWords::see(const Line& line) {
+bool ClosingWords::see(const Line& line, std::size_t row, std::size_t at) {
   constexpr std::size_t kMost = 512;
-  for (std::size_t i = 0; i < std::size(kWords); ++i) {
-    const auto at = line.text.find(kWords[i]);
-    if (at == std::string_view::npos) continue;
-    const bool names_training = kWords[i].find("raining") != std::string_view::npos ||
-                                kWords[i].find("RAINING") != std::string_view::npos;
-    if (names_training && (!says_no_more(line.text.substr(at + kWords[i].size())) ||
-                           of_a_part(line.text.substr(0, at)))) {
-      continue;
-    }
-    // The newest ones tell whether words come again and again.
-    if (said_.size() == kMost) said_.erase(said_.begin(), said_.begin() + kMost / 2);
-    said_.push_back({line.number, i});
-    return;
+  const std::string_view words = kWords[row];
+  const bool names_training = words.find("raining") != std::string_view::npos ||
+                              words.find("RAINING") != std::string_view::npos;
+  if (names_training &&
+      (!says_no_more(line.text.substr(at + words.size())) || of_a_part(line.text.substr(0, at)))) {
+    return false;
   }
+  // The newest ones tell whether words come again and again.
+  if (said_.size() == kMost) said_.erase(said_.begin(), said_.begin() + kMost / 2);
+  said_.push_back({line.number, row});
+  return true;
 }
 
 std::optional<std::int64_t> ClosingWords::behind(std::int64_t first, std::int64_t last_record,

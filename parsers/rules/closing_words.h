@@ -17,7 +17,8 @@ class ClosingWords {
   /// Lines without any of these are never looked at.
   [[nodiscard]] static std::span<const std::string_view> anchors();
 
-  void see(const Line& line);
+  /// The word of `row` stands at `at`: true when it says that a training is over.
+  bool see(const Line& line, std::size_t row, std::size_t at);
   /// The first line in (last_record, end) that says that a training is over; nothing if there is
   /// none. Words that stand between the run's records as well, from `first` on, are said behind
   /// each epoch or step.

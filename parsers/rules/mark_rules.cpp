@@ -8,58 +8,70 @@
 namespace bertbench {
 namespace {
 
+enum class Meaning { checkpoint, evaluation, training, overflow };
+
 struct Rule {
-  std::string_view anchor;
-  MarkKind kind;
+  std::string_view literal;
+  Meaning meaning;
 };
 
-// As the trainers print them: Megatron, DeepSpeed, Hugging Face, TensorFlow, NVIDIA's, MLPerf's.
 constexpr Rule kRules[] = {
-    {"aving checkpoint", MarkKind::checkpoint},       {"aved checkpoint", MarkKind::checkpoint},
-    {"aving model checkpoint", MarkKind::checkpoint}, {"Saving model", MarkKind::checkpoint},
-    {"checkpoint saved", MarkKind::checkpoint},       {"unning Evaluation", MarkKind::evaluation},
-    {"unning evaluation", MarkKind::evaluation},      {"tarting evaluation", MarkKind::evaluation},
-    {"validation loss at", MarkKind::evaluation},     {"\"eval_start\"", MarkKind::evaluation},
-    {"] valid Loss=", MarkKind::evaluation},          {"***** Evaluating ", MarkKind::evaluation},
+    // As the trainers print them: Megatron, DeepSpeed, Hugging Face, TensorFlow, NVIDIA's,
+    // MLPerf's.
+    {"aving checkpoint", Meaning::checkpoint},
+    {"aved checkpoint", Meaning::checkpoint},
+    {"aving model checkpoint", Meaning::checkpoint},
+    {"Saving model", Meaning::checkpoint},
+    {"checkpoint saved", Meaning::checkpoint},
+    {"unning Evaluation", Meaning::evaluation},
+    {"unning evaluation", Meaning::evaluation},
+    {"tarting evaluation", Meaning::evaluation},
+    {"validation loss at", Meaning::evaluation},
+    {"\"eval_start\"", Meaning::evaluation},
+    {"] valid Loss=", Meaning::evaluation},
+    {"***** Evaluating ", Meaning::evaluation},
+    {OverflowRules::kAnchor, Meaning::overflow},
+    // How a training begins, or the launch that has it.
+    {"unning training", Meaning::training},
+    {"raining started", Meaning::training},
+    {"tarting training", Meaning::training},
+    {"Namespace(", Meaning::training},
 };
 
-// How a training begins, or the launch that has it.
-constexpr std::string_view kTraining[] = {"unning training", "raining started", "tarting training",
-                                          "Namespace("};
-
-constexpr std::size_t kOverflow = std::size(kRules), kBegins = kOverflow + 1;
-constexpr auto kAnchors = [] {
-  std::array<std::string_view, kBegins + std::size(kTraining)> out;
-  for (std::size_t i = 0; i < std::size(kRules); ++i) out[i] = kRules[i].anchor;
-  out[kOverflow] = OverflowRules::kAnchor;
-  for (std::size_t i = 0; i < std::size(kTraining); ++i) out[kBegins + i] = kTraining[i];
+constexpr auto kLiterals = [] {
+  std::array<std::string_view, std::size(kRules)> out;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = kRules[i].literal;
   return out;
 }();
 
 }  // namespace
 
-std::span<const std::string_view> MarkRules::anchors() { return kAnchors; }
+std::span<const std::string_view> MarkRules::anchors() { return kLiterals; }
+
+void MarkRules::mark(MarkKind kind, std::int64_t line) {
+  // Each rank says it.
+  if (marks_.size() >= kMostMarks || (!marks_.empty() && marks_.back().line == line)) return;
+  marks_.push_back({kind, line});
+}
 
 void MarkRules::see(const Line& line) {
-  if (may_hold(line, kOverflow)) overflows_.see(line);
-  for (std::size_t i = 0; i < std::size(kTraining); ++i) {
-    if (trainings_.size() >= kMostMarks || !may_hold(line, kBegins + i) ||
-        line.text.find(kTraining[i]) == std::string_view::npos) {
-      continue;
+  any_row(line, [&](std::uint32_t row, std::size_t) {
+    switch (kRules[row].meaning) {
+      case Meaning::checkpoint:
+        mark(MarkKind::checkpoint, line.number);
+        break;
+      case Meaning::evaluation:
+        mark(MarkKind::evaluation, line.number);
+        break;
+      case Meaning::training:
+        if (trainings_.size() < kMostMarks) trainings_.push_back(line.number);
+        return true;
+      case Meaning::overflow:
+        overflows_.see(line);
+        break;
     }
-    trainings_.push_back(line.number);
-    break;
-  }
-  if (marks_.size() >= kMostMarks) return;
-  for (std::size_t i = 0; i < std::size(kRules); ++i) {
-    const Rule& rule = kRules[i];
-    if (!may_hold(line, i)) continue;
-    if (line.text.find(rule.anchor) == std::string_view::npos) continue;
-    // Each rank says it.
-    if (!marks_.empty() && marks_.back().line == line.number) return;
-    marks_.push_back({rule.kind, line.number});
-    return;
-  }
+    return false;
+  });
 }
 
 bool MarkRules::evaluates(std::int64_t after_line, std::int64_t before_line) const {

@@ -28,6 +28,8 @@ class MarkRules {
   [[nodiscard]] bool trains(std::int64_t after_line, std::int64_t before_line) const;
 
  private:
+  void mark(MarkKind kind, std::int64_t line);
+
   static constexpr std::size_t kMostMarks = 4096;  ///< bounded: a log may speak of nothing else
   std::vector<Mark> marks_;
   std::vector<std::int64_t> trainings_;  ///< lines on which a training or a launch begins

@@ -135,9 +135,9 @@ struct Verdict {
 };
 
 // "failed (exitcode: -9)", "exits with return code = 1"; 247 is what is left of Python's exit(-9).
-Verdict judge_exit_code(std::string_view text, const OutcomeRule& rule) {
+Verdict judge_exit_code(std::string_view text, std::size_t at, const OutcomeRule& rule) {
   Cursor cursor(text, false);
-  cursor.move_to(text.find(rule.anchor) + rule.anchor.size());
+  cursor.move_to(at + rule.anchor.size());
   const bool negative = cursor.literal("-");
   const auto number = cursor.integer();
   if (!number || *number == 0) return {rule.status, false};
@@ -150,15 +150,15 @@ Verdict judge_exit_code(std::string_view text, const OutcomeRule& rule) {
   return {kill ? Status::killed : rule.status, true};
 }
 
-Verdict judge(std::string_view text, const OutcomeRule& rule) {
-  if (text.find(rule.anchor) == std::string_view::npos) return {rule.status, false};
+// The rule's literal stands at `at`.
+Verdict judge(std::string_view text, std::size_t at, const OutcomeRule& rule) {
   if (!rule.also.empty() && text.find(rule.also) == std::string_view::npos) {
     return {rule.status, false};
   }
   if (!rule.never.empty() && text.find(rule.never) != std::string_view::npos) {
     return {rule.status, false};
   }
-  if (rule.reading == Reading::exit_code) return judge_exit_code(text, rule);
+  if (rule.reading == Reading::exit_code) return judge_exit_code(text, at, rule);
   if (rule.reading == Reading::shell && !is_shell_message(text, rule.anchor)) {
     return {rule.status, std::ranges::any_of(Layers(text), [&](std::string_view layer) {
               return is_shell_message(layer, rule.anchor);
@@ -167,25 +167,13 @@ Verdict judge(std::string_view text, const OutcomeRule& rule) {
   return {rule.status, true};
 }
 
-/// The place in anchors() of each rule's anchor, the first of several that are equal.
-const std::vector<std::size_t>& rule_places() {
-  static const std::vector<std::size_t> places = [] {
-    std::vector<std::size_t> out;
-    for (const OutcomeRule& rule : outcome_table()) {
-      out.push_back(
-          static_cast<std::size_t>(std::ranges::find(OutcomeRules::anchors(), rule.anchor) -
-                                   OutcomeRules::anchors().begin()));
-    }
-    return out;
-  }();
-  return places;
-}
-
+// The rows of the table, of the closing words, and of tracebacks.
 std::vector<std::string_view> make_anchors() {
-  std::vector<std::string_view> out(std::begin(kTracebackAnchors), std::end(kTracebackAnchors));
+  std::vector<std::string_view> out;
   for (const OutcomeRule& rule : outcome_table()) out.push_back(rule.anchor);
   const auto closing = ClosingWords::anchors();
   out.insert(out.end(), closing.begin(), closing.end());
+  out.insert(out.end(), std::begin(kTracebackAnchors), std::end(kTracebackAnchors));
   return out;
 }
 
@@ -297,25 +285,29 @@ void OutcomeRules::see_launch(const Line& line) {
 
 void OutcomeRules::see(const Line& line) {
   see_launch(line);
-  if (may_hold(line, anchors().size() - 1)) closing_.see(line);  // the last of the list
+  const auto table = outcome_table();
+  any_row(line, [&](std::uint32_t row, std::size_t at) {
+    const std::size_t word = row - table.size();  // huge of a row in the table
+    return word < ClosingWords::anchors().size() && closing_.see(line, word, at);
+  });
   const bool follows_failure = killed_after_failure(line);
   std::string_view exception;
   const Part part = see_traceback(line, exception);
   if (part == Part::ignored) return;
-  const auto table = outcome_table();
-  for (std::size_t i = 0; i < table.size(); ++i) {
-    if (!may_hold(line, rule_places()[i])) continue;
-    const Verdict verdict = judge(line.text, table[i]);
-    if (!verdict.holds) continue;
-    if (quoted_or_advice(line.text) && exception.empty()) continue;
+  const bool named = any_row(line, [&](std::uint32_t row, std::size_t at) {
+    if (row >= table.size()) return false;
+    const Verdict verdict = judge(line.text, at, table[row]);
+    if (!verdict.holds) return false;
+    if (quoted_or_advice(line.text) && exception.empty()) return false;
     // The raise statement of a traceback quotes the exception's name; its last line will name it
     // too.
-    if (is_code(line.text)) continue;
+    if (is_code(line.text)) return false;
     named_ = true;
-    add(line.number, verdict.status, follows_failure ? kSignal : table[i].strength,
+    add(line.number, verdict.status, follows_failure ? kSignal : table[row].strength,
         exception.empty() ? line.text : exception);
-    return;
-  }
+    return true;
+  });
+  if (named) return;
   if (!exception.empty()) {
     const bool follows = std::ranges::any_of(
         kConsequences, [&](std::string_view words) { return has_text(exception, words); });

@@ -37,6 +37,7 @@ AnchorScanner::AnchorScanner(std::vector<std::string> literals, ScanKernel kerne
   const std::vector<Placement> placements = place_fingerprints(literals_);
   for (std::uint32_t id = 0; id < literals_.size(); ++id) {
     const std::string& text = literals_[id];
+    fingerprints_.push_back(placements[id].at);
     if (text.size() < kFingerprint) continue;
     const auto [at, bucket, nibble_bucket] = placements[id];
     const auto [front, back] = ends_of(text.data(), text.size());
@@ -49,16 +50,14 @@ AnchorScanner::AnchorScanner(std::vector<std::string> literals, ScanKernel kerne
 
 void AnchorScanner::build_slots() {
   std::ranges::stable_sort(sorted_, {}, &Literal::word);
-  slots_.resize(std::size_t{1} << kSlotBits);
+  while (std::size_t{1} << slot_bits_ < 2 * sorted_.size()) ++slot_bits_;
+  slots_.resize(std::size_t{1} << slot_bits_);
   filter_.resize((std::size_t{1} << kFilterBits) / 64);
-  const std::size_t most = slots_.size() / 2;
-  // Beyond that many the table would fill up; no list of ours or of a user comes near.
-  if (sorted_.size() > most) sorted_.resize(most);
   for (std::size_t i = 0; i < sorted_.size();) {
     const std::uint32_t word = sorted_[i].word;
     std::size_t end = i;
     while (end < sorted_.size() && sorted_[end].word == word) ++end;
-    std::size_t at = hash_of(word, kSlotBits);
+    std::size_t at = hash_of(word, slot_bits_);
     while (slots_[at].count > 0) at = (at + 1) % slots_.size();
     slots_[at] = {word, static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(end - i)};
     const std::uint32_t bit = hash_of(word, kFilterBits);
@@ -75,7 +74,7 @@ bool AnchorScanner::may_be_fingerprint(std::uint32_t word) const {
 void AnchorScanner::verify(std::string_view data, std::size_t offset, std::uint32_t newlines,
                            std::vector<AnchorHit>& hits) const {
   const std::uint32_t word = word_at(data.data() + offset);
-  std::size_t slot = hash_of(word, kSlotBits);
+  std::size_t slot = hash_of(word, slot_bits_);
   while (slots_[slot].word != word) {
     if (slots_[slot].count == 0) return;
     slot = (slot + 1) % slots_.size();

@@ -47,6 +47,11 @@ class AnchorScanner {
   std::int64_t scan(std::string_view data, std::size_t begin, std::size_t end,
                     std::vector<AnchorHit>& hits) const;
 
+  /// Where the literal of a hit begins, an offset as the hit's own.
+  [[nodiscard]] std::size_t begin_of(const AnchorHit& hit) const {
+    return hit.offset - fingerprints_[hit.literal];
+  }
+
   /// Places in `data` that the tables let pass, hits or not: what costs time beside the pass
   /// itself.
   [[nodiscard]] std::int64_t count_candidates(std::string_view data) const;
@@ -66,7 +71,7 @@ class AnchorScanner {
     std::uint32_t word = 0;
     std::uint16_t first = 0, count = 0;
   };
-  static constexpr unsigned kSlotBits = 11, kFilterBits = 15;
+  static constexpr unsigned kFilterBits = 15;
 
   void build_slots();
   [[nodiscard]] bool may_be_fingerprint(std::uint32_t word) const;
@@ -81,8 +86,10 @@ class AnchorScanner {
                           std::vector<AnchorHit>& hits) const;
 
   std::vector<std::string> literals_;
-  std::vector<Literal> sorted_;  ///< by fingerprint, then by id
-  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> fingerprints_;  ///< of each literal: offset of its fingerprint
+  std::vector<Literal> sorted_;              ///< by fingerprint, then by id
+  std::vector<Slot> slots_;                  ///< twice as many as literals, or more
+  unsigned slot_bits_ = 11;
   std::vector<std::uint64_t> filter_;  ///< a bit for each fingerprint's hash
   FingerprintTables tables_;
   ScanKernel kernel_ = ScanKernel::portable;

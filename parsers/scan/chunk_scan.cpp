@@ -27,14 +27,13 @@ struct Found {
   std::uint32_t begin = 0, size = 0, first_hit = 0, hits = 0, before = 0;
   char terminator = 0;
   std::int64_t number = 0, repeats = 0;
-  std::uint64_t owners = 0;
 };
 
 /// Bytes of a chunk and what was found in them.
 class Chunk final : public CandidateSink {
  public:
-  Chunk(const AnchorScanner& scanner, std::span<const std::uint64_t> owners, std::size_t size)
-      : scanner_(scanner), owners_(owners), memory_(new char[kFar + size]) {}
+  Chunk(const AnchorScanner& scanner, std::size_t size)
+      : scanner_(scanner), memory_(new char[kFar + size]) {}
 
   /// errno of a failed read, else 0. Lines [begin, end) of the file are there then, and searched
   /// for candidates; begin == end when the chunk holds no line break.
@@ -50,7 +49,6 @@ class Chunk final : public CandidateSink {
   [[nodiscard]] char* at(std::int64_t offset) const { return memory_.get() + (offset - origin_); }
 
   const AnchorScanner& scanner_;
-  std::span<const std::uint64_t> owners_;
   std::unique_ptr<char[]> memory_;
   std::int64_t origin_ = 0;  ///< offset in the file of memory_[0]
   std::string_view text_;    ///< the lines
@@ -111,7 +109,7 @@ int Chunk::read(int file, std::int64_t start, std::int64_t stop) {
   if (end == begin) return 0;
   text_ = text(begin, end);
   before_ = static_cast<std::size_t>(begin - held);
-  LineScan scan(scanner_, owners_);
+  LineScan scan(scanner_);
   scan.scan(text_, before_, text_.size(), true, *this);
   newlines = scan.line() - 1;
   return 0;
@@ -127,7 +125,6 @@ void Chunk::candidate(const Candidate& line) {
   found.terminator = line.terminator;
   found.number = line.number;
   found.repeats = line.repeats;
-  found.owners = line.owners;
   hits_.insert(hits_.end(), line.hits.begin(), line.hits.end());
   found_.push_back(found);
 }
@@ -138,7 +135,7 @@ void Chunk::hand_on(std::int64_t first_line, CandidateSink& sink) const {
     line.text = text_.substr(found.begin, found.size);
     line.number = first_line + found.number - 1;
     line.terminator = found.terminator;
-    line.owners = found.owners;
+    line.data = text_.data();
     line.hits = std::span(hits_).subspan(found.first_hit, found.hits);
     line.repeats = found.repeats;
     line.before = {line.text.data() - found.before, found.before};
@@ -159,18 +156,18 @@ std::size_t chunk_for(std::size_t threads) {
 /// ready.
 class ChunkedFile {
  public:
-  ChunkedFile(int file, const AnchorScanner& scanner, std::span<const std::uint64_t> owners,
-              std::size_t threads, std::size_t chunk, std::int64_t size, CandidateSink& sink)
+  ChunkedFile(int file, const AnchorScanner& scanner, std::size_t threads, std::size_t chunk,
+              std::int64_t size, CandidateSink& sink)
       : file_(file),
         size_(size),
         step_(static_cast<std::int64_t>(chunk)),
         chunks_((size + step_ - 1) / step_),
         sink_(sink),
-        rest_(scanner, owners) {
+        rest_(scanner) {
     const auto most = static_cast<std::size_t>(chunks_);
     const std::size_t rooms = std::min(rooms_for(threads), most);
     for (std::size_t i = 0; i < rooms; ++i) {
-      rooms_.push_back(std::make_unique<Chunk>(scanner, owners, chunk));
+      rooms_.push_back(std::make_unique<Chunk>(scanner, chunk));
       ready_.push_back(false);
     }
   }
@@ -286,12 +283,11 @@ int ChunkedFile::finish() { return error_ != 0 ? error_ : feed_until(-1); }
 }  // namespace
 
 Result<void> scan_chunks(int file, const std::string& path, const AnchorScanner& scanner,
-                         std::span<const std::uint64_t> owners, const ChunkOptions& options,
-                         CandidateSink& sink, std::int64_t& bytes) {
+                         const ChunkOptions& options, CandidateSink& sink, std::int64_t& bytes) {
   struct stat info {};
   if (::fstat(file, &info) != 0) return fail(path, std::strerror(errno));
   const std::size_t chunk = options.chunk > 0 ? options.chunk : chunk_for(options.threads);
-  ChunkedFile chunked(file, scanner, owners, options.threads, chunk, info.st_size, sink);
+  ChunkedFile chunked(file, scanner, options.threads, chunk, info.st_size, sink);
   {
     std::vector<std::jthread> others;
     for (std::size_t i = 1; i < options.threads; ++i) {

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 
 #include "parsers/core/error.h"
@@ -26,7 +25,6 @@ struct ChunkOptions {
 /// as is what was appended while the file was read. `bytes` becomes the number of bytes read.
 /// Returns an Error when the file cannot be read.
 Result<void> scan_chunks(int file, const std::string& path, const AnchorScanner& scanner,
-                         std::span<const std::uint64_t> owners, const ChunkOptions& options,
-                         CandidateSink& sink, std::int64_t& bytes);
+                         const ChunkOptions& options, CandidateSink& sink, std::int64_t& bytes);
 
 }  // namespace bertbench

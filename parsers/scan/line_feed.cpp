@@ -43,11 +43,10 @@ std::size_t end_of_complete_lines(std::string_view data, std::size_t from) {
   return find_line_begin(data, data[size - 1] == '\r' ? size - 1 : size, from);
 }
 
-LineScan::LineScan(const AnchorScanner& scanner, std::span<const std::uint64_t> owners)
-    : scanner_(scanner), owners_(owners), step_(kLongStep) {}
+LineScan::LineScan(const AnchorScanner& scanner) : scanner_(scanner), step_(kLongStep) {}
 
 void LineScan::drop(std::size_t n) {
-  owned_ -= std::min(owned_, n);
+  scanned_ -= std::min(scanned_, n);
   taken_ -= std::min(taken_, n);
   unbroken_ -= std::min(unbroken_, n);
   unbroken_end_ -= std::min(unbroken_end_, n);
@@ -56,14 +55,14 @@ void LineScan::drop(std::size_t n) {
 void LineScan::scan(std::string_view all, std::size_t history, std::size_t end, bool whole,
                     CandidateSink& sink) {
   const std::string_view data = whole ? all.substr(0, end) : all;
-  while (owned_ < end) {
+  while (scanned_ < end) {
     if (whole && sink.wants_every_line()) {
       emit_next_line(data, history, sink);
       continue;
     }
-    const std::size_t stop = whole ? end_of_step(data, owned_, end, step_) : data.size();
+    const std::size_t stop = whole ? end_of_step(data, scanned_, end, step_) : data.size();
     hits_.clear();
-    std::int64_t newlines = scanner_.scan(data, owned_, stop, hits_);
+    std::int64_t newlines = scanner_.scan(data, scanned_, stop, hits_);
     std::size_t done = std::min(stop, end);
     for (std::size_t index = 0; index < hits_.size() && hits_[index].offset < end;) {
       const std::size_t behind = emit(data, history, index, sink);
@@ -72,7 +71,7 @@ void LineScan::scan(std::string_view all, std::size_t history, std::size_t end, 
       if (whole && sink.wants_every_line()) {
         done = std::min(std::max(taken_, behind), end);
         if (behind == 0 && done < end) done += is_crlf(data, done) ? 2 : 1;
-        newlines = count_newlines(data.substr(owned_, done - owned_));
+        newlines = count_newlines(data.substr(scanned_, done - scanned_));
         break;
       }
       if (behind == 0) continue;
@@ -82,7 +81,7 @@ void LineScan::scan(std::string_view all, std::size_t history, std::size_t end, 
     }
     step_ = std::min(step_ * 2, kLongStep);
     line_ += whole ? newlines : 0;  // repeats and overlong lines hold none
-    owned_ = done;
+    scanned_ = done;
   }
   if (whole) taken_ = end;
 }
@@ -136,10 +135,8 @@ std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size
       behind = end + 1 + static_cast<std::size_t>(line.repeats) * (line.text.size() + 1);
     }
   }
-  while (index < hits_.size() && hits_[index].offset < std::max(end, hit + 1)) {
-    line.owners |= owners_[hits_[index].literal];
-    ++index;
-  }
+  while (index < hits_.size() && hits_[index].offset < std::max(end, hit + 1)) ++index;
+  line.data = data.data();
   line.hits = std::span(hits_).subspan(first, index - first);
   line.number = line_ + hits_[first].newlines;
   taken_ = std::max(end, behind);
@@ -147,9 +144,9 @@ std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size
   return behind;
 }
 
-// The line that begins at owned_, whatever it holds.
+// The line that begins at scanned_, whatever it holds.
 void LineScan::emit_next_line(std::string_view data, std::size_t history, CandidateSink& sink) {
-  const std::size_t begin = owned_;
+  const std::size_t begin = scanned_;
   const std::size_t found = find_line_break(data, begin);
   const std::size_t end = std::min(found, data.size());
   Candidate line;
@@ -174,12 +171,12 @@ void LineScan::emit_next_line(std::string_view data, std::size_t history, Candid
   }
   const std::int64_t newlines = scanner_.scan(data.substr(0, behind), begin, behind, hits_);
   if (end - begin <= kReach) {
-    for (const AnchorHit& hit : hits_) line.owners |= owners_[hit.literal];
+    line.data = data.data();
     line.hits = hits_;
     sink.candidate(line);
   }
   line_ += newlines;
-  taken_ = owned_ = behind;
+  taken_ = scanned_ = behind;
 }
 
 namespace {
@@ -217,8 +214,7 @@ SpareMemory& spare_memory() {
 
 }  // namespace
 
-LineFeed::LineFeed(const AnchorScanner& scanner, std::span<const std::uint64_t> owners)
-    : scan_(scanner, owners), memory_(spare_memory().take()) {
+LineFeed::LineFeed(const AnchorScanner& scanner) : scan_(scanner), memory_(spare_memory().take()) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory_.get()) + kCarry;
   block_ = memory_.get() + kCarry + (kPage - address % kPage) % kPage;
   begin_ = end_ = block_;

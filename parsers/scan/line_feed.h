@@ -22,7 +22,7 @@ struct Candidate {
   std::string_view text;            ///< valid during the call only
   std::int64_t number = 0;          ///< of the line, from 1; only '\n' counts
   char terminator = '\n';           ///< '\n', '\r', or 0 at the end of input
-  std::uint64_t owners = 0;         ///< union of the anchors' owner bits
+  const char* data = nullptr;       ///< what the offsets of the hits count from
   std::span<const AnchorHit> hits;  ///< the anchors
   /// As many copies of this line follow, each ended by '\r' as well: ranks that draw one bar. They
   /// are not handed on again.
@@ -50,8 +50,8 @@ class LineScan {
   static constexpr std::size_t kNearFront = 256, kNearBehind = 512;
   static constexpr std::size_t kHistory = std::size_t{4} << 10;  ///< Candidate::before
 
-  /// `owners[i]` belongs to literal i of the scanner; both must outlive the scan.
-  LineScan(const AnchorScanner& scanner, std::span<const std::uint64_t> owners);
+  /// The scanner must outlive the scan.
+  explicit LineScan(const AnchorScanner& scanner);
 
   /// Hands on the candidates of hits that were not handed on yet and lie in front of `end`.
   /// `whole`: the bytes up to `end` are complete lines (or all there is), else `end` lies in an
@@ -62,7 +62,7 @@ class LineScan {
   /// The first `n` bytes, all scanned, are there no more: offsets shift.
   void drop(std::size_t n);
   /// Other data come next; the number of the line goes on.
-  void forget() { owned_ = taken_ = unbroken_ = unbroken_end_ = 0; }
+  void forget() { scanned_ = taken_ = unbroken_ = unbroken_end_ = 0; }
 
   /// The caller has seen that no line break lies in [begin, end): it is not looked for again.
   void set_unbroken(std::size_t begin, std::size_t end) {
@@ -81,9 +81,8 @@ class LineScan {
   void emit_next_line(std::string_view data, std::size_t history, CandidateSink& sink);
 
   const AnchorScanner& scanner_;
-  std::span<const std::uint64_t> owners_;
-  std::size_t owned_ = 0;  ///< hits in front of this offset were handed on
-  std::size_t taken_ = 0;  ///< bytes in front belong to the last part of an overlong line
+  std::size_t scanned_ = 0;  ///< hits in front of this offset were handed on
+  std::size_t taken_ = 0;    ///< bytes in front belong to the last part of an overlong line
   // [unbroken_, unbroken_end_) holds no line break: in an overlong line each part's neighbourhood
   // would else be searched for one again.
   std::size_t unbroken_ = 0, unbroken_end_ = 0;
@@ -102,7 +101,7 @@ class LineFeed {
   static constexpr std::size_t kReach = LineScan::kReach;
 
   /// As LineScan's.
-  LineFeed(const AnchorScanner& scanner, std::span<const std::uint64_t> owners);
+  explicit LineFeed(const AnchorScanner& scanner);
   LineFeed(const LineFeed&) = delete;
   LineFeed& operator=(const LineFeed&) = delete;
   ~LineFeed();

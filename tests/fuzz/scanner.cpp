@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <set>
 
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
@@ -16,7 +17,6 @@ namespace {
 
 struct Scanners {
   std::vector<std::string> literals;
-  std::vector<std::uint64_t> owners;
   AnchorScanner vector, portable;
 };
 
@@ -28,10 +28,7 @@ const Scanners& scanners() {
     }
     std::ranges::sort(literals);
     literals.erase(std::unique(literals.begin(), literals.end()), literals.end());
-    std::vector<std::uint64_t> owners;
-    for (std::size_t i = 0; i < literals.size(); ++i) owners.push_back(std::uint64_t{1} << i % 64);
-    return Scanners{literals, owners, AnchorScanner(literals, true),
-                    AnchorScanner(literals, false)};
+    return Scanners{literals, AnchorScanner(literals, true), AnchorScanner(literals, false)};
   }();
   return it;
 }
@@ -65,20 +62,22 @@ struct Lines final : CandidateSink {
     std::string text;
     std::int64_t number;
     char terminator;
-    std::uint64_t owners;
+    std::set<std::uint32_t> literals;
     bool operator==(const Found&) const = default;
   };
   std::vector<Found> found;
   void candidate(const Candidate& line) override {
     // How many equal redraws are told at once depends on where the input is cut.
+    std::set<std::uint32_t> literals;
+    for (const AnchorHit& hit : line.hits) literals.insert(hit.literal);
     for (std::int64_t copy = 0; copy <= line.repeats; ++copy) {
-      found.push_back({std::string(line.text), line.number, line.terminator, line.owners});
+      found.push_back({std::string(line.text), line.number, line.terminator, literals});
     }
   }
 };
 
 std::vector<Lines::Found> lines_of(std::string_view text, std::size_t piece) {
-  LineFeed feed(scanners().vector, scanners().owners);
+  LineFeed feed(scanners().vector);
   Lines lines;
   for (std::size_t at = 0; at < text.size();) {
     const auto room = feed.room();
@@ -98,7 +97,7 @@ void check_lines(std::string_view text, std::size_t piece) {
   for (const Lines::Found& line : whole) {
     require(line.text.find_first_of("\r\n") == std::string::npos, "a line holds a line break");
     require(line.number >= before && line.number >= 1, "line numbers go back");
-    require(line.owners != 0, "a candidate without an anchor");
+    require(!line.literals.empty(), "a candidate without an anchor");
     before = line.number;
   }
 }

@@ -23,15 +23,22 @@ struct Got {
   std::string text, before;
   std::int64_t number, times;
   char terminator;
-  std::uint64_t owners;
+  std::uint64_t literals;
   bool operator==(const Got&) const = default;
 };
+
+/// Bit i: the scanner's literal i stands on the line.
+std::uint64_t literals_of(const Candidate& line) {
+  std::uint64_t out = 0;
+  for (const AnchorHit& hit : line.hits) out |= std::uint64_t{1} << hit.literal;
+  return out;
+}
 
 class Collect final : public CandidateSink {
  public:
   void candidate(const Candidate& line) override {
     Got got{std::string(line.text), std::string(line.before), line.number,
-            line.repeats + 1,       line.terminator,          line.owners};
+            line.repeats + 1,       line.terminator,          literals_of(line)};
     // Copies may be handed on one by one or together: chunks part them anywhere.
     if (!lines.empty()) {
       Got& last = lines.back();
@@ -50,7 +57,6 @@ const AnchorScanner& scanner() {
   static const AnchorScanner value({"it/s", "step", "loss", "  File"});
   return value;
 }
-constexpr std::uint64_t kOwners[] = {1, 2, 4, 8};
 
 class ChunkScan : public testing::Test {
  protected:
@@ -67,7 +73,7 @@ class ChunkScan : public testing::Test {
     EXPECT_GE(file, 0);
     Collect out;
     std::int64_t bytes = 0;
-    const auto done = scan_chunks(file, path_, scanner(), kOwners, {threads, chunk}, out, bytes);
+    const auto done = scan_chunks(file, path_, scanner(), {threads, chunk}, out, bytes);
     EXPECT_TRUE(done);
     EXPECT_EQ(bytes, static_cast<std::int64_t>(fs::file_size(path_)));
     ::close(file);
@@ -78,7 +84,7 @@ class ChunkScan : public testing::Test {
 };
 
 std::vector<Got> by_feed(const std::string& text) {
-  LineFeed lines(scanner(), kOwners);
+  LineFeed lines(scanner());
   Collect out;
   for (std::size_t at = 0; at < text.size();) {
     const auto room = lines.room();

@@ -14,19 +14,26 @@ struct Got {
   std::string text;
   std::int64_t number;
   char terminator;
-  std::uint64_t owners;
+  std::uint64_t literals;
   bool operator==(const Got&) const = default;
 };
 
 void PrintTo(const Got& got, std::ostream* out) {
   *out << got.number << ":'" << got.text.substr(0, 80) << "' (" << int{got.terminator} << ", "
-       << got.owners << ")";
+       << got.literals << ")";
+}
+
+/// Bit i: the scanner's literal i stands on the line.
+std::uint64_t literals_of(const Candidate& line) {
+  std::uint64_t out = 0;
+  for (const AnchorHit& hit : line.hits) out |= std::uint64_t{1} << hit.literal;
+  return out;
 }
 
 class Collect final : public CandidateSink {
  public:
   void candidate(const Candidate& line) override {
-    lines.push_back({std::string(line.text), line.number, line.terminator, line.owners});
+    lines.push_back({std::string(line.text), line.number, line.terminator, literals_of(line)});
   }
   std::vector<Got> lines;
 };
@@ -35,10 +42,9 @@ const AnchorScanner& scanner() {
   static const AnchorScanner value({"it/s", "step", "loss"});
   return value;
 }
-constexpr std::uint64_t kOwners[] = {1, 2, 4};
 
 std::vector<Got> feed(std::vector<std::string_view> blocks) {
-  LineFeed lines(scanner(), kOwners);
+  LineFeed lines(scanner());
   Collect out;
   for (std::string_view block : blocks) {
     while (!block.empty()) {
@@ -57,7 +63,7 @@ std::vector<Got> feed(std::vector<std::string_view> blocks) {
 class Table final : public CandidateSink {
  public:
   void candidate(const Candidate& line) override {
-    lines.push_back({std::string(line.text), line.number, line.terminator, line.owners});
+    lines.push_back({std::string(line.text), line.number, line.terminator, literals_of(line)});
     if (line.text.find("step") != std::string_view::npos) in_table_ = true;
     if (line.text.size() > 1000 || line.text == "enough") in_table_ = false;
   }
@@ -75,7 +81,7 @@ TEST(LineFeed, HandsOnEveryLineWhileTheSinkWantsThemHoweverTheInputIsCut) {
       {"3,4 loss", 5, '\r', 4}, {"5", 5, '\n', 0},    {"enough", 6, '\n', 0},
       {"loss", 8, '\n', 4},     {"step", 9, '\n', 2}, {"last", 10, 0, 0}};
   for (std::size_t cut = 0; cut <= text.size(); ++cut) {
-    LineFeed lines(scanner(), kOwners);
+    LineFeed lines(scanner());
     Table out;
     for (const std::string& block : {text.substr(0, cut), text.substr(cut)}) {
       std::memcpy(lines.room().data(), block.data(), block.size());
@@ -89,14 +95,14 @@ TEST(LineFeed, HandsOnEveryLineWhileTheSinkWantsThemHoweverTheInputIsCut) {
 TEST(LineFeed, SearchesAnOverlongLineThatEndsATable) {
   const std::string text = "step\n1,2\n" + std::string(100'000, 'x') + "loss" +
                            std::string(9000, 'y') + "\nnoise\nloss\n";
-  LineFeed lines(scanner(), kOwners);
+  LineFeed lines(scanner());
   Table out;
   std::memcpy(lines.room().data(), text.data(), text.size());
   lines.commit(text.size(), out);
   lines.finish(out);
   ASSERT_EQ(out.lines.size(), 5u);
-  EXPECT_EQ(out.lines[2].owners, 0u) << "shown, cut, to end the table";
-  EXPECT_EQ(out.lines[3].owners, 4u);
+  EXPECT_EQ(out.lines[2].literals, 0u) << "shown, cut, to end the table";
+  EXPECT_EQ(out.lines[3].literals, 4u);
   EXPECT_EQ(out.lines[4], (Got{"loss", 5, '\n', 4}));
 }
 
@@ -162,9 +168,9 @@ TEST(LineFeed, KeepsLittleAroundAnAnchorFarFromBothEndsOfALine) {
   const std::string line = dots + "step" + far + "it/s...loss" + far + "step" + dots;
   const auto got = feed({line + "\n"});
   ASSERT_EQ(got.size(), 3u);
-  EXPECT_EQ(got[0].owners, 2u);
-  EXPECT_EQ(got[1].owners, 5u) << "near one another: one part";
-  EXPECT_EQ(got[2].owners, 2u);
+  EXPECT_EQ(got[0].literals, 2u);
+  EXPECT_EQ(got[1].literals, 5u) << "near one another: one part";
+  EXPECT_EQ(got[2].literals, 2u);
   for (const Got& part : got) {
     EXPECT_LE(part.text.size(), LineScan::kNearFront + LineScan::kNearBehind + 20);
     EXPECT_GE(part.text.size(), LineScan::kNearFront + LineScan::kNearBehind - 20);

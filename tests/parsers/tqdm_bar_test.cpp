@@ -9,9 +9,9 @@
 namespace bertbench {
 namespace {
 
-std::vector<TqdmBar> bars_of(std::string_view text, char terminator = '\n') {
+std::vector<TqdmBar> bars_of(std::string_view text) {
   std::vector<TqdmBar> bars;
-  find_bars(Line{text, 1, terminator, -1}, bars);
+  find_bars(text, {}, bars);
   return bars;
 }
 

@@ -100,10 +100,11 @@ bool TqdmParser::see_bars(const Line& line, RunBuilder& out) {
 }
 
 bool TqdmParser::parse(const Line& line, RunBuilder& out) {
-  find_bars(line, bars_);
-  if ((line.anchors & ~kBarAnchors) == 0) return see_bars(line, out);
+  const std::uint32_t kinds = kinds_of(line);
+  const auto any = [&](std::uint32_t of) { return (kinds & of) != 0; };
+  find_bars(line.text, {any(kPerSecond), any(kPerIteration), any(~kBars)}, bars_);
+  if (!any(~kBars)) return see_bars(line, out);
   settled_ = false;
-  const auto any = [&](std::uint64_t anchors) { return (line.anchors & anchors) != 0; };
   if (any(kFailures)) failed_at_ = line.number;
   progress_lines_ |= any(kProgress);
   if (any(kTimer)) ++timer_lines_;
@@ -400,9 +401,11 @@ void TqdmParser::finish(RunBuilder& out) {
 std::unique_ptr<LineParser> make() { return std::make_unique<TqdmParser>(); }
 
 std::size_t redraw_end(const Line& line) {
-  if ((line.anchors & kBarAnchors) == 0) return 0;
+  const std::uint32_t kinds = kinds_of(line);
+  if ((kinds & kBars) == 0) return 0;
   thread_local std::vector<TqdmBar> bars;  // keeps its memory from line to line
-  find_bars(line, bars);
+  find_bars(line.text,
+            {(kinds & kPerSecond) != 0, (kinds & kPerIteration) != 0, (kinds & ~kBars) != 0}, bars);
   return bars.empty() ? 0 : bars.back().end;
 }
 

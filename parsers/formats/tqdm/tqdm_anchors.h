@@ -1,98 +1,106 @@
-// What the lines of tqdm's logs are told by, and which of it stands on a line.
+// The literals of tqdm's lines, and what each tells of a line.
 #pragma once
 
-#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <initializer_list>
-#include <iterator>
 #include <string_view>
+
+#include "parsers/core/line.h"
 
 namespace bertbench::tqdm_anchors {
 
-inline constexpr std::string_view kAnchors[] = {"it/s",
-                                                "s/it",
-                                                "Average Loss = ",
-                                                ": Loss ",
-                                                "step_loss : ",
-                                                "{'loss':",
-                                                "***** Running training",
-                                                "train_runtime",
-                                                "train_samples_per_second",
-                                                "training throughput",
-                                                "Total time taken",
-                                                "training_sequences_per_second",
-                                                "TrainingArguments",
-                                                "train/global_step",
-                                                "real\t",
-                                                "train_steps_per_second ",
-                                                "batch/s",
-                                                "batches/s",
-                                                "s/batch",
-                                                "step/s",
-                                                "steps/s",
-                                                "s/step",
-                                                "iter/s",
-                                                "example/s",
-                                                "examples/s",
-                                                "s/example",
-                                                "sample/s",
-                                                "samples/s",
-                                                "s/sample",
-                                                "img/s",
-                                                "s/img",
-                                                "imgs/s",
-                                                "images/s",
-                                                "ex/s",
-                                                "ba/s",
-                                                "s/ba",
-                                                "seq/s",
-                                                "seqs/s",
-                                                "sequences/s",
-                                                "sentences/s",
-                                                "Continuing training from global step ",
-                                                "Resuming training from checkpoint with epoch ",
-                                                "Traceback (most recent",
-                                                "CANCELLED AT",
-                                                "avg_throughput: ",
-                                                " samples/sec, TFLOPS per GPU",
-                                                "_runtime':",
-                                                "Total optimization steps = ",
-                                                "`Trainer.fit` stopped: `max_",
-                                                "\"loss\": ",
-                                                "Total Steps:",
-                                                "bing_bert_progress: step=",
-                                                "SamplesPerSec="};
-inline constexpr std::uint64_t kBarAnchors = 0b11;  ///< the first two
-static_assert(kAnchors[0] == "it/s" && kAnchors[1] == "s/it");
+enum Kind : std::uint32_t {
+  kPerSecond = 1,     ///< "it/s"
+  kPerIteration = 2,  ///< "s/it"
+  kOtherUnit = 4,     ///< of a bar whose unit has a name
+  kProgress = 8,      ///< bing_bert's line of a step
+  kStepLine = 16,     ///< NVIDIA's, or that
+  kTimer = 32,        ///< DeepSpeed's timer, whose lines have a clock and a format of their own
+  kLosses = 64,       ///< a loss on a line of its own
+  kTrainer = 128,     ///< Hugging Face's Trainer prints it
+  kClosing = 256,     ///< a statement on the whole run
+  kResumed = 512,     ///< at which step the Trainer goes on
+  kPlan = 1024,
+  kStopped = 2048,   ///< Lightning's last words
+  kFailures = 4096,  ///< after such a line a bar that had not ended begins in another run
+};
+inline constexpr std::uint32_t kBars = kPerSecond | kPerIteration;
 
-/// Line::anchors of some of them: what else stands on a line need not be looked for.
-consteval std::uint64_t bits_of(std::initializer_list<std::string_view> anchors) {
-  std::uint64_t bits = 0;
-  for (const std::string_view anchor : anchors) {
-    const auto at = std::ranges::find(kAnchors, anchor) - std::begin(kAnchors);
-    bits |= std::uint64_t{1} << (at < 63 ? at : throw "no anchor, or one of many");
-  }
-  return bits;
+struct Literal {
+  std::string_view text;
+  std::uint32_t kinds;
+};
+inline constexpr Literal kLiterals[] = {
+    {"it/s", kPerSecond},
+    {"s/it", kPerIteration},
+    {"batch/s", kOtherUnit},
+    {"batches/s", kOtherUnit},
+    {"s/batch", kOtherUnit},
+    {"step/s", kOtherUnit},
+    {"steps/s", kOtherUnit},
+    {"s/step", kOtherUnit},
+    {"iter/s", kOtherUnit},
+    {"example/s", kOtherUnit},
+    {"examples/s", kOtherUnit},
+    {"s/example", kOtherUnit},
+    {"sample/s", kOtherUnit},
+    {"samples/s", kOtherUnit},
+    {"s/sample", kOtherUnit},
+    {"img/s", kOtherUnit},
+    {"s/img", kOtherUnit},
+    {"imgs/s", kOtherUnit},
+    {"images/s", kOtherUnit},
+    {"ex/s", kOtherUnit},
+    {"ba/s", kOtherUnit},
+    {"s/ba", kOtherUnit},
+    {"seq/s", kOtherUnit},
+    {"seqs/s", kOtherUnit},
+    {"sequences/s", kOtherUnit},
+    {"sentences/s", kOtherUnit},
+    {"Average Loss = ", kStepLine},
+    {"Total Steps:", kStepLine},
+    {"bing_bert_progress: step=", kStepLine | kProgress},
+    {"SamplesPerSec=", kTimer},
+    {": Loss ", kLosses},
+    {"step_loss : ", kLosses},
+    {"{'loss':", kLosses | kTrainer},
+    {"\"loss\": ", kLosses},
+    {"***** Running training", kTrainer},
+    {"TrainingArguments", kTrainer},
+    {"train/global_step", kTrainer},
+    {"_runtime':", kTrainer | kClosing},
+    {"train_runtime", kClosing},
+    {"train_samples_per_second", kClosing},
+    {"train_steps_per_second ", kClosing},
+    {"training throughput", kClosing},
+    {"Total time taken", kClosing},
+    {"training_sequences_per_second", kClosing},
+    {"real\t", kClosing},
+    {"avg_throughput: ", kClosing},
+    {" samples/sec, TFLOPS per GPU", kClosing},
+    {"Continuing training from global step ", kResumed},
+    {"Resuming training from checkpoint with epoch ", kResumed},
+    {"Total optimization steps = ", kPlan},
+    {"`Trainer.fit` stopped: `max_", kStopped},
+    {"Traceback (most recent", kFailures},
+    {"CANCELLED AT", kFailures},
+};
+
+inline constexpr auto kAnchors = [] {
+  std::array<std::string_view, std::size(kLiterals)> out;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = kLiterals[i].text;
+  return out;
+}();
+
+/// What the literals on the line tell of it.
+inline std::uint32_t kinds_of(const Line& line) {
+  std::uint32_t kinds = 0;
+  any_row(line, [&](std::uint32_t row, std::size_t) {
+    kinds |= kLiterals[row].kinds;
+    return false;
+  });
+  return kinds;
 }
-inline constexpr std::uint64_t kProgress = bits_of({"bing_bert_progress: step="});
-inline constexpr std::uint64_t kStepLine = bits_of({"Average Loss = ", "Total Steps:"}) | kProgress;
-/// DeepSpeed's timer, whose lines have a clock and a format of their own.
-inline constexpr std::uint64_t kTimer = bits_of({"SamplesPerSec="});
-inline constexpr std::uint64_t kLosses =
-    bits_of({": Loss ", "step_loss : ", "{'loss':", "\"loss\": "});
-inline constexpr std::uint64_t kTrainer = bits_of(
-    {"{'loss':", "***** Running training", "TrainingArguments", "train/global_step", "_runtime':"});
-inline constexpr std::uint64_t kClosing =
-    bits_of({"train_runtime", "train_samples_per_second", "train_steps_per_second ",
-             "training throughput", "Total time taken", "training_sequences_per_second", "real\t",
-             "avg_throughput: ", " samples/sec, TFLOPS per GPU", "_runtime':"});
-/// The Trainer says at which step it goes on.
-inline constexpr std::uint64_t kResumed = bits_of(
-    {"Continuing training from global step ", "Resuming training from checkpoint with epoch "});
-inline constexpr std::uint64_t kPlan = bits_of({"Total optimization steps = "});
-/// Lightning's last words.
-inline constexpr std::uint64_t kStopped = bits_of({"`Trainer.fit` stopped: `max_"});
-/// Behind such a line a bar that had not ended begins in another run.
-inline constexpr std::uint64_t kFailures = bits_of({"Traceback (most recent", "CANCELLED AT"});
 
 }  // namespace bertbench::tqdm_anchors

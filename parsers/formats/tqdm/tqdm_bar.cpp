@@ -212,8 +212,6 @@ void read_named_loss(TqdmBar& bar) {
 
 constexpr double kRoughRate = 0.25;  ///< two decimals tell it to 2 %
 
-constexpr std::uint64_t kItAnchors = 0b11;  ///< the format's first two: "it/s", "s/it"
-
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 
 // Where a rate's unit stands: "batch/s", "s/batch".
@@ -264,19 +262,18 @@ Unit other_unit(std::string_view text, std::size_t from) {
 
 }  // namespace
 
-void find_bars(const Line& line, std::vector<TqdmBar>& bars) {
+void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& bars) {
   bars.clear();
-  const std::string_view text = line.text;
   std::size_t floor = 0;  // end of the bar before
   std::size_t from = 0;
   // The next of each in the text. Looked for again only behind it: a line may hold thousands.
-  const auto first = [&](std::size_t anchor, std::string_view unit) {
-    return (line.anchors >> anchor & 1u) != 0 ? find_text(text, unit) : std::string_view::npos;
+  const auto first = [&](bool sought, std::string_view unit) {
+    return sought ? find_text(text, unit) : std::string_view::npos;
   };
-  std::size_t per_second = first(0, "it/s"), per_iteration = first(1, "s/it");
+  std::size_t per_second = first(units.per_second, "it/s");
+  std::size_t per_iteration = first(units.per_iteration, "s/it");
   std::size_t close = 0, open = 0;
-  const bool more = (line.anchors & ~kItAnchors) != 0;
-  Unit other = more ? other_unit(text, 0) : Unit{};
+  Unit other = units.others ? other_unit(text, 0) : Unit{};
   const auto move_on = [&] {
     const auto behind = [&](std::size_t at) { return at != std::string_view::npos && at < from; };
     if (behind(per_second)) per_second = find_text(text, "it/s", from);

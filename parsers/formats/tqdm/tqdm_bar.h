@@ -28,7 +28,12 @@ struct TqdmBar {
 
 /// All bars of a line, in order: several stand on one when a '\r' got lost or ranks wrote at once.
 /// The block characters are not looked at, so one that is cut or not UTF-8 does no harm.
-void find_bars(const Line& line, std::vector<TqdmBar>& bars);
+/// `units`: those that are looked for; what cannot stand in the text need not be.
+struct UnitsSought {
+  bool per_second = true, per_iteration = true;  ///< "it/s", "s/it"
+  bool others = true;                            ///< "batch/s", "s/step" ...
+};
+void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& bars);
 
 /// A bar of Lightning before 2.0: it puts the mean loss in front of the version ("..., 5.1it/s,
 /// loss=0.9, v_num=3]") and goes on through the batches of a validation.
