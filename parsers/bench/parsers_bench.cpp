@@ -79,7 +79,7 @@ void anchor_scan(benchmark::State& state, MakeLine make, ScanKernel kernel) {
   if (kernel > best_scan_kernel()) return state.SkipWithError("the processor has no such kernel");
   std::vector<std::string> literals;
   for (const Format* format : all_formats()) {
-    for (const std::string_view anchor : format->anchors) literals.emplace_back(anchor);
+    for (const std::string_view literal : format->literals()) literals.emplace_back(literal);
   }
   const AnchorScanner scanner(literals, kernel);
   const std::string text = log_of(make);

@@ -26,6 +26,8 @@ struct Line {
   /// The places of one owner's literals, in order of rows. Those before `text`, where that is the
   /// end of a longer line, do not count.
   std::span<const LiteralAt> literals{};
+  std::size_t at = 0;   ///< for the handler of a row: where its literal stands
+  std::size_t end = 0;  ///< and where what follows the literal begins
 };
 
 /// Calls `visit(row, at)` for each of the owner's rows whose literal stands in the text, in order

@@ -158,6 +158,20 @@ std::optional<double> number_after(const Line& line, std::initializer_list<std::
   return std::nullopt;
 }
 
+std::optional<std::int64_t> count_after(const Line& line, std::string_view key) {
+  Cursor cursor(line);
+  std::int64_t count = 0;
+  return cursor.skip_past(key) && cursor.read(kBlanks, count) ? std::optional(count) : std::nullopt;
+}
+
+std::optional<std::int64_t> size_here(const Line& line) {
+  Cursor cursor(line);
+  cursor.move_to(line.text.find_first_not_of(" .:='\"\t", line.end));
+  const auto value = cursor.number();
+  if (!value || !(*value >= 1 && *value < 1e9)) return std::nullopt;
+  return static_cast<std::int64_t>(*value);
+}
+
 std::optional<std::int64_t> size_after(const Line& line, std::string_view key) {
   const auto value = number_after(line, key);
   if (!value || !(*value >= 1 && *value < 1e9)) return std::nullopt;

@@ -14,8 +14,27 @@ namespace bertbench {
 /// by the end of input is no number: its last digits may be missing.
 class Cursor {
  public:
+  static constexpr std::int64_t kMostCount = 1'000'000'000'000;  ///< above it no count is meant
+
   explicit Cursor(const Line& line) : text_(line.text), cut_(line.terminator == 0) {}
   Cursor(std::string_view text, bool cut) : text_(text), cut_(cut) {}
+  /// Of a handler's line, where what follows its literal begins.
+  [[nodiscard]] static Cursor after(const Line& line) {
+    Cursor out(line);
+    out.at_ = line.end;
+    return out;
+  }
+
+  struct Blanks {};
+  /// Reads one part after the other, all or none of them: texts as they stand, counts (0 to
+  /// kMostCount) and numbers into their variables, kBlanks for any number of blanks.
+  template <class... Parts>
+  bool read(Parts&&... parts) {
+    const std::size_t begin = at_;
+    if ((part(parts) && ...)) return true;
+    at_ = begin;
+    return false;
+  }
 
   [[nodiscard]] std::string_view rest() const { return text_.substr(at_); }
   [[nodiscard]] std::size_t at() const { return at_; }
@@ -39,12 +58,34 @@ class Cursor {
   std::optional<std::string_view> until(std::string_view stops);
 
  private:
+  bool part(std::string_view text) { return literal(text); }
+  bool part(Blanks) {
+    blanks();
+    return true;
+  }
+  bool part(std::int64_t& count) {
+    const auto value = integer();
+    if (!value || *value < 0 || *value > kMostCount) return false;
+    count = *value;
+    return true;
+  }
+  bool part(double& value) {
+    const auto read = number();
+    if (read) value = *read;
+    return read.has_value();
+  }
+  template <class T>
+  bool part(std::optional<T>& value) {
+    return part(value.emplace());
+  }
   [[nodiscard]] bool whole(std::size_t end) const { return !(cut_ && end == text_.size()); }
 
   std::string_view text_;
   std::size_t at_ = 0;
   bool cut_ = false;
 };
+
+inline constexpr Cursor::Blanks kBlanks{};
 
 /// The number right behind `key` (blanks and an opening quote in between allowed), anywhere in the
 /// line.
@@ -53,6 +94,10 @@ class Cursor {
 /// That behind the first of the keys, in the order given, which stands in the line with a number.
 [[nodiscard]] std::optional<double> number_after(const Line& line,
                                                  std::initializer_list<std::string_view> keys);
+/// A count (0 to Cursor::kMostCount) after `key` and blanks.
+[[nodiscard]] std::optional<std::int64_t> count_after(const Line& line, std::string_view key);
+/// The size after a handler's literal: " .... 4", "='4'" and the like.
+[[nodiscard]] std::optional<std::int64_t> size_here(const Line& line);
 /// The same for a size (a batch, ranks, tokens): from 1 to below 10^9, its fraction cut off.
 [[nodiscard]] std::optional<std::int64_t> size_after(const Line& line, std::string_view key);
 

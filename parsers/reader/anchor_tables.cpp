@@ -26,7 +26,7 @@ AnchorTables::Lists AnchorTables::collect(std::span<const Format* const> formats
   add(kFacts, FactRules::anchors());
   add(kOutcomes, OutcomeRules::anchors());
   std::uint32_t owner = kFormats;
-  for (const Format* format : formats) add(owner++, format->anchors);
+  for (const Format* format : formats) add(owner++, format->literals());
   if (user_format != nullptr) add(owner, user_format->literals());
   std::ranges::sort(found);
   Lists out;

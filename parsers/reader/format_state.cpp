@@ -1,6 +1,7 @@
 #include "parsers/reader/format_state.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "parsers/lines/decoration.h"
@@ -8,26 +9,65 @@
 
 namespace bertbench {
 
-void FormatState::make(std::string_view format, std::unique_ptr<LineParser> its_parser,
-                       std::unique_ptr<RunBuilder> its_builder) {
-  name = format;
-  parser = std::move(its_parser);
+void FormatState::make(const Format& its_format, std::unique_ptr<RunBuilder> its_builder) {
+  if (its_format.make != nullptr) {
+    return make(its_format.name, its_format.make(), std::move(its_builder));
+  }
+  name = its_format.name;
   builder = std::move(its_builder);
-  table = dynamic_cast<const TableParser*>(parser.get());
+  format_ = &its_format;
+  state_ = {its_format.state.make(), its_format.state.destroy};
+  assembler_.emplace(*builder, its_format.runs,
+                     [state = state_.get(), facts_of = its_format.state.facts](Facts& facts) {
+                       if (facts_of != nullptr) facts_of(state, facts);
+                     });
+}
+
+void FormatState::make(std::string_view its_name, std::unique_ptr<LineParser> its_parser,
+                       std::unique_ptr<RunBuilder> its_builder) {
+  name = its_name;
+  builder = std::move(its_builder);
+  parser_ = std::move(its_parser);
+  table_ = dynamic_cast<const TableParser*>(parser_.get());
+}
+
+void FormatState::finish() {
+  if (parser_) return parser_->finish(*builder);
+  if (format_->state.finish != nullptr) format_->state.finish(state_.get(), {*assembler_, 0, -1});
+  assembler_->finish(format_->framework, format_->late_facts);
+}
+
+bool FormatState::parse_as_is(const Line& line) {
+  if (parser_) return parser_->parse(line, *builder);
+  constexpr std::size_t kHandlers = 16;  // a line with literals of more shows some of them twice
+  std::array<bool (*)(void*, const Line&, Emit), kHandlers> seen{};
+  std::size_t count = 0;
+  const Emit emit(*assembler_, line.number, line.rank);
+  const bool taken = any_row(line, [&](std::uint32_t row, std::size_t at) {
+    const Row& rule = format_->rows[row];
+    const auto end = seen.begin() + static_cast<std::ptrdiff_t>(count);
+    if (std::find(seen.begin(), end, rule.handle) != end) return false;
+    if (count < kHandlers) seen[count++] = rule.handle;
+    Line here = line;
+    here.at = at;
+    here.end = at + rule.literal.size();
+    return rule.handle(state_.get(), here, emit);
+  });
+  return taken || (wants_every_line() && format_->state.row(state_.get(), line, emit));
 }
 
 bool FormatState::parse(const Line& line) {
-  if (parser->parse(line, *builder)) return true;
+  if (parse_as_is(line)) return true;
   Line behind = line;
   behind.text = behind_host_label(line.text);
-  if (!behind.text.empty() && parser->parse(behind, *builder)) return true;
+  if (!behind.text.empty() && parse_as_is(behind)) return true;
   // In a log without a logger around it, only its front tells an evaluation from training.
   constexpr std::int64_t kFew = 2, kEnough = 300;
   if (matched - decorated_ > kFew + decorated_) return false;
   if (decorated_ == 0 && refused_++ > kEnough) return false;
   const auto parse_text = [&](std::string_view text) {
     behind.text = text;
-    if (!parser->parse(behind, *builder)) return false;
+    if (!parse_as_is(behind)) return false;
     ++decorated_;
     return true;
   };

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
+#include "parsers/assemble/assembler.h"
 #include "parsers/assemble/run_builder.h"
 #include "parsers/formats/format.h"
 #include "parsers/formats/table_parser.h"
@@ -15,17 +17,35 @@ namespace bertbench {
 struct FormatState {
   std::string_view name;
   std::unique_ptr<RunBuilder> builder;
-  std::unique_ptr<LineParser> parser;
-  const TableParser* table = nullptr;  ///< the parser, if it is one
-  std::int64_t matched = 0;            ///< lines that are of the format
+  std::int64_t matched = 0;  ///< lines that are of the format
 
-  void make(std::string_view format, std::unique_ptr<LineParser> its_parser,
+  [[nodiscard]] bool made() const { return builder != nullptr; }
+  void make(const Format& its_format, std::unique_ptr<RunBuilder> its_builder);
+  void make(std::string_view its_name, std::unique_ptr<LineParser> its_parser,
             std::unique_ptr<RunBuilder> its_builder);
-  /// Shows the parser a line, also without the label of a host or the front of a logger around it.
+  /// Shows the format a line, also without the label of a host or the front of a logger around it.
   bool parse(const Line& line);
+  /// A copy of the line parsed last would change nothing and match again.
+  [[nodiscard]] bool settled() const { return parser_ && parser_->settled(); }
+  /// The format's lines may hold no literal.
+  [[nodiscard]] bool is_table() const {
+    return table_ != nullptr || (format_ != nullptr && format_->state.row != nullptr);
+  }
+  [[nodiscard]] bool wants_every_line() const {
+    if (table_ != nullptr) return table_->wants_every_line();
+    return is_table() && format_->state.wants_every_line(state_.get());
+  }
+  void finish();
   [[nodiscard]] bool has_training_records() const;
 
  private:
+  bool parse_as_is(const Line& line);
+
+  const Format* format_ = nullptr;  ///< one that is a table
+  std::unique_ptr<void, void (*)(void*)> state_{nullptr, nullptr};
+  std::optional<Assembler> assembler_;
+  std::unique_ptr<LineParser> parser_;
+  const TableParser* table_ = nullptr;        ///< the parser, if it is one
   std::int64_t decorated_ = 0, refused_ = 0;  ///< matched behind a logger's front, not at all
 };
 

@@ -11,7 +11,6 @@
 #include "parsers/core/text.h"
 #include "parsers/described/user_format.h"
 #include "parsers/formats/format.h"
-#include "parsers/formats/table_parser.h"
 #include "parsers/input/input.h"
 #include "parsers/input/read_ahead.h"
 #include "parsers/lines/decoration.h"
@@ -59,11 +58,15 @@ struct LogReader::State final : CandidateSink {
     const auto known = tables->formats();
     const std::size_t i = owner - kFormats;
     FormatState& state = formats[i];
-    if (state.parser) return state;
+    if (state.made()) return state;
     const bool users = i == known.size();
     const std::string_view name = users ? options.user_format->name() : known[i]->name;
-    state.make(name, users ? options.user_format->make(options.world) : known[i]->make(),
-               std::make_unique<RunBuilder>(name, path, options.window, &budget));
+    auto builder = std::make_unique<RunBuilder>(name, path, options.window, &budget);
+    if (users) {
+      state.make(name, options.user_format->make(options.world), std::move(builder));
+    } else {
+      state.make(*known[i], std::move(builder));
+    }
     return state;
   }
 
@@ -177,8 +180,7 @@ struct LogReader::State final : CandidateSink {
     if (!table) return;
     every_line.clear();
     for (std::uint32_t i = 0; i < formats.size(); ++i) {
-      const TableParser* const of = formats[i].table;
-      if (of != nullptr && of->wants_every_line()) every_line.push_back(kFormats + i);
+      if (formats[i].wants_every_line()) every_line.push_back(kFormats + i);
     }
   }
 
@@ -192,11 +194,11 @@ struct LogReader::State final : CandidateSink {
     for (std::int64_t n = 0; n <= repeats; ++n) {
       if (!(glued && state.parse(rest)) && !state.parse(line)) continue;
       ++state.matched;
-      if (n == repeats || !state.parser->settled()) continue;
+      if (n == repeats || !state.settled()) continue;
       state.matched += repeats - n;
       break;
     }
-    return state.table != nullptr;
+    return state.is_table();
   }
 
   void show_rules(const Line& line, const Candidate& found, std::int64_t repeats,
@@ -230,7 +232,7 @@ struct LogReader::State final : CandidateSink {
   [[nodiscard]] std::vector<RunLog> finish() {
     feed.finish(*this);
     for (FormatState& state : formats) {
-      if (state.matched > 0) state.parser->finish(*state.builder);
+      if (state.matched > 0) state.finish();
     }
     const FormatState* best = leading();
     if (best == nullptr) return failed_only();
@@ -261,7 +263,7 @@ struct LogReader::State final : CandidateSink {
   std::vector<FormatState> formats;
   const std::uint32_t bars;               ///< owner of the format that reads bars
   std::vector<std::uint32_t> every_line;  ///< owners that are in a table
-  std::vector<LiteralAt> places;              ///< of the literals on the line
+  std::vector<LiteralAt> places;          ///< of the literals on the line
   FactRules facts;
   OutcomeRules outcomes;
   MarkRules marks;

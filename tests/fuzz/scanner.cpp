@@ -24,7 +24,7 @@ const Scanners& scanners() {
   static const Scanners it = [] {
     std::vector<std::string> literals;
     for (const Format* format : all_formats()) {
-      for (const std::string_view anchor : format->anchors) literals.emplace_back(anchor);
+      for (const std::string_view anchor : format->literals()) literals.emplace_back(anchor);
     }
     std::ranges::sort(literals);
     literals.erase(std::unique(literals.begin(), literals.end()), literals.end());

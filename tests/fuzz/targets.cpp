@@ -32,7 +32,7 @@ std::vector<Target> all_targets() {
   std::vector<Target> formats;
   for (const Format* format : all_formats()) {
     const std::string name(format->name);
-    std::vector<std::string> words = words_of(format->anchors);
+    std::vector<std::string> words = words_of(format->literals());
     all.insert(all.end(), words.begin(), words.end());
     formats.push_back({"format-" + name,
                        [name](std::string_view input) { one_format(name, input); },

@@ -12,7 +12,7 @@ namespace {
 std::vector<std::string> format_anchors() {
   std::vector<std::string> out;
   for (const Format* format : all_formats()) {
-    for (const auto anchor : format->anchors) out.emplace_back(anchor);
+    for (const auto anchor : format->literals()) out.emplace_back(anchor);
   }
   return out;
 }
@@ -131,7 +131,7 @@ TEST(AnchorScanner, CountsTheLineBreaksInFrontOfEachHitAndInAll) {
 // A short or ordinary anchor of one format makes every log slower to read.
 TEST(AnchorsOfFormats, HaveFourBytesOrMore) {
   for (const Format* format : all_formats()) {
-    for (const std::string_view anchor : format->anchors) {
+    for (const std::string_view anchor : format->literals()) {
       EXPECT_GE(anchor.size(), AnchorScanner::kFingerprint)
           << format->name << ": '" << anchor << "' would never be found";
     }
@@ -181,7 +181,8 @@ TEST(AnchorsOfFormats, AreRareInOrdinaryLines) {
   std::mt19937 random(17);
   const std::string text = ordinary_lines(random, 2'000'000);
   for (const Format* format : all_formats()) {
-    std::vector<std::string> anchors(format->anchors.begin(), format->anchors.end());
+    const auto views = format->literals();
+    std::vector<std::string> anchors(views.begin(), views.end());
     std::vector<AnchorHit> hits;
     AnchorScanner(anchors).scan(text, 0, text.size(), hits);
     std::vector<std::size_t> count(anchors.size());

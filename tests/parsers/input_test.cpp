@@ -214,7 +214,7 @@ TEST(Formats, HaveATitleAReferenceAndUniqueNames) {
   for (const Format* format : all_formats()) {
     EXPECT_FALSE(format->title.empty());
     EXPECT_FALSE(format->reference.empty());
-    EXPECT_FALSE(format->anchors.empty());
+    EXPECT_FALSE(format->literals().empty());
     EXPECT_EQ(std::ranges::count(names, format->name), 0);
     names.push_back(format->name);
   }

@@ -101,11 +101,11 @@ TEST_P(Sample, KeepsTheRecordsInFrontOfACut) {
 // lines to lose is shown for those that its own sample holds.
 TEST_P(Sample, HoldsARecordLineForSomeAnchorOfItsFormat) {
   const std::string text = log();
-  const bool any = std::ranges::any_of(GetParam()->anchors, [&](std::string_view anchor) {
+  const bool any = std::ranges::any_of(GetParam()->literals(), [&](std::string_view anchor) {
     return text.find(anchor) != std::string::npos;
   });
   EXPECT_TRUE(any);
-  for (const std::string_view anchor : GetParam()->anchors) {
+  for (const std::string_view anchor : GetParam()->literals()) {
     EXPECT_GE(anchor.size(), 4u) << "the scanner needs four bytes: '" << anchor << "'";
     EXPECT_EQ(anchor.find_first_of("\r\n"), std::string_view::npos);
   }

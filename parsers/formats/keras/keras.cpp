@@ -11,15 +11,11 @@
 // or s a step): the finer one is taken. The seconds hold the first step (tracing, compilation) and,
 // where val_ metrics follow, the validation. Bars that no "Epoch n/m" announces are evaluate()
 // (with a loss) and predict(); downloads have neither.
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <optional>
-#include <string>
 
-#include "parsers/assemble/run_builder.h"
 #include "parsers/formats/format.h"
 #include "parsers/formats/keras/keras_bar.h"
 #include "parsers/lines/cursor.h"
@@ -27,291 +23,250 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {
-    "s/step",     "s/sample", "s/epoch",   " - ETA: ",
-    "s - loss: ", "Epoch ",   "Train on ", "Using TensorFlow backend."};
-
 constexpr std::int64_t kMostEpochs = 100'000'000;
 /// No training step of Keras' is shorter: calling its function costs more.
 constexpr double kShortestStepS = 2e-4;
 
-class KerasParser final : public LineParser {
- public:
-  bool parse(const Line& line, RunBuilder& out) override;
-  void finish(RunBuilder& out) override;
+enum Track { kTraining, kEvaluation, kInference };
 
- private:
-  bool see_epoch(const Line& line, RunBuilder& out);
-  bool see_training(const KerasBar& bar, const Line& line, RunBuilder& out);
-  bool see_other(const KerasBar& bar, const Line& line, RunBuilder& out);
-  void record(const KerasBar& bar, std::int64_t line, RunBuilder& out, bool whole);
-  void record_epoch(const KerasBar& bar, std::int64_t line, RunBuilder& out);
-  void flush(RunBuilder& out);
-  void record_first(RunBuilder& out);
-  [[nodiscard]] bool goes_by_batches() const {
-    constexpr std::int64_t kEnough = 4;
-    return stride_ > 1 && first_ == stride_ && redraws_ >= kEnough;
+struct Keras {
+  // "Epoch 3/10"; by itself no sign of Keras.
+  void announced(const Line& line, Emit emit) {
+    // Backspaces and blanks may stand in front.
+    if (line.text.find_first_not_of("\b \t", 0) != line.at) return;
+    Cursor cursor = Cursor::after(line);
+    std::int64_t n = 0, all = 0;
+    if (!cursor.read(n)) return;
+    if (cursor.literal(": early stopping")) {  // a callback's word: a wanted end
+      if (!open) emit(End{});
+      return;
+    }
+    if (!cursor.read("/", all) || n < 1 || all < n || all > kMostEpochs) return;
+    // Other trainers go on behind the numbers; a terminal may leave bits of a bar there.
+    if (!cursor.rest().empty() && cursor.rest().find_first_of("=>.\b \r") != 0) return;
+    if (open && n == epoch && all == epochs && !unfinished && cursor.rest().empty()) {
+      copies += line.rank < 0 ? 1 : 0;  // another worker's
+      return;
+    }
+    copies = 0;
+    flush(emit);
+    if (n <= last_epoch && open) return;
+    if (n <= epoch) {  // fit() was called again
+      emit(End{.here = false});
+      emit(Begin{kTrainingRun});
+      done = last_epoch = 0;
+    }
+    epoch = n;
+    epochs = all;
+    open = true;
   }
 
-  std::int64_t epoch_ = 0, epochs_ = 0;  ///< announced by "Epoch n/m"; 0 = none
-  bool open_ = false;                    ///< the epoch's bar is not full yet
-  std::optional<KerasBar> unfinished_;   ///< newest redraw of the epoch that runs
-  std::int64_t unfinished_line_ = 0;
-  std::int64_t done_ = 0;  ///< iterations of the epochs that ended
-  std::int64_t last_epoch_ = 0;
+  void record(const KerasBar& bar, std::int64_t line, bool whole, Emit emit) {
+    const auto steps = static_cast<double>(bar.done);
+    const double step_error = 0.5 * bar.step_resolution_s / bar.step_s;  // inf at "0us/step"
+    const double sum_error = 0.5 / bar.elapsed_s;
+    Step at{.step = done + bar.done, .iterations = bar.done, .line = line};
+    if (bar.loss_read) at.loss = bar.loss;
+    double error = kUnknown;
+    if (bar.per_step && bar.step_s > 0 && !(sum_error < step_error)) {
+      at.seconds = bar.step_s * steps;
+      error = step_error;
+    } else if (bar.elapsed_s > 0) {
+      at.seconds = bar.elapsed_s;
+      error = sum_error;
+    }
+    // A bar of samples goes on by batches from the first redraw on, a bar of steps begins at 1.
+    constexpr std::int64_t kRedraws = 4;
+    const bool batches = stride > 1 && first == stride && redraws >= kRedraws;
+    if (bar.per_sample || samples == bar.total || (!bar.modern && batches)) {
+      counts_samples = true;
+      if (at.seconds > 0) {
+        at.rate = steps / at.seconds;
+        at.rate_unit = RateUnit::sequences_per_second;
+        // The counter is no number of iterations: a batch must not multiply it.
+        at.seconds = kUnknown;
+      }
+    } else if (!bar.modern && (!bar.per_step || (old_keras && stride != 1) ||
+                               (bar.step_s > 0 && bar.step_s < kShortestStepS))) {
+      unsure = true;  // Keras 1: no unit is printed; before 2.4 a "step" may be a sample
+    } else {
+      at.unit = IterationUnit::optimizer_step;
+    }
+    at.last = whole && epoch == epochs;
+    trained = recorded = true;
+    emit(at);
+    if (!whole) return;
+    done += bar.done;
+    end_epoch(bar, error);
+  }
+
+  // A line without a counter: the record is an epoch, whose samples "Train on" may have told.
+  void record_epoch(const KerasBar& bar, Emit emit) {
+    Step at{.step = epoch, .iterations = 1, .last = epoch == epochs};
+    if (bar.loss_read) at.loss = bar.loss;
+    uncounted = !samples;
+    double error = kUnknown;
+    if (samples && bar.elapsed_s > 0) {
+      at.rate = static_cast<double>(*samples) / bar.elapsed_s;
+      at.rate_unit = RateUnit::sequences_per_second;
+      error = 0.5 / bar.elapsed_s;
+    }
+    trained = recorded = true;
+    emit(at);
+    end_epoch(bar, error);
+  }
+
+  void end_epoch(const KerasBar& bar, double error) {
+    last_epoch = epoch;
+    validated |= bar.validated;
+    worst = std::fmax(worst, error);
+  }
+
+  // An epoch that did not end: Keras 3 tells the time of its steps.
+  void flush(Emit emit) {
+    if (unfinished && unfinished->per_step && unfinished->step_s > 0) {
+      record(*unfinished, unfinished_line, false, emit);
+    }
+    unfinished.reset();
+  }
+
+  // A log that ends within its first epoch. Bars before Keras 3 tell the time left: the mean time
+  // of a step so far times the steps that are missing, cut off to whole seconds.
+  void record_first(Emit emit) {
+    if (!unfinished || recorded) return;
+    KerasBar bar = *unfinished;
+    if (bar.done >= bar.total || std::isnan(bar.left_s)) return;
+    constexpr double kMostError = 0.02;
+    const double left = bar.left_s + 0.5, error = 0.5 / left;
+    if (error <= kMostError) {
+      bar.elapsed_s =
+          left * static_cast<double>(bar.done) / static_cast<double>(bar.total - bar.done);
+      worst = error;
+      from_left = true;
+    }
+    record(bar, unfinished_line, false, emit);
+    unfinished.reset();
+  }
+
+  bool training(const KerasBar& bar, const Line& line, Emit emit) {
+    // Keras 3 draws a full bar with time left 0s and once more with the seconds of the epoch: only
+    // the line break tells them apart.
+    if (bar.done < bar.total || std::isnan(bar.elapsed_s) || line.terminator == '\r') {
+      unfinished = bar;
+      unfinished_line = line.number;
+      if (bar.done < bar.total) {
+        if (redraws++ == 0) first = bar.done;
+        stride = std::gcd(stride, bar.done);
+      }
+      return true;
+    }
+    unfinished.reset();
+    if (bar.total > 0) {
+      record(bar, line.number, true, emit);
+    } else {
+      record_epoch(bar, emit);
+    }
+    open = false;
+    total = bar.total;
+    return true;
+  }
+
+  // evaluate() and predict().
+  bool other(const KerasBar& bar, const Line& line, Emit emit) {
+    if (bar.done != bar.total || line.terminator == '\r' || !bar.per_step || !(bar.step_s > 0)) {
+      return true;
+    }
+    if (!trained && !bar.loss_known) return false;  // a download
+    const Track track = bar.loss_known ? kEvaluation : kInference;
+    others[track] += bar.done;
+    emit(Step{.track = track,
+              .step = others[track],
+              .iterations = bar.done,
+              .each_s = bar.step_s,
+              .last = true});
+    return true;
+  }
+
+  bool bar(const Line& line, Emit emit) {
+    const auto bar = read_keras_bar(line);
+    if (!bar) return false;
+    if (rank < 0) rank = line.rank;
+    if (rank >= 0 && line.rank >= 0 && line.rank != rank) return true;
+    // A loss tells a training bar from a predict() that a callback runs within the epoch.
+    if (open && bar->loss_known) return training(*bar, line, emit);
+    if (open || bar->total == 0) return open;
+    if (copies > 0 && bar->loss_known && bar->total == total) {
+      copies -= bar->done == bar->total && line.terminator != '\r' ? 1 : 0;
+      return true;
+    }
+    return other(*bar, line, emit);
+  }
+
+  void finish(Emit emit) {
+    record_first(emit);
+    flush(emit);
+    const auto note = [&](NoticeCode code, const auto&... values) {
+      emit(Note{make_notice(code, 0, values...), kTraining, Of::all});
+    };
+    if (worst > 0.01) {
+      note(NoticeCode::rounded_times, "Keras' time of an epoch", 100 * std::min(worst, 1.0));
+    }
+    if (validated) note(NoticeCode::time_includes, "the time of an epoch", "its validation");
+    if (from_left) note(NoticeCode::epoch_not_ended);
+    if (counts_samples) note(NoticeCode::bar_counts_samples);
+    if (uncounted) note(NoticeCode::no_rate_in_log, "the time of an epoch and not its steps");
+    if (unsure) note(NoticeCode::counter_unit_unknown);
+  }
+
+  static constexpr Begin kTrainingRun{.track = kTraining,
+                                      .restart = Restart::never,
+                                      .after_end = AfterEnd::reopens,
+                                      .own_facts = true};
+
+  std::int64_t epoch = 0, epochs = 0;  ///< announced by "Epoch n/m"; 0 = none
+  bool open = false;                   ///< the epoch's bar is not full yet
+  std::optional<KerasBar> unfinished;  ///< newest redraw of the epoch that runs
+  std::int64_t unfinished_line = 0;
+  std::int64_t done = 0;  ///< iterations of the epochs that ended
+  std::int64_t last_epoch = 0;
+  std::int64_t others[3] = {};  ///< iterations on the other tracks
   /// Workers that write into one log all announce an epoch and end its bar: those of the first one
   /// count.
-  std::int64_t copies_ = 0, total_ = 0;
-  int rank_ = -1;
-  std::optional<std::int64_t> samples_;  ///< "Train on 60000 samples"
-  /// The first redraw below the total, and what all of them are multiples of: a bar of samples goes
-  /// on by batches from the first one, a bar of steps begins at 1.
-  std::int64_t first_ = 0, stride_ = 0, redraws_ = 0;
-  bool old_keras_ = false;  ///< before 2.4, where a bar may count samples and call them steps
-  double worst_ = 0;        ///< largest relative rounding of an epoch's time
-  bool validated_ = false, counts_samples_ = false, unsure_ = false, uncounted_ = false;
-  bool from_left_ = false;  ///< the only record is of record_first()
+  std::int64_t copies = 0, total = 0;
+  int rank = -1;
+  std::optional<std::int64_t> samples;  ///< "Train on 60000 samples"
+  /// The first redraw below the total, and what all of them are multiples of.
+  std::int64_t first = 0, stride = 0, redraws = 0;
+  bool old_keras = false;  ///< before 2.4, where a bar may count samples and call them steps
+  double worst = 0;        ///< largest relative rounding of an epoch's time
+  bool trained = false, recorded = false;
+  bool validated = false, counts_samples = false, unsure = false, uncounted = false;
+  bool from_left = false;  ///< the only record is of record_first()
 };
 
-bool KerasParser::see_epoch(const Line& line, RunBuilder& out) {
-  const auto at = line.text.find("Epoch ");
-  if (at == std::string_view::npos) return false;
-  // Backspaces and blanks may stand in front.
-  if (line.text.find_first_not_of("\b \t", 0) != at) return false;
-  Cursor cursor(line);
-  cursor.move_to(at + 6);
-  const auto epoch = cursor.integer();
-  if (epoch && cursor.literal(": early stopping")) {  // a callback's word: a wanted end
-    RunDraft* draft = out.open(WorkKind::training);
-    if (draft != nullptr && !open_) {
-      draft->ended_well = true;
-      draft->last_line = line.number;
-    }
-    return false;
-  }
-  if (!epoch || !cursor.literal("/")) return false;
-  const auto epochs = cursor.integer();
-  if (!epochs || *epoch < 1 || *epochs < *epoch || *epochs > kMostEpochs) return false;
-  // Other trainers go on behind the numbers; a terminal may leave bits of a bar there.
-  if (!cursor.rest().empty() && cursor.rest().find_first_of("=>.\b \r") != 0) return false;
-  if (open_ && *epoch == epoch_ && *epochs == epochs_ && !unfinished_ && cursor.rest().empty()) {
-    copies_ += line.rank < 0 ? 1 : 0;  // another worker's
-    return false;
-  }
-  copies_ = 0;
-  flush(out);
-  if (*epoch <= last_epoch_ && open_) return false;
-  if (*epoch <= epoch_) {  // fit() was called again
-    if (RunDraft* draft = out.open(WorkKind::training)) draft->ended_well = true;
-    out.close(WorkKind::training);
-    done_ = 0;
-    last_epoch_ = 0;
-  }
-  epoch_ = *epoch;
-  epochs_ = *epochs;
-  open_ = true;
-  return false;  // by itself no sign of Keras
-}
+constexpr Row kRows[] = {
+    on<&Keras::bar>("s/step"),        on<&Keras::bar>("s/sample"),
+    on<&Keras::bar>("s/epoch"),       on<&Keras::bar>(" - ETA: "),
+    on<&Keras::bar>("s - loss: "),    on<&Keras::announced>("Epoch "),
+    on<&Keras::samples>("Train on "), on<&Keras::old_keras>("Using TensorFlow backend."),
+};
 
-void KerasParser::record(const KerasBar& bar, std::int64_t line, RunBuilder& out, bool whole) {
-  const auto steps = static_cast<double>(bar.done);
-  const double by_step = bar.step_s * steps;
-  const double step_error = 0.5 * bar.step_resolution_s / bar.step_s;  // inf at "0us/step"
-  const double sum_error = 0.5 / bar.elapsed_s;
-  Sample sample;
-  sample.line = line;
-  sample.iterations = bar.done;
-  sample.step = done_ + bar.done;
-  if (bar.loss_read) sample.loss = bar.loss;
-  double error = kUnknown;
-  if (bar.per_step && bar.step_s > 0 && !(sum_error < step_error)) {
-    sample.seconds = by_step;
-    error = step_error;
-  } else if (bar.elapsed_s > 0) {
-    sample.seconds = bar.elapsed_s;
-    error = sum_error;
-  }
-  const bool samples =
-      bar.per_sample || (samples_ && *samples_ == bar.total) || (!bar.modern && goes_by_batches());
-  RunDraft& draft = out.run(WorkKind::training, line);
-  if (!draft.last()) draft.own_facts = true;
-  draft.log.facts.framework.set("keras", FactSource::log);
-  if (samples) {
-    counts_samples_ = true;
-    if (sample.seconds > 0) {
-      sample.rate = steps / sample.seconds;
-      draft.log.rate_unit = RateUnit::sequences_per_second;
-      // The counter is no number of iterations: a batch must not multiply it.
-      sample.seconds = kUnknown;
-    }
-  } else if (!bar.modern && (!bar.per_step || (old_keras_ && stride_ != 1) ||
-                             (bar.step_s > 0 && bar.step_s < kShortestStepS))) {
-    unsure_ = true;  // Keras 1: no unit is printed; before 2.4 a "step" may be a sample
-  } else {
-    draft.log.iteration_unit = IterationUnit::optimizer_step;
-  }
-  draft.add(sample);
-  if (whole) {
-    done_ += bar.done;
-    last_epoch_ = epoch_;
-    draft.ended_well = epoch_ == epochs_;
-    validated_ |= bar.validated;
-    if (!std::isnan(error)) worst_ = std::max(worst_, error);
-  }
-}
-
-// A line without a counter: the record is an epoch, whose samples "Train on" may have told.
-void KerasParser::record_epoch(const KerasBar& bar, std::int64_t line, RunBuilder& out) {
-  Sample sample;
-  sample.line = line;
-  sample.iterations = 1;
-  sample.step = epoch_;
-  if (bar.loss_read) sample.loss = bar.loss;
-  RunDraft& draft = out.run(WorkKind::training, line);
-  if (!draft.last()) draft.own_facts = true;
-  draft.log.facts.framework.set("keras", FactSource::log);
-  uncounted_ = !samples_;
-  if (samples_ && *samples_ > 0 && bar.elapsed_s > 0) {
-    sample.rate = static_cast<double>(*samples_) / bar.elapsed_s;
-    draft.log.rate_unit = RateUnit::sequences_per_second;
-    worst_ = std::max(worst_, 0.5 / bar.elapsed_s);
-  }
-  draft.add(sample);
-  last_epoch_ = epoch_;
-  draft.ended_well = epoch_ == epochs_;
-  validated_ |= bar.validated;
-}
-
-// An epoch that did not end: Keras 3 tells the time of its steps.
-void KerasParser::flush(RunBuilder& out) {
-  if (unfinished_ && unfinished_->per_step && unfinished_->step_s > 0) {
-    record(*unfinished_, unfinished_line_, out, false);
-  }
-  unfinished_.reset();
-}
-
-// A log that ends within its first epoch. Bars before Keras 3 tell the time left: the mean time of
-// a step so far times the steps that are missing, cut off to whole seconds.
-void KerasParser::record_first(RunBuilder& out) {
-  const auto recorded = [](const auto& draft) { return draft->last() != nullptr; };
-  if (!unfinished_ || std::ranges::any_of(out.drafts(), recorded)) return;
-  KerasBar bar = *unfinished_;
-  if (bar.done >= bar.total || std::isnan(bar.left_s)) return;
-  constexpr double kMostError = 0.02;
-  const double left = bar.left_s + 0.5, error = 0.5 / left;
-  if (error <= kMostError) {
-    bar.elapsed_s =
-        left * static_cast<double>(bar.done) / static_cast<double>(bar.total - bar.done);
-    worst_ = error;
-    from_left_ = true;
-  }
-  record(bar, unfinished_line_, out, false);
-  unfinished_.reset();
-}
-
-bool KerasParser::see_training(const KerasBar& bar, const Line& line, RunBuilder& out) {
-  if (bar.done < bar.total || std::isnan(bar.elapsed_s)) {
-    unfinished_ = bar;
-    unfinished_line_ = line.number;
-    if (bar.done < bar.total) {
-      if (redraws_++ == 0) first_ = bar.done;
-      stride_ = std::gcd(stride_, bar.done);
-    }
-    return true;
-  }
-  // Keras 3 draws a full bar with time left 0s and once more with the seconds of the epoch: only
-  // the line break tells them apart.
-  if (line.terminator == '\r') {
-    unfinished_ = bar;
-    unfinished_line_ = line.number;
-    return true;
-  }
-  unfinished_.reset();
-  if (bar.total > 0) {
-    record(bar, line.number, out, true);
-  } else {
-    record_epoch(bar, line.number, out);
-  }
-  open_ = false;
-  total_ = bar.total;
-  return true;
-}
-
-bool KerasParser::see_other(const KerasBar& bar, const Line& line, RunBuilder& out) {
-  if (bar.done != bar.total || line.terminator == '\r' || !bar.per_step || !(bar.step_s > 0)) {
-    return true;
-  }
-  if (out.open(WorkKind::training) == nullptr && !bar.loss_known) return false;  // a download
-  const WorkKind kind = bar.loss_known ? WorkKind::evaluation : WorkKind::inference;
-  RunDraft& draft = out.run(kind, line.number);
-  draft.own_facts = true;
-  draft.log.facts.framework.set("keras", FactSource::log);
-  Sample sample;
-  sample.line = line.number;
-  sample.iterations = bar.done;
-  sample.step = (draft.last() != nullptr ? draft.last()->step : 0) + bar.done;
-  sample.seconds = bar.step_s * static_cast<double>(bar.done);
-  draft.add(sample);
-  draft.ended_well = true;
-  return true;
-}
-
-bool KerasParser::parse(const Line& line, RunBuilder& out) {
-  if (line.text.find("Train on ") != std::string_view::npos) {
-    Cursor cursor(line);
-    cursor.skip_past("Train on ");
-    const auto samples = cursor.integer();
-    if (samples && cursor.literal(" samples")) samples_ = *samples;
-    return false;
-  }
-  if (line.text.find("Using TensorFlow backend.") != std::string_view::npos) {
-    old_keras_ = true;
-    return false;
-  }
-  const auto bar = read_keras_bar(line);
-  if (rank_ < 0 && bar) rank_ = line.rank;
-  const bool others = rank_ >= 0 && line.rank >= 0 && line.rank != rank_;
-  if (others) return bar.has_value();
-  if (!bar) {
-    see_epoch(line, out);
-    return false;
-  }
-  // A loss tells a training bar from a predict() that a callback runs within the epoch.
-  if (open_ && bar->loss_known) return see_training(*bar, line, out);
-  if (open_ || bar->total == 0) return open_;
-  if (copies_ > 0 && bar->loss_known && bar->total == total_) {
-    copies_ -= bar->done == bar->total && line.terminator != '\r' ? 1 : 0;
-    return true;
-  }
-  return see_other(*bar, line, out);
-}
-
-void KerasParser::finish(RunBuilder& out) {
-  record_first(out);
-  flush(out);
-  for (const auto& draft : out.drafts()) {
-    if (draft->log.kind != WorkKind::training) continue;
-    const auto add = [&](NoticeCode code, const auto&... values) {
-      draft->log.notices.push_back(make_notice(code, 0, values...));
-    };
-    if (worst_ > 0.01) {
-      add(NoticeCode::rounded_times, "Keras' time of an epoch", 100 * std::min(worst_, 1.0));
-    }
-    if (validated_) add(NoticeCode::time_includes, "the time of an epoch", "its validation");
-    if (from_left_) add(NoticeCode::epoch_not_ended);
-    if (counts_samples_) add(NoticeCode::bar_counts_samples);
-    if (uncounted_) add(NoticeCode::no_rate_in_log, "the time of an epoch and not its steps");
-    if (unsure_) add(NoticeCode::counter_unit_unknown);
-  }
-}
-
-std::unique_ptr<LineParser> make() { return std::make_unique<KerasParser>(); }
+constexpr Begin kRuns[] = {
+    Keras::kTrainingRun,
+    {.track = kEvaluation, .work = WorkKind::evaluation, .own_facts = true},
+    {.track = kInference, .work = WorkKind::inference, .own_facts = true},
+};
 
 }  // namespace
 
 extern const Format format_keras;
-const Format format_keras = {"keras", "Keras progress bars of fit(), every release",
-                             "https://github.com/keras-team/keras keras/src/utils/progbar.py",
-                             kAnchors, make};
+const Format format_keras = {
+    .name = "keras",
+    .title = "Keras progress bars of fit(), every release",
+    .reference = "https://github.com/keras-team/keras keras/src/utils/progbar.py",
+    .framework = "keras",
+    .rows = kRows,
+    .state = kStateOf<Keras>,
+    .runs = kRuns};
 
 }  // namespace bertbench

@@ -1,0 +1,287 @@
+#include "parsers/assemble/assembler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace bertbench {
+namespace {
+
+/// What `more` knows holds.
+void overlay(Facts& facts, const Facts& more) {
+  std::vector<Notice> none;
+  Facts both = merge_facts(more, facts, none);
+  facts = std::move(both);
+}
+
+template <class T>
+void overwrite(std::optional<T>& to, const std::optional<T>& from) {
+  if (from) to = from;
+}
+
+void overwrite(Totals& to, const Totals& from) {
+  overwrite(to.training_s, from.training_s);
+  overwrite(to.wall_s, from.wall_s);
+  overwrite(to.iterations, from.iterations);
+  overwrite(to.optimizer_steps, from.optimizer_steps);
+  overwrite(to.skipped_steps, from.skipped_steps);
+  overwrite(to.first_optimizer_step, from.first_optimizer_step);
+  overwrite(to.last_optimizer_step, from.last_optimizer_step);
+  overwrite(to.sequences, from.sequences);
+}
+
+void set_clock(RunLog& log, const Clock& clock) {
+  if (!std::isnan(clock.resolution_s)) log.clock_resolution_s = clock.resolution_s;
+  log.clock_is_wall = clock.wall;
+}
+
+Sample sample_of(const Step& step) {
+  Sample out;
+  out.step = step.step;
+  out.iterations = step.iterations;
+  out.seconds = step.seconds;
+  out.time_s = step.time_s;
+  out.rate = step.rate;
+  out.loss = step.loss;
+  out.line = step.line;
+  out.rank = step.rank;
+  out.distinct = step.distinct;
+  return out;
+}
+
+}  // namespace
+
+Assembler::Assembler(RunBuilder& out, std::span<const Begin> tracks,
+                     std::function<void(Facts&)> facts)
+    : out_(out), facts_(std::move(facts)) {
+  for (const Begin& how : tracks) track(how.track).how = how;
+}
+
+Assembler::Track& Assembler::track(int id) {
+  const auto known = std::ranges::find(tracks_, id, &Track::id);
+  if (known != tracks_.end()) return *known;
+  Track& fresh = tracks_.emplace_back();
+  fresh.id = fresh.how.track = id;
+  return fresh;
+}
+
+/// The open run, begun on `line` where there is none.
+RunDraft& Assembler::run(Track& of, std::int64_t line) {
+  if (of.open != nullptr) return *of.open;
+  const Begin& how = of.how;
+  of.open = &out_.extra(how.work, line);
+  of.runs.push_back(of.open);
+  RunLog& log = of.open->log;
+  log.iteration_unit = how.unit;
+  log.rate_unit = how.rate;
+  set_clock(log, how.clock);
+  of.open->own_facts = how.own_facts;
+  if (how.from_zero) of.open->set_origin(0);
+  return *of.open;
+}
+
+/// The first step goes into the run, of as many iterations as up to the counter `next`.
+void Assembler::release(Track& of, std::optional<std::int64_t> next) {
+  if (!of.held) return;
+  Step step = *std::move(of.held);
+  of.held.reset();
+  step.iterations = 1;
+  if (next && *next > step.step) {
+    step.iterations = std::max<std::int64_t>(1, std::min(step.step, *next - step.step));
+  }
+  if (!std::isnan(step.each_s)) step.seconds = step.each_s * static_cast<double>(step.iterations);
+  of.open->add(sample_of(step));
+}
+
+void Assembler::close(Track& of) {
+  release(of, std::nullopt);
+  of.open = nullptr;
+  of.newest = -1;
+}
+
+void Assembler::set_batch(const Step& step, bool first, RunDraft& run) {
+  auto& batch = run.log.facts.global_batch_size;
+  if (step.global_batch < 1 || batch.value == step.global_batch) return;
+  if (!batch.known() && first) {
+    batch.set(step.global_batch, FactSource::log);
+  } else if (batch.known()) {
+    run.log.notices.push_back(
+        make_notice(NoticeCode::global_batch_changes, step.line, *batch.value, step.global_batch));
+    batch = {};
+  }
+}
+
+bool Assembler::is_copy(Track& of, const Step& step) const {
+  if (of.how.again == Again::ignored) return of.open != nullptr && step.step == of.newest;
+  if (of.how.again != Again::first_rank) return false;
+  const bool other = step.rank >= 0 && of.rank >= 0 && step.rank != of.rank;
+  if (other && step.step <= of.newest) return true;
+  of.rank = step.rank;
+  return false;
+}
+
+void Assembler::read_clock(Track& of, Step& step) {
+  constexpr double kYear_s = 366.0 * 86400;
+  if (std::isnan(step.time_s)) return;
+  if (step.clock.value_or(of.how.clock).no_year) {
+    if (of.stamp_s - (step.time_s + of.years_s) > kYear_s / 2) of.years_s += kYear_s;
+    step.time_s = of.stamp_s = step.time_s + of.years_s;
+  }
+  if (of.how.without_evaluations) step.time_s = of.clock.at(step.time_s, step.own_s);
+}
+
+void Assembler::take(const Evaluated& evaluated, std::int64_t) {
+  track(evaluated.track).clock.see_evaluation();
+}
+
+void Assembler::take(Step step, std::int64_t) {
+  Track& of = track(step.track);
+  if (is_copy(of, step)) return;
+  read_clock(of, step);
+  if (of.open != nullptr) {
+    const Restart by = of.how.restart;
+    const bool behind = by == Restart::back || (by == Restart::far_back && of.held)
+                            ? of.newest >= 0 && step.step < of.newest
+                            : by == Restart::far_back && of.open->goes_back(sample_of(step));
+    const bool over = of.open->ended_well && of.how.after_end == AfterEnd::another_run;
+    if (behind || over) close(of);
+  }
+  add(of, std::move(step));
+}
+
+void Assembler::add(Track& of, Step step) {
+  RunDraft& draft = run(of, step.line);
+  facts_(draft.log.facts);
+  if (step.unit) draft.log.iteration_unit = *step.unit;
+  if (step.rate_unit) draft.log.rate_unit = *step.rate_unit;
+  if (step.clock) set_clock(draft.log, *step.clock);
+  if (step.planned) draft.planned = step.planned;
+  if (step.skipped) {
+    auto& skipped = draft.log.totals.skipped_steps;
+    skipped = skipped.value_or(0) + *step.skipped;
+  }
+  if (step.last || of.how.after_end == AfterEnd::reopens) draft.ended_well = step.last;
+  const bool first = of.newest < 0;
+  set_batch(step, first, draft);
+  const std::int64_t before = std::exchange(of.newest, step.step);
+  if (first && step.iterations == 0 && of.how.first == FirstInterval::as_next) {
+    draft.last_line = std::max(draft.last_line, step.line);
+    of.held = std::move(step);
+    return;
+  }
+  if (of.held && step.step == before) return;  // another rank's, or doubled
+  release(of, step.step);
+  if (step.iterations == 0) {
+    const bool one = first && of.how.first == FirstInterval::one;
+    if (one) step.iterations = 1;
+    if (!one && !std::isnan(step.each_s)) {
+      step.iterations = std::max<std::int64_t>(1, step.step - (first ? 0 : before));
+    }
+  }
+  if (!std::isnan(step.each_s)) step.seconds = step.each_s * static_cast<double>(step.iterations);
+  const Sample sample = sample_of(step);
+  if (of.how.first == FirstInterval::mended && draft.count() == 1) draft.mend_headless(sample);
+  draft.add(sample);
+  if (step.joins_after >= 0) draft.join_records_after(step.joins_after);
+}
+
+void Assembler::take(const Begin& begin, std::int64_t) {
+  Track& of = track(begin.track);
+  close(of);
+  of.how = begin;
+}
+
+void Assembler::each(int id, Of which, std::int64_t line,
+                     const std::function<void(RunDraft&)>& change) {
+  if (which == Of::all) {
+    for (Track& of : tracks_) {
+      if (id != kEveryTrack && of.id != id) continue;
+      for (RunDraft* draft : of.runs) change(*draft);
+    }
+    return;
+  }
+  Track& of = track(id);
+  if (of.open == nullptr && which == Of::open) return;
+  RunDraft& draft = run(of, line);
+  facts_(draft.log.facts);
+  change(draft);
+}
+
+void Assembler::take(const Statement& said, std::int64_t line) {
+  each(said.track, said.of, line, [&](RunDraft& draft) {
+    draft.last_line = std::max(draft.last_line, line);
+    overwrite(draft.planned, said.planned);
+    overwrite(draft.reached, said.reached);
+    if (said.begins_at) draft.begin_at(*said.begins_at);
+    overwrite(draft.log.summary, said.summary);
+    if (said.summary) draft.log.summary->line = line;
+    overwrite(draft.log.totals, said.totals);
+    overwrite(draft.log.memory, said.memory);
+    if (said.loss) draft.set_loss(*said.loss, line);
+    if (said.nan_step && !draft.log.first_nan_step) draft.log.first_nan_step = said.nan_step;
+    if (said.unit) draft.log.iteration_unit = *said.unit;
+    if (said.rate_unit) draft.log.rate_unit = *said.rate_unit;
+  });
+}
+
+void Assembler::take(const Known& known, std::int64_t line) {
+  if (known.of == Of::all) return overlay(out_.facts, known.facts);
+  each(known.track, known.of, line,
+       [&](RunDraft& draft) { overlay(draft.log.facts, known.facts); });
+}
+
+void Assembler::take(Note note, std::int64_t line) {
+  if (note.of == Of::all) {
+    notes_.push_back(std::move(note));
+    return;
+  }
+  each(note.track, note.of, line,
+       [&](RunDraft& draft) { draft.log.notices.push_back(note.notice); });
+}
+
+bool Assembler::noted(NoticeCode code) const {
+  return std::ranges::any_of(notes_, [&](const Note& note) { return note.notice.code == code; });
+}
+
+void Assembler::take(const End& end, std::int64_t line) {
+  if (end.of != Of::all) release(track(end.track), std::nullopt);
+  each(end.track, end.of, line, [&](RunDraft& draft) {
+    if (end.well) draft.ended_well = true;
+    draft.official_end = draft.official_end || end.official;
+    if (end.outcome) draft.stated_outcome = end.outcome;
+    if (end.here) draft.last_line = std::max(draft.last_line, line);
+  });
+}
+
+void Assembler::take(const Withdraw& withdraw, std::int64_t) {
+  each(withdraw.track, withdraw.of, 0, [](RunDraft& draft) { draft.discard = true; });
+  Track& of = track(withdraw.track);
+  of.held.reset();
+  of.open = nullptr;
+  of.newest = -1;
+}
+
+void Assembler::finish(std::string_view framework, bool late_facts) {
+  for (Track& of : tracks_) {
+    release(of, std::nullopt);
+    if (!(of.clock.off_s() > 0)) continue;
+    for (RunDraft* draft : of.runs) {
+      draft->log.notices.push_back(make_notice(NoticeCode::evaluations_off_the_clock, 0));
+    }
+  }
+  if (!framework.empty()) out_.facts.framework.set(std::string(framework), FactSource::log);
+  const auto& drafts = out_.drafts();
+  if (drafts.empty()) facts_(out_.facts);  // it failed before its first step
+  for (const auto& draft : drafts) {
+    if (late_facts && (drafts.size() == 1 || !draft->log.facts.world())) facts_(draft->log.facts);
+  }
+  for (const Note& note : notes_) {
+    each(note.track, Of::all, 0, [&](RunDraft& draft) {
+      if (note.work && draft.log.kind != *note.work) return;
+      if (note.with_records && draft.count() == 0) return;
+      draft.log.notices.push_back(note.notice);
+    });
+  }
+}
+
+}  // namespace bertbench

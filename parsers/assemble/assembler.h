@@ -1,0 +1,125 @@
+// Assembler: the events of one format over one log become its runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "parsers/assemble/events.h"
+#include "parsers/assemble/training_clock.h"
+#include "parsers/core/line.h"
+
+namespace bertbench {
+
+class Assembler {
+ public:
+  /// `tracks`: how their runs are put together until a Begin says otherwise. `facts` sets what the
+  /// format's state knows of the launch.
+  Assembler(RunBuilder& out, std::span<const Begin> tracks, std::function<void(Facts&)> facts);
+
+  /// `line` is where the event comes from, 0 at the end of input.
+  void take(const Begin& begin, std::int64_t line);
+  void take(Step step, std::int64_t line);
+  void take(const Statement& statement, std::int64_t line);
+  void take(const Known& known, std::int64_t line);
+  void take(Note note, std::int64_t line);
+  void take(const End& end, std::int64_t line);
+  void take(const Evaluated& evaluated, std::int64_t line);
+  void take(const Withdraw& withdraw, std::int64_t line);
+  /// Whether a note of this code is already one of all runs.
+  [[nodiscard]] bool noted(NoticeCode code) const;
+
+  /// End of input; `framework`: what the format stands for where the log names none, may be empty.
+  /// `late_facts`: a launch may be known after its end only.
+  void finish(std::string_view framework, bool late_facts);
+
+ private:
+  struct Track {
+    int id = 0;
+    Begin how;
+    RunDraft* open = nullptr;
+    std::optional<Step> held;  ///< the first step of the open run, until the next one comes
+    std::int64_t newest = -1;  ///< counter of the open run's newest line, below 0: none
+    int rank = -1;             ///< whose lines count, with Again::first_rank
+    std::vector<RunDraft*> runs;
+    TrainingClock clock;
+    double stamp_s = kUnknown, years_s = 0;  ///< newest stamp; of the years that it does not name
+  };
+  Track& track(int id);
+  RunDraft& run(Track& of, std::int64_t line);
+  void release(Track& of, std::optional<std::int64_t> next);
+  void close(Track& of);
+  static void set_batch(const Step& step, bool first, RunDraft& run);
+  bool is_copy(Track& of, const Step& step) const;
+  static void read_clock(Track& of, Step& step);
+  void add(Track& of, Step step);
+  void each(int id, Of of, std::int64_t line, const std::function<void(RunDraft&)>& change);
+
+  RunBuilder& out_;
+  std::vector<Track> tracks_;
+  std::function<void(Facts&)> facts_;
+  std::vector<Note> notes_;  ///< of all runs
+};
+
+/// Where a handler puts its events. It cannot be asked.
+class Emit {
+ public:
+  Emit(Assembler& to, std::int64_t line, int rank) : to_(to), line_(line), rank_(rank) {}
+
+  /// A step whose line is not set is of this line and its rank.
+  void operator()(Step step) const {
+    if (step.line == 0) {
+      step.line = line_;
+      step.rank = rank_;
+    }
+    to_.take(std::move(step), line_);
+  }
+  template <class E>
+  void operator()(E&& event) const {
+    to_.take(std::forward<E>(event), line_);
+  }
+
+  /// A notice of all runs of the log, those to come included; each code once.
+  template <class... Values>
+  void note(NoticeCode code, Values&&... values) const {
+    if (to_.noted(code)) return;
+    to_.take(Note{.notice = make_notice(code, 0, std::forward<Values>(values)...),
+                  .track = kEveryTrack,
+                  .of = Of::all},
+             line_);
+  }
+  /// A notice of the open run, on this line.
+  template <class... Values>
+  void note_here(NoticeCode code, Values&&... values) const {
+    note_on(0, code, std::forward<Values>(values)...);
+  }
+  template <class... Values>
+  void note_on(int track, NoticeCode code, Values&&... values) const {
+    to_.take(Note{make_notice(code, line_, std::forward<Values>(values)...), track}, line_);
+  }
+  /// A fact of the open run, and one of the log that holds where nothing else is known.
+  template <class T>
+  void fact(Fact<T> Facts::*which, const T& value, int track = 0) const {
+    Known known{.track = track};
+    (known.facts.*which).set(value, FactSource::log);
+    to_.take(known, line_);
+  }
+  template <class T>
+  void log_fact(Fact<T> Facts::*which, const T& value) const {
+    Known known{.of = Of::all};
+    (known.facts.*which).set(value, FactSource::log);
+    to_.take(known, line_);
+  }
+
+ private:
+  Assembler& to_;
+  std::int64_t line_;
+  int rank_;
+};
+
+}  // namespace bertbench
