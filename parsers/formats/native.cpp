@@ -224,6 +224,6 @@ std::unique_ptr<LineParser> make() { return std::make_unique<NativeParser>(); }
 
 extern const Format format_native;
 const Format format_native = {"native", "bert_train's own log, one JSON object per line",
-                              "workloads/bert/log_styles/native.cpp", kAnchors, make};
+                              "workloads/bert/log/native.cpp", kAnchors, make};
 
 }  // namespace bertbench

@@ -16,15 +16,20 @@ reports/studies
 harness/sweep/process harness/sweep/config harness/sweep/journal harness/sweep/observe
 harness/sweep/plan harness/sweep/launch harness/sweep/execute
 harness/cli
+workloads/bert/core workloads/bert/model workloads/bert/comm workloads/bert/data workloads/bert/log
+workloads/bert/reference workloads/bert/cpu
+workloads/bert/cuda/emulated workloads/bert/cuda/device workloads/bert/cuda/kernels
+workloads/bert/cuda/products workloads/bert/cuda
+workloads/bert/train
 """.split()
-TREES = ["parsers", "reports", "harness"]
+TREES = ["parsers", "reports", "harness", "workloads"]
 # Programs that measure single parts; nothing includes them.
-BESIDE = ["parsers/bench"]
+BESIDE = ["parsers/bench", "workloads/kernels"]
 
 
 def floor_of(folder):
     fits = [floor for floor in FLOORS if folder == floor or folder.startswith(floor + "/")]
-    return FLOORS.index(fits[0]) if fits else None
+    return FLOORS.index(max(fits, key=len)) if fits else None
 
 
 def problems(source):
@@ -32,7 +37,7 @@ def problems(source):
     pairs = collections.defaultdict(list)
     for tree in TREES:
         for path in sorted((source / tree).rglob("*")):
-            if path.suffix not in (".h", ".cpp"):
+            if path.suffix not in (".h", ".cpp", ".cu", ".inc"):
                 continue
             name = path.relative_to(source).as_posix()
             folder = path.parent.relative_to(source).as_posix()
@@ -52,6 +57,8 @@ def problems(source):
                     found.append(f"{name}: includes {target}, which no library may")
                 elif floor_of(other) > floor_of(folder):
                     found.append(f"{name}: includes {target}, which is on a higher floor")
+                elif name.startswith("workloads/") != target.startswith("workloads/"):
+                    found.append(f"{name}: includes {target}, but workloads stand alone")
                 family = re.match(r"parsers/formats/[^/]+/", target)
                 if family and not name.startswith(family.group()):
                     found.append(f"{name}: includes {target}, which is its family's own")

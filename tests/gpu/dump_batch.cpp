@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "workloads/bert/data/sequence_source.h"
-#include "workloads/bert/model_config.h"
+#include "workloads/bert/core/model_config.h"
+#include "workloads/bert/data/batches.h"
 
 namespace {
 

@@ -6,7 +6,8 @@
 #include <stdexcept>
 
 #include "tests/workloads/support.h"
-#include "workloads/bert/parameters.h"
+#include "workloads/bert/cpu/cpu_backend.h"
+#include "workloads/bert/model/parameters.h"
 
 namespace bert {
 namespace {

@@ -3,13 +3,14 @@
 find_package(fmt QUIET)
 if(NOT BB_SANITIZE MATCHES thread)  # fibers are not threads to ThreadSanitizer
   get_property(cuda_kernels GLOBAL PROPERTY bert_cuda_kernels)
-  set(emulated ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/emulated)
+  set(cuda ${PROJECT_SOURCE_DIR}/workloads/bert/cuda)
   # A vector at an address that is no multiple of its size, a fault on a device, is one here too.
   set_source_files_properties(${cuda_kernels} PROPERTIES LANGUAGE CXX
     COMPILE_OPTIONS "-fsanitize=alignment;-fsanitize-undefined-trap-on-error")
   add_library(bert_cuda_emulated STATIC EXCLUDE_FROM_ALL
     $<TARGET_OBJECTS:bert_cuda_host>
-    ${cuda_kernels} ${emulated}/device.cpp ${emulated}/matmul.cpp ${emulated}/runtime.cpp)
+    ${cuda_kernels} ${cuda}/emulated/device.cpp ${cuda}/device/emulated_runtime.cpp
+    ${cuda}/products/emulated_matmul.cpp)
   # nvcc's unroll pragmas mean nothing to g++.
   target_compile_options(bert_cuda_emulated PUBLIC -Wno-unknown-pragmas)
   target_link_libraries(bert_cuda_emulated PUBLIC bert_model fmt::fmt PRIVATE bb::warnings)
@@ -35,14 +36,14 @@ if(TARGET bert_cuda AND TARGET bert_cuda_emulated)
   # The cuBLASLt code on the emulated device: with its header, without the library.
   bb_add_test(bert_cublaslt_test
     SOURCES cuda/epilogue_test.cpp fakes/fake_cublaslt.cpp
-            ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/cublaslt_matmul.cpp
-            ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/cublaslt_plan.cpp
+            ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/products/cublaslt_matmul.cpp
+            ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/products/cublaslt_plan.cpp
     LIBS bert_cuda_emulated bert_core bert_reference LABELS workloads TIMEOUT 120)
   # And with the library, as far as it goes without a device.
   bb_add_test(bert_cublaslt_library_test
     SOURCES cuda/cublaslt_library_test.cpp
-            ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/cublaslt_library.cpp
-            ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/cublaslt_plan.cpp
+            ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/products/cublaslt_library.cpp
+            ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/products/cublaslt_plan.cpp
     LIBS bert_cuda_emulated ${CMAKE_DL_LIBS} LABELS workloads TIMEOUT 60)
   foreach(test bert_cublaslt_test bert_cublaslt_library_test)
     target_include_directories(${test} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})

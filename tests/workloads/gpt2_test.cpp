@@ -8,6 +8,7 @@
 
 #include "tests/workloads/oracle/oracle.h"
 #include "tests/workloads/support.h"
+#include "workloads/bert/cpu/cpu_backend.h"
 #include "workloads/bert/reference/reference.h"
 
 namespace bert {

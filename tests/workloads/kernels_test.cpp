@@ -7,7 +7,7 @@
 #include <numbers>
 #include <vector>
 
-#include "workloads/bert/philox.h"
+#include "workloads/bert/model/philox.h"
 
 namespace bert {
 namespace {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "reports/stats/flops.h"
-#include "workloads/bert/model_config.h"
-#include "workloads/bert/parameters.h"
+#include "workloads/bert/core/model_config.h"
+#include "workloads/bert/model/parameters.h"
 
 namespace bert {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "tests/workloads/oracle/oracle.h"
 #include "tests/workloads/support.h"
+#include "workloads/bert/cpu/cpu_backend.h"
 
 namespace bert {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "workloads/bert/backend.h"
-#include "workloads/bert/philox.h"
+#include "workloads/bert/core/backend.h"
+#include "workloads/bert/model/philox.h"
 
 namespace bert::testing {
 

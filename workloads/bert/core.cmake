@@ -10,12 +10,12 @@ set_source_files_properties(cpu/kernels_avx512.cpp PROPERTIES
 
 # The model without a backend: what bert_cuda.so shares with the CPU backend, and needs no oneDNN.
 add_library(bert_model STATIC
-  checks.cpp
-  model_config.cpp
-  parameters.cpp
-  cpu/adam_constants.cpp
-  cpu/arena.cpp
-  cpu/initialize.cpp
+  model/checks.cpp
+  core/model_config.cpp
+  model/parameters.cpp
+  model/adam.cpp
+  model/arena.cpp
+  model/initialize.cpp
 )
 set_target_properties(bert_model PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_include_directories(bert_model PUBLIC ${PROJECT_SOURCE_DIR})
@@ -48,7 +48,7 @@ add_library(bert_core STATIC
   cpu/kernels_sse2.cpp
   cpu/norm.cpp
   cpu/optimizer.cpp
-  cpu/partials.cpp
+  cpu/context.cpp
 )
 target_include_directories(bert_core PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(bert_core PUBLIC bert_model OpenMP::OpenMP_CXX Threads::Threads

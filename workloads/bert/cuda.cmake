@@ -10,11 +10,11 @@ set_property(GLOBAL PROPERTY bert_cuda_kernels ${bert_cuda_kernels})
 add_library(bert_cuda_host OBJECT EXCLUDE_FROM_ALL
   comm/bucket_planner.cpp
   cuda/activations.cpp
-  cuda/algorithm_cache.cpp
+  cuda/products/algorithm_cache.cpp
   cuda/batch_lists.cpp
   cuda/batch_upload.cpp
   cuda/cuda_backend.cpp
-  cuda/epilogue.cpp
+  cuda/products/epilogue.cpp
   cuda/loss_scaler.cpp
   cuda/reduction.cpp
   cuda/request.cpp
@@ -39,17 +39,17 @@ endif()
 add_library(bert_cuda_device STATIC
   $<TARGET_OBJECTS:bert_cuda_host>
   ${bert_cuda_kernels}
-  cuda/cublaslt_library.cpp
-  cuda/cublaslt_matmul.cpp
-  cuda/cublaslt_plan.cpp
-  cuda/runtime.cpp
+  cuda/products/cublaslt_library.cpp
+  cuda/products/cublaslt_matmul.cpp
+  cuda/products/cublaslt_plan.cpp
+  cuda/device/runtime.cpp
 )
 set_target_properties(bert_cuda_device PROPERTIES
   POSITION_INDEPENDENT_CODE ON
   CUDA_ARCHITECTURES "80-real;90"  # and PTX of the last for what comes later
   CUDA_STANDARD 20 CUDA_EXTENSIONS OFF)
 target_compile_options(bert_cuda_device PRIVATE
-  # Kernels call constexpr functions of the trainer (philox.h). A kernel that spills registers is an
+  # Kernels call constexpr functions of the trainer (model/philox.h). A kernel that spills registers is an
   # error: its tiles were sized so that it does not.
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xptxas=--warn-on-spills,--warning-as-error>)
 target_link_libraries(bert_cuda_device

@@ -11,7 +11,7 @@ foreach(library fmt::fmt nlohmann_json::nlohmann_json tl::expected CLI11::CLI11)
   endif()
 endforeach()
 
-set_source_files_properties(version.cpp PROPERTIES
+set_source_files_properties(train/version.cpp PROPERTIES
   COMPILE_DEFINITIONS "BERT_VERSION=\"${PROJECT_VERSION}\";BERT_COMPILER=\"${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}\""
   INCLUDE_DIRECTORIES ${CMAKE_BINARY_DIR}/generated)
 
@@ -20,7 +20,6 @@ add_library(bert_rendezvous STATIC
   comm/rendezvous.cpp
   comm/socket.cpp
   comm/tcp_store.cpp
-  comm/tcp_store_server.cpp
 )
 set_target_properties(bert_rendezvous PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_include_directories(bert_rendezvous PUBLIC ${PROJECT_SOURCE_DIR})
@@ -28,39 +27,39 @@ target_link_libraries(bert_rendezvous PUBLIC tl::expected Threads::Threads
                                       PRIVATE fmt::fmt bb::warnings)
 
 add_library(bert_driver STATIC
-  checkpoint.cpp
-  launch_environment.cpp
-  module.cpp
-  option_rules.cpp
-  options.cpp
-  run.cpp
-  schedule.cpp
-  signals.cpp
-  state_exchange.cpp
-  timings.cpp
-  trainer.cpp
-  version.cpp
+  train/checkpoint.cpp
+  core/launch_environment.cpp
+  core/module.cpp
+  train/options.cpp
+  train/run.cpp
+  core/schedule.cpp
+  train/signals.cpp
+  train/state_exchange.cpp
+  log/timings.cpp
+  train/trainer.cpp
+  train/version.cpp
   comm/bucket_planner.cpp
   comm/gradient_reducer.cpp
   comm/make_communicator.cpp
   comm/sim.cpp
   data/batches.cpp
+  data/sequence_source.cpp
   data/synthetic.cpp
   data/token_file.cpp
-  log_styles/deepspeed.cpp
-  log_styles/dll_calls.cpp
-  log_styles/dllogger.cpp
-  log_styles/dllogger_json.cpp
-  log_styles/gluonnlp.cpp
-  log_styles/huggingface.cpp
-  log_styles/log_styles.cpp
-  log_styles/megatron.cpp
-  log_styles/mlperf.cpp
-  log_styles/native.cpp
-  log_styles/text.cpp
-  log_styles/tf.cpp
-  log_styles/tqdm.cpp
-  log_styles/tqdm_bar.cpp
+  log/deepspeed.cpp
+  log/dll_calls.cpp
+  log/dllogger.cpp
+  log/dllogger_json.cpp
+  log/gluonnlp.cpp
+  log/huggingface.cpp
+  log/log_style.cpp
+  log/megatron.cpp
+  log/mlperf.cpp
+  log/native.cpp
+  log/text.cpp
+  log/tf.cpp
+  log/tqdm.cpp
+  log/tqdm_bar.cpp
 )
 add_dependencies(bert_driver bb_git_commit)
 target_link_libraries(bert_driver
@@ -79,12 +78,12 @@ else()
   target_sources(bert_driver PRIVATE comm/tcp_absent.cpp)
 endif()
 
-add_executable(bert_train main.cpp)
+add_executable(bert_train train/main.cpp)
 # Modules resolve the types they share with the program (exceptions, vtables) against it.
 set_target_properties(bert_train PROPERTIES ENABLE_EXPORTS ON)
 target_link_libraries(bert_train PRIVATE bert_driver bb::warnings)
 
-# bert_module(<target> <source>...): a module named as module.cpp looks for it, beside the program.
+# bert_module(<target> <source>...): a module named as core/module.cpp looks for it, next to the program.
 function(bert_module target)
   add_library(${target} MODULE ${ARGN})
   set_target_properties(${target} PROPERTIES PREFIX "" SUFFIX ".so"

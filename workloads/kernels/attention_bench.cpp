@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "workloads/bert/cpu/arena.h"
 #include "workloads/bert/cpu/attention.h"
+#include "workloads/bert/model/arena.h"
 #include "workloads/kernels/machine_rates.h"
 
 namespace bert::bench {

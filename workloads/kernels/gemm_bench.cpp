@@ -2,8 +2,8 @@
 #include <benchmark/benchmark.h>
 #include <omp.h>
 
-#include "workloads/bert/cpu/arena.h"
 #include "workloads/bert/cpu/gemm.h"
+#include "workloads/bert/model/arena.h"
 #include "workloads/kernels/machine_rates.h"
 
 namespace bert::bench {

@@ -6,9 +6,9 @@
 #include <chrono>
 #include <cstring>
 
-#include "workloads/bert/cpu/arena.h"
 #include "workloads/bert/cpu/gemm.h"
-#include "workloads/bert/philox.h"
+#include "workloads/bert/model/arena.h"
+#include "workloads/bert/model/philox.h"
 
 namespace bert::bench {
 namespace {

@@ -1,9 +1,9 @@
 // AdamW, LAMB and the gradient norm over the parameters of bert-base (110 million).
 #include <benchmark/benchmark.h>
 
-#include "workloads/bert/cpu/arena.h"
 #include "workloads/bert/cpu/optimizer.h"
-#include "workloads/bert/parameters.h"
+#include "workloads/bert/model/arena.h"
+#include "workloads/bert/model/parameters.h"
 #include "workloads/kernels/machine_rates.h"
 
 namespace bert::bench {

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "workloads/bert/cpu/arena.h"
 #include "workloads/bert/cpu/context.h"
 #include "workloads/bert/cpu/norm.h"
+#include "workloads/bert/model/arena.h"
 #include "workloads/kernels/machine_rates.h"
 
 namespace bert::bench {

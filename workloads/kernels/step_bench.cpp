@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "workloads/bert/backend.h"
-#include "workloads/bert/philox.h"
+#include "workloads/bert/core/backend.h"
+#include "workloads/bert/cpu/cpu_backend.h"
+#include "workloads/bert/model/philox.h"
 #include "workloads/kernels/machine_rates.h"
 
 namespace bert::bench {

@@ -10,7 +10,7 @@
 
 #include "tests/workloads/cuda/support.h"
 #include "tests/workloads/cuda/twin.h"
-#include "workloads/bert/parameters.h"
+#include "workloads/bert/model/parameters.h"
 #include "workloads/bert/reference/reference.h"
 
 namespace bert {

@@ -1,5 +1,5 @@
 // Both backends read each other's checkpoints.
-#include "workloads/bert/checkpoint.h"
+#include "workloads/bert/train/checkpoint.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 
 #include "tests/scratch_folder.h"
 #include "tests/workloads/cuda/support.h"
+#include "workloads/bert/cpu/cpu_backend.h"
 
 namespace bert {
 namespace {

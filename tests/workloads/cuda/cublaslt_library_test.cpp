@@ -2,8 +2,8 @@
 // plans set. What it computes is for bert_cuda_gpu_test.
 #include <gtest/gtest.h>
 
-#include "workloads/bert/cuda/cublaslt_plan.h"
-#include "workloads/bert/module.h"
+#include "workloads/bert/core/module.h"
+#include "workloads/bert/cuda/products/cublaslt_plan.h"
 
 namespace bert::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // Matrix products through the cuBLASLt code itself, on a stand-in for the library: biases, GELU and
 // their gradients inside products against the same by kernels, and against the fp64 reference.
-#include "workloads/bert/cuda/epilogue.h"
+#include "workloads/bert/cuda/products/epilogue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Kernels on the emulated device against plain definitions.
-#include "workloads/bert/cuda/kernels.h"
+#include "workloads/bert/cuda/kernels/kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <random>
 
 #include "tests/workloads/cuda/values.h"
-#include "workloads/bert/cuda/device_dropout.h"
+#include "workloads/bert/cuda/device/mma.h"
+#include "workloads/bert/cuda/kernels/device_dropout.h"
 #include "workloads/bert/cuda/kernels/gelu.h"
-#include "workloads/bert/cuda/mma.h"
 
 namespace bert::cuda {
 namespace {

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "workloads/bert/cuda/device/runtime.h"
 #include "workloads/bert/cuda/emulated/device.h"
 #include "workloads/bert/cuda/emulated/zeroed.h"
-#include "workloads/bert/cuda/runtime.h"
 
 namespace bert {
 namespace {

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "workloads/bert/cuda/algorithm_cache.h"
-#include "workloads/bert/cuda/column_major.h"
+#include "workloads/bert/cuda/products/algorithm_cache.h"
+#include "workloads/bert/cuda/products/column_major.h"
 
 namespace bert::cuda {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tests/workloads/cuda/values.h"
-#include "workloads/bert/dropout.h"
+#include "workloads/bert/model/dropout.h"
 
 namespace bert::cuda {
 namespace {

@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/workloads/support.h"
+#include "workloads/bert/cpu/cpu_backend.h"
 #include "workloads/bert/cuda/cuda_backend.h"
-#include "workloads/bert/cuda/runtime.h"
+#include "workloads/bert/cuda/device/runtime.h"
 #include "workloads/bert/reference/reference.h"
 
 namespace bert::testing {

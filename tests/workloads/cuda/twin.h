@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "workloads/bert/comm/communicator.h"
-#include "workloads/bert/comm/device_communicator.h"
+#include "workloads/bert/core/communicator.h"
+#include "workloads/bert/core/device_communicator.h"
 
 namespace bert::testing {
 

@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "workloads/bert/cuda/kernels.h"
-#include "workloads/bert/cuda/numbers.h"
+#include "workloads/bert/cuda/device/numbers.h"
+#include "workloads/bert/cuda/kernels/kernels.h"
 
 namespace bert::cuda::testing {
 

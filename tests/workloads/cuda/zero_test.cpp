@@ -8,7 +8,7 @@
 #include "tests/workloads/cuda/thread_ranks.h"
 #include "workloads/bert/comm/bucket_planner.h"
 #include "workloads/bert/cuda/sharding.h"
-#include "workloads/bert/parameters.h"
+#include "workloads/bert/model/parameters.h"
 
 namespace bert {
 namespace {

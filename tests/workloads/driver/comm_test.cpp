@@ -11,7 +11,7 @@
 #include "workloads/bert/comm/sim.h"
 #include "workloads/bert/comm/tcp.h"
 #include "workloads/bert/comm/tcp_store.h"
-#include "workloads/bert/module.h"
+#include "workloads/bert/core/module.h"
 
 namespace bert {
 namespace {

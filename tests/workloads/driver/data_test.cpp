@@ -6,8 +6,10 @@
 #include <set>
 
 #include "tests/workloads/driver/process.h"
-#include "workloads/bert/data/sequence_source.h"
-#include "workloads/bert/model_config.h"
+#include "workloads/bert/core/model_config.h"
+#include "workloads/bert/data/batches.h"
+#include "workloads/bert/data/synthetic.h"
+#include "workloads/bert/data/token_file.h"
 
 namespace bert {
 namespace {

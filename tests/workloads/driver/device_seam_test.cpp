@@ -8,11 +8,12 @@
 #include <sstream>
 
 #include "tests/workloads/driver/process.h"
-#include "workloads/bert/checkpoint.h"
 #include "workloads/bert/comm/self.h"
 #include "workloads/bert/comm/sim.h"
-#include "workloads/bert/state_exchange.h"
-#include "workloads/bert/trainer.h"
+#include "workloads/bert/data/synthetic.h"
+#include "workloads/bert/train/checkpoint.h"
+#include "workloads/bert/train/state_exchange.h"
+#include "workloads/bert/train/trainer.h"
 
 namespace bert {
 namespace {
@@ -131,9 +132,8 @@ struct Job {
     data.sequence_length = 16;
     data.masked_per_sequence = 3;
     const auto source = make_synthetic_source(1, data.vocabulary);
-    const auto log = make_native_style(out);
-    RunFacts facts;
-    facts.optimizer = "adamw";
+    const auto log = find_log_style("native")->make(out);
+    RunFacts facts(options);
     facts.settings = {"NCCL_ALGO=Ring"};
     SystemClock clock;
     return train({options, backend, communicator, *source, data, clock, facts, log.get(), &out,

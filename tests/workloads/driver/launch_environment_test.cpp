@@ -1,4 +1,4 @@
-#include "workloads/bert/launch_environment.h"
+#include "workloads/bert/core/launch_environment.h"
 
 #include <gmock/gmock.h>
 

@@ -12,9 +12,9 @@
 
 #include "tests/workloads/driver/process.h"
 #include "tests/workloads/driver/state.h"
-#include "workloads/bert/comm/device_communicator.h"
 #include "workloads/bert/comm/nccl/library.h"
-#include "workloads/bert/module.h"
+#include "workloads/bert/core/device_communicator.h"
+#include "workloads/bert/core/module.h"
 
 namespace bert::testing {
 namespace {

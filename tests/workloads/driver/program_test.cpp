@@ -13,8 +13,8 @@
 
 #include "tests/workloads/driver/process.h"
 #include "tests/workloads/driver/state.h"
-#include "workloads/bert/checkpoint.h"
 #include "workloads/bert/comm/socket.h"
+#include "workloads/bert/train/checkpoint.h"
 
 namespace bert::testing {
 namespace {
@@ -289,7 +289,7 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
   const Case cases[] = {
       {{"--nonsense"}, 2, "--nonsense"},
       {{"--model", "gpt"}, 2, "bert-tiny, bert-mini"},
-      {{"--log-style", "x"}, 2, "unknown; have: native, tqdm, tf"},
+      {{"--log-style", "x"}, 2, "unknown; there are: native, tqdm, tf, dllogger"},
       {{"--precision", "bf16"}, 2, "fp32 only"},
       {{"--precision", "int8"}, 2, "fp32, tf32, bf16"},
       {{"--model", "gpt2-tiny", "--variable-lengths"}, 2, "every position of full sequences"},

@@ -5,22 +5,18 @@
 #include <sstream>
 #include <string>
 
-#include "workloads/bert/log_styles/log_style.h"
+#include "workloads/bert/log/log_style.h"
 
 namespace bert::testing {
 
 inline RunFacts scripted_facts() {
   RunFacts f;
-  f.model = "bert-tiny";
-  f.precision = "fp32";
-  f.optimizer = "lamb";
-  f.backend = "cpu, test";
-  f.backend_name = "cpu";
+  f.optimizer.kind = OptimizerOptions::Kind::lamb;
+  f.backend_description = "cpu, test";
   f.communicator = "tcp, test";
-  f.data = "synthetic";
-  f.micro_batch_size = 8;
+  f.data_description = "synthetic";
   f.gradient_accumulation_steps = 3;
-  f.sequence_length = 128;
+  f.threads = 1;
   f.masked_per_sequence = 20;
   f.world_size = 4;
   f.nodes = 2;
@@ -28,12 +24,8 @@ inline RunFacts scripted_facts() {
   f.parameters = 4433468;
   f.last_step = 6;
   f.log_every = 2;
-  f.dropout = 0.1;
-  f.learning_rate = 0.006;
-  f.gradient_clipping = 1;
-  f.weight_decay = 0.01;
-  f.decay_steps = 6;
-  f.bucket_bytes = 8388608;
+  f.schedule.peak = 0.006;
+  f.schedule.decay_steps = 6;
   f.planned_bytes = 1000000;
   f.launcher = "torchrun";
   f.host = "node1";

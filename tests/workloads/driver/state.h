@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/workloads/driver/process.h"
-#include "workloads/bert/checkpoint.h"
+#include "workloads/bert/train/checkpoint.h"
 
 namespace bert::testing {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <sstream>
 
-#include "workloads/bert/log_styles/tqdm_bar.h"
+#include "workloads/bert/log/tqdm_bar.h"
 
 namespace bert {
 namespace {

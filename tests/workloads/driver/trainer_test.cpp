@@ -1,5 +1,5 @@
 // The loop itself, with a backend whose gradient is known in closed form.
-#include "workloads/bert/trainer.h"
+#include "workloads/bert/train/trainer.h"
 
 #include <gmock/gmock.h>
 
@@ -11,9 +11,10 @@
 #include <sstream>
 
 #include "tests/workloads/driver/process.h"
-#include "workloads/bert/checkpoint.h"
 #include "workloads/bert/comm/self.h"
-#include "workloads/bert/schedule.h"
+#include "workloads/bert/core/schedule.h"
+#include "workloads/bert/data/synthetic.h"
+#include "workloads/bert/train/checkpoint.h"
 
 namespace bert {
 namespace {
@@ -119,14 +120,10 @@ struct Job {
   }
   Result<RunEnd> run() {
     const auto source = make_synthetic_source(1, data.vocabulary);
-    RunFacts facts;
-    facts.micro_batch_size = options.micro_batch_size;
-    facts.gradient_accumulation_steps = options.gradient_accumulation_steps;
-    facts.optimizer = "adamw";
-    facts.log_every = options.log_every;
-    const auto log = make_native_style(out);
-    return train({options, backend, communicator, *source, data, clock, facts, log.get(), &out,
-                  timings, [this] { return signal_at == backend.steps.back() ? 15 : 0; },
+    const auto log = find_log_style("native")->make(out);
+    return train({options, backend, communicator, *source, data, clock, RunFacts(options),
+                  log.get(), &out, timings,
+                  [this] { return signal_at == backend.steps.back() ? 15 : 0; },
                   [this](const std::string& text) { warnings.push_back(text); }});
   }
   TrainOptions options;

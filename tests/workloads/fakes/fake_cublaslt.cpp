@@ -8,8 +8,8 @@
 #include <cstring>
 #include <functional>
 
-#include "workloads/bert/cuda/cublaslt_library.h"
 #include "workloads/bert/cuda/emulated/tf32.h"
+#include "workloads/bert/cuda/products/cublaslt_library.h"
 
 namespace bert::fakes {
 

@@ -67,7 +67,7 @@ def gpt2_layout(c):
 
 
 def layout(c):
-    """(name, shape) in the order of workloads/bert/parameters.h."""
+    """(name, shape) in the order of workloads/bert/model/parameters.h."""
     if c.get("family") == "gpt2":
         return gpt2_layout(c)
     h, wide = c["hidden"], c["intermediate"]

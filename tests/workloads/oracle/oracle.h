@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "workloads/bert/batch.h"
-#include "workloads/bert/parameters.h"
+#include "workloads/bert/core/batch.h"
+#include "workloads/bert/model/parameters.h"
 
 namespace bert::oracle {
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "workloads/bert/comm/bucket_planner.h"
-#include "workloads/bert/comm/communicator.h"
+#include "workloads/bert/core/communicator.h"
 
 namespace bert {
 

@@ -3,18 +3,20 @@
 #include <fmt/format.h>
 
 #include "workloads/bert/comm/self.h"
+#include "workloads/bert/comm/sim.h"
 #include "workloads/bert/comm/tcp.h"
-#include "workloads/bert/module.h"
+#include "workloads/bert/core/module.h"
 
 namespace bert {
 
-Result<std::unique_ptr<Communicator>> make_communicator(const CommunicatorRequest& request,
+Result<std::unique_ptr<Communicator>> make_communicator(const TrainOptions& options,
                                                         const LaunchEnvironment& environment) {
-  std::string name = request.name;
+  std::string name = options.comm;
   const bool simulated = name == "sim";
   if (name == "auto" || simulated) {
-    name = environment.world_size == 1 ? "self" : request.backend == "cuda" ? "nccl" : "tcp";
+    name = environment.world_size == 1 ? "self" : options.backend == "cuda" ? "nccl" : "tcp";
   }
+  const std::chrono::milliseconds timeout(static_cast<long>(options.comm_timeout_s * 1000));
   std::unique_ptr<Communicator> result;
   try {
     if (name == "self") {
@@ -26,26 +28,21 @@ Result<std::unique_ptr<Communicator>> make_communicator(const CommunicatorReques
       }
       result = std::make_unique<SelfCommunicator>();
     } else if (name == "tcp") {
-      result = make_tcp_communicator(environment, request.timeout);
+      result = make_tcp_communicator(environment, timeout);
     } else {
       auto module = load_module(name);
-      if (!module) {
-        return tl::unexpected(module.error());
-      }
+      if (!module) return tl::unexpected(module.error());
       if ((*module)->make_communicator == nullptr) {
-        return tl::unexpected(
-            Failure{ExitStatus::no_device, fmt::format("module {} has no communicator", name)});
+        return no_device(fmt::format("module {} has no communicator", name));
       }
-      result = (*module)->make_communicator(environment, request.timeout);
+      result = (*module)->make_communicator(environment, timeout);
     }
   } catch (const NoDevice& error) {
-    return tl::unexpected(Failure{ExitStatus::no_device, error.what()});
+    return no_device(error.what());
   } catch (const std::exception& error) {
     return run_error(fmt::format("--comm {}: {}", name, error.what()));
   }
-  if (simulated) {
-    result = make_sim_communicator(request.cluster, std::move(result));
-  }
+  if (simulated) result = make_sim_communicator(options.cluster, std::move(result));
   return result;
 }
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "workloads/bert/module.h"
+#include "workloads/bert/core/module.h"
 
 namespace bert {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "workloads/bert/comm/tcp_store.h"
-#include "workloads/bert/launch_environment.h"
+#include "workloads/bert/core/launch_environment.h"
 
 namespace bert {
 

@@ -1,7 +1,7 @@
 // The communicator of a world of one.
 #pragma once
 
-#include "workloads/bert/comm/communicator.h"
+#include "workloads/bert/core/communicator.h"
 
 namespace bert {
 

@@ -43,8 +43,6 @@ class SimCommunicator : public Communicator {
 
 }  // namespace
 
-std::string SimulatedCluster::label() const { return fmt::format("{}n{}g", nodes, gpus_per_node); }
-
 Result<SimulatedCluster> parse_simulated_topology(const std::string& text) {
   SimulatedCluster cluster;
   const char* at = text.data();

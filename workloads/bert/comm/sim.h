@@ -5,23 +5,11 @@
 #include <memory>
 #include <string>
 
-#include "workloads/bert/comm/communicator.h"
-#include "workloads/bert/failure.h"
+#include "workloads/bert/core/communicator.h"
+#include "workloads/bert/core/failure.h"
+#include "workloads/bert/core/train_options.h"
 
 namespace bert {
-
-/// The cluster that is simulated. Defaults: 8-GPU nodes, NVLink inside, 100 Gbit/s Ethernet.
-struct SimulatedCluster {
-  int nodes = 1;
-  int gpus_per_node = 1;
-  double latency_in_node_s = 5e-6;
-  double latency_across_s = 20e-6;
-  double bandwidth_in_node = 200e9;  ///< bytes/s, bus bandwidth of a ring inside a node
-  double bandwidth_per_node = 11e9;  ///< bytes/s between nodes
-
-  [[nodiscard]] std::string label() const;  ///< "4n8g"
-  [[nodiscard]] int world_size() const { return nodes * gpus_per_node; }
-};
 
 /// "4n8g" into nodes and gpus_per_node.
 [[nodiscard]] Result<SimulatedCluster> parse_simulated_topology(const std::string& text);

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <memory>
 
-#include "workloads/bert/comm/communicator.h"
-#include "workloads/bert/launch_environment.h"
+#include "workloads/bert/core/communicator.h"
+#include "workloads/bert/core/launch_environment.h"
 
 namespace bert {
 

@@ -1,5 +1,5 @@
 // TcpStore: a small key-value store that rank 0 serves over TCP. Ranks exchange addresses through
-// it (Gloo now, an NCCL unique id later), and it knows which rank went away first.
+// it (Gloo's, NCCL's unique id), and it knows which rank left first.
 #pragma once
 
 #include <atomic>
@@ -57,7 +57,7 @@ class TcpStoreServer {
   int wake_[2] = {-1, -1};
   std::deque<Client> clients_;
   std::map<std::string, std::string, std::less<>> values_;
-  std::uint32_t first_lost_ = 0xffffffffU;
+  std::uint32_t first_lost_;
   std::atomic<int> connected_{0};
   std::thread thread_;
 };
@@ -67,7 +67,6 @@ class TcpStore {
  public:
   /// Waits up to `timeout` for rank 0. Throws std::runtime_error that says what to check.
   TcpStore(const std::string& host, int port, int rank, std::chrono::milliseconds timeout);
-  ~TcpStore();
   TcpStore(const TcpStore&) = delete;
   TcpStore& operator=(const TcpStore&) = delete;
 
@@ -86,8 +85,8 @@ class TcpStore {
  private:
   enum class Operation : std::uint8_t;
   friend class TcpStoreServer;
-  std::optional<std::string> ask(Operation operation, std::string_view key, std::string_view value,
-                                 std::chrono::milliseconds timeout);
+  std::optional<std::string> request(Operation operation, std::string_view key,
+                                     std::string_view value, std::chrono::milliseconds timeout);
   bool send_request(Operation operation, std::string_view key, std::string_view value);
   [[noreturn]] void fail(std::string_view key, std::chrono::milliseconds timeout) const;
 
@@ -95,7 +94,7 @@ class TcpStore {
   int rank_;
   std::chrono::milliseconds timeout_;
   Socket socket_;
-  bool broken_ = false;  ///< a reply was given up on: the stream is out of step
+  bool broken_ = false;  ///< a reply did not come in time: what is read next may be of it
   bool left_ = false;
 };
 

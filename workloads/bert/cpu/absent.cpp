@@ -1,5 +1,6 @@
 // The CPU backend of a build without oneDNN.
-#include "workloads/bert/module.h"
+#include "workloads/bert/core/module.h"
+#include "workloads/bert/cpu/cpu_backend.h"
 
 namespace bert {
 

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "workloads/bert/backend.h"
-#include "workloads/bert/cpu/arena.h"
+#include "workloads/bert/core/backend.h"
 #include "workloads/bert/cpu/embeddings.h"
 #include "workloads/bert/cpu/encoder_layer.h"
 #include "workloads/bert/cpu/heads.h"
+#include "workloads/bert/model/arena.h"
 
 namespace bert {
 

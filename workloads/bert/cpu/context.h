@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "workloads/bert/batch.h"
+#include "workloads/bert/core/batch.h"
+#include "workloads/bert/core/model_config.h"
 #include "workloads/bert/cpu/gemm.h"
 #include "workloads/bert/cpu/kernels.h"
-#include "workloads/bert/model_config.h"
-#include "workloads/bert/parameters.h"
+#include "workloads/bert/model/parameters.h"
 
 namespace bert {
 

@@ -1,3 +1,5 @@
+#include "workloads/bert/cpu/cpu_backend.h"
+
 #include <omp.h>
 #include <oneapi/dnnl/dnnl_version.h>
 
@@ -8,11 +10,10 @@
 #include <string>
 #include <utility>
 
-#include "workloads/bert/backend.h"
-#include "workloads/bert/checks.h"
 #include "workloads/bert/cpu/activations.h"
-#include "workloads/bert/cpu/initialize.h"
 #include "workloads/bert/cpu/optimizer.h"
+#include "workloads/bert/model/checks.h"
+#include "workloads/bert/model/initialize.h"
 
 namespace bert {
 namespace {

@@ -2,7 +2,7 @@
 // (through the pooler), or the next word at every position.
 #pragma once
 
-#include "workloads/bert/backend.h"
+#include "workloads/bert/core/backend.h"
 #include "workloads/bert/cpu/context.h"
 
 namespace bert {

@@ -5,8 +5,9 @@
 
 #include <cstdint>
 
-#include "workloads/bert/dropout.h"
-#include "workloads/bert/gelu.h"
+#include "workloads/bert/core/gelu.h"
+#include "workloads/bert/model/adam.h"
+#include "workloads/bert/model/dropout.h"
 
 namespace bert {
 
@@ -68,18 +69,12 @@ struct SoftmaxRows {
   std::uint64_t elements_per_row = 0;
 };
 
-struct AdamRange {
+struct AdamRange : AdamConstants {
   std::int64_t size = 0;
   float* weights = nullptr;
   const float* gradients = nullptr;
   float* first = nullptr;
   float* second = nullptr;
-  float beta1 = 0, beta2 = 0;
-  float one_minus_beta1 = 0, one_minus_beta2 = 0;  ///< rounded once from double
-  float gradient_factor = 1;
-  float first_correction = 1;        ///< 1 / (1 - beta1^t)
-  float second_correction_root = 1;  ///< 1 / sqrt(1 - beta2^t)
-  float epsilon = 0;
   float decay = 0;  ///< AdamW: learning_rate * weight_decay; LAMB: weight_decay
   float rate = 0;   ///< AdamW: learning rate; LAMB: learning rate * trust ratio
 };

@@ -33,9 +33,9 @@ Optimizer::Optimizer(const std::vector<Parameter>& parameters, const Kernels& ke
 void Optimizer::step(const OptimizerOptions& options, double learning_rate, double gradient_factor,
                      double norm, std::int64_t update, const float* gradients, float* weights,
                      float* first, float* second) const {
-  const AdamRange common = adam_constants(options, gradient_factor, norm, update);
+  const AdamConstants common = adam_constants(options, gradient_factor, norm, update);
   const auto range_of = [&](const Chunk& chunk) {
-    AdamRange range = common;
+    AdamRange range{common};
     range.size = chunk.size;
     range.weights = weights + chunk.begin;
     range.gradients = gradients + chunk.begin;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "workloads/bert/cuda/kernels.h"
+#include "workloads/bert/cuda/kernels/kernels.h"
 
 namespace bert::cuda {
 

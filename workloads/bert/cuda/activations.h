@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "workloads/bert/backend.h"
-#include "workloads/bert/cpu/arena.h"
-#include "workloads/bert/cuda/runtime.h"
+#include "workloads/bert/core/backend.h"
+#include "workloads/bert/cuda/device/runtime.h"
+#include "workloads/bert/model/arena.h"
 
 namespace bert::cuda {
 

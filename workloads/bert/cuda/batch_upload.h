@@ -4,8 +4,8 @@
 #include <array>
 #include <vector>
 
-#include "workloads/bert/backend.h"
-#include "workloads/bert/cuda/runtime.h"
+#include "workloads/bert/core/backend.h"
+#include "workloads/bert/cuda/device/runtime.h"
 #include "workloads/bert/cuda/step.h"
 
 namespace bert::cuda {

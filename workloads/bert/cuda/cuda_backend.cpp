@@ -5,9 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "workloads/bert/checks.h"
-#include "workloads/bert/comm/communicator.h"
-#include "workloads/bert/cpu/initialize.h"
+#include "workloads/bert/core/communicator.h"
 #include "workloads/bert/cuda/batch_upload.h"
 #include "workloads/bert/cuda/loss_scaler.h"
 #include "workloads/bert/cuda/reduction.h"
@@ -15,6 +13,8 @@
 #include "workloads/bert/cuda/sharded_moments.h"
 #include "workloads/bert/cuda/step.h"
 #include "workloads/bert/cuda/training_state.h"
+#include "workloads/bert/model/checks.h"
+#include "workloads/bert/model/initialize.h"
 
 namespace bert::cuda {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "workloads/bert/backend.h"
-#include "workloads/bert/module.h"
+#include "workloads/bert/core/backend.h"
+#include "workloads/bert/core/module.h"
 
 namespace bert::cuda {
 

@@ -1,7 +1,7 @@
 // Dynamic loss scaling of fp16.
 #pragma once
 
-#include "workloads/bert/backend.h"
+#include "workloads/bert/core/backend.h"
 
 namespace bert::cuda {
 

@@ -1,5 +1,5 @@
 // bert_cuda.so: what bert_train loads for --backend cuda.
-#include "workloads/bert/module.h"
+#include "workloads/bert/core/module.h"
 
 #include <cuda_runtime_api.h>
 

@@ -5,10 +5,10 @@
 #include <optional>
 #include <vector>
 
-#include "workloads/bert/backend.h"
 #include "workloads/bert/comm/bucket_planner.h"
-#include "workloads/bert/comm/device_communicator.h"
-#include "workloads/bert/cuda/runtime.h"
+#include "workloads/bert/core/backend.h"
+#include "workloads/bert/core/device_communicator.h"
+#include "workloads/bert/cuda/device/runtime.h"
 #include "workloads/bert/cuda/sharding.h"
 
 namespace bert::cuda {

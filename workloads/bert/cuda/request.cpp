@@ -3,8 +3,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "workloads/bert/checks.h"
-#include "workloads/bert/cuda/kernels.h"
+#include "workloads/bert/cuda/kernels/kernels.h"
+#include "workloads/bert/model/checks.h"
 
 namespace bert::cuda {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "workloads/bert/cuda/runtime.h"
-#include "workloads/bert/module.h"
+#include "workloads/bert/core/module.h"
+#include "workloads/bert/cuda/device/runtime.h"
 
 namespace bert::cuda {
 

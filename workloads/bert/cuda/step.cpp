@@ -1,6 +1,6 @@
 #include "workloads/bert/cuda/step.h"
 
-#include "workloads/bert/dropout.h"
+#include "workloads/bert/model/dropout.h"
 
 namespace bert::cuda {
 

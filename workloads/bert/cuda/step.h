@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "workloads/bert/backend.h"
+#include "workloads/bert/core/backend.h"
 #include "workloads/bert/cuda/activations.h"
-#include "workloads/bert/cuda/kernels.h"
-#include "workloads/bert/cuda/matmul.h"
-#include "workloads/bert/parameters.h"
+#include "workloads/bert/cuda/kernels/kernels.h"
+#include "workloads/bert/cuda/products/matmul.h"
+#include "workloads/bert/model/parameters.h"
 
 namespace bert::cuda {
 

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "workloads/bert/cpu/optimizer.h"
-
 namespace bert::cuda {
 namespace {
 
@@ -157,9 +155,8 @@ double TrainingState::norm() const { return std::sqrt(*total_on_host_.as<double>
 void TrainingState::queue_update(const OptimizerOptions& options, double learning_rate,
                                  double factor, double norm, std::int64_t update,
                                  const SumOverRanks& sum, Stream stream) {
-  const AdamRange common = adam_constants(options, factor, norm, update);
   const bool is_lamb = options.kind == OptimizerOptions::Kind::lamb;
-  OptimizerArguments a;
+  OptimizerArguments a{adam_constants(options, factor, norm, update)};
   a.chunks = chunks_.as<Chunk>();
   a.count = chunk_count_;
   a.decays = decays_.as<std::uint8_t>();
@@ -168,14 +165,6 @@ void TrainingState::queue_update(const OptimizerOptions& options, double learnin
   a.first = first_.as<float>();
   a.second = second_.as<float>();
   a.copy = copy_.data();
-  a.beta1 = common.beta1;
-  a.beta2 = common.beta2;
-  a.one_minus_beta1 = common.one_minus_beta1;
-  a.one_minus_beta2 = common.one_minus_beta2;
-  a.gradient_factor = common.gradient_factor;
-  a.first_correction = common.first_correction;
-  a.second_correction_root = common.second_correction_root;
-  a.epsilon = common.epsilon;
   a.decay =
       static_cast<float>(is_lamb ? options.weight_decay : learning_rate * options.weight_decay);
   a.rate = static_cast<float>(learning_rate);

@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
-#include "workloads/bert/backend.h"
-#include "workloads/bert/cuda/kernels.h"
-#include "workloads/bert/cuda/runtime.h"
+#include "workloads/bert/core/backend.h"
+#include "workloads/bert/cuda/device/runtime.h"
+#include "workloads/bert/cuda/kernels/kernels.h"
 #include "workloads/bert/cuda/sharding.h"
-#include "workloads/bert/parameters.h"
+#include "workloads/bert/model/parameters.h"
 
 namespace bert::cuda {
 

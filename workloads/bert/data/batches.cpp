@@ -1,8 +1,9 @@
-#include <algorithm>
-#include <numeric>
+#include "workloads/bert/data/batches.h"
 
+#include <algorithm>
+
+#include "workloads/bert/core/nvtx.h"
 #include "workloads/bert/data/random.h"
-#include "workloads/bert/data/sequence_source.h"
 
 namespace bert {
 namespace {
@@ -106,11 +107,22 @@ void fill_batch(const SequenceSource& source, const DataOptions& options,
   }
 }
 
-Result<std::unique_ptr<SequenceSource>> open_source(const DataOptions& options) {
-  if (options.source == "synthetic") {
-    return make_synthetic_source(options.seed, options.vocabulary);
-  }
-  return open_token_file(options.source, options.seed, options.vocabulary);
+const Batch& BatchesAhead::of(std::int64_t number) {
+  Batch& batch = ahead_ == number ? batches_[static_cast<std::size_t>(number % 2)] : make(number);
+  ahead_ = kNone;
+  return batch;
+}
+
+void BatchesAhead::make_ahead(std::int64_t number, Backend& backend) {
+  backend.prefetch(make(number));
+  ahead_ = number;
+}
+
+Batch& BatchesAhead::make(std::int64_t number) {
+  const NvtxRange range("data");
+  Batch& batch = batches_[static_cast<std::size_t>(number % 2)];
+  fill_batch(source_, data_, (number * world_ + rank_) * size_, size_, batch);
+  return batch;
 }
 
 }  // namespace bert

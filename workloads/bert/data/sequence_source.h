@@ -1,4 +1,4 @@
-// SequenceSource: training examples, sequence by sequence, and the batches made of them.
+// SequenceSource: training examples, sequence by sequence.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "workloads/bert/batch.h"
-#include "workloads/bert/failure.h"
+#include "workloads/bert/core/failure.h"
 
 namespace bert {
 
@@ -49,16 +48,5 @@ struct DataOptions {
 };
 
 [[nodiscard]] Result<std::unique_ptr<SequenceSource>> open_source(const DataOptions& options);
-[[nodiscard]] std::unique_ptr<SequenceSource> make_synthetic_source(std::uint64_t seed,
-                                                                    std::int64_t vocabulary);
-[[nodiscard]] Result<std::unique_ptr<SequenceSource>> open_token_file(const std::string& path,
-                                                                      std::uint64_t seed,
-                                                                      std::int64_t vocabulary);
-
-/// Lays out `count` sequences from `first_sequence` on and masks them as Devlin et al. 2018: of
-/// the masked positions 80 % become [MASK], 10 % a random token, 10 % stay. With next_word there is
-/// only text and its labels. Reuses `batch`.
-void fill_batch(const SequenceSource& source, const DataOptions& options,
-                std::int64_t first_sequence, std::int64_t count, Batch& batch);
 
 }  // namespace bert

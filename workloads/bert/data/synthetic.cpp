@@ -1,12 +1,9 @@
-// Synthetic text: tokens are Zipf distributed as words of a language are. Half of them come from
-// a vocabulary of their document's own, so that masked words can be told from their surroundings
-// and a next sentence from a foreign one, and the next word from those before it: the loss of a
-// model that learns falls.
+#include "workloads/bert/data/synthetic.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "workloads/bert/data/random.h"
-#include "workloads/bert/data/sequence_source.h"
 
 namespace bert {
 namespace {

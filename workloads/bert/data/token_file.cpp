@@ -1,5 +1,5 @@
-// Token files: see data/README.md for the format. Memory-mapped, so a corpus larger than memory
-// works, and all ranks of a node share one copy.
+#include "workloads/bert/data/token_file.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -11,7 +11,6 @@
 #include <cstring>
 
 #include "workloads/bert/data/random.h"
-#include "workloads/bert/data/sequence_source.h"
 
 namespace bert {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "workloads/bert/model_config.h"
+#include "workloads/bert/core/model_config.h"
 #include "workloads/bert/reference/operations.h"
 
 namespace bert::reference {

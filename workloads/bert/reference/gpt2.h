@@ -2,7 +2,7 @@
 // then x + ffn(ln_2 x), ln_f at the end. The backends chain the same sums and norms otherwise.
 #pragma once
 
-#include "workloads/bert/parameters.h"
+#include "workloads/bert/model/parameters.h"
 #include "workloads/bert/reference/attention.h"
 #include "workloads/bert/reference/operations.h"
 

@@ -7,9 +7,9 @@
 #include <numbers>
 #include <vector>
 
-#include "workloads/bert/batch.h"
-#include "workloads/bert/dropout.h"
-#include "workloads/bert/gelu.h"
+#include "workloads/bert/core/batch.h"
+#include "workloads/bert/core/gelu.h"
+#include "workloads/bert/model/dropout.h"
 #include "workloads/bert/reference/reference.h"
 
 namespace bert::reference {

@@ -1,6 +1,6 @@
 #include "workloads/bert/reference/reference.h"
 
-#include "workloads/bert/parameters.h"
+#include "workloads/bert/model/parameters.h"
 #include "workloads/bert/reference/attention.h"
 #include "workloads/bert/reference/gpt2.h"
 #include "workloads/bert/reference/operations.h"

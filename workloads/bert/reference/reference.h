@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "workloads/bert/batch.h"
-#include "workloads/bert/model_config.h"
+#include "workloads/bert/core/batch.h"
+#include "workloads/bert/core/model_config.h"
 
 namespace bert {
 

@@ -9,9 +9,9 @@
 #include <thread>
 #include <type_traits>
 
-#include "workloads/bert/comm/device_communicator.h"
 #include "workloads/bert/comm/nccl/session.h"
-#include "workloads/bert/module.h"
+#include "workloads/bert/core/device_communicator.h"
+#include "workloads/bert/core/module.h"
 
 extern char** environ;
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "workloads/bert/module.h"
+#include "workloads/bert/core/module.h"
 
 namespace bert::nccl {
 namespace {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "workloads/bert/module.h"
+#include "workloads/bert/core/module.h"
 
 namespace bert::nccl {
 namespace {

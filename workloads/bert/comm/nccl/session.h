@@ -9,7 +9,7 @@
 
 #include "workloads/bert/comm/nccl/library.h"
 #include "workloads/bert/comm/rendezvous.h"
-#include "workloads/bert/launch_environment.h"
+#include "workloads/bert/core/launch_environment.h"
 
 namespace bert::nccl {
 

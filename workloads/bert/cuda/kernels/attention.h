@@ -1,8 +1,8 @@
 // The tensor-core attention, behind attention_forward() and attention_backward().
 #pragma once
 
-#include "workloads/bert/cuda/kernels.h"
-#include "workloads/bert/cuda/platform.h"
+#include "workloads/bert/cuda/device/platform.h"
+#include "workloads/bert/cuda/kernels/kernels.h"
 
 namespace bert::cuda {
 

@@ -1,8 +1,8 @@
 // Attention in plain fp32 arithmetic, for every type and head size: what runs for fp32 and tf32,
 // and the oracle of the tensor-core kernels. One warp a query (or key); a score row in shared
 // memory.
-#include "workloads/bert/cuda/device_dropout.h"
 #include "workloads/bert/cuda/kernels/attention.h"
+#include "workloads/bert/cuda/kernels/device_dropout.h"
 #include "workloads/bert/cuda/kernels/dispatch.h"
 
 namespace bert::cuda {

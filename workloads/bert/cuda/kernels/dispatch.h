@@ -1,8 +1,8 @@
 // From run-time types and widths to template arguments; second stage of the column sums.
 #pragma once
 
-#include "workloads/bert/cuda/kernels.h"
-#include "workloads/bert/cuda/numbers.h"
+#include "workloads/bert/cuda/device/numbers.h"
+#include "workloads/bert/cuda/kernels/kernels.h"
 
 namespace bert::cuda {
 

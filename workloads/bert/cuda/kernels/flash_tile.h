@@ -5,10 +5,10 @@
 // with 8 elements of padding a row, which keeps the 32-bit operand loads free of bank conflicts.
 #pragma once
 
-#include "workloads/bert/cuda/device_dropout.h"
+#include "workloads/bert/cuda/device/mma.h"
 #include "workloads/bert/cuda/kernels/attention.h"
+#include "workloads/bert/cuda/kernels/device_dropout.h"
 #include "workloads/bert/cuda/kernels/dispatch.h"
-#include "workloads/bert/cuda/mma.h"
 
 namespace bert::cuda {
 

@@ -1,7 +1,7 @@
 // GELU and its slope, erf and tanh forms.
 #pragma once
 
-#include "workloads/bert/cuda/platform.h"
+#include "workloads/bert/cuda/device/platform.h"
 
 namespace bert::cuda {
 

@@ -1,6 +1,6 @@
 // LayerNorm with what stands before and after it: one warp a row, the row in registers; two warps
 // where a row is wider than the registers of one.
-#include "workloads/bert/cuda/device_dropout.h"
+#include "workloads/bert/cuda/kernels/device_dropout.h"
 #include "workloads/bert/cuda/kernels/dispatch.h"
 
 namespace bert::cuda {

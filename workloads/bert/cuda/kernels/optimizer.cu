@@ -1,4 +1,4 @@
-// AdamW and LAMB over a table of chunks; formulas in cpu/optimizer.h. Master weights and moments
+// AdamW and LAMB over a table of chunks; formulas in model/adam.h. Master weights and moments
 // are fp32; the copy that products read is written in the same pass.
 #include "workloads/bert/cuda/kernels/dispatch.h"
 

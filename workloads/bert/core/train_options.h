@@ -1,0 +1,88 @@
+// TrainOptions: what a run of bert_train was asked to do.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workloads/bert/core/backend.h"
+#include "workloads/bert/core/schedule.h"
+
+namespace bert {
+
+/// The cluster that --comm sim simulates. Defaults: 8-GPU nodes, NVLink inside, 100 Gbit/s
+/// Ethernet.
+struct SimulatedCluster {
+  int nodes = 1;
+  int gpus_per_node = 1;
+  double latency_in_node_s = 5e-6;
+  double latency_across_s = 20e-6;
+  double bandwidth_in_node = 200e9;  ///< bytes/s, bus bandwidth of a ring inside a node
+  double bandwidth_per_node = 11e9;  ///< bytes/s between nodes
+
+  [[nodiscard]] std::string label() const {  ///< "4n8g"
+    return std::to_string(nodes) + "n" + std::to_string(gpus_per_node) + "g";
+  }
+  [[nodiscard]] int world_size() const { return nodes * gpus_per_node; }
+};
+
+struct TrainOptions {
+  std::string model = "bert-tiny";
+  std::string backend = "cpu";
+  std::string precision = "fp32";
+  std::int64_t micro_batch_size = 8;             ///< sequences per rank per micro-step
+  std::int64_t gradient_accumulation_steps = 1;  ///< micro-steps per optimizer step
+  std::int64_t sequence_length = 128;
+  std::int64_t steps = 100;  ///< the last optimizer step, counted from the start of training
+  std::uint64_t seed = 1;
+  std::string data = "synthetic";
+  bool variable_lengths = false;
+  double dropout = 0.1;
+  bool activation_checkpointing = false;
+  Gelu gelu = Gelu::erf;
+  bool unpadded = false;
+  bool inference = false;  ///< forward only
+  LossScaleOptions loss_scale;
+
+  OptimizerOptions optimizer;
+  Schedule schedule;
+  double gradient_clipping = 1.0;  ///< bound of the global L2 norm, 0 = none
+
+  std::string log_style = "native";
+  std::int64_t log_every = 1;  ///< optimizer steps
+  std::string timings;         ///< path, empty = none
+  std::string checkpoint;      ///< folder, empty = none
+  std::int64_t checkpoint_every = 0;
+  std::string resume;
+
+  bool deterministic = false;
+  int threads = 0;  ///< 0: cores / ranks of the node
+  std::string comm = "auto";
+  double comm_timeout_s = 120;
+  double bucket_mb = 8;         ///< 2^20 bytes
+  int zero_stage = 0;           ///< 1: optimizer state is sharded over ranks
+  std::string algorithm_cache;  ///< file, empty = none
+  bool matmul_epilogues = true;
+  double memory_limit_mb = 0;  ///< 2^20 bytes that this rank may plan to use, 0 = what there is
+  SimulatedCluster cluster;
+  bool cluster_named = false;  ///< else its topology is that of the ranks that run
+  int expect_world_size = 0;   ///< 0: not checked
+
+  std::vector<std::string> command;  ///< argv as given, for the log
+
+  [[nodiscard]] std::int64_t bucket_bytes() const {
+    return static_cast<std::int64_t>(bucket_mb * (1 << 20));
+  }
+  [[nodiscard]] const char* optimizer_name() const {
+    return optimizer.kind == OptimizerOptions::Kind::lamb ? "lamb" : "adamw";
+  }
+  /// The named model with what the options change in it.
+  [[nodiscard]] ModelConfig configured_model() const {
+    ModelConfig config = *named_model(model);
+    config.hidden_dropout = config.attention_dropout = dropout;
+    config.gelu = gelu;
+    return config;
+  }
+};
+
+}  // namespace bert

@@ -1,0 +1,183 @@
+#include "workloads/bert/cuda/device/runtime.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "workloads/bert/core/launch_environment.h"
+#include "workloads/bert/core/module.h"
+#include "workloads/bert/model/arena.h"
+
+namespace bert::cuda {
+namespace {
+
+cudaStream_t as_stream(Stream stream) { return static_cast<cudaStream_t>(stream); }
+cudaEvent_t as_event(void* event) { return static_cast<cudaEvent_t>(event); }
+
+void check(cudaError_t status, const char* call) { check_status(static_cast<int>(status), call); }
+
+}  // namespace
+
+void check_status(int status, const char* call) {
+  const auto error = static_cast<cudaError_t>(status);
+  if (error == cudaSuccess) return;
+  const std::string text =
+      std::string(call) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")";
+  if (error == cudaErrorMemoryAllocation) throw OutOfMemory(text);
+  throw std::runtime_error(text);
+}
+
+DeviceFacts open_device(int local_rank) {
+  int count = 0;
+  const cudaError_t found = cudaGetDeviceCount(&count);
+  if (found != cudaSuccess || count == 0) {
+    throw NoDevice(std::string("--backend cuda: no CUDA device can be used here: ") +
+                   (found != cudaSuccess ? cudaGetErrorString(found) : "the driver lists none"));
+  }
+  const auto own = device_of(local_rank, count);
+  if (!own) {
+    throw NoDevice("--backend cuda: local rank " + std::to_string(local_rank) +
+                   " has no device of its own, the machine shows " + std::to_string(count) +
+                   ": start one rank per GPU (see also CUDA_VISIBLE_DEVICES)");
+  }
+  const int index = *own;
+  check(cudaSetDevice(index), "cudaSetDevice");
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  if (properties.major < 8) {
+    throw NoDevice(std::string("--backend cuda: ") + properties.name + " has compute capability " +
+                   std::to_string(properties.major) + "." + std::to_string(properties.minor) +
+                   ", 8.0 (A100) or later is needed");
+  }
+  DeviceFacts facts;
+  facts.name = properties.name;
+  facts.major = properties.major;
+  facts.minor = properties.minor;
+  facts.processors = properties.multiProcessorCount;
+  std::size_t free_bytes = 0;
+  std::size_t total = 0;
+  check(cudaMemGetInfo(&free_bytes, &total), "cudaMemGetInfo");
+  facts.memory_bytes = static_cast<std::int64_t>(total);
+  facts.free_bytes = static_cast<std::int64_t>(free_bytes);
+  check(cudaDriverGetVersion(&facts.driver), "cudaDriverGetVersion");
+  check(cudaRuntimeGetVersion(&facts.runtime), "cudaRuntimeGetVersion");
+  return facts;
+}
+
+std::int64_t used_device_bytes() {
+  std::size_t free_bytes = 0;
+  std::size_t total = 0;
+  check(cudaMemGetInfo(&free_bytes, &total), "cudaMemGetInfo");
+  return static_cast<std::int64_t>(total - free_bytes);
+}
+
+Memory::Memory(Place place, std::int64_t bytes) : place_(place) {
+  if (bytes == 0) return;
+  const auto size = static_cast<std::size_t>(bytes);
+  void* memory = nullptr;
+  const cudaError_t status =
+      place == Place::device ? cudaMalloc(&memory, size) : cudaMallocHost(&memory, size);
+  if (status != cudaSuccess) {
+    cudaGetLastError();  // an allocation that failed must not haunt the next launch
+    const char* what = place == Place::device ? " MiB of device memory" : " MiB of pinned memory";
+    check_status(static_cast<int>(status), (std::to_string(bytes >> 20) + what).c_str());
+  }
+  data_ = static_cast<std::byte*>(memory);
+  bytes_ = bytes;
+  if (place == Place::device) {
+    check(cudaMemset(memory, 0, size), "cudaMemset");
+    // Zeroing may still run when a stream that does not wait for the default one starts.
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  } else {
+    std::fill_n(data_, size, std::byte{0});
+  }
+}
+
+Memory::~Memory() {
+  if (data_ == nullptr) return;
+  if (place_ == Place::device) {
+    cudaFree(data_);
+  } else {
+    cudaFreeHost(data_);
+  }
+}
+Memory::Memory(Memory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      place_(other.place_) {}
+Memory& Memory::operator=(Memory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(place_, other.place_);
+  return *this;
+}
+
+OwnedStream::OwnedStream(bool high_priority) {
+  int least = 0;
+  int greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
+                                     high_priority ? greatest : least),
+        "cudaStreamCreateWithPriority");
+  stream_ = stream;
+}
+OwnedStream::~OwnedStream() { cudaStreamDestroy(as_stream(stream_)); }
+
+Event::Event(bool timing) {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, timing ? cudaEventDefault : cudaEventDisableTiming),
+        "cudaEventCreateWithFlags");
+  event_ = event;
+}
+Event::~Event() {
+  if (event_ != nullptr) cudaEventDestroy(as_event(event_));
+}
+Event::Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+Event& Event::operator=(Event&& other) noexcept {
+  std::swap(event_, other.event_);
+  return *this;
+}
+void Event::record(Stream stream) {
+  check(cudaEventRecord(as_event(event_), as_stream(stream)), "cudaEventRecord");
+}
+bool Event::reached() const {
+  const cudaError_t status = cudaEventQuery(as_event(event_));
+  if (status == cudaErrorNotReady) return false;
+  check(status, "cudaEventQuery");
+  return true;
+}
+void Event::wait_on_host() const {
+  check(cudaEventSynchronize(as_event(event_)), "cudaEventSynchronize");
+}
+void Event::wait_on(Stream stream) const {
+  check(cudaStreamWaitEvent(as_stream(stream), as_event(event_), 0), "cudaStreamWaitEvent");
+}
+double Event::seconds_since(const Event& start) const {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, as_event(start.event_), as_event(event_)),
+        "cudaEventElapsedTime");
+  return static_cast<double>(milliseconds) / 1000;
+}
+
+void copy_to_device(void* device, const void* host, std::int64_t bytes, Stream stream) {
+  check(cudaMemcpyAsync(device, host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice,
+                        as_stream(stream)),
+        "copy to the device");
+}
+void copy_to_host(void* host, const void* device, std::int64_t bytes, Stream stream) {
+  check(cudaMemcpyAsync(host, device, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost,
+                        as_stream(stream)),
+        "copy to the host");
+}
+void fill_zero(void* device, std::int64_t bytes, Stream stream) {
+  check(cudaMemsetAsync(device, 0, static_cast<std::size_t>(bytes), as_stream(stream)),
+        "cudaMemsetAsync");
+}
+void synchronize(Stream stream) {
+  check(cudaStreamSynchronize(as_stream(stream)), "cudaStreamSynchronize");
+}
+
+}  // namespace bert::cuda

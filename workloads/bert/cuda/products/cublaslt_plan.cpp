@@ -1,0 +1,190 @@
+#include "workloads/bert/cuda/products/cublaslt_plan.h"
+
+#include <stdexcept>
+
+namespace bert::cuda {
+namespace {
+
+cudaDataType_t data_type(DType type) {
+  switch (type) {
+    case DType::f32:
+      return CUDA_R_32F;
+    case DType::bf16:
+      return CUDA_R_16BF;
+    case DType::f16:
+      return CUDA_R_16F;
+  }
+  return CUDA_R_32F;
+}
+
+class Preference {
+ public:
+  Preference() {
+    check_cublas(cublaslt().preference_create(&preference_), "cublasLtMatmulPreference");
+  }
+  ~Preference() { cublaslt().preference_destroy(preference_); }
+  Preference(const Preference&) = delete;
+  Preference& operator=(const Preference&) = delete;
+  template <typename Value>
+  void set(cublasLtMatmulPreferenceAttributes_t attribute, const Value& value) {
+    check_cublas(cublaslt().preference_set(preference_, attribute, &value, sizeof value),
+                 "cublasLtMatmulPreferenceSetAttribute");
+  }
+  [[nodiscard]] cublasLtMatmulPreference_t get() const { return preference_; }
+
+ private:
+  cublasLtMatmulPreference_t preference_ = nullptr;
+};
+
+/// By columns, a row-major result is its transpose: its columns are D's rows, so the vectors of a
+/// bias and of its gradient have the lengths that cuBLASLt wants. The sums over k of op(a) are
+/// those of D's second operand.
+cublasLtEpilogue_t epilogue_of(const Product& p, const Inside& inside) {
+  switch (p.activation) {
+    case Product::Activation::gelu:
+      if (!inside.activation) break;
+      return inside.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+    case Product::Activation::gelu_backward:
+      if (!inside.activation) break;
+      return inside.sums ? CUBLASLT_EPILOGUE_DGELU_BGRAD : CUBLASLT_EPILOGUE_DGELU;
+    case Product::Activation::none:
+      if (inside.sums) return CUBLASLT_EPILOGUE_BGRADB;
+      break;
+  }
+  return inside.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+}  // namespace
+
+void check_cublas(cublasStatus_t status, const char* call) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw std::runtime_error(std::string(call) + ": " + cublaslt().status_string(status));
+}
+
+std::uint32_t alignment_of(const void* address) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(address) | 256;
+  return static_cast<std::uint32_t>(bits & (~bits + 1));
+}
+
+CublasLtLayout::CublasLtLayout(const StoredMatrix& matrix, DType type) {
+  check_cublas(
+      cublaslt().layout_create(&layout_, data_type(type), static_cast<std::uint64_t>(matrix.rows),
+                               static_cast<std::uint64_t>(matrix.columns), matrix.ld),
+      "cublasLtMatrixLayoutCreate");
+}
+
+CublasLtPlan::CublasLtPlan(const Product& product, const Inside& inside, bool tf32)
+    : inside_(inside),
+      shape_(column_major(product)),
+      a_(shape_.a, product.type),
+      b_(shape_.b, product.type),
+      d_(shape_.d, product.output),
+      accumulate_(product.accumulate) {
+  check_cublas(cublaslt().desc_create(
+                   &desc_, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
+               "cublasLtMatmulDescCreate");
+  set(CUBLASLT_MATMUL_DESC_TRANSA, shape_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, shape_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(product, inside));
+  if (inside.bias || inside.sums) {
+    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(product.output));
+  }
+  if (inside.activation) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, data_type(product.output));
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, product.n);
+  }
+  set_addresses(product);
+}
+
+void CublasLtPlan::set_addresses(const Product& p) {
+  if (inside_.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+  if (inside_.sums) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, sums_of(p));
+  if (inside_.activation) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.aux);
+}
+
+CublasLtKey::CublasLtKey(const Product& p, const Inside& inside)
+    : sizes_{p.m, p.n, p.k, p.lda, p.ldb, p.ldc},
+      type_(p.type),
+      output_(p.output),
+      activation_(p.activation),
+      transpose_a_(p.transpose_a),
+      transpose_b_(p.transpose_b),
+      accumulate_(p.accumulate),
+      inside_(inside) {
+  alignments_[0] = alignment_of(p.a);
+  alignments_[1] = alignment_of(p.b);
+  alignments_[2] = alignment_of(target_of(p, inside));
+  if (inside.bias) alignments_[3] = alignment_of(p.bias);
+  if (inside.sums) alignments_[3] = alignment_of(sums_of(p));
+  if (inside.activation) alignments_[4] = alignment_of(p.aux);
+}
+
+std::string CublasLtKey::text() const {
+  const auto type = [](DType t) {
+    return t == DType::f32 ? "f32" : t == DType::bf16 ? "bf16" : "f16";
+  };
+  const auto number = [](auto x) { return std::to_string(x); };
+  std::string text = number(sizes_[0]) + "x" + number(sizes_[1]) + "x" + number(sizes_[2]);
+  text += std::string(transpose_a_ ? ",t" : ",n") + (transpose_b_ ? "t" : "n");
+  text += std::string(",") + type(type_) + "-" + type(output_);
+  for (std::size_t i = 3; i < sizes_.size(); ++i) text += "," + number(sizes_[i]);
+  for (std::size_t i = 0; i < 3; ++i) text += "," + number(alignments_[i]);
+  text += accumulate_ ? ",add" : ",set";
+  text += "," + key_of(activation_, inside_);
+  for (std::size_t i = 3; i < alignments_.size(); ++i) {
+    if (alignments_[i] > 0) text += "," + number(alignments_[i]);
+  }
+  return text;
+}
+
+std::vector<cublasLtMatmulAlgo_t> CublasLtPlan::candidates(cublasLtHandle_t handle,
+                                                           const Product& p, bool deterministic,
+                                                           int most) const {
+  Preference preference;
+  const void* target = target_of(p, inside_);
+  preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                 static_cast<std::size_t>(kCublasLtWorkspace));
+  preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(p.b));
+  preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(p.a));
+  preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(target));
+  preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(target));
+  if (deterministic) {  // in-place reductions add in the order in which blocks arrive
+    const std::uint32_t mask =
+        CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+    preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, mask);
+  }
+  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(most));
+  int count = 0;
+  const cublasStatus_t status =
+      cublaslt().heuristic(handle, desc_, a_.get(), b_.get(), d_.get(), d_.get(), preference.get(),
+                           most, results.data(), &count);
+  if (is_refusal(status)) return {};
+  check_cublas(status, "cublasLtMatmulAlgoGetHeuristic");
+  std::vector<cublasLtMatmulAlgo_t> out;
+  for (int i = 0; i < count; ++i) {
+    const auto& result = results[static_cast<std::size_t>(i)];
+    if (result.state == CUBLAS_STATUS_SUCCESS) out.push_back(result.algo);
+  }
+  return out;
+}
+
+bool CublasLtPlan::accepts(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& offered) const {
+  cublasLtMatmulHeuristicResult_t result{};
+  return cublaslt().algorithm_check(handle, desc_, a_.get(), b_.get(), d_.get(), d_.get(), &offered,
+                                    &result) == CUBLAS_STATUS_SUCCESS &&
+         result.workspaceSize <= static_cast<std::size_t>(kCublasLtWorkspace);
+}
+
+cublasStatus_t CublasLtPlan::run(cublasLtHandle_t handle, const Product& p, void* target,
+                                 const cublasLtMatmulAlgo_t& chosen, const Memory& workspace,
+                                 Stream stream) {
+  set_addresses(p);
+  const float alpha = 1;
+  const float beta = accumulate_ ? 1 : 0;
+  return cublaslt().matmul(handle, desc_, &alpha, p.b, a_.get(), p.a, b_.get(), &beta, target,
+                           d_.get(), target, d_.get(), &chosen, workspace.data(),
+                           static_cast<std::size_t>(workspace.bytes()),
+                           static_cast<cudaStream_t>(stream));
+}
+
+}  // namespace bert::cuda

@@ -1,0 +1,97 @@
+// One shape of matrix product, and what the library does around it, as cuBLASLt describes them.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workloads/bert/cuda/products/column_major.h"
+#include "workloads/bert/cuda/products/cublaslt_library.h"
+#include "workloads/bert/cuda/products/epilogue.h"
+#include "workloads/bert/cuda/products/matmul.h"
+
+namespace bert::cuda {
+
+inline constexpr std::int64_t kCublasLtWorkspace = 64LL << 20;
+
+/// Throws with the library's own word on it.
+void check_cublas(cublasStatus_t status, const char* call);
+
+/// The library cannot do what was asked; another way may be open.
+[[nodiscard]] inline bool is_refusal(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
+}
+
+/// Largest power of two up to 256 that divides the address.
+[[nodiscard]] std::uint32_t alignment_of(const void* address);
+
+class CublasLtLayout {
+ public:
+  CublasLtLayout(const StoredMatrix& matrix, DType type);
+  ~CublasLtLayout() { cublaslt().layout_destroy(layout_); }
+  CublasLtLayout(const CublasLtLayout&) = delete;
+  CublasLtLayout& operator=(const CublasLtLayout&) = delete;
+  [[nodiscard]] cublasLtMatrixLayout_t get() const { return layout_; }
+
+ private:
+  cublasLtMatrixLayout_t layout_ = nullptr;
+};
+
+/// Everything about a product but its addresses, of which the library is told the alignments.
+/// Looked up for every product of a step, so no text; text() is its name in files.
+struct CublasLtKey {
+  CublasLtKey(const Product& product, const Inside& inside);
+  [[nodiscard]] std::string text() const;
+  friend auto operator<=>(const CublasLtKey&, const CublasLtKey&) = default;
+
+ private:
+  std::array<std::int64_t, 6> sizes_;          ///< m, n, k, and between rows of a, b, c
+  std::array<std::uint32_t, 5> alignments_{};  ///< a, b, what is written; 0 or of bias or sums, aux
+  DType type_, output_;
+  Product::Activation activation_;
+  bool transpose_a_, transpose_b_, accumulate_;
+  Inside inside_;
+};
+
+/// What stands for all products with the same CublasLtKey.
+class CublasLtPlan {
+ public:
+  CublasLtPlan(const Product& product, const Inside& inside, bool tf32);
+  ~CublasLtPlan() { cublaslt().desc_destroy(desc_); }
+  CublasLtPlan(const CublasLtPlan&) = delete;
+  CublasLtPlan& operator=(const CublasLtPlan&) = delete;
+
+  /// Best guess first. Empty when the library cannot do it.
+  [[nodiscard]] std::vector<cublasLtMatmulAlgo_t> candidates(cublasLtHandle_t handle,
+                                                             const Product& product,
+                                                             bool deterministic, int most) const;
+
+  /// Whether an algorithm from a file still fits this library and device.
+  [[nodiscard]] bool accepts(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& offered) const;
+
+  /// `target` stands in for target_of(product), for searches.
+  [[nodiscard]] cublasStatus_t run(cublasLtHandle_t handle, const Product& product, void* target,
+                                   const cublasLtMatmulAlgo_t& chosen, const Memory& workspace,
+                                   Stream stream);
+
+  cublasLtMatmulAlgo_t algorithm{};
+  bool usable = false;
+
+ private:
+  template <typename Value>
+  void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
+    check_cublas(cublaslt().desc_set(desc_, attribute, &value, sizeof value),
+                 "cublasLtMatmulDescSetAttribute");
+  }
+  void set_addresses(const Product& product);
+
+  Inside inside_;
+  ColumnMajorProduct shape_;
+  CublasLtLayout a_, b_, d_;
+  bool accumulate_;
+  cublasLtMatmulDesc_t desc_ = nullptr;
+};
+
+}  // namespace bert::cuda

@@ -1,0 +1,13 @@
+// Token files: see data/README.md for the format. Memory-mapped, so a corpus larger than memory
+// works, and all ranks of a node share one copy.
+#pragma once
+
+#include "workloads/bert/data/sequence_source.h"
+
+namespace bert {
+
+[[nodiscard]] Result<std::unique_ptr<SequenceSource>> open_token_file(const std::string& path,
+                                                                      std::uint64_t seed,
+                                                                      std::int64_t vocabulary);
+
+}  // namespace bert

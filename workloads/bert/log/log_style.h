@@ -1,0 +1,89 @@
+// LogStyle: how the log of a run is printed. One file per style, one list of them all.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workloads/bert/core/train_options.h"
+#include "workloads/bert/log/timings.h"
+
+namespace bert {
+
+/// What is known of a run before its first step: its options, and what they led to.
+struct RunFacts : TrainOptions {
+  RunFacts() = default;
+  explicit RunFacts(const TrainOptions& options) : TrainOptions(options) {}
+
+  std::string backend_description, communicator, data_description;
+  std::int64_t masked_per_sequence = 0;  ///< predicted positions
+  bool next_word = false;  ///< GPT-2: they are all, and masked_lm is the loss of the next word
+  /// A rank counts as a GPU; 0 = unknown. With --comm sim those of the simulated cluster.
+  int world_size = 1, nodes = 0, gpus_per_node = 0;
+  int ranks = 1;  ///< that run
+  std::int64_t parameters = 0;
+  std::int64_t first_step = 1, last_step = 0;  ///< optimizer steps this run intends
+  std::int64_t planned_bytes = 0;
+  std::string simulated_topology;  ///< empty unless --comm sim
+  std::string launcher;            ///< whose variables named the ranks
+  std::string host;
+  std::string version, commit, compiler;
+  std::vector<std::string> settings;  ///< of backend and communicator: versions, variables
+
+  [[nodiscard]] std::int64_t global_batch_size() const {
+    return micro_batch_size * gradient_accumulation_steps * world_size;
+  }
+};
+
+/// One optimizer step, the same on every rank.
+struct StepFacts {
+  std::int64_t step = 0;  ///< from 1, over the whole training
+  double loss = 0;        ///< mean over the global batch; masked_lm + next_sentence
+  double masked_lm = 0, next_sentence = 0;
+  double last_micro_loss = 0;  ///< of the last micro-step, mean over ranks
+  double learning_rate = 0;
+  double gradient_norm = 0;  ///< before clipping
+  double communication_s = 0, exposed_communication_s = 0;
+  double device_s = -1;   ///< of the step by the device's clock; below 0 = not measured
+  double loss_scale = 0;  ///< fp16; 0 = none
+  bool skipped = false;   ///< a gradient overflowed: no update
+};
+
+struct RunEnd {
+  std::int64_t step = 0;            ///< last step that was done
+  std::int64_t steps_done = 0;      ///< in this run
+  double training_s = 0;            ///< from the start of the first step to the end of the last
+  int signal = 0;                   ///< that ended it, 0 = ran to its end
+  std::int64_t first_nan_step = 0;  ///< 0 = none
+  std::int64_t peak_bytes = 0;
+  std::int64_t predicted_peak_bytes = 0, measured_peak_bytes = 0;  ///< 0 = unknown
+  bool loss_scaling = false;
+  std::int64_t skipped_steps = 0;  ///< of this run, without an update (fp16)
+  std::string checkpoint;          ///< file that was written, empty = none
+};
+
+/// Calls: begin, then per micro-step micro_step, where the last of an optimizer step comes after
+/// step(), as a progress bar around the original's loop body does; then end. Stamps never go back.
+class LogStyle {
+ public:
+  virtual ~LogStyle() = default;
+  virtual void begin(const RunFacts& facts, Stamp now) = 0;
+  virtual void micro_step(std::int64_t /*done*/, Stamp /*now*/) {}
+  virtual void step(const StepFacts& facts, Stamp now) = 0;
+  virtual void end(const RunEnd& end, Stamp now) = 0;
+};
+
+/// A style's entry in the list. `make` writes to a stream that outlives the style.
+struct LogStyleEntry {
+  std::string_view name;
+  std::unique_ptr<LogStyle> (*make)(std::ostream& out);
+};
+[[nodiscard]] std::span<const LogStyleEntry* const> log_styles();
+[[nodiscard]] const LogStyleEntry* find_log_style(std::string_view name);  ///< null: none
+[[nodiscard]] std::vector<std::string> log_style_names();
+
+}  // namespace bert

@@ -1,5 +1,0 @@
-#include <iostream>
-
-#include "workloads/bert/run.h"
-
-int main(int argc, char** argv) { return bert::run_bert_train(argc, argv, std::cout, std::cerr); }

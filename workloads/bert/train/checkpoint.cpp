@@ -1,0 +1,268 @@
+#include "workloads/bert/train/checkpoint.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "workloads/bert/train/state_exchange.h"
+
+namespace bert {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+constexpr char kMagic[9] = "BERTCKP1";
+
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path)
+      : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)),
+        error_(fd_ < 0 ? errno : 0) {}
+  ~OutputFile() {
+    if (fd_ >= 0) {
+      ::close(fd_);
+    }
+  }
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write(const void* data, std::size_t size) {
+    const char* at = static_cast<const char*>(data);
+    while (error_ == 0 && size > 0) {
+      const ssize_t done = ::write(fd_, at, size);
+      if (done < 0) {
+        error_ = errno == EINTR ? 0 : errno;
+      } else {
+        at += done;
+        size -= static_cast<std::size_t>(done);
+      }
+    }
+  }
+  // 0, or the errno of the first failure.
+  int finish() {
+    if (error_ == 0 && fsync(fd_) != 0) {
+      error_ = errno;
+    }
+    return error_;
+  }
+
+ private:
+  int fd_;
+  int error_;
+};
+
+void sync_folder(const fs::path& folder) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd >= 0) {
+    fsync(fd);
+    ::close(fd);
+  }
+}
+
+constexpr StateArray kArrays[] = {StateArray::weights, StateArray::first_moments,
+                                  StateArray::second_moments};
+
+Json describe(const CheckpointFacts& facts, Backend& backend) {
+  Json parameters = Json::array();
+  for (const Parameter& p : backend.parameters()) {
+    parameters.push_back(
+        {{"name", p.name}, {"shape", p.shape}, {"offset", p.offset}, {"size", p.size}});
+  }
+  return {{"step", facts.step},
+          {"next_sequence", facts.step * facts.global_batch_size},
+          {"model", facts.model},
+          {"optimizer", facts.optimizer},
+          {"sequence_length", facts.sequence_length},
+          {"global_batch_size", facts.global_batch_size},
+          {"seed", facts.seed},
+          {"elements", state_elements(backend)},
+          {"parameters", std::move(parameters)}};
+}
+
+tl::unexpected<Failure> cannot_write(const std::string& path, int error) {
+  return run_error(fmt::format("checkpoint {}: {}; earlier checkpoints are untouched", path,
+                               std::strerror(error)));
+}
+
+tl::unexpected<Failure> refuse(const std::string& path, const std::string& why) {
+  return usage_error(fmt::format("--resume {}: {}", path, why));
+}
+
+}  // namespace
+
+void Hash64::add(std::span<const float> values) {
+  std::uint64_t state = state_;
+  for (const float value : values) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &value, sizeof bits);
+    state = (state ^ bits) * 0x9e3779b97f4a7c15U;
+    state ^= state >> 29;
+  }
+  state_ = state;
+}
+
+Result<std::string> write_checkpoint(const std::string& folder, const CheckpointFacts& facts,
+                                     Backend& backend) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  const fs::path path = fs::path(folder) / fmt::format("step_{:08}.ckpt", facts.step);
+  const std::string temporary = path.string() + ".tmp";
+  Json described = describe(facts, backend);
+  if (const ScalarState scalars = backend.scalar_state(); scalars.loss_scale > 0) {
+    described["skipped_steps"] = facts.skipped;
+    described["loss_scale"] = scalars.loss_scale;
+    described["good_steps"] = scalars.good_steps;
+  }
+  const std::string header = described.dump();
+  const std::uint64_t size = header.size();
+  OutputFile file(temporary);
+  file.write(kMagic, 8);
+  file.write(&size, sizeof size);
+  file.write(header.data(), header.size());
+  Hash64 hash;
+  for (const StateArray array : kArrays) {
+    for_each_part(backend, [&](std::int64_t offset, std::span<float> part) {
+      backend.read_state(array, offset, part);
+      hash.add(part);
+      file.write(part.data(), part.size_bytes());
+    });
+  }
+  const std::uint64_t sum = hash.value();
+  file.write(&sum, sizeof sum);
+  if (const int failed = file.finish(); failed != 0) {
+    ::unlink(temporary.c_str());
+    return cannot_write(path.string(), failed);
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    return cannot_write(path.string(), errno);
+  }
+  sync_folder(folder);
+  return path.string();
+}
+
+void take_part_in_checkpoint(Backend& backend) {
+  for (const StateArray array : kArrays) {
+    for_each_part(backend, [&](std::int64_t offset, std::span<float> part) {
+      backend.read_state(array, offset, part);
+    });
+  }
+}
+
+std::string newest_checkpoint(const std::string& folder) {
+  std::string newest;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    // Names have one width up to step 99999999, so their order is the order of steps.
+    if (name.starts_with("step_") && name.ends_with(".ckpt") &&
+        (newest.empty() || name > fs::path(newest).filename().string())) {
+      newest = entry.path().string();
+    }
+  }
+  return newest;
+}
+
+namespace {
+
+/// What is read from the header by its type; the rest is compared as a whole.
+bool is_sound(const Json& header) {
+  if (!header.is_object() || !header.contains("step") || !header["step"].is_number_integer()) {
+    return false;
+  }
+  for (const char* key : {"skipped_steps", "good_steps"}) {  // of runs with a loss scale
+    if (header.contains(key) && !header[key].is_number_integer()) return false;
+  }
+  return !header.contains("loss_scale") || header["loss_scale"].is_number();
+}
+
+}  // namespace
+
+Result<CheckpointReader> CheckpointReader::open(const std::string& folder,
+                                                const CheckpointFacts& expected, Backend& backend) {
+  const std::string path = newest_checkpoint(folder);
+  if (path.empty()) {
+    return usage_error(
+        fmt::format("--resume {}: no step_*.ckpt there; --checkpoint DIR of an "
+                    "earlier run writes them",
+                    folder));
+  }
+  CheckpointReader reader;
+  reader.path_ = path;
+  reader.in_.open(path, std::ios::binary);
+  std::ifstream& in = reader.in_;
+  char magic[8] = {};
+  std::uint64_t size = 0;
+  in.read(magic, sizeof magic);
+  in.read(reinterpret_cast<char*>(&size), sizeof size);
+  if (!in || std::memcmp(magic, kMagic, sizeof magic) != 0 || size > (1U << 28)) {
+    return refuse(path, "not a checkpoint of bert_train; remove it to use an earlier one");
+  }
+  std::string text(size, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(size));
+  const Json found = Json::parse(text, nullptr, false);
+  if (!in || !is_sound(found)) {
+    return refuse(path, "its header is damaged; remove it to use an earlier one");
+  }
+  CheckpointFacts same = expected;
+  same.step = found["step"].get<std::int64_t>();
+  const Json wanted = describe(same, backend);
+  for (const auto& [key, value] : wanted.items()) {
+    if (!found.contains(key) || found[key] != value) {
+      return key == "parameters"
+                 ? refuse(path,
+                          "its parameters are laid out otherwise: another version of bert_train")
+                 : refuse(path, fmt::format("was made with {} {}, this run has {}", key,
+                                            found.value(key, Json()).dump(), value.dump()));
+    }
+  }
+  reader.point_.step = same.step;
+  reader.point_.skipped = found.value("skipped_steps", std::int64_t{0});
+  reader.point_.scalars.loss_scale = found.value("loss_scale", 0.0);
+  reader.point_.scalars.good_steps = found.value("good_steps", std::int64_t{0});
+  return reader;
+}
+
+void CheckpointReader::read(std::span<float> part) {
+  in_.read(reinterpret_cast<char*>(part.data()), static_cast<std::streamsize>(part.size_bytes()));
+  if (!in_) {
+    std::fill(part.begin(), part.end(), 0.0F);
+  }
+  hash_.add(part);
+}
+
+Result<void> CheckpointReader::finish() {
+  std::uint64_t sum = 0;
+  in_.read(reinterpret_cast<char*>(&sum), sizeof sum);
+  if (!in_ || sum != hash_.value()) {
+    return refuse(path_, "is cut off or damaged; remove it to use an earlier one");
+  }
+  return {};
+}
+
+Result<std::int64_t> read_newest_checkpoint(const std::string& folder,
+                                            const CheckpointFacts& expected, Backend& backend) {
+  auto reader = CheckpointReader::open(folder, expected, backend);
+  if (!reader) {
+    return tl::unexpected(reader.error());
+  }
+  for (const StateArray array : kArrays) {
+    for_each_part(backend, [&](std::int64_t offset, std::span<float> part) {
+      reader->read(part);
+      backend.write_state(array, offset, part);
+    });
+  }
+  backend.set_scalar_state(reader->point().scalars);
+  if (auto whole = reader->finish(); !whole) {
+    return tl::unexpected(whole.error());
+  }
+  return reader->point().step;
+}
+
+}  // namespace bert

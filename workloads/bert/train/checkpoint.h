@@ -1,0 +1,90 @@
+// Checkpoints: weights and optimizer state, written whole or not at all.
+//
+// File step_NNNNNNNN.ckpt, little endian:
+//   8 bytes   "BERTCKP1"
+//   u64       size J of the header
+//   J bytes   JSON: step, next_sequence, the facts that must match on resume, and `parameters`
+//             (name, shape, offset and size in elements); with fp16 also skipped_steps, loss_scale
+//             and good_steps
+//   f32 x P   weights, then first moments, then second moments; P = elements of the model
+//   u64       hash64 of the three arrays together
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "workloads/bert/core/backend.h"
+#include "workloads/bert/core/failure.h"
+
+namespace bert {
+
+/// 64-bit hash of the bit patterns, for "are these the same weights"; not for security.
+class Hash64 {
+ public:
+  void add(std::span<const float> values);
+  [[nodiscard]] std::uint64_t value() const { return state_; }
+
+ private:
+  std::uint64_t state_ = 0xcbf29ce484222325U;
+};
+
+/// What a run must share with the one that it continues.
+struct CheckpointFacts {
+  std::string model;
+  std::string optimizer;
+  std::int64_t sequence_length = 0;
+  std::int64_t global_batch_size = 0;
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;     ///< optimizer steps done
+  std::int64_t skipped = 0;  ///< of them without an update (fp16)
+};
+
+/// Where a run goes on.
+struct ResumePoint {
+  std::int64_t step = 0;
+  std::int64_t skipped = 0;
+  ScalarState scalars;
+};
+
+/// Writes DIR/step_NNNNNNNN.ckpt through a temporary file, fsync and rename; makes DIR. Returns
+/// the path. A full disk leaves earlier checkpoints as they are. The state is read by
+/// for_each_part(), all of it whatever happens to the file.
+[[nodiscard]] Result<std::string> write_checkpoint(const std::string& folder,
+                                                   const CheckpointFacts& facts, Backend& backend);
+
+/// What the other ranks do while rank 0 writes, when reading the state is collective (ZeRO).
+void take_part_in_checkpoint(Backend& backend);
+
+/// The checkpoint with the highest step of a folder.
+class CheckpointReader {
+ public:
+  /// `expected.step` and `.skipped` are ignored; any other difference is an error that names both
+  /// values.
+  [[nodiscard]] static Result<CheckpointReader> open(const std::string& folder,
+                                                     const CheckpointFacts& expected,
+                                                     Backend& backend);
+  [[nodiscard]] const ResumePoint& point() const { return point_; }
+  /// The next part of the file's three arrays. What a cut-off file lacks reads as zeros.
+  void read(std::span<float> part);
+  /// After the last part: were all of them whole?
+  [[nodiscard]] Result<void> finish();
+
+ private:
+  std::string path_;
+  std::ifstream in_;
+  ResumePoint point_;
+  Hash64 hash_;
+};
+
+/// Loads it into a backend of this process alone and returns its step.
+[[nodiscard]] Result<std::int64_t> read_newest_checkpoint(const std::string& folder,
+                                                          const CheckpointFacts& expected,
+                                                          Backend& backend);
+
+/// Path of the newest checkpoint; empty when there is none.
+[[nodiscard]] std::string newest_checkpoint(const std::string& folder);
+
+}  // namespace bert

@@ -1,0 +1,340 @@
+#include "workloads/bert/train/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "workloads/bert/comm/sim.h"
+#include "workloads/bert/log/log_style.h"
+#include "workloads/bert/train/version.h"
+
+namespace bert {
+namespace {
+
+constexpr const char* kFooter = R"(
+Examples:
+  bert_train --model bert-tiny --micro-batch-size 8 --steps 100
+  bert_train --model bert-base --log-style tqdm --gradient-accumulation-steps 4
+  bert_train --model gpt2 --sequence-length 1024 --micro-batch-size 1 --steps 20
+  WORLD_SIZE=2 RANK=0 bert_train & WORLD_SIZE=2 RANK=1 bert_train      two ranks on this machine
+  srun -n 16 bert_train --expect-world-size 16                         any launcher works
+  bert_train --steps 100 --checkpoint ckpt; bert_train --steps 200 --resume ckpt
+
+Ranks come from the launcher's variables, the first complete set of: torchrun (RANK WORLD_SIZE
+LOCAL_RANK LOCAL_WORLD_SIZE), Open MPI (OMPI_COMM_WORLD_*), PMI (PMI_RANK PMI_SIZE), Slurm
+(SLURM_PROCID SLURM_NTASKS). Rank 0 serves at MASTER_ADDR:MASTER_PORT (127.0.0.1:29500).
+Rank 0 writes the log to standard output; errors of any rank go to standard error.
+SIGTERM or SIGINT to any one rank ends the job at the next step boundary.
+
+Exit status: 0 done; 1 a started run broke (dead peer, full disk); 2 wrong usage or wrong world;
+3 no device or module; 12 out of memory; 130 interrupted.
+)";
+
+/// Options as they are given, where the run needs them in another form.
+struct Given {
+  TrainOptions options;
+  std::string optimizer = "adamw";
+  double learning_rate = 0;
+  std::int64_t decay_steps = 0;
+  bool no_bias_correction = false;
+  std::string topology;  ///< empty: the ranks that run
+  std::string matmul_epilogues = "auto";
+  std::string gelu;  ///< empty: the model's own
+  std::string loss_scale = "dynamic";
+  double node_gbps = 0, cross_gbps = 0, node_us = 0, cross_us = 0;
+};
+
+/// Which values an option takes: one of a list, a number of a range, or any.
+struct Rule {
+  std::vector<std::string> choices;
+  double low = 0, high = 0;
+  std::string text;  ///< of a range; empty: none is checked
+
+  [[nodiscard]] std::string problem(const std::string& value) const {
+    if (!choices.empty() && std::find(choices.begin(), choices.end(), value) == choices.end()) {
+      return fmt::format("\"{}\" is unknown; there are: {}", value, fmt::join(choices, ", "));
+    }
+    // NaN and infinity pass CLI11's own range checks in places; here they never do.
+    double number = 0;
+    const bool good = text.empty() ||
+                      (CLI::detail::lexical_cast(value, number) && number >= low && number <= high);
+    return good ? "" : fmt::format("{} is not {}", value, text);
+  }
+};
+Rule one_of(std::vector<std::string> choices) { return {std::move(choices), 0, 0, ""}; }
+Rule within(double low, double high, std::string text) { return {{}, low, high, std::move(text)}; }
+Rule at_least(int low) {
+  return within(low, 9e15, fmt::format("a whole number of at least {}", low));
+}
+Rule not_negative() { return within(0, 1e300, "a number of at least 0"); }
+Rule below_one() { return within(0, 0.999999, "below 1"); }
+Rule any() { return {}; }
+
+struct Option {
+  const char* name;
+  std::variant<std::string*, double*, std::int64_t*, std::uint64_t*, int*, bool*> value;
+  Rule rule;
+  const char* help;
+  /// The default depends on other options; the help text says how.
+  bool depends = false;
+};
+struct Group {
+  const char* name;
+  std::vector<Option> options;
+};
+
+std::vector<Group> option_table(Given& given) {
+  TrainOptions& o = given.options;
+  OptimizerOptions& adam = o.optimizer;
+  return {
+      {"Work",
+       {{"--model", &o.model, one_of(model_names()), "Model"},
+        {"--backend", &o.backend, one_of({"cpu", "cuda"}),
+         "Where the step runs; cuda needs the module bert_cuda.so"},
+        {"--precision", &o.precision, one_of({"fp32", "tf32", "bf16", "fp16", "fp8"}),
+         "Of matrix products and activations"},
+        {"--micro-batch-size", &o.micro_batch_size, at_least(1),
+         "Sequences per rank per micro-step"},
+        {"--gradient-accumulation-steps", &o.gradient_accumulation_steps, at_least(1),
+         "Micro-steps per optimizer step"},
+        {"--sequence-length", &o.sequence_length, within(8, 1024, "a whole number from 8 to 1024"),
+         "Tokens per sequence, 8 to 512; gpt2 models to 1024"},
+        {"--steps", &o.steps, at_least(1), "Last optimizer step; a resumed run goes on up to it"},
+        {"--seed", &o.seed, any(), "Of weights, data and dropout"},
+        {"--data", &o.data, any(), "\"synthetic\" or a token file (workloads/bert/data/README.md)"},
+        {"--variable-lengths", &o.variable_lengths, any(),
+         "Sequences of a quarter to the full length, instead of all full"},
+        {"--dropout", &o.dropout, within(0, 0.999, "a number from 0 to 0.999"),
+         "Of hidden layers and attention, 0 to below 1"},
+        {"--activation-checkpointing", &o.activation_checkpointing, any(),
+         "Recompute activations in backward: less memory, about a third more work"},
+        {"--gelu", &given.gelu, one_of({"erf", "tanh"}),
+         "Activation of the FFN, tanh being its approximation [erf; gpt2 models tanh]", true},
+        {"--unpadded", &o.unpadded, any(), "cuda: compute on no padding (with --variable-lengths)"},
+        {"--inference", &o.inference, any(), "cuda: forward only; a step is then one batch"}}},
+      {"Optimizer",
+       {{"--optimizer", &given.optimizer, one_of({"adamw", "lamb"}), "Optimizer"},
+        {"--learning-rate", &given.learning_rate, not_negative(),
+         "Peak learning rate [1e-4 for adamw, 2e-3 for lamb]", true},
+        {"--warmup-steps", &o.schedule.warmup_steps, at_least(0),
+         "Optimizer steps of linear warm-up"},
+        {"--decay-steps", &given.decay_steps, at_least(1),
+         "Optimizer steps until the rate is zero [--steps]", true},
+        {"--decay-power", &o.schedule.power, not_negative(),
+         "Of the polynomial decay; 0 = constant rate"},
+        {"--weight-decay", &adam.weight_decay, not_negative(), "Not on biases and LayerNorm"},
+        {"--beta1", &adam.beta1, below_one(), "Decay of the first moment"},
+        {"--beta2", &adam.beta2, below_one(), "Decay of the second moment"},
+        {"--epsilon", &adam.epsilon, not_negative(), "Added to the root of the second moment"},
+        {"--no-bias-correction", &given.no_bias_correction, any(), "As the first BERT code does"},
+        {"--gradient-clipping", &o.gradient_clipping, not_negative(),
+         "Bound of the global L2 norm, 0 = none"},
+        {"--loss-scale", &given.loss_scale, any(),
+         "fp16: \"dynamic\", or the constant factor of the loss"},
+        {"--loss-scale-initial", &o.loss_scale.initial, within(1, 1e30, "a number of at least 1"),
+         "fp16: first factor of a dynamic scale"},
+        {"--loss-scale-growth-interval", &o.loss_scale.growth_interval, at_least(1),
+         "fp16: good steps in a row after which the factor doubles"},
+        {"--lamb-pre-normalization", &adam.grad_pre_normalization, any(),
+         "LAMB: divide gradients by their global norm first (apex)"},
+        {"--lamb-trust-without-decay", &adam.trust_ratio_without_decay, any(),
+         "LAMB: trust ratio also on biases and LayerNorm (apex use_nvlamb)"},
+        {"--lamb-min-trust", &adam.min_trust, not_negative(),
+         "LAMB: lower clip of the trust ratio, 0 = none"},
+        {"--lamb-max-trust", &adam.max_trust, not_negative(),
+         "LAMB: upper clip of the trust ratio, 0 = none"}}},
+      {"Output",
+       {{"--log-style", &o.log_style, one_of(log_style_names()), "Whose log to print"},
+        {"--log-every", &o.log_every, at_least(1), "Optimizer steps between two log lines"},
+        {"--timings", &o.timings, any(), "Write one JSON line per optimizer step: the truth"},
+        {"--checkpoint", &o.checkpoint, any(), "Folder to save to at the end and when interrupted"},
+        {"--checkpoint-every", &o.checkpoint_every, at_least(0),
+         "Also every N optimizer steps, 0 = no"},
+        {"--resume", &o.resume, any(), "Go on from the newest checkpoint in this folder"}}},
+      {"Machine",
+       {{"--threads", &o.threads, within(0, 4096, "a whole number from 0 to 4096"),
+         "Compute threads of this rank, 0 = cores / ranks here"},
+        {"--deterministic", &o.deterministic, any(), "Same bits for any number of threads"},
+        {"--comm", &o.comm, one_of({"auto", "self", "tcp", "mpi", "nccl", "sim"}),
+         "auto = self for one rank, nccl for cuda, else tcp"},
+        {"--comm-timeout", &o.comm_timeout_s, within(0.1, 1e6, "a number of at least 0.1"),
+         "Seconds until a silent peer counts as dead"},
+        {"--bucket-mb", &o.bucket_mb, within(0.001, 1e6, "a number of at least 0.001"),
+         "MiB of gradients per all-reduce"},
+        {"--zero", &o.zero_stage, within(0, 1, "0 or 1"),
+         "cuda and nccl: 1 = each rank keeps the optimizer state of its share (ZeRO-1)"},
+        {"--algorithm-cache", &o.algorithm_cache, any(),
+         "cuda: file that keeps the fastest algorithms by shape and device"},
+        {"--matmul-epilogues", &given.matmul_epilogues, one_of({"auto", "off"}),
+         "cuda: biases, GELU and their gradients inside matrix products, where cuBLASLt can; off = "
+         "by kernels"},
+        {"--memory-limit-mb", &o.memory_limit_mb, within(0, 1e9, "a number of at least 0"),
+         "cpu: MiB this rank may plan with, else status 12; 0 = what there is"},
+        {"--expect-world-size", &o.expect_world_size, at_least(0),
+         "End with status 2 in another world"},
+        {"--sim-topology", &given.topology, any(),
+         "--comm sim: cluster to simulate, NnGg [the ranks that run]", true},
+        {"--sim-node-gbps", &given.node_gbps, not_negative(),
+         "--comm sim: GB/s inside a node [200]", true},
+        {"--sim-cross-gbps", &given.cross_gbps, not_negative(),
+         "--comm sim: GB/s per node across [11]", true},
+        {"--sim-node-us", &given.node_us, not_negative(),
+         "--comm sim: latency inside a node, us [5]", true},
+        {"--sim-cross-us", &given.cross_us, not_negative(), "--comm sim: latency across, us [20]",
+         true}}}};
+}
+
+void add_option(CLI::App& app, const Option& option, const char* group) {
+  const auto add = [&](auto* value) {
+    if constexpr (std::is_same_v<decltype(value), bool*>) {
+      return app.add_flag(option.name, *value, option.help);
+    } else {
+      return app.add_option(option.name, *value, option.help);
+    }
+  };
+  CLI::Option* added = std::visit(add, option.value)->group(group);
+  if (option.depends) added->default_str("");
+  if (option.rule.choices.empty() && option.rule.text.empty()) return;
+  added->check(
+      CLI::Validator([rule = option.rule](std::string& value) { return rule.problem(value); },
+                     fmt::format("{}", fmt::join(option.rule.choices, ", "))));
+}
+
+tl::unexpected<Failure> refuse(const std::string& option, const std::string& remedy) {
+  return usage_error(fmt::format("{}: {}", option, remedy));
+}
+
+Result<void> finish_loss_scale(const CLI::App& app, Given& given) {
+  TrainOptions& o = given.options;
+  for (const char* name :
+       {"--loss-scale", "--loss-scale-initial", "--loss-scale-growth-interval"}) {
+    if (app.count(name) > 0 && o.precision != "fp16") {
+      return usage_error(
+          fmt::format("{} is for --precision fp16; {} needs no scale", name, o.precision));
+    }
+  }
+  if (given.loss_scale == "dynamic") return {};
+  double factor = 0;
+  if (!CLI::detail::lexical_cast(given.loss_scale, factor) || !(factor >= 1 && factor <= 1e30)) {
+    return refuse("--loss-scale " + given.loss_scale, "not \"dynamic\" or a number of at least 1");
+  }
+  o.loss_scale.initial = factor;
+  o.loss_scale.growth_interval = 0;
+  return {};
+}
+
+Result<void> finish_cluster(Given& given) {
+  SimulatedCluster& cluster = given.options.cluster;
+  if (!given.topology.empty()) {
+    auto named = parse_simulated_topology(given.topology);
+    if (!named) return tl::unexpected(named.error());
+    cluster = *named;
+    given.options.cluster_named = true;
+  }
+  const auto set = [](double value, double unit, double& target) {
+    if (value > 0) target = value * unit;
+  };
+  set(given.node_gbps, 1e9, cluster.bandwidth_in_node);
+  set(given.cross_gbps, 1e9, cluster.bandwidth_per_node);
+  set(given.node_us, 1e-6, cluster.latency_in_node_s);
+  set(given.cross_us, 1e-6, cluster.latency_across_s);
+  return {};
+}
+
+/// What contradicts itself, what the named model has no use for or no room, and what only a device
+/// backend can serve: each with what to do instead.
+Result<void> check_together(const TrainOptions& o) {
+  const ModelConfig model = *named_model(o.model);
+  const bool next_word = model.objective == Objective::next_word;
+  const bool cpu = o.backend == "cpu";
+  const std::string full = o.model +
+                           " predicts the next word at every position of full sequences: leave it "
+                           "away, or take a bert model";
+  const std::pair<bool, std::pair<std::string, std::string>> refused[] = {
+      {o.schedule.warmup_steps > o.schedule.decay_steps,
+       {fmt::format("--warmup-steps {}", o.schedule.warmup_steps),
+        fmt::format("more than the {} steps of the schedule", o.schedule.decay_steps)}},
+      {o.checkpoint_every > 0 && o.checkpoint.empty(),
+       {"--checkpoint-every", "needs --checkpoint DIR"}},
+      {o.inference && !(o.checkpoint.empty() && o.gradient_accumulation_steps == 1),
+       {"--inference",
+        "a step is one batch without an update: leave --checkpoint and "
+        "--gradient-accumulation-steps away"}},
+      {o.sequence_length > model.max_positions,
+       {fmt::format("--sequence-length {}", o.sequence_length),
+        fmt::format("{} has {} positions: lower it, or take a model with more (gpt2)", o.model,
+                    model.max_positions)}},
+      {next_word && o.variable_lengths, {"--variable-lengths", full}},
+      {next_word && o.unpadded, {"--unpadded", full}},
+      {next_word && o.log_style == "gluonnlp",
+       {"--log-style gluonnlp",
+        "its lines are the losses of masked words and next sentences, which " + o.model +
+            " does not have: take another style"}},
+      {cpu && o.precision != "fp32",
+       {"--precision " + o.precision,
+        "the cpu backend computes in fp32 only; other precisions need --backend cuda"}},
+      {cpu && o.unpadded,
+       {"--unpadded", "the cpu backend computes on padding too; needs --backend cuda"}},
+      {cpu && o.inference, {"--inference", "the cpu backend only trains; needs --backend cuda"}},
+      {cpu && o.zero_stage != 0, {"--zero 1", "needs --backend cuda and --comm nccl"}},
+      {cpu && !o.algorithm_cache.empty(),
+       {"--algorithm-cache", "the cpu backend searches no algorithms: leave it away"}},
+      {cpu && !o.matmul_epilogues,
+       {"--matmul-epilogues off", "oneDNN has no such choice in the cpu backend: leave it away"}}};
+  for (const auto& [wrong, message] : refused) {
+    if (wrong) return refuse(message.first, message.second);
+  }
+  return {};
+}
+
+Result<TrainOptions> finished(const CLI::App& app, Given& given) {
+  TrainOptions& o = given.options;
+  const bool lamb = given.optimizer == "lamb";
+  o.optimizer.kind = lamb ? OptimizerOptions::Kind::lamb : OptimizerOptions::Kind::adamw;
+  o.optimizer.bias_correction = !given.no_bias_correction;
+  o.schedule.peak = app.count("--learning-rate") > 0 ? given.learning_rate : lamb ? 2e-3 : 1e-4;
+  o.schedule.decay_steps = given.decay_steps > 0 ? given.decay_steps : o.steps;
+  o.gelu = given.gelu.empty()     ? named_model(o.model)->gelu
+           : given.gelu == "tanh" ? Gelu::tanh
+                                  : Gelu::erf;
+  o.matmul_epilogues = given.matmul_epilogues != "off";
+  return finish_cluster(given)
+      .and_then([&] { return finish_loss_scale(app, given); })
+      .and_then([&] { return check_together(o); })
+      .map([&] { return std::move(o); });
+}
+
+}  // namespace
+
+Result<std::variant<TrainOptions, TextAnswer>> parse_options(int argc, const char* const* argv) {
+  Given given;
+  CLI::App app(
+      "bert_train: BERT pre-training (masked words and next sentence), or GPT-2's (the next "
+      "word),\n"
+      "as a workload to measure.\n"
+      "Real forward, backward, all-reduce and optimizer; prints a log and exact step times.",
+      "bert_train");
+  app.option_defaults()->always_capture_default();
+  app.get_formatter()->column_width(38);
+  for (const Group& group : option_table(given)) {
+    for (const Option& option : group.options) add_option(app, option, group.name);
+  }
+  app.set_version_flag("--version", version_text());
+  app.footer(kFooter);
+  given.options.command.assign(argv, argv + argc);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return TextAnswer{app.help()};
+  } catch (const CLI::CallForVersion&) {
+    return TextAnswer{version_text() + "\n"};
+  } catch (const CLI::ParseError& error) {
+    return usage_error(fmt::format("{} (bert_train --help explains every option)", error.what()));
+  }
+  auto options = finished(app, given);
+  if (!options) return tl::unexpected(options.error());
+  return std::move(*options);
+}
+
+}  // namespace bert
