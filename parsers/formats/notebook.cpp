@@ -12,68 +12,51 @@
 // (notebook_settings.h). The rate is the Trainer's train_samples_per_second, of the whole job. A
 // gigabyte is 1e9 bytes, as the notebook divides. The printed TFLOPS are left to `audit`.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "parsers/assemble/run_builder.h"
 #include "parsers/core/text.h"
-#include "parsers/formats/table_parser.h"
+#include "parsers/formats/format.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/notebook_settings.h"
 
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kMemory = "Total used GPU memory:", kRate = "# samples per second:";
-constexpr std::string_view kOutOfMemory = "Out of GPU memory, try a smaller batch size";
-constexpr std::string_view kAnchors[] = {NotebookSettings::kMark, kMemory, kRate, kOutOfMemory};
+/// Options of the Trainer's scripts, and the names that such notebooks give to their settings.
+constexpr std::array<std::string_view, 2> kNames[] = {
+    {"model_name_or_path", "model"},
+    {"model_name", "model"},
+    {"max_seq_length", "sequence_length"},
+    {"block_size", "sequence_length"},
+    {"seq_len", "sequence_length"},
+    {"seq_length", "sequence_length"},
+    {"per_device_train_batch_size", "micro_batch_size"},
+    {"grad_accum", "gradient_accumulation_steps"},
+    {"gradient_checkpointing", "activation_checkpointing"},
+    {"grad_ckpt", "activation_checkpointing"},
+    {"optim", "optimizer"},
+    {"max_steps", "steps"},
+};
+constexpr std::string_view kFacts[] = {"model",
+                                       "sequence_length",
+                                       "micro_batch_size",
+                                       "gradient_accumulation_steps",
+                                       "gpus",
+                                       "bf16",
+                                       "fp16",
+                                       "activation_checkpointing",
+                                       "optimizer",
+                                       "steps"};
 
-enum class Meaning {
-  model,
-  sequence_length,
-  micro_batch,
-  accumulation,
-  devices,
-  bf16,
-  fp16,
-  checkpointing,
-  optimizer,
-  left_out,  // says how long the run is, not what it does
-};
-struct Name {
-  std::string_view name;
-  Meaning meaning;
-};
-// Options of the Trainer's scripts, and the names that such notebooks give to their settings.
-constexpr Name kNames[] = {
-    {"model_name_or_path", Meaning::model},
-    {"model", Meaning::model},
-    {"model_name", Meaning::model},
-    {"max_seq_length", Meaning::sequence_length},
-    {"block_size", Meaning::sequence_length},
-    {"seq_len", Meaning::sequence_length},
-    {"seq_length", Meaning::sequence_length},
-    {"sequence_length", Meaning::sequence_length},
-    {"per_device_train_batch_size", Meaning::micro_batch},
-    {"micro_batch_size", Meaning::micro_batch},
-    {"gradient_accumulation_steps", Meaning::accumulation},
-    {"grad_accum", Meaning::accumulation},
-    {"gpus", Meaning::devices},
-    {"bf16", Meaning::bf16},
-    {"fp16", Meaning::fp16},
-    {"gradient_checkpointing", Meaning::checkpointing},
-    {"grad_ckpt", Meaning::checkpointing},
-    {"optim", Meaning::optimizer},
-    {"optimizer", Meaning::optimizer},
-    {"steps", Meaning::left_out},
-    {"max_steps", Meaning::left_out},
-};
-
-std::optional<Meaning> meaning_of(std::string_view name) {
-  const auto at = std::find_if(std::begin(kNames), std::end(kNames),
-                               [&](const Name& each) { return each.name == name; });
-  return at == std::end(kNames) ? std::nullopt : std::optional(at->meaning);
+std::optional<std::string_view> known_name(std::string_view name) {
+  for (const auto& [alias, meant] : kNames) {
+    if (alias == name) return meant;
+  }
+  const auto* const fact = std::ranges::find(kFacts, name);
+  return fact == std::end(kFacts) ? std::nullopt : std::optional(*fact);
 }
 
 // '0,1' names two devices.
@@ -87,56 +70,37 @@ std::optional<std::int64_t> devices_of(const PythonValue& value) {
   return devices;
 }
 
-void set_count(Fact<std::int64_t>& fact, std::optional<std::int64_t> value) {
-  if (value && *value >= 1 && *value < 1'000'000'000) fact.set(*value, FactSource::log);
-}
-
-void set_facts(const NotebookRun& run, Facts& facts) {
+Facts facts_of(const NotebookRun& run) {
+  Facts facts;
+  const auto set = [](Fact<std::int64_t>& fact, std::optional<std::int64_t> value) {
+    if (value && *value >= 1 && *value < 1'000'000'000) fact.set(*value, FactSource::log);
+  };
   std::optional<bool> bf16, fp16;
   for (const auto& [field, value] : run.settings) {
     // The option that the page puts the field into says what it is; else its own name does.
     const auto option = run.options.find(field);
-    auto meaning = option == run.options.end() ? std::nullopt : meaning_of(option->second);
-    if (!meaning) meaning = meaning_of(field);
+    auto known = option == run.options.end() ? std::nullopt : known_name(option->second);
+    if (!known) known = known_name(field);
+    const std::string_view name = known.value_or(field);
     const bool on = value.text == "True";
-    if (!meaning) {
-      // Another setting: part of the identity where it is set.
-      if (value.text != "False" && value.text != "None" && !value.text.empty()) {
-        facts.axes[field] = on ? "true" : value.text;
-      }
-      continue;
-    }
-    switch (*meaning) {
-      case Meaning::model:
-        facts.model.set(value.text, FactSource::log);
-        break;
-      case Meaning::sequence_length:
-        set_count(facts.sequence_length, to_int(value.text));
-        break;
-      case Meaning::micro_batch:
-        set_count(facts.micro_batch_size, to_int(value.text));
-        break;
-      case Meaning::accumulation:
-        set_count(facts.gradient_accumulation_steps, to_int(value.text));
-        break;
-      case Meaning::devices:
-        set_count(facts.gpus_per_node, devices_of(value));
-        if (facts.gpus_per_node.known()) facts.nodes.set(1, FactSource::log);
-        break;
-      case Meaning::bf16:
-        bf16 = on;
-        break;
-      case Meaning::fp16:
-        fp16 = on;
-        break;
-      case Meaning::checkpointing:
-        if (on) facts.axes["activation_checkpointing"] = "true";
-        break;
-      case Meaning::optimizer:
-        facts.axes["optimizer"] = value.text;
-        break;
-      case Meaning::left_out:
-        break;
+    if (name == "model") {
+      facts.model.set(value.text, FactSource::log);
+    } else if (name == "sequence_length") {
+      set(facts.sequence_length, to_int(value.text));
+    } else if (name == "micro_batch_size") {
+      set(facts.micro_batch_size, to_int(value.text));
+    } else if (name == "gradient_accumulation_steps") {
+      set(facts.gradient_accumulation_steps, to_int(value.text));
+    } else if (name == "gpus") {
+      set(facts.gpus_per_node, devices_of(value));
+      if (facts.gpus_per_node.known()) facts.nodes.set(1, FactSource::log);
+    } else if (name == "bf16") {
+      bf16 = on;
+    } else if (name == "fp16") {
+      fp16 = on;
+    } else if (name != "steps" && value.text != "False" && value.text != "None" &&
+               !value.text.empty()) {  // how many steps a run has is not what it does in one
+      facts.axes[std::string(name)] = on ? "true" : value.text;
     }
   }
   if (bf16.value_or(false) || fp16.value_or(false)) {
@@ -147,77 +111,92 @@ void set_facts(const NotebookRun& run, Facts& facts) {
   for (const auto& [name, value] : run.environment) {
     if (value != "0") facts.axes["env." + name] = value;
   }
+  facts.framework.set("pytorch", FactSource::log);
+  return facts;
 }
 
-class NotebookParser final : public TableParser {
- public:
-  bool parse(const Line& line, RunBuilder& out) override {
-    ++lines_;
-    const std::string_view text = trim(line.text);
-    marked_ = marked_ || text.starts_with(NotebookSettings::kMark);
-    if (text.starts_with(kMemory)) {
-      Cursor cursor(line);
-      cursor.skip_past(kMemory);
-      cursor.blanks();
-      if (const auto used = cursor.number(); used && *used > 0 && *used < 1e6) {
-        cursor.blanks();
-        if (cursor.literal("GB")) memory_bytes_ = static_cast<std::int64_t>(*used * 1e9);
-      }
-      return true;
+struct Notebook {
+  void mark(const Line& line) { marked |= leads(line); }
+
+  bool memory(const Line& line) {
+    if (!leads(line)) return false;
+    double used = 0;
+    if (Cursor::after(line).read(kBlanks, used, kBlanks, "GB") && used > 0 && used < 1e6) {
+      memory_bytes = static_cast<std::int64_t>(used * 1e9);
     }
-    if (text.starts_with(kRate)) {
-      const auto rate = number_after(line, kRate);
-      if (!rate || !(*rate > 0)) return true;
-      RunDraft& draft = begin(line, out);
-      draft.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
-      draft.ended_well = true;
-      return true;
+    return true;
+  }
+
+  bool rate(const Line& line, Emit emit) {
+    if (!leads(line)) return false;
+    double rate = 0;
+    if (!Cursor::after(line).read(kBlanks, rate) || !(rate > 0)) return true;
+    end({.official = true}, emit);
+    emit(Statement{.summary = Stated{rate, RateUnit::sequences_per_second}});
+    return true;
+  }
+
+  bool out_of_memory(const Line& line, Emit emit) {
+    if (!leads(line)) return false;
+    const std::string words(line.text.substr(line.at, line.end - line.at));
+    end({.well = false,
+         .official = true,
+         .outcome = Outcome{Status::out_of_memory, std::nullopt, line.number, {log_line(words)}}},
+        emit);
+    return true;
+  }
+
+  // What ends a block is all that is printed of its run.
+  void end(End end, Emit emit) {
+    emit(Begin{kRun});
+    const auto run = settings.take_run();
+    emit(Known{.of = Of::begun, .facts = run ? facts_of(*run) : Facts{}});
+    if (memory_bytes > 0) {
+      emit(Statement{.memory = MemoryUse{std::exchange(memory_bytes, 0), 0}});
     }
-    if (text.starts_with(kOutOfMemory)) {
-      begin(line, out).stated_outcome = Outcome{
-          Status::out_of_memory, std::nullopt, line.number, {log_line(std::string(kOutOfMemory))}};
-      return true;
-    }
-    // A line that is not taken is shown again without what may be a label: settings are as they
-    // lie.
-    if (line.number != seen_) settings_.see(line.text, line.number);
-    seen_ = line.number;
+    emit(end);
+  }
+
+  // Settings and calls hold no literal.
+  [[nodiscard]] bool wants_every_line() const {
+    constexpr std::int64_t kLinesOfPage = 100'000;
+    return marked && lines < kLinesOfPage;
+  }
+
+  // A line comes again without what may be a label: settings are as they lie.
+  bool row(const Line& line, Emit) {
+    if (std::exchange(seen, line.number) != line.number) settings.see(line.text, line.number);
+    ++lines;
     return false;
   }
 
-  /// Settings and calls hold no literal.
-  [[nodiscard]] bool wants_every_line() const override {
-    constexpr std::int64_t kLinesOfPage = 100'000;
-    return marked_ && lines_ < kLinesOfPage;
-  }
+  static constexpr Begin kRun{.own_facts = true};
 
- private:
-  RunDraft& begin(const Line& line, RunBuilder& out) {
-    RunDraft& draft = out.extra(WorkKind::training, line.number);
-    draft.own_facts = true;
-    draft.last_line = line.number;
-    draft.official_end = true;
-    draft.log.facts.framework.set("pytorch", FactSource::log);
-    if (const auto run = settings_.take_run()) set_facts(*run, draft.log.facts);
-    if (memory_bytes_ > 0) {
-      draft.log.memory = MemoryUse{std::exchange(memory_bytes_, 0), 0};
-    }
-    return draft;
-  }
-
-  NotebookSettings settings_;
-  std::int64_t memory_bytes_ = 0;  ///< printed before the rate
-  std::int64_t lines_ = 0, seen_ = 0;
-  bool marked_ = false;
+  NotebookSettings settings;
+  std::int64_t memory_bytes = 0;  ///< printed before the rate
+  std::int64_t lines = 0, seen = 0;
+  bool marked = false;
 };
 
-std::unique_ptr<LineParser> make() { return std::make_unique<NotebookParser>(); }
+constexpr Row kRows[] = {
+    on<&Notebook::mark>(NotebookSettings::kMark),
+    on<&Notebook::memory>("Total used GPU memory:"),
+    on<&Notebook::rate>("# samples per second:"),
+    on<&Notebook::out_of_memory>("Out of GPU memory, try a smaller batch size"),
+};
+
+constexpr Begin kRuns[] = {Notebook::kRun};
 
 }  // namespace
 
 extern const Format format_notebook;
 const Format format_notebook = {
-    "notebook", "what a notebook of Hugging Face benchmarks prints of its runs",
-    "https://github.com/mli/transformers-benchmarks transformers.ipynb", kAnchors, make};
+    .name = "notebook",
+    .title = "what a notebook of Hugging Face benchmarks prints of its runs",
+    .reference = "https://github.com/mli/transformers-benchmarks transformers.ipynb",
+    .framework = "pytorch",
+    .rows = kRows,
+    .state = kStateOf<Notebook>,
+    .runs = kRuns};
 
 }  // namespace bertbench

@@ -164,6 +164,8 @@ std::optional<std::int64_t> count_after(const Line& line, std::string_view key) 
   return cursor.skip_past(key) && cursor.read(kBlanks, count) ? std::optional(count) : std::nullopt;
 }
 
+bool leads(const Line& line) { return line.text.find_first_not_of(" \t") == line.at; }
+
 std::optional<std::int64_t> size_here(const Line& line) {
   Cursor cursor(line);
   cursor.move_to(line.text.find_first_not_of(" .:='\"\t", line.end));

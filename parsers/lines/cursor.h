@@ -96,6 +96,8 @@ inline constexpr Cursor::Blanks kBlanks{};
                                                  std::initializer_list<std::string_view> keys);
 /// A count (0 to Cursor::kMostCount) after `key` and blanks.
 [[nodiscard]] std::optional<std::int64_t> count_after(const Line& line, std::string_view key);
+/// Only blanks stand before the handler's literal.
+[[nodiscard]] bool leads(const Line& line);
 /// The size after a handler's literal: " .... 4", "='4'" and the like.
 [[nodiscard]] std::optional<std::int64_t> size_here(const Line& line);
 /// The same for a size (a batch, ranks, tokens): from 1 to below 10^9, its fraction cut off.
