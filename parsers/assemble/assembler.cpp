@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace bertbench {
 namespace {
@@ -58,18 +59,20 @@ Assembler::Assembler(RunBuilder& out, std::span<const Begin> tracks,
 }
 
 Assembler::Track& Assembler::track(int id) {
-  const auto known = std::ranges::find(tracks_, id, &Track::id);
-  if (known != tracks_.end()) return *known;
-  Track& fresh = tracks_.emplace_back();
-  fresh.id = fresh.how.track = id;
-  return fresh;
+  const auto at = static_cast<std::size_t>(id);
+  while (tracks_.size() <= at) {
+    Track& fresh = tracks_.emplace_back();
+    fresh.id = fresh.how.track = static_cast<int>(tracks_.size()) - 1;
+  }
+  return tracks_[at];
 }
 
 /// The open run, begun on `line` where there is none.
 RunDraft& Assembler::run(Track& of, std::int64_t line) {
   if (of.open != nullptr) return *of.open;
   const Begin& how = of.how;
-  of.open = &out_.extra(how.work, line);
+  const std::int64_t head = std::exchange(of.how.line, 0);
+  of.open = &out_.extra(how.work, head > 0 ? head : line);
   of.runs.push_back(of.open);
   RunLog& log = of.open->log;
   log.iteration_unit = how.unit;

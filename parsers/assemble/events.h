@@ -72,6 +72,8 @@ struct Begin {
   /// that its iterations take by themselves (Step::own_s). OpenMMLab, Paddle's vision suites.
   bool without_evaluations = false;
   bool own_facts = false;  ///< batches and ranks are the format's: FactRules add none
+  /// Of the first such run, where it begins before its first step: the head of a table, a name.
+  std::int64_t line = 0;
 };
 
 /// One line's worth of progress. It begins a run where none is open. NaN and 0 are unknown.

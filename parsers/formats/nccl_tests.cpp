@@ -23,46 +23,13 @@
 #include <utility>
 #include <vector>
 
-#include "parsers/assemble/run_builder.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
+#include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
 
 namespace bertbench {
 namespace {
-
-constexpr std::string_view kAnchors[] = {
-    "nThread ", "algbw   busbw", "Out of bounds values", "Avg bus bandwidth",
-    "# Collective test starting: ", ": Test NCCL failure ", ": Test CUDA failure ",
-    ": Test failure ", "float     sum", "float   sum", "float    none", "half     sum",
-    "half    none", "float16     sum", "float16    none", "int8     sum", "int8    none",
-    "double     sum",
-    // f8e4m3 and f8e5m2.
-    "m3     sum", "m2     sum", "int32     sum", "float     avg", "float16     avg"};
-
-class NcclTestsParser final : public LineParser {
- public:
-  bool parse(const Line& line, RunBuilder& out) override;
-  void finish(RunBuilder& out) override;
-
- private:
-  struct Row {
-    double bytes = 0, time_us = kUnknown, algbw = kUnknown, busbw = kUnknown;
-    double in_place_busbw = kUnknown;
-    std::int64_t line = 0;
-  };
-  bool see_row(const Line& line);
-  void end_table(RunBuilder& out);
-
-  bool table_ = false;
-  bool headless_ = false;  ///< the rows begin without the head of their table
-  std::optional<Row> largest_;
-  std::int64_t rows_ = 0, table_line_ = 0;
-  std::size_t more_ = 0;  ///< columns behind the last "#wrong"
-  std::string collective_;
-  bool wrong_ = false;
-  std::optional<Outcome> failure_;  ///< "HOST: Test NCCL failure common.cu:303 '...'"
-};
 
 std::vector<std::string_view> words(std::string_view text) {
   std::vector<std::string_view> out;
@@ -77,150 +44,189 @@ std::vector<std::string_view> words(std::string_view text) {
   return out;
 }
 
-// size count type redop root time algbw busbw #wrong [time algbw busbw #wrong]; before 2.10 there
-// is no root for some collectives.
-bool NcclTestsParser::see_row(const Line& line) {
-  auto cells = words(line.text);
-  if (cells.size() > more_) cells.resize(cells.size() - more_);
-  if (cells.size() < 7 || line.terminator == 0) return false;
-  const auto bytes = to_double(cells[0]);
-  const auto count = to_double(cells[1]);
-  if (!bytes || !count || !(*bytes >= 0)) return false;
-  std::size_t i = 2;
-  while (i < cells.size() && i < 5 && !to_double(cells[i])) ++i;  // type, redop
-  if (i == 2) return false;
-  // A root is an integer; a time has a point or is followed by two bandwidths and a count.
-  if (cells.size() - i == 9 || cells.size() - i == 5) ++i;
-  if (cells.size() - i != 8 && cells.size() - i != 4) return false;
-  const auto time = to_double(cells[i]), algbw = to_double(cells[i + 1]),
-             busbw = to_double(cells[i + 2]);
-  if (!time || !algbw || !busbw || !(*time > 0)) return false;
-  if (!table_) {
-    // Of a quote without the head: a row proves itself, as its bandwidth is bytes over time.
-    const double each = *bytes / *count, gbps = *bytes / *time / 1e3;
-    constexpr double kHalfDigit = 0.006, kNear = 0.01;
-    const bool sizes = each == 1 || each == 2 || each == 4 || each == 8;
-    if (!sizes || cells.size() - i != 8 || gbps < 1 ||
-        std::abs(gbps - *algbw) > kHalfDigit + kNear * gbps) {
-      return false;
+/// Whether the line begins with the handler's literal, but for its mark: " # nThread 1".
+bool begins(const Line& line) { return line.text.find_first_not_of("# \t") >= line.at; }
+
+struct NcclTests {
+  // size count type redop root time algbw busbw #wrong [time algbw busbw #wrong]; before 2.10 there
+  // is no root for some collectives.
+  bool row(const Line& line) {
+    auto cells = words(line.text);
+    if (cells.size() > more) cells.resize(cells.size() - more);
+    if (cells.size() < 7 || line.terminator == 0) return false;
+    const auto bytes = to_double(cells[0]);
+    const auto count = to_double(cells[1]);
+    if (!bytes || !count || !(*bytes >= 0)) return false;
+    std::size_t i = 2;
+    while (i < cells.size() && i < 5 && !to_double(cells[i])) ++i;  // type, redop
+    if (i == 2) return false;
+    // A root is an integer; a time has a point or is followed by two bandwidths and a count.
+    if (cells.size() - i == 9 || cells.size() - i == 5) ++i;
+    if (cells.size() - i != 8 && cells.size() - i != 4) return false;
+    const auto time = to_double(cells[i]), algbw = to_double(cells[i + 1]),
+               busbw = to_double(cells[i + 2]);
+    if (!time || !algbw || !busbw || !(*time > 0)) return false;
+    if (!table) {
+      // Of a quote without the head: a row proves itself, as its bandwidth (GB/s, two decimals) is
+      // bytes over time (us, three or four digits).
+      const double each = *bytes / *count, gbps = *bytes / *time / 1e3;
+      constexpr double kBandwidthRounding = 0.006, kTimeRounding = 0.01;
+      const bool sizes = each == 1 || each == 2 || each == 4 || each == 8;
+      if (!sizes || cells.size() - i != 8 || gbps < 1 ||
+          std::abs(gbps - *algbw) > kBandwidthRounding + kTimeRounding * gbps) {
+        return false;
+      }
+      table = headless = true;
+      head_line = line.number;
     }
-    table_ = headless_ = true;
-    table_line_ = line.number;
-  }
-  ++rows_;
-  if (largest_ && largest_->bytes >= *bytes) return true;
-  Row row;
-  row.bytes = *bytes;
-  row.time_us = *time;
-  row.algbw = *algbw;
-  row.busbw = *busbw;
-  if (cells.size() - i == 8) row.in_place_busbw = to_double(cells[i + 6]).value_or(kUnknown);
-  row.line = line.number;
-  largest_ = row;
-  return true;
-}
-
-void NcclTestsParser::end_table(RunBuilder& out) {
-  table_ = false;
-  if (!largest_) return;
-  const Row row = *largest_;
-  largest_.reset();
-  RunDraft& draft = out.extra(WorkKind::inference, table_line_);
-  draft.own_facts = true;
-  draft.log.iteration_unit = IterationUnit::unknown;
-  if (!collective_.empty()) draft.log.facts.axes["collective"] = collective_;
-  Sample sample;
-  sample.step = 1;
-  sample.iterations = 1;
-  sample.seconds = row.time_us * 1e-6;
-  sample.line = row.line;
-  draft.add(sample);
-  draft.log.notices.push_back(make_notice(
-      NoticeCode::collective_bandwidth, row.line, rows_, row.bytes, row.time_us, row.algbw,
-      row.busbw,
-      std::isnan(row.in_place_busbw) ? std::string()
-                                     : fmt::format(" (in place {:.6g})", row.in_place_busbw)));
-  if (std::exchange(headless_, false)) {
-    draft.log.notices.push_back(make_notice(NoticeCode::table_head_missing, table_line_));
-  }
-  rows_ = 0;
-  draft.stated_outcome = std::exchange(failure_, std::nullopt);
-}
-
-// A line of the head or the foot without the "# " that begins it.
-std::string_view told(std::string_view text) {
-  text = trim(text);
-  if (text.starts_with('#')) text.remove_prefix(1);
-  return trim(text);
-}
-
-bool NcclTestsParser::parse(const Line& line, RunBuilder& out) {
-  const std::string_view text = told(line.text);
-  if (text.starts_with("nThread ") || text.starts_with("Collective test starting")) {
-    if (text.starts_with("nThread ") && largest_) end_table(out);
-    Cursor cursor(line);
-    if (cursor.skip_past("starting: ")) {
-      if (const auto name = cursor.until(" \t")) collective_ = std::string(*name);
+    ++rows;
+    if (largest && largest->bytes >= *bytes) return true;
+    largest = Message{*bytes, *time, *algbw, *busbw, kUnknown, line.number};
+    if (cells.size() - i == 8) {
+      largest->in_place_busbw = to_double(cells[i + 6]).value_or(kUnknown);
     }
-    table_line_ = line.number;
-    wrong_ = false;
-    failure_.reset();
     return true;
   }
-  if (text.starts_with("size ") && text.find("algbw   busbw") != std::string_view::npos) {
-    table_ = true;
+
+  void end_table(Emit emit) {
+    table = false;
+    if (!largest) return;
+    const Message row = *std::exchange(largest, std::nullopt);
+    emit(Begin{.work = WorkKind::inference, .own_facts = true, .line = head_line});
+    emit(Step{.step = 1, .iterations = 1, .seconds = row.time_us * 1e-6, .line = row.line});
+    emit(Note{make_notice(NoticeCode::collective_bandwidth, row.line, rows, row.bytes, row.time_us,
+                          row.algbw, row.busbw,
+                          std::isnan(row.in_place_busbw)
+                              ? std::string()
+                              : fmt::format(" (in place {:.6g})", row.in_place_busbw))});
+    if (std::exchange(headless, false)) {
+      emit(Note{make_notice(NoticeCode::table_head_missing, head_line)});
+    }
+    rows = 0;
+    emit(End{.well = false, .here = false, .outcome = std::exchange(failure, std::nullopt)});
+  }
+
+  bool test(const Line& line, Emit emit) {
+    if (!begins(line)) return false;
+    end_table(emit);
+    return another(line);
+  }
+
+  bool another(const Line& line) {
+    head_line = line.number;
+    wrong = false;
+    failure.reset();
+    return true;
+  }
+
+  bool name(const Line& line) {
+    if (!begins(line)) return false;
+    if (const auto word = Cursor::after(line).until(" \t")) collective = std::string(*word);
+    return another(line);
+  }
+
+  bool head(const Line& line) {
+    const auto size = line.text.find("size ");
+    if (size > line.at || line.text.find_first_not_of("# \t") != size) return false;
+    table = true;
     const auto last = line.text.rfind("#wrong");
-    more_ = last == std::string_view::npos ? 0 : words(line.text.substr(last)).size() - 1;
-    if (table_line_ == 0) table_line_ = line.number;
+    more = last == std::string_view::npos ? 0 : words(line.text.substr(last)).size() - 1;
+    if (head_line == 0) head_line = line.number;
     return true;
   }
-  if (text.starts_with("Out of bounds values")) {
-    wrong_ = line.text.find("FAILED") != std::string_view::npos;
-    return table_;
+
+  bool out_of_bounds(const Line& line) {
+    wrong = begins(line) && has(line, "FAILED");
+    return table;
   }
-  if (text.starts_with("Avg bus bandwidth")) {
+
+  bool mean(const Line& line, Emit emit) {
     const auto mean = number_after(line, " :");
-    if (!table_ || !mean || !largest_) return false;
-    const bool low = line.text.find("FAILED") != std::string_view::npos;
-    end_table(out);
-    RunDraft& draft = *out.drafts().back();
-    draft.last_line = line.number;
-    draft.log.notices.push_back(make_notice(NoticeCode::mean_bus_bandwidth, line.number, *mean));
-    draft.ended_well = !wrong_ && !low;
-    if (wrong_ || low) {
-      draft.stated_outcome = Outcome{
+    if (!begins(line) || !table || !mean || !largest) return false;
+    end_table(emit);
+    End end;
+    if (wrong || has(line, "FAILED")) {
+      end.well = false;
+      end.outcome = Outcome{
           Status::error,
           std::nullopt,
           line.number,
-          {make_notice(wrong_ ? NoticeCode::results_out_of_bounds : NoticeCode::bus_bandwidth_low,
+          {make_notice(wrong ? NoticeCode::results_out_of_bounds : NoticeCode::bus_bandwidth_low,
                        0)}};
     }
+    emit.note_here(NoticeCode::mean_bus_bandwidth, *mean);
+    emit(end);
     return true;
   }
-  for (const std::string_view key :
-       {": Test NCCL failure ", ": Test CUDA failure ", ": Test failure "}) {
-    const auto at = line.text.find(key);
-    if (at == std::string_view::npos) continue;
-    if (table_ && !failure_) {
-      failure_ = Outcome{Status::error,
-                         std::nullopt,
-                         line.number,
-                         {log_line(std::string(trim(line.text.substr(at + 2))))}};
+
+  // "HOST: Test NCCL failure common.cu:303 '...'"
+  bool fails(const Line& line) {
+    if (table && !failure) {
+      failure = Outcome{Status::error,
+                        std::nullopt,
+                        line.number,
+                        {log_line(std::string(trim(line.text.substr(line.at + 2))))}};
     }
-    return table_;
+    return table;
   }
-  return see_row(line);
-}
 
-void NcclTestsParser::finish(RunBuilder& out) { end_table(out); }
+  void facts(Facts& facts) const {
+    if (!collective.empty()) facts.axes["collective"] = collective;
+  }
 
-std::unique_ptr<LineParser> make() { return std::make_unique<NcclTestsParser>(); }
+  void finish(Emit emit) { end_table(emit); }
+
+  struct Message {
+    double bytes = 0, time_us = kUnknown, algbw = kUnknown, busbw = kUnknown;
+    double in_place_busbw = kUnknown;
+    std::int64_t line = 0;
+  };
+  bool table = false;
+  bool headless = false;  ///< the rows begin without the head of their table
+  std::optional<Message> largest;
+  std::int64_t rows = 0, head_line = 0;
+  std::size_t more = 0;  ///< columns behind the last "#wrong"
+  std::string collective;
+  bool wrong = false;
+  std::optional<Outcome> failure;
+};
+
+constexpr Row kRows[] = {
+    on<&NcclTests::test>("nThread "),
+    on<&NcclTests::name>("# Collective test starting: "),
+    on<&NcclTests::head>("algbw   busbw"),
+    on<&NcclTests::out_of_bounds>("Out of bounds values"),
+    on<&NcclTests::mean>("Avg bus bandwidth"),
+    on<&NcclTests::fails>(": Test NCCL failure "),
+    on<&NcclTests::fails>(": Test CUDA failure "),
+    on<&NcclTests::fails>(": Test failure "),
+    on<&NcclTests::row>("float     sum"),
+    on<&NcclTests::row>("float   sum"),
+    on<&NcclTests::row>("float    none"),
+    on<&NcclTests::row>("half     sum"),
+    on<&NcclTests::row>("half    none"),
+    on<&NcclTests::row>("float16     sum"),
+    on<&NcclTests::row>("float16    none"),
+    on<&NcclTests::row>("int8     sum"),
+    on<&NcclTests::row>("int8    none"),
+    on<&NcclTests::row>("double     sum"),
+    on<&NcclTests::row>("m3     sum"),  // f8e4m3
+    on<&NcclTests::row>("m2     sum"),  // f8e5m2
+    on<&NcclTests::row>("int32     sum"),
+    on<&NcclTests::row>("float     avg"),
+    on<&NcclTests::row>("float16     avg"),
+};
+
+constexpr Begin kRuns[] = {{.work = WorkKind::inference, .own_facts = true}};
 
 }  // namespace
 
 extern const Format format_nccl_tests;
-const Format format_nccl_tests = {"nccl-tests", "NVIDIA nccl-tests, AMD rccl-tests: bus bandwidth",
-                                  "https://github.com/NVIDIA/nccl-tests src/common.cu", kAnchors,
-                                  make};
+const Format format_nccl_tests = {.name = "nccl-tests",
+                                  .title = "NVIDIA nccl-tests, AMD rccl-tests: bus bandwidth",
+                                  .reference = "https://github.com/NVIDIA/nccl-tests src/common.cu",
+                                  .rows = kRows,
+                                  .state = kStateOf<NcclTests>,
+                                  .runs = kRuns};
 
 }  // namespace bertbench
