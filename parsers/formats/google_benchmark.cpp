@@ -15,74 +15,28 @@
 // Each benchmark is a run of kind inference: a kernel, no training. Its repetitions are the
 // records: iterations by their real time; where only aggregates are printed, their mean is the one
 // record. Rates stay iterations/s: what an iteration does is the program's affair.
-#include <fmt/core.h>
-
 #include <cmath>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
-#include "parsers/assemble/run_builder.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
+#include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
 
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"\"run_name\": \"",
-                                         "\"run_type\": \"",
-                                         "\"iterations\": ",
-                                         "\"real_time\": ",
-                                         "\"time_unit\": \"",
-                                         "\"json_schema_version\": ",
-                                         "\"error_occurred\": true",
-                                         "\"error_message\": \"",
-                                         "\"library_build_type\": \"debug\"",
-                                         "\"threads\": ",
-                                         "\"aggregate_name\": \"mean\"",
-                                         " CPU   Iterations",
-                                         " CPU Iterations",
-                                         " ns   ",
-                                         " us   ",
-                                         " ms   ",
-                                         " s    ",
-                                         "ERROR OCCURRED: '",
-                                         "Library was built as DEBUG"};
+/// Bytes of a name or message; what is longer is damaged.
+constexpr std::size_t kLongestText = 512;
 
-class GoogleBenchmarkParser final : public LineParser {
- public:
-  bool parse(const Line& line, RunBuilder& out) override;
-  void finish(RunBuilder& out) override;
-
- private:
-  struct Entry {
-    std::string name, error;
-    bool iteration = false, mean = false;
-    std::int64_t line = 0, iterations = 0;
-    double real_time = kUnknown;
-  };
-  void put(double unit_s, RunBuilder& out);
-  void add(const Entry& entry, double seconds, RunBuilder& out);
-  bool see_row(const Line& line, RunBuilder& out);
-  bool see_json(const Line& line, RunBuilder& out);
-  void put_held(bool aggregate, RunBuilder& out);
-
-  std::optional<Entry> entry_;
-  std::map<std::string, RunDraft*> runs_;
-  bool context_ = false, debug_ = false, threads_ = false;
-  bool table_ = false;         ///< the head of the console's table was seen
-  std::optional<Entry> held_;  ///< "X_mean" that may be a name or X's mean: the next row tells
-  double worst_ = 0;           ///< largest relative rounding of a row's time
-  bool means_ = false;
-};
-
-std::optional<std::string> text_after(const Line& line, std::string_view key) {
-  Cursor cursor(line);
-  if (!cursor.skip_past(key)) return std::nullopt;
-  const auto rest = cursor.rest();
+// Up to the quotation mark after the handler's literal.
+std::optional<std::string> text_here(const Line& line) {
+  const auto rest = line.text.substr(line.end);
   const auto end = rest.find('"');
-  if (end == std::string_view::npos || end > 512) return std::nullopt;
+  if (end == std::string_view::npos || end > kLongestText) return std::nullopt;
   return std::string(rest.substr(0, end));
 }
 
@@ -92,42 +46,6 @@ std::optional<double> seconds_of(std::string_view unit) {
   if (unit == "ms") return 1e-3;
   if (unit == "s") return 1.0;
   return std::nullopt;
-}
-
-// One repetition, or the mean of them where nothing else is printed; `seconds` of one iteration.
-void GoogleBenchmarkParser::add(const Entry& entry, double seconds, RunBuilder& out) {
-  if (entry.mean && runs_.contains(entry.name)) return;
-  RunDraft*& run = runs_[entry.name];
-  if (run == nullptr) {
-    run = &out.extra(WorkKind::inference, entry.line);
-    run->own_facts = true;
-    run->log.facts.axes["benchmark"] = entry.name;
-    run->log.iteration_unit = IterationUnit::optimizer_step;
-  }
-  run->last_line = entry.line;
-  if (!entry.error.empty()) {
-    run->stated_outcome = Outcome{Status::error, std::nullopt, entry.line, {log_line(entry.error)}};
-    return;
-  }
-  run->ended_well = true;
-  if (entry.iterations < 1) return;
-  if (!(seconds > 0)) {
-    run->log.notices.push_back(make_notice(NoticeCode::time_shown_as_zero, entry.line));
-    return;
-  }
-  means_ |= entry.mean;
-  Sample sample;
-  sample.iterations = entry.mean ? 1 : entry.iterations;
-  sample.step = (run->last() != nullptr ? run->last()->step : 0) + sample.iterations;
-  sample.seconds = seconds * static_cast<double>(sample.iterations);
-  sample.line = entry.line;
-  run->add(sample);
-}
-
-void GoogleBenchmarkParser::put(double unit_s, RunBuilder& out) {
-  const Entry entry = *entry_;
-  entry_.reset();
-  if (entry.iteration || entry.mean) add(entry, entry.real_time * unit_s, out);
 }
 
 /// "822 ns   ": a time of the console's table, and half a unit of its last digit.
@@ -153,154 +71,223 @@ std::optional<Column> read_column(std::string_view text, std::size_t from) {
   return std::nullopt;
 }
 
-void GoogleBenchmarkParser::put_held(bool aggregate, RunBuilder& out) {
-  if (!held_) return;
-  Entry entry = *std::move(held_);
-  held_.reset();
-  entry.mean = aggregate;
-  if (aggregate) entry.name.resize(entry.name.size() - std::string_view("_mean").size());
-  add(entry, entry.real_time, out);
-}
+/// Every benchmark is a track: repetitions of several may come in any order.
+struct GoogleBenchmark {
+  struct Entry {
+    std::string name{};
+    std::int64_t line = 0, iterations = 0;
+    double real_time = kUnknown;
+    std::string error{};
+    bool iteration = false, mean = false;
+  };
 
-bool GoogleBenchmarkParser::see_row(const Line& line, RunBuilder& out) {
-  constexpr std::string_view kError = "ERROR OCCURRED: '";
-  constexpr std::size_t kLongestName = 512;
-  const std::string_view text = line.text;
-  if (!table_) return false;
-  Entry entry;
-  entry.line = line.number;
-  if (const auto error = text.find(kError); error != std::string_view::npos) {
-    entry.name = std::string(trim(text.substr(0, std::min(error, kLongestName))));
-    const auto what = text.substr(error + kError.size());
-    entry.error = std::string(what.substr(0, std::min(what.rfind('\''), kLongestName)));
-    if (entry.error.empty()) entry.error = "the benchmark reports an error";
-    if (entry.name.empty()) return false;
-    put_held(false, out);
-    add(entry, kUnknown, out);
-    return true;
-  }
-  const auto real = read_column(text, 0);
-  if (!real) return false;
-  const auto cpu = read_column(text, real->end - 1);
-  if (!cpu || !trim(text.substr(real->end, cpu->begin - real->end)).empty()) return false;
-  Cursor cursor(line);
-  cursor.move_to(cpu->end);
-  cursor.blanks();
-  const auto count = cursor.integer();
-  entry.name = std::string(trim(text.substr(0, std::min(real->begin, kLongestName))));
-  if (!count || *count < 1 || *count > 1'000'000'000'000'000 || entry.name.empty()) return false;
-  entry.iterations = *count;
-  entry.real_time = real->seconds > 0 ? real->seconds : kUnknown;  // "0.000 s"
-  const auto ends = [&](std::string_view suffix) { return entry.name.ends_with(suffix); };
-  const auto base = std::string_view(entry.name).substr(0, entry.name.rfind('_'));
-  const bool of_held = held_ && held_->name == std::string(base) + "_mean";
-  if (held_) put_held(of_held, out);
-  if (ends("_median") || ends("_stddev") || ends("_cv") || ends("_mean")) {
-    if (of_held || runs_.contains(std::string(base))) return true;  // of repetitions
-    if (ends("_mean")) {
-      held_ = entry;
-      return true;
+  // One repetition, or the mean of them where nothing else is printed; `seconds` of one iteration.
+  void add(const Entry& of, double seconds, Emit emit) {
+    if (of.mean && runs.contains(of.name)) return;
+    const auto [run, fresh] = runs.try_emplace(of.name, static_cast<int>(runs.size()), 0);
+    auto& [track, step] = run->second;
+    name = of.name;
+    if (fresh) {
+      emit(Begin{.track = track,
+                 .work = WorkKind::inference,
+                 .unit = IterationUnit::optimizer_step,
+                 .own_facts = true,
+                 .line = of.line});
     }
+    End end{.track = track, .of = Of::begun, .here = false};
+    if (!of.error.empty()) {
+      end.well = false;
+      end.outcome = Outcome{Status::error, std::nullopt, of.line, {log_line(of.error)}};
+    }
+    emit(end);
+    if (!of.error.empty() || of.iterations < 1) return;
+    if (!(seconds > 0)) {
+      emit(Note{make_notice(NoticeCode::time_shown_as_zero, of.line), track});
+      return;
+    }
+    means |= of.mean;
+    const std::int64_t iterations = of.mean ? 1 : of.iterations;
+    emit(Step{.track = track,
+              .step = step += iterations,
+              .iterations = iterations,
+              .each_s = seconds,
+              .line = of.line});
   }
-  threads_ |= text.substr(0, real->begin).find("/threads:") != std::string_view::npos &&
-              text.substr(0, real->begin).find("/threads:1 ") == std::string_view::npos;
-  if (real->seconds > 0) worst_ = std::max(worst_, real->error / real->seconds);
-  add(entry, entry.real_time, out);
-  return true;
-}
 
-bool GoogleBenchmarkParser::parse(const Line& line, RunBuilder& out) {
-  if (line.text.find("Library was built as DEBUG") != std::string_view::npos) {
-    debug_ = true;
-    return false;
+  // JSON: the lines of an entry. One of no unit, or far from its name, is of another program.
+  bool in_entry(const Line& line) const {
+    constexpr std::int64_t kMostLinesOfEntry = 40;
+    return entry && line.number - entry->line <= kMostLinesOfEntry;
   }
-  if (line.text.find(" CPU   Iterations") != std::string_view::npos ||
-      line.text.find(" CPU Iterations") != std::string_view::npos) {  // releases to 1.4
-    table_ =
-        line.text.starts_with("Benchmark ") && line.text.find(" Time ") != std::string_view::npos;
-    return table_;
-  }
-  return see_json(line, out) || see_row(line, out);
-}
 
-bool GoogleBenchmarkParser::see_json(const Line& line, RunBuilder& out) {
-  if (line.text.find("\"json_schema_version\": ") != std::string_view::npos ||
-      line.text.find("\"library_build_type\": \"debug\"") != std::string_view::npos) {
-    debug_ = debug_ || line.text.find("debug") != std::string_view::npos;
-    context_ = true;
-    return false;
+  void run_name(const Line& line) {
+    if (auto text = text_here(line)) entry = Entry{*std::move(text), line.number};
   }
-  if (const auto name = text_after(line, "\"run_name\": \"")) {
-    entry_ = Entry{};
-    entry_->name = *name;
-    entry_->line = line.number;
-    return false;
-  }
-  if (!entry_ || line.number - entry_->line > 40) return false;
-  if (const auto type = text_after(line, "\"run_type\": \"")) {
-    entry_->iteration = *type == "iteration";
-    return true;
-  }
-  if (line.text.find("\"aggregate_name\": \"mean\"") != std::string_view::npos) {
-    entry_->mean = !entry_->iteration;
-    return true;
-  }
-  if (const auto threads = number_after(line, "\"threads\":")) {
-    threads_ |= *threads > 1;
-    return true;
-  }
-  if (const auto count = number_after(line, "\"iterations\":")) {
-    if (*count >= 1 && *count < 1e15) entry_->iterations = static_cast<std::int64_t>(*count);
-    return true;
-  }
-  if (const auto time = number_after(line, "\"real_time\":")) {
-    entry_->real_time = *time;
-    return true;
-  }
-  if (line.text.find("\"error_occurred\": true") != std::string_view::npos) {
-    entry_->error = "the benchmark reports an error";
-    return true;
-  }
-  if (const auto error = text_after(line, "\"error_message\": \"")) {
-    entry_->error = *error;
-    put(1, out);
-    return true;
-  }
-  if (const auto unit = text_after(line, "\"time_unit\": \"")) {
-    const auto seconds = seconds_of(*unit);
-    if (seconds) put(*seconds, out);
-    return seconds.has_value();
-  }
-  return false;
-}
 
-void GoogleBenchmarkParser::finish(RunBuilder& out) {
-  put_held(false, out);
-  for (const auto& draft : out.drafts()) {
-    draft->log.notices.push_back(make_notice(NoticeCode::kernel_benchmark, 0));
-    if (threads_) {
-      draft->log.notices.push_back(make_notice(NoticeCode::threads_by_release, 0));
-    }
-    if (means_) {
-      draft->log.notices.push_back(make_notice(NoticeCode::mean_of_repetitions, 0));
-    }
-    if (worst_ > 0.01) {
-      draft->log.notices.push_back(make_notice(
-          NoticeCode::rounded_times, 0, "the time in the table", 100 * std::min(worst_, 1.0)));
-    }
-    if (debug_) {
-      draft->log.notices.push_back(make_notice(NoticeCode::debug_build, 0));
-    }
+  bool run_type(const Line& line) {
+    const auto type = text_here(line);
+    if (!in_entry(line) || !type) return false;
+    entry->iteration = type == "iteration";
+    return true;
   }
-}
 
-std::unique_ptr<LineParser> make() { return std::make_unique<GoogleBenchmarkParser>(); }
+  bool mean(const Line& line) {
+    if (!in_entry(line)) return false;
+    entry->mean = !entry->iteration;
+    return true;
+  }
+
+  bool of_threads(const Line& line) {
+    double count = 0;
+    if (!in_entry(line) || !Cursor::after(line).read(count)) return false;
+    threads |= count > 1;
+    return true;
+  }
+
+  bool iterations(const Line& line) {
+    return in_entry(line) && Cursor::after(line).read(entry->iterations);
+  }
+
+  bool real_time(const Line& line) {
+    return in_entry(line) && Cursor::after(line).read(entry->real_time);
+  }
+
+  bool error(const Line& line) {
+    if (!in_entry(line)) return false;
+    entry->error = "the benchmark reports an error";
+    return true;
+  }
+
+  bool error_message(const Line& line, Emit emit) {
+    auto text = text_here(line);
+    if (!in_entry(line) || !text) return false;
+    entry->error = *std::move(text);
+    end_entry(1, emit);
+    return true;
+  }
+
+  bool time_unit(const Line& line, Emit emit) {
+    const auto text = text_here(line);
+    const auto unit_s = text ? seconds_of(*text) : std::nullopt;
+    if (!in_entry(line) || !unit_s) return false;
+    end_entry(*unit_s, emit);
+    return true;
+  }
+
+  void end_entry(double unit_s, Emit emit) {
+    const Entry done = *std::exchange(entry, std::nullopt);
+    if (done.iteration || done.mean) add(done, done.real_time * unit_s, emit);
+  }
+
+  bool head(const Line& line) {
+    return table = line.text.starts_with("Benchmark ") && has(line, " Time ");
+  }
+
+  bool row_with_error(const Line& line, Emit emit) {
+    if (!table) return false;
+    Entry row{std::string(trim(line.text.substr(0, std::min(line.at, kLongestText)))), line.number};
+    const auto what = line.text.substr(line.end);
+    row.error = std::string(what.substr(0, std::min(what.rfind('\''), kLongestText)));
+    if (row.error.empty()) row.error = "the benchmark reports an error";
+    if (row.name.empty()) return false;
+    add_held(false, emit);
+    add(row, kUnknown, emit);
+    return true;
+  }
+
+  bool row(const Line& line, Emit emit) {
+    const auto real = table ? read_column(line.text, 0) : std::nullopt;
+    if (!real) return false;
+    const auto cpu = read_column(line.text, real->end - 1);
+    if (!cpu || !trim(line.text.substr(real->end, cpu->begin - real->end)).empty()) return false;
+    Cursor cursor(line);
+    cursor.move_to(cpu->end);
+    const std::string_view label = line.text.substr(0, std::min(real->begin, kLongestText));
+    Entry row{std::string(trim(label)), line.number};
+    if (!cursor.read(kBlanks, row.iterations) || row.iterations < 1 || row.name.empty()) {
+      return false;
+    }
+    row.real_time = real->seconds > 0 ? real->seconds : kUnknown;  // "0.000 s"
+    const auto ends = [&](std::string_view suffix) { return row.name.ends_with(suffix); };
+    const std::string base = row.name.substr(0, row.name.rfind('_'));
+    const bool of_held = held && held->name == base + "_mean";
+    add_held(of_held, emit);
+    if (ends("_median") || ends("_stddev") || ends("_cv") || ends("_mean")) {
+      if (of_held || runs.contains(base)) return true;  // of repetitions
+      if (ends("_mean")) {
+        held = row;
+        return true;
+      }
+    }
+    threads |= label.find("/threads:") != std::string_view::npos &&
+               label.find("/threads:1 ") == std::string_view::npos;
+    if (real->seconds > 0) worst = std::max(worst, real->error / real->seconds);
+    add(row, row.real_time, emit);
+    return true;
+  }
+
+  void add_held(bool aggregate, Emit emit) {
+    if (!held) return;
+    Entry row = *std::exchange(held, std::nullopt);
+    row.mean = aggregate;
+    if (aggregate) row.name.resize(row.name.size() - std::string_view("_mean").size());
+    add(row, row.real_time, emit);
+  }
+
+  void facts(Facts& facts) const {
+    if (!name.empty()) facts.axes["benchmark"] = name;
+  }
+
+  void finish(Emit emit) {
+    add_held(false, emit);
+    emit.note(NoticeCode::kernel_benchmark);
+    if (threads) emit.note(NoticeCode::threads_by_release);
+    if (means) emit.note(NoticeCode::mean_of_repetitions);
+    if (worst > 0.01) {
+      emit.note(NoticeCode::rounded_times, "the time in the table", 100 * std::min(worst, 1.0));
+    }
+    if (debug) emit.note(NoticeCode::debug_build);
+  }
+
+  std::optional<Entry> entry;
+  std::map<std::string, std::pair<int, std::int64_t>> runs;  ///< track and iterations so far
+  std::string name;  ///< of the benchmark whose events are emitted
+  bool debug = false, threads = false;
+  bool table = false;         ///< the head of the console's table was seen
+  std::optional<Entry> held;  ///< "X_mean" that may be a name or X's mean: the next row tells
+  double worst = 0;           ///< largest relative rounding of a row's time
+  bool means = false;
+};
+
+constexpr Row kRows[] = {
+    on<&GoogleBenchmark::debug>("Library was built as DEBUG"),
+    on<&GoogleBenchmark::debug>("\"library_build_type\": \"debug\""),
+    on<&GoogleBenchmark::head>(" CPU   Iterations"),
+    on<&GoogleBenchmark::head>(" CPU Iterations"),  // releases to 1.4
+    on<&GoogleBenchmark::run_name>("\"run_name\": \""),
+    on<&GoogleBenchmark::run_type>("\"run_type\": \""),
+    on<&GoogleBenchmark::mean>("\"aggregate_name\": \"mean\""),
+    on<&GoogleBenchmark::of_threads>("\"threads\": "),
+    on<&GoogleBenchmark::iterations>("\"iterations\": "),
+    on<&GoogleBenchmark::real_time>("\"real_time\": "),
+    on<&GoogleBenchmark::error>("\"error_occurred\": true"),
+    on<&GoogleBenchmark::error_message>("\"error_message\": \""),
+    on<&GoogleBenchmark::time_unit>("\"time_unit\": \""),
+    on<&GoogleBenchmark::row_with_error>("ERROR OCCURRED: '"),
+    on<&GoogleBenchmark::row>(" ns   "),
+    on<&GoogleBenchmark::row>(" us   "),
+    on<&GoogleBenchmark::row>(" ms   "),
+    on<&GoogleBenchmark::row>(" s    "),
+};
 
 }  // namespace
 
 extern const Format format_google_benchmark;
 const Format format_google_benchmark = {
-    "google-benchmark", "Google Benchmark programs, JSON and console",
-    "https://github.com/google/benchmark src/json_reporter.cc", kAnchors, make};
+    .name = "google-benchmark",
+    .title = "Google Benchmark programs, JSON and console",
+    .reference = "https://github.com/google/benchmark src/json_reporter.cc",
+    .rows = kRows,
+    .state = kStateOf<GoogleBenchmark>};
 
 }  // namespace bertbench
