@@ -265,13 +265,7 @@ void Assembler::take(const Withdraw& withdraw, std::int64_t) {
 }
 
 void Assembler::finish(std::string_view framework, bool late_facts) {
-  for (Track& of : tracks_) {
-    release(of, std::nullopt);
-    if (!(of.clock.off_s() > 0)) continue;
-    for (RunDraft* draft : of.runs) {
-      draft->log.notices.push_back(make_notice(NoticeCode::evaluations_off_the_clock, 0));
-    }
-  }
+  for (Track& of : tracks_) release(of, std::nullopt);
   if (!framework.empty()) out_.facts.framework.set(std::string(framework), FactSource::log);
   const auto& drafts = out_.drafts();
   if (drafts.empty()) facts_(out_.facts);  // it failed before its first step
@@ -284,6 +278,12 @@ void Assembler::finish(std::string_view framework, bool late_facts) {
       if (note.with_records && draft.count() == 0) return;
       draft.log.notices.push_back(note.notice);
     });
+  }
+  for (const Track& of : tracks_) {
+    if (!(of.clock.off_s() > 0)) continue;
+    for (RunDraft* draft : of.runs) {
+      draft->log.notices.push_back(make_notice(NoticeCode::evaluations_off_the_clock, 0));
+    }
   }
 }
 
