@@ -54,27 +54,6 @@ std::string escape_markup(std::string_view text) {
   return out;
 }
 
-std::string escape_json_for_script(std::string_view json) {
-  std::string out;
-  out.reserve(json.size());
-  for (const char c : json) {
-    switch (c) {
-      case '<':
-        out += "\\u003c";
-        break;
-      case '>':
-        out += "\\u003e";
-        break;
-      case '&':
-        out += "\\u0026";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 std::string printable_json(std::string json) {
   // Nearly always nothing is to be done: then nothing is copied.
   const auto hostile = [](char c) {

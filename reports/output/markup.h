@@ -14,10 +14,6 @@ namespace bertbench {
 /// "&amp;" for '&', likewise '<' and '>'; empty for other characters.
 [[nodiscard]] std::string_view markup_reference(char c);
 
-/// JSON text made safe inside <script type="application/json">: '<', '>' and '&' become \u003c and
-/// so on, which JSON reads back as the same characters.
-[[nodiscard]] std::string escape_json_for_script(std::string_view json);
-
 /// JSON text with DEL, C1 controls and bidi controls, which only its strings can hold, as \uNNNN:
 /// the same values, but a terminal that shows it runs nothing and turns no text around.
 [[nodiscard]] std::string printable_json(std::string json);

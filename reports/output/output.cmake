@@ -24,20 +24,8 @@ endfunction()
 
 bb_embed(bb_reports kHardwareJson ${PROJECT_SOURCE_DIR}/configs/hardware.json)
 
-# Style and scripts of the HTML report are files of their own. The chart library
-# is Debian's libjs-chart.js (Chart.js, MIT licence, named in the file's own first comment); without
-# it the page has static plots only.
-find_file(BB_CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js NO_DEFAULT_PATH
-  DOC "Chart.js for interactive plots of the HTML report")
-set(chart_library ${BB_CHART_JS})
-if(NOT chart_library)
-  message(STATUS "bertbench: no libjs-chart.js, the HTML report gets static plots only")
-  set(chart_library ${CMAKE_CURRENT_BINARY_DIR}/no_chart_library.js)
-  file(WRITE ${chart_library} "")
-endif()
+# Style and scripts of the HTML report are files of their own.
 bb_embed(bb_reports kFigureStyle ${CMAKE_CURRENT_SOURCE_DIR}/output/plot/figure.css)
 bb_embed(bb_reports kReportStyle ${CMAKE_CURRENT_SOURCE_DIR}/output/html/style.css)
-bb_embed(bb_reports kHeatScript ${CMAKE_CURRENT_SOURCE_DIR}/output/html/heat.js)
+bb_embed(bb_reports kPlotsScript ${CMAKE_CURRENT_SOURCE_DIR}/output/html/plots.js)
 bb_embed(bb_reports kTablesScript ${CMAKE_CURRENT_SOURCE_DIR}/output/html/tables.js)
-bb_embed(bb_reports kChartsScript ${CMAKE_CURRENT_SOURCE_DIR}/output/html/charts.js)
-bb_embed(bb_reports kChartLibrary ${chart_library})

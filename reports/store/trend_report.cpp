@@ -24,7 +24,7 @@ plot::Figure figure_of(const Trend& trend, std::size_t number) {
   figure.height = 230;
   figure.x.label = "stored run";
   figure.y.label = trend.unit;
-  plot::Series medians{"median of a run", 0, plot::Mark::line_and_points, {}, -1};
+  plot::Series medians{"median of a run", 0, plot::Mark::line_and_points, {}};
   double low = trend.points.front().median, high = low;
   for (std::size_t i = 0; i < trend.points.size(); ++i) {
     const TrendPoint& point = trend.points[i];
@@ -37,7 +37,7 @@ plot::Figure figure_of(const Trend& trend, std::size_t number) {
          fmt::format("run {}: {} {}, n = {}{}", point.run.id, number_text(point.median), trend.unit,
                      point.n, point.run.commit.empty() ? "" : ", " + point.run.commit)});
   }
-  plot::Series levels{"level", 1, plot::Mark::dashed, {}, -1};
+  plot::Series levels{"level", 1, plot::Mark::dashed, {}};
   std::size_t begin = 0;
   const auto level = [&](std::size_t from, std::size_t to, double value) {
     levels.points.push_back({static_cast<double>(from) + 0.6, value, {}, {}});
@@ -66,7 +66,6 @@ std::string trend_html(const std::vector<Trend>& trends, const std::string& titl
   std::vector<const Trend*> order;
   for (const Trend& trend : trends) order.push_back(&trend);
   std::ranges::stable_sort(order, {}, [](const Trend* trend) { return trend->shifts.empty(); });
-  html::Figures figures;
   std::string plots;
   Table table{{{"cell"},
                {"runs", true},
@@ -79,7 +78,7 @@ std::string trend_html(const std::vector<Trend>& trends, const std::string& titl
   const auto percent = [](double fraction) { return fmt::format("{:+.1f} %", fraction * 100); };
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Trend& trend = *order[i];
-    if (i < kMostPlots) plots += figures.add(figure_of(trend, i + 1));
+    if (i < kMostPlots) plots += html::figure_element(figure_of(trend, i + 1));
     std::string shifts;
     for (const TrendShift& shift : trend.shifts) {
       const StoredRun& run = trend.points[shift.at].run;
@@ -109,7 +108,7 @@ std::string trend_html(const std::vector<Trend>& trends, const std::string& titl
   page.body += html::section("Cells", html::sortable_table({table, "cells", "cells", {}, {}}));
   page.footer = fmt::format("bertbench {} ({})", tool_version(), tool_commit());
   std::ostringstream out;
-  html::write_page(page, figures, out);
+  html::write_page(page, out);
   return std::move(out).str();
 }
 

@@ -5,7 +5,7 @@ BB_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 # What building and running bertbench and bert_train needs.
 BB_PACKAGES_CORE=(g++ cmake ninja-build pkg-config git
-  libboost-dev libboost-filesystem-dev nlohmann-json3-dev rapidjson-dev libjs-chart.js libre2-dev libfmt-dev libcli11-dev
+  libboost-dev libboost-filesystem-dev nlohmann-json3-dev rapidjson-dev libre2-dev libfmt-dev libcli11-dev
   libexpected-dev libsqlite3-dev zlib1g-dev libzstd-dev libdnnl-dev libgloo-dev libbenchmark-dev libgtest-dev
   libgmock-dev)
 # What the whole test suite needs beyond that.

@@ -6,9 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
-#include "reports/output/plot/chart_data.h"
 #include "reports/output/plot/figures.h"
 #include "reports/output/plot/svg.h"
 #include "tests/reports/samples.h"
@@ -43,8 +41,9 @@ TEST(Ticks, AreRoundNumbersThatCoverTheRange) {
 }
 
 TEST(ScalingFigures, HoldMediansIntervalsTrialsAndTheIdealFromTheSmallestJob) {
-  const auto figures =
-      scaling_figures(samples::result_set({cell(8, 700), cell(1, 100), cell(2, 190)}));
+  const auto all = scaling_figures(samples::result_set({cell(8, 700), cell(1, 100), cell(2, 190)}));
+  ASSERT_THAT(all, SizeIs(1));
+  const std::vector<Figure>& figures = all[0];
   ASSERT_THAT(figures, SizeIs(2));
   const Figure& rate = figures[0];
   ASSERT_THAT(rate.series, SizeIs(3));
@@ -69,28 +68,24 @@ TEST(ScalingFigures, TheirRangeDoesNotDependOnTheOrderOfTheCells) {
   const auto one = scaling_figures(samples::result_set(cells));
   std::ranges::reverse(cells);
   const auto other = scaling_figures(samples::result_set(cells));
-  EXPECT_EQ(one[0].y.high, other[0].y.high);
-  EXPECT_EQ(one[0].y.low, other[0].y.low);
+  EXPECT_EQ(one[0][0].y.high, other[0][0].y.high);
+  EXPECT_EQ(one[0][0].y.low, other[0][0].y.low);
   // An ideal of 800 does not flatten what was measured: at most 1.6 times the fastest trial.
-  EXPECT_NEAR(one[0].y.high, 1.6 * 303 * 1.06, 1e-9);
+  EXPECT_NEAR(one[0][0].y.high, 1.6 * 303 * 1.06, 1e-9);
 }
 
-TEST(ScalingFigures, OfManySeriesEightAreDrawnAndAllCanBeChosen) {
+TEST(ScalingFigures, OfManySeriesHoldEightEach) {
   std::vector<Cell> cells;
   for (std::int64_t batch = 1; batch <= 12; ++batch) {
     cells.push_back(cell(1, 100 + static_cast<double>(batch), batch));
     cells.push_back(cell(4, 390 + static_cast<double>(batch), batch));
   }
   const auto figures = scaling_figures(samples::result_set(cells));
-  EXPECT_THAT(figures[0].groups, SizeIs(12));
-  const std::string svg = inline_svg(figures[0]);
-  const std::string ideal = " dashed\"";
-  std::size_t drawn = 0;
-  for (std::size_t at = svg.find(ideal); at != std::string::npos; at = svg.find(ideal, at + 1)) {
-    ++drawn;
-  }
-  EXPECT_EQ(drawn, 8U);
-  EXPECT_THAT(chart_data(figures[0])["series"], SizeIs(36));
+  ASSERT_THAT(figures, SizeIs(2));
+  EXPECT_THAT(figures[0][0].series, SizeIs(24));
+  EXPECT_THAT(figures[1][0].series, SizeIs(12));
+  EXPECT_EQ(figures[1][0].id, "throughput-2");
+  EXPECT_THAT(figures[1][0].title, HasSubstr("(series 9 to 12 of 12)"));
 }
 
 TEST(ReconciliationFigure, IsAgainstAllWorkOverAllTime) {
@@ -145,16 +140,15 @@ TEST(IterationFigures, ReadFilesOfTheRunFolderAndNoOther) {
   EXPECT_THAT(iteration_figures(set, "").figures, IsEmpty());
 }
 
-TEST(ChartData, HoldsNoNumberThatJsonHasNot) {
+TEST(Svg, LeavesOutWhatIsNoNumber) {
   Figure figure;
   figure.id = "x";
   figure.series.push_back(
-      {"s", 0, Mark::points, {{1, NAN, {}, {}}, {2, 3, std::pair{1.0, INFINITY}, "t"}}, -1});
-  const auto json = chart_data(figure);
-  ASSERT_THAT(json["series"][0]["points"], SizeIs(1));
-  EXPECT_EQ(json["series"][0]["points"][0].dump(), "[2.0,3.0,1.0,null,\"t\"]");
-  EXPECT_THAT(inline_svg(figure), Not(HasSubstr("nan")));
-  EXPECT_THAT(inline_svg(figure), Not(HasSubstr("inf")));
+      {"s", 0, Mark::points, {{1, NAN, {}, {}}, {2, 3, std::pair{1.0, INFINITY}, "t"}}});
+  const std::string svg = inline_svg(figure);
+  EXPECT_THAT(svg, HasSubstr("<title>t</title>"));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  EXPECT_THAT(svg, Not(HasSubstr("inf")));
 }
 
 }  // namespace

@@ -15,7 +15,6 @@
 namespace bertbench {
 namespace {
 
-using html::Figures;
 using html::section;
 using html::small;
 
@@ -39,19 +38,31 @@ std::string cells_table(const Table& table, const ResultSet& set) {
   return html::sortable_table(what);
 }
 
-std::string figures_side_by_side(const std::vector<plot::Figure>& figures, const char* css,
-                                 Figures& page) {
+std::string figures_side_by_side(const std::vector<plot::Figure>& figures, const char* css) {
   std::string out;
-  for (const plot::Figure& figure : figures) out += page.add(figure);
+  for (const plot::Figure& figure : figures) out += html::figure_element(figure);
   return out.empty() ? out : fmt::format("<div class=\"{}\">{}</div>\n", css, out);
 }
 
-std::string iterations(const ResultSet& set, const std::string& run_folder, Figures& page) {
+std::string scaling(const ResultSet& set) {
+  std::string out, more;
+  std::size_t others = 0;
+  for (const auto& figures : plot::scaling_figures(set)) {
+    const bool first = out.empty();
+    (first ? out : more) += figures_side_by_side(figures, "plots");
+    if (!first) ++others;
+  }
+  if (others == 0) return out;
+  return out + fmt::format("<details><summary>{} with further series</summary>\n{}</details>\n",
+                           counted(static_cast<long long>(others), "plot"), more);
+}
+
+std::string iterations(const ResultSet& set, const std::string& run_folder) {
   const plot::IterationFigures found = plot::iteration_figures(set, run_folder);
   if (found.figures.empty()) return {};
   std::string out =
       small("A line a trial. Shaded: what was cut as warm-up, then the window that was measured.");
-  out += figures_side_by_side(found.figures, "panels", page);
+  out += figures_side_by_side(found.figures, "panels");
   if (found.figures.size() < found.cells) {
     out +=
         small(fmt::format("The first {} of {} cells with iterations; the report csv-iterations "
@@ -128,7 +139,6 @@ std::string environment(const ResultSet& set) {
 }
 
 Result<void> render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
-  Figures figures;
   html::PageText page;
   page.title = options.title.empty() ? "BERT training throughput" : options.title;
   std::vector<Constant> constants;
@@ -139,7 +149,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
   if (made.simulated) page.body += fmt::format("<p class=\"note\">{}</p>\n", kSimulatedNote);
   if (made.emulated) page.body += fmt::format("<p class=\"note\">{}</p>\n", kEmulatedNote);
   const auto figure_of = [&](const std::optional<plot::Figure>& figure) {
-    return figure ? figures.add(*figure) : std::string();
+    return figure ? html::figure_element(*figure) : std::string();
   };
   if (set.cells.empty()) {
     page.body +=
@@ -150,10 +160,9 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
   } else {
     page.body += html::headline(set);
     if (options.baseline != nullptr) {
-      page.body += html::comparison_section(*options.baseline, set, options, figures);
+      page.body += html::comparison_section(*options.baseline, set, options);
     }
-    page.body +=
-        section("Scaling", figures_side_by_side(plot::scaling_figures(set), "plots", figures));
+    page.body += section("Scaling", scaling(set));
     page.body += section("Cells", cells_table(shown, set));
     page.body += html::heat_section(set);
     const Table stability = stability_table(SetSource(set));
@@ -165,7 +174,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
     }
     page.body += section("Trials", figure_of(plot::trials_figure(set)));
     page.body +=
-        section("Throughput over iterations", iterations(set, options.run_folder, figures));
+        section("Throughput over iterations", iterations(set, options.run_folder));
     if (const std::string plot = figure_of(plot::reconciliation_figure(set)); !plot.empty()) {
       page.body += section(
           "Reconciliation",
@@ -183,7 +192,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
   page.footer = "bertbench " + set.tool.version;
   if (!set.tool.commit.empty()) page.footer += " (" + set.tool.commit + ")";
   if (!set.created.empty()) page.footer += ", " + set.created;
-  html::write_page(page, figures, out);
+  html::write_page(page, out);
   return {};
 }
 

@@ -102,7 +102,8 @@ struct Picture {
 };
 
 std::vector<Picture> pictures_of(const ResultSet& set, const ReportOptions& options) {
-  std::vector<plot::Figure> all = plot::scaling_figures(set);
+  std::vector<plot::Figure> all;
+  if (auto scaling = plot::scaling_figures(set); !scaling.empty()) all = std::move(scaling.front());
   if (auto figure = plot::trials_figure(set)) all.push_back(std::move(*figure));
   if (auto figure = plot::reconciliation_figure(set)) all.push_back(std::move(*figure));
   if (auto figure = plot::timeline_figure(set)) all.push_back(std::move(*figure));

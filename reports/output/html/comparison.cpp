@@ -11,7 +11,7 @@
 namespace bertbench::html {
 
 std::string comparison_section(const ResultSet& baseline, const ResultSet& set,
-                               const ReportOptions& options, Figures& figures) {
+                               const ReportOptions& options) {
   const std::vector<CellComparison> cells = compare(baseline, set, options.alpha);
   const ComparisonSummary sum = summary_of(cells);
   std::string body = fmt::format(
@@ -20,7 +20,7 @@ std::string comparison_section(const ResultSet& baseline, const ResultSet& set,
       escape_markup(baseline.created.empty() ? "" : ", " + baseline.created),
       escape_markup(options.result_name.empty() ? "this result" : options.result_name),
       escape_markup(set.created.empty() ? "" : ", " + set.created), escape_markup(sum.sentence));
-  if (const auto figure = plot::comparison_figure(cells, set)) body += figures.add(*figure);
+  if (const auto figure = plot::comparison_figure(cells, set)) body += figure_element(*figure);
   const Table table = comparison_table(cells);
   SortableTable what{table, "comparison", "cells", {}, {}};
   for (const CellComparison& cell : cells) {

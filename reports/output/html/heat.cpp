@@ -37,8 +37,7 @@ std::string heat_section(const ResultSet& set) {
                            ": the lighter, the faster. Arrow keys go from tile to tile.");
   body += "<div class=\"plots\">";
   for (const plot::HeatMap& map : found.maps) {
-    body += "<figure class=\"heat\" id=\"plot-" + map.id + "\">" + plot::legend(map) +
-            "<div class=\"map\">" + plot::inline_svg(map) + "</div><figcaption>" +
+    body += "<figure class=\"heat\" id=\"plot-" + map.id + "\"><div class=\"map\">" + plot::inline_svg(map) + "</div><figcaption>" +
             escape_markup(map.title) +
             "</figcaption><details><summary>As a table</summary><div class=\"scroll\">" +
             matrix(map) + "</div></details></figure>\n";

@@ -3,25 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <array>
 #include <ostream>
 
 #include "reports/output/markup.h"
-#include "reports/output/plot/chart_data.h"
 #include "reports/output/plot/svg.h"
 
 namespace bertbench {
 
 extern const char* const kReportStyle;
 extern const char* const kFigureStyle;
-extern const char* const kHeatScript;
-extern const char* const kHeatScriptSha256;
+extern const char* const kPlotsScript;
+extern const char* const kPlotsScriptSha256;
 extern const char* const kTablesScript;
 extern const char* const kTablesScriptSha256;
-extern const char* const kChartsScript;
-extern const char* const kChartsScriptSha256;
-extern const char* const kChartLibrary;  // empty when it was not there at build time
-extern const char* const kChartLibrarySha256;
 
 namespace html {
 namespace {
@@ -51,32 +46,14 @@ struct Script {
   std::string_view sha256;
 };
 
-std::vector<Script> scripts() {
-  std::vector<Script> all{{kHeatScript, kHeatScriptSha256}};
-  if (has_chart_library()) all.push_back({kChartLibrary, kChartLibrarySha256});
-  all.push_back({kTablesScript, kTablesScriptSha256});
-  if (has_chart_library()) all.push_back({kChartsScript, kChartsScriptSha256});
-  return all;
-}
-
 }  // namespace
 
-bool has_chart_library() { return *kChartLibrary != '\0'; }
-
-std::string Figures::add(const plot::Figure& figure) {
-  std::string out = "<figure class=\"plot\" id=\"plot-" + escape_markup(figure.id) +
-                    "\" data-plot=\"" + std::to_string(data_.size()) + "\">" +
-                    plot::legend(figure) + plot::inline_svg(figure) + "<figcaption>" +
-                    escape_markup(figure.title);
-  if (figure.groups.size() > static_cast<std::size_t>(figure.groups_shown)) {
-    out += fmt::format(" (the first {} of {} series)", figure.groups_shown, figure.groups.size());
-  }
-  data_.push_back(escape_json_for_script(plot::chart_data(figure).dump(
-      -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
-  return out + "</figcaption></figure>\n";
+std::string figure_element(const plot::Figure& figure) {
+  return fmt::format(
+      "<figure class=\"plot\" id=\"plot-{}\"><div class=\"map\">{}</div><figcaption>{}</figcaption>"
+      "</figure>\n",
+      escape_markup(figure.id), plot::inline_svg(figure), escape_markup(figure.title));
 }
-
-std::string Figures::data() const { return fmt::format("[\n{}\n]", fmt::join(data_, ",\n")); }
 
 std::string section(std::string_view title, const std::string& body) {
   if (body.empty()) return {};
@@ -87,8 +64,9 @@ std::string small(std::string_view text) {
   return "<p class=\"small\">" + escape_markup(text) + "</p>\n";
 }
 
-void write_page(const PageText& text, const Figures& figures, std::ostream& out) {
-  const std::vector<Script> all = scripts();
+void write_page(const PageText& text, std::ostream& out) {
+  const std::array<Script, 2> all{
+      {{kPlotsScript, kPlotsScriptSha256}, {kTablesScript, kTablesScriptSha256}}};
   std::string hashes;
   for (const Script& script : all) hashes += " 'sha256-" + base64_of_hex(script.sha256) + "'";
   out << "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
@@ -102,9 +80,6 @@ void write_page(const PageText& text, const Figures& figures, std::ostream& out)
       << escape_markup(text.title) << "</h1>\n"
       << text.header << "</header>\n<main>\n"
       << text.body << "</main>\n<footer>" << escape_markup(text.footer) << "</footer>\n";
-  if (has_chart_library()) {
-    out << "<script type=\"application/json\" id=\"figures\">" << figures.data() << "</script>\n";
-  }
   for (const Script& script : all) out << "<script>" << script.text << "</script>\n";
   out << "</body></html>\n";
 }

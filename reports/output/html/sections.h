@@ -27,7 +27,7 @@ struct SortableTable {
 
 /// Two result sets side by side: what became faster and slower, a plot and a table.
 [[nodiscard]] std::string comparison_section(const ResultSet& baseline, const ResultSet& set,
-                                             const ReportOptions& options, Figures& figures);
+                                             const ReportOptions& options);
 
 /// Batch against topology, the per-GPU rate as shade, where both vary.
 [[nodiscard]] std::string heat_section(const ResultSet& set);

@@ -66,9 +66,4 @@ void settle(Figure& figure) {
   }
 }
 
-void drop_hidden_groups(Figure& figure) {
-  std::erase_if(figure.series,
-                [&](const Series& series) { return series.group >= figure.groups_shown; });
-}
-
 }  // namespace bertbench::plot

@@ -1,5 +1,4 @@
-// Figure: what a plot shows, apart from how it is drawn. The same figure becomes static SVG
-// (print, Markdown, pages without script) and data for the chart library of the HTML report.
+// Figure: what a plot shows, apart from how it is drawn (svg.h).
 #pragma once
 
 #include <optional>
@@ -43,7 +42,6 @@ struct Series {
   int colour = 0;    ///< also its shape, so that colour is never the only mark
   Mark mark = Mark::line_and_points;
   std::vector<Point> points;
-  int group = -1;  ///< index into Figure::groups; -1: always shown
 };
 
 /// A vertical band over the whole height, x from .. to.
@@ -66,10 +64,6 @@ struct Figure {
   std::vector<Series> series;
   std::vector<Band> bands;
   std::vector<Reference> references;
-  /// Where there is too much for one plot: only the first `groups_shown` groups are drawn, the
-  /// page lets its reader choose others by name.
-  std::vector<std::string> groups;
-  int groups_shown = 8;
   int width = 560, height = 320;
 };
 
@@ -86,8 +80,5 @@ inline constexpr int kColours = 8;
 
 /// Range and ticks made whole: a figure that is about to be drawn.
 void settle(Figure& figure);
-
-/// Series of groups beyond `groups_shown` are taken away: a figure that cannot be chosen from.
-void drop_hidden_groups(Figure& figure);
 
 }  // namespace bertbench::plot

@@ -1,5 +1,5 @@
 // The figures of a result set. Each is absent (or the list empty) where the set has not what it
-// would show. They hold data only; see svg.h and chart_data.h for how they are drawn.
+// would show. They hold data only; see svg.h for how they are drawn.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,9 @@ namespace bertbench::plot {
 
 /// Throughput and efficiency against GPUs: medians with intervals, trials as points, the ideal line
 /// of each series from its smallest job. A series is the cells that differ in their GPUs only; two
-/// numbers of GPUs make one.
-[[nodiscard]] std::vector<Figure> scaling_figures(const ResultSet& set);
+/// numbers of GPUs make one. Each element holds as many series as there are colours: their
+/// throughput and, where it is known, efficiency.
+[[nodiscard]] std::vector<std::vector<Figure>> scaling_figures(const ResultSet& set);
 
 /// Every trial against the median of its cell, in percent: outliers and drift are seen at once.
 [[nodiscard]] std::optional<Figure> trials_figure(const ResultSet& set);

@@ -49,11 +49,9 @@ inline constexpr std::size_t kMostMaps = 8;
 /// The same as a table: a row a batch, a column a topology.
 [[nodiscard]] Table heat_table(const HeatMap& map);
 
-/// The <svg>, in a page that has figure.css; without its legend.
+/// The <svg>, in a page that has figure.css.
 [[nodiscard]] std::string inline_svg(const HeatMap& map);
-/// The scale as HTML: colours from low to high, and what the marks mean, as far as they occur.
-[[nodiscard]] std::string legend(const HeatMap& map);
-/// A file of its own, with its style and legend.
+/// A file of its own, with its title and style.
 [[nodiscard]] std::string svg_file(const HeatMap& map);
 
 /// Colour of a share 0..1 of the range: viridis, whose lightness rises all the way, so that it

@@ -167,13 +167,18 @@ bool is_flawed(const Tile& tile) { return tile.flawed; }
 constexpr const char* kFailed = "no trial gave a number";
 constexpr const char* kFlawed = "some trials failed";
 
-/// The legend inside a file, below the title. `x` goes from its left edge to its right.
-std::string drawn_legend(const HeatMap& map, double y, double& x) {
+/// What colours and marks mean, as far as they occur. `x` goes from its left edge to its right.
+std::string legend(const HeatMap& map, double y, double& x) {
   std::string out;
   const auto text = [&](const std::string& words) {
     out += fmt::format("<text class=\"label\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", x, y,
                        escape_markup(words));
     x += text_width(words) + 8;
+  };
+  const auto mark = [&](const std::string& rest) {
+    out += fmt::format("<rect class=\"failed\" x=\"{:.0f}\" y=\"{:.0f}\" width=\"20\" height=\"12\"/>{}",
+                       x, y - 10, rest);
+    x += 26;
   };
   if (!(map.high < map.low)) {
     if (map.high > map.low) text(number_text(map.low));
@@ -185,27 +190,26 @@ std::string drawn_legend(const HeatMap& map, double y, double& x) {
     x += 2 * kSteps + 9;
     text(number_text(map.high) + " " + map.unit);
   }
-  if (any(map, is_failed)) {
-    x += 8;
-    out += fmt::format(
-        "<rect class=\"failed\" x=\"{0:.0f}\" y=\"{1:.0f}\" width=\"20\" height=\"12\"/>"
-        "<path class=\"hatch\" d=\"{2}\"/>",
-        x, y - 10, hatching(x, y - 10, 20, 12));
-    x += 26;
-    text(kFailed);
+  if (std::ranges::any_of(map.tiles, [](const Tile& t) { return t.kind == Tile::Kind::failed; })) {
+    mark(fmt::format("<path class=\"hatch\" d=\"{}\"/>", hatching(x, y - 10, 20, 12)));
+    text("no trial gave a number");
+  }
+  if (std::ranges::any_of(map.tiles, &Tile::flawed)) {
+    mark(fmt::format("<path class=\"why\" d=\"M{:.0f} {:.0f}h-8l8 8z\"/>", x + 20, y - 10));
+    text("some trials failed");
   }
   return out;
 }
 
 std::string drawn(const HeatMap& map, bool file) {
-  const Layout at(map, file ? 44 : 0);
+  const Layout at(map, file ? 44 : 22);
   const std::string title = map.title + ": " + map.unit;
-  std::string body;
-  double width = at.right + 16;
-  if (file) {  // of few columns: its title and legend need more
-    double legend_end = 10;
-    body = title_line(title) + drawn_legend(map, 40, legend_end);
-    width = std::max({width, legend_end, 26 + text_width(title)});
+  double legend_end = 10;
+  std::string body = legend(map, file ? 40 : 18, legend_end);
+  double width = std::max(at.right + 16, legend_end);  // of few columns: the legend needs more
+  if (file) {
+    body += title_line(title);
+    width = std::max(width, 26 + text_width(title));
   }
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     for (std::size_t c = 0; c < map.columns.size(); ++c) body += tile_svg(map, at, r, c);
@@ -220,23 +224,5 @@ std::string scale_colour(double share) { return hex(colour_at(share)); }
 
 std::string inline_svg(const HeatMap& map) { return drawn(map, false); }
 std::string svg_file(const HeatMap& map) { return drawn(map, true); }
-
-std::string legend(const HeatMap& map) {
-  std::string out = "<ul class=\"legend\">";
-  if (!(map.high < map.low)) {
-    std::string stops;
-    for (const Colour& colour : kScale) stops += ", " + hex(colour);
-    out += fmt::format(
-        "<li>{}<span class=\"ramp\" style=\"background: linear-gradient(90deg{})\"></span>{} "
-        "{}</li>",
-        map.high > map.low ? number_text(map.low) : std::string(), stops, number_text(map.high),
-        map.unit);
-  }
-  if (any(map, is_failed))
-    out += fmt::format("<li><span class=\"swatch hatched\"></span>{}</li>", kFailed);
-  if (any(map, is_flawed))
-    out += fmt::format("<li><span class=\"swatch corner\"></span>{}</li>", kFlawed);
-  return out + "</ul>\n";
-}
 
 }  // namespace bertbench::plot

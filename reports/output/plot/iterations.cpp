@@ -72,8 +72,7 @@ IterationFigures iteration_figures(const ResultSet& set, const std::string& run_
     for (const Trial& trial : cell.trials) {
       const Rates rates = read_rates(run_folder, trial.iterations_file);
       if (rates.steps.size() < 2) continue;
-      Series series{fmt::format("trial {}", trial.trial), trial.trial - 1, Mark::line, thin(rates),
-                    -1};
+      Series series{fmt::format("trial {}", trial.trial), trial.trial - 1, Mark::line, thin(rates)};
       last = std::max(last, series.points.back().x);
       for (const Point& point : series.points) top = std::max(top, point.y);
       figure.series.push_back(std::move(series));

@@ -76,7 +76,7 @@ std::vector<Series> side_by_side(const std::vector<NamedPoints>& rows) {
   std::vector<Series> out;
   const double step = 0.8 / static_cast<double>(kinds.size());
   for (std::size_t k = 0; k < kinds.size(); ++k) {
-    Series& series = out.emplace_back(Series{kinds[k], static_cast<int>(k), Mark::bars, {}, -1});
+    Series& series = out.emplace_back(Series{kinds[k], static_cast<int>(k), Mark::bars, {}});
     for (const NamedPoints& row : rows) {
       for (const auto& [kind, point] : row) {
         if (kind != kinds[k]) continue;
@@ -94,7 +94,7 @@ std::optional<Figure> trials_figure(const ResultSet& set) {
   const std::vector<std::string> names = short_names(set);
   Figure figure;
   figure.id = "trials";
-  Series series{"", 0, Mark::points, {}, -1};
+  Series series{"", 0, Mark::points, {}};
   std::size_t all = 0;
   for (std::size_t i = 0; i < set.cells.size(); ++i) {
     const Cell& cell = set.cells[i];
@@ -186,8 +186,8 @@ std::optional<Figure> comparison_figure(const std::vector<CellComparison>& cells
   Figure figure;
   figure.id = "comparison";
   figure.title = "Change of each cell with its interval; right of 0 is faster" + which;
-  Series slower{"slower", 1, Mark::points, {}, -1}, faster{"faster", 2, Mark::points, {}, -1},
-      same{"no significant change", 7, Mark::points, {}, -1};
+  Series slower{"slower", 1, Mark::points, {}}, faster{"faster", 2, Mark::points, {}},
+      same{"no significant change", 7, Mark::points, {}};
   for (const CellComparison* cell : shown) {
     Point point{*cell->change, static_cast<double>(figure.y.rows.size()), {}, {}};
     point.tip = fmt::format("{}: {:+.2f} %", cell->key, *cell->change * 100);

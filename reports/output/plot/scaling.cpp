@@ -79,11 +79,11 @@ std::string tip(const Cell& cell, double value) {
                      cell.throughput.unit);
 }
 
-Series ideal_of(const Family& family, const Axis& x, const Axis& y, int group) {
+Series ideal_of(const Family& family, const Axis& x, const Axis& y, int colour) {
   const Cell& base = *family.cells.front();
   const double rate = *base.throughput.median, from = gpus(base);
   const double to = std::max(from, std::min(x.high, from * y.high / rate));
-  Series series{"", group, Mark::dashed, {}, group};
+  Series series{"", colour, Mark::dashed, {}};
   // Two points would do on equal scales; a rate axis may be linear beside logarithmic GPUs.
   constexpr int kSteps = 24;
   for (int i = 0; i <= kSteps; ++i) {
@@ -93,10 +93,10 @@ Series ideal_of(const Family& family, const Axis& x, const Axis& y, int group) {
   return series;
 }
 
-void add_rates(const Family& family, int group, Figure& figure) {
-  figure.series.push_back(ideal_of(family, figure.x, figure.y, group));
-  Series trials{"", group, Mark::faint_points, {}, group};
-  Series medians{family.name, group, Mark::line_and_points, {}, group};
+void add_rates(const Family& family, int colour, Figure& figure) {
+  figure.series.push_back(ideal_of(family, figure.x, figure.y, colour));
+  Series trials{"", colour, Mark::faint_points, {}};
+  Series medians{family.name, colour, Mark::line_and_points, {}};
   for (const Cell* cell : family.cells) {
     for (const Trial& trial : cell->trials) {
       if (!trial.counts()) continue;
@@ -118,8 +118,8 @@ void add_rates(const Family& family, int group, Figure& figure) {
   figure.series.push_back(std::move(medians));
 }
 
-Series efficiencies(const Family& family, int group) {
-  Series series{family.name, group, Mark::line_and_points, {}, group};
+Series efficiencies(const Family& family, int colour) {
+  Series series{family.name, colour, Mark::line_and_points, {}};
   for (const Cell* cell : family.cells) {
     if (!cell->scaling_efficiency) continue;
     series.points.push_back(
@@ -131,40 +131,25 @@ Series efficiencies(const Family& family, int group) {
   return series;
 }
 
-}  // namespace
-
-std::vector<Figure> scaling_figures(const ResultSet& set) {
-  std::vector<Family> families = families_of(set);
-  if (families.empty()) return {};
-  if (families.size() > kMostFamilies) families.resize(kMostFamilies);
-  const Provenance made = provenance(set);
-  const char* gpu_label = made.simulated  ? "simulated GPUs"
-                          : made.emulated ? "ranks (each stands in for a GPU)"
-                                          : "GPUs";
-
+/// Throughput and, where it is known, efficiency of some families; `number` where they are not all.
+std::vector<Figure> figures_of(const std::vector<Family>& families, const std::string& rate_label,
+                               const char* gpu_label, const std::string& number) {
   Figure rate;
-  rate.id = "throughput";
+  rate.id = "throughput" + number;
   rate.title = "Throughput of the whole job: median, interval, trials; dashed: ideal from the base";
   rate.x = gpu_axis(families, gpu_label);
-  // The range of what is drawn at first; the page fits it anew to series that are chosen.
-  std::vector<Family> shown = families;
-  if (shown.size() > static_cast<std::size_t>(rate.groups_shown)) {
-    shown.resize(static_cast<std::size_t>(rate.groups_shown));
-  }
   double most = 0;
-  for (const Family& family : shown) most = std::max(most, gpus(*family.cells.back()));
-  rate.y = rate_axis(shown, rate_heading(set), rate.x.scale, most);
+  for (const Family& family : families) most = std::max(most, gpus(*family.cells.back()));
+  rate.y = rate_axis(families, rate_label, rate.x.scale, most);
 
   Figure efficiency;
-  efficiency.id = "efficiency";
+  efficiency.id = "efficiency" + number;
   efficiency.title = "Scaling efficiency: speedup over the ratio of GPUs";
   efficiency.x = rate.x;
   efficiency.references.push_back({1, "ideal"});
   double top = 1.1;
   bool any = false;
   for (std::size_t i = 0; i < families.size(); ++i) {
-    rate.groups.push_back(families[i].name);
-    efficiency.groups.push_back(families[i].name);
     add_rates(families[i], static_cast<int>(i), rate);
     efficiency.series.push_back(efficiencies(families[i], static_cast<int>(i)));
     for (const Point& point : efficiency.series.back().points) {
@@ -177,6 +162,31 @@ std::vector<Figure> scaling_figures(const ResultSet& set) {
   efficiency.y.percent = true;
   std::vector<Figure> out{std::move(rate)};
   if (any) out.push_back(std::move(efficiency));
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::vector<Figure>> scaling_figures(const ResultSet& set) {
+  const std::vector<Family> families = families_of(set);
+  const Provenance made = provenance(set);
+  const char* gpu_label = made.simulated  ? "simulated GPUs"
+                          : made.emulated ? "ranks (each stands in for a GPU)"
+                                          : "GPUs";
+  // As many series a figure as there are colours.
+  std::vector<std::vector<Figure>> out;
+  const std::size_t last = std::min(families.size(), kMostFamilies);
+  for (std::size_t from = 0; from < last; from += kColours) {
+    const auto end = std::min<std::size_t>(from + kColours, last);
+    const std::vector<Family> some(families.begin() + static_cast<std::ptrdiff_t>(from),
+                                   families.begin() + static_cast<std::ptrdiff_t>(end));
+    const std::string number = from == 0 ? "" : fmt::format("-{}", from / kColours + 1);
+    out.push_back(figures_of(some, rate_heading(set), gpu_label, number));
+    if (families.size() <= kColours) break;
+    for (Figure& figure : out.back()) {
+      figure.title += fmt::format(" (series {} to {} of {})", from + 1, end, families.size());
+    }
+  }
   return out;
 }
 

@@ -59,9 +59,9 @@ std::string title_of(const std::string& tip) {
   return tip.empty() ? std::string() : "<title>" + escape_markup(tip) + "</title>";
 }
 
-/// Circle, square, triangle, diamond: told apart without colour.
+/// Circle, square, triangle, diamond: told apart without colour, which is that of the group around.
 std::string dot(double x, double y, int colour, double r, const char* css, const std::string& tip) {
-  const std::string head = fmt::format("class=\"dot c{}{}\"", colour % kColours, css);
+  const std::string head = fmt::format("class=\"dot{}\"", css);
   const std::string tail = tip.empty() ? "/>\n" : ">" + title_of(tip);
   const auto path = [&](const std::string& d) {
     return fmt::format("<path {} d=\"{}\"{}{}", head, d, tail, tip.empty() ? "" : "</path>\n");
@@ -89,11 +89,11 @@ std::string path_of(const Frame& frame, const Series& series, const char* css) {
         fmt::format("{}{:.1f} {:.1f}", d.empty() ? "M" : "L", frame.px(point.x), frame.py(point.y));
   }
   return d.empty() ? d
-                   : fmt::format("<path class=\"line c{}{}\" d=\"{}\"/>\n",
-                                 series.colour % kColours, css, d);
+                   : fmt::format("<path class=\"line{}\" d=\"{}\">{}</path>\n", css, d,
+                                 title_of(series.name));
 }
 
-std::string interval_of(const Frame& frame, const Series& series, const Point& point) {
+std::string interval_of(const Frame& frame, const Point& point) {
   if (!point.interval) return {};
   const auto [low, high] = *point.interval;
   if (!std::isfinite(low) || !std::isfinite(high)) return {};
@@ -107,10 +107,10 @@ std::string interval_of(const Frame& frame, const Series& series, const Point& p
     d = fmt::format("M{1:.1f} {0:.1f}L{2:.1f} {0:.1f}M{1:.1f} {3:.1f}v8M{2:.1f} {3:.1f}v8", y, a, b,
                     y - 4);
   }
-  return fmt::format("<path class=\"line c{}\" d=\"{}\"/>\n", series.colour % kColours, d);
+  return "<path class=\"line\" d=\"" + d + "\"/>\n";
 }
 
-std::string bar(const Frame& frame, const Series& series, const Point& point) {
+std::string bar(const Frame& frame, const Point& point) {
   constexpr double kThick = 7;
   double x = frame.px(point.x), y = frame.py(point.y), width = kThick, height = kThick;
   if (frame.figure.y.rows.empty()) {
@@ -125,40 +125,45 @@ std::string bar(const Frame& frame, const Series& series, const Point& point) {
     y -= kThick / 2;
   }
   return fmt::format(
-      "<rect class=\"dot c{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\">{}"
+      "<rect class=\"dot\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\">{}"
       "</rect>\n",
-      series.colour % kColours, x, y, std::max(1.0, width), std::max(1.0, height),
+      x, y, std::max(1.0, width), std::max(1.0, height),
       title_of(point.tip));
 }
 
-std::string span(const Frame& frame, const Series& series, const Point& point) {
+std::string span(const Frame& frame, const Point& point) {
   constexpr double kThick = 12;
   if (!point.interval) return {};
   const double a = frame.px(point.interval->first), b = frame.px(point.interval->second);
   return fmt::format(
-      "<rect class=\"dot c{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
-      "height=\"{}\">{}</rect>\n",
-      series.colour % kColours, a, frame.py(point.y) - kThick / 2, std::max(1.0, b - a), kThick,
+      "<rect class=\"dot\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\">{}</rect>\n",
+      a, frame.py(point.y) - kThick / 2, std::max(1.0, b - a), kThick,
       title_of(point.tip));
 }
 
-std::string draw(const Frame& frame, const Series& series) {
-  std::string out;
-  if (series.mark == Mark::spans) {
-    for (const Point& point : series.points) out += span(frame, series, point);
-    return out;
-  }
+std::string marks(const Frame& frame, const Series& series) {
   if (series.mark == Mark::line) return path_of(frame, series, " thin");
   if (series.mark == Mark::dashed) return path_of(frame, series, " dashed");
+  std::string out;
   if (series.mark == Mark::line_and_points) out += path_of(frame, series, "");
   const bool faint = series.mark == Mark::faint_points;
   for (const Point& point : series.points) {
-    out += interval_of(frame, series, point);
-    out += series.mark == Mark::bars ? bar(frame, series, point)
+    if (series.mark == Mark::spans) {
+      out += span(frame, point);
+      continue;
+    }
+    out += interval_of(frame, point);
+    out += series.mark == Mark::bars ? bar(frame, point)
                                      : dot(frame.px(point.x), frame.py(point.y), series.colour,
                                            faint ? 2.2 : 4, faint ? " faint" : "", point.tip);
   }
   return out;
+}
+
+std::string draw(const Frame& frame, const Series& series) {
+  const std::string drawn = marks(frame, series);
+  if (drawn.empty()) return drawn;
+  return fmt::format("<g class=\"series c{}\">\n{}</g>\n", series.colour % kColours, drawn);
 }
 
 std::string axes(const Frame& frame) {
@@ -220,8 +225,8 @@ std::string labels(const Frame& frame) {
   return out;
 }
 
-/// The legend inside a file: names in rows above the plot area.
-std::string drawn_legend(const Figure& figure, double& top) {
+/// Names of series in rows above the plot area, which begins at `top`.
+std::string legend(const Figure& figure, double& top) {
   std::string out;
   double x = 10, y = top + 10;
   for (const Series& series : figure.series) {
@@ -231,9 +236,10 @@ std::string drawn_legend(const Figure& figure, double& top) {
       x = 10;
       y += 18;
     }
-    out += dot(x + 6, y - 4, series.colour, 4, "", "") +
-           fmt::format("<text class=\"label\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", x + 16, y,
-                       escape_markup(series.name));
+    out += fmt::format(
+        "<g class=\"key c{}\">{}<text class=\"label\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text></g>\n",
+        series.colour % kColours, dot(x + 6, y - 4, series.colour, 4, "", ""), x + 16, y,
+        escape_markup(series.name));
     x += width;
   }
   if (!out.empty()) top = y + 8;
@@ -242,23 +248,17 @@ std::string drawn_legend(const Figure& figure, double& top) {
 
 std::string drawn(Figure& figure, bool file) {
   settle(figure);
-  drop_hidden_groups(figure);
   double left = 66;
   if (!figure.y.rows.empty()) {
     std::size_t widest = 0;
     for (const std::string& row : figure.y.rows) widest = std::max(widest, display_width(row));
     left = std::min(0.5 * figure.width, kRowMargin + kRowLetter * static_cast<double>(widest));
   }
-  double top = 14;
-  std::string head;
-  if (file) {
-    head = title_line(figure.title);
-    top = 30;
-    head += drawn_legend(figure, top);
-  }
+  double top = file ? 30 : 14;
+  std::string body = file ? title_line(figure.title) : std::string();
+  body += legend(figure, top);
   const double extra = top - 14;
   const Frame frame{figure, left, figure.width - 16.0, top, figure.height - 46.0 + extra};
-  std::string body = head;
   for (const Band& band : figure.bands) {
     const double a = frame.px(std::max(band.from, figure.x.low));
     const double b = frame.px(std::min(band.to, figure.x.high));
@@ -279,15 +279,5 @@ std::string drawn(Figure& figure, bool file) {
 
 std::string inline_svg(Figure figure) { return drawn(figure, false); }
 std::string svg_file(Figure figure) { return drawn(figure, true); }
-
-std::string legend(const Figure& figure) {
-  std::string out;
-  for (const Series& series : figure.series) {
-    if (series.name.empty() || series.group >= figure.groups_shown) continue;
-    out += fmt::format("<li><span class=\"swatch c{}\"></span>{}</li>", series.colour % kColours,
-                       escape_markup(series.name));
-  }
-  return out.empty() ? out : "<ul class=\"legend\">" + out + "</ul>\n";
-}
 
 }  // namespace bertbench::plot

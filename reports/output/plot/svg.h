@@ -13,7 +13,4 @@ namespace bertbench::plot {
 /// A file of its own, with its style, for Markdown and papers; follows a dark theme.
 [[nodiscard]] std::string svg_file(Figure figure);
 
-/// "<ul class=legend>" of the named series.
-[[nodiscard]] std::string legend(const Figure& figure);
-
 }  // namespace bertbench::plot

@@ -28,8 +28,7 @@ std::optional<Figure> timeline_figure(const ResultSet& set) {
     figure.series.push_back({readable(std::string(name(static_cast<TimePart>(part)))),
                              static_cast<int>(part),
                              Mark::spans,
-                             {},
-                             -1});
+                             {}});
   }
   std::size_t all = 0;
   for (std::size_t i = 0; i < set.cells.size(); ++i) {

@@ -68,7 +68,7 @@ void add(Figure& figure, const std::string& name, const Checkpoint& row, double 
   auto found = std::ranges::find(figure.series, name, &Series::name);
   if (found == figure.series.end()) {
     figure.series.push_back(
-        {name, static_cast<int>(figure.series.size()), Mark::line_and_points, {}, -1});
+        {name, static_cast<int>(figure.series.size()), Mark::line_and_points, {}});
     found = figure.series.end() - 1;
   }
   found->points.push_back({x, *row.exact_match, {}, tip_of(row)});

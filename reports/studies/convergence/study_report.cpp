@@ -123,11 +123,10 @@ std::string study_csv(const Study& study) {
 }
 
 std::string study_html(const Study& study, const std::string& title) {
-  html::Figures figures;
   html::PageText page;
   page.title = title;
   std::string plots;
-  for (const plot::Figure& figure : study_figures(study)) plots += figures.add(figure);
+  for (const plot::Figure& figure : study_figures(study)) plots += html::figure_element(figure);
   if (!plots.empty()) plots = "<div class=\"plots\">" + plots + "</div>\n";
   page.body += html::section("Convergence", plots);
   const Table rows = study_table(study);
@@ -142,7 +141,7 @@ std::string study_html(const Study& study, const std::string& title) {
   }
   page.footer = fmt::format("bertbench {} ({})", tool_version(), tool_commit());
   std::ostringstream out;
-  html::write_page(page, figures, out);
+  html::write_page(page, out);
   return std::move(out).str();
 }
 
