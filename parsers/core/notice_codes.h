@@ -228,6 +228,27 @@ enum class NoticeCode : std::uint16_t {
   stored_runs_left_out,
   nothing_compared,
 
+  // Why a cell has its verdict.
+  slower_beyond_tolerance,
+  faster_beyond_tolerance,
+  within_tolerance,
+  not_significant,
+  too_few_trials,
+  measured_so_far,
+  number_lost,
+  baseline_without_number,
+  number_on_neither_side,
+  not_in_baseline,
+  not_in_result,
+  context_forbids,
+  unit_differs,
+  simulated_against_measured,
+  rerun_confirms,
+  rerun_clears,
+  rerun_undecided,
+  rerun_missing,
+  at_first,
+
   // Audit of published tables.
   rule_rarely_holds,
   nothing_to_check,

@@ -715,6 +715,65 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "No cell has a twin with a number.",
      "Check that both sides come from the same configuration."},
 
+    // Why a cell has its verdict.
+    {NoticeCode::slower_beyond_tolerance, "slower_beyond_tolerance",
+     "{change}: {now:.2f} against {reference:.2f} {unit}{interval}, n = {n} against {n_base}, "
+     "p = {p:.2g}, {p_holm:.2g} after Holm, {tolerance}",
+     "The loss exceeds the tolerance and is significant."},
+    {NoticeCode::faster_beyond_tolerance, "faster_beyond_tolerance",
+     "{change}: {now:.2f} against {reference:.2f} {unit}{interval}, n = {n} against {n_base}, "
+     "p = {p:.2g}, {p_holm:.2g} after Holm, {tolerance}",
+     "The gain exceeds the tolerance and is significant."},
+    {NoticeCode::within_tolerance, "within_tolerance",
+     "{change}: {now:.2f} against {reference:.2f} {unit}{interval}, n = {n} against {n_base}, "
+     "p = {p:.2g}, {p_holm:.2g} after Holm, within the {tolerance}",
+     "The change does not exceed the tolerance."},
+    {NoticeCode::not_significant, "not_significant",
+     "{change}: {now:.2f} against {reference:.2f} {unit}{interval}, n = {n} against {n_base}, "
+     "p = {p:.2g}, {p_holm:.2g} after Holm, but not significant, beyond the {tolerance}",
+     "The change exceeds the tolerance, but chance makes such a one too often."},
+    {NoticeCode::too_few_trials, "too_few_trials",
+     "{n} against {n_base} trials cannot decide {cells}: the smallest p is {least:.2g}, the level "
+     "{level:.2g}; {need}",
+     "No measured values could be significant with so few trials.",
+     "Measure the trials that the text names."},
+    {NoticeCode::measured_so_far, "measured_so_far",
+     "so far {change}: {now:.2f} against {reference:.2f} {unit}{interval}, n = {n} against "
+     "{n_base}",
+     "The numbers of a cell with too few trials."},
+    {NoticeCode::number_lost, "number_lost",
+     "no trial gives a number any more ({outcomes}); {reference:.2f} {unit} in the baseline",
+     "The baseline has a number for the cell, the result has none.",
+     "See how its trials ended."},
+    {NoticeCode::baseline_without_number, "baseline_without_number",
+     "the baseline has no number for it ({outcomes})", "Only the result has a number."},
+    {NoticeCode::number_on_neither_side, "number_on_neither_side",
+     "no number on either side ({outcomes})", "Neither side has a number."},
+    {NoticeCode::not_in_baseline, "not_in_baseline", "the baseline has no such cell",
+     "The cell is new."},
+    {NoticeCode::not_in_result, "not_in_result", "in the baseline, but not in the result",
+     "A cell of the baseline was not measured.", "--allow-missing where that is meant."},
+    {NoticeCode::context_forbids, "context_forbids",
+     "{key} differs: {now} now, {before} in the baseline (--allow-context {key})",
+     "What the numbers rest on differs.", "--allow-context KEY where it does not matter."},
+    {NoticeCode::unit_differs, "unit_differs",
+     "unit differs: {now} now, {before} in the baseline",
+     "One side counts iterations, the other sequences."},
+    {NoticeCode::simulated_against_measured, "simulated_against_measured",
+     "{now} now, {before} in the baseline ({key}): a simulation is never compared with a "
+     "measurement",
+     "One side was simulated."},
+    {NoticeCode::rerun_confirms, "rerun_confirms", "confirmed by a rerun: {reason}",
+     "A regression that was measured again is one again."},
+    {NoticeCode::rerun_clears, "rerun_clears", "not confirmed by a rerun ({reason})",
+     "A regression that was measured again is none."},
+    {NoticeCode::rerun_undecided, "rerun_undecided", "the rerun is {verdict}: {reason}",
+     "A regression was measured again without an answer."},
+    {NoticeCode::rerun_missing, "rerun_missing", "not measured again",
+     "The rerun holds no such cell."},
+    {NoticeCode::at_first, "at_first", "at first {reason}",
+     "What a cell that a rerun cleared was flagged for."},
+
     // Audit of published tables.
     {NoticeCode::rule_rarely_holds, "rule_rarely_holds",
      "'{rule}' holds in {holds} of {checked} cells: {column} is taken as another quantity and not "

@@ -1,6 +1,4 @@
 // The second half of the gate: a regression counts once a rerun repeats it.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "reports/gate/verdicts.h"
@@ -28,24 +26,25 @@ GateReport confirm(GateReport first, const ResultSet& rerun, std::span<const Res
     if (cell.verdict != Verdict::regression) continue;
     const auto found = std::ranges::find(second.cells, cell.key, &CellVerdict::key);
     if (found == second.cells.end() || found->verdict == Verdict::missing) {
-      cell.reason += "; not measured again";
+      cell.reasons.push_back(make_notice(NoticeCode::rerun_missing, 0));
       continue;
     }
     cell.rerun =
         Rerun{found->verdict, found->change, found->median_new, found->p_adjusted, found->n_new};
     switch (found->verdict) {
       case Verdict::regression:
-        cell.reason += "; confirmed by a rerun: " + found->reason;
+        cell.reasons.push_back(make_notice(NoticeCode::rerun_confirms, 0, reason_text(*found)));
         break;
       case Verdict::pass:
       case Verdict::improvement:
         cell.verdict = Verdict::pass;
-        cell.reason =
-            fmt::format("not confirmed by a rerun ({}); at first {}", found->reason, cell.reason);
+        cell.reasons = {make_notice(NoticeCode::rerun_clears, 0, reason_text(*found)),
+                        make_notice(NoticeCode::at_first, 0, reason_text(cell))};
         break;
       case Verdict::inconclusive:
       case Verdict::not_comparable:
-        cell.reason += fmt::format("; the rerun is {}: {}", name(found->verdict), found->reason);
+        cell.reasons.push_back(make_notice(NoticeCode::rerun_undecided, 0, name(found->verdict),
+                                           reason_text(*found)));
         break;
       case Verdict::missing:
       case Verdict::new_cell:

@@ -74,76 +74,69 @@ void set_tolerance(Baseline& base, double floor) {
 }
 
 // The environments of both sides. Returns why nothing can be compared, or nothing.
-std::string compare_environments(const ResultSet& result, const ResultSet& baseline,
-                                 const GateOptions& options, std::vector<Notice>& notices) {
-  std::string blocked;
-  for (const auto& difference : context_differences(*result.environment, *baseline.environment)) {
-    if (difference.a.empty() || difference.b.empty()) {
-      notices.push_back(make_notice(NoticeCode::context_one_sided, 0, difference.key,
-                                    difference.a.empty() ? "baseline" : "result"));
-      continue;
-    }
-    const std::string text = fmt::format("{} differs: \"{}\" now, \"{}\" in the baseline",
-                                         difference.key, difference.a, difference.b);
-    if (difference.blocking && !allowed(options, difference.key)) {
-      blocked += fmt::format("{}{} (--allow-context {})", blocked.empty() ? "" : "; ", text,
-                             difference.key);
+std::vector<Notice> compare_environments(const ResultSet& result, const ResultSet& baseline,
+                                         const GateOptions& options, std::vector<Notice>& notices) {
+  std::vector<Notice> forbidden;
+  for (const auto& [key, now, before, blocking] :
+       context_differences(*result.environment, *baseline.environment)) {
+    if (now.empty() || before.empty()) {
+      notices.push_back(make_notice(NoticeCode::context_one_sided, 0, key,
+                                    now.empty() ? "baseline" : "result"));
+    } else if (blocking && !allowed(options, key)) {
+      forbidden.push_back(make_notice(NoticeCode::context_forbids, 0, key, '"' + now + '"',
+                                      '"' + before + '"'));
     } else {
-      notices.push_back(
-          make_notice(NoticeCode::context_differs, 0, difference.key, difference.a, difference.b));
+      notices.push_back(make_notice(NoticeCode::context_differs, 0, key, now, before));
     }
   }
   if (result.tool.version != baseline.tool.version) {
     notices.push_back(make_notice(NoticeCode::tool_version_differs, 0, result.tool.version,
                                   baseline.tool.version));
   }
-  return blocked;
+  return forbidden;
 }
 
 // What the numbers of the two cells rest on.
-std::string compare_samples(const Cell& now_cell, const Sample& now, const Cell& base_cell,
-                            const Sample& base, const GateOptions& options) {
-  std::string blocked;
-  const auto differ = [&](const char* key, const std::string& a, const std::string& b) {
+std::vector<Notice> compare_samples(const Cell& now_cell, const Sample& now, const Cell& base_cell,
+                                    const Sample& base, const GateOptions& options) {
+  std::vector<Notice> forbidden;
+  const auto differ = [&](const std::string& key, const std::string& a, const std::string& b) {
     if (a == b || allowed(options, key)) return;
-    blocked += fmt::format("{}{} differs: {} now, {} in the baseline (--allow-context {})",
-                           blocked.empty() ? "" : "; ", key, a, b, key);
+    forbidden.push_back(make_notice(NoticeCode::context_forbids, 0, key, a, b));
   };
   if (now.unit != base.unit) {
-    blocked = "unit differs: " + now.unit + " now, " + base.unit + " in the baseline";
+    forbidden.push_back(make_notice(NoticeCode::unit_differs, 0, now.unit, base.unit));
   }
   differ("estimator", now.estimator, base.estimator);
   differ("window", now.window, base.window);
   differ("emulated", now_cell.emulated ? "yes" : "no", base_cell.emulated ? "yes" : "no");
   if (!now_cell.gpu.empty() && !base_cell.gpu.empty()) differ("gpu", now_cell.gpu, base_cell.gpu);
   for (const auto& difference : context_differences(now_cell, base_cell)) {
-    if (difference.blocking) differ(difference.key.c_str(), difference.a, difference.b);
+    if (difference.blocking) differ(difference.key, difference.a, difference.b);
   }
-  return blocked;
+  return forbidden;
 }
 
-std::string numbers(const Tested& test, const CellVerdict& verdict) {
+// A notice of the numbers on both sides, then `more`.
+template <class... More>
+Notice numbers(NoticeCode code, const Tested& test, const CellVerdict& verdict, More&&... more) {
+  const std::string change =
+      test.change == 0
+          ? "no change"
+          : percent(std::abs(test.change)) + (test.change < 0 ? " slower" : " faster");
   std::string interval;
   if (verdict.interval.coverage > 0) {
     interval =
         fmt::format(", {:.1f} % interval {} to {}", 100 * verdict.interval.coverage,
                     signed_percent(verdict.interval.low), signed_percent(verdict.interval.high));
   }
-  return fmt::format("{:.2f} against {:.2f} {}{}, n = {} against {}", test.median,
-                     test.base.reference, test.now.unit, interval, verdict.n_new, verdict.n_base);
-}
-
-std::string p_text(double p, double adjusted) {
-  return fmt::format("p = {:.2g}, {:.2g} after Holm", p, adjusted);
+  return make_notice(code, 0, change, test.median, test.base.reference, test.now.unit, interval,
+                     verdict.n_new, verdict.n_base, std::forward<More>(more)...);
 }
 
 void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
            const GateOptions& options, CellVerdict& out) {
   const double change = test.change;
-  const std::string values = numbers(test, out);
-  const std::string direction = change == 0 ? std::string("no change")
-                                            : fmt::format("{} {}", percent(std::abs(change)),
-                                                          change < 0 ? "slower" : "faster");
   const auto n = test.now.values.size();
   const auto m = test.base.pooled.size();
   const double level = options.alpha / static_cast<double>(tests);
@@ -155,29 +148,23 @@ void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
     std::string need = both > 0 ? fmt::format("need {} trials a side", both)
                                 : std::string("no number of trials would do");
     if (more > n) need += fmt::format(", or {} now against the {} of the baseline", more, m);
-    out.reason = fmt::format(
-        "{} against {} trials cannot decide {} cell{}: the smallest p is {:.2g}, the level {:.2g}; "
-        "{} ({}, {})",
-        n, m, tests, tests == 1 ? "" : "s", least, level, need, direction, values);
+    out.reasons = {make_notice(NoticeCode::too_few_trials, 0, n, m,
+                               counted(static_cast<long long>(tests), "cell"), least, level, need),
+                   numbers(NoticeCode::measured_so_far, test, out)};
     return;
   }
-  const bool slower = out.p_adjusted <= options.alpha;
-  if (-change > test.base.tolerance && slower) {
-    out.verdict = Verdict::regression;
-    out.reason = fmt::format("{}: {}, {}, {}", direction, values, p_text(out.p, out.p_adjusted),
-                             test.base.tolerance_text);
-  } else if (change > test.base.tolerance && p_faster_adjusted <= options.alpha) {
-    out.verdict = Verdict::improvement;
-    out.reason = fmt::format("{}: {}, {}, {}", direction, values,
-                             p_text(test.p_faster, p_faster_adjusted), test.base.tolerance_text);
-  } else {
-    out.verdict = Verdict::pass;
-    const char* why =
-        -change <= test.base.tolerance ? "within the" : "but not significant, beyond the";
-    if (change > test.base.tolerance) why = "but not significant, beyond the";
-    out.reason = fmt::format("{}: {}, {}, {} {}", direction, values, p_text(out.p, out.p_adjusted),
-                             why, test.base.tolerance_text);
-  }
+  const bool beyond = std::abs(change) > test.base.tolerance;
+  const bool slower = change < 0 && beyond && out.p_adjusted <= options.alpha;
+  const bool faster = change > 0 && beyond && p_faster_adjusted <= options.alpha;
+  out.verdict = slower   ? Verdict::regression
+                : faster ? Verdict::improvement
+                         : Verdict::pass;
+  const NoticeCode why = slower   ? NoticeCode::slower_beyond_tolerance
+                         : faster ? NoticeCode::faster_beyond_tolerance
+                         : beyond ? NoticeCode::not_significant
+                                  : NoticeCode::within_tolerance;
+  out.reasons = {numbers(why, test, out, faster ? test.p_faster : out.p,
+                         faster ? p_faster_adjusted : out.p_adjusted, test.base.tolerance_text)};
 }
 
 class Gate {
@@ -233,14 +220,14 @@ class Gate {
   // Fills test.base from the baseline's cells, the newest first. What makes the newest one's
   // numbers incomparable; runs before it that were measured in another way than the newest are left
   // out.
-  std::string pool_baseline(const Cell& cell, const std::vector<const Cell*>& others,
-                            Tested& test) const {
-    std::string context;
+  std::vector<Notice> pool_baseline(const Cell& cell, const std::vector<const Cell*>& others,
+                                    Tested& test) const {
+    std::vector<Notice> context;
     for (auto other = others.rbegin(); other != others.rend(); ++other) {
       const Sample sample = sample_of(**other);
       if (sample.values.empty()) continue;
       if (!test.now.values.empty()) {
-        const std::string differs = compare_samples(cell, test.now, **other, sample, options_);
+        const std::vector<Notice> differs = compare_samples(cell, test.now, **other, sample, options_);
         if (!differs.empty() && test.base.pooled.empty()) context = differs;
         if (!differs.empty() && !test.base.pooled.empty()) continue;
       }
@@ -266,13 +253,14 @@ class Gate {
       return;
     }
     note_context(cell, *others.back());
-    const std::string context = pool_baseline(cell, others, test);
+    const std::vector<Notice> context = pool_baseline(cell, others, test);
     out.n_base = static_cast<int>(test.base.pooled.size());
     if (test.base.pooled.empty()) {
       out.verdict = out.n_new > 0 ? Verdict::new_cell : Verdict::pass;
-      out.reason = out.n_new > 0
-                       ? "the baseline has no number for it (" + outcomes_of(*others.back()) + ")"
-                       : "no number on either side (" + outcomes_of(cell) + ")";
+      out.reasons = {out.n_new > 0 ? make_notice(NoticeCode::baseline_without_number, 0,
+                                                 outcomes_of(*others.back()))
+                                   : make_notice(NoticeCode::number_on_neither_side, 0,
+                                                 outcomes_of(cell))};
       return;
     }
     ++report_.compared;
@@ -282,9 +270,8 @@ class Gate {
     out.tolerance = test.base.tolerance;
     if (out.n_new == 0) {
       out.verdict = Verdict::regression;
-      out.reason =
-          fmt::format("no trial gives a number any more ({}); {:.2f} {} in the baseline",
-                      outcomes_of(cell), test.base.reference, sample_of(*others.back()).unit);
+      out.reasons = {make_notice(NoticeCode::number_lost, 0, outcomes_of(cell),
+                                 test.base.reference, sample_of(*others.back()).unit)};
       return;
     }
     test.median = median(test.now.values);
@@ -292,7 +279,7 @@ class Gate {
     out.change = test.change;
     if (!blocked_.empty() || !context.empty()) {
       out.verdict = Verdict::not_comparable;
-      out.reason = blocked_.empty() ? context : blocked_;
+      out.reasons = blocked_.empty() ? context : blocked_;
       return;
     }
     const Shift shift = relative_shift(test.base.pooled, test.now.values);
@@ -310,15 +297,14 @@ class Gate {
     const Cell* twin = runs_.empty() ? nullptr : indexes_.back().simulated_twin(cell);
     if (twin == nullptr) {
       out.verdict = Verdict::new_cell;
-      out.reason = "the baseline has no such cell";
+      out.reasons = {make_notice(NoticeCode::not_in_baseline, 0)};
       return;
     }
     seen_.insert(twin);
     out.verdict = Verdict::not_comparable;
-    out.reason = fmt::format(
-        "{} now, {} in the baseline ({}): a simulation is never compared with a measurement",
-        cell.identity.simulated() ? "simulated" : "measured",
-        twin->identity.simulated() ? "simulated" : "measured", twin->key);
+    out.reasons = {make_notice(NoticeCode::simulated_against_measured, 0,
+                               cell.identity.simulated() ? "simulated" : "measured",
+                               twin->identity.simulated() ? "simulated" : "measured", twin->key)};
   }
 
   /// Context that only one side knows is reported once, not for each cell.
@@ -341,7 +327,7 @@ class Gate {
       out.verdict = Verdict::missing;
       out.n_base = static_cast<int>(sample.values.size());
       if (!sample.values.empty()) out.reference = median(sample.values);
-      out.reason = "in the baseline, but not in the result";
+      out.reasons = {make_notice(NoticeCode::not_in_result, 0)};
     }
   }
 
@@ -385,7 +371,7 @@ class Gate {
   std::deque<CellIndex> indexes_;       // of runs_
   std::set<const Cell*> seen_;          // cells of runs_ that the result has too
   std::set<std::string> noted_;         // context keys that one side alone knows
-  std::string blocked_;                 // why no cell is comparable, if so
+  std::vector<Notice> blocked_;         // why no cell is comparable, if so
   std::vector<Tested> tests_;
   GateReport report_;
 };
@@ -410,6 +396,10 @@ std::string_view name(Verdict verdict) {
       return "new";
   }
   return "pass";
+}
+
+std::string reason_text(const CellVerdict& cell) {
+  return fmt::format("{}", fmt::join(texts_of(cell.reasons), "; "));
 }
 
 int gate_exit_status(const GateReport& report, const GateOptions& options) {

@@ -50,13 +50,16 @@ struct CellVerdict {
   int n_new = 0, n_base = 0;                    ///< trials that count
   double tolerance = 0;                         ///< the loss that had to be exceeded, as a fraction
   std::optional<double> median_new, reference;  ///< sequences/s
-  std::string reason;  ///< one line for people: what changed, by how much, with n and p
+  std::vector<Notice> reasons;  ///< what decided, first; then what else is to be known
   /// Of `confirm` only. The other numbers are those of the first measurement.
   std::optional<Rerun> rerun;
 
   /// A regression at first, which the rerun did not repeat: it passes.
   [[nodiscard]] bool cleared() const { return rerun && verdict == Verdict::pass; }
 };
+
+/// The reasons in one line for people: what changed, by how much, with n and p.
+[[nodiscard]] std::string reason_text(const CellVerdict& cell);
 
 struct GateReport {
   std::vector<CellVerdict> cells;  ///< in the order of the result, then missing ones

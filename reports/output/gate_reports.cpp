@@ -81,7 +81,7 @@ std::string gate_junit(const GateReport& report, const GateOptions& options,
     const std::string verdict(name(cell.verdict));
     cases += "    <testcase" + junit_attribute("classname", "bertbench.check") +
              junit_attribute("name", key_with_kind(cell.key, cell.kind)) + ">\n";
-    const std::string message = junit_attribute("message", cell.reason);
+    const std::string message = junit_attribute("message", reason_text(cell));
     if (level == Level::skipped) {
       ++counts.skipped;
       cases += "      <skipped" + message + "/>\n";
@@ -98,7 +98,7 @@ std::string gate_junit(const GateReport& report, const GateOptions& options,
       if (cell.rerun->change) facts.emplace_back("rerun_change", shortest(*cell.rerun->change));
       facts.emplace_back("cleared_by_rerun", cell.cleared() ? "true" : "false");
     }
-    facts.emplace_back("reason", cell.reason);
+    facts.emplace_back("reason", reason_text(cell));
     cases += junit_output(facts) + "    </testcase>\n";
   }
   return junit_file(name_of_gate, counts, "", cases);
@@ -111,11 +111,11 @@ std::string github_annotations(const GateReport& report, const GateOptions& opti
     const std::string title =
         fmt::format("{}: {}", name(cell.verdict), key_with_kind(cell.key, cell.kind));
     if (level == Level::failure || level == Level::error) {
-      out += command("error", title, cell.reason);
+      out += command("error", title, reason_text(cell));
     } else if (cell.verdict == Verdict::inconclusive) {
-      out += command(options.accept_inconclusive ? "notice" : "warning", title, cell.reason);
+      out += command(options.accept_inconclusive ? "notice" : "warning", title, reason_text(cell));
     } else if (cell.verdict != Verdict::pass || cell.cleared()) {
-      out += command("notice", title, cell.reason);
+      out += command("notice", title, reason_text(cell));
     }
   }
   for (const Notice& notice : report.notices) {
@@ -139,7 +139,7 @@ std::string gate_markdown(const GateReport& report, const std::string& name_of_g
     if (cell.verdict == Verdict::pass && !cell.cleared()) continue;
     table.rows.push_back({verdict_words(cell), key_with_kind(cell.key, cell.kind),
                           change_words(cell), fmt::format("{}+{}", cell.n_base, cell.n_new),
-                          cell.reason});
+                          reason_text(cell)});
   }
   if (!table.rows.empty()) out += "\n" + markdown_table(table);
   for (const Notice& notice : report.notices) out += "\n- " + markdown_text(text_of(notice));

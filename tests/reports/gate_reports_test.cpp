@@ -24,7 +24,7 @@ CellVerdict verdict(const std::string& key, Verdict what, const std::string& rea
   CellVerdict out;
   out.key = key;
   out.verdict = what;
-  out.reason = reason;
+  out.reasons = {foreign_notice(0, reason)};
   out.n_new = out.n_base = 7;
   return out;
 }

@@ -41,11 +41,11 @@ TEST(Check, ARunAgainstItselfPasses) {
   EXPECT_EQ(report.compared, 4);
   ASSERT_EQ(report.cells.size(), 4U);
   for (const CellVerdict& cell : report.cells) {
-    EXPECT_EQ(cell.verdict, Verdict::pass) << cell.reason;
+    EXPECT_EQ(cell.verdict, Verdict::pass) << reason_text(cell);
     EXPECT_EQ(cell.change, 0.0);
     EXPECT_EQ(cell.n_new, 5);
   }
-  EXPECT_THAT(report.cells[0].reason, HasSubstr("no change"));
+  EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("no change"));
 }
 
 TEST(Check, AgainstACopyWithOneCellTenPercentFasterItFailsWithStatus1) {
@@ -59,10 +59,11 @@ TEST(Check, AgainstACopyWithOneCellTenPercentFasterItFailsWithStatus1) {
   EXPECT_NEAR(cell.p_adjusted, 4.0 / 252, 1e-12);
   EXPECT_NEAR(cell.tolerance, 0.02, 1e-12);
   EXPECT_LT(cell.interval.high, -0.08);
-  EXPECT_THAT(cell.reason,
+  EXPECT_EQ(cell.reasons.front().code, NoticeCode::slower_beyond_tolerance);
+  EXPECT_THAT(reason_text(cell),
               HasSubstr("9.1 % slower: 400.00 against 440.00 sequences/s, 96.8 % interval"));
   EXPECT_THAT(
-      cell.reason,
+      reason_text(cell),
       HasSubstr("n = 5 against 5, p = 0.004, 0.016 after Holm, tolerance 2.0 % (the floor"));
 }
 
@@ -70,7 +71,7 @@ TEST(Check, TenPercentFasterIsAnImprovementAndNoFailure) {
   const GateReport report = check(grid(1.1), grid());
   EXPECT_EQ(report.exit_status, 0);
   EXPECT_EQ(last(report).verdict, Verdict::improvement);
-  EXPECT_THAT(last(report).reason, HasSubstr("10.0 % faster"));
+  EXPECT_THAT(reason_text(last(report)), HasSubstr("10.0 % faster"));
 }
 
 Cell simulated(Cell cell) {
@@ -91,7 +92,7 @@ TEST(Check, WhatWasSimulatedIsNeverComparedWithWhatWasMeasured) {
       EXPECT_EQ(report.compared, 0);
       ASSERT_EQ(report.cells.size(), 1U);
       EXPECT_EQ(report.cells[0].verdict, Verdict::not_comparable);
-      EXPECT_THAT(report.cells[0].reason, HasSubstr("a simulation is never compared"));
+      EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("a simulation is never compared"));
       EXPECT_FALSE(report.cells[0].change);
     }
   }
@@ -113,11 +114,11 @@ TEST(Check, CellsOfAnotherCommandAreNotComparable) {
   const GateReport report = check(with({"python3", "train.py", "--lr", "0.2", "--fp16"}), base);
   EXPECT_EQ(report.exit_status, 4);
   EXPECT_EQ(last(report).verdict, Verdict::not_comparable);
-  EXPECT_EQ(last(report).reason,
+  EXPECT_EQ(reason_text(last(report)),
             "command differs: 0.2 now, 0.1 in the baseline (--allow-context command)");
-  EXPECT_THAT(last(check(with({"python3", "train.py", "--lr", "0.1"}), base)).reason,
+  EXPECT_THAT(reason_text(last(check(with({"python3", "train.py", "--lr", "0.1"}), base))),
               HasSubstr("none now, --fp16 in the baseline"));
-  EXPECT_THAT(last(check(with({"python3", "train.py", "--lr", "--fp16", "0.1"}), base)).reason,
+  EXPECT_THAT(reason_text(last(check(with({"python3", "train.py", "--lr", "--fp16", "0.1"}), base))),
               HasSubstr("command differs: ["))
       << "the order of words may matter";
   GateOptions allowed;
@@ -159,7 +160,8 @@ TEST(Check, ALargeLossThatTheRanksDoNotSupportPasses) {
   const ResultSet now = result_set({cell(identity(1, 1), {91, 92, 95, 101, 102})});
   const GateReport report = check(now, base);
   EXPECT_EQ(last(report).verdict, Verdict::pass);
-  EXPECT_THAT(last(report).reason, HasSubstr("but not significant, beyond the tolerance"));
+  EXPECT_EQ(last(report).reasons.front().code, NoticeCode::not_significant);
+  EXPECT_THAT(reason_text(last(report)), HasSubstr("but not significant, beyond the tolerance"));
 }
 
 TEST(Check, NoiseOfTheBaselineWidensTheToleranceAndSaysByWhichRule) {
@@ -169,7 +171,7 @@ TEST(Check, NoiseOfTheBaselineWidensTheToleranceAndSaysByWhichRule) {
   EXPECT_NEAR(last(report).tolerance, 0.0889560, 1e-6);
   EXPECT_EQ(last(report).verdict, Verdict::pass);
   EXPECT_THAT(
-      last(report).reason,
+      reason_text(last(report)),
       HasSubstr(
           "8.9 % (3 x 1.4826 MAD of the baseline's 5 trials, as it holds fewer than 3 runs)"));
 }
@@ -181,10 +183,11 @@ TEST(Check, TooFewTrialsAreInconclusiveWithTheNumberThatWouldDo) {
   EXPECT_EQ(report.exit_status, 3);
   EXPECT_EQ(last(report).verdict, Verdict::inconclusive);
   EXPECT_THAT(
-      last(report).reason,
+      reason_text(last(report)),
       HasSubstr(
           "3 against 3 trials cannot decide 2 cells: the smallest p is 0.05, the level 0.025; "
-          "need 4 trials a side, or 5 now against the 3 of the baseline"));
+          "need 4 trials a side, or 5 now against the 3 of the baseline; so far no change: 200.00 "
+          "against 200.00"));
   GateOptions accept;
   accept.accept_inconclusive = true;
   EXPECT_EQ(check(three, three, accept).exit_status, 0);
@@ -193,8 +196,8 @@ TEST(Check, TooFewTrialsAreInconclusiveWithTheNumberThatWouldDo) {
 TEST(Check, FiveTrialsCannotDecide36CellsAndSixCan) {
   const GateReport report = check(grid(1, 36), grid(1, 36));
   EXPECT_EQ(report.exit_status, 3);
-  EXPECT_THAT(report.cells[0].reason, HasSubstr("cannot decide 36 cells"));
-  EXPECT_THAT(report.cells[0].reason, HasSubstr("need 6 trials a side"));
+  EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("cannot decide 36 cells"));
+  EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("need 6 trials a side"));
   EXPECT_EQ(check(grid(1, 12), grid(1, 12)).exit_status, 0);
   EXPECT_EQ(check(grid(1, 13), grid(1, 13)).exit_status, 3);
 }
@@ -236,11 +239,11 @@ TEST(Check, ACellThatGivesNoNumberAnyMoreIsARegression) {
   const GateReport report = check(now, grid());
   EXPECT_EQ(report.exit_status, 1);
   EXPECT_EQ(last(report).verdict, Verdict::regression);
-  EXPECT_THAT(last(report).reason,
+  EXPECT_THAT(reason_text(last(report)),
               HasSubstr("no trial gives a number any more (out_of_memory x5)"));
   const GateReport both = check(now, now);
   EXPECT_EQ(both.exit_status, 0);
-  EXPECT_THAT(last(both).reason, HasSubstr("no number on either side"));
+  EXPECT_THAT(reason_text(last(both)), HasSubstr("no number on either side"));
 }
 
 TEST(Check, DifferentHardwareIsNotComparableUnlessAllowed) {
@@ -253,7 +256,7 @@ TEST(Check, DifferentHardwareIsNotComparableUnlessAllowed) {
   const GateReport report = check(now, base);
   EXPECT_EQ(report.exit_status, 4);
   EXPECT_EQ(last(report).verdict, Verdict::not_comparable);
-  EXPECT_THAT(last(report).reason, HasSubstr("--allow-context cpu"));
+  EXPECT_THAT(reason_text(last(report)), HasSubstr("--allow-context cpu"));
   GateOptions options;
   options.allow_context = {"cpu"};
   const GateReport allowed = check(now, base, options);
@@ -298,8 +301,8 @@ TEST(Check, AnotherEstimatorOrWindowIsNotComparable) {
   for (Trial& trial : now.cells[1].trials) trial.window.rule = "auto (mser-5: 30:200)";
   const GateReport report = check(now, grid());
   EXPECT_EQ(report.exit_status, 4);
-  EXPECT_THAT(report.cells[0].reason, HasSubstr("estimator differs: printed now, step_time"));
-  EXPECT_THAT(report.cells[1].reason, HasSubstr("window differs: auto now, 100:200"));
+  EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("estimator differs: printed now, step_time"));
+  EXPECT_THAT(reason_text(report.cells[1]), HasSubstr("window differs: auto now, 100:200"));
   EXPECT_EQ(report.cells[2].verdict, Verdict::pass);
   GateOptions options;
   options.allow_context = {"all"};
@@ -344,7 +347,7 @@ TEST(Check, ThreeStoredRunsGiveTheNoiseBetweenRuns) {
   EXPECT_NEAR(last(report).tolerance, 0.09, 1e-9);  // 3 sd of 97, 100, 103
   EXPECT_EQ(last(report).n_base, 15);
   EXPECT_EQ(last(report).verdict, Verdict::pass);
-  EXPECT_THAT(last(report).reason, HasSubstr("3 sd of the medians of 3 runs"));
+  EXPECT_THAT(reason_text(last(report)), HasSubstr("3 sd of the medians of 3 runs"));
   EXPECT_EQ(last(check(result_set({cell(identity(1, 1), times(kFive, 0.89))}), runs)).verdict,
             Verdict::regression);
 }

@@ -57,7 +57,8 @@ ordered_json to_json(const Options& options, const GateReport& report) {
     row["tolerance"] = cell.tolerance;
     if (cell.median_new) row["median_new"] = *cell.median_new;
     if (cell.reference) row["reference"] = *cell.reference;
-    row["reason"] = cell.reason;
+    row["reason"] = reason_text(cell);
+    row["reason_code"] = name(cell.reasons.front().code);
     if (cell.rerun) {
       ordered_json& rerun = row["rerun"] = {{"verdict", name(cell.rerun->verdict)}};
       if (cell.rerun->change) rerun["change"] = *cell.rerun->change;
@@ -104,10 +105,9 @@ void print_summary(Console& console, const GateReport& report) {
                             text, report.exit_status));
 }
 
-// The part of a reason that does not speak of this cell's own numbers.
-std::string_view shared(const CellVerdict& cell) {
-  const std::string_view reason = cell.reason;
-  return cell.verdict == Verdict::inconclusive ? reason.substr(0, reason.rfind(" (")) : reason;
+// Of a cell with too few trials without its own numbers.
+std::string shared(const CellVerdict& cell) {
+  return cell.verdict == Verdict::inconclusive ? text_of(cell.reasons.front()) : reason_text(cell);
 }
 
 // Why each cell is not just a pass. What holds for many cells alike (another driver, a model that
@@ -129,7 +129,7 @@ void print_reasons(Console& console, const GateReport& report) {
     console.print(fmt::format("{}{} {}: {}\n", std::exchange(gap, ""),
                               console.styled(style_of(cell.verdict), name(cell.verdict)),
                               escape_for_terminal(named_cells(keys)),
-                              escape_for_terminal(keys.size() > 1 ? shared(cell) : cell.reason)));
+                              escape_for_terminal(keys.size() > 1 ? shared(cell) : reason_text(cell))));
   }
 }
 
