@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "parsers/input/input.h"
+#include "reports/cells/summarize.h"
 #include "reports/output/dlperf_scripts.h"
 
 namespace bertbench {

@@ -9,6 +9,7 @@
 #include "harness/cli/inputs.h"
 #include "parsers/reader/log_reader.h"
 #include "reports/cells/measured_logs.h"
+#include "reports/cells/result_builder.h"
 #include "reports/measure/measure.h"
 #include "reports/measure/restarts.h"
 

@@ -11,10 +11,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "reports/cells/result_builder.h"
 #include "reports/cells/spool.h"
+#include "reports/cells/summarize.h"
 #include "reports/cells/trial_codec.h"
-#include "reports/cells/trial_figures.h"
-#include "reports/measure/measure.h"
 
 namespace bertbench {
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "reports/cells/summarize.h"
 #include "reports/model/json_reader.h"
 #include "reports/model/json_writer.h"
 

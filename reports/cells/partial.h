@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "parsers/core/error.h"
-#include "reports/measure/measure.h"
+#include "reports/cells/result_builder.h"
 
 namespace bertbench {
 

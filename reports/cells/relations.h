@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "parsers/core/notice.h"
-#include "reports/measure/measure.h"
+#include "reports/cells/summarize.h"
 
 namespace bertbench {
 

@@ -1,4 +1,6 @@
 // What a log's place says of its cell, and the collector of logs.
+#include "reports/cells/result_builder.h"
+
 #include <chrono>
 #include <ctime>
 #include <optional>
@@ -8,6 +10,7 @@
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
 #include "reports/cells/grouped_cells.h"
+#include "reports/cells/summarize.h"
 #include "reports/measure/deduced_facts.h"
 #include "reports/measure/measure.h"
 #include "reports/model/version.h"

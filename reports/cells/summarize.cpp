@@ -1,4 +1,6 @@
 // Trials -> the numbers of a cell.
+#include "reports/cells/summarize.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +10,6 @@
 #include <set>
 
 #include "reports/cells/relations.h"
-#include "reports/cells/trial_figures.h"
-#include "reports/measure/measure.h"
 #include "reports/stats/summary.h"
 
 namespace bertbench {

@@ -1,9 +1,9 @@
-// Two result sets side by side, without a verdict.
+#include "reports/gate/comparison.h"
+
 #include <fmt/format.h>
 
 #include <set>
 
-#include "reports/gate/verdicts.h"
 #include "reports/model/cell_match.h"
 #include "reports/stats/multiple_testing.h"
 #include "reports/stats/rank_test.h"

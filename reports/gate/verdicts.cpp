@@ -80,11 +80,11 @@ std::vector<Notice> compare_environments(const ResultSet& result, const ResultSe
   for (const auto& [key, now, before, blocking] :
        context_differences(*result.environment, *baseline.environment)) {
     if (now.empty() || before.empty()) {
-      notices.push_back(make_notice(NoticeCode::context_one_sided, 0, key,
-                                    now.empty() ? "baseline" : "result"));
+      notices.push_back(
+          make_notice(NoticeCode::context_one_sided, 0, key, now.empty() ? "baseline" : "result"));
     } else if (blocking && !allowed(options, key)) {
-      forbidden.push_back(make_notice(NoticeCode::context_forbids, 0, key, '"' + now + '"',
-                                      '"' + before + '"'));
+      forbidden.push_back(
+          make_notice(NoticeCode::context_forbids, 0, key, '"' + now + '"', '"' + before + '"'));
     } else {
       notices.push_back(make_notice(NoticeCode::context_differs, 0, key, now, before));
     }
@@ -121,9 +121,8 @@ std::vector<Notice> compare_samples(const Cell& now_cell, const Sample& now, con
 template <class... More>
 Notice numbers(NoticeCode code, const Tested& test, const CellVerdict& verdict, More&&... more) {
   const std::string change =
-      test.change == 0
-          ? "no change"
-          : percent(std::abs(test.change)) + (test.change < 0 ? " slower" : " faster");
+      test.change == 0 ? "no change"
+                       : percent(std::abs(test.change)) + (test.change < 0 ? " slower" : " faster");
   std::string interval;
   if (verdict.interval.coverage > 0) {
     interval =
@@ -156,9 +155,7 @@ void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
   const bool beyond = std::abs(change) > test.base.tolerance;
   const bool slower = change < 0 && beyond && out.p_adjusted <= options.alpha;
   const bool faster = change > 0 && beyond && p_faster_adjusted <= options.alpha;
-  out.verdict = slower   ? Verdict::regression
-                : faster ? Verdict::improvement
-                         : Verdict::pass;
+  out.verdict = slower ? Verdict::regression : faster ? Verdict::improvement : Verdict::pass;
   const NoticeCode why = slower   ? NoticeCode::slower_beyond_tolerance
                          : faster ? NoticeCode::faster_beyond_tolerance
                          : beyond ? NoticeCode::not_significant
@@ -227,7 +224,8 @@ class Gate {
       const Sample sample = sample_of(**other);
       if (sample.values.empty()) continue;
       if (!test.now.values.empty()) {
-        const std::vector<Notice> differs = compare_samples(cell, test.now, **other, sample, options_);
+        const std::vector<Notice> differs =
+            compare_samples(cell, test.now, **other, sample, options_);
         if (!differs.empty() && test.base.pooled.empty()) context = differs;
         if (!differs.empty() && !test.base.pooled.empty()) continue;
       }
@@ -257,10 +255,10 @@ class Gate {
     out.n_base = static_cast<int>(test.base.pooled.size());
     if (test.base.pooled.empty()) {
       out.verdict = out.n_new > 0 ? Verdict::new_cell : Verdict::pass;
-      out.reasons = {out.n_new > 0 ? make_notice(NoticeCode::baseline_without_number, 0,
-                                                 outcomes_of(*others.back()))
-                                   : make_notice(NoticeCode::number_on_neither_side, 0,
-                                                 outcomes_of(cell))};
+      out.reasons = {
+          out.n_new > 0
+              ? make_notice(NoticeCode::baseline_without_number, 0, outcomes_of(*others.back()))
+              : make_notice(NoticeCode::number_on_neither_side, 0, outcomes_of(cell))};
       return;
     }
     ++report_.compared;
@@ -270,8 +268,8 @@ class Gate {
     out.tolerance = test.base.tolerance;
     if (out.n_new == 0) {
       out.verdict = Verdict::regression;
-      out.reasons = {make_notice(NoticeCode::number_lost, 0, outcomes_of(cell),
-                                 test.base.reference, sample_of(*others.back()).unit)};
+      out.reasons = {make_notice(NoticeCode::number_lost, 0, outcomes_of(cell), test.base.reference,
+                                 sample_of(*others.back()).unit)};
       return;
     }
     test.median = median(test.now.values);
@@ -421,6 +419,56 @@ GateReport check(const ResultSet& result, std::span<const ResultSet> runs,
 
 GateReport check(const ResultSet& result, const ResultSet& baseline, const GateOptions& options) {
   return check(result, std::span(&baseline, 1), options);
+}
+
+std::vector<std::string> flagged_cells(const GateReport& report) {
+  std::vector<std::string> keys;
+  for (const CellVerdict& cell : report.cells) {
+    if (cell.verdict == Verdict::regression) keys.push_back(cell.key);
+  }
+  return keys;
+}
+
+GateReport confirm(GateReport first, const ResultSet& rerun, std::span<const ResultSet> runs,
+                   const GateOptions& options) {
+  const auto flagged = flagged_cells(first);
+  if (flagged.empty()) return first;
+  ResultSet again = rerun;
+  std::erase_if(again.cells, [&](const Cell& cell) {
+    return std::ranges::find(flagged, cell.key) == flagged.end();
+  });
+  const GateReport second = check(again, runs, options);
+  for (CellVerdict& cell : first.cells) {
+    if (cell.verdict != Verdict::regression) continue;
+    const auto found = std::ranges::find(second.cells, cell.key, &CellVerdict::key);
+    if (found == second.cells.end() || found->verdict == Verdict::missing) {
+      cell.reasons.push_back(make_notice(NoticeCode::rerun_missing, 0));
+      continue;
+    }
+    cell.rerun =
+        Rerun{found->verdict, found->change, found->median_new, found->p_adjusted, found->n_new};
+    switch (found->verdict) {
+      case Verdict::regression:
+        cell.reasons.push_back(make_notice(NoticeCode::rerun_confirms, 0, reason_text(*found)));
+        break;
+      case Verdict::pass:
+      case Verdict::improvement:
+        cell.verdict = Verdict::pass;
+        cell.reasons = {make_notice(NoticeCode::rerun_clears, 0, reason_text(*found)),
+                        make_notice(NoticeCode::at_first, 0, reason_text(cell))};
+        break;
+      case Verdict::inconclusive:
+      case Verdict::not_comparable:
+        cell.reasons.push_back(
+            make_notice(NoticeCode::rerun_undecided, 0, name(found->verdict), reason_text(*found)));
+        break;
+      case Verdict::missing:
+      case Verdict::new_cell:
+        break;
+    }
+  }
+  first.exit_status = gate_exit_status(first, options);
+  return first;
 }
 
 }  // namespace bertbench

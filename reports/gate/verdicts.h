@@ -1,4 +1,4 @@
-// Verdicts: the gate (`check`) and the comparison without one (`compare`). Pure.
+// Verdicts: the gate (`check`). Pure.
 #pragma once
 
 #include <optional>
@@ -91,24 +91,5 @@ struct GateReport {
 /// says so; a rerun without an answer changes nothing.
 [[nodiscard]] GateReport confirm(GateReport first, const ResultSet& rerun,
                                  std::span<const ResultSet> runs, const GateOptions& options = {});
-
-struct CellComparison {
-  std::string key;
-  WorkKind kind = WorkKind::training;
-  std::string unit;      ///< "sequences/s" or "iterations/s"
-  int n_a = 0, n_b = 0;  ///< trials that count; 0 = the cell is missing there or has no number
-  std::optional<double> median_a, median_b;
-  std::optional<double> cv_a, cv_b;
-  std::optional<double> change;      ///< Hodges-Lehmann shift from a to b, exp(shift) - 1
-  std::optional<Interval> interval;  ///< exact, absent below four trials a side
-  std::optional<double> p;           ///< exact two-sided Mann-Whitney, not adjusted
-  std::optional<double> p_adjusted;  ///< after Holm over the cells of this comparison
-  bool significant = false;          ///< p_adjusted <= alpha; print `~` otherwise
-  std::optional<double> peak_memory_a, peak_memory_b;  ///< bytes on one GPU, as Cell::memory
-  std::vector<std::string> notes;  ///< "need >= 4 trials", differing context, only in A ...
-};
-
-[[nodiscard]] std::vector<CellComparison> compare(const ResultSet& a, const ResultSet& b,
-                                                  double alpha = 0.05);
 
 }  // namespace bertbench

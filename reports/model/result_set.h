@@ -14,7 +14,6 @@
 #include "parsers/core/run_log.h"
 #include "reports/model/identity.h"
 #include "reports/model/json_box.h"
-#include "reports/model/periodic_work.h"
 #include "reports/model/steadiness.h"
 
 namespace bertbench {

@@ -1,7 +1,8 @@
-// How steady a run was.
+// How steady a run was, and work in it that comes back at a regular distance.
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -37,5 +38,14 @@ inline constexpr std::array<std::pair<Steadiness, std::string_view>, 4> kSteadin
   }
   return std::nullopt;
 }
+
+/// Iterations at a regular distance that take longer (found by reports/stats/periodic.h).
+struct PeriodicWork {
+  std::int64_t period = 0;  ///< iterations between two slow ones
+  std::int64_t phase = 0;   ///< slow where (counter mod period) is this, 0 <= phase < period
+  std::int64_t count = 0;   ///< slow iterations in the series
+  double extra_s = 0;       ///< median time of a slow iteration above the typical one
+  double share = 0;         ///< part of all time that the extra is
+};
 
 }  // namespace bertbench

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/gate/verdicts.h"
+#include "reports/gate/comparison.h"
 #include "reports/output/table.h"
 
 namespace bertbench {

@@ -39,4 +39,10 @@ class CsvTable {
 /// of scalars are joined by ';', lists of objects left out.
 [[nodiscard]] nlohmann::ordered_json csv_flat(const nlohmann::ordered_json& object);
 
+/// The columns that say which cell a row belongs to; every CSV report begins with them.
+[[nodiscard]] const std::vector<std::string>& csv_cell_facts();
+
+/// A cell of the JSON without its trials, and of its identity only the further axes.
+[[nodiscard]] nlohmann::ordered_json csv_identity(const nlohmann::ordered_json& cell);
+
 }  // namespace bertbench

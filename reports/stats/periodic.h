@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "reports/model/periodic_work.h"
+#include "reports/model/steadiness.h"
 
 namespace bertbench {
 

@@ -1,9 +1,17 @@
 #include "reports/store/trend.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
+#include <sstream>
 #include <tuple>
 
+#include "parsers/core/text.h"
 #include "reports/model/cell_match.h"
+#include "reports/model/version.h"
+#include "reports/output/html/sections.h"
+#include "reports/output/value_text.h"
 #include "reports/stats/change_points.h"
 #include "reports/stats/summary.h"
 
@@ -41,6 +49,106 @@ std::vector<Trend> trends(std::span<const std::pair<StoredRun, ResultSet>> runs)
     out.push_back(std::move(trend));
   }
   return out;
+}
+
+namespace {
+
+constexpr std::size_t kMostPlots = 40;
+
+plot::Figure figure_of(const Trend& trend, std::size_t number) {
+  plot::Figure figure;
+  figure.id = fmt::format("trend-{}", number);
+  figure.title = key_with_kind(trend.key, trend.kind) + ", " + trend.machine;
+  figure.width = 420;
+  figure.height = 230;
+  figure.x.label = "stored run";
+  figure.y.label = trend.unit;
+  plot::Series medians{"median of a run", 0, plot::Mark::line_and_points, {}};
+  double low = trend.points.front().median, high = low;
+  for (std::size_t i = 0; i < trend.points.size(); ++i) {
+    const TrendPoint& point = trend.points[i];
+    low = std::min(low, point.median);
+    high = std::max(high, point.median);
+    medians.points.push_back(
+        {static_cast<double>(i + 1),
+         point.median,
+         {},
+         fmt::format("run {}: {} {}, n = {}{}", point.run.id, number_text(point.median), trend.unit,
+                     point.n, point.run.commit.empty() ? "" : ", " + point.run.commit)});
+  }
+  plot::Series levels{"level", 1, plot::Mark::dashed, {}};
+  std::size_t begin = 0;
+  const auto level = [&](std::size_t from, std::size_t to, double value) {
+    levels.points.push_back({static_cast<double>(from) + 0.6, value, {}, {}});
+    levels.points.push_back({static_cast<double>(to) + 0.4, value, {}, {}});
+  };
+  for (const TrendShift& shift : trend.shifts) {
+    level(begin, shift.at, shift.before);
+    begin = shift.at;
+  }
+  if (!trend.shifts.empty()) {
+    level(begin, trend.points.size(), trend.shifts.back().after);
+    figure.series.push_back(std::move(levels));
+  }
+  figure.series.push_back(std::move(medians));
+  const double room = std::max((high - low) * 0.15, high * 0.01);
+  figure.x.low = 0.5;
+  figure.x.high = static_cast<double>(trend.points.size()) + 0.5;
+  figure.y.low = std::max(0.0, low - room);
+  figure.y.high = high + room;
+  return figure;
+}
+
+}  // namespace
+
+std::string trend_html(const std::vector<Trend>& trends, const std::string& title) {
+  std::vector<const Trend*> order;
+  for (const Trend& trend : trends) order.push_back(&trend);
+  std::ranges::stable_sort(order, {}, [](const Trend* trend) { return trend->shifts.empty(); });
+  std::string plots;
+  Table table{{{"cell"},
+               {"runs", true},
+               {"first", true},
+               {"newest", true},
+               {"change", true},
+               {"shifts"},
+               {"machine"}},
+              {}};
+  const auto percent = [](double fraction) { return fmt::format("{:+.1f} %", fraction * 100); };
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Trend& trend = *order[i];
+    if (i < kMostPlots) plots += html::figure_element(figure_of(trend, i + 1));
+    std::string shifts;
+    for (const TrendShift& shift : trend.shifts) {
+      const StoredRun& run = trend.points[shift.at].run;
+      shifts += fmt::format("{}{} at run {}{}", shifts.empty() ? "" : ", ", percent(shift.change),
+                            run.id, run.commit.empty() ? "" : " (" + run.commit + ")");
+    }
+    if (shifts.empty()) {
+      shifts = trend.points.size() < kLeastForChangePoints ? "too few runs" : "none";
+    }
+    const double first = trend.points.front().median, newest = trend.points.back().median;
+    table.rows.push_back({key_with_kind(trend.key, trend.kind), std::to_string(trend.points.size()),
+                          number_text(first), number_text(newest), percent(newest / first - 1),
+                          shifts, trend.machine});
+  }
+  html::PageText page;
+  page.title = title;
+  page.body = html::section(
+      "Medians of the stored runs",
+      html::small(
+          fmt::format("Dashed: levels between change points, looked for in at least {} runs "
+                      "of a cell.",
+                      kLeastForChangePoints)) +
+          "<div class=\"panels\">" + plots + "</div>\n" +
+          (order.size() > kMostPlots
+               ? html::small(fmt::format("The first {} of {} cells.", kMostPlots, order.size()))
+               : std::string()));
+  page.body += html::section("Cells", html::sortable_table({table, "cells", "cells", {}, {}}));
+  page.footer = fmt::format("bertbench {} ({})", tool_version(), tool_commit());
+  std::ostringstream out;
+  html::write_page(page, out);
+  return std::move(out).str();
 }
 
 }  // namespace bertbench

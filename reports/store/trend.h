@@ -34,4 +34,8 @@ struct Trend {
 /// level.
 [[nodiscard]] std::vector<Trend> trends(std::span<const std::pair<StoredRun, ResultSet>> runs);
 
+/// A page: a plot a cell of the medians of its runs and its levels, and a table. Cells whose level
+/// shifted come first; plots of at most 40 cells, the table has all.
+[[nodiscard]] std::string trend_html(const std::vector<Trend>& trends, const std::string& title);
+
 }  // namespace bertbench

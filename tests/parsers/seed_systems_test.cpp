@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "parsers/reader/log_reader.h"
+#include "reports/cells/result_builder.h"
 #include "reports/measure/deduced_facts.h"
 #include "reports/measure/measure.h"
 

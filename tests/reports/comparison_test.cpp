@@ -1,7 +1,8 @@
+#include "reports/gate/comparison.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "reports/gate/verdicts.h"
 #include "reports/output/comparison_table.h"
 #include "tests/reports/samples.h"
 

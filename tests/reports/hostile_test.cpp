@@ -150,10 +150,12 @@ TEST_P(HostileText, HtmlHasTheElementsOfTheHarmlessPageAndNoOther) {
     EXPECT_EQ(count_of(page, part), count_of(plain, part)) << part;
   }
   EXPECT_THAT(page, Not(HasSubstr("<img")));
-  for (const plot::Figure& figure : plot::scaling_figures(bad)) {
-    const std::string svg = plot::svg_file(figure);
-    EXPECT_EQ(xml::parse("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + svg).error, "");
-    expect_printable(svg, "svg");
+  for (const auto& figures : plot::scaling_figures(bad)) {
+    for (const plot::Figure& figure : figures) {
+      const std::string svg = plot::svg_file(figure);
+      EXPECT_EQ(xml::parse("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + svg).error, "");
+      expect_printable(svg, "svg");
+    }
   }
 }
 

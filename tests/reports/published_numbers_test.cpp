@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "reports/measure/measure.h"
+#include "reports/cells/summarize.h"
 #include "reports/stats/summary.h"
 #include "tests/reports/samples.h"
 

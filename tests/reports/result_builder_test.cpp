@@ -1,3 +1,5 @@
+#include "reports/cells/result_builder.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

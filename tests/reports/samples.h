@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "parsers/core/run_log.h"
+#include "reports/cells/summarize.h"
 #include "reports/measure/measure.h"
 #include "reports/model/result_set.h"
 

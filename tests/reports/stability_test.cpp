@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reports/measure/measure.h"
+#include "reports/cells/summarize.h"
 #include "reports/model/result_io.h"
 #include "reports/output/cell_table.h"
 #include "tests/reports/samples.h"

@@ -1,7 +1,8 @@
+#include "reports/cells/summarize.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "reports/measure/measure.h"
 #include "tests/reports/samples.h"
 
 namespace bertbench {

@@ -118,8 +118,9 @@ TEST(Check, CellsOfAnotherCommandAreNotComparable) {
             "command differs: 0.2 now, 0.1 in the baseline (--allow-context command)");
   EXPECT_THAT(reason_text(last(check(with({"python3", "train.py", "--lr", "0.1"}), base))),
               HasSubstr("none now, --fp16 in the baseline"));
-  EXPECT_THAT(reason_text(last(check(with({"python3", "train.py", "--lr", "--fp16", "0.1"}), base))),
-              HasSubstr("command differs: ["))
+  EXPECT_THAT(
+      reason_text(last(check(with({"python3", "train.py", "--lr", "--fp16", "0.1"}), base))),
+      HasSubstr("command differs: ["))
       << "the order of words may matter";
   GateOptions allowed;
   allowed.allow_context = {"command"};

@@ -13,7 +13,7 @@
 
 #include "parsers/core/text.h"
 #include "parsers/reader/log_reader.h"
-#include "reports/measure/measure.h"
+#include "reports/cells/result_builder.h"
 
 namespace bertbench::truth {
 namespace {

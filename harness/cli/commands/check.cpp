@@ -126,10 +126,11 @@ void print_reasons(Console& console, const GateReport& report) {
     const std::vector<std::string_view> keys(names.begin(), names.end());
     if (keys.empty()) continue;
     const CellVerdict& cell = *group.front();
-    console.print(fmt::format("{}{} {}: {}\n", std::exchange(gap, ""),
-                              console.styled(style_of(cell.verdict), name(cell.verdict)),
-                              escape_for_terminal(named_cells(keys)),
-                              escape_for_terminal(keys.size() > 1 ? shared(cell) : reason_text(cell))));
+    console.print(
+        fmt::format("{}{} {}: {}\n", std::exchange(gap, ""),
+                    console.styled(style_of(cell.verdict), name(cell.verdict)),
+                    escape_for_terminal(named_cells(keys)),
+                    escape_for_terminal(keys.size() > 1 ? shared(cell) : reason_text(cell))));
   }
 }
 

@@ -15,7 +15,7 @@
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
-#include "reports/gate/verdicts.h"
+#include "reports/gate/comparison.h"
 #include "reports/model/result_io.h"
 #include "reports/output/comparison_table.h"
 #include "reports/output/render.h"

@@ -25,6 +25,7 @@
 #include "parsers/described/user_format.h"
 #include "parsers/reader/log_reader.h"
 #include "reports/cells/partial.h"
+#include "reports/cells/result_builder.h"
 #include "reports/measure/estimators.h"
 #include "reports/measure/measure.h"
 #include "reports/model/result_io.h"

@@ -20,7 +20,6 @@
 #include "reports/output/value_text.h"
 #include "reports/stats/change_points.h"
 #include "reports/store/trend.h"
-#include "reports/store/trend_report.h"
 
 namespace bertbench {
 namespace {

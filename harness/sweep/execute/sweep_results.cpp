@@ -11,7 +11,7 @@
 #include "harness/sweep/execute/adaptive.h"
 #include "harness/sweep/observe/environment.h"
 #include "reports/cells/cell_flops.h"
-#include "reports/measure/measure.h"
+#include "reports/cells/result_builder.h"
 #include "reports/model/result_io.h"
 #include "reports/output/render.h"
 

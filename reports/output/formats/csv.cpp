@@ -4,42 +4,10 @@
 #include <utility>
 
 #include "reports/model/result_io.h"
-#include "reports/output/formats/csv_columns.h"
 #include "reports/output/report.h"
 #include "reports/output/value_text.h"
 
 namespace bertbench {
-
-const std::vector<std::string>& csv_cell_facts() {
-  static const std::vector<std::string> kFacts = {"key",
-                                                  "kind",
-                                                  "model",
-                                                  "framework",
-                                                  "precision",
-                                                  "sequence_length",
-                                                  "nodes",
-                                                  "gpus_per_node",
-                                                  "world_size",
-                                                  "micro_batch_size",
-                                                  "gradient_accumulation_steps",
-                                                  "global_batch_size"};
-  return kFacts;
-}
-
-nlohmann::ordered_json csv_identity(const nlohmann::ordered_json& cell) {
-  nlohmann::ordered_json out = nlohmann::ordered_json::object();
-  for (const auto& [key, value] : cell.items()) {
-    if (key == "trials") continue;
-    if (key != "identity") {
-      out[key] = value;
-      continue;
-    }
-    // The eight facts stand beside it under their own names.
-    for (const auto& [fact, known] : value.items())
-      if (!cell.contains(fact)) out["identity"][fact] = known;
-  }
-  return out;
-}
 
 namespace {
 

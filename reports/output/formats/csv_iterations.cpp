@@ -5,7 +5,6 @@
 #include "parsers/core/text.h"
 #include "reports/model/result_io.h"
 #include "reports/output/csv.h"
-#include "reports/output/formats/csv_columns.h"
 #include "reports/output/iterations_file.h"
 #include "reports/output/report.h"
 

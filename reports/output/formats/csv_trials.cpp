@@ -4,7 +4,6 @@
 
 #include "reports/model/result_io.h"
 #include "reports/output/csv.h"
-#include "reports/output/formats/csv_columns.h"
 #include "reports/output/report.h"
 
 namespace bertbench {

@@ -173,8 +173,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
               {.table = stability, .id = "stability", .noun = "rows", .titles = {}, .failed = {}}));
     }
     page.body += section("Trials", figure_of(plot::trials_figure(set)));
-    page.body +=
-        section("Throughput over iterations", iterations(set, options.run_folder));
+    page.body += section("Throughput over iterations", iterations(set, options.run_folder));
     if (const std::string plot = figure_of(plot::reconciliation_figure(set)); !plot.empty()) {
       page.body += section(
           "Reconciliation",

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/gate/verdicts.h"
+#include "reports/gate/comparison.h"
 #include "reports/model/result_set.h"
 #include "reports/output/plot/figure.h"
 

@@ -127,8 +127,7 @@ std::string bar(const Frame& frame, const Point& point) {
   return fmt::format(
       "<rect class=\"dot\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\">{}"
       "</rect>\n",
-      x, y, std::max(1.0, width), std::max(1.0, height),
-      title_of(point.tip));
+      x, y, std::max(1.0, width), std::max(1.0, height), title_of(point.tip));
 }
 
 std::string span(const Frame& frame, const Point& point) {
@@ -136,9 +135,8 @@ std::string span(const Frame& frame, const Point& point) {
   if (!point.interval) return {};
   const double a = frame.px(point.interval->first), b = frame.px(point.interval->second);
   return fmt::format(
-      "<rect class=\"dot\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\">{}</rect>\n",
-      a, frame.py(point.y) - kThick / 2, std::max(1.0, b - a), kThick,
-      title_of(point.tip));
+      "<rect class=\"dot\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\">{}</rect>\n", a,
+      frame.py(point.y) - kThick / 2, std::max(1.0, b - a), kThick, title_of(point.tip));
 }
 
 std::string marks(const Frame& frame, const Series& series) {

@@ -13,13 +13,15 @@ namespace plot {
 
 std::string svg_element(const Drawing& drawing) {
   const std::string title = escape_markup(drawing.title);
-  // In a page a drawing fills its place, but is not blown up beyond its own size by much.
+  // In a page a drawing fills its place, but keeps about its own size: its letters stay readable.
   return fmt::format(
       "<svg {}viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\"{}>\n<title>{}</title>\n"
       "{}{}</svg>\n",
       drawing.file ? "xmlns=\"http://www.w3.org/2000/svg\" class=\"file\" " : "", drawing.width,
       drawing.height, title,
-      drawing.file ? "" : fmt::format(" style=\"max-width: {:.0f}px\"", 1.25 * drawing.width),
+      drawing.file ? ""
+                   : fmt::format(" style=\"max-width: {:.0f}px; min-width: {:.0f}px\"",
+                                 1.1 * drawing.width, 0.75 * drawing.width),
       title, drawing.file ? fmt::format("<style>\n{}</style>\n", kFigureStyle) : std::string(),
       drawing.body);
 }

@@ -200,7 +200,7 @@ bool gpus_are_per_node(const Grid& grid) {
 }  // namespace
 
 std::size_t count_heading_rows(const SourceTable& table) {
-  std::size_t rows = std::max<std::size_t>(1, table.heading_rows);
+  std::size_t rows = 1;
   while (rows < std::min(table.rows.size(), kMaxHeadingRows)) {
     const auto& cells = table.rows[rows].cells;
     std::size_t filled = 0, numbers = 0;

@@ -1,9 +1,9 @@
-// A small tolerant tokenizer for <table>: no document tree, no recursion, bounded memory. Broken
-// markup yields the cells that can be told apart and never fails.
+// Tables of HTML: only the tags that make rows and cells are looked for, no document is made.
+// Broken markup gives the cells that can be told apart; a table inside another ends that one.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
+#include <optional>
 
 #include "parsers/core/text.h"
 #include "reports/studies/audit/lower_case.h"
@@ -12,257 +12,143 @@
 namespace bertbench::audit {
 namespace {
 
-constexpr std::size_t kMaxDepth = 16, kMaxSpan = 1000, kMaxText = 4096, kSpanText = 200;
+constexpr std::size_t kMostSpan = 1000;                         // rows or columns of a cell
+constexpr std::size_t kLongestText = 4096, kLongestSpan = 200;  // bytes of a cell, of a wide one
 
-std::string squeeze(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool blank = std::isspace(static_cast<unsigned char>(c)) != 0;
-    if (blank && (out.empty() || out.back() == ' ')) continue;
-    out += blank ? ' ' : c;
-  }
-  return std::string(trim(out));
-}
-
-struct Tag {
-  std::string name;
-  bool closing = false;
-  std::string_view attributes;
-};
-
-// colspan="3", colspan=3, COLSPAN = '3'; 1 when absent or silly.
-std::size_t span_of(const Tag& tag, std::string_view attribute) {
-  const std::string text = lower_case(tag.attributes.substr(0, 4096));
-  const auto at = text.find(attribute);
+/// colspan="3", COLSPAN = '3'; 1 when absent or silly.
+std::size_t span_of(const std::string& tag, std::string_view attribute) {
+  const std::size_t at = tag.find(attribute);
   if (at == std::string::npos) return 1;
-  std::size_t p = at + attribute.size();
-  while (p < text.size() &&
-         (text[p] == ' ' || text[p] == '=' || text[p] == '"' || text[p] == '\'')) {
-    ++p;
-  }
-  std::size_t value = 0;
-  for (; p < text.size() && text[p] >= '0' && text[p] <= '9' && value < kMaxSpan; ++p) {
-    value = value * 10 + static_cast<std::size_t>(text[p] - '0');
-  }
-  return std::clamp<std::size_t>(value, 1, kMaxSpan);
+  const std::size_t from = std::min(tag.find_first_of("0123456789", at), tag.size());
+  const std::size_t digits = std::min(tag.find_first_not_of("0123456789", from), tag.size()) - from;
+  const auto value = to_int(std::string_view(tag).substr(from, std::min<std::size_t>(digits, 9)));
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(value.value_or(1), 1, kMostSpan));
 }
 
-// Places cells in a grid: a span fills its columns, and rows below are filled when they come.
-class TableBuilder {
+class HtmlTables {
  public:
-  /// `budget`: cells that may still be made in this file; spans make many out of few bytes.
-  TableBuilder(std::int64_t line, std::size_t& budget) : budget_(&budget) { table_.line = line; }
-
-  void open_row(std::int64_t line) {
-    close_row();
-    table_.rows.push_back({line, {}, {}});
-    in_row_ = true;
-    row_all_th_ = true;
-  }
-
-  void open_cell(const Tag& tag, std::int64_t line) {
-    if (!in_row_) open_row(line);
-    close_cell();
-    in_cell_ = true;
-    if (tag.name == "td") row_all_th_ = false;
-    columns_ = span_of(tag, "colspan");
-    span_rows_ = span_of(tag, "rowspan");
-  }
-
-  void close_cell() {
-    if (!in_cell_) return;
-    in_cell_ = false;
-    place_spans();
-    const std::string text = squeeze(decode_entities(text_));
-    text_.clear();
-    auto& cells = table_.rows.back().cells;
-    for (std::size_t n = 0; n < columns_ && cells.size() < kMaxColumns && *budget_ > 0; ++n) {
-      if (span_rows_ > 1) spans_[cells.size()] = {span_rows_ - 1, text.substr(0, kSpanText)};
-      cells.push_back(n == 0 ? text : text.substr(0, kSpanText));
-      --*budget_;
+  std::vector<SourceTable> read(std::string_view rest) {
+    std::int64_t line = 1;
+    const auto skip = [&](std::size_t size) {
+      line += std::count(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(size), '\n');
+      rest.remove_prefix(size);
+    };
+    while (!rest.empty() && tables_.size() < kMaxTables) {
+      const std::size_t open = std::min(rest.find('<'), rest.size());
+      add(rest.substr(0, open));
+      skip(open);
+      if (rest.empty()) break;
+      const std::string begin = lower_case(rest.substr(0, 7));
+      // What ends at a mark of its own, then any other tag.
+      std::string_view end = ">";
+      if (begin.starts_with("<!--")) end = "-->";
+      if (begin.starts_with("<script")) end = "</script>";
+      if (begin.starts_with("<style")) end = "</style>";
+      const std::size_t close = rest.find(end);
+      const std::string_view tag = rest.substr(0, close);
+      if (end == ">") handle(lower_case(tag.substr(0, kLongestText)), line);
+      skip(close == std::string_view::npos ? rest.size() : close + end.size());
     }
-  }
-
-  void close_row() {
-    close_cell();
-    if (!in_row_) return;
-    place_spans();
-    in_row_ = false;
-    if (row_all_th_ && heading_rows_ + 1 == table_.rows.size()) ++heading_rows_;
-    if (table_.rows.back().cells.empty()) table_.rows.pop_back();
-  }
-
-  void text(std::string_view text) {
-    std::string& to = in_caption_ ? caption_ : text_;
-    if ((in_cell_ || in_caption_) && to.size() < kMaxText) to += text.substr(0, kMaxText);
-  }
-  void caption(bool open) { in_caption_ = open; }
-
-  SourceTable finish(const std::vector<std::string>& context) {
-    close_row();
-    table_.context = context;
-    if (!caption_.empty()) table_.context.push_back(squeeze(decode_entities(caption_)));
-    table_.heading_rows = std::max<std::size_t>(1, heading_rows_);
-    return std::move(table_);
-  }
-
- private:
-  struct Span {
-    std::size_t rows;
-    std::string text;
-  };
-
-  // Cells that hang down from the rows above come before the next cell of this row.
-  void place_spans() {
-    auto& cells = table_.rows.back().cells;
-    for (auto at = spans_.find(cells.size()); at != spans_.end() && *budget_ > 0;
-         at = spans_.find(cells.size())) {
-      cells.push_back(at->second.text);
-      --*budget_;
-      if (--at->second.rows == 0) spans_.erase(at);
-    }
-  }
-
-  SourceTable table_;
-  std::map<std::size_t, Span> spans_;  // by column
-  std::string text_, caption_;
-  std::size_t columns_ = 1, span_rows_ = 1, heading_rows_ = 0;
-  std::size_t* budget_;
-  bool in_row_ = false, in_cell_ = false, in_caption_ = false, row_all_th_ = true;
-};
-
-class HtmlReader {
- public:
-  explicit HtmlReader(std::string_view text) : text_(text) {}
-
-  std::vector<SourceTable> read() {
-    while (at_ < text_.size() && tables_.size() < kMaxTables) {
-      const auto open = text_.find('<', at_);
-      add_text(text_.substr(at_, open == std::string_view::npos ? open : open - at_));
-      if (open == std::string_view::npos) break;
-      at_ = open;
-      if (!read_tag()) {
-        add_text("<");
-        ++at_;
-      }
-    }
-    while (!stack_.empty()) close_table();
-    std::sort(tables_.begin(), tables_.end(),
-              [](const auto& a, const auto& b) { return a.line < b.line; });
+    close_table();
     return std::move(tables_);
   }
 
  private:
-  void add_text(std::string_view text) {
-    line_ += std::count(text.begin(), text.end(), '\n');
-    if (heading_level_ > 0 && headings_[heading_level_].size() < 400) {
-      headings_[heading_level_] += text;
-    }
-    if (!stack_.empty()) stack_.back().text(text);
+  void add(std::string_view text) {
+    if (text_ != nullptr && text_->size() < kLongestText) *text_ += text;
   }
 
-  // At '<'. False when this is not a tag.
-  bool read_tag() {
-    if (text_.substr(at_, 4) == "<!--") return skip_past("-->");
-    std::size_t p = at_ + 1;
-    Tag tag;
-    if (p < text_.size() && text_[p] == '/') {
-      tag.closing = true;
-      ++p;
+  /// Blanks as one; entities as what they stand for.
+  static std::string plain(std::string_view text) {
+    std::string out;
+    for (const char c : decode_entities(text)) {
+      const bool blank = c == ' ' || (c >= '\t' && c <= '\r');
+      if (!blank || (!out.empty() && out.back() != ' ')) out += blank ? ' ' : c;
     }
-    if (p < text_.size() && (text_[p] == '!' || text_[p] == '?')) return skip_past(">");
-    const std::size_t name = p;
-    while (p < text_.size() && p - name < 16 &&
-           std::isalnum(static_cast<unsigned char>(text_[p]))) {
-      ++p;
-    }
-    if (p == name) return false;
-    tag.name = lower_case(text_.substr(name, p - name));
-    const std::size_t attributes = p;
-    for (char quote = 0; p < text_.size(); ++p) {  // '>' may stand in a quoted value
-      const char c = text_[p];
-      if (quote != 0) {
-        if (c == quote) quote = 0;
-      } else if (c == '"' || c == '\'') {
-        quote = c;
-      } else if (c == '>') {
-        break;
-      }
-    }
-    tag.attributes = text_.substr(attributes, p - attributes);
-    const std::size_t end = std::min(p + 1, text_.size());
-    const std::int64_t here = line_;
-    line_ += std::count(text_.begin() + static_cast<std::ptrdiff_t>(at_),
-                        text_.begin() + static_cast<std::ptrdiff_t>(end), '\n');
-    at_ = end;
-    if (!tag.closing && (tag.name == "script" || tag.name == "style")) {
-      skip_past("</" + tag.name);
-      return true;
-    }
-    handle(tag, here);
-    return true;
+    return std::string(trim(out));
   }
 
-  bool skip_past(std::string_view mark) {
-    const auto end = text_.find(mark, at_);
-    const std::size_t to = end == std::string_view::npos ? text_.size() : end + mark.size();
-    line_ += std::count(text_.begin() + static_cast<std::ptrdiff_t>(at_),
-                        text_.begin() + static_cast<std::ptrdiff_t>(to), '\n');
-    at_ = to;
-    return true;
-  }
-
-  void handle(const Tag& tag, std::int64_t line) {
-    const std::string& name = tag.name;
+  void handle(const std::string& tag, std::int64_t line) {
+    const bool closing = tag.starts_with("</");
+    const std::string name =
+        tag.substr(closing ? 2 : 1, tag.find_first_of(" \t\r\n/", 2) - (closing ? 2 : 1));
     if (name.size() == 2 && name[0] == 'h' && name[1] >= '1' && name[1] <= '6') {
-      heading_level_ = tag.closing ? 0 : name[1] - '0';
-      if (!tag.closing) {
-        std::fill(headings_.begin() + heading_level_, headings_.end(), std::string());
+      const auto level = headings_.begin() + (name[1] - '1');
+      if (!closing) std::fill(level, headings_.end(), "");
+      text_ = closing ? nullptr : &*level;
+    } else if (name == "table") {
+      close_table();
+      if (!closing) table_.emplace().line = line;
+    } else if (table_ && name == "caption") {
+      text_ = closing ? nullptr : &caption_;
+    } else if (table_ && (name == "tr" || name == "td" || name == "th")) {
+      close_cell();
+      if (closing) return;
+      if (name == "tr" || table_->rows.empty()) {
+        fill_row();
+        table_->rows.push_back({line, {}, {}});
       }
-      return;
+      if (name == "tr") return;
+      columns_ = span_of(tag, "colspan");
+      rows_ = span_of(tag, "rowspan");
+      text_ = &cell_;
+    } else {
+      add(" ");
     }
-    if (name == "table") {
-      if (!tag.closing) {
-        if (stack_.size() < kMaxDepth) stack_.emplace_back(line, budget_);
-      } else if (!stack_.empty()) {
-        close_table();
-      }
-      return;
+  }
+
+  void close_cell() {
+    if (text_ != &cell_) return;
+    text_ = nullptr;
+    const std::string text = plain(cell_);
+    cell_.clear();
+    fill_row();
+    auto& cells = table_->rows.back().cells;
+    for (std::size_t n = 0; n < columns_ && cells.size() < kMaxColumns && room_ > 0; ++n, --room_) {
+      if (rows_ > 1) spans_[cells.size()] = {rows_ - 1, text.substr(0, kLongestSpan)};
+      cells.push_back(n == 0 ? text : text.substr(0, kLongestSpan));
     }
-    if (stack_.empty()) return;
-    TableBuilder& table = stack_.back();
-    if (name == "tr") {
-      tag.closing ? table.close_row() : table.open_row(line);
-    } else if (name == "td" || name == "th") {
-      tag.closing ? table.close_cell() : table.open_cell(tag, line);
-    } else if (name == "caption") {
-      table.caption(!tag.closing);
-    } else if (name == "br" || name == "p" || name == "div" || name == "li") {
-      table.text(" ");
+  }
+
+  /// Cells that hang down from the rows above come before the next cell of this row.
+  void fill_row() {
+    if (table_->rows.empty()) return;
+    auto& cells = table_->rows.back().cells;
+    for (auto at = spans_.find(cells.size()); at != spans_.end() && room_ > 0;
+         at = spans_.find(cells.size()), --room_) {
+      cells.push_back(at->second.second);
+      if (--at->second.first == 0) spans_.erase(at);
     }
   }
 
   void close_table() {
-    std::vector<std::string> context;
-    for (const std::string& heading : headings_) {
-      if (!heading.empty()) context.push_back(squeeze(decode_entities(heading)).substr(0, 400));
+    if (!table_) return;
+    close_cell();
+    fill_row();
+    std::erase_if(table_->rows, [](const SourceRow& row) { return row.cells.empty(); });
+    for (const std::string& text : headings_) {
+      if (!text.empty()) table_->context.push_back(plain(text).substr(0, 400));
     }
-    SourceTable table = stack_.back().finish(context);
-    stack_.pop_back();
-    if (table.rows.size() >= 2) tables_.push_back(std::move(table));
+    if (!caption_.empty()) table_->context.push_back(plain(caption_));
+    if (table_->rows.size() >= 2) tables_.push_back(std::move(*table_));
+    table_.reset();
+    spans_.clear();
+    caption_.clear();
+    text_ = nullptr;
   }
 
-  std::string_view text_;
-  std::size_t at_ = 0;
-  std::int64_t line_ = 1;
-  std::size_t heading_level_ = 0, budget_ = kMaxCells;
-  std::array<std::string, 8> headings_;
-  std::vector<TableBuilder> stack_;
+  std::array<std::string, 6> headings_;
+  std::optional<SourceTable> table_;
+  std::map<std::size_t, std::pair<std::size_t, std::string>> spans_;  // by column: rows, text
+  std::string caption_, cell_;
+  std::string* text_ = nullptr;  // what text goes to
+  std::size_t columns_ = 1, rows_ = 1;
+  std::size_t room_ = kMaxCells;  // spans make many cells out of few bytes
   std::vector<SourceTable> tables_;
 };
 
 }  // namespace
 
-std::vector<SourceTable> read_html_tables(std::string_view text) { return HtmlReader(text).read(); }
+std::vector<SourceTable> read_html_tables(std::string_view text) { return HtmlTables().read(text); }
 
 }  // namespace bertbench::audit

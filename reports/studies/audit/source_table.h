@@ -20,12 +20,11 @@ struct SourceRow {
   std::vector<std::int64_t> cell_lines;
 };
 
-/// One table. `rows` includes the heading rows; the reader says how many it is sure of.
+/// One table. `rows` includes the heading rows.
 struct SourceTable {
   std::int64_t line = 0;             ///< of the first row
   std::vector<std::string> context;  ///< headings, caption and the line above, outermost first
   std::vector<SourceRow> rows;
-  std::size_t heading_rows = 1;
   std::vector<Notice> notices;  ///< lines of the table that could not be read, and why
 };
 

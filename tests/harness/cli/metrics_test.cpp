@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "reports/measure/measure.h"
+#include "reports/cells/result_builder.h"
 #include "reports/model/result_io.h"
 #include "reports/studies/audit/source_table.h"
 #include "tests/harness/cli/cli_fixture.h"

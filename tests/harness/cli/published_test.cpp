@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reports/measure/measure.h"
+#include "reports/cells/result_builder.h"
 #include "reports/model/result_io.h"
 #include "tests/harness/cli/cli_fixture.h"
 

@@ -3,7 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reports/measure/measure.h"
+#include "reports/cells/result_builder.h"
+#include "reports/cells/summarize.h"
 #include "reports/model/result_io.h"
 #include "tests/harness/cli/cli_fixture.h"
 

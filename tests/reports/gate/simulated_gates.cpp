@@ -12,8 +12,8 @@
 #include <random>
 #include <vector>
 
+#include "reports/cells/summarize.h"
 #include "reports/gate/verdicts.h"
-#include "reports/measure/measure.h"
 
 namespace {
 

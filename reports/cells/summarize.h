@@ -1,17 +1,20 @@
-// The few figures of a trial that its cell's are made of.
+// The numbers of a cell: of its own trials, and against other cells.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <iterator>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "parsers/core/record.h"
 #include "reports/model/result_set.h"
 
 namespace bertbench {
 
+/// The few figures of a trial that its cell's are made of.
 struct TrialFigures {
   enum class Gives : std::uint8_t { nothing, sequences, iterations };
 
@@ -43,5 +46,21 @@ void summarize_trials(Cell& cell, std::span<const TrialFigures> trials, bool com
 
 /// The median of a summarized cell in sequences/s where it is above 0, else NaN.
 [[nodiscard]] double rate_of(const Cell& cell);
+
+struct SummaryOptions {
+  bool compat_dlperf = false;
+  std::string base;  ///< as MeasureOptions::base
+  /// Results of several runs, one behind the other: the index of the first cell of each run but the
+  /// first one. A cell's base is one of its own run, if that has one.
+  std::vector<std::size_t> run_begins = {};
+  /// As MeasureOptions::flops_formula; empty = the one that a cell names already, else the default.
+  std::string flops_formula = {};
+};
+
+/// Fills everything of every cell that follows from its trials and from the other cells: n, mean,
+/// median, spread, intervals, per GPU, speedup, efficiency, precision speedup, FLOPs; and makes
+/// keys unique ("#2"). May be called again. Returns what a reader should know (an unknown base
+/// ...).
+std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options = {});
 
 }  // namespace bertbench

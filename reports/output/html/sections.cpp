@@ -1,13 +1,18 @@
+#include "reports/output/html/sections.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
 #include "parsers/core/text.h"
 #include "reports/output/cell_table.h"
-#include "reports/output/html/sections.h"
+#include "reports/output/comparison_table.h"
 #include "reports/output/markup.h"
+#include "reports/output/plot/figures.h"
+#include "reports/output/plot/heat.h"
 #include "reports/output/result_checks.h"
 #include "reports/output/value_text.h"
 
@@ -172,6 +177,122 @@ std::string headline(const ResultSet& set) {
   const std::vector<std::string> names = short_names(set);
   return "<div class=\"cards\">\n" + how_fast(set, names) + how_well(set, names) +
          can_i_trust(set) + "</div>\n";
+}
+
+namespace {
+
+constexpr std::size_t kFirstRows = 300;
+constexpr std::size_t kWrapped = 40;  // longer text breaks into lines
+
+std::string cell_of(const TableColumn& column, const std::string& text) {
+  const char* css = column.right             ? " class=\"right\""
+                    : text.size() > kWrapped ? " class=\"wrap\""
+                                             : "";
+  return fmt::format("<td{}>{}</td>", css, escape_markup(text));
+}
+
+}  // namespace
+
+std::string sortable_table(const SortableTable& what) {
+  const Table& table = what.table;
+  // Without the script there is nothing that a box could filter, so it is hidden.
+  std::string out = fmt::format(
+      "<p class=\"filter\" data-filter=\"{0}\" hidden><label>Filter <input type=\"search\" "
+      "placeholder=\"words of a row\"></label> <output></output></p>\n"
+      "<div class=\"scroll\"><table class=\"sortable\" id=\"{0}\"><thead><tr>",
+      what.id);
+  for (const TableColumn& column : table.columns) {
+    out += fmt::format("<th scope=\"col\"{}>{}</th>", column.right ? " class=\"right\"" : "",
+                       escape_markup(column.heading));
+  }
+  out += "</tr></thead><tbody>\n";
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    if (r == kFirstRows) out += "</tbody><tbody hidden>\n";
+    out += r < what.failed.size() && what.failed[r] ? "<tr class=\"failed\"" : "<tr";
+    if (r < what.titles.size()) out += " title=\"" + escape_markup(what.titles[r]) + "\"";
+    out += ">";
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+      out += cell_of(table.columns[c], c < table.rows[r].size() ? table.rows[r][c] : std::string());
+    }
+    out += "</tr>\n";
+  }
+  out += "</tbody></table></div>\n";
+  if (table.rows.size() > kFirstRows) {
+    out += fmt::format(
+        "<button class=\"more\" type=\"button\" data-more=\"{}\">Show all {} {}</button>"
+        "<noscript><style>tbody[hidden]{{display:table-row-group}}</style></noscript>\n",
+        what.id, table.rows.size(), what.noun);
+  }
+  return out;
+}
+
+std::string comparison_section(const ResultSet& baseline, const ResultSet& set,
+                               const ReportOptions& options) {
+  const std::vector<CellComparison> cells = compare(baseline, set, options.alpha);
+  const ComparisonSummary sum = summary_of(cells);
+  std::string body = fmt::format(
+      "<p class=\"sides\">A <b>{}</b>{}<br>B <b>{}</b>{}</p>\n<p><b>{}</b></p>\n",
+      escape_markup(options.baseline_name.empty() ? "baseline" : options.baseline_name),
+      escape_markup(baseline.created.empty() ? "" : ", " + baseline.created),
+      escape_markup(options.result_name.empty() ? "this result" : options.result_name),
+      escape_markup(set.created.empty() ? "" : ", " + set.created), escape_markup(sum.sentence));
+  if (const auto figure = plot::comparison_figure(cells, set)) body += figure_element(*figure);
+  const Table table = comparison_table(cells);
+  SortableTable what{table, "comparison", "cells", {}, {}};
+  for (const CellComparison& cell : cells) {
+    what.titles.push_back(cell.key);
+    what.failed.push_back(cell.significant && cell.change && *cell.change < 0);
+  }
+  body += sortable_table(what);
+  body += small(fmt::format(
+      "change: the Hodges-Lehmann shift from A to B with its exact interval (of each cell by "
+      "itself); p: exact two-sided Mann-Whitney test, then after Holm's correction over all cells "
+      "compared; ~ where the latter is above {}.",
+      options.alpha));
+  return section("A against B", body);
+}
+
+namespace {
+
+std::string matrix(const plot::HeatMap& map) {
+  const Table table = plot::heat_table(map);
+  std::string out = fmt::format("<table class=\"matrix\"><caption>{}: {}</caption><thead><tr>",
+                                escape_markup(map.title), map.unit);
+  for (const TableColumn& column : table.columns) {
+    out += "<th scope=\"col\" class=\"right\">" + escape_markup(column.heading) + "</th>";
+  }
+  out += "</tr></thead><tbody>\n";
+  for (const auto& row : table.rows) {
+    out += "<tr><th scope=\"row\" class=\"right\">" + escape_markup(row.front()) + "</th>";
+    for (std::size_t c = 1; c < row.size(); ++c) {
+      out += "<td class=\"right\">" + escape_markup(row[c]) + "</td>";
+    }
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table>\n";
+}
+
+}  // namespace
+
+std::string heat_section(const ResultSet& set) {
+  const plot::HeatMaps found = plot::heat_maps(set);
+  if (found.maps.empty()) return {};
+  std::string body = small("The rate per " +
+                           std::string(found.maps.front().unit.ends_with("rank") ? "rank" : "GPU") +
+                           ": the lighter, the faster. Arrow keys go from tile to tile.");
+  body += "<div class=\"plots\">";
+  for (const plot::HeatMap& map : found.maps) {
+    body += "<figure class=\"heat\" id=\"plot-" + map.id + "\"><div class=\"map\">" +
+            plot::inline_svg(map) + "</div><figcaption>" + escape_markup(map.title) +
+            "</figcaption><details><summary>As a table</summary><div class=\"scroll\">" +
+            matrix(map) + "</div></details></figure>\n";
+  }
+  body += "</div>\n";
+  if (found.all > found.maps.size()) {
+    body += small(fmt::format("The first {} of {} maps; the table of cells has all numbers.",
+                              found.maps.size(), found.all));
+  }
+  return section("Batch and topology", body);
 }
 
 }  // namespace bertbench::html
