@@ -1,22 +1,24 @@
-# bb_registry(<target> KIND <kind> TYPE <type> HEADER <header> NAMES <name>...)
+# bb_registry(<target> KIND <kind> TYPE <type> HEADER <header> NAMES <name>... [MADE <name>...])
 #
 # The list of plug-ins of one kind. Adds formats/<name>.cpp style sources (SOURCE_DIR, default
 # "formats") to <target>, or formats/<folder>/<name>.cpp for a name "<folder>/<name>",
 # and generates <kind>_table.cpp with
 #   extern const <type> <kind>_<name>;  and  std::span<const <type>* const> all_<kind>s();
-# in list order. An array of addresses is used, not self-registration: the linker drops
+# in list order, then those of MADE, whose sources the caller adds. An array of addresses is used, not self-registration: the linker drops
 # unreferenced objects of static libraries, and their order would be unknown.
 function(bb_registry target)
-  cmake_parse_arguments(ARG "" "KIND;TYPE;HEADER;SOURCE_DIR" "NAMES" ${ARGN})
+  cmake_parse_arguments(ARG "" "KIND;TYPE;HEADER;SOURCE_DIR" "NAMES;MADE" ${ARGN})
   if(NOT ARG_SOURCE_DIR)
     set(ARG_SOURCE_DIR formats)
   endif()
   set(externs "")
   set(entries "")
-  foreach(name IN LISTS ARG_NAMES)
+  foreach(name IN LISTS ARG_NAMES ARG_MADE)
     string(REPLACE "-" "_" file ${name})
     get_filename_component(ident ${file} NAME)
-    target_sources(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SOURCE_DIR}/${file}.cpp)
+    if(NOT name IN_LIST ARG_MADE)
+      target_sources(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SOURCE_DIR}/${file}.cpp)
+    endif()
     string(APPEND externs "extern const ${ARG_TYPE} ${ARG_KIND}_${ident};\n")
     string(APPEND entries "    &${ARG_KIND}_${ident},\n")
   endforeach()

@@ -11,7 +11,7 @@
 
 namespace bertbench {
 
-Result<void> check_options(const ExtractOptions& options, const UserFormat* user_format) {
+Result<void> check_options(const ExtractOptions& options, const DescribedFormat* user_format) {
   if (auto known = check_format_name(options.format, user_format); !known) return known;
   if (options.follow && !options.shard_text.empty()) {
     return fail("--follow", "cannot be joined with --shard", "follow the logs that matter");

@@ -11,7 +11,7 @@
 #include "parsers/core/error.h"
 #include "parsers/core/facts.h"
 #include "parsers/core/window_rule.h"
-#include "parsers/described/user_format.h"
+#include "parsers/described/described_format.h"
 
 namespace bertbench {
 
@@ -29,7 +29,7 @@ struct ExtractOptions {
 
 /// Names that are not known, and options that exclude each other. `user_format` may be null.
 [[nodiscard]] Result<void> check_options(const ExtractOptions& options,
-                                         const UserFormat* user_format);
+                                         const DescribedFormat* user_format);
 
 /// What decides a result besides its logs: shards merge only if these are equal.
 [[nodiscard]] std::map<std::string, std::string> deciding(const ExtractOptions& options);

@@ -111,6 +111,8 @@ class RunBuilder {
 
   /// Facts of the whole log that this format knows (framework ...): under the runs' own.
   Facts facts;
+  /// The number of GPUs that the user states, for formats that print rates of one.
+  std::optional<std::int64_t> world;
 
   [[nodiscard]] const std::vector<std::unique_ptr<RunDraft>>& drafts() const { return drafts_; }
   [[nodiscard]] std::vector<std::unique_ptr<RunDraft>>& drafts() { return drafts_; }

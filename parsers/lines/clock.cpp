@@ -6,6 +6,9 @@
 namespace bertbench {
 namespace {
 
+constexpr int kLeapYear = 2000;  ///< of stamps without one: 29 February is a date
+constexpr double kYear_s = 366.0 * 86400;
+
 std::optional<int> digits(std::string_view text, std::size_t at, std::size_t n) {
   if (at + n > text.size()) return std::nullopt;
   int value = 0;
@@ -57,6 +60,36 @@ std::optional<double> date_time(std::string_view text) {
   return *date * 86400 + *time;
 }
 
+std::optional<double> asctime_time(std::string_view text) {
+  constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  if (text.size() < 24 || text[3] != ' ' || text[7] != ' ' || text[10] != ' ' || text[19] != ' ') {
+    return std::nullopt;
+  }
+  const auto month = kMonths.find(text.substr(4, 3));
+  const auto day = text[8] == ' ' ? digits(text, 9, 1) : digits(text, 8, 2);
+  const auto year = digits(text, 20, 4);
+  if (month == std::string_view::npos || month % 3 != 0 || !day || !year) return std::nullopt;
+  const auto date = days(*year, static_cast<int>(month / 3) + 1, *day);
+  const auto time = time_of_day(text.substr(11));
+  if (!date || !time) return std::nullopt;
+  return *date * 86400 + *time;
+}
+
+std::optional<double> slash_time(std::string_view text, bool day_first) {
+  const bool year_first = text.size() > 10 && text[4] == '/' && text[7] == '/';
+  const bool named = year_first || (text.size() > 10 && text[5] == '/');
+  const std::size_t front = year_first ? 5 : 0, end = named ? 10 : 5;
+  if (text.size() < end + 9 || text[front + 2] != '/' || text[end] != ' ') return std::nullopt;
+  const auto first = digits(text, front, 2), second = digits(text, front + 3, 2);
+  const auto year = named ? digits(text, year_first ? 0 : 6, 4) : kLeapYear;
+  if (!first || !second || !year) return std::nullopt;
+  const bool swapped = day_first && !year_first;
+  const auto date = days(*year, swapped ? *second : *first, swapped ? *first : *second);
+  const auto time = time_of_day(text.substr(end + 1));
+  if (!date || !time) return std::nullopt;
+  return (*date - (named ? 0 : days(kLeapYear, 1, 1).value_or(0))) * 86400 + *time;
+}
+
 std::optional<double> absl_time(std::string_view text) {
   if (text.size() < 14 || (text[0] != 'I' && text[0] != 'W' && text[0] != 'E' && text[0] != 'F') ||
       text[5] != ' ') {
@@ -64,11 +97,27 @@ std::optional<double> absl_time(std::string_view text) {
   }
   const auto month = digits(text, 1, 2), day = digits(text, 3, 2);
   if (!month || !day) return std::nullopt;
-  const auto date = days(2000, *month, *day);  // a leap year: 29 February is a date
-  const auto start = days(2000, 1, 1);
+  const auto date = days(kLeapYear, *month, *day);
+  const auto start = days(kLeapYear, 1, 1);
   const auto time = time_of_day(text.substr(6));
   if (!date || !time) return std::nullopt;
   return (*date - *start) * 86400 + *time;
+}
+
+std::optional<Stamp> any_stamp(std::string_view text, bool day_first) {
+  if (const auto time = date_time(text)) return Stamp{*time};
+  if (const auto time = absl_time(text)) return Stamp{*time, false};
+  if (const auto time = asctime_time(text)) return Stamp{*time};
+  if (const auto time = slash_time(text, day_first)) return Stamp{*time, *time >= kYear_s};
+  return std::nullopt;
+}
+
+double YearClock::at(const Stamp& stamp) {
+  if (stamp.names_year) return stamp.seconds;
+  if (any_ && newest_s_ - (stamp.seconds + wrap_s_) > kYear_s / 2) wrap_s_ += kYear_s;
+  any_ = true;
+  newest_s_ = stamp.seconds + wrap_s_;
+  return newest_s_;
 }
 
 }  // namespace bertbench

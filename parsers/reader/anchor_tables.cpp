@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "parsers/described/user_format.h"
+#include "parsers/described/described_format.h"
 #include "parsers/rules/fact_rules.h"
 #include "parsers/rules/mark_rules.h"
 #include "parsers/rules/outcome_rules.h"
@@ -14,7 +14,7 @@
 namespace bertbench {
 
 AnchorTables::Lists AnchorTables::collect(std::span<const Format* const> formats,
-                                          const UserFormat* user_format) {
+                                          const DescribedFormat* user_format) {
   std::vector<std::tuple<std::string_view, std::uint32_t, std::uint32_t>> found;
   const auto add = [&](std::uint32_t owner, const auto& literals) {
     for (std::uint32_t row = 0; const std::string_view literal : literals) {
@@ -41,7 +41,8 @@ AnchorTables::Lists AnchorTables::collect(std::span<const Format* const> formats
   return out;
 }
 
-AnchorTables::AnchorTables(std::span<const Format* const> formats, const UserFormat* user_format)
+AnchorTables::AnchorTables(std::span<const Format* const> formats,
+                           const DescribedFormat* user_format)
     : formats_(formats.begin(), formats.end()),
       lists_(collect(formats, user_format)),
       scanner_(lists_.literals) {}
@@ -67,13 +68,13 @@ void AnchorTables::places(std::string_view text, std::vector<LiteralAt>& out) co
 }
 
 std::shared_ptr<const AnchorTables> AnchorTables::of(
-    const std::string& only, const std::shared_ptr<const UserFormat>& user_format) {
+    const std::string& only, const std::shared_ptr<const DescribedFormat>& user_format) {
   struct Entry {
-    std::weak_ptr<const UserFormat> user_format;
+    std::weak_ptr<const DescribedFormat> user_format;
     std::shared_ptr<const AnchorTables> tables;
   };
   static std::mutex mutex;
-  static std::map<std::pair<std::string, const UserFormat*>, Entry> entries;
+  static std::map<std::pair<std::string, const DescribedFormat*>, Entry> entries;
   const std::lock_guard lock(mutex);
   // An address may be used again once its format is gone.
   std::erase_if(entries, [](const auto& entry) {
@@ -82,10 +83,13 @@ std::shared_ptr<const AnchorTables> AnchorTables::of(
   Entry& entry = entries[{only, user_format.get()}];
   if (entry.tables) return entry.tables;
   std::vector<const Format*> formats;
+  const std::string_view users_name = user_format ? user_format->name() : std::string_view();
   for (const Format* format : all_formats()) {
+    // A user's format takes the place of the built-in one of its name.
+    if (format->name == users_name) continue;
     if (only.empty() || format->name == only) formats.push_back(format);
   }
-  const bool users = user_format && (only.empty() || only == user_format->name());
+  const bool users = user_format && (only.empty() || only == users_name);
   entry = {user_format,
            std::make_shared<const AnchorTables>(formats, users ? user_format.get() : nullptr)};
   return entry.tables;

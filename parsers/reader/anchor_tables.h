@@ -15,7 +15,7 @@
 
 namespace bertbench {
 
-class UserFormat;
+class DescribedFormat;
 
 /// Owners of literals: the rules, then formats in their order, the user's own format last.
 enum Owner : std::uint32_t { kMarks, kFacts, kOutcomes, kFormats };
@@ -29,9 +29,9 @@ class AnchorTables {
   /// The tables are built once a process, format and format file, when they are first asked for.
   /// `only`: a name of all_formats() or that of `user_format`; empty = all of them.
   [[nodiscard]] static std::shared_ptr<const AnchorTables> of(
-      const std::string& only, const std::shared_ptr<const UserFormat>& user_format);
+      const std::string& only, const std::shared_ptr<const DescribedFormat>& user_format);
 
-  AnchorTables(std::span<const Format* const> formats, const UserFormat* user_format);
+  AnchorTables(std::span<const Format* const> formats, const DescribedFormat* user_format);
 
   [[nodiscard]] const AnchorScanner& scanner() const { return scanner_; }
   /// In the scanner's order.
@@ -56,7 +56,7 @@ class AnchorTables {
     std::vector<Row> rows;
     std::vector<std::size_t> first;
   };
-  static Lists collect(std::span<const Format* const> formats, const UserFormat* user_format);
+  static Lists collect(std::span<const Format* const> formats, const DescribedFormat* user_format);
 
   std::vector<const Format*> formats_;
   Lists lists_;

@@ -10,7 +10,7 @@
 
 #include "parsers/assemble/run_builder.h"
 #include "parsers/core/text.h"
-#include "parsers/described/user_format.h"
+#include "parsers/described/described_format.h"
 #include "parsers/formats/format.h"
 #include "parsers/reader/log_reader.h"
 
@@ -110,7 +110,7 @@ void copy_official_end(const RunBuilder& from, RunBuilder& to) {
   }
 }
 
-Result<void> check_format_name(const std::string& name, const UserFormat* user_format) {
+Result<void> check_format_name(const std::string& name, const DescribedFormat* user_format) {
   if (name == "auto") return {};
   std::vector<std::string> known;
   std::string list = "auto";

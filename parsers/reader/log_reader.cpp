@@ -9,7 +9,7 @@
 
 #include "parsers/assemble/run_builder.h"
 #include "parsers/core/text.h"
-#include "parsers/described/user_format.h"
+#include "parsers/described/described_format.h"
 #include "parsers/formats/format.h"
 #include "parsers/input/input.h"
 #include "parsers/input/read_ahead.h"
@@ -62,8 +62,9 @@ struct LogReader::State final : CandidateSink {
     const bool users = i == known.size();
     const std::string_view name = users ? options.user_format->name() : known[i]->name;
     auto builder = std::make_unique<RunBuilder>(name, path, options.window, &budget);
+    builder->world = options.world;
     if (users) {
-      state.make(name, options.user_format->make(options.world), std::move(builder));
+      state.make(name, options.user_format->make(), std::move(builder));
     } else {
       state.make(*known[i], std::move(builder));
     }

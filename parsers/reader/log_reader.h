@@ -17,14 +17,14 @@
 namespace bertbench {
 
 class AnchorTables;
-class UserFormat;
+class DescribedFormat;
 
 struct ReadOptions {
   std::string format = "auto";  ///< or a name of all_formats(): see check_format_name
   WindowRule window;            ///< the records of a fixed window are never merged to save memory
   /// A format beside the built-in ones, of --format-file. It speaks for a log in which it finds a
   /// record or a statement, whatever the others find.
-  std::shared_ptr<const UserFormat> user_format{};
+  std::shared_ptr<const DescribedFormat> user_format{};
   /// Threads that one log may use: a large file is scanned in chunks, a compressed one unpacked
   /// beside the scan. The result is the same for any number.
   std::size_t threads = 1;
@@ -87,6 +87,6 @@ class LogReader {
 /// "auto", a name of all_formats() or that of `user_format` (may be null); else an Error that lists
 /// them and the nearest.
 [[nodiscard]] Result<void> check_format_name(const std::string& name,
-                                             const UserFormat* user_format = nullptr);
+                                             const DescribedFormat* user_format = nullptr);
 
 }  // namespace bertbench

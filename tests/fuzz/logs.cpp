@@ -1,7 +1,7 @@
 // Logs: whatever the bytes are, the runs are sound, and the same however the bytes are cut.
 #include <cmath>
 
-#include "parsers/described/user_format.h"
+#include "parsers/described/described_format.h"
 #include "parsers/reader/log_reader.h"
 #include "tests/fuzz/same_runs.h"
 #include "tests/fuzz/targets.h"
@@ -76,7 +76,7 @@ void one_format(const std::string& name, std::string_view input) {
 // A format file; behind a NUL byte the log that it reads.
 void format_file(std::string_view input) {
   const auto nul = input.find('\0');
-  auto format = UserFormat::parse(std::string(input.substr(0, nul)), "fuzz.json");
+  auto format = DescribedFormat::parse(std::string(input.substr(0, nul)), "fuzz.json");
   if (!format) {
     require(!format.error().message().empty(), "an error without a message");
     return;

@@ -22,7 +22,7 @@
 #include "harness/cli/result_view.h"
 #include "harness/cli/shard.h"
 #include "parsers/core/text.h"
-#include "parsers/described/user_format.h"
+#include "parsers/described/described_format.h"
 #include "parsers/reader/log_reader.h"
 #include "reports/cells/partial.h"
 #include "reports/cells/result_builder.h"
@@ -37,7 +37,7 @@ namespace {
 constexpr std::size_t kMostErrorsOfAFolder = 5;
 
 using Options = ExtractOptions;
-using UserFormatPointer = std::shared_ptr<const UserFormat>;
+using UserFormatPointer = std::shared_ptr<const DescribedFormat>;
 
 /// One thread parses what all have found, and each brings blocks of memory.
 constexpr std::size_t kMostThreadsOfALog = 4;
@@ -282,7 +282,7 @@ void note_of_model(const Options& options, Console& console) {
 ExitCode run(const Options& options, Console& console) {
   UserFormatPointer user_format;
   if (!options.format_file.empty()) {
-    auto loaded = UserFormat::load(options.format_file);
+    auto loaded = DescribedFormat::load(options.format_file);
     if (!loaded) return console.error(loaded.error());
     user_format = std::move(*loaded);
   }

@@ -18,7 +18,7 @@
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
-#include "parsers/described/user_format.h"
+#include "parsers/described/described_format.h"
 #include "parsers/reader/log_reader.h"
 #include "reports/model/json_put.h"
 #include "reports/model/result_io.h"
@@ -216,7 +216,7 @@ ExitCode run(const Options& options, Console& console) {
   read.format = options.format;
   read.world = options.reconcile.given.world();
   if (!options.format_file.empty()) {
-    auto loaded = UserFormat::load(options.format_file);
+    auto loaded = DescribedFormat::load(options.format_file);
     if (!loaded) return console.error(loaded.error());
     read.user_format = std::move(*loaded);
   }

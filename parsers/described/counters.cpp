@@ -1,0 +1,100 @@
+#include "parsers/described/counters.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace bertbench {
+namespace {
+
+constexpr std::int64_t kLargestStep = 1'000'000'000'000;
+
+}  // namespace
+
+std::int64_t StepCounter::base_of(const Printed& printed) const {
+  if (!printed.epoch || epoch_ < 0 || *printed.epoch == epoch_) return base_;
+  if (epoch_steps_ < 1) return newest_;
+  return base_ + epoch_steps_ * std::min(*printed.epoch - epoch_, kLargestStep / epoch_steps_);
+}
+
+std::optional<std::int64_t> StepCounter::step_of(const Printed& printed) const {
+  if (printed.epoch && *printed.epoch < epoch_) return std::nullopt;
+  std::int64_t shift = printed.from == CountsFrom::zero ? 1 : 0;
+  if (printed.from == CountsFrom::first) shift = shift_.value_or(printed.step == 0 ? 1 : 0);
+  return base_of(printed) + std::min(printed.step, kLargestStep) + shift;
+}
+
+void StepCounter::move_to(const Printed& printed) {
+  const std::int64_t step = step_of(printed).value_or(0);
+  if (!shift_) shift_ = printed.step == 0 ? 1 : 0;
+  if (printed.epoch) {
+    if (epoch_ < 0) first_epoch_ = *printed.epoch;
+    if (epoch_ >= 0 && *printed.epoch > epoch_) lines_steps_ = newest_ - base_;
+    base_ = base_of(printed);
+    epoch_ = *printed.epoch;
+    epoch_steps_ = printed.epoch_steps.value_or(0);
+  }
+  newest_ = std::max(newest_, step);
+}
+
+std::optional<std::int64_t> StepCounter::end_of(std::int64_t epochs) const {
+  const std::int64_t each = epoch_steps_ > 0 ? epoch_steps_ : lines_steps_;
+  const bool from_start = first_epoch_ == 0 || first_epoch_ == 1;
+  const std::int64_t left = epochs - (epoch_ - first_epoch_);
+  if (epoch_ < 0 || !from_start || each < 1 || left < 1) return std::nullopt;
+  return base_ + each * std::min(left, kLargestStep / each);
+}
+
+std::optional<std::int64_t> StepCounter::end_of_epoch(std::int64_t epoch) const {
+  if (epoch != epoch_ || epoch_steps_ < 1) return std::nullopt;
+  return base_ + epoch_steps_;
+}
+
+void CounterFacts::take_updates(std::int64_t updates, std::optional<std::int64_t> micro_steps,
+                                std::int64_t step) {
+  // Two counters of one line that both count from 0; else only their differences are comparable.
+  const Pair before = micro_steps ? Pair{0, 0} : updates_;
+  const std::int64_t at = micro_steps.value_or(step);
+  updates_ = {updates, at};
+  if (before.count < 0 || updates <= before.count || at <= before.step) return;
+  const std::int64_t each = (at - before.step) / (updates - before.count);
+  const bool whole = (at - before.step) % (updates - before.count) == 0;
+  if (micro_steps) {
+    if (whole) accumulation_ = each;
+    return;
+  }
+  unsteady_ = unsteady_ || !whole || (accumulation_ && *accumulation_ != each);
+  accumulation_ = each;
+}
+
+void CounterFacts::take_sequences(std::int64_t done, std::int64_t step) {
+  const Pair before = std::exchange(sequences_, {done, step});
+  if (before.count < 0 || done <= before.count || step <= before.step) return;
+  if ((done - before.count) % (step - before.step) != 0) return;
+  batch_ = (done - before.count) / (step - before.step);
+}
+
+void CounterFacts::apply(Facts& facts) const {
+  constexpr std::int64_t kLargest = 1'000'000'000;
+  if (unsteady_) {
+    facts.gradient_accumulation_steps = {};
+  } else if (accumulation_ && *accumulation_ <= kLargest) {
+    facts.gradient_accumulation_steps.set(*accumulation_, FactSource::log);
+  }
+  if (batch_ && *batch_ <= kLargest && !facts.global_batch_size.known()) {
+    facts.global_batch_size.set(*batch_, FactSource::log);
+  }
+}
+
+void PausedClock::see_evaluation() {
+  evaluated_ = true;
+  clock_.see_evaluation();
+}
+
+double PausedClock::at(double stamp_s, std::int64_t step) {
+  const double took = stamp_s - std::exchange(stamp_s_, stamp_s);
+  const auto iterations = static_cast<double>(step - std::exchange(step_, step));
+  if (!std::exchange(evaluated_, false) && iterations > 0) each_s_ = took / iterations;
+  return clock_.at(stamp_s, each_s_ * iterations);
+}
+
+}  // namespace bertbench

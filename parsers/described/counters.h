@@ -1,0 +1,73 @@
+// What counters of a run say over several lines: steps through epochs, facts, time without
+// evaluations.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "parsers/assemble/training_clock.h"
+#include "parsers/core/facts.h"
+#include "parsers/described/description.h"
+
+namespace bertbench {
+
+/// The step of a line, counted from 1 and on through epochs.
+class StepCounter {
+ public:
+  struct Printed {
+    std::int64_t step = 0;
+    std::optional<std::int64_t> epoch, epoch_steps;
+    CountsFrom from = CountsFrom::one;
+  };
+  /// Nothing where the epoch is before that of the newest line.
+  [[nodiscard]] std::optional<std::int64_t> step_of(const Printed& printed) const;
+  void move_to(const Printed& printed);
+  /// The last step of a plan of so many epochs, if the length of one is known.
+  [[nodiscard]] std::optional<std::int64_t> end_of(std::int64_t epochs) const;
+  /// The last step of an epoch, if it is the newest one and its length is printed.
+  [[nodiscard]] std::optional<std::int64_t> end_of_epoch(std::int64_t epoch) const;
+
+ private:
+  [[nodiscard]] std::int64_t base_of(const Printed& printed) const;
+
+  std::int64_t first_epoch_ = -1, epoch_ = -1;
+  std::int64_t base_ = 0;         ///< steps of the epochs before
+  std::int64_t epoch_steps_ = 0;  ///< printed
+  std::int64_t lines_steps_ = 0;  ///< up to the last line of the epoch before
+  std::int64_t newest_ = 0;
+  std::optional<std::int64_t> shift_;  ///< where the first line tells what the counter begins at
+};
+
+/// Facts that follow from two counters which go on together.
+class CounterFacts {
+ public:
+  void take_updates(std::int64_t updates, std::optional<std::int64_t> micro_steps,
+                    std::int64_t step);
+  void take_sequences(std::int64_t done, std::int64_t step);
+  void apply(Facts& facts) const;
+
+ private:
+  struct Pair {
+    std::int64_t count = -1, step = 0;
+  };
+  Pair updates_, sequences_;
+  std::optional<std::int64_t> accumulation_, batch_;
+  bool unsteady_ = false;  ///< updates are of different lengths
+};
+
+/// Stamps without the time of the evaluations between them: an interval that holds one counts as
+/// long as its iterations took in the newest one that held none.
+class PausedClock {
+ public:
+  void see_evaluation();
+  double at(double stamp_s, std::int64_t step);
+  [[nodiscard]] bool paused() const { return clock_.off_s() > 0; }
+
+ private:
+  TrainingClock clock_;
+  bool evaluated_ = false;
+  std::int64_t step_ = 0;
+  double stamp_s_ = kUnknown, each_s_ = kUnknown;
+};
+
+}  // namespace bertbench

@@ -1,0 +1,411 @@
+#include "parsers/described/described_parser.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "parsers/core/text.h"
+#include "parsers/described/stated_facts.h"
+
+namespace bertbench {
+namespace {
+
+/// The facts of both; where both know one, that of `better`.
+Facts joined(const Facts& better, const Facts& worse) {
+  std::vector<Notice> none;
+  return merge_facts(better, worse, none);
+}
+
+/// How many GPUs make a rate of that of one: the only whole number that the digits of both allow.
+std::optional<std::int64_t> gpus_of(PrintedRate all, PrintedRate one) {
+  constexpr double kRounding = 1e-9;  // of the division
+  const double low = (all.value - all.digit / 2) / (one.value + one.digit / 2) - kRounding;
+  const double high = (all.value + all.digit / 2) / (one.value - one.digit / 2) + kRounding;
+  const double whole = std::ceil(low);
+  if (!(whole >= 1 && whole <= high && whole + 1 > high && whole < 1e7)) return std::nullopt;
+  return static_cast<std::int64_t>(whole);
+}
+
+bool stands_on(const Line& line, const DescribedRule& rule) {
+  return any_row(line, [&](std::uint32_t row, std::size_t) { return row == rule.literal_index; });
+}
+
+void keep_unknown(double& kept, double value) {
+  if (std::isnan(kept)) kept = value;
+}
+
+}  // namespace
+
+DescribedParser::DescribedParser(const Description& description) : description_(description) {}
+
+bool DescribedParser::parse(const Line& line, RunBuilder& out) {
+  bool any = false, recorded = false;
+  for (const DescribedRule& rule : description_.rules) {
+    if ((recorded && rule.gives_step) || !stands_on(line, rule)) continue;
+    if (!values_.read(rule, line.text, line.terminator == 0, description_.day_first)) continue;
+    const bool taken = take(rule, line, out);
+    any = any || taken;
+    recorded = recorded || (taken && rule.gives_step);
+  }
+  return any;
+}
+
+bool DescribedParser::take(const DescribedRule& rule, const Line& line, RunBuilder& out) {
+  const bool is_open = out.open(rule.kind) != nullptr;
+  if (rule.within_run && !is_open) return false;
+  if (rule.fallback && is_open && !track(rule.kind).fallback) return true;
+  if (rule.begins_run) {
+    begin_again(rule.kind, out);
+    stated_ = {};
+    plans_[static_cast<std::size_t>(rule.kind)] = {};
+    began_s_ = kUnknown;
+  }
+  if (rule.interrupts) track(WorkKind::training).clock.see_evaluation();
+  take_settings(rule);
+  bool taken = false;
+  if (values_.has(Field::step) && !rule.outcome) {
+    taken = add_record(rule, line, out);
+  } else if (rule.continues) {
+    taken = continue_record(rule, line, out);
+  }
+  taken = take_statement(rule, line, out) || taken;
+  if (taken && values_.too_coarse()) note(rule, DescribedNote::When::too_coarse);
+  if (taken) note(rule, DescribedNote::When::used);
+  return taken;
+}
+
+// What a line says of the runs to come; the open one takes it with its next record.
+void DescribedParser::take_settings(const DescribedRule& rule) {
+  if (rule.states_facts) {
+    stated_ = joined(joined(facts_of(values_), rule.facts), stated_);
+    ++settings_;
+  }
+  Plan& plan = plans_[static_cast<std::size_t>(rule.kind)];
+  if (const auto planned = values_.count(Field::planned)) plan.steps = planned;
+  if (const auto epochs = values_.count(Field::epochs)) plan.epochs = epochs;
+  if (rule.iteration && !rule.gives_step) iteration_ = rule.iteration;
+}
+
+void DescribedParser::add_settings(Track& of, RunDraft& draft) {
+  if (of.settings == settings_) return;
+  draft.log.facts = joined(draft.log.facts, stated_);
+  of.settings = settings_;
+}
+
+void DescribedParser::note(const DescribedRule& rule, DescribedNote::When when) {
+  if (!rule.note || rule.note->when != when) return;
+  if (std::ranges::find(noted_, rule.note->text) == noted_.end()) noted_.push_back(rule.note->text);
+}
+
+std::optional<std::int64_t> DescribedParser::world(const RunBuilder& out) const {
+  if (out.world) return out.world;
+  return stated_.world() ? stated_.world() : description_.facts.world();
+}
+
+const DescribedRate& DescribedParser::rate_of(const DescribedRule& rule) const {
+  return rule.rate ? *rule.rate : description_.rate;
+}
+
+RunDraft& DescribedParser::run(WorkKind kind, std::int64_t line, RunBuilder& out) {
+  const bool fresh = out.open(kind) == nullptr;
+  RunDraft& draft = out.run(kind, line);
+  if (fresh) {
+    draft.log.iteration_unit = iteration_.value_or(description_.iteration);
+    draft.own_facts = description_.own_facts;
+  }
+  return draft;
+}
+
+void DescribedParser::begin_again(WorkKind kind, RunBuilder& out) {
+  put_first(kind, std::nullopt, out);
+  out.close(kind);
+  track(kind) = {};
+}
+
+void DescribedParser::put_first(WorkKind kind, std::optional<std::int64_t> next_step,
+                                RunBuilder& out) {
+  Track& of = track(kind);
+  if (of.first.empty()) return;
+  std::vector<Sample> samples;
+  samples.swap(of.first);
+  const RunDraft* open = out.open(kind);
+  const bool clocked = open != nullptr && open->log.clock_is_wall;
+  for (Sample& sample : samples) {
+    const std::int64_t distance = next_step.value_or(0) - sample.step;
+    if (of.first_is_own) {
+      if (distance > 1 && clocked) sample.seconds = kUnknown;
+    } else if (distance > 0) {
+      sample.iterations = std::min(distance, std::max<std::int64_t>(1, sample.step));
+    } else if (!std::isnan(sample.seconds) || !std::isnan(of.first_mean_s)) {
+      sample.iterations = 1;
+    }
+    if (!std::isnan(of.first_mean_s)) {
+      sample.seconds = of.first_mean_s * static_cast<double>(sample.iterations);
+    }
+    run(kind, sample.line, out).add(sample);
+  }
+}
+
+Sample DescribedParser::sample_of(const Line& line) const {
+  Sample sample;
+  sample.iterations = values_.count(Field::iterations).value_or(0);
+  sample.seconds = values_.number(Field::seconds).value_or(kUnknown);
+  sample.loss = values_.number(Field::loss);
+  sample.line = line.number;
+  sample.rank = line.rank;
+  if (const auto rank = values_.count(Field::rank)) {
+    sample.rank = static_cast<int>(std::min<std::int64_t>(*rank, 1 << 24));
+  }
+  const auto work = values_.number(Field::work), rate = values_.number(Field::rate);
+  if (work && rate && std::isnan(sample.seconds)) sample.seconds = *work / *rate;
+  return sample;
+}
+
+void DescribedParser::take_time(Track& of, Sample& sample, RunDraft& draft) {
+  if (const auto elapsed = values_.number(Field::elapsed)) {
+    sample.time_s = *elapsed;
+    if (draft.count() == 0) draft.set_origin(0);
+  } else if (const auto stamp = values_.stamp(Field::clock)) {
+    sample.time_s = of.clock.at(year_.at(*stamp), sample.step);
+    draft.log.clock_is_wall = true;
+    paused_ = paused_ || of.clock.paused();
+  } else {
+    return;
+  }
+  const double digit = values_.digit(values_.has(Field::elapsed) ? Field::elapsed : Field::clock);
+  double& resolution = draft.log.clock_resolution_s;
+  resolution = std::isnan(resolution) ? digit : std::min(resolution, digit);
+}
+
+void DescribedParser::take_rate(const DescribedRule& rule, Track& of, Sample& sample,
+                                RunDraft& draft, const RunBuilder& out) {
+  const DescribedRate& unit = rate_of(rule);
+  const auto rate = values_.number(Field::rate);
+  if (rate) of.rate = {*rate, values_.digit(Field::rate)};
+  if (const auto one = values_.number(Field::rate_per_gpu); one && !draft.log.facts.world()) {
+    const auto gpus = gpus_of(of.rate, {*one, values_.digit(Field::rate_per_gpu)});
+    if (gpus) draft.log.facts.world_size.set(*gpus, FactSource::log);
+  }
+  const bool of_own_step = rule.own_step && unit.unit == RateUnit::iterations_per_second;
+  const bool other_unit = of.rate_unit != RateUnit::unknown && of.rate_unit != unit.unit;
+  if ((!rate && !of_own_step) || other_unit) return;  // a run has rates of one unit
+  if (rate) {
+    const auto gpus = unit.of_one_gpu ? world(out) : std::optional<std::int64_t>(1);
+    draft.log.rate_unit = gpus ? unit.unit : RateUnit::unknown;
+    rate_left_out_ = rate_left_out_ || !gpus;
+    if (gpus) sample.rate = *rate * static_cast<double>(*gpus);
+  } else {
+    draft.log.rate_unit = unit.unit;
+    sample.rate = 1 / sample.seconds;
+  }
+  of.rate_unit = unit.unit;
+}
+
+bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, RunBuilder& out) {
+  constexpr std::size_t kMostRanks = 256;  // whose lines of a first step are kept
+  const RunDraft* open = out.open(rule.kind);
+  if (!rule.fallback && track(rule.kind).fallback) {
+    if (open != nullptr && !open->ended_well) out.open(rule.kind)->discard = true;
+    begin_again(rule.kind, out);
+    open = nullptr;
+  }
+  const StepCounter::Printed printed{*values_.count(Field::step), values_.count(Field::epoch),
+                                     values_.count(Field::epoch_steps), rule.counts_from};
+  Sample sample = sample_of(line);
+  {
+    const Track& of = track(rule.kind);
+    const auto step = of.counter.step_of(printed);
+    sample.step = step.value_or(0);
+    const bool back = !step || (of.first.empty() ? open != nullptr && open->goes_back(sample)
+                                                 : sample.step < of.first.front().step);
+    const bool copy = sample.step == of.last_step && sample.rank >= 0;
+    const bool over =
+        open != nullptr &&
+        (open->stated_outcome || (open->ended_well && !copy && sample.step <= of.last_step));
+    if (back || over) {
+      begin_again(rule.kind, out);
+      sample.step = track(rule.kind).counter.step_of(printed).value_or(0);
+    }
+  }
+  Track& of = track(rule.kind);
+  of.fallback = rule.fallback;
+  of.counter.move_to(printed);
+  RunDraft& draft = run(rule.kind, line.number, out);
+  add_settings(of, draft);
+  if (sample.step > of.last_step) draft.ended_well = false;
+  if (rule.iteration) draft.log.iteration_unit = *rule.iteration;
+  const Plan& plan = plans_[static_cast<std::size_t>(rule.kind)];
+  draft.planned = plan.steps || !plan.epochs ? plan.steps : of.counter.end_of(*plan.epochs);
+  draft.last_line = std::max(draft.last_line, line.number);
+  take_rate(rule, of, sample, draft, out);
+  take_time(of, sample, draft);
+  if (rule.own_step) take_own_step(rule, of, sample, draft);
+  const bool first = of.last_step < 0;
+  const auto mean = values_.number(Field::seconds_per_iteration);
+  if (sample.step > of.last_step && !values_.has(Field::rate)) of.rate = {};
+  const std::int64_t before = std::exchange(of.last_step, std::max(of.last_step, sample.step));
+  take_counters(of, draft);
+  const bool again = !of.first.empty() && sample.step == of.first.front().step;
+  if ((first && (sample.iterations == 0 || rule.own_step)) || again) {
+    if (first) of.first_mean_s = mean.value_or(kUnknown);
+    if (first) of.first_is_own = rule.own_step;
+    if (of.first.size() < kMostRanks) of.first.push_back(sample);
+    return true;
+  }
+  put_first(rule.kind, sample.step, out);
+  if (mean) {
+    if (sample.iterations == 0) sample.iterations = std::max<std::int64_t>(1, sample.step - before);
+    sample.seconds = *mean * static_cast<double>(sample.iterations);
+  }
+  draft.add(sample);
+  return true;
+}
+
+// Where other steps are between two lines, a clock measures them all; without one, the line stands
+// for its own step alone.
+void DescribedParser::take_own_step(const DescribedRule& rule, Track& of, Sample& sample,
+                                    const RunDraft& draft) {
+  const std::int64_t gap = of.last_step >= 0 ? sample.step - of.last_step : 1;
+  if (gap > 1) note(rule, DescribedNote::When::gaps);
+  if (gap > 0) of.covers_gap = gap > 1 && draft.log.clock_is_wall;
+  sample.iterations = of.covers_gap ? std::max<std::int64_t>(1, gap) : 1;
+  if (of.covers_gap) sample.seconds = kUnknown;
+}
+
+bool DescribedParser::continue_record(const DescribedRule& rule, const Line& line,
+                                      RunBuilder& out) {
+  Track& of = track(rule.kind);
+  RunDraft* draft = out.open(rule.kind);
+  if (draft == nullptr || of.last_step < 0 || draft->ended_well) return false;
+  Sample sample = sample_of(line);
+  sample.step = of.last_step;
+  add_settings(of, *draft);
+  take_rate(rule, of, sample, *draft, out);
+  take_time(of, sample, *draft);
+  take_counters(of, *draft);
+  const auto mean = values_.number(Field::seconds_per_iteration);
+  draft->last_line = std::max(draft->last_line, line.number);
+  if (of.first.empty()) {
+    const Record* last = draft->last();
+    if (mean && last != nullptr) sample.seconds = *mean * static_cast<double>(last->iterations);
+    draft->add(sample);
+    return true;
+  }
+  Sample& first = of.first.back();
+  keep_unknown(of.first_mean_s, mean.value_or(kUnknown));
+  keep_unknown(first.seconds, sample.seconds);
+  keep_unknown(first.rate, sample.rate);
+  keep_unknown(first.time_s, sample.time_s);
+  if (!first.loss) first.loss = sample.loss;
+  return true;
+}
+
+void DescribedParser::take_counters(Track& of, RunDraft& draft) {
+  const auto updates = values_.count(Field::updates);
+  const auto sequences = values_.count(Field::sequences_done);
+  if (!updates && !sequences) return;
+  if (updates) of.facts.take_updates(*updates, values_.count(Field::micro_steps), of.last_step);
+  if (sequences) of.facts.take_sequences(*sequences, of.last_step);
+  of.facts.apply(draft.log.facts);
+}
+
+bool DescribedParser::take_statement(const DescribedRule& rule, const Line& line, RunBuilder& out) {
+  if (values_.has(Field::began) && (std::isnan(began_s_) || values_.has(Field::ended))) {
+    began_s_ = *values_.number(Field::began);
+  }
+  const bool of_open = values_.has(Field::ended) || values_.has(Field::micro_steps) ||
+                       (values_.has(Field::epoch) && !values_.has(Field::step));
+  const bool of_run = values_.has(Field::total_seconds) || values_.has(Field::wall_seconds) ||
+                      values_.has(Field::average_rate) || values_.has(Field::total_sequences) ||
+                      values_.has(Field::skipped_steps) || values_.has(Field::peak_memory) ||
+                      rule.outcome;
+  if (!of_run && !(of_open && out.open(rule.kind) != nullptr)) return false;
+  RunDraft& draft = run(rule.kind, line.number, out);
+  draft.last_line = std::max(draft.last_line, line.number);
+  RunLog& log = draft.log;
+  if (draft.count() == 0) add_settings(track(rule.kind), draft);
+  if (const auto seconds = values_.number(Field::total_seconds)) log.totals.training_s = seconds;
+  if (const auto seconds = values_.number(Field::wall_seconds)) log.totals.wall_s = seconds;
+  if (const auto n = values_.count(Field::total_sequences)) log.totals.sequences = n;
+  if (const auto ended = values_.number(Field::ended); ended && *ended > began_s_) {
+    log.totals.training_s = *ended - began_s_;
+  }
+  if (const auto epoch = values_.count(Field::epoch); epoch && !values_.has(Field::step)) {
+    draft.reached = track(rule.kind).counter.end_of_epoch(*epoch);
+    if (draft.planned && draft.reached >= draft.planned) draft.ended_well = true;
+  }
+  take_average(rule, line, draft, out);
+  if (const auto skipped = values_.count(Field::skipped_steps)) {
+    log.totals.skipped_steps = log.totals.skipped_steps.value_or(0) + *skipped;
+  }
+  if (const auto bytes = values_.count(Field::peak_memory)) {
+    MemoryUse memory = log.memory.value_or(MemoryUse{});
+    memory.peak_bytes = std::max(memory.peak_bytes, *bytes);
+    log.memory = memory;
+  }
+  if (values_.has(Field::micro_steps)) take_counters(track(rule.kind), draft);
+  if (rule.outcome) take_outcome(rule, line, draft, out);
+  return true;
+}
+
+// A log may state one rate twice, with all its digits and rounded.
+void DescribedParser::take_average(const DescribedRule& rule, const Line& line, RunDraft& draft,
+                                   const RunBuilder& out) {
+  const auto rate = values_.number(Field::average_rate);
+  if (!rate) return;
+  const DescribedRate& of = rate_of(rule);
+  const auto gpus = of.of_one_gpu ? world(out) : std::optional<std::int64_t>(1);
+  if (!gpus || of.unit == RateUnit::unknown) return;
+  const double scale = static_cast<double>(*gpus);
+  const auto& before = draft.log.summary;
+  const double half = values_.digit(Field::average_rate) / 2 * scale;
+  if (before && before->unit == of.unit && std::abs(before->value - *rate * scale) <= half) return;
+  draft.log.summary = Stated{*rate * scale, of.unit, line.number};
+}
+
+void DescribedParser::take_outcome(const DescribedRule& rule, const Line& line, RunDraft& draft,
+                                   RunBuilder& out) {
+  put_first(rule.kind, std::nullopt, out);
+  if (rule.outcome == Status::completed) {
+    draft.ended_well = true;
+    // Evaluations on the way, which state no plan of their own, were all that there were to be.
+    for (const auto& other : out.drafts()) {
+      const bool of_other_kind = other->log.kind != rule.kind && !other->planned;
+      if (rule.kind == WorkKind::training && of_other_kind) other->ended_well = true;
+    }
+  } else if (!draft.stated_outcome) {
+    constexpr std::size_t kDetail = 300;
+    const Record* last = draft.last();
+    const auto step = values_.count(Field::step);
+    draft.stated_outcome = Outcome{*rule.outcome,
+                                   step              ? step
+                                   : last != nullptr ? std::optional(last->step)
+                                                     : std::nullopt,
+                                   line.number,
+                                   {log_line(std::string(trim(line.text).substr(0, kDetail)))}};
+  }
+}
+
+void DescribedParser::finish(RunBuilder& out) {
+  for (std::size_t k = 0; k < 3; ++k) {
+    const auto kind = static_cast<WorkKind>(k);
+    put_first(kind, std::nullopt, out);
+    // Settings after the last line of a run that still goes on are of it, where it knows none.
+    RunDraft* open = out.open(kind);
+    if (open != nullptr && !open->ended_well) add_settings(track(kind), *open);
+  }
+  std::vector<std::string> notes = description_.notes;
+  notes.insert(notes.end(), noted_.begin(), noted_.end());
+  for (const auto& draft : out.drafts()) {
+    RunLog& log = draft->log;
+    log.facts = joined(log.facts, description_.facts);
+    for (const std::string& text : notes) {
+      log.notices.push_back(make_notice(NoticeCode::format_note, 0, text));
+    }
+    if (paused_) log.notices.push_back(make_notice(NoticeCode::evaluations_off_the_clock, 0));
+    if (log.rate_unit == RateUnit::unknown && rate_left_out_) {
+      log.notices.push_back(make_notice(NoticeCode::rate_of_one_gpu, 0, "the printed rate"));
+    }
+  }
+}
+
+}  // namespace bertbench

@@ -1,0 +1,95 @@
+// Description: what a format file (bertbench.format/1) says, in the terms of the parser.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "parsers/core/error.h"
+#include "parsers/core/facts.h"
+#include "parsers/core/outcome.h"
+#include "parsers/core/run_log.h"
+#include "parsers/described/field.h"
+#include "parsers/described/line_pattern.h"
+
+namespace bertbench {
+
+struct DescribedRate {
+  RateUnit unit = RateUnit::unknown;
+  bool of_one_gpu = false;
+};
+
+/// Where a counter begins. Records count from 1.
+enum class CountsFrom { one, zero, first };  ///< first: from 0 where the first line of a run is 0
+
+struct DescribedNote {
+  enum class When { used, gaps, too_coarse } when = When::used;
+  std::string text;
+};
+
+/// What of one kind of line is taken.
+struct DescribedRule {
+  std::string literal;
+  std::size_t literal_index = 0;  ///< among those of the description
+  /// At least one of the three gives values.
+  std::unique_ptr<const LinePattern> pattern;
+  struct Key {
+    std::vector<std::string> path;  ///< of a JSON member; one text for `after`
+    Field field = Field::step;
+  };
+  std::vector<Key> json, after;
+
+  struct Factor {
+    Field field = Field::step;
+    double factor = 1;
+    std::vector<std::pair<std::string, double>> by_unit;
+  };
+  std::vector<Factor> scale;
+  std::vector<std::pair<Field, double>> least;
+
+  WorkKind kind = WorkKind::training;
+  std::optional<IterationUnit> iteration;
+  std::optional<DescribedRate> rate;
+  Facts facts;
+  CountsFrom counts_from = CountsFrom::one;
+  bool own_step = false;  ///< its time is that of its own step, not of those since the line before
+  bool begins_run = false;  ///< what follows is another run's
+  bool within_run = false;  ///< means nothing where no run is open
+  bool continues = false;   ///< adds to the record of the line before
+  bool fallback = false;    ///< counts where no other rule gives records
+  bool interrupts = false;  ///< is of an evaluation: its time is no training
+  std::optional<Status> outcome;
+  std::optional<DescribedNote> note;
+
+  bool gives_step = false, states_facts = false;  ///< what follows from the above
+  /// Whether a line of the rule can give the field.
+  [[nodiscard]] bool gives(Field field) const;
+};
+
+struct Description {
+  std::string name, title, reference;
+  IterationUnit iteration = IterationUnit::unknown;
+  DescribedRate rate;
+  Facts facts;             ///< of every run of this trainer
+  bool own_facts = false;  ///< RunDraft::own_facts
+  bool day_first = false;  ///< in dates with slashes
+  std::vector<std::string> notes;
+  std::vector<std::string> literals;  ///< each once
+  std::vector<DescribedRule> rules;
+};
+
+enum class Checks {
+  all,   ///< of a user's file: patterns and examples too
+  none,  ///< of a built-in one, whose checks were made at build: patterns compile when they are
+         ///< used
+};
+/// Errors name "<source>:<line>", the JSON path, the rule that was broken and the nearest name.
+[[nodiscard]] Result<std::unique_ptr<const Description>> read_description(
+    const std::string& text, const std::string& source, Checks checks = Checks::all);
+
+}  // namespace bertbench

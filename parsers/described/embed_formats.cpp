@@ -1,0 +1,86 @@
+// A step of the build (parsers/CMakeLists.txt): embed_formats JSON... > CPP checks the built-in
+// descriptions and makes their `extern const Format format_<name>`. Literals, titles and references
+// are constants; the rules are read when the first line of a format comes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "parsers/described/description.h"
+
+namespace bertbench {
+namespace {
+
+/// As a string literal of C++.
+std::string cpp_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = byte >= ' ' && byte < 0x7f && c != '"' && c != '\\' && c != '?';
+    out += plain ? std::string(1, c) : fmt::format("\\{:03o}", byte);
+  }
+  return out + '"';
+}
+
+/// The text without what only its checks need.
+std::string compact(const std::string& text) {
+  auto json = nlohmann::ordered_json::parse(text, nullptr, true, /*ignore_comments=*/true);
+  for (auto& line : json["lines"]) line.erase("example");
+  return json.dump();
+}
+
+std::string cpp_of(const Description& format, const std::string& text) {
+  std::string name = format.name, literals;
+  std::ranges::replace(name, '-', '_');
+  for (const std::string& literal : format.literals) literals += cpp_text(literal) + ", ";
+  return fmt::format(R"(
+namespace of_{0} {{
+constexpr std::string_view kLiterals[] = {{{1}}};
+std::unique_ptr<LineParser> make() {{
+  static const DescribedFormat format({2});
+  return format.make();
+}}
+}}  // namespace of_{0}
+extern const Format format_{0};
+const Format format_{0} = {{{3}, {4}, {5}, of_{0}::kLiterals, of_{0}::make}};
+)",
+                     name, literals, cpp_text(compact(text)), cpp_text(format.name),
+                     cpp_text(format.title), cpp_text(format.reference));
+}
+
+int embed(const std::vector<std::string>& paths) {
+  std::string out =
+      "// Made from the descriptions in parsers/formats/described; do not edit.\n"
+      "#include \"parsers/described/described_format.h\"\n\nnamespace bertbench {\n";
+  for (const std::string& path : paths) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    const auto format = read_description(text.str(), path);
+    if (!format) {
+      std::cerr << format.error().message() << '\n';
+      return 1;
+    }
+    // CMake names the format by its file.
+    std::string stem = path.substr(path.rfind('/') + 1);
+    stem.resize(stem.size() - std::string_view(".json").size());
+    if (stem != (*format)->name || (*format)->title.empty() || (*format)->reference.empty()) {
+      std::cerr << path
+                << ": a built-in format has the name of its file, a title and a reference\n";
+      return 1;
+    }
+    out += cpp_of(**format, text.str());
+  }
+  std::cout << out << "\n}  // namespace bertbench\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace bertbench
+
+int main(int argc, char** argv) { return bertbench::embed({argv + 1, argv + argc}); }

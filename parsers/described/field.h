@@ -1,0 +1,83 @@
+// Field: what a part of a described line means. The names are those of format files.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bertbench {
+
+enum class Field {
+  // of a record
+  step,
+  epoch,
+  epoch_steps,
+  iterations,
+  seconds,
+  seconds_per_iteration,
+  elapsed,
+  clock,
+  rate,
+  rate_per_gpu,
+  work,
+  loss,
+  rank,
+  // counters that two lines make a fact of
+  updates,
+  micro_steps,
+  sequences_done,
+  // the plan
+  planned,
+  epochs,
+  // facts
+  framework,
+  model,
+  precision,
+  micro_batch_size,
+  global_batch_size,
+  gradient_accumulation_steps,
+  sequence_length,
+  world_size,
+  nodes,
+  gpus_per_node,
+  data_parallel,
+  // statements
+  total_seconds,
+  wall_seconds,
+  total_sequences,
+  average_rate,
+  skipped_steps,
+  peak_memory,
+  began,
+  ended,
+  // of another field
+  unit,
+};
+
+/// What the text of a field must be.
+enum class FieldKind {
+  text,
+  number,    ///< any, also nan
+  positive,  ///< above 0
+  index,     ///< whole, from 0
+  count,     ///< whole, from 1; several on one line are multiplied
+  clock,     ///< a stamp
+  duration,  ///< seconds or [[h:]mm:]ss
+};
+
+struct FieldInfo {
+  std::string_view name;
+  FieldKind kind;
+  bool of_record;  ///< it needs a line with `step`, or one that continues such a line
+  std::string_view meaning;
+};
+/// In the order of Field.
+[[nodiscard]] std::span<const FieldInfo> field_infos();
+[[nodiscard]] const FieldInfo& info(Field field);
+[[nodiscard]] const std::vector<std::string>& field_names();
+[[nodiscard]] std::optional<Field> parse_field(std::string_view name);
+
+}  // namespace bertbench

@@ -1,0 +1,203 @@
+#include "parsers/described/line_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "parsers/core/text.h"
+#include "parsers/described/printed_value.h"
+#include "parsers/lines/cursor.h"
+
+namespace bertbench {
+namespace {
+
+constexpr double kLargestCount = 1e15;
+
+/// The number or the word at the start of `text`; empty where there is none.
+std::string_view first_word(std::string_view text, FieldKind kind) {
+  const auto begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  text.remove_prefix(begin);
+  if (text[0] == '\'' || text[0] == '"') text.remove_prefix(1);
+  if (kind == FieldKind::text) return text.substr(0, text.find_first_of(" \t,;)'\""));
+  Cursor cursor(text, false);
+  if (!cursor.number()) return {};
+  std::size_t end = cursor.at();
+  const auto thousands = [&] {
+    return text.size() >= end + 4 && text[end] == ',' && is_digit(text[end + 1]) &&
+           is_digit(text[end + 2]) && is_digit(text[end + 3]) &&
+           (text.size() == end + 4 || !is_digit(text[end + 4]));
+  };
+  while (thousands()) end += 4;
+  if (end < text.size() && std::string_view("KkMGB").find(text[end]) != std::string_view::npos) {
+    const bool last =
+        end + 1 == text.size() || std::isalnum(static_cast<unsigned char>(text[end + 1])) == 0;
+    if (last) ++end;
+  }
+  return text.substr(0, end);
+}
+
+double factor_of(const DescribedRule::Factor& factor, std::string_view unit) {
+  const auto named =
+      std::ranges::find(factor.by_unit, unit, &std::pair<std::string, double>::first);
+  return named != factor.by_unit.end() ? named->second : factor.factor;
+}
+
+/// Python prints NaN and Infinity, which JSON does not know: they become texts.
+std::string without_python_numbers(std::string_view json) {
+  std::string out(json);
+  for (const std::string_view name : {"NaN", "-Infinity", "Infinity"}) {
+    const std::string printed = ": " + std::string(name), text = ": \"" + std::string(name) + '"';
+    for (auto at = out.find(printed); at != std::string::npos; at = out.find(printed, at + 1)) {
+      out.replace(at, printed.size(), text);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+const LineValues::Value* LineValues::at(Field field) const {
+  const auto found = std::ranges::find(values_, field, &Value::field);
+  return found != values_.end() ? &*found : nullptr;
+}
+
+std::optional<double> LineValues::number(Field field) const {
+  const Value* value = at(field);
+  return value != nullptr ? std::optional(value->number) : std::nullopt;
+}
+
+std::optional<std::int64_t> LineValues::count(Field field) const {
+  const Value* value = at(field);
+  return value != nullptr ? std::optional(static_cast<std::int64_t>(value->number)) : std::nullopt;
+}
+
+std::string_view LineValues::text(Field field) const {
+  const Value* value = at(field);
+  return value != nullptr ? value->text : std::string_view();
+}
+
+std::optional<Stamp> LineValues::stamp(Field field) const {
+  const Value* value = at(field);
+  return value != nullptr ? std::optional(Stamp{value->number, value->names_year}) : std::nullopt;
+}
+
+double LineValues::digit(Field field) const {
+  const Value* value = at(field);
+  return value != nullptr ? value->digit : kUnknown;
+}
+
+bool LineValues::read_json(const DescribedRule& rule, std::string_view line) {
+  // A label or a name may be before the object.
+  const auto begin = line.find('{', line.find(rule.literal));
+  if (begin == std::string_view::npos) return false;
+  const auto parsed = [](std::string_view text) {
+    return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  };
+  auto json = parsed(line.substr(begin));
+  if (json.is_discarded()) json = parsed(without_python_numbers(line.substr(begin)));
+  if (!json.is_object()) return false;
+  for (const DescribedRule::Key& key : rule.json) {
+    const nlohmann::json* value = &json;
+    for (const std::string& name : key.path) {
+      const auto member = value->is_object() ? value->find(name) : value->end();
+      if (!value->is_object() || member == value->end()) {
+        value = nullptr;
+        break;
+      }
+      value = &*member;
+    }
+    if (value == nullptr || (!value->is_number() && !value->is_string())) continue;
+    owned_.push_back(value->is_string() ? value->get<std::string>() : value->dump());
+    groups_.push_back({key.field, owned_.back()});
+  }
+  return true;
+}
+
+bool LineValues::read_after(const DescribedRule& rule, std::string_view line, bool cut) {
+  bool any = false;
+  for (const DescribedRule::Key& key : rule.after) {
+    const std::string& text = key.path.front();
+    const auto at = line.find(text);
+    if (at == std::string_view::npos) continue;
+    const std::string_view word = first_word(line.substr(at + text.size()), info(key.field).kind);
+    if (word.empty() || (cut && word.data() + word.size() == line.data() + line.size())) continue;
+    groups_.push_back({key.field, word});
+    any = true;
+  }
+  return any;
+}
+
+/// False for a text that is not what the field needs.
+bool LineValues::make_value(const DescribedRule& rule, LinePattern::Group group, bool day_first) {
+  const FieldKind kind = info(group.field).kind;
+  Value value{group.field, trim(group.text)};
+  double factor = 1;
+  for (const DescribedRule::Factor& scale : rule.scale) {
+    if (scale.field != group.field) continue;
+    const auto unit = std::ranges::find(groups_, Field::unit, &LinePattern::Group::field);
+    factor = factor_of(scale, unit != groups_.end() ? unit->text : std::string_view());
+  }
+  if (kind == FieldKind::text) {
+    if (value.text.empty()) return false;
+    values_.push_back(value);
+    return true;
+  }
+  value.digit = last_digit(value.text) * factor;
+  std::optional<double> number;
+  if (kind == FieldKind::clock) {
+    const auto stamp = printed_stamp(value.text, day_first);
+    if (stamp) number = stamp->seconds;
+    value.names_year = !stamp || stamp->names_year;
+  } else if (kind == FieldKind::duration) {
+    number = printed_duration(value.text);
+  } else {
+    number = kind == FieldKind::count ? printed_product(value.text) : printed_number(value.text);
+  }
+  if (!number) return false;
+  value.number = *number * factor;
+  if (kind == FieldKind::positive && !(value.number > 0 && std::isfinite(value.number)))
+    return false;
+  if (kind == FieldKind::index && !(value.number >= 0 && value.number <= kLargestCount))
+    return false;
+  if (kind == FieldKind::count && !(value.number >= 1 && value.number <= kLargestCount))
+    return false;
+  for (const auto& [field, least] : rule.least) {
+    if (field != group.field || !(value.number < least)) continue;
+    too_coarse_ = true;
+    return false;
+  }
+  const auto before = std::ranges::find(values_, group.field, &Value::field);
+  if (before == values_.end()) {
+    values_.push_back(value);
+  } else if (kind == FieldKind::count) {
+    before->number = std::min(before->number * value.number, kLargestCount);  // sizes of a mesh
+  }
+  return true;
+}
+
+bool LineValues::read(const DescribedRule& rule, std::string_view line, bool cut, bool day_first) {
+  groups_.clear();
+  values_.clear();
+  owned_.clear();
+  too_coarse_ = false;
+  bool matched = false;
+  if (rule.pattern) {
+    if (!rule.pattern->match(line, groups_)) return false;
+    matched = true;
+    if (cut) {
+      std::erase_if(groups_, [&](const LinePattern::Group& group) {
+        return group.text.data() + group.text.size() == line.data() + line.size();
+      });
+    }
+  }
+  if (!rule.json.empty()) {
+    if (!read_json(rule, line)) return false;
+    matched = true;
+  }
+  if (!read_after(rule, line, cut) && !matched) return false;
+  for (const LinePattern::Group& group : groups_) make_value(rule, group, day_first);
+  return has(Field::step) || !rule.gives(Field::step);
+}
+
+}  // namespace bertbench

@@ -1,0 +1,53 @@
+// LineValues: what a rule reads from one line.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/core/record.h"
+#include "parsers/described/description.h"
+#include "parsers/lines/clock.h"
+
+namespace bertbench {
+
+class LineValues {
+ public:
+  /// False where the line is not of the rule. A value that touches the end of a line which was cut
+  /// by the end of input is none. Values refer to `line` and to this object.
+  bool read(const DescribedRule& rule, std::string_view line, bool cut, bool day_first);
+
+  [[nodiscard]] bool has(Field field) const { return at(field) != nullptr; }
+  [[nodiscard]] std::optional<double> number(Field field) const;
+  [[nodiscard]] std::optional<std::int64_t> count(Field field) const;
+  [[nodiscard]] std::string_view text(Field field) const;
+  [[nodiscard]] std::optional<Stamp> stamp(Field field) const;
+  /// What its last digit stands for.
+  [[nodiscard]] double digit(Field field) const;
+  /// What stands on the line, read or not.
+  [[nodiscard]] const std::vector<LinePattern::Group>& groups() const { return groups_; }
+  /// A value was below the least that tells anything, and is left out.
+  [[nodiscard]] bool too_coarse() const { return too_coarse_; }
+
+ private:
+  struct Value {
+    Field field = Field::step;
+    std::string_view text;
+    double number = kUnknown, digit = kUnknown;
+    bool names_year = true;
+  };
+  [[nodiscard]] const Value* at(Field field) const;
+  bool read_json(const DescribedRule& rule, std::string_view line);
+  bool read_after(const DescribedRule& rule, std::string_view line, bool cut);
+  bool make_value(const DescribedRule& rule, LinePattern::Group group, bool day_first);
+
+  std::vector<LinePattern::Group> groups_;  ///< as they stand on the line
+  std::vector<Value> values_;
+  std::deque<std::string> owned_;  ///< texts that JSON made
+  bool too_coarse_ = false;
+};
+
+}  // namespace bertbench

@@ -1,0 +1,111 @@
+#include "parsers/described/printed_value.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "parsers/core/text.h"
+#include "parsers/lines/cursor.h"
+
+namespace bertbench {
+namespace {
+
+/// What a suffix of the number multiplies it by; 1 without one.
+double suffix_of(std::string_view text) {
+  if (text.size() < 2) return 1;
+  switch (text.back()) {
+    case 'K':
+    case 'k':
+      return 1e3;
+    case 'M':
+      return 1e6;
+    case 'G':
+    case 'B':
+      return 1e9;
+    default:
+      return 1;
+  }
+}
+
+}  // namespace
+
+std::optional<double> printed_number(std::string_view text) {
+  text = trim(text);
+  const double scale = suffix_of(text);
+  if (scale > 1) text.remove_suffix(1);
+  std::string plain;
+  if (text.find(',') != std::string_view::npos) {
+    // Commas part thousands, groups of three before the decimal point; anything else is no number.
+    const auto groups = split(text.substr(0, text.find('.')), ',');
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (i > 0 ? groups[i].size() != 3 : groups[i].empty() || groups[i].size() > 3) {
+        return std::nullopt;
+      }
+      plain += groups[i];
+    }
+    if (text.find('.') != std::string_view::npos) plain += text.substr(text.find('.'));
+    text = plain;
+  }
+  const auto value = to_double(text);
+  return value ? std::optional(*value * scale) : std::nullopt;
+}
+
+std::optional<double> printed_product(std::string_view text) {
+  if (const auto number = printed_number(text)) return number;
+  double product = 1;
+  for (const std::string_view part : split(text, ',')) {
+    const auto number = printed_number(part);
+    if (!number) return std::nullopt;
+    product *= *number;
+  }
+  return product;
+}
+
+double last_digit(std::string_view text) {
+  text = trim(text);
+  double scale = suffix_of(text);
+  if (const auto e = text.find_first_of("eE"); e != std::string_view::npos) {
+    scale = std::pow(10.0, to_double(text.substr(e + 1)).value_or(0));
+    text = text.substr(0, e);
+  }
+  // Python's loggers put a comma before the fraction of a second; in other numbers it parts
+  // thousands.
+  const auto point = text.find_last_of(text.find(':') == std::string_view::npos ? "." : ".,");
+  if (point == std::string_view::npos) return scale;
+  const std::string_view fraction = text.substr(point + 1);
+  const auto digits = std::ranges::find_if_not(fraction, is_digit) - fraction.begin();
+  return scale * std::pow(10.0, -static_cast<double>(digits));
+}
+
+std::optional<Stamp> printed_stamp(std::string_view text, bool day_first) {
+  text = trim(text);
+  if (const auto stamp = any_stamp(text, day_first)) return stamp;
+  if (const auto seconds = printed_duration(text)) return Stamp{*seconds};
+  return std::nullopt;
+}
+
+std::optional<double> printed_duration(std::string_view text) {
+  text = trim(text);
+  Cursor cursor(text, false);
+  const auto seconds = cursor.duration();
+  if (seconds && cursor.rest().empty()) return seconds;
+  const auto number = to_double(text);
+  return number && std::isfinite(*number) && *number >= 0 ? number : std::nullopt;
+}
+
+bool readable(FieldKind kind, std::string_view text) {
+  switch (kind) {
+    case FieldKind::text:
+      return !trim(text).empty();
+    case FieldKind::clock:
+      return printed_stamp(text, false) || printed_stamp(text, true);
+    case FieldKind::duration:
+      return printed_duration(text).has_value();
+    case FieldKind::count:
+      return printed_product(text).has_value();
+    default:
+      return printed_number(text).has_value();
+  }
+}
+
+}  // namespace bertbench
