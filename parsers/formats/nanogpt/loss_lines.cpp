@@ -1,7 +1,7 @@
 #include "parsers/formats/nanogpt/loss_lines.h"
 
+#include "parsers/formats/nanogpt/token_lines.h"
 #include "parsers/lines/cursor.h"
-#include "parsers/lines/token_lines.h"
 
 namespace bertbench {
 

@@ -26,8 +26,8 @@
 #include "parsers/formats/nanogpt/loss_lines.h"
 #include "parsers/formats/nanogpt/repeated_evaluations.h"
 #include "parsers/formats/nanogpt/token_batch.h"
+#include "parsers/formats/nanogpt/token_lines.h"
 #include "parsers/lines/cursor.h"
-#include "parsers/lines/token_lines.h"
 
 namespace bertbench {
 namespace {

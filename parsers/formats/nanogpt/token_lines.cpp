@@ -1,4 +1,4 @@
-#include "parsers/lines/token_lines.h"
+#include "parsers/formats/nanogpt/token_lines.h"
 
 #include <string>
 
