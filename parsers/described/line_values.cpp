@@ -197,7 +197,9 @@ bool LineValues::read(const DescribedRule& rule, std::string_view line, bool cut
   }
   if (!read_after(rule, line, cut) && !matched) return false;
   for (const LinePattern::Group& group : groups_) make_value(rule, group, day_first);
-  return has(Field::step) || !rule.gives(Field::step);
+  const auto step = number(Field::step);
+  // A counter beyond the end that its own line names ("7/5") is none.
+  return step ? !(*step > number(Field::planned).value_or(*step)) : !rule.gives(Field::step);
 }
 
 }  // namespace bertbench
