@@ -190,14 +190,14 @@ TEST(CpuBackend, takes_more_masked_positions_than_planned_and_none) {
   EXPECT_GT(loss.masked_lm, 0);
   backend->zero_gradients();
   EXPECT_EQ(backend->forward_backward(make_batch(model, 2, 16, 0), 1.0, true, 1, {}).masked_lm, 0);
-  const auto decoder = ParameterLayout(model).decoder_bias;
+  const auto decoder = ParameterLayout(model).decoder.bias;
   EXPECT_EQ(backend->gradients()[static_cast<std::size_t>(decoder)], 0);
 }
 
 TEST_P(EveryModel, a_weight_that_is_no_number_reaches_the_loss) {
   const ModelConfig model = odd();
   const auto backend = make_cpu_backend(options_for(model, 2, 16));
-  const auto at = static_cast<std::size_t>(ParameterLayout(model).layers[0].qkv_weight);
+  const auto at = static_cast<std::size_t>(ParameterLayout(model).layers[0].qkv.weight);
   backend->weights()[at] = std::nanf("");
   backend->zero_gradients();
   const Loss loss = backend->forward_backward(make_batch(model, 2, 16, 3), 1.0, true, 1, {});

@@ -10,6 +10,7 @@ set_source_files_properties(cpu/kernels_avx512.cpp PROPERTIES
 
 # The model without a backend: what bert_cuda.so shares with the CPU backend, and needs no oneDNN.
 add_library(bert_model STATIC
+  model/activations.cpp
   model/checks.cpp
   core/model_config.cpp
   model/parameters.cpp
@@ -34,20 +35,16 @@ if(NOT TARGET DNNL::dnnl OR NOT OpenMP_CXX_FOUND)
 endif()
 
 add_library(bert_core STATIC
-  cpu/activations.cpp
   cpu/attention.cpp
   cpu/cpu_backend.cpp
-  cpu/decoder.cpp
-  cpu/embeddings.cpp
-  cpu/encoder_layer.cpp
   cpu/gemm.cpp
-  cpu/heads.cpp
   cpu/kernels.cpp
   cpu/kernels_avx2.cpp
   cpu/kernels_avx512.cpp
   cpu/kernels_sse2.cpp
   cpu/norm.cpp
   cpu/optimizer.cpp
+  cpu/step.cpp
   cpu/context.cpp
 )
 target_include_directories(bert_core PUBLIC ${PROJECT_SOURCE_DIR})

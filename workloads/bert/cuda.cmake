@@ -9,20 +9,14 @@ set_property(GLOBAL PROPERTY bert_cuda_kernels ${bert_cuda_kernels})
 # Objects and not an archive: the kernels call back into it, and it is joined with either device.
 add_library(bert_cuda_host OBJECT EXCLUDE_FROM_ALL
   comm/bucket_planner.cpp
-  cuda/activations.cpp
   cuda/products/algorithm_cache.cpp
-  cuda/batch_lists.cpp
   cuda/batch_upload.cpp
   cuda/cuda_backend.cpp
   cuda/products/epilogue.cpp
   cuda/loss_scaler.cpp
   cuda/reduction.cpp
-  cuda/request.cpp
-  cuda/sharded_moments.cpp
   cuda/sharding.cpp
   cuda/step.cpp
-  cuda/step_heads.cpp
-  cuda/step_products.cpp
   cuda/training_state.cpp
 )
 set_target_properties(bert_cuda_host PROPERTIES POSITION_INDEPENDENT_CODE ON)

@@ -184,7 +184,7 @@ TEST_F(CudaBackend, takes_more_masked_positions_than_planned_and_none) {
   if (cpu == nullptr) GTEST_SKIP() << "built without the CPU backend";
   cpu->zero_gradients();
   cpu->forward_backward(make_batch(model, 2, 16, 0), 1.0, true, 1, {});
-  const auto decoder = static_cast<std::size_t>(ParameterLayout(model).decoder_bias);
+  const auto decoder = static_cast<std::size_t>(ParameterLayout(model).decoder.bias);
   EXPECT_EQ(gradients[decoder], 0);
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     ASSERT_NEAR(gradients[i], cpu->gradients()[i], 1e-5) << i;

@@ -1,4 +1,6 @@
 // How products reach cuBLASLt, and the file that keeps its algorithms. No GPU, no cuBLASLt.
+#include "workloads/bert/cuda/products/matmul.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +9,6 @@
 #include <fstream>
 
 #include "workloads/bert/cuda/products/algorithm_cache.h"
-#include "workloads/bert/cuda/products/column_major.h"
 
 namespace bert::cuda {
 namespace {

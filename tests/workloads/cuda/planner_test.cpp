@@ -5,9 +5,9 @@
 #include <cstddef>
 
 #include "tests/workloads/support.h"
-#include "workloads/bert/cuda/activations.h"
-#include "workloads/bert/cuda/batch_lists.h"
+#include "workloads/bert/cuda/batch_upload.h"
 #include "workloads/bert/cuda/loss_scaler.h"
+#include "workloads/bert/cuda/step.h"
 
 namespace bert::cuda {
 namespace {
@@ -74,9 +74,13 @@ BackendOptions large(std::int64_t batch, std::int64_t length, bool checkpointing
   return options;
 }
 
+Activations<void> activations(const BackendOptions& options, std::int64_t masked) {
+  return {options, activation_sizes(options, DType::bf16, masked), masked};
+}
+
 TEST(Activations, tensors_are_aligned_and_do_not_overlap_while_both_live) {
   const BackendOptions options = testing::options_for(testing::odd_model(3), 3, 20);
-  Activations act(options, DType::bf16, 5);
+  Activations<void> act = activations(options, 5);
   std::vector<std::byte> memory(static_cast<std::size_t>(act.bytes()) + 256);
   auto base = reinterpret_cast<std::uintptr_t>(memory.data());
   base = (base + 255) / 256 * 256;
@@ -86,7 +90,7 @@ TEST(Activations, tensors_are_aligned_and_do_not_overlap_while_both_live) {
     return reinterpret_cast<std::uintptr_t>(pointer) - base;
   };
   EXPECT_EQ(at(act.embedding_sum), 0U);
-  for (const LayerActivations& layer : act.layers) {
+  for (const auto& layer : act.layers) {
     EXPECT_EQ(at(layer.qkv) % 256, 0U);
     EXPECT_GE(at(layer.attention), at(layer.qkv) + 60 * 3 * 36 * 2);
     EXPECT_GE(at(layer.activated), at(layer.wide) + 60 * 70 * 2);
@@ -99,8 +103,8 @@ TEST(Activations, tensors_are_aligned_and_do_not_overlap_while_both_live) {
 
 TEST(Activations, bert_large_takes_what_the_arithmetic_says) {
   // Per token and layer 32 h bytes of bf16 tensors (x, qkv, o, z1, y1, FFN in and out, z2: 16 h
-  // elements) and five floats a token beside 16 log sums.
-  const Activations act(large(256, 128), DType::bf16, 20);
+  // elements), five floats a token and 16 log sums.
+  const auto act = activations(large(256, 128), 20);
   const double tokens = 256 * 128;
   const double kept = 24 * tokens * (32 * 1024 + (16 + 4) * 4);
   EXPECT_GT(static_cast<double>(act.bytes()), kept);
@@ -108,8 +112,8 @@ TEST(Activations, bert_large_takes_what_the_arithmetic_says) {
 }
 
 TEST(Activations, checkpointing_keeps_one_layer) {
-  const auto all = Activations(large(256, 128), DType::bf16, 20).bytes();
-  const auto one = Activations(large(256, 128, true), DType::bf16, 20).bytes();
+  const auto all = activations(large(256, 128), 20).bytes();
+  const auto one = activations(large(256, 128, true), 20).bytes();
   EXPECT_LT(one, all / 6);
 }
 

@@ -128,7 +128,7 @@ void attention_backward(const Context& context, std::int64_t layer, const std::i
     }
   }
   float* d_bias =
-      context.gradients + context.layout.layers[static_cast<std::size_t>(layer)].qkv_bias;
+      context.gradients + context.layout.layers[static_cast<std::size_t>(layer)].qkv.bias;
   context.kernels.column_sums(context.shape.sequences, 3 * h, 3 * h, bias_partials, d_bias);
 }
 

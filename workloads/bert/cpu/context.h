@@ -26,14 +26,6 @@ struct StepShape {
   [[nodiscard]] std::int64_t tokens() const { return sequences * length; }
 };
 
-/// Gradients on their way down, [T, h] each: of a LayerNorm's output, and of the sum that it was
-/// taken of. They are one array where the model goes on from the output alone (NormPlace::after),
-/// and two where it goes on from the sum, too.
-struct GradientFlow {
-  float* output = nullptr;
-  float* sum = nullptr;
-};
-
 struct Context {
   const ModelConfig& model;
   const ParameterLayout& layout;
@@ -55,9 +47,6 @@ struct Context {
   std::uint64_t seed = 0;
   std::int64_t optimizer_step = 0;
   std::int64_t first_sequence = 0;
-
-  /// What a block adds to is the last sum, not the LayerNorm of it.
-  [[nodiscard]] bool stream_of_sums() const { return model.norm == NormPlace::before; }
 
   [[nodiscard]] float* thread_scratch() const {
     return scratch + omp_get_thread_num() * scratch_size;

@@ -10,8 +10,9 @@
 #include <string>
 #include <utility>
 
-#include "workloads/bert/cpu/activations.h"
+#include "workloads/bert/cpu/attention.h"
 #include "workloads/bert/cpu/optimizer.h"
+#include "workloads/bert/cpu/step.h"
 #include "workloads/bert/model/checks.h"
 #include "workloads/bert/model/initialize.h"
 
@@ -19,8 +20,36 @@ namespace bert {
 namespace {
 
 /// Allowance for what is not planned here: oneDNN's packed copies inside a product, the libraries.
-/// It only guards the start; peak_bytes() tells what a run really took.
+/// It only guards the start; peak_bytes() reports what a run really took.
 constexpr std::int64_t kUnplanned = 64LL << 20;
+
+/// Rows of logits that a next_word head has at a time, where BackendOptions::logit_rows leaves it
+/// to the backend.
+constexpr std::int64_t kLogitRows = 1024;
+
+std::int64_t partials_width(const ModelConfig& model) {
+  return std::max(model.intermediate, 3 * model.hidden);
+}
+
+std::int64_t thread_scratch_size(const BackendOptions& options) {
+  const std::int64_t wanted =
+      std::max(2 * options.model.hidden + 256, attention_scratch(options.sequence_length));
+  return (wanted + 31) / 16 * 16;
+}
+
+/// In bytes; attention_scratch() and the like count floats.
+ActivationSizes activation_sizes(const BackendOptions& options) {
+  const ModelConfig& model = options.model;
+  const std::int64_t tokens = options.micro_batch_size * options.sequence_length;
+  ActivationSizes sizes;
+  sizes.softmax = 4 * tokens * model.heads * options.sequence_length;  // all probabilities
+  sizes.attention_scratch = 4 * options.micro_batch_size * 3 * model.hidden;
+  sizes.partials = 4 * kRowBlocks * partials_width(model);
+  sizes.thread_scratch = 4 * options.threads * thread_scratch_size(options);
+  sizes.logit_columns = model.vocabulary;
+  sizes.logit_rows = kLogitRows;
+  return sizes;
+}
 
 class CpuBackend final : public Backend {
  public:
@@ -29,7 +58,7 @@ class CpuBackend final : public Backend {
         layout_(options.model),
         optimizer_(layout_.parameters, kernels(), options.threads),
         masked_capacity_(options.model.predicted_positions(options.sequence_length)),
-        activations_(std::make_unique<Activations>(options_, masked_capacity_)) {
+        activations_(make_activations(masked_capacity_)) {
     const std::int64_t wanted = planned_bytes();
     require_memory(wanted,
                    options.model.name + " at micro-batch " +
@@ -41,8 +70,7 @@ class CpuBackend final : public Backend {
     gradients_ = Buffer(layout_.total);
     first_ = Buffer(layout_.total);
     second_ = Buffer(layout_.total);
-    arena_ = Buffer(activations_->elements());
-    activations_->bind(arena_.data());
+    make_arena();
     initialize_weights(layout_, options_.seed, options_.threads, weights_.data());
   }
 
@@ -97,7 +125,14 @@ class CpuBackend final : public Backend {
     return {buffer.data(), static_cast<std::size_t>(buffer.size())};
   }
   [[nodiscard]] std::int64_t planned_bytes() const {
-    return 4 * (4 * layout_.total + activations_->elements()) + kUnplanned;
+    return 16 * layout_.total + activations_->bytes() + kUnplanned;
+  }
+  [[nodiscard]] std::unique_ptr<Activations<float>> make_activations(std::int64_t masked) const {
+    return std::make_unique<Activations<float>>(options_, activation_sizes(options_), masked);
+  }
+  void make_arena() {
+    arena_ = Buffer(activations_->bytes() / 4);
+    activations_->bind(arena_.data());
   }
   /// oneDNN takes its number of threads from the calling thread's OpenMP setting.
   void enter() const { omp_set_num_threads(options_.threads); }
@@ -124,7 +159,7 @@ class CpuBackend final : public Backend {
   Gemm gemm_;
   Optimizer optimizer_;
   std::int64_t masked_capacity_;
-  std::unique_ptr<Activations> activations_;  // holds pointers to itself, so it cannot move
+  std::unique_ptr<Activations<float>> activations_;  // holds pointers to itself, so it cannot move
   Buffer weights_, gradients_, first_, second_, arena_;
   bool zeros_pending_ = false;
   bool stepped_ = false;
@@ -135,7 +170,7 @@ void CpuBackend::clear_summed_gradients() {
   const auto is_product = [&](const Parameter& parameter) {
     return parameter.decay && parameter.offset != layout_.position_embeddings &&
            parameter.offset != layout_.segment_embeddings &&
-           parameter.offset != layout_.next_sentence_weight;
+           parameter.offset != layout_.next_sentence.weight;
   };
   for (const Parameter& parameter : layout_.parameters) {
     if (is_product(parameter)) continue;
@@ -145,13 +180,12 @@ void CpuBackend::clear_summed_gradients() {
 
 void CpuBackend::ensure_masked_capacity(std::int64_t masked) {
   if (masked <= masked_capacity_) return;
-  auto larger = std::make_unique<Activations>(options_, masked);
-  require_memory(4 * larger->elements(),
+  auto larger = make_activations(masked);
+  require_memory(larger->bytes(),
                  "a batch of " + std::to_string(masked) + " masked positions per sequence");
-  arena_ = Buffer(larger->elements());
-  activations_ = std::move(larger);
-  activations_->bind(arena_.data());
   masked_capacity_ = masked;
+  activations_ = std::move(larger);
+  make_arena();
 }
 
 Loss CpuBackend::forward_backward(const Batch& batch, double gradient_scale, bool training,
@@ -159,54 +193,37 @@ Loss CpuBackend::forward_backward(const Batch& batch, double gradient_scale, boo
   enter();
   check_batch(batch, options_);
   ensure_masked_capacity(batch.masked_per_sequence);
-  Context context{options_.model, layout_, kernels(), gemm_, options_.threads};
-  context.weights = weights_.data();
-  context.gradients = gradients_.data();
-  context.partials = activations_->partials;
-  context.partials_width = activations_->partials_width;
-  context.scratch = activations_->thread_scratch;
-  context.scratch_size = activations_->thread_scratch_size;
-  context.shape = {batch.sequences, batch.sequence_length, batch.masked_per_sequence};
-  context.training = training;
-  context.accumulate = !zeros_pending_;
-  context.seed = options_.seed;
-  context.optimizer_step = optimizer_step;
-  context.first_sequence = batch.first_sequence;
+  CpuStep step{{options_.model, layout_, kernels(), gemm_, options_.threads},
+               options_,
+               *activations_,
+               batch,
+               gradient_scale};
+  step.weights = weights_.data();
+  step.gradients = gradients_.data();
+  step.partials = activations_->partials;
+  step.partials_width = partials_width(options_.model);
+  step.scratch = activations_->thread_scratch;
+  step.scratch_size = thread_scratch_size(options_);
+  step.shape = {batch.sequences, batch.sequence_length, batch.masked_per_sequence};
+  step.training = training;
+  step.accumulate = !zeros_pending_;
+  step.seed = options_.seed;
+  step.optimizer_step = optimizer_step;
+  step.first_sequence = batch.first_sequence;
   if (zeros_pending_) clear_summed_gradients();
   zeros_pending_ = false;
 
-  auto& layers = activations_->layers;
-  const std::size_t count = layers.size();
-  const std::int32_t* lengths = batch.lengths.data();
-  const auto output_of = [&](std::size_t i) {
-    return i + 1 < count ? layers[i + 1].input : activations_->hidden;
-  };
-  embeddings_forward(context, batch, activations_->embedding, layers[0].input);
-  for (std::size_t i = 0; i < count; ++i) {
-    layer_forward(context, static_cast<std::int64_t>(i), lengths, layers[i], output_of(i));
-  }
-
-  const GradientFlow& d = activations_->d;
-  const Loss loss = heads_step(context, batch, gradient_scale, activations_->heads,
-                               activations_->hidden, d.output);
-  if (context.stream_of_sums()) {  // which ends with the LayerNorm before the head
-    fill_zero({d.sum, static_cast<std::size_t>(context.shape.tokens() * options_.model.hidden)});
-  }
-  if (ready && layout_.heads < layout_.total) ready(layout_.heads, layout_.total - layout_.heads);
-  for (std::size_t i = count; i-- > 0;) {
-    const auto index = static_cast<std::int64_t>(i);
-    // Checkpointing: all layers share one set of activations, and the last layer's are still there.
-    if (options_.activation_checkpointing && i + 1 < count) {
-      if (context.stream_of_sums()) layer_input_again(context, index, layers[i]);
-      layer_forward(context, index, lengths, layers[i], output_of(i));
-    }
-    layer_backward(context, index, lengths, layers[i], activations_->scratch, d);
-    const LayerOffsets& at = layout_.layers[i];
-    if (ready) ready(at.begin, at.end - at.begin);
-  }
-  embeddings_backward(context, batch, activations_->embedding, d);
-  if (ready) ready(0, layout_.layers.front().begin);
+  bert::forward(step);
+  heads(step, false);
+  backward(step, [&](std::int64_t offset, std::int64_t size) {
+    if (ready) ready(offset, size);
+  });
   stepped_ = true;
+  const bool next_word = options_.model.objective == Objective::next_word;
+  const std::int64_t words = next_word ? step.rows() : step.masked_rows();
+  Loss loss;
+  if (words > 0) loss.masked_lm = step.word_losses / static_cast<double>(words);
+  loss.next_sentence = step.sentence_losses / static_cast<double>(batch.sequences);
   return loss;
 }
 

@@ -1,15 +1,12 @@
 #include "workloads/bert/cuda/batch_upload.h"
 
 #include <algorithm>
-#include <span>
 #include <stdexcept>
-
-#include "workloads/bert/cuda/batch_lists.h"
 
 namespace bert::cuda {
 namespace {
 
-/// Packs int32 arrays behind each other and says where each will lie on the device.
+/// Packs int32 arrays one after the other and returns where each will lie on the device.
 class Packer {
  public:
   Packer(std::int32_t* host, const std::int32_t* device) : host_(host), device_(device) {}
@@ -18,6 +15,10 @@ class Packer {
     const std::int32_t* at = device_ + used_;
     used_ += static_cast<std::int64_t>(values.size());
     return at;
+  }
+  DeviceRuns add(const RowRuns& runs) {
+    return {add(runs.targets), add(runs.starts), add(runs.sources),
+            static_cast<std::int64_t>(runs.targets.size())};
   }
   [[nodiscard]] std::int64_t bytes() const { return 4 * used_; }
 
@@ -35,6 +36,26 @@ std::int64_t slot_bytes(std::int64_t tokens, std::int64_t masked, std::int64_t s
 }
 
 }  // namespace
+
+RowRuns runs_by_key(std::span<const std::int32_t> keys, std::int64_t keys_end) {
+  std::vector<std::int32_t> next(static_cast<std::size_t>(keys_end) + 1);
+  for (const std::int32_t key : keys) ++next[static_cast<std::size_t>(key) + 1];
+  RowRuns runs;
+  for (std::size_t key = 0; key + 1 < next.size(); ++key) {
+    if (next[key + 1] > 0) {
+      runs.targets.push_back(static_cast<std::int32_t>(key));
+      runs.starts.push_back(next[key]);
+    }
+    next[key + 1] += next[key];
+  }
+  runs.starts.push_back(static_cast<std::int32_t>(keys.size()));
+  runs.sources.resize(keys.size());
+  for (std::size_t row = 0; row < keys.size(); ++row) {
+    auto& at = next[static_cast<std::size_t>(keys[row])];
+    runs.sources[static_cast<std::size_t>(at++)] = static_cast<std::int32_t>(row);
+  }
+  return runs;
+}
 
 std::int64_t BatchUpload::bytes(const BackendOptions& options, std::int64_t masked_per_sequence) {
   const std::int64_t tokens = options.micro_batch_size * options.sequence_length;
@@ -118,7 +139,7 @@ DeviceBatch BatchUpload::upload(const Batch& batch, const ModelConfig& model, St
   prefetched_ = nullptr;
   const Slot& slot = slots_[next_];
   next_ = 1 - next_;
-  Slot& last = slots_[next_];  // all work on it stands in the stream by now
+  Slot& last = slots_[next_];  // all work on it is in the stream by now
   last.released.record(stream);
   last.lent = true;
   slot.copied.wait_on(stream);
@@ -143,8 +164,6 @@ std::int64_t BatchUpload::pack(const Batch& batch, const ModelConfig& model, Slo
   }
   const auto tokens = std::span(rows.tokens).first(static_cast<std::size_t>(out.token_count));
 
-  const RowRuns words = runs_by_key(tokens, model.vocabulary);
-  const RowRuns masked = runs_by_key(rows.masked, out.row_count);
   Packer pack(slot.host.as<std::int32_t>(), slot.device.as<std::int32_t>());
   out.tokens = pack.add(rows.tokens);
   out.segments = pack.add(rows.segments);
@@ -153,23 +172,13 @@ std::int64_t BatchUpload::pack(const Batch& batch, const ModelConfig& model, Slo
   out.masked = pack.add(rows.masked);
   out.labels = pack.add(batch.labels);
   out.next_sentence = pack.add(batch.next_sentence);
-  out.word_targets = pack.add(words.targets);
-  out.word_starts = pack.add(words.starts);
-  out.word_sources = pack.add(words.sources);
-  out.word_runs = static_cast<std::int64_t>(words.targets.size());
-  out.masked_targets = pack.add(masked.targets);
-  out.masked_starts = pack.add(masked.starts);
-  out.masked_sources = pack.add(masked.sources);
-  out.masked_runs = static_cast<std::int64_t>(masked.targets.size());
+  out.words = pack.add(runs_by_key(tokens, model.vocabulary));
+  out.masked_positions = pack.add(runs_by_key(rows.masked, out.row_count));
   if (unpadded_) {
     std::vector<std::int32_t> positions(places_.begin(), places_.begin() + out.token_count);
     for (std::int32_t& place : positions) place %= static_cast<std::int32_t>(out.length);
-    const RowRuns by_position = runs_by_key(positions, out.length);
     out.places = pack.add(places_);
-    out.position_targets = pack.add(by_position.targets);
-    out.position_starts = pack.add(by_position.starts);
-    out.position_sources = pack.add(by_position.sources);
-    out.position_runs = static_cast<std::int64_t>(by_position.targets.size());
+    out.positions = pack.add(runs_by_key(positions, out.length));
   }
   return pack.bytes();
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "workloads/bert/core/backend.h"
@@ -9,6 +11,15 @@
 #include "workloads/bert/cuda/step.h"
 
 namespace bert::cuda {
+
+/// DeviceRuns on the host. Targets ascend; sources of one run ascend. So the device adds up rows
+/// without atomics.
+struct RowRuns {
+  std::vector<std::int32_t> targets, starts, sources;
+};
+
+/// Row r goes to target keys[r], 0 <= key < keys_end. Linear time (counting sort).
+[[nodiscard]] RowRuns runs_by_key(std::span<const std::int32_t> keys, std::int64_t keys_end);
 
 /// Rows that unpadded activations have for `tokens` of a batch that has room for `capacity`: up to
 /// the next of about 16 sizes, so that products have few shapes to search algorithms for.
@@ -27,8 +38,8 @@ class BatchUpload {
   BatchUpload(const BatchUpload&) = delete;
   BatchUpload& operator=(const BatchUpload&) = delete;
 
-  /// Packs the batch that upload() will be asked for and queues its copy beside what runs. Throws
-  /// std::invalid_argument when, unpadded, a masked position is padding.
+  /// Packs the batch that upload() will be called with and queues its copy while other work runs.
+  /// Throws std::invalid_argument when, unpadded, a masked position is padding.
   void prefetch(const Batch& batch, const ModelConfig& model);
 
   /// The batch for work queued on `stream` from here on to the next call, which is to be of the

@@ -9,8 +9,6 @@
 #include "workloads/bert/cuda/batch_upload.h"
 #include "workloads/bert/cuda/loss_scaler.h"
 #include "workloads/bert/cuda/reduction.h"
-#include "workloads/bert/cuda/request.h"
-#include "workloads/bert/cuda/sharded_moments.h"
 #include "workloads/bert/cuda/step.h"
 #include "workloads/bert/cuda/training_state.h"
 #include "workloads/bert/model/checks.h"
@@ -19,7 +17,44 @@
 namespace bert::cuda {
 namespace {
 
-constexpr std::int64_t kLossSlots = 256;  ///< micro-steps between looks of the host
+constexpr std::int64_t kLossSlots = 256;  ///< micro-steps after which the host reads the losses
+
+/// Of activations and of the weights that products read.
+DType type_of(const std::string& precision) {
+  if (precision == "fp32" || precision == "tf32") return DType::f32;
+  if (precision == "bf16") return DType::bf16;
+  if (precision == "fp16") return DType::f16;
+  throw std::invalid_argument("--precision " + precision +
+                              ": the cuda backend computes in fp32, tf32, bf16 and fp16");
+}
+
+/// Throws std::invalid_argument, with the remedy, for what the backend cannot do.
+void check_request(const BackendRequest& request) {
+  const BackendOptions& options = request.options;
+  check_options(options);
+  if (options.model.objective == Objective::next_word && options.unpadded) {
+    throw std::invalid_argument("model " + options.model.name +
+                                ": --unpadded has no use where all sequences are full");
+  }
+  if (options.model.hidden > kWidestNorm) {
+    throw std::invalid_argument("model " + options.model.name +
+                                ": the cuda backend takes hidden sizes up to " +
+                                std::to_string(kWidestNorm));
+  }
+  if (options.micro_batch_size > kMostSequences) {
+    throw std::invalid_argument("the cuda backend takes micro-batches of up to " +
+                                std::to_string(kMostSequences) +
+                                " sequences; more by --gradient-accumulation-steps");
+  }
+  const bool whole_h = options.model.hidden % 8 == 0;
+  const bool whole_i = options.model.intermediate % 8 == 0;
+  if (whole_h != whole_i || (!whole_h && type_of(request.precision) != DType::f32)) {
+    // Vector loads and tensor cores want every row and every tensor at a multiple of 8 elements.
+    throw std::invalid_argument("model " + options.model.name +
+                                ": the cuda backend takes hidden and intermediate sizes that are "
+                                "multiples of 8 (in fp32 and tf32 also both not)");
+  }
+}
 
 class CudaBackend final : public Backend {
  public:
@@ -49,7 +84,7 @@ class CudaBackend final : public Backend {
     synchronize(stream());
     Step step{options_, layout_, *activations_, *matmul_};
     point_to_state(step);
-    epilogues_ = epilogue_settings(step);
+    epilogues_ = step.epilogue_settings();
   }
 
   ~CudaBackend() override {
@@ -122,7 +157,7 @@ class CudaBackend final : public Backend {
     if (array == StateArray::gradients) materialize_zeros();
     wait();
     if (is_shared(array)) {
-      return read_sharded(*state_, *reduction_, array, offset, out, stream(), [this] { wait(); });
+      return state_->read_shared(*reduction_, array, offset, out, stream(), [this] { wait(); });
     }
     state_->read(array, offset, out, stream());
     if (array == StateArray::gradients) {
@@ -135,7 +170,7 @@ class CudaBackend final : public Backend {
       if (array == StateArray::gradients) materialize_zeros();
       wait();
       if (is_shared(array)) {
-        return write_sharded(*state_, reduction_->plan(), array, offset, in, stream());
+        return state_->write_shared(reduction_->plan(), array, offset, in, stream());
       }
       return state_->write(array, offset, in, stream());
     }
@@ -174,9 +209,11 @@ class CudaBackend final : public Backend {
 
  private:
   [[nodiscard]] Stream stream() const { return stream_.get(); }
-  [[nodiscard]] std::int64_t arena_bytes() const {
-    return Activations(options_, type_, masked_capacity_).bytes();
+  [[nodiscard]] std::unique_ptr<Activations<void>> make_activations() const {
+    return std::make_unique<Activations<void>>(
+        options_, activation_sizes(options_, type_, masked_capacity_), masked_capacity_);
   }
+  [[nodiscard]] std::int64_t arena_bytes() const { return make_activations()->bytes(); }
   void require_device_memory() const {
     const std::int64_t limit = options_.memory_limit_bytes;
     const std::int64_t available =
@@ -191,7 +228,7 @@ class CudaBackend final : public Backend {
   }
   void make_arena() {
     arena_ = Memory();  // the old one first: both would not fit
-    activations_ = std::make_unique<Activations>(options_, type_, masked_capacity_);
+    activations_ = make_activations();
     arena_ = Memory(Memory::Place::device, activations_->bytes());
     activations_->bind(arena_.data());
   }
@@ -267,8 +304,8 @@ class CudaBackend final : public Backend {
   std::int64_t planned_ = 0;
   std::optional<TrainingState> state_;
   std::optional<BatchUpload> upload_;
-  std::unique_ptr<Activations> activations_;  // holds pointers to itself, so it cannot move
-  std::vector<std::string> epilogues_;        ///< for the log
+  std::unique_ptr<Activations<void>> activations_;  // holds pointers to itself, so it cannot move
+  std::vector<std::string> epilogues_;              ///< for the log
   Memory arena_;
   Memory losses_, losses_on_host_;  ///< doubles, two a micro-step
   struct Means {
@@ -315,14 +352,15 @@ Loss CudaBackend::forward_backward(const Batch& batch, double gradient_scale, bo
   reduced_ = std::exchange(reduce_next_, false) && reduction_.has_value();
   if (reduced_) reduction_->begin(step.gradients, layout_.total);
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
-  cuda::forward(step);
+  bert::forward(step);
   heads(step, false);
+  step.sum_losses();
   backward(step, [&](std::int64_t offset, std::int64_t size) {
     if (reduced_) reduction_->ready(offset, size, stream());
     ranges.emplace_back(offset, size);
   });
   if (reduced_) reduction_->end(stream());
-  if (ready) {  // told from this thread, so only when the device got there
+  if (ready) {  // called from this thread, so only when the device got there
     wait();
     for (const auto& [offset, size] : ranges) ready(offset, size);
   }
@@ -334,8 +372,9 @@ Loss CudaBackend::forward_backward(const Batch& batch, double gradient_scale, bo
 Loss CudaBackend::forward(const Batch& batch) {
   Step step = make_step(batch);
   step.gradients = nullptr;
-  cuda::forward(step);
+  bert::forward(step);
   heads(step, true);
+  step.sum_losses();
   collect_losses();
   const Loss loss = known_losses_.back();
   known_losses_.pop_back();

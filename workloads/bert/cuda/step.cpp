@@ -1,324 +1,440 @@
 #include "workloads/bert/cuda/step.h"
 
-#include "workloads/bert/model/dropout.h"
+#include <algorithm>
 
 namespace bert::cuda {
+namespace {
 
-Dropout Step::dropout(std::uint32_t site, double probability) const {
+/// Rows of logits that a next_word head has at a time, where BackendOptions::logit_rows leaves it
+/// to the backend.
+constexpr std::int64_t kLogitRows = 8192;
+
+}  // namespace
+
+ActivationSizes activation_sizes(const BackendOptions& options, DType type,
+                                 std::int64_t masked_per_sequence) {
+  const ModelConfig& model = options.model;
+  const std::int64_t tokens = options.micro_batch_size * options.sequence_length;
+  ActivationSizes sizes;
+  sizes.element = size_of(type);
+  sizes.alignment = 256;
+  sizes.softmax = tokens * model.heads * 4;  // the log of each row's denominator
+  sizes.attention_scratch = sizes.softmax;
+  const std::int64_t masked = options.micro_batch_size * masked_per_sequence;
+  const bool next_word = model.objective == Objective::next_word;
+  sizes.partials =
+      std::max({norm_partials_bytes(model.hidden),
+                column_partials_bytes(tokens, std::max(model.intermediate, 3 * model.hidden)),
+                next_word ? 0 : column_partials_bytes(masked, decoder_columns(model))});
+  sizes.logit_columns = decoder_columns(model);
+  sizes.logit_rows = kLogitRows;
+  return sizes;
+}
+
+// ---- products ----------------------------------------------------------------------------------
+
+std::int64_t Step::columns(const LinearOffsets& at) const {
+  return at.weight == layout.decoder.weight ? decoder_columns(model) : at.outputs;
+}
+
+Product Step::linear_product(const LinearOffsets& at, std::int64_t rows, const void* x,
+                             void* y) const {
+  Product p;
+  p.transpose_b = true;
+  p.m = rows;
+  p.n = p.ldc = columns(at);
+  p.k = p.lda = p.ldb = at.inputs;
+  p.a = x;
+  p.b = copy_at(at.weight);
+  p.c = y;
+  p.type = p.output = type;
+  if (at.bias != kAbsent) p.bias = copy_at(at.bias);
+  return p;
+}
+
+Product Step::input_product(const LinearOffsets& at, std::int64_t rows, const void* dy,
+                            void* dx) const {
+  Product p;
+  p.m = rows;
+  p.n = p.ldb = p.ldc = at.inputs;
+  p.k = p.lda = columns(at);
+  p.a = dy;
+  p.b = copy_at(at.weight);
+  p.c = dx;
+  p.type = p.output = type;
+  return p;
+}
+
+Product Step::weight_product(const LinearOffsets& at, std::int64_t rows, const void* dy,
+                             const void* x) const {
+  Product p;
+  p.transpose_a = true;
+  p.m = p.lda = columns(at);
+  p.n = p.ldb = p.ldc = at.inputs;
+  p.k = rows;
+  p.a = dy;
+  p.b = x;
+  p.c = gradients + at.weight;
+  p.type = type;
+  p.output = DType::f32;
+  p.accumulate = accumulate;
+  if (at.bias != kAbsent) {
+    p.sums = gradients + at.bias;
+    p.sum_count = at.outputs;
+    p.accumulate_sums = accumulate;
+    p.partials = act.partials;
+  }
+  return p;
+}
+
+Product Step::with_gelu(Product product, void* wide) const {
+  product.activation = Product::Activation::gelu;
+  product.aux = wide;
+  return product;
+}
+
+Product Step::with_gelu_backward(Product product, void* wide, std::int64_t bias) const {
+  product.activation = Product::Activation::gelu_backward;
+  product.aux = wide;
+  product.sums = gradients + bias;
+  product.sum_count = product.n;
+  product.accumulate_sums = accumulate;
+  product.partials = act.partials;
+  return product;
+}
+
+void Step::linear(const LinearOffsets& at, std::int64_t rows, const void* x, void* y) {
+  if (rows > 0) matmul.run(linear_product(at, rows, x, y), stream);
+}
+
+void Step::linear_input(const LinearOffsets& at, std::int64_t rows, const void* dy, void* dx,
+                        bool add) {
+  if (rows == 0) return;
+  Product p = input_product(at, rows, dy, dx);
+  p.accumulate = add;
+  matmul.run(p, stream);
+}
+
+void Step::linear_weight(const LinearOffsets& at, std::int64_t rows, const void* dy,
+                         const void* x) {
+  if (rows > 0) return matmul.run(weight_product(at, rows, dy, x), stream);
+  clear_gradient(at.weight, at.outputs * at.inputs);
+  if (at.bias != kAbsent) clear_gradient(at.bias, at.outputs);
+}
+
+void Step::linear_gelu(const LinearOffsets& at, std::int64_t rows, const void* x, void* wide,
+                       void* y) {
+  if (rows == 0) return;
+  if (gelu_in_products()) {
+    return matmul.run(with_gelu(linear_product(at, rows, x, y), wide), stream);
+  }
+  linear(at.unbiased(), rows, x, wide);
+  GeluForward gelu;
+  gelu.rows = rows;
+  gelu.width = static_cast<int>(at.outputs);
+  gelu.input = wide;
+  gelu.bias = weights + at.bias;
+  gelu.output = y;
+  gelu_forward(type, gelu, stream);
+}
+
+void Step::linear_input_gelu(const LinearOffsets& at, const LinearOffsets& gelu_at,
+                             std::int64_t rows, const void* dy, void* wide, void* d_wide) {
+  const Product product = input_product(at, rows, dy, d_wide);
+  if (gelu_in_products()) {
+    return matmul.run(with_gelu_backward(product, wide, gelu_at.bias), stream);
+  }
+  matmul.run(product, stream);
+  gelu_backward(gelu_at, rows, wide, d_wide);
+}
+
+void Step::gelu_backward(const LinearOffsets& at, std::int64_t rows, const void* wide, void* d) {
+  if (rows == 0) return clear_gradient(at.bias, at.outputs);
+  ColumnSums gelu;
+  gelu.mode = ColumnSums::Mode::gelu_backward;
+  gelu.rows = rows;
+  gelu.width = static_cast<int>(at.outputs);
+  gelu.stride = at.outputs;
+  gelu.values = d;
+  gelu.input = wide;
+  gelu.bias = gelu_in_products() ? nullptr : weights + at.bias;
+  gelu.tanh = gelu_in_products();
+  gelu.partials = act.partials;
+  gelu.sums = gradients + at.bias;
+  gelu.accumulate = accumulate;
+  column_sums(type, gelu, stream);
+}
+
+std::vector<std::string> Step::epilogue_settings() const {
+  const auto& own = act.layers.front();
+  const LayerOffsets& at = layout.layers.front();
+  const std::int64_t rows = options.micro_batch_size * options.sequence_length;
+  std::vector<std::string> out;
+  const auto add = [&](const char* name, const Product& product) {
+    out.push_back(std::string(name) + ": " + matmul.way_of(product));
+  };
+  add("query, key, value", linear_product(at.qkv, rows, own.input, own.qkv));
+  if (gelu_in_products()) {
+    add("feed-forward",
+        with_gelu(linear_product(at.intermediate, rows, own.middle, own.activated), own.wide));
+  }
+  if (gradients == nullptr) return out;
+  add("gradient of query, key, value", weight_product(at.qkv, rows, act.d_qkv, own.input));
+  if (gelu_in_products()) {
+    add("gradient of feed-forward",
+        with_gelu_backward(input_product(at.output, rows, act.d_narrow, act.d_wide), own.wide,
+                           at.intermediate.bias));
+  }
+  return out;
+}
+
+// ---- LayerNorm and attention -------------------------------------------------------------------
+
+Dropout Step::dropout(std::optional<std::uint32_t> site, double probability) const {
   Dropout out;
-  out.on = training && probability > 0;
+  out.on = training && site && probability > 0;
   if (!out.on) return out;
-  out.key = dropout_key(options.seed, optimizer_step, site, 0, probability);
+  out.key = dropout_key(options.seed, optimizer_step, *site, 0, probability);
   out.first_sequence = batch.first_sequence;
   return out;
 }
 
-NormForward Step::norm(std::int64_t rows, const float* gamma, const float* beta) const {
+NormForward Step::forward_of(const NormStep<void>& step, std::int64_t rows) const {
   NormForward norm;
   norm.rows = rows;
-  norm.width = static_cast<int>(model().hidden);
+  norm.width = static_cast<int>(model.hidden);
   norm.rows_per_sequence = static_cast<int>(batch.length);
-  norm.places = batch.places;
-  norm.gamma = gamma;
-  norm.beta = beta;
-  norm.epsilon = static_cast<float>(model().layer_norm_epsilon);
+  norm.input = norm.sum = step.sum;
+  if (step.bias != kAbsent) norm.bias = weights + step.bias;
+  norm.residual = step.residual;
+  norm.gamma = weights + step.at.weight;
+  norm.beta = weights + step.at.bias;
+  norm.before = dropout(step.before, model.hidden_dropout);
+  norm.after = dropout(step.after, model.hidden_dropout);
+  if (norm.before.on || norm.after.on) norm.places = batch.places;
+  norm.epsilon = static_cast<float>(model.layer_norm_epsilon);
+  norm.output = step.output;
+  norm.mean = step.mean;
+  norm.rstd = step.rstd;
   return norm;
 }
 
+void Step::norm(const NormStep<void>& step, std::int64_t rows) const {
+  norm_forward(type, forward_of(step, rows), stream);
+}
+
+void Step::norm_backward(const NormStep<void>& step, std::int64_t rows,
+                         const NormGradients<void>& d) const {
+  if (rows == 0) {
+    clear_gradient(step.at.weight, model.hidden);
+    return clear_gradient(step.at.bias, model.hidden);
+  }
+  const NormForward forward = forward_of(step, rows);
+  NormBackward norm;
+  norm.rows = rows;
+  norm.width = forward.width;
+  norm.rows_per_sequence = forward.rows_per_sequence;
+  norm.places = forward.places;
+  norm.d_output = d.d_output;
+  norm.d_sum = d.d_sum;
+  norm.d_beside = d.d_beside;
+  norm.d_input = d.d_input;
+  norm.sum = step.sum;
+  norm.mean = step.mean;
+  norm.rstd = step.rstd;
+  norm.gamma = forward.gamma;
+  norm.before = forward.before;
+  norm.after = forward.after;
+  norm.partials = act.partials;
+  norm.sum_gamma = gradients + step.at.weight;
+  norm.sum_beta = gradients + step.at.bias;
+  if (step.bias != kAbsent) norm.sum_bias = gradients + step.bias;
+  norm.accumulate = accumulate;
+  cuda::norm_backward(type, norm, stream);
+}
+
+Attention Step::attention_of(std::size_t layer) const {
+  const auto& own = act.layers[layer];
+  Attention a;
+  a.sequences = batch.sequences;
+  a.length = static_cast<int>(batch.length);
+  a.heads = static_cast<int>(model.heads);
+  a.size = static_cast<int>(model.head_size());
+  a.causal = model.mask == Mask::causal;
+  a.lengths = batch.lengths;
+  a.starts = batch.unpadded ? batch.first_rows : nullptr;
+  a.qkv = own.qkv;
+  a.output = own.attention;
+  a.log_sums = own.softmax;
+  a.dropout =
+      dropout(DropoutSite::attention(static_cast<std::int64_t>(layer)), model.attention_dropout);
+  return a;
+}
+
+void Step::attention(std::size_t layer) const {
+  attention_forward(type, attention_of(layer), plain_attention, stream);
+  clear_tail(act.layers[layer].attention, model.hidden);
+}
+
+void Step::attention_backward(std::size_t layer, const void* d_attention) {
+  Attention a = attention_of(layer);
+  a.d_output = d_attention;
+  a.delta = act.attention_scratch;
+  a.d_qkv = act.d_qkv;
+  cuda::attention_backward(type, a, plain_attention, stream);
+  clear_tail(act.d_qkv, 3 * model.hidden);
+  linear_weight(layout.layers[layer].qkv, rows(), act.d_qkv, act.layers[layer].input);
+}
+
+// ---- embeddings --------------------------------------------------------------------------------
+
+void Step::embed(const NormStep<void>& step) const {
+  NormForward norm = forward_of(step, rows());
+  norm.places = batch.places;
+  norm.input = nullptr;
+  norm.tokens = batch.tokens;
+  norm.segments = batch.segments;
+  norm.word = copy_at(layout.word_embeddings);
+  norm.position = copy_at(layout.position_embeddings);
+  if (model.segment_types > 0) norm.segment = copy_at(layout.segment_embeddings);
+  norm_forward(type, norm, stream);
+}
+
+void Step::add_to_tables(void* d_sum) const {
+  const std::int64_t h = model.hidden;
+  float* positions = gradients + layout.position_embeddings;
+  // Positions beyond the sequence length get no sum.
+  clear_gradient(layout.position_embeddings, model.max_positions * h);
+  if (batch.unpadded) {
+    add_runs(batch.positions, d_sum, positions, true);
+  } else {
+    SegmentSums sums;
+    sums.runs = batch.length;
+    sums.regular_count = static_cast<int>(batch.sequences);
+    sums.regular_step = static_cast<int>(batch.length);
+    sums.width = static_cast<int>(h);
+    sums.input = d_sum;
+    sums.output = positions;
+    sums.to_float = true;
+    segment_sums(type, sums, stream);
+  }
+  for (std::int64_t segment = 0; segment < model.segment_types; ++segment) {
+    ColumnSums sums;
+    sums.mode = ColumnSums::Mode::of_segment;
+    sums.rows = rows();
+    sums.width = static_cast<int>(h);
+    sums.stride = h;
+    sums.values = d_sum;
+    sums.segments = batch.segments;
+    sums.segment = static_cast<int>(segment);
+    sums.partials = act.partials;
+    sums.sums = gradients + layout.segment_embeddings + segment * h;
+    sums.accumulate = accumulate;
+    column_sums(type, sums, stream);
+  }
+  // The tied decoder has written the word table already.
+  add_runs(batch.words, d_sum, gradients + layout.word_embeddings, true);
+}
+
+// ---- heads -------------------------------------------------------------------------------------
+
+void Step::gather_masked() const {
+  gather_rows(type, act.hidden, batch.masked, masked_rows(), static_cast<int>(model.hidden),
+              act.heads.gathered, stream);
+}
+
+/// Two masked rows may name the same position.
+void Step::scatter_masked(const void* d_gathered) const {
+  add_runs(batch.masked_positions, d_gathered, act.d_output, false);
+}
+
+void Step::gather_first() const {
+  gather_rows(type, act.hidden, batch.first_rows, sequences(), static_cast<int>(model.hidden),
+              act.heads.first_tokens, stream);
+}
+
+void Step::scatter_first(const void* d_first) const {
+  SegmentSums add;
+  add.targets = batch.first_rows;
+  add.runs = sequences();
+  add.regular_count = 1;
+  add.width = static_cast<int>(model.hidden);
+  add.input = d_first;
+  add.output = act.d_output;
+  segment_sums(type, add, stream);
+}
+
+void Step::cross_entropy(std::int64_t first, std::int64_t count, std::int64_t total) const {
+  CrossEntropy loss;
+  loss.rows = count;
+  loss.classes = static_cast<int>(model.vocabulary);
+  loss.stride = decoder_columns(model);
+  loss.logits = act.heads.logits;
+  if (layout.decoder.bias != kAbsent) loss.bias = weights + layout.decoder.bias;
+  loss.labels = batch.labels + first;
+  loss.scale = static_cast<float>(gradient_scale / static_cast<double>(total));
+  loss.losses = act.heads.losses + first;
+  cuda::cross_entropy(type, loss, stream);
+}
+
+void Step::next_sentence() const {
+  NextSentence head;
+  head.sequences = sequences();
+  head.width = static_cast<int>(model.hidden);
+  head.pooled = act.heads.pooled;
+  head.pooler_bias = weights + layout.pooler.bias;
+  head.classifier = weights + layout.next_sentence.weight;
+  head.classifier_bias = weights + layout.next_sentence.bias;
+  head.labels = batch.next_sentence;
+  head.scale = static_cast<float>(gradient_scale / static_cast<double>(sequences()));
+  head.d_pooled = act.heads.d_pooled;
+  head.d_logits = act.heads.d_logits;
+  head.losses = act.heads.sequence_losses;
+  if (gradients != nullptr) {
+    head.d_classifier = gradients + layout.next_sentence.weight;
+    head.d_classifier_bias = gradients + layout.next_sentence.bias;
+  }
+  head.accumulate = accumulate;
+  cuda::next_sentence(type, head, stream);
+}
+
+void Step::sum_losses() const {
+  const bool next_word = model.objective == Objective::next_word;
+  sum_values(act.heads.losses, next_word ? rows() : masked_rows(), losses, stream);
+  sum_values(act.heads.sequence_losses, next_word ? 0 : sequences(), losses + 1, stream);
+}
+
+// ---- memory ------------------------------------------------------------------------------------
+
+void Step::fill_zero(void* values) const {
+  cuda::fill_zero(values, rows() * model.hidden * size_of(type), stream);
+}
+
+/// Unless gradients accumulate.
+void Step::clear_gradient(std::int64_t offset, std::int64_t size) const {
+  if (!accumulate) cuda::fill_zero(gradients + offset, size * 4, stream);
+}
+
+/// Zeros in the rows of [rows, width] that attention left out.
 void Step::clear_tail(void* values, std::int64_t width) const {
   const std::int64_t row_bytes = width * size_of(type);
   const std::int64_t tail = batch.row_count - batch.token_count;
   if (tail == 0) return;
-  fill_zero(static_cast<std::byte*>(values) + batch.token_count * row_bytes, tail * row_bytes,
-            stream);
+  cuda::fill_zero(static_cast<std::byte*>(values) + batch.token_count * row_bytes, tail * row_bytes,
+                  stream);
 }
 
-namespace {
-
-void embeddings_forward(Step& s) {
-  const ParameterLayout& at = s.layout;
-  NormForward norm = s.norm(s.batch.rows(), s.weights + at.embedding_norm_weight,
-                            s.weights + at.embedding_norm_bias);
-  norm.tokens = s.batch.tokens;
-  norm.segments = s.batch.segments;
-  norm.word = s.copy_at(at.word_embeddings);
-  norm.position = s.copy_at(at.position_embeddings);
-  if (s.model().segment_types > 0) norm.segment = s.copy_at(at.segment_embeddings);
-  (s.stream_of_sums() ? norm.before : norm.after) =
-      s.dropout(DropoutSite::kEmbeddings, s.model().hidden_dropout);
-  norm.sum = s.act.embedding_sum;
-  norm.output = s.act.layers[0].input;
-  norm.mean = s.act.embedding_mean;
-  norm.rstd = s.act.embedding_rstd;
-  norm_forward(s.type, norm, s.stream);
-}
-
-/// Gradients of the position table, from `d` of the tables' sum.
-void position_sums(Step& s, const void* d) {
-  const std::int64_t h = s.model().hidden;
-  float* output = s.gradients + s.layout.position_embeddings;
-  if (!s.accumulate) {  // positions beyond the sequence length get no sum
-    fill_zero(output, s.model().max_positions * h * 4, s.stream);
-  }
-  SegmentSums positions;
-  if (s.batch.unpadded) {
-    positions.targets = s.batch.position_targets;
-    positions.starts = s.batch.position_starts;
-    positions.sources = s.batch.position_sources;
-    positions.runs = s.batch.position_runs;
-  } else {
-    positions.runs = s.batch.length;
-    positions.regular_count = static_cast<int>(s.batch.sequences);
-    positions.regular_step = static_cast<int>(s.batch.length);
-  }
-  positions.width = static_cast<int>(h);
-  positions.input = d;
-  positions.output = output;
-  positions.to_float = true;
-  segment_sums(s.type, positions, s.stream);
-}
-
-/// Of the table of sentences A and B.
-void segment_type_sums(Step& s, void* d) {
-  const std::int64_t h = s.model().hidden;
-  for (std::int64_t segment = 0; segment < s.model().segment_types; ++segment) {
-    ColumnSums sums;
-    sums.mode = ColumnSums::Mode::of_segment;
-    sums.rows = s.batch.rows();
-    sums.width = static_cast<int>(h);
-    sums.stride = h;
-    sums.values = d;
-    sums.segments = s.batch.segments;
-    sums.segment = static_cast<int>(segment);
-    sums.partials = s.act.partials;
-    sums.sums = s.gradients + s.layout.segment_embeddings + segment * h;
-    sums.accumulate = s.accumulate;
-    column_sums(s.type, sums, s.stream);
-  }
-}
-
-/// Of the word table, which the tied decoder has written already.
-void word_sums(Step& s, const void* d) {
-  SegmentSums words;
-  words.targets = s.batch.word_targets;
-  words.starts = s.batch.word_starts;
-  words.sources = s.batch.word_sources;
-  words.runs = s.batch.word_runs;
-  words.width = static_cast<int>(s.model().hidden);
-  words.input = d;
-  words.output = s.gradients + s.layout.word_embeddings;
-  words.to_float = true;
-  segment_sums(s.type, words, s.stream);
-}
-
-void embeddings_backward(Step& s) {
-  const ParameterLayout& at = s.layout;
-  NormBackward norm;
-  norm.rows = s.batch.rows();
-  norm.width = static_cast<int>(s.model().hidden);
-  norm.rows_per_sequence = static_cast<int>(s.batch.length);
-  norm.places = s.batch.places;
-  norm.d_output = s.act.d_hidden;
-  norm.d_sum = s.act.d_sum;
-  norm.sum = s.act.embedding_sum;
-  norm.mean = s.act.embedding_mean;
-  norm.rstd = s.act.embedding_rstd;
-  norm.gamma = s.weights + at.embedding_norm_weight;
-  (s.stream_of_sums() ? norm.before : norm.after) =
-      s.dropout(DropoutSite::kEmbeddings, s.model().hidden_dropout);
-  if (s.stream_of_sums()) {
-    norm.d_beside = s.act.d_sum;
-    norm.d_input = s.act.d_hidden;
-  }
-  norm.partials = s.act.partials;
-  norm.sum_gamma = s.gradients + at.embedding_norm_weight;
-  norm.sum_beta = s.gradients + at.embedding_norm_bias;
-  norm.accumulate = s.accumulate;
-  norm_backward(s.type, norm, s.stream);
-
-  void* d = s.act.d_hidden;  // of the tables' sum, in either place
-  position_sums(s, d);
-  segment_type_sums(s, d);
-  word_sums(s, d);
-}
-
-Attention attention_of(const Step& s, std::int64_t layer, const LayerActivations& act) {
-  Attention a;
-  a.sequences = s.batch.sequences;
-  a.length = static_cast<int>(s.batch.length);
-  a.heads = static_cast<int>(s.model().heads);
-  a.size = static_cast<int>(s.model().head_size());
-  a.causal = s.model().mask == Mask::causal;
-  a.lengths = s.batch.lengths;
-  a.starts = s.batch.unpadded ? s.batch.first_rows : nullptr;
-  a.qkv = act.qkv;
-  a.output = act.attention;
-  a.log_sums = act.log_sums;
-  a.dropout = s.dropout(DropoutSite::attention(layer), s.model().attention_dropout);
-  return a;
-}
-
-/// From d_narrow, the gradient of the feed-forward block's second product, to d_wide under the
-/// GELU.
-void wide_backward(Step& s, const LayerActivations& act, const LayerOffsets& at) {
-  const std::int64_t rows = s.batch.rows();
-  const std::int64_t wide = s.model().intermediate;
-  const Product product =
-      s.input_product(rows, wide, s.model().hidden, s.act.d_narrow, at.output_weight, s.act.d_wide);
-  if (s.gelu_in_products()) {
-    return s.matmul.run(s.with_gelu_backward(product, act.wide, at.intermediate_bias), s.stream);
-  }
-  s.matmul.run(product, s.stream);
-  s.gelu_slopes(rows, wide, s.act.d_wide, act.wide, at.intermediate_bias);
-}
-
-void layer_forward(Step& s, std::int64_t layer, void* output) {
-  const LayerActivations& act = s.act.layers[static_cast<std::size_t>(layer)];
-  const LayerOffsets& at = s.layout.layers[static_cast<std::size_t>(layer)];
-  const std::int64_t rows = s.batch.rows();
-  const std::int64_t h = s.model().hidden;
-  const std::int64_t wide = s.model().intermediate;
-  s.linear(rows, h, 3 * h, act.input, at.qkv_weight, at.qkv_bias, act.qkv);
-  attention_forward(s.type, attention_of(s, layer, act), s.plain_attention, s.stream);
-  s.clear_tail(act.attention, h);
-
-  s.linear(rows, h, h, act.attention, at.attention_output_weight, Step::kNone, act.attention_sum);
-  NormForward norm =
-      s.norm(rows, s.weights + at.attention_norm_weight, s.weights + at.attention_norm_bias);
-  norm.input = norm.sum = act.attention_sum;
-  norm.bias = s.weights + at.attention_output_bias;
-  norm.residual = act.residual;
-  norm.before = s.dropout(DropoutSite::attention_output(layer), s.model().hidden_dropout);
-  norm.output = act.middle;
-  norm.mean = act.attention_mean;
-  norm.rstd = act.attention_rstd;
-  norm_forward(s.type, norm, s.stream);
-
-  s.linear_gelu(rows, h, wide, act.middle, at.intermediate_weight, at.intermediate_bias, act.wide,
-                act.activated);
-
-  s.linear(rows, wide, h, act.activated, at.output_weight, Step::kNone, act.output_sum);
-  norm.input = norm.sum = act.output_sum;
-  norm.bias = s.weights + at.output_bias;
-  norm.residual = s.stream_of_sums() ? act.attention_sum : act.middle;
-  norm.gamma = s.weights + at.output_norm_weight;
-  norm.beta = s.weights + at.output_norm_bias;
-  norm.before = s.dropout(DropoutSite::output(layer), s.model().hidden_dropout);
-  norm.output = output;
-  norm.mean = act.output_mean;
-  norm.rstd = act.output_rstd;
-  norm_forward(s.type, norm, s.stream);
-}
-
-/// A layer's input again, from the sum that it is the LayerNorm of.
-void layer_input_again(Step& s, std::int64_t layer) {
-  const LayerActivations& act = s.act.layers[static_cast<std::size_t>(layer)];
-  const ParameterLayout& at = s.layout;
-  const auto last = static_cast<std::size_t>(layer - 1);
-  NormForward norm = layer == 0
-                         ? s.norm(s.batch.rows(), s.weights + at.embedding_norm_weight,
-                                  s.weights + at.embedding_norm_bias)
-                         : s.norm(s.batch.rows(), s.weights + at.layers[last].output_norm_weight,
-                                  s.weights + at.layers[last].output_norm_bias);
-  norm.input = norm.sum = act.residual;
-  norm.output = act.input;
-  norm.mean = act.attention_mean;  // the same as before; the layer has not come to its own yet
-  norm.rstd = act.attention_rstd;
-  norm_forward(s.type, norm, s.stream);
-}
-
-/// act.d_hidden and act.d_sum hold the gradients at the layer's end and end as those at its
-/// beginning. What is said of the two in the CPU backend's layer_backward() holds here.
-void layer_backward(Step& s, std::int64_t layer) {
-  void* d = s.act.d_hidden;
-  const bool beside = s.stream_of_sums();
-  const LayerActivations& act = s.act.layers[static_cast<std::size_t>(layer)];
-  const LayerOffsets& at = s.layout.layers[static_cast<std::size_t>(layer)];
-  const std::int64_t rows = s.batch.rows();
-  const std::int64_t h = s.model().hidden;
-  const std::int64_t wide = s.model().intermediate;
-  float* g = s.gradients;
-
-  NormBackward norm;
-  norm.rows = rows;
-  norm.width = static_cast<int>(h);
-  norm.rows_per_sequence = static_cast<int>(s.batch.length);
-  norm.places = s.batch.places;
-  norm.d_output = d;
-  norm.d_sum = s.act.d_sum;
-  norm.d_beside = beside ? s.act.d_sum : nullptr;
-  norm.d_input = s.act.d_narrow;
-  norm.sum = act.output_sum;
-  norm.mean = act.output_mean;
-  norm.rstd = act.output_rstd;
-  norm.gamma = s.weights + at.output_norm_weight;
-  norm.before = s.dropout(DropoutSite::output(layer), s.model().hidden_dropout);
-  norm.partials = s.act.partials;
-  norm.sum_gamma = g + at.output_norm_weight;
-  norm.sum_beta = g + at.output_norm_bias;
-  norm.sum_bias = g + at.output_bias;
-  norm.accumulate = s.accumulate;
-  norm_backward(s.type, norm, s.stream);
-
-  s.linear_weight(rows, wide, h, s.act.d_narrow, act.activated, at.output_weight);
-  wide_backward(s, act, at);
-  s.linear_weight(rows, h, wide, s.act.d_wide, act.middle, at.intermediate_weight);
-  s.linear_input(rows, h, wide, s.act.d_wide, at.intermediate_weight, d, !beside);
-
-  norm.sum = act.attention_sum;
-  norm.mean = act.attention_mean;
-  norm.rstd = act.attention_rstd;
-  norm.gamma = s.weights + at.attention_norm_weight;
-  norm.before = s.dropout(DropoutSite::attention_output(layer), s.model().hidden_dropout);
-  norm.sum_gamma = g + at.attention_norm_weight;
-  norm.sum_beta = g + at.attention_norm_bias;
-  norm.sum_bias = g + at.attention_output_bias;
-  norm_backward(s.type, norm, s.stream);
-
-  s.linear_weight(rows, h, h, s.act.d_narrow, act.attention, at.attention_output_weight);
-  void* d_attention = s.act.d_wide;  // its gradient is spent
-  s.linear_input(rows, h, h, s.act.d_narrow, at.attention_output_weight, d_attention, false);
-  Attention attention = attention_of(s, layer, act);
-  attention.d_output = d_attention;
-  attention.delta = s.act.delta;
-  attention.d_qkv = s.act.d_qkv;
-  attention_backward(s.type, attention, s.plain_attention, s.stream);
-  s.clear_tail(s.act.d_qkv, 3 * h);
-  s.linear_weight(rows, h, 3 * h, s.act.d_qkv, act.input, at.qkv_weight, at.qkv_bias, 3 * h);
-  s.linear_input(rows, h, 3 * h, s.act.d_qkv, at.qkv_weight, d, !beside);
-}
-
-void* output_of(Step& s, std::size_t layer) {
-  return layer + 1 < s.act.layers.size() ? s.act.layers[layer + 1].input : s.act.hidden;
-}
-
-}  // namespace
-
-void forward(Step& s) {
-  embeddings_forward(s);
-  for (std::size_t i = 0; i < s.act.layers.size(); ++i) {
-    layer_forward(s, static_cast<std::int64_t>(i), output_of(s, i));
-  }
-}
-
-void backward(Step& s, const GradientReady& finished) {
-  if (s.layout.heads < s.layout.total) finished(s.layout.heads, s.layout.total - s.layout.heads);
-  if (s.stream_of_sums()) {  // which ends with the LayerNorm before the head
-    fill_zero(s.act.d_sum, s.batch.rows() * s.model().hidden * size_of(s.type), s.stream);
-  }
-  for (std::size_t i = s.act.layers.size(); i-- > 0;) {
-    const auto index = static_cast<std::int64_t>(i);
-    // Checkpointing: all layers share one set of activations; the last layer's are still there.
-    if (s.options.activation_checkpointing && i + 1 < s.act.layers.size()) {
-      if (s.stream_of_sums()) layer_input_again(s, index);
-      layer_forward(s, index, output_of(s, i));
-    }
-    layer_backward(s, index);
-    const LayerOffsets& at = s.layout.layers[i];
-    finished(at.begin, at.end - at.begin);
-  }
-  embeddings_backward(s);
-  finished(0, s.layout.layers.front().begin);
+void Step::add_runs(const DeviceRuns& runs, const void* input, void* output, bool to_float) const {
+  SegmentSums sums;
+  sums.targets = runs.targets;
+  sums.starts = runs.starts;
+  sums.sources = runs.sources;
+  sums.runs = runs.count;
+  sums.width = static_cast<int>(model.hidden);
+  sums.input = input;
+  sums.output = output;
+  sums.to_float = to_float;
+  segment_sums(type, sums, stream);
 }
 
 }  // namespace bert::cuda

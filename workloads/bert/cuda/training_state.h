@@ -9,6 +9,7 @@
 #include "workloads/bert/core/backend.h"
 #include "workloads/bert/cuda/device/runtime.h"
 #include "workloads/bert/cuda/kernels/kernels.h"
+#include "workloads/bert/cuda/reduction.h"
 #include "workloads/bert/cuda/sharding.h"
 #include "workloads/bert/model/parameters.h"
 
@@ -34,13 +35,19 @@ class TrainingState {
     return type_ == DType::f32 ? weights_.data() : copy_.data();
   }
 
-  [[nodiscard]] float* moments(StateArray array) { return memory(array).as<float>(); }
-
   /// Synchronous, through a pinned buffer. Writing weights makes their copy anew. Offsets into
   /// moments are those of the share.
   void read(StateArray array, std::int64_t offset, std::span<float> out, Stream stream);
   void read(const float* from, std::span<float> out, Stream stream);
   void write(StateArray array, std::int64_t offset, std::span<const float> in, Stream stream);
+  /// Moments of which every rank has a share, as one array. Collective: fills `out` with elements
+  /// offset .. of the whole on every rank; `wait` blocks until the device has done what is queued,
+  /// collectives included.
+  void read_shared(Reduction& reduction, StateArray array, std::int64_t offset,
+                   std::span<float> out, Stream stream, const std::function<void()>& wait);
+  /// Keeps what is this rank's of elements offset .. of the whole.
+  void write_shared(const ShardPlan& plan, StateArray array, std::int64_t offset,
+                    std::span<const float> in, Stream stream);
   /// The copy that products read, of all weights.
   void queue_copy(std::int64_t elements, Stream stream);
 

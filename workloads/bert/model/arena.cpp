@@ -10,8 +10,6 @@
 namespace bert {
 namespace {
 
-constexpr std::int64_t kLine = 16;  // floats in a cache line
-
 std::string mebibytes(std::int64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
 /// The value of "name:  123 kB" in a /proc file, in bytes; -1 if there is none.
@@ -70,9 +68,9 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   return *this;
 }
 
-std::int64_t ArenaPlan::add(std::int64_t elements) {
+std::int64_t ArenaPlan::add(std::int64_t bytes) {
   const std::int64_t offset = next_;
-  next_ += (elements + kLine - 1) / kLine * kLine;
+  next_ += (bytes + alignment_ - 1) / alignment_ * alignment_;
   high_ = std::max(high_, next_);
   return offset;
 }

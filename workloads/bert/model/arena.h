@@ -40,18 +40,18 @@ class Buffer {
   std::int64_t size_ = 0;
 };
 
-/// Offsets of tensors in one buffer, each on a cache line. `rewind` to an earlier `mark` lets
-/// tensors that never live at the same time share memory.
+/// Offsets in bytes of tensors in one block of memory, each at a multiple of the alignment.
+/// `rewind` to an earlier `mark` lets tensors that never live at the same time share memory.
 class ArenaPlan {
  public:
-  std::int64_t add(std::int64_t elements);
+  explicit ArenaPlan(std::int64_t alignment) : alignment_(alignment) {}
+  std::int64_t add(std::int64_t bytes);
   [[nodiscard]] std::int64_t mark() const { return next_; }
   void rewind(std::int64_t mark) { next_ = mark; }
   [[nodiscard]] std::int64_t total() const { return high_; }
 
  private:
-  std::int64_t next_ = 0;
-  std::int64_t high_ = 0;
+  std::int64_t alignment_, next_ = 0, high_ = 0;
 };
 
 /// Bytes that this process may still have: MemAvailable, bounded by its cgroup. -1 if unknown.

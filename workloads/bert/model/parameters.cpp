@@ -19,22 +19,25 @@ class Builder {
                                                         : Initial::truncated_normal),
         deviation_(config.initializer_range) {}
 
-  std::int64_t matrix(std::string name, std::int64_t rows, std::int64_t columns) {
-    return matrix(std::move(name), rows, columns, deviation_);
-  }
-  std::int64_t matrix(std::string name, std::int64_t rows, std::int64_t columns, double deviation) {
+  /// `divisor` makes the deviation of the initial values smaller.
+  std::int64_t matrix(std::string name, std::int64_t rows, std::int64_t columns,
+                      double divisor = 1) {
     add(std::move(name), {rows, columns}, start_);
     out_.back().decay = true;
-    out_.back().deviation = deviation;
+    out_.back().deviation = deviation_ / divisor;
     return out_.back().offset;
   }
   std::int64_t zeros(std::string name, std::int64_t size) {
     return add(std::move(name), {size}, Initial::zeros);
   }
-  /// Weight and bias.
-  void norm(const std::string& name, std::int64_t size, std::int64_t& weight, std::int64_t& bias) {
-    weight = add(name + ".weight", {size}, Initial::ones);
-    bias = zeros(name + ".bias", size);
+  LinearOffsets linear(const std::string& name, std::int64_t outputs, std::int64_t inputs,
+                       double divisor = 1) {
+    const std::int64_t weight = matrix(name + ".weight", outputs, inputs, divisor);
+    return {weight, zeros(name + ".bias", outputs), outputs, inputs};
+  }
+  NormOffsets norm(const std::string& name, std::int64_t size) {
+    const std::int64_t weight = add(name + ".weight", {size}, Initial::ones);
+    return {weight, zeros(name + ".bias", size)};
   }
   [[nodiscard]] std::int64_t next() const { return next_; }
 
@@ -92,23 +95,18 @@ LayerOffsets add_layer(Builder& add, const ModelConfig& config, const LayerNames
   const std::int64_t wide = config.intermediate;
   const std::int64_t part = 3 * h / static_cast<std::int64_t>(names.qkv.size());
   // Each layer adds twice to the stream; scaled so, its variance does not grow with the depth.
-  const double into_stream =
-      config.norm == NormPlace::before
-          ? config.initializer_range / std::sqrt(2 * static_cast<double>(config.layers))
-          : config.initializer_range;
+  const double divisor =
+      config.norm == NormPlace::before ? std::sqrt(2 * static_cast<double>(config.layers)) : 1;
   LayerOffsets at;
-  at.begin = at.qkv_weight = add.next();
+  at.begin = add.next();
+  at.qkv = {add.next(), add.next() + 3 * h * h, 3 * h, h};
   for (const std::string& name : names.qkv) add.matrix(name + ".weight", part, h);
-  at.qkv_bias = add.next();
   for (const std::string& name : names.qkv) add.zeros(name + ".bias", part);
-  at.attention_output_weight = add.matrix(names.attention_output + ".weight", h, h, into_stream);
-  at.attention_output_bias = add.zeros(names.attention_output + ".bias", h);
-  add.norm(names.attention_norm, h, at.attention_norm_weight, at.attention_norm_bias);
-  at.intermediate_weight = add.matrix(names.intermediate + ".weight", wide, h);
-  at.intermediate_bias = add.zeros(names.intermediate + ".bias", wide);
-  at.output_weight = add.matrix(names.output + ".weight", h, wide, into_stream);
-  at.output_bias = add.zeros(names.output + ".bias", h);
-  add.norm(names.output_norm, h, at.output_norm_weight, at.output_norm_bias);
+  at.attention_output = add.linear(names.attention_output, h, h, divisor);
+  at.attention_norm = add.norm(names.attention_norm, h);
+  at.intermediate = add.linear(names.intermediate, wide, h);
+  at.output = add.linear(names.output, h, wide, divisor);
+  at.output_norm = add.norm(names.output_norm, h);
   at.end = add.next();
   return at;
 }
@@ -121,31 +119,29 @@ void add_bert(ParameterLayout& at, Builder& add, const ModelConfig& config) {
       add.matrix(tables + "position_embeddings.weight", config.max_positions, h);
   at.segment_embeddings =
       add.matrix(tables + "token_type_embeddings.weight", config.segment_types, h);
-  add.norm(tables + "LayerNorm", h, at.embedding_norm_weight, at.embedding_norm_bias);
+  at.embedding_norm = add.norm(tables + "LayerNorm", h);
   for (std::int64_t i = 0; i < config.layers; ++i) {
     at.layers.push_back(add_layer(add, config, bert_names(i)));
   }
   at.heads = add.next();
-  at.pooler_weight = add.matrix("bert.pooler.dense.weight", h, h);
-  at.pooler_bias = add.zeros("bert.pooler.dense.bias", h);
-  const std::string transform = "cls.predictions.transform.";
-  at.transform_weight = add.matrix(transform + "dense.weight", h, h);
-  at.transform_bias = add.zeros(transform + "dense.bias", h);
-  add.norm(transform + "LayerNorm", h, at.transform_norm_weight, at.transform_norm_bias);
-  at.next_sentence_weight = add.matrix("cls.seq_relationship.weight", 2, h);
-  at.next_sentence_bias = add.zeros("cls.seq_relationship.bias", 2);
-  at.decoder_bias = add.zeros("cls.predictions.bias", config.vocabulary);
+  at.pooler = add.linear("bert.pooler.dense", h, h);
+  at.transform = add.linear("cls.predictions.transform.dense", h, h);
+  at.transform_norm = add.norm("cls.predictions.transform.LayerNorm", h);
+  at.next_sentence = add.linear("cls.seq_relationship", 2, h);
+  at.decoder = {at.word_embeddings, add.zeros("cls.predictions.bias", config.vocabulary),
+                config.vocabulary, h};
 }
 
 void add_gpt2(ParameterLayout& at, Builder& add, const ModelConfig& config) {
   const std::int64_t h = config.hidden;
   at.word_embeddings = add.matrix("transformer.wte.weight", config.vocabulary, h);
   at.position_embeddings = add.matrix("transformer.wpe.weight", config.max_positions, h);
-  add.norm("transformer.h.0.ln_1", h, at.embedding_norm_weight, at.embedding_norm_bias);
+  at.embedding_norm = add.norm("transformer.h.0.ln_1", h);
   for (std::int64_t i = 0; i < config.layers; ++i) {
     at.layers.push_back(add_layer(add, config, gpt2_names(i, config.layers)));
   }
   at.heads = add.next();
+  at.decoder = {at.word_embeddings, kAbsent, config.vocabulary, h};
 }
 
 }  // namespace

@@ -57,8 +57,8 @@ class Gpt2 {
   }
   /// ln_1 of layer i lies at the end of what comes before it.
   [[nodiscard]] NormOffsets first_norm(Index i) const {
-    if (i == 0) return {layout_.embedding_norm_weight, layout_.embedding_norm_bias};
-    return {at(i - 1).output_norm_weight, at(i - 1).output_norm_bias};
+    if (i == 0) return {layout_.embedding_norm.weight, layout_.embedding_norm.bias};
+    return {at(i - 1).output_norm.weight, at(i - 1).output_norm.bias};
   }
   [[nodiscard]] NormOffsets last_norm() const { return first_norm(model_.layers); }
 
@@ -108,10 +108,10 @@ class Gpt2 {
         dropout_keys(dropout_, batch_, DropoutSite::attention(i), model_.attention_dropout);
     layer.first = norm(x_, first_norm(i));
     layer.qkv =
-        linear(layer.first.output, 3 * model_.hidden, w_ + at(i).qkv_weight, w_ + at(i).qkv_bias);
+        linear(layer.first.output, 3 * model_.hidden, w_ + at(i).qkv.weight, w_ + at(i).qkv.bias);
     layer.context = attention(shape(layer), layer.qkv, layer.probabilities);
-    Matrix<Real> y = linear(layer.context, model_.hidden, w_ + at(i).attention_output_weight,
-                            w_ + at(i).attention_output_bias);
+    Matrix<Real> y = linear(layer.context, model_.hidden, w_ + at(i).attention_output.weight,
+                            w_ + at(i).attention_output.bias);
     drop(y, DropoutSite::attention_output(i));
     add_to(x_, y);
   }
@@ -120,23 +120,23 @@ class Gpt2 {
     Matrix<Real> dy = d_;
     drop(dy, DropoutSite::attention_output(i));
     const Matrix<Real> d_context =
-        linear_backward(dy, layer.context, w_ + at(i).attention_output_weight,
-                        g_ + at(i).attention_output_weight, g_ + at(i).attention_output_bias);
+        linear_backward(dy, layer.context, w_ + at(i).attention_output.weight,
+                        g_ + at(i).attention_output.weight, g_ + at(i).attention_output.bias);
     const Matrix<Real> d_qkv =
         attention_backward(shape(layer), layer.qkv, layer.probabilities, d_context);
-    add_to(d_, norm_backward(linear_backward(d_qkv, layer.first.output, w_ + at(i).qkv_weight,
-                                             g_ + at(i).qkv_weight, g_ + at(i).qkv_bias),
+    add_to(d_, norm_backward(linear_backward(d_qkv, layer.first.output, w_ + at(i).qkv.weight,
+                                             g_ + at(i).qkv.weight, g_ + at(i).qkv.bias),
                              layer.first, first_norm(i)));
   }
 
   void ffn_block(Index i, Layer& layer) {
-    layer.second = norm(x_, {at(i).attention_norm_weight, at(i).attention_norm_bias});
-    layer.wide = linear(layer.second.output, model_.intermediate, w_ + at(i).intermediate_weight,
-                        w_ + at(i).intermediate_bias);
+    layer.second = norm(x_, {at(i).attention_norm.weight, at(i).attention_norm.bias});
+    layer.wide = linear(layer.second.output, model_.intermediate, w_ + at(i).intermediate.weight,
+                        w_ + at(i).intermediate.bias);
     layer.activated = layer.wide;
     for (Real& x : layer.activated.values) x = gelu(model_.gelu, x);
     Matrix<Real> y =
-        linear(layer.activated, model_.hidden, w_ + at(i).output_weight, w_ + at(i).output_bias);
+        linear(layer.activated, model_.hidden, w_ + at(i).output.weight, w_ + at(i).output.bias);
     drop(y, DropoutSite::output(i));
     add_to(x_, y);
   }
@@ -144,15 +144,15 @@ class Gpt2 {
     const Layer& layer = layers_[static_cast<std::size_t>(i)];
     Matrix<Real> dy = d_;
     drop(dy, DropoutSite::output(i));
-    Matrix<Real> d_wide = linear_backward(dy, layer.activated, w_ + at(i).output_weight,
-                                          g_ + at(i).output_weight, g_ + at(i).output_bias);
+    Matrix<Real> d_wide = linear_backward(dy, layer.activated, w_ + at(i).output.weight,
+                                          g_ + at(i).output.weight, g_ + at(i).output.bias);
     for (std::size_t k = 0; k < d_wide.values.size(); ++k) {
       d_wide.values[k] *= gelu_slope(model_.gelu, layer.wide.values[k]);
     }
     add_to(d_, norm_backward(
-                   linear_backward(d_wide, layer.second.output, w_ + at(i).intermediate_weight,
-                                   g_ + at(i).intermediate_weight, g_ + at(i).intermediate_bias),
-                   layer.second, {at(i).attention_norm_weight, at(i).attention_norm_bias}));
+                   linear_backward(d_wide, layer.second.output, w_ + at(i).intermediate.weight,
+                                   g_ + at(i).intermediate.weight, g_ + at(i).intermediate.bias),
+                   layer.second, {at(i).attention_norm.weight, at(i).attention_norm.bias}));
   }
 
   const ModelConfig& model_;

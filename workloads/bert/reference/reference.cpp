@@ -62,8 +62,8 @@ class Network {
                        w_[layout_.segment_embeddings + batch_.segments[at] * h + j];
       }
     }
-    embedding_ = reference::layer_norm(sum, w_ + layout_.embedding_norm_weight,
-                                       w_ + layout_.embedding_norm_bias, model_.layer_norm_epsilon);
+    embedding_ = reference::layer_norm(sum, w_ + layout_.embedding_norm.weight,
+                                       w_ + layout_.embedding_norm.bias, model_.layer_norm_epsilon);
     embedding_keys_ = keys(DropoutSite::kEmbeddings, model_.hidden_dropout);
     x_ = embedding_.output;
     reference::apply_dropout(x_, batch_.sequence_length, embedding_keys_);
@@ -73,8 +73,8 @@ class Network {
     const Index h = model_.hidden;
     reference::apply_dropout(d_, batch_.sequence_length, embedding_keys_);
     const Matrix<Real> d_sum = reference::layer_norm_backward(
-        d_, embedding_, w_ + layout_.embedding_norm_weight, g_ + layout_.embedding_norm_weight,
-        g_ + layout_.embedding_norm_bias);
+        d_, embedding_, w_ + layout_.embedding_norm.weight, g_ + layout_.embedding_norm.weight,
+        g_ + layout_.embedding_norm.bias);
     for (Index i = 0; i < d_sum.rows; ++i) {
       const auto at = static_cast<std::size_t>(i);
       for (Index j = 0; j < h; ++j) {
@@ -93,24 +93,24 @@ class Network {
     layer.attention_output_keys = keys(DropoutSite::attention_output(index), model_.hidden_dropout);
     layer.output_keys = keys(DropoutSite::output(index), model_.hidden_dropout);
     layer.input = x_;
-    layer.qkv = reference::linear(x_, 3 * model_.hidden, w_ + at.qkv_weight, w_ + at.qkv_bias);
+    layer.qkv = reference::linear(x_, 3 * model_.hidden, w_ + at.qkv.weight, w_ + at.qkv.bias);
     layer.context = reference::attention(attention_shape(layer), layer.qkv, layer.probabilities);
     Matrix<Real> sum =
-        reference::linear(layer.context, model_.hidden, w_ + at.attention_output_weight,
-                          w_ + at.attention_output_bias);
+        reference::linear(layer.context, model_.hidden, w_ + at.attention_output.weight,
+                          w_ + at.attention_output.bias);
     reference::apply_dropout(sum, batch_.sequence_length, layer.attention_output_keys);
     reference::add_to(sum, x_);
-    layer.middle = reference::layer_norm(sum, w_ + at.attention_norm_weight,
-                                         w_ + at.attention_norm_bias, model_.layer_norm_epsilon);
+    layer.middle = reference::layer_norm(sum, w_ + at.attention_norm.weight,
+                                         w_ + at.attention_norm.bias, model_.layer_norm_epsilon);
     layer.wide = reference::linear(layer.middle.output, model_.intermediate,
-                                   w_ + at.intermediate_weight, w_ + at.intermediate_bias);
+                                   w_ + at.intermediate.weight, w_ + at.intermediate.bias);
     layer.activated = layer.wide;
     for (Real& x : layer.activated.values) x = reference::gelu(model_.gelu, x);
-    sum = reference::linear(layer.activated, model_.hidden, w_ + at.output_weight,
-                            w_ + at.output_bias);
+    sum = reference::linear(layer.activated, model_.hidden, w_ + at.output.weight,
+                            w_ + at.output.bias);
     reference::apply_dropout(sum, batch_.sequence_length, layer.output_keys);
     reference::add_to(sum, layer.middle.output);
-    layer.output = reference::layer_norm(sum, w_ + at.output_norm_weight, w_ + at.output_norm_bias,
+    layer.output = reference::layer_norm(sum, w_ + at.output_norm.weight, w_ + at.output_norm.bias,
                                          model_.layer_norm_epsilon);
     x_ = layer.output.output;
     layers_.push_back(std::move(layer));
@@ -120,29 +120,29 @@ class Network {
     const LayerOffsets& at = layout_.layers[static_cast<std::size_t>(index)];
     const Layer& layer = layers_[static_cast<std::size_t>(index)];
     Matrix<Real> d_middle =
-        reference::layer_norm_backward(d_, layer.output, w_ + at.output_norm_weight,
-                                       g_ + at.output_norm_weight, g_ + at.output_norm_bias);
+        reference::layer_norm_backward(d_, layer.output, w_ + at.output_norm.weight,
+                                       g_ + at.output_norm.weight, g_ + at.output_norm.bias);
     Matrix<Real> branch = d_middle;
     reference::apply_dropout(branch, batch_.sequence_length, layer.output_keys);
-    Matrix<Real> d_wide = reference::linear_backward(branch, layer.activated, w_ + at.output_weight,
-                                                     g_ + at.output_weight, g_ + at.output_bias);
+    Matrix<Real> d_wide = reference::linear_backward(branch, layer.activated, w_ + at.output.weight,
+                                                     g_ + at.output.weight, g_ + at.output.bias);
     for (std::size_t i = 0; i < d_wide.values.size(); ++i) {
       d_wide.values[i] *= reference::gelu_slope(model_.gelu, layer.wide.values[i]);
     }
     reference::add_to(d_middle, reference::linear_backward(
-                                    d_wide, layer.middle.output, w_ + at.intermediate_weight,
-                                    g_ + at.intermediate_weight, g_ + at.intermediate_bias));
-    d_ = reference::layer_norm_backward(d_middle, layer.middle, w_ + at.attention_norm_weight,
-                                        g_ + at.attention_norm_weight, g_ + at.attention_norm_bias);
+                                    d_wide, layer.middle.output, w_ + at.intermediate.weight,
+                                    g_ + at.intermediate.weight, g_ + at.intermediate.bias));
+    d_ = reference::layer_norm_backward(d_middle, layer.middle, w_ + at.attention_norm.weight,
+                                        g_ + at.attention_norm.weight, g_ + at.attention_norm.bias);
     branch = d_;
     reference::apply_dropout(branch, batch_.sequence_length, layer.attention_output_keys);
     const Matrix<Real> d_context =
-        reference::linear_backward(branch, layer.context, w_ + at.attention_output_weight,
-                                   g_ + at.attention_output_weight, g_ + at.attention_output_bias);
+        reference::linear_backward(branch, layer.context, w_ + at.attention_output.weight,
+                                   g_ + at.attention_output.weight, g_ + at.attention_output.bias);
     const Matrix<Real> d_qkv = reference::attention_backward(attention_shape(layer), layer.qkv,
                                                              layer.probabilities, d_context);
-    reference::add_to(d_, reference::linear_backward(d_qkv, layer.input, w_ + at.qkv_weight,
-                                                     g_ + at.qkv_weight, g_ + at.qkv_bias));
+    reference::add_to(d_, reference::linear_backward(d_qkv, layer.input, w_ + at.qkv.weight,
+                                                     g_ + at.qkv.weight, g_ + at.qkv.bias));
   }
 
   void masked_lm() {
@@ -154,27 +154,27 @@ class Network {
       }
     }
     const Matrix<Real> transformed =
-        reference::linear(rows, h, w_ + layout_.transform_weight, w_ + layout_.transform_bias);
+        reference::linear(rows, h, w_ + layout_.transform.weight, w_ + layout_.transform.bias);
     Matrix<Real> activated = transformed;
     for (Real& x : activated.values) x = reference::gelu(model_.gelu, x);
     const Normalized<Real> norm =
-        reference::layer_norm(activated, w_ + layout_.transform_norm_weight,
-                              w_ + layout_.transform_norm_bias, model_.layer_norm_epsilon);
+        reference::layer_norm(activated, w_ + layout_.transform_norm.weight,
+                              w_ + layout_.transform_norm.bias, model_.layer_norm_epsilon);
     Matrix<Real> logits = reference::linear(
-        norm.output, model_.vocabulary, w_ + layout_.word_embeddings, w_ + layout_.decoder_bias);
+        norm.output, model_.vocabulary, w_ + layout_.word_embeddings, w_ + layout_.decoder.bias);
     step_.masked_lm = reference::cross_entropy(logits, batch_.labels);
     const Matrix<Real> d_norm =
         reference::linear_backward(logits, norm.output, w_ + layout_.word_embeddings,
-                                   g_ + layout_.word_embeddings, g_ + layout_.decoder_bias);
+                                   g_ + layout_.word_embeddings, g_ + layout_.decoder.bias);
     Matrix<Real> d = reference::layer_norm_backward(
-        d_norm, norm, w_ + layout_.transform_norm_weight, g_ + layout_.transform_norm_weight,
-        g_ + layout_.transform_norm_bias);
+        d_norm, norm, w_ + layout_.transform_norm.weight, g_ + layout_.transform_norm.weight,
+        g_ + layout_.transform_norm.bias);
     for (std::size_t i = 0; i < d.values.size(); ++i) {
       d.values[i] *= reference::gelu_slope(model_.gelu, transformed.values[i]);
     }
     const Matrix<Real> d_rows =
-        reference::linear_backward(d, rows, w_ + layout_.transform_weight,
-                                   g_ + layout_.transform_weight, g_ + layout_.transform_bias);
+        reference::linear_backward(d, rows, w_ + layout_.transform.weight,
+                                   g_ + layout_.transform.weight, g_ + layout_.transform.bias);
     for (Index i = 0; i < rows.rows; ++i) {
       for (Index j = 0; j < h; ++j) {
         d_.at(batch_.masked[static_cast<std::size_t>(i)], j) += d_rows.at(i, j);
@@ -189,19 +189,19 @@ class Network {
       for (Index j = 0; j < h; ++j) first.at(b, j) = x_.at(b * batch_.sequence_length, j);
     }
     Matrix<Real> pooled =
-        reference::linear(first, h, w_ + layout_.pooler_weight, w_ + layout_.pooler_bias);
+        reference::linear(first, h, w_ + layout_.pooler.weight, w_ + layout_.pooler.bias);
     for (Real& x : pooled.values) x = std::tanh(x);
-    Matrix<Real> logits = reference::linear(pooled, Index{2}, w_ + layout_.next_sentence_weight,
-                                            w_ + layout_.next_sentence_bias);
+    Matrix<Real> logits = reference::linear(pooled, Index{2}, w_ + layout_.next_sentence.weight,
+                                            w_ + layout_.next_sentence.bias);
     step_.next_sentence = reference::cross_entropy(logits, batch_.next_sentence);
-    Matrix<Real> d = reference::linear_backward(logits, pooled, w_ + layout_.next_sentence_weight,
-                                                g_ + layout_.next_sentence_weight,
-                                                g_ + layout_.next_sentence_bias);
+    Matrix<Real> d = reference::linear_backward(logits, pooled, w_ + layout_.next_sentence.weight,
+                                                g_ + layout_.next_sentence.weight,
+                                                g_ + layout_.next_sentence.bias);
     for (std::size_t i = 0; i < d.values.size(); ++i) {
       d.values[i] *= 1 - pooled.values[i] * pooled.values[i];
     }
     const Matrix<Real> d_first = reference::linear_backward(
-        d, first, w_ + layout_.pooler_weight, g_ + layout_.pooler_weight, g_ + layout_.pooler_bias);
+        d, first, w_ + layout_.pooler.weight, g_ + layout_.pooler.weight, g_ + layout_.pooler.bias);
     for (Index b = 0; b < batch_.sequences; ++b) {
       for (Index j = 0; j < h; ++j) d_.at(b * batch_.sequence_length, j) += d_first.at(b, j);
     }

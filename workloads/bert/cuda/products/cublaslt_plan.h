@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "workloads/bert/cuda/products/column_major.h"
 #include "workloads/bert/cuda/products/cublaslt_library.h"
 #include "workloads/bert/cuda/products/epilogue.h"
 #include "workloads/bert/cuda/products/matmul.h"

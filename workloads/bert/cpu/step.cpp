@@ -1,0 +1,281 @@
+#include "workloads/bert/cpu/step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "workloads/bert/cpu/attention.h"
+#include "workloads/bert/cpu/norm.h"
+
+namespace bert {
+
+void CpuStep::linear(const LinearOffsets& at, std::int64_t rows, const float* x, float* y) const {
+  if (rows == 0) return;
+  const float* bias = at.bias == kAbsent ? nullptr : weights + at.bias;
+  gemm.forward(rows, at.outputs, at.inputs, x, weights + at.weight, bias, y);
+}
+
+void CpuStep::linear_gelu(const LinearOffsets& at, std::int64_t rows, const float* x, float* wide,
+                          float* y) const {
+  linear(at.unbiased(), rows, x, wide);
+  const std::int64_t n = at.outputs;
+  for_row_blocks(*this, rows, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+    kernels.gelu_forward(model.gelu, end - begin, n, wide + begin * n, weights + at.bias,
+                         y + begin * n);
+  });
+}
+
+void CpuStep::linear_input(const LinearOffsets& at, std::int64_t rows, const float* dy, float* dx,
+                           bool add) const {
+  if (rows == 0) return;
+  Gemm::backward_input(rows, at.outputs, at.inputs, dy, weights + at.weight, dx, add);
+}
+
+void CpuStep::linear_input_gelu(const LinearOffsets& at, const LinearOffsets& gelu_at,
+                                std::int64_t rows, const float* dy, const float* wide,
+                                float* d_wide) const {
+  linear_input(at, rows, dy, d_wide, false);
+  gelu_backward(gelu_at, rows, wide, d_wide);
+}
+
+void CpuStep::linear_weight(const LinearOffsets& at, std::int64_t rows, const float* dy,
+                            const float* x) const {
+  if (rows == 0) {  // the product would have written the whole matrix
+    if (!accumulate) std::fill_n(gradients + at.weight, at.outputs * at.inputs, 0.0F);
+    return;
+  }
+  if (at.bias != kAbsent) {
+    for_columns(*this, at.outputs, [&](std::int64_t begin, std::int64_t end) {
+      kernels.column_sums(rows, end - begin, at.outputs, dy + begin, gradients + at.bias + begin);
+    });
+  }
+  Gemm::backward_weight(rows, at.outputs, at.inputs, dy, x, gradients + at.weight, accumulate);
+}
+
+void CpuStep::gelu_backward(const LinearOffsets& at, std::int64_t rows, const float* wide,
+                            float* d) const {
+  run_gelu_backward(*this, rows, at.outputs, wide, weights + at.bias, d, gradients + at.bias);
+}
+
+std::vector<DropoutKey> CpuStep::keys_of(const NormStep<float>& step) const {
+  const auto site = step.before ? step.before : step.after;
+  return site ? dropout(*site, model.hidden_dropout) : std::vector<DropoutKey>();
+}
+
+NormForward CpuStep::forward_of(const NormStep<float>& step,
+                                const std::vector<DropoutKey>& keys) const {
+  NormForward norm;
+  norm.width = model.hidden;
+  norm.rows_per_sequence = shape.length;
+  norm.epsilon = static_cast<float>(model.layer_norm_epsilon);
+  norm.input = norm.sum = step.sum;
+  if (step.bias != kAbsent) norm.bias = weights + step.bias;
+  norm.residual = step.residual;
+  norm.gamma = weights + step.at.weight;
+  norm.beta = weights + step.at.bias;
+  (step.before ? norm.before : norm.after) = data_or_null(keys);
+  norm.output = step.output;
+  norm.mean = step.mean;
+  norm.rstd = step.rstd;
+  return norm;
+}
+
+void CpuStep::norm(const NormStep<float>& step, std::int64_t rows) const {
+  const auto keys = keys_of(step);
+  run_norm_forward(*this, forward_of(step, keys), rows);
+}
+
+void CpuStep::norm_again(const NormStep<float>& step) const {
+  NormForward norm = forward_of(step, {});
+  norm.again = true;
+  run_norm_forward(*this, norm, rows());
+}
+
+void CpuStep::norm_backward(const NormStep<float>& step, std::int64_t rows,
+                            const NormGradients<float>& d) const {
+  const auto keys = keys_of(step);
+  NormBackward norm;
+  norm.width = model.hidden;
+  norm.rows_per_sequence = shape.length;
+  norm.d_output = d.d_output;
+  norm.d_sum = d.d_sum;
+  norm.d_beside = d.d_beside;
+  norm.d_input = d.d_input;
+  norm.sum = step.sum;
+  norm.mean = step.mean;
+  norm.rstd = step.rstd;
+  norm.gamma = weights + step.at.weight;
+  (step.before ? norm.before : norm.after) = data_or_null(keys);
+  run_norm_backward(*this, norm, rows,
+                    {gradients + step.at.weight, gradients + step.at.bias,
+                     step.bias == kAbsent ? nullptr : gradients + step.bias});
+}
+
+void CpuStep::attention(std::size_t layer) const {
+  const auto& own = act.layers[layer];
+  attention_forward(*this, static_cast<std::int64_t>(layer), batch.lengths.data(), own.qkv,
+                    own.softmax, own.attention);
+}
+
+void CpuStep::attention_backward(std::size_t layer, const float* d_attention) const {
+  const auto& own = act.layers[layer];
+  bert::attention_backward(*this, static_cast<std::int64_t>(layer), batch.lengths.data(), own.qkv,
+                           own.softmax, d_attention, act.d_qkv, act.attention_scratch);
+  linear_weight(layout.layers[layer].qkv.unbiased(), rows(), act.d_qkv, own.input);
+}
+
+void CpuStep::embed(const NormStep<float>& step) const {
+  const std::int64_t h = model.hidden;
+  const auto keys = keys_of(step);
+  const NormForward norm = forward_of(step, keys);
+  for_row_blocks(*this, rows(), [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      const auto i = static_cast<std::size_t>(row);
+      float* sum = step.sum + row * h;
+      std::copy_n(weights + layout.word_embeddings + batch.tokens[i] * h, h, sum);
+      kernels.add(h, weights + layout.position_embeddings + row % shape.length * h, sum);
+      if (model.segment_types > 0) {
+        kernels.add(h, weights + layout.segment_embeddings + batch.segments[i] * h, sum);
+      }
+    }
+    kernels.norm_forward(norm, begin, end, thread_scratch());
+  });
+}
+
+void CpuStep::add_to_tables(const float* d_sum) const {
+  const std::int64_t h = model.hidden;
+  const std::int64_t s = shape.length;
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (std::int64_t position = 0; position < s; ++position) {
+    kernels.column_sums(shape.sequences, h, s * h, d_sum + position * h,
+                        gradients + layout.position_embeddings + position * h);
+  }
+  if (model.segment_types > 0) {
+    float* table = gradients + layout.segment_embeddings;
+    for_columns(*this, h, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = 0; row < rows(); ++row) {
+        const std::int64_t segment = batch.segments[static_cast<std::size_t>(row)];
+        kernels.add(end - begin, d_sum + row * h + begin, table + segment * h + begin);
+      }
+    });
+  }
+  add_word_gradients(d_sum);
+}
+
+void CpuStep::add_word_gradients(const float* d_sum) const {
+  const std::int64_t h = model.hidden;
+  const auto& tokens = batch.tokens;
+  std::vector<std::int32_t> order(tokens.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto token = [&](std::int32_t row) { return tokens[static_cast<std::size_t>(row)]; };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int32_t a, std::int32_t b) { return token(a) < token(b); });
+  // Where the rows of each token begin, and the end.
+  std::vector<std::size_t> starts;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || token(order[i]) != token(order[i - 1])) starts.push_back(i);
+  }
+  const auto words = static_cast<std::int64_t>(starts.size());
+  starts.push_back(order.size());
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
+  for (std::int64_t word = 0; word < words; ++word) {
+    const auto at = static_cast<std::size_t>(word);
+    float* row = gradients + layout.word_embeddings + token(order[starts[at]]) * h;
+    for (std::size_t i = starts[at]; i < starts[at + 1]; ++i) {
+      kernels.add(h, d_sum + order[i] * h, row);
+    }
+  }
+}
+
+void CpuStep::gather_masked() const {
+  const std::int64_t h = model.hidden;
+  for_row_blocks(*this, masked_rows(), [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      std::copy_n(act.hidden + batch.masked[static_cast<std::size_t>(row)] * h, h,
+                  act.heads.gathered + row * h);
+    }
+  });
+}
+
+/// In order: two masked rows may name the same position.
+void CpuStep::scatter_masked(const float* d_gathered) const {
+  const std::int64_t h = model.hidden;
+  for (std::int64_t row = 0; row < masked_rows(); ++row) {
+    kernels.add(h, d_gathered + row * h,
+                act.d_output + batch.masked[static_cast<std::size_t>(row)] * h);
+  }
+}
+
+void CpuStep::gather_first() const {
+  const std::int64_t h = model.hidden;
+  for (std::int64_t b = 0; b < shape.sequences; ++b) {
+    std::copy_n(act.hidden + b * shape.length * h, h, act.heads.first_tokens + b * h);
+  }
+}
+
+void CpuStep::scatter_first(const float* d_first) const {
+  const std::int64_t h = model.hidden;
+  for (std::int64_t b = 0; b < shape.sequences; ++b) {
+    kernels.add(h, d_first + b * h, act.d_output + b * shape.length * h);
+  }
+}
+
+void CpuStep::fill_zero(float* values) const {
+  const std::int64_t h = model.hidden;
+  for_row_blocks(*this, rows(), [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+    std::memset(values + begin * h, 0, static_cast<std::size_t>((end - begin) * h) * sizeof(float));
+  });
+}
+
+void CpuStep::cross_entropy(std::int64_t first, std::int64_t count, std::int64_t total) {
+  const std::int64_t classes = model.vocabulary;
+  const float* bias = layout.decoder.bias == kAbsent ? nullptr : weights + layout.decoder.bias;
+  const auto scale = static_cast<float>(gradient_scale / static_cast<double>(total));
+  std::vector<double> losses(static_cast<std::size_t>(count));
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (std::int64_t row = 0; row < count; ++row) {
+    losses[static_cast<std::size_t>(row)] =
+        kernels.cross_entropy(classes, act.heads.logits + row * classes, bias,
+                              batch.labels[static_cast<std::size_t>(first + row)], scale);
+  }
+  for (const double loss : losses) word_losses += loss;
+}
+
+/// Two classes: products of a few thousand terms, not worth a thread.
+void CpuStep::next_sentence() {
+  const std::int64_t h = model.hidden;
+  const float* w = weights + layout.next_sentence.weight;
+  const float* bias = weights + layout.next_sentence.bias;
+  const float* pooler_bias = weights + layout.pooler.bias;
+  float* d_w = gradients + layout.next_sentence.weight;
+  float* d_bias = gradients + layout.next_sentence.bias;
+  for (std::int64_t b = 0; b < shape.sequences; ++b) {
+    float* pooled = act.heads.pooled + b * h;
+    float* d_pooled = act.heads.d_pooled + b * h;
+    double logits[2] = {static_cast<double>(bias[0]), static_cast<double>(bias[1])};
+    for (std::int64_t j = 0; j < h; ++j) {
+      pooled[j] = std::tanh(pooled[j] + pooler_bias[j]);
+      logits[0] += static_cast<double>(pooled[j] * w[j]);
+      logits[1] += static_cast<double>(pooled[j] * w[h + j]);
+    }
+    const int label = batch.next_sentence[static_cast<std::size_t>(b)];
+    const double other = logits[1 - label] - logits[label];
+    sentence_losses +=
+        other > 0 ? other + std::log1p(std::exp(-other)) : std::log1p(std::exp(other));
+    const double wrong = 1.0 / (1.0 + std::exp(-other));  // probability of the other class
+    const auto d =
+        static_cast<float>(wrong * gradient_scale / static_cast<double>(shape.sequences));
+    float d_logits[2] = {d, d};
+    d_logits[label] = -d;
+    for (int c = 0; c < 2; ++c) d_bias[c] += d_logits[c];
+    for (std::int64_t j = 0; j < h; ++j) {
+      d_w[j] += d_logits[0] * pooled[j];
+      d_w[h + j] += d_logits[1] * pooled[j];
+      const float d_tanh = d_logits[0] * w[j] + d_logits[1] * w[h + j];
+      d_pooled[j] = d_tanh * (1.0F - pooled[j] * pooled[j]);
+    }
+  }
+}
+
+}  // namespace bert
