@@ -22,6 +22,11 @@ std::string folder_of(std::string_view format) {
 
 class Sample : public testing::TestWithParam<const Format*> {
  protected:
+  void SetUp() override {
+    ASSERT_TRUE(std::filesystem::exists(folder_of(format()) + "/sample.log"))
+        << "each format has a log of a run, or of its program's own printing code: see "
+           "parsers/samples/README.md";
+  }
   [[nodiscard]] std::string_view format() const { return GetParam()->name; }
   [[nodiscard]] std::string log() const { return slurp(folder_of(format()) + "/sample.log"); }
 };
@@ -35,7 +40,11 @@ TEST_P(Sample, IsClaimedByItsOwnFormatOnly) {
       ASSERT_FALSE(runs.empty());
       EXPECT_EQ(runs.front().format, format());
     } else {
-      EXPECT_TRUE(runs.empty()) << other->name << " claims the sample of " << format();
+      // Lines that several trainers print may say that there is a run, not what it did.
+      for (const RunLog& run : runs) {
+        EXPECT_TRUE(run.records.empty() && !run.summary)
+            << other->name << " claims the sample of " << format();
+      }
     }
   }
 }
@@ -111,21 +120,13 @@ TEST_P(Sample, HoldsARecordLineForSomeAnchorOfItsFormat) {
   }
 }
 
-// Formats of trainers that do not run here have no sample: tests/golden/quoted and the collected
-// logs carry them. Their parsers see the other formats' samples all the same.
-std::vector<const Format*> with_sample() {
-  std::vector<const Format*> out;
-  for (const Format* format : all_formats()) {
-    if (std::filesystem::exists(folder_of(format->name) + "/sample.log")) out.push_back(format);
-  }
-  return out;
-}
-
-INSTANTIATE_TEST_SUITE_P(Formats, Sample, testing::ValuesIn(with_sample()), [](const auto& of) {
-  std::string out(of.param->name);
-  std::ranges::replace(out, '-', '_');
-  return out;
-});
+INSTANTIATE_TEST_SUITE_P(Formats, Sample,
+                         testing::ValuesIn(all_formats().begin(), all_formats().end()),
+                         [](const auto& of) {
+                           std::string out(of.param->name);
+                           std::ranges::replace(out, '-', '_');
+                           return out;
+                         });
 
 // DeepLearningExamples' scripts for TensorFlow print DLLogger's lines with words of their own.
 TEST(Dllogger, LeavesTensorFlowsLinesToTheFormatTf) {
