@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "parsers/core/text.h"
 
@@ -10,69 +11,45 @@ namespace bertbench {
 namespace {
 using enum OptionOwner;
 
-constexpr std::string_view kLogOnly = "only how its progress is printed";
-constexpr std::string_view kAfterTheLastStep =
-    "the name of a folder, which is written after the last step; checkpoint-every writes meanwhile";
-constexpr std::string_view kHowTheMachineIsUsed =
-    "the same work on more or fewer cores; kept with the cell as its context key 'threads'";
-constexpr std::string_view kOnlyOfADeadPeer = "only how long a dead peer is waited for";
-
-constexpr TrainerOption kOptions[] = {
-    {"model", grid, false, "", "bert-tiny", ""},
-    {"precision", grid, false, "fp32 tf32 bf16 fp16 fp8", "fp32", ""},
-    {"micro-batch-size", grid, false, "", "8", ""},
-    {"gradient-accumulation-steps", grid, false, "", "1", ""},
-    {"sequence-length", grid, false, "", "128", ""},
-    {"steps", harness, false, "", "100", ""},
-    {"timings", harness, false, "", "", ""},
-    {"expect-world-size", harness, false, "", "0", ""},
-    {"threads", user, false, "", "0", kHowTheMachineIsUsed},
-    {"backend", user, false, "cpu cuda", "cpu", ""},
-    {"comm", user, false, "auto self tcp mpi nccl sim", "auto", ""},
-    {"seed", user, false, "", "1", ""},
-    {"data", user, false, "", "synthetic", ""},
-    {"variable-lengths", user, true, "", "false", ""},
-    {"dropout", user, false, "", "0.1", ""},
-    {"activation-checkpointing", user, true, "", "false", ""},
-    {"gelu", user, false, "erf tanh", "", ""},
-    {"unpadded", user, true, "", "false", ""},
-    {"inference", user, true, "", "false", ""},
-    {"optimizer", user, false, "adamw lamb", "adamw", ""},
-    {"learning-rate", user, false, "", "", ""},
-    {"warmup-steps", user, false, "", "0", ""},
-    {"decay-steps", user, false, "", "", ""},
-    {"decay-power", user, false, "", "1", ""},
-    {"weight-decay", user, false, "", "0.01", ""},
-    {"beta1", user, false, "", "0.9", ""},
-    {"beta2", user, false, "", "0.999", ""},
-    {"epsilon", user, false, "", "1e-6", ""},
-    {"no-bias-correction", user, true, "", "false", ""},
-    {"gradient-clipping", user, false, "", "1", ""},
-    {"loss-scale", user, false, "", "dynamic", ""},
-    {"loss-scale-initial", user, false, "", "65536", ""},
-    {"loss-scale-growth-interval", user, false, "", "2000", ""},
-    {"lamb-pre-normalization", user, true, "", "false", ""},
-    {"lamb-trust-without-decay", user, true, "", "false", ""},
-    {"lamb-min-trust", user, false, "", "0", ""},
-    {"lamb-max-trust", user, false, "", "0", ""},
-    {"log-style", user, false, "", "native", kLogOnly},
-    {"log-every", user, false, "", "1", kLogOnly},
-    {"checkpoint", user, false, "", "", kAfterTheLastStep},
-    {"checkpoint-every", user, false, "", "0", ""},
-    {"resume", user, false, "", "", ""},
-    {"deterministic", user, true, "", "false", ""},
-    {"comm-timeout", user, false, "", "120", kOnlyOfADeadPeer},
-    {"bucket-mb", user, false, "", "8", ""},
-    {"zero", user, false, "0 1", "0", ""},
-    {"algorithm-cache", user, false, "", "", ""},
-    {"matmul-epilogues", user, false, "auto off", "auto", ""},
-    {"memory-limit-mb", user, false, "", "0", ""},
-    {"sim-topology", user, false, "", "", ""},
-    {"sim-node-gbps", user, false, "", "200", ""},
-    {"sim-cross-gbps", user, false, "", "11", ""},
-    {"sim-node-us", user, false, "", "5", ""},
-    {"sim-cross-us", user, false, "", "20", ""},
+/// What the harness adds to an option's description.
+struct Use {
+  std::string_view name;
+  OptionOwner owner;
+  std::string_view no_work = {};
 };
+constexpr std::string_view kLogOnly = "only how its progress is printed";
+constexpr Use kUses[] = {
+    {"model", grid},
+    {"precision", grid},
+    {"micro-batch-size", grid},
+    {"gradient-accumulation-steps", grid},
+    {"sequence-length", grid},
+    {"steps", harness},
+    {"timings", harness},
+    {"expect-world-size", harness},
+    {"threads", user,
+     "the same work on more or fewer cores; kept with the cell as its context key 'threads'"},
+    {"log-style", user, kLogOnly},
+    {"log-every", user, kLogOnly},
+    {"checkpoint", user,
+     "the name of a folder, which is written after the last step; checkpoint-every writes "
+     "meanwhile"},
+    {"comm-timeout", user, "only how long a dead peer is waited for"},
+};
+
+constexpr auto kOptions = [] {
+  auto options = std::to_array<TrainerOption>({
+#include "parsers/core/trainer_options.inc"
+  });
+  for (const Use& use : kUses) {
+    const auto option = std::find_if(options.begin(), options.end(),
+                                     [&](const TrainerOption& o) { return o.name == use.name; });
+    option->owner =
+        use.owner;  // at the end this is no constant: a name that is none fails to compile
+    option->no_work = use.no_work;
+  }
+  return options;
+}();
 
 /// One spelling for equal numbers: "1e-4" and "0.0001" are one value. Whole numbers stay digit by
 /// digit, as a double does not hold every seed.
@@ -140,8 +117,8 @@ OptionValues given_options(std::span<const std::string> arguments) {
     const auto axis = axis_name(option->name);
     if (equals != std::string::npos) {
       const auto value = word.substr(equals + 1);
-      out[axis] = option->flag ? flag_value(value) : value;
-    } else if (option->flag) {
+      out[axis] = option->flag() ? flag_value(value) : value;
+    } else if (option->flag()) {
       out[axis] = "true";
     } else if (i + 1 < arguments.size()) {
       out[axis] = arguments[++i];

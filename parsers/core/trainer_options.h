@@ -1,6 +1,6 @@
 // The options of bert_train as its command line gives them: which may be axes of a sweep, and which
-// change the work, so that two runs that differ in them are two cells. A test holds this list
-// against `bert_train --help`, as trainer and harness share no code.
+// change the work, so that two runs that differ in them are two cells. Trainer and harness share no
+// code: trainer_options.inc is what `bert_train --describe-options` prints, and a test compares.
 #pragma once
 
 #include <map>
@@ -20,14 +20,15 @@ enum class OptionOwner {
 
 struct TrainerOption {
   std::string_view name;  ///< long name without its dashes: "gradient-accumulation-steps"
-  OptionOwner owner = OptionOwner::user;
-  bool flag = false;        ///< takes no value: true adds it, false leaves it out
-  std::string_view values;  ///< allowed values, space separated; empty = the trainer decides
   /// Its value where it is not given; empty where the trainer takes it from other options, see
   /// default_value().
   std::string_view usual;
+  std::string_view values;  ///< allowed values, space separated; empty = the trainer decides
+  OptionOwner owner = OptionOwner::user;
   /// Why two runs that differ in it did the same work; empty: it is part of the identity.
-  std::string_view no_work;
+  std::string_view no_work = {};
+  /// Takes no value: true adds it, false leaves it out.
+  [[nodiscard]] constexpr bool flag() const { return values == "true false"; }
 };
 
 std::span<const TrainerOption> trainer_options();

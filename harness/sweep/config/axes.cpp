@@ -100,9 +100,10 @@ Result<void> check_axis_value(const std::string& axis, const std::string& value,
     if (auto good = one_of(value, allowed); !good) return good;
   }
   if (workload.is_bert_train && !axis.starts_with("env.")) {
-    if (const auto* option = find_trainer_option(axis)) {
-      if (option->flag) return one_of(value, "true false");
-      if (!option->values.empty()) return one_of(value, option->values);
+    const auto* option = find_trainer_option(axis);
+    // Another bert_train than this one may have further models.
+    if (option != nullptr && option->owner == OptionOwner::user && !option->values.empty()) {
+      return one_of(value, option->values);
     }
   }
   return {};

@@ -33,7 +33,7 @@ Result<std::vector<std::string>> trainer_words(const Plan& plan, const PlannedTr
   for (const auto& option : trainer_options()) {
     const auto it = cell.point.find(axis_name(option.name));
     if (it != cell.point.end()) {
-      if (!option.flag) {
+      if (!option.flag()) {
         add(option.name, it->second);
       } else if (it->second == "true") {
         words.push_back(fmt::format("--{}", option.name));

@@ -80,7 +80,7 @@ TEST(Identity, NoOptionOfTheTrainerIsComparedSilently) {
     ++looked_at;
     const std::string name = "--" + std::string(option.name), value = other_value(option);
     std::vector<std::vector<std::string>> forms{{name + "=" + value}, {name, value}};
-    if (option.flag) forms = {{name}, {name + "=true"}};
+    if (option.flag()) forms = {{name}, {name + "=true"}};
     for (const auto& args : forms) {
       const auto cell = cell_of(args);
       const Verdict verdict = verdict_of(cell, base);

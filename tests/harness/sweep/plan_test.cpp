@@ -151,7 +151,7 @@ TEST(SweepPlan, DryRunShowsTheExactCommandAndNeedsNeitherTrainerNorHosts) {
             "MASTER_PORT='<port>' /nowhere/bert_train --model bert-tiny --precision fp32 "
             "--micro-batch-size 4 --gradient-accumulation-steps 1 --sequence-length 64 --steps 20 "
             "--timings '<out>/bert-tiny.fp32.s64.b4.a1.1n1g+seed=3/trial_1/timings.jsonl' "
-            "--expect-world-size 1 --threads 2 --seed 3");
+            "--threads 2 --expect-world-size 1 --seed 3");
   for (const char* launcher : {"mpi", "slurm", "ssh"}) {
     options.launcher = launcher;
     const auto lines = *dry_run(plan_of(small_config(), {"grid.topology=2n2g"}, options), "run");

@@ -42,7 +42,7 @@ struct Given {
   std::string matmul_epilogues = "auto";
   std::string gelu;  ///< empty: the model's own
   std::string loss_scale = "dynamic";
-  double node_gbps = 0, cross_gbps = 0, node_us = 0, cross_us = 0;
+  double node_gbps = 200, cross_gbps = 11, node_us = 5, cross_us = 20;
 };
 
 /// Which values an option takes: one of a list, a number of a range, or any.
@@ -68,6 +68,7 @@ Rule at_least(int low) {
   return within(low, 9e15, fmt::format("a whole number of at least {}", low));
 }
 Rule not_negative() { return within(0, 1e300, "a number of at least 0"); }
+Rule positive() { return within(1e-300, 1e300, "a number above 0"); }
 Rule below_one() { return within(0, 0.999999, "below 1"); }
 Rule any() { return {}; }
 
@@ -162,7 +163,7 @@ std::vector<Group> option_table(Given& given) {
          "Seconds until a silent peer counts as dead"},
         {"--bucket-mb", &o.bucket_mb, within(0.001, 1e6, "a number of at least 0.001"),
          "MiB of gradients per all-reduce"},
-        {"--zero", &o.zero_stage, within(0, 1, "0 or 1"),
+        {"--zero", &o.zero_stage, one_of({"0", "1"}),
          "cuda and nccl: 1 = each rank keeps the optimizer state of its share (ZeRO-1)"},
         {"--algorithm-cache", &o.algorithm_cache, any(),
          "cuda: file that keeps the fastest algorithms by shape and device"},
@@ -175,14 +176,10 @@ std::vector<Group> option_table(Given& given) {
          "End with status 2 in another world"},
         {"--sim-topology", &given.topology, any(),
          "--comm sim: cluster to simulate, NnGg [the ranks that run]", true},
-        {"--sim-node-gbps", &given.node_gbps, not_negative(),
-         "--comm sim: GB/s inside a node [200]", true},
-        {"--sim-cross-gbps", &given.cross_gbps, not_negative(),
-         "--comm sim: GB/s per node across [11]", true},
-        {"--sim-node-us", &given.node_us, not_negative(),
-         "--comm sim: latency inside a node, us [5]", true},
-        {"--sim-cross-us", &given.cross_us, not_negative(), "--comm sim: latency across, us [20]",
-         true}}}};
+        {"--sim-node-gbps", &given.node_gbps, positive(), "--comm sim: GB/s inside a node"},
+        {"--sim-cross-gbps", &given.cross_gbps, positive(), "--comm sim: GB/s per node across"},
+        {"--sim-node-us", &given.node_us, not_negative(), "--comm sim: latency inside a node, us"},
+        {"--sim-cross-us", &given.cross_us, not_negative(), "--comm sim: latency across, us"}}}};
 }
 
 void add_option(CLI::App& app, const Option& option, const char* group) {
@@ -199,6 +196,24 @@ void add_option(CLI::App& app, const Option& option, const char* group) {
   added->check(
       CLI::Validator([rule = option.rule](std::string& value) { return rule.problem(value); },
                      fmt::format("{}", fmt::join(option.rule.choices, ", "))));
+}
+
+/// For the harness, whose list is this text: a row {name, default, values} an option. The default
+/// is empty where it depends on other options, values where they are no list; a flag is true or
+/// false.
+std::string description_of(const std::vector<Group>& groups) {
+  std::string rows;
+  for (const Group& group : groups) {
+    for (const Option& option : group.options) {
+      const bool flag = std::holds_alternative<bool*>(option.value);
+      const auto text = [](auto* value) { return fmt::format("{}", *value); };
+      rows +=
+          fmt::format("{{\"{}\", \"{}\", \"{}\"}},\n", option.name + 2,
+                      option.depends ? "" : std::visit(text, option.value),
+                      flag ? "true false" : fmt::format("{}", fmt::join(option.rule.choices, " ")));
+    }
+  }
+  return rows;
 }
 
 tl::unexpected<Failure> refuse(const std::string& option, const std::string& remedy) {
@@ -232,13 +247,10 @@ Result<void> finish_cluster(Given& given) {
     cluster = *named;
     given.options.cluster_named = true;
   }
-  const auto set = [](double value, double unit, double& target) {
-    if (value > 0) target = value * unit;
-  };
-  set(given.node_gbps, 1e9, cluster.bandwidth_in_node);
-  set(given.cross_gbps, 1e9, cluster.bandwidth_per_node);
-  set(given.node_us, 1e-6, cluster.latency_in_node_s);
-  set(given.cross_us, 1e-6, cluster.latency_across_s);
+  cluster.bandwidth_in_node = given.node_gbps * 1e9;
+  cluster.bandwidth_per_node = given.cross_gbps * 1e9;
+  cluster.latency_in_node_s = given.node_us / 1e6;
+  cluster.latency_across_s = given.cross_us / 1e6;
   return {};
 }
 
@@ -317,9 +329,14 @@ Result<std::variant<TrainOptions, TextAnswer>> parse_options(int argc, const cha
       "bert_train");
   app.option_defaults()->always_capture_default();
   app.get_formatter()->column_width(38);
-  for (const Group& group : option_table(given)) {
+  const std::vector<Group> groups = option_table(given);
+  const std::string description = description_of(groups);
+  for (const Group& group : groups) {
     for (const Option& option : group.options) add_option(app, option, group.name);
   }
+  bool describe = false;
+  app.add_flag("--describe-options", describe,
+               "Print a row {name, default, values} an option and exit");
   app.set_version_flag("--version", version_text());
   app.footer(kFooter);
   given.options.command.assign(argv, argv + argc);
@@ -332,6 +349,7 @@ Result<std::variant<TrainOptions, TextAnswer>> parse_options(int argc, const cha
   } catch (const CLI::ParseError& error) {
     return usage_error(fmt::format("{} (bert_train --help explains every option)", error.what()));
   }
+  if (describe) return TextAnswer{description};
   auto options = finished(app, given);
   if (!options) return tl::unexpected(options.error());
   return std::move(*options);
