@@ -64,7 +64,6 @@ enum class NoticeCode : std::uint16_t {
   time_includes,
   notebook_bar,
   bar_of_whole_seconds,
-  clock_unit_unknown,
   clocks_disagree,
   epochs_without_counter,
   window_of_records_merged,

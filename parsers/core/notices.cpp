@@ -208,10 +208,6 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     {NoticeCode::bar_of_whole_seconds, "bar_of_whole_seconds",
      "a bar counts batches, and its seconds are whole",
      "The clock of the bar limits the rate of short runs."},
-    {NoticeCode::clock_unit_unknown, "clock_unit_unknown",
-     "time/train does not fit the rates as hours (another time_unit?): its clock is not to be "
-     "trusted",
-     "Composer's SpeedMonitor was given another time unit.", "Use --estimator printed."},
     {NoticeCode::clocks_disagree, "clocks_disagree",
      "the time of the epoch over that of a step gives fewer steps than the loss line counted: one "
      "of the two times is wrong, and the rate with it may be",

@@ -45,21 +45,6 @@ std::optional<double> days(int year, int month, int day) {
   return static_cast<double>(sys_days(date).time_since_epoch().count());
 }
 
-}  // namespace
-
-std::optional<double> date_time(std::string_view text) {
-  if (text.size() < 19 || text[4] != '-' || text[7] != '-' ||
-      (text[10] != ' ' && text[10] != 'T')) {
-    return std::nullopt;
-  }
-  const auto year = digits(text, 0, 4), month = digits(text, 5, 2), day = digits(text, 8, 2);
-  if (!year || !month || !day) return std::nullopt;
-  const auto date = days(*year, *month, *day);
-  const auto time = time_of_day(text.substr(11));
-  if (!date || !time) return std::nullopt;
-  return *date * 86400 + *time;
-}
-
 std::optional<double> asctime_time(std::string_view text) {
   constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
   if (text.size() < 24 || text[3] != ' ' || text[7] != ' ' || text[10] != ' ' || text[19] != ' ') {
@@ -88,6 +73,21 @@ std::optional<double> slash_time(std::string_view text, bool day_first) {
   const auto time = time_of_day(text.substr(end + 1));
   if (!date || !time) return std::nullopt;
   return (*date - (named ? 0 : days(kLeapYear, 1, 1).value_or(0))) * 86400 + *time;
+}
+
+}  // namespace
+
+std::optional<double> date_time(std::string_view text) {
+  if (text.size() < 19 || text[4] != '-' || text[7] != '-' ||
+      (text[10] != ' ' && text[10] != 'T')) {
+    return std::nullopt;
+  }
+  const auto year = digits(text, 0, 4), month = digits(text, 5, 2), day = digits(text, 8, 2);
+  if (!year || !month || !day) return std::nullopt;
+  const auto date = days(*year, *month, *day);
+  const auto time = time_of_day(text.substr(11));
+  if (!date || !time) return std::nullopt;
+  return *date * 86400 + *time;
 }
 
 std::optional<double> absl_time(std::string_view text) {

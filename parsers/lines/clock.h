@@ -10,22 +10,18 @@ namespace bertbench {
 /// seconds since 1970 by that calendar, time zones not looked at.
 [[nodiscard]] std::optional<double> date_time(std::string_view text);
 
-/// C's asctime: "Thu Jun 29 05:44:10 2023", days below ten after a blank or a 0.
-[[nodiscard]] std::optional<double> asctime_time(std::string_view text);
-
-/// "04/30/2025 09:15:07" with the month first or, `day_first`, the day; "2022/08/22 18:42:22";
-/// "09/19 14:39:40", which names no year: seconds since the start of one.
-[[nodiscard]] std::optional<double> slash_time(std::string_view text, bool day_first = false);
-
 /// absl and glog: "I0802 09:39:58.537291 ..." at the start of `text`: seconds since the start of a
 /// year that the stamp does not name.
 [[nodiscard]] std::optional<double> absl_time(std::string_view text);
 
-/// A stamp in any of these layouts at the start of `text`.
 struct Stamp {
   double seconds = 0;
   bool names_year = true;
 };
+/// A stamp at the start of `text`, of one of the two layouts or of
+/// - C's asctime: "Thu Jun 29 05:44:10 2023", days below ten after a blank or a 0;
+/// - dates with slashes: "04/30/2025 09:15:07" with the month first or, `day_first`, the day;
+///   "2022/08/22 18:42:22"; "09/19 14:39:40", which names no year: seconds since the start of one.
 [[nodiscard]] std::optional<Stamp> any_stamp(std::string_view text, bool day_first = false);
 
 /// Stamps that name no year go on where the year ends.

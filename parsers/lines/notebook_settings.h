@@ -53,8 +53,6 @@ class NotebookSettings {
   /// The newest call with settings, once: what it prints is printed once. Nothing when there was no
   /// call since the last time.
   [[nodiscard]] std::optional<NotebookRun> take_run();
-  /// A class of settings was declared.
-  [[nodiscard]] bool has_settings() const { return !classes_.empty(); }
 
  private:
   using Object = std::vector<std::pair<std::string, PythonValue>>;
