@@ -19,8 +19,8 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 
-#include "parsers/assemble/run_builder.h"
 #include "parsers/formats/format.h"
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/clock.h"
@@ -28,62 +28,6 @@
 
 namespace bertbench {
 namespace {
-
-constexpr std::string_view kAnchors[] = {
-    "maskrcnn_benchmark",  "IMS_PER_BATCH",        ":::MLLOG {",
-    " d2.utils.events]: ", "Training perf is: ",   "Training performance = ",
-    " d2.engine.hooks]: ", "  eval batch size : ", "Done benchmarking. "};
-
-class MaskrcnnParser final : public LineParser {
- public:
-  bool parse(const Line& line, RunBuilder& out) override;
-  void finish(RunBuilder& out) override;
-
- private:
-  bool see_step(const Line& line, RunBuilder& out);
-  bool see_detectron(const Line& line, RunBuilder& out);
-  bool see_overall(const Line& line, RunBuilder& out);
-  bool see_closing(const Line& line, RunBuilder& out);
-  bool see_ssd(const Line& line, RunBuilder& out);
-  void see_batch(const Line& line);
-  void tell(Facts& facts) const;
-
-  std::optional<double> batch_, gpus_;
-  std::optional<double> each_;            ///< SSD's batch, of one GPU
-  double medians_ = 0, benchmarked_ = 0;  ///< SSD's GPUs so far: their rates together, their number
-  bool amp_ = false;
-  bool argument_ = false;  ///< the batch is an argument's: it overrides the configuration's
-  /// Whose IMS_PER_BATCH comes next in a configuration; Detectron2 has but the solver's.
-  enum class Pair { none, solver, test } pair_ = Pair::none;
-  bool median_ = false, mean_ = false;
-  double wrap_s_ = 0, newest_s_ = kUnknown;
-  bool mlperf_ = false;  ///< a submission: its own statements tell more
-};
-
-bool MaskrcnnParser::see_step(const Line& line, RunBuilder& out) {
-  const auto step = number_after(line, "  iter: ");
-  const auto median = number_after(line, "  time: ");
-  const auto time = date_time(line.text);
-  if (!has(line, ".trainer INFO: eta: ") || !step || !median || !time ||
-      !(*step >= 1 && *step < 1e12)) {
-    return false;
-  }
-  Sample sample;
-  sample.step = static_cast<std::int64_t>(*step);
-  sample.time_s = *time;
-  sample.loss = number_after(line, "  loss: ");
-  if (*median > 0) sample.rate = 1 / *median;
-  sample.line = line.number;
-  sample.rank = line.rank;
-  RunDraft& draft = out.add(WorkKind::training, sample);
-  tell(draft.log.facts);  // as told by now: a file's next launch may have others
-  draft.log.iteration_unit = IterationUnit::optimizer_step;
-  draft.log.rate_unit = RateUnit::iterations_per_second;
-  draft.log.clock_resolution_s = 1e-3;
-  draft.log.clock_is_wall = true;
-  median_ = true;
-  return true;
-}
 
 // "[11/01 11:27:04 d2..." names no year.
 double detectron_time(const Line& line, std::size_t behind) {
@@ -97,161 +41,169 @@ double detectron_time(const Line& line, std::size_t behind) {
   return date_time(stamp).value_or(kUnknown);
 }
 
-bool MaskrcnnParser::see_detectron(const Line& line, RunBuilder& out) {
-  const auto behind = line.text.find(" d2.utils.events]: ");
-  const auto step = number_after(line, "  iter: ");
-  if (behind == std::string_view::npos || !step || !(*step >= 0 && *step < 1e12)) return false;
-  Sample sample;
-  sample.step = static_cast<std::int64_t>(*step) + 1;
-  constexpr double kYear = 366.0 * 86400;
-  const double time = detectron_time(line, behind);
-  if (newest_s_ - (time + wrap_s_) > kYear / 2) wrap_s_ += kYear;
-  sample.time_s = newest_s_ = time + wrap_s_;
-  sample.loss = number_after(line, "  total_loss: ");
-  if (const auto mean = number_after(line, "  time: "); mean && *mean > 0) sample.rate = 1 / *mean;
-  sample.line = line.number;
-  sample.rank = line.rank;
-  RunDraft& draft = out.add(WorkKind::training, sample);
-  tell(draft.log.facts);
-  draft.log.iteration_unit = IterationUnit::optimizer_step;
-  draft.log.rate_unit = RateUnit::iterations_per_second;
-  draft.log.clock_resolution_s = 1;
-  draft.log.clock_is_wall = true;
-  mean_ = true;
-  return true;
-}
+constexpr Begin kRuns[] = {{}};
 
-// "Overall training speed: 89997 iterations in 8:18:19 (0.3322 s / it)": the loop without its
-// hooks.
-bool MaskrcnnParser::see_overall(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("Overall training speed: ")) return false;
-  const auto iterations = cursor.integer();
-  RunDraft* draft = out.open(WorkKind::training);
-  if (!iterations || *iterations < 1 || *iterations > 1'000'000'000'000 || draft == nullptr ||
-      !cursor.literal(" iterations in ") || !cursor.skip_past("(")) {
-    return false;
-  }
-  const auto each = cursor.number();
-  if (!each || !(*each > 0) || !cursor.literal(" s / it)")) return false;
-  draft->log.totals.iterations = *iterations;
-  draft->log.totals.training_s = *each * static_cast<double>(*iterations);
-  draft->log.summary = Stated{1 / *each, RateUnit::iterations_per_second, line.number};
-  draft->ended_well = true;
-  draft->last_line = line.number;
-  return true;
-}
-
-bool MaskrcnnParser::see_closing(const Line& line, RunBuilder& out) {
-  auto rate = number_after(line, {"Training perf is: ", "Training performance = "});
-  Cursor cursor(line);
-  if (rate && has(line, " FPS")) {
-    RunDraft& draft = out.run(WorkKind::training, line.number);
-    draft.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
-    draft.ended_well = true;
-    draft.last_line = line.number;
-    if (benchmarked_ > 0) gpus_.reset();
-    if (std::abs(medians_ / *rate - 1) < 1e-4) gpus_ = benchmarked_;
-    medians_ = benchmarked_ = 0;
-    if (each_) tell(draft.log.facts);
+struct Maskrcnn {
+  bool mask_rcnn(const Line& line, Emit emit) {
+    Cursor closing(line);
+    if (closing.skip_past(".trainer INFO: Total training time: ")) {
+      const auto seconds = closing.duration();
+      if (!seconds || !median) return false;
+      Statement loop;
+      loop.totals.training_s = seconds;
+      emit(loop);
+      emit(End{});
+      return true;
+    }
+    if (has(line, "maskrcnn_benchmark INFO: ")) pair = Pair::solver;
+    if (const auto n = size_after(line, "maskrcnn_benchmark INFO: Using ")) gpus = n;
+    const auto step = count_after(line, "  iter: ");
+    const auto middle = number_after(line, "  time: ");
+    const auto time = date_time(line.text);
+    if (!has(line, ".trainer INFO: eta: ") || !step || *step < 1 || !middle || !time) return false;
+    median = true;
+    emit(Step{.step = *step,
+              .time_s = *time,
+              .rate = *middle > 0 ? 1 / *middle : kUnknown,
+              .loss = number_after(line, "  loss: "),
+              .unit = IterationUnit::optimizer_step,
+              .rate_unit = RateUnit::iterations_per_second,
+              .clock = Clock{1e-3, true}});
     return true;
   }
-  if (cursor.skip_past(".trainer INFO: Total training time: ")) {
-    const auto seconds = cursor.duration();
-    RunDraft* draft = out.open(WorkKind::training);
-    if (!seconds || draft == nullptr) return false;
-    draft->log.totals.training_s = *seconds;
-    draft->ended_well = true;
-    draft->last_line = line.number;
+
+  bool detectron(const Line& line, Emit emit) {
+    const auto step = count_after(line, "  iter: ");
+    if (!step) return false;
+    const auto each_s = number_after(line, "  time: ");
+    mean = true;
+    emit(Step{.step = *step + 1,
+              .time_s = detectron_time(line, line.at),
+              .rate = each_s && *each_s > 0 ? 1 / *each_s : kUnknown,
+              .loss = number_after(line, "  total_loss: "),
+              .unit = IterationUnit::optimizer_step,
+              .rate_unit = RateUnit::iterations_per_second,
+              .clock = Clock{.resolution_s = 1, .wall = true, .no_year = true}});
     return true;
   }
-  return false;
-}
 
-// "DLL 2022-11-18 00:29:48.925775 - PARAMETER dataset path : /data/object_detection  epochs : 1
-// batch size : 448  eval batch size : 32 ... AMP : True  precision : amp"; every rank says so.
-bool MaskrcnnParser::see_ssd(const Line& line, RunBuilder& out) {
-  if (has(line, "  eval batch size : ")) {
+  // "Overall training speed: 89997 iterations in 8:18:19 (0.3322 s / it)": the loop without its
+  // hooks.
+  bool overall(const Line& line, Emit emit) {
+    Cursor cursor(line);
+    std::int64_t iterations = 0;
+    double each_s = 0;
+    if (!cursor.skip_past("Overall training speed: ") ||
+        !cursor.read(iterations, " iterations in ") || !cursor.skip_past("(") ||
+        !cursor.read(each_s, " s / it)") || iterations < 1 || !(each_s > 0) || !mean) {
+      return false;
+    }
+    Statement loop{.summary = Stated{1 / each_s, RateUnit::iterations_per_second}};
+    loop.totals.training_s = each_s * static_cast<double>(iterations);
+    loop.totals.iterations = iterations;
+    emit(loop);
+    emit(End{});
+    return true;
+  }
+
+  bool closing(const Line& line, Emit emit) {
+    double rate = 0;
+    if (!Cursor::after(line).read(kBlanks, rate) || !has(line, " FPS")) return false;
+    if (benchmarked > 0) gpus.reset();
+    if (std::abs(medians / rate - 1) < kSumRounding) gpus = benchmarked;
+    medians = 0;
+    benchmarked = 0;
+    closed = true;
+    emit(Statement{.of = Of::begun, .summary = Stated{rate, RateUnit::sequences_per_second}});
+    emit(End{});
+    return true;
+  }
+
+  // "DLL 2022-11-18 00:29:48.925775 - PARAMETER dataset path : /data/object_detection  epochs : 1
+  // batch size : 448  eval batch size : 32 ... AMP : True  precision : amp"; every rank says so.
+  bool ssd(const Line& line, Emit emit) {
     if (!has(line, " - PARAMETER ")) return false;
-    const RunDraft* before = out.open(WorkKind::training);
-    if (before != nullptr && before->log.summary) out.close(WorkKind::training);
-    each_ = number_after(line, "  batch size : ");
-    amp_ = has(line, " AMP : True ");
+    if (std::exchange(closed, false)) emit(Begin{kRuns[0]});
+    each = size_after(line, "  batch size : ");
+    amp = has(line, " AMP : True ");
     return true;
   }
-  if (!has(line, "Done benchmarking. ")) return false;
-  if (const auto median = number_after(line, "Median images/sec: "); median && *median > 0) {
-    medians_ += *median;
-    benchmarked_ += 1;
-  }
-  return false;
-}
 
-void MaskrcnnParser::see_batch(const Line& line) {
-  if (const auto n = number_after(line, "'SOLVER.IMS_PER_BATCH', '")) {
-    batch_ = *n;
-    argument_ = true;
+  void ssd_rank(const Line& line) {
+    const auto rate = number_after(line, "Median images/sec: ");
+    if (!rate || !(*rate > 0)) return;
+    medians += *rate;
+    ++benchmarked;
   }
-  if (has(line, "maskrcnn_benchmark INFO: ")) pair_ = Pair::solver;
-  const auto told = number_after(line, " IMS_PER_BATCH:");
-  if (!told) return;
-  if (pair_ != Pair::test && !argument_) batch_ = *told;
-  if (pair_ == Pair::solver) pair_ = Pair::test;
-}
 
-bool MaskrcnnParser::parse(const Line& line, RunBuilder& out) {
-  mlperf_ = mlperf_ || has(line, ":::MLLOG {");
-  if (mlperf_) return false;
-  if (see_step(line, out) || see_detectron(line, out) || see_overall(line, out) ||
-      see_closing(line, out) || see_ssd(line, out)) {
-    return true;
-  }
-  see_batch(line);
-  if (const auto n = number_after(line, "maskrcnn_benchmark INFO: Using ")) gpus_ = *n;
-  return false;
-}
-
-void MaskrcnnParser::tell(Facts& facts) const {
-  const auto set = [](Fact<std::int64_t>& fact, const std::optional<double>& value) {
-    if (value && *value >= 1 && *value < 1e9) {
-      fact.set(static_cast<std::int64_t>(*value), FactSource::log);
+  void batch(const Line& line) {
+    if (const auto n = size_after(line, "'SOLVER.IMS_PER_BATCH', '")) {
+      global_batch = n;
+      argument = true;
     }
-  };
-  set(facts.global_batch_size, batch_);
-  set(facts.micro_batch_size, each_);
-  if (each_) facts.gradient_accumulation_steps.set(1, FactSource::log);  // SSD knows no other
-  set(facts.world_size, gpus_);
-  if (amp_) facts.precision.set("fp16", FactSource::log);
-}
-
-void MaskrcnnParser::finish(RunBuilder& out) {
-  out.facts.framework.set("pytorch", FactSource::log);
-  if (out.drafts().empty()) tell(out.facts);  // failed before its first iteration
-  for (const auto& draft : out.drafts()) {
-    Facts& facts = draft->log.facts;
-    const bool told = facts.global_batch_size.known() || facts.world_size.known();
-    if (!facts.micro_batch_size.known() && (out.drafts().size() == 1 || !told)) tell(facts);
-    draft->log.notices.push_back(make_notice(NoticeCode::unit_of_sequences, 0, "images"));
-    if (mean_) {
-      draft->log.notices.push_back(
-          make_notice(NoticeCode::rate_is_mean_of_window, 0, "the printed time", "the run so far"));
-    }
-    if (median_) {
-      draft->log.notices.push_back(make_notice(NoticeCode::rate_is_median, 0, 20));
-    }
+    const auto n = size_after(line, " IMS_PER_BATCH:");
+    if (!n) return;
+    if (pair != Pair::test && !argument) global_batch = n;
+    if (pair == Pair::solver) pair = Pair::test;
   }
-}
 
-std::unique_ptr<LineParser> make() { return std::make_unique<MaskrcnnParser>(); }
+  void facts(Facts& facts) const {
+    if (global_batch) facts.global_batch_size.set(*global_batch, FactSource::log);
+    if (each) {
+      facts.micro_batch_size.set(*each, FactSource::log);
+      facts.gradient_accumulation_steps.set(1, FactSource::log);  // SSD knows no other
+    }
+    if (gpus) facts.world_size.set(*gpus, FactSource::log);
+    if (amp) facts.precision.set("fp16", FactSource::log);
+  }
+
+  void finish(Emit emit) const {
+    if (mlperf) emit(Withdraw{});
+    emit.note(NoticeCode::unit_of_sequences, "images");
+    if (mean) emit.note(NoticeCode::rate_is_mean_of_window, "the printed time", "the run so far");
+    if (median) emit.note(NoticeCode::rate_is_median, 20);
+  }
+
+  /// Of a sum of rates of six digits, relative.
+  static constexpr double kSumRounding = 1e-4;
+
+  std::optional<std::int64_t> global_batch, gpus;
+  std::optional<std::int64_t> each;  ///< SSD's batch, of one GPU
+  double medians = 0;                ///< SSD's GPUs so far: their rates together, their number
+  std::int64_t benchmarked = 0;
+  bool closed = false;  ///< SSD's closing line: its parameters begin another run
+  bool amp = false;
+  bool argument = false;  ///< the batch is an argument's: it overrides the configuration's
+  /// Whose IMS_PER_BATCH comes next in a configuration; Detectron2 has but the solver's.
+  enum class Pair { none, solver, test } pair = Pair::none;
+  bool median = false, mean = false;  ///< lines of Mask R-CNN, of Detectron2
+  bool mlperf = false;                ///< a submission: its own statements tell more
+};
+
+constexpr Row kRows[] = {
+    on<&Maskrcnn::mlperf>(":::MLLOG {"),
+    on<&Maskrcnn::mask_rcnn>("maskrcnn_benchmark"),
+    on<&Maskrcnn::detectron>(" d2.utils.events]: "),
+    on<&Maskrcnn::overall>(" d2.engine.hooks]: "),
+    on<&Maskrcnn::closing>("Training perf is: "),
+    on<&Maskrcnn::closing>("Training performance = "),
+    on<&Maskrcnn::ssd>("  eval batch size : "),
+    on<&Maskrcnn::ssd_rank>("Done benchmarking. "),
+    on<&Maskrcnn::batch>("IMS_PER_BATCH"),
+};
 
 }  // namespace
 
 extern const Format format_maskrcnn;
 const Format format_maskrcnn = {
-    "maskrcnn",
-    "Mask R-CNN (maskrcnn_benchmark) and SSD of NVIDIA's examples for PyTorch, Detectron2",
-    "https://github.com/NVIDIA/DeepLearningExamples PyTorch/Segmentation/MaskRCNN "
-    "maskrcnn_benchmark/engine/trainer.py; PyTorch/Detection/SSD main.py",
-    kAnchors, make};
+    .name = "maskrcnn",
+    .title = "Mask R-CNN (maskrcnn_benchmark) and SSD of NVIDIA's examples for PyTorch, Detectron2",
+    .reference =
+        "https://github.com/NVIDIA/DeepLearningExamples PyTorch/Segmentation/MaskRCNN "
+        "maskrcnn_benchmark/engine/trainer.py; PyTorch/Detection/SSD main.py",
+    .framework = "pytorch",
+    .rows = kRows,
+    .state = kStateOf<Maskrcnn>,
+    .runs = kRuns};
 
 }  // namespace bertbench
