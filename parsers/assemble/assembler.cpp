@@ -211,6 +211,7 @@ void Assembler::each(int id, Of which, std::int64_t line,
 }
 
 void Assembler::take(const Statement& said, std::int64_t line) {
+  if (said.summary && said.summary->line > 0) line = said.summary->line;
   each(said.track, said.of, line, [&](RunDraft& draft) {
     draft.last_line = std::max(draft.last_line, line);
     overwrite(draft.planned, said.planned);

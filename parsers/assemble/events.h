@@ -117,7 +117,7 @@ struct Statement {
   std::optional<std::int64_t> planned{};
   std::optional<std::int64_t> begins_at{};  ///< a resumed run did none of the steps up to here
   std::optional<std::int64_t> reached{};  ///< counter after the last record, by lines that are none
-  std::optional<Stated> summary{};        ///< its line is the event's
+  std::optional<Stated> summary{};        ///< its line is the event's, unless it is set
   Totals totals{};
   std::optional<MemoryUse> memory{};
   std::optional<double> loss{};  ///< of the newest record

@@ -240,35 +240,38 @@ MllogSamples::Source MllogSamples::source(const MllogSetting& setting, double se
   return known && agrees(whole / seconds) ? Source::epochs : Source::none;
 }
 
-void MllogSamples::tell(const MllogSetting& setting, double seconds, std::int64_t stop_line,
-                        RunLog& log) const {
+void MllogSamples::conclude(const MllogSetting& setting, double seconds, std::int64_t stop_line,
+                            bool rated, Emit emit) {
+  const auto processes = static_cast<double>(setting.facts().world().value_or(1));
+  const auto take = [&](double samples, double of_each, Source from) {
+    conclude_samples(samples, of_each, from, seconds, stop_line, processes, emit);
+  };
   const double tokens = in_tokens(setting) ? setting.sequence_length.value_or(1) : 1;
   switch (const Source from = source(setting, seconds)) {
     case Source::none:
-      tell_tracked(setting, stop_line, log);
+      conclude_tracked(setting, stop_line, rated, emit);
       break;
     case Source::evaluation:
-      tell_samples(*eval_ / tokens, tokens, from, seconds, stop_line, log);
+      take(*eval_ / tokens, tokens, from);
       break;
     case Source::end:
-      tell_samples(*end_ / tokens, tokens, from, seconds, stop_line, log);
+      take(*end_ / tokens, tokens, from);
       break;
     case Source::steps:
-      tell_samples(*steps(setting) * *setting.global_batch, 1, from, seconds, stop_line, log);
+      take(*steps(setting) * *setting.global_batch, 1, from);
       break;
     case Source::share:
-      tell_samples(share(setting), 1, from, seconds, stop_line, log);
+      take(share(setting), 1, from);
       break;
     case Source::epochs:
-      tell_samples(whole_epochs(setting), 1, from, seconds, stop_line, log);
+      take(whole_epochs(setting), 1, from);
       break;
   }
   if (tokens > 1) {
-    log.notices.push_back(make_notice(NoticeCode::counts_tokens, stop_line,
-                                      "the evaluations' sample count", "tokens",
-                                      "they are divided by the sequence length"));
+    emit(Note{make_notice(NoticeCode::counts_tokens, stop_line, "the evaluations' sample count",
+                          "tokens", "they are divided by the sequence length")});
   }
-  compare_with_script(log);
+  compare_with_script(emit);
 }
 
 double MllogSamples::tracked() const {
@@ -283,48 +286,54 @@ bool MllogSamples::agrees(double rate) const {
 
 // A tracked throughput in front of run_stop is that of some interval; the one behind it is the
 // run's.
-void MllogSamples::tell_tracked(const MllogSetting& setting, std::int64_t stop_line,
-                                RunLog& log) const {
+void MllogSamples::conclude_tracked(const MllogSetting& setting, std::int64_t stop_line, bool rated,
+                                    Emit emit) {
   const bool self_play = setting.benchmark == "minigo";  // it tracks generations
   if (throughputs_.empty() || self_play) {
-    if (log.rate_unit != RateUnit::unknown) return;  // its records tell
-    log.notices.push_back(make_notice(NoticeCode::samples_unknown, eval_line_));
+    if (rated) return;
+    emit(Note{make_notice(NoticeCode::samples_unknown, eval_line_)});
     return;
   }
   const bool closing = throughput_line_ >= stop_line;
   const double rate = closing ? throughputs_.back() : tracked();
-  log.summary = Stated{rate, RateUnit::sequences_per_second, throughput_line_};
+  state(rate, throughput_line_, std::nullopt, emit);
   if (setting.is_ssd()) {
-    log.notices.push_back(make_notice(NoticeCode::rate_of_one_process, throughput_line_,
-                                      "the throughput that SSD's script tracks"));
+    emit(Note{make_notice(NoticeCode::rate_of_one_process, throughput_line_,
+                          "the throughput that SSD's script tracks")});
   }
   if (closing) return;
   const bool last = rate == throughputs_.back();
-  log.notices.push_back(
-      make_notice(last ? NoticeCode::tracked_rate_of_interval : NoticeCode::tracked_rate_odd,
-                  throughput_line_));
+  emit(Note{make_notice(last ? NoticeCode::tracked_rate_of_interval : NoticeCode::tracked_rate_odd,
+                        throughput_line_)});
 }
 
-void MllogSamples::tell_samples(double samples, double tokens, Source from, double seconds,
-                                std::int64_t stop_line, RunLog& log) const {
-  log.totals.sequences = static_cast<std::int64_t>(samples);
+void MllogSamples::state(double rate, std::int64_t line, std::optional<double> samples, Emit emit) {
+  Statement said{.summary = Stated{rate, RateUnit::sequences_per_second, line}};
+  if (samples) said.totals.sequences = static_cast<std::int64_t>(*samples);
+  emit(said);
+  rate_ = rate;
+}
+
+void MllogSamples::conclude_samples(double samples, double tokens, Source from, double seconds,
+                                    std::int64_t stop_line, double processes, Emit emit) {
   const double rate = samples / seconds;
   const double tracked = throughputs_.empty() ? kUnknown : throughputs_.back();
   const double closing = tracked / rate > 0.5 * tokens ? tracked / tokens : tracked;
   const double gap = closing / rate - 1;  // far below: it is one process's
   if (throughput_line_ > stop_line && gap > -kTrackedOrder) {
-    log.summary = Stated{closing, RateUnit::sequences_per_second, throughput_line_};
+    state(closing, throughput_line_, samples, emit);
     if (std::abs(gap) <= kSameRate) return;
-    log.notices.push_back(make_notice(
-        NoticeCode::closing_rate_off_official, throughput_line_, "the log's closing throughput",
-        closing, 100 * std::abs(gap), gap > 0 ? "above" : "below",
-        fmt::format("its samples over its official time ({:.6g}/s)", rate)));
+    emit(Note{make_notice(NoticeCode::closing_rate_off_official, throughput_line_,
+                          "the log's closing throughput", closing, 100 * std::abs(gap),
+                          gap > 0 ? "above" : "below",
+                          fmt::format("its samples over its official time ({:.6g}/s)", rate))});
     return;
   }
-  log.summary = Stated{rate, RateUnit::sequences_per_second, stop_line};
-  log.notices.push_back(make_notice(NoticeCode::rate_over_official_time, stop_line, origin(from)));
+  state(rate, stop_line, samples, emit);
+  emit(Note{make_notice(NoticeCode::rate_over_official_time, stop_line, origin(from))});
   const bool closes = throughput_line_ > stop_line;
-  if (closes || from == Source::epochs || from == Source::steps) compare_with_tracked(rate, log);
+  if (closes || from == Source::epochs || from == Source::steps)
+    compare_with_tracked(rate, processes, emit);
 }
 
 std::string MllogSamples::origin(Source from) const {
@@ -347,25 +356,24 @@ std::string MllogSamples::origin(Source from) const {
 }
 
 // The throughput of an interval, or of the run so far.
-void MllogSamples::compare_with_tracked(double rate, RunLog& log) const {
+void MllogSamples::compare_with_tracked(double rate, double processes, Emit emit) const {
   if (throughputs_.empty()) return;
   const double gap = tracked() / rate - 1;
-  const double processes = static_cast<double>(log.facts.world().value_or(1));
   const bool of_one = std::abs(processes * tracked() / rate - 1) <= kTrackedRate;
   if (of_one || std::abs(gap) <= kTrackedRate) return;
-  log.notices.push_back(make_notice(NoticeCode::closing_rate_off_official, throughput_line_,
-                                    "the throughput tracked", tracked(), 100 * std::abs(gap),
-                                    gap > 0 ? "above" : "below", "the rate taken"));
+  emit(Note{make_notice(NoticeCode::closing_rate_off_official, throughput_line_,
+                        "the throughput tracked", tracked(), 100 * std::abs(gap),
+                        gap > 0 ? "above" : "below", "the rate taken")});
 }
 
-void MllogSamples::compare_with_script(RunLog& log) const {
-  if (!log.summary || !script_rate_ || !(*script_rate_ > 0)) return;
-  const double gap = *script_rate_ / log.summary->value - 1;
+void MllogSamples::compare_with_script(Emit emit) const {
+  if (!rate_ || !script_rate_ || !(*script_rate_ > 0)) return;
+  const double gap = *script_rate_ / *rate_ - 1;
   if (std::abs(gap) <= kSameRate) return;
-  log.notices.push_back(make_notice(
-      NoticeCode::closing_rate_off_official, script_line_, "the script's own closing rate",
-      *script_rate_, 100 * std::abs(gap), gap > 0 ? "above" : "below",
-      "the rate taken: it counts planned steps or leaves out evaluations"));
+  emit(Note{make_notice(NoticeCode::closing_rate_off_official, script_line_,
+                        "the script's own closing rate", *script_rate_, 100 * std::abs(gap),
+                        gap > 0 ? "above" : "below",
+                        "the rate taken: it counts planned steps or leaves out evaluations")});
 }
 
 }  // namespace bertbench

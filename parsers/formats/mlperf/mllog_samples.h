@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsers/assemble/run_builder.h"
+#include "parsers/assemble/assembler.h"
 #include "parsers/formats/mlperf/mllog_setting.h"
 
 namespace bertbench {
@@ -28,9 +28,11 @@ class MllogSamples {
   /// The rate that BERT's script closes with.
   void see_script_rate(std::optional<double> rate, std::int64_t line);
 
-  /// Gives the run its samples and its rate, with notices that say where they are from.
-  /// `seconds`: its official time, run_stop minus run_start; `stop_line`: where run_stop stands.
-  void tell(const MllogSetting& setting, double seconds, std::int64_t stop_line, RunLog& log) const;
+  /// Reports the samples of the open run and its rate, with notices that state where they are from.
+  /// `seconds`: its official time, run_stop minus run_start; `stop_line`: where run_stop stands;
+  /// `rated`: its records have rates.
+  void conclude(const MllogSetting& setting, double seconds, std::int64_t stop_line, bool rated,
+                Emit emit);
 
  private:
   enum class Source { none, evaluation, end, steps, share, epochs };
@@ -78,15 +80,17 @@ class MllogSamples {
   /// The tracked throughputs are of the same order as this rate or of one process's share of it,
   /// or there are none.
   [[nodiscard]] bool agrees(double rate) const;
-  void tell_tracked(const MllogSetting& setting, std::int64_t stop_line, RunLog& log) const;
+  void conclude_tracked(const MllogSetting& setting, std::int64_t stop_line, bool rated, Emit emit);
   /// `tokens`: in a sequence, where the log counts those; else 1.
-  void tell_samples(double samples, double tokens, Source from, double seconds,
-                    std::int64_t stop_line, RunLog& log) const;
+  void conclude_samples(double samples, double tokens, Source from, double seconds,
+                        std::int64_t stop_line, double processes, Emit emit);
+  void state(double rate, std::int64_t line, std::optional<double> samples, Emit emit);
   [[nodiscard]] std::string origin(Source from) const;
-  void compare_with_tracked(double rate, RunLog& log) const;
-  void compare_with_script(RunLog& log) const;
+  void compare_with_tracked(double rate, double processes, Emit emit) const;
+  void compare_with_script(Emit emit) const;
 
   std::optional<double> eval_, first_eval_, second_eval_, end_, script_rate_, steps_;
+  std::optional<double> rate_;  ///< that was reported
   std::vector<double> throughputs_;
   Epochs epochs_, blocks_;
   std::int64_t eval_line_ = 0, end_line_ = 0, throughput_line_ = 0, script_line_ = 0;

@@ -58,9 +58,10 @@ std::optional<double> MllogSetting::processes() const {
   return many >= 1 && many == std::floor(many) ? std::optional(many) : std::nullopt;
 }
 
-void MllogSetting::tell(Facts& facts) const {
+Facts MllogSetting::facts() const {
+  Facts facts;
   const auto set = [](Fact<std::int64_t>& fact, const std::optional<double>& value) {
-    if (value && *value >= 1 && *value < 1e12 && !fact.known()) {
+    if (value && *value >= 1 && *value < 1e12) {
       fact.set(static_cast<std::int64_t>(*value), FactSource::log);
     }
   };
@@ -80,9 +81,8 @@ void MllogSetting::tell(Facts& facts) const {
   }
   if (benchmark == "bert") facts.model.set("bert-large", FactSource::log);
   if (!benchmark.empty()) facts.axes["benchmark"] = benchmark;
-  if (!precision.empty() && !facts.precision.known()) {
-    facts.precision.set(precision, FactSource::log);
-  }
+  if (!precision.empty()) facts.precision.set(precision, FactSource::log);
+  return facts;
 }
 
 }  // namespace bertbench

@@ -36,7 +36,7 @@ struct MllogSetting {
   [[nodiscard]] std::optional<double> processes() const;
   [[nodiscard]] static bool names_precision(std::string_view key);
   void see_precision(std::string_view name);
-  void tell(Facts& facts) const;
+  [[nodiscard]] Facts facts() const;
   [[nodiscard]] bool is_ssd() const { return benchmark == "ssd" || benchmark == "retinanet"; }
 };
 
