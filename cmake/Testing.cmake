@@ -1,7 +1,7 @@
 # bb_add_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>...] [TIMEOUT <s>] [ENV k=v...]
 #             [SERIAL] [WHOLE] [LOCK <name>] [COST <n>])
 # One GoogleTest program; each TEST is a ctest test named <name>.<Suite>.<Test>. SERIAL: no other
-# test runs beside it. LOCK: none that has the same lock. COST: the highest begin first. WHOLE: all
+# test runs next to it. LOCK: none that has the same lock. COST: the highest begin first. WHOLE: all
 # its tests are one ctest test, as what they need is slow to start; skipped when it ends with 77
 # (tests/harness/sweep/whole_main.cpp).
 #   BB_SOURCE_DIR      the checkout, for tests/data and configs

@@ -12,7 +12,7 @@ namespace bertbench {
 
 struct ConfirmOptions {
   std::string config;            ///< of the sweep that measured the result; empty: no confirmation
-  std::string out;               ///< run folder of the rerun; empty: beside the result
+  std::string out;               ///< run folder of the rerun; empty: next to the result
   std::string trainer;           ///< as in sweep
   std::vector<std::string> set;  ///< as in sweep
 };

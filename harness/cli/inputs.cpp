@@ -24,7 +24,7 @@ constexpr std::string_view kEndings[] = {".log",   ".txt",  ".out",   ".err",
                                          ".jsonl", ".json", ".stdout"};
 constexpr std::string_view kCompressed[] = {".gz", ".zst"};
 
-// What `sweep` writes beside the logs of its trials.
+// What `sweep` writes next to the logs of its trials.
 constexpr std::string_view kOwnFiles[] = {"command.json",  "environment.json", "journal.jsonl",
                                           "outcome.json",  "results.json",     "sweep.json",
                                           "timings.jsonl", "report.json"};

@@ -31,13 +31,13 @@ struct Inputs {
 };
 
 /// Files stand for themselves whatever their name. Folders are searched for files whose name ends
-/// in .log .txt .out .err .json .jsonl or .stdout, also with .gz or .zst behind; hidden ones and,
+/// in .log .txt .out .err .json .jsonl or .stdout, also with .gz or .zst appended; hidden ones and,
 /// in a run folder, everything but the trials' logs are left out. gluon-nlp's "phase1_log.0" is one
 /// as well; of the files of several ranks, which have the same steps, that of the first is taken. A
 /// path named twice is read once.
 [[nodiscard]] Inputs find_inputs(const std::vector<std::string>& paths);
 
-/// Of logs that are read at the same time, beside what one needs by itself.
+/// Of logs that are read at the same time, next to what one needs by itself.
 inline constexpr std::size_t kMemoryOfLogs = std::size_t{24} << 20;
 /// Bytes that the records of these logs may take: a line of 90 bytes can be a record of as many,
 /// and a compressed log is of unknown length. The records that a run keeps are bounded (23 MB).

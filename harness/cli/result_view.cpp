@@ -374,7 +374,7 @@ void print_notices(Console& console, const ResultSet& set) {
 void print_notices(Console& console, const CellSource& cells) {
   // What many trials have in common is said once, after what is told of single logs.
   const CommonNotices common(cells, kCommonNotice);
-  // Runs that stand in one log, one behind the other, often say the same.
+  // Runs that stand in one log, one after the other, often say the same.
   std::string log;
   std::set<std::pair<std::int64_t, std::string>> said;
   for (const std::size_t i : common.cells_of_others()) {

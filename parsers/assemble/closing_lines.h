@@ -17,7 +17,7 @@ class RunDraft;
 
 /// NVIDIA's scripts ("training throughput phase1: 2723.84 sequences/second", "Total time taken"),
 /// DLLogger's summary ("training_sequences_per_second : 54.3"), the Hugging Face Trainer's closing
-/// dict and table, Colossal-AI's evaluator behind its bar, and the shell's `time`.
+/// dict and table, Colossal-AI's evaluator after its bar, and the shell's `time`.
 class ClosingLines {
  public:
   /// True when the line is such a statement.

@@ -110,7 +110,7 @@ enum class Of : std::uint8_t {
 };
 inline constexpr int kEveryTrack = -1;  ///< with Of::all
 
-/// What a line states of a run beside its steps. Only what is set changes anything.
+/// What a line states of a run next to its steps. Only what is set changes anything.
 struct Statement {
   int track = 0;
   Of of = Of::open;

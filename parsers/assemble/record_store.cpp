@@ -137,7 +137,7 @@ bool RecordStore::has_fixed_window() const {
   return window_.kind != WindowRule::Kind::all && window_.kind != WindowRule::Kind::automatic;
 }
 
-// `index` counts records of the log, merged ones too, from 0. The record in front of a window is
+// `index` counts records of the log, merged ones too, from 0. The record before a window is
 // kept as well: a counter's difference over a window starts at it.
 bool RecordStore::is_protected(const Record& record, std::int64_t index) const {
   switch (window_.kind) {
@@ -164,11 +164,11 @@ void RecordStore::merge_all() {
 }
 
 // Merges records [from, to) in place; `index` is the first one's place in the log, `open` says that
-// the record in front of it may take it.
+// the record before it may take it.
 void RecordStore::merge(std::size_t from, std::size_t to, std::int64_t index, bool open) {
   const std::size_t before = records_.size();
   const bool fixed = has_fixed_window();
-  std::size_t end = from;  // behind the last record that stays
+  std::size_t end = from;  // after the last record that stays
   for (std::size_t i = from; i < to; ++i) {
     const Record& record = records_[i];
     const bool keep =

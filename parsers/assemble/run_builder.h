@@ -43,7 +43,7 @@ class RunDraft {
   /// ranks' seconds become their median and spread. One that is at most a few records late (another
   /// rank's line) is merged where it belongs.
   void add(const Sample& sample);
-  /// The counter is behind what was seen by more than a straggling rank explains.
+  /// The counter lags what was seen by more than a straggling rank explains.
   [[nodiscard]] bool goes_back(const Sample& sample) const;
   /// Clock values count from `time_s` instead of the first sample's (a bar's elapsed starts at 0).
   void set_origin(double time_s) { origin_ = time_s; }
@@ -51,7 +51,7 @@ class RunDraft {
   /// the last, their iterations together.
   void join_records_after(std::int64_t step);
   /// Of a log without its head the first line's time is not of as many steps as its counter tells.
-  /// Where `second`, the line behind it, shows that, the one record there is counts for as many
+  /// Where `second`, the line after it, shows that, the one record there is counts for as many
   /// steps as `second` does.
   void mend_headless(const Sample& second);
   /// A resumed run, which did none of the steps up to this one: take() leaves them out.
@@ -103,7 +103,7 @@ class RunBuilder {
   [[nodiscard]] RunDraft* open(WorkKind kind) const;
   /// Ends the open run: the next record of the kind begins another.
   void close(WorkKind kind);
-  /// A run beside the open ones, e.g. one bar among several; the caller decides in finish().
+  /// A run next to the open ones, e.g. one bar among several; the caller decides in finish().
   RunDraft& extra(WorkKind kind, std::int64_t line);
 
   /// run(sample's kind).add(sample), with a new run when the counter goes back.

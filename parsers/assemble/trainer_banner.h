@@ -1,5 +1,5 @@
 // TrainerBanner: what the Trainers of Hugging Face and of PaddleNLP print when a training begins,
-// and behind which a log may end before the first step.
+// and after which a log may end before the first step.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class TrainerBanner {
 
   /// True when the line is one of these, and of this Trainer.
   bool see(const Line& line);
-  /// A banner behind all that the training runs printed begins one of its own, which was cut.
+  /// A banner after all that the training runs printed begins one of its own, which was cut.
   void conclude(RunBuilder& out) const;
   /// A training was begun, and nothing said yet that it is over.
   [[nodiscard]] bool stands() const { return line_ > 0; }
@@ -37,7 +37,7 @@ class TrainerBanner {
   bool other_ = false;  ///< the other Trainer says the same in its banner
 };
 
-/// A total of the banner behind `key`. Newer Trainers group the digits.
+/// A total of the banner after `key`. Newer Trainers group the digits.
 [[nodiscard]] std::optional<double> trainer_total(const Line& line, std::string_view key);
 
 }  // namespace bertbench

@@ -26,7 +26,7 @@ bool TrainerChecks::see_dict(const Line& line) {
 bool TrainerChecks::see_member(const Line& line) {
   if (line.text.starts_with("\"epoch\": ")) {
     epochs_ = number_after(line, "\"epoch\":");
-    // Releases before 5 round it to two digits behind the point.
+    // Releases before 5 round it to two digits after the point.
     const auto point = line.text.find('.');
     const auto end = line.text.find_last_of("0123456789");
     const bool fine =

@@ -1,4 +1,4 @@
-// TrainerChecks: what the Hugging Face Trainer says beside its closing rate, and what speaks
+// TrainerChecks: what the Hugging Face Trainer says next to its closing rate, and what speaks
 // against that rate.
 #pragma once
 

@@ -18,7 +18,7 @@ std::optional<std::int64_t> number_after(std::string_view word, std::string_view
   return value && *value >= 1 ? value : std::nullopt;
 }
 
-// GPUs whose names look like batches: "llama_b200.log". Behind a batch are precision and trial.
+// GPUs whose names look like batches: "llama_b200.log". After a batch are precision and trial.
 bool is_gpu(std::string_view word, const std::vector<std::string_view>& words) {
   constexpr std::string_view kGpus[] = {"b100", "b200", "b300"};
   if (std::ranges::find(kGpus, word) == std::end(kGpus)) return false;

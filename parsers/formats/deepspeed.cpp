@@ -175,7 +175,7 @@ struct Deepspeed {
   }
 
   // "epoch: 0|step: 12|ppo_ep: 1|act_loss: 0.1|cri_loss: 0.2|unsuper_loss: 0.0" of the step that
-  // the line in front tells; later releases write it out and put it in front.
+  // the line before it tells; later releases write it out and put it before it.
   bool actor_loss(const Line& line, Emit emit) {
     double loss = 0;
     if (end_to_end_step == 0 || !Cursor::after(line).read(kBlanks, loss)) return false;
@@ -256,7 +256,7 @@ struct Deepspeed {
     }
   }
 
-  // A line that no handler takes comes again without the stamps in front of it.
+  // A line that no handler takes comes again without the stamps before it.
   void overflow(const Line& line) {
     if (std::exchange(skipped_line, line.number) != line.number) ++skipped;
   }

@@ -166,7 +166,7 @@ struct Format {
   std::span<const Row> rows{};
   StateType state{};
   std::span<const Begin> runs{};  ///< how those of each track are put together
-  /// What the state knows of a launch may stand after its run (`set -x` behind `tee`).
+  /// What the state knows of a launch may stand after its run (`set -x` after `tee`).
   bool late_facts = false;
 
   /// What the format's lines are told by.

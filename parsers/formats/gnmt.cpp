@@ -157,7 +157,7 @@ bool GnmtParser::see_gnmt(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// The batches behind the last epoch's last line are taken at its mean: the counter holds them too.
+// The batches after the last epoch's last line are taken at its mean: the counter holds them too.
 void GnmtParser::begin_epoch(std::int64_t epoch, RunBuilder& out) {
   if (epoch < epoch_ || (epoch_ >= 0 && epoch > epoch_ + 1)) {  // launched again, or a gap
     out.close(WorkKind::training);

@@ -13,7 +13,7 @@
 // "time" is the median of the last 20 iterations and, in brackets, the mean of all: the clock of
 // the stamps has the interval itself. Detectron2's is the mean since the run began, its counter
 // begins at 0. The batch, IMS_PER_BATCH, is that of all GPUs; a configuration is shown twice, as
-// the file has it and as the arguments left it, and behind the solver's batch stands the test's.
+// the file has it and as the arguments left it, and after the solver's batch stands the test's.
 // SSD's line "Done benchmarking. Total images: ..." counts those of one GPU: not taken, yet where
 // these lines add up to the rate of all GPUs, one was printed for each.
 #include <cmath>

@@ -46,7 +46,7 @@ struct Megatron {
       return false;
     }
     if (ms) at.each_s /= 1000;
-    // The fork's logger names a line of its source behind the date.
+    // The fork's logger names a line of its source after the date.
     const auto bracket =
         equals ? line.text.find('[') : line.text.rfind('[', line.text.find("iteration "));
     if (bracket != std::string_view::npos) {

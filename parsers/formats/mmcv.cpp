@@ -25,7 +25,7 @@
 namespace bertbench {
 namespace {
 
-// " time: 0.3", ", loss: 2.7": a key behind a blank, not the end of "data_time" or "loss_bbox".
+// " time: 0.3", ", loss: 2.7": a key after a blank, not the end of "data_time" or "loss_bbox".
 std::optional<double> text_field(const Line& line, std::string_view key) {
   for (auto at = line.text.find(key); at != std::string_view::npos;
        at = line.text.find(key, at + 1)) {
@@ -65,7 +65,7 @@ struct Mmcv {
             .loss = text_field(line, "loss:")};
     at.iterations = since(at.step, iteration);
     if (!by_epoch && total > 0) at.planned = total;
-    // The last line of an epoch may stand up to an interval in front of its end.
+    // The last line of an epoch may stand up to an interval before its end.
     const bool in_last = epochs && epoch >= *epochs && total - iteration < at.iterations;
     at.last = in_last || has(line, "eta: 0:00:00");
     std::string_view text = line.text;
@@ -91,7 +91,7 @@ struct Mmcv {
     return true;
   }
 
-  // JSON does not say how long an epoch is: the iterations behind its last line are not counted.
+  // JSON does not say how long an epoch is: the iterations after its last line are not counted.
   std::int64_t over_epochs(std::int64_t in, std::int64_t iteration) {
     if (in == 0) return iteration;
     if (in > json_epoch && iteration <= json_iteration) {

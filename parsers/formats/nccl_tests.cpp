@@ -7,7 +7,7 @@
 //   # Out of bounds values : 0 OK
 //   # Avg bus bandwidth    : 448.212
 //
-// Builds of rccl-tests of 2025 add the columns "algo proto nchannels" behind the last "#wrong".
+// Builds of rccl-tests of 2025 add the columns "algo proto nchannels" after the last "#wrong".
 //
 // Where the table was quoted as Markdown the '#' that begin its lines are lost.
 //
@@ -185,7 +185,7 @@ struct NcclTests {
   bool headless = false;  ///< the rows begin without the head of their table
   std::optional<Message> largest;
   std::int64_t rows = 0, head_line = 0;
-  std::size_t more = 0;  ///< columns behind the last "#wrong"
+  std::size_t more = 0;  ///< columns after the last "#wrong"
   std::string collective;
   bool wrong = false;
   std::optional<Outcome> failure;

@@ -110,7 +110,7 @@ class GzipSource final : public ByteSource {
         stream_.next_in = reinterpret_cast<Bytef*>(input_.data());
         stream_.avail_in = static_cast<uInt>(*got);
       }
-      // Zero padding behind the last member is legal.
+      // Zero padding after the last member is legal.
       while (between_members_ && stream_.avail_in > 0 && *stream_.next_in == 0) {
         ++stream_.next_in;
         --stream_.avail_in;

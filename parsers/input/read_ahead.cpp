@@ -47,7 +47,7 @@ class ReadAhead final : public ByteSource {
     changed_.notify_all();
     return n;
   }
-  /// Only behind the end of input, when the thread is done with the source.
+  /// Only after the end of input, when the thread is done with the source.
   [[nodiscard]] std::string problem() const override { return source_->problem(); }
 
  private:

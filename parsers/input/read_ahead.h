@@ -1,4 +1,4 @@
-// Unpacking beside the scan.
+// Unpacking next to the scan.
 #pragma once
 
 #include <memory>

@@ -59,7 +59,7 @@ std::optional<double> Cursor::number() {
     return std::nullopt;
   }
   if (goes_on_behind_comma(text_, start, next)) return std::nullopt;
-  // "INFO" begins like infinity. A nan may have its unit behind it ("nanms").
+  // "INFO" begins like infinity. A nan may have its unit after it ("nanms").
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   if (std::isinf(value) && next < text_.size() && is_letter(text_[next])) return std::nullopt;
   at_ = next;

@@ -40,9 +40,9 @@ class Cursor {
   [[nodiscard]] std::size_t at() const { return at_; }
   void move_to(std::size_t at) { at_ = at < text_.size() ? at : text_.size(); }
 
-  /// Moves behind the next occurrence of `literal`.
+  /// Moves after the next occurrence of `literal`.
   bool skip_past(std::string_view literal);
-  /// Moves behind `literal` if it stands here.
+  /// Moves after `literal` if it stands here.
   bool literal(std::string_view literal);
   void blanks();
 
@@ -87,11 +87,11 @@ class Cursor {
 
 inline constexpr Cursor::Blanks kBlanks{};
 
-/// The number right behind `key` (blanks and an opening quote in between allowed), anywhere in the
+/// The number right after `key` (blanks and an opening quote in between allowed), anywhere in the
 /// line.
 [[nodiscard]] std::optional<double> number_after(const Line& line, std::string_view key);
 
-/// That behind the first of the keys, in the order given, which stands in the line with a number.
+/// That after the first of the keys, in the order given, which stands in the line with a number.
 [[nodiscard]] std::optional<double> number_after(const Line& line,
                                                  std::initializer_list<std::string_view> keys);
 /// A count (0 to Cursor::kMostCount) after `key` and blanks.

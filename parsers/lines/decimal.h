@@ -10,7 +10,7 @@ namespace bertbench {
 
 struct Decimal {
   double value = 0;
-  const char* stop = nullptr;  ///< behind the number; nullptr: there is none
+  const char* stop = nullptr;  ///< after the number; nullptr: there is none
 };
 
 namespace detail {

@@ -34,7 +34,7 @@ std::size_t blanks_at(std::string_view text, std::size_t at) {
   return n;
 }
 
-/// Length of "10:00:00", with a fraction and a zone behind it.
+/// Length of "10:00:00", with a fraction and a zone after it.
 std::size_t time_length(std::string_view text) {
   if (!has_shape(text, "00:00:00")) return 0;
   std::size_t n = 8;
@@ -60,7 +60,7 @@ std::size_t stamp_length(std::string_view text) {
   return time_length(text);
 }
 
-/// Behind what parts a decoration from the text: one blank, " - ", " | ", ": ". Further blanks are
+/// After what parts a decoration from the text: one blank, " - ", " | ", ": ". Further blanks are
 /// the text's own, as it may be a line of a traceback. Null if nothing parts them.
 std::string_view behind_separator(std::string_view text) {
   std::string_view rest = text;
@@ -164,7 +164,7 @@ std::string_view behind_absl(std::string_view text) {
   return end != npos ? text.substr(end + 2) : std::string_view{};
 }
 
-// "May  1 10:00:00 ", with the host and "process[123]: " of syslog behind it.
+// "May  1 10:00:00 ", with the host and "process[123]: " of syslog after it.
 std::string_view behind_syslog(std::string_view text) {
   constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
   const auto month = text.size() < 16 ? npos : kMonths.find(text.substr(0, 3));

@@ -1,4 +1,4 @@
-// What loggers, containers and CI put in front of a line, in layers: "2024-05-01T10:00:00.12Z ",
+// What loggers, containers and CI put before a line, in layers: "2024-05-01T10:00:00.12Z ",
 // "2024-05-01 10:00:00,123 - INFO - ", "INFO:root:", "trainer-1  | ", "(train pid=7) ".
 #pragma once
 
@@ -8,19 +8,19 @@
 
 namespace bertbench {
 
-/// `text` without NUL bytes in front, the holes of a file that was cut while it was written, and
+/// `text` without NUL bytes before it, the holes of a file that was cut while it was written, and
 /// without the byte order mark of the first line.
 [[nodiscard]] std::string_view without_holes(std::string_view text, bool first_line);
 
-/// The text behind the stamp or name that a container, a CI system or Ray puts in front of each
+/// The text after the stamp or name that a container, a CI system or Ray puts before each
 /// line, whatever runs in it; `text` itself if there is none. No trainer prints these itself.
 [[nodiscard]] std::string_view without_transport(std::string_view text);
 
-/// The text behind the outermost decoration; empty if there is none. Trainers print time stamps and
+/// The text after the outermost decoration; empty if there is none. Trainers print time stamps and
 /// levels as well, so this is tried only on a line that is of no format as it stands.
 [[nodiscard]] std::string_view behind_decoration(std::string_view text);
 
-/// `text` without the stamps and levels in front, but with any name behind them: "val - Epoch 3"
+/// `text` without the stamps and levels before it, but with any name after them: "val - Epoch 3"
 /// stays.
 [[nodiscard]] std::string_view without_front(std::string_view text);
 

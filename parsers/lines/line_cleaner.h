@@ -16,10 +16,10 @@ struct Piece {
   int rank = -1;  ///< -1 = no label
 };
 
-/// Cuts a line at the labels of mpirun ("[1,3]<stdout>:", also behind a date, also in the middle of
-/// a line: the label is put where the write happened) and takes off the labels that stand in front:
-/// stamps of containers and CI (decoration.h), srun ("  3: "), torch ("[rank3]: ", "[trainer0]:"),
-/// Intel MPI ("[0] "). Empty pieces are left out.
+/// Cuts a line at the labels of mpirun ("[1,3]<stdout>:", also after a date, also in the middle of
+/// a line: the label is put where the write happened) and takes off the labels that stand before
+/// it: stamps of containers and CI (decoration.h), srun ("  3: "), torch ("[rank3]: ",
+/// "[trainer0]:"), Intel MPI ("[0] "). Empty pieces are left out.
 void split_by_launcher(std::string_view line, std::vector<Piece>& pieces);
 
 /// Nearly every line: clean_line would give the text as it stands. False is no promise.
@@ -28,11 +28,11 @@ void split_by_launcher(std::string_view line, std::vector<Piece>& pieces);
 /// strip_ansi, then split_by_launcher. The pieces point into `text` or `buffer`.
 void clean_line(std::string_view text, std::string& buffer, std::vector<Piece>& pieces);
 
-/// The text behind a label of pdsh ("host: ") or of Argo ("pod: "), empty if there is none. Any
+/// The text after a label of pdsh ("host: ") or of Argo ("pod: "), empty if there is none. Any
 /// word could be a label, so this is tried only when a line is not of the format with it.
 [[nodiscard]] std::string_view behind_host_label(std::string_view text);
 
-/// What stands behind both labels of "localhost: [rank1]: text"; else `text` itself.
+/// What stands after both labels of "localhost: [rank1]: text"; else `text` itself.
 [[nodiscard]] std::string_view without_host_and_rank(std::string_view text);
 
 }  // namespace bertbench

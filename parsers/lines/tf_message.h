@@ -11,7 +11,7 @@
 
 namespace bertbench {
 
-/// A message without what the logger put in front of it.
+/// A message without what the logger put before it.
 struct TfMessage {
   std::string_view text;
   double time_s = kUnknown;  ///< seconds of an unnamed year; absl lines only

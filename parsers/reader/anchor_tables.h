@@ -21,7 +21,7 @@ class DescribedFormat;
 enum Owner : std::uint32_t { kMarks, kFacts, kOutcomes, kFormats };
 
 // A line of a traceback. It stands in warnings too, by the million in some logs: no anchor, it is
-// looked up behind the exception that it leads to.
+// looked up after the exception that it leads to.
 inline constexpr std::string_view kFileLine = "  File \"";
 
 class AnchorTables {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kKinds = 3;  ///< of WorkKind
 
-// A log's own closing number beside what its counter and clock give: a script that takes the last
+// A log's own closing number next to what its counter and clock give: a script that takes the last
 // redraw, or counts applied updates only, is told apart from the run's rate.
 void compare_summary(RunLog& run) {
   constexpr double kTolerance = 0.02;
@@ -111,7 +111,7 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
   std::int64_t training = 0;  // first line of the newest one
   for (std::size_t i = 0; i < drafts.size(); ++i) {
     RunDraft& draft = *drafts[i];
-    // Statements in front of a run are its own.
+    // Statements before a run are its own.
     const std::int64_t begin =
         std::exchange(last[static_cast<std::size_t>(draft.log.kind)], draft.last_line);
     const std::int64_t end = ends[i];
@@ -122,7 +122,7 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
     // several).
     if (draft.log.facts.framework.known()) others_say.framework = {};
     draft.log.facts = merge_facts(draft.log.facts, others_say, draft.log.notices);
-    // What failed in front of the training was another launch: its evaluation did not end of that.
+    // What failed before the training was another launch: its evaluation did not end of that.
     if (draft.log.kind == WorkKind::training) training = draft.log.first_line;
     const std::int64_t own = draft.log.kind == WorkKind::training ? 0 : training;
     draft.log.outcome = rules.outcomes.decide(draft, std::max(first ? 0 : begin, own), end);

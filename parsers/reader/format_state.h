@@ -46,7 +46,7 @@ struct FormatState {
   std::optional<Assembler> assembler_;
   std::unique_ptr<LineParser> parser_;
   const TableParser* table_ = nullptr;        ///< the parser, if it is one
-  std::int64_t decorated_ = 0, refused_ = 0;  ///< matched behind a logger's front, not at all
+  std::int64_t decorated_ = 0, refused_ = 0;  ///< matched after a logger's front, not at all
 };
 
 }  // namespace bertbench

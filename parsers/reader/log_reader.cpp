@@ -110,7 +110,7 @@ struct LogReader::State final : CandidateSink {
 
   [[nodiscard]] bool wants_every_line() const override { return !every_line.empty(); }
 
-  /// Shows the outcome rules the 'File' lines in front of a candidate of theirs that they have not
+  /// Shows the outcome rules the 'File' lines before a candidate of theirs that they have not
   /// seen yet.
   void replay_traceback(const Candidate& found) {
     std::string_view text = found.before;
@@ -356,7 +356,7 @@ std::optional<ChunkOptions> chunks_for(const ByteSource& source, const ReadOptio
   return out;
 }
 
-// The source writes straight behind the unfinished line: no copy of the block.
+// The source writes straight after the unfinished line: no copy of the block.
 Result<std::string> read_all(ByteSource& source, LineFeed& feed, CandidateSink& sink) {
   while (true) {
     auto got = source.read(feed.room());

@@ -22,11 +22,11 @@ class DescribedFormat;
 struct ReadOptions {
   std::string format = "auto";  ///< or a name of all_formats(): see check_format_name
   WindowRule window;            ///< the records of a fixed window are never merged to save memory
-  /// A format beside the built-in ones, of --format-file. It speaks for a log in which it finds a
+  /// A format next to the built-in ones, of --format-file. It speaks for a log in which it finds a
   /// record or a statement, whatever the others find.
   std::shared_ptr<const DescribedFormat> user_format{};
   /// Threads that one log may use: a large file is scanned in chunks, a compressed one unpacked
-  /// beside the scan. The result is the same for any number.
+  /// next to the scan. The result is the same for any number.
   std::size_t threads = 1;
   std::size_t chunk = 0;  ///< bytes of a chunk; 0 = as suits, and only for files that are worth it
   std::optional<std::int64_t> world{};  ///< the user's, for formats that print rates of one GPU

@@ -1,4 +1,4 @@
-// ClosingWords: what scripts, launchers and schedulers say behind a training that is over, in any
+// ClosingWords: what scripts, launchers and schedulers say after a training that is over, in any
 // format. Closing statements of one format alone belong to that format.
 #pragma once
 
@@ -20,7 +20,7 @@ class ClosingWords {
   /// The word of `row` stands at `at`: true when it says that a training is over.
   bool see(const Line& line, std::size_t row, std::size_t at);
   /// The first line in (last_record, end) that says that a training is over; nothing if there is
-  /// none. Words that stand between the run's records as well, from `first` on, are said behind
+  /// none. Words that stand between the run's records as well, from `first` on, are said after
   /// each epoch or step.
   [[nodiscard]] std::optional<std::int64_t> behind(std::int64_t first, std::int64_t last_record,
                                                    std::int64_t end) const;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kMostRanks = 1'000'000;
 
-/// The count behind the first of `names` that stands on the line.
+/// The count after the first of `names` that stands on the line.
 std::optional<std::int64_t> count_of(const Line& line,
                                      std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {

@@ -118,7 +118,7 @@ std::string value_of_flag(std::string_view text, std::size_t begin, std::size_t 
   return "true";
 }
 
-/// The value of a rule behind its anchor; empty when there is none.
+/// The value of a rule after its anchor; empty when there is none.
 std::string value_of(const Rule& rule, const Line& line) {
   if (rule.kind == Kind::fixed) return std::string(rule.value);
   const std::size_t at = line.text.find(rule.anchor);

@@ -43,7 +43,7 @@ void set(Fact<std::int64_t>& fact, std::optional<std::int64_t> value) {
   if (value && !is_stated(fact)) fact.set(*value, FactSource::log);
 }
 
-/// The line that the head of a run ends with; where it has no records, all in front of the next.
+/// The line that the head of a run ends with; where it has no records, all before the next.
 std::int64_t first_record_line(const RunDraft& run, std::int64_t end_line) {
   const auto& records = run.records();
   return records.empty() ? end_line : std::min(records.front().line, end_line);
@@ -128,7 +128,7 @@ void FactRules::Stated::tell_batch_argument(RunLog& log) const {
                                     at(Key::batch_argument)->value, *micro.value));
 }
 
-// The batch of a command line beside which DeepSpeed counts by a configuration of its own.
+// The batch of a command line next to which DeepSpeed counts by a configuration of its own.
 void FactRules::Stated::tell_loader_batch(RunLog& log) const {
   const Facts& facts = log.facts;
   const auto loader = number(Key::loader_batch);
@@ -180,7 +180,7 @@ void FactRules::Stated::tell_batches(RunDraft& run) const {
 }
 
 // Several launches in one file: one that tells of its ranks, or of its precision, tells all of it,
-// so that what an earlier one said does not hold any more. And what stands behind a run in front of
+// so that what an earlier one said does not hold any more. And what stands after a run before
 // the next one is the head of that, if it tells what the run's own head has told.
 FactRules::Stated FactRules::stated_of(const RunDraft& run, std::int64_t before_line,
                                        std::int64_t end_line) const {

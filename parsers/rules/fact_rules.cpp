@@ -210,7 +210,7 @@ void FactRules::state_options(const Line& line, std::string_view command) {
   options_.push_back(std::move(statement));
 }
 
-// Arguments in DLLogger's lines, for the formats whose records stand beside them: bars, and those
+// Arguments in DLLogger's lines, for the formats whose records stand next to them: bars, and those
 // of TensorFlow.
 void FactRules::see_dll_parameter(const Line& line) {
   if (!has(line, " - PARAMETER ")) return;

@@ -25,8 +25,8 @@ class FactRules {
 
   void see(const Line& line);
 
-  /// Adds to a run what was stated in front of `end_line`, where the next run begins: in front of
-  /// its first record the last word wins, after it only what is still unknown is taken. Behind
+  /// Adds to a run what was stated before `end_line`, where the next run begins: before
+  /// its first record the last word wins, after it only what is still unknown is taken. After
   /// `before_line`, where the run before ended (0: none), a launch that tells of its ranks or its
   /// precision tells all of it. Statements that disagree are notices. What the format itself found
   /// stays.
@@ -54,7 +54,7 @@ class FactRules {
     framework,
     cuda,
     planned,       ///< optimizer steps that the run aims at
-    loader_batch,  ///< of a command line beside which DeepSpeed has a configuration of its own
+    loader_batch,  ///< of a command line next to which DeepSpeed has a configuration of its own
     communicator,  ///< ranks of a communicator of NCCL; 0 = it cannot be of all
     estimator_workers,
     estimator_strategy,  ///< "None": what a worker trains is not distributed over devices

@@ -26,7 +26,7 @@ bool dated_since_bf16(const Line& line) {
   return year && *year >= 2022 && *year < 10'000;
 }
 
-// What stands behind --nnodes (argparse takes --nnode too), no number where that is a variable or a
+// What stands after --nnodes (argparse takes --nnode too), no number where that is a variable or a
 // range; nullopt: no such option. A range of one number ("2:2") is that number.
 std::optional<std::string_view> node_argument(std::string_view text) {
   constexpr std::string_view kName = "nnode";

@@ -67,7 +67,7 @@ const OutcomeRules::Sign& OutcomeRules::cause_of(const Sign& best) const {
 }
 
 // Slurm ends a job without fail, but gives it time (KillWait, --signal): a trainer that bypasses
-// the signal goes on until then. What a launcher says last may stand in front of what its trainers
+// the signal goes on until then. What a launcher says last may stand before what its trainers
 // had still to write.
 std::int64_t OutcomeRules::grace_line(const RunDraft& run) {
   constexpr std::size_t kGrace = 100;  // records
@@ -88,8 +88,8 @@ std::int64_t OutcomeRules::last_failed_launch(std::int64_t begin_line,
   return 0;
 }
 
-// Where another launch begins behind all that the run printed. Of a run that did not end, nodes
-// whose logs stand one behind the other may tell the cause: there a line of each node is none.
+// Where another launch begins after all that the run printed. Of a run that did not end, nodes
+// whose logs stand one after the other may tell the cause: there a line of each node is none.
 std::int64_t OutcomeRules::launch_behind(const RunDraft& run, bool done,
                                          std::int64_t end_line) const {
   for (const Launch& launch : launches_) {
@@ -113,7 +113,7 @@ void OutcomeRules::add_failure(NoticeCode which, std::int64_t from, std::int64_t
 }
 
 // What ended a run of which `done` says whether it did all that it had to do: the strongest sign in
-// lines [from, end), or null. A sign that the run lived on behind, or one in front of its last
+// lines [from, end), or null. A sign that the run lived on after, or one before its last
 // record, did not end it.
 const OutcomeRules::Sign* OutcomeRules::sign_of_end(const RunDraft& run, bool done,
                                                     std::int64_t from, std::int64_t end) const {
@@ -170,7 +170,7 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
     }
     return details;
   };
-  // What failed in front of an official start with a good official end was another launch.
+  // What failed before an official start with a good official end was another launch.
   // A closing statement without a record, such as a notebook prints, speaks for no line before it.
   const bool official = run.official_end && run.ended_well &&
                         (run.log.totals.training_s || (last == nullptr && run.log.summary));
@@ -190,7 +190,7 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
             at != records.end() ? at->line : 0,
             {make_notice(NoticeCode::loss_not_finite, 0)}};
   }
-  // What befalls a job behind its official end is not the run's.
+  // What befalls a job after its official end is not the run's.
   if (best != nullptr && run.official_end && run.ended_well && best->line > run.last_line) {
     return {Status::completed, step, run.last_line,
             with_later_launch({make_notice(NoticeCode::failed_after_end, 0, name(best->status),

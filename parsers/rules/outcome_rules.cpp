@@ -21,7 +21,7 @@ constexpr std::string_view kChain = " above exception";                // betwee
 constexpr std::string_view kRootCause = "Root Cause (first observed";  // torchrun's table
 constexpr std::string_view kRankCode = "exitcode  : ";                 // of a rank in it
 // What a launch begins with: nohup, DeepSpeed's runner, torchrun, Paddle's process on its device
-// (its workerlog.0 holds one launch behind the other); and what argparse ends it with.
+// (its workerlog.0 holds one launch after the other); and what argparse ends it with.
 constexpr std::string_view kNohup = "nohup: ignoring input";
 constexpr std::string_view kRunner = "[runner.py:";
 constexpr std::string_view kTorchrun = "Setting OMP_NUM_THREADS environment variable";
@@ -39,7 +39,7 @@ constexpr std::string_view kConsequences[] = {"Connection reset by peer", "Conne
 
 constexpr std::size_t kMaxSigns = 256;
 constexpr std::size_t kMaxPerStatus = 32;
-constexpr std::int64_t kTracebackReach = 8;  ///< lines of code and carets behind a 'File' line
+constexpr std::int64_t kTracebackReach = 8;  ///< lines of code and carets after a 'File' line
 
 bool is_name_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -68,14 +68,14 @@ bool is_lone_exception(std::string_view text) {
   return rest.size() >= 4 && !number && text.front() != '.' && text.find("Warning") > colon;
 }
 
-// "[1]+  " in front of the state of a job that a shell tells of.
+// "[1]+  " before the state of a job that a shell tells of.
 bool is_job(std::string_view text) {
   Cursor cursor(text, false);
   const bool number = cursor.literal("[") && cursor.integer() && cursor.literal("]");
   return number && trim(cursor.rest()).find_first_not_of("+-") == std::string_view::npos;
 }
 
-// "Killed" and "Terminated" are ordinary words: the shell's own message stands alone, or behind the
+// "Killed" and "Terminated" are ordinary words: the shell's own message stands alone, or after the
 // script, line and process ("run.sh: line 3: 4711 Killed   python train.py") or a job's number.
 bool is_shell_message(std::string_view text, std::string_view word) {
   if (trim(text) == word || text.find("srun: error") != std::string_view::npos) return true;
@@ -113,7 +113,7 @@ bool is_file_line(std::string_view text) {
   return file != std::string_view::npos && text.find("\", line ", file) != std::string_view::npos;
 }
 
-/// The exception that ends a traceback, without what stands in front of it; empty if the line is
+/// The exception that ends a traceback, without what stands before it; empty if the line is
 /// none.
 std::string_view exception_in(std::string_view text) {
   if (is_exception_line(text)) return text;
@@ -252,8 +252,9 @@ bool OutcomeRules::continues_chain(const Line& line, std::string_view exception)
   return false;
 }
 
-// torchrun's table: ranks that it killed itself, or that followed, stand beside the one that failed
-// first, which "Root Cause" names. True for a kill that another rank's own failure stands before.
+// torchrun's table: ranks that it killed itself, or that followed, stand next to the one that
+// failed first, which "Root Cause" names. True for a kill that another rank's own failure stands
+// before.
 bool OutcomeRules::killed_after_failure(const Line& line) {
   constexpr std::int64_t kLongestTable = 10'000, kEntry = 8;  // lines
   constexpr std::string_view kKill = "received by PID";

@@ -24,9 +24,9 @@ class OutcomeRules {
 
   void see(const Line& line);
   /// The strongest sign of trouble, for a log that is still growing; of equals the newest. What
-  /// stands in front of `survived_line` was survived.
+  /// stands before `survived_line` was survived.
   [[nodiscard]] std::optional<Outcome> trouble(std::int64_t survived_line) const;
-  /// The newest line whose troubles the run has survived: a bar is drawn once more behind what
+  /// The newest line whose troubles the run has survived: a bar is drawn once more after what
   /// ended it, and other ranks go on for a step or two. 0 = none.
   [[nodiscard]] static std::int64_t survived_line(const RunDraft& run);
   /// A failure was named, not only hinted at: enough for a log of no known format.
@@ -39,7 +39,7 @@ class OutcomeRules {
   /// failed is told; what the interpreter ignores at exit is none, and a line of
   /// success after an error does not undo it. Without any sign: `completed` when the
   /// run reached its plan or printed a closing statement, or a script, launcher or scheduler said
-  /// behind it that it is over, else `truncated`.
+  /// after it that it is over, else `truncated`.
   [[nodiscard]] Outcome decide(const RunDraft& run, std::int64_t begin_line,
                                std::int64_t end_line) const;
 

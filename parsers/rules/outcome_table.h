@@ -16,7 +16,7 @@ enum Strength : std::uint8_t { kHint = 0, kSignal = 1, kNamed = 2, kNan = 3, kMe
 enum class Reading : std::uint8_t {
   text,       ///< the literal says it
   shell,      ///< an ordinary word: only as the shell's own message
-  exit_code,  ///< a number behind the literal: 0 is none, 137 or -9 a kill, 124 a time limit
+  exit_code,  ///< a number after the literal: 0 is none, 137 or -9 a kill, 124 a time limit
 };
 
 struct OutcomeRule {

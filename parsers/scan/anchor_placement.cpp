@@ -55,7 +55,7 @@ constexpr std::string_view kOrdinary =
     "learning_rate warmup_steps weight_decay num_train_epochs output_dir seed fp16 local_rank\n"
     "the loss, a loss: number of sequences per node; throughput is low, loss scale, a step\n";
 
-// Words that stand beside each other in any order in what people print.
+// Words that stand next to each other in any order in what people print.
 constexpr std::string_view kWords[] = {
     "loss",     "step",   "global", "local",      "training",   "epoch",    "iteration",
     "batch",    "sample", "tokens", "sequences",  "throughput", "speed",    "rank",
@@ -64,7 +64,7 @@ constexpr std::string_view kWords[] = {
     "bucket",   "plan",   "pinned", "tokenizer",  "vocab",      "prefetch", "topology",
     "autotune", "memory", "time",   "checkpoint", "model",      "optimizer"};
 
-// Each word in front of several others: what stands across their border counts as well.
+// Each word before several others: what stands across their border counts as well.
 std::string word_pairs() {
   constexpr std::size_t kOthers = 4;
   std::string out;

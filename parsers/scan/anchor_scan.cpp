@@ -161,7 +161,7 @@ BB_POPCNT void AnchorScanner::verify_all(std::string_view data, std::size_t begi
     kept[count] = place;
     count += may_be_fingerprint(word_at(text + place)) ? 1 : 0;
   }
-  std::size_t hit = hits.size();  // the line breaks in front of hits are counted below
+  std::size_t hit = hits.size();  // the line breaks before hits are counted below
   for (std::size_t i = 0; i < count; ++i) verify(data, begin + kept[i], 0, hits);
   std::size_t counted = 0;  // steps whose line breaks are in `newlines`
   for (; hit < hits.size(); ++hit) {
@@ -176,7 +176,7 @@ BB_POPCNT void AnchorScanner::verify_all(std::string_view data, std::size_t begi
 }
 
 // A range of a few steps is looked at in one go, wherever they fall. Of a longer one the first step
-// is cut so that those behind it are aligned, and the last one overlaps the one in front of it.
+// is cut so that those after it are aligned, and the last one overlaps the one before it.
 // Places outside the range or seen before are masked out.
 std::uint32_t AnchorScanner::scan_simd(std::string_view data, std::size_t begin, std::size_t end,
                                        std::vector<AnchorHit>& hits) const {
@@ -185,7 +185,7 @@ std::uint32_t AnchorScanner::scan_simd(std::string_view data, std::size_t begin,
   if (end - begin < kPlaces || data.size() - begin < kPlaces + kFingerprint - 1) {
     return scan_portable(data, begin, end, hits);
   }
-  const std::size_t limit = std::min(end, data.size() - kFingerprint + 1);  // no hit behind it
+  const std::size_t limit = std::min(end, data.size() - kFingerprint + 1);  // no hit after it
   ScanMasks masks;
   std::uint32_t newlines = 0;
   // Of the last step only the places in `wanted` are looked at.

@@ -52,7 +52,7 @@ class AnchorScanner {
     return hit.offset - fingerprints_[hit.literal];
   }
 
-  /// Places in `data` that the tables let pass, hits or not: what costs time beside the pass
+  /// Places in `data` that the tables let pass, hits or not: what costs time next to the pass
   /// itself.
   [[nodiscard]] std::int64_t count_candidates(std::string_view data) const;
 

@@ -12,7 +12,7 @@ namespace bertbench {
 namespace {
 
 #if defined(__x86_64__)
-// Asked for each line: no guard of a static may stand in front of it. Before it is known, all is
+// Asked for each line: no guard of a static may stand before it. Before it is known, all is
 // done bytewise.
 struct Processor {
   Processor() {

@@ -17,8 +17,8 @@
 namespace bertbench {
 namespace {
 
-constexpr std::int64_t kNear = 16 << 10;  ///< looked at first for the break in front of a chunk
-constexpr std::int64_t kFar = 96 << 10;   ///< a line that begins further in front is overlong
+constexpr std::int64_t kNear = 16 << 10;  ///< looked at first for the break before a chunk
+constexpr std::int64_t kFar = 96 << 10;   ///< a line that begins further back is overlong
 constexpr std::int64_t kHistory = LineScan::kHistory;
 static_assert(kFar > 2 * std::int64_t{LineScan::kReach} + kHistory);
 
@@ -52,7 +52,7 @@ class Chunk final : public CandidateSink {
   std::unique_ptr<char[]> memory_;
   std::int64_t origin_ = 0;  ///< offset in the file of memory_[0]
   std::string_view text_;    ///< the lines
-  std::size_t before_ = 0;   ///< bytes in front of them that may be looked at
+  std::size_t before_ = 0;   ///< bytes before them that may be looked at
   std::vector<Found> found_;
   std::vector<AnchorHit> hits_;
 };
@@ -86,7 +86,7 @@ int Chunk::read(int file, std::int64_t start, std::int64_t stop) {
     return from + static_cast<std::int64_t>(end_of_complete_lines(text(from, to), 0));
   };
   begin = last_break(held, start);
-  if (held > 0 && begin - held < kHistory) {  // no break that near, or too little in front of it
+  if (held > 0 && begin - held < kHistory) {  // no break that near, or too little before it
     const std::int64_t far = std::max<std::int64_t>(0, start - kFar);
     std::int64_t before = 0;
     if (const int error = fill(file, far, held, before); error != 0) return error;
@@ -94,7 +94,7 @@ int Chunk::read(int file, std::int64_t start, std::int64_t stop) {
     begin = last_break(held, start);
   }
   if (begin - held < kHistory && held > 0) {
-    // An overlong line reaches into the chunk: its own lines begin behind the first break.
+    // An overlong line reaches into the chunk: its own lines begin after the first break.
     const std::string_view rest = text(start, got);
     const std::size_t found = find_line_break(rest, 0);
     const bool crlf = found < rest.size() && rest.substr(found, 2) == "\r\n";
@@ -173,7 +173,7 @@ class ChunkedFile {
   }
 
   void work();
-  /// What stands behind the last chunk's last line, and what was appended since.
+  /// What stands after the last chunk's last line, and what was appended since.
   int finish();
   [[nodiscard]] int error() const { return error_; }
   [[nodiscard]] std::int64_t position() const { return position_; }
@@ -197,7 +197,7 @@ class ChunkedFile {
   int error_ = 0;
 
   // Only of the thread that hands on.
-  std::int64_t position_ = 0;  ///< lines in front of it were handed on
+  std::int64_t position_ = 0;  ///< lines before it were handed on
   std::int64_t line_ = 1;      ///< its number
 };
 

@@ -20,7 +20,7 @@ struct ChunkOptions {
 /// the same order and never by two threads at once; but different calls come from different
 /// threads.
 ///
-/// A chunk owns the lines that begin in it, or rather behind the last line break in front of it, so
+/// A chunk owns the lines that begin in it, or rather after the last line break before it, so
 /// that neighbours agree without talking. A line that is too long for that is read by a LineFeed,
 /// as is what was appended while the file was read. `bytes` becomes the number of bytes read.
 /// Returns an Error when the file cannot be read.

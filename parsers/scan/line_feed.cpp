@@ -18,7 +18,7 @@ constexpr std::size_t kLongStep = std::size_t{256} << 10;
 constexpr std::size_t kShortStep = 256;
 constexpr std::size_t kLongestRepeat = 1024;
 
-// Where the scan may stop short of `end`: behind the last line break in front of from + step, so
+// Where the scan may stop short of `end`: after the last line break before from + step, so
 // that no line's anchors are parted.
 std::size_t end_of_step(std::string_view data, std::size_t from, std::size_t end,
                         std::size_t step) {
@@ -96,8 +96,8 @@ std::size_t LineScan::end_of_part(std::size_t index, std::size_t reach) const {
   return end;
 }
 
-// One candidate from the hit at `index` on; moves `index` behind the last hit that it holds. When
-// the line repeats itself: the offset behind the last copy, else 0.
+// One candidate from the hit at `index` on; moves `index` after the last hit that it holds. When
+// the line repeats itself: the offset after the last copy, else 0.
 std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size_t& index,
                            CandidateSink& sink) {
   const std::size_t first = index;

@@ -27,14 +27,14 @@ struct Candidate {
   /// As many copies of this line follow, each ended by '\r' as well: ranks that draw one bar. They
   /// are not handed on again.
   std::int64_t repeats = 0;
-  std::string_view before;  ///< what stands in front of the text: up to kHistory bytes
+  std::string_view before;  ///< what stands before the text: up to kHistory bytes
 };
 
 class CandidateSink {
  public:
   virtual ~CandidateSink() = default;
   virtual void candidate(const Candidate& line) = 0;
-  /// Asked behind each candidate and at the begin of a block: true hands on every line that
+  /// Asked after each candidate and at the begin of a block: true hands on every line that
   /// follows, anchors or not, until it is false again. A line beyond kReach comes cut, and without
   /// its hits.
   [[nodiscard]] virtual bool wants_every_line() const { return false; }
@@ -45,7 +45,7 @@ class LineScan {
  public:
   static constexpr std::size_t kReach = std::size_t{32}
                                         << 10;  ///< kept on either side of an anchor
-  /// Kept in front of and behind an anchor where the line goes on beyond kReach on both sides: what
+  /// Kept before and after an anchor where the line goes on beyond kReach on both sides: what
   /// no record needs would else be searched by every format with an anchor in there.
   static constexpr std::size_t kNearFront = 256, kNearBehind = 512;
   static constexpr std::size_t kHistory = std::size_t{4} << 10;  ///< Candidate::before
@@ -53,9 +53,9 @@ class LineScan {
   /// The scanner must outlive the scan.
   explicit LineScan(const AnchorScanner& scanner);
 
-  /// Hands on the candidates of hits that were not handed on yet and lie in front of `end`.
+  /// Hands on the candidates of hits that were not handed on yet and lie before `end`.
   /// `whole`: the bytes up to `end` are complete lines (or all there is), else `end` lies in an
-  /// overlong line and kReach bytes and a literal follow it. `history` bytes in front of `data` may
+  /// overlong line and kReach bytes and a literal follow it. `history` bytes before `data` may
   /// be read.
   void scan(std::string_view data, std::size_t history, std::size_t end, bool whole,
             CandidateSink& sink);
@@ -81,8 +81,8 @@ class LineScan {
   void emit_next_line(std::string_view data, std::size_t history, CandidateSink& sink);
 
   const AnchorScanner& scanner_;
-  std::size_t scanned_ = 0;  ///< hits in front of this offset were handed on
-  std::size_t taken_ = 0;    ///< bytes in front belong to the last part of an overlong line
+  std::size_t scanned_ = 0;  ///< hits before this offset were handed on
+  std::size_t taken_ = 0;    ///< bytes before it belong to the last part of an overlong line
   // [unbroken_, unbroken_end_) holds no line break: in an overlong line each part's neighbourhood
   // would else be searched for one again.
   std::size_t unbroken_ = 0, unbroken_end_ = 0;
@@ -91,7 +91,7 @@ class LineScan {
   std::vector<AnchorHit> hits_;
 };
 
-/// Offset behind the last line break in [from, data.size()), `from` if there is none. A '\r' at the
+/// Offset after the last line break in [from, data.size()), `from` if there is none. A '\r' at the
 /// very end may be half of a "\r\n" and does not count.
 [[nodiscard]] std::size_t end_of_complete_lines(std::string_view data, std::size_t from);
 
@@ -106,14 +106,14 @@ class LineFeed {
   LineFeed& operator=(const LineFeed&) = delete;
   ~LineFeed();
 
-  /// Where the next bytes go: up to kBlock of them, page-aligned, behind the unfinished line.
+  /// Where the next bytes go: up to kBlock of them, page-aligned, after the unfinished line.
   [[nodiscard]] std::span<char> room();
   /// `n` bytes were put into room(): hands on the candidates among the lines that are now complete.
   void commit(std::size_t n, CandidateSink& sink);
   /// End of input.
   void finish(CandidateSink& sink);
 
-  /// Begins anew with line `number`; `before`, of up to kHistory bytes, stands in front of it.
+  /// Begins anew with line `number`; `before`, of up to kHistory bytes, stands before it.
   void start_at(std::int64_t number, std::string_view before);
   [[nodiscard]] std::int64_t line() const { return scan_.line(); }
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
@@ -123,10 +123,10 @@ class LineFeed {
 
   LineScan scan_;
   std::unique_ptr<char[]> memory_;
-  char* block_ = nullptr;    ///< page-aligned; the carry ends right in front of it
+  char* block_ = nullptr;    ///< page-aligned; the carry ends right before it
   char* begin_ = nullptr;    ///< first byte held
-  std::size_t history_ = 0;  ///< bytes in front of begin_ that were there before it
-  char* end_ = nullptr;      ///< behind the last byte held
+  std::size_t history_ = 0;  ///< bytes before begin_ that were there before it
+  char* end_ = nullptr;      ///< after the last byte held
   std::int64_t bytes_ = 0;
 };
 

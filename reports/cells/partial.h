@@ -2,7 +2,7 @@
 //
 // A part is a result set of its own whose cells are not grouped: one cell a log, in the order read,
 // so that nothing is lost that grouping needs (tree, numbering, superseded attempts). The object
-// "partial" beside them says which shard it is, what was read, and what each cell's place means:
+// "partial" next to them says which shard it is, what was read, and what each cell's place means:
 //   {"shard": 2, "of": 8, "logs": 1220, "list": "9f2c01ab", "options": {"window": "auto"},
 //    "sources": [{"log": 1, "run": 0, "tree": "...", "numbered": true}, ...]}
 #pragma once

@@ -34,7 +34,7 @@ struct CellFigures {
   std::string_view scaling;
 
   [[nodiscard]] bool has_rate() const { return rate > 0; }
-  /// The key that no other cell has: "#2" behind that of the second one.
+  /// The key that no other cell has: "#2" after that of the second one.
   [[nodiscard]] std::string unique_key() const;
 };
 

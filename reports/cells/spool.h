@@ -35,7 +35,7 @@ class Spool {
   std::size_t in_memory_;
   FileHandle file_{nullptr, std::fclose};
   bool no_file_ = false;
-  std::uint64_t in_file_ = 0;  ///< bytes in front of those in memory
+  std::uint64_t in_file_ = 0;  ///< bytes before those in memory
   std::string tail_;
 };
 

@@ -50,7 +50,7 @@ void summarize_trials(Cell& cell, std::span<const TrialFigures> trials, bool com
 struct SummaryOptions {
   bool compat_dlperf = false;
   std::string base;  ///< as MeasureOptions::base
-  /// Results of several runs, one behind the other: the index of the first cell of each run but the
+  /// Results of several runs, one after the other: the index of the first cell of each run but the
   /// first one. A cell's base is one of its own run, if that has one.
   std::vector<std::size_t> run_begins = {};
   /// As MeasureOptions::flops_formula; empty = the one that a cell names already, else the default.

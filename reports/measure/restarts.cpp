@@ -42,7 +42,7 @@ std::optional<T> sum_of(std::span<const RunLog> parts, std::optional<T> Totals::
   return sum;
 }
 
-/// Time in front of the first record that stamps do not show: its own, else that of the second.
+/// Time before the first record that stamps do not show: its own, else that of the second.
 double first_seconds(const RunLog& log) {
   const auto& records = log.records;
   if (!log.clock_is_wall || records.empty()) return 0;
@@ -53,7 +53,7 @@ double first_seconds(const RunLog& log) {
          static_cast<double>(records[0].iterations);
 }
 
-/// Appends the records of a restart behind step `steps.first` of `out`.
+/// Appends the records of a restart after step `steps.first` of `out`.
 void append_records(RunLog& out, RunLog& part, const StepRange& begin, const StepRange& steps) {
   auto& records = out.records;
   const double clock = records.empty() ? 0 : records.back().time_s;  // lost steps included

@@ -20,7 +20,7 @@ struct StepRange {
 };
 [[nodiscard]] std::optional<StepRange> optimizer_step_range(const RunLog& log);
 
-/// How a restart's steps lie beside those that were done before it.
+/// How a restart's steps lie next to those that were done before it.
 struct StepOverlap {
   std::int64_t redone = 0;   ///< steps of the restart that had been done already
   std::int64_t missing = 0;  ///< steps between the two that no log tells of
@@ -47,7 +47,7 @@ struct RestartChains {
   std::vector<Doubt> doubts;
 };
 /// A run goes on from another one of its group if it begins above step 0, within the other's steps
-/// (or at most one of its intervals behind them), and ends later; of several that fit, from the one
+/// (or at most one of its intervals after them), and ends later; of several that fit, from the one
 /// that began last. Trials of one cell, which all begin at the same step, are never joined.
 [[nodiscard]] RestartChains find_restarts(std::span<const RunSpan> spans);
 

@@ -140,14 +140,14 @@ void describe_periodic(const RunLog& log, const Window& window, std::span<const 
       left_out ? "the printed rates leave it out" : said + " without"));
 }
 
-/// Whether the log speaks of an evaluation or a checkpoint on the lines behind `after`, up to
+/// Whether the log speaks of an evaluation or a checkpoint on the lines after `after`, up to
 /// `upto`.
 bool marked_between(std::span<const Mark> marks, std::int64_t after, std::int64_t upto) {
   const auto first = std::ranges::upper_bound(marks, after, {}, &Mark::line);
   return first != marks.end() && first->line <= upto;
 }
 
-// Too few for a period: records behind a line that tells of an evaluation or a checkpoint, where
+// Too few for a period: records after a line that tells of an evaluation or a checkpoint, where
 // these take clearly longer than the others do.
 void describe_marked(const RunLog& log, const Window& window, std::span<const double> times,
                      Trial& trial) {

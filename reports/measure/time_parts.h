@@ -41,7 +41,7 @@ inline constexpr std::size_t kMostSpans = 64;
 /// should take. What a record takes beyond it, by more than 10 % and more than the clock's steps
 /// and 5 x 1.4826 MAD of all records, is evaluation or checkpoint when the log speaks of one
 /// between the two lines (RunLog::marks), else a stall. Records before the steady level are warm-up
-/// as a whole. Start-up is what lies in front of the first record's iterations; tail is what the
+/// as a whole. Start-up is what lies before the first record's iterations; tail is what the
 /// stated total (Totals::wall_s) has beyond the last record. A total whose start-up is not on the
 /// clock counts what it has in excess as start-up.
 [[nodiscard]] std::optional<TimeParts> time_parts(const RunLog& log);

@@ -20,7 +20,7 @@ bool is_number(std::string_view text) {
 
 bool starts_formula(std::string_view text) {
   if (is_number(text)) return false;
-  // Spreadsheets skip blanks in front of a formula on import.
+  // Spreadsheets skip blanks before a formula on import.
   while (text.starts_with(' ')) text.remove_prefix(1);
   static constexpr std::array<std::string_view, 10> kStarts = {
       "=", "+", "-", "@", "\t", "\r", "\uFF1D", "\uFF0B", "\uFF0D", "\uFF20"};
@@ -138,7 +138,7 @@ nlohmann::ordered_json csv_identity(const nlohmann::ordered_json& cell) {
       out[key] = value;
       continue;
     }
-    // The eight facts stand beside it under their own names.
+    // The eight facts stand next to it under their own names.
     for (const auto& [fact, known] : value.items())
       if (!cell.contains(fact)) out["identity"][fact] = known;
   }

@@ -19,13 +19,13 @@ bool stays_below_run_folder(std::string_view path) {
 
 bool read_iterations(const std::string& run_folder, const std::string& path,
                      const std::function<void(const IterationRow&)>& row) {
-  constexpr std::size_t kNumbers = 6;  // the columns behind log and trial
+  constexpr std::size_t kNumbers = 6;  // the columns after log and trial
   if (run_folder.empty() || !stays_below_run_folder(path)) return false;
   std::ifstream in(run_folder + "/" + path);
   std::string line;
   if (!std::getline(in, line) || trim(line) != trim(kIterationsHeader)) return false;
   while (std::getline(in, line)) {
-    // From the end, as the path in front may hold commas in quotes; numbers hold none.
+    // From the end, as the path before it may hold commas in quotes; numbers hold none.
     std::string_view left = trim(line);
     std::array<double, kNumbers> number{};
     bool whole = true;

@@ -1,4 +1,4 @@
-// The iterations of a trial, in the CSV file that a sweep keeps beside its results.
+// The iterations of a trial, in the CSV file that a sweep keeps next to its results.
 #pragma once
 
 #include <functional>

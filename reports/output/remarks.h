@@ -1,4 +1,4 @@
-// What a reader must see beside the numbers: failures, warnings, notices.
+// What a reader must see next to the numbers: failures, warnings, notices.
 #pragma once
 
 #include <cstdint>

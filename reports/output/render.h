@@ -29,7 +29,8 @@ namespace bertbench {
 [[nodiscard]] Result<void> write_report(const Report& report, const CellSource& cells,
                                         const ReportOptions& options, const TextSink& out);
 
-/// One report into one file, replaced at once or not at all; the files that it refers to beside it.
+/// One report into one file, replaced at once or not at all; the files that it refers to next to
+/// it.
 [[nodiscard]] Result<void> render_file(const Report& report, const ResultSet& set,
                                        const ReportOptions& options, const std::string& path);
 
@@ -43,8 +44,8 @@ namespace bertbench {
 [[nodiscard]] std::string run_folder_of(const std::string& result);
 
 /// Writes a file so that a reader sees the old text or the new one, never a part: a temporary
-/// file beside it, fsync, rename. A device or a pipe (/dev/stdout) is written in place. A full disk
-/// or a path that cannot be written is an Error, and the old file stays.
+/// file next to it, fsync, rename. A device or a pipe (/dev/stdout) is written in place. A full
+/// disk or a path that cannot be written is an Error, and the old file stays.
 [[nodiscard]] Result<void> write_file_atomically(const std::string& path, std::string_view text);
 /// The same of text that comes piece by piece; an error of `fill` is the answer, and the old file
 /// stays.

@@ -17,7 +17,7 @@ namespace bertbench {
 struct ReportOptions {
   std::string title;       ///< heading of Markdown and HTML; default: the folder's name
   std::string run_folder;  ///< where iteration files lie, empty if there is none
-  /// An earlier result that HTML and Markdown set beside this one; null: none.
+  /// An earlier result that HTML and Markdown set next to this one; null: none.
   const ResultSet* baseline = nullptr;
   std::string baseline_name, result_name;  ///< what the two are called there
   double alpha = 0.05;                     ///< of that comparison
@@ -26,7 +26,7 @@ struct ReportOptions {
   std::string companion_stem;
 };
 
-/// A file that a report refers to and that lies beside it.
+/// A file that a report refers to and that lies next to it.
 struct Companion {
   std::string name, text;
 };

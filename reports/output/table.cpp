@@ -65,7 +65,7 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
 }
 
 constexpr std::string_view kGap = "  ";
-constexpr std::string_view kBelow = "    ";  // in front of what stands below its own line
+constexpr std::string_view kBelow = "    ";  // before what stands below its own line
 
 void trim_end(std::string& line) { line.erase(line.find_last_not_of(' ') + 1); }
 

@@ -46,7 +46,7 @@ std::size_t block_length(std::span<const double> series) {
       std::min(n - 1, static_cast<std::size_t>(std::ceil(std::sqrt(size))) + in_a_row);
   const auto r = autocovariances(series, most);
   if (!(r[0] > 0)) return 1;
-  // m: the last lag in front of `in_a_row` insignificant ones.
+  // m: the last lag before `in_a_row` insignificant ones.
   const double significant = 2 * std::sqrt(std::log10(size) / size);
   std::size_t m = 0;
   for (std::size_t lag = 1; lag <= most && lag <= m + in_a_row; ++lag) {

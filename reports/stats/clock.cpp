@@ -85,7 +85,7 @@ Stretch measure(std::span<const Record> records, bool has_record_in_front, doubl
   };
   bool every_record = true;
   for (std::size_t i = 1; i < n; ++i) every_record = every_record && rolls_over(i);
-  // Index 0 serves for comparison only when a record of the same stretch lies in front of it, and
+  // Index 0 serves for comparison only when a record of the same stretch lies before it, and
   // as a mark when no second is shown twice.
   std::size_t first = every_record && !has_record_in_front ? 0 : 1;
   while (first < n && first > 0 && !rolls_over(first)) ++first;
@@ -154,7 +154,7 @@ std::optional<ClockRate> from_zero(const RunLog& log, const Window& window) {
 std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& window) {
   if (begins_at_zero(log, window)) return from_zero(log, window);
   const std::span<const Record> records = log.records;
-  // The record in front of the window ends where the window begins; the one before that tells
+  // The record before the window ends where the window begins; the one before that tells
   // whether the second rolled over there.
   const std::size_t from = window.first - std::min<std::size_t>(2, window.first);
   ClockRate rate;

@@ -27,7 +27,7 @@ struct ClockRate {
 ///
 /// A clock that shows whole seconds says more at the record where the second rolls over: there the
 /// true time lies between the shown second and the time since the record before. So the marks are
-/// the first and the last such record, the record in front of the window included as it ends where
+/// the first and the last such record, the record before the window included as it ends where
 /// the window begins. When each record shows a new second, the first record is a mark too. The
 /// error of a mark is then at most min(clock step, time between two records), uniform. What the
 /// window holds before the first mark and after the last one takes the time that the nearest

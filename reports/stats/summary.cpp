@@ -12,7 +12,7 @@ namespace {
 
 /// The `rank`-th smallest from 0, and the next one above (itself, if it is the last). Values below
 /// `from` are known to be the smallest ones; `values` is left in another order, with all below
-/// `rank` in front.
+/// `rank` before it.
 std::pair<double, double> order_statistics(std::span<double> values, std::size_t rank,
                                            std::size_t from = 0) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank);

@@ -176,7 +176,7 @@ std::int64_t total_records(const RunLog& log) {
   return total;
 }
 
-// Index of the first record with at least `count` records of the log in front of it. Long logs hold
+// Index of the first record with at least `count` records of the log before it. Long logs hold
 // merged records outside the window; a boundary inside one moves to its end.
 std::size_t index_after(const RunLog& log, std::int64_t count) {
   std::int64_t before = 0;
@@ -235,7 +235,7 @@ void apply_steps(const RunLog& log, const WindowRule& rule, Window& window) {
       {1, records[first].step - begin, end - step_before(records, last - 1)});
   const bool begins = begin == rule.begin || begin - rule.begin < interval;
   // The end is covered when a counter at or beyond B was printed, or when a run that completed has
-  // B no more than one interval behind its last one (TensorFlow leaves out the very last).
+  // B no more than one interval after its last one (TensorFlow leaves out the very last).
   const bool reached = end == rule.end || (last < n && records[last].step >= rule.end) ||
                        (log.outcome.status == Status::completed && end + interval >= rule.end);
   window.covered = begins && reached;
@@ -330,7 +330,7 @@ std::vector<double> iteration_times(const RunLog& log) {
   const bool fine = std::isfinite(log.clock_resolution_s) && log.clock_resolution_s < 0.5;
   if (!fill(own) && !(fine && fill(ticks)) && !fill(printed) && !fill(ticks)) return {};
   // Most clocks begin with the first record, and it may be the one that holds a compilation: its
-  // printed rate tells it, beside the second's.
+  // printed rate tells it, next to the second's.
   if (std::isnan(times.front()) && records.size() > 1) {
     constexpr double kWarmUp = 2;
     const double slower = records[1].printed_rate / records[0].printed_rate;

@@ -29,7 +29,8 @@ struct Window {
 /// failure. Records after a failure line (a restart in the same log) do not count.
 [[nodiscard]] std::size_t usable_records(const RunLog& log);
 
-/// The counter before `records[index]`: that of the record in front, or index 0: step - iterations.
+/// The counter before `records[index]`: that of the record before it, or index 0: step -
+/// iterations.
 [[nodiscard]] std::int64_t step_before(std::span<const Record> records, std::size_t index);
 
 /// Applies a rule. A window that is not covered still says which records it would take.

@@ -1,4 +1,4 @@
-// sweep_cost: what the harness costs beside what it runs, against bounds, measured in one run.
+// sweep_cost: what the harness costs next to what it runs, against bounds, measured in one run.
 //   sweep_cost [launch|watch|journal ...] [--trials N] [--seconds S]
 // Prints one line a figure; exit status 1 when a bound is missed.
 #include <fcntl.h>
@@ -80,7 +80,7 @@ pid_t spawn(const std::vector<std::string>& argv, const std::string& out) {
   return pid;
 }
 
-// A trial of the harness beside fork, exec and wait of the same program ------------------------
+// A trial of the harness next to fork, exec and wait of the same program ------------------------
 
 pid_t fork_exec(const std::vector<std::string>& argv, int log) {
   std::vector<char*> raw;

@@ -9,7 +9,7 @@
 //   FAKE_RANK        rank that does so (default 0); the others go on and wait
 //   FAKE_SECONDS     seconds a step, as printed (default 0.01)
 //   FAKE_DELAY_MS    real time a step takes (default 0)
-//   FAKE_START_MS    real time in front of the first step (default 0)
+//   FAKE_START_MS    real time before the first step (default 0)
 //   FAKE_BURST       steps of which it waits once and writes the lines at once (default 1)
 //   FAKE_NOISE       bytes of other text after each step (default 0)
 //   FAKE_DUMP        file to which rank 0 writes its arguments and FAKE_ variables, NUL-ended

@@ -1,5 +1,5 @@
 // Preloaded into bertbench (LD_PRELOAD): lets the Nth call of one function of the C library fail,
-// or kills the process in front of it. Other programs that it is preloaded into, trainers and forks
+// or kills the process before it. Other programs that it is preloaded into, trainers and forks
 // included, run as they are.
 //   BB_FAULT_CALL    write, fsync, fdatasync, openat, renameat, mkdirat, ftruncate, fork, pipe2,
 //                    read, pread, poll (open counts as openat)

@@ -46,7 +46,7 @@ void compressed(std::string_view input) {
     const Reading small = read_with(path, 61);
     require(small.problem.empty() == large.problem.empty(),
             "whether it is damaged depends on the buffer");
-    // How much of a damaged frame comes out in front of the damage is the library's own matter: a
+    // How much of a damaged frame comes out before the damage is the library's own matter: a
     // frame that fits the buffer is decoded in one go or not at all.
     const bool damaged = !large.problem.empty();
     require(small.bytes == large.bytes || (damaged && (small.bytes.starts_with(large.bytes) ||

@@ -73,7 +73,7 @@ void one_format(const std::string& name, std::string_view input) {
   check(input, options);
 }
 
-// A format file; behind a NUL byte the log that it reads.
+// A format file; after a NUL byte the log that it reads.
 void format_file(std::string_view input) {
   const auto nul = input.find('\0');
   auto format = DescribedFormat::parse(std::string(input.substr(0, nul)), "fuzz.json");

@@ -1,4 +1,4 @@
-// What stands in front of the formats: the literal scan, the lines, and what is taken off them.
+// What stands before the formats: the literal scan, the lines, and what is taken off them.
 #include <algorithm>
 #include <charconv>
 #include <cmath>

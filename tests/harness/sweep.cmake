@@ -26,7 +26,7 @@ target_compile_definitions(launchers_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE
 add_dependencies(launchers_test fake_trainer)
 
 # A Slurm of emulated nodes, started and stopped by the tests themselves; scripts/test --all. Alone:
-# its 32 tasks on a few cores do not bear others beside them.
+# its 32 tasks on a few cores do not bear others next to them.
 bb_add_test(slurm_test WHOLE SERIAL TIMEOUT 600 LABELS slurm LIBS bb::sweep bb::reports bb::parsers bb::core
   fmt::fmt
   SOURCES sweep/launchers_injection_test.cpp sweep/launchers_slurm_test.cpp

@@ -1,4 +1,4 @@
-// What loggers, containers and CI put in front of lines.
+// What loggers, containers and CI put before lines.
 #include "parsers/lines/decoration.h"
 
 #include <gtest/gtest.h>

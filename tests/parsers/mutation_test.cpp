@@ -1,5 +1,5 @@
 // Damage: a log is cut, shuffled, interleaved with another, wrapped in colours and labels. Nothing
-// crashes or hangs, and what was read in front of the damage stays as it was. Over our own samples
+// crashes or hangs, and what was read before the damage stays as it was. Over our own samples
 // and, where they are at hand, over the collected logs (BB_CORPUS, see corpus_test.cpp). For a long
 // run: BB_MUTATIONS=20 does 20 times as many, BB_MUTATION_SEED=8 others, BB_MUTATION_BYTES=10000000
 // reads long logs to their end.
@@ -86,10 +86,10 @@ std::int64_t line_at(const std::string& text, std::size_t at) {
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-/// The records of lines in front of `line` are the same. The newest of them are still open to what
+/// The records of lines before `line` are the same. The newest of them are still open to what
 /// follows: the lines of the other ranks, a loss on a line of its own. Nothing is said of a run
 /// that the damaged log does not show: which of several bars is training is known at the end only,
-/// and with another log behind (`mixed`) it may be that one's bar of the same name.
+/// and with another log after (`mixed`) it may be that one's bar of the same name.
 void expect_same_before(const Log& log, const std::vector<RunLog>& damaged, std::int64_t line,
                         const std::string& what, bool mixed = false) {
   for (const RunLog& run : log.runs) {
@@ -177,7 +177,7 @@ TEST(Mutations, ARedrawThatLostItsHeadTakesNoStepsOutOfTheRun) {
   text.insert(at + 1, "\r");  // "8/120 [00:07<": a bar without a name
   const auto damaged = read_text(text);
   ASSERT_FALSE(damaged.empty());
-  // Of the one redraw, and of the interval behind it.
+  // Of the one redraw, and of the interval after it.
   EXPECT_GE(damaged.back().records.size() + 2, whole.back().records.size());
   EXPECT_EQ(damaged.back().records[2].step, whole.back().records[2].step);
 }
@@ -218,7 +218,7 @@ TEST(Mutations, AnotherLogInterleavedChangesNothingInFrontOfIt) {
       true);
 }
 
-/// Each line behind `prefix` and in front of `suffix`.
+/// Each line after `prefix` and before `suffix`.
 std::string wrapped(const std::string& text, const std::string& prefix, const std::string& suffix) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {

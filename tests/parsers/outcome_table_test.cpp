@@ -95,7 +95,7 @@ TEST(OutcomeTable, TellsHowRunsEnd) {
       {"srun: error: c002: task 3: Exited with exit code 1\n", Status::error, "exit code 1"},
       {"mpirun noticed that process rank 3 with PID 0 on node n2 exited on signal 9 (Killed).\n",
        Status::killed, "signal 9"},
-      // Crashes without a traceback, tracebacks behind labels, and a cause with its consequence.
+      // Crashes without a traceback, tracebacks after labels, and a cause with its consequence.
       {"run.sh: line 3:  4711 Aborted                 (core dumped) python train.py\n",
        Status::error, "core dumped"},
       {"node-2: Traceback (most recent call last):\nnode-2:   File \"train.py\", line 3, in f\n"

@@ -1,4 +1,4 @@
-// Logs of our own runs against the clock that ran beside them: bert_train's --timings, or a
+// Logs of our own runs against the clock that ran next to them: bert_train's --timings, or a
 // callback in the loop of another library (parsers/samples/README.md, tests/data/samples). What a
 // log prints of an interval, its seconds, its clock and its rate, is what that clock gives for the
 // same steps.

@@ -2,7 +2,7 @@
 // default rate within 2 % of the clock (absl's stamps: 0.2 %) over the same updates, the outcome
 // with its step, and the facts of the list (INDEX.tsv) found in the log, or given where no line
 // tells them. The logs are not part of this repository: BB_CORPUS names their folder (default
-// ../shared/corpus beside the checkout); where it is missing the tests are skipped.
+// ../shared/corpus next to the checkout); where it is missing the tests are skipped.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

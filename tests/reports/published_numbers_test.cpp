@@ -112,7 +112,7 @@ TEST(PublishedNumbers, TheOneWrongMxnetSpeedupComesOutRight) {
   EXPECT_EQ(results.cells[1].speedup->value, 27.23);
 }
 
-// NGC card for PyTorch: throughputs and the ratios printed beside them.
+// NGC card for PyTorch: throughputs and the ratios printed next to them.
 TEST(PublishedNumbers, NgcWeakAndStrongRatiosReproduceWithTheirStatedBases) {
   const auto ratio = [](double base, double value, int nodes, const std::string& topology) {
     const ResultSet results =

@@ -97,7 +97,7 @@ TEST(Restarts, EachStepCountsOnceAndLostTimeStays) {
   EXPECT_THAT(notices_of(run), HasSubstr("20 steps were lost and done again by b.log"));
 }
 
-// NVIDIA's BERT for TensorFlow prints 46 behind update 45; its checkpoint was made behind 30.
+// NVIDIA's BERT for TensorFlow prints 46 after update 45; its checkpoint was made after 30.
 TEST(Restarts, ALogThatNumbersItsLinesOneAheadLosesNoUpdate) {
   const auto ahead = [](RunLog log, std::int64_t first, std::int64_t last) {
     for (Record& record : log.records) ++record.step;

@@ -1,4 +1,4 @@
-// What this machine can do, measured in the program that reports a kernel beside it.
+// What this machine can do, measured in the program that reports a kernel next to it.
 #pragma once
 
 #include <benchmark/benchmark.h>

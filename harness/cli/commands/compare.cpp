@@ -350,7 +350,7 @@ ExitCode run_published(const Options& options, Console& console) {
   return status;
 }
 
-// B as a report for people, with A beside it.
+// B as a report for people, with A next to it.
 ExitCode write_report(const Options& options, const ResultSet& a, const ResultSet& b,
                       Console& console) {
   const auto report = find_report(options.to);

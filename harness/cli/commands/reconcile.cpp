@@ -1,4 +1,4 @@
-// bertbench reconcile: the rates a run's logs give, beside all its work over all its time; and the
+// bertbench reconcile: the rates a run's logs give, next to all its work over all its time; and the
 // same arithmetic for a training plan.
 #include "reports/studies/reconcile/reconcile.h"
 

@@ -58,7 +58,7 @@ struct SlurmOptions {
 };
 
 struct SweepConfig {
-  std::string source;      ///< path of the file, for messages and to find a hostfile beside it
+  std::string source;      ///< path of the file, for messages and to find a hostfile next to it
   std::string name;        ///< title of the report
   std::string workload;    ///< "bert_train" or the name of a template in workloads/external/
   std::vector<Axis> grid;  ///< in the order of the file

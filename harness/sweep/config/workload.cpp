@@ -17,7 +17,7 @@
 namespace bertbench {
 namespace {
 
-/// The trainer built with this harness lies beside it; else PATH decides.
+/// The trainer built with this harness lies next to it; else PATH decides.
 std::string locate_trainer() {
   std::error_code ec;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", ec);

@@ -39,7 +39,7 @@ std::string holder_of(int fd) {
   return pid;
 }
 
-/// The line in front of its checksum, or nothing when the line is torn or altered.
+/// The line before its checksum, or nothing when the line is torn or altered.
 std::optional<std::string_view> body_of(std::string_view line) {
   const auto at = line.rfind(kCrcKey);
   if (at == std::string_view::npos || line.size() != at + kCrcKey.size() + 10) return std::nullopt;
@@ -53,7 +53,7 @@ std::optional<std::string_view> body_of(std::string_view line) {
 }  // namespace
 
 std::uint32_t crc32c(std::string_view bytes) {
-  // Four bytes at a time: table k is the table of a byte with k bytes of zeros behind it.
+  // Four bytes at a time: table k is the table of a byte with k bytes of zeros after it.
   static const auto kTables = [] {
     std::array<std::array<std::uint32_t, 256>, 4> tables{};
     for (std::uint32_t i = 0; i < 256; ++i) {
@@ -172,7 +172,7 @@ Result<void> Journal::load() {
   text_ = text.substr(0, good);
   if (good == text.size()) return {};
   // A line is synced before the next event begins, so only the last one can be torn. Damage further
-  // up is not ours to guess about: what stands behind it may be true and may not.
+  // up is not ours to guess about: what stands after it may be true and may not.
   const auto rest = std::string_view(text).substr(good);
   const auto newline = rest.find('\n');
   if (newline != std::string_view::npos && newline + 1 < rest.size()) {

@@ -21,7 +21,7 @@ namespace bertbench {
 ///   finished  cell, trial, attempt, status, exit, seconds, log_bytes
 ///   closed    why: "done", "interrupted" or the error
 /// Every record has "n" (1, 2, 3 ...), "time" (RFC 3339, UTC, for people only) and, last, "crc",
-/// the CRC-32C of the line in front of `,"crc"`.
+/// the CRC-32C of the line before `,"crc"`.
 using JournalRecord = nlohmann::ordered_json;
 
 class Journal {

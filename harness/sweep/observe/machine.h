@@ -35,7 +35,7 @@ struct Machine {
   std::string cuda_driver;  ///< newest CUDA that the driver runs, "13.0"
 };
 
-/// `root` is put in front of /proc, /sys and /etc. GPUs are asked of NVML, else of nvidia-smi, when
+/// `root` is put before /proc, /sys and /etc. GPUs are asked of NVML, else of nvidia-smi, when
 /// `with_gpus`.
 Machine look_at_machine(const std::string& root = "", bool with_gpus = true);
 

@@ -23,7 +23,7 @@ program=$1; shift
 exec "$program" "$@"
 )sh";
 
-/// The JSON that begins a line; whatever the way here has printed stands in front of it.
+/// The JSON that begins a line; whatever the way here has printed stands before it.
 Json object_of(std::string_view text) {
   const auto at = text.starts_with('{') ? 0 : text.find("\n{");
   if (at == std::string_view::npos) return nullptr;

@@ -43,7 +43,7 @@ struct PlanOptions {
   int trials = 0;                 ///< > 0 overrides the config
   bool auto_trials = false;       ///< overrides the config: "trials": "auto"
   std::string launcher;           ///< overrides the config
-  std::string trainer;            ///< path of bert_train; empty: beside bertbench, else on PATH
+  std::string trainer;            ///< path of bert_train; empty: next to bertbench, else on PATH
   int cores = 0;                  ///< of this machine; 0 = look
 };
 

@@ -1,4 +1,4 @@
-// The shell script that runs one rank where the harness cannot reach it by signals: behind ssh and
+// The shell script that runs one rank where the harness cannot reach it by signals: through ssh and
 // in a Slurm task. It starts the rank in a session of its own, ends it when its stdin ends, however
 // that comes, and gives its status.
 #pragma once

@@ -46,7 +46,7 @@ class DllRun {
   void tell_convnet(Facts& facts) const;
 
  private:
-  /// The counters behind a line: applied iterations of the run, updates skipped so far.
+  /// The counters after a line: applied iterations of the run, updates skipped so far.
   struct Count {
     std::int64_t iteration = 0, skipped = 0;
     std::int64_t skipped_in_all = 0;  ///< as this line tells, for the whole run

@@ -84,7 +84,7 @@ class DlloggerParser final : public LineParser {
   bool see_speech(const Line& said, double time_s, RunBuilder& out);
 
   DllRun run_;
-  const RunDraft* told_ = nullptr;  ///< the arguments in front of it
+  const RunDraft* told_ = nullptr;  ///< the arguments before it
   Notice notice_;
   std::optional<std::int64_t> speech_iteration_;  ///< Tacotron 2, WaveGlow: from "glob_iter"
   std::optional<double> speech_loss_;
@@ -99,7 +99,7 @@ class DlloggerParser final : public LineParser {
 bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   const auto at = line.text.find("DLL 20");
   if (at == std::string_view::npos) {
-    // Of the solver; behind it stands the test's.
+    // Of the solver; after it stands the test's.
     if (world_ && !whole_) whole_ = size_after(line, "  IMS_PER_BATCH:");
     return false;
   }
@@ -139,7 +139,7 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// A step again behind the run's closing statement: the file's next launch.
+// A step again after the run's closing statement: the file's next launch.
 void close_ended(std::int64_t step, RunBuilder& out) {
   const RunDraft* open = out.open(WorkKind::training);
   const bool ended = open != nullptr && open->ended_well && open->last() != nullptr;
@@ -216,7 +216,7 @@ void put_epoch(std::int64_t epoch, double rate, std::optional<double> loss, cons
   draft.log.rate_unit = RateUnit::sequences_per_second;
 }
 
-// NCF, a record an epoch; behind the last one stands "() best_train_throughput : ... ".
+// NCF, a record an epoch; after the last one stands "() best_train_throughput : ... ".
 bool DlloggerParser::see_epoch(const Line& said, RunBuilder& out) {
   Cursor cursor(said);
   if (cursor.literal("() best_train_throughput : ")) {
@@ -248,7 +248,7 @@ bool DlloggerParser::see_epoch(const Line& said, RunBuilder& out) {
   return true;
 }
 
-// nnU-Net's benchmark: images/s of all GPUs, behind the whole run.
+// nnU-Net's benchmark: images/s of all GPUs, after the whole run.
 bool DlloggerParser::see_benchmark(const Line& said, RunBuilder& out) {
   Cursor cursor(said);
   if (!cursor.literal("() throughput_")) return false;
@@ -289,7 +289,7 @@ void DlloggerParser::tell_arguments(Facts& facts) const {
   if (speech_) facts.gradient_accumulation_steps.set(1, FactSource::log);  // knows no other
 }
 
-// The arguments in front of a run, not those of the file's next one.
+// The arguments before a run, not those of the file's next one.
 void DlloggerParser::tell_open(RunBuilder& out) {
   RunDraft* draft = out.open(WorkKind::training);
   if (draft != nullptr && std::exchange(told_, draft) != draft) tell_arguments(draft->log.facts);

@@ -1,4 +1,4 @@
-// dllogger-json: the JSON file of NVIDIA's DLLogger, one object a line behind "DLLL ".
+// dllogger-json: the JSON file of NVIDIA's DLLogger, one object a line after "DLLL ".
 //
 // Times are strings. "step" is "PARAMETER", [] for the closing line, or [epoch, iteration]; the
 // last iteration may be a float that counts the skipped updates as well. BERT for TensorFlow has

@@ -1,4 +1,4 @@
-// nvlog: the logger in front of DLLogger, in NVIDIA's examples of 2018 to 2021.
+// nvlog: the logger before DLLogger, in NVIDIA's examples of 2018 to 2021.
 //
 //   :::NVLOGv0.2.3 None 1621936399.904081345 (runner.py:393) Num GPUs: 8
 //   :::NVLOGv0.2.3 resnet 1621936510.750827074 (benchmark_hooks.py:59) iteration: 200

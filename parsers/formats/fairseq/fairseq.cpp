@@ -13,7 +13,7 @@
 // wps: tokens/s of all workers; wpb and bsz: tokens and sentences per update. ups has two digits,
 // so sentences/s = bsz * wps / wpb. Since 0.9 an inner line covers the updates since the one
 // before; earlier, and in the lines of an epoch, it is the mean of the epoch. An update is an
-// optimizer step: --update-freq is in bsz. Lines of validation have the same keys behind `valid`.
+// optimizer step: --update-freq is in bsz. Lines of validation have the same keys after `valid`.
 // NVIDIA's releases of 2020 (MLPerf 0.7) count bsz of one GPU, wpb of all.
 // On TPUs the releases of 2020 see only the update that is logged, so that ups and wps are of one
 // update over the time of all ("this causes wps to be misreported", fairseq/trainer.py).
@@ -281,7 +281,7 @@ bool FairseqParser::parse(const Line& line, RunBuilder& out) {
 
 void FairseqParser::finish(RunBuilder& out) {
   end_inner();
-  // An epoch's mean stands beside the inner lines of the same updates.
+  // An epoch's mean stands next to the inner lines of the same updates.
   auto& drafts = out.drafts();
   for (std::size_t i = 0; i + 1 < drafts.size(); ++i) {
     RunDraft& inner = *drafts[i];

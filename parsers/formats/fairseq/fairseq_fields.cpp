@@ -9,7 +9,7 @@
 namespace bertbench {
 namespace {
 
-// "key=1", "key 1", "\"key\": \"1\"": a key stands behind no letter, so that "loss" is not found in
+// "key=1", "key 1", "\"key\": \"1\"": a key stands after no letter, so that "loss" is not found in
 // "nll_loss".
 std::optional<double> field(const Line& line, std::string_view key) {
   for (auto at = line.text.find(key); at != std::string_view::npos;
@@ -88,7 +88,7 @@ std::optional<FairseqFields> read_fairseq_json(const Line& line) {
     prefix = "train_";
     out.epoch = true;
   } else if (!field(line, "num_updates")) {
-    // A subset's name stands in front of its keys: valid_, test_, dev-other_.
+    // A subset's name stands before its keys: valid_, test_, dev-other_.
     const auto key = line.text.find("_num_updates\": ", begin);
     const auto quote = key == std::string_view::npos ? key : line.text.rfind('"', key);
     if (quote == std::string_view::npos || quote < begin) return std::nullopt;

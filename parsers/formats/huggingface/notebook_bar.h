@@ -15,7 +15,7 @@ class RunDraft;
 ///   [1200/1200 09:31, Epoch 3/3]
 ///   [ 400/1200 03:10 < 06:22, 2.09 it/s, Epoch 1.00/3]
 ///
-/// It is drawn first behind step 1, where its clock begins, and shows one step more than were done
+/// It is drawn first after step 1, where its clock begins, and shows one step more than were done
 /// until the training is over. Evaluations are in the clock.
 struct NotebookBar {
   static constexpr std::string_view kAnchor = ", Epoch ";

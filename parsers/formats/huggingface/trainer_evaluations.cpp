@@ -8,7 +8,7 @@
 namespace bertbench {
 namespace {
 
-// What stands in front of the anchor: "eval", "eval_mnli-mm", "test", "train".
+// What stands before the anchor: "eval", "eval_mnli-mm", "test", "train".
 std::string_view key_before(std::string_view text, std::size_t end) {
   std::size_t begin = end;
   while (begin > 0 && text[begin - 1] != '\'' && text[begin - 1] != '"' && text[begin - 1] != ' ') {

@@ -11,7 +11,7 @@
 
 namespace bertbench {
 
-/// Members of such files, one by one: keys stand in the order of the alphabet, a loss in front of
+/// Members of such files, one by one: keys stand in the order of the alphabet, a loss before
 /// its step.
 class TrainerFiles {
  public:

@@ -13,7 +13,7 @@
 namespace bertbench {
 namespace {
 
-// At the value of `key`, behind its quote if it has one.
+// At the value of `key`, after its quote if it has one.
 std::optional<Cursor> value_of(const Line& line, std::string_view key) {
   Cursor cursor(line);
   if (!cursor.skip_past(key)) return std::nullopt;

@@ -32,7 +32,7 @@ enum Track { kTraining, kEvaluation, kInference };
 struct Keras {
   // "Epoch 3/10"; by itself no sign of Keras.
   void announced(const Line& line, Emit emit) {
-    // Backspaces and blanks may stand in front.
+    // Backspaces and blanks may stand before it.
     if (line.text.find_first_not_of("\b \t", 0) != line.at) return;
     Cursor cursor = Cursor::after(line);
     std::int64_t n = 0, all = 0;
@@ -42,7 +42,7 @@ struct Keras {
       return;
     }
     if (!cursor.read("/", all) || n < 1 || all < n || all > kMostEpochs) return;
-    // Other trainers go on behind the numbers; a terminal may leave bits of a bar there.
+    // Other trainers go on after the numbers; a terminal may leave bits of a bar there.
     if (!cursor.rest().empty() && cursor.rest().find_first_of("=>.\b \r") != 0) return;
     if (open && n == epoch && all == epochs && !unfinished && cursor.rest().empty()) {
       copies += line.rank < 0 ? 1 : 0;  // another worker's

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kMostSteps = 100'000'000'000;
 
-// "1875/1875" in front of `end`, blanks between allowed. Backspaces and what another bar left stand
+// "1875/1875" before `end`, blanks between allowed. Backspaces and what another bar left stand
 // further to the left.
 bool read_counter(std::string_view text, std::size_t end, KerasBar& bar) {
   while (end > 0 && text[end - 1] == ' ') --end;
@@ -86,7 +86,7 @@ void read_tail(const Line& line, std::size_t from, KerasBar& bar) {
     if (left && (at.literal("s ") || at.literal(" "))) bar.left_s = *left;
   }
   Cursor rest = cursor;
-  while (rest.skip_past("/")) {  // "- 26s/epoch - 13ms/step" behind the metrics
+  while (rest.skip_past("/")) {  // "- 26s/epoch - 13ms/step" after the metrics
     std::size_t begin = rest.at() - 1;
     while (begin > from && line.text[begin - 1] != ' ') --begin;
     Cursor rate(line);

@@ -8,7 +8,7 @@
 //   epoch 2: epoch time: 151033.049, per step time: 141.549, avg loss: 4.529       (model zoo)
 //   epoch[1/200], iter[195] cost: 8518.123, per step time: 43.683, avg loss: 5.300
 //   Epoch: [  3/ 10], Average Train Loss: [0.511], Accuracy: [0.983]
-//       (tutorials: in front of the line of the times)
+//       (tutorials: before the line of the times)
 //   <date>:INFO:epoch: [2/90] loss: 1.04, epoch time: 2.413 s, per step time: 12.377 ms
 //       (2023)
 //   <date>:INFO:epoch[3], iter[1], loss:206.3, fps:371.70 imgs/sec, lr:1e-05,
@@ -69,7 +69,7 @@ class MindsporeParser final : public LineParser {
     bool whole_run = false;  ///< the step counts over all epochs
     std::optional<double> loss;
   };
-  std::optional<Place> place_;  ///< of the newest loss line, for the epoch line behind it
+  std::optional<Place> place_;  ///< of the newest loss line, for the epoch line after it
   std::int64_t step_ = 0;       ///< newest counter
   RankCopies ranks_;
   double stamp_ = kUnknown;     ///< of MindFormers' newest line
@@ -83,7 +83,7 @@ class MindsporeParser final : public LineParser {
   std::int64_t odd_times_ = 0;  ///< line whose two times give fewer steps than were counted
 };
 
-// "Epoch: [  3/ 10], Average Train Loss: [0.511], ...": the steps are those of the line behind it.
+// "Epoch: [  3/ 10], Average Train Loss: [0.511], ...": the steps are those of the line after it.
 bool MindsporeParser::see_tutorial(const Line& line) {
   Cursor cursor(line);
   if (!cursor.skip_past("Epoch: [")) return false;

@@ -17,7 +17,7 @@ struct MindsporeDuration {
 /// Milliseconds unless "s" is said; some scripts print "16.7 s", some "31.05s".
 [[nodiscard]] std::optional<MindsporeDuration> mindspore_duration(Cursor& cursor);
 
-/// "epoch 2: ", "epoch[2/200], ", "epoch: [2/90] " in front of the times.
+/// "epoch 2: ", "epoch[2/200], ", "epoch: [2/90] " before the times.
 [[nodiscard]] std::optional<std::int64_t> mindspore_epoch(const Line& line);
 
 /// A line of steps, MindOCR's or MindYOLO's.

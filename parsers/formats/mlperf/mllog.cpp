@@ -43,7 +43,7 @@ Json object_of(std::string_view text) {
 std::string_view key_at_sight(std::string_view object) {
   constexpr std::string_view kKey = "\"key\": \"";
   const auto at = object.find(kKey);
-  // Behind a backslash it is text; behind a second brace it is a key of an object within.
+  // After a backslash it is text; after a second brace it is a key of an object within.
   if (at == std::string_view::npos || object.rfind('{', at) != 0 ||
       object.substr(0, at).find('\\') != std::string_view::npos) {
     return {};

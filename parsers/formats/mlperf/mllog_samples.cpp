@@ -202,7 +202,7 @@ std::optional<double> MllogSamples::steps(const MllogSetting& setting) const {
   return steps ? std::optional(whole) : std::nullopt;
 }
 
-// Behind whole epochs it is the data set all the same; far beyond the count of the evaluations it
+// After whole epochs it is the data set all the same; far beyond the count of the evaluations it
 // is of another unit.
 bool MllogSamples::odd_end(double many, bool bert) const {
   const bool beyond = eval_ && *eval_ > many && *end_ > 10 * *eval_;
@@ -212,7 +212,7 @@ bool MllogSamples::odd_end(double many, bool bert) const {
 // The rule that tells samples from epochs, tokens, batches and plans: an evaluation's epoch_num
 // counts samples when it is beyond some batches, and tokens where the first is beyond as many
 // batches as a sequence is long; its samples_count does so where it grows; its step_num counts
-// batches; train_samples counts the run's when it is stated behind the last evaluation (in front of
+// batches; train_samples counts the run's when it is stated after the last evaluation (before
 // it, it is the plan or the data set). A fraction counts epochs, of the data set; what is left are
 // whole epochs.
 MllogSamples::Source MllogSamples::source(const MllogSetting& setting, double seconds) const {
@@ -284,7 +284,7 @@ bool MllogSamples::agrees(double rate) const {
   return throughputs_.empty() || tracked() / rate - 1 < kTrackedOrder;
 }
 
-// A tracked throughput in front of run_stop is that of some interval; the one behind it is the
+// A tracked throughput before run_stop is that of some interval; the one after it is the
 // run's.
 void MllogSamples::conclude_tracked(const MllogSetting& setting, std::int64_t stop_line, bool rated,
                                     Emit emit) {

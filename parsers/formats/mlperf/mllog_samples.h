@@ -42,7 +42,7 @@ class MllogSamples {
     /// `number`: as it is named, from 0 or 1; `many`: epochs that a block holds.
     void begin(double number, double many, double time_ms);
     void stop(double number, double many, double time_ms);
-    /// Behind as many epochs: a block that they end with is over, though it stops behind the run.
+    /// After as many epochs: a block that they end with is over, though it stops after the run.
     void evaluated(double number);
     [[nodiscard]] bool any() const { return !spent_ms_.empty(); }
     /// Whole ones; unknown if there are none, or if they are named by what was trained.

@@ -14,7 +14,7 @@
 
 namespace bertbench {
 
-/// A stamp in front of a message: "INFO:root:04:17:43 ...", "2019-12-19 07:06:00,663 - root - ...".
+/// A stamp before a message: "INFO:root:04:17:43 ...", "2019-12-19 07:06:00,663 - root - ...".
 struct GluonStamp {
   double time_s = kUnknown;
   double resolution_s = kUnknown;
@@ -31,7 +31,7 @@ class GluonClock {
   /// An evaluation of so many seconds ended at `stamp`, as the first rank tells: the stamps that
   /// follow are shortened by it.
   void evaluated(double seconds, int rank, const GluonStamp& stamp);
-  /// Likewise the saving behind it, if `line` holds kGluonSaved.
+  /// Likewise the saving after it, if `line` holds kGluonSaved.
   void saved(const Line& line);
   /// Training goes on: what is saved from here on does not begin with the evaluation's end.
   void trains() { evaluated_.reset(); }
@@ -76,7 +76,7 @@ struct GluonBatch {
 [[nodiscard]] std::optional<std::int64_t> gluon_validated(const Line& line);
 
 /// What a line of SQuAD's scripts tells. They start the clock anew with an epoch, but go on to
-/// count the samples: the rate of the first line holds those behind the last line of the epoch
+/// count the samples: the rate of the first line holds those after the last line of the epoch
 /// before, whose time no line tells.
 struct GluonInterval {
   std::int64_t iterations = 0;  ///< since the line before; 0 = there is none

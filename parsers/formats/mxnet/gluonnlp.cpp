@@ -9,7 +9,7 @@
 //   Batch: 4512/7387, Loss=4.10, lr=0.0000065 Thoughput=45.02 samples/s        (SQuAD, horovod)
 //   [Epoch 1 Batch 10/119] loss=0.6015, lr=0.0000032, metrics:...                            (GLUE)
 //   [Epoch 0 Batch 800/34064] loss=10.3, ppl=31793.0, throughput=54.01K wps, wc=6521.39K      (NMT)
-//   Time cost=180.52 s, Thoughput=60.01 samples/s          (prediction, behind or between training)
+//   Time cost=180.52 s, Thoughput=60.01 samples/s          (prediction, after or between training)
 //   Epoch 0 iteration 0020/1263: training loss 0.151                                    (gluon-cv)
 // tks/s and wps count tokens without padding: they stay tokens/s. The time of a pre-training line
 // is that of its interval and holds loading and checkpoints, which the throughput leaves out.
@@ -82,7 +82,7 @@ class GluonnlpParser final : public LineParser {
   std::optional<int> evaluation_rank_;  ///< whose evaluations count
   double fewest_ = 0, most_ = 0;        ///< workers, by the tokens/s of one; most 0: unknown
   double evaluations_s_ = 0;            ///< within the open training, between its lines
-  bool predicting_ = false;    ///< "start prediction" stands behind the newest training line
+  bool predicting_ = false;    ///< "start prediction" stands after the newest training line
   bool closes_epoch_ = false;  ///< the script that trains closes an epoch in prediction's words
 };
 
@@ -408,7 +408,7 @@ bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
   if (closes_epoch_ && !predicting_ && out.open(WorkKind::training) != nullptr) {
     RunDraft& training = *out.open(WorkKind::training);
     end_well(training, line);
-    // Since training began, over all epochs; behind "Epoch: 0, " it counts batches as samples.
+    // Since training began, over all epochs; after "Epoch: 0, " it counts batches as samples.
     if (!args_.one_worker && find_text(line.text, "Epoch: ") == std::string_view::npos) {
       training.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
     }
@@ -425,7 +425,7 @@ bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// "Time cost=415.1s" behind an epoch whose lines tell no time: batches, evaluation and saving.
+// "Time cost=415.1s" after an epoch whose lines tell no time: batches, evaluation and saving.
 bool GluonnlpParser::see_epoch_cost(const Line& line, RunBuilder& out) {
   const auto seconds = number_after(line, "Time cost=");
   RunDraft* run = out.open(WorkKind::training);
@@ -475,7 +475,7 @@ bool GluonnlpParser::see_segmentation(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// What stands behind the batches of an epoch, or of all.
+// What stands after the batches of an epoch, or of all.
 bool GluonnlpParser::see_end(const Line& line, RunBuilder& out) const {
   RunDraft* run = out.open(WorkKind::training);
   if (run == nullptr) return false;

@@ -7,7 +7,7 @@
 //   Epoch[0] Batch [49]\tSpeed: 1176.72 samples/sec\taccuracy=0.1\tlr=0.05             (gluon-cv)
 //   Epoch[0] Batch [49]\tSpeed: 829.012392 samples/sec\taccuracy=0.17          (gluon examples)
 //   [Epoch 0][Batch 99], Speed: 35.167 samples/sec, ObjLoss=8.1, ...            (gluon-cv, YOLO)
-//   [Epoch 12] speed: 75 samples/sec\ttime cost: 3461.229136          (gluon-cv, behind an epoch)
+//   [Epoch 12] speed: 75 samples/sec\ttime cost: 3461.229136          (gluon-cv, after an epoch)
 //   [Epoch 12] train=0.861378 val=0.787100 loss=0.400076 time: 16.224660     (gluon-cv, CIFAR-10)
 //   Training: 2021-01-01 10:00:00,123-Speed 2345.12 samples/sec   Loss 45.1 ... Global Step: 100
 //
@@ -38,7 +38,7 @@
 namespace bertbench {
 namespace {
 
-/// Behind the last validation of gluon-cv's R-CNN: "Total Training with validation: 1543.1 secs".
+/// After the last validation of gluon-cv's R-CNN: "Total Training with validation: 1543.1 secs".
 constexpr std::string_view kTrained = "Total Training with validation: ";
 /// Sockeye: "Training finished. Best checkpoint: 12. Best validation perplexity: 9.8".
 constexpr std::string_view kBest = ". Best checkpoint: ";
@@ -114,7 +114,7 @@ void SpeedometerParser::put(std::int64_t epoch, std::int64_t batch, std::int64_t
     sample.seconds = static_cast<double>(*total_batch_ * batches) / rate;
   }
   if (const auto colon = line.text.find(':'); colon != std::string_view::npos) {
-    // "2018-04-01 03:35:35,136 Epoch...", also behind "INFO:root:" or "Training: "
+    // "2018-04-01 03:35:35,136 Epoch...", also after "INFO:root:" or "Training: "
     const auto year = line.text.find("20");
     const auto stamp = year != std::string_view::npos && year < 16
                            ? date_time(line.text.substr(year))
@@ -188,7 +188,7 @@ bool SpeedometerParser::see_epoch(const Line& line, RunBuilder& out) {
 }
 
 // Where batch and number of batches are told, the time of an epoch is that of all of them; lines
-// leave out those behind the last one, and begin with the start of the loaders.
+// leave out those after the last one, and begin with the start of the loaders.
 void SpeedometerParser::join_epoch(std::int64_t batches, double rate, double seconds,
                                    const Line& line, RunDraft& run) {
   if (batches <= batch_) return;
@@ -225,7 +225,7 @@ void SpeedometerParser::see_epoch_speed(std::int64_t epoch, double speed, const 
   speeds_run_->log.rate_unit = RateUnit::sequences_per_second;
 }
 
-// Behind "[Epoch ": "0] Training cost: 50.8, ...", "099] speed: 75 samples/sec\ttime cost: 3461.2".
+// After "[Epoch ": "0] Training cost: 50.8, ...", "099] speed: 75 samples/sec\ttime cost: 3461.2".
 bool SpeedometerParser::see_epoch_end(Cursor& cursor, const Line& line, RunBuilder& out) {
   const auto epoch = cursor.integer();
   if (!epoch || *epoch < 0 || *epoch > 1'000'000'000) return false;
@@ -330,7 +330,7 @@ void SpeedometerParser::finish(RunBuilder& out) {
   const bool rcnn = rcnn_.steady();
   if (rcnn) last_batch_ = false;
   const bool distributed = store_ && (store_->starts_with("dist") || *store_ == "horovod");
-  // The speed of single batches tells nothing beside the time of all.
+  // The speed of single batches tells nothing next to the time of all.
   const bool single = last_batch_ || long_speed_ > 0 || ranks_.size() > 1;
   const double workers = batch_size_ && !single ? times_.workers(*batch_size_) : 0;
   const bool of_job = distributed && workers > 0;

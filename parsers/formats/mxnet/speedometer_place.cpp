@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kMostEpochs = 1'000'000'000, kMostBatches = 1'000'000'000'000;
 
-/// Behind "Batch [".
+/// After "Batch [".
 bool read_batch(Cursor& cursor, SpeedometerPlace& out) {
   auto batch = cursor.integer();
   if (batch && *batch >= 0 && cursor.literal("-")) {
@@ -25,7 +25,7 @@ bool read_batch(Cursor& cursor, SpeedometerPlace& out) {
   return true;
 }
 
-/// Of R, behind "Batch [".
+/// Of R, after "Batch [".
 std::optional<SpeedometerPlace> place_without_epoch(Cursor& cursor, std::int64_t epoch,
                                                     std::int64_t newest) {
   const auto batch = cursor.integer();

@@ -24,7 +24,7 @@ struct SpeedometerPlace {
 /// Speed against the stamps of the lines.
 class SpeedTimes {
  public:
-  /// A line behind `batches` that took `seconds`.
+  /// A line after `batches` that took `seconds`.
   void add(double speed, std::int64_t batches, double seconds);
   /// How many workers' batches Speed counts; 0 if the stamps do not tell of several.
   [[nodiscard]] double workers(double batch_size) const;

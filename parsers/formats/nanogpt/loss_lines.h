@@ -14,7 +14,7 @@ namespace bertbench {
 struct LossLine {
   std::int64_t step = 0;
   std::optional<double> loss;  ///< of training
-  bool trained = false;        ///< the line of a step, not of an evaluation in front of one
+  bool trained = false;        ///< the line of a step, not of an evaluation before one
   /// An evaluation off the distance that those before it keep: the trainers' very last.
   bool closing = false;
 };

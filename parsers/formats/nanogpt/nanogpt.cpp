@@ -118,13 +118,13 @@ class NanogptParser final : public LineParser {
 
   TokenBatch batch_;
   std::optional<std::int64_t> max_iters_;  ///< nanoGPT's configuration, which runs print
-  std::int64_t evaluated_ = -1;            ///< iteration in front of which an evaluation stood
+  std::int64_t evaluated_ = -1;            ///< iteration before which an evaluation stood
   std::int64_t clock_step_ = -1;
   double clock_s_ = 0, base_s_ = 0;  ///< train_time of the line before; of the clocks before
   LossLines losses_;
   RepeatedEvaluations told_;  ///< evaluations of this run and those before
   bool single_ = false, timeless_ = false;
-  bool validated_ = false;  ///< a validation stood in front of the next line
+  bool validated_ = false;  ///< a validation stood before the next line
 };
 
 RunDraft& NanogptParser::put(const Sample& sample, RunBuilder& out) {
@@ -239,7 +239,7 @@ void NanogptParser::advance_clock(const TimedStep& at, Sample& sample) {
     sample.seconds = at.clock_s - clock_s_;
   } else {
     base_s_ += clock_s_;
-    if (steps == 1) sample.seconds = at.clock_s;  // set back in front of this step
+    if (steps == 1) sample.seconds = at.clock_s;  // set back before this step
   }
 }
 
@@ -277,7 +277,7 @@ bool NanogptParser::see_mean(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// A line tells the time of its own step; build-nanogpt's holds a validation that stands in front.
+// A line tells the time of its own step; build-nanogpt's holds a validation that stands before it.
 bool NanogptParser::see_dt(const Line& line, RunBuilder& out) {
   if (line.text.starts_with("validation loss: ")) {
     validated_ = true;

@@ -1,4 +1,4 @@
-// Evaluations that stand behind their run once more: a driver of several runs prints those of each
+// Evaluations that stand after their run once more: a driver of several runs prints those of each
 // log again (`grep val_loss`). They are no run of their own.
 #pragma once
 
@@ -16,7 +16,7 @@ class RepeatedEvaluations {
  public:
   /// Whether the line of `step`, at `clock_s`, is an evaluation that was seen before with all its
   /// times; `newest` is the step of the line before. That of step 0 may as well be of a new run
-  /// with the same seed: the line behind it tells.
+  /// with the same seed: the line after it tells.
   [[nodiscard]] bool again(std::string_view text, std::int64_t step, double clock_s,
                            std::int64_t newest) {
     const bool evaluation = text.find(" val_loss:") != std::string_view::npos;
@@ -28,7 +28,7 @@ class RepeatedEvaluations {
     if (evaluation && !told && told_.size() < kMost) told_.insert(line);
     return told;
   }
-  /// The clock of a step 0 in front of this line which did begin a run; nothing if none does.
+  /// The clock of a step 0 before this line which did begin a run; nothing if none does.
   [[nodiscard]] std::optional<double> take_start() { return std::exchange(began_, std::nullopt); }
 
  private:

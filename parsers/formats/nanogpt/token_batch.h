@@ -35,7 +35,7 @@ struct TokenBatch {
   /// "Tokens / micro-batch / rank: 32 x 2048 = 65,536",
   /// "Total batch size 524,288 => gradient accumulation steps: 1"                     (nanochat)
   /// "batch_size : int = 8*64 # batch size, in sequences, across all devices"   (the source that
-  /// modded-nanogpt prints in front of its lines)
+  /// modded-nanogpt prints before its lines)
   void see(const Line& line);
   void tell(Facts& facts) const;
 

@@ -7,7 +7,7 @@
 namespace bertbench {
 namespace {
 
-// "37.5k" in the column in front of `unit`
+// "37.5k" in the column before `unit`
 std::optional<double> scaled_column(std::string_view text, std::string_view unit) {
   const auto end = text.find(unit);
   const auto bar = end == std::string_view::npos ? end : text.rfind("| ", end);
@@ -92,7 +92,7 @@ std::optional<TokenLine> in_brackets(const Line& line) {
   return out;
 }
 
-// The time of the iteration in front of the line, which is none for the first.
+// The time of the iteration before the line, which is none for the first.
 std::optional<TokenLine> behind_its_time(const Line& line) {
   Cursor cursor(line);
   TokenLine out;

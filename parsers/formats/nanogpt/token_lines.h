@@ -27,7 +27,7 @@ struct TokenLine {
 /// "step   47710 | loss 13.8450 | lr 1.79e-04 | grad 0.768 | 37.5k tok/s | mfu 37.67%"   (no time)
 [[nodiscard]] std::optional<TokenLine> token_line(const Line& line);
 
-/// The number of a step at the cursor, behind blanks.
+/// The number of a step at the cursor, after blanks.
 [[nodiscard]] std::optional<std::int64_t> step_number(Cursor& cursor);
 
 /// "129,238"

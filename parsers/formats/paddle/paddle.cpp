@@ -176,7 +176,8 @@ bool PaddleParser::see_step(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// Without samples: "speed: 2.34 step/s", in language models beside tokens/s of one card and of all.
+// Without samples: "speed: 2.34 step/s", in language models next to tokens/s of one card and of
+// all.
 bool PaddleParser::see_global_step(std::int64_t step, const Line& line, RunBuilder& out) {
   const auto speed = paddle_speed_after(line, ", speed:");
   const auto cost = number_after(line, "avg_batch_cost:");

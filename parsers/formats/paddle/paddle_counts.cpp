@@ -108,7 +108,7 @@ std::optional<Count> batch_id_count(const Line& line) {
 }
 
 // "2020-09-25 15:11:54,840-INFO: iter: 2, lr: 0.000035, " of PaddleDetection in 2020; nothing lies
-// in front of number 0
+// before number 0
 std::optional<Count> iter_count(const Line& line) {
   Cursor cursor(line);
   if (!cursor.skip_past("INFO: iter: ")) return std::nullopt;

@@ -32,7 +32,7 @@ struct PaddleCount {
 [[nodiscard]] std::optional<double> paddle_cost(const Line& line);
 
 /// "2024/07/31 20:24:32", "2021-05-19 18:05:06", "07/21 14:40:44": the last names no year. NaN:
-/// none in front of the line.
+/// none before the line.
 [[nodiscard]] double paddle_stamp(const Line& line);
 
 }  // namespace bertbench

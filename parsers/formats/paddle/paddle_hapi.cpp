@@ -42,7 +42,7 @@ struct Progress {
 std::optional<Progress> read_progress(const Line& line) {
   Cursor cursor(line);
   Progress out;
-  // Backspaces of the redraw before may stand in front.
+  // Backspaces of the redraw before may stand before it.
   const auto begin = line.text.find_first_not_of("\b \r");
   if (begin == std::string_view::npos) return std::nullopt;
   cursor.move_to(begin);

@@ -9,7 +9,7 @@
 
 namespace bertbench {
 
-/// The command line stands in front of the log or, with `set -x` behind `tee`, after it.
+/// The command line stands before the log or, with `set -x` after `tee`, after it.
 class PaddleLaunch {
  public:
   void see(const Line& line);
@@ -20,7 +20,7 @@ class PaddleLaunch {
   [[nodiscard]] std::optional<std::int64_t> trainers() const { return trainers_; }
   /// Steps that are planned, counted as the lines count them.
   [[nodiscard]] std::optional<std::int64_t> max_steps() const { return max_steps_; }
-  /// The launcher's last word, on the other stream: the last steps may stand behind it.
+  /// The launcher's last word, on the other stream: the last steps may stand after it.
   [[nodiscard]] bool ended_well() const { return ended_well_; }
 
  private:

@@ -16,7 +16,7 @@ struct PaddleSpeed {
   bool rough = false;
 };
 
-/// What stands behind `key`; nothing where no number does.
+/// What stands after `key`; nothing where no number does.
 [[nodiscard]] std::optional<PaddleSpeed> paddle_speed_after(const Line& line, std::string_view key);
 
 struct PaddleSpeedLine {

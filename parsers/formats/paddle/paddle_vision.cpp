@@ -36,8 +36,8 @@
 // the ips of all cards. PaddleClas' two are means since the sixth batch of the epoch, the others'
 // of the batches since the line before. PaddleOCR divides a shorter interval at the end of an epoch
 // by the usual number of batches: its ips is right there, its batch_cost is not. Until 2021 it
-// counts iterations from 0 and divides the N + 1 batches in front of line N by N: the samples of
-// its first line are more than a batch. A line of PaddleVideo tells of the one batch in front of
+// counts iterations from 0 and divides the N + 1 batches before line N by N: the samples of
+// its first line are more than a batch. A line of PaddleVideo tells of the one batch before
 // it, the line that ends an epoch of all: that is the record.
 #include <algorithm>
 #include <cmath>
@@ -107,7 +107,7 @@ class PaddleVisionParser final : public LineParser {
   std::optional<std::int64_t> batch_;           ///< of a card, in the open run
   std::optional<std::int64_t> global_, world_;  ///< as told last
   std::map<const RunDraft*, Own> own_;
-  bool one_batch_ = false;  ///< lines tell the time of the batch in front of them
+  bool one_batch_ = false;  ///< lines tell the time of the batch before them
   bool in_train_ = false, mean_ = false, all_cards_ = false, untold_length_ = false;
   bool ips_ = false;
   double cost_s_ = 0;  ///< of a batch, on the newest line of training

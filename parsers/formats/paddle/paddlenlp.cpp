@@ -13,8 +13,8 @@
 // where it is not, the rate is in steps/s, but for releases whose other keys show them to be newer:
 // there the batch follows from samples and steps.
 //
-// An evaluation, and the checkpoint behind it, lies in the interval of the line that follows. A log
-// that ends behind the banner of a training, before its first line, is one that was cut.
+// An evaluation, and the checkpoint after it, lies in the interval of the line that follows. A log
+// that ends after the banner of a training, before its first line, is one that was cut.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -51,7 +51,7 @@ constexpr std::string_view kAnchors[] = {"global_step/sec: ",
                                          kHorovod,
                                          kTfThroughput};
 
-// "0 Total Training Time = 3007.00 ...": the first releases put the rank in front.
+// "0 Total Training Time = 3007.00 ...": the first releases put the rank before it.
 std::string_view without_rank(std::string_view text) {
   const auto end = text.find_first_not_of("-0123456789");
   if (end == 0 || end == std::string_view::npos || text[end] != ' ') return text;
@@ -179,7 +179,7 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
 // Lines that show how many updates were done, and which launch a line is of. None is a record.
 bool TfParser::see_counts(const TfMessage& message, const Line& said, RunBuilder& out) {
   if (message.text.starts_with(kOptions)) {
-    // In front of the next launch's first words.
+    // Before the next launch's first words.
     const RunDraft* statements = series_.statements();
     const bool ended = statements != nullptr && statements->ended_well;
     if (ended || series_.begun()) end_run(out);
@@ -250,7 +250,7 @@ void TfParser::see_final_loss(const Line& said, RunBuilder& out) {
   series_.set_loss(*loss, said.number);
 }
 
-// "0 Training Performance = 61.3378 sentences/sec" behind SQuAD, in the releases before June 2019.
+// "0 Training Performance = 61.3378 sentences/sec" after SQuAD, in the releases before June 2019.
 bool TfParser::see_performance(std::string_view text, const Line& said, RunBuilder& out) {
   const bool training = text.starts_with("Training Performance = ");
   if (!training && !text.starts_with("Inference Performance = ")) return false;
@@ -267,8 +267,8 @@ bool TfParser::see_performance(std::string_view text, const Line& said, RunBuild
 }
 
 // "Single GPU mixed precision training performance: 71.11968 img/s": what the script of SSD makes
-// of the last quarter of global_step/sec, times the batches of all GPUs (the words in front stay as
-// they are where a user changed their number).
+// of the last quarter of global_step/sec, times the batches of all GPUs (the words before it stay
+// as they are where a user changed their number).
 bool TfParser::see_script(const Line& line, RunBuilder& out) {
   const auto rate = number_after(line, " precision training performance: ");
   if (!rate || !(*rate > 0) || !line.text.ends_with(" img/s")) return false;
@@ -324,7 +324,7 @@ void TfParser::see_loss_step(const TfMessage& message, const Line& said, RunBuil
   target.add(sample);
 }
 
-// On a TPU the loss line stands in front of the rates of its interval: they are its own where
+// On a TPU the loss line stands before the rates of its interval: they are its own where
 // global_step/sec is what the loss line's seconds say.
 void TfParser::see_examples_rate(double rate, const Line& line) {
   constexpr double kSame = 1e-3;

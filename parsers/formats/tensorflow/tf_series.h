@@ -20,7 +20,7 @@ class TfSeries {
   [[nodiscard]] RunDraft* find(Kind kind) const { return runs_[static_cast<std::size_t>(kind)]; }
   /// Some line of a step was seen.
   [[nodiscard]] bool begun() const { return best() != nullptr; }
-  /// A loss that is no number, said behind the run: of every series that has records.
+  /// A loss that is no number, said after the run: of every series that has records.
   void set_loss(double loss, std::int64_t line);
 
   /// What is said about the whole run; it becomes a run itself where no line of a step stands.

@@ -24,7 +24,7 @@
 namespace bertbench {
 namespace {
 
-// Seconds of an unnamed year. The stamp stands in front, or after the name of a host.
+// Seconds of an unnamed year. The stamp stands before it, or after the name of a host.
 double stamp(const Line& line) {
   constexpr std::size_t kLabel = 64;
   auto stamp = absl_time(line.text);

@@ -50,7 +50,7 @@ void BarLeaps::see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t
   const double told_rate = first.elapsed_s <= 1 && first.done >= kMany ? first.rate : 0;
   const double after = 5 * steps / seconds;
   const bool fast = seconds >= 1 && (sure_rate > after || told_rate > after);
-  // Where many batches were skipped, the run goes on somewhere in front of this redraw.
+  // Where many batches were skipped, the run goes on somewhere before this redraw.
   if (wide || fast) add({draft, first.goes_on ? bar.done : first.done, line, false});
   first.goes_on = first.goes_on || (2 * steps >= before && bar.rate > 0.8 * first.rate);
   if (wide || seconds >= 1) first = {};

@@ -41,7 +41,7 @@ struct Track {
   std::int64_t ends = 1;          ///< bars of which nothing but the end is kept
 };
 
-/// A copy of a terminal keeps a bar's last redraw only. True when this one, behind one at its
+/// A copy of a terminal keeps a bar's last redraw only. True when this one, after one at its
 /// total, is of the next epoch's bar: its clock says otherwise, or the bar around it went on. The
 /// Trainer's bar, without name and loss, is drawn once more when all is saved: that is the same.
 inline bool is_next_end(const Track& track, const TqdmBar& bar, bool named,

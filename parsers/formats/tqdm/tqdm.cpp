@@ -75,7 +75,7 @@ class TqdmParser final : public LineParser {
   std::optional<std::int64_t> planned_steps_;  ///< "Total optimization steps"
   std::int64_t failed_at_ = 0;                 ///< newest line that tells of a failure
   const RunDraft* given_ = nullptr;            ///< got its statement from end_session()
-  std::int64_t settled_at_ = 0;  ///< line behind which bars without a name are of another run
+  std::int64_t settled_at_ = 0;  ///< line after which bars without a name are of another run
   std::vector<TqdmBar> bars_;
   bool lightning1_ = false;        ///< a bar of Lightning before 2.0
   bool named_training_ = false;    ///< a bar that says it is training made a record
@@ -315,7 +315,7 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   if (draft.log.kind == WorkKind::training) newest_ = &draft;
 }
 
-// What was stated in front of a new bar is about the run that was drawn since the statement before.
+// What was stated before a new bar is about the run that was drawn since the statement before.
 void TqdmParser::settle_closing(std::int64_t line) {
   RunDraft* run = named_training_ ? nullptr : unnamed_.longest_since(settled_at_);
   if (run == nullptr || !closing_.said_for(*run)) return;

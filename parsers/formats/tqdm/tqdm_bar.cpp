@@ -16,7 +16,7 @@
 namespace bertbench {
 namespace {
 
-// The factor of the prefix that unit_scale puts behind a number; 1: there is none.
+// The factor of the prefix that unit_scale puts after a number; 1: there is none.
 double scale_of(char c) {
   switch (c) {
     case 'k':
@@ -30,7 +30,7 @@ double scale_of(char c) {
   }
 }
 
-// The rate in front of the unit at `unit`: a number, or '?' (unknown). nullopt: not a bar's rate.
+// The rate before the unit at `unit`: a number, or '?' (unknown). nullopt: not a bar's rate.
 struct Rate {
   std::size_t begin = 0;
   double value = kUnknown;
@@ -81,7 +81,7 @@ std::optional<Count> count_before(std::string_view text, std::size_t end) {
   return count;
 }
 
-// Lightning's bar over data of unknown length: "Epoch 0: |          | 5/? ". `end` is behind it.
+// Lightning's bar over data of unknown length: "Epoch 0: |          | 5/? ". `end` is after it.
 bool read_endless(std::string_view text, std::size_t end, std::size_t floor, TqdmBar& bar) {
   const auto done = count_before(text, end - 2);
   if (!done || done->begin < floor || done->begin == end - 2) return false;
@@ -136,8 +136,8 @@ std::string_view description_before(std::string_view text, std::size_t floor, st
   std::string_view head = trim(text.substr(floor, begin - floor));
   if (!head.ends_with(':')) return {};
   head.remove_suffix(1);
-  // "node7: Iteration", "... WARNING: Epoch 1": the words behind the last ": " describe the bar, or
-  // those in front as well ("node7: Epoch: 1/3", "Training loss: 3.05e+00 lr: 6.25e-05").
+  // "node7: Iteration", "... WARNING: Epoch 1": the words after the last ": " describe the bar, or
+  // those before it as well ("node7: Epoch: 1/3", "Training loss: 3.05e+00 lr: 6.25e-05").
   constexpr int kMostPieces = 6;
   auto colon = head.rfind(": ");
   for (int n = 0; n < kMostPieces && colon != std::string_view::npos && colon > 0; ++n) {
@@ -180,7 +180,7 @@ void read_loss(std::string_view text, std::size_t from, std::size_t close, TqdmB
   if (close == std::string_view::npos) return;
   const std::string_view postfix = text.substr(from, std::min(close - from, kLongestPostfix));
   auto at = postfix.find("loss=");
-  // Lightning shows the validation's beside the training's.
+  // Lightning shows the validation's next to the training's.
   while (at != std::string_view::npos && postfix.substr(0, at).ends_with("val_")) {
     at = postfix.find("loss=", at + 1);
   }
@@ -266,7 +266,7 @@ void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& b
   bars.clear();
   std::size_t floor = 0;  // end of the bar before
   std::size_t from = 0;
-  // The next of each in the text. Looked for again only behind it: a line may hold thousands.
+  // The next of each in the text. Looked for again only after it: a line may hold thousands.
   const auto first = [&](bool sought, std::string_view unit) {
     return sought ? find_text(text, unit) : std::string_view::npos;
   };

@@ -14,9 +14,9 @@
 
 namespace bertbench {
 
-/// A bar at 0 behind which, on its line, stands what the first step of a training writes: a
+/// A bar at 0 after which, on its line, stands what the first step of a training writes: a
 /// tokenizer's remark that it pads a batch, gradient checkpointing's, an optimizer's. The Trainer
-/// draws its bar of training so, that of an evaluation behind the first prediction only.
+/// draws its bar of training so, that of an evaluation after the first prediction only.
 [[nodiscard]] bool takes_first_step(const TqdmBar& bar, std::string_view text);
 
 class UnnamedBars {
@@ -33,7 +33,7 @@ class UnnamedBars {
   /// A redraw of a bar whose name says nothing of training and that shows no loss.
   void see_other(const TqdmBar& bar, std::int64_t line);
 
-  /// Of the bars that began behind `line`, the one that ran longest: what is stated about a run is
+  /// Of the bars that began after `line`, the one that ran longest: what is stated about a run is
   /// about its training, though an evaluation may have drawn since.
   [[nodiscard]] RunDraft* longest_since(std::int64_t line) const;
 

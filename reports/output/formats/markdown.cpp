@@ -96,7 +96,7 @@ void remarks(const ResultSet& set, std::ostream& out) {
   for (const RemarkGroup& group : all) out << "- " << markdown_text(group.summary()) << "\n";
 }
 
-/// A plot that lies beside the text as a file of its own.
+/// A plot that lies next to the text as a file of its own.
 struct Picture {
   std::string id, title, svg;
 };

@@ -93,7 +93,7 @@ Series ideal_of(const Family& family, const Axis& x, const Axis& y, int colour) 
   const double rate = *base.throughput.median, from = gpus(base);
   const double to = std::max(from, std::min(x.high, from * y.high / rate));
   Series series{"", colour, Mark::dashed, {}};
-  // Two points would do on equal scales; a rate axis may be linear beside logarithmic GPUs.
+  // Two points would do on equal scales; a rate axis may be linear next to logarithmic GPUs.
   constexpr int kSteps = 24;
   for (int i = 0; i <= kSteps; ++i) {
     const double at = from * std::pow(to / from, static_cast<double>(i) / kSteps);
@@ -492,7 +492,7 @@ std::vector<Point> thin(const Rates& full) {
   return out;
 }
 
-/// What was measured, and what was cut in front of it.
+/// What was measured, and what was cut before it.
 void add_window(const Cell& cell, Figure& figure) {
   for (const Trial& trial : cell.trials) {
     if (!trial.window.covered || !trial.window.first_step || !trial.window.last_step) continue;

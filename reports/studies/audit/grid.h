@@ -38,7 +38,7 @@ struct Grid {
   std::string title;
   bool transposed =
       false;  ///< parameters ran down the first column; a "row" here is a column there
-  bool gpus_are_per_node = false;  ///< a column "GPUs" beside "nodes" counts those of one node
+  bool gpus_are_per_node = false;  ///< a column "GPUs" next to "nodes" counts those of one node
   std::vector<Column> columns;
   std::vector<Row> rows;
   std::map<Role, double> facts;       ///< stated by the user or by the headings

@@ -1,4 +1,4 @@
-// Reconciliation: every throughput that a run's logs allow, beside all its work over all its time.
+// Reconciliation: every throughput that a run's logs allow, next to all its work over all its time.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Training plan: what steps, accumulation and a steady rate promise, beside what was measured.
+// Training plan: what steps, accumulation and a steady rate promise, next to what was measured.
 #pragma once
 
 #include <cstdint>

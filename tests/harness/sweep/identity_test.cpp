@@ -149,7 +149,7 @@ TEST(Identity, ThreadsAreHowTheMachineIsUsed) {
   EXPECT_EQ(verdict_of(cell_of({"--threads=1"}), cell_of({})), Verdict::not_comparable);
 }
 
-/// A template whose only axis beside the facts is "amp".
+/// A template whose only axis next to the facts is "amp".
 Plan template_plan(const std::string& args, const std::string& more = "") {
   test::ScratchFolder folder;
   test::write(folder.path("t.json"), R"({"framework": "pytorch", "program": "python3",

@@ -51,7 +51,7 @@ TEST_P(MpiLauncher, GivesEightRanksTheirPlaceAndLabelsThem) {
 TEST_P(MpiLauncher, LetsNoTextBecomeACommand) { expect_text_stays_text(); }
 
 TEST_P(MpiLauncher, RefusesArgumentsThatMpirunWouldTakeForItsOwn) {
-  // mpirun runs what stands behind ":" as a second program.
+  // mpirun runs what stands after ":" as a second program.
   for (const char* word : {":", "--mca"}) {
     auto sets = test::hostile_sets(temp_);
     sets.push_back(std::string("args=[\"a\", \"") + word + "\", \"touch\", \"pwned\"]");

@@ -132,7 +132,7 @@ TEST_F(SlurmLauncher, JobsGoOnWithoutTheHarnessAndAreTakenOver) {
 }
 
 TEST_F(SlurmLauncher, AJobThatTheControllerForgotIsNamedAndTriedAgain) {
-  // Waits behind another job, so that it has not begun when the controller dies and forgets.
+  // Waits after another job, so that it has not begun when the controller dies and forgets.
   test::SlurmCluster::ask({"sbatch", "--nodes=4", "--exclusive", "--wrap=sleep 300"});
   struct Vanish : Actor {
     bool gone = false;

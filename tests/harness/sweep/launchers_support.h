@@ -75,7 +75,7 @@ bool eventually(Condition condition) {
   return true;
 }
 
-/// A template of fake_trainer with one further argument a text, each behind "--say", and the same
+/// A template of fake_trainer with one further argument a text, each after "--say", and the same
 /// texts as variables FAKE_TEXT_<i>. Returns the --set arguments of a config that uses it.
 inline std::vector<std::string> hostile_sets(const ScratchFolder& temp) {
   std::string args, env;

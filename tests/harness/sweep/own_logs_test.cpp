@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
 // As gluon-nlp does: nothing on the terminal, a log for each rank. $1: folder, $2: steps, $3: what
-// to do behind them. 0.1 s a step by the log's own word.
+// to do after them. 0.1 s a step by the log's own word.
 constexpr const char* kQuietTrainer = R"sh(
 log="$1/phase1_log.$RANK"
 [ "$RANK" = 0 ] && sleep 0.3  # rank 1's file is there first

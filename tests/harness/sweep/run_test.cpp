@@ -110,7 +110,7 @@ TEST(Sweep, ShowsProgressOfTheRunningTrial) {
   EXPECT_TRUE(eta);
 }
 
-// A compilation in front of the first step is not what a step takes.
+// A compilation before the first step is not what a step takes.
 TEST(Sweep, ForetellsTheEndByTheStepsBehindTheFirst) {
   ScratchFolder temp;
   Recorder seen;

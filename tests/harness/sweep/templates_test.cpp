@@ -193,7 +193,7 @@ const OptionList& read_options(const std::string& name) {
   return known[name] = std::move(out);
 }
 
-/// Option -> value ("" for none) of the words behind the script; what is wrong of them goes to
+/// Option -> value ("" for none) of the words after the script; what is wrong of them goes to
 /// `wrong`.
 std::map<std::string, std::string> options_of(const std::vector<std::string>& words,
                                               const std::string& script, const OptionList& list,

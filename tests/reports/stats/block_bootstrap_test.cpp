@@ -25,8 +25,9 @@ std::vector<double> autoregressive(double phi, std::size_t n, std::uint64_t seed
   return y;
 }
 
-// "circular" of arch.bootstrap.optimal_block_length (Python package arch) beside each. It takes the
-// first insignificant lag for the paper's m, which is the last significant one: up to one longer.
+// "circular" of arch.bootstrap.optimal_block_length (Python package arch) next to each. It takes
+// the first insignificant lag for the paper's m, which is the last significant one: up to one
+// longer.
 TEST(BlockLength, IsThatOfPolitisAndWhite) {
   EXPECT_EQ(block_length(autoregressive(0.0, 400, 1)), 2U);    // 1.958
   EXPECT_EQ(block_length(autoregressive(0.5, 400, 2)), 8U);    // 8.599

@@ -131,7 +131,7 @@ TEST(Window, AutoLeavesOutAFirstRecordThatHoldsTheStartOfTheRun) {
   EXPECT_EQ(apply(log_of_seconds({0.1002, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1}), "auto").first, 0U);
 }
 
-// TensorFlow's step 0 is one iteration without a time, the compilation is in the hundred behind it.
+// TensorFlow's step 0 is one iteration without a time, the compilation is in the hundred after it.
 TEST(Window, AutoCountsARecordWithoutATimeToTheSlowFirst) {
   RunLog log = log_of_seconds({kUnknown, 600, 400, 400, 400});
   log.records[0].iterations = 1;

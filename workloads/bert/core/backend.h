@@ -116,8 +116,8 @@ class Backend {
                                 std::int64_t optimizer_step, const GradientReady& ready) = 0;
 
   /// Says which batch the next forward_backward() gets: unchanged, and the same object. A device
-  /// backend brings it to its device beside what runs there. Must not wait for the device; need not
-  /// be followed by that call.
+  /// backend brings it to its device next to what runs there. Must not wait for the device; need
+  /// not be followed by that call.
   virtual void prefetch(const Batch& /*batch*/) {}
 
   /// Flat fp32 buffers of this rank in host memory (nullptr-sized for device backends).

@@ -10,7 +10,7 @@
 //   3. In the last micro-step the backend records an event after each gradient bucket, makes its
 //      communication stream wait for it, and queues the bucket's all-reduce there.
 //   4. The update waits (on the device) for the communication stream.
-//   5. Whenever the HOST waits for work that stands behind a collective it does so through wait().
+//   5. Whenever the HOST waits for work that stands after a collective it does so through wait().
 //
 // Streams and ordering
 //   - `stream` is a CUstream / cudaStream_t of the bound device; null is not allowed.
@@ -77,7 +77,7 @@ class DeviceCommunicator {
   virtual void check() = 0;
   /// Returns once `done` answers true (for example: cudaEventQuery(event) == cudaSuccess; it may
   /// throw). Polls it together with check(). Throws, after aborting, when the communicator's
-  /// timeout passes. Never cudaStreamSynchronize behind a collective: with a dead peer it would
+  /// timeout passes. Never cudaStreamSynchronize after a collective: with a dead peer it would
   /// not return.
   virtual void wait(const std::function<bool()>& done) = 0;
 };

@@ -1,7 +1,7 @@
 // Modules: backends and communicators that bert_train does not link but loads at run time, so that
 // one bert_train starts on every machine. This header is all that a module needs to include.
 //
-// A module is a shared object beside the program: bert_cuda.so (backend cuda), bert_nccl.so and
+// A module is a shared object next to the program: bert_cuda.so (backend cuda), bert_nccl.so and
 // bert_mpi.so (communicators). It exports one function with C linkage:
 //
 //   extern "C" const bert::Module* bert_module();

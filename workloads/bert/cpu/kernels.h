@@ -1,6 +1,6 @@
 // Row kernels of the CPU backend: everything but the matrix products. Each works on a range of
 // rows or elements in one thread; callers split the range. Three builds (AVX-512, AVX2, SSE2) of
-// the same source stand behind one table.
+// the same source stand after one table.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ class Reduction {
   void gather(const float* own, float* whole, std::int64_t count, Stream compute);
   void gather_weights(float* weights, Stream compute);
 
-  /// Blocks the host until `event`, which may stand behind collectives; throws on a dead peer.
+  /// Blocks the host until `event`, which may stand after collectives; throws on a dead peer.
   void wait(const Event& event);
 
   /// Of the last step, once it is done: seconds inside collectives, and those of them during which

@@ -117,7 +117,7 @@ class Trainer {
             skipped_};
   }
 
-  // Who sums gradients: the backend on its device, a thread beside backward, or the trainer after
+  // Who sums gradients: the backend on its device, a thread next to backward, or the trainer after
   // backward through host memory.
   Result<void> choose_reduction() {
     if (!communicator_.reduces() || options_.inference) {

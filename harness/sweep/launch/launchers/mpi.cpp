@@ -44,7 +44,7 @@ std::string implementation_of(const std::string& program) {
   return known[path] = name;
 }
 
-/// mpirun looks for words of its own behind the program's name: ":" begins a second program, which
+/// mpirun looks for words of its own after the program's name: ":" begins a second program, which
 /// it would run, and "--mca" sets a parameter. As trainer arguments they cannot be passed at all.
 Result<void> check_words(const std::vector<std::string>& words) {
   for (const auto& word : words) {

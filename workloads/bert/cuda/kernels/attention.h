@@ -1,4 +1,4 @@
-// The tensor-core attention, behind attention_forward() and attention_backward().
+// The tensor-core attention, after attention_forward() and attention_backward().
 #pragma once
 
 #include "workloads/bert/cuda/device/platform.h"

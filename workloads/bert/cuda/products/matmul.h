@@ -72,7 +72,7 @@ class Matmul {
  public:
   virtual ~Matmul() = default;
   virtual void run(const Product& product, Stream stream) = 0;
-  /// Device memory that products use beside their operands.
+  /// Device memory that products use next to their operands.
   [[nodiscard]] virtual std::int64_t workspace_bytes() const = 0;
   [[nodiscard]] virtual std::vector<std::string> settings() const = 0;
   /// Which part of what stands around it a product of this shape does itself, for the log: label()
