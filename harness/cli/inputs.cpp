@@ -176,7 +176,7 @@ std::size_t memory_of(std::span<const Input> logs) {
 
 std::vector<std::span<const Input>> small_logs_together(std::span<const Input> logs) {
   constexpr std::int64_t kTogether = 512 << 10;
-  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kLogsAtOnce = 64;
   const auto bytes_of = [](const Input& log) {
     return is_packed(log) || log.bytes <= 0 ? kTogether : log.bytes;
   };
@@ -185,7 +185,7 @@ std::vector<std::span<const Input>> small_logs_together(std::span<const Input> l
     std::size_t end = begin + 1;
     for (std::int64_t bytes = bytes_of(logs[begin]); end < logs.size(); ++end) {
       bytes += bytes_of(logs[end]);
-      if (bytes > kTogether || end - begin >= kMost) break;
+      if (bytes > kTogether || end - begin >= kLogsAtOnce) break;
     }
     groups.push_back(logs.subspan(begin, end - begin));
     begin = end;

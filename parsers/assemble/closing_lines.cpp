@@ -127,8 +127,9 @@ bool ClosingLines::unlike(const Line& line) const {
   if (!training_s_ || !summary_) return false;
   const auto runtime = has(line, "'train_runtime':") ? number_after(line, "'train_runtime':")
                                                      : runtime_of_table(line);
-  constexpr double kSame = 0.02;  // processes of one run end together
-  return runtime && std::abs(*runtime - *training_s_) > std::max(1.0, kSame * *training_s_);
+  constexpr double kClosingTimeGap = 0.02;  // processes of one run end together
+  return runtime &&
+         std::abs(*runtime - *training_s_) > std::max(1.0, kClosingTimeGap * *training_s_);
 }
 
 bool ClosingLines::see(const Line& line) {

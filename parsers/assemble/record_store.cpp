@@ -71,8 +71,8 @@ void RecordStore::resized(std::size_t before) {
 
 // Newest records that stay as they are.
 std::size_t RecordStore::tail() const {
-  constexpr std::size_t kEnough = 128;
-  return std::min(kEnough, capacity_ / 8);
+  constexpr std::size_t kRecordsOfABlock = 128;
+  return std::min(kRecordsOfABlock, capacity_ / 8);
 }
 
 Record& RecordStore::push() {

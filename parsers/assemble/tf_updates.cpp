@@ -88,7 +88,7 @@ void TfUpdates::tell_steps(RunDraft& run) const {
 /// By rate and time of each line: sequences of an iteration, of which the lower quartile is taken,
 /// as what stands between two steps makes it more. Nothing where few lines have both.
 std::optional<double> batch_by_rates(const std::vector<Record>& records) {
-  constexpr std::size_t kEnough = 8;
+  constexpr std::size_t kRatesForABatch = 8;
   std::vector<double> batches;
   for (std::size_t i = 1; i < records.size(); ++i) {
     const double seconds = records[i].time_s - records[i - 1].time_s;
@@ -96,7 +96,7 @@ std::optional<double> batch_by_rates(const std::vector<Record>& records) {
     batches.push_back(records[i].printed_rate * seconds /
                       static_cast<double>(records[i].iterations));
   }
-  if (batches.size() < kEnough) return std::nullopt;
+  if (batches.size() < kRatesForABatch) return std::nullopt;
   const auto quartile = batches.begin() + static_cast<std::ptrdiff_t>(batches.size() / 4);
   std::ranges::nth_element(batches, quartile);
   return *quartile;
@@ -106,15 +106,15 @@ std::optional<double> batch_by_rates(const std::vector<Record>& records) {
 // micro batches of all GPUs and micro-steps (sequences, where the script's file states no batch),
 // as few as can be distinguished for certain.
 void TfUpdates::tell_batch_by_rates(RunDraft& run) const {
-  constexpr double kLess = 0.003, kMore = 0.03, kMost = 16;
+  constexpr double kPartsRoundedDown = 0.003, kPartsTooMany = 0.03, kPartLimit = 16;
   auto& global = run.log.facts.global_batch_size;
   if (ahead_ == 0 || global.known()) return;
   const auto batch = batch_by_rates(run.records());
   if (!batch) return;
   const std::int64_t each = micro_batch_.value_or(1) * accumulation_.value_or(1);
   const double parts = *batch / static_cast<double>(each);
-  const double whole = std::floor(parts * (1 + kLess));
-  if (!(whole >= 1 && whole <= kMost) || parts / whole - 1 > kMore) return;
+  const double whole = std::floor(parts * (1 + kPartsRoundedDown));
+  if (!(whole >= 1 && whole <= kPartLimit) || parts / whole - 1 > kPartsTooMany) return;
   global.set(static_cast<std::int64_t>(whole) * each, FactSource::log);
   run.log.notices.push_back(
       make_notice(NoticeCode::global_batch_from_rates, run.log.first_line, *global.value));

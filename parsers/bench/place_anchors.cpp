@@ -287,9 +287,9 @@ class Search {
     return std::string_view(literals_[i]).substr(at, kWidth);
   }
   const std::vector<std::size_t>& some() {
-    constexpr std::size_t kLeast = 4, kMore = 12;
+    constexpr std::size_t kFewestMoved = 4, kMovedSpread = 12;
     taken_.clear();
-    const std::size_t most = kLeast + random_() % kMore;
+    const std::size_t most = kFewestMoved + random_() % kMovedSpread;
     const std::size_t bucket = random_() % kBuckets;
     const bool of_one = random_() % 2 == 0;
     for (std::size_t tries = 0; taken_.size() < most && tries < 40 * most; ++tries) {

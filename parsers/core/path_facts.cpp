@@ -51,8 +51,10 @@ std::optional<std::pair<std::int64_t, std::int64_t>> nodes_and_cards(std::string
   const auto c = word.find_first_of("Cc", 1);
   if (word.empty() || (word[0] != 'N' && word[0] != 'n') || c == std::string_view::npos) return {};
   const auto nodes = to_int(word.substr(1, c - 1)), cards = to_int(word.substr(c + 1));
-  constexpr std::int64_t kMost = 100'000;
-  if (!nodes || !cards || *nodes < 1 || *cards < 1 || *nodes > kMost || *cards > kMost) return {};
+  constexpr std::int64_t kNodesOrCardsLimit = 100'000;
+  if (!nodes || !cards || *nodes < 1 || *cards < 1 || *nodes > kNodesOrCardsLimit ||
+      *cards > kNodesOrCardsLimit)
+    return {};
   return std::pair{*nodes, *cards};
 }
 

@@ -280,7 +280,7 @@ std::string_view without_front(std::string_view text) {
 }
 
 Layers::Layers(std::string_view text) {
-  while (count_ < kMost) {
+  while (count_ < kLayerLimit) {
     text = behind_decoration(text);
     if (text.empty()) return;
     texts_[count_++] = text;

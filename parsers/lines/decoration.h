@@ -32,8 +32,8 @@ class Layers {
   [[nodiscard]] const std::string_view* end() const { return texts_.data() + count_; }
 
  private:
-  static constexpr std::size_t kMost = 6;
-  std::array<std::string_view, kMost> texts_;
+  static constexpr std::size_t kLayerLimit = 6;
+  std::array<std::string_view, kLayerLimit> texts_;
   std::size_t count_ = 0;
 };
 

@@ -34,13 +34,13 @@ std::optional<TfMessage> tf_message(std::string_view line) {
 }
 
 bool TfTurns::see(const TfMessage& message, int rank, double steps_per_second) {
-  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kMessagesHeld = 64;
   see_rate(message, steps_per_second);
   const std::int64_t who = rank >= 0 ? -1 - std::int64_t{rank} : message.thread;
   if (who != 0 && who != newest_) {
     if (std::ranges::find(seen_, who) != seen_.end()) {
       if (taken_ == 0) taken_ = who;
-    } else if (seen_.size() < kMost) {
+    } else if (seen_.size() < kMessagesHeld) {
       seen_.push_back(who);
     }
     newest_ = who;

@@ -62,9 +62,9 @@ bool FormatState::parse(const Line& line) {
   behind.text = behind_host_label(line.text);
   if (!behind.text.empty() && parse_as_is(behind)) return true;
   // In a log without a logger around it, only its front tells an evaluation from training.
-  constexpr std::int64_t kFew = 2, kEnough = 300;
-  if (matched - decorated_ > kFew + decorated_) return false;
-  if (decorated_ == 0 && refused_++ > kEnough) return false;
+  constexpr std::int64_t kUndecoratedLines = 2, kRefusalLimit = 300;
+  if (matched - decorated_ > kUndecoratedLines + decorated_) return false;
+  if (decorated_ == 0 && refused_++ > kRefusalLimit) return false;
   const auto parse_text = [&](std::string_view text) {
     behind.text = text;
     if (!parse_as_is(behind)) return false;

@@ -211,8 +211,8 @@ struct LogReader::State final : CandidateSink {
     if (owner == kFacts) return facts.see(said);
     said.text = without_host_and_rank(said.text);
     replay_traceback(found);
-    constexpr std::int64_t kEnough = 32;  // signs of one kind that are kept
-    for (std::int64_t n = 0; n <= std::min(repeats, kEnough); ++n) outcomes.see(said);
+    constexpr std::int64_t kRepeatsCounted = 32;  // signs of one kind that are kept
+    for (std::int64_t n = 0; n <= std::min(repeats, kRepeatsCounted); ++n) outcomes.see(said);
   }
 
   /// The format whose runs are shown: see parsers/reader/format_choice.h.

@@ -63,7 +63,7 @@ bool of_a_part(std::string_view front) {
 std::span<const std::string_view> ClosingWords::anchors() { return kWords; }
 
 bool ClosingWords::see(const Line& line, std::size_t row, std::size_t at) {
-  constexpr std::size_t kMost = 512;
+  constexpr std::size_t kWordsHeld = 512;
   const std::string_view words = kWords[row];
   const bool names_training = words.find("raining") != std::string_view::npos ||
                               words.find("RAINING") != std::string_view::npos;
@@ -72,7 +72,7 @@ bool ClosingWords::see(const Line& line, std::size_t row, std::size_t at) {
     return false;
   }
   // The newest ones tell whether words come again and again.
-  if (said_.size() == kMost) said_.erase(said_.begin(), said_.begin() + kMost / 2);
+  if (said_.size() == kWordsHeld) said_.erase(said_.begin(), said_.begin() + kWordsHeld / 2);
   said_.push_back({line.number, row});
   return true;
 }

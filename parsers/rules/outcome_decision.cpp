@@ -20,9 +20,10 @@ std::optional<Outcome> OutcomeRules::trouble(std::int64_t survived_line) const {
 }
 
 std::int64_t OutcomeRules::survived_line(const RunDraft& run) {
-  constexpr std::size_t kLate = 3;
+  constexpr std::size_t kLastRecords = 3;
   const auto& records = run.records();
-  return records.empty() ? 0 : records[records.size() - std::min(records.size(), kLate)].line;
+  return records.empty() ? 0
+                         : records[records.size() - std::min(records.size(), kLastRecords)].line;
 }
 
 // A rank that dies leaves the others waiting: the timeout that ends the job is reported as well.

@@ -277,10 +277,10 @@ bool OutcomeRules::killed_after_failure(const Line& line) {
 }
 
 void OutcomeRules::see_launch(const Line& line) {
-  constexpr std::size_t kMost = 256;
+  constexpr std::size_t kLaunchesHeld = 256;
   const auto says = [&](std::string_view words) { return has_text(line.text, words); };
   if (!std::ranges::any_of(kLaunches, says)) return;
-  if (launches_.size() == kMost) launches_.erase(launches_.begin());
+  if (launches_.size() == kLaunchesHeld) launches_.erase(launches_.begin());
   launches_.push_back({line.number, says(kNohup) || says(kRunner)});
 }
 

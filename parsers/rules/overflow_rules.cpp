@@ -8,7 +8,7 @@
 namespace bertbench {
 
 void OverflowRules::see(const Line& line) {
-  if (said_.size() > kMost) return;
+  if (said_.size() > kOverflowsHeld) return;
   Cursor cursor(line);
   if (!cursor.skip_past(kAnchor) || !cursor.skip_past(" reducing loss scale to ")) return;
   const auto scale = cursor.number();
@@ -17,7 +17,7 @@ void OverflowRules::see(const Line& line) {
 
 std::optional<std::int64_t> OverflowRules::steps(std::int64_t begin_line, std::int64_t end_line,
                                                  std::optional<std::int64_t> world) const {
-  if (said_.size() > kMost) return std::nullopt;
+  if (said_.size() > kOverflowsHeld) return std::nullopt;
   const auto begin = std::ranges::lower_bound(said_, begin_line, {}, &Said::line);
   const auto end = std::ranges::lower_bound(said_, end_line, {}, &Said::line);
   if (begin >= end) return std::nullopt;

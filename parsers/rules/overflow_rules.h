@@ -35,7 +35,7 @@ class OverflowRules {
     double scale = 0;  ///< the new one
     int rank = -1;     ///< of a label; -1 = none
   };
-  static constexpr std::size_t kMost = 16384;  ///< bounded: a job may do nothing else
+  static constexpr std::size_t kOverflowsHeld = 16384;  ///< bounded: a job may do nothing else
   std::vector<Said> said_;
 };
 

@@ -17,10 +17,10 @@
 namespace bertbench {
 namespace {
 
-constexpr std::int64_t kNear = 16 << 10;  ///< looked at first for the break before a chunk
-constexpr std::int64_t kFar = 96 << 10;   ///< a line that begins further back is overlong
+constexpr std::int64_t kFirstLookBack = 16 << 10;  ///< looked at first for the break before a chunk
+constexpr std::int64_t kFullLookBack = 96 << 10;   ///< a line that begins further back is overlong
 constexpr std::int64_t kHistory = LineScan::kHistory;
-static_assert(kFar > 2 * std::int64_t{LineScan::kReach} + kHistory);
+static_assert(kFullLookBack > 2 * std::int64_t{LineScan::kReach} + kHistory);
 
 /// A candidate by its place in the chunk's bytes.
 struct Found {
@@ -33,7 +33,7 @@ struct Found {
 class Chunk final : public CandidateSink {
  public:
   Chunk(const AnchorScanner& scanner, std::size_t size)
-      : scanner_(scanner), memory_(new char[kFar + size]) {}
+      : scanner_(scanner), memory_(new char[kFullLookBack + size]) {}
 
   /// errno of a failed read, else 0. Lines [begin, end) of the file are there then, and searched
   /// for candidates; begin == end when the chunk holds no line break.
@@ -73,8 +73,8 @@ int Chunk::read(int file, std::int64_t start, std::int64_t stop) {
   found_.clear();
   hits_.clear();
   newlines = 0;
-  origin_ = start - kFar;
-  std::int64_t held = std::max<std::int64_t>(0, start - kNear);
+  origin_ = start - kFullLookBack;
+  std::int64_t held = std::max<std::int64_t>(0, start - kFirstLookBack);
   std::int64_t got = 0;
   if (const int error = fill(file, held, stop, got); error != 0) return error;
   begin = end = start;
@@ -87,7 +87,7 @@ int Chunk::read(int file, std::int64_t start, std::int64_t stop) {
   };
   begin = last_break(held, start);
   if (held > 0 && begin - held < kHistory) {  // no break that near, or too little before it
-    const std::int64_t far = std::max<std::int64_t>(0, start - kFar);
+    const std::int64_t far = std::max<std::int64_t>(0, start - kFullLookBack);
     std::int64_t before = 0;
     if (const int error = fill(file, far, held, before); error != 0) return error;
     if (before == held) held = far;
@@ -148,8 +148,9 @@ std::size_t rooms_for(std::size_t threads) { return std::max<std::size_t>(2 * th
 /// Large ones cost the kernel less to copy; together they stay within a bound.
 std::size_t chunk_for(std::size_t threads) {
   constexpr std::size_t kTogether = std::size_t{8} << 20;
-  constexpr std::size_t kLeast = std::size_t{128} << 10, kMost = std::size_t{2} << 20;
-  return std::clamp(std::bit_floor(kTogether / rooms_for(threads)), kLeast, kMost);
+  constexpr std::size_t kSmallestChunk = std::size_t{128} << 10,
+                        kLargestChunk = std::size_t{2} << 20;
+  return std::clamp(std::bit_floor(kTogether / rooms_for(threads)), kSmallestChunk, kLargestChunk);
 }
 
 /// Chunks are taken in order by any thread; whichever thread is free hands on the next one that is

@@ -24,12 +24,12 @@ const Estimate* find_like(std::span<const Estimate> estimates, std::string_view 
 // A bar smooths its rates, and a mean of rates is above work over time: what the bar's own clock
 // says is told where it is far from them.
 void say_clock_of_bar(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
-  constexpr double kFar = 0.05;
+  constexpr double kClockGap = 0.05;
   constexpr double kOtherSteps = 0.02;  // the clock's marks lie inside the window
   const Estimate* clock = find_like(estimates, "counter_clock", chosen);
   if (clock == nullptr) return;
   const double gap = clock->rate / chosen.rate - 1;
-  if (std::abs(gap) < std::max(kFar, clock->resolution + kOtherSteps)) return;
+  if (std::abs(gap) < std::max(kClockGap, clock->resolution + kOtherSteps)) return;
   trial.notices.push_back(make_notice(NoticeCode::bar_clock_differs, 0, 100 * std::abs(gap),
                                       gap < 0 ? "lower" : "higher", rate_with_unit(*clock)));
 }
@@ -37,12 +37,12 @@ void say_clock_of_bar(std::span<const Estimate> estimates, const Estimate& chose
 // The clock of a bar was taken and its printed rates are out of what that allows: they are those of
 // the newest steps, not of the window.
 void say_rates_of_bar(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
-  constexpr double kFar = 0.05, kSure = 2;
+  constexpr double kClosingRateGap = 0.05, kErrorsApart = 2;
   if (!chosen.whole_seconds) return;
   const Estimate* bar = find_like(estimates, "printed_last", chosen);
   if (bar == nullptr) return;
   const double gap = bar->rate / chosen.rate - 1;
-  if (std::abs(gap) < std::max(kFar, kSure * chosen.error)) return;
+  if (std::abs(gap) < std::max(kClosingRateGap, kErrorsApart * chosen.error)) return;
   trial.notices.push_back(make_notice(NoticeCode::bar_rates_differ, 0, 100 * std::abs(gap),
                                       gap < 0 ? "lower" : "higher", rate_with_unit(*bar)));
 }
@@ -50,7 +50,7 @@ void say_rates_of_bar(std::span<const Estimate> estimates, const Estimate& chose
 // The log's own closing rate is told where it is far from the rate that is used: 5 % from printed
 // ones. Times may rightly differ from it by evaluation and saving; twice as much is another batch.
 void say_closing_rate(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
-  constexpr double kFar = 0.05;
+  constexpr double kStatedRateGap = 0.05;
   constexpr double kApart = 2;
   const Estimate* closing = find_like(estimates, "log_summary", chosen);
   if (closing == nullptr || closing->rate == chosen.rate) return;
@@ -62,7 +62,7 @@ void say_closing_rate(std::span<const Estimate> estimates, const Estimate& chose
   if (std::ranges::any_of(trial.notices, is_told)) return;
   const double ratio = closing->rate / chosen.rate;
   if (chosen.name.starts_with("printed")) {
-    if (std::abs(ratio - 1) < kFar) return;
+    if (std::abs(ratio - 1) < kStatedRateGap) return;
     trial.notices.push_back(make_notice(NoticeCode::closing_rate_differs, 0,
                                         100 * std::abs(ratio - 1), ratio < 1 ? "lower" : "higher",
                                         rate_with_unit(*closing)));
@@ -77,9 +77,9 @@ void say_closing_rate(std::span<const Estimate> estimates, const Estimate& chose
 // reset, or steps that the counter leaves out.
 void say_other_clock(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
   constexpr double kApart = 1.5;
-  constexpr double kSure = 0.1;
+  constexpr double kErrorsApart = 0.1;
   const Estimate* clock = find_like(estimates, "counter_clock", chosen);
-  if (clock == nullptr || clock->resolution > kSure) return;
+  if (clock == nullptr || clock->resolution > kErrorsApart) return;
   const double ratio = clock->rate / chosen.rate;
   if (!(std::max(ratio, 1 / ratio) >= kApart)) return;
   const bool faster = ratio > 1;  // the clock holds less than the steps take
@@ -92,12 +92,12 @@ void say_other_clock(std::span<const Estimate> estimates, const Estimate& chosen
 
 // The clock holds what lies between the lines, the rates on them do not.
 void say_printed_rates(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
-  constexpr double kFar = 0.05;
+  constexpr double kEvaluationGap = 0.05;
   constexpr double kOtherSteps = 0.02;
   const Estimate* printed = find_like(estimates, "printed", chosen);
   if (printed == nullptr) return;
   const double gap = printed->rate / chosen.rate - 1;
-  if (!(gap >= std::max(kFar, chosen.resolution + kOtherSteps))) return;
+  if (!(gap >= std::max(kEvaluationGap, chosen.resolution + kOtherSteps))) return;
   trial.notices.push_back(
       make_notice(NoticeCode::printed_rates_above_clock, 0, 100 * gap, rate_with_unit(*printed)));
 }
@@ -120,14 +120,15 @@ void say_rates_beside_times(std::span<const Estimate> estimates, const Estimate&
 
 void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen,
                      std::size_t records, Trial& trial) {
-  constexpr std::size_t kEnough = 4;  // of few records, single steps make the difference
-  if (chosen.name == "step_time" && records >= kEnough) {
+  constexpr std::size_t kRecordsForAVerdict =
+      4;  // of few records, single steps make the difference
+  if (chosen.name == "step_time" && records >= kRecordsForAVerdict) {
     say_other_clock(estimates, chosen, trial);
     say_rates_beside_times(estimates, chosen, trial);
   }
   if (chosen.name.starts_with("printed")) say_clock_of_bar(estimates, chosen, trial);
   if (chosen.name == "counter_clock") say_rates_of_bar(estimates, chosen, trial);
-  if (chosen.name == "counter_clock" && records >= kEnough) {
+  if (chosen.name == "counter_clock" && records >= kRecordsForAVerdict) {
     say_printed_rates(estimates, chosen, trial);
   }
   say_closing_rate(estimates, chosen, trial);

@@ -12,7 +12,7 @@ namespace bertbench {
 namespace {
 
 constexpr double kApart = 1.9;
-constexpr std::size_t kEnough = 3;  // records that tell both
+constexpr std::size_t kRecordsOfBoth = 3;  // records that tell both
 
 // By times and facts over as stated, of each record that tells both.
 std::vector<double> ratios_of(const RunLog& log, std::span<const Record> window,
@@ -32,7 +32,7 @@ std::vector<double> ratios_of(const RunLog& log, std::span<const Record> window,
 std::optional<Notice> stated_rate_is_apart(const RunLog& log, std::span<const Record> window,
                                            std::int64_t per_iteration) {
   const auto ratios = ratios_of(log, window, per_iteration);
-  if (ratios.size() < kEnough) return std::nullopt;
+  if (ratios.size() < kRecordsOfBoth) return std::nullopt;
   const double ratio = quantile(ratios, 0.5);
   if (!(std::max(ratio, 1 / ratio) >= kApart)) return std::nullopt;
   return make_notice(NoticeCode::stated_rate_apart, 0, std::max(ratio, 1 / ratio),

@@ -82,12 +82,13 @@ const JsonKind kScalarText{.take = [](void* at, const JsonScalar& value, const M
 }  // namespace
 
 std::optional<std::int64_t> whole_number(const JsonScalar& value, std::int64_t least) {
-  constexpr double kMost = 9007199254740992;  // 2^53
+  constexpr double kExactInDouble = 9007199254740992;  // 2^53
   std::optional<std::int64_t> out;
   const auto real = number(value);
   if (const auto* n = std::get_if<std::int64_t>(&value)) {
     out = *n;
-  } else if (real && *real >= -kMost && *real <= kMost && *real == std::trunc(*real)) {
+  } else if (real && *real >= -kExactInDouble && *real <= kExactInDouble &&
+             *real == std::trunc(*real)) {
     out = static_cast<std::int64_t>(*real);
   }
   return out && *out >= least ? out : std::nullopt;

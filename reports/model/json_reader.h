@@ -116,8 +116,8 @@ std::string take(T& out, const JsonScalar& value, const MemberRule& rule) {
   } else if constexpr (std::is_integral_v<T>) {
     const auto n = whole_number(value, rule.least);
     if (!n) return "a whole number of at least " + std::to_string(rule.least);
-    constexpr std::int64_t kMost = sizeof(T) < 8 ? 1'000'000'000 : std::int64_t{1} << 53;
-    out = static_cast<T>(std::min(*n, kMost));
+    constexpr std::int64_t kCountLimit = sizeof(T) < 8 ? 1'000'000'000 : std::int64_t{1} << 53;
+    out = static_cast<T>(std::min(*n, kCountLimit));
   } else if constexpr (std::is_same_v<T, double>) {
     const auto n = number(value);
     if (!n) return "a number";

@@ -52,9 +52,9 @@ Result<ModelShape> read_model_file(const std::string& path) {
     if (may_be_zero && !json.contains(key)) continue;
     if (!json.contains(key)) return fail(path, std::string("'") + key + "' is missing", kHint);
     // The bound keeps every FLOP count finite and the parameter count exact in a double.
-    constexpr std::int64_t kMost = 100'000'000;
+    constexpr std::int64_t kModelSizeLimit = 100'000'000;
     const auto& value = json[key];
-    if (!value.is_number_integer() || value < (may_be_zero ? 0 : 1) || value > kMost)
+    if (!value.is_number_integer() || value < (may_be_zero ? 0 : 1) || value > kModelSizeLimit)
       return fail(path, std::string("'") + key + "' is not a whole number from 1 to 100000000",
                   kHint);
     shape.*member = value.get<std::int64_t>();

@@ -27,7 +27,7 @@ void use_all(const RunLog& log, Window& window) {
   window.covered = window.last > 0;
 }
 
-constexpr double kMuch = 1.05;
+constexpr double kOutlierRatio = 1.05;
 constexpr double kMatters = 0.005;  // of the window's time
 constexpr std::size_t kStart = 2;  // a first record, with one before it that has no time of its own
 
@@ -69,7 +69,7 @@ std::optional<SlowFirst> slow_first(const RunLog& log, std::span<const double> t
   while (slow < times.size() && times[slow] == times.front()) ++slow;
   const auto rest = times.subspan(slow - 1);
   const double ratio = first_over_median({rest.begin(), rest.end()});
-  if (!(ratio > kMuch) || !std::isfinite(ratio)) return std::nullopt;
+  if (!(ratio > kOutlierRatio) || !std::isfinite(ratio)) return std::nullopt;
   double all_s = 0, all = 0, first_s = 0, first = 0;
   for (std::size_t i = 0; i < times.size(); ++i) {
     all += static_cast<double>(log.records[i].iterations);

@@ -80,19 +80,20 @@ class FairseqParser final : public LineParser {
   std::int64_t inner_updates_ = 0;
 };
 
-// One update over the time of at least kFew: no rounding and no pause makes a rate that low.
+// One update over the time of at least kUpdatesForAVerdict: no rounding and no pause makes a rate
+// that low.
 void FairseqParser::see_updates(const FairseqFields& fields, const Sample& sample) {
-  constexpr std::int64_t kFew = 4;
-  constexpr double kNear = 0.25;
+  constexpr std::int64_t kUpdatesForAVerdict = 4;
+  constexpr double kOneUpdateGap = 0.25;
   const double seconds = sample.time_s - inner_time_s_;
   const std::int64_t updates = sample.step - inner_updates_;
   inner_time_s_ = sample.time_s;
   inner_updates_ = sample.step;
   const bool exact = fields.wps && fields.wpb && *fields.wpb > 0;
   const double rate = exact ? *fields.wps / *fields.wpb : fields.ups.value_or(kUnknown);
-  if (!(seconds > 0) || !(rate > 0) || updates < kFew) return;
+  if (!(seconds > 0) || !(rate > 0) || updates < kUpdatesForAVerdict) return;
   ++intervals_;
-  if (std::abs(rate * seconds - 1) <= kNear) ++of_one_;
+  if (std::abs(rate * seconds - 1) <= kOneUpdateGap) ++of_one_;
 }
 
 void FairseqParser::end_inner() {
@@ -136,12 +137,12 @@ RateUnit take_rate(const FairseqFields& fields, Sample& sample) {
 // bsz times the batches of an epoch are its examples; those that are too long are left out, up to
 // 8 % in MLPerf's logs.
 void FairseqParser::see_epoch_size(const FairseqFields& fields) {
-  constexpr double kNear = 0.2;
+  constexpr double kShareGap = 0.2;
   if (fields.evaluation || shares_ > 1 || !world_ || *world_ < 2) return;
   if (!fields.batches || !fields.bsz) return;
   const double told = *fields.batches * *fields.bsz;
   const auto all = static_cast<double>(*world_);
-  if (told > 0 && std::abs(examples_ / told / all - 1) <= kNear) shares_ = *world_;
+  if (told > 0 && std::abs(examples_ / told / all - 1) <= kShareGap) shares_ = *world_;
 }
 
 // Old releases mean the epoch so far, so that a line's rate is not that of its own updates.

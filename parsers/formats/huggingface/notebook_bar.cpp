@@ -6,7 +6,7 @@
 namespace bertbench {
 
 std::optional<NotebookBar> NotebookBar::read(const Line& line) {
-  constexpr std::int64_t kMost = 1'000'000'000'000;
+  constexpr std::int64_t kStepLimit = 1'000'000'000'000;
   const auto epoch = line.text.find(kAnchor);
   const auto bracket = epoch == std::string_view::npos ? epoch : line.text.rfind('[', epoch);
   if (bracket == std::string_view::npos) return std::nullopt;
@@ -15,7 +15,7 @@ std::optional<NotebookBar> NotebookBar::read(const Line& line) {
   cursor.blanks();
   const auto shown = cursor.integer();
   const auto total = cursor.literal("/") ? cursor.integer() : std::nullopt;
-  if (!shown || !total || *shown < 1 || *total < 1 || *shown > kMost || *total > kMost ||
+  if (!shown || !total || *shown < 1 || *total < 1 || *shown > kStepLimit || *total > kStepLimit ||
       !cursor.literal(" ")) {
     return std::nullopt;
   }

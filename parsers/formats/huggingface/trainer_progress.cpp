@@ -27,10 +27,10 @@ std::optional<double> seconds_of(Cursor cursor) {
   Cursor clock = cursor;
   const auto whole = clock.duration();
   if (whole && *whole >= 0 && clock.literal("\"")) return whole;
-  constexpr std::int64_t kMost = 1'000'000'000;
+  constexpr std::int64_t kCountLimit = 1'000'000'000;
   for (double sum = 0;;) {
     const auto number = cursor.integer();
-    if (!number || *number < 0 || *number > kMost) return std::nullopt;
+    if (!number || *number < 0 || *number > kCountLimit) return std::nullopt;
     const auto n = static_cast<double>(*number);
     if (cursor.literal("s")) return sum + n;
     if (cursor.literal("d ")) {
@@ -54,8 +54,8 @@ bool read_steps(const Line& line, TrainerProgress& out) {
     step = now->integer();
     if (auto total = value_of(line, "\"total_steps")) planned = total->integer();
   }
-  constexpr std::int64_t kMost = 1'000'000'000'000;
-  if (!step || !planned || *step < 1 || *step > *planned || *planned > kMost) return false;
+  constexpr std::int64_t kStepLimit = 1'000'000'000'000;
+  if (!step || !planned || *step < 1 || *step > *planned || *planned > kStepLimit) return false;
   out.step = *step;
   out.planned = *planned;
   return true;
@@ -63,7 +63,7 @@ bool read_steps(const Line& line, TrainerProgress& out) {
 
 // The seconds of 'elapsed_time' are whole ones, cut off.
 void refine(const Line& line, TrainerProgress& out) {
-  constexpr double kCutOff = 1.5, kDigit = 1e-6, kLeast = 1e-3;
+  constexpr double kCutOff = 1.5, kDigit = 1e-6, kSmallestDoubt = 1e-3;
   const auto steps = static_cast<double>(out.step);
   double seconds = kUnknown, doubt = kUnknown;
   if (auto at = value_of(line, "train_speed(iter/s)")) {
@@ -76,7 +76,7 @@ void refine(const Line& line, TrainerProgress& out) {
   }
   if (!(seconds > 0) || !(doubt < 1) || std::abs(seconds - out.elapsed_s) > kCutOff) return;
   out.elapsed_s = seconds;
-  out.resolution_s = std::max(doubt, kLeast);
+  out.resolution_s = std::max(doubt, kSmallestDoubt);
 }
 
 }  // namespace

@@ -152,15 +152,15 @@ bool MindsporeParser::see_epoch_time(const Line& line, RunBuilder& out) {
   if (!(ratio >= 1 && ratio < 1e9)) return false;
   auto steps = static_cast<std::int64_t>(ratio);
   const bool coarse = total->in_seconds && !each->in_seconds;
-  constexpr double kNear = 0.05;
+  constexpr double kStepsPerEpochGap = 0.05;
   // Seconds of one decimal give the steps of an epoch to a few: the loss line counts them.
   if (coarse && place_ && !place_->whole_run &&
-      std::abs(static_cast<double>(place_->step) / ratio - 1) < kNear) {
+      std::abs(static_cast<double>(place_->step) / ratio - 1) < kStepsPerEpochGap) {
     steps = place_->step;
   }
   // The counter of an epoch may end below its last step, by what is not printed, never above it.
   if (place_ && !place_->whole_run && !epoch && odd_times_ == 0 &&
-      static_cast<double>(place_->step) > (1 + kNear) * ratio) {
+      static_cast<double>(place_->step) > (1 + kStepsPerEpochGap) * ratio) {
     odd_times_ = line.number;
   }
   Sample sample;
@@ -195,13 +195,13 @@ bool MindsporeParser::see_epoch_time(const Line& line, RunBuilder& out) {
 
 // The time of 2023 is that of a sink of steps, or of one step where none is used: the stamps tell.
 double MindsporeParser::seconds_of_sink(double seconds, const Sample& sample) {
-  constexpr double kNear = 0.25;
+  constexpr double kStampGap = 0.25;
   const auto steps = static_cast<double>(sample.iterations);
   const double since = sample.time_s - std::exchange(stamp_, sample.time_s);
   if (step_ == 0 || sample.step <= step_) return kUnknown;
   if (sample.iterations == 1) return seconds;
-  if (std::abs(seconds / since - 1) < kNear) of_all_ = true;
-  if (std::abs(seconds * steps / since - 1) < kNear) of_all_ = false;
+  if (std::abs(seconds / since - 1) < kStampGap) of_all_ = true;
+  if (std::abs(seconds * steps / since - 1) < kStampGap) of_all_ = false;
   if (!of_all_) return kUnknown;
   return *of_all_ ? seconds : seconds * steps;
 }

@@ -30,8 +30,8 @@ std::optional<MindsporeStep> mindspore_step(const Line& line) {
   Cursor cursor(line);
   const auto whole = [&](std::string_view behind) -> std::int64_t {
     const auto value = cursor.integer();
-    constexpr std::int64_t kMost = 1'000'000'000;
-    return value && *value >= 1 && *value <= kMost && cursor.literal(behind) ? *value : 0;
+    constexpr std::int64_t kCountLimit = 1'000'000'000;
+    return value && *value >= 1 && *value <= kCountLimit && cursor.literal(behind) ? *value : 0;
   };
   const bool ocr = cursor.skip_past("epoch: [");
   if (!ocr && !cursor.skip_past("Epoch ")) return std::nullopt;

@@ -97,8 +97,8 @@ void MllogSamples::see_epoch(const std::string& key, const nlohmann::json& metad
   Epochs& epochs = block ? blocks_ : epochs_;
   const auto named = number(metadata, block ? "first_epoch_num" : "epoch_num");
   const auto many = block ? number(metadata, "epoch_count").value_or(1) : 1.0;
-  constexpr double kMost = 1e5;  // what counts further are samples
-  const auto fits = [](double n) { return n >= 0 && n < kMost && is_whole(n); };
+  constexpr double kEpochLimit = 1e5;  // what counts further are samples
+  const auto fits = [](double n) { return n >= 0 && n < kEpochLimit && is_whole(n); };
   if (!named || !fits(*named) || !fits(many) || many < 1) return;
   if (!std::isfinite(time_ms)) return;  // nor could times be put in order
   if (key.ends_with("start")) {
@@ -116,8 +116,8 @@ void MllogSamples::see_end(std::optional<double> samples, std::int64_t line) {
 void MllogSamples::see_tracked(const nlohmann::json& value, std::int64_t line) {
   const auto rate = number(value, "throughput");
   if (!rate || !(*rate > 0)) return;
-  constexpr std::size_t kMost = 100'000;
-  if (throughputs_.size() >= kMost) throughputs_.pop_back();
+  constexpr std::size_t kThroughputsHeld = 100'000;
+  if (throughputs_.size() >= kThroughputsHeld) throughputs_.pop_back();
   throughputs_.push_back(*rate);
   throughput_line_ = line;
 }
@@ -158,9 +158,10 @@ double MllogSamples::share(const MllogSetting& setting) const {
 bool MllogSamples::named_by_samples(const MllogSetting& setting) const {
   if (!setting.global_batch || !eval_ || eval_ < epochs_.first()) return false;
   if (const double in_one = setting.epoch_samples.value_or(0); in_one > 1) {
-    constexpr double kFew = 10;  // epochs
+    constexpr double kFirstEvaluationEpochs = 10;  // epochs
     const double first = first_eval_.value_or(0);
-    if (first >= kFew * in_one && is_whole(first / in_one) && is_whole(*eval_ / in_one))
+    if (first >= kFirstEvaluationEpochs * in_one && is_whole(first / in_one) &&
+        is_whole(*eval_ / in_one))
       return true;
   }
   const auto batches = [&](double samples) { return samples / *setting.global_batch; };

@@ -92,7 +92,7 @@ std::optional<GluonSegmentation> gluon_segmentation(const Line& line) {
 }
 
 std::optional<GluonBatch> gluon_batch(const Line& line) {
-  constexpr std::int64_t kMost = 1'000'000'000;
+  constexpr std::int64_t kBatchLimit = 1'000'000'000;
   Cursor cursor(line);
   GluonBatch out;
   if (cursor.skip_past("[Epoch ")) {
@@ -108,9 +108,9 @@ std::optional<GluonBatch> gluon_batch(const Line& line) {
     out.squad = true;
   }
   const auto batch = cursor.integer();
-  if (!batch || *batch < 0 || *batch > kMost || !cursor.literal("/")) return std::nullopt;
+  if (!batch || *batch < 0 || *batch > kBatchLimit || !cursor.literal("/")) return std::nullopt;
   const auto total = cursor.integer();
-  if (!total || *total < 1 || *total > kMost) return std::nullopt;
+  if (!total || *total < 1 || *total > kBatchLimit) return std::nullopt;
   if (out.epoch && (*out.epoch < 0 || *out.epoch > 1'000'000)) return std::nullopt;
   auto loss = number_after(line, out.squad ? "Loss=" : "loss=");
   out.from_one = out.squad && !loss;
@@ -228,11 +228,11 @@ std::optional<std::int64_t> gluon_workers(const Line& line) {
 }
 
 std::optional<GluonStep> gluon_step(const Line& line) {
-  constexpr std::int64_t kMost = 1'000'000'000'000;
+  constexpr std::int64_t kStepLimit = 1'000'000'000'000;
   Cursor cursor(line);
   if (!cursor.skip_past("[step ")) return std::nullopt;
   const auto step = cursor.integer();
-  if (!step || *step < 0 || *step > kMost || !cursor.literal("]")) return std::nullopt;
+  if (!step || *step < 0 || *step > kStepLimit || !cursor.literal("]")) return std::nullopt;
   const auto rate = number_after(line, "throughput=");
   const auto loss = number_after(line, "mlm_loss=");
   if (!rate || !loss) return std::nullopt;
@@ -321,7 +321,7 @@ std::optional<Notice> GluonEpochCosts::notice() const {
 }
 
 std::optional<GluonTotalBatch> gluon_total_batch(const Line& line) {
-  constexpr std::int64_t kMost = 1'000'000;
+  constexpr std::int64_t kSizeLimit = 1'000'000;
   Cursor cursor(line);
   GluonTotalBatch out;
   if (!cursor.skip_past(kGluonTotalBatch)) {
@@ -336,13 +336,13 @@ std::optional<GluonTotalBatch> gluon_total_batch(const Line& line) {
     }
     const auto all = std::max<std::int64_t>(1, static_cast<std::int64_t>(*gpus));
     out.batch = static_cast<std::int64_t>(*each) * all;
-    if (*out.batch > kMost) return std::nullopt;
+    if (*out.batch > kSizeLimit) return std::nullopt;
     if (*gpus >= 1) out.devices = all;
     return out;
   }
   const auto batch = cursor.integer();
   const auto devices = cursor.literal(" on ") ? cursor.integer() : std::nullopt;
-  if (batch && *batch >= 1 && *batch <= kMost && devices && *devices <= kMost) {
+  if (batch && *batch >= 1 && *batch <= kSizeLimit && devices && *devices <= kSizeLimit) {
     out.batch = batch;
     if (*devices >= 1) out.devices = devices;
   }

@@ -68,13 +68,13 @@ void SpeedTimes::add(double speed, std::int64_t batches, double seconds) {
 }
 
 double SpeedTimes::workers(double batch_size) const {
-  constexpr std::int64_t kEnough = 4;
-  constexpr double kNear = 0.03;
-  if (lines_ < kEnough) return 0;
+  constexpr std::int64_t kLinesForAVerdict = 4;
+  constexpr double kWholeRatioGap = 0.03;
+  if (lines_ < kLinesForAVerdict) return 0;
   const double ratio = samples_ / batches_ / batch_size;
   if (!(ratio > 1.5 && ratio < 1e6)) return 0;
   const double whole = std::round(ratio);
-  return std::abs(ratio / whole - 1) < kNear ? whole : 0;
+  return std::abs(ratio / whole - 1) < kWholeRatioGap ? whole : 0;
 }
 
 void SpeedJumps::add(double speed) {

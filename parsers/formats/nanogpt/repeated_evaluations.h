@@ -25,14 +25,14 @@ class RepeatedEvaluations {
     const bool told = evaluation && goes_back && told_.contains(line);
     began_ = goes_back && !told ? start_ : std::nullopt;
     start_ = told && step == 0 ? std::optional(clock_s) : std::nullopt;
-    if (evaluation && !told && told_.size() < kMost) told_.insert(line);
+    if (evaluation && !told && told_.size() < kEvaluationsHeld) told_.insert(line);
     return told;
   }
   /// The clock of a step 0 before this line which did begin a run; nothing if none does.
   [[nodiscard]] std::optional<double> take_start() { return std::exchange(began_, std::nullopt); }
 
  private:
-  static constexpr std::size_t kMost = 10'000;
+  static constexpr std::size_t kEvaluationsHeld = 10'000;
   std::unordered_set<std::size_t> told_;
   std::optional<double> start_, began_;
 };

@@ -7,12 +7,12 @@ namespace {
 
 // "8*64", "8 * 64 * 1024"
 std::optional<std::int64_t> product(Cursor& cursor) {
-  constexpr std::int64_t kMost = 1'000'000'000;
+  constexpr std::int64_t kTokenLimit = 1'000'000'000;
   std::int64_t value = 1;
   do {
     cursor.blanks();
     const auto factor = cursor.integer();
-    if (!factor || *factor < 1 || *factor > kMost / value) return std::nullopt;
+    if (!factor || *factor < 1 || *factor > kTokenLimit / value) return std::nullopt;
     value *= *factor;
     cursor.blanks();
   } while (cursor.literal("*"));
@@ -78,29 +78,30 @@ void TokenBatch::see_setting(const Line& line) {
 
 // The file of settings is printed first, then what the command line sets over it, then the tokens.
 void TokenBatch::see_nanogpt(const Line& line) {
-  constexpr std::int64_t kMost = 1'000'000'000'000;
+  constexpr std::int64_t kTokenLimit = 1'000'000'000'000;
   Cursor cursor(line);
   if (cursor.literal(kTokensOfIteration)) {
     const auto total = cursor.grouped_integer();
-    if (!total || *total < 1 || *total >= kMost) return;
+    if (!total || *total < 1 || *total >= kTokenLimit) return;
     tokens = total;
     of_all_processes = true;
     return;
   }
   cursor.literal("Overriding: ");
   if (!cursor.literal("block_size = ")) return;
-  if (const auto each = cursor.integer(); each && *each >= 1 && *each < kMost) length = each;
+  if (const auto each = cursor.integer(); each && *each >= 1 && *each < kTokenLimit) length = each;
 }
 
 // The processes are what the batch holds of them, each with as many backward passes a step.
 void TokenBatch::see_nanochat(const Line& line) {
-  constexpr std::int64_t kMost = 1'000'000'000;
+  constexpr std::int64_t kSequenceLimit = 1'000'000'000;
   Cursor cursor(line);
   if (cursor.literal(kTokensOfRank)) {
     const auto sequences = cursor.integer();
-    if (!sequences || *sequences < 1 || *sequences >= kMost || !cursor.literal(" x ")) return;
+    if (!sequences || *sequences < 1 || *sequences >= kSequenceLimit || !cursor.literal(" x "))
+      return;
     const auto each = cursor.integer();
-    if (!each || *each < 1 || *each >= kMost) return;
+    if (!each || *each < 1 || *each >= kSequenceLimit) return;
     micro = sequences;
     length = each;
     tokens = world = std::nullopt;
@@ -110,7 +111,7 @@ void TokenBatch::see_nanochat(const Line& line) {
   const auto total = cursor.grouped_integer();
   if (!total || *total < 1 || !cursor.literal(kAccumulatedBatch)) return;
   const auto passes = cursor.integer();
-  if (!passes || *passes < 1 || *passes >= kMost) return;
+  if (!passes || *passes < 1 || *passes >= kSequenceLimit) return;
   const std::int64_t pass = *total / *passes;
   if (*total % *passes != 0 || pass % (*micro * *length) != 0) return;
   tokens = total;

@@ -59,9 +59,10 @@ std::optional<PaddleSpeedLine> read_hub(const Line& line) {
   const bool slash = cursor.literal(epochs ? "/" : " / ");
   const std::int64_t all = slash ? cursor.integer().value_or(0) : 0;
   const auto speed = paddle_speed_after(line, epochs ? " step/sec=" : "[step/sec:");
-  constexpr std::int64_t kMost = 1'000'000'000;
-  if (!step || *step < 1 || *step > kMost || *epoch > kMost || !speed) return std::nullopt;
-  if (epochs && (all < *step || all > kMost)) return std::nullopt;
+  constexpr std::int64_t kCountLimit = 1'000'000'000;
+  if (!step || *step < 1 || *step > kCountLimit || *epoch > kCountLimit || !speed)
+    return std::nullopt;
+  if (epochs && (all < *step || all > kCountLimit)) return std::nullopt;
   PaddleSpeedLine out;
   out.step = epochs ? (*epoch - 1) * all + *step : *step;
   out.speed = *speed;

@@ -327,15 +327,15 @@ void TfParser::see_loss_step(const TfMessage& message, const Line& said, RunBuil
 // On a TPU the loss line stands before the rates of its interval: they are its own where
 // global_step/sec is what the loss line's seconds say.
 void TfParser::see_examples_rate(double rate, const Line& line) {
-  constexpr double kSame = 1e-3;
+  constexpr double kRateRatioGap = 1e-3;
   step_examples_ = rate;
   rates_.see_examples(rate);
   RunDraft* run = series_.find(Series::loss_step);
   if (run == nullptr) return;
   const double steps = step_rate_ * headless_s_;  // whole: of the same interval
   const bool first = run->count() == 1 && std::isnan(run->last()->printed_rate) && steps >= 1 &&
-                     std::abs(steps / std::round(steps) - 1) < kSame / 10;
-  if (!first && !(std::abs(step_rate_ / loss_rate_ - 1) < kSame)) return;
+                     std::abs(steps / std::round(steps) - 1) < kRateRatioGap / 10;
+  if (!first && !(std::abs(step_rate_ / loss_rate_ - 1) < kRateRatioGap)) return;
   Sample sample;
   sample.step = loss_step_;
   sample.rate = rate;

@@ -23,7 +23,7 @@ void BarLeaps::add(const Leap& leap) {
 
 void BarLeaps::see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t line,
                    First& first) {
-  constexpr std::int64_t kFew = 10, kMany = 20;
+  constexpr std::int64_t kFirstUpdates = 10, kLaterUpdates = 20;
   if (resumed_at_ > 0 && draft != nullptr && draft->count() == 0 && bar.done >= resumed_at_ &&
       bar.total > resumed_at_) {
     add({draft, resumed_at_, line, false});
@@ -36,7 +36,7 @@ void BarLeaps::see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t
     return;
   }
   if (fresh) {
-    if (bar.done >= kFew) first = {bar.done, bar.elapsed_s, bar.rate};
+    if (bar.done >= kFirstUpdates) first = {bar.done, bar.elapsed_s, bar.rate};
     return;
   }
   if (first.done == 0 || bar.done <= first.done) return;
@@ -47,7 +47,7 @@ void BarLeaps::see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t
   const bool wide = before >= 20 * steps && first.elapsed_s <= 5;
   // In the first second the elapsed time says nothing, but the printed rate knows it better.
   const double sure_rate = before / std::max(first.elapsed_s, 1.0);
-  const double told_rate = first.elapsed_s <= 1 && first.done >= kMany ? first.rate : 0;
+  const double told_rate = first.elapsed_s <= 1 && first.done >= kLaterUpdates ? first.rate : 0;
   const double after = 5 * steps / seconds;
   const bool fast = seconds >= 1 && (sure_rate > after || told_rate > after);
   // Where many batches were skipped, the run goes on somewhere before this redraw.

@@ -14,14 +14,14 @@ namespace {
 using Words = std::vector<std::string>;
 
 Words words_of(std::string_view text) {
-  constexpr std::size_t kMost = 16;
+  constexpr std::size_t kWordsOfAName = 16;
   Words words(1);
   for (const char c : text) {
     const char low = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     if ((low >= 'a' && low <= 'z') || is_digit(low)) {
       words.back().push_back(low);
     } else if (!words.back().empty()) {
-      if (words.size() == kMost) break;
+      if (words.size() == kWordsOfAName) break;
       words.emplace_back();
     }
   }

@@ -46,14 +46,15 @@ struct Track {
 /// Trainer's bar, without name and loss, is drawn once more when all is saved: that is the same.
 inline bool is_next_end(const Track& track, const TqdmBar& bar, bool named,
                         std::int64_t outer_done) {
-  constexpr double kSame = 2, kShare = 0.02;  // seconds; ranks end together
+  constexpr double kEndGapSeconds = 2, kEndGapShare = 0.02;  // seconds; ranks end together
   if (!track.only_ends || track.created > 0 || track.draft == nullptr || bar.total == 0) {
     return false;
   }
   const double later = bar.elapsed_s - track.elapsed_s;
-  if (later < -std::max(kSame, kShare * track.elapsed_s)) return true;
+  if (later < -std::max(kEndGapSeconds, kEndGapShare * track.elapsed_s)) return true;
   if (track.done != bar.total || bar.done != bar.total || !(named || bar.has_loss)) return false;
-  return outer_done > track.outer_at_end || later > std::max(kSame, kShare * track.elapsed_s);
+  return outer_done > track.outer_at_end ||
+         later > std::max(kEndGapSeconds, kEndGapShare * track.elapsed_s);
 }
 
 inline void tell_ends(const Track& track, RunDraft& draft) {

@@ -5,14 +5,14 @@
 namespace bertbench {
 
 void BarUnits::see(const TqdmBar& bar, int rank, RunDraft& draft) {
-  constexpr std::size_t kMost = 64;  // hostile input
+  constexpr std::size_t kUnitsHeld = 64;  // hostile input
   if (!bar.counts_examples && !bar.rounded && seen_.empty()) return;
   Seen* found = nullptr;
   for (Seen& seen : seen_) {
     if (seen.draft == &draft) found = &seen;
   }
   if (found == nullptr) {
-    if ((!bar.counts_examples && !bar.rounded) || seen_.size() == kMost) return;
+    if ((!bar.counts_examples && !bar.rounded) || seen_.size() == kUnitsHeld) return;
     found = &seen_.emplace_back(Seen{&draft, rank});
   }
   found->several_ranks |= rank != found->rank;

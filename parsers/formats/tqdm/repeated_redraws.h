@@ -14,12 +14,14 @@ class RepeatedRedraws {
   /// A redraw of the bar, copies of the one before included.
   void see(const TqdmBar& bar);
   /// The steps between two writings, once they were the same several times, else 0.
-  [[nodiscard]] std::int64_t every() const { return times_ >= kEnough && !refuted_ ? every_ : 0; }
+  [[nodiscard]] std::int64_t every() const {
+    return times_ >= kRepeatsForARule && !refuted_ ? every_ : 0;
+  }
   /// Another redraw may still tell.
-  [[nodiscard]] bool undecided() const { return !refuted_ && times_ < kEnough; }
+  [[nodiscard]] bool undecided() const { return !refuted_ && times_ < kRepeatsForARule; }
 
  private:
-  static constexpr int kEnough = 3;
+  static constexpr int kRepeatsForARule = 3;
   std::int64_t done_ = -1, at_ = 0, every_ = 0;  ///< newest redraw; newest one that was repeated
   double elapsed_s_ = kUnknown, rate_ = kUnknown;
   int copies_ = 0, times_ = 0;

@@ -10,8 +10,8 @@ namespace bertbench {
 
 // bing_bert counts the sequences of all ranks.
 void StepLines::see_samples(std::int64_t step, std::int64_t samples) {
-  constexpr std::int64_t kMost = 1'000'000'000'000;
-  if (step <= last_step_ || samples < 1 || samples > kMost || batch_ < 0) return;
+  constexpr std::int64_t kSampleLimit = 1'000'000'000'000;
+  if (step <= last_step_ || samples < 1 || samples > kSampleLimit || batch_ < 0) return;
   const std::int64_t more = samples - samples_, steps = step - last_step_;
   const bool known = last_step_ > 0 || more % steps == 0;
   samples_ = samples;

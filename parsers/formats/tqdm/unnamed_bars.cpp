@@ -14,9 +14,9 @@ bool takes_first_step(const TqdmBar& bar, std::string_view text) {
       "Gradient overflow."};
   constexpr std::string_view kFiles[] = {"torch/utils/checkpoint.py:", "torch/optim/",
                                          "optimization.py:"};
-  constexpr std::size_t kFar = 300;
+  constexpr std::size_t kTextAfterABar = 300;
   if (bar.done != 0 || bar.end >= text.size()) return false;
-  const std::string_view behind = text.substr(bar.end, kFar);
+  const std::string_view behind = text.substr(bar.end, kTextAfterABar);
   return std::ranges::any_of(kRemarks, [&](auto what) { return behind.starts_with(what); }) ||
          std::ranges::any_of(kFiles, [&](auto file) { return behind.find(file) != behind.npos; });
 }
@@ -102,9 +102,9 @@ void UnnamedBars::discard_copies() {
 
 // A log whose only long bar has a name of its own ("SFT", "Reformer") may be that of a training.
 void UnnamedBars::tell_other(RunBuilder& out) const {
-  constexpr double kLong = 30;
+  constexpr double kEvidenceSeconds = 30;
   constexpr std::size_t kName = 60;
-  if (longest_other_.elapsed_s < kLong || !out.drafts().empty()) return;
+  if (longest_other_.elapsed_s < kEvidenceSeconds || !out.drafts().empty()) return;
   const std::int64_t line = longest_other_.line;
   out.extra(WorkKind::training, line)
       .log.notices.push_back(

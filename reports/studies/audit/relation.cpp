@@ -9,7 +9,8 @@
 namespace bertbench::audit {
 namespace {
 
-constexpr double kSame = 1e-9;  // relative; rounding errors of doubles, far below printed digits
+constexpr double kRoundingGap =
+    1e-9;  // relative; rounding errors of doubles, far below printed digits
 
 const Printed* printed(const Grid& grid, const CellId& id) {
   if (id.row >= grid.rows.size() || id.column >= grid.columns.size()) return nullptr;
@@ -122,7 +123,7 @@ Verdict judge(const Grid& grid, const CellId& target, const Quantity& computed,
   const Printed* number = printed(grid, target);
   if (number == nullptr || !computed.interval.valid()) return Verdict::possible;
   const auto near = [](double a, double b, double within) {
-    return std::fabs(a - b) <= within + kSame * std::max(std::fabs(a), std::fabs(b));
+    return std::fabs(a - b) <= within + kRoundingGap * std::max(std::fabs(a), std::fabs(b));
   };
   if (const auto at = overrides.find(target); at != overrides.end()) {
     return computed.interval.meets(at->second.interval) ? Verdict::exact : Verdict::impossible;
