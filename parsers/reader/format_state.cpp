@@ -28,7 +28,6 @@ void FormatState::make(std::string_view its_name, std::unique_ptr<LineParser> it
   name = its_name;
   builder = std::move(its_builder);
   parser_ = std::move(its_parser);
-  table_ = dynamic_cast<const TableParser*>(parser_.get());
 }
 
 void FormatState::finish() {

@@ -9,7 +9,6 @@
 #include "parsers/assemble/assembler.h"
 #include "parsers/assemble/run_builder.h"
 #include "parsers/formats/format.h"
-#include "parsers/formats/table_parser.h"
 
 namespace bertbench {
 
@@ -29,10 +28,9 @@ struct FormatState {
   [[nodiscard]] bool settled() const { return parser_ && parser_->settled(); }
   /// The format's lines may hold no literal.
   [[nodiscard]] bool is_table() const {
-    return table_ != nullptr || (format_ != nullptr && format_->state.row != nullptr);
+    return format_ != nullptr && format_->state.row != nullptr;
   }
   [[nodiscard]] bool wants_every_line() const {
-    if (table_ != nullptr) return table_->wants_every_line();
     return is_table() && format_->state.wants_every_line(state_.get());
   }
   void finish();
@@ -45,7 +43,6 @@ struct FormatState {
   std::unique_ptr<void, void (*)(void*)> state_{nullptr, nullptr};
   std::optional<Assembler> assembler_;
   std::unique_ptr<LineParser> parser_;
-  const TableParser* table_ = nullptr;        ///< the parser, if it is one
   std::int64_t decorated_ = 0, refused_ = 0;  ///< matched after a logger's front, not at all
 };
 

@@ -17,14 +17,19 @@
 // trainers set back to 0 after their first steps. "step_avg:nanms" is a nan of a time.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
 
 #include "parsers/assemble/run_builder.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
 #include "parsers/formats/nanogpt/loss_lines.h"
-#include "parsers/formats/nanogpt/repeated_evaluations.h"
 #include "parsers/formats/nanogpt/token_batch.h"
 #include "parsers/formats/nanogpt/token_lines.h"
 #include "parsers/lines/cursor.h"
@@ -99,6 +104,33 @@ std::optional<TimedStep> timed_step(const Line& line) {
   if (mean) out.covered = *mean > 0 ? std::round(out.clock_s * 1000 / *mean) : 0;
   return out;
 }
+
+// Evaluations that stand after their run once more: a driver of several runs prints those of each
+// log again (`grep val_loss`). They are no run of their own.
+class RepeatedEvaluations {
+ public:
+  /// Whether the line of `step`, at `clock_s`, is an evaluation that was seen before with all its
+  /// times; `newest` is the step of the line before. That of step 0 may as well be of a new run
+  /// with the same seed: the line after it tells.
+  [[nodiscard]] bool again(std::string_view text, std::int64_t step, double clock_s,
+                           std::int64_t newest) {
+    const bool evaluation = text.find(" val_loss:") != std::string_view::npos;
+    const std::size_t line = evaluation ? std::hash<std::string_view>{}(text) : 0;
+    const bool goes_back = step < newest;
+    const bool told = evaluation && goes_back && told_.contains(line);
+    began_ = goes_back && !told ? start_ : std::nullopt;
+    start_ = told && step == 0 ? std::optional(clock_s) : std::nullopt;
+    if (evaluation && !told && told_.size() < kEvaluationsHeld) told_.insert(line);
+    return told;
+  }
+  /// The clock of a step 0 before this line which did begin a run; nothing if none does.
+  [[nodiscard]] std::optional<double> take_start() { return std::exchange(began_, std::nullopt); }
+
+ private:
+  static constexpr std::size_t kEvaluationsHeld = 10'000;
+  std::unordered_set<std::size_t> told_;
+  std::optional<double> start_, began_;
+};
 
 class NanogptParser final : public LineParser {
  public:
