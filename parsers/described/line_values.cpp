@@ -69,7 +69,9 @@ std::optional<double> LineValues::number(Field field) const {
 
 std::optional<std::int64_t> LineValues::count(Field field) const {
   const Value* value = at(field);
-  return value != nullptr ? std::optional(static_cast<std::int64_t>(value->number)) : std::nullopt;
+  // A number that is no count, a nan among them, is none: only loss may be one.
+  if (value == nullptr || !(std::abs(value->number) <= kLargestCount)) return std::nullopt;
+  return static_cast<std::int64_t>(value->number);
 }
 
 std::string_view LineValues::text(Field field) const {

@@ -145,6 +145,7 @@ struct LogReader::State final : CandidateSink {
   /// What follows the bars of a line; empty where there is no bar or nothing after it.
   std::string_view after_bar(const Line& line) const {
     Line bar = line;
+    bar.literals = {};  // the line may hold those of the piece before
     bool others = false;
     for (std::span<const LiteralAt> rest = places; !rest.empty();) {
       const auto of = first_owner(rest);
