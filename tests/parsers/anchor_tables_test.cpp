@@ -117,5 +117,15 @@ TEST(AnchorTables, PlacesHoldAfterColoursAndLabelsAreTakenOff) {
   }
 }
 
+// No format of the list reads bars: that the second piece holds none must not depend on the first.
+TEST(AnchorTables, PiecesOfALineHaveLiteralsOfTheirOwn) {
+  const auto runs =
+      read("[1,0]<stdout>:" + literal_of(7, 1) + "[1,1]<stdout>:" + literal_of(7, 2) + "\n");
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].records.size(), 2u);
+  EXPECT_EQ(runs[0].records[0].step, 1);
+  EXPECT_EQ(runs[0].records[1].step, 2);
+}
+
 }  // namespace
 }  // namespace bertbench
