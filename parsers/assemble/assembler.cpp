@@ -143,11 +143,11 @@ void Assembler::take(Step step, std::int64_t) {
   read_clock(of, step);
   if (of.open != nullptr) {
     const Restart by = of.how.restart;
-    const bool behind = by == Restart::back || (by == Restart::far_back && of.held)
-                            ? of.newest >= 0 && step.step < of.newest
-                            : by == Restart::far_back && of.open->goes_back(sample_of(step));
+    const bool restarted = by == Restart::back || (by == Restart::far_back && of.held)
+                               ? of.newest >= 0 && step.step < of.newest
+                               : by == Restart::far_back && of.open->goes_back(sample_of(step));
     const bool over = of.open->ended_well && of.how.after_end == AfterEnd::another_run;
-    if (behind || over) close(of);
+    if (restarted || over) close(of);
   }
   add(of, std::move(step));
 }

@@ -27,7 +27,7 @@ enum class FirstInterval : std::uint8_t {
 
 /// Which step begins another run on the track.
 enum class Restart : std::uint8_t {
-  far_back,  ///< one that lags behind by more than another rank's does
+  far_back,  ///< one lower by more than the lag of another rank
   back,      ///< any with a smaller counter: trainers of which one rank prints
   never,     ///< none, only Begin does: the format counts over epochs itself
 };

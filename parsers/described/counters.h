@@ -35,7 +35,7 @@ class StepCounter {
   std::int64_t epoch_steps_ = 0;  ///< printed
   std::int64_t lines_steps_ = 0;  ///< up to the last line of the epoch before
   std::int64_t newest_ = 0;
-  std::optional<std::int64_t> shift_;  ///< where the first line tells what the counter begins at
+  std::optional<std::int64_t> shift_;  ///< where the first line shows what the counter begins at
 };
 
 /// Facts that follow from two counters which go on together.

@@ -145,7 +145,7 @@ class DescriptionReader {
     }
     if (std::ranges::none_of(out_->rules, &DescribedRule::gives_step)) {
       in_.fail_at("/lines", "no pattern has a group 'step'",
-                  "the line of an iteration is told by its counter: (?P<step>\\d+)");
+                  "the line of an iteration is known by its counter: (?P<step>\\d+)");
     }
   }
 
@@ -292,7 +292,7 @@ class DescriptionReader {
       if (!field.of_record || !rule.gives(static_cast<Field>(i))) continue;
       if (!rule.gives(Field::step) && !rule.continues) {
         in_.fail_at(at, fmt::format("has a group '{}' but no 'step'", field.name),
-                    "an iteration is told by its counter; a closing rate is average_rate, a "
+                    "an iteration is known by its counter; a closing rate is average_rate, a "
                     "closing time total_seconds; a line that adds to the record before it says "
                     "\"continues\": true");
       }

@@ -29,7 +29,7 @@ class LineValues {
   [[nodiscard]] double digit(Field field) const;
   /// What stands on the line, read or not.
   [[nodiscard]] const std::vector<LinePattern::Group>& groups() const { return groups_; }
-  /// A value was below the least that tells anything, and is left out.
+  /// A value was below `least`: too coarse to measure with, and left out.
   [[nodiscard]] bool too_coarse() const { return too_coarse_; }
 
  private:

@@ -85,9 +85,9 @@ struct Deepspeed {
     }
     // Another launch begins with its first step; another engine prints a step that was just
     // printed.
-    const bool beside = !engines.empty() && engines.size() < kMaxEngines &&
-                        step == engines.front().step && engines.front().records == 1;
-    if (!beside) engines.clear();  // counters start over: another launch
+    const bool another_engine = !engines.empty() && engines.size() < kMaxEngines &&
+                                step == engines.front().step && engines.front().records == 1;
+    if (!another_engine) engines.clear();  // counters start over: another launch
     const int track = static_cast<int>(engines.size());
     emit(Begin{.track = track,
                .unit = global ? IterationUnit::optimizer_step : IterationUnit::micro_step,
@@ -127,7 +127,7 @@ struct Deepspeed {
   }
 
   // The mean time of the steps since the line before, and the global batch over it. Where the timer
-  // or Megatron tells the same steps, these speak.
+  // or Megatron prints the same steps, these speak.
   bool pipe(const Line& line, Emit emit) {
     pipeline |= has(line, "steps: ");
     const auto step = count_after(line, "steps: ");
@@ -175,7 +175,7 @@ struct Deepspeed {
   }
 
   // "epoch: 0|step: 12|ppo_ep: 1|act_loss: 0.1|cri_loss: 0.2|unsuper_loss: 0.0" of the step that
-  // the line before it tells; later releases write it out and put it before it.
+  // the line before it has it; later releases write it out and put it before it.
   bool actor_loss(const Line& line, Emit emit) {
     double loss = 0;
     if (end_to_end_step == 0 || !Cursor::after(line).read(kBlanks, loss)) return false;
@@ -298,7 +298,7 @@ struct Deepspeed {
       emit(Withdraw{track});
       shown -= runs[track];
     };
-    // What tells the same steps finer, and of all ranks, speaks.
+    // What prints the same steps finer, and of all ranks, speaks.
     if (shown > 1) withdraw(kChat);
     if (beside_megatron || timed) withdraw(kPipe);
     if (timed) withdraw(kProgress);
@@ -326,7 +326,7 @@ struct Deepspeed {
   std::size_t most_engines = 0;
   std::int64_t runs[kTracks] = {};  ///< begun on each track; of all engines on the first
   std::int64_t end_to_end_step = 0, chat_step = 0;
-  /// Which of two lines tells the end-to-end steps: the engine's or DeepSpeed-Chat's own. Both may
+  /// Which of two lines has the end-to-end steps: the engine's or DeepSpeed-Chat's own. Both may
   /// stand in a log, each with a time of its own for the same step.
   bool engine_steps = false, chat_steps = false;
   std::int64_t pipe_step = -1;
@@ -343,7 +343,8 @@ struct Deepspeed {
   std::set<std::int64_t> overflows;
   bool ended = false;
   std::optional<std::int64_t> total;  ///< of the banner that scripts took over from the Trainer
-  /// Megatron-DeepSpeed tells time and global batch of the same steps: its lines speak for the log.
+  /// Megatron-DeepSpeed prints time and global batch of the same steps: its lines speak for the
+  /// log.
   bool beside_megatron = false;
   bool pipeline = false;  ///< its timer counts optimizer steps under every release
 };

@@ -169,7 +169,7 @@ struct Format {
   /// What the state knows of a launch may stand after its run (`set -x` after `tee`).
   bool late_facts = false;
 
-  /// What the format's lines are told by.
+  /// The literals by which the format's lines are found.
   [[nodiscard]] std::vector<std::string_view> literals() const {
     std::vector<std::string_view> out(anchors.begin(), anchors.end());
     for (const Row& row : rows) out.push_back(row.literal);

@@ -254,7 +254,7 @@ struct GoogleBenchmark {
   std::string name;  ///< of the benchmark whose events are emitted
   bool debug = false, threads = false;
   bool table = false;         ///< the head of the console's table was seen
-  std::optional<Entry> held;  ///< "X_mean" that may be a name or X's mean: the next row tells
+  std::optional<Entry> held;  ///< "X_mean" that may be a name or X's mean: the next row decides
   double worst = 0;           ///< largest relative rounding of a row's time
   bool means = false;
 };

@@ -30,10 +30,9 @@ namespace bertbench {
 namespace {
 
 // "[11/01 11:27:04 d2..." names no year.
-double detectron_time(const Line& line, std::size_t behind) {
-  const auto bracket = line.text.rfind('[', behind);
-  if (bracket == std::string_view::npos || behind - bracket != 15 ||
-      line.text[bracket + 3] != '/') {
+double detectron_time(const Line& line, std::size_t end) {
+  const auto bracket = line.text.rfind('[', end);
+  if (bracket == std::string_view::npos || end - bracket != 15 || line.text[bracket + 3] != '/') {
     return kUnknown;
   }
   std::string stamp = "2000-" + std::string(line.text.substr(bracket + 1, 14));

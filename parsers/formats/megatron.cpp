@@ -144,7 +144,7 @@ struct Megatron {
   std::optional<std::int64_t> micro_steps;  ///< of an iteration, while the batch does not grow
   std::int64_t engine_batch = 0;            ///< DeepSpeed's train_batch_size: of the whole job
   std::int64_t newest = 0;                  ///< iteration
-  bool had_loss = false;                    ///< an iteration line of this run told its loss
+  bool had_loss = false;                    ///< an iteration line of this run had a loss
   bool ended = true;                        ///< the next iteration line begins a run
   std::int64_t engine_step = -1;            ///< of a "steps:" line, for the next iteration line
   double engine_rate = kUnknown;

@@ -69,7 +69,8 @@ struct Mmcv {
     const bool in_last = epochs && epoch >= *epochs && total - iteration < at.iterations;
     at.last = in_last || has(line, "eta: 0:00:00");
     std::string_view text = line.text;
-    if (const auto behind = behind_host_label(text); !behind.empty()) text = behind;
+    if (const auto without_label = after_host_label(text); !without_label.empty())
+      text = without_label;
     at.time_s = engine ? mmengine_time(text) : date_time(text).value_or(kUnknown);
     add(at, *time, engine, emit);
     return true;

@@ -252,7 +252,7 @@ struct Pytorch {
   std::int64_t offset = 0;                       ///< 1 where the first batch of an epoch is batch 0
   std::int64_t done = 0;                         ///< batches of the epoch
   std::int64_t first_epoch = 0, last_step = 0;
-  std::optional<std::int64_t> epochs;  ///< as the newest line tells: "[0/300]"
+  std::optional<std::int64_t> epochs;  ///< as the newest line prints them: "[0/300]"
   double base_s = 0;                   ///< epochs that ended
   double mean_s = kUnknown;            ///< newest mean of the epoch
   double elapsed_s = 0;                ///< newest clock of the epoch

@@ -79,7 +79,7 @@ struct PytorchExamples {
   }
 
   // The first line of an epoch comes at batch n, the interval, and n + 1 batches are done. In a log
-  // without its head the first line may be any: the next one tells.
+  // without its head the first line may be any: the next one decides.
   void put_first(Emit emit) {
     if (!held) return;
     Step step = *std::exchange(held, std::nullopt);

@@ -83,12 +83,12 @@ bool SyntheticParser::see_mean(const Line& line, RunBuilder& out) {
   sample.step = *step;
   sample.iterations = copy ? 1 : *step - step_;
   if (const auto jitter = line.text.find("(jitter = "); jitter != std::string_view::npos) {
-    Cursor behind(line);
-    behind.move_to(jitter);
-    if (behind.skip_past(")")) {
-      behind.blanks();
-      behind.literal("\t");
-      sample.loss = behind.number();
+    Cursor after(line);
+    after.move_to(jitter);
+    if (after.skip_past(")")) {
+      after.blanks();
+      after.literal("\t");
+      sample.loss = after.number();
     }
   }
   sample.line = line.number;

@@ -29,7 +29,7 @@ namespace {
 
 // "1,234.5" with the first digits taken: what was read is a part of a number, not a number. Without
 // the point it may be a list.
-bool goes_on_behind_comma(std::string_view text, std::size_t first, std::size_t next) {
+bool goes_on_after_comma(std::string_view text, std::size_t first, std::size_t next) {
   const auto digit = [&](std::size_t i) {
     return i < text.size() && text[i] >= '0' && text[i] <= '9';
   };
@@ -58,7 +58,7 @@ std::optional<double> Cursor::number() {
                        text_[next + 1] >= '0' && text_[next + 1] <= '9')) {
     return std::nullopt;
   }
-  if (goes_on_behind_comma(text_, start, next)) return std::nullopt;
+  if (goes_on_after_comma(text_, start, next)) return std::nullopt;
   // "INFO" begins like infinity. A nan may have its unit after it ("nanms").
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   if (std::isinf(value) && next < text_.size() && is_letter(text_[next])) return std::nullopt;

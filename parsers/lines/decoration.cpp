@@ -62,7 +62,7 @@ std::size_t stamp_length(std::string_view text) {
 
 /// After what parts a decoration from the text: one blank, " - ", " | ", ": ". Further blanks are
 /// the text's own, as it may be a line of a traceback. Null if nothing parts them.
-std::string_view behind_separator(std::string_view text) {
+std::string_view after_separator(std::string_view text) {
   std::string_view rest = text;
   rest.remove_prefix(blanks_at(rest, 0));
   for (const std::string_view sign : {"- ", "| ", ": "}) {
@@ -88,7 +88,7 @@ std::size_t level_length(std::string_view text) {
 
 // "2024-05-01T10:00:00.123Z " of docker, kubectl and GitHub, with "stdout F " of a container's
 // file; "[2024-05-01T10:00:00.123Z] " of Jenkins.
-std::string_view behind_iso(std::string_view text) {
+std::string_view after_iso(std::string_view text) {
   const bool bracket = text.starts_with('[');
   const std::string_view stamp = text.substr(bracket ? 1 : 0);
   if (!has_shape(stamp, "0000-00-00T")) return {};
@@ -106,7 +106,7 @@ std::string_view behind_iso(std::string_view text) {
 }
 
 // "(train pid=123) ", "(RayTrainWorker pid=123, ip=10.0.0.2) ".
-std::string_view behind_ray(std::string_view text) {
+std::string_view after_ray(std::string_view text) {
   const auto end = text.substr(0, 2 * kLongestName).find(") ");
   if (end == npos) return {};
   const auto pid = text.substr(0, end).find(" pid=");
@@ -116,12 +116,12 @@ std::string_view behind_ray(std::string_view text) {
 
 // "trainer-1  | " and "trainer_1  | " of docker compose; any name where a stamp of a container
 // follows.
-std::string_view behind_compose(std::string_view text) {
+std::string_view after_compose(std::string_view text) {
   const std::size_t name = names_at(text, 0);
   const std::size_t blanks = blanks_at(text, name);
   if (name < 3 || blanks == 0 || !text.substr(name + blanks).starts_with("| ")) return {};
   const std::string_view rest = text.substr(name + blanks + 2);
-  if (!behind_iso(rest).empty()) return rest;
+  if (!after_iso(rest).empty()) return rest;
   if (is_digit(text[0])) return {};  // "2024-05-01 | "
   std::size_t digits = 0;
   while (digits < name && is_digit(text[name - 1 - digits])) ++digits;
@@ -131,7 +131,7 @@ std::string_view behind_compose(std::string_view text) {
 }
 
 // "[pod/worker-0/pytorch] " of kubectl --prefix, "[127.0.0.1.10000::stdout] " of kungfu-run.
-std::string_view behind_pod(std::string_view text) {
+std::string_view after_pod(std::string_view text) {
   const auto end = text.substr(0, 3 * kLongestName).find("] ");
   if (end == npos) return {};
   const std::string_view label = text.substr(0, end);
@@ -142,7 +142,7 @@ std::string_view behind_pod(std::string_view text) {
 
 // "[2024-05-01 10:00:00,123] ", "[INFO] ", "[bert.trainer] ", "[worker-0 pytorch] ", "[05/01
 // 10:00:00 d2.utils]: ".
-std::string_view behind_bracket(std::string_view text) {
+std::string_view after_bracket(std::string_view text) {
   const auto end = text.substr(0, kLongestName).find(']');
   if (end == npos || end < 2) return {};
   std::string_view inside = text.substr(1, end - 1);
@@ -154,18 +154,18 @@ std::string_view behind_bracket(std::string_view text) {
   const bool container = blank != npos && inside.substr(0, blank).find('-') != npos &&
                          blank + 1 + names_at(inside, blank + 1) == inside.size();
   if (!stamp && !words && !container) return {};
-  return behind_separator(text.substr(end + 1));
+  return after_separator(text.substr(end + 1));
 }
 
 // "I0501 17:11:00.381370 140421 file.py:48] " of absl and glog.
-std::string_view behind_absl(std::string_view text) {
+std::string_view after_absl(std::string_view text) {
   if (text.size() < 15 || !has_shape(text.substr(1), "0000 00:00:00")) return {};
   const auto end = text.substr(0, 2 * kLongestName).find("] ");
   return end != npos ? text.substr(end + 2) : std::string_view{};
 }
 
 // "May  1 10:00:00 ", with the host and "process[123]: " of syslog after it.
-std::string_view behind_syslog(std::string_view text) {
+std::string_view after_syslog(std::string_view text) {
   constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
   const auto month = text.size() < 16 ? npos : kMonths.find(text.substr(0, 3));
   if (month == npos || month % 3 != 0) return {};
@@ -184,13 +184,13 @@ std::string_view behind_syslog(std::string_view text) {
 
 // "INFO:root:", "INFO - ", "INFO     | ", "trainer.py:42 - ", "__main__:train:42 - ", "root - ",
 // "job\tstep\t" of `gh run view --log`.
-std::string_view behind_word(std::string_view text) {
+std::string_view after_word(std::string_view text) {
   if (const std::size_t level = level_length(text); level > 0) {
     const std::string_view rest = text.substr(level);
-    if (!rest.starts_with(':')) return behind_separator(rest);
+    if (!rest.starts_with(':')) return after_separator(rest);
     const std::size_t name = names_at(rest, 1);
     if (name > 0 && rest.substr(1 + name).starts_with(':')) return rest.substr(name + 2);
-    return behind_separator(rest);
+    return after_separator(rest);
   }
   std::size_t at = names_at(text, 0);
   if (at == 0) return {};
@@ -207,11 +207,11 @@ std::string_view behind_word(std::string_view text) {
   return {};
 }
 
-std::string_view behind_tabs(std::string_view text) {
+std::string_view after_tabs(std::string_view text) {
   const auto first = text.substr(0, kLongestName).find('\t');
   if (first == npos) return {};
   const auto second = text.substr(0, 3 * kLongestName).find('\t', first + 1);
-  if (second == npos || behind_iso(text.substr(second + 1)).empty()) return {};
+  if (second == npos || after_iso(text.substr(second + 1)).empty()) return {};
   return text.substr(second + 1);
 }
 
@@ -228,16 +228,16 @@ std::string_view without_transport(std::string_view text) {
   for (int round = 0; round < 2 && !text.empty(); ++round) {
     std::string_view rest;
     if (is_digit(text[0])) {
-      rest = behind_iso(text);
-      if (rest.empty()) rest = behind_compose(text);
+      rest = after_iso(text);
+      if (rest.empty()) rest = after_compose(text);
     } else if (text[0] == '[') {
-      rest = behind_iso(text);
-      if (rest.empty()) rest = behind_pod(text);
+      rest = after_iso(text);
+      if (rest.empty()) rest = after_pod(text);
     } else if (text[0] == '(') {
-      rest = behind_ray(text);
+      rest = after_ray(text);
     } else if (is_letter(text[0])) {
-      rest = behind_compose(text);
-      if (rest.empty()) rest = behind_tabs(text);
+      rest = after_compose(text);
+      if (rest.empty()) rest = after_tabs(text);
     }
     if (rest.empty()) return text;
     text = rest;
@@ -245,14 +245,14 @@ std::string_view without_transport(std::string_view text) {
   return text;
 }
 
-std::string_view behind_decoration(std::string_view text) {
+std::string_view after_decoration(std::string_view text) {
   if (text.size() < 4) return {};
   if (const std::string_view rest = without_transport(text); rest.size() < text.size()) return rest;
   if (is_digit(text[0])) {
     const std::size_t stamp = stamp_length(text);
-    return stamp > 0 ? behind_separator(text.substr(stamp)) : behind_tabs(text);
+    return stamp > 0 ? after_separator(text.substr(stamp)) : after_tabs(text);
   }
-  if (text[0] == '[') return behind_bracket(text);
+  if (text[0] == '[') return after_bracket(text);
   if (text[0] == ' ') {
     // Four blanks are a line of code in a traceback.
     const std::size_t blanks = blanks_at(text, 0);
@@ -261,8 +261,8 @@ std::string_view behind_decoration(std::string_view text) {
   if (text[0] == '-' || text[0] == '|' || text[0] == '>') {
     return text[1] == ' ' ? text.substr(2) : std::string_view{};
   }
-  for (const auto behind : {behind_absl, behind_syslog, behind_word, behind_tabs}) {
-    if (const std::string_view rest = behind(text); !rest.empty()) return rest;
+  for (const auto after : {after_absl, after_syslog, after_word, after_tabs}) {
+    if (const std::string_view rest = after(text); !rest.empty()) return rest;
   }
   return {};
 }
@@ -270,9 +270,9 @@ std::string_view behind_decoration(std::string_view text) {
 std::string_view without_front(std::string_view text) {
   for (int round = 0; round < 4 && text.size() >= 4; ++round) {
     const bool front = !is_letter(text[0]) || level_length(text) > 0 ||
-                       without_transport(text).size() < text.size() || !behind_absl(text).empty() ||
-                       !behind_syslog(text).empty();
-    const std::string_view rest = front ? behind_decoration(text) : std::string_view{};
+                       without_transport(text).size() < text.size() || !after_absl(text).empty() ||
+                       !after_syslog(text).empty();
+    const std::string_view rest = front ? after_decoration(text) : std::string_view{};
     if (rest.empty()) return text;
     text = rest;
   }
@@ -281,7 +281,7 @@ std::string_view without_front(std::string_view text) {
 
 Layers::Layers(std::string_view text) {
   while (count_ < kLayerLimit) {
-    text = behind_decoration(text);
+    text = after_decoration(text);
     if (text.empty()) return;
     texts_[count_++] = text;
   }

@@ -18,7 +18,7 @@ namespace bertbench {
 
 /// The text after the outermost decoration; empty if there is none. Trainers print time stamps and
 /// levels as well, so this is tried only on a line that is of no format as it stands.
-[[nodiscard]] std::string_view behind_decoration(std::string_view text);
+[[nodiscard]] std::string_view after_decoration(std::string_view text);
 
 /// `text` without the stamps and levels before it, but with any name after them: "val - Epoch 3"
 /// stays.

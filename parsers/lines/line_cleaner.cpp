@@ -214,7 +214,7 @@ void clean_line(std::string_view text, std::string& buffer, std::vector<Piece>& 
   if (!text.empty()) pieces.push_back(without_front_labels({text, -1}));
 }
 
-std::string_view behind_host_label(std::string_view text) {
+std::string_view after_host_label(std::string_view text) {
   constexpr std::size_t kLongest = 253;  // of a host's name, and of a pod's
   std::size_t i = 0;
   while (i < text.size() && i < kLongest &&
@@ -227,8 +227,8 @@ std::string_view behind_host_label(std::string_view text) {
 }
 
 std::string_view without_host_and_rank(std::string_view text) {
-  const std::string_view behind = behind_host_label(text);
-  return behind.starts_with("[rank") ? without_front_labels({behind, -1}).text : text;
+  const std::string_view message = after_host_label(text);
+  return message.starts_with("[rank") ? without_front_labels({message, -1}).text : text;
 }
 
 }  // namespace bertbench

@@ -30,7 +30,7 @@ void clean_line(std::string_view text, std::string& buffer, std::vector<Piece>& 
 
 /// The text after a label of pdsh ("host: ") or of Argo ("pod: "), empty if there is none. Any
 /// word could be a label, so this is tried only when a line is not of the format with it.
-[[nodiscard]] std::string_view behind_host_label(std::string_view text);
+[[nodiscard]] std::string_view after_host_label(std::string_view text);
 
 /// What stands after both labels of "localhost: [rank1]: text"; else `text` itself.
 [[nodiscard]] std::string_view without_host_and_rank(std::string_view text);

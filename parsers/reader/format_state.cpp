@@ -57,16 +57,16 @@ bool FormatState::parse_as_is(const Line& line) {
 
 bool FormatState::parse(const Line& line) {
   if (parse_as_is(line)) return true;
-  Line behind = line;
-  behind.text = behind_host_label(line.text);
-  if (!behind.text.empty() && parse_as_is(behind)) return true;
+  Line undecorated = line;
+  undecorated.text = after_host_label(line.text);
+  if (!undecorated.text.empty() && parse_as_is(undecorated)) return true;
   // In a log without a logger around it, only its front tells an evaluation from training.
   constexpr std::int64_t kUndecoratedLines = 2, kRefusalLimit = 300;
   if (matched - decorated_ > kUndecoratedLines + decorated_) return false;
   if (decorated_ == 0 && refused_++ > kRefusalLimit) return false;
   const auto parse_text = [&](std::string_view text) {
-    behind.text = text;
-    if (!parse_as_is(behind)) return false;
+    undecorated.text = text;
+    if (!parse_as_is(undecorated)) return false;
     ++decorated_;
     return true;
   };

@@ -54,8 +54,8 @@ bool says_no_more(std::string_view rest) {
 bool of_a_part(std::string_view front) {
   const auto at = front.rfind("poch ");
   if (at == std::string_view::npos) return false;
-  const std::string_view behind = trim(front.substr(at + 5));
-  return !behind.empty() && is_digit(behind.front());
+  const std::string_view after = trim(front.substr(at + 5));
+  return !after.empty() && is_digit(after.front());
 }
 
 }  // namespace
@@ -77,8 +77,8 @@ bool ClosingWords::see(const Line& line, std::size_t row, std::size_t at) {
   return true;
 }
 
-std::optional<std::int64_t> ClosingWords::behind(std::int64_t first, std::int64_t last_record,
-                                                 std::int64_t end) const {
+std::optional<std::int64_t> ClosingWords::after(std::int64_t first, std::int64_t last_record,
+                                                std::int64_t end) const {
   for (const Said& said : said_) {
     if (said.line <= last_record || said.line >= end) continue;
     const bool again = std::ranges::any_of(said_, [&](const Said& other) {

@@ -22,8 +22,8 @@ class ClosingWords {
   /// The first line in (last_record, end) that says that a training is over; nothing if there is
   /// none. Words that stand between the run's records as well, from `first` on, are said after
   /// each epoch or step.
-  [[nodiscard]] std::optional<std::int64_t> behind(std::int64_t first, std::int64_t last_record,
-                                                   std::int64_t end) const;
+  [[nodiscard]] std::optional<std::int64_t> after(std::int64_t first, std::int64_t last_record,
+                                                  std::int64_t end) const;
 
  private:
   struct Said {

@@ -91,8 +91,8 @@ std::int64_t OutcomeRules::last_failed_launch(std::int64_t begin_line,
 
 // Where another launch begins after all that the run printed. Of a run that did not end, nodes
 // whose logs stand one after the other may tell the cause: there a line of each node is none.
-std::int64_t OutcomeRules::launch_behind(const RunDraft& run, bool done,
-                                         std::int64_t end_line) const {
+std::int64_t OutcomeRules::launch_after(const RunDraft& run, bool done,
+                                        std::int64_t end_line) const {
   for (const Launch& launch : launches_) {
     if (launch.line > run.last_line && (done || launch.one)) {
       return std::min(launch.line, end_line);
@@ -163,7 +163,7 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   const auto step = step_done(run);
   const bool done =
       run.ended_well || (run.planned && last != nullptr && last->step >= *run.planned);
-  const std::int64_t end = no_step ? end_line : launch_behind(run, done, end_line);
+  const std::int64_t end = no_step ? end_line : launch_after(run, done, end_line);
   // The details of an outcome, with what a later launch failed of, if this is the file's last run.
   const auto with_later_launch = [&](std::vector<Notice> details, std::string_view reported) {
     if (end_line == std::numeric_limits<std::int64_t>::max()) {
@@ -211,7 +211,7 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
     return {Status::completed, step, run.last_line, with_later_launch({}, "")};
   }
   const std::int64_t first = run.records().empty() ? 0 : run.records().front().line;
-  if (const auto closed = closing_.behind(first, last->line, end);
+  if (const auto closed = closing_.after(first, last->line, end);
       closed && run.log.kind == WorkKind::training) {
     return {Status::completed, step, *closed, with_later_launch({}, "")};
   }

@@ -68,7 +68,7 @@ bool is_lone_exception(std::string_view text) {
   return rest.size() >= 4 && !number && text.front() != '.' && text.find("Warning") > colon;
 }
 
-// "[1]+  " before the state of a job that a shell tells of.
+// "[1]+  " before the state of a job that a shell reports.
 bool is_job(std::string_view text) {
   Cursor cursor(text, false);
   const bool number = cursor.literal("[") && cursor.integer() && cursor.literal("]");
@@ -117,7 +117,7 @@ bool is_file_line(std::string_view text) {
 /// none.
 std::string_view exception_in(std::string_view text) {
   if (is_exception_line(text)) return text;
-  if (const auto behind = behind_host_label(text); is_exception_line(behind)) return behind;
+  if (const auto after = after_host_label(text); is_exception_line(after)) return after;
   for (const std::string_view layer : Layers(text)) {
     if (is_exception_line(layer)) return layer;
   }
@@ -316,7 +316,7 @@ void OutcomeRules::see(const Line& line) {
     if (!follows && !thread && continues_chain(line, exception)) return;
     named_ = named_ || !thread;
     add(line.number, Status::error, thread ? kHint : follows ? kSignal : kNamed, exception);
-  } else if (is_lone_exception(line.text) || is_lone_exception(behind_host_label(line.text))) {
+  } else if (is_lone_exception(line.text) || is_lone_exception(after_host_label(line.text))) {
     add(line.number, Status::error, kSignal, line.text);
   }
 }

@@ -71,8 +71,8 @@ class OutcomeRules {
   void see_launch(const Line& line);
   [[nodiscard]] std::int64_t last_failed_launch(std::int64_t begin_line,
                                                 std::int64_t end_line) const;
-  [[nodiscard]] std::int64_t launch_behind(const RunDraft& run, bool done,
-                                           std::int64_t end_line) const;
+  [[nodiscard]] std::int64_t launch_after(const RunDraft& run, bool done,
+                                          std::int64_t end_line) const;
   void add_failure(NoticeCode which, std::int64_t from, std::int64_t to, std::string_view reported,
                    std::vector<Notice>& details) const;
   [[nodiscard]] static std::int64_t grace_line(const RunDraft& run);

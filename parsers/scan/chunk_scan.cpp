@@ -98,12 +98,12 @@ int Chunk::read(int file, std::int64_t start, std::int64_t stop) {
     const std::string_view rest = text(start, got);
     const std::size_t found = find_line_break(rest, 0);
     const bool crlf = found < rest.size() && rest.substr(found, 2) == "\r\n";
-    const std::size_t behind = found + (crlf ? 2 : 1);
-    if (found == std::string_view::npos || behind >= rest.size()) {
+    const std::size_t after = found + (crlf ? 2 : 1);
+    if (found == std::string_view::npos || after >= rest.size()) {
       begin = end = start;
       return 0;
     }
-    begin = start + static_cast<std::int64_t>(behind);
+    begin = start + static_cast<std::int64_t>(after);
   }
   end = last_break(begin, got);
   if (end == begin) return 0;

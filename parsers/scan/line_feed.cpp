@@ -65,19 +65,19 @@ void LineScan::scan(std::string_view all, std::size_t history, std::size_t end, 
     std::int64_t newlines = scanner_.scan(data, scanned_, stop, hits_);
     std::size_t done = std::min(stop, end);
     for (std::size_t index = 0; index < hits_.size() && hits_[index].offset < end;) {
-      const std::size_t behind = emit(data, history, index, sink);
+      const std::size_t after_last = emit(data, history, index, sink);
       // In an overlong line, what the last part holds was seen with it.
       if (!whole) done = std::max(end, taken_);
       if (whole && sink.wants_every_line()) {
-        done = std::min(std::max(taken_, behind), end);
-        if (behind == 0 && done < end) done += is_crlf(data, done) ? 2 : 1;
+        done = std::min(std::max(taken_, after_last), end);
+        if (after_last == 0 && done < end) done += is_crlf(data, done) ? 2 : 1;
         newlines = count_newlines(data.substr(scanned_, done - scanned_));
         break;
       }
-      if (behind == 0) continue;
+      if (after_last == 0) continue;
       step_ = kShortStep / 2;
-      done = std::max(done, behind);
-      while (index < hits_.size() && hits_[index].offset < behind) ++index;
+      done = std::max(done, after_last);
+      while (index < hits_.size() && hits_[index].offset < after_last) ++index;
     }
     step_ = std::min(step_ * 2, kLongStep);
     line_ += whole ? newlines : 0;  // repeats and overlong lines hold none
@@ -109,7 +109,7 @@ std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size
   const std::size_t reach = std::min(data.size(), hit + kReach);
   std::size_t end =
       find_line_break(data.substr(0, reach), in_unbroken ? std::min(unbroken_end_, reach) : hit);
-  std::size_t behind = 0;
+  std::size_t after_last = 0;
   const auto from_its_begin = [&] {
     return history + begin == 0 || is_break(*(data.data() + begin - 1));
   };
@@ -132,16 +132,16 @@ std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size
   if (line.terminator == '\r' && from_its_begin() && line.text.size() <= kLongestRepeat) {
     line.repeats = count_repeats(data, begin, line.text.size());
     if (line.repeats > 0) {
-      behind = end + 1 + static_cast<std::size_t>(line.repeats) * (line.text.size() + 1);
+      after_last = end + 1 + static_cast<std::size_t>(line.repeats) * (line.text.size() + 1);
     }
   }
   while (index < hits_.size() && hits_[index].offset < std::max(end, hit + 1)) ++index;
   line.data = data.data();
   line.hits = std::span(hits_).subspan(first, index - first);
   line.number = line_ + hits_[first].newlines;
-  taken_ = std::max(end, behind);
+  taken_ = std::max(end, after_last);
   sink.candidate(line);
-  return behind;
+  return after_last;
 }
 
 // The line that begins at scanned_, whatever it holds.
@@ -161,22 +161,22 @@ void LineScan::emit_next_line(std::string_view data, std::size_t history, Candid
     sink.candidate(line);
     if (!sink.wants_every_line()) return;
   }
-  std::size_t behind = end;
+  std::size_t after_last = end;
   if (found == std::string_view::npos) {
     line.terminator = 0;
   } else {
     const bool crlf = is_crlf(data, end);
     line.terminator = data[end] == '\n' || crlf ? '\n' : '\r';
-    behind = end + (crlf ? 2 : 1);
+    after_last = end + (crlf ? 2 : 1);
   }
-  const std::int64_t newlines = scanner_.scan(data.substr(0, behind), begin, behind, hits_);
+  const std::int64_t newlines = scanner_.scan(data.substr(0, after_last), begin, after_last, hits_);
   if (end - begin <= kReach) {
     line.data = data.data();
     line.hits = hits_;
     sink.candidate(line);
   }
   line_ += newlines;
-  taken_ = scanned_ = behind;
+  taken_ = scanned_ = after_last;
 }
 
 namespace {

@@ -147,7 +147,7 @@ bool marked_between(std::span<const Mark> marks, std::int64_t after, std::int64_
   return first != marks.end() && first->line <= upto;
 }
 
-// Too few for a period: records after a line that tells of an evaluation or a checkpoint, where
+// Too few for a period: records after a line about an evaluation or a checkpoint, where
 // these take clearly longer than the others do.
 void describe_marked(const RunLog& log, const Window& window, std::span<const double> times,
                      Trial& trial) {

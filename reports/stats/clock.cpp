@@ -154,7 +154,7 @@ std::optional<ClockRate> from_zero(const RunLog& log, const Window& window) {
 std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& window) {
   if (begins_at_zero(log, window)) return from_zero(log, window);
   const std::span<const Record> records = log.records;
-  // The record before the window ends where the window begins; the one before that tells
+  // The record before the window ends where the window begins; the one before that shows
   // whether the second rolled over there.
   const std::size_t from = window.first - std::min<std::size_t>(2, window.first);
   ClockRate rate;

@@ -330,7 +330,7 @@ std::vector<double> iteration_times(const RunLog& log) {
   const bool fine = std::isfinite(log.clock_resolution_s) && log.clock_resolution_s < 0.5;
   if (!fill(own) && !(fine && fill(ticks)) && !fill(printed) && !fill(ticks)) return {};
   // Most clocks begin with the first record, and it may be the one that holds a compilation: its
-  // printed rate tells it, next to the second's.
+  // printed rate shows that, compared with the second's.
   if (std::isnan(times.front()) && records.size() > 1) {
     constexpr double kWarmUp = 2;
     const double slower = records[1].printed_rate / records[0].printed_rate;

@@ -119,10 +119,10 @@ TEST_F(Input, GivesAZstdFrameNoMoreThanEightMegabytesAndSaysSo) {
   const auto refused = read_log(put("long", zstd_of_window(sample(), 24)), {});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message(), HasSubstr("zstd -dc"));
-  const auto behind = read_log(put("later", zstd(sample()) + zstd_of_window(sample(), 24)), {});
-  ASSERT_TRUE(behind);
-  EXPECT_EQ(behind->at(0).records.size(), 29u);
-  EXPECT_THAT(text_of(behind->at(0).notices.back()), HasSubstr("more than 8 MiB"));
+  const auto after = read_log(put("later", zstd(sample()) + zstd_of_window(sample(), 24)), {});
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->at(0).records.size(), 29u);
+  EXPECT_THAT(text_of(after->at(0).notices.back()), HasSubstr("more than 8 MiB"));
 }
 
 std::string utf16(std::string_view ascii, bool big) {

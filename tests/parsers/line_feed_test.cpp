@@ -239,11 +239,11 @@ TEST(LauncherLabels, AreNotSeenWhereThereAreNone) {
 }
 
 TEST(HostLabel, IsTheWordInFrontOfAColonAndABlank) {
-  EXPECT_EQ(behind_host_label("node-7.cluster: loss 1"), "loss 1");
-  EXPECT_EQ(behind_host_label("two words: loss"), "");
+  EXPECT_EQ(after_host_label("node-7.cluster: loss 1"), "loss 1");
+  EXPECT_EQ(after_host_label("two words: loss"), "");
   const std::string pod = "transfer-learning-7jh2d-transfer-learning-training-with-argo-2847134387";
-  EXPECT_EQ(behind_host_label(pod + ": loss 1"), "loss 1");
-  EXPECT_EQ(behind_host_label("no label"), "");
+  EXPECT_EQ(after_host_label(pod + ": loss 1"), "loss 1");
+  EXPECT_EQ(after_host_label("no label"), "");
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST(MeasureTrial, ACoarseClockIsTakenWhereItRulesOutThePrintedRates) {
   EXPECT_EQ(trial.estimator, "counter_clock");
   EXPECT_THAT(notices(trial), HasSubstr("the bar's printed rates, smoothed over its newest steps, "
                                         "are 41 % higher than the counter over its clock"));
-  // Within its resolution it rules out nothing; asked for, the rates are told next to it.
+  // Within its resolution it rules out nothing; asked for, the rates are reported next to it.
   for (Record& record : log.records) record.printed_rate = 9.8;
   EXPECT_EQ(measure_trial(log, {}, with_window("all")).estimator, "printed_last");
   for (Record& record : log.records) record.printed_rate = 14;

@@ -63,9 +63,9 @@ TEST(Restarts, AmbiguousOnesAreLeftApart) {
   ASSERT_THAT(two_before.doubts, SizeIs(1));
   EXPECT_EQ(two_before.doubts[0].run, 2u);
   EXPECT_THAT(two_before.doubts[0].may_continue, testing::UnorderedElementsAre(0, 1));
-  const auto two_behind = chains_of({part("a", 0, 100), part("b", 80, 200), part("c", 80, 220)});
-  EXPECT_THAT(two_behind.chains, IsEmpty());
-  EXPECT_THAT(two_behind.doubts, SizeIs(2));
+  const auto two_after = chains_of({part("a", 0, 100), part("b", 80, 200), part("c", 80, 220)});
+  EXPECT_THAT(two_after.chains, IsEmpty());
+  EXPECT_THAT(two_after.doubts, SizeIs(2));
 }
 
 TEST(Restarts, AGapBeyondOneIntervalAndOtherFactsAreAnotherRun) {

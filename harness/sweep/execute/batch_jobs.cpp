@@ -406,14 +406,14 @@ void BatchJobs::label(const Job& job, Member& member) {
   member.hosts.clear();
   for (const auto& place : parse_nodes(text)) member.hosts.insert(place.host);
   for (auto& other : jobs_) {
-    for (auto& beside : other.members) {
-      if (&other == &job || !beside.running()) continue;
+    for (auto& other_member : other.members) {
+      if (&other == &job || !other_member.running()) continue;
       const auto shared = std::ranges::find_if(
-          member.hosts, [&](const auto& host) { return beside.hosts.contains(host); });
+          member.hosts, [&](const auto& host) { return other_member.hosts.contains(host); });
       if (shared == member.hosts.end()) continue;
       const Notice note = make_notice(NoticeCode::machine_shared, 0, *shared);
       member.open->wanted.earlier.push_back(note);
-      beside.open->wanted.earlier.push_back(note);
+      other_member.open->wanted.earlier.push_back(note);
     }
   }
 }

@@ -61,8 +61,8 @@ void NvlogParser::put(Sample sample, const Line& line, RunBuilder& out) {
   sample.line = line.number;
   sample.rank = line.rank;
   const RunDraft& open = run(line, out);
-  const bool behind = open.last() != nullptr && sample.step <= open.last()->step;
-  if (behind && open.ended_well) out.close(WorkKind::training);  // the file's next launch
+  const bool after = open.last() != nullptr && sample.step <= open.last()->step;
+  if (after && open.ended_well) out.close(WorkKind::training);  // the file's next launch
   step_ = sample.step;
   tell(out.add(WorkKind::training, sample).log);  // with another run's in a file, where it began
 }

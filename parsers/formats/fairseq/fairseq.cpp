@@ -40,7 +40,7 @@ constexpr std::string_view kAnchors[] = {"num_updates",     "training on ",     
 
 /// "2023-06-13 17:31:08 | INFO", "[2022-04-08 18:48:05,372][train_inner]".
 std::optional<double> stamp(std::string_view text, bool& fine) {
-  if (const auto behind = behind_host_label(text); !behind.empty()) text = behind;
+  if (const auto after = after_host_label(text); !after.empty()) text = after;
   if (text.starts_with('[')) text.remove_prefix(1);
   fine = text.size() > 19 && text[19] == ',';
   return date_time(text);
@@ -140,9 +140,9 @@ void FairseqParser::see_epoch_size(const FairseqFields& fields) {
   constexpr double kShareGap = 0.2;
   if (fields.evaluation || shares_ > 1 || !world_ || *world_ < 2) return;
   if (!fields.batches || !fields.bsz) return;
-  const double told = *fields.batches * *fields.bsz;
+  const double counted = *fields.batches * *fields.bsz;
   const auto all = static_cast<double>(*world_);
-  if (told > 0 && std::abs(examples_ / told / all - 1) <= kShareGap) shares_ = *world_;
+  if (counted > 0 && std::abs(examples_ / counted / all - 1) <= kShareGap) shares_ = *world_;
 }
 
 // Old releases mean the epoch so far, so that a line's rate is not that of its own updates.
@@ -268,7 +268,7 @@ bool FairseqParser::parse(const Line& line, RunBuilder& out) {
   if (cursor.skip_past("done training in ")) {
     const auto seconds = cursor.number();
     if (!seconds || inner_ == nullptr) return false;
-    if (inner_->ended_well) return true;  // MLPerf's official time was told
+    if (inner_->ended_well) return true;  // MLPerf's official time was printed
     inner_->log.totals.training_s = *seconds;
     inner_->ended_well = true;
     inner_->last_line = line.number;

@@ -194,9 +194,9 @@ bool HuggingfaceParser::see_progress(const TrainerProgress& at, const Line& line
   last_dict_ = std::string(line.text);
   RunDraft* open = out.open(WorkKind::training);
   constexpr double kApart_s = 5;  // of processes that print the same step
-  const bool behind = open != nullptr && open->last() != nullptr &&
-                      (at.step < open->last()->step || at.elapsed_s < elapsed_s_ - kApart_s);
-  if (open != nullptr && (behind || closing_.said_for(*open))) end_run(out);
+  const bool after = open != nullptr && open->last() != nullptr &&
+                     (at.step < open->last()->step || at.elapsed_s < elapsed_s_ - kApart_s);
+  if (open != nullptr && (after || closing_.said_for(*open))) end_run(out);
   RunDraft& draft = run(line, out);
   draft.planned = at.planned;
   draft.ended_well = at.step == at.planned;

@@ -100,7 +100,7 @@ struct Keras {
     end_epoch(bar, error);
   }
 
-  // A line without a counter: the record is an epoch, whose samples "Train on" may have told.
+  // A line without a counter: the record is an epoch, whose samples "Train on" may have given.
   void record_epoch(const KerasBar& bar, Emit emit) {
     Step at{.step = epoch, .iterations = 1, .last = epoch == epochs};
     if (bar.loss_read) at.loss = bar.loss;
@@ -122,7 +122,7 @@ struct Keras {
     worst = std::fmax(worst, error);
   }
 
-  // An epoch that did not end: Keras 3 tells the time of its steps.
+  // An epoch that did not end: Keras 3 prints the time of its steps.
   void flush(Emit emit) {
     if (unfinished && unfinished->per_step && unfinished->step_s > 0) {
       record(*unfinished, unfinished_line, false, emit);
@@ -150,7 +150,7 @@ struct Keras {
 
   bool training(const KerasBar& bar, const Line& line, Emit emit) {
     // Keras 3 draws a full bar with time left 0s and once more with the seconds of the epoch: only
-    // the line break tells them apart.
+    // the line break separates them.
     if (bar.done < bar.total || std::isnan(bar.elapsed_s) || line.terminator == '\r') {
       unfinished = bar;
       unfinished_line = line.number;
@@ -192,7 +192,7 @@ struct Keras {
     if (!bar) return false;
     if (rank < 0) rank = line.rank;
     if (rank >= 0 && line.rank >= 0 && line.rank != rank) return true;
-    // A loss tells a training bar from a predict() that a callback runs within the epoch.
+    // A loss distinguishes a training bar from a predict() that a callback runs within the epoch.
     if (open && bar->loss_known) return training(*bar, line, emit);
     if (open || bar->total == 0) return open;
     if (copies > 0 && bar->loss_known && bar->total == total) {

@@ -28,10 +28,10 @@ std::optional<std::int64_t> mindspore_epoch(const Line& line) {
 
 std::optional<MindsporeStep> mindspore_step(const Line& line) {
   Cursor cursor(line);
-  const auto whole = [&](std::string_view behind) -> std::int64_t {
+  const auto whole = [&](std::string_view after_it) -> std::int64_t {
     const auto value = cursor.integer();
     constexpr std::int64_t kCountLimit = 1'000'000'000;
-    return value && *value >= 1 && *value <= kCountLimit && cursor.literal(behind) ? *value : 0;
+    return value && *value >= 1 && *value <= kCountLimit && cursor.literal(after_it) ? *value : 0;
   };
   const bool ocr = cursor.skip_past("epoch: [");
   if (!ocr && !cursor.skip_past("Epoch ")) return std::nullopt;

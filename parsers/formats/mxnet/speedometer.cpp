@@ -330,7 +330,7 @@ void SpeedometerParser::finish(RunBuilder& out) {
   const bool rcnn = rcnn_.steady();
   if (rcnn) last_batch_ = false;
   const bool distributed = store_ && (store_->starts_with("dist") || *store_ == "horovod");
-  // The speed of single batches tells nothing next to the time of all.
+  // The speed of single batches adds nothing to the time of all.
   const bool single = last_batch_ || long_speed_ > 0 || ranks_.size() > 1;
   const double workers = batch_size_ && !single ? times_.workers(*batch_size_) : 0;
   const bool of_job = distributed && workers > 0;

@@ -111,17 +111,17 @@ class RepeatedEvaluations {
  public:
   /// Whether the line of `step`, at `clock_s`, is an evaluation that was seen before with all its
   /// times; `newest` is the step of the line before. That of step 0 may as well be of a new run
-  /// with the same seed: the line after it tells.
+  /// with the same seed: the line after it decides.
   [[nodiscard]] bool again(std::string_view text, std::int64_t step, double clock_s,
                            std::int64_t newest) {
     const bool evaluation = text.find(" val_loss:") != std::string_view::npos;
     const std::size_t line = evaluation ? std::hash<std::string_view>{}(text) : 0;
     const bool goes_back = step < newest;
-    const bool told = evaluation && goes_back && told_.contains(line);
-    began_ = goes_back && !told ? start_ : std::nullopt;
-    start_ = told && step == 0 ? std::optional(clock_s) : std::nullopt;
-    if (evaluation && !told && told_.size() < kEvaluationsHeld) told_.insert(line);
-    return told;
+    const bool repeated = evaluation && goes_back && told_.contains(line);
+    began_ = goes_back && !repeated ? start_ : std::nullopt;
+    start_ = repeated && step == 0 ? std::optional(clock_s) : std::nullopt;
+    if (evaluation && !repeated && told_.size() < kEvaluationsHeld) told_.insert(line);
+    return repeated;
   }
   /// The clock of a step 0 before this line which did begin a run; nothing if none does.
   [[nodiscard]] std::optional<double> take_start() { return std::exchange(began_, std::nullopt); }
@@ -309,7 +309,7 @@ bool NanogptParser::see_mean(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// A line tells the time of its own step; build-nanogpt's holds a validation that stands before it.
+// A line prints the time of its own step; build-nanogpt's holds a validation that stands before it.
 bool NanogptParser::see_dt(const Line& line, RunBuilder& out) {
   if (line.text.starts_with("validation loss: ")) {
     validated_ = true;
@@ -358,8 +358,8 @@ bool NanogptParser::see_losses_only(const Line& line, RunBuilder& out) {
   const auto said = losses_.see(line);
   if (!said) return false;
   RunDraft* open = out.open(WorkKind::training);
-  const bool behind = open != nullptr && open->last() != nullptr && said->step > open->last()->step;
-  if (said->closing && behind) {
+  const bool after = open != nullptr && open->last() != nullptr && said->step > open->last()->step;
+  if (said->closing && after) {
     open->ended_well = true;
     open->last_line = line.number;
     return true;

@@ -93,7 +93,7 @@ std::optional<TokenLine> in_brackets(const Line& line) {
 }
 
 // The time of the iteration before the line, which is none for the first.
-std::optional<TokenLine> behind_its_time(const Line& line) {
+std::optional<TokenLine> after_its_time(const Line& line) {
   Cursor cursor(line);
   TokenLine out;
   if (!cursor.literal("iter_dt ")) return std::nullopt;
@@ -133,7 +133,7 @@ std::optional<double> grouped_number(Cursor cursor) {
 std::optional<TokenLine> token_line(const Line& line) {
   auto out = in_columns(line);
   if (!out) out = in_brackets(line);
-  if (!out) out = behind_its_time(line);
+  if (!out) out = after_its_time(line);
   return out ? out : without_time(line);
 }
 

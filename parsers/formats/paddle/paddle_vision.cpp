@@ -37,7 +37,7 @@
 // of the batches since the line before. PaddleOCR divides a shorter interval at the end of an epoch
 // by the usual number of batches: its ips is right there, its batch_cost is not. Until 2021 it
 // counts iterations from 0 and divides the N + 1 batches before line N by N: the samples of
-// its first line are more than a batch. A line of PaddleVideo tells of the one batch before
+// its first line are more than a batch. A line of PaddleVideo is about the one batch before
 // it, the line that ends an epoch of all: that is the record.
 #include <algorithm>
 #include <cmath>
@@ -178,8 +178,8 @@ bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
   const auto count = paddle_count(line);
   const auto cost = paddle_cost(line);
   if (!count || !cost || !(*cost > 0 && *cost < kMostPaddle)) return false;
-  const bool behind = count->epoch < epoch_ || (count->epoch == epoch_ && count->step <= at_);
-  if (ranks_.is_copy(line.rank, run_ != nullptr && behind)) return true;
+  const bool after = count->epoch < epoch_ || (count->epoch == epoch_ && count->step <= at_);
+  if (ranks_.is_copy(line.rank, run_ != nullptr && after)) return true;
   const bool again = !count->of_run &&
                      (count->epoch + 1 < epoch_ || (count->epoch < epoch_ && count->step <= at_));
   at_ = count->step;

@@ -202,7 +202,7 @@ void PaddlenlpParser::finish(RunBuilder& out) {
       const char* what = held == 1 ? "it is left out of the rate" : "they are left out of the rate";
       if (shortened_ > 0) {
         what =
-            "its eval_runtime is taken off, a checkpoint behind it is not: the training is no "
+            "its eval_runtime is taken off, a checkpoint after it is not: the training is no "
             "slower than the rate";
       }
       draft->log.notices.push_back(

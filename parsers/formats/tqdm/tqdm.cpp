@@ -193,7 +193,7 @@ void TqdmParser::next_generation(Track& track, BarRole role, RunBuilder& out) {
   }
 }
 
-// True when the redraw tells of no progress: a new bar, or a rank that lags behind.
+// True when the redraw shows no progress: a new bar, or a rank that lags.
 bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, RunBuilder& out) {
   Track& track = *known.track;
   const BarRole role = known.name.role;

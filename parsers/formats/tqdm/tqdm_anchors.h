@@ -1,4 +1,4 @@
-// The literals of tqdm's lines, and what each tells of a line.
+// The literals of tqdm's lines, and what each means for a line.
 #pragma once
 
 #include <array>

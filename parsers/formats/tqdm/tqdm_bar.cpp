@@ -237,12 +237,12 @@ int kind_of_unit(std::string_view word) {
 Unit other_unit(std::string_view text, std::size_t from) {
   for (auto slash = text.find('/', from); slash != std::string_view::npos;
        slash = text.find('/', slash + 1)) {
-    const auto behind = [&](std::size_t n) {
+    const auto after = [&](std::size_t n) {
       return slash + n < text.size() ? text[slash + n] : ' ';
     };
     if (slash == 0 || !is_lower(text[slash - 1])) continue;
     std::size_t begin = slash, end = slash + 1;
-    if (behind(1) == 's' && !is_lower(behind(2))) {
+    if (after(1) == 's' && !is_lower(after(2))) {
       while (begin > from && is_lower(text[begin - 1])) --begin;
       // "3.10kbatch/s"
       if (slash - begin > 4 && text[begin] == 'k') ++begin;
@@ -275,12 +275,12 @@ void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& b
   std::size_t close = 0, open = 0;
   Unit other = units.others ? other_unit(text, 0) : Unit{};
   const auto move_on = [&] {
-    const auto behind = [&](std::size_t at) { return at != std::string_view::npos && at < from; };
-    if (behind(per_second)) per_second = find_text(text, "it/s", from);
-    if (behind(per_iteration)) per_iteration = find_text(text, "s/it", from);
-    if (behind(other.at)) other = other_unit(text, from);
-    if (behind(close)) close = text.find(']', from);
-    if (behind(open)) open = text.find('[', from);
+    const auto after = [&](std::size_t at) { return at != std::string_view::npos && at < from; };
+    if (after(per_second)) per_second = find_text(text, "it/s", from);
+    if (after(per_iteration)) per_iteration = find_text(text, "s/it", from);
+    if (after(other.at)) other = other_unit(text, from);
+    if (after(close)) close = text.find(']', from);
+    if (after(open)) open = text.find('[', from);
   };
   while (true) {
     Unit unit{std::min(per_second, per_iteration), 0, "it", per_second < per_iteration, false};

@@ -16,9 +16,10 @@ bool takes_first_step(const TqdmBar& bar, std::string_view text) {
                                          "optimization.py:"};
   constexpr std::size_t kTextAfterABar = 300;
   if (bar.done != 0 || bar.end >= text.size()) return false;
-  const std::string_view behind = text.substr(bar.end, kTextAfterABar);
-  return std::ranges::any_of(kRemarks, [&](auto what) { return behind.starts_with(what); }) ||
-         std::ranges::any_of(kFiles, [&](auto file) { return behind.find(file) != behind.npos; });
+  const std::string_view after_bar = text.substr(bar.end, kTextAfterABar);
+  return std::ranges::any_of(kRemarks, [&](auto what) { return after_bar.starts_with(what); }) ||
+         std::ranges::any_of(kFiles,
+                             [&](auto file) { return after_bar.find(file) != after_bar.npos; });
 }
 
 void UnnamedBars::add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_step) {

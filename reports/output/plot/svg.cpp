@@ -59,7 +59,8 @@ std::string title_of(const std::string& tip) {
   return tip.empty() ? std::string() : "<title>" + escape_markup(tip) + "</title>";
 }
 
-/// Circle, square, triangle, diamond: told apart without colour, which is that of the group around.
+/// Circle, square, triangle, diamond: distinct without colour; the colour is that of the enclosing
+/// group.
 std::string dot(double x, double y, int colour, double r, const char* css, const std::string& tip) {
   const std::string head = fmt::format("class=\"dot{}\"", css);
   const std::string tail = tip.empty() ? "/>\n" : ">" + title_of(tip);

@@ -1,5 +1,5 @@
 // Tables of HTML: only the tags that make rows and cells are looked for, no document is made.
-// Broken markup gives the cells that can be told apart; a table inside another ends that one.
+// Broken markup gives the cells that can be separated; a table inside another ends that one.
 #include <algorithm>
 #include <array>
 #include <map>

@@ -68,10 +68,10 @@ TEST(AttemptEnd, OutOfMemoryHasThreeSigns) {
   EXPECT_EQ(joined(kTruncated, killed).status, Status::killed);
   killed.kernel_oom = true;
   EXPECT_EQ(joined(kTruncated, killed).status, Status::out_of_memory);
-  auto behind_a_launcher = exited(128 + SIGKILL);
-  EXPECT_EQ(joined(kTruncated, behind_a_launcher).status, Status::killed);
-  behind_a_launcher.kernel_oom = true;
-  EXPECT_EQ(joined(kTruncated, behind_a_launcher).status, Status::out_of_memory);
+  auto after_a_launcher = exited(128 + SIGKILL);
+  EXPECT_EQ(joined(kTruncated, after_a_launcher).status, Status::killed);
+  after_a_launcher.kernel_oom = true;
+  EXPECT_EQ(joined(kTruncated, after_a_launcher).status, Status::out_of_memory);
 }
 
 TEST(AttemptEnd, ACrashIsAnErrorAndASignalFromOutsideIsNot) {
