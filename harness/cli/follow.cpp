@@ -227,8 +227,7 @@ std::string live_text(const LiveView& view, const FollowOptions& options) {
   }
   std::string text = "step " + std::to_string(view.last_step.value_or(0));
   if (view.planned) text += fmt::format("/{}", *view.planned);
-  std::vector<Notice> none;
-  const Facts facts = merge_facts(options.given, view.facts, none);
+  const Facts facts = merge_facts(options.given, view.facts);
   const auto sequences = view.iteration_unit == IterationUnit::optimizer_step
                              ? facts.sequences_per_optimizer_step()
                              : facts.sequences_per_micro_step();

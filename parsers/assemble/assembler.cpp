@@ -2,18 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace bertbench {
 namespace {
-
-/// What `more` knows holds.
-void overlay(Facts& facts, const Facts& more) {
-  std::vector<Notice> none;
-  Facts both = merge_facts(more, facts, none);
-  facts = std::move(both);
-}
 
 template <class T>
 void overwrite(std::optional<T>& to, const std::optional<T>& from) {
@@ -62,7 +54,7 @@ Assembler::Track& Assembler::track(int id) {
   const auto at = static_cast<std::size_t>(id);
   while (tracks_.size() <= at) {
     Track& fresh = tracks_.emplace_back();
-    fresh.id = fresh.how.track = static_cast<int>(tracks_.size()) - 1;
+    fresh.how.track = static_cast<int>(tracks_.size()) - 1;
   }
   return tracks_[at];
 }
@@ -198,7 +190,7 @@ void Assembler::each(int id, Of which, std::int64_t line,
                      const std::function<void(RunDraft&)>& change) {
   if (which == Of::all) {
     for (Track& of : tracks_) {
-      if (id != kEveryTrack && of.id != id) continue;
+      if (id != kEveryTrack && of.how.track != id) continue;
       for (RunDraft* draft : of.runs) change(*draft);
     }
     return;
@@ -229,9 +221,9 @@ void Assembler::take(const Statement& said, std::int64_t line) {
 }
 
 void Assembler::take(const Known& known, std::int64_t line) {
-  if (known.of == Of::all) return overlay(out_.facts, known.facts);
-  each(known.track, known.of, line,
-       [&](RunDraft& draft) { overlay(draft.log.facts, known.facts); });
+  const auto overlay = [&](Facts& facts) { facts = merge_facts(known.facts, facts); };
+  if (known.of == Of::all) return overlay(out_.facts);
+  each(known.track, known.of, line, [&](RunDraft& draft) { overlay(draft.log.facts); });
 }
 
 void Assembler::take(Note note, std::int64_t line) {

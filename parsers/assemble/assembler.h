@@ -40,7 +40,6 @@ class Assembler {
 
  private:
   struct Track {
-    int id = 0;
     Begin how;
     RunDraft* open = nullptr;
     std::optional<Step> held;  ///< the first step of the open run, until the next one comes

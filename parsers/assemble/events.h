@@ -2,13 +2,12 @@
 // know later it keeps in a state of its own. The assembler (assembler.h) makes runs of them, and it
 // alone decides where a run begins, which lines are copies, and what a record covers.
 //
-// A format has tracks: kinds of runs that may stand side by side in one log, such as training and
+// A format has tracks: kinds of runs that one log may hold at the same time, such as training and
 // evaluation, or two writings of the same steps. Each track has at most one open run.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "parsers/assemble/run_builder.h"
@@ -162,7 +161,5 @@ struct Withdraw {
   int track = 0;
   Of of = Of::all;
 };
-
-using Event = std::variant<Begin, Step, Statement, Known, Note, End, Evaluated, Withdraw>;
 
 }  // namespace bertbench

@@ -82,4 +82,9 @@ Facts merge_facts(const Facts& better, const Facts& worse, std::vector<Notice>& 
   return out;
 }
 
+Facts merge_facts(const Facts& better, const Facts& worse) {
+  std::vector<Notice> unused;
+  return merge_facts(better, worse, unused);
+}
+
 }  // namespace bertbench

@@ -54,6 +54,8 @@ struct Facts {
 /// which both speak and disagree is a notice that names both values and the one used.
 [[nodiscard]] Facts merge_facts(const Facts& better, const Facts& worse,
                                 std::vector<Notice>& notices);
+/// The same where disagreement is expected: a newer statement, or one of a narrower scope.
+[[nodiscard]] Facts merge_facts(const Facts& better, const Facts& worse);
 
 /// Facts in a path: "4n8g", "bz32", "bert_b32_fp16_3.log" (model, batch, precision, trial).
 /// The trial number is returned apart, as it is not a fact of the run. Only whole path

@@ -9,12 +9,6 @@
 namespace bertbench {
 namespace {
 
-/// The facts of both; where both know one, that of `better`.
-Facts joined(const Facts& better, const Facts& worse) {
-  std::vector<Notice> none;
-  return merge_facts(better, worse, none);
-}
-
 /// How many GPUs make a rate of that of one: the only whole number that the digits of both allow.
 std::optional<std::int64_t> gpus_of(PrintedRate all, PrintedRate one) {
   constexpr double kRounding = 1e-9;  // of the division
@@ -76,7 +70,7 @@ bool DescribedParser::take(const DescribedRule& rule, const Line& line, RunBuild
 // What a line says of the runs to come; the open one takes it with its next record.
 void DescribedParser::take_settings(const DescribedRule& rule) {
   if (rule.states_facts) {
-    stated_ = joined(joined(facts_of(values_), rule.facts), stated_);
+    stated_ = merge_facts(merge_facts(facts_of(values_), rule.facts), stated_);
     ++settings_;
   }
   Plan& plan = plans_[static_cast<std::size_t>(rule.kind)];
@@ -87,7 +81,7 @@ void DescribedParser::take_settings(const DescribedRule& rule) {
 
 void DescribedParser::add_settings(Track& of, RunDraft& draft) {
   if (of.settings == settings_) return;
-  draft.log.facts = joined(draft.log.facts, stated_);
+  draft.log.facts = merge_facts(draft.log.facts, stated_);
   of.settings = settings_;
 }
 
@@ -397,7 +391,7 @@ void DescribedParser::finish(RunBuilder& out) {
   notes.insert(notes.end(), noted_.begin(), noted_.end());
   for (const auto& draft : out.drafts()) {
     RunLog& log = draft->log;
-    log.facts = joined(log.facts, description_.facts);
+    log.facts = merge_facts(log.facts, description_.facts);
     for (const std::string& text : notes) {
       log.notices.push_back(make_notice(NoticeCode::format_note, 0, text));
     }
