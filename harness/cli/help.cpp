@@ -75,7 +75,7 @@ constexpr Example kExamples[] = {
     {"bertbench sweep configs/quickstart.json --out run", "Measure a grid of training runs."},
     {"bertbench extract logs/", "Throughput of every training log below a folder."},
     {"bertbench check run --baseline last.json",
-     "Has anything become slower? The exit status says."},
+     "Has anything become slower? The exit status answers."},
 };
 
 }  // namespace

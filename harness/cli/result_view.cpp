@@ -249,7 +249,7 @@ std::vector<std::string> row_of(const CellSource& cells, std::size_t i, const Ce
 }
 
 // Where a log's name would pass the edge of a terminal it shares the line of its cell.
-bool log_beside_cell(const std::vector<std::vector<std::string>>& rows, std::size_t most_columns) {
+bool log_shares_cell(const std::vector<std::vector<std::string>>& rows, std::size_t most_columns) {
   constexpr std::size_t kNumbers = 60;  // columns that the others take
   std::size_t widest = 0;
   for (const auto& row : rows) {
@@ -275,7 +275,7 @@ void print_cells(Console& console, const CellSource& cells) {
                    {"power", true},
                    {"failures"},
                    {"log"}});
-  bool beside = false;
+  bool log_in_cell = false;
   std::set<std::string> formulas, sources;  // of FLOPs, of memory: said below the table
   // Of very many cells the cores share the making of rows.
   constexpr std::size_t kBlock = 64, kBlocks = 32, kLeastBlocks = 4;
@@ -294,9 +294,9 @@ void print_cells(Console& console, const CellSource& cells) {
       if (!formula.empty()) formulas.insert(formula);
       if (!source.empty()) sources.insert(source);
     }
-    if (begin == 0) beside = log_beside_cell(rows, console.most_columns());
+    if (begin == 0) log_in_cell = log_shares_cell(rows, console.most_columns());
     for (auto& row : rows) {
-      if (beside && !row.back().empty()) row.front() += "  " + std::exchange(row.back(), "");
+      if (log_in_cell && !row.back().empty()) row.front() += "  " + std::exchange(row.back(), "");
       table.add(row);
     }
   }

@@ -171,8 +171,8 @@ Result<void> render_file(const Report& report, const ResultSet& set, const Repor
   if (!text) return tl::unexpected(text.error());
   if (!how.companion_stem.empty()) {
     for (const Companion& companion : report.companions(set, how)) {
-      const auto beside = fs::path(path).replace_filename(companion.name).string();
-      const auto written = write_file_atomically(beside, companion.text);
+      const auto file = fs::path(path).replace_filename(companion.name).string();
+      const auto written = write_file_atomically(file, companion.text);
       if (!written) return written;
     }
   }

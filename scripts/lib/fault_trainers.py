@@ -46,7 +46,7 @@ FINAL = ("oom_", "nan")
 
 
 def one(tools, mode, settings, pattern):
-    """A good cell beside one that misbehaves once; then the same command again, which heals it."""
+    """A good cell next to one that misbehaves once; then the same command again, which heals it."""
     base = config(**settings)
     at = "5"
     if mode.endswith("@0"):
@@ -70,7 +70,7 @@ def one(tools, mode, settings, pattern):
                               f"(harness: {limit}; {sweep.errors()[-300:]})")
     good = sweep.outcome_of("CELL=good")
     if not good.startswith("completed"):
-        sweep.problems.append(f"the good cell beside it: '{good}'")
+        sweep.problems.append(f"the good cell next to it: '{good}'")
     sweep.check_left()
     if slow:
         sweep.write_config({**base, "timeout_s": 120})

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The commands of docs/dlperf.md that need nothing but this repository give DLPerf's result file.
-dlperf_page_test.py BERTBENCH SOURCE_DIR; ends with 77 (skipped) without bert_train beside bertbench."""
+dlperf_page_test.py BERTBENCH SOURCE_DIR; ends with 77 (skipped) without bert_train next to bertbench."""
 
 import json
 import os

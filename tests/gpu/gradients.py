@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Gradients and losses of bert_train beside transformers on the same device: BertForPreTraining, or
+"""Gradients and losses of bert_train next to transformers on the same device: BertForPreTraining, or
 GPT2LMHeadModel for a model of that name.
 
 The gradient is read from a checkpoint of one step with --beta1 0 (the first moment is then the

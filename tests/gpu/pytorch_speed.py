@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Training steps of BERT and GPT-2 in PyTorch, for the table beside bert_train's.
+"""Training steps of BERT and GPT-2 in PyTorch, for the table next to bert_train's.
 
     pytorch_speed.py --variant eager|compile|huggingface --model bert-large --precision bf16
                      --batch 64 --sequence-length 128 [--steps 30] [--device cuda]

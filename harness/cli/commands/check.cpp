@@ -278,10 +278,10 @@ CommandRun declare(CommandLine& line) {
       "Measure the flagged cells again by this sweep configuration; only what that repeats is a "
       "regression.");
   line.add_text("--confirm-out", confirm.out, "DIR", "Run folder of that, not used before.")
-      .default_text("beside the result");
+      .default_text("next to the result");
   line.add_list("--confirm-set", confirm.set, "KEY=VALUE", "As sweep --set; repeatable.");
   line.add_text("--trainer", confirm.trainer, "PATH", "The bert_train of --confirm.")
-      .default_text("beside bertbench, else on PATH");
+      .default_text("next to bertbench, else on PATH");
   add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }

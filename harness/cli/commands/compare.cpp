@@ -418,7 +418,7 @@ CommandRun declare(CommandLine& line) {
             "Chance of calling noise a difference, over all cells.")
       .default_text("0.05");
   line.add_text("--to", options->to, "NAME",
-                "html or markdown: a report of B with A beside it, to stdout or to -o.");
+                "html or markdown: a report of B with A next to it, to stdout or to -o.");
   add_output(line, options->output, "Write the JSON form, or that report, to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }

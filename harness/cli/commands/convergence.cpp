@@ -128,7 +128,7 @@ extern const Command command_convergence{
     "PATH...",
     "A table has a column step and some of phase, sequence_length, from_step (the phase-1 "
     "checkpoint that a later one went on from), hours, epochs (of fine-tuning), seed, exact_match, "
-    "f1, log (a file beside it that holds the score). A log by itself tells its step, phase, seed "
+    "f1, log (a file next to it that holds the score). A log by itself gives its step, phase, seed "
     "and epochs by its path: ckpt_8574, phase2, seed42, epochs2. Plots: exact match at the phase-1 "
     "checkpoints, at the later ones, against hours of pre-training, against epochs of fine-tuning.",
     kExamples,

@@ -287,7 +287,7 @@ constexpr ExitCodeRow kStatuses[] = {{ExitCode::good},
 
 extern const Command command_reconcile{
     "reconcile",
-    "a log's rates beside total work over total time",
+    "a log's rates next to total work over total time",
     "LOG...",
     "Every estimate of the throughput is held against all work over all time, which start-up, "
     "checkpoints and stalls are part of. The gap says how much an estimate flatters, unexplained "

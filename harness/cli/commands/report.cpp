@@ -166,7 +166,7 @@ extern const Command command_report{
     "render results as Markdown, HTML, CSV, JSON",
     "RESULT...",
     "RESULT is what `sweep` or `extract -o` wrote. A file is replaced at once or not at all. "
-    "Markdown in a file gets its plots as SVG files beside it.",
+    "Markdown in a file gets its plots as SVG files next to it.",
     kExamples,
     kStatuses,
     declare};

@@ -244,7 +244,7 @@ CommandRun declare(CommandLine& line) {
   line.add_text("--launcher", options->launcher, "NAME", "As in `bertbench list launchers`.")
       .default_text("as configured");
   line.add_text("--trainer", options->trainer, "PATH", "The bert_train to measure.")
-      .default_text("beside bertbench, else on PATH");
+      .default_text("next to bertbench, else on PATH");
   add_flops_formula(line, options->flops_formula, "masked_head");
   add_output(line, options->output,
              "Also write the result to FILE, as the ending says; - for JSON on stdout.");

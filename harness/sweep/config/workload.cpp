@@ -22,8 +22,8 @@ std::string locate_trainer() {
   std::error_code ec;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", ec);
   if (!ec) {
-    const auto beside = self.parent_path() / "bert_train";
-    if (access(beside.c_str(), X_OK) == 0) return beside.string();
+    const auto sibling = self.parent_path() / "bert_train";
+    if (access(sibling.c_str(), X_OK) == 0) return sibling.string();
   }
   const auto found = find_program("bert_train");
   return found.empty() ? "bert_train" : found;

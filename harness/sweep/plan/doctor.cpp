@@ -129,7 +129,7 @@ void check_rest(const DoctorInput& in, Findings& out) {
   for (const auto& [name, path] : in.programs) {
     out.push_back({path.empty() ? Severity::info : Severity::ok, name,
                    !path.empty()          ? path
-                   : name == "bert_train" ? "neither beside bertbench nor on PATH"
+                   : name == "bert_train" ? "neither next to bertbench nor on PATH"
                                           : "not on PATH",
                    path.empty() ? (name == "bert_train" ? "build it with scripts/quickstart"
                                                         : "needed only for its launcher")

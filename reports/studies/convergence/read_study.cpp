@@ -119,13 +119,13 @@ Result<void> add_row(const std::vector<std::string>& columns, const audit::Sourc
     if (value.empty()) continue;
     any = any || known_column(columns[i]);
     if (columns[i] == "log") {
-      const auto beside = (std::filesystem::path(path).parent_path() / value).string();
-      const auto log = read_text(beside);
+      const auto sibling = (std::filesystem::path(path).parent_path() / value).string();
+      const auto log = read_text(sibling);
       if (!log) return tl::unexpected(log.error());
       const SquadScore score = squad_score(*log);
       if (!row.exact_match) row.exact_match = score.exact_match;
       if (!row.f1) row.f1 = score.f1;
-      row.source = beside;
+      row.source = sibling;
     } else if (known_column(columns[i])) {
       const auto filled = fill(row, columns[i], value, where);
       if (!filled) return filled;

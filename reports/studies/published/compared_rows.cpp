@@ -223,8 +223,8 @@ std::vector<Candidate> nearest_rows(const Cell& cell, const Published& page) {
   return out;
 }
 
-ComparedRow beside(const ResultSet& set, const Cell& cell, const Published& page,
-                   Candidate candidate) {
+ComparedRow compared_row(const ResultSet& set, const Cell& cell, const Published& page,
+                         Candidate candidate) {
   const PublishedTable& table = page.tables[candidate.table];
   ComparedRow out;
   out.key = cell.key;
@@ -295,7 +295,7 @@ Beside set_beside(const ResultSet& ours, const Published& page) {
       continue;
     }
     for (Candidate& candidate : near) {
-      out.rows.push_back(beside(ours, cell, page, std::move(candidate)));
+      out.rows.push_back(compared_row(ours, cell, page, std::move(candidate)));
     }
   }
   return out;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a token file for bert_train --data (format: README.md beside this file).
+"""Writes a token file for bert_train --data (format: README.md next to this file).
 
 Standard input: one document a line, token numbers divided by blanks.
     ./make_tokens.py corpus.tok --vocabulary 30522 < numbers.txt
