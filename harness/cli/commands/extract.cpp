@@ -357,7 +357,7 @@ constexpr Example kExamples[] = {
     {"bertbench extract logs/ --window 100:200 -o results.json",
      "A tree of logs (bz32/4n8g/bert_b32_fp32_4.log), one cell a folder, kept for `report`."},
     {"ssh node cat log | bertbench extract - --micro-batch-size 64 --nodes 2",
-     "Facts that the log does not tell turn iterations/s into sequences/s."},
+     "Facts that the log does not print turn iterations/s into sequences/s."},
     {"bertbench extract logs/ --shard 3/8 -o part3.json",
      "An eighth of the logs; `bertbench merge part*.json -o results.json` joins the eight."},
 };

@@ -256,7 +256,7 @@ CommandRun declare(CommandLine& line) {
                 "Reckon a training plan instead: phases with steps, accumulation, rate (JSON).");
   ReconcileOptions& reconcile = options->reconcile;
   add_count(line, "--optimizer-steps", reconcile.optimizer_steps, 1,
-            "Applied updates of the whole run, where the logs do not tell.");
+            "Applied updates of the whole run, where no log prints them.");
   add_count(line, "--sequences", reconcile.sequences, 1, "Sequences of the whole run, likewise.");
   add_positive(line, "--total-seconds", reconcile.seconds, "S", "Time of the whole run, likewise.");
   line.add_text("--format", options->format, "NAME", "Log format, as in `bertbench list formats`.")

@@ -236,7 +236,7 @@ CommandRun declare(CommandLine& line) {
                 "Print how long it will take and which losses it could show, run nothing.");
   line.add_list("--history", options->history, "RESULT",
                 "With --plan: earlier results, for durations and noise; repeatable.");
-  add_share(line, "--noise", options->noise, "With --plan: cv of trials, where no result tells it.")
+  add_share(line, "--noise", options->noise, "With --plan: cv of trials, where no result has it.")
       .default_text("1%");
   line.add_text("--trials", options->trials, "N|auto",
                 "Launches of each cell; auto: until the interval of its median is narrow.")

@@ -20,7 +20,7 @@ double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); 
 
 void check_clocks(const Machine& m, Findings& out) {
   if (m.governor.empty()) {
-    out.push_back({Severity::info, "governor", "the kernel does not tell the CPU governor",
+    out.push_back({Severity::info, "governor", "the kernel does not show the CPU governor",
                    "usual in virtual machines; the host decides about clocks"});
   } else if (m.governor == "performance") {
     out.push_back({Severity::ok, "governor", "performance", ""});
