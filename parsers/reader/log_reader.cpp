@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <limits>
 
 #include "parsers/assemble/run_builder.h"
 #include "parsers/core/text.h"
@@ -47,11 +48,15 @@ struct LogReader::State final : CandidateSink {
         tables(std::move(t)),
         feed(tables->scanner()),
         formats(tables->formats().size() + 1),
-        bars(static_cast<std::uint32_t>(
-            kFormats + (std::ranges::find_if(
-                            tables->formats(),
-                            [](const Format* format) { return format->redraw_end != nullptr; }) -
-                        tables->formats().begin()))) {}
+        bars(bar_owner(tables->formats())) {}
+
+  /// The owner of the format that reads bars; where none is read, a number that no owner has.
+  static std::uint32_t bar_owner(std::span<const Format* const> formats) {
+    const auto found = std::ranges::find_if(
+        formats, [](const Format* format) { return format->redraw_end != nullptr; });
+    if (found == formats.end()) return std::numeric_limits<std::uint32_t>::max();
+    return kFormats + static_cast<std::uint32_t>(found - formats.begin());
+  }
 
   /// The format of an owner; the user's own is the last one.
   FormatState& format_of(std::uint32_t owner) {

@@ -114,6 +114,22 @@ TEST(DescribedFormat, CanBeNamedByFormat) {
   EXPECT_EQ(read_text("step 1: 10 it/sec\n", options).size(), 1U);
 }
 
+// Where no built-in format is read, none reads bars.
+TEST(DescribedFormat, ByItselfReadsALineThatHoldsAnOutcomeAsWell) {
+  const std::string log =
+      "step 1: 2.5 it/sec\nstep 2: 2.5 it/sec torch.cuda.OutOfMemoryError: CUDA out of memory\n";
+  for (const char* name : {"mine", "tqdm"}) {
+    Json format = small_format();
+    format["name"] = name;
+    ReadOptions options = with(format);
+    options.format = name;
+    const auto runs = read_text(log, options);
+    ASSERT_EQ(runs.size(), 1U) << name;
+    EXPECT_EQ(runs[0].records.size(), 2U) << name;
+    EXPECT_EQ(runs[0].outcome.status, Status::out_of_memory) << name;
+  }
+}
+
 TEST(DescribedFormat, ANumberThatTheEndOfInputCutIsNoNumber) {
   Json format = small_format();
   format["lines"][0] = {{"literal", "it/sec"},
