@@ -2,6 +2,7 @@
 // Broken markup gives the cells that can be separated; a table inside another ends that one.
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <optional>
 
@@ -25,6 +26,28 @@ std::size_t span_of(const std::string& tag, std::string_view attribute) {
   return static_cast<std::size_t>(std::clamp<std::int64_t>(value.value_or(1), 1, kMostSpan));
 }
 
+/// Where the tag ends that `text` begins with: its '>', which may also stand in a quoted value.
+std::size_t end_of_tag(std::string_view text) {
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '>') {
+      return i;
+    }
+  }
+  return std::string_view::npos;
+}
+
+/// A '<' alone is text: "< 5 ms".
+bool begins_tag(std::string_view text) {
+  const char c = text.size() > 1 ? text[1] : '\0';
+  return c == '/' || c == '!' || c == '?' || std::isalpha(static_cast<unsigned char>(c));
+}
+
 class HtmlTables {
  public:
   std::vector<SourceTable> read(std::string_view rest) {
@@ -38,13 +61,18 @@ class HtmlTables {
       add(rest.substr(0, open));
       skip(open);
       if (rest.empty()) break;
+      if (!begins_tag(rest)) {
+        add(rest.substr(0, 1));
+        skip(1);
+        continue;
+      }
       const std::string begin = lower_case(rest.substr(0, 7));
       // What ends at a mark of its own, then any other tag.
       std::string_view end = ">";
       if (begin.starts_with("<!--")) end = "-->";
       if (begin.starts_with("<script")) end = "</script>";
       if (begin.starts_with("<style")) end = "</style>";
-      const std::size_t close = rest.find(end);
+      const std::size_t close = end == ">" ? end_of_tag(rest) : rest.find(end);
       const std::string_view tag = rest.substr(0, close);
       if (end == ">") handle(lower_case(tag.substr(0, kLongestText)), line);
       skip(close == std::string_view::npos ? rest.size() : close + end.size());
@@ -55,7 +83,8 @@ class HtmlTables {
 
  private:
   void add(std::string_view text) {
-    if (text_ != nullptr && text_->size() < kLongestText) *text_ += text;
+    if (text_ == nullptr || text_->size() >= kLongestText) return;
+    *text_ += text.substr(0, kLongestText - text_->size());
   }
 
   /// Blanks as one; entities as what they stand for.
@@ -72,7 +101,8 @@ class HtmlTables {
     const bool closing = tag.starts_with("</");
     const std::string name =
         tag.substr(closing ? 2 : 1, tag.find_first_of(" \t\r\n/", 2) - (closing ? 2 : 1));
-    if (name.size() == 2 && name[0] == 'h' && name[1] >= '1' && name[1] <= '6') {
+    const bool heading = name.size() == 2 && name[0] == 'h' && name[1] >= '1' && name[1] <= '6';
+    if (heading && text_ != &cell_) {
       const auto level = headings_.begin() + (name[1] - '1');
       if (!closing) std::fill(level, headings_.end(), "");
       text_ = closing ? nullptr : &*level;
@@ -92,7 +122,7 @@ class HtmlTables {
       columns_ = span_of(tag, "colspan");
       rows_ = span_of(tag, "rowspan");
       text_ = &cell_;
-    } else {
+    } else if (heading || name == "br" || name == "p" || name == "div" || name == "li") {
       add(" ");
     }
   }

@@ -9,8 +9,8 @@
 namespace bertbench::audit {
 namespace {
 
-constexpr double kRoundingGap =
-    1e-9;  // relative; rounding errors of doubles, far below printed digits
+// Relative: rounding errors of doubles, far below printed digits.
+constexpr double kRoundingGap = 1e-9;
 
 const Printed* printed(const Grid& grid, const CellId& id) {
   if (id.row >= grid.rows.size() || id.column >= grid.columns.size()) return nullptr;

@@ -43,6 +43,15 @@ TEST(HtmlTables, SpansFillTheirCellsAndEntitiesAreDecoded) {
   EXPECT_EQ(tables[0].rows[2].line, 2);
 }
 
+TEST(HtmlTables, CellsKeepWhatIsNoMarkOfATable) {
+  const auto tables = read_html_tables(
+      "<table><tr><td><h4>x</h4></td><td>1<b>2</b></td></tr>"
+      "<tr><td>< 5 ms</td><td title=\"a>b\">a<br>b</td></tr></table>");
+  ASSERT_EQ(tables.size(), 1U);
+  EXPECT_THAT(tables[0].rows[0].cells, ElementsAre("x", "12"));
+  EXPECT_THAT(tables[0].rows[1].cells, ElementsAre("< 5 ms", "a b"));
+}
+
 TEST(HtmlTables, OfTwoHeadingRowsAreChecked) {
   const auto tables = audit_text(
       "<table><tr><th rowspan=2>GPUs</th><th colspan=2>Throughput</th><th rowspan=2>Speedup</th>"
