@@ -25,7 +25,7 @@ bool read_iterations(const std::string& run_folder, const std::string& path,
   std::string line;
   if (!std::getline(in, line) || trim(line) != trim(kIterationsHeader)) return false;
   while (std::getline(in, line)) {
-    // From the end, as the path before it may hold commas in quotes; numbers hold none.
+    // From the end, as the path, which comes first, may hold commas in quotes; numbers hold none.
     std::string_view left = trim(line);
     std::array<double, kNumbers> number{};
     bool whole = true;

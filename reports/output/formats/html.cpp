@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <ostream>
+#include <ranges>
 
 #include "parsers/core/text.h"
 #include "reports/output/cell_table.h"
@@ -45,16 +46,18 @@ std::string figures_side_by_side(const std::vector<plot::Figure>& figures, const
 }
 
 std::string scaling(const ResultSet& set) {
-  std::string out, more;
-  std::size_t others = 0;
-  for (const auto& figures : plot::scaling_figures(set)) {
-    const bool first = out.empty();
-    (first ? out : more) += figures_side_by_side(figures, "plots");
-    if (!first) ++others;
+  const auto groups = plot::scaling_figures(set);
+  if (groups.empty()) return {};
+  const std::string first = figures_side_by_side(groups.front(), "plots");
+  if (groups.size() == 1) return first;
+  std::string more;
+  std::size_t plots = 0;
+  for (const auto& figures : groups | std::views::drop(1)) {
+    more += figures_side_by_side(figures, "plots");
+    plots += figures.size();
   }
-  if (others == 0) return out;
-  return out + fmt::format("<details><summary>{} with further series</summary>\n{}</details>\n",
-                           counted(static_cast<long long>(others), "plot"), more);
+  return first + fmt::format("<details><summary>{} with further series</summary>\n{}</details>\n",
+                             counted(static_cast<long long>(plots), "plot"), more);
 }
 
 std::string iterations(const ResultSet& set, const std::string& run_folder) {

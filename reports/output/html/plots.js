@@ -31,16 +31,18 @@ for (const figure of document.querySelectorAll("figure.plot, figure.heat")) {
   };
 
   const marks = [...svg.querySelectorAll("title")].map((title) => title.parentNode).filter((mark) => mark !== svg);
-  const tile = (row, column) => marks.find((m) => +m.dataset.row === row && +m.dataset.column === column);
+  const points = marks.filter((mark) => !mark.matches(".line, .band"));
+  const tile = (row, column) => points.find((m) => +m.dataset.row === row && +m.dataset.column === column);
   const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
   svg.setAttribute("role", "group");
-  for (const [i, mark] of marks.entries()) {
-    const title = mark.querySelector("title"), wide = mark.matches(".line, .band");
+  for (const mark of marks) {
+    const title = mark.querySelector("title"), wide = !points.includes(mark);
     mark.setAttribute("aria-label", title.textContent);
     title.remove();  // the browser's own tip would cover ours
     mark.addEventListener("mousemove", (event) => show(mark, ...(wide ? [event.clientX, event.clientY] : [])));
     mark.addEventListener("mouseleave", leave);
-    if (wide) continue;
+  }
+  for (const [i, mark] of points.entries()) {
     mark.setAttribute("role", "img");
     mark.setAttribute("tabindex", i ? "-1" : "0");
     mark.addEventListener("focus", () => show(mark));
@@ -51,8 +53,8 @@ for (const figure of document.querySelectorAll("figure.plot, figure.heat")) {
       if (!step) return;
       event.preventDefault();
       const next = mark.dataset.row ? tile(+mark.dataset.row + step[0], +mark.dataset.column + step[1])
-                                    : marks[i + step[0] + step[1]];
-      if (!next?.hasAttribute("tabindex")) return;
+                                    : points[i + step[0] + step[1]];
+      if (!next) return;
       mark.setAttribute("tabindex", "-1");
       next.setAttribute("tabindex", "0");
       next.focus();

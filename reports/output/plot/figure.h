@@ -32,7 +32,7 @@ enum class Mark {
   dashed,  ///< an ideal, a model
   points,
   line_and_points,
-  faint_points,  ///< single trials after their median
+  faint_points,  ///< single trials, drawn under their median
   bars,          ///< from 0; along x where the y axis has rows
   spans,         ///< the interval of each point as a bar along x; the y axis has rows
 };

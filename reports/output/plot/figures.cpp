@@ -20,7 +20,7 @@ namespace bertbench::plot {
 
 namespace {
 
-constexpr std::size_t kMostFamilies = 400;  // that a reader can choose from
+constexpr std::size_t kMostFamilies = 400;  // that are drawn
 
 using Family = CellGroup;  // cells that differ in nothing but their number of GPUs, fewest first
 
