@@ -37,7 +37,7 @@ struct Inputs {
 /// path named twice is read once.
 [[nodiscard]] Inputs find_inputs(const std::vector<std::string>& paths);
 
-/// Of logs that are read at the same time, next to what one needs by itself.
+/// Of logs that are read at the same time, in addition to what one needs by itself.
 inline constexpr std::size_t kMemoryOfLogs = std::size_t{24} << 20;
 /// Bytes that the records of these logs may take: a line of 90 bytes can be a record of as many,
 /// and a compressed log is of unknown length. The records that a run keeps are bounded (23 MB).

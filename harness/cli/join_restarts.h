@@ -33,7 +33,7 @@ class RestartJoiner {
   struct Held {
     std::uint32_t log, run;
   };
-  std::vector<Held> held_;  ///< next to spans_
+  std::vector<Held> held_;  ///< one for each of spans_, in their order
   std::vector<RunSpan> spans_;
   std::unordered_map<std::string, std::size_t> groups_;  ///< their numbers, which spans_ name
 };

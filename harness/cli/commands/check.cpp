@@ -105,7 +105,7 @@ void print_summary(Console& console, const GateReport& report) {
                             text, report.exit_status));
 }
 
-// Of a cell with too few trials without its own numbers.
+// The reason; where trials are too few, without the cell's own numbers, so that such cells group.
 std::string shared(const CellVerdict& cell) {
   return cell.verdict == Verdict::inconclusive ? text_of(cell.reasons.front()) : reason_text(cell);
 }

@@ -30,8 +30,11 @@ void AttemptQueue::add_running(WantedAttempt& wanted) {
 }
 
 void AttemptQueue::drop(std::size_t cell) {
-  taken_ += static_cast<int>(
-      std::erase_if(waiting_, [&](const WantedAttempt& one) { return one.trial.cell == cell; }));
+  std::erase_if(waiting_, [&](const WantedAttempt& one) {
+    if (one.trial.cell != cell) return false;
+    if (one.position == 0) ++taken_;  // an attempt made again was counted at the first
+    return true;
+  });
 }
 
 void AttemptQueue::number(WantedAttempt& wanted) {

@@ -3,6 +3,7 @@
 // nothing waits and nothing runs.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <set>
@@ -15,6 +16,10 @@
 #include "harness/sweep/execute/placement_labels.h"
 
 namespace bertbench {
+
+inline double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 class AttemptRunner {
  public:

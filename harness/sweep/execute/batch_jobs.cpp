@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "harness/sweep/execute/job_folder.h"
 #include "harness/sweep/launch/slurm_jobs.h"
@@ -26,10 +27,6 @@ constexpr double kCancelled_s = 45;
 // often.
 constexpr double kAskSoon_s = 0.5, kAskLate_s = 15;
 constexpr std::int64_t kReadAtOnce = std::int64_t{8} << 20;
-
-double since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 std::string nul_ended(const std::vector<std::string>& words) {
   std::string text;
@@ -58,7 +55,7 @@ bool BatchJobs::Job::any_running() const {
 
 BatchJobs::BatchJobs(OpenSweep& sweep, AttemptQueue& queue, PlacementLabels& placement,
                      const BatchSystem& batch)
-    : AttemptRunner(sweep, queue, placement), batch_(batch) {}
+    : AttemptRunner(sweep, queue, placement), batch_(batch), query_every_s_(kAskSoon_s) {}
 
 Result<void> BatchJobs::adopt(EarlierJobs earlier) {
   std::set<std::string> keep = earlier.spared;
@@ -224,12 +221,12 @@ Result<void> BatchJobs::watch_member(Job& job, Member& member) {
     conclude(member, end_of_mark(ended, member.cancelled));
     return {};
   }
-  if (since(member.reported) >= sweep_.options.progress_s) {
+  if (seconds_since(member.reported) >= sweep_.options.progress_s) {
     member.reported = Clock::now();
-    report_progress(open, since(member.begin));
+    report_progress(open, seconds_since(member.begin));
   }
   if (member.cancelled) {
-    if (since(member.cancelled_at) < kCancelled_s) return {};
+    if (seconds_since(member.cancelled_at) < kCancelled_s) return {};
     batch_.cancel({job.name});
     AttemptEnd end;
     end.cause = *member.cancelled;
@@ -244,7 +241,7 @@ Result<void> BatchJobs::watch_member(Job& job, Member& member) {
   // A job that was queued again waits without output, and rightly so.
   if (job.entry.state == QueueState::waiting && job.known) {
     member.last_output = Clock::now();
-  } else if (since(member.last_output) > config.stall_timeout_s) {
+  } else if (seconds_since(member.last_output) > config.stall_timeout_s) {
     return cancel(EndCause::stalled);
   }
   if (open.log.size() > config.log_limit_bytes) return cancel(EndCause::log_limit);
@@ -300,18 +297,19 @@ Result<void> BatchJobs::judge_queue(Job& job) {
   };
   if (silent_since_) {
     // Nobody who could start what waits; what runs is watched by its own log.
-    if (job.any_running() || since(*silent_since_) < config.slurm.controller_timeout_s) return {};
+    if (job.any_running() || seconds_since(*silent_since_) < config.slurm.controller_timeout_s)
+      return {};
     return end_all(Status::error, fmt::format("{} has not answered for {:.0f} s", batch_.title,
-                                              since(*silent_since_)));
+                                              seconds_since(*silent_since_)));
   }
   // A last look for marks comes before each verdict: watch() runs before ask_queue().
-  if (job.missing && since(*job.missing) > kMissing_s) {
+  if (job.missing && seconds_since(*job.missing) > kMissing_s) {
     return end_all(Status::error,
                    fmt::format("{} job {} vanished: the controller does not know it and it left no "
                                "mark of its end",
                                batch_.title, job.name));
   }
-  if (job.ended && since(*job.ended) > kMissing_s) {
+  if (job.ended && seconds_since(*job.ended) > kMissing_s) {
     const bool node = entry.word == "NODE_FAIL";
     return end_all(entry.outcome, fmt::format("{} ended job {}: {}{}{}", batch_.title, job.name,
                                               entry.word, node ? ", a node was lost" : "",
@@ -330,14 +328,14 @@ Result<void> BatchJobs::judge_queue(Job& job) {
                    fmt::format("{} holds job {}: {}", batch_.title, job.name, entry.reason));
   }
   if (job.known && entry.state == QueueState::waiting && config.slurm.queue_timeout_s > 0 &&
-      since(job.handed_in) > config.slurm.queue_timeout_s) {
+      seconds_since(job.handed_in) > config.slurm.queue_timeout_s) {
     return end_all(Status::timeout,
                    fmt::format("{} did not start job {} within {} s: {}", batch_.title, job.name,
                                config.slurm.queue_timeout_s, entry.reason));
   }
   // "RUNNING" is no sign of life: a controller may believe it of a job that is long gone.
   if (job.known && entry.state == QueueState::running && !job.any_running() &&
-      since(job.running) > config.stall_timeout_s) {
+      seconds_since(job.running) > config.stall_timeout_s) {
     return end_all(Status::stalled,
                    fmt::format("{} says {} of job {}, which has left no mark for {} s",
                                batch_.title, entry.word, job.name, config.stall_timeout_s));
@@ -357,20 +355,22 @@ Result<void> BatchJobs::hand_in_anew(Job& job) {
 }
 
 void BatchJobs::give_up(Job& job, Status status, const std::string& why) {
+  std::vector<WantedAttempt> unbegun;
   for (auto& member : job.members) {
     if (!member.open) continue;
     if (member.started.empty() && member.taken_over) {
       // It never began: nothing to measure and nothing that counts as a try.
-      queue_.put_first(std::exchange(member.open, nullptr)->wanted);
+      unbegun.push_back(std::exchange(member.open, nullptr)->wanted);
       continue;
     }
     AttemptEnd end;
     end.cause = EndCause::lost;
     end.lost_as = status;
     end.detail = why;
-    if (!member.started.empty()) end.seconds = since(member.begin);
+    if (!member.started.empty()) end.seconds = seconds_since(member.begin);
     conclude(member, std::move(end));
   }
+  for (auto& wanted : unbegun | std::views::reverse) queue_.put_first(std::move(wanted));
 }
 
 void BatchJobs::conclude(Member& member, AttemptEnd end) {
@@ -440,7 +440,7 @@ void BatchJobs::close() {
     const bool running = known && std::ranges::any_of(*known, [](const auto& one) {
                            return one.second.state == QueueState::running;
                          });
-    if (!running || since(begin) > 5) break;
+    if (!running || seconds_since(begin) > 5) break;
     ::poll(nullptr, 0, 100);
   }
   cancel_revived(batch_, names);
@@ -473,8 +473,8 @@ Result<std::vector<EndedAttempt>> BatchJobs::stop() {
   if (!names.empty()) batch_.cancel(names);
   const auto begin = Clock::now();
   // Ranks get their time to end; a second request does not wait for them.
-  while ((!names.empty() || spared_running()) && since(begin) < sweep_.options.grace_s + 40 &&
-         sweep_.signals.count() <= 1) {
+  while ((!names.empty() || spared_running()) &&
+         seconds_since(begin) < sweep_.options.grace_s + 40 && sweep_.signals.count() <= 1) {
     const auto known = names.empty() ? std::map<std::string, QueueEntry>{}
                                      : batch_.query(names, kQueueAnswerLimit);
     const bool live =
@@ -490,7 +490,7 @@ Result<std::vector<EndedAttempt>> BatchJobs::stop() {
       if (!member.running()) continue;
       AttemptEnd end;
       end.cause = EndCause::stopped;
-      end.seconds = since(member.begin);
+      end.seconds = seconds_since(member.begin);
       conclude(member, std::move(end));
     }
   }

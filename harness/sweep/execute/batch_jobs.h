@@ -91,7 +91,7 @@ class BatchJobs final : public AttemptRunner {
   bool one_machine_ = false;         // nodes of the queue are stand-ins on one machine
   int launch_failures_ = 0;          // jobs handed in anew as the queue could not start them
   Clock::time_point next_query_{};
-  double query_every_s_ = 0.5;
+  double query_every_s_;
   std::optional<Clock::time_point> silent_since_;
 };
 

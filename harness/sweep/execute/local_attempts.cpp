@@ -26,10 +26,6 @@ constexpr std::chrono::seconds kHelpersEnd{3};
 // After the first rank has failed the others have so long to print why.
 constexpr double kLastMessages_s = 2;
 
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 /// Times the kernel's out-of-memory killer struck since boot.
 std::int64_t oom_kills() {
   const std::string text = proc::read_file("/proc/vmstat");

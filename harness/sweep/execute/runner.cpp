@@ -9,6 +9,7 @@
 #include "harness/sweep/execute/earlier_trials.h"
 #include "harness/sweep/execute/local_attempts.h"
 #include "harness/sweep/execute/sweep_results.h"
+#include "parsers/core/text.h"
 
 namespace bertbench {
 namespace {
@@ -46,8 +47,7 @@ class Sweep {
     const auto& trial = earlier.trial;
     if (earlier.command_changed) {
       sweep_.observer.notice(
-          fmt::format("{} trial {}: its command has changed, so it is measured "
-                      "anew",
+          fmt::format("{} trial {}: its command has changed, so it is measured anew",
                       sweep_.plan.cells[trial.cell].key, trial.trial));
     }
     if (earlier.settled && earlier.seconds > 0) queue_.took(trial.cell, earlier.seconds);
@@ -73,10 +73,9 @@ class Sweep {
     }
     if (gone.empty()) return;
     const char* are = gone.size() == 1 ? "is" : "are";
-    sweep_.observer.notice(fmt::format(
-        "{} {} of the run folder {} not in this grid and {} left "
-        "out: {}",
-        gone.size(), gone.size() == 1 ? "cell" : "cells", are, are, fmt::join(gone, ", ")));
+    sweep_.observer.notice(
+        fmt::format("{} of the run folder {} not in this grid and {} left out: {}",
+                    counted(gone.size(), "cell"), are, are, fmt::join(gone, ", ")));
   }
 
   /// Fills the queue with what is still to be measured.

@@ -1,12 +1,13 @@
 #include "harness/sweep/process/process_boost.h"
 
+// Of Boost.Process this uses version 1, which 1.74 and 1.83 both have.
+
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Version 1 of Boost.Process, which 1.74 and 1.83 both have.
 #include <algorithm>
 #include <boost/process/args.hpp>
 #include <boost/process/child.hpp>

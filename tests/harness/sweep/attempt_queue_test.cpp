@@ -60,6 +60,16 @@ TEST(AttemptQueue, CountsTrialsOfADroppedCellAsPassed) {
   EXPECT_TRUE(queue.empty());
 }
 
+TEST(AttemptQueue, CountsADroppedTrialThatWaitsForAnotherAttemptOnce) {
+  auto queue = queue_of({{0, 1}, {0, 2}});
+  queue.put_first(queue.take());
+  queue.drop(0);
+  auto running = wanted(1, 1);
+  queue.add_running(running);
+  EXPECT_EQ(running.position, 3);
+  EXPECT_EQ(queue.trials(), 3);
+}
+
 TEST(AttemptQueue, CountsATrialThatAnEarlierStartRuns) {
   auto queue = queue_of({{0, 1}});
   auto running = wanted(0, 2);

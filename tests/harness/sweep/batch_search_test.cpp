@@ -51,7 +51,7 @@ TEST(SearchBatch, AProbeThatFailsOtherwiseEndsTheSearchAtWhatIsKnown) {
   EXPECT_THAT(found->why, HasSubstr("the probe of 8 failed (exit status 3)"));
 }
 
-/// A trainer that is out of memory above a limit: the fake trainer after a shell script.
+/// A trainer that is out of memory above a limit: the fake trainer, called by a shell script.
 std::string trainer_with_limit(const ScratchFolder& folder, int limit) {
   const std::string path = folder.path("trainer");
   write(path, fmt::format(R"(#!/bin/sh
