@@ -32,13 +32,13 @@ Sample sample_of(const Step& step) {
   Sample out;
   out.step = step.step;
   out.iterations = step.iterations;
-  out.seconds = step.seconds;
+  out.seconds =
+      std::isnan(step.each_s) ? step.seconds : step.each_s * static_cast<double>(step.iterations);
   out.time_s = step.time_s;
   out.rate = step.rate;
   out.loss = step.loss;
   out.line = step.line;
   out.rank = step.rank;
-  out.distinct = step.distinct;
   return out;
 }
 
@@ -80,11 +80,8 @@ void Assembler::release(Track& of, std::optional<std::int64_t> next) {
   if (!of.held) return;
   Step step = *std::move(of.held);
   of.held.reset();
-  step.iterations = 1;
-  if (next && *next > step.step) {
-    step.iterations = std::max<std::int64_t>(1, std::min(step.step, *next - step.step));
-  }
-  if (!std::isnan(step.each_s)) step.seconds = step.each_s * static_cast<double>(step.iterations);
+  const std::int64_t distance = next.value_or(step.step) - step.step;
+  step.iterations = std::max<std::int64_t>(1, std::min(step.step, distance));
   of.open->add(sample_of(step));
 }
 
@@ -106,22 +103,14 @@ void Assembler::set_batch(const Step& step, bool first, RunDraft& run) {
   }
 }
 
-bool Assembler::is_copy(Track& of, const Step& step) const {
-  if (of.how.again == Again::ignored) return of.open != nullptr && step.step == of.newest;
-  if (of.how.again != Again::first_rank) return false;
-  const bool other = step.rank >= 0 && of.rank >= 0 && step.rank != of.rank;
-  if (other && step.step <= of.newest) return true;
-  of.rank = step.rank;
-  return false;
+bool Assembler::is_copy(const Track& of, const Step& step) {
+  return of.how.again == Again::ignored && of.open != nullptr && step.step == of.newest;
 }
 
 void Assembler::read_clock(Track& of, Step& step) {
-  constexpr double kYear_s = 366.0 * 86400;
   if (std::isnan(step.time_s)) return;
-  if (step.clock.value_or(of.how.clock).no_year) {
-    if (of.stamp_s - (step.time_s + of.years_s) > kYear_s / 2) of.years_s += kYear_s;
-    step.time_s = of.stamp_s = step.time_s + of.years_s;
-  }
+  const bool names_year = !step.clock.value_or(of.how.clock).no_year;
+  step.time_s = of.year.at({step.time_s, names_year});
   if (of.how.without_evaluations) step.time_s = of.clock.at(step.time_s, step.own_s);
 }
 
@@ -167,17 +156,13 @@ void Assembler::add(Track& of, Step step) {
   if (of.held && step.step == before) return;  // another rank's, or doubled
   release(of, step.step);
   if (step.iterations == 0) {
-    const bool one = first && of.how.first == FirstInterval::one;
-    if (one) step.iterations = 1;
-    if (!one && !std::isnan(step.each_s)) {
+    if (first && of.how.first == FirstInterval::one) {
+      step.iterations = 1;
+    } else if (!std::isnan(step.each_s)) {
       step.iterations = std::max<std::int64_t>(1, step.step - (first ? 0 : before));
     }
   }
-  if (!std::isnan(step.each_s)) step.seconds = step.each_s * static_cast<double>(step.iterations);
-  const Sample sample = sample_of(step);
-  if (of.how.first == FirstInterval::mended && draft.count() == 1) draft.mend_headless(sample);
-  draft.add(sample);
-  if (step.joins_after >= 0) draft.join_records_after(step.joins_after);
+  draft.add(sample_of(step));
 }
 
 void Assembler::take(const Begin& begin, std::int64_t) {
@@ -208,7 +193,6 @@ void Assembler::take(const Statement& said, std::int64_t line) {
     draft.last_line = std::max(draft.last_line, line);
     overwrite(draft.planned, said.planned);
     overwrite(draft.reached, said.reached);
-    if (said.begins_at) draft.begin_at(*said.begins_at);
     overwrite(draft.log.summary, said.summary);
     if (said.summary) draft.log.summary->line = line;
     overwrite(draft.log.totals, said.totals);
@@ -253,24 +237,16 @@ void Assembler::take(const Withdraw& withdraw, std::int64_t) {
   each(withdraw.track, withdraw.of, 0, [](RunDraft& draft) { draft.discard = true; });
   Track& of = track(withdraw.track);
   of.held.reset();
-  of.open = nullptr;
-  of.newest = -1;
+  close(of);
 }
 
-void Assembler::finish(std::string_view framework, bool late_facts) {
+void Assembler::finish(std::string_view framework) {
   for (Track& of : tracks_) release(of, std::nullopt);
   if (!framework.empty()) out_.facts.framework.set(std::string(framework), FactSource::log);
-  const auto& drafts = out_.drafts();
-  if (drafts.empty()) facts_(out_.facts);  // it failed before its first step
-  for (const auto& draft : drafts) {
-    if (late_facts && (drafts.size() == 1 || !draft->log.facts.world())) facts_(draft->log.facts);
-  }
+  if (out_.drafts().empty()) facts_(out_.facts);  // it failed before its first step
   for (const Note& note : notes_) {
-    each(note.track, Of::all, 0, [&](RunDraft& draft) {
-      if (note.work && draft.log.kind != *note.work) return;
-      if (note.with_records && draft.count() == 0) return;
-      draft.log.notices.push_back(note.notice);
-    });
+    each(note.track, Of::all, 0,
+         [&](RunDraft& draft) { draft.log.notices.push_back(note.notice); });
   }
   for (const Track& of : tracks_) {
     if (!(of.clock.off_s() > 0)) continue;

@@ -1,7 +1,6 @@
 // Assembler: the events of one format over one log become its runs.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "parsers/assemble/events.h"
 #include "parsers/assemble/training_clock.h"
 #include "parsers/core/line.h"
+#include "parsers/lines/clock.h"
 
 namespace bertbench {
 
@@ -35,8 +35,7 @@ class Assembler {
   [[nodiscard]] bool noted(NoticeCode code) const;
 
   /// End of input; `framework`: what the format stands for where the log names none, may be empty.
-  /// `late_facts`: a launch may be known after its end only.
-  void finish(std::string_view framework, bool late_facts);
+  void finish(std::string_view framework);
 
  private:
   struct Track {
@@ -44,17 +43,16 @@ class Assembler {
     RunDraft* open = nullptr;
     std::optional<Step> held;  ///< the first step of the open run, until the next one comes
     std::int64_t newest = -1;  ///< counter of the open run's newest line, below 0: none
-    int rank = -1;             ///< whose lines count, with Again::first_rank
     std::vector<RunDraft*> runs;
     TrainingClock clock;
-    double stamp_s = kUnknown, years_s = 0;  ///< newest stamp; of the years that it does not name
+    YearClock year;  ///< of stamps that name none
   };
   Track& track(int id);
   RunDraft& run(Track& of, std::int64_t line);
   void release(Track& of, std::optional<std::int64_t> next);
   void close(Track& of);
   static void set_batch(const Step& step, bool first, RunDraft& run);
-  bool is_copy(Track& of, const Step& step) const;
+  static bool is_copy(const Track& of, const Step& step);
   static void read_clock(Track& of, Step& step);
   void add(Track& of, Step step);
   void each(int id, Of of, std::int64_t line, const std::function<void(RunDraft&)>& change);

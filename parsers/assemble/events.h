@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "parsers/assemble/run_builder.h"
 #include "parsers/core/run_log.h"
@@ -19,9 +18,7 @@ namespace bertbench {
 enum class FirstInterval : std::uint8_t {
   counter,  ///< as many as its counter shows: the log has the run from its beginning
   one,      ///< one: DeepSpeed's timer, whose counter goes on where the run was resumed
-  as_next,  ///< as the record after it, at most its counter: Megatron-LM, Paddle, where either may
-            ///< be
-  mended,   ///< `counter`, unless the time shows that it is as the next one: gluon-nlp without head
+  as_next,  ///< as the record after it, at most its counter: Megatron-LM, where either may be
 };
 
 /// Which step begins another run on the track.
@@ -42,9 +39,6 @@ enum class AfterEnd : std::uint8_t {
 enum class Again : std::uint8_t {
   merged,   ///< the same record, redrawn or of another rank: medians of ranks, newest rate
   ignored,  ///< a copy: trainers whose ranks all print the job's step (Megatron-LM)
-  /// A copy if another rank's label stands before it, where one rank prints for all but several are
-  /// collected (Paddle, MindSpore); that of the same rank is merged.
-  first_rank,
 };
 
 /// Of the clock values of a run.
@@ -94,9 +88,6 @@ struct Step {
   /// Of the whole job, as this line states it. A batch that grows has no single number.
   std::int64_t global_batch = 0;
   bool last = false;      ///< by its own words, or by the plan, the run's last
-  bool distinct = false;  ///< a record of its own even if the counter stands still
-  /// The records with a counter above this one become this record; below 0: none.
-  std::int64_t joins_after = -1;
   std::int64_t line = 0;  ///< 0: of the line that the handler has, and of its rank
   int rank = -1;
 };
@@ -114,7 +105,6 @@ struct Statement {
   int track = 0;
   Of of = Of::open;
   std::optional<std::int64_t> planned{};
-  std::optional<std::int64_t> begins_at{};  ///< a resumed run did none of the steps up to here
   std::optional<std::int64_t> reached{};  ///< counter after the last record, by lines that are none
   std::optional<Stated> summary{};        ///< its line is the event's, unless it is set
   Totals totals{};
@@ -137,8 +127,6 @@ struct Note {
   Notice notice;
   int track = 0;
   Of of = Of::open;
-  std::optional<WorkKind> work{};  ///< with Of::all: only of such runs
-  bool with_records = false;       ///< likewise
 };
 
 /// The run is over: a closing statement, or what the log states of its end.

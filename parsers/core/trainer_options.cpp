@@ -44,8 +44,8 @@ constexpr auto kOptions = [] {
   for (const Use& use : kUses) {
     const auto option = std::find_if(options.begin(), options.end(),
                                      [&](const TrainerOption& o) { return o.name == use.name; });
-    option->owner =
-        use.owner;  // at the end this is no constant: a name that is none fails to compile
+    // For a name that is no option this is no constant: it fails to compile.
+    option->owner = use.owner;
     option->no_work = use.no_work;
   }
   return options;

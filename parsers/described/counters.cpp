@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "parsers/described/stated_facts.h"
+
 namespace bertbench {
 namespace {
 
@@ -74,13 +76,12 @@ void CounterFacts::take_sequences(std::int64_t done, std::int64_t step) {
 }
 
 void CounterFacts::apply(Facts& facts) const {
-  constexpr std::int64_t kLargest = 1'000'000'000;
   if (unsteady_) {
     facts.gradient_accumulation_steps = {};
-  } else if (accumulation_ && *accumulation_ <= kLargest) {
+  } else if (accumulation_ && *accumulation_ <= kLargestFact) {
     facts.gradient_accumulation_steps.set(*accumulation_, FactSource::log);
   }
-  if (batch_ && *batch_ <= kLargest && !facts.global_batch_size.known()) {
+  if (batch_ && *batch_ <= kLargestFact && !facts.global_batch_size.known()) {
     facts.global_batch_size.set(*batch_, FactSource::log);
   }
 }

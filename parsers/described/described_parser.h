@@ -13,6 +13,7 @@
 
 namespace bertbench {
 
+/// A rate as printed, and what its last digit stands for.
 struct PrintedRate {
   double value = kUnknown, digit = kUnknown;
 };

@@ -28,7 +28,11 @@ struct DescribedRate {
 enum class CountsFrom { one, zero, first };  ///< first: from 0 where the first line of a run is 0
 
 struct DescribedNote {
-  enum class When { used, gaps, too_coarse } when = When::used;
+  enum class When {
+    used,        ///< a line was taken
+    gaps,        ///< steps lie between two lines of own_step
+    too_coarse,  ///< a value was below "least"
+  } when = When::used;
   std::string text;
 };
 

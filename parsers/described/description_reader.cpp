@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "parsers/core/config_reader.h"
 #include "parsers/core/text.h"
@@ -14,8 +13,6 @@
 
 namespace bertbench {
 namespace {
-
-constexpr std::int64_t kLargestFact = 1'000'000'000;
 
 class DescriptionReader {
  public:

@@ -136,7 +136,7 @@ std::string format_schema() {
   const ordered_json factors = {{"type", "object"},
                                 {"additionalProperties", {{"$ref", "#/$defs/factor"}}}};
   head["$defs"] = {
-      {"count", {{"type", "integer"}, {"minimum", 1}, {"maximum", 1000000000}}},
+      {"count", {{"type", "integer"}, {"minimum", 1}, {"maximum", kLargestFact}}},
       {"factor", factor},
       {"factors", factors},
       {"scale",

@@ -19,8 +19,9 @@ bool begins_with_literal(std::string_view pattern, const std::string& literal) {
   const std::string quoted = re2::RE2::QuoteMeta(literal);
   std::size_t taken = 0;
   if (pattern.starts_with(quoted)) taken = quoted.size();
-  const bool plain = std::ranges::none_of(
-      literal, [](char c) { return std::string_view("\\^$.|?*+()[]{}").find(c) < 14; });
+  const bool plain = std::ranges::none_of(literal, [](char c) {
+    return std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos;
+  });
   if (plain && pattern.starts_with(literal)) taken = literal.size();
   if (taken == 0 || pattern.find('|') != std::string_view::npos) return false;
   return taken == pattern.size() ||

@@ -22,6 +22,7 @@ class LinePattern {
 
   /// `literal` is on every line that it is tried on.
   LinePattern(std::string pattern, std::string literal);
+  ~LinePattern();
 
   struct Problem {
     std::string what, hint;
@@ -45,9 +46,6 @@ class LinePattern {
   std::string pattern_, literal_;
   mutable std::once_flag once_;
   mutable std::unique_ptr<const Compiled> compiled_;
-
- public:
-  ~LinePattern();
 };
 
 }  // namespace bertbench

@@ -130,8 +130,8 @@ bool LineValues::read_after(const DescribedRule& rule, std::string_view line, bo
   return any;
 }
 
-/// False for a text that is not what the field needs.
-bool LineValues::make_value(const DescribedRule& rule, LinePattern::Group group, bool day_first) {
+/// Leaves out a text that is not what the field needs.
+void LineValues::make_value(const DescribedRule& rule, LinePattern::Group group, bool day_first) {
   const FieldKind kind = info(group.field).kind;
   Value value{group.field, trim(group.text)};
   double factor = 1;
@@ -141,9 +141,9 @@ bool LineValues::make_value(const DescribedRule& rule, LinePattern::Group group,
     factor = factor_of(scale, unit != groups_.end() ? unit->text : std::string_view());
   }
   if (kind == FieldKind::text) {
-    if (value.text.empty()) return false;
+    if (value.text.empty()) return;
     values_.push_back(value);
-    return true;
+    return;
   }
   value.digit = last_digit(value.text) * factor;
   std::optional<double> number;
@@ -156,18 +156,15 @@ bool LineValues::make_value(const DescribedRule& rule, LinePattern::Group group,
   } else {
     number = kind == FieldKind::count ? printed_product(value.text) : printed_number(value.text);
   }
-  if (!number) return false;
+  if (!number) return;
   value.number = *number * factor;
-  if (kind == FieldKind::positive && !(value.number > 0 && std::isfinite(value.number)))
-    return false;
-  if (kind == FieldKind::index && !(value.number >= 0 && value.number <= kLargestCount))
-    return false;
-  if (kind == FieldKind::count && !(value.number >= 1 && value.number <= kLargestCount))
-    return false;
+  if (kind == FieldKind::positive && !(value.number > 0 && std::isfinite(value.number))) return;
+  if (kind == FieldKind::index && !(value.number >= 0 && value.number <= kLargestCount)) return;
+  if (kind == FieldKind::count && !(value.number >= 1 && value.number <= kLargestCount)) return;
   for (const auto& [field, least] : rule.least) {
     if (field != group.field || !(value.number < least)) continue;
     too_coarse_ = true;
-    return false;
+    return;
   }
   const auto before = std::ranges::find(values_, group.field, &Value::field);
   if (before == values_.end()) {
@@ -175,7 +172,6 @@ bool LineValues::make_value(const DescribedRule& rule, LinePattern::Group group,
   } else if (kind == FieldKind::count) {
     before->number = std::min(before->number * value.number, kLargestCount);  // sizes of a mesh
   }
-  return true;
 }
 
 bool LineValues::read(const DescribedRule& rule, std::string_view line, bool cut, bool day_first) {

@@ -42,7 +42,7 @@ class LineValues {
   [[nodiscard]] const Value* at(Field field) const;
   bool read_json(const DescribedRule& rule, std::string_view line);
   bool read_after(const DescribedRule& rule, std::string_view line, bool cut);
-  bool make_value(const DescribedRule& rule, LinePattern::Group group, bool day_first);
+  void make_value(const DescribedRule& rule, LinePattern::Group group, bool day_first);
 
   std::vector<LinePattern::Group> groups_;  ///< as they stand on the line
   std::vector<Value> values_;

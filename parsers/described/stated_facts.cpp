@@ -54,8 +54,7 @@ const std::vector<std::string>& fact_names() {
 }
 
 void set_fact(Facts& facts, Field field, std::string_view text, std::int64_t count) {
-  constexpr std::int64_t kLargest = 1'000'000'000;
-  const bool plausible = count >= 1 && count <= kLargest;
+  const bool plausible = count >= 1 && count <= kLargestFact;
   if (const auto fact = text_of(field); fact != nullptr && !text.empty()) {
     (facts.*fact).set(std::string(text), FactSource::log);
   } else if (const auto number = count_of(field); number != nullptr && plausible) {

@@ -13,6 +13,9 @@ namespace bertbench {
 
 class LineValues;
 
+/// No log means a larger batch, length or number of GPUs.
+inline constexpr std::int64_t kLargestFact = 1'000'000'000;
+
 /// The fields that are facts, by name.
 [[nodiscard]] const std::vector<std::string>& fact_names();
 /// Sets what the field states, by its text or its number; nothing for one that is no fact, and for

@@ -150,7 +150,7 @@ struct Deepspeed {
     return true;
   }
 
-  bool add_end_to_end(double seconds, double rate, Emit emit) {
+  void add_end_to_end(double seconds, double rate, Emit emit) {
     emit(Step{.track = kEndToEnd,
               .step = ++end_to_end_step,
               .iterations = 1,
@@ -160,7 +160,6 @@ struct Deepspeed {
       ++runs[kEndToEnd];
       emit.note_on(kEndToEnd, NoticeCode::end_to_end_steps);
     }
-    return true;
   }
 
   bool end_to_end(const Line& line, Emit emit) {
@@ -169,13 +168,14 @@ struct Deepspeed {
     double latency = 0;
     if (!Cursor::after(line).read(latency) || !current || !average) return false;
     if (chat_steps) return true;
-    engine_steps = add_end_to_end(latency, *current, emit);
+    engine_steps = true;
+    add_end_to_end(latency, *current, emit);
     emit(Statement{.track = kEndToEnd, .summary = Stated{*average, kSequences}});
     return true;
   }
 
-  // "epoch: 0|step: 12|ppo_ep: 1|act_loss: 0.1|cri_loss: 0.2|unsuper_loss: 0.0" of the step that
-  // the line before it has it; later releases write it out and put it before it.
+  // "epoch: 0|step: 12|ppo_ep: 1|act_loss: 0.1|cri_loss: 0.2|unsuper_loss: 0.0" is of the step of
+  // the line before it; later releases write the words out and put them before that line.
   bool actor_loss(const Line& line, Emit emit) {
     double loss = 0;
     if (end_to_end_step == 0 || !Cursor::after(line).read(kBlanks, loss)) return false;
@@ -196,7 +196,9 @@ struct Deepspeed {
     }
     if (has(line, "End-to-End => ")) {
       if (engine_steps) return true;
-      return chat_steps = add_end_to_end(*latency, *sequences == 2 ? kUnknown : rate, emit);
+      chat_steps = true;
+      add_end_to_end(*latency, *sequences == 2 ? kUnknown : rate, emit);
+      return true;
     }
     const auto length = count_after(line, "Sequence Length: ");
     if (!has(line, "Model Parameters: ") || !length) return false;

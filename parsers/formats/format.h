@@ -166,8 +166,6 @@ struct Format {
   std::span<const Row> rows{};
   StateType state{};
   std::span<const Begin> runs{};  ///< how those of each track are put together
-  /// What the state knows of a launch may stand after its run (`set -x` after `tee`).
-  bool late_facts = false;
 
   /// The literals by which the format's lines are found.
   [[nodiscard]] std::vector<std::string_view> literals() const {

@@ -18,7 +18,7 @@
 // these lines add up to the rate of all GPUs, one was printed for each.
 #include <cmath>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <utility>
 
 #include "parsers/formats/format.h"
@@ -30,14 +30,11 @@ namespace bertbench {
 namespace {
 
 // "[11/01 11:27:04 d2..." names no year.
-double detectron_time(const Line& line, std::size_t end) {
-  const auto bracket = line.text.rfind('[', end);
-  if (bracket == std::string_view::npos || end - bracket != 15 || line.text[bracket + 3] != '/') {
-    return kUnknown;
-  }
-  std::string stamp = "2000-" + std::string(line.text.substr(bracket + 1, 14));
-  stamp[7] = '-';
-  return date_time(stamp).value_or(kUnknown);
+double detectron_time(const Line& line) {
+  const auto bracket = line.text.rfind('[', line.at);
+  if (bracket == std::string_view::npos || line.at - bracket != 15) return kUnknown;
+  const auto stamp = any_stamp(line.text.substr(bracket + 1));
+  return stamp ? stamp->seconds : kUnknown;
 }
 
 constexpr Begin kRuns[] = {{}};
@@ -77,7 +74,7 @@ struct Maskrcnn {
     const auto each_s = number_after(line, "  time: ");
     mean = true;
     emit(Step{.step = *step + 1,
-              .time_s = detectron_time(line, line.at),
+              .time_s = detectron_time(line),
               .rate = each_s && *each_s > 0 ? 1 / *each_s : kUnknown,
               .loss = number_after(line, "  total_loss: "),
               .unit = IterationUnit::optimizer_step,

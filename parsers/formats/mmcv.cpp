@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <string>
 
 #include "parsers/formats/format.h"
 #include "parsers/lines/argument_text.h"
@@ -36,16 +35,6 @@ std::optional<double> text_field(const Line& line, std::string_view key) {
     return cursor.number();
   }
   return std::nullopt;
-}
-
-// "2022/08/22 18:42:22" and "06/28 03:16:23", which does not tell the year.
-double mmengine_time(std::string_view text) {
-  const auto dash = text.find(" - ");
-  if (dash == std::string_view::npos) return kUnknown;
-  std::string stamp(text.substr(0, dash));
-  std::ranges::replace(stamp, '/', '-');
-  if (stamp.size() == 14) stamp = "2000-" + stamp;
-  return date_time(stamp).value_or(kUnknown);
 }
 
 struct Mmcv {
@@ -71,7 +60,10 @@ struct Mmcv {
     std::string_view text = line.text;
     if (const auto without_label = after_host_label(text); !without_label.empty())
       text = without_label;
-    at.time_s = engine ? mmengine_time(text) : date_time(text).value_or(kUnknown);
+    // mmengine's "06/28 03:16:23" names no year.
+    const auto stamp = any_stamp(text);
+    at.time_s = stamp ? stamp->seconds : kUnknown;
+    at.clock = Clock{.no_year = stamp && !stamp->names_year};
     add(at, *time, engine, emit);
     return true;
   }
@@ -112,7 +104,8 @@ struct Mmcv {
   }
 
   void add(Step at, double each_s, bool engine, Emit emit) {
-    at.clock = Clock{engine ? 1 : 1e-3, !std::isnan(at.time_s)};
+    const bool no_year = at.clock && at.clock->no_year;
+    at.clock = Clock{engine ? 1 : 1e-3, !std::isnan(at.time_s), no_year};
     if (engine) {
       emit.note(NoticeCode::rate_is_mean_of_window, "mmengine's time",
                 "the last ten iterations (window_size)");

@@ -94,7 +94,7 @@ bool NativeParser::parse(const Line& line, RunBuilder& out) {
     out.facts.framework.set("bert_train", FactSource::log);
     return true;
   }
-  // Other text may stand before it: ranks share a terminal.
+  // Other text may stand before the literal: ranks share a terminal.
   const auto begin = line.text.find("{\"type\":\"");
   if (begin == std::string_view::npos) return false;
   const Json json = Json::parse(line.text.substr(begin), nullptr, false);

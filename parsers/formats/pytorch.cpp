@@ -3,9 +3,11 @@
 //   Epoch: [0][  10/5005]\tTime  0.435 ( 1.263)\tData  0.000 ( 0.831)\tLoss 6.98 (7.02) (examples)
 //   Train: [0/300][10/1251]\teta 0:12:34 lr 0.000001\ttime 0.4021 (0.5012)\tloss 6.9 (6.9)   (Swin)
 //   Epoch: [0]  [  10/1251]  eta: 0:12:34  loss: 6.9 (6.9)  time: 0.6102  data: 0.0003
-//   (MetricLogger) Train: 0 [  50/1251 (  4%)]  Loss: 6.95 (6.96)  Time: 0.403s,  635.2/s  (0.512s,
-//   500.0/s)  (timm) Epoch: [1][20/782] Elapsed 0m 26s (remain 16m 37s) Loss: 1.77(1.80) Grad: 4.2
-//   (Kaggle)
+//       (MetricLogger)
+//   Train: 0 [  50/1251 (  4%)]  Loss: 6.95 (6.96)  Time: 0.403s,  635.2/s  (0.512s, 500.0/s)
+//       (timm)
+//   Epoch: [1][20/782] Elapsed 0m 26s (remain 16m 37s) Loss: 1.77(1.80) Grad: 4.2
+//       (Kaggle)
 //
 // "0.435 ( 1.263)" is the last iteration and the mean of the epoch so far: mean times iterations is
 // the time since the epoch began, which is the clock here (evaluations between epochs are not in
@@ -105,8 +107,8 @@ struct Pytorch {
   }
 
   void take_mean(Step& at, double last_s, double mean) {
-    if (std::isnan(mean_s) &&
-        done == 1) {  // a mean that begins with the epoch is its first batch's
+    // A mean that begins with the epoch is, after one batch, that batch's time.
+    if (std::isnan(mean_s) && done == 1) {
       cumulative = std::abs(mean - last_s) <= 0.002 * last_s + 0.0011;
     }
     mean_s = mean;

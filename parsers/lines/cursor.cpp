@@ -38,6 +38,11 @@ bool goes_on_after_comma(std::string_view text, std::size_t first, std::size_t n
          text[next + 4] == '.' && digit(next + 5);
 }
 
+std::optional<std::int64_t> as_size(std::optional<double> value) {
+  if (!value || !(*value >= 1 && *value < 1e9)) return std::nullopt;
+  return static_cast<std::int64_t>(*value);
+}
+
 }  // namespace
 
 std::optional<double> Cursor::number() {
@@ -169,15 +174,11 @@ bool leads(const Line& line) { return line.text.find_first_not_of(" \t") == line
 std::optional<std::int64_t> size_here(const Line& line) {
   Cursor cursor(line);
   cursor.move_to(line.text.find_first_not_of(" .:='\"\t", line.end));
-  const auto value = cursor.number();
-  if (!value || !(*value >= 1 && *value < 1e9)) return std::nullopt;
-  return static_cast<std::int64_t>(*value);
+  return as_size(cursor.number());
 }
 
 std::optional<std::int64_t> size_after(const Line& line, std::string_view key) {
-  const auto value = number_after(line, key);
-  if (!value || !(*value >= 1 && *value < 1e9)) return std::nullopt;
-  return static_cast<std::int64_t>(*value);
+  return as_size(number_after(line, key));
 }
 
 }  // namespace bertbench

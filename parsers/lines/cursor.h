@@ -26,8 +26,9 @@ class Cursor {
   }
 
   struct Blanks {};
-  /// Reads one part after the other, all or none of them: texts as they stand, counts (0 to
-  /// kMostCount) and numbers into their variables, kBlanks for any number of blanks.
+  /// Reads one part after the other: texts as they stand, counts (0 to kMostCount) and numbers into
+  /// their variables, kBlanks for any number of blanks. False leaves the cursor where it was; the
+  /// variables of parts before the one that failed are changed.
   template <class... Parts>
   bool read(Parts&&... parts) {
     const std::size_t begin = at_;
@@ -76,7 +77,9 @@ class Cursor {
   }
   template <class T>
   bool part(std::optional<T>& value) {
-    return part(value.emplace());
+    if (part(value.emplace())) return true;
+    value.reset();
+    return false;
   }
   [[nodiscard]] bool whole(std::size_t end) const { return !(cut_ && end == text_.size()); }
 
@@ -98,9 +101,9 @@ inline constexpr Cursor::Blanks kBlanks{};
 [[nodiscard]] std::optional<std::int64_t> count_after(const Line& line, std::string_view key);
 /// Only blanks stand before the handler's literal.
 [[nodiscard]] bool leads(const Line& line);
-/// The size after a handler's literal: " .... 4", "='4'" and the like.
-[[nodiscard]] std::optional<std::int64_t> size_here(const Line& line);
-/// The same for a size (a batch, ranks, tokens): from 1 to below 10^9, its fraction cut off.
+/// A size (a batch, ranks, tokens) after `key`: from 1 to below 10^9, its fraction cut off.
 [[nodiscard]] std::optional<std::int64_t> size_after(const Line& line, std::string_view key);
+/// Such a size after a handler's literal: " .... 4", "='4'" and the like.
+[[nodiscard]] std::optional<std::int64_t> size_here(const Line& line);
 
 }  // namespace bertbench

@@ -8,8 +8,8 @@
 
 namespace bertbench {
 
-/// `text` without NUL bytes before it, the holes of a file that was cut while it was written, and
-/// without the byte order mark of the first line.
+/// `text` without the NUL bytes that it begins with, the holes of a file that was cut while it was
+/// written, and without the byte order mark of the first line.
 [[nodiscard]] std::string_view without_holes(std::string_view text, bool first_line);
 
 /// The text after the stamp or name that a container, a CI system or Ray puts before each
@@ -20,7 +20,7 @@ namespace bertbench {
 /// levels as well, so this is tried only on a line that is of no format as it stands.
 [[nodiscard]] std::string_view after_decoration(std::string_view text);
 
-/// `text` without the stamps and levels before it, but with any name after them: "val - Epoch 3"
+/// `text` without its leading stamps and levels, but with any name after them: "val - Epoch 3"
 /// stays.
 [[nodiscard]] std::string_view without_front(std::string_view text);
 

@@ -99,7 +99,7 @@ bool may_have_label(std::string_view text) {
   return text[0] == '[' || text[0] == ' ' || text[0] == '(' || is_digit(text[0]);
 }
 
-// Labels before it, by one launcher inside another ("localhost: [rank1]: " is left to pdsh).
+// Leading labels, by one launcher inside another ("localhost: [rank1]: " is left to pdsh).
 Piece without_front_labels(Piece piece) {
   piece.text = without_transport(piece.text);
   for (int round = 0; round < 2; ++round) {

@@ -17,8 +17,8 @@ struct Piece {
 };
 
 /// Cuts a line at the labels of mpirun ("[1,3]<stdout>:", also after a date, also in the middle of
-/// a line: the label is put where the write happened) and takes off the labels that stand before
-/// it: stamps of containers and CI (decoration.h), srun ("  3: "), torch ("[rank3]: ",
+/// a line: the label is put where the write happened) and takes off leading labels:
+/// stamps of containers and CI (decoration.h), srun ("  3: "), torch ("[rank3]: ",
 /// "[trainer0]:"), Intel MPI ("[0] "). Empty pieces are left out.
 void split_by_launcher(std::string_view line, std::vector<Piece>& pieces);
 

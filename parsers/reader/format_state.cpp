@@ -33,7 +33,7 @@ void FormatState::make(std::string_view its_name, std::unique_ptr<LineParser> it
 void FormatState::finish() {
   if (parser_) return parser_->finish(*builder);
   if (format_->state.finish != nullptr) format_->state.finish(state_.get(), {*assembler_, 0, -1});
-  assembler_->finish(format_->framework, format_->late_facts);
+  assembler_->finish(format_->framework);
 }
 
 bool FormatState::parse_as_is(const Line& line) {

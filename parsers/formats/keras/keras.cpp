@@ -3,9 +3,12 @@
 //   Epoch 3/10
 //   1875/1875 [==============================] - 26s 13ms/step - loss: 0.48 - val_loss: 0.52 (2.x)
 //   1875/1875 ━━━━━━━━━━━━━━━━━━━━ 26s 13ms/step - accuracy: 0.83 - loss: 0.48               (3.x)
-//   1875/1875 - 26s - loss: 0.48 - 26s/epoch - 13ms/step                    (verbose=2, 2.7
-//   to 2.15) 1875/1875 - 26s - 13ms/step - loss: 0.48 (verbose=2, 3.x) 60000/60000
-//   [==============================] - 4s 71us/sample - loss: 0.3       (counts samples)
+//   1875/1875 - 26s - loss: 0.48 - 26s/epoch - 13ms/step
+//       (verbose=2, 2.7 to 2.15)
+//   1875/1875 - 26s - 13ms/step - loss: 0.48
+//       (verbose=2, 3.x)
+//   60000/60000 [==============================] - 4s 71us/sample - loss: 0.3
+//       (counts samples)
 //
 // One record an epoch, from its last redraw. Both numbers are rounded (whole seconds; whole us, ms
 // or s a step): the finer one is taken. The seconds hold the first step (tracing, compilation) and,

@@ -69,12 +69,11 @@ struct Mlperf {
     return true;
   }
 
-  void add(Step& at, const Line& line, Emit emit) {
+  void add(Step at, const Line& line, Emit emit) {
     if (at.loss && !std::isfinite(*at.loss) && !nan_step) nan_step = at.step;
     rated = true;
     newest_line = line.number;
-    at.rank = -1;
-    at.line = line.number;
+    at.line = line.number;  // of no rank: each prints the job's
     emit(at);
   }
 

@@ -4,8 +4,10 @@
 //   BenchmarkMetric: {'global step':200, 'time_taken': 9.275636,'examples_per_second': 1379.95}
 //   BenchmarkMetric: {'num_batches':100, 'time_taken': 4.1,'images_per_second': 780.1}  (2018)
 //   Train Step: 20/900  / loss = 10.4                               (custom loops of BERT, 2019)
-//   Train Step: 8/8  / loss = 10.38 / time = 9.69 sec   and   Perf 99.05       (NVIDIA's BERT, TF
-//   2) train | step:    200 | steps/sec:   15.5 | output: {'train_loss': 0.5}  (orbit's Controller)
+//   Train Step: 8/8  / loss = 10.38 / time = 9.69 sec   and   Perf 99.05
+//       (NVIDIA's BERT, TF 2)
+//   train | step:    200 | steps/sec:   15.5 | output: {'train_loss': 0.5}
+//       (orbit's Controller)
 //
 // Each stands after an absl stamp or "INFO:tensorflow:", or alone where a script prints it itself.
 // The examples are those of all replicas (the callback is given the global batch), and a step is an
