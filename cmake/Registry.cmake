@@ -4,8 +4,9 @@
 # "formats") to <target>, or formats/<folder>/<name>.cpp for a name "<folder>/<name>",
 # and generates <kind>_table.cpp with
 #   extern const <type> <kind>_<name>;  and  std::span<const <type>* const> all_<kind>s();
-# in list order, then those of MADE, whose sources the caller adds. An array of addresses is used, not self-registration: the linker drops
-# unreferenced objects of static libraries, and their order would be unknown.
+# in list order, then those of MADE, whose sources the caller adds. An array of addresses is used,
+# not self-registration: the linker drops unreferenced objects of static libraries, and their order
+# would be unknown.
 function(bb_registry target)
   cmake_parse_arguments(ARG "" "KIND;TYPE;HEADER;SOURCE_DIR" "NAMES;MADE" ${ARGN})
   if(NOT ARG_SOURCE_DIR)

@@ -27,7 +27,7 @@ class Words {
   std::size_t bytes_ = 0;
 };
 
-/// Everything but the telemetry, after `out`.
+/// Appends everything but the telemetry to `out`.
 void pack_trial(const Trial& trial, Words& words, std::string& out);
 /// What pack_trial wrote with the same words; false when the bytes are others.
 [[nodiscard]] bool unpack_trial(std::string_view bytes, const Words& words, Trial& trial);

@@ -50,7 +50,7 @@ struct CellVerdict {
   int n_new = 0, n_base = 0;                    ///< trials that count
   double tolerance = 0;                         ///< the loss that had to be exceeded, as a fraction
   std::optional<double> median_new, reference;  ///< sequences/s
-  std::vector<Notice> reasons;  ///< what decided, first; then what else is to be known
+  std::vector<Notice> reasons;  ///< never empty: what decided, then what else is to be known
   /// Of `confirm` only. The other numbers are those of the first measurement.
   std::optional<Rerun> rerun;
 

@@ -77,9 +77,9 @@ void say_closing_rate(std::span<const Estimate> estimates, const Estimate& chose
 // reset, or steps that the counter leaves out.
 void say_other_clock(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
   constexpr double kApart = 1.5;
-  constexpr double kErrorsApart = 0.1;
+  constexpr double kCoarsestClock = 0.1;  // resolution, as a share of the rate
   const Estimate* clock = find_like(estimates, "counter_clock", chosen);
-  if (clock == nullptr || clock->resolution > kErrorsApart) return;
+  if (clock == nullptr || clock->resolution > kCoarsestClock) return;
   const double ratio = clock->rate / chosen.rate;
   if (!(std::max(ratio, 1 / ratio) >= kApart)) return;
   const bool faster = ratio > 1;  // the clock holds less than the steps take
@@ -120,8 +120,8 @@ void say_rates_beside_times(std::span<const Estimate> estimates, const Estimate&
 
 void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen,
                      std::size_t records, Trial& trial) {
-  constexpr std::size_t kRecordsForAVerdict =
-      4;  // of few records, single steps make the difference
+  // Of fewer records, single steps make the difference.
+  constexpr std::size_t kRecordsForAVerdict = 4;
   if (chosen.name == "step_time" && records >= kRecordsForAVerdict) {
     say_other_clock(estimates, chosen, trial);
     say_rates_beside_times(estimates, chosen, trial);

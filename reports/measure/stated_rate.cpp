@@ -12,9 +12,9 @@ namespace bertbench {
 namespace {
 
 constexpr double kApart = 1.9;
-constexpr std::size_t kRecordsOfBoth = 3;  // records that tell both
+constexpr std::size_t kRecordsOfBoth = 3;  // that have times and a stated rate
 
-// By times and facts over as stated, of each record that tells both.
+// By times and facts over as stated, of each record that has both.
 std::vector<double> ratios_of(const RunLog& log, std::span<const Record> window,
                               std::int64_t per_iteration) {
   std::vector<double> out;
