@@ -128,13 +128,6 @@ Memory::~Memory() {
   }
   std::free(data_);
 }
-Memory::Memory(Memory&& other) noexcept { *this = std::move(other); }
-Memory& Memory::operator=(Memory&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  std::swap(place_, other.place_);
-  return *this;
-}
 
 OwnedStream::OwnedStream(bool) : stream_(new Queue) {
   machine().streams.push_back(static_cast<Queue*>(stream_));
@@ -150,11 +143,6 @@ OwnedStream::~OwnedStream() {
 
 Event::Event(bool) : event_(new SharedEvent(std::make_shared<EventState>())) {}
 Event::~Event() { delete static_cast<SharedEvent*>(event_); }
-Event::Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-Event& Event::operator=(Event&& other) noexcept {
-  std::swap(event_, other.event_);
-  return *this;
-}
 void Event::record(Stream stream) {
   const SharedEvent event = state_of(event_);
   const int number = ++event->recorded;

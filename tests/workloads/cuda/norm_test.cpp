@@ -37,7 +37,7 @@ struct Case {
 
 template <typename T>
 struct Run {
-  Values<T> input, residual, sum, output, d_output, beside, d_sum, d_input;
+  Values<T> input, residual, sum, output, d_output, bypass, d_sum, d_input;
   Values<float> bias, gamma, beta, mean, rstd, sum_gamma, sum_beta, sum_bias;
 
   explicit Run(const Case& one) {
@@ -46,7 +46,7 @@ struct Run {
     input = random_values<T>(one.size(), 1);
     residual = random_values<T>(one.size(), 2);
     d_output = random_values<T>(one.size(), 3);
-    beside = random_values<T>(one.size(), 4);
+    bypass = random_values<T>(one.size(), 4);
     bias = random_values<float>(width, 5);
     gamma = random_values<float>(width, 6);
     beta = random_values<float>(width, 7);
@@ -85,7 +85,7 @@ struct Run {
     b.gamma = gamma.data();
     b.before = f.before;
     b.after = f.after;
-    b.d_beside = beside.data();
+    b.d_bypass = bypass.data();
     b.d_sum = d_sum.data();
     b.d_input = d_input.data();
     b.partials = partials.data();
@@ -102,7 +102,7 @@ struct Run {
     const auto width = static_cast<std::size_t>(one.width);
     const auto x = doubles(sum);
     const auto d_y = doubles(d_output);
-    const auto more = doubles(beside);
+    const auto more = doubles(bypass);
     std::vector<double> y(one.size()), d_s(one.size()), d_in(one.size());
     std::vector<double> sums[3];
     for (auto& each : sums) each.assign(width, 0.5);

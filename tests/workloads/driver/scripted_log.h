@@ -22,7 +22,7 @@ inline RunFacts scripted_facts() {
   f.nodes = 2;
   f.gpus_per_node = 2;
   f.parameters = 4433468;
-  f.last_step = 6;
+  f.steps = 6;
   f.log_every = 2;
   f.schedule.peak = 0.006;
   f.schedule.decay_steps = 6;

@@ -57,7 +57,7 @@ class MpiCommunicator : public Communicator {
 
   ~MpiCommunicator() override {
     // Without finish() this rank has failed. It must not finalize: that waits for the others. To
-    // end without it, with a status of its own, is what tells mpirun, which ends them.
+    // end without it, with a status of its own, is what mpirun notices, which ends them.
     if (finished_) {
       MPI_Comm_free(&comm_);
       MPI_Finalize();

@@ -101,7 +101,7 @@ void Socket::close() {
 
 Socket listen_on(const std::string& host, int port) {
   std::string reason = "no address";
-  // After address translation MASTER_ADDR is not an address of this host: then any address.
+  // With address translation (NAT) MASTER_ADDR is not an address of this host: then any address.
   for (const std::string& name : {host, std::string()}) {
     const Addresses list = look_up(name, port, AI_PASSIVE);
     bool foreign = false;

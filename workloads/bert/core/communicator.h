@@ -28,7 +28,7 @@ class Communicator {
   /// False when a sum over ranks is this rank's own value and costs nothing (a world of one).
   [[nodiscard]] virtual bool reduces() const { return world_size() > 1; }
   /// Called by every rank at the good end of a job. A communicator that is destroyed without it
-  /// tells the other ranks that this one failed.
+  /// informs the other ranks that this one failed.
   virtual void finish() {}
   /// After an error of this rank: gives up collectives that stand on the device, so that its memory
   /// can be freed without waiting for ranks that will not come.

@@ -12,6 +12,7 @@ void attention_forward(const Context& context, std::int64_t layer, const std::in
                        const float* qkv, float* probabilities, float* output);
 
 /// d_output [T, h] -> d_qkv [T, 3h]; adds its column sums to the gradient of the QKV bias.
+/// `bias_partials` [B, 3h] is scratch.
 void attention_backward(const Context& context, std::int64_t layer, const std::int32_t* lengths,
                         const float* qkv, const float* probabilities, const float* d_output,
                         float* d_qkv, float* bias_partials);

@@ -37,7 +37,7 @@ std::int64_t thread_scratch_size(const BackendOptions& options) {
   return (wanted + 31) / 16 * 16;
 }
 
-/// In bytes; attention_scratch() and the like count floats.
+/// In bytes; thread_scratch_size() and attention_scratch() count floats.
 ActivationSizes activation_sizes(const BackendOptions& options) {
   const ModelConfig& model = options.model;
   const std::int64_t tokens = options.micro_batch_size * options.sequence_length;

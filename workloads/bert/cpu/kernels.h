@@ -1,6 +1,6 @@
 // Row kernels of the CPU backend: everything but the matrix products. Each works on a range of
 // rows or elements in one thread; callers split the range. Three builds (AVX-512, AVX2, SSE2) of
-// the same source stand after one table.
+// the same source are reached through one table.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct NormBackward {
   const DropoutKey* after = nullptr;
   /// [rows, width] or null: gradient of `sum` by another way than this LayerNorm, for a model that
   /// goes on from the sum. Is added to d_sum; may be d_sum; needs d_input.
-  const float* d_beside = nullptr;
+  const float* d_bypass = nullptr;
   float* d_sum = nullptr;    ///< [rows, width], also the residual's gradient; may be d_output
   float* d_input = nullptr;  ///< [rows, width] or null: d_sum through the dropout `before`; may be
                              ///< d_output when d_sum is not
@@ -124,7 +124,7 @@ struct Kernels {
 /// The best build for this processor. BERT_ISA=sse2|avx2|avx512 asks for a lower one.
 [[nodiscard]] const Kernels& kernels();
 
-/// Every build that this processor can run, best first (for tests).
+/// The build of this name; null where there is none or this processor cannot run it.
 [[nodiscard]] const Kernels* kernels_named(const char* name);
 
 extern const Kernels kKernelsSse2;

@@ -7,7 +7,7 @@
 
 namespace bert {
 
-/// Of both losses, sums over rows and over sequences are added up.
+/// The work of one micro-step, by operations as transformer.h states them. T: tokens.
 struct CpuStep : Context {
   using Element = float;
 
@@ -15,7 +15,7 @@ struct CpuStep : Context {
   Activations<float>& act;
   const Batch& batch;
   double gradient_scale = 1;
-  double word_losses = 0, sentence_losses = 0;
+  double word_losses = 0, sentence_losses = 0;  ///< sums over rows, over sequences
 
   [[nodiscard]] std::int64_t rows() const { return shape.tokens(); }
   [[nodiscard]] std::int64_t sequences() const { return shape.sequences; }

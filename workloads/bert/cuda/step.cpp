@@ -237,7 +237,7 @@ void Step::norm_backward(const NormStep<void>& step, std::int64_t rows,
   norm.places = forward.places;
   norm.d_output = d.d_output;
   norm.d_sum = d.d_sum;
-  norm.d_beside = d.d_beside;
+  norm.d_bypass = d.d_bypass;
   norm.d_input = d.d_input;
   norm.sum = step.sum;
   norm.mean = step.mean;

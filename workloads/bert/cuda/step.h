@@ -107,7 +107,7 @@ struct Step {
   [[nodiscard]] const void* copy_at(std::int64_t offset) const {
     return copy + offset * size_of(type);
   }
-  /// GELU is part of products; cuBLASLt has no erf form.
+  /// GELU is computed inside products: in its tanh form, the only one that cuBLASLt has.
   [[nodiscard]] bool gelu_in_products() const { return model.gelu == Gelu::tanh; }
   [[nodiscard]] std::int64_t columns(const LinearOffsets& at) const;
   [[nodiscard]] Product linear_product(const LinearOffsets& at, std::int64_t rows, const void* x,

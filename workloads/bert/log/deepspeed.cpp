@@ -21,6 +21,7 @@ class DeepspeedStyle : public IntervalStyle {
 
  private:
   void header(Stamp now) override {
+    last_step_s_ = now.seconds;
     out_ << command_trace(facts_);
     message(now, "runner.py:540:main", fmt::format("cmd = {}", fmt::join(facts_.command, " ")));
     setting(now, "gradient_accumulation_steps", facts_.gradient_accumulation_steps);
@@ -31,7 +32,7 @@ class DeepspeedStyle : public IntervalStyle {
   }
 
   void every_step(const StepFacts&, Stamp now) override {
-    step_s_ = now.seconds - last_step_.seconds;
+    step_s_ = now.seconds - std::exchange(last_step_s_, now.seconds);
     if (run_.steps > kStartStep) timed_s_ += step_s_;
   }
 
@@ -78,7 +79,7 @@ class DeepspeedStyle : public IntervalStyle {
           source, text);
   }
 
-  double step_s_ = 0, timed_s_ = 0;
+  double step_s_ = 0, timed_s_ = 0, last_step_s_ = 0;
 };
 
 }  // namespace

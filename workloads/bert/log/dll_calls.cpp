@@ -15,8 +15,8 @@ std::string arguments(const RunFacts& f) {
       python_bool(f.precision == "bf16"), python_bool(f.activation_checkpointing), f.model,
       python_bool(f.precision == "fp16"), f.gradient_accumulation_steps,
       python_float(f.schedule.peak), python_float(static_cast<double>(f.log_every)),
-      f.masked_per_sequence, f.sequence_length, python_float(static_cast<double>(f.last_step)),
-      f.checkpoint, f.seed, f.last_step - f.first_step + 1, f.micro_batch_size,
+      f.masked_per_sequence, f.sequence_length, python_float(static_cast<double>(f.steps)),
+      f.checkpoint, f.seed, f.steps - f.first_step + 1, f.micro_batch_size,
       python_float(warmup_share(f)));
 }
 
@@ -37,12 +37,12 @@ void DllStyle::header(Stamp now) {
 }
 
 bool DllStyle::is_due(std::int64_t step) const {
-  return step == facts_.last_step || IntervalStyle::is_due(step);
+  return step == facts_.steps || IntervalStyle::is_due(step);
 }
 
 void DllStyle::line(const StepFacts& f, Stamp now) {
   final_loss_ = interval_.loss();
-  if (f.step == facts_.last_step) {  // of which the script logs the loss and nothing else
+  if (f.step == facts_.steps) {  // of which the script logs the loss and nothing else
     return log(DllStepKind::iteration, f.step, {{"final_loss", final_loss_, "None"}}, now);
   }
   log(DllStepKind::iteration, f.step,

@@ -23,12 +23,12 @@ class GluonnlpStyle : public IntervalStyle {
         "data='{}', dtype='{}', gpus='{}', kvstore='device_sync', log_interval={}, lr={}, "
         "max_seq_length={}, model='{}', num_steps={}, optimizer='{}', seed={}, start_step={}, "
         "warmup_ratio={})\n",
-        f.gradient_accumulation_steps, f.micro_batch_size, f.checkpoint, f.last_step,
+        f.gradient_accumulation_steps, f.micro_batch_size, f.checkpoint, f.steps,
         f.data_description,
         f.precision == "fp32"   ? "float32"
         : f.precision == "fp16" ? "float16"
                                 : f.precision,
-        gpus, f.log_every, python_float(f.schedule.peak), f.sequence_length, f.model, f.last_step,
+        gpus, f.log_every, python_float(f.schedule.peak), f.sequence_length, f.model, f.steps,
         f.optimizer_name(), f.seed, f.first_step - 1, python_float(warmup_share(f)));
   }
 

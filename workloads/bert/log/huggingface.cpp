@@ -37,12 +37,12 @@ class HuggingfaceStyle : public IntervalStyle {
     const auto fact = [&](const char* name, std::int64_t value) {
       print("  {} = {}\n", name, with_commas(value));
     };
-    fact("Num examples", f.last_step * f.global_batch_size());
+    fact("Num examples", f.steps * f.global_batch_size());
     fact("Num Epochs", 1);
     fact("Instantaneous batch size per device", f.micro_batch_size);
     fact("Total train batch size (w. parallel, distributed & accumulation)", f.global_batch_size());
     fact("Gradient Accumulation steps", f.gradient_accumulation_steps);
-    fact("Total optimization steps", f.last_step);
+    fact("Total optimization steps", f.steps);
     fact("Number of trainable parameters", f.parameters);
   }
 
@@ -71,7 +71,7 @@ class HuggingfaceStyle : public IntervalStyle {
   }
 
   [[nodiscard]] std::string epoch(std::int64_t step) const {
-    return python_float(static_cast<double>(step) / static_cast<double>(facts_.last_step));
+    return python_float(static_cast<double>(step) / static_cast<double>(facts_.steps));
   }
 };
 

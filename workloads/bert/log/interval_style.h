@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <ostream>
+#include <utility>
 
 #include "workloads/bert/log/log_style.h"
 
@@ -31,7 +33,7 @@ class IntervalStyle : public LogStyle {
   explicit IntervalStyle(std::ostream& out) : out_(out) {}
   void begin(const RunFacts& facts, Stamp now) final {
     facts_ = facts;
-    started_ = last_line_ = last_step_ = now;
+    started_ = last_line_ = now;
     header(now);
     out_.flush();
   }
@@ -39,7 +41,6 @@ class IntervalStyle : public LogStyle {
     interval_.add(facts);
     run_.add(facts);
     every_step(facts, now);
-    last_step_ = now;
     if (!is_due(facts.step)) return;
     line(facts, now);
     out_.flush();
@@ -52,17 +53,19 @@ class IntervalStyle : public LogStyle {
   }
 
  protected:
-  virtual void header(Stamp now) = 0;
+  virtual void header(Stamp now) = 0;  ///< facts_ are set
+  /// Of each step, before its line; interval_ and run_ include it.
   virtual void every_step(const StepFacts& /*facts*/, Stamp /*now*/) {}
+  /// Whether this optimizer step has a line.
   virtual bool is_due(std::int64_t step) const { return step % facts_.log_every == 0; }
-  virtual void line(const StepFacts& facts, Stamp now) = 0;
-  virtual void footer(const RunEnd& end, Stamp now) = 0;
+  virtual void line(const StepFacts& facts, Stamp now) = 0;  ///< interval_ has at least one step
+  virtual void footer(const RunEnd& end, Stamp now) = 0;     ///< interval_: steps without a line
 
   template <typename... Values>
   void print(fmt::format_string<Values...> format, Values&&... values) {
     out_ << fmt::format(format, std::forward<Values>(values)...);
   }
-  /// Of the interval, and what lies in it.
+  /// Since the last line: seconds, and the sequences of its steps over all ranks.
   [[nodiscard]] double seconds(Stamp now) const { return now.seconds - last_line_.seconds; }
   [[nodiscard]] double sequences() const {
     return static_cast<double>(interval_.steps * facts_.global_batch_size());
@@ -70,8 +73,8 @@ class IntervalStyle : public LogStyle {
 
   std::ostream& out_;
   RunFacts facts_;
-  Stamp started_, last_line_, last_step_;  ///< last_step_: the end of the step before the current
-  MeanLosses interval_, run_;              ///< since the last line, since the start
+  Stamp started_, last_line_;
+  MeanLosses interval_, run_;  ///< since the last line, since the start
 };
 
 template <class Style>

@@ -5,15 +5,14 @@ namespace bert {
 extern const LogStyleEntry native_style, tqdm_style, tf_style, dllogger_style, dllogger_json_style,
     gluonnlp_style, deepspeed_style, huggingface_style, mlperf_style, megatron_style;
 
-std::span<const LogStyleEntry* const> log_styles() {
-  static constexpr const LogStyleEntry* kStyles[] = {
-      &native_style,   &tqdm_style,      &tf_style,          &dllogger_style, &dllogger_json_style,
-      &gluonnlp_style, &deepspeed_style, &huggingface_style, &mlperf_style,   &megatron_style};
-  return kStyles;
-}
+namespace {
+constexpr const LogStyleEntry* kStyles[] = {
+    &native_style,   &tqdm_style,      &tf_style,          &dllogger_style, &dllogger_json_style,
+    &gluonnlp_style, &deepspeed_style, &huggingface_style, &mlperf_style,   &megatron_style};
+}  // namespace
 
 const LogStyleEntry* find_log_style(std::string_view name) {
-  for (const LogStyleEntry* style : log_styles()) {
+  for (const LogStyleEntry* style : kStyles) {
     if (style->name == name) return style;
   }
   return nullptr;
@@ -21,7 +20,7 @@ const LogStyleEntry* find_log_style(std::string_view name) {
 
 std::vector<std::string> log_style_names() {
   std::vector<std::string> names;
-  for (const LogStyleEntry* style : log_styles()) names.emplace_back(style->name);
+  for (const LogStyleEntry* style : kStyles) names.emplace_back(style->name);
   return names;
 }
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +25,7 @@ struct RunFacts : TrainOptions {
   int world_size = 1, nodes = 0, gpus_per_node = 0;
   int ranks = 1;  ///< that run
   std::int64_t parameters = 0;
-  std::int64_t first_step = 1, last_step = 0;  ///< optimizer steps this run intends
+  std::int64_t first_step = 1;  ///< optimizer step; the last one that is intended is `steps`
   std::int64_t planned_bytes = 0;
   std::string simulated_topology;  ///< empty unless --comm sim
   std::string launcher;            ///< whose variables named the ranks
@@ -82,7 +81,6 @@ struct LogStyleEntry {
   std::string_view name;
   std::unique_ptr<LogStyle> (*make)(std::ostream& out);
 };
-[[nodiscard]] std::span<const LogStyleEntry* const> log_styles();
 [[nodiscard]] const LogStyleEntry* find_log_style(std::string_view name);  ///< null: none
 [[nodiscard]] std::vector<std::string> log_style_names();
 

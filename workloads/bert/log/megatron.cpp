@@ -34,7 +34,7 @@ class MegatronStyle : public IntervalStyle {
                                                      : "torch.float32");
     argument("seed", f.seed);
     argument("seq_length", f.sequence_length);
-    argument("train_iters", f.last_step);
+    argument("train_iters", f.steps);
     argument("world_size", f.world_size);
     out_ << "-------------------- end of arguments ---------------------\n";
     print("setting number of micro-batches to constant {}\n", f.gradient_accumulation_steps);
@@ -46,7 +46,7 @@ class MegatronStyle : public IntervalStyle {
     print(
         " [{}] iteration {:8d}/{:8d} | consumed samples: {:12d} | elapsed time per iteration (ms): "
         "{:.1f} | learning rate: {:.6E} | global batch size: {:5d} |",
-        utc(now.unix_seconds), f.step, facts_.last_step, f.step * facts_.global_batch_size(),
+        utc(now.unix_seconds), f.step, facts_.steps, f.step * facts_.global_batch_size(),
         seconds(now) / static_cast<double>(interval_.steps) * 1000, f.learning_rate,
         facts_.global_batch_size());
     loss("lm loss", interval_.masked_lm());

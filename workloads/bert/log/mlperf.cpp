@@ -34,7 +34,7 @@ class MlperfStyle : public IntervalStyle {
     event(now, "max_sequence_length", f.sequence_length, 1013);
     event(now, "max_predictions_per_seq", f.masked_per_sequence, 1014);
     event(now, "opt_base_learning_rate", python_json_float(f.schedule.peak), 680);
-    event(now, "opt_learning_rate_training_steps", f.last_step, 681);
+    event(now, "opt_learning_rate_training_steps", f.steps, 681);
     event(now, "num_warmup_steps", f.schedule.warmup_steps, 682);
     message(now, "INTERVAL_END", "init_stop", "null", 1101);
     message(now, "INTERVAL_START", "run_start", "null", 1102);

@@ -53,7 +53,7 @@ class NativeStyle : public IntervalStyle {
          {"data", f.data_description},
          {"seed", f.seed},
          {"first_step", f.first_step},
-         {"last_step", f.last_step},
+         {"last_step", f.steps},
          {"log_every", f.log_every},
          {"dropout", f.dropout},
          {"learning_rate", f.schedule.peak},
@@ -83,7 +83,7 @@ class NativeStyle : public IntervalStyle {
   }
 
   [[nodiscard]] bool is_due(std::int64_t step) const override {
-    return step == facts_.last_step || IntervalStyle::is_due(step);
+    return step == facts_.steps || IntervalStyle::is_due(step);
   }
 
   void every_step(const StepFacts& f, Stamp) override { skipped_ += f.skipped ? 1 : 0; }

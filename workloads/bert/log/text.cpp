@@ -63,8 +63,8 @@ std::string command_trace(const RunFacts& facts) {
 }
 
 double warmup_share(const RunFacts& facts) {
-  if (facts.last_step == 0) return 0;
-  return static_cast<double>(facts.schedule.warmup_steps) / static_cast<double>(facts.last_step);
+  if (facts.steps == 0) return 0;
+  return static_cast<double>(facts.schedule.warmup_steps) / static_cast<double>(facts.steps);
 }
 
 std::string interrupted(const RunEnd& end) {

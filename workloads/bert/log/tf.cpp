@@ -29,7 +29,7 @@ class TfStyle : public IntervalStyle {
                      f.world_size));
     info(now, "run_pretraining.py:462", "***** Running training *****");
     info(now, "run_pretraining.py:463", fmt::format("  Batch size = {}", f.global_batch_size()));
-    info(now, "run_pretraining.py:464", fmt::format("  Num steps = {}", f.last_step));
+    info(now, "run_pretraining.py:464", fmt::format("  Num steps = {}", f.steps));
     // Not the original's: from it a reader turns steps into sequences per device.
     info(now, "run_pretraining.py:465", fmt::format("  command = {}", fmt::join(f.command, " ")));
     if (f.simulated_topology.empty()) return;

@@ -29,7 +29,7 @@ class TqdmStyle : public IntervalStyle {
     info(now, "  Gradient accumulation steps = {}", f.gradient_accumulation_steps);
     info(now, "  Max sequence length = {}", f.sequence_length);
     if (!f.simulated_topology.empty()) info(now, "  Simulated cluster = {}", f.simulated_topology);
-    bar_.emplace("Iteration", (f.last_step - f.first_step + 1) * f.gradient_accumulation_steps);
+    bar_.emplace("Iteration", (f.steps - f.first_step + 1) * f.gradient_accumulation_steps);
     out_ << bar_->start(now.seconds);
   }
 

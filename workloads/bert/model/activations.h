@@ -53,7 +53,7 @@ struct HeadActivations {
   float* sequence_losses = nullptr;  ///< [B]
 };
 
-/// In which backends differ, in bytes where nothing else is said.
+/// What differs between backends; bytes where no other unit is given.
 struct ActivationSizes {
   std::int64_t element = sizeof(float);  ///< of an Element
   std::int64_t alignment = 64;           ///< of every tensor
@@ -75,7 +75,12 @@ class Activations {
   Activations(const BackendOptions& options, const ActivationSizes& sizes,
               std::int64_t masked_per_sequence);
 
+  /// It holds pointers to itself.
+  Activations(const Activations&) = delete;
+  Activations& operator=(const Activations&) = delete;
+
   [[nodiscard]] std::int64_t bytes() const { return plan_.total(); }
+  /// `memory`: bytes() bytes, aligned to ActivationSizes::alignment, which outlive this.
   void bind(void* memory);
 
   Element* embedding_sum = nullptr;  ///< [T, h]
@@ -86,6 +91,7 @@ class Activations {
   /// array, but two with NormPlace::before, where the model goes on from the sum.
   Element *d_output = nullptr, *d_sum = nullptr;
   Element *d_narrow = nullptr, *d_wide = nullptr, *d_qkv = nullptr;  ///< [T, h], [T, I], [T, 3h]
+  /// Of as many bytes as ActivationSizes gives them.
   float* attention_scratch = nullptr;
   float* partials = nullptr;
   float* thread_scratch = nullptr;

@@ -1,4 +1,5 @@
-// Memory of the CPU backend: planned up front, asked for once, never grown.
+// Memory that is planned before it is asked for: the plan of every backend, the buffers of the
+// CPU's.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,8 @@
 
 namespace bert {
 
-/// Says how much was wanted and how much there is; std::bad_alloc to those who only know that.
+/// Its message has how much was wanted and how much there is; a std::bad_alloc to callers that know
+/// only that.
 class OutOfMemory : public std::bad_alloc {
  public:
   explicit OutOfMemory(std::string message) : message_(std::move(message)) {}

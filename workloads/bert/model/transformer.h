@@ -1,9 +1,28 @@
 // One step of a transformer in the operations of a backend: what is computed from what, in which
-// order, is written here alone.
+// order, is written here alone. BERT: Devlin et al. 2018; GPT-2: Radford et al. 2019.
 //
-// A Step has the model, its layout, the activations `act`, `accumulate` (gradients add to what is
-// there) and the operations that are called below. A linear layer without bias (LinearOffsets::
-// unbiased()) is computed without one. `d_` is the gradient of what follows it.
+// A Step has model, layout, options, the activations `act` (shapes: activations.h), `accumulate`
+// (gradients of weights add to what is there, else they are written) and these operations. W
+// [outputs, inputs] and b are the tensors of `at`; unbiased() leaves b out.
+//
+//   linear(at, rows, x, y)                y = x W^T + b
+//   linear_gelu(at, rows, x, wide, y)     y = GELU(x W^T + b), whose argument stays in `wide`
+//   linear_input(at, rows, dy, dx, add)   dx = dy W, or dx += dy W
+//   linear_input_gelu(at, gelu_at, rows, dy, wide, d)
+//                                         linear_input(), then gelu_backward() of gelu_at
+//   linear_weight(at, rows, dy, x)        gradients of W (dy^T x) and b (column sums of dy)
+//   gelu_backward(at, rows, wide, d)      d *= GELU'(wide); gradient of b
+//   norm, norm_backward                   see NormStep, NormGradients; gradients of its parameters
+//   norm_again(step)                      the output of norm() again, from the sum that was kept
+//   attention(i)                          of layer i: qkv -> attention
+//   attention_backward(i, d)              gradient of that: act.d_qkv, and that of the bias of qkv
+//   embed, add_to_tables                  sum of the tables' rows and its norm; their gradients
+//   gather_masked, gather_first           rows of act.hidden for the heads
+//   scatter_masked, scatter_first         their gradients, added to act.d_output
+//   cross_entropy(first, count, total)    losses; logits become the gradient of the mean of `total`
+//   next_sentence()                       losses, act.heads.d_pooled, the classifier's gradients
+//
+// `d_` is the gradient of what follows it.
 #pragma once
 
 #include <algorithm>
@@ -29,12 +48,13 @@ struct NormStep {
   std::optional<std::uint32_t> before = std::nullopt, after = std::nullopt;
 };
 
-/// Gradients around a LayerNorm. d_beside, or null: what else reaches `sum`; it is added to d_sum.
+/// Gradients around a LayerNorm. d_bypass, or null: the gradient that reaches `sum` by another way
+/// than this LayerNorm; it is added to d_sum.
 /// d_input, or null: d_sum through the dropout `before`.
 template <typename Element>
 struct NormGradients {
   Element *d_output = nullptr, *d_sum = nullptr;
-  const Element* d_beside = nullptr;
+  const Element* d_bypass = nullptr;
   Element* d_input = nullptr;
 };
 
@@ -46,7 +66,7 @@ NormStep<typename Step::Element> embedding_norm(Step& s) {
   NormStep<typename Step::Element> norm{s.layout.embedding_norm, s.act.embedding_sum,
                                         s.act.layers[0].input, s.act.embedding_mean,
                                         s.act.embedding_rstd};
-  // A stream is dropped itself, and with LayerNorm after the sum what comes out of it.
+  // Dropout acts on the sum where that is the stream, else on the LayerNorm's output.
   (has_stream_of_sums(s.model) ? norm.before : norm.after) = DropoutSite::kEmbeddings;
   return norm;
 }
@@ -103,10 +123,10 @@ void layer_input_again(Step& s, std::size_t i) {
                 act.input, act.input_mean, act.input_rstd});
 }
 
-/// act.d_output and act.d_sum hold the gradients at the layer's end and end as those at its
-/// beginning. After a LayerNorm d_sum is the gradient of the sum, so also of the residual. That is
-/// what the products read, whose gradient theirs adds to, or with a stream the sum before, and
-/// theirs stands alone.
+/// On entry act.d_output is the gradient of the layer's output and, with a stream of sums,
+/// act.d_sum that of its sum; on return both are those of the layer's input. norm_backward() gives
+/// the gradient of the sum, which is also the residual's. Without a stream the residual is what the
+/// products read, so theirs is added to it; with one it is the sum before, and theirs is written.
 template <class Step>
 void layer_backward(Step& s, std::size_t i) {
   const auto& act = s.act.layers[i];

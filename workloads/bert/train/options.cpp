@@ -291,9 +291,9 @@ Result<void> check_together(const TrainOptions& o) {
       {cpu && o.inference, {"--inference", "the cpu backend only trains; needs --backend cuda"}},
       {cpu && o.zero_stage != 0, {"--zero 1", "needs --backend cuda and --comm nccl"}},
       {cpu && !o.algorithm_cache.empty(),
-       {"--algorithm-cache", "the cpu backend searches no algorithms: leave it away"}},
+       {"--algorithm-cache", "the cpu backend searches no algorithms: leave it out"}},
       {cpu && !o.matmul_epilogues,
-       {"--matmul-epilogues off", "oneDNN has no such choice in the cpu backend: leave it away"}}};
+       {"--matmul-epilogues off", "oneDNN has no such choice in the cpu backend: leave it out"}}};
   for (const auto& [wrong, message] : refused) {
     if (wrong) return refuse(message.first, message.second);
   }
@@ -336,7 +336,7 @@ Result<std::variant<TrainOptions, TextAnswer>> parse_options(int argc, const cha
   }
   bool describe = false;
   app.add_flag("--describe-options", describe,
-               "Print a row {name, default, values} an option and exit");
+               "Print a row {name, default, values} per option and exit");
   app.set_version_flag("--version", version_text());
   app.footer(kFooter);
   given.options.command.assign(argv, argv + argc);

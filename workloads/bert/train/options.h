@@ -9,7 +9,7 @@
 
 namespace bert {
 
-/// Help or version that was asked for: print to stdout, end with status 0.
+/// Help, version or the list of options that was asked for: print to stdout, end with status 0.
 struct TextAnswer {
   std::string text;
 };

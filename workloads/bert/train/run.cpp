@@ -245,7 +245,7 @@ int run_bert_train(int argc, const char* const* argv, std::ostream& out, std::os
     }
     return status(end->signal == 0 ? ExitStatus::done : ExitStatus::interrupted);
   } catch (const std::bad_alloc& error) {
-    // The cpu backend says how much was wanted and how much there is; operator new says nothing.
+    // The cpu backend's message has what was wanted and what there is, operator new's has nothing.
     const std::string what = error.what();
     say("out of memory: " +
         (what != "std::bad_alloc"

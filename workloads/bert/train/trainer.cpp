@@ -33,7 +33,6 @@ class Trainer {
     }
     const std::int64_t first = done_ + 1;
     parts_.facts.first_step = first;
-    parts_.facts.last_step = options_.steps;
     communicator_.barrier();
     const Stamp start = parts_.clock.now();
     if (parts_.log != nullptr) {
@@ -184,14 +183,14 @@ class Trainer {
     return agreed_on_rank_0(whole ? nullptr : &whole.error(), unread);
   }
 
-  // What went wrong on rank 0 on all ranks: there as it is, elsewhere as `told_elsewhere`.
-  Result<void> agreed_on_rank_0(const Failure* failure, const Result<void>& told_elsewhere) {
+  // What went wrong on rank 0 on all ranks: there as it is, elsewhere as `message_elsewhere`.
+  Result<void> agreed_on_rank_0(const Failure* failure, const Result<void>& message_elsewhere) {
     std::int64_t failed[1] = {failure != nullptr ? 1 : 0};
     communicator_.all_reduce_max(failed);
     if (failure != nullptr) {
       return tl::unexpected(*failure);
     }
-    return failed[0] != 0 ? told_elsewhere : Result<void>();
+    return failed[0] != 0 ? message_elsewhere : Result<void>();
   }
 
   // The seed makes weights equal; different builds or machines may still differ in a bit.

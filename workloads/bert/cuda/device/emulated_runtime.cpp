@@ -35,27 +35,12 @@ Memory::Memory(Place place, std::int64_t bytes) : bytes_(bytes), place_(place) {
   if (bytes > 0) data_ = emulated::zeroed(bytes);
 }
 Memory::~Memory() { std::free(data_); }
-Memory::Memory(Memory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)),
-      place_(other.place_) {}
-Memory& Memory::operator=(Memory&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  std::swap(place_, other.place_);
-  return *this;
-}
 
 OwnedStream::OwnedStream(bool) : stream_(this) {}
 OwnedStream::~OwnedStream() = default;
 
 Event::Event(bool) : event_(new Clock::time_point) {}
 Event::~Event() { delete static_cast<Clock::time_point*>(event_); }
-Event::Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-Event& Event::operator=(Event&& other) noexcept {
-  std::swap(event_, other.event_);
-  return *this;
-}
 void Event::record(Stream) { *static_cast<Clock::time_point*>(event_) = Clock::now(); }
 bool Event::reached() const { return true; }
 void Event::wait_on_host() const {}

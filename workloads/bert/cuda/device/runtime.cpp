@@ -103,16 +103,6 @@ Memory::~Memory() {
     cudaFreeHost(data_);
   }
 }
-Memory::Memory(Memory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)),
-      place_(other.place_) {}
-Memory& Memory::operator=(Memory&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  std::swap(place_, other.place_);
-  return *this;
-}
 
 OwnedStream::OwnedStream(bool high_priority) {
   int least = 0;
@@ -134,11 +124,6 @@ Event::Event(bool timing) {
 }
 Event::~Event() {
   if (event_ != nullptr) cudaEventDestroy(as_event(event_));
-}
-Event::Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-Event& Event::operator=(Event&& other) noexcept {
-  std::swap(event_, other.event_);
-  return *this;
 }
 void Event::record(Stream stream) {
   check(cudaEventRecord(as_event(event_), as_stream(stream)), "cudaEventRecord");

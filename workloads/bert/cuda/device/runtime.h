@@ -1,11 +1,12 @@
-// The few runtime calls that the backend makes. runtime.cpp speaks CUDA; emulated/runtime.cpp
-// stands in for it in tests.
+// The few runtime calls that the backend makes: runtime.cpp by CUDA, emulated_runtime.cpp in its
+// place in tests.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace bert::cuda {
 
@@ -17,7 +18,7 @@ enum class DType : std::uint8_t { f32, bf16, f16 };
 constexpr std::int64_t size_of(DType type) { return type == DType::f32 ? 4 : 2; }
 
 /// Throws std::runtime_error naming the call when `status` (a cudaError_t) is not success;
-/// std::bad_alloc's kind when memory is what lacks.
+/// OutOfMemory when there was not enough memory.
 void check_status(int status, const char* call);
 
 struct DeviceFacts {
@@ -37,15 +38,23 @@ struct DeviceFacts {
 [[nodiscard]] DeviceFacts open_device(int local_rank);
 
 /// Memory of the device, or pinned memory of the host. Zeroed, aligned to 256 bytes. Throws
-/// OutOfMemory (cpu/arena.h) naming what was wanted.
+/// OutOfMemory (model/arena.h) naming what was wanted.
 class Memory {
  public:
   enum class Place : std::uint8_t { device, host };
   Memory() = default;
   Memory(Place place, std::int64_t bytes);
   ~Memory();
-  Memory(Memory&& other) noexcept;
-  Memory& operator=(Memory&& other) noexcept;
+  Memory(Memory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)),
+        place_(other.place_) {}
+  Memory& operator=(Memory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(place_, other.place_);
+    return *this;
+  }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
@@ -79,8 +88,11 @@ class Event {
  public:
   explicit Event(bool timing = false);
   ~Event();
-  Event(Event&& other) noexcept;
-  Event& operator=(Event&& other) noexcept;
+  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  Event& operator=(Event&& other) noexcept {
+    std::swap(event_, other.event_);
+    return *this;
+  }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 

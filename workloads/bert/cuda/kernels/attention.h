@@ -1,4 +1,4 @@
-// The tensor-core attention, after attention_forward() and attention_backward().
+// The tensor-core kernels that attention_forward() and attention_backward() call.
 #pragma once
 
 #include "workloads/bert/cuda/device/platform.h"

@@ -53,10 +53,7 @@ struct NormForward {
 };
 void norm_forward(DType type, const NormForward& arguments, Stream stream);
 
-/// Where partial sums of columns go; `bytes` must hold partials_bytes() of the widest caller.
-struct Partials {
-  float* data = nullptr;
-};
+/// Bytes of `partials` that a kernel over this shape needs.
 [[nodiscard]] std::int64_t norm_partials_bytes(std::int64_t width);
 [[nodiscard]] std::int64_t column_partials_bytes(std::int64_t rows, std::int64_t width);
 
@@ -69,7 +66,7 @@ struct NormBackward {
   const void* sum = nullptr;
   const float *mean = nullptr, *rstd = nullptr, *gamma = nullptr;
   Dropout before, after;
-  const void* d_beside = nullptr;  ///< or null: what else reaches `sum`, added to d_sum; may be it
+  const void* d_bypass = nullptr;  ///< or null: what else reaches `sum`, added to d_sum; may be it
   void* d_sum = nullptr;           ///< may be d_output
   void* d_input = nullptr;         ///< or null: d_sum through `before`; may be d_output
   float* partials = nullptr;

@@ -225,10 +225,10 @@ __global__ void __launch_bounds__(kWarps* kWarp, 2) norm_backward_kernel(NormBac
     for (int g = 0; g < kGroups; ++g) {
       const int column = at.column(g);
       for (int i = 0; i < 8; ++i) d[g][i] = rstd * (d[g][i] - c1 - x[g][i] * c2);
-      if (a.d_beside != nullptr) {
-        float beside[8];
-        load_eight(static_cast<const T*>(a.d_beside) + row * a.width, column, width, whole, beside);
-        for (int i = 0; i < 8; ++i) d[g][i] += beside[i];
+      if (a.d_bypass != nullptr) {
+        float bypass[8];
+        load_eight(static_cast<const T*>(a.d_bypass) + row * a.width, column, width, whole, bypass);
+        for (int i = 0; i < 8; ++i) d[g][i] += bypass[i];
       }
       store_eight(static_cast<T*>(a.d_sum) + row * a.width, column, width, whole, d[g]);
       if (a.d_input == nullptr) continue;
