@@ -33,15 +33,15 @@ struct Stated {
 
 /// Work and time over the whole run as stated or counted, for `total_time` and `reconcile`.
 struct Totals {
-  std::optional<double> training_s;             ///< first to last training step, if stated
-  std::optional<double> wall_s;                 ///< whole process, start-up included
-  std::optional<std::int64_t> iterations;       ///< in RunLog::iteration_unit
-  std::optional<std::int64_t> optimizer_steps;  ///< applied updates
-  std::optional<std::int64_t> skipped_steps;    ///< fp16 overflow skips
+  std::optional<double> training_s{};             ///< first to last training step, if stated
+  std::optional<double> wall_s{};                 ///< whole process, start-up included
+  std::optional<std::int64_t> iterations{};       ///< in RunLog::iteration_unit
+  std::optional<std::int64_t> optimizer_steps{};  ///< applied updates
+  std::optional<std::int64_t> skipped_steps{};    ///< fp16 overflow skips
   /// Optimizer steps the log tells of, by its own numbers, where they are not the records' counter:
   /// first_optimizer_step is the one before the first. A resumed run begins above 0.
-  std::optional<std::int64_t> first_optimizer_step, last_optimizer_step;
-  std::optional<std::int64_t> sequences;
+  std::optional<std::int64_t> first_optimizer_step{}, last_optimizer_step{};
+  std::optional<std::int64_t> sequences{};
 };
 
 /// A line that tells of work other than training steps.
