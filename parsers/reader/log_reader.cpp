@@ -242,7 +242,7 @@ struct LogReader::State final : CandidateSink {
       if (state.matched > 0) state.finish();
     }
     const FormatState* best = leading();
-    if (best == nullptr) return failed_only();
+    if (best == nullptr) return end_only();
     std::string others;
     for (FormatState& state : formats) {
       if (&state == best || state.matched == 0) continue;
@@ -254,12 +254,18 @@ struct LogReader::State final : CandidateSink {
     return close_runs(*best->builder, {facts, outcomes, marks}, others);
   }
 
-  /// No line is of a known format, but the log says how the job failed: before its first step, or
-  /// in a file of its own.
-  [[nodiscard]] std::vector<RunLog> failed_only() const {
-    if (!outcomes.names_a_failure()) return {};
+  /// No line is of a known format, but the log shows how the job ended: before its first step, in
+  /// a file of its own, or after steps that nothing reads.
+  [[nodiscard]] std::vector<RunLog> end_only() const {
+    if (!outcomes.names_an_end()) return {};
     RunBuilder nothing(kNoFormat, path, options.window);
-    return close_runs(nothing, {facts, outcomes, marks}, "");
+    auto runs = close_runs(nothing, {facts, outcomes, marks}, "");
+    for (RunLog& run : runs) {
+      for (Notice& detail : run.outcome.details) {
+        if (detail.code == NoticeCode::no_step) detail = make_notice(NoticeCode::no_known_line, 0);
+      }
+    }
+    return runs;
   }
 
   ReadOptions options;

@@ -69,7 +69,7 @@ class LogReader {
 
   /// End of input: the runs in order of their first lines, training, evaluation and inference
   /// apart. Where no line was of a known format: one run without records, of format `unknown`, when
-  /// the log names a failure, else none. The reader is empty afterwards.
+  /// the log names a failure or an end, else none. The reader is empty afterwards.
   [[nodiscard]] std::vector<RunLog> finish();
 
  private:

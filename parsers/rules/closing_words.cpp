@@ -1,90 +1,352 @@
 #include "parsers/rules/closing_words.h"
 
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <string>
 
 #include "parsers/core/text.h"
+#include "parsers/lines/decoration.h"
 
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kWords[] = {
-    // Scripts: "Training finished.", "INFO - Finished Training", "Training complete! Saved to ...".
-    "raining finished",
-    "raining Finished",
-    "raining complete",
-    "raining Complete",
-    "inished training",
-    "inished Training",
-    "nd of training",
-    "TRAINING COMPLETE",
-    "训练完成",
-    "训练结束",
-    // Who watched the process, launched it or gave it its machines.
-    "wandb: Find logs at: ",
-    "wandb: Program ended successfully",
-    " exits successfully.",
-    "] Local processes completed.",
-    "State: COMPLETED",
-    "Successfully completed.",
-    "Finished: SUCCESS",
-    "Job succeeded",
+using Kind = ClosingWords::Kind;
+
+/// What a line that holds a literal must be to close a training.
+enum class Reading : std::uint8_t {
+  whole,   ///< the literal says it
+  phrase,  ///< a word of ending: next to a word of training, or the line's only word
+  saved,   ///< a model is saved that is no checkpoint of an epoch or step
+  report,  ///< a result that is printed once: a test, the best value, the final one
+  time,    ///< how long it took
 };
+
+struct ClosingRule {
+  std::string_view literal;
+  Reading reading;
+};
+
+constexpr ClosingRule kRules[] = {
+    {"训练完成", Reading::whole},
+    {"训练结束", Reading::whole},
+    // Who watched the process, launched it or gave it its machines.
+    {"wandb: Find logs at: ", Reading::whole},
+    {"wandb: Program ended successfully", Reading::whole},
+    {" exits successfully.", Reading::whole},
+    {"] Local processes completed.", Reading::whole},
+    {"State: COMPLETED", Reading::whole},
+    {"Successfully completed.", Reading::whole},
+    {"Finished: SUCCESS", Reading::whole},
+    {"Job succeeded", Reading::whole},
+    {"Process finished with exit code 0", Reading::whole},  // PyCharm
+    // Scripts: "Training finished.", "Finished Training", "training Res18 done in 31.79 seconds".
+    {"inish", Reading::phrase},
+    {"INISH", Reading::phrase},
+    {"omplete", Reading::phrase},
+    {"OMPLETE", Reading::phrase},
+    {"Done", Reading::phrase},
+    {"done", Reading::phrase},
+    {"DONE", Reading::phrase},
+    {" ended", Reading::phrase},
+    {"nd of ", Reading::phrase},
+    {"is over", Reading::phrase},
+    {"arly stop", Reading::phrase},  // "Early stopping at epoch 12", "Early stopping triggered"
+    // What stands at the end of many scripts without such a word.
+    {"aved ", Reading::saved},
+    {"aving ", Reading::saved},
+    {"inal ", Reading::report},
+    {"Best ", Reading::report},
+    {"best ", Reading::report},
+    {"Test ", Reading::report},
+    {"test ", Reading::report},
+    {"raining time", Reading::time},
+    {"raining took", Reading::time},
+    {"otal time", Reading::time},
+    {"lapsed time", Reading::time},
+    {"ime elapsed", Reading::time},
+    {" ran for ", Reading::time},
+};
+
+constexpr auto kLiterals = [] {
+  std::array<std::string_view, std::size(kRules)> out;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = kRules[i].literal;
+  return out;
+}();
+
+using Words = std::span<const std::string_view>;
+
+// A training, or the program that has it.
+constexpr std::string_view kTraining[] = {
+    "training", "train",        "pretraining",  "pretrain",   "finetuning", "tuning", "learning",
+    "fitting",  "optimization", "optimisation", "experiment", "script",     "job",    "program"};
+constexpr std::string_view kEnding[] = {"finished",  "finish", "finishes", "complete", "completed",
+                                        "completes", "done",   "ended",    "over"};
+// Between an ending and its training: "end of the training", "Finished model training".
+constexpr std::string_view kFillers[] = {"of",    "the",  "all",  "with",
+                                         "model", "this", "fine", "pre"};
+// Of a part, or of what belongs to a training but is none.
+constexpr std::string_view kParts[] = {
+    "epoch",  "epochs",  "step",     "steps",   "iteration", "iterations", "iter",     "it",
+    "batch",  "batches", "stage",    "phase",   "warmup",    "data",       "dataset",  "datasets",
+    "set",    "split",   "examples", "samples", "images",    "files",      "features", "loading",
+    "loader", "loaded",  "setup",    "cache",   "config",    "round",      "cycle"};
+// What makes it a condition, a plan or advice.
+constexpr std::string_view kUnreal[] = {
+    "not", "if",     "when",    "once",  "until", "before", "after", "while",    "will",
+    "can", "should", "must",    "may",   "be",    "to",     "for",   "never",    "has't",
+    "isn", "load",   "loading", "start", "begin", "resume", "skip",  "skipping", "already"};
+// What is measured at the end.
+constexpr std::string_view kMeasured[] = {
+    "accuracy",   "acc",    "loss",       "error", "f1",     "auc",         "score",
+    "scores",     "result", "results",    "bleu",  "metric", "metrics",     "epoch",
+    "perplexity", "ppl",    "map",        "miou",  "iou",    "rmse",        "mae",
+    "mse",        "dice",   "reward",     "wer",   "model",  "psnr",        "precision",
+    "recall",     "val",    "validation", "test",  "macro",  "performance", "evaluation"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// Not "Finished training it 640/128028", "training complete for epoch 3", "Training complete: 12%".
-bool says_no_more(std::string_view rest) {
-  constexpr std::string_view kGoOn[] = {"in", "after", "with", "and", "at", "successfully"};
-  if (rest.starts_with('d') || rest.starts_with('D')) rest.remove_prefix(1);  // "completed"
-  if (!rest.empty() && is_letter(rest.front())) return false;
-  if (rest.find("poch ") != std::string_view::npos || rest.find('%') != std::string_view::npos) {
-    return false;
-  }
-  rest = trim(rest);
-  if (rest.empty()) return true;
-  std::size_t n = 0;
-  while (n < rest.size() && is_letter(rest[n])) ++n;
-  if (n == 0) return !is_digit(rest.front());
-  return std::ranges::find(kGoOn, rest.substr(0, n)) != std::end(kGoOn);
+bool is_in(Words list, std::string_view word) {
+  return std::ranges::find(list, word) != list.end();
 }
 
-// "Epoch 3: training complete" is said of an epoch.
-bool of_a_part(std::string_view front) {
-  const auto at = front.rfind("poch ");
-  if (at == std::string_view::npos) return false;
-  const std::string_view after = trim(front.substr(at + 5));
-  return !after.empty() && is_digit(after.front());
+bool any_in(Words words, Words list) {
+  return std::ranges::any_of(words, [&](auto word) { return is_in(list, word); });
+}
+
+/// The words of a text in lower case, cut into clauses. A word that holds a digit is one, too.
+struct Sentence {
+  std::string text;  ///< in lower case
+  std::vector<std::string_view> words;
+  std::vector<std::size_t> clauses;  ///< where each begins in `words`
+
+  Sentence(const Sentence&) = delete;  // its words lie in its text
+  Sentence& operator=(const Sentence&) = delete;
+  explicit Sentence(std::string_view line) : text(line) {
+    for (char& c : text) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    bool ends = true;
+    for (std::size_t at = 0; at < text.size();) {
+      std::size_t end = at;
+      while (end < text.size() && (is_letter(text[end]) || is_digit(text[end]))) ++end;
+      if (end > at) {
+        if (ends) clauses.push_back(words.size());
+        ends = false;
+        words.push_back(std::string_view(text).substr(at, end - at));
+        at = end;
+        continue;
+      }
+      // "train.py", "v1.2": a point within a word ends nothing.
+      const bool inner = at + 1 < text.size() && text[at + 1] != ' ' && text[at] == '.';
+      constexpr std::string_view kBreaks = ".,;:!?|()[]{}=/\\";
+      ends = ends || (!inner && kBreaks.find(text[at]) != std::string_view::npos);
+      ++at;
+    }
+    clauses.push_back(words.size());
+  }
+
+  [[nodiscard]] bool has(std::string_view word) const { return is_in(words, word); }
+};
+
+bool has_digit(std::string_view word) { return std::ranges::any_of(word, is_digit); }
+
+// "epoch 3", "step 500", "iter 7" anywhere: of that epoch or step only.
+bool names_a_part(Words words) {
+  constexpr std::string_view kCounters[] = {"epoch", "step", "iteration", "iter", "batch", "round"};
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (is_in(kCounters, words[i]) && is_digit(words[i + 1].front())) return true;
+  }
+  return false;
+}
+
+// Not "Finished training it 640/128028", "training complete for epoch 3": nothing but a reason, a
+// time or a result follows.
+bool ends_there(Words rest) {
+  constexpr std::size_t kNear = 3;  // words
+  if (rest.empty()) return true;
+  if (has_digit(rest.front()) || rest.front() == "is" || rest.front() == "are") return false;
+  if (is_in(kParts, rest.front())) return false;
+  return !names_a_part(rest.first(std::min(rest.size(), kNear)));
+}
+
+// "Training finished", "training of Res18 is done", "Fine-tuning completed".
+bool ending_after_training(Words clause, std::size_t ending) {
+  constexpr std::size_t kReach = 5;  // words from the training to its end
+  for (std::size_t n = 1; n <= kReach && n <= ending; ++n) {
+    const std::size_t at = ending - n;
+    if (!is_in(kTraining, clause[at])) {
+      if (is_in(kParts, clause[at]) || is_in(kUnreal, clause[at])) return false;
+      continue;
+    }
+    const bool real = !any_in(clause.first(at), kUnreal);
+    return real && ends_there(clause.subspan(ending + 1));
+  }
+  return false;
+}
+
+// "Finished training", "Done with training", "End of training".
+bool training_after_ending(Words clause, std::size_t ending) {
+  if (any_in(clause.first(ending), kUnreal)) return false;
+  std::size_t at = ending + 1;
+  while (at < clause.size() && is_in(kFillers, clause[at])) ++at;
+  return at < clause.size() && is_in(kTraining, clause[at]) && ends_there(clause.subspan(at + 1));
+}
+
+// "Early stopping at epoch 12", "Stopped early", but no patience that counts.
+bool stops_early(const Sentence& line) {
+  constexpr std::string_view kWaits[] = {"counter", "patience", "enabled", "not", "no", "callback",
+                                         "monitor", "wait",     "out",     "of",  "if", "will"};
+  constexpr std::string_view kHappens[] = {"triggered", "at",      "after", "activated", "now",
+                                           "reached",   "stopped", "epoch", "in",        "due"};
+  for (std::size_t i = 0; i + 1 < line.words.size(); ++i) {
+    if (line.words[i] != "early" || !line.words[i + 1].starts_with("stop")) continue;
+    if (any_in(line.words, kWaits)) return false;
+    return i + 2 == line.words.size() || is_in(kHappens, line.words[i + 2]) ||
+           line.words[i + 1] == "stopped";
+  }
+  return false;
+}
+
+std::optional<Kind> read_phrase(const Sentence& line) {
+  constexpr std::string_view kAlone[] = {"done", "finished",   "complete", "completed",
+                                         "all",  "everything", "is"};
+  if (line.words.empty()) return std::nullopt;
+  if (std::ranges::all_of(line.words, [&](auto word) { return is_in(kAlone, word); })) {
+    return line.words.size() <= 3 ? std::optional(Kind::implied) : std::nullopt;
+  }
+  if (stops_early(line)) return Kind::stated;
+  for (std::size_t c = 0; c + 1 < line.clauses.size(); ++c) {
+    const Words clause =
+        Words(line.words).subspan(line.clauses[c], line.clauses[c + 1] - line.clauses[c]);
+    for (std::size_t i = 0; i < clause.size(); ++i) {
+      const bool end_of = clause[i] == "end" && i + 1 < clause.size() && clause[i + 1] == "of";
+      if (!end_of && !is_in(kEnding, clause[i])) continue;
+      const bool holds =
+          training_after_ending(clause, i) || (!end_of && ending_after_training(clause, i));
+      if (!holds) continue;
+      // "Epoch 3: training complete" is said of an epoch, "Training complete: 12%" of a part.
+      if (names_a_part(Words(line.words).first(line.clauses[c]))) return std::nullopt;
+      const std::size_t after = line.clauses[c + 1];
+      if (after < line.words.size() && is_digit(line.words[after].front())) {
+        const char* end = line.words[after].data() + line.words[after].size();
+        const std::string_view rest(end, line.text.data() + line.text.size());
+        if (rest.substr(0, rest.find(' ')).find('%') != std::string_view::npos) return std::nullopt;
+      }
+      return Kind::stated;
+    }
+  }
+  return std::nullopt;
+}
+
+// "Saved model to out.pt", "Final weights saved".
+bool read_saved(const Sentence& line) {
+  if (!line.has("saved") && !line.has("saving")) return false;
+  if (names_a_part(line.words)) return false;
+  if (line.has("final")) return true;
+  const bool model = line.has("model") || line.has("weights");
+  return model && !line.has("best") && !line.has("checkpoint") && !line.has("checkpoints");
+}
+
+// "Best val acc: 0.91", "Test accuracy 88.1 %", "final loss = 0.2": a name with a number.
+bool read_report(const Sentence& line, std::string_view of) {
+  constexpr std::size_t kReach = 3;     // words between what it is of and what is measured
+  constexpr std::size_t kLongest = 30;  // words: a report, and no row of a table
+  if (line.words.size() > kLongest || !std::ranges::any_of(line.words, has_digit)) return false;
+  // "New best model, saved": of this epoch.
+  if (line.has("new") || line.has("saved") || line.has("saving") || line.has("improved")) {
+    return false;
+  }
+  // It begins with its name: a record that ends in its best value so far is none.
+  const auto at = std::ranges::find(line.words, of);
+  constexpr std::ptrdiff_t kFront = 3;  // words before it
+  if (at == line.words.end() || at - line.words.begin() >= kFront) return false;
+  const Words rest(at + 1, line.words.end());
+  return any_in(rest.first(std::min(rest.size(), kReach)), kMeasured);
+}
+
+bool read_time(const Sentence& line) {
+  constexpr std::size_t kLongest = 16;  // words
+  return line.words.size() <= kLongest && std::ranges::any_of(line.words, has_digit) &&
+         !line.has("remaining") && !line.has("eta") && !line.has("epoch") && !line.has("step") &&
+         !line.has("iter") && !line.has("loss") && !line.has("per") && !line.has("inference") &&
+         !line.has("test") && !line.has("eval") && !line.has("val") && !line.has("it");
+}
+
+std::optional<Kind> read(const ClosingRule& rule, const Sentence& line) {
+  const auto implied = [](bool holds) {
+    return holds ? std::optional(Kind::implied) : std::nullopt;
+  };
+  switch (rule.reading) {
+    case Reading::whole:
+      return Kind::stated;
+    case Reading::phrase:
+      return read_phrase(line);
+    case Reading::saved:
+      return implied(read_saved(line));
+    case Reading::report:
+      return implied(read_report(line, "best") || read_report(line, "final") ||
+                     read_report(line, "test"));
+    case Reading::time:
+      return implied(read_time(line));
+  }
+  return std::nullopt;
+}
+
+/// Of the line's words: what it is, whatever its numbers, names of files and results.
+std::size_t shape_of(const Sentence& line) {
+  constexpr std::size_t kWords = 5;
+  std::string shape;
+  std::size_t n = 0;
+  for (const std::string_view word : line.words) {
+    if (has_digit(word)) continue;
+    if (++n > kWords) break;
+    shape.append(word).push_back(' ');
+  }
+  return std::hash<std::string>()(shape);
 }
 
 }  // namespace
 
-std::span<const std::string_view> ClosingWords::anchors() { return kWords; }
+std::span<const std::string_view> ClosingWords::anchors() { return kLiterals; }
 
-bool ClosingWords::see(const Line& line, std::size_t row, std::size_t at) {
-  constexpr std::size_t kWordsHeld = 512;
-  const std::string_view words = kWords[row];
-  const bool names_training = words.find("raining") != std::string_view::npos ||
-                              words.find("RAINING") != std::string_view::npos;
-  if (names_training &&
-      (!says_no_more(line.text.substr(at + words.size())) || of_a_part(line.text.substr(0, at)))) {
-    return false;
+bool ClosingWords::see(const Line& line, std::size_t row) {
+  constexpr std::size_t kHeld = 512;
+  constexpr std::size_t kLongest = 400;  // bytes: no dump of a configuration
+  const ClosingRule& rule = kRules[row];
+  if (rule.reading != Reading::whole && line.text.size() > kLongest) return false;
+  const Sentence sentence(without_front(line.text));
+  const auto kind = read(rule, sentence);
+  if (!kind) return false;
+  const std::size_t words = rule.reading == Reading::whole ? row : shape_of(sentence);
+  // The newest ones show whether words come again and again.
+  if (closings_.size() == kHeld) {
+    closings_.erase(closings_.begin(), closings_.begin() + kHeld / 2);
   }
-  // The newest ones tell whether words come again and again.
-  if (said_.size() == kWordsHeld) said_.erase(said_.begin(), said_.begin() + kWordsHeld / 2);
-  said_.push_back({line.number, row});
+  closings_.push_back({line.number, words, *kind});
   return true;
 }
 
 std::optional<std::int64_t> ClosingWords::after(std::int64_t first, std::int64_t last_record,
-                                                std::int64_t end) const {
-  for (const Said& said : said_) {
-    if (said.line <= last_record || said.line >= end) continue;
-    const bool again = std::ranges::any_of(said_, [&](const Said& other) {
-      return other.words == said.words && other.line >= first && other.line < last_record;
+                                                std::int64_t end, bool implied) const {
+  const auto closes = [&](const Closing& closing, Kind kind) {
+    if (closing.kind != kind || closing.line <= last_record || closing.line >= end) return false;
+    return std::ranges::none_of(closings_, [&](const Closing& other) {
+      return other.words == closing.words && other.line >= first && other.line < last_record;
     });
-    if (!again) return said.line;
+  };
+  for (const Kind kind : {Kind::stated, Kind::implied}) {
+    if (kind == Kind::implied && !implied) break;
+    const auto at =
+        std::ranges::find_if(closings_, [&](const Closing& it) { return closes(it, kind); });
+    if (at != closings_.end()) return at->line;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> ClosingWords::last_stated(std::int64_t begin, std::int64_t end) const {
+  for (auto it = closings_.rbegin(); it != closings_.rend(); ++it) {
+    if (it->kind == Kind::stated && it->line >= begin && it->line < end) return it->line;
   }
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// ClosingWords: what scripts, launchers and schedulers say after a training that is over, in any
+// ClosingWords: what scripts, launchers and schedulers print after a training that is over, in any
 // format. Closing statements of one format alone belong to that format.
 #pragma once
 
@@ -14,23 +14,30 @@ namespace bertbench {
 
 class ClosingWords {
  public:
+  /// stated: the line says that a training or its program is over. implied: it is what a program
+  /// prints at its end (a final evaluation, a saved model, a total time, "Done").
+  enum class Kind : std::uint8_t { stated, implied };
+
   /// Lines without any of these are never looked at.
   [[nodiscard]] static std::span<const std::string_view> anchors();
 
-  /// The word of `row` stands at `at`: true when it says that a training is over.
-  bool see(const Line& line, std::size_t row, std::size_t at);
-  /// The first line in (last_record, end) that says that a training is over; nothing if there is
-  /// none. Words that stand between the run's records as well, from `first` on, are said after
-  /// each epoch or step.
+  /// The line holds the literal of `row`: true when it says or implies that a training is over.
+  bool see(const Line& line, std::size_t row);
+  /// The first line in (last_record, end) that states that a training is over, or else, where
+  /// `implied` counts too, one that implies it; nothing if there is none. A line whose words stand
+  /// between the run's records as well, from `first` on, is printed after each epoch or step.
   [[nodiscard]] std::optional<std::int64_t> after(std::int64_t first, std::int64_t last_record,
-                                                  std::int64_t end) const;
+                                                  std::int64_t end, bool implied) const;
+  /// The last line in [begin, end) that states it.
+  [[nodiscard]] std::optional<std::int64_t> last_stated(std::int64_t begin, std::int64_t end) const;
 
  private:
-  struct Said {
+  struct Closing {
     std::int64_t line = 0;
-    std::size_t words = 0;  ///< place in anchors()
+    std::size_t words = 0;  ///< hash of the line's words, without its numbers
+    Kind kind = Kind::stated;
   };
-  std::vector<Said> said_;  ///< in the order of lines; bounded: the oldest are forgotten
+  std::vector<Closing> closings_;  ///< in the order of lines; bounded: the oldest are forgotten
 };
 
 }  // namespace bertbench

@@ -89,6 +89,22 @@ std::int64_t OutcomeRules::last_failed_launch(std::int64_t begin_line,
   return 0;
 }
 
+bool OutcomeRules::names_an_end() const {
+  return named_ || closing_.last_stated(0, std::numeric_limits<std::int64_t>::max()).has_value();
+}
+
+// Of a log without a step: where it states that all is over, in a launch after the one that
+// `failure` ended.
+std::optional<std::int64_t> OutcomeRules::stated_end(const Sign* failure, std::int64_t begin_line,
+                                                     std::int64_t end_line) const {
+  const auto closed = closing_.last_stated(begin_line, end_line);
+  if (!closed || failure == nullptr) return closed;
+  const bool another = std::ranges::any_of(launches_, [&](const Launch& launch) {
+    return launch.line > failure->line && launch.line < *closed;
+  });
+  return another ? closed : std::nullopt;
+}
+
 // Where another launch begins after all that the run printed. Of a run that did not end, nodes
 // whose logs stand one after the other may tell the cause: there a line of each node is none.
 std::int64_t OutcomeRules::launch_after(const RunDraft& run, bool done,
@@ -191,6 +207,15 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
             at != records.end() ? at->line : 0,
             {make_notice(NoticeCode::loss_not_finite, 0)}};
   }
+  if (no_step) {
+    if (const auto closed = stated_end(best, begin_line, end)) {
+      std::vector<Notice> details = {make_notice(NoticeCode::no_step, 0)};
+      if (best != nullptr) {
+        add_failure(NoticeCode::launch_before_failed, 0, best->line + 1, "", details);
+      }
+      return {Status::completed, std::nullopt, *closed, std::move(details)};
+    }
+  }
   // What befalls a job after its official end is not the run's.
   if (best != nullptr && run.official_end && run.ended_well && best->line > run.last_line) {
     return {Status::completed, step, run.last_line,
@@ -211,7 +236,8 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
     return {Status::completed, step, run.last_line, with_later_launch({}, "")};
   }
   const std::int64_t first = run.records().empty() ? 0 : run.records().front().line;
-  if (const auto closed = closing_.after(first, last->line, end);
+  // What only implies an end does not stand against a plan that was not reached.
+  if (const auto closed = closing_.after(first, last->line, end, !run.planned);
       closed && run.log.kind == WorkKind::training) {
     return {Status::completed, step, *closed, with_later_launch({}, "")};
   }

@@ -27,11 +27,16 @@ constexpr std::string_view kRunner = "[runner.py:";
 constexpr std::string_view kTorchrun = "Setting OMP_NUM_THREADS environment variable";
 constexpr std::string_view kPaddle = "Please NOTE: device: ";
 constexpr std::string_view kArgparse = ".py: error: ";
-constexpr std::string_view kLaunches[] = {kNohup, kRunner, kTorchrun, kPaddle, kArgparse};
+constexpr std::string_view kArguments = "Namespace(";  // argparse's, as scripts print them
+constexpr std::string_view kScheduler[] = {"SLURM_JOB_ID", "SLURM_JOBID",
+                                           "queued and waiting for resources"};
+constexpr std::string_view kLaunches[] = {kNohup,        kRunner,       kTorchrun,
+                                          kPaddle,       kArgparse,     kArguments,
+                                          kScheduler[0], kScheduler[1], kScheduler[2]};
 constexpr std::string_view kTracebackAnchors[] = {
-    kTraceback,          "  File \"", "Error",    "Exception", "StopIteration", "SystemExit",
-    "BrokenProcessPool", kChain,      kRootCause, kRankCode,   kNohup,          kRunner,
-    kTorchrun,           kPaddle};
+    kTraceback,          "  File \"", "Error",    "Exception",   "StopIteration", "SystemExit",
+    "BrokenProcessPool", kChain,      kRootCause, kRankCode,     kNohup,          kRunner,
+    kTorchrun,           kPaddle,     kArguments, kScheduler[0], kScheduler[1],   kScheduler[2]};
 // What the other ranks say when one has gone.
 constexpr std::string_view kConsequences[] = {"Connection reset by peer", "Connection closed by",
                                               "Broken pipe", "ncclRemoteError",
@@ -281,15 +286,16 @@ void OutcomeRules::see_launch(const Line& line) {
   const auto says = [&](std::string_view words) { return has_text(line.text, words); };
   if (!std::ranges::any_of(kLaunches, says)) return;
   if (launches_.size() == kLaunchesHeld) launches_.erase(launches_.begin());
-  launches_.push_back({line.number, says(kNohup) || says(kRunner)});
+  const bool scheduler = std::ranges::any_of(kScheduler, says);
+  launches_.push_back({line.number, scheduler || says(kNohup) || says(kRunner)});
 }
 
 void OutcomeRules::see(const Line& line) {
   see_launch(line);
   const auto table = outcome_table();
-  any_row(line, [&](std::uint32_t row, std::size_t at) {
+  any_row(line, [&](std::uint32_t row, std::size_t) {
     const std::size_t word = row - table.size();  // huge of a row in the table
-    return word < ClosingWords::anchors().size() && closing_.see(line, word, at);
+    return word < ClosingWords::anchors().size() && closing_.see(line, word);
   });
   const bool follows_failure = killed_after_failure(line);
   std::string_view exception;

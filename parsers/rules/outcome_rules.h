@@ -29,8 +29,9 @@ class OutcomeRules {
   /// The newest line whose troubles the run has survived: a bar is drawn once more after what
   /// ended it, and other ranks go on for a step or two. 0 = none.
   [[nodiscard]] static std::int64_t survived_line(const RunDraft& run);
-  /// A failure was named, not only hinted at: enough for a log of no known format.
-  [[nodiscard]] bool names_a_failure() const { return named_; }
+  /// A failure was named, not only hinted at, or an end stated: enough for a log of no known
+  /// format.
+  [[nodiscard]] bool names_an_end() const;
 
   /// The outcome of a run that owns the lines [run.first_line, end_line). What the log shows as the
   /// cause wins over what follows from it: out of memory, NaN, a named error, a signal; of equals
@@ -69,6 +70,8 @@ class OutcomeRules {
     bool one = false;  ///< of a job: one line, not one of each node
   };
   void see_launch(const Line& line);
+  [[nodiscard]] std::optional<std::int64_t> stated_end(const Sign* failure, std::int64_t begin_line,
+                                                       std::int64_t end_line) const;
   [[nodiscard]] std::int64_t last_failed_launch(std::int64_t begin_line,
                                                 std::int64_t end_line) const;
   [[nodiscard]] std::int64_t launch_after(const RunDraft& run, bool done,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -98,6 +99,12 @@ Outcome judge(const std::optional<Outcome>& log, const AttemptEnd& end, const Sw
     return joined(sent ? Status::killed : Status::error, exited(exit.str()));
   }
   if (!log) return {Status::no_data, std::nullopt, 0, {make_notice(NoticeCode::no_known_line, 0)}};
+  const auto nothing_read = [](const Notice& detail) {
+    return detail.code == NoticeCode::no_step || detail.code == NoticeCode::no_known_line;
+  };
+  if (!is_failure(log->status) && std::ranges::any_of(log->details, nothing_read)) {
+    return {Status::no_data, std::nullopt, log->line, log->details};
+  }
   // Formats without a closing line cannot tell a whole log from a cut one; exit status 0 can.
   if (log->status == Status::truncated && last_step.value_or(0) >= config.steps) {
     return {Status::completed, last_step, 0, {}};
