@@ -45,6 +45,7 @@ struct DescribedRule {
   struct Key {
     std::vector<std::string> path;  ///< of a JSON member; one text for `after`
     Field field = Field::step;
+    double factor = 1;  ///< of this member alone
   };
   std::vector<Key> json, after;
 
@@ -83,6 +84,7 @@ struct Description {
   bool own_facts = false;  ///< RunDraft::own_facts
   bool day_first = false;  ///< in dates with slashes
   std::vector<std::string> notes;
+  std::vector<std::string> unless;    ///< a line with one of them is another format's
   std::vector<std::string> literals;  ///< each once
   std::vector<DescribedRule> rules;
 };

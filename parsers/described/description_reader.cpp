@@ -36,6 +36,7 @@ class DescriptionReader {
     out_->own_facts = is_set(root, "", "own_facts");
     out_->day_first = choice(root, "", "date_order", {"month_first", "day_first"}) == 1;
     in_.texts(root, "", "notes", out_->notes);
+    in_.texts(root, "", "unless", out_->unless);
     read_lines(root);
     return std::move(out_);
   }
@@ -138,11 +139,33 @@ class DescriptionReader {
     for (std::size_t i = 0; i < lines.size() && !in_.error(); ++i) {
       const std::string pointer = child_pointer("/lines", std::to_string(i));
       if (!is_object(lines[i], pointer)) return;
-      out_->rules.push_back(rule_of(lines[i], pointer));
+      add_rules(lines[i], pointer);
     }
     if (std::ranges::none_of(out_->rules, &DescribedRule::gives_step)) {
       in_.fail_at("/lines", "no pattern has a group 'step'",
                   "the line of an iteration is known by its counter: (?P<step>\\d+)");
+    }
+  }
+
+  /// A rule with a list of literals is one rule for each.
+  void add_rules(const Json& object, const std::string& pointer) {
+    if (!object.contains("literal") || !object["literal"].is_array()) {
+      out_->rules.push_back(rule_of(object, pointer));
+      return;
+    }
+    std::vector<std::string> literals, examples;
+    in_.texts(object, pointer, "literal", literals);
+    in_.texts(object, pointer, "example", examples);
+    if (checks_ == Checks::none) examples.resize(literals.size());
+    if (literals.empty() || literals.size() > kMaxRules || literals.size() != examples.size()) {
+      in_.fail_at(pointer, "has a list of literals, but not an example for each",
+                  "give as many lines as literals, in their order");
+    }
+    for (std::size_t i = 0; i < literals.size() && !in_.error(); ++i) {
+      Json one = object;
+      one["literal"] = literals[i];
+      one["example"] = examples[i];
+      out_->rules.push_back(rule_of(one, pointer));
     }
   }
 
@@ -310,6 +333,18 @@ class DescriptionReader {
     return std::nullopt;
   }
 
+  /// The member or text of that name, where it is no field.
+  static DescribedRule::Key* named_key(DescribedRule& rule, const std::string& name) {
+    if (parse_field(name)) return nullptr;
+    for (auto* keys : {&rule.json, &rule.after}) {
+      const auto found = std::ranges::find_if(*keys, [&](const DescribedRule::Key& key) {
+        return fmt::format("{}", fmt::join(key.path, ".")) == name;
+      });
+      if (found != keys->end()) return &*found;
+    }
+    return nullptr;
+  }
+
   double factor_at(const Json& value, const std::string& at) {
     if (value.is_number() && value.get<double>() > 0 && value.get<double>() <= 1e18) {
       return value.get<double>();
@@ -325,6 +360,10 @@ class DescriptionReader {
       if (!is_object(object[key], here)) return;
       for (const auto& [name, value] : object[key].items()) {
         const std::string at = child_pointer(here, name);
+        if (DescribedRule::Key* key_of = named_key(rule, name); key_of && value.is_number()) {
+          key_of->factor = factor_at(value, at);
+          continue;
+        }
         const auto field = given_field(rule, name, at);
         if (!field) return;
         if (std::string_view(key) == "least") {

@@ -35,6 +35,7 @@ class LinePattern {
   struct Group {
     Field field = Field::step;
     std::string_view text;
+    double factor = 1;
   };
   /// Appends the groups that matched. False where the line is not of the pattern.
   bool match(std::string_view line, std::vector<Group>& out) const;

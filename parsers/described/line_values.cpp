@@ -90,8 +90,11 @@ double LineValues::digit(Field field) const {
 }
 
 bool LineValues::read_json(const DescribedRule& rule, std::string_view line) {
-  // A label or a name may be before the object.
-  const auto begin = line.find('{', line.find(rule.literal));
+  // A label or a name may be before the object; the literal is one, or begins in it.
+  const bool within = rule.literal.find('{') == std::string::npos;
+  const auto at = line.find(rule.literal);
+  const auto first = line.find('{');
+  const auto begin = within && first < at ? first : line.find('{', at);
   if (begin == std::string_view::npos) return false;
   const auto parsed = [](std::string_view text) {
     return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -99,6 +102,11 @@ bool LineValues::read_json(const DescribedRule& rule, std::string_view line) {
   auto json = parsed(line.substr(begin));
   if (json.is_discarded()) json = parsed(without_python_numbers(line.substr(begin)));
   if (!json.is_object()) return false;
+  const auto is_place = [](Field field) {
+    return field == Field::step || field == Field::epoch || field == Field::clock ||
+           field == Field::planned;
+  };
+  bool any = std::ranges::all_of(rule.json, is_place, &DescribedRule::Key::field);
   for (const DescribedRule::Key& key : rule.json) {
     const nlohmann::json* value = &json;
     for (const std::string& name : key.path) {
@@ -110,10 +118,14 @@ bool LineValues::read_json(const DescribedRule& rule, std::string_view line) {
       value = &*member;
     }
     if (value == nullptr || (!value->is_number() && !value->is_string())) continue;
+    // Of several names of one field the first counts.
+    if (std::ranges::find(groups_, key.field, &LinePattern::Group::field) != groups_.end())
+      continue;
+    any = any || !is_place(key.field);
     owned_.push_back(value->is_string() ? value->get<std::string>() : value->dump());
-    groups_.push_back({key.field, owned_.back()});
+    groups_.push_back({key.field, owned_.back(), key.factor});
   }
-  return true;
+  return any || !rule.gives(Field::step);
 }
 
 bool LineValues::read_after(const DescribedRule& rule, std::string_view line, bool cut) {
@@ -124,7 +136,7 @@ bool LineValues::read_after(const DescribedRule& rule, std::string_view line, bo
     if (at == std::string_view::npos) continue;
     const std::string_view word = first_word(line.substr(at + text.size()), info(key.field).kind);
     if (word.empty() || (cut && word.data() + word.size() == line.data() + line.size())) continue;
-    groups_.push_back({key.field, word});
+    groups_.push_back({key.field, word, key.factor});
     any = true;
   }
   return any;
@@ -134,11 +146,11 @@ bool LineValues::read_after(const DescribedRule& rule, std::string_view line, bo
 void LineValues::make_value(const DescribedRule& rule, LinePattern::Group group, bool day_first) {
   const FieldKind kind = info(group.field).kind;
   Value value{group.field, trim(group.text)};
-  double factor = 1;
+  double factor = group.factor;
   for (const DescribedRule::Factor& scale : rule.scale) {
     if (scale.field != group.field) continue;
     const auto unit = std::ranges::find(groups_, Field::unit, &LinePattern::Group::field);
-    factor = factor_of(scale, unit != groups_.end() ? unit->text : std::string_view());
+    factor *= factor_of(scale, unit != groups_.end() ? unit->text : std::string_view());
   }
   if (kind == FieldKind::text) {
     if (value.text.empty()) return;

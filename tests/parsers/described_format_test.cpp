@@ -485,5 +485,24 @@ TEST(DescribedFormatErrors, EveryRuleIsChecked) {
               HasSubstr("cannot be read"));
 }
 
+TEST(DescribedFormat, ARuleMayHaveSeveralLiteralsAndFactorsOfMembers) {
+  Json format = small_format();
+  format["unless"] = {"\"other\""};
+  format["lines"] = Json::parse(R"([{"literal": ["step\":", "iter\":"],
+    "json": {"step": "step", "iter": "step", "t": "seconds", "ms": "seconds"},
+    "scale": {"ms": 0.001}, "own_step": true,
+    "example": ["{\"step\": 1, \"t\": 2}", "{\"iter\": 1, \"ms\": 2}"]}])");
+  const auto runs = read_text(
+      "{\"step\": 1, \"t\": 0.5}\n{\"a\": {}, \"iter\": 2, \"ms\": 250}\n{\"step\": 3}\n"
+      "{\"other\": 1, \"step\": 4, \"t\": 1}\n",
+      with(format));
+  ASSERT_EQ(runs.size(), 1U);
+  ASSERT_EQ(runs[0].records.size(), 2U) << "a step alone is no record";
+  EXPECT_EQ(runs[0].records[0].seconds, 0.5);
+  EXPECT_EQ(runs[0].records[1].seconds, 0.25);
+  format["lines"][0]["example"] = "{\"step\": 1, \"t\": 2}";
+  EXPECT_THAT(error_in(format), HasSubstr("must be a list of text"));
+}
+
 }  // namespace
 }  // namespace bertbench
