@@ -21,56 +21,18 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 
-#include "parsers/assemble/run_builder.h"
-#include "parsers/core/text.h"
 #include "parsers/formats/format.h"
-#include "parsers/formats/nanogpt/loss_lines.h"
 #include "parsers/formats/nanogpt/token_batch.h"
 #include "parsers/formats/nanogpt/token_lines.h"
+#include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
 
 namespace bertbench {
 namespace {
-
-constexpr std::string_view kMean = "total average iteration time: ";
-/// Of parameter-golf's own limit, of nanochat's and autoresearch's closing summaries.
-constexpr std::string_view kEnds[] = {"stopping_early:", "Total training time",
-                                      "training_seconds: "};
-constexpr std::string_view kAnchors[] = {", time ",
-                                         ": train loss ",
-                                         " step_avg:",
-                                         " | loss ",
-                                         " trl:",
-                                         " tel:",
-                                         " hella ",
-                                         kEnds[0],
-                                         kEnds[1],
-                                         kEnds[2],
-                                         kTokensOfRank,
-                                         kAccumulatedBatch,
-                                         "train_batch_tokens:",
-                                         " | dt: ",
-                                         " tok/s)",
-                                         " (took ",
-                                         "validation loss: ",
-                                         "max_iters = ",
-                                         "* seq_len T=",
-                                         kMean,
-                                         kTokensOfIteration,
-                                         "block_size = ",
-                                         kBatchOfAll,
-                                         kLengthInTokens,
-                                         kFlexLength,
-                                         kOneWorld,
-                                         kEachItsLength,
-                                         kLoaderOfTokens,
-                                         " * 64 * 1024",
-                                         "iter_dt "};
 
 /// "step:1000/9536 train_loss:4.1 train_time:282155ms step_avg:285.01ms", what it says.
 struct TimedStep {
@@ -82,24 +44,18 @@ struct TimedStep {
 };
 
 std::optional<TimedStep> timed_step(const Line& line) {
-  Cursor cursor(line);
-  if (!cursor.literal("step:")) return std::nullopt;
-  const auto step = step_number(cursor);
-  if (!step || !cursor.literal("/")) return std::nullopt;
-  const auto planned = step_number(cursor);
-  Cursor clock(line);
-  if (!planned || !clock.skip_past("train_time:")) return std::nullopt;
-  const auto time = clock.number();
-  if (!time || !(*time >= 0)) return std::nullopt;
-  const bool milliseconds = clock.literal("ms");
-  if (!milliseconds && !clock.literal("s")) return std::nullopt;
   TimedStep out;
-  out.step = *step;
-  out.planned = *planned;
-  out.clock_s = milliseconds ? *time * 1e-3 : *time;
-  if (line.text.find("train_loss:") != std::string_view::npos) {
-    out.loss = number_after(line, "train_loss:");
+  Cursor cursor(line), clock(line);
+  if (!cursor.read("step:", kBlanks, out.step, "/", kBlanks, out.planned) ||
+      !clock.skip_past("train_time:") || !clock.read(out.clock_s) || !(out.clock_s >= 0)) {
+    return std::nullopt;
   }
+  if (clock.literal("ms")) {
+    out.clock_s *= 1e-3;
+  } else if (!clock.literal("s")) {
+    return std::nullopt;
+  }
+  out.loss = number_after(line, "train_loss:");
   const auto mean = number_after(line, "step_avg:");
   if (mean) out.covered = *mean > 0 ? std::round(out.clock_s * 1000 / *mean) : 0;
   return out;
@@ -132,296 +88,297 @@ class RepeatedEvaluations {
   std::optional<double> start_, began_;
 };
 
-class NanogptParser final : public LineParser {
- public:
-  bool parse(const Line& line, RunBuilder& out) override;
-  void finish(RunBuilder& out) override;
+constexpr Begin runs(bool own_facts) {
+  return {.unit = IterationUnit::optimizer_step,
+          .restart = Restart::back,
+          .after_end = AfterEnd::reopens,
+          .own_facts = own_facts};
+}
+constexpr Begin kRuns[] = {runs(false)};
 
- private:
-  bool see_iter(const Line& line, RunBuilder& out);
-  bool see_step(const Line& line, RunBuilder& out);
-  bool see_columns(const Line& line, RunBuilder& out);
-  bool see_dt(const Line& line, RunBuilder& out);
-  void begin_clock(const TimedStep& at, Sample& sample) const;
-  void advance_clock(const TimedStep& at, Sample& sample);
-  bool see_mean(const Line& line, RunBuilder& out);
-  bool see_losses_only(const Line& line, RunBuilder& out);
-  RunDraft& put(const Sample& sample, RunBuilder& out);
+struct Nanogpt {
+  void begin(Emit emit) {
+    emit(runs(batch.of_all_processes));
+    newest = -1;
+  }
 
-  TokenBatch batch_;
-  std::optional<std::int64_t> max_iters_;  ///< nanoGPT's configuration, which runs print
-  std::int64_t evaluated_ = -1;            ///< iteration before which an evaluation stood
-  std::int64_t clock_step_ = -1;
-  double clock_s_ = 0, base_s_ = 0;  ///< train_time of the line before; of the clocks before
-  LossLines losses_;
-  RepeatedEvaluations told_;  ///< evaluations of this run and those before
-  bool single_ = false, timeless_ = false;
-  bool validated_ = false;  ///< a validation stood before the next line
+  void put(const Step& at, Emit emit) {
+    newest = at.step;
+    emit(at);
+  }
+
+  [[nodiscard]] bool first(const Step& at) const { return newest < 0 || at.step < newest; }
+
+  bool timed(const Line& line, Emit emit) {
+    const auto timed = timed_step(line);
+    if (!timed) return false;
+    if (told.again(line.text, timed->step, timed->clock_s, clock_step)) return true;
+    if (const auto start = told.take_start()) {
+      begin(emit);
+      clock_step = 0;
+      clock_s = *start;
+      base_s = 0;
+    }
+    if (timed->step == clock_step) {
+      // The evaluation's line of a step that has its record: the clock since belongs to the next
+      // one.
+      emit(Statement{});
+      return true;
+    }
+    if (timed->step < clock_step) {
+      begin(emit);
+      clock_step = -1;
+      base_s = 0;
+    }
+    Step at{
+        .step = timed->step, .loss = timed->loss, .clock = Clock{1e-3}, .planned = timed->planned};
+    if (clock_step < 0) {
+      begin_clock(*timed, at);
+    } else {
+      advance_clock(*timed, at);
+    }
+    at.time_s = base_s + timed->clock_s;
+    clock_s = timed->clock_s;
+    clock_step = at.step;
+    if (at.step > 0) put(at, emit);  // at 0 nothing was trained yet: the clock's start
+    return true;
+  }
+
+  static void begin_clock(const TimedStep& timed, Step& at) {
+    at.iterations = std::max<std::int64_t>(1, at.step);
+    if (at.step > 0) at.seconds = timed.clock_s;
+    if (!timed.covered || at.step <= 1) return;
+    // A log without its head: the mean tells how many steps the clock is of.
+    if (*timed.covered >= 1 && *timed.covered <= static_cast<double>(at.step)) {
+      at.iterations = static_cast<std::int64_t>(*timed.covered);
+    } else {
+      at.seconds = kUnknown;
+    }
+  }
+
+  // If the clock was set back since the line before, the mean tells of how many steps it is.
+  void advance_clock(const TimedStep& timed, Step& at) {
+    const std::int64_t steps = at.step - clock_step;
+    at.iterations = steps;
+    if (timed.covered && *timed.covered >= 1 && *timed.covered < static_cast<double>(steps)) {
+      base_s += clock_s;
+      at.iterations = static_cast<std::int64_t>(*timed.covered);
+      at.seconds = timed.clock_s;
+    } else if (timed.clock_s >= clock_s) {
+      at.seconds = timed.clock_s - clock_s;
+    } else {
+      base_s += clock_s;
+      if (steps == 1) at.seconds = timed.clock_s;  // set back before this step
+    }
+  }
+
+  bool iter(const Line& line, Emit emit) {
+    Step at{.iterations = 1};
+    double ms = 0;
+    if (!Cursor(line).read("iter ", kBlanks, at.step, ": loss ", at.loss) ||
+        !Cursor::after(line).read(ms, "ms")) {
+      return false;
+    }
+    if (!first(at) && evaluated != at.step) at.seconds = ms / 1000;
+    single = true;
+    at.planned = max_iters;
+    const std::int64_t stride = first(at) ? 1 : at.step - newest;
+    at.last = max_iters && at.step + stride > *max_iters;  // the last line that it prints
+    put(at, emit);
+    return true;
+  }
+
+  // "step 250: train loss 2.5833, val loss 2.7931"
+  bool evaluation(const Line& line) {
+    std::int64_t step = 0;
+    if (!has(line, "val loss ") || !Cursor(line).read("step ", kBlanks, step, ": train loss ")) {
+      return false;
+    }
+    evaluated = step;
+    return true;
+  }
+
+  template <std::optional<Step> (*read)(const Line&)>
+  bool tokens(const Line& line, Emit emit) {
+    auto at = read(line);
+    if (!at) return false;
+    if (!std::isnan(at->seconds)) at->iterations = 1;
+    // llama2.c evaluates within the time of an iteration, as nanoGPT does.
+    if (evaluated == at->step) at->seconds = kUnknown;
+    single |= evaluated == at->step || line.text.starts_with("iter_dt ");
+    if (!std::isnan(at->rate)) at->rate_unit = RateUnit::tokens_per_second;
+    put(*at, emit);
+    return true;
+  }
+
+  // A line prints the time of its own step; build-nanogpt's holds a validation that stands before
+  // it.
+  bool dt(const Line& line, Emit emit) {
+    Cursor cursor(line);
+    Step at{.iterations = 1};
+    double time = 0;
+    if (!cursor.read("step ", kBlanks, at.step)) return false;
+    cursor.read("/", kBlanks, at.planned);
+    if (cursor.literal(" (") && !cursor.skip_past("%)")) return false;
+    if (!cursor.read(kBlanks, "| loss: ", at.loss) || !cursor.skip_past("| dt: ") ||
+        !cursor.read(time) || !(time > 0)) {
+      return false;
+    }
+    const bool ms = cursor.literal("ms");
+    if (!ms && !cursor.literal("s")) return false;
+    if (!first(at) && !validated) {
+      at.seconds = ms ? time / 1000 : time;
+      if (cursor.skip_past("tok/sec: ") && line.terminator != 0) {
+        at.rate = grouped_number(cursor).value_or(kUnknown);
+        if (at.rate > 0) at.rate_unit = RateUnit::tokens_per_second;
+      }
+    }
+    validated = false;
+    single = true;
+    put(at, emit);
+    return true;
+  }
+
+  // Losses and no time: llm.c's main.log, "s:250 trl:6.1166 lr:0.000215 norm:0.74".
+  bool loss(const Line& line, Emit emit) {
+    Step at;
+    if (!Cursor(line).read("s:", kBlanks, at.step, " trl:", at.loss)) return false;
+    timeless = true;
+    put(at, emit);
+    return true;
+  }
+
+  // Evaluations: "s:0 tel:11.0095" in it, "250 hella 0.2437" in build-nanogpt's log.txt.
+  bool test(const Line& line, Emit emit) {
+    Cursor cursor(line);
+    Step at;
+    double value = 0;
+    const bool llmc = cursor.literal("s:");
+    if (!cursor.read(kBlanks, at.step, llmc ? " tel:" : " hella ", value) ||
+        (!llmc && !cursor.rest().empty())) {
+      return false;
+    }
+    if (closes(at.step) && newest >= 0 && at.step > newest) {
+      emit(End{});
+    } else if (!llmc) {
+      timeless = true;
+      put(at, emit);
+    }
+    return true;
+  }
+
+  /// An evaluation off the distance that those before it keep: the trainers' very last.
+  bool closes(std::int64_t step) {
+    if (step < newest_test) first_test = -1;  // another run
+    newest_test = step;
+    if (first_test < 0) {
+      first_test = step;
+      period = 0;
+    } else if (period == 0) {
+      period = step - first_test;
+    }
+    return period > 0 && (step - first_test) % period != 0;
+  }
+
+  // llm.c's last words: the mean of all iterations but the first.
+  bool mean(const Line& line, Emit emit) {
+    double ms = 0;
+    if (line.at > 0 || newest < 0 || !Cursor::after(line).read(ms, " ms")) return false;
+    if (ms > 0) emit(Statement{.summary = Stated{1000 / ms, RateUnit::iterations_per_second}});
+    emit(End{});
+    return true;
+  }
+
+  bool end(const Line& line, Emit emit) {
+    if (line.at > 0 || newest < 0) return false;
+    emit(End{});
+    return true;
+  }
+
+  void batch_line(const Line& line, Emit emit) {
+    const bool had = batch.of_all_processes;
+    batch.see(line);
+    if (batch.of_all_processes && !had) begin(emit);
+  }
+
+  // The file that is read first, and what the command line sets over it.
+  void setting(const Line& line) {
+    const auto before = line.text.substr(0, line.at);
+    if (before.empty() || before == "Overriding: ") max_iters = size_here(line);
+  }
+
+  void facts(Facts& facts) const { batch.tell(facts); }
+
+  void finish(Emit emit) {
+    if (batch.source_line > 0) {
+      emit(Note{make_notice(NoticeCode::batch_from_source, batch.source_line), kEveryTrack,
+                Of::all});
+    }
+    if (single) {
+      emit.note(NoticeCode::rate_of_single_iterations,
+                "the time of a line, never the first or one that evaluates,");
+    }
+    if (timeless) emit.note(NoticeCode::no_rate_in_log, "losses only");
+  }
+
+  TokenBatch batch;
+  std::optional<std::int64_t> max_iters;  ///< nanoGPT's configuration, which runs print
+  std::int64_t newest = -1;               ///< step of the open run
+  std::int64_t evaluated = -1;            ///< iteration before which an evaluation stood
+  std::int64_t clock_step = -1;
+  double clock_s = 0, base_s = 0;  ///< train_time of the line before; of the clocks before
+  std::int64_t first_test = -1, newest_test = -1, period = 0;  ///< of lines without a time
+  RepeatedEvaluations told;  ///< evaluations of this run and those before
+  bool single = false, timeless = false;
+  bool validated = false;  ///< a validation stood before the next line
 };
 
-RunDraft& NanogptParser::put(const Sample& sample, RunBuilder& out) {
-  RunDraft* open = out.open(WorkKind::training);
-  if (open != nullptr && open->last() != nullptr && sample.step < open->last()->step) {
-    out.close(WorkKind::training);
-  }
-  RunDraft& draft = out.run(WorkKind::training, sample.line);
-  draft.log.iteration_unit = IterationUnit::optimizer_step;
-  draft.own_facts |= batch_.of_all_processes;
-  batch_.tell(draft.log.facts);
-  draft.add(sample);
-  return draft;
-}
-
-bool NanogptParser::see_iter(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (cursor.literal("step ")) {  // "step 250: train loss 2.5833, val loss 2.7931"
-    const auto step = step_number(cursor);
-    if (!step || !cursor.literal(": train loss ")) return false;
-    if (line.text.find("val loss ") == std::string_view::npos) return false;
-    evaluated_ = *step;
-    return true;
-  }
-  if (!cursor.literal("iter ")) return false;
-  const auto step = step_number(cursor);
-  if (!step || !cursor.literal(": loss ")) return false;
-  const auto loss = cursor.number();
-  const auto time = number_after(line, ", time ");
-  if (!loss || !time || line.text.find("ms") == std::string_view::npos) return false;
-  Sample sample;
-  sample.step = *step;
-  sample.iterations = 1;
-  sample.loss = *loss;
-  sample.line = line.number;
-  sample.rank = line.rank;
-  const RunDraft* open = out.open(WorkKind::training);
-  const bool first = open == nullptr || open->last() == nullptr;
-  if (!first && evaluated_ != *step) sample.seconds = *time / 1000;
-  single_ = true;
-  const std::int64_t stride = first ? 1 : *step - open->last()->step;
-  RunDraft& draft = put(sample, out);
-  if (max_iters_) {
-    draft.planned = *max_iters_;
-    draft.ended_well = *step + stride > *max_iters_;  // the last line that it prints
-  }
-  return true;
-}
-
-bool NanogptParser::see_step(const Line& line, RunBuilder& out) {
-  const auto at = timed_step(line);
-  if (!at) return false;
-  if (told_.again(line.text, at->step, at->clock_s, clock_step_)) return true;
-  if (const auto start = told_.take_start()) {
-    out.close(WorkKind::training);
-    clock_step_ = 0;
-    clock_s_ = *start;
-    base_s_ = 0;
-  }
-  if (at->step == clock_step_) {
-    // The evaluation's line of a step that has its record: the clock since belongs to the next one.
-    if (RunDraft* draft = out.open(WorkKind::training)) draft->last_line = line.number;
-    return true;
-  }
-  if (at->step < clock_step_) {
-    clock_step_ = -1;
-    base_s_ = 0;
-    out.close(WorkKind::training);
-  }
-  Sample sample;
-  sample.step = at->step;
-  sample.line = line.number;
-  sample.rank = line.rank;
-  sample.loss = at->loss;
-  if (clock_step_ < 0) {
-    begin_clock(*at, sample);
-  } else {
-    advance_clock(*at, sample);
-  }
-  sample.time_s = base_s_ + at->clock_s;
-  clock_s_ = at->clock_s;
-  clock_step_ = at->step;
-  if (at->step == 0) return true;  // nothing was trained yet: the clock's start
-  RunDraft& draft = put(sample, out);
-  draft.log.clock_resolution_s = 1e-3;
-  draft.planned = at->planned;
-  draft.last_line = line.number;
-  return true;
-}
-
-void NanogptParser::begin_clock(const TimedStep& at, Sample& sample) const {
-  sample.iterations = std::max<std::int64_t>(1, at.step);
-  if (at.step > 0) sample.seconds = at.clock_s;
-  if (!at.covered || at.step <= 1) return;
-  // A log without its head: the mean tells how many steps the clock is of.
-  if (*at.covered >= 1 && *at.covered <= static_cast<double>(at.step)) {
-    sample.iterations = static_cast<std::int64_t>(*at.covered);
-  } else {
-    sample.seconds = kUnknown;
-  }
-}
-
-// If the clock was set back since the line before, the mean tells of how many steps it is.
-void NanogptParser::advance_clock(const TimedStep& at, Sample& sample) {
-  const std::int64_t steps = at.step - clock_step_;
-  sample.iterations = steps;
-  if (at.covered && *at.covered >= 1 && *at.covered < static_cast<double>(steps)) {
-    base_s_ += clock_s_;
-    sample.iterations = static_cast<std::int64_t>(*at.covered);
-    sample.seconds = at.clock_s;
-  } else if (at.clock_s >= clock_s_) {
-    sample.seconds = at.clock_s - clock_s_;
-  } else {
-    base_s_ += clock_s_;
-    if (steps == 1) sample.seconds = at.clock_s;  // set back before this step
-  }
-}
-
-bool NanogptParser::see_columns(const Line& line, RunBuilder& out) {
-  const auto said = token_line(line);
-  if (!said) return false;
-  Sample sample;
-  sample.step = said->step;
-  if (!std::isnan(said->seconds)) sample.iterations = 1;
-  // llama2.c evaluates within the time of an iteration, as nanoGPT does.
-  if (evaluated_ != said->step) sample.seconds = said->seconds;
-  single_ |= evaluated_ == said->step || line.text.starts_with("iter_dt ");
-  sample.loss = said->loss;
-  sample.line = line.number;
-  sample.rank = line.rank;
-  sample.rate = said->tokens_per_second.value_or(kUnknown);
-  RunDraft& draft = put(sample, out);
-  if (said->tokens_per_second) draft.log.rate_unit = RateUnit::tokens_per_second;
-  if (said->planned) draft.planned = *said->planned;
-  return true;
-}
-
-// llm.c's last words: the mean of all iterations but the first.
-bool NanogptParser::see_mean(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (!cursor.literal(kMean)) return false;
-  const auto mean = cursor.number();
-  RunDraft* draft = out.open(WorkKind::training);
-  if (!mean || !cursor.literal(" ms") || draft == nullptr || draft->last() == nullptr) return false;
-  if (*mean > 0) {
-    draft->log.summary = Stated{1000 / *mean, RateUnit::iterations_per_second, line.number};
-  }
-  draft->ended_well = true;
-  draft->last_line = line.number;
-  return true;
-}
-
-// A line prints the time of its own step; build-nanogpt's holds a validation that stands before it.
-bool NanogptParser::see_dt(const Line& line, RunBuilder& out) {
-  if (line.text.starts_with("validation loss: ")) {
-    validated_ = true;
-    return false;
-  }
-  Cursor cursor(line);
-  if (!cursor.literal("step ")) return false;
-  const auto step = step_number(cursor);
-  if (!step) return false;
-  std::optional<std::int64_t> planned;
-  if (cursor.literal("/")) planned = step_number(cursor);
-  if (cursor.literal(" (") && !cursor.skip_past("%)")) return false;
-  cursor.blanks();
-  if (!cursor.literal("| loss: ")) return false;
-  const auto loss = cursor.number();
-  if (!loss || !cursor.skip_past("| dt: ")) return false;
-  const auto time = cursor.number();
-  if (!time || !(*time > 0)) return false;
-  const bool ms = cursor.literal("ms");
-  if (!ms && !cursor.literal("s")) return false;
-  Sample sample;
-  sample.step = *step;
-  sample.iterations = 1;
-  sample.loss = *loss;
-  sample.line = line.number;
-  sample.rank = line.rank;
-  const RunDraft* open = out.open(WorkKind::training);
-  const bool first = open == nullptr || open->last() == nullptr || *step < open->last()->step;
-  if (!first && !validated_) sample.seconds = ms ? *time / 1000 : *time;
-  validated_ = false;
-  std::optional<double> tokens;
-  if (cursor.skip_past("tok/sec: ") && line.terminator != 0) tokens = grouped_number(cursor);
-  single_ = true;
-  RunDraft& draft = put(sample, out);
-  if (tokens && *tokens > 0 && !std::isnan(sample.seconds)) {
-    Sample rated = sample;
-    rated.rate = *tokens;
-    draft.add(rated);
-    draft.log.rate_unit = RateUnit::tokens_per_second;
-  }
-  if (planned) draft.planned = *planned;
-  return true;
-}
-
-bool NanogptParser::see_losses_only(const Line& line, RunBuilder& out) {
-  const auto said = losses_.see(line);
-  if (!said) return false;
-  RunDraft* open = out.open(WorkKind::training);
-  const bool after = open != nullptr && open->last() != nullptr && said->step > open->last()->step;
-  if (said->closing && after) {
-    open->ended_well = true;
-    open->last_line = line.number;
-    return true;
-  }
-  if (!said->trained && line.text.starts_with("s:")) return true;
-  Sample sample;
-  sample.step = said->step;
-  sample.loss = said->loss;
-  sample.line = line.number;
-  sample.rank = line.rank;
-  timeless_ = true;
-  put(sample, out).ended_well = false;
-  return true;
-}
-
-bool NanogptParser::parse(const Line& line, RunBuilder& out) {
-  if (see_step(line, out) || see_iter(line, out) || see_columns(line, out) || see_dt(line, out) ||
-      see_losses_only(line, out) || see_mean(line, out)) {
-    return true;
-  }
-  RunDraft* open = out.open(WorkKind::training);
-  if (open != nullptr &&
-      std::ranges::any_of(kEnds, [&](auto end) { return line.text.starts_with(end); })) {
-    open->ended_well = true;
-    open->last_line = line.number;
-    return true;
-  }
-  batch_.see(line);
-  // The file that is read first, and what the command line sets over it.
-  Cursor cursor(line);
-  cursor.literal("Overriding: ");
-  if (cursor.literal("max_iters = ")) {
-    const auto most = cursor.integer();
-    if (most && *most >= 1 && *most < 1'000'000'000'000) max_iters_ = *most;
-  }
-  return false;
-}
-
-void NanogptParser::finish(RunBuilder& out) {
-  for (const auto& draft : out.drafts()) {
-    if (batch_.source_line > 0 && draft->log.facts.global_batch_size.known()) {
-      draft->log.notices.push_back(make_notice(NoticeCode::batch_from_source, batch_.source_line));
-    }
-    if (single_) {
-      draft->log.notices.push_back(
-          make_notice(NoticeCode::rate_of_single_iterations, 0,
-                      "the time of a line, never the first or one that evaluates,"));
-    }
-    if (timeless_) {
-      draft->log.notices.push_back(make_notice(NoticeCode::no_rate_in_log, 0, "losses only"));
-    }
-  }
-}
-
-std::unique_ptr<LineParser> make() { return std::make_unique<NanogptParser>(); }
+constexpr Row kRows[] = {
+    on<&Nanogpt::timed>(" step_avg:"),
+    on<&Nanogpt::iter>(", time "),
+    on<&Nanogpt::evaluation>(": train loss "),
+    on<&Nanogpt::tokens<in_columns>>(" | loss "),
+    on<&Nanogpt::tokens<in_brackets>>(": train loss "),
+    on<&Nanogpt::tokens<in_brackets>>(" | train loss "),
+    on<&Nanogpt::tokens<after_its_time>>("iter_dt "),
+    on<&Nanogpt::tokens<without_time>>(" | loss "),
+    on<&Nanogpt::validated>("validation loss: "),
+    on<&Nanogpt::dt>(" | dt: "),
+    on<&Nanogpt::loss>(" trl:"),
+    on<&Nanogpt::test>(" tel:"),
+    on<&Nanogpt::test>(" hella "),
+    on<&Nanogpt::mean>("total average iteration time: "),
+    // Of parameter-golf's own limit, of nanochat's and autoresearch's closing summaries.
+    on<&Nanogpt::end>("stopping_early:"),
+    on<&Nanogpt::end>("Total training time"),
+    on<&Nanogpt::end>("training_seconds: "),
+    on<&Nanogpt::setting>("max_iters = "),
+    on<&Nanogpt::batch_line>(kTokensOfRank),
+    on<&Nanogpt::batch_line>(kAccumulatedBatch),
+    on<&Nanogpt::batch_line>("train_batch_tokens:"),
+    on<&Nanogpt::batch_line>("* seq_len T="),
+    on<&Nanogpt::batch_line>(kTokensOfIteration),
+    on<&Nanogpt::batch_line>("block_size = "),
+    on<&Nanogpt::batch_line>(kBatchOfAll),
+    on<&Nanogpt::batch_line>(kLengthInTokens),
+    on<&Nanogpt::batch_line>(kFlexLength),
+    on<&Nanogpt::batch_line>(kOneWorld),
+    on<&Nanogpt::batch_line>(kEachItsLength),
+    on<&Nanogpt::batch_line>(kLoaderOfTokens),
+    on<&Nanogpt::batch_line>(" * 64 * 1024"),
+};
 
 }  // namespace
 
 extern const Format format_nanogpt;
 const Format format_nanogpt = {
-    "nanogpt", "nanoGPT, llm.c, modded-nanogpt",
-    "https://github.com/karpathy/nanoGPT train.py; https://github.com/karpathy/llm.c train_gpt2.cu",
-    kAnchors, make};
+    .name = "nanogpt",
+    .title = "nanoGPT, llm.c, modded-nanogpt",
+    .reference =
+        "https://github.com/karpathy/nanoGPT train.py; https://github.com/karpathy/llm.c "
+        "train_gpt2.cu",
+    .rows = kRows,
+    .state = kStateOf<Nanogpt>,
+    .runs = kRuns};
 
 }  // namespace bertbench

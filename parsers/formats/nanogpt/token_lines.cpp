@@ -1,120 +1,85 @@
 #include "parsers/formats/nanogpt/token_lines.h"
 
+#include <cmath>
 #include <string>
 
 #include "parsers/core/text.h"
+#include "parsers/lines/argument_text.h"
 
 namespace bertbench {
 namespace {
 
-// "37.5k" in the column before `unit`
-std::optional<double> scaled_column(std::string_view text, std::string_view unit) {
-  const auto end = text.find(unit);
-  const auto bar = end == std::string_view::npos ? end : text.rfind("| ", end);
-  if (bar == std::string_view::npos) return std::nullopt;
-  std::string_view digits = trim(text.substr(bar + 2, end - bar - 2));
+// "37.5k" in the column that ends where the text does; NaN: none above zero.
+double column(std::string_view text) {
+  const auto bar = text.rfind("| ");
+  if (bar == std::string_view::npos) return kUnknown;
+  std::string_view digits = trim(text.substr(bar + 2));
   double scale = 1;
   if (digits.ends_with('k') || digits.ends_with('K')) scale = 1e3;
   if (digits.ends_with('M')) scale = 1e6;
   if (scale > 1) digits.remove_suffix(1);
-  const auto value = to_double(digits);
-  if (!value || !(*value > 0)) return std::nullopt;
-  return *value * scale;
+  const double value = to_double(digits).value_or(0) * scale;
+  return value > 0 ? value : kUnknown;
 }
 
-// The rate of the steps since the line before.
-std::optional<TokenLine> without_time(const Line& line) {
-  Cursor cursor(line);
-  TokenLine out;
-  if (!cursor.literal("step ")) return std::nullopt;
-  const auto step = step_number(cursor);
-  if (!step || !cursor.literal(" | loss ")) return std::nullopt;
-  const auto loss = cursor.number();
-  out.tokens_per_second = scaled_column(line.text, " tok/s |");
-  if (!loss || !out.tokens_per_second || line.text.find(" ms") != std::string_view::npos) {
-    return std::nullopt;
-  }
-  out.step = *step;
-  out.loss = *loss;
-  return out;
-}
-
-std::optional<TokenLine> in_columns(const Line& line) {
-  Cursor cursor(line);
-  TokenLine out;
-  const bool named = cursor.literal("step ");
-  const auto step = step_number(cursor);
-  if (named && step && cursor.literal("/")) out.planned = step_number(cursor);
-  if (!step || (named && !out.planned) || !cursor.literal(" | loss ")) return std::nullopt;
-  const auto loss = cursor.number();
-  const auto ms = line.text.rfind(named ? " ms |" : "ms");
-  if (!loss || ms == std::string_view::npos) return std::nullopt;
-  const auto bar = line.text.rfind("| ", ms);
-  if (bar == std::string_view::npos) return std::nullopt;
-  const auto time = to_double(trim(line.text.substr(bar + 2, ms - bar - 2)));
-  if (!time || !(*time > 0)) return std::nullopt;
-  out.step = *step;
-  out.seconds = *time / 1000;
-  out.loss = *loss;
-  const auto tokens = line.text.find(" tok/s");
-  if (named && tokens != std::string_view::npos) {
-    const auto start = line.text.rfind("| ", tokens);
-    if (start != std::string_view::npos) {
-      out.tokens_per_second = to_double(trim(line.text.substr(start + 2, tokens - start - 2)));
-    }
-  }
-  return out;
-}
-
-std::optional<TokenLine> in_brackets(const Line& line) {
-  Cursor cursor(line);
-  TokenLine out;
-  if (!cursor.literal("step ")) return std::nullopt;
-  const auto step = step_number(cursor);
-  if (!step) return std::nullopt;
-  if (cursor.literal("/")) out.planned = step_number(cursor);
-  if (!cursor.literal(": train loss ") && !cursor.literal(" | train loss ")) return std::nullopt;
-  const auto loss = cursor.number();
-  const auto unit = line.text.rfind(" ms");
-  const auto bracket = unit == std::string_view::npos ? unit : line.text.rfind('(', unit);
-  if (!loss || bracket == std::string_view::npos) return std::nullopt;
-  cursor.move_to(bracket + 1);
-  cursor.literal("took ");
-  const auto time = cursor.number();
-  if (!time || !(*time > 0) || !cursor.literal(" ms")) return std::nullopt;
-  out.step = *step;
-  out.seconds = *time / 1000;
-  out.loss = *loss;
-  if (cursor.literal(", ") || cursor.literal(" | ")) {
-    const auto tokens = cursor.number();
-    if (tokens && *tokens > 0 && cursor.literal(" tok/s)")) out.tokens_per_second = *tokens;
-  }
-  return out;
-}
-
-// The time of the iteration before the line, which is none for the first.
-std::optional<TokenLine> after_its_time(const Line& line) {
-  Cursor cursor(line);
-  TokenLine out;
-  if (!cursor.literal("iter_dt ")) return std::nullopt;
-  const auto time = cursor.number();
-  if (!time || !cursor.literal("ms; iter ")) return std::nullopt;
-  const auto step = step_number(cursor);
-  if (!step || !cursor.literal(": train loss ")) return std::nullopt;
-  const auto loss = cursor.number();
-  if (!loss) return std::nullopt;
-  out.step = *step;
-  if (*time > 0) out.seconds = *time / 1000;
-  out.loss = *loss;
-  return out;
+double tokens_per_second(const Line& line) {
+  const auto unit = line.text.find(" tok/s");
+  return unit == std::string_view::npos ? kUnknown : column(line.text.substr(0, unit));
 }
 
 }  // namespace
 
-std::optional<std::int64_t> step_number(Cursor& cursor) {
-  cursor.blanks();
-  const auto step = cursor.integer();
-  return step && *step >= 0 && *step < 1'000'000'000'000'000 ? step : std::nullopt;
+std::optional<Step> without_time(const Line& line) {
+  Step at{.rate = tokens_per_second(line)};
+  if (!Cursor(line).read("step ", kBlanks, at.step, " | loss ", at.loss) || std::isnan(at.rate) ||
+      !has(line, " tok/s |") || has(line, " ms")) {
+    return std::nullopt;
+  }
+  return at;
+}
+
+std::optional<Step> in_columns(const Line& line) {
+  Cursor cursor(line);
+  Step at;
+  const bool named = cursor.literal("step ");
+  if (!cursor.read(kBlanks, at.step) || (named && !cursor.read("/", kBlanks, at.planned)) ||
+      !cursor.read(" | loss ", at.loss)) {
+    return std::nullopt;
+  }
+  const auto ms = line.text.rfind(named ? " ms |" : "ms");
+  if (ms == std::string_view::npos) return std::nullopt;
+  at.seconds = column(line.text.substr(0, ms)) / 1000;
+  if (std::isnan(at.seconds)) return std::nullopt;
+  if (named) at.rate = tokens_per_second(line);
+  return at;
+}
+
+std::optional<Step> in_brackets(const Line& line) {
+  Cursor cursor(line);
+  Step at;
+  double ms = 0, tokens = 0;
+  if (!cursor.read("step ", kBlanks, at.step)) return std::nullopt;
+  cursor.read("/", kBlanks, at.planned);
+  if (!cursor.read(": train loss ", at.loss) && !cursor.read(" | train loss ", at.loss)) {
+    return std::nullopt;
+  }
+  cursor.move_to(line.text.rfind('(', line.text.rfind(" ms")) + 1);
+  cursor.literal("took ");
+  if (!cursor.read(ms, " ms") || !(ms > 0)) return std::nullopt;
+  at.seconds = ms / 1000;
+  const bool rated = cursor.literal(", ") || cursor.literal(" | ");
+  if (rated && cursor.read(tokens, " tok/s)") && tokens > 0) at.rate = tokens;
+  return at;
+}
+
+std::optional<Step> after_its_time(const Line& line) {
+  Step at;
+  double ms = 0;
+  if (!Cursor(line).read("iter_dt ", ms, "ms; iter ", kBlanks, at.step, ": train loss ", at.loss)) {
+    return std::nullopt;
+  }
+  if (ms > 0) at.seconds = ms / 1000;
+  return at;
 }
 
 std::optional<double> grouped_number(Cursor cursor) {
@@ -128,13 +93,6 @@ std::optional<double> grouped_number(Cursor cursor) {
     cursor.move_to(cursor.at() + end + 1);
   }
   return to_double(digits);
-}
-
-std::optional<TokenLine> token_line(const Line& line) {
-  auto out = in_columns(line);
-  if (!out) out = in_brackets(line);
-  if (!out) out = after_its_time(line);
-  return out ? out : without_time(line);
 }
 
 }  // namespace bertbench
