@@ -6,47 +6,40 @@
 namespace bertbench {
 
 std::optional<MindsporeDuration> mindspore_duration(Cursor& cursor) {
-  cursor.blanks();
-  const auto value = cursor.number();
-  if (!value || !(*value > 0 && *value < 1e12)) return std::nullopt;
-  if (cursor.literal(" ms") || cursor.literal("ms")) return MindsporeDuration{*value, false};
-  if (cursor.literal(" s") || cursor.literal("s")) return MindsporeDuration{*value * 1000, true};
-  return MindsporeDuration{*value, false};
+  double value = 0;
+  if (!cursor.read(kBlanks, value) || !(value > 0 && value < 1e12)) return std::nullopt;
+  const bool ms = cursor.literal(" ms") || cursor.literal("ms");
+  if (!ms && (cursor.literal(" s") || cursor.literal("s"))) return {{value * 1000, true}};
+  return {{value, false}};
 }
 
 std::optional<std::int64_t> mindspore_epoch(const Line& line) {
   for (const std::string_view key : {"epoch: [", "epoch[", "epoch "}) {
     Cursor cursor(line);
-    if (!cursor.skip_past(key)) continue;
-    cursor.blanks();
-    const auto epoch = cursor.integer();
-    if (!epoch || *epoch < 1 || *epoch > 1'000'000'000) continue;
-    if (cursor.literal(key.back() == '[' ? "/" : ": epoch time: ")) return epoch;
+    std::int64_t epoch = 0;
+    const std::string_view next = key.back() == '[' ? "/" : ": epoch time: ";
+    if (cursor.skip_past(key) && cursor.read(kBlanks, epoch, next) && epoch > 0) return epoch;
   }
   return std::nullopt;
 }
 
 std::optional<MindsporeStep> mindspore_step(const Line& line) {
   Cursor cursor(line);
-  const auto whole = [&](std::string_view after_it) -> std::int64_t {
-    const auto value = cursor.integer();
-    constexpr std::int64_t kCountLimit = 1'000'000'000;
-    return value && *value >= 1 && *value <= kCountLimit && cursor.literal(after_it) ? *value : 0;
-  };
-  const bool ocr = cursor.skip_past("epoch: [");
-  if (!ocr && !cursor.skip_past("Epoch ")) return std::nullopt;
   MindsporeStep out;
-  out.epoch = whole("/");
-  out.epochs = whole(ocr ? "] step: [" : ", Step ");
-  out.step = whole("/");
-  out.all = whole(ocr ? "], " : ", step time: ");
-  const auto each = ocr ? number_after(line, ", per step time:") : cursor.number();
-  if (out.epoch == 0 || out.epochs < out.epoch || out.step == 0 || out.all < out.step || !each ||
-      !(*each > 0 && *each < 1e12)) {
+  const bool ocr = cursor.skip_past("epoch: [");
+  if ((!ocr && !cursor.skip_past("Epoch ")) ||
+      !cursor.read(out.epoch, "/", out.epochs, ocr ? "] step: [" : ", Step ", out.step, "/",
+                   out.all, ocr ? "], " : ", step time: ")) {
     return std::nullopt;
   }
-  out.each_ms = *each;
-  if (!ocr) return cursor.literal(" ms") ? std::optional(out) : std::nullopt;
+  if (!ocr && !cursor.read(out.each_ms, " ms")) return std::nullopt;
+  if (ocr) out.each_ms = number_after(line, ", per step time:").value_or(0);
+  constexpr std::int64_t kCountLimit = 1'000'000'000;
+  if (out.epoch < 1 || out.epochs < out.epoch || out.epochs > kCountLimit || out.step < 1 ||
+      out.all < out.step || out.all > kCountLimit || !(out.each_ms > 0 && out.each_ms < 1e12)) {
+    return std::nullopt;
+  }
+  if (!ocr) return out;
   out.loss = number_after(line, "loss:");
   out.per_card = line.text.find(" ms, fps per card: ") != std::string_view::npos;
   out.images_per_s =
@@ -63,13 +56,8 @@ std::optional<MindformersLine> mindformers_line(const Line& line) {
   out.ms = *time;
   const auto pair = [&](std::string_view key, std::int64_t& at, std::int64_t& all) {
     Cursor cursor(line);
-    if (!cursor.skip_past(key)) return false;
-    cursor.blanks();
-    at = cursor.integer().value_or(0);
-    if (!cursor.literal("/")) return false;
-    cursor.blanks();
-    all = cursor.integer().value_or(0);
-    return at >= 1 && all >= at && all <= 1'000'000'000;
+    return cursor.skip_past(key) && cursor.read(kBlanks, at, "/", kBlanks, all) && at >= 1 &&
+           all >= at && all <= 1'000'000'000;
   };
   if (line.text.find("Epoch:[") != std::string_view::npos &&
       !pair("Epoch:[", out.epoch, out.epochs)) {
