@@ -20,8 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kEndings[] = {".log",   ".txt",  ".out",   ".err",
-                                         ".jsonl", ".json", ".stdout"};
+constexpr std::string_view kEndings[] = {".log",   ".txt",  ".out",    ".err",
+                                         ".jsonl", ".json", ".stdout", ".wandb"};
+constexpr std::string_view kTensorboard = "events.out.tfevents.";  ///< how its files begin
 constexpr std::string_view kCompressed[] = {".gz", ".zst"};
 
 // What `sweep` writes next to the logs of its trials.
@@ -48,7 +49,7 @@ bool looks_like_log(const fs::path& path) {
   for (const std::string_view ending : kCompressed) {
     if (name.ends_with(ending)) name.resize(name.size() - ending.size());
   }
-  return rank_of(name) ||
+  return rank_of(name) || name.starts_with(kTensorboard) || name == "mlflow.db" ||
          std::any_of(std::begin(kEndings), std::end(kEndings),
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
@@ -80,6 +81,21 @@ void leave_out_ranks(std::vector<Input>& logs, std::vector<std::string>& left_ou
                     "are left out",
                     path, run.first, run.second));
   }
+}
+
+/// The console of a run is in its .wandb file: wandb's copy of it and its own logs, next to the
+/// file, would be the same run once more.
+void leave_out_wandbs_copies(std::vector<Input>& logs) {
+  std::vector<std::string> folders;
+  for (const Input& log : logs) {
+    if (!log.path.ends_with(".wandb")) continue;
+    const fs::path run = fs::path(log.path).parent_path();
+    for (const char* folder : {"files", "logs"}) folders.push_back((run / folder / "").string());
+  }
+  std::erase_if(logs, [&](const Input& log) {
+    return std::ranges::any_of(
+        folders, [&](const std::string& folder) { return log.path.starts_with(folder); });
+  });
 }
 
 bool is_packed(const Input& log) {
@@ -154,6 +170,7 @@ Inputs find_inputs(const std::vector<std::string>& paths) {
                                            fmt::join(kEndings, " "))});
     }
     leave_out_ranks(found, inputs.left_out);
+    leave_out_wandbs_copies(found);
     if (inputs.logs.empty()) {
       inputs.logs = std::move(found);
     } else {

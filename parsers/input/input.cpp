@@ -13,6 +13,7 @@
 #include <cstring>
 #include <vector>
 
+#include "parsers/input/tracker_source.h"
 #include "parsers/input/utf16.h"
 
 namespace bertbench {
@@ -208,6 +209,42 @@ class ZstdSource final : public ByteSource {
   std::string problem_;
 };
 
+/// What was read to look at it, then the rest.
+class AgainSource final : public ByteSource {
+ public:
+  AgainSource(std::string head, std::unique_ptr<ByteSource> rest)
+      : head_(std::move(head)), rest_(std::move(rest)) {}
+
+  Result<std::size_t> read(std::span<char> buffer) override {
+    if (at_ == head_.size()) return rest_->read(buffer);
+    const std::size_t n = head_.copy(buffer.data(), buffer.size(), at_);
+    at_ += n;
+    return n;
+  }
+  [[nodiscard]] bool is_slow() const override { return rest_->is_slow(); }
+  [[nodiscard]] std::string problem() const override { return rest_->problem(); }
+
+ private:
+  std::string head_;
+  std::size_t at_ = 0;
+  std::unique_ptr<ByteSource> rest_;
+};
+
+/// A tracker's file may be compressed as a log is.
+Result<std::unique_ptr<ByteSource>> unpacked(std::unique_ptr<ByteSource> source) {
+  std::string head(kTrackerHead, '\0');
+  std::size_t n = 0;
+  while (n < head.size()) {
+    const auto got = source->read(std::span(head).subspan(n));
+    if (!got) return tl::unexpected(got.error());
+    if (*got == 0) break;
+    n += *got;
+  }
+  head.resize(n);
+  const Tracker tracker = tracker_of(head);
+  return open_tracker(tracker, std::make_unique<AgainSource>(std::move(head), std::move(source)));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> open_source(const std::string& path) {
@@ -229,16 +266,17 @@ Result<std::unique_ptr<ByteSource>> open_source(const std::string& path) {
 #endif
   auto file = std::make_unique<FileSource>(path, fd, path != "-");
   if (regular) file->set_regular();
-  const auto magic = file->peek(4);
+  const auto magic = file->peek(kTrackerHead);
   if (!magic) return tl::unexpected(magic.error());
   const bool gzip = magic->starts_with("\x1f\x8b");
   const bool zstd = magic->starts_with("\x28\xb5\x2f\xfd");
   const bool utf16 = begins_in_utf16(*magic);
+  const Tracker tracker = tracker_of(*magic);
   file->rewind_peek();
   if (utf16) return std::make_unique<Utf16Source>(std::move(file));
-  if (gzip) return std::make_unique<GzipSource>(std::move(file));
-  if (zstd) return std::make_unique<ZstdSource>(std::move(file));
-  return file;
+  if (gzip) return unpacked(std::make_unique<GzipSource>(std::move(file)));
+  if (zstd) return unpacked(std::make_unique<ZstdSource>(std::move(file)));
+  return open_tracker(tracker, std::move(file));
 }
 
 }  // namespace bertbench

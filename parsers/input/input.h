@@ -27,8 +27,9 @@ class ByteSource {
 };
 
 /// "-" is stdin. gzip and zstd are told by their magic bytes, never by the name; members and frames
-/// may follow one another. UTF-16 with its byte order mark is read as UTF-8. Errors: cannot be
-/// opened, a directory, cannot be read.
+/// may follow one another. UTF-16 with its byte order mark is read as UTF-8. Files of trackers,
+/// also compressed, become lines (parsers/input/tracker_source.h). Errors: cannot be opened, a
+/// directory, cannot be read.
 [[nodiscard]] Result<std::unique_ptr<ByteSource>> open_source(const std::string& path);
 
 }  // namespace bertbench

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "parsers/input/tracker_source.h"
+
 namespace bertbench {
 namespace {
 
@@ -33,10 +35,15 @@ Result<LogTail> LogTail::open(const std::string& path) {
   if (S_ISDIR(info.st_mode)) return fail(path, "is a directory", "name the logs to follow");
   out.device_ = info.st_dev;
   out.inode_ = info.st_ino;
-  unsigned char magic[4] = {};
+  unsigned char magic[kTrackerHead] = {};
   const ssize_t n = S_ISREG(info.st_mode) ? ::pread(fd, magic, sizeof magic, 0) : 0;
   if (n > 0 && is_compressed(magic, static_cast<std::size_t>(n))) {
     return fail(path, "is compressed", "only plain logs can be followed");
+  }
+  const std::string_view head(reinterpret_cast<const char*>(magic),
+                              static_cast<std::size_t>(n > 0 ? n : 0));
+  if (tracker_of(head) != Tracker::none) {
+    return fail(path, "is a tracker's file", "only plain logs can be followed; read it as it is");
   }
   return out;
 }

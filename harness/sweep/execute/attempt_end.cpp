@@ -8,6 +8,7 @@
 
 #include "harness/sweep/execute/measured_outcome.h"
 #include "harness/sweep/observe/telemetry.h"
+#include "parsers/core/crc32c.h"
 
 namespace bertbench {
 namespace {

@@ -13,6 +13,7 @@
 #include "harness/sweep/observe/telemetry.h"
 #include "harness/sweep/plan/template_call.h"
 #include "harness/sweep/process/proc_fs.h"
+#include "parsers/core/crc32c.h"
 #include "parsers/core/parallel.h"
 #include "parsers/reader/log_reader.h"
 

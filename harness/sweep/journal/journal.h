@@ -62,7 +62,6 @@ std::string journal_line(const JournalRecord& record);
 /// The record of a line, or nothing when the line is torn or altered.
 std::optional<JournalRecord> parse_journal_line(std::string_view line);
 
-std::uint32_t crc32c(std::string_view bytes);
 std::string utc_now();
 
 }  // namespace bertbench

@@ -57,6 +57,17 @@ TEST_F(InputsTest, OfARunFolderOnlyTheLogsOfTrialsAreTaken) {
             (std::vector<std::string>{"cell/trial_1/log.txt"}));
 }
 
+TEST_F(InputsTest, FilesOfTrackersAreLogsAndWandbsCopiesAreNot) {
+  for (const char* name : {"tb/events.out.tfevents.1.host.2.0", "tb/events.old", "mlflow.db",
+                           "a.db", "wandb/run-1/run-1.wandb", "wandb/run-1/files/output.log",
+                           "wandb/run-1/logs/debug.log", "wandb/debug.log"}) {
+    put(name, "x");
+  }
+  EXPECT_EQ(names(find_inputs({folder.string()}), folder),
+            (std::vector<std::string>{"mlflow.db", "tb/events.out.tfevents.1.host.2.0",
+                                      "wandb/debug.log", "wandb/run-1/run-1.wandb"}));
+}
+
 TEST_F(InputsTest, ANamedFileIsTakenWhateverItsName) {
   const std::string odd = put("README", "x");
   const Inputs inputs = find_inputs({odd, "-", odd});

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/sweep/journal/run_state.h"
+#include "parsers/core/crc32c.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {

@@ -29,7 +29,9 @@ import wandb  # noqa: E402
 config = {"per_device_train_batch_size": BATCH, "gradient_accumulation_steps": 1,
           "world_size": 1, "seq_length": 64, "max_steps": STEPS}
 board = tensorboardX.SummaryWriter(str(folder / "tensorboard"))
-run = wandb.init(project="samples", config=config, settings=wandb.Settings(console="wrap"))
+run = wandb.init(project="samples", config=config, settings=wandb.Settings(
+    console="wrap", x_disable_meta=True, x_disable_stats=True, x_disable_machine_info=True,
+    host="host", program="train.py"))
 mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
 mlflow.start_run()
 mlflow.log_params(config)
@@ -62,9 +64,8 @@ for step in range(1, STEPS + 1):
             print(f"{now:%Y-%m-%d %H:%M:%S},{now.microsecond // 1000:03} __main__    : INFO     "
                   f"Train step {step} -- Loss: {loss:.3f}, MLM: {loss:.3f} -- It/s: {rate:.2f}",
                   file=out)
-        tokens = rate * BATCH * config["seq_length"]
         print(json.dumps({"step": step, "epoch": 0, "timestamp": now.isoformat(timespec="milliseconds"),
-                          "loss": loss, "lr": 0.1, "tps": tokens, "tps_per_gpu": tokens}), file=lines)
+                          "loss": loss, "lr": 0.1, "samples_per_second": rate * BATCH}), file=lines)
         board.add_scalar("train/loss", loss, step)
         board.add_scalar("train/steps_per_second", rate, step)
         values = {"train/loss": loss, "train/steps_per_second": rate}

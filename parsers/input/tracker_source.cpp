@@ -1,0 +1,120 @@
+#include "parsers/input/tracker_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace bertbench {
+namespace {
+
+using namespace std::string_view_literals;
+
+template <class T>
+std::string number_text(T value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : fmt::format("\"{}\"", value);
+}
+
+}  // namespace
+
+Tracker tracker_of(std::string_view head) {
+  if (head.starts_with(":W&B\xe1\xbe\0"sv)) return Tracker::wandb;
+#ifdef BB_HAVE_SQLITE
+  if (head.starts_with("SQLite format 3\0"sv)) return Tracker::database;
+#endif
+  return begins_tensorboard(head) ? Tracker::tensorboard : Tracker::none;
+}
+
+std::unique_ptr<ByteSource> open_tracker(Tracker tracker, std::unique_ptr<ByteSource> raw) {
+  switch (tracker) {
+    case Tracker::tensorboard:
+      return open_tensorboard(std::move(raw));
+    case Tracker::wandb:
+      return open_wandb(std::move(raw));
+    case Tracker::database:
+#ifdef BB_HAVE_SQLITE
+      return open_database(std::move(raw));
+#endif
+    case Tracker::none:
+      break;
+  }
+  return raw;
+}
+
+Result<std::size_t> TrackerSource::read(std::span<char> buffer) {
+  while (taken_ == text_.size()) {
+    text_.clear();
+    taken_ = 0;
+    if (done_) return 0;
+    const auto more = add_lines(text_);
+    if (!more) return tl::unexpected(more.error());
+    done_ = !*more;
+  }
+  const std::size_t n = std::min(buffer.size(), text_.size() - taken_);
+  std::memcpy(buffer.data(), text_.data() + taken_, n);
+  taken_ += n;
+  return n;
+}
+
+Result<std::string_view> TrackerSource::next(std::size_t n) {
+  constexpr std::size_t kBlock = std::size_t{128} << 10;
+  while (bytes_.size() - at_ < n) {
+    bytes_.erase(0, std::exchange(at_, 0));
+    const std::size_t have = bytes_.size();
+    bytes_.resize(have + kBlock);
+    const auto got = raw_->read(std::span(bytes_).subspan(have));
+    bytes_.resize(have + got.value_or(0));
+    if (!got) return tl::unexpected(got.error());
+    if (*got == 0) break;
+  }
+  n = std::min(n, bytes_.size() - at_);
+  offset_ += n;
+  return std::string_view(bytes_).substr(std::exchange(at_, at_ + n), n);
+}
+
+void TrackerSource::set_problem(std::string text) {
+  if (problem_.empty()) problem_ = std::move(text);
+}
+
+// One counter leads. A name that is logged at smaller numbers than the newest has another counter
+// (epochs beside steps), unless it goes back itself: then the run began again.
+void LoggedSteps::add(std::string_view name, std::int64_t step, std::string_view wall_time,
+                      std::string_view value, std::string& out) {
+  auto at = series_.find(name);
+  if (at == series_.end()) {
+    if (series_.size() >= kMostNames) return;
+    at = series_.emplace(name, Series{}).first;
+  }
+  Series& of = at->second;
+  if (of.other_counter) return;
+  if (step < of.last) {
+    for (auto& [other, series] : series_) series.last = -1;
+    newest_ = step;
+  } else if (step < newest_) {
+    of.other_counter = true;
+    return;
+  }
+  of.last = newest_ = step;
+  if (step != step_) flush(out);
+  if (line_.empty()) {
+    line_ = fmt::format("{{\"step\": {}, \"wall_time\": {}", step, wall_time);
+    step_ = step;
+  }
+  line_ += fmt::format(", {}: {}", json_text(name), value);
+}
+
+void LoggedSteps::flush(std::string& out) {
+  if (line_.empty()) return;
+  out += line_ + "}\n";
+  line_.clear();
+}
+
+std::string json_text(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+std::string json_number(double value) { return number_text(value); }
+std::string json_number(float value) { return number_text(value); }
+
+}  // namespace bertbench

@@ -1,0 +1,85 @@
+// Files of experiment trackers become lines of text, as gzip becomes what was compressed: console
+// lines as they are, and what was logged of a step as one line with a JSON object, which the format
+// `jsonl` reads. Memory is bounded by kLongestRecord.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "parsers/input/input.h"
+
+namespace bertbench {
+
+enum class Tracker { none, tensorboard, wandb, database };
+inline constexpr std::size_t kTrackerHead = 16;  ///< bytes that tell a tracker's file
+/// By the first bytes alone; TensorBoard's have no magic, but a checksum.
+[[nodiscard]] Tracker tracker_of(std::string_view head);
+/// `raw` is as `tracker` says.
+[[nodiscard]] std::unique_ptr<ByteSource> open_tracker(Tracker tracker,
+                                                       std::unique_ptr<ByteSource> raw);
+
+class TrackerSource : public ByteSource {
+ public:
+  explicit TrackerSource(std::unique_ptr<ByteSource> raw) : raw_(std::move(raw)) {}
+  Result<std::size_t> read(std::span<char> buffer) final;
+  [[nodiscard]] bool is_slow() const final { return true; }
+  [[nodiscard]] std::string problem() const final {
+    return problem_.empty() ? raw_->problem() : problem_;
+  }
+
+ protected:
+  static constexpr std::size_t kLongestRecord = std::size_t{64} << 20;
+
+  /// Appends what the next record gives. False at the end.
+  virtual Result<bool> add_lines(std::string& out) = 0;
+  /// The next n bytes, fewer where the input ends; valid until the next call.
+  Result<std::string_view> next(std::size_t n);
+  /// Of what was given so far.
+  [[nodiscard]] std::uint64_t offset() const { return offset_; }
+  /// The first one stays.
+  void set_problem(std::string text);
+
+ private:
+  std::unique_ptr<ByteSource> raw_;
+  std::string bytes_, text_;  ///< read, and given as lines
+  std::size_t at_ = 0, taken_ = 0;
+  std::uint64_t offset_ = 0;
+  bool done_ = false;
+  std::string problem_;
+};
+
+/// Values that a tracker has by name and step, one by one, become a line a step.
+class LoggedSteps {
+ public:
+  /// `wall_time` is text; the first of a step is the line's.
+  void add(std::string_view name, std::int64_t step, std::string_view wall_time,
+           std::string_view value, std::string& out);
+  /// The line that waits for more values.
+  void flush(std::string& out);
+
+ private:
+  static constexpr std::size_t kMostNames = 10'000;
+  struct Series {
+    std::int64_t last = -1;
+    bool other_counter = false;
+  };
+  std::map<std::string, Series, std::less<>> series_;
+  std::int64_t step_ = -1, newest_ = -1;
+  std::string line_;
+};
+
+/// As JSON: text in quotes, numbers plain, and in quotes where they are not finite.
+[[nodiscard]] std::string json_text(std::string_view text);
+[[nodiscard]] std::string json_number(double value);
+[[nodiscard]] std::string json_number(float value);
+
+[[nodiscard]] bool begins_tensorboard(std::string_view head);
+[[nodiscard]] std::unique_ptr<ByteSource> open_tensorboard(std::unique_ptr<ByteSource> raw);
+[[nodiscard]] std::unique_ptr<ByteSource> open_wandb(std::unique_ptr<ByteSource> raw);
+[[nodiscard]] std::unique_ptr<ByteSource> open_database(std::unique_ptr<ByteSource> raw);
+
+}  // namespace bertbench

@@ -1,0 +1,199 @@
+// wandb's transaction log (run-<id>.wandb, also of offline runs): LevelDB's blocks of 32 KiB with a
+// plain CRC-32, although the comment in wandb's datastore.py names another, and protobuf Records in
+// them (wandb_internal.proto). A damaged block is left out.
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "parsers/input/proto_fields.h"
+#include "parsers/input/tracker_source.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kBlock = 32768, kFileHead = 7, kChunkHead = 7;
+
+unsigned byte_at(std::string_view bytes, std::size_t i) {
+  return static_cast<unsigned char>(bytes[i]);
+}
+
+/// A number, a text or a truth value: what lists and objects hold is of no format.
+bool is_scalar(std::string_view json) {
+  return !json.empty() && json.front() != '{' && json.front() != '[' &&
+         nlohmann::json::accept(json);
+}
+
+/// The members of a history item or a setting: ", "-separated.
+std::string member_of(std::string_view item) {
+  std::string key;
+  std::string_view value;
+  ProtoFields fields(item);
+  while (const auto field = fields.next()) {
+    if (field->is(1, 2)) key = field->bytes;
+    if (field->is(2, 2)) key += (key.empty() ? "" : ".") + std::string(field->bytes);
+    if (field->is(16, 2)) value = field->bytes;
+  }
+  // Python's NaN and Infinity are no JSON.
+  std::string text(value);
+  if (value == "NaN" || value == "Infinity" || value == "-Infinity") text = json_text(value);
+  return is_scalar(text) ? fmt::format("{}: {}", json_text(key), text) : "";
+}
+
+std::string members_of(std::string_view message) {
+  std::string out;
+  ProtoFields fields(message);
+  while (const auto field = fields.next()) {
+    if (!field->is(1, 2)) continue;
+    const std::string member = member_of(field->bytes);
+    if (!member.empty()) out += (out.empty() ? "" : ", ") + member;
+  }
+  return out;
+}
+
+class WandbSource final : public TrackerSource {
+ public:
+  using TrackerSource::TrackerSource;
+
+ private:
+  enum Chunk : unsigned { kFull = 1, kFirst, kMiddle, kLast };
+
+  Result<bool> add_lines(std::string& out) override {
+    const std::size_t left = kBlock - offset() % kBlock;
+    const bool begins = offset() == 0;
+    const auto head = next(begins ? kFileHead : std::min(left, kChunkHead));
+    if (!head) return tl::unexpected(head.error());
+    if (head->empty()) return end(out);
+    if (begins || left < kChunkHead) return true;
+    if (head->size() < kChunkHead) return cut(out);
+    const unsigned crc = byte_at(*head, 0) | byte_at(*head, 1) << 8 | byte_at(*head, 2) << 16 |
+                         byte_at(*head, 3) << 24;
+    const std::size_t length = byte_at(*head, 4) | byte_at(*head, 5) << 8;
+    const auto type = static_cast<char>(byte_at(*head, 6));
+    if (length > left - kChunkHead || type < 1 || type > 4) return skip_block(out);
+    const auto data = next(length);
+    if (!data) return tl::unexpected(data.error());
+    if (data->size() < length) return cut(out);
+    uLong sum = crc32(0, reinterpret_cast<const Bytef*>(&type), 1);
+    sum = crc32(sum, reinterpret_cast<const Bytef*>(data->data()), static_cast<uInt>(length));
+    if (sum != crc) return skip_block(out);
+    add_chunk(static_cast<unsigned>(type), *data, out);
+    return true;
+  }
+
+  bool end(std::string& out) {
+    for (std::string& text : console_) out += std::exchange(text, {});
+    return false;
+  }
+  bool cut(std::string& out) {
+    set_problem("the wandb file is cut: read up to its end");
+    return end(out);
+  }
+  Result<bool> skip_block(std::string& out) {
+    set_problem(fmt::format(
+        "the wandb file is damaged at byte {}: the rest of that block is left out", offset()));
+    open_ = false;
+    for (std::string& text : console_) {  // its line lost its end
+      if (!text.empty()) out += std::exchange(text, {}) + "\n";
+    }
+    const auto skipped = next((kBlock - offset() % kBlock) % kBlock);
+    if (!skipped) return tl::unexpected(skipped.error());
+    return true;
+  }
+
+  void add_chunk(unsigned type, std::string_view data, std::string& out) {
+    if (type == kFull || type == kFirst) {
+      record_.clear();
+      open_ = true;
+    }
+    if (!open_ || record_.size() + data.size() > kLongestRecord) {
+      open_ = false;
+      return;
+    }
+    record_ += data;
+    if (type == kFirst || type == kMiddle) return;
+    open_ = false;
+    ProtoFields fields(record_);
+    while (const auto field = fields.next()) {
+      if (field->wire == 2) take(*field, out);
+    }
+  }
+
+  void take(const ProtoField& record, std::string& out) {
+    const std::string_view message = record.bytes;
+    switch (record.number) {
+      case 2:
+        add_object("", members_of(message), "", out);
+        break;
+      case 4:
+      case 13:
+        add_console(message, out);
+        break;
+      case 5:
+        add_object("{\"config\": ", members_of(message), "}", out);
+        break;
+      case 17:
+        take_run(message, out);
+        break;
+      case 18:
+        take_exit(message, out);
+        break;
+      default:
+        break;
+    }
+  }
+
+  static void add_object(std::string_view before, const std::string& members,
+                         std::string_view after, std::string& out) {
+    if (!members.empty()) out += fmt::format("{}{{{}}}{}\n", before, members, after);
+  }
+
+  /// Up to the last end of a line; the rest waits, so that nothing gets between.
+  void add_console(std::string_view message, std::string& out) {
+    constexpr std::size_t kLongestLine = std::size_t{64} << 10;
+    std::string* text = &console_[0];
+    std::string_view added;
+    ProtoFields fields(message);
+    while (const auto field = fields.next()) {
+      if (field->is(1, 0) && field->value == 1) text = &console_[1];
+      if (field->is(3, 2)) added = field->bytes;
+    }
+    *text += added;
+    auto ends = text->find_last_of("\r\n");
+    if (ends == std::string::npos && text->size() > kLongestLine) ends = text->size() - 1;
+    if (ends == std::string::npos) return;
+    out.append(*text, 0, ends + 1);
+    text->erase(0, ends + 1);
+  }
+
+  static void take_run(std::string_view message, std::string& out) {
+    ProtoFields fields(message);
+    while (const auto field = fields.next()) {
+      if (field->is(4, 2)) add_object("{\"config\": ", members_of(field->bytes), "}", out);
+    }
+  }
+
+  /// In the words that wandb prints of it.
+  static void take_exit(std::string_view message, std::string& out) {
+    std::int64_t code = 0;
+    ProtoFields fields(message);
+    while (const auto field = fields.next()) {
+      if (field->is(1, 0)) code = static_cast<std::int64_t>(field->value);
+    }
+    out += code == 0 ? "wandb: Program ended successfully.\n"
+                     : fmt::format("wandb: Program failed with code {}.\n", code);
+  }
+
+  std::string record_;
+  bool open_ = false;       ///< its end has not come
+  std::string console_[2];  ///< standard error and output
+};
+
+}  // namespace
+
+std::unique_ptr<ByteSource> open_wandb(std::unique_ptr<ByteSource> raw) {
+  return std::make_unique<WandbSource>(std::move(raw));
+}
+
+}  // namespace bertbench
