@@ -162,6 +162,12 @@ void Assembler::add(Track& of, Step step) {
       step.iterations = std::max<std::int64_t>(1, step.step - (first ? 0 : before));
     }
   }
+  if (step.joins_after) {  // what the records have of times and rates is of parts
+    Step joined = step;
+    joined.seconds = joined.rate = kUnknown;
+    draft.add(sample_of(joined));
+    draft.join_records_after(*step.joins_after);
+  }
   draft.add(sample_of(step));
 }
 

@@ -87,6 +87,9 @@ struct Step {
   std::optional<std::int64_t> skipped{};  ///< skipped steps that come to those before
   /// Of the whole job, as this line states it. A batch that grows has no single number.
   std::int64_t global_batch = 0;
+  /// The records after this counter and the step become one: an epoch whose own line has the time
+  /// of all its iterations. gluon-cv, PaddleVideo.
+  std::optional<std::int64_t> joins_after{};
   bool last = false;      ///< by its own words, or by the plan, the run's last
   std::int64_t line = 0;  ///< 0: of the line that the handler has, and of its rank
   int rank = -1;

@@ -16,18 +16,12 @@
 // is not the job's, which is said. Scripts that hand Speedometer the batch of all workers (NVIDIA's
 // for MLPerf) are told by their stamps: Speed times the time of a batch is several times
 // batch_size.
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
-#include "parsers/assemble/run_builder.h"
-#include "parsers/core/text.h"
 #include "parsers/formats/format.h"
 #include "parsers/formats/mxnet/gluon_text.h"
 #include "parsers/formats/mxnet/speedometer_place.h"
@@ -38,347 +32,295 @@
 namespace bertbench {
 namespace {
 
-/// After the last validation of gluon-cv's R-CNN: "Total Training with validation: 1543.1 secs".
-constexpr std::string_view kTrained = "Total Training with validation: ";
-/// Sockeye: "Training finished. Best checkpoint: 12. Best validation perplexity: 9.8".
-constexpr std::string_view kBest = ". Best checkpoint: ";
+constexpr Begin kRuns[] = {{.unit = IterationUnit::optimizer_step,
+                            .rate = RateUnit::sequences_per_second,
+                            .restart = Restart::never,
+                            .after_end = AfterEnd::reopens}};
 
-constexpr std::string_view kAnchors[] = {
-    " samples/sec",      "kv_store=", "kvstore=",       "Time cost=",    "-Speed ", "num_epochs=",
-    "] Training cost: ", "] train=",  kGluonTotalBatch, "save_prefix='", kTrained,  kBest};
-
-class SpeedometerParser final : public LineParser {
- public:
-  bool parse(const Line& line, RunBuilder& out) override;
-  void finish(RunBuilder& out) override;
-
- private:
-  bool see_global_step(const Line& line, RunBuilder& out);
-  bool see_epoch(const Line& line, RunBuilder& out);
-  bool see_epoch_end(Cursor& cursor, const Line& line, RunBuilder& out);
-  bool see_epoch_rate(std::int64_t epoch, Cursor& cursor, const Line& line, RunBuilder& out);
-  void see_epoch_speed(std::int64_t epoch, double speed, const Line& line, RunBuilder& out);
-  void join_epoch(std::int64_t batches, double rate, double seconds, const Line& line,
-                  RunDraft& run);
-  void see_arguments(const Line& line);
-  void put(std::int64_t epoch, std::int64_t batch, std::int64_t batches, const Line& line,
-           double rate, RunBuilder& out);
-
-  std::int64_t epoch_ = -1, batch_ = 0, base_ = 0, interval_ = 0, step_ = -1;
-  double newest_s_ = kUnknown;  ///< stamp of the newest line
-  SpeedTimes times_;
-  std::optional<double> batch_size_;                   ///< of the process
-  std::optional<std::int64_t> total_batch_, devices_;  ///< of the process and all its devices
-  std::int64_t per_epoch_ = 0;                         ///< batches, where lines tell them
-  std::set<int> ranks_;
-  std::optional<std::string> store_;
-  std::optional<std::int64_t> epochs_;  ///< planned
-  bool last_batch_ = false;             ///< gluon-cv's detection scripts
-  GluonDetection detection_;
-  SpeedJumps rcnn_;
-  bool epochs_only_ = false, joined_ = false;
-  std::int64_t long_speed_ = 0;  ///< newest line of six digits without a learning rate
-  GluonEpochCosts costs_;
-  double cifar_images_ = 0;                           ///< of an epoch
-  double epochs_told_ = 0, epochs_per_sample_s_ = 0;  ///< that tell their own speed
-  RunDraft* speeds_run_ = nullptr;                    ///< of epochs without other lines
-};
-
-// How many batches an epoch has is not printed: it is at least what was seen of it, and the speeds
-// of the lines stand on their own, so the counter may miss the tail of an epoch.
-void SpeedometerParser::put(std::int64_t epoch, std::int64_t batch, std::int64_t batches,
-                            const Line& line, double rate, RunBuilder& out) {
-  const std::int64_t since = epoch == epoch_ ? batch - batch_ : 0;
-  if (speeds_run_ != nullptr) {  // the log's first line ended an epoch
-    speeds_run_->discard = true;
-    speeds_run_ = nullptr;
-    out.close(WorkKind::training);
-  }
-  if (epoch_ >= 0 && (epoch < epoch_ || (epoch == epoch_ && batch < batch_ - 2 * interval_))) {
-    out.close(WorkKind::training);
-    epoch_ = -1;
-    base_ = 0;
-    step_ = -1;
-  }
-  if (epoch_ >= 0 && epoch > epoch_) base_ += batch_;
-  if (epoch != epoch_) batch_ = 0;
-  if (batch > batch_) interval_ = batch - batch_;
-  epoch_ = epoch;
-  batch_ = std::max(batch_, batch);
-  Sample sample;
-  sample.step = base_ + batch;
-  sample.iterations = batches;
-  sample.rate = rate;
-  // Then the lines' times are known, and slow ones count for as long as they took.
-  if (total_batch_ && rate > 0 && !last_batch_) {
-    sample.seconds = static_cast<double>(*total_batch_ * batches) / rate;
-  }
-  if (const auto colon = line.text.find(':'); colon != std::string_view::npos) {
+struct Speedometer {
+  // How many batches an epoch has is not printed: it is at least what was seen of it, and the
+  // speeds of the lines stand on their own, so the counter may miss the tail of an epoch.
+  void put(std::int64_t of_epoch, std::int64_t of_batch, std::int64_t batches, double rate,
+           const Line& line, Emit emit) {
+    const std::int64_t since = of_epoch == epoch ? of_batch - batch : 0;
+    if (std::exchange(speeds, false))
+      emit(Withdraw{.of = Of::open});  // it began with an epoch's end
+    if (epoch >= 0 &&
+        (of_epoch < epoch || (of_epoch == epoch && of_batch < batch - 2 * interval))) {
+      emit(kRuns[0]);
+      epoch = step = -1;
+      base = 0;
+    }
+    if (epoch >= 0 && of_epoch > epoch) base += batch;
+    if (of_epoch != epoch) batch = 0;
+    if (of_batch > batch) interval = of_batch - batch;
+    epoch = of_epoch;
+    batch = std::max(batch, of_batch);
+    Step at{.step = base + of_batch,
+            .iterations = batches,
+            .rate = rate,
+            .loss = number_after(line, {"\tloss=", "cross-entropy=", "lossvalue=", "Loss "}),
+            .clock = Clock{1e-3, true}};
+    // Then the lines' times are known, and slow ones count for as long as they took.
+    if (total_batch && rate > 0 && !last_batch) {
+      at.seconds = static_cast<double>(*total_batch * batches) / rate;
+    }
     // "2018-04-01 03:35:35,136 Epoch...", also after "INFO:root:" or "Training: "
     const auto year = line.text.find("20");
-    const auto stamp = year != std::string_view::npos && year < 16
-                           ? date_time(line.text.substr(year))
-                           : std::nullopt;
-    if (stamp) sample.time_s = *stamp;
+    if (year < 16) at.time_s = date_time(line.text.substr(year)).value_or(kUnknown);
+    times.add(rate, since, at.time_s - std::exchange(newest_s, at.time_s));
+    several_ranks |= rank >= 0 && line.rank >= 0 && line.rank != rank;
+    rank = std::max(rank, line.rank);
+    emit(at);
   }
-  const double took = sample.time_s - std::exchange(newest_s_, sample.time_s);
-  times_.add(rate, since, took);
-  sample.line = line.number;
-  sample.rank = line.rank;
-  std::optional<double> loss;
-  for (const std::string_view key : {"\tloss=", "cross-entropy=", "lossvalue=", "Loss "}) {
-    if (!loss) loss = number_after(line, key);
-  }
-  sample.loss = loss;
-  if (line.rank >= 0 && ranks_.size() < 65536) ranks_.insert(line.rank);
-  RunDraft& draft = out.run(WorkKind::training, line.number);
-  draft.log.iteration_unit = IterationUnit::optimizer_step;
-  draft.log.rate_unit = RateUnit::sequences_per_second;
-  draft.log.clock_is_wall = true;
-  draft.log.clock_resolution_s = 1e-3;
-  draft.ended_well = false;  // an epoch ended, not the run
-  draft.add(sample);
-}
 
-// insightface for PyTorch: one counter over all epochs.
-bool SpeedometerParser::see_global_step(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("-Speed ")) return false;
-  const auto rate = cursor.number();
-  if (!rate || !cursor.literal(" samples/sec")) return false;
-  const auto step = number_after(line, "Global Step:");
-  if (!step || !(*step >= 0 && *step < 1e12)) return false;
-  const auto at = static_cast<std::int64_t>(*step);
-  const std::int64_t batches =
-      step_ >= 0 && at > step_ ? at - step_ : std::max<std::int64_t>(1, at);
-  step_ = at;
-  put(0, at, batches, line, *rate, out);
-  return true;
-}
-
-// A whole epoch, its validation included; how many batches it has is not told.
-bool SpeedometerParser::see_epoch(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("[Epoch ")) return false;
-  const auto epoch = cursor.integer();
-  const auto seconds = number_after(line, " time:");
-  if (!epoch || *epoch < 0 || *epoch > 1'000'000'000 || !cursor.literal("] train=") || !seconds ||
-      !(*seconds > 0 && *seconds < 1e9)) {
-    return false;
-  }
-  Sample sample;
-  sample.step = *epoch + 1;
-  sample.iterations = 1;
-  sample.loss = number_after(line, " loss=");
-  sample.line = line.number;
-  sample.rank = line.rank;
-  // Its seconds are none of a step: a batch given by the user would make sequences of epochs.
-  if (cifar_images_ > 0) sample.rate = cifar_images_ / *seconds;
-  RunDraft& draft = out.add(WorkKind::training, sample);
-  if (draft.count() == 1) {
-    draft.log.notices.push_back(make_notice(
-        cifar_images_ > 0 ? NoticeCode::epoch_of_cifar : NoticeCode::epoch_without_length,
-        line.number));
-  }
-  draft.log.iteration_unit = IterationUnit::unknown;
-  if (cifar_images_ > 0) draft.log.rate_unit = RateUnit::sequences_per_second;
-  draft.ended_well = epochs_ && *epoch + 1 >= *epochs_;
-  epochs_only_ = true;
-  return true;
-}
-
-// Where batch and number of batches are told, the time of an epoch is that of all of them; lines
-// leave out those after the last one, and begin with the start of the loaders.
-void SpeedometerParser::join_epoch(std::int64_t batches, double rate, double seconds,
-                                   const Line& line, RunDraft& run) {
-  if (batches <= batch_) return;
-  joined_ = true;
-  Sample end;
-  end.step = base_ + batches;
-  end.iterations = batches - batch_;
-  end.line = line.number;
-  end.rank = line.rank;
-  run.add(end);
-  run.join_records_after(base_);
-  end.rate = rate;
-  end.seconds = seconds;
-  run.add(end);
-  batch_ = batches;
-}
-
-// gluon-cv's own mean over the batches of an epoch. Where no batch has a line, the epochs are the
-// records.
-void SpeedometerParser::see_epoch_speed(std::int64_t epoch, double speed, const Line& line,
-                                        RunBuilder& out) {
-  if (!(speed > 0 && speed < 1e12)) return;
-  ++epochs_told_;
-  epochs_per_sample_s_ += 1 / speed;
-  if (out.open(WorkKind::training) != nullptr && speeds_run_ == nullptr) return;
-  Sample sample;
-  sample.step = epoch + 1;
-  sample.iterations = 1;
-  sample.rate = speed;
-  sample.line = line.number;
-  sample.rank = line.rank;
-  speeds_run_ = &out.add(WorkKind::training, sample);
-  speeds_run_->log.iteration_unit = IterationUnit::unknown;
-  speeds_run_->log.rate_unit = RateUnit::sequences_per_second;
-}
-
-// After "[Epoch ": "0] Training cost: 50.8, ...", "099] speed: 75 samples/sec\ttime cost: 3461.2".
-bool SpeedometerParser::see_epoch_end(Cursor& cursor, const Line& line, RunBuilder& out) {
-  const auto epoch = cursor.integer();
-  if (!epoch || *epoch < 0 || *epoch > 1'000'000'000) return false;
-  if (cursor.literal("] Training cost: ")) {
-    RunDraft* run = out.open(WorkKind::training);
-    const auto seconds = cursor.number();
-    if (run == nullptr || !seconds || !(*seconds > 0) || *epoch != epoch_) return false;
-    costs_.add(*seconds, batch_ + 1, interval_);
-    if (detection_.samples && total_batch_ && *seconds < 1e9 && !rcnn_.any()) {
-      const auto samples = static_cast<double>(*detection_.samples);
-      const auto batches = std::llround(samples / static_cast<double>(*total_batch_));
-      if (batches <= batch_ + 1 + interval_)
-        join_epoch(batches, samples / *seconds, *seconds, line, *run);
+  bool batch_speed(const Line& line, Emit emit) {
+    const auto place = speedometer_place(line, epoch, batch);
+    const auto rate = number_after(line, "Speed:");
+    if (!place || !rate || !(*rate >= 0)) return false;
+    if (has(line, "RPN_Conf=")) rcnn.add(*rate);
+    last_batch |= has(line, "][Batch ");
+    const bool digits = line.at >= 7 && line.text[line.at - 7] == '.';
+    if (!last_batch && digits && has(line, "accuracy=") && !has(line, "lr=")) {
+      long_speed = line.number;
     }
-    run->ended_well = epochs_ && *epoch + 1 >= *epochs_;
-    run->last_line = line.number;
+    per_epoch = place->per_epoch;
+    const std::int64_t from = place->from.value_or(place->epoch == epoch ? batch : 0);
+    put(place->epoch, place->batch, std::max<std::int64_t>(1, place->batch - from), *rate, line,
+        emit);
     return true;
   }
-  return cursor.literal("] speed: ") && see_epoch_rate(*epoch, cursor, line, out);
-}
 
-// "75 samples/sec", cut to whole ones.
-bool SpeedometerParser::see_epoch_rate(std::int64_t epoch, Cursor& cursor, const Line& line,
-                                       RunBuilder& out) {
-  const auto speed = cursor.number();
-  if (speed && cursor.literal(" samples/sec")) see_epoch_speed(epoch, *speed, line, out);
-  RunDraft* run = out.open(WorkKind::training);
-  if (run == nullptr) return false;
-  constexpr double kDigits = 50;
-  if (speed && epoch == epoch_ && run != speeds_run_ && total_batch_ && *speed >= kDigits &&
-      !last_batch_) {
-    join_epoch(per_epoch_, *speed, static_cast<double>(*total_batch_ * per_epoch_) / *speed, line,
-               *run);
+  // insightface for PyTorch: one counter over all epochs.
+  bool global_step(const Line& line, Emit emit) {
+    const auto at = count_after(line, "Global Step:");
+    double rate = 0;
+    if (!at || !Cursor::after(line).read(rate, " samples/sec")) return false;
+    const std::int64_t before = std::exchange(step, *at);
+    const bool goes_on = before >= 0 && *at > before;
+    put(0, *at, goes_on ? *at - before : std::max<std::int64_t>(1, *at), rate, line, emit);
+    return true;
   }
-  run->ended_well = epochs_ && epoch + 1 >= *epochs_;
-  run->last_line = line.number;
-  return true;
-}
 
-void SpeedometerParser::see_arguments(const Line& line) {
-  if (const auto total = gluon_total_batch(line)) {
-    total_batch_ = total->batch;
-    devices_ = total->devices;
+  // A record that is an epoch; whether it begins a run.
+  bool put_epoch(Step at, Emit emit) {
+    const bool begins = at.step < newest_epoch;
+    if (begins) emit(kRuns[0]);
+    const bool first = begins || newest_epoch == 0;
+    newest_epoch = at.step;
+    at.iterations = 1;
+    at.unit = IterationUnit::unknown;
+    at.last = epochs && at.step >= *epochs;
+    emit(at);
+    return first;
   }
-  if (const auto detection = gluon_detection(line)) {
-    detection_ = *detection;
-    total_batch_ = detection->batch;
-    devices_ = detection->devices;
-    epochs_ = detection->epochs;
-  }
-  if (has(line, "Namespace(")) cifar_images_ = gluon_cifar_images(line);
-  if (const auto epochs = size_after(line, " num_epochs=")) epochs_ = epochs;
-  if (const auto batch = number_after(line, " batch_size=")) batch_size_ = *batch;
-  for (const std::string_view key : {"kv_store='", "kvstore='", "kv_store=", "kvstore="}) {
+
+  // A whole epoch, its validation included; how many batches it has is not told.
+  bool cifar_epoch(const Line& line, Emit emit) {
     Cursor cursor(line);
-    if (store_ || !cursor.skip_past(key)) continue;
-    if (const auto name = cursor.until("', )\t")) store_ = std::string(*name);
-  }
-}
-
-bool SpeedometerParser::parse(const Line& line, RunBuilder& out) {
-  see_arguments(line);
-  const auto end = [&] {
-    if (RunDraft* run = out.open(WorkKind::training)) {
-      run->ended_well = true;
-      run->last_line = line.number;
-      return true;
+    Step at{.loss = number_after(line, " loss="), .rate_unit = RateUnit::unknown};
+    const auto seconds = number_after(line, " time:");
+    if (!cursor.skip_past("[Epoch ") || !cursor.read(at.step, "] train=") || !seconds ||
+        !(*seconds > 0 && *seconds < 1e9)) {
+      return false;
     }
-    return false;
-  };
-  if (has(line, kTrained) || has(line, kBest)) return end();
-  if (see_global_step(line, out) || see_epoch(line, out)) return true;
-  const auto place = speedometer_place(line, epoch_, batch_);
-  if (!place) {
+    ++at.step;
+    // Its seconds are none of a step: a batch given by the user would make sequences of epochs.
+    if (cifar_images > 0) {
+      at.rate = cifar_images / *seconds;
+      at.rate_unit = RateUnit::sequences_per_second;
+    }
+    epochs_only = true;
+    if (put_epoch(at, emit)) {
+      emit.note_here(cifar_images > 0 ? NoticeCode::epoch_of_cifar
+                                      : NoticeCode::epoch_without_length);
+    }
+    return true;
+  }
+
+  // Where batch and number of batches are told, the time of an epoch is that of all of them; lines
+  // leave out those after the last one, and begin with the start of the loaders.
+  void join_epoch(std::int64_t batches, double rate, double seconds, Emit emit) {
+    if (batches <= batch) return;
+    joined = true;
+    emit(Step{.step = base + batches,
+              .iterations = batches - batch,
+              .seconds = seconds,
+              .rate = rate,
+              .joins_after = base});
+    batch = batches;
+  }
+
+  void end_epoch(std::int64_t ended, Emit emit) {
+    emit(Statement{});
+    if (epochs && ended + 1 >= *epochs) emit(End{});
+  }
+
+  // "[Epoch 0] Training cost: 50.8, ..."
+  bool epoch_cost(const Line& line, Emit emit) {
     Cursor cursor(line);
-    if (cursor.skip_past("[Epoch ")) return see_epoch_end(cursor, line, out);
-    // "Epoch[0] Time cost=50.885" ends an epoch, "Epoch[0]\t\tSpeed: 1281 samples/sec over 116
-    // secs" one of the poses'.
-    const auto epoch = cursor.skip_past("Epoch[") ? cursor.integer() : std::nullopt;
-    if (!epoch || *epoch < 0 || *epoch > 1'000'000'000) return false;
-    if (cursor.literal("] Time cost=")) return end();
-    return cursor.literal("]\t\tSpeed: ") && see_epoch_rate(*epoch, cursor, line, out);
+    std::int64_t ended = 0;
+    double seconds = 0;
+    if (!cursor.skip_past("[Epoch ") || !cursor.read(ended, "] Training cost: ", seconds) ||
+        !(seconds > 0) || ended != epoch) {
+      return false;
+    }
+    costs.add(seconds, batch + 1, interval);
+    if (detection.samples && total_batch && seconds < 1e9 && !rcnn.any()) {
+      const auto samples = static_cast<double>(*detection.samples);
+      const auto batches = std::llround(samples / static_cast<double>(*total_batch));
+      if (batches <= batch + 1 + interval) join_epoch(batches, samples / seconds, seconds, emit);
+    }
+    end_epoch(ended, emit);
+    return true;
   }
-  const auto rate = number_after(line, "Speed:");
-  if (!rate || !(*rate >= 0) || line.text.find(" samples/sec") == std::string_view::npos) {
-    return false;
-  }
-  if (has(line, "RPN_Conf=")) rcnn_.add(*rate);
-  last_batch_ = last_batch_ || has(line, "][Batch ");
-  const auto unit = line.text.find(" samples/sec");
-  const bool digits = unit >= 7 && line.text[unit - 7] == '.';
-  if (!last_batch_ && digits && has(line, "accuracy=") && !has(line, "lr="))
-    long_speed_ = line.number;
-  per_epoch_ = place->per_epoch;
-  const std::int64_t from = place->from.value_or(place->epoch == epoch_ ? batch_ : 0);
-  put(place->epoch, place->batch, std::max<std::int64_t>(1, place->batch - from), line, *rate, out);
-  return true;
-}
 
-void SpeedometerParser::finish(RunBuilder& out) {
-  // Those of R-CNN tell of one batch until 2019, then of all of an interval and of all workers.
-  const bool rcnn = rcnn_.steady();
-  if (rcnn) last_batch_ = false;
-  const bool distributed = store_ && (store_->starts_with("dist") || *store_ == "horovod");
-  // The speed of single batches adds nothing to the time of all.
-  const bool single = last_batch_ || long_speed_ > 0 || ranks_.size() > 1;
-  const double workers = batch_size_ && !single ? times_.workers(*batch_size_) : 0;
-  const bool of_job = distributed && workers > 0;
-  const bool several = ranks_.size() > 1 || (distributed && !of_job);
-  const bool alone = (store_ || rcnn || devices_) && !several;
-  for (const auto& draft : out.drafts()) {
-    if (draft->count() == 0 || epochs_only_) continue;
-    if (total_batch_ && !several) {
-      draft->log.facts.global_batch_size.set(*total_batch_, FactSource::log);
-      if (devices_) draft->log.facts.world_size.set(*devices_, FactSource::log);
+  // "[Epoch 099] speed: 75 samples/sec\ttime cost: 3461.2", "Epoch[0]\t\tSpeed: 1281 samples/sec
+  // over 116 secs" of the poses: gluon-cv's own mean over the batches of an epoch, cut to whole
+  // ones. Where no batch has a line, the epochs are the records.
+  bool epoch_speed(const Line& line, Emit emit) {
+    Cursor cursor(line);
+    std::int64_t ended = 0;
+    double speed = 0;
+    if (!(cursor.skip_past("[Epoch ") && cursor.read(ended, "] speed: ")) &&
+        !(cursor.skip_past("Epoch[") && cursor.read(ended, "]\t\tSpeed: "))) {
+      return false;
     }
-    if (epochs_told_ > 0 && draft.get() != speeds_run_) {
-      draft->log.notices.push_back(make_notice(NoticeCode::rate_of_epochs_own_lines, 0,
-                                               epochs_told_ / epochs_per_sample_s_));
-    }
-    if (last_batch_) {
-      draft->log.notices.push_back(
-          make_notice(NoticeCode::rate_of_single_iterations, 0,
-                      "the Speed of most of gluon-cv's detection scripts"));
-      if (const auto more = joined_ ? detection_.notice() : costs_.notice()) {
-        draft->log.notices.push_back(*more);
+    if (cursor.read(speed, " samples/sec") && speed > 0 && speed < 1e12) {
+      ++epochs_told;
+      epochs_per_sample_s += 1 / speed;
+      if (epoch < 0 && !epochs_only) {
+        speeds = true;
+        put_epoch({.step = ended + 1, .rate = speed}, emit);
+        return true;
       }
     }
-    if (long_speed_ > 0) {
-      draft->log.notices.push_back(
-          make_notice(NoticeCode::rate_of_single_iterations, long_speed_,
-                      "the Speed of image_classification.py of MXNet's gluon examples (six digits, "
-                      "no learning rate)"));
+    if (epoch < 0 && newest_epoch == 0) return false;
+    constexpr double kDigits = 50;
+    if (ended == epoch && total_batch && speed >= kDigits && !last_batch) {
+      join_epoch(per_epoch, speed, static_cast<double>(*total_batch * per_epoch) / speed, emit);
     }
-    if (of_job) {
-      draft->log.notices.push_back(make_notice(NoticeCode::rate_taken_for_all_workers, 0, workers));
-    } else if (several) {
-      draft->log.rate_unit = RateUnit::unknown;
-      draft->log.notices.push_back(
-          make_notice(NoticeCode::rate_of_one_process_left_out, 0, "Speed"));
-    } else if (!alone) {
-      draft->log.notices.push_back(make_notice(NoticeCode::rate_of_one_process, 0, "Speed"));
+    end_epoch(ended, emit);
+    return true;
+  }
+
+  bool end(const Line&, Emit emit) {
+    emit(End{});
+    return epoch >= 0 || newest_epoch > 0;
+  }
+
+  // "Epoch[0] Time cost=50.885" ends an epoch.
+  bool time_cost(const Line& line, Emit emit) { return has(line, "Epoch[") && end(line, emit); }
+
+  void arguments(const Line& line) {
+    if (const auto total = gluon_total_batch(line)) {
+      total_batch = total->batch;
+      devices = total->devices;
+    }
+    if (const auto found = gluon_detection(line)) {
+      detection = *found;
+      total_batch = found->batch;
+      devices = found->devices;
+      epochs = found->epochs;
+    }
+    if (has(line, "Namespace(")) cifar_images = gluon_cifar_images(line);
+    if (const auto all = size_after(line, " num_epochs=")) epochs = all;
+    if (const auto size = number_after(line, " batch_size=")) batch_size = *size;
+    for (const std::string_view key : {"kv_store='", "kvstore='", "kv_store=", "kvstore="}) {
+      Cursor cursor(line);
+      if (store || !cursor.skip_past(key)) continue;
+      if (const auto name = cursor.until("', )\t")) store = std::string(*name);
     }
   }
-}
 
-std::unique_ptr<LineParser> make() { return std::make_unique<SpeedometerParser>(); }
+  void finish(Emit emit) {
+    if (epochs_only) return;
+    // Those of R-CNN tell of one batch until 2019, then of all of an interval and of all workers.
+    const bool steady = rcnn.steady();
+    if (steady) last_batch = false;
+    const bool distributed = store && (store->starts_with("dist") || *store == "horovod");
+    // The speed of single batches adds nothing to the time of all.
+    const bool single = last_batch || long_speed > 0 || several_ranks;
+    const double workers = batch_size && !single ? times.workers(*batch_size) : 0;
+    const bool of_job = distributed && workers > 0;
+    const bool several = several_ranks || (distributed && !of_job);
+    const auto note = [&](const Notice& notice) { emit(Note{notice, 0, Of::all}); };
+    if (total_batch && !several) {
+      emit.log_fact(&Facts::global_batch_size, *total_batch);
+      if (devices) emit.log_fact(&Facts::world_size, *devices);
+    }
+    if (epochs_told > 0 && !speeds) {
+      note(make_notice(NoticeCode::rate_of_epochs_own_lines, 0, epochs_told / epochs_per_sample_s));
+    }
+    if (last_batch) {
+      note(make_notice(NoticeCode::rate_of_single_iterations, 0,
+                       "the Speed of most of gluon-cv's detection scripts"));
+      if (const auto more = joined ? detection.notice() : costs.notice()) note(*more);
+    }
+    if (long_speed > 0) {
+      note(make_notice(NoticeCode::rate_of_single_iterations, long_speed,
+                       "the Speed of image_classification.py of MXNet's gluon examples (six "
+                       "digits, no learning rate)"));
+    }
+    if (of_job) {
+      note(make_notice(NoticeCode::rate_taken_for_all_workers, 0, workers));
+    } else if (several) {
+      emit(Statement{.of = Of::all, .rate_unit = RateUnit::unknown});
+      note(make_notice(NoticeCode::rate_of_one_process_left_out, 0, "Speed"));
+    } else if (!store && !steady && !devices) {
+      note(make_notice(NoticeCode::rate_of_one_process, 0, "Speed"));
+    }
+  }
+
+  std::int64_t epoch = -1, batch = 0, base = 0, interval = 0, step = -1;
+  double newest_s = kUnknown;  ///< stamp of the newest line
+  SpeedTimes times;
+  std::optional<double> batch_size;                  ///< of the process
+  std::optional<std::int64_t> total_batch, devices;  ///< of the process and all its devices
+  std::int64_t per_epoch = 0;                        ///< batches, where lines tell them
+  int rank = -1;
+  bool several_ranks = false;
+  std::optional<std::string> store;
+  std::optional<std::int64_t> epochs;  ///< planned
+  bool last_batch = false;             ///< gluon-cv's detection scripts
+  GluonDetection detection;
+  SpeedJumps rcnn;
+  bool epochs_only = false, joined = false;
+  std::int64_t long_speed = 0;  ///< newest line of six digits without a learning rate
+  GluonEpochCosts costs;
+  double cifar_images = 0;                          ///< of an epoch
+  double epochs_told = 0, epochs_per_sample_s = 0;  ///< that tell their own speed
+  std::int64_t newest_epoch = 0;                    ///< that is a record, from 1
+  bool speeds = false;                              ///< the open run is of such epochs
+};
+
+constexpr Row kRows[] = {
+    on<&Speedometer::arguments>("kv_store="),
+    on<&Speedometer::arguments>("kvstore="),
+    on<&Speedometer::arguments>("num_epochs="),
+    on<&Speedometer::arguments>(kGluonTotalBatch),
+    on<&Speedometer::arguments>("save_prefix='"),
+    // After the last validation of gluon-cv's R-CNN: "... with validation: 1543.1 secs".
+    on<&Speedometer::end>("Total Training with validation: "),
+    // Sockeye: "Training finished. Best checkpoint: 12. Best validation perplexity: 9.8".
+    on<&Speedometer::end>(". Best checkpoint: "),
+    on<&Speedometer::global_step>("-Speed "),
+    on<&Speedometer::cifar_epoch>("] train="),
+    on<&Speedometer::batch_speed>(" samples/sec"),
+    on<&Speedometer::epoch_speed>(" samples/sec"),
+    on<&Speedometer::epoch_cost>("] Training cost: "),
+    on<&Speedometer::time_cost>("] Time cost="),
+};
 
 }  // namespace
 
 extern const Format format_speedometer;
 const Format format_speedometer = {
-    "speedometer", "MXNet Speedometer, gluon-cv: Speed: 1067.63 samples/sec",
-    "https://github.com/apache/mxnet python/mxnet/callback.py; gluon-cv scripts", kAnchors, make};
+    .name = "speedometer",
+    .title = "MXNet Speedometer, gluon-cv: Speed: 1067.63 samples/sec",
+    .reference = "https://github.com/apache/mxnet python/mxnet/callback.py; gluon-cv scripts",
+    .rows = kRows,
+    .state = kStateOf<Speedometer>,
+    .runs = kRuns};
 
 }  // namespace bertbench

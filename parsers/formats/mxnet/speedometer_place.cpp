@@ -6,57 +6,30 @@
 #include "parsers/lines/cursor.h"
 
 namespace bertbench {
-namespace {
-
-constexpr std::int64_t kMostEpochs = 1'000'000'000, kMostBatches = 1'000'000'000'000;
-
-/// After "Batch [".
-bool read_batch(Cursor& cursor, SpeedometerPlace& out) {
-  auto batch = cursor.integer();
-  if (batch && *batch >= 0 && cursor.literal("-")) {
-    out.from = batch;
-    batch = cursor.integer();
-  }
-  if (!batch || *batch < 0 || *batch > kMostBatches) return false;
-  out.batch = *batch;
-  if (!cursor.literal("]/[")) return true;
-  const auto all = cursor.integer();
-  if (all && *all > *batch && *all <= kMostBatches) out.per_epoch = *all;
-  return true;
-}
-
-/// Of R, after "Batch [".
-std::optional<SpeedometerPlace> place_without_epoch(Cursor& cursor, std::int64_t epoch,
-                                                    std::int64_t newest) {
-  const auto batch = cursor.integer();
-  if (!batch || *batch < 1 || *batch > kMostBatches || !cursor.literal("] Speed: ")) {
-    return std::nullopt;
-  }
-  SpeedometerPlace out;
-  out.epoch = std::max<std::int64_t>(0, epoch) + (epoch >= 0 && *batch <= newest ? 1 : 0);
-  out.batch = *batch;
-  return out;
-}
-
-}  // namespace
 
 std::optional<SpeedometerPlace> speedometer_place(const Line& line, std::int64_t newest_epoch,
                                                   std::int64_t newest_batch) {
   Cursor cursor(line);
-  if (cursor.literal("Batch [")) return place_without_epoch(cursor, newest_epoch, newest_batch);
+  SpeedometerPlace out;
+  if (cursor.literal("Batch [")) {  // of R
+    if (!cursor.read(out.batch, "] Speed: ") || out.batch < 1) return std::nullopt;
+    out.epoch = std::max<std::int64_t>(0, newest_epoch);
+    if (newest_epoch >= 0 && out.batch <= newest_batch) ++out.epoch;
+    return out;
+  }
   const bool gluon = cursor.skip_past("[Epoch ");
   if (!gluon && !cursor.skip_past("Epoch[") && !cursor.skip_past("Iter[")) return std::nullopt;
-  const auto epoch = cursor.integer();
-  if (!epoch || *epoch < 0 || *epoch > kMostEpochs || !cursor.literal("]")) return std::nullopt;
-  cursor.blanks();
-  if (gluon ? !cursor.literal("[Batch ") : !cursor.literal("Batch")) return std::nullopt;
-  if (!gluon) {
-    cursor.blanks();
-    if (!cursor.literal("[")) return std::nullopt;
+  if (!cursor.read(out.epoch, "]", kBlanks) ||
+      !(gluon ? cursor.literal("[Batch ") : cursor.read("Batch", kBlanks, "[")) ||
+      !cursor.read(out.batch)) {
+    return std::nullopt;
   }
-  SpeedometerPlace out;
-  out.epoch = *epoch;
-  if (!read_batch(cursor, out)) return std::nullopt;
+  if (cursor.literal("-")) {
+    out.from = out.batch;
+    if (!cursor.read(out.batch)) return std::nullopt;
+  }
+  std::int64_t all = 0;
+  if (cursor.read("]/[", all) && all > out.batch) out.per_epoch = all;
   return out;
 }
 
