@@ -13,127 +13,114 @@ namespace {
 
 using Count = PaddleCount;
 
-std::optional<std::int64_t> whole(Cursor& cursor) {
-  cursor.blanks();
-  const auto n = cursor.integer();
-  return n && *n >= 0 && *n < static_cast<std::int64_t>(kMostPaddle) ? n : std::nullopt;
-}
-
 // "[Train][Epoch 1/120][Iter: 10/5005]"
-std::optional<Count> clas_count(const Line& line) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("[Train][Epoch ")) return std::nullopt;
-  const auto epoch = whole(cursor);
-  if (!epoch || !cursor.skip_past("][Iter: ")) return std::nullopt;
-  const auto iteration = whole(cursor);
-  if (!iteration || !cursor.literal("/")) return std::nullopt;
-  const auto all = whole(cursor);
-  if (!all || *iteration >= *all || !cursor.literal("]")) return std::nullopt;
-  Count out{*epoch, *iteration + 1, *all, false, true, false};
+std::optional<Count> clas_count(Cursor cursor) {
+  Count out{.mean_of_epoch = true};
+  if (!cursor.skip_past("[Train][Epoch ") || !cursor.read(kBlanks, out.epoch) ||
+      !cursor.skip_past("][Iter: ") ||
+      !cursor.read(kBlanks, out.step, "/", kBlanks, out.per_epoch, "]") ||
+      out.step >= out.per_epoch) {
+    return std::nullopt;
+  }
+  ++out.step;
   out.all_cards = cursor.literal(" ");  // PLSC
   return out;
 }
 
 // "epoch:0  , train step:50", "epoch:[  1/50 ] train step:10", "[Pass 0, train batch 10]"
-std::optional<Count> train_step_count(const Line& line) {
-  Cursor cursor(line);
+std::optional<Count> train_step_count(Cursor cursor) {
   const bool pass = cursor.skip_past("[Pass ");
+  Count out{.mean_of_epoch = !pass};
   if (!pass && !cursor.skip_past("epoch:")) return std::nullopt;
   if (!pass) cursor.literal("[");
-  const auto epoch = whole(cursor);
-  if (!epoch || !cursor.skip_past(pass ? ", train batch " : " train step:")) return std::nullopt;
-  const auto step = whole(cursor);
-  if (!step) return std::nullopt;
-  return Count{*epoch, *step + 1, 0, false, !pass, false};
+  if (!cursor.read(kBlanks, out.epoch) ||
+      !cursor.skip_past(pass ? ", train batch " : " train step:") ||
+      !cursor.read(kBlanks, out.step)) {
+    return std::nullopt;
+  }
+  ++out.step;
+  return out;
 }
 
 // "epoch: [1/2], global_step: 100", "epoch: [1/500], iter: 20", "[TRAIN] epoch: 1, iter: 20/500",
 // to 2021 "[TRAIN] epoch=1, iter=20/500"
-std::optional<Count> run_count(const Line& line) {
-  Cursor cursor(line);
+std::optional<Count> run_count(Cursor cursor) {
+  Count out{.of_run = true};
   const bool old = cursor.skip_past("[TRAIN] epoch=");
   const bool seg = old || cursor.skip_past("[TRAIN] epoch: ");
-  if (!seg && !cursor.skip_past("epoch: [")) return std::nullopt;
-  const auto epoch = whole(cursor);
-  if (!epoch) return std::nullopt;
-  if (!seg && (!cursor.skip_past("], ") ||
-               (!cursor.literal("global_step: ") && !cursor.literal("iter: ")))) {
+  if ((!seg && !cursor.skip_past("epoch: [")) || !cursor.read(kBlanks, out.epoch) ||
+      !cursor.skip_past(old   ? ", iter="
+                        : seg ? ", iter: "
+                              : "], ") ||
+      (!seg && !cursor.literal("global_step: ") && !cursor.literal("iter: ")) ||
+      !cursor.read(kBlanks, out.step)) {
     return std::nullopt;
   }
-  if (seg && !cursor.skip_past(old ? ", iter=" : ", iter: ")) return std::nullopt;
-  const auto step = whole(cursor);
-  if (!step) return std::nullopt;
-  Count out{*epoch, *step, 0, true, false, false};
-  if (seg && cursor.literal("/")) out.planned = whole(cursor).value_or(0);
+  if (seg) cursor.read("/", kBlanks, out.planned);
   return out;
 }
 
 // "Epoch: [0] [ 20/200]", "Epoch: 1/200, iter: 100/3334"
-std::optional<Count> det_count(const Line& line) {
-  Cursor cursor(line);
+std::optional<Count> det_count(Cursor cursor) {
+  Count out;
   if (!cursor.skip_past("Epoch: ")) return std::nullopt;
   const bool det = cursor.literal("[");
-  const auto epoch = whole(cursor);
-  if (!epoch || !cursor.skip_past(det ? "] [" : ", iter: ")) return std::nullopt;
-  const auto step = whole(cursor);
-  if (!step || !cursor.literal("/")) return std::nullopt;
-  const auto all = whole(cursor);
-  if (!all || *step > *all) return std::nullopt;
-  return Count{*epoch, det ? *step + 1 : *step, *all, false, false, false};
+  if (!cursor.read(kBlanks, out.epoch) || !cursor.skip_past(det ? "] [" : ", iter: ") ||
+      !cursor.read(kBlanks, out.step, "/", kBlanks, out.per_epoch) || out.step > out.per_epoch) {
+    return std::nullopt;
+  }
+  if (det) ++out.step;
+  return out;
 }
 
 // "[Epoch 59, iter: 900] ", "[epoch 0, iter 0][TRAIN]"
-std::optional<Count> template_count(const Line& line) {
-  Cursor cursor(line);
+std::optional<Count> template_count(Cursor cursor) {
+  Count out;
   const bool guide = cursor.skip_past("[epoch ");
-  if (!guide && !cursor.skip_past("[Epoch ")) return std::nullopt;
-  const auto epoch = whole(cursor);
-  if (!epoch || !cursor.literal(guide ? ", iter " : ", iter: ")) return std::nullopt;
-  const auto step = whole(cursor);
-  if (!step || !cursor.literal(guide ? "][TRAIN]" : "] ")) return std::nullopt;
-  return Count{*epoch, *step, 0, false, false, false};
+  if ((!guide && !cursor.skip_past("[Epoch ")) ||
+      !cursor.read(kBlanks, out.epoch, guide ? ", iter " : ", iter: ", kBlanks, out.step,
+                   guide ? "][TRAIN]" : "] ")) {
+    return std::nullopt;
+  }
+  return out;
 }
 
-// "epoch: 0, batch_id: 100, " of PaddleRec, "[TRAIN] epoch=1, batch_id=100, "
-std::optional<Count> batch_id_count(const Line& line) {
-  Cursor cursor(line);
+// "epoch: 0, batch_id: 100, " of PaddleRec, "[TRAIN] epoch=1, batch_id=100, "; number 0 is one
+// batch, which the line divides by the usual number.
+std::optional<Count> batch_id_count(Cursor cursor) {
+  Count out;
   const bool old = cursor.skip_past("[TRAIN] epoch=");
-  if (!old && !cursor.skip_past("epoch: ")) return std::nullopt;
-  const auto epoch = whole(cursor);
-  if (!epoch || !cursor.literal(old ? ", batch_id=" : ", batch_id: ")) return std::nullopt;
-  const auto batch = whole(cursor);
-  // Number 0 is one batch, which the line divides by the usual number.
-  if (!batch || *batch < 1) return std::nullopt;
-  return Count{*epoch, *batch, 0, false, false, false};
+  if ((!old && !cursor.skip_past("epoch: ")) ||
+      !cursor.read(kBlanks, out.epoch, old ? ", batch_id=" : ", batch_id: ", kBlanks, out.step) ||
+      out.step < 1) {
+    return std::nullopt;
+  }
+  return out;
 }
 
 // "2020-09-25 15:11:54,840-INFO: iter: 2, lr: 0.000035, " of PaddleDetection in 2020; nothing lies
 // before number 0
-std::optional<Count> iter_count(const Line& line) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("INFO: iter: ")) return std::nullopt;
-  const auto step = whole(cursor);
-  if (!step || *step < 1 || !cursor.literal(", lr: ")) return std::nullopt;
-  return Count{0, *step, 0, true, false, false};
+std::optional<Count> iter_count(Cursor cursor) {
+  Count out{.of_run = true};
+  if (!cursor.skip_past("INFO: iter: ") || !cursor.read(kBlanks, out.step, ", lr: ") ||
+      out.step < 1) {
+    return std::nullopt;
+  }
+  return out;
 }
 
 // "Epoch [1/2], Iter [01/14], "
-std::optional<Count> mean_count(const Line& line) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("Epoch [")) return std::nullopt;
-  const auto epoch = whole(cursor);
-  if (!epoch || !cursor.literal("/")) return std::nullopt;
-  const auto epochs = whole(cursor);
-  if (!epochs || *epoch < 1 || *epochs < *epoch || !cursor.literal("], Iter ["))
+std::optional<Count> mean_count(Cursor cursor) {
+  Count out{.of_epoch = true};
+  std::int64_t epochs = 0;
+  if (!cursor.skip_past("Epoch [") ||
+      !cursor.read(kBlanks, out.epoch, "/", kBlanks, epochs, "], Iter [", kBlanks, out.step, "/",
+                   kBlanks, out.per_epoch, "]") ||
+      out.epoch < 1 || epochs < out.epoch || out.step < 1 || out.step > out.per_epoch) {
     return std::nullopt;
-  const auto step = whole(cursor);
-  if (!step || !cursor.literal("/")) return std::nullopt;
-  const auto all = whole(cursor);
-  if (!all || *step < 1 || *step > *all || !cursor.literal("]")) return std::nullopt;
-  Count out{*epoch, *step, *all, false, false, false};
-  constexpr std::int64_t kMostEach = 1'000'000;
-  if (*epochs < kMostEach && *all < kMostEach) out.planned = *epochs * *all;
-  out.of_epoch = true;
+  }
+  constexpr std::int64_t kFactorLimit = 1'000'000;
+  if (epochs < kFactorLimit && out.per_epoch < kFactorLimit) out.planned = epochs * out.per_epoch;
   return out;
 }
 
@@ -143,15 +130,11 @@ std::optional<Count> paddle_count(const Line& line) {
   for (const std::string_view other : {"[Eval]", "valid step", "END epoch", "step_idx:"}) {
     if (has(line, other)) return std::nullopt;
   }
-  auto count = clas_count(line);
-  if (!count) count = train_step_count(line);
-  if (!count) count = run_count(line);
-  if (!count) count = det_count(line);
-  if (!count) count = template_count(line);
-  if (!count) count = mean_count(line);
-  if (!count) count = batch_id_count(line);
-  if (!count) count = iter_count(line);
-  return count;
+  for (const auto read : {clas_count, train_step_count, run_count, det_count, template_count,
+                          mean_count, batch_id_count, iter_count}) {
+    if (const auto count = read(Cursor(line))) return count;
+  }
+  return std::nullopt;
 }
 
 std::optional<double> paddle_cost(const Line& line) {

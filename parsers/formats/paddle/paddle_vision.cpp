@@ -41,14 +41,10 @@
 // it, the line that ends an epoch of all: that is the record.
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <set>
-#include <string>
 
 #include "parsers/assemble/rank_copies.h"
-#include "parsers/assemble/run_builder.h"
-#include "parsers/assemble/training_clock.h"
 #include "parsers/formats/format.h"
 #include "parsers/formats/paddle/paddle_counts.h"
 #include "parsers/lines/argument_text.h"
@@ -59,335 +55,279 @@ namespace {
 
 using Count = PaddleCount;
 
-constexpr std::string_view kAnchors[] = {"batch_cost: ",
-                                         ", batch_cost=",
-                                         "init nccl context nranks: ",
-                                         " train step:",
-                                         ", train batch ",
-                                         "-INFO: iter: ",
-                                         "][Avg]",
-                                         " distributed : False",
-                                         "pipeline with num_shards: ",
-                                         "GPUs used: ",
-                                         "INFO:     batch_size : ",
-                                         "INFO: TRAIN : ",
-                                         "INFO: VALID : ",
-                                         "] Local processes completed."};
+constexpr Begin kRuns[] = {{.unit = IterationUnit::micro_step,
+                            .clock = {1, true, true},
+                            .restart = Restart::never,
+                            .without_evaluations = true}};
 
-class PaddleVisionParser final : public LineParser {
- public:
-  bool parse(const Line& line, RunBuilder& out) override;
-  void finish(RunBuilder& out) override;
-
- private:
-  /// What one run of several in a file has for itself.
-  struct Own {
-    std::optional<std::int64_t> batch, world;
-  };
-  bool see_step(const Line& line, RunBuilder& out);
-  void close(RunBuilder& out);
-  [[nodiscard]] Own common_own() const;
-  void see_batch(double product, double cost, bool whole_interval, const Line& line);
-  void see_setting(const Line& line);
-  bool see_epoch_end(const Line& line);
-  bool counts_on(const Count& count);
-  void see_mean(const Count& count, double cost, Sample& sample);
-  void see_rate(const Count& count, double cost, std::optional<double> ips, const Line& line,
-                Sample& sample);
-  void see_clock(const Count& count, double cost, const Line& line, Sample& sample);
-
-  RunDraft* run_ = nullptr;
-  std::int64_t epoch_ = -1, base_ = 0, step_ = 0, stride_ = 0, per_epoch_ = 0;
-  double time_s_ = kUnknown, wrap_s_ = 0;
-  std::int64_t mean_epoch_ = -1, mean_step_ = 0;
-  double mean_s_ = 0;  ///< since the epoch began
-  std::int64_t ended_epoch_ = -1;
-  std::int64_t at_ = 0;  ///< of the epoch, as the newest line counts
-  RankCopies ranks_;
-  std::optional<std::int64_t> batch_;           ///< of a card, in the open run
-  std::optional<std::int64_t> global_, world_;  ///< as told last
-  std::map<const RunDraft*, Own> own_;
-  bool one_batch_ = false;  ///< lines tell the time of the batch before them
-  bool in_train_ = false, mean_ = false, all_cards_ = false, untold_length_ = false;
-  bool ips_ = false;
-  double cost_s_ = 0;  ///< of a batch, on the newest line of training
-  TrainingClock clock_;
-};
-
-// The counter of the run. False: another run begins.
-bool PaddleVisionParser::counts_on(const Count& count) {
-  const bool next = count.epoch > epoch_ && run_ != nullptr && !count.of_run;
-  if (next) {
-    if (count.per_epoch == 0 && ended_epoch_ != epoch_) untold_length_ = true;
-    base_ = count.per_epoch > 0 ? base_ + per_epoch_ * (count.epoch - epoch_) : step_;
+struct PaddleVision {
+  // The counter of the run. False: another run begins.
+  bool counts_on(const Count& count) {
+    if (count.epoch > epoch && open && !count.of_run) {
+      if (count.per_epoch == 0 && ended_epoch != epoch) untold_length = true;
+      base = count.per_epoch > 0 ? base + per_epoch * (count.epoch - epoch) : newest;
+    }
+    const bool on = !open || base + count.step >= newest;
+    if (!on || !open) base = newest = stride = 0;
+    if (count.of_epoch) base = (count.epoch - 1) * count.per_epoch;
+    epoch = count.epoch;
+    per_epoch = count.per_epoch;
+    return on;
   }
-  const bool on = run_ == nullptr || base_ + count.step >= step_;
-  if (!on || run_ == nullptr) {
-    base_ = step_ = stride_ = 0;
-    time_s_ = kUnknown;
-    wrap_s_ = 0;
+
+  // What the means since the epoch began say of the batches since the line before.
+  void split_mean(const Count& count, double cost, Step& at) {
+    const double whole_s = cost * static_cast<double>(count.step);
+    const bool same = count.epoch == mean_epoch && count.step > mean_step;
+    at.iterations = same ? count.step - mean_step : count.step;
+    const double seconds = same ? whole_s - mean_s : whole_s;
+    if (seconds > 0) {
+      at.seconds = seconds;
+      at.rate = static_cast<double>(at.iterations) / seconds;
+    }
+    mean_epoch = count.epoch;
+    mean_step = count.step;
+    mean_s = whole_s;
   }
-  if (count.of_epoch) base_ = (count.epoch - 1) * count.per_epoch;
-  epoch_ = count.epoch;
-  per_epoch_ = count.per_epoch;
-  return on;
-}
 
-// What the means since the epoch began say of the batches since the line before.
-void PaddleVisionParser::see_mean(const Count& count, double cost, Sample& sample) {
-  const double whole_s = cost * static_cast<double>(count.step);
-  const bool same = count.epoch == mean_epoch_ && count.step > mean_step_;
-  sample.iterations = same ? count.step - mean_step_ : count.step;
-  const double seconds = same ? whole_s - mean_s_ : whole_s;
-  if (seconds > 0) {
-    sample.seconds = seconds;
-    sample.rate = static_cast<double>(sample.iterations) / seconds;
+  // ips x batch_cost is the batch, where the digits leave no doubt. A partial batch is smaller, the
+  // first of PaddleOCR's old lines holds more than one.
+  void take_batch(double product, double cost, const Line& line) {
+    constexpr double kHalfDigit = 6e-5;
+    double doubt = product * (kHalfDigit / cost) + 1e-3;
+    const auto told = number_after(line, "avg_samples:");  // settles what the digits leave open
+    if (told && std::abs(*told - product) <= doubt) {
+      product = *told;
+      doubt = 1e-3;
+    }
+    const double near = std::round(product);
+    if (!(near >= 1 && near < 1e9) || doubt > 0.3 || std::abs(product - near) > doubt) return;
+    if (!open && has(line, "], iter: ") && has(line, "samples: ")) return;
+    batch = std::max(batch.value_or(0), static_cast<std::int64_t>(near));
   }
-  mean_epoch_ = count.epoch;
-  mean_step_ = count.step;
-  mean_s_ = whole_s;
-}
 
-// ips x batch_cost is the batch, where the digits leave no doubt. A partial batch is smaller, the
-// first of PaddleOCR's old lines holds more than one.
-void PaddleVisionParser::see_batch(double product, double cost, bool whole_interval,
-                                   const Line& line) {
-  constexpr double kHalfDigit = 6e-5;
-  double doubt = product * (kHalfDigit / cost) + 1e-3;
-  const auto told = number_after(line, "avg_samples:");  // settles what the digits leave open
-  if (told && std::abs(*told - product) <= doubt) {
-    product = *told;
-    doubt = 1e-3;
+  void conclude(std::optional<std::int64_t> cards, Emit emit) {
+    if (batch) batches.insert(*batch);
+    if (rated && !all_cards && !job_world(cards)) {
+      emit(Note{make_notice(NoticeCode::rate_of_one_gpu, 0, "ips")});
+    }
   }
-  const double near = std::round(product);
-  if (!whole_interval || !(near >= 1 && near < 1e9) || doubt > 0.3 ||
-      std::abs(product - near) > doubt) {
-    return;
+
+  void close(Emit emit) {
+    conclude(run_world, emit);
+    emit(kRuns[0]);
+    open = false;
+    batch.reset();
+    run_world.reset();
   }
-  if (run_ == nullptr && has(line, "], iter: ") && has(line, "samples: ")) return;
-  if (!batch_ || near > static_cast<double>(*batch_)) batch_ = static_cast<std::int64_t>(near);
-}
 
-void PaddleVisionParser::close(RunBuilder& out) {
-  out.close(WorkKind::training);
-  run_ = nullptr;
-  batch_.reset();
-}
-
-bool PaddleVisionParser::see_step(const Line& line, RunBuilder& out) {
-  const auto count = paddle_count(line);
-  const auto cost = paddle_cost(line);
-  if (!count || !cost || !(*cost > 0 && *cost < kMostPaddle)) return false;
-  const bool after = count->epoch < epoch_ || (count->epoch == epoch_ && count->step <= at_);
-  if (ranks_.is_copy(line.rank, run_ != nullptr && after)) return true;
-  const bool again = !count->of_run &&
-                     (count->epoch + 1 < epoch_ || (count->epoch < epoch_ && count->step <= at_));
-  at_ = count->step;
-  const auto ips = number_after(line, {" ips:", " ips ", " avg_ips:"});
-  ips_ = ips_ || ips.has_value();
-  // An epoch again, or other cards than at the run's first line: another launch, wherever it
-  // counts.
-  const bool other = run_ != nullptr && own_[run_].world && world_ != own_[run_].world;
-  if (run_ != nullptr && (other || again)) close(out);
-  if (!counts_on(*count) && run_ != nullptr) close(out);
-  Sample sample;
-  sample.step = base_ + count->step;
-  see_rate(*count, *cost, ips, line, sample);
-  see_clock(*count, *cost, line, sample);
-  sample.loss = number_after(line, {" loss:", " loss=", "loss ", "'loss': '"});
-  sample.line = line.number;
-  sample.rank = line.rank;
-  run_ = &out.run(WorkKind::training, line.number);
-  Own& own = own_[run_];
-  if (!own.world) own.world = world_;
-  own.batch = batch_;
-  run_->log.iteration_unit = IterationUnit::micro_step;
-  run_->log.rate_unit =
-      count->all_cards ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
-  run_->log.clock_resolution_s = 1;
-  run_->log.clock_is_wall = true;
-  if (count->planned > 0) run_->planned = count->planned;
-  run_->add(sample);
-  one_batch_ = one_batch_ || has(line, " instance/sec");
-  mean_ = mean_ || (count->mean_of_epoch && !one_batch_);
-  all_cards_ = count->all_cards;
-  step_ = sample.step;
-  return true;
-}
-
-// Iterations since the line before, their time and their rate.
-void PaddleVisionParser::see_rate(const Count& count, double cost, std::optional<double> ips,
-                                  const Line& line, Sample& sample) {
-  const bool first = run_ == nullptr;
-  const bool told = ips && *ips > 0;
-  const std::int64_t iterations = sample.step - step_;
-  const bool samples = has(line, "samples: ");
-  if (told) see_batch(*ips * cost, cost, stride_ == 0 || iterations == stride_ || !samples, line);
-  if (!first && iterations > 0) stride_ = std::max(stride_, iterations);
-  sample.iterations = first ? 1 : std::max<std::int64_t>(1, iterations);
-  double seconds = cost;
-  if (samples && batch_ && told) seconds = static_cast<double>(*batch_) / *ips;
-  sample.rate = count.all_cards && ips ? *ips : 1 / seconds;
-  if (count.of_epoch) {
-    see_mean(count, cost, sample);
-  } else if (!count.mean_of_epoch && !first) {
-    sample.seconds = seconds * static_cast<double>(sample.iterations);
-  }
-}
-
-// Where the stamps are the clock, an interval with an evaluation takes what its batches do.
-void PaddleVisionParser::see_clock(const Count& count, double cost, const Line& line,
-                                   Sample& sample) {
-  constexpr double kYear = 366.0 * 86400;
-  double stamp_s = paddle_stamp(line) + wrap_s_;
-  if (time_s_ - stamp_s > kYear / 2) {
-    wrap_s_ += kYear;
-    stamp_s += kYear;
-  }
-  const bool known = run_ != nullptr && count.mean_of_epoch;
-  const double own = known ? cost_s_ * static_cast<double>(sample.iterations) : kUnknown;
-  cost_s_ = cost;
-  time_s_ = stamp_s;
-  sample.time_s = clock_.at(stamp_s, own);
-}
-
-// The length of an epoch is not told, but follows from its samples: then the epoch is one record.
-bool PaddleVisionParser::see_epoch_end(const Line& line) {
-  Cursor cursor(line);
-  if (run_ == nullptr || !batch_ || !cursor.skip_past("END epoch:")) return false;
-  const auto epoch = cursor.integer();
-  cursor.blanks();
-  if (epoch != epoch_ || !cursor.literal("train ")) return false;
-  const auto seconds = number_after(line, "batch_cost_sum:");
-  const auto ips = number_after(line, " avg_ips:");
-  if (!seconds || !ips || !(*seconds > 0 && *seconds < kMostPaddle) || !(*ips > 0)) return false;
-  const double batches = *ips * *seconds / static_cast<double>(*batch_);
-  const double near = std::round(batches);
-  constexpr double kDoubt = 0.05;
-  const std::int64_t seen = step_ - base_;
-  if (!(near < kMostPaddle) || std::abs(batches - near) > kDoubt ||
-      static_cast<std::int64_t>(near) < seen) {
-    return false;
-  }
-  Sample end;
-  end.step = base_ + static_cast<std::int64_t>(near);
-  end.iterations = static_cast<std::int64_t>(near) - seen;
-  end.time_s = paddle_stamp(line) + wrap_s_ - clock_.off_s();
-  end.line = line.number;
-  end.rank = line.rank;
-  if (end.iterations > 0) run_->add(end);
-  run_->join_records_after(base_);
-  end.seconds = *seconds;
-  end.rate = near / *seconds;
-  run_->add(end);
-  step_ = end.step;
-  ended_epoch_ = epoch_;
-  return true;
-}
-
-// The launcher's settings are read for all formats; these are the suites' own.
-void PaddleVisionParser::see_setting(const Line& line) {
-  if (const auto shards = number_after(line, "pipeline with num_shards:")) {
-    const bool training = has(line, "(Train)") || has(line, " Train ");
-    if (training && *shards >= 1 && *shards < kMostPaddle)
-      world_ = static_cast<std::int64_t>(*shards);
-  } else if (const auto ranks = number_after(line, "init nccl context nranks:")) {
-    const bool all = has(line, " ring id: 0");  // the other rings may be of some ranks
-    if (all && *ranks >= 1 && *ranks < kMostPaddle) world_ = static_cast<std::int64_t>(*ranks);
-  } else if (line.text.starts_with("GPUs used: ")) {  // PaddleSeg: the ranks of the job
-    const auto used = number_after(line, "GPUs used:");
-    if (used && *used >= 1 && *used < kMostPaddle) world_ = static_cast<std::int64_t>(*used);
-  } else if (has(line, " distributed : False")) {
-    world_ = 1;
-  } else if (has(line, "INFO: TRAIN : ") || has(line, "INFO: VALID : ")) {
-    in_train_ = has(line, "INFO: TRAIN : ");
-  } else if (const auto batch = number_after(line, "INFO:     batch_size :"); batch && in_train_) {
-    // PaddleClas of 2020: of all cards
-    if (*batch >= 1 && *batch < kMostPaddle) global_ = static_cast<std::int64_t>(*batch);
-    in_train_ = false;
-  }
-}
-
-bool PaddleVisionParser::parse(const Line& line, RunBuilder& out) {
-  if (see_step(line, out) || see_epoch_end(line)) return true;
-  if (has(line, "[Eval][Epoch ") || has(line, "] val step:")) clock_.see_evaluation();
-  Cursor last(line);
-  const bool launched = has(line, "] Local processes completed.");
-  if (run_ != nullptr && (launched || last.skip_past("[Train][Epoch "))) {
-    const auto epoch = last.integer();
-    if (!launched && (!epoch || !last.literal("/") || last.integer() != epoch)) return false;
-    run_->ended_well = true;
-    run_->last_line = line.number;
+  bool step(const Line& line, Emit emit) {
+    const auto count = paddle_count(line);
+    const auto cost = paddle_cost(line);
+    if (!count || !cost || !(*cost > 0 && *cost < kMostPaddle)) return false;
+    const bool after = count->epoch < epoch || (count->epoch == epoch && count->step <= epoch_step);
+    if (ranks.is_copy(line.rank, open && after)) return true;
+    const bool again = !count->of_run && (count->epoch + 1 < epoch ||
+                                          (count->epoch < epoch && count->step <= epoch_step));
+    epoch_step = count->step;
+    const auto ips = number_after(line, {" ips:", " ips ", " avg_ips:"});
+    rated |= ips.has_value();
+    // An epoch again, or other cards than at the run's first line: another launch, wherever it
+    // counts.
+    if (open && ((run_world && world != run_world) || again)) close(emit);
+    if (!counts_on(*count) && open) close(emit);
+    Step at{.step = base + count->step,
+            .time_s = paddle_stamp(line),
+            .loss = number_after(line, {" loss:", " loss=", "loss ", "'loss': '"}),
+            .rate_unit = count->all_cards ? RateUnit::sequences_per_second
+                                          : RateUnit::iterations_per_second};
+    take_rate(*count, *cost, ips, line, at);
+    // Where the stamps are the clock, an interval with an evaluation takes what its batches do.
+    if (open && count->mean_of_epoch) at.own_s = cost_s * static_cast<double>(at.iterations);
+    cost_s = *cost;
+    if (count->planned > 0) at.planned = count->planned;
+    if (!run_world) run_world = world;
+    one_batch |= has(line, " instance/sec");
+    mean |= count->mean_of_epoch && !one_batch;
+    all_cards = count->all_cards;
+    newest = at.step;
+    open = true;
+    emit(at);
     return true;
   }
-  see_setting(line);
-  return false;
-}
 
-// For runs that tell nothing: the batch that all others have, and cards that none was told ahead.
-PaddleVisionParser::Own PaddleVisionParser::common_own() const {
-  Own common{std::nullopt, world_};
-  std::set<std::int64_t> batches;
-  for (const auto& [run, own] : own_) {
-    if (own.batch) batches.insert(*own.batch);
-    if (own.world) common.world.reset();
-  }
-  if (batches.size() == 1) common.batch = *batches.begin();
-  return common;
-}
-
-void PaddleVisionParser::finish(RunBuilder& out) {
-  out.facts.framework.set("paddle", FactSource::log);
-  const Own common = common_own();
-  for (const auto& draft : out.drafts()) {
-    Facts& facts = draft->log.facts;
-    auto [batch, world] = own_[draft.get()];
-    if (!batch) batch = common.batch;
-    if (!world) world = common.world;
-    if (!world && global_ && batch && *global_ % *batch == 0) world = *global_ / *batch;
-    const auto add = [&](NoticeCode code, const auto&... values) {
-      draft->log.notices.push_back(make_notice(code, 0, values...));
-    };
-    if (clock_.off_s() > 0) {
-      add(NoticeCode::evaluations_off_the_clock);
+  // Iterations since the line before, their time and their rate.
+  void take_rate(const Count& count, double cost, std::optional<double> ips, const Line& line,
+                 Step& at) {
+    const bool told = ips && *ips > 0;
+    const std::int64_t iterations = at.step - newest;
+    const bool samples = has(line, "samples: ");
+    if (told && (stride == 0 || iterations == stride || !samples)) {
+      take_batch(*ips * cost, cost, line);
     }
-    if (all_cards_) {
+    if (open && iterations > 0) stride = std::max(stride, iterations);
+    at.iterations = open ? std::max<std::int64_t>(1, iterations) : 1;
+    double seconds = cost;
+    if (samples && batch && told) seconds = static_cast<double>(*batch) / *ips;
+    at.rate = count.all_cards && ips ? *ips : 1 / seconds;
+    if (count.of_epoch) {
+      split_mean(count, cost, at);
+    } else if (!count.mean_of_epoch && open) {
+      at.each_s = seconds;
+    }
+  }
+
+  // The length of an epoch is not told, but follows from its samples: then the epoch is one record.
+  bool epoch_end(const Line& line, Emit emit) {
+    std::int64_t ended = 0;
+    Cursor cursor = Cursor::after(line);
+    if (!open || !batch || !cursor.read(ended, kBlanks, "train ") || ended != epoch) return false;
+    const auto seconds = number_after(line, "batch_cost_sum:");
+    const auto ips = number_after(line, " avg_ips:");
+    if (!seconds || !ips || !(*seconds > 0 && *seconds < kMostPaddle) || !(*ips > 0)) return false;
+    const double product = *ips * *seconds / static_cast<double>(*batch);
+    const double near = std::round(product);
+    constexpr double kWholeGap = 0.05;
+    const std::int64_t seen = newest - base;
+    if (!(near < kMostPaddle) || std::abs(product - near) > kWholeGap ||
+        static_cast<std::int64_t>(near) < seen) {
+      return false;
+    }
+    newest = base + static_cast<std::int64_t>(near);
+    emit(Step{.step = newest,
+              .iterations = static_cast<std::int64_t>(near) - seen,
+              .seconds = *seconds,
+              .time_s = paddle_stamp(line),
+              .rate = near / *seconds,
+              .joins_after = base});
+    ended_epoch = epoch;
+    return true;
+  }
+
+  // The last epoch's mean, and the launcher's last word.
+  bool last_mean(const Line& line, Emit emit) {
+    Cursor cursor(line);
+    std::int64_t ended = 0, epochs = 0;
+    if (!open || !cursor.skip_past("[Train][Epoch ") || !cursor.read(ended, "/", epochs) ||
+        ended != epochs) {
+      return false;
+    }
+    emit(End{});
+    return true;
+  }
+  bool end(const Line&, Emit emit) {
+    emit(End{});
+    return open;
+  }
+
+  // The launcher's settings are read for all formats; these are the suites' own.
+  void shards(const Line& line) {
+    if (has(line, "(Train)") || has(line, " Train ")) set_world(line);
+  }
+  void nccl(const Line& line) {
+    if (has(line, " ring id: 0")) set_world(line);  // the other rings may be of some ranks
+  }
+  void gpus(const Line& line) {
+    if (line.at == 0) set_world(line);  // PaddleSeg: the ranks of the job
+  }
+  void set_world(const Line& line) {
+    if (const auto size = size_here(line)) world = size;
+  }
+  // PaddleClas of 2020: of all cards
+  void batch_size(const Line& line) {
+    if (in_train) global = size_here(line);
+    in_train = false;
+  }
+
+  void facts(Facts& facts) const {
+    if (all_cards) {
       if (batch) facts.global_batch_size.set(*batch, FactSource::log);
       if (batch) facts.gradient_accumulation_steps.set(1, FactSource::log);
-      add(NoticeCode::rate_taken_as_of_job, "ips", "PLSC");
-      continue;
+      return;
     }
     if (batch) facts.micro_batch_size.set(*batch, FactSource::log);
-    if (one_batch_) {
-      add(NoticeCode::rate_of_single_iterations,
-          "a batch_cost or ips, where no line gives the time of the epoch,");
+    if (const auto cards = job_world(run_world)) facts.world_size.set(*cards, FactSource::log);
+  }
+  [[nodiscard]] std::optional<std::int64_t> job_world(std::optional<std::int64_t> cards) const {
+    return cards || !global || !batch || *global % *batch != 0 ? cards : *global / *batch;
+  }
+
+  void finish(Emit emit) {
+    conclude(world, emit);
+    if (all_cards) {
+      emit.note(NoticeCode::rate_taken_as_of_job, "ips", "PLSC");
+      return;
     }
-    if (world && *world >= 1 && *world < 1'000'000) {
-      facts.world_size.set(*world, FactSource::log);
-    } else if (ips_) {
-      add(NoticeCode::rate_of_one_gpu, "ips");
+    // For runs that tell nothing: the batch that all others have, and cards that none was told
+    // ahead.
+    if (batches.size() == 1) emit.log_fact(&Facts::micro_batch_size, *batches.begin());
+    if (world && !run_world) emit.log_fact(&Facts::world_size, *world);
+    if (one_batch) {
+      emit.note(NoticeCode::rate_of_single_iterations,
+                "a batch_cost or ips, where no line gives the time of the epoch,");
     }
-    if (mean_) {
-      add(NoticeCode::rate_is_mean_of_window, "a batch_cost or ips",
-          "all batches of the epoch since the sixth");
+    if (mean) {
+      emit.note(NoticeCode::rate_is_mean_of_window, "a batch_cost or ips",
+                "all batches of the epoch since the sixth");
     }
-    if (untold_length_) {
-      add(NoticeCode::iterations_in_no_line,
-          "the batches after the last line of an epoch of unknown length");
+    if (untold_length) {
+      emit.note(NoticeCode::iterations_in_no_line,
+                "the batches after the last line of an epoch of unknown length");
     }
   }
-}
 
-std::unique_ptr<LineParser> make() { return std::make_unique<PaddleVisionParser>(); }
+  bool open = false;
+  std::int64_t epoch = -1, base = 0, stride = 0, per_epoch = 0;
+  std::int64_t newest = 0;      ///< counter of the open run
+  std::int64_t epoch_step = 0;  ///< of the epoch, as the newest line counts
+  std::int64_t mean_epoch = -1, mean_step = 0;
+  double mean_s = 0;  ///< since the epoch began
+  std::int64_t ended_epoch = -1;
+  RankCopies ranks;
+  std::optional<std::int64_t> batch, run_world;  ///< of a card, and the cards, in the open run
+  std::optional<std::int64_t> global, world;     ///< as told last
+  std::set<std::int64_t> batches;                ///< of the runs
+  bool one_batch = false;                        ///< lines tell the time of the batch before them
+  bool in_train = false, mean = false, all_cards = false, untold_length = false;
+  bool rated = false;
+  double cost_s = 0;  ///< of a batch, on the newest line of training
+};
+
+constexpr auto kEvaluated = [](PaddleVision&, const Line&, Emit emit) { emit(Evaluated{}); };
+
+constexpr Row kRows[] = {
+    on<&PaddleVision::step>("batch_cost: "),
+    on<&PaddleVision::step>(", batch_cost="),
+    on<&PaddleVision::step>(" train step:"),
+    on<&PaddleVision::step>(", train batch "),
+    on<&PaddleVision::step>("-INFO: iter: "),
+    on<&PaddleVision::epoch_end>("END epoch:"),
+    on<kEvaluated>("[Eval][Epoch "),
+    on<kEvaluated>("] val step:"),
+    on<&PaddleVision::last_mean>("][Avg]"),
+    on<&PaddleVision::end>("] Local processes completed."),
+    on<[](PaddleVision& s, const Line&) { s.world = 1; }>(" distributed : False"),
+    on<&PaddleVision::shards>("pipeline with num_shards: "),
+    on<&PaddleVision::nccl>("init nccl context nranks: "),
+    on<&PaddleVision::gpus>("GPUs used: "),
+    on<&PaddleVision::in_train>("INFO: TRAIN : "),
+    on<[](PaddleVision& s, const Line&) { s.in_train = false; }>("INFO: VALID : "),
+    on<&PaddleVision::batch_size>("INFO:     batch_size : "),
+};
 
 }  // namespace
 
 extern const Format format_paddle_vision;
 const Format format_paddle_vision = {
-    "paddle-vision",
-    "PaddleClas, PaddleOCR, PaddleDetection, PaddleSeg, PLSC, PaddleRec: batch_cost and ips",
-    "https://github.com/PaddlePaddle/PaddleClas ppcls/engine/train/utils.py; PaddleOCR "
-    "tools/program.py; PaddleDetection ppdet/engine/callbacks.py",
-    kAnchors, make};
+    .name = "paddle-vision",
+    .title =
+        "PaddleClas, PaddleOCR, PaddleDetection, PaddleSeg, PLSC, PaddleRec: batch_cost and ips",
+    .reference =
+        "https://github.com/PaddlePaddle/PaddleClas ppcls/engine/train/utils.py; "
+        "PaddleOCR tools/program.py; PaddleDetection ppdet/engine/callbacks.py",
+    .framework = "paddle",
+    .rows = kRows,
+    .state = kStateOf<PaddleVision>,
+    .runs = kRuns};
 
 }  // namespace bertbench
