@@ -113,6 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
         Clocked{"parsers/samples/flax/sample.log", 0.05, 0.01},
         Clocked{"parsers/samples/jsonl/sample.log", 0.02, 0.01},
         Clocked{"parsers/samples/jsonl/console.log", 0.02, 0.01},
+        Clocked{"parsers/samples/megatron-progress/sample.log", 0.02, 0.01},
         Clocked{"parsers/samples/keras/sample.log", 0.06, 0.03},
         Clocked{"parsers/samples/lightning/sample.log", 0.035, 0.01, 40},
         Clocked{"parsers/samples/mmcv/sample.log", 0.02, 0.02},
