@@ -142,15 +142,14 @@ class DatabaseSource final : public TrackerSource {
     std::string time = text(kTime);
     if (!waits_.empty()) end_step(time == time_, out);
     time_ = std::move(time);
-    waits_ = fmt::format("\"_step\": {}", step);
-    const std::string values = scalars_of(text(kMetrics));
-    if (!values.empty()) waits_ += ", " + values;
+    waits_ = scalars_of(text(kMetrics));
+    step_ = step;
   }
 
   void end_step(bool more_of_its_time, std::string& out) {
     // Half a second lies between two sendings: its digits are not known.
     const std::string time = json_text(std::string_view(time_).substr(0, kTenths));
-    out += fmt::format("{{{}{}}}\n", waits_, more_of_its_time ? "" : ", \"_timestamp\": " + time);
+    rows_of_run_.add(step_, waits_ + (more_of_its_time ? "" : ", \"_timestamp\": " + time), out);
     waits_.clear();
   }
 
@@ -158,6 +157,8 @@ class DatabaseSource final : public TrackerSource {
     lines_.flush(out);
     lines_ = {};
     if (!waits_.empty()) end_step(false, out);
+    rows_of_run_.flush(out);
+    rows_of_run_ = {};
     if (!status_.empty()) out += fmt::format("{{\"status\": {}}}\n", json_text(status_));
     status_.clear();
     out_of_run_ = true;
@@ -183,6 +184,8 @@ class DatabaseSource final : public TrackerSource {
   bool out_of_run_ = true;
   std::string run_, status_;
   LoggedSteps lines_;
+  LoggedRows rows_of_run_;
+  std::int64_t step_ = 0;
   std::string waits_, time_;  ///< Trackio's newest step, and when it was sent
 };
 

@@ -111,6 +111,22 @@ void LoggedSteps::flush(std::string& out) {
   line_.clear();
 }
 
+void LoggedRows::add(std::int64_t number, std::string members, std::string& out) {
+  given_ = given_ || (waits_ && number > number_ + 1);
+  flush(out);
+  number_ = number;
+  members_ = std::move(members);
+  waits_ = true;
+}
+
+void LoggedRows::flush(std::string& out) {
+  if (!waits_) return;
+  const bool names_step = members_.find("\"step\": ") != std::string::npos;
+  out += fmt::format("{{\"{}\": {}{}{}}}\n", given_ && !names_step ? "step" : "_step", number_,
+                     members_.empty() ? "" : ", ", members_);
+  waits_ = false;
+}
+
 std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "parsers/input/proto_fields.h"
 #include "parsers/input/tracker_source.h"
@@ -35,6 +36,7 @@ std::string member_of(std::string_view item) {
     if (field->is(2, 2)) key += (key.empty() ? "" : ".") + std::string(field->bytes);
     if (field->is(16, 2)) value = field->bytes;
   }
+  if (key == "_step") return "";
   // Python's NaN and Infinity are no JSON.
   std::string text(value);
   if (value == "NaN" || value == "Infinity" || value == "-Infinity") text = json_text(value);
@@ -83,6 +85,7 @@ class WandbSource final : public TrackerSource {
   }
 
   bool end(std::string& out) {
+    rows_.flush(out);
     for (std::string& text : console_) out += std::exchange(text, {});
     return false;
   }
@@ -124,14 +127,14 @@ class WandbSource final : public TrackerSource {
     const std::string_view message = record.bytes;
     switch (record.number) {
       case 2:
-        add_object("", members_of(message), "", out);
+        take_history(message, out);
         break;
       case 4:
       case 13:
         add_console(message, out);
         break;
       case 5:
-        add_object("{\"config\": ", members_of(message), "}", out);
+        add_config(message, out);
         break;
       case 17:
         take_run(message, out);
@@ -144,9 +147,26 @@ class WandbSource final : public TrackerSource {
     }
   }
 
-  static void add_object(std::string_view before, const std::string& members,
-                         std::string_view after, std::string& out) {
-    if (!members.empty()) out += fmt::format("{}{{{}}}{}\n", before, members, after);
+  static void add_config(std::string_view message, std::string& out) {
+    const std::string members = members_of(message);
+    if (!members.empty()) out += fmt::format("{{\"config\": {{{}}}}}\n", members);
+  }
+
+  void take_history(std::string_view message, std::string& out) {
+    std::optional<std::int64_t> number;
+    ProtoFields fields(message);
+    while (const auto field = fields.next()) {
+      if (!field->is(2, 2)) continue;
+      number = 0;
+      ProtoFields step(field->bytes);
+      while (const auto value = step.next()) {
+        if (value->is(1, 0)) number = static_cast<std::int64_t>(value->value);
+      }
+    }
+    const std::string members = members_of(message);
+    if (number && *number >= 0 && *number < kMostSteps && !members.empty()) {
+      rows_.add(*number, members, out);
+    }
   }
 
   /// Up to the last end of a line; the rest waits, so that nothing gets between.
@@ -170,12 +190,13 @@ class WandbSource final : public TrackerSource {
   static void take_run(std::string_view message, std::string& out) {
     ProtoFields fields(message);
     while (const auto field = fields.next()) {
-      if (field->is(4, 2)) add_object("{\"config\": ", members_of(field->bytes), "}", out);
+      if (field->is(4, 2)) add_config(field->bytes, out);
     }
   }
 
   /// In the words that wandb prints of it.
-  static void take_exit(std::string_view message, std::string& out) {
+  void take_exit(std::string_view message, std::string& out) {
+    rows_.flush(out);
     std::int64_t code = 0;
     ProtoFields fields(message);
     while (const auto field = fields.next()) {
@@ -185,6 +206,9 @@ class WandbSource final : public TrackerSource {
                      : fmt::format("wandb: Program failed with code {}.\n", code);
   }
 
+  static constexpr std::int64_t kMostSteps = 1'000'000'000'000'000;
+
+  LoggedRows rows_;
   std::string record_;
   bool open_ = false;       ///< its end has not come
   std::string console_[2];  ///< standard error and output
