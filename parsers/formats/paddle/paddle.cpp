@@ -21,334 +21,268 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "parsers/assemble/rank_copies.h"
-#include "parsers/assemble/run_builder.h"
-#include "parsers/core/text.h"
 #include "parsers/formats/format.h"
 #include "parsers/formats/paddle/paddle_launch.h"
 #include "parsers/formats/paddle/paddle_speeds.h"
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
-#include "parsers/scan/byte_search.h"
 
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"avg_batch_cost:",
-                                         "avg_speed: ",
-                                         "paddle.distributed.",
-                                         " step/s",
-                                         "gradient_merge_steps",
-                                         "run_pretrain.py",
-                                         " second, ips ",
-                                         " steps/s",
-                                         "[step/sec: ",
-                                         " step/sec=",
-                                         "] Local processes completed.",
-                                         "] trainers: ",
-                                         "training_script_args: ["};
+// The first line of a log may stand for many steps or, after a resume, for few.
+constexpr Begin kRuns[] = {{.first = FirstInterval::as_next, .restart = Restart::back}};
 
-class PaddleParser final : public LineParser {
- public:
-  bool parse(const Line& line, RunBuilder& out) override;
-  void finish(RunBuilder& out) override;
+struct Paddle {
+  // False: another rank's copy.
+  bool counts(Step& at, const Line& line, Emit emit) {
+    if (ranks.is_copy(line.rank, at.step <= newest)) return false;
+    if (at.step < newest) {
+      conclude(emit);
+      worldless |= !launched().world();
+      micro.reset();
+    }
+    if (newest < 0 || at.step < newest) ++runs;
+    newest = at.step;
+    at.rate_unit = RateUnit::iterations_per_second;
+    if (!at.planned) at.planned = launch.max_steps();
+    return true;
+  }
 
- private:
-  bool see_step(const Line& line, RunBuilder& out);
-  bool see_global_step(std::int64_t step, const Line& line, RunBuilder& out);
-  bool see_epoch_batch(Cursor& cursor, const Line& line, RunBuilder& out);
-  bool see_speed(const Line& line, RunBuilder& out);
-  bool see_epoch(const Line& line, RunBuilder& out);
-  void see_batch(double ips, double speed, RunLog& run);
-  RunDraft& put(Sample sample, RunBuilder& out);
-  void see_words(const Line& line, std::optional<double> ips, double seconds,
-                 const RunDraft& draft);
-  void put_first(std::int64_t iterations, RunBuilder& out);
+  // Words of a batch without a fixed length are no sequences: what ips says of them is told.
+  void take_words(const Line& line, std::optional<double> ips, double each_s) {
+    if (!has(line, "words/sec") && !has(line, "word/sec")) return;
+    words = true;
+    if (!ips || !(*ips > 0 && *ips < 1e12) || !(each_s > 0)) return;
+    words_told += *ips * each_s;
+    words_s += each_s;
+  }
 
-  PaddleLaunch launch_;
-  std::optional<Sample> first_;
-  struct Words {
-    double words = 0, seconds = 0;
-  };
-  std::map<const RunDraft*, Words> words_of_;  ///< those that ips counts
-  double told_ = 0, taken_ = 0;  ///< samples of all lines: as told, and by the micro batch
-  std::int64_t last_step_ = -1, epoch_ = -1, base_ = 0;
-  std::int64_t example_epoch_ = -1;
-  RankCopies ranks_;
-  bool per_card_ = false, words_ = false, ernie_ = false, rough_ = false;
-};
+  bool step(const Line& line, Emit emit) {
+    Cursor cursor(line);
+    if (cursor.skip_past("[train] epoch: ")) return epoch_batch(cursor, line, emit);
+    const bool global = cursor.skip_past("global step ") || cursor.skip_past("global step: ");
+    if (!global && !cursor.skip_past("total step: ") && !cursor.skip_past("tobal step: ")) {
+      return false;
+    }
+    Step at{.loss = number_after(line, ", loss:")};
+    if (!cursor.read(at.step)) return false;
+    const auto samples = number_after(line, "avg_samples:");
+    if (global && !samples) return global_step(at.step, line, emit);
+    const auto cost = number_after(line, "avg_batch_cost:"), ips = number_after(line, "ips:");
+    if (!cost || !samples || !(*samples >= 1 && *samples < 1e9) || !ips) return false;
+    const bool sequences =
+        has(line, "sequences/sec") || has(line, " sample/sec") || has(line, " samples/sec");
+    at.each_s = *cost;
+    if (sequences) at.rate = *ips / *samples;
+    // PaddleNLP's other scripts count optimizer steps or batches, by script.
+    at.unit = global ? IterationUnit::unknown : IterationUnit::micro_step;
+    if (!counts(at, line, emit)) return true;
+    take_words(line, ips, *cost);
+    per_card = true;
+    if (sequences && !micro && *samples == std::floor(*samples)) {
+      micro = static_cast<std::int64_t>(*samples);
+    }
+    if (micro) {
+      told += *samples;
+      taken += static_cast<double>(*micro);
+    }
+    emit(at);
+    return true;
+  }
 
-// The first line of a log may stand for many steps or, after a resume, for few: the distance to the
-// second one tells. Until then it waits.
-void PaddleParser::put_first(std::int64_t iterations, RunBuilder& out) {
-  if (!first_) return;
-  Sample sample = *first_;
-  first_.reset();
-  sample.iterations =
-      std::clamp<std::int64_t>(iterations, 1, std::max<std::int64_t>(1, sample.step));
-  sample.seconds *= static_cast<double>(sample.iterations);
-  out.run(WorkKind::training, sample.line).add(sample);
-}
+  // Without samples: "speed: 2.34 step/s", in language models next to tokens/s of one card and of
+  // all.
+  bool global_step(std::int64_t counter, const Line& line, Emit emit) {
+    const auto speed = paddle_speed_after(line, ", speed:");
+    const auto cost = number_after(line, "avg_batch_cost:");
+    const bool steps = speed && (has(line, "step/s") || has(line, "steps/s"));
+    if (!cost && !steps) return false;
+    Step at{.step = counter,
+            .each_s = cost && *cost > 0 ? *cost : kUnknown,
+            .rate = steps ? speed->value : kUnknown,
+            .loss = number_after(line, "loss:"),
+            .unit = IterationUnit::unknown};
+    rough |= steps && speed->rough && !(at.each_s > 0);
+    if (!counts(at, line, emit)) return true;
+    const auto ips = number_after(line, {" ips:", " ips :"});  // the latter the first revision's
+    if (!cost && ips && speed && has(line, " sequences/s")) {
+      take_batch(*ips, speed->value);
+      if (micro) at.unit = IterationUnit::micro_step;
+    }
+    emit(at);
+    return true;
+  }
 
-RunDraft& PaddleParser::put(Sample sample, RunBuilder& out) {
-  if (ranks_.is_copy(sample.rank, sample.step <= last_step_)) {
-    return out.run(WorkKind::training, sample.line);
-  }
-  if (out.open(WorkKind::training) != nullptr && sample.step < last_step_) {
-    put_first(1, out);
-    out.close(WorkKind::training);
-    last_step_ = -1;
-  }
-  RunDraft& draft = out.run(WorkKind::training, sample.line);
-  draft.log.iteration_unit = IterationUnit::micro_step;
-  draft.log.rate_unit = RateUnit::iterations_per_second;
-  launch_.give_to(draft.log.facts);  // as told by now: the file's next launch may have others
-  if (launch_.max_steps()) draft.planned = launch_.max_steps();
-  if (last_step_ < 0) {
-    first_ = sample;
-  } else {
-    sample.iterations = std::max<std::int64_t>(1, sample.step - last_step_);
-    put_first(sample.iterations, out);
-    sample.seconds *= static_cast<double>(sample.iterations);  // was of one step
-    draft.add(sample);
-  }
-  last_step_ = sample.step;
-  return draft;
-}
-
-// Words of a batch without a fixed length are no sequences: what ips says of them is told.
-void PaddleParser::see_words(const Line& line, std::optional<double> ips, double seconds,
-                             const RunDraft& draft) {
-  if (!has(line, "words/sec") && !has(line, "word/sec")) return;
-  words_ = true;
-  if (!ips || !(*ips > 0 && *ips < 1e12) || !(seconds > 0)) return;
-  Words& of = words_of_[&draft];
-  of.words += *ips * seconds;
-  of.seconds += seconds;
-}
-
-bool PaddleParser::see_step(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (Cursor train(line); train.skip_past("[train] epoch: ")) {
-    return see_epoch_batch(train, line, out);
-  }
-  const bool global = cursor.skip_past("global step ") || cursor.skip_past("global step: ");
-  if (!global && !cursor.skip_past("total step: ") && !cursor.skip_past("tobal step: ")) {
-    return false;
-  }
-  const auto step = cursor.integer();
-  if (global && step && *step >= 0 && !number_after(line, "avg_samples:")) {
-    return see_global_step(*step, line, out);
-  }
-  const auto cost = number_after(line, "avg_batch_cost:");
-  const auto samples = number_after(line, "avg_samples:");
-  const auto ips = number_after(line, "ips:");
-  if (!step || *step < 0 || !cost || !samples || !(*samples >= 1 && *samples < 1e9) || !ips) {
-    return false;
-  }
-  Sample sample;
-  sample.step = *step;
-  sample.seconds = *cost;
-  sample.loss = number_after(line, ", loss:");
-  sample.line = line.number;
-  sample.rank = line.rank;
-  const bool sequences =
-      has(line, "sequences/sec") || has(line, " sample/sec") || has(line, " samples/sec");
-  if (sequences) sample.rate = *ips / *samples;
-  RunDraft& draft = put(sample, out);
-  // PaddleNLP's other scripts count optimizer steps or batches, by script.
-  if (global) draft.log.iteration_unit = IterationUnit::unknown;
-  see_words(line, ips, *cost, draft);
-  per_card_ = true;
-  auto& micro = draft.log.facts.micro_batch_size;
-  if (sequences && !micro.known() && *samples == std::floor(*samples)) {
-    micro.set(static_cast<std::int64_t>(*samples), FactSource::log);
-  }
-  if (micro.known()) {
-    told_ += *samples;
-    taken_ += static_cast<double>(*micro.value);
-  }
-  return true;
-}
-
-// Without samples: "speed: 2.34 step/s", in language models next to tokens/s of one card and of
-// all.
-bool PaddleParser::see_global_step(std::int64_t step, const Line& line, RunBuilder& out) {
-  const auto speed = paddle_speed_after(line, ", speed:");
-  const auto cost = number_after(line, "avg_batch_cost:");
-  const bool steps = find_text(line.text, "step/s") != std::string_view::npos ||
-                     find_text(line.text, "steps/s") != std::string_view::npos;
-  if (!cost && !(speed && steps)) return false;
-  Sample sample;
-  sample.step = step;
-  if (cost && *cost > 0) sample.seconds = *cost;
-  if (speed && steps) sample.rate = speed->value;
-  rough_ = rough_ || (speed && steps && speed->rough && !(sample.seconds > 0));
-  sample.loss = number_after(line, "loss:");
-  sample.line = line.number;
-  sample.rank = line.rank;
-  RunDraft& draft = put(sample, out);
-  draft.log.iteration_unit = IterationUnit::unknown;
-  const auto ips = number_after(line, {" ips:", " ips :"});  // the latter the first revision's
-  if (!cost && ips && speed && find_text(line.text, " sequences/s") != std::string_view::npos) {
-    see_batch(*ips, speed->value, draft.log);
-  }
-  return true;
-}
-
-// BERT of 2020: "speed: 4.23 step/s, ips: 135.26 sequences/s", of one card: the batch follows where
-// the digits leave but one.
-void PaddleParser::see_batch(double ips, double speed, RunLog& run) {
-  constexpr double kHalfDigit = 0.005;
-  auto& micro = run.facts.micro_batch_size;
-  if (!micro.known() && speed > kHalfDigit && ips > kHalfDigit) {
+  // BERT of 2020: "speed: 4.23 step/s, ips: 135.26 sequences/s", of one card: the batch follows
+  // where the digits leave but one.
+  void take_batch(double ips, double speed) {
+    constexpr double kHalfDigit = 0.005;
+    per_card = true;
+    if (micro || !(speed > kHalfDigit) || !(ips > kHalfDigit)) return;
     const double least = (ips - kHalfDigit) / (speed + kHalfDigit);
     const double most = (ips + kHalfDigit) / (speed - kHalfDigit);
     const double batch = std::ceil(least);
-    if (batch <= most && most < batch + 1 && most < 1e9) {
-      micro.set(static_cast<std::int64_t>(batch), FactSource::log);
+    if (batch <= most && most < batch + 1 && most < 1e9) micro = static_cast<std::int64_t>(batch);
+  }
+
+  // PaddleFleetX: "[train] epoch: 0, batch: 10, loss: 10.9, avg_batch_cost: 0.50 sec, ...";
+  // since 2022 "[train] epoch: [0/1], batch: [10/500000], ...".
+  bool epoch_batch(Cursor cursor, const Line& line, Emit emit) {
+    const bool of = cursor.literal("[");
+    std::int64_t next = 0, epochs = 0, batch = 0;
+    if (!cursor.read(next) || (of && !cursor.read("/", epochs, "]")) ||
+        !cursor.read(of ? ", batch: [" : ", batch: ", batch)) {
+      return false;
     }
+    if (next != epoch) base = epoch >= 0 && next > epoch ? std::max<std::int64_t>(0, newest) : 0;
+    epoch = next;
+    return global_step(base + batch + 1, line, emit);
   }
-  if (micro.known()) run.iteration_unit = IterationUnit::micro_step;
-  per_card_ = true;
-}
 
-// PaddleFleetX: "[train] epoch: 0, batch: 10, loss: 10.9, avg_batch_cost: 0.50 sec, ...";
-// since 2022 "[train] epoch: [0/1], batch: [10/500000], ...".
-bool PaddleParser::see_epoch_batch(Cursor& cursor, const Line& line, RunBuilder& out) {
-  const bool of = cursor.literal("[");
-  const auto epoch = cursor.integer();
-  if (of && !(cursor.literal("/") && cursor.integer() && cursor.literal("]"))) return false;
-  if (!epoch || !cursor.literal(of ? ", batch: [" : ", batch: ")) return false;
-  const auto batch = cursor.integer();
-  if (!batch || *batch < 0 || *batch > 1'000'000'000'000 || *epoch < 0) return false;
-  if (*epoch != epoch_)
-    base_ = epoch_ >= 0 && *epoch > epoch_ ? std::max<std::int64_t>(0, last_step_) : 0;
-  epoch_ = *epoch;
-  return see_global_step(base_ + *batch + 1, line, out);
-}
-
-// What a step counts is not told on these lines. The losses of Knover and PaddleHub's second
-// release stand apart or as "loss=".
-bool PaddleParser::see_speed(const Line& line, RunBuilder& out) {
-  const auto said = read_paddle_speed_line(line);
-  if (!said) return false;
-  Sample sample;
-  sample.step = said->step;
-  sample.rate = said->speed.value;
-  sample.seconds = said->seconds;
-  rough_ = rough_ || (said->speed.rough && !(sample.seconds > 0));
-  sample.loss = number_after(line, {"loss:", " loss="});
-  sample.line = line.number;
-  sample.rank = line.rank;
-  RunDraft& draft = put(sample, out);
-  draft.log.iteration_unit = IterationUnit::unknown;
-  if (said->planned) draft.planned = *said->planned;
-  see_words(line, number_after(line, "ips:"), sample.seconds, draft);
-  ernie_ = ernie_ || said->ernie;
-  return true;
-}
-
-// The end of an epoch of PaddleRec on parameter servers: its ips is that of all threads of the
-// trainer that prints it, where the lines of batches are of one thread.
-bool PaddleParser::see_epoch(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("Epoch: ")) return false;
-  const auto epoch = cursor.integer();
-  if (!epoch || *epoch < 0 || *epoch > 1'000'000'000) return false;
-  if (example_epoch_ >= 0 && cursor.literal(", Batch: ") &&
-      out.open(WorkKind::training) != nullptr) {
-    out.open(WorkKind::training)->ended_well = false;
-  }
-  if (!cursor.literal(", using time ")) return false;
-  const auto seconds = cursor.number();
-  const auto ips = number_after(line, " second, ips ");
-  const bool words = has(line, "word/sec");
-  if (!words && !(has(line, " example/sec") && ips && *ips > 0 && *ips < 1e12)) return false;
-  const bool first = example_epoch_ < 0;
-  if (!words && *epoch <= std::exchange(example_epoch_, *epoch)) out.close(WorkKind::training);
-  RunDraft& draft = out.run(WorkKind::training, line.number);
-  draft.ended_well = true;
-  draft.last_line = line.number;
-  if (words) {
-    see_words(line, ips, seconds.value_or(kUnknown), draft);
+  // What a step counts is not told on these lines. The losses of Knover and PaddleHub's second
+  // release stand apart or as "loss=".
+  bool speed(const Line& line, Emit emit) {
+    const auto said = read_paddle_speed_line(line);
+    if (!said) return false;
+    Step at{.step = said->step,
+            .each_s = said->seconds,
+            .rate = said->speed.value,
+            .loss = number_after(line, {"loss:", " loss="}),
+            .planned = said->planned};
+    rough |= said->speed.rough && !(at.each_s > 0);
+    if (!counts(at, line, emit)) return true;
+    take_words(line, number_after(line, "ips:"), at.each_s);
+    ernie |= said->ernie;
+    emit(at);
     return true;
   }
-  Sample sample;
-  sample.step = *epoch + 1;
-  sample.iterations = 1;
-  const auto trainers = launch_.trainers();
-  if (trainers) sample.rate = *ips * static_cast<double>(*trainers);
-  sample.line = line.number;
-  sample.rank = line.rank;
-  draft.add(sample);
-  draft.log.rate_unit = RateUnit::sequences_per_second;
-  if (first) {
-    draft.log.notices.push_back(
-        trainers
-            ? make_notice(NoticeCode::rate_of_one_trainer_multiplied, line.number, *ips, *trainers)
-            : make_notice(NoticeCode::rate_of_one_trainer_left_out, line.number, *ips));
+
+  // The end of an epoch of PaddleRec on parameter servers: its ips is that of all threads of the
+  // trainer that prints it, where the lines of batches are of one thread.
+  bool epoch_ips(const Line& line, Emit emit) {
+    Cursor cursor(line);
+    Step at{.iterations = 1, .rate_unit = RateUnit::sequences_per_second};
+    if (!cursor.skip_past("Epoch: ") || !cursor.read(at.step, ", using time ")) return false;
+    const auto seconds = cursor.number(), ips = number_after(line, " second, ips ");
+    if (has(line, "word/sec")) {
+      take_words(line, ips, seconds.value_or(kUnknown));
+      emit(End{.of = Of::begun});
+      return true;
+    }
+    if (!has(line, " example/sec") || !ips || !(*ips > 0 && *ips < 1e12)) return false;
+    if (++at.step <= examples) {
+      conclude(emit);
+      emit(kRuns[0]);
+    }
+    const bool first = std::exchange(examples, at.step) == 0;
+    const auto trainers = launch.trainers();
+    if (trainers) at.rate = *ips * static_cast<double>(*trainers);
+    emit(at);
+    epoch_over = true;
+    if (first && trainers) {
+      emit.note_here(NoticeCode::rate_of_one_trainer_multiplied, *ips, *trainers);
+    } else if (first) {
+      emit.note_here(NoticeCode::rate_of_one_trainer_left_out, *ips);
+    }
+    return true;
   }
-  return true;
-}
 
-bool PaddleParser::parse(const Line& line, RunBuilder& out) {
-  if (see_step(line, out) || see_speed(line, out) || see_epoch(line, out)) return true;
-  launch_.see(line);
-  RunDraft* run = out.open(WorkKind::training);
-  if (run != nullptr && has(line, "] Local processes completed.")) run->ended_well = true;
-  return false;
-}
-
-void PaddleParser::finish(RunBuilder& out) {
-  put_first(1, out);
-  out.facts.framework.set("paddle", FactSource::log);
-  if (launch_.ended_well() && out.drafts().size() == 1) out.drafts()[0]->ended_well = true;
-  for (const auto& draft : out.drafts()) {
-    Facts& facts = draft->log.facts;
-    if (out.drafts().size() == 1 || !facts.world()) launch_.give_to(facts);
-    if (!draft->planned) draft->planned = launch_.max_steps();
-    if (per_card_ && !words_ && !facts.world()) {
-      draft->log.notices.push_back(make_notice(NoticeCode::rate_of_one_gpu, 0, "ips"));
-    }
-    const auto& micro = facts.micro_batch_size;
-    if (micro.known() && told_ > 0 && std::abs(told_ - taken_) > 0.01 * taken_) {
-      draft->log.notices.push_back(make_notice(
-          NoticeCode::samples_vary, 0, told_ / taken_ * static_cast<double>(*micro.value),
-          100 * std::abs(taken_ / told_ - 1), taken_ > told_ ? "many" : "few"));
-    }
-    if (ernie_ && !(facts.nodes.known() && *facts.nodes.value == 1)) {
-      draft->log.notices.push_back(make_notice(NoticeCode::rate_multiplied_by_nodes, 0));
-    }
-    if (rough_) {
-      draft->log.notices.push_back(
-          make_notice(NoticeCode::times_too_coarse, 0, "the speed of some lines"));
-    }
-    if (words_) {
-      std::string words = "the words of one trainer";
-      if (const auto of = words_of_.find(draft.get()); of != words_of_.end()) {
-        words += fmt::format(", {:.6g} a second over these lines",
-                             of->second.words / of->second.seconds);
-      }
-      draft->log.notices.push_back(make_notice(NoticeCode::counts_tokens, 0, "ips", words,
-                                               "no rate of sequences is taken from it"));
-    }
+  // "Epoch: 0, Batch: 50, ..." of one thread.
+  void thread_batch(const Line& line) {
+    if (has(line, "Epoch: ") && has(line, ", Batch: ")) epoch_over = false;
   }
-}
 
-std::unique_ptr<LineParser> make() { return std::make_unique<PaddleParser>(); }
+  void command(const Line& line, Emit emit) {
+    launch.see(line);
+    if (has(line, "] Local processes completed.")) emit(End{.here = false});
+  }
+
+  // The open run ends.
+  void conclude(Emit emit) {
+    if (std::exchange(epoch_over, false)) emit(End{.here = false});
+    if (!words) return;
+    std::string of = "the words of one trainer";
+    if (words_s > 0) of += fmt::format(", {:.6g} a second over these lines", words_told / words_s);
+    words_told = words_s = 0;
+    emit(Note{make_notice(NoticeCode::counts_tokens, 0, "ips", of,
+                          "no rate of sequences is taken from it")});
+  }
+
+  [[nodiscard]] Facts launched() const {
+    Facts out;
+    launch.give_to(out);
+    return out;
+  }
+
+  void facts(Facts& facts) const {
+    launch.give_to(facts);
+    if (micro) facts.micro_batch_size.set(*micro, FactSource::log);
+  }
+
+  void finish(Emit emit) {
+    if (launch.ended_well() && runs == 1) emit(End{.here = false});
+    emit(Statement{.planned = launch.max_steps()});
+    // With `set -x` after `tee` the command line stands at the end.
+    const Facts late = launched();
+    if (worldless) emit(Known{.of = Of::all, .facts = late});
+    if (per_card && !words && !late.world()) emit.note(NoticeCode::rate_of_one_gpu, "ips");
+    if (micro && told > 0 && std::abs(told - taken) > 0.01 * taken) {
+      emit.note(NoticeCode::samples_vary, told / taken * static_cast<double>(*micro),
+                100 * std::abs(taken / told - 1), taken > told ? "many" : "few");
+    }
+    if (ernie && late.nodes.value != 1) emit.note(NoticeCode::rate_multiplied_by_nodes);
+    if (rough) emit.note(NoticeCode::times_too_coarse, "the speed of some lines");
+    conclude(emit);
+  }
+
+  PaddleLaunch launch;
+  RankCopies ranks;
+  std::int64_t newest = -1, runs = 0;  ///< step of the open run
+  std::int64_t epoch = -1, base = 0;
+  std::optional<std::int64_t> micro;   ///< of the open run
+  double told = 0, taken = 0;          ///< samples of all lines: as told, and by the micro batch
+  double words_told = 0, words_s = 0;  ///< that ips counts, in the open run
+  std::int64_t examples = 0;           ///< epochs of PaddleRec that have a record
+  bool epoch_over = false;             ///< no line of a batch after it
+  bool worldless = false;              ///< a run before had no cards told
+  bool per_card = false, words = false, ernie = false, rough = false;
+};
+
+constexpr Row kRows[] = {
+    on<&Paddle::step>("avg_batch_cost:"),
+    on<&Paddle::step>(" step/s"),
+    on<&Paddle::step>(" steps/s"),
+    on<&Paddle::speed>("avg_speed: "),
+    on<&Paddle::speed>(" steps/s"),
+    on<&Paddle::speed>("[step/sec: "),
+    on<&Paddle::speed>(" step/sec="),
+    on<&Paddle::epoch_ips>(" second, ips "),
+    on<&Paddle::thread_batch>("avg_batch_cost:"),
+    on<&Paddle::command>("paddle.distributed."),
+    on<&Paddle::command>("gradient_merge_steps"),
+    on<&Paddle::command>("run_pretrain.py"),
+    on<&Paddle::command>("] Local processes completed."),
+    on<&Paddle::command>("] trainers: "),
+    on<&Paddle::command>("training_script_args: ["),
+};
 
 }  // namespace
 
 extern const Format format_paddle;
-const Format format_paddle = {"paddle", "PaddlePaddle, PaddleNLP: ips of one card, steps/s",
-                              "https://github.com/PaddlePaddle/PaddleNLP "
-                              "examples/language_model/bert/static/run_pretrain.py",
-                              kAnchors, make};
+const Format format_paddle = {.name = "paddle",
+                              .title = "PaddlePaddle, PaddleNLP: ips of one card, steps/s",
+                              .reference =
+                                  "https://github.com/PaddlePaddle/PaddleNLP "
+                                  "examples/language_model/bert/static/run_pretrain.py",
+                              .framework = "paddle",
+                              .rows = kRows,
+                              .state = kStateOf<Paddle>,
+                              .runs = kRuns};
 
 }  // namespace bertbench

@@ -4,7 +4,6 @@
 
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
-#include "parsers/scan/byte_search.h"
 
 namespace bertbench {
 namespace {
@@ -12,15 +11,10 @@ namespace {
 // step_idx: 100, epoch: 0, batch: 100, avg loss: 8.1, ..., avg_speed: 6.62 step/s, batch_cost:
 // 0.151 sec
 std::optional<PaddleSpeedLine> read_transformer(const Line& line) {
-  const auto step = number_after(line, "step_idx:");
+  const auto step = count_after(line, "step_idx:");
   const auto speed = paddle_speed_after(line, "avg_speed:");
-  if (!step || !speed || !(*step >= 0 && *step < 1e15) ||
-      find_text(line.text, "step/s") == std::string_view::npos) {
-    return std::nullopt;
-  }
-  PaddleSpeedLine out;
-  out.step = static_cast<std::int64_t>(*step);
-  out.speed = *speed;
+  if (!step || !speed || !has(line, "step/s")) return std::nullopt;
+  PaddleSpeedLine out{.step = *step, .speed = *speed};
   // It has more digits than the speed.
   if (const auto cost = number_after(line, " batch_cost:"); cost && *cost > 0) out.seconds = *cost;
   return out;
@@ -30,43 +24,34 @@ std::optional<PaddleSpeedLine> read_transformer(const Line& line) {
 // losses stand on a line of their own.
 std::optional<PaddleSpeedLine> read_ernie(const Line& line) {
   Cursor cursor(line);
-  if (!cursor.skip_past("progress: ")) return std::nullopt;
   const bool knover = line.text.starts_with("[train][");
-  if (!cursor.skip_past(knover ? " step: " : ", step: ")) return std::nullopt;
-  const auto step = cursor.integer();
   const auto speed = paddle_speed_after(line, ", speed:");
-  if (!step || *step < 0 || !speed || find_text(line.text, " steps/s") == std::string_view::npos) {
+  PaddleSpeedLine out{.speed = speed.value_or(PaddleSpeed{}), .ernie = !knover};
+  if (!cursor.skip_past("progress: ") || !cursor.skip_past(knover ? " step: " : ", step: ") ||
+      !cursor.read(out.step) || !speed || !has(line, " steps/s")) {
     return std::nullopt;
   }
-  PaddleSpeedLine out;
-  out.step = *step;
-  out.speed = *speed;
   if (knover && speed->value > 0) out.seconds = 1 / speed->value;
-  out.ernie = !knover;
   return out;
 }
 
 // PaddleHub, whose second release counts the batches of an epoch.
 std::optional<PaddleSpeedLine> read_hub(const Line& line) {
   Cursor cursor(line);
+  std::int64_t epoch = 1, step = 0, all = 0;
   if (!cursor.skip_past("TRAIN] - ")) return std::nullopt;
-  const bool epochs = cursor.literal("Epoch=");
-  const auto epoch = epochs ? cursor.integer() : 1;
-  if (!epoch || *epoch < 1 || (epochs ? !cursor.skip_past(", Step=") : !cursor.literal("step "))) {
-    return std::nullopt;
-  }
-  const auto step = cursor.integer();
-  const bool slash = cursor.literal(epochs ? "/" : " / ");
-  const std::int64_t all = slash ? cursor.integer().value_or(0) : 0;
+  const bool epochs = cursor.read("Epoch=", epoch);
+  if (epochs ? !cursor.skip_past(", Step=") : !cursor.literal("step ")) return std::nullopt;
   const auto speed = paddle_speed_after(line, epochs ? " step/sec=" : "[step/sec:");
   constexpr std::int64_t kCountLimit = 1'000'000'000;
-  if (!step || *step < 1 || *step > kCountLimit || *epoch > kCountLimit || !speed)
+  if (!cursor.read(step) || step < 1 || epoch < 1 || epoch > kCountLimit || !speed) {
     return std::nullopt;
-  if (epochs && (all < *step || all > kCountLimit)) return std::nullopt;
-  PaddleSpeedLine out;
-  out.step = epochs ? (*epoch - 1) * all + *step : *step;
-  out.speed = *speed;
-  if (!epochs && all >= *step) out.planned = all;
+  }
+  cursor.read(epochs ? "/" : " / ", all);
+  const bool fits = all >= step && all <= kCountLimit;
+  if (epochs && !fits) return std::nullopt;
+  PaddleSpeedLine out{.step = epochs ? (epoch - 1) * all + step : step, .speed = *speed};
+  if (!epochs && fits) out.planned = all;
   return out;
 }
 

@@ -21,9 +21,9 @@ struct PaddleSpeed {
 
 struct PaddleSpeedLine {
   std::int64_t step = 0;
-  PaddleSpeed speed;
+  PaddleSpeed speed{};
   double seconds = kUnknown;  ///< of one step, where the line tells it apart from the speed
-  std::optional<std::int64_t> planned;  ///< last step
+  std::optional<std::int64_t> planned{};  ///< last step
   /// ERNIE and the BERT of 2019, of which some revisions multiply the speed by the nodes.
   bool ernie = false;
 };
