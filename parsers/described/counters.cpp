@@ -14,15 +14,19 @@ constexpr std::int64_t kLargestStep = 1'000'000'000'000;
 
 std::int64_t StepCounter::base_of(const Printed& printed) const {
   if (!printed.epoch || epoch_ < 0 || *printed.epoch == epoch_) return base_;
-  if (epoch_steps_ < 1) return newest_;
+  // A number beyond the newest goes on through epochs.
+  if (epoch_steps_ < 1) return printed.step + shift_of(printed) > newest_ - base_ ? base_ : newest_;
   return base_ + epoch_steps_ * std::min(*printed.epoch - epoch_, kLargestStep / epoch_steps_);
+}
+
+std::int64_t StepCounter::shift_of(const Printed& printed) const {
+  if (printed.from == CountsFrom::first) return shift_.value_or(printed.step == 0 ? 1 : 0);
+  return printed.from == CountsFrom::zero ? 1 : 0;
 }
 
 std::optional<std::int64_t> StepCounter::step_of(const Printed& printed) const {
   if (printed.epoch && *printed.epoch < epoch_) return std::nullopt;
-  std::int64_t shift = printed.from == CountsFrom::zero ? 1 : 0;
-  if (printed.from == CountsFrom::first) shift = shift_.value_or(printed.step == 0 ? 1 : 0);
-  return base_of(printed) + std::min(printed.step, kLargestStep) + shift;
+  return base_of(printed) + std::min(printed.step, kLargestStep) + shift_of(printed);
 }
 
 void StepCounter::move_to(const Printed& printed) {

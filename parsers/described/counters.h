@@ -29,6 +29,7 @@ class StepCounter {
 
  private:
   [[nodiscard]] std::int64_t base_of(const Printed& printed) const;
+  [[nodiscard]] std::int64_t shift_of(const Printed& printed) const;
 
   std::int64_t first_epoch_ = -1, epoch_ = -1;
   std::int64_t base_ = 0;         ///< steps of the epochs before

@@ -170,6 +170,12 @@ void LineValues::make_value(const DescribedRule& rule, LinePattern::Group group,
   }
   if (!number) return;
   value.number = *number * factor;
+  // Seconds since 1970 have ten digits for centuries; more are milli-, micro- or nanoseconds.
+  constexpr double kLatestSeconds = 1e11;
+  while (kind == FieldKind::clock && std::isfinite(value.number) && value.number > kLatestSeconds) {
+    value.number /= 1000;
+    value.digit /= 1000;
+  }
   if (kind == FieldKind::positive && !(value.number > 0 && std::isfinite(value.number))) return;
   if (kind == FieldKind::index && !(value.number >= 0 && value.number <= kLargestCount)) return;
   if (kind == FieldKind::count && !(value.number >= 1 && value.number <= kLargestCount)) return;
