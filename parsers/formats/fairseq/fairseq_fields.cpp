@@ -38,25 +38,19 @@ std::optional<FairseqFields> read_fairseq_line(const Line& line) {
   if (!epoch) return std::nullopt;
   std::optional<double> counted;
   if (cursor.literal(":") || cursor.literal("  ")) {
-    cursor.blanks();
-    auto batch = cursor.integer();
-    if (cursor.literal("%|")) {
-      cursor.skip_past("| ");
-      batch = cursor.integer();
-    }
-    cursor.blanks();
-    if (!batch || !cursor.literal("/")) return std::nullopt;
-    cursor.blanks();
-    const auto total = cursor.integer();
-    if (!total) return std::nullopt;
-    out.within = static_cast<double>(*batch);
-    out.batches = static_cast<double>(*total);
+    std::int64_t batch = 0, total = 0;
+    if (cursor.read(kBlanks, batch, "%|")) cursor.skip_past("| ");
+    if (!cursor.read(kBlanks, batch, kBlanks, "/", kBlanks, total)) return std::nullopt;
+    out.within = static_cast<double>(batch);
+    out.batches = static_cast<double>(total);
     counted = (static_cast<double>(*epoch) - 1) * *out.batches + *out.within;
   } else if (cursor.literal(" | ")) {
     out.epoch = true;
     out.evaluation = line.text.find(" | valid on ") != std::string_view::npos ||
                      line.text.find("| valid_loss ") != std::string_view::npos ||
                      line.text.find(" | valid | ") != std::string_view::npos;
+    Cursor subset(line);
+    if (subset.skip_past(" | valid on '")) out.subset = subset.until("'").value_or("");
   } else {
     return std::nullopt;
   }
@@ -94,6 +88,7 @@ std::optional<FairseqFields> read_fairseq_json(const Line& line) {
     if (quote == std::string_view::npos || quote < begin) return std::nullopt;
     prefix = std::string(line.text.substr(quote + 1, key - quote));
     out.epoch = out.evaluation = true;
+    out.subset = prefix;
   } else if (!field(line, "update")) {
     out.epoch = true;  // releases whose epoch lines have no prefix
   }

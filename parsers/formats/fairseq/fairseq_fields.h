@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "parsers/core/line.h"
 
@@ -13,6 +14,7 @@ struct FairseqFields {
   std::optional<double> batches;  ///< of an epoch: its total, else the updates of one in the mean
   bool epoch = false;             ///< mean of an epoch
   bool evaluation = false;
+  std::string subset;  ///< that an evaluation is of; may be empty
 };
 
 /// "| epoch 001:   1000 / 2184 loss=8.1, wps=176776, ...", "... | epoch 002 | loss 4.1 | wps 72384"
