@@ -180,6 +180,9 @@ enum class NoticeCode : std::uint16_t {
   window_begins_in_warmup,
   periodic_slow_iteration,
   marked_work_in_window,
+  gradient_not_finite,
+  evaluation_not_finite,
+  memory_above_capacity,
 
   // How a run ended.
   log_line,
@@ -196,7 +199,6 @@ enum class NoticeCode : std::uint16_t {
   bus_bandwidth_low,
   collective_timeout_followed,
   launch_before_failed,
-  launch_after_failed,
   failed_after_end,
   stopped_by_user,
   ran_too_long,

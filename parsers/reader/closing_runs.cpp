@@ -90,12 +90,49 @@ void tell_world(RunLog& run) {
   }
 }
 
+// A banner that many lines follow did begin a training: of steps that nothing reads.
+void judge_banner(Outcome& outcome, std::int64_t newest_line) {
+  constexpr std::int64_t kLinesBeforeSteps = 1000;  // warnings of many ranks
+  if (newest_line - outcome.line < kLinesBeforeSteps) return;
+  const auto cut = [](const Notice& it) { return it.code == NoticeCode::cut_after_banner; };
+  if (std::ranges::none_of(outcome.details, cut)) return;
+  outcome = {Status::no_data, std::nullopt, 0, {make_notice(NoticeCode::no_step, 0)}};
+}
+
+// A peak above the capacity is not of the device whose capacity it is.
+void leave_out_memory(RunLog& run) {
+  constexpr double kGiB = 1 << 30;
+  if (!run.memory || run.memory->capacity_bytes <= 0) return;
+  const auto [peak, capacity] = *run.memory;
+  if (peak <= capacity) return;
+  run.notices.push_back(make_notice(NoticeCode::memory_above_capacity, 0,
+                                    static_cast<double>(peak) / kGiB,
+                                    static_cast<double>(capacity) / kGiB));
+  run.memory.reset();
+}
+
+// A launch after all runs that failed before its first step is a run of its own: the last one,
+// whose outcome is the job's.
+void add_failed_launch(RunBuilder& builder, const OutcomeRules& outcomes) {
+  const RunDraft* last = nullptr;
+  for (const auto& draft : builder.drafts()) {
+    if (draft->log.kind != WorkKind::training || draft->last_line == 0) continue;
+    if (last == nullptr || draft->last_line > last->last_line) last = draft.get();
+  }
+  if (last == nullptr) return;
+  const auto launch = outcomes.failed_launch_after(*last);
+  const auto later = [&](const auto& draft) { return draft->last_line > launch; };
+  if (!launch || std::ranges::any_of(builder.drafts(), later)) return;
+  builder.extra(WorkKind::training, *launch);
+}
+
 }  // namespace
 
 std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
                                const std::string& others) {
   auto& drafts = builder.drafts();
   std::erase_if(drafts, [](const auto& draft) { return draft->discard; });
+  add_failed_launch(builder, rules.outcomes);
   // A recognised log without any record still says how it ended.
   if (drafts.empty()) builder.extra(WorkKind::training, 1);
   std::ranges::stable_sort(drafts, {}, [](const auto& draft) { return draft->log.first_line; });
@@ -126,6 +163,7 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
     if (draft.log.kind == WorkKind::training) training = draft.log.first_line;
     const std::int64_t own = draft.log.kind == WorkKind::training ? 0 : training;
     draft.log.outcome = rules.outcomes.decide(draft, std::max(first ? 0 : begin, own), end);
+    judge_banner(draft.log.outcome, rules.newest_line);
     draft.log.marks = rules.marks.of(first ? 0 : begin, end);
     if (draft.log.kind == WorkKind::training && !draft.log.totals.skipped_steps) {
       draft.log.totals.skipped_steps =
@@ -136,6 +174,10 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
     }
     out.push_back(draft.take());
     tell_world(out.back());
+    leave_out_memory(out.back());
+    if (out.back().kind == WorkKind::training) {
+      rules.marks.nonfinite().add_notices(out.back(), first ? 0 : begin, end);
+    }
   }
   part_evaluations(out, rules.marks);
   for (RunLog& run : out) compare_summary(run);

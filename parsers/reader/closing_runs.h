@@ -1,6 +1,7 @@
 // At the end of a log: what its format found, with what the rules found around it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct LineRules {
   const FactRules& facts;
   const OutcomeRules& outcomes;
   const MarkRules& marks;
+  std::int64_t newest_line = 0;  ///< of those that hold a literal of anyone
 };
 
 /// The runs in order of their first lines, each with facts, outcome and marks. `others`: formats,

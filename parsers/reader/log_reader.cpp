@@ -167,6 +167,7 @@ struct LogReader::State final : CandidateSink {
 
   /// `repeats` more copies of the line follow.
   void dispatch(Line& line, const Candidate& found, std::int64_t repeats) {
+    newest_line = line.number;
     const std::string_view rest_of_line = after_bar(line);
     bool table = false;
     for (std::span<const LiteralAt> rest = places; !rest.empty();) {
@@ -251,7 +252,7 @@ struct LogReader::State final : CandidateSink {
       if (!state.has_training_records()) continue;
       others += (others.empty() ? "" : ", ") + std::string(state.name);
     }
-    return close_runs(*best->builder, {facts, outcomes, marks}, others);
+    return close_runs(*best->builder, {facts, outcomes, marks, newest_line}, others);
   }
 
   /// No line is of a known format, but the log shows how the job ended: before its first step, in
@@ -259,7 +260,7 @@ struct LogReader::State final : CandidateSink {
   [[nodiscard]] std::vector<RunLog> end_only() const {
     if (!outcomes.names_an_end()) return {};
     RunBuilder nothing(kNoFormat, path, options.window);
-    auto runs = close_runs(nothing, {facts, outcomes, marks}, "");
+    auto runs = close_runs(nothing, {facts, outcomes, marks, newest_line}, "");
     for (RunLog& run : runs) {
       for (Notice& detail : run.outcome.details) {
         if (detail.code == NoticeCode::no_step) detail = make_notice(NoticeCode::no_known_line, 0);
@@ -284,6 +285,7 @@ struct LogReader::State final : CandidateSink {
   std::vector<Piece> pieces;
   std::string file_ansi;
   std::vector<Piece> file_pieces;
+  std::int64_t newest_line = 0;   ///< that was a candidate
   std::int64_t outcome_line = 0;  ///< of the newest candidate of the outcome rules
 };
 

@@ -40,6 +40,8 @@ constexpr ClosingRule kRules[] = {
     {"Finished: SUCCESS", Reading::whole},
     {"Job succeeded", Reading::whole},
     {"Process finished with exit code 0", Reading::whole},  // PyCharm
+    {"BUILD SUCCESS", Reading::whole},                      // Maven, Gradle
+    {" passed in ", Reading::whole},                        // pytest
     // Scripts: "Training finished.", "Finished Training", "training Res18 done in 31.79 seconds".
     {"inish", Reading::phrase},
     {"INISH", Reading::phrase},

@@ -8,7 +8,7 @@
 namespace bertbench {
 namespace {
 
-enum class Meaning { checkpoint, evaluation, training, overflow };
+enum class Meaning { checkpoint, evaluation, training, overflow, nonfinite };
 
 struct Rule {
   std::string_view literal;
@@ -31,6 +31,12 @@ constexpr Rule kRules[] = {
     {"] valid Loss=", Meaning::evaluation},
     {"***** Evaluating ", Meaning::evaluation},
     {OverflowRules::kAnchor, Meaning::overflow},
+    {NonFiniteRules::kAnchors[0], Meaning::nonfinite},
+    {NonFiniteRules::kAnchors[1], Meaning::nonfinite},
+    {NonFiniteRules::kAnchors[2], Meaning::nonfinite},
+    {NonFiniteRules::kAnchors[3], Meaning::nonfinite},
+    {NonFiniteRules::kAnchors[4], Meaning::nonfinite},
+    {NonFiniteRules::kAnchors[5], Meaning::nonfinite},
     // How a training begins, or the launch that has it.
     {"unning training", Meaning::training},
     {"raining started", Meaning::training},
@@ -68,6 +74,9 @@ void MarkRules::see(const Line& line) {
         return true;
       case Meaning::overflow:
         overflows_.see(line);
+        break;
+      case Meaning::nonfinite:
+        nonfinite_.see(line);
         break;
     }
     return false;

@@ -8,6 +8,7 @@
 
 #include "parsers/core/line.h"
 #include "parsers/core/run_log.h"
+#include "parsers/rules/nonfinite_rules.h"
 #include "parsers/rules/overflow_rules.h"
 
 namespace bertbench {
@@ -21,6 +22,7 @@ class MarkRules {
   /// Marks on the lines [begin_line, end_line), in order.
   [[nodiscard]] std::vector<Mark> of(std::int64_t begin_line, std::int64_t end_line) const;
   [[nodiscard]] const OverflowRules& overflows() const { return overflows_; }
+  [[nodiscard]] const NonFiniteRules& nonfinite() const { return nonfinite_; }
   /// Whether an evaluation begins on one of the lines (after_line, before_line), and nothing on
   /// those that follow it up to there says that a training does.
   [[nodiscard]] bool evaluates(std::int64_t after_line, std::int64_t before_line) const;
@@ -34,6 +36,7 @@ class MarkRules {
   std::vector<Mark> marks_;
   std::vector<std::int64_t> trainings_;  ///< lines on which a training or a launch begins
   OverflowRules overflows_;
+  NonFiniteRules nonfinite_;
 };
 
 }  // namespace bertbench

@@ -117,16 +117,18 @@ std::int64_t OutcomeRules::launch_after(const RunDraft& run, bool done,
   return end_line;
 }
 
-// What another launch failed of, unless that is `reported` already.
-void OutcomeRules::add_failure(NoticeCode which, std::int64_t from, std::int64_t to,
-                               std::string_view reported, std::vector<Notice>& details) const {
+// What a launch before failed of, unless that is `reported` already.
+void OutcomeRules::add_earlier_failure(std::int64_t from, std::int64_t to,
+                                       std::string_view reported,
+                                       std::vector<Notice>& details) const {
   const Sign* worst = nullptr;
   for (const Sign& sign : signs_) {
     if (sign.line < from || sign.line >= to || sign.strength == kHint) continue;
     if (worst == nullptr || sign.strength > worst->strength) worst = &sign;
   }
   if (worst == nullptr || worst->text == reported) return;
-  details.push_back(make_notice(which, 0, name(worst->status), worst->line, worst->text));
+  details.push_back(make_notice(NoticeCode::launch_before_failed, 0, name(worst->status),
+                                worst->line, worst->text));
 }
 
 // What ended a run of which `done` says whether it did all that it had to do: the strongest sign in
@@ -153,6 +155,11 @@ const OutcomeRules::Sign* OutcomeRules::sign_of_end(const RunDraft& run, bool do
 
 namespace {
 
+bool is_done(const RunDraft& run) {
+  return run.ended_well ||
+         (run.planned && run.last() != nullptr && run.last()->step >= *run.planned);
+}
+
 // By how much the log's own step numbers are above the updates done, which the format counts.
 std::int64_t ahead_of_updates(const RunDraft& run) {
   const auto& done = run.log.totals.last_optimizer_step;
@@ -171,22 +178,21 @@ std::optional<std::int64_t> step_done(const RunDraft& run) {
 
 }  // namespace
 
+std::optional<std::int64_t> OutcomeRules::failed_launch_after(const RunDraft& run) const {
+  constexpr auto kEnd = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t next = launch_after(run, is_done(run), kEnd);
+  const std::int64_t failed = next < kEnd ? last_failed_launch(next, kEnd) : 0;
+  return failed > 0 ? std::optional(failed) : std::nullopt;
+}
+
 Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
                              std::int64_t end_line) const {
   const Record* last = run.last();
   const bool no_step = last == nullptr && !run.ended_well;
   const std::int64_t launch = no_step ? last_failed_launch(begin_line, end_line) : 0;
   const auto step = step_done(run);
-  const bool done =
-      run.ended_well || (run.planned && last != nullptr && last->step >= *run.planned);
+  const bool done = is_done(run);
   const std::int64_t end = no_step ? end_line : launch_after(run, done, end_line);
-  // The details of an outcome, with what a later launch failed of, if this is the file's last run.
-  const auto with_later_launch = [&](std::vector<Notice> details, std::string_view reported) {
-    if (end_line == std::numeric_limits<std::int64_t>::max()) {
-      add_failure(NoticeCode::launch_after_failed, end, end_line, reported, details);
-    }
-    return details;
-  };
   // What failed before an official start with a good official end was another launch.
   // A closing statement without a record, such as a notebook prints, speaks for no line before it.
   const bool official = run.official_end && run.ended_well &&
@@ -194,7 +200,9 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   const std::int64_t start = official ? run.log.first_line : 0;
   const Sign* best = sign_of_end(run, done, std::max({begin_line, launch, start}), end);
   const bool only_cut = run.stated_outcome && run.stated_outcome->status == Status::truncated;
-  if (only_cut && best == nullptr) return *run.stated_outcome;
+  if (only_cut && best == nullptr && !(no_step && stated_end(nullptr, run.last_line, end))) {
+    return *run.stated_outcome;
+  }
   if (run.stated_outcome && !only_cut && is_failure(run.stated_outcome->status) &&
       !run.log.first_nan_step && (best == nullptr || best->strength < kMemory)) {
     return *run.stated_outcome;
@@ -211,38 +219,39 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
     if (const auto closed = stated_end(best, begin_line, end)) {
       std::vector<Notice> details = {make_notice(NoticeCode::no_step, 0)};
       if (best != nullptr) {
-        add_failure(NoticeCode::launch_before_failed, 0, best->line + 1, "", details);
+        add_earlier_failure(begin_line, best->line + 1, "", details);
       }
       return {Status::completed, std::nullopt, *closed, std::move(details)};
     }
   }
   // What befalls a job after its official end is not the run's.
   if (best != nullptr && run.official_end && run.ended_well && best->line > run.last_line) {
-    return {Status::completed, step, run.last_line,
-            with_later_launch({make_notice(NoticeCode::failed_after_end, 0, name(best->status),
-                                           best->line, whole_text(*best))},
-                              best->text)};
+    return {Status::completed,
+            step,
+            run.last_line,
+            {make_notice(NoticeCode::failed_after_end, 0, name(best->status), best->line,
+                         whole_text(*best))}};
   }
   if (best != nullptr) {
     std::vector<Notice> details = {log_line(whole_text(*best))};
     add_timeout_after(*best, end, details);
-    add_failure(NoticeCode::launch_before_failed, 0, launch, best->text, details);
-    return {best->status, step, best->line, with_later_launch(std::move(details), best->text)};
+    add_earlier_failure(begin_line, launch, best->text, details);
+    return {best->status, step, best->line, std::move(details)};
   }
   if (no_step) {
     return {Status::no_data, std::nullopt, 0, {make_notice(NoticeCode::no_step, 0)}};
   }
   if (done) {
-    return {Status::completed, step, run.last_line, with_later_launch({}, "")};
+    return {Status::completed, step, run.last_line, {}};
   }
   const std::int64_t first = run.records().empty() ? 0 : run.records().front().line;
   // What only implies an end does not stand against a plan that was not reached.
   if (const auto closed = closing_.after(first, last->line, end, !run.planned);
       closed && run.log.kind == WorkKind::training) {
-    return {Status::completed, step, *closed, with_later_launch({}, "")};
+    return {Status::completed, step, *closed, {}};
   }
-  return {Status::truncated, step, run.last_line,
-          with_later_launch({make_notice(NoticeCode::no_closing_statement, 0)}, "")};
+  return {
+      Status::truncated, step, run.last_line, {make_notice(NoticeCode::no_closing_statement, 0)}};
 }
 
 }  // namespace bertbench

@@ -43,6 +43,8 @@ class OutcomeRules {
   /// after it that it is over, else `truncated`.
   [[nodiscard]] Outcome decide(const RunDraft& run, std::int64_t begin_line,
                                std::int64_t end_line) const;
+  /// Where the last launch begins that failed after all that the run printed, if one did.
+  [[nodiscard]] std::optional<std::int64_t> failed_launch_after(const RunDraft& run) const;
 
  private:
   struct Sign {
@@ -76,8 +78,8 @@ class OutcomeRules {
                                                 std::int64_t end_line) const;
   [[nodiscard]] std::int64_t launch_after(const RunDraft& run, bool done,
                                           std::int64_t end_line) const;
-  void add_failure(NoticeCode which, std::int64_t from, std::int64_t to, std::string_view reported,
-                   std::vector<Notice>& details) const;
+  void add_earlier_failure(std::int64_t from, std::int64_t to, std::string_view reported,
+                           std::vector<Notice>& details) const;
   [[nodiscard]] static std::int64_t grace_line(const RunDraft& run);
   [[nodiscard]] const Sign* sign_of_end(const RunDraft& run, bool done, std::int64_t from,
                                         std::int64_t end) const;

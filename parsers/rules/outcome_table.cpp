@@ -130,6 +130,15 @@ constexpr OutcomeRule kRules[] = {
     {"make: *** ", "] Terminated", "", Status::killed, kSignal},
     {"make: *** ", "] Error 137", "", Status::killed, kSignal},
     {"make: *** ", "] Error ", "", Status::error, kSignal},
+    {"ninja: build stopped: ", "", "", Status::error, kSignal},
+    {"BUILD FAILURE", "", "", Status::error, kSignal},  // Maven
+    {"BUILD FAILED", "", "", Status::error, kSignal},   // Gradle
+    {"npm ERR! code ", "", "", Status::error, kSignal},
+    {"Configuring incomplete, errors occurred", "", "", Status::error, kSignal},  // CMake
+    {" failed, ", " passed in ", "", Status::error, kSignal},                     // pytest
+    {" failed in ", "=====", "", Status::error, kSignal},
+    {"FAILED (", "failures=", "", Status::error, kSignal},  // unittest
+    {"FAILED (", "errors=", "", Status::error, kSignal},
     {"Finished: FAILURE", "", "", Status::error, kSignal},  // Jenkins
     {"Finished: ABORTED", "", "", Status::killed, kSignal},
     {"ERROR: Job failed: ", "took longer than", "", Status::timeout, kNamed},  // GitLab

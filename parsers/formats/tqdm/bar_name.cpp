@@ -68,18 +68,24 @@ bool only_of_training(const Words& words) {
   });
 }
 
-// "Generating test split", "Running tokenizer on validation dataset", "Loading eval data": a data
-// set is made ready, whichever one. Predictions are generated, too.
+// "Generating test split", "Truncating eval dataset", "Loading eval data": a data set is made
+// ready, whichever one. Predictions are generated, too.
 bool prepares_data(const Words& words) {
   constexpr std::string_view kAlways[] = {
-      "map",        "filter",     "downloading", "extracting", "resolving", "fetching",
-      "loading",    "tokenizing", "flattening",  "casting",    "grouping",  "saving",
-      "converting", "caching",    "preparing",   "building",   "reading",   "preprocessing"};
+      "map",        "filter",     "downloading", "extracting", "resolving",   "fetching",
+      "loading",    "tokenizing", "flattening",  "casting",    "grouping",    "saving",
+      "converting", "caching",    "preparing",   "building",   "reading",     "preprocessing",
+      "truncating", "packing",    "applying",    "adding",     "encoding",    "chunking",
+      "splitting",  "shuffling",  "sharding",    "verifying",  "parsing",     "scanning",
+      "indexing",   "copying",    "processing",  "tokenize",   "tokenization"};
+  constexpr std::string_view kUses[] = {"evaluating", "evaluation", "eval",      "validating",
+                                        "testing",    "predicting", "inference", "training"};
   if (words.empty()) return false;
   if (words.front() == "generating" || words.front() == "creating") {
     return among(words, "split") || among(words, "dataset") || among(words, "data");
   }
-  return among(kAlways, words.front()) || among(words, "tokenizer");
+  if (among(kAlways, words.front()) || among(words, "tokenizer")) return true;
+  return among(words, "dataset") && !among(kUses, words.front());
 }
 
 // "Epoch 3", "[Train] epoch 3/10": the same loop has another name in each epoch.

@@ -57,6 +57,7 @@ class TqdmParser final : public LineParser {
   void settle_closing(std::int64_t line);
   void end_session(std::int64_t line);
   void discard_epochs();
+  bool of_last_epoch(const BarName& name);
   void next_generation(Track& track, BarRole role, RunBuilder& out);
   RunDraft& draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
                       RunBuilder& out);
@@ -72,6 +73,7 @@ class TqdmParser final : public LineParser {
   Outer outer_;
   RunDraft* newest_ = nullptr;  ///< training draft that made the last record
   ClosingLines closing_;
+  std::int64_t first_epoch_ = -1;              ///< least that a bar's name of "Epoch 1/3" shows
   std::optional<std::int64_t> planned_steps_;  ///< "Total optimization steps"
   std::int64_t failed_at_ = 0;                 ///< newest line that tells of a failure
   const RunDraft* given_ = nullptr;            ///< got its statement from end_session()
@@ -253,6 +255,14 @@ const TqdmParser::Known& TqdmParser::known_for(const TqdmBar& bar, int rank) {
   return *known_;
 }
 
+// "Epoch 2/3" is the last one where they are counted from 0: where the log shows no first one, it
+// may be.
+bool TqdmParser::of_last_epoch(const BarName& name) {
+  if (name.epochs <= 0) return true;
+  if (first_epoch_ < 0 || name.epoch < first_epoch_) first_epoch_ = name.epoch;
+  return name.epoch >= name.epochs - (first_epoch_ == 1 ? 0 : 1);
+}
+
 void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) {
   const Known& known = known_for(bar, line.rank);
   const BarRole role = known.name.role;
@@ -311,7 +321,8 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   units_.see(bar, line.rank, draft);
   draft.add(sample);
   if (role == BarRole::unnamed) decided_ = unnamed_.update(draft, bar);
-  draft.ended_well = bar.total > 0 && bar.done == bar.total;
+  draft.ended_well = bar.total > 0 && bar.done == bar.total &&
+                     (draft.log.kind != WorkKind::training || of_last_epoch(known.name));
   if (draft.log.kind == WorkKind::training) newest_ = &draft;
 }
 
