@@ -76,6 +76,8 @@ class DatabaseSource final : public TrackerSource {
     sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(db_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     sqlite3_limit(db_, SQLITE_LIMIT_LENGTH, 16 << 20);
+    // Else a cell of a damaged page may reach into memory after it.
+    sqlite3_exec(db_, "PRAGMA cell_size_check = ON", nullptr, nullptr, nullptr);
     sqlite3_progress_handler(db_, kProgressOps, too_long, this);
     const int status =
         sqlite3_deserialize(db_, "main", copy, size, size,
