@@ -8,6 +8,9 @@ namespace bertbench {
 enum class NoticeCode : std::uint16_t {
   foreign,
   format_note,
+  generic_shape,
+  generic_time_unclear,
+  iterations_are_epochs,
 
   // Facts.
   facts_disagree,

@@ -14,6 +14,17 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "A text without a code: of a result that an older release wrote, or of another program."},
     {NoticeCode::format_note, "format_note", "{text}",
      "What the format's description says of the numbers that it takes."},
+    {NoticeCode::generic_shape, "generic_shape",
+     "no format knows these lines: read by their shape, as in \"{line}\"",
+     "The log is of no known program: the lines that repeat, with a counter, are its records.",
+     "`bertbench describe LOG` prints what was taken, as a format file to correct."},
+    {NoticeCode::generic_time_unclear, "generic_time_unclear",
+     "a time on these lines is of one iteration or of all since the line before: not taken",
+     "Nothing in the log tells which of the two the printed time is.",
+     "State it in a format file: `bertbench describe LOG` writes one to start from."},
+    {NoticeCode::iterations_are_epochs, "iterations_are_epochs",
+     "the lines count epochs: an iteration is an epoch",
+     "The log has no finer counter than that of epochs: its rate is in epochs/s."},
 
     // Facts.
     {NoticeCode::facts_disagree, "facts_disagree",

@@ -18,7 +18,7 @@ enum class WorkKind { training, evaluation, inference };
 [[nodiscard]] std::string_view name(WorkKind kind);
 
 /// What the log's counter counts.
-enum class IterationUnit { unknown, micro_step, optimizer_step };
+enum class IterationUnit { unknown, micro_step, optimizer_step, epoch };
 
 /// Unit of printed rates and of the log's own closing statement; always of the whole job.
 enum class RateUnit { unknown, iterations_per_second, sequences_per_second, tokens_per_second };

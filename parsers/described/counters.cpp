@@ -12,11 +12,20 @@ constexpr std::int64_t kLargestStep = 1'000'000'000'000;
 
 }  // namespace
 
+std::optional<std::int64_t> StepCounter::epoch_of(const Printed& printed) const {
+  if (printed.epoch || !printed.wraps) return printed.epoch;
+  const std::int64_t epoch = std::max<std::int64_t>(epoch_, 0);
+  const bool over =
+      epoch_steps_ > 0 && printed.step < printed_ && printed_ + stride_ >= epoch_steps_;
+  return over ? epoch + 1 : epoch;
+}
+
 std::int64_t StepCounter::base_of(const Printed& printed) const {
-  if (!printed.epoch || epoch_ < 0 || *printed.epoch == epoch_) return base_;
+  const auto epoch = epoch_of(printed);
+  if (!epoch || epoch_ < 0 || *epoch == epoch_) return base_;
   // A number beyond the newest goes on through epochs.
   if (epoch_steps_ < 1) return printed.step + shift_of(printed) > newest_ - base_ ? base_ : newest_;
-  return base_ + epoch_steps_ * std::min(*printed.epoch - epoch_, kLargestStep / epoch_steps_);
+  return base_ + epoch_steps_ * std::min(*epoch - epoch_, kLargestStep / epoch_steps_);
 }
 
 std::int64_t StepCounter::shift_of(const Printed& printed) const {
@@ -32,13 +41,20 @@ std::optional<std::int64_t> StepCounter::step_of(const Printed& printed) const {
 void StepCounter::move_to(const Printed& printed) {
   const std::int64_t step = step_of(printed).value_or(0);
   if (!shift_) shift_ = printed.step == 0 ? 1 : 0;
-  if (printed.epoch) {
-    if (epoch_ < 0) first_epoch_ = *printed.epoch;
-    if (epoch_ >= 0 && *printed.epoch > epoch_) lines_steps_ = newest_ - base_;
+  if (const auto epoch = epoch_of(printed)) {
+    if (epoch_ < 0) first_epoch_ = *epoch;
+    if (epoch_ >= 0 && *epoch > epoch_) {
+      lines_steps_ = newest_ - base_;
+      const bool longer = lines_steps_ > 0 && epoch_steps_ > lines_steps_;
+      share_seen_ =
+          longer ? static_cast<double>(epoch_steps_) / static_cast<double>(lines_steps_) : 1;
+    }
     base_ = base_of(printed);
-    epoch_ = *printed.epoch;
+    epoch_ = *epoch;
     epoch_steps_ = printed.epoch_steps.value_or(0);
   }
+  if (printed.step > printed_) stride_ = printed.step - printed_;
+  printed_ = printed.step;
   newest_ = std::max(newest_, step);
 }
 

@@ -18,10 +18,14 @@ class StepCounter {
     std::int64_t step = 0;
     std::optional<std::int64_t> epoch, epoch_steps;
     CountsFrom from = CountsFrom::one;
+    bool wraps = false;  ///< an epoch ends where the step goes back from near its end
   };
   /// Nothing where the epoch is before that of the newest line.
   [[nodiscard]] std::optional<std::int64_t> step_of(const Printed& printed) const;
   void move_to(const Printed& printed);
+  /// The steps of the epoch before this one over those up to its last line: 1 where they are the
+  /// same, or not known.
+  [[nodiscard]] double share_seen() const { return share_seen_; }
   /// The last step of a plan of so many epochs, if the length of one is known.
   [[nodiscard]] std::optional<std::int64_t> end_of(std::int64_t epochs) const;
   /// The last step of an epoch, if it is the newest one and its length is printed.
@@ -30,12 +34,15 @@ class StepCounter {
  private:
   [[nodiscard]] std::int64_t base_of(const Printed& printed) const;
   [[nodiscard]] std::int64_t shift_of(const Printed& printed) const;
+  [[nodiscard]] std::optional<std::int64_t> epoch_of(const Printed& printed) const;
 
   std::int64_t first_epoch_ = -1, epoch_ = -1;
   std::int64_t base_ = 0;         ///< steps of the epochs before
   std::int64_t epoch_steps_ = 0;  ///< printed
   std::int64_t lines_steps_ = 0;  ///< up to the last line of the epoch before
   std::int64_t newest_ = 0;
+  std::int64_t printed_ = 0, stride_ = 0;  ///< of the newest line
+  double share_seen_ = 1;
   std::optional<std::int64_t> shift_;  ///< where the first line shows what the counter begins at
 };
 

@@ -160,7 +160,12 @@ Sample DescribedParser::sample_of(const Line& line) const {
 
 void DescribedParser::take_time(Track& of, Sample& sample, RunDraft& draft) {
   if (const auto elapsed = values_.number(Field::elapsed)) {
-    sample.time_s = *elapsed;
+    // A clock that begins again with the epoch went on through the steps that no line was of.
+    if (*elapsed < of.elapsed_s && sample.step > of.last_step) {
+      of.earlier_s += of.elapsed_s * of.counter.share_seen();
+    }
+    of.elapsed_s = *elapsed;
+    sample.time_s = of.earlier_s + *elapsed;
     if (draft.count() == 0) draft.set_origin(0);
   } else if (const auto stamp = values_.stamp(Field::clock)) {
     sample.time_s = of.clock.at(year_.at(*stamp), sample.step);
@@ -207,7 +212,8 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
     open = nullptr;
   }
   const StepCounter::Printed printed{*values_.count(Field::step), values_.count(Field::epoch),
-                                     values_.count(Field::epoch_steps), rule.counts_from};
+                                     values_.count(Field::epoch_steps), rule.counts_from,
+                                     rule.wraps};
   Sample sample = sample_of(line);
   {
     const Track& of = track(rule.kind);

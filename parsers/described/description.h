@@ -62,6 +62,7 @@ struct DescribedRule {
   std::optional<DescribedRate> rate;
   Facts facts;
   CountsFrom counts_from = CountsFrom::one;
+  bool wraps = false;     ///< the counter begins again after epoch_steps
   bool own_step = false;  ///< its time is that of its own step, not of those since the line before
   bool begins_run = false;  ///< what follows is another run's
   bool within_run = false;  ///< means nothing where no run is open

@@ -82,7 +82,7 @@ class DescriptionReader {
   std::optional<IterationUnit> iteration_of(const Json& object, const std::string& pointer) {
     if (!object.contains("iteration")) return std::nullopt;
     return static_cast<IterationUnit>(
-        choice(object, pointer, "iteration", {"unknown", "micro_step", "optimizer_step"}));
+        choice(object, pointer, "iteration", {"unknown", "micro_step", "optimizer_step", "epoch"}));
   }
 
   std::optional<DescribedRate> rate_of(const Json& object, const std::string& pointer) {
@@ -189,7 +189,8 @@ class DescriptionReader {
                                     {"within_run", &rule.within_run},
                                     {"continues", &rule.continues},
                                     {"fallback", &rule.fallback},
-                                    {"interrupts", &rule.interrupts}}) {
+                                    {"interrupts", &rule.interrupts},
+                                    {"wraps", &rule.wraps}}) {
       *flag = is_set(object, pointer, key);
     }
     read_note(rule, object, pointer);

@@ -65,7 +65,8 @@ enum class FieldKind {
   index,     ///< whole, from 0
   count,     ///< whole, from 1; several on one line are multiplied
   clock,     ///< a stamp
-  duration,  ///< seconds or [[h:]mm:]ss
+  duration,  ///< seconds, [[h:]mm:]ss or "2m 30s"
+  time,      ///< a duration above 0
 };
 
 struct FieldInfo {

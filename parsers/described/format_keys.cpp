@@ -13,7 +13,8 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::string_view kText = R"({"type": "string"})", kFlag = R"({"type": "boolean"})";
-constexpr std::string_view kIteration = R"({"enum": ["unknown", "micro_step", "optimizer_step"]})";
+constexpr std::string_view kIteration =
+    R"({"enum": ["unknown", "micro_step", "optimizer_step", "epoch"]})";
 
 constexpr auto kFormatKeys = std::to_array<FormatKey>({
     {"schema", R"({"const": "bertbench.format/1"})", "the version of this description", true},
@@ -64,6 +65,7 @@ constexpr auto kLineKeys = std::to_array<FormatKey>({
      "values below it are left out: their digits are too coarse"},
     {"counts_from", R"({"enum": ["one", "zero", "first"]})",
      "the number of the first step; first: what the first line of a run prints"},
+    {"wraps", kFlag, "step begins again after epoch_steps, and the line names no epoch"},
     {"own_step", kFlag,
      "seconds are of the step that the line names, not of all since the line before"},
     {"continues", kFlag, "the line adds to the record of the line with step before it"},

@@ -81,7 +81,8 @@ std::string_view LineValues::text(Field field) const {
 
 std::optional<Stamp> LineValues::stamp(Field field) const {
   const Value* value = at(field);
-  return value != nullptr ? std::optional(Stamp{value->number, value->names_year}) : std::nullopt;
+  if (value == nullptr) return std::nullopt;
+  return Stamp{value->number, value->names_year, value->names_day};
 }
 
 double LineValues::digit(Field field) const {
@@ -163,8 +164,11 @@ void LineValues::make_value(const DescribedRule& rule, LinePattern::Group group,
     const auto stamp = printed_stamp(value.text, day_first);
     if (stamp) number = stamp->seconds;
     value.names_year = !stamp || stamp->names_year;
+    value.names_day = !stamp || stamp->names_day;
   } else if (kind == FieldKind::duration) {
     number = printed_duration(value.text);
+  } else if (kind == FieldKind::time) {
+    number = printed_time(value.text);
   } else {
     number = kind == FieldKind::count ? printed_product(value.text) : printed_number(value.text);
   }
@@ -176,7 +180,8 @@ void LineValues::make_value(const DescribedRule& rule, LinePattern::Group group,
     value.number /= 1000;
     value.digit /= 1000;
   }
-  if (kind == FieldKind::positive && !(value.number > 0 && std::isfinite(value.number))) return;
+  const bool above_zero = kind == FieldKind::positive || kind == FieldKind::time;
+  if (above_zero && !(value.number > 0 && std::isfinite(value.number))) return;
   if (kind == FieldKind::index && !(value.number >= 0 && value.number <= kLargestCount)) return;
   if (kind == FieldKind::count && !(value.number >= 1 && value.number <= kLargestCount)) return;
   for (const auto& [field, least] : rule.least) {

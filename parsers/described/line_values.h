@@ -37,7 +37,7 @@ class LineValues {
     Field field = Field::step;
     std::string_view text;
     double number = kUnknown, digit = kUnknown;
-    bool names_year = true;
+    bool names_year = true, names_day = true;
   };
   [[nodiscard]] const Value* at(Field field) const;
   bool read_json(const DescribedRule& rule, std::string_view line);

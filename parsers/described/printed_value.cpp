@@ -6,6 +6,7 @@
 
 #include "parsers/core/text.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/spelled_duration.h"
 
 namespace bertbench {
 namespace {
@@ -79,7 +80,7 @@ double last_digit(std::string_view text) {
 
 std::optional<Stamp> printed_stamp(std::string_view text, bool day_first) {
   text = trim(text);
-  if (const auto stamp = any_stamp(text, day_first)) return stamp;
+  if (const auto stamp = any_stamp_or_time(text, day_first)) return stamp;
   if (const auto seconds = printed_duration(text)) return Stamp{*seconds};
   return std::nullopt;
 }
@@ -89,8 +90,15 @@ std::optional<double> printed_duration(std::string_view text) {
   Cursor cursor(text, false);
   const auto seconds = cursor.duration();
   if (seconds && cursor.rest().empty()) return seconds;
+  const auto spelled = spelled_duration(text);
+  if (spelled && spelled->length == text.size()) return spelled->seconds;
   const auto number = to_double(text);
   return number && std::isfinite(*number) && *number >= 0 ? number : std::nullopt;
+}
+
+std::optional<double> printed_time(std::string_view text) {
+  if (const auto number = printed_number(text)) return number;
+  return printed_duration(text);
 }
 
 bool readable(FieldKind kind, std::string_view text) {
@@ -99,6 +107,8 @@ bool readable(FieldKind kind, std::string_view text) {
       return !trim(text).empty();
     case FieldKind::clock:
       return printed_stamp(text, false) || printed_stamp(text, true);
+    case FieldKind::time:
+      return printed_time(text).has_value();
     case FieldKind::duration:
       return printed_duration(text).has_value();
     case FieldKind::count:

@@ -21,6 +21,9 @@ namespace bertbench {
 [[nodiscard]] std::optional<double> printed_duration(std::string_view text);
 
 /// Whether the text is what a field of this kind needs.
+/// A number as printed_number reads it, else a duration.
+[[nodiscard]] std::optional<double> printed_time(std::string_view text);
+
 [[nodiscard]] bool readable(FieldKind kind, std::string_view text);
 
 }  // namespace bertbench

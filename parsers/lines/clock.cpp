@@ -7,7 +7,7 @@ namespace bertbench {
 namespace {
 
 constexpr int kLeapYear = 2000;  ///< of stamps without one: 29 February is a date
-constexpr double kYear_s = 366.0 * 86400;
+constexpr double kDay_s = 86400, kYear_s = 366 * kDay_s;
 
 std::optional<int> digits(std::string_view text, std::size_t at, std::size_t n) {
   if (at + n > text.size()) return std::nullopt;
@@ -112,9 +112,16 @@ std::optional<Stamp> any_stamp(std::string_view text, bool day_first) {
   return std::nullopt;
 }
 
+std::optional<Stamp> any_stamp_or_time(std::string_view text, bool day_first) {
+  if (const auto stamp = any_stamp(text, day_first)) return stamp;
+  const auto time = text.size() >= 8 ? time_of_day(text) : std::nullopt;
+  return time ? std::optional(Stamp{*time, false, false}) : std::nullopt;
+}
+
 double YearClock::at(const Stamp& stamp) {
   if (stamp.names_year) return stamp.seconds;
-  if (any_ && newest_s_ - (stamp.seconds + wrap_s_) > kYear_s / 2) wrap_s_ += kYear_s;
+  const double period_s = stamp.names_day ? kYear_s : kDay_s;
+  if (any_ && newest_s_ - (stamp.seconds + wrap_s_) > period_s / 2) wrap_s_ += period_s;
   any_ = true;
   newest_s_ = stamp.seconds + wrap_s_;
   return newest_s_;

@@ -16,7 +16,7 @@ namespace bertbench {
 
 struct Stamp {
   double seconds = 0;
-  bool names_year = true;
+  bool names_year = true, names_day = true;
 };
 /// A stamp at the start of `text`, of one of the two layouts or of
 /// - C's asctime: "Thu Jun 29 05:44:10 2023", days below ten after a blank or a 0;
@@ -24,7 +24,11 @@ struct Stamp {
 ///   "2022/08/22 18:42:22"; "09/19 14:39:40", which names no year: seconds since the start of one.
 [[nodiscard]] std::optional<Stamp> any_stamp(std::string_view text, bool day_first = false);
 
-/// Stamps that name no year go on where the year ends.
+/// The same, or the time of day alone: "14:39:40.512". What is left of a longer stamp, where a line
+/// was cut, looks like one, so that only a pattern that asks for it may take it.
+[[nodiscard]] std::optional<Stamp> any_stamp_or_time(std::string_view text, bool day_first = false);
+
+/// Stamps that name no year, or no day, go on where the year or the day ends.
 class YearClock {
  public:
   double at(const Stamp& stamp);

@@ -12,6 +12,7 @@
 #include "parsers/core/text.h"
 #include "parsers/described/described_format.h"
 #include "parsers/formats/format.h"
+#include "parsers/generic/induced_format.h"
 #include "parsers/reader/log_reader.h"
 
 namespace bertbench {
@@ -111,9 +112,9 @@ void copy_official_end(const RunBuilder& from, RunBuilder& to) {
 }
 
 Result<void> check_format_name(const std::string& name, const DescribedFormat* user_format) {
-  if (name == "auto") return {};
+  if (name == "auto" || name == kGenericName) return {};
   std::vector<std::string> known;
-  std::string list = "auto";
+  std::string list = "auto, generic";
   for (const Format* format : all_formats()) {
     if (format->name == name) return {};
     known.emplace_back(format->name);

@@ -14,6 +14,7 @@
 #include "parsers/formats/format.h"
 #include "parsers/input/input.h"
 #include "parsers/input/read_ahead.h"
+#include "parsers/input/reread.h"
 #include "parsers/lines/decoration.h"
 #include "parsers/lines/line_cleaner.h"
 #include "parsers/reader/anchor_tables.h"
@@ -21,6 +22,7 @@
 #include "parsers/reader/format_choice.h"
 #include "parsers/reader/format_state.h"
 #include "parsers/reader/live_view.h"
+#include "parsers/reader/second_look.h"
 #include "parsers/rules/fact_rules.h"
 #include "parsers/rules/mark_rules.h"
 #include "parsers/rules/outcome_rules.h"
@@ -34,7 +36,13 @@ namespace {
 /// The format that options ask for; empty = all of them.
 std::string only_format(const ReadOptions& options) {
   const auto known = check_format_name(options.format, options.user_format.get());
-  return options.format == "auto" || !known ? "" : options.format;
+  const bool all = options.format == "auto" || options.format == kGenericName;
+  return all || !known ? "" : options.format;
+}
+
+/// Whether the lines of an unread log may become a format.
+bool may_look_again(const ReadOptions& options) {
+  return only_format(options).empty() && options.user_format == nullptr;
 }
 
 constexpr std::string_view kNoFormat = "unknown";  ///< RunLog::format of a log without any
@@ -237,11 +245,23 @@ struct LogReader::State final : CandidateSink {
     return best;
   }
 
+  /// A named format has a training of its own, be it one without a rate.
+  [[nodiscard]] bool claims_training() const {
+    if (options.format == kGenericName) return false;
+    return std::ranges::any_of(formats, [](const FormatState& state) {
+      return state.matched > 0 &&
+             std::ranges::any_of(state.builder->drafts(), [](const auto& draft) {
+               return !draft->discard && draft->log.kind == WorkKind::training;
+             });
+    });
+  }
+
   [[nodiscard]] std::vector<RunLog> finish() {
     feed.finish(*this);
     for (FormatState& state : formats) {
       if (state.matched > 0) state.finish();
     }
+    claimed = claims_training();
     const FormatState* best = leading();
     if (best == nullptr) return end_only();
     std::string others;
@@ -285,8 +305,10 @@ struct LogReader::State final : CandidateSink {
   std::vector<Piece> pieces;
   std::string file_ansi;
   std::vector<Piece> file_pieces;
-  std::int64_t newest_line = 0;   ///< that was a candidate
-  std::int64_t outcome_line = 0;  ///< of the newest candidate of the outcome rules
+  std::int64_t newest_line = 0;       ///< that was a candidate
+  std::int64_t outcome_line = 0;      ///< of the newest candidate of the outcome rules
+  bool claimed = false;               ///< a training, at the end of the log
+  std::unique_ptr<GrowingLook> look;  ///< of a log that comes piece by piece
 };
 
 LogReader::LogReader(ReadOptions options, std::string path_for_messages)
@@ -301,6 +323,11 @@ LogReader& LogReader::operator=(LogReader&&) noexcept = default;
 LogReader::~LogReader() = default;
 
 void LogReader::feed(std::string_view bytes) {
+  if (may_look_again(state_->options)) {
+    if (!state_->look) state_->look = std::make_unique<GrowingLook>(state_->options, state_->path);
+    if (state_->claims_training()) state_->look->give_up();
+    state_->look->feed(bytes);
+  }
   while (!bytes.empty()) {
     const std::span<char> room = state_->feed.room();
     const std::size_t n = std::min(room.size(), bytes.size());
@@ -311,6 +338,9 @@ void LogReader::feed(std::string_view bytes) {
 }
 
 LiveView LogReader::live() const {
+  if (state_->look && !state_->claims_training()) {
+    if (const LogReader* generic = state_->look->reader()) return generic->live();
+  }
   LiveView out;
   const FormatState* best = state_->leading();
   std::int64_t survived_line = 0;
@@ -337,6 +367,10 @@ LiveView LogReader::live() const {
 
 std::vector<RunLog> LogReader::finish() {
   std::vector<RunLog> out = state_->finish();
+  if (state_->look && !state_->claimed) {
+    auto generic = state_->look->finish();
+    if (!generic.empty()) out = std::move(generic);
+  }
   state_ = std::make_unique<State>(state_->tables, state_->options, state_->path);
   return out;
 }
@@ -382,12 +416,55 @@ Result<std::string> read_all(ByteSource& source, LineFeed& feed, CandidateSink& 
 
 }  // namespace
 
+Result<std::vector<FormatFinding>> explain_log(const std::string& path) {
+  const auto open = [&] { return open_source(path); };
+  auto source = open();
+  if (!source) return tl::unexpected(source.error());
+  LogReader reader(ReadOptions{}, path);
+  LogReader::State& state = *reader.state_;
+  const auto problem = read_all(**source, state.feed, state);
+  if (!problem) return tl::unexpected(problem.error());
+  state.feed.finish(state);
+  for (FormatState& format : state.formats) {
+    if (format.matched > 0) format.finish();
+  }
+  const FormatState* best = state.leading();
+  std::vector<FormatFinding> out;
+  for (const FormatState& format : state.formats) {
+    if (format.matched == 0) continue;
+    FormatFinding finding{std::string(format.name), format.matched, 0, false, &format == best};
+    for (const auto& draft : format.builder->drafts()) {
+      if (draft->discard || draft->log.kind != WorkKind::training) continue;
+      finding.records += draft->count();
+    }
+    finding.timed = evidence_of(*format.builder, format.matched).kind > Evidence::losses;
+    out.push_back(std::move(finding));
+  }
+  std::ranges::stable_sort(out, std::greater<>(), [](const FormatFinding& finding) {
+    return std::pair(finding.speaks, finding.lines);
+  });
+  source = is_read_once(path) ? tl::unexpected(Error{}) : open();
+  if (source) {
+    if (const auto induced = induced_from(**source); induced.format) {
+      out.push_back({std::string(kGenericName), induced.format->lines, induced.format->lines,
+                     induced.format->timed, !state.claims_training()});
+    }
+  }
+  return out;
+}
+
 Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions& options) {
   if (auto known = check_format_name(options.format, options.user_format.get()); !known) {
     return tl::unexpected(known.error());
   }
   auto source = open_source(path);
   if (!source) return tl::unexpected(source.error());
+  const RereadSource* kept_source = nullptr;
+  if (may_look_again(options) && is_read_once(path)) {
+    auto kept = std::make_unique<RereadSource>(std::move(*source));
+    kept_source = kept.get();
+    *source = std::move(kept);
+  }
   LogReader reader(options, path);
   LogReader::State& state = *reader.state_;
   Result<std::string> problem;
@@ -418,7 +495,22 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
     return fail(path, "is empty", "was anything written to it yet?");
   }
   std::vector<RunLog> runs = state.finish();  // the reader's finish() would begin anew
+  std::vector<NearLine> nearest;
+  if (may_look_again(options) && !state.claimed) {
+    auto generic = second_look(
+        path, options,
+        [&]() -> std::unique_ptr<ByteSource> {
+          if (kept_source != nullptr) return kept_source->again();
+          auto again = open_source(path);
+          return again ? std::move(*again) : nullptr;
+        },
+        nearest);
+    if (!generic.empty()) runs = std::move(generic);
+  }
   if (runs.empty()) {
+    if (may_look_again(options) && problem->empty()) {
+      return tl::unexpected(unread_error(path, nearest));
+    }
     const std::string which =
         options.format == "auto" ? "any known format" : "the format '" + options.format + "'";
     return fail(path, "no line is of " + which + (problem->empty() ? "" : " (" + *problem + ")"),

@@ -20,8 +20,9 @@ class AnchorTables;
 class DescribedFormat;
 
 struct ReadOptions {
-  std::string format = "auto";  ///< or a name of all_formats(): see check_format_name
-  WindowRule window;            ///< the records of a fixed window are never merged to save memory
+  /// Or "generic", or a name of all_formats(): see check_format_name.
+  std::string format = "auto";
+  WindowRule window;  ///< the records of a fixed window are never merged to save memory
   /// A format next to the built-in ones, of --format-file. It speaks for a log in which it finds a
   /// record or a statement, whatever the others find.
   std::shared_ptr<const DescribedFormat> user_format{};
@@ -46,6 +47,15 @@ struct LiveView {
   std::optional<std::int64_t> planned;  ///< last counter value that the run aims at
   bool ended_well = false;              ///< a closing statement was seen
   std::optional<Outcome> trouble;  ///< NaN loss, out of memory, error ... as soon as it is seen
+};
+
+/// What one format found in a log.
+struct FormatFinding {
+  std::string format;
+  std::int64_t lines = 0;    ///< that are of the format
+  std::int64_t records = 0;  ///< of training
+  bool timed = false;        ///< they have times, a clock or rates
+  bool speaks = false;       ///< its runs are those that the log gives
 };
 
 /// Streaming and bounded: at most 2^18 records (of all runs together) and one line of 64 KiB are
@@ -74,6 +84,7 @@ class LogReader {
 
  private:
   friend Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions& options);
+  friend Result<std::vector<FormatFinding>> explain_log(const std::string& path);
   struct State;
   std::unique_ptr<State> state_;
 };
@@ -83,6 +94,10 @@ class LogReader {
 /// Errors: not readable, a directory, empty, of no known format.
 [[nodiscard]] Result<std::vector<RunLog>> read_log(const std::string& path,
                                                    const ReadOptions& options);
+
+/// All formats that lines of the log are of, the one that speaks first; `generic` last, where the
+/// lines have a shape. Errors as read_log's.
+[[nodiscard]] Result<std::vector<FormatFinding>> explain_log(const std::string& path);
 
 /// "auto", a name of all_formats() or that of `user_format` (may be null); else an Error that lists
 /// them and the nearest.

@@ -87,6 +87,8 @@ std::optional<std::int64_t> sequences_per_iteration(const Facts& facts, Iteratio
       return facts.sequences_per_micro_step();
     case IterationUnit::optimizer_step:
       return facts.sequences_per_optimizer_step();
+    case IterationUnit::epoch:
+      return std::nullopt;
     case IterationUnit::unknown:
       break;
   }

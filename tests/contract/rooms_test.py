@@ -10,7 +10,7 @@ import sys
 # Lowest first: a file includes files of its own folder and of those listed before it.
 FLOORS = """
 parsers/core parsers/input parsers/scan parsers/lines parsers/assemble parsers/rules parsers/formats
-parsers/described parsers/reader
+parsers/described parsers/generic parsers/reader
 reports/model reports/stats reports/measure reports/cells reports/gate reports/output reports/store
 reports/studies
 harness/sweep/process harness/sweep/config harness/sweep/journal harness/sweep/observe

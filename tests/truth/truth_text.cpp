@@ -48,6 +48,8 @@ std::string word(IterationUnit unit) {
       return "unknown";
     case IterationUnit::micro_step:
       return "micro-step";
+    case IterationUnit::epoch:
+      return "epoch";
     case IterationUnit::optimizer_step:
       return "optimizer step";
   }

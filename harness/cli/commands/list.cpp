@@ -13,6 +13,7 @@
 #include "parsers/core/notice.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
+#include "parsers/reader/log_reader.h"
 #include "reports/output/report.h"
 #include "reports/output/table.h"
 #include "reports/stats/flops.h"
@@ -156,8 +157,28 @@ void print(Console& console, const Kind& kind, const ordered_json& rows) {
   if (kind.name == "hardware") console.print("\ndense TFLOP/s of one GPU; - = no figure\n");
 }
 
+/// What is missing for a rate.
+std::string_view lack_of(const FormatFinding& finding) {
+  if (finding.records == 0) return "no step of a training";
+  return finding.timed ? "-" : "no time and no rate";
+}
+
+Result<ordered_json> explained(const std::string& log) {
+  const auto findings = explain_log(log);
+  if (!findings) return tl::unexpected(findings.error());
+  ordered_json rows = ordered_json::array();
+  for (const FormatFinding& finding : *findings) {
+    rows.push_back({{"format", finding.format},
+                    {"lines", finding.lines},
+                    {"records", finding.records},
+                    {"lacks", lack_of(finding)},
+                    {"used", finding.speaks ? "yes" : "no"}});
+  }
+  return rows;
+}
+
 struct Options {
-  std::string kinds;
+  std::string kinds, explain;
   OutputOptions output;
 };
 
@@ -183,7 +204,18 @@ ExitCode run(const Options& options, Console& console) {
   const auto kinds = parse_kinds(options.kinds);
   if (!kinds) return console.error(kinds.error());
   ordered_json json;
-  for (const Kind* kind : *kinds) json[std::string(kind->name)] = kind->rows();
+  if (!options.explain.empty()) {
+    if (kinds->size() != 1 || kinds->front()->name != "formats") {
+      return console.error(
+          {"--explain", "is of formats alone", "bertbench list formats --explain LOG"});
+    }
+    auto rows = explained(options.explain);
+    if (!rows) return console.error(rows.error(), ExitCode::nothing_read);
+    json["formats"] = *rows;
+  }
+  for (const Kind* kind : *kinds) {
+    if (options.explain.empty()) json[std::string(kind->name)] = kind->rows();
+  }
   return answer(
       console, options.output, ExitCode::good, [&](const std::string&) { return json_text(json); },
       [&] {
@@ -202,6 +234,8 @@ CommandRun declare(CommandLine& line) {
   line.add_argument(
       "KIND", options->kinds,
       "formats, reports, launchers, models, hardware, published or notices; several with commas.");
+  line.add_text("--explain", options->explain, "LOG",
+                "With formats: what each one found in this log, and what it lacks for a rate.");
   add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }
@@ -209,9 +243,12 @@ CommandRun declare(CommandLine& line) {
 constexpr Example kExamples[] = {
     {"bertbench list formats", "Log formats that `extract` knows."},
     {"bertbench list models,hardware --json", "Model shapes and GPU peaks for a script."},
+    {"bertbench list formats --explain train.log", "Which formats this log has lines of."},
     {"bertbench list notices", "What each notice means, and what can be done about it."},
 };
-constexpr ExitCodeRow kStatuses[] = {{ExitCode::good}, {ExitCode::usage}};
+constexpr ExitCodeRow kStatuses[] = {{ExitCode::good},
+                                     {ExitCode::usage},
+                                     {ExitCode::nothing_read, "--explain could not read the log"}};
 
 }  // namespace
 

@@ -330,8 +330,10 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
   // With bucketing by tokens a batch has no fixed number of sequences.
   if (unit == RateUnit::tokens_per_second) args_.batch.reset();
   RunDraft& draft = put(sample, IterationUnit::micro_step, unit, out);
-  if (!std::isnan(stamp.time_s)) draft.log.clock_resolution_s = stamp.resolution_s;
-  draft.log.clock_is_wall = !std::isnan(stamp.time_s);
+  if (!std::isnan(stamp.time_s)) {  // a line whose stamp was cut takes the clock from no other
+    draft.log.clock_resolution_s = stamp.resolution_s;
+    draft.log.clock_is_wall = true;
+  }
   return true;
 }
 
@@ -436,7 +438,7 @@ bool GluonnlpParser::see_epoch_cost(const Line& line, RunBuilder& out) {
   const double evaluations = clock_.take_evaluations();
   const bool all = ++epochs_ended_ == args_.epochs;
   run->ended_well = run->ended_well || all;
-  if (!std::isnan(run->last()->time_s) || timeless_ || epoch_ < 0) return true;
+  if (run->log.clock_is_wall || timeless_ || epoch_ < 0) return true;
   if (run != cost_run_) {
     epochs_s_ = 0;
     run->log.notices.push_back(

@@ -1,0 +1,75 @@
+// bertbench describe: the lines of a log that no format knows as a format file.
+#include <fmt/format.h>
+
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "harness/cli/command.h"
+#include "harness/cli/console.h"
+#include "harness/cli/options.h"
+#include "harness/cli/output.h"
+#include "parsers/described/described_format.h"
+#include "parsers/generic/induced_format.h"
+#include "parsers/input/input.h"
+#include "parsers/reader/second_look.h"
+
+namespace bertbench {
+namespace {
+
+struct Options {
+  std::string log, name{kGenericName}, output = "-";
+};
+
+ExitCode run(const Options& options, Console& console) {
+  auto source = open_source(options.log);
+  if (!source) return console.error(source.error(), ExitCode::nothing_read);
+  const auto induced = induced_from(**source, options.name);
+  if (!induced.format) {
+    return console.error(unread_error(options.log, induced.nearest), ExitCode::nothing_read);
+  }
+  // What is printed is what --format-file takes.
+  const auto checked = DescribedFormat::parse(induced.format->json, options.log);
+  if (!checked) return console.error(checked.error());
+  const std::string text = induced.format->json + "\n";
+  if (options.output == "-") {
+    console.print(text);
+    return ExitCode::good;
+  }
+  const auto written = write_large_file(options.output, [&](std::ostream& out) -> Result<void> {
+    out << text;
+    return {};
+  });
+  return written ? ExitCode::good : console.error(written.error());
+}
+
+CommandRun declare(CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  line.add_argument("LOG", options->log, "A log, also .gz or .zst; - for stdin.");
+  line.add_text("--name", options->name, "NAME", "The format's name, as --format takes it.");
+  line.add_text("-o,--output", options->output, "FILE", "Write the format to FILE.");
+  return [options](Console& console) { return run(*options, console); };
+}
+
+constexpr Example kExamples[] = {
+    {"bertbench describe train.log --name my-loop -o my-loop.json", "A format file to edit."},
+    {"bertbench extract logs/ --format-file my-loop.json", "Logs of that program, read by it."},
+};
+constexpr ExitCodeRow kStatuses[] = {
+    {ExitCode::good},
+    {ExitCode::usage},
+    {ExitCode::nothing_read, "no lines of the log count anything"}};
+
+}  // namespace
+
+extern const Command command_describe{
+    "describe",
+    "write a format file for a log that no format knows",
+    "LOG",
+    "The lines that repeat, with a counter, are the records: `extract` reads such a log by the "
+    "same rule. The file says what each number was taken for; correct it where that is wrong.",
+    kExamples,
+    kStatuses,
+    declare};
+
+}  // namespace bertbench

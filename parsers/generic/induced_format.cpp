@@ -1,0 +1,512 @@
+#include "parsers/generic/induced_format.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "parsers/core/text.h"
+#include "parsers/generic/shape_meaning.h"
+
+namespace bertbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+bool is_plain(char c) { return static_cast<unsigned char>(c) < 0x80 && c >= ' '; }
+
+/// An RE2 text for `text`: as many blanks as there are, one or more. Bytes that JSON cannot hold
+/// are any byte.
+std::string quoted(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (is_blank(c)) {
+      while (i + 1 < text.size() && is_blank(text[i + 1])) ++i;
+      out += "[ \\t]+";
+    } else if (!is_plain(c)) {
+      out += '.';
+    } else {
+      if (std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos) out += '\\';
+      out += c;
+    }
+  }
+  return out;
+}
+
+/// The same with any number of blanks at the end, where a number may be padded.
+std::string quoted_before_number(std::string_view text) {
+  std::size_t end = text.size();
+  while (end > 0 && is_blank(text[end - 1])) --end;
+  return quoted(text.substr(0, end)) + " *";
+}
+
+constexpr std::string_view kWhole = "\\d+(?:,\\d{3})*";
+constexpr std::string_view kReal = "[-+]?(?:[\\d.,]*\\d(?:[eE][-+]?\\d+)?[kKMB]?|nan|NaN|inf)";
+constexpr std::string_view kTime = "[\\d:]+(?:\\.\\d+)?";
+constexpr std::string_view kSpelled = "[\\d.]+ ?[a-zA-Z]+(?:,? (?:and )?[\\d.]+ ?[a-zA-Z]+)*";
+
+std::string value_pattern(std::string_view text, bool counter, Meaning meaning) {
+  if (counter) return std::string(kWhole);
+  const bool stamp = text.find(':') != std::string_view::npos;
+  if (meaning == Meaning::clock && stamp) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (is_digit(text[i])) {
+        while (i + 1 < text.size() && is_digit(text[i + 1])) ++i;
+        out += "\\d+";
+      } else if (text[i] >= 'A' && text[i] <= 'z') {
+        out += "[A-Za-z]";
+      } else {
+        out += quoted(text.substr(i, 1));
+      }
+    }
+    return out;
+  }
+  if (stamp) return std::string(kTime);
+  if (text.find_first_of("hmsd") != std::string_view::npos && text.find_first_of("na") != 0) {
+    return std::string(kSpelled);
+  }
+  return std::string(kReal);
+}
+
+/// A number that the pattern takes, by the names of its groups.
+struct Taken {
+  std::size_t number = 0;  ///< in ShapeLine::numbers of the first example
+  std::string name, total_name;
+  bool counter = false;
+};
+
+/// One rule of the format: its pattern is made of the stretches of numbers, in their order.
+class RuleWriter {
+ public:
+  RuleWriter(const LineShape& shape, std::vector<Taken> taken)
+      : shape_(shape), first_(shape.examples.front()), taken_(std::move(taken)) {}
+
+  /// Nothing where no text of its lines is long enough to search for.
+  std::optional<Json> write() {
+    std::ranges::sort(taken_, {}, &Taken::number);
+    std::string pattern = front();
+    for (std::size_t i = 0; i < taken_.size(); ++i) {
+      if (i > 0) pattern += between(i);
+      pattern += stretch(taken_[i]);
+    }
+    if (literal_.size() < kMinLiteral) pattern += word_after();
+    if (literal_.size() < kMinLiteral) return std::nullopt;
+    Json rule;
+    rule["literal"] = literal_;
+    rule["pattern"] = pattern;
+    Json scale = Json::object();
+    for (const Taken& one : taken_) {
+      const double factor = first_.numbers[one.number].scale;
+      if (factor != 1) scale[one.name] = factor;
+    }
+    if (!scale.empty()) rule["scale"] = scale;
+    for (const Taken& one : taken_) {
+      const LineNumber& number = first_.numbers[one.number];
+      if (one.name != "rate") continue;
+      constexpr std::array<const char*, 4> kUnits = {"", "iterations/s", "sequences/s", "tokens/s"};
+      rule["rate"] = {{"unit", kUnits[static_cast<std::size_t>(number.unit)]}, {"per", "job"}};
+    }
+    std::string example;
+    for (const char c : first_.text) example += is_plain(c) || c == '\t' ? c : '?';
+    rule["example"] = example;
+    return rule;
+  }
+
+ private:
+  static constexpr std::size_t kMinLiteral = 4;
+
+  [[nodiscard]] static std::string_view part(const ShapeLine& line, std::size_t begin,
+                                             std::size_t end) {
+    return std::string_view(line.text).substr(begin, end - begin);
+  }
+
+  /// A text of all lines that the pattern has: the longest is what the scan looks for.
+  void offer(std::string_view text) {
+    for (std::size_t begin = 0; begin < text.size();) {
+      std::size_t end = begin;
+      while (end < text.size() && is_plain(text[end]) &&
+             !(is_blank(text[end]) && end + 1 < text.size() && is_blank(text[end + 1]))) {
+        ++end;
+      }
+      const std::string_view run = trim(text.substr(begin, end - begin));
+      if (run.size() > literal_.size()) literal_ = std::string(run);
+      begin = end + 1;
+    }
+  }
+
+  /// What stands before the first stretch, if it is the same on each line.
+  std::string front() {
+    constexpr std::size_t kLinesThatShow = 3, kLongest = 60;
+    const std::size_t end = first_.numbers[taken_.front().number].begin;
+    const std::string_view text = part(first_, 0, end);
+    bool same = shape_.examples.size() >= kLinesThatShow && text.size() <= kLongest &&
+                std::ranges::none_of(text, is_digit);
+    for (const ShapeLine& line : shape_.examples) {
+      same = same && taken_.front().number < line.numbers.size() &&
+             part(line, 0, line.numbers[taken_.front().number].begin) == text;
+    }
+    if (!same) return {};
+    offer(text);
+    return "^" + (text.empty() ? std::string() : quoted_before_number(text));
+  }
+
+  /// Punctuation between two stretches as it stands, else anything.
+  [[nodiscard]] std::string between(std::size_t i) const {
+    const LineNumber& before = first_.numbers[taken_[i - 1].number];
+    const LineNumber& after = first_.numbers[taken_[i].number];
+    if (after.begin < before.end) return ".*?";
+    const std::string_view text = part(first_, before.end, after.begin);
+    const bool plain =
+        text.size() <= 6 && std::ranges::none_of(text, [](char c) {
+          return is_digit(c) || !is_plain(c) || std::isalpha(static_cast<unsigned char>(c)) != 0;
+        });
+    if (!plain) return ".*?";
+    std::string out;
+    for (const char c : text) {
+      if (!is_blank(c)) out += quoted(std::string_view(&c, 1)) + " *";
+    }
+    return out.empty() ? " *" : " *" + out;
+  }
+
+  std::string stretch(const Taken& one) {
+    const LineNumber& number = first_.numbers[one.number];
+    const std::string_view label = part(first_, number.begin, number.value_begin);
+    const std::string_view value = part(first_, number.value_begin, number.value_end);
+    std::string out;
+    if (!label.empty() && (std::isalnum(static_cast<unsigned char>(label[0])) != 0)) out += "\\b";
+    if (label.empty()) out += "\\b";
+    if (!label.empty()) out += quoted_before_number(label);
+    offer(label);
+    out += "(?P<" + one.name + ">" + value_pattern(value, one.counter, number.meaning) + ")";
+    if (number.has_total()) {
+      const std::string_view slash = part(first_, number.value_end, number.total_begin);
+      out += " *" + quoted_before_number(trim(slash));
+      out += one.total_name.empty() ? std::string("[\\d,]+")
+                                    : "(?P<" + one.total_name + ">" + std::string(kWhole) + ")";
+      return out;
+    }
+    const std::string_view unit = part(first_, number.value_end, number.end);
+    if (!unit.empty()) {
+      out += " *" + quoted(trim(unit)) + "\\b";
+      offer(unit);
+    }
+    return out;
+  }
+
+  /// A word after the last stretch that each line has.
+  std::string word_after() {
+    const std::size_t from = first_.numbers[taken_.back().number].end;
+    for (std::size_t i = from; i < first_.text.size();) {
+      std::size_t end = i;
+      while (end < first_.text.size() && std::isalpha(static_cast<unsigned char>(first_.text[end])))
+        ++end;
+      const std::string word = first_.text.substr(i, end - i);
+      const bool everywhere =
+          word.size() >= kMinLiteral &&
+          std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
+            return taken_.back().number < line.numbers.size() &&
+                   line.text.find(word, line.numbers[taken_.back().number].end) !=
+                       std::string::npos;
+          });
+      if (everywhere) {
+        literal_ = word;
+        return ".*?" + word;
+      }
+      i = end + 1;
+    }
+    return {};
+  }
+
+  const LineShape& shape_;
+  const ShapeLine& first_;
+  std::vector<Taken> taken_;
+  std::string literal_;
+};
+
+/// The loss of a line: "loss" itself rather than one of several parts. Every line must have it at
+/// the same place among its numbers.
+std::optional<std::size_t> loss_of(const LineShape& shape) {
+  const ShapeLine& first = shape.examples.front();
+  std::optional<std::size_t> found;
+  bool exact = false;
+  for (std::size_t i = 0; i < first.numbers.size(); ++i) {
+    const LineNumber& number = first.numbers[i];
+    if (number.meaning != Meaning::loss) continue;
+    const std::string_view label =
+        std::string_view(first.text).substr(number.begin, number.value_begin - number.begin);
+    const bool plain = trim(label).size() < 7;  // "loss", its colon and its quotes
+    const bool everywhere = std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
+      return i < line.numbers.size() && line.numbers[i].meaning == Meaning::loss;
+    });
+    if (!everywhere || (found && (exact || !plain))) continue;
+    found = i;
+    exact = plain;
+  }
+  return found;
+}
+
+/// Whether the rule reads its own lines to the numbers that it was made of.
+bool reads(const Json& rule, const LineShape& shape, const std::vector<Taken>& taken) {
+  const re2::RE2 re2(rule["pattern"].get<std::string>(), re2::RE2::Latin1);
+  if (!re2.ok()) return false;
+  const auto& names = re2.NamedCapturingGroups();
+  std::vector<re2::StringPiece> groups(static_cast<std::size_t>(re2.NumberOfCapturingGroups()) + 1);
+  std::size_t right = 0;
+  for (const ShapeLine& line : shape.examples) {
+    if (!re2.Match(line.text, 0, line.text.size(), re2::RE2::UNANCHORED, groups.data(),
+                   static_cast<int>(groups.size()))) {
+      continue;
+    }
+    right += std::ranges::all_of(taken, [&](const Taken& one) {
+      if (one.number >= line.numbers.size()) return false;
+      const auto group = static_cast<std::size_t>(names.at(one.name));
+      return groups[group].data() == line.text.data() + line.numbers[one.number].value_begin;
+    });
+  }
+  return right == shape.examples.size();
+}
+
+struct Candidate {
+  const LineShape* shape = nullptr;
+  ShapeMeaning meaning;
+};
+
+std::vector<Taken> taken_of(const Candidate& candidate) {
+  const ShapeMeaning& meaning = candidate.meaning;
+  const ShapeLine& first = candidate.shape->examples.front();
+  std::vector<Taken> out;
+  const auto add = [&](std::optional<std::size_t> i, const char* name) {
+    if (i) out.push_back({first.key[*i], name, "", false});
+  };
+  const bool of_epoch = (meaning.total_is_of_epoch && meaning.epoch) || meaning.wraps;
+  out.push_back({first.key[meaning.step], "step",
+                 !first.at(meaning.step).has_total() ? ""
+                 : of_epoch                          ? "epoch_steps"
+                                                     : "planned",
+                 true});
+  if (meaning.epoch) {
+    out.push_back({first.key[*meaning.epoch], "epoch",
+                   first.at(*meaning.epoch).has_total() ? "epochs" : "", true});
+  }
+  add(meaning.clock, "clock");
+  add(meaning.elapsed, "elapsed");
+  add(meaning.seconds, "seconds");
+  add(meaning.seconds_per_iteration, "seconds_per_iteration");
+  add(meaning.rate, "rate");
+  return out;
+}
+
+/// The rule of a shape, with its loss where that can be read.
+std::optional<Json> rule_of(const LineShape& shape, std::vector<Taken> taken,
+                            std::optional<std::size_t> loss) {
+  if (loss) {
+    std::vector<Taken> with = taken;
+    with.push_back({*loss, "loss", "", false});
+    auto rule = RuleWriter(shape, with).write();
+    if (rule && reads(*rule, shape, with)) return rule;
+  }
+  if (taken.empty()) return std::nullopt;
+  auto rule = RuleWriter(shape, taken).write();
+  if (rule && reads(*rule, shape, taken)) return rule;
+  return std::nullopt;
+}
+
+class Induction {
+ public:
+  explicit Induction(const LineShapes& shapes) : shapes_(shapes) {}
+
+  std::optional<InducedFormat> run(std::string_view name) {
+    name_ = name;
+    std::vector<Candidate> candidates;
+    for (const LineShape& shape : shapes_.shapes()) {
+      if (shape.evaluation || !shape.counts()) continue;
+      auto meaning = meaning_of(shape);
+      if (meaning && is_training(shape, *meaning)) candidates.push_back({&shape, *meaning});
+    }
+    std::ranges::stable_sort(
+        candidates, [&](const Candidate& a, const Candidate& b) { return worth(a) > worth(b); });
+    for (const Candidate& candidate : candidates) {
+      if (auto format = format_of(candidate)) return format;
+    }
+    return std::nullopt;
+  }
+
+  /// Whether a shape with all its examples is one that no other will replace.
+  [[nodiscard]] bool settled() const {
+    return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& shape) {
+      if (shape.examples.size() < LineShapes::kExamples || shape.evaluation || !shape.counts()) {
+        return false;
+      }
+      const auto meaning = meaning_of(shape);
+      return meaning && meaning->timed() && !meaning->step_is_epoch && is_training(shape, *meaning);
+    });
+  }
+
+  [[nodiscard]] std::vector<NearLine> nearest() const {
+    constexpr std::size_t kMostLines = 3;
+    std::vector<const LineShape*> near;
+    for (const LineShape& shape : shapes_.shapes()) {
+      if (!shape.evaluation && (shape.timed() || shape.counts())) near.push_back(&shape);
+    }
+    std::ranges::stable_sort(near, std::greater<>(), [](const LineShape* shape) {
+      return std::pair((shape->timed() ? 2 : 0) + (shape->counts() ? 1 : 0), shape->lines);
+    });
+    if (near.size() > kMostLines) near.resize(kMostLines);
+    std::vector<NearLine> out;
+    for (const LineShape* shape : near) {
+      out.push_back({shape->examples[0].line, shape->examples[0].text, lack_of(*shape)});
+    }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] Lack lack_of(const LineShape& shape) const {
+    if (!shape.counts()) return Lack::counter;
+    if (shape.examples.size() < 2) return Lack::lines;
+    const auto meaning = meaning_of(shape);
+    if (!meaning) return Lack::growth;
+    return is_training(shape, *meaning) ? Lack::text : Lack::training;
+  }
+
+  [[nodiscard]] bool is_training(const LineShape& shape, const ShapeMeaning& meaning) const {
+    const std::size_t n = shape.examples.size();
+    const bool learns = 2 * shape.learning >= n;
+    const bool place = shape.examples.front().at(meaning.step).meaning == Meaning::place;
+    const std::size_t least = meaning.timed() ? 2 : 3;
+    if (n < least) return false;
+    if (learns) return true;
+    if (place && !meaning.epoch) return false;
+    return shapes_.of_training() && (meaning.timed() || meaning.step_is_epoch || meaning.epoch);
+  }
+
+  static std::pair<int, std::int64_t> worth(const Candidate& candidate) {
+    constexpr std::int64_t kFewLines = 3;
+    const ShapeMeaning& meaning = candidate.meaning;
+    int rank = meaning.timed() ? 4 : 0;
+    if (!meaning.step_is_epoch) rank += 2;
+    if (candidate.shape->lines < kFewLines) rank -= 3;
+    return {rank, candidate.shape->lines};
+  }
+
+  std::optional<InducedFormat> format_of(const Candidate& candidate) const {
+    const LineShape& shape = *candidate.shape;
+    const ShapeMeaning& meaning = candidate.meaning;
+    const auto loss = loss_of(shape);
+    auto rule = rule_of(shape, taken_of(candidate), loss);
+    if (!rule) return std::nullopt;
+    if (meaning.wraps) (*rule)["wraps"] = true;
+    if (!meaning.step_is_epoch) (*rule)["counts_from"] = "first";
+    Json format;
+    format["schema"] = "bertbench.format/1";
+    format["name"] = name_;
+    format["title"] = "lines of one shape that repeats";
+    if (meaning.step_is_epoch) format["iteration"] = "epoch";
+    if (meaning.day_first) format["date_order"] = "day_first";
+    format["lines"] = Json::array();
+    for (Json& evaluation : evaluations(*rule)) format["lines"].push_back(std::move(evaluation));
+    format["lines"].push_back(*rule);
+    bool timed = meaning.timed();
+    for (Json& more : companions(candidate, !loss, timed)) {
+      format["lines"].push_back(std::move(more));
+    }
+    InducedFormat out;
+    out.json = format.dump(2);
+    out.example = shape.examples.front().text;
+    out.line = shape.examples.front().line;
+    out.lines = shape.lines;
+    out.timed = timed;
+    out.ambiguous = meaning.time_is_ambiguous && !timed;
+    return out;
+  }
+
+  /// Rules for lines of evaluations that the rule would take for training.
+  [[nodiscard]] std::vector<Json> evaluations(const Json& rule) const {
+    std::vector<Json> out;
+    const re2::RE2 re2(rule["pattern"].get<std::string>(), re2::RE2::Latin1);
+    for (const LineShape& shape : shapes_.shapes()) {
+      if (!shape.evaluation || !shape.counts() || shape.examples.size() < 2 || out.size() >= 8)
+        continue;
+      if (!re2::RE2::PartialMatch(shape.examples.front().text, re2)) continue;
+      const auto meaning = meaning_of(shape);
+      if (!meaning) continue;
+      auto of = rule_of(shape, taken_of({&shape, *meaning}), std::nullopt);
+      if (!of) continue;
+      (*of)["kind"] = "evaluation";
+      out.push_back(std::move(*of));
+    }
+    return out;
+  }
+
+  /// Lines that come once with each record and have what that lacks.
+  std::vector<Json> companions(const Candidate& main, bool wants_loss, bool& timed) const {
+    std::vector<Json> out;
+    bool wants_time = !main.meaning.elapsed && !main.meaning.seconds &&
+                      !main.meaning.seconds_per_iteration && !main.meaning.rate;
+    const ShapeLine& first_main = main.shape->examples.front();
+    bool each = main.meaning.step_is_epoch;
+    if (main.shape->examples.size() > 1) {
+      const double by = main.shape->examples[1].at(main.meaning.step).value -
+                        first_main.at(main.meaning.step).value;
+      each = by == 1;
+    }
+    for (const LineShape& shape : shapes_.shapes()) {
+      if (&shape == main.shape || shape.evaluation || shape.counts()) continue;
+      const double times =
+          static_cast<double>(shape.lines) / static_cast<double>(main.shape->lines);
+      constexpr double kLeast = 0.6, kMost = 1.5;  // a cut, a line more at the end
+      if (times < kLeast || times > kMost) continue;
+      const auto loss = wants_loss ? loss_of(shape) : std::nullopt;
+      const CompanionMeaning meaning = wants_time ? companion_of(shape, each) : CompanionMeaning{};
+      if (!loss && !meaning.timed()) continue;
+      std::vector<Taken> taken;
+      const auto add = [&](std::optional<std::size_t> i, const char* name) {
+        if (i) taken.push_back({shape.examples.front().key[*i], name, "", false});
+      };
+      add(meaning.elapsed, "elapsed");
+      add(meaning.seconds, "seconds");
+      add(meaning.seconds_per_iteration, "seconds_per_iteration");
+      add(meaning.rate, "rate");
+      auto rule = rule_of(shape, taken, loss);
+      if (!rule) continue;
+      (*rule)["continues"] = true;
+      timed = timed || meaning.timed();
+      wants_time = wants_time && !meaning.timed();
+      wants_loss = wants_loss && !loss;
+      out.push_back(std::move(*rule));
+    }
+    return out;
+  }
+
+  const LineShapes& shapes_;
+  std::string_view name_;
+};
+
+}  // namespace
+
+void FormatInducer::feed(std::string_view bytes) {
+  constexpr std::size_t kPart = std::size_t{4} << 10;  // so that no block's length decides
+  while (!bytes.empty() && !settled_ && bytes_ < kReach) {
+    const std::size_t n = std::min(kPart - bytes_ % kPart, bytes.size());
+    shapes_.feed(bytes.substr(0, n));
+    bytes_ += n;
+    bytes.remove_prefix(n);
+    if (shapes_.filled()) settled_ = Induction(shapes_).settled();
+  }
+}
+
+std::optional<InducedFormat> FormatInducer::finish(std::string_view name) {
+  if (!settled_) shapes_.finish();
+  return Induction(shapes_).run(name);
+}
+
+std::vector<NearLine> FormatInducer::nearest() const { return Induction(shapes_).nearest(); }
+
+}  // namespace bertbench

@@ -1,0 +1,61 @@
+// InducedFormat: lines of a log that no format knows become a format file (bertbench.format/1), as
+// a person would write one after a look at the log. The engine of described formats reads the log
+// by it, and `bertbench describe` prints it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/generic/line_shapes.h"
+
+namespace bertbench {
+
+inline constexpr std::string_view kGenericName = "generic";
+
+/// Why lines that come near to a rate are no records.
+enum class Lack {
+  counter,   ///< a time or a rate stands there without a counter
+  growth,    ///< its counter does not grow from line to line
+  lines,     ///< too few lines are like it
+  training,  ///< nothing says that it is of a training
+  text,      ///< no text of four bytes is on all of them
+};
+struct NearLine {
+  std::int64_t line = 0;
+  std::string text;
+  Lack lack = Lack::counter;
+};
+
+struct InducedFormat {
+  std::string json;        ///< the format file
+  std::string example;     ///< a line of a record
+  std::int64_t line = 0;   ///< where it stands
+  std::int64_t lines = 0;  ///< of that shape, as far as was looked
+  bool timed = false;      ///< its lines have a clock, a time or a rate
+  bool ambiguous = false;  ///< a time was left out: of one step or of all since the line before
+};
+
+class FormatInducer {
+ public:
+  /// Bytes of a log that are looked at. A loop that prints nothing in so much has no lines.
+  static constexpr std::size_t kReach = std::size_t{64} << 20;
+
+  void feed(std::string_view bytes);
+  /// The shape is fixed: more of the log changes nothing.
+  [[nodiscard]] bool settled() const { return settled_; }
+  /// At the end of the log, or once it is settled. Nothing where no lines count anything.
+  [[nodiscard]] std::optional<InducedFormat> finish(std::string_view name = kGenericName);
+  /// After finish(), where that gave nothing: the lines that come nearest to a rate, at most three.
+  [[nodiscard]] std::vector<NearLine> nearest() const;
+
+ private:
+  LineShapes shapes_;
+  std::size_t bytes_ = 0;
+  bool settled_ = false;
+};
+
+}  // namespace bertbench

@@ -1,0 +1,585 @@
+#include "parsers/generic/line_numbers.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "parsers/core/text.h"
+#include "parsers/lines/clock.h"
+#include "parsers/lines/cursor.h"
+#include "parsers/lines/spelled_duration.h"
+
+namespace bertbench {
+namespace {
+
+using Words = std::span<const std::string_view>;
+
+// What people call an iteration. All lists are of words in small letters.
+constexpr std::array<std::string_view, 20> kIterations = {
+    "step", "steps",     "iter",    "iters",    "iteration", "iterations", "it",
+    "itr",  "its",       "batch",   "batches",  "minibatch", "update",     "updates",
+    "updt", "timesteps", "episode", "episodes", "cycle",     "round"};
+constexpr std::array<std::string_view, 4> kEpochs = {"epoch", "epochs", "ep", "epo"};
+constexpr std::array<std::string_view, 13> kTimes = {
+    "time", "elapsed", "took",  "taken", "duration", "cost", "spent",
+    "used", "runtime", "timer", "耗时",  "用时",     "时间"};
+constexpr std::array<std::string_view, 4> kSinceStart = {"elapsed", "total", "since", "wall"};
+// Words of a number that is not of the training so far.
+constexpr std::array<std::string_view, 16> kEvaluations = {
+    "val",      "valid",      "validation", "eval",      "evaluation", "evaluating",
+    "evaluate", "test",       "testing",    "inference", "predict",    "prediction",
+    "dev",      "validating", "predicting", "tests"};
+constexpr std::array<std::string_view, 10> kPlans = {"best", "size",   "per",   "max", "every",
+                                                     "last", "warmup", "early", "min", "patience"};
+constexpr std::array<std::string_view, 20> kOtherTimes = {
+    "eta",       "remaining", "remain", "left",     "data",   "load",   "loading",
+    "estimated", "expected",  "est",    "save",     "saving", "finish", "forward",
+    "backward",  "fwd",       "bwd",    "sampling", "reset",  "io"};
+constexpr std::array<std::string_view, 8> kAfterCounters = {"no",    "nr", "num", "number",
+                                                            "index", "id", "idx", "count"};
+constexpr std::array<std::string_view, 19> kOfTraining = {
+    "loss",     "losses", "lr",         "train", "training", "trained", "grad",
+    "gnorm",    "ppl",    "perplexity", "acc",   "accuracy", "reward",  "return",
+    "learning", "kl",     "nll",        "损失",  "训练"};
+constexpr std::array<std::string_view, 22> kSequences = {
+    "sample",    "samples", "example", "examples", "ex",        "seq",   "seqs", "sequence",
+    "sequences", "sent",    "sents",   "sentence", "sentences", "img",   "imgs", "image",
+    "images",    "pairs",   "items",   "records",  "frames",    "videos"};
+constexpr std::array<std::string_view, 7> kTokens = {"tok",  "toks",  "token", "tokens",
+                                                     "word", "words", "tks"};
+constexpr std::array<std::string_view, 5> kSeconds = {"s", "sec", "secs", "second", "seconds"};
+
+bool among(Words list, std::string_view word) {
+  return std::ranges::find(list, word) != list.end();
+}
+
+bool is_letter(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0 || static_cast<unsigned char>(c) >= 0x80;
+}
+bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
+
+/// The words of a label in small letters; '_', '-', '.' and blanks part them, "/" is the word
+/// "per".
+struct Label {
+  std::array<std::string, 6> words;  ///< the last ones
+  std::size_t count = 0;
+
+  explicit Label(std::string_view text) {
+    std::string word;
+    const auto put = [&] {
+      if (word.empty()) return;
+      if (count == words.size())
+        std::rotate(words.begin(), words.begin() + 1, words.end()), --count;
+      words[count++] = std::exchange(word, {});
+    };
+    for (const char c : text) {
+      if (is_letter(c)) {
+        word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        continue;
+      }
+      put();
+      if (c == '/') word = "per", put();
+    }
+    put();
+  }
+  [[nodiscard]] std::span<const std::string> all() const { return {words.data(), count}; }
+  [[nodiscard]] bool has(Words list) const {
+    return std::ranges::any_of(all(), [&](const std::string& word) { return among(list, word); });
+  }
+  /// The last word, or the one before "number", "idx" and the like.
+  [[nodiscard]] std::string_view last() const {
+    if (count == 0) return {};
+    if (count > 1 && among(kAfterCounters, words[count - 1])) return words[count - 2];
+    return words[count - 1];
+  }
+};
+
+std::optional<RateUnit> work_unit(std::string_view word) {
+  if (among(kIterations, word)) return RateUnit::iterations_per_second;
+  if (among(kSequences, word)) return RateUnit::sequences_per_second;
+  if (among(kTokens, word)) return RateUnit::tokens_per_second;
+  return std::nullopt;
+}
+
+std::optional<double> seconds_in(std::string_view word) {
+  constexpr std::array<std::pair<std::string_view, double>, 14> kUnits = {{{"ms", 1e-3},
+                                                                           {"msec", 1e-3},
+                                                                           {"millis", 1e-3},
+                                                                           {"milliseconds", 1e-3},
+                                                                           {"us", 1e-6},
+                                                                           {"min", 60},
+                                                                           {"mins", 60},
+                                                                           {"minute", 60},
+                                                                           {"minutes", 60},
+                                                                           {"h", 3600},
+                                                                           {"hr", 3600},
+                                                                           {"hrs", 3600},
+                                                                           {"hour", 3600},
+                                                                           {"hours", 3600}}};
+  if (among(kSeconds, word)) return 1.0;
+  for (const auto& [name, scale] : kUnits) {
+    if (word == name) return scale;
+  }
+  return std::nullopt;
+}
+
+/// What a word or two after a number, or those of a label, say of it.
+struct Unit {
+  Meaning meaning = Meaning::other;
+  RateUnit rate = RateUnit::unknown;
+  double scale = 1;
+  std::size_t length = 0;  ///< in the text
+};
+
+std::string_view word_at(std::string_view text, std::size_t at, std::string& small) {
+  std::size_t end = at;
+  small.clear();
+  while (end < text.size() && is_letter(text[end])) {
+    small += static_cast<char>(std::tolower(static_cast<unsigned char>(text[end++])));
+  }
+  return small;
+}
+
+/// At the start of `text`: "it/s", " samples/sec", "ms/step", "steps per second", "s", " minutes".
+Unit unit_at(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size() && text[at] == ' ' && at < 2) ++at;
+  std::string first, second;
+  if (word_at(text, at, first).empty()) return {};
+  const std::size_t after_first = at + first.size();
+  std::size_t next = after_first;
+  if (next < text.size() && (text[next] == '/')) {
+    ++next;
+  } else if (text.substr(next).starts_with(" per ") || text.substr(next).starts_with("_per_")) {
+    next += 5;
+  } else if (text.substr(next).starts_with(" / ")) {
+    next += 3;
+  } else {
+    next = 0;
+  }
+  const bool two = next != 0 && !word_at(text, next, second).empty();
+  const auto time = seconds_in(first);
+  if (!two) {
+    if (first == "fps") return {Meaning::rate, RateUnit::sequences_per_second, 1, after_first};
+    if (first == "tps" || first == "wps") {
+      return {Meaning::rate, RateUnit::tokens_per_second, 1, after_first};
+    }
+    return time ? Unit{Meaning::duration, RateUnit::unknown, *time, after_first} : Unit{};
+  }
+  const std::size_t end = next + second.size();
+  if (time && among(kIterations, second)) return {Meaning::per_iteration, {}, *time, end};
+  if (time && among(kEpochs, second)) return {Meaning::duration, {}, *time, end};
+  const auto work = work_unit(first);
+  if (work && among(kSeconds, second)) return {Meaning::rate, *work, 1, end};
+  return {};
+}
+
+/// Of a label: "steps/s", "tok_per_sec", "step_time_ms", "Time (mins)", "dt".
+Unit unit_of(const Label& label) {
+  const auto words = label.all();
+  Unit out;
+  double scale = 1;
+  bool time = label.has(kTimes);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i + 2 < words.size() && words[i + 1] == "per") {
+      const auto work = work_unit(words[i]);
+      if (work && among(kSeconds, words[i + 2])) return {Meaning::rate, *work, 1, 0};
+      const auto seconds = seconds_in(words[i]);
+      if (seconds && among(kIterations, words[i + 2])) {
+        return {Meaning::per_iteration, {}, *seconds, 0};
+      }
+    }
+    if (words[i] == "tps" || words[i] == "wps") return {Meaning::rate, RateUnit::tokens_per_second};
+    if (words[i] == "fps") return {Meaning::rate, RateUnit::sequences_per_second};
+    // "min" next to other words is a minimum.
+    if (i + 1 == words.size() && words.size() > 1 && words[i] != "min") {
+      if (const auto seconds = seconds_in(words[i])) {
+        scale = *seconds;
+        time = true;
+      }
+    }
+  }
+  if (words.size() == 1 && among(kSeconds, words[0]) && words[0].size() > 1) time = true;
+  if (words.size() == 1 && words[0] == "dt") return {Meaning::per_iteration, {}, 1, 0};
+  if (!time) return out;
+  out.scale = scale;
+  const bool of_epoch = label.has(kEpochs);
+  out.meaning = label.has(kIterations) && !of_epoch ? Meaning::per_iteration : Meaning::duration;
+  return out;
+}
+
+/// Where the label of the number at `at` begins, after `from`: its words, with what parts them from
+/// the number.
+std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at) {
+  std::size_t i = at;
+  const auto back_over = [&](auto&& fits) {
+    while (i > from && fits(line[i - 1])) --i;
+  };
+  back_over(
+      [](char c) { return std::string_view(" :=#'\"[(\t").find(c) != std::string_view::npos; });
+  if (i > from && line[i - 1] == ')') {  // "Time (mins): "
+    const auto open = line.rfind('(', i - 1);
+    if (open != std::string_view::npos && open > from && i - open < 12) {
+      i = open;
+      back_over([](char c) { return c == ' '; });
+    }
+  }
+  // Words with single blanks between them, up to what parts fields.
+  while (i > from) {
+    const char c = line[i - 1];
+    const bool blank = c == ' ' && i - 1 > from && (is_word(line[i - 2]));
+    if (!is_word(c) && c != '-' && c != '/' && c != '.' && !blank) break;
+    if (c == '-' && i - 1 > from && line[i - 2] == ' ') break;
+    --i;
+  }
+  while (i < at && (line[i] == ' ' || line[i] == '-' || line[i] == '.')) ++i;
+  return i;
+}
+
+struct Stretch {
+  std::size_t begin = 0, end = 0;
+};
+
+std::optional<Stretch> stamp_in(std::string_view line) {
+  static const re2::RE2 kStamp(
+      R"(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?|\d\d/\d\d/\d{4} \d\d:\d\d:\d\d|)"
+      R"(\d\d/\d\d \d\d:\d\d:\d\d|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+|)"
+      R"([A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}|^[\[(]?\d\d:\d\d:\d\d(?:[.,]\d+)?[\]) ])",
+      re2::RE2::Latin1);
+  constexpr std::size_t kFront = 100;  ///< bytes in which a logger puts its stamp
+  re2::StringPiece found;
+  const re2::StringPiece text(line.data(), std::min(line.size(), kFront));
+  if (!kStamp.Match(text, 0, text.size(), re2::RE2::UNANCHORED, &found, 1)) return std::nullopt;
+  auto begin = static_cast<std::size_t>(found.data() - line.data());
+  std::size_t end = begin + found.size();
+  while (begin < end && (line[begin] == '[' || line[begin] == '(')) ++begin;
+  while (end > begin && (line[end - 1] == ']' || line[end - 1] == ')' || line[end - 1] == ' '))
+    --end;
+  return Stretch{begin, end};
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string_view line) : line_(line) {}
+
+  std::vector<LineNumber> read() {
+    if (const auto stamp = stamp_in(line_)) {
+      LineNumber clock;
+      clock.meaning = Meaning::clock;
+      clock.begin = clock.value_begin = stamp->begin;
+      clock.end = clock.value_end = stamp->end;
+      const auto seconds = any_stamp_or_time(line_.substr(stamp->begin, stamp->end - stamp->begin));
+      const auto swapped =
+          any_stamp_or_time(line_.substr(stamp->begin, stamp->end - stamp->begin), true);
+      if (seconds || swapped) {
+        clock.value = seconds ? seconds->seconds : swapped->seconds;
+        out_.push_back(clock);
+      }
+      at_ = from_ = stamp->end;
+    }
+    while (at_ < line_.size() && out_.size() < kMostNumbers) {
+      const char c = line_[at_];
+      const bool after_word = at_ > 0 && is_word(line_[at_ - 1]);
+      if (is_digit(c) && (!after_word || after_counter())) {
+        number();
+      } else if (!after_word && is_not_finite()) {
+        not_finite();
+      } else if (is_digit(c)) {
+        skip_word();
+      } else {
+        ++at_;
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr std::size_t kMostNumbers = 32;
+
+  void skip_word() {
+    while (at_ < line_.size() &&
+           (is_word(line_[at_]) ||
+            (line_[at_] == '.' && at_ + 1 < line_.size() && is_digit(line_[at_ + 1])))) {
+      ++at_;
+    }
+    from_ = at_;
+  }
+
+  /// "epoch12", "step100": the digits right after a word that counts.
+  [[nodiscard]] bool after_counter() const {
+    std::size_t begin = at_;
+    while (begin > 0 && is_letter(line_[begin - 1])) --begin;
+    if (begin == at_ || (begin > 0 && is_digit(line_[begin - 1]))) return false;
+    std::string word;
+    const auto small = word_at(line_, begin, word);
+    return small.size() > 1 && (among(kIterations, small) || among(kEpochs, small));
+  }
+
+  [[nodiscard]] bool is_not_finite() const {
+    std::string word;
+    const char c = line_[at_];
+    if (c != 'n' && c != 'N' && c != 'i' && c != 'I') return false;
+    const auto small = word_at(line_, at_, word);
+    return small == "nan" || small == "inf" || small == "infinity";
+  }
+
+  void not_finite() {
+    std::string word;
+    const std::size_t end = at_ + word_at(line_, at_, word).size();
+    LineNumber found;
+    found.value = std::nan("");
+    found.value_begin = at_;
+    found.value_end = end;
+    at_ = end;
+    add(found);
+  }
+
+  void number() {
+    LineNumber found;
+    found.value_begin = at_;
+    std::size_t end = at_;
+    while (end < line_.size() && is_digit(line_[end])) ++end;
+    if (spelled(found)) return;
+    if (end + 2 < line_.size() && line_[end] == ':' && is_digit(line_[end + 1]) &&
+        is_digit(line_[end + 2])) {
+      return time_of(found);
+    }
+    const auto thousands = [&] {
+      return end + 3 < line_.size() && line_[end] == ',' && is_digit(line_[end + 1]) &&
+             is_digit(line_[end + 2]) && is_digit(line_[end + 3]) &&
+             (end + 4 == line_.size() || !is_digit(line_[end + 4]));
+    };
+    while (end - at_ <= 15 && thousands()) end += 4;
+    found.whole = true;
+    if (end + 1 < line_.size() && line_[end] == '.' && is_digit(line_[end + 1])) {
+      found.whole = false;
+      ++end;
+      while (end < line_.size() && is_digit(line_[end])) ++end;
+    }
+    if (end + 1 < line_.size() && (line_[end] == 'e' || line_[end] == 'E')) {
+      std::size_t e = end + 1;
+      if (e + 1 < line_.size() && (line_[e] == '-' || line_[e] == '+')) ++e;
+      if (is_digit(line_[e])) {
+        found.whole = false;
+        while (e < line_.size() && is_digit(line_[e])) ++e;
+        end = e;
+      }
+    }
+    std::string digits(line_.substr(at_, end - at_));
+    std::erase(digits, ',');
+    found.value = to_double(digits).value_or(std::nan(""));
+    const bool sign = at_ > from_ && line_[at_ - 1] == '-' && (at_ < 2 || !is_word(line_[at_ - 2]));
+    if (sign) {
+      found.value = -found.value;
+      found.value_begin = at_ - 1;
+      found.whole = false;
+    }
+    // "37.2k": what is rounded so is no counter.
+    if (end < line_.size() && std::string_view("kKMB").find(line_[end]) != std::string_view::npos &&
+        (end + 1 == line_.size() || !is_word(line_[end + 1]))) {
+      found.value *= line_[end] == 'M' ? 1e6 : line_[end] == 'B' ? 1e9 : 1e3;
+      found.whole = false;
+      ++end;
+    }
+    const bool version = end + 1 < line_.size() && line_[end] == '.' && is_digit(line_[end + 1]);
+    if (version) return skip_word();
+    if (end < line_.size() && is_letter(line_[end])) {
+      const Unit unit = unit_at(line_.substr(end));
+      if (unit.length == 0) return skip_word();
+    }
+    found.value_end = end;
+    at_ = end;
+    if (found.whole) total_of(found);
+    // "[3][40/391]": the bracket before a place is the epoch.
+    if (found.whole && !found.has_total() && before_place()) {
+      found.meaning = Meaning::epoch;
+    }
+    add(found);
+  }
+
+  [[nodiscard]] bool before_place() const {
+    const std::string_view rest = line_.substr(at_);
+    if (!rest.starts_with("][")) return false;
+    const std::size_t digits = rest.find_first_not_of(" 0123456789", 2);
+    return digits != std::string_view::npos && rest[digits] == '/';
+  }
+
+  /// "2m 30s", "1h 5m 3s".
+  bool spelled(LineNumber& found) {
+    const auto duration = spelled_duration(line_.substr(at_));
+    if (!duration) return false;
+    found.value = duration->seconds;
+    at_ = found.value_end = at_ + duration->length;
+    found.meaning = Meaning::duration;
+    add(found);
+    return true;
+  }
+
+  void time_of(LineNumber& found) {
+    Cursor cursor(line_.substr(at_), false);
+    const auto seconds = cursor.duration();
+    if (!seconds) return skip_word();
+    found.value = *seconds;
+    at_ = found.value_end = at_ + cursor.at();
+    found.meaning = Meaning::duration;
+    add(found);
+  }
+
+  /// "/391", " / 391", " of 391".
+  void total_of(LineNumber& found) {
+    std::size_t i = at_;
+    while (i < line_.size() && line_[i] == ' ' && i < at_ + 2) ++i;
+    const std::string_view rest = line_.substr(i);
+    if (rest.starts_with("/")) {
+      i += 1;
+    } else if (rest.starts_with("of ") || rest.starts_with("OF ")) {
+      i += 3;
+    } else {
+      return;
+    }
+    while (i < line_.size() && line_[i] == ' ') ++i;
+    std::size_t end = i;
+    while (end < line_.size() && (is_digit(line_[end]) || line_[end] == ',')) ++end;
+    while (end > i && line_[end - 1] == ',') --end;
+    if (end == i || (end < line_.size() &&
+                     (is_word(line_[end]) || line_[end] == '/' ||
+                      (line_[end] == '.' && end + 1 < line_.size() && is_digit(line_[end + 1]))))) {
+      return;
+    }
+    std::string digits(line_.substr(i, end - i));
+    std::erase(digits, ',');
+    found.total = to_double(digits).value_or(0);
+    found.total_begin = i;
+    found.total_end = end;
+    at_ = end;
+  }
+
+  void add(LineNumber found) {
+    const std::size_t from = std::exchange(from_, at_);
+    found.begin = label_begin(line_, from, found.value_begin);
+    found.end = at_;
+    const std::string_view text = line_.substr(found.begin, found.value_begin - found.begin);
+    const Label label(text);
+    if (label.has(kEvaluations)) return;
+    judge(found, label, text);
+    if (found.meaning == Meaning::other) return;
+    found.mean_follows = line_.substr(found.end).starts_with(" (") &&
+                         found.end + 2 < line_.size() && is_digit(line_[found.end + 2]);
+    from_ = std::max(from_, found.end);
+    at_ = std::max(at_, found.end);
+    out_.push_back(found);
+  }
+
+  void judge(LineNumber& found, const Label& label, std::string_view text) const {
+    const Unit by_label = unit_of(label);
+    const Unit after =
+        std::isnan(found.value) || found.has_total() ? Unit{} : unit_at(line_.substr(at_));
+    const bool time = found.meaning == Meaning::duration;  // by its layout
+    if (after.meaning == Meaning::rate || by_label.meaning == Meaning::rate) {
+      found.meaning = Meaning::rate;
+      const bool by_word = after.meaning == Meaning::rate;
+      found.unit = by_word ? after.rate : by_label.rate;
+      if (by_word) found.end = at_ + after.length;
+      if (!(found.value > 0)) found.meaning = Meaning::other;
+      return;
+    }
+    const bool timed = time || after.meaning == Meaning::per_iteration ||
+                       after.meaning == Meaning::duration || by_label.meaning != Meaning::other;
+    const std::string_view last = label.last();
+    if (found.meaning == Meaning::epoch) {
+      if (found.begin < found.value_begin && !among(kEpochs, last)) {
+        found.begin = found.value_begin - 1;  // the bracket: its words are not of the epoch
+      }
+      return;
+    }
+    const bool counts = found.whole && (among(kIterations, last) || among(kEpochs, last));
+    if (counts && after.meaning == Meaning::other) {
+      if (label.has(kPlans)) {
+        found.meaning = Meaning::other;
+        return;
+      }
+      found.meaning = among(kEpochs, last) ? Meaning::epoch : Meaning::counter;
+      found.names_total = label.words[0] == "global" || label.words[0] == "total";
+      return;
+    }
+    if (timed) {
+      found.meaning = Meaning::other;
+      if (label.has(kOtherTimes) || std::isnan(found.value)) return;
+      if (found.value > 1e9 && found.value < 1e10) {  // seconds since 1970
+        found.meaning = Meaning::clock;
+        return;
+      }
+      // A percentage, a size and the like have a unit of their own.
+      if (!time && after.meaning == Meaning::other && at_ < line_.size() &&
+          (line_[at_] == '%' || is_letter(line_[at_]))) {
+        return;
+      }
+      found.meaning =
+          after.meaning == Meaning::per_iteration || by_label.meaning == Meaning::per_iteration
+              ? Meaning::per_iteration
+              : Meaning::duration;
+      found.scale = time ? 1 : after.meaning != Meaning::other ? after.scale : by_label.scale;
+      if (after.meaning != Meaning::other) found.end = at_ + after.length;
+      found.since_start = label.has(kSinceStart);
+      return;
+    }
+    if (last == "loss" || last == "损失" ||
+        (last.size() > 4 && (last.starts_with("loss") || last.ends_with("loss")))) {
+      found.meaning = Meaning::loss;
+      // The sign belongs to the number.
+      return;
+    }
+    const bool place = found.has_total() && found.total >= found.value;
+    if (place && (label.count == 0 || text.find_first_of("[(") != std::string_view::npos)) {
+      found.meaning = Meaning::place;
+      // Only the bracket before it is its own; words before that are those of something else.
+      const auto open = text.find_last_of("[(");
+      if (open != std::string_view::npos) found.begin = found.value_begin - (text.size() - open);
+      return;
+    }
+    // "[44][50/391]" after "Epoch: ": the bracket has no word.
+    const Meaning before = out_.empty() ? Meaning::other : out_.back().meaning;
+    if (found.whole && label.count == 0 && before == Meaning::epoch && !out_.back().has_total() &&
+        line_.substr(out_.back().end, found.value_begin - out_.back().end).starts_with("][")) {
+      found.meaning = Meaning::place;
+    }
+  }
+
+  std::string_view line_;
+  std::size_t at_ = 0;
+  std::size_t from_ = 0;  ///< labels begin after it
+  std::vector<LineNumber> out_;
+};
+
+bool has_word(std::string_view text, Words list) {
+  std::string word;
+  for (std::size_t i = 0; i < text.size();) {
+    if (!is_letter(text[i])) {
+      ++i;
+      continue;
+    }
+    const auto small = word_at(text, i, word);
+    if (among(list, small)) return true;
+    // "train_loss" is two words, "trainer" is another one.
+    i += small.size();
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<LineNumber> numbers_of(std::string_view line) { return Reader(line).read(); }
+
+bool names_evaluation(std::string_view line, std::size_t at) {
+  return has_word(line.substr(0, at), kEvaluations);
+}
+
+bool names_training(std::string_view line) { return has_word(line, kOfTraining); }
+
+}  // namespace bertbench

@@ -1,0 +1,52 @@
+// The numbers of a line and what the words and units around them say that they are, whatever
+// program printed them: "Epoch: [3][ 40/391]  loss=2.31 (12.5 it/s, 0:01:02)".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/core/run_log.h"
+
+namespace bertbench {
+
+enum class Meaning {
+  other,
+  epoch,          ///< a counter of epochs
+  counter,        ///< of steps, iterations, batches, updates, episodes
+  place,          ///< "N/M" without a word
+  rate,           ///< something a second
+  per_iteration,  ///< seconds a step
+  duration,       ///< seconds of or since something
+  clock,          ///< date and time
+  loss,
+};
+
+/// One number, and the stretch of the line from its label to its unit.
+struct LineNumber {
+  Meaning meaning = Meaning::other;
+  std::size_t begin = 0, end = 0;              ///< of the stretch
+  std::size_t value_begin = 0, value_end = 0;  ///< of the number
+  std::size_t total_begin = 0, total_end = 0;  ///< of M in "N/M"; equal where there is none
+  double value = 0, total = 0;
+  double scale = 1;                   ///< makes seconds of a time
+  RateUnit unit = RateUnit::unknown;  ///< of a rate
+  bool whole = false;                 ///< digits only
+  bool since_start = false;           ///< its label says that it counts from the start
+  bool mean_follows = false;          ///< "0.310 (0.325)": a meter of single iterations
+  bool names_total = false;           ///< a counter of all epochs: "global_step"
+  [[nodiscard]] bool has_total() const { return total_end > total_begin; }
+};
+
+/// In the order of the line. Numbers that mean nothing known are left out, as are those of
+/// evaluations ("val_loss"), plans ("batch size") and time left.
+[[nodiscard]] std::vector<LineNumber> numbers_of(std::string_view line);
+
+/// Words of evaluation stand before `at`: "Validation: [10/100]".
+[[nodiscard]] bool names_evaluation(std::string_view line, std::size_t at);
+/// The line has a word that only training has: loss, learning rate, train ...
+[[nodiscard]] bool names_training(std::string_view line);
+
+}  // namespace bertbench

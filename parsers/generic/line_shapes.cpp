@@ -1,0 +1,142 @@
+#include "parsers/generic/line_shapes.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kLongestLine = 2'000;  ///< bytes; what follows is not looked at
+constexpr std::size_t kMostShapes = 256;
+
+/// `text` with one blank for each run of blanks, none at its ends.
+std::string squeezed(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == ' ' || c == '\t') {
+      if (!out.empty() && out.back() != ' ') out += ' ';
+    } else {
+      out += c;
+    }
+  }
+  if (out.ends_with(' ')) out.pop_back();
+  return out;
+}
+
+std::string key_of(std::string_view line, const LineNumber& number) {
+  std::string out = squeezed(line.substr(number.begin, number.value_begin - number.begin));
+  out += '#';
+  out += static_cast<char>('a' + static_cast<int>(number.meaning));
+  if (number.meaning == Meaning::clock) {
+    // The layout of the stamp.
+    for (std::size_t i = number.value_begin; i < number.value_end; ++i) {
+      const char c = line[i];
+      const char kind = c >= '0' && c <= '9' ? '0' : c;
+      if (kind != '0' || out.back() != '0') out += kind;
+    }
+    return out;
+  }
+  const std::string_view value =
+      line.substr(number.value_begin, number.value_end - number.value_begin);
+  if (value.find(':') != std::string_view::npos) out += ':';
+  if (value.find(' ') != std::string_view::npos) out += '_';
+  if (number.has_total()) {
+    out += squeezed(line.substr(number.value_end, number.total_begin - number.value_end)) + '#';
+    out += squeezed(line.substr(number.total_end, number.end - number.total_end));
+  } else {
+    out += squeezed(line.substr(number.value_end, number.end - number.value_end));
+  }
+  return out + '\n';
+}
+
+bool is_bar(std::string_view line) { return line.find("%|") != std::string_view::npos; }
+
+}  // namespace
+
+bool LineShape::has(Meaning meaning) const {
+  const ShapeLine& first = examples.front();
+  return std::ranges::any_of(first.key,
+                             [&](std::size_t i) { return first.numbers[i].meaning == meaning; });
+}
+
+void LineShapes::feed(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find_first_of("\n\r");
+    const std::string_view part = bytes.substr(0, end);
+    if (rest_.size() < kLongestLine) rest_.append(part.substr(0, kLongestLine - rest_.size()));
+    if (end == std::string_view::npos) return;
+    line(rest_);
+    rest_.clear();
+    if (bytes[end] == '\n') ++number_;
+    bytes.remove_prefix(end + 1);
+  }
+}
+
+void LineShapes::finish() { line(std::exchange(rest_, {})); }
+
+void LineShapes::line(std::string_view text) {
+  if (text.empty() || is_bar(text)) return;
+  if (!of_training_) of_training_ = names_training(text);
+  if (is_bare(text)) return piece(text);
+  clean_line(text, ansi_, pieces_);
+  for (const Piece& one : pieces_) piece(one.text);
+}
+
+void LineShapes::piece(std::string_view text) {
+  auto numbers = numbers_of(text);
+  ShapeLine found;
+  std::string key;
+  bool of_interest = false;
+  std::size_t first_counter = text.size(), first_number = text.size();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const LineNumber& number = numbers[i];
+    const Meaning meaning = number.meaning;
+    const bool counter =
+        meaning == Meaning::epoch || meaning == Meaning::counter || meaning == Meaning::place;
+    if (counter) first_counter = std::min(first_counter, number.begin);
+    if (meaning != Meaning::clock) {
+      of_interest = true;
+      if (first_number == text.size()) first_number = number.begin;
+    }
+    if (meaning == Meaning::loss) continue;
+    found.key.push_back(i);
+    key += key_of(text, number);
+  }
+  if (!of_interest) return;
+  if (key.empty()) {  // losses alone
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      found.key.push_back(i);
+      key += key_of(text, numbers[i]);
+    }
+  }
+  if (first_counter == text.size()) first_counter = first_number;
+  constexpr std::size_t kNear = 40;  ///< bytes before the counter that say what it counts
+  const std::size_t near = first_counter - std::min(first_counter, kNear);
+  const bool evaluation = names_evaluation(text.substr(near), first_counter - near);
+  if (evaluation) key += "evaluation";
+  LineShape& shape = shape_of(std::move(key));
+  shape.evaluation = evaluation;
+  ++shape.lines;
+  if (shape.examples.size() >= kExamples) return;
+  if (names_training(text)) ++shape.learning;
+  found.text = std::string(text);
+  found.numbers = std::move(numbers);
+  found.line = number_;
+  shape.examples.push_back(std::move(found));
+  filled_ = filled_ || shape.examples.size() == kExamples;
+}
+
+LineShape& LineShapes::shape_of(std::string key) {
+  const auto found = std::ranges::find(shapes_, key, &LineShape::key);
+  if (found != shapes_.end()) return *found;
+  if (shapes_.size() >= kMostShapes) {
+    // One that was met once makes room, so that a list of odd lines does not hide a loop.
+    const auto rare = std::ranges::min_element(shapes_, {}, &LineShape::lines);
+    shapes_.erase(rare);
+  }
+  shapes_.emplace_back();
+  shapes_.back().key = std::move(key);
+  return shapes_.back();
+}
+
+}  // namespace bertbench

@@ -1,0 +1,71 @@
+// LineShapes: which lines of a log are alike. Two lines have one shape where the same labels and
+// units stand at their counters, times and rates, in the same order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "parsers/generic/line_numbers.h"
+#include "parsers/lines/line_cleaner.h"
+
+namespace bertbench {
+
+struct ShapeLine {
+  std::string text;
+  std::vector<LineNumber> numbers;
+  std::vector<std::size_t> key;  ///< those that make the shape: all but losses
+  std::int64_t line = 0;         ///< of the log, from 1
+  [[nodiscard]] const LineNumber& at(std::size_t i) const { return numbers[key[i]]; }
+};
+
+struct LineShape {
+  std::string key;
+  bool evaluation = false;   ///< words of evaluation stand before its first counter
+  std::int64_t lines = 0;    ///< all of them
+  std::size_t learning = 0;  ///< examples with a word that only training has
+  std::vector<ShapeLine> examples;
+  [[nodiscard]] bool has(Meaning meaning) const;
+  [[nodiscard]] bool counts() const {
+    return has(Meaning::counter) || has(Meaning::epoch) || has(Meaning::place);
+  }
+  [[nodiscard]] bool timed() const {
+    return has(Meaning::clock) || has(Meaning::duration) || has(Meaning::rate) ||
+           has(Meaning::per_iteration);
+  }
+};
+
+class LineShapes {
+ public:
+  /// Lines of a shape that are kept: they decide what it means.
+  static constexpr std::size_t kExamples = 64;
+
+  /// Any blocks of a log.
+  void feed(std::string_view bytes);
+  /// The end of the log: a line without its end counts.
+  void finish();
+
+  [[nodiscard]] const std::vector<LineShape>& shapes() const { return shapes_; }
+  /// Whether a shape got its last example since this was asked.
+  [[nodiscard]] bool filled() { return std::exchange(filled_, false); }
+  /// Some line of the log has a word that only training has.
+  [[nodiscard]] bool of_training() const { return of_training_; }
+
+ private:
+  void line(std::string_view text);
+  void piece(std::string_view text);
+  LineShape& shape_of(std::string key);
+
+  std::vector<LineShape> shapes_;
+  std::string rest_;  ///< of the block before
+  std::string ansi_;
+  std::vector<Piece> pieces_;
+  std::int64_t number_ = 1;
+  bool filled_ = false;
+  bool of_training_ = false;
+};
+
+}  // namespace bertbench

@@ -1,0 +1,172 @@
+#include "parsers/reader/second_look.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "parsers/described/described_format.h"
+#include "parsers/formats/format.h"
+#include "parsers/reader/anchor_tables.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::size_t kBlock = std::size_t{1} << 18;
+
+std::string_view lack_text(Lack lack) {
+  switch (lack) {
+    case Lack::counter:
+      return "has a time or a rate but no counter";
+    case Lack::growth:
+      return "has a counter that does not grow";
+    case Lack::lines:
+      return "stands alone";
+    case Lack::training:
+      return "does not show that it is of a training";
+    case Lack::text:
+      return "has no text that all such lines have";
+  }
+  return "";
+}
+
+/// Whether a run of training was found.
+bool any_training(const std::vector<RunLog>& runs) {
+  return std::ranges::any_of(runs, [](const RunLog& run) {
+    return run.kind == WorkKind::training && run.records_seen > 0;
+  });
+}
+
+template <class Take>
+void read_blocks(ByteSource& source, Take take) {
+  std::string block(kBlock, '\0');
+  while (true) {
+    const auto got = source.read(block);
+    if (!got || *got == 0 || !take(std::string_view(block).substr(0, *got))) return;
+  }
+}
+
+}  // namespace
+
+Result<LogReader> generic_reader(const InducedFormat& induced, const ReadOptions& options,
+                                 const std::string& path) {
+  auto format = DescribedFormat::parse(induced.json, path);
+  if (!format) return tl::unexpected(format.error());
+  ReadOptions with = options;
+  with.format = "auto";
+  with.user_format = *format;
+  auto tables = std::make_shared<const AnchorTables>(all_formats(), format->get());
+  return LogReader(std::move(tables), std::move(with), path);
+}
+
+void note_generic(std::vector<RunLog>& runs, const InducedFormat& induced) {
+  constexpr std::size_t kLine = 100;
+  for (RunLog& run : runs) {
+    if (run.format != kGenericName) continue;
+    run.notices.push_back(
+        make_notice(NoticeCode::generic_shape, induced.line, induced.example.substr(0, kLine)));
+    if (induced.ambiguous) {
+      run.notices.push_back(make_notice(NoticeCode::generic_time_unclear, induced.line));
+    }
+    if (run.iteration_unit == IterationUnit::epoch) {
+      run.notices.push_back(make_notice(NoticeCode::iterations_are_epochs, 0));
+    }
+  }
+}
+
+Induced induced_from(ByteSource& source, std::string_view name) {
+  FormatInducer inducer;
+  read_blocks(source, [&](std::string_view bytes) {
+    inducer.feed(bytes);
+    return !inducer.settled();
+  });
+  Induced out{inducer.finish(name), {}};
+  if (!out.format) out.nearest = inducer.nearest();
+  return out;
+}
+
+Error unread_error(const std::string& path, const std::vector<NearLine>& nearest) {
+  constexpr std::size_t kLine = 80;
+  std::string what = "no line is of any known format";
+  if (!nearest.empty()) what += "; nearest to a rate:";
+  for (const NearLine& near : nearest) {
+    std::string text;  // of a log: no control characters
+    for (const char c : near.text.substr(0, kLine)) text += c < ' ' && c >= 0 ? ' ' : c;
+    what += fmt::format("{} line {} {}: \"{}\"", what.back() == ':' ? "" : ",", near.line,
+                        lack_text(near.lack), text);
+  }
+  return {path, what, "see the formats with `bertbench list formats`"};
+}
+
+std::vector<RunLog> second_look(const std::string& path, const ReadOptions& options,
+                                const OpenSource& open, std::vector<NearLine>& nearest) {
+  auto source = open();
+  if (!source) return {};
+  auto found = induced_from(*source);
+  nearest = std::move(found.nearest);
+  const auto& induced = found.format;
+  if (!induced) return {};
+  auto reader = generic_reader(*induced, options, path);
+  source = open();
+  if (!reader || !source) return {};
+  read_blocks(*source, [&](std::string_view bytes) {
+    reader->feed(bytes);
+    return true;
+  });
+  auto runs = reader->finish();
+  if (!any_training(runs)) return {};
+  note_generic(runs, *induced);
+  return runs;
+}
+
+GrowingLook::GrowingLook(ReadOptions options, std::string path)
+    : options_(std::move(options)), path_(std::move(path)) {}
+GrowingLook::~GrowingLook() = default;
+
+void GrowingLook::feed(std::string_view bytes) {
+  if (given_up_) return;
+  const std::string_view head = bytes.substr(0, kHead - head_.size());
+  if (reader_) reader_->feed(head);
+  if (!head.empty()) {
+    head_ += head;
+    if (head_.size() == kHead) decide();
+  }
+  if (reader_ && head.size() < bytes.size()) reader_->feed(bytes.substr(head.size()));
+}
+
+void GrowingLook::give_up() {
+  given_up_ = true;
+  reader_.reset();
+  std::string().swap(head_);
+}
+
+void GrowingLook::decide() {
+  if (given_up_ || decided_ == head_.size()) return;
+  const bool whole = reader_ != nullptr;
+  decided_ = head_.size();
+  FormatInducer inducer;
+  inducer.feed(head_);
+  auto induced = inducer.finish();
+  if (!induced || (whole && induced_ && induced->json == induced_->json)) return;
+  auto reader = generic_reader(*induced, options_, path_);
+  if (!reader) return;
+  reader->feed(head_);
+  reader_ = std::make_unique<LogReader>(std::move(*reader));
+  induced_ = std::move(induced);
+}
+
+LogReader* GrowingLook::reader() {
+  if (head_.size() < kHead && head_.size() >= 2 * decided_) decide();
+  return reader_.get();
+}
+
+std::vector<RunLog> GrowingLook::finish() {
+  if (head_.size() < kHead) decide();
+  if (!reader_) return {};
+  auto runs = reader_->finish();
+  if (!any_training(runs)) return {};
+  note_generic(runs, *induced_);
+  return runs;
+}
+
+}  // namespace bertbench

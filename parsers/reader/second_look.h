@@ -1,0 +1,70 @@
+// The second look at a log that no format reads: the lines that repeat become a format (parsers/
+// generic), and the log is read by that.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/core/run_log.h"
+#include "parsers/generic/induced_format.h"
+#include "parsers/input/input.h"
+#include "parsers/reader/log_reader.h"
+
+namespace bertbench {
+
+/// A reader of an induced format. Its own rules come first; the named formats add what they know.
+[[nodiscard]] Result<LogReader> generic_reader(const InducedFormat& induced,
+                                               const ReadOptions& options, const std::string& path);
+
+/// What `runs`, read by an induced format, need to say of it.
+void note_generic(std::vector<RunLog>& runs, const InducedFormat& induced);
+
+/// The format that the lines of a log make, or, where they make none, the lines that come near.
+struct Induced {
+  std::optional<InducedFormat> format;
+  std::vector<NearLine> nearest;
+};
+[[nodiscard]] Induced induced_from(ByteSource& source, std::string_view name = kGenericName);
+/// That nothing of a log was read, and what stands nearest to a rate.
+[[nodiscard]] Error unread_error(const std::string& path, const std::vector<NearLine>& nearest);
+
+using OpenSource = std::function<std::unique_ptr<ByteSource>()>;
+/// Reads a log by its own lines: once to find their shape, once more for the runs. Empty where
+/// there is no such shape; then `nearest` says what came near.
+[[nodiscard]] std::vector<RunLog> second_look(const std::string& path, const ReadOptions& options,
+                                              const OpenSource& open,
+                                              std::vector<NearLine>& nearest);
+
+/// The same of a log that comes piece by piece: it is decided when the log has twice the bytes of
+/// the last decision, for the last time at kHead.
+class GrowingLook {
+ public:
+  static constexpr std::size_t kHead = std::size_t{1} << 20;
+
+  GrowingLook(ReadOptions options, std::string path);
+  ~GrowingLook();
+  void feed(std::string_view bytes);
+  /// Nothing more of the log is kept: a format reads it.
+  void give_up();
+  /// Nullptr while its lines show nothing.
+  [[nodiscard]] LogReader* reader();
+  [[nodiscard]] std::vector<RunLog> finish();
+
+ private:
+  void decide();
+
+  ReadOptions options_;
+  std::string path_;
+  std::string head_;
+  std::size_t decided_ = 0;  ///< bytes of the newest decision
+  bool given_up_ = false;
+  std::optional<InducedFormat> induced_;
+  std::unique_ptr<LogReader> reader_;
+};
+
+}  // namespace bertbench
