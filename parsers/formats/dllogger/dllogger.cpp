@@ -20,7 +20,6 @@
 
 #include "parsers/assemble/run_builder.h"
 #include "parsers/formats/dllogger/dll_run.h"
-#include "parsers/formats/dllogger/stated_speeds.h"
 #include "parsers/formats/format.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
@@ -160,7 +159,7 @@ bool DlloggerParser::see_speech(const Line& said, double time_s, RunBuilder& out
     const auto items = cursor.number();
     RunDraft* run = out.open(WorkKind::training);
     if (!items || run == nullptr || !speech_loss_ || said.terminator == 0) return false;
-    run->log.notices.push_back(stated_items(*items, said.number));
+    run->log.notices.push_back(make_notice(NoticeCode::items_per_second, said.number, *items));
     return true;
   }
   if (!cursor.literal("(") || !cursor.integer() || !cursor.literal(", ") || !cursor.integer() ||
@@ -225,7 +224,11 @@ bool DlloggerParser::see_epoch(const Line& said, RunBuilder& out) {
     run->ended_well = true;
     run->last_line = said.number;
     const auto best = cursor.number();
-    if (best && said.terminator != 0) state_best_epoch(*best, said.number, run->log);
+    if (best && *best > 0 && std::isfinite(*best) && said.terminator != 0) {
+      run->log.summary = Stated{*best, RateUnit::sequences_per_second, said.number};
+      run->log.notices.push_back(
+          make_notice(NoticeCode::closing_rate_of_best_epoch, said.number, *best));
+    }
     return true;
   }
   if (!cursor.literal("(")) return false;
