@@ -31,7 +31,10 @@ constexpr std::string_view kAnchors[] = {"train_batch_size",
                                          " n_gpu ",
                                          "+ num_gpus=",
                                          "+ precision=",
-                                         "+ bert_model=",
+                                         "bert_model",
+                                         "bert_path",
+                                         "name_or_path",
+                                         "model_name",
                                          "***** Running",
                                          "Instantaneous batch size per device",
                                          "Total train batch size",
@@ -239,8 +242,52 @@ void FactRules::see_contexts(const Line& line) {
   state(line, Key::accumulation, "1");
 }
 
+// "--model_name_or_path google/bert_uncased_L-2_H-128_A-2", "bert_path='./chinese_roberta'": the
+// name that the line gives to an option, without its folders; empty where it is no name.
+std::string_view model_name(std::string_view text, std::string_view option) {
+  constexpr std::string_view kWord = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  for (auto at = text.find(option); at != std::string_view::npos; at = text.find(option, at + 1)) {
+    if (at > 0 && kWord.find(text[at - 1]) != std::string_view::npos) continue;
+    std::string_view value = text.substr(at + option.size());
+    if (value.starts_with("', '")) value.remove_prefix(4);
+    const auto begin = value.find_first_not_of(" =:\"'");
+    if (begin == 0 || begin == std::string_view::npos) continue;
+    value.remove_prefix(begin);
+    value = value.substr(0, value.find_first_of(" \t,;\"')]"));
+    while (value.ends_with('/')) value.remove_suffix(1);
+    value.remove_prefix(value.rfind('/') + 1);  // all of it where there is no folder
+    constexpr std::size_t kLongestName = 80;
+    if (value.size() <= kLongestName && value.find_first_of("{}<>$%=\\*") == value.npos)
+      return value;
+  }
+  return {};
+}
+
+// An option that is for BERT or for any model, by hub name or path. With a configuration file, as
+// NVIDIA's scripts have, --bert_model chooses the vocabulary alone (LambdaLabs' runs of bert-base
+// print bert-large-uncased): the model is known where the file's folder names it.
+void FactRules::see_model(const Line& line) {
+  for (const std::string_view file : {"config_file", "bert_config_path"}) {
+    if (model_name(line.text, file).empty()) continue;
+    if (has(line, "/bert_base/bert_config.json")) state(line, Key::model, "bert-base");
+    if (has(line, "/bert_large/bert_config.json")) state(line, Key::model, "bert-large");
+    return;
+  }
+  for (const std::string_view option :
+       {"model_name_or_path", "_name_or_path", "bert_model", "bert_path", "model_name"}) {
+    const std::string_view name = model_name(line.text, option);
+    // Options of these names are of other models and of checkpoints as well.
+    const bool bert = name.find("bert") != name.npos || name.find("electra") != name.npos ||
+                      name.find("BERT") != name.npos;
+    if (bert && !name.ends_with(".json") && !name.ends_with(".txt")) {
+      return state(line, Key::model, name);
+    }
+  }
+}
+
 void FactRules::see_arguments(const Line& line) {
   see_contexts(line);
+  if (!line.text.starts_with("+ ")) see_model(line);
   const auto take = [&](Key key, std::string_view name) {
     if (const auto value = argument(line.text, name); value && count(*value)) {
       state(line, key, std::to_string(*count(*value)));

@@ -82,6 +82,7 @@ class FactRules {
                                  std::int64_t end_line) const;
   void see_arguments(const Line& line);
   void see_contexts(const Line& line);
+  void see_model(const Line& line);
   void see_megatron_command(const Line& line);
   void see_engine_batch(const Line& line);
   void see_communicator(const Line& line);
