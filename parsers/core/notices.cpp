@@ -454,16 +454,15 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "the benchmark library is a debug build: its own overhead may show in short times",
      "Google Benchmark warns of it.", "Build the library with -O2."},
     {NoticeCode::collective_bandwidth, "collective_bandwidth",
-     "largest of {sizes} messages: {bytes:.0f} bytes in {time_us:.6g} us, algorithm bandwidth "
-     "{algbw:.6g} GB/s, bus bandwidth {busbw:.6g} GB/s{in_place}; the iteration is this "
-     "collective, no training step",
+     "{largest} of {sizes} messages: {bytes:.0f} bytes in {time_us:.6g} us, {algbw:.6g} GB/s, "
+     "bus {busbw:.6g} GB/s{in_place}",
      "What nccl-tests measured."},
     {NoticeCode::table_head_missing, "table_head_missing",
      "the head of the table is missing: columns are taken as nccl-tests prints them, and smaller "
      "messages before may be missing",
      "The log of nccl-tests begins within its table."},
     {NoticeCode::mean_bus_bandwidth, "mean_bus_bandwidth",
-     "the log's mean bus bandwidth over all sizes: {busbw:.6g} GB/s, small messages included",
+     "mean bus bandwidth over all sizes, small ones included: {busbw:.6g} GB/s",
      "nccl-tests' closing line."},
 
     // Window and estimators.
@@ -505,14 +504,14 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "left out, as the sequences per iteration are unknown: {estimators}{remedy}",
      "These estimators count iterations.", "Give the facts that are named."},
     {NoticeCode::tokens_unknown_left_out, "tokens_unknown_left_out",
-     "left out, as the tokens of a sequence are unknown: {estimators}; give --sequence-length",
+     "left out, as the tokens of a sequence are unknown: {rates}; give --sequence-length",
      "These estimators count tokens.", "Give --sequence-length."},
     {NoticeCode::rates_in_iterations, "rates_in_iterations",
      "rates stay in iterations/s, as the sequences per iteration are unknown{remedy}",
      "The log does not print its batch.", "Give the facts that are named."},
     {NoticeCode::rates_need_sequence_length, "rates_need_sequence_length",
-     "rates in tokens/s need --sequence-length", "The log prints tokens/s only.",
-     "Give --sequence-length."},
+     "rates stay in tokens/s, as the tokens of a sequence are unknown; give --sequence-length",
+     "The log prints tokens/s and not the length of a sequence.", "Give --sequence-length."},
     {NoticeCode::total_time_left_out, "total_time_left_out",
      "total_time is left out: all work over all time, {rate:.6g} {unit}, is more than twice off "
      "every other estimate, so the two are not of the same stretch of the run",

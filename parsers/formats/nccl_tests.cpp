@@ -94,8 +94,9 @@ struct NcclTests {
     const Message row = *std::exchange(largest, std::nullopt);
     emit(Begin{.work = WorkKind::inference, .own_facts = true, .line = head_line});
     emit(Step{.step = 1, .iterations = 1, .seconds = row.time_us * 1e-6, .line = row.line});
-    emit(Note{make_notice(NoticeCode::collective_bandwidth, row.line, rows, row.bytes, row.time_us,
-                          row.algbw, row.busbw,
+    emit(Note{make_notice(NoticeCode::collective_bandwidth, row.line,
+                          collective.empty() ? "largest" : collective + ", largest", rows,
+                          row.bytes, row.time_us, row.algbw, row.busbw,
                           std::isnan(row.in_place_busbw)
                               ? std::string()
                               : fmt::format(" (in place {:.6g})", row.in_place_busbw))});
