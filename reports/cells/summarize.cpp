@@ -15,10 +15,13 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kSequences = "sequences/s";
-constexpr std::string_view kIterations = "iterations/s";
-
 using Gives = TrialFigures::Gives;
+
+RateUnit unit_of(Gives gives) {
+  if (gives == Gives::tokens) return RateUnit::tokens_per_second;
+  return gives == Gives::iterations ? RateUnit::iterations_per_second
+                                    : RateUnit::sequences_per_second;
+}
 
 constexpr std::int64_t kTellApart = 20;  // records whose times no other run repeats
 
@@ -48,21 +51,20 @@ std::size_t repeated(std::span<const TrialFigures> trials) {
 }
 
 void summarize_throughput(Cell& cell, std::span<const TrialFigures> trials, bool compat_dlperf) {
-  std::vector<double> sequences;
-  std::vector<double> iterations;
+  std::map<Gives, std::vector<double>> samples;
   std::set<std::string_view> estimators;
   for (const TrialFigures& trial : trials) {
     if (trial.gives == Gives::nothing) continue;
-    (trial.gives == Gives::sequences ? sequences : iterations).push_back(trial.rate);
+    samples[trial.gives].push_back(trial.rate);
     estimators.insert(trial.estimator);
   }
-  const bool known = !sequences.empty() || iterations.empty();
-  auto& sample = known ? sequences : iterations;
+  const Gives gives = samples.empty() ? Gives::nothing : samples.rbegin()->first;
+  std::vector<double>& sample = samples[gives];
   if (compat_dlperf) {
     for (double& x : sample) x = round_dlperf(x);
   }
   cell.throughput = summarize_sample(sample, compat_dlperf);
-  cell.throughput.unit = known ? kSequences : kIterations;
+  cell.throughput.unit = name(unit_of(gives));
 
   cell.warnings.clear();
   const auto warn = [&](NoticeCode code, const auto&... values) {
@@ -135,12 +137,11 @@ void summarize_memory(Cell& cell, std::span<const TrialFigures> trials) {
 
 TrialFigures figures_of(const Trial& trial) {
   TrialFigures out;
-  if (trial.counts()) {
-    out.gives = Gives::sequences;
-    out.rate = *trial.sequences_per_second;
-  } else if (trial.window.covered && trial.iterations_per_second) {
-    out.gives = Gives::iterations;
-    out.rate = *trial.iterations_per_second;
+  if (const auto rate = trial.rate(); trial.window.covered && rate) {
+    out.gives = trial.sequences_per_second ? Gives::sequences
+                : trial.tokens_per_second  ? Gives::tokens
+                                           : Gives::iterations;
+    out.rate = *rate;
   }
   out.energy = trial.energy_per_sequence_j.value_or(kUnknown);
   out.status = trial.outcome.status;
@@ -163,7 +164,9 @@ TrialFigures figures_of(const Trial& trial) {
 
 double rate_of(const Cell& cell) {
   const auto& median = cell.throughput.median;
-  return cell.throughput.unit == kSequences && median && *median > 0 ? *median : kUnknown;
+  return cell.throughput.unit == name(RateUnit::sequences_per_second) && median && *median > 0
+             ? *median
+             : kUnknown;
 }
 
 void summarize_trials(Cell& cell, std::span<const TrialFigures> trials, bool compat_dlperf) {

@@ -16,7 +16,7 @@ namespace bertbench {
 
 /// The few figures of a trial that its cell's are made of.
 struct TrialFigures {
-  enum class Gives : std::uint8_t { nothing, sequences, iterations };
+  enum class Gives : std::uint8_t { nothing, iterations, tokens, sequences };
 
   Gives gives = Gives::nothing;
   double rate = kUnknown;    ///< a second, of what it gives

@@ -23,7 +23,28 @@ namespace {
 struct Conversion {
   std::optional<std::int64_t> per_iteration;    // sequences
   std::optional<std::int64_t> sequence_length;  // tokens per sequence
+  std::optional<double> tokens;                 // per iteration, by rates and times of its lines
 };
+
+// Lines that print tokens/s and their own time hold the tokens of an iteration, where these are as
+// many in all of them: of text without padding, as GPT's.
+std::optional<double> tokens_per_iteration(const RunLog& log, const Window& window) {
+  if (log.rate_unit != RateUnit::tokens_per_second) return std::nullopt;
+  constexpr double kRounding = 0.02;     // of a rate and a time with three digits each
+  constexpr double kShareOfLines = 0.9;  // the others hold something else, such as a checkpoint
+  std::vector<double> tokens;
+  for (std::size_t i = window.first; i < window.last; ++i) {
+    const Record& record = log.records[i];
+    const double each = record.printed_rate * record.seconds / double(record.iterations);
+    if (each > 0) tokens.push_back(each);
+  }
+  if (tokens.empty()) return std::nullopt;
+  const double usual = median(tokens);
+  const auto alike = std::ranges::count_if(
+      tokens, [&](double each) { return std::abs(each - usual) <= kRounding * usual; });
+  if (double(alike) < kShareOfLines * double(tokens.size())) return std::nullopt;
+  return usual;
+}
 
 std::optional<double> in_sequences(const Estimate& estimate, const Conversion& facts) {
   switch (estimate.unit) {
@@ -55,33 +76,55 @@ std::string missing_facts(const Facts& facts, IterationUnit unit) {
   return out;
 }
 
-// Estimates of one unit: sequences/s where one of them allows it, else iterations/s.
+// Estimates of one unit: sequences/s where one of them allows it, else tokens/s where one of them
+// is of the window, else iterations/s.
 struct Estimates {
   std::vector<Estimate> list;
-  bool in_sequences = false;
+  RateUnit unit = RateUnit::iterations_per_second;
 };
+
+bool is_of_window(const Estimate& estimate) {
+  return estimate.name != "log_summary" && estimate.name != "total_time";
+}
+
+// One of a kernel or a collective: its iterations have no sequences, its records no warm-up.
+bool is_benchmark(const Trial& trial) {
+  return std::ranges::any_of(trial.notices, [](const Notice& notice) {
+    return notice.code == NoticeCode::kernel_benchmark ||
+           notice.code == NoticeCode::collective_bandwidth;
+  });
+}
 
 Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& conversion,
                       const Facts& facts, IterationUnit unit, Trial& trial) {
   std::vector<Estimate> converted;
-  std::string left_out, tokens, in_tokens;
+  std::string left_out, tokens;
   for (Estimate estimate : estimates) {
     if (const auto rate = in_sequences(estimate, conversion)) {
       estimate.rate = *rate;
       estimate.unit = RateUnit::sequences_per_second;
       converted.push_back(estimate);
     } else if (estimate.name != "printed_mean") {  // what is reported of printed holds for it
-      const bool of_tokens = estimate.unit == RateUnit::tokens_per_second;
-      std::string& names = of_tokens ? in_tokens : left_out;
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", estimate.name);
-      if (of_tokens) {
+      if (estimate.unit == RateUnit::tokens_per_second) {
         tokens += fmt::format("{}{:.6g} tokens/s by {}", tokens.empty() ? "" : ", ", estimate.rate,
                               estimate.name);
+      } else {
+        left_out += fmt::format("{}{}", left_out.empty() ? "" : ", ", estimate.name);
       }
     }
   }
-  // What the log says is told all the same where no fact makes sequences of it.
-  if (!tokens.empty()) trial.notices.push_back(make_notice(NoticeCode::rates_in_tokens, 0, tokens));
+  const auto only = [&](RateUnit kept) {
+    std::erase_if(estimates, [&](const Estimate& estimate) { return estimate.unit != kept; });
+    return Estimates{std::move(estimates), kept};
+  };
+  const bool tokens_stand =
+      converted.empty() && std::ranges::any_of(estimates, [&](const Estimate& one) {
+        return one.unit == RateUnit::tokens_per_second && (is_of_window(one) || left_out.empty());
+      });
+  // What the log prints stands there all the same where no fact makes sequences of it.
+  if (!tokens.empty() && !tokens_stand && converted.empty()) {
+    trial.notices.push_back(make_notice(NoticeCode::rates_in_tokens, 0, tokens));
+  }
   const std::string missing = missing_facts(facts, unit);
   const std::string remedy = missing.empty() ? std::string() : "; give " + missing;
   if (!converted.empty()) {
@@ -89,20 +132,25 @@ Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& convers
       trial.notices.push_back(
           make_notice(NoticeCode::sequences_unknown_left_out, 0, left_out, remedy));
     }
-    if (!in_tokens.empty()) {
-      trial.notices.push_back(make_notice(NoticeCode::tokens_unknown_left_out, 0, in_tokens));
+    if (!tokens.empty()) {
+      trial.notices.push_back(make_notice(NoticeCode::tokens_unknown_left_out, 0, tokens));
     }
-    return {std::move(converted), true};
+    return {std::move(converted), RateUnit::sequences_per_second};
   }
-  std::erase_if(estimates, [](const Estimate& estimate) {
-    return estimate.unit != RateUnit::iterations_per_second;
-  });
-  if (!estimates.empty()) {
-    trial.notices.push_back(make_notice(NoticeCode::rates_in_iterations, 0, remedy));
-  } else if (!left_out.empty() || !in_tokens.empty()) {
+  if (tokens_stand) {
+    for (Estimate& estimate : estimates) {
+      if (!conversion.tokens || estimate.unit != RateUnit::iterations_per_second) continue;
+      estimate.rate *= *conversion.tokens;
+      estimate.unit = RateUnit::tokens_per_second;
+    }
     trial.notices.push_back(make_notice(NoticeCode::rates_need_sequence_length, 0));
+    return only(RateUnit::tokens_per_second);
   }
-  return {std::move(estimates), false};
+  Estimates out = only(RateUnit::iterations_per_second);
+  if (!out.list.empty() && !is_benchmark(trial)) {
+    trial.notices.push_back(make_notice(NoticeCode::rates_in_iterations, 0, remedy));
+  }
+  return out;
 }
 
 // All work over all time where they are not of one stretch of the run, as in the tail of a log.
@@ -124,9 +172,7 @@ Estimates shown_estimates(const RunLog& log, const Window& window, const Convers
                           const Facts& facts, bool compat_dlperf, Trial& trial) {
   auto all = estimate_all(log, window, facts.sequences_per_optimizer_step());
   if (!window.covered) {
-    std::erase_if(all, [](const Estimate& estimate) {
-      return estimate.name != "log_summary" && estimate.name != "total_time";
-    });
+    std::erase_if(all, is_of_window);
   }
   Estimates shown = in_one_unit(std::move(all), conversion, facts, log.iteration_unit, trial);
   leave_out_total(log, shown, trial);
@@ -181,14 +227,17 @@ void choose_rate(const RunLog& log, const Window& window, const Estimates& estim
     if (notice) trial.notices.push_back(*notice);
   };
   const auto records = std::span(log.records).subspan(window.first, window.size());
-  if (estimates.in_sequences && conversion.per_iteration) {
+  const bool sequences = estimates.unit == RateUnit::sequences_per_second;
+  if (sequences && conversion.per_iteration) {
     add(stated_rate_is_apart(log, records, *conversion.per_iteration));
   }
   const Estimate* chosen = choose(estimates.list, options, trial);
   if (chosen == nullptr) return;
   trial.estimator = chosen->name;
-  (estimates.in_sequences ? trial.sequences_per_second : trial.iterations_per_second) =
-      chosen->rate;
+  const bool tokens = estimates.unit == RateUnit::tokens_per_second;
+  (sequences ? trial.sequences_per_second
+   : tokens  ? trial.tokens_per_second
+             : trial.iterations_per_second) = chosen->rate;
   if (chosen->name == "log_summary" && window.size() > 0) {
     add(make_notice(NoticeCode::closing_rate_of_run, 0));
   }
@@ -309,7 +358,11 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
 
   Window window = apply_window(log, options.window);
   cover_by_summary(log, options.window, window, trial);
-  trial.notices.insert(trial.notices.end(), window.notices.begin(), window.notices.end());
+  for (const Notice& notice : window.notices) {
+    if (notice.code != NoticeCode::few_records || !is_benchmark(trial)) {
+      trial.notices.push_back(notice);
+    }
+  }
   trial.window = {.rule = window.rule,
                   .chosen_by = options.window.chosen_by_user ? "user" : "default",
                   .covered = window.covered,
@@ -318,12 +371,13 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
   trial.iterations = count_iterations(log, window);
 
   const Conversion conversion{sequences_per_iteration(facts, log.iteration_unit),
-                              facts.sequence_length.value};
+                              facts.sequence_length.value, tokens_per_iteration(log, window)};
   const Estimates estimates =
       shown_estimates(log, window, conversion, facts, options.compat_dlperf, trial);
   if (window.covered) choose_rate(log, window, estimates, conversion, options, trial);
   // A trial without a rate does not tell the unit of its estimates, which is then sequences/s.
-  if (!trial.sequences_per_second && !estimates.in_sequences && !trial.iterations_per_second) {
+  const bool in_sequences = estimates.unit == RateUnit::sequences_per_second;
+  if (!trial.rate() && !in_sequences) {
     trial.estimators.clear();
     trial.resolution.clear();
     trial.expected_error.clear();
@@ -336,8 +390,8 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
   }
   describe_series(log, window, trial, options.summary_only);
   if (!options.summary_only) {
-    reconcile(log, facts.sequences_per_optimizer_step(), conversion.per_iteration,
-              estimates.in_sequences, trial);
+    reconcile(log, facts.sequences_per_optimizer_step(), conversion.per_iteration, in_sequences,
+              trial);
   }
   describe_skipped_steps(log, trial);
   trial.memory = memory_of(log);

@@ -107,6 +107,12 @@ bool leaves_out(const RunLog& log, const Window& window, std::span<const double>
   return longer > 1 && median(long_work) / median(usual_work) > std::sqrt(longer);
 }
 
+std::string rate_with_unit(double rate, RateUnit unit) {
+  const bool iterations = unit == RateUnit::iterations_per_second;
+  return fmt::format(
+      "{} {}", iterations ? fmt::format("{:.4g}", rate) : fmt::format("{:.2f}", rate), name(unit));
+}
+
 void describe_periodic(const RunLog& log, const Window& window, std::span<const double> times,
                        Trial& trial) {
   const auto records = std::span(log.records).subspan(window.first, window.size());
@@ -119,8 +125,7 @@ void describe_periodic(const RunLog& log, const Window& window, std::span<const 
   const auto found = periodic_work(counters, seconds);
   if (!found) return;
   trial.periodic = PeriodicRecord{found->work, {}};
-  const auto& rate =
-      trial.sequences_per_second ? trial.sequences_per_second : trial.iterations_per_second;
+  const auto rate = trial.rate();
   if (!rate) return;
   double all = 0;
   for (const double s : seconds) all += s;
@@ -132,9 +137,7 @@ void describe_periodic(const RunLog& log, const Window& window, std::span<const 
   });
   const double rate_without = left_out ? *rate : *rate * without / with;
   if (trial.sequences_per_second) trial.periodic->sequences_per_second_without = rate_without;
-  const std::string said = trial.sequences_per_second
-                               ? fmt::format("{:.2f} sequences/s", rate_without)
-                               : fmt::format("{:.4g} iterations/s", rate_without);
+  const std::string said = rate_with_unit(rate_without, trial.unit());
   trial.notices.push_back(make_notice(
       NoticeCode::periodic_slow_iteration, 0, work.period, work.extra_s, 100 * work.share,
       left_out ? "the printed rates leave it out" : said + " without"));
@@ -152,8 +155,7 @@ bool marked_between(std::span<const Mark> marks, std::int64_t after, std::int64_
 void describe_marked(const RunLog& log, const Window& window, std::span<const double> times,
                      Trial& trial) {
   constexpr double kLonger = 1.1, kTold = 0.01;
-  const auto& rate =
-      trial.sequences_per_second ? trial.sequences_per_second : trial.iterations_per_second;
+  const auto rate = trial.rate();
   if (log.marks.empty() || trial.periodic || !rate) return;
   std::vector<double> plain;
   std::vector<double> marked;
@@ -179,8 +181,7 @@ void describe_marked(const RunLog& log, const Window& window, std::span<const do
     return is_marked(i) && times[i] > kLonger * usual;
   });
   const double without = *rate * all / (all - extra);
-  const std::string said = trial.sequences_per_second ? fmt::format("{:.2f} sequences/s", without)
-                                                      : fmt::format("{:.4g} iterations/s", without);
+  const std::string said = rate_with_unit(without, trial.unit());
   trial.notices.push_back(make_notice(
       NoticeCode::marked_work_in_window, 0, slow, plain.size() + marked.size(), 100 * extra / all,
       left_out ? "the printed rates leave it out" : said + " without"));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -101,24 +102,23 @@ const Cell* CellIndex::find(const Cell& cell) const {
 
 Sample sample_of(const Cell& cell) {
   Sample out;
-  std::vector<double> iterations;
+  // A trial may lack the facts that the others have: rates of the most telling unit there is.
+  std::map<RateUnit, std::vector<double>> values;
   std::set<std::string> estimators;
   std::set<std::string> windows;
   for (const Trial& trial : cell.trials) {
-    if (trial.counts()) {
-      out.values.push_back(*trial.sequences_per_second);
-    } else if (trial.window.covered && trial.iterations_per_second) {
-      iterations.push_back(*trial.iterations_per_second);
-    } else {
-      continue;
-    }
+    if (!trial.window.covered || !trial.rate()) continue;
+    values[trial.unit()].push_back(*trial.rate());
     estimators.insert(trial.estimator);
     windows.insert(trial.window.rule.substr(0, trial.window.rule.find(" (")));
   }
-  out.unit = "sequences/s";
-  if (out.values.empty() && !iterations.empty()) {
-    out.values = std::move(iterations);
-    out.unit = "iterations/s";
+  out.unit = name(RateUnit::sequences_per_second);
+  for (const RateUnit unit : {RateUnit::sequences_per_second, RateUnit::tokens_per_second,
+                              RateUnit::iterations_per_second}) {
+    if (values[unit].empty()) continue;
+    out.values = std::move(values[unit]);
+    out.unit = name(unit);
+    break;
   }
   out.estimator = joined(estimators);
   out.window = joined(windows);

@@ -33,7 +33,7 @@ class CellIndex {
 /// Values of the trials that count, in one unit, with what they rest on.
 struct Sample {
   std::vector<double> values;
-  std::string unit;       ///< "sequences/s", or "iterations/s" when only that is known
+  std::string unit;  ///< "sequences/s", else "tokens/s" or "iterations/s" when only that is known
   std::string estimator;  ///< of all trials, or a list "printed, step_time"
   std::string window;     ///< rule without the numbers that `auto` found
 };

@@ -184,10 +184,10 @@ void fields(S& s, V& v) {
 template <Of<Trial> S, class V>
 void fields(S& s, V& v) {
   auto& [trial, attempt, log, format, outcome, iterations, skipped_steps, window,
-         sequences_per_second, iterations_per_second, estimator, estimators, resolution,
-         expected_error, reconciliation, step_time, rate_interval, steady_state, periodic,
-         time_parts, memory, telemetry, energy_j, energy_per_sequence_j, loss, simulated, seed,
-         scores, iterations_file, notices] = s;
+         sequences_per_second, tokens_per_second, iterations_per_second, estimator, estimators,
+         resolution, expected_error, reconciliation, step_time, rate_interval, steady_state,
+         periodic, time_parts, memory, telemetry, energy_j, energy_per_sequence_j, loss, simulated,
+         seed, scores, iterations_file, notices] = s;
   v("trial", trial, {.least = 1});
   v("attempt", attempt, {.least = 1});
   v("log", log, {.own_text = true});
@@ -197,6 +197,7 @@ void fields(S& s, V& v) {
   v("skipped_steps", skipped_steps);
   v("window", window, {.required = true});
   v("sequences_per_second", sequences_per_second, {.above_zero = true});
+  v("tokens_per_second", tokens_per_second, {.above_zero = true});
   v("iterations_per_second", iterations_per_second, {.above_zero = true});
   v("estimator", estimator);
   v("estimators", estimators);
@@ -300,6 +301,7 @@ void fields(S& s, V& v) {
   v("context", context);
   v("trials", trials, {.required = true, .always = true});
   v("throughput", throughput);
+  v.written("tokens_per_second", s.tokens_per_second());
   v("stability", stability);
   v("sequences_per_second_per_gpu", sequences_per_second_per_gpu);
   v("speedup", speedup);

@@ -95,9 +95,10 @@ struct Trial {
   std::optional<std::int64_t> skipped_steps;  ///< updates of the run left out for fp16 overflows
   WindowUsed window;
   std::optional<double> sequences_per_second;   ///< of the whole job
+  std::optional<double> tokens_per_second;      ///< when a sequence's length is unknown
   std::optional<double> iterations_per_second;  ///< when batch or world size is unknown
   std::string estimator;                        ///< which estimator gave the number
-  std::map<std::string, double> estimators;     ///< name -> sequences/s (iterations/s if unknown)
+  std::map<std::string, double> estimators;     ///< name -> rate in the unit of rate()
   std::map<std::string, double> resolution;     ///< estimator -> relative resolution of its clock
   /// estimator -> expected relative error as the rate of the window
   /// (reports/measure/expected_error.h)
@@ -121,6 +122,16 @@ struct Trial {
   std::string iterations_file;
   std::vector<Notice> notices;
 
+  /// The one of the three rates that is known, and its unit.
+  [[nodiscard]] std::optional<double> rate() const {
+    if (sequences_per_second) return sequences_per_second;
+    return tokens_per_second ? tokens_per_second : iterations_per_second;
+  }
+  [[nodiscard]] RateUnit unit() const {
+    if (tokens_per_second && !sequences_per_second) return RateUnit::tokens_per_second;
+    return iterations_per_second && !sequences_per_second ? RateUnit::iterations_per_second
+                                                          : RateUnit::sequences_per_second;
+  }
   /// Counts in n: window covered before any failure, and a rate is known.
   [[nodiscard]] bool counts() const { return window.covered && sequences_per_second.has_value(); }
 };
@@ -195,6 +206,15 @@ struct Cell {
   [[nodiscard]] std::optional<std::int64_t> global_batch_size() const {
     const auto batch = identity.global_batch_size();
     return batch ? batch : stated_global_batch_size;
+  }
+  /// The median: as the logs count them, or of sequences of a known length, padding included.
+  [[nodiscard]] std::optional<double> tokens_per_second() const {
+    if (throughput.unit == name(RateUnit::tokens_per_second)) return throughput.median;
+    if (throughput.unit != name(RateUnit::sequences_per_second) || !throughput.median ||
+        !identity.sequence_length) {
+      return std::nullopt;
+    }
+    return *throughput.median * static_cast<double>(*identity.sequence_length);
   }
 };
 

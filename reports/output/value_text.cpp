@@ -113,7 +113,7 @@ void FailureWords::see(const Trial& trial) {
     ++count_[words];
   } else if (!trial.window.covered) {
     ++count_["window not covered"];
-  } else if (!trial.sequences_per_second && !trial.iterations_per_second) {
+  } else if (!trial.rate()) {
     ++count_["no rate"];
   }
   ++trials_;
@@ -190,8 +190,7 @@ Provenance provenance(const ResultSet& set) {
       if (is_failure(trial.outcome.status)) ++out.failed;
       if (trial.attempt > 1) ++out.retried;
       if (!trial.format.empty()) ++out.formats[trial.format];
-      const bool has_rate = trial.sequences_per_second || trial.iterations_per_second;
-      if (!trial.window.covered || !has_rate) continue;
+      if (!trial.window.covered || !trial.rate()) continue;
       ++out.counted;
       std::string window = trial.window.rule.empty() ? "unknown" : trial.window.rule;
       if (!trial.window.chosen_by.empty()) window += " (chosen by " + trial.window.chosen_by + ")";

@@ -184,7 +184,7 @@ TEST(MeasureTrial, RatesOfTheWrongUnitAreLeftOutAndNamed) {
   EXPECT_THAT(notices(trial), HasSubstr("step_time, total_time"));
 }
 
-TEST(MeasureTrial, TokensPerSecondNeedTheSequenceLength) {
+TEST(MeasureTrial, TokensPerSecondAreSequencesWhereTheirLengthIsKnown) {
   RunLog log = log_of_seconds(std::vector<double>(30, kUnknown));
   log.rate_unit = RateUnit::tokens_per_second;
   for (Record& record : log.records) record.printed_rate = 12800;
@@ -192,8 +192,10 @@ TEST(MeasureTrial, TokensPerSecondNeedTheSequenceLength) {
   EXPECT_EQ(trial.sequences_per_second, 100);
   const Trial unknown = measure_trial(log, Facts{}, with_window("all"));
   EXPECT_FALSE(unknown.sequences_per_second);
-  EXPECT_THAT(notices(unknown), HasSubstr("--sequence-length"));
-  EXPECT_THAT(notices(unknown), HasSubstr("12800 tokens/s by printed"));
+  EXPECT_EQ(unknown.tokens_per_second, 12800);
+  EXPECT_EQ(unknown.rate(), 12800);
+  EXPECT_EQ(unknown.unit(), RateUnit::tokens_per_second);
+  EXPECT_THAT(notices(unknown), HasSubstr("rates stay in tokens/s"));
   // Where the clock gives sequences/s, the tokens are what is missing, not the batch.
   log = log_of_seconds(std::vector<double>(30, 0.1));
   log.rate_unit = RateUnit::tokens_per_second;
@@ -202,9 +204,27 @@ TEST(MeasureTrial, TokensPerSecondNeedTheSequenceLength) {
   no_length.sequence_length = {};
   const Trial clock = measure_trial(log, no_length, with_window("all"));
   EXPECT_NEAR(clock.sequences_per_second.value_or(0), 80, 1e-9);
-  EXPECT_THAT(notices(clock), HasSubstr("the tokens of a sequence are unknown: printed; give "
-                                        "--sequence-length"));
+  EXPECT_THAT(notices(clock), HasSubstr("the tokens of a sequence are unknown: 12800 tokens/s by "
+                                        "printed; give --sequence-length"));
   EXPECT_THAT(notices(clock), Not(HasSubstr("sequences per iteration")));
+}
+
+TEST(MeasureTrial, TimesAreTokensPerSecondWhereEachLineHasAsMany) {
+  std::vector<double> seconds(30, 0.1);
+  for (std::size_t i = 0; i < seconds.size(); i += 2) seconds[i] = 0.2;
+  RunLog log = log_of_seconds(seconds);
+  log.rate_unit = RateUnit::tokens_per_second;
+  for (Record& record : log.records) record.printed_rate = 3000 / record.seconds;
+  const Trial even = measure_trial(log, Facts{}, with_window("all"));
+  EXPECT_NEAR(even.tokens_per_second.value_or(0), 20000, 1e-6);
+  EXPECT_NEAR(even.estimators.at("step_time"), 20000, 1e-6);
+  EXPECT_FALSE(even.iterations_per_second);
+  // Of text with padding each line holds another number.
+  for (Record& record : log.records) record.printed_rate = 30000;
+  const Trial uneven = measure_trial(log, Facts{}, with_window("all"));
+  EXPECT_EQ(uneven.estimator, "printed");
+  EXPECT_EQ(uneven.tokens_per_second, 30000);
+  EXPECT_FALSE(uneven.estimators.contains("step_time"));
 }
 
 TEST(MeasureTrial, AClosingStatementAloneStandsForTheWholeRunOnly) {

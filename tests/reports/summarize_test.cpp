@@ -74,6 +74,26 @@ TEST(Summarize, ARunCountedTwiceIsSaid) {
   EXPECT_THAT(warnings(printed), testing::IsEmpty());
 }
 
+TEST(Summarize, TheUnitOfACellIsTheMostTellingOfItsTrials) {
+  Cell mixed = cell(identity(1, 8), {100, 200, 300});
+  for (Trial& trial : mixed.trials) {
+    trial.tokens_per_second = trial.sequences_per_second;
+    trial.sequences_per_second.reset();
+  }
+  mixed.trials[2].tokens_per_second.reset();
+  mixed.trials[2].iterations_per_second = 1;
+  const Cell tokens = result_set({mixed}).cells[0];
+  EXPECT_EQ(tokens.throughput.unit, "tokens/s");
+  EXPECT_EQ(tokens.throughput.median, 150);
+  EXPECT_EQ(tokens.tokens_per_second(), 150);
+  EXPECT_FALSE(tokens.sequences_per_second_per_gpu);
+  mixed.trials[0].sequences_per_second = 7;
+  const Cell sequences = result_set({mixed}).cells[0];
+  EXPECT_EQ(sequences.throughput.unit, "sequences/s");
+  EXPECT_EQ(sequences.throughput.n, 1);
+  EXPECT_EQ(sequences.tokens_per_second(), 7 * 128);
+}
+
 TEST(Summarize, NoBaseNoSpeedup) {
   const ResultSet results = result_set({cell(identity(1, 8), {100}), cell(identity(2, 8), {190})});
   EXPECT_FALSE(results.cells[0].speedup);

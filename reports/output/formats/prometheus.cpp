@@ -58,6 +58,9 @@ std::optional<double> median_in(const Cell& cell, std::string_view unit) {
 constexpr Metric kMetrics[] = {
     {"bertbench_sequences_per_second", "Median throughput of the whole job over its trials.",
      [](const Cell& cell) { return median_in(cell, "sequences/s"); }},
+    {"bertbench_tokens_per_second",
+     "Median tokens, as the logs count them or of sequences of a known length.",
+     [](const Cell& cell) { return cell.tokens_per_second(); }},
     {"bertbench_iterations_per_second",
      "Median rate where the batch or the number of GPUs is unknown.",
      [](const Cell& cell) { return median_in(cell, "iterations/s"); }},

@@ -92,7 +92,7 @@ class Reconciler {
   // Sequences where every log allows it: rates of different units cannot be joined.
   void choose_unit() {
     const bool sequences = std::ranges::all_of(trials_, [](const Trial& trial) {
-      return trial.estimators.empty() || trial.sequences_per_second || !trial.iterations_per_second;
+      return trial.estimators.empty() || trial.sequences_per_second || !trial.rate();
     });
     sequences_ = sequences;
     out_.unit = sequences ? "sequences/s" : "iterations/s";
@@ -228,8 +228,7 @@ class Reconciler {
       for (std::size_t i = 0; i < trials_.size(); ++i) {
         const auto at = trials_[i].estimators.find(estimate.name);
         if (at == trials_[i].estimators.end()) continue;
-        if (sequences_ != (trials_[i].sequences_per_second.has_value() ||
-                           !trials_[i].iterations_per_second.has_value())) {
+        if (sequences_ != (trials_[i].sequences_per_second.has_value() || !trials_[i].rate())) {
           continue;
         }
         const double weight = trials_.size() > 1 ? out_.parts[i].sequences.value_or(0) : 1;
