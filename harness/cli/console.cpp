@@ -11,9 +11,9 @@
 #include <ostream>
 
 #include "harness/cli/fd_stream.h"
-#include "harness/cli/inputs.h"
 #include "harness/cli/progress.h"
 #include "parsers/core/text.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench {
 namespace {
@@ -41,8 +41,11 @@ std::string paint(bool on, Style style, std::string_view text) {
   return fmt::format("\x1b[{}m{}\x1b[0m", code_of(style), text);
 }
 
+constexpr std::size_t kColumnsOfANote = 100;  // also into a file: longer lines are hard to read
+
 /// Breaks a line between words where it would pass the terminal's edge; what follows is indented.
 std::string folded(std::string_view line, std::size_t width) {
+  if (line.size() <= width) return std::string(line);
   constexpr std::string_view kIndent = "  ";
   std::string out;
   std::size_t used = 0;  // columns of the line so far
@@ -102,14 +105,13 @@ void Console::print(std::string_view text) {
   out_.write(text.data(), static_cast<std::streamsize>(text.size()));
 }
 
-void Console::to_err(std::string_view line) {
+void Console::to_err(std::string_view line, std::size_t most_columns) {
   progress_->clear();
   out_.flush();  // on one terminal the order of the two streams is the order of events
   if (terminal_.err_is_terminal && terminal_.width > 0) {
-    err_ << folded(line, static_cast<std::size_t>(terminal_.width)) << "\n" << std::flush;
-  } else {
-    err_ << line << "\n" << std::flush;
+    most_columns = std::min(most_columns, static_cast<std::size_t>(terminal_.width));
   }
+  err_ << folded(line, most_columns) << "\n" << std::flush;
 }
 
 void Console::note(std::string_view where, const Notice& notice) {
@@ -117,7 +119,8 @@ void Console::note(std::string_view where, const Notice& notice) {
   if (notice.line > 0) place += fmt::format(":{}", notice.line);
   if (!place.empty()) place += ": ";
   to_err("bertbench: " + styled_err(Style::yellow, "note:") + " " + place +
-         escape_for_terminal(text_of(notice)));
+             escape_for_terminal(text_of(notice)),
+         kColumnsOfANote);
 }
 
 void Console::note(std::string_view text) { note("", foreign_notice(0, std::string(text))); }

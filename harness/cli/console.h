@@ -39,7 +39,8 @@ class Console {
   /// Part of the answer, to stdout as it is. The caller escapes what comes from logs.
   void print(std::string_view text);
 
-  /// `bertbench: note: <where>:<line>: <text>` to stderr, escaped.
+  /// `bertbench: note: <where>:<line>: <text>` to stderr, escaped; what passes column 100 goes into
+  /// lines of its own, indented.
   void note(std::string_view where, const Notice& notice);
   void note(std::string_view text);
 
@@ -70,7 +71,7 @@ class Console {
   [[nodiscard]] std::ostream& out() { return out_; }
 
  private:
-  void to_err(std::string_view line);
+  void to_err(std::string_view line, std::size_t most_columns = std::string_view::npos);
 
   std::ostream& out_;
   std::ostream& err_;

@@ -10,6 +10,7 @@
 #include "harness/cli/output.h"
 #include "parsers/core/error.h"
 #include "parsers/core/facts.h"
+#include "parsers/core/run_log.h"
 #include "parsers/core/window_rule.h"
 #include "parsers/described/described_format.h"
 
@@ -24,6 +25,7 @@ struct ExtractOptions {
   bool summary = false, strict = false, follow = false, no_join = false;
   std::optional<std::int64_t> stall_after;
   std::optional<std::int64_t> threads;
+  std::vector<WorkKind> kinds;  ///< ViewOptions::kinds
   OutputOptions output;
 };
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "parsers/core/error.h"
@@ -18,11 +17,6 @@ struct Input {
   std::int64_t bytes = 0;  ///< 0 = unknown (a pipe)
   std::size_t index = 0;   ///< in Inputs::logs as found
 };
-
-/// How people are told of a path of the command line: "<stdin>" of "-".
-[[nodiscard]] inline std::string_view place_name(std::string_view path) {
-  return path == "-" ? "<stdin>" : path;
-}
 
 struct Inputs {
   std::vector<Input> logs;            ///< in the order given; below a folder sorted by path

@@ -21,7 +21,7 @@ std::string change_text(double fraction) { return fmt::format("{:+.1f} %", fract
 
 std::string share_text(double fraction) {
   const double percent = fraction * 100;
-  if (percent > 0 && percent < 0.01) return "<0.01 %";
+  if (percent != 0 && std::fabs(percent) < 0.01) return percent > 0 ? "<0.01 %" : "0.0 %";
   return percent != 0 && std::fabs(percent) < 0.1 ? fmt::format("{:.2g} %", percent)
                                                   : fmt::format("{:.1f} %", percent);
 }

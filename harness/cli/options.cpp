@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/cli/result_view.h"
 #include "parsers/core/text.h"
 #include "reports/stats/flops.h"
 
@@ -107,6 +108,30 @@ Option add_window(CommandLine& line, std::optional<WindowRule>& rule,
             rule->chosen_by_user = true;
           })
       .default_text(default_text);
+}
+
+Option add_kinds(CommandLine& line, std::vector<WorkKind>& kinds) {
+  return line
+      .add_value("--kind", "LIST",
+                 "Kinds of work that the text shows in full, a line for each other one: training, "
+                 "evaluation, inference, or all. The JSON form has all.",
+                 [&kinds](const std::string& text) {
+                   kinds.clear();
+                   for (const std::string_view word : split(text, ',')) {
+                     const auto all = all_kinds();
+                     const auto found =
+                         std::ranges::find(all, word, [](WorkKind kind) { return name(kind); });
+                     if (word == "all") {
+                       kinds = all;
+                     } else if (found != all.end()) {
+                       kinds.push_back(*found);
+                     } else {
+                       throw UsageError({"--kind", fmt::format("'{}' is no kind of work", word),
+                                         "use training, evaluation, inference or all"});
+                     }
+                   }
+                 })
+      .default_text("training, or inference where there is none");
 }
 
 Option add_flops_formula(CommandLine& line, std::string& formula, const std::string& default_text) {

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/cli/command_line.h"
 #include "parsers/core/facts.h"
+#include "parsers/core/run_log.h"
 #include "parsers/core/window_rule.h"
 
 namespace bertbench {
@@ -25,6 +27,9 @@ Option add_positive(CommandLine& line, const std::string& name, std::optional<do
 
 Option add_window(CommandLine& line, std::optional<WindowRule>& rule,
                   const std::string& default_text);
+
+/// --kind: the kinds of work that a text shows in full.
+Option add_kinds(CommandLine& line, std::vector<WorkKind>& kinds);
 
 /// --flops-formula: a key of flops_formulas().
 Option add_flops_formula(CommandLine& line, std::string& formula, const std::string& default_text);

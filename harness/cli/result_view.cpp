@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
-#include "harness/cli/inputs.h"
 #include "harness/cli/number_text.h"
 #include "parsers/core/parallel.h"
 #include "parsers/core/text.h"
@@ -21,18 +20,17 @@ namespace bertbench {
 namespace {
 
 constexpr std::size_t kMostTrialsSideBySide = 6;
-constexpr std::size_t kMostNoticesOfALog = 12;
-constexpr std::size_t kCommonNotice = 4;  // trials that share one before it is said once
+constexpr std::size_t kMostCellsWithEstimators = 2;
+constexpr std::size_t kMostSingleTrials = 12;  // cells of one trial: of more the table has all
 
-std::optional<double> rate_of(const Trial& trial) {
-  return trial.sequences_per_second ? trial.sequences_per_second : trial.iterations_per_second;
-}
-
+// Of several units the least telling: a table of trials has one heading for all.
 std::string_view unit_of(const Cell& cell) {
-  const bool iterations = std::any_of(cell.trials.begin(), cell.trials.end(), [](const Trial& t) {
-    return !t.sequences_per_second && t.iterations_per_second;
-  });
-  return iterations ? "iterations/s" : "sequences/s";
+  RateUnit unit = RateUnit::sequences_per_second;
+  for (const Trial& trial : cell.trials) {
+    if (trial.unit() == RateUnit::iterations_per_second) return name(trial.unit());
+    if (trial.unit() == RateUnit::tokens_per_second) unit = trial.unit();
+  }
+  return name(unit);
 }
 
 std::string heading(const Console& console, const Cell& cell) {
@@ -44,7 +42,7 @@ std::string heading(const Console& console, const Cell& cell) {
                                     : cell.emulated           ? "emulated GPU"
                                                               : "GPU");
   }
-  if (const auto batch = cell.identity.global_batch_size()) {
+  if (const auto batch = cell.global_batch_size()) {
     facts += fmt::format(", global batch {}", *batch);
   }
   return fmt::format("{}  ({})\n", console.styled(Style::bold, escape_for_terminal(cell.key)),
@@ -58,12 +56,15 @@ std::string window_text(const Trial& trial) {
 }
 
 std::string rate_and_unit(const Cell& cell, const Trial& trial) {
-  const auto rate = rate_of(trial);
+  const auto rate = trial.rate();
   if (!rate) {
     const auto memory = out_of_memory_text(cell);
     return std::string(no_rate_text(cell)) + (memory.empty() ? "" : ", " + memory);
   }
-  return fmt::format("{} {} by {}", rate_text(*rate), unit_of(cell), trial.estimator);
+  const auto tokens = cell.tokens_per_second();
+  const bool both = tokens && trial.sequences_per_second;
+  return fmt::format("{} {}{} by {}", rate_text(*rate), unit_of(cell),
+                     both ? fmt::format(" ({:.0f} tokens/s)", *tokens) : "", trial.estimator);
 }
 
 // One trial is read more easily downwards than across.
@@ -115,7 +116,7 @@ void print_trials(Console& console, const Cell& cell, const ViewOptions& options
   if (options.show_log) table.columns.push_back({"log"});
   for (const Trial& trial : cell.trials) {
     std::vector<std::string> row{std::to_string(trial.trial),
-                                 rate_text(rate_of(trial)),
+                                 rate_text(trial.rate()),
                                  outcome_text(trial.outcome),
                                  std::to_string(trial.iterations.used),
                                  std::to_string(trial.iterations.seen),
@@ -168,7 +169,7 @@ void print_estimators(Console& console, const Cell& cell) {
     }
     if (single) {
       const Trial& trial = cell.trials.front();
-      const auto rate = rate_of(trial);
+      const auto rate = trial.rate();
       row.push_back(trial.estimator == key ? "used"
                     : rate                 ? change_text(trial.estimators.at(key) / *rate - 1)
                                            : "-");
@@ -315,6 +316,69 @@ void print_cells(Console& console, const CellSource& cells) {
   if (!legend.empty()) console.print("\n" + escape_for_terminal(legend) + "\n");
 }
 
+/// The cells of the kinds that are shown.
+class ShownCells final : public CellSource {
+ public:
+  ShownCells(const CellSource& all, const ViewOptions& options) : all_(all) {
+    std::vector<WorkKind> kinds;
+    for (std::size_t i = 0; i < all.size(); ++i) kinds.push_back(all.cell(i).kind);
+    const bool training = std::ranges::count(kinds, WorkKind::training) > 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool chosen = options.kinds.empty()
+                              ? kinds[i] == (training ? WorkKind::training : WorkKind::inference)
+                              : std::ranges::count(options.kinds, kinds[i]) > 0;
+      (chosen || all.size() == 1 ? shown_ : others_).push_back(i);
+    }
+    no_training_ = options.kinds.empty() && !training;
+  }
+  [[nodiscard]] const ResultSet& head() const override { return all_.head(); }
+  [[nodiscard]] std::size_t size() const override { return shown_.size(); }
+  [[nodiscard]] Cell cell(std::size_t i) const override { return all_.cell(shown_[i]); }
+  [[nodiscard]] std::size_t trials(std::size_t i) const override { return all_.trials(shown_[i]); }
+  void each_trial(std::size_t i, const std::function<void(const Trial&)>& see) const override {
+    all_.each_trial(shown_[i], see);
+  }
+  [[nodiscard]] const std::vector<std::size_t>& others() const { return others_; }
+  /// It was asked for, but there is none.
+  [[nodiscard]] bool no_training() const { return no_training_; }
+
+ private:
+  const CellSource& all_;
+  std::vector<std::size_t> shown_, others_;
+  bool no_training_ = false;
+};
+
+/// "evaluation: 11 cells, 243.56 to 2346.60 sequences/s; --kind evaluation shows them".
+void print_others(Console& console, const CellSource& all, const ShownCells& shown) {
+  if (shown.others().empty()) return;
+  struct Kind {
+    long long cells = 0;
+    std::map<std::string, std::pair<double, double>> rates;  ///< by unit: lowest, highest
+  };
+  std::map<WorkKind, Kind> kinds;
+  for (const std::size_t i : shown.others()) {
+    const Cell cell = all.cell(i);
+    Kind& kind = kinds[cell.kind];
+    ++kind.cells;
+    const ThroughputSummary& rate = cell.throughput;
+    if (!rate.median) continue;
+    auto& [low, high] = kind.rates.try_emplace(rate.unit, *rate.median, *rate.median).first->second;
+    low = std::min(low, *rate.median);
+    high = std::max(high, *rate.median);
+  }
+  console.print(shown.size() > 0 ? "\n" : shown.no_training() ? "no training\n" : "");
+  for (const auto& [kind, its] : kinds) {
+    std::string text = fmt::format("{}: {}", name(kind), counted(its.cells, "cell"));
+    for (const auto& [unit, range] : its.rates) {
+      text += ", " + rate_text(range.first);
+      if (range.second > range.first) text += " to " + rate_text(range.second);
+      text += " " + unit;
+    }
+    console.print(
+        fmt::format("{}; --kind {} shows {}\n", text, name(kind), its.cells == 1 ? "it" : "them"));
+  }
+}
+
 /// Losses and scores over the trials of a cell, as far as a reader takes them in.
 void print_stability(Console& console, const CellSource& cells) {
   constexpr std::size_t kMostRows = 60;
@@ -340,15 +404,25 @@ std::string outcome_text(const Outcome& outcome) {
   return text;
 }
 
+std::vector<WorkKind> all_kinds() {
+  return {WorkKind::training, WorkKind::evaluation, WorkKind::inference};
+}
+
 void print_results(Console& console, const ResultSet& set, const ViewOptions& options) {
   print_results(console, SetSource(set), options);
 }
 
-void print_results(Console& console, const CellSource& cells, const ViewOptions& options) {
+void print_results(Console& console, const CellSource& all, const ViewOptions& options) {
+  const ShownCells cells(all, options);
   const std::size_t count = cells.size();
+  bool one_trial_each = true;
   std::size_t trials = 0;
-  for (std::size_t i = 0; i < count && !options.summary_only; ++i) trials += cells.trials(i);
   for (std::size_t i = 0; i < count && !options.summary_only; ++i) {
+    trials += cells.trials(i);
+    one_trial_each = one_trial_each && cells.trials(i) == 1;
+  }
+  const bool rows_only = options.summary_only || (one_trial_each && count > kMostSingleTrials);
+  for (std::size_t i = 0; i < count && !rows_only; ++i) {
     const Cell cell = cells.whole_cell(i);
     console.print(heading(console, cell));
     if (cell.trials.size() == 1) {
@@ -356,70 +430,29 @@ void print_results(Console& console, const CellSource& cells, const ViewOptions&
     } else {
       print_trials(console, cell, options);
     }
-    if (trials <= kMostTrialsSideBySide) print_estimators(console, cell);
+    if (count <= kMostCellsWithEstimators && trials <= kMostTrialsSideBySide) {
+      print_estimators(console, cell);
+    }
     if (cell.trials.size() > 1) console.print(summary_line(cell));
     if (i + 1 < count) console.print("\n");
   }
-  if (options.summary_only || count > 1) {
-    if (!options.summary_only) console.print("\n");
+  if (count > 0 && (rows_only || count > 1)) {
+    if (!rows_only) console.print("\n");
     print_cells(console, cells);
   }
   print_stability(console, cells);
+  print_others(console, all, cells);
 }
 
-void print_notices(Console& console, const ResultSet& set) {
-  print_notices(console, SetSource(set));
+void print_notices(Console& console, const ResultSet& set, const ViewOptions& options) {
+  print_notices(console, SetSource(set), options);
 }
 
-void print_notices(Console& console, const CellSource& cells) {
-  // What many trials have in common is said once, after what is told of single logs.
-  const CommonNotices common(cells, kCommonNotice);
-  // Runs that stand in one log, one after the other, often say the same.
-  std::string log;
-  std::set<std::pair<std::int64_t, std::string>> said;
-  for (const std::size_t i : common.cells_of_others()) {
-    cells.each_trial(i, [&](const Trial& trial) {
-      if (std::exchange(log, trial.log) != trial.log) said.clear();
-      std::size_t shown = 0, more = 0;
-      for (const Notice& notice : trial.notices) {
-        if (common.contain(notice)) continue;
-        if (!said.emplace(notice.line, text_of(notice)).second) continue;
-        if (shown < kMostNoticesOfALog) {
-          console.note(trial.log, notice);
-          ++shown;
-        } else {
-          ++more;
-        }
-      }
-      if (more > 0) {
-        console.note(trial.log, make_notice(NoticeCode::more_notices, 0,
-                                            counted(static_cast<long long>(more), "notice")));
-      }
-    });
-  }
-  // What holds for many cells is said once.
-  struct Warning {
-    Notice notice;
-    std::string first_cell;
-    long long cells = 0;
-  };
-  std::vector<Warning> warnings;
-  std::unordered_map<std::string, std::size_t> index;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const Cell cell = cells.cell(i);
-    for (const Notice& warning : cell.warnings) {
-      // Of a single trial its outcome says why there is no number.
-      if (cells.trials(i) == 1 && warning.code == NoticeCode::trials_without_number) continue;
-      const auto [at, fresh] = index.emplace(text_of(warning), warnings.size());
-      if (fresh) warnings.push_back({warning, cell.key});
-      ++warnings[at->second].cells;
-    }
-  }
-  for (const std::string& text : common.summaries()) console.note(text);
-  for (const Warning& warning : warnings) {
-    console.note(warning.cells == 1 ? warning.first_cell : counted(warning.cells, "cell"),
-                 warning.notice);
-  }
+void print_notices(Console& console, const CellSource& cells, const ViewOptions& options) {
+  const std::vector<std::string> lines = notice_lines(ShownCells(cells, options));
+  const Terminal& terminal = console.terminal();
+  if (!lines.empty() && terminal.out_is_terminal && terminal.err_is_terminal) console.status("");
+  for (const std::string& line : lines) console.note(line);
 }
 
 }  // namespace bertbench

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "parsers/core/text.h"
 #include "reports/output/cell_table.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench {
 namespace {
@@ -27,17 +29,113 @@ std::string without_numbers(std::string_view text) {
   return out;
 }
 
+/// Numbers that are what was measured, and stand nowhere else.
+bool is_answer(NoticeCode code) {
+  return code == NoticeCode::collective_bandwidth || code == NoticeCode::mean_bus_bandwidth;
+}
+
 // Notices that differ in numbers alone: of one code and one wording.
 std::string like_of(const Notice& notice) {
   std::string out(name(notice.code));
+  if (is_answer(notice.code)) return out + text_of(notice);
   for (const NoticeValue& value : notice.values) {
     if (const auto* text = std::get_if<std::string>(&value)) out += "\n" + without_numbers(*text);
   }
   return out;
 }
 
-bool same_text(const Notice& a, const Notice& b) {
-  return a.code == b.code && a.values == b.values && a.log == b.log;
+constexpr long long kPlacesNamed = 3;        // lines or logs of a group
+constexpr std::size_t kWordingsOfACode = 3;  // groups of one code; what is more is counted
+
+/// Notices of one code and wording, as far as they have come.
+struct NoticeGroup {
+  Notice first;
+  bool same = true, one_cell = true;
+  long long notices = 0, trials = 0, logs = 0, places = 0;
+  std::size_t cell = 0;  ///< of the last one, as `trial` and `log`
+  int trial = 0;
+  std::string log;
+  std::set<std::int64_t> lines;                             ///< of `log`
+  std::vector<std::pair<std::string, std::int64_t>> named;  ///< the first places, log and line
+
+  void add(const Notice& notice, const std::string& its_log, std::size_t its_cell, int its_trial) {
+    ++notices;
+    same = same && notice.values == first.values;
+    one_cell = one_cell && (trials == 0 || cell == its_cell);
+    if (trials == 0 || cell != its_cell || trial != its_trial) ++trials;
+    // Runs that stand in one log, one after the other, often have the same notice of it.
+    if (logs == 0 || log != its_log) {
+      ++logs;
+      lines.clear();
+    }
+    cell = its_cell;
+    trial = its_trial;
+    log = its_log;
+    if (!lines.insert(notice.line).second) return;
+    if (++places <= kPlacesNamed) named.emplace_back(log, notice.line);
+  }
+
+  [[nodiscard]] std::string text(std::string who) const {
+    if (!same) who += who.empty() ? fmt::format("{} times, such as", notices) : ", such as";
+    Notice what = first;
+    what.log.clear();  // its place names it
+    return (who.empty() ? "" : who + ": ") + text_of(what);
+  }
+};
+
+class NoticeGroups {
+ public:
+  void add(const Notice& notice, const std::string& trials_log, std::size_t cell, int trial) {
+    const std::string like = like_of(notice);
+    auto at = index_.find(like);
+    if (at == index_.end()) {
+      if (!is_answer(notice.code) && ++wordings_[notice.code] > kWordingsOfACode) {
+        ++more_;
+        return;
+      }
+      at = index_.emplace(like, groups_.size()).first;
+      groups_.emplace_back().first = notice;
+    }
+    groups_[at->second].add(notice, notice.log.empty() ? trials_log : notice.log, cell, trial);
+  }
+
+  [[nodiscard]] const std::vector<NoticeGroup>& all() const { return groups_; }
+  [[nodiscard]] long long more() const { return more_; }
+
+ private:
+  std::vector<NoticeGroup> groups_;
+  std::unordered_map<std::string, std::size_t> index_;
+  std::map<NoticeCode, std::size_t> wordings_;
+  long long more_ = 0;
+};
+
+// "line 7", "lines 3, 9, 14", "12 lines (3, 9, 14 ...)"; of the log as a whole "4 trials" or
+// nothing.
+std::string lines_text(const NoticeGroup& group) {
+  std::vector<std::int64_t> lines;
+  for (const auto& [log, line] : group.named) lines.push_back(line);
+  if (group.places == 1 && lines.front() == 0) {
+    return group.trials > 1 ? counted(group.trials, "trial") : "";
+  }
+  const std::string numbers = fmt::format("{}", fmt::join(lines, ", "));
+  if (group.places > kPlacesNamed) return fmt::format("{} lines ({} ...)", group.places, numbers);
+  return (group.places == 1 ? "line " : "lines ") + numbers;
+}
+
+// "a.log:7", "a.log:7, b.log", "a.log, 12 lines (3, 9, 14 ...)", "1n2g, 6 trials".
+std::string logs_text(const NoticeGroup& group, const std::string& cell) {
+  if (group.logs == 1 && (group.places > 1 || group.trials > 1)) {
+    return fmt::format("{}, {}", place_name(group.log), lines_text(group));
+  }
+  if (group.places > kPlacesNamed) {
+    return (cell.empty() ? "" : cell + ", ") + counted(group.trials, "trial");
+  }
+  std::string out;
+  for (const auto& [log, line] : group.named) {
+    out += fmt::format("{}{}", out.empty() ? "" : ", ", place_name(log));
+    if (line > 0) out += fmt::format(":{}", line);
+  }
+  return out;
 }
 
 }  // namespace
@@ -114,59 +212,40 @@ std::vector<RemarkGroup> grouped_remarks(const ResultSet& set) {
   return groups;
 }
 
-CommonNotices::CommonNotices(const CellSource& cells, std::size_t at_least) {
-  struct Group {
-    Notice first;
-    std::size_t trials = 0, cell = 0, last_cell = 0;
-    int last_trial = 0;
-    bool same = true, one_cell = true;
-    std::vector<std::size_t> cells;  // while they may be too few trials
-  };
-  std::vector<Group> groups;
-  std::unordered_map<std::string, std::size_t> index;
-  const auto group_of = [&](const Notice& notice) {
-    const auto [at, fresh] = index.emplace(like_of(notice), groups.size());
-    if (fresh) groups.emplace_back().first = notice;
-    return at->second;
-  };
+std::vector<std::string> notice_lines(const CellSource& cells) {
+  NoticeGroups of_trials, of_cells;
+  std::optional<std::string> log;
+  bool one_log = true;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     cells.each_trial(i, [&](const Trial& trial) {
-      for (const Notice& notice : trial.notices) {
-        Group& group = groups[group_of(notice)];
-        if (group.trials == 0) group.cell = i;
-        group.same = group.same && same_text(notice, group.first);
-        group.one_cell = group.one_cell && i == group.cell;
-        if (group.trials > 0 && group.last_cell == i && group.last_trial == trial.trial) continue;
-        if (++group.trials < at_least) {
-          group.cells.push_back(i);
-        } else {
-          group.cells = {};
-        }
-        group.last_cell = i;
-        group.last_trial = trial.trial;
-      }
+      one_log = one_log && trial.log == log.value_or(trial.log);
+      log = trial.log;
+      for (const Notice& notice : trial.notices) of_trials.add(notice, trial.log, i, trial.trial);
     });
-  }
-  std::vector<std::string> names;
-  for (const Group& group : groups) {
-    cells_of_others_.insert(cells_of_others_.end(), group.cells.begin(), group.cells.end());
-    if (group.trials < at_least) continue;
-    likes_.insert(like_of(group.first));
-    std::string who = counted(static_cast<long long>(group.trials), "trial");
-    if (group.one_cell) {
-      if (names.empty()) names = short_names(cells);
-      who = names[group.cell] + ", " + who;
+    for (const Notice& warning : cells.cell(i).warnings) {
+      // Of a single trial its outcome shows why there is no number.
+      if (cells.trials(i) == 1 && warning.code == NoticeCode::trials_without_number) continue;
+      of_cells.add(warning, "", i, 0);
     }
-    summaries_.push_back(
-        fmt::format("{}{}: {}", who, group.same ? "" : ", such as", text_of(group.first)));
   }
-  std::ranges::sort(cells_of_others_);
-  const auto doubles = std::ranges::unique(cells_of_others_);
-  cells_of_others_.erase(doubles.begin(), doubles.end());
-}
-
-bool CommonNotices::contain(const Notice& notice) const {
-  return !likes_.empty() && likes_.contains(like_of(notice));
+  std::vector<std::string> out, names;
+  for (const NoticeGroup& group : of_trials.all()) {
+    const bool within_a_cell = group.one_cell && cells.size() > 1 && group.places > kPlacesNamed;
+    if (within_a_cell && names.empty()) names = short_names(cells);
+    const std::string who = one_log && group.first.log.empty()
+                                ? lines_text(group)
+                                : logs_text(group, within_a_cell ? names[group.cell] : "");
+    out.push_back(group.text(who));
+  }
+  for (const NoticeGroup& group : of_cells.all()) {
+    out.push_back(group.text(group.trials > 1    ? counted(group.trials, "cell")
+                             : cells.size() == 1 ? ""
+                                                 : cells.cell(group.cell).key));
+  }
+  if (const long long more = of_trials.more() + of_cells.more(); more > 0) {
+    out.push_back(text_of(make_notice(NoticeCode::more_notices, 0, counted(more, "notice"))));
+  }
+  return out;
 }
 
 }  // namespace bertbench

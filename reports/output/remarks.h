@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "reports/model/cell_source.h"
@@ -38,23 +37,9 @@ struct RemarkGroup {
 /// Failures first, then warnings, then notices; within these in the order of the set.
 [[nodiscard]] std::vector<RemarkGroup> grouped_remarks(const ResultSet& set);
 
-/// Notices that say the same, but for their numbers, of many trials. Cells are gone through one by
-/// one, so there may be very many.
-class CommonNotices {
- public:
-  /// `at_least`: trials of which one is said, 2 or more.
-  CommonNotices(const CellSource& cells, std::size_t at_least);
-
-  /// RemarkGroup::summary() of each, in the order of the cells.
-  [[nodiscard]] const std::vector<std::string>& summaries() const { return summaries_; }
-  [[nodiscard]] bool contain(const Notice& notice) const;
-  /// Cells with notices that are not common, in their order.
-  [[nodiscard]] const std::vector<std::size_t>& cells_of_others() const { return cells_of_others_; }
-
- private:
-  std::unordered_set<std::string> likes_;  ///< Remark::like of each
-  std::vector<std::string> summaries_;
-  std::vector<std::size_t> cells_of_others_;
-};
+/// Notices of trials, then warnings of cells, a line each code and wording with the numbers of the
+/// first: "a.log:7: text", "12 lines (3, 9, 14 ...), such as: text", "4 trials: text". Where all is
+/// of one log its name is left out. Cells are gone through one by one: there may be very many.
+[[nodiscard]] std::vector<std::string> notice_lines(const CellSource& cells);
 
 }  // namespace bertbench

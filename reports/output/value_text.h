@@ -13,6 +13,11 @@
 
 namespace bertbench {
 
+/// A log's path as people read it: "<stdin>" of "-".
+[[nodiscard]] inline std::string_view place_name(std::string_view path) {
+  return path == "-" ? "<stdin>" : path;
+}
+
 /// About four significant digits, at most 3 decimals, no exponent below 1e15: "3671.5", "150.1",
 /// "27.23", "0.417". Infinite and NaN: "-".
 [[nodiscard]] std::string number_text(double value);

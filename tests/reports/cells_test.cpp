@@ -216,32 +216,6 @@ TEST(LongTableTest, RowsAreReadBackAcrossBlocks) {
   EXPECT_EQ(printed, expected);
 }
 
-TEST(CommonNoticesTest, SayWhatTheGroupsOfRemarksSay) {
-  ResultSet set = samples::result_set({samples::cell(samples::identity(1, 1), {1, 2, 3}),
-                                       samples::cell(samples::identity(1, 2), {1, 2, 3})});
-  for (Cell& cell : set.cells) {
-    cell.warnings.clear();
-    for (Trial& trial : cell.trials) {
-      trial.notices = {foreign_notice(0, "took " + std::to_string(trial.trial) + ".5 s"),
-                       foreign_notice(1, "all the same")};
-    }
-  }
-  for (Trial& trial : set.cells[1].trials) trial.notices.push_back(foreign_notice(2, "here only"));
-  set.cells[0].trials[0].notices.push_back(foreign_notice(3, "once"));
-  std::vector<std::string> expected;
-  for (const RemarkGroup& group : grouped_remarks(set)) {
-    if (group.trials() >= 3) expected.push_back(group.summary());
-  }
-  const CommonNotices common(SetSource(set), 3);
-  EXPECT_EQ(common.summaries(), expected);
-  EXPECT_THAT(common.summaries(),
-              ElementsAre("6 trials, such as: took 1.5 s", "6 trials: all the same",
-                          "1n2g, 3 trials: here only"));
-  EXPECT_TRUE(common.contain(foreign_notice(0, "took 77 s")));
-  EXPECT_FALSE(common.contain(foreign_notice(0, "once")));
-  EXPECT_THAT(common.cells_of_others(), ElementsAre(0U));
-}
-
 TEST(WriteFile, AnErrorHalfWayLeavesTheOldFile) {
   const test::ScratchFolder folder;
   const std::string path = folder.path("result.json");

@@ -136,7 +136,7 @@ void print_reasons(Console& console, const GateReport& report) {
 
 // What the numbers of the table are, for who sees it the first time.
 constexpr std::string_view kLegend =
-    "\nbaseline, now: median sequences/s; n: trials of baseline+now; p slower: exact\n"
+    "\nbaseline, now: median rate; n: trials of baseline+now; p slower: exact\n"
     "one-sided Mann-Whitney, after Holm over all cells compared. A regression is a\n"
     "loss beyond the tolerance (--floor or the noise of the baseline) with p <= {}.\n";
 

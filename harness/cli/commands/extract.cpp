@@ -110,22 +110,24 @@ class Extraction {
       console_.note(
           fmt::format("{} files below folders could not be used", tally_.failed_below_folders));
     }
-    print_notices(console_, cells);
-    for (const Notice& notice : builder_.notices()) console_.note("", notice);
     note_of_ending(console_, options_.output.path);
     ExitCode status = ExitCode::good;
     if (options_.strict && tally_.failed > 0) status = ExitCode::regression;
     if (interrupted) status = ExitCode::interrupted;
-    return answer_in_pieces(
+    ViewOptions view;
+    view.summary_only = options_.summary;
+    view.kinds = options_.kinds;
+    status = answer_in_pieces(
         console_, options_.output, status,
         [&](const std::string& path, const TextSink& out) {
           return write_result(cells, path, out);
         },
         [&] {
-          ViewOptions view;
-          view.summary_only = options_.summary;
           if (options_.iterations != "-") print_results(console_, cells, view);
         });
+    print_notices(console_, cells, view);
+    for (const Notice& notice : builder_.notices()) console_.note("", notice);
+    return status;
   }
 
   MeasureOptions measure_options() const {
@@ -327,6 +329,7 @@ CommandRun declare(CommandLine& line) {
   line.add_text("--iterations", options->iterations, "FILE",
                 "Write every record as CSV; - for stdout, in place of the table.");
   line.add_flag("--summary", options->summary, "One row a cell, without its trials.");
+  add_kinds(line, options->kinds);
   line.add_flag(
       "--follow", options->follow,
       "Stay with logs that are still written: rate, time left, NaN, out of memory, stalls; "

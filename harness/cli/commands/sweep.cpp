@@ -156,7 +156,6 @@ ExitCode launch(const Options& options, const Plan& plan, Console& console) {
   const auto outcome = run_sweep(plan, how, view);
   console.progress().stop();
   if (!outcome) return console.error(outcome.error());
-  print_notices(console, outcome->result);
   note_of_ending(console, options.output.path);
   const ExitCode status = answer(
       console, options.output, static_cast<ExitCode>(outcome->exit_status),
@@ -166,6 +165,7 @@ ExitCode launch(const Options& options, const Plan& plan, Console& console) {
         summary.summary_only = true;
         if (!outcome->result.cells.empty()) print_results(console, outcome->result, summary);
       });
+  print_notices(console, outcome->result);
   if (outcome->interrupted) {
     const int open = outcome->open_trials;
     console.status(open == 0   ? "interrupted after the last trial; nothing is left to run"

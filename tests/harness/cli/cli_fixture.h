@@ -25,7 +25,13 @@ inline Ran run(const std::vector<std::string>& args, Terminal terminal = {}) {
   Ran ran;
   ran.status = run_cli(args, out, err, terminal);
   ran.out = out.str();
-  ran.err = err.str();
+  // Notes are folded at a width; their indented lines belong to one note.
+  for (std::string_view rest = err.view(); !rest.empty();) {
+    const auto fold = rest.find("\n  ");
+    ran.err += rest.substr(0, fold);
+    if (fold != std::string_view::npos) ran.err += ' ';
+    rest.remove_prefix(fold == std::string_view::npos ? rest.size() : fold + 3);
+  }
   return ran;
 }
 

@@ -44,7 +44,7 @@ TEST(ConsoleTest, TextFromLogsCannotDriveTheTerminal) {
   EXPECT_EQ(err.find('\n'), err.size() - 1) << err;
 }
 
-TEST(ConsoleTest, LongMessagesBreakBetweenWordsOnATerminalOnly) {
+TEST(ConsoleTest, LongMessagesBreakBetweenWordsAtTheTerminalsEdge) {
   const std::string text = "one two three four five six seven";
   Streams terminal, file;
   Console(terminal.out, terminal.err, {true, true, false, 30}).note(text);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "tests/reports/samples.h"
@@ -21,12 +22,12 @@ struct Seen {
   std::string out, err;
 };
 
-Seen seen(const ResultSet& set, Terminal terminal = {}) {
+Seen seen(const ResultSet& set, Terminal terminal = {}, const ViewOptions& options = {}) {
   std::ostringstream out, err;
   {
     Console console(out, err, terminal);
-    print_results(console, set, {});
-    print_notices(console, set);
+    print_results(console, set, options);
+    print_notices(console, set, options);
   }
   return {out.str(), err.str()};
 }
@@ -44,7 +45,7 @@ TEST(ResultView, EnergyAndPowerStandWhereTheyWereMeasuredOnly) {
   EXPECT_THAT(without, Not(HasSubstr("energy")));
 }
 
-TEST(ResultView, WhatFourTrialsShareIsSaidOnceAndTheRestWithItsLog) {
+TEST(ResultView, NoticesOfOneWordingAreOneLineWithWhereTheyStand) {
   Cell noisy = cell(identity(1, 1), {100, 101, 102, 103});
   for (Trial& trial : noisy.trials) {
     trial.log = "trial_" + std::to_string(trial.trial) + "/log.txt";
@@ -53,12 +54,47 @@ TEST(ResultView, WhatFourTrialsShareIsSaidOnceAndTheRestWithItsLog) {
   noisy.trials[2].notices.push_back(foreign_notice(7, "odd line"));
   const std::string err = seen(result_set({noisy})).err;
   EXPECT_EQ(err,
-            "bertbench: note: trial_3/log.txt:7: odd line\n"
-            "bertbench: note: bert-base.fp32.s128.b32.a1.1n1g, 4 trials, such as: others took 1.1 "
-            "cores\n");
-  noisy.trials.pop_back();
-  EXPECT_THAT(seen(result_set({noisy})).err,
-              HasSubstr("note: trial_2/log.txt: others took 1.2 cores\n"));
+            "bertbench: note: 4 trials, such as: others took 1.1 cores\n"
+            "bertbench: note: trial_3/log.txt:7: odd line\n");
+  EXPECT_THAT(seen(result_set({noisy, cell(identity(1, 2), {190})})).err,
+              HasSubstr("note: 1n1g, 4 trials, such as: others"));
+  noisy.trials.resize(2);
+  EXPECT_THAT(
+      seen(result_set({noisy})).err,
+      HasSubstr("note: trial_1/log.txt, trial_2/log.txt, such as: others took 1.1 cores\n"));
+}
+
+TEST(ResultView, LinesOfOneLogAreCountedAndTheFirstNamed) {
+  Cell only = cell(identity(1, 1), {100});
+  only.trials[0].log = "a.log";
+  only.trials[0].notices = {foreign_notice(3, "took 1 s"), foreign_notice(9, "took 2 s")};
+  EXPECT_EQ(seen(result_set({only})).err, "bertbench: note: lines 3, 9, such as: took 1 s\n");
+  for (const int line : {20, 30})
+    only.trials[0].notices.push_back(foreign_notice(line, "took 1 s"));
+  EXPECT_EQ(seen(result_set({only})).err,
+            "bertbench: note: 4 lines (3, 9, 20 ...), such as: took 1 s\n");
+}
+
+TEST(ResultView, OfACodeWithManyWordingsThreeAreShown) {
+  Cell only = cell(identity(1, 1), {100});
+  for (const char* text : {"red", "green", "blue", "white", "black"}) {
+    only.trials[0].notices.push_back(foreign_notice(1, text));
+  }
+  const std::string err = seen(result_set({only})).err;
+  EXPECT_THAT(err, HasSubstr("blue"));
+  EXPECT_THAT(err, Not(HasSubstr("white")));
+  EXPECT_THAT(err, HasSubstr("note: 2 notices more, all in the JSON form\n"));
+}
+
+TEST(ResultView, ANoteHasAtMost100ColumnsAlsoInAFile) {
+  Cell only = cell(identity(1, 1), {100});
+  std::string words;
+  for (int i = 0; i < 60; ++i) words += "word ";
+  only.trials[0].notices = {foreign_notice(1, words)};
+  std::istringstream lines(seen(result_set({only})).err);
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) EXPECT_LE(line.size(), 100U) << line;
+  EXPECT_EQ(count, 4);
 }
 
 Cell unknown_log(const std::string& log) {
@@ -94,14 +130,64 @@ TEST(ResultView, TheTableNamesTheKindOfWorkWhereSomeIsNoTraining) {
   EXPECT_THAT(training, Not(HasSubstr("  kind  ")));
 }
 
+TEST(ResultView, WorkOtherThanTrainingIsALineAKindUnlessAskedFor) {
+  ViewOptions training;
+  training.kinds = {};
+  std::vector<Cell> cells;
+  for (int i = 0; i < 11; ++i) {
+    cells.push_back(cell(identity(1, 8), {100.0 + i}));
+    cells.back().kind = WorkKind::evaluation;
+    cells.back().trials[0].notices = {foreign_notice(1, "of an evaluation")};
+  }
+  const Seen none = seen(result_set(cells), {}, training);
+  EXPECT_EQ(none.out,
+            "no training\n"
+            "evaluation: 11 cells, 100.00 to 110.00 sequences/s; --kind evaluation shows them\n");
+  EXPECT_EQ(none.err, "");
+  cells.push_back(cell(identity(1, 4), {50}));
+  const std::string mixed = seen(result_set(cells), {}, training).out;
+  EXPECT_THAT(mixed, HasSubstr("\n  throughput  50.00 sequences/s"));
+  EXPECT_THAT(mixed, HasSubstr("\n\nevaluation: 11 cells, 100.00 to 110.00 sequences/s; --kind"));
+  EXPECT_THAT(mixed, Not(HasSubstr("1n8g")));
+  training.kinds = {WorkKind::evaluation};
+  const std::string asked = seen(result_set(cells), {}, training).out;
+  EXPECT_THAT(asked, HasSubstr("1n8g"));
+  EXPECT_THAT(asked,
+              HasSubstr("\ntraining: 1 cell, 50.00 sequences/s; --kind training shows it\n"));
+}
+
+TEST(ResultView, BenchmarksAreShownWhereThereIsNoTraining) {
+  ViewOptions training;
+  training.kinds = {};
+  ResultSet set = result_set({cell(identity(1, 4), {50}), cell(identity(1, 8), {90})});
+  for (Cell& one : set.cells) one.kind = WorkKind::inference;
+  const std::string out = seen(set, {}, training).out;
+  EXPECT_THAT(out, HasSubstr("1n4g"));
+  EXPECT_THAT(out, HasSubstr("1n8g"));
+}
+
+TEST(ResultView, ManyCellsOfATrialEachAreRowsOfTheTableAlone) {
+  std::vector<Cell> cells;
+  for (int i = 1; i <= 13; ++i) cells.push_back(cell(identity(i, 8), {100.0 * i}));
+  const std::string rows = seen(result_set(cells)).out;
+  EXPECT_THAT(rows, Not(HasSubstr("  throughput  ")));
+  EXPECT_EQ(rows.find("cell "), 0U);
+  cells.pop_back();
+  EXPECT_THAT(seen(result_set(cells)).out, HasSubstr("  throughput  "));
+}
+
+TEST(ResultView, TokensStandNextToSequencesOfAKnownLength) {
+  EXPECT_THAT(seen(result_set({cell(identity(1, 8), {100})})).out,
+              HasSubstr("  throughput  100.00 sequences/s (12800 tokens/s) by "));
+}
+
 TEST(ResultView, RunsOfOneLogSayTheSameOnce) {
   ResultSet set = result_set({unknown_log("a.log"), unknown_log("a.log"), unknown_log("b.log")});
   for (Cell& run : set.cells) {
     run.warnings.clear();
     run.trials[0].notices = {foreign_notice(3, "rounded")};
   }
-  EXPECT_EQ(seen(set).err,
-            "bertbench: note: a.log:3: rounded\nbertbench: note: b.log:3: rounded\n");
+  EXPECT_EQ(seen(set).err, "bertbench: note: a.log:3, b.log:3: rounded\n");
 }
 
 TEST(ResultView, WhatCameOverStdinIsNamedSo) {
@@ -109,7 +195,7 @@ TEST(ResultView, WhatCameOverStdinIsNamedSo) {
   set.cells[0].trials[0].format = "tqdm";
   set.cells[0].trials[0].notices = {foreign_notice(3, "rounded")};
   EXPECT_THAT(seen(set).out, HasSubstr("  log         <stdin> (tqdm)\n"));
-  EXPECT_EQ(seen(set).err, "bertbench: note: <stdin>:3: rounded\n");
+  EXPECT_EQ(seen(set).err, "bertbench: note: line 3: rounded\n");
 }
 
 TEST(ResultView, ASingleTrialWithoutANumberIsNotToldTwice) {

@@ -1,4 +1,5 @@
 // `check`, `compare` and `report` on stored results: statuses, tables, machine forms.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -123,7 +124,7 @@ TEST_F(ResultsTest, CheckNamesADifferentMachine) {
 TEST_F(ResultsTest, CheckSaysWhatTheNumbersOfItsTableAre) {
   const std::string a = store("a.json", results());
   const std::string out = run({"check", a, "--baseline", a, "--alpha", "1%"}).out;
-  EXPECT_THAT(out, HasSubstr("baseline, now: median sequences/s; n: trials of baseline+now"));
+  EXPECT_THAT(out, HasSubstr("baseline, now: median rate; n: trials of baseline+now"));
   EXPECT_THAT(out, HasSubstr("with p <= 0.01.\n"));
 }
 
@@ -307,6 +308,36 @@ TEST_F(ResultsTest, StoreKeepsResultsThatCheckGatesAgainst) {
   const Ran slow = run({"check", store("slow.json", results(0.9)), "--baseline", db});
   EXPECT_EQ(slow.status, 1) << slow.err;
   EXPECT_THAT(slow.out, HasSubstr("n = 5 against 15"));
+}
+
+TEST_F(ResultsTest, TokensOfALogThatPrintsNothingElseAreStoredComparedAndJudged) {
+  const auto result = [&](const std::string& name, int thousands) {
+    std::string log;
+    for (int i = 1; i <= 40; ++i) {
+      log += fmt::format(
+          "step {:6} | loss 2.4{:03} | lr 1.79e-04 | grad 0.075 | {}.{}k tok/s | mfu 40.07%\n", i,
+          100 - i, thousands, i % 3);
+    }
+    std::ofstream(path(name + ".log")) << log;
+    EXPECT_EQ(run({"extract", path(name + ".log"), "-o", path(name + ".json")}).status, 0);
+    return path(name + ".json");
+  };
+  const std::string before = result("before", 47), now = result("now", 48);
+  const json cell = json::parse(read_file(now))["cells"][0];
+  EXPECT_EQ(cell["throughput"]["unit"], "tokens/s");
+  EXPECT_NEAR(cell["tokens_per_second"].get<double>(), 48100, 10);
+  EXPECT_EQ(cell["trials"][0]["tokens_per_second"], cell["throughput"]["median"]);
+  EXPECT_FALSE(cell["trials"][0].contains("iterations_per_second"));
+
+  const std::string db = path("tokens.db");
+  EXPECT_EQ(run({"store", "add", before, "--db", db}).status, 0);
+  EXPECT_THAT(run({"store", "show", "1", "--db", db}).out, HasSubstr("tokens/s"));
+  const Ran compared = run({"compare", before, now});
+  EXPECT_EQ(compared.status, 0) << compared.err;
+  EXPECT_THAT(compared.out, HasSubstr("tokens/s"));
+  const Ran judged = run({"check", now, "--baseline", db, "--accept-inconclusive"});
+  EXPECT_EQ(judged.status, 0) << judged.out << judged.err;
+  EXPECT_THAT(judged.out, HasSubstr("48099.86"));
 }
 
 TEST_F(ResultsTest, StoreSaysWhatIsWrong) {
