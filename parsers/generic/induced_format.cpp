@@ -461,8 +461,8 @@ class Induction {
       if (&shape == main.shape || shape.evaluation || shape.counts()) continue;
       const double times =
           static_cast<double>(shape.lines) / static_cast<double>(main.shape->lines);
-      constexpr double kLeast = 0.6, kMost = 1.5;  // a cut, a line more at the end
-      if (times < kLeast || times > kMost) continue;
+      constexpr double kLeastShare = 0.6, kMostShare = 1.5;  // a cut, a line more at the end
+      if (times < kLeastShare || times > kMostShare) continue;
       const auto loss = wants_loss ? loss_of(shape) : std::nullopt;
       const CompanionMeaning meaning = wants_time ? companion_of(shape, each) : CompanionMeaning{};
       if (!loss && !meaning.timed()) continue;

@@ -110,8 +110,9 @@ void LineShapes::piece(std::string_view text) {
     }
   }
   if (first_counter == text.size()) first_counter = first_number;
-  constexpr std::size_t kNear = 40;  ///< bytes before the counter that say what it counts
-  const std::size_t near = first_counter - std::min(first_counter, kNear);
+  constexpr std::size_t kBytesBeforeCounter =
+      40;  ///< bytes before the counter that say what it counts
+  const std::size_t near = first_counter - std::min(first_counter, kBytesBeforeCounter);
   const bool evaluation = names_evaluation(text.substr(near), first_counter - near);
   if (evaluation) key += "evaluation";
   LineShape& shape = shape_of(std::move(key));

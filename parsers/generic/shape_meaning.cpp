@@ -270,7 +270,8 @@ class Decision {
 
   /// Whether a time is that of one iteration or of all since the line before.
   std::optional<TimeKind> kind_of(std::size_t i, const Values& values) {
-    constexpr double kLeast = 0.3, kMost = 1.3;  ///< of the clock's time: the rest is other work
+    constexpr double kLeastOfClock = 0.3,
+                     kMostOfClock = 1.3;  ///< of the clock's time: the rest is other work
     const bool labelled = meaning(i) == Meaning::per_iteration;
     const bool one = stride_ == 1 || (n_ == 1 && out_.step_is_epoch);
     const Values& clock = out_.clock ? between_ : elapsed_between();
@@ -281,7 +282,9 @@ class Decision {
         each.push_back(values[k] * advance_[k] / clock[k]);
       }
       const double as_all = median(all), as_each = median(each);
-      const auto fits = [&](double ratio) { return ratio >= kLeast && ratio <= kMost; };
+      const auto fits = [&](double ratio) {
+        return ratio >= kLeastOfClock && ratio <= kMostOfClock;
+      };
       if (std::isfinite(as_all) && std::isfinite(as_each)) {
         if (labelled || !fits(as_all)) {
           if (fits(as_each)) return TimeKind{true, std::abs(std::log(as_each))};
@@ -339,9 +342,9 @@ class Decision {
         for (std::size_t k = 1; k < n_ && !clock.empty(); ++k) {
           ratios.push_back(rates[k] * clock[k] / advance_[k]);
         }
-        constexpr double kLeast = 0.7, kMost = 3.0;  // the clock has other work in it
+        constexpr double kLeastRatio = 0.7, kMostRatio = 3.0;  // the clock has other work in it
         const double ratio = median(ratios);
-        if (std::isfinite(ratio) && (ratio < kLeast || ratio > kMost)) continue;
+        if (std::isfinite(ratio) && (ratio < kLeastRatio || ratio > kMostRatio)) continue;
       }
       out_.rate = i;
     }

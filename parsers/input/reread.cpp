@@ -51,7 +51,7 @@ RereadSource::~RereadSource() {
 Result<std::size_t> RereadSource::read(std::span<char> buffer) {
   auto got = source_->read(buffer);
   if (!got || *got == 0 || file_ < 0) return got;
-  const bool fits = kept_ + *got <= kMost;
+  const bool fits = kept_ + *got <= kBytesKept;
   if (!fits || ::write(file_, buffer.data(), *got) != static_cast<ssize_t>(*got)) {
     ::close(std::exchange(file_, -1));
   }

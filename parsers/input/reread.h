@@ -10,10 +10,10 @@
 
 namespace bertbench {
 
-/// Hands on the bytes of a source and keeps them in a file without a name, up to kMost.
+/// Hands on the bytes of a source and keeps them in a file without a name, up to kBytesKept.
 class RereadSource final : public ByteSource {
  public:
-  static constexpr std::size_t kMost = std::size_t{1} << 30;
+  static constexpr std::size_t kBytesKept = std::size_t{1} << 30;
 
   explicit RereadSource(std::unique_ptr<ByteSource> source);
   ~RereadSource() override;

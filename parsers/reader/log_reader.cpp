@@ -278,7 +278,9 @@ struct LogReader::State final : CandidateSink {
   /// No line is of a known format, but the log shows how the job ended: before its first step, in
   /// a file of its own, or after steps that nothing reads.
   [[nodiscard]] std::vector<RunLog> end_only() const {
-    if (!outcomes.names_an_end()) return {};
+    // Whoever names a format asks for its lines; a failure explains why there are none.
+    const bool named = !only_format(options).empty();
+    if (named ? !outcomes.names_a_failure() : !outcomes.names_an_end()) return {};
     RunBuilder nothing(kNoFormat, path, options.window);
     auto runs = close_runs(nothing, {facts, outcomes, marks, newest_line}, "");
     for (RunLog& run : runs) {

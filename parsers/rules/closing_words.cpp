@@ -165,11 +165,11 @@ bool names_a_part(Words words) {
 // Not "Finished training it 640/128028", "training complete for epoch 3": nothing but a reason, a
 // time or a result follows.
 bool ends_there(Words rest) {
-  constexpr std::size_t kNear = 3;  // words
+  constexpr std::size_t kWordsOfTheClause = 3;  // words
   if (rest.empty()) return true;
   if (has_digit(rest.front()) || rest.front() == "is" || rest.front() == "are") return false;
   if (is_in(kParts, rest.front())) return false;
-  return !names_a_part(rest.first(std::min(rest.size(), kNear)));
+  return !names_a_part(rest.first(std::min(rest.size(), kWordsOfTheClause)));
 }
 
 // "Training finished", "training of Res18 is done", "Fine-tuning completed".

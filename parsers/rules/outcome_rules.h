@@ -32,6 +32,8 @@ class OutcomeRules {
   /// A failure was named, not only hinted at, or an end stated: enough for a log of no known
   /// format.
   [[nodiscard]] bool names_an_end() const;
+  /// The log says how the job failed.
+  [[nodiscard]] bool names_a_failure() const { return named_; }
 
   /// The outcome of a run that owns the lines [run.first_line, end_line). What the log shows as the
   /// cause wins over what follows from it: out of memory, NaN, a named error, a signal; of equals
