@@ -147,7 +147,8 @@ Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& convers
     return only(RateUnit::tokens_per_second);
   }
   Estimates out = only(RateUnit::iterations_per_second);
-  if (!out.list.empty() && !is_benchmark(trial)) {
+  // No batch makes sequences of epochs.
+  if (!out.list.empty() && !is_benchmark(trial) && unit != IterationUnit::epoch) {
     trial.notices.push_back(make_notice(NoticeCode::rates_in_iterations, 0, remedy));
   }
   return out;

@@ -1,0 +1,146 @@
+// The generic reader over the logs that are quoted for it: what its golden texts do not show.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "parsers/described/described_format.h"
+#include "parsers/generic/induced_format.h"
+#include "parsers/reader/log_reader.h"
+#include "tests/parsers/run_log_text.h"
+
+namespace bertbench {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::IsEmpty;
+using testing::Not;
+
+struct Quoted {
+  std::string name, text;
+};
+
+std::vector<Quoted> quoted() {
+  std::vector<Quoted> out;
+  for (const auto& file : fs::directory_iterator(BB_SOURCE_DIR "/tests/golden/quoted")) {
+    const std::string name = file.path().filename().string();
+    if (name.starts_with("generic.")) out.push_back({name, slurp(file.path().string())});
+  }
+  return out;
+}
+
+std::optional<InducedFormat> induced(const std::string& text, std::size_t block) {
+  FormatInducer inducer;
+  for (std::size_t at = 0; at < text.size(); at += block) {
+    inducer.feed(std::string_view(text).substr(at, block));
+  }
+  return inducer.finish();
+}
+
+bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+void expect_same_records(const RunLog& a, const RunLog& b, const std::string& name) {
+  ASSERT_EQ(a.records.size(), b.records.size()) << name;
+  for (std::size_t i = 0; i < a.records.size(); ++i) {
+    const Record &one = a.records[i], &other = b.records[i];
+    EXPECT_EQ(one.step, other.step) << name;
+    EXPECT_EQ(one.line, other.line) << name;
+    EXPECT_TRUE(same(one.seconds, other.seconds) && same(one.time_s, other.time_s) &&
+                same(one.printed_rate, other.printed_rate) && same(one.loss, other.loss))
+        << name << ": record " << i;
+  }
+}
+
+TEST(Generic, BlocksOfAnySizeGiveOneFormat) {
+  const auto logs = quoted();
+  ASSERT_GE(logs.size(), 10U);
+  for (const Quoted& log : logs) {
+    const auto whole = induced(log.text, log.text.size());
+    for (const std::size_t block : {1, 7, 64, 4096}) {
+      const auto cut = induced(log.text, block);
+      ASSERT_EQ(whole.has_value(), cut.has_value()) << log.name;
+      if (whole) {
+        EXPECT_EQ(whole->json, cut->json) << log.name << ", blocks of " << block;
+      }
+    }
+  }
+}
+
+TEST(Generic, ItsFormatFileReadsTheSameRecords) {
+  int read = 0;
+  for (const Quoted& log : quoted()) {
+    const auto format = induced(log.text, log.text.size());
+    if (!format) continue;
+    const auto runs = read_text(log.text);
+    if (runs.empty() || runs.front().format != kGenericName) continue;
+    ReadOptions options;
+    auto parsed = DescribedFormat::parse(format->json, log.name);
+    ASSERT_TRUE(parsed) << parsed.error().message();
+    options.user_format = *parsed;
+    const auto again = read_text(log.text, options);
+    ASSERT_THAT(again, Not(IsEmpty())) << log.name;
+    expect_same_records(runs.front(), again.front(), log.name);
+    ++read;
+  }
+  EXPECT_GE(read, 10);
+}
+
+TEST(Generic, AFileGivesWhatItsPiecesGive) {
+  for (const Quoted& log : quoted()) {
+    const auto pieces = read_text(log.text);
+    const auto file = read_log(BB_SOURCE_DIR "/tests/golden/quoted/" + log.name, {});
+    ASSERT_EQ(pieces.empty(), !file) << log.name;
+    if (!file) continue;
+    ASSERT_EQ(pieces.size(), file->size()) << log.name;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      expect_same_records(pieces[i], (*file)[i], log.name);
+    }
+  }
+}
+
+// A shape is fixed by 64 lines: lines that come later, whatever they are, change no record before.
+TEST(Generic, WhatFollowsTheFirstLinesChangesNoneOfThem) {
+  std::string text;
+  for (int i = 1; i <= 200; ++i) {
+    text += "step " + std::to_string(10 * i) + " loss 1.5 took " + std::to_string(2.5 * i) + "s\n";
+  }
+  const auto before = read_text(text);
+  ASSERT_EQ(before.size(), 1U);
+  for (int i = 1; i <= 500; ++i) {
+    text += "epoch " + std::to_string(i) + " train loss 0.5 (12.5 it/s, 3.0 s)\n";
+  }
+  const auto after = read_text(text);
+  ASSERT_FALSE(after.empty());
+  ASSERT_GE(after.front().records.size(), before.front().records.size());
+  for (std::size_t i = 0; i < before.front().records.size(); ++i) {
+    EXPECT_EQ(before.front().records[i].step, after.front().records[i].step);
+    EXPECT_TRUE(same(before.front().records[i].time_s, after.front().records[i].time_s));
+  }
+}
+
+TEST(Generic, AnUnreadLogNamesTheLinesNearestToARate) {
+  const auto runs =
+      read_log(BB_SOURCE_DIR "/tests/golden/quoted/generic.builds_and_downloads_are_no_training.log",
+               {});
+  ASSERT_FALSE(runs);
+  EXPECT_THAT(runs.error().message(), testing::HasSubstr("nearest to a rate: line"));
+}
+
+TEST(Generic, ExplainListsWhatEachFormatFound) {
+  const auto named = explain_log(BB_SOURCE_DIR "/parsers/samples/megatron/sample.log");
+  ASSERT_TRUE(named);
+  ASSERT_THAT(*named, Not(IsEmpty()));
+  EXPECT_EQ(named->front().format, "megatron");
+  EXPECT_TRUE(named->front().speaks && named->front().timed);
+  const auto own = explain_log(
+      BB_SOURCE_DIR "/tests/golden/quoted/generic.stamps_of_a_logger_are_the_clock.log");
+  ASSERT_TRUE(own);
+  ASSERT_THAT(*own, Not(IsEmpty()));
+  EXPECT_EQ(own->back().format, kGenericName);
+  EXPECT_TRUE(own->back().speaks);
+}
+
+}  // namespace
+}  // namespace bertbench
