@@ -121,9 +121,8 @@ TEST(Generic, WhatFollowsTheFirstLinesChangesNoneOfThem) {
 }
 
 TEST(Generic, AnUnreadLogNamesTheLinesNearestToARate) {
-  const auto runs =
-      read_log(BB_SOURCE_DIR "/tests/golden/quoted/generic.builds_and_downloads_are_no_training.log",
-               {});
+  const auto runs = read_log(
+      BB_SOURCE_DIR "/tests/golden/quoted/generic.builds_and_downloads_are_no_training.log", {});
   ASSERT_FALSE(runs);
   EXPECT_THAT(runs.error().message(), testing::HasSubstr("nearest to a rate: line"));
 }
@@ -134,8 +133,8 @@ TEST(Generic, ExplainListsWhatEachFormatFound) {
   ASSERT_THAT(*named, Not(IsEmpty()));
   EXPECT_EQ(named->front().format, "megatron");
   EXPECT_TRUE(named->front().speaks && named->front().timed);
-  const auto own = explain_log(
-      BB_SOURCE_DIR "/tests/golden/quoted/generic.stamps_of_a_logger_are_the_clock.log");
+  const auto own = explain_log(BB_SOURCE_DIR
+                               "/tests/golden/quoted/generic.stamps_of_a_logger_are_the_clock.log");
   ASSERT_TRUE(own);
   ASSERT_THAT(*own, Not(IsEmpty()));
   EXPECT_EQ(own->back().format, kGenericName);
