@@ -161,7 +161,7 @@ GluonArguments gluon_arguments(const Line& line) {
   }
   const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
     const auto value = number_after(line, key);
-    if (!value || *value < 1 || *value > 1e9) return std::nullopt;
+    if (!value || !(*value >= 1 && *value <= 1e9)) return std::nullopt;  // also a nan
     return static_cast<std::int64_t>(*value);
   };
   if (has(kGluonDict)) {

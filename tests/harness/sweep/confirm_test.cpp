@@ -121,7 +121,7 @@ TEST_F(ConfirmTest, AConfigurationWithoutTheCellLeavesTheVerdict) {
   const Ran ran =
       check({"--confirm", folder.path("other.json"), "--confirm-set", "grid.micro_batch_size=[2]"});
   EXPECT_EQ(ran.status, 1) << ran.err;
-  EXPECT_THAT(ran.err, HasSubstr("it is not rerun"));
+  EXPECT_THAT(ran.err, HasSubstr("is not rerun"));
 }
 
 TEST_F(ConfirmTest, ThePlanTellsDurationNoiseAndLosses) {
