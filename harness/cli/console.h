@@ -39,8 +39,8 @@ class Console {
   /// Part of the answer, to stdout as it is. The caller escapes what comes from logs.
   void print(std::string_view text);
 
-  /// `bertbench: note: <where>:<line>: <text>` to stderr, escaped; what passes column 100 goes into
-  /// lines of its own, indented.
+  /// `bertbench: note: <where>:<line>: <text>` to stderr, escaped; broken between words at 100
+  /// columns or the terminal's edge, further lines indented.
   void note(std::string_view where, const Notice& notice);
   void note(std::string_view text);
 

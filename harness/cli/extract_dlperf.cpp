@@ -70,6 +70,13 @@ void apply_to(Trial& trial, const Identity& identity, std::optional<DlperfWindow
   DlperfSpeed speed = script->finish();
   for (Notice& notice : speed.notices) trial.notices.push_back(std::move(notice));
   const auto own = trial.sequences_per_second;
+  if (trial.unit() != RateUnit::sequences_per_second) {  // its estimates have another unit
+    trial.tokens_per_second.reset();
+    trial.iterations_per_second.reset();
+    trial.estimators.clear();
+    trial.resolution.clear();
+    trial.expected_error.clear();
+  }
   trial.sequences_per_second = speed.speed;
   trial.window.rule = fmt::format("{}:{}", speed.window.warmup, speed.window.train);
   trial.window.chosen_by = batches ? "user" : "default";

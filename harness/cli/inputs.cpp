@@ -40,15 +40,20 @@ std::optional<std::pair<std::string, std::int64_t>> rank_of(const std::string& n
   return std::pair{name.substr(0, dot), *rank};
 }
 
+std::string without_packing(std::string name) {
+  for (const std::string_view ending : kCompressed) {
+    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+  }
+  return name;
+}
+
 bool looks_like_log(const fs::path& path) {
   std::string name = path.filename().string();
   if (name.empty() || name.front() == '.') return false;
   if (std::find(std::begin(kOwnFiles), std::end(kOwnFiles), name) != std::end(kOwnFiles)) {
     return false;
   }
-  for (const std::string_view ending : kCompressed) {
-    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
-  }
+  name = without_packing(std::move(name));
   return rank_of(name) || name.starts_with(kTensorboard) || name == "mlflow.db" ||
          std::any_of(std::begin(kEndings), std::end(kEndings),
                      [&](std::string_view ending) { return name.ends_with(ending); });
@@ -86,15 +91,17 @@ void leave_out_ranks(std::vector<Input>& logs, std::vector<std::string>& left_ou
 /// The console of a run is in its .wandb file: wandb's copy of it and its own logs, next to the
 /// file, would be the same run once more.
 void leave_out_wandbs_copies(std::vector<Input>& logs) {
-  std::vector<std::string> folders;
+  std::vector<std::string> copies, links;  // what their paths begin with
   for (const Input& log : logs) {
-    if (!log.path.ends_with(".wandb")) continue;
+    if (!without_packing(log.path).ends_with(".wandb")) continue;
     const fs::path run = fs::path(log.path).parent_path();
-    for (const char* folder : {"files", "logs"}) folders.push_back((run / folder / "").string());
+    for (const char* folder : {"files", "logs"}) copies.push_back((run / folder / "").string());
+    links.push_back((run.parent_path() / "debug").string());  // into logs
   }
   std::erase_if(logs, [&](const Input& log) {
-    return std::ranges::any_of(
-        folders, [&](const std::string& folder) { return log.path.starts_with(folder); });
+    const auto begins = [&](const std::string& front) { return log.path.starts_with(front); };
+    return std::ranges::any_of(copies, begins) ||
+           (std::ranges::any_of(links, begins) && fs::is_symlink(log.path));
   });
 }
 

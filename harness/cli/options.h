@@ -28,7 +28,8 @@ Option add_positive(CommandLine& line, const std::string& name, std::optional<do
 Option add_window(CommandLine& line, std::optional<WindowRule>& rule,
                   const std::string& default_text);
 
-/// --kind: the kinds of work that a text shows in full.
+/// --kind: the kinds of work that a text shows in full; empty: not given. Throws UsageError for
+/// another word.
 Option add_kinds(CommandLine& line, std::vector<WorkKind>& kinds);
 
 /// --flops-formula: a key of flops_formulas().

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -25,12 +26,11 @@ constexpr std::size_t kMostSingleTrials = 12;  // cells of one trial: of more th
 
 // Of several units the least telling: a table of trials has one heading for all.
 std::string_view unit_of(const Cell& cell) {
-  RateUnit unit = RateUnit::sequences_per_second;
-  for (const Trial& trial : cell.trials) {
-    if (trial.unit() == RateUnit::iterations_per_second) return name(trial.unit());
-    if (trial.unit() == RateUnit::tokens_per_second) unit = trial.unit();
+  for (const RateUnit unit : kRateUnits | std::views::reverse) {
+    const auto in_unit = [&](const Trial& trial) { return trial.unit() == unit; };
+    if (std::ranges::any_of(cell.trials, in_unit)) return name(unit);
   }
-  return name(unit);
+  return name(kRateUnits[0]);
 }
 
 std::string heading(const Console& console, const Cell& cell) {

@@ -5,18 +5,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "parsers/core/median.h"
+
 namespace bertbench {
 namespace {
 
 constexpr std::size_t kRankGroups = 16;
 constexpr double kLongest_s = 1e15;  ///< a time beyond it is a damaged number; sums stay finite
 constexpr std::int64_t kStragglerRecords = 2;  ///< for lines that carry no rank
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
 
 }  // namespace
 

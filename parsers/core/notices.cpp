@@ -20,7 +20,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "`bertbench describe LOG` prints what was taken, as a format file to correct."},
     {NoticeCode::generic_time_unclear, "generic_time_unclear",
      "a time on these lines is of one iteration or of all since the line before: not taken",
-     "Nothing in the log tells which of the two the printed time is.",
+     "Nothing in the log shows which of the two the printed time is.",
      "State it in a format file: `bertbench describe LOG` writes one to start from."},
     {NoticeCode::iterations_are_epochs, "iterations_are_epochs",
      "the lines count epochs: an iteration is an epoch",
@@ -894,7 +894,8 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "was measured in another environment than {first}; the report shows that of the first",
      "A report of several results shows one environment."},
     {NoticeCode::more_notices, "more_notices", "{notices} more, all in the JSON form",
-     "A log has more notices than the terminal shows.", "Use --json."},
+     "One code has notices of more than three wordings: the terminal shows the first three.",
+     "Use --json."},
     {NoticeCode::two_rates_of_images, "two_rates_of_images",
      "the log states two rates: train.total_ips, used here, includes the loading of data; "
      "train.compute_ips does not; both count images",

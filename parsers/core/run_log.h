@@ -21,7 +21,12 @@ enum class WorkKind { training, evaluation, inference };
 enum class IterationUnit { unknown, micro_step, optimizer_step, epoch };
 
 /// Unit of printed rates and of the log's own closing statement; always of the whole job.
-enum class RateUnit { unknown, iterations_per_second, sequences_per_second, tokens_per_second };
+enum class RateUnit : std::uint8_t {
+  unknown,
+  iterations_per_second,
+  sequences_per_second,
+  tokens_per_second
+};
 [[nodiscard]] std::string_view name(RateUnit unit);  ///< "sequences/s"
 
 /// A value the log states itself, with the line that states it.

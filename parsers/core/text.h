@@ -29,6 +29,13 @@ namespace bertbench {
 [[nodiscard]] std::string counted(long long n, const std::string& singular);
 
 [[nodiscard]] inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+/// Of ASCII, like lower().
+[[nodiscard]] inline bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+[[nodiscard]] inline char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
 /// Appends a code point (at most U+10FFFF) as UTF-8.
 void append_utf8(std::string& out, char32_t code);

@@ -42,6 +42,8 @@ std::string_view DescribedFormat::name() const { return description_->name; }
 
 const std::vector<std::string>& DescribedFormat::literals() const { return description_->literals; }
 
+bool DescribedFormat::yields() const { return description_->yields; }
+
 std::unique_ptr<LineParser> DescribedFormat::make() const {
   return std::make_unique<DescribedParser>(*description_);
 }

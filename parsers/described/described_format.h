@@ -36,6 +36,7 @@ class DescribedFormat {
 
   [[nodiscard]] std::string_view name() const;
   [[nodiscard]] const std::vector<std::string>& literals() const;
+  [[nodiscard]] bool yields() const;  ///< as Format::yields
   /// State over one log; refers to this object.
   [[nodiscard]] std::unique_ptr<LineParser> make() const;
 

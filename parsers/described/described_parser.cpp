@@ -32,10 +32,6 @@ void keep_unknown(double& kept, double value) {
 DescribedParser::DescribedParser(const Description& description) : description_(description) {}
 
 bool DescribedParser::parse(const Line& line, RunBuilder& out) {
-  const auto holds = [&](const std::string& text) {
-    return line.text.find(text) != std::string_view::npos;
-  };
-  if (std::ranges::any_of(description_.unless, holds)) return false;
   bool any = false, recorded = false;
   for (const DescribedRule& rule : description_.rules) {
     if ((recorded && rule.gives_step) || !stands_on(line, rule)) continue;

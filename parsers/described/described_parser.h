@@ -35,9 +35,9 @@ class DescribedParser final : public LineParser {
     /// distance, where the line does not say.
     std::vector<Sample> first;
     double first_mean_s = kUnknown;
+    bool first_is_own = false;    ///< its time is that of one step
     double elapsed_s = kUnknown;  ///< newest, as printed
     double earlier_s = 0;         ///< of the epochs before, where elapsed begins again with each
-    bool first_is_own = false;    ///< its time is that of one step
     std::int64_t last_step = -1;
     PrintedRate rate;                        ///< of the newest record
     RateUnit rate_unit = RateUnit::unknown;  ///< of the rates taken

@@ -84,8 +84,8 @@ struct Description {
   Facts facts;             ///< of every run of this trainer
   bool own_facts = false;  ///< RunDraft::own_facts
   bool day_first = false;  ///< in dates with slashes
+  bool yields = false;     ///< Format::yields
   std::vector<std::string> notes;
-  std::vector<std::string> unless;    ///< a line with one of them is another format's
   std::vector<std::string> literals;  ///< each once
   std::vector<DescribedRule> rules;
 };

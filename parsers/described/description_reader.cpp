@@ -36,7 +36,7 @@ class DescriptionReader {
     out_->own_facts = is_set(root, "", "own_facts");
     out_->day_first = choice(root, "", "date_order", {"month_first", "day_first"}) == 1;
     in_.texts(root, "", "notes", out_->notes);
-    in_.texts(root, "", "unless", out_->unless);
+    out_->yields = is_set(root, "", "yields");
     read_lines(root);
     return std::move(out_);
   }
@@ -157,7 +157,9 @@ class DescriptionReader {
     in_.texts(object, pointer, "literal", literals);
     in_.texts(object, pointer, "example", examples);
     if (checks_ == Checks::none) examples.resize(literals.size());
-    if (literals.empty() || literals.size() > kMaxRules || literals.size() != examples.size()) {
+    if (literals.size() > kMaxRules) {
+      in_.fail_at(pointer, fmt::format("more than {} literals", kMaxRules));
+    } else if (literals.empty() || literals.size() != examples.size()) {
       in_.fail_at(pointer, "has a list of literals, but not an example for each",
                   "give as many lines as literals, in their order");
     }
@@ -361,13 +363,15 @@ class DescriptionReader {
       if (!is_object(object[key], here)) return;
       for (const auto& [name, value] : object[key].items()) {
         const std::string at = child_pointer(here, name);
-        if (DescribedRule::Key* key_of = named_key(rule, name); key_of && value.is_number()) {
-          key_of->factor = factor_at(value, at);
+        const bool scales = std::string_view(key) == "scale";
+        DescribedRule::Key* named = scales && value.is_number() ? named_key(rule, name) : nullptr;
+        if (named != nullptr) {
+          named->factor = factor_at(value, at);
           continue;
         }
         const auto field = given_field(rule, name, at);
         if (!field) return;
-        if (std::string_view(key) == "least") {
+        if (!scales) {
           rule.least.emplace_back(*field, factor_at(value, at));
           continue;
         }

@@ -47,10 +47,11 @@ std::unique_ptr<LineParser> make() {{
 }}
 }}  // namespace of_{0}
 extern const Format format_{0};
-const Format format_{0} = {{{3}, {4}, {5}, of_{0}::kLiterals, of_{0}::make}};
+const Format format_{0} = {{.name = {3}, .title = {4}, .reference = {5}, .anchors = of_{0}::kLiterals,
+    .make = of_{0}::make, .yields = {6}}};
 )",
                      name, literals, cpp_text(compact(text)), cpp_text(format.name),
-                     cpp_text(format.title), cpp_text(format.reference));
+                     cpp_text(format.title), cpp_text(format.reference), format.yields);
 }
 
 int embed(const std::vector<std::string>& paths) {

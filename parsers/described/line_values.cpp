@@ -92,10 +92,10 @@ double LineValues::digit(Field field) const {
 
 bool LineValues::read_json(const DescribedRule& rule, std::string_view line) {
   // A label or a name may be before the object; the literal is one, or begins in it.
-  const bool within = rule.literal.find('{') == std::string::npos;
+  const bool no_brace = rule.literal.find('{') == std::string::npos;
   const auto at = line.find(rule.literal);
   const auto first = line.find('{');
-  const auto begin = within && first < at ? first : line.find('{', at);
+  const auto begin = no_brace && first < at ? first : line.find('{', at);
   if (begin == std::string_view::npos) return false;
   const auto parsed = [](std::string_view text) {
     return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);

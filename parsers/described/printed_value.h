@@ -17,13 +17,12 @@ namespace bertbench {
 [[nodiscard]] double last_digit(std::string_view text);
 /// A date and time, seconds since 1970, or a time of day that goes on ("25:00:10").
 [[nodiscard]] std::optional<Stamp> printed_stamp(std::string_view text, bool day_first);
-/// "1:02:03", "43", "1 day, 0:27:46"
+/// Seconds: "1:02:03", "43", "1 day, 0:27:46", "2m 30s".
 [[nodiscard]] std::optional<double> printed_duration(std::string_view text);
-
-/// Whether the text is what a field of this kind needs.
-/// A number as printed_number reads it, else a duration.
+/// Seconds: a number as printed_number reads it, else a duration.
 [[nodiscard]] std::optional<double> printed_time(std::string_view text);
 
+/// Whether the text is what a field of this kind needs.
 [[nodiscard]] bool readable(FieldKind kind, std::string_view text);
 
 }  // namespace bertbench

@@ -166,6 +166,7 @@ struct Format {
   std::span<const Row> rows{};
   StateType state{};
   std::span<const Begin> runs{};  ///< how those of each track are put together
+  bool yields = false;            ///< a line that another format takes is none of its own
 
   /// The literals by which the format's lines are found.
   [[nodiscard]] std::vector<std::string_view> literals() const {

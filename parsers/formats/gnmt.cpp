@@ -165,8 +165,8 @@ struct Gnmt {
   void arguments(const Line& line) {
     if (!lm_tfm || script != Script::none) return;
     const auto take = [&](std::string_view key, std::optional<std::int64_t>& value) {
-      const auto told = argument(line.text, key);
-      if (told && count(*told)) value = count(*told);
+      const auto printed = argument(line.text, key);
+      if (printed && count(*printed)) value = count(*printed);
     };
     take("batch_size", global_batch);
     take("batch_chunk", accumulation);
@@ -219,7 +219,7 @@ struct Gnmt {
   std::int64_t first = -1;                         ///< counter of the epoch's first iteration
   double rates = 0, performances = 0;
   int top_rank = -1;                         ///< GNMT: every rank prints, or rank 0 alone
-  bool all_print = false;                    ///< the arguments say the former
+  bool all_print = false;                    ///< the arguments state the former
   double tokens = 0;                         ///< tokens/s of a rank, since the epoch began
   std::optional<std::int64_t> accumulation;  ///< GNMT, Transformer-XL
   bool unclocked = false;                    ///< GNMT: epochs too short for a second line

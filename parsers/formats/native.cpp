@@ -141,20 +141,20 @@ struct Native {
     const auto outcome = json.find("outcome");
     const auto sequences = integer(json, "sequences"), steps = integer(json, "steps");
     if (outcome == json.end() || !outcome->is_string() || !sequences) return false;
-    Statement said{.of = Of::begun,
-                   .totals = {.training_s = number(json, "training_s"),
-                              .wall_s = number(json, "wall_s"),
-                              .iterations = steps,
-                              .optimizer_steps = steps,
-                              .sequences = of_job(*sequences)},
-                   .nan_step = integer(json, "first_nan_step")};
+    Statement statement{.of = Of::begun,
+                        .totals = {.training_s = number(json, "training_s"),
+                                   .wall_s = number(json, "wall_s"),
+                                   .iterations = steps,
+                                   .optimizer_steps = steps,
+                                   .sequences = of_job(*sequences)},
+                        .nan_step = integer(json, "first_nan_step")};
     if (const double rate = job_rate(number(json, "sequences_per_second")); rate > 0) {
-      said.summary = Stated{rate, RateUnit::sequences_per_second};
+      statement.summary = Stated{rate, RateUnit::sequences_per_second};
     }
     if (const auto bytes = integer(json, "peak_bytes"); bytes && *bytes > 0) {
-      said.memory = MemoryUse{*bytes, integer(json, "capacity_bytes").value_or(0)};
+      statement.memory = MemoryUse{*bytes, integer(json, "capacity_bytes").value_or(0)};
     }
-    emit(said);
+    emit(statement);
     End end{.well = *outcome == "completed"};
     if (*outcome == "interrupted") {
       const auto signal = integer(json, "signal");

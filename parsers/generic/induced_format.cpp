@@ -3,7 +3,6 @@
 #include <re2/re2.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "parsers/core/text.h"
+#include "parsers/described/format_keys.h"
 #include "parsers/generic/shape_meaning.h"
 
 namespace bertbench {
@@ -54,14 +54,14 @@ constexpr std::string_view kSpelled = "[\\d.]+ ?[a-zA-Z]+(?:,? (?:and )?[\\d.]+ 
 
 std::string value_pattern(std::string_view text, bool counter, Meaning meaning) {
   if (counter) return std::string(kWhole);
-  const bool stamp = text.find(':') != std::string_view::npos;
-  if (meaning == Meaning::clock && stamp) {
+  const bool colons = text.find(':') != std::string_view::npos;
+  if (meaning == Meaning::clock && colons) {
     std::string out;
     for (std::size_t i = 0; i < text.size(); ++i) {
       if (is_digit(text[i])) {
         while (i + 1 < text.size() && is_digit(text[i + 1])) ++i;
         out += "\\d+";
-      } else if (text[i] >= 'A' && text[i] <= 'z') {
+      } else if (is_letter(text[i])) {
         out += "[A-Za-z]";
       } else {
         out += quoted(text.substr(i, 1));
@@ -69,18 +69,19 @@ std::string value_pattern(std::string_view text, bool counter, Meaning meaning) 
     }
     return out;
   }
-  if (stamp) return std::string(kTime);
-  if (text.find_first_of("hmsd") != std::string_view::npos && text.find_first_of("na") != 0) {
-    return std::string(kSpelled);
-  }
-  return std::string(kReal);
+  if (colons) return std::string(kTime);
+  const bool spelled = text.find_first_of("hmsd") != std::string_view::npos;  // 2m 30s
+  return std::string(spelled ? kSpelled : kReal);
 }
 
 /// A number that the pattern takes, by the names of its groups.
 struct Taken {
-  std::size_t number = 0;  ///< in ShapeLine::numbers of the first example
+  std::size_t place = 0;  ///< in ShapeLine::key; of a loss in ShapeLine::numbers
   std::string name, total_name;
-  bool counter = false;
+  bool counter = false, loss = false;
+  [[nodiscard]] const LineNumber& in(const ShapeLine& line) const {
+    return loss ? line.numbers[place] : line.at(place);
+  }
 };
 
 /// One rule of the format: its pattern is made of the stretches of numbers, in their order.
@@ -91,7 +92,7 @@ class RuleWriter {
 
   /// Nothing where no text of its lines is long enough to search for.
   std::optional<Json> write() {
-    std::ranges::sort(taken_, {}, &Taken::number);
+    std::ranges::sort(taken_, {}, [&](const Taken& one) { return one.in(first_).begin; });
     std::string pattern = front();
     for (std::size_t i = 0; i < taken_.size(); ++i) {
       if (i > 0) pattern += between(i);
@@ -104,15 +105,13 @@ class RuleWriter {
     rule["pattern"] = pattern;
     Json scale = Json::object();
     for (const Taken& one : taken_) {
-      const double factor = first_.numbers[one.number].scale;
+      const double factor = one.in(first_).scale;
       if (factor != 1) scale[one.name] = factor;
     }
     if (!scale.empty()) rule["scale"] = scale;
     for (const Taken& one : taken_) {
-      const LineNumber& number = first_.numbers[one.number];
       if (one.name != "rate") continue;
-      constexpr std::array<const char*, 4> kUnits = {"", "iterations/s", "sequences/s", "tokens/s"};
-      rule["rate"] = {{"unit", kUnits[static_cast<std::size_t>(number.unit)]}, {"per", "job"}};
+      rule["rate"] = {{"unit", name(one.in(first_).unit)}, {"per", "job"}};
     }
     std::string example;
     for (const char c : first_.text) example += is_plain(c) || c == '\t' ? c : '?';
@@ -121,8 +120,6 @@ class RuleWriter {
   }
 
  private:
-  static constexpr std::size_t kMinLiteral = 4;
-
   [[nodiscard]] static std::string_view part(const ShapeLine& line, std::size_t begin,
                                              std::size_t end) {
     return std::string_view(line.text).substr(begin, end - begin);
@@ -145,29 +142,29 @@ class RuleWriter {
   /// What stands before the first stretch, if it is the same on each line.
   std::string front() {
     constexpr std::size_t kLinesThatShow = 3, kLongest = 60;
-    const std::size_t end = first_.numbers[taken_.front().number].begin;
-    const std::string_view text = part(first_, 0, end);
-    bool same = shape_.examples.size() >= kLinesThatShow && text.size() <= kLongest &&
-                std::ranges::none_of(text, is_digit);
-    for (const ShapeLine& line : shape_.examples) {
-      same = same && taken_.front().number < line.numbers.size() &&
-             part(line, 0, line.numbers[taken_.front().number].begin) == text;
+    const auto before = [&](const ShapeLine& line) {
+      return part(line, 0, taken_.front().in(line).begin);
+    };
+    const std::string_view text = before(first_);
+    if (shape_.examples.size() < kLinesThatShow || text.size() > kLongest ||
+        std::ranges::any_of(text, is_digit) ||
+        std::ranges::any_of(shape_.examples,
+                            [&](const ShapeLine& line) { return before(line) != text; })) {
+      return {};
     }
-    if (!same) return {};
     offer(text);
     return "^" + (text.empty() ? std::string() : quoted_before_number(text));
   }
 
   /// Punctuation between two stretches as it stands, else anything.
   [[nodiscard]] std::string between(std::size_t i) const {
-    const LineNumber& before = first_.numbers[taken_[i - 1].number];
-    const LineNumber& after = first_.numbers[taken_[i].number];
+    const LineNumber& before = taken_[i - 1].in(first_);
+    const LineNumber& after = taken_[i].in(first_);
     if (after.begin < before.end) return ".*?";
     const std::string_view text = part(first_, before.end, after.begin);
-    const bool plain =
-        text.size() <= 6 && std::ranges::none_of(text, [](char c) {
-          return is_digit(c) || !is_plain(c) || std::isalpha(static_cast<unsigned char>(c)) != 0;
-        });
+    const bool plain = text.size() <= 6 && std::ranges::none_of(text, [](char c) {
+                         return is_digit(c) || !is_plain(c) || is_letter(c);
+                       });
     if (!plain) return ".*?";
     std::string out;
     for (const char c : text) {
@@ -177,12 +174,11 @@ class RuleWriter {
   }
 
   std::string stretch(const Taken& one) {
-    const LineNumber& number = first_.numbers[one.number];
+    const LineNumber& number = one.in(first_);
     const std::string_view label = part(first_, number.begin, number.value_begin);
     const std::string_view value = part(first_, number.value_begin, number.value_end);
     std::string out;
-    if (!label.empty() && (std::isalnum(static_cast<unsigned char>(label[0])) != 0)) out += "\\b";
-    if (label.empty()) out += "\\b";
+    if (label.empty() || is_letter(label[0]) || is_digit(label[0])) out += "\\b";
     if (!label.empty()) out += quoted_before_number(label);
     offer(label);
     out += "(?P<" + one.name + ">" + value_pattern(value, one.counter, number.meaning) + ")";
@@ -203,19 +199,15 @@ class RuleWriter {
 
   /// A word after the last stretch that each line has.
   std::string word_after() {
-    const std::size_t from = first_.numbers[taken_.back().number].end;
-    for (std::size_t i = from; i < first_.text.size();) {
+    const Taken& last = taken_.back();
+    for (std::size_t i = last.in(first_).end; i < first_.text.size();) {
       std::size_t end = i;
-      while (end < first_.text.size() && std::isalpha(static_cast<unsigned char>(first_.text[end])))
-        ++end;
+      while (end < first_.text.size() && is_letter(first_.text[end])) ++end;
       const std::string word = first_.text.substr(i, end - i);
-      const bool everywhere =
-          word.size() >= kMinLiteral &&
-          std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
-            return taken_.back().number < line.numbers.size() &&
-                   line.text.find(word, line.numbers[taken_.back().number].end) !=
-                       std::string::npos;
-          });
+      const bool everywhere = word.size() >= kMinLiteral &&
+                              std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
+                                return line.text.find(word, last.in(line).end) != std::string::npos;
+                              });
       if (everywhere) {
         literal_ = word;
         return ".*?" + word;
@@ -259,19 +251,14 @@ bool reads(const Json& rule, const LineShape& shape, const std::vector<Taken>& t
   if (!re2.ok()) return false;
   const auto& names = re2.NamedCapturingGroups();
   std::vector<re2::StringPiece> groups(static_cast<std::size_t>(re2.NumberOfCapturingGroups()) + 1);
-  std::size_t right = 0;
-  for (const ShapeLine& line : shape.examples) {
-    if (!re2.Match(line.text, 0, line.text.size(), re2::RE2::UNANCHORED, groups.data(),
-                   static_cast<int>(groups.size()))) {
-      continue;
-    }
-    right += std::ranges::all_of(taken, [&](const Taken& one) {
-      if (one.number >= line.numbers.size()) return false;
-      const auto group = static_cast<std::size_t>(names.at(one.name));
-      return groups[group].data() == line.text.data() + line.numbers[one.number].value_begin;
-    });
-  }
-  return right == shape.examples.size();
+  return std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
+    return re2.Match(line.text, 0, line.text.size(), re2::RE2::UNANCHORED, groups.data(),
+                     static_cast<int>(groups.size())) &&
+           std::ranges::all_of(taken, [&](const Taken& one) {
+             const auto group = static_cast<std::size_t>(names.at(one.name));
+             return groups[group].data() == line.text.data() + one.in(line).value_begin;
+           });
+  });
 }
 
 struct Candidate {
@@ -279,28 +266,28 @@ struct Candidate {
   ShapeMeaning meaning;
 };
 
-std::vector<Taken> taken_of(const Candidate& candidate) {
-  const ShapeMeaning& meaning = candidate.meaning;
-  const ShapeLine& first = candidate.shape->examples.front();
-  std::vector<Taken> out;
-  const auto add = [&](std::optional<std::size_t> i, const char* name) {
-    if (i) out.push_back({first.key[*i], name, "", false});
+void take_times(const ShapeTimes& times, std::vector<Taken>& taken) {
+  const auto take = [&](std::optional<std::size_t> place, const char* name) {
+    if (place) taken.push_back({*place, name, ""});
   };
+  take(times.clock, "clock");
+  take(times.elapsed, "elapsed");
+  take(times.seconds, "seconds");
+  take(times.seconds_per_iteration, "seconds_per_iteration");
+  take(times.rate, "rate");
+}
+
+std::vector<Taken> taken_of(const LineShape& shape, const ShapeMeaning& meaning) {
+  const ShapeLine& first = shape.examples.front();
   const bool of_epoch = (meaning.total_is_of_epoch && meaning.epoch) || meaning.wraps;
-  out.push_back({first.key[meaning.step], "step",
-                 !first.at(meaning.step).has_total() ? ""
-                 : of_epoch                          ? "epoch_steps"
-                                                     : "planned",
-                 true});
+  const char* total = of_epoch ? "epoch_steps" : "planned";
+  std::vector<Taken> out;
+  out.push_back({meaning.step, "step", first.at(meaning.step).has_total() ? total : "", true});
   if (meaning.epoch) {
-    out.push_back({first.key[*meaning.epoch], "epoch",
-                   first.at(*meaning.epoch).has_total() ? "epochs" : "", true});
+    const bool planned = first.at(*meaning.epoch).has_total();
+    out.push_back({*meaning.epoch, "epoch", planned ? "epochs" : "", true});
   }
-  add(meaning.clock, "clock");
-  add(meaning.elapsed, "elapsed");
-  add(meaning.seconds, "seconds");
-  add(meaning.seconds_per_iteration, "seconds_per_iteration");
-  add(meaning.rate, "rate");
+  take_times(meaning.times, out);
   return out;
 }
 
@@ -309,7 +296,7 @@ std::optional<Json> rule_of(const LineShape& shape, std::vector<Taken> taken,
                             std::optional<std::size_t> loss) {
   if (loss) {
     std::vector<Taken> with = taken;
-    with.push_back({*loss, "loss", "", false});
+    with.push_back({*loss, "loss", "", false, true});
     auto rule = RuleWriter(shape, with).write();
     if (rule && reads(*rule, shape, with)) return rule;
   }
@@ -346,7 +333,8 @@ class Induction {
         return false;
       }
       const auto meaning = meaning_of(shape);
-      return meaning && meaning->timed() && !meaning->step_is_epoch && is_training(shape, *meaning);
+      return meaning && meaning->times.any() && !meaning->step_is_epoch &&
+             is_training(shape, *meaning);
     });
   }
 
@@ -380,17 +368,17 @@ class Induction {
     const std::size_t n = shape.examples.size();
     const bool learns = 2 * shape.learning >= n;
     const bool place = shape.examples.front().at(meaning.step).meaning == Meaning::place;
-    const std::size_t least = meaning.timed() ? 2 : 3;
+    const std::size_t least = meaning.times.any() ? 2 : 3;
     if (n < least) return false;
     if (learns) return true;
     if (place && !meaning.epoch) return false;
-    return shapes_.of_training() && (meaning.timed() || meaning.step_is_epoch || meaning.epoch);
+    return shapes_.of_training() && (meaning.times.any() || meaning.step_is_epoch || meaning.epoch);
   }
 
   static std::pair<int, std::int64_t> worth(const Candidate& candidate) {
     constexpr std::int64_t kFewLines = 3;
     const ShapeMeaning& meaning = candidate.meaning;
-    int rank = meaning.timed() ? 4 : 0;
+    int rank = meaning.times.any() ? 4 : 0;
     if (!meaning.step_is_epoch) rank += 2;
     if (candidate.shape->lines < kFewLines) rank -= 3;
     return {rank, candidate.shape->lines};
@@ -400,12 +388,12 @@ class Induction {
     const LineShape& shape = *candidate.shape;
     const ShapeMeaning& meaning = candidate.meaning;
     const auto loss = loss_of(shape);
-    auto rule = rule_of(shape, taken_of(candidate), loss);
+    auto rule = rule_of(shape, taken_of(shape, meaning), loss);
     if (!rule) return std::nullopt;
     if (meaning.wraps) (*rule)["wraps"] = true;
     if (!meaning.step_is_epoch) (*rule)["counts_from"] = "first";
     Json format;
-    format["schema"] = "bertbench.format/1";
+    format["schema"] = kFormatSchema;
     format["name"] = name_;
     format["title"] = "lines of one shape that repeats";
     if (meaning.step_is_epoch) format["iteration"] = "epoch";
@@ -413,7 +401,7 @@ class Induction {
     format["lines"] = Json::array();
     for (Json& evaluation : evaluations(*rule)) format["lines"].push_back(std::move(evaluation));
     format["lines"].push_back(*rule);
-    bool timed = meaning.timed();
+    bool timed = meaning.times.any();
     for (Json& more : companions(candidate, !loss, timed)) {
       format["lines"].push_back(std::move(more));
     }
@@ -437,7 +425,7 @@ class Induction {
       if (!re2::RE2::PartialMatch(shape.examples.front().text, re2)) continue;
       const auto meaning = meaning_of(shape);
       if (!meaning) continue;
-      auto of = rule_of(shape, taken_of({&shape, *meaning}), std::nullopt);
+      auto of = rule_of(shape, taken_of(shape, *meaning), std::nullopt);
       if (!of) continue;
       (*of)["kind"] = "evaluation";
       out.push_back(std::move(*of));
@@ -447,38 +435,28 @@ class Induction {
 
   /// Lines that come once with each record and have what that lacks.
   std::vector<Json> companions(const Candidate& main, bool wants_loss, bool& timed) const {
+    constexpr double kLeastShare = 0.6, kMostShare = 1.5;  // a cut, a line more at the end
+    const ShapeTimes& own = main.meaning.times;
+    bool wants_time = !own.elapsed && !own.seconds && !own.seconds_per_iteration && !own.rate;
+    const auto step_at = [&](std::size_t line) {
+      return main.shape->examples[line].at(main.meaning.step).value;
+    };
+    const bool of_each = step_at(1) - step_at(0) == 1;
     std::vector<Json> out;
-    bool wants_time = !main.meaning.elapsed && !main.meaning.seconds &&
-                      !main.meaning.seconds_per_iteration && !main.meaning.rate;
-    const ShapeLine& first_main = main.shape->examples.front();
-    bool each = main.meaning.step_is_epoch;
-    if (main.shape->examples.size() > 1) {
-      const double by = main.shape->examples[1].at(main.meaning.step).value -
-                        first_main.at(main.meaning.step).value;
-      each = by == 1;
-    }
     for (const LineShape& shape : shapes_.shapes()) {
-      if (&shape == main.shape || shape.evaluation || shape.counts()) continue;
-      const double times =
+      if (shape.evaluation || shape.counts()) continue;
+      const double share =
           static_cast<double>(shape.lines) / static_cast<double>(main.shape->lines);
-      constexpr double kLeastShare = 0.6, kMostShare = 1.5;  // a cut, a line more at the end
-      if (times < kLeastShare || times > kMostShare) continue;
+      if (share < kLeastShare || share > kMostShare) continue;
       const auto loss = wants_loss ? loss_of(shape) : std::nullopt;
-      const CompanionMeaning meaning = wants_time ? companion_of(shape, each) : CompanionMeaning{};
-      if (!loss && !meaning.timed()) continue;
+      const ShapeTimes times = wants_time ? companion_times(shape, of_each) : ShapeTimes{};
       std::vector<Taken> taken;
-      const auto add = [&](std::optional<std::size_t> i, const char* name) {
-        if (i) taken.push_back({shape.examples.front().key[*i], name, "", false});
-      };
-      add(meaning.elapsed, "elapsed");
-      add(meaning.seconds, "seconds");
-      add(meaning.seconds_per_iteration, "seconds_per_iteration");
-      add(meaning.rate, "rate");
+      take_times(times, taken);
       auto rule = rule_of(shape, taken, loss);
       if (!rule) continue;
       (*rule)["continues"] = true;
-      timed = timed || meaning.timed();
-      wants_time = wants_time && !meaning.timed();
+      timed = timed || times.any();
+      wants_time = wants_time && !times.any();
       wants_loss = wants_loss && !loss;
       out.push_back(std::move(*rule));
     }

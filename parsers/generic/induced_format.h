@@ -21,7 +21,7 @@ enum class Lack {
   counter,   ///< a time or a rate stands there without a counter
   growth,    ///< its counter does not grow from line to line
   lines,     ///< too few lines are like it
-  training,  ///< nothing says that it is of a training
+  training,  ///< nothing shows that it is of a training
   text,      ///< no text of four bytes is on all of them
 };
 struct NearLine {
@@ -42,7 +42,7 @@ struct InducedFormat {
 class FormatInducer {
  public:
   /// Bytes of a log that are looked at. A loop that prints nothing in so much has no lines.
-  static constexpr std::size_t kReach = std::size_t{64} << 20;
+  static constexpr std::size_t kReach = std::size_t{16} << 20;
 
   void feed(std::string_view bytes);
   /// The shape is fixed: more of the log changes nothing.

@@ -1,10 +1,7 @@
 #include "parsers/generic/line_numbers.h"
 
-#include <re2/re2.h>
-
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -59,10 +56,9 @@ bool among(Words list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
 }
 
-bool is_letter(char c) {
-  return std::isalpha(static_cast<unsigned char>(c)) != 0 || static_cast<unsigned char>(c) >= 0x80;
-}
-bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
+/// A letter of any alphabet: the bytes of UTF-8 beyond ASCII.
+bool is_any_letter(char c) { return is_letter(c) || static_cast<unsigned char>(c) >= 0x80; }
+bool is_word(char c) { return is_any_letter(c) || is_digit(c) || c == '_'; }
 
 /// The words of a label in small letters; '_', '-', '.' and blanks part them, "/" is the word
 /// "per".
@@ -79,8 +75,8 @@ struct Label {
       words[count++] = std::exchange(word, {});
     };
     for (const char c : text) {
-      if (is_letter(c)) {
-        word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      if (is_any_letter(c)) {
+        word += lower(c);
         continue;
       }
       put();
@@ -107,29 +103,13 @@ std::optional<RateUnit> work_unit(std::string_view word) {
   return std::nullopt;
 }
 
+/// The letters m and d alone are other units as well.
 std::optional<double> seconds_in(std::string_view word) {
-  constexpr std::array<std::pair<std::string_view, double>, 14> kUnits = {{{"ms", 1e-3},
-                                                                           {"msec", 1e-3},
-                                                                           {"millis", 1e-3},
-                                                                           {"milliseconds", 1e-3},
-                                                                           {"us", 1e-6},
-                                                                           {"min", 60},
-                                                                           {"mins", 60},
-                                                                           {"minute", 60},
-                                                                           {"minutes", 60},
-                                                                           {"h", 3600},
-                                                                           {"hr", 3600},
-                                                                           {"hrs", 3600},
-                                                                           {"hour", 3600},
-                                                                           {"hours", 3600}}};
-  if (among(kSeconds, word)) return 1.0;
-  for (const auto& [name, scale] : kUnits) {
-    if (word == name) return scale;
-  }
-  return std::nullopt;
+  if (word == "m" || word == "d") return std::nullopt;
+  return seconds_of_unit(word);
 }
 
-/// What a word or two after a number, or those of a label, say of it.
+/// What a word or two after a number, or those of a label, mean for it.
 struct Unit {
   Meaning meaning = Meaning::other;
   RateUnit rate = RateUnit::unknown;
@@ -140,8 +120,8 @@ struct Unit {
 std::string_view word_at(std::string_view text, std::size_t at, std::string& small) {
   std::size_t end = at;
   small.clear();
-  while (end < text.size() && is_letter(text[end])) {
-    small += static_cast<char>(std::tolower(static_cast<unsigned char>(text[end++])));
+  while (end < text.size() && is_any_letter(text[end])) {
+    small += lower(text[end++]);
   }
   return small;
 }
@@ -221,8 +201,10 @@ std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at)
   const auto back_over = [&](auto&& fits) {
     while (i > from && fits(line[i - 1])) --i;
   };
-  back_over(
-      [](char c) { return std::string_view(" :=#'\"[(\t").find(c) != std::string_view::npos; });
+  back_over([](char c) {
+    return c == ' ' || c == ':' || c == '=' || c == '#' || c == '\'' || c == '"' || c == '[' ||
+           c == '(' || c == '\t';
+  });
   if (i > from && line[i - 1] == ')') {  // "Time (mins): "
     const auto open = line.rfind('(', i - 1);
     if (open != std::string_view::npos && open > from && i - open < 12) {
@@ -242,26 +224,29 @@ std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at)
   return i;
 }
 
-struct Stretch {
-  std::size_t begin = 0, end = 0;
+struct FoundStamp {
+  std::size_t begin = 0;
+  Stamp stamp;
 };
 
-std::optional<Stretch> stamp_in(std::string_view line) {
-  static const re2::RE2 kStamp(
-      R"(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?|\d\d/\d\d/\d{4} \d\d:\d\d:\d\d|)"
-      R"(\d\d/\d\d \d\d:\d\d:\d\d|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+|)"
-      R"([A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}|^[\[(]?\d\d:\d\d:\d\d(?:[.,]\d+)?[\]) ])",
-      re2::RE2::Latin1);
-  constexpr std::size_t kFront = 100;  ///< bytes in which a logger puts its stamp
-  re2::StringPiece found;
-  const re2::StringPiece text(line.data(), std::min(line.size(), kFront));
-  if (!kStamp.Match(text, 0, text.size(), re2::RE2::UNANCHORED, &found, 1)) return std::nullopt;
-  auto begin = static_cast<std::size_t>(found.data() - line.data());
-  std::size_t end = begin + found.size();
-  while (begin < end && (line[begin] == '[' || line[begin] == '(')) ++begin;
-  while (end > begin && (line[end - 1] == ']' || line[end - 1] == ')' || line[end - 1] == ' '))
-    --end;
-  return Stretch{begin, end};
+/// The stamp that a logger puts before its text. The time of day alone only at the very front.
+std::optional<FoundStamp> stamp_in(std::string_view line) {
+  constexpr std::size_t kFront = 100;  // bytes in which loggers put their stamps
+  for (std::size_t at = 0; at < std::min(line.size(), kFront); ++at) {
+    // A digit, or a capital: absl's level, the day of the week.
+    if (!is_digit(line[at]) && (line[at] < 'A' || line[at] > 'Z')) continue;
+    if (at > 0 && is_word(line[at - 1])) continue;
+    const std::string_view text = line.substr(at);
+    const bool front = at == 0 || (at == 1 && (line[0] == '[' || line[0] == '('));
+    for (const bool day_first : {false, true}) {
+      const auto stamp = front ? any_stamp_or_time(text, day_first) : any_stamp(text, day_first);
+      if (!stamp) continue;
+      const std::string_view rest = text.substr(stamp->length);
+      if (!stamp->names_day && rest.find_first_of("]) ") != 0) continue;
+      return FoundStamp{at, *stamp};
+    }
+  }
+  return std::nullopt;
 }
 
 class Reader {
@@ -269,28 +254,28 @@ class Reader {
   explicit Reader(std::string_view line) : line_(line) {}
 
   std::vector<LineNumber> read() {
-    if (const auto stamp = stamp_in(line_)) {
+    if (const auto found = stamp_in(line_)) {
       LineNumber clock;
       clock.meaning = Meaning::clock;
-      clock.begin = clock.value_begin = stamp->begin;
-      clock.end = clock.value_end = stamp->end;
-      const auto seconds = any_stamp_or_time(line_.substr(stamp->begin, stamp->end - stamp->begin));
-      const auto swapped =
-          any_stamp_or_time(line_.substr(stamp->begin, stamp->end - stamp->begin), true);
-      if (seconds || swapped) {
-        clock.value = seconds ? seconds->seconds : swapped->seconds;
-        out_.push_back(clock);
-      }
-      at_ = from_ = stamp->end;
+      clock.begin = clock.value_begin = found->begin;
+      clock.end = clock.value_end = found->begin + found->stamp.length;
+      clock.value = found->stamp.seconds;
+      out_.push_back(clock);
+      at_ = from_ = clock.end;
     }
     while (at_ < line_.size() && out_.size() < kMostNumbers) {
       const char c = line_[at_];
+      const bool digit = is_digit(c);
+      if (!digit && lower(c) != 'n' && lower(c) != 'i') {
+        ++at_;
+        continue;
+      }
       const bool after_word = at_ > 0 && is_word(line_[at_ - 1]);
-      if (is_digit(c) && (!after_word || after_counter())) {
+      if (digit && (!after_word || after_counter())) {
         number();
       } else if (!after_word && is_not_finite()) {
         not_finite();
-      } else if (is_digit(c)) {
+      } else if (digit) {
         skip_word();
       } else {
         ++at_;
@@ -314,7 +299,7 @@ class Reader {
   /// "epoch12", "step100": the digits right after a word that counts.
   [[nodiscard]] bool after_counter() const {
     std::size_t begin = at_;
-    while (begin > 0 && is_letter(line_[begin - 1])) --begin;
+    while (begin > 0 && is_any_letter(line_[begin - 1])) --begin;
     if (begin == at_ || (begin > 0 && is_digit(line_[begin - 1]))) return false;
     std::string word;
     const auto small = word_at(line_, begin, word);
@@ -323,8 +308,6 @@ class Reader {
 
   [[nodiscard]] bool is_not_finite() const {
     std::string word;
-    const char c = line_[at_];
-    if (c != 'n' && c != 'N' && c != 'i' && c != 'I') return false;
     const auto small = word_at(line_, at_, word);
     return small == "nan" || small == "inf" || small == "infinity";
   }
@@ -389,7 +372,7 @@ class Reader {
     }
     const bool version = end + 1 < line_.size() && line_[end] == '.' && is_digit(line_[end + 1]);
     if (version) return skip_word();
-    if (end < line_.size() && is_letter(line_[end])) {
+    if (end < line_.size() && is_any_letter(line_[end])) {
       const Unit unit = unit_at(line_.substr(end));
       if (unit.length == 0) return skip_word();
     }
@@ -476,77 +459,75 @@ class Reader {
     out_.push_back(found);
   }
 
+  /// The first that fits: a unit of rates, a word that counts, a time, a loss, a place.
   void judge(LineNumber& found, const Label& label, std::string_view text) const {
-    const Unit by_label = unit_of(label);
-    const Unit after =
-        std::isnan(found.value) || found.has_total() ? Unit{} : unit_at(line_.substr(at_));
     const bool time = found.meaning == Meaning::duration;  // by its layout
-    if (after.meaning == Meaning::rate || by_label.meaning == Meaning::rate) {
-      found.meaning = Meaning::rate;
-      const bool by_word = after.meaning == Meaning::rate;
-      found.unit = by_word ? after.rate : by_label.rate;
-      if (by_word) found.end = at_ + after.length;
-      if (!(found.value > 0)) found.meaning = Meaning::other;
-      return;
-    }
-    const bool timed = time || after.meaning == Meaning::per_iteration ||
-                       after.meaning == Meaning::duration || by_label.meaning != Meaning::other;
+    const bool bare = std::isnan(found.value) || found.has_total();
+    const Unit named = unit_of(label), after = bare ? Unit{} : unit_at(line_.substr(at_));
     const std::string_view last = label.last();
-    if (found.meaning == Meaning::epoch) {
-      if (found.begin < found.value_begin && !among(kEpochs, last)) {
-        found.begin = found.value_begin - 1;  // the bracket: its words are not of the epoch
-      }
-      return;
-    }
-    const bool counts = found.whole && (among(kIterations, last) || among(kEpochs, last));
-    if (counts && after.meaning == Meaning::other) {
-      if (label.has(kPlans)) {
-        found.meaning = Meaning::other;
-        return;
-      }
-      found.meaning = among(kEpochs, last) ? Meaning::epoch : Meaning::counter;
+    const bool of_epochs = among(kEpochs, last);
+    if (after.meaning == Meaning::rate || named.meaning == Meaning::rate) {
+      take_rate(found, named, after);
+    } else if (found.meaning == Meaning::epoch) {
+      // The bracket alone: words before it are not of the epoch.
+      if (found.begin < found.value_begin && !of_epochs) found.begin = found.value_begin - 1;
+    } else if (found.whole && (of_epochs || among(kIterations, last)) &&
+               after.meaning == Meaning::other) {
+      const Meaning counter = of_epochs ? Meaning::epoch : Meaning::counter;
+      found.meaning = label.has(kPlans) ? Meaning::other : counter;
       found.names_total = label.words[0] == "global" || label.words[0] == "total";
-      return;
-    }
-    if (timed) {
-      found.meaning = Meaning::other;
-      if (label.has(kOtherTimes) || std::isnan(found.value)) return;
-      if (found.value > 1e9 && found.value < 1e10) {  // seconds since 1970
-        found.meaning = Meaning::clock;
-        return;
-      }
-      // A percentage, a size and the like have a unit of their own.
-      if (!time && after.meaning == Meaning::other && at_ < line_.size() &&
-          (line_[at_] == '%' || is_letter(line_[at_]))) {
-        return;
-      }
-      found.meaning =
-          after.meaning == Meaning::per_iteration || by_label.meaning == Meaning::per_iteration
-              ? Meaning::per_iteration
-              : Meaning::duration;
-      found.scale = time ? 1 : after.meaning != Meaning::other ? after.scale : by_label.scale;
-      if (after.meaning != Meaning::other) found.end = at_ + after.length;
-      found.since_start = label.has(kSinceStart);
-      return;
-    }
-    if (last == "loss" || last == "损失" ||
-        (last.size() > 4 && (last.starts_with("loss") || last.ends_with("loss")))) {
+    } else if (time || after.meaning != Meaning::other || named.meaning != Meaning::other) {
+      take_time(found, label, named, after, time);
+    } else if (last == "损失" || last.starts_with("loss") || last.ends_with("loss")) {
       found.meaning = Meaning::loss;
-      // The sign belongs to the number.
+    } else {
+      take_place(found, label, text);
+    }
+  }
+
+  void take_rate(LineNumber& found, const Unit& named, const Unit& after) const {
+    if (!(found.value > 0)) return;
+    found.meaning = Meaning::rate;
+    found.unit = after.meaning == Meaning::rate ? after.rate : named.rate;
+    if (after.meaning == Meaning::rate) found.end = at_ + after.length;
+  }
+
+  void take_time(LineNumber& found, const Label& label, const Unit& named, const Unit& after,
+                 bool by_layout) const {
+    found.meaning = Meaning::other;
+    if (label.has(kOtherTimes) || std::isnan(found.value)) return;
+    if (found.value > 1e9 && found.value < 1e10) {  // seconds since 1970
+      found.meaning = Meaning::clock;
       return;
     }
-    const bool place = found.has_total() && found.total >= found.value;
-    if (place && (label.count == 0 || text.find_first_of("[(") != std::string_view::npos)) {
+    const bool has_unit = after.meaning != Meaning::other;
+    // A percentage, a size and the like have a unit of their own.
+    if (!by_layout && !has_unit && at_ < line_.size() &&
+        (line_[at_] == '%' || is_any_letter(line_[at_]))) {
+      return;
+    }
+    const bool of_iteration =
+        after.meaning == Meaning::per_iteration || named.meaning == Meaning::per_iteration;
+    found.meaning = of_iteration ? Meaning::per_iteration : Meaning::duration;
+    if (!by_layout) found.scale = has_unit ? after.scale : named.scale;
+    if (has_unit) found.end = at_ + after.length;
+    found.since_start = label.has(kSinceStart);
+  }
+
+  /// "[50/391]", "(50/391)", "50/391", and the "[50]" of "Epoch: [44][50]".
+  void take_place(LineNumber& found, const Label& label, std::string_view text) const {
+    const auto open = text.find_last_of("[(");
+    const bool bracket = open != std::string_view::npos;
+    if (found.has_total() && found.total >= found.value && (label.count == 0 || bracket)) {
       found.meaning = Meaning::place;
-      // Only the bracket before it is its own; words before that are those of something else.
-      const auto open = text.find_last_of("[(");
-      if (open != std::string_view::npos) found.begin = found.value_begin - (text.size() - open);
+      // Only the bracket is its own; words before it are those of something else.
+      if (bracket) found.begin = found.value_begin - (text.size() - open);
       return;
     }
-    // "[44][50/391]" after "Epoch: ": the bracket has no word.
-    const Meaning before = out_.empty() ? Meaning::other : out_.back().meaning;
-    if (found.whole && label.count == 0 && before == Meaning::epoch && !out_.back().has_total() &&
-        line_.substr(out_.back().end, found.value_begin - out_.back().end).starts_with("][")) {
+    if (!found.whole || label.count > 0 || out_.empty()) return;
+    const LineNumber& before = out_.back();
+    const bool follows = line_.substr(0, found.value_begin).substr(before.end).starts_with("][");
+    if (before.meaning == Meaning::epoch && !before.has_total() && follows) {
       found.meaning = Meaning::place;
     }
   }
@@ -560,7 +541,7 @@ class Reader {
 bool has_word(std::string_view text, Words list) {
   std::string word;
   for (std::size_t i = 0; i < text.size();) {
-    if (!is_letter(text[i])) {
+    if (!is_any_letter(text[i])) {
       ++i;
       continue;
     }

@@ -1,4 +1,4 @@
-// The numbers of a line and what the words and units around them say that they are, whatever
+// The numbers of a line and what they are by the words and units around them, whatever
 // program printed them: "Epoch: [3][ 40/391]  loss=2.31 (12.5 it/s, 0:01:02)".
 #pragma once
 
@@ -34,7 +34,7 @@ struct LineNumber {
   double scale = 1;                   ///< makes seconds of a time
   RateUnit unit = RateUnit::unknown;  ///< of a rate
   bool whole = false;                 ///< digits only
-  bool since_start = false;           ///< its label says that it counts from the start
+  bool since_start = false;           ///< by its label it counts from the start
   bool mean_follows = false;          ///< "0.310 (0.325)": a meter of single iterations
   bool names_total = false;           ///< a counter of all epochs: "global_step"
   [[nodiscard]] bool has_total() const { return total_end > total_begin; }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "parsers/core/text.h"
+
 namespace bertbench {
 namespace {
 
@@ -75,8 +77,9 @@ void LineShapes::feed(std::string_view bytes) {
 void LineShapes::finish() { line(std::exchange(rest_, {})); }
 
 void LineShapes::line(std::string_view text) {
-  if (text.empty() || is_bar(text)) return;
   if (!of_training_) of_training_ = names_training(text);
+  // Without a digit nothing is counted; bars are tqdm's.
+  if (std::ranges::none_of(text, is_digit) || is_bar(text)) return;
   if (is_bare(text)) return piece(text);
   clean_line(text, ansi_, pieces_);
   for (const Piece& one : pieces_) piece(one.text);
@@ -111,7 +114,7 @@ void LineShapes::piece(std::string_view text) {
   }
   if (first_counter == text.size()) first_counter = first_number;
   constexpr std::size_t kBytesBeforeCounter =
-      40;  ///< bytes before the counter that say what it counts
+      40;  ///< bytes before the counter that name what it counts
   const std::size_t near = first_counter - std::min(first_counter, kBytesBeforeCounter);
   const bool evaluation = names_evaluation(text.substr(near), first_counter - near);
   if (evaluation) key += "evaluation";

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include "parsers/core/median.h"
 #include "parsers/lines/clock.h"
 
 namespace bertbench {
@@ -21,12 +23,19 @@ Values values_of(const LineShape& shape, std::size_t i) {
   return out;
 }
 
-double median(Values values) {
+/// Of those that are known; nan where none is.
+double known_median(Values values) {
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
-  if (values.empty()) return kNone;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return values.empty() ? kNone : median(std::move(values));
+}
+
+/// Each less the one before; nan for the first and where it is not above 0.
+Values steps_up(const Values& values) {
+  Values out(values.size(), kNone);
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    if (values[i] > values[i - 1]) out[i] = values[i] - values[i - 1];
+  }
+  return out;
 }
 
 /// How a number goes on from line to line.
@@ -40,11 +49,11 @@ class Decision {
   explicit Decision(const LineShape& shape) : shape_(shape), n_(shape.examples.size()) {}
 
   std::optional<ShapeMeaning> decide() {
-    if (!counters()) return std::nullopt;
-    count_lines();
-    clocks();
-    times();
-    rates();
+    if (n_ < 2 || !counters()) return std::nullopt;
+    count_iterations();
+    find_clock();
+    find_times();
+    find_rate();
     return out_;
   }
 
@@ -112,11 +121,11 @@ class Decision {
     for (const std::size_t i : finer) {
       const Values values = values_of(shape_, i);
       const Growth within = growth(values, epochs_), alone = growth(values, {});
-      if (alone.up == 0 && n_ > 1) continue;  // a last step of each epoch, a constant
+      if (alone.up == 0) continue;  // a last step of each epoch, a constant
       // Without an epoch a place may begin again at its total.
       const bool wraps =
           !epoch && shape_.examples[0].at(i).has_total() && same_total(i) && wrapped_all(i, values);
-      if (!grows(within) && !wraps && n_ > 1) continue;
+      if (!grows(within) && !wraps) continue;
       const int worth = 2 * alone.up + (meaning(i) == Meaning::counter ? 1 : 0);
       if (step && worth <= best) continue;
       best = worth;
@@ -124,9 +133,7 @@ class Decision {
       out_.wraps = wraps && within.down > 0;
     }
     if (!step) {
-      if (!epoch) return false;
-      const Growth of = growth(epochs_, {});
-      if (n_ > 1 && !grows(of)) return false;
+      if (!epoch || !grows(growth(epochs_, {}))) return false;
       out_.step = *epoch;
       out_.step_is_epoch = meaning(*epoch) == Meaning::epoch;
       return true;
@@ -163,59 +170,49 @@ class Decision {
     return stride > 0;
   }
 
-  /// The iterations from line to line, nan where the line before is of another launch or epoch of
-  /// unknown length.
-  void count_lines() {
-    const Values steps = values_of(shape_, out_.step);
-    advance_.assign(n_, kNone);
-    for (std::size_t i = 1; i < n_; ++i) {
-      const bool next_epoch = !epochs_.empty() && epochs_[i] > epochs_[i - 1];
-      const double by = steps[i] - steps[i - 1];
-      if (by > 0 && (!next_epoch || !out_.epoch)) advance_[i] = by;
+  /// Not known where the line before is of another launch or of another epoch.
+  void count_iterations() {
+    advance_ = steps_up(values_of(shape_, out_.step));
+    for (std::size_t i = 1; i < n_ && out_.epoch; ++i) {
+      if (epochs_[i] > epochs_[i - 1]) advance_[i] = kNone;
     }
-    stride_ = median(advance_);
+    stride_ = known_median(advance_);
   }
 
-  void clocks() {
-    for (std::size_t i = 0; i < fields() && !out_.clock; ++i) {
+  void find_clock() {
+    for (std::size_t i = 0; i < fields() && !out_.times.clock; ++i) {
       if (meaning(i) != Meaning::clock) continue;
-      Values stamps = stamps_of(i);
+      const Values stamps = stamps_of(i);
       if (growth(stamps, {}).down > static_cast<int>(n_) / 4) continue;
-      out_.clock = i;
-      between_.assign(n_, kNone);
-      for (std::size_t k = 1; k < n_; ++k) {
-        const double took = stamps[k] - stamps[k - 1];
-        if (took > 0) between_[k] = took;
-      }
+      out_.times.clock = i;
+      between_ = steps_up(stamps);
     }
   }
 
   Values stamps_of(std::size_t i) {
-    const auto read = [&](bool day_first) {
-      Values out;
+    Values out;
+    for (const bool day_first : {false, true}) {
+      bool unread = false;
+      out.clear();
       for (const ShapeLine& line : shape_.examples) {
         const LineNumber& number = line.at(i);
         const auto text = std::string_view(line.text).substr(number.value_begin,
                                                              number.value_end - number.value_begin);
         const auto stamp = any_stamp_or_time(text, day_first);
         out.push_back(stamp ? stamp->seconds : number.value);
-        missed_ = missed_ || (!stamp && text.find('/') != std::string_view::npos);
+        unread = unread || (!stamp && text.find('/') != std::string_view::npos);
       }
-      return out;
-    };
-    missed_ = false;
-    Values out = read(false);
-    if (missed_) {
-      out_.day_first = true;
-      out = read(true);
+      out_.day_first = day_first;
+      if (!unread) break;
     }
     return out;
   }
 
   /// It grows within each epoch, by more than the drift of a step's time.
   [[nodiscard]] bool is_elapsed(std::size_t i, const Values& values) const {
-    constexpr int kLinesThatShow = 8;  ///< of a chance of 1 : 40,000 that times of steps rise so
-    constexpr double kTwice = 2;       ///< a time of steps does not double from line to line
+    // Times of steps in random order rise eight times in a row once in 40,000 (8!) shapes.
+    constexpr int kRisesThatShow = 8;
+    constexpr double kGrowthThatShows = 2;  // of the first: times of steps drift by less
     int up = 0, down = 0;
     double low = values[0], most = 0;
     for (std::size_t k = 1; k < n_; ++k) {
@@ -230,73 +227,62 @@ class Decision {
       if (low > 0) most = std::max(most, values[k] / low);
     }
     if (down > 0 || up == 0) return false;
-    return shape_.examples[0].at(i).since_start || up >= kLinesThatShow || most >= kTwice;
+    return shape_.examples[0].at(i).since_start || up >= kRisesThatShow || most >= kGrowthThatShows;
   }
 
-  void times() {
-    Values ratios;
-    std::optional<std::size_t> best;
-    double best_gap = std::numeric_limits<double>::infinity();
+  void find_times() {
+    std::optional<TimeKind> best;
     for (std::size_t i = 0; i < fields(); ++i) {
       const Meaning of = meaning(i);
       if (of != Meaning::duration && of != Meaning::per_iteration) continue;
       const Values values = values_of(shape_, i);
-      if (!(median(values) > 0)) continue;
-      if (of == Meaning::duration && n_ > 1 && is_elapsed(i, values)) {
-        const bool first = !out_.elapsed;
-        if (first) out_.elapsed = i;
+      if (!(known_median(values) > 0)) continue;
+      if (of == Meaning::duration && is_elapsed(i, values)) {
+        if (out_.times.elapsed) continue;
+        out_.times.elapsed = i;
+        if (between_.empty()) between_ = steps_up(values);
         continue;
       }
+      constexpr int kFallsThatShow = 4;  // a time left
       const Growth change = growth(values, {});
-      constexpr int kFalls = 4;  // a time left
-      if (change.down >= kFalls && change.up == 0) continue;
+      if (change.down >= kFallsThatShow && change.up == 0) continue;
       const auto kind = kind_of(i, values);
-      if (!kind) continue;
-      const double gap = kind->gap;
-      if (best && gap >= best_gap) continue;
-      best = i;
-      best_gap = gap;
-      out_.seconds.reset();
-      out_.seconds_per_iteration.reset();
-      (kind->per_iteration ? out_.seconds_per_iteration : out_.seconds) = i;
+      if (!kind || (best && kind->gap >= best->gap)) continue;
+      best = kind;
+      out_.times.seconds.reset();
+      out_.times.seconds_per_iteration.reset();
+      (kind->per_iteration ? out_.times.seconds_per_iteration : out_.times.seconds) = i;
     }
     if (best) out_.time_is_ambiguous = false;
   }
 
   struct TimeKind {
     bool per_iteration = false;
-    double gap = 0;  ///< from what the clock gives, as a logarithm
+    double gap = 0;  ///< logarithm of its ratio to the clock's time; 0 where its label names it
   };
+  static constexpr double kGapUnchecked = 0.1;  ///< of a time that no clock or label confirms
 
   /// Whether a time is that of one iteration or of all since the line before.
   std::optional<TimeKind> kind_of(std::size_t i, const Values& values) {
-    constexpr double kLeastOfClock = 0.3,
-                     kMostOfClock = 1.3;  ///< of the clock's time: the rest is other work
     const bool labelled = meaning(i) == Meaning::per_iteration;
-    const bool one = stride_ == 1 || (n_ == 1 && out_.step_is_epoch);
-    const Values& clock = out_.clock ? between_ : elapsed_between();
-    if (!clock.empty()) {
+    if (!between_.empty()) {
       Values all, each;
       for (std::size_t k = 1; k < n_; ++k) {
-        all.push_back(values[k] / clock[k]);
-        each.push_back(values[k] * advance_[k] / clock[k]);
+        all.push_back(values[k] / between_[k]);
+        each.push_back(values[k] * advance_[k] / between_[k]);
       }
-      const double as_all = median(all), as_each = median(each);
-      const auto fits = [&](double ratio) {
-        return ratio >= kLeastOfClock && ratio <= kMostOfClock;
-      };
+      // Of the clock's time; the rest is other work.
+      const auto fits = [](double ratio) { return ratio >= 0.3 && ratio <= 1.3; };
+      const double as_all = known_median(all), as_each = known_median(each);
       if (std::isfinite(as_all) && std::isfinite(as_each)) {
-        if (labelled || !fits(as_all)) {
-          if (fits(as_each)) return TimeKind{true, std::abs(std::log(as_each))};
-          if (labelled || one) return std::nullopt;
-          return std::nullopt;
-        }
-        return TimeKind{false, std::abs(std::log(as_all))};
+        if (!labelled && fits(as_all)) return TimeKind{false, std::abs(std::log(as_all))};
+        if (fits(as_each)) return TimeKind{true, std::abs(std::log(as_each))};
+        return std::nullopt;
       }
     }
     if (labelled || shape_.examples[0].at(i).mean_follows) return TimeKind{true, 0};
-    if (one) return TimeKind{false, 0.1};
-    if (std::isnan(stride_) && out_.step_is_epoch) return TimeKind{false, 0.1};
+    const bool one = stride_ == 1 || (std::isnan(stride_) && out_.step_is_epoch);
+    if (one) return TimeKind{false, kGapUnchecked};
     const auto by_rate = kind_by_rate(values);
     if (!by_rate) out_.time_is_ambiguous = true;
     return by_rate;
@@ -313,41 +299,31 @@ class Decision {
       const Values rates = values_of(shape_, i);
       Values products;
       for (std::size_t k = 0; k < n_; ++k) products.push_back(values[k] * rates[k]);
-      const double product = median(products);
+      const double product = known_median(products);
       if (std::abs(product / stride_ - 1) < kRounding) return TimeKind{false, 0};
       if (std::abs(product - 1) < kRounding) return TimeKind{true, 0};
     }
     return std::nullopt;
   }
 
-  Values elapsed_between() const {
-    if (!out_.elapsed) return {};
-    const Values values = values_of(shape_, *out_.elapsed);
-    Values out(n_, kNone);
-    for (std::size_t k = 1; k < n_; ++k) {
-      if (values[k] > values[k - 1]) out[k] = values[k] - values[k - 1];
+  void find_rate() {
+    for (std::size_t i = 0; i < fields() && !out_.times.rate; ++i) {
+      if (meaning(i) != Meaning::rate) continue;
+      const bool of_iterations = shape_.examples[0].at(i).unit == RateUnit::iterations_per_second;
+      if (of_iterations && (out_.step_is_epoch || !fits_clock(values_of(shape_, i)))) continue;
+      out_.times.rate = i;
     }
-    return out;
   }
 
-  void rates() {
-    const Values clock = out_.clock ? between_ : elapsed_between();
-    for (std::size_t i = 0; i < fields() && !out_.rate; ++i) {
-      if (meaning(i) != Meaning::rate) continue;
-      const RateUnit unit = shape_.examples[0].at(i).unit;
-      if (unit == RateUnit::iterations_per_second) {
-        if (out_.step_is_epoch) continue;  // of another counter
-        Values ratios;
-        const Values rates = values_of(shape_, i);
-        for (std::size_t k = 1; k < n_ && !clock.empty(); ++k) {
-          ratios.push_back(rates[k] * clock[k] / advance_[k]);
-        }
-        constexpr double kLeastRatio = 0.7, kMostRatio = 3.0;  // the clock has other work in it
-        const double ratio = median(ratios);
-        if (std::isfinite(ratio) && (ratio < kLeastRatio || ratio > kMostRatio)) continue;
-      }
-      out_.rate = i;
+  /// Rate times the clock's time is the iterations, or more where the clock has other work in it.
+  [[nodiscard]] bool fits_clock(const Values& rates) const {
+    constexpr double kLeastRatio = 0.7, kMostRatio = 3.0;
+    Values ratios;
+    for (std::size_t k = 1; k < n_ && !between_.empty(); ++k) {
+      ratios.push_back(rates[k] * between_[k] / advance_[k]);
     }
+    const double ratio = known_median(ratios);
+    return std::isnan(ratio) || (ratio >= kLeastRatio && ratio <= kMostRatio);
   }
 
   const LineShape& shape_;
@@ -355,30 +331,28 @@ class Decision {
   ShapeMeaning out_;
   Values epochs_;   ///< of each line; empty without
   Values advance_;  ///< iterations since the line before
-  Values between_;  ///< seconds since the line before, by stamps
-  double stride_ = kNone;
-  bool missed_ = false;
+  Values between_;  ///< seconds since the line before, by stamps or elapsed time; empty without
+  double stride_ = kNone;  ///< median of advance_
 };
 
 }  // namespace
 
 std::optional<ShapeMeaning> meaning_of(const LineShape& shape) { return Decision(shape).decide(); }
 
-CompanionMeaning companion_of(const LineShape& shape, bool of_each) {
-  CompanionMeaning out;
+ShapeTimes companion_times(const LineShape& shape, bool of_each) {
+  ShapeTimes out;
   const ShapeLine& first = shape.examples.front();
   for (std::size_t i = 0; i < first.key.size(); ++i) {
     const LineNumber& number = first.at(i);
-    const Values values = values_of(shape, i);
     if (number.meaning == Meaning::rate && !out.rate) out.rate = i;
     if (number.meaning == Meaning::per_iteration && !out.seconds_per_iteration) {
       out.seconds_per_iteration = i;
     }
     if (number.meaning != Meaning::duration || out.elapsed || out.seconds) continue;
+    const Values values = values_of(shape, i);
     const bool rises = values.size() > 2 &&
                        std::ranges::adjacent_find(values, std::greater_equal<>()) == values.end();
-    const bool twice = values.back() >= 2 * values.front();
-    if (rises && (number.since_start || twice)) {
+    if (rises && (number.since_start || values.back() >= 2 * values.front())) {
       out.elapsed = i;
     } else if (of_each && !rises) {
       out.seconds = i;

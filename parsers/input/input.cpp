@@ -210,9 +210,9 @@ class ZstdSource final : public ByteSource {
 };
 
 /// What was read to look at it, then the rest.
-class AgainSource final : public ByteSource {
+class HeadThenRest final : public ByteSource {
  public:
-  AgainSource(std::string head, std::unique_ptr<ByteSource> rest)
+  HeadThenRest(std::string head, std::unique_ptr<ByteSource> rest)
       : head_(std::move(head)), rest_(std::move(rest)) {}
 
   Result<std::size_t> read(std::span<char> buffer) override {
@@ -231,7 +231,7 @@ class AgainSource final : public ByteSource {
 };
 
 /// A tracker's file may be compressed as a log is.
-Result<std::unique_ptr<ByteSource>> unpacked(std::unique_ptr<ByteSource> source) {
+Result<std::unique_ptr<ByteSource>> open_unpacked(std::unique_ptr<ByteSource> source) {
   std::string head(kTrackerHead, '\0');
   std::size_t n = 0;
   while (n < head.size()) {
@@ -242,7 +242,7 @@ Result<std::unique_ptr<ByteSource>> unpacked(std::unique_ptr<ByteSource> source)
   }
   head.resize(n);
   const Tracker tracker = tracker_of(head);
-  return open_tracker(tracker, std::make_unique<AgainSource>(std::move(head), std::move(source)));
+  return open_tracker(tracker, std::make_unique<HeadThenRest>(std::move(head), std::move(source)));
 }
 
 }  // namespace
@@ -274,8 +274,8 @@ Result<std::unique_ptr<ByteSource>> open_source(const std::string& path) {
   const Tracker tracker = tracker_of(*magic);
   file->rewind_peek();
   if (utf16) return std::make_unique<Utf16Source>(std::move(file));
-  if (gzip) return unpacked(std::make_unique<GzipSource>(std::move(file)));
-  if (zstd) return unpacked(std::make_unique<ZstdSource>(std::move(file)));
+  if (gzip) return open_unpacked(std::make_unique<GzipSource>(std::move(file)));
+  if (zstd) return open_unpacked(std::make_unique<ZstdSource>(std::move(file)));
   return open_tracker(tracker, std::move(file));
 }
 

@@ -26,10 +26,10 @@ class ByteSource {
   [[nodiscard]] virtual std::string problem() const { return {}; }
 };
 
-/// "-" is stdin. gzip and zstd are told by their magic bytes, never by the name; members and frames
-/// may follow one another. UTF-16 with its byte order mark is read as UTF-8. Files of trackers,
-/// also compressed, become lines (parsers/input/tracker_source.h). Errors: cannot be opened, a
-/// directory, cannot be read.
+/// "-" is stdin. gzip and zstd are known by their magic bytes, never by the name; members and
+/// frames may follow one another. UTF-16 with its byte order mark is read as UTF-8. Files of
+/// trackers, also compressed, become lines (parsers/input/tracker_source.h). Errors: cannot be
+/// opened, a directory, cannot be read.
 [[nodiscard]] Result<std::unique_ptr<ByteSource>> open_source(const std::string& path);
 
 }  // namespace bertbench

@@ -1,4 +1,5 @@
-// ProtoFields: the fields of a protobuf message, one after the other.
+// ProtoFields: the fields of a protobuf message, one after the other. Layout:
+// https://protobuf.dev/programming-guides/encoding/
 #pragma once
 
 #include <bit>
@@ -12,7 +13,7 @@ namespace bertbench {
 struct ProtoField {
   std::uint64_t number = 0;
   unsigned wire = 0;        ///< 0 varint, 1 eight bytes, 2 bytes, 5 four bytes
-  std::uint64_t value = 0;  ///< of a number, by its bits
+  std::uint64_t value = 0;  ///< of wire 0, 1 and 5: the bits
   std::string_view bytes;
 
   [[nodiscard]] bool is(std::uint64_t n, unsigned w) const { return number == n && wire == w; }

@@ -1,68 +1,63 @@
 #include "parsers/input/reread.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace bertbench {
 namespace {
 
-int unnamed_file() {
-  const char* folder = std::getenv("TMPDIR");
-  std::string name = std::string(folder != nullptr ? folder : "/tmp") + "/bertbench.XXXXXX";
-  const int file = ::mkstemp(name.data());
-  if (file >= 0) ::unlink(name.c_str());
-  return file;
-}
-
-class Kept final : public ByteSource {
+class Copy final : public ByteSource {
  public:
-  Kept(int file, std::size_t size) : file_(file), size_(size) {}
-  ~Kept() override { ::close(file_); }
-  Kept(const Kept&) = delete;
-  Kept& operator=(const Kept&) = delete;
+  Copy(int file, std::size_t size) : file_(file), size_(size) {}
+  ~Copy() override { ::close(file_); }
+  Copy(const Copy&) = delete;
+  Copy& operator=(const Copy&) = delete;
 
   Result<std::size_t> read(std::span<char> buffer) override {
     const std::size_t want = std::min(buffer.size(), size_ - at_);
-    const ssize_t n = ::pread(file_, buffer.data(), want, static_cast<off_t>(at_));
+    ssize_t n = 0;
+    do {
+      n = ::pread(file_, buffer.data(), want, static_cast<off_t>(at_));
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+      problem_ = std::string("the copy of the pipe cannot be read: ") + std::strerror(errno);
     if (n <= 0) return 0;
     at_ += static_cast<std::size_t>(n);
     return static_cast<std::size_t>(n);
   }
+  [[nodiscard]] std::string problem() const override { return problem_; }
 
  private:
   int file_;
   std::size_t size_, at_ = 0;
+  std::string problem_;
 };
 
 }  // namespace
 
 RereadSource::RereadSource(std::unique_ptr<ByteSource> source)
-    : source_(std::move(source)), file_(unnamed_file()) {}
-
-RereadSource::~RereadSource() {
-  if (file_ >= 0) ::close(file_);
-}
+    : source_(std::move(source)), file_(open_temporary_file()) {}
 
 Result<std::size_t> RereadSource::read(std::span<char> buffer) {
   auto got = source_->read(buffer);
-  if (!got || *got == 0 || file_ < 0) return got;
+  if (!got || *got == 0 || !file_) return got;
   const bool fits = kept_ + *got <= kBytesKept;
-  if (!fits || ::write(file_, buffer.data(), *got) != static_cast<ssize_t>(*got)) {
-    ::close(std::exchange(file_, -1));
+  if (!fits || ::write(::fileno(file_.get()), buffer.data(), *got) != static_cast<ssize_t>(*got)) {
+    file_.reset();
   }
   kept_ += *got;
   return got;
 }
 
 std::unique_ptr<ByteSource> RereadSource::again() const {
-  if (file_ < 0) return nullptr;
-  const int copy = ::dup(file_);
-  return copy < 0 ? nullptr : std::make_unique<Kept>(copy, kept_);
+  const int copy = file_ ? ::fcntl(::fileno(file_.get()), F_DUPFD_CLOEXEC, 0) : -1;
+  return copy < 0 ? nullptr : std::make_unique<Copy>(copy, kept_);
 }
 
 bool is_read_once(const std::string& path) {

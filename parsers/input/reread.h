@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "parsers/core/temporary_file.h"
 #include "parsers/input/input.h"
 
 namespace bertbench {
@@ -16,9 +17,6 @@ class RereadSource final : public ByteSource {
   static constexpr std::size_t kBytesKept = std::size_t{1} << 30;
 
   explicit RereadSource(std::unique_ptr<ByteSource> source);
-  ~RereadSource() override;
-  RereadSource(const RereadSource&) = delete;
-  RereadSource& operator=(const RereadSource&) = delete;
 
   Result<std::size_t> read(std::span<char> buffer) override;
   [[nodiscard]] bool is_slow() const override { return source_->is_slow(); }
@@ -29,7 +27,7 @@ class RereadSource final : public ByteSource {
 
  private:
   std::unique_ptr<ByteSource> source_;
-  int file_ = -1;
+  FileHandle file_;  ///< null where the copy is not whole
   std::size_t kept_ = 0;
 };
 

@@ -1,5 +1,7 @@
 // TensorBoard's event files (events.out.tfevents.*): records of a length and a protobuf Event, each
-// with a masked CRC-32C. Reading ends at the first record that does not fit its checksum.
+// with a masked CRC-32C. Field numbers are those of tensorflow/core/util/event.proto and
+// tensorflow/core/framework/{summary,tensor,types}.proto. Reading ends at the first record that
+// does not fit its checksum.
 #include <fmt/format.h>
 
 #include <array>
@@ -118,8 +120,7 @@ class TensorboardSource final : public TrackerSource {
 }  // namespace
 
 bool begins_tensorboard(std::string_view head) {
-  constexpr std::size_t kLongest = std::size_t{64} << 20;
-  return head.size() >= kHead && at<std::uint64_t>(head) <= kLongest &&
+  return head.size() >= kHead && at<std::uint64_t>(head) <= kLongestRecord &&
          fits(head.substr(0, 8), at<std::uint32_t>(head, 8));
 }
 

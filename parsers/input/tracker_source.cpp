@@ -79,9 +79,10 @@ void TrackerSource::set_problem(std::string text) {
 }
 
 // One counter leads. A name that is logged at smaller numbers than the newest has another counter
-// (epochs beside steps), unless it goes back itself: then the run began again.
+// (epochs, not steps), unless it goes back itself: then the run began again.
 void LoggedSteps::add(std::string_view name, std::int64_t step, std::string_view wall_time,
                       std::string_view value, std::string& out) {
+  if (name.size() > kLongestName) return;
   auto at = series_.find(name);
   if (at == series_.end()) {
     if (series_.size() >= kMostNames) return;
@@ -89,20 +90,21 @@ void LoggedSteps::add(std::string_view name, std::int64_t step, std::string_view
   }
   Series& of = at->second;
   if (of.other_counter) return;
+  if (std::exchange(of.restarts, restarts_) != restarts_) of.last = -1;  // of a run before
   if (step < of.last) {
-    for (auto& [other, series] : series_) series.last = -1;
+    of.restarts = ++restarts_;
     newest_ = step;
   } else if (step < newest_) {
     of.other_counter = true;
     return;
   }
   of.last = newest_ = step;
-  if (step != step_) flush(out);
+  if (step != step_ || line_.size() > kLongestLine) flush(out);
   if (line_.empty()) {
     line_ = fmt::format("{{\"step\": {}, \"wall_time\": {}", step, wall_time);
     step_ = step;
   }
-  line_ += fmt::format(", {}: {}", json_text(name), value);
+  line_ += fmt::format(", {}: {}", json_string(name), value);
 }
 
 void LoggedSteps::flush(std::string& out) {
@@ -112,6 +114,8 @@ void LoggedSteps::flush(std::string& out) {
 }
 
 void LoggedRows::add(std::int64_t number, std::string members, std::string& out) {
+  constexpr std::int64_t kMostRows = 1'000'000'000'000'000;
+  if (number < 0 || number >= kMostRows) return;
   given_ = given_ || (waits_ && number > number_ + 1);
   flush(out);
   number_ = number;
@@ -127,7 +131,7 @@ void LoggedRows::flush(std::string& out) {
   waits_ = false;
 }
 
-std::string json_text(std::string_view text) {
+std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 std::string json_number(double value) { return number_text(value); }

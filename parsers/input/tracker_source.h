@@ -1,24 +1,29 @@
 // Files of experiment trackers become lines of text, as gzip becomes what was compressed: console
 // lines as they are, and what was logged of a step as one line with a JSON object, which the format
-// `jsonl` reads. Memory is bounded by kLongestRecord.
+// `jsonl` reads. Memory is bounded by kLongestRecord a record; a database is held as a whole,
+// twice, up to 256 MiB.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "parsers/input/input.h"
 
 namespace bertbench {
 
 enum class Tracker { none, tensorboard, wandb, database };
-inline constexpr std::size_t kTrackerHead = 16;  ///< bytes that tell a tracker's file
+inline constexpr std::size_t kTrackerHead = 16;  ///< bytes from which tracker_of knows a file
+inline constexpr std::size_t kLongestRecord = std::size_t{64} << 20;  ///< bytes
 /// By the first bytes alone; TensorBoard's have no magic, but a checksum.
 [[nodiscard]] Tracker tracker_of(std::string_view head);
-/// `raw` is as `tracker` says.
+/// The lines of `raw`, whose first bytes gave `tracker`; `raw` itself for Tracker::none. Damage
+/// ends or shortens them, and problem() reports it.
 [[nodiscard]] std::unique_ptr<ByteSource> open_tracker(Tracker tracker,
                                                        std::unique_ptr<ByteSource> raw);
 
@@ -32,13 +37,11 @@ class TrackerSource : public ByteSource {
   }
 
  protected:
-  static constexpr std::size_t kLongestRecord = std::size_t{64} << 20;
-
   /// Appends what the next record gives. False at the end.
   virtual Result<bool> add_lines(std::string& out) = 0;
   /// The next n bytes, fewer where the input ends; valid until the next call.
   Result<std::string_view> next(std::size_t n);
-  /// Of what was given so far.
+  /// Bytes that next() gave so far.
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
   /// The first one stays.
   void set_problem(std::string text);
@@ -55,20 +58,24 @@ class TrackerSource : public ByteSource {
 /// Values that a tracker has by name and step, one by one, become a line a step.
 class LoggedSteps {
  public:
-  /// `wall_time` is text; the first of a step is the line's.
+  /// `wall_time` (seconds since 1970; the first of a step is the line's) and `value` are JSON.
   void add(std::string_view name, std::int64_t step, std::string_view wall_time,
            std::string_view value, std::string& out);
   /// The line that waits for more values.
   void flush(std::string& out);
 
  private:
-  static constexpr std::size_t kMostNames = 10'000;
+  static constexpr std::size_t kMostNames = 10'000, kLongestName = 4096;
+  static constexpr std::size_t kLongestLine = std::size_t{1}
+                                              << 20;  ///< bytes: values without a step
   struct Series {
     std::int64_t last = -1;
+    std::size_t restarts = 0;  ///< of the run, when it was logged last
     bool other_counter = false;
   };
   std::map<std::string, Series, std::less<>> series_;
   std::int64_t step_ = -1, newest_ = -1;
+  std::size_t restarts_ = 0;
   std::string line_;
 };
 
@@ -88,7 +95,7 @@ class LoggedRows {
 };
 
 /// As JSON: text in quotes, numbers plain, and in quotes where they are not finite.
-[[nodiscard]] std::string json_text(std::string_view text);
+[[nodiscard]] std::string json_string(std::string_view text);
 [[nodiscard]] std::string json_number(double value);
 [[nodiscard]] std::string json_number(float value);
 

@@ -20,13 +20,13 @@ unsigned byte_at(std::string_view bytes, std::size_t i) {
   return static_cast<unsigned char>(bytes[i]);
 }
 
-/// A number, a text or a truth value: what lists and objects hold is of no format.
+/// A number, a text or a truth value; no format reads what lists and objects hold.
 bool is_scalar(std::string_view json) {
   return !json.empty() && json.front() != '{' && json.front() != '[' &&
          nlohmann::json::accept(json);
 }
 
-/// The members of a history item or a setting: ", "-separated.
+/// "name": value, of a history item or a setting; empty where the value is no scalar.
 std::string member_of(std::string_view item) {
   std::string key;
   std::string_view value;
@@ -39,10 +39,11 @@ std::string member_of(std::string_view item) {
   if (key == "_step") return "";
   // Python's NaN and Infinity are no JSON.
   std::string text(value);
-  if (value == "NaN" || value == "Infinity" || value == "-Infinity") text = json_text(value);
-  return is_scalar(text) ? fmt::format("{}: {}", json_text(key), text) : "";
+  if (value == "NaN" || value == "Infinity" || value == "-Infinity") text = json_string(value);
+  return is_scalar(text) ? fmt::format("{}: {}", json_string(key), text) : "";
 }
 
+/// All of them, with ", " between.
 std::string members_of(std::string_view message) {
   std::string out;
   ProtoFields fields(message);
@@ -54,6 +55,16 @@ std::string members_of(std::string_view message) {
   return out;
 }
 
+/// Of Record in wandb/proto/wandb_internal.proto.
+enum RecordField : std::uint64_t {
+  kHistory = 2,
+  kOutput = 4,
+  kConfig = 5,
+  kOutputRaw = 13,
+  kRun = 17,
+  kExit = 18
+};
+
 class WandbSource final : public TrackerSource {
  public:
   using TrackerSource::TrackerSource;
@@ -62,8 +73,9 @@ class WandbSource final : public TrackerSource {
   enum Chunk : unsigned { kFull = 1, kFirst, kMiddle, kLast };
 
   Result<bool> add_lines(std::string& out) override {
-    const std::size_t left = kBlock - offset() % kBlock;
-    const bool begins = offset() == 0;
+    const std::uint64_t from = offset();
+    const std::size_t left = kBlock - from % kBlock;
+    const bool begins = from == 0;
     const auto head = next(begins ? kFileHead : std::min(left, kChunkHead));
     if (!head) return tl::unexpected(head.error());
     if (head->empty()) return end(out);
@@ -73,13 +85,13 @@ class WandbSource final : public TrackerSource {
                          byte_at(*head, 3) << 24;
     const std::size_t length = byte_at(*head, 4) | byte_at(*head, 5) << 8;
     const auto type = static_cast<char>(byte_at(*head, 6));
-    if (length > left - kChunkHead || type < 1 || type > 4) return skip_block(out);
+    if (length > left - kChunkHead || type < 1 || type > 4) return skip_block(from, out);
     const auto data = next(length);
     if (!data) return tl::unexpected(data.error());
     if (data->size() < length) return cut(out);
     uLong sum = crc32(0, reinterpret_cast<const Bytef*>(&type), 1);
     sum = crc32(sum, reinterpret_cast<const Bytef*>(data->data()), static_cast<uInt>(length));
-    if (sum != crc) return skip_block(out);
+    if (sum != crc) return skip_block(from, out);
     add_chunk(static_cast<unsigned>(type), *data, out);
     return true;
   }
@@ -93,9 +105,9 @@ class WandbSource final : public TrackerSource {
     set_problem("the wandb file is cut: read up to its end");
     return end(out);
   }
-  Result<bool> skip_block(std::string& out) {
+  Result<bool> skip_block(std::uint64_t from, std::string& out) {
     set_problem(fmt::format(
-        "the wandb file is damaged at byte {}: the rest of that block is left out", offset()));
+        "the wandb file is damaged at byte {}: the rest of that block is left out", from));
     open_ = false;
     for (std::string& text : console_) {  // its line lost its end
       if (!text.empty()) out += std::exchange(text, {}) + "\n";
@@ -126,20 +138,20 @@ class WandbSource final : public TrackerSource {
   void take(const ProtoField& record, std::string& out) {
     const std::string_view message = record.bytes;
     switch (record.number) {
-      case 2:
+      case kHistory:
         take_history(message, out);
         break;
-      case 4:
-      case 13:
+      case kOutput:
+      case kOutputRaw:
         add_console(message, out);
         break;
-      case 5:
+      case kConfig:
         add_config(message, out);
         break;
-      case 17:
+      case kRun:
         take_run(message, out);
         break;
-      case 18:
+      case kExit:
         take_exit(message, out);
         break;
       default:
@@ -164,9 +176,7 @@ class WandbSource final : public TrackerSource {
       }
     }
     const std::string members = members_of(message);
-    if (number && *number >= 0 && *number < kMostSteps && !members.empty()) {
-      rows_.add(*number, members, out);
-    }
+    if (number && !members.empty()) rows_.add(*number, members, out);
   }
 
   /// Up to the last end of a line; the rest waits, so that nothing gets between.
@@ -179,10 +189,17 @@ class WandbSource final : public TrackerSource {
       if (field->is(1, 0) && field->value == 1) text = &console_[1];
       if (field->is(3, 2)) added = field->bytes;
     }
+    // What waits holds no end of a line.
+    const std::size_t waiting = text->size();
     *text += added;
-    auto ends = text->find_last_of("\r\n");
-    if (ends == std::string::npos && text->size() > kLongestLine) ends = text->size() - 1;
-    if (ends == std::string::npos) return;
+    auto ends = added.find_last_of("\r\n");
+    if (ends != std::string_view::npos) {
+      ends += waiting;
+    } else if (text->size() > kLongestLine) {
+      ends = text->size() - 1;
+    } else {
+      return;
+    }
     out.append(*text, 0, ends + 1);
     text->erase(0, ends + 1);
   }
@@ -206,12 +223,10 @@ class WandbSource final : public TrackerSource {
                      : fmt::format("wandb: Program failed with code {}.\n", code);
   }
 
-  static constexpr std::int64_t kMostSteps = 1'000'000'000'000'000;
-
   LoggedRows rows_;
   std::string record_;
   bool open_ = false;       ///< its end has not come
-  std::string console_[2];  ///< standard error and output
+  std::string console_[2];  ///< by OutputType: 0 standard error, 1 standard output
 };
 
 }  // namespace

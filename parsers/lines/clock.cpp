@@ -6,7 +6,8 @@
 namespace bertbench {
 namespace {
 
-constexpr int kLeapYear = 2000;  ///< of stamps without one: 29 February is a date
+constexpr int kLeapYear = 2000;       ///< of stamps without one: 29 February is a date
+constexpr std::size_t kAsctime = 24;  ///< bytes of "Thu Jun 29 05:44:10 2023"
 constexpr double kDay_s = 86400, kYear_s = 366 * kDay_s;
 
 std::optional<int> digits(std::string_view text, std::size_t at, std::size_t n) {
@@ -36,6 +37,18 @@ std::optional<double> time_of_day(std::string_view text) {
   return value;
 }
 
+/// After the "hh:mm:ss[.fraction]" that begins at `at`.
+std::size_t end_of_time(std::string_view text, std::size_t at) {
+  std::size_t end = at + 8;
+  if (end + 1 >= text.size() || (text[end] != '.' && text[end] != ',') ||
+      !digits(text, end + 1, 1)) {
+    return end;
+  }
+  ++end;
+  while (end < text.size() && digits(text, end, 1)) ++end;
+  return end;
+}
+
 std::optional<double> days(int year, int month, int day) {
   using namespace std::chrono;
   const year_month_day date{std::chrono::year(year),
@@ -47,7 +60,8 @@ std::optional<double> days(int year, int month, int day) {
 
 std::optional<double> asctime_time(std::string_view text) {
   constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
-  if (text.size() < 24 || text[3] != ' ' || text[7] != ' ' || text[10] != ' ' || text[19] != ' ') {
+  if (text.size() < kAsctime || text[3] != ' ' || text[7] != ' ' || text[10] != ' ' ||
+      text[19] != ' ') {
     return std::nullopt;
   }
   const auto month = kMonths.find(text.substr(4, 3));
@@ -90,6 +104,11 @@ std::optional<double> date_time(std::string_view text) {
   return *date * 86400 + *time;
 }
 
+std::optional<double> date_time_within(std::string_view text, std::size_t reach) {
+  const auto year = text.substr(0, reach + 1).find("20");
+  return year == std::string_view::npos ? std::nullopt : date_time(text.substr(year));
+}
+
 std::optional<double> absl_time(std::string_view text) {
   if (text.size() < 14 || (text[0] != 'I' && text[0] != 'W' && text[0] != 'E' && text[0] != 'F') ||
       text[5] != ' ') {
@@ -105,17 +124,21 @@ std::optional<double> absl_time(std::string_view text) {
 }
 
 std::optional<Stamp> any_stamp(std::string_view text, bool day_first) {
-  if (const auto time = date_time(text)) return Stamp{*time};
-  if (const auto time = absl_time(text)) return Stamp{*time, false};
-  if (const auto time = asctime_time(text)) return Stamp{*time};
-  if (const auto time = slash_time(text, day_first)) return Stamp{*time, *time >= kYear_s};
+  if (const auto time = date_time(text)) return Stamp{*time, true, true, end_of_time(text, 11)};
+  if (const auto time = absl_time(text)) return Stamp{*time, false, true, end_of_time(text, 6)};
+  if (const auto time = asctime_time(text)) return Stamp{*time, true, true, kAsctime};
+  if (const auto time = slash_time(text, day_first)) {
+    const bool named = *time >= kYear_s;
+    return Stamp{*time, named, true, end_of_time(text, named ? 11 : 6)};
+  }
   return std::nullopt;
 }
 
 std::optional<Stamp> any_stamp_or_time(std::string_view text, bool day_first) {
   if (const auto stamp = any_stamp(text, day_first)) return stamp;
   const auto time = text.size() >= 8 ? time_of_day(text) : std::nullopt;
-  return time ? std::optional(Stamp{*time, false, false}) : std::nullopt;
+  if (!time) return std::nullopt;
+  return Stamp{*time, false, false, end_of_time(text, 0)};
 }
 
 double YearClock::at(const Stamp& stamp) {

@@ -1,6 +1,7 @@
 // Time stamps of log lines, as seconds.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
@@ -10,6 +11,10 @@ namespace bertbench {
 /// seconds since 1970 by that calendar, time zones not looked at.
 [[nodiscard]] std::optional<double> date_time(std::string_view text);
 
+/// date_time of the first "20" that begins in the first `reach` bytes: loggers put names before a
+/// stamp.
+[[nodiscard]] std::optional<double> date_time_within(std::string_view text, std::size_t reach);
+
 /// absl and glog: "I0802 09:39:58.537291 ..." at the start of `text`: seconds since the start of a
 /// year that the stamp does not name.
 [[nodiscard]] std::optional<double> absl_time(std::string_view text);
@@ -17,6 +22,7 @@ namespace bertbench {
 struct Stamp {
   double seconds = 0;
   bool names_year = true, names_day = true;
+  std::size_t length = 0;  ///< bytes of the text, where it was read at the start of one
 };
 /// A stamp at the start of `text`, of one of the two layouts or of
 /// - C's asctime: "Thu Jun 29 05:44:10 2023", days below ten after a blank or a 0;

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "parsers/core/text.h"
 #include "parsers/lines/decimal.h"
 #include "parsers/scan/byte_search.h"
 
@@ -65,7 +66,6 @@ std::optional<double> Cursor::number() {
   }
   if (goes_on_after_comma(text_, start, next)) return std::nullopt;
   // "INFO" begins like infinity. A nan may have its unit after it ("nanms").
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   if (std::isinf(value) && next < text_.size() && is_letter(text_[next])) return std::nullopt;
   at_ = next;
   return value;

@@ -10,7 +10,6 @@ namespace {
 constexpr auto npos = std::string_view::npos;
 constexpr std::size_t kLongestName = 64;
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_name(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '.' || c == '-'; }
 
 /// Bytes at the front of `text` that look like `shape`: '0' is a digit, all else itself.

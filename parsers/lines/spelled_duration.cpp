@@ -1,58 +1,52 @@
 #include "parsers/lines/spelled_duration.h"
 
+#include <algorithm>
 #include <array>
-#include <utility>
+#include <limits>
+#include <string>
 
 #include "parsers/core/text.h"
 #include "parsers/lines/cursor.h"
 
 namespace bertbench {
-namespace {
 
-/// Seconds of a unit by its first letter: all spellings begin with one of four.
-double seconds_of(std::string_view unit) {
-  constexpr std::array<std::string_view, 20> kNames = {
-      "d",    "day",    "days",    "h", "hr",  "hrs",  "hour",   "hours",   "m",     "min",
-      "mins", "minute", "minutes", "s", "sec", "secs", "second", "seconds", "Hours", "Minutes"};
-  bool known = false;
-  for (const std::string_view name : kNames) known = known || name == unit;
-  if (!known) return 0;
-  switch (unit[0]) {
-    case 'd':
-      return 86'400;
-    case 'h':
-    case 'H':
-      return 3'600;
-    case 'm':
-    case 'M':
-      return 60;
-    default:
-      return 1;
+std::optional<double> seconds_of_unit(std::string_view unit) {
+  struct Unit {
+    double seconds;
+    std::array<std::string_view, 5> names;
+  };
+  static constexpr std::array<Unit, 6> kUnits = {{{1e-6, {"us"}},
+                                                  {1e-3, {"ms", "msec", "millis", "milliseconds"}},
+                                                  {1, {"s", "sec", "secs", "second", "seconds"}},
+                                                  {60, {"m", "min", "mins", "minute", "minutes"}},
+                                                  {3'600, {"h", "hr", "hrs", "hour", "hours"}},
+                                                  {86'400, {"d", "day", "days"}}}};
+  if (unit.empty()) return std::nullopt;
+  for (const Unit& one : kUnits) {
+    if (std::ranges::find(one.names, unit) != one.names.end()) return one.seconds;
   }
+  return std::nullopt;
 }
-
-}  // namespace
 
 std::optional<SpelledDuration> spelled_duration(std::string_view text) {
   Cursor cursor(text, false);
   SpelledDuration out;
-  double above = 1e9;  // units grow smaller
+  double above = std::numeric_limits<double>::infinity();  // units grow smaller
   int parts = 0;
   while (!cursor.rest().empty() && is_digit(cursor.rest()[0])) {
     const auto number = cursor.number();
     if (!number) break;
     cursor.literal(" ");
-    std::size_t length = 0;
-    const std::string_view rest = cursor.rest();
-    while (length < rest.size() && ((rest[length] >= 'a' && rest[length] <= 'z') ||
-                                    (length == 0 && rest[length] >= 'A' && rest[length] <= 'Z'))) {
-      ++length;
+    std::string unit;  // "Hours" too
+    for (const char c : cursor.rest()) {
+      if (!is_letter(c)) break;
+      unit += lower(c);
     }
-    const double unit = length == 0 ? 0 : seconds_of(rest.substr(0, length));
-    if (unit == 0 || unit >= above) break;
-    above = unit;
-    out.seconds += *number * unit;
-    cursor.move_to(cursor.at() + length);
+    const auto seconds = seconds_of_unit(unit);
+    if (!seconds || *seconds >= above) break;
+    above = *seconds;
+    out.seconds += *number * *seconds;
+    cursor.move_to(cursor.at() + unit.size());
     out.length = cursor.at();
     ++parts;
     cursor.literal(",");

@@ -1,4 +1,5 @@
-// Durations with a unit at each part: "2m 30s", "1h5m", "0 min 12.5 sec", "1 hour, 3 minutes".
+// Units of time, and durations with a unit at each part: "2m 30s", "1h5m", "0 min 12.5 sec", "1
+// hour, 3 minutes".
 #pragma once
 
 #include <cstddef>
@@ -6,6 +7,9 @@
 #include <string_view>
 
 namespace bertbench {
+
+/// Seconds in one of a unit: "ms", "sec", "minutes", "h", "days". In small letters.
+[[nodiscard]] std::optional<double> seconds_of_unit(std::string_view unit);
 
 struct SpelledDuration {
   double seconds = 0;

@@ -121,8 +121,9 @@ void add_failed_launch(RunBuilder& builder, const OutcomeRules& outcomes) {
   }
   if (last == nullptr) return;
   const auto launch = outcomes.failed_launch_after(*last);
-  const auto later = [&](const auto& draft) { return draft->last_line > launch; };
-  if (!launch || std::ranges::any_of(builder.drafts(), later)) return;
+  if (!launch) return;
+  const auto later = [&](const auto& draft) { return draft->last_line > *launch; };
+  if (std::ranges::any_of(builder.drafts(), later)) return;
   builder.extra(WorkKind::training, *launch);
 }
 

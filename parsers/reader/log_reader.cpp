@@ -155,6 +155,13 @@ struct LogReader::State final : CandidateSink {
     return rest.first(n);
   }
 
+  [[nodiscard]] bool yields(std::uint32_t owner) const {
+    if (owner < kFormats) return false;
+    const auto known = tables->formats();
+    const std::size_t i = owner - kFormats;
+    return i < known.size() ? known[i]->yields : options.user_format->yields();
+  }
+
   /// What follows the bars of a line; empty where there is no bar or nothing after it.
   std::string_view after_bar(const Line& line) const {
     Line bar = line;
@@ -177,16 +184,25 @@ struct LogReader::State final : CandidateSink {
   void dispatch(Line& line, const Candidate& found, std::int64_t repeats) {
     newest_line = line.number;
     const std::string_view rest_of_line = after_bar(line);
-    bool table = false;
-    for (std::span<const LiteralAt> rest = places; !rest.empty();) {
-      line.literals = first_owner(rest);
-      rest = rest.subspan(line.literals.size());
-      if (line.literals[0].owner < kFormats) {
-        show_rules(line, found, repeats, rest_of_line);
-      } else {
-        table |= show_format(line, line.literals[0].owner, repeats, rest_of_line);
+    bool table = false, taken = false, any_yields = false;
+    const auto show_owners = [&](bool yielding) {
+      for (std::span<const LiteralAt> rest = places; !rest.empty();) {
+        line.literals = first_owner(rest);
+        rest = rest.subspan(line.literals.size());
+        const std::uint32_t owner = line.literals[0].owner;
+        any_yields = any_yields || yields(owner);
+        if (yields(owner) != yielding) continue;
+        if (owner < kFormats) {
+          show_rules(line, found, repeats, rest_of_line);
+          continue;
+        }
+        const std::int64_t matched = format_of(owner).matched;
+        table |= show_format(line, owner, repeats, rest_of_line);
+        taken = taken || format_of(owner).matched > matched;
       }
-    }
+    };
+    show_owners(false);
+    if (any_yields && !taken) show_owners(true);
     for (const std::uint32_t owner : every_line) {
       const auto same = [&](const LiteralAt& at) { return at.owner == owner; };
       if (std::ranges::any_of(places, same)) continue;
@@ -419,8 +435,7 @@ Result<std::string> read_all(ByteSource& source, LineFeed& feed, CandidateSink& 
 }  // namespace
 
 Result<std::vector<FormatFinding>> explain_log(const std::string& path) {
-  const auto open = [&] { return open_source(path); };
-  auto source = open();
+  auto source = open_source(path);
   if (!source) return tl::unexpected(source.error());
   LogReader reader(ReadOptions{}, path);
   LogReader::State& state = *reader.state_;
@@ -445,7 +460,8 @@ Result<std::vector<FormatFinding>> explain_log(const std::string& path) {
   std::ranges::stable_sort(out, std::greater<>(), [](const FormatFinding& finding) {
     return std::pair(finding.speaks, finding.lines);
   });
-  source = is_read_once(path) ? tl::unexpected(Error{}) : open();
+  if (is_read_once(path)) return out;
+  source = open_source(path);
   if (source) {
     if (const auto induced = induced_from(**source); induced.format) {
       out.push_back({std::string(kGenericName), induced.format->lines, induced.format->lines,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "parsers/core/text.h"
 #include "parsers/described/described_format.h"
 #include "parsers/formats/format.h"
 #include "parsers/reader/anchor_tables.h"
@@ -90,10 +91,8 @@ Error unread_error(const std::string& path, const std::vector<NearLine>& nearest
   std::string what = "no line is of any known format";
   if (!nearest.empty()) what += "; nearest to a rate:";
   for (const NearLine& near : nearest) {
-    std::string text;  // of a log: no control characters
-    for (const char c : near.text.substr(0, kLine)) text += c < ' ' && c >= 0 ? ' ' : c;
     what += fmt::format("{} line {} {}: \"{}\"", what.back() == ':' ? "" : ",", near.line,
-                        lack_text(near.lack), text);
+                        lack_text(near.lack), trim(near.text.substr(0, kLine)));
   }
   return {path, what, "see the formats with `bertbench list formats`"};
 }
@@ -142,12 +141,12 @@ void GrowingLook::give_up() {
 
 void GrowingLook::decide() {
   if (given_up_ || decided_ == head_.size()) return;
-  const bool whole = reader_ != nullptr;
   decided_ = head_.size();
   FormatInducer inducer;
   inducer.feed(head_);
   auto induced = inducer.finish();
-  if (!induced || (whole && induced_ && induced->json == induced_->json)) return;
+  // A reader of the same format goes on.
+  if (!induced || (reader_ && induced->json == induced_->json)) return;
   auto reader = generic_reader(*induced, options_, path_);
   if (!reader) return;
   reader->feed(head_);

@@ -21,7 +21,7 @@ namespace bertbench {
 [[nodiscard]] Result<LogReader> generic_reader(const InducedFormat& induced,
                                                const ReadOptions& options, const std::string& path);
 
-/// What `runs`, read by an induced format, need to say of it.
+/// Adds the notices of runs that an induced format read.
 void note_generic(std::vector<RunLog>& runs, const InducedFormat& induced);
 
 /// The format that the lines of a log make, or, where they make none, the lines that come near.
@@ -35,7 +35,7 @@ struct Induced {
 
 using OpenSource = std::function<std::unique_ptr<ByteSource>()>;
 /// Reads a log by its own lines: once to find their shape, once more for the runs. Empty where
-/// there is no such shape; then `nearest` says what came near.
+/// there is no such shape; then `nearest` gets what came near.
 [[nodiscard]] std::vector<RunLog> second_look(const std::string& path, const ReadOptions& options,
                                               const OpenSource& open,
                                               std::vector<NearLine>& nearest);

@@ -15,7 +15,7 @@ using Kind = ClosingWords::Kind;
 
 /// What a line that holds a literal must be to close a training.
 enum class Reading : std::uint8_t {
-  whole,   ///< the literal says it
+  whole,   ///< the literal alone states it
   phrase,  ///< a word of ending: next to a word of training, or the line's only word
   saved,   ///< a model is saved that is no checkpoint of an epoch or step
   report,  ///< a result that is printed once: a test, the best value, the final one
@@ -27,6 +27,8 @@ struct ClosingRule {
   Reading reading;
 };
 
+// Each place of a literal in a log costs a look at its line: of words that are common in any text
+// ("test ", "omplete") the longer forms are listed.
 constexpr ClosingRule kRules[] = {
     {"训练完成", Reading::whole},
     {"训练结束", Reading::whole},
@@ -45,23 +47,36 @@ constexpr ClosingRule kRules[] = {
     // Scripts: "Training finished.", "Finished Training", "training Res18 done in 31.79 seconds".
     {"inish", Reading::phrase},
     {"INISH", Reading::phrase},
-    {"omplete", Reading::phrase},
+    {"ompleted", Reading::phrase},
+    {"ompletes", Reading::phrase},
     {"OMPLETE", Reading::phrase},
+    {"ing complete", Reading::phrase},
+    {"ing Complete", Reading::phrase},
+    {"ion complete", Reading::phrase},
+    {"Complete", Reading::phrase},
     {"Done", Reading::phrase},
     {"done", Reading::phrase},
     {"DONE", Reading::phrase},
     {" ended", Reading::phrase},
-    {"nd of ", Reading::phrase},
+    {"nd of train", Reading::phrase},
+    {"nd of Train", Reading::phrase},
+    {"nd of the train", Reading::phrase},
     {"is over", Reading::phrase},
     {"arly stop", Reading::phrase},  // "Early stopping at epoch 12", "Early stopping triggered"
     // What stands at the end of many scripts without such a word.
     {"aved ", Reading::saved},
-    {"aving ", Reading::saved},
-    {"inal ", Reading::report},
+    {"Saving ", Reading::saved},
+    {" saving ", Reading::saved},
+    {"Final ", Reading::report},
+    {"final ", Reading::report},
     {"Best ", Reading::report},
-    {"best ", Reading::report},
+    {"best val", Reading::report},
+    {"best acc", Reading::report},
+    {"best test", Reading::report},
     {"Test ", Reading::report},
-    {"test ", Reading::report},
+    {"test acc", Reading::report},
+    {"test loss", Reading::report},
+    {"test f1", Reading::report},
     {"raining time", Reading::time},
     {"raining took", Reading::time},
     {"otal time", Reading::time},
@@ -93,11 +108,11 @@ constexpr std::string_view kParts[] = {
     "batch",  "batches", "stage",    "phase",   "warmup",    "data",       "dataset",  "datasets",
     "set",    "split",   "examples", "samples", "images",    "files",      "features", "loading",
     "loader", "loaded",  "setup",    "cache",   "config",    "round",      "cycle"};
-// What makes it a condition, a plan or advice.
+// What makes it a condition, a plan or advice; "hasn't" and "isn't" are cut to "hasn", "isn", "t".
 constexpr std::string_view kUnreal[] = {
-    "not", "if",     "when",    "once",  "until", "before", "after", "while",    "will",
-    "can", "should", "must",    "may",   "be",    "to",     "for",   "never",    "has't",
-    "isn", "load",   "loading", "start", "begin", "resume", "skip",  "skipping", "already"};
+    "not",  "if",      "when",  "once",  "until",  "before", "after",    "while",  "will",
+    "can",  "should",  "must",  "may",   "be",     "to",     "for",      "never",  "t",
+    "load", "loading", "start", "begin", "resume", "skip",   "skipping", "already"};
 // What is measured at the end.
 constexpr std::string_view kMeasured[] = {
     "accuracy",   "acc",    "loss",       "error", "f1",     "auc",         "score",
@@ -105,8 +120,6 @@ constexpr std::string_view kMeasured[] = {
     "perplexity", "ppl",    "map",        "miou",  "iou",    "rmse",        "mae",
     "mse",        "dice",   "reward",     "wer",   "model",  "psnr",        "precision",
     "recall",     "val",    "validation", "test",  "macro",  "performance", "evaluation"};
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 bool is_in(Words list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
@@ -125,9 +138,7 @@ struct Sentence {
   Sentence(const Sentence&) = delete;  // its words lie in its text
   Sentence& operator=(const Sentence&) = delete;
   explicit Sentence(std::string_view line) : text(line) {
-    for (char& c : text) {
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    }
+    for (char& c : text) c = lower(c);
     bool ends = true;
     for (std::size_t at = 0; at < text.size();) {
       std::size_t end = at;
@@ -210,6 +221,14 @@ bool stops_early(const Sentence& line) {
   return false;
 }
 
+// Whether the word at `at` is a number of percent: "12%", "12.5%".
+bool is_percent(const Sentence& line, std::size_t at) {
+  if (at >= line.words.size() || !is_digit(line.words[at].front())) return false;
+  const char* end = line.words[at].data() + line.words[at].size();
+  const std::string_view rest(end, line.text.data() + line.text.size());
+  return rest.substr(0, rest.find(' ')).find('%') != std::string_view::npos;
+}
+
 std::optional<Kind> read_phrase(const Sentence& line) {
   constexpr std::string_view kAlone[] = {"done", "finished",   "complete", "completed",
                                          "all",  "everything", "is"};
@@ -227,15 +246,10 @@ std::optional<Kind> read_phrase(const Sentence& line) {
       const bool holds =
           training_after_ending(clause, i) || (!end_of && ending_after_training(clause, i));
       if (!holds) continue;
-      // "Epoch 3: training complete" is said of an epoch, "Training complete: 12%" of a part.
-      if (names_a_part(Words(line.words).first(line.clauses[c]))) return std::nullopt;
-      const std::size_t after = line.clauses[c + 1];
-      if (after < line.words.size() && is_digit(line.words[after].front())) {
-        const char* end = line.words[after].data() + line.words[after].size();
-        const std::string_view rest(end, line.text.data() + line.text.size());
-        if (rest.substr(0, rest.find(' ')).find('%') != std::string_view::npos) return std::nullopt;
-      }
-      return Kind::stated;
+      // "Epoch 3: training complete" is of an epoch, "Training complete: 12%" of a part.
+      const bool of_a_part = names_a_part(Words(line.words).first(line.clauses[c])) ||
+                             is_percent(line, line.clauses[c + 1]);
+      return of_a_part ? std::nullopt : std::optional(Kind::stated);
     }
   }
   return std::nullopt;
@@ -269,17 +283,17 @@ bool read_report(const Sentence& line, std::string_view of) {
 
 bool read_time(const Sentence& line) {
   constexpr std::size_t kLongest = 16;  // words
+  constexpr std::string_view kOthers[] = {"remaining", "eta",       "epoch", "step", "iter", "loss",
+                                          "per",       "inference", "test",  "eval", "val",  "it"};
   return line.words.size() <= kLongest && std::ranges::any_of(line.words, has_digit) &&
-         !line.has("remaining") && !line.has("eta") && !line.has("epoch") && !line.has("step") &&
-         !line.has("iter") && !line.has("loss") && !line.has("per") && !line.has("inference") &&
-         !line.has("test") && !line.has("eval") && !line.has("val") && !line.has("it");
+         !any_in(line.words, kOthers);
 }
 
-std::optional<Kind> read(const ClosingRule& rule, const Sentence& line) {
+std::optional<Kind> read(Reading reading, const Sentence& line) {
   const auto implied = [](bool holds) {
     return holds ? std::optional(Kind::implied) : std::nullopt;
   };
-  switch (rule.reading) {
+  switch (reading) {
     case Reading::whole:
       return Kind::stated;
     case Reading::phrase:
@@ -295,7 +309,8 @@ std::optional<Kind> read(const ClosingRule& rule, const Sentence& line) {
   return std::nullopt;
 }
 
-/// Of the line's words: what it is, whatever its numbers, names of files and results.
+/// Of the first words without digits: lines that differ in numbers, names of files or results have
+/// the same.
 std::size_t shape_of(const Sentence& line) {
   constexpr std::size_t kWords = 5;
   std::string shape;
@@ -315,17 +330,20 @@ std::span<const std::string_view> ClosingWords::anchors() { return kLiterals; }
 bool ClosingWords::see(const Line& line, std::size_t row) {
   constexpr std::size_t kHeld = 512;
   constexpr std::size_t kLongest = 400;  // bytes: no dump of a configuration
-  const ClosingRule& rule = kRules[row];
-  if (rule.reading != Reading::whole && line.text.size() > kLongest) return false;
-  const Sentence sentence(without_front(line.text));
-  const auto kind = read(rule, sentence);
-  if (!kind) return false;
-  const std::size_t words = rule.reading == Reading::whole ? row : shape_of(sentence);
+  const Reading reading = kRules[row].reading;
+  Closing closing{line.number, row, Kind::stated};
+  if (reading != Reading::whole) {
+    if (line.text.size() > kLongest) return false;
+    const Sentence sentence(without_front(line.text));
+    const auto kind = read(reading, sentence);
+    if (!kind) return false;
+    closing = {line.number, shape_of(sentence), *kind};
+  }
   // The newest ones show whether words come again and again.
   if (closings_.size() == kHeld) {
     closings_.erase(closings_.begin(), closings_.begin() + kHeld / 2);
   }
-  closings_.push_back({line.number, words, *kind});
+  closings_.push_back(closing);
   return true;
 }
 

@@ -14,14 +14,14 @@ namespace bertbench {
 
 class ClosingWords {
  public:
-  /// stated: the line says that a training or its program is over. implied: it is what a program
+  /// stated: the line states that a training or its program is over. implied: it is what a program
   /// prints at its end (a final evaluation, a saved model, a total time, "Done").
   enum class Kind : std::uint8_t { stated, implied };
 
   /// Lines without any of these are never looked at.
   [[nodiscard]] static std::span<const std::string_view> anchors();
 
-  /// The line holds the literal of `row`: true when it says or implies that a training is over.
+  /// The line holds the literal of `row`: true when it states or implies that a training is over.
   bool see(const Line& line, std::size_t row);
   /// The first line in (last_record, end) that states that a training is over, or else, where
   /// `implied` counts too, one that implies it; nothing if there is none. A line whose words stand

@@ -248,7 +248,8 @@ std::string_view model_name(std::string_view text, std::string_view option) {
   constexpr std::string_view kWord = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   for (auto at = text.find(option); at != std::string_view::npos; at = text.find(option, at + 1)) {
     if (at > 0 && kWord.find(text[at - 1]) != std::string_view::npos) continue;
-    std::string_view value = text.substr(at + option.size());
+    constexpr std::size_t kLongestPath = 4096;  // bytes: each place costs no more
+    std::string_view value = text.substr(at + option.size(), kLongestPath);
     if (value.starts_with("', '")) value.remove_prefix(4);
     const auto begin = value.find_first_not_of(" =:\"'");
     if (begin == 0 || begin == std::string_view::npos) continue;
@@ -287,13 +288,13 @@ void FactRules::see_model(const Line& line) {
 
 void FactRules::see_arguments(const Line& line) {
   see_contexts(line);
-  if (!line.text.starts_with("+ ")) see_model(line);
+  const bool shell = line.text.starts_with("+ ");
+  if (!shell) see_model(line);
   const auto take = [&](Key key, std::string_view name) {
     if (const auto value = argument(line.text, name); value && count(*value)) {
       state(line, key, std::to_string(*count(*value)));
     }
   };
-  const bool shell = line.text.starts_with("+ ");
   // DeepSpeed's configuration calls the global batch train_batch_size.
   const bool deepspeed = has(line, "\"train_batch_size\"") || has(line, "train_batch_size ...");
   see_nvidia_options(line);

@@ -1,15 +1,13 @@
 #include "parsers/rules/nonfinite_rules.h"
 
 #include <algorithm>
-#include <array>
+#include <span>
 #include <string>
 
 #include "parsers/core/text.h"
 
 namespace bertbench {
 namespace {
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // The name of the value that ends `text`, in lower case with blanks between its words: "grad norm"
 // of "step 3 | loss 2.1 | grad_norm: ".
@@ -25,8 +23,7 @@ std::string name_before(std::string_view text) {
     const char c = text[at];
     const bool joins = kJoins.find(c) != std::string_view::npos;
     if (!joins && !is_letter(c)) break;
-    const bool upper = c >= 'A' && c <= 'Z';
-    out.insert(out.begin(), joins ? ' ' : upper ? static_cast<char>(c - 'A' + 'a') : c);
+    out.insert(out.begin(), joins ? ' ' : lower(c));
   }
   return out;
 }

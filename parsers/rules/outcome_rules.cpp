@@ -42,6 +42,14 @@ constexpr std::string_view kConsequences[] = {"Connection reset by peer", "Conne
                                               "Broken pipe", "ncclRemoteError",
                                               "remote process exited"};
 
+// "SLURM_JOB_ID=4711", "SLURM_JOBID: 4711": a job's name, and not the name alone, as in a KeyError.
+bool names_job(std::string_view text, std::string_view key) {
+  const auto at = text.find(key);
+  if (at == std::string_view::npos) return false;
+  const auto value = text.find_first_not_of(" =:'\"", at + key.size());
+  return value != std::string_view::npos && is_digit(text[value]);
+}
+
 constexpr std::size_t kMaxSigns = 256;
 constexpr std::size_t kMaxPerStatus = 32;
 constexpr std::int64_t kTracebackReach = 8;  ///< lines of code and carets after a 'File' line
@@ -283,11 +291,13 @@ bool OutcomeRules::killed_after_failure(const Line& line) {
 
 void OutcomeRules::see_launch(const Line& line) {
   constexpr std::size_t kLaunchesHeld = 256;
-  const auto says = [&](std::string_view words) { return has_text(line.text, words); };
-  if (!std::ranges::any_of(kLaunches, says)) return;
+  const auto holds = [&](std::string_view words) {
+    return words.starts_with("SLURM_") ? names_job(line.text, words) : has_text(line.text, words);
+  };
+  if (!std::ranges::any_of(kLaunches, holds)) return;
   if (launches_.size() == kLaunchesHeld) launches_.erase(launches_.begin());
-  const bool scheduler = std::ranges::any_of(kScheduler, says);
-  launches_.push_back({line.number, scheduler || says(kNohup) || says(kRunner)});
+  const bool scheduler = std::ranges::any_of(kScheduler, holds);
+  launches_.push_back({line.number, scheduler || holds(kNohup) || holds(kRunner)});
 }
 
 void OutcomeRules::see(const Line& line) {

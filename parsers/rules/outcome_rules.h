@@ -32,7 +32,7 @@ class OutcomeRules {
   /// A failure was named, not only hinted at, or an end stated: enough for a log of no known
   /// format.
   [[nodiscard]] bool names_an_end() const;
-  /// The log says how the job failed.
+  /// The log states how the job failed.
   [[nodiscard]] bool names_a_failure() const { return named_; }
 
   /// The outcome of a run that owns the lines [run.first_line, end_line). What the log shows as the

@@ -78,7 +78,7 @@ MeasuredLogs::Entry MeasuredLogs::packed(MeasuredLog log) {
   out.rate = figures.rate;
   out.energy = figures.energy;
   out.quality = figures.quality;
-  out.gives = figures.gives;
+  out.unit = figures.unit;
   out.mark = figures.mark;
   out.status = static_cast<std::uint8_t>(figures.status);
   const auto kept = [&](std::string_view text) {
@@ -137,7 +137,7 @@ MeasuredLog MeasuredLogs::get(std::size_t log) const {
 TrialFigures MeasuredLogs::figures(std::size_t log) const {
   const Entry& entry = entries_[log];
   return {
-      entry.gives,          entry.rate,          entry.energy,  static_cast<Status>(entry.status),
+      entry.unit,           entry.rate,          entry.energy,  static_cast<Status>(entry.status),
       *entry.estimator,     entry.mark,          entry.quality, entry.peak_bytes,
       entry.capacity_bytes, *entry.memory_source};
 }

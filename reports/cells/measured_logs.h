@@ -62,7 +62,7 @@ class MeasuredLogs {
     std::int64_t peak_bytes = 0, capacity_bytes = 0;
     const std::string* estimator = nullptr;
     const std::string* memory_source = nullptr;
-    TrialFigures::Gives gives = TrialFigures::Gives::nothing;
+    RateUnit unit = RateUnit::unknown;
     std::uint8_t status = 0;
     bool numbered = false, dropped = false;
   };

@@ -1,26 +1,11 @@
 #include "reports/cells/spool.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 
 namespace bertbench {
-
-// Not std::tmpfile(): that ignores TMPDIR.
-FileHandle open_temporary_file() {
-  const char* folder = std::getenv("TMPDIR");
-  std::string path = folder != nullptr && *folder != '\0' ? folder : "/tmp";
-  path += "/bertbench-XXXXXX";
-  const int descriptor = ::mkostemp(path.data(), O_CLOEXEC);
-  if (descriptor < 0) return {nullptr, std::fclose};
-  ::unlink(path.c_str());
-  std::FILE* file = ::fdopen(descriptor, "w+b");
-  if (file == nullptr) ::close(descriptor);
-  return {file, std::fclose};
-}
 
 std::uint64_t Spool::add(std::string_view piece) {
   if (tail_.size() + piece.size() > in_memory_ && !no_file_ && !tail_.empty()) move_to_file();

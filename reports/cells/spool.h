@@ -8,13 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "parsers/core/temporary_file.h"
+
 namespace bertbench {
-
-using FileHandle = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
-
-/// A file without a name in TMPDIR or /tmp, which is gone when it is closed; null (and errno) when
-/// there can be none.
-[[nodiscard]] FileHandle open_temporary_file();
 
 /// Pieces that are added one after the other and read back in any order, also by several threads at
 /// once. Beyond `in_memory` bytes they go to a temporary file; where there is none, or no room in

@@ -15,14 +15,6 @@
 namespace bertbench {
 namespace {
 
-using Gives = TrialFigures::Gives;
-
-RateUnit unit_of(Gives gives) {
-  if (gives == Gives::tokens) return RateUnit::tokens_per_second;
-  return gives == Gives::iterations ? RateUnit::iterations_per_second
-                                    : RateUnit::sequences_per_second;
-}
-
 constexpr std::int64_t kTellApart = 20;  // records whose times no other run repeats
 
 std::uint32_t mark_of(const Trial& trial, double rate) {
@@ -51,20 +43,22 @@ std::size_t repeated(std::span<const TrialFigures> trials) {
 }
 
 void summarize_throughput(Cell& cell, std::span<const TrialFigures> trials, bool compat_dlperf) {
-  std::map<Gives, std::vector<double>> samples;
+  std::map<RateUnit, std::vector<double>> samples;
   std::set<std::string_view> estimators;
   for (const TrialFigures& trial : trials) {
-    if (trial.gives == Gives::nothing) continue;
-    samples[trial.gives].push_back(trial.rate);
+    if (trial.unit == RateUnit::unknown) continue;
+    samples[trial.unit].push_back(trial.rate);
     estimators.insert(trial.estimator);
   }
-  const Gives gives = samples.empty() ? Gives::nothing : samples.rbegin()->first;
-  std::vector<double>& sample = samples[gives];
+  const auto* telling =
+      std::ranges::find_if(kRateUnits, [&](RateUnit unit) { return samples.contains(unit); });
+  const RateUnit unit = telling != std::end(kRateUnits) ? *telling : kRateUnits[0];
+  std::vector<double>& sample = samples[unit];
   if (compat_dlperf) {
     for (double& x : sample) x = round_dlperf(x);
   }
   cell.throughput = summarize_sample(sample, compat_dlperf);
-  cell.throughput.unit = name(unit_of(gives));
+  cell.throughput.unit = name(unit);
 
   cell.warnings.clear();
   const auto warn = [&](NoticeCode code, const auto&... values) {
@@ -73,7 +67,7 @@ void summarize_throughput(Cell& cell, std::span<const TrialFigures> trials, bool
   if (sample.size() < trials.size()) {
     std::map<std::string_view, int> outcomes;
     for (const TrialFigures& trial : trials) {
-      if (trial.gives != Gives::sequences) ++outcomes[name(trial.status)];
+      if (trial.unit != unit) ++outcomes[name(trial.status)];
     }
     std::string why;
     for (const auto& [status, n] : outcomes) {
@@ -97,7 +91,7 @@ void summarize_throughput(Cell& cell, std::span<const TrialFigures> trials, bool
 void summarize_energy(Cell& cell, std::span<const TrialFigures> trials) {
   std::vector<double> energy, power;
   for (const TrialFigures& trial : trials) {
-    if (trial.gives != Gives::sequences || std::isnan(trial.energy)) continue;
+    if (trial.unit != RateUnit::sequences_per_second || std::isnan(trial.energy)) continue;
     energy.push_back(trial.energy);
     power.push_back(trial.energy * trial.rate);
   }
@@ -138,9 +132,7 @@ void summarize_memory(Cell& cell, std::span<const TrialFigures> trials) {
 TrialFigures figures_of(const Trial& trial) {
   TrialFigures out;
   if (const auto rate = trial.rate(); trial.window.covered && rate) {
-    out.gives = trial.sequences_per_second ? Gives::sequences
-                : trial.tokens_per_second  ? Gives::tokens
-                                           : Gives::iterations;
+    out.unit = trial.unit();
     out.rate = *rate;
   }
   out.energy = trial.energy_per_sequence_j.value_or(kUnknown);
@@ -151,7 +143,7 @@ TrialFigures figures_of(const Trial& trial) {
     out.capacity_bytes = trial.memory->capacity_bytes;
     out.memory_source = trial.memory->source;
   }
-  if (out.gives != Gives::nothing) out.mark = mark_of(trial, out.rate);
+  if (out.unit != RateUnit::unknown) out.mark = mark_of(trial, out.rate);
   if (trial.outcome.status == Status::completed) {
     for (std::size_t q = 0; q < std::size(kQualities); ++q) {
       const auto score = trial.scores.find(kQualities[q]);
@@ -163,10 +155,8 @@ TrialFigures figures_of(const Trial& trial) {
 }
 
 double rate_of(const Cell& cell) {
-  const auto& median = cell.throughput.median;
-  return cell.throughput.unit == name(RateUnit::sequences_per_second) && median && *median > 0
-             ? *median
-             : kUnknown;
+  const auto median = cell.median_in(RateUnit::sequences_per_second);
+  return median && *median > 0 ? *median : kUnknown;
 }
 
 void summarize_trials(Cell& cell, std::span<const TrialFigures> trials, bool compat_dlperf) {

@@ -16,11 +16,9 @@ namespace bertbench {
 
 /// The few figures of a trial that its cell's are made of.
 struct TrialFigures {
-  enum class Gives : std::uint8_t { nothing, iterations, tokens, sequences };
-
-  Gives gives = Gives::nothing;
-  double rate = kUnknown;    ///< a second, of what it gives
-  double energy = kUnknown;  ///< joules a sequence
+  RateUnit unit = RateUnit::unknown;  ///< unknown: it gives no rate
+  double rate = kUnknown;             ///< per second, in that unit
+  double energy = kUnknown;           ///< joules a sequence
   Status status = Status::no_data;
   std::string_view estimator;  ///< must live as long
   /// A hash of rate, steps and losses. Two runs never agree in all of them, so trials that do are

@@ -12,7 +12,7 @@ namespace bertbench {
 struct CellComparison {
   std::string key;
   WorkKind kind = WorkKind::training;
-  std::string unit;      ///< "sequences/s" or "iterations/s"
+  std::string unit;      ///< of both: name(RateUnit)
   int n_a = 0, n_b = 0;  ///< trials that count; 0 = the cell is missing there or has no number
   std::optional<double> median_a, median_b;
   std::optional<double> cv_a, cv_b;

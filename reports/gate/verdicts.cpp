@@ -244,12 +244,14 @@ class Gate {
     Tested test;
     test.verdict = report_.cells.size() - 1;
     test.now = sample_of(cell);
+    out.unit = test.now.unit;
     out.n_new = static_cast<int>(test.now.values.size());
     if (!test.now.values.empty()) out.median_new = median(test.now.values);
     if (others.empty()) {
       look_at_stranger(cell, out);
       return;
     }
+    if (test.now.values.empty()) out.unit = sample_of(*others.back()).unit;
     note_context(cell, *others.back());
     const std::vector<Notice> context = pool_baseline(cell, others, test);
     out.n_base = static_cast<int>(test.base.pooled.size());
@@ -324,6 +326,7 @@ class Gate {
       out.kind = cell.kind;
       out.verdict = Verdict::missing;
       out.n_base = static_cast<int>(sample.values.size());
+      out.unit = sample.unit;
       if (!sample.values.empty()) out.reference = median(sample.values);
       out.reasons = {make_notice(NoticeCode::not_in_result, 0)};
     }

@@ -46,10 +46,11 @@ struct CellVerdict {
   Interval
       interval;  ///< of the Hodges-Lehmann shift, as a fraction like `change`; coverage 0 = none
   double p = 1;  ///< exact one-sided Mann-Whitney p of "slower", not adjusted
-  double p_adjusted = 1;                        ///< the same after Holm over the cells compared
-  int n_new = 0, n_base = 0;                    ///< trials that count
-  double tolerance = 0;                         ///< the loss that had to be exceeded, as a fraction
-  std::optional<double> median_new, reference;  ///< sequences/s
+  double p_adjusted = 1;      ///< the same after Holm over the cells compared
+  int n_new = 0, n_base = 0;  ///< trials that count
+  double tolerance = 0;       ///< the loss that had to be exceeded, as a fraction
+  std::optional<double> median_new, reference;
+  std::string unit;             ///< of both: name(RateUnit)
   std::vector<Notice> reasons;  ///< never empty: what decided, then what else is to be known
   /// Of `confirm` only. The other numbers are those of the first measurement.
   std::optional<Rerun> rerun;

@@ -21,9 +21,8 @@ namespace bertbench {
 namespace {
 
 struct Conversion {
-  std::optional<std::int64_t> per_iteration;    // sequences
-  std::optional<std::int64_t> sequence_length;  // tokens per sequence
-  std::optional<double> tokens;                 // per iteration, by rates and times of its lines
+  std::optional<std::int64_t> sequences_per_iteration, sequence_length;
+  std::optional<double> tokens_per_iteration;  // by rates and times of the log's lines
 };
 
 // Lines that print tokens/s and their own time hold the tokens of an iteration, where these are as
@@ -35,14 +34,16 @@ std::optional<double> tokens_per_iteration(const RunLog& log, const Window& wind
   std::vector<double> tokens;
   for (std::size_t i = window.first; i < window.last; ++i) {
     const Record& record = log.records[i];
-    const double each = record.printed_rate * record.seconds / double(record.iterations);
+    const double each =
+        record.printed_rate * record.seconds / static_cast<double>(record.iterations);
     if (each > 0) tokens.push_back(each);
   }
   if (tokens.empty()) return std::nullopt;
   const double usual = median(tokens);
   const auto alike = std::ranges::count_if(
       tokens, [&](double each) { return std::abs(each - usual) <= kRounding * usual; });
-  if (double(alike) < kShareOfLines * double(tokens.size())) return std::nullopt;
+  const auto all = static_cast<double>(tokens.size());
+  if (static_cast<double>(alike) < kShareOfLines * all) return std::nullopt;
   return usual;
 }
 
@@ -51,7 +52,8 @@ std::optional<double> in_sequences(const Estimate& estimate, const Conversion& f
     case RateUnit::sequences_per_second:
       return estimate.rate;
     case RateUnit::iterations_per_second:
-      if (facts.per_iteration) return estimate.rate * static_cast<double>(*facts.per_iteration);
+      if (facts.sequences_per_iteration)
+        return estimate.rate * static_cast<double>(*facts.sequences_per_iteration);
       return std::nullopt;
     case RateUnit::tokens_per_second:
       if (facts.sequence_length) return estimate.rate / static_cast<double>(*facts.sequence_length);
@@ -77,7 +79,7 @@ std::string missing_facts(const Facts& facts, IterationUnit unit) {
 }
 
 // Estimates of one unit: sequences/s where one of them allows it, else tokens/s where one of them
-// is of the window, else iterations/s.
+// is of the window or none is in iterations/s, else iterations/s.
 struct Estimates {
   std::vector<Estimate> list;
   RateUnit unit = RateUnit::iterations_per_second;
@@ -117,14 +119,6 @@ Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& convers
     std::erase_if(estimates, [&](const Estimate& estimate) { return estimate.unit != kept; });
     return Estimates{std::move(estimates), kept};
   };
-  const bool tokens_stand =
-      converted.empty() && std::ranges::any_of(estimates, [&](const Estimate& one) {
-        return one.unit == RateUnit::tokens_per_second && (is_of_window(one) || left_out.empty());
-      });
-  // What the log prints stands there all the same where no fact makes sequences of it.
-  if (!tokens.empty() && !tokens_stand && converted.empty()) {
-    trial.notices.push_back(make_notice(NoticeCode::rates_in_tokens, 0, tokens));
-  }
   const std::string missing = missing_facts(facts, unit);
   const std::string remedy = missing.empty() ? std::string() : "; give " + missing;
   if (!converted.empty()) {
@@ -137,15 +131,22 @@ Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& convers
     }
     return {std::move(converted), RateUnit::sequences_per_second};
   }
+  const bool tokens_stand = std::ranges::any_of(estimates, [&](const Estimate& one) {
+    return one.unit == RateUnit::tokens_per_second && (is_of_window(one) || left_out.empty());
+  });
   if (tokens_stand) {
     for (Estimate& estimate : estimates) {
-      if (!conversion.tokens || estimate.unit != RateUnit::iterations_per_second) continue;
-      estimate.rate *= *conversion.tokens;
+      if (!conversion.tokens_per_iteration || estimate.unit != RateUnit::iterations_per_second) {
+        continue;
+      }
+      estimate.rate *= *conversion.tokens_per_iteration;
       estimate.unit = RateUnit::tokens_per_second;
     }
     trial.notices.push_back(make_notice(NoticeCode::rates_need_sequence_length, 0));
     return only(RateUnit::tokens_per_second);
   }
+  // No fact makes sequences of these: they are printed as they stand in the log.
+  if (!tokens.empty()) trial.notices.push_back(make_notice(NoticeCode::rates_in_tokens, 0, tokens));
   Estimates out = only(RateUnit::iterations_per_second);
   // No batch makes sequences of epochs.
   if (!out.list.empty() && !is_benchmark(trial) && unit != IterationUnit::epoch) {
@@ -229,16 +230,13 @@ void choose_rate(const RunLog& log, const Window& window, const Estimates& estim
   };
   const auto records = std::span(log.records).subspan(window.first, window.size());
   const bool sequences = estimates.unit == RateUnit::sequences_per_second;
-  if (sequences && conversion.per_iteration) {
-    add(stated_rate_is_apart(log, records, *conversion.per_iteration));
+  if (sequences && conversion.sequences_per_iteration) {
+    add(stated_rate_is_apart(log, records, *conversion.sequences_per_iteration));
   }
   const Estimate* chosen = choose(estimates.list, options, trial);
   if (chosen == nullptr) return;
   trial.estimator = chosen->name;
-  const bool tokens = estimates.unit == RateUnit::tokens_per_second;
-  (sequences ? trial.sequences_per_second
-   : tokens  ? trial.tokens_per_second
-             : trial.iterations_per_second) = chosen->rate;
+  trial.rate_in(estimates.unit) = chosen->rate;
   if (chosen->name == "log_summary" && window.size() > 0) {
     add(make_notice(NoticeCode::closing_rate_of_run, 0));
   }
@@ -391,8 +389,8 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
   }
   describe_series(log, window, trial, options.summary_only);
   if (!options.summary_only) {
-    reconcile(log, facts.sequences_per_optimizer_step(), conversion.per_iteration, in_sequences,
-              trial);
+    reconcile(log, facts.sequences_per_optimizer_step(), conversion.sequences_per_iteration,
+              in_sequences, trial);
   }
   describe_skipped_steps(log, trial);
   trial.memory = memory_of(log);

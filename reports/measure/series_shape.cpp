@@ -137,10 +137,10 @@ void describe_periodic(const RunLog& log, const Window& window, std::span<const 
   });
   const double rate_without = left_out ? *rate : *rate * without / with;
   if (trial.sequences_per_second) trial.periodic->sequences_per_second_without = rate_without;
-  const std::string said = rate_with_unit(rate_without, trial.unit());
+  const std::string text = rate_with_unit(rate_without, trial.unit());
   trial.notices.push_back(make_notice(
       NoticeCode::periodic_slow_iteration, 0, work.period, work.extra_s, 100 * work.share,
-      left_out ? "the printed rates leave it out" : said + " without"));
+      left_out ? "the printed rates leave it out" : text + " without"));
 }
 
 /// Whether the log speaks of an evaluation or a checkpoint on the lines after `after`, up to
@@ -181,10 +181,10 @@ void describe_marked(const RunLog& log, const Window& window, std::span<const do
     return is_marked(i) && times[i] > kLonger * usual;
   });
   const double without = *rate * all / (all - extra);
-  const std::string said = rate_with_unit(without, trial.unit());
+  const std::string text = rate_with_unit(without, trial.unit());
   trial.notices.push_back(make_notice(
       NoticeCode::marked_work_in_window, 0, slow, plain.size() + marked.size(), 100 * extra / all,
-      left_out ? "the printed rates leave it out" : said + " without"));
+      left_out ? "the printed rates leave it out" : text + " without"));
 }
 
 }  // namespace

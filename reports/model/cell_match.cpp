@@ -113,8 +113,7 @@ Sample sample_of(const Cell& cell) {
     windows.insert(trial.window.rule.substr(0, trial.window.rule.find(" (")));
   }
   out.unit = name(RateUnit::sequences_per_second);
-  for (const RateUnit unit : {RateUnit::sequences_per_second, RateUnit::tokens_per_second,
-                              RateUnit::iterations_per_second}) {
+  for (const RateUnit unit : kRateUnits) {
     if (values[unit].empty()) continue;
     out.values = std::move(values[unit]);
     out.unit = name(unit);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "parsers/core/notice.h"
@@ -86,6 +87,10 @@ inline void take_more(std::optional<MemoryRecord>& most, const MemoryRecord& one
   if (!most || one.peak_bytes > most->peak_bytes) most = one;
 }
 
+/// Units of a rate, the most telling first: a cell takes the first that one of its trials has.
+inline constexpr RateUnit kRateUnits[] = {
+    RateUnit::sequences_per_second, RateUnit::tokens_per_second, RateUnit::iterations_per_second};
+
 struct Trial {
   int trial = 1;
   int attempt = 1;
@@ -98,7 +103,7 @@ struct Trial {
   std::optional<double> tokens_per_second;      ///< when a sequence's length is unknown
   std::optional<double> iterations_per_second;  ///< when batch or world size is unknown
   std::string estimator;                        ///< which estimator gave the number
-  std::map<std::string, double> estimators;     ///< name -> rate in the unit of rate()
+  std::map<std::string, double> estimators;     ///< name -> rate, in unit()
   std::map<std::string, double> resolution;     ///< estimator -> relative resolution of its clock
   /// estimator -> expected relative error as the rate of the window
   /// (reports/measure/expected_error.h)
@@ -122,16 +127,22 @@ struct Trial {
   std::string iterations_file;
   std::vector<Notice> notices;
 
-  /// The one of the three rates that is known, and its unit.
-  [[nodiscard]] std::optional<double> rate() const {
-    if (sequences_per_second) return sequences_per_second;
-    return tokens_per_second ? tokens_per_second : iterations_per_second;
+  /// The rate of the whole job in one of kRateUnits.
+  [[nodiscard]] const std::optional<double>& rate_in(RateUnit unit) const {
+    if (unit == RateUnit::sequences_per_second) return sequences_per_second;
+    return unit == RateUnit::tokens_per_second ? tokens_per_second : iterations_per_second;
   }
+  [[nodiscard]] std::optional<double>& rate_in(RateUnit unit) {
+    return const_cast<std::optional<double>&>(std::as_const(*this).rate_in(unit));
+  }
+  /// The first of kRateUnits in which a rate is known; sequences/s where none is.
   [[nodiscard]] RateUnit unit() const {
-    if (tokens_per_second && !sequences_per_second) return RateUnit::tokens_per_second;
-    return iterations_per_second && !sequences_per_second ? RateUnit::iterations_per_second
-                                                          : RateUnit::sequences_per_second;
+    for (const RateUnit unit : kRateUnits) {
+      if (rate_in(unit)) return unit;
+    }
+    return kRateUnits[0];
   }
+  [[nodiscard]] std::optional<double> rate() const { return rate_in(unit()); }
   /// Counts in n: window covered before any failure, and a rate is known.
   [[nodiscard]] bool counts() const { return window.covered && sequences_per_second.has_value(); }
 };
@@ -207,14 +218,17 @@ struct Cell {
     const auto batch = identity.global_batch_size();
     return batch ? batch : stated_global_batch_size;
   }
-  /// The median: as the logs count them, or of sequences of a known length, padding included.
+  /// The median of its trials where it is in that unit.
+  [[nodiscard]] std::optional<double> median_in(RateUnit unit) const {
+    return throughput.unit == name(unit) ? throughput.median : std::nullopt;
+  }
+  /// Median tokens/s of the whole job: printed by the logs, else sequences/s x sequence length
+  /// (padding included). Absent where neither is known.
   [[nodiscard]] std::optional<double> tokens_per_second() const {
-    if (throughput.unit == name(RateUnit::tokens_per_second)) return throughput.median;
-    if (throughput.unit != name(RateUnit::sequences_per_second) || !throughput.median ||
-        !identity.sequence_length) {
-      return std::nullopt;
-    }
-    return *throughput.median * static_cast<double>(*identity.sequence_length);
+    if (const auto tokens = median_in(RateUnit::tokens_per_second)) return tokens;
+    const auto rate = median_in(RateUnit::sequences_per_second);
+    if (!rate || !identity.sequence_length) return std::nullopt;
+    return *rate * static_cast<double>(*identity.sequence_length);
   }
 };
 

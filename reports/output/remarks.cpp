@@ -29,7 +29,7 @@ std::string without_numbers(std::string_view text) {
   return out;
 }
 
-/// Numbers that are what was measured, and stand nowhere else.
+/// Its numbers are the measurement itself, which no other line of the output has.
 bool is_answer(NoticeCode code) {
   return code == NoticeCode::collective_bandwidth || code == NoticeCode::mean_bus_bandwidth;
 }
@@ -52,7 +52,7 @@ struct NoticeGroup {
   Notice first;
   bool same = true, one_cell = true;
   long long notices = 0, trials = 0, logs = 0, places = 0;
-  std::size_t cell = 0;  ///< of the last one, as `trial` and `log`
+  std::size_t cell = 0;  ///< cell, trial and log: of the newest notice
   int trial = 0;
   std::string log;
   std::set<std::int64_t> lines;                             ///< of `log`
@@ -113,13 +113,13 @@ class NoticeGroups {
 // nothing.
 std::string lines_text(const NoticeGroup& group) {
   std::vector<std::int64_t> lines;
-  for (const auto& [log, line] : group.named) lines.push_back(line);
-  if (group.places == 1 && lines.front() == 0) {
-    return group.trials > 1 ? counted(group.trials, "trial") : "";
+  for (const auto& [log, line] : group.named) {
+    if (line > 0) lines.push_back(line);
   }
+  if (lines.empty()) return group.trials > 1 ? counted(group.trials, "trial") : "";
   const std::string numbers = fmt::format("{}", fmt::join(lines, ", "));
   if (group.places > kPlacesNamed) return fmt::format("{} lines ({} ...)", group.places, numbers);
-  return (group.places == 1 ? "line " : "lines ") + numbers;
+  return (lines.size() == 1 ? "line " : "lines ") + numbers;
 }
 
 // "a.log:7", "a.log:7, b.log", "a.log, 12 lines (3, 9, 14 ...)", "1n2g, 6 trials".
@@ -225,7 +225,7 @@ std::vector<std::string> notice_lines(const CellSource& cells) {
     for (const Notice& warning : cells.cell(i).warnings) {
       // Of a single trial its outcome shows why there is no number.
       if (cells.trials(i) == 1 && warning.code == NoticeCode::trials_without_number) continue;
-      of_cells.add(warning, "", i, 0);
+      of_cells.add(warning, "", i, 0);  // a trial each, so that `trials` counts cells
     }
   }
   std::vector<std::string> out, names;

@@ -39,7 +39,8 @@ struct RemarkGroup {
 
 /// Notices of trials, then warnings of cells, a line each code and wording with the numbers of the
 /// first: "a.log:7: text", "12 lines (3, 9, 14 ...), such as: text", "4 trials: text". Where all is
-/// of one log its name is left out. Cells are gone through one by one: there may be very many.
+/// of one log its name is left out. Of one code at most three wordings, then one line with the
+/// number of notices left out. Cells are gone through one by one: there may be very many.
 [[nodiscard]] std::vector<std::string> notice_lines(const CellSource& cells);
 
 }  // namespace bertbench

@@ -131,7 +131,8 @@ class Sweep:
 
     def errors(self):
         path = self.work / "stderr.txt"
-        return path.read_text(errors="replace") if path.exists() else ""
+        # A note is folded at 100 columns; its further lines are indented.
+        return path.read_text(errors="replace").replace("\n  ", " ") if path.exists() else ""
 
     # What the journal and the result say -----------------------------------------------------
     def finished(self, covered_only=True):

@@ -487,21 +487,36 @@ TEST(DescribedFormatErrors, EveryRuleIsChecked) {
 
 TEST(DescribedFormat, ARuleMayHaveSeveralLiteralsAndFactorsOfMembers) {
   Json format = small_format();
-  format["unless"] = {"\"other\""};
   format["lines"] = Json::parse(R"([{"literal": ["step\":", "iter\":"],
     "json": {"step": "step", "iter": "step", "t": "seconds", "ms": "seconds"},
     "scale": {"ms": 0.001}, "own_step": true,
     "example": ["{\"step\": 1, \"t\": 2}", "{\"iter\": 1, \"ms\": 2}"]}])");
-  const auto runs = read_text(
-      "{\"step\": 1, \"t\": 0.5}\n{\"a\": {}, \"iter\": 2, \"ms\": 250}\n{\"step\": 3}\n"
-      "{\"other\": 1, \"step\": 4, \"t\": 1}\n",
-      with(format));
+  const auto runs =
+      read_text("{\"step\": 1, \"t\": 0.5}\n{\"a\": {}, \"iter\": 2, \"ms\": 250}\n{\"step\": 3}\n",
+                with(format));
   ASSERT_EQ(runs.size(), 1U);
   ASSERT_EQ(runs[0].records.size(), 2U) << "a step alone is no record";
   EXPECT_EQ(runs[0].records[0].seconds, 0.5);
   EXPECT_EQ(runs[0].records[1].seconds, 0.25);
   format["lines"][0]["example"] = "{\"step\": 1, \"t\": 2}";
   EXPECT_THAT(error_in(format), HasSubstr("must be a list of text"));
+}
+
+TEST(DescribedFormat, ALineOfAnotherFormatIsNoneOfOneThatYields) {
+  Json format = small_format();
+  format["lines"] =
+      Json::parse(R"([{"literal": "\"step\":", "json": {"step": "step", "loss": "loss"},
+    "example": "{\"step\": 1, \"loss\": 2}"}])");
+  const std::string native = slurp(BB_SOURCE_DIR "/parsers/samples/native/sample.log");
+  const std::size_t two_steps = native.find("{\"type\":\"step\",\"step\":3");
+  const std::string text = native.substr(0, two_steps) + "{\"step\": 3, \"loss\": 2}\n";
+  const auto steps = [&](bool yields) {
+    format["yields"] = yields;
+    const auto runs = read_text(text, with(format));
+    return runs.empty() ? std::size_t{0} : runs.front().records.size();
+  };
+  EXPECT_EQ(steps(false), 3U);
+  EXPECT_EQ(steps(true), 1U);
 }
 
 }  // namespace

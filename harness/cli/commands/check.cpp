@@ -57,6 +57,7 @@ ordered_json to_json(const Options& options, const GateReport& report) {
     row["tolerance"] = cell.tolerance;
     if (cell.median_new) row["median_new"] = *cell.median_new;
     if (cell.reference) row["reference"] = *cell.reference;
+    if (cell.median_new || cell.reference) row["unit"] = cell.unit;
     row["reason"] = reason_text(cell);
     row["reason_code"] = name(cell.reasons.front().code);
     if (cell.rerun) {
@@ -145,6 +146,7 @@ void print(Console& console, const Options& options, const GateReport& report) {
                {"cell"},
                {"baseline", true},
                {"now", true},
+               {"unit"},
                {"change", true},
                {"tolerance", true},
                {"n", true},
@@ -155,7 +157,7 @@ void print(Console& console, const Options& options, const GateReport& report) {
         cell.n_new > 0 && cell.n_base > 0 && cell.verdict != Verdict::not_comparable;
     table.rows.push_back(
         {std::string(name(cell.verdict)), key_with_kind(cell.key, cell.kind),
-         rate_text(cell.reference), rate_text(cell.median_new),
+         rate_text(cell.reference), rate_text(cell.median_new), cell.unit,
          cell.change ? change_text(*cell.change) : "-", tested ? share_text(cell.tolerance) : "-",
          fmt::format("{}+{}", cell.n_base, cell.n_new), tested ? p_text(cell.p_adjusted) : "-"});
   }

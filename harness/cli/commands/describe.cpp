@@ -29,7 +29,7 @@ ExitCode run(const Options& options, Console& console) {
     return console.error(unread_error(options.log, induced.nearest), ExitCode::nothing_read);
   }
   // What is printed is what --format-file takes.
-  const auto checked = DescribedFormat::parse(induced.format->json, options.log);
+  const auto checked = DescribedFormat::parse(induced.format->json, "--name " + options.name);
   if (!checked) return console.error(checked.error());
   const std::string text = induced.format->json + "\n";
   if (options.output == "-") {
@@ -58,7 +58,7 @@ constexpr Example kExamples[] = {
 constexpr ExitCodeRow kStatuses[] = {
     {ExitCode::good},
     {ExitCode::usage},
-    {ExitCode::nothing_read, "no lines of the log count anything"}};
+    {ExitCode::nothing_read, "no line of the log has a counter that grows"}};
 
 }  // namespace
 
@@ -67,7 +67,7 @@ extern const Command command_describe{
     "write a format file for a log that no format knows",
     "LOG",
     "The lines that repeat, with a counter, are the records: `extract` reads such a log by the "
-    "same rule. The file says what each number was taken for; correct it where that is wrong.",
+    "same rule. The file states what each number was taken for; correct it where that is wrong.",
     kExamples,
     kStatuses,
     declare};

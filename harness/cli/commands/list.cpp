@@ -148,7 +148,7 @@ void print(Console& console, const Kind& kind, const ordered_json& rows) {
     std::vector<std::string> cells;
     for (const auto& [key, value] : row.items()) {
       if (key == "reference") continue;  // long: in --json and the docs
-      if (table.rows.empty()) table.columns.push_back({key, !value.is_string()});
+      if (table.rows.empty()) table.columns.push_back({key, value.is_number()});
       cells.push_back(cell_text(value));
     }
     table.rows.push_back(std::move(cells));
@@ -157,10 +157,10 @@ void print(Console& console, const Kind& kind, const ordered_json& rows) {
   if (kind.name == "hardware") console.print("\ndense TFLOP/s of one GPU; - = no figure\n");
 }
 
-/// What is missing for a rate.
+/// What is missing for a rate; empty where nothing is.
 std::string_view lack_of(const FormatFinding& finding) {
   if (finding.records == 0) return "no step of a training";
-  return finding.timed ? "-" : "no time and no rate";
+  return finding.timed ? "" : "no time and no rate";
 }
 
 Result<ordered_json> explained(const std::string& log) {
@@ -168,11 +168,12 @@ Result<ordered_json> explained(const std::string& log) {
   if (!findings) return tl::unexpected(findings.error());
   ordered_json rows = ordered_json::array();
   for (const FormatFinding& finding : *findings) {
+    const std::string_view lack = lack_of(finding);
     rows.push_back({{"format", finding.format},
                     {"lines", finding.lines},
                     {"records", finding.records},
-                    {"lacks", lack_of(finding)},
-                    {"used", finding.speaks ? "yes" : "no"}});
+                    {"lacks", lack.empty() ? ordered_json() : ordered_json(lack)},
+                    {"used", finding.speaks}});
   }
   return rows;
 }
@@ -212,9 +213,8 @@ ExitCode run(const Options& options, Console& console) {
     auto rows = explained(options.explain);
     if (!rows) return console.error(rows.error(), ExitCode::nothing_read);
     json["formats"] = *rows;
-  }
-  for (const Kind* kind : *kinds) {
-    if (options.explain.empty()) json[std::string(kind->name)] = kind->rows();
+  } else {
+    for (const Kind* kind : *kinds) json[std::string(kind->name)] = kind->rows();
   }
   return answer(
       console, options.output, ExitCode::good, [&](const std::string&) { return json_text(json); },

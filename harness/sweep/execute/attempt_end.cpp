@@ -103,6 +103,7 @@ Outcome judge(const std::optional<Outcome>& log, const AttemptEnd& end, const Sw
   const auto nothing_read = [](const Notice& detail) {
     return detail.code == NoticeCode::no_step || detail.code == NoticeCode::no_known_line;
   };
+  // Closing words alone ("Training finished") do not show that the trainer trained.
   if (!is_failure(log->status) && std::ranges::any_of(log->details, nothing_read)) {
     return {Status::no_data, std::nullopt, log->line, log->details};
   }

@@ -102,7 +102,8 @@ double live_rate(const LiveView& live, const PlannedCell& cell) {
       return sequences ? live.recent_rate * static_cast<double>(*sequences) : kUnknown;
     }
     case RateUnit::tokens_per_second:
-      return live.recent_rate / static_cast<double>(cell.identity.sequence_length.value_or(1));
+      if (!cell.identity.sequence_length) return kUnknown;
+      return live.recent_rate / static_cast<double>(*cell.identity.sequence_length);
     case RateUnit::unknown:
       break;
   }

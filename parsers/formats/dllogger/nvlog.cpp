@@ -12,7 +12,8 @@
 //   :::NVLOGv0.1.0 ncf 1592941044.1 (ncf.py:356) best_train_throughput: 7534442.31
 //
 // total_ips and imgs_per_sec count the images of all GPUs. Tacotron's items are frames: its rate is
-// that of the iterations, and train_epoch_avg_items/sec, the mean over an epoch, is told besides.
+// that of the iterations, and train_epoch_avg_items/sec, the mean over an epoch, is reported next
+// to it.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -35,9 +36,9 @@ struct Nvlog {
       return false;
     }
     if (line.terminator == 0) return true;  // its last digits may be missing
-    const std::string_view said = cursor.rest();
-    const auto colon = std::min(said.find(": "), said.size());
-    value(trim(said.substr(0, colon)), trim(said.substr(std::min(colon + 1, said.size()))), line,
+    const std::string_view text = cursor.rest();
+    const auto colon = std::min(text.find(": "), text.size());
+    value(trim(text.substr(0, colon)), trim(text.substr(std::min(colon + 1, text.size()))), line,
           emit);
     return true;
   }
@@ -46,6 +47,7 @@ struct Nvlog {
     const auto number = to_double(text);
     const bool count = number && *number >= 0 && *number < 1e12;
     const auto whole = count ? static_cast<std::int64_t>(*number) : 0;
+    const bool rate = number && *number > 0 && std::isfinite(*number);
     if (key == "iteration" || key == "train_iter_start") {
       if (count) named = whole;
     } else if (key == "train_epoch_start") {
@@ -56,7 +58,7 @@ struct Nvlog {
       framework = "tensorflow";
       step(*named,
            {.iterations = *named == 0 ? 1 : 0,
-            .rate = *number,
+            .rate = rate ? *number : kUnknown,
             .unit = IterationUnit::optimizer_step,
             .rate_unit = kSequences},
            emit);
@@ -66,16 +68,16 @@ struct Nvlog {
            {.iterations = 1, .seconds = *number, .unit = IterationUnit::micro_step}, emit);
     } else if (key == "train_throughput" && number && epoch >= 0) {
       framework = "pytorch";
-      step(epoch + 1, {.iterations = 1, .rate = *number, .rate_unit = kSequences}, emit);
-    } else if (key == "best_train_throughput" && number) {
-      if (!(*number > 0) || !std::isfinite(*number)) return;
+      step(epoch + 1, {.iterations = 1, .rate = rate ? *number : kUnknown, .rate_unit = kSequences},
+           emit);
+    } else if (key == "best_train_throughput" && rate) {
       emit(Statement{.summary = Stated{*number, kSequences}});
       emit.note_here(NoticeCode::closing_rate_of_best_epoch, *number);
     } else if (key == "train_epoch_avg_items/sec" && number) {
       items = make_notice(NoticeCode::items_per_second, line.number, *number);
     } else if ((key == "total_loss" || key == "train_iteration_loss") && number) {
       emit(Statement{.loss = number});
-    } else if ((key == "Average total_ips" || key == "Average imgs_per_sec") && number) {
+    } else if ((key == "Average total_ips" || key == "Average imgs_per_sec") && rate) {
       emit(Statement{.of = Of::begun, .summary = Stated{*number, kSequences}});
     } else if (key == "Num GPUs" && whole >= 1) {
       world = whole;

@@ -251,13 +251,13 @@ struct Fairseq {
     emit(Note{make_notice(NoticeCode::times_of_epochs, 0, "means"), kEpochs, Of::all});
   }
 
-  bool open = false, ended = false;  ///< a launch, and whether it said its end
+  bool open = false, ended = false;  ///< a launch, and whether its end was printed
   std::optional<RateUnit> unit[2];   ///< of the launch's lines and of its epochs
   std::optional<std::int64_t> world, launch_world;
   std::vector<std::string> subsets;
   double low_bsz = kUnknown, high_bsz = kUnknown;
   double official_start_ms = kUnknown;
-  double examples = kUnknown;  ///< of an epoch, as MLPerf's line tells it
+  double examples = kUnknown;  ///< of an epoch, as MLPerf's line states it
   std::int64_t shares = 1;     ///< GPUs, where bsz is of one of them
   std::int64_t newest = 0;     ///< update
   bool old = false, wall_clock = false;

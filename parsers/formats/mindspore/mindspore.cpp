@@ -64,7 +64,7 @@ struct Mindspore {
     Place at{.loss = number_after(line, "verage Train Loss: [")};
     std::int64_t all = 0;
     if (!cursor.skip_past("Epoch: [") || !cursor.read(kBlanks, at.epoch, "/", kBlanks, all) ||
-        at.epoch < 1 || all < at.epoch) {
+        at.epoch < 1 || all < at.epoch || all > kMostMindspore) {
       return false;
     }
     place = at;
@@ -99,10 +99,10 @@ struct Mindspore {
     const auto epoch = mindspore_epoch(line);
     if (!epoch && line.text[line.at] == ']') return false;
     const auto total = mindspore_duration(cursor);
-    std::int64_t told = 0;
-    cursor.read(", steps: ", kBlanks, told);
+    std::int64_t printed = 0;  // of some revisions; the ratio gives them as well
+    cursor.read(", steps: ", kBlanks, printed);
     if (!total || !cursor.literal(", per step time: ")) return false;
-    if (line_before.epoch > 0) return true;  // its steps are told one by one
+    if (line_before.epoch > 0) return true;  // its steps have lines of their own
     const auto each = mindspore_duration(cursor);
     if (!each) return false;
     const double ratio = std::round(total->ms / each->ms);
@@ -121,7 +121,7 @@ struct Mindspore {
             .line = line.number};
     if (epoch) place = Place{*epoch, *epoch * steps, true, number_after(line, "loss: ")};
     if (place) {
-      if (place->step == 0) place->step = steps;  // an epoch that tells no step
+      if (place->step == 0) place->step = steps;  // an epoch without the number of a step
       at.step = place->step;
       if (!place->whole_run) at.step += (std::max<std::int64_t>(1, place->epoch) - 1) * steps;
       at.loss = place->loss;
@@ -138,7 +138,7 @@ struct Mindspore {
   }
 
   // The time of 2023 is that of a sink of steps, or of one step where none is used: the stamps
-  // tell.
+  // show which.
   double seconds_of_sink(double seconds, const Step& at) {
     constexpr double kStampGap = 0.25;
     const auto steps = static_cast<double>(at.iterations);
@@ -152,25 +152,25 @@ struct Mindspore {
   }
 
   bool mindformers(const Line& line, Emit emit) {
-    const auto said = mindformers_line(line);
-    if (!said) return false;
-    Step at{
-        .step = (said->epoch - 1) * said->all + said->step, .loss = said->loss, .clock = kStamps};
+    const auto printed = mindformers_line(line);
+    if (!printed) return false;
+    Step at{.step = (printed->epoch - 1) * printed->all + printed->step,
+            .loss = printed->loss,
+            .clock = kStamps};
     if (ranks.is_copy(line.rank, at.step <= newest)) return true;
     if (open && at.step + 1 < newest && line.rank < 0) close(emit);
     at.iterations = newest > 0 && at.step > newest ? at.step - newest : 1;
-    const auto year = line.text.find("20");
-    if (year < 40) at.time_s = date_time(line.text.substr(year)).value_or(kUnknown);
+    at.time_s = date_time_within(line.text, 40).value_or(kUnknown);
     // Whole milliseconds of one step: too coarse for fast ones, whose clock is the stamp.
     constexpr double kExact_ms = 100;
-    if (said->of_sink) {
-      at.seconds = seconds_of_sink(said->ms / 1000, at);
-    } else if (said->ms >= kExact_ms) {
-      at.each_s = said->ms / 1000;
+    if (printed->of_sink) {
+      at.seconds = seconds_of_sink(printed->ms / 1000, at);
+    } else if (printed->ms >= kExact_ms) {
+      at.each_s = printed->ms / 1000;
     } else {
       coarse = true;
     }
-    if (said->epochs > 0) at.planned = said->epochs * said->all;
+    if (printed->epochs > 0) at.planned = printed->epochs * printed->all;
     put(at, emit);
     return true;
   }
@@ -189,7 +189,7 @@ struct Mindspore {
   }
 
   // The images/s of all devices since the line before. "iter" counts over all epochs, by steps or
-  // by sinks of an epoch, or stands still at 1: then how many steps a line covers is not told.
+  // by sinks of an epoch, or stands still at 1: then how many steps a line covers is not printed.
   bool rate(const Line& line, Emit emit) {
     std::int64_t epoch = 0, iteration = 0;
     Cursor cursor(line), value = Cursor::after(line);
@@ -216,27 +216,27 @@ struct Mindspore {
 
   // The clocks of MindOCR and MindYOLO begin anew with an epoch and with each line.
   bool step(const Line& line, Emit emit) {
-    const auto said = mindspore_step(line);
-    if (!said) return false;
-    Step at{.step = (said->epoch - 1) * said->all + said->step,
-            .each_s = said->each_ms / 1000,
+    const auto printed = mindspore_step(line);
+    if (!printed) return false;
+    Step at{.step = (printed->epoch - 1) * printed->all + printed->step,
+            .each_s = printed->each_ms / 1000,
             .time_s = date_time(line.text).value_or(kUnknown),
-            .loss = said->loss,
+            .loss = printed->loss,
             .unit = IterationUnit::micro_step,
             .clock = kStamps,
-            .planned = said->epochs * said->all};
+            .planned = printed->epochs * printed->all};
     if (ranks.is_copy(line.rank, at.step <= newest)) return true;
     if (at.step == newest && line.rank < 0) return true;  // likewise, without its label
     if (at.step < newest && line.rank < 0) {
       close(emit);
       line_before.epoch = 0;
     }
-    const bool same = said->epoch == line_before.epoch && said->step > line_before.step;
-    at.iterations = same ? said->step - line_before.step : said->step;
+    const bool same = printed->epoch == line_before.epoch && printed->step > line_before.step;
+    at.iterations = same ? printed->step - line_before.step : printed->step;
     // The first line of an excerpt hides how many steps it covers.
     if (line_before.epoch == 0 && !open) at.iterations = 1;
-    if (said->images_per_s > 0) images_of_step(said->images_per_s, said->each_ms);
-    line_before = *said;
+    if (printed->images_per_s > 0) images_of_step(printed->images_per_s, printed->each_ms);
+    line_before = *printed;
     put(at, emit);
     return true;
   }
@@ -275,7 +275,7 @@ struct Mindspore {
   double stamp = kUnknown;     ///< of MindFormers' newest line
   std::optional<bool> of_all;  ///< its time is that of all steps since the line before
   std::int64_t last_epoch = -1;
-  std::int64_t planned_epochs = 0;     ///< of the newest loss line that tells them
+  std::int64_t planned_epochs = 0;     ///< of the newest loss line that states them
   std::optional<std::int64_t> images;  ///< of a step, while all lines agree on it
   bool odd_images = false;
   MindsporeStep line_before;

@@ -18,7 +18,10 @@ std::optional<std::int64_t> mindspore_epoch(const Line& line) {
     Cursor cursor(line);
     std::int64_t epoch = 0;
     const std::string_view next = key.back() == '[' ? "/" : ": epoch time: ";
-    if (cursor.skip_past(key) && cursor.read(kBlanks, epoch, next) && epoch > 0) return epoch;
+    if (cursor.skip_past(key) && cursor.read(kBlanks, epoch, next) && epoch > 0 &&
+        epoch <= kMostMindspore) {
+      return epoch;
+    }
   }
   return std::nullopt;
 }
@@ -34,9 +37,8 @@ std::optional<MindsporeStep> mindspore_step(const Line& line) {
   }
   if (!ocr && !cursor.read(out.each_ms, " ms")) return std::nullopt;
   if (ocr) out.each_ms = number_after(line, ", per step time:").value_or(0);
-  constexpr std::int64_t kCountLimit = 1'000'000'000;
-  if (out.epoch < 1 || out.epochs < out.epoch || out.epochs > kCountLimit || out.step < 1 ||
-      out.all < out.step || out.all > kCountLimit || !(out.each_ms > 0 && out.each_ms < 1e12)) {
+  if (out.epoch < 1 || out.epochs < out.epoch || out.epochs > kMostMindspore || out.step < 1 ||
+      out.all < out.step || out.all > kMostMindspore || !(out.each_ms > 0 && out.each_ms < 1e12)) {
     return std::nullopt;
   }
   if (!ocr) return out;
@@ -57,7 +59,7 @@ std::optional<MindformersLine> mindformers_line(const Line& line) {
   const auto pair = [&](std::string_view key, std::int64_t& at, std::int64_t& all) {
     Cursor cursor(line);
     return cursor.skip_past(key) && cursor.read(kBlanks, at, "/", kBlanks, all) && at >= 1 &&
-           all >= at && all <= 1'000'000'000;
+           all >= at && all <= kMostMindspore;
   };
   if (line.text.find("Epoch:[") != std::string_view::npos &&
       !pair("Epoch:[", out.epoch, out.epochs)) {

@@ -14,7 +14,7 @@
 // A batch is an optimizer step. The counter starts again with each epoch. Speed is what the process
 // that prints it trains, on all of its devices: with several workers, or several printing ranks, it
 // is not the job's, which is said. Scripts that hand Speedometer the batch of all workers (NVIDIA's
-// for MLPerf) are told by their stamps: Speed times the time of a batch is several times
+// for MLPerf) are printed by their stamps: Speed times the time of a batch is several times
 // batch_size.
 #include <algorithm>
 #include <cmath>
@@ -63,11 +63,10 @@ struct Speedometer {
             .clock = Clock{1e-3, true}};
     // Then the lines' times are known, and slow ones count for as long as they took.
     if (total_batch && rate > 0 && !last_batch) {
-      at.seconds = static_cast<double>(*total_batch * batches) / rate;
+      at.seconds = static_cast<double>(*total_batch) * static_cast<double>(batches) / rate;
     }
     // "2018-04-01 03:35:35,136 Epoch...", also after "INFO:root:" or "Training: "
-    const auto year = line.text.find("20");
-    if (year < 16) at.time_s = date_time(line.text.substr(year)).value_or(kUnknown);
+    at.time_s = date_time_within(line.text, 16).value_or(kUnknown);
     times.add(rate, since, at.time_s - std::exchange(newest_s, at.time_s));
     several_ranks |= rank >= 0 && line.rank >= 0 && line.rank != rank;
     rank = std::max(rank, line.rank);
@@ -115,7 +114,7 @@ struct Speedometer {
     return first;
   }
 
-  // A whole epoch, its validation included; how many batches it has is not told.
+  // A whole epoch, its validation included; how many batches it has is not printed.
   bool cifar_epoch(const Line& line, Emit emit) {
     Cursor cursor(line);
     Step at{.loss = number_after(line, " loss="), .rate_unit = RateUnit::unknown};
@@ -138,8 +137,8 @@ struct Speedometer {
     return true;
   }
 
-  // Where batch and number of batches are told, the time of an epoch is that of all of them; lines
-  // leave out those after the last one, and begin with the start of the loaders.
+  // Where batch and number of batches are printed, the time of an epoch is that of all of them;
+  // lines leave out those after the last one, and begin with the start of the loaders.
   void join_epoch(std::int64_t batches, double rate, double seconds, Emit emit) {
     if (batches <= batch) return;
     joined = true;
@@ -187,7 +186,7 @@ struct Speedometer {
       return false;
     }
     if (cursor.read(speed, " samples/sec") && speed > 0 && speed < 1e12) {
-      ++epochs_told;
+      ++epochs_with_speed;
       epochs_per_sample_s += 1 / speed;
       if (epoch < 0 && !epochs_only) {
         speeds = true;
@@ -198,7 +197,8 @@ struct Speedometer {
     if (epoch < 0 && newest_epoch == 0) return false;
     constexpr double kDigits = 50;
     if (ended == epoch && total_batch && speed >= kDigits && !last_batch) {
-      join_epoch(per_epoch, speed, static_cast<double>(*total_batch * per_epoch) / speed, emit);
+      join_epoch(per_epoch, speed,
+                 static_cast<double>(*total_batch) * static_cast<double>(per_epoch) / speed, emit);
     }
     end_epoch(ended, emit);
     return true;
@@ -235,7 +235,7 @@ struct Speedometer {
 
   void finish(Emit emit) {
     if (epochs_only) return;
-    // Those of R-CNN tell of one batch until 2019, then of all of an interval and of all workers.
+    // Those of R-CNN are of one batch until 2019, then of all of an interval and of all workers.
     const bool steady = rcnn.steady();
     if (steady) last_batch = false;
     const bool distributed = store && (store->starts_with("dist") || *store == "horovod");
@@ -249,8 +249,9 @@ struct Speedometer {
       emit.log_fact(&Facts::global_batch_size, *total_batch);
       if (devices) emit.log_fact(&Facts::world_size, *devices);
     }
-    if (epochs_told > 0 && !speeds) {
-      note(make_notice(NoticeCode::rate_of_epochs_own_lines, 0, epochs_told / epochs_per_sample_s));
+    if (epochs_with_speed > 0 && !speeds) {
+      note(make_notice(NoticeCode::rate_of_epochs_own_lines, 0,
+                       epochs_with_speed / epochs_per_sample_s));
     }
     if (last_batch) {
       note(make_notice(NoticeCode::rate_of_single_iterations, 0,
@@ -277,7 +278,7 @@ struct Speedometer {
   SpeedTimes times;
   std::optional<double> batch_size;                  ///< of the process
   std::optional<std::int64_t> total_batch, devices;  ///< of the process and all its devices
-  std::int64_t per_epoch = 0;                        ///< batches, where lines tell them
+  std::int64_t per_epoch = 0;                        ///< batches, where lines state them
   int rank = -1;
   bool several_ranks = false;
   std::optional<std::string> store;
@@ -288,10 +289,10 @@ struct Speedometer {
   bool epochs_only = false, joined = false;
   std::int64_t long_speed = 0;  ///< newest line of six digits without a learning rate
   GluonEpochCosts costs;
-  double cifar_images = 0;                          ///< of an epoch
-  double epochs_told = 0, epochs_per_sample_s = 0;  ///< that tell their own speed
-  std::int64_t newest_epoch = 0;                    ///< that is a record, from 1
-  bool speeds = false;                              ///< the open run is of such epochs
+  double cifar_images = 0;                                ///< of an epoch
+  double epochs_with_speed = 0, epochs_per_sample_s = 0;  ///< that print their own speed
+  std::int64_t newest_epoch = 0;                          ///< that is a record, from 1
+  bool speeds = false;                                    ///< the open run is of such epochs
 };
 
 constexpr Row kRows[] = {

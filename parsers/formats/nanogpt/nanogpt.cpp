@@ -112,8 +112,8 @@ struct Nanogpt {
   bool timed(const Line& line, Emit emit) {
     const auto timed = timed_step(line);
     if (!timed) return false;
-    if (told.again(line.text, timed->step, timed->clock_s, clock_step)) return true;
-    if (const auto start = told.take_start()) {
+    if (repeats.again(line.text, timed->step, timed->clock_s, clock_step)) return true;
+    if (const auto start = repeats.take_start()) {
       begin(emit);
       clock_step = 0;
       clock_s = *start;
@@ -148,7 +148,7 @@ struct Nanogpt {
     at.iterations = std::max<std::int64_t>(1, at.step);
     if (at.step > 0) at.seconds = timed.clock_s;
     if (!timed.covered || at.step <= 1) return;
-    // A log without its head: the mean tells how many steps the clock is of.
+    // A log without its head: the mean shows how many steps the clock is of.
     if (*timed.covered >= 1 && *timed.covered <= static_cast<double>(at.step)) {
       at.iterations = static_cast<std::int64_t>(*timed.covered);
     } else {
@@ -156,7 +156,7 @@ struct Nanogpt {
     }
   }
 
-  // If the clock was set back since the line before, the mean tells of how many steps it is.
+  // If the clock was set back since the line before, the mean shows of how many steps it is.
   void advance_clock(const TimedStep& timed, Step& at) {
     const std::int64_t steps = at.step - clock_step;
     at.iterations = steps;
@@ -307,7 +307,7 @@ struct Nanogpt {
     if (before.empty() || before == "Overriding: ") max_iters = size_here(line);
   }
 
-  void facts(Facts& facts) const { batch.tell(facts); }
+  void facts(Facts& facts) const { batch.add_to(facts); }
 
   void finish(Emit emit) {
     if (batch.source_line > 0) {
@@ -328,7 +328,7 @@ struct Nanogpt {
   std::int64_t clock_step = -1;
   double clock_s = 0, base_s = 0;  ///< train_time of the line before; of the clocks before
   std::int64_t first_test = -1, newest_test = -1, period = 0;  ///< of lines without a time
-  RepeatedEvaluations told;  ///< evaluations of this run and those before
+  RepeatedEvaluations repeats;  ///< evaluations of this run and those before
   bool single = false, timeless = false;
   bool validated = false;  ///< a validation stood before the next line
 };

@@ -172,7 +172,7 @@ void TokenBatch::see(const Line& line) {
   see_source(line);
 }
 
-void TokenBatch::tell(Facts& facts) const {
+void TokenBatch::add_to(Facts& facts) const {
   if (length) facts.sequence_length.set(*length, FactSource::log);
   if (micro) facts.micro_batch_size.set(*micro, FactSource::log);
   if (world) facts.world_size.set(*world, FactSource::log);

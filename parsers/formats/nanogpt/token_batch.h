@@ -37,7 +37,7 @@ struct TokenBatch {
   /// "batch_size : int = 8*64 # batch size, in sequences, across all devices"   (the source that
   /// modded-nanogpt prints before its lines)
   void see(const Line& line);
-  void tell(Facts& facts) const;
+  void add_to(Facts& facts) const;
 
  private:
   void see_product(const Line& line);

@@ -54,12 +54,12 @@ struct Paddle {
     return true;
   }
 
-  // Words of a batch without a fixed length are no sequences: what ips says of them is told.
+  // Words of a batch without a fixed length are no sequences: what ips counts is reported.
   void take_words(const Line& line, std::optional<double> ips, double each_s) {
     if (!has(line, "words/sec") && !has(line, "word/sec")) return;
     words = true;
     if (!ips || !(*ips > 0 && *ips < 1e12) || !(each_s > 0)) return;
-    words_told += *ips * each_s;
+    words_counted += *ips * each_s;
     words_s += each_s;
   }
 
@@ -89,8 +89,8 @@ struct Paddle {
       micro = static_cast<std::int64_t>(*samples);
     }
     if (micro) {
-      told += *samples;
-      taken += static_cast<double>(*micro);
+      printed_samples += *samples;
+      batch_samples += static_cast<double>(*micro);
     }
     emit(at);
     return true;
@@ -145,20 +145,20 @@ struct Paddle {
     return global_step(base + batch + 1, line, emit);
   }
 
-  // What a step counts is not told on these lines. The losses of Knover and PaddleHub's second
+  // What a step counts is not stated on these lines. The losses of Knover and PaddleHub's second
   // release stand apart or as "loss=".
   bool speed(const Line& line, Emit emit) {
-    const auto said = read_paddle_speed_line(line);
-    if (!said) return false;
-    Step at{.step = said->step,
-            .each_s = said->seconds,
-            .rate = said->speed.value,
+    const auto printed = read_paddle_speed_line(line);
+    if (!printed) return false;
+    Step at{.step = printed->step,
+            .each_s = printed->seconds,
+            .rate = printed->speed.value,
             .loss = number_after(line, {"loss:", " loss="}),
-            .planned = said->planned};
-    rough |= said->speed.rough && !(at.each_s > 0);
+            .planned = printed->planned};
+    rough |= printed->speed.rough && !(at.each_s > 0);
     if (!counts(at, line, emit)) return true;
     take_words(line, number_after(line, "ips:"), at.each_s);
-    ernie |= said->ernie;
+    ernie |= printed->ernie;
     emit(at);
     return true;
   }
@@ -208,8 +208,9 @@ struct Paddle {
     if (std::exchange(epoch_over, false)) emit(End{.here = false});
     if (!words) return;
     std::string of = "the words of one trainer";
-    if (words_s > 0) of += fmt::format(", {:.6g} a second over these lines", words_told / words_s);
-    words_told = words_s = 0;
+    if (words_s > 0)
+      of += fmt::format(", {:.6g} a second over these lines", words_counted / words_s);
+    words_counted = words_s = 0;
     emit(Note{make_notice(NoticeCode::counts_tokens, 0, "ips", of,
                           "no rate of sequences is taken from it")});
   }
@@ -232,9 +233,12 @@ struct Paddle {
     const Facts late = launched();
     if (worldless) emit(Known{.of = Of::all, .facts = late});
     if (per_card && !words && !late.world()) emit.note(NoticeCode::rate_of_one_gpu, "ips");
-    if (micro && told > 0 && std::abs(told - taken) > 0.01 * taken) {
-      emit.note(NoticeCode::samples_vary, told / taken * static_cast<double>(*micro),
-                100 * std::abs(taken / told - 1), taken > told ? "many" : "few");
+    if (micro && printed_samples > 0 &&
+        std::abs(printed_samples - batch_samples) > 0.01 * batch_samples) {
+      emit.note(NoticeCode::samples_vary,
+                printed_samples / batch_samples * static_cast<double>(*micro),
+                100 * std::abs(batch_samples / printed_samples - 1),
+                batch_samples > printed_samples ? "many" : "few");
     }
     if (ernie && late.nodes.value != 1) emit.note(NoticeCode::rate_multiplied_by_nodes);
     if (rough) emit.note(NoticeCode::times_too_coarse, "the speed of some lines");
@@ -245,12 +249,13 @@ struct Paddle {
   RankCopies ranks;
   std::int64_t newest = -1, runs = 0;  ///< step of the open run
   std::int64_t epoch = -1, base = 0;
-  std::optional<std::int64_t> micro;   ///< of the open run
-  double told = 0, taken = 0;          ///< samples of all lines: as told, and by the micro batch
-  double words_told = 0, words_s = 0;  ///< that ips counts, in the open run
-  std::int64_t examples = 0;           ///< epochs of PaddleRec that have a record
-  bool epoch_over = false;             ///< no line of a batch after it
-  bool worldless = false;              ///< a run before had no cards told
+  std::optional<std::int64_t> micro;  ///< of the open run
+  double printed_samples = 0,
+         batch_samples = 0;  ///< samples of all lines: as printed, and by the micro batch
+  double words_counted = 0, words_s = 0;  ///< that ips counts, in the open run
+  std::int64_t examples = 0;              ///< epochs of PaddleRec that have a record
+  bool epoch_over = false;                ///< no line of a batch after it
+  bool worldless = false;                 ///< a run before had no number of cards
   bool per_card = false, words = false, ernie = false, rough = false;
 };
 

@@ -127,12 +127,16 @@ std::optional<Count> mean_count(Cursor cursor) {
 }  // namespace
 
 std::optional<Count> paddle_count(const Line& line) {
+  constexpr std::int64_t kFactorLimit = 1'000'000'000;  // the product of two counts fits
   for (const std::string_view other : {"[Eval]", "valid step", "END epoch", "step_idx:"}) {
     if (has(line, other)) return std::nullopt;
   }
   for (const auto read : {clas_count, train_step_count, run_count, det_count, template_count,
                           mean_count, batch_id_count, iter_count}) {
-    if (const auto count = read(Cursor(line))) return count;
+    const auto count = read(Cursor(line));
+    if (!count) continue;
+    const bool fits = count->epoch <= kFactorLimit && count->per_epoch <= kFactorLimit;
+    return fits ? count : std::nullopt;
   }
   return std::nullopt;
 }

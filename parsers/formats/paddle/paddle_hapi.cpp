@@ -108,7 +108,7 @@ struct PaddleHapi {
   }
 
   std::int64_t epoch = 0, epochs = 0;    ///< announced; 0 = none
-  std::int64_t total = 0;                ///< steps of an epoch, where told
+  std::int64_t total = 0;                ///< steps of an epoch, where printed
   std::int64_t newest = 0;               ///< step of the epoch
   std::int64_t base = 0;                 ///< steps of the epochs before
   double base_s = 0, newest_mean_s = 0;  ///< their time; mean of this one

@@ -64,7 +64,7 @@ struct PaddleVision {
   // The counter of the run. False: another run begins.
   bool counts_on(const Count& count) {
     if (count.epoch > epoch && open && !count.of_run) {
-      if (count.per_epoch == 0 && ended_epoch != epoch) untold_length = true;
+      if (count.per_epoch == 0 && ended_epoch != epoch) unknown_length = true;
       base = count.per_epoch > 0 ? base + per_epoch * (count.epoch - epoch) : newest;
     }
     const bool on = !open || base + count.step >= newest;
@@ -75,7 +75,7 @@ struct PaddleVision {
     return on;
   }
 
-  // What the means since the epoch began say of the batches since the line before.
+  // What the means since the epoch began show of the batches since the line before.
   void split_mean(const Count& count, double cost, Step& at) {
     const double whole_s = cost * static_cast<double>(count.step);
     const bool same = count.epoch == mean_epoch && count.step > mean_step;
@@ -95,9 +95,9 @@ struct PaddleVision {
   void take_batch(double product, double cost, const Line& line) {
     constexpr double kHalfDigit = 6e-5;
     double doubt = product * (kHalfDigit / cost) + 1e-3;
-    const auto told = number_after(line, "avg_samples:");  // settles what the digits leave open
-    if (told && std::abs(*told - product) <= doubt) {
-      product = *told;
+    const auto printed = number_after(line, "avg_samples:");  // settles what the digits leave open
+    if (printed && std::abs(*printed - product) <= doubt) {
+      product = *printed;
       doubt = 1e-3;
     }
     const double near = std::round(product);
@@ -159,16 +159,16 @@ struct PaddleVision {
   // Iterations since the line before, their time and their rate.
   void take_rate(const Count& count, double cost, std::optional<double> ips, const Line& line,
                  Step& at) {
-    const bool told = ips && *ips > 0;
+    const bool has_ips = ips && *ips > 0;
     const std::int64_t iterations = at.step - newest;
     const bool samples = has(line, "samples: ");
-    if (told && (stride == 0 || iterations == stride || !samples)) {
+    if (has_ips && (stride == 0 || iterations == stride || !samples)) {
       take_batch(*ips * cost, cost, line);
     }
     if (open && iterations > 0) stride = std::max(stride, iterations);
     at.iterations = open ? std::max<std::int64_t>(1, iterations) : 1;
     double seconds = cost;
-    if (samples && batch && told) seconds = static_cast<double>(*batch) / *ips;
+    if (samples && batch && has_ips) seconds = static_cast<double>(*batch) / *ips;
     at.rate = count.all_cards && ips ? *ips : 1 / seconds;
     if (count.of_epoch) {
       split_mean(count, cost, at);
@@ -177,7 +177,8 @@ struct PaddleVision {
     }
   }
 
-  // The length of an epoch is not told, but follows from its samples: then the epoch is one record.
+  // The length of an epoch is not printed, but follows from its samples: then the epoch is one
+  // record.
   bool epoch_end(const Line& line, Emit emit) {
     std::int64_t ended = 0;
     Cursor cursor = Cursor::after(line);
@@ -258,8 +259,8 @@ struct PaddleVision {
       emit.note(NoticeCode::rate_taken_as_of_job, "ips", "PLSC");
       return;
     }
-    // For runs that tell nothing: the batch that all others have, and cards that none was told
-    // ahead.
+    // For runs that state nothing: the batch that all others have, and cards that no run before
+    // them had stated.
     if (batches.size() == 1) emit.log_fact(&Facts::micro_batch_size, *batches.begin());
     if (world && !run_world) emit.log_fact(&Facts::world_size, *world);
     if (one_batch) {
@@ -270,7 +271,7 @@ struct PaddleVision {
       emit.note(NoticeCode::rate_is_mean_of_window, "a batch_cost or ips",
                 "all batches of the epoch since the sixth");
     }
-    if (untold_length) {
+    if (unknown_length) {
       emit.note(NoticeCode::iterations_in_no_line,
                 "the batches after the last line of an epoch of unknown length");
     }
@@ -285,10 +286,10 @@ struct PaddleVision {
   std::int64_t ended_epoch = -1;
   RankCopies ranks;
   std::optional<std::int64_t> batch, run_world;  ///< of a card, and the cards, in the open run
-  std::optional<std::int64_t> global, world;     ///< as told last
+  std::optional<std::int64_t> global, world;     ///< as stated last
   std::set<std::int64_t> batches;                ///< of the runs
-  bool one_batch = false;                        ///< lines tell the time of the batch before them
-  bool in_train = false, mean = false, all_cards = false, untold_length = false;
+  bool one_batch = false;                        ///< lines state the time of the batch before them
+  bool in_train = false, mean = false, all_cards = false, unknown_length = false;
   bool rated = false;
   double cost_s = 0;  ///< of a batch, on the newest line of training
 };

@@ -51,19 +51,15 @@ struct Metric {
 
 std::string formula_of(const Cell& cell) { return cell.flops_formula; }
 
-std::optional<double> median_in(const Cell& cell, std::string_view unit) {
-  return cell.throughput.unit == unit ? cell.throughput.median : std::nullopt;
-}
-
 constexpr Metric kMetrics[] = {
     {"bertbench_sequences_per_second", "Median throughput of the whole job over its trials.",
-     [](const Cell& cell) { return median_in(cell, "sequences/s"); }},
+     [](const Cell& cell) { return cell.median_in(RateUnit::sequences_per_second); }},
     {"bertbench_tokens_per_second",
      "Median tokens, as the logs count them or of sequences of a known length.",
      [](const Cell& cell) { return cell.tokens_per_second(); }},
     {"bertbench_iterations_per_second",
      "Median rate where the batch or the number of GPUs is unknown.",
-     [](const Cell& cell) { return median_in(cell, "iterations/s"); }},
+     [](const Cell& cell) { return cell.median_in(RateUnit::iterations_per_second); }},
     {"bertbench_throughput_variation_ratio",
      "Coefficient of variation of the throughput over trials (n - 1).",
      [](const Cell& cell) { return cell.throughput.cv; }},

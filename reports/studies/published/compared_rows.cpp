@@ -154,8 +154,8 @@ std::vector<ComparedValue> further_values(const Cell& cell, const PublishedTable
 }
 
 std::optional<double> rate_of(const Cell& cell) {
-  const auto& median = cell.throughput.median;
-  return cell.throughput.unit == "sequences/s" && median && *median > 0 ? median : std::nullopt;
+  const auto median = cell.median_in(RateUnit::sequences_per_second);
+  return median && *median > 0 ? median : std::nullopt;
 }
 
 /// The same work on the GPUs of the base.

@@ -89,14 +89,22 @@ class Reconciler {
                                             : std::move(notice));
   }
 
-  // Sequences where every log allows it: rates of different units cannot be joined.
+  // Sequences where every log allows it, else tokens where every log has those: rates of different
+  // units cannot be joined.
   void choose_unit() {
-    const bool sequences = std::ranges::all_of(trials_, [](const Trial& trial) {
-      return trial.estimators.empty() || trial.sequences_per_second || !trial.rate();
-    });
-    sequences_ = sequences;
-    out_.unit = sequences ? "sequences/s" : "iterations/s";
-    if (!sequences) {
+    const auto all_in = [&](RateUnit unit) {
+      return std::ranges::all_of(trials_, [&](const Trial& trial) {
+        return trial.estimators.empty() || trial.unit() == unit;
+      });
+    };
+    unit_ = all_in(RateUnit::sequences_per_second) ? RateUnit::sequences_per_second
+            : all_in(RateUnit::tokens_per_second)  ? RateUnit::tokens_per_second
+                                                   : RateUnit::iterations_per_second;
+    sequences_ = unit_ == RateUnit::sequences_per_second;
+    out_.unit = name(unit_);
+    if (unit_ == RateUnit::tokens_per_second) {
+      out_.notices.push_back(make_notice(NoticeCode::rates_need_sequence_length, 0));
+    } else if (!sequences_) {
       out_.notices.push_back(make_notice(NoticeCode::rates_in_iterations, 0,
                                          "; give --micro-batch-size, --nodes and --gpus-per-node "
                                          "(and --gradient-accumulation-steps)"));
@@ -119,6 +127,7 @@ class Reconciler {
       }
       return std::nullopt;
     }
+    if (unit_ == RateUnit::tokens_per_second) return std::nullopt;  // no log states its tokens
     if (totals.iterations) return as_double(*totals.iterations);
     if (log.records.empty()) return std::nullopt;
     const Record& first = log.records.front();
@@ -228,9 +237,7 @@ class Reconciler {
       for (std::size_t i = 0; i < trials_.size(); ++i) {
         const auto at = trials_[i].estimators.find(estimate.name);
         if (at == trials_[i].estimators.end()) continue;
-        if (sequences_ != (trials_[i].sequences_per_second.has_value() || !trials_[i].rate())) {
-          continue;
-        }
+        if (trials_[i].unit() != unit_) continue;
         const double weight = trials_.size() > 1 ? out_.parts[i].sequences.value_or(0) : 1;
         if (!(weight > 0)) continue;
         work += weight;
@@ -287,6 +294,7 @@ class Reconciler {
   std::vector<Trial> trials_;
   std::vector<Facts> facts_;
   std::vector<std::optional<std::int64_t>> per_step_, per_iteration_;
+  RateUnit unit_ = RateUnit::sequences_per_second;
   bool sequences_ = true;
 };
 

@@ -57,7 +57,7 @@ struct ScriptNumber {
 };
 
 struct ReconciledRun {
-  std::string unit;  ///< of every rate: "sequences/s", or "iterations/s" when the batch is unknown
+  std::string unit;            ///< of every rate: name(RateUnit)
   std::optional<double> work;  ///< sequences (iterations), each counted once
   std::string work_source;     ///< "7038 optimizer steps x 65536 sequences (stated by the user)"
   std::optional<double> seconds;

@@ -25,12 +25,17 @@ inline Ran run(const std::vector<std::string>& args, Terminal terminal = {}) {
   Ran ran;
   ran.status = run_cli(args, out, err, terminal);
   ran.out = out.str();
-  // Notes are folded at a width; their indented lines belong to one note.
-  for (std::string_view rest = err.view(); !rest.empty();) {
-    const auto fold = rest.find("\n  ");
-    ran.err += rest.substr(0, fold);
-    if (fold != std::string_view::npos) ran.err += ' ';
-    rest.remove_prefix(fold == std::string_view::npos ? rest.size() : fold + 3);
+  // Notes are folded at a width: the indented lines after one belong to it.
+  std::istringstream lines(err.str());
+  bool note = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (note && line.starts_with("  ")) {
+      ran.err.back() = ' ';
+      line.erase(0, 2);
+    } else {
+      note = line.starts_with("bertbench: note:");
+    }
+    ran.err += line + "\n";
   }
   return ran;
 }

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "harness/cli/cli.h"
+#include "tests/harness/cli/cli_fixture.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench::test {
@@ -13,19 +13,8 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-struct Ran {
-  int status = -1;
-  std::string out, err;
-};
-
-Ran run(const std::vector<std::string>& args) {
-  std::ostringstream out, err;
-  Ran ran;
-  ran.status = run_cli(args, out, err, {});
-  ran.out = out.str();
-  ran.err = err.str();
-  return ran;
-}
+using test::Ran;
+using test::run;
 
 /// Two cells, six trials. How long a step takes is the machine's business, not the configuration's:
 /// see SpeedOfTheMachine.
@@ -121,7 +110,7 @@ TEST_F(ConfirmTest, AConfigurationWithoutTheCellLeavesTheVerdict) {
   const Ran ran =
       check({"--confirm", folder.path("other.json"), "--confirm-set", "grid.micro_batch_size=[2]"});
   EXPECT_EQ(ran.status, 1) << ran.err;
-  EXPECT_THAT(ran.err, HasSubstr("is not rerun"));
+  EXPECT_THAT(ran.err, HasSubstr("it is not rerun"));
 }
 
 TEST_F(ConfirmTest, ThePlanTellsDurationNoiseAndLosses) {
