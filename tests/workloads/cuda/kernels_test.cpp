@@ -35,40 +35,35 @@ struct MaskJob {
   std::int64_t sequence;
   std::uint64_t first;
   int width;
-  std::uint64_t* out;  ///< bits of 64, kept_row of each lane, and of two warps that share the row
+  std::uint64_t* out;  ///< kept_row of each lane, and of two warps that share the row
 };
 void mask_kernel(MaskJob job) {
   const int lane = static_cast<int>(threadIdx.x);
   const DropoutKey key = key_of(job.dropout, job.sequence);
-  const std::uint64_t bits = kept_sixty_four(key, job.first, lane);
-  if (lane == 0) job.out[0] = bits;
   const std::uint64_t first = job.first / 64 * 64;
-  if (job.width <= 1024) job.out[1 + lane] = kept_row<1>(key, first, job.width, lane, 0);
+  if (job.width <= 1024) job.out[lane] = kept_row<1>(key, first, job.width, lane, 0);
   for (int part = 0; part < 2; ++part) {
-    job.out[33 + 32 * part + lane] = kept_row<2>(key, first, job.width, lane, part);
+    job.out[32 + 32 * part + lane] = kept_row<2>(key, first, job.width, lane, part);
   }
 }
 
 TEST(CudaDropout, masks_are_those_of_the_scalar_definition) {
   for (const std::uint64_t first : {0ULL, 64ULL, 91ULL, 1000ULL}) {
     for (const int width : {36, 128, 768, 1024, 1100, 1600, 2048}) {
-      std::uint64_t out[97] = {};
+      std::uint64_t out[96] = {};
       const std::int64_t far = (1LL << 33) + 5;  // the index's high half is part of the key
       launch(mask_kernel, blocks(1), dim3(32), 0, nullptr,
              MaskJob{some_dropout(far), 2, first, width, out});
       const DropoutKey key = dropout_key(77, 3, 9, far + 2, 0.4);
-      for (std::uint64_t i = 0; i < 64; ++i) {
-        ASSERT_EQ(out[0] >> i & 1U, dropout_keeps(key, first + i) ? 1U : 0U) << first << "+" << i;
-      }
       for (int column = 0; column < width; ++column) {
         const bool kept = dropout_keeps(key, first / 64 * 64 + static_cast<std::uint64_t>(column));
         const int lane = column % 256 / 8;
         const int group = column / 256;
         const auto bit_of = [&](int at, int shift) { return out[at] >> (shift + column % 8) & 1U; };
         if (width <= 1024) {
-          ASSERT_EQ(bit_of(1 + lane, 8 * group), kept) << width << " column " << column;
+          ASSERT_EQ(bit_of(lane, 8 * group), kept) << width << " column " << column;
         }
-        ASSERT_EQ(bit_of(33 + 32 * (group % 2) + lane, 8 * (group / 2)), kept)
+        ASSERT_EQ(bit_of(32 + 32 * (group % 2) + lane, 8 * (group / 2)), kept)
             << width << " column " << column << " of a row that two warps share";
       }
     }
@@ -77,45 +72,49 @@ TEST(CudaDropout, masks_are_those_of_the_scalar_definition) {
 
 template <typename T>
 struct ProductJob {
-  const T *a, *b, *b_rows;  ///< [16, 16], [8, 16], [16, 8]
-  float *c, *c_rows;        ///< [16, 8]
+  const T *a, *b, *b_rows;  ///< [16, 16], and b both ways
+  float *c, *c_rows;        ///< [16, 16]
 };
 template <typename T>
 void product_kernel(ProductJob<T> job) {
   const int lane = static_cast<int>(threadIdx.x);
   const FragmentA a = load_a(job.a, 16, 0, 0, lane);
-  float c[4] = {};
-  float c_rows[4] = {};
-  multiply_add<T>(c, a, load_b(job.b, 16, 0, 0, lane));
-  multiply_add<T>(c_rows, a, load_b_rows(job.b_rows, 8, 0, 0, lane));
-  for (int i = 0; i < 4; ++i) {
-    const int at = (lane / 4 + 8 * (i / 2)) * 8 + 2 * (lane % 4) + i % 2;
-    job.c[at] = c[i];
-    job.c_rows[at] = c_rows[i];
+  const FragmentsB b = load_b(job.b, 16, 0, 0, lane);
+  const FragmentsB b_rows = load_b_rows(job.b_rows, 16, 0, 0, lane);
+  for (int right = 0; right < 2; ++right) {
+    float c[4] = {};
+    float c_rows[4] = {};
+    multiply_add<T>(c, a, right == 0 ? b.left : b.right);
+    multiply_add<T>(c_rows, a, right == 0 ? b_rows.left : b_rows.right);
+    for (int i = 0; i < 4; ++i) {
+      const int at = (lane / 4 + 8 * (i / 2)) * 16 + 8 * right + 2 * (lane % 4) + i % 2;
+      job.c[at] = c[i];
+      job.c_rows[at] = c_rows[i];
+    }
   }
 }
 
 template <typename T>
 void check_product() {
   const auto a = random_values<T>(256, 1);
-  const auto b = random_values<T>(128, 2);
-  std::vector<T> b_rows(128);
+  const auto b = random_values<T>(256, 2);
+  Values<T> b_rows(256);
   for (std::size_t k = 0; k < 16; ++k) {
-    for (std::size_t j = 0; j < 8; ++j) b_rows[k * 8 + j] = b[j * 16 + k];
+    for (std::size_t j = 0; j < 16; ++j) b_rows[k * 16 + j] = b[j * 16 + k];
   }
-  float c[128] = {};
-  float c_rows[128] = {};
+  float c[256] = {};
+  float c_rows[256] = {};
   launch(product_kernel<T>, blocks(1), dim3(32), 0, nullptr,
          ProductJob<T>{a.data(), b.data(), b_rows.data(), c, c_rows});
   for (std::size_t i = 0; i < 16; ++i) {
-    for (std::size_t j = 0; j < 8; ++j) {
+    for (std::size_t j = 0; j < 16; ++j) {
       double want = 0;
       for (std::size_t k = 0; k < 16; ++k) {
         want += static_cast<double>(to_float(a[i * 16 + k])) *
                 static_cast<double>(to_float(b[j * 16 + k]));
       }
-      EXPECT_NEAR(c[i * 8 + j], want, 1e-4);
-      EXPECT_EQ(c_rows[i * 8 + j], c[i * 8 + j]);
+      EXPECT_NEAR(c[i * 16 + j], want, 1e-4);
+      EXPECT_EQ(c_rows[i * 16 + j], c[i * 16 + j]);
     }
   }
 }
@@ -128,9 +127,10 @@ TEST(CudaMma, fragments_multiply_as_matrices) {
 struct AttentionRun {
   std::vector<Bf16> output, d_qkv;
   std::vector<float> log_sums;
+  Values<float> sums;  ///< of the columns of d_qkv
 };
 AttentionRun run_attention(bool plain, int length, const std::vector<std::int32_t>& lengths,
-                           bool dropout) {
+                           bool dropout, bool causal) {
   const auto sequences = static_cast<std::int64_t>(lengths.size());
   const auto rows = static_cast<std::size_t>(sequences * length);
   const auto qkv = random_values<Bf16>(rows * 3 * 128, 3);
@@ -140,6 +140,8 @@ AttentionRun run_attention(bool plain, int length, const std::vector<std::int32_
   run.d_qkv.resize(rows * 3 * 128);
   run.log_sums.resize(rows * 2);
   std::vector<float> delta(rows * 2);
+  Values<std::uint32_t> kept(
+      static_cast<std::size_t>(attention_kept_bytes(sequences, length, 2) / 4));
   Attention a;
   a.sequences = sequences;
   a.length = length;
@@ -152,39 +154,68 @@ AttentionRun run_attention(bool plain, int length, const std::vector<std::int32_
   if (dropout) a.dropout = some_dropout();
   a.d_output = d_output.data();
   a.delta = delta.data();
+  a.kept = kept.data();
+  a.causal = causal;
+  Values<float> partials(
+      static_cast<std::size_t>(attention_partials_bytes(sequences, length, 128) / 4), NAN);
+  run.sums = Values<float>(3 * 128, 0.5F);
+  a.sums = run.sums.data();
+  a.partials = partials.data();
+  a.accumulate = true;
   a.d_qkv = run.d_qkv.data();
   attention_forward(DType::bf16, a, plain, nullptr);
   attention_backward(DType::bf16, a, plain, nullptr);
+  if (plain) {
+    for (std::size_t i = 0; i < run.d_qkv.size(); ++i) {
+      run.sums[i % run.sums.size()] += to_float(run.d_qkv[i]);
+    }
+  }
   return run;
 }
 
 TEST(CudaAttention, tensor_core_kernels_agree_with_the_plain_ones) {
   for (const bool dropout : {false, true}) {
-    for (const int length : {16, 64, 97, 128}) {
-      const std::vector<std::int32_t> lengths = {length, 1, length / 2};
-      const AttentionRun want = run_attention(true, length, lengths, dropout);
-      const AttentionRun got = run_attention(false, length, lengths, dropout);
-      EXPECT_LE(difference(got.output, want.output), 4e-3) << length << dropout;
-      EXPECT_LE(difference(got.log_sums, want.log_sums), 1e-5) << length << dropout;
-      EXPECT_LE(difference(got.d_qkv, want.d_qkv), 1e-2) << length << dropout;
+    for (const bool causal : {false, true}) {
+      for (const int length : {16, 64, 97, 128, 192, 200}) {
+        SCOPED_TRACE(::testing::Message()
+                     << length << " dropout " << dropout << " causal " << causal);
+        const std::vector<std::int32_t> lengths = {length, 1, length / 2};
+        const AttentionRun want = run_attention(true, length, lengths, dropout, causal);
+        const AttentionRun got = run_attention(false, length, lengths, dropout, causal);
+        EXPECT_LE(difference(got.output, want.output), 4e-3);
+        EXPECT_LE(difference(got.log_sums, want.log_sums), 1e-5);
+        EXPECT_LE(difference(got.d_qkv, want.d_qkv), 1e-2);
+        EXPECT_LE(difference(got.sums, want.sums), 1e-2);
+      }
     }
   }
 }
 
-TEST(CudaGelu, both_forms_are_their_formulas_and_slopes_are_their_derivatives) {
-  for (float x = -8; x <= 8; x += 0.37F) {
+template <typename T>
+void check_gelu(double bound, double relative_bound) {
+  for (float x = -8; x <= 8; x += 0.037F) {
     const auto exact = static_cast<double>(x);
     const double erf_form = exact * std::erfc(-exact * M_SQRT1_2) / 2;
     const auto tanh_form = [](double y) {
       return y / 2 * (1 + std::tanh(std::sqrt(M_2_PI) * (y + 0.044715 * y * y * y)));
     };
-    EXPECT_NEAR(gelu(x), erf_form, 1e-6 * std::abs(erf_form) + 1e-12);
-    EXPECT_NEAR(gelu_tanh(x), tanh_form(exact), 2e-6);
+    if (x > -4) {
+      EXPECT_NEAR(gelu<T>(x), erf_form, relative_bound * std::abs(erf_form) + 1e-12) << x;
+    }
+    EXPECT_NEAR(gelu<T>(x), erf_form, bound) << x;
+    EXPECT_NEAR(gelu_tanh<T>(x), tanh_form(exact), bound) << x;
     const double h = 1e-5;
     const auto erf_at = [](double y) { return y * std::erfc(-y * M_SQRT1_2) / 2; };
-    EXPECT_NEAR(gelu_slope(x), (erf_at(exact + h) - erf_at(exact - h)) / (2 * h), 2e-6);
-    EXPECT_NEAR(gelu_tanh_slope(x), (tanh_form(exact + h) - tanh_form(exact - h)) / (2 * h), 2e-6);
+    EXPECT_NEAR(gelu_slope<T>(x), (erf_at(exact + h) - erf_at(exact - h)) / (2 * h), bound) << x;
+    EXPECT_NEAR(gelu_tanh_slope<T>(x), (tanh_form(exact + h) - tanh_form(exact - h)) / (2 * h),
+                bound)
+        << x;
   }
+}
+
+TEST(CudaGelu, both_forms_are_their_formulas_and_slopes_are_their_derivatives) {
+  check_gelu<float>(2e-6, 1e-6);
+  check_gelu<Bf16>(2e-6, 6e-4);
 }
 
 TEST(CudaCrossEntropy, a_logit_that_is_no_number_reaches_the_loss) {

@@ -71,6 +71,8 @@ struct Run {
     f.output = output.data();
     f.mean = mean.data();
     f.rstd = rstd.data();
+    Values<std::uint8_t> kept(static_cast<std::size_t>(one.rows * one.width / 8 + 1));
+    f.kept = kept.data();
     norm_forward(type, f, nullptr);
 
     Values<float> partials(static_cast<std::size_t>(norm_partials_bytes(one.width)) / 4);
@@ -85,6 +87,7 @@ struct Run {
     b.gamma = gamma.data();
     b.before = f.before;
     b.after = f.after;
+    b.kept = kept.data();
     b.d_bypass = bypass.data();
     b.d_sum = d_sum.data();
     b.d_input = d_input.data();
@@ -164,7 +167,7 @@ void check(DType type, const Case& one, double bound) {
 }
 
 // Widths: groups of 256 columns in one, two, four and (two warps a row) up to eight; in the middle
-// of a group, of eight columns, at the end. Rows: more than the 256 blocks of backward have teams
+// of a group, of eight columns, at the end. Rows: more than the 640 blocks of backward have teams
 // for, in a number that leaves teams without a row.
 TEST(CudaNorm, rows_of_every_width_are_normalised_and_differentiated_by_the_formulas) {
   for (const int width : {36, 200, 512, 1000, 1024, 1032, 1101, 1280, 1600, 2041, 2048}) {
@@ -175,8 +178,10 @@ TEST(CudaNorm, rows_of_every_width_are_normalised_and_differentiated_by_the_form
 }
 
 TEST(CudaNorm, teams_of_warps_take_several_rows_each) {
-  check<float>(DType::f32, {2 * 256 + 3, 1032, false}, 2e-6);
-  check<float>(DType::f32, {4 * 256 + 3, 40, false}, 2e-6);
+  check<float>(DType::f32, {2 * 640 + 3, 1032, false}, 2e-6);
+  check<float>(DType::f32, {2 * 640 + 3, 40, false}, 2e-6);
+  check<float>(DType::f32, {4 * 640 + 3, 64, true}, 2e-6);
+  check<Bf16>(DType::bf16, {640 + 3, 768, false}, 3e-3);
 }
 
 }  // namespace

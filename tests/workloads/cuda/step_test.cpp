@@ -58,7 +58,7 @@ TEST_F(CudaStep, what_stands_inside_products_changes_gradients_by_rounding_alone
       std::vector<std::vector<float>> gradients;
       std::unique_ptr<Backend> backend;
       for (const bool inside : {true, false}) {
-        options.matmul_epilogues = inside;
+        options.matmul_epilogues = inside ? Epilogues::inside : Epilogues::kernels;
         backend = cuda_backend(options, precision);
         backend->zero_gradients();
         for (int i = 0; i < 2; ++i) {

@@ -228,6 +228,10 @@ struct LossScaleOptions {
   std::int64_t growth_interval = 2000;
 };
 
+/// Where biases, GELU and their gradients are computed: by whichever was faster at a product's
+/// first use, inside matrix products wherever the library can, or by kernels next to them.
+enum class Epilogues { automatic, inside, kernels };
+
 struct BackendOptions {
   ModelConfig model;
   std::int64_t micro_batch_size = 0;
@@ -245,8 +249,8 @@ struct BackendOptions {
   int rank = 0, world_size = 1;  ///< for the plan of a sharded optimizer
   int zero_stage = 0;            ///< as ReductionOptions
   LossScaleOptions loss_scale;   ///< fp16
-  bool matmul_epilogues = true;  ///< bias, GELU and their gradients inside matrix products
-  std::string algorithm_cache;   ///< file that keeps searched algorithms; empty = do not keep
+  Epilogues matmul_epilogues = Epilogues::automatic;
+  std::string algorithm_cache;  ///< file that keeps searched algorithms; empty = do not keep
 };
 
 }  // namespace bert

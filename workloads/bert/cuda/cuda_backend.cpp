@@ -65,8 +65,9 @@ class CudaBackend final : public Backend {
         plain_attention_(plain_attention),
         layout_(options_.model),
         facts_(open_device(request.local_rank)),
-        matmul_(make_matmul({precision_ == "tf32", options_.deterministic,
-                             options_.matmul_epilogues, options_.algorithm_cache, facts_.name})),
+        matmul_(
+            make_matmul({precision_ == "tf32", options_.deterministic, options_.matmul_epilogues,
+                         options_.algorithm_cache, facts_.name, facts_.l2_bytes})),
         masked_capacity_(options_.model.predicted_positions(options_.sequence_length)),
         scaler_(options_.loss_scale, type_ == DType::f16 && !options_.inference),
         shares_(options_.zero_stage != 0 && !options_.inference ? options_.world_size : 1) {

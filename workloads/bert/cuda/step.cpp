@@ -9,6 +9,13 @@ namespace {
 /// to the backend.
 constexpr std::int64_t kLogitRows = 8192;
 
+/// Of the log of each row's softmax denominator, after which the attention's dropout bits lie.
+std::int64_t log_sums_bytes(const BackendOptions& options) {
+  const std::int64_t rows =
+      options.micro_batch_size * options.sequence_length * options.model.heads;
+  return (rows * 4 + 255) / 256 * 256;
+}
+
 }  // namespace
 
 ActivationSizes activation_sizes(const BackendOptions& options, DType type,
@@ -18,14 +25,25 @@ ActivationSizes activation_sizes(const BackendOptions& options, DType type,
   ActivationSizes sizes;
   sizes.element = size_of(type);
   sizes.alignment = 256;
-  sizes.softmax = tokens * model.heads * 4;  // the log of each row's denominator
-  sizes.attention_scratch = sizes.softmax;
+  sizes.softmax = sizes.attention_scratch = log_sums_bytes(options);
+  if (model.hidden_dropout > 0 && !options.inference) {
+    sizes.norm_dropout = tokens * model.hidden / 8;
+  }
   const std::int64_t masked = options.micro_batch_size * masked_per_sequence;
   const bool next_word = model.objective == Objective::next_word;
   sizes.partials =
       std::max({norm_partials_bytes(model.hidden),
                 column_partials_bytes(tokens, std::max(model.intermediate, 3 * model.hidden)),
                 next_word ? 0 : column_partials_bytes(masked, decoder_columns(model))});
+  if (has_flash_attention(type, static_cast<int>(model.head_size()))) {
+    const std::int64_t sequences = options.micro_batch_size;
+    const std::int64_t length = options.sequence_length;
+    if (model.attention_dropout > 0 && !options.inference) {
+      sizes.softmax += attention_kept_bytes(sequences, length, model.heads);
+    }
+    sizes.partials =
+        std::max(sizes.partials, attention_partials_bytes(sequences, length, model.hidden));
+  }
   sizes.logit_columns = decoder_columns(model);
   sizes.logit_rows = kLogitRows;
   return sizes;
@@ -179,7 +197,9 @@ std::vector<std::string> Step::epilogue_settings() const {
         with_gelu(linear_product(at.intermediate, rows, own.middle, own.activated), own.wide));
   }
   if (gradients == nullptr) return out;
-  add("gradient of query, key, value", weight_product(at.qkv, rows, act.d_qkv, own.input));
+  if (plain_attention || !has_flash_attention(type, static_cast<int>(model.head_size()))) {
+    add("gradient of query, key, value", weight_product(at.qkv, rows, act.d_qkv, own.input));
+  }
   if (gelu_in_products()) {
     add("gradient of feed-forward",
         with_gelu_backward(input_product(at.output, rows, act.d_narrow, act.d_wide), own.wide,
@@ -216,6 +236,8 @@ NormForward Step::forward_of(const NormStep<void>& step, std::int64_t rows) cons
   norm.output = step.output;
   norm.mean = step.mean;
   norm.rstd = step.rstd;
+  norm.kept = reinterpret_cast<std::uint8_t*>(step.rstd +
+                                              options.micro_batch_size * options.sequence_length);
   return norm;
 }
 
@@ -245,6 +267,7 @@ void Step::norm_backward(const NormStep<void>& step, std::int64_t rows,
   norm.gamma = forward.gamma;
   norm.before = forward.before;
   norm.after = forward.after;
+  norm.kept = forward.kept;
   norm.partials = act.partials;
   norm.sum_gamma = gradients + step.at.weight;
   norm.sum_beta = gradients + step.at.bias;
@@ -266,6 +289,7 @@ Attention Step::attention_of(std::size_t layer) const {
   a.qkv = own.qkv;
   a.output = own.attention;
   a.log_sums = own.softmax;
+  a.kept = reinterpret_cast<std::uint32_t*>(own.softmax + log_sums_bytes(options) / 4);
   a.dropout =
       dropout(DropoutSite::attention(static_cast<std::int64_t>(layer)), model.attention_dropout);
   return a;
@@ -281,9 +305,16 @@ void Step::attention_backward(std::size_t layer, const void* d_attention) {
   a.d_output = d_attention;
   a.delta = act.attention_scratch;
   a.d_qkv = act.d_qkv;
+  const LinearOffsets& at = layout.layers[layer].qkv;
+  const bool sums = !plain_attention && has_flash_attention(type, a.size);
+  if (sums) {
+    a.sums = gradients + at.bias;
+    a.partials = act.partials;
+    a.accumulate = accumulate;
+  }
   cuda::attention_backward(type, a, plain_attention, stream);
   clear_tail(act.d_qkv, 3 * model.hidden);
-  linear_weight(layout.layers[layer].qkv, rows(), act.d_qkv, act.layers[layer].input);
+  linear_weight(sums ? at.unbiased() : at, rows(), act.d_qkv, act.layers[layer].input);
 }
 
 // ---- embeddings --------------------------------------------------------------------------------

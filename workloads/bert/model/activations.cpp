@@ -6,7 +6,8 @@ namespace bert {
 
 template <typename Element>
 auto Activations<Element>::place_sum(Element*& values, float*& mean, float*& rstd) -> Sum {
-  return {place(values, narrow_), place(mean, tokens_ * 4), place(rstd, tokens_ * 4)};
+  return {place(values, narrow_), place(mean, tokens_ * 4),
+          place(rstd, tokens_ * 4 + sizes_.norm_dropout)};
 }
 
 /// What is kept of each layer even when the rest is computed again.

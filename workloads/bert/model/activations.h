@@ -20,7 +20,7 @@ struct LayerActivations {
   float* input_mean = nullptr;       ///< [T] of that LayerNorm, where it may be taken again
   float* input_rstd = nullptr;       ///< [T]
   Element* qkv = nullptr;            ///< [T, 3h]
-  float* softmax = nullptr;          ///< what the backend keeps of the softmax
+  float* softmax = nullptr;          ///< what the backend keeps of the softmax and its dropout
   Element* attention = nullptr;      ///< [T, h]
   Element* attention_sum = nullptr;  ///< [T, h] before the first LayerNorm
   float* attention_mean = nullptr;   ///< [T]
@@ -58,11 +58,12 @@ struct ActivationSizes {
   std::int64_t element = sizeof(float);  ///< of an Element
   std::int64_t alignment = 64;           ///< of every tensor
   std::int64_t softmax = 0;              ///< kept of a layer
-  std::int64_t attention_scratch = 0;    ///< of attention's backward
-  std::int64_t partials = 0;             ///< partial sums of columns
-  std::int64_t thread_scratch = 0;       ///< of all threads
-  std::int64_t logit_columns = 0;        ///< V', elements
-  std::int64_t logit_rows = 0;           ///< that a next_word head has at a time by default
+  std::int64_t norm_dropout = 0;       ///< kept of the dropout next to a LayerNorm, after its rstd
+  std::int64_t attention_scratch = 0;  ///< of attention's backward
+  std::int64_t partials = 0;           ///< partial sums of columns
+  std::int64_t thread_scratch = 0;     ///< of all threads
+  std::int64_t logit_columns = 0;      ///< V', elements
+  std::int64_t logit_rows = 0;         ///< that a next_word head has at a time by default
 };
 
 /// Element: float, or void where its type is chosen at run time. Tensors that never live at the

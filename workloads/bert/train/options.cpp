@@ -167,9 +167,9 @@ std::vector<Group> option_table(Given& given) {
          "cuda and nccl: 1 = each rank keeps the optimizer state of its share (ZeRO-1)"},
         {"--algorithm-cache", &o.algorithm_cache, any(),
          "cuda: file that keeps the fastest algorithms by shape and device"},
-        {"--matmul-epilogues", &given.matmul_epilogues, one_of({"auto", "off"}),
-         "cuda: biases, GELU and their gradients inside matrix products, where cuBLASLt can; off = "
-         "by kernels"},
+        {"--matmul-epilogues", &given.matmul_epilogues, one_of({"auto", "on", "off"}),
+         "cuda: biases, GELU and their gradients inside matrix products (on), by kernels (off), or "
+         "whichever is faster (auto)"},
         {"--memory-limit-mb", &o.memory_limit_mb, within(0, 1e9, "a number of at least 0"),
          "cpu: MiB this rank may plan with, else status 12; 0 = what there is"},
         {"--expect-world-size", &o.expect_world_size, at_least(0),
@@ -292,8 +292,9 @@ Result<void> check_together(const TrainOptions& o) {
       {cpu && o.zero_stage != 0, {"--zero 1", "needs --backend cuda and --comm nccl"}},
       {cpu && !o.algorithm_cache.empty(),
        {"--algorithm-cache", "the cpu backend searches no algorithms: leave it out"}},
-      {cpu && !o.matmul_epilogues,
-       {"--matmul-epilogues off", "oneDNN has no such choice in the cpu backend: leave it out"}}};
+      {cpu && o.matmul_epilogues != Epilogues::automatic,
+       {"--matmul-epilogues " + std::string(o.matmul_epilogues == Epilogues::inside ? "on" : "off"),
+        "oneDNN has no such choice in the cpu backend: leave it out"}}};
   for (const auto& [wrong, message] : refused) {
     if (wrong) return refuse(message.first, message.second);
   }
@@ -310,7 +311,9 @@ Result<TrainOptions> finished(const CLI::App& app, Given& given) {
   o.gelu = given.gelu.empty()     ? named_model(o.model)->gelu
            : given.gelu == "tanh" ? Gelu::tanh
                                   : Gelu::erf;
-  o.matmul_epilogues = given.matmul_epilogues != "off";
+  o.matmul_epilogues = given.matmul_epilogues == "on"    ? Epilogues::inside
+                       : given.matmul_epilogues == "off" ? Epilogues::kernels
+                                                         : Epilogues::automatic;
   return finish_cluster(given)
       .and_then([&] { return finish_loss_scale(app, given); })
       .and_then([&] { return check_together(o); })

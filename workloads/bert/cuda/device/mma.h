@@ -4,6 +4,10 @@
 // (+ 8). So the c of one product can be packed into the a of the next without an exchange.
 #pragma once
 
+#ifndef __CUDACC__
+#include <cstdlib>
+#endif
+
 #include "workloads/bert/cuda/device/numbers.h"
 
 namespace bert::cuda {
@@ -15,22 +19,6 @@ struct FragmentB {
   std::uint32_t part[2];
 };
 
-template <typename T>
-__device__ __forceinline__ std::uint32_t pack(float low, float high) {
-  struct Two {
-    T value[2];
-  };
-  const Two two{{from_float<T>(low), from_float<T>(high)}};
-  std::uint32_t bits;
-  memcpy(&bits, &two, sizeof bits);
-  return bits;
-}
-
-template <typename T>
-__device__ __forceinline__ std::uint32_t two_at(const T* address) {
-  return *reinterpret_cast<const std::uint32_t*>(address);
-}
-
 /// Two accumulators side by side, 16 columns in all, as the left operand of the next product.
 template <typename T>
 __device__ __forceinline__ FragmentA pack_a(const float* left, const float* right) {
@@ -38,48 +26,117 @@ __device__ __forceinline__ FragmentA pack_a(const float* left, const float* righ
            pack<T>(right[2], right[3])}};
 }
 
+/// Two operands b side by side, 16 columns in all.
+struct FragmentsB {
+  FragmentB left, right;
+};
+
+// Operands from a tile in shared memory whose rows lie at multiples of 16 bytes: one ldmatrix for
+// four 8 x 8 matrices. `lane` names the row that this lane gives the address of.
+#ifdef __CUDACC__
+
+/// The four matrices whose rows lie at the addresses of lanes 0 - 7, 8 - 15, 16 - 23 and 24 - 31.
+template <bool kTransposed, typename T>
+__device__ __forceinline__ void load_matrices(const T* at, std::uint32_t* part) {
+  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
+  if constexpr (kTransposed) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(part[0]), "=r"(part[1]), "=r"(part[2]), "=r"(part[3])
+                 : "r"(address));
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(part[0]), "=r"(part[1]), "=r"(part[2]), "=r"(part[3])
+                 : "r"(address));
+  }
+}
+
+#else  // By its definition in the PTX manual (9.7.14).
+
+template <bool kTransposed, typename T>
+void load_matrices(const T* at, std::uint32_t* part) {
+  if (reinterpret_cast<std::uintptr_t>(at) % 16 != 0) std::abort();
+  const unsigned char* all = emulated::gather(&at, sizeof at, kAllLanes);
+  const int lane = emulated::lane();
+  for (int matrix = 0; matrix < 4; ++matrix) {
+    T two[2];
+    for (int i = 0; i < 2; ++i) {
+      const int row = kTransposed ? 2 * (lane % 4) + i : lane / 4;
+      const int column = kTransposed ? lane / 4 : 2 * (lane % 4) + i;
+      const T* first;
+      std::memcpy(&first, all + 64 * (8 * matrix + row), sizeof first);
+      two[i] = first[column];
+    }
+    std::memcpy(&part[matrix], two, sizeof two);
+  }
+}
+
+#endif
+
 /// a[i][k] = tile[(row + i) * ld + column + k].
 template <typename T>
 __device__ __forceinline__ FragmentA load_a(const T* tile, int ld, int row, int column, int lane) {
-  const T* at = tile + (row + lane / 4) * ld + column + 2 * (lane % 4);
-  return {{two_at(at), two_at(at + 8 * ld), two_at(at + 8), two_at(at + 8 * ld + 8)}};
+  FragmentA a;
+  load_matrices<false>(tile + (row + lane % 16) * ld + column + 8 * (lane / 16), a.part);
+  return a;
 }
 
-/// b[k][j] = tile[(row + j) * ld + column + k]: rows of the tile are columns of b.
+/// b[k][j] = tile[(row + j) * ld + column + k]: rows of the tile are columns of b. The right one
+/// begins at row + 8.
 template <typename T>
-__device__ __forceinline__ FragmentB load_b(const T* tile, int ld, int row, int column, int lane) {
-  const T* at = tile + (row + lane / 4) * ld + column + 2 * (lane % 4);
-  return {{two_at(at), two_at(at + 8)}};
+__device__ __forceinline__ FragmentsB load_b(const T* tile, int ld, int row, int column, int lane) {
+  std::uint32_t part[4];
+  load_matrices<false>(tile + (row + lane % 8 + 8 * (lane / 16)) * ld + column + 8 * (lane / 8 % 2),
+                       part);
+  return {{{part[0], part[1]}}, {{part[2], part[3]}}};
+}
+
+/// b[k][j] = tile[(row + k) * ld + column + j]; the right one begins at column + 8.
+template <typename T>
+__device__ __forceinline__ FragmentsB load_b_rows(const T* tile, int ld, int row, int column,
+                                                  int lane) {
+  std::uint32_t part[4];
+  load_matrices<true>(tile + (row + lane % 16) * ld + column + 8 * (lane / 16), part);
+  return {{{part[0], part[1]}}, {{part[2], part[3]}}};
+}
+
+/// 16 bytes from global to shared memory while the thread goes on, zeros where `inside` is false;
+/// there after wait_for_copies() and a barrier.
+__device__ __forceinline__ void start_copy(void* shared, const void* global, bool inside) {
+#ifdef __CUDACC__
+  const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global),
+               "r"(inside ? 16 : 0)
+               : "memory");
+#else
+  *static_cast<Words*>(shared) = inside ? *static_cast<const Words*>(global) : Words{};
+#endif
+}
+/// What was started since the last call becomes one group.
+__device__ __forceinline__ void close_copies() {
+#ifdef __CUDACC__
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+/// Until all groups of this thread but the latest kPending have arrived.
+template <int kPending>
+__device__ __forceinline__ void wait_for_copies() {
+#ifdef __CUDACC__
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+#endif
 }
 
 #ifdef __CUDACC__
 
-/// b[k][j] = tile[(row + k) * ld + column + j].
-template <typename T>
-__device__ __forceinline__ FragmentB load_b_rows(const T* tile, int ld, int row, int column,
-                                                 int lane) {
-  const T* at = tile + (row + lane % 16) * ld + column;
-  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
-  FragmentB b;
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
-               : "=r"(b.part[0]), "=r"(b.part[1])
-               : "r"(address)
-               : "memory");
-  return b;
-}
-
 template <typename T>
 __device__ __forceinline__ void multiply_add(float* c, const FragmentA& a, const FragmentB& b) {
   if constexpr (sizeof(T) == 2 && __is_same(T, Bf16)) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a.part[0]), "r"(a.part[1]), "r"(a.part[2]), "r"(a.part[3]), "r"(b.part[0]),
           "r"(b.part[1]));
   } else {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a.part[0]), "r"(a.part[1]), "r"(a.part[2]), "r"(a.part[3]), "r"(b.part[0]),
@@ -87,19 +144,7 @@ __device__ __forceinline__ void multiply_add(float* c, const FragmentA& a, const
   }
 }
 
-#else  // What the two instructions do, by their definition in the PTX manual (9.7.14).
-
-template <typename T>
-FragmentB load_b_rows(const T* tile, int ld, int row, int column, int lane) {
-  __syncwarp();  // ldmatrix is a collective
-  const T* at = tile + (row + 2 * (lane % 4)) * ld + column + lane / 4;
-  FragmentB b;
-  for (int part = 0; part < 2; ++part) {
-    const T two[2] = {at[8 * part * ld], at[(8 * part + 1) * ld]};
-    std::memcpy(&b.part[part], two, sizeof two);
-  }
-  return b;
-}
+#else  // By its definition in the same place.
 
 template <typename T>
 void multiply_add(float* c, const FragmentA& a, const FragmentB& b) {

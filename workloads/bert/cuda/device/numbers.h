@@ -64,13 +64,103 @@ struct alignas(sizeof(T) == 2 ? 16 : 32) Eight {
   T value[8];
 };
 
-/// Columns column .. column + 7 of a row of `width` as floats; beyond the width 0. `whole`: width
-/// and address are multiples of 8, so a group lies inside the row or outside it.
+/// Vectors of 16 and 8 bytes as plain words.
+struct alignas(16) Words {
+  std::uint32_t word[4];
+};
+struct alignas(8) TwoWords {
+  std::uint32_t word[2];
+};
+struct alignas(16) Floats {
+  float value[4];
+};
+
+/// Two 16-bit numbers in one word, `low` first in memory.
 template <typename T>
-__device__ __forceinline__ void load_eight(const T* row, int column, int width, bool whole,
-                                           float* out) {
+__device__ __forceinline__ std::uint32_t pack(float low, float high) {
+  struct Two {
+    T value[2];
+  };
+  const Two two{{from_float<T>(low), from_float<T>(high)}};
+  std::uint32_t bits;
+  memcpy(&bits, &two, sizeof bits);
+  return bits;
+}
+#ifdef __CUDACC__  // one conversion of two numbers, which the compiler does not find by itself
+template <>
+__device__ __forceinline__ std::uint32_t pack<Bf16>(float low, float high) {
+  const __nv_bfloat162 two = __floats2bfloat162_rn(low, high);
+  std::uint32_t bits;
+  memcpy(&bits, &two, sizeof bits);
+  return bits;
+}
+template <>
+__device__ __forceinline__ std::uint32_t pack<Half>(float low, float high) {
+  const __half2 two = __floats2half2_rn(low, high);
+  std::uint32_t bits;
+  memcpy(&bits, &two, sizeof bits);
+  return bits;
+}
+#endif
+
+/// 2^x and 1 / x of the special-function unit: within 2 and 1 units in the last place of fp32 (PTX
+/// manual, ex2.approx and rcp.approx); results below the smallest normal number become 0.
+__device__ __forceinline__ float fast_exp2(float x) {
+#ifdef __CUDACC__
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return exp2f(x);
+#endif
+}
+__device__ __forceinline__ float fast_reciprocal(float x) {
+#ifdef __CUDACC__
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return 1.0F / x;
+#endif
+}
+inline constexpr float kLog2E = 1.44269504F;
+
+/// 16 bytes to global memory. By an intrinsic: the compiler takes a plain store of a struct apart,
+/// into as many as eight, where registers are short.
+__device__ __forceinline__ void store_words(void* to, const Words& words) {
+#ifdef __CUDACC__
+  __stwb(static_cast<uint4*>(to),
+         make_uint4(words.word[0], words.word[1], words.word[2], words.word[3]));
+#else
+  *static_cast<Words*>(to) = words;
+#endif
+}
+
+/// Columns column .. column + 7 of a row of `width`, on their way: where they are whole groups.
+/// What stands between this and finish_eight() hides the time that memory takes. In words: the
+/// compiler gives each 16-bit number of a struct a register of its own.
+template <typename T>
+struct Started {
+  Words words[sizeof(T) / 2];
+};
+template <typename T>
+__device__ __forceinline__ Started<T> start_eight(const T* row, int column, int width, bool whole) {
+  Started<T> started = {};
+  if (!whole || column >= width) return started;
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof(T) / 2); ++i) {
+    started.words[i] = reinterpret_cast<const Words*>(row + column)[i];
+  }
+  return started;
+}
+/// They as floats; beyond the width 0. `whole`: width and address are multiples of 8, so a group
+/// lies inside the row or outside it.
+template <typename T>
+__device__ __forceinline__ void finish_eight(const Started<T>& started, const T* row, int column,
+                                             int width, bool whole, float* out) {
   if (whole && column < width) {
-    const Eight<T> eight = *reinterpret_cast<const Eight<T>*>(row + column);
+    Eight<T> eight;
+    memcpy(&eight, &started, sizeof eight);
 #pragma unroll
     for (int i = 0; i < 8; ++i) out[i] = to_float(eight.value[i]);
     return;
@@ -80,16 +170,26 @@ __device__ __forceinline__ void load_eight(const T* row, int column, int width, 
     out[i] = !whole && column + i < width ? to_float(row[column + i]) : 0.0F;
   }
 }
+template <typename T>
+__device__ __forceinline__ void load_eight(const T* row, int column, int width, bool whole,
+                                           float* out) {
+  finish_eight(start_eight(row, column, width, whole), row, column, width, whole, out);
+}
 
 template <typename T>
 __device__ __forceinline__ void store_eight(T* row, int column, int width, bool whole,
                                             const float* values) {
   if (whole) {
     if (column >= width) return;
-    Eight<T> eight;
-#pragma unroll
-    for (int i = 0; i < 8; ++i) eight.value[i] = from_float<T>(values[i]);
-    *reinterpret_cast<Eight<T>*>(row + column) = eight;
+    if constexpr (sizeof(T) == 2) {
+      store_words(row + column, {{pack<T>(values[0], values[1]), pack<T>(values[2], values[3]),
+                                  pack<T>(values[4], values[5]), pack<T>(values[6], values[7])}});
+    } else {
+      Words halves[2];
+      memcpy(halves, values, sizeof halves);
+      store_words(row + column, halves[0]);
+      store_words(row + column + 4, halves[1]);
+    }
     return;
   }
 #pragma unroll

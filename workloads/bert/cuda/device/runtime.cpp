@@ -56,6 +56,7 @@ DeviceFacts open_device(int local_rank) {
   facts.major = properties.major;
   facts.minor = properties.minor;
   facts.processors = properties.multiProcessorCount;
+  facts.l2_bytes = properties.l2CacheSize;
   std::size_t free_bytes = 0;
   std::size_t total = 0;
   check(cudaMemGetInfo(&free_bytes, &total), "cudaMemGetInfo");

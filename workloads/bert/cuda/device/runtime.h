@@ -28,6 +28,7 @@ struct DeviceFacts {
   std::int64_t memory_bytes = 0;
   std::int64_t free_bytes = 0;
   int driver = 0, runtime = 0;  ///< 13000 = 13.0
+  std::int64_t l2_bytes = 0;
 };
 
 /// Of the current device: total less free, so what other programs hold counts too.

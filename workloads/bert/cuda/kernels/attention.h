@@ -19,7 +19,6 @@ __device__ __forceinline__ SequenceRows rows_of(const Attention& a, std::int64_t
 }
 
 void flash_forward(DType type, const Attention& arguments, Stream stream);
-/// `delta` is filled already.
 void flash_backward(DType type, const Attention& arguments, Stream stream);
 
 }  // namespace bert::cuda

@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kThreads) column_sums_kernel(ColumnSums a) {
       float x[8];
       load_eight(static_cast<const T*>(a.input) + row * a.width, column, width, whole, x);
       for (int i = 0; i < 8; ++i) {
-        d[i] *= a.tanh ? gelu_tanh_slope(x[i] + bias[i]) : gelu_slope(x[i] + bias[i]);
+        d[i] *= a.tanh ? gelu_tanh_slope<T>(x[i] + bias[i]) : gelu_slope<T>(x[i] + bias[i]);
       }
       store_eight(values, column, width, whole, d);
     }
@@ -73,14 +73,20 @@ __global__ void __launch_bounds__(kWarp* kReduceRows) reduce_partials_kernel(Red
   sum = a.accumulate ? sum + total : total;
 }
 
+/// Eight columns of one row for each thread: 64 groups of eight and four rows a block, so that no
+/// index needs a division.
+struct GroupPlace {
+  std::int64_t row = std::int64_t{blockIdx.x} * 4 + threadIdx.y;
+  int column = static_cast<int>(blockIdx.y * 64 + threadIdx.x) * 8;
+};
+
 template <typename T>
 __global__ void __launch_bounds__(kThreads) gelu_forward_kernel(GeluForward a) {
   const bool whole = a.width % 8 == 0;
-  const std::int64_t groups = (a.width + 7) / 8;
-  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (i >= a.rows * groups) return;
-  const std::int64_t row = i / groups;
-  const int column = static_cast<int>(i % groups) * 8;
+  const GroupPlace at;
+  const std::int64_t row = at.row;
+  const int column = at.column;
+  if (row >= a.rows || column >= a.width) return;
   float x[8];
   float bias[8] = {};
   load_eight(static_cast<const T*>(a.input) + row * a.width, column, a.width, whole, x);
@@ -93,7 +99,7 @@ __global__ void __launch_bounds__(kThreads) gelu_forward_kernel(GeluForward a) {
     for (int k = 0; k < 8; ++k) x[k] = rounded<T>(x[k]);
     store_eight(static_cast<T*>(a.biased) + row * a.width, column, a.width, whole, x);
   }
-  for (int k = 0; k < 8; ++k) x[k] = a.tanh ? gelu_tanh(x[k]) : gelu(x[k]);
+  for (int k = 0; k < 8; ++k) x[k] = a.tanh ? gelu_tanh<T>(x[k]) : gelu<T>(x[k]);
   store_eight(static_cast<T*>(a.output) + row * a.width, column, a.width, whole, x);
 }
 
@@ -106,11 +112,10 @@ struct AddBias {
 template <typename T>
 __global__ void __launch_bounds__(kThreads) add_bias_kernel(AddBias a) {
   const bool whole = a.width % 8 == 0;
-  const std::int64_t groups = (a.width + 7) / 8;
-  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (i >= a.rows * groups) return;
-  T* row = static_cast<T*>(a.values) + i / groups * a.width;
-  const int column = static_cast<int>(i % groups) * 8;
+  const GroupPlace at;
+  const int column = at.column;
+  if (at.row >= a.rows || column >= a.width) return;
+  T* row = static_cast<T*>(a.values) + at.row * a.width;
   float x[8];
   float bias[8];
   load_eight(row, column, a.width, whole, x);
@@ -151,8 +156,9 @@ std::int64_t slices_of(std::int64_t rows) {
   return wanted < kSlices ? wanted : kSlices;
 }
 
+constexpr dim3 kGroupThreads(64, 4);
 dim3 blocks_of_groups(std::int64_t rows, int width) {
-  return blocks(ceil_divide(rows * ((width + 7) / 8), kThreads));
+  return blocks(ceil_divide(rows, 4), ceil_divide(width, 64 * 8));
 }
 
 }  // namespace
@@ -186,7 +192,7 @@ void reduce_partials(const ReducePartials& a, Stream stream) {
 void gelu_forward(DType type, const GeluForward& a, Stream stream) {
   if (a.rows == 0) return;
   with_type(type, [&]<typename T>(Tag<T>) {
-    launch(gelu_forward_kernel<T>, blocks_of_groups(a.rows, a.width), dim3(kThreads), 0, stream, a);
+    launch(gelu_forward_kernel<T>, blocks_of_groups(a.rows, a.width), kGroupThreads, 0, stream, a);
   });
 }
 
@@ -194,7 +200,7 @@ void add_bias(DType type, std::int64_t rows, int width, const void* bias, void* 
               Stream stream) {
   if (rows == 0) return;
   with_type(type, [&]<typename T>(Tag<T>) {
-    launch(add_bias_kernel<T>, blocks_of_groups(rows, width), dim3(kThreads), 0, stream,
+    launch(add_bias_kernel<T>, blocks_of_groups(rows, width), kGroupThreads, 0, stream,
            AddBias{rows, width, bias, values});
   });
 }

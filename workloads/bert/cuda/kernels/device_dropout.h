@@ -31,17 +31,6 @@ __device__ __forceinline__ KeptGroups kept_groups(const DropoutKey& key, std::ui
   for (int w = 0; w < 4; ++w) kept.word[w] = __ballot_sync(kAllLanes, words[w] >= key.threshold);
   return kept;
 }
-/// The 64 bits of one of the two groups.
-__device__ __forceinline__ std::uint64_t group_bits(const KeptGroups& kept, bool high) {
-  std::uint64_t bits = 0;
-#pragma unroll
-  for (int w = 0; w < 4; ++w) {
-    const std::uint64_t part = high ? kept.word[w] >> 16 : kept.word[w] & 0xffffU;
-    bits |= part << (16 * w);
-  }
-  return bits;
-}
-
 /// Kept bits of this lane's 8 elements first + 8 lane .. + 7 of a group of 256, first % 64 == 0.
 __device__ __forceinline__ unsigned kept_eight(const DropoutKey& key, std::uint64_t first,
                                                int lane) {
@@ -64,12 +53,13 @@ __device__ __forceinline__ unsigned kept_eight(const DropoutKey& key, std::uint6
 
 /// Kept bits of this lane's columns of a row, 8 bits a group of 256 columns. The row's groups are
 /// dealt out to `kShare` warps in turn: this one has groups part, part + kShare, ..., at most four.
-/// `first` is the element of column 0. All lanes of the warp call.
-template <int kShare>
+/// `first` is the element of column 0. All lanes of the warp call. kWhole: the width is known to be
+/// a multiple of 64.
+template <int kShare, bool kWhole = false>
 __device__ __forceinline__ unsigned kept_row(const DropoutKey& key, std::uint64_t first, int width,
                                              int lane, int part) {
   unsigned mask = 0;
-  if (width % 64 == 0) {
+  if (kWhole || width % 64 == 0) {
     int shift = 0;
 #pragma unroll 1
     for (int column = 256 * part; column < width; column += 256 * kShare) {
@@ -78,23 +68,15 @@ __device__ __forceinline__ unsigned kept_row(const DropoutKey& key, std::uint64_
     }
     return mask;
   }
+  if constexpr (!kWhole) {  // models of odd sizes: one element at a time
 #pragma unroll 1
-  for (int i = 0; i < 32; ++i) {  // models of odd sizes: one element at a time
-    const int group = kShare * (i / 8) + part;
-    const auto column = static_cast<std::uint64_t>(256 * group + 8 * lane + i % 8);
-    if (dropout_keeps(key, first + column)) mask |= 1U << i;
+    for (int i = 0; i < 32; ++i) {
+      const int group = kShare * (i / 8) + part;
+      const auto column = static_cast<std::uint64_t>(256 * group + 8 * lane + i % 8);
+      if (dropout_keeps(key, first + column)) mask |= 1U << i;
+    }
   }
   return mask;
-}
-
-/// Kept bits of elements first .. first + 63, whatever the alignment, in every lane.
-__device__ __forceinline__ std::uint64_t kept_sixty_four(const DropoutKey& key, std::uint64_t first,
-                                                         int lane) {
-  const auto group = static_cast<std::uint32_t>(first / 64);
-  const int shift = static_cast<int>(first % 64);
-  const KeptGroups kept = kept_groups(key, group, group + 1, lane);
-  const std::uint64_t low = group_bits(kept, false);
-  return shift == 0 ? low : low >> shift | group_bits(kept, true) << (64 - shift);
 }
 
 }  // namespace bert::cuda

@@ -23,16 +23,6 @@ void with_type(DType type, const Body& body) {
   }
 }
 
-/// Warps that share a row and the groups of 256 columns that each holds; width is at most
-/// kWidestNorm.
-template <typename Body>
-void with_groups(int width, const Body& body) {
-  if (width <= 256) return body(Number<1>{}, Number<1>{});
-  if (width <= 512) return body(Number<1>{}, Number<2>{});
-  if (width <= 1024) return body(Number<1>{}, Number<4>{});
-  return body(Number<2>{}, Number<4>{});
-}
-
 /// sums[k][j] (+)= sum over rows of partials[row * stride + k * width + j]; null sums are skipped.
 struct ReducePartials {
   const float* partials = nullptr;

@@ -2,7 +2,8 @@
 // a tile, places of a lane.
 //
 // A block has four warps and a tile of 64 rows; a warp has 16 of them. Tiles lie in shared memory
-// with 8 elements of padding a row, which keeps the 32-bit operand loads free of bank conflicts.
+// with 8 elements of padding a row, which keeps ldmatrix free of bank conflicts. The tiles that a
+// block walks over have two places each: one is copied while the other is computed with.
 #pragma once
 
 #include "workloads/bert/cuda/device/mma.h"
@@ -18,6 +19,9 @@ inline constexpr int kFlashThreads = 128;
 inline constexpr int kSteps = kFlashHead / 16;   ///< products along the head
 inline constexpr int kColumns = kFlashHead / 8;  ///< accumulators along the head
 inline constexpr float kScoreScale = 0.125F;     ///< 1 / sqrt(64)
+/// Of a score inside exp2().
+inline constexpr float kScoreScaleLog2 = kScoreScale * kLog2E;
+inline constexpr float kLn2 = 0.693147181F;
 
 template <typename T>
 struct alignas(16) Tile {
@@ -50,6 +54,11 @@ __device__ __forceinline__ FlashPlace place_of(const Attention& a) {
 __device__ __forceinline__ bool sees(const Attention& a, const FlashPlace& p, int query, int key) {
   return key < p.keys && (!a.causal || key <= query);
 }
+/// Whether every query from `first_query` on sees every key of the tile from `first_key` on.
+__device__ __forceinline__ bool sees_all(const Attention& a, const FlashPlace& p, int first_query,
+                                         int first_key) {
+  return first_key + kTile <= p.keys && (!a.causal || first_key + kTile - 1 <= first_query);
+}
 /// Keys that any query of the tile from `first` on sees.
 __device__ __forceinline__ int keys_of_tile(const Attention& a, const FlashPlace& p, int first) {
   return a.causal && first + kTile < p.keys ? first + kTile : p.keys;
@@ -67,66 +76,151 @@ __device__ __forceinline__ T* out_at(const FlashPlace& p, T* out, int i) {
 
 /// Rows beyond the sequence become zeros, so they add nothing to any product.
 template <typename T>
-__device__ __forceinline__ void load_tile(Tile<T>& tile, const T* from, std::int64_t stride,
-                                          int rows) {
-  for (int v = static_cast<int>(threadIdx.x); v < kTile * 8; v += kFlashThreads) {
-    const int row = v / 8;
-    const int column = v % 8 * 8;
-    Eight<T> eight;
-    if (row < rows) {
-      eight = *reinterpret_cast<const Eight<T>*>(from + row * stride + column);
-    } else {
-      for (int i = 0; i < 8; ++i) eight.value[i] = from_float<T>(0.0F);
-    }
-    *reinterpret_cast<Eight<T>*>(tile.value + row * kLd + column) = eight;
+__device__ __forceinline__ void start_tile(Tile<T>& tile, const T* from, std::int64_t stride,
+                                           int rows) {
+  constexpr int kRows = kFlashThreads / 8;  ///< that all threads copy at once
+  const int column = static_cast<int>(threadIdx.x) % 8 * 8;
+  int row = static_cast<int>(threadIdx.x) / 8;
+#pragma unroll
+  for (int pass = 0; pass < kTile / kRows; ++pass, row += kRows) {
+    const bool inside = row < rows;
+    start_copy(tile.value + row * kLd + column, from + (inside ? row : 0) * stride + column,
+               inside);
   }
 }
 
-/// kept[r] = dropout bits of query first_query + r against keys first_key .. + 63, for 16 rows.
-__device__ __forceinline__ void fill_kept(const Attention& a, const FlashPlace& p, int first_query,
-                                          int first_key, std::uint64_t* kept) {
-  const DropoutKey key = key_of(a.dropout, p.sequence);
-  const auto s = static_cast<std::uint64_t>(a.length);
-  const auto element = [&](int row) {
-    return (static_cast<std::uint64_t>(p.head) * s +
-            static_cast<std::uint64_t>(first_query + row)) *
-               s +
-           static_cast<std::uint64_t>(first_key);
-  };
-  if (a.length % 64 == 0) {  // two rows a pass
-    for (int row = 0; row < 16; row += 2) {
-      const KeptGroups groups =
-          kept_groups(key, static_cast<std::uint32_t>(element(row) / 64),
-                      static_cast<std::uint32_t>(element(row + 1) / 64), p.lane);
-      if (p.lane < 2) kept[row + p.lane] = group_bits(groups, p.lane == 1);
-    }
-  } else {
-    for (int row = 0; row < 16; ++row) {
-      const std::uint64_t bits = kept_sixty_four(key, element(row), p.lane);
-      if (p.lane == 0) kept[row] = bits;
-    }
-  }
-}
-
-__device__ __forceinline__ float keep_factor(const Attention& a, std::uint64_t bits, int key) {
-  return (bits >> key & 1U) != 0 ? a.dropout.key.scale : 0.0F;
-}
-
+/// The lane's operands of its warp's 16 rows, along the whole head.
 template <typename T>
-__device__ __forceinline__ void store_rows(T* first, std::int64_t stride, const FlashPlace& p,
-                                           int rows, const float (*values)[4], float low,
-                                           float high) {
-  for (int n = 0; n < kColumns; ++n) {
-    const int column = 8 * n + 2 * p.t;
-    if (p.g < rows) {
-      *reinterpret_cast<std::uint32_t*>(first + p.g * stride + column) =
-          pack<T>(values[n][0] * low, values[n][1] * low);
-    }
-    if (p.g + 8 < rows) {
-      *reinterpret_cast<std::uint32_t*>(first + (p.g + 8) * stride + column) =
-          pack<T>(values[n][2] * high, values[n][3] * high);
+__device__ __forceinline__ void load_own_rows(const Tile<T>& tile, const FlashPlace& p,
+                                              FragmentA* rows) {
+#pragma unroll
+  for (int k = 0; k < kSteps; ++k) {
+    rows[k] = load_a(tile.value, kLd, 16 * p.warp, 16 * k, p.lane);
+  }
+}
+
+/// The same, one step along the head after the other, from memory at each use: where registers are
+/// short.
+template <typename T>
+struct OwnRows {
+  const Tile<T>& tile;
+  const FlashPlace& p;
+  __device__ __forceinline__ FragmentA operator[](int k) const {
+    return load_a(tile.value, kLd, 16 * p.warp, 16 * k, p.lane);
+  }
+};
+
+/// score[n] += own rows times columns first + 8 n .. + 7 of the transposed tile.
+template <typename T, int kCount, typename Rows>
+__device__ __forceinline__ void multiply_tile(const Rows& rows, const Tile<T>& tile, int first,
+                                              int lane, float (*score)[4]) {
+#pragma unroll
+  for (int k = 0; k < kSteps; ++k) {
+    const FragmentA own = rows[k];
+#pragma unroll
+    for (int n = 0; n < kCount; n += 2) {
+      const FragmentsB b = load_b(tile.value, kLd, first + 8 * n, 16 * k, lane);
+      multiply_add<T>(score[n], own, b.left);
+      multiply_add<T>(score[n + 1], own, b.right);
     }
   }
+}
+
+/// sum[n] += weights of the tile's rows first .. first + 8 kCount - 1 times those rows.
+template <typename T, int kCount>
+__device__ __forceinline__ void add_weighted_rows(const float (*weights)[4], const Tile<T>& tile,
+                                                  int first, int lane, float (*sum)[4]) {
+#pragma unroll
+  for (int k = 0; k < kCount / 2; ++k) {
+    const FragmentA a = pack_a<T>(weights[2 * k], weights[2 * k + 1]);
+#pragma unroll
+    for (int n = 0; n < kColumns; n += 2) {
+      const FragmentsB b = load_b_rows(tile.value, kLd, first + 16 * k, 8 * n, lane);
+      multiply_add<T>(sum[n], a, b.left);
+      multiply_add<T>(sum[n + 1], a, b.right);
+    }
+  }
+}
+
+/// Dropout of 16 queries against 64 keys, as a lane holds their scores: bit 16 r + 2 n + j is that
+/// of query `query` + g + 8 r and key `from` + 8 n + 2 t + j. Each Philox block's four words are of
+/// keys that one lane holds.
+__device__ __forceinline__ std::uint32_t kept_bits(const Attention& a, const FlashPlace& p,
+                                                   const DropoutKey& key, int query, int from) {
+  std::uint32_t bits = 0;
+#pragma unroll 1
+  for (int r = 0; r < 2; ++r) {
+    const int row = p.head * a.length + query + p.g + 8 * r;
+    std::uint32_t part = 0;
+    if (a.length % 64 == 0) {
+      const auto group =
+          static_cast<std::uint32_t>(row) * static_cast<std::uint32_t>(a.length / 64) +
+          static_cast<std::uint32_t>(from / 64);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          const auto words =
+              philox({16 * group + static_cast<std::uint32_t>(8 * half + 2 * p.t + j), key.sequence,
+                      key.site, key.step},
+                     {key.key0, key.key1});
+#pragma unroll
+          for (int w = 0; w < 4; ++w) {
+            if (words[static_cast<std::size_t>(w)] >= key.threshold) {
+              part |= 1U << (2 * (2 * w + half) + j);
+            }
+          }
+        }
+      }
+    } else {  // one element at a time
+      const std::uint64_t first =
+          static_cast<std::uint64_t>(row) * static_cast<std::uint64_t>(a.length) +
+          static_cast<std::uint64_t>(from + 2 * p.t);
+#pragma unroll 1
+      for (int i = 0; i < 16; ++i) {
+        if (dropout_keeps(key, first + static_cast<std::uint64_t>(8 * (i / 2) + i % 2))) {
+          part |= 1U << i;
+        }
+      }
+    }
+    bits |= part << (16 * r);
+  }
+  return bits;
+}
+
+/// The words of a tile of 64 queries and 64 keys in Attention::kept: one a lane of four warps.
+__device__ __forceinline__ std::uint32_t* kept_of_tile(const Attention& a, const FlashPlace& p,
+                                                       int query, int key) {
+  const std::int64_t tiles = ceil_divide(a.length, kTile);
+  const std::int64_t tile =
+      ((p.sequence * a.heads + p.head) * tiles + query / kTile) * tiles + key / kTile;
+  return a.kept + tile * kFlashThreads;
+}
+
+/// The warp's 16 rows, each value times that of its row; through `tile`, which no other warp may
+/// still read, so that memory gets 16 bytes a lane.
+template <typename T>
+__device__ __forceinline__ void store_rows(Tile<T>& tile, T* first, std::int64_t stride,
+                                           const FlashPlace& p, int rows, const float (*values)[4],
+                                           float low, float high) {
+  T* own = tile.value + 16 * p.warp * kLd;
+#pragma unroll
+  for (int n = 0; n < kColumns; ++n) {
+    T* at = own + p.g * kLd + 8 * n + 2 * p.t;
+    *reinterpret_cast<std::uint32_t*>(at) = pack<T>(values[n][0] * low, values[n][1] * low);
+    *reinterpret_cast<std::uint32_t*>(at + 8 * kLd) =
+        pack<T>(values[n][2] * high, values[n][3] * high);
+  }
+  __syncwarp();
+#pragma unroll
+  for (int pass = 0; pass < 4; ++pass) {
+    const int row = 4 * pass + p.lane / 8;
+    const int column = p.lane % 8 * 8;
+    if (row >= rows) continue;
+    *reinterpret_cast<Words*>(first + row * stride + column) =
+        *reinterpret_cast<const Words*>(own + row * kLd + column);
+  }
+  __syncwarp();
 }
 
 __device__ __forceinline__ float quad_sum(float x) {

@@ -46,6 +46,9 @@ struct NormForward {
   const void* residual = nullptr;                                       ///< T or null
   const float *gamma = nullptr, *beta = nullptr;
   Dropout before, after;
+  /// [rows, width / 8] bits of the elements that dropout keeps, for backward; where the width is a
+  /// multiple of 64, else unused.
+  std::uint8_t* kept = nullptr;
   float epsilon = 0;
   void* sum = nullptr;     ///< T, may be the input
   void* output = nullptr;  ///< T
@@ -66,6 +69,7 @@ struct NormBackward {
   const void* sum = nullptr;
   const float *mean = nullptr, *rstd = nullptr, *gamma = nullptr;
   Dropout before, after;
+  const std::uint8_t* kept = nullptr;  ///< as forward left it
   const void* d_bypass = nullptr;  ///< or null: what else reaches `sum`, added to d_sum; may be it
   void* d_sum = nullptr;           ///< may be d_output
   void* d_input = nullptr;         ///< or null: d_sum through `before`; may be d_output
@@ -191,13 +195,25 @@ struct Attention {
   void* output = nullptr;     ///< T [B s, h]: forward writes, backward reads
   float* log_sums = nullptr;  ///< [B, heads, s]: log of the softmax's denominator, likewise
   Dropout dropout;
+  /// Of attention_kept_bytes(), with dropout, in the tensor-core kernels: forward writes which
+  /// elements are kept, backward reads it.
+  std::uint32_t* kept = nullptr;
   // Backward:
   const void* d_output = nullptr;
   float* delta = nullptr;  ///< [B, heads, s] scratch: row sums of d_output * output
   void* d_qkv = nullptr;
+  /// The tensor-core kernels' alone: column sums of d_qkv, which are the gradient of its bias.
+  float* sums = nullptr;      ///< [3 h] or null
+  float* partials = nullptr;  ///< scratch of attention_partials_bytes()
+  bool accumulate = false;    ///< the sums add to what is there
 };
 /// Tensor-core kernels for bf16 and fp16 with heads of 64; plain fp32 arithmetic for all else.
 [[nodiscard]] bool has_flash_attention(DType type, int size);
+/// Of the dropout bits that the tensor-core kernels hand on from forward to backward.
+[[nodiscard]] std::int64_t attention_kept_bytes(std::int64_t sequences, std::int64_t length,
+                                                std::int64_t heads);
+[[nodiscard]] std::int64_t attention_partials_bytes(std::int64_t sequences, std::int64_t length,
+                                                    std::int64_t hidden);
 void attention_forward(DType type, const Attention& arguments, bool plain, Stream stream);
 void attention_backward(DType type, const Attention& arguments, bool plain, Stream stream);
 

@@ -9,39 +9,97 @@ constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
 constexpr int kBlocks = 3;  ///< on a multiprocessor; leaves each thread 80 registers
 
-template <typename T>
-__device__ __forceinline__ void store_weight(const OptimizerArguments& a, std::int64_t i, float w) {
-  a.weights[i] = w;
-  if (a.copy != nullptr) static_cast<T*>(a.copy)[i] = from_float<T>(w);
+/// Calls body(count, element, in_moments) for four neighbours of the chunk at a time: count is 4,
+/// or less at the end and where the chunk begins at no multiple of four.
+template <typename Body>
+__device__ __forceinline__ void each_four(const Chunk& chunk, const Body& body) {
+  const bool whole = (chunk.begin | chunk.local) % 4 == 0;
+  const std::int64_t quads = whole ? chunk.size / 4 : 0;
+#pragma unroll 2
+  for (std::int64_t i = threadIdx.x; i < quads; i += kThreads) {
+    body(Number<4>{}, chunk.begin + 4 * i, chunk.local + 4 * i);
+  }
+  for (std::int64_t i = 4 * quads + threadIdx.x; i < chunk.size; i += kThreads) {
+    body(Number<1>{}, chunk.begin + i, chunk.local + i);
+  }
 }
 
-/// The new moments of element i.
-struct Moments {
-  float first, second;
+/// kCount neighbours in one access.
+template <int kCount>
+struct Values {
+  float value[kCount];
 };
-__device__ __forceinline__ Moments update_moments(const OptimizerArguments& a, const Chunk& chunk,
-                                                  std::int64_t i) {
-  const std::int64_t at = i - chunk.begin + chunk.local;
-  const float g = a.gradients[i] * a.gradient_factor;
-  Moments next;
-  next.first = a.beta1 * a.first[at] + a.one_minus_beta1 * g;
-  next.second = a.beta2 * a.second[at] + a.one_minus_beta2 * g * g;
-  a.first[at] = next.first;
-  a.second[at] = next.second;
-  return next;
+template <int kCount>
+__device__ __forceinline__ Values<kCount> load(const float* from) {
+  Values<kCount> out;
+  if constexpr (kCount == 4) {
+    const Floats four = *reinterpret_cast<const Floats*>(from);
+    for (int i = 0; i < 4; ++i) out.value[i] = four.value[i];
+  } else {
+    out.value[0] = *from;
+  }
+  return out;
 }
+template <int kCount>
+__device__ __forceinline__ void store(float* to, const Values<kCount>& values) {
+  if constexpr (kCount == 4) {
+    *reinterpret_cast<Floats*>(to) = {
+        {values.value[0], values.value[1], values.value[2], values.value[3]}};
+  } else {
+    *to = values.value[0];
+  }
+}
+
+template <typename T, int kCount>
+__device__ __forceinline__ void store_weights(const OptimizerArguments& a, std::int64_t i,
+                                              const Values<kCount>& w) {
+  store(a.weights + i, w);
+  if (a.copy == nullptr) return;
+  T* copy = static_cast<T*>(a.copy) + i;
+  if constexpr (kCount == 4 && sizeof(T) == 2) {
+    *reinterpret_cast<TwoWords*>(copy) = {
+        {pack<T>(w.value[0], w.value[1]), pack<T>(w.value[2], w.value[3])}};
+  } else {
+    for (int k = 0; k < kCount; ++k) copy[k] = from_float<T>(w.value[k]);
+  }
+}
+
+/// Gradients, moments and weights of some neighbours. All are loaded before the first is stored:
+/// for all that the compiler knows the arrays may overlap, so it keeps the order of the source.
+template <int kCount>
+struct Elements {
+  __device__ __forceinline__ Elements(const OptimizerArguments& a, std::int64_t i, std::int64_t at)
+      : gradient(load<kCount>(a.gradients + i)),
+        first(load<kCount>(a.first + at)),
+        second(load<kCount>(a.second + at)),
+        weight(load<kCount>(a.weights + i)) {}
+  /// The new moments, also stored.
+  __device__ __forceinline__ void update_moments(const OptimizerArguments& a, std::int64_t at) {
+    for (int k = 0; k < kCount; ++k) {
+      const float g = gradient.value[k] * a.gradient_factor;
+      first.value[k] = a.beta1 * first.value[k] + a.one_minus_beta1 * g;
+      second.value[k] = a.beta2 * second.value[k] + a.one_minus_beta2 * g * g;
+    }
+    store(a.first + at, first);
+    store(a.second + at, second);
+  }
+  Values<kCount> gradient, first, second, weight;
+};
 
 template <typename T>
 __global__ void __launch_bounds__(kThreads, kBlocks) adamw_kernel(OptimizerArguments a) {
   const Chunk chunk = a.chunks[blockIdx.x];
   const float keep = a.decays[chunk.parameter] != 0 ? 1.0F - a.decay : 1.0F;
   const float rate = a.rate * a.first_correction;
-#pragma unroll 4
-  for (std::int64_t i = chunk.begin + threadIdx.x; i < chunk.begin + chunk.size; i += kThreads) {
-    const Moments m = update_moments(a, chunk, i);
-    const float denominator = sqrtf(m.second) * a.second_correction_root + a.epsilon;
-    store_weight<T>(a, i, a.weights[i] * keep - rate * (m.first / denominator));
-  }
+  each_four(chunk, [&]<int kCount>(Number<kCount>, std::int64_t i, std::int64_t at) {
+    Elements<kCount> e(a, i, at);
+    e.update_moments(a, at);
+    for (int k = 0; k < kCount; ++k) {
+      const float denominator = sqrtf(e.second.value[k]) * a.second_correction_root + a.epsilon;
+      e.weight.value[k] = e.weight.value[k] * keep - rate * (e.first.value[k] / denominator);
+    }
+    store_weights<T>(a, i, e.weight);
+  });
 }
 
 __device__ __forceinline__ float lamb_update(const OptimizerArguments& a, float decay, float w,
@@ -56,14 +114,16 @@ __global__ void __launch_bounds__(kThreads, kBlocks) lamb_moments_kernel(Optimiz
   const Chunk chunk = a.chunks[blockIdx.x];
   const float decay = a.decays[chunk.parameter] != 0 ? a.decay : 0.0F;
   double sums[2] = {0, 0};
-#pragma unroll 4
-  for (std::int64_t i = chunk.begin + threadIdx.x; i < chunk.begin + chunk.size; i += kThreads) {
-    const Moments m = update_moments(a, chunk, i);
-    const float w = a.weights[i];
-    const float u = lamb_update(a, decay, w, m.first, m.second);
-    sums[0] += static_cast<double>(w) * static_cast<double>(w);
-    sums[1] += static_cast<double>(u) * static_cast<double>(u);
-  }
+  each_four(chunk, [&]<int kCount>(Number<kCount>, std::int64_t i, std::int64_t at) {
+    Elements<kCount> e(a, i, at);
+    e.update_moments(a, at);
+    for (int k = 0; k < kCount; ++k) {
+      const float w = e.weight.value[k];
+      const float u = lamb_update(a, decay, w, e.first.value[k], e.second.value[k]);
+      sums[0] += static_cast<double>(w) * static_cast<double>(w);
+      sums[1] += static_cast<double>(u) * static_cast<double>(u);
+    }
+  });
   for (int k = 0; k < 2; ++k) {
     sums[k] = warp_sum(sums[k]);
     if (threadIdx.x % kWarp == 0) part[k][threadIdx.x / kWarp] = sums[k];
@@ -109,12 +169,15 @@ __global__ void __launch_bounds__(kThreads, kBlocks) lamb_apply_kernel(Optimizer
   const Chunk chunk = a.chunks[blockIdx.x];
   const float decay = a.decays[chunk.parameter] != 0 ? a.decay : 0.0F;
   const float rate = a.rate * a.ratios[chunk.parameter];
-#pragma unroll 4
-  for (std::int64_t i = chunk.begin + threadIdx.x; i < chunk.begin + chunk.size; i += kThreads) {
-    const float w = a.weights[i];
-    const std::int64_t at = i - chunk.begin + chunk.local;
-    store_weight<T>(a, i, w - rate * lamb_update(a, decay, w, a.first[at], a.second[at]));
-  }
+  each_four(chunk, [&]<int kCount>(Number<kCount>, std::int64_t i, std::int64_t at) {
+    Values<kCount> w = load<kCount>(a.weights + i);
+    const Values<kCount> first = load<kCount>(a.first + at);
+    const Values<kCount> second = load<kCount>(a.second + at);
+    for (int k = 0; k < kCount; ++k) {
+      w.value[k] -= rate * lamb_update(a, decay, w.value[k], first.value[k], second.value[k]);
+    }
+    store_weights<T>(a, i, w);
+  });
 }
 
 struct Squares {
@@ -128,11 +191,13 @@ __global__ void __launch_bounds__(kThreads) squares_kernel(Squares a) {
   __shared__ double part[kWarps];
   const Chunk chunk = a.chunks[blockIdx.x];
   double sum = 0;
-#pragma unroll 4
-  for (std::int64_t i = chunk.begin + threadIdx.x; i < chunk.begin + chunk.size; i += kThreads) {
-    const auto x = static_cast<double>(a.values[i]);
-    sum += x * x;
-  }
+  each_four(chunk, [&]<int kCount>(Number<kCount>, std::int64_t i, std::int64_t) {
+    const Values<kCount> values = load<kCount>(a.values + i);
+    for (int k = 0; k < kCount; ++k) {
+      const auto x = static_cast<double>(values.value[k]);
+      sum += x * x;
+    }
+  });
   sum = warp_sum(sum);
   if (threadIdx.x % kWarp == 0) part[threadIdx.x / kWarp] = sum;
   __syncthreads();

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kCandidates = 32;
 constexpr int kTimedRuns = 7;
-constexpr std::int64_t kFlush = 128LL << 20;  ///< more than any L2, written between timed runs
+constexpr double kNever = 1e30;  ///< seconds
 
 class CublasLtMatmul final : public Matmul {
  public:
@@ -29,17 +29,8 @@ class CublasLtMatmul final : public Matmul {
   CublasLtMatmul& operator=(const CublasLtMatmul&) = delete;
 
   void run(const Product& p, Stream stream) override {
-    for (const Inside& inside : ways(p, options_)) {
-      CublasLtPlan& plan = plan_of(p, inside, stream);
-      if (!plan.usable) continue;
-      const cublasStatus_t status =
-          plan.run(handle_, p, target_of(p, inside), plan.algorithm, workspace_, stream);
-      if (inside != Inside{} && is_refusal(status)) {  // what the heuristic did not know
-        plan.usable = false;
-        continue;
-      }
-      check_cublas(status, "cublasLtMatmul");
-      return add_rest(p, inside, stream);
+    for (const Inside& inside : ways_of(p, stream)) {
+      if (run_one_way(p, inside, stream)) return;
     }
     throw std::runtime_error("cuBLASLt has no algorithm for " + CublasLtKey(p, {}).text());
   }
@@ -58,12 +49,14 @@ class CublasLtMatmul final : public Matmul {
 
   /// Asks the heuristic; a search would need operands to time.
   [[nodiscard]] std::string way_of(const Product& p) override {
+    std::string text;
     for (const Inside& inside : ways(p, options_)) {
       const CublasLtPlan plan(p, inside, options_.tf32);
       if (plan.candidates(handle_, p, options_.deterministic, 1).empty()) continue;
-      return label(p, inside);
+      text += (text.empty() ? "" : " or ") + label(p, inside);
+      if (!times_ways()) break;
     }
-    return "no algorithm";
+    return text.empty() ? "no algorithm" : text;
   }
 
  private:
@@ -72,6 +65,73 @@ class CublasLtMatmul final : public Matmul {
     std::replace(device.begin(), device.end(), ' ', '_');
     return device + ",lt" + std::to_string(cublaslt().version()) + "," + key +
            (options_.tf32 ? ",tf32" : "") + (options_.deterministic ? ",deterministic" : "");
+  }
+
+  [[nodiscard]] bool times_ways() const {
+    return cache_.has_value() && options_.epilogues == Epilogues::automatic;
+  }
+
+  /// False: the library cannot do it this way.
+  bool run_one_way(const Product& p, const Inside& inside, Stream stream) {
+    CublasLtPlan& plan = plan_of(p, inside, stream);
+    if (!plan.usable) return false;
+    const cublasStatus_t status =
+        plan.run(handle_, p, target_of(p, inside), plan.algorithm, workspace_, stream);
+    if (inside != Inside{} && is_refusal(status)) {  // what the heuristic did not know
+      plan.usable = false;
+      return false;
+    }
+    check_cublas(status, "cublasLtMatmul");
+    add_rest(p, inside, stream);
+    return true;
+  }
+
+  /// The ways to try, fastest first where they are timed.
+  const std::vector<Inside>& ways_of(const Product& p, Stream stream) {
+    const CublasLtKey shape(p, wanted_of(p));
+    const auto known = ways_.find(shape);
+    if (known != ways_.end()) return known->second;
+    std::vector<Inside> order = ways(p, options_);
+    if (order.size() > 1 && times_ways()) {
+      const std::string key = file_key(shape.text()) + ",way";
+      const auto kept = cache_->find(key);
+      std::size_t best = 0;
+      if (kept && kept->size() == 1 && kept->front() < order.size()) {
+        best = kept->front();
+      } else {
+        best = fastest_way(p, order, stream);
+        cache_->add(key, {best});
+      }
+      const auto first = order.begin() + static_cast<std::ptrdiff_t>(best);
+      std::rotate(order.begin(), first, first + 1);
+    }
+    return ways_.emplace(shape, std::move(order)).first->second;
+  }
+
+  /// Index of the way that takes least time with all that stands around the product. Results go to
+  /// memory of the search: where there is none, the first way.
+  std::size_t fastest_way(const Product& p, const std::vector<Inside>& order, Stream stream) {
+    try {
+      const Memory c(Memory::Place::device, p.m * p.ldc * size_of(p.output));
+      const Memory sums(Memory::Place::device, std::max(p.m, p.n) * 4);
+      const Memory flush(Memory::Place::device, 2 * options_.l2_bytes);
+      Product scratch = p;
+      scratch.c = c.data();
+      if (p.sums != nullptr) scratch.sums = reinterpret_cast<float*>(sums.data());
+      std::size_t best = 0;
+      double least = kNever;
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        plan_of(p, order[i], stream);
+        const double seconds =
+            median_seconds(flush, stream, [&] { return run_one_way(scratch, order[i], stream); });
+        if (seconds >= least) continue;
+        least = seconds;
+        best = i;
+      }
+      return best;
+    } catch (const std::bad_alloc&) {
+      return 0;
+    }
   }
 
   CublasLtPlan& plan_of(const Product& p, const Inside& inside, Stream stream) {
@@ -89,11 +149,8 @@ class CublasLtMatmul final : public Matmul {
         plan->candidates(handle_, p, options_.deterministic, cache_ ? kCandidates : 1);
     if (candidates.empty()) return *plan;
     plan->algorithm = candidates.front();
-    plan->usable = true;
-    if (cache_) {
-      search(*plan, p, candidates, stream);
-      cache_->add(key, words_of(plan->algorithm));
-    }
+    plan->usable = !cache_ || search(*plan, p, candidates, stream);
+    if (cache_ && plan->usable) cache_->add(key, words_of(plan->algorithm));
     return *plan;
   }
 
@@ -113,35 +170,40 @@ class CublasLtMatmul final : public Matmul {
     return true;
   }
 
-  /// Median of runs with a cold L2, into memory of its own; keeps the heuristic's first choice when
-  /// there is no memory to search with.
-  void search(CublasLtPlan& plan, const Product& p,
+  /// Chooses the fastest, by runs into memory of the search; the heuristic's first choice stays
+  /// where there is no memory to search with. False: none of them ran.
+  bool search(CublasLtPlan& plan, const Product& p,
               const std::vector<cublasLtMatmulAlgo_t>& candidates, Stream stream) {
     try {
+      // What aux gets, each run writes anew; c may be added to, and its old value is still needed.
       const Memory c(Memory::Place::device, p.m * p.ldc * size_of(p.output));
-      const Memory flush(Memory::Place::device, kFlush);
-      double best = 1e30;
+      const Memory flush(Memory::Place::device, 2 * options_.l2_bytes);
+      double least = kNever;
       for (const auto& candidate : candidates) {
-        const double seconds = median_seconds(plan, p, c, flush, candidate, stream);
-        if (seconds >= best) continue;
-        best = seconds;
+        const double seconds = median_seconds(flush, stream, [&] {
+          return plan.run(handle_, p, c.data(), candidate, workspace_, stream) ==
+                 CUBLAS_STATUS_SUCCESS;
+        });
+        if (seconds >= least) continue;
+        least = seconds;
         plan.algorithm = candidate;
       }
+      return least < kNever;
     } catch (const std::bad_alloc&) {
-      plan.algorithm = candidates.front();
+      return true;
     }
   }
-  double median_seconds(CublasLtPlan& plan, const Product& p, const Memory& c, const Memory& flush,
-                        const cublasLtMatmulAlgo_t& candidate, Stream stream) {
+
+  /// Median of runs with a cold L2; kNever when `run` says that it cannot.
+  template <typename Run>
+  static double median_seconds(const Memory& flush, Stream stream, const Run& run) {
     std::array<double, kTimedRuns> seconds{};
     Event begin(true);
     Event end(true);
     for (int i = -1; i < kTimedRuns; ++i) {  // the first run loads the kernel
-      fill_zero(flush.data(), flush.bytes(), stream);
+      if (flush.bytes() > 0) fill_zero(flush.data(), flush.bytes(), stream);
       begin.record(stream);
-      if (plan.run(handle_, p, c.data(), candidate, workspace_, stream) != CUBLAS_STATUS_SUCCESS) {
-        return 1e30;
-      }
+      if (!run()) return kNever;
       end.record(stream);
       end.wait_on_host();
       if (i >= 0) seconds[static_cast<std::size_t>(i)] = end.seconds_since(begin);
@@ -155,6 +217,7 @@ class CublasLtMatmul final : public Matmul {
   cublasLtHandle_t handle_ = nullptr;
   std::optional<AlgorithmCache> cache_;
   std::map<CublasLtKey, std::unique_ptr<CublasLtPlan>> plans_;
+  std::map<CublasLtKey, std::vector<Inside>> ways_;  ///< by all that is wanted
 };
 
 }  // namespace

@@ -148,11 +148,14 @@ std::vector<cublasLtMatmulAlgo_t> CublasLtPlan::candidates(cublasLtHandle_t hand
   preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(p.a));
   preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(target));
   preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(target));
-  if (deterministic) {  // in-place reductions add in the order in which blocks arrive
-    const std::uint32_t mask =
-        CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
-    preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, mask);
+  // Products split along k: partial sums of 16 bits would be rounded before they are added, and
+  // in-place reductions add in the order in which blocks arrive.
+  std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  if (p.output == DType::f32) {
+    reductions |= CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+    if (!deterministic) reductions |= CUBLASLT_REDUCTION_SCHEME_INPLACE;
   }
+  preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
   std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(most));
   int count = 0;
   const cublasStatus_t status =

@@ -16,12 +16,15 @@ struct Inside {
   friend auto operator<=>(const Inside&, const Inside&) = default;
 };
 
-/// What to ask a library for, best first. The last is nothing, which can always be had. The rules
+/// What to ask a library for, best guess first. One is nothing, which can always be had. The rules
 /// of cuBLASLt (cublasLt.h 13): the rows of a GELU's input are a multiple of 8 elements apart, and
 /// sums have the type of c. So sums of fp16, which overflow where fp32 does not, are left to
 /// kernels; and with `deterministic` all sums are, as the order in which the library takes them is
 /// not documented.
 [[nodiscard]] std::vector<Inside> ways(const Product& product, const MatmulOptions& options);
+
+/// All that stands around the product.
+[[nodiscard]] Inside wanted_of(const Product& product);
 
 /// Where the library's call writes its result: aux when the GELU of it follows.
 [[nodiscard]] void* target_of(const Product& product, const Inside& inside);

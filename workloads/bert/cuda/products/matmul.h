@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "workloads/bert/core/backend.h"
 #include "workloads/bert/cuda/device/runtime.h"
 
 namespace bert::cuda {
@@ -83,9 +84,12 @@ class Matmul {
 struct MatmulOptions {
   bool tf32 = false;  ///< fp32 products on tensor cores, operands rounded to 10 bits of mantissa
   bool deterministic = false;
-  bool epilogues = true;        ///< false: what stands around a product is done by kernels
-  std::string algorithm_cache;  ///< file; empty = first choice of the library's heuristic
-  std::string device;           ///< its name, part of the file's keys
+  Epilogues epilogues = Epilogues::automatic;
+  /// File that keeps what was fastest at a product's first use: algorithms, and ways to do what
+  /// stands around it. Empty: the first choice, which is the same in each run.
+  std::string algorithm_cache;
+  std::string device;         ///< its name, part of the file's keys
+  std::int64_t l2_bytes = 0;  ///< of the device: a search runs each product with a cold L2
 };
 
 /// cuBLASLt in bert_cuda.so; plain loops in the emulation.
