@@ -2,15 +2,16 @@
 """Training steps of BERT and GPT-2 in PyTorch, for the table next to bert_train's.
 
     pytorch_speed.py --variant eager|compile|huggingface --model bert-large --precision bf16
-                     --batch 64 --sequence-length 128 [--steps 30] [--device cuda]
+                     --batch 64 --sequence-length 128 [--steps 30] [--compile-mode MODE]
 
 The work of one step is bert_train's: synthetic tokens, forward, backward, gradient norm clipped
 at 1, AdamW on fp32 masters (autocast for half precisions), dropout 0.1.
   eager        logits at masked positions only, SDPA attention, fused AdamW
-  compile      the same under torch.compile(mode="max-autotune")
+  compile      the same under torch.compile, max-autotune unless --compile-mode names another
   huggingface  transformers' BertForPreTraining as shipped: logits at all positions
 GPT-2 predicts at all positions in each: huggingface is GPT2LMHeadModel with its own loss.
-One JSON object with the seconds of every measured step; exit status 2: cannot be run.
+One JSON object with the seconds of every measured step; exit status 2: cannot be run. On a GPU the
+steps lie between events that are read after the last one: the host runs ahead, as in training.
 """
 
 import argparse
@@ -48,6 +49,7 @@ def build_bert(a, torch, masked):
     config = transformers.BertConfig(
         vocab_size=vocabulary(a), hidden_size=hidden, num_hidden_layers=layers,
         num_attention_heads=hidden // 64, intermediate_size=4 * hidden,
+        hidden_act="gelu" if a.gelu == "erf" else "gelu_pytorch_tanh",
         attn_implementation="sdpa")
     model = transformers.BertForPreTraining(config).to(a.device).train()
     if a.variant == "huggingface":
@@ -72,7 +74,7 @@ def build(a, torch, masked):
     gpt2 = a.model.startswith("gpt2")
     model, loss_of = build_gpt2(a, torch) if gpt2 else build_bert(a, torch, masked)
     if a.variant == "compile":
-        loss_of = torch.compile(loss_of, mode="max-autotune")
+        loss_of = torch.compile(loss_of, mode=a.compile_mode)
     return model, loss_of
 
 
@@ -85,6 +87,8 @@ def main():
     p.add_argument("--sequence-length", type=int, required=True)
     p.add_argument("--steps", type=int, default=30)
     p.add_argument("--warmup", type=int, default=10)
+    p.add_argument("--compile-mode", default="max-autotune")
+    p.add_argument("--gelu", choices=["erf", "tanh"], default="erf", help="of the BERTs")
     p.add_argument("--device", default="cuda")
     a = p.parse_args()
     try:
@@ -130,21 +134,23 @@ def main():
     if gpu:
         torch.cuda.synchronize()
     ready = time.monotonic() - begin
-    seconds = []
-    for _ in range(a.steps):
-        if gpu:
-            start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
+    if gpu:
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(a.steps + 1)]
+        events[0].record()
+        for event in events[1:]:
             loss = step()
-            stop.record()
-            stop.synchronize()
-            seconds.append(start.elapsed_time(stop) / 1e3)
-        else:
+            event.record()
+        torch.cuda.synchronize()
+        seconds = [x.elapsed_time(y) / 1e3 for x, y in zip(events, events[1:])]
+    else:
+        seconds = []
+        for _ in range(a.steps):
             start = time.perf_counter()
             loss = step()
             seconds.append(time.perf_counter() - start)
     print(json.dumps({
-        "variant": a.variant, "model": a.model, "precision": a.precision, "batch": b,
+        "variant": a.variant, "mode": a.compile_mode if a.variant == "compile" else None,
+        "gelu": a.gelu, "model": a.model, "precision": a.precision, "batch": b,
         "sequence_length": s, "torch": torch.__version__, "transformers": transformers.__version__,
         "ready_s": ready, "loss": loss.item(), "seconds": seconds,
         "peak_bytes": torch.cuda.max_memory_allocated() if gpu else 0}))
