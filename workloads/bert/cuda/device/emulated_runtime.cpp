@@ -20,6 +20,8 @@ using Clock = std::chrono::steady_clock;
 
 void check_status(int, const char*) {}
 
+bool waits_for_each_call() { return false; }
+
 DeviceFacts open_device(int) {
   DeviceFacts facts;
   facts.name = "emulated device";

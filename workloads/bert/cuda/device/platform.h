@@ -27,9 +27,10 @@ template <typename Arguments>
 void launch(void (*kernel)(Arguments), dim3 grid, dim3 block, std::size_t shared_bytes,
             Stream stream, Arguments arguments) {
   void* pointers[] = {&arguments};
-  check_status(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, pointers,
-                                shared_bytes, static_cast<cudaStream_t>(stream)),
-               "kernel launch");
+  const void* function = reinterpret_cast<const void*>(kernel);
+  check_launch(cudaLaunchKernel(function, grid, block, pointers, shared_bytes,
+                                static_cast<cudaStream_t>(stream)),
+               function, stream);
 }
 #else
 template <typename Arguments>

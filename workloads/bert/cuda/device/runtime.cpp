@@ -1,8 +1,11 @@
 #include "workloads/bert/cuda/device/runtime.h"
 
 #include <cuda_runtime_api.h>
+#include <cxxabi.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -16,6 +19,14 @@ namespace {
 cudaStream_t as_stream(Stream stream) { return static_cast<cudaStream_t>(stream); }
 cudaEvent_t as_event(void* event) { return static_cast<cudaEvent_t>(event); }
 
+/// A C++ name as it stands in the source.
+std::string readable(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
+  return text != nullptr ? text.get() : name;
+}
+
 void check(cudaError_t status, const char* call) { check_status(static_cast<int>(status), call); }
 
 }  // namespace
@@ -27,6 +38,28 @@ void check_status(int status, const char* call) {
       std::string(call) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")";
   if (error == cudaErrorMemoryAllocation) throw OutOfMemory(text);
   throw std::runtime_error(text);
+}
+
+bool waits_for_each_call() {
+  static const bool waits = [] {
+    const char* value = std::getenv("BERT_CUDA_SYNC");
+    return value != nullptr && std::string(value) == "1";
+  }();
+  return waits;
+}
+
+void check_launch(int status, const void* kernel, Stream stream) {
+  if (status == cudaSuccess && waits_for_each_call()) {
+    status = cudaStreamSynchronize(as_stream(stream));
+  }
+  if (status == cudaSuccess) return;
+  const char* name = nullptr;
+#if CUDART_VERSION >= 12030
+  if (cudaFuncGetName(&name, kernel) != cudaSuccess) name = nullptr;
+#else
+  static_cast<void>(kernel);
+#endif
+  check_status(status, name == nullptr ? "a kernel" : ("kernel " + readable(name)).c_str());
 }
 
 DeviceFacts open_device(int local_rank) {

@@ -21,6 +21,13 @@ constexpr std::int64_t size_of(DType type) { return type == DType::f32 ? 4 : 2; 
 /// OutOfMemory when there was not enough memory.
 void check_status(int status, const char* call);
 
+/// After a kernel's launch: throws as check_status() with the kernel's name. BERT_CUDA_SYNC=1 in
+/// the environment: waits until the kernel has ended, so that a fault of its own is named here and
+/// not at some later call.
+void check_launch(int status, const void* kernel, Stream stream);
+/// Whether BERT_CUDA_SYNC asks for that.
+[[nodiscard]] bool waits_for_each_call();
+
 struct DeviceFacts {
   std::string name;
   int major = 0, minor = 0;  ///< compute capability

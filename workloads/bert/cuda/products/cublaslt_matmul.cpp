@@ -82,8 +82,17 @@ class CublasLtMatmul final : public Matmul {
       return false;
     }
     check_cublas(status, "cublasLtMatmul");
+    if (waits_for_each_call()) synchronize_product(p, inside, stream);
     add_rest(p, inside, stream);
     return true;
+  }
+
+  static void synchronize_product(const Product& p, const Inside& inside, Stream stream) {
+    try {
+      synchronize(stream);
+    } catch (const std::exception& error) {
+      throw std::runtime_error("product " + CublasLtKey(p, inside).text() + ": " + error.what());
+    }
   }
 
   /// The ways to try, fastest first where they are timed.
