@@ -67,8 +67,19 @@ void AnchorTables::places(std::string_view text, std::vector<LiteralAt>& out) co
   places(text, text.data(), hits, out);
 }
 
+namespace {
+
+bool yields(std::string_view name, const DescribedFormat* user_format) {
+  if (user_format != nullptr && user_format->name() == name) return user_format->yields();
+  return std::ranges::any_of(
+      all_formats(), [&](const Format* format) { return format->name == name && format->yields; });
+}
+
+}  // namespace
+
 std::shared_ptr<const AnchorTables> AnchorTables::of(
     const std::string& only, const std::shared_ptr<const DescribedFormat>& user_format) {
+  if (!only.empty() && yields(only, user_format.get())) return of({}, user_format);
   struct Entry {
     std::weak_ptr<const DescribedFormat> user_format;
     std::shared_ptr<const AnchorTables> tables;

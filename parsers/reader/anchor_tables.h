@@ -27,7 +27,8 @@ inline constexpr std::string_view kFileLine = "  File \"";
 class AnchorTables {
  public:
   /// The tables are built once a process, format and format file, when they are first asked for.
-  /// `only`: a name of all_formats() or that of `user_format`; empty = all of them.
+  /// `only`: a name of all_formats() or that of `user_format`; empty = all of them. A format that
+  /// yields comes with all others, which tell it what is none of its own.
   [[nodiscard]] static std::shared_ptr<const AnchorTables> of(
       const std::string& only, const std::shared_ptr<const DescribedFormat>& user_format);
 

@@ -53,6 +53,7 @@ struct LogReader::State final : CandidateSink {
   State(std::shared_ptr<const AnchorTables> t, ReadOptions o, std::string p)
       : options(std::move(o)),
         path(std::move(p)),
+        only(only_format(options)),
         tables(std::move(t)),
         feed(tables->scanner()),
         formats(tables->formats().size() + 1),
@@ -251,7 +252,7 @@ struct LogReader::State final : CandidateSink {
     const FormatState* best = nullptr;
     Evidence of_best;
     for (const FormatState& state : formats) {
-      if (state.matched == 0) continue;
+      if (state.matched == 0 || (!only.empty() && state.name != only)) continue;
       Evidence evidence = evidence_of(*state.builder, state.matched);
       evidence.given = options.user_format && state.name == options.user_format->name();
       if (best != nullptr && !evidence.beats(of_best)) continue;
@@ -282,7 +283,7 @@ struct LogReader::State final : CandidateSink {
     if (best == nullptr) return end_only();
     std::string others;
     for (FormatState& state : formats) {
-      if (&state == best || state.matched == 0) continue;
+      if (&state == best || state.matched == 0 || !only.empty()) continue;
       move_stated_evaluations(*state.builder, *best->builder);
       copy_official_end(*state.builder, *best->builder);
       if (!state.has_training_records()) continue;
@@ -295,8 +296,7 @@ struct LogReader::State final : CandidateSink {
   /// a file of its own, or after steps that nothing reads.
   [[nodiscard]] std::vector<RunLog> end_only() const {
     // Whoever names a format asks for its lines; a failure explains why there are none.
-    const bool named = !only_format(options).empty();
-    if (named ? !outcomes.names_a_failure() : !outcomes.names_an_end()) return {};
+    if (!only.empty() ? !outcomes.names_a_failure() : !outcomes.names_an_end()) return {};
     RunBuilder nothing(kNoFormat, path, options.window);
     auto runs = close_runs(nothing, {facts, outcomes, marks, newest_line}, "");
     for (RunLog& run : runs) {
@@ -309,6 +309,7 @@ struct LogReader::State final : CandidateSink {
 
   ReadOptions options;
   std::string path;
+  const std::string only;  ///< the format whose runs are shown; empty = the one that says most
   std::shared_ptr<const AnchorTables> tables;
   LineFeed feed;
   RecordBudget budget;  ///< outlives the formats' runs

@@ -510,13 +510,18 @@ TEST(DescribedFormat, ALineOfAnotherFormatIsNoneOfOneThatYields) {
   const std::string native = slurp(BB_SOURCE_DIR "/parsers/samples/native/sample.log");
   const std::size_t two_steps = native.find("{\"type\":\"step\",\"step\":3");
   const std::string text = native.substr(0, two_steps) + "{\"step\": 3, \"loss\": 2}\n";
-  const auto steps = [&](bool yields) {
+  const auto steps = [&](bool yields, const std::string& asked) {
     format["yields"] = yields;
-    const auto runs = read_text(text, with(format));
+    ReadOptions options = with(format);
+    options.format = asked;
+    const auto runs = read_text(text, options);
     return runs.empty() ? std::size_t{0} : runs.front().records.size();
   };
-  EXPECT_EQ(steps(false), 3U);
-  EXPECT_EQ(steps(true), 1U);
+  for (const std::string asked : {"auto", "mine"}) {
+    EXPECT_EQ(steps(false, asked), 3U) << asked;
+    EXPECT_EQ(steps(true, asked), 1U) << asked;
+  }
+  EXPECT_EQ(steps(true, "native"), 2U) << "of its own lines";
 }
 
 }  // namespace
