@@ -145,13 +145,16 @@ void GrowingLook::decide() {
   FormatInducer inducer;
   inducer.feed(head_);
   auto induced = inducer.finish();
-  // A reader of the same format goes on.
-  if (!induced || (reader_ && induced->json == induced_->json)) return;
-  auto reader = generic_reader(*induced, options_, path_);
+  const bool same = induced && reader_ && induced->json == induced_->json;
+  induced_ = std::move(induced);
+  if (same) return;  // its reader goes on
+  // Lines that no longer make a format made none: as if the log had come in one piece.
+  reader_.reset();
+  if (!induced_) return;
+  auto reader = generic_reader(*induced_, options_, path_);
   if (!reader) return;
   reader->feed(head_);
   reader_ = std::make_unique<LogReader>(std::move(*reader));
-  induced_ = std::move(induced);
 }
 
 LogReader* GrowingLook::reader() {

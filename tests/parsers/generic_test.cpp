@@ -120,6 +120,25 @@ TEST(Generic, WhatFollowsTheFirstLinesChangesNoneOfThem) {
   }
 }
 
+// What a look at the first lines took for a training and a later one does not is none, as where the
+// log comes at once.
+TEST(Generic, AGrowingLogThatIsNoTrainingAfterAllHasNoRuns) {
+  std::string text;
+  LogReader growing({}, "growing.log");
+  bool seen = false;
+  for (int i = 0; i < 120; ++i) {
+    // From the eleventh on the step goes nowhere.
+    const std::string line = "step " + std::to_string(i < 10 ? 10 * (i + 1) : 10 * (i * 7 % 10)) +
+                             " loss 1.5 took 2.5s\n";
+    text += line;
+    growing.feed(line);
+    seen = growing.live().records > 0 || seen;
+  }
+  EXPECT_TRUE(seen) << "what this test needs";
+  EXPECT_THAT(read_text(text), IsEmpty()) << "what this test needs";
+  EXPECT_THAT(growing.finish(), IsEmpty());
+}
+
 TEST(Generic, AnUnreadLogNamesTheLinesNearestToARate) {
   const auto runs = read_log(
       BB_SOURCE_DIR "/tests/golden/quoted/generic.builds_and_downloads_are_no_training.log", {});
