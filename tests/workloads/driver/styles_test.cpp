@@ -59,6 +59,16 @@ TEST(NativeStyle, BytesThatAreNotUtf8DoNotBreakTheLog) {
   EXPECT_TRUE(nlohmann::json::accept(out.str()));
 }
 
+TEST(NativeStyle, NamesTheGpuWhereThereIsOne) {
+  std::ostringstream cpu, gpu;
+  RunFacts f = scripted_facts();
+  find_log_style("native")->make(cpu)->begin(f, stamp_at(0));
+  EXPECT_FALSE(nlohmann::json::parse(cpu.str())["versions"].contains("gpu"));
+  f.gpu = "NVIDIA H200";
+  find_log_style("native")->make(gpu)->begin(f, stamp_at(0));
+  EXPECT_EQ(nlohmann::json::parse(gpu.str())["versions"]["gpu"], "NVIDIA H200");
+}
+
 TEST(TfStyle, EveryMessageStandsTwice) {
   std::istringstream lines(log_of("tf"));
   std::string first, second;

@@ -198,6 +198,8 @@ class Backend {
   /// what was measured so far; 0 = unknown.
   [[nodiscard]] virtual std::int64_t predicted_peak_bytes() const { return 0; }
   [[nodiscard]] virtual std::int64_t measured_peak_bytes() const { return 0; }
+  /// The GPU's name as the driver has it ("NVIDIA H200"); empty: it computes on the CPU.
+  [[nodiscard]] virtual std::string gpu() const { return {}; }
   /// Facts for the log: device, versions of libraries, chosen algorithms ("cuDNN 9.19.0").
   [[nodiscard]] virtual std::vector<std::string> settings() const { return {}; }
 

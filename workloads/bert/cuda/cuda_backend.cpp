@@ -191,6 +191,7 @@ class CudaBackend final : public Backend {
   [[nodiscard]] std::int64_t peak_bytes() const override { return planned_; }
   [[nodiscard]] std::int64_t predicted_peak_bytes() const override { return planned_; }
   [[nodiscard]] std::int64_t measured_peak_bytes() const override { return used_device_bytes(); }
+  [[nodiscard]] std::string gpu() const override { return facts_.name; }
   [[nodiscard]] std::vector<std::string> settings() const override {
     auto out = matmul_->settings();
     out.insert(out.end(), epilogues_.begin(), epilogues_.end());

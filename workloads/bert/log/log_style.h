@@ -19,6 +19,7 @@ struct RunFacts : TrainOptions {
   explicit RunFacts(const TrainOptions& options) : TrainOptions(options) {}
 
   std::string backend_description, communicator, data_description;
+  std::string gpu;                       ///< as Backend::gpu()
   std::int64_t masked_per_sequence = 0;  ///< predicted positions
   bool next_word = false;  ///< GPT-2: they are all, and masked_lm is the loss of the next word
   /// A rank counts as a GPU; 0 = unknown. With --comm sim those of the simulated cluster.

@@ -70,6 +70,7 @@ class NativeStyle : public IntervalStyle {
          {"host", f.host},
          {"versions", {{"bert_train", f.version}, {"commit", f.commit}, {"compiler", f.compiler}}},
          {"command", f.command}});
+    if (!f.gpu.empty()) line["versions"]["gpu"] = f.gpu;
     if (f.gelu == Gelu::tanh) line["gelu"] = "tanh";
     if (f.zero_stage > 0) line["zero_stage"] = f.zero_stage;
     if (f.inference) line["inference"] = true;

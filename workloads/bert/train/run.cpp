@@ -91,6 +91,7 @@ RunFacts describe(const TrainOptions& options, const LaunchEnvironment& environm
                   const SequenceSource& source) {
   RunFacts f(options);
   f.backend_description = backend.description();
+  f.gpu = backend.gpu();
   f.communicator = communicator.description();
   f.data_description = source.description();
   const ModelConfig model = options.configured_model();
