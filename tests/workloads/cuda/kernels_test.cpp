@@ -176,7 +176,7 @@ AttentionRun run_attention(bool plain, int length, const std::vector<std::int32_
 TEST(CudaAttention, tensor_core_kernels_agree_with_the_plain_ones) {
   for (const bool dropout : {false, true}) {
     for (const bool causal : {false, true}) {
-      for (const int length : {16, 64, 97, 128, 192, 200}) {
+      for (const int length : {16, 97, 192}) {
         SCOPED_TRACE(::testing::Message()
                      << length << " dropout " << dropout << " causal " << causal);
         const std::vector<std::int32_t> lengths = {length, 1, length / 2};
