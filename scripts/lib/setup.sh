@@ -10,7 +10,7 @@ BB_PACKAGES_CORE=(g++ cmake ninja-build pkg-config git
   libgmock-dev)
 # What the whole test suite needs beyond that.
 BB_PACKAGES_ALL=(chromium clang-16 libclang-rt-16-dev clang-format openmpi-bin libopenmpi-dev python3
-  python3-jsonschema python3-yaml mpich munge openssh-client openssh-server slurm-wlm valgrind zstd)
+  python3-jsonschema python3-pip python3-yaml mpich munge openssh-client openssh-server slurm-wlm valgrind zstd)
 
 bb_say() { printf '\n\033[1m== %s\033[0m\n' "$*" >&2; }
 bb_die() { printf 'error: %s\n' "$*" >&2; exit 2; }
@@ -34,6 +34,19 @@ bb_install() {
   # --no-remove: apt ends with an error rather than take anything away from this machine.
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-remove \
     --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# What tests/workloads/cuda/machine_code.py reads kernels with, where there is an nvcc to build them: wheels of 13.2, as
+# there are none of 13.0, whose code they read. Without network that test is skipped.
+bb_install_disassembler() {
+  local folder=$BB_ROOT/build/cuda_tools path=$PATH:/usr/local/cuda/bin
+  PATH=$path command -v nvcc >/dev/null || return 0
+  PATH=$path command -v cuobjdump >/dev/null && PATH=$path command -v nvdisasm >/dev/null && return 0
+  [ ! -x "$folder/nvidia/cu13/bin/nvdisasm" ] || return 0
+  bb_say "Installing cuobjdump and nvdisasm into $folder"
+  python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --target "$folder" \
+    nvidia-cuda-cuobjdump==13.2.51 nvidia-cuda-nvdisasm==13.2.51 >&2 ||
+    bb_say "There is no disassembler: the test of machine code is skipped"
 }
 
 # One job a core, and one for every 2 GiB of memory.

@@ -57,6 +57,15 @@ if(TARGET bert_cuda)
     LIBS bert_cuda_device bert_core bert_reference LABELS gpu TIMEOUT 300)
   target_compile_definitions(bert_cuda_gpu_test PRIVATE BERT_REAL_DEVICE)
 
+  # What the compiler made of the kernels, against a table; skipped without a disassembler.
+  find_package(Python3 COMPONENTS Interpreter QUIET)
+  if(Python3_Interpreter_FOUND)
+    add_test(NAME bert_cuda.machine_code COMMAND ${Python3_EXECUTABLE}
+      ${CMAKE_CURRENT_SOURCE_DIR}/cuda/machine_code.py $<TARGET_FILE:bert_cuda> --nvcc ${CMAKE_CUDA_COMPILER})
+    set_tests_properties(bert_cuda.machine_code PROPERTIES
+      LABELS workloads TIMEOUT 120 SKIP_RETURN_CODE 77)
+  endif()
+
   # Without a device: status 3 and one line.
   add_test(NAME bert_cuda.says_in_one_line_that_there_is_no_device
     COMMAND sh -c "said=$(CUDA_VISIBLE_DEVICES= \"$0\" --backend cuda --steps 1 2>&1); test $? -eq 3 || exit 1
