@@ -16,6 +16,7 @@ struct Use {
   std::string_view name;
   OptionOwner owner;
   std::string_view no_work = {};
+  std::string_view in_identity = {};
 };
 constexpr std::string_view kLogOnly = "only how its progress is printed";
 constexpr Use kUses[] = {
@@ -34,6 +35,8 @@ constexpr Use kUses[] = {
     {"checkpoint", user,
      "the name of a folder, which is written after the last step; checkpoint-every writes "
      "meanwhile"},
+    // The file's name differs from run to run; that algorithms were searched changes the speed.
+    {"algorithm-cache", user, {}, "searched"},
     {"comm-timeout", user, "only how long a dead peer is waited for"},
 };
 
@@ -47,6 +50,7 @@ constexpr auto kOptions = [] {
     // For a name that is no option this is no constant: it fails to compile.
     option->owner = use.owner;
     option->no_work = use.no_work;
+    option->in_identity = use.in_identity;
   }
   return options;
 }();
@@ -146,6 +150,10 @@ OptionValues work_options(const OptionValues& given) {
     const auto it = given.find(axis);
     if (it == given.end() || option.owner != user || !option.no_work.empty()) continue;
     if (simulated && (option.name == "comm" || option.name == "sim-topology")) continue;
+    if (!option.in_identity.empty()) {
+      out.emplace(axis, option.in_identity);
+      continue;
+    }
     auto value = one_spelling(it->second);
     if (value != one_spelling(default_value(option, given))) out.emplace(axis, std::move(value));
   }

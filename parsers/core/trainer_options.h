@@ -27,6 +27,8 @@ struct TrainerOption {
   OptionOwner owner = OptionOwner::user;
   /// Why two runs that differ in it did the same work; empty: it is part of the identity.
   std::string_view no_work = {};
+  /// What stands for any value of it in the identity; empty: the value itself.
+  std::string_view in_identity = {};
   /// Takes no value: true adds it, false leaves it out.
   [[nodiscard]] constexpr bool flag() const { return values == "true false"; }
 };

@@ -99,6 +99,13 @@ TEST(Identity, NoOptionOfTheTrainerIsComparedSilently) {
   EXPECT_GT(looked_at, 40);
 }
 
+TEST(Identity, TheNameOfTheFileOfAlgorithmsIsNoPartOfACell) {
+  const auto here = cell_of({"--algorithm-cache=run1/algorithms"});
+  const auto there = cell_of({"--algorithm-cache", "run2/algorithms"});
+  EXPECT_EQ(here.key, there.key);
+  EXPECT_NE(here.key, cell_of({}).key) << "a search changes the speed";
+}
+
 TEST(Identity, AnOptionAtItsDefaultIsTheSameCell) {
   const auto base = cell_of({});
   for (const auto& option : trainer_options()) {
