@@ -4,13 +4,21 @@
     report.py STATUS_JSONL RESULTS_DIR
 """
 
+import csv
 import json
+import re
 import statistics
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 
+# Dense bf16 TFLOP/s of the devices whose data sheet says so.
+PEAK = {"NVIDIA H100 80GB HBM3": 989.5, "NVIDIA H200": 989.5}
+
+
 def lines(path):
+    """The JSON objects among the lines of a file, which may be a log."""
     if not path.exists():
         return []
     found = []
@@ -18,8 +26,8 @@ def lines(path):
         try:
             found.append(json.loads(text))
         except json.JSONDecodeError:
-            pass  # cut off
-    return found
+            pass  # other text, or cut off
+    return [x for x in found if isinstance(x, dict)]
 
 
 def table(head, rows):
@@ -34,39 +42,143 @@ def verdict(good):
     return "yes" if good else "**NO**"
 
 
+def spread(seconds):
+    return f"{min(seconds) * 1e3:.2f}..{max(seconds) * 1e3:.2f}"
+
+
+def speed(results):
+    """One row a training run: what it was, and its seconds of the second half."""
+    runs = []
+    for path in results.glob("speed_*.log"):
+        log = lines(path)
+        steps = [x["seconds"] for x in log if x.get("type") == "step"]
+        if not steps:
+            continue
+        header, words = log[0], log[0]["command"]
+        gelu = "tanh" if "tanh" in words else "erf"
+        flops = results / f"flops_{header['sequence_length']}.json"
+        device = header["backend"].split(", ")[1] if ", " in header["backend"] else ""
+        runs.append({"time": header["time"], "model": header["model"], "gelu": gelu,
+                     "precision": header["precision"], "searched": "--algorithm-cache" in words,
+                     "batch": header["global_batch_size"], "length": header["sequence_length"],
+                     "seconds": steps[len(steps) // 2:], "peak": PEAK.get(device),
+                     "flops": flops.exists() and json.loads(flops.read_text() or "{}").get(
+                         "flops_per_sequence", {}).get("masked_head"),
+                     "bytes": log[-1].get("measured_peak_bytes")})
+    for r in runs:
+        r["median"] = statistics.median(r["seconds"])
+        r["rate"] = r["batch"] / r["median"]
+    return sorted(runs, key=lambda r: r["time"])
+
+
+def mfu(run):
+    if not run["flops"] or not run["peak"] or run["precision"] not in ("bf16", "fp16"):
+        return ""
+    return f"{run['rate'] * run['flops'] / run['peak'] / 1e12:.1%}"
+
+
+def kernels(path):
+    """Microseconds of every call of one step by kernel, and whether it is a whole step: what lies
+    between two updates of the weights."""
+    with path.open(errors="replace", newline="") as file:
+        rows = [r for r in csv.DictReader(x for x in file if x.startswith('"'))
+                if r.get("Metric Name") == "gpu__time_duration.sum"]
+    updates = [i for i, r in enumerate(rows) if "adamw_kernel" in r["Kernel Name"]]
+    whole = len(updates) > 1
+    if whole:
+        rows = rows[updates[0]:updates[1]]
+    per_us = {"ns": 1e-3, "us": 1, "ms": 1e3, "nsecond": 1e-3, "usecond": 1, "msecond": 1e3}
+    calls = defaultdict(list)
+    for r in rows:
+        name = re.sub(r"<unnamed>::|\(anonymous namespace\)::", "", r["Kernel Name"])
+        calls[re.split("[<(]", name)[0].split(":")[-1].removeprefix("void ")].append(
+            float(r["Metric Value"].replace(",", "")) * per_us[r["Metric Unit"]])
+    return calls, whole
+
+
+def kernel_table(results):
+    path = results / "kernels.csv"
+    calls, whole = kernels(path) if path.exists() else ({}, False)
+    if not calls:
+        return
+    expected = json.loads((Path(__file__).parent / "predicted.json").read_text())
+    total = sum(map(sum, calls.values()))
+    rows = []
+    for name, us in calls.items():
+        floor = expected["megabytes"].get(name, 0) / expected["GBps"] * 1e3
+        gap = sum(us) - len(us) * floor if floor else None
+        rows.append((gap, sum(us), (
+            name, len(us), f"{sum(us) / len(us):.1f}", f"{sum(us) / total:.1%}",
+            f"{floor:.1f}" if floor else "", f"{gap / 1e3:.2f}" if floor else "")))
+    rows.sort(key=lambda r: (r[0] is None, -(r[0] or 0), -r[1]))
+    yield "## Time of each kernel, one step of bert-large, bf16, 256 x 128"
+    yield ""
+    yield (f"{total / 1e3:.2f} ms in {sum(map(len, calls.values()))} launches"
+           f"{'' if whole else ', **which are not one whole step**'}. Predicted: the bytes that a "
+           f"call in a layer must move at {expected['GBps']} GB/s ({expected['device']}); "
+           "the largest gap comes first, then kernels without a prediction.")
+    yield ""
+    yield from table(["kernel", "calls", "us a call", "share", "predicted us", "gap ms"],
+                     [r[2] for r in rows])
+
+
 def main():
     status, results = Path(sys.argv[1]), Path(sys.argv[2])
     out = ["# GPU run", ""]
     out += table(["stage", "outcome", "s", "last line"],
                  [(x["stage"], x["outcome"], x["seconds"], x["last_line"][:120])
                   for x in lines(status)])
-    facts = [x for x in lines(results / "facts.log") if isinstance(x, dict)]
+    facts = lines(results / "facts.log")
     if facts:
         known = facts[-1]
         device = known.get("device", {})
         out += [f"Device: {device.get('name', 'none')}; torch {known.get('torch')}, "
                 f"CUDA {known.get('cuda')}, cuDNN {known.get('cudnn')}, NCCL {known.get('nccl')}, "
                 f"transformers {known.get('transformers')}.", ""]
-    ceilings = lines(results / "ceilings.json")
-    if ceilings:
-        c = ceilings[-1]
-        out += ["## Ceilings (PyTorch, random data, medians)", "",
-                f"Copy {c['copy']['GBps']:.0f} GB/s (read and write), n={c['copy']['n']}.", ""]
-        out += table(["precision", "m x k x n", "TFLOP/s", "n"],
-                     [(m["precision"], " x ".join(map(str, m["shape"])), f"{m['TFLOPs']:.1f}",
-                       m["n"]) for m in c["matmul"]])
-    gradients = lines(results / "gradients.jsonl")
+    runs = speed(results)
+    if runs:
+        out += ["## Training speed of bert_train", "",
+                "ms of a step: median of the second half of the steps, and its range.", ""]
+        out += table(["model", "precision", "batch", "s", "gelu", "algorithms", "sequences/s", "ms",
+                      "range", "n", "MFU", "peak GiB"],
+                     [(r["model"], r["precision"], r["batch"], r["length"], r["gelu"],
+                       "searched" if r["searched"] else "heuristic", f"{r['rate']:.1f}",
+                       f"{r['median'] * 1e3:.2f}", spread(r["seconds"]), len(r["seconds"]), mfu(r),
+                       f"{r['bytes'] / 2**30:.1f}" if r["bytes"] else "") for r in runs])
+    out += kernel_table(results)
+    # What the scripts of the stages print is told apart by what each has alone.
+    printed = [x for path in sorted(results.glob("*.log")) for x in lines(path)]
+    pytorch = [x for x in printed if "variant" in x]
+    if pytorch:
+        out += ["## PyTorch on the same device and day", "",
+                "ms of a step: median and range. Ratio: sequences/s of bert_train, algorithms searched, "
+                "to these.", ""]
+        ours = {(r["model"], r["precision"], r["batch"], r["length"], r["gelu"]): r["rate"]
+                for r in runs if r["searched"]}
+        rows = []
+        for p in pytorch:
+            median = statistics.median(p["seconds"])
+            rate = p["batch"] / median
+            own = ours.get((p["model"], p["precision"], p["batch"], p["sequence_length"], p["gelu"]))
+            rows.append((p["variant"], p["mode"] or "", p["model"], p["precision"], p["batch"],
+                         p["sequence_length"], f"{rate:.1f}", f"{median * 1e3:.2f}",
+                         spread(p["seconds"]), len(p["seconds"]), f"{p['peak_bytes'] / 2**30:.1f}",
+                         f"{p['ready_s']:.0f}", f"{own / rate:.2f}" if own else ""))
+        out += table(["variant", "mode", "model", "precision", "batch", "s", "sequences/s", "ms", "range",
+                      "n", "peak GiB", "s until ready", "ratio"], rows)
+    gradients = [x for x in printed if "pytorch_worst" in x]
     if gradients:
         out += ["## Gradients against PyTorch float64 on the same device", ""]
         out += table(
-            ["backend", "model", "precision", "s", "options", "worst tensor", "PyTorch's worst",
-             "bound", "loss", "within"],
+            ["backend", "model", "precision", "s", "options", "worst tensor", "PyTorch's worst: autocast",
+             "16-bit model", "bound", "loss", "within"],
             [(g["backend"], g["model"], g["precision"], g["sequence_length"],
               " ".join(g["options"] + (["tanh"] if g["gelu"] == "tanh" else []) +
                        (["variable"] if g["variable"] else [])),
-              f"{g['worst']:.2e}", f"{g['pytorch_worst']:.2e}", f"{g['bound']:.0e}",
+              f"{g['worst']:.2e}", f"{g['pytorch_worst']:.2e}",
+              f"{g['pytorch_pure_worst']:.2e}" if g["pytorch_pure_worst"] else "", f"{g['bound']:.0e}",
               f"{g['loss_error']:.1e}", verdict(g["good"])) for g in gradients])
-    equal = lines(results / "equal.jsonl")
+    equal = [x for x in printed if "same_bits" in x]
     if equal:
         out += ["## Two runs that must end alike", ""]
         out += table(["a", "b", "both", "bound", "worst", "bits", "within"],
@@ -74,20 +186,14 @@ def main():
                        "bits" if e["bound"] == 0 else f"{e['bound']:.0e}", f"{e['worst']:.2e}",
                        "equal" if e["same_bits"] else "differ", verdict(e["good"]))
                       for e in equal])
-    pytorch = lines(results / "pytorch.jsonl")
-    if pytorch:
-        out += ["## PyTorch on the same device and day", "",
-                "Seconds of a step are medians; the spread is (max - min) / median.", ""]
-        rows = []
-        for p in pytorch:
-            median = statistics.median(p["seconds"])
-            spread = (max(p["seconds"]) - min(p["seconds"])) / median
-            rows.append((p["variant"], p["model"], p["precision"], p["batch"], p["sequence_length"],
-                         f"{p['batch'] / median:.1f}", f"{median * 1e3:.2f}", f"{spread:.1%}",
-                         len(p["seconds"]), f"{p['peak_bytes'] / 2**30:.1f}",
-                         f"{p['ready_s']:.0f}"))
-        out += table(["variant", "model", "precision", "batch", "s", "sequences/s", "ms", "spread",
-                      "n", "peak GiB", "s until ready"], rows)
+    ceilings = [x for x in printed if "matmul" in x]
+    if ceilings:
+        c = ceilings[-1]
+        out += ["## Ceilings (PyTorch, random data, medians)", "",
+                f"Copy {c['copy']['GBps']:.0f} GB/s (read and write), n={c['copy']['n']}.", ""]
+        out += table(["precision", "m x k x n", "TFLOP/s", "n"],
+                     [(m["precision"], " x ".join(map(str, m["shape"])), f"{m['TFLOPs']:.1f}",
+                       m["n"]) for m in c["matmul"]])
     sweep = results / "sweep.txt"
     if sweep.exists():
         out += ["## bert_train, by bertbench sweep", "", "```", sweep.read_text().rstrip(), "```", ""]
