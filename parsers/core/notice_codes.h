@@ -223,6 +223,7 @@ enum class NoticeCode : std::uint16_t {
   trials_equal,
   estimators_differ,
   lengths_not_constant,
+  gpus_differ,
   mfu_above_one,
 
   // The gate.

@@ -708,6 +708,9 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "{tokens:.0f} tokens/s per GPU at length {length} are no fewer than {shorter_tokens:.0f} at "
      "{shorter}: lengths are probably not constant",
      "Longer sequences cost more per token; here they do not.", "Check the sequence length."},
+    {NoticeCode::gpus_differ, "gpus_differ",
+     "trials ran on different GPUs: {gpus}; MFU is left out",
+     "The logs of a cell name more than one GPU.", "Extract the logs of each GPU by themselves."},
     {NoticeCode::mfu_above_one, "mfu_above_one",
      "MFU {percent:.0f} % is above 100 % of {peak}: the rate, the sequence length, the model or "
      "the precision is not what it is given as",

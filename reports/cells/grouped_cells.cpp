@@ -1,5 +1,7 @@
 #include "reports/cells/grouped_cells.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <tuple>
 #include <unordered_map>
@@ -252,12 +254,14 @@ Cell GroupedCells::summarized(const Place& place) const {
   out.identity = place.facts->identity;
   out.kind = place.facts->kind;
   out.emulated = place.emulated;
+  std::set<std::string> gpus;
   for (const std::uint32_t log : members(place)) {
     const CellFacts& facts = logs_.facts(log);
     if (!out.stated_world_size) out.stated_world_size = facts.world_size;
     if (!out.stated_global_batch_size) out.stated_global_batch_size = facts.global_batch_size;
-    if (out.gpu.empty()) out.gpu = facts.gpu;
+    if (!facts.gpu.empty()) gpus.insert(facts.gpu);
   }
+  if (gpus.size() == 1) out.gpu = *gpus.begin();
   std::vector<Trial> trials;  // figures may point into them
   std::vector<TrialFigures> figures;
   if (place.numbered) {
@@ -267,6 +271,10 @@ Cell GroupedCells::summarized(const Place& place) const {
     for (const std::uint32_t log : members(place)) figures.push_back(logs_.figures(log));
   }
   summarize_trials(out, figures, options_.compat_dlperf);
+  if (gpus.size() > 1) {
+    out.warnings.push_back(
+        make_notice(NoticeCode::gpus_differ, 0, fmt::format("{}", fmt::join(gpus, ", "))));
+  }
   return out;
 }
 

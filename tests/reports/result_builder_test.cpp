@@ -50,6 +50,23 @@ TEST(ResultBuilder, LogsWithAllEightFactsEqualJoinOneCellFromAnywhere) {
   EXPECT_EQ(results.cells[1].identity.micro_batch_size, 16);
 }
 
+TEST(ResultBuilder, LogsOfDifferentGpusAreNoShareOfEithersPeak) {
+  const auto on = [](const char* path, const char* gpu) {
+    RunLog log = log_at(path, facts(8, 1, 1, 1));
+    log.facts.versions["gpu"] = gpu;
+    return log;
+  };
+  const auto one = build({on("a.log", "NVIDIA H200"), on("b.log", "NVIDIA H200")});
+  EXPECT_EQ(one.cells.at(0).gpu, "NVIDIA H200");
+  EXPECT_TRUE(one.cells[0].warnings.empty());
+  const auto two = build({on("a.log", "NVIDIA H200"), on("b.log", "NVIDIA H100 80GB HBM3")});
+  ASSERT_EQ(two.cells.size(), 1U);
+  EXPECT_EQ(two.cells[0].gpu, "");
+  ASSERT_EQ(two.cells[0].warnings.size(), 1U);
+  EXPECT_EQ(two.cells[0].warnings[0].code, NoticeCode::gpus_differ);
+  EXPECT_THAT(text_of(two.cells[0].warnings[0]), HasSubstr("NVIDIA H100 80GB HBM3, NVIDIA H200"));
+}
+
 TEST(ResultBuilder, LogsWithUnknownFactsAreCellsOfTheirOwn) {
   const ResultSet results = build({log_at("a.log", partial()), log_at("b.log", partial())});
   ASSERT_EQ(results.cells.size(), 2U);
