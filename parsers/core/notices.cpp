@@ -709,7 +709,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "{shorter}: lengths are probably not constant",
      "Longer sequences cost more per token; here they do not.", "Check the sequence length."},
     {NoticeCode::gpus_differ, "gpus_differ",
-     "trials ran on different GPUs: {gpus}; MFU is left out",
+     "trials ran on different GPUs: {gpus}; no peak is taken from these names",
      "The logs of a cell name more than one GPU.", "Extract the logs of each GPU by themselves."},
     {NoticeCode::mfu_above_one, "mfu_above_one",
      "MFU {percent:.0f} % is above 100 % of {peak}: the rate, the sequence length, the model or "

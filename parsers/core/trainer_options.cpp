@@ -150,11 +150,8 @@ OptionValues work_options(const OptionValues& given) {
     const auto it = given.find(axis);
     if (it == given.end() || option.owner != user || !option.no_work.empty()) continue;
     if (simulated && (option.name == "comm" || option.name == "sim-topology")) continue;
-    if (!option.in_identity.empty()) {
-      out.emplace(axis, option.in_identity);
-      continue;
-    }
     auto value = one_spelling(it->second);
+    if (!option.in_identity.empty() && !value.empty()) value = option.in_identity;
     if (value != one_spelling(default_value(option, given))) out.emplace(axis, std::move(value));
   }
   return out;

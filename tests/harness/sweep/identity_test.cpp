@@ -104,6 +104,7 @@ TEST(Identity, TheNameOfTheFileOfAlgorithmsIsNoPartOfACell) {
   const auto there = cell_of({"--algorithm-cache", "run2/algorithms"});
   EXPECT_EQ(here.key, there.key);
   EXPECT_NE(here.key, cell_of({}).key) << "a search changes the speed";
+  EXPECT_EQ(cell_of({"--algorithm-cache="}).key, cell_of({}).key);
 }
 
 TEST(Identity, AnOptionAtItsDefaultIsTheSameCell) {

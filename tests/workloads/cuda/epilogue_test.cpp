@@ -275,7 +275,7 @@ TEST_F(CudaEpilogue, searched_algorithms_are_kept_by_shape_and_epilogue) {
   std::ifstream file(options.algorithm_cache);
   std::ostringstream text;
   text << file.rdbuf();
-  EXPECT_THAT(text.str(), HasSubstr("Some_GPU,lt130100,24x40x16,nn,bf16-bf16"));
+  EXPECT_THAT(text.str(), HasSubstr("Some_GPU,rules2,lt130100,24x40x16,nn,bf16-bf16"));
   EXPECT_THAT(text.str(), HasSubstr(",bias+gelu,"));
   EXPECT_THAT(text.str(), HasSubstr(",gelu_backward+sums,"));
   EXPECT_EQ(result(Kind::gelu), gelu);

@@ -166,8 +166,8 @@ void check(DType type, const Case& one, double bound) {
   compare("bias", run.sum_bias, want[5], 1e-5);
 }
 
-// Widths: groups of 256 columns in one, two, four and (two warps a row) up to eight; in the middle
-// of a group, of eight columns, at the end. Rows: more than the 640 blocks of backward have teams
+// Widths: groups of 256 columns in one, two and four warps; in the middle of a group, of eight
+// columns, at the end. Rows: more than the 640 blocks of backward have teams
 // for, in a number that leaves teams without a row.
 TEST(CudaNorm, rows_of_every_width_are_normalised_and_differentiated_by_the_formulas) {
   for (const int width : {36, 200, 512, 1000, 1024, 1032, 1101, 1280, 1600, 2041, 2048}) {

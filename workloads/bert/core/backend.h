@@ -230,8 +230,9 @@ struct LossScaleOptions {
   std::int64_t growth_interval = 2000;
 };
 
-/// Where biases, GELU and their gradients are computed: by whichever was faster at a product's
-/// first use, inside matrix products wherever the library can, or by kernels next to them.
+/// Where biases, GELU and their gradients are computed: automatic by what is faster (timed where
+/// there is an algorithm_cache, else as it was on an H100), inside matrix products wherever the
+/// library can, or by kernels next to them.
 enum class Epilogues { automatic, inside, kernels };
 
 struct BackendOptions {

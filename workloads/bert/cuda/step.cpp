@@ -236,8 +236,10 @@ NormForward Step::forward_of(const NormStep<void>& step, std::int64_t rows) cons
   norm.output = step.output;
   norm.mean = step.mean;
   norm.rstd = step.rstd;
-  norm.kept = reinterpret_cast<std::uint8_t*>(step.rstd +
-                                              options.micro_batch_size * options.sequence_length);
+  if (norm.before.on || norm.after.on) {
+    norm.kept = reinterpret_cast<std::uint8_t*>(step.rstd +
+                                                options.micro_batch_size * options.sequence_length);
+  }
   return norm;
 }
 

@@ -169,7 +169,7 @@ std::vector<Group> option_table(Given& given) {
          "cuda: file that keeps the fastest algorithms by shape and device"},
         {"--matmul-epilogues", &given.matmul_epilogues, one_of({"auto", "on", "off"}),
          "cuda: biases, GELU and their gradients inside matrix products (on), by kernels (off), or "
-         "whichever is faster (auto)"},
+         "what is faster (auto): timed with --algorithm-cache, else as on an H100"},
         {"--memory-limit-mb", &o.memory_limit_mb, within(0, 1e9, "a number of at least 0"),
          "cpu: MiB this rank may plan with, else status 12; 0 = what there is"},
         {"--expect-world-size", &o.expect_world_size, at_least(0),

@@ -58,9 +58,9 @@ __device__ __forceinline__ float from_float<float>(float x) {
   return x;
 }
 
-/// Eight neighbours, loaded and stored as one vector of 16 bytes (32 for float).
+/// Eight neighbours as their type.
 template <typename T>
-struct alignas(sizeof(T) == 2 ? 16 : 32) Eight {
+struct Eight {
   T value[8];
 };
 

@@ -5,7 +5,9 @@
 namespace bert::cuda {
 namespace {
 
-constexpr int kBlocks = 4;  ///< on a multiprocessor; leaves each thread 128 registers
+/// On a multiprocessor of sm_90; leaves each thread 128 registers. Shared memory of sm_80 holds
+/// three.
+constexpr int kBlocks = 4;
 
 template <typename T, bool kDropout>
 __global__ void __launch_bounds__(kFlashThreads, kBlocks) flash_forward_kernel(Attention a) {

@@ -1,4 +1,4 @@
-// dropout.h on the device: the same masks as the CPU backend's, made again in backward.
+// dropout.h on the device: the same masks as the CPU backend's.
 #pragma once
 
 #include "workloads/bert/cuda/device/numbers.h"

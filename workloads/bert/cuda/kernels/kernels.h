@@ -17,7 +17,7 @@ namespace bert::cuda {
 /// Most sequences of a batch: the attention kernels' grid has them along z.
 inline constexpr std::int64_t kMostSequences = 65535;
 
-/// Widest row that the LayerNorm kernels hold in registers: of one warp, or of two.
+/// Widest row that the LayerNorm kernels hold in registers.
 inline constexpr std::int64_t kWidestNorm = 2048;
 
 /// Dropout of one site for a micro-batch; key.sequence and the high half in key.site are unset.

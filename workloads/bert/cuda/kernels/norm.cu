@@ -1,5 +1,4 @@
-// LayerNorm with what stands before and after it: one warp a row, the row in registers; two warps
-// where a row is wider than the registers of one.
+// LayerNorm with what stands before and after it: the row in registers of one, two or four warps.
 #include "workloads/bert/cuda/kernels/device_dropout.h"
 #include "workloads/bert/cuda/kernels/dispatch.h"
 
@@ -7,8 +6,8 @@ namespace bert::cuda {
 namespace {
 
 constexpr int kWarps = 4;
-/// Rows of partial sums: nearly the 660 blocks that the 132 multiprocessors of an H100 hold at
-/// once.
+/// Rows of partial sums: nearly the 660 blocks that the 132 multiprocessors of an H100 hold at once
+/// of 16-bit rows of up to 1024 columns; of others they hold fewer.
 constexpr std::int64_t kBackwardBlocks = 640;
 
 template <typename Arguments>

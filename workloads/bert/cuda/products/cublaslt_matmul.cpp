@@ -16,6 +16,9 @@ namespace {
 constexpr int kCandidates = 32;
 constexpr int kTimedRuns = 7;
 constexpr double kNever = 1e30;  ///< seconds
+/// Part of the file's keys: 2 = 16-bit results without partial sums of 16 bits. What a search under
+/// other rules found is searched again.
+constexpr const char* kSearchRules = ",rules2";
 
 class CublasLtMatmul final : public Matmul {
  public:
@@ -63,7 +66,7 @@ class CublasLtMatmul final : public Matmul {
   [[nodiscard]] std::string file_key(const std::string& key) const {
     std::string device = options_.device;
     std::replace(device.begin(), device.end(), ' ', '_');
-    return device + ",lt" + std::to_string(cublaslt().version()) + "," + key +
+    return device + kSearchRules + ",lt" + std::to_string(cublaslt().version()) + "," + key +
            (options_.tf32 ? ",tf32" : "") + (options_.deterministic ? ",deterministic" : "");
   }
 
@@ -104,22 +107,32 @@ class CublasLtMatmul final : public Matmul {
     if (order.size() > 1 && times_ways()) {
       const std::string key = file_key(shape.text()) + ",way";
       const auto kept = cache_->find(key);
-      std::size_t best = 0;
-      if (kept && kept->size() == 1 && kept->front() < order.size()) {
-        best = kept->front();
-      } else {
-        best = fastest_way(p, order, stream);
-        cache_->add(key, {best});
+      auto best = order.end();
+      if (kept && kept->size() == 1) {
+        best = std::find_if(order.begin(), order.end(),
+                            [&](const Inside& inside) { return bits_of(inside) == kept->front(); });
       }
-      const auto first = order.begin() + static_cast<std::ptrdiff_t>(best);
-      std::rotate(order.begin(), first, first + 1);
+      if (best == order.end()) {
+        if (const auto timed = fastest_way(p, order, stream)) {
+          best = order.begin() + static_cast<std::ptrdiff_t>(*timed);
+          cache_->add(key, {bits_of(*best)});
+        }
+      }
+      if (best != order.end()) std::rotate(order.begin(), best, best + 1);
     }
     return ways_.emplace(shape, std::move(order)).first->second;
   }
 
+  /// A way in the file: which parts are inside, whatever order ways() has them in.
+  static std::uint64_t bits_of(const Inside& inside) {
+    return (inside.bias ? 1U : 0U) | (inside.activation ? 2U : 0U) | (inside.sums ? 4U : 0U);
+  }
+
   /// Index of the way that takes least time with all that stands around the product. Results go to
-  /// memory of the search: where there is none, the first way.
-  std::size_t fastest_way(const Product& p, const std::vector<Inside>& order, Stream stream) {
+  /// memory of the search; nothing where there is none, or where no way ran.
+  std::optional<std::size_t> fastest_way(const Product& p, const std::vector<Inside>& order,
+                                         Stream stream) {
+    for (const Inside& inside : order) plan_of(p, inside, stream);
     try {
       const Memory c(Memory::Place::device, p.m * p.ldc * size_of(p.output));
       const Memory sums(Memory::Place::device, std::max(p.m, p.n) * 4);
@@ -127,10 +140,9 @@ class CublasLtMatmul final : public Matmul {
       Product scratch = p;
       scratch.c = c.data();
       if (p.sums != nullptr) scratch.sums = reinterpret_cast<float*>(sums.data());
-      std::size_t best = 0;
+      std::optional<std::size_t> best;
       double least = kNever;
       for (std::size_t i = 0; i < order.size(); ++i) {
-        plan_of(p, order[i], stream);
         const double seconds =
             median_seconds(flush, stream, [&] { return run_one_way(scratch, order[i], stream); });
         if (seconds >= least) continue;
@@ -139,7 +151,7 @@ class CublasLtMatmul final : public Matmul {
       }
       return best;
     } catch (const std::bad_alloc&) {
-      return 0;
+      return std::nullopt;
     }
   }
 
@@ -190,8 +202,10 @@ class CublasLtMatmul final : public Matmul {
       double least = kNever;
       for (const auto& candidate : candidates) {
         const double seconds = median_seconds(flush, stream, [&] {
-          return plan.run(handle_, p, c.data(), candidate, workspace_, stream) ==
-                 CUBLAS_STATUS_SUCCESS;
+          const cublasStatus_t status =
+              plan.run(handle_, p, c.data(), candidate, workspace_, stream);
+          if (!is_refusal(status)) check_cublas(status, "cublasLtMatmul");
+          return status == CUBLAS_STATUS_SUCCESS;
         });
         if (seconds >= least) continue;
         least = seconds;

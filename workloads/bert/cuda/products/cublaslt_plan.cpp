@@ -148,8 +148,8 @@ std::vector<cublasLtMatmulAlgo_t> CublasLtPlan::candidates(cublasLtHandle_t hand
   preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(p.a));
   preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(target));
   preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(target));
-  // Products split along k: partial sums of 16 bits would be rounded before they are added, and
-  // in-place reductions add in the order in which blocks arrive.
+  // Products split along k: partial sums of 16 bits would be rounded before they are added. In
+  // which order reductions in place add is not documented.
   std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   if (p.output == DType::f32) {
     reductions |= CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
