@@ -186,17 +186,11 @@ def main():
                        "bits" if e["bound"] == 0 else f"{e['bound']:.0e}", f"{e['worst']:.2e}",
                        "equal" if e["same_bits"] else "differ", verdict(e["good"]))
                       for e in equal])
-    ceilings = [x for x in printed if "matmul" in x]
-    if ceilings:
-        c = ceilings[-1]
-        out += ["## Ceilings (PyTorch, random data, medians)", "",
-                f"Copy {c['copy']['GBps']:.0f} GB/s (read and write), n={c['copy']['n']}.", ""]
-        out += table(["precision", "m x k x n", "TFLOP/s", "n"],
-                     [(m["precision"], " x ".join(map(str, m["shape"])), f"{m['TFLOPs']:.1f}",
-                       m["n"]) for m in c["matmul"]])
-    sweep = results / "sweep.txt"
-    if sweep.exists():
-        out += ["## bert_train, by bertbench sweep", "", "```", sweep.read_text().rstrip(), "```", ""]
+    for name, title in (("bench", "Kernels and products alone, by cuda_bench"),
+                        ("sweep", "bert_train, by bertbench sweep")):
+        text = results / f"{name}.txt"
+        if text.exists():
+            out += [f"## {title}", "", "```", text.read_text().rstrip(), "```", ""]
     print("\n".join(out))
 
 

@@ -50,6 +50,20 @@ if(TARGET bert_cuda AND TARGET bert_cuda_emulated)
   endforeach()
 endif()
 
+if(TARGET bert_cuda_emulated)
+  # Every benchmark of the device's kernels runs once: its shapes, layouts and scratch are right.
+  find_package(benchmark QUIET)
+  if(TARGET benchmark::benchmark)
+    add_executable(cuda_bench_emulated ${PROJECT_SOURCE_DIR}/workloads/kernels/cuda_bench.cpp)
+    target_link_libraries(cuda_bench_emulated PRIVATE bert_cuda_emulated bert_core
+                                                      benchmark::benchmark bb::warnings)
+    add_test(NAME bert_cuda.bench_on_the_emulated_device
+      COMMAND cuda_bench_emulated --model bert-tiny --sequences 2 --length 64
+              --benchmark_min_time=0.000001)
+    set_tests_properties(bert_cuda.bench_on_the_emulated_device PROPERTIES
+      LABELS workloads TIMEOUT 120 PASS_REGULAR_EXPRESSION "product/output/weight_gradient")
+  endif()
+endif()
 if(TARGET bert_cuda)
   # The same tests of the backend on a real device.
   bb_add_test(bert_cuda_gpu_test SERIAL
