@@ -51,15 +51,16 @@ TEST(ResultBuilder, LogsWithAllEightFactsEqualJoinOneCellFromAnywhere) {
 }
 
 TEST(ResultBuilder, LogsOfDifferentGpusAreNoShareOfEithersPeak) {
-  const auto on = [](const char* path, const char* gpu) {
-    RunLog log = log_at(path, facts(8, 1, 1, 1));
+  const auto on = [](const char* path, const char* gpu, double seconds) {
+    RunLog log = log_at(path, facts(8, 1, 1, 1), seconds);
     log.facts.versions["gpu"] = gpu;
     return log;
   };
-  const auto one = build({on("a.log", "NVIDIA H200"), on("b.log", "NVIDIA H200")});
+  const auto one = build({on("a.log", "NVIDIA H200", 0.1), on("b.log", "NVIDIA H200", 0.2)});
   EXPECT_EQ(one.cells.at(0).gpu, "NVIDIA H200");
   EXPECT_TRUE(one.cells[0].warnings.empty());
-  const auto two = build({on("a.log", "NVIDIA H200"), on("b.log", "NVIDIA H100 80GB HBM3")});
+  const auto two =
+      build({on("a.log", "NVIDIA H200", 0.1), on("b.log", "NVIDIA H100 80GB HBM3", 0.2)});
   ASSERT_EQ(two.cells.size(), 1U);
   EXPECT_EQ(two.cells[0].gpu, "");
   ASSERT_EQ(two.cells[0].warnings.size(), 1U);
