@@ -344,8 +344,7 @@ LogReader::~LogReader() = default;
 void LogReader::feed(std::string_view bytes) {
   if (may_look_again(state_->options)) {
     if (!state_->look) state_->look = std::make_unique<GrowingLook>(state_->options, state_->path);
-    if (state_->claims_training()) state_->look->give_up();
-    state_->look->feed(bytes);
+    state_->look->feed(bytes, state_->claims_training());
   }
   while (!bytes.empty()) {
     const std::span<char> room = state_->feed.room();

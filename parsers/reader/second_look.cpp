@@ -122,14 +122,16 @@ GrowingLook::GrowingLook(ReadOptions options, std::string path)
     : options_(std::move(options)), path_(std::move(path)) {}
 GrowingLook::~GrowingLook() = default;
 
-void GrowingLook::feed(std::string_view bytes) {
+void GrowingLook::feed(std::string_view bytes, bool claimed) {
   if (given_up_) return;
   const std::string_view head = bytes.substr(0, kHead - head_.size());
   if (reader_) reader_->feed(head);
   if (!head.empty()) {
     head_ += head;
-    if (head_.size() == kHead) decide();
+    if (head_.size() == kHead && !claimed) decide();
   }
+  // Not before: what claims a training at first may turn out to have none.
+  if (claimed && head_.size() == kHead) return give_up();
   if (reader_ && head.size() < bytes.size()) reader_->feed(bytes.substr(head.size()));
 }
 

@@ -48,15 +48,16 @@ class GrowingLook {
 
   GrowingLook(ReadOptions options, std::string path);
   ~GrowingLook();
-  void feed(std::string_view bytes);
-  /// Nothing more of the log is kept: a format reads it.
-  void give_up();
+  /// `claimed`: a named format has a training so far. Where it still has at kHead, nothing more of
+  /// the log is kept.
+  void feed(std::string_view bytes, bool claimed);
   /// Nullptr while its lines show nothing.
   [[nodiscard]] LogReader* reader();
   [[nodiscard]] std::vector<RunLog> finish();
 
  private:
   void decide();
+  void give_up();
 
   ReadOptions options_;
   std::string path_;
