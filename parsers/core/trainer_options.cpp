@@ -16,7 +16,7 @@ struct Use {
   std::string_view name;
   OptionOwner owner;
   std::string_view no_work = {};
-  std::string_view in_identity = {};
+  std::string_view in_identity = {};  ///< as TrainerOption::in_identity
 };
 constexpr std::string_view kLogOnly = "only how its progress is printed";
 constexpr Use kUses[] = {

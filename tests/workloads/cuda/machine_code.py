@@ -51,9 +51,9 @@ def skip(reason):
 
 def find_tools(nvcc):
     """The first cuobjdump that is found, and a PATH by which it finds nvdisasm, which it starts."""
-    beside = os.path.dirname(os.path.realpath(nvcc)) if nvcc else None
+    next_to_nvcc = os.path.dirname(os.path.realpath(nvcc)) if nvcc else None
     wheels = "nvidia/*/bin"
-    folders = [os.environ.get("BB_CUDA_TOOLS"), beside, *os.environ.get("PATH", "").split(os.pathsep),
+    folders = [os.environ.get("BB_CUDA_TOOLS"), next_to_nvcc, *os.environ.get("PATH", "").split(os.pathsep),
                "/usr/local/cuda/bin", *glob.glob(str(ROOT / "build/cuda_tools" / wheels))]
     for packages in [*site.getsitepackages(), site.getusersitepackages()]:
         folders += glob.glob(os.path.join(packages, wheels))

@@ -197,7 +197,7 @@ std::vector<std::string> Step::epilogue_settings() const {
         with_gelu(linear_product(at.intermediate, rows, own.middle, own.activated), own.wide));
   }
   if (gradients == nullptr) return out;
-  if (plain_attention || !has_flash_attention(type, static_cast<int>(model.head_size()))) {
+  if (!on_tensor_cores()) {
     add("gradient of query, key, value", weight_product(at.qkv, rows, act.d_qkv, own.input));
   }
   if (gelu_in_products()) {
@@ -278,6 +278,10 @@ void Step::norm_backward(const NormStep<void>& step, std::int64_t rows,
   cuda::norm_backward(type, norm, stream);
 }
 
+bool Step::on_tensor_cores() const {
+  return !plain_attention && has_flash_attention(type, static_cast<int>(model.head_size()));
+}
+
 Attention Step::attention_of(std::size_t layer) const {
   const auto& own = act.layers[layer];
   Attention a;
@@ -308,7 +312,7 @@ void Step::attention_backward(std::size_t layer, const void* d_attention) {
   a.delta = act.attention_scratch;
   a.d_qkv = act.d_qkv;
   const LinearOffsets& at = layout.layers[layer].qkv;
-  const bool sums = !plain_attention && has_flash_attention(type, a.size);
+  const bool sums = on_tensor_cores();
   if (sums) {
     a.sums = gradients + at.bias;
     a.partials = act.partials;

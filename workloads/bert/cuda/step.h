@@ -122,6 +122,8 @@ struct Step {
 
   [[nodiscard]] Dropout dropout(std::optional<std::uint32_t> site, double probability) const;
   [[nodiscard]] NormForward forward_of(const NormStep<void>& step, std::int64_t rows) const;
+  /// Whether the tensor-core attention runs, which leaves the sums of query, key and value itself.
+  [[nodiscard]] bool on_tensor_cores() const;
   [[nodiscard]] Attention attention_of(std::size_t layer) const;
   void clear_gradient(std::int64_t offset, std::int64_t size) const;
   void clear_tail(void* values, std::int64_t width) const;

@@ -123,10 +123,10 @@ __device__ __forceinline__ float fast_reciprocal(float x) {
   return 1.0F / x;
 #endif
 }
-inline constexpr float kLog2E = 1.44269504F;
+inline constexpr float kLog2E = 1.44269504F;  ///< exp(x) = 2^(kLog2E x)
 
-/// 16 bytes to global memory. By an intrinsic: the compiler takes a plain store of a struct apart,
-/// into as many as eight, where registers are short.
+/// 16 bytes to global memory. By an intrinsic: the compiler has taken plain stores of a struct
+/// apart, into as many as eight.
 __device__ __forceinline__ void store_words(void* to, const Words& words) {
 #ifdef __CUDACC__
   __stwb(static_cast<uint4*>(to),
@@ -136,8 +136,8 @@ __device__ __forceinline__ void store_words(void* to, const Words& words) {
 #endif
 }
 
-/// Columns column .. column + 7 of a row of `width`, on their way: where they are whole groups.
-/// What stands between this and finish_eight() hides the time that memory takes. In words: the
+/// Starts to load columns column .. column + 7 of a row of `width`, where they are a whole group;
+/// the work between this and finish_eight() hides the time that memory takes. Held in words, as the
 /// compiler gives each 16-bit number of a struct a register of its own.
 template <typename T>
 struct Started {
@@ -153,8 +153,8 @@ __device__ __forceinline__ Started<T> start_eight(const T* row, int column, int 
   }
   return started;
 }
-/// They as floats; beyond the width 0. `whole`: width and address are multiples of 8, so a group
-/// lies inside the row or outside it.
+/// The same columns as floats; beyond the width 0. `whole`: width and address are multiples of 8,
+/// so a group lies inside the row or outside it.
 template <typename T>
 __device__ __forceinline__ void finish_eight(const Started<T>& started, const T* row, int column,
                                              int width, bool whole, float* out) {

@@ -106,6 +106,11 @@ __global__ void __launch_bounds__(kFlashThreads, kBlocks) flash_forward_kernel(A
 
 }  // namespace
 
+std::int64_t attention_kept_bytes(std::int64_t sequences, std::int64_t length, std::int64_t heads) {
+  const std::int64_t whole = ceil_divide(length, kTile) * kTile;
+  return sequences * heads * whole * whole / 8;
+}
+
 void flash_forward(DType type, const Attention& a, Stream stream) {
   with_half_type(type, [&]<typename T>(Tag<T>) {
     const auto kernel =

@@ -273,6 +273,11 @@ __global__ void __launch_bounds__(kFlashThreads, kBlocks) flash_key_kernel(Atten
 
 }  // namespace
 
+std::int64_t attention_partials_bytes(std::int64_t sequences, std::int64_t length,
+                                      std::int64_t hidden) {
+  return sequences * ceil_divide(length, kTile) * 3 * hidden * 4;
+}
+
 void flash_backward(DType type, const Attention& a, Stream stream) {
   with_half_type(type, [&]<typename T>(Tag<T>) {
     const bool dropout = a.dropout.on;

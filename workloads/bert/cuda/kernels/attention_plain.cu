@@ -189,16 +189,6 @@ std::size_t row_bytes(const Attention& a) {
 
 bool has_flash_attention(DType type, int size) { return type != DType::f32 && size == kFlashHead; }
 
-std::int64_t attention_kept_bytes(std::int64_t sequences, std::int64_t length, std::int64_t heads) {
-  const std::int64_t whole = ceil_divide(length, 64) * 64;
-  return sequences * heads * whole * whole / 8;
-}
-
-std::int64_t attention_partials_bytes(std::int64_t sequences, std::int64_t length,
-                                      std::int64_t hidden) {
-  return sequences * ceil_divide(length, 64) * 3 * hidden * 4;
-}
-
 void attention_forward(DType type, const Attention& a, bool plain, Stream stream) {
   if (!plain && has_flash_attention(type, a.size)) return flash_forward(type, a, stream);
   with_type(type, [&]<typename T>(Tag<T>) {

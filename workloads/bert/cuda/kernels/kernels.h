@@ -209,9 +209,10 @@ struct Attention {
 };
 /// Tensor-core kernels for bf16 and fp16 with heads of 64; plain fp32 arithmetic for all else.
 [[nodiscard]] bool has_flash_attention(DType type, int size);
-/// Of the dropout bits that the tensor-core kernels hand on from forward to backward.
+/// Of Attention::kept: one bit a score, of lengths rounded up to a multiple of 64.
 [[nodiscard]] std::int64_t attention_kept_bytes(std::int64_t sequences, std::int64_t length,
                                                 std::int64_t heads);
+/// Of Attention::partials: one fp32 row of 3 h sums for every 64 rows of a sequence.
 [[nodiscard]] std::int64_t attention_partials_bytes(std::int64_t sequences, std::int64_t length,
                                                     std::int64_t hidden);
 void attention_forward(DType type, const Attention& arguments, bool plain, Stream stream);
