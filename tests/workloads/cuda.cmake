@@ -16,7 +16,7 @@ if(NOT BB_SANITIZE MATCHES thread)  # fibers are not threads to ThreadSanitizer
   target_link_libraries(bert_cuda_emulated PUBLIC bert_model fmt::fmt PRIVATE bb::warnings)
 
   bb_add_test(bert_cuda_test
-    SOURCES cuda/backend_test.cpp cuda/kernels_test.cpp cuda/matmul_test.cpp cuda/norm_test.cpp
+    SOURCES cuda/backend_test.cpp cuda/fp8_test.cpp cuda/kernels_test.cpp cuda/matmul_test.cpp cuda/norm_test.cpp
             cuda/planner_test.cpp cuda/order_test.cpp cuda/step_test.cpp cuda/unpadded_test.cpp
             cuda/zero_test.cpp
     LIBS bert_cuda_emulated bert_core bert_reference LABELS workloads TIMEOUT 120)
@@ -61,7 +61,7 @@ if(TARGET bert_cuda_emulated)
       COMMAND cuda_bench_emulated --model bert-tiny --sequences 2 --length 64
               --benchmark_min_time=0.000001)
     set_tests_properties(bert_cuda.bench_on_the_emulated_device PROPERTIES
-      LABELS workloads TIMEOUT 120 PASS_REGULAR_EXPRESSION "product/output/weight_gradient")
+      LABELS workloads TIMEOUT 120 PASS_REGULAR_EXPRESSION "product/output/weight_gradient/fp8")
   endif()
 endif()
 if(TARGET bert_cuda)

@@ -3,10 +3,11 @@
 //
 //   cuda_bench [--model bert-large] [--sequences 256] [--length 128] [Google Benchmark's options]
 //
-// bf16, dropout 0.1. Each figure has its share of a ceiling that the same run measures: of a copy
-// for kernels, which are bound by memory, of a large square product for products. Inputs are
-// random, as zeros draw less power and run faster. On the emulated device (tests) it shows that all
-// of it runs.
+// bf16, dropout 0.1; casts and products of --precision fp8, too. Each figure has its share of a
+// ceiling that the same run measures: of a copy for kernels, which are bound by memory, of a large
+// square product for products. That product is in bf16, so those in 8 bits may exceed it. Inputs
+// are random, as zeros draw less power and run faster. On the emulated device (tests) it shows that
+// all of it runs.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -118,11 +119,13 @@ struct Work {
   std::shared_ptr<void> memory;
   std::function<void()> call;
   double bytes = 0, flops = 0;
+  const char* missing = nullptr;  ///< why the device cannot do it
 };
 
 void run(benchmark::State& state, const Device& device, const Ceilings& ceilings,
          const std::function<Work()>& make) {
   const Work work = make();
+  if (work.missing != nullptr) return state.SkipWithError(work.missing);
   work.call();  // loads the kernel
   double seconds = 0;
   for (auto _ : state) {
@@ -370,6 +373,99 @@ Work product(const Device& device, Matmul& matmul, std::int64_t m, std::int64_t 
           2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k)};
 }
 
+struct Fp8Memories {
+  Memory input, wide, largest, output, transposed, inverse_scale, partials, sums;
+};
+
+/// What makes a matrix and its transpose in 8 bits of random numbers.
+CastFp8 cast_into(Fp8Memories& m, const Device& device, std::int64_t rows, std::int64_t width,
+                  CastFp8::Source source) {
+  m.input = device.random(rows * width);
+  m.largest = Memory(Memory::Place::device, 4);
+  m.output = Memory(Memory::Place::device, rows * width);
+  m.transposed = Memory(Memory::Place::device, width * fp8_row_count(rows));
+  m.inverse_scale = Memory(Memory::Place::device, 4);
+  CastFp8 cast;
+  cast.source = source;
+  cast.rows = rows;
+  cast.width = static_cast<int>(width);
+  cast.input = m.input.data();
+  cast.largest = m.largest.as<std::uint32_t>();
+  cast.output = m.output.data();
+  cast.transposed = m.transposed.data();
+  cast.inverse_scale = m.inverse_scale.as<float>();
+  if (source == CastFp8::Source::gelu_backward) {
+    m.wide = device.random(rows * width);
+    m.partials = Memory(Memory::Place::device, cast_partials_bytes(rows, width));
+    m.sums = Memory(Memory::Place::device, width * 4);
+    cast.wide = m.wide.data();
+    cast.partials = m.partials.as<float>();
+    cast.sums = m.sums.as<float>();
+  }
+  largest_magnitude(cast.input, rows * width, m.largest.as<std::uint32_t>(), device.stream());
+  return cast;
+}
+
+Work magnitude(const Device& device, const Shape& shape, std::int64_t width) {
+  auto m = std::make_shared<Fp8Memories>();
+  const std::int64_t count = shape.tokens() * width;
+  m->input = device.random(count);
+  m->largest = Memory(Memory::Place::device, 4);
+  const void* const input = m->input.data();
+  std::uint32_t* const largest = m->largest.as<std::uint32_t>();
+  const Stream stream = device.stream();
+  return work_of(
+      m, [=] { largest_magnitude(input, count, largest, stream); },
+      static_cast<double>(m->input.bytes()));
+}
+
+Work cast(const Device& device, const Shape& shape, std::int64_t width, Fp8 format,
+          CastFp8::Source source, bool tanh = false) {
+  auto m = std::make_shared<Fp8Memories>();
+  CastFp8 c = cast_into(*m, device, shape.tokens(), width, source);
+  c.tanh = tanh;
+  const Stream stream = device.stream();
+  return work_of(
+      m, [=] { cast_fp8(format, c, stream); },
+      static_cast<double>(m->input.bytes() + m->wide.bytes() + m->output.bytes() +
+                          m->transposed.bytes()));
+}
+
+/// c[m, n] = a b^T with a in `format`, b in E4M3.
+Work product_fp8(const Device& device, Matmul& matmul, std::int64_t m, std::int64_t n,
+                 std::int64_t k, Fp8 format, DType output) {
+  if (10 * device.facts().major + device.facts().minor < 89) {
+    Work none;
+    none.missing = "products of 8-bit numbers need compute capability 8.9";
+    return none;
+  }
+  struct Memories {
+    Fp8Memories a, b;
+    Memory c;
+  };
+  auto memory = std::make_shared<Memories>();
+  const Stream stream = device.stream();
+  cast_fp8(format, cast_into(memory->a, device, m, k, CastFp8::Source::input), stream);
+  cast_fp8(Fp8::e4m3, cast_into(memory->b, device, n, k, CastFp8::Source::input), stream);
+  memory->c = Memory(Memory::Place::device, m * n * size_of(output));
+  Product p;
+  p.transpose_b = true;
+  p.m = m;
+  p.n = p.ldc = n;
+  p.k = p.lda = p.ldb = k;
+  p.a = memory->a.output.data();
+  p.b = memory->b.output.data();
+  p.c = memory->c.data();
+  p.type = kType;
+  p.output = output;
+  p.a_format = format;
+  p.b_format = Fp8::e4m3;
+  p.a_scale = memory->a.inverse_scale.as<float>();
+  p.b_scale = memory->b.inverse_scale.as<float>();
+  return {memory, [=, &matmul] { matmul.run(p, stream); }, 0,
+          2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k)};
+}
+
 Ceilings measure_ceilings(const Device& device, Matmul& matmul, const Shape& shape) {
   // As much as the shape's own work where that is less: the emulated device takes seconds for it.
   const std::int64_t square = std::min(kSquare, shape.tokens() * 2);
@@ -413,12 +509,29 @@ void add_all(const Device& device, const Ceilings& ceilings, Matmul& matmul, con
         [&, backward] { return attention(device, shape, backward); });
   }
   add("adamw/one_layer", device, ceilings, [&] { return adamw_step(device, shape); });
+  const std::int64_t h = shape.model.hidden;
+  const std::int64_t wide = shape.model.intermediate;
+  using Source = CastFp8::Source;
+  for (const std::int64_t width : {h, 3 * h, wide}) {
+    add("largest_magnitude/" + std::to_string(width), device, ceilings,
+        [&, width] { return magnitude(device, shape, width); });
+  }
+  add("cast_fp8/input", device, ceilings,
+      [&, h] { return cast(device, shape, h, Fp8::e4m3, Source::input); });
+  add("cast_fp8/qkv_gradient", device, ceilings,
+      [&, h] { return cast(device, shape, 3 * h, Fp8::e5m2, Source::input); });
+  for (const bool tanh : {false, true}) {
+    const std::string name = std::string("cast_fp8/gelu_") + (tanh ? "tanh" : "erf");
+    add(name + "/forward", device, ceilings,
+        [&, wide, tanh] { return cast(device, shape, wide, Fp8::e4m3, Source::gelu, tanh); });
+    add(name + "/backward", device, ceilings, [&, wide, tanh] {
+      return cast(device, shape, wide, Fp8::e5m2, Source::gelu_backward, tanh);
+    });
+  }
   struct Linear {
     const char* name;
     std::int64_t inputs, outputs;
   };
-  const std::int64_t h = shape.model.hidden;
-  const std::int64_t wide = shape.model.intermediate;
   for (const Linear& linear : {Linear{"qkv", h, 3 * h}, Linear{"attention_output", h, h},
                                Linear{"intermediate", h, wide}, Linear{"output", wide, h}}) {
     const std::string name = std::string("product/") + linear.name;
@@ -426,11 +539,21 @@ void add_all(const Device& device, const Ceilings& ceilings, Matmul& matmul, con
     add(name + "/forward", device, ceilings, [&, t, linear] {
       return product(device, matmul, t, linear.outputs, linear.inputs, false, true, kType);
     });
+    add(name + "/forward/fp8", device, ceilings, [&, t, linear] {
+      return product_fp8(device, matmul, t, linear.outputs, linear.inputs, Fp8::e4m3, kType);
+    });
     add(name + "/input_gradient", device, ceilings, [&, t, linear] {
       return product(device, matmul, t, linear.inputs, linear.outputs, false, false, kType);
     });
+    add(name + "/input_gradient/fp8", device, ceilings, [&, t, linear] {
+      return product_fp8(device, matmul, t, linear.inputs, linear.outputs, Fp8::e5m2, kType);
+    });
     add(name + "/weight_gradient", device, ceilings, [&, t, linear] {
       return product(device, matmul, linear.outputs, linear.inputs, t, true, false, DType::f32);
+    });
+    add(name + "/weight_gradient/fp8", device, ceilings, [&, t, linear] {
+      return product_fp8(device, matmul, linear.outputs, linear.inputs, fp8_row_count(t), Fp8::e5m2,
+                         DType::f32);
     });
   }
 }

@@ -79,7 +79,8 @@ TEST_P(CudaPrecision, gradients_of_every_tensor_agree_with_the_fp64_reference) {
 
 INSTANTIATE_TEST_SUITE_P(All, CudaPrecision,
                          ::testing::Values(Case{"fp32", 1e-5, 1e-6}, Case{"tf32", 2e-3, 2e-4},
-                                           Case{"bf16", 3e-2, 2e-3}, Case{"fp16", 5e-3, 5e-4}),
+                                           Case{"bf16", 3e-2, 2e-3}, Case{"fp16", 5e-3, 5e-4},
+                                           Case{"fp8", 1.5e-1, 1e-3}),
                          [](const auto& one) { return std::string(one.param.precision); });
 
 TEST_F(CudaBackend, five_steps_of_adamw_and_lamb_follow_the_cpu_backend) {
@@ -127,7 +128,7 @@ TEST_F(CudaBackend, five_steps_of_adamw_and_lamb_follow_the_cpu_backend) {
 
 TEST_F(CudaBackend, the_same_bits_come_twice) {
   const ModelConfig model = even_model();
-  for (const char* precision : {"fp32", "bf16"}) {
+  for (const char* precision : {"fp32", "bf16", "fp8"}) {
     EXPECT_EQ(weights_after_one_step(model, precision), weights_after_one_step(model, precision));
   }
   EXPECT_EQ(weights_after_one_step(even_gpt2(), "bf16"),
@@ -153,13 +154,16 @@ TEST_F(CudaBackend, accumulation_over_k_micro_steps_equals_one_batch_k_times_as_
 }
 
 TEST_F(CudaBackend, checkpointing_changes_memory_and_not_a_bit_of_the_gradient) {
-  for (const ModelConfig& model : {even_model(3), even_gpt2(4)}) {
+  for (const auto& [model, precision] : {std::pair{even_model(3), "bf16"},
+                                         {even_gpt2(4), "bf16"},
+                                         {even_model(3), "fp8"},
+                                         {even_gpt2(4), "fp8"}}) {
     BackendOptions options = options_for(model, 2, 24);
     std::vector<std::vector<float>> gradients;
     std::vector<std::int64_t> memory;
     for (const bool on : {false, true}) {
       options.activation_checkpointing = on;
-      const auto backend = cuda_backend(options, "bf16");
+      const auto backend = cuda_backend(options, precision);
       backend->zero_gradients();
       backend->forward_backward(make_batch(model, 2, 24, 3), 1.0, true, 3, {});
       gradients.push_back(state_of(*backend, StateArray::gradients));
@@ -318,8 +322,11 @@ TEST_F(CudaBackend, refuses_what_it_cannot_do_with_the_reason) {
     return "";
   };
   BackendOptions options = options_for(odd_model(), 2, 16);
-  EXPECT_THAT(message(options, "fp8"), ::testing::HasSubstr("fp32, tf32, bf16 and fp16"));
+  EXPECT_THAT(message(options, "fp64"), ::testing::HasSubstr("fp32, tf32, bf16, fp16 and fp8"));
   EXPECT_THAT(message(options, "bf16"), ::testing::HasSubstr("multiples of 8"));
+  BackendOptions eights = options_for(even_model(), 2, 16);
+  eights.model.intermediate = 200;
+  EXPECT_THAT(message(eights, "fp8"), ::testing::HasSubstr("multiples of 16"));
   options.micro_batch_size = 65536;
   EXPECT_THAT(message(options, "fp32"), ::testing::HasSubstr("up to 65535"));
   options.micro_batch_size = 2;

@@ -32,6 +32,24 @@ TEST(CublasLtLibrary, takes_every_attribute_that_plans_set) {
       }
     }
   }
+  for (const Fp8 format : {Fp8::e4m3, Fp8::e5m2}) {
+    for (const DType output : {DType::bf16, DType::f32}) {
+      Product p;
+      p.transpose_b = true;
+      p.m = p.n = p.k = p.lda = p.ldb = p.ldc = 64;
+      p.a = p.b = p.c = memory;
+      p.a_format = format;
+      p.b_format = Fp8::e4m3;
+      p.a_scale = p.b_scale = reinterpret_cast<const float*>(memory);
+      p.type = DType::bf16;
+      p.output = output;
+      if (output == p.type) p.bias = memory;
+      for (const Inside& inside : ways(p, {})) {
+        EXPECT_NO_THROW(static_cast<void>(CublasLtPlan(p, inside, false)))
+            << CublasLtKey(p, inside).text();
+      }
+    }
+  }
   EXPECT_GT(cublaslt().version(), 0U);
 }
 

@@ -19,6 +19,7 @@ namespace {
 using fakes::fake_cublaslt;
 using ::testing::Contains;
 using testing::difference;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -284,6 +285,47 @@ TEST_F(CudaEpilogue, searched_algorithms_are_kept_by_shape_and_epilogue) {
   EXPECT_EQ(fake_cublaslt().checks, 2);
 }
 
+/// A product of ones in 8 bits.
+struct Ones {
+  Values<std::uint8_t> a = Values<std::uint8_t>(16 * 32, 0x3c);  // E5M2
+  Values<std::uint8_t> b = Values<std::uint8_t>(48 * 32, 0x38);  // E4M3
+  Values<float> c = Values<float>(16 * 48);
+  Values<float> scales = Values<float>(8, 3.0F);
+  Product product;
+
+  Ones() {
+    Product& p = product;
+    p.transpose_b = true;
+    p.m = 16;
+    p.n = p.ldc = 48;
+    p.k = p.lda = p.ldb = 32;
+    p.a = a.data();
+    p.b = b.data();
+    p.c = c.data();
+    p.type = DType::bf16;
+    p.a_format = Fp8::e5m2;
+    p.b_format = Fp8::e4m3;
+    p.a_scale = scales.data();
+    p.b_scale = scales.data() + 4;
+    scales[4] = 0.5F;
+  }
+};
+
+TEST_F(CudaEpilogue, products_in_8_bits_are_times_both_scales) {
+  Ones ones;
+  make_matmul({})->run(ones.product, nullptr);
+  EXPECT_THAT(ones.c, Each(32 * 3.0F * 0.5F));
+}
+
+/// Found on an H200: the heuristic offers an algorithm, which then does not run.
+TEST_F(CudaEpilogue, a_scale_whose_address_is_no_multiple_of_16_is_refused) {
+  Ones ones;
+  ++ones.product.b_scale;
+  EXPECT_THROW(make_matmul({})->run(ones.product, nullptr), std::runtime_error);
+  EXPECT_THAT(fake_cublaslt().faults, ElementsAre("address of a scale"));
+  fake_cublaslt().faults.clear();
+}
+
 // ---- The whole backend on it. ----
 
 double gradient_error(const BackendOptions& options, const std::string& precision,
@@ -336,6 +378,18 @@ TEST_F(CudaEpilogue, gradients_of_whole_models_hold_the_bounds_either_way) {
         EXPECT_EQ(products.contains(fakes::kBgradB), sums_left);
       }
     }
+  }
+}
+
+TEST_F(CudaEpilogue, gradients_of_whole_models_in_8_bits_hold_the_bound) {
+  for (const ModelConfig& model : {bert::testing::even_gpt2(), bert::testing::even_model()}) {
+    BackendOptions options = bert::testing::options_for(model, 3, 24);
+    options.matmul_epilogues = Epilogues::inside;
+    fake_cublaslt().eight_bits = 0;
+    std::string where;
+    EXPECT_LE(gradient_error(options, "fp8", &where), 1.5e-1) << where;
+    // Two micro-steps, and in each three products of a layer's four weights.
+    EXPECT_EQ(fake_cublaslt().eight_bits, 2 * 3 * 4 * model.layers);
   }
 }
 

@@ -31,7 +31,8 @@ LOCAL_MEMORY = {
 
 # Kernels whose time is that of their memory traffic, and that were slow once when the compiler had taken their
 # stores apart. norm_backward's last argument: the width is a multiple of 64.
-WIDE_STORES = ("norm_backward_kernel<*, true>", "flash_*_kernel<*>", "gelu_forward_kernel<*>", "column_sums_kernel<*>")
+WIDE_STORES = ("norm_backward_kernel<*, true>", "flash_*_kernel<*>", "gelu_forward_kernel<*>",
+               "column_sums_kernel<*>", "cast_fp8_kernel<*>")
 
 COLUMNS = ("registers", "threads", "shared", "blocks", "stack", "local", "LDG.128", "STG.128", "LDGSTS.128", "LDSM",
            "HMMA", "instructions", "loop")
@@ -93,6 +94,10 @@ def readable(symbol):
             return "true" if match[1] == "1" else "false"
         if match := take(r"L[a-z](n?)(\d+)E"):
             return ("-" if match[1] else "") + match[2]
+        if take(r"LN(?:S\d*_)?"):  # a number of an enumeration
+            while re.match(r"\d", rest):
+                seen.append(name())
+            return take(r"E(\d+)E")[1]
         if match := take(r"S(\d*)_"):
             return seen[int(match[1]) + 1 if match[1] else 0]
         if match := take(r"[fdijlm]"):

@@ -32,7 +32,7 @@ TEST(CudaOrder, threads_in_every_order_give_the_same_bits) {
   using Case = std::pair<ModelConfig, const char*>;
   for (const Case& one :
        {Case{testing::even_model(1), "fp32"}, Case{testing::even_model(1), "bf16"},
-        Case{testing::even_gpt2(1), "bf16"}}) {
+        Case{testing::even_gpt2(1), "bf16"}, Case{testing::even_model(1), "fp8"}}) {
     const auto weights =
         in_all_orders([&] { return testing::weights_after_one_step(one.first, one.second); });
     EXPECT_THAT(weights, ::testing::Each(weights.front())) << one.first.name << one.second;

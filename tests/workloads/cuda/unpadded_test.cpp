@@ -60,7 +60,8 @@ TEST_F(CudaUnpadded, gradients_and_losses_are_those_of_the_padded_batch) {
     const char* precision;
     double exact, padded;  ///< bounds of the worst tensor against fp64, and against padded
   };
-  for (const Case& one : {Case{"fp32", 1e-5, 5e-6}, Case{"bf16", 3e-2, 2e-2}}) {
+  for (const Case& one :
+       {Case{"fp32", 1e-5, 5e-6}, Case{"bf16", 3e-2, 2e-2}, Case{"fp8", 1.5e-1, 1e-1}}) {
     for (const Shape& shape : shapes()) {
       if (shape.model.hidden % 8 != 0 && one.exact > 1e-3) continue;
       BackendOptions options = options_for(shape.model, 4, shape.padded);

@@ -2,6 +2,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include <cmath>
 #include <cstdint>
@@ -34,6 +35,8 @@ struct Descriptor {
   void* aux = nullptr;
   std::int64_t aux_ld = 0;
   std::int32_t bias_type = -1, aux_type = -1;
+  const float *a_scale = nullptr, *b_scale = nullptr;
+  std::int8_t fast_accumulation = 0;
 };
 
 struct Preference {
@@ -59,8 +62,13 @@ cublasStatus_t fault(const std::string& text) {
   return CUBLAS_STATUS_INVALID_VALUE;
 }
 
-std::size_t size_of(cudaDataType_t type) { return type == CUDA_R_32F ? 4 : 2; }
+bool is_fp8(cudaDataType_t type) { return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2; }
 float load(cudaDataType_t type, const void* array, std::int64_t at) {
+  if (is_fp8(type)) {
+    return __half2float(
+        __half(__nv_cvt_fp8_to_halfraw(static_cast<const __nv_fp8_storage_t*>(array)[at],
+                                       type == CUDA_R_8F_E4M3 ? __NV_E4M3 : __NV_E5M2)));
+  }
   if (type == CUDA_R_32F) return static_cast<const float*>(array)[at];
   if (type == CUDA_R_16F) return __half2float(static_cast<const __half*>(array)[at]);
   return __bfloat162float(static_cast<const __nv_bfloat16*>(array)[at]);
@@ -90,6 +98,7 @@ struct Call {
   [[nodiscard]] std::uint64_t k() const {
     return desc.transpose_a == CUBLAS_OP_N ? a.columns : a.rows;
   }
+  [[nodiscard]] bool fp8() const { return is_fp8(a.type) || is_fp8(b.type); }
   [[nodiscard]] std::uint64_t signature() const {
     std::string text = std::to_string(desc.compute);
     const auto add = [&](auto value) { text += "," + std::to_string(value); };
@@ -97,6 +106,7 @@ struct Call {
     add(desc.transpose_b);
     add(desc.epilogue);
     add(desc.aux_ld);
+    add(desc.fast_accumulation);
     for (const Layout* layout : {&a, &b, &c, &d}) {
       add(layout->type);
       add(layout->rows);
@@ -106,6 +116,39 @@ struct Call {
     return std::hash<std::string>{}(text);
   }
 };
+
+/// The rules of the cuBLAS manual for operands of 8 bits, on devices that read both along k alone.
+/// It has more results than these, of types that the trainer does not ask for.
+cublasStatus_t checked_fp8(const Call& call) {
+  if (!is_fp8(call.a.type) || !is_fp8(call.b.type)) return fault("one operand of 8 bits");
+  if (call.a.type == CUDA_R_8F_E5M2 && call.b.type == CUDA_R_8F_E5M2) {
+    return fault("both operands in E5M2");
+  }
+  if (call.c.type != call.d.type || (call.d.type != CUDA_R_16BF && call.d.type != CUDA_R_32F)) {
+    return fault("type of a result of operands of 8 bits");
+  }
+  if (call.desc.transpose_a != CUBLAS_OP_T || call.desc.transpose_b != CUBLAS_OP_N) {
+    return fault("operands of 8 bits that are not read along k");
+  }
+  if (call.desc.compute != CUBLAS_COMPUTE_32F) return fault("compute type for 8 bits");
+  if (call.d.rows % 16 != 0 || call.k() % 16 != 0) return fault("size in 8 bits");
+  for (const Layout* layout : {&call.a, &call.b, &call.c, &call.d}) {
+    if (layout->ld % 16 != 0) return fault("leading dimension in 8 bits");
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+/// What the heuristic is not told.
+cublasStatus_t checked_fp8_addresses(const Descriptor& desc, const void* a, const void* b,
+                                     const void* d) {
+  const auto aligned = [](const void* address) {
+    return reinterpret_cast<std::uintptr_t>(address) % 16 == 0;
+  };
+  if (!aligned(a) || !aligned(b) || !aligned(d)) return fault("address in 8 bits");
+  // No manual says so; found on an H200, where the heuristic offers an algorithm all the same.
+  if (!aligned(desc.a_scale) || !aligned(desc.b_scale)) return fault("address of a scale");
+  return CUBLAS_STATUS_SUCCESS;
+}
 
 /// The rules of cublasLt.h.
 cublasStatus_t checked(const Call& call) {
@@ -120,9 +163,13 @@ cublasStatus_t checked(const Call& call) {
       (plain_b ? call.b.rows : call.b.columns) != call.k()) {
     return fault("the matrices do not fit together");
   }
-  if (call.a.type != call.b.type || call.c.type != call.d.type ||
-      (call.d.type != call.a.type && call.d.type != CUDA_R_32F)) {
+  if (call.fp8()) {
+    if (const auto status = checked_fp8(call); status != CUBLAS_STATUS_SUCCESS) return status;
+  } else if (call.a.type != call.b.type || call.c.type != call.d.type ||
+             (call.d.type != call.a.type && call.d.type != CUDA_R_32F)) {
     return fault("types that no kernel multiplies");
+  } else if (desc.a_scale != nullptr || desc.b_scale != nullptr) {
+    return fault("scales of operands that take none");
   }
   switch (static_cast<int>(desc.epilogue)) {
     case kDefault:
@@ -166,6 +213,8 @@ void compute(const Call& call, const void* a, const void* b, float beta, const v
   const auto n = static_cast<std::int64_t>(call.d.columns);
   const auto k = static_cast<std::int64_t>(call.k());
   const bool tf32 = desc.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+  const float scale =
+      (desc.a_scale == nullptr ? 1 : *desc.a_scale) * (desc.b_scale == nullptr ? 1 : *desc.b_scale);
   const auto operand = [&](const Layout& layout, const void* values, bool transpose, std::int64_t i,
                            std::int64_t j) {
     const float x = load(layout.type, values, transpose ? i * layout.ld + j : j * layout.ld + i);
@@ -190,7 +239,7 @@ void compute(const Call& call, const void* a, const void* b, float beta, const v
       for (std::size_t i = 0; i < column.size(); ++i) column[i] += from[i] * x;
     }
     for (std::int64_t i = 0; i < m; ++i) {
-      float x = column[static_cast<std::size_t>(i)];
+      float x = scale * column[static_cast<std::size_t>(i)];
       if (beta != 0) x += beta * load(call.c.type, c, j * call.c.ld + i);
       if (has(desc, CUBLASLT_EPILOGUE_BIAS)) x += load(call.d.type, desc.bias, i);
       if (has(desc, CUBLASLT_EPILOGUE_GELU)) {
@@ -243,6 +292,12 @@ cublasStatus_t desc_set(cublasLtMatmulDesc_t opaque, cublasLtMatmulDescAttribute
       return taken(take(desc.bias_type, value, size));
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE:
       return taken(take(desc.aux_type, value, size));
+    case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
+      return taken(take(desc.a_scale, value, size));
+    case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
+      return taken(take(desc.b_scale, value, size));
+    case CUBLASLT_MATMUL_DESC_FAST_ACCUM:
+      return taken(take(desc.fast_accumulation, value, size));
     default:
       return fault("attribute " + std::to_string(attribute) + " of a descriptor");
   }
@@ -332,12 +387,17 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void* a
       return fault("an address less aligned than the preference said");
     }
   }
+  if (call.fp8()) {
+    const auto status = checked_fp8_addresses(call.desc, a, b, d);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+  }
   FakeCublasLt& state = fake_cublaslt();
   if (state.refused_late.contains(static_cast<int>(call.desc.epilogue))) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   ++state.products[static_cast<int>(call.desc.epilogue)];
   state.in_place += algorithm.in_place != 0 ? 1 : 0;
+  state.eight_bits += call.fp8() ? 1 : 0;
   compute(call, a, b, *static_cast<const float*>(beta), c, d);
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -25,6 +25,7 @@ struct FakeCublasLt {
   std::map<int, int> products;      ///< run, by epilogue
   int heuristics = 0, checks = 0;   ///< calls of the two
   int in_place = 0;                 ///< products by an algorithm with in-place reduction
+  int eight_bits = 0;               ///< products of operands of 8 bits
   int alive = 0;                    ///< handles, descriptors, layouts and preferences
   std::vector<std::string> faults;  ///< rules that a caller broke
 };

@@ -22,10 +22,10 @@ constexpr std::int64_t kLossSlots = 256;  ///< micro-steps after which the host 
 /// Of activations and of the weights that products read.
 DType type_of(const std::string& precision) {
   if (precision == "fp32" || precision == "tf32") return DType::f32;
-  if (precision == "bf16") return DType::bf16;
+  if (precision == "bf16" || precision == "fp8") return DType::bf16;
   if (precision == "fp16") return DType::f16;
   throw std::invalid_argument("--precision " + precision +
-                              ": the cuda backend computes in fp32, tf32, bf16 and fp16");
+                              ": the cuda backend computes in fp32, tf32, bf16, fp16 and fp8");
 }
 
 /// Throws std::invalid_argument, with the remedy, for what the backend cannot do.
@@ -54,6 +54,23 @@ void check_request(const BackendRequest& request) {
                                 ": the cuda backend takes hidden and intermediate sizes that are "
                                 "multiples of 8 (in fp32 and tf32 also both not)");
   }
+  if (request.precision == "fp8" &&
+      (options.model.hidden % 16 != 0 || options.model.intermediate % 16 != 0)) {
+    throw std::invalid_argument("model " + options.model.name +
+                                ": --precision fp8 takes hidden and intermediate sizes that are "
+                                "multiples of 16");
+  }
+}
+
+DeviceFacts device_for(const BackendRequest& request) {
+  DeviceFacts facts = open_device(request.local_rank);
+  if (request.precision == "fp8" && 10 * facts.major + facts.minor < 89) {
+    throw std::invalid_argument("--precision fp8: " + facts.name +
+                                " has no products of 8-bit numbers (compute capability " +
+                                std::to_string(facts.major) + "." + std::to_string(facts.minor) +
+                                ", 8.9 or later has them); use bf16");
+  }
+  return facts;
 }
 
 class CudaBackend final : public Backend {
@@ -64,7 +81,7 @@ class CudaBackend final : public Backend {
         type_(type_of(request.precision)),
         plain_attention_(plain_attention),
         layout_(options_.model),
-        facts_(open_device(request.local_rank)),
+        facts_(device_for(request)),
         matmul_(
             make_matmul({precision_ == "tf32", options_.deterministic, options_.matmul_epilogues,
                          options_.algorithm_cache, facts_.name, facts_.l2_bytes})),
@@ -72,9 +89,11 @@ class CudaBackend final : public Backend {
         scaler_(options_.loss_scale, type_ == DType::f16 && !options_.inference),
         shares_(options_.zero_stage != 0 && !options_.inference ? options_.world_size : 1) {
     planned_ = TrainingState::bytes(layout_, type_, options_.inference, shares_) + arena_bytes() +
-               BatchUpload::bytes(options_, masked_capacity_) + matmul_->workspace_bytes();
+               BatchUpload::bytes(options_, masked_capacity_) + matmul_->workspace_bytes() +
+               (in_fp8() ? Fp8Linears::bytes(layout_) : 0);
     require_device_memory();
     state_.emplace(layout_, type_, options_.inference, shares_);
+    if (in_fp8()) fp8_.emplace(layout_, options_.model.hidden, has_tensor_core_attention());
     upload_.emplace(options_, masked_capacity_);
     losses_ = Memory(Memory::Place::device, kLossSlots * 16);
     losses_on_host_ = Memory(Memory::Place::host, kLossSlots * 16);
@@ -167,6 +186,7 @@ class CudaBackend final : public Backend {
     }
   }
   void write_state(StateArray array, std::int64_t offset, std::span<const float> in) override {
+    if (fp8_) fp8_->weights_changed();
     if (array != StateArray::gradients || !scaler_.on()) {
       if (array == StateArray::gradients) materialize_zeros();
       wait();
@@ -195,10 +215,14 @@ class CudaBackend final : public Backend {
   [[nodiscard]] std::vector<std::string> settings() const override {
     auto out = matmul_->settings();
     out.insert(out.end(), epilogues_.begin(), epilogues_.end());
-    const auto size = static_cast<int>(options_.model.head_size());
-    out.emplace_back(!plain_attention_ && has_flash_attention(type_, size)
-                         ? "attention: own tensor-core kernel"
-                         : "attention: plain fp32 kernel");
+    if (in_fp8()) {
+      out.emplace_back(
+          "fp8: the encoder's linear layers, E4M3 forward, E5M2 gradients, a scale a matrix, of "
+          "its "
+          "own largest magnitude; heads in bf16");
+    }
+    out.emplace_back(has_tensor_core_attention() ? "attention: own tensor-core kernel"
+                                                 : "attention: plain fp32 kernel");
     if (options_.unpadded) {
       const std::int64_t most = options_.micro_batch_size * options_.sequence_length;
       out.emplace_back("unpadded: products of a multiple of " +
@@ -210,10 +234,15 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  [[nodiscard]] bool has_tensor_core_attention() const {
+    return !plain_attention_ &&
+           has_flash_attention(type_, static_cast<int>(options_.model.head_size()));
+  }
+  [[nodiscard]] bool in_fp8() const { return precision_ == "fp8"; }
   [[nodiscard]] Stream stream() const { return stream_.get(); }
   [[nodiscard]] std::unique_ptr<Activations<void>> make_activations() const {
     return std::make_unique<Activations<void>>(
-        options_, activation_sizes(options_, type_, masked_capacity_), masked_capacity_);
+        options_, activation_sizes(options_, type_, masked_capacity_, in_fp8()), masked_capacity_);
   }
   [[nodiscard]] std::int64_t arena_bytes() const { return make_activations()->bytes(); }
   void require_device_memory() const {
@@ -273,6 +302,7 @@ class CudaBackend final : public Backend {
   void queue_update(const OptimizerOptions& options, double learning_rate, double factor,
                     double norm, std::int64_t update) {
     state_->queue_update(options, learning_rate, factor, norm, update, sum_over_ranks(), stream());
+    if (fp8_) fp8_->weights_changed();
     if (shares_ == 1) return;
     reduction_->gather_weights(state_->weights(), stream());
     state_->queue_copy(layout_.total, stream());
@@ -287,6 +317,7 @@ class CudaBackend final : public Backend {
     step.plain_attention = plain_attention_;
     step.weights = state_->weights();
     step.copy = state_->copy();
+    step.fp8 = fp8_ ? &*fp8_ : nullptr;
     if (!options_.inference) step.gradients = state_->gradients();
   }
   Step make_step(const Batch& batch);
@@ -305,6 +336,7 @@ class CudaBackend final : public Backend {
   int shares_;  ///< ranks that share the moments among them (ZeRO-1)
   std::int64_t planned_ = 0;
   std::optional<TrainingState> state_;
+  std::optional<Fp8Linears> fp8_;
   std::optional<BatchUpload> upload_;
   std::unique_ptr<Activations<void>> activations_;  // holds pointers to itself, so it cannot move
   std::vector<std::string> epilogues_;              ///< for the log
@@ -331,6 +363,7 @@ Step CudaBackend::make_step(const Batch& batch) {
   Step step{options_, layout_, *activations_, *matmul_};
   point_to_state(step);
   step.batch = upload_->upload(batch, options_.model, stream());
+  if (fp8_) fp8_->begin(step.copy, stream());
   step.losses = losses_.as<double>() + 2 * pending_;
   means_.resize(static_cast<std::size_t>(pending_));
   means_.push_back(

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "workloads/bert/cuda/products/epilogue.h"
+
 namespace bert::cuda {
 namespace {
 
@@ -19,7 +21,7 @@ std::int64_t log_sums_bytes(const BackendOptions& options) {
 }  // namespace
 
 ActivationSizes activation_sizes(const BackendOptions& options, DType type,
-                                 std::int64_t masked_per_sequence) {
+                                 std::int64_t masked_per_sequence, bool fp8) {
   const ModelConfig& model = options.model;
   const std::int64_t tokens = options.micro_batch_size * options.sequence_length;
   ActivationSizes sizes;
@@ -46,6 +48,7 @@ ActivationSizes activation_sizes(const BackendOptions& options, DType type,
   }
   sizes.logit_columns = decoder_columns(model);
   sizes.logit_rows = kLogitRows;
+  if (fp8) Fp8Linears::add_sizes(options, sizes);
   return sizes;
 }
 
@@ -122,7 +125,10 @@ Product Step::with_gelu_backward(Product product, void* wide, std::int64_t bias)
 }
 
 void Step::linear(const LinearOffsets& at, std::int64_t rows, const void* x, void* y) {
-  if (rows > 0) matmul.run(linear_product(at, rows, x, y), stream);
+  if (rows == 0) return;
+  Product p = linear_product(at, rows, x, y);
+  if (in_fp8(at)) fp8->cast_forward(at, act, gradients != nullptr, p, stream);
+  matmul.run(p, stream);
 }
 
 void Step::linear_input(const LinearOffsets& at, std::int64_t rows, const void* dy, void* dx,
@@ -130,12 +136,21 @@ void Step::linear_input(const LinearOffsets& at, std::int64_t rows, const void* 
   if (rows == 0) return;
   Product p = input_product(at, rows, dy, dx);
   p.accumulate = add;
+  if (in_fp8(at)) fp8->cast_input(at, act, p);
   matmul.run(p, stream);
 }
 
 void Step::linear_weight(const LinearOffsets& at, std::int64_t rows, const void* dy,
                          const void* x) {
-  if (rows > 0) return matmul.run(weight_product(at, rows, dy, x), stream);
+  if (rows > 0) {
+    Product p = weight_product(at, rows, dy, x);
+    if (in_fp8(at)) {
+      if (at.bias != kAbsent) add_rest(p, {}, stream);  // sums of what is not rounded to 8 bits
+      p.sums = nullptr;
+      fp8->cast_weight(at, act, p, stream);
+    }
+    return matmul.run(p, stream);
+  }
   clear_gradient(at.weight, at.outputs * at.inputs);
   if (at.bias != kAbsent) clear_gradient(at.bias, at.outputs);
 }
@@ -143,6 +158,11 @@ void Step::linear_weight(const LinearOffsets& at, std::int64_t rows, const void*
 void Step::linear_gelu(const LinearOffsets& at, std::int64_t rows, const void* x, void* wide,
                        void* y) {
   if (rows == 0) return;
+  if (in_fp8(at)) {
+    linear(at, rows, x, wide);
+    return fp8->cast_gelu(at, act, rows, gradients != nullptr, model.gelu == Gelu::tanh, wide,
+                          stream);
+  }
   if (gelu_in_products()) {
     return matmul.run(with_gelu(linear_product(at, rows, x, y), wide), stream);
   }
@@ -158,7 +178,14 @@ void Step::linear_gelu(const LinearOffsets& at, std::int64_t rows, const void* x
 
 void Step::linear_input_gelu(const LinearOffsets& at, const LinearOffsets& gelu_at,
                              std::int64_t rows, const void* dy, void* wide, void* d_wide) {
-  const Product product = input_product(at, rows, dy, d_wide);
+  Product product = input_product(at, rows, dy, d_wide);
+  if (in_fp8(at)) {
+    fp8->cast_input(at, act, product);
+    matmul.run(product, stream);
+    return fp8->cast_gelu_backward(
+        gelu_at, act, rows,
+        {d_wide, wide, gradients + gelu_at.bias, accumulate, model.gelu == Gelu::tanh}, stream);
+  }
   if (gelu_in_products()) {
     return matmul.run(with_gelu_backward(product, wide, gelu_at.bias), stream);
   }
@@ -188,6 +215,7 @@ std::vector<std::string> Step::epilogue_settings() const {
   const LayerOffsets& at = layout.layers.front();
   const std::int64_t rows = options.micro_batch_size * options.sequence_length;
   std::vector<std::string> out;
+  if (fp8 != nullptr) return out;
   const auto add = [&](const char* name, const Product& product) {
     out.push_back(std::string(name) + ": " + matmul.way_of(product));
   };
@@ -236,6 +264,7 @@ NormForward Step::forward_of(const NormStep<void>& step, std::int64_t rows) cons
   norm.output = step.output;
   norm.mean = step.mean;
   norm.rstd = step.rstd;
+  if (fp8 != nullptr) norm.largest = fp8->around_norm(step.at).input;
   if (norm.before.on || norm.after.on) {
     norm.kept = reinterpret_cast<std::uint8_t*>(step.rstd +
                                                 options.micro_batch_size * options.sequence_length);
@@ -275,6 +304,7 @@ void Step::norm_backward(const NormStep<void>& step, std::int64_t rows,
   norm.sum_beta = gradients + step.at.bias;
   if (step.bias != kAbsent) norm.sum_bias = gradients + step.bias;
   norm.accumulate = accumulate;
+  if (fp8 != nullptr) norm.largest = fp8->around_norm(step.at).gradient;
   cuda::norm_backward(type, norm, stream);
 }
 
@@ -298,6 +328,11 @@ Attention Step::attention_of(std::size_t layer) const {
   a.kept = reinterpret_cast<std::uint32_t*>(own.softmax + log_sums_bytes(options) / 4);
   a.dropout =
       dropout(DropoutSite::attention(static_cast<std::int64_t>(layer)), model.attention_dropout);
+  if (fp8 != nullptr) {
+    const Fp8Linears::Places places = fp8->around_attention(layer);
+    a.largest = places.input;
+    a.d_largest = places.gradient;
+  }
   return a;
 }
 

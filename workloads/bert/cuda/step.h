@@ -7,6 +7,7 @@
 
 #include "workloads/bert/core/backend.h"
 #include "workloads/bert/cuda/kernels/kernels.h"
+#include "workloads/bert/cuda/products/fp8_linears.h"
 #include "workloads/bert/cuda/products/matmul.h"
 #include "workloads/bert/model/activations.h"
 #include "workloads/bert/model/parameters.h"
@@ -50,6 +51,7 @@ struct Step {
   Stream stream = nullptr;
   DType type = DType::f32;
   bool plain_attention = false;
+  Fp8Linears* fp8 = nullptr;  ///< with --precision fp8
   const float* weights = nullptr;
   const std::byte* copy = nullptr;
   float* gradients = nullptr;
@@ -73,6 +75,7 @@ struct Step {
   void linear_input(const LinearOffsets& at, std::int64_t rows, const void* dy, void* dx, bool add);
   void linear_weight(const LinearOffsets& at, std::int64_t rows, const void* dy, const void* x);
   /// `wide` is left without its bias where the GELU has the erf form; gelu_backward() then adds it.
+  /// In 8 bits `wide` has its bias, and y and d_wide are not written but cast.
   void linear_gelu(const LinearOffsets& at, std::int64_t rows, const void* x, void* wide, void* y);
   void linear_input_gelu(const LinearOffsets& at, const LinearOffsets& gelu_at, std::int64_t rows,
                          const void* dy, void* wide, void* d_wide);
@@ -110,6 +113,9 @@ struct Step {
   /// GELU is computed inside products: in its tanh form, the only one that cuBLASLt has.
   [[nodiscard]] bool gelu_in_products() const { return model.gelu == Gelu::tanh; }
   [[nodiscard]] std::int64_t columns(const LinearOffsets& at) const;
+  [[nodiscard]] bool in_fp8(const LinearOffsets& at) const {
+    return fp8 != nullptr && fp8->has(at);
+  }
   [[nodiscard]] Product linear_product(const LinearOffsets& at, std::int64_t rows, const void* x,
                                        void* y) const;
   [[nodiscard]] Product input_product(const LinearOffsets& at, std::int64_t rows, const void* dy,
@@ -138,6 +144,6 @@ struct Step {
 }
 
 [[nodiscard]] ActivationSizes activation_sizes(const BackendOptions& options, DType type,
-                                               std::int64_t masked_per_sequence);
+                                               std::int64_t masked_per_sequence, bool fp8 = false);
 
 }  // namespace bert::cuda

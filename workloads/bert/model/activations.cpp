@@ -48,6 +48,7 @@ void Activations<Element>::place_layer(const BackendOptions& options,
   if (options.model.norm == NormPlace::after) {
     place_sum(layer.output_sum, layer.output_mean, layer.output_rstd);
   }
+  place(layer.operands, sizes_.operands);
 }
 
 template <typename Element>
@@ -103,6 +104,7 @@ Activations<Element>::Activations(const BackendOptions& options, const Activatio
   place(d_wide, tokens_ * std::max(model.intermediate, model.hidden) * sizes.element);
   place(d_qkv, 3 * narrow_);
   place(attention_scratch, sizes.attention_scratch);
+  place(operand_scratch, sizes.operand_scratch);
   plan_.rewind(shared);
   place_heads(options, masked_per_sequence);
 }

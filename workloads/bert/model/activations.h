@@ -31,6 +31,7 @@ struct LayerActivations {
   Element* output_sum = nullptr;     ///< [T, h] before the second LayerNorm
   float* output_mean = nullptr;      ///< [T]
   float* output_rstd = nullptr;      ///< [T]
+  std::byte* operands = nullptr;     ///< what the backend keeps of the inputs of its products
 };
 
 /// M = B m masked rows. A next_word head has logits [logit_rows, V'] and losses [T] alone.
@@ -62,6 +63,8 @@ struct ActivationSizes {
   std::int64_t attention_scratch = 0;  ///< of attention's backward
   std::int64_t partials = 0;           ///< partial sums of columns
   std::int64_t thread_scratch = 0;     ///< of all threads
+  std::int64_t operands = 0;           ///< kept of a layer's inputs of products
+  std::int64_t operand_scratch = 0;    ///< of one product's operands
   std::int64_t logit_columns = 0;      ///< V', elements
   std::int64_t logit_rows = 0;         ///< that a next_word head has at a time by default
 };
@@ -83,6 +86,7 @@ class Activations {
   [[nodiscard]] std::int64_t bytes() const { return plan_.total(); }
   /// `memory`: bytes() bytes, aligned to ActivationSizes::alignment, which outlive this.
   void bind(void* memory);
+  [[nodiscard]] std::int64_t tokens() const { return tokens_; }  ///< T, the most there are
 
   Element* embedding_sum = nullptr;  ///< [T, h]
   float *embedding_mean = nullptr, *embedding_rstd = nullptr;
@@ -96,6 +100,7 @@ class Activations {
   float* attention_scratch = nullptr;
   float* partials = nullptr;
   float* thread_scratch = nullptr;
+  std::byte* operand_scratch = nullptr;
   HeadActivations<Element> heads;
 
  private:

@@ -25,7 +25,7 @@ bool waits_for_each_call() { return false; }
 DeviceFacts open_device(int) {
   DeviceFacts facts;
   facts.name = "emulated device";
-  facts.major = 8;
+  facts.major = 9;
   facts.processors = 1;
   facts.memory_bytes = facts.free_bytes = 1LL << 32;
   return facts;

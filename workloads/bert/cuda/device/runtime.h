@@ -17,6 +17,9 @@ using Stream = void*;
 enum class DType : std::uint8_t { f32, bf16, f16 };
 constexpr std::int64_t size_of(DType type) { return type == DType::f32 ? 4 : 2; }
 
+/// 8-bit floating-point numbers, see fp8.h; none: of the activations' type.
+enum class Fp8 : std::uint8_t { none, e4m3, e5m2 };
+
 /// Throws std::runtime_error naming the call when `status` (a cudaError_t) is not success;
 /// OutOfMemory when there was not enough memory.
 void check_status(int status, const char* call);

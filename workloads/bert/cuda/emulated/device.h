@@ -73,6 +73,11 @@ T __shfl_sync(unsigned mask, T value, int source) {
   const auto* all = bert::emulated::gather(&value, sizeof value, mask);
   return bert::emulated::from_lane<T>(all, source & 31);
 }
+inline unsigned atomicMax(unsigned* at, unsigned value) {
+  const unsigned old = *at;
+  if (value > old) *at = value;
+  return old;
+}
 inline unsigned __ballot_sync(unsigned mask, bool predicate) {
   const auto* all = bert::emulated::gather(&predicate, sizeof predicate, mask);
   unsigned bits = 0;

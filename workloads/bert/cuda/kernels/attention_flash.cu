@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kFlashThreads, kBlocks) flash_forward_kernel(A
 
   start_tile(tile_query, qkv_at(p, qkv, 0, first), stride, p.rows - first);
   start(0, 0);
-  const OwnRows<T> query{tile_query, p};
+  const OwnRows<T> query{tile_query.value, p};
 
   float output[kColumns][4] = {};
   float top[2] = {-INFINITY, -INFINITY};  // of scores, in units of exp2()
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kFlashThreads, kBlocks) flash_forward_kernel(A
     if (from + kTile < keys) start(stage ^ 1, from + kTile);
 
     float score[kTile / 8][4] = {};
-    multiply_tile<T, kTile / 8>(query, tile_key[stage], 0, p.lane, score);
+    multiply_tile<T, kTile / 8>(query, tile_key[stage].value, 0, p.lane, score);
     if (!sees_all(a, p, first, from)) {
 #pragma unroll
       for (int n = 0; n < kTile / 8; ++n) {
@@ -86,15 +86,15 @@ __global__ void __launch_bounds__(kFlashThreads, kBlocks) flash_forward_kernel(A
         }
       }
     }
-    add_weighted_rows<T, kTile / 8>(score, tile_value[stage], 0, p.lane, output);
+    add_weighted_rows<T, kTile / 8>(score, tile_value[stage].value, 0, p.lane, output);
   }
 
   total[0] = quad_sum(total[0]);
   total[1] = quad_sum(total[1]);
   const float scale = kDropout ? key.scale : 1.0F;
   __syncthreads();
-  store_rows(tile_key[0], out_at(p, static_cast<T*>(a.output), row), p.hidden, p, p.rows - row,
-             output, scale / total[0], scale / total[1]);
+  store_rows(tile_key[0].value, out_at(p, static_cast<T*>(a.output), row), p.hidden, p,
+             p.rows - row, output, scale / total[0], scale / total[1], a.largest);
   if (p.t == 0) {
     float* sums = a.log_sums + (p.sequence * a.heads + p.head) * a.length + row;
     for (int r = 0; r < 2; ++r) {

@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(kFlashThreads, kBlocks) flash_query_kernel(Att
   start(0, 0);
   wait_for_copies<1>();
   __syncthreads();
-  const OwnRows<T> query{tile_query, p};
+  const OwnRows<T> query{tile_query.value, p};
   FragmentA d_output[kSteps];
   load_own_rows(tile_value[1], p, d_output);
 
@@ -132,8 +132,8 @@ __global__ void __launch_bounds__(kFlashThreads, kBlocks) flash_query_kernel(Att
       const std::uint32_t kept_half = kept >> (2 * (half / 8));
       float weight[kHalf / 8][4] = {};
       float d_score[kHalf / 8][4] = {};
-      multiply_tile<T, kHalf / 8>(query, tile_key[stage], half, p.lane, weight);
-      multiply_tile<T, kHalf / 8>(d_output, tile_value[stage], half, p.lane, d_score);
+      multiply_tile<T, kHalf / 8>(query, tile_key[stage].value, half, p.lane, weight);
+      multiply_tile<T, kHalf / 8>(d_output, tile_value[stage].value, half, p.lane, d_score);
 #pragma unroll
       for (int n = 0; n < kHalf / 8; ++n) {
 #pragma unroll
@@ -149,12 +149,12 @@ __global__ void __launch_bounds__(kFlashThreads, kBlocks) flash_query_kernel(Att
           d_score[n][i] = w * (d - delta[i / 2]);
         }
       }
-      add_weighted_rows<T, kHalf / 8>(d_score, tile_key[stage], half, p.lane, d_query);
+      add_weighted_rows<T, kHalf / 8>(d_score, tile_key[stage].value, half, p.lane, d_query);
     }
   }
   __syncthreads();
-  store_rows(tile_key[0], qkv_at(p, static_cast<T*>(a.d_qkv), 0, row), stride, p, p.rows - row,
-             d_query, kScoreScale, kScoreScale);
+  store_rows(tile_key[0].value, qkv_at(p, static_cast<T*>(a.d_qkv), 0, row), stride, p,
+             p.rows - row, d_query, kScoreScale, kScoreScale, a.d_largest);
   leave_sums(a, p, 0, d_query, kScoreScale, sums_of(tile_key[1]));
 }
 
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(kFlashThreads, kBlocks) flash_key_kernel(Atten
   __syncthreads();
   FragmentA key[kSteps];
   load_own_rows(tile_query[1], p, key);
-  const OwnRows<T> value{tile_value, p};
+  const OwnRows<T> value{tile_value.value, p};
 
   float d_key[kColumns][4] = {};
   float d_value[kColumns][4] = {};
@@ -225,8 +225,8 @@ __global__ void __launch_bounds__(kFlashThreads, kBlocks) flash_key_kernel(Atten
     for (int part = 0; part < kTile; part += kQuarter) {
       float weight[kQuarter / 8][4] = {};
       float d_score[kQuarter / 8][4] = {};
-      multiply_tile<T, kQuarter / 8>(key, tile_query[stage], part, p.lane, weight);
-      multiply_tile<T, kQuarter / 8>(value, tile_d_output[stage], part, p.lane, d_score);
+      multiply_tile<T, kQuarter / 8>(key, tile_query[stage].value, part, p.lane, weight);
+      multiply_tile<T, kQuarter / 8>(value, tile_d_output[stage].value, part, p.lane, d_score);
 #pragma unroll
       for (int n = 0; n < kQuarter / 8; ++n) {
 #pragma unroll
@@ -255,18 +255,18 @@ __global__ void __launch_bounds__(kFlashThreads, kBlocks) flash_key_kernel(Atten
           }
         }
       }
-      add_weighted_rows<T, kQuarter / 8>(weight, tile_d_output[stage], part, p.lane, d_value);
-      add_weighted_rows<T, kQuarter / 8>(d_score, tile_query[stage], part, p.lane, d_key);
+      add_weighted_rows<T, kQuarter / 8>(weight, tile_d_output[stage].value, part, p.lane, d_value);
+      add_weighted_rows<T, kQuarter / 8>(d_score, tile_query[stage].value, part, p.lane, d_key);
     }
   }
   const int row = first + 16 * p.warp;
   T* d_qkv = static_cast<T*>(a.d_qkv);
   const float scale = kDropout ? a.dropout.key.scale : 1.0F;
   __syncthreads();
-  store_rows(tile_query[0], qkv_at(p, d_qkv, 1, row), stride, p, p.rows - row, d_key, kScoreScale,
-             kScoreScale);
-  store_rows(tile_query[0], qkv_at(p, d_qkv, 2, row), stride, p, p.rows - row, d_value, scale,
-             scale);
+  store_rows(tile_query[0].value, qkv_at(p, d_qkv, 1, row), stride, p, p.rows - row, d_key,
+             kScoreScale, kScoreScale, a.d_largest);
+  store_rows(tile_query[0].value, qkv_at(p, d_qkv, 2, row), stride, p, p.rows - row, d_value, scale,
+             scale, a.d_largest);
   leave_sums(a, p, 1, d_key, kScoreScale, sums_of(tile_query[1]));
   leave_sums(a, p, 2, d_value, scale, sums_of(tile_query[1]));
 }

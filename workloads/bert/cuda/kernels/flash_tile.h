@@ -10,6 +10,7 @@
 #include "workloads/bert/cuda/kernels/attention.h"
 #include "workloads/bert/cuda/kernels/device_dropout.h"
 #include "workloads/bert/cuda/kernels/dispatch.h"
+#include "workloads/bert/cuda/kernels/magnitudes.h"
 
 namespace bert::cuda {
 
@@ -75,18 +76,21 @@ __device__ __forceinline__ T* out_at(const FlashPlace& p, T* out, int i) {
 }
 
 /// Rows beyond the sequence become zeros, so they add nothing to any product.
-template <typename T>
-__device__ __forceinline__ void start_tile(Tile<T>& tile, const T* from, std::int64_t stride,
-                                           int rows) {
-  constexpr int kRows = kFlashThreads / 8;  ///< that all threads copy at once
+template <int kThreads, int kTileRows, typename T>
+__device__ __forceinline__ void start_rows(T* tile, const T* from, std::int64_t stride, int rows) {
+  constexpr int kRows = kThreads / 8;  ///< that all threads copy at once
   const int column = static_cast<int>(threadIdx.x) % 8 * 8;
   int row = static_cast<int>(threadIdx.x) / 8;
 #pragma unroll
-  for (int pass = 0; pass < kTile / kRows; ++pass, row += kRows) {
+  for (int pass = 0; pass < kTileRows / kRows; ++pass, row += kRows) {
     const bool inside = row < rows;
-    start_copy(tile.value + row * kLd + column, from + (inside ? row : 0) * stride + column,
-               inside);
+    start_copy(tile + row * kLd + column, from + (inside ? row : 0) * stride + column, inside);
   }
+}
+template <typename T>
+__device__ __forceinline__ void start_tile(Tile<T>& tile, const T* from, std::int64_t stride,
+                                           int rows) {
+  start_rows<kFlashThreads, kTile>(tile.value, from, stride, rows);
 }
 
 /// The lane's operands of its warp's 16 rows, along the whole head.
@@ -103,42 +107,48 @@ __device__ __forceinline__ void load_own_rows(const Tile<T>& tile, const FlashPl
 /// short.
 template <typename T>
 struct OwnRows {
-  const Tile<T>& tile;
+  const T* tile;
   const FlashPlace& p;
   __device__ __forceinline__ FragmentA operator[](int k) const {
-    return load_a(tile.value, kLd, 16 * p.warp, 16 * k, p.lane);
+    return load_a(tile, kLd, 16 * p.warp, 16 * k, p.lane);
   }
 };
 
 /// score[n] += own rows times columns first + 8 n .. + 7 of the transposed tile.
 template <typename T, int kCount, typename Rows>
-__device__ __forceinline__ void multiply_tile(const Rows& rows, const Tile<T>& tile, int first,
-                                              int lane, float (*score)[4]) {
+__device__ __forceinline__ void multiply_tile(const Rows& rows, const T* tile, int first, int lane,
+                                              float (*score)[4]) {
 #pragma unroll
   for (int k = 0; k < kSteps; ++k) {
     const FragmentA own = rows[k];
 #pragma unroll
     for (int n = 0; n < kCount; n += 2) {
-      const FragmentsB b = load_b(tile.value, kLd, first + 8 * n, 16 * k, lane);
+      const FragmentsB b = load_b(tile, kLd, first + 8 * n, 16 * k, lane);
       multiply_add<T>(score[n], own, b.left);
       multiply_add<T>(score[n + 1], own, b.right);
     }
   }
 }
 
+/// sum[n] += the weights times the tile's rows first .. first + 15.
+template <typename T>
+__device__ __forceinline__ void add_product(const FragmentA& weights, const T* tile, int first,
+                                            int lane, float (*sum)[4]) {
+#pragma unroll
+  for (int n = 0; n < kColumns; n += 2) {
+    const FragmentsB b = load_b_rows(tile, kLd, first, 8 * n, lane);
+    multiply_add<T>(sum[n], weights, b.left);
+    multiply_add<T>(sum[n + 1], weights, b.right);
+  }
+}
+
 /// sum[n] += weights of the tile's rows first .. first + 8 kCount - 1 times those rows.
 template <typename T, int kCount>
-__device__ __forceinline__ void add_weighted_rows(const float (*weights)[4], const Tile<T>& tile,
+__device__ __forceinline__ void add_weighted_rows(const float (*weights)[4], const T* tile,
                                                   int first, int lane, float (*sum)[4]) {
 #pragma unroll
   for (int k = 0; k < kCount / 2; ++k) {
-    const FragmentA a = pack_a<T>(weights[2 * k], weights[2 * k + 1]);
-#pragma unroll
-    for (int n = 0; n < kColumns; n += 2) {
-      const FragmentsB b = load_b_rows(tile.value, kLd, first + 16 * k, 8 * n, lane);
-      multiply_add<T>(sum[n], a, b.left);
-      multiply_add<T>(sum[n + 1], a, b.right);
-    }
+    add_product<T>(pack_a<T>(weights[2 * k], weights[2 * k + 1]), tile, first + 16 * k, lane, sum);
   }
 }
 
@@ -198,12 +208,13 @@ __device__ __forceinline__ std::uint32_t* kept_of_tile(const Attention& a, const
 }
 
 /// The warp's 16 rows, each value times that of its row; through `tile`, which no other warp may
-/// still read, so that memory gets 16 bytes a lane.
+/// still read, so that memory gets 16 bytes a lane. `largest`, or null: see keep_largest().
 template <typename T>
-__device__ __forceinline__ void store_rows(Tile<T>& tile, T* first, std::int64_t stride,
+__device__ __forceinline__ void store_rows(T* tile, T* first, std::int64_t stride,
                                            const FlashPlace& p, int rows, const float (*values)[4],
-                                           float low, float high) {
-  T* own = tile.value + 16 * p.warp * kLd;
+                                           float low, float high,
+                                           std::uint32_t* largest = nullptr) {
+  T* own = tile + 16 * p.warp * kLd;
 #pragma unroll
   for (int n = 0; n < kColumns; ++n) {
     T* at = own + p.g * kLd + 8 * n + 2 * p.t;
@@ -212,14 +223,17 @@ __device__ __forceinline__ void store_rows(Tile<T>& tile, T* first, std::int64_t
         pack<T>(values[n][2] * high, values[n][3] * high);
   }
   __syncwarp();
+  std::uint32_t found = 0;
 #pragma unroll
   for (int pass = 0; pass < 4; ++pass) {
     const int row = 4 * pass + p.lane / 8;
     const int column = p.lane % 8 * 8;
     if (row >= rows) continue;
-    *reinterpret_cast<Words*>(first + row * stride + column) =
-        *reinterpret_cast<const Words*>(own + row * kLd + column);
+    const Words words = *reinterpret_cast<const Words*>(own + row * kLd + column);
+    *reinterpret_cast<Words*>(first + row * stride + column) = words;
+    found = larger_magnitudes(found, words);
   }
+  if (largest != nullptr) keep_largest(found, largest);
   __syncwarp();
 }
 

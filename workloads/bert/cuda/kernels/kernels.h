@@ -1,5 +1,5 @@
 // The kernels as the host sees them. Each call queues work on a stream and returns. Nothing here
-// uses atomics: every sum is taken in an order that depends on shapes alone, so the same inputs
+// adds by atomics: every sum is taken in an order that depends on shapes alone, so the same inputs
 // give the same bits.
 //
 // "T" is the activations' type, given as DType; gradients, statistics and master weights are fp32.
@@ -53,6 +53,9 @@ struct NormForward {
   void* sum = nullptr;     ///< T, may be the input
   void* output = nullptr;  ///< T
   float *mean = nullptr, *rstd = nullptr;
+  /// Or null: becomes what largest_magnitude() makes of it and the output. bf16, where the width is
+  /// a multiple of 64.
+  std::uint32_t* largest = nullptr;
 };
 void norm_forward(DType type, const NormForward& arguments, Stream stream);
 
@@ -75,8 +78,9 @@ struct NormBackward {
   void* d_input = nullptr;         ///< or null: d_sum through `before`; may be d_output
   float* partials = nullptr;
   float *sum_gamma = nullptr, *sum_beta = nullptr;
-  float* sum_bias = nullptr;  ///< column sums of d_input, or null
-  bool accumulate = false;    ///< the three sums add to what is there
+  float* sum_bias = nullptr;         ///< column sums of d_input, or null
+  bool accumulate = false;           ///< the three sums add to what is there
+  std::uint32_t* largest = nullptr;  ///< as NormForward's, of d_input
 };
 void norm_backward(DType type, const NormBackward& arguments, Stream stream);
 
@@ -181,6 +185,41 @@ void sum_values(const float* values, std::int64_t count, double* total, Stream s
 /// to[i] = T(from[i]).
 void cast_from_float(DType type, const float* from, void* to, std::int64_t count, Stream stream);
 
+/// *largest = the larger of it and the bits of the largest magnitude of `values`, bf16; `count` is
+/// a multiple of 8. The bits of magnitudes are in their order, and NaN is above all.
+void largest_magnitude(const void* values, std::int64_t count, std::uint32_t* largest,
+                       Stream stream);
+
+/// Rows of a matrix whose transpose is an operand in 8 bits: rows of those are whole groups of 16.
+constexpr std::int64_t fp8_row_count(std::int64_t rows) { return (rows + 15) / 16 * 16; }
+
+/// A matrix [rows, width], the width a multiple of 16, in 8 bits: times the power of two that
+/// brings its largest magnitude, or a bound of it, into the upper half of the format's range
+/// (current scaling: of this matrix, not of an earlier step).
+struct CastFp8 {
+  enum class Source : int {
+    input,          ///< E4M3 or E5M2
+    gelu,           ///< GELU(input), E4M3; the bound is the largest magnitude of the input
+    gelu_backward,  ///< input * GELU'(wide), E5M2; that times the largest slope
+  };
+  Source source = Source::input;
+  std::int64_t rows = 0;
+  int width = 0;
+  const void* input = nullptr;             ///< bf16
+  const std::uint32_t* largest = nullptr;  ///< largest_magnitude() of the input
+  void* output = nullptr;                  ///< [rows, width] or null
+  void* transposed = nullptr;      ///< [width, fp8_row_count(rows)], 0 beyond the rows; or null
+  float* inverse_scale = nullptr;  ///< what takes the numbers back
+  bool tanh = false;               ///< GELU's form
+  // gelu_backward:
+  const void* wide = nullptr;  ///< bf16
+  float* partials = nullptr;   ///< scratch of cast_partials_bytes()
+  float* sums = nullptr;       ///< [width]: column sums
+  bool accumulate = false;     ///< the sums add to what is there
+};
+void cast_fp8(Fp8 format, const CastFp8& arguments, Stream stream);
+[[nodiscard]] std::int64_t cast_partials_bytes(std::int64_t rows, std::int64_t width);
+
 /// qkv [B s, 3 h] holds query, key and value side by side; head n uses columns n d .. n d + d - 1
 /// of each. Keys from lengths[b] on are padding. With `starts`, padding is not there: sequence b is
 /// rows starts[b] .. starts[b] + lengths[b] - 1 of qkv and the outputs. Causal: position i sees the
@@ -198,6 +237,8 @@ struct Attention {
   /// Of attention_kept_bytes(), with dropout, in the tensor-core kernels: forward writes which
   /// elements are kept, backward reads it.
   std::uint32_t* kept = nullptr;
+  /// Or null: as NormForward::largest, of output and of d_qkv; the tensor-core kernels' alone.
+  std::uint32_t *largest = nullptr, *d_largest = nullptr;
   // Backward:
   const void* d_output = nullptr;
   float* delta = nullptr;  ///< [B, heads, s] scratch: row sums of d_output * output

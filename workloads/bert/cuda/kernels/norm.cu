@@ -1,6 +1,7 @@
 // LayerNorm with what stands before and after it: the row in registers of one, two or four warps.
 #include "workloads/bert/cuda/kernels/device_dropout.h"
 #include "workloads/bert/cuda/kernels/dispatch.h"
+#include "workloads/bert/cuda/kernels/magnitudes.h"
 
 namespace bert::cuda {
 namespace {
@@ -49,6 +50,22 @@ __device__ __forceinline__ void row_sums(const RowShare<kShare>& at, float (*exc
       y += exchange[first + other][1];
     }
   }
+}
+
+/// One sum, likewise.
+template <int kShare>
+__device__ __forceinline__ float row_sum(const RowShare<kShare>& at, float (*exchange)[2],
+                                         float x) {
+  x = warp_sum(x);
+  if constexpr (kShare > 1) {
+    const int first = kShare * at.team;
+    if (at.lane == 0) exchange[first + at.part][0] = x;
+    __syncthreads();
+    x = exchange[first][0];
+#pragma unroll
+    for (int other = 1; other < kShare; ++other) x += exchange[first + other][0];
+  }
+  return x;
 }
 
 /// What start_eight() began where kWhole; else from memory now.
@@ -181,8 +198,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, sizeof(T) == 2 ? 5 : 4)
     }
   }
   const float inverse = 1.0F / static_cast<float>(a.width);
-  float none = 0;
-  row_sums(at, exchange[0], total, none);
+  total = row_sum(at, exchange[0], total);
   const float mean = total * inverse;
   float squares = 0;
 #pragma unroll
@@ -192,8 +208,9 @@ __global__ void __launch_bounds__(kWarps* kWarp, sizeof(T) == 2 ? 5 : 4)
       squares += d * d;
     }
   }
-  row_sums(at, exchange[1], squares, none);
+  squares = row_sum(at, exchange[1], squares);
   const float rstd = 1.0F / sqrtf(squares * inverse + a.epsilon);
+  std::uint32_t largest = 0;
   if (active && at.part == 0 && at.lane == 0) {
     a.mean[row] = mean;
     a.rstd[row] = rstd;
@@ -210,6 +227,12 @@ __global__ void __launch_bounds__(kWarps* kWarp, sizeof(T) == 2 ? 5 : 4)
       if (dropout.after_on) z[g][i] *= dropout.factor(g, i);
     }
     store_eight(static_cast<T*>(a.output) + row * a.width, column, width, whole, z[g]);
+    if constexpr (kWhole && sizeof(T) == 2) {
+      if (column < width) largest = larger_of_eight<T>(largest, z[g]);
+    }
+  }
+  if constexpr (kWhole && sizeof(T) == 2) {
+    if (a.largest != nullptr) keep_largest(largest, a.largest);
   }
 }
 
@@ -227,6 +250,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, kGroups == 1 ? (sizeof(T) == 2 
   const float inverse = 1.0F / static_cast<float>(a.width);
   float sums[3][kGroups][8] = {};
   int turn_of_exchange = 0;
+  std::uint32_t largest = 0;
 
   // Rows of the vectors that a turn reads; while it computes, those of the next are on their way.
   const auto row_of = [&](std::int64_t first) {
@@ -321,7 +345,13 @@ __global__ void __launch_bounds__(kWarps* kWarp, kGroups == 1 ? (sizeof(T) == 2 
       }
       for (int i = 0; i < 8; ++i) sums[2][g][i] += d[g][i];
       store_eight(static_cast<T*>(a.d_input) + row * a.width, column, width, whole, d[g]);
+      if constexpr (kWhole && sizeof(T) == 2) {
+        if (column < width) largest = larger_of_eight<T>(largest, d[g]);
+      }
     }
+  }
+  if constexpr (kWhole && sizeof(T) == 2) {
+    if (a.largest != nullptr) keep_largest(largest, a.largest);
   }
 
   for (int turn = 0; turn < kTeams; ++turn) {

@@ -5,7 +5,8 @@
 namespace bert::cuda {
 namespace {
 
-cudaDataType_t data_type(DType type) {
+cudaDataType_t data_type(DType type, Fp8 format = Fp8::none) {
+  if (format != Fp8::none) return format == Fp8::e4m3 ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2;
   switch (type) {
     case DType::f32:
       return CUDA_R_32F;
@@ -66,19 +67,19 @@ std::uint32_t alignment_of(const void* address) {
   return static_cast<std::uint32_t>(bits & (~bits + 1));
 }
 
-CublasLtLayout::CublasLtLayout(const StoredMatrix& matrix, DType type) {
-  check_cublas(
-      cublaslt().layout_create(&layout_, data_type(type), static_cast<std::uint64_t>(matrix.rows),
-                               static_cast<std::uint64_t>(matrix.columns), matrix.ld),
-      "cublasLtMatrixLayoutCreate");
+CublasLtLayout::CublasLtLayout(const StoredMatrix& matrix, DType type, Fp8 format) {
+  check_cublas(cublaslt().layout_create(&layout_, data_type(type, format),
+                                        static_cast<std::uint64_t>(matrix.rows),
+                                        static_cast<std::uint64_t>(matrix.columns), matrix.ld),
+               "cublasLtMatrixLayoutCreate");
 }
 
 CublasLtPlan::CublasLtPlan(const Product& product, const Inside& inside, bool tf32)
     : inside_(inside),
       shape_(column_major(product)),
-      a_(shape_.a, product.type),
-      b_(shape_.b, product.type),
-      d_(shape_.d, product.output),
+      a_(shape_.a, product.type, product.b_format),
+      b_(shape_.b, product.type, product.a_format),
+      d_(shape_.d, product.output, Fp8::none),
       accumulate_(product.accumulate) {
   check_cublas(cublaslt().desc_create(
                    &desc_, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
@@ -93,10 +94,18 @@ CublasLtPlan::CublasLtPlan(const Product& product, const Inside& inside, bool tf
     set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, data_type(product.output));
     set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, product.n);
   }
+  // Forward may add up with fewer bits, as TransformerEngine has it; gradients, of E5M2, may not.
+  if (product.a_format == Fp8::e4m3 && product.b_format == Fp8::e4m3) {
+    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
+  }
   set_addresses(product);
 }
 
 void CublasLtPlan::set_addresses(const Product& p) {
+  if (p.a_format != Fp8::none) {
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, p.b_scale);
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, p.a_scale);
+  }
   if (inside_.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
   if (inside_.sums) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, sums_of(p));
   if (inside_.activation) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.aux);
@@ -106,6 +115,8 @@ CublasLtKey::CublasLtKey(const Product& p, const Inside& inside)
     : sizes_{p.m, p.n, p.k, p.lda, p.ldb, p.ldc},
       type_(p.type),
       output_(p.output),
+      a_format_(p.a_format),
+      b_format_(p.b_format),
       activation_(p.activation),
       transpose_a_(p.transpose_a),
       transpose_b_(p.transpose_b),
@@ -126,7 +137,12 @@ std::string CublasLtKey::text() const {
   const auto number = [](auto x) { return std::to_string(x); };
   std::string text = number(sizes_[0]) + "x" + number(sizes_[1]) + "x" + number(sizes_[2]);
   text += std::string(transpose_a_ ? ",t" : ",n") + (transpose_b_ ? "t" : "n");
-  text += std::string(",") + type(type_) + "-" + type(output_);
+  const auto format = [&](Fp8 f) {
+    return f == Fp8::none ? type(type_) : f == Fp8::e4m3 ? "e4m3" : "e5m2";
+  };
+  text += std::string(",") + format(a_format_);
+  if (a_format_ != Fp8::none) text += std::string("x") + format(b_format_);
+  text += std::string("-") + type(output_);
   for (std::size_t i = 3; i < sizes_.size(); ++i) text += "," + number(sizes_[i]);
   for (std::size_t i = 0; i < 3; ++i) text += "," + number(alignments_[i]);
   text += accumulate_ ? ",add" : ",set";

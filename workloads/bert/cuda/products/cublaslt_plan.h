@@ -28,7 +28,7 @@ void check_cublas(cublasStatus_t status, const char* call);
 
 class CublasLtLayout {
  public:
-  CublasLtLayout(const StoredMatrix& matrix, DType type);
+  CublasLtLayout(const StoredMatrix& matrix, DType type, Fp8 format);
   ~CublasLtLayout() { cublaslt().layout_destroy(layout_); }
   CublasLtLayout(const CublasLtLayout&) = delete;
   CublasLtLayout& operator=(const CublasLtLayout&) = delete;
@@ -49,6 +49,7 @@ struct CublasLtKey {
   std::array<std::int64_t, 6> sizes_;          ///< m, n, k, and between rows of a, b, c
   std::array<std::uint32_t, 5> alignments_{};  ///< a, b, what is written; 0 or of bias or sums, aux
   DType type_, output_;
+  Fp8 a_format_, b_format_;
   Product::Activation activation_;
   bool transpose_a_, transpose_b_, accumulate_;
   Inside inside_;

@@ -2,6 +2,7 @@
 // around a product it does the bias alone.
 #include <stdexcept>
 
+#include "workloads/bert/cuda/device/fp8.h"
 #include "workloads/bert/cuda/emulated/tf32.h"
 #include "workloads/bert/cuda/kernels/dispatch.h"
 #include "workloads/bert/cuda/products/epilogue.h"
@@ -19,6 +20,30 @@ std::vector<float> dense(const void* stored, bool transpose, std::int64_t rows,
     for (std::int64_t j = 0; j < columns; ++j) {
       const float x = to_float(values[transpose ? j * ld + i : i * ld + j]);
       out[static_cast<std::size_t>(i * columns + j)] = tf32 ? emulated::rounded_to_tf32(x) : x;
+    }
+  }
+  return out;
+}
+
+std::vector<float> dense(Fp8 format, const void* stored, const float* scale, std::int64_t rows,
+                         std::int64_t columns, std::int64_t ld) {
+  std::vector<float> out;
+  const auto* codes = static_cast<const std::uint8_t*>(stored);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      out.push_back(float_of(format, codes[i * ld + j]) * *scale);
+    }
+  }
+  return out;
+}
+
+std::vector<float> transposed(const std::vector<float>& values, std::int64_t rows,
+                              std::int64_t columns) {
+  std::vector<float> out(values.size());
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      out[static_cast<std::size_t>(j * rows + i)] =
+          values[static_cast<std::size_t>(i * columns + j)];
     }
   }
   return out;
@@ -47,9 +72,16 @@ class PlainMatmul final : public Matmul {
     if (p.bias != nullptr && p.output != p.type) {
       throw std::logic_error("a bias needs an output of its own type");
     }
+    const bool fp8 = p.a_format != Fp8::none;
+    if (fp8 && (p.b_format == Fp8::none || p.transpose_a || !p.transpose_b || p.k % 16 != 0 ||
+                p.n % 16 != 0 || p.lda % 16 != 0 || p.ldb % 16 != 0)) {
+      throw std::logic_error("a product that cuBLASLt does not have in 8 bits");
+    }
     with_type(p.type, [&]<typename T>(Tag<T>) {
-      const auto a = dense<T>(p.a, p.transpose_a, p.m, p.k, p.lda, tf32);
-      const auto b = dense<T>(p.b, p.transpose_b, p.k, p.n, p.ldb, tf32);
+      const auto a = fp8 ? dense(p.a_format, p.a, p.a_scale, p.m, p.k, p.lda)
+                         : dense<T>(p.a, p.transpose_a, p.m, p.k, p.lda, tf32);
+      const auto b = fp8 ? transposed(dense(p.b_format, p.b, p.b_scale, p.n, p.k, p.ldb), p.n, p.k)
+                         : dense<T>(p.b, p.transpose_b, p.k, p.n, p.ldb, tf32);
       std::vector<float> row(static_cast<std::size_t>(p.n));
       for (std::int64_t i = 0; i < p.m; ++i) {
         row.assign(row.size(), 0.0F);

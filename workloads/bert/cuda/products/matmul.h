@@ -31,6 +31,10 @@ struct Product {
   std::int64_t lda = 0, ldb = 0, ldc = 0;  ///< elements between stored rows
   DType type = DType::f32;                 ///< of a, b, bias and aux
   DType output = DType::f32;               ///< of c: `type` or f32
+  /// Both or none: operands of 8 bits, which only come as transpose_a false and transpose_b true
+  /// (k runs along the rows of both), and, in device memory, what their numbers are multiplied by.
+  Fp8 a_format = Fp8::none, b_format = Fp8::none;
+  const float *a_scale = nullptr, *b_scale = nullptr;
   bool accumulate = false;
   const void* bias = nullptr;  ///< only where output == type
   /// The tanh form, which is the one that cuBLASLt has. Only where output == type, c is dense and
