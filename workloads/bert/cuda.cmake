@@ -1,7 +1,7 @@
 # The CUDA backend. Its host side is plain C++ and builds everywhere: tests run it, and the kernels'
 # own source, on an emulated device (tests/workloads/cuda.cmake).
 set(bert_cuda_kernels)
-foreach(kernel IN ITEMS attention_flash attention_flash_backward attention_plain columns fp8 heads norm optimizer rows)
+foreach(kernel IN ITEMS attention_flash attention_flash_backward attention_flash_whole_head attention_plain columns fp8 heads norm optimizer rows)
   list(APPEND bert_cuda_kernels ${CMAKE_CURRENT_SOURCE_DIR}/cuda/kernels/${kernel}.cu)
 endforeach()
 set_property(GLOBAL PROPERTY bert_cuda_kernels ${bert_cuda_kernels})

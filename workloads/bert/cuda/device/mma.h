@@ -80,6 +80,16 @@ __device__ __forceinline__ FragmentA load_a(const T* tile, int ld, int row, int 
   return a;
 }
 
+/// a[i][k] = tile[(row + k) * ld + column + i]: columns of the tile are rows of a.
+template <typename T>
+__device__ __forceinline__ FragmentA load_a_columns(const T* tile, int ld, int row, int column,
+                                                    int lane) {
+  FragmentA a;
+  load_matrices<true>(tile + (row + (lane & 7) + (lane & 16) / 2) * ld + column + (lane & 8),
+                      a.part);
+  return a;
+}
+
 /// b[k][j] = tile[(row + j) * ld + column + k]: rows of the tile are columns of b. The right one
 /// begins at row + 8.
 template <typename T>

@@ -23,11 +23,19 @@ inline constexpr unsigned kAllLanes = 0xffffffffU;
 inline constexpr int kWarp = 32;
 
 #ifdef __CUDACC__
+/// Bytes of shared memory that a block gets without asking.
+inline constexpr std::size_t kSharedUnasked = 48 << 10;
+
 template <typename Arguments>
 void launch(void (*kernel)(Arguments), dim3 grid, dim3 block, std::size_t shared_bytes,
             Stream stream, Arguments arguments) {
   void* pointers[] = {&arguments};
   const void* function = reinterpret_cast<const void*>(kernel);
+  if (shared_bytes > kSharedUnasked) {
+    check_status(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      static_cast<int>(shared_bytes)),
+                 "cudaFuncSetAttribute");
+  }
   check_launch(cudaLaunchKernel(function, grid, block, pointers, shared_bytes,
                                 static_cast<cudaStream_t>(stream)),
                function, stream);

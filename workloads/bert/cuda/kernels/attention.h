@@ -20,5 +20,12 @@ __device__ __forceinline__ SequenceRows rows_of(const Attention& a, std::int64_t
 
 void flash_forward(DType type, const Attention& arguments, Stream stream);
 void flash_backward(DType type, const Attention& arguments, Stream stream);
+/// Backward of sequences of 65 to 128 tokens: one block has a head's whole matrix of scores. Leaves
+/// one row of partial sums a sequence.
+inline constexpr int kWholeHead = 128;
+[[nodiscard]] constexpr bool has_whole_head_backward(int length) {
+  return length > 64 && length <= kWholeHead;
+}
+void flash_whole_head_backward(DType type, const Attention& arguments, Stream stream);
 
 }  // namespace bert::cuda

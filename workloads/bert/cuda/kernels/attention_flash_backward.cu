@@ -279,18 +279,24 @@ std::int64_t attention_partials_bytes(std::int64_t sequences, std::int64_t lengt
 }
 
 void flash_backward(DType type, const Attention& a, Stream stream) {
-  with_half_type(type, [&]<typename T>(Tag<T>) {
-    const bool dropout = a.dropout.on;
-    const dim3 grid = flash_grid(a);
-    launch(dropout ? flash_query_kernel<T, true> : flash_query_kernel<T, false>, grid,
-           dim3(kFlashThreads), 0, stream, a);
-    launch(dropout ? flash_key_kernel<T, true> : flash_key_kernel<T, false>, grid,
-           dim3(kFlashThreads), 0, stream, a);
-  });
+  std::int64_t rows_of_sums = a.sequences * ceil_divide(a.length, kTile);
+  if (has_whole_head_backward(a.length)) {
+    flash_whole_head_backward(type, a, stream);
+    rows_of_sums = a.sequences;
+  } else {
+    with_half_type(type, [&]<typename T>(Tag<T>) {
+      const bool dropout = a.dropout.on;
+      const dim3 grid = flash_grid(a);
+      launch(dropout ? flash_query_kernel<T, true> : flash_query_kernel<T, false>, grid,
+             dim3(kFlashThreads), 0, stream, a);
+      launch(dropout ? flash_key_kernel<T, true> : flash_key_kernel<T, false>, grid,
+             dim3(kFlashThreads), 0, stream, a);
+    });
+  }
   if (a.sums == nullptr) return;
   ReducePartials reduce;
   reduce.partials = a.partials;
-  reduce.rows = static_cast<int>(a.sequences * ceil_divide(a.length, kTile));
+  reduce.rows = static_cast<int>(rows_of_sums);
   reduce.stride = reduce.width = 3 * a.heads * kFlashHead;
   reduce.sums[0] = a.sums;
   reduce.accumulate = a.accumulate;
