@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs bert_train twice and compares where the two end: weights and both moments.
+"""Runs bert_train twice and compares where the two end: weights and first moments.
 
     equal.py --bin DIR --bound 1e-5 --a "--backend cuda ..." --b "--backend cpu ..." [common ...]
 

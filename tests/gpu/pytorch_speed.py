@@ -9,6 +9,8 @@ at 1, AdamW on fp32 masters (autocast for half precisions), dropout 0.1.
   eager        logits at masked positions only, SDPA attention, fused AdamW
   compile      the same under torch.compile, max-autotune unless --compile-mode names another
   huggingface  transformers' BertForPreTraining as shipped: logits at all positions
+With --variable-lengths the sequences of a BERT are padded, as bert_train draws them (uniform in a
+quarter of the length to all of it), under an attention mask.
 GPT-2 predicts at all positions in each: huggingface is GPT2LMHeadModel with its own loss.
 One JSON object with the seconds of every measured step; exit status 2: cannot be run. On a GPU the
 steps lie between events that are read after the last one: the host runs ahead, as in training.
@@ -57,12 +59,14 @@ def build_bert(a, torch, masked):
             labels = torch.full_like(batch["tokens"], -100)
             labels.view(-1)[batch["masked"]] = batch["labels"]
             return model(input_ids=batch["tokens"], token_type_ids=batch["segments"],
-                         labels=labels, next_sentence_label=batch["next"]).loss
+                         attention_mask=batch["mask"], labels=labels,
+                         next_sentence_label=batch["next"]).loss
     else:
         cross_entropy = torch.nn.functional.cross_entropy
 
         def loss_of(batch):
-            out = model.bert(input_ids=batch["tokens"], token_type_ids=batch["segments"])
+            out = model.bert(input_ids=batch["tokens"], token_type_ids=batch["segments"],
+                             attention_mask=batch["mask"])
             rows = out.last_hidden_state.reshape(-1, hidden)[batch["masked"]]
             return (cross_entropy(model.cls.predictions(rows).float(), batch["labels"]) +
                     cross_entropy(model.cls.seq_relationship(out.pooler_output).float(),
@@ -89,6 +93,7 @@ def main():
     p.add_argument("--warmup", type=int, default=10)
     p.add_argument("--compile-mode", default="max-autotune")
     p.add_argument("--gelu", choices=["erf", "tanh"], default="erf", help="of the BERTs")
+    p.add_argument("--variable-lengths", action="store_true")
     p.add_argument("--device", default="cuda")
     a = p.parse_args()
     try:
@@ -111,7 +116,9 @@ def main():
     scaler = torch.amp.GradScaler(a.device, enabled=a.precision == "fp16")
     b, s = a.batch, a.sequence_length
     rows = torch.arange(b, device=a.device)[:, None] * s
+    lengths = torch.randint(s // 4, s + 1, (b, 1), device=a.device)
     batch = {
+        "mask": (torch.arange(s, device=a.device) < lengths).long() if a.variable_lengths else None,
         "tokens": torch.randint(1000, vocabulary(a), (b, s), device=a.device),
         "segments": torch.zeros(b, s, dtype=torch.long, device=a.device),
         "masked": (rows + torch.arange(1, masked + 1, device=a.device)).reshape(-1),
@@ -150,7 +157,8 @@ def main():
             seconds.append(time.perf_counter() - start)
     print(json.dumps({
         "variant": a.variant, "mode": a.compile_mode if a.variant == "compile" else None,
-        "gelu": a.gelu, "model": a.model, "precision": a.precision, "batch": b,
+        "variable_lengths": a.variable_lengths, "gelu": a.gelu, "model": a.model,
+        "precision": a.precision, "batch": b,
         "sequence_length": s, "torch": torch.__version__, "transformers": transformers.__version__,
         "ready_s": ready, "loss": loss.item(), "seconds": seconds,
         "peak_bytes": torch.cuda.max_memory_allocated() if gpu else 0}))

@@ -6,6 +6,7 @@
 
 import csv
 import json
+import operator
 import re
 import statistics
 import sys
@@ -13,8 +14,11 @@ from collections import defaultdict
 from pathlib import Path
 
 
-# Dense bf16 TFLOP/s of the devices whose data sheet says so.
+# Dense bf16 TFLOP/s of the devices whose data sheet says so, and what 8 bits have of it.
 PEAK = {"NVIDIA H100 80GB HBM3": 989.5, "NVIDIA H200": 989.5}
+TIMES = {"bf16": 1, "fp16": 1, "fp8": 2}
+POWER_CAP = 0x4  # of NVML's reasons for a clock
+EXPECTED = json.loads((Path(__file__).parent / "predicted.json").read_text())
 
 
 def lines(path):
@@ -46,6 +50,25 @@ def spread(seconds):
     return f"{min(seconds) * 1e3:.2f}..{max(seconds) * 1e3:.2f}"
 
 
+def power(path):
+    """Median power and clock over the samples of nvidia-smi above half of the largest power, which
+    leaves out loading and the end, and the share of them that the power cap held down."""
+    samples = []
+    for text in path.read_text(errors="replace").splitlines() if path.exists() else []:
+        try:
+            _, watts, clock, reasons = (x.strip() for x in text.split(","))
+            samples.append((float(watts.removesuffix(" W")), float(clock.removesuffix(" MHz")),
+                            int(reasons, 16) & POWER_CAP != 0))
+        except ValueError:
+            pass  # a message, a value that is not known here, or cut off
+    busy = [x for x in samples if x[0] > max(samples)[0] / 2]
+    if not busy:
+        return None
+    watts, clocks, capped = zip(*busy)
+    return {"watts": statistics.median(watts), "mhz": statistics.median(clocks),
+            "capped": sum(capped) / len(busy), "n": len(busy)}
+
+
 def speed(results):
     """One row a training run: what it was, and its seconds of the second half."""
     runs = []
@@ -58,7 +81,11 @@ def speed(results):
         gelu = "tanh" if "tanh" in words else "erf"
         flops = results / f"flops_{header['sequence_length']}.json"
         device = header["backend"].split(", ")[1] if ", " in header["backend"] else ""
-        runs.append({"time": header["time"], "model": header["model"], "gelu": gelu,
+        name = path.stem.removeprefix("speed_")
+        runs.append({"name": name, "time": header["time"], "model": header["model"], "gelu": gelu,
+                     "variable": header.get("variable_lengths", False),
+                     "unpadded": header.get("unpadded", False),
+                     "power": power(results / f"power_{name}.csv"),
                      "precision": header["precision"], "searched": "--algorithm-cache" in words,
                      "batch": header["global_batch_size"], "length": header["sequence_length"],
                      "seconds": steps[len(steps) // 2:], "peak": PEAK.get(device),
@@ -72,9 +99,47 @@ def speed(results):
 
 
 def mfu(run):
-    if not run["flops"] or not run["peak"] or run["precision"] not in ("bf16", "fp16"):
+    """Of the precision's own peak; the FLOPs are those of full sequences."""
+    times = TIMES.get(run["precision"])
+    if not run["flops"] or not run["peak"] or not times or run["variable"]:
         return ""
-    return f"{run['rate'] * run['flops'] / run['peak'] / 1e12:.1%}"
+    return f"{run['rate'] * run['flops'] / run['peak'] / times / 1e12:.1%}"
+
+
+def lengths(variable, unpadded):
+    return ("unpadded" if unpadded else "padded") if variable else "full"
+
+
+def speed_tables(runs):
+    if not runs:
+        return
+    last = EXPECTED["last_measured"]
+    yield "## Training speed of bert_train"
+    yield ""
+    yield ("ms of a step: median of the second half of the steps, and its range; last: as measured "
+           f"{last['when']}. MFU is of the precision's own peak.")
+    yield ""
+    yield from table(
+        ["model", "precision", "batch", "s", "lengths", "gelu", "algorithms", "sequences/s", "ms",
+         "last ms", "range", "n", "MFU", "peak GiB"],
+        [(r["model"], r["precision"], r["batch"], r["length"],
+          lengths(r["variable"], r["unpadded"]), r["gelu"],
+          "searched" if r["searched"] else "heuristic", f"{r['rate']:.1f}",
+          f"{r['median'] * 1e3:.2f}", last["ms"].get(r["name"], ""), spread(r["seconds"]),
+          len(r["seconds"]), mfu(r), f"{r['bytes'] / 2**30:.1f}" if r["bytes"] else "")
+         for r in runs])
+    watched = [r for r in runs if r["power"]]
+    if watched:
+        yield "## Power in training"
+        yield ""
+        yield ("Samples 50 ms apart above half of the largest power: medians, and the share that "
+               "the power cap held down. Energy: median power over sequences/s.")
+        yield ""
+        yield from table(
+            ["model", "precision", "batch", "s", "W", "SM MHz", "power cap", "J a sequence", "n"],
+            [(r["model"], r["precision"], r["batch"], r["length"], f"{r['power']['watts']:.0f}",
+              f"{r['power']['mhz']:.0f}", f"{r['power']['capped']:.0%}",
+              f"{r['power']['watts'] / r['rate']:.3f}", r["power"]["n"]) for r in watched])
 
 
 def kernels(path):
@@ -101,11 +166,10 @@ def kernel_table(results):
     calls, whole = kernels(path) if path.exists() else ({}, False)
     if not calls:
         return
-    expected = json.loads((Path(__file__).parent / "predicted.json").read_text())
     total = sum(map(sum, calls.values()))
     rows = []
     for name, us in calls.items():
-        floor = expected["megabytes"].get(name, 0) / expected["GBps"] * 1e3
+        floor = EXPECTED["megabytes"].get(name, 0) / EXPECTED["GBps"] * 1e3
         gap = sum(us) - len(us) * floor if floor else None
         rows.append((gap, sum(us), (
             name, len(us), f"{sum(us) / len(us):.1f}", f"{sum(us) / total:.1%}",
@@ -115,11 +179,75 @@ def kernel_table(results):
     yield ""
     yield (f"{total / 1e3:.2f} ms in {sum(map(len, calls.values()))} launches"
            f"{'' if whole else ', **which are not one whole step**'}. Predicted: the bytes that a "
-           f"call in a layer must move at {expected['GBps']} GB/s ({expected['device']}); "
+           f"call in a layer must move at {EXPECTED['GBps']} GB/s ({EXPECTED['device']}); "
            "the largest gap comes first, then kernels without a prediction.")
     yield ""
     yield from table(["kernel", "calls", "us a call", "share", "predicted us", "gap ms"],
                      [r[2] for r in rows])
+
+
+def pytorch_tables(runs, pytorch):
+    """PyTorch's runs with the ratio of ours of the same precision and of fp8, each by the
+    sequences a second; padded ones against ours without padding."""
+    if not pytorch:
+        return
+    shape_of = operator.itemgetter("model", "batch", "sequence_length", "gelu", "variable_lengths")
+    ours = {(r["precision"], r["model"], r["batch"], r["length"], r["gelu"], r["variable"]):
+            r["rate"] for r in runs if r["searched"] and r["variable"] == r["unpadded"]}
+
+    def ratio(precision, p):
+        own = ours.get((precision, *shape_of(p)))
+        return f"{own / p['rate']:.2f}" if own else ""
+
+    best = {}
+    for p in pytorch:
+        p.setdefault("variable_lengths", False)
+        p["median"] = statistics.median(p["seconds"])
+        p["rate"] = p["batch"] / p["median"]
+        if p["precision"] == "bf16":
+            best[shape_of(p)] = max(p, best.get(shape_of(p), p), key=operator.itemgetter("rate"))
+    yield "## PyTorch on the same device and day"
+    yield ""
+    yield ("ms of a step: median and range. Ratios: sequences/s of bert_train, algorithms "
+           "searched, to these, in the same precision and in fp8. PyTorch computes on the padding "
+           "of padded sequences, bert_train does not (`--unpadded`).")
+    yield ""
+    yield from table(
+        ["variant", "mode", "model", "precision", "batch", "s", "lengths", "sequences/s", "ms",
+         "range", "n", "peak GiB", "s until ready", "ratio", "ratio of fp8"],
+        [(p["variant"], p["mode"] or "", p["model"], p["precision"], p["batch"],
+          p["sequence_length"], lengths(p["variable_lengths"], False), f"{p['rate']:.1f}",
+          f"{p['median'] * 1e3:.2f}", spread(p["seconds"]), len(p["seconds"]),
+          f"{p['peak_bytes'] / 2**30:.1f}", f"{p['ready_s']:.0f}", ratio(p["precision"], p),
+          ratio("fp8", p)) for p in pytorch])
+    for p in best.values():
+        times = [f"{precision} is {ratio(precision, p)} times as fast"
+                 for precision in ("bf16", "fp8") if ratio(precision, p)]
+        yield (f"- {p['model']}, {p['batch']} x {p['sequence_length']}, "
+               f"{lengths(p['variable_lengths'], False)}: the fastest PyTorch in bf16 is "
+               f"{p['variant']}{' ' + p['mode'] if p['mode'] else ''}, {p['median'] * 1e3:.2f} ms"
+               f"{'; bert_train in ' if times else ''}{', in '.join(times)}.")
+    yield ""
+
+
+def gradient_table(gradients):
+    if not gradients:
+        return
+    yield "## Gradients against PyTorch float64 on the same device"
+    yield ""
+    rows = []
+    for g in gradients:
+        peer = g.get("pytorch_precision", g["precision"])
+        rows.append((
+            g["backend"], g["model"], g["precision"], g["sequence_length"],
+            " ".join(g["options"] + (["tanh"] if g["gelu"] == "tanh" else []) +
+                     (["variable"] if g["variable"] else [])),
+            f"{g['worst']:.2e}",
+            f"{g['pytorch_worst']:.2e}" + ("" if peer == g["precision"] else f" ({peer})"),
+            f"{g['pytorch_pure_worst']:.2e}" if g["pytorch_pure_worst"] else "",
+            f"{g['bound']:.2g}", f"{g['loss_error']:.1e}", verdict(g["good"])))
+    yield from table(["backend", "model", "precision", "s", "options", "worst tensor",
+                      "PyTorch's worst: autocast", "16-bit model", "bound", "loss", "within"], rows)
 
 
 def main():
@@ -136,48 +264,12 @@ def main():
                 f"CUDA {known.get('cuda')}, cuDNN {known.get('cudnn')}, NCCL {known.get('nccl')}, "
                 f"transformers {known.get('transformers')}.", ""]
     runs = speed(results)
-    if runs:
-        out += ["## Training speed of bert_train", "",
-                "ms of a step: median of the second half of the steps, and its range.", ""]
-        out += table(["model", "precision", "batch", "s", "gelu", "algorithms", "sequences/s", "ms",
-                      "range", "n", "MFU", "peak GiB"],
-                     [(r["model"], r["precision"], r["batch"], r["length"], r["gelu"],
-                       "searched" if r["searched"] else "heuristic", f"{r['rate']:.1f}",
-                       f"{r['median'] * 1e3:.2f}", spread(r["seconds"]), len(r["seconds"]), mfu(r),
-                       f"{r['bytes'] / 2**30:.1f}" if r["bytes"] else "") for r in runs])
+    out += speed_tables(runs)
     out += kernel_table(results)
     # What the scripts of the stages print is told apart by what each has alone.
     printed = [x for path in sorted(results.glob("*.log")) for x in lines(path)]
-    pytorch = [x for x in printed if "variant" in x]
-    if pytorch:
-        out += ["## PyTorch on the same device and day", "",
-                "ms of a step: median and range. Ratio: sequences/s of bert_train, algorithms searched, "
-                "to these.", ""]
-        ours = {(r["model"], r["precision"], r["batch"], r["length"], r["gelu"]): r["rate"]
-                for r in runs if r["searched"]}
-        rows = []
-        for p in pytorch:
-            median = statistics.median(p["seconds"])
-            rate = p["batch"] / median
-            own = ours.get((p["model"], p["precision"], p["batch"], p["sequence_length"], p["gelu"]))
-            rows.append((p["variant"], p["mode"] or "", p["model"], p["precision"], p["batch"],
-                         p["sequence_length"], f"{rate:.1f}", f"{median * 1e3:.2f}",
-                         spread(p["seconds"]), len(p["seconds"]), f"{p['peak_bytes'] / 2**30:.1f}",
-                         f"{p['ready_s']:.0f}", f"{own / rate:.2f}" if own else ""))
-        out += table(["variant", "mode", "model", "precision", "batch", "s", "sequences/s", "ms", "range",
-                      "n", "peak GiB", "s until ready", "ratio"], rows)
-    gradients = [x for x in printed if "pytorch_worst" in x]
-    if gradients:
-        out += ["## Gradients against PyTorch float64 on the same device", ""]
-        out += table(
-            ["backend", "model", "precision", "s", "options", "worst tensor", "PyTorch's worst: autocast",
-             "16-bit model", "bound", "loss", "within"],
-            [(g["backend"], g["model"], g["precision"], g["sequence_length"],
-              " ".join(g["options"] + (["tanh"] if g["gelu"] == "tanh" else []) +
-                       (["variable"] if g["variable"] else [])),
-              f"{g['worst']:.2e}", f"{g['pytorch_worst']:.2e}",
-              f"{g['pytorch_pure_worst']:.2e}" if g["pytorch_pure_worst"] else "", f"{g['bound']:.0e}",
-              f"{g['loss_error']:.1e}", verdict(g["good"])) for g in gradients])
+    out += pytorch_tables(runs, [x for x in printed if "variant" in x])
+    out += gradient_table([x for x in printed if "pytorch_worst" in x])
     equal = [x for x in printed if "same_bits" in x]
     if equal:
         out += ["## Two runs that must end alike", ""]
