@@ -311,6 +311,31 @@ struct Ones {
   }
 };
 
+TEST_F(CudaEpilogue, after_the_end_of_the_search_the_file_is_read_and_no_more_is_timed) {
+  const ::bertbench::test::ScratchFolder folder;
+  MatmulOptions options;
+  options.epilogues = Epilogues::inside;
+  options.algorithm_cache = folder.path("algorithms");
+  const auto lines = [&] {
+    std::ifstream file(options.algorithm_cache);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  using F = Around<float, float>;
+  F known(Kind::bias, {}, DType::f32, DType::f32);
+  F other(Kind::bias, {48, 40, 16}, DType::f32, DType::f32);
+  const auto matmul = make_matmul(options);
+  matmul->run(known.product, nullptr);
+  const auto searched = lines();
+  EXPECT_GT(searched, 0);
+  matmul->end_search();
+  fake_cublaslt().products.clear();
+  matmul->run(other.product, nullptr);
+  matmul->run(known.product, nullptr);
+  EXPECT_EQ(lines(), searched);
+  EXPECT_THAT(fake_cublaslt().products, ElementsAre(Pair(fakes::kBias, 2))) << "one run each";
+}
+
 TEST_F(CudaEpilogue, products_in_8_bits_are_times_both_scales) {
   Ones ones;
   make_matmul({})->run(ones.product, nullptr);

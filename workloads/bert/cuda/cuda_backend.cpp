@@ -321,6 +321,7 @@ class CudaBackend final : public Backend {
     if (!options_.inference) step.gradients = state_->gradients();
   }
   Step make_step(const Batch& batch);
+  void search_before_collectives(const Batch& batch, std::int64_t optimizer_step);
   void collect_losses();
 
   BackendOptions options_;
@@ -353,6 +354,7 @@ class CudaBackend final : public Backend {
   bool reduced_ = false;  ///< this step's gradients were summed over ranks
   bool zeros_pending_ = true;
   bool begun_ = false;
+  bool searched_ = false;
   Event step_begun_{true}, step_done_{true};
 };
 
@@ -372,9 +374,27 @@ Step CudaBackend::make_step(const Batch& batch) {
   return step;
 }
 
+/// With gradients summed over ranks, products find their algorithms in a micro-step of their own,
+/// which is computed for nothing: the next one writes over it.
+void CudaBackend::search_before_collectives(const Batch& batch, std::int64_t optimizer_step) {
+  if (searched_ || !reduction_ || options_.algorithm_cache.empty()) return;
+  searched_ = true;
+  Step step = make_step(batch);
+  step.training = true;
+  step.optimizer_step = optimizer_step;
+  bert::forward(step);
+  heads(step, false);
+  backward(step, [](std::int64_t, std::int64_t) {});
+  wait();
+  --pending_;
+  means_.pop_back();
+  matmul_->end_search();
+}
+
 Loss CudaBackend::forward_backward(const Batch& batch, double gradient_scale, bool training,
                                    std::int64_t optimizer_step, const GradientReady& ready) {
   if (options_.inference) throw std::invalid_argument("inference was asked for: no gradients");
+  search_before_collectives(batch, optimizer_step);
   if (!begun_) step_begun_.record(stream());
   begun_ = true;
   Step step = make_step(batch);

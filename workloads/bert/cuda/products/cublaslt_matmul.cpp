@@ -38,6 +38,8 @@ class CublasLtMatmul final : public Matmul {
     throw std::runtime_error("cuBLASLt has no algorithm for " + CublasLtKey(p, {}).text());
   }
 
+  void end_search() override { searching_ = false; }
+
   [[nodiscard]] std::int64_t workspace_bytes() const override { return kCublasLtWorkspace; }
 
   [[nodiscard]] std::vector<std::string> settings() const override {
@@ -112,7 +114,7 @@ class CublasLtMatmul final : public Matmul {
         best = std::find_if(order.begin(), order.end(),
                             [&](const Inside& inside) { return bits_of(inside) == kept->front(); });
       }
-      if (best == order.end()) {
+      if (best == order.end() && searching_) {
         if (const auto timed = fastest_way(p, order, stream)) {
           best = order.begin() + static_cast<std::ptrdiff_t>(*timed);
           cache_->add(key, {bits_of(*best)});
@@ -166,12 +168,13 @@ class CublasLtMatmul final : public Matmul {
         return *plan;
       }
     }
+    const bool timed = cache_.has_value() && searching_;
     const auto candidates =
-        plan->candidates(handle_, p, options_.deterministic, cache_ ? kCandidates : 1);
+        plan->candidates(handle_, p, options_.deterministic, timed ? kCandidates : 1);
     if (candidates.empty()) return *plan;
     plan->algorithm = candidates.front();
-    plan->usable = !cache_ || search(*plan, p, candidates, stream);
-    if (cache_ && plan->usable) cache_->add(key, words_of(plan->algorithm));
+    plan->usable = !timed || search(*plan, p, candidates, stream);
+    if (timed && plan->usable) cache_->add(key, words_of(plan->algorithm));
     return *plan;
   }
 
@@ -239,6 +242,7 @@ class CublasLtMatmul final : public Matmul {
   Memory workspace_;
   cublasLtHandle_t handle_ = nullptr;
   std::optional<AlgorithmCache> cache_;
+  bool searching_ = true;
   std::map<CublasLtKey, std::unique_ptr<CublasLtPlan>> plans_;
   std::map<CublasLtKey, std::vector<Inside>> ways_;  ///< by all that is wanted
 };

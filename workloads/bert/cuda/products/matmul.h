@@ -77,6 +77,9 @@ class Matmul {
  public:
   virtual ~Matmul() = default;
   virtual void run(const Product& product, Stream stream) = 0;
+  /// Shapes that come later take the library's first choice: a search during collectives would time
+  /// these as well, and wait for other ranks.
+  virtual void end_search() {}
   /// Device memory that products use next to their operands.
   [[nodiscard]] virtual std::int64_t workspace_bytes() const = 0;
   [[nodiscard]] virtual std::vector<std::string> settings() const = 0;
