@@ -165,7 +165,18 @@ class RuleWriter {
     const bool plain = text.size() <= 6 && std::ranges::none_of(text, [](char c) {
                          return is_digit(c) || !is_plain(c) || is_letter(c);
                        });
-    if (!plain) return ".*?";
+    // Some lines may have a field more there.
+    const auto marks = [&](const ShapeLine& line) {
+      std::string out(part(line, taken_[i - 1].in(line).end, taken_[i].in(line).begin));
+      std::erase_if(out, is_blank);
+      return out;
+    };
+    const std::string same = marks(first_);
+    if (!plain || std::ranges::any_of(shape_.examples, [&](const ShapeLine& line) {
+          return taken_[i].in(line).begin < taken_[i - 1].in(line).end || marks(line) != same;
+        })) {
+      return ".*?";
+    }
     std::string out;
     for (const char c : text) {
       if (!is_blank(c)) out += quoted(std::string_view(&c, 1)) + " *";
@@ -282,9 +293,13 @@ std::vector<Taken> taken_of(const LineShape& shape, const ShapeMeaning& meaning)
   const bool of_epoch = (meaning.total_is_of_epoch && meaning.epoch) || meaning.wraps;
   const char* total = of_epoch ? "epoch_steps" : "planned";
   std::vector<Taken> out;
-  out.push_back({meaning.step, "step", first.at(meaning.step).has_total() ? total : "", true});
+  // "Starting epoch 6/6": it begins the last one, the work is not done.
+  const auto has_total = [&](std::size_t place) {
+    return first.at(place).has_total() && !first.at(place).begins;
+  };
+  out.push_back({meaning.step, "step", has_total(meaning.step) ? total : "", true});
   if (meaning.epoch) {
-    const bool planned = first.at(*meaning.epoch).has_total();
+    const bool planned = has_total(*meaning.epoch);
     out.push_back({*meaning.epoch, "epoch", planned ? "epochs" : "", true});
   }
   take_times(meaning.times, out);
@@ -433,15 +448,25 @@ class Induction {
     return out;
   }
 
+  /// Most of the steps up are of one; launches and repeated lines part them.
+  [[nodiscard]] static bool counts_by_one(const Candidate& main) {
+    int one = 0, more = 0;
+    for (std::size_t i = 1; i < main.shape->examples.size(); ++i) {
+      const auto value_at = [&](std::size_t line) {
+        return main.shape->examples[line].at(main.meaning.step).value;
+      };
+      const double up = value_at(i) - value_at(i - 1);
+      if (up > 0) ++(up == 1 ? one : more);
+    }
+    return one > more;
+  }
+
   /// Lines that come once with each record and have what that lacks.
   std::vector<Json> companions(const Candidate& main, bool wants_loss, bool& timed) const {
     constexpr double kLeastShare = 0.6, kMostShare = 1.5;  // a cut, a line more at the end
     const ShapeTimes& own = main.meaning.times;
     bool wants_time = !own.elapsed && !own.seconds && !own.seconds_per_iteration && !own.rate;
-    const auto step_at = [&](std::size_t line) {
-      return main.shape->examples[line].at(main.meaning.step).value;
-    };
-    const bool of_each = step_at(1) - step_at(0) == 1;
+    const bool of_each = counts_by_one(main);
     std::vector<Json> out;
     for (const LineShape& shape : shapes_.shapes()) {
       if (shape.evaluation || shape.counts()) continue;

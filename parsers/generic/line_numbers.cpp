@@ -38,6 +38,9 @@ constexpr std::array<std::string_view, 20> kOtherTimes = {
     "eta",       "remaining", "remain", "left",     "data",   "load",   "loading",
     "estimated", "expected",  "est",    "save",     "saving", "finish", "forward",
     "backward",  "fwd",       "bwd",    "sampling", "reset",  "io"};
+constexpr std::array<std::string_view, 4> kBeginnings = {"starting", "start", "begin", "beginning"};
+// Before a place: "[Train 10/1882]".
+constexpr std::array<std::string_view, 4> kProgress = {"train", "training", "trained", "progress"};
 constexpr std::array<std::string_view, 8> kAfterCounters = {"no",    "nr", "num", "number",
                                                             "index", "id", "idx", "count"};
 constexpr std::array<std::string_view, 19> kOfTraining = {
@@ -60,8 +63,19 @@ bool among(Words list, std::string_view word) {
 bool is_any_letter(char c) { return is_letter(c) || static_cast<unsigned char>(c) >= 0x80; }
 bool is_word(char c) { return is_any_letter(c) || is_digit(c) || c == '_'; }
 
-/// The words of a label in small letters; '_', '-', '.' and blanks part them, "/" is the word
-/// "per".
+bool is_beyond_ascii(char c) { return static_cast<unsigned char>(c) >= 0x80; }
+
+/// Bytes of a punctuation mark or blank of Chinese and Japanese texts at the start of `text`: those
+/// of U+3000 to U+303F and U+FF00 to U+FF1F. 0: something else.
+std::size_t wide_mark(std::string_view text) {
+  if (text.size() < 3) return 0;
+  const bool mark = text.starts_with("\xE3\x80") ||
+                    (text.starts_with("\xEF\xBC") && static_cast<unsigned char>(text[2]) < 0xA0);
+  return mark ? 3 : 0;
+}
+
+/// The words of a label in small letters; '_', '-', '.', blanks and wide marks part them, and so
+/// does a change between ASCII and other letters; "/" is the word "per".
 struct Label {
   std::array<std::string, 6> words;  ///< the last ones
   std::size_t count = 0;
@@ -74,8 +88,15 @@ struct Label {
         std::rotate(words.begin(), words.begin() + 1, words.end()), --count;
       words[count++] = std::exchange(word, {});
     };
-    for (const char c : text) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const char c = text[i];
+      if (const std::size_t mark = wide_mark(text.substr(i)); mark > 0) {
+        put();
+        i += mark - 1;
+        continue;
+      }
       if (is_any_letter(c)) {
+        if (!word.empty() && is_beyond_ascii(c) != is_beyond_ascii(word.back())) put();
         word += lower(c);
         continue;
       }
@@ -95,6 +116,28 @@ struct Label {
     return words[count - 1];
   }
 };
+
+/// "loss", "train_loss", "Loss_G", "Loss Classification", "TRAIN CROSS ENTROPY", "NLL"; no "loss
+/// scale".
+bool names_loss(const Label& label) {
+  constexpr std::array<std::string_view, 14> kOthers = {
+      "scale",  "scaling", "scaler", "weight", "weights", "coef", "coeff",
+      "lambda", "ratio",   "factor", "window", "type",    "num",  "count"};
+  const std::string_view last = label.last();
+  if (last.find("损失") != std::string_view::npos || last == "nll" || last == "cost") return true;
+  if (last == "entropy") return label.count > 1 && label.words[label.count - 2] == "cross";
+  if (label.has(kOthers)) return false;
+  return std::ranges::any_of(label.all(), [](std::string_view word) {
+    return word.starts_with("loss") || word.ends_with("loss");
+  });
+}
+
+/// A loss, a learning rate, a norm, a score.
+bool is_of_learning(const Label& label) {
+  constexpr std::array<std::string_view, 9> kNames = {
+      "lr", "acc", "accuracy", "ppl", "perplexity", "norm", "gnorm", "reward", "return"};
+  return names_loss(label) || among(kNames, label.last());
+}
 
 std::optional<RateUnit> work_unit(std::string_view word) {
   if (among(kIterations, word)) return RateUnit::iterations_per_second;
@@ -255,6 +298,7 @@ class Reader {
 
   std::vector<LineNumber> read() {
     if (const auto found = stamp_in(line_)) {
+      before_stamp(found->begin);
       LineNumber clock;
       clock.meaning = Meaning::clock;
       clock.begin = clock.value_begin = found->begin;
@@ -270,7 +314,8 @@ class Reader {
         ++at_;
         continue;
       }
-      const bool after_word = at_ > 0 && is_word(line_[at_ - 1]);
+      const bool after_mark = at_ >= 3 && wide_mark(line_.substr(at_ - 3)) > 0;
+      const bool after_word = at_ > 0 && is_word(line_[at_ - 1]) && !after_mark;
       if (digit && (!after_word || after_counter())) {
         number();
       } else if (!after_word && is_not_finite()) {
@@ -286,6 +331,18 @@ class Reader {
 
  private:
   static constexpr std::size_t kMostNumbers = 32;
+
+  /// "step 100 loss 21.1 time 2018-05-02 11:14:37": a stamp at the end, where a counter with a word
+  /// of its own stands before it. What else stands before stamps is the logger's.
+  void before_stamp(std::size_t begin) {
+    if (begin == 0) return;
+    auto before = Reader(line_.substr(0, begin)).read();
+    if (std::ranges::any_of(before, [](const LineNumber& number) {
+          return number.meaning == Meaning::epoch || number.meaning == Meaning::counter;
+        })) {
+      out_ = std::move(before);
+    }
+  }
 
   void skip_word() {
     while (at_ < line_.size() &&
@@ -328,6 +385,7 @@ class Reader {
     found.value_begin = at_;
     std::size_t end = at_;
     while (end < line_.size() && is_digit(line_[end])) ++end;
+    if (is_date(end)) return skip_date(end);
     if (spelled(found)) return;
     if (end + 2 < line_.size() && line_[end] == ':' && is_digit(line_[end + 1]) &&
         is_digit(line_[end + 2])) {
@@ -384,6 +442,32 @@ class Reader {
       found.meaning = Meaning::epoch;
     }
     add(found);
+  }
+
+  /// "02/05/2018", "2018-05-02": three numbers with the same mark between them; `end` is that of
+  /// the first.
+  [[nodiscard]] bool is_date(std::size_t end) const {
+    if (end + 1 >= line_.size() || (line_[end] != '/' && line_[end] != '-')) return false;
+    const std::size_t second = line_.find_first_not_of("0123456789", end + 1);
+    return second != std::string_view::npos && second > end + 1 && line_[second] == line_[end] &&
+           second + 1 < line_.size() && is_digit(line_[second + 1]);
+  }
+
+  /// With the time of day after it, if any: " 11:51", "T11:51:07.123", "--11:51".
+  void skip_date(std::size_t end) {
+    const char mark = line_[end];
+    at_ = end;
+    while (at_ < line_.size() && (is_digit(line_[at_]) || line_[at_] == mark)) ++at_;
+    constexpr std::string_view kBetween = " -T_";
+    std::size_t time = at_;
+    while (time < line_.size() && time < at_ + 2 &&
+           kBetween.find(line_[time]) != std::string_view::npos)
+      ++time;
+    const std::size_t colon = line_.find_first_not_of("0123456789", time);
+    if (colon != std::string_view::npos && colon > time && line_[colon] == ':') {
+      at_ = std::min(line_.find_first_not_of("0123456789:.", colon), line_.size());
+    }
+    from_ = at_;
   }
 
   [[nodiscard]] bool before_place() const {
@@ -443,13 +527,19 @@ class Reader {
     at_ = end;
   }
 
+  /// "--accumulation_steps=256": of a command line.
+  [[nodiscard]] bool is_option(std::size_t begin) const {
+    return begin >= 2 && line_.substr(begin - 2, 2) == "--" &&
+           (begin == 2 || line_[begin - 3] == ' ');
+  }
+
   void add(LineNumber found) {
     const std::size_t from = std::exchange(from_, at_);
     found.begin = label_begin(line_, from, found.value_begin);
     found.end = at_;
     const std::string_view text = line_.substr(found.begin, found.value_begin - found.begin);
     const Label label(text);
-    if (label.has(kEvaluations)) return;
+    if (label.has(kEvaluations) || is_option(found.begin)) return;
     judge(found, label, text);
     if (found.meaning == Meaning::other) return;
     found.mean_follows = line_.substr(found.end).starts_with(" (") &&
@@ -459,11 +549,24 @@ class Reader {
     out_.push_back(found);
   }
 
+  /// The unit after the number. In "lr=3.00e-04 tok/s=37486" it is the label of the next one.
+  [[nodiscard]] Unit own_unit(const Label& label) const {
+    const std::string_view rest = line_.substr(at_);
+    const Unit unit = unit_at(rest);
+    // "loss 5.38 it/s 4.20": no rate is the value of a loss.
+    if (unit.meaning == Meaning::rate && is_of_learning(label)) return {};
+    if (unit.length == 0 || rest[0] != ' ' || unit.length >= rest.size()) return unit;
+    const char mark = rest[unit.length];
+    if (mark != '=' && mark != ':') return unit;
+    const std::size_t next = rest.find_first_not_of(' ', unit.length + 1);
+    return next != std::string_view::npos && is_digit(rest[next]) ? Unit{} : unit;
+  }
+
   /// The first that fits: a unit of rates, a word that counts, a time, a loss, a place.
   void judge(LineNumber& found, const Label& label, std::string_view text) const {
     const bool time = found.meaning == Meaning::duration;  // by its layout
     const bool bare = std::isnan(found.value) || found.has_total();
-    const Unit named = unit_of(label), after = bare ? Unit{} : unit_at(line_.substr(at_));
+    const Unit named = unit_of(label), after = bare ? Unit{} : own_unit(label);
     const std::string_view last = label.last();
     const bool of_epochs = among(kEpochs, last);
     if (after.meaning == Meaning::rate || named.meaning == Meaning::rate) {
@@ -476,9 +579,10 @@ class Reader {
       const Meaning counter = of_epochs ? Meaning::epoch : Meaning::counter;
       found.meaning = label.has(kPlans) ? Meaning::other : counter;
       found.names_total = label.words[0] == "global" || label.words[0] == "total";
+      found.begins = label.has(kBeginnings);
     } else if (time || after.meaning != Meaning::other || named.meaning != Meaning::other) {
       take_time(found, label, named, after, time);
-    } else if (last == "损失" || last.starts_with("loss") || last.ends_with("loss")) {
+    } else if (names_loss(label)) {
       found.meaning = Meaning::loss;
     } else {
       take_place(found, label, text);
@@ -518,7 +622,8 @@ class Reader {
   void take_place(LineNumber& found, const Label& label, std::string_view text) const {
     const auto open = text.find_last_of("[(");
     const bool bracket = open != std::string_view::npos;
-    if (found.has_total() && found.total >= found.value && (label.count == 0 || bracket)) {
+    const bool named = among(kProgress, label.last());
+    if (found.has_total() && found.total >= found.value && (label.count == 0 || bracket || named)) {
       found.meaning = Meaning::place;
       // Only the bracket is its own; words before it are those of something else.
       if (bracket) found.begin = found.value_begin - (text.size() - open);
@@ -545,10 +650,23 @@ bool has_word(std::string_view text, Words list) {
       ++i;
       continue;
     }
-    const auto small = word_at(text, i, word);
-    if (among(list, small)) return true;
-    // "train_loss" is two words, "trainer" is another one.
-    i += small.size();
+    const bool beyond_ascii = is_beyond_ascii(text[i]);
+    std::size_t end = i;
+    word.clear();
+    while (end < text.size() && is_any_letter(text[end]) &&
+           is_beyond_ascii(text[end]) == beyond_ascii) {
+      word += lower(text[end++]);
+    }
+    // "train_loss" is two words, "trainer" is another one. Other scripts part words without blanks.
+    if (beyond_ascii ? std::ranges::any_of(list,
+                                           [&](std::string_view one) {
+                                             return is_beyond_ascii(one[0]) &&
+                                                    word.find(one) != std::string::npos;
+                                           })
+                     : among(list, word)) {
+      return true;
+    }
+    i = end;
   }
   return false;
 }

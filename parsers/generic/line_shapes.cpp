@@ -74,7 +74,14 @@ void LineShapes::feed(std::string_view bytes) {
   }
 }
 
-void LineShapes::finish() { line(std::exchange(rest_, {})); }
+void LineShapes::finish() {
+  // A last line without an end may be cut: it must not take from the others what they all have.
+  constexpr std::size_t kLinesThatShow = 3;
+  const std::string last = std::exchange(rest_, {});
+  const bool enough = std::ranges::any_of(
+      shapes_, [](const LineShape& shape) { return shape.examples.size() >= kLinesThatShow; });
+  if (!enough) line(last);
+}
 
 void LineShapes::line(std::string_view text) {
   if (!of_training_) of_training_ = names_training(text);
@@ -118,6 +125,12 @@ void LineShapes::piece(std::string_view text) {
   const std::size_t near = first_counter - std::min(first_counter, kBytesBeforeCounter);
   const bool evaluation = names_evaluation(text.substr(near), first_counter - near);
   if (evaluation) key += "evaluation";
+  // "[EPOCH 3] Test Acc: 0.75" next to "[EPOCH 3] Train Loss: 0.2": what is left is alike.
+  const bool counters_alone = std::ranges::none_of(numbers, [](const LineNumber& number) {
+    return number.meaning != Meaning::clock && number.meaning != Meaning::epoch &&
+           number.meaning != Meaning::counter && number.meaning != Meaning::place;
+  });
+  if (counters_alone && names_evaluation(text, text.size())) key += "of evaluation";
   LineShape& shape = shape_of(std::move(key));
   shape.evaluation = evaluation;
   ++shape.lines;

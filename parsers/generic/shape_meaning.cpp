@@ -90,7 +90,8 @@ class Decision {
 
   /// Most of the steps from line to line go up; a few go back where a log holds several launches.
   static bool grows(const Growth& growth) {
-    return growth.up > 0 && growth.up >= growth.same && growth.down <= growth.all() / 4;
+    // Where two processes or streams write each line, it stands still as often, and once more.
+    return growth.up > 0 && growth.up + 1 >= growth.same && growth.down <= growth.all() / 4;
   }
 
   bool counters() {
@@ -212,7 +213,8 @@ class Decision {
   [[nodiscard]] bool is_elapsed(std::size_t i, const Values& values) const {
     // Times of steps in random order rise eight times in a row once in 40,000 (8!) shapes.
     constexpr int kRisesThatShow = 8;
-    constexpr double kGrowthThatShows = 2;  // of the first: times of steps drift by less
+    constexpr int kRisesOfAClockThatShow = 4;  // "0:00:42" without a word is seldom of one step
+    constexpr double kGrowthThatShows = 2;     // of the first: times of steps drift by less
     int up = 0, down = 0;
     double low = values[0], most = 0;
     for (std::size_t k = 1; k < n_; ++k) {
@@ -226,8 +228,17 @@ class Decision {
       }
       if (low > 0) most = std::max(most, values[k] / low);
     }
+    constexpr std::size_t kFewest = 3;  // two values rise in half of all cases
     if (down > 0 || up == 0) return false;
-    return shape_.examples[0].at(i).since_start || up >= kRisesThatShow || most >= kGrowthThatShows;
+    if (n_ < kFewest && !shape_.examples[0].at(i).since_start) return false;
+    const ShapeLine& line = shape_.examples[0];
+    const LineNumber& number = line.at(i);
+    const bool clock_alone =
+        number.begin == number.value_begin &&
+        line.text.substr(number.value_begin, number.value_end - number.value_begin).find(':') !=
+            std::string::npos;
+    return number.since_start || most >= kGrowthThatShows ||
+           up >= (clock_alone ? kRisesOfAClockThatShow : kRisesThatShow);
   }
 
   void find_times() {
@@ -282,10 +293,24 @@ class Decision {
     }
     if (labelled || shape_.examples[0].at(i).mean_follows) return TimeKind{true, 0};
     const bool one = stride_ == 1 || (std::isnan(stride_) && out_.step_is_epoch);
-    if (one) return TimeKind{false, kGapUnchecked};
+    if (one) return TimeKind{is_level_over_holes(values), kGapUnchecked};
     const auto by_rate = kind_by_rate(values);
     if (!by_rate) out_.time_is_ambiguous = true;
     return by_rate;
+  }
+
+  /// Lines are missing (a cut, a filter), and the first after them has a time like all others: it
+  /// is of one iteration.
+  [[nodiscard]] bool is_level_over_holes(const Values& values) const {
+    constexpr double kHole = 3, kLevel = 2;  // times the median
+    const double usual = known_median(values);
+    bool holes = false;
+    for (std::size_t k = 1; k < n_; ++k) {
+      if (!(advance_[k] >= kHole)) continue;
+      holes = true;
+      if (values[k] > kLevel * usual) return false;
+    }
+    return holes;
   }
 
   /// Rate times time is the iterations of one of the two.

@@ -262,15 +262,20 @@ struct LogReader::State final : CandidateSink {
     return best;
   }
 
-  /// A named format has a training of its own, be it one without a rate.
+  /// A named format has a training of its own, be it one without a rate. Bars without a step of
+  /// one, of tests and downloads, leave the training to other lines.
   [[nodiscard]] bool claims_training() const {
     if (options.format == kGenericName) return false;
-    return std::ranges::any_of(formats, [](const FormatState& state) {
-      return state.matched > 0 &&
-             std::ranges::any_of(state.builder->drafts(), [](const auto& draft) {
-               return !draft->discard && draft->log.kind == WorkKind::training;
-             });
-    });
+    const auto known = tables->formats();
+    for (std::size_t i = 0; i < formats.size(); ++i) {
+      if (formats[i].matched == 0) continue;
+      const bool draws = i < known.size() && known[i]->redraw_end != nullptr;
+      for (const auto& draft : formats[i].builder->drafts()) {
+        if (draft->discard || draft->log.kind != WorkKind::training) continue;
+        if (!draws || draft->last() != nullptr || draft->log.summary) return true;
+      }
+    }
+    return false;
   }
 
   [[nodiscard]] std::vector<RunLog> finish() {

@@ -67,6 +67,9 @@ constexpr ClosingRule kRules[] = {
     {"aved ", Reading::saved},
     {"Saving ", Reading::saved},
     {" saving ", Reading::saved},
+    {"aved: ", Reading::saved},
+    {"ave the model to ", Reading::saved},
+    {"ave model to ", Reading::saved},
     {"Final ", Reading::report},
     {"final ", Reading::report},
     {"Best ", Reading::report},
@@ -160,6 +163,9 @@ struct Sentence {
   }
 
   [[nodiscard]] bool has(std::string_view word) const { return is_in(words, word); }
+  [[nodiscard]] Words clause(std::size_t c) const {
+    return Words(words).subspan(clauses[c], clauses[c + 1] - clauses[c]);
+  }
 };
 
 bool has_digit(std::string_view word) { return std::ranges::any_of(word, is_digit); }
@@ -229,6 +235,12 @@ bool is_percent(const Sentence& line, std::size_t at) {
   return rest.substr(0, rest.find(' ')).find('%') != std::string_view::npos;
 }
 
+// "49 epochs completed in 1.486 hours": of several, with the time that they took.
+bool all_epochs_done(Words clause) {
+  return clause.size() > 4 && has_digit(clause[0]) && clause[0] != "1" && clause[1] == "epochs" &&
+         is_in(kEnding, clause[2]) && clause[3] == "in" && has_digit(clause[4]);
+}
+
 std::optional<Kind> read_phrase(const Sentence& line) {
   constexpr std::string_view kAlone[] = {"done", "finished",   "complete", "completed",
                                          "all",  "everything", "is"};
@@ -237,9 +249,15 @@ std::optional<Kind> read_phrase(const Sentence& line) {
     return line.words.size() <= 3 ? std::optional(Kind::implied) : std::nullopt;
   }
   if (stops_early(line)) return Kind::stated;
+  // "Done. Checkpoint saved to out.pt": by itself at the front, and what is left of it.
+  constexpr std::string_view kLeft[] = {"saved",   "model", "checkpoint", "weights",
+                                        "results", "total", "time"};
+  if (line.words.front() == "done" && line.clauses[1] == 1 && any_in(line.words, kLeft)) {
+    return names_a_part(line.words) ? std::nullopt : std::optional(Kind::implied);
+  }
   for (std::size_t c = 0; c + 1 < line.clauses.size(); ++c) {
-    const Words clause =
-        Words(line.words).subspan(line.clauses[c], line.clauses[c + 1] - line.clauses[c]);
+    const Words clause = line.clause(c);
+    if (all_epochs_done(clause)) return Kind::implied;
     for (std::size_t i = 0; i < clause.size(); ++i) {
       const bool end_of = clause[i] == "end" && i + 1 < clause.size() && clause[i + 1] == "of";
       if (!end_of && !is_in(kEnding, clause[i])) continue;
@@ -257,11 +275,18 @@ std::optional<Kind> read_phrase(const Sentence& line) {
 
 // "Saved model to out.pt", "Final weights saved".
 bool read_saved(const Sentence& line) {
-  if (!line.has("saved") && !line.has("saving")) return false;
-  if (names_a_part(line.words)) return false;
-  if (line.has("final")) return true;
-  const bool model = line.has("model") || line.has("weights");
-  return model && !line.has("best") && !line.has("checkpoint") && !line.has("checkpoints");
+  if (line.words.empty() || names_a_part(line.words)) return false;
+  for (std::size_t c = 0; c + 1 < line.clauses.size(); ++c) {
+    const Words clause = line.clause(c);  // the folders of a path are others
+    const bool saves =
+        is_in(clause, "saved") || is_in(clause, "saving") || (c == 0 && clause.front() == "save");
+    if (!saves) continue;
+    if (line.has("final")) return true;
+    const bool model = line.has("model") || line.has("weights");
+    return model && !is_in(clause, "best") && !is_in(clause, "checkpoint") &&
+           !is_in(clause, "checkpoints");
+  }
+  return false;
 }
 
 // "Best val acc: 0.91", "Test accuracy 88.1 %", "final loss = 0.2": a name with a number.
@@ -285,8 +310,15 @@ bool read_time(const Sentence& line) {
   constexpr std::size_t kLongest = 16;  // words
   constexpr std::string_view kOthers[] = {"remaining", "eta",       "epoch", "step", "iter", "loss",
                                           "per",       "inference", "test",  "eval", "val",  "it"};
-  return line.words.size() <= kLongest && std::ranges::any_of(line.words, has_digit) &&
-         !any_in(line.words, kOthers);
+  // "Total training time: 4:49:16 (0.8678 s / it)": what stands in brackets is another value.
+  const auto bracket = line.text.find('(');
+  const auto before =
+      static_cast<std::size_t>(std::ranges::count_if(line.words, [&](std::string_view word) {
+        return bracket == std::string::npos || word.data() < line.text.data() + bracket;
+      }));
+  const Words words = Words(line.words).first(before);
+  return line.words.size() <= kLongest && std::ranges::any_of(words, has_digit) &&
+         !any_in(words, kOthers);
 }
 
 std::optional<Kind> read(Reading reading, const Sentence& line) {

@@ -218,8 +218,20 @@ bool HuggingfaceParser::see_progress(const TrainerProgress& at, const Line& line
   return true;
 }
 
+/// "Epoch 9: {'loss': 3.19}": a loop that counts before its dictionary and has none of the
+/// Trainer's other keys.
+bool counts_before_dict(std::string_view text) {
+  const std::string_view before = text.substr(0, text.find("{'loss':"));
+  const auto has = [](std::string_view in, std::string_view word) {
+    return in.find(word) != std::string_view::npos;
+  };
+  return (has(before, "poch ") || has(before, "tep ") || has(before, "teration ")) &&
+         !has(text, "'epoch':") && !has(text, "'learning_rate':");
+}
+
 bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
   if (line.text.find("{'loss':") != std::string_view::npos) {
+    if (counts_before_dict(line.text)) return false;
     // tf-models prints the statistics of its run like that.
     return line.text.find("'step_timestamp_log'") == std::string_view::npos &&
            line.text.find("steps_per_second: ") == std::string_view::npos && see_dict(line, out);
