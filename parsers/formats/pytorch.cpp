@@ -111,7 +111,16 @@ struct Pytorch {
     if (std::isnan(mean_s) && done == 1) {
       cumulative = std::abs(mean - last_s) <= 0.002 * last_s + 0.0011;
     }
+    // A meter that is reset after each line shows the same number twice: two means of an epoch give
+    // the time of the batch between them, which the line prints as well.
+    if (cumulative && !std::isnan(mean_s) && done == mean_of + 1) {
+      constexpr double kApart = 0.05;
+      const auto n = static_cast<double>(done);
+      const double own = mean * n - mean_s * (n - 1);
+      cumulative = std::abs(own - last_s) <= kApart * last_s + 2 * kRounding_s * n;
+    }
     mean_s = mean;
+    mean_of = done;
     if (cumulative) {
       const auto batches = static_cast<double>(done);
       at.time_s = base_s + mean_s * batches;
@@ -257,6 +266,7 @@ struct Pytorch {
   std::optional<std::int64_t> epochs;  ///< as the newest line prints them: "[0/300]"
   double base_s = 0;                   ///< epochs that ended
   double mean_s = kUnknown;            ///< newest mean of the epoch
+  std::int64_t mean_of = 0;            ///< batches
   double elapsed_s = 0;                ///< newest clock of the epoch
   bool cumulative = true;              ///< the means are of the epoch
   double rounding = 0;                 ///< of the newest mean, relative
