@@ -44,7 +44,7 @@ void Activations<Element>::place_layer(const BackendOptions& options,
   place_sum(layer.attention_sum, layer.attention_mean, layer.attention_rstd);
   place(layer.middle, narrow_);
   place(layer.wide, wide);
-  place(layer.activated, wide);
+  place(layer.activated, sizes_.keeps_activated ? wide : 0);
   if (options.model.norm == NormPlace::after) {
     place_sum(layer.output_sum, layer.output_mean, layer.output_rstd);
   }

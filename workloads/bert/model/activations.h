@@ -64,6 +64,7 @@ struct ActivationSizes {
   std::int64_t partials = 0;           ///< partial sums of columns
   std::int64_t thread_scratch = 0;     ///< of all threads
   std::int64_t operands = 0;           ///< kept of a layer's inputs of products
+  bool keeps_activated = true;         ///< GELU's result is kept as it is
   std::int64_t operand_scratch = 0;    ///< of one product's operands
   std::int64_t logit_columns = 0;      ///< V', elements
   std::int64_t logit_rows = 0;         ///< that a next_word head has at a time by default
