@@ -245,7 +245,11 @@ std::optional<std::size_t> loss_of(const LineShape& shape) {
     if (number.meaning != Meaning::loss) continue;
     const std::string_view label =
         std::string_view(first.text).substr(number.begin, number.value_begin - number.begin);
-    const bool plain = trim(label).size() < 7;  // "loss", its colon and its quotes
+    std::string letters;
+    for (const char c : label) {
+      if (is_letter(c)) letters += lower(c);
+    }
+    const bool plain = letters == "loss";
     const bool everywhere = std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
       return i < line.numbers.size() && line.numbers[i].meaning == Meaning::loss;
     });
