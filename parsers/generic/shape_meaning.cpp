@@ -228,17 +228,18 @@ class Decision {
       }
       if (low > 0) most = std::max(most, values[k] / low);
     }
-    constexpr std::size_t kFewest = 3;  // two values rise in half of all cases
     if (down > 0 || up == 0) return false;
-    if (n_ < kFewest && !shape_.examples[0].at(i).since_start) return false;
     const ShapeLine& line = shape_.examples[0];
     const LineNumber& number = line.at(i);
-    const bool clock_alone =
-        number.begin == number.value_begin &&
+    if (number.since_start) return true;
+    constexpr std::size_t kLinesThatShow = 3;  // two values rise in half of all cases
+    if (n_ < kLinesThatShow) return false;
+    const bool has_label = number.begin < number.value_begin;
+    const bool is_clock =
         line.text.substr(number.value_begin, number.value_end - number.value_begin).find(':') !=
-            std::string::npos;
-    return number.since_start || most >= kGrowthThatShows ||
-           up >= (clock_alone ? kRisesOfAClockThatShow : kRisesThatShow);
+        std::string::npos;
+    return most >= kGrowthThatShows ||
+           up >= (is_clock && !has_label ? kRisesOfAClockThatShow : kRisesThatShow);
   }
 
   void find_times() {

@@ -262,8 +262,8 @@ struct LogReader::State final : CandidateSink {
     return best;
   }
 
-  /// A named format has a training of its own, be it one without a rate. Bars without a step of
-  /// one, of tests and downloads, leave the training to other lines.
+  /// A named format has a training of its own, be it one without a rate. A format of bars claims
+  /// none without a step: its bars may be those of tests or downloads.
   [[nodiscard]] bool claims_training() const {
     if (options.format == kGenericName) return false;
     const auto known = tables->formats();

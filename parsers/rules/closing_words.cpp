@@ -249,10 +249,10 @@ std::optional<Kind> read_phrase(const Sentence& line) {
     return line.words.size() <= 3 ? std::optional(Kind::implied) : std::nullopt;
   }
   if (stops_early(line)) return Kind::stated;
-  // "Done. Checkpoint saved to out.pt": by itself at the front, and what is left of it.
-  constexpr std::string_view kLeft[] = {"saved",   "model", "checkpoint", "weights",
-                                        "results", "total", "time"};
-  if (line.words.front() == "done" && line.clauses[1] == 1 && any_in(line.words, kLeft)) {
+  // "Done. Checkpoint saved to out.pt": a clause by itself at the front, and then what came of it.
+  constexpr std::string_view kOutcomes[] = {"saved",   "model", "checkpoint", "weights",
+                                            "results", "total", "time"};
+  if (line.words.front() == "done" && line.clauses[1] == 1 && any_in(line.words, kOutcomes)) {
     return names_a_part(line.words) ? std::nullopt : std::optional(Kind::implied);
   }
   for (std::size_t c = 0; c + 1 < line.clauses.size(); ++c) {

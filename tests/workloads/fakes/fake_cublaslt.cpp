@@ -138,7 +138,7 @@ cublasStatus_t checked_fp8(const Call& call) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/// What the heuristic is not told.
+/// Of the addresses, which the heuristic does not get.
 cublasStatus_t checked_fp8_addresses(const Descriptor& desc, const void* a, const void* b,
                                      const void* d) {
   const auto aligned = [](const void* address) {

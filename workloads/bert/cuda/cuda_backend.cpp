@@ -186,7 +186,7 @@ class CudaBackend final : public Backend {
     }
   }
   void write_state(StateArray array, std::int64_t offset, std::span<const float> in) override {
-    if (fp8_) fp8_->weights_changed();
+    if (fp8_ && array == StateArray::weights) fp8_->weights_changed();
     if (array != StateArray::gradients || !scaler_.on()) {
       if (array == StateArray::gradients) materialize_zeros();
       wait();
@@ -217,9 +217,8 @@ class CudaBackend final : public Backend {
     out.insert(out.end(), epilogues_.begin(), epilogues_.end());
     if (in_fp8()) {
       out.emplace_back(
-          "fp8: the encoder's linear layers, E4M3 forward, E5M2 gradients, a scale a matrix, of "
-          "its "
-          "own largest magnitude; heads in bf16");
+          "fp8: the encoder's linear layers, E4M3 forward, E5M2 gradients, a scale of its own for "
+          "each matrix; heads in bf16");
     }
     out.emplace_back(has_tensor_core_attention() ? "attention: own tensor-core kernel"
                                                  : "attention: plain fp32 kernel");

@@ -215,7 +215,7 @@ std::vector<std::string> Step::epilogue_settings() const {
   const LayerOffsets& at = layout.layers.front();
   const std::int64_t rows = options.micro_batch_size * options.sequence_length;
   std::vector<std::string> out;
-  if (fp8 != nullptr) return out;
+  if (fp8 != nullptr) return out;  // the products below are of 16 bits
   const auto add = [&](const char* name, const Product& product) {
     out.push_back(std::string(name) + ": " + matmul.way_of(product));
   };

@@ -293,14 +293,7 @@ void flash_backward(DType type, const Attention& a, Stream stream) {
              dim3(kFlashThreads), 0, stream, a);
     });
   }
-  if (a.sums == nullptr) return;
-  ReducePartials reduce;
-  reduce.partials = a.partials;
-  reduce.rows = static_cast<int>(rows_of_sums);
-  reduce.stride = reduce.width = 3 * a.heads * kFlashHead;
-  reduce.sums[0] = a.sums;
-  reduce.accumulate = a.accumulate;
-  reduce_partials(reduce, stream);
+  reduce_partials(a.partials, rows_of_sums, 3 * a.heads * kFlashHead, a.sums, a.accumulate, stream);
 }
 
 }  // namespace bert::cuda

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
-constexpr int kBlocks = 2;                 ///< on a multiprocessor: 106 KiB and 128 registers
+constexpr int kBlocks = 2;                 ///< on a multiprocessor: 107 KiB and 128 registers
 constexpr int kScoresLd = kWholeHead + 8;  ///< the padding keeps ldmatrix free of bank conflicts
 constexpr int kChunk = 16;                 ///< keys whose scores a thread holds at a time
 constexpr int kChunks = kWholeHead / kChunk;

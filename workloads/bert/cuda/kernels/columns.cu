@@ -174,19 +174,25 @@ void column_sums(DType type, const ColumnSums& a, Stream stream) {
     launch(column_sums_kernel<T>, blocks(ceil_divide(a.width, 256), slices), dim3(kThreads), 0,
            stream, a);
   });
-  ReducePartials reduce;
-  reduce.partials = a.partials;
-  reduce.rows = static_cast<int>(slices);
-  reduce.stride = reduce.width = a.width;
-  reduce.sums[0] = a.sums;
-  reduce.accumulate = a.accumulate;
-  reduce_partials(reduce, stream);
+  reduce_partials(a.partials, slices, a.width, a.sums, a.accumulate, stream);
 }
 
 void reduce_partials(const ReducePartials& a, Stream stream) {
   const int sums = a.stride / a.width;
   launch(reduce_partials_kernel, blocks(ceil_divide(a.width, kWarp), sums),
          dim3(kWarp, kReduceRows), 0, stream, a);
+}
+
+void reduce_partials(const float* partials, std::int64_t rows, int width, float* sums,
+                     bool accumulate, Stream stream) {
+  if (sums == nullptr) return;
+  ReducePartials reduce;
+  reduce.partials = partials;
+  reduce.rows = static_cast<int>(rows);
+  reduce.stride = reduce.width = width;
+  reduce.sums[0] = sums;
+  reduce.accumulate = accumulate;
+  reduce_partials(reduce, stream);
 }
 
 void gelu_forward(DType type, const GeluForward& a, Stream stream) {

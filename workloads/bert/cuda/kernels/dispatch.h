@@ -31,5 +31,8 @@ struct ReducePartials {
   bool accumulate = false;
 };
 void reduce_partials(const ReducePartials& arguments, Stream stream);
+/// The same for one sum of rows that lie without gaps; null sums: nothing is done.
+void reduce_partials(const float* partials, std::int64_t rows, int width, float* sums,
+                     bool accumulate, Stream stream);
 
 }  // namespace bert::cuda

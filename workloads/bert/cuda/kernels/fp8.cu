@@ -200,13 +200,7 @@ void cast_fp8(Fp8 format, const CastFp8& a, Stream stream) {
   launch(kernel_of(format, a), blocks(ceil_divide(a.width, kSide), row_tiles), dim3(kThreads), 0,
          stream, a);
   if (a.source != CastFp8::Source::gelu_backward) return;
-  ReducePartials reduce;
-  reduce.partials = a.partials;
-  reduce.rows = static_cast<int>(row_tiles);
-  reduce.stride = reduce.width = a.width;
-  reduce.sums[0] = a.sums;
-  reduce.accumulate = a.accumulate;
-  reduce_partials(reduce, stream);
+  reduce_partials(a.partials, row_tiles, a.width, a.sums, a.accumulate, stream);
 }
 
 }  // namespace bert::cuda

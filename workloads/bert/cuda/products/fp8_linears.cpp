@@ -50,7 +50,7 @@ Fp8Linears::Fp8Linears(const ParameterLayout& layout, std::int64_t hidden, bool 
     std::int64_t columns = 0;
     for (const LinearOffsets* at : linears_of(layout.layers[i])) {
       Linear one;
-      one.weight = at->weight;
+      one.weight_at = at->weight;
       one.outputs = at->outputs;
       one.inputs = at->inputs;
       one.layer = i;
@@ -58,12 +58,9 @@ Fp8Linears::Fp8Linears(const ParameterLayout& layout, std::int64_t hidden, bool 
       const std::int64_t size = at->outputs * at->inputs;
       one.codes = codes;
       one.transposed = codes + size;
-      one.weight_scale = scale;
-      one.input_scale = scale + kFloatsApart;
-      one.gradient_scale = scale + 2 * kFloatsApart;
-      one.weight_largest = largest;
-      one.input_largest = largest + count;
-      one.gradient_largest = largest + 2 * count;
+      one.weight = {scale, largest};
+      one.input = {scale + kFloatsApart, largest + count};
+      one.gradient = {scale + 2 * kFloatsApart, largest + 2 * count};
       linears_.push_back(one);
       columns += at->inputs;
       codes += 2 * size;
@@ -71,26 +68,26 @@ Fp8Linears::Fp8Linears(const ParameterLayout& layout, std::int64_t hidden, bool 
       ++largest;
     }
     auto* const own = linears_.data() + linears_.size() - 4;
-    own[0].gradient_found = own[1].input_found = flash;
-    own[0].input_found = own[1].gradient_found = own[2].input_found = own[3].gradient_found =
+    own[0].gradient.found = own[1].input.found = flash;
+    own[0].input.found = own[1].gradient.found = own[2].input.found = own[3].gradient.found =
         hidden % 64 == 0;
   }
   if (hidden % 64 != 0) return;
-  norms_[layout.embedding_norm.weight].input = linears_.front().input_largest;
+  norms_[layout.embedding_norm.weight].input = linears_.front().input.largest;
   for (std::size_t i = 0; i < layout.layers.size(); ++i) {
     const Linear* own = &linears_[4 * i];
     const bool last = i + 1 == layout.layers.size();
-    norms_[layout.layers[i].attention_norm.weight] = {own[2].input_largest,
-                                                      own[1].gradient_largest};
-    norms_[layout.layers[i].output_norm.weight] = {last ? nullptr : own[4].input_largest,
-                                                   own[3].gradient_largest};
+    norms_[layout.layers[i].attention_norm.weight] = {own[2].input.largest,
+                                                      own[1].gradient.largest};
+    norms_[layout.layers[i].output_norm.weight] = {last ? nullptr : own[4].input.largest,
+                                                   own[3].gradient.largest};
   }
 }
 
 auto Fp8Linears::around_attention(std::size_t layer) const -> Places {
   const Linear* own = &linears_[4 * layer];
-  if (!own[1].input_found) return {};
-  return {own[1].input_largest, own[0].gradient_largest};
+  if (!own[1].input.found) return {};
+  return {own[1].input.largest, own[0].gradient.largest};
 }
 
 auto Fp8Linears::around_norm(const NormOffsets& at) const -> Places {
@@ -118,28 +115,34 @@ void Fp8Linears::begin(const std::byte* copy, Stream stream) {
   current_ = true;
   fill_zero(largest_.data(), part, stream);
   for (const Linear& one : linears_) {
-    CastFp8 cast;
-    cast.rows = one.outputs;
-    cast.width = static_cast<int>(one.inputs);
-    cast.input = copy + one.weight * size_of(DType::bf16);
-    cast.largest = one.weight_largest;
-    cast.output = one.codes;
-    cast.transposed = one.transposed;
-    cast.inverse_scale = one.weight_scale;
-    largest_magnitude(cast.input, one.outputs * one.inputs, one.weight_largest, stream);
-    cast_fp8(Fp8::e4m3, cast, stream);
+    CastFp8 matrix;
+    matrix.rows = one.outputs;
+    matrix.width = static_cast<int>(one.inputs);
+    matrix.input = copy + one.weight_at * size_of(DType::bf16);
+    matrix.output = one.codes;
+    matrix.transposed = one.transposed;
+    cast(Fp8::e4m3, one.weight, matrix, stream);
   }
 }
 
 std::ptrdiff_t Fp8Linears::find(const LinearOffsets& at) const {
-  const auto found =
-      std::lower_bound(linears_.begin(), linears_.end(), at.weight,
-                       [](const Linear& one, std::int64_t weight) { return one.weight < weight; });
-  return found != linears_.end() && found->weight == at.weight ? found - linears_.begin() : -1;
+  const auto found = std::lower_bound(
+      linears_.begin(), linears_.end(), at.weight,
+      [](const Linear& one, std::int64_t weight) { return one.weight_at < weight; });
+  return found != linears_.end() && found->weight_at == at.weight ? found - linears_.begin() : -1;
 }
 
 auto Fp8Linears::linear(const LinearOffsets& at) const -> const Linear& {
   return linears_[static_cast<std::size_t>(find(at))];
+}
+
+void Fp8Linears::cast(Fp8 format, const Operand& operand, CastFp8 matrix, Stream stream) {
+  if (!operand.found) {
+    largest_magnitude(matrix.input, matrix.rows * matrix.width, operand.largest, stream);
+  }
+  matrix.largest = operand.largest;
+  matrix.inverse_scale = operand.scale;
+  cast_fp8(format, matrix, stream);
 }
 
 std::byte* Fp8Linears::kept_input(const Linear& one, Activations<void>& act) {
@@ -156,24 +159,19 @@ void Fp8Linears::cast_forward(const LinearOffsets& at, Activations<void>& act, b
                               Product& p, Stream stream) {
   const Linear& one = linear(at);
   if (std::exchange(ready_, nullptr) != &one) {
-    CastFp8 cast;
-    cast.rows = p.m;
-    cast.width = static_cast<int>(one.inputs);
-    cast.input = p.a;
-    cast.largest = one.input_largest;
-    cast.output = act.operand_scratch;
-    cast.transposed = keep ? kept_input(one, act) : nullptr;
-    cast.inverse_scale = one.input_scale;
-    if (!one.input_found) {
-      largest_magnitude(p.a, p.m * one.inputs, one.input_largest, stream);
-    }
-    cast_fp8(Fp8::e4m3, cast, stream);
+    CastFp8 matrix;
+    matrix.rows = p.m;
+    matrix.width = static_cast<int>(one.inputs);
+    matrix.input = p.a;
+    matrix.output = act.operand_scratch;
+    matrix.transposed = keep ? kept_input(one, act) : nullptr;
+    cast(Fp8::e4m3, one.input, matrix, stream);
   }
   p.a = act.operand_scratch;
   p.b = one.codes;
   p.a_format = p.b_format = Fp8::e4m3;
-  p.a_scale = one.input_scale;
-  p.b_scale = one.weight_scale;
+  p.a_scale = one.input.scale;
+  p.b_scale = one.weight.scale;
 }
 
 void Fp8Linears::cast_weight(const LinearOffsets& at, Activations<void>& act, Product& p,
@@ -181,18 +179,13 @@ void Fp8Linears::cast_weight(const LinearOffsets& at, Activations<void>& act, Pr
   const Linear& one = linear(at);
   std::byte* const transposed = gradient_transposed(one, p.k, act);
   if (std::exchange(ready_, nullptr) != &one) {
-    CastFp8 cast;
-    cast.rows = p.k;
-    cast.width = static_cast<int>(one.outputs);
-    cast.input = p.a;
-    cast.largest = one.gradient_largest;
-    cast.output = act.operand_scratch;
-    cast.transposed = transposed;
-    cast.inverse_scale = one.gradient_scale;
-    if (!one.gradient_found) {
-      largest_magnitude(p.a, p.k * one.outputs, one.gradient_largest, stream);
-    }
-    cast_fp8(Fp8::e5m2, cast, stream);
+    CastFp8 matrix;
+    matrix.rows = p.k;
+    matrix.width = static_cast<int>(one.outputs);
+    matrix.input = p.a;
+    matrix.output = act.operand_scratch;
+    matrix.transposed = transposed;
+    cast(Fp8::e5m2, one.gradient, matrix, stream);
   }
   p.a = transposed;
   p.b = kept_input(one, act);
@@ -201,8 +194,8 @@ void Fp8Linears::cast_weight(const LinearOffsets& at, Activations<void>& act, Pr
   p.k = p.lda = p.ldb = fp8_row_count(p.k);
   p.a_format = Fp8::e5m2;
   p.b_format = Fp8::e4m3;
-  p.a_scale = one.gradient_scale;
-  p.b_scale = one.input_scale;
+  p.a_scale = one.gradient.scale;
+  p.b_scale = one.input.scale;
 }
 
 void Fp8Linears::cast_input(const LinearOffsets& at, Activations<void>& act, Product& p) const {
@@ -213,25 +206,22 @@ void Fp8Linears::cast_input(const LinearOffsets& at, Activations<void>& act, Pro
   p.ldb = one.outputs;
   p.a_format = Fp8::e5m2;
   p.b_format = Fp8::e4m3;
-  p.a_scale = one.gradient_scale;
-  p.b_scale = one.weight_scale;
+  p.a_scale = one.gradient.scale;
+  p.b_scale = one.weight.scale;
 }
 
 void Fp8Linears::cast_gelu(const LinearOffsets& at, Activations<void>& act, std::int64_t rows,
                            bool keep, bool tanh, const void* wide, Stream stream) {
   const Linear& next = *(&linear(at) + 1);  // the block's second
-  CastFp8 cast;
-  cast.source = CastFp8::Source::gelu;
-  cast.rows = rows;
-  cast.width = static_cast<int>(next.inputs);
-  cast.input = wide;
-  cast.largest = next.input_largest;
-  cast.output = act.operand_scratch;
-  cast.transposed = keep ? kept_input(next, act) : nullptr;
-  cast.inverse_scale = next.input_scale;
-  cast.tanh = tanh;
-  largest_magnitude(wide, rows * next.inputs, next.input_largest, stream);
-  cast_fp8(Fp8::e4m3, cast, stream);
+  CastFp8 matrix;
+  matrix.source = CastFp8::Source::gelu;
+  matrix.rows = rows;
+  matrix.width = static_cast<int>(next.inputs);
+  matrix.input = wide;
+  matrix.output = act.operand_scratch;
+  matrix.transposed = keep ? kept_input(next, act) : nullptr;
+  matrix.tanh = tanh;
+  cast(Fp8::e4m3, next.input, matrix, stream);
   ready_ = &next;
 }
 
@@ -239,22 +229,19 @@ void Fp8Linears::cast_gelu_backward(const LinearOffsets& at, Activations<void>& 
                                     std::int64_t rows, const GeluGradient& gradient,
                                     Stream stream) {
   const Linear& one = linear(at);
-  CastFp8 cast;
-  cast.source = CastFp8::Source::gelu_backward;
-  cast.rows = rows;
-  cast.width = static_cast<int>(one.outputs);
-  cast.input = gradient.d;
-  cast.wide = gradient.wide;
-  cast.largest = one.gradient_largest;
-  cast.output = act.operand_scratch;
-  cast.transposed = gradient_transposed(one, rows, act);
-  cast.inverse_scale = one.gradient_scale;
-  cast.tanh = gradient.tanh;
-  cast.partials = act.partials;
-  cast.sums = gradient.sums;
-  cast.accumulate = gradient.accumulate;
-  largest_magnitude(gradient.d, rows * one.outputs, one.gradient_largest, stream);
-  cast_fp8(Fp8::e5m2, cast, stream);
+  CastFp8 matrix;
+  matrix.source = CastFp8::Source::gelu_backward;
+  matrix.rows = rows;
+  matrix.width = static_cast<int>(one.outputs);
+  matrix.input = gradient.d;
+  matrix.wide = gradient.wide;
+  matrix.output = act.operand_scratch;
+  matrix.transposed = gradient_transposed(one, rows, act);
+  matrix.tanh = gradient.tanh;
+  matrix.partials = act.partials;
+  matrix.sums = gradient.sums;
+  matrix.accumulate = gradient.accumulate;
+  cast(Fp8::e5m2, one.gradient, matrix, stream);
   ready_ = &one;
 }
 

@@ -64,17 +64,24 @@ class Fp8Linears {
                           const GeluGradient& gradient, Stream stream);
 
  private:
+  /// A matrix that products read in 8 bits.
+  struct Operand {
+    float* scale = nullptr;            ///< what its numbers are multiplied by
+    std::uint32_t* largest = nullptr;  ///< its largest magnitude, see largest_magnitude()
+    bool found = false;                ///< by the kernel that makes the matrix
+  };
   struct Linear {
-    std::int64_t weight = 0, outputs = 0, inputs = 0;
+    std::int64_t weight_at = 0;  ///< LinearOffsets::weight
+    std::int64_t outputs = 0, inputs = 0;
     std::size_t layer = 0;
     std::int64_t kept_columns = 0;  ///< of the layer's inputs that are kept before its own
-    std::byte *codes = nullptr, *transposed = nullptr;
-    float *weight_scale = nullptr, *input_scale = nullptr, *gradient_scale = nullptr;
-    std::uint32_t *weight_largest = nullptr, *input_largest = nullptr, *gradient_largest = nullptr;
-    bool input_found = false, gradient_found = false;  ///< by the kernel that makes it
+    std::byte *codes = nullptr, *transposed = nullptr;  ///< of the weight
+    Operand weight, input, gradient;
   };
   [[nodiscard]] std::ptrdiff_t find(const LinearOffsets& at) const;
   [[nodiscard]] const Linear& linear(const LinearOffsets& at) const;
+  /// Queues the cast of `input` [rows, width], after its largest magnitude where that is not found.
+  static void cast(Fp8 format, const Operand& operand, CastFp8 matrix, Stream stream);
   [[nodiscard]] static std::byte* kept_input(const Linear& one, Activations<void>& act);
   /// Where dy lies transposed; as it is, it lies at the beginning.
   [[nodiscard]] static std::byte* gradient_transposed(const Linear& one, std::int64_t rows,
