@@ -46,8 +46,10 @@ void StepCounter::move_to(const Printed& printed) {
     if (epoch_ >= 0 && *epoch > epoch_) {
       lines_steps_ = newest_ - base_;
       const bool longer = lines_steps_ > 0 && epoch_steps_ > lines_steps_;
-      share_seen_ =
+      epochs_per_seen_ =
           longer ? static_cast<double>(epoch_steps_) / static_cast<double>(lines_steps_) : 1;
+      // Whole epochs between the two count as base_of counts their steps.
+      if (epoch_steps_ > 0) epochs_per_seen_ *= static_cast<double>(*epoch - epoch_);
     }
     base_ = base_of(printed);
     epoch_ = *epoch;

@@ -23,9 +23,9 @@ class StepCounter {
   /// Nothing where the epoch is before that of the newest line.
   [[nodiscard]] std::optional<std::int64_t> step_of(const Printed& printed) const;
   void move_to(const Printed& printed);
-  /// The steps of the epoch before this one over those up to its last line: 1 where they are the
-  /// same, or not known.
-  [[nodiscard]] double share_seen() const { return share_seen_; }
+  /// The steps from the begin of the last epoch of which lines were met to that of this one, over
+  /// those up to its last line: 1 where they are the same, or not known.
+  [[nodiscard]] double epochs_per_seen() const { return epochs_per_seen_; }
   /// The last step of a plan of so many epochs, if the length of one is known.
   [[nodiscard]] std::optional<std::int64_t> end_of(std::int64_t epochs) const;
   /// The last step of an epoch, if it is the newest one and its length is printed.
@@ -42,7 +42,7 @@ class StepCounter {
   std::int64_t lines_steps_ = 0;  ///< up to the last line of the epoch before
   std::int64_t newest_ = 0;
   std::int64_t printed_ = 0, stride_ = 0;  ///< of the newest line
-  double share_seen_ = 1;
+  double epochs_per_seen_ = 1;
   std::optional<std::int64_t> shift_;  ///< where the first line shows what the counter begins at
 };
 

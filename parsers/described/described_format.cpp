@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "parsers/described/described_parser.h"
@@ -43,6 +44,10 @@ std::string_view DescribedFormat::name() const { return description_->name; }
 const std::vector<std::string>& DescribedFormat::literals() const { return description_->literals; }
 
 bool DescribedFormat::yields() const { return description_->yields; }
+
+bool DescribedFormat::has_rows() const {
+  return std::ranges::any_of(description_->rules, &DescribedRule::rows);
+}
 
 std::unique_ptr<LineParser> DescribedFormat::make() const {
   return std::make_unique<DescribedParser>(*description_);

@@ -36,7 +36,8 @@ class DescribedFormat {
 
   [[nodiscard]] std::string_view name() const;
   [[nodiscard]] const std::vector<std::string>& literals() const;
-  [[nodiscard]] bool yields() const;  ///< as Format::yields
+  [[nodiscard]] bool yields() const;    ///< as Format::yields
+  [[nodiscard]] bool has_rows() const;  ///< of a table below its head
   /// State over one log; refers to this object.
   [[nodiscard]] std::unique_ptr<LineParser> make() const;
 

@@ -34,13 +34,30 @@ DescribedParser::DescribedParser(const Description& description) : description_(
 bool DescribedParser::parse(const Line& line, RunBuilder& out) {
   bool any = false, recorded = false;
   for (const DescribedRule& rule : description_.rules) {
-    if ((recorded && rule.gives_step) || !stands_on(line, rule)) continue;
-    if (!values_.read(rule, line.text, line.terminator == 0, description_.day_first)) continue;
+    if (recorded && rule.gives_step) continue;
+    if (rule.rows && stands_on(line, rule)) {
+      table_ = &rule;
+      row_ = {-1, -1};
+      any = true;
+      continue;
+    }
+    if (!read_line(rule, line)) continue;
     const bool taken = take(rule, line, out);
     any = any || taken;
     recorded = recorded || (taken && rule.gives_step);
   }
   return any;
+}
+
+bool DescribedParser::read_line(const DescribedRule& rule, const Line& line) {
+  if (rule.rows ? table_ != &rule : !stands_on(line, rule)) return false;
+  if (!values_.read(rule, line.text, line.terminator == 0, description_.day_first)) return false;
+  if (!rule.rows) return true;
+  const std::pair row(values_.count(Field::epoch).value_or(0),
+                      values_.count(Field::step).value_or(-1));
+  if (row <= row_) return false;
+  row_ = row;
+  return true;
 }
 
 bool DescribedParser::take(const DescribedRule& rule, const Line& line, RunBuilder& out) {
@@ -158,7 +175,7 @@ void DescribedParser::take_time(Track& of, Sample& sample, RunDraft& draft) {
   if (const auto elapsed = values_.number(Field::elapsed)) {
     // A clock that begins again with the epoch went on through the steps that no line was of.
     if (*elapsed < of.elapsed_s && sample.step > of.last_step) {
-      of.earlier_s += of.elapsed_s * of.counter.share_seen();
+      of.earlier_s += of.elapsed_s * of.counter.epochs_per_seen();
     }
     of.elapsed_s = *elapsed;
     sample.time_s = of.earlier_s + *elapsed;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "parsers/assemble/run_builder.h"
@@ -24,6 +25,7 @@ class DescribedParser final : public LineParser {
 
   bool parse(const Line& line, RunBuilder& out) override;
   void finish(RunBuilder& out) override;
+  [[nodiscard]] bool wants_every_line() const override { return table_ != nullptr; }
 
  private:
   /// What is known of the open run of a kind.
@@ -48,6 +50,7 @@ class DescribedParser final : public LineParser {
   };
   [[nodiscard]] Track& track(WorkKind kind) { return tracks_[static_cast<std::size_t>(kind)]; }
 
+  bool read_line(const DescribedRule& rule, const Line& line);
   bool take(const DescribedRule& rule, const Line& line, RunBuilder& out);
   void take_settings(const DescribedRule& rule);
   void add_settings(Track& of, RunDraft& draft);
@@ -73,6 +76,9 @@ class DescribedParser final : public LineParser {
 
   const Description& description_;
   LineValues values_;
+  const DescribedRule* table_ = nullptr;  ///< whose head was met last
+  /// Epoch and step of its newest row; below them a line of numbers is none.
+  std::pair<std::int64_t, std::int64_t> row_ = {-1, -1};
   Track tracks_[3];
   YearClock year_;
   struct Plan {

@@ -67,6 +67,7 @@ struct DescribedRule {
   bool begins_run = false;  ///< what follows is another run's
   bool within_run = false;  ///< means nothing where no run is open
   bool continues = false;   ///< adds to the record of the line before
+  bool rows = false;        ///< its literal is on the head of a table whose rows it reads
   bool fallback = false;    ///< counts where no other rule gives records
   bool interrupts = false;  ///< is of an evaluation: its time is no training
   std::optional<Status> outcome;

@@ -191,6 +191,7 @@ class DescriptionReader {
                                     {"within_run", &rule.within_run},
                                     {"continues", &rule.continues},
                                     {"fallback", &rule.fallback},
+                                    {"rows", &rule.rows},
                                     {"interrupts", &rule.interrupts},
                                     {"wraps", &rule.wraps}}) {
       *flag = is_set(object, pointer, key);
@@ -413,6 +414,15 @@ class DescriptionReader {
       in_.fail_at(at, fmt::format("does not hold the literal '{}'", rule.literal),
                   "the scan would never show this line to the pattern");
       return;
+    }
+    if (rule.rows) {
+      const auto end = example.find('\n');
+      if (!rule.pattern || end == std::string::npos) {
+        in_.fail_at(at, "is no head with a row of a table below it",
+                    "give both, with \\n between them, and a pattern that reads the row");
+        return;
+      }
+      example.erase(0, end + 1);
     }
     LineValues values;
     const bool matched = values.read(rule, example, false, out_->day_first);

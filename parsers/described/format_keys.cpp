@@ -70,6 +70,10 @@ constexpr auto kLineKeys = std::to_array<FormatKey>({
     {"continues", kFlag, "the line adds to the record of the line with step before it"},
     {"fallback", kFlag, "its records count only in a run of which no other rule gives records"},
     {"begins_run", kFlag, "what follows is another run"},
+    {"rows", kFlag,
+     "the literal is on the head of a table, and the pattern reads the rows below it, whose "
+     "counter "
+     "grows; the example is a head, a line break and a row"},
     {"within_run", kFlag, "the line means nothing where no run is open"},
     {"interrupts", kFlag,
      "the line is of an evaluation, whose time is taken off the clock of the training"},

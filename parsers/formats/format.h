@@ -148,6 +148,8 @@ class LineParser {
   /// True when the line parsed last, were it parsed again at once, would change nothing and match
   /// again. Many ranks redraw one bar: their copies of a redraw are then counted, not parsed.
   [[nodiscard]] virtual bool settled() const { return false; }
+  /// In a table whose rows hold no anchor: lines without one are shown, too.
+  [[nodiscard]] virtual bool wants_every_line() const { return false; }
   /// End of input: hands over what waits for a line that did not come.
   virtual void finish(RunBuilder&) {}
 };

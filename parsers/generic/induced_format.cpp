@@ -31,7 +31,10 @@ std::string quoted(std::string_view text) {
       while (i + 1 < text.size() && is_blank(text[i + 1])) ++i;
       out += "[ \\t]+";
     } else if (!is_plain(c)) {
-      out += '.';
+      char32_t code = 0;
+      const std::size_t length = c < ' ' && c >= 0 ? 0 : decode_utf8(text.substr(i), code);
+      out += length > 0 ? text.substr(i, length) : ".";
+      i += length > 0 ? length - 1 : 0;
     } else {
       if (std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos) out += '\\';
       out += c;
@@ -47,10 +50,28 @@ std::string quoted_before_number(std::string_view text) {
   return quoted(text.substr(0, end)) + " *";
 }
 
+/// What of `text` JSON can hold; '?' for the rest.
+std::string readable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    char32_t code = 0;
+    const std::size_t length = decode_utf8(text, code);
+    if (length == 0 || (code < ' ' && code != '\t')) {
+      out += '?';
+      text.remove_prefix(1);
+      continue;
+    }
+    out += text.substr(0, length);
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
 constexpr std::string_view kWhole = "\\d+(?:,\\d{3})*";
 constexpr std::string_view kReal = "[-+]?(?:[\\d.,]*\\d(?:[eE][-+]?\\d+)?[kKMB]?|nan|NaN|inf)";
 constexpr std::string_view kTime = "[\\d:]+(?:\\.\\d+)?";
 constexpr std::string_view kSpelled = "[\\d.]+ ?[a-zA-Z]+(?:,? (?:and )?[\\d.]+ ?[a-zA-Z]+)*";
+constexpr std::string_view kSpelledWide = "(?:[\\d.]+ ?[\\x80-\\xff]+ ?)+";  // "2分30秒"
 
 std::string value_pattern(std::string_view text, bool counter, Meaning meaning) {
   if (counter) return std::string(kWhole);
@@ -70,6 +91,7 @@ std::string value_pattern(std::string_view text, bool counter, Meaning meaning) 
     return out;
   }
   if (colons) return std::string(kTime);
+  if (!std::ranges::all_of(text, is_plain)) return std::string(kSpelledWide);
   const bool spelled = text.find_first_of("hmsd") != std::string_view::npos;  // 2m 30s
   return std::string(spelled ? kSpelled : kReal);
 }
@@ -93,12 +115,7 @@ class RuleWriter {
   /// Nothing where no text of its lines is long enough to search for.
   std::optional<Json> write() {
     std::ranges::sort(taken_, {}, [&](const Taken& one) { return one.in(first_).begin; });
-    std::string pattern = front();
-    for (std::size_t i = 0; i < taken_.size(); ++i) {
-      if (i > 0) pattern += between(i);
-      pattern += stretch(taken_[i]);
-    }
-    if (literal_.size() < kMinLiteral) pattern += word_after();
+    const std::string pattern = shape_.head ? of_row() : of_line();
     if (literal_.size() < kMinLiteral) return std::nullopt;
     Json rule;
     rule["literal"] = literal_;
@@ -111,15 +128,49 @@ class RuleWriter {
     if (!scale.empty()) rule["scale"] = scale;
     for (const Taken& one : taken_) {
       if (one.name != "rate") continue;
-      rule["rate"] = {{"unit", name(one.in(first_).unit)}, {"per", "job"}};
+      const LineNumber& rate = one.in(first_);
+      rule["rate"] = {{"unit", name(rate.unit)}, {"per", rate.of_one_gpu ? "gpu" : "job"}};
     }
-    std::string example;
-    for (const char c : first_.text) example += is_plain(c) || c == '\t' ? c : '?';
-    rule["example"] = example;
+    if (shape_.head) rule["rows"] = true;
+    const std::string example = readable(first_.text);
+    rule["example"] = shape_.head ? shape_.head->text + '\n' + example : example;
     return rule;
   }
 
  private:
+  std::string of_line() {
+    std::string out = front();
+    for (std::size_t i = 0; i < taken_.size(); ++i) {
+      if (i > 0) out += word_.empty() ? between(i) : ".*?";
+      out += stretch(taken_[i]);
+      if (shape_.after_counter && is_counter(taken_[i]) && word_.empty()) out += evaluation_word(i);
+    }
+    if (literal_.size() < kMinLiteral) out += word_after();
+    return out;
+  }
+
+  static bool is_counter(const Taken& one) { return one.name == "step" || one.name == "epoch"; }
+
+  /// "Epoch 3: testing psnr" is told from "Epoch 3 complete" by the word after its counter.
+  std::string evaluation_word(std::size_t i) {
+    const std::size_t end = taken_[i].in(first_).end;
+    const std::string_view rest = std::string_view(first_.text).substr(end);
+    std::size_t at = 0, last = 0;
+    while (at < rest.size() && !is_letter(rest[at])) ++at;
+    for (last = at; last < rest.size() && is_letter(rest[last]);) ++last;
+    word_ = rest.substr(at, last - at);
+    return "[^a-zA-Z]*?" + word_;
+  }
+
+  std::string of_row() {
+    std::vector<std::string> groups(shape_.head->names.size());
+    for (const Taken& one : taken_) {
+      groups[static_cast<std::size_t>(one.in(first_).column)] = stretch(one);
+    }
+    literal_ = shape_.head->text.substr(0, kMaxLiteral);
+    return row_pattern(*shape_.head, groups);
+  }
+
   [[nodiscard]] static std::string_view part(const ShapeLine& line, std::size_t begin,
                                              std::size_t end) {
     return std::string_view(line.text).substr(begin, end - begin);
@@ -127,11 +178,14 @@ class RuleWriter {
 
   /// A text of all lines that the pattern has: the longest is what the scan looks for.
   void offer(std::string_view text) {
-    for (std::size_t begin = 0; begin < text.size();) {
+    for (std::size_t begin = 0; begin < text.size();) {  // bytes that are not UTF-8 part texts
       std::size_t end = begin;
-      while (end < text.size() && is_plain(text[end]) &&
+      while (end < text.size() &&
              !(is_blank(text[end]) && end + 1 < text.size() && is_blank(text[end + 1]))) {
-        ++end;
+        char32_t code = 0;
+        const std::size_t length = decode_utf8(text.substr(end), code);
+        if (length == 0 || code < ' ') break;
+        end += length;
       }
       const std::string_view run = trim(text.substr(begin, end - begin));
       if (run.size() > literal_.size()) literal_ = std::string(run);
@@ -189,7 +243,9 @@ class RuleWriter {
     const std::string_view label = part(first_, number.begin, number.value_begin);
     const std::string_view value = part(first_, number.value_begin, number.value_end);
     std::string out;
-    if (label.empty() || is_letter(label[0]) || is_digit(label[0])) out += "\\b";
+    const bool begins_word =
+        label.empty() ? !shape_.head : is_letter(label[0]) || is_digit(label[0]);
+    if (begins_word) out += "\\b";
     if (!label.empty()) out += quoted_before_number(label);
     offer(label);
     out += "(?P<" + one.name + ">" + value_pattern(value, one.counter, number.meaning) + ")";
@@ -202,7 +258,7 @@ class RuleWriter {
     }
     const std::string_view unit = part(first_, number.value_end, number.end);
     if (!unit.empty()) {
-      out += " *" + quoted(trim(unit)) + "\\b";
+      out += " *" + quoted(trim(unit)) + (is_letter(unit.back()) ? "\\b" : "");
       offer(unit);
     }
     return out;
@@ -232,6 +288,7 @@ class RuleWriter {
   const ShapeLine& first_;
   std::vector<Taken> taken_;
   std::string literal_;
+  std::string word_;  ///< of evaluation, after the first counter
 };
 
 /// The loss of a line: "loss" itself rather than one of several parts. Every line must have it at
@@ -400,6 +457,7 @@ class Induction {
     int rank = meaning.times.any() ? 4 : 0;
     if (!meaning.step_is_epoch) rank += 2;
     if (candidate.shape->lines < kFewLines) rank -= 3;
+    if (candidate.shape->after_counter) rank -= 1;
     return {rank, candidate.shape->lines};
   }
 
@@ -418,7 +476,8 @@ class Induction {
     if (meaning.step_is_epoch) format["iteration"] = "epoch";
     if (meaning.day_first) format["date_order"] = "day_first";
     format["lines"] = Json::array();
-    for (Json& evaluation : evaluations(*rule)) format["lines"].push_back(std::move(evaluation));
+    for (Json& evaluation : evaluations(*rule, shape))
+      format["lines"].push_back(std::move(evaluation));
     format["lines"].push_back(*rule);
     bool timed = meaning.times.any();
     for (Json& more : companions(candidate, !loss, timed)) {
@@ -435,19 +494,19 @@ class Induction {
   }
 
   /// Rules for lines of evaluations that the rule would take for training.
-  [[nodiscard]] std::vector<Json> evaluations(const Json& rule) const {
+  [[nodiscard]] std::vector<Json> evaluations(const Json& rule, const LineShape& of) const {
     std::vector<Json> out;
     const re2::RE2 re2(rule["pattern"].get<std::string>(), re2::RE2::Latin1);
     for (const LineShape& shape : shapes_.shapes()) {
-      if (!shape.evaluation || !shape.counts() || shape.examples.size() < 2 || out.size() >= 8)
-        continue;
+      const bool evaluation = (shape.evaluation || shape.after_counter) && &shape != &of;
+      if (!evaluation || !shape.counts() || shape.examples.size() < 2 || out.size() >= 8) continue;
       if (!re2::RE2::PartialMatch(shape.examples.front().text, re2)) continue;
       const auto meaning = meaning_of(shape);
       if (!meaning) continue;
-      auto of = rule_of(shape, taken_of(shape, *meaning), std::nullopt);
-      if (!of) continue;
-      (*of)["kind"] = "evaluation";
-      out.push_back(std::move(*of));
+      auto evaluated = rule_of(shape, taken_of(shape, *meaning), std::nullopt);
+      if (!evaluated) continue;
+      (*evaluated)["kind"] = "evaluation";
+      out.push_back(std::move(*evaluated));
     }
     return out;
   }

@@ -22,31 +22,39 @@ constexpr std::array<std::string_view, 20> kIterations = {
     "step", "steps",     "iter",    "iters",    "iteration", "iterations", "it",
     "itr",  "its",       "batch",   "batches",  "minibatch", "update",     "updates",
     "updt", "timesteps", "episode", "episodes", "cycle",     "round"};
-constexpr std::array<std::string_view, 4> kEpochs = {"epoch", "epochs", "ep", "epo"};
-constexpr std::array<std::string_view, 13> kTimes = {
-    "time", "elapsed", "took",  "taken", "duration", "cost", "spent",
-    "used", "runtime", "timer", "耗时",  "用时",     "时间"};
-constexpr std::array<std::string_view, 4> kSinceStart = {"elapsed", "total", "since", "wall"};
+constexpr auto kEpochs = std::to_array<std::string_view>(
+    {"epoch", "epochs", "ep", "epo",
+     // Of other languages; a word of a script without blanks may stand anywhere in a label.
+     "epoca", "epoche", "época", "Época", "époque", "Époque", "эпоха", "Эпоха", "エポック",
+     "에포크", "에폭"});
+constexpr auto kTimes = std::to_array<std::string_view>(
+    {"time", "elapsed", "took", "taken", "duration", "cost", "spent", "used", "runtime", "timer",
+     "耗时", "用时", "时间", "時間", "시간", "tiempo", "tempo", "temps", "waktu"});
+constexpr auto kSinceStart =
+    std::to_array<std::string_view>({"elapsed", "total", "since", "wall", "总", "累计"});
 // Words of a number that is not of the training so far.
-constexpr std::array<std::string_view, 16> kEvaluations = {
-    "val",      "valid",      "validation", "eval",      "evaluation", "evaluating",
-    "evaluate", "test",       "testing",    "inference", "predict",    "prediction",
-    "dev",      "validating", "predicting", "tests"};
+constexpr auto kEvaluations = std::to_array<std::string_view>(
+    {"val",      "valid",      "validation", "eval",      "evaluation", "evaluating",
+     "evaluate", "test",       "testing",    "inference", "predict",    "prediction",
+     "dev",      "validating", "predicting", "tests",     "验证",       "測試",
+     "测试",     "評価",       "検証",       "검증",      "테스트"});
 constexpr std::array<std::string_view, 10> kPlans = {"best", "size",   "per",   "max", "every",
                                                      "last", "warmup", "early", "min", "patience"};
-constexpr std::array<std::string_view, 20> kOtherTimes = {
-    "eta",       "remaining", "remain", "left",     "data",   "load",   "loading",
-    "estimated", "expected",  "est",    "save",     "saving", "finish", "forward",
-    "backward",  "fwd",       "bwd",    "sampling", "reset",  "io"};
+constexpr auto kOtherTimes = std::to_array<std::string_view>(
+    {"eta",       "remaining", "remain", "left",     "data",   "load",   "loading",
+     "estimated", "expected",  "est",    "save",     "saving", "finish", "forward",
+     "backward",  "fwd",       "bwd",    "sampling", "reset",  "io",     "剩余",
+     "预计",      "残り",      "남은",   "restante"});
 constexpr std::array<std::string_view, 4> kBeginnings = {"starting", "start", "begin", "beginning"};
 // Before a place: "[Train 10/1882]".
 constexpr std::array<std::string_view, 4> kProgress = {"train", "training", "trained", "progress"};
 constexpr std::array<std::string_view, 8> kAfterCounters = {"no",    "nr", "num", "number",
                                                             "index", "id", "idx", "count"};
-constexpr std::array<std::string_view, 19> kOfTraining = {
-    "loss",     "losses", "lr",         "train", "training", "trained", "grad",
-    "gnorm",    "ppl",    "perplexity", "acc",   "accuracy", "reward",  "return",
-    "learning", "kl",     "nll",        "损失",  "训练"};
+constexpr auto kOfTraining = std::to_array<std::string_view>(
+    {"loss",     "losses", "lr",         "train", "training", "trained", "grad",
+     "gnorm",    "ppl",    "perplexity", "acc",   "accuracy", "reward",  "return",
+     "learning", "kl",     "nll",        "损失",  "训练",     "損失",    "学習",
+     "손실",     "학습",   "perda",      "perte", "verlust"});
 constexpr std::array<std::string_view, 22> kSequences = {
     "sample",    "samples", "example", "examples", "ex",        "seq",   "seqs", "sequence",
     "sequences", "sent",    "sents",   "sentence", "sentences", "img",   "imgs", "image",
@@ -59,11 +67,30 @@ bool among(Words list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
 }
 
+bool is_beyond_ascii(char c) { return static_cast<unsigned char>(c) >= 0x80; }
+
+/// `word` is in the list, or one of another script holds a word of the list: "训练耗时".
+bool holds(Words list, std::string_view word) {
+  return among(list, word) ||
+         (!word.empty() && is_beyond_ascii(word[0]) && std::ranges::any_of(list, [&](auto one) {
+           return is_beyond_ascii(one[0]) && word.find(one) != std::string_view::npos;
+         }));
+}
+
 /// A letter of any alphabet: the bytes of UTF-8 beyond ASCII.
 bool is_any_letter(char c) { return is_letter(c) || static_cast<unsigned char>(c) >= 0x80; }
 bool is_word(char c) { return is_any_letter(c) || is_digit(c) || c == '_'; }
 
-bool is_beyond_ascii(char c) { return static_cast<unsigned char>(c) >= 0x80; }
+/// Whether the letter at `at` and the one before it are of two scripts: "Loss损失", but not
+/// "época".
+bool changes_script(std::string_view text, std::size_t at) {
+  const auto is_latin = [&](std::size_t i) {
+    while (i > 0 && (static_cast<unsigned char>(text[i]) & 0xC0) == 0x80) --i;
+    const auto first = static_cast<unsigned char>(text[i]);
+    return first < 0x80 || (first >= 0xC3 && first <= 0xC5);
+  };
+  return is_latin(at) != is_latin(at - 1);
+}
 
 /// Bytes of a punctuation mark or blank of Chinese and Japanese texts at the start of `text`: those
 /// of U+3000 to U+303F and U+FF00 to U+FF1F. 0: something else.
@@ -96,7 +123,7 @@ struct Label {
         continue;
       }
       if (is_any_letter(c)) {
-        if (!word.empty() && is_beyond_ascii(c) != is_beyond_ascii(word.back())) put();
+        if (!word.empty() && changes_script(text, i)) put();
         word += lower(c);
         continue;
       }
@@ -107,7 +134,7 @@ struct Label {
   }
   [[nodiscard]] std::span<const std::string> all() const { return {words.data(), count}; }
   [[nodiscard]] bool has(Words list) const {
-    return std::ranges::any_of(all(), [&](const std::string& word) { return among(list, word); });
+    return std::ranges::any_of(all(), [&](const std::string& word) { return holds(list, word); });
   }
   /// The last word, or the one before "number", "idx" and the like.
   [[nodiscard]] std::string_view last() const {
@@ -124,7 +151,9 @@ bool names_loss(const Label& label) {
       "scale",  "scaling", "scaler", "weight", "weights", "coef", "coeff",
       "lambda", "ratio",   "factor", "window", "type",    "num",  "count"};
   const std::string_view last = label.last();
-  if (last.find("损失") != std::string_view::npos || last == "nll" || last == "cost") return true;
+  constexpr auto kLosses = std::to_array<std::string_view>(
+      {"nll", "cost", "损失", "損失", "손실", "perda", "pérdida", "perte", "verlust"});
+  if (holds(kLosses, last)) return true;
   if (last == "entropy") return label.count > 1 && label.words[label.count - 2] == "cross";
   if (label.has(kOthers)) return false;
   return std::ranges::any_of(label.all(), [](std::string_view word) {
@@ -148,7 +177,7 @@ std::optional<RateUnit> work_unit(std::string_view word) {
 
 /// The letters m and d alone are other units as well.
 std::optional<double> seconds_in(std::string_view word) {
-  if (word == "m" || word == "d") return std::nullopt;
+  if (word == "m" || word == "d" || word == "分") return std::nullopt;
   return seconds_of_unit(word);
 }
 
@@ -163,7 +192,7 @@ struct Unit {
 std::string_view word_at(std::string_view text, std::size_t at, std::string& small) {
   std::size_t end = at;
   small.clear();
-  while (end < text.size() && is_any_letter(text[end])) {
+  while (end < text.size() && is_any_letter(text[end]) && wide_mark(text.substr(end)) == 0) {
     small += lower(text[end++]);
   }
   return small;
@@ -353,13 +382,17 @@ class Reader {
     from_ = at_;
   }
 
-  /// "epoch12", "step100": the digits right after a word that counts.
+  /// "epoch12", "step100", "E12/500": the digits right after a word that counts.
   [[nodiscard]] bool after_counter() const {
     std::size_t begin = at_;
     while (begin > 0 && is_any_letter(line_[begin - 1])) --begin;
     if (begin == at_ || (begin > 0 && is_digit(line_[begin - 1]))) return false;
     std::string word;
     const auto small = word_at(line_, begin, word);
+    if (small == "e") {  // of an epoch only before a total
+      const std::size_t end = line_.find_first_not_of("0123456789", at_);
+      return begin == 0 && end + 1 < line_.size() && line_[end] == '/' && is_digit(line_[end + 1]);
+    }
     return small.size() > 1 && (among(kIterations, small) || among(kEpochs, small));
   }
 
@@ -568,9 +601,13 @@ class Reader {
     const bool bare = std::isnan(found.value) || found.has_total();
     const Unit named = unit_of(label), after = bare ? Unit{} : own_unit(label);
     const std::string_view last = label.last();
-    const bool of_epochs = among(kEpochs, last);
+    const bool of_epochs =
+        among(kEpochs, last) || (label.count == 1 && last == "e" && found.has_total());
     if (after.meaning == Meaning::rate || named.meaning == Meaning::rate) {
-      take_rate(found, named, after);
+      take_rate(found, label, named, after);
+    } else if (const auto counted = counted_after(last); counted && found.whole) {
+      found.meaning = counted->meaning;
+      found.end = at_ + counted->length;
     } else if (found.meaning == Meaning::epoch) {
       // The bracket alone: words before it are not of the epoch.
       if (found.begin < found.value_begin && !of_epochs) found.begin = found.value_begin - 1;
@@ -589,11 +626,44 @@ class Reader {
     }
   }
 
-  void take_rate(LineNumber& found, const Unit& named, const Unit& after) const {
+  /// "第 3 轮", "第 100/500 步": the word that counts stands after the number.
+  [[nodiscard]] std::optional<Unit> counted_after(std::string_view last) const {
+    struct Word {
+      std::string_view text;
+      Meaning meaning;
+    };
+    constexpr auto kWords = std::to_array<Word>({{"轮", Meaning::epoch},
+                                                 {"輪", Meaning::epoch},
+                                                 {"步", Meaning::counter},
+                                                 {"批", Meaning::counter},
+                                                 {"回合", Meaning::counter},
+                                                 {"次迭代", Meaning::counter},
+                                                 {"エポック", Meaning::epoch},
+                                                 {"ステップ", Meaning::counter}});
+    if (!last.ends_with("第")) return std::nullopt;
+    const std::string_view rest = line_.substr(at_);
+    const std::size_t begin = std::min(rest.find_first_not_of(' '), rest.size());
+    for (const Word& word : kWords) {
+      if (!rest.substr(begin).starts_with(word.text)) continue;
+      return Unit{word.meaning, {}, 1, begin + word.text.size()};
+    }
+    return std::nullopt;
+  }
+
+  void take_rate(LineNumber& found, const Label& label, const Unit& named,
+                 const Unit& after) const {
     if (!(found.value > 0)) return;
+    constexpr auto kParts = std::to_array<std::string_view>({"device", "gpu", "rank", "chip"});
+    found.of_one_gpu = label.has(kParts);
     found.meaning = Meaning::rate;
     found.unit = after.meaning == Meaning::rate ? after.rate : named.rate;
-    if (after.meaning == Meaning::rate) found.end = at_ + after.length;
+    if (after.meaning != Meaning::rate) return;
+    found.end = at_ + after.length;
+    for (const std::string_view part : {"/gpu", "/GPU", "/device"}) {
+      if (!line_.substr(found.end).starts_with(part)) continue;
+      found.of_one_gpu = true;
+      found.end += part.size();
+    }
   }
 
   void take_time(LineNumber& found, const Label& label, const Unit& named, const Unit& after,
@@ -677,6 +747,12 @@ std::vector<LineNumber> numbers_of(std::string_view line) { return Reader(line).
 
 bool names_evaluation(std::string_view line, std::size_t at) {
   return has_word(line.substr(0, at), kEvaluations);
+}
+
+bool evaluation_follows(std::string_view line, std::size_t at) {
+  while (at < line.size() && !is_any_letter(line[at]) && !is_digit(line[at])) ++at;
+  std::string word;
+  return holds(kEvaluations, word_at(line, at, word));
 }
 
 bool names_training(std::string_view line) { return has_word(line, kOfTraining); }

@@ -33,7 +33,9 @@ struct LineNumber {
   double value = 0, total = 0;
   double scale = 1;                   ///< makes seconds of a time
   RateUnit unit = RateUnit::unknown;  ///< of a rate
+  int column = -1;                    ///< of a table, whose head names it
   bool whole = false;                 ///< digits only
+  bool of_one_gpu = false;            ///< a rate, by its label or unit
   bool since_start = false;           ///< by its label it counts from the start
   bool mean_follows = false;          ///< "0.310 (0.325)": a meter of single iterations
   bool names_total = false;           ///< a counter of all epochs: "global_step"
@@ -47,6 +49,8 @@ struct LineNumber {
 
 /// Words of evaluation stand before `at`: "Validation: [10/100]".
 [[nodiscard]] bool names_evaluation(std::string_view line, std::size_t at);
+/// The next word from `at` on is of evaluation: "Epoch 3: testing psnr = 34.4".
+[[nodiscard]] bool evaluation_follows(std::string_view line, std::size_t at);
 /// The line has a word that only training has: loss, learning rate, train ...
 [[nodiscard]] bool names_training(std::string_view line);
 

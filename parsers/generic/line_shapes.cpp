@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "parsers/core/text.h"
+#include "parsers/lines/decoration.h"
 
 namespace bertbench {
 namespace {
@@ -85,25 +86,65 @@ void LineShapes::finish() {
 
 void LineShapes::line(std::string_view text) {
   if (!of_training_) of_training_ = names_training(text);
-  // Without a digit nothing is counted; bars are tqdm's.
-  if (std::ranges::none_of(text, is_digit) || is_bar(text)) return;
+  if (is_bar(text)) return;  // tqdm's
+  // Without a digit nothing is counted, but columns may be named.
+  if (std::ranges::none_of(text, is_digit)) return head(text);
   if (is_bare(text)) return piece(text);
   clean_line(text, ansi_, pieces_);
   for (const Piece& one : pieces_) piece(one.text);
 }
 
+void LineShapes::head(std::string_view text) {
+  clean_line(text, ansi_, pieces_);
+  for (const Piece& one : pieces_) {
+    row(one.text);
+  }
+}
+
+/// The head of a table, or a row of the newest one. Between rows lines may be of something else,
+/// between a head and its first row none.
+bool LineShapes::row(std::string_view text) {
+  ShapeLine found;
+  found.text = std::string(without_front(text));
+  if (is_rule_of_table(found.text)) return false;
+  if (head_) found.numbers = row_numbers(*head_, found.text);
+  if (found.numbers.empty()) {
+    auto other = table_head(found.text);
+    if (other || !has_rows_) head_ = std::move(other), has_rows_ = false;
+    return false;
+  }
+  has_rows_ = true;
+  std::string key = "table " + head_->text;
+  bool learns = names_training(head_->text);
+  for (std::size_t i = 0; i < found.numbers.size(); ++i) {
+    const LineNumber& number = found.numbers[i];
+    learns = learns || number.meaning == Meaning::loss;
+    if (number.meaning == Meaning::loss) continue;
+    found.key.push_back(i);
+    key += '\n' + std::to_string(number.column) + key_of(found.text, number);
+  }
+  LineShape& shape = shape_of(std::move(key));
+  shape.head = head_;
+  add(shape, std::move(found), learns);
+  return true;
+}
+
 void LineShapes::piece(std::string_view text) {
+  if (row(text)) return;
   auto numbers = numbers_of(text);
   ShapeLine found;
   std::string key;
-  bool of_interest = false;
+  bool of_interest = false, after_counter = false;
   std::size_t first_counter = text.size(), first_number = text.size();
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const LineNumber& number = numbers[i];
     const Meaning meaning = number.meaning;
     const bool counter =
         meaning == Meaning::epoch || meaning == Meaning::counter || meaning == Meaning::place;
-    if (counter) first_counter = std::min(first_counter, number.begin);
+    if (counter && number.begin < first_counter) {
+      first_counter = number.begin;
+      after_counter = evaluation_follows(text, number.end);
+    }
     if (meaning != Meaning::clock) {
       of_interest = true;
       if (first_number == text.size()) first_number = number.begin;
@@ -130,14 +171,21 @@ void LineShapes::piece(std::string_view text) {
     return number.meaning != Meaning::clock && number.meaning != Meaning::epoch &&
            number.meaning != Meaning::counter && number.meaning != Meaning::place;
   });
-  if (counters_alone && names_evaluation(text, text.size())) key += "of evaluation";
+  if (after_counter || (counters_alone && names_evaluation(text, text.size()))) {
+    key += "of evaluation";
+  }
   LineShape& shape = shape_of(std::move(key));
   shape.evaluation = evaluation;
-  ++shape.lines;
-  if (shape.examples.size() >= kExamples) return;
-  if (names_training(text)) ++shape.learning;
+  shape.after_counter = after_counter;
   found.text = std::string(text);
   found.numbers = std::move(numbers);
+  add(shape, std::move(found), names_training(text));
+}
+
+void LineShapes::add(LineShape& shape, ShapeLine found, bool learns) {
+  ++shape.lines;
+  if (shape.examples.size() >= kExamples) return;
+  if (learns) ++shape.learning;
   found.line = number_;
   shape.examples.push_back(std::move(found));
   filled_ = filled_ || shape.examples.size() == kExamples;

@@ -4,12 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "parsers/generic/line_numbers.h"
+#include "parsers/generic/table_rows.h"
 #include "parsers/lines/line_cleaner.h"
 
 namespace bertbench {
@@ -24,9 +26,11 @@ struct ShapeLine {
 
 struct LineShape {
   std::string key;
-  bool evaluation = false;   ///< words of evaluation stand before its first counter
-  std::int64_t lines = 0;    ///< all of them
-  std::size_t learning = 0;  ///< examples with a word that only training has
+  std::optional<TableHead> head;  ///< of rows, whose columns it names
+  bool evaluation = false;        ///< words of evaluation stand before its first counter
+  bool after_counter = false;     ///< a word of evaluation stands right after its first counter
+  std::int64_t lines = 0;         ///< all of them
+  std::size_t learning = 0;       ///< examples with a word that only training has
   std::vector<ShapeLine> examples;
   [[nodiscard]] bool has(Meaning meaning) const;
   [[nodiscard]] bool counts() const {
@@ -57,12 +61,17 @@ class LineShapes {
  private:
   void line(std::string_view text);
   void piece(std::string_view text);
+  void head(std::string_view text);
+  bool row(std::string_view text);
+  void add(LineShape& shape, ShapeLine found, bool learns);
   LineShape& shape_of(std::string key);
 
   std::vector<LineShape> shapes_;
   std::string rest_;  ///< of the block before
   std::string ansi_;
   std::vector<Piece> pieces_;
+  std::optional<TableHead> head_;  ///< newest, until a line that is no row of it comes first
+  bool has_rows_ = false;
   std::int64_t number_ = 1;
   bool filled_ = false;
   bool of_training_ = false;

@@ -234,7 +234,7 @@ class Decision {
     if (number.since_start) return true;
     constexpr std::size_t kLinesThatShow = 3;  // two values rise in half of all cases
     if (n_ < kLinesThatShow) return false;
-    const bool has_label = number.begin < number.value_begin;
+    const bool has_label = shape_.head || number.begin < number.value_begin;
     const bool is_clock =
         line.text.substr(number.value_begin, number.value_end - number.value_begin).find(':') !=
         std::string::npos;

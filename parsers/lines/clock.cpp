@@ -136,6 +136,14 @@ std::optional<Stamp> any_stamp(std::string_view text, bool day_first) {
 
 std::optional<Stamp> any_stamp_or_time(std::string_view text, bool day_first) {
   if (const auto stamp = any_stamp(text, day_first)) return stamp;
+  // "25-01-26 19:38:43.612": which of the three is the year is not known, the time of day is.
+  constexpr std::size_t kDate = 9;  // bytes
+  const bool dated = text.size() > kDate && text[2] == '-' && text[5] == '-' &&
+                     text[kDate - 1] == ' ' && digits(text, 0, 2) && digits(text, 3, 2) &&
+                     digits(text, 6, 2);
+  if (const auto time = dated ? time_of_day(text.substr(kDate)) : std::nullopt) {
+    return Stamp{*time, false, false, end_of_time(text, kDate)};
+  }
   const auto time = text.size() >= 8 ? time_of_day(text) : std::nullopt;
   if (!time) return std::nullopt;
   return Stamp{*time, false, false, end_of_time(text, 0)};

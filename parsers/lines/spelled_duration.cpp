@@ -13,14 +13,15 @@ namespace bertbench {
 std::optional<double> seconds_of_unit(std::string_view unit) {
   struct Unit {
     double seconds;
-    std::array<std::string_view, 5> names;
+    std::array<std::string_view, 8> names;
   };
-  static constexpr std::array<Unit, 6> kUnits = {{{1e-6, {"us"}},
-                                                  {1e-3, {"ms", "msec", "millis", "milliseconds"}},
-                                                  {1, {"s", "sec", "secs", "second", "seconds"}},
-                                                  {60, {"m", "min", "mins", "minute", "minutes"}},
-                                                  {3'600, {"h", "hr", "hrs", "hour", "hours"}},
-                                                  {86'400, {"d", "day", "days"}}}};
+  static constexpr std::array<Unit, 6> kUnits = {
+      {{1e-6, {"us"}},
+       {1e-3, {"ms", "msec", "millis", "milliseconds"}},
+       {1, {"s", "sec", "secs", "second", "seconds", "秒", "초"}},
+       {60, {"m", "min", "mins", "minute", "minutes", "分", "분", "分钟"}},
+       {3'600, {"h", "hr", "hrs", "hour", "hours", "小时", "시간", "時間"}},
+       {86'400, {"d", "day", "days"}}}};
   if (unit.empty()) return std::nullopt;
   for (const Unit& one : kUnits) {
     if (std::ranges::find(one.names, unit) != one.names.end()) return one.seconds;
@@ -39,7 +40,7 @@ std::optional<SpelledDuration> spelled_duration(std::string_view text) {
     cursor.literal(" ");
     std::string unit;  // "Hours" too
     for (const char c : cursor.rest()) {
-      if (!is_letter(c)) break;
+      if (!is_letter(c) && static_cast<unsigned char>(c) < 0x80) break;
       unit += lower(c);
     }
     const auto seconds = seconds_of_unit(unit);

@@ -28,9 +28,11 @@ struct FormatState {
   [[nodiscard]] bool settled() const { return parser_ && parser_->settled(); }
   /// The format's lines may hold no literal.
   [[nodiscard]] bool is_table() const {
-    return format_ != nullptr && format_->state.row != nullptr;
+    return parser_ ? parser_->wants_every_line()
+                   : format_ != nullptr && format_->state.row != nullptr;
   }
   [[nodiscard]] bool wants_every_line() const {
+    if (parser_) return parser_->wants_every_line();
     return is_table() && format_->state.wants_every_line(state_.get());
   }
   void finish();

@@ -417,7 +417,10 @@ std::string first_lines(int file) {
 /// Chunks for a file that is large enough, nothing for all else.
 std::optional<ChunkOptions> chunks_for(const ByteSource& source, const ReadOptions& options) {
   struct stat info {};
-  if (options.threads < 2 || source.plain_file() < 0 || ::fstat(source.plain_file(), &info) != 0 ||
+  // The rows of a table hold no anchor: only one reader of the whole file knows them.
+  const bool rows = options.user_format && options.user_format->has_rows();
+  if (rows || options.threads < 2 || source.plain_file() < 0 ||
+      ::fstat(source.plain_file(), &info) != 0 ||
       (options.chunk == 0 && info.st_size < kWorthChunks)) {
     return std::nullopt;
   }

@@ -20,6 +20,7 @@ enum class Reading : std::uint8_t {
   saved,   ///< a model is saved that is no checkpoint of an epoch or step
   report,  ///< a result that is printed once: a test, the best value, the final one
   time,    ///< how long it took
+  script,  ///< of a script without blanks: an ending in one clause with a training
 };
 
 struct ClosingRule {
@@ -30,8 +31,17 @@ struct ClosingRule {
 // Each place of a literal in a log costs a look at its line: of words that are common in any text
 // ("test ", "omplete") the longer forms are listed.
 constexpr ClosingRule kRules[] = {
-    {"训练完成", Reading::whole},
-    {"训练结束", Reading::whole},
+    {"完成", Reading::script},
+    {"结束", Reading::script},
+    {"結束", Reading::script},
+    {"完毕", Reading::script},
+    {"完了", Reading::script},
+    {"終了", Reading::script},
+    {"완료", Reading::script},
+    {"종료", Reading::script},
+    {"заверш", Reading::script},
+    {"законч", Reading::script},
+    {"оконч", Reading::script},
     // Who watched the process, launched it or gave it its machines.
     {"wandb: Find logs at: ", Reading::whole},
     {"wandb: Program ended successfully", Reading::whole},
@@ -62,7 +72,19 @@ constexpr ClosingRule kRules[] = {
     {"nd of Train", Reading::phrase},
     {"nd of the train", Reading::phrase},
     {"is over", Reading::phrase},
-    {"arly stop", Reading::phrase},  // "Early stopping at epoch 12", "Early stopping triggered"
+    {"selesai", Reading::phrase},
+    {"abgeschlossen", Reading::phrase},
+    {"beendet", Reading::phrase},
+    {"ompletad", Reading::phrase},
+    {"inalizad", Reading::phrase},
+    {"erminad", Reading::phrase},
+    {"erminé", Reading::phrase},
+    {"onclu", Reading::phrase},
+    {"erminato", Reading::phrase},
+    {"ompletato", Reading::phrase},
+    {"tamamland", Reading::phrase},
+    {"Stop training", Reading::phrase},  // Ignite
+    {"arly stop", Reading::phrase},      // "Early stopping at epoch 12", "Early stopping triggered"
     // What stands at the end of many scripts without such a word.
     {"aved ", Reading::saved},
     {"Saving ", Reading::saved},
@@ -98,10 +120,16 @@ using Words = std::span<const std::string_view>;
 
 // A training, or the program that has it.
 constexpr std::string_view kTraining[] = {
-    "training", "train",        "pretraining",  "pretrain",   "finetuning", "tuning", "learning",
-    "fitting",  "optimization", "optimisation", "experiment", "script",     "job",    "program"};
-constexpr std::string_view kEnding[] = {"finished",  "finish", "finishes", "complete", "completed",
-                                        "completes", "done",   "ended",    "over"};
+    "entrenamiento", "treinamento", "treino",  "entraînement", "addestramento", "pelatihan",
+    "eğitim",        "training",    "train",   "pretraining",  "pretrain",      "finetuning",
+    "tuning",        "learning",    "fitting", "optimization", "optimisation",  "experiment",
+    "script",        "job",         "program"};
+constexpr std::string_view kEnding[] = {
+    "finished",   "finish",     "finishes",   "complete",   "completed",     "completes",
+    "done",       "ended",      "over",       "selesai",    "abgeschlossen", "beendet",
+    "completado", "completada", "finalizado", "finalizada", "terminado",     "terminada",
+    "terminé",    "concluido",  "concluído",  "concluida",  "concluída",     "terminato",
+    "completato", "tamamlandi", "tamamlandı"};
 // Between an ending and its training: "end of the training", "Finished model training".
 constexpr std::string_view kFillers[] = {"of",    "the",  "all",  "with",
                                          "model", "this", "fine", "pre"};
@@ -145,7 +173,7 @@ struct Sentence {
     bool ends = true;
     for (std::size_t at = 0; at < text.size();) {
       std::size_t end = at;
-      while (end < text.size() && (is_letter(text[end]) || is_digit(text[end]))) ++end;
+      while (const std::size_t letter = letter_at(end)) end += letter;
       if (end > at) {
         if (ends) clauses.push_back(words.size());
         ends = false;
@@ -162,6 +190,13 @@ struct Sentence {
     clauses.push_back(words.size());
   }
 
+  /// Bytes of the letter or digit at `at`, accents included; 0: none.
+  [[nodiscard]] std::size_t letter_at(std::size_t at) const {
+    if (at >= text.size()) return 0;
+    if (is_letter(text[at]) || is_digit(text[at])) return 1;
+    const auto lead = static_cast<unsigned char>(text[at]);
+    return lead >= 0xC3 && lead <= 0xC5 && at + 1 < text.size() ? 2 : 0;
+  }
   [[nodiscard]] bool has(std::string_view word) const { return is_in(words, word); }
   [[nodiscard]] Words clause(std::size_t c) const {
     return Words(words).subspan(clauses[c], clauses[c + 1] - clauses[c]);
@@ -218,6 +253,8 @@ bool stops_early(const Sentence& line) {
                                          "monitor", "wait",     "out",     "of",  "if", "will"};
   constexpr std::string_view kHappens[] = {"triggered", "at",      "after", "activated", "now",
                                            "reached",   "stopped", "epoch", "in",        "due"};
+  constexpr std::string_view kIgnite[] = {"earlystopping", "stop", "training"};
+  if (!std::ranges::search(line.words, kIgnite).empty()) return true;
   for (std::size_t i = 0; i + 1 < line.words.size(); ++i) {
     if (line.words[i] != "early" || !line.words[i + 1].starts_with("stop")) continue;
     if (any_in(line.words, kWaits)) return false;
@@ -273,6 +310,41 @@ std::optional<Kind> read_phrase(const Sentence& line) {
   return std::nullopt;
 }
 
+// "训练完成！", "所有任务完成", "学習が完了しました", "Обучение завершено", but not "第 3
+// 轮训练完成" of one epoch, "等待训练完成" or "训练完成后": each is a clause between marks.
+bool read_script(std::string_view line, std::string_view ending) {
+  constexpr std::string_view kOfTraining[] = {"训练", "訓練", "实验", "任务",    "程序",
+                                              "学習", "학습", "훈련", "бучение", "ренировк"};
+  constexpr std::string_view kOthers[] = {
+      "轮",   "輪",   "第",   "步",       "批",   "未",     "没",   "等待",  "即将",  "如果",
+      "是否", "数据", "阶段", "エポック", "에폭", "에포크", "эпох", "epoch", "Epoch", "step"};
+  constexpr std::string_view kAfter[] = {"后", "後", "时",     "前",   "之",
+                                         "率", "度", "したら", "する", "후"};
+  constexpr std::string_view kMarks[] = {"。", "，", "！", "：", "；", "（", "）", "、", ":", ",",
+                                         ".",  "!",  "|",  "(",  ")",  "[",  "]",  "=",  "-"};
+  const auto at = line.find(ending);
+  if (at == std::string_view::npos) return false;
+  const auto has_any = [](std::string_view text, Words words) {
+    return std::ranges::any_of(
+        words, [&](auto word) { return text.find(word) != std::string_view::npos; });
+  };
+  std::string_view before = line.substr(0, at), rest = line.substr(at + ending.size());
+  for (const std::string_view mark : kMarks) {
+    if (const auto end = before.rfind(mark); end != std::string_view::npos) {
+      before.remove_prefix(end + mark.size());
+    }
+    rest = rest.substr(0, rest.find(mark));
+  }
+  if (has_any(before, kOthers) || has_any(rest, kOthers)) return false;
+  const bool when = !rest.starts_with("时间") && !rest.starts_with("時間");
+  if (when && std::ranges::any_of(kAfter, [&](auto word) { return rest.starts_with(word); })) {
+    return false;
+  }
+  const bool first =
+      std::ranges::any_of(kOfTraining, [&](auto word) { return rest.starts_with(word); });
+  return first || has_any(before, kOfTraining);
+}
+
 // "Saved model to out.pt", "Final weights saved".
 bool read_saved(const Sentence& line) {
   if (line.words.empty() || names_a_part(line.words)) return false;
@@ -321,7 +393,7 @@ bool read_time(const Sentence& line) {
          !any_in(words, kOthers);
 }
 
-std::optional<Kind> read(Reading reading, const Sentence& line) {
+std::optional<Kind> read(Reading reading, const Sentence& line, std::string_view literal) {
   const auto implied = [](bool holds) {
     return holds ? std::optional(Kind::implied) : std::nullopt;
   };
@@ -337,8 +409,17 @@ std::optional<Kind> read(Reading reading, const Sentence& line) {
                      read_report(line, "test"));
     case Reading::time:
       return implied(read_time(line));
+    case Reading::script:
+      return read_script(line.text, literal) ? std::optional(Kind::stated) : std::nullopt;
   }
   return std::nullopt;
+}
+
+/// What a line of a script without blanks says, without its numbers.
+std::size_t shape_of_script(std::string_view line) {
+  std::string shape(line);
+  std::erase_if(shape, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  return std::hash<std::string>()(shape);
 }
 
 /// Of the first words without digits: lines that differ in numbers, names of files or results have
@@ -367,9 +448,11 @@ bool ClosingWords::see(const Line& line, std::size_t row) {
   if (reading != Reading::whole) {
     if (line.text.size() > kLongest) return false;
     const Sentence sentence(without_front(line.text));
-    const auto kind = read(reading, sentence);
+    const auto kind = read(reading, sentence, kRules[row].literal);
     if (!kind) return false;
-    closing = {line.number, shape_of(sentence), *kind};
+    closing = {line.number,
+               reading == Reading::script ? shape_of_script(sentence.text) : shape_of(sentence),
+               *kind};
   }
   // The newest ones show whether words come again and again.
   if (closings_.size() == kHeld) {

@@ -329,6 +329,28 @@ TEST(DescribedFormat, ARecordMayBeOnSeveralLines) {
   EXPECT_DOUBLE_EQ(runs[0].records[1].loss, 2);
 }
 
+TEST(DescribedFormat, TheRowsOfATableAreReadBelowItsHead) {
+  const Json format = {{"schema", "bertbench.format/1"},
+                       {"name", "table"},
+                       {"lines",
+                        {{{"literal", "step  loss  time"},
+                          {"pattern", "^(?P<step>\\d+) +(?P<loss>\\S+) +(?P<seconds>\\S+)$"},
+                          {"rows", true},
+                          {"example", "step  loss  time\n1  2.5  0.5"}}}}};
+  auto parsed = DescribedFormat::parse(format.dump(), "table");
+  ASSERT_TRUE(parsed) << parsed.error().message();
+  ReadOptions options;
+  options.user_format = *parsed;
+  // Numbers above the head are no rows, and none below it whose counter does not grow.
+  const auto runs = read_text(
+      "7  9.5  0.1\nstep  loss  time\n1  2.5  0.5\nsaved\n2  2.4  0.5\n0  0.1  0.1\n3  2.3  0.5\n",
+      options);
+  ASSERT_EQ(runs.size(), 1U);
+  ASSERT_EQ(runs[0].records.size(), 3U);
+  EXPECT_EQ(runs[0].records[2].step, 3);
+  EXPECT_EQ(runs[0].records[2].loss, 2.3);
+}
+
 TEST(DescribedFormat, AFallbackCountsWhereNothingElseDoes) {
   const char* lines = R"j([
       {"literal": "step ", "pattern": "step (?P<step>\\d+) loss", "example": "step 1 loss"},
@@ -465,6 +487,7 @@ TEST(DescribedFormatErrors, EveryRuleIsChecked) {
       {"/lines/0/least", Json{{"seconds", 2}}, "has no group 'seconds'"},
       {"/lines/0/counts_from", "two", "use one of one, zero, first"},
       {"/lines/0/own_step", "yes", "must be true or false"},
+      {"/lines/0/rows", true, "no head with a row"},
       {"/lines/0/after", Json{{"x ", "los"}}, "did you mean 'loss'?"},
       {"/lines/0/after", Json{{"x ", "clock"}}, "by a group of a pattern"},
       {"/lines/0/json", Json{{"a.b", "loss"}}, "both a pattern and json"},

@@ -1,0 +1,172 @@
+#include "parsers/generic/table_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "parsers/core/text.h"
+#include "parsers/lines/spelled_duration.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kBlanks = " \t";
+
+struct Cell {
+  std::size_t begin = 0;
+  std::string_view text;  ///< without blanks around it
+};
+
+Cell trimmed(std::string_view line, std::size_t begin, std::size_t end) {
+  while (begin < end && kBlanks.find(line[begin]) != std::string_view::npos) ++begin;
+  return {begin, trim(line.substr(begin, end - begin))};
+}
+
+/// Blanks part cells where there is no mark: those of at least `width`.
+std::vector<Cell> cells_of(std::string_view line, char mark, std::size_t width) {
+  std::vector<Cell> out;
+  if (mark == ' ') {
+    for (std::size_t at = line.find_first_not_of(kBlanks); at < line.size();) {
+      std::size_t end = at, next = at;
+      while (next - end < width && end < line.size()) {
+        end = std::min(line.find_first_of(kBlanks, next), line.size());
+        next = std::min(line.find_first_not_of(kBlanks, end), line.size());
+        if (next == line.size()) break;
+      }
+      out.push_back({at, line.substr(at, end - at)});
+      at = next;
+    }
+    return out;
+  }
+  for (std::size_t at = 0; at <= line.size();) {
+    const std::size_t end = std::min(line.find(mark, at), line.size());
+    out.push_back(trimmed(line, at, end));
+    at = end + 1;
+  }
+  // "| 1 | 0.5 |": the marks at the ends part nothing.
+  if (mark == '|' && !out.empty() && out.front().text.empty()) out.erase(out.begin());
+  if (mark == '|' && !out.empty() && out.back().text.empty()) out.pop_back();
+  return out;
+}
+
+bool is_name(std::string_view text) {
+  constexpr std::size_t kLongest = 32;  // bytes: a name and no sentence
+  constexpr std::string_view kMarks = "_-/.()@%#[] ";
+  return !text.empty() && text.size() <= kLongest && std::ranges::any_of(text, is_letter) &&
+         std::ranges::count(text, ' ') < 3 && std::ranges::all_of(text, [&](char c) {
+           return is_letter(c) || is_digit(c) || kMarks.find(c) != std::string_view::npos;
+         });
+}
+
+/// What a cell says under a name, as if the two stood on one line.
+std::optional<LineNumber> number_under(std::string_view name, const Cell& cell) {
+  const std::string front = std::string(name) + ": ";
+  auto numbers = numbers_of(front + std::string(cell.text));
+  if (numbers.size() != 1 || numbers[0].value_begin != front.size()) return std::nullopt;
+  LineNumber out = numbers[0];
+  const auto moved = [&](std::size_t& at) { at = at + cell.begin - front.size(); };
+  moved(out.value_begin);
+  moved(out.value_end);
+  moved(out.end);
+  if (out.has_total()) moved(out.total_begin), moved(out.total_end);
+  out.begin = out.value_begin;
+  return out;
+}
+
+bool is_counter(Meaning meaning) {
+  return meaning == Meaning::epoch || meaning == Meaning::counter;
+}
+
+/// A cell of a row by blanks: "0.25", "1e-4", "0:12:31", "35.2s", "3/10", "98%", "nan", "-".
+bool is_value(std::string_view text) {
+  constexpr std::size_t kLongestUnit = 4;
+  if (text == "-" || text == "nan" || text == "NaN" || text == "inf" || text == "None") return true;
+  if (!is_digit(text.front()) && text.front() != '-' && text.front() != '+') return false;
+  const auto last = text.find_last_of("0123456789");
+  return last != std::string_view::npos && trim(text.substr(last + 1)).size() <= kLongestUnit;
+}
+
+/// "0.55    s": a unit apart from its number belongs to it.
+void join_units(std::string_view line, std::vector<Cell>& cells) {
+  for (std::size_t i = 1; i < cells.size();) {
+    Cell& before = cells[i - 1];
+    if (!is_digit(before.text.back()) || !seconds_of_unit(cells[i].text)) {
+      ++i;
+      continue;
+    }
+    before.text = line.substr(before.begin, cells[i].begin + cells[i].text.size() - before.begin);
+    cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t width) {
+  constexpr std::size_t kMostColumns = 24;
+  const auto cells = cells_of(line, mark, width);
+  if (cells.size() < 2 || cells.size() > kMostColumns) return std::nullopt;
+  TableHead out;
+  out.mark = mark;
+  bool counts = false;
+  for (const Cell& cell : cells) {
+    if (!is_name(cell.text)) return std::nullopt;
+    out.names.emplace_back(cell.text);
+    const auto number = number_under(cell.text, {0, "3"});
+    counts = counts || (number && is_counter(number->meaning));
+  }
+  if (!counts) return std::nullopt;
+  const Cell& last = cells.back();
+  out.text = line.substr(cells[0].begin, last.begin + last.text.size() - cells[0].begin);
+  return out;
+}
+
+}  // namespace
+
+std::optional<TableHead> table_head(std::string_view line) {
+  constexpr std::size_t kLongest = 400;  // bytes
+  if (line.size() > kLongest || line.find_first_of(":=") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  for (const char mark : {'|', '\t', ','}) {
+    if (line.find(mark) != std::string_view::npos) return head_by(line, mark, 1);
+  }
+  const auto text = trim(line);
+  return head_by(line, ' ', text.find("  ") != std::string_view::npos ? 2 : 1);
+}
+
+bool is_rule_of_table(std::string_view line) {
+  return std::ranges::none_of(line, [](char c) { return is_letter(c) || is_digit(c); });
+}
+
+std::vector<LineNumber> row_numbers(const TableHead& head, std::string_view line) {
+  auto cells = cells_of(line, head.mark, 1);
+  if (head.mark == ' ') join_units(line, cells);
+  if (cells.size() != head.names.size()) return {};
+  std::vector<LineNumber> out;
+  bool counts = false;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (head.mark == ' ' && !is_value(cells[i].text)) return {};
+    if (cells[i].text.empty()) continue;
+    auto number = number_under(head.names[i], cells[i]);
+    if (!number) continue;
+    number->column = static_cast<int>(i);
+    counts = counts || is_counter(number->meaning);
+    out.push_back(*number);
+  }
+  return counts ? std::move(out) : std::vector<LineNumber>();
+}
+
+std::string row_pattern(const TableHead& head, const std::vector<std::string>& groups) {
+  const bool blanks = head.mark == ' ';
+  const std::string mark = head.mark == '|' ? "\\|" : head.mark == '\t' ? "\\t" : ",";
+  const std::string rest = blanks ? "\\S*(?: +[a-zA-Z]+)?" : "[^" + mark + "]*";
+  std::string out = head.mark == '|' ? "^ *\\|?" : "^ *";
+  for (std::size_t i = 0; i < head.names.size(); ++i) {
+    if (i > 0) out += blanks ? "[ \\t]+" : mark;
+    if (!groups[i].empty()) {
+      out += (blanks ? "" : " *") + groups[i] + rest;
+    } else {
+      out += blanks ? "\\S+" + rest.substr(3) : rest;
+    }
+  }
+  return out + (head.mark == '|' ? "\\|? *$" : "[ \\t]*$");
+}
+
+}  // namespace bertbench
