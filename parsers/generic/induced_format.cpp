@@ -131,9 +131,10 @@ class RuleWriter {
       const LineNumber& rate = one.in(first_);
       rule["rate"] = {{"unit", name(rate.unit)}, {"per", rate.of_one_gpu ? "gpu" : "job"}};
     }
-    if (shape_.head) rule["rows"] = true;
+    const bool below = shape_.head && !shape_.head->same_line;
+    if (below) rule["rows"] = true;
     const std::string example = readable(first_.text);
-    rule["example"] = shape_.head ? shape_.head->text + '\n' + example : example;
+    rule["example"] = below ? shape_.head->text + '\n' + example : example;
     return rule;
   }
 
@@ -168,7 +169,8 @@ class RuleWriter {
       groups[static_cast<std::size_t>(one.in(first_).column)] = stretch(one);
     }
     literal_ = shape_.head->text.substr(0, kMaxLiteral);
-    return row_pattern(*shape_.head, groups);
+    const std::string row = row_pattern(*shape_.head, groups);
+    return shape_.head->same_line ? quoted(std::string_view(literal_)) + row : row;
   }
 
   [[nodiscard]] static std::string_view part(const ShapeLine& line, std::size_t begin,
@@ -443,12 +445,15 @@ class Induction {
   [[nodiscard]] bool is_training(const LineShape& shape, const ShapeMeaning& meaning) const {
     const std::size_t n = shape.examples.size();
     const bool learns = 2 * shape.learning >= n;
-    const bool place = shape.examples.front().at(meaning.step).meaning == Meaning::place;
+    const ShapeLine& first = shape.examples.front();
+    const bool place = first.at(meaning.step).meaning == Meaning::place;
+    const bool boxed = first.text.front() == '|';  // its time stands on another line of the box
     const std::size_t least = meaning.times.any() ? 2 : 3;
     if (n < least) return false;
-    if (learns) return true;
+    if (learns || (shape.has(Meaning::epoch) && shape.has(Meaning::counter))) return true;
     if (place && !meaning.epoch) return false;
-    return shapes_.of_training() && (meaning.times.any() || meaning.step_is_epoch || meaning.epoch);
+    return shapes_.of_training() &&
+           (meaning.times.any() || meaning.step_is_epoch || meaning.epoch || boxed);
   }
 
   static std::pair<int, std::int64_t> worth(const Candidate& candidate) {

@@ -270,12 +270,15 @@ Unit unit_of(const Label& label) {
 /// the number.
 std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at) {
   std::size_t i = at;
+  // "|    total_timesteps | 2048 |": a name and its value in a box.
+  const bool boxed =
+      std::ranges::count(line, '|') == 3 && line.find_first_not_of(" \t") == line.find('|');
   const auto back_over = [&](auto&& fits) {
     while (i > from && fits(line[i - 1])) --i;
   };
-  back_over([](char c) {
+  back_over([boxed](char c) {
     return c == ' ' || c == ':' || c == '=' || c == '#' || c == '\'' || c == '"' || c == '[' ||
-           c == '(' || c == '\t';
+           c == '(' || c == '\t' || (c == '|' && boxed);
   });
   if (i > from && line[i - 1] == ')') {  // "Time (mins): "
     const auto open = line.rfind('(', i - 1);
@@ -601,6 +604,7 @@ class Reader {
     const bool bare = std::isnan(found.value) || found.has_total();
     const Unit named = unit_of(label), after = bare ? Unit{} : own_unit(label);
     const std::string_view last = label.last();
+    const bool counts = among(kIterations, last) || (last == "i" && found.has_total());
     const bool of_epochs =
         among(kEpochs, last) || (label.count == 1 && last == "e" && found.has_total());
     if (after.meaning == Meaning::rate || named.meaning == Meaning::rate) {
@@ -611,8 +615,7 @@ class Reader {
     } else if (found.meaning == Meaning::epoch) {
       // The bracket alone: words before it are not of the epoch.
       if (found.begin < found.value_begin && !of_epochs) found.begin = found.value_begin - 1;
-    } else if (found.whole && (of_epochs || among(kIterations, last)) &&
-               after.meaning == Meaning::other) {
+    } else if (found.whole && (of_epochs || counts) && after.meaning == Meaning::other) {
       const Meaning counter = of_epochs ? Meaning::epoch : Meaning::counter;
       found.meaning = label.has(kPlans) ? Meaning::other : counter;
       found.names_total = label.words[0] == "global" || label.words[0] == "total";
@@ -669,7 +672,11 @@ class Reader {
   void take_time(LineNumber& found, const Label& label, const Unit& named, const Unit& after,
                  bool by_layout) const {
     found.meaning = Meaning::other;
-    if (label.has(kOtherTimes) || std::isnan(found.value)) return;
+    const std::string_view then = line_.substr(std::min(line_.size(), at_ + after.length));
+    if (label.has(kOtherTimes) || then.starts_with(" left") || then.starts_with(" remaining") ||
+        std::isnan(found.value)) {
+      return;
+    }
     if (found.value > 1e9 && found.value < 1e10) {  // seconds since 1970
       found.meaning = Meaning::clock;
       return;
@@ -699,12 +706,33 @@ class Reader {
       if (bracket) found.begin = found.value_begin - (text.size() - open);
       return;
     }
+    if (found.whole && leads(found)) return;
     if (!found.whole || label.count > 0 || out_.empty()) return;
     const LineNumber& before = out_.back();
     const bool follows = line_.substr(0, found.value_begin).substr(before.end).starts_with("][");
     if (before.meaning == Meaning::epoch && !before.has_total() && follows) {
       found.meaning = Meaning::place;
     }
+  }
+
+  /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96": a number at the front, with a mark, before a
+  /// value of several digits. The items of a list have none.
+  bool leads(LineNumber& found) const {
+    const std::size_t first = line_.find_first_not_of(" \t");
+    const bool bracket = line_[first] == '[' && first + 1 == found.value_begin;
+    if (found.has_total() || (first != found.value_begin && !bracket)) return false;
+    const std::string_view rest = line_.substr(at_);
+    const bool marked =
+        bracket ? rest.starts_with("]\t") || rest.starts_with("] ") : rest.starts_with(") ");
+    const std::size_t point = rest.find('.');
+    const bool valued = point != std::string_view::npos && point > 0 && point + 2 < rest.size() &&
+                        is_digit(rest[point - 1]) && is_digit(rest[point + 1]) &&
+                        is_digit(rest[point + 2]);
+    if (!marked || !valued) return false;
+    found.meaning = Meaning::place;
+    found.begin = bracket ? first : found.value_begin;
+    found.end = at_ + 1;
+    return true;
   }
 
   std::string_view line_;

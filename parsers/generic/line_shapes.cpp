@@ -107,15 +107,19 @@ bool LineShapes::row(std::string_view text) {
   ShapeLine found;
   found.text = std::string(without_front(text));
   if (is_rule_of_table(found.text)) return false;
-  if (head_) found.numbers = row_numbers(*head_, found.text);
+  auto own = head_of_row(found.text);
+  if (own) found.numbers = row_numbers(*own, found.text);
+  if (found.numbers.empty()) own.reset();
+  if (!own && head_) found.numbers = row_numbers(*head_, found.text);
   if (found.numbers.empty()) {
     auto other = table_head(found.text);
     if (other || !has_rows_) head_ = std::move(other), has_rows_ = false;
     return false;
   }
-  has_rows_ = true;
-  std::string key = "table " + head_->text;
-  bool learns = names_training(head_->text);
+  has_rows_ = has_rows_ || !own;
+  const TableHead& head = own ? *own : *head_;
+  std::string key = "table " + head.text;
+  bool learns = names_training(head.text);
   for (std::size_t i = 0; i < found.numbers.size(); ++i) {
     const LineNumber& number = found.numbers[i];
     learns = learns || number.meaning == Meaning::loss;
@@ -124,7 +128,7 @@ bool LineShapes::row(std::string_view text) {
     key += '\n' + std::to_string(number.column) + key_of(found.text, number);
   }
   LineShape& shape = shape_of(std::move(key));
-  shape.head = head_;
+  shape.head = head;
   add(shape, std::move(found), learns);
   return true;
 }
@@ -134,13 +138,15 @@ void LineShapes::piece(std::string_view text) {
   auto numbers = numbers_of(text);
   ShapeLine found;
   std::string key;
-  bool of_interest = false, after_counter = false;
+  bool of_interest = false, after_counter = false, of_epoch = false, of_iteration = false;
   std::size_t first_counter = text.size(), first_number = text.size();
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const LineNumber& number = numbers[i];
     const Meaning meaning = number.meaning;
     const bool counter =
         meaning == Meaning::epoch || meaning == Meaning::counter || meaning == Meaning::place;
+    of_epoch = of_epoch || meaning == Meaning::epoch;
+    of_iteration = of_iteration || meaning == Meaning::counter;
     if (counter && number.begin < first_counter) {
       first_counter = number.begin;
       after_counter = evaluation_follows(text, number.end);
@@ -154,6 +160,8 @@ void LineShapes::piece(std::string_view text) {
     key += key_of(text, number);
   }
   if (!of_interest) return;
+  // Only a training counts iterations of an epoch.
+  of_training_ = of_training_ || (of_epoch && of_iteration);
   if (key.empty()) {  // losses alone
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       found.key.push_back(i);

@@ -217,8 +217,11 @@ class Decision {
     constexpr double kGrowthThatShows = 2;     // of the first: times of steps drift by less
     int up = 0, down = 0;
     double low = values[0], most = 0;
+    const double each = known_median(each_of(steps_up(values)));
     for (std::size_t k = 1; k < n_; ++k) {
-      const bool restarts = std::isnan(advance_[k]);
+      // Also where it begins again, as after an evaluation: then it has the time of one interval.
+      const double begun = values[k] / (each * advance_[k]);
+      const bool restarts = std::isnan(advance_[k]) || (begun > 0.7 && begun < 1.3);
       if (values[k] >= values[k - 1]) {
         up += values[k] > values[k - 1] ? 1 : 0;
       } else if (restarts) {
@@ -240,6 +243,12 @@ class Decision {
         std::string::npos;
     return most >= kGrowthThatShows ||
            up >= (is_clock && !has_label ? kRisesOfAClockThatShow : kRisesThatShow);
+  }
+
+  /// Of one iteration, of values that are of all since the line before.
+  [[nodiscard]] Values each_of(Values values) const {
+    for (std::size_t k = 0; k < n_; ++k) values[k] /= advance_[k];
+    return values;
   }
 
   void find_times() {

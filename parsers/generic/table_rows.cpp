@@ -57,8 +57,22 @@ bool is_name(std::string_view text) {
          });
 }
 
+/// "time (s)", "step_time_ms".
+bool names_unit(std::string_view name) {
+  std::string word;
+  for (std::size_t i = 0; i <= name.size(); ++i) {
+    if (i < name.size() && is_letter(name[i])) {
+      word += lower(name[i]);
+      continue;
+    }
+    if (seconds_of_unit(word)) return true;
+    word.clear();
+  }
+  return false;
+}
+
 /// What a cell says under a name, as if the two stood on one line.
-std::optional<LineNumber> number_under(std::string_view name, const Cell& cell) {
+std::optional<LineNumber> number_under(std::string_view name, const Cell& cell, bool same_line) {
   const std::string front = std::string(name) + ": ";
   auto numbers = numbers_of(front + std::string(cell.text));
   if (numbers.size() != 1 || numbers[0].value_begin != front.size()) return std::nullopt;
@@ -69,6 +83,11 @@ std::optional<LineNumber> number_under(std::string_view name, const Cell& cell) 
   moved(out.end);
   if (out.has_total()) moved(out.total_begin), moved(out.total_end);
   out.begin = out.value_begin;
+  const bool timed = out.meaning == Meaning::duration || out.meaning == Meaning::per_iteration;
+  const bool unit = same_line || names_unit(name) ||
+                    cell.text.find(':') != std::string_view::npos ||
+                    std::ranges::any_of(cell.text, is_letter);
+  if (timed && !unit) out.meaning = Meaning::other;
   return out;
 }
 
@@ -108,7 +127,7 @@ std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t w
   for (const Cell& cell : cells) {
     if (!is_name(cell.text)) return std::nullopt;
     out.names.emplace_back(cell.text);
-    const auto number = number_under(cell.text, {0, "3"});
+    const auto number = number_under(cell.text, {0, "3"}, false);
     counts = counts || (number && is_counter(number->meaning));
   }
   if (!counts) return std::nullopt;
@@ -131,12 +150,32 @@ std::optional<TableHead> table_head(std::string_view line) {
   return head_by(line, ' ', text.find("  ") != std::string_view::npos ? 2 : 1);
 }
 
+std::optional<TableHead> head_of_row(std::string_view line) {
+  const auto slash = line.find('/');
+  const auto end = slash == std::string_view::npos ? slash : line.find_first_of(":=", slash);
+  if (end == std::string_view::npos) return std::nullopt;
+  const auto before = line.substr(0, slash).find_last_of(" \t[(");
+  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+  auto out = head_by(trim(line.substr(begin, end - begin)), '/', 1);
+  if (!out) return std::nullopt;
+  out->text = line.substr(begin, end + 1 - begin);
+  out->same_line = true;
+  return out;
+}
+
 bool is_rule_of_table(std::string_view line) {
   return std::ranges::none_of(line, [](char c) { return is_letter(c) || is_digit(c); });
 }
 
 std::vector<LineNumber> row_numbers(const TableHead& head, std::string_view line) {
-  auto cells = cells_of(line, head.mark, 1);
+  std::size_t begin = 0;
+  if (head.same_line) {
+    begin = line.find(head.text) + head.text.size();
+    begin = std::min(line.find_first_not_of(kBlanks, begin), line.size());
+    line = line.substr(0, line.find_first_of(" \t,;])", begin));
+  }
+  auto cells = cells_of(line.substr(begin), head.mark, 1);
+  for (Cell& cell : cells) cell.begin += begin;
   if (head.mark == ' ') join_units(line, cells);
   if (cells.size() != head.names.size()) return {};
   std::vector<LineNumber> out;
@@ -144,8 +183,8 @@ std::vector<LineNumber> row_numbers(const TableHead& head, std::string_view line
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (head.mark == ' ' && !is_value(cells[i].text)) return {};
     if (cells[i].text.empty()) continue;
-    auto number = number_under(head.names[i], cells[i]);
-    if (!number) continue;
+    auto number = number_under(head.names[i], cells[i], head.same_line);
+    if (!number || number->meaning == Meaning::other) continue;
     number->column = static_cast<int>(i);
     counts = counts || is_counter(number->meaning);
     out.push_back(*number);
@@ -155,9 +194,11 @@ std::vector<LineNumber> row_numbers(const TableHead& head, std::string_view line
 
 std::string row_pattern(const TableHead& head, const std::vector<std::string>& groups) {
   const bool blanks = head.mark == ' ';
-  const std::string mark = head.mark == '|' ? "\\|" : head.mark == '\t' ? "\\t" : ",";
+  const std::string mark = head.mark == '|'    ? "\\|"
+                           : head.mark == '\t' ? "\\t"
+                                               : std::string(1, head.mark);
   const std::string rest = blanks ? "\\S*(?: +[a-zA-Z]+)?" : "[^" + mark + "]*";
-  std::string out = head.mark == '|' ? "^ *\\|?" : "^ *";
+  std::string out = head.same_line ? " *" : head.mark == '|' ? "^ *\\|?" : "^ *";
   for (std::size_t i = 0; i < head.names.size(); ++i) {
     if (i > 0) out += blanks ? "[ \\t]+" : mark;
     if (!groups[i].empty()) {
@@ -166,6 +207,7 @@ std::string row_pattern(const TableHead& head, const std::vector<std::string>& g
       out += blanks ? "\\S+" + rest.substr(3) : rest;
     }
   }
+  if (head.same_line) return out;
   return out + (head.mark == '|' ? "\\|? *$" : "[ \\t]*$");
 }
 

@@ -452,7 +452,9 @@ bool ClosingWords::see(const Line& line, std::size_t row) {
     if (!kind) return false;
     closing = {line.number,
                reading == Reading::script ? shape_of_script(sentence.text) : shape_of(sentence),
-               *kind};
+               *kind,
+               (reading == Reading::saved && sentence.has("saved")) ||
+                   (reading == Reading::time && any_in(sentence.words, kTraining))};
   }
   // The newest ones show whether words come again and again.
   if (closings_.size() == kHeld) {
@@ -482,6 +484,10 @@ std::optional<std::int64_t> ClosingWords::after(std::int64_t first, std::int64_t
 std::optional<std::int64_t> ClosingWords::last_stated(std::int64_t begin, std::int64_t end) const {
   for (auto it = closings_.rbegin(); it != closings_.rend(); ++it) {
     if (it->kind == Kind::stated && it->line >= begin && it->line < end) return it->line;
+  }
+  for (auto it = closings_.rbegin(); it != closings_.rend(); ++it) {
+    const bool once = std::ranges::count(closings_, it->words, &Closing::words) == 1;
+    if (it->of_training && once && it->line >= begin && it->line < end) return it->line;
   }
   return std::nullopt;
 }

@@ -28,7 +28,8 @@ class ClosingWords {
   /// between the run's records as well, from `first` on, is printed after each epoch or step.
   [[nodiscard]] std::optional<std::int64_t> after(std::int64_t first, std::int64_t last_record,
                                                   std::int64_t end, bool implied) const;
-  /// The last line in [begin, end) that states it.
+  /// The last line in [begin, end) that states it, or else, of a log without a record, where a
+  /// model is saved or a training's time given once.
   [[nodiscard]] std::optional<std::int64_t> last_stated(std::int64_t begin, std::int64_t end) const;
 
  private:
@@ -36,6 +37,7 @@ class ClosingWords {
     std::int64_t line = 0;
     std::size_t words = 0;  ///< hash of the line's words, without its numbers
     Kind kind = Kind::stated;
+    bool of_training = false;  ///< a model saved, the time of a training
   };
   std::vector<Closing> closings_;  ///< in the order of lines; bounded: the oldest are forgotten
 };
