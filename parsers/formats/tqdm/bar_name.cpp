@@ -165,4 +165,38 @@ bool BarName::counts_epochs(std::int64_t done, std::int64_t total) const {
   return epochs > 0 && total == epochs && done - epoch <= 1 && epoch - done <= 1;
 }
 
+std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
+  constexpr std::size_t kLongest = 80;  // bytes
+  constexpr std::string_view kWords[] = {"epoch", "starting", "start", "training",
+                                         "train", "running",  "of"};
+  if (line.size() > kLongest) return std::nullopt;
+  const std::string_view text = without_front(line);
+  std::vector<std::int64_t> numbers;
+  bool named = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool digit = is_digit(text[at]);
+    if (!digit && !is_letter(text[at])) {
+      ++at;
+      continue;
+    }
+    std::size_t end = at;
+    std::string word;
+    while (end < text.size() && (digit ? is_digit(text[end]) : is_letter(text[end]))) {
+      word += lower(text[end++]);
+    }
+    at = end;
+    if (!digit) {
+      named = named || word == "epoch";
+      if (std::ranges::find(kWords, word) == std::end(kWords)) return std::nullopt;
+      continue;
+    }
+    const auto number = to_int(word);
+    const bool fraction = end + 1 < text.size() && text[end] == '.' && is_digit(text[end + 1]);
+    if (!named || !number || fraction || numbers.size() == 2) return std::nullopt;
+    numbers.push_back(*number);
+  }
+  if (numbers.empty()) return std::nullopt;
+  return BegunEpoch{numbers[0], numbers.size() > 1 ? numbers[1] : -1};
+}
+
 }  // namespace bertbench

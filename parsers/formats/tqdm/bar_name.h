@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,5 +21,12 @@ struct BarName {
   [[nodiscard]] bool counts_epochs(std::int64_t done, std::int64_t total) const;
 };
 [[nodiscard]] BarName name_of(std::string_view description);
+
+/// The epoch, and of how many (-1: not said), that a line says begins, and nothing else: "Epoch
+/// 3/20", "===== Epoch [3/20] =====", "Starting epoch 3".
+struct BegunEpoch {
+  std::int64_t epoch = 0, epochs = -1;
+};
+[[nodiscard]] std::optional<BegunEpoch> epoch_that_begins(std::string_view line);
 
 }  // namespace bertbench

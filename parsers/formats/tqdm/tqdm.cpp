@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +63,8 @@ class TqdmParser final : public LineParser {
   RunDraft& draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
                       RunBuilder& out);
   bool see_loss(const Line& line);
+  void see_epoch(std::string_view text);
+  void name_by_epoch(BarName& name, const TqdmBar& bar);
 
   std::map<std::string, Track> tracks_;
   BarLeaps leaps_;
@@ -70,6 +73,13 @@ class TqdmParser final : public LineParser {
   bool settled_ = false;
   bool decided_ = true;  ///< a copy of the newest redraw tells nothing
   UnnamedBars unnamed_;
+  /// Of the newest line that says that an epoch begins.
+  struct {
+    std::optional<BegunEpoch> of;
+    bool begins = false;      ///< no bar was drawn since
+    std::int64_t total = 0;   ///< of its first bar
+    RunDraft* run = nullptr;  ///< of bars that are training by such lines alone
+  } epoch_;
   Outer outer_;
   RunDraft* newest_ = nullptr;  ///< training draft that made the last record
   ClosingLines closing_;
@@ -104,8 +114,10 @@ bool TqdmParser::see_bars(const Line& line, RunBuilder& out) {
 bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   const std::uint32_t kinds = kinds_of(line);
   const auto any = [&](std::uint32_t of) { return (kinds & of) != 0; };
-  find_bars(line.text, {any(kPerSecond), any(kPerIteration), any(~kBars)}, bars_);
-  if (!any(~kBars)) return see_bars(line, out);
+  constexpr std::uint32_t kOthers = ~(kBars | kEpochLine);
+  find_bars(line.text, {any(kPerSecond), any(kPerIteration), any(kOthers)}, bars_);
+  if (any(kEpochLine) && bars_.empty()) see_epoch(line.text);
+  if (!any(kOthers)) return see_bars(line, out);
   settled_ = false;
   if (any(kFailures)) failed_at_ = line.number;
   progress_lines_ |= any(kProgress);
@@ -132,6 +144,27 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   return known;
 }
 
+void TqdmParser::see_epoch(std::string_view text) {
+  const auto begins = epoch_that_begins(text);
+  if (!begins) return;
+  epoch_.of = begins;
+  epoch_.begins = true;
+  known_.reset();
+}
+
+// A bar without a name that is the first after "Epoch 3/20" is of that epoch's training; one of
+// another length after it is of an evaluation.
+void TqdmParser::name_by_epoch(BarName& name, const TqdmBar& bar) {
+  if (name.role == BarRole::evaluation || name.role == BarRole::training) epoch_.begins = false;
+  if (name.role != BarRole::unnamed || !bar.description.empty() || !epoch_.of) return;
+  if (std::exchange(epoch_.begins, false)) epoch_.total = bar.total;
+  if (bar.total <= 1 || bar.total != epoch_.total) return;
+  name.role = BarRole::training;
+  name.key = "epoch";
+  name.epoch = epoch_.of->epoch;
+  name.epochs = epoch_.of->epochs;
+}
+
 bool TqdmParser::see_loss(const Line& line) {
   const auto loss = loss_of_line(line);
   if (!loss) return false;
@@ -151,6 +184,7 @@ RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, 
   } else {
     track.draft = &out.run(kind, line.number);
     named_training_ |= kind == WorkKind::training;
+    if (bar.description.empty()) epoch_.run = track.draft;
     if (bar.description == "Iteration") track.draft->log.iteration_unit = IterationUnit::micro_step;
     // Of diffusers and accelerate's examples; a bar of another name may be of one epoch.
     if (bar.description == "Steps" && planned_steps_ && bar.total == *planned_steps_) {
@@ -244,6 +278,7 @@ const TqdmParser::Known& TqdmParser::known_for(const TqdmBar& bar, int rank) {
   }
   Known found{std::string(bar.description), rank,   bar.total, bar.has_loss,
               name_of(bar.description),     nullptr};
+  name_by_epoch(found.name, bar);
   BarRole& role = found.name.role;
   if (role == BarRole::other && bar.has_loss) role = BarRole::unnamed;
   if (role != BarRole::outer && role != BarRole::other) {
@@ -366,6 +401,10 @@ void TqdmParser::finish(RunBuilder& out) {
   settle_closing(std::numeric_limits<std::int64_t>::max());
   constexpr std::int64_t kFewTimers = 2;  // a clock needs two
   const bool progress = progress_lines_ && timer_lines_ < kFewTimers;
+  if (epoch_.run != nullptr && timer_lines_ >= kFewTimers) {
+    epoch_.run->discard = true;
+    named_training_ = false;
+  }
   RunDraft* chosen = unnamed_.choose(trainer_evidence_ || progress, named_training_, out);
   if (chosen != nullptr && progress) {  // it counts what its data loader gives
     chosen->log.iteration_unit = IterationUnit::micro_step;

@@ -22,8 +22,9 @@ enum Kind : std::uint32_t {
   kClosing = 256,     ///< a statement on the whole run
   kResumed = 512,     ///< at which step the Trainer goes on
   kPlan = 1024,
-  kStopped = 2048,   ///< Lightning's last words
-  kFailures = 4096,  ///< after such a line a bar that had not ended begins in another run
+  kStopped = 2048,    ///< Lightning's last words
+  kEpochLine = 8192,  ///< may say that an epoch begins
+  kFailures = 4096,   ///< after such a line a bar that had not ended begins in another run
 };
 inline constexpr std::uint32_t kBars = kPerSecond | kPerIteration;
 
@@ -83,6 +84,9 @@ inline constexpr Literal kLiterals[] = {
     {"Resuming training from checkpoint with epoch ", kResumed},
     {"Total optimization steps = ", kPlan},
     {"`Trainer.fit` stopped: `max_", kStopped},
+    {"poch ", kEpochLine},
+    {"poch:", kEpochLine},
+    {"POCH ", kEpochLine},
     {"Traceback (most recent", kFailures},
     {"CANCELLED AT", kFailures},
 };
