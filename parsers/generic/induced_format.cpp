@@ -240,6 +240,16 @@ class RuleWriter {
     return out.empty() ? " *" : " *" + out;
   }
 
+  /// No letter or digit follows the number on any line.
+  [[nodiscard]] bool ends_word(const Taken& one) const {
+    return std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
+      const std::size_t end = one.in(line).value_end;
+      if (end >= line.text.size()) return true;
+      const char c = line.text[end];
+      return !is_letter(c) && !is_digit(c) && c != '_';
+    });
+  }
+
   std::string stretch(const Taken& one) {
     const LineNumber& number = one.in(first_);
     const std::string_view label = part(first_, number.begin, number.value_begin);
@@ -251,6 +261,7 @@ class RuleWriter {
     if (!label.empty()) out += quoted_before_number(label);
     offer(label);
     out += "(?P<" + one.name + ">" + value_pattern(value, one.counter, number.meaning) + ")";
+    if (one.counter && ends_word(one)) out += "\\b";  // not the 1 of "1K"
     if (number.has_total()) {
       const std::string_view slash = part(first_, number.value_end, number.total_begin);
       out += " *" + quoted_before_number(trim(slash));

@@ -245,8 +245,10 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
     return {Status::completed, step, run.last_line, {}};
   }
   const std::int64_t first = run.records().empty() ? 0 : run.records().front().line;
-  // What only implies an end does not stand against a plan that was not reached.
-  if (const auto closed = closing_.after(first, last->line, end, !run.planned);
+  // What only implies an end does not stand against a plan that was not reached. A loop that prints
+  // each tenth iteration may not print its last one.
+  const bool implied = !run.planned || last->step + last->iterations > *run.planned;
+  if (const auto closed = closing_.after(first, last->line, end, implied);
       closed && run.log.kind == WorkKind::training) {
     return {Status::completed, step, *closed, {}};
   }
