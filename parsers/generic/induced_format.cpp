@@ -462,6 +462,8 @@ class Induction {
     const std::size_t least = meaning.times.any() ? 2 : 3;
     if (n < least) return false;
     if (learns || (shape.has(Meaning::epoch) && shape.has(Meaning::counter))) return true;
+    // The rest of the log says nothing of a table, nor of batches that are loaded.
+    if (shape.head || names_other_work(first.text)) return false;
     if (place && !meaning.epoch) return false;
     return shapes_.of_training() &&
            (meaning.times.any() || meaning.step_is_epoch || meaning.epoch || boxed);

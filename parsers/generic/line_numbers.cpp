@@ -672,6 +672,13 @@ class Reader {
   void take_time(LineNumber& found, const Label& label, const Unit& named, const Unit& after,
                  bool by_layout) const {
     found.meaning = Meaning::other;
+    // "time to learn 1 sample = 0.3ms": the 1 is no time.
+    std::string thing;
+    const std::size_t next = std::min(at_ + 1, line_.size());
+    if (!by_layout && after.meaning == Meaning::other && !word_at(line_, next, thing).empty() &&
+        (work_unit(thing) || among(kEpochs, thing))) {
+      return;
+    }
     const std::string_view then = line_.substr(std::min(line_.size(), at_ + after.length));
     if (label.has(kOtherTimes) || then.starts_with(" left") || then.starts_with(" remaining") ||
         std::isnan(found.value)) {
@@ -781,6 +788,16 @@ bool evaluation_follows(std::string_view line, std::size_t at) {
   while (at < line.size() && !is_any_letter(line[at]) && !is_digit(line[at])) ++at;
   std::string word;
   return holds(kEvaluations, word_at(line, at, word));
+}
+
+bool names_other_work(std::string_view line) {
+  constexpr auto kWork = std::to_array<std::string_view>(
+      {"process",    "processed",  "processing", "preprocessing", "load",        "loaded",
+       "loading",    "tokenized",  "tokenizing", "downloaded",    "downloading", "generated",
+       "generating", "encoded",    "encoding",   "embedding",     "extracted",   "extracting",
+       "converted",  "converting", "scanned",    "scanning",      "处理",        "加载",
+       "下载",       "生成"});
+  return has_word(line, kWork);
 }
 
 bool names_training(std::string_view line) { return has_word(line, kOfTraining); }

@@ -51,6 +51,8 @@ struct LineNumber {
 [[nodiscard]] bool names_evaluation(std::string_view line, std::size_t at);
 /// The next word from `at` on is of evaluation: "Epoch 3: testing psnr = 34.4".
 [[nodiscard]] bool evaluation_follows(std::string_view line, std::size_t at);
+/// The line has a word of work on data: processed, loading, tokenizing ...
+[[nodiscard]] bool names_other_work(std::string_view line);
 /// The line has a word that only training has: loss, learning rate, train ...
 [[nodiscard]] bool names_training(std::string_view line);
 

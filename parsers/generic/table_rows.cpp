@@ -95,6 +95,15 @@ bool is_counter(Meaning meaning) {
   return meaning == Meaning::epoch || meaning == Meaning::counter;
 }
 
+/// In a table its size.
+bool is_batch(std::string_view name) {
+  std::string word;
+  for (const char c : name) {
+    if (is_letter(c)) word += lower(c);
+  }
+  return word == "batch" || word == "batches";
+}
+
 /// A cell of a row by blanks: "0.25", "1e-4", "0:12:31", "35.2s", "3/10", "98%", "nan", "-".
 bool is_value(std::string_view text) {
   constexpr std::size_t kLongestUnit = 4;
@@ -128,7 +137,7 @@ std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t w
     if (!is_name(cell.text)) return std::nullopt;
     out.names.emplace_back(cell.text);
     const auto number = number_under(cell.text, {0, "3"}, false);
-    counts = counts || (number && is_counter(number->meaning));
+    counts = counts || (number && is_counter(number->meaning) && !is_batch(cell.text));
   }
   if (!counts) return std::nullopt;
   const Cell& last = cells.back();
@@ -143,7 +152,7 @@ std::optional<TableHead> table_head(std::string_view line) {
   if (line.size() > kLongest || line.find_first_of(":=") != std::string_view::npos) {
     return std::nullopt;
   }
-  for (const char mark : {'|', '\t', ','}) {
+  for (const char mark : {'|', '\t', ';', ','}) {
     if (line.find(mark) != std::string_view::npos) return head_by(line, mark, 1);
   }
   const auto text = trim(line);

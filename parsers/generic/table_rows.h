@@ -16,7 +16,7 @@ namespace bertbench {
 struct TableHead {
   std::string text;  ///< as it stands on the line, from the first name to the last
   std::vector<std::string> names;
-  char mark = ' ';         ///< what parts the columns: a blank, a tab, '|', ',' or '/'
+  char mark = ' ';         ///< what parts the columns: a blank, a tab, '|', ';', ',' or '/'
   bool same_line = false;  ///< its row follows on its line
 };
 
