@@ -18,6 +18,7 @@ enum class Reading : std::uint8_t {
   whole,   ///< the literal alone states it
   phrase,  ///< a word of ending: next to a word of training, or the line's only word
   saved,   ///< a model is saved that is no checkpoint of an epoch or step
+  score,   ///< scores and nothing else
   report,  ///< a result that is printed once: a test, the best value, the final one
   time,    ///< how long it took
   script,  ///< of a script without blanks: an ending in one clause with a training
@@ -90,6 +91,9 @@ constexpr ClosingRule kRules[] = {
     {"Saving ", Reading::saved},
     {" saving ", Reading::saved},
     {"aved: ", Reading::saved},
+    {"xported ", Reading::saved},
+    {"ritten to ", Reading::saved},
+    {"heckpoint: ", Reading::saved},
     {"ave the model to ", Reading::saved},
     {"ave model to ", Reading::saved},
     {"Final ", Reading::report},
@@ -102,6 +106,13 @@ constexpr ClosingRule kRules[] = {
     {"test acc", Reading::report},
     {"test loss", Reading::report},
     {"test f1", Reading::report},
+    {"macro avg", Reading::score},  // scikit-learn's report
+    {"RMSE", Reading::score},
+    {"MAPE", Reading::score},
+    {"BLEU", Reading::score},
+    {"mIoU", Reading::score},
+    {"Trained", Reading::phrase},
+    {"wall time", Reading::time},
     {"raining time", Reading::time},
     {"raining took", Reading::time},
     {"otal time", Reading::time},
@@ -286,6 +297,10 @@ std::optional<Kind> read_phrase(const Sentence& line) {
     return line.words.size() <= 3 ? std::optional(Kind::implied) : std::nullopt;
   }
   if (stops_early(line)) return Kind::stated;
+  constexpr std::string_view kModelTrained[] = {"model", "trained", "successfully"};
+  if (std::ranges::all_of(line.words, [&](auto word) { return is_in(kModelTrained, word); })) {
+    return Kind::implied;
+  }
   // "Done. Checkpoint saved to out.pt": a clause by itself at the front, and then what came of it.
   constexpr std::string_view kOutcomes[] = {"saved",   "model", "checkpoint", "weights",
                                             "results", "total", "time"};
@@ -345,20 +360,39 @@ bool read_script(std::string_view line, std::string_view ending) {
   return first || has_any(before, kOfTraining);
 }
 
-// "Saved model to out.pt", "Final weights saved".
+// "Saved model to out.pt", "Final weights saved", "Training curves saved to curves.png".
 bool read_saved(const Sentence& line) {
+  constexpr std::string_view kVerbs[] = {"saved", "saving", "exported", "written"};
+  constexpr std::string_view kModels[] = {"model", "weights", "network"};
+  constexpr std::string_view kOfTheWhole[] = {"curve",   "curves",      "history", "plot",
+                                              "plots",   "matrix",      "metrics", "results",
+                                              "summary", "successfully"};
+  constexpr std::string_view kOnTheWay[] = {"best", "checkpoint", "checkpoints"};
   if (line.words.empty() || names_a_part(line.words)) return false;
+  // "Checkpoint: models/best.pt": where it lies, as a summary says.
+  if (line.words.front() == "checkpoint" && line.clauses[1] == 1) {
+    return line.text.find('.') != std::string::npos && !any_in(line.words, kUnreal);
+  }
   for (std::size_t c = 0; c + 1 < line.clauses.size(); ++c) {
     const Words clause = line.clause(c);  // the folders of a path are others
-    const bool saves =
-        is_in(clause, "saved") || is_in(clause, "saving") || (c == 0 && clause.front() == "save");
-    if (!saves) continue;
+    if (!any_in(clause, kVerbs) && !(c == 0 && clause.front() == "save")) continue;
     if (line.has("final")) return true;
-    const bool model = line.has("model") || line.has("weights");
-    return model && !is_in(clause, "best") && !is_in(clause, "checkpoint") &&
-           !is_in(clause, "checkpoints");
+    const bool done = !is_in(clause, "saving") && any_in(clause, kOfTheWhole);
+    return (done || any_in(line.words, kModels)) && !any_in(clause, kOnTheWay);
   }
   return false;
+}
+
+// "RMSE 30.9601, MAPE 0.3924", "   macro avg       0.90      0.80": names of scores and their
+// numbers.
+bool read_score(const Sentence& line) {
+  constexpr std::string_view kScores[] = {
+      "rmse", "mape", "mae",      "mse",       "r2",     "bleu", "miou",
+      "iou",  "acc",  "accuracy", "f1",        "score",  "auc",  "macro",
+      "avg",  "test", "final",    "precision", "recall", "mean", "map"};
+  return std::ranges::any_of(line.words, [](auto word) { return is_digit(word.front()); }) &&
+         std::ranges::all_of(
+             line.words, [&](auto word) { return is_digit(word.front()) || is_in(kScores, word); });
 }
 
 // "Best val acc: 0.91", "Test accuracy 88.1 %", "final loss = 0.2": a name with a number.
@@ -404,6 +438,8 @@ std::optional<Kind> read(Reading reading, const Sentence& line, std::string_view
       return read_phrase(line);
     case Reading::saved:
       return implied(read_saved(line));
+    case Reading::score:
+      return implied(read_score(line));
     case Reading::report:
       return implied(read_report(line, "best") || read_report(line, "final") ||
                      read_report(line, "test"));
@@ -453,7 +489,8 @@ bool ClosingWords::see(const Line& line, std::size_t row) {
     closing = {line.number,
                reading == Reading::script ? shape_of_script(sentence.text) : shape_of(sentence),
                *kind,
-               (reading == Reading::saved && sentence.has("saved")) ||
+               (reading == Reading::saved && sentence.has("saved") &&
+                (sentence.has("model") || sentence.has("weights"))) ||
                    (reading == Reading::time && any_in(sentence.words, kTraining))};
   }
   // The newest ones show whether words come again and again.

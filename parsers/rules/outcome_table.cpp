@@ -174,6 +174,8 @@ constexpr OutcomeRule kRules[] = {
     {"CANCELLED AT", "", "TIME LIMIT", Status::killed, kNamed},
     {"CANCELLED DUE TO", "", "TIME LIMIT", Status::killed, kNamed},
     {"nterrupted by signal", "", "", Status::killed, kNamed},
+    {"nterrupted by user", "", "", Status::killed, kNamed},
+    {"raining interrupted", "", "", Status::killed, kNamed},
     {"KeyboardInterrupt", "", "", Status::killed, kNamed},
     {"srun: Force Terminated ", "", "", Status::killed, kSignal},
     {"User defined signal ", "", "", Status::killed, kSignal},  // a warning of Slurm's or LSF's

@@ -84,9 +84,10 @@ inline constexpr Literal kLiterals[] = {
     {"Resuming training from checkpoint with epoch ", kResumed},
     {"Total optimization steps = ", kPlan},
     {"`Trainer.fit` stopped: `max_", kStopped},
-    {"poch ", kEpochLine},
-    {"poch:", kEpochLine},
-    {"POCH ", kEpochLine},
+    {"Epoch ", kEpochLine},
+    {"Epoch: ", kEpochLine},
+    {"EPOCH ", kEpochLine},
+    {"epoch [", kEpochLine},
     {"Traceback (most recent", kFailures},
     {"CANCELLED AT", kFailures},
 };
