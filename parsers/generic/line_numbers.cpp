@@ -730,7 +730,7 @@ class Reader {
     if (found.has_total() || (first != found.value_begin && !bracket)) return false;
     const std::string_view rest = line_.substr(at_);
     const bool marked =
-        bracket ? rest.starts_with("]\t") || rest.starts_with("] ") : rest.starts_with(") ");
+        bracket ? rest.starts_with("]\t") : rest.starts_with(") ");  // "[0] " is a rank
     const std::size_t point = rest.find('.');
     const bool valued = point != std::string_view::npos && point > 0 && point + 2 < rest.size() &&
                         is_digit(rest[point - 1]) && is_digit(rest[point + 1]) &&
@@ -792,11 +792,10 @@ bool evaluation_follows(std::string_view line, std::size_t at) {
 
 bool names_other_work(std::string_view line) {
   constexpr auto kWork = std::to_array<std::string_view>(
-      {"process",    "processed",  "processing", "preprocessing", "load",        "loaded",
-       "loading",    "tokenized",  "tokenizing", "downloaded",    "downloading", "generated",
-       "generating", "encoded",    "encoding",   "embedding",     "extracted",   "extracting",
-       "converted",  "converting", "scanned",    "scanning",      "处理",        "加载",
-       "下载",       "生成"});
+      {"processed",  "processing",  "preprocessing", "loaded",     "tokenized", "tokenizing",
+       "downloaded", "downloading", "generated",     "generating", "encoded",   "extracted",
+       "extracting", "converted",   "converting",    "scanned",    "scanning",  "处理",
+       "加载",       "下载",        "生成"});
   return has_word(line, kWork);
 }
 
