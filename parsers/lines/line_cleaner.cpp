@@ -1,5 +1,6 @@
 #include "parsers/lines/line_cleaner.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -150,8 +151,15 @@ void split_by_launcher(std::string_view line, std::vector<Piece>& pieces) {
   pieces.clear();
   int rank = -1;
   std::size_t from = 0;
+  // Keras 3 takes a bar back by backspaces before it draws it again.
   const auto put = [&](std::string_view text) {
-    if (!text.empty()) pieces.push_back(without_front_labels({text, rank}));
+    while (!text.empty()) {
+      const std::string_view part = text.substr(0, text.find('\b'));
+      if (!part.empty()) {
+        pieces.push_back(without_front_labels({part, rank, part.size() < text.size()}));
+      }
+      text.remove_prefix(std::min(text.size(), part.size() + 1));
+    }
   };
   while (const auto label = next_mpirun_label(line, from)) {
     put(without_trailing_date(line.substr(from, label->begin - from)));
@@ -211,7 +219,7 @@ bool is_bare(std::string_view text) {
 void clean_line(std::string_view text, std::string& buffer, std::vector<Piece>& pieces) {
   if (!is_plain(text)) return split_by_launcher(strip_ansi(text, buffer), pieces);
   pieces.clear();
-  if (!text.empty()) pieces.push_back(without_front_labels({text, -1}));
+  if (!text.empty()) pieces.push_back(without_front_labels({text, -1, false}));
 }
 
 std::string_view after_host_label(std::string_view text) {
@@ -228,7 +236,7 @@ std::string_view after_host_label(std::string_view text) {
 
 std::string_view without_host_and_rank(std::string_view text) {
   const std::string_view message = after_host_label(text);
-  return message.starts_with("[rank") ? without_front_labels({message, -1}).text : text;
+  return message.starts_with("[rank") ? without_front_labels({message, -1, false}).text : text;
 }
 
 }  // namespace bertbench

@@ -13,7 +13,8 @@ namespace bertbench {
 /// A stretch of a line that one rank wrote.
 struct Piece {
   std::string_view text;
-  int rank = -1;  ///< -1 = no label
+  int rank = -1;         ///< -1 = no label
+  bool redrawn = false;  ///< backspaces follow it, as before the next redraw of a bar
 };
 
 /// Cuts a line at the labels of mpirun ("[1,3]<stdout>:", also after a date, also in the middle of

@@ -106,7 +106,8 @@ struct LogReader::State final : CandidateSink {
         line.text = pieces[i].text;
         line.rank = pieces[i].rank;
         // Only the last piece can be cut by the end of input.
-        line.terminator = i + 1 < pieces.size() ? '\n' : found.terminator;
+        const char between = pieces[i].redrawn ? '\r' : '\n';
+        line.terminator = i + 1 < pieces.size() ? between : found.terminator;
         if (copied) {
           tables->places(line.text, places);
         } else {
