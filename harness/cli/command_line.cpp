@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
 
 #include "parsers/core/text.h"
 
@@ -11,7 +13,8 @@ namespace {
 
 // An argument that fits nowhere is named first: what is missing may well be that argument,
 // misspelt.
-Error usage_error(const std::string& where, const CLI::App& app, const CLI::ParseError& error) {
+Error usage_error(const std::string& where, const CLI::App& app, const CLI::ParseError& error,
+                  bool takes_command) {
   const std::string help = fmt::format("see `bertbench {} --help`", where);
   const std::vector<std::string> extras = app.remaining();
   if (extras.empty()) {
@@ -23,7 +26,8 @@ Error usage_error(const std::string& where, const CLI::App& app, const CLI::Pars
   }
   const std::string& extra = extras.front();
   if (extra.front() != '-' || extra.find_first_not_of('-') == std::string::npos) {
-    return {where, fmt::format("'{}' is one argument too many", extra), help};
+    return {where, fmt::format("'{}' is one argument too many", extra),
+            takes_command ? "the words of a program follow --; " + help : help};
   }
   const std::string name = extra.substr(0, extra.find('='));
   std::vector<std::string> known;
@@ -108,13 +112,24 @@ Option CommandLine::add_arguments(const std::string& name, std::vector<std::stri
 
 Result<CommandLine::Parsed> CommandLine::parse(const std::string& where,
                                                const std::vector<std::string>& args) {
+  auto own_end = args.end();
+  if (command_ != nullptr) {
+    own_end = std::ranges::find(args, "--");
+    if (own_end != args.end()) {
+      command_->assign(own_end + 1, args.end());
+      if (command_->empty()) {
+        return fail(where, "-- is there without a program",
+                    "write the program and its arguments after it");
+      }
+    }
+  }
   try {
     // CLI11 takes arguments in reverse order.
-    impl_->app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
+    impl_->app.parse(std::vector<std::string>(std::make_reverse_iterator(own_end), args.rend()));
   } catch (const CLI::CallForHelp&) {
     return Parsed::help;
   } catch (const CLI::ParseError& error) {
-    return tl::unexpected(usage_error(where, impl_->app, error));
+    return tl::unexpected(usage_error(where, impl_->app, error, command_ != nullptr));
   } catch (const UsageError& error) {
     return tl::unexpected(error.error());
   }

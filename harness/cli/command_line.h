@@ -72,6 +72,9 @@ class CommandLine {
   Option add_arguments(const std::string& name, std::vector<std::string>& values,
                        const std::string& description);
 
+  /// Words after a "--", as they are: the command line of another program.
+  void add_command(std::vector<std::string>& words) { command_ = &words; }
+
   enum class Parsed { options, help };
   /// `where` is the name of the command, for errors. `help`: -h or --help was among `args`.
   [[nodiscard]] Result<Parsed> parse(const std::string& where,
@@ -83,6 +86,7 @@ class CommandLine {
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+  std::vector<std::string>* command_ = nullptr;
 };
 
 }  // namespace bertbench

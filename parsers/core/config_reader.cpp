@@ -120,38 +120,46 @@ Result<void> ConfigReader::apply_set(const std::string& set) {
   const std::string path = set.substr(0, equals), text = set.substr(equals + 1);
   Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (value.is_discarded()) value = text;
+  return apply({path, std::move(value), "--set " + path});
+}
+
+Result<void> ConfigReader::apply(const Override& given) {
+  const auto& [path, value, option] = given;
   try {
     (void)value.dump();
   } catch (const Json::exception&) {
-    return fail("--set " + path, "is not UTF-8 text");
+    return fail(option, "is not UTF-8 text");
   }
   // "grid" and "env" hold free names, which may have dots of their own (grid.env.NAME).
   const auto dot = path.find('.');
   const std::string head = path.substr(0, dot);
   std::string pointer = child_pointer("", head);
   if (dot == std::string::npos) {
-    root_[head] = std::move(value);
+    root_[head] = value;
   } else {
     const std::string rest = path.substr(dot + 1);
     if (rest.empty() || (root_.contains(head) && !root_[head].is_object())) {
-      return fail("--set " + set, fmt::format("'{}' has no members", head));
+      return fail(option, fmt::format("'{}' has no members", head));
     }
-    root_[head][rest] = std::move(value);
+    root_[head][rest] = value;
     pointer = child_pointer(pointer, rest);
   }
-  set_pointers_[pointer] = "--set " + path;
+  set_pointers_[pointer] = option;
   return {};
 }
 
 bool ConfigReader::fail_at(const std::string& pointer, const std::string& what,
                            const std::string& hint) {
   if (error_) return false;
-  std::string where = fmt::format("{}:{}", source_, lines_.line_of(pointer));
+  std::string where = source_.empty() ? "" : fmt::format("{}:{}", source_, lines_.line_of(pointer));
+  bool named = false;  // by an option of the command line that is no path
   for (const auto& [set, name] : set_pointers_) {
-    if (pointer == set || pointer.starts_with(set + "/")) where = name;
+    if (pointer != set && !pointer.starts_with(set + "/")) continue;
+    where = name;
+    named = !name.starts_with("--set ");
   }
   const std::string path = path_of(pointer);
-  const bool said = path.empty() || where == "--set " + path;
+  const bool said = path.empty() || named || where == "--set " + path;
   error_ = Error{where, said ? what : path + ": " + what, hint};
   return false;
 }

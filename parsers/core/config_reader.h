@@ -17,13 +17,21 @@ namespace bertbench {
 
 using Json = nlohmann::ordered_json;
 
+/// A member that the command line gives, above that of the file.
+struct Override {
+  std::string path;  ///< "trials", "grid.model", "grid.env.NAME"
+  Json value;
+  std::string option;  ///< names it in errors: "--grid model"
+};
+
 class ConfigReader {
  public:
   /// Parses `text` (comments allowed; at most 64 levels) and applies the sets. `what` names the
-  /// thing in errors: "a sweep".
+  /// thing in errors: "a sweep". An empty `source` is text that no file holds.
   static Result<ConfigReader> open(const std::string& text, const std::string& source,
                                    const std::vector<std::string>& sets,
                                    const std::string& what = "a sweep");
+  Result<void> apply(const Override& given);
 
   [[nodiscard]] const Json& root() const { return root_; }
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
@@ -53,7 +61,7 @@ class ConfigReader {
   std::string source_;
   Json root_;
   JsonLines lines_;
-  std::map<std::string, std::string> set_pointers_;  // pointer -> "--set a.b"
+  std::map<std::string, std::string> set_pointers_;  // pointer -> "--set a.b", "--grid a"
   std::optional<Error> error_;
 };
 

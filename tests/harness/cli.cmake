@@ -33,6 +33,14 @@ if(TARGET bertbench AND TARGET bert_train)
   set_tests_properties(e2e.launchers PROPERTIES TIMEOUT 900 LABELS "e2e;slurm" RUN_SERIAL TRUE)
 endif()
 
+# The tutorial for a trainer of one's own: its commands, with a trainer in plain Python.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(TARGET bertbench AND Python3_Interpreter_FOUND)
+  add_test(NAME e2e.own_trainer COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/e2e/own_trainer_test.py
+    $<TARGET_FILE:bertbench> ${PROJECT_SOURCE_DIR})
+  set_tests_properties(e2e.own_trainer PROPERTIES TIMEOUT 600 LABELS e2e RUN_SERIAL TRUE)
+endif()
+
 # Peak memory over inputs that are large or hostile. Sanitizers keep memory of their own.
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(TARGET bertbench AND Python3_Interpreter_FOUND AND NOT BB_SANITIZE)

@@ -12,7 +12,7 @@ target_link_libraries(fault_calls PRIVATE ${CMAKE_DL_LIBS} bb::warnings)
 set_target_properties(fault_calls PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
 bb_add_test(sweep_test TIMEOUT 120 LOCK fake_trainer LIBS bb::sweep bb::reports bb::parsers bb::core SOURCES
-  sweep/attempt_end_test.cpp sweep/attempt_queue_test.cpp sweep/config_test.cpp sweep/faults_test.cpp sweep/forecast_test.cpp sweep/identity_test.cpp sweep/journal_test.cpp
+  sweep/attempt_end_test.cpp sweep/attempt_queue_test.cpp sweep/command_test.cpp sweep/config_test.cpp sweep/hooks_test.cpp sweep/faults_test.cpp sweep/forecast_test.cpp sweep/identity_test.cpp sweep/journal_test.cpp
   sweep/log_watch_test.cpp sweep/machine_test.cpp
   sweep/node_telemetry_test.cpp sweep/plan_test.cpp sweep/process_test.cpp sweep/measured_outcome_test.cpp sweep/resume_test.cpp sweep/own_logs_test.cpp sweep/run_test.cpp
   sweep/seed_lines_test.cpp sweep/templates_test.cpp)

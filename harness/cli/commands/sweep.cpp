@@ -28,6 +28,7 @@ namespace {
 struct Options {
   std::string config, out, launcher, trainer, trials;
   std::vector<std::string> set, only, history;
+  OneLine line;
   bool dry_run = false, plan = false;
   double noise = 0.01;
   std::string flops_formula;
@@ -64,7 +65,11 @@ class SweepView : public SweepObserver {
 
   void trial_progress(const TrialProgress& at) override {
     std::string text = trial_name(at);
-    if (at.steps > 0) text += fmt::format(", step {}/{}", at.step, at.steps);
+    if (at.steps > 0) {
+      text += fmt::format(", step {}/{}", at.step, at.steps);
+    } else if (at.step > 0) {
+      text += fmt::format(", step {}", at.step);
+    }
     if (std::isfinite(at.sequences_per_second)) {
       text += fmt::format(", {} sequences/s", rate_text(at.sequences_per_second));
     }
@@ -78,8 +83,9 @@ class SweepView : public SweepObserver {
     const bool good = trial.window.covered && !is_failure(trial.outcome.status);
     std::string text = trial_name(at) + ": ";
     // A rate says that all went well, and the line fits 80 columns.
-    const bool rate = trial.sequences_per_second.has_value();
-    if (rate) text += rate_text(*trial.sequences_per_second) + " sequences/s";
+    const auto& rate_of_trial = trial.rate_in(trial.unit());
+    const bool rate = rate_of_trial.has_value();
+    if (rate) text += fmt::format("{} {}", rate_text(*rate_of_trial), name(trial.unit()));
     if (!rate || !good) text += (rate ? ", " : "") + outcome_text(trial.outcome);
     if (!trial.outcome.details.empty() && !good) text += ": " + detail_text(trial.outcome);
     if (!trial.window.covered) text += ", window not covered";
@@ -94,7 +100,9 @@ class SweepView : public SweepObserver {
 };
 
 Result<Plan> plan_of(const Options& options) {
-  const auto config = load_config(options.config, options.set);
+  const auto config = options.config.empty()
+                          ? parse_config("{}", "", options.set, options.line)
+                          : load_config(options.config, options.set, options.line);
   if (!config) return tl::unexpected(config.error());
   PlanOptions how;
   how.only = options.only;
@@ -197,12 +205,16 @@ ExitCode run(const Options& options, Console& console) {
     return console.error(
         {"sweep", "--out DIR is required", "name the run folder, or use --dry-run or --plan"});
   }
+  if (options.config.empty() && options.line.command.empty()) {
+    return console.error({"sweep", "needs a CONFIG, or a program after --",
+                          "as in `bertbench sweep --out run -- python3 train.py`"});
+  }
   const auto plan = plan_of(options);
   if (!plan) return console.error(plan.error());
   for (const std::string& notice : plan->notices) console.note(notice);
   const bool starts = !options.dry_run && !options.plan;
   for (const Need& need : plan->missing) {
-    const auto text = fmt::format("template {} needs {}: {}", plan->workload.name,
+    const auto text = fmt::format("{} needs {}: {}", plan->workload.label(),
                                   need.option.substr(0, need.option.find('|')), need.what);
     if (starts) {
       console.error({"", text, ""});
@@ -224,12 +236,24 @@ ExitCode run(const Options& options, Console& console) {
 
 CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  line.add_argument("CONFIG", options->config, "What to run, as JSON; see configs/.");
+  line.add_argument("CONFIG", options->config,
+                    "What to run, as JSON; see configs/. Not needed with a PROGRAM.")
+      .required(false);
+  line.add_command(options->line.command);
   line.add_text("--out", options->out, "DIR", "Run folder; one that holds a sweep is resumed.");
   line.add_flag("--dry-run", options->dry_run, "Print the command of each trial, run nothing.");
   line.add_list(
       "--set", options->set, "KEY=VALUE",
       "Change the configuration, as in steps=100 or grid.model=[\"bert-base\"]; repeatable.");
+  line.add_list("--grid", options->line.grid, "AXIS=V1,V2",
+                "Values of an axis, in place of those of CONFIG; repeatable. In a PROGRAM's words "
+                "{AXIS} stands for the value.");
+  line.add_text("--each", options->line.each, "gpu|node|job",
+                "Of a PROGRAM: processes that are started, one a GPU, one a node, or one.")
+      .default_text("gpu");
+  line.add_list("--file", options->line.files, "NAME=PATH",
+                "Of a PROGRAM: a file written for each trial, with its placeholders replaced; "
+                "{file:NAME} is its path. Repeatable.");
   line.add_list("--only", options->only, "KEY=V1,V2",
                 "Run the cells with one of these values of an axis; repeatable, all must hold.");
   line.add_flag("--plan", options->plan,
@@ -259,6 +283,8 @@ constexpr Example kExamples[] = {
      "What is left to run, and which losses the grid could show."},
     {"bertbench sweep configs/quickstart.json --out run --set steps=100 --trials 10",
      "More steps and more trials than the file says."},
+    {"bertbench sweep --out run --grid lr=1e-4,3e-4 -- python3 train.py --lr {lr}",
+     "Measure a trainer of your own, whatever it is (docs/own_trainer.md)."},
 };
 constexpr ExitCodeRow kStatuses[] = {{ExitCode::good},
                                      {ExitCode::regression, "a trial failed"},
@@ -270,10 +296,17 @@ constexpr ExitCodeRow kStatuses[] = {{ExitCode::good},
 extern const Command command_sweep{
     "sweep",
     "run a grid of training jobs, measure each, write a report",
-    "CONFIG --out DIR",
+    "CONFIG --out DIR\n       bertbench sweep [options] --out DIR -- PROGRAM ARG...",
     "Every cell of the grid is launched several times, interleaved, so that drift of the machine "
     "hits all alike. Any process may die at any time: the same command again keeps finished trials "
-    "and runs the rest. Ctrl-C stops cleanly.",
+    "and runs the rest. Ctrl-C stops cleanly.\n"
+    "PROGRAM is any trainer, ARG its words; no shell reads them. Placeholders in them: {topology}, "
+    "{nodes}, {gpus_per_node}, {world_size}, {model}, {precision}, {sequence_length}, "
+    "{micro_batch_size}, {gradient_accumulation_steps}, {accumulated_batch_size}, "
+    "{micro_batch_size_all}, {global_batch_size}, {steps}, {warmup_steps}, {trial}, {seed}, "
+    "{threads}, {master_addr}, {master_port}, {host_slots}, {host_lines}, {gpu_list}, {dir}, "
+    "{output}, {file:NAME}, and each axis of the grid by its name. {{ and }} are braces. What each "
+    "means is in docs/templates.md.",
     kExamples,
     kStatuses,
     declare};

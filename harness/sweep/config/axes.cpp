@@ -73,9 +73,33 @@ Result<void> check_axis_name(const std::string& name, const Workload& workload) 
   const auto known = known_axes(workload);
   if (contains(known, name)) return {};
   const auto near = nearest_name(name, known);
+  if (workload.is_command) {
+    return fail("", fmt::format("no word of the command holds {{{}}}", name),
+                near.empty() ? fmt::format("write {{{}}} where the program takes it", name)
+                             : fmt::format("write it there, or did you mean '{}'?", near));
+  }
   return fail("", fmt::format("unknown axis '{}' of workload {}", name, workload.name),
               near.empty() ? fmt::format("known: {}, env.NAME", fmt::join(known, ", "))
                            : fmt::format("did you mean '{}'?", near));
+}
+
+Result<void> check_axis_is_used(const std::string& axis, std::size_t values,
+                                const Workload& workload) {
+  if (values < 2 || axis.starts_with("env.")) return {};
+  std::vector<std::string> holders{axis};
+  if (axis == "micro_batch_size" || axis == "gradient_accumulation_steps") {
+    holders.insert(holders.end(), {"accumulated_batch_size", "global_batch_size"});
+    if (axis == "micro_batch_size") holders.emplace_back("micro_batch_size_all");
+  }
+  // Where ranks run is told by variables, and by how many are started.
+  const bool used = axis == "topology" || axis == "nodes" || axis == "gpus_per_node" ||
+                    std::ranges::any_of(holders, [&](const std::string& name) {
+                      return workload.placeholders.contains(name);
+                    });
+  if (used) return {};
+  return fail(
+      "", fmt::format("no word of the command holds {{{}}}, so its values change nothing", axis),
+      fmt::format("write {{{}}} where the program takes it, or give one value", axis));
 }
 
 Result<void> check_axis_value(const std::string& axis, const std::string& value,

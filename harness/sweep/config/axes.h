@@ -1,6 +1,7 @@
 // Axes: which names a grid may use and which values each takes.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,11 @@ bool is_count_axis(const std::string& axis);
 
 /// Why `name` is no axis of the workload, with a hint; or nothing to say.
 Result<void> check_axis_name(const std::string& name, const Workload& workload);
+
+/// Why an axis of so many values changes nothing: no word of the workload holds it. The topology
+/// always does.
+Result<void> check_axis_is_used(const std::string& axis, std::size_t values,
+                                const Workload& workload);
 
 /// Why `value` is impossible for the axis; or nothing to say.
 Result<void> check_axis_value(const std::string& axis, const std::string& value,

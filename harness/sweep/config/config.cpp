@@ -20,15 +20,18 @@
 namespace bertbench {
 namespace {
 
-const std::vector<std::string> kKeys{"name",       "workload",        "grid",
-                                     "zip",        "exclude",         "args",
-                                     "env",        "hosts",           "trials",
-                                     "steps",      "window",          "launcher",
-                                     "timeout_s",  "stall_timeout_s", "log_limit_bytes",
-                                     "retries",    "order",           "mpi",
-                                     "ssh",        "slurm",           "trials_min",
-                                     "trials_max", "trials_interval", "record_hostname",
-                                     "seed",       "$schema"};
+const std::vector<std::string> kKeys{"name",        "workload",        "grid",
+                                     "zip",         "exclude",         "args",
+                                     "env",         "hosts",           "trials",
+                                     "steps",       "window",          "launcher",
+                                     "timeout_s",   "stall_timeout_s", "log_limit_bytes",
+                                     "retries",     "order",           "mpi",
+                                     "ssh",         "slurm",           "trials_min",
+                                     "trials_max",  "trials_interval", "record_hostname",
+                                     "seed",        "command",         "each",
+                                     "framework",   "files",           "logs",
+                                     "format",      "setup",           "cleanup",
+                                     "trial_setup", "trial_cleanup",   "$schema"};
 
 /// Scalar or list of scalars, as text.
 std::optional<std::vector<std::string>> values_of(ConfigReader& in, const Json& value,
@@ -45,12 +48,15 @@ std::optional<std::vector<std::string>> values_of(ConfigReader& in, const Json& 
 }
 
 void read_grid(ConfigReader& in, const Workload& workload, SweepConfig& config) {
-  if (!in.root().contains("grid") || !in.root()["grid"].is_object()) {
+  static const Json kNoAxes = Json::object();
+  const bool given = in.root().contains("grid");
+  const Json& grid = given ? in.root()["grid"] : kNoAxes;
+  if (!grid.is_object() || (!given && !workload.is_command)) {
     in.fail_at("/grid", "a sweep needs a grid, an object of axes",
                R"(as {"topology": ["1n1g"], "model": ["bert-tiny"], ...})");
     return;
   }
-  for (const auto& [name, value] : in.root()["grid"].items()) {
+  for (const auto& [name, value] : grid.items()) {
     const std::string at = child_pointer("/grid", name);
     const std::string axis = canonical_axis(name);
     if (auto good = check_axis_name(axis, workload); !good) {
@@ -74,15 +80,25 @@ void read_grid(ConfigReader& in, const Workload& workload, SweepConfig& config) 
         return;
       }
     }
+    if (workload.is_command) {
+      if (auto good = check_axis_is_used(axis, values->size(), workload); !good) {
+        in.fail_at(at, good.error().what, good.error().hint);
+        return;
+      }
+    }
     config.grid.push_back({axis, *values});
   }
   const bool nodes = config.axis("nodes"), gpus = config.axis("gpus_per_node");
+  // Of a program that nothing is known of, one process is started, and the rest stays unknown.
+  if (workload.is_command && !config.axis("topology") && !nodes && !gpus) {
+    config.grid.push_back({"topology", {"1n1g"}});
+  }
   if (config.axis("topology") ? nodes || gpus : !nodes || !gpus) {
     in.fail_at("/grid", "needs either topology, or nodes and gpus_per_node");
     return;
   }
   for (const char* needed : {"model", "micro_batch_size", "sequence_length"}) {
-    if (!config.axis(needed)) {
+    if (!config.axis(needed) && !workload.is_command) {
       in.fail_at("/grid", fmt::format("needs the axis '{}'", needed), "give it one value or more");
       return;
     }
@@ -287,11 +303,45 @@ void read_seed(ConfigReader& in, const Workload& workload, SweepConfig& config) 
     in.fail_at("/seed", "is an axis of this grid as well", "keep one of them");
   if (!workload.is_bert_train) {
     if (!workload.placeholders.contains("seed")) {
-      in.fail_at("/seed", fmt::format("the template {} has no place for {{seed}}", workload.name),
-                 "put {seed} into its args, or leave the key out");
+      in.fail_at("/seed", fmt::format("{} has no place for {{seed}}", workload.label()),
+                 "put {seed} into its words, or leave the key out");
     }
   } else if (given_options(config.args).contains("seed")) {
     in.fail_at("/seed", "is in args as well", "keep one of them");
+  }
+}
+
+/// What is measured: bert_train, a template, or the template that the keys of a command make.
+Result<Workload> read_workload(ConfigReader& in, SweepConfig& config) {
+  const auto& root = in.root();
+  if (root.contains("command")) {
+    if (root.contains("workload")) {
+      in.fail_at("/command", "a sweep has a command or a workload, not both", "remove one of them");
+    }
+    return config.command.emplace(read_command(in));
+  }
+  for (const char* key : {"each", "framework", "files", "logs", "format"}) {
+    if (!root.contains(key)) continue;
+    in.fail_at(child_pointer("", key), "belongs to a command, and this sweep has none",
+               "a template has a key of its own for it; bert_train needs none");
+  }
+  config.workload = "bert_train";
+  in.text(root, "", "workload", config.workload);
+  return find_workload(config.workload);
+}
+
+void read_hooks(ConfigReader& in, SweepConfig& config) {
+  auto& hooks = config.hooks;
+  const std::pair<const char*, std::vector<std::string>*> all[] = {
+      {"setup", &hooks.setup},
+      {"cleanup", &hooks.cleanup},
+      {"trial_setup", &hooks.trial_setup},
+      {"trial_cleanup", &hooks.trial_cleanup}};
+  for (const auto& [key, words] : all) {
+    in.texts(in.root(), "", key, *words);
+    if (words->empty() ? in.root().contains(key) : words->front().empty()) {
+      in.fail_at(child_pointer("", key), "names no program", "give its words, or remove the key");
+    }
   }
 }
 
@@ -352,20 +402,24 @@ const Axis* SweepConfig::axis(const std::string& wanted) const {
 }
 
 Result<SweepConfig> parse_config(const std::string& text, const std::string& source,
-                                 const std::vector<std::string>& sets) {
+                                 const std::vector<std::string>& sets, const OneLine& line) {
   auto reader = ConfigReader::open(text, source, sets);
   if (!reader) return tl::unexpected(reader.error());
+  const auto overrides = overrides_of(line);
+  if (!overrides) return tl::unexpected(overrides.error());
+  for (const auto& given : *overrides) {
+    if (auto done = reader->apply(given); !done) return tl::unexpected(done.error());
+  }
   SweepConfig config;
   config.source = source;
-  config.name = std::filesystem::path(source).stem().string();
-  config.workload = "bert_train";
   reader->check_keys(reader->root(), "", kKeys, "key");
-  reader->text(reader->root(), "", "workload", config.workload);
   if (reader->error()) return tl::unexpected(*reader->error());
-  auto workload = find_workload(config.workload);
+  auto workload = read_workload(*reader, config);
   if (!workload) reader->fail_at("/workload", workload.error().what, workload.error().hint);
-  if (workload) {
+  if (workload && !reader->error()) {
+    config.name = source.empty() ? workload->name : std::filesystem::path(source).stem().string();
     read_scalars(*reader, config);
+    read_hooks(*reader, config);
     read_grid(*reader, *workload, config);
     if (!reader->error()) read_seed(*reader, *workload, config);
     if (!reader->error()) read_zip(*reader, config);
@@ -379,13 +433,14 @@ Result<SweepConfig> parse_config(const std::string& text, const std::string& sou
   return config;
 }
 
-Result<SweepConfig> load_config(const std::string& path, const std::vector<std::string>& sets) {
+Result<SweepConfig> load_config(const std::string& path, const std::vector<std::string>& sets,
+                                const OneLine& line) {
   const auto text = read_text(path);
   if (!text) {
     return fail(path, fmt::format("cannot be read: {}", std::strerror(errno)),
-                "name a config file, as configs/quickstart.json");
+                "name a config file, as configs/quickstart.json; a program to measure follows --");
   }
-  return parse_config(*text, path, sets);
+  return parse_config(*text, path, sets, line);
 }
 
 std::string config_to_json(const SweepConfig& config) {
@@ -428,6 +483,15 @@ std::string config_to_json(const SweepConfig& config) {
   } else if (!config.seed.empty()) {
     json["seed"] = config.seed;
   }
+  if (config.command) {
+    json.erase("workload");
+    write_command(*config.command, json);
+  }
+  const auto& hooks = config.hooks;
+  if (!hooks.setup.empty()) json["setup"] = hooks.setup;
+  if (!hooks.cleanup.empty()) json["cleanup"] = hooks.cleanup;
+  if (!hooks.trial_setup.empty()) json["trial_setup"] = hooks.trial_setup;
+  if (!hooks.trial_cleanup.empty()) json["trial_cleanup"] = hooks.trial_cleanup;
   add_launcher_options(config, json);
   return json.dump(2) + "\n";
 }

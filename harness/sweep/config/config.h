@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/sweep/config/one_line.h"
+#include "harness/sweep/config/workload.h"
 #include "parsers/core/error.h"
 #include "parsers/core/window_rule.h"
 
@@ -57,11 +59,19 @@ struct SlurmOptions {
   std::string mpi = "none";           ///< srun --mpi
 };
 
+/// Commands around the measured ones, as argv arrays; empty: none. Not part of any identity.
+struct Hooks {
+  std::vector<std::string> setup, cleanup;              ///< of a start of the sweep, words as given
+  std::vector<std::string> trial_setup, trial_cleanup;  ///< of each attempt, with {placeholders}
+};
+
 struct SweepConfig {
-  std::string source;      ///< path of the file, for messages and to find a hostfile next to it
-  std::string name;        ///< title of the report
-  std::string workload;    ///< "bert_train" or the name of a template in workloads/external/
-  std::vector<Axis> grid;  ///< in the order of the file
+  std::string source;    ///< path of the file, for messages and to find a hostfile next to it
+  std::string name;      ///< title of the report
+  std::string workload;  ///< "bert_train" or the name of a template in workloads/external/
+  std::optional<Workload> command;  ///< "command": the template that it makes, in place of workload
+  Hooks hooks;
+  std::vector<Axis> grid;                     ///< in the order of the file
   std::vector<std::vector<std::string>> zip;  ///< groups of axes that advance together
   std::vector<Exclude> exclude;
   std::vector<std::string> args;           ///< appended to every command line as they are
@@ -87,6 +97,10 @@ struct SweepConfig {
   SlurmOptions slurm;
   Order order = Order::interleaved;
 
+  /// The trainer was asked for `steps`; a command without {steps} decides by itself.
+  [[nodiscard]] bool asks_for_steps() const {
+    return !command || command->placeholders.contains("steps");
+  }
   [[nodiscard]] bool seed_per_trial() const { return seed == "per_trial"; }
   /// Of that trial, where the configuration gives one.
   [[nodiscard]] std::optional<std::int64_t> seed_of(int trial) const;
@@ -94,13 +108,16 @@ struct SweepConfig {
 };
 
 /// Reads and checks a config. `sets` are `--set` arguments, "trials=3", "grid.topology=[\"1n1g\"]",
-/// "env.NAME=1": the value is JSON when it parses as JSON, else text. Errors name
-/// "<file>:<line>", the JSON path, the rule that was broken and the nearest known key.
-Result<SweepConfig> load_config(const std::string& path, const std::vector<std::string>& sets = {});
+/// "env.NAME=1": the value is JSON when it parses as JSON, else text; `line` is above them. Errors
+/// name "<file>:<line>" or the option, the JSON path, the rule that was broken and the nearest
+/// known key.
+Result<SweepConfig> load_config(const std::string& path, const std::vector<std::string>& sets = {},
+                                const OneLine& line = {});
 
-/// The same from text; `source` stands in messages.
+/// The same from text; `source` stands in messages, empty where there is no file.
 Result<SweepConfig> parse_config(const std::string& text, const std::string& source,
-                                 const std::vector<std::string>& sets = {});
+                                 const std::vector<std::string>& sets = {},
+                                 const OneLine& line = {});
 
 /// The resolved config as JSON text (what <out>/sweep.json holds); parse_config reads it back.
 std::string config_to_json(const SweepConfig& config);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <set>
 
+#include "harness/sweep/config/placeholders.h"
 #include "harness/sweep/config/templates.h"
 #include "harness/sweep/process/folder.h"
 #include "harness/sweep/process/program.h"
@@ -56,6 +57,15 @@ bool is_file_name(const std::string& name) {
   });
 }
 
+/// Placeholders in the strings of a JSON value.
+std::set<std::string> placeholders_of_strings(const Json& value) {
+  if (value.is_string()) return placeholders_in(value.get_ref<const std::string&>());
+  std::set<std::string> names;
+  if (!value.is_structured()) return names;
+  for (const auto& member : value) names.merge(placeholders_of_strings(member));
+  return names;
+}
+
 class TemplateReader {
  public:
   TemplateReader(ConfigReader& in, Workload& out) : in_(in), root_(in.root()), out_(out) {}
@@ -75,7 +85,6 @@ class TemplateReader {
     in_.text(root_, "", "framework", out_.framework);
     in_.texts(root_, "", "args", out_.args);
     in_.variables(root_, "", "env", out_.env);
-    in_.text(root_, "", "format", out_.format);
     read_launch();
     for_members("axes", [&](const std::string& axis, const Json&, const std::string&) {
       in_.texts(root_["axes"], "/axes", axis.c_str(), out_.axes[axis]);
@@ -91,6 +100,39 @@ class TemplateReader {
     for_members("define", [&](const std::string& name, const Json& value, const std::string& at) {
       read_definition(name, value, at);
     });
+    read_files_and_logs();
+    for_members("needs", [&](const std::string& option, const Json& value, const std::string& at) {
+      read_need(option, value, at);
+    });
+    check_programs("/launch");
+    if (out_.framework.empty()) in_.fail_at("/framework", "a template needs a framework");
+  }
+
+  /// The same of a sweep's own keys: its "args" and "env" are above those of any template.
+  void read_command() {
+    LaunchWay way;
+    way.name = "command";
+    in_.texts(root_, "", "command", way.words);
+    way.each = read_each(root_, "");
+    in_.text(root_, "", "framework", out_.framework);
+    if (in_.error()) return;
+    if (way.words.empty() || way.words.front().empty()) {
+      in_.fail_at("/command", "names no program", R"(as ["python3", "train.py", "{steps}"])");
+      return;
+    }
+    // The title of a report: the words that every trial shares at the beginning.
+    for (const auto& word : way.words) {
+      if (word.starts_with("-") || word.find('{') != word.npos) break;
+      out_.name += (out_.name.empty() ? "" : " ") + word;
+    }
+    out_.launch.push_back(std::move(way));
+    check_programs("/command");
+    read_files_and_logs();
+  }
+
+ private:
+  void read_files_and_logs() {
+    in_.text(root_, "", "format", out_.format);
     for_members("files", [&](const std::string& name, const Json& value, const std::string& at) {
       read_file(name, value, at);
     });
@@ -101,19 +143,19 @@ class TemplateReader {
                   "must begin with {output}/ or {dir}/ and stay below it",
                   "let the trainer write there: no other folder is fresh for each attempt");
     }
-    for_members("needs", [&](const std::string& option, const Json& value, const std::string& at) {
-      read_need(option, value, at);
-    });
-    for (const auto& way : out_.launch) {
-      if (!way.words.empty() && way.words.front().find('{') != std::string::npos) {
-        in_.fail_at("/launch", fmt::format("the program '{}' holds a placeholder", way.words[0]),
-                    "name the program; give what differs as its arguments");
-      }
-    }
-    if (out_.framework.empty()) in_.fail_at("/framework", "a template needs a framework");
   }
 
- private:
+  void check_programs(const std::string& at) {
+    for (const auto& way : out_.launch) {
+      if (!way.words.empty() && way.words.front().find('{') != std::string::npos) {
+        in_.fail_at(at, fmt::format("the program '{}' holds a placeholder", way.words[0]),
+                    way.words[0].find(' ') != std::string::npos
+                        ? "give each word by itself: no shell splits them"
+                        : "name the program; give what differs as its arguments");
+      }
+    }
+  }
+
   template <class Read>
   void for_members(const char* key, Read read) {
     if (!root_.contains(key)) return;
@@ -265,16 +307,43 @@ Result<Workload> parse_workload(const std::string& name, const std::string& text
   if (!in) return tl::unexpected(in.error());
   Workload workload;
   workload.name = name;
-  for (std::size_t at = text.find('{'); at != text.npos; at = text.find('{', at + 1)) {
-    const auto end = text.find_first_of("{}", at + 1);
-    if (end != text.npos && text[end] == '}') {
-      workload.placeholders.insert(text.substr(at + 1, end - at - 1));
-    }
-  }
+  workload.placeholders = placeholders_in(text);
   TemplateReader(*in, workload).read();
   if (in->error()) return tl::unexpected(*in->error());
   return workload;
 }
+
+Workload read_command(ConfigReader& sweep) {
+  Workload workload;
+  workload.is_command = true;
+  TemplateReader(sweep, workload).read_command();
+  for (const char* key : {"command", "files", "logs"}) {
+    if (sweep.root().contains(key))
+      workload.placeholders.merge(placeholders_of_strings(sweep.root()[key]));
+  }
+  for (const auto& [name, file] : workload.files) {
+    if (workload.placeholders.contains("file:" + name)) continue;
+    sweep.fail_at(child_pointer("/files", name),
+                  fmt::format("no word of the command holds {{file:{}}}", name),
+                  "write it there: it is the path of the file in a trial");
+  }
+  return workload;
+}
+
+void write_command(const Workload& workload, Json& sweep) {
+  constexpr const char* kEach[] = {"gpu", "node", "job"};
+  const auto& way = workload.launch.front();
+  sweep["command"] = way.words;
+  sweep["each"] = kEach[static_cast<std::size_t>(way.each)];
+  if (!workload.framework.empty()) sweep["framework"] = workload.framework;
+  for (const auto& [name, file] : workload.files) {
+    sweep["files"][name] = file.json ? Json::parse(file.text) : Json(file.text);
+  }
+  if (!workload.logs.empty()) sweep["logs"] = workload.logs;
+  if (workload.format != "auto") sweep["format"] = workload.format;
+}
+
+std::string Workload::label() const { return is_command ? "the command" : "template " + name; }
 
 std::vector<std::string> Workload::own_axes() const {
   std::set<std::string> names;
@@ -283,6 +352,11 @@ std::vector<std::string> Workload::own_axes() const {
   for (const auto& [axis, value] : defaults) names.insert(axis);
   for (const auto& [placeholder, definition] : define) names.insert(definition.axis);
   if (launch.size() > 1) names.insert("launch");
+  for (const auto& placeholder : placeholders) {
+    // Notes of a template and the text of its files may hold other words in braces.
+    const bool free = !is_known_placeholder(placeholder) && !define.contains(placeholder);
+    if (free && is_variable_name(placeholder)) names.insert(placeholder);
+  }
   return {names.begin(), names.end()};
 }
 

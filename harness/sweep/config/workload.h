@@ -1,9 +1,11 @@
 // Workload: how a trainer is called. bert_train is built in; others are templates, data only, in
-// workloads/external/<name>.json (schema: configs/schema/template.schema.json).
+// workloads/external/<name>.json (schema: configs/schema/template.schema.json), or the "command" of
+// a sweep, which is a template without a file.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +15,8 @@
 #include "parsers/core/error.h"
 
 namespace bertbench {
+
+class ConfigReader;
 
 /// How many processes the harness starts of a trainer: one a GPU, one a node (which starts its own
 /// workers), or one for the whole job (a launcher of its own).
@@ -53,7 +57,7 @@ struct Need {
 struct Workload {
   std::string name;
   std::string title;
-  std::string framework;                   ///< of the identity
+  std::string framework;                   ///< of the identity; empty: unknown
   std::vector<LaunchWay> launch;           ///< at least one
   std::vector<std::string> args;           ///< with {placeholders}; see docs/templates.md
   std::map<std::string, std::string> env;  ///< with {placeholders}
@@ -70,8 +74,12 @@ struct Workload {
   /// Names in braces anywhere in its text: with "trial" or "seed", trials of a cell differ.
   std::set<std::string> placeholders;
   bool is_bert_train = false;
+  bool is_command = false;  ///< of a sweep's "command"
 
-  /// Axes that the template itself knows, in alphabetical order.
+  /// For errors: "template NAME", "the command".
+  [[nodiscard]] std::string label() const;
+  /// Axes that the template itself knows, in alphabetical order: those that it names, and each
+  /// placeholder that nothing else gives.
   [[nodiscard]] std::vector<std::string> own_axes() const;
   /// Values that the axis may have; empty: any.
   [[nodiscard]] std::vector<std::string> values_of(const std::string& axis) const;
@@ -82,6 +90,11 @@ Result<Workload> find_workload(const std::string& name, const std::string& train
 /// A template from its text; `source` stands in messages.
 Result<Workload> parse_workload(const std::string& name, const std::string& text,
                                 const std::string& source);
+/// The template that the keys "command", "each", "framework", "files", "logs" and "format" of a
+/// sweep make; what is wrong is an error of the reader.
+Workload read_command(ConfigReader& sweep);
+/// Those keys, of which read_command makes the same.
+void write_command(const Workload& workload, nlohmann::ordered_json& sweep);
 std::vector<std::string> workload_names();
 
 }  // namespace bertbench

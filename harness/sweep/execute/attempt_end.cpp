@@ -108,7 +108,8 @@ Outcome judge(const std::optional<Outcome>& log, const AttemptEnd& end, const Sw
     return {Status::no_data, std::nullopt, log->line, log->details};
   }
   // Formats without a closing line cannot tell a whole log from a cut one; exit status 0 can.
-  if (log->status == Status::truncated && last_step.value_or(0) >= config.steps) {
+  const std::int64_t asked = config.asks_for_steps() ? config.steps : 0;
+  if (log->status == Status::truncated && last_step.value_or(-1) >= asked) {
     return {Status::completed, last_step, 0, {}};
   }
   return *log;

@@ -18,7 +18,7 @@ TrialProgress AttemptRunner::progress_of(const OpenAttempt& open) const {
   out.attempt = open.wanted.attempt;
   out.position = open.wanted.position;
   out.to_run = queue_.trials();
-  out.steps = sweep_.plan.config.steps;
+  out.steps = sweep_.plan.config.asks_for_steps() ? sweep_.plan.config.steps : 0;
   return out;
 }
 
@@ -48,7 +48,7 @@ void AttemptRunner::report_progress(OpenAttempt& open, double elapsed_s) {
   // Steps take alike, so what is left of this trial follows from its own pace, but for the first
   // one: a start and a compilation of minutes precede it.
   double remaining_s = kUnknown;
-  if (progress.step > 0) {
+  if (progress.step > 0 && progress.steps > 0) {
     if (!open.first_step_at) open.first_step_at = {progress.step, elapsed_s};
     const auto [first, first_s] = *open.first_step_at;
     const auto left = static_cast<double>(progress.steps - progress.step);

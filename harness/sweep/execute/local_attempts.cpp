@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "harness/sweep/config/hosts.h"
+#include "harness/sweep/execute/hooks.h"
 #include "harness/sweep/observe/machine.h"
 #include "harness/sweep/observe/node_telemetry.h"
 #include "harness/sweep/observe/telemetry.h"
@@ -113,9 +114,15 @@ Result<void> LocalAttempts::start() {
     placement_.add(open.wanted.trial.cell, nodes);
   }
   sweep_.observer.trial_started(open.progress);
+  const auto failed = run_hook(sweep_, open, Hook::setup);
   auto telemetry = telemetry_of(sweep_, open.cell, nvml_.get(), memory_bytes_);
   running_ = std::make_unique<Running>(std::move(*begun));
   running_->telemetry = std::move(telemetry);
+  if (!failed.empty()) {
+    running_->end.cause = sweep_.stopping() ? EndCause::stopped : EndCause::not_started;
+    running_->end.detail = failed;
+    return {};
+  }
   if (auto done = start_samplers(*running_); !done) return done;
   return start_ranks(*running_);
 }
@@ -227,6 +234,10 @@ Result<std::vector<EndedAttempt>> LocalAttempts::conclude() {
   take_node_telemetry(open);
   if (sweep_.launcher.end_leftovers && end.cause != EndCause::exited) {
     sweep_.launcher.end_leftovers(sweep_.earlier.run_id);
+  }
+  if (const auto failed = run_hook(sweep_, open, Hook::cleanup); !failed.empty()) {
+    sweep_.observer.notice(
+        fmt::format("{} trial {}: {}", open.cell.key, open.wanted.trial.trial, failed));
   }
   std::vector<EndedAttempt> ended;
   ended.push_back({std::move(now->open), std::move(end)});

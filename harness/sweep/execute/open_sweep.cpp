@@ -25,7 +25,7 @@ Result<void> check_hosts_known(const Plan& plan) {
     const auto words = template_names_hosts(plan, trial);
     if (!words) return tl::unexpected(words.error());
     if (!*words) continue;
-    return fail("template " + plan.workload.name,
+    return fail(plan.workload.label(),
                 fmt::format("{} names its hosts on its command line, and Slurm chooses them later",
                             plan.cells[trial.cell].key),
                 "use launcher ssh or mpi with 'hosts', or a way of 'launch' that needs no hosts");
@@ -44,16 +44,23 @@ Result<void> check_programs(const Plan& plan, const Launcher& launcher) {
   }
   for (const auto& program : programs_of(plan)) {
     if (!find_program(program).empty()) continue;
-    return fail(program, "the trainer program is missing or cannot be run",
-                plan.workload.is_bert_train
-                    ? "build it (scripts/quickstart), or name it with --trainer"
-                    : "install it, or correct the template's program");
+    return fail(
+        program, "the trainer program is missing or cannot be run",
+        plan.workload.is_bert_train ? "build it (scripts/quickstart), or name it with --trainer"
+        : program.find(' ') != program.npos ? "give each word by itself: no shell splits them"
+                                            : "install it, or correct the name");
   }
   if (!plan.missing.empty()) {
-    return fail("template " + plan.workload.name, "needs " + plan.missing.front().option,
+    return fail(plan.workload.label(), "needs " + plan.missing.front().option,
                 plan.missing.front().what);
   }
   if (auto good = check_hosts_known(plan); !good) return good;
+  const auto& hooks = plan.config.hooks;
+  if (launcher.queue() && !(hooks.trial_setup.empty() && hooks.trial_cleanup.empty())) {
+    return fail("launcher " + std::string(launcher.name),
+                "runs trial_setup and trial_cleanup only inside an allocation",
+                "start bertbench in one (salloc), or let the program do it");
+  }
   if (launcher.check) {
     if (auto good = launcher.check(plan); !good) return good;
   }

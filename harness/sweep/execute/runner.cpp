@@ -7,6 +7,7 @@
 #include "harness/sweep/execute/batch_jobs.h"
 #include "harness/sweep/execute/batch_search.h"
 #include "harness/sweep/execute/earlier_trials.h"
+#include "harness/sweep/execute/hooks.h"
 #include "harness/sweep/execute/local_attempts.h"
 #include "harness/sweep/execute/sweep_results.h"
 #include "parsers/core/text.h"
@@ -26,7 +27,7 @@ class Sweep {
     for (auto& trial : *earlier) take_over(trial);
     fill_queue();
     report_plan();
-    if (auto done = launch(); !done) {
+    if (auto done = launch_between_hooks(); !done) {
       // What was measured before the error is worth having; the first error is the one to report.
       sweep_.report_journal_notices();
       (void)results_.write(true);
@@ -105,6 +106,19 @@ class Sweep {
     auto jobs = std::make_unique<BatchJobs>(sweep_, queue_, placement_, *batch);
     if (auto done = jobs->adopt(std::move(jobs_)); !done) return tl::unexpected(done.error());
     return jobs;
+  }
+
+  Result<void> launch_between_hooks() {
+    if (queue_.empty() && jobs_.wanted.empty()) return launch();
+    const auto failed = run_hook(sweep_, Hook::setup);
+    auto done = failed.empty()      ? launch()
+                : sweep_.stopping() ? Result<void>{}
+                                    : fail("setup of the sweep", failed, "no trial was started");
+    if (!failed.empty() && sweep_.stopping()) interrupted_ = true;
+    if (const auto left = run_hook(sweep_, Hook::cleanup); !left.empty()) {
+      sweep_.observer.notice(left);
+    }
+    return done;
   }
 
   Result<void> launch() {

@@ -32,8 +32,9 @@ struct TrialProgress {
   const PlannedCell* cell = nullptr;
   int trial = 1, trials = 1;  ///< trial i of n of this cell
   int attempt = 1;
-  int position = 1, to_run = 1;      ///< i-th launch of this run, of to_run
-  std::int64_t step = 0, steps = 0;  ///< as printed by the trainer; 0 = not yet
+  int position = 1, to_run = 1;  ///< i-th launch of this run, of to_run
+  std::int64_t step = 0;         ///< as printed by the trainer; 0 = not yet
+  std::int64_t steps = 0;        ///< asked of it; 0 = unknown
   double sequences_per_second = std::numeric_limits<double>::quiet_NaN();  ///< recent, whole job
   double elapsed_s = 0;                                                    ///< of this attempt
   double eta_s = std::numeric_limits<double>::quiet_NaN();  ///< of the whole sweep; NaN unknown

@@ -44,8 +44,9 @@ std::vector<Loop> loops_of(const SweepConfig& config) {
   return loops;
 }
 
-/// Adds what every cell has: topology from nodes and GPUs or back, and the defaults.
-Topology complete(Point& point) {
+/// Adds what every cell has: topology from nodes and GPUs or back, and the defaults. What a foreign
+/// command computes in is not known.
+Topology complete(Point& point, const Workload& workload) {
   Topology topology;
   if (const auto it = point.find("topology"); it != point.end()) {
     topology = parse_topology(it->second).value_or(Topology{});
@@ -56,7 +57,7 @@ Topology complete(Point& point) {
   }
   point["nodes"] = std::to_string(topology.nodes);
   point["gpus_per_node"] = std::to_string(topology.gpus_per_node);
-  point.try_emplace("precision", "fp32");
+  if (!workload.is_command) point.try_emplace("precision", "fp32");
   point.try_emplace("gradient_accumulation_steps", "1");
   return topology;
 }
@@ -118,12 +119,17 @@ void simulate(PlannedCell& cell, Point& point, const OptionValues& given) {
 
 Identity identity_of_point(const Point& point, const Topology& topology, const Workload& workload) {
   Identity identity;
-  identity.framework = workload.framework;
-  identity.model = point.at("model");
-  identity.precision = point.at("precision");
-  identity.sequence_length = to_int(point.at("sequence_length"));
-  identity.micro_batch_size = to_int(point.at("micro_batch_size"));
-  identity.gradient_accumulation_steps = to_int(point.at("gradient_accumulation_steps"));
+  const auto text = [&](const char* axis) -> std::optional<std::string> {
+    const auto it = point.find(axis);
+    return it == point.end() ? std::nullopt : std::optional(it->second);
+  };
+  const auto number = [&](const char* axis) { return to_int(text(axis).value_or("")); };
+  if (!workload.framework.empty()) identity.framework = workload.framework;
+  identity.model = text("model");
+  identity.precision = text("precision");
+  identity.sequence_length = number("sequence_length");
+  identity.micro_batch_size = number("micro_batch_size");
+  identity.gradient_accumulation_steps = number("gradient_accumulation_steps");
   identity.nodes = topology.nodes;
   identity.gpus_per_node = topology.gpus_per_node;
   const auto& facts = fact_axes();
@@ -198,7 +204,7 @@ Result<std::vector<PlannedCell>> expand(const SweepConfig& config, const Workloa
     }
     for (const auto& [axis, value] : workload.defaults) point.try_emplace(axis, value);
     PlannedCell cell;
-    cell.topology = complete(point);
+    cell.topology = complete(point, workload);
     const bool excluded = std::any_of(config.exclude.begin(), config.exclude.end(),
                                       [&](const auto& entry) { return matches(point, entry); });
     if (!excluded) {
@@ -321,6 +327,15 @@ std::vector<std::string> notices_of(const Plan& plan) {
   if (plan.config.launcher == "slurm" && !plan.config.hosts.empty()) {
     out.emplace_back("Slurm chooses the nodes; 'hosts' is not used");
   }
+  if (!plan.config.asks_for_steps()) {
+    out.emplace_back(
+        "no word of the command holds {steps}: the program decides how many steps a trial has");
+  }
+  if (plan.config.command && !plan.config.axis("micro_batch_size")) {
+    out.emplace_back(
+        "the grid has no micro_batch_size: where the log does not name it either, rates are in "
+        "iterations/s; --grid micro_batch_size=N names it");
+  }
   return out;
 }
 
@@ -333,7 +348,8 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   if (auto launcher = find_launcher(plan.config.launcher); !launcher) {
     return tl::unexpected(launcher.error());
   }
-  auto workload = find_workload(config.workload, options.trainer);
+  auto workload =
+      config.command ? *config.command : find_workload(config.workload, options.trainer);
   if (!workload) return fail(config.source, workload.error().message());
   plan.workload = std::move(*workload);
   plan.cores = options.cores > 0 ? options.cores : usable_cores();
@@ -361,6 +377,7 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
     return fail("--only", "together these leave no cell", "loosen one of them");
   }
   plan.notices = notices_of(plan);
+  if (auto good = check_words(plan); !good) return tl::unexpected(good.error());
   auto missing = missing_needs(plan);
   if (!missing) return tl::unexpected(missing.error());
   plan.missing = std::move(*missing);

@@ -8,22 +8,45 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/sweep/config/placeholders.h"
+#include "parsers/core/config_reader.h"
 #include "parsers/core/text.h"
 
 namespace bertbench {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Texts = std::map<std::string, std::string>;
 
 /// The share of the steps during which a learning rate rises, where a script requires it: less
 /// than all of them, or Adam of BERT's TensorFlow script never starts.
 constexpr std::int64_t kStepsOfOneWarmUpStep = 10;
 
-std::string names_of(const Texts& values) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : values) names.push_back(name);
-  return fmt::format("known: {}", fmt::join(names, ", "));
+/// Why a placeholder has no value, and what would give it one.
+Error unknown_placeholder(const std::string& where, const std::string& text,
+                          const std::string& name, const Texts& values) {
+  std::vector<std::string> known;
+  for (const auto& one : known_placeholders()) {
+    if (one.name != "rank" || values.contains("rank")) known.emplace_back(one.name);
+  }
+  for (const auto& [one, value] : values) {
+    if (!is_known_placeholder(one)) known.push_back(one);
+  }
+  if (name == "seed") {
+    return {where, fmt::format("'{}': the sweep gives no seed", text),
+            "give it the key seed, as in --set seed=1"};
+  }
+  if (is_known_placeholder(name) && name != "rank") {
+    const bool batch = name.find("batch_size") != name.npos;
+    const std::string axis = batch ? "micro_batch_size" : name;
+    return {where, fmt::format("'{}': the grid has no {}", text, axis),
+            fmt::format("give it that axis, as in --grid {}=...", axis)};
+  }
+  const auto near = nearest_name(name, known);
+  return {where, fmt::format("'{}' holds no known placeholder", text),
+          fmt::format("{}any axis of the grid is one, as in --grid {}=...; known: {}; a brace "
+                      "itself is {{{{ or }}}}",
+                      near.empty() ? "" : fmt::format("did you mean {{{}}}? ", near),
+                      is_variable_name(name) ? name : "lr", fmt::join(known, ", "))};
 }
 
 /// {name} -> value; "{{" and "}}" stand for braces. Values are never looked at again, so a value
@@ -31,14 +54,21 @@ std::string names_of(const Texts& values) {
 Result<std::string> fill(const std::string& text, const Texts& values, const std::string& where) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if ((text[i] == '{' || text[i] == '}') && i + 1 < text.size() && text[i + 1] == text[i]) {
+    const bool brace = text[i] == '{' || text[i] == '}';
+    if (brace && i + 1 < text.size() && text[i + 1] == text[i]) {
       out += text[i++];
-    } else if (text[i] == '{') {
+    } else if (brace) {
       const auto end = text.find('}', i);
-      const std::string name = text.substr(i + 1, end == std::string::npos ? end : end - i - 1);
+      if (text[i] == '}' || end == text.npos) {
+        return fail(where,
+                    fmt::format("'{}' has a '{}' without its '{}'", text, text[i],
+                                text[i] == '{' ? '}' : '{'),
+                    "write {NAME} for a placeholder; a brace itself is {{ or }}");
+      }
+      const std::string name = text.substr(i + 1, end - i - 1);
       const auto it = values.find(name);
-      if (end == std::string::npos || it == values.end()) {
-        return fail(where, fmt::format("'{}' holds no known placeholder", text), names_of(values));
+      if (it == values.end()) {
+        return tl::unexpected(unknown_placeholder(where, text, name, values));
       }
       out += it->second;
       i = end;
@@ -139,7 +169,7 @@ Result<Placeholders> placeholders(const Plan& plan, const PlannedTrial& trial,
     }
     auto json = Json::parse(it->second);
     if (json.is_string()) {
-      auto text = fill(json.get<std::string>(), base, "template " + plan.workload.name);
+      auto text = fill(json.get<std::string>(), base, plan.workload.label());
       if (!text) return tl::unexpected(text.error());
       out.texts[name] = std::move(*text);
     } else {
@@ -150,15 +180,13 @@ Result<Placeholders> placeholders(const Plan& plan, const PlannedTrial& trial,
   return out;
 }
 
-std::string where_of(const Plan& plan) { return "template " + plan.workload.name; }
-
 Result<std::string> fill(const std::string& text, const Placeholders& values, const Plan& plan) {
   for (const auto& [name, why] : values.without) {
     if (text.find("{" + name + "}") == std::string::npos) continue;
-    return fail(where_of(plan), fmt::format("'{}': {{{}}} {}", text, name, why),
+    return fail(plan.workload.label(), fmt::format("'{}': {{{}}} {}", text, name, why),
                 "leave such cells out of the grid, or add the value to 'define'");
   }
-  return fill(text, values.texts, where_of(plan));
+  return fill(text, values.texts, plan.workload.label());
 }
 
 /// The JSON with its strings filled. A string that is one placeholder becomes its value: a number,
@@ -246,8 +274,7 @@ Result<std::vector<std::string>> raw_words(const Workload& workload, const Plann
     auto word = by_value.find(it->second);
     if (word == by_value.end()) word = by_value.find("*");
     if (word == by_value.end()) {
-      return fail("template " + workload.name,
-                  fmt::format("has no word for {} = '{}'", axis, it->second));
+      return fail(workload.label(), fmt::format("has no word for {} = '{}'", axis, it->second));
     }
     add(word->second);
   }
@@ -285,7 +312,7 @@ Result<std::size_t> choose_way(const Workload& workload, const PlannedCell& cell
     return i;
   }
   return fail(
-      "template " + workload.name,
+      workload.label(),
       fmt::format("has no way {}to start {} under launcher {}",
                   named ? fmt::format("'{}' ", asked->second) : "", cell.topology.str(), launcher),
       "use another launcher, another value of the axis 'launch', or add one to 'launch'");
@@ -356,6 +383,42 @@ Result<std::vector<TrialFile>> trial_files(const Plan& plan, const PlannedTrial&
     out.push_back({name, json->dump(2, ' ', false, Json::error_handler_t::replace) + "\n"});
   }
   return out;
+}
+
+Result<std::vector<std::string>> hook_words(const Plan& plan, const PlannedTrial& trial,
+                                            const LaunchPlace& place,
+                                            const std::vector<std::string>& words) {
+  const auto values = placeholders(plan, trial, place, 1);
+  if (!values) return tl::unexpected(values.error());
+  std::vector<std::string> out;
+  for (const auto& word : words) {
+    auto text = fill(word, *values, plan);
+    if (!text) return tl::unexpected(text.error());
+    out.push_back(std::move(*text));
+  }
+  return out;
+}
+
+Result<void> check_words(const Plan& plan) {
+  std::set<std::size_t> seen;
+  for (const auto& trial : plan.trials) {
+    if (!seen.insert(trial.cell).second) continue;
+    const LaunchPlace place{"<dir>", 0, ""};
+    for (const auto* hook : {&plan.config.hooks.trial_setup, &plan.config.hooks.trial_cleanup}) {
+      const auto words = hook_words(plan, trial, place, *hook);
+      if (!words) return tl::unexpected(words.error());
+    }
+    if (plan.workload.is_bert_train) continue;
+    const auto files = trial_files(plan, trial, place);
+    if (!files) return tl::unexpected(files.error());
+    const auto words = given_words(plan, trial, place, 1);
+    if (!words) return tl::unexpected(words.error());
+    const auto env = template_env(plan, trial, place);
+    if (!env) return tl::unexpected(env.error());
+    const auto logs = own_logs(plan, trial, place);
+    if (!logs) return tl::unexpected(logs.error());
+  }
+  return {};
 }
 
 Result<OwnLogs> own_logs(const Plan& plan, const PlannedTrial& trial, const LaunchPlace& place) {

@@ -46,6 +46,15 @@ struct TrialFile {
 Result<std::vector<TrialFile>> trial_files(const Plan& plan, const PlannedTrial& trial,
                                            const LaunchPlace& place);
 
+/// The words of a hook of each attempt (SweepConfig::hooks), placeholders replaced.
+Result<std::vector<std::string>> hook_words(const Plan& plan, const PlannedTrial& trial,
+                                            const LaunchPlace& place,
+                                            const std::vector<std::string>& words);
+
+/// The first placeholder that nothing gives a value, of the words, variables, files and hooks of
+/// the planned trials.
+Result<void> check_words(const Plan& plan);
+
 /// Where the trainer writes its own logs; empty where it writes none.
 Result<OwnLogs> own_logs(const Plan& plan, const PlannedTrial& trial, const LaunchPlace& place);
 

@@ -1,6 +1,7 @@
 #include "harness/cli/help.h"
 
 #include "harness/cli/exit_status.h"
+#include "harness/sweep/config/placeholders.h"
 #include "parsers/core/text.h"
 #include "tests/harness/cli/cli_fixture.h"
 
@@ -28,6 +29,14 @@ TEST(HelpTest, FitsEightyColumns) {
   for (const Command* command : all_commands()) texts.push_back(command_help(*command));
   for (const std::string& text : texts) {
     for (const std::string_view line : split(text, '\n')) EXPECT_LE(line.size(), 80U) << line;
+  }
+}
+
+TEST(HelpTest, OfSweepNamesEveryPlaceholder) {
+  const std::string help = run({"sweep", "--help"}).out;
+  for (const Placeholder& one : known_placeholders()) {
+    if (one.name == "rank") continue;  // in the key "logs" only
+    EXPECT_NE(help.find("{" + std::string(one.name) + "}"), std::string::npos) << one.name;
   }
 }
 

@@ -60,6 +60,18 @@ const Wrong kWrong[] = {
     {{"extract", "--json", "--iterations", "-", "x"},
      "bertbench: --iterations: two machine forms cannot share stdout; give one of them a file "
      "name"},
+    {{"sweep", "--out", "run"},
+     "bertbench: sweep: needs a CONFIG, or a program after --; as in `bertbench sweep --out run -- "
+     "python3 train.py`"},
+    {{"sweep", "--out", "run", "--"},
+     "bertbench: sweep: -- is there without a program; write the program and its arguments after "
+     "it"},
+    {{"sweep", "--out", "run", "python3", "train.py"},
+     "bertbench: sweep: 'train.py' is one argument too many; the words of a program follow --; see "
+     "`bertbench sweep --help`"},
+    {{"sweep", "--out", "run", "--grid", "topology=0n1g", "--", "--help", "--out", "no"},
+     "bertbench: --grid topology: '0n1g' is an impossible topology; write NnGg: N nodes of G GPUs, "
+     "both at least 1, as 1n8g or 4n8g"},
     {{"sweep", "x.json"},
      "bertbench: sweep: --out DIR is required; name the run folder, or use --dry-run "
      "or --plan"},

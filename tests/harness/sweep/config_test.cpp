@@ -201,7 +201,14 @@ TEST(SweepConfig, TheSchemaNamesTheSameKeys) {
   const auto config = parse_config(small_config(), "sweep.json",
                                    {"trials=auto", "record_hostname=true", "seed=per_trial"});
   ASSERT_TRUE(config);
-  const auto keys = nlohmann::json::parse(config_to_json(*config));
+  const auto command = parse_config(
+      R"({"command": ["t", "{file:a}", "{steps}"], "each": "node", "framework": "f",
+          "files": {"a": "x"}, "logs": ["{output}/l"], "format": "tqdm", "setup": ["a"],
+          "cleanup": ["b"], "trial_setup": ["c"], "trial_cleanup": ["d"]})",
+      "command.json");
+  ASSERT_TRUE(command) << command.error().message();
+  auto keys = nlohmann::json::parse(config_to_json(*config));
+  keys.update(nlohmann::json::parse(config_to_json(*command)));
   for (const auto& [key, value] : keys.items()) EXPECT_TRUE(schema.contains(key)) << key;
   for (const auto& [key, value] : schema.items()) {
     EXPECT_TRUE(keys.contains(key) || key == "$schema") << key;
