@@ -93,6 +93,24 @@ class Schemas(unittest.TestCase):
             if name != "sweep.schema.json":
                 self.assertTrue(list(jsonschema.Draft202012Validator(schema).iter_errors({})), name)
 
+    def test_sweep_configurations(self):
+        command = {"command": ["python3", "t.py", "{lr}", "{file:a.json}"], "grid": {"lr": [0.1]}, "each": "node",
+                   "framework": "f", "files": {"a.json": {"steps": "{steps}"}}, "setup": ["true"],
+                   "trial_cleanup": ["rm", "{dir}"]}
+        path = self.path("command.json")
+        with open(path, "w") as out:
+            json.dump(command, out)
+        done = subprocess.run([BERTBENCH, "sweep", path, "--dry-run"], capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        configs = os.path.join(SOURCE, "configs")
+        with open(os.path.join(configs, "dlperf-sim.json")) as text:
+            trained = json.loads("".join(line for line in text if not line.strip().startswith("//")))
+        for value in (command, {"command": ["t"]}, trained):
+            self.conforms("sweep", value)
+        for wrong in ({**command, "workload": "bert_train"}, {"command": []}, {**trained, "each": "gpu"}, {},
+                      {**trained, "grid": {"topology": "1n1g"}}, {**command, "each": "gpus"}):
+            self.refuses("sweep", wrong)
+
     def test_result_sets(self):
         for name in ("dlperf_mxnet", "empty", "failures", "hostile", "quickstart"):
             value = answer("report", os.path.join(RESULTS, name + ".json"), "--to", "json")

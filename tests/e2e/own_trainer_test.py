@@ -158,6 +158,18 @@ class OwnTrainer(unittest.TestCase):
         self.done([BERTBENCH, "report", "own", "--to", "markdown", "-o", "own.md"], 0)
         self.done([BERTBENCH, "sweep", "own/sweep.json", "--out", "own", "--plan"], 0)
 
+    def test_a_regression_is_confirmed_by_the_run_s_own_configuration(self):
+        for out in ("a", "b"):
+            self.sweep("--out", out, "--grid", "micro_batch_size=4", "--trials", "6", "--set", "steps=20", "--", *LINE)
+        path = os.path.join(self.folder, "a/results.json")
+        faster = json.loads(self.text(path))
+        for trial in faster["cells"][0]["trials"]:
+            trial["sequences_per_second"] *= 3
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(faster, out)
+        done = self.done([BERTBENCH, "check", "b", "--baseline", "a/results.json", "--confirm", "b/sweep.json"], 1)
+        self.assertIn("confirming 1 flagged cell", done.stderr)
+
     def test_other_commands_are_not_compared(self):
         for out, more in (("a", []), ("b", ["--lr", "0.3"])):
             self.sweep("--out", out, "--grid", "micro_batch_size=4", "--trials", "1", "--set", "steps=30",

@@ -21,6 +21,13 @@ using Texts = std::map<std::string, std::string>;
 /// than all of them, or Adam of BERT's TensorFlow script never starts.
 constexpr std::int64_t kStepsOfOneWarmUpStep = 10;
 
+/// The line of a text around one of its characters: all of a word, a line of a file.
+std::string line_around(const std::string& text, std::size_t at) {
+  const auto begin = at == 0 ? text.npos : text.rfind('\n', at - 1);
+  const auto first = begin == text.npos ? 0 : begin + 1;
+  return text.substr(first, text.find('\n', at) - first);
+}
+
 /// Why a placeholder has no value, and what would give it one.
 Error unknown_placeholder(const std::string& where, const std::string& text,
                           const std::string& name, const Texts& values) {
@@ -61,14 +68,14 @@ Result<std::string> fill(const std::string& text, const Texts& values, const std
       const auto end = text.find('}', i);
       if (text[i] == '}' || end == text.npos) {
         return fail(where,
-                    fmt::format("'{}' has a '{}' without its '{}'", text, text[i],
+                    fmt::format("'{}' has a '{}' without its '{}'", line_around(text, i), text[i],
                                 text[i] == '{' ? '}' : '{'),
                     "write {NAME} for a placeholder; a brace itself is {{ or }}");
       }
       const std::string name = text.substr(i + 1, end - i - 1);
       const auto it = values.find(name);
       if (it == values.end()) {
-        return tl::unexpected(unknown_placeholder(where, text, name, values));
+        return tl::unexpected(unknown_placeholder(where, line_around(text, i), name, values));
       }
       out += it->second;
       i = end;
@@ -363,6 +370,10 @@ Result<std::vector<TrialFile>> trial_files(const Plan& plan, const PlannedTrial&
   if (!words) return tl::unexpected(words.error());
   const auto env = template_env(plan, trial, place);
   if (!env) return tl::unexpected(env.error());
+  const auto in_file = [](Error error, const std::string& name) {
+    error.where += ", file " + name;
+    return tl::unexpected(std::move(error));
+  };
   for (const auto& [name, file] : plan.workload.files) {
     const auto& path = values->texts.at("file:" + name);
     const auto names_it = [&](const std::string& text) {
@@ -374,12 +385,12 @@ Result<std::vector<TrialFile>> trial_files(const Plan& plan, const PlannedTrial&
     }
     if (!file.json) {
       auto text = fill(file.text, *values, plan);
-      if (!text) return tl::unexpected(text.error());
+      if (!text) return in_file(text.error(), name);
       out.push_back({name, std::move(*text)});
       continue;
     }
     auto json = fill_json(Json::parse(file.text), *values, plan);
-    if (!json) return tl::unexpected(json.error());
+    if (!json) return in_file(json.error(), name);
     out.push_back({name, json->dump(2, ' ', false, Json::error_handler_t::replace) + "\n"});
   }
   return out;

@@ -226,6 +226,12 @@ TEST(Command, ErrorsNameTheWordAndTheCure) {
   auto unused = line({}, {"t", "{steps}"});
   unused.files = {"ds.json=" + temp.path("none")};
   EXPECT_THAT(error_of(unused), HasSubstr("none: cannot be read: No such file"));
+  auto yaml = line({}, {"t", "{file:y}"});
+  test::write(temp.path("y"), "a: 1\nb: {bb}\nc: {dir\n");
+  yaml.files = {"y=" + temp.path("y")};
+  EXPECT_THAT(error_of(yaml), HasSubstr("the command, file y: 'b: {bb}' holds no known"));
+  test::write(temp.path("y"), "a: 1\nc: {dir\n");
+  EXPECT_THAT(error_of(yaml), HasSubstr("the command, file y: 'c: {dir' has a '{' without its"));
   unused.files = {"f=" + temp.path("f")};
   EXPECT_THAT(error_of(unused), HasSubstr("--file f: no word of the command holds {file:f}"));
   unused.files = {"f.json=" + temp.path("f")};

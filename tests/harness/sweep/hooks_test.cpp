@@ -1,6 +1,8 @@
 // Setup and cleanup of a sweep and of its trials.
 #include <gmock/gmock.h>
 
+#include <atomic>
+
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {
@@ -87,6 +89,22 @@ TEST(Hooks, ThatHangAreEndedAfterTheTimeOfAnAttempt) {
       quick(temp.path("run")), seen);
   ASSERT_TRUE(outcome);
   EXPECT_THAT(detail_text(seen.finished.at(0).outcome), HasSubstr("after timeout_s"));
+}
+
+TEST(Hooks, OfASweepThatIsStoppedEndItsSetupAndCleanUp) {
+  ScratchFolder temp;
+  Recorder seen;
+  const std::atomic<bool> stop = true;
+  auto options = quick(temp.path("run"));
+  options.stop = &stop;
+  const auto outcome = run_sweep(
+      plan_of(small_config(), {R"(setup=["sleep", "1000"])", note("cleanup", temp.path("n"), "c")}),
+      options, seen);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_EQ(outcome->exit_status, 130);
+  EXPECT_TRUE(outcome->interrupted);
+  EXPECT_EQ(outcome->open_trials, 2);
+  EXPECT_EQ(test::read(temp.path("n")), "c\n");
 }
 
 TEST(Hooks, WithAPlaceholderThatIsNoneAreNotPlanned) {

@@ -59,6 +59,14 @@ class SlurmLauncher : public test::LauncherTest {
 };
 std::unique_ptr<test::SlurmCluster> SlurmLauncher::cluster_;
 
+TEST_F(SlurmLauncher, RefusesHooksOfATrialInItsJobs) {
+  const auto outcome =
+      run_sweep(plan({R"(trial_setup=["true"])"}), quick(temp_.path("run")), seen_);
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message(),
+              HasSubstr("runs trial_setup and trial_cleanup only inside an allocation"));
+}
+
 TEST_F(SlurmLauncher, RunsTheWholeGridOfFourNodesByEight) {
   const auto outcome = sweep(plan({"env.FAKE_NOTE=" + temp_.path("note"), "slurm.job=nodes",
                                    R"(grid.topology=["1n1g","1n4g","1n8g","2n8g","4n8g"])"}));

@@ -75,7 +75,7 @@ bool eventually(Condition condition) {
   return true;
 }
 
-/// A template of fake_trainer with one further argument a text, each after "--say", and the same
+/// A command of fake_trainer with one further argument a text, each after "--say", and the same
 /// texts as variables FAKE_TEXT_<i>. Returns the --set arguments of a config that uses it.
 inline std::vector<std::string> hostile_sets(const ScratchFolder& temp) {
   std::string args, env;
@@ -89,16 +89,15 @@ inline std::vector<std::string> hostile_sets(const ScratchFolder& temp) {
   };
   const auto texts = hostile_texts();
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    args += (i ? ", \"--say\", " : "\"--say\", ") + quoted(texts[i]);
+    args += ", \"--say\", " + quoted(texts[i]);
     env += (i ? ", " : "") + ("\"FAKE_TEXT_" + std::to_string(i) + "\": ") + quoted(texts[i]);
   }
-  write(temp.path("fake.json"), std::string(R"({"title": "fake", "framework": "fake",
-    "program": ")") + BB_FAKE_TRAINER +
-                                    R"(", "args": ["--model", "{model}", "--micro-batch-size",
-    "{micro_batch_size}", "--steps", "{steps}", "--sequence-length", "{sequence_length}",
-    "--expect-world-size", "{world_size}"]})");
-  return {"workload=" + temp.path("fake.json"),
-          "args=[" + args + "]",
+  return {std::string(R"(command=[")") + BB_FAKE_TRAINER +
+              R"(", "--model", "{model}", "--micro-batch-size", "{micro_batch_size}",
+              "--steps", "{steps}", "--sequence-length", "{sequence_length}",
+              "--expect-world-size", "{world_size}")" +
+              args + "]",
+          "framework=fake",
           "env={" + env + "}",
           "env.FAKE_DUMP=" + temp.path("dump"),
           "grid.model=[\"$(touch pwned)\"]",

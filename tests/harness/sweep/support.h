@@ -34,7 +34,7 @@ inline std::size_t count(const std::string& text, const std::string& piece) {
 
 /// One cell of 1n1g, 20 steps of the fake trainer, two trials, no retry; limits of a few seconds.
 inline std::string small_config(const std::string& more = "") {
-  return R"({"name": "test", "workload": "bert_train",
+  return R"({"name": "test",
  "grid": {"topology": ["1n1g"], "model": ["bert-tiny"], "micro_batch_size": [4],
           "sequence_length": [64]},
  "trials": 2, "steps": 20, "window": "steps:10:20", "timeout_s": 60, "stall_timeout_s": 30,
