@@ -83,7 +83,8 @@ class OwnTrainer(unittest.TestCase):
             self.assertEqual(cell["throughput"]["n"], 5)
             self.assertEqual({trial["outcome"]["status"] for trial in cell["trials"]}, {"completed"})
             expected = self.clock("run", cell) * cell["world_size"]
-            self.assertLess(abs(cell["trials"][0]["sequences_per_second"] / expected - 1), 0.2)
+            # The window may leave slow steps out; another unit or world size would be a factor of 2.
+            self.assertLess(abs(cell["trials"][0]["sequences_per_second"] / expected - 1), 0.4)
             self.assertEqual(cell["context"]["command"], LINE)
         self.assertIn("4 cells, 20 trials", done.stderr)
         again = self.of_page("--out run ")

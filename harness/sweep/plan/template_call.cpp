@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/sweep/config/axes.h"
 #include "harness/sweep/config/placeholders.h"
 #include "parsers/core/config_reader.h"
 #include "parsers/core/text.h"
@@ -128,6 +129,14 @@ Texts base_texts(const Plan& plan, const PlannedTrial& trial, const LaunchPlace&
   if (cell.identity.micro_batch_size && cell.identity.gradient_accumulation_steps) {
     values["accumulated_batch_size"] = std::to_string(*cell.identity.micro_batch_size *
                                                       *cell.identity.gradient_accumulation_steps);
+  }
+  // Before the largest batch has been searched, as in a dry run.
+  if (const auto it = cell.point.find("micro_batch_size");
+      it != cell.point.end() && it->second == kLargestBatch) {
+    for (const char* name :
+         {"global_batch_size", "micro_batch_size_all", "accumulated_batch_size"}) {
+      values[name] = "<max>";
+    }
   }
   const bool local = plan.config.launcher == "local";
   std::string slots, lines;

@@ -81,6 +81,16 @@ TEST(Command, KnowsNothingThatNobodySaid) {
   EXPECT_EQ(given->cells[0].identity.framework, "jax");
 }
 
+TEST(Command, MayAskForTheLargestBatch) {
+  const auto plan = plan_of_line(line(
+      {"micro_batch_size=max"}, {"t", "{micro_batch_size}", "{global_batch_size}", "{steps}"}));
+  ASSERT_TRUE(plan) << plan.error().message();
+  EXPECT_THAT(words_of(*plan, 0), ElementsAre("t", "max", "<max>", "60"));
+  auto found = *plan;
+  set_micro_batch(found, 0, 7);
+  EXPECT_THAT(words_of(found, 0), ElementsAre("t", "7", "7", "60"));
+}
+
 TEST(Command, StartsAsManyProcessesAsEachSays) {
   for (const auto& [each, processes] :
        {std::pair{"gpu", 4}, std::pair{"node", 2}, std::pair{"job", 1}}) {
