@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "harness/cli/output_guard.h"
 #include "parsers/core/text.h"
 
 namespace bertbench {
@@ -57,6 +58,23 @@ std::string names_of(const CLI::Option& option) {
 
 struct CommandLine::Impl {
   CLI::App app;
+  std::vector<const CLI::Option*> outputs;
+
+  [[nodiscard]] Result<void> guard_outputs() const {
+    for (const CLI::Option* output : outputs) {
+      std::vector<std::string> others;
+      for (const CLI::Option* option : app.get_options()) {
+        if (option == output) continue;
+        const std::vector<std::string>& values = option->results();
+        others.insert(others.end(), values.begin(), values.end());
+      }
+      for (const std::string& path : output->results()) {
+        const auto passes = guard_output(output->get_name(), path, others);
+        if (!passes) return passes;
+      }
+    }
+    return {};
+  }
 };
 
 Option Option::required(bool required) {
@@ -85,6 +103,13 @@ Option CommandLine::add_value(const std::string& names, const std::string& type,
 Option CommandLine::add_text(const std::string& names, std::string& value, const std::string& type,
                              const std::string& description) {
   return Option(*impl_->app.add_option(names, value, description)->type_name(type));
+}
+
+Option CommandLine::add_output_file(const std::string& names, std::string& value,
+                                    const std::string& type, const std::string& description) {
+  CLI::Option* option = impl_->app.add_option(names, value, description)->type_name(type);
+  impl_->outputs.push_back(option);
+  return Option(*option);
 }
 
 Option CommandLine::add_list(const std::string& names, std::vector<std::string>& values,
@@ -132,6 +157,9 @@ Result<CommandLine::Parsed> CommandLine::parse(const std::string& where,
     return tl::unexpected(usage_error(where, impl_->app, error, command_ != nullptr));
   } catch (const UsageError& error) {
     return tl::unexpected(error.error());
+  }
+  if (const auto guarded = impl_->guard_outputs(); !guarded) {
+    return tl::unexpected(guarded.error());
   }
   return Parsed::options;
 }

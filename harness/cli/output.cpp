@@ -21,7 +21,7 @@ namespace bertbench {
 
 void add_output(CommandLine& line, OutputOptions& output, const std::string& file_help) {
   line.add_flag("--json", output.json, "Print the machine form (JSON) instead of the table.");
-  line.add_text("-o,--output", output.path, "FILE", file_help);
+  line.add_output_file("-o,--output", output.path, "FILE", file_help);
 }
 
 ExitCode answer(Console& console, const OutputOptions& output, ExitCode status,

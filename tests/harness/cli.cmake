@@ -2,7 +2,7 @@
 if(TARGET bb_cli)
   bb_add_test(harness_cli_test
     SOURCES cli/audit_test.cpp cli/console_test.cpp cli/dlperf_tree_test.cpp cli/extract_test.cpp cli/follow_test.cpp cli/help_test.cpp cli/inputs_test.cpp
-      cli/merge_test.cpp cli/metrics_test.cpp cli/published_test.cpp cli/reconcile_test.cpp cli/restarts_test.cpp
+      cli/merge_test.cpp cli/metrics_test.cpp cli/output_guard_test.cpp cli/published_test.cpp cli/reconcile_test.cpp cli/restarts_test.cpp
       cli/result_view_test.cpp cli/results_test.cpp cli/usage_test.cpp
     LIBS bb::cli)
 endif()
@@ -30,7 +30,8 @@ if(TARGET bertbench AND TARGET bert_train)
     BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
   add_dependencies(e2e_launchers_test bertbench bert_train fake_trainer)
   add_test(NAME e2e.launchers COMMAND e2e_launchers_test)
-  set_tests_properties(e2e.launchers PROPERTIES TIMEOUT 900 LABELS "e2e;slurm" RUN_SERIAL TRUE)
+  set_tests_properties(e2e.launchers PROPERTIES TIMEOUT 900 LABELS "e2e;slurm"
+    RESOURCE_LOCK cluster COST 120)
 endif()
 
 # The tutorial for a trainer of one's own: its commands, with a trainer in plain Python.

@@ -271,7 +271,7 @@ CommandRun declare(CommandLine& line) {
                 "A cell of the baseline that was not measured is no failure.");
   line.add_flag("--accept-inconclusive", gate.accept_inconclusive,
                 "Too few trials to tell is no failure.");
-  line.add_text("--junit", options->junit, "FILE", "Write the verdicts as JUnit XML.");
+  line.add_output_file("--junit", options->junit, "FILE", "Write the verdicts as JUnit XML.");
   line.add_flag("--github", options->github,
                 "Print annotations of GitHub Actions; add to $GITHUB_STEP_SUMMARY.");
   ConfirmOptions& confirm = options->confirm;

@@ -47,7 +47,7 @@ CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
   line.add_argument("LOG", options->log, "A log, also .gz or .zst; - for stdin.");
   line.add_text("--name", options->name, "NAME", "The format's name, as --format takes it.");
-  line.add_text("-o,--output", options->output, "FILE", "Write the format to FILE.");
+  line.add_output_file("-o,--output", options->output, "FILE", "Write the format to FILE.");
   return [options](Console& console) { return run(*options, console); };
 }
 

@@ -326,8 +326,8 @@ CommandRun declare(CommandLine& line) {
   add_flops_formula(line, options->flops_formula, "masked_head");
   line.add_text("--compat", options->compat, "dlperf",
                 "Round and aggregate as DLPerf's scripts do, to repeat its published tables.");
-  line.add_text("--iterations", options->iterations, "FILE",
-                "Write every record as CSV; - for stdout, in place of the table.");
+  line.add_output_file("--iterations", options->iterations, "FILE",
+                       "Write every record as CSV; - for stdout, in place of the table.");
   line.add_flag("--summary", options->summary, "One row a cell, without its trials.");
   add_kinds(line, options->kinds);
   line.add_flag(

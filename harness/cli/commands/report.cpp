@@ -133,8 +133,8 @@ CommandRun declare(CommandLine& line) {
           "--to", options->to, "NAMES",
           fmt::format("Reports to write, separated by commas: {}, or all.", fmt::join(names, ", ")))
       .default_text("by the ending of -o, else markdown");
-  line.add_text("-o,--output", options->path, "PATH",
-                "A file; for several reports a folder; - for stdout.")
+  line.add_output_file("-o,--output", options->path, "PATH",
+                       "A file; for several reports a folder; - for stdout.")
       .default_text("-");
   line.add_text("--title", options->title, "TEXT", "Heading of Markdown and HTML.")
       .default_text("the folder's name");
